@@ -1,0 +1,37 @@
+package model
+
+// BackendKey names a backend: a Service's port, or an XBackend (Port 0).
+type BackendKey struct {
+	Object ObjectRef
+	Port   int32 // the Service's port
+}
+
+// Owner is the object.
+func (k BackendKey) Owner() ObjectRef { return k.Object }
+
+// Backend is where requests can be sent.
+type Backend struct {
+	Key BackendKey
+	// Hostname and HostPort, if set, are looked up by DNS at the proxy; else the endpoints are those of Key.
+	Hostname string
+	HostPort int32
+}
+
+// Endpoints are the addresses of one backend that may get requests now, sorted, without duplicates.
+type Endpoints struct {
+	Key       BackendKey
+	Addresses []Endpoint
+}
+
+// Endpoint is an address (IP) and a port.
+type Endpoint struct {
+	Address string
+	Port    int32
+}
+
+// Secret is a certificate and its private key, a valid pair.
+type Secret struct {
+	Ref         ObjectRef
+	Certificate []byte // PEM, leaf first
+	PrivateKey  []byte // PEM
+}

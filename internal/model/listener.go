@@ -1,0 +1,75 @@
+package model
+
+// Protocol is a listener's protocol, in Gateway API's words.
+type Protocol string
+
+// The protocols that listeners can have.
+const (
+	HTTP  Protocol = "HTTP"
+	HTTPS Protocol = "HTTPS"
+)
+
+// Transport is the layer-4 protocol of a port.
+type Transport string
+
+// TCP carries HTTP and HTTPS.
+const TCP Transport = "TCP"
+
+// PortKey names one port of one Gateway's data plane.
+type PortKey struct {
+	Gateway   ObjectRef
+	Number    int32 // as the Gateway states it
+	Transport Transport
+}
+
+// Owner is the Gateway.
+func (k PortKey) Owner() ObjectRef { return k.Gateway }
+
+// Port is an address to serve at, and the listeners that share it. Ports without a listener that can serve don't exist.
+type Port struct {
+	Key       PortKey
+	BindPort  int32    // where the proxy binds: Number plus an offset
+	Addresses []string // IP addresses to bind, never empty, sorted
+	Protocol  Protocol // all listeners of a port agree on it
+	Listeners []PortListener
+}
+
+// PortListener is a listener as its port's other listeners see it: hosts go to the most specific one.
+type PortListener struct {
+	Key      ListenerKey
+	Hostname string
+}
+
+// ListenerKey names a listener: a section of the object that declares it (a Gateway).
+type ListenerKey struct {
+	Parent  ObjectRef
+	Section string
+}
+
+// Owner is the object that declares the listener.
+func (k ListenerKey) Owner() ObjectRef { return k.Parent }
+
+// Listener is one listener that can serve: its own references resolved, no conflict.
+type Listener struct {
+	Key      ListenerKey
+	Gateway  ObjectRef // whose data plane serves it
+	Port     PortKey
+	Protocol Protocol
+	Hostname string // "", "host" or "*.host"; "" takes every host
+	// Certificates, for HTTPS: Secrets of type kubernetes.io/tls that resolved, in the order of certificateRefs.
+	Certificates []ObjectRef
+}
+
+// Gateway is one Gateway that Cardea serves.
+type Gateway struct {
+	Ref       ObjectRef
+	Addresses []string // that its proxies bind, sorted
+}
+
+// DataPlane is an input: what kind of proxy serves a Gateway, and what it can and may do.
+type DataPlane struct {
+	Kind       string   // "envoy"
+	Version    string   // "1.40.0"
+	PortOffset int32    // added to every listener's port to get the port to bind
+	Addresses  []string // IP addresses to bind where the Gateway states none
+}

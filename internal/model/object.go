@@ -1,0 +1,117 @@
+package model
+
+import (
+	"strings"
+	"time"
+)
+
+// Kind names a kind of object that Cardea knows; its group is implied.
+type Kind uint8
+
+// The kinds that Cardea reads. The zero Kind is none of them.
+const (
+	KindNone Kind = iota
+	KindGatewayClass
+	KindGateway
+	KindHTTPRoute
+	KindReferenceGrant
+	KindNamespace
+	KindService
+	KindEndpointSlice
+	KindSecret
+	KindConfigMap
+	KindXBackend
+	kindEnd
+)
+
+const (
+	gatewayGroup  = "gateway.networking.k8s.io"
+	xGatewayGroup = "gateway.networking.x-k8s.io"
+)
+
+var kinds = [...]struct{ group, kind string }{
+	KindNone:           {"", ""},
+	KindGatewayClass:   {gatewayGroup, "GatewayClass"},
+	KindGateway:        {gatewayGroup, "Gateway"},
+	KindHTTPRoute:      {gatewayGroup, "HTTPRoute"},
+	KindReferenceGrant: {gatewayGroup, "ReferenceGrant"},
+	KindNamespace:      {"", "Namespace"},
+	KindService:        {"", "Service"},
+	KindEndpointSlice:  {"discovery.k8s.io", "EndpointSlice"},
+	KindSecret:         {"", "Secret"},
+	KindConfigMap:      {"", "ConfigMap"},
+	KindXBackend:       {xGatewayGroup, "XBackend"},
+}
+
+// String is the kind's name as in an object's `kind` field.
+func (k Kind) String() string { return kinds[k].kind }
+
+// Group is the kind's API group; the core group is "".
+func (k Kind) Group() string { return kinds[k].group }
+
+// Kinds lists every kind that Cardea reads.
+func Kinds() []Kind {
+	list := make([]Kind, 0, kindEnd-1)
+	for k := KindNone + 1; k < kindEnd; k++ {
+		list = append(list, k)
+	}
+	return list
+}
+
+// KindOf finds the kind for an API group and a kind's name; KindNone if Cardea does not read it.
+func KindOf(group, kind string) Kind {
+	for k, e := range kinds {
+		if k != 0 && e.group == group && e.kind == kind {
+			return Kind(k)
+		}
+	}
+	return KindNone
+}
+
+// ObjectRef names one object. Cluster-scoped kinds have no namespace.
+type ObjectRef struct {
+	Kind      Kind
+	Namespace string
+	Name      string
+}
+
+// Ref is short for an ObjectRef.
+func Ref(kind Kind, namespace, name string) ObjectRef {
+	return ObjectRef{Kind: kind, Namespace: namespace, Name: name}
+}
+
+// String is "HTTPRoute shop/web", as messages name objects.
+func (r ObjectRef) String() string {
+	if r.Namespace == "" {
+		return r.Kind.String() + " " + r.Name
+	}
+	return r.Kind.String() + " " + r.Namespace + "/" + r.Name
+}
+
+// Compare orders references by kind, namespace and name.
+func (r ObjectRef) Compare(o ObjectRef) int {
+	if r.Kind != o.Kind {
+		return int(r.Kind) - int(o.Kind)
+	}
+	if c := strings.Compare(r.Namespace, o.Namespace); c != 0 {
+		return c
+	}
+	return strings.Compare(r.Name, o.Name)
+}
+
+// Meta is what Cardea keeps of an object's metadata. Status and managed fields are not kept.
+type Meta struct {
+	UID        string
+	Generation int64     // grows when the spec changes
+	Created    time.Time // zero: not stated; such an object is younger than all that state it
+	Deleted    time.Time // zero: not being deleted
+	Labels     map[string]string
+	Edit       Edit
+}
+
+// Edit says who made the last change to an object's spec, when and where.
+type Edit struct {
+	By    string    // a field manager or a user; "" if unknown
+	At    time.Time // zero if unknown
+	Where string    // a file's path; "" in a cluster
+}

@@ -1,0 +1,127 @@
+package model
+
+// RuleKey names a rule: the route and the rule's name in it. An unnamed rule's name is made of its matches and an ordinal
+// among equals, never of its position.
+type RuleKey struct {
+	Route ObjectRef
+	Name  string
+}
+
+// Owner is the route.
+func (k RuleKey) Owner() ObjectRef { return k.Route }
+
+// Rule says what happens to a request that one of its matches takes. Exactly one of Error, Redirect and Backends decides
+// the answer, in this order.
+type Rule struct {
+	Key     RuleKey
+	Matches []Match // at least one; Site.Match is an index into it
+
+	// Error, if not zero, is the HTTP status that answers in place of the rule: it can't be served as written.
+	Error int
+	// Redirect answers without a backend.
+	Redirect *Redirect
+	// Backends share the requests by weight. None, or none with a weight: 500.
+	Backends []WeightedBackend
+
+	RequestHeaders  *HeaderModifier
+	ResponseHeaders *HeaderModifier
+	Rewrite         *Rewrite
+}
+
+// Match takes a request if all that it states holds. The zero Match takes every request.
+type Match struct {
+	Path    PathMatch
+	Method  string // "" is any
+	Headers []ValueMatch
+	Query   []ValueMatch
+}
+
+// PathType says how PathMatch.Value is compared.
+type PathType string
+
+// Path types. A prefix is compared by path elements; a trailing slash of its value has no meaning and is cut
+// (HTTPPathMatch). A regular expression is RE2 and matches the whole path.
+const (
+	PathPrefix PathType = "PathPrefix"
+	PathExact  PathType = "Exact"
+	PathRegex  PathType = "RegularExpression"
+)
+
+// PathMatch compares the path without its query. A prefix "/" (or a zero PathMatch) is every path.
+type PathMatch struct {
+	Type  PathType
+	Value string
+}
+
+// ValueMatch compares a header or a query parameter, the name of a header without regard to case.
+type ValueMatch struct {
+	Name  string
+	Value string
+	Regex bool // RE2, the whole value; else exact
+}
+
+// HeaderModifier changes headers; names are unique over all three lists, without regard to case.
+type HeaderModifier struct {
+	Set    []Header // replace
+	Add    []Header // append
+	Remove []string
+}
+
+// Header is a header's name and value.
+type Header struct{ Name, Value string }
+
+// PathRewrite replaces a path: all of it, or the prefix that matched (by path elements).
+type PathRewrite struct {
+	Prefix bool // else the full path
+	Value  string
+}
+
+// Rewrite changes what the backend sees.
+type Rewrite struct {
+	Hostname string // "": as it was sent
+	Path     *PathRewrite
+}
+
+// Redirect answers with a Location. Empty fields keep what the request had; Port 0 means the scheme's well-known port if
+// Scheme is set, else the listener's port (HTTPRequestRedirectFilter.port).
+type Redirect struct {
+	Scheme     string
+	Hostname   string
+	Port       int32
+	Path       *PathRewrite
+	StatusCode int
+}
+
+// WeightedBackend is a backend and its share of the requests.
+type WeightedBackend struct {
+	Backend BackendKey
+	Weight  uint32
+	// Invalid: the reference did not resolve; its share is answered with 500. Backend is then what was asked for, as far
+	// as it can be named.
+	Invalid bool
+}
+
+// SiteKey names a Site.
+type SiteKey struct {
+	Rule     RuleKey
+	Match    int
+	Listener ListenerKey
+	Domain   string
+}
+
+// Owner is the route.
+func (k SiteKey) Owner() ObjectRef { return k.Rule.Route }
+
+// Site is one match of a rule where it serves.
+type Site struct {
+	Gateway ObjectRef // whose listener it is
+	Port    PortKey
+	// Order sorts the sites of one domain as Gateway API's precedence wants them; see gateway.order for how it is made.
+	Order string
+}
+
+// DomainKey names a domain of a listener: "*" (every host), "host" or "*.host".
+type DomainKey struct {
+	Listener ListenerKey
+	Name     string
+}

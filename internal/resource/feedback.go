@@ -1,0 +1,85 @@
+package resource
+
+import (
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+)
+
+// AckKey names an origin's fragment in one resource.
+type AckKey struct {
+	Resource Key
+	Origin   Origin
+	Variant  string
+}
+
+// RefusalKey names content that a Gateway's proxy refused.
+type RefusalKey struct {
+	Gateway model.ObjectRef
+	Origin  Origin
+	Variant string
+	Hash    uint64
+}
+
+// Refusal is what the proxy said.
+type Refusal struct {
+	Type    Type
+	Name    string // of the resource that was refused
+	Version string // the proxy's version
+	Message string // its words
+}
+
+// Proxies sums up the proxies that are connected for one Gateway.
+type Proxies struct {
+	Connected    int
+	Acknowledged int    // that have acknowledged a whole configuration since they connected
+	Version      string // the oldest version connected
+}
+
+// Feedback is what proxies said, as sources: it comes back in a later turn.
+type Feedback struct {
+	// Acked holds the hash of a fragment that all connected proxies acknowledged last. An entry leaves when its
+	// resource does not hold the fragment any more.
+	Acked *flow.Source[AckKey, uint64]
+	// Refused holds what was refused. An entry leaves when no resource has that content any more.
+	Refused *flow.Source[RefusalKey, Refusal]
+	// Proxies holds an entry for each Gateway that had a connection.
+	Proxies *flow.Source[model.ObjectRef, Proxies]
+}
+
+// NewFeedback makes the sources. They have nothing to load, so they are synced at once.
+func NewFeedback(g *flow.Graph) *Feedback {
+	f := &Feedback{
+		Acked:   flow.NewSource[AckKey, uint64](g, "feedback/acked"),
+		Refused: flow.NewSource[RefusalKey, Refusal](g, "feedback/refused"),
+		Proxies: flow.NewSource[model.ObjectRef, Proxies](g, "feedback/proxies"),
+	}
+	g.Apply("start", func(b *flow.Batch) {
+		f.Acked.Synced(b)
+		f.Refused.Synced(b)
+		f.Proxies.Synced(b)
+	})
+	return f
+}
+
+// Standing is how far an origin got at a Gateway's proxies.
+type Standing struct {
+	Acknowledged bool
+	Refused      string // the proxy's words; "" if it did not refuse
+}
+
+// StandingKey names an origin at a Gateway.
+type StandingKey struct {
+	Gateway model.ObjectRef
+	Origin  Origin
+}
+
+// Outputs is what a dialect produces.
+type Outputs struct {
+	// Resources has one collection for each type.
+	Resources []*flow.Collection[Key, Resource]
+	// Rules and Listeners tell what of them was acknowledged or refused: the current content, on every place where it serves.
+	Rules     *flow.Collection[StandingKey, Standing]
+	Listeners *flow.Collection[StandingKey, Standing]
+	// Unsupported are findings about fields that the dialect can't render, by the object they concern.
+	Unsupported *flow.Collection[model.ObjectRef, []model.Finding]
+}

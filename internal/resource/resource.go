@@ -1,0 +1,113 @@
+package resource
+
+import "cardea.dev/cardea/internal/model"
+
+// Type is a kind of xDS resource.
+type Type uint8
+
+// The types, in the order in which additions are sent.
+const (
+	Cluster   Type = iota // envoy.config.cluster.v3.Cluster
+	Endpoints             // envoy.config.endpoint.v3.ClusterLoadAssignment
+	Secret                // envoy.extensions.transport_sockets.tls.v3.Secret
+	Listener              // envoy.config.listener.v3.Listener
+	Routes                // envoy.config.route.v3.RouteConfiguration
+	types
+)
+
+var typeNames = [types]string{"Cluster", "Endpoints", "Secret", "Listener", "Routes"}
+
+var typeURLs = [types]string{
+	Cluster:   "type.googleapis.com/envoy.config.cluster.v3.Cluster",
+	Endpoints: "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment",
+	Secret:    "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret",
+	Listener:  "type.googleapis.com/envoy.config.listener.v3.Listener",
+	Routes:    "type.googleapis.com/envoy.config.route.v3.RouteConfiguration",
+}
+
+// String is the type's short name.
+func (t Type) String() string { return typeNames[t] }
+
+// URL is the type URL that xDS uses.
+func (t Type) URL() string { return typeURLs[t] }
+
+// Types lists all types, in the order in which additions are sent.
+func Types() []Type { return []Type{Cluster, Endpoints, Secret, Listener, Routes} }
+
+// TypeOf finds the type for a type URL.
+func TypeOf(url string) (Type, bool) {
+	for t, u := range typeURLs {
+		if u == url {
+			return Type(t), true
+		}
+	}
+	return 0, false
+}
+
+// Key names a resource of one Gateway's proxies.
+type Key struct {
+	Gateway model.ObjectRef
+	Type    Type
+	Name    string // the xDS resource name
+}
+
+// Name is a resource that another one needs, on the same Gateway.
+type Name struct {
+	Type Type
+	Name string
+}
+
+// Resource is one xDS resource. Its bytes are those of its parts, one after the other: a concatenation of protobuf fields
+// is a protobuf message.
+type Resource struct {
+	Version string // short, made of the parts' hashes: equal bytes, equal version, on every replica
+	Parts   []*Part
+	// Warms: a new or changed cluster whose readiness should be awaited before routes name it (active health checks).
+	Warms bool
+	// Binds, for a listener: the addresses ("127.0.0.1:80") it binds; a listener and its successor on one address travel together.
+	Binds []string
+}
+
+// Part is a piece of a resource that changes as one, such as a virtual host. Parts are immutable and shared: an unchanged
+// part is the same pointer in the resource's next value.
+type Part struct {
+	ID        string // unique in the resource; parts are in ascending order of ID
+	Hash      uint64
+	Bytes     [][]byte // the rope: pieces in order, which belong to fragments and are never copied until sent
+	Size      int      // the sum of their lengths
+	Needs     []Name   // what must be there before this is sent
+	Fragments []Fragment
+}
+
+// Origin is what a fragment was made of: a rule of a route (Section is the rule's name), a listener of a Gateway (Section is
+// the listener's name, "" for what all its listeners share), a backend, a Secret.
+type Origin struct {
+	Object  model.ObjectRef
+	Section string
+}
+
+// Fragment says that a part holds what an origin was rendered to.
+type Fragment struct {
+	Origin  Origin
+	Variant string // "" but for what the place decides, such as a redirect's port
+	Hash    uint64
+}
+
+// Size is the number of bytes of the resource.
+func (r Resource) Size() int {
+	n := 0
+	for _, p := range r.Parts {
+		n += p.Size
+	}
+	return n
+}
+
+// Flatten appends the resource's bytes to b.
+func (r Resource) Flatten(b []byte) []byte {
+	for _, p := range r.Parts {
+		for _, piece := range p.Bytes {
+			b = append(b, piece...)
+		}
+	}
+	return b
+}
