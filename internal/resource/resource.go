@@ -91,6 +91,8 @@ type Fragment struct {
 	Origin  Origin
 	Variant string // "" but for what the place decides, such as a redirect's port
 	Hash    uint64
+	// Refused: proxies refused the content that Hash names; a 500 stands in its place.
+	Refused bool
 }
 
 // Size is the number of bytes of the resource.
