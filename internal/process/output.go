@@ -1,0 +1,102 @@
+package process
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	keptLines = 50   // lines that State shows
+	maxLine   = 4096 // bytes; the rest of a longer line is cut
+	lineBurst = 200  // lines that may be logged at once
+	lineRate  = 20   // lines a second that may be logged for ever
+)
+
+// output takes what a child prints: each line is logged, as far as the rate allows, and the last ones are kept whatever the
+// rate. A child that floods its output so costs neither memory nor disk.
+type output struct {
+	// Set by newOutput.
+	log   *slog.Logger
+	level func(string) slog.Level
+	now   func() time.Time
+
+	mu      sync.Mutex
+	partial []byte // a line without its end, at most maxLine bytes
+	kept    []string
+	tokens  float64 // lines that may be logged now
+	filled  time.Time
+	dropped int // lines not logged since the last that was
+}
+
+func newOutput(log *slog.Logger, level func(string) slog.Level, now func() time.Time) *output {
+	if level == nil {
+		level = func(string) slog.Level { return slog.LevelInfo }
+	}
+	return &output{log: log, level: level, now: now, tokens: lineBurst, filled: now()}
+}
+
+// Write takes a piece of output. It never fails.
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	size := len(b)
+	for {
+		text, rest, whole := bytes.Cut(b, []byte("\n"))
+		o.partial = append(o.partial, text[:min(len(text), maxLine-len(o.partial))]...)
+		if !whole {
+			return size, nil
+		}
+		o.line()
+		b = rest
+	}
+}
+
+// flush ends a line that has no end yet.
+func (o *output) flush() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.line()
+}
+
+// last returns the lines that were kept.
+func (o *output) last() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.kept)
+}
+
+// line keeps and logs the line in partial, and empties it.
+func (o *output) line() {
+	line := string(bytes.TrimRight(o.partial, "\r"))
+	o.partial = o.partial[:0]
+	if line == "" {
+		return
+	}
+	if len(o.kept) == keptLines {
+		o.kept = slices.Delete(o.kept, 0, 1)
+	}
+	o.kept = append(o.kept, line)
+
+	now := o.now()
+	o.tokens = min(lineBurst, o.tokens+lineRate*now.Sub(o.filled).Seconds())
+	o.filled = now
+	level := o.level(line)
+	if !o.log.Enabled(context.Background(), level) {
+		return // costs nothing, so it takes no token from the lines that show
+	}
+	if o.tokens < 1 {
+		o.dropped++
+		return
+	}
+	o.tokens--
+	attrs := []any{"line", line}
+	if o.dropped > 0 {
+		attrs = append(attrs, "dropped_before", o.dropped)
+		o.dropped = 0
+	}
+	o.log.Log(context.Background(), level, "process output", attrs...)
+}
