@@ -1,0 +1,122 @@
+package flow
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"unsafe"
+)
+
+// ErrNoCollection: the graph has no collection of that name.
+var ErrNoCollection = errors.New("no such collection")
+
+type collectionDump struct {
+	Collection string     `json:"collection"`
+	Rev        Rev        `json:"rev"`
+	Keys       []*keyDump `json:"keys"`
+	Silent     []*runDump `json:"silent,omitempty"` // runs that gave nothing, and what that depends on
+}
+
+type keyDump struct {
+	Key       any      `json:"key"`
+	Value     any      `json:"value"`
+	ChangedAt Rev      `json:"changedAt"`
+	Run       *runDump `json:"from,omitempty"`
+}
+
+type runDump struct {
+	Input string    `json:"collection"`
+	Key   any       `json:"key"`
+	Stale bool      `json:"stale,omitempty"`
+	Deps  []depDump `json:"fetched,omitempty"`
+}
+
+type depDump struct {
+	Collection string `json:"collection"`
+	Key        any    `json:"key"`
+	Absent     bool   `json:"absent,omitempty"`
+}
+
+// Dump writes one collection as JSON: every key in order, its value, the Rev of its last change, and what it was made from. Values may say
+// by MarshalJSON how they want to be seen; secrets should. It waits for a turn that is running.
+func (g *Graph) Dump(w io.Writer, collection string) error {
+	g.turnMu.Lock()
+	defer g.turnMu.Unlock()
+	i := slices.IndexFunc(g.stages, func(s stage) bool { return s.title() == collection })
+	if i < 0 {
+		return fmt.Errorf("%q: %w", collection, ErrNoCollection)
+	}
+	d, err := g.stages[i].dump()
+	if err != nil {
+		return err
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(d)
+}
+
+// dump reads what commits write and what turns write; the caller holds Graph.turnMu, so nobody writes either.
+func (c *Collection[K, V]) dump() (*collectionDump, error) {
+	d := &collectionDump{Collection: c.name, Rev: c.g.rev, Keys: []*keyDump{}}
+	from := map[*node]*runDump{}
+	c.form.runs(func(r *runDump, outs []*node) {
+		for _, out := range outs {
+			from[out] = r
+		}
+		if len(outs) == 0 {
+			d.Silent = append(d.Silent, r)
+		}
+	})
+	for _, s := range c.inOrder() {
+		d.Keys = append(d.Keys, &keyDump{Key: jsonOr(s.cell.key), Value: jsonOr(s.cell.value), ChangedAt: s.changedAt, Run: from[&s.node]})
+	}
+	return d, nil
+}
+
+// jsonOr is x if JSON can say it, or else its text.
+func jsonOr(x any) any {
+	text, err := json.Marshal(x)
+	if err != nil {
+		return fmt.Sprintf("%+v", x)
+	}
+	return json.RawMessage(text)
+}
+
+// inOrder is the committed slots of present keys, by key.
+func (c *Collection[K, V]) inOrder() []*slot[K, V] {
+	slots := make([]*slot[K, V], 0, c.present)
+	for _, s := range c.base {
+		if s.present {
+			slots = append(slots, s)
+		}
+	}
+	slices.SortFunc(slots, func(a, b *slot[K, V]) int {
+		return c.order(unsafe.Pointer(&a.cell.key), unsafe.Pointer(&b.cell.key))
+	})
+	return slots
+}
+
+func (d *derived[K, A, P, B]) runs(each func(d *runDump, outs []*node)) {
+	for _, in := range d.in.inOrder() {
+		r := in.runFor(d.out.index)
+		if r == nil {
+			continue
+		}
+		dump := &runDump{Input: d.in.name, Key: jsonOr(in.cell.key), Stale: r.stale}
+		for _, n := range r.dependencies() {
+			s := d.out.g.stages[n.coll]
+			dump.Deps = append(dump.Deps, depDump{Collection: s.title(), Key: jsonOr(s.label(n)), Absent: !n.present})
+		}
+		var outs []*node
+		for _, s := range (*derivedRun[P, B])(unsafe.Pointer(r)).outs() {
+			outs = append(outs, &s.node)
+		}
+		each(dump, outs)
+	}
+}
+
+// runs of a group: its members are its dependencies, and stand in its value.
+func (f *grouped[K, A, G]) runs(func(d *runDump, outs []*node)) {}

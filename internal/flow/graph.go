@@ -1,0 +1,109 @@
+package flow
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Rev numbers committed turns that changed something. It grows by one; 0 is the empty world before the first turn.
+type Rev uint64
+
+// Config says how a Graph works. The zero Config is usable.
+type Config struct {
+	Name    string           // in log lines and panics
+	Check   bool             // run each transform twice, watch stored values for changes; for tests, slow
+	Workers int              // goroutines within one collection of a turn; 0 is GOMAXPROCS
+	Log     *slog.Logger     // nil discards
+	Now     func() time.Time // nil is time.Now; used for the record of turns only
+}
+
+// Graph is a set of collections that change together.
+type Graph struct {
+	cfg Config
+
+	// Set while collections are made, fixed from the first turn on.
+	stages []stage
+	names  map[string]bool
+	panics *Source[PanicKey, Panic]
+	sealed atomic.Bool
+
+	nextID atomic.Uint64 // of nodes
+
+	// What waits for a turn. queueMu is held for a few instructions only.
+	queueMu  sync.Mutex
+	queue    []*Batch
+	unsynced int
+	wake     chan struct{} // capacity 1
+
+	turnMu  sync.Mutex // held by whoever turns: Run, Settle, Try; and by Dump
+	running atomic.Bool
+
+	// What readers see. Written by a commit under mu.
+	mu    sync.RWMutex
+	rev   Rev
+	grown chan struct{} // closed when rev grows
+	turns ring
+}
+
+// New makes a Graph without collections, but for [Graph.Panics].
+func New(cfg Config) *Graph {
+	if cfg.Workers <= 0 {
+		cfg.Workers = runtime.GOMAXPROCS(0)
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	g := &Graph{
+		cfg:   cfg,
+		names: map[string]bool{},
+		wake:  make(chan struct{}, 1),
+		grown: make(chan struct{}),
+	}
+	g.panics = NewSource[PanicKey, Panic](g, "flow panics")
+	g.panics.markSynced()
+	return g
+}
+
+// stage is a collection as a turn sees it.
+type stage interface {
+	title() string
+	compute(t *turn)   // run what is dirty and stage what it gives
+	finish(t *turn)    // find what changed and queue the runs that read it
+	changes() int      // keys that finish found changed
+	verify()           // check mode: stored and staged values are as they were stored
+	fold()             // give runs their new dependencies and outputs; no reader looks at these
+	commit(rev Rev)    // make staged values the committed ones; under Graph.mu
+	drop()             // forget what this turn staged, or what is left after a commit
+	enqueue(r *run)    // r read something that changed
+	idle(n *node)      // n may have lost its last reader
+	label(n *node) any // the key of n
+	count() *counters  // of this collection
+	stats() CollectionStats
+	dump() (*collectionDump, error)
+}
+
+// register adds a collection at the end of the order.
+func (g *Graph) register(name string, s stage) uint16 {
+	if g.sealed.Load() {
+		panic(fmt.Sprintf("flow: graph %q: collection %q made after the first turn", g.cfg.Name, name))
+	}
+	if name == "" {
+		panic(fmt.Sprintf("flow: graph %q: a collection needs a name", g.cfg.Name))
+	}
+	if g.names[name] {
+		panic(fmt.Sprintf("flow: graph %q: two collections named %q", g.cfg.Name, name))
+	}
+	if len(g.stages) > 0xfffe {
+		panic("flow: too many collections")
+	}
+	g.names[name] = true
+	g.stages = append(g.stages, s)
+	return uint16(len(g.stages) - 1)
+}

@@ -1,0 +1,59 @@
+package flow
+
+import (
+	"slices"
+	"time"
+)
+
+// Turn is the record of one turn. A turn that changed nothing has the Rev of the one before it.
+type Turn struct {
+	Rev         Rev
+	At          time.Time // when it began
+	Took        time.Duration
+	Causes      []string // of the Applies that it took, each word once, in order
+	Edits       int      // Sets and Deletes
+	Runs        int      // of transforms
+	Changes     int      // keys whose value differs after it, in all collections
+	Collections []TurnCollection
+}
+
+// TurnCollection is a collection's part in a turn. Collections without one are left out.
+type TurnCollection struct {
+	Name    string
+	Runs    int
+	Changes int
+	Took    time.Duration
+}
+
+func (t *Turn) addCause(cause string) {
+	if !slices.Contains(t.Causes, cause) {
+		t.Causes = append(t.Causes, cause)
+	}
+}
+
+// Turns is the last 1,000 turns, the oldest first.
+func (g *Graph) Turns() []Turn {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.turns.all()
+}
+
+const ringLen = 1000
+
+type ring struct {
+	turns []Turn
+	next  int // where the oldest is, once the ring is full
+}
+
+func (r *ring) add(t Turn) {
+	if len(r.turns) < ringLen {
+		r.turns = append(r.turns, t)
+		return
+	}
+	r.turns[r.next] = t
+	r.next = (r.next + 1) % ringLen
+}
+
+func (r *ring) all() []Turn {
+	return append(slices.Clone(r.turns[r.next:]), r.turns[:r.next]...)
+}

@@ -1,0 +1,62 @@
+package flow
+
+import (
+	"encoding/json"
+	"iter"
+	"slices"
+	"unsafe"
+)
+
+// Members is one group: keys of the grouped collection with their values, sorted by the order that Group was given, then by key.
+// It doesn't change. An edit of one member copies 8 bytes for each of the others.
+type Members[K comparable, A any] struct{ list []*member[K, A] }
+
+// member is a place in groups. All groups of a key share one.
+type member[K comparable, A any] struct {
+	cell  *cell[K, A]
+	order string
+}
+
+// Len is the number of members. A group in a collection has at least one.
+func (m Members[K, A]) Len() int { return len(m.list) }
+
+// At is the member at i, counted from 0.
+func (m Members[K, A]) At(i int) (K, A) { return m.list[i].cell.key, m.list[i].cell.value }
+
+// All is every member, in order.
+func (m Members[K, A]) All() iter.Seq2[K, A] {
+	return func(yield func(K, A) bool) {
+		for _, x := range m.list {
+			if !yield(x.cell.key, x.cell.value) {
+				return
+			}
+		}
+	}
+}
+
+// MarshalJSON writes the keys. The values stand in the collection that was grouped.
+func (m Members[K, A]) MarshalJSON() ([]byte, error) {
+	keys := make([]any, len(m.list))
+	for i, x := range m.list {
+		keys[i] = jsonOr(x.cell.key)
+	}
+	return json.Marshal(keys)
+}
+
+// membersShape: members are equal if their keys and values are, which mostly is to say, if they are the same cells.
+func (Members[K, A]) membersShape(b *shaper, value func() (shape, error)) (shape, error) {
+	of, err := value()
+	if err != nil {
+		return shape{}, err
+	}
+	return shape{
+		equal: func(p, q unsafe.Pointer) bool {
+			return slices.EqualFunc((*Members[K, A])(p).list, (*Members[K, A])(q).list, func(x, y *member[K, A]) bool {
+				return x == y || x.cell == y.cell || x.cell.key == y.cell.key &&
+					of.equal(unsafe.Pointer(&x.cell.value), unsafe.Pointer(&y.cell.value))
+			})
+		},
+		// Nobody outside this package can write to members, and their values are watched where they are stored.
+		hash: func(h uint64, p unsafe.Pointer) uint64 { return mix(h, uint64(len((*Members[K, A])(p).list))) },
+	}, nil
+}

@@ -1,0 +1,89 @@
+package flow
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strings"
+)
+
+// PanicKey names a key whose transform panicked: the collection that was being made, and the key of its input.
+type PanicKey struct{ Collection, Key string }
+
+// Panic is a contained panic. Stack has the transform's frames only, without addresses, so the same panic is an equal value.
+type Panic struct{ Message, Stack string }
+
+// Panics has every key whose last run panicked. It is a source of the turn after, like anything else that comes from outside, and empties itself when
+// the run succeeds or its key is deleted.
+func (g *Graph) Panics() *Collection[PanicKey, Panic] { return g.panics.c }
+
+type fault struct {
+	key   PanicKey
+	panic Panic
+}
+
+// misuse is the panic of a transform that breaks the contract.
+type misuse string
+
+func (m misuse) Error() string { return "flow: " + string(m) }
+
+func keyText(k any) string { return fmt.Sprint(k) }
+
+func (t *turn) fault(collection string, key any, p Panic) {
+	t.faults = append(t.faults, fault{PanicKey{collection, keyText(key)}, p})
+}
+
+func (t *turn) cure(collection string, key any) {
+	t.cures = append(t.cures, PanicKey{collection, keyText(key)})
+}
+
+// report queues what this turn learned about panics, for the next one.
+func (t *turn) report() {
+	if len(t.faults)+len(t.cures) == 0 {
+		return
+	}
+	b := &Batch{g: t.g, cause: "panic"}
+	for _, k := range t.cures {
+		t.g.panics.Delete(b, k)
+	}
+	for _, f := range t.faults {
+		t.g.panics.Set(b, f.key, f.panic)
+		t.g.cfg.Log.Error("transform panicked", slog.String("graph", t.g.cfg.Name), slog.String("collection", f.key.Collection),
+			slog.String("key", f.key.Key), slog.String("message", f.panic.Message), slog.String("stack", f.panic.Stack))
+	}
+	b.closed = true
+	t.g.push(b)
+}
+
+// contain is deferred around a transform.
+func contain[K comparable](g *Graph, collection string, key K, into **Panic) {
+	x := recover()
+	if x == nil {
+		return
+	}
+	if m, ok := x.(misuse); ok && g.cfg.Check {
+		panic(&CheckError{Collection: collection, Key: keyText(key), Reason: string(m)})
+	}
+	*into = &Panic{Message: fmt.Sprint(x), Stack: transformStack()}
+}
+
+// transformStack is the frames between the panic and this package.
+func transformStack() string {
+	var pcs [64]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
+	var b strings.Builder
+	for {
+		f, more := frames.Next()
+		own := strings.HasSuffix(strings.SplitN(f.Function, "[...]", 2)[0], "attempt") || strings.Contains(f.Function, ".attempt")
+		if own {
+			break
+		}
+		if !strings.HasPrefix(f.Function, "runtime.") {
+			fmt.Fprintf(&b, "%s\n\t%s:%d\n", f.Function, f.File, f.Line)
+		}
+		if !more {
+			break
+		}
+	}
+	return b.String()
+}

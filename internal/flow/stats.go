@@ -1,0 +1,73 @@
+package flow
+
+import (
+	"time"
+	"unsafe"
+)
+
+// CollectionStats is a collection's size, and its work since the graph was made.
+type CollectionStats struct {
+	Name       string
+	Keys       int // present
+	Tombstones int // deleted keys that Changes still tells
+	Edges      int // fetches that the present values depend on
+	Stale      int // input keys whose last run panicked
+	Runs       uint64
+	Changes    uint64
+	Panics     uint64
+	Took       time.Duration // in turns
+	KeyBytes   int           // what the machinery keeps for one key, besides the key and its value
+	EdgeBytes  int           // and for one edge
+}
+
+// counted is the part of the statistics that a turn counts.
+type counted struct {
+	Edges, Stale          int
+	Runs, Changes, Panics uint64
+	Took                  time.Duration
+}
+
+// counters: now is for the goroutine that turns, shown for readers. A Try saves and restores.
+type counters struct {
+	now, shown, saved counted
+}
+
+func (c *counters) publish() { c.shown = c.now } // under Graph.mu
+func (c *counters) save()    { c.saved = c.now }
+func (c *counters) restore() { c.now = c.saved }
+
+// Stats is one entry for each collection, in the order of creation.
+func (g *Graph) Stats() []CollectionStats {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	all := make([]CollectionStats, len(g.stages))
+	for i, s := range g.stages {
+		all[i] = s.stats()
+	}
+	return all
+}
+
+func (c *Collection[K, V]) stats() CollectionStats {
+	n := c.counters.shown
+	return CollectionStats{
+		Name: c.name, Keys: c.present, Tombstones: c.dead.len,
+		Edges: n.Edges, Stale: n.Stale, Runs: n.Runs, Changes: n.Changes, Panics: n.Panics, Took: n.Took,
+		KeyBytes: c.keyBytes(), EdgeBytes: edgeBytes,
+	}
+}
+
+// edgeBytes is a pointer each way and the mean slack of a list that doubles.
+const edgeBytes = 8 + 8*4/3
+
+// keyBytes is a slot, its entry in the map at the mean load of a table that doubles, and a run. The benchmark measures the same from outside.
+func (c *Collection[K, V]) keyBytes() int {
+	var k K
+	entry := int(unsafe.Sizeof(k)) + 8 + 1
+	n := int(unsafe.Sizeof(slot[K, V]{})) + entry*3/2
+	switch c.form.(type) {
+	case sourceForm:
+	default:
+		n += int(unsafe.Sizeof(run{})) + 16
+	}
+	return n
+}

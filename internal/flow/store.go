@@ -1,0 +1,316 @@
+package flow
+
+import (
+	"fmt"
+	"reflect"
+	"sync"
+	"unsafe"
+)
+
+// Collection is a set of keys with values, made by [NewSource], [Derive], [Map] or [Group]. It has no methods that read: values are
+// read through a [View], or by [Fetch] in a transform.
+type Collection[K comparable, V any] struct {
+	// Set at construction.
+	g     *Graph
+	name  string
+	index uint16
+	form  form
+	shape shape
+	order func(a, b unsafe.Pointer) int // of keys
+
+	// The committed values. Written under Graph.mu.
+	base      map[K]*slot[K, V] // present keys, tombstones, and absent keys that somebody fetched
+	present   int
+	live      recency // present keys
+	dead      recency // tombstones
+	forgotten Rev     // the newest deletion that has no tombstone any more
+
+	// The overlay. Only the goroutine that turns writes it.
+	fresh   map[K]*slot[K, V] // keys that base does not have
+	touched []*slot[K, V]     // keys with a staged value, in base or fresh
+	changed []*slot[K, V]     // those of touched whose value differs; complete after finish
+	idles   []*node
+
+	// Keys fetched in this turn that neither base nor fresh has. Workers meet here.
+	absentMu sync.Mutex
+	absent   map[K]*slot[K, V]
+
+	counters counters
+	sums     map[*cell[K, V]]uint64 // check mode: hash of each stored value
+}
+
+// form is what differs between the kinds of collections.
+type form interface {
+	compute(t *turn)
+	enqueue(r *run)
+	fold()
+	drop()
+	runs(each func(d *runDump, outs []*node))
+}
+
+// cell is one value of one key. It never changes, so groups share it.
+type cell[K comparable, V any] struct {
+	key   K
+	value V
+}
+
+// node is what the machinery knows of a key, whatever its type is. It is the first field of a slot.
+type node struct {
+	id           uint64
+	changedAt    Rev   // under Graph.mu
+	newer, older *node // in live or dead; under Graph.mu
+	runs         *run  // one for each collection made from this one, while the key is present
+	readers      **run // the first of nreaders runs that fetched this key; see edge.go
+	nreaders     uint32
+	stale        uint32 // how many of them no longer depend on it
+	coll         uint16
+	listed       listed // under Graph.mu
+	present      bool   // under Graph.mu
+	touched      bool   // only while turning
+}
+
+// slot is the place of a key. A committed slot always has a cell; if the key is absent, the cell has the key only.
+type slot[K comparable, V any] struct {
+	node
+	cell *cell[K, V] // under Graph.mu
+	next *cell[K, V] // staged, if touched; nil is a deletion
+}
+
+// now is the value as this turn sees it, or nil.
+func (s *slot[K, V]) now() *cell[K, V] {
+	switch {
+	case s.touched:
+		return s.next
+	case s.present:
+		return s.cell
+	}
+	return nil
+}
+
+// was is the committed value, or nil.
+func (s *slot[K, V]) was() *cell[K, V] {
+	if s.present {
+		return s.cell
+	}
+	return nil
+}
+
+// key is the key of s; s is committed, or has a staged value.
+func (s *slot[K, V]) key() K {
+	if s.cell != nil {
+		return s.cell.key
+	}
+	return s.next.key
+}
+
+func newCollection[K comparable, V any](g *Graph, name string) *Collection[K, V] {
+	c := &Collection[K, V]{g: g, name: name}
+	var err error
+	if c.order, err = orderOf(reflect.TypeFor[K]()); err != nil {
+		panic(fmt.Sprintf("flow: collection %q: key %v", name, err))
+	}
+	if c.shape, err = shapeOf(reflect.TypeFor[V]()); err != nil {
+		panic(fmt.Sprintf("flow: collection %q: value %v", name, err))
+	}
+	if g.cfg.Check {
+		c.sums = map[*cell[K, V]]uint64{}
+	}
+	c.index = g.register(name, c)
+	return c
+}
+
+// Name is the name that the collection was made with.
+func (c *Collection[K, V]) Name() string { return c.name }
+
+func (c *Collection[K, V]) title() string    { return c.name }
+func (c *Collection[K, V]) compute(t *turn)  { c.form.compute(t) }
+func (c *Collection[K, V]) enqueue(r *run)   { c.form.enqueue(r) }
+func (c *Collection[K, V]) fold()            { c.form.fold() }
+func (c *Collection[K, V]) changes() int     { return len(c.changed) }
+func (c *Collection[K, V]) idle(n *node)     { c.idles = append(c.idles, n) }
+func (c *Collection[K, V]) count() *counters { return &c.counters }
+func (c *Collection[K, V]) label(n *node) any {
+	return slotOf[K, V](n).cell.key
+}
+
+func slotOf[K comparable, V any](n *node) *slot[K, V] {
+	return (*slot[K, V])(unsafe.Pointer(n))
+}
+
+func (c *Collection[K, V]) equal(a, b *V) bool {
+	return c.shape.equal(unsafe.Pointer(a), unsafe.Pointer(b))
+}
+
+// find is the slot of k as this turn sees it, or nil.
+func (c *Collection[K, V]) find(k K) *slot[K, V] {
+	if s := c.base[k]; s != nil {
+		return s
+	}
+	return c.fresh[k]
+}
+
+// place is find that makes the slot if there is none. Only for the goroutine that turns, in this collection's part of the turn.
+func (c *Collection[K, V]) place(k K) *slot[K, V] {
+	s := c.find(k)
+	if s == nil {
+		s = c.newSlot()
+		if c.fresh == nil {
+			c.fresh = map[K]*slot[K, V]{}
+		}
+		c.fresh[k] = s
+	}
+	return s
+}
+
+// expect is find that makes a place for an absent key, so that a Fetch that finds nothing has something to depend on. Safe for workers.
+func (c *Collection[K, V]) expect(k K) *slot[K, V] {
+	if s := c.find(k); s != nil {
+		return s
+	}
+	c.absentMu.Lock()
+	defer c.absentMu.Unlock()
+	s := c.absent[k]
+	if s == nil {
+		s = c.newSlot()
+		s.cell = &cell[K, V]{key: k}
+		if c.absent == nil {
+			c.absent = map[K]*slot[K, V]{}
+		}
+		c.absent[k] = s
+	}
+	return s
+}
+
+func (c *Collection[K, V]) newSlot() *slot[K, V] {
+	return &slot[K, V]{node: node{id: c.g.nextID.Add(1), coll: c.index}}
+}
+
+// cellFor is the committed cell of k if its value is equal to v, and a new one if not. Safe for workers of this collection.
+func (c *Collection[K, V]) cellFor(k K, v V) *cell[K, V] {
+	if s := c.base[k]; s != nil && s.present && c.equal(&s.cell.value, &v) {
+		return s.cell
+	}
+	return &cell[K, V]{key: k, value: v}
+}
+
+// stage sets what s will be after this turn; nil deletes.
+func (c *Collection[K, V]) stage(s *slot[K, V], next *cell[K, V]) {
+	if !s.touched {
+		s.touched = true
+		c.touched = append(c.touched, s)
+	}
+	if c.sums != nil && s.next != nil && s.next != s.cell {
+		delete(c.sums, s.next)
+	}
+	s.next = next
+	if c.sums != nil && next != nil && next != s.cell {
+		c.sums[next] = c.sum(next)
+	}
+}
+
+// finish finds what this turn changed and queues the runs that read it.
+func (c *Collection[K, V]) finish(*turn) {
+	for _, s := range c.touched {
+		if s.now() != s.was() {
+			c.changed = append(c.changed, s)
+			c.g.disturb(&s.node)
+		}
+	}
+}
+
+// commit makes the overlay the committed state. The caller holds Graph.mu.
+func (c *Collection[K, V]) commit(rev Rev) {
+	c.insertFresh()
+	for _, s := range c.changed {
+		s.changedAt = rev
+		if s.next == nil {
+			delete(c.sums, s.cell)
+			s.cell = &cell[K, V]{key: s.cell.key} // lets go of the value
+			s.present = false
+			c.present--
+			c.list(&s.node, inDead)
+			continue
+		}
+		if s.present {
+			delete(c.sums, s.cell)
+		} else {
+			c.present++
+		}
+		s.cell, s.present = s.next, true
+		c.list(&s.node, inLive)
+	}
+	for k, s := range c.absent {
+		if s.nreaders > 0 {
+			c.put(k, s)
+		}
+	}
+	for _, n := range c.idles {
+		c.release(slotOf[K, V](n))
+	}
+	c.trim(rev)
+}
+
+func (c *Collection[K, V]) insertFresh() {
+	if len(c.fresh) == 0 {
+		return
+	}
+	whole := len(c.base) == 0
+	if whole {
+		c.base = c.fresh
+	}
+	for k, s := range c.fresh {
+		keep := s.next != nil || s.nreaders > 0
+		switch {
+		case !keep:
+			if whole {
+				delete(c.base, k)
+			}
+			continue
+		case !whole:
+			c.put(k, s)
+		}
+		if s.next == nil {
+			s.cell = &cell[K, V]{key: k}
+		}
+	}
+}
+
+func (c *Collection[K, V]) put(k K, s *slot[K, V]) {
+	if c.base == nil {
+		c.base = map[K]*slot[K, V]{}
+	}
+	c.base[k] = s
+}
+
+// release forgets a key that is absent, has no tombstone and nobody who waits for it.
+func (c *Collection[K, V]) release(s *slot[K, V]) {
+	if !s.present && s.listed == unlisted && s.nreaders == 0 && s.cell != nil {
+		if c.base[s.cell.key] == s {
+			delete(c.base, s.cell.key)
+		}
+	}
+}
+
+// drop ends the overlay. After a commit it has nothing more to lose.
+func (c *Collection[K, V]) drop() {
+	for i, s := range c.touched {
+		if c.sums != nil && s.next != nil && s.next != s.cell {
+			delete(c.sums, s.next)
+		}
+		s.touched, s.next = false, nil
+		c.touched[i] = nil
+	}
+	clear(c.changed)
+	clear(c.idles)
+	c.touched, c.changed, c.idles = keepSmall(c.touched), keepSmall(c.changed), keepSmall(c.idles)
+	c.fresh, c.absent = nil, nil
+	c.form.drop()
+}
+
+// keepSmall empties a slice for the next turn, but lets a big one go: a first load should not be remembered as spare room.
+func keepSmall[T any](s []T) []T {
+	if cap(s) > 1024 {
+		return nil
+	}
+	return s[:0]
+}

@@ -1,0 +1,41 @@
+package flow
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrNotSynced: there is no world yet to try an edit on.
+var ErrNotSynced = errors.New("flow: not every source is synced and in a turn")
+
+// Try runs a turn with the edits of edit on top of the committed state, shows its result to read, and drops it: no Rev, no change, no record.
+// What is queued is not part of it. In read, the View's Rev is the one that the turn would get, so Changes(v, c, v.Rev()-1)
+// is what the edits would change. Other readers go on beside it; turns wait until read returns.
+//
+// Transforms that panic in a Try keep their old values, and Try returns an error that names the first.
+func (g *Graph) Try(edit func(*Batch), read func(View)) error {
+	b := &Batch{g: g, cause: "try"}
+	edit(b)
+	b.closed = true
+
+	g.turnMu.Lock()
+	defer g.turnMu.Unlock()
+	if g.rev == 0 {
+		return ErrNotSynced
+	}
+	t := &turn{g: g, rev: g.rev + 1}
+	for _, s := range g.stages {
+		s.count().save()
+		defer s.count().restore()
+	}
+	defer t.drop()
+	t.run([]*Batch{b})
+	v := View{&snapshot{g: g, rev: t.rev, staged: true}}
+	defer v.end()
+	read(v)
+	if len(t.faults) > 0 {
+		f := t.faults[0]
+		return fmt.Errorf("flow: try: %d transforms panicked, first %s of %s: %s", len(t.faults), f.key.Key, f.key.Collection, f.panic.Message)
+	}
+	return nil
+}

@@ -1,0 +1,131 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+)
+
+// ErrRunning: Run was called while it runs.
+var ErrRunning = errors.New("flow: graph is running already")
+
+// Run turns whenever something is queued, until ctx ends; then it returns nil. In check mode a breach of the contract panics
+// with a *CheckError.
+func (g *Graph) Run(ctx context.Context) error {
+	if !g.running.CompareAndSwap(false, true) {
+		return ErrRunning
+	}
+	defer g.running.Store(false)
+	for {
+		if ctx.Err() != nil {
+			return nil
+		}
+		if g.turn() {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-g.wake:
+		}
+	}
+}
+
+// Settle turns in the caller's goroutine until nothing is queued. Without every source synced it does nothing. It may be used
+// beside Run, too; what Run has begun is then complete when Settle returns.
+func (g *Graph) Settle() {
+	for g.turn() {
+	}
+}
+
+// turn is one whole turn, if one is due. It is the state of that turn for the stages.
+type turn struct {
+	g      *Graph
+	rev    Rev // what it will be called if it changes anything
+	record Turn
+	faults []fault // contained panics
+	cures  []PanicKey
+}
+
+func (g *Graph) turn() bool {
+	g.turnMu.Lock()
+	defer g.turnMu.Unlock()
+	batches, due := g.take()
+	if !due {
+		return false
+	}
+	start := g.cfg.Now()
+	t := &turn{g: g, rev: g.rev + 1}
+	t.record.At = start
+	for _, b := range batches {
+		t.record.addCause(b.cause)
+	}
+	defer t.drop() // also if a check panics
+	t.run(batches)
+	changed := t.record.Changes > 0 || g.rev == 0
+	for _, s := range g.stages {
+		s.fold()
+	}
+	g.mu.Lock()
+	if changed {
+		g.rev = t.rev
+	}
+	for _, s := range g.stages {
+		s.commit(t.rev)
+	}
+	t.record.Rev = g.rev
+	t.record.Took = g.cfg.Now().Sub(start)
+	g.turns.add(t.record)
+	for _, s := range g.stages {
+		s.count().publish()
+	}
+	if changed {
+		close(g.grown)
+		g.grown = make(chan struct{})
+	}
+	g.mu.Unlock()
+	t.report()
+	g.cfg.Log.Debug("turn committed", slog.String("graph", g.cfg.Name), slog.Uint64("rev", uint64(t.record.Rev)),
+		slog.Any("causes", t.record.Causes), slog.Int("edits", t.record.Edits), slog.Int("runs", t.record.Runs),
+		slog.Int("changes", t.record.Changes), slog.Duration("took", t.record.Took))
+	return true
+}
+
+// run stages everything that follows from the batches. Nothing of it is visible yet.
+func (t *turn) run(batches []*Batch) {
+	for _, b := range batches {
+		t.record.Edits += len(b.edits) - len(b.synced)
+		for _, edit := range b.edits {
+			edit()
+		}
+	}
+	for _, s := range t.g.stages {
+		start := t.g.cfg.Now()
+		n := s.count()
+		before := n.now.Runs
+		s.compute(t)
+		s.finish(t)
+		runs, changes := int(n.now.Runs-before), s.changes()
+		if runs == 0 && changes == 0 {
+			continue
+		}
+		took := t.g.cfg.Now().Sub(start)
+		n.now.Changes += uint64(changes)
+		n.now.Took += took
+		t.record.Runs += runs
+		t.record.Changes += changes
+		t.record.Collections = append(t.record.Collections,
+			TurnCollection{Name: s.title(), Runs: runs, Changes: changes, Took: took})
+	}
+	if t.g.cfg.Check {
+		for _, s := range t.g.stages {
+			s.verify()
+		}
+	}
+}
+
+func (t *turn) drop() {
+	for _, s := range t.g.stages {
+		s.drop()
+	}
+}
