@@ -1,0 +1,47 @@
+# `make help` lists the targets.
+export GOTOOLCHAIN := auto
+GO ?= go
+# Two cores are enough to build and test everything; more packages at once only fight for them.
+PARALLEL := -p 2
+# What runs several goroutines over shared state is tested under the race detector, too.
+RACE := ./internal/flow/... ./internal/xds/... ./internal/files/... ./internal/process/... ./internal/admin/...
+
+.DEFAULT_GOAL := all
+.PHONY: all build lint test demo bench golden generate envoy clean help
+
+all: build lint test ## build, lint and test
+
+build: ## bin/cardea
+	$(GO) build $(PARALLEL) -o bin/ ./cmd/cardea
+
+lint: ## go vet and gofmt
+	$(GO) vet $(PARALLEL) ./...
+	@bad=$$($$($(GO) env GOROOT)/bin/gofmt -l .); [ -z "$$bad" ] || { echo "not formatted (gofmt -w would):"; echo "$$bad"; exit 1; }
+
+test: envoy lint ## everything that must hold
+	$(GO) test $(PARALLEL) -timeout 30m ./...
+	@if command -v "$$($(GO) env CC)" >/dev/null; then set -x; $(GO) test $(PARALLEL) -race -timeout 30m $(RACE); \
+	  elif [ -n "$$CI" ]; then echo "the race detector needs a C compiler"; exit 1; \
+	  else echo "no C compiler: the tests were not run under the race detector"; fi
+
+demo: build envoy ## the quickstart with two backends, in the foreground; CHECK=1 makes the calls itself and ends
+	@$(GO) build $(PARALLEL) -o bin/ ./examples/backend ./examples/demo
+	@exec bin/demo $(if $(CHECK),-check)
+
+bench: envoy ## the table of docs/bench.md
+	$(GO) test $(PARALLEL) -run '^$$' -bench . -benchtime 1x -timeout 60m ./...
+
+golden: envoy ## rewrite the expectations of the tests; then read the diff
+	$(GO) test $(PARALLEL) -timeout 30m $$(grep -rl --include='*_test.go' 'flag.Bool("update"' . | xargs -n1 dirname | sort -u) -update
+
+generate: ## rewrite generated files
+	$(GO) generate ./...
+
+envoy: ## Envoy, into the cache folder
+	@hack/get-envoy.sh >/dev/null
+
+clean: ## remove what was built here
+	rm -rf bin
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 12

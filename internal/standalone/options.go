@@ -1,0 +1,20 @@
+package standalone
+
+import (
+	"io"
+	"log/slog"
+)
+
+// Options say what to run, check or translate, and how.
+type Options struct {
+	Dir        string   // the folder of objects
+	Envoy      string   // path of the Envoy to run; "" looks for one, see process.FindEnvoy
+	PortOffset int      // added to every listener's port to get the port to bind
+	Bind       []string // IP addresses that Gateways bind where they state none
+	Admin      string   // host:port of the admin API
+	WorkDir    string   // for the proxies' sockets and bootstraps; "" makes a temporary one
+	CacheDir   string   // what is worth remembering between runs; "" is the user's cache folder
+	Version    string   // Cardea's own
+	Log        *slog.Logger
+	Stdout     io.Writer // what the user reads; never log lines
+}
