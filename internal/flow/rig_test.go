@@ -130,6 +130,11 @@ type part struct{ Key, N int }
 
 func (p part) Owner() int { return p.Key }
 
+// kept holds a group inside a value.
+type kept struct{ M flow.Members[int, row] }
+
+func (k kept) String() string { return describe(k.M) }
+
 type pair struct{ X, Y string }
 
 // total sums what a group holds, so that a wrong group shows as a wrong number.
@@ -184,7 +189,6 @@ var rigs = []rig{
 		in := w.source("rows")
 		groups := show(w, "groups", flow.Group(in, "groups", func(_ int, r row) []int { return []int{r.B} }, byContent))
 		show(w, "totals", flow.Map(groups, "totals", func(_ *flow.Ctx, g int, m flow.Members[int, row]) (int, bool) { return total(m), true }))
-		type kept struct{ M flow.Members[int, row] }
 		show(w, "kept", flow.Map(groups, "kept", func(_ *flow.Ctx, g int, m flow.Members[int, row]) (kept, bool) { return kept{m}, m.Len() > 1 }))
 	}},
 
