@@ -1,0 +1,174 @@
+package schema
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
+
+	"cardea.dev/cardea/internal/model"
+)
+
+// crd is a kind that is defined by a custom resource's schema.
+type crd struct {
+	Group    string          `json:"group"`
+	Kind     string          `json:"kind"`
+	Scope    string          `json:"scope"`
+	Versions []string        `json:"versions"` // all have the same Schema
+	Schema   json.RawMessage `json:"schema"`
+
+	kind model.Kind
+
+	// Compiling a schema's rules takes much longer than reading its structure, and an object that is known valid needs
+	// the structure only.
+	structure  sync.Once
+	structural *structuralschema.Structural
+	props      apiextensions.JSONSchemaProps
+	hasOldSelf bool
+	rules      sync.Once
+	validator  validation.SchemaValidator
+	cel        *cel.Validator
+	err        error
+}
+
+func (c *crd) readStructure() {
+	var v1 apiextensionsv1.JSONSchemaProps
+	if c.err = json.Unmarshal(c.Schema, &v1); c.err != nil {
+		return
+	}
+	if c.err = apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&v1, &c.props, nil); c.err != nil {
+		return
+	}
+	if c.structural, c.err = structuralschema.NewStructural(&c.props); c.err != nil {
+		return
+	}
+	c.err = defaulting.PruneDefaults(c.structural)
+	c.hasOldSelf = strings.Contains(string(c.Schema), "oldSelf")
+}
+
+func (c *crd) compile() {
+	c.validator, _, c.err = validation.NewSchemaValidator(&c.props)
+	c.cel = cel.NewValidator(c.structural, true, celconfig.PerCallLimit)
+}
+
+// check goes the way of an API server's create or update: defaults, unknown fields, OpenAPI, lists, CEL.
+func (c *crd) check(doc map[string]any, obj *Object, o Options) []Problem {
+	if c.structure.Do(c.readStructure); c.err != nil {
+		return []Problem{{Message: "the schema of " + c.Kind + " can't be read: " + c.err.Error()}}
+	}
+	delete(doc, "status") // written by controllers, never by users
+	doc["apiVersion"] = c.Group + "/" + c.Versions[0]
+	defaulting.Default(doc, c.structural)
+	if !o.KnownValid {
+		if found := c.unknown(doc); len(found) > 0 {
+			return found
+		}
+	}
+	defaulting.PruneNonNullableNullsWithoutDefaults(doc, c.structural)
+	// A rule over the old object has to be asked even if the text was valid by itself.
+	if !o.KnownValid || c.hasOldSelf && o.Old != nil {
+		if errs := c.validate(doc, o.Old); len(errs) > 0 {
+			return problems(errs)
+		}
+	}
+	var err error
+	if obj.Spec, err = c.typed(doc); err != nil {
+		return []Problem{{Field: "spec", Message: err.Error()}}
+	}
+	if c.hasOldSelf {
+		obj.Old = doc
+	}
+	return nil
+}
+
+// unknown reports fields that the schema does not have. It removes them from the document.
+func (c *crd) unknown(doc map[string]any) []Problem {
+	paths := pruning.PruneWithOptions(doc, c.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	var found []Problem
+	for _, path := range paths {
+		found = append(found, unknownField(path, c.fieldsBeside(path)))
+	}
+	return found
+}
+
+// fieldsBeside lists the fields that the schema knows where path points.
+func (c *crd) fieldsBeside(path string) []string {
+	s := c.structural
+	steps := strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
+	for _, step := range steps[:max(0, len(steps)-1)] {
+		if s.Items != nil {
+			s = s.Items
+			continue
+		}
+		p, ok := s.Properties[step]
+		if !ok {
+			return nil
+		}
+		s = &p
+	}
+	return slices.Sorted(maps.Keys(s.Properties))
+}
+
+func (c *crd) validate(doc, old map[string]any) field.ErrorList {
+	if c.rules.Do(c.compile); c.err != nil {
+		return field.ErrorList{field.InternalError(nil, fmt.Errorf("compile the schema of %s: %w", c.Kind, c.err))}
+	}
+	errs := validation.ValidateCustomResource(nil, doc, c.validator)
+	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, c.structural, doc)...)
+	for _, e := range errs {
+		switch e.Type {
+		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
+			return errs // CEL rules rely on these
+		}
+	}
+	var oldDoc any
+	if old != nil {
+		oldDoc = old
+	}
+	celErrs, _ := c.cel.Validate(context.Background(), nil, c.structural, doc, oldDoc, celconfig.RuntimeCELCostBudget)
+	return append(errs, celErrs...)
+}
+
+// typed reads the spec into its Go type.
+func (c *crd) typed(doc map[string]any) (any, error) {
+	switch c.kind {
+	case model.KindGatewayClass:
+		return specOf[gatewayv1.GatewayClassSpec](doc)
+	case model.KindGateway:
+		return specOf[gatewayv1.GatewaySpec](doc)
+	case model.KindHTTPRoute:
+		return specOf[gatewayv1.HTTPRouteSpec](doc)
+	case model.KindReferenceGrant:
+		return specOf[gatewayv1.ReferenceGrantSpec](doc)
+	case model.KindXBackend:
+		return specOf[xgatewayv1alpha1.BackendSpec](doc)
+	}
+	return nil, fmt.Errorf("no type for kind %s", c.Kind)
+}
+
+func specOf[S any](doc map[string]any) (S, error) {
+	var s S
+	spec, ok := doc["spec"].(map[string]any)
+	if !ok {
+		return s, fmt.Errorf("must be a map, got %s", shown(doc["spec"]))
+	}
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(spec, &s)
+	return s, err
+}

@@ -1,0 +1,152 @@
+package schema
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cardea.dev/cardea/internal/model"
+)
+
+//go:generate go run ./generate -o crds.json
+
+//go:embed crds.json
+var crdsJSON []byte
+
+// DefaultNamespace is the namespace of an object that does not name one.
+const DefaultNamespace = "default"
+
+// Schema knows every kind that Cardea reads.
+type Schema struct {
+	crds        map[model.Kind]*crd
+	fingerprint string
+}
+
+// New reads the embedded schemas. Nothing is compiled yet.
+func New() (*Schema, error) {
+	var list []*crd
+	if err := json.Unmarshal(crdsJSON, &list); err != nil {
+		return nil, fmt.Errorf("embedded schemas: %w", err)
+	}
+	s := &Schema{crds: map[model.Kind]*crd{}, fingerprint: fingerprint()}
+	for _, c := range list {
+		kind := model.KindOf(c.Group, c.Kind)
+		if kind == model.KindNone {
+			return nil, fmt.Errorf("embedded schemas: unknown kind %s/%s", c.Group, c.Kind)
+		}
+		c.kind = kind
+		s.crds[kind] = c
+	}
+	return s, nil
+}
+
+// Fingerprint names the schemas and the libraries that check by them. What was valid stays valid while it is the same.
+func (s *Schema) Fingerprint() string { return s.fingerprint }
+
+func fingerprint() string {
+	h := sha256.New()
+	h.Write(crdsJSON)
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			if strings.HasPrefix(m.Path, "k8s.io/") || strings.Contains(m.Path, "cel-go") {
+				fmt.Fprintln(h, m.Path, m.Version, m.Sum)
+			}
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// Object is an object that passed: defaulted, valid, typed.
+type Object struct {
+	Ref  model.ObjectRef
+	Meta metav1.ObjectMeta
+	// Spec is what package input keeps of the kind, by value, e.g. gatewayv1.HTTPRouteSpec or input.SecretSpec.
+	Spec any
+	// Old is what the next version of the object is compared with by rules over the old object; nil if its kind has none.
+	Old map[string]any
+}
+
+// Options of a Check.
+type Options struct {
+	// Old is the Old of the object's last good version, nil if it is new.
+	Old map[string]any
+	// KnownValid says that the same text passed before, under the same Fingerprint: only defaults and types are needed.
+	KnownValid bool
+}
+
+// Check takes an object as decoded from JSON or YAML (maps, slices, strings, bools, int64, float64, nil), and keeps or
+// changes what it gets. The Object is nil if any Problem is an error. For a kind that Cardea does not read it returns a
+// Warning and no Object.
+func (s *Schema) Check(doc map[string]any, o Options) (*Object, []Problem) {
+	kind, found := s.kindOf(doc)
+	if len(found) > 0 {
+		return nil, found
+	}
+	meta, found := readMeta(kind, doc)
+	if len(found) > 0 {
+		return nil, found
+	}
+	obj := &Object{Ref: model.Ref(kind, meta.Namespace, meta.Name), Meta: *meta}
+	if c, ok := s.crds[kind]; ok {
+		found = c.check(doc, obj, o)
+	} else {
+		found = checkCore(doc, obj)
+	}
+	if len(found) > 0 {
+		return nil, found
+	}
+	return obj, nil
+}
+
+// Identify reads which object a document is about, as far as it says. The kind is KindNone if Cardea does not read it; label
+// is how messages call it, e.g. "HTTPRoute shop/web".
+func (s *Schema) Identify(doc map[string]any) (ref model.ObjectRef, label string) {
+	apiVersion, _ := doc["apiVersion"].(string)
+	kind, _ := doc["kind"].(string)
+	meta, _ := doc["metadata"].(map[string]any)
+	name, _ := meta["name"].(string)
+	namespace, _ := meta["namespace"].(string)
+	return IdentifyBy(apiVersion, kind, namespace, name)
+}
+
+// IdentifyBy is Identify for fields that were read some other way.
+func IdentifyBy(apiVersion, kind, namespace, name string) (ref model.ObjectRef, label string) {
+	group, _ := splitVersion(apiVersion)
+	k := model.KindOf(group, kind)
+	if namespace == "" {
+		namespace = DefaultNamespace
+	}
+	if isClusterScoped(k) {
+		namespace = ""
+	}
+	if k != model.KindNone && name != "" {
+		ref = model.Ref(k, namespace, name)
+		return ref, ref.String()
+	}
+	switch {
+	case kind == "":
+		return ref, ""
+	case name == "":
+		return ref, kind
+	case k != model.KindNone && namespace == "":
+		return ref, kind + " " + name
+	}
+	return ref, kind + " " + namespace + "/" + name
+}
+
+func isClusterScoped(k model.Kind) bool {
+	return k == model.KindGatewayClass || k == model.KindNamespace
+}
+
+func splitVersion(apiVersion string) (group, version string) {
+	if group, version, ok := strings.Cut(apiVersion, "/"); ok {
+		return group, version
+	}
+	return "", apiVersion
+}
