@@ -29,6 +29,7 @@ type Finding struct {
 	Severity  Severity
 	Condition string // the condition's type that it turns, e.g. "ResolvedRefs"
 	Reason    string // the condition's reason, e.g. "BackendNotFound"
+	Drops     bool   // the rule that Section names is answered with 500 because of it
 	Field     string // where in the object, e.g. "spec.rules[0].backendRefs[1].name"
 	Message   string // a sentence: what is wrong and how to mend it
 }

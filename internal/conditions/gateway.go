@@ -1,0 +1,169 @@
+package conditions
+
+import (
+	"fmt"
+	"strings"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resource"
+)
+
+// Class is what is known of a GatewayClass.
+type Class struct {
+	Generation int64
+	Findings   []model.Finding
+}
+
+// GatewayClass is the class's status.
+func GatewayClass(c Class) gatewayv1.GatewayClassStatus {
+	l := list{generation: c.Generation}
+	if reason, message := errorsOn(c.Findings, "Accepted"); reason != "" {
+		l.set("Accepted", false, reason, message)
+	} else {
+		l.set("Accepted", true, "Accepted", "the class is served by this controller")
+	}
+	l.set("SupportedVersion", true, "SupportedVersion", "objects are read by the schemas of Gateway API v1.7.0")
+	return gatewayv1.GatewayClassStatus{Conditions: l.conditions}
+}
+
+// Listener is what is known of one listener.
+type Listener struct {
+	Section  string
+	Kinds    []model.Kind // that it takes
+	Attached int
+	Findings []model.Finding
+	Overlaps bool
+	Serves   bool // it is valid and has what it needs
+	Standing resource.Standing
+}
+
+// GatewayFacts is what is known of a Gateway.
+type GatewayFacts struct {
+	Generation int64
+	Findings   []model.Finding
+	Listeners  []Listener
+	Addresses  []string
+	Proxies    resource.Proxies
+}
+
+// Gateway is the Gateway's status. It is Programmed when every connected proxy has acknowledged all listeners that can serve.
+func Gateway(g GatewayFacts) gatewayv1.GatewayStatus {
+	l := list{generation: g.Generation}
+	status := gatewayv1.GatewayStatus{Addresses: addresses(g.Addresses)}
+	valid, programmed := 0, 0
+	for _, listener := range g.Listeners {
+		status.Listeners = append(status.Listeners, listenerStatus(g, listener))
+		if listener.usable() {
+			valid++
+		}
+		if listener.programmed(g.Proxies) {
+			programmed++
+		}
+	}
+	accepted, message := errorsOn(g.Findings, "Accepted")
+	switch {
+	case accepted != "":
+		l.set("Accepted", false, accepted, message)
+	case valid == len(g.Listeners):
+		l.set("Accepted", true, "Accepted", "the Gateway is served")
+	default:
+		l.set("Accepted", valid > 0, "ListenersNotValid", fmt.Sprintf("%d of %d listeners can serve; see their conditions", valid, len(g.Listeners)))
+	}
+	switch {
+	case accepted != "" || valid == 0:
+		l.set("Programmed", false, "Invalid", "no listener can serve")
+	case g.Proxies.Connected == 0:
+		l.set("Programmed", false, "Pending", "no proxy is connected yet")
+	case g.Proxies.Acknowledged < g.Proxies.Connected:
+		l.set("Programmed", false, "Pending", fmt.Sprintf("%d of %d proxies have acknowledged their configuration", g.Proxies.Acknowledged, g.Proxies.Connected))
+	case programmed < valid:
+		l.set("Programmed", false, "Pending", fmt.Sprintf("%d of %d listeners are acknowledged by the proxies", programmed, valid))
+	default:
+		l.set("Programmed", true, "Programmed", fmt.Sprintf("acknowledged by %s", count(g.Proxies.Connected, "proxy", "proxies")))
+	}
+	status.Conditions = l.conditions
+	return status
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+func addresses(list []string) []gatewayv1.GatewayStatusAddress {
+	var out []gatewayv1.GatewayStatusAddress
+	ip := gatewayv1.IPAddressType
+	for _, a := range list {
+		out = append(out, gatewayv1.GatewayStatusAddress{Type: &ip, Value: a})
+	}
+	return out
+}
+
+// usable tells whether the listener serves, as far as Cardea and the proxy know.
+func (l Listener) usable() bool { return l.Serves && l.Standing.Refused == "" }
+
+func (l Listener) programmed(p resource.Proxies) bool {
+	return l.usable() && l.Standing.Acknowledged && p.Connected > 0
+}
+
+// portTaken tells whether the proxy could not bind the listener's port.
+func (l Listener) portTaken() bool {
+	return strings.Contains(l.Standing.Refused, "cannot bind") || strings.Contains(l.Standing.Refused, "Address already in use")
+}
+
+func listenerStatus(g GatewayFacts, listener Listener) gatewayv1.ListenerStatus {
+	l := list{generation: g.Generation}
+	conflict, conflictMessage := errorsOn(listener.Findings, "Conflicted")
+	accepted, message := errorsOn(listener.Findings, "Accepted")
+	switch {
+	case accepted != "":
+		l.set("Accepted", false, accepted, message)
+	case conflict != "":
+		l.set("Accepted", false, conflict, conflictMessage)
+	case listener.portTaken():
+		l.set("Accepted", false, "PortUnavailable", "the proxy could not bind the port: "+cut(listener.Standing.Refused))
+	default:
+		l.set("Accepted", true, "Accepted", "the listener is valid")
+	}
+	if conflict != "" {
+		l.set("Conflicted", true, conflict, conflictMessage)
+	} else {
+		l.set("Conflicted", false, "NoConflicts", "no other listener is in its way")
+	}
+	if reason, message := errorsOn(listener.Findings, "ResolvedRefs"); reason != "" {
+		l.set("ResolvedRefs", false, reason, message)
+	} else {
+		l.set("ResolvedRefs", true, "ResolvedRefs", "all references are resolved")
+	}
+	switch {
+	case listener.Standing.Refused != "" && listener.Serves:
+		l.set("Programmed", false, "Invalid", "the proxy refused it: "+cut(listener.Standing.Refused))
+	case !listener.Serves:
+		l.set("Programmed", false, "Invalid", "the listener can't serve; see its other conditions and the Gateway's")
+	case !listener.programmed(g.Proxies):
+		l.set("Programmed", false, "Pending", "the proxies have not acknowledged it yet")
+	default:
+		l.set("Programmed", true, "Programmed", "the proxies have acknowledged it")
+	}
+	if listener.Overlaps {
+		l.set("OverlappingTLSConfig", true, "OverlappingHostnames", "the hostname overlaps with that of another TLS listener of this port; a client may reuse a connection for the wrong one")
+	}
+	return gatewayv1.ListenerStatus{
+		Name: gatewayv1.SectionName(listener.Section), SupportedKinds: routeKinds(listener.Kinds),
+		AttachedRoutes: int32(listener.Attached), Conditions: l.conditions,
+	}
+}
+
+// routeKinds is never nil: an empty list says that no kind is supported.
+func routeKinds(kinds []model.Kind) []gatewayv1.RouteGroupKind {
+	out := make([]gatewayv1.RouteGroupKind, 0, len(kinds))
+	for _, k := range kinds {
+		group := gatewayv1.Group(k.Group())
+		out = append(out, gatewayv1.RouteGroupKind{Group: &group, Kind: gatewayv1.Kind(k.String())})
+	}
+	return out
+}

@@ -1,0 +1,94 @@
+package conditions
+
+import (
+	"fmt"
+	"strings"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resource"
+)
+
+// Programmed is the condition that says whether the proxies have acknowledged a route. Routes have none of that name of
+// their own.
+const Programmed = "cardea.dev/Programmed"
+
+// Parent is what is known of a route at one of its parents.
+type Parent struct {
+	Ref      gatewayv1.ParentReference // as written
+	Attached bool
+	Findings []model.Finding // about this parent only
+	Standing []resource.Standing
+}
+
+// RouteFacts is what is known of a route.
+type RouteFacts struct {
+	Generation int64
+	Controller gatewayv1.GatewayController
+	Rules      int
+	Dropped    []model.Finding // why rules are answered with 500, and
+	DroppedN   int             // how many are
+	Findings   []model.Finding // about the route, whatever its parent
+	Parents    []Parent
+}
+
+// Route is the route's status, an entry for each parent.
+func Route(r RouteFacts) gatewayv1.RouteStatus {
+	status := gatewayv1.RouteStatus{Parents: []gatewayv1.RouteParentStatus{}}
+	for _, p := range r.Parents {
+		l := list{generation: r.Generation}
+		r.accepted(&l, p)
+		if reason, message := errorsOn(r.Findings, "ResolvedRefs"); reason != "" {
+			l.set("ResolvedRefs", false, reason, message)
+		} else {
+			l.set("ResolvedRefs", true, "ResolvedRefs", "all references are resolved")
+		}
+		if p.Attached && r.DroppedN > 0 && r.DroppedN < r.Rules {
+			l.set("PartiallyInvalid", true, "UnsupportedValue", r.dropped())
+		}
+		if p.Attached {
+			programmed(&l, p.Standing)
+		}
+		status.Parents = append(status.Parents, gatewayv1.RouteParentStatus{ParentRef: p.Ref, ControllerName: r.Controller, Conditions: l.conditions})
+	}
+	return status
+}
+
+func (r RouteFacts) accepted(l *list, p Parent) {
+	if reason, message := errorsOn(p.Findings, "Accepted"); reason != "" {
+		l.set("Accepted", false, reason, message)
+		return
+	}
+	if r.Rules > 0 && r.DroppedN == r.Rules {
+		l.set("Accepted", false, "UnsupportedValue", r.dropped())
+		return
+	}
+	l.set("Accepted", true, "Accepted", "the route is attached")
+}
+
+func (r RouteFacts) dropped() string {
+	var why []string
+	for _, f := range r.Dropped {
+		why = append(why, say(f))
+	}
+	return cut(fmt.Sprintf("Dropped Rule (answered with 500): %s", strings.Join(why, "; ")))
+}
+
+func programmed(l *list, standings []resource.Standing) {
+	waiting := 0
+	for _, s := range standings {
+		if s.Refused != "" {
+			l.set(Programmed, false, "RejectedByProxy", cut(s.Refused))
+			return
+		}
+		if !s.Acknowledged {
+			waiting++
+		}
+	}
+	if waiting > 0 {
+		l.set(Programmed, false, "Pending", fmt.Sprintf("%s of %d not acknowledged by the proxies yet", count(waiting, "rule", "rules"), len(standings)))
+		return
+	}
+	l.set(Programmed, true, "Programmed", "acknowledged by the proxies")
+}

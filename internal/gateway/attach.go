@@ -1,0 +1,137 @@
+package gateway
+
+import (
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resolve"
+)
+
+// attachments tells where a route serves.
+type attachments struct {
+	Parents  []attachment // those that are Gateways of this controller
+	Findings []model.Finding
+}
+
+// attachment is one parentRef of a route, answered.
+type attachment struct {
+	Parent   model.ParentRef
+	Index    int // in spec.parentRefs
+	Gateway  model.ObjectRef
+	Places   []place // none: not attached
+	Findings []model.Finding
+}
+
+// place is a listener that takes a route.
+type place struct {
+	Listener model.ListenerKey
+	Port     model.PortKey
+	Valid    bool // the listener is
+	Domains  []resolve.Domain
+}
+
+// gateways are the Gateways that the route is attached to, each once.
+func (a attachments) gateways() []model.ObjectRef {
+	var list []model.ObjectRef
+	for _, p := range a.Parents {
+		if len(p.Places) > 0 && !slices.Contains(list, p.Gateway) {
+			list = append(list, p.Gateway)
+		}
+	}
+	return list
+}
+
+func attach(views *flow.Collection[model.ObjectRef, gatewayView], namespaces *input.Collection[input.NamespaceSpec]) func(*flow.Ctx, model.ObjectRef, routeView) (attachments, bool) {
+	return func(c *flow.Ctx, ref model.ObjectRef, route routeView) (attachments, bool) {
+		var a attachments
+		for i, parent := range route.Parents {
+			if parent.Group != gatewayv1.GroupName || parent.Kind != "Gateway" {
+				continue
+			}
+			gateway := model.Ref(model.KindGateway, parent.Namespace, parent.Name)
+			view, ours := flow.Fetch(c, views, gateway)
+			if !ours {
+				a.Findings = append(a.Findings, model.Finding{
+					Object: ref, Parent: parent, Severity: model.Warning, Field: fmt.Sprintf("spec.parentRefs[%d]", i),
+					Message: fmt.Sprintf("%s does not exist, or its class belongs to another controller", gateway),
+				})
+				continue
+			}
+			at := attachment{Parent: parent, Index: i, Gateway: gateway}
+			var refusal model.Finding
+			at.Places, refusal = places(c, namespaces, ref, route, parent, view)
+			if len(at.Places) == 0 {
+				refusal.Object, refusal.Parent, refusal.Condition, refusal.Field = ref, parent, "Accepted", fmt.Sprintf("spec.parentRefs[%d]", i)
+				at.Findings = append(at.Findings, refusal)
+			}
+			a.Parents = append(a.Parents, at)
+		}
+		return a, true
+	}
+}
+
+// places lists the listeners of a Gateway that take a route; if none does, the finding says which step ruled out the last.
+func places(c *flow.Ctx, namespaces *input.Collection[input.NamespaceSpec], ref model.ObjectRef, route routeView, parent model.ParentRef, view gatewayView) ([]place, model.Finding) {
+	var named, allowed int
+	var list []place
+	for _, l := range view.Listeners {
+		if (parent.Section != "" && parent.Section != l.Key.Section) || (parent.Port != 0 && parent.Port != l.Port.Number) {
+			continue
+		}
+		named++
+		if !l.HTTPRoute || !namespaceAllowed(c, namespaces, l, ref.Namespace) {
+			continue
+		}
+		allowed++
+		if domains := resolve.Hostnames(l.Hostname, route.Hostnames); len(domains) > 0 {
+			list = append(list, place{Listener: l.Key, Port: l.Port, Valid: l.Valid, Domains: domains})
+		}
+	}
+	switch {
+	case named == 0:
+		return nil, model.Finding{Reason: "NoMatchingParent", Message: "the Gateway has no listener with this sectionName and port"}
+	case allowed == 0:
+		return nil, model.Finding{Reason: "NotAllowedByListeners", Message: fmt.Sprintf("no such listener allows HTTPRoutes from namespace %s; see its allowedRoutes", ref.Namespace)}
+	}
+	return list, model.Finding{Reason: "NoMatchingListenerHostname", Message: "no hostname of the route matches the hostname of such a listener"}
+}
+
+func namespaceAllowed(c *flow.Ctx, namespaces *input.Collection[input.NamespaceSpec], l listenerView, namespace string) bool {
+	switch l.From {
+	case gatewayv1.NamespacesFromAll:
+		return true
+	case gatewayv1.NamespacesFromSame:
+		return namespace == l.Key.Parent.Namespace
+	case gatewayv1.NamespacesFromSelector:
+		if l.Selector == nil {
+			return false
+		}
+		selector, err := metav1.LabelSelectorAsSelector(l.Selector)
+		if err != nil {
+			return false
+		}
+		o, _ := flow.Fetch(c, namespaces, model.Ref(model.KindNamespace, "", namespace))
+		return selector.Matches(labels.Set(o.Meta.Labels))
+	}
+	return false
+}
+
+// attachedListeners are the listeners whose attachedRoutes count the route.
+func attachedListeners(_ model.ObjectRef, a attachments) []model.ListenerKey {
+	var list []model.ListenerKey
+	for _, p := range a.Parents {
+		for _, place := range p.Places {
+			if !slices.Contains(list, place.Listener) {
+				list = append(list, place.Listener)
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,102 @@
+package gateway
+
+import (
+	"fmt"
+	"strings"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/internal/model"
+)
+
+// filter reads one filter of a rule.
+func (r *ruleReader) filter(field string, f gatewayv1.HTTPRouteFilter) {
+	switch {
+	case f.Type == gatewayv1.HTTPRouteFilterRequestHeaderModifier && f.RequestHeaderModifier != nil:
+		r.rule.RequestHeaders = r.headers(field+".requestHeaderModifier", *f.RequestHeaderModifier)
+	case f.Type == gatewayv1.HTTPRouteFilterResponseHeaderModifier && f.ResponseHeaderModifier != nil:
+		r.rule.ResponseHeaders = r.headers(field+".responseHeaderModifier", *f.ResponseHeaderModifier)
+	case f.Type == gatewayv1.HTTPRouteFilterRequestRedirect && f.RequestRedirect != nil:
+		r.rule.Redirect = r.redirect(field+".requestRedirect", *f.RequestRedirect)
+	case f.Type == gatewayv1.HTTPRouteFilterURLRewrite && f.URLRewrite != nil:
+		r.rule.Rewrite = r.rewrite(field+".urlRewrite", *f.URLRewrite)
+	case f.Type == gatewayv1.HTTPRouteFilterExtensionRef && f.ExtensionRef != nil:
+		r.drop("ResolvedRefs", "InvalidKind", field+".extensionRef", fmt.Sprintf("a filter of kind %s (group %q) is not known; the rule answers 500 rather than run without", f.ExtensionRef.Kind, f.ExtensionRef.Group))
+	default:
+		r.unsupported(field+".type", fmt.Sprintf("a filter of type %s is", f.Type))
+	}
+}
+
+// headers reads a header modifier. The schema can't say that no name may stand in it twice.
+func (r *ruleReader) headers(field string, f gatewayv1.HTTPHeaderFilter) *model.HeaderModifier {
+	m := &model.HeaderModifier{}
+	seen := map[string]bool{}
+	check := func(list string, i int, name, value string) string {
+		at := fmt.Sprintf("%s.%s[%d]", field, list, i)
+		name = strings.ToLower(name)
+		switch {
+		case seen[name]:
+			r.drop("Accepted", "UnsupportedValue", at, fmt.Sprintf("header %q is changed twice; state each name once", name))
+		case name == "host" || strings.HasPrefix(name, ":"):
+			r.drop("Accepted", "UnsupportedValue", at, fmt.Sprintf("header %q can't be changed by a header modifier; use the URLRewrite filter's hostname", name))
+		case strings.ContainsAny(value, "\r\n\x00"):
+			r.drop("Accepted", "UnsupportedValue", at, fmt.Sprintf("the value of header %q has a line break or a NUL in it", name))
+		}
+		seen[name] = true
+		return name
+	}
+	for i, h := range f.Set {
+		m.Set = append(m.Set, model.Header{Name: check("set", i, string(h.Name), h.Value), Value: h.Value})
+	}
+	for i, h := range f.Add {
+		m.Add = append(m.Add, model.Header{Name: check("add", i, string(h.Name), h.Value), Value: h.Value})
+	}
+	for i, name := range f.Remove {
+		m.Remove = append(m.Remove, check("remove", i, name, ""))
+	}
+	return m
+}
+
+func (r *ruleReader) redirect(field string, f gatewayv1.HTTPRequestRedirectFilter) *model.Redirect {
+	d := &model.Redirect{StatusCode: 302, Path: r.path(field+".path", f.Path)}
+	if f.Scheme != nil {
+		d.Scheme = *f.Scheme
+	}
+	if f.Hostname != nil {
+		d.Hostname = string(*f.Hostname)
+	}
+	if f.Port != nil {
+		d.Port = int32(*f.Port)
+	}
+	if f.StatusCode != nil {
+		d.StatusCode = *f.StatusCode
+	}
+	return d
+}
+
+func (r *ruleReader) rewrite(field string, f gatewayv1.HTTPURLRewriteFilter) *model.Rewrite {
+	w := &model.Rewrite{Path: r.path(field+".path", f.Path)}
+	if f.Hostname != nil {
+		w.Hostname = string(*f.Hostname)
+	}
+	return w
+}
+
+func (r *ruleReader) path(field string, p *gatewayv1.HTTPPathModifier) *model.PathRewrite {
+	switch {
+	case p == nil:
+		return nil
+	case p.Type == gatewayv1.FullPathHTTPPathModifier && p.ReplaceFullPath != nil:
+		return &model.PathRewrite{Value: *p.ReplaceFullPath}
+	case p.Type == gatewayv1.PrefixMatchHTTPPathModifier && p.ReplacePrefixMatch != nil:
+		for _, m := range r.rule.Matches {
+			if m.Path.Type != model.PathPrefix {
+				r.drop("Accepted", "UnsupportedValue", field+".replacePrefixMatch", "it needs a match of type PathPrefix")
+				return nil
+			}
+		}
+		return &model.PathRewrite{Prefix: true, Value: *p.ReplacePrefixMatch}
+	}
+	r.unsupported(field+".type", fmt.Sprintf("a path modifier of type %s is", p.Type))
+	return nil
+}

@@ -1,0 +1,121 @@
+package gateway
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+)
+
+// ControllerName is the controller whose GatewayClasses are served here.
+const ControllerName gatewayv1.GatewayController = "cardea.dev/gateway-controller"
+
+// Meaning is the collections between the inputs and the plan. Status reads them, too.
+type Meaning struct {
+	Plan plan.Plan
+
+	in          *input.Sources
+	classes     *flow.Collection[model.ObjectRef, class]
+	gateways    *flow.Collection[model.ObjectRef, gatewayFacts]
+	listeners   *flow.Collection[model.ListenerKey, listenerFacts]
+	attachments *flow.Collection[model.ObjectRef, attachments]
+	attached    *flow.Collection[model.ListenerKey, flow.Members[model.ObjectRef, attachments]]
+	rules       *flow.Collection[model.ObjectRef, routeRules]
+}
+
+// New makes the collections that turn the inputs into a plan.
+func New(g *flow.Graph, in *input.Sources) *Meaning {
+	m := &Meaning{in: in}
+	m.Plan.DataPlanes = in.DataPlanes.Collection()
+	grants := flow.Group(in.ReferenceGrants.Collection(), "grants", grantNamespace, nil)
+
+	m.classes = flow.Map(in.GatewayClasses.Collection(), "class", ownClass)
+	m.gateways = flow.Map(in.Gateways.Collection(), "gateway", gatewayOf(m.classes, in.DataPlanes.Collection()))
+	m.listeners = flow.Derive(m.gateways, "listener", listenersOf(in.Secrets.Collection(), grants))
+	m.newListenerPlan(in)
+
+	routes := flow.Map(in.HTTPRoutes.Collection(), "route", parseRoute)
+	views := flow.Map(m.gateways, "gateway/view", func(_ *flow.Ctx, _ model.ObjectRef, f gatewayFacts) (gatewayView, bool) {
+		return f.View, true
+	})
+	m.attachments = flow.Map(routes, "attachment", attach(views, in.Namespaces.Collection()))
+	m.attached = flow.Group(m.attachments, "attached", attachedListeners, nil)
+	m.newSites(routes)
+
+	m.rules = flow.Map(m.attachments, "rules", resolveRules(references{
+		routes: in.HTTPRoutes.Collection(), services: in.Services.Collection(), xbackends: in.XBackends.Collection(), grants: grants,
+	}))
+	m.Plan.Rules = flow.Derive(m.rules, "rule", func(_ *flow.Ctx, _ model.ObjectRef, r routeRules, emit func(model.RuleKey, model.Rule)) {
+		for _, rule := range r.Rules {
+			emit(rule.Key, rule)
+		}
+	})
+	m.newBackends(in)
+	return m
+}
+
+// newListenerPlan makes the part of the plan that depends on Gateways only.
+func (m *Meaning) newListenerPlan(in *input.Sources) {
+	m.Plan.Gateways = flow.Map(m.gateways, "plan/gateway", func(_ *flow.Ctx, ref model.ObjectRef, f gatewayFacts) (model.Gateway, bool) {
+		return model.Gateway{Ref: ref, Addresses: f.Addresses}, f.served()
+	})
+	m.Plan.Listeners = flow.Map(m.listeners, "plan/listener", func(_ *flow.Ctx, _ model.ListenerKey, f listenerFacts) (model.Listener, bool) {
+		return f.Listener, f.served()
+	})
+	ports := flow.Group(m.Plan.Listeners, "listeners by port", func(_ model.ListenerKey, l model.Listener) []model.PortKey {
+		return []model.PortKey{l.Port}
+	}, func(k model.ListenerKey, _ model.Listener) string { return k.Section })
+	m.Plan.Ports = flow.Map(ports, "plan/port", portOf(m.gateways))
+
+	certificates := flow.Group(m.Plan.Listeners, "listeners by certificate", func(_ model.ListenerKey, l model.Listener) []model.ObjectRef {
+		return l.Certificates
+	}, nil)
+	m.Plan.Secrets = flow.Map(certificates, "plan/secret", secretOf(in.Secrets.Collection()))
+}
+
+// newSites makes sites, and the plan's domains out of them.
+func (m *Meaning) newSites(routes *flow.Collection[model.ObjectRef, routeView]) {
+	m.Plan.Sites = flow.Derive(m.attachments, "plan/site", sitesOf(routes))
+	order := func(_ model.SiteKey, s model.Site) string { return s.Order }
+	byDomain := flow.Group(m.Plan.Sites, "sites by domain", func(k model.SiteKey, _ model.Site) []model.DomainKey {
+		return []model.DomainKey{{Listener: k.Listener, Name: k.Domain}}
+	}, order)
+	m.Plan.Domains = flow.Map(byDomain, "plan/domain", domainOf(byDomain, m.Plan.Ports))
+	m.Plan.RuleUses = flow.Group(m.Plan.Sites, "plan/rule use", func(k model.SiteKey, s model.Site) []plan.RuleUse {
+		return []plan.RuleUse{{Gateway: s.Gateway, Rule: k.Rule}}
+	}, order)
+}
+
+// newBackends makes the plan's backends: those that a rule on a Gateway needs.
+func (m *Meaning) newBackends(in *input.Sources) {
+	users := flow.Derive(m.rules, "backend user", backendUsers)
+	m.Plan.BackendUses = flow.Group(users, "plan/backend use", func(u plan.BackendUser, _ struct{}) []plan.BackendUse {
+		return []plan.BackendUse{{Gateway: u.Gateway, Backend: u.Backend}}
+	}, nil)
+	needed := flow.Group(users, "backend users", func(u plan.BackendUser, _ struct{}) []model.BackendKey {
+		return []model.BackendKey{u.Backend}
+	}, nil)
+	m.Plan.Backends = flow.Map(needed, "plan/backend", backendOf(in.XBackends.Collection()))
+	slices := flow.Group(in.EndpointSlices.Collection(), "slices by service", sliceService, nil)
+	m.Plan.Endpoints = flow.Map(needed, "plan/endpoints", endpointsOf(in.Services.Collection(), slices))
+}
+
+// grants are ReferenceGrants by the namespace that they open.
+type grants = flow.Collection[string, flow.Members[model.ObjectRef, input.Object[gatewayv1.ReferenceGrantSpec]]]
+
+func grantNamespace(ref model.ObjectRef, _ input.Object[gatewayv1.ReferenceGrantSpec]) []string {
+	return []string{ref.Namespace}
+}
+
+func sliceService(ref model.ObjectRef, slice input.Object[input.EndpointSliceSpec]) []model.ObjectRef {
+	name := slice.Meta.Labels["kubernetes.io/service-name"]
+	if name == "" {
+		return nil
+	}
+	return []model.ObjectRef{model.Ref(model.KindService, ref.Namespace, name)}
+}
+
+type services = input.Collection[corev1.ServiceSpec]

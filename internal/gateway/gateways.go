@@ -1,0 +1,298 @@
+package gateway
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resolve"
+)
+
+// class is a GatewayClass of this controller.
+type class struct {
+	Generation int64
+	Findings   []model.Finding
+}
+
+func ownClass(_ *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GatewayClassSpec]) (class, bool) {
+	if o.Spec.ControllerName != ControllerName {
+		return class{}, false
+	}
+	c := class{Generation: o.Meta.Generation}
+	if p := o.Spec.ParametersRef; p != nil {
+		c.Findings = append(c.Findings, model.Finding{
+			Object: ref, Condition: "Accepted", Reason: "InvalidParameters", Field: "spec.parametersRef",
+			Message: fmt.Sprintf("parameters of kind %s are not supported; remove parametersRef", p.Kind),
+		})
+	}
+	return c, true
+}
+
+// gatewayView is a Gateway as routes see it.
+type gatewayView struct {
+	Listeners []listenerView
+}
+
+// listenerView is a listener as routes see it.
+type listenerView struct {
+	Key       model.ListenerKey
+	Port      model.PortKey
+	Hostname  string
+	HTTPRoute bool // it takes HTTPRoutes
+	From      gatewayv1.FromNamespaces
+	Selector  *metav1.LabelSelector
+	Valid     bool // by its own spec, and without conflict
+}
+
+// gatewayFacts is what one Gateway says by itself, without the objects it refers to.
+type gatewayFacts struct {
+	Generation int64
+	View       gatewayView
+	Spec       []listenerSpec // as View.Listeners
+	Addresses  []string
+	PortOffset int32
+	Findings   []model.Finding
+}
+
+// served tells whether the Gateway has proxies: it has no finding that takes back its acceptance.
+func (f gatewayFacts) served() bool { return !refused(f.Findings, "Accepted") }
+
+// listenerSpec is what one listener says by itself.
+type listenerSpec struct {
+	Protocol     model.Protocol
+	Kinds        []model.Kind // that it can take, of those it wants
+	Certificates []gatewayv1.SecretObjectReference
+	Overlaps     bool // its hostname overlaps with that of another TLS listener of the port
+	Findings     []model.Finding
+}
+
+func gatewayOf(classes *flow.Collection[model.ObjectRef, class], planes *flow.Collection[model.ObjectRef, model.DataPlane]) func(*flow.Ctx, model.ObjectRef, input.Object[gatewayv1.GatewaySpec]) (gatewayFacts, bool) {
+	return func(c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GatewaySpec]) (gatewayFacts, bool) {
+		if _, ours := flow.Fetch(c, classes, model.Ref(model.KindGatewayClass, "", string(o.Spec.GatewayClassName))); !ours {
+			return gatewayFacts{}, false
+		}
+		plane, own := flow.Fetch(c, planes, ref)
+		if !own {
+			plane, _ = flow.Fetch(c, planes, model.ObjectRef{})
+		}
+		f := gatewayFacts{Generation: o.Meta.Generation, PortOffset: plane.PortOffset, Findings: unsupportedGateway(ref, o.Spec)}
+		f.Addresses, f.Findings = gatewayAddresses(ref, o.Spec, plane, f.Findings)
+		for i, l := range o.Spec.Listeners {
+			view, spec := readListener(ref, i, l)
+			if l.Protocol == gatewayv1.HTTPSProtocolType && o.Spec.TLS != nil && o.Spec.TLS.Frontend != nil {
+				spec.Findings = append(spec.Findings, model.Finding{
+					Object: ref, Section: string(l.Name), Condition: "Accepted", Reason: "UnsupportedValue", Field: "spec.tls.frontend",
+					Message: "validation of client certificates is not supported; the listener does not serve without it",
+				})
+			}
+			if bind := int32(l.Port) + plane.PortOffset; bind > 65535 {
+				spec.Findings = append(spec.Findings, model.Finding{
+					Object: ref, Section: string(l.Name), Condition: "Accepted", Reason: "PortUnavailable", Field: fmt.Sprintf("spec.listeners[%d].port", i),
+					Message: fmt.Sprintf("with the port offset %d it is %d; the highest port is 65535", plane.PortOffset, bind),
+				})
+			}
+			f.View.Listeners = append(f.View.Listeners, view)
+			f.Spec = append(f.Spec, spec)
+		}
+		findConflicts(ref, f.View.Listeners, f.Spec)
+		findOverlaps(f.View.Listeners, f.Spec)
+		for i := range f.Spec {
+			f.View.Listeners[i].Valid = !refused(f.Spec[i].Findings, "Accepted") && !refused(f.Spec[i].Findings, "Conflicted")
+		}
+		return f, true
+	}
+}
+
+// refused tells whether a finding is an error on the condition.
+func refused(findings []model.Finding, condition string) bool {
+	return slices.ContainsFunc(findings, func(f model.Finding) bool {
+		return f.Condition == condition && f.Severity == model.Error
+	})
+}
+
+func unsupportedGateway(ref model.ObjectRef, spec gatewayv1.GatewaySpec) []model.Finding {
+	var list []model.Finding
+	warn := func(field, message string) {
+		list = append(list, model.Finding{Object: ref, Severity: model.Warning, Field: field, Message: message})
+	}
+	if i := spec.Infrastructure; i != nil && i.ParametersRef != nil {
+		list = append(list, model.Finding{
+			Object: ref, Condition: "Accepted", Reason: "InvalidParameters", Field: "spec.infrastructure.parametersRef",
+			Message: fmt.Sprintf("parameters of kind %s are not supported; remove parametersRef", i.ParametersRef.Kind),
+		})
+	}
+	if spec.TLS != nil && spec.TLS.Backend != nil {
+		warn("spec.tls.backend", "client certificates towards backends are not supported; the field has no effect")
+	}
+	if a := spec.AllowedListeners; a != nil && a.Namespaces != nil && a.Namespaces.From != nil && *a.Namespaces.From != gatewayv1.NamespacesFromNone {
+		warn("spec.allowedListeners", "ListenerSets are not supported; the field has no effect")
+	}
+	if spec.DefaultScope != "" && spec.DefaultScope != gatewayv1.GatewayDefaultScopeNone {
+		warn("spec.defaultScope", "default Gateways are not supported; routes must name this Gateway in parentRefs")
+	}
+	return list
+}
+
+// gatewayAddresses are the IP addresses to bind: those that the Gateway asks for, else the data plane's.
+func gatewayAddresses(ref model.ObjectRef, spec gatewayv1.GatewaySpec, plane model.DataPlane, findings []model.Finding) ([]string, []model.Finding) {
+	var wanted []string
+	for i, a := range spec.Addresses {
+		field := fmt.Sprintf("spec.addresses[%d]", i)
+		if a.Type != nil && *a.Type != gatewayv1.IPAddressType {
+			findings = append(findings, model.Finding{
+				Object: ref, Condition: "Accepted", Reason: "UnsupportedAddress", Field: field + ".type",
+				Message: fmt.Sprintf("addresses of type %s are not supported; use IPAddress", *a.Type),
+			})
+			continue
+		}
+		if a.Value == "" {
+			continue
+		}
+		ip, err := netip.ParseAddr(a.Value)
+		if err != nil {
+			findings = append(findings, model.Finding{
+				Object: ref, Condition: "Accepted", Reason: "UnsupportedAddress", Field: field + ".value",
+				Message: fmt.Sprintf("%q is not an IP address", a.Value),
+			})
+			continue
+		}
+		wanted = append(wanted, ip.String())
+	}
+	if len(wanted) == 0 {
+		wanted = slices.Clone(plane.Addresses)
+	}
+	slices.Sort(wanted)
+	return slices.Compact(wanted), findings
+}
+
+// readListener reads one listener by itself.
+func readListener(ref model.ObjectRef, i int, l gatewayv1.Listener) (listenerView, listenerSpec) {
+	view := listenerView{
+		Key:  model.ListenerKey{Parent: ref, Section: string(l.Name)},
+		Port: model.PortKey{Gateway: ref, Number: int32(l.Port), Transport: model.TCP},
+		From: gatewayv1.NamespacesFromSame,
+	}
+	if l.Hostname != nil {
+		view.Hostname = string(*l.Hostname)
+	}
+	if a := l.AllowedRoutes; a != nil && a.Namespaces != nil {
+		if a.Namespaces.From != nil {
+			view.From = *a.Namespaces.From
+		}
+		view.Selector = a.Namespaces.Selector
+	}
+	r := listenerReader{ref: ref, section: string(l.Name), field: fmt.Sprintf("spec.listeners[%d]", i)}
+	r.read(l)
+	view.HTTPRoute = slices.Contains(r.spec.Kinds, model.KindHTTPRoute)
+	return view, r.spec
+}
+
+type listenerReader struct {
+	ref            model.ObjectRef
+	section, field string
+	spec           listenerSpec
+}
+
+func (r *listenerReader) find(severity model.Severity, condition, reason, field, message string) {
+	r.spec.Findings = append(r.spec.Findings, model.Finding{
+		Object: r.ref, Section: r.section, Severity: severity, Condition: condition, Reason: reason, Field: r.field + field, Message: message,
+	})
+}
+
+func (r *listenerReader) read(l gatewayv1.Listener) {
+	switch l.Protocol {
+	case gatewayv1.HTTPProtocolType:
+		r.spec.Protocol = model.HTTP
+	case gatewayv1.HTTPSProtocolType:
+		r.spec.Protocol = model.HTTPS
+		r.readTLS(l.TLS)
+	default:
+		r.find(model.Error, "Accepted", "UnsupportedProtocol", ".protocol", fmt.Sprintf("protocol %s is not supported; use HTTP or HTTPS", l.Protocol))
+		return
+	}
+	if l.Filters != nil {
+		r.find(model.Error, "Accepted", "UnsupportedValue", ".filters", "filters of a listener are not supported; the listener does not serve without them")
+	}
+	r.readKinds(l.AllowedRoutes)
+}
+
+func (r *listenerReader) readTLS(tls *gatewayv1.ListenerTLSConfig) {
+	switch {
+	case tls == nil:
+		r.find(model.Error, "ResolvedRefs", "InvalidCertificateRef", ".tls", "an HTTPS listener needs tls.certificateRefs; it does not serve plain text")
+		return
+	case tls.Mode != nil && *tls.Mode != gatewayv1.TLSModeTerminate:
+		r.find(model.Error, "Accepted", "UnsupportedValue", ".tls.mode", fmt.Sprintf("mode %s is not supported for HTTPS; use Terminate", *tls.Mode))
+	case len(tls.CertificateRefs) == 0:
+		r.find(model.Error, "ResolvedRefs", "InvalidCertificateRef", ".tls.certificateRefs", "an HTTPS listener needs a certificate")
+	}
+	if len(tls.Options) > 0 {
+		r.find(model.Warning, "", "", ".tls.options", "no option is known here; they have no effect")
+	}
+	r.spec.Certificates = tls.CertificateRefs
+}
+
+func (r *listenerReader) readKinds(allowed *gatewayv1.AllowedRoutes) {
+	if allowed == nil || len(allowed.Kinds) == 0 {
+		r.spec.Kinds = []model.Kind{model.KindHTTPRoute}
+		return
+	}
+	for i, k := range allowed.Kinds {
+		group := gatewayv1.GroupName
+		if k.Group != nil {
+			group = string(*k.Group)
+		}
+		if kind := model.KindOf(group, string(k.Kind)); kind == model.KindHTTPRoute {
+			if !slices.Contains(r.spec.Kinds, kind) {
+				r.spec.Kinds = append(r.spec.Kinds, kind)
+			}
+			continue
+		}
+		r.find(model.Error, "ResolvedRefs", "InvalidRouteKinds", fmt.Sprintf(".allowedRoutes.kinds[%d]", i),
+			fmt.Sprintf("routes of kind %s are not supported here; use HTTPRoute", k.Kind))
+	}
+}
+
+// findConflicts marks all listeners of a port that disagree on its protocol: none may win (ListenerConditionConflicted).
+func findConflicts(ref model.ObjectRef, views []listenerView, specs []listenerSpec) {
+	for i := range views {
+		for j := range views {
+			if views[i].Port != views[j].Port || specs[i].Protocol == "" || specs[j].Protocol == "" || specs[i].Protocol == specs[j].Protocol {
+				continue
+			}
+			specs[i].Findings = append(specs[i].Findings, model.Finding{
+				Object: ref, Section: views[i].Key.Section, Condition: "Conflicted", Reason: "ProtocolConflict",
+				Field:   fmt.Sprintf("spec.listeners[%d].protocol", i),
+				Message: fmt.Sprintf("port %d is %s here and %s in listener %s", views[i].Port.Number, specs[i].Protocol, specs[j].Protocol, views[j].Key.Section),
+			})
+			break
+		}
+	}
+}
+
+// findOverlaps marks HTTPS listeners of one port that a client can mix up: it may reuse a connection for a host whose SNI
+// would have led to another listener (ListenerConditionOverlappingTLSConfig).
+func findOverlaps(views []listenerView, specs []listenerSpec) {
+	for i := range views {
+		for j := range views {
+			if i != j && views[i].Port == views[j].Port && specs[i].Protocol == model.HTTPS && specs[j].Protocol == model.HTTPS &&
+				len(resolve.Hostnames(views[i].Hostname, []string{domain(views[j].Hostname)})) > 0 {
+				specs[i].Overlaps = true
+			}
+		}
+	}
+}
+
+// domain is the domain of a listener's hostname.
+func domain(hostname string) string {
+	if hostname == "" {
+		return resolve.Every
+	}
+	return hostname
+}

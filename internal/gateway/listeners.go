@@ -1,0 +1,115 @@
+package gateway
+
+import (
+	"fmt"
+	"slices"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resolve"
+)
+
+// listenerFacts is a listener with its references resolved.
+type listenerFacts struct {
+	Listener model.Listener
+	Kinds    []model.Kind
+	Overlaps bool
+	Serves   bool // its Gateway and itself are valid, and it has what it needs
+	Findings []model.Finding
+}
+
+func (f listenerFacts) served() bool { return f.Serves }
+
+func listenersOf(secrets *input.Collection[input.SecretSpec], grants *grants) func(*flow.Ctx, model.ObjectRef, gatewayFacts, func(model.ListenerKey, listenerFacts)) {
+	return func(c *flow.Ctx, ref model.ObjectRef, g gatewayFacts, emit func(model.ListenerKey, listenerFacts)) {
+		for i, view := range g.View.Listeners {
+			spec := g.Spec[i]
+			f := listenerFacts{
+				Listener: model.Listener{Key: view.Key, Gateway: ref, Port: view.Port, Protocol: spec.Protocol, Hostname: view.Hostname},
+				Kinds:    spec.Kinds, Overlaps: spec.Overlaps, Findings: slices.Clone(spec.Findings),
+			}
+			for j, cert := range spec.Certificates {
+				field := fmt.Sprintf("spec.listeners[%d].tls.certificateRefs[%d]", i, j)
+				secret, reason, message := resolveCertificate(c, secrets, grants, ref, cert)
+				if reason != "" {
+					f.Findings = append(f.Findings, model.Finding{
+						Object: ref, Section: view.Key.Section, Condition: "ResolvedRefs", Reason: reason, Field: field, Message: message,
+					})
+					continue
+				}
+				if !slices.Contains(f.Listener.Certificates, secret) {
+					f.Listener.Certificates = append(f.Listener.Certificates, secret)
+				}
+			}
+			f.Serves = g.served() && view.Valid && (spec.Protocol != model.HTTPS || len(f.Listener.Certificates) > 0)
+			emit(view.Key, f)
+		}
+	}
+}
+
+// resolveCertificate finds the Secret that a certificateRef names. A missing grant comes before a missing Secret, so that
+// nobody can probe another namespace.
+func resolveCertificate(c *flow.Ctx, secrets *input.Collection[input.SecretSpec], grants *grants, from model.ObjectRef, cert gatewayv1.SecretObjectReference) (ref model.ObjectRef, reason, message string) {
+	if (cert.Group != nil && *cert.Group != "") || (cert.Kind != nil && *cert.Kind != "Secret") {
+		return ref, "InvalidCertificateRef", "a certificate is a Secret of the core group"
+	}
+	ref = model.Ref(model.KindSecret, from.Namespace, string(cert.Name))
+	if cert.Namespace != nil {
+		ref.Namespace = string(*cert.Namespace)
+	}
+	if !permitted(c, grants, from, ref) {
+		return ref, "RefNotPermitted", notPermitted(from, ref)
+	}
+	secret, found := flow.Fetch(c, secrets, ref)
+	if !found {
+		return ref, "InvalidCertificateRef", fmt.Sprintf("%s does not exist", ref)
+	}
+	if _, err := resolve.Certificate(ref, secret.Spec); err != nil {
+		return ref, "InvalidCertificateRef", err.Error()
+	}
+	return ref, "", ""
+}
+
+// permitted tells whether from may refer to to: in its own namespace always, elsewhere by a ReferenceGrant there.
+func permitted(c *flow.Ctx, grants *grants, from, to model.ObjectRef) bool {
+	if from.Namespace == to.Namespace {
+		return true
+	}
+	there, _ := flow.Fetch(c, grants, to.Namespace)
+	for _, grant := range there.All() {
+		if resolve.Permits(grant.Spec, from, to) {
+			return true
+		}
+	}
+	return false
+}
+
+func notPermitted(from, to model.ObjectRef) string {
+	return fmt.Sprintf("no ReferenceGrant in namespace %s lets %ss of namespace %s refer to %s", to.Namespace, from.Kind, from.Namespace, to)
+}
+
+func portOf(gateways *flow.Collection[model.ObjectRef, gatewayFacts]) func(*flow.Ctx, model.PortKey, flow.Members[model.ListenerKey, model.Listener]) (model.Port, bool) {
+	return func(c *flow.Ctx, key model.PortKey, listeners flow.Members[model.ListenerKey, model.Listener]) (model.Port, bool) {
+		g, _ := flow.Fetch(c, gateways, key.Gateway)
+		p := model.Port{Key: key, BindPort: key.Number + g.PortOffset, Addresses: g.Addresses}
+		for k, l := range listeners.All() {
+			p.Protocol = l.Protocol
+			p.Listeners = append(p.Listeners, model.PortListener{Key: k, Hostname: l.Hostname})
+		}
+		return p, true
+	}
+}
+
+func secretOf(secrets *input.Collection[input.SecretSpec]) func(*flow.Ctx, model.ObjectRef, flow.Members[model.ListenerKey, model.Listener]) (model.Secret, bool) {
+	return func(c *flow.Ctx, ref model.ObjectRef, _ flow.Members[model.ListenerKey, model.Listener]) (model.Secret, bool) {
+		o, found := flow.Fetch(c, secrets, ref)
+		if !found {
+			return model.Secret{}, false
+		}
+		secret, err := resolve.Certificate(ref, o.Spec)
+		return secret, err == nil
+	}
+}

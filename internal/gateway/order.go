@@ -1,0 +1,96 @@
+package gateway
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resolve"
+)
+
+// An Order is a string that sorts as HTTPRouteRule.matches wants it: the smaller one gets the request. Its parts, each of a
+// fixed width, from strong to weak:
+//
+//	hostname  a exact, b wildcard, c none; then the longer first
+//	path      a exact, b regular expression, c prefix; then the longer first
+//	method    a stated, b any
+//	headers   the more the better
+//	query     the more the better
+//	age       the older first; one without a creation time is younger than all that have one
+//	name      namespace/name of the route
+//	place     index of the rule and of the match
+//
+// The spec leaves open where a regular expression ranks. Here it comes before prefixes: a catch-all would hide it else.
+
+// hostOrder is an Order's part for the route's own hostname.
+func hostOrder(original string) string {
+	switch {
+	case original == resolve.Every:
+		return "c000"
+	case strings.HasPrefix(original, "*."):
+		return "b" + descending(len(original), 3)
+	}
+	return "a000"
+}
+
+// matchOrder is an Order's part for the match itself.
+func matchOrder(m model.Match) string {
+	b := make([]byte, 0, 16)
+	switch m.Path.Type {
+	case model.PathExact:
+		b = append(b, 'a')
+	case model.PathRegex:
+		b = append(b, 'b')
+	default:
+		b = append(b, 'c')
+	}
+	b = append(b, descending(len(m.Path.Value), 5)...)
+	if m.Method != "" {
+		b = append(b, 'a')
+	} else {
+		b = append(b, 'b')
+	}
+	b = append(b, descending(len(m.Headers), 2)...)
+	b = append(b, descending(len(m.Query), 2)...)
+	return string(b)
+}
+
+// ageOrder is an Order's part for the route's creation time.
+func ageOrder(created time.Time) string {
+	if created.IsZero() {
+		return "~"
+	}
+	return created.UTC().Format("20060102150405.000000000")
+}
+
+// siteOrder joins the parts.
+func siteOrder(original, match, age string, route model.ObjectRef, rule, index int) string {
+	b := make([]byte, 0, 64)
+	b = append(b, hostOrder(original)...)
+	b = append(b, match...)
+	b = append(b, age...)
+	b = append(b, ' ')
+	b = append(b, route.Namespace...)
+	b = append(b, '/')
+	b = append(b, route.Name...)
+	b = append(b, ' ')
+	b = append(b, ascending(rule, 4)...)
+	b = append(b, ascending(index, 3)...)
+	return string(b)
+}
+
+// descending writes n so that the larger sorts first, in a fixed number of digits.
+func descending(n, digits int) string {
+	limit := 1
+	for range digits {
+		limit *= 10
+	}
+	return ascending(max(limit-1-n, 0), digits)
+}
+
+// ascending writes n in a fixed number of digits.
+func ascending(n, digits int) string {
+	s := strconv.Itoa(n)
+	return strings.Repeat("0", max(digits-len(s), 0)) + s
+}

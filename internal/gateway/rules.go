@@ -1,0 +1,225 @@
+package gateway
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resolve"
+)
+
+// routeRules is what a route's rules do, references resolved.
+type routeRules struct {
+	Gateways []model.ObjectRef // that the route is attached to
+	Rules    []model.Rule
+	Dropped  []string // names of the rules that are answered with 500, in order
+	Findings []model.Finding
+}
+
+// references is where backends and grants are looked up.
+type references struct {
+	routes    *input.Collection[gatewayv1.HTTPRouteSpec]
+	services  *services
+	xbackends *input.Collection[xgatewayv1alpha1.BackendSpec]
+	grants    *grants
+}
+
+// resolveRules reads the rules of a route that names a Gateway of this controller.
+func resolveRules(refs references) func(*flow.Ctx, model.ObjectRef, attachments) (routeRules, bool) {
+	return func(c *flow.Ctx, ref model.ObjectRef, a attachments) (routeRules, bool) {
+		if len(a.Parents) == 0 {
+			return routeRules{}, false
+		}
+		o, _ := flow.Fetch(c, refs.routes, ref)
+		r := routeRules{Gateways: a.gateways()}
+		if o.Spec.UseDefaultGateways != "" && o.Spec.UseDefaultGateways != gatewayv1.GatewayDefaultScopeNone {
+			r.Findings = append(r.Findings, model.Finding{
+				Object: ref, Severity: model.Warning, Field: "spec.useDefaultGateways",
+				Message: "default Gateways are not supported; name the Gateway in parentRefs",
+			})
+		}
+		names := ruleNames(o.Spec.Rules)
+		for i, spec := range o.Spec.Rules {
+			reader := ruleReader{c: c, refs: refs, route: ref, field: fmt.Sprintf("spec.rules[%d]", i), rule: model.Rule{
+				Key: model.RuleKey{Route: ref, Name: names[i]}, Matches: matches(spec.Matches),
+			}}
+			reader.read(spec)
+			r.Rules = append(r.Rules, reader.rule)
+			r.Findings = append(r.Findings, reader.findings...)
+			if reader.rule.Error != 0 {
+				r.Dropped = append(r.Dropped, names[i])
+			}
+		}
+		return r, true
+	}
+}
+
+// ruleReader reads one rule.
+type ruleReader struct {
+	c        *flow.Ctx
+	refs     references
+	route    model.ObjectRef
+	field    string
+	rule     model.Rule
+	findings []model.Finding
+}
+
+// drop says that the rule can't be served as written: it answers 500 and never runs without what it asks for.
+func (r *ruleReader) drop(condition, reason, field, message string) {
+	r.rule.Error = 500
+	r.find(condition, reason, field, message)
+	r.findings[len(r.findings)-1].Drops = true
+}
+
+func (r *ruleReader) find(condition, reason, field, message string) {
+	r.findings = append(r.findings, model.Finding{
+		Object: r.route, Section: r.rule.Key.Name, Condition: condition, Reason: reason, Field: r.field + field, Message: message,
+	})
+}
+
+// unsupported drops the rule for a field that is not supported.
+func (r *ruleReader) unsupported(field, what string) {
+	r.drop("Accepted", "UnsupportedValue", field, what+" not supported; the rule answers 500 rather than run without")
+}
+
+func (r *ruleReader) read(spec gatewayv1.HTTPRouteRule) {
+	r.checkMatches(spec.Matches)
+	for i, f := range spec.Filters {
+		r.filter(fmt.Sprintf(".filters[%d]", i), f)
+	}
+	r.backends(spec.BackendRefs)
+	if spec.Timeouts != nil {
+		r.unsupported(".timeouts", "timeouts are")
+	}
+	if spec.Retry != nil {
+		r.unsupported(".retry", "retry is")
+	}
+	if spec.SessionPersistence != nil {
+		r.unsupported(".sessionPersistence", "sessionPersistence is")
+	}
+	if r.rule.Error != 0 {
+		// Nothing of a dropped rule but its matches counts: so that it needs no backend, and its bytes don't change with them.
+		r.rule = model.Rule{Key: r.rule.Key, Matches: r.rule.Matches, Error: r.rule.Error}
+	}
+}
+
+// checkMatches finds what the schema can't: an expression that is none. Such a match can't be rendered, so it leaves the rule.
+func (r *ruleReader) checkMatches(list []gatewayv1.HTTPRouteMatch) {
+	check := func(field, expression string) bool {
+		if _, err := regexp.Compile(expression); err != nil {
+			r.drop("Accepted", "UnsupportedValue", field, fmt.Sprintf("%q is not a regular expression of RE2: %s", expression, strings.TrimPrefix(err.Error(), "error parsing regexp: ")))
+			return false
+		}
+		return true
+	}
+	for i := range r.rule.Matches {
+		if i >= len(list) {
+			break
+		}
+		m, field := &r.rule.Matches[i], fmt.Sprintf(".matches[%d]", i)
+		ok := m.Path.Type != model.PathRegex || check(field+".path.value", m.Path.Value)
+		for _, h := range m.Headers {
+			ok = (!h.Regex || check(field+".headers", h.Value)) && ok
+		}
+		for _, q := range m.Query {
+			ok = (!q.Regex || check(field+".queryParams", q.Value)) && ok
+		}
+		if !ok {
+			// What it would take can't be known. So it takes nothing, and hurts no other rule; the rule's other matches answer 500.
+			m.Path = model.PathMatch{Type: model.PathExact, Value: unmatchable}
+			m.Headers, m.Query = nil, nil
+		}
+	}
+}
+
+// unmatchable is a path that no request has: a request's path starts with a slash.
+const unmatchable = "unmatchable"
+
+// backends resolves a rule's backendRefs.
+func (r *ruleReader) backends(list []gatewayv1.HTTPBackendRef) {
+	for i, b := range list {
+		field := fmt.Sprintf(".backendRefs[%d]", i)
+		if len(b.Filters) > 0 {
+			r.unsupported(field+".filters", "filters of a backendRef are")
+		}
+		weight := uint32(1)
+		if b.Weight != nil {
+			weight = uint32(*b.Weight)
+		}
+		key, reason, message := r.backend(b.BackendObjectReference)
+		if reason != "" {
+			r.find("ResolvedRefs", reason, field, message)
+		}
+		r.rule.Backends = append(r.rule.Backends, model.WeightedBackend{Backend: key, Weight: weight, Invalid: reason != ""})
+	}
+}
+
+// backend resolves a reference to a backend; a reason says why it does not resolve.
+func (r *ruleReader) backend(b gatewayv1.BackendObjectReference) (key model.BackendKey, reason, message string) {
+	group, kind, namespace := "", "Service", r.route.Namespace
+	if b.Group != nil {
+		group = string(*b.Group)
+	}
+	if b.Kind != nil {
+		kind = string(*b.Kind)
+	}
+	if b.Namespace != nil {
+		namespace = string(*b.Namespace)
+	}
+	ref := model.Ref(model.KindOf(group, kind), namespace, string(b.Name))
+	key.Object = ref
+	if ref.Kind != model.KindService && ref.Kind != model.KindXBackend {
+		return key, "InvalidKind", fmt.Sprintf("a backend of kind %s (group %q) is not supported; use Service or XBackend", kind, group)
+	}
+	if !permitted(r.c, r.refs.grants, r.route, ref) {
+		return key, "RefNotPermitted", notPermitted(r.route, ref)
+	}
+	if ref.Kind == model.KindXBackend {
+		reason, message = r.xbackend(ref, b.Port)
+		return key, reason, message
+	}
+	if b.Port != nil {
+		key.Port = int32(*b.Port)
+	}
+	reason, message = r.service(key)
+	return key, reason, message
+}
+
+func (r *ruleReader) service(key model.BackendKey) (reason, message string) {
+	o, found := flow.Fetch(r.c, r.refs.services, key.Object)
+	if !found {
+		return "BackendNotFound", fmt.Sprintf("%s does not exist", key.Object)
+	}
+	if o.Spec.Type == corev1.ServiceTypeExternalName {
+		return "UnsupportedProtocol", fmt.Sprintf("%s is of type ExternalName; use an XBackend of type ExternalHostname", key.Object)
+	}
+	port, found := resolve.ServicePort(o.Spec, key.Port)
+	if !found {
+		return "BackendNotFound", fmt.Sprintf("%s has no TCP port %d", key.Object, key.Port)
+	}
+	if p := port.AppProtocol; p != nil && *p != "" && *p != "http" {
+		return "UnsupportedProtocol", fmt.Sprintf("%s has appProtocol %q on port %d; only http is supported", key.Object, *p, key.Port)
+	}
+	return "", ""
+}
+
+func (r *ruleReader) xbackend(ref model.ObjectRef, port *gatewayv1.PortNumber) (reason, message string) {
+	o, found := flow.Fetch(r.c, r.refs.xbackends, ref)
+	if !found {
+		return "BackendNotFound", fmt.Sprintf("%s does not exist", ref)
+	}
+	if port != nil {
+		return "UnsupportedValue", "a reference to an XBackend must not state a port; the XBackend states it"
+	}
+	if reason, message := unsupportedXBackend(o.Spec); reason != "" {
+		return reason, fmt.Sprintf("%s: %s", ref, message)
+	}
+	return "", ""
+}

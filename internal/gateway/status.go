@@ -1,0 +1,109 @@
+package gateway
+
+import (
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/internal/conditions"
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resource"
+)
+
+// Report is an object's status, without times, and everything that the user should be told about the object.
+type Report[S any] struct {
+	Status   S
+	Findings []model.Finding
+}
+
+// Reports has a report for every object of ours. Other controllers' objects have none.
+type Reports struct {
+	GatewayClasses *flow.Collection[model.ObjectRef, Report[gatewayv1.GatewayClassStatus]]
+	Gateways       *flow.Collection[model.ObjectRef, Report[gatewayv1.GatewayStatus]]
+	HTTPRoutes     *flow.Collection[model.ObjectRef, Report[gatewayv1.HTTPRouteStatus]]
+}
+
+// NewReports makes the reports, out of what the objects mean and what became of it in a dialect and at the proxies.
+func (m *Meaning) NewReports(out resource.Outputs, proxies *flow.Collection[model.ObjectRef, resource.Proxies]) Reports {
+	return Reports{
+		GatewayClasses: flow.Map(m.classes, "report/GatewayClass", func(_ *flow.Ctx, _ model.ObjectRef, c class) (Report[gatewayv1.GatewayClassStatus], bool) {
+			return Report[gatewayv1.GatewayClassStatus]{conditions.GatewayClass(conditions.Class(c)), c.Findings}, true
+		}),
+		Gateways:   flow.Map(m.gateways, "report/Gateway", m.gatewayReport(out, proxies)),
+		HTTPRoutes: flow.Map(m.attachments, "report/HTTPRoute", m.routeReport(out)),
+	}
+}
+
+func (m *Meaning) gatewayReport(out resource.Outputs, proxies *flow.Collection[model.ObjectRef, resource.Proxies]) func(*flow.Ctx, model.ObjectRef, gatewayFacts) (Report[gatewayv1.GatewayStatus], bool) {
+	return func(c *flow.Ctx, ref model.ObjectRef, g gatewayFacts) (Report[gatewayv1.GatewayStatus], bool) {
+		facts := conditions.GatewayFacts{Generation: g.Generation, Findings: g.Findings, Addresses: g.Addresses}
+		facts.Proxies, _ = flow.Fetch(c, proxies, ref)
+		findings := g.Findings[:len(g.Findings):len(g.Findings)]
+		for _, view := range g.View.Listeners {
+			l, _ := flow.Fetch(c, m.listeners, view.Key)
+			attached, _ := flow.Fetch(c, m.attached, view.Key)
+			standing, _ := flow.Fetch(c, out.Listeners, resource.StandingKey{Gateway: ref, Origin: resource.Origin{Object: view.Key.Parent, Section: view.Key.Section}})
+			facts.Listeners = append(facts.Listeners, conditions.Listener{
+				Section: view.Key.Section, Kinds: l.Kinds, Attached: attached.Len(), Findings: l.Findings,
+				Overlaps: l.Overlaps, Serves: l.Serves, Standing: standing,
+			})
+			findings = append(findings, l.Findings...)
+			if standing.Refused != "" && l.Serves {
+				findings = append(findings, model.Finding{Object: ref, Section: view.Key.Section, Condition: "Programmed", Reason: "Invalid", Message: "the proxy refused it: " + standing.Refused})
+			}
+		}
+		return Report[gatewayv1.GatewayStatus]{conditions.Gateway(facts), findings}, true
+	}
+}
+
+func (m *Meaning) routeReport(out resource.Outputs) func(*flow.Ctx, model.ObjectRef, attachments) (Report[gatewayv1.HTTPRouteStatus], bool) {
+	routes := m.in.HTTPRoutes.Collection()
+	return func(c *flow.Ctx, ref model.ObjectRef, a attachments) (Report[gatewayv1.HTTPRouteStatus], bool) {
+		o, _ := flow.Fetch(c, routes, ref)
+		rules, _ := flow.Fetch(c, m.rules, ref)
+		unsupported, _ := flow.Fetch(c, out.Unsupported, ref)
+		facts := conditions.RouteFacts{
+			Generation: o.Meta.Generation, Controller: ControllerName,
+			Rules: len(rules.Rules), DroppedN: len(rules.Dropped), Findings: rules.Findings, Dropped: droppedFindings(rules),
+		}
+		findings := append(a.Findings[:len(a.Findings):len(a.Findings)], rules.Findings...)
+		findings = append(findings, unsupported...)
+		facts.Findings = append(facts.Findings[:len(facts.Findings):len(facts.Findings)], unsupported...)
+		for _, p := range a.Parents {
+			parent := conditions.Parent{Ref: o.Spec.ParentRefs[p.Index], Attached: len(p.Places) > 0, Findings: p.Findings}
+			findings = append(findings, p.Findings...)
+			if parent.Attached {
+				parent.Standing = standings(c, out, p.Gateway, rules)
+			}
+			for i, s := range parent.Standing {
+				if s.Refused != "" {
+					findings = append(findings, model.Finding{Object: ref, Parent: p.Parent, Section: rules.Rules[i].Key.Name, Condition: conditions.Programmed, Reason: "RejectedByProxy", Message: s.Refused})
+				}
+			}
+			facts.Parents = append(facts.Parents, parent)
+		}
+		return Report[gatewayv1.HTTPRouteStatus]{gatewayv1.HTTPRouteStatus{RouteStatus: conditions.Route(facts)}, findings}, true
+	}
+}
+
+// droppedFindings are those that dropped a rule.
+func droppedFindings(r routeRules) []model.Finding {
+	dropped := make(map[string]bool, len(r.Dropped))
+	for _, name := range r.Dropped {
+		dropped[name] = true
+	}
+	var list []model.Finding
+	for _, f := range r.Findings {
+		if dropped[f.Section] && f.Drops {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+func standings(c *flow.Ctx, out resource.Outputs, gateway model.ObjectRef, r routeRules) []resource.Standing {
+	list := make([]resource.Standing, len(r.Rules))
+	for i, rule := range r.Rules {
+		list[i], _ = flow.Fetch(c, out.Rules, resource.StandingKey{Gateway: gateway, Origin: resource.Origin{Object: rule.Key.Route, Section: rule.Key.Name}})
+	}
+	return list
+}

@@ -1,0 +1,78 @@
+package resolve
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/model"
+)
+
+// ServicePort finds a port of a Service by its number.
+func ServicePort(service corev1.ServiceSpec, number int32) (corev1.ServicePort, bool) {
+	for _, p := range service.Ports {
+		if p.Port == number && (p.Protocol == "" || p.Protocol == corev1.ProtocolTCP) {
+			return p, true
+		}
+	}
+	return corev1.ServicePort{}, false
+}
+
+// Endpoints collects the addresses that may get requests for the named port, from all slices of a Service: those that are
+// ready; if there is none, those that still serve while they terminate. Sorted, each once.
+func Endpoints(port string, slicesOfService iter.Seq[input.EndpointSliceSpec]) []model.Endpoint {
+	var ready, terminating []model.Endpoint
+	for slice := range slicesOfService {
+		if slice.AddressType == discoveryv1.AddressTypeFQDN {
+			continue
+		}
+		number, ok := slicePort(slice.Ports, port)
+		if !ok {
+			continue
+		}
+		for _, e := range slice.Endpoints {
+			// An endpoint's addresses are interchangeable; the API says that the first is to be used.
+			if len(e.Addresses) == 0 {
+				continue
+			}
+			endpoint := model.Endpoint{Address: e.Addresses[0], Port: number}
+			switch c := e.Conditions; {
+			case isTrue(c.Ready, true) && !isTrue(c.Terminating, false):
+				ready = append(ready, endpoint)
+			case isTrue(c.Terminating, false) && isTrue(c.Serving, false):
+				terminating = append(terminating, endpoint)
+			}
+		}
+	}
+	if len(ready) == 0 {
+		ready = terminating
+	}
+	slices.SortFunc(ready, func(a, b model.Endpoint) int {
+		return cmp.Or(cmp.Compare(a.Address, b.Address), cmp.Compare(a.Port, b.Port))
+	})
+	return slices.Compact(ready)
+}
+
+// slicePort finds the number of a port by its name; a Service with one unnamed port has slices with one unnamed port.
+func slicePort(ports []discoveryv1.EndpointPort, name string) (int32, bool) {
+	for _, p := range ports {
+		if p.Port == nil || (p.Protocol != nil && *p.Protocol != corev1.ProtocolTCP) {
+			continue
+		}
+		if (p.Name == nil && name == "") || (p.Name != nil && *p.Name == name) {
+			return *p.Port, true
+		}
+	}
+	return 0, false
+}
+
+func isTrue(b *bool, unset bool) bool {
+	if b == nil {
+		return unset
+	}
+	return *b
+}

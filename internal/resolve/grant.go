@@ -1,0 +1,31 @@
+package resolve
+
+import (
+	"cardea.dev/cardea/internal/model"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+)
+
+// Permits tells whether a ReferenceGrant, which stands in the namespace of the object that is referred to, lets from refer
+// to it (ReferenceGrantSpec: an entry of From and an entry of To must match).
+func Permits(grant gatewayv1.ReferenceGrantSpec, from, to model.ObjectRef) bool {
+	return permitsFrom(grant.From, from) && permitsTo(grant.To, to)
+}
+
+func permitsFrom(list []gatewayv1.ReferenceGrantFrom, from model.ObjectRef) bool {
+	for _, f := range list {
+		if string(f.Group) == from.Kind.Group() && string(f.Kind) == from.Kind.String() && string(f.Namespace) == from.Namespace {
+			return true
+		}
+	}
+	return false
+}
+
+func permitsTo(list []gatewayv1.ReferenceGrantTo, to model.ObjectRef) bool {
+	for _, t := range list {
+		if string(t.Group) == to.Kind.Group() && string(t.Kind) == to.Kind.String() && (t.Name == nil || *t.Name == "" || string(*t.Name) == to.Name) {
+			return true
+		}
+	}
+	return false
+}
