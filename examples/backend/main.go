@@ -1,0 +1,92 @@
+// Backend is a small HTTP server that tells what it got, to be put behind a gateway:
+//
+//	backend -listen localhost:9001 -name web
+//
+// It answers every path with JSON: its name, the method, path, query, host and headers of the request. /slow?seconds=N
+// takes its time first; /stream sends an event a second for as long as the caller listens (?seconds=N: for that long).
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+func main() {
+	listen := flag.String("listen", "localhost:9001", "address to listen on")
+	name := flag.String("name", "backend", "name to answer with")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := serve(ctx, *listen, *name); err != nil {
+		log.Fatalf("backend %s: %v", *name, err)
+	}
+}
+
+// serve answers on the address until ctx is done, then finishes the answers that are under way.
+func serve(ctx context.Context, address, name string) error {
+	listeners, err := listenAll(ctx, address)
+	if err != nil {
+		return err
+	}
+	server := &http.Server{
+		Handler:           handler(name),
+		ReadHeaderTimeout: 10 * time.Second,
+		// Slow answers and streams end with ctx, so that Shutdown does not wait for them.
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	done := make(chan error, 1)
+	go func() {
+		<-ctx.Done()
+		timeout, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		done <- server.Shutdown(timeout)
+	}()
+	served := make(chan error, len(listeners))
+	for _, l := range listeners {
+		fmt.Fprintf(os.Stderr, "backend %s listens on %s\n", name, l.Addr())
+		go func() { served <- server.Serve(l) }()
+	}
+	if err := <-served; err != http.ErrServerClosed {
+		return err
+	}
+	return <-done
+}
+
+// listenAll listens on every address of the host: a caller may take any of localhost's.
+func listenAll(ctx context.Context, address string) ([]net.Listener, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	ips, err := net.DefaultResolver.LookupHost(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	var list []net.Listener
+	for _, ip := range ips {
+		l, err := net.Listen("tcp", net.JoinHostPort(ip, port))
+		if errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EAFNOSUPPORT) {
+			continue // the name has an address of a family that this machine does not use
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, l)
+		if port == "0" {
+			break // a second one would get another port
+		}
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("%s has no address on this machine", host)
+	}
+	return list, nil
+}

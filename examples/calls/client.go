@@ -1,0 +1,140 @@
+package calls
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// tolerance is how far, in percent of the calls, a share may be from what was asked for.
+const tolerance = 15
+
+// Client makes calls to one address, whatever host their URLs name.
+type Client struct {
+	http *http.Client
+}
+
+// NewClient makes a client that calls at an IP address, at the URL's port plus offset. Certificates are not verified but
+// where a call asks for one; Close when done.
+func NewClient(address string, offset int) *Client {
+	dialer := &net.Dialer{Timeout: 5 * time.Second}
+	return &Client{http: &http.Client{
+		Timeout: time.Minute,
+		Transport: &http.Transport{
+			DialContext: func(ctx context.Context, network, target string) (net.Conn, error) {
+				_, port, err := net.SplitHostPort(target)
+				if err != nil {
+					return nil, err
+				}
+				n, err := strconv.Atoi(port)
+				if err != nil {
+					return nil, err
+				}
+				return dialer.DialContext(ctx, network, net.JoinHostPort(address, strconv.Itoa(n+offset)))
+			},
+			TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// Close closes the connections that are kept for further calls.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Do makes the call as often as it says. The error tells what was wanted and what came.
+func (c *Client) Do(ctx context.Context, call Call) error {
+	answers := map[string]int{}
+	for range call.Times {
+		name, err := c.once(ctx, call)
+		if err != nil {
+			return fmt.Errorf("%s: %w", call.Text, err)
+		}
+		answers[name]++
+	}
+	for _, share := range call.Shares {
+		got := 100 * float64(answers[share.Backend]) / float64(call.Times)
+		exact := share.Percent == 0 || share.Percent == 100
+		if exact && got != share.Percent || math.Abs(got-share.Percent) > tolerance {
+			return fmt.Errorf("%s: %q answered %.0f%% of %d calls, want %.0f%% (answers: %v)", call.Text, share.Backend, got,
+				call.Times, share.Percent, answers)
+		}
+	}
+	return nil
+}
+
+// echo is the answer of examples/backend.
+type echo struct {
+	Name, Method, Path, Query, Host string
+	Headers                         http.Header
+}
+
+// once makes the call, compares everything but who answered, and tells who did.
+func (c *Client) once(ctx context.Context, call Call) (backend string, err error) {
+	request := (&http.Request{Method: call.Method, URL: call.URL, Header: call.Header.Clone(), Host: call.Host}).WithContext(ctx)
+	response, err := c.http.Do(request)
+	if err != nil {
+		return "", innermost(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	if err != nil {
+		return "", err
+	}
+	if response.StatusCode != call.Status {
+		return "", fmt.Errorf("answered %d, want %d: %.200s", response.StatusCode, call.Status, strings.TrimSpace(string(body)))
+	}
+	var seen echo
+	// An answer that is not a backend's leaves seen empty.
+	_ = json.Unmarshal(body, &seen)
+	for _, want := range call.Expects {
+		if err := compare(want, response, seen); err != nil {
+			return "", err
+		}
+	}
+	return seen.Name, nil
+}
+
+func compare(want Expectation, response *http.Response, seen echo) error {
+	var got string
+	header, isHeader := strings.CutPrefix(want.Name, "header.")
+	switch {
+	case isHeader:
+		got = strings.Join(seen.Headers.Values(header), ",")
+	case want.Name == "path":
+		got = seen.Path
+	case want.Name == "query":
+		got = seen.Query
+	case want.Name == "method":
+		got = seen.Method
+	case want.Name == "host":
+		got = seen.Host
+	case want.Name == "certificate":
+		if response.TLS == nil {
+			return fmt.Errorf("the call is not made over TLS, want a certificate")
+		}
+		return response.TLS.PeerCertificates[0].VerifyHostname(want.Value)
+	default:
+		got = strings.Join(response.Header.Values(want.Name), ",")
+	}
+	if got != want.Value {
+		return fmt.Errorf("%s is %q, want %q", want.Name, got, want.Value)
+	}
+	return nil
+}
+
+// innermost drops the method and URL that net/http puts before an error, since the call's text tells them.
+func innermost(err error) error {
+	if u, ok := err.(*url.Error); ok {
+		return u.Err
+	}
+	return err
+}

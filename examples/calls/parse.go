@@ -1,0 +1,147 @@
+package calls
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// Call is a request and the answer it must get.
+type Call struct {
+	Line   int    // where it was read
+	Text   string // as it was written, without repeated spaces
+	Method string
+	URL    *url.URL
+	Header http.Header // of the request; Host is its own
+	Host   string      // "" is the URL's
+	Times  int
+
+	Status  int
+	Shares  []Share // none: whoever answers
+	Expects []Expectation
+}
+
+// Share is the part of the calls that a backend must answer.
+type Share struct {
+	Backend string
+	Percent float64
+}
+
+// Expectation is what one attribute of the exchange must be; "" means absent.
+type Expectation struct{ Name, Value string }
+
+// ParseFile reads a file of calls.
+func ParseFile(path string) ([]Call, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	list, err := Parse(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s:%w", path, err)
+	}
+	return list, nil
+}
+
+// Parse reads calls, one a line. Empty lines and lines that start with # are skipped. Its error begins with the line.
+func Parse(r io.Reader) ([]Call, error) {
+	var list []Call
+	lines := bufio.NewScanner(r)
+	for n := 1; lines.Scan(); n++ {
+		fields := strings.Fields(lines.Text())
+		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+			continue
+		}
+		c, err := parseCall(fields)
+		if err != nil {
+			return nil, fmt.Errorf("%d: %w", n, err)
+		}
+		c.Line = n
+		list = append(list, c)
+	}
+	return list, lines.Err()
+}
+
+func parseCall(fields []string) (Call, error) {
+	c := Call{Text: strings.Join(fields, " "), Header: http.Header{}, Times: 1}
+	left, right, ok := cut(fields, "->")
+	if !ok || len(left) < 2 || len(right) < 1 {
+		return c, fmt.Errorf("want METHOD URL [-H name:value] [*times] -> STATUS [backend] [name=value], got %q", c.Text)
+	}
+	if err := c.request(left); err != nil {
+		return c, err
+	}
+	return c, c.answer(right)
+}
+
+func (c *Call) request(fields []string) error {
+	c.Method = fields[0]
+	var err error
+	if c.URL, err = url.Parse(fields[1]); err != nil {
+		return err
+	}
+	if c.URL.Host == "" || c.URL.Scheme != "http" && c.URL.Scheme != "https" {
+		return fmt.Errorf("want a whole URL, got %q", fields[1])
+	}
+	for rest := fields[2:]; len(rest) > 0; rest = rest[1:] {
+		if times, ok := strings.CutPrefix(rest[0], "*"); ok {
+			if c.Times, err = strconv.Atoi(times); err != nil || c.Times < 1 {
+				return fmt.Errorf("want *N, got %q", rest[0])
+			}
+			continue
+		}
+		if rest[0] != "-H" || len(rest) < 2 {
+			return fmt.Errorf("want -H name:value or *N, got %q", rest[0])
+		}
+		rest = rest[1:]
+		name, value, ok := strings.Cut(rest[0], ":")
+		if !ok || name == "" {
+			return fmt.Errorf("want -H name:value, got %q", rest[0])
+		}
+		if strings.EqualFold(name, "host") {
+			c.Host = value
+		} else {
+			c.Header.Add(name, value)
+		}
+	}
+	return nil
+}
+
+func (c *Call) answer(fields []string) error {
+	status, err := strconv.Atoi(fields[0])
+	if err != nil || status < 100 || status > 599 {
+		return fmt.Errorf("want a status, got %q", fields[0])
+	}
+	c.Status = status
+	for _, field := range fields[1:] {
+		if name, value, ok := strings.Cut(field, "="); ok {
+			c.Expects = append(c.Expects, Expectation{name, value})
+			continue
+		}
+		name, percent, ok := strings.Cut(field, "~")
+		share := Share{Backend: name, Percent: 100}
+		if ok {
+			if share.Percent, err = strconv.ParseFloat(strings.TrimSuffix(percent, "%"), 64); err != nil {
+				return fmt.Errorf("want backend~N%%, got %q", field)
+			}
+		}
+		c.Shares = append(c.Shares, share)
+	}
+	return nil
+}
+
+// cut splits fields at the first one that equals sep.
+func cut(fields []string, sep string) (before, after []string, ok bool) {
+	for i, f := range fields {
+		if f == sep {
+			return fields[:i], fields[i+1:], true
+		}
+	}
+	return fields, nil, false
+}
