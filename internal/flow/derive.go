@@ -108,16 +108,13 @@ func (d *derived[K, A, P, B]) settle(t *turn, r *result[P, B]) {
 	if r.run.stale {
 		t.cure(d.out.name, slotOf[K, A](r.run.in).key())
 	}
-	same := true
-	i := 0
 	was := r.run.outs()
-	for _, cell := range r.cells {
+	same := len(was) == len(r.cells)
+	for i, cell := range r.cells {
 		s := d.out.place(cell.key)
 		d.out.stage(s, cell)
-		same = same && i < len(was) && was[i] == s
-		i++
+		same = same && was[i] == s
 	}
-	same = same && i == len(was)
 	if same {
 		r.cells = nil
 		return

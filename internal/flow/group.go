@@ -45,8 +45,25 @@ type placed[K comparable, A any, G comparable] struct {
 
 // regroup is what leaves and enters one group in a turn.
 type regroup[K comparable, A any, G comparable] struct {
+	slot         *slot[G, Members[K, A]]
 	name         G
 	leave, enter []*member[K, A]
+}
+
+// regroups is every group that a turn touches, in the order in which it met them.
+type regroups[K comparable, A any, G comparable] struct {
+	of   map[*slot[G, Members[K, A]]]*regroup[K, A, G]
+	list []*regroup[K, A, G]
+}
+
+func (e *regroups[K, A, G]) at(s *slot[G, Members[K, A]], name G) *regroup[K, A, G] {
+	r := e.of[s]
+	if r == nil {
+		r = &regroup[K, A, G]{slot: s, name: name}
+		e.of[s] = r
+		e.list = append(e.list, r)
+	}
+	return r
 }
 
 func (f *grouped[K, A, G]) enqueue(*run) {} // nothing is fetched
@@ -60,31 +77,21 @@ func (f *grouped[K, A, G]) compute(t *turn) {
 	spread(t.g.cfg.Workers, len(changed), func() func(int) {
 		return func(i int) { f.placed[i] = f.visit(changed[i]) }
 	})
-	edits := map[*slot[G, Members[K, A]]]*regroup[K, A, G]{}
-	edit := func(s *slot[G, Members[K, A]], name G) *regroup[K, A, G] {
-		e := edits[s]
-		if e == nil {
-			e = &regroup[K, A, G]{name: name}
-			edits[s] = e
-		}
-		return e
-	}
+	edits := &regroups[K, A, G]{of: map[*slot[G, Members[K, A]]]*regroup[K, A, G]{}}
 	for i := range f.placed {
-		f.settle(t, changed[i], &f.placed[i], edit)
+		f.settle(t, changed[i], &f.placed[i], edits)
 	}
-	for s, e := range edits {
-		list := f.merge(s, e)
-		if len(list) == 0 {
-			f.out.stage(s, nil)
-			continue
+	for _, e := range edits.list {
+		if list := f.merge(e); len(list) > 0 {
+			f.out.stage(e.slot, &cell[G, Members[K, A]]{key: e.name, value: Members[K, A]{list}})
+		} else {
+			f.out.stage(e.slot, nil)
 		}
-		f.out.stage(s, &cell[G, Members[K, A]]{key: e.name, value: Members[K, A]{list}})
 	}
 }
 
 // settle notes which groups one key leaves and enters.
-func (f *grouped[K, A, G]) settle(t *turn, in *slot[K, A], p *placed[K, A, G],
-	edit func(*slot[G, Members[K, A]], G) *regroup[K, A, G]) {
+func (f *grouped[K, A, G]) settle(t *turn, in *slot[K, A], p *placed[K, A, G], edits *regroups[K, A, G]) {
 	n := &f.out.counters.now
 	if p.member != nil || p.fault != nil {
 		n.Runs++
@@ -98,21 +105,21 @@ func (f *grouped[K, A, G]) settle(t *turn, in *slot[K, A], p *placed[K, A, G],
 		t.cure(f.out.name, in.key())
 	}
 	for _, s := range p.run.groups {
-		e := edit(s, s.cell.key)
+		e := edits.at(s, s.cell.key)
 		e.leave = append(e.leave, p.run.member)
 	}
 	for _, name := range p.names {
 		s := f.out.place(name)
 		p.groups = append(p.groups, s)
-		e := edit(s, name)
+		e := edits.at(s, name)
 		e.enter = append(e.enter, p.member)
 	}
 }
 
 // merge copies a group without those who leave and with those who enter.
-func (f *grouped[K, A, G]) merge(s *slot[G, Members[K, A]], e *regroup[K, A, G]) []*member[K, A] {
+func (f *grouped[K, A, G]) merge(e *regroup[K, A, G]) []*member[K, A] {
 	var old []*member[K, A]
-	if was := s.was(); was != nil {
+	if was := e.slot.was(); was != nil {
 		old = was.value.list
 	}
 	slices.SortFunc(e.leave, f.compare)

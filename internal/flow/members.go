@@ -3,6 +3,7 @@ package flow
 import (
 	"encoding/json"
 	"iter"
+	"reflect"
 	"slices"
 	"unsafe"
 )
@@ -44,8 +45,8 @@ func (m Members[K, A]) MarshalJSON() ([]byte, error) {
 }
 
 // membersShape: members are equal if their keys and values are, which mostly is to say, if they are the same cells.
-func (Members[K, A]) membersShape(b *shaper, value func() (shape, error)) (shape, error) {
-	of, err := value()
+func (Members[K, A]) membersShape(b *shaper, path string) (shape, error) {
+	of, err := b.shape(reflect.TypeFor[A](), path+" member")
 	if err != nil {
 		return shape{}, err
 	}

@@ -3,6 +3,7 @@ package flow
 import (
 	"fmt"
 	"log/slog"
+	"reflect"
 	"runtime"
 	"strings"
 )
@@ -67,23 +68,19 @@ func contain[K comparable](g *Graph, collection string, key K, into **Panic) {
 	*into = &Panic{Message: fmt.Sprint(x), Stack: transformStack()}
 }
 
-// transformStack is the frames between the panic and this package.
+// transformStack is the frames between the panic and this package's call of the transform.
 func transformStack() string {
+	own := reflect.TypeFor[Graph]().PkgPath() + "."
 	var pcs [64]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
 	var b strings.Builder
-	for {
-		f, more := frames.Next()
-		own := strings.HasSuffix(strings.SplitN(f.Function, "[...]", 2)[0], "attempt") || strings.Contains(f.Function, ".attempt")
-		if own {
-			break
+	for f, more := frames.Next(); ; f, more = frames.Next() {
+		mine := strings.HasPrefix(f.Function, own)
+		if !more || mine && strings.HasSuffix(f.Function, ").attempt") {
+			return b.String()
 		}
-		if !strings.HasPrefix(f.Function, "runtime.") {
+		if !mine && !strings.HasPrefix(f.Function, "runtime.") {
 			fmt.Fprintf(&b, "%s\n\t%s:%d\n", f.Function, f.File, f.Line)
 		}
-		if !more {
-			break
-		}
 	}
-	return b.String()
 }

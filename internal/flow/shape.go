@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"time"
@@ -25,12 +24,12 @@ type shaper struct {
 	done map[reflect.Type]*shape // also those under construction: types may be recursive
 }
 
-var (
-	timeType    = reflect.TypeFor[time.Time]()
-	membersType = reflect.TypeFor[interface {
-		membersShape(*shaper, func() (shape, error)) (shape, error)
-	}]()
-)
+var timeType = reflect.TypeFor[time.Time]()
+
+// grouping is implemented by Members, whatever their types are.
+type grouping interface {
+	membersShape(b *shaper, path string) (shape, error)
+}
 
 func (b *shaper) shape(t reflect.Type, path string) (shape, error) {
 	if s := b.done[t]; s != nil {
@@ -56,12 +55,8 @@ func (b *shaper) build(t reflect.Type, path string) (shape, error) {
 	if t == timeType {
 		return timeShape, nil
 	}
-	if t.Implements(membersType) && t.Kind() == reflect.Struct {
-		m := reflect.Zero(t).Interface().(interface {
-			membersShape(*shaper, func() (shape, error)) (shape, error)
-		})
-		value := t.Field(0).Type.Elem().Elem().Field(0).Type.Elem().Field(1).Type // list of *member, its *cell, the value
-		return m.membersShape(b, func() (shape, error) { return b.shape(value, path+" member") })
+	if t.Kind() == reflect.Struct && t.Implements(reflect.TypeFor[grouping]()) {
+		return reflect.Zero(t).Interface().(grouping).membersShape(b, path)
 	}
 	if isMessage(t) {
 		return shape{}, refusal(t, path, "is a protobuf message")
@@ -136,6 +131,5 @@ func isMessage(t reflect.Type) bool {
 }
 
 func refusal(t reflect.Type, path, why string) error {
-	text := fmt.Sprintf("%s: %s %s: equality would not be structural", path, t, why)
-	return errors.New(text)
+	return fmt.Errorf("%s: %s %s", path, t, why)
 }
