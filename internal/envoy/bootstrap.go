@@ -1,0 +1,129 @@
+package envoy
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+
+	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	overloadv3 "github.com/envoyproxy/go-control-plane/envoy/config/overload/v3"
+	downstreamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/resource_monitors/downstream_connections/v3"
+	upstreamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
+	"google.golang.org/protobuf/types/known/anypb"
+)
+
+// xdsCluster is the cluster that an Envoy reaches its server by.
+const xdsCluster = "xds"
+
+// BootstrapConfig is what one Envoy starts with.
+type BootstrapConfig struct {
+	NodeID, NodeCluster string
+	// XDSSocket is the path of the Unix socket where the server listens.
+	XDSSocket string
+	// AdminSocket is the path of the Unix socket where Envoy's admin interface listens; or AdminAddress, "IP:port".
+	AdminSocket  string
+	AdminAddress string
+}
+
+// Bootstrap renders an Envoy's bootstrap, as JSON.
+func Bootstrap(cfg BootstrapConfig) ([]byte, error) {
+	if cfg.NodeID == "" || cfg.XDSSocket == "" {
+		return nil, errors.New("envoy bootstrap: a node id and the server's socket are needed")
+	}
+	admin, err := adminAddress(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return toJSON(&bootstrapv3.Bootstrap{
+		Node:             &corev3.Node{Id: cfg.NodeID, Cluster: cfg.NodeCluster},
+		Admin:            &bootstrapv3.Admin{Address: admin, IgnoreGlobalConnLimit: true},
+		DynamicResources: dynamicResources(),
+		StaticResources: &bootstrapv3.Bootstrap_StaticResources{
+			Clusters: []*clusterv3.Cluster{serverOnSocket(cfg.XDSSocket)},
+		},
+		DeferredStatOptions: &bootstrapv3.Bootstrap_DeferredStatOptions{EnableDeferredCreationStats: true},
+		OverloadManager:     connectionLimit(),
+	})
+}
+
+func adminAddress(cfg BootstrapConfig) (*corev3.Address, error) {
+	if cfg.AdminAddress == "" {
+		if cfg.AdminSocket == "" {
+			return nil, errors.New("envoy bootstrap: a socket or an address for the admin interface is needed")
+		}
+		return pipe(cfg.AdminSocket), nil
+	}
+	host, text, err := net.SplitHostPort(cfg.AdminAddress)
+	if err != nil {
+		return nil, fmt.Errorf("envoy bootstrap: admin address: %w", err)
+	}
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return nil, fmt.Errorf("envoy bootstrap: admin address: %w", err)
+	}
+	return socketAddress(host, int32(port)), nil
+}
+
+func dynamicResources() *bootstrapv3.Bootstrap_DynamicResources {
+	return &bootstrapv3.Bootstrap_DynamicResources{
+		CdsConfig: overADS(),
+		LdsConfig: overADS(),
+		AdsConfig: &corev3.ApiConfigSource{
+			ApiType:                   corev3.ApiConfigSource_DELTA_GRPC,
+			TransportApiVersion:       corev3.ApiVersion_V3,
+			SetNodeOnFirstMessageOnly: true,
+			GrpcServices: []*corev3.GrpcService{{
+				TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{
+					EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{ClusterName: xdsCluster},
+				},
+			}},
+		},
+	}
+}
+
+// serverOnSocket is the server on a Unix socket: the file's owner and mode say who may talk to it. A server in a network is
+// another form of this cluster (TLS, and a token in each stream's headers), next to this one.
+func serverOnSocket(path string) *clusterv3.Cluster {
+	return &clusterv3.Cluster{
+		Name:                 xdsCluster,
+		ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
+		ConnectTimeout:       seconds(connectTimeout),
+		LoadAssignment: &endpointv3.ClusterLoadAssignment{
+			ClusterName: xdsCluster,
+			Endpoints: []*endpointv3.LocalityLbEndpoints{{LbEndpoints: []*endpointv3.LbEndpoint{{
+				HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: pipe(path)}},
+			}}}},
+		},
+		TypedExtensionProtocolOptions: map[string]*anypb.Any{httpOptionsName: mustAny(http2Upstream())},
+	}
+}
+
+func pipe(path string) *corev3.Address {
+	return &corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: path}}}
+}
+
+func http2Upstream() *upstreamv3.HttpProtocolOptions {
+	return &upstreamv3.HttpProtocolOptions{
+		UpstreamProtocolOptions: &upstreamv3.HttpProtocolOptions_ExplicitHttpConfig_{
+			ExplicitHttpConfig: &upstreamv3.HttpProtocolOptions_ExplicitHttpConfig{
+				ProtocolConfig: &upstreamv3.HttpProtocolOptions_ExplicitHttpConfig_Http2ProtocolOptions{
+					Http2ProtocolOptions: &corev3.Http2ProtocolOptions{},
+				},
+			},
+		},
+	}
+}
+
+// connectionLimit bounds the clients' connections of a whole Envoy; the admin interface is not counted.
+func connectionLimit() *overloadv3.OverloadManager {
+	return &overloadv3.OverloadManager{ResourceMonitors: []*overloadv3.ResourceMonitor{{
+		Name: "envoy.resource_monitors.global_downstream_max_connections",
+		ConfigType: &overloadv3.ResourceMonitor_TypedConfig{TypedConfig: mustAny(&downstreamv3.DownstreamConnectionsConfig{
+			MaxActiveDownstreamConnections: maxConnections,
+		})},
+	}}}
+}

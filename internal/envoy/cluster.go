@@ -1,0 +1,117 @@
+package envoy
+
+import (
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	dnscommonv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/clusters/common/dns/v3"
+	dnsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/clusters/dns/v3"
+	upstreamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+	"cardea.dev/cardea/internal/resource"
+)
+
+// httpOptionsName is where a cluster keeps how it speaks HTTP.
+const httpOptionsName = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
+
+type backendUses = flow.Members[plan.BackendUse, flow.Members[plan.BackendUser, struct{}]]
+
+// clusters has a Cluster for each backend that a Gateway uses. Gateways share the bytes.
+func clusters(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
+	parts := flow.Map(p.Backends, "envoy/cluster-parts", func(_ *flow.Ctx, k model.BackendKey, b model.Backend) (*resource.Part, bool) {
+		part := newPart("", mustMarshal(renderCluster(b)))
+		part.Fragments = []resource.Fragment{{Origin: backendOrigin(k), Hash: part.Hash}}
+		return part, true
+	})
+	used := flow.Group(p.BackendUses, "envoy/clusters-used",
+		func(u plan.BackendUse, _ flow.Members[plan.BackendUser, struct{}]) []resource.Key {
+			return []resource.Key{{Gateway: u.Gateway, Type: resource.Cluster, Name: clusterName(u.Backend)}}
+		}, byKey)
+	return flow.Map(used, "envoy/clusters", func(c *flow.Ctx, _ resource.Key, uses backendUses) (resource.Resource, bool) {
+		use, _ := uses.At(0)
+		part, ok := flow.Fetch(c, parts, use.Backend)
+		if !ok {
+			return resource.Resource{}, false
+		}
+		return newResource(part), true
+	})
+}
+
+func renderCluster(b model.Backend) *clusterv3.Cluster {
+	name := clusterName(b.Key)
+	c := &clusterv3.Cluster{
+		Name:                          name,
+		ConnectTimeout:                seconds(connectTimeout),
+		PerConnectionBufferLimitBytes: wrapperspb.UInt32(connectionBufferBytes),
+		CircuitBreakers:               noLimits(),
+		TypedExtensionProtocolOptions: map[string]*anypb.Any{
+			httpOptionsName: mustAny(http1Upstream()),
+		},
+	}
+	if b.Hostname == "" {
+		c.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS}
+		c.EdsClusterConfig = &clusterv3.Cluster_EdsClusterConfig{EdsConfig: overADS()}
+		return c
+	}
+	// The proxy looks the name up. It must not wait for the answer: a silent resolver would hold back every later
+	// acknowledgement of clusters.
+	c.ClusterDiscoveryType = &clusterv3.Cluster_ClusterType{ClusterType: &clusterv3.Cluster_CustomClusterType{
+		Name: "envoy.clusters.dns",
+		TypedConfig: mustAny(&dnsv3.DnsCluster{
+			RespectDnsTtl:   true,
+			DnsLookupFamily: dnscommonv3.DnsLookupFamily_V4_PREFERRED,
+		}),
+	}}
+	c.WaitForWarmOnInit = wrapperspb.Bool(false)
+	c.LoadAssignment = assignment(name, []model.Endpoint{{Address: b.Hostname, Port: b.HostPort}})
+	return c
+}
+
+// noLimits lifts Envoy's circuit breakers, which by default let 1,024 connections and requests through.
+func noLimits() *clusterv3.CircuitBreakers {
+	return &clusterv3.CircuitBreakers{Thresholds: []*clusterv3.CircuitBreakers_Thresholds{{
+		MaxConnections:     wrapperspb.UInt32(unlimited),
+		MaxPendingRequests: wrapperspb.UInt32(unlimited),
+		MaxRequests:        wrapperspb.UInt32(unlimited),
+		MaxRetries:         wrapperspb.UInt32(unlimited),
+	}}}
+}
+
+func http1Upstream() *upstreamv3.HttpProtocolOptions {
+	return &upstreamv3.HttpProtocolOptions{
+		UpstreamProtocolOptions: &upstreamv3.HttpProtocolOptions_ExplicitHttpConfig_{
+			ExplicitHttpConfig: &upstreamv3.HttpProtocolOptions_ExplicitHttpConfig{
+				ProtocolConfig: &upstreamv3.HttpProtocolOptions_ExplicitHttpConfig_HttpProtocolOptions{
+					HttpProtocolOptions: &corev3.Http1ProtocolOptions{},
+				},
+			},
+		},
+	}
+}
+
+func assignment(cluster string, addresses []model.Endpoint) *endpointv3.ClusterLoadAssignment {
+	a := &endpointv3.ClusterLoadAssignment{ClusterName: cluster}
+	if len(addresses) == 0 {
+		return a
+	}
+	group := &endpointv3.LocalityLbEndpoints{}
+	for _, e := range addresses {
+		group.LbEndpoints = append(group.LbEndpoints, &endpointv3.LbEndpoint{
+			HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: socketAddress(e.Address, e.Port)}},
+		})
+	}
+	a.Endpoints = []*endpointv3.LocalityLbEndpoints{group}
+	return a
+}
+
+func socketAddress(address string, port int32) *corev3.Address {
+	return &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
+		Address:       address,
+		PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(port)},
+	}}}
+}

@@ -1,0 +1,54 @@
+package envoy
+
+import (
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+	"cardea.dev/cardea/internal/resource"
+)
+
+// stages are the collections that several stages read.
+type stages struct {
+	rules     *flow.Collection[model.RuleKey, model.Rule]
+	fragments *flow.Collection[model.RuleKey, fragment]
+	homes     *flow.Collection[model.ListenerKey, home]
+	acked     *flow.Collection[resource.AckKey, uint64]
+	refused   *flow.Collection[resource.RefusalKey, resource.Refusal]
+}
+
+// New adds the stages that render a plan to a graph:
+//
+//	Rules ---> fragments --+
+//	Listeners -> homes ----+--> virtual hosts --> tables (RDS)
+//	Domains ---------------+
+//	Backends ------------------> clusters (CDS)
+//	Endpoints -----------------> endpoints (EDS)
+//	Secrets -------------------> secrets (SDS)
+//	Ports, Listeners ----------> listeners (LDS)
+//	Feedback ------------------> what is served, standings
+func New(_ *flow.Graph, p plan.Plan, f *resource.Feedback) resource.Outputs {
+	s := stages{
+		rules:   p.Rules,
+		acked:   f.Acked.Collection(),
+		refused: f.Refused.Collection(),
+		fragments: flow.Map(p.Rules, "envoy/fragments", func(_ *flow.Ctx, _ model.RuleKey, r model.Rule) (fragment, bool) {
+			return renderRule(r, place{}), true
+		}),
+		// A listener has many domains and a home that hardly ever changes: they fetch this, not the listener.
+		homes: flow.Map(p.Listeners, "envoy/homes", func(_ *flow.Ctx, _ model.ListenerKey, l model.Listener) (home, bool) {
+			return listenerHome(l), true
+		}),
+	}
+	lds := listeners(p)
+	return resource.Outputs{
+		Resources: []*flow.Collection[resource.Key, resource.Resource]{
+			clusters(p), endpoints(p), secrets(p), lds, s.tables(p),
+		},
+		Rules:       s.ruleStandings(p),
+		Listeners:   s.listenerStandings(p, lds),
+		Unsupported: s.unsupported(),
+	}
+}
+
+// byKey leaves the members of a group in the order of their keys.
+func byKey[K comparable, A any](K, A) string { return "" }

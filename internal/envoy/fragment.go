@@ -1,0 +1,119 @@
+package envoy
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cespare/xxhash/v2"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resource"
+)
+
+// routesField is VirtualHost.routes.
+const routesField = 3
+
+var errResponseHost = errors.New("a response has no Host header")
+
+// fragment is what a rule was rendered to.
+type fragment struct {
+	Hash uint64
+	// Routes holds, for each of the rule's matches, the bytes of one VirtualHost.routes field; nil where no request can match.
+	Routes [][]byte
+	// PerPlace: the routes depend on the listener, and these stand for no place. The hash then stands for all places.
+	PerPlace bool
+	Clusters []resource.Name // that the routes name
+	Problems []string        // why matches answer 500 in place of what the rule says
+}
+
+// renderRule renders a rule for a place. What can't be rendered answers 500, and says why.
+func renderRule(r model.Rule, at place) fragment {
+	f := fragment{PerPlace: perPlace(r)}
+	for i, m := range r.Matches {
+		b, err := renderMatch(r, m, at)
+		if err != nil {
+			f.Problems = append(f.Problems, fmt.Sprintf("match %d: %v", i, err))
+			b = substitute(r, m)
+		}
+		f.Routes = append(f.Routes, b)
+	}
+	if r.Error == 0 && r.Redirect == nil {
+		for _, b := range r.Backends {
+			if b.Weight > 0 && !b.Invalid {
+				f.Clusters = append(f.Clusters, resource.Name{Type: resource.Cluster, Name: clusterName(b.Backend)})
+			}
+		}
+	}
+	f.Hash = hashRoutes(f.Routes)
+	return f
+}
+
+func renderMatch(r model.Rule, m model.Match, at place) ([]byte, error) {
+	match, err := routeMatch(m)
+	if err != nil {
+		return nil, err
+	}
+	route, err := ruleRoute(r, m.Path, at)
+	if err != nil {
+		return nil, err
+	}
+	return encodeRoute(r.Key, match, route)
+}
+
+// substitute answers 500 to the requests of a match: in place of what can't be rendered or was refused, and rather than to
+// let them fall through to a wider rule. It is nil if the match itself is what can't be rendered: nothing matches it.
+func substitute(r model.Rule, m model.Match) []byte {
+	match, err := routeMatch(m)
+	if err != nil {
+		return nil
+	}
+	b, err := encodeRoute(r.Key, match, statusRoute(500))
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
+// substitutes are the substitutes of all matches of a rule.
+func substitutes(r model.Rule) [][]byte {
+	routes := make([][]byte, len(r.Matches))
+	for i, m := range r.Matches {
+		routes[i] = substitute(r, m)
+	}
+	return routes
+}
+
+// encodeRoute checks a route against the rules that Envoy's protos state, since one route that breaks them makes Envoy
+// refuse the whole table, and marshals it.
+func encodeRoute(k model.RuleKey, match *routev3.RouteMatch, route *routev3.Route) ([]byte, error) {
+	route.Match = match
+	route.Name = k.Route.Namespace + "/" + k.Route.Name + "/" + k.Name
+	if err := route.ValidateAll(); err != nil {
+		return nil, err
+	}
+	b, err := deterministic.Marshal(route)
+	if err != nil {
+		return nil, err
+	}
+	return field(routesField, b), nil
+}
+
+func hashRoutes(routes [][]byte) uint64 {
+	h := xxhash.New()
+	for _, b := range routes {
+		_, _ = h.Write(b)
+		_, _ = h.Write([]byte{0}) // a match without a route counts
+	}
+	return h.Sum64()
+}
+
+// variantHash is the hash of a rule's content at a place: it changes when the rule or the place does.
+func variantHash(f fragment, variant string) uint64 {
+	if variant == "" {
+		return f.Hash
+	}
+	h := xxhash.New()
+	_, _ = fmt.Fprintf(h, "%x %s", f.Hash, variant)
+	return h.Sum64()
+}

@@ -1,0 +1,50 @@
+package envoy
+
+import (
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+// connectionManager is the network filter that speaks HTTP and looks requests up in a route table. What stands in it can't
+// change without draining connections, so it depends on names only.
+func connectionManager(statPrefix, table string) *listenerv3.Filter {
+	m := &hcmv3.HttpConnectionManager{
+		StatPrefix: statPrefix,
+		RouteSpecifier: &hcmv3.HttpConnectionManager_Rds{Rds: &hcmv3.Rds{
+			ConfigSource:    overADS(),
+			RouteConfigName: table,
+		}},
+		HttpFilters: httpFilters(),
+
+		CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{IdleTimeout: seconds(connectionIdleTimeout)},
+		Http2ProtocolOptions:      http2(),
+		StreamIdleTimeout:         seconds(0),
+		RequestTimeout:            seconds(0),
+		RequestHeadersTimeout:     seconds(headersTimeout),
+
+		NormalizePath:                wrapperspb.Bool(true),
+		PathWithEscapedSlashesAction: hcmv3.HttpConnectionManager_KEEP_UNCHANGED,
+
+		UseRemoteAddress: wrapperspb.Bool(true),
+		// Nobody is internal: a client in a private network may not steer the router by x-envoy-* headers.
+		InternalAddressConfig:      &hcmv3.HttpConnectionManager_InternalAddressConfig{},
+		ServerHeaderTransformation: hcmv3.HttpConnectionManager_PASS_THROUGH,
+	}
+	return &listenerv3.Filter{
+		Name:       "http",
+		ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: mustAny(m)},
+	}
+}
+
+// httpFilters is one fixed, ordered list.
+func httpFilters() []*hcmv3.HttpFilter {
+	return []*hcmv3.HttpFilter{{
+		Name: "router",
+		ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: mustAny(&routerv3.Router{
+			SuppressEnvoyHeaders: true,
+		})},
+	}}
+}

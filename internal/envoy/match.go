@@ -1,0 +1,100 @@
+package envoy
+
+import (
+	"fmt"
+	"regexp/syntax"
+	"strings"
+
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+
+	"cardea.dev/cardea/internal/model"
+)
+
+// maxRegexSize bounds a compiled regular expression, in instructions, well below where Envoy's RE2 gives up.
+const maxRegexSize = 20_000
+
+// routeMatch renders a match. An error means that no Envoy takes it.
+func routeMatch(m model.Match) (*routev3.RouteMatch, error) {
+	match := &routev3.RouteMatch{}
+	switch m.Path.Type {
+	case model.PathExact:
+		match.PathSpecifier = &routev3.RouteMatch_Path{Path: m.Path.Value}
+	case model.PathRegex:
+		if err := checkRegex(m.Path.Value); err != nil {
+			return nil, fmt.Errorf("path: %w", err)
+		}
+		match.PathSpecifier = &routev3.RouteMatch_SafeRegex{SafeRegex: &matcherv3.RegexMatcher{Regex: m.Path.Value}}
+	case model.PathPrefix, "":
+		match.PathSpecifier = &routev3.RouteMatch_Prefix{Prefix: "/"}
+		if prefix := cutSlash(m.Path.Value); prefix != "" {
+			match.PathSpecifier = &routev3.RouteMatch_PathSeparatedPrefix{PathSeparatedPrefix: prefix}
+		}
+	default:
+		return nil, fmt.Errorf("path type %q is unknown", m.Path.Type)
+	}
+	if m.Method != "" {
+		match.Headers = append(match.Headers, headerMatch(":method", exactly(m.Method)))
+	}
+	for _, h := range m.Headers {
+		value, err := valueMatch(h)
+		if err != nil {
+			return nil, fmt.Errorf("header %s: %w", h.Name, err)
+		}
+		match.Headers = append(match.Headers, headerMatch(h.Name, value))
+	}
+	for _, q := range m.Query {
+		value, err := valueMatch(q)
+		if err != nil {
+			return nil, fmt.Errorf("query parameter %s: %w", q.Name, err)
+		}
+		match.QueryParameters = append(match.QueryParameters, &routev3.QueryParameterMatcher{
+			Name:                         q.Name,
+			QueryParameterMatchSpecifier: &routev3.QueryParameterMatcher_StringMatch{StringMatch: value},
+		})
+	}
+	return match, match.ValidateAll()
+}
+
+// cutSlash cuts what has no meaning at the end of a prefix; the prefix of every path becomes "".
+func cutSlash(prefix string) string { return strings.TrimRight(prefix, "/") }
+
+func headerMatch(name string, value *matcherv3.StringMatcher) *routev3.HeaderMatcher {
+	return &routev3.HeaderMatcher{
+		Name:                 name,
+		HeaderMatchSpecifier: &routev3.HeaderMatcher_StringMatch{StringMatch: value},
+	}
+}
+
+func valueMatch(v model.ValueMatch) (*matcherv3.StringMatcher, error) {
+	if !v.Regex {
+		return exactly(v.Value), nil
+	}
+	if err := checkRegex(v.Value); err != nil {
+		return nil, err
+	}
+	return &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_SafeRegex{
+		SafeRegex: &matcherv3.RegexMatcher{Regex: v.Value},
+	}}, nil
+}
+
+func exactly(value string) *matcherv3.StringMatcher {
+	return &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: value}}
+}
+
+// checkRegex refuses what RE2 would: one bad expression makes Envoy refuse the whole table that holds it. Go's syntax is
+// RE2's, its limit on size is not.
+func checkRegex(expr string) error {
+	re, err := syntax.Parse(expr, syntax.Perl)
+	if err != nil {
+		return err
+	}
+	prog, err := syntax.Compile(re.Simplify())
+	if err != nil {
+		return err
+	}
+	if len(prog.Inst) > maxRegexSize {
+		return fmt.Errorf("the regular expression is too large (%d instructions, at most %d)", len(prog.Inst), maxRegexSize)
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package envoy
+
+import (
+	"strconv"
+	"strings"
+
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resource"
+)
+
+// invalidCluster takes the share of backends that don't resolve. It never exists; real names have slashes.
+const invalidCluster = "invalid"
+
+// shard is the only shard that a table has.
+const shard = "0"
+
+func clusterName(k model.BackendKey) string {
+	name := objectName(k.Object)
+	if k.Port != 0 {
+		name += "/" + strconv.Itoa(int(k.Port))
+	}
+	return name
+}
+
+func secretName(ref model.ObjectRef) string { return objectName(ref) }
+
+func objectName(ref model.ObjectRef) string {
+	return strings.ToLower(ref.Kind.String()) + "/" + ref.Namespace + "/" + ref.Name
+}
+
+// listenerName is the name of a port's Listener.
+func listenerName(k model.PortKey) string { return strconv.Itoa(int(k.Number)) }
+
+// sectionName names a listener among those of its port: its section, which is unique in one object, and that object
+// unless it is the Gateway itself.
+func sectionName(gateway model.ObjectRef, k model.ListenerKey) string {
+	if k.Parent == gateway {
+		return k.Section
+	}
+	return objectName(k.Parent) + "/" + k.Section
+}
+
+// tableName is the name of the route table that a listener's requests are looked up in. All HTTP listeners of a port share
+// one, since only the Host header tells them apart; an HTTPS listener has its own, chosen by SNI.
+func tableName(l model.Listener) string {
+	port := strconv.Itoa(int(l.Port.Number))
+	if l.Protocol == model.HTTPS {
+		return port + "/" + sectionName(l.Gateway, l.Key) + "/" + shard
+	}
+	return port + "/" + shard
+}
+
+func ruleOrigin(k model.RuleKey) resource.Origin {
+	return resource.Origin{Object: k.Route, Section: k.Name}
+}
+
+func listenerOrigin(k model.ListenerKey) resource.Origin {
+	return resource.Origin{Object: k.Parent, Section: k.Section}
+}
+
+func backendOrigin(k model.BackendKey) resource.Origin {
+	o := resource.Origin{Object: k.Object}
+	if k.Port != 0 {
+		o.Section = strconv.Itoa(int(k.Port))
+	}
+	return o
+}

@@ -1,0 +1,190 @@
+package envoy
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"cardea.dev/cardea/internal/process"
+	"cardea.dev/cardea/internal/resource"
+)
+
+// proxy is a real Envoy, started with the package's own bootstrap and fed with one state.
+type proxy struct {
+	admin *http.Client
+}
+
+// startProxy starts an Envoy and waits until it is ready. Whatever it refuses fails the test.
+func startProxy(t *testing.T, state map[resource.Key]resource.Resource) *proxy {
+	t.Helper()
+	binary, err := process.FindEnvoy("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "envoy") // a Unix socket's path is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	serveState(t, filepath.Join(dir, "xds"), state)
+
+	config, err := Bootstrap(BootstrapConfig{
+		NodeID: "test", NodeCluster: "test",
+		XDSSocket: filepath.Join(dir, "xds"), AdminSocket: filepath.Join(dir, "admin"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "bootstrap.json")
+	if err := os.WriteFile(file, config, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(binary, "-c", file, "--concurrency", "1", "--disable-hot-restart", "-l", "warning")
+	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	p := &proxy{admin: &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(dir, "admin"))
+		},
+	}}}
+	t.Cleanup(p.admin.CloseIdleConnections)
+	p.awaitReady(t)
+	return p
+}
+
+func (p *proxy) awaitReady(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+		resp, err := p.admin.Get("http://admin/ready")
+		if err == nil {
+			_ = resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return
+			}
+		}
+		time.Sleep(10 * time.Millisecond) // between two looks at the condition
+	}
+	t.Fatal("the proxy is not ready")
+}
+
+// adminGet asks the admin interface.
+func (p *proxy) adminGet(t *testing.T, path string) string {
+	t.Helper()
+	resp, err := p.admin.Get("http://admin" + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// stateServer answers every subscription with what the state has.
+type stateServer struct {
+	discoveryv3.UnimplementedAggregatedDiscoveryServiceServer
+	t     testing.TB
+	state map[resource.Key]resource.Resource
+}
+
+func serveState(t testing.TB, socket string, state map[resource.Key]resource.Resource) {
+	t.Helper()
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	discoveryv3.RegisterAggregatedDiscoveryServiceServer(server, &stateServer{t: t, state: state})
+	var done sync.WaitGroup
+	done.Go(func() { _ = server.Serve(listener) })
+	t.Cleanup(func() {
+		server.Stop()
+		done.Wait()
+	})
+}
+
+func (s *stateServer) DeltaAggregatedResources(stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
+	for {
+		req, err := stream.Recv()
+		if err != nil {
+			return nil // the proxy is gone
+		}
+		if req.ErrorDetail != nil {
+			s.t.Errorf("the proxy refused %s: %s", req.TypeUrl, req.ErrorDetail.Message)
+		}
+		if req.ResponseNonce != "" && len(req.ResourceNamesSubscribe) == 0 {
+			continue // an acknowledgement
+		}
+		typ, ok := resource.TypeOf(req.TypeUrl)
+		if !ok {
+			continue
+		}
+		if err := stream.Send(s.answer(typ, req.ResourceNamesSubscribe)); err != nil {
+			return err
+		}
+	}
+}
+
+// answer holds the named resources of a type, or all if none is named.
+func (s *stateServer) answer(typ resource.Type, names []string) *discoveryv3.DeltaDiscoveryResponse {
+	resp := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: typ.URL(), Nonce: "1"}
+	wanted := make(map[string]bool)
+	for _, name := range names {
+		wanted[name] = true
+	}
+	for k, r := range s.state {
+		if k.Type != typ || len(names) > 0 && !wanted[k.Name] {
+			continue
+		}
+		delete(wanted, k.Name)
+		resp.Resources = append(resp.Resources, &discoveryv3.Resource{
+			Name: k.Name, Version: r.Version,
+			Resource: &anypb.Any{TypeUrl: typ.URL(), Value: r.Flatten(nil)},
+		})
+	}
+	for name := range wanted {
+		resp.RemovedResources = append(resp.RemovedResources, name)
+	}
+	return resp
+}
+
+// freePort is a port of the loopback address that nobody has.
+func freePort(t testing.TB) int32 {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return int32(l.Addr().(*net.TCPAddr).Port)
+}
+
+// client calls the proxy and follows no redirect.
+func client(t testing.TB, config *tls.Config) *http.Client {
+	c := &http.Client{
+		Transport:     &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: config != nil},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	t.Cleanup(c.CloseIdleConnections)
+	return c
+}

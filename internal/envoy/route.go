@@ -1,0 +1,121 @@
+package envoy
+
+import (
+	"math"
+
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"cardea.dev/cardea/internal/model"
+)
+
+// ruleRoute renders what a rule does with the requests of one of its matches.
+func ruleRoute(r model.Rule, m model.PathMatch, at place) (*routev3.Route, error) {
+	route := &routev3.Route{}
+	response, removeResponse, host, err := headerOptions(r.ResponseHeaders)
+	if err != nil {
+		return nil, err
+	}
+	if host != "" {
+		return nil, errResponseHost
+	}
+	route.ResponseHeadersToRemove = removeResponse
+	switch {
+	case r.Error != 0:
+		return statusRoute(uint32(r.Error)), nil
+	case r.Redirect != nil:
+		action, mend, err := redirect(r.Redirect, m, at)
+		if err != nil {
+			return nil, err
+		}
+		if mend != nil { // before the user's own, which may replace it
+			route.ResponseHeadersToAdd = append(route.ResponseHeadersToAdd, mend)
+		}
+		route.Action = &routev3.Route_Redirect{Redirect: action}
+	default:
+		if err := forwardRoute(route, r, m); err != nil {
+			return nil, err
+		}
+	}
+	route.ResponseHeadersToAdd = append(route.ResponseHeadersToAdd, response...)
+	return route, nil
+}
+
+// forwardRoute renders a rule that sends requests to backends, or answers 500 if it has none that takes any.
+func forwardRoute(route *routev3.Route, r model.Rule, m model.PathMatch) error {
+	action := shares(r.Backends)
+	if action == nil {
+		route.Action = statusRoute(500).Action
+		return nil
+	}
+	// An answer may take as long as it takes; Envoy's own limit is 15 s.
+	action.Timeout = durationpb.New(0)
+	add, remove, host, err := headerOptions(r.RequestHeaders)
+	if err != nil {
+		return err
+	}
+	route.RequestHeadersToAdd, route.RequestHeadersToRemove = add, remove
+	if r.Rewrite != nil {
+		if r.Rewrite.Hostname != "" {
+			host = r.Rewrite.Hostname
+		}
+		edit, err := editPath(r.Rewrite.Path, m)
+		if err != nil {
+			return err
+		}
+		action.PathRewrite, action.PrefixRewrite, action.RegexRewrite = literal(edit.whole), edit.prefix, edit.regex
+	}
+	if host != "" {
+		action.HostRewriteSpecifier = &routev3.RouteAction_HostRewriteLiteral{HostRewriteLiteral: host}
+	}
+	route.Action = &routev3.Route_Route{Route: action}
+	return nil
+}
+
+// shares names the clusters that share a rule's requests; nil if none takes any.
+func shares(backends []model.WeightedBackend) *routev3.RouteAction {
+	var total, invalid uint64
+	var valid []model.WeightedBackend
+	for _, b := range backends {
+		total += uint64(b.Weight)
+		switch {
+		case b.Invalid:
+			invalid += uint64(b.Weight)
+		case b.Weight > 0:
+			valid = append(valid, b)
+		}
+	}
+	if len(valid) == 0 {
+		return nil
+	}
+	if len(valid) == 1 && invalid == 0 {
+		return &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: clusterName(valid[0].Backend)}}
+	}
+	// Envoy wants a total that fits 32 bits. No share is scaled down to nothing.
+	divisor := total/(math.MaxUint32-uint64(len(backends))) + 1
+	scaled := func(w uint64) *wrapperspb.UInt32Value {
+		return wrapperspb.UInt32(uint32(max(w/divisor, 1)))
+	}
+	weighted := &routev3.WeightedCluster{}
+	for _, b := range valid {
+		weighted.Clusters = append(weighted.Clusters, &routev3.WeightedCluster_ClusterWeight{
+			Name: clusterName(b.Backend), Weight: scaled(uint64(b.Weight)),
+		})
+	}
+	action := &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_WeightedClusters{WeightedClusters: weighted}}
+	if invalid > 0 {
+		weighted.Clusters = append(weighted.Clusters, &routev3.WeightedCluster_ClusterWeight{
+			Name: invalidCluster, Weight: scaled(invalid),
+		})
+		action.ClusterNotFoundResponseCode = routev3.RouteAction_INTERNAL_SERVER_ERROR
+	}
+	return action
+}
+
+// statusRoute answers with a status and nothing else.
+func statusRoute(code uint32) *routev3.Route {
+	return &routev3.Route{Action: &routev3.Route_DirectResponse{
+		DirectResponse: &routev3.DirectResponseAction{Status: code},
+	}}
+}

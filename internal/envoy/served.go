@@ -1,0 +1,52 @@
+package envoy
+
+import (
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resource"
+)
+
+// served is what a place holds of a rule: what it was rendered to or, if the Gateway's proxy refused that, its substitute.
+type served struct {
+	Fragment resource.Fragment
+	Routes   [][]byte
+	Needs    []resource.Name
+}
+
+// serve finds what a rule is served as at a listener.
+func (s stages) serve(c *flow.Ctx, k model.RuleKey, h home) (served, bool) {
+	f, ok := flow.Fetch(c, s.fragments, k)
+	if !ok {
+		return served{}, false
+	}
+	out := served{Fragment: f.at(k, h.Place), Routes: f.Routes, Needs: f.Clusters}
+	_, refused := flow.Fetch(c, s.refused, refusalKey(h.Table.Gateway, out.Fragment))
+	if !refused && !f.PerPlace {
+		return out, true
+	}
+	rule, ok := flow.Fetch(c, s.rules, k)
+	if !ok {
+		return served{}, false
+	}
+	if refused {
+		out.Fragment.Refused = true
+		out.Routes, out.Needs = substitutes(rule), nil
+	} else {
+		out.Routes = renderRule(rule, h.Place).Routes
+	}
+	return out, true
+}
+
+// at is the fragment as it is known at a place.
+func (f fragment) at(k model.RuleKey, p place) resource.Fragment {
+	out := resource.Fragment{Origin: ruleOrigin(k)}
+	if f.PerPlace {
+		out.Variant = p.variant()
+	}
+	out.Hash = variantHash(f, out.Variant)
+	return out
+}
+
+func refusalKey(gateway model.ObjectRef, f resource.Fragment) resource.RefusalKey {
+	return resource.RefusalKey{Gateway: gateway, Origin: f.Origin, Variant: f.Variant, Hash: f.Hash}
+}

@@ -1,0 +1,40 @@
+package envoy
+
+import (
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+// Settings that stand in every configuration from the start; docs/adr/0003-envoy-settings.md gives the reasons.
+const (
+	connectTimeout        = 5 * time.Second
+	connectionBufferBytes = 32 << 10
+	connectionIdleTimeout = time.Hour
+	headersTimeout        = 10 * time.Second
+	h2Streams             = 100
+	h2StreamWindow        = 64 << 10
+	h2ConnectionWindow    = 1 << 20
+	maxConnections        = 50_000
+	unlimited             = 1<<32 - 1
+)
+
+// overADS is where Envoy gets what a resource names: from the stream that brought the resource.
+func overADS() *corev3.ConfigSource {
+	return &corev3.ConfigSource{
+		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},
+		ResourceApiVersion:    corev3.ApiVersion_V3,
+	}
+}
+
+func http2() *corev3.Http2ProtocolOptions {
+	return &corev3.Http2ProtocolOptions{
+		MaxConcurrentStreams:        wrapperspb.UInt32(h2Streams),
+		InitialStreamWindowSize:     wrapperspb.UInt32(h2StreamWindow),
+		InitialConnectionWindowSize: wrapperspb.UInt32(h2ConnectionWindow),
+	}
+}
+
+func seconds(d time.Duration) *durationpb.Duration { return durationpb.New(d) }

@@ -1,0 +1,130 @@
+package envoy
+
+import (
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+	"cardea.dev/cardea/internal/resource"
+)
+
+// virtualHostsField is RouteConfiguration.virtual_hosts.
+const virtualHostsField = 2
+
+// home is where a listener's virtual hosts live, and what the listener decides of rules.
+type home struct {
+	Table resource.Key
+	Place place
+}
+
+func listenerHome(l model.Listener) home {
+	h := home{
+		Table: resource.Key{Gateway: l.Gateway, Type: resource.Routes, Name: tableName(l)},
+		Place: place{Scheme: "http", Port: l.Port.Number},
+	}
+	if l.Protocol == model.HTTPS {
+		h.Place.Scheme = "https"
+	}
+	return h
+}
+
+// virtualHost is a part of a table.
+type virtualHost struct {
+	Table resource.Key
+	Part  *resource.Part
+}
+
+// virtualHosts renders a domain to a virtual host: the bytes of its rules, in order.
+func (s stages) virtualHosts(domains *flow.Collection[model.DomainKey, plan.Domain]) *flow.Collection[model.DomainKey, virtualHost] {
+	return flow.Map(domains, "envoy/virtual-hosts", func(c *flow.Ctx, k model.DomainKey, d plan.Domain) (virtualHost, bool) {
+		h, ok := flow.Fetch(c, s.homes, k.Listener)
+		if !ok {
+			return virtualHost{}, false
+		}
+		v := assembly{stages: s, home: h, own: len(d.Wider) == 0}
+		v.add(c, d.Own)
+		for _, sites := range d.Wider {
+			v.add(c, sites)
+		}
+		return virtualHost{Table: h.Table, Part: v.part(k.Name)}, true
+	})
+}
+
+// emptyVirtualHost answers 404 for a domain.
+func emptyVirtualHost(domain string) *resource.Part { return (&assembly{}).part(domain) }
+
+// assembly gathers a virtual host's routes.
+type assembly struct {
+	stages
+	home home
+	own  bool // no site can come twice
+
+	routes    [][]byte
+	fragments []resource.Fragment
+	needs     []resource.Name
+	listed    map[siteMatch]struct{}
+	rules     map[model.RuleKey]served
+	needed    map[resource.Name]struct{}
+}
+
+type siteMatch struct {
+	Rule  model.RuleKey
+	Match int
+}
+
+func (v *assembly) add(c *flow.Ctx, sites plan.Sites) {
+	for k := range sites.All() {
+		if !v.own {
+			m := siteMatch{k.Rule, k.Match}
+			if _, ok := v.listed[m]; ok {
+				continue
+			}
+			if v.listed == nil {
+				v.listed = make(map[siteMatch]struct{})
+			}
+			v.listed[m] = struct{}{}
+		}
+		if r := v.rule(c, k.Rule); k.Match < len(r.Routes) && r.Routes[k.Match] != nil {
+			v.routes = append(v.routes, r.Routes[k.Match])
+		}
+	}
+}
+
+// rule fetches a rule at its first site, and lists its fragment and what it needs.
+func (v *assembly) rule(c *flow.Ctx, k model.RuleKey) served {
+	r, ok := v.rules[k]
+	if ok {
+		return r
+	}
+	if v.rules == nil {
+		v.rules = make(map[model.RuleKey]served)
+		v.needed = make(map[resource.Name]struct{})
+	}
+	if r, ok = v.serve(c, k, v.home); ok {
+		v.fragments = append(v.fragments, r.Fragment)
+		for _, n := range r.Needs {
+			if _, ok := v.needed[n]; !ok {
+				v.needed[n] = struct{}{}
+				v.needs = append(v.needs, n)
+			}
+		}
+	}
+	v.rules[k] = r
+	return r
+}
+
+// part lays the virtual host's own bytes before those of the routes, which are not copied.
+func (v *assembly) part(domain string) *resource.Part {
+	own := mustMarshal(&routev3.VirtualHost{Name: domain, Domains: []string{domain}})
+	size := len(own)
+	for _, r := range v.routes {
+		size += len(r)
+	}
+	head := protowire.AppendTag(nil, virtualHostsField, protowire.BytesType)
+	head = protowire.AppendVarint(head, uint64(size))
+	part := newPart(domain, append([][]byte{append(head, own...)}, v.routes...)...)
+	part.Fragments, part.Needs = v.fragments, v.needs
+	return part
+}
