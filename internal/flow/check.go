@@ -61,7 +61,7 @@ func (c *Collection[K, V]) verify() {
 				Reason: "the stored value was changed in place, by a transform or by a reader"})
 		}
 	}
-	for _, s := range c.base {
+	for s := range c.base.all {
 		verify(s.was())
 	}
 	for _, s := range c.touched {

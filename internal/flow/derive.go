@@ -111,8 +111,7 @@ func (d *derived[K, A, P, B]) settle(t *turn, r *result[P, B]) {
 	was := r.run.outs()
 	same := len(was) == len(r.cells)
 	for i, cell := range r.cells {
-		s := d.out.place(cell.key)
-		d.out.stage(s, cell)
+		s := d.out.write(cell)
 		same = same && was[i] == s
 	}
 	if same {

@@ -88,7 +88,7 @@ func jsonOr(x any) any {
 // inOrder is the committed slots of present keys, by key.
 func (c *Collection[K, V]) inOrder() []*slot[K, V] {
 	slots := make([]*slot[K, V], 0, c.present)
-	for _, s := range c.base {
+	for s := range c.base.all {
 		if s.present {
 			slots = append(slots, s)
 		}

@@ -64,10 +64,12 @@ func TestRandomEditsEqualARebuild(t *testing.T) {
 				}
 				w.g.Apply("edit", func(b *flow.Batch) { now = w.edit(rnd, b, now, size.keys, size.edits) })
 				w.g.Settle()
-				want := w.rebuild(r, now).now()
+				rebuilt := w.rebuild(r, now)
+				want := rebuilt.now()
 				if got := w.now(); got != want {
 					t.Fatalf("%d keys, turn %d: got\n%s\nwant, as rebuilt,\n%s", size.keys, turn, got, want)
 				}
+				checkSizes(t, w.g.Stats(), rebuilt.g.Stats())
 				if rnd.IntN(4) == 0 {
 					continue // the follower lags
 				}
@@ -82,6 +84,20 @@ func TestRandomEditsEqualARebuild(t *testing.T) {
 			}
 		}
 	})
+}
+
+// checkSizes: a graph with a history keeps no more than one without: no edge that nothing depends on, no place for a key that nobody waits for.
+func checkSizes(t *testing.T, got, rebuilt []flow.CollectionStats) {
+	t.Helper()
+	for i, s := range got {
+		r := rebuilt[i]
+		if s.Keys != r.Keys || s.Edges != r.Edges || s.Stale != r.Stale {
+			t.Fatalf("%s has %d keys, %d edges, %d stale; rebuilt %d, %d, %d", s.Name, s.Keys, s.Edges, s.Stale, r.Keys, r.Edges, r.Stale)
+		}
+		if s.Absent > r.Absent || s.Absent+s.Tombstones < r.Absent {
+			t.Fatalf("%s waits for %d absent keys and has %d tombstones; rebuilt it waits for %d", s.Name, s.Absent, s.Tombstones, r.Absent)
+		}
+	}
 }
 
 func (w *world) now() (text string) {

@@ -22,7 +22,7 @@ func (s *Source[K, V]) Collection() *Collection[K, V] { return s.c }
 // Set gives k a value. The value belongs to the graph from now on: the caller doesn't change it any more. A value equal to the present one changes
 // nothing.
 func (s *Source[K, V]) Set(b *Batch, k K, v V) {
-	b.write(s.c.g, s.c.name, func() { s.c.stage(s.c.place(k), s.c.cellFor(k, v)) })
+	b.write(s.c.g, s.c.name, func() { s.c.write(s.c.cellFor(k, v)) })
 }
 
 // Delete removes k, if it is there.

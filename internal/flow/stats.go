@@ -10,6 +10,7 @@ type CollectionStats struct {
 	Name       string
 	Keys       int // present
 	Tombstones int // deleted keys that Changes still tells
+	Absent     int // keys that were fetched in vain, and are waited for
 	Edges      int // fetches that the present values depend on
 	Stale      int // input keys whose last run panicked
 	Runs       uint64
@@ -50,7 +51,7 @@ func (g *Graph) Stats() []CollectionStats {
 func (c *Collection[K, V]) stats() CollectionStats {
 	n := c.counters.shown
 	return CollectionStats{
-		Name: c.name, Keys: c.present, Tombstones: c.dead.len,
+		Name: c.name, Keys: c.present, Tombstones: c.dead.len, Absent: c.base.len - c.present - c.dead.len,
 		Edges: n.Edges, Stale: n.Stale, Runs: n.Runs, Changes: n.Changes, Panics: n.Panics, Took: n.Took,
 		KeyBytes: c.keyBytes(), EdgeBytes: edgeBytes,
 	}
@@ -59,11 +60,9 @@ func (c *Collection[K, V]) stats() CollectionStats {
 // edgeBytes is a pointer each way and the mean slack of a list that doubles.
 const edgeBytes = 8 + 8*4/3
 
-// keyBytes is a slot, its entry in the map at the mean load of a table that doubles, and a run. The benchmark measures the same from outside.
+// keyBytes is a slot, its place in a table at mean load, and a run with its first output. The benchmark measures the same from outside.
 func (c *Collection[K, V]) keyBytes() int {
-	var k K
-	entry := int(unsafe.Sizeof(k)) + 8 + 1
-	n := int(unsafe.Sizeof(slot[K, V]{})) + entry*3/2
+	n := int(unsafe.Sizeof(slot[K, V]{})) + 9*16/9
 	switch c.form.(type) {
 	case sourceForm:
 	default:

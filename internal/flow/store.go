@@ -19,21 +19,21 @@ type Collection[K comparable, V any] struct {
 	order func(a, b unsafe.Pointer) int // of keys
 
 	// The committed values. Written under Graph.mu.
-	base      map[K]*slot[K, V] // present keys, tombstones, and absent keys that somebody fetched
+	base      table[K, V] // present keys, tombstones, and absent keys that somebody fetched
 	present   int
 	live      recency // present keys
 	dead      recency // tombstones
 	forgotten Rev     // the newest deletion that has no tombstone any more
 
 	// The overlay. Only the goroutine that turns writes it.
-	fresh   map[K]*slot[K, V] // keys that base does not have
-	touched []*slot[K, V]     // keys with a staged value, in base or fresh
-	changed []*slot[K, V]     // those of touched whose value differs; complete after finish
+	fresh   table[K, V]   // keys that base does not have
+	touched []*slot[K, V] // keys with a staged value, in base or fresh
+	changed []*slot[K, V] // those of touched whose value differs; complete after finish
 	idles   []*node
 
 	// Keys fetched in this turn that neither base nor fresh has. Workers meet here.
 	absentMu sync.Mutex
-	absent   map[K]*slot[K, V]
+	absent   table[K, V]
 
 	counters counters
 	sums     map[*cell[K, V]]uint64 // check mode: hash of each stored value
@@ -69,7 +69,8 @@ type node struct {
 	touched      bool   // only while turning
 }
 
-// slot is the place of a key. A committed slot always has a cell; if the key is absent, the cell has the key only.
+// slot is the place of a key. A committed slot always has a cell; if the key is absent, the cell has the key only. A new one has a
+// staged value, a cell with the key, or both.
 type slot[K comparable, V any] struct {
 	node
 	cell *cell[K, V] // under Graph.mu
@@ -95,7 +96,6 @@ func (s *slot[K, V]) was() *cell[K, V] {
 	return nil
 }
 
-// key is the key of s; s is committed, or has a staged value.
 func (s *slot[K, V]) key() K {
 	if s.cell != nil {
 		return s.cell.key
@@ -143,40 +143,49 @@ func (c *Collection[K, V]) equal(a, b *V) bool {
 
 // find is the slot of k as this turn sees it, or nil.
 func (c *Collection[K, V]) find(k K) *slot[K, V] {
-	if s := c.base[k]; s != nil {
+	if s := c.base.find(k); s != nil {
 		return s
 	}
-	return c.fresh[k]
+	return c.fresh.find(k)
 }
 
-// place is find that makes the slot if there is none. Only for the goroutine that turns, in this collection's part of the turn.
-func (c *Collection[K, V]) place(k K) *slot[K, V] {
-	s := c.find(k)
-	if s == nil {
+// write stages a value and returns its slot. Only for the goroutine that turns, in this collection's part of the turn.
+func (c *Collection[K, V]) write(next *cell[K, V]) *slot[K, V] {
+	s := c.find(next.key)
+	fresh := s == nil
+	if fresh {
 		s = c.newSlot()
-		if c.fresh == nil {
-			c.fresh = map[K]*slot[K, V]{}
-		}
-		c.fresh[k] = s
+	}
+	c.stage(s, next)
+	if fresh {
+		c.fresh.insert(s)
 	}
 	return s
 }
 
-// expect is find that makes a place for an absent key, so that a Fetch that finds nothing has something to depend on. Safe for workers.
+// place is find that makes the slot if there is none. For the same goroutine as write.
+func (c *Collection[K, V]) place(k K) *slot[K, V] {
+	s := c.find(k)
+	if s == nil {
+		s = c.newSlot()
+		s.cell = &cell[K, V]{key: k}
+		c.fresh.insert(s)
+	}
+	return s
+}
+
+// expect is place for a Fetch that finds nothing, so that it has something to depend on. Safe for workers.
 func (c *Collection[K, V]) expect(k K) *slot[K, V] {
 	if s := c.find(k); s != nil {
 		return s
 	}
 	c.absentMu.Lock()
 	defer c.absentMu.Unlock()
-	s := c.absent[k]
+	s := c.absent.find(k)
 	if s == nil {
 		s = c.newSlot()
 		s.cell = &cell[K, V]{key: k}
-		if c.absent == nil {
-			c.absent = map[K]*slot[K, V]{}
-		}
-		c.absent[k] = s
+		c.absent.insert(s)
 	}
 	return s
 }
@@ -187,7 +196,7 @@ func (c *Collection[K, V]) newSlot() *slot[K, V] {
 
 // cellFor is the committed cell of k if its value is equal to v, and a new one if not. Safe for workers of this collection.
 func (c *Collection[K, V]) cellFor(k K, v V) *cell[K, V] {
-	if s := c.base[k]; s != nil && s.present && c.equal(&s.cell.value, &v) {
+	if s := c.base.find(k); s != nil && s.present && c.equal(&s.cell.value, &v) {
 		return s.cell
 	}
 	return &cell[K, V]{key: k, value: v}
@@ -201,6 +210,9 @@ func (c *Collection[K, V]) stage(s *slot[K, V], next *cell[K, V]) {
 	}
 	if c.sums != nil && s.next != nil && s.next != s.cell {
 		delete(c.sums, s.next)
+	}
+	if next == nil && s.cell == nil {
+		s.cell = &cell[K, V]{key: s.next.key} // it came and went in one turn
 	}
 	s.next = next
 	if c.sums != nil && next != nil && next != s.cell {
@@ -239,9 +251,9 @@ func (c *Collection[K, V]) commit(rev Rev) {
 		s.cell, s.present = s.next, true
 		c.list(&s.node, inLive)
 	}
-	for k, s := range c.absent {
+	for s := range c.absent.all {
 		if s.nreaders > 0 {
-			c.put(k, s)
+			c.base.insert(s)
 		}
 	}
 	for _, n := range c.idles {
@@ -250,44 +262,26 @@ func (c *Collection[K, V]) commit(rev Rev) {
 	c.trim(rev)
 }
 
+// insertFresh moves new keys into base: those that have a value, or whose absence somebody saw.
 func (c *Collection[K, V]) insertFresh() {
-	if len(c.fresh) == 0 {
-		return
-	}
-	whole := len(c.base) == 0
-	if whole {
-		c.base = c.fresh
-	}
-	for k, s := range c.fresh {
-		keep := s.next != nil || s.nreaders > 0
-		switch {
-		case !keep:
-			if whole {
-				delete(c.base, k)
-			}
-			continue
-		case !whole:
-			c.put(k, s)
-		}
-		if s.next == nil {
-			s.cell = &cell[K, V]{key: k}
+	if c.base.len == 0 {
+		c.base = c.fresh // the first load
+	} else {
+		for s := range c.fresh.all {
+			c.base.insert(s)
 		}
 	}
-}
-
-func (c *Collection[K, V]) put(k K, s *slot[K, V]) {
-	if c.base == nil {
-		c.base = map[K]*slot[K, V]{}
+	for _, s := range c.touched {
+		if s.next == nil && !s.present {
+			c.release(s)
+		}
 	}
-	c.base[k] = s
 }
 
 // release forgets a key that is absent, has no tombstone and nobody who waits for it.
 func (c *Collection[K, V]) release(s *slot[K, V]) {
-	if !s.present && s.listed == unlisted && s.nreaders == 0 && s.cell != nil {
-		if c.base[s.cell.key] == s {
-			delete(c.base, s.cell.key)
-		}
+	if !s.present && s.listed == unlisted && s.nreaders == 0 && c.base.find(s.key()) == s {
+		c.base.remove(s)
 	}
 }
 
@@ -303,7 +297,7 @@ func (c *Collection[K, V]) drop() {
 	clear(c.changed)
 	clear(c.idles)
 	c.touched, c.changed, c.idles = keepSmall(c.touched), keepSmall(c.changed), keepSmall(c.idles)
-	c.fresh, c.absent = nil, nil
+	c.fresh, c.absent = table[K, V]{}, table[K, V]{}
 	c.form.drop()
 }
 

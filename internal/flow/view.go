@@ -52,7 +52,7 @@ func (c *Collection[K, V]) at(v View, k K) *slot[K, V] {
 	if v.s.staged {
 		return c.find(k)
 	}
-	return c.base[k]
+	return c.base.find(k)
 }
 
 // Get is the value of k.
@@ -70,7 +70,7 @@ func Get[K comparable, V any](v View, c *Collection[K, V], k K) (V, bool) {
 func All[K comparable, V any](v View, c *Collection[K, V]) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		v.check(c.g, c.name)
-		for _, s := range c.base {
+		for s := range c.base.all {
 			if at := s.in(v); at != nil && !yield(at.key, at.value) {
 				return
 			}
@@ -78,7 +78,7 @@ func All[K comparable, V any](v View, c *Collection[K, V]) iter.Seq2[K, V] {
 		if !v.s.staged {
 			return
 		}
-		for _, s := range c.fresh {
+		for s := range c.fresh.all {
 			if at := s.in(v); at != nil && !yield(at.key, at.value) {
 				return
 			}
