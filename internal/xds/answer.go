@@ -1,0 +1,133 @@
+package xds
+
+import (
+	"slices"
+	"strings"
+
+	statuspb "google.golang.org/genproto/googleapis/rpc/status"
+
+	"cardea.dev/cardea/internal/resource"
+)
+
+// answer takes an acknowledgement (no detail) or a refusal of a response.
+func (st *stream) answer(t resource.Type, nonce string, detail *statuspb.Status) {
+	r := st.inflight[nonce]
+	if r == nil || r.typ != t {
+		return
+	}
+	delete(st.inflight, nonce)
+	for _, name := range r.removed {
+		st.landed(resource.Name{Type: t, Name: name}, nil)
+	}
+	if detail != nil {
+		st.tale.nacks[t]++
+		st.nacked(r, detail.GetMessage())
+		return
+	}
+	st.tale.acks[t]++
+	for _, s := range r.items {
+		it := st.landed(s.name, s.v)
+		if it == nil {
+			continue
+		}
+		e := it.entry
+		if !it.first {
+			st.tale.took = append(st.tale.took, took{t, st.now.Sub(s.v.at)})
+		}
+		it.first = false
+		if e != nil {
+			st.set.confirm(e)
+			st.set.passed(st, e, s.v)
+		}
+	}
+}
+
+// landed notes that the proxy has a version, or nothing.
+func (st *stream) landed(n resource.Name, v *version) *item {
+	it := st.items[n.Type][n.Name]
+	if it == nil {
+		return nil
+	}
+	i := slices.Index(it.sent, v)
+	if i < 0 {
+		return nil
+	}
+	it.sent = slices.Delete(it.sent, i, i+1)
+	it.has, it.unknown, it.no = v, false, nil
+	st.touch(it)
+	return it
+}
+
+// nacked takes a refusal. Whom the proxy names is refused. What else was in the response is sent again: most of it was
+// applied, but the proxy has no version for it.
+func (st *stream) nacked(r *response, message string) {
+	culprits := culprits(r, message)
+	if len(culprits) == 0 && len(r.items) > 1 {
+		st.split(r)
+	}
+	for _, s := range r.items {
+		it := st.items[s.name.Type][s.name.Name]
+		if it == nil {
+			continue
+		}
+		if i := slices.Index(it.sent, s.v); i >= 0 {
+			it.sent = slices.Delete(it.sent, i, i+1)
+		}
+		if it.entry != nil && culprits[s.name.Name] {
+			it.no, it.why = s.v, message
+			st.set.refuse(st, it.entry, s.v, it.has, message)
+		}
+		st.touch(it)
+	}
+	if r.typ == resource.Cluster {
+		st.unfollow(r)
+	}
+}
+
+// culprits are the resources that a refusal is about: the only one, or those that Envoy names, as in
+// "Error adding/updating listener(s) a: cannot bind ..., b: ...".
+func culprits(r *response, message string) map[string]bool {
+	if len(r.items) == 1 {
+		return map[string]bool{r.items[0].name.Name: true}
+	}
+	named := map[string]bool{}
+	_, list, ok := strings.Cut(message, "(s) ")
+	if !ok || !wildcard(r.typ) {
+		return named
+	}
+	list = ", " + list
+	for _, s := range r.items {
+		if strings.Contains(list, ", "+s.name.Name+": ") {
+			named[s.name.Name] = true
+		}
+	}
+	return named
+}
+
+// split cuts a response that was refused for nobody's sake into halves, which are sent each on its own: the culprit is
+// found when it travels alone.
+func (st *stream) split(r *response) {
+	st.groups += 2
+	for i, s := range r.items {
+		if it := st.items[s.name.Type][s.name.Name]; it != nil {
+			it.group = st.groups - i*2/len(r.items)
+		}
+	}
+}
+
+// unfollow forgets that endpoints were pushed behind clusters that were refused: the proxy may have dropped them.
+func (st *stream) unfollow(r *response) {
+	sub := &st.subs[resource.Endpoints]
+	for _, s := range r.items {
+		for _, p := range s.v.parts() {
+			for _, n := range p.Needs {
+				if n.Type != resource.Endpoints {
+					continue
+				}
+				if e := st.set.lookup(n); e != nil && !sub.asked.has(e.slot) {
+					sub.got.clear(e.slot)
+				}
+			}
+		}
+	}
+}

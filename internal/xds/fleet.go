@@ -1,0 +1,135 @@
+package xds
+
+import (
+	"sync"
+	"time"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resource"
+)
+
+// fleet is one Gateway's proxies: the core, and the lock around it.
+type fleet struct {
+	gateway model.ObjectRef
+
+	mu  sync.Mutex
+	set *set // guarded by mu, with all its streams
+}
+
+// fleetLocked finds or makes a Gateway's fleet. The server's lock is held.
+func (s *Server) fleetLocked(gateway model.ObjectRef) *fleet {
+	f := s.fleets[gateway]
+	if f == nil {
+		f = &fleet{gateway: gateway, set: newSet(gateway)}
+		s.fleets[gateway] = f
+	}
+	return f
+}
+
+// join adds a proxy.
+func (s *Server) join(gateway model.ObjectRef, proxy string, wake func()) (*fleet, *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.fleetLocked(gateway)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	st := newStream(f.set, proxy)
+	st.wake = wake
+	s.publish(f)
+	s.metrics.streams.Inc()
+	return f, st
+}
+
+// leave takes a proxy out, and forgets a Gateway that has neither resources nor proxies.
+func (s *Server) leave(f *fleet, st *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	st.close()
+	s.publish(f)
+	s.metrics.streams.Dec()
+	s.forgetLocked(f)
+}
+
+func (s *Server) forgetLocked(f *fleet) {
+	if !f.set.empty() || s.fleets[f.gateway] != f {
+		return
+	}
+	delete(s.fleets, f.gateway)
+	s.cfg.Graph.Apply("proxies", func(b *flow.Batch) { s.cfg.Feedback.Proxies.Delete(b, f.gateway) })
+}
+
+// turn gives a fleet one turn's changes, all or none of which a proxy sees.
+func (s *Server) turn(f *fleet, updates []update, at time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.set.turn(updates, at)
+	s.publish(f)
+	s.forgetLocked(f)
+}
+
+// step runs the core for one stream: it takes a request, if there is one, and returns what to send.
+func (s *Server) step(f *fleet, st *stream, req *discoveryv3.DeltaDiscoveryRequest) ([]*response, time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	st.now = s.cfg.Now()
+	if req != nil {
+		st.request(req)
+	}
+	out, wait := st.step()
+	s.metrics.told(&st.tale)
+	st.tale = tale{}
+	s.publish(f)
+	return out, wait
+}
+
+// publish brings what the core has to tell into the graph. The fleet's lock is held, so that news keep their order; Apply
+// only queues.
+func (s *Server) publish(f *fleet) {
+	n := f.set.news
+	if n.empty() {
+		return
+	}
+	f.set.news = news{}
+	fb := s.cfg.Feedback
+	s.cfg.Graph.Apply("proxies", func(b *flow.Batch) {
+		for k := range n.left {
+			fb.Acked.Delete(b, k)
+		}
+		for k, hash := range n.acked {
+			fb.Acked.Set(b, k, hash)
+		}
+		for k := range n.pardon {
+			fb.Refused.Delete(b, k)
+		}
+		for k, said := range n.refused {
+			fb.Refused.Set(b, k, said)
+		}
+		if n.proxies != nil {
+			fb.Proxies.Set(b, f.gateway, *n.proxies)
+		}
+	})
+	for k, said := range n.refused {
+		s.cfg.Log.Warn("refused by proxy", "gateway", k.Gateway.String(), "origin", k.Origin.Object.String(),
+			"section", k.Origin.Section, "type", said.Type.String(), "name", said.Name, "said", said.Message)
+	}
+}
+
+// Retry offers a refused resource again though it has not changed. It is for refusals that were the world's fault: the
+// roof calls it when a port that was taken is free.
+func (s *Server) Retry(gateway model.ObjectRef, typ resource.Type, name string) {
+	s.mu.Lock()
+	f := s.fleets[gateway]
+	s.mu.Unlock()
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.set.retry(resource.Name{Type: typ, Name: name})
+	s.publish(f)
+}

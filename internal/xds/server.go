@@ -1,0 +1,129 @@
+package xds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"sync"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resource"
+)
+
+// Config is what a Server needs.
+type Config struct {
+	Graph *flow.Graph
+	// Resources has one collection per type, as dialects make them (resource.Outputs).
+	Resources []*flow.Collection[resource.Key, resource.Resource]
+	Feedback  *resource.Feedback
+	// Identify tells which Gateway a stream's proxy serves. Its error refuses the stream.
+	Identify func(ctx context.Context, node *corev3.Node) (model.ObjectRef, error)
+	Log      *slog.Logger
+	Metrics  prometheus.Registerer // nil: none
+	Now      func() time.Time      // nil: time.Now
+}
+
+// Server serves resources to proxies over delta ADS.
+type Server struct {
+	cfg     Config
+	metrics *metrics
+	loaded  chan struct{} // closed after the first whole turn
+
+	mu     sync.Mutex
+	fleets map[model.ObjectRef]*fleet // guarded by mu
+}
+
+// New makes a Server. It does nothing before Run.
+func New(cfg Config) (*Server, error) {
+	switch {
+	case cfg.Graph == nil, cfg.Feedback == nil:
+		return nil, errors.New("xds: a graph and feedback sources are needed")
+	case cfg.Identify == nil:
+		return nil, errors.New("xds: a way to identify proxies is needed")
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	m, err := newMetrics(cfg.Metrics)
+	if err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	return &Server{cfg: cfg, metrics: m, loaded: make(chan struct{}), fleets: map[model.ObjectRef]*fleet{}}, nil
+}
+
+// Run follows the graph's turns until ctx ends. Streams are answered from its first turn on.
+func (s *Server) Run(ctx context.Context) error {
+	since := flow.Rev(0)
+	types := make([]map[resource.Type]bool, len(s.cfg.Resources)) // that each collection was seen to hold
+	for i := range types {
+		types[i] = map[resource.Type]bool{}
+	}
+	for range s.cfg.Graph.Watch(ctx) {
+		updates := map[model.ObjectRef][]update{}
+		s.mu.Lock()
+		s.cfg.Graph.View(func(v flow.View) {
+			for i, c := range s.cfg.Resources {
+				s.collect(flow.Changes(v, c, since), types[i], updates)
+			}
+			since = v.Rev()
+		})
+		at := s.cfg.Now()
+		for gateway, list := range updates {
+			s.turn(s.fleetLocked(gateway), list, at)
+		}
+		s.mu.Unlock()
+		select {
+		case <-s.loaded:
+		default:
+			close(s.loaded)
+		}
+	}
+	return nil
+}
+
+// collect sorts a collection's changes by Gateway. After a reset, what does not follow has left.
+func (s *Server) collect(
+	changes iter.Seq[flow.Change[resource.Key, resource.Resource]], types map[resource.Type]bool, to map[model.ObjectRef][]update,
+) {
+	present := map[resource.Key]bool{}
+	reset := false
+	for ch := range changes {
+		if ch.Reset {
+			reset = true
+			continue
+		}
+		types[ch.Key.Type] = true
+		if reset {
+			present[ch.Key] = true
+		}
+		u := update{name: resource.Name{Type: ch.Key.Type, Name: ch.Key.Name}}
+		if !ch.Deleted {
+			u.value = &ch.Value
+		}
+		to[ch.Key.Gateway] = append(to[ch.Key.Gateway], u)
+	}
+	if !reset {
+		return
+	}
+	for gateway, f := range s.fleets {
+		f.mu.Lock()
+		for t := range types {
+			for name := range f.set.entries[t] {
+				if !present[resource.Key{Gateway: gateway, Type: t, Name: name}] {
+					to[gateway] = append(to[gateway], update{name: resource.Name{Type: t, Name: name}})
+				}
+			}
+		}
+		f.mu.Unlock()
+	}
+}

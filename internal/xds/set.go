@@ -1,0 +1,164 @@
+package xds
+
+import (
+	"time"
+
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resource"
+)
+
+const typeCount = int(resource.Routes) + 1
+
+// set is what one Gateway's proxies should have, shared by all their streams. Not safe for concurrent use.
+type set struct {
+	gateway model.ObjectRef
+	entries [typeCount]map[string]*entry
+	slots   [typeCount]slots
+	needs   map[resource.Name]int // how many parts of current values name it
+	streams map[*stream]struct{}
+	seq     uint64
+
+	held        map[heldKey]int // how many parts of a resource hold a fragment
+	unconfirmed map[*entry]struct{}
+	blame       blame
+	news        news
+}
+
+// entry is one resource.
+type entry struct {
+	name resource.Name
+	slot int
+	// current is what the graph says; nil if it says nothing any more.
+	current *version
+	// offer is what proxies should have: current, or what stands in for it after a refusal; nil if nothing can.
+	offer *version
+	// confirmed is what all counting proxies acknowledged last.
+	confirmed *version
+	// lost are parts to be told again when they are acknowledged, though they may be those of confirmed.
+	lost map[string]struct{}
+	// refused is the version that a proxy refused, if offer stands in for it.
+	refused *version
+	trial   *trial
+	parole  parole
+}
+
+// update is a resource's new value; a nil value means that it left.
+type update struct {
+	name  resource.Name
+	value *resource.Resource
+}
+
+func newSet(gateway model.ObjectRef) *set {
+	s := &set{
+		gateway:     gateway,
+		needs:       map[resource.Name]int{},
+		streams:     map[*stream]struct{}{},
+		held:        map[heldKey]int{},
+		unconfirmed: map[*entry]struct{}{},
+		blame:       newBlame(),
+	}
+	for t := range s.entries {
+		s.entries[t] = map[string]*entry{}
+	}
+	return s
+}
+
+// empty tells that the set can be forgotten.
+func (s *set) empty() bool {
+	for _, byName := range s.entries {
+		if len(byName) > 0 {
+			return false
+		}
+	}
+	return len(s.streams) == 0
+}
+
+// lookup finds a resource.
+func (s *set) lookup(n resource.Name) *entry { return s.entries[n.Type][n.Name] }
+
+// turn takes all changes of one turn.
+func (s *set) turn(updates []update, at time.Time) {
+	for _, u := range updates {
+		e := s.lookup(u.name)
+		if u.value == nil {
+			if e != nil {
+				s.drop(e)
+			}
+			continue
+		}
+		if e == nil {
+			e = &entry{name: u.name, slot: s.slots[u.name.Type].take()}
+			s.entries[u.name.Type][u.name.Name] = e
+		}
+		s.put(e, u.value, at)
+	}
+	s.sweep()
+}
+
+func (s *set) put(e *entry, value *resource.Resource, at time.Time) {
+	old := e.current
+	s.seq++
+	e.current = &version{res: *value, seq: s.seq, at: at}
+	s.count(e, old, e.current)
+	s.offer(e, s.choose(e))
+}
+
+// choose is what to offer after a new value.
+func (s *set) choose(e *entry) *version {
+	if e.trial != nil {
+		return s.retrial(e)
+	}
+	if e.refused != nil {
+		if e.refused.res.Version == e.current.res.Version {
+			return e.offer
+		}
+		e.refused = nil
+	}
+	return e.current
+}
+
+func (s *set) drop(e *entry) {
+	s.count(e, e.current, nil)
+	e.current, e.refused, e.trial = nil, nil, nil
+	s.offer(e, nil)
+	delete(s.unconfirmed, e)
+	delete(s.entries[e.name.Type], e.name.Name)
+	s.slots[e.name.Type].give(e.slot)
+}
+
+// count keeps the numbers of what parts name and hold.
+func (s *set) count(e *entry, old, new *version) {
+	for c := range diff(old.parts(), new.parts()) {
+		if c.new != nil {
+			for _, n := range c.new.Needs {
+				s.needs[n]++
+			}
+			s.hold(e, c.new)
+		}
+		if c.old != nil {
+			for _, n := range c.old.Needs {
+				if s.needs[n]--; s.needs[n] == 0 {
+					delete(s.needs, n)
+				}
+			}
+			s.release(e, c.old)
+		}
+	}
+}
+
+// offer changes what proxies should have, and tells every stream.
+func (s *set) offer(e *entry, v *version) {
+	if e.offer == v {
+		return
+	}
+	old := e.offer
+	e.offer = v
+	if v != nil && v != e.confirmed {
+		s.unconfirmed[e] = struct{}{}
+	} else {
+		delete(s.unconfirmed, e)
+	}
+	for st := range s.streams {
+		st.offered(e, old)
+	}
+}

@@ -1,0 +1,344 @@
+package xds
+
+import (
+	"time"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+
+	"cardea.dev/cardea/internal/resource"
+)
+
+// stream is how one proxy differs from its Gateway's set: what it has not been sent, has not acknowledged or did not accept.
+// A name without an item is settled: the proxy acknowledged what the set offers. Not safe for concurrent use; the set's lock
+// guards it, too.
+type stream struct {
+	set   *set
+	proxy string // its version
+	wake  func() // tells the goroutine around it that there may be something to send; nil in tests
+
+	subs     [typeCount]subscription
+	items    [typeCount]map[string]*item
+	dirty    [typeCount]map[string]*item
+	inflight map[string]*response // by nonce
+	nonce    uint64
+	groups   int // numbers given to the halves of refused responses
+
+	whole      bool
+	routesSeen bool      // nothing that the proxy brought along is unknown any more
+	opened     time.Time // when it asked for listeners
+	now        time.Time // of this step
+
+	out  []*response // of this step
+	wait time.Time   // when to look again though nothing happened; zero: never
+	tale tale
+}
+
+// subscription is what a proxy asked for of one type.
+type subscription struct {
+	open  bool // it asked at all; clusters and listeners are then all asked for
+	greet bool // the type is to be answered, even if by nothing
+	asked bits // names that it subscribed to, by slot
+	got   bits // names that it was sent, or brought along, by slot
+	// absent are names that it subscribed to and that the set does not have.
+	absent map[string]struct{}
+	// placeholders are names to be answered without a resource.
+	placeholders []string
+}
+
+// item is one name in which the proxy differs from the set.
+type item struct {
+	name    resource.Name
+	entry   *entry     // nil if the set does not have the name
+	has     *version   // what the proxy acknowledged last; nil if it has nothing, or something unknown
+	unknown bool       // it brought along a version that is not the set's
+	sent    []*version // in flight, oldest first; a nil element is a removal
+	first   bool       // it was to be sent when the proxy connected
+	force   bool       // to be sent though it was sent
+	group   int        // items of one group travel together; 0 is the group of all that were not refused
+	at      time.Time  // when the oldest of what is in flight was sent
+	no      *version   // what the proxy refused last: not to be sent again
+	why     string     // in its words
+}
+
+// response is one message to the proxy.
+type response struct {
+	typ     resource.Type
+	foreign string // a type URL that is none of ours
+	nonce   string
+	items   []shipment
+	removed []string
+	empty   []string // placeholders: names answered without content
+}
+
+// shipment is one resource in a response.
+type shipment struct {
+	name resource.Name
+	v    *version
+}
+
+// tale is what metrics are made of.
+type tale struct {
+	acks, nacks [typeCount]int
+	took        []took
+}
+
+type took struct {
+	typ resource.Type
+	d   time.Duration
+}
+
+func newStream(s *set, proxy string) *stream {
+	st := &stream{set: s, proxy: proxy, inflight: map[string]*response{}}
+	for t := range st.items {
+		st.items[t] = map[string]*item{}
+		st.dirty[t] = map[string]*item{}
+	}
+	s.streams[st] = struct{}{}
+	s.recount()
+	return st
+}
+
+// close forgets the stream.
+func (st *stream) close() {
+	delete(st.set.streams, st)
+	st.set.undrive(st)
+	st.set.recount()
+}
+
+func wildcard(t resource.Type) bool { return t == resource.Cluster || t == resource.Listener }
+
+// want is what the proxy should have. A proxy that accepted what another one refused keeps it.
+func (it *item) want() *version {
+	if it.entry == nil {
+		return nil
+	}
+	if it.has != nil && it.has == it.entry.current {
+		return it.has
+	}
+	return it.entry.offer
+}
+
+// last is what the proxy will have when it took everything in flight.
+func (it *item) last() (v *version, unknown bool) {
+	if n := len(it.sent); n > 0 {
+		return it.sent[n-1], false
+	}
+	return it.has, it.unknown
+}
+
+// touch files an item after it changed: to be sent, in flight, or settled.
+func (st *stream) touch(it *item) {
+	t, want := it.name.Type, it.want()
+	last, unknown := it.last()
+	dirty := it.force || unknown || last != want
+	if want == nil {
+		// Only what left is removed. Of what was refused and has no stand-in the proxy keeps what it has.
+		dirty = it.entry == nil && (unknown || last != nil)
+	} else if want == it.no {
+		dirty = false
+	}
+	if dirty {
+		st.dirty[t][it.name.Name] = it
+	} else {
+		delete(st.dirty[t], it.name.Name)
+	}
+	settled := !dirty && len(it.sent) == 0 && !it.unknown && it.has == want && (it.entry == nil || want == it.entry.offer)
+	if settled {
+		delete(st.items[t], it.name.Name)
+	} else {
+		st.items[t][it.name.Name] = it
+	}
+}
+
+// item finds or makes the item of a resource; has is what the proxy acknowledged if there is none.
+func (st *stream) item(n resource.Name, e *entry, has *version) *item {
+	it := st.items[n.Type][n.Name]
+	if it == nil {
+		it = &item{name: n, has: has}
+	}
+	it.entry = e
+	return it
+}
+
+// offered is told by the set that a resource has another offer than old.
+func (st *stream) offered(e *entry, old *version) {
+	sub := &st.subs[e.name.Type]
+	if !sub.open {
+		return
+	}
+	name := e.name.Name
+	if !wildcard(e.name.Type) {
+		if _, ok := sub.absent[name]; ok && e.offer != nil {
+			delete(sub.absent, name)
+			sub.asked.set(e.slot)
+		}
+		if !sub.asked.has(e.slot) && !sub.got.has(e.slot) {
+			return
+		}
+	}
+	if e.current == nil {
+		st.left(e, old)
+	} else {
+		if e.offer != nil {
+			sub.got.set(e.slot)
+		}
+		st.touch(st.item(e.name, e, old))
+	}
+	if st.wake != nil {
+		st.wake()
+	}
+}
+
+// left handles a resource that the set has no more.
+func (st *stream) left(e *entry, old *version) {
+	sub := &st.subs[e.name.Type]
+	it := st.item(e.name, nil, old)
+	if !wildcard(e.name.Type) {
+		if sub.asked.has(e.slot) {
+			sub.ask(e.name.Name)
+		}
+		sub.asked.clear(e.slot)
+		sub.got.clear(e.slot)
+	}
+	st.touch(it)
+}
+
+func (sub *subscription) ask(name string) {
+	if sub.absent == nil {
+		sub.absent = map[string]struct{}{}
+	}
+	sub.absent[name] = struct{}{}
+}
+
+// accepted is what the proxy acknowledged of a resource; uses is false if it never asked for it.
+func (st *stream) accepted(e *entry) (v *version, uses bool) {
+	sub := &st.subs[e.name.Type]
+	if it := st.items[e.name.Type][e.name.Name]; it != nil {
+		return it.has, true
+	}
+	if !sub.open || !wildcard(e.name.Type) && !sub.asked.has(e.slot) && !sub.got.has(e.slot) {
+		return nil, false
+	}
+	return e.offer, true
+}
+
+// request takes one message of the proxy.
+func (st *stream) request(req *discoveryv3.DeltaDiscoveryRequest) {
+	t, ok := resource.TypeOf(req.GetTypeUrl())
+	if !ok {
+		st.foreign(req)
+		return
+	}
+	if req.GetResponseNonce() != "" {
+		st.answer(t, req.GetResponseNonce(), req.GetErrorDetail())
+	}
+	sub := &st.subs[t]
+	first := !sub.open
+	sub.open = true
+	if wildcard(t) {
+		if first {
+			st.openAll(t, req.GetInitialResourceVersions())
+		}
+		return
+	}
+	for _, name := range req.GetResourceNamesUnsubscribe() {
+		st.unsubscribe(resource.Name{Type: t, Name: name})
+	}
+	for _, name := range req.GetResourceNamesSubscribe() {
+		if name == "" || name == "*" {
+			continue
+		}
+		v, has := req.GetInitialResourceVersions()[name]
+		st.subscribe(resource.Name{Type: t, Name: name}, v, has)
+	}
+}
+
+// foreign answers a type that we don't serve: whatever was asked for does not exist. Silence would hold the proxy's listeners.
+func (st *stream) foreign(req *discoveryv3.DeltaDiscoveryRequest) {
+	if len(req.GetResourceNamesSubscribe()) == 0 && req.GetResponseNonce() != "" {
+		return
+	}
+	st.push(&response{foreign: req.GetTypeUrl(), removed: req.GetResourceNamesSubscribe()})
+}
+
+// openAll answers the first request for clusters or listeners: it compares what the proxy brought along with the set.
+func (st *stream) openAll(t resource.Type, brought map[string]string) {
+	st.subs[t].greet = t == resource.Cluster || len(brought) == 0
+	if t == resource.Listener {
+		st.opened = st.now
+	}
+	for name, e := range st.set.entries[t] {
+		v, has := brought[name]
+		if has && e.offer != nil && e.offer.res.Version == v {
+			continue
+		}
+		st.touch(&item{name: e.name, entry: e, unknown: has, first: true})
+	}
+	for name := range brought {
+		if st.set.entries[t][name] == nil {
+			st.touch(&item{name: resource.Name{Type: t, Name: name}, unknown: true, first: true})
+		}
+	}
+	st.confirmAll(t)
+}
+
+// confirmAll counts what a proxy brought along as acknowledged.
+func (st *stream) confirmAll(t resource.Type) {
+	for e := range st.set.unconfirmed {
+		if e.name.Type == t && st.items[t][e.name.Name] == nil {
+			st.set.confirm(e)
+		}
+	}
+}
+
+func (st *stream) subscribe(n resource.Name, brought string, has bool) {
+	sub := &st.subs[n.Type]
+	e := st.set.lookup(n)
+	if e == nil {
+		sub.ask(n.Name)
+		if has && brought != placeholderVersion {
+			// It belongs to something that leaves, too; what the proxy has must serve until then.
+			st.touch(&item{name: n, unknown: true})
+			return
+		}
+		if !has {
+			sub.placeholders = append(sub.placeholders, n.Name)
+		}
+		return
+	}
+	again, pushed := sub.asked.has(e.slot), sub.got.has(e.slot)
+	sub.asked.set(e.slot)
+	if e.offer == nil {
+		if !has {
+			sub.placeholders = append(sub.placeholders, n.Name)
+		}
+		return
+	}
+	sub.got.set(e.slot)
+	switch {
+	case has && !again && brought == e.offer.res.Version && st.items[n.Type][n.Name] == nil:
+		st.set.confirm(e)
+	case pushed && !again:
+		// The endpoints that followed their cluster unasked.
+		st.set.confirm(e)
+	default:
+		it := st.item(n, e, nil)
+		if again && st.items[n.Type][n.Name] == nil {
+			it.has = e.offer
+		}
+		it.unknown = it.unknown || has
+		it.force, it.first = true, !again
+		st.touch(it)
+	}
+}
+
+func (st *stream) unsubscribe(n resource.Name) {
+	sub := &st.subs[n.Type]
+	delete(sub.absent, n.Name)
+	if e := st.set.lookup(n); e != nil {
+		sub.asked.clear(e.slot)
+		sub.got.clear(e.slot)
+	}
+	delete(st.items[n.Type], n.Name)
+	delete(st.dirty[n.Type], n.Name)
+}

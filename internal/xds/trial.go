@@ -1,0 +1,247 @@
+package xds
+
+import (
+	"slices"
+
+	"cardea.dev/cardea/internal/resource"
+)
+
+// trial finds out which parts of a refused route table are bad, live: Envoy's message names none. The table is composed of
+// what the proxy accepted (base) and one group of the changed parts in their new form. An acknowledgement acquits the
+// group; a refusal cuts it in halves, and a group of one is bad. So good parts go live while bad ones keep their old form
+// (or stay away, if they have none).
+//
+// It ends: each answer either moves parts into base, or makes a group smaller, or marks a part. A part that was marked
+// before others were acquitted is tried once more at the end, since it may have clashed with an old form of theirs (a host
+// that moved from one part to the other). Parts without fragments are nobody's: they always travel in their new form.
+type trial struct {
+	driver *stream // whose answers decide; nil: of who answers next
+	base   *version
+	groups [][]string // parts to be tried, by ID; the first one is in the offer
+	bad    map[string]*badPart
+	passed int // how many answers were acknowledgements
+	said   resource.Refusal
+}
+
+type badPart struct {
+	hash   uint64
+	passed int // of the trial, when it was refused
+	final  bool
+	said   resource.Refusal
+}
+
+// try starts a trial, or takes a refusal of what it offers.
+func (s *set) try(st *stream, e *entry, v, base *version, said resource.Refusal) {
+	t := e.trial
+	if t != nil && t.driver != nil && t.driver != st && len(t.groups) > 0 {
+		return // another proxy decides; this one is asked when that is done
+	}
+	if t == nil || len(t.groups) == 0 || t.driver != st {
+		bad := map[string]*badPart{}
+		if t != nil {
+			bad = t.bad
+		}
+		t = &trial{driver: st, base: base, bad: bad}
+		e.trial = t
+		t.regroup(e)
+	}
+	t.said = said
+	if len(t.groups) == 0 {
+		// Nothing that can be blamed differs from what was accepted: keep that.
+		s.verdict(e)
+		if e.trial != nil && e.offer == v {
+			s.offer(e, base)
+		}
+		return
+	}
+	g := t.groups[0]
+	if len(g) == 1 {
+		t.groups = t.groups[1:]
+		t.bad[g[0]] = &badPart{hash: e.current.part(g[0]).Hash, passed: t.passed, said: said}
+	} else {
+		half := (len(g) + 1) / 2
+		t.groups = append([][]string{g[:half], g[half:]}, t.groups[1:]...)
+	}
+	s.proceed(e)
+}
+
+// passed takes an acknowledgement.
+func (s *set) passed(st *stream, e *entry, v *version) {
+	t := e.trial
+	if t == nil {
+		if v == e.current {
+			s.paroleNext(e)
+		}
+		return
+	}
+	if t.driver == nil {
+		t.driver = st
+	}
+	if t.driver != st {
+		return
+	}
+	t.base = v
+	t.passed++
+	t.regroup(e)
+	s.proceed(e)
+}
+
+// undrive frees the trials that waited for a stream that is gone.
+func (s *set) undrive(st *stream) {
+	for _, e := range s.entries[resource.Routes] {
+		if e.trial != nil && e.trial.driver == st {
+			e.trial.driver = nil
+		}
+	}
+}
+
+// retrial goes on with a trial after the table changed.
+func (s *set) retrial(e *entry) *version {
+	t := e.trial
+	for id, b := range t.bad {
+		if p := e.current.part(id); p == nil || p.Hash != b.hash {
+			delete(t.bad, id)
+		}
+	}
+	t.regroup(e)
+	if len(t.groups) == 0 && len(t.bad) == 0 {
+		e.trial = nil
+		return e.current
+	}
+	return s.compose(e)
+}
+
+// regroup drops from the groups what base has by now, and adds what differs and is in none.
+func (t *trial) regroup(e *entry) {
+	open := map[string]bool{}
+	for c := range diff(t.base.parts(), e.current.parts()) {
+		if c.new != nil && t.bad[c.new.ID] == nil && len(c.new.Fragments) > 0 {
+			open[c.new.ID] = true
+		}
+	}
+	var groups [][]string
+	for _, g := range t.groups {
+		var keep []string
+		for _, id := range g {
+			if open[id] {
+				keep = append(keep, id)
+				delete(open, id)
+			}
+		}
+		if len(keep) > 0 {
+			groups = append(groups, keep)
+		}
+	}
+	if len(open) > 0 {
+		rest := make([]string, 0, len(open))
+		for id := range open {
+			rest = append(rest, id)
+		}
+		slices.Sort(rest)
+		groups = append(groups, rest)
+	}
+	t.groups = groups
+}
+
+// proceed offers the next group. When there is none, it tries bad parts again if others were acquitted since, and ends.
+func (s *set) proceed(e *entry) {
+	t := e.trial
+	if len(t.groups) == 0 {
+		for _, id := range t.badIDs() {
+			if b := t.bad[id]; !b.final && b.passed < t.passed {
+				delete(t.bad, id)
+				t.groups = [][]string{{id}}
+				break
+			}
+		}
+	}
+	if len(t.groups) == 0 {
+		s.verdict(e)
+		return
+	}
+	s.offer(e, s.compose(e))
+}
+
+func (t *trial) badIDs() []string {
+	ids := make([]string, 0, len(t.bad))
+	for id := range t.bad {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// verdict ends the search: the changed fragments of bad parts are refused, and the table is offered without these parts
+// until the graph gives them another form.
+func (s *set) verdict(e *entry) {
+	t := e.trial
+	for _, id := range t.badIDs() {
+		b := t.bad[id]
+		if b.final {
+			continue
+		}
+		b.final = true
+		p := e.current.part(id)
+		guilty := newFragments(t.base.part(id), p)
+		if len(guilty) == 0 {
+			guilty = newFragments(nil, p)
+		}
+		var keys []resource.RefusalKey
+		for _, f := range guilty {
+			s.convict(f, b.said)
+			keys = append(keys, s.refusalKey(f))
+		}
+		e.parole.add(keys)
+	}
+	if len(t.bad) == 0 {
+		e.trial = nil
+		s.offer(e, e.current)
+	} else {
+		s.offer(e, s.compose(e))
+	}
+	s.askOthers(e)
+}
+
+// askOthers has proxies that refused what is offered at the end decide next.
+func (s *set) askOthers(e *entry) {
+	for st := range s.streams {
+		it := st.items[e.name.Type][e.name.Name]
+		if it != nil && it.no == e.offer && e.offer != nil {
+			s.try(st, e, e.offer, it.has, resource.Refusal{
+				Type: e.name.Type, Name: e.name.Name, Version: st.proxy, Message: it.why,
+			})
+			return
+		}
+	}
+}
+
+// compose mixes the table to offer. It returns the version that is offered already if it would be the same again.
+func (s *set) compose(e *entry) *version {
+	t := e.trial
+	trying := map[string]bool{}
+	if len(t.groups) > 0 {
+		for _, id := range t.groups[0] {
+			trying[id] = true
+		}
+	}
+	var parts []*resource.Part
+	for _, p := range e.current.parts() {
+		old := t.base.part(p.ID)
+		switch {
+		case old != nil && same(old, p), trying[p.ID], len(p.Fragments) == 0:
+			parts = append(parts, p)
+		case old != nil:
+			parts = append(parts, old)
+		}
+	}
+	if slices.Equal(parts, e.current.parts()) {
+		return e.current
+	}
+	v := s.composed(e.current, parts)
+	for _, known := range []*version{t.base, e.offer} {
+		if known != nil && known.res.Version == v.res.Version {
+			return known
+		}
+	}
+	return v
+}

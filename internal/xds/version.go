@@ -1,0 +1,52 @@
+package xds
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"cardea.dev/cardea/internal/resource"
+)
+
+// version is one value of a resource, as it was or will be sent.
+type version struct {
+	res resource.Resource
+	seq uint64    // grows with each version of the set
+	at  time.Time // when the turn that made it was seen
+}
+
+// parts are those of a version; a nil version has none.
+func (v *version) parts() []*resource.Part {
+	if v == nil {
+		return nil
+	}
+	return v.res.Parts
+}
+
+// part finds a part by its ID.
+func (v *version) part(id string) *resource.Part {
+	parts := v.parts()
+	i, ok := slices.BinarySearchFunc(parts, id, func(p *resource.Part, id string) int { return strings.Compare(p.ID, id) })
+	if !ok {
+		return nil
+	}
+	return parts[i]
+}
+
+// placeholderVersion is that of an answer without content.
+const placeholderVersion = "-"
+
+// composed is a version that mixes parts of others. Its name is made of its parts' hashes, so that every replica that mixes
+// the same calls it the same.
+func (s *set) composed(like *version, parts []*resource.Part) *version {
+	const offset, prime = 14695981039346656037, 1099511628211
+	h := uint64(offset)
+	for _, p := range parts {
+		h = (h ^ p.Hash) * prime
+	}
+	res := like.res
+	res.Parts, res.Version = parts, "~"+strconv.FormatUint(h, 36)
+	s.seq++
+	return &version{res: res, seq: s.seq, at: like.at}
+}

@@ -1,0 +1,173 @@
+package xds
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resource"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var gateway = model.Ref(model.KindGateway, "test", "gw")
+
+// world is a server over a socket, fed by hand: a source of resources per type.
+type world struct {
+	t        testing.TB
+	graph    *flow.Graph
+	feedback *resource.Feedback
+	sources  map[resource.Type]*flow.Source[resource.Key, resource.Resource]
+	tables   *flow.Source[resource.Key, []host] // rendered with substitutes for what was refused
+	server   *Server
+	registry *prometheus.Registry
+	socket   string
+	grpc     *grpc.Server
+}
+
+// edits are one turn.
+type edits struct {
+	w *world
+	b *flow.Batch
+}
+
+func newWorld(t testing.TB) *world {
+	w := &world{t: t, registry: prometheus.NewRegistry(), sources: map[resource.Type]*flow.Source[resource.Key, resource.Resource]{}}
+	w.graph = flow.New(flow.Config{Name: "test", Check: true})
+	w.feedback = resource.NewFeedback(w.graph)
+	var collections []*flow.Collection[resource.Key, resource.Resource]
+	for _, typ := range resource.Types() {
+		w.sources[typ] = flow.NewSource[resource.Key, resource.Resource](w.graph, typ.String())
+		collections = append(collections, w.sources[typ].Collection())
+	}
+	w.tables = flow.NewSource[resource.Key, []host](w.graph, "hosts")
+	collections = append(collections, flow.Map(w.tables.Collection(), "tables",
+		func(c *flow.Ctx, k resource.Key, hosts []host) (resource.Resource, bool) {
+			return table(k.Name, hosts, func(o resource.Origin, hash uint64) bool {
+				_, refused := flow.Fetch(c, w.feedback.Refused.Collection(), resource.RefusalKey{Gateway: k.Gateway, Origin: o, Hash: hash})
+				return refused
+			}), true
+		}))
+	log := slog.New(slog.NewTextHandler(logWriter{t}, &slog.HandlerOptions{Level: slog.LevelError}))
+	server, err := New(Config{
+		Graph: w.graph, Resources: collections, Feedback: w.feedback, Log: log, Metrics: w.registry,
+		Identify: func(_ context.Context, node *corev3.Node) (model.ObjectRef, error) { return gateway, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.server = server
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() { _ = w.graph.Run(ctx) })
+	done.Go(func() { _ = server.Run(ctx) })
+	t.Cleanup(func() { cancel(); done.Wait() })
+	dir, err := os.MkdirTemp("", "xds")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	w.socket = filepath.Join(dir, "xds.sock")
+	w.listen()
+	t.Cleanup(func() { w.grpc.Stop() })
+	return w
+}
+
+type logWriter struct{ t testing.TB }
+
+func (l logWriter) Write(b []byte) (int, error) { l.t.Errorf("logged: %s", b); return len(b), nil }
+
+// listen opens the socket; after w.grpc.Stop it does so again.
+func (w *world) listen() {
+	l, err := net.Listen("unix", w.socket)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.grpc = grpc.NewServer(GRPCOptions()...)
+	w.server.Register(w.grpc)
+	go func() { _ = w.grpc.Serve(l) }()
+}
+
+// sync ends the sources' first load, with what it edits.
+func (w *world) sync(edit func(e edits)) {
+	w.turn(func(e edits) {
+		if edit != nil {
+			edit(e)
+		}
+		for _, s := range w.sources {
+			s.Synced(e.b)
+		}
+		w.tables.Synced(e.b)
+	})
+}
+
+// turn makes edits that share a turn.
+func (w *world) turn(edit func(e edits)) {
+	w.graph.Apply("test", func(b *flow.Batch) { edit(edits{w, b}) })
+}
+
+func (e edits) set(t resource.Type, name string, r resource.Resource) {
+	e.w.sources[t].Set(e.b, resource.Key{Gateway: gateway, Type: t, Name: name}, r)
+}
+
+func (e edits) delete(t resource.Type, name string) {
+	e.w.sources[t].Delete(e.b, resource.Key{Gateway: gateway, Type: t, Name: name})
+}
+
+// hosts sets a table of hosts, whose refused rules are substituted.
+func (e edits) hosts(name string, hosts ...host) {
+	e.w.tables.Set(e.b, resource.Key{Gateway: gateway, Type: resource.Routes, Name: name}, hosts)
+}
+
+// eventually waits for a condition.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// refusals are the refused rows, by the origin's name.
+func (w *world) refusals() map[string]resource.Refusal {
+	out := map[string]resource.Refusal{}
+	w.graph.View(func(v flow.View) {
+		for k, r := range flow.All(v, w.feedback.Refused.Collection()) {
+			out[k.Origin.Object.Name] = r
+		}
+	})
+	return out
+}
+
+// proxies is the Gateway's row.
+func (w *world) proxies() resource.Proxies {
+	var p resource.Proxies
+	w.graph.View(func(v flow.View) { p, _ = flow.Get(v, w.feedback.Proxies.Collection(), gateway) })
+	return p
+}
+
+// acked is the hash of a rule that was acknowledged in a table; 0 if there is no row.
+func (w *world) acked(t resource.Type, name string, origin resource.Origin) uint64 {
+	var h uint64
+	w.graph.View(func(v flow.View) {
+		h, _ = flow.Get(v, w.feedback.Acked.Collection(), resource.AckKey{
+			Resource: resource.Key{Gateway: gateway, Type: t, Name: name}, Origin: origin,
+		})
+	})
+	return h
+}
