@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// LineKey is the log attribute that holds a line of a child's output.
+const LineKey = "line"
+
 const (
 	keptLines = 50   // lines that State shows
 	maxLine   = 4096 // bytes; the rest of a longer line is cut
@@ -93,7 +96,7 @@ func (o *output) line() {
 		return
 	}
 	o.tokens--
-	attrs := []any{"line", line}
+	attrs := []any{LineKey, line}
 	if o.dropped > 0 {
 		attrs = append(attrs, "dropped_before", o.dropped)
 		o.dropped = 0

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"cardea.dev/cardea/internal/process"
+)
+
+// setup is what runs, and where.
+type setup struct {
+	bin, dir           string
+	offset             int // of the gateway's port
+	blue, green, admin int // ports
+}
+
+// run starts everything, calls body when it is ready, and ends everything. It fails as soon as a program ends by itself.
+func (s setup) run(ctx context.Context, body func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	// Cardea ends first, so that no request meets a gateway without backends.
+	stopBackends, err := s.start(ctx, cancel, map[string][]string{
+		"blue":  {"backend", "-name", "blue", "-listen", fmt.Sprintf("localhost:%d", s.blue)},
+		"green": {"backend", "-name", "green", "-listen", fmt.Sprintf("localhost:%d", s.green)},
+	})
+	if err != nil {
+		return err
+	}
+	defer stopBackends()
+	stopCardea, err := s.start(ctx, cancel, map[string][]string{
+		"cardea": {"cardea", "standalone", s.dir, "--port-offset=" + strconv.Itoa(s.offset), fmt.Sprintf("--admin=127.0.0.1:%d", s.admin)},
+	})
+	if err != nil {
+		return err
+	}
+	defer stopCardea()
+	if err := eventually(ctx, func() error { return s.ready(ctx) }); err != nil {
+		return err
+	}
+	return body(ctx)
+}
+
+// start runs programs of bin under the given names; stop ends them and waits.
+func (s setup) start(ctx context.Context, failed context.CancelCauseFunc, programs map[string][]string) (stop func(), err error) {
+	var all []*process.Process
+	for name, args := range programs {
+		p, err := process.New(process.Config{
+			Name: name,
+			Command: func() (*exec.Cmd, error) {
+				return exec.Command(filepath.Join(s.bin, args[0]), args[1:]...), nil
+			},
+			Log: slog.New(lines{os.Stderr, name}),
+			OnChange: func(state process.State) {
+				if state.PID == 0 {
+					failed(fmt.Errorf("%s ended: %s\n%s", name, state.Exit, strings.Join(state.Output, "\n")))
+				}
+			},
+		})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	// Its end is ours to say (stop), not ctx's: so that things end in order.
+	running, end := context.WithCancel(context.WithoutCancel(ctx))
+	var wait sync.WaitGroup
+	for _, p := range all {
+		wait.Go(func() { _ = p.Run(running) }) // it returns nil, always
+	}
+	return func() { end(); wait.Wait() }, nil
+}
+
+// ready asks Cardea whether its first configuration is live.
+func (s setup) ready(ctx context.Context) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/readyz", s.admin), nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<16))
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("cardea is not ready: %s", strings.TrimSpace(string(body)))
+	}
+	return err
+}
+
+// lines is a slog.Handler that prints what a program prints, behind its name, and nothing else.
+type lines struct {
+	to   io.Writer
+	name string
+}
+
+func (l lines) Enabled(context.Context, slog.Level) bool { return true }
+func (l lines) WithAttrs([]slog.Attr) slog.Handler       { return l }
+func (l lines) WithGroup(string) slog.Handler            { return l }
+
+func (l lines) Handle(_ context.Context, r slog.Record) error {
+	var err error
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == process.LineKey {
+			_, err = fmt.Fprintf(l.to, "%-6s | %s\n", l.name, a.Value)
+		}
+		return true
+	})
+	return err
+}
