@@ -1,0 +1,184 @@
+package cardea
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "cardea.dev/cardea/"
+
+// towers lists every package, from the top floor to the bottom one. A package may import lower floors of its own tower and
+// the ground; only the roof joins towers. A package that is not listed fails the test: put it where it belongs.
+var towers = map[string][]string{
+	"roof":     {"cmd/cardea", "internal/cli", "internal/standalone", "internal/admin"},
+	"meaning":  {"internal/gateway", "internal/conditions", "internal/resolve"},
+	"dialects": {"internal/envoy"},
+	"edges":    {"internal/files", "internal/schema", "internal/xds", "internal/process"},
+	"ground":   {"internal/plan", "internal/input", "internal/resource", "internal/flow", "internal/model"},
+}
+
+// apart are programs and tools, which nothing imports: they may use what they like.
+var apart = []string{"examples", "hack/", "internal/schema/generate", "bench"}
+
+// libraries names the packages that may import a library, by the library's path; every other one is free to all.
+var libraries = map[string][]string{
+	"github.com/envoyproxy/":              {"internal/envoy", "internal/xds", "internal/standalone"},
+	"google.golang.org/grpc":              {"internal/xds", "internal/standalone"},
+	"google.golang.org/protobuf":          {"internal/envoy", "internal/xds"},
+	"k8s.io/client-go":                    {},
+	"k8s.io/apiextensions-apiserver":      {"internal/schema"},
+	"k8s.io/apiserver":                    {"internal/schema"},
+	"github.com/fsnotify/":                {"internal/files"},
+	"github.com/spf13/":                   {"cmd/cardea", "internal/cli"},
+	"github.com/prometheus/":              {"internal/xds", "internal/admin", "internal/standalone"},
+	"sigs.k8s.io/gateway-api/":            {"internal/gateway", "internal/conditions", "internal/resolve", "internal/input", "internal/schema", "internal/files", "internal/standalone", "internal/cli"},
+	"sigs.k8s.io/gateway-api/conformance": {},
+}
+
+func TestFloors(t *testing.T) {
+	for pkg, imports := range packages(t) {
+		if isApart(pkg) || pkg == "" {
+			continue
+		}
+		tower, floor := find(pkg)
+		if tower == "" {
+			t.Errorf("%s stands in no tower: add it to the table in this file", pkg)
+			continue
+		}
+		for _, path := range imports {
+			own, ok := strings.CutPrefix(path, module)
+			if !ok {
+				checkLibrary(t, pkg, path)
+				continue
+			}
+			if under, depth := find(own); !allowed(tower, floor, under, depth) {
+				t.Errorf("%s (%s) must not import %s (%s)", pkg, tower, own, under)
+			}
+		}
+	}
+}
+
+func allowed(tower string, floor int, under string, depth int) bool {
+	return under == "ground" && tower != "ground" || tower == "roof" && under != "roof" && under != "" || tower == under && depth > floor
+}
+
+func checkLibrary(t *testing.T, pkg, path string) {
+	t.Helper()
+	if tower, _ := find(pkg); pkg == "internal/model" && strings.Contains(strings.SplitN(path, "/", 2)[0], ".") {
+		t.Errorf("%s (%s) imports %s: it may use the standard library only", pkg, tower, path)
+	}
+	owners, longest := []string(nil), ""
+	for prefix, list := range libraries {
+		if strings.HasPrefix(path, prefix) && len(prefix) > len(longest) {
+			owners, longest = list, prefix
+		}
+	}
+	if longest != "" && !slices.Contains(owners, pkg) {
+		t.Errorf("%s imports %s, which belongs to %v", pkg, path, owners)
+	}
+}
+
+func find(pkg string) (tower string, floor int) {
+	for name, floors := range towers {
+		if i := slices.Index(floors, pkg); i >= 0 {
+			return name, i
+		}
+	}
+	return "", 0
+}
+
+func isApart(pkg string) bool {
+	return slices.ContainsFunc(apart, func(prefix string) bool { return strings.HasPrefix(pkg, prefix) })
+}
+
+// packages maps each package's folder to what its files (but for tests) import.
+func packages(t *testing.T) map[string][]string {
+	t.Helper()
+	found := map[string][]string{}
+	visit(t, func(path string) {
+		if strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pkg := filepath.ToSlash(filepath.Dir(path))
+		if pkg == "." {
+			pkg = ""
+		}
+		if _, known := found[pkg]; !known {
+			found[pkg] = nil
+		}
+		for _, i := range file.Imports {
+			name, err := strconv.Unquote(i.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found[pkg] = append(found[pkg], name)
+		}
+	})
+	return found
+}
+
+// TestPackageComments wants a comment in every package, of more than a line, in one place, that starts as godoc wants it.
+func TestPackageComments(t *testing.T) {
+	comments := map[string][]string{}
+	names := map[string]string{}
+	visit(t, func(path string) {
+		if strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.PackageClauseOnly|parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pkg := filepath.ToSlash(filepath.Dir(path))
+		names[pkg] = file.Name.Name
+		if file.Doc != nil {
+			comments[pkg] = append(comments[pkg], file.Doc.Text())
+		}
+	})
+	for pkg, name := range names {
+		list := comments[pkg]
+		if len(list) != 1 {
+			t.Errorf("%s has %d package comments, want 1", pkg, len(list))
+			continue
+		}
+		start := "Package " + name + " "
+		if name == "main" {
+			start = "Command "
+		}
+		if !strings.HasPrefix(list[0], start) {
+			t.Errorf("%s: the package comment should start with %q", pkg, start)
+		}
+		if strings.HasPrefix(pkg, "internal/") && !isApart(pkg) && !strings.Contains(strings.Join(strings.Fields(list[0]), " "), "must never know") {
+			t.Errorf("%s: the package comment should say what the package must never know", pkg)
+		}
+	}
+}
+
+func visit(t *testing.T, do func(path string)) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && path != "." || d.Name() == "testdata" || d.Name() == "bin") {
+			return filepath.SkipDir
+		}
+		if strings.HasSuffix(path, ".go") && d.Type().IsRegular() {
+			do(path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
