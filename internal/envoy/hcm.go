@@ -28,9 +28,7 @@ func connectionManager(statPrefix, table string) *listenerv3.Filter {
 		NormalizePath:                wrapperspb.Bool(true),
 		PathWithEscapedSlashesAction: hcmv3.HttpConnectionManager_KEEP_UNCHANGED,
 
-		UseRemoteAddress: wrapperspb.Bool(true),
-		// Nobody is internal: a client in a private network may not steer the router by x-envoy-* headers.
-		InternalAddressConfig:      &hcmv3.HttpConnectionManager_InternalAddressConfig{},
+		UseRemoteAddress:           wrapperspb.Bool(true),
 		ServerHeaderTransformation: hcmv3.HttpConnectionManager_PASS_THROUGH,
 	}
 	return &listenerv3.Filter{

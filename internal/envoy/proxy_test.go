@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -66,38 +67,24 @@ func startProxy(t *testing.T, state map[resource.Key]resource.Resource) *proxy {
 		},
 	}}}
 	t.Cleanup(p.admin.CloseIdleConnections)
-	p.awaitReady(t)
+	p.await(t, "/ready", "LIVE")
 	return p
 }
 
-func (p *proxy) awaitReady(t *testing.T) {
+// await waits until a page of the admin interface has some text.
+func (p *proxy) await(t *testing.T, path, text string) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
-		resp, err := p.admin.Get("http://admin/ready")
-		if err == nil {
+		if resp, err := p.admin.Get("http://admin" + path); err == nil {
+			b, _ := io.ReadAll(resp.Body)
 			_ = resp.Body.Close()
-			if resp.StatusCode == http.StatusOK {
+			if strings.Contains(string(b), text) {
 				return
 			}
 		}
 		time.Sleep(10 * time.Millisecond) // between two looks at the condition
 	}
-	t.Fatal("the proxy is not ready")
-}
-
-// adminGet asks the admin interface.
-func (p *proxy) adminGet(t *testing.T, path string) string {
-	t.Helper()
-	resp, err := p.admin.Get("http://admin" + path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
+	t.Fatalf("the proxy's %s never said %q", path, text)
 }
 
 // stateServer answers every subscription with what the state has.
