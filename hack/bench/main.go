@@ -1,0 +1,19 @@
+// Command bench prints what Cardea costs, as a table of counts, CPU times and ratios. It asserts nothing: wall time alone lies
+// on a shared machine.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+)
+
+func main() {
+	flag.Parse()
+	w := os.Stdout
+	fmt.Fprintln(w, "| what | cost | more |\n|---|---|---|")
+	for _, n := range []int{1_000, 10_000} {
+		translation(w, n)
+		flatten(w, n)
+	}
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/gateway"
+	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/world"
+)
+
+// scene is n routes on one Gateway, each with its own host, Service and slice.
+type scene struct {
+	*world.World
+	n     int
+	edits int
+}
+
+const namespace = "bench"
+
+var gatewayRef = model.Ref(model.KindGateway, namespace, "web")
+
+func newScene(n int) *scene {
+	s := &scene{n: n, World: world.New(world.Config{Plane: model.DataPlane{Kind: "envoy", Addresses: []string{"127.0.0.1"}}})}
+	in := s.Sources
+	s.Graph.Apply("load", func(b *flow.Batch) {
+		in.GatewayClasses.Set(b, model.Ref(model.KindGatewayClass, "", "cardea"), input.Object[gatewayv1.GatewayClassSpec]{
+			Spec: gatewayv1.GatewayClassSpec{ControllerName: gateway.ControllerName},
+		})
+		in.Gateways.Set(b, gatewayRef, input.Object[gatewayv1.GatewaySpec]{Spec: gatewayv1.GatewaySpec{
+			GatewayClassName: "cardea", Listeners: []gatewayv1.Listener{{Name: "http", Port: 8080, Protocol: gatewayv1.HTTPProtocolType}},
+		}})
+		for i := range n {
+			s.setRoute(b, i, "")
+			s.setService(b, i)
+			s.setSlice(b, i, 0)
+		}
+		in.GatewayClasses.Synced(b)
+		in.Gateways.Synced(b)
+		in.HTTPRoutes.Synced(b)
+		in.ReferenceGrants.Synced(b)
+		in.Namespaces.Synced(b)
+		in.Services.Synced(b)
+		in.EndpointSlices.Synced(b)
+		in.Secrets.Synced(b)
+		in.ConfigMaps.Synced(b)
+		in.XBackends.Synced(b)
+	})
+	s.Graph.Settle()
+	return s
+}
+
+func name(i int) string { return fmt.Sprintf("app-%05d", i) }
+
+// setRoute states a route of two rules; header, if not "", is the value of a response header of the first.
+func (s *scene) setRoute(b *flow.Batch, i int, header string) {
+	exact, prefix := gatewayv1.PathMatchExact, gatewayv1.PathMatchPathPrefix
+	health, root, port := "/health", "/", gatewayv1.PortNumber(80)
+	backends := []gatewayv1.HTTPBackendRef{{BackendRef: gatewayv1.BackendRef{BackendObjectReference: gatewayv1.BackendObjectReference{
+		Name: gatewayv1.ObjectName(name(i)), Port: &port,
+	}}}}
+	first := gatewayv1.HTTPRouteRule{Matches: []gatewayv1.HTTPRouteMatch{{Path: &gatewayv1.HTTPPathMatch{Type: &exact, Value: &health}}}, BackendRefs: backends}
+	if header != "" {
+		first.Filters = []gatewayv1.HTTPRouteFilter{{
+			Type:                   gatewayv1.HTTPRouteFilterResponseHeaderModifier,
+			ResponseHeaderModifier: &gatewayv1.HTTPHeaderFilter{Set: []gatewayv1.HTTPHeader{{Name: "x-edit", Value: header}}},
+		}}
+	}
+	s.edits++
+	s.Sources.HTTPRoutes.Set(b, model.Ref(model.KindHTTPRoute, namespace, name(i)), input.Object[gatewayv1.HTTPRouteSpec]{
+		Meta: model.Meta{Generation: int64(s.edits)},
+		Spec: gatewayv1.HTTPRouteSpec{
+			CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{{Name: "web"}}},
+			Hostnames:       []gatewayv1.Hostname{gatewayv1.Hostname(name(i) + ".example.com")},
+			Rules: []gatewayv1.HTTPRouteRule{first, {
+				Matches: []gatewayv1.HTTPRouteMatch{{Path: &gatewayv1.HTTPPathMatch{Type: &prefix, Value: &root}}}, BackendRefs: backends,
+			}},
+		},
+	})
+}
+
+func (s *scene) setService(b *flow.Batch, i int) {
+	s.Sources.Services.Set(b, model.Ref(model.KindService, namespace, name(i)), input.Object[corev1.ServiceSpec]{
+		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80, Protocol: corev1.ProtocolTCP}}},
+	})
+}
+
+// setSlice states a slice of one endpoint; edit chooses another port.
+func (s *scene) setSlice(b *flow.Batch, i, edit int) {
+	port := int32(20000 + edit)
+	s.Sources.EndpointSlices.Set(b, model.Ref(model.KindEndpointSlice, namespace, name(i)), input.Object[input.EndpointSliceSpec]{
+		Meta: model.Meta{Labels: map[string]string{"kubernetes.io/service-name": name(i)}},
+		Spec: input.EndpointSliceSpec{
+			AddressType: discoveryv1.AddressTypeIPv4,
+			Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"127.0.0.1"}}},
+			Ports:       []discoveryv1.EndpointPort{{Port: &port}},
+		},
+	})
+}

@@ -1,0 +1,76 @@
+// Package world joins the pure part of the program: objects in, configuration and status out.
+//
+// It owns the order in which the towers are joined (inputs, meaning, dialect, reports), which is also the order in which
+// changes run through them. It must never know where objects come from, where configuration goes, or a clock. Its methods may be
+// called from any goroutine. Start reading at New.
+package world
+
+import (
+	"cmp"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"cardea.dev/cardea/internal/envoy"
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/gateway"
+	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+	"cardea.dev/cardea/internal/resource"
+)
+
+// Config is what a World depends on besides objects.
+type Config struct {
+	Log   *slog.Logger
+	Check bool            // flow's check mode, for tests
+	Plane model.DataPlane // of Gateways that have none of their own
+}
+
+// World is one graph from objects to configuration and status.
+type World struct {
+	Graph    *flow.Graph
+	Sources  *input.Sources
+	Feedback *resource.Feedback
+	Plan     plan.Plan
+	Outputs  resource.Outputs
+	Reports  gateway.Reports
+}
+
+// New joins the parts. Sources of objects are synced by whoever fills them; everything else is there at once.
+func New(c Config) *World {
+	w := &World{Graph: flow.New(flow.Config{Name: "cardea", Check: c.Check, Log: c.Log})}
+	w.Sources = input.New(w.Graph)
+	w.Feedback = resource.NewFeedback(w.Graph)
+	meaning := gateway.New(w.Graph, w.Sources)
+	w.Plan = meaning.Plan
+	w.Outputs = envoy.New(w.Graph, w.Plan, w.Feedback)
+	w.Reports = meaning.NewReports(w.Outputs, w.Feedback.Proxies.Collection())
+	w.Graph.Apply("start", func(b *flow.Batch) {
+		w.Sources.DataPlanes.Set(b, model.ObjectRef{}, c.Plane)
+		w.Sources.DataPlanes.Synced(b)
+	})
+	return w
+}
+
+// Findings is what the user should be told about objects, sorted by object.
+func (w *World) Findings() []model.Finding {
+	var list []model.Finding
+	w.Graph.View(func(v flow.View) {
+		list = append(list, findings(v, w.Reports.GatewayClasses)...)
+		list = append(list, findings(v, w.Reports.Gateways)...)
+		list = append(list, findings(v, w.Reports.HTTPRoutes)...)
+	})
+	slices.SortStableFunc(list, func(a, b model.Finding) int {
+		return cmp.Or(a.Object.Compare(b.Object), strings.Compare(a.Field, b.Field))
+	})
+	return list
+}
+
+func findings[S any](v flow.View, reports *flow.Collection[model.ObjectRef, gateway.Report[S]]) []model.Finding {
+	var list []model.Finding
+	for _, r := range flow.All(v, reports) {
+		list = append(list, r.Findings...)
+	}
+	return list
+}
