@@ -1,0 +1,255 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// objects is a few objects by their reference.
+type objects map[model.ObjectRef]string
+
+func (o objects) List(kind model.Kind, namespace string) ([]json.RawMessage, error) {
+	var list []json.RawMessage
+	for ref, text := range o {
+		if ref.Kind == kind && (namespace == "" || namespace == ref.Namespace) {
+			list = append(list, json.RawMessage(text))
+		}
+	}
+	return list, nil
+}
+
+func (o objects) Get(ref model.ObjectRef) (json.RawMessage, bool, error) {
+	text, ok := o[ref]
+	return json.RawMessage(text), ok, nil
+}
+
+// config is that of a small world.
+func config(t *testing.T) Config {
+	t.Helper()
+	graph := flow.New(flow.Config{Name: t.Name(), Check: true})
+	source := flow.NewSource[string, int](graph, "input/number")
+	graph.Apply("test", func(b *flow.Batch) {
+		source.Set(b, "one", 1)
+		source.Synced(b)
+	})
+	graph.Settle()
+	metrics := prometheus.NewRegistry()
+	counter := prometheus.NewCounter(prometheus.CounterOpts{Name: "cardea_test_total"})
+	metrics.MustRegister(counter)
+	return Config{
+		Addr:  "127.0.0.1:0",
+		Graph: graph,
+		Objects: objects{
+			model.Ref(model.KindGateway, "shop", "web"):     `{"kind":"Gateway","metadata":{"namespace":"shop","name":"web"}}`,
+			model.Ref(model.KindGateway, "other", "api"):    `{"kind":"Gateway","metadata":{"namespace":"other","name":"api"}}`,
+			model.Ref(model.KindGatewayClass, "", "cardea"): `{"kind":"GatewayClass","metadata":{"name":"cardea"}}`,
+			model.Ref(model.KindSecret, "shop", "cert"):     `{"kind":"Secret","metadata":{"name":"cert"},"data":{"tls.key":"cHJpdmF0ZQ=="}}`,
+		},
+		Ready:    func() (bool, string) { return true, "" },
+		Gatherer: metrics,
+		Findings: func() []Finding {
+			return []Finding{{Severity: "error", Object: "Gateway shop/web", Message: "no such class"}}
+		},
+	}
+}
+
+// start runs a Server until the test ends and returns its address.
+func start(t *testing.T, c Config) string {
+	t.Helper()
+	listens := make(chan string, 1)
+	c.OnListen = func(addr string) { listens <- addr }
+	s, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run = %v, want nil", err)
+		}
+	})
+	select {
+	case addr := <-listens:
+		return addr
+	case err := <-done:
+		done <- err
+		t.Fatalf("Run = %v", err)
+		return ""
+	}
+}
+
+// get asks; host, if not "", is sent as the Host header.
+func get(t *testing.T, method, url, host string) (code int, body string) {
+	t.Helper()
+	request, err := http.NewRequest(method, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Host = host
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(text)
+}
+
+func TestPages(t *testing.T) {
+	addr := start(t, config(t))
+	for _, want := range []struct {
+		path string
+		code int
+		body string // is in the answer
+	}{
+		{"/", 200, `<a href="/objects">`},
+		{"/healthz", 200, "ok\n"},
+		{"/readyz", 200, "ok\n"},
+		{"/metrics", 200, "cardea_test_total 0"},
+		{"/findings", 200, `"message": "no such class"`},
+		{"/objects", 200, `"name": "gateways",` + "\n    " + `"namespaced": true,` + "\n    " + `"count": 2`},
+		{"/objects/gtw/shop/web", 200, `"namespace": "shop"`},
+		{"/objects/Gateway/shop/none", 404, `gateways.gateway.networking.k8s.io \"none\" not found`},
+		{"/objects/gc/cardea", 200, `"name": "cardea"`},
+		{"/objects/gc/shop/cardea", 404, `gatewayclasses have no namespace`},
+		{"/objects/gateways.gateway.networking.k8s.io/other/api", 200, `"api"`},
+		{"/objects/gateways.example.com", 404, `doesn't have a resource type \"gateways.example.com\"`},
+		{"/objects/pods", 404, `the server doesn't have a resource type \"pods\"`},
+		{"/objects/httproutes", 200, `"items": []`},
+		{"/debug/flow", 200, `"Name": "input/number"`},
+		{"/debug/flow/turns", 200, `"test"`},
+		{"/debug/flow/input/number", 200, `"changedAt": 1`},
+		{"/debug/flow/input/none", 404, "no such collection"},
+		{"/debug/pprof/", 200, "goroutine"},
+		{"/none", 404, "no such page"},
+	} {
+		if code, body := get(t, "GET", "http://"+addr+want.path, ""); code != want.code || !strings.Contains(body, want.body) {
+			t.Errorf("%s: %d, want %d and %q in:\n%s", want.path, code, want.code, want.body, body)
+		}
+	}
+}
+
+func TestListsAreOfOneNamespaceOrAll(t *testing.T) {
+	addr := start(t, config(t))
+	for path, want := range map[string]int{
+		"/objects/gateways":                2,
+		"/objects/gateways/shop":           1,
+		"/objects/gateways?namespace=shop": 1,
+		"/objects/gateways/none":           0,
+		"/objects/gatewayclass":            1,
+	} {
+		code, body := get(t, "GET", "http://"+addr+path, "")
+		var list List
+		if err := json.Unmarshal([]byte(body), &list); err != nil || code != 200 {
+			t.Fatalf("%s: %d, %v: %s", path, code, err, body)
+		}
+		if list.APIVersion != "v1" || list.Kind != "List" || len(list.Items) != want {
+			t.Errorf("%s: %s %s of %d items, want v1 List of %d", path, list.APIVersion, list.Kind, len(list.Items), want)
+		}
+	}
+}
+
+func TestPrivateKeysAreNotShown(t *testing.T) {
+	addr := start(t, config(t))
+	for _, path := range []string{"/objects/secrets", "/objects/secrets/shop/cert"} {
+		code, body := get(t, "GET", "http://"+addr+path, "")
+		if code != 200 || !strings.Contains(body, `"tls.key": ""`) {
+			t.Errorf("%s: %d, want the entry's name without its content:\n%s", path, code, body)
+		}
+	}
+}
+
+func TestReadyTellsWhatItWaitsFor(t *testing.T) {
+	c := config(t)
+	c.Ready = func() (bool, string) { return false, "waiting for the proxy of shop/web" }
+	if code, body := get(t, "GET", "http://"+start(t, c)+"/readyz", ""); code != 503 || body != "waiting for the proxy of shop/web\n" {
+		t.Errorf("/readyz: %d %q, want 503 and the reason", code, body)
+	}
+}
+
+func TestRequestsUnderAnotherNameAreRefused(t *testing.T) {
+	addr := start(t, config(t))
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for host, want := range map[string]int{
+		"":                             200,
+		"localhost:" + port:            200,
+		"LOCALHOST":                    200,
+		"127.0.0.2:1":                  200,
+		"[::1]:" + port:                200,
+		"[::1]":                        200,
+		"rebound.example:" + port:      403,
+		"rebound.example":              403,
+		"localhost.example:" + port:    403,
+		"10.0.0.1:" + port:             403,
+		"127.0.0.1.example.:" + port:   403,
+		"localhost:80:rebound.example": 403,
+	} {
+		if code, body := get(t, "GET", "http://"+addr+"/objects", host); code != want {
+			t.Errorf("Host %q: %d, want %d: %s", host, code, want, body)
+		}
+	}
+}
+
+func TestOnlyReads(t *testing.T) {
+	addr := start(t, config(t))
+	for _, method := range []string{"POST", "PUT", "DELETE", "OPTIONS"} {
+		if code, _ := get(t, method, "http://"+addr+"/objects", ""); code != 405 {
+			t.Errorf("%s: %d, want 405", method, code)
+		}
+	}
+	if code, _ := get(t, "HEAD", "http://"+addr+"/healthz", ""); code != 200 {
+		t.Errorf("HEAD: %d, want 200", code)
+	}
+}
+
+func TestTakenPortIsSaidClearly(t *testing.T) {
+	c := config(t)
+	c.Addr = start(t, config(t))
+	s, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.Run(context.Background())
+	if want := fmt.Sprintf("address %s is taken", c.Addr); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "--admin") {
+		t.Errorf("Run = %v, want %q and the flag's name", err, want)
+	}
+}
+
+func TestEveryKindHasItsWords(t *testing.T) {
+	for _, kind := range model.Kinds() {
+		n := NamesOf(kind)
+		if n.Kind != kind || n.APIVersion == "" {
+			t.Errorf("%s has no names", kind)
+			continue
+		}
+		for _, word := range append([]string{n.Plural, kind.String(), n.Plural + "." + kind.Group()}, n.Short...) {
+			if got, ok := KindNamed(word); !ok || got.Kind != kind {
+				t.Errorf("KindNamed(%q) = %s, %v, want %s", word, got.Kind, ok, kind)
+			}
+		}
+	}
+}
