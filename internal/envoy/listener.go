@@ -23,13 +23,20 @@ func listeners(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 	chains := flow.Map(p.Listeners, "envoy/filter-chains", func(_ *flow.Ctx, k model.ListenerKey, l model.Listener) (*resource.Part, bool) {
 		return chainPart(l), l.Protocol == model.HTTPS
 	})
+	shared := flow.Map(p.Ports, "envoy/listener-heads", func(_ *flow.Ctx, _ model.PortKey, port model.Port) (*resource.Part, bool) {
+		return sharedPart(port), true
+	})
 	ports := flow.Group(p.Ports, "envoy/ports", func(k model.PortKey, _ model.Port) []resource.Key {
 		return []resource.Key{listenerKey(k)}
 	}, byKey)
 	return flow.Map(ports, "envoy/listeners",
 		func(c *flow.Ctx, _ resource.Key, ports flow.Members[model.PortKey, model.Port]) (resource.Resource, bool) {
-			_, port := ports.At(0)
-			parts := []*resource.Part{sharedPart(port)}
+			k, port := ports.At(0)
+			head, ok := flow.Fetch(c, shared, k)
+			if !ok {
+				return resource.Resource{}, false
+			}
+			parts := []*resource.Part{head}
 			for _, l := range port.Listeners {
 				if chain, ok := flow.Fetch(c, chains, l.Key); ok {
 					parts = append(parts, chain)

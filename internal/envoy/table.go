@@ -21,15 +21,31 @@ func (s stages) tables(p plan.Plan) *flow.Collection[resource.Key, resource.Reso
 	users := flow.Group(p.Listeners, "envoy/table-users", func(_ model.ListenerKey, l model.Listener) []resource.Key {
 		return []resource.Key{listenerHome(l).Table}
 	}, byKey)
+	// Parts that few things change are made apart, so that they stay the same pointers, too.
+	heads := flow.Map(users, "envoy/table-heads",
+		func(_ *flow.Ctx, k resource.Key, _ flow.Members[model.ListenerKey, model.Listener]) (*resource.Part, bool) {
+			return tableHead(k.Name), true
+		})
+	empty := flow.Map(p.Listeners, "envoy/empty-virtual-hosts", func(_ *flow.Ctx, _ model.ListenerKey, l model.Listener) (*resource.Part, bool) {
+		return emptyVirtualHost(l.Hostname), l.Hostname != "" && l.Protocol == model.HTTP
+	})
 	return flow.Map(users, "envoy/tables",
 		func(c *flow.Ctx, k resource.Key, listeners flow.Members[model.ListenerKey, model.Listener]) (resource.Resource, bool) {
 			members, _ := flow.Fetch(c, hosts, k)
 			parts := make([]*resource.Part, 0, 1+members.Len())
-			parts = append(parts, tableHead(k.Name))
+			head, _ := flow.Fetch(c, heads, k)
+			parts = append(parts, head)
 			for _, v := range members.All() {
 				parts = append(parts, v.Part)
 			}
-			return newResource(withEmptyHosts(parts, listeners)...), true
+			if listeners.Len() > 1 {
+				for l := range listeners.All() {
+					if part, ok := flow.Fetch(c, empty, l); ok {
+						parts = withPart(parts, part)
+					}
+				}
+			}
+			return newResource(parts...), true
 		})
 }
 
@@ -37,23 +53,15 @@ func tableHead(name string) *resource.Part {
 	return newPart("", mustMarshal(&routev3.RouteConfiguration{Name: name, IgnorePortInHostMatching: true}))
 }
 
-// withEmptyHosts adds a virtual host for the hostname of each listener that has none there: a host belongs to the most
-// specific listener, and gets 404 there rather than what a wider listener of the table would do.
-func withEmptyHosts(parts []*resource.Part, listeners flow.Members[model.ListenerKey, model.Listener]) []*resource.Part {
-	if listeners.Len() < 2 {
+// withPart adds a part at its place, unless one has its place. That is how a listener's hostname gets a virtual host of its
+// own where no route serves it: its hosts belong to the most specific listener, and get 404 there rather than what a wider
+// listener of the table would do.
+func withPart(parts []*resource.Part, part *resource.Part) []*resource.Part {
+	i, taken := slices.BinarySearchFunc(parts, part.ID, comparePart)
+	if taken {
 		return parts
 	}
-	taken := len(parts)
-	for _, l := range listeners.All() {
-		if l.Hostname == "" {
-			continue
-		}
-		if _, ok := slices.BinarySearchFunc(parts[:taken], l.Hostname, comparePart); !ok {
-			parts = append(parts, emptyVirtualHost(l.Hostname))
-		}
-	}
-	sortParts(parts)
-	return parts
+	return slices.Insert(parts, i, part)
 }
 
 func comparePart(p *resource.Part, id string) int { return strings.Compare(p.ID, id) }

@@ -1,0 +1,96 @@
+package envoy
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+)
+
+// testSecret is a certificate that it signed itself, for a name.
+func testSecret(t testing.TB, name, commonName string) model.Secret {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: commonName}, DNSNames: []string{commonName},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return model.Secret{
+		Ref:         model.Ref(model.KindSecret, "shop", name),
+		Certificate: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}),
+		PrivateKey:  pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}),
+	}
+}
+
+// TestListenersBySNI: the name in the handshake chooses certificate and table, the most specific listener first.
+func TestListenersBySNI(t *testing.T) {
+	w, bind := newWorld(t), freePort(t)
+	listeners := []struct{ section, hostname string }{{"one", "a.sni.test"}, {"wild", "*.sni.test"}, {"any", ""}}
+	w.apply(func(b *flow.Batch) {
+		var all []model.Listener
+		for _, l := range listeners {
+			secret := testSecret(t, l.section, l.section+".cert")
+			w.secrets.Set(b, secret.Ref, secret)
+			listener := testListener(l.section, l.hostname)
+			listener.Certificates = []model.ObjectRef{secret.Ref}
+			all = append(all, listener)
+			w.addBackend(b, service(l.section), startBackend(t, l.section))
+			w.serve(b, 1, 443, l.section, "*", model.Rule{
+				Key: testRuleKey(l.section), Matches: []model.Match{{}}, Backends: to(l.section),
+			})
+		}
+		w.serve(b, 0, 443, "any", "*", model.Rule{
+			Key: testRuleKey("redirect"), Matches: []model.Match{prefix("/old")},
+			Redirect: &model.Redirect{StatusCode: 302, Path: toPath("/new")},
+		})
+		w.addPort(b, 443, bind, model.HTTPS, all...)
+	})
+	startProxy(t, w.resources())
+	get := func(serverName, uri string) (*http.Response, string) {
+		c := client(t, &tls.Config{InsecureSkipVerify: true, ServerName: serverName})
+		c.Transport.(*http.Transport).DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", bind))
+		}
+		resp, err := c.Get("https://" + serverName + uri)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		return resp, resp.TLS.PeerCertificates[0].Subject.CommonName
+	}
+	for _, c := range []struct{ name, section string }{
+		{"a.sni.test", "one"}, {"b.sni.test", "wild"}, {"c.b.sni.test", "wild"}, {"sni.test", "any"}, {"other.test", "any"},
+	} {
+		resp, certificate := get(c.name, "/")
+		if certificate != c.section+".cert" || resp.Header.Get("From-Backend") != c.section || resp.ProtoMajor != 2 {
+			t.Errorf("%s got %s, backend %q, %s", c.name, certificate, resp.Header.Get("From-Backend"), resp.Proto)
+		}
+	}
+	if resp, _ := get("other.test", "/old"); resp.Header.Get("Location") != "https://other.test/new" {
+		t.Errorf("redirect to %q", resp.Header.Get("Location"))
+	}
+}
