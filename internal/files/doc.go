@@ -1,0 +1,20 @@
+// Package files makes a folder of YAML and JSON files a source of objects.
+//
+// It owns reading: which files count, where one document ends and the next begins, which documents changed, which version of
+// a broken one keeps serving, which of two files wins, and at which line something stands. It must never know what the
+// objects mean: package schema says whether one is valid, package input holds it.
+//
+//	walk.go -> split.go -> decode.go -> package schema -> merge.go -> package input
+//	(paths)    (texts)     (maps)       (objects)         (who wins)
+//
+// A document is known by the hash of its text: one that did not change is neither parsed nor checked again, so one edit in a
+// file of 10,000 documents costs one document's work.
+//
+// Nothing that is live goes because a read failed. An object whose text is gone goes only after it stayed away for Hold:
+// an editor that replaces a file, or a document that moves from one file to another, leaves no gap.
+//
+// Run is the one goroutine that reads (Load in its stead, for one-shot commands); it splits the checking of many documents
+// over all cores. Problems, Where and Stats may be called from any goroutine.
+//
+// Start reading at Folder.refresh.
+package files

@@ -1,0 +1,231 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/schema"
+)
+
+// ControllerName is the controller of the GatewayClass that is there by itself.
+const ControllerName = "cardea.dev/gateway-controller"
+
+// Hold is how long an object stays live after its text went away, in case that comes back.
+const Hold = 100 * time.Millisecond
+
+var defaultClass = model.Ref(model.KindGatewayClass, "", "cardea")
+
+// Config of a Folder.
+type Config struct {
+	Dir      string
+	Sources  *input.Sources
+	Graph    *flow.Graph
+	Schema   *schema.Schema
+	Log      *slog.Logger
+	CacheDir string           // "" remembers nothing
+	Now      func() time.Time // time.Now if nil
+	// OnProblem hears of each new problem once, from the goroutine that reads. If nil, they are logged.
+	OnProblem func(Problem)
+}
+
+// Folder reads a folder into sources.
+type Folder struct {
+	// Set by New.
+	dir       string // absolute
+	name      string // as the user wrote it
+	sources   *input.Sources
+	graph     *flow.Graph
+	schema    *schema.Schema
+	log       *slog.Logger
+	now       func() time.Time
+	onProblem func(Problem)
+	shown     *flow.Source[ProblemKey, Problem]
+
+	// Written by the goroutine that reads, under mu; read by others under mu.
+	mu        sync.Mutex
+	files     map[string]*file
+	claims    map[model.ObjectRef][]claim
+	live      map[model.ObjectRef]*live
+	contested map[model.ObjectRef]struct{} // that have several claims
+	problems  map[ProblemKey]Problem
+
+	// Only in the goroutine that reads.
+	valid     *validated
+	fading    map[model.ObjectRef]time.Time // live without a claim, until then
+	uses      map[string]int                // live objects by namespace
+	unsettled map[string]struct{}           // files that were being written at the last look
+	listing   *listing
+	unread    error // why the folder could not be read; nil if it could
+	loaded    bool
+	scan      int
+
+	stats struct{ parsed, checked, published atomic.Int64 }
+}
+
+// New makes a Folder; nothing is read yet.
+func New(c Config) (*Folder, error) {
+	if c.Dir == "" {
+		return nil, errors.New("files: no folder given")
+	}
+	dir, err := filepath.Abs(c.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("files: %w", err)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	f := &Folder{
+		dir: dir, name: c.Dir, sources: c.Sources, graph: c.Graph, schema: c.Schema, log: c.Log, now: c.Now, onProblem: c.OnProblem,
+		shown: flow.NewSource[ProblemKey, Problem](c.Graph, "files/problems"),
+		files: map[string]*file{}, claims: map[model.ObjectRef][]claim{}, live: map[model.ObjectRef]*live{},
+		contested: map[model.ObjectRef]struct{}{}, problems: map[ProblemKey]Problem{},
+		valid:  newValidated(c.CacheDir, dir, c.Schema.Fingerprint()),
+		fading: map[model.ObjectRef]time.Time{}, uses: map[string]int{}, unsettled: map[string]struct{}{}, listing: &listing{},
+	}
+	if f.onProblem == nil {
+		f.onProblem = func(p Problem) {
+			level := slog.LevelError
+			if p.Severity != model.Error {
+				level = slog.LevelWarn
+			}
+			f.log.Log(context.Background(), level, "problem in the folder", "problem", p.String())
+		}
+	}
+	return f, nil
+}
+
+// Load reads the folder once and publishes what it holds; all input sources are then synced. Its error is that the folder
+// can't be read; what is wrong inside is in Problems.
+func (f *Folder) Load() error {
+	f.refresh(look{all: true})
+	return f.unread
+}
+
+// Problems lists what is wrong now, by file and line.
+func (f *Folder) Problems() []Problem {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return sorted(f.problems)
+}
+
+// ProblemCollection is Problems as a collection.
+func (f *Folder) ProblemCollection() *flow.Collection[ProblemKey, Problem] {
+	return f.shown.Collection()
+}
+
+// Where tells the file, relative to the folder, and the line at which an object stands now. The line is 0 if it is not known,
+// the file "" if no file declares the object.
+func (f *Folder) Where(ref model.ObjectRef) (path string, line int) {
+	f.mu.Lock()
+	claims := f.claims[ref]
+	if len(claims) == 0 {
+		f.mu.Unlock()
+		return "", 0
+	}
+	c := claims[0]
+	path, line = c.file.path, c.doc.line
+	f.mu.Unlock()
+	text, err := os.ReadFile(filepath.Join(f.dir, filepath.FromSlash(path)))
+	if err != nil {
+		return path, line
+	}
+	for _, chunk := range split(path, text) {
+		if digestOf(chunk.text) == c.doc.hash && (c.item.path != "" || chunk.line == line) {
+			return path, chunk.line + lineOf(chunk.text, c.item.path, "") - 1
+		}
+	}
+	return path, line
+}
+
+// Stats are counts of work since the start.
+type Stats struct {
+	Parsed    int64 // documents parsed
+	Checked   int64 // objects defaulted and validated
+	Published int64 // objects set in or deleted from their sources
+}
+
+// Stats tells how much was done.
+func (f *Folder) Stats() Stats {
+	return Stats{Parsed: f.stats.parsed.Load(), Checked: f.stats.checked.Load(), Published: f.stats.published.Load()}
+}
+
+func split(path string, text []byte) []chunk {
+	if isJSON(path) {
+		return splitJSON(text)
+	}
+	return splitYAML(text)
+}
+
+// each runs work on all cores if it is much.
+func each[T any](list []T, work func(T)) {
+	const few = 4
+	if len(list) < few {
+		for _, v := range list {
+			work(v)
+		}
+		return
+	}
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(list)) {
+		wait.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(list) {
+					return
+				}
+				work(list[i])
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// folderProblem is what is wrong with the folder as a whole.
+func (f *Folder) folderProblem() (Problem, bool) {
+	switch {
+	case f.unread == nil && len(f.files) == 0:
+		return Problem{File: f.name, Message: "the folder holds no .yaml, .yml or .json file", Severity: model.Warning}, true
+	case f.unread == nil:
+		return Problem{}, false
+	}
+	p := Problem{File: f.name, Message: "the folder can't be read: " + reason(f.unread)}
+	if errors.Is(f.unread, fs.ErrNotExist) {
+		p.Message = "the folder does not exist"
+	}
+	if len(f.files) > 0 {
+		p.Message += "; what was last read from it keeps serving"
+	}
+	return p, true
+}
+
+// reason is an error without the path that it repeats.
+func reason(err error) string {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err.Error()
+	}
+	return err.Error()
+}
+
+func sortedPaths(set map[string]struct{}) []string {
+	list := make([]string, 0, len(set))
+	for p := range set {
+		list = append(list, p)
+	}
+	slices.Sort(list)
+	return list
+}

@@ -1,0 +1,253 @@
+package files
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+)
+
+func TestFollowsEveryWayOfWriting(t *testing.T) {
+	r := newRig(t, t.TempDir(), "")
+	r.write("web.yaml", route("web", "one"))
+	r.follow()
+	r.until("the first version", func() bool { return r.backend("web") == "one" })
+
+	r.write("web.yaml", route("web", "two"))
+	r.until("a write in place", func() bool { return r.backend("web") == "two" })
+
+	// As vim and others save: a new file takes the place of the old one.
+	r.write(".web.yaml.swp", route("web", "three"))
+	r.must(os.Rename(filepath.Join(r.dir, ".web.yaml.swp"), filepath.Join(r.dir, "web.yaml")))
+	r.until("an atomic save", func() bool { return r.backend("web") == "three" })
+
+	r.write("sub/deep/api.yml", route("api", "one"))
+	r.until("a file in a new folder", func() bool { return r.backend("api") == "one" })
+	r.write("sub/deep/api.yml", route("api", "two"))
+	r.until("a write in a new folder", func() bool { return r.backend("api") == "two" })
+
+	r.must(os.Rename(filepath.Join(r.dir, "sub"), filepath.Join(r.dir, "moved")))
+	r.until("a renamed folder", func() bool {
+		path, _ := r.folder.Where(model.Ref(model.KindHTTPRoute, "shop", "api"))
+		return path == "moved/deep/api.yml"
+	})
+	if r.backend("api") != "two" {
+		t.Error("the route was lost when its folder was renamed")
+	}
+
+	r.must(os.Rename(filepath.Join(r.dir, "web.yaml"), filepath.Join(r.dir, "web.yaml.off")))
+	r.until("a rename away", func() bool { return r.backend("web") == "" })
+	r.must(os.RemoveAll(filepath.Join(r.dir, "moved")))
+	r.until("a deleted folder", func() bool { return r.backend("api") == "" })
+}
+
+// A mounted ConfigMap changes by one rename of the link ..data.
+func TestFollowsConfigMapSwap(t *testing.T) {
+	r := newRig(t, t.TempDir(), "")
+	r.write("..one/web.yaml", route("web", "one"))
+	r.must(os.Symlink("..one", filepath.Join(r.dir, "..data")))
+	r.must(os.Symlink("..data/web.yaml", filepath.Join(r.dir, "web.yaml")))
+	r.follow()
+	r.until("the first version", func() bool { return r.backend("web") == "one" })
+	if problems := r.folder.Problems(); len(problems) > 0 {
+		t.Fatal("the files behind the links were read, too:", problems)
+	}
+	for i, version := range []string{"two", "three"} {
+		r.write(".."+version+"/web.yaml", route("web", version))
+		r.must(os.Symlink(".."+version, filepath.Join(r.dir, "..data_tmp")))
+		r.must(os.Rename(filepath.Join(r.dir, "..data_tmp"), filepath.Join(r.dir, "..data")))
+		r.until("a swap", func() bool { return r.backend("web") == version })
+		if i == 0 {
+			r.must(os.RemoveAll(filepath.Join(r.dir, "..one")))
+		}
+	}
+}
+
+// A link to a file elsewhere is followed where it points.
+func TestFollowsLinkTarget(t *testing.T) {
+	r := newRig(t, t.TempDir(), "")
+	elsewhere := filepath.Join(t.TempDir(), "target.yaml")
+	r.must(os.WriteFile(elsewhere, []byte(route("web", "one")), 0o644))
+	r.must(os.Symlink(elsewhere, filepath.Join(r.dir, "web.yaml")))
+	r.follow()
+	r.until("the first version", func() bool { return r.backend("web") == "one" })
+	r.must(os.WriteFile(elsewhere, []byte(route("web", "two")), 0o644))
+	r.until("a write of the target", func() bool { return r.backend("web") == "two" })
+}
+
+// One document of many costs one document's work, and a broken one keeps its last good version.
+func TestOneOfTenThousand(t *testing.T) {
+	const n = 10000
+	docs := make([]string, n)
+	for i := range docs {
+		docs[i] = fmt.Sprintf("---\napiVersion: v1\nkind: Service\nmetadata: {name: s-%d, namespace: shop}\nspec: {ports: [{port: 80}]}\n", i)
+	}
+	docs[5000] = route("web", "one")
+	r := newRig(t, t.TempDir(), "")
+	r.write("all.yaml", strings.Join(docs, ""))
+	r.follow()
+	r.until("the first version", func() bool { return r.backend("web") == "one" })
+	at := func() int {
+		_, line := r.folder.Where(model.Ref(model.KindService, "shop", "s-9999"))
+		return line
+	}
+	before, line := r.folder.Stats(), at()
+
+	docs[5000] = "# a comment moves what follows\n" + route("web", "two")
+	r.write("all.yaml", strings.Join(docs, ""))
+	r.until("the edit", func() bool { return r.backend("web") == "two" })
+	got := r.folder.Stats()
+	// The comment belongs to the document before it.
+	if parsed, published := got.Parsed-before.Parsed, got.Published-before.Published; parsed != 2 || published != 1 {
+		t.Errorf("one edit parsed %d documents and published %d objects", parsed, published)
+	}
+	if at() != line+1 {
+		t.Errorf("the last document stands at line %d, expected %d", at(), line+1)
+	}
+
+	docs[5000] = strings.Replace(route("web", "three"), "rules:", "rules: [", 1)
+	r.write("all.yaml", strings.Join(docs, ""))
+	r.until("the problem", func() bool { return len(r.folder.Problems()) == 1 })
+	if p := r.folder.Problems()[0]; !p.Stale || p.Object != "HTTPRoute shop/web" || r.backend("web") != "two" {
+		t.Errorf("the broken route: %v, backend %s", p, r.backend("web"))
+	}
+	docs[5000] = route("web", "four")
+	r.write("all.yaml", strings.Join(docs, ""))
+	r.until("the repair", func() bool { return r.backend("web") == "four" && len(r.folder.Problems()) == 0 })
+	if len(r.told) != 1 {
+		t.Errorf("told %v", r.told)
+	}
+}
+
+func TestVanishedFolderKeepsServing(t *testing.T) {
+	parent := t.TempDir()
+	r := newRig(t, filepath.Join(parent, "conf"), "")
+	r.write("web.yaml", route("web", "one"))
+	r.write("api.yaml", route("api", "one"))
+	r.follow()
+	r.until("the first version", func() bool { return r.backend("web") == "one" })
+	r.must(os.Rename(r.dir, filepath.Join(parent, "away")))
+	r.until("the problem", func() bool {
+		p := r.folder.Problems()
+		return len(p) == 1 && strings.Contains(p[0].Message, "does not exist")
+	})
+	if r.backend("web") != "one" {
+		t.Error("a vanished folder took its routes along")
+	}
+	r.write("web.yaml", route("web", "two"))
+	r.until("the folder's return", func() bool {
+		return r.backend("web") == "two" && r.backend("api") == "" && len(r.folder.Problems()) == 0
+	})
+}
+
+func TestMissingFolderThenThere(t *testing.T) {
+	r := newRig(t, filepath.Join(t.TempDir(), "conf"), "")
+	r.follow()
+	if p := r.folder.Problems(); len(p) != 1 || !strings.Contains(p[0].String(), "does not exist") {
+		t.Error(p)
+	}
+	r.write("web.yaml", route("web", "one"))
+	r.until("the folder", func() bool { return r.backend("web") == "one" && len(r.folder.Problems()) == 0 })
+}
+
+func TestUnreadableFileKeepsServing(t *testing.T) {
+	r := newRig(t, t.TempDir(), "")
+	r.write("web.yaml", route("web", "one"))
+	r.follow()
+	r.until("the first version", func() bool { return r.backend("web") == "one" })
+	// Too big rather than forbidden: a test may run as root, who may read anything.
+	r.must(os.Truncate(filepath.Join(r.dir, "web.yaml"), MaxFileSize+1))
+	r.until("the problem", func() bool { return len(r.folder.Problems()) == 1 })
+	if p := r.folder.Problems()[0]; !p.Stale || !strings.Contains(p.Message, "too big") || r.backend("web") != "one" {
+		t.Errorf("%v, backend %q", p, r.backend("web"))
+	}
+}
+
+// Of two files that declare an object the first by path wins; when it goes, the other takes over, without a gap.
+func TestTakeOver(t *testing.T) {
+	r := newRig(t, t.TempDir(), "")
+	r.write("a.yaml", route("web", "a"))
+	r.write("b.yaml", route("web", "b"))
+	r.follow()
+	r.until("the first version", func() bool { return r.backend("web") == "a" && len(r.folder.Problems()) == 1 })
+	p := r.folder.Problems()[0]
+	if p.File != "b.yaml" || !strings.Contains(p.Message, "a.yaml") {
+		t.Error(p)
+	}
+	r.must(os.Remove(filepath.Join(r.dir, "a.yaml")))
+	r.until("the other", func() bool { return r.backend("web") == "b" && len(r.folder.Problems()) == 0 })
+	ref := model.Ref(model.KindHTTPRoute, "shop", "web")
+	r.graph.View(func(v flow.View) {
+		for c := range flow.Changes(v, r.sources.HTTPRoutes.Collection(), 0) {
+			if c.Key == ref && c.Deleted {
+				t.Error("the route was away")
+			}
+		}
+	})
+}
+
+// A writer that truncates and writes slowly is never seen half-way.
+func TestSlowWriter(t *testing.T) {
+	r := newRig(t, t.TempDir(), "")
+	r.write("all.yaml", route("web", "one")+route("api", "one"))
+	r.follow()
+	r.until("the first version", func() bool { return r.backend("api") == "one" })
+	f, err := os.OpenFile(filepath.Join(r.dir, "all.yaml"), os.O_WRONLY|os.O_TRUNC, 0)
+	r.must(err)
+	text := route("web", "two") + route("api", "two")
+	for i := range text {
+		_, err := f.WriteString(text[i : i+1])
+		r.must(err)
+		if r.backend("api") == "" || r.backend("web") == "" {
+			t.Fatal("a route was dropped in the middle of a write")
+		}
+	}
+	r.must(f.Close())
+	r.until("the end", func() bool { return r.backend("api") == "two" && r.backend("web") == "two" })
+	if len(r.told) > 0 {
+		t.Error("half a file was read:", r.told)
+	}
+}
+
+// What a run found valid, the next one need not ask again; without that memory it only works more.
+func TestMemory(t *testing.T) {
+	dir, cache := t.TempDir(), t.TempDir()
+	load := func() (string, *Folder) {
+		r := newRig(t, dir, cache)
+		r.write("web.yaml", route("web", "one"))
+		r.write("bad.yaml", strings.Replace(route("bad", "one"), "8080", "99999", 1))
+		if err := r.folder.Load(); err != nil {
+			t.Fatal(err)
+		}
+		r.graph.Settle()
+		return r.objects() + fmt.Sprint(r.folder.Problems()), r.folder
+	}
+	first, _ := load()
+	second, f := load()
+	if first != second {
+		t.Errorf("first run:\n%s\nsecond run:\n%s", first, second)
+	}
+	if len(f.valid.digests) != 1 {
+		t.Errorf("%d documents are remembered, expected the valid one", len(f.valid.digests))
+	}
+	for name, damage := range map[string]func(text []byte) []byte{
+		"cut":     func(text []byte) []byte { return text[:len(text)-1] },
+		"flipped": func(text []byte) []byte { text[len(text)-40] ^= 1; return text },
+		"empty":   func([]byte) []byte { return nil },
+	} {
+		text, err := os.ReadFile(f.valid.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(f.valid.path, damage(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := load(); got != first {
+			t.Errorf("with a %s memory: %s", name, got)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package files
+
+// match says for each chunk whether it is a document that was there before. New documents come back as jobs; each gets as its
+// pair the former document that stood in its place, if any. reordered: documents that stayed changed places.
+func match(chunks []chunk, former []*document) (docs []*document, fresh []int, reordered bool) {
+	docs = make([]*document, len(chunks))
+	hashes := make([]digest, len(chunks))
+	for i, c := range chunks {
+		hashes[i] = digestOf(c.text)
+	}
+	head := 0
+	for head < len(chunks) && head < len(former) && former[head].hash == hashes[head] {
+		docs[head] = former[head]
+		head++
+	}
+	tail := 0
+	for tail < len(chunks)-head && tail < len(former)-head && former[len(former)-1-tail].hash == hashes[len(chunks)-1-tail] {
+		docs[len(chunks)-1-tail] = former[len(former)-1-tail]
+		tail++
+	}
+	middle := former[head : len(former)-tail]
+	positions := map[digest][]int{}
+	for i, d := range middle {
+		positions[d.hash] = append(positions[d.hash], i)
+	}
+	taken := make([]bool, len(middle))
+	pairs := pairing{former: middle, taken: taken}
+	for i := head; i < len(chunks)-tail; i++ {
+		if at := positions[hashes[i]]; len(at) > 0 {
+			positions[hashes[i]] = at[1:]
+			docs[i] = middle[at[0]]
+			taken[at[0]] = true
+			reordered = pairs.anchor(at[0]) || reordered
+			continue
+		}
+		docs[i] = &document{hash: hashes[i]}
+		fresh = append(fresh, i)
+		pairs.waiting = append(pairs.waiting, docs[i])
+	}
+	pairs.anchor(len(middle))
+	return docs, fresh, reordered
+}
+
+// pairing gives new documents the former ones between the same neighbours, in order.
+type pairing struct {
+	former  []*document
+	taken   []bool
+	from    int // the former document after the last neighbour
+	waiting []*document
+}
+
+// anchor takes note of a document that stayed; it reports that it stood before one that now precedes it.
+func (p *pairing) anchor(at int) (backwards bool) {
+	if at < p.from {
+		return true
+	}
+	for i := p.from; i < at && len(p.waiting) > 0; i++ {
+		if !p.taken[i] {
+			p.waiting[0].pair = p.former[i]
+			p.waiting = p.waiting[1:]
+		}
+	}
+	p.waiting = nil
+	p.from = at + 1
+	return false
+}

@@ -1,0 +1,319 @@
+package files
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cardea.dev/cardea/internal/flow"
+)
+
+// look says what to look at.
+type look struct {
+	all   bool                // list the folder and read what changed by its stat
+	paths map[string]struct{} // read these, whatever their stat says
+}
+
+// reading is a file that was read anew in this look.
+type reading struct {
+	file      *file
+	info      fs.FileInfo
+	chunks    []chunk
+	docs      []*document
+	reordered bool
+}
+
+// refresh looks at the folder and publishes, in one turn of the graph, what changed.
+func (f *Folder) refresh(l look) {
+	if !f.loaded {
+		if err := f.valid.load(); err != nil {
+			f.log.Warn("the memory of valid documents is of no use", "err", err)
+		}
+	}
+	paths := f.candidates(l)
+	var readings []reading
+	var jobs []*job
+	var gone []string
+	for _, path := range paths {
+		r, state := f.read(path)
+		switch state {
+		case readNew:
+			jobs = append(jobs, r.jobs...)
+			readings = append(readings, r.reading)
+		case readGone:
+			gone = append(gone, path)
+		}
+	}
+	each(jobs, f.check)
+	f.commit(readings, append(gone, f.vanished(l)...))
+}
+
+// candidates lists the files to read in this look.
+func (f *Folder) candidates(l look) []string {
+	paths := maps.Clone(l.paths)
+	if paths == nil {
+		paths = map[string]struct{}{}
+	}
+	for path := range f.unsettled {
+		paths[path] = struct{}{}
+	}
+	if l.all || len(f.fading) > 0 {
+		f.relist(paths)
+	}
+	if _, err := os.Stat(f.dir); err != nil {
+		f.unread = err
+	}
+	if f.unread != nil {
+		return nil
+	}
+	return sortedPaths(paths)
+}
+
+// relist walks the folder and adds files whose stat changed.
+func (f *Folder) relist(paths map[string]struct{}) {
+	listing, err := list(f.dir)
+	if err == nil && f.unread != nil {
+		// The folder is back, perhaps not yet whole.
+		for ref := range f.fading {
+			f.fading[ref] = f.now().Add(Hold)
+		}
+	}
+	f.unread = err
+	if err != nil {
+		return
+	}
+	f.listing = listing
+	for path, info := range listing.files {
+		known := f.files[path]
+		if known == nil || known.info == nil || !sameStat(known.info, info) {
+			paths[path] = struct{}{}
+		}
+	}
+}
+
+func sameStat(a, b fs.FileInfo) bool {
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}
+
+// vanished lists files that the last listing does not have any more.
+func (f *Folder) vanished(l look) []string {
+	if !l.all && len(f.fading) == 0 || f.unread != nil {
+		return nil
+	}
+	var gone []string
+	for path := range f.files {
+		if _, ok := f.listing.files[path]; !ok && !f.listing.unknown(path) {
+			gone = append(gone, path)
+		}
+	}
+	return gone
+}
+
+type readState int
+
+const (
+	readNew  readState = iota // there is something to merge
+	readGone                  // there is no such file
+	readLate                  // it is being written: later
+)
+
+type newReading struct {
+	reading
+	jobs []*job
+}
+
+// read reads one file and finds out which of its documents are new. What goes wrong is noted in the file.
+func (f *Folder) read(path string) (newReading, readState) {
+	delete(f.unsettled, path)
+	fl := f.files[path]
+	if fl == nil {
+		fl = &file{path: path}
+	}
+	text, info, err := slurp(filepath.Join(f.dir, filepath.FromSlash(path)), f.now(), f.loaded)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotRegular):
+		return newReading{}, readGone
+	case errors.Is(err, errUnsettled):
+		f.unsettled[path] = struct{}{}
+		return newReading{}, readLate
+	}
+	r := newReading{reading: reading{file: fl, info: info}}
+	if err != nil {
+		return f.unreadable(r, "the file can't be read: "+reason(err), 0)
+	}
+	if line := invalidUTF8(text); line > 0 {
+		return f.unreadable(r, "the file is not UTF-8 text", line)
+	}
+	r.chunks = split(path, text)
+	var fresh []int
+	r.docs, fresh, r.reordered = match(r.chunks, fl.docs)
+	known := itemsOf(fl.docs)
+	fl.problem, fl.line = "", 0
+	for _, i := range fresh {
+		r.jobs = append(r.jobs, &job{file: fl, chunk: r.chunks[i], doc: r.docs[i], at: info.ModTime(), known: known})
+	}
+	return r, readNew
+}
+
+// unreadable keeps what was last read of a file.
+func (f *Folder) unreadable(r newReading, problem string, line int) (newReading, readState) {
+	if strings.HasPrefix(problem, "the file can't be read: the file") {
+		problem = strings.TrimPrefix(problem, "the file can't be read: ")
+	}
+	r.file.problem, r.file.line = problem, line
+	r.docs = r.file.docs
+	for _, d := range r.docs {
+		r.chunks = append(r.chunks, chunk{line: d.line})
+	}
+	return r, readNew
+}
+
+// itemsOf finds the good items of a file's Lists by their text.
+func itemsOf(docs []*document) map[digest]*item {
+	var known map[digest]*item
+	for _, d := range docs {
+		for _, it := range d.items {
+			if it.path == "" || it.object == nil || it.stale || len(it.flaws) > 0 {
+				continue
+			}
+			if known == nil {
+				known = map[digest]*item{}
+			}
+			known[it.hash] = it
+		}
+	}
+	return known
+}
+
+// commit merges what was read, publishes it, and tells what is wrong.
+func (f *Folder) commit(readings []reading, gone []string) {
+	f.mu.Lock()
+	m := f.newMerge(f.now(), f.loaded && f.unread == nil)
+	if !f.loaded {
+		m.touched[defaultClass] = struct{}{}
+	}
+	slices.Sort(gone)
+	for _, path := range slices.Compact(gone) {
+		if fl := f.files[path]; fl != nil {
+			m.replace(fl, nil, nil, false)
+			delete(f.files, path)
+		}
+	}
+	for _, r := range readings {
+		f.files[r.file.path] = r.file
+		r.file.info = r.info
+		m.replace(r.file, r.docs, r.chunks, r.reordered)
+	}
+	m.settle()
+	before := f.problems
+	f.problems = f.collect()
+	now := f.problems
+	f.mu.Unlock()
+
+	f.stats.published.Add(int64(len(m.edits)))
+	f.apply(m.edits, before, now)
+	f.tell(before, now)
+	if !f.loaded {
+		f.loaded = true
+		f.remember()
+	}
+}
+
+// apply makes the edits one turn of the graph.
+func (f *Folder) apply(edits []edit, before, now map[ProblemKey]Problem) {
+	if f.loaded && len(edits) == 0 && maps.Equal(before, now) {
+		return
+	}
+	f.graph.Apply("file", func(b *flow.Batch) {
+		publish(b, f.sources, edits)
+		for key, p := range now {
+			if p != before[key] {
+				f.shown.Set(b, key, p)
+			}
+		}
+		for key := range before {
+			if _, ok := now[key]; !ok {
+				f.shown.Delete(b, key)
+			}
+		}
+		if !f.loaded {
+			synced(b, f.sources)
+			f.shown.Synced(b)
+		}
+	})
+}
+
+// tell reports each new problem once, and says when one is gone.
+func (f *Folder) tell(before, now map[ProblemKey]Problem) {
+	for _, p := range sorted(now) {
+		if _, ok := before[p.Key()]; !ok {
+			f.onProblem(p)
+		}
+	}
+	solved := 0
+	for key := range before {
+		if _, ok := now[key]; !ok {
+			solved++
+		}
+	}
+	if solved > 0 {
+		f.log.Info("problems solved", "solved", solved, "left", len(now))
+	}
+}
+
+// collect gathers every problem there is.
+func (f *Folder) collect() map[ProblemKey]Problem {
+	all := map[ProblemKey]Problem{}
+	add := func(p Problem) { all[p.Key()] = p }
+	if p, ok := f.folderProblem(); ok {
+		add(p)
+	}
+	for path, err := range f.listing.broken {
+		add(Problem{File: path, Message: "can't be read: " + reason(err) + "; what was last read from it keeps serving"})
+	}
+	for _, fl := range f.files {
+		if fl.problem != "" {
+			add(Problem{File: fl.path, Line: fl.line, Message: fl.problem, Stale: len(fl.docs) > 0})
+		}
+		for _, d := range fl.docs {
+			stale := false
+			for _, it := range d.items {
+				stale = stale || it.stale
+				for _, p := range it.flaws {
+					p.File, p.Line, p.Stale = fl.path, d.line+p.Line, it.stale
+					add(p)
+				}
+			}
+			for _, p := range d.flaws {
+				p.File, p.Line, p.Stale = fl.path, d.line+p.Line, stale
+				add(p)
+			}
+		}
+	}
+	f.doubles(add)
+	return all
+}
+
+// remember saves which texts are valid.
+func (f *Folder) remember() {
+	digests := map[digest]struct{}{}
+	for _, fl := range f.files {
+		for _, d := range fl.docs {
+			for _, it := range d.items {
+				if it.object != nil && !it.stale {
+					digests[it.hash] = struct{}{}
+				}
+			}
+		}
+	}
+	if maps.Equal(digests, f.valid.digests) || f.unread != nil {
+		return
+	}
+	if err := f.valid.save(digests); err != nil {
+		f.log.Warn("what was validated will be validated again", "err", err)
+	}
+}

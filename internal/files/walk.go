@@ -1,0 +1,109 @@
+package files
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// listing is what the folder holds at one time.
+type listing struct {
+	files  map[string]fs.FileInfo // by slash-separated path relative to the folder; links are followed
+	dirs   []string               // absolute: where changes can happen
+	links  map[string]string      // absolute path of a link's target -> the link, for files
+	broken map[string]error       // what is there and could not be read, by relative path; what it holds is unknown
+}
+
+// list walks the folder. Its error is that the folder itself can't be read.
+func list(root string) (*listing, error) {
+	l := &listing{files: map[string]fs.FileInfo{}, links: map[string]string{}, broken: map[string]error{}}
+	info, err := os.Stat(root)
+	if err != nil {
+		return l, err
+	}
+	if !info.IsDir() {
+		return l, errors.New("not a folder")
+	}
+	if err := l.walk(root, "", nil); err != nil {
+		return l, err
+	}
+	return l, nil
+}
+
+func (l *listing) walk(root, rel string, above []fs.FileInfo) error {
+	dir := filepath.Join(root, filepath.FromSlash(rel))
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	for _, a := range above {
+		if os.SameFile(a, info) {
+			return nil // a link to a folder above
+		}
+	}
+	l.dirs = append(l.dirs, dir)
+	for _, e := range entries {
+		// Hidden entries are editors' temporary files, and the folders behind a mounted ConfigMap's links.
+		if strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		l.entry(root, path.Join(rel, e.Name()), e, append(above, info))
+	}
+	return nil
+}
+
+func (l *listing) entry(root, rel string, e fs.DirEntry, above []fs.FileInfo) {
+	if !e.IsDir() && e.Type()&fs.ModeSymlink == 0 && !isObjectFile(rel) {
+		return
+	}
+	abs := filepath.Join(root, filepath.FromSlash(rel))
+	info, err := os.Stat(abs)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		// gone since it was listed, or a link to nothing
+	case err != nil:
+		l.broken[rel] = err
+	case info.IsDir():
+		if err := l.walk(root, rel, above); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			l.broken[rel] = err
+		}
+	case info.Mode().IsRegular() && isObjectFile(rel):
+		l.files[rel] = info
+		if e.Type()&fs.ModeSymlink != 0 {
+			if target, err := filepath.EvalSymlinks(abs); err == nil {
+				l.links[target] = rel
+			}
+		}
+	}
+}
+
+// unknown says whether a path is below something that could not be read.
+func (l *listing) unknown(rel string) bool {
+	for ; rel != "." && rel != ""; rel = path.Dir(rel) {
+		if _, ok := l.broken[rel]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// isObjectFile says whether a file of this name is read.
+func isObjectFile(name string) bool {
+	if strings.HasPrefix(path.Base(name), ".") {
+		return false
+	}
+	switch strings.ToLower(path.Ext(name)) {
+	case ".yaml", ".yml", ".json":
+		return true
+	}
+	return false
+}
+
+func isJSON(name string) bool { return strings.EqualFold(path.Ext(name), ".json") }
