@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rogpeppe/go-internal/testscript"
+	"sigs.k8s.io/yaml"
+
+	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/standalone"
+)
+
+var update = flag.Bool("update", false, "rewrite what the scripts expect")
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"cardea": func() {
+		os.Exit(Main(context.Background(), os.Args[1:], spy(), os.Stdout, os.Stderr))
+	}})
+}
+
+// spy is a Program that prints how it was called. What the real one does is tested where it is.
+func spy() Program {
+	told := func(o standalone.Options) string {
+		return fmt.Sprintf("dir=%s envoy=%s offset=%d bind=%v admin=%s work=%s version=%t", o.Dir, o.Envoy, o.PortOffset, o.Bind, o.Admin,
+			o.WorkDir, o.Version != "")
+	}
+	return Program{
+		Standalone: func(_ context.Context, o standalone.Options) error {
+			o.Log.Info("info line")
+			o.Log.Debug("debug line")
+			_, err := fmt.Fprintln(o.Stdout, "standalone", told(o))
+			return err
+		},
+		Check: func(_ context.Context, o standalone.Options, w io.Writer) (int, error) {
+			_, err := fmt.Fprintln(w, "check", told(o))
+			return strings.Count(o.Dir, "wrong"), err
+		},
+		Translate: func(_ context.Context, o standalone.Options, gateway, format string, w io.Writer) error {
+			_, err := fmt.Fprintln(w, "translate", told(o), "gateway="+gateway, "format="+format)
+			return err
+		},
+	}
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:           "testdata",
+		UpdateScripts: *update,
+		Setup: func(env *testscript.Env) error {
+			server, err := serve(env, filepath.Join(env.WorkDir, "objects.yaml"))
+			env.Setenv("CARDEA_SERVER", server)
+			return err
+		},
+	})
+}
+
+// serve runs a real admin server over the objects in a file, until the script ends.
+func serve(env *testscript.Env, path string) (url string, err error) {
+	listens, done := make(chan string, 1), make(chan error, 1)
+	s, err := admin.New(admin.Config{
+		Addr:     "127.0.0.1:0",
+		Graph:    flow.New(flow.Config{}),
+		Objects:  file(path),
+		Ready:    func() (bool, string) { return true, "" },
+		Gatherer: prometheus.NewRegistry(),
+		Findings: func() []admin.Finding { return nil },
+		OnListen: func(addr string) { listens <- addr },
+	})
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() { done <- s.Run(ctx) }()
+	env.Defer(func() {
+		cancel()
+		<-done
+	})
+	select {
+	case addr := <-listens:
+		return "http://" + addr, nil
+	case err := <-done:
+		done <- err
+		return "", err
+	}
+}
+
+// file is the path of a file of objects.
+type file string
+
+func (f file) List(kind model.Kind, namespace string) (list []json.RawMessage, err error) {
+	data, err := os.ReadFile(string(f))
+	if err != nil {
+		return nil, err
+	}
+	for _, document := range strings.Split(string(data), "\n---\n") {
+		var o object
+		if err := yaml.Unmarshal([]byte(document), &o); err != nil {
+			return nil, err
+		}
+		if o.text("kind") != kind.String() || namespace != "" && o.text("metadata", "namespace") != namespace {
+			continue
+		}
+		text, err := json.Marshal(o)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, text)
+	}
+	return list, nil
+}
+
+func (f file) Get(ref model.ObjectRef) (json.RawMessage, bool, error) {
+	list, err := f.List(ref.Kind, ref.Namespace)
+	i := slices.IndexFunc(list, func(text json.RawMessage) bool {
+		var o object
+		return json.Unmarshal(text, &o) == nil && o.text("metadata", "name") == ref.Name
+	})
+	if err != nil || i < 0 {
+		return nil, false, err
+	}
+	return list[i], true, nil
+}
+
+func TestAgeIsToldAsKubectlDoes(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	for created, want := range map[string]string{
+		"2026-11-21T11:59:30Z": "30s",
+		"2026-11-21T10:00:00Z": "120m",
+		"2026-11-11T12:00:00Z": "10d",
+		"":                     "<unknown>",
+		"yesterday":            "<unknown>",
+	} {
+		o := object{"metadata": map[string]any{"creationTimestamp": created}}
+		if got := age(o, now); got != want {
+			t.Errorf("created %q: %s, want %s", created, got, want)
+		}
+	}
+}
+
+func TestEveryKindCanBePrinted(t *testing.T) {
+	for _, kind := range model.Kinds() {
+		if _, ok := columnsOf[kind]; !ok {
+			t.Errorf("%s has no columns", kind)
+		}
+		// Nothing that an object lacks may matter.
+		got := tableOf(kind, []object{{}}, time.Now(), true, true)
+		if len(got.rows[0]) != len(got.columns) {
+			t.Errorf("%s: %d words under %d columns", kind, len(got.rows[0]), len(got.columns))
+		}
+	}
+}

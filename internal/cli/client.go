@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+
+	"cardea.dev/cardea/internal/admin"
+)
+
+// client asks a running program's admin API.
+type client struct {
+	server string // without a slash at its end
+	http   *http.Client
+}
+
+// newClient takes the first address that is not "", else the default one.
+func newClient(addresses ...string) *client {
+	server := admin.DefaultAddr
+	for _, a := range addresses {
+		if a != "" {
+			server = a
+			break
+		}
+	}
+	if !strings.Contains(server, "://") {
+		server = "http://" + server
+	}
+	// Its own transport: a proxy that the environment names has no business between us and this machine's program.
+	return &client{strings.TrimSuffix(server, "/"), &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}}
+}
+
+// ask gets a path and decodes the answer into value; it returns the answer's text, too.
+func (c *client) ask(ctx context.Context, path string, value any) (json.RawMessage, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.server+path, nil)
+	if err != nil {
+		return nil, fmt.Errorf("--server: %w", err)
+	}
+	response, err := c.http.Do(request)
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return nil, fmt.Errorf("no Cardea answers at %s: start one with `cardea standalone DIR`, or name the address of its admin API "+
+			"with --server or $CARDEA_SERVER", c.server)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, failure(response.StatusCode, text)
+	}
+	if err := json.Unmarshal(text, value); err != nil {
+		return nil, fmt.Errorf("%s is not a Cardea's admin API: %w", c.server, err)
+	}
+	return text, nil
+}
+
+// serverError is a refusal by the server.
+type serverError struct{ reason, message string }
+
+func (e serverError) Error() string { return fmt.Sprintf("(%s): %s", e.reason, e.message) }
+
+// failure is a refusal in the server's words.
+func failure(code int, text []byte) error {
+	var status admin.Status
+	if err := json.Unmarshal(text, &status); err != nil || status.Kind != "Status" {
+		status.Message = strings.TrimSpace(string(text))
+	}
+	return serverError{strings.ReplaceAll(http.StatusText(code), " ", ""), status.Message}
+}
+
+// join makes a path of words, each of which may hold anything.
+func join(words []string) string {
+	var path strings.Builder
+	for _, w := range words {
+		path.WriteString("/" + url.PathEscape(w))
+	}
+	return path.String()
+}

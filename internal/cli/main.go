@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"cardea.dev/cardea/internal/standalone"
+)
+
+// Program is what the commands run.
+type Program struct {
+	Standalone func(context.Context, standalone.Options) error
+	// Check prints every finding and returns how many of them are errors.
+	Check     func(ctx context.Context, o standalone.Options, w io.Writer) (errors int, err error)
+	Translate func(ctx context.Context, o standalone.Options, gateway, format string, w io.Writer) error
+}
+
+// errSaid ends a command with exit code 1 when all that is to be said was printed.
+var errSaid = errors.New("")
+
+// Main runs a command line (without the program's name) and returns the exit code. A command ends gently when ctx does.
+func Main(ctx context.Context, args []string, p Program, stdout, stderr io.Writer) int {
+	root := &cobra.Command{
+		Use:   "cardea",
+		Short: "A gateway control plane: Gateway API objects in, real proxies doing exactly that",
+		Long: `Cardea runs gateways. You write Gateway API objects, Cardea keeps real Envoys doing exactly what they say,
+and tells what is live and what is not, and why.`,
+		Example: `  # Run all gateways of a folder on this machine
+  cardea standalone examples/quickstart
+
+  # How do the routes of the running program stand?
+  cardea get httproutes -A
+
+  # Is the folder right? For a commit hook or CI
+  cardea check examples/quickstart`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.AddCommand(standaloneCommand(p), getCommand(), checkCommand(p), translateCommand(p), versionCommand())
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	switch _, fromServer := errors.AsType[serverError](err); {
+	case err == nil:
+		return 0
+	case err == errSaid:
+	case fromServer:
+		fmt.Fprintf(stderr, "Error from server %v\n", err) // as kubectl says it
+	default:
+		fmt.Fprintf(stderr, "Error: %v\n", err)
+	}
+	return 1
+}
+
+// folder accepts one argument, a folder of objects.
+func folder(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("name one folder of objects: %s", cmd.UseLine())
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cardea.dev/cardea/internal/standalone"
+)
+
+func checkCommand(p Program) *cobra.Command {
+	return &cobra.Command{
+		Use:   "check DIR",
+		Short: "Tell what is wrong with the objects of a folder",
+		Long: `Tell what is wrong with the objects of a folder, as "cardea standalone" would see them, without a proxy: broken files, fields that do not
+exist, values that are not allowed, references that lead nowhere. The exit code is 1 if there is an error, 0 if there are warnings only.`,
+		Example: `  cardea check examples/quickstart
+
+  # In CI
+  cardea check deploy/gateways || exit 1`,
+		Args: folder,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o, err := offline(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			mistakes, err := p.Check(cmd.Context(), o, cmd.OutOrStdout())
+			if err == nil && mistakes > 0 {
+				err = errSaid
+			}
+			return err
+		},
+	}
+}
+
+func translateCommand(p Program) *cobra.Command {
+	var gateway, format string
+	var offset int
+	cmd := &cobra.Command{
+		Use:   "translate DIR",
+		Short: "Print the Envoy configuration that the objects of a folder mean",
+		Long: `Print the Envoy configuration that "cardea standalone" would give its proxies, without running any. Equal objects give equal bytes, so two
+versions of a folder can be compared.`,
+		Example: `  cardea translate examples/quickstart
+
+  # Of one Gateway, as JSON
+  cardea translate examples/quickstart --gateway quickstart/quickstart -o json`,
+		Args: folder,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if namespace, name, ok := strings.Cut(gateway, "/"); gateway != "" && (!ok || namespace == "" || name == "") {
+				return fmt.Errorf("--gateway %q: want NAMESPACE/NAME", gateway)
+			}
+			if format != "yaml" && format != "json" {
+				return fmt.Errorf("-o %q: want yaml or json", format)
+			}
+			o, err := offline(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			o.PortOffset = offset
+			return p.Translate(cmd.Context(), o, gateway, format, cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().StringVar(&gateway, "gateway", "", "only of this Gateway (NAMESPACE/NAME)")
+	cmd.Flags().StringVarP(&format, "output", "o", "yaml", "yaml or json")
+	cmd.Flags().IntVar(&offset, "port-offset", 0, "as of cardea standalone")
+	return cmd
+}
+
+// offline are the options of a command that starts nothing.
+func offline(cmd *cobra.Command, dir string) (standalone.Options, error) {
+	log, err := logger(cmd.ErrOrStderr(), "warn", "text")
+	return standalone.Options{
+		Dir: dir, Bind: []string{"127.0.0.1"}, Version: version(), Log: log, Stdout: cmd.OutOrStdout(),
+	}, err
+}

@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+
+	"github.com/spf13/cobra"
+
+	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/standalone"
+)
+
+func standaloneCommand(p Program) *cobra.Command {
+	o := standalone.Options{}
+	var level, format string
+	cmd := &cobra.Command{
+		Use:   "standalone DIR",
+		Short: "Run all gateways of a folder on this machine",
+		Long: `Run all gateways of a folder on this machine, without Kubernetes.
+
+Every .yaml, .yml and .json file below DIR is read, and read again when it changes. Each Gateway of class "cardea" gets an Envoy of its
+own, as a child process that ends with this program. Envoy is looked for at --envoy, $CARDEA_ENVOY, the PATH and the cache folder.
+
+Ports below 1024 need a privilege on most systems: --port-offset 8000 serves port 80 at 8080 and 443 at 8443.`,
+		Example: `  cardea standalone examples/quickstart
+
+  # Without the privilege to bind port 80, reachable from other machines, with an Envoy of your own
+  cardea standalone my-gateways --port-offset 8000 --bind 0.0.0.0 --envoy ~/bin/envoy
+
+  # Two at a time on one machine
+  cardea standalone other-gateways --port-offset 1000 --admin 127.0.0.1:9901`,
+		Args: folder,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Dir, o.Version, o.Stdout = args[0], version(), cmd.OutOrStdout()
+			if err := checkAddresses(o); err != nil {
+				return err
+			}
+			var err error
+			if o.Log, err = logger(cmd.ErrOrStderr(), level, format); err != nil {
+				return err
+			}
+			return p.Standalone(cmd.Context(), o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Envoy, "envoy", "", "the Envoy to run (a path)")
+	f.IntVar(&o.PortOffset, "port-offset", 0, "add this to every listener's port to get the port to bind; redirects still name the listener's port")
+	f.StringSliceVar(&o.Bind, "bind", []string{"127.0.0.1"}, "IP addresses to bind, for Gateways that state none")
+	f.StringVar(&o.Admin, "admin", admin.DefaultAddr, "host:port of the admin API")
+	f.StringVar(&o.WorkDir, "work-dir", "", "folder for the proxies' sockets and bootstraps (a temporary one by default)")
+	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
+	f.StringVar(&format, "log-format", "text", "text or json")
+	return cmd
+}
+
+// checkAddresses refuses what can't be bound, before anything is started.
+func checkAddresses(o standalone.Options) error {
+	if o.PortOffset < -65535 || o.PortOffset > 65535 {
+		return fmt.Errorf("--port-offset %d: want a number from -65535 to 65535", o.PortOffset)
+	}
+	if len(o.Bind) == 0 {
+		return fmt.Errorf("--bind: want at least one IP address")
+	}
+	for _, address := range o.Bind {
+		if _, err := netip.ParseAddr(address); err != nil {
+			return fmt.Errorf("--bind %q: want an IP address", address)
+		}
+	}
+	if _, _, err := net.SplitHostPort(o.Admin); err != nil {
+		return fmt.Errorf("--admin %q: want host:port, such as %s", o.Admin, admin.DefaultAddr)
+	}
+	return nil
+}
+
+func logger(w io.Writer, level, format string) (*slog.Logger, error) {
+	var options slog.HandlerOptions
+	switch level {
+	case "debug":
+		options.Level = slog.LevelDebug
+	case "info":
+		options.Level = slog.LevelInfo
+	case "warn":
+		options.Level = slog.LevelWarn
+	case "error":
+		options.Level = slog.LevelError
+	default:
+		return nil, fmt.Errorf("--log-level %q: want debug, info, warn or error", level)
+	}
+	switch format {
+	case "text":
+		return slog.New(slog.NewTextHandler(w, &options)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(w, &options)), nil
+	}
+	return nil, fmt.Errorf("--log-format %q: want text or json", format)
+}
