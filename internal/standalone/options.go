@@ -3,6 +3,11 @@ package standalone
 import (
 	"io"
 	"log/slog"
+	"slices"
+
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/process"
+	"cardea.dev/cardea/internal/world"
 )
 
 // Options say what to run, check or translate, and how.
@@ -16,5 +21,20 @@ type Options struct {
 	CacheDir   string   // what is worth remembering between runs; "" is the user's cache folder
 	Version    string   // Cardea's own
 	Log        *slog.Logger
-	Stdout     io.Writer // what the user reads; never log lines
+	Stdout     io.Writer         // what the user reads; never log lines
+	OnAdmin    func(addr string) // hears where the admin API listens; nil: nobody
+}
+
+// logger is the options' logger; none discards.
+func (o Options) logger() *slog.Logger {
+	if o.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return o.Log
+}
+
+func newWorld(o Options) *world.World {
+	return world.New(world.Config{Log: o.logger(), Plane: model.DataPlane{
+		Kind: "envoy", Version: process.EnvoyVersion, PortOffset: int32(o.PortOffset), Addresses: slices.Clone(o.Bind),
+	}})
 }

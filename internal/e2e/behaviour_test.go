@@ -1,0 +1,122 @@
+package e2e
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"cardea.dev/cardea/examples/calls"
+)
+
+var update = flag.Bool("update", false, "rewrite the expectations in testdata; inspect the diff")
+
+// TestBehaviour runs every txtar file below testdata: files of objects, then what must come of them. Only the sections that are
+// there are checked.
+//
+//	-- NAME.yaml --   a file of the folder; ${x} is the port of a backend named x
+//	-- findings --    what `cardea check` prints
+//	-- status --      the objects' conditions, before any proxy is there
+//	-- config.yaml -- what `cardea translate` prints
+//	-- calls --       made through a real Envoy; see examples/calls
+func TestBehaviour(t *testing.T) {
+	paths, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no testdata: %v", err)
+	}
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			behaviour(t, path)
+		})
+	}
+}
+
+func behaviour(t *testing.T, path string) {
+	archive, err := txtar.ParseFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	ports := writeFolder(t, dir, archive)
+	changed := false
+	for i, section := range archive.Files {
+		var got string
+		switch section.Name {
+		case "findings":
+			got = findingsOf(t, dir)
+		case "status":
+			got = statusOf(t, dir)
+		case "config.yaml":
+			got = configOf(t, dir)
+		default:
+			continue
+		}
+		// Ports of backends differ from run to run.
+		for name, port := range ports {
+			got = strings.ReplaceAll(got, fmt.Sprint(port), "${"+name+"}")
+		}
+		if want := string(section.Data); got != want {
+			if *update {
+				archive.Files[i].Data, changed = []byte(got), true
+				continue
+			}
+			t.Errorf("%s:\n%s\nwant:\n%s", section.Name, got, want)
+		}
+	}
+	if changed {
+		if err := os.WriteFile(path, txtar.Format(archive), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if i := slices.IndexFunc(archive.Files, func(f txtar.File) bool { return f.Name == "calls" }); i >= 0 {
+		makeCalls(t, dir, string(archive.Files[i].Data))
+	}
+}
+
+var placeholder = regexp.MustCompile(`\$\{([a-z0-9-]+)\}`)
+
+// writeFolder writes the archive's YAML files with the ports of the backends that they name.
+func writeFolder(t *testing.T, dir string, archive *txtar.Archive) (ports map[string]int) {
+	t.Helper()
+	ports = map[string]int{}
+	for _, f := range archive.Files {
+		if !strings.HasSuffix(f.Name, ".yaml") || f.Name == "config.yaml" {
+			continue
+		}
+		text := placeholder.ReplaceAllStringFunc(string(f.Data), func(s string) string {
+			name := placeholder.FindStringSubmatch(s)[1]
+			if ports[name] == 0 {
+				ports[name] = Backend(t, name)
+			}
+			return fmt.Sprint(ports[name])
+		})
+		if err := os.WriteFile(filepath.Join(dir, f.Name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return ports
+}
+
+func makeCalls(t *testing.T, dir, text string) {
+	t.Helper()
+	list, err := calls.Parse(strings.NewReader(text))
+	if err != nil {
+		t.Fatalf("calls:%v", err)
+	}
+	p := Start(t, dir)
+	p.Ready(t)
+	client := calls.NewClient(p.Address, Offset)
+	defer client.Close()
+	for _, call := range list {
+		if err := client.Do(t.Context(), call); err != nil {
+			t.Errorf("calls:%d: %v", call.Line, err)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cardea.dev/cardea/internal/files"
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/schema"
+	"cardea.dev/cardea/internal/standalone"
+	"cardea.dev/cardea/internal/world"
+)
+
+// pureWorld reads a folder into a world in flow's check mode.
+func pureWorld(t *testing.T, dir string) *world.World {
+	t.Helper()
+	w := world.New(world.Config{Check: true, Plane: model.DataPlane{Kind: "envoy", Addresses: []string{"127.0.0.1"}, PortOffset: Offset}})
+	s, err := schema.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, err := files.New(files.Config{Dir: dir, Sources: w.Sources, Graph: w.Graph, Schema: s, OnProblem: func(files.Problem) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := folder.Load(); err != nil {
+		t.Fatal(err)
+	}
+	w.Graph.Settle()
+	return w
+}
+
+func options(dir string) standalone.Options {
+	return standalone.Options{Dir: dir, PortOffset: Offset, Bind: []string{"127.0.0.1"}}
+}
+
+func findingsOf(t *testing.T, dir string) string {
+	t.Helper()
+	var out strings.Builder
+	if _, err := standalone.Check(t.Context(), options(dir), &out); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func configOf(t *testing.T, dir string) string {
+	t.Helper()
+	var out strings.Builder
+	if err := standalone.Translate(t.Context(), options(dir), "", "yaml", &out); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// statusOf prints every condition of every object, a line each.
+func statusOf(t *testing.T, dir string) string {
+	t.Helper()
+	w := pureWorld(t, dir)
+	var lines []string
+	add := func(subject string, conditions []metav1.Condition) {
+		for _, c := range conditions {
+			lines = append(lines, fmt.Sprintf("%s: %s=%s %s", subject, c.Type, c.Status, c.Reason))
+		}
+	}
+	w.Graph.View(func(v flow.View) {
+		for ref, r := range flow.All(v, w.Reports.GatewayClasses) {
+			add(ref.String(), r.Status.Conditions)
+		}
+		for ref, r := range flow.All(v, w.Reports.Gateways) {
+			add(ref.String(), r.Status.Conditions)
+			for _, l := range r.Status.Listeners {
+				kinds := make([]string, 0, 1)
+				for _, k := range l.SupportedKinds {
+					kinds = append(kinds, string(k.Kind))
+				}
+				lines = append(lines, fmt.Sprintf("%s %s: attachedRoutes=%d supportedKinds=%v", ref, l.Name, l.AttachedRoutes, kinds))
+				add(fmt.Sprintf("%s %s", ref, l.Name), l.Conditions)
+			}
+		}
+		for ref, r := range flow.All(v, w.Reports.HTTPRoutes) {
+			for i, p := range r.Status.Parents {
+				add(fmt.Sprintf("%s parent %d %s", ref, i, p.ParentRef.Name), p.Conditions)
+			}
+		}
+	})
+	slices.SortStableFunc(lines, func(a, b string) int {
+		return strings.Compare(a[:strings.Index(a, ": ")], b[:strings.Index(b, ": ")])
+	})
+	return strings.Join(lines, "\n") + "\n"
+}

@@ -1,0 +1,53 @@
+package standalone
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"cardea.dev/cardea/internal/files"
+	"cardea.dev/cardea/internal/world"
+)
+
+// load reads a folder once into a new world, without proxies.
+func load(o Options) (*world.World, *files.Folder, error) {
+	w := newWorld(o)
+	folder, err := newFolder(o, w, func(files.Problem) {}) // the caller shows them
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := folder.Load(); err != nil {
+		return nil, nil, err
+	}
+	w.Graph.Settle()
+	return w, folder, nil
+}
+
+// Check prints every finding of a folder and of its objects, a line each, and returns how many of them are errors. Nothing
+// is started.
+func Check(_ context.Context, o Options, out io.Writer) (errors int, err error) {
+	w, folder, err := load(o)
+	if err != nil {
+		return 0, err
+	}
+	list := allFindings(w, folder)
+	for _, f := range list {
+		if f.Severity == "error" {
+			errors++
+		}
+		parts := make([]string, 0, 4)
+		for _, part := range []string{f.Where, f.Object, f.Field, f.Message} {
+			if part != "" {
+				parts = append(parts, part)
+			}
+		}
+		if _, err := fmt.Fprintf(out, "%s: %s\n", f.Severity, strings.Join(parts, ": ")); err != nil {
+			return errors, err
+		}
+	}
+	if len(list) == 0 {
+		_, err = fmt.Fprintln(out, "no findings")
+	}
+	return errors, err
+}

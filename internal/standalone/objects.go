@@ -1,0 +1,166 @@
+package standalone
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/world"
+)
+
+// objects shows the running program's objects as Kubernetes would, with their status.
+type objects struct {
+	graph *flow.Graph
+	kinds map[model.Kind]shelf
+}
+
+// shelf holds the objects of one kind.
+type shelf struct {
+	get  func(v flow.View, ref model.ObjectRef) (any, bool)
+	refs func(v flow.View, namespace string) []model.ObjectRef
+}
+
+// newShelf shows a source's objects, each made by show.
+func newShelf[S any](c *input.Collection[S], show func(metav1.TypeMeta, metav1.ObjectMeta, model.ObjectRef, S) any) shelf {
+	return shelf{
+		get: func(v flow.View, ref model.ObjectRef) (any, bool) {
+			o, found := flow.Get(v, c, ref)
+			if !found {
+				return nil, false
+			}
+			return show(typeMeta(ref.Kind), objectMeta(ref, o.Meta), ref, o.Spec), true
+		},
+		refs: func(v flow.View, namespace string) []model.ObjectRef {
+			var list []model.ObjectRef
+			for ref := range flow.All(v, c) {
+				if namespace == "" || ref.Namespace == namespace {
+					list = append(list, ref)
+				}
+			}
+			return list
+		},
+	}
+}
+
+// List shows the objects of a kind, in a namespace or ("") in all, by namespace and name.
+func (o *objects) List(kind model.Kind, namespace string) (list []json.RawMessage, err error) {
+	shelf, known := o.kinds[kind]
+	if !known {
+		return nil, fmt.Errorf("objects of kind %s are not kept", kind)
+	}
+	var shown []any
+	o.graph.View(func(v flow.View) {
+		refs := shelf.refs(v, namespace)
+		slices.SortFunc(refs, model.ObjectRef.Compare)
+		for _, ref := range refs {
+			object, _ := shelf.get(v, ref)
+			shown = append(shown, object)
+		}
+	})
+	for _, object := range shown {
+		b, err := json.Marshal(object)
+		if err != nil {
+			return nil, fmt.Errorf("show %s: %w", kind, err)
+		}
+		list = append(list, b)
+	}
+	return list, nil
+}
+
+// Get shows one object.
+func (o *objects) Get(ref model.ObjectRef) (json.RawMessage, bool, error) {
+	var object any
+	var found bool
+	o.graph.View(func(v flow.View) {
+		if shelf, known := o.kinds[ref.Kind]; known {
+			object, found = shelf.get(v, ref)
+		}
+	})
+	if !found {
+		return nil, false, nil
+	}
+	b, err := json.Marshal(object)
+	if err != nil {
+		return nil, false, fmt.Errorf("show %s: %w", ref, err)
+	}
+	return b, true, nil
+}
+
+func typeMeta(kind model.Kind) metav1.TypeMeta {
+	version := map[model.Kind]string{
+		model.KindNamespace: "v1", model.KindService: "v1", model.KindSecret: "v1", model.KindConfigMap: "v1",
+		model.KindEndpointSlice: "discovery.k8s.io/v1", model.KindXBackend: xgatewayv1alpha1.GroupVersion.String(),
+	}[kind]
+	if version == "" {
+		version = gatewayv1.GroupVersion.String()
+	}
+	return metav1.TypeMeta{APIVersion: version, Kind: kind.String()}
+}
+
+func objectMeta(ref model.ObjectRef, m model.Meta) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name: ref.Name, Namespace: ref.Namespace, UID: types.UID(m.UID), Generation: m.Generation,
+		CreationTimestamp: metav1.NewTime(m.Created), Labels: m.Labels,
+	}
+}
+
+func newObjects(w *world.World, s *stamps) *objects {
+	in := w.Sources
+	return &objects{graph: w.Graph, kinds: map[model.Kind]shelf{
+		model.KindGatewayClass: newShelf(in.GatewayClasses.Collection(), func(t metav1.TypeMeta, m metav1.ObjectMeta, ref model.ObjectRef, spec gatewayv1.GatewayClassSpec) any {
+			return gatewayv1.GatewayClass{TypeMeta: t, ObjectMeta: m, Spec: spec, Status: stamped(s, s.classes, ref)}
+		}),
+		model.KindGateway: newShelf(in.Gateways.Collection(), func(t metav1.TypeMeta, m metav1.ObjectMeta, ref model.ObjectRef, spec gatewayv1.GatewaySpec) any {
+			return gatewayv1.Gateway{TypeMeta: t, ObjectMeta: m, Spec: spec, Status: stamped(s, s.gateways, ref)}
+		}),
+		model.KindHTTPRoute: newShelf(in.HTTPRoutes.Collection(), func(t metav1.TypeMeta, m metav1.ObjectMeta, ref model.ObjectRef, spec gatewayv1.HTTPRouteSpec) any {
+			return gatewayv1.HTTPRoute{TypeMeta: t, ObjectMeta: m, Spec: spec, Status: stamped(s, s.routes, ref)}
+		}),
+		model.KindReferenceGrant: newShelf(in.ReferenceGrants.Collection(), func(t metav1.TypeMeta, m metav1.ObjectMeta, _ model.ObjectRef, spec gatewayv1.ReferenceGrantSpec) any {
+			return gatewayv1.ReferenceGrant{TypeMeta: t, ObjectMeta: m, Spec: spec}
+		}),
+		model.KindNamespace: newShelf(in.Namespaces.Collection(), func(t metav1.TypeMeta, m metav1.ObjectMeta, _ model.ObjectRef, _ input.NamespaceSpec) any {
+			return corev1.Namespace{TypeMeta: t, ObjectMeta: m}
+		}),
+		model.KindService: newShelf(in.Services.Collection(), func(t metav1.TypeMeta, m metav1.ObjectMeta, _ model.ObjectRef, spec corev1.ServiceSpec) any {
+			return corev1.Service{TypeMeta: t, ObjectMeta: m, Spec: spec}
+		}),
+		model.KindEndpointSlice: newShelf(in.EndpointSlices.Collection(), func(t metav1.TypeMeta, m metav1.ObjectMeta, _ model.ObjectRef, spec input.EndpointSliceSpec) any {
+			return discoveryv1.EndpointSlice{TypeMeta: t, ObjectMeta: m, AddressType: spec.AddressType, Endpoints: spec.Endpoints, Ports: spec.Ports}
+		}),
+		model.KindSecret: newShelf(in.Secrets.Collection(), func(t metav1.TypeMeta, m metav1.ObjectMeta, _ model.ObjectRef, spec input.SecretSpec) any {
+			return corev1.Secret{TypeMeta: t, ObjectMeta: m, Type: spec.Type, Data: withheld(spec.Data)}
+		}),
+		model.KindConfigMap: newShelf(in.ConfigMaps.Collection(), func(t metav1.TypeMeta, m metav1.ObjectMeta, _ model.ObjectRef, spec input.ConfigMapSpec) any {
+			return corev1.ConfigMap{TypeMeta: t, ObjectMeta: m, Data: spec.Data, BinaryData: spec.BinaryData}
+		}),
+		model.KindXBackend: newShelf(in.XBackends.Collection(), func(t metav1.TypeMeta, m metav1.ObjectMeta, _ model.ObjectRef, spec xgatewayv1alpha1.BackendSpec) any {
+			return xgatewayv1alpha1.XBackend{TypeMeta: t, ObjectMeta: m, Spec: spec}
+		}),
+	}}
+}
+
+func stamped[S any](s *stamps, statuses map[model.ObjectRef]S, ref model.ObjectRef) S {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return statuses[ref]
+}
+
+// withheld keeps a Secret's names and not its values: the admin API asks for no credentials.
+func withheld(data map[string][]byte) map[string][]byte {
+	shown := make(map[string][]byte, len(data))
+	for name := range data {
+		shown[name] = []byte("withheld")
+	}
+	return shown
+}

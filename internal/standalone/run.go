@@ -1,0 +1,120 @@
+package standalone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+
+	"cardea.dev/cardea/internal/process"
+	"cardea.dev/cardea/internal/xds"
+)
+
+// Run serves a folder until ctx is done: it reads and follows it, and keeps one Envoy for each Gateway. When it returns, every
+// process that it started has ended. The error says what kept it from starting, or what failed.
+func Run(ctx context.Context, o Options) (err error) {
+	binary, err := process.FindEnvoy(o.Envoy)
+	if err != nil {
+		return err
+	}
+	dir, remove, err := workDir(o.WorkDir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	w := newWorld(o)
+	folder, err := newFolder(o, w, nil)
+	if err != nil {
+		return err
+	}
+	server, err := xds.New(xds.Config{
+		Graph: w.Graph, Resources: w.Outputs.Resources, Feedback: w.Feedback, Identify: identify, Log: o.logger(), Metrics: registry,
+	})
+	if err != nil {
+		return err
+	}
+	stamps, ready := newStamps(time.Now), newReadiness()
+	api, err := newAdmin(o, w, folder, stamps, ready, registry)
+	if err != nil {
+		return err
+	}
+	socket, err := listenSocket(filepath.Join(dir, "xds"))
+	if err != nil {
+		return err
+	}
+	children := &proxies{world: w, envoy: binary, socket: socket.Addr().String(), dir: dir, log: o.logger()}
+
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return w.Graph.Run(ctx) })
+	group.Go(func() error { return folder.Run(ctx) })
+	group.Go(func() error { return server.Run(ctx) })
+	group.Go(func() error { return serveXDS(ctx, server, socket) })
+	group.Go(func() error { return api.Run(ctx) })
+	group.Go(func() error { return stamps.follow(ctx, w) })
+	group.Go(func() error { return ready.follow(ctx, w) })
+	group.Go(func() error { return children.run(ctx) })
+	group.Go(func() error { return (&ports{world: w, retry: server.Retry}).run(ctx) })
+	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// workDir makes the folder for sockets and bootstraps, which only this user can enter. A temporary one is removed at the end.
+func workDir(path string) (dir string, remove func() error, err error) {
+	if path == "" {
+		// Not below a long path: a Unix socket's path has at most 107 bytes.
+		if dir, err = os.MkdirTemp("", "cardea-"); err != nil {
+			return "", nil, fmt.Errorf("work folder: %w", err)
+		}
+		return dir, func() error { return os.RemoveAll(dir) }, nil
+	}
+	if dir, err = filepath.Abs(path); err != nil {
+		return "", nil, fmt.Errorf("work folder: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", nil, fmt.Errorf("work folder: %w", err)
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
+		return "", nil, fmt.Errorf("work folder: %w", err)
+	}
+	return dir, func() error { return nil }, nil
+}
+
+// listenSocket opens the Unix socket of the xDS server. Its folder lets in this user only.
+func listenSocket(path string) (net.Listener, error) {
+	if conn, err := net.Dial("unix", path); err == nil {
+		conn.Close()
+		return nil, fmt.Errorf("another cardea uses the work folder %s; name another one by --work-dir", filepath.Dir(path))
+	}
+	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+		return nil, fmt.Errorf("xds socket: %w", err)
+	}
+	socket, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("xds socket: %w", err)
+	}
+	return socket, nil
+}
+
+func serveXDS(ctx context.Context, server *xds.Server, socket net.Listener) error {
+	rpc := grpc.NewServer(xds.GRPCOptions()...)
+	server.Register(rpc)
+	stop := context.AfterFunc(ctx, rpc.Stop)
+	defer stop()
+	if err := rpc.Serve(socket); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+		return fmt.Errorf("serve xds: %w", err)
+	}
+	return nil
+}

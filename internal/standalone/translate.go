@@ -1,0 +1,134 @@
+package standalone
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"cardea.dev/cardea/internal/envoy"
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resource"
+	"cardea.dev/cardea/internal/world"
+)
+
+// translation is a Gateway's configuration as it is printed: its proxies' resources, by type and name.
+type translation struct {
+	Gateway   string            `json:"gateway"`
+	Listeners []json.RawMessage `json:"listeners"`
+	Routes    []json.RawMessage `json:"routes"`
+	Clusters  []json.RawMessage `json:"clusters"`
+	Endpoints []json.RawMessage `json:"endpoints"`
+	Secrets   []json.RawMessage `json:"secrets"`
+}
+
+// Translate prints the Envoy configuration of the Gateway ("namespace/name", "" is all) that a folder means, as "yaml" or
+// "json". Private keys are left out. The same folder prints the same bytes.
+func Translate(_ context.Context, o Options, gateway, format string, out io.Writer) error {
+	w, _, err := load(o)
+	if err != nil {
+		return err
+	}
+	list, err := translations(w, gateway)
+	if err != nil {
+		return err
+	}
+	for i, t := range list {
+		b, err := json.Marshal(t)
+		if err == nil && format == "yaml" {
+			b, err = yaml.JSONToYAML(b)
+		} else if err == nil {
+			var indented bytes.Buffer
+			err = json.Indent(&indented, b, "", "  ")
+			b = append(indented.Bytes(), '\n')
+		}
+		if err != nil {
+			return fmt.Errorf("print %s: %w", t.Gateway, err)
+		}
+		if i > 0 && format == "yaml" {
+			b = append([]byte("---\n"), b...)
+		}
+		if _, err := out.Write(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// translations are those of the Gateways that are served, by name.
+func translations(w *world.World, gateway string) ([]translation, error) {
+	byGateway := map[model.ObjectRef]map[resource.Key]resource.Resource{}
+	w.Graph.View(func(v flow.View) {
+		for ref := range flow.All(v, w.Plan.Gateways) {
+			byGateway[ref] = map[resource.Key]resource.Resource{}
+		}
+		for _, c := range w.Outputs.Resources {
+			for key, r := range flow.All(v, c) {
+				if of, served := byGateway[key.Gateway]; served {
+					of[key] = r
+				}
+			}
+		}
+	})
+	var list []translation
+	for _, ref := range slices.SortedFunc(maps.Keys(byGateway), model.ObjectRef.Compare) {
+		if name := ref.Namespace + "/" + ref.Name; gateway == "" || gateway == name {
+			t, err := translate(name, byGateway[ref])
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, t)
+		}
+	}
+	if len(list) == 0 && gateway != "" {
+		return nil, fmt.Errorf("no Gateway %s is served: it does not exist, is not valid, or its class belongs to another controller; see cardea check", gateway)
+	}
+	return list, nil
+}
+
+func translate(gateway string, resources map[resource.Key]resource.Resource) (translation, error) {
+	t := translation{Gateway: gateway}
+	lists := map[resource.Type]*[]json.RawMessage{
+		resource.Listener: &t.Listeners, resource.Routes: &t.Routes, resource.Cluster: &t.Clusters,
+		resource.Endpoints: &t.Endpoints, resource.Secret: &t.Secrets,
+	}
+	for _, list := range lists {
+		*list = []json.RawMessage{}
+	}
+	keys := slices.SortedFunc(maps.Keys(resources), func(a, b resource.Key) int {
+		return cmp.Or(cmp.Compare(a.Type, b.Type), strings.Compare(a.Name, b.Name))
+	})
+	for _, key := range keys {
+		b, err := envoy.Describe(resources[key], key.Type)
+		if err != nil {
+			return t, fmt.Errorf("%s %s of Gateway %s: %w", key.Type, key.Name, gateway, err)
+		}
+		if key.Type == resource.Secret {
+			if b, err = withhold(b); err != nil {
+				return t, fmt.Errorf("%s %s of Gateway %s: %w", key.Type, key.Name, gateway, err)
+			}
+		}
+		*lists[key.Type] = append(*lists[key.Type], b)
+	}
+	return t, nil
+}
+
+// withhold takes the private key out of a Secret.
+func withhold(secret []byte) ([]byte, error) {
+	var fields map[string]any
+	if err := json.Unmarshal(secret, &fields); err != nil {
+		return nil, err
+	}
+	if certificate, ok := fields["tls_certificate"].(map[string]any); ok {
+		certificate["private_key"] = "withheld"
+	}
+	return json.Marshal(fields)
+}
