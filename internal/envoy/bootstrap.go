@@ -14,6 +14,7 @@ import (
 	downstreamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/resource_monitors/downstream_connections/v3"
 	upstreamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/structpb"
 )
 
 // xdsCluster is the cluster that an Envoy reaches its server by.
@@ -47,6 +48,7 @@ func Bootstrap(cfg BootstrapConfig) ([]byte, error) {
 		},
 		DeferredStatOptions: &bootstrapv3.Bootstrap_DeferredStatOptions{EnableDeferredCreationStats: true},
 		OverloadManager:     connectionLimit(),
+		LayeredRuntime:      runtime(),
 	})
 }
 
@@ -125,5 +127,15 @@ func connectionLimit() *overloadv3.OverloadManager {
 		ConfigType: &overloadv3.ResourceMonitor_TypedConfig{TypedConfig: mustAny(&downstreamv3.DownstreamConnectionsConfig{
 			MaxActiveDownstreamConnections: maxConnections,
 		})},
+	}}}
+}
+
+// runtime lifts Envoy's limit on regular expressions. What a table holds was measured by checkRegex.
+func runtime() *bootstrapv3.LayeredRuntime {
+	return &bootstrapv3.LayeredRuntime{Layers: []*bootstrapv3.RuntimeLayer{{
+		Name: "static",
+		LayerSpecifier: &bootstrapv3.RuntimeLayer_StaticLayer{StaticLayer: &structpb.Struct{Fields: map[string]*structpb.Value{
+			"re2.max_program_size.error_level": structpb.NewNumberValue(10 * maxRegexSize),
+		}}},
 	}}}
 }

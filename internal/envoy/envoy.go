@@ -36,7 +36,7 @@ func New(_ *flow.Graph, p plan.Plan, f *resource.Feedback) resource.Outputs {
 		}),
 		// A listener has many domains and a home that hardly ever changes: they fetch this, not the listener.
 		homes: flow.Map(p.Listeners, "envoy/homes", func(_ *flow.Ctx, _ model.ListenerKey, l model.Listener) (home, bool) {
-			return listenerHome(l), true
+			return listenerHome(l), servable(l.Protocol, l.Port.Transport)
 		}),
 	}
 	lds := listeners(p)

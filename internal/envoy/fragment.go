@@ -88,7 +88,7 @@ func substitutes(r model.Rule) [][]byte {
 // refuse the whole table, and marshals it.
 func encodeRoute(k model.RuleKey, match *routev3.RouteMatch, route *routev3.Route) ([]byte, error) {
 	route.Match = match
-	route.Name = k.Route.Namespace + "/" + k.Route.Name + "/" + k.Name
+	route.Name = objectName(k.Route) + "/" + k.Name
 	if err := route.ValidateAll(); err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ func listeners(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 		return chainPart(l), l.Protocol == model.HTTPS
 	})
 	shared := flow.Map(p.Ports, "envoy/listener-heads", func(_ *flow.Ctx, _ model.PortKey, port model.Port) (*resource.Part, bool) {
-		return sharedPart(port), true
+		return sharedPart(port), servable(port.Protocol, port.Key.Transport)
 	})
 	ports := flow.Group(p.Ports, "envoy/ports", func(k model.PortKey, _ model.Port) []resource.Key {
 		return []resource.Key{listenerKey(k)}

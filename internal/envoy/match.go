@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp/syntax"
 	"strings"
+	"unicode/utf8"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
@@ -11,8 +12,9 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// maxRegexSize bounds a compiled regular expression, in instructions, well below where Envoy's RE2 gives up.
-const maxRegexSize = 20_000
+// maxRegexSize bounds a compiled regular expression, in instructions. RE2 gives up at about 350,000, and the bootstrap lifts
+// Envoy's own limit, which is 100.
+const maxRegexSize = 50_000
 
 // routeMatch renders a match. An error means that no Envoy takes it.
 func routeMatch(m model.Match) (*routev3.RouteMatch, error) {
@@ -93,8 +95,24 @@ func checkRegex(expr string) error {
 	if err != nil {
 		return err
 	}
-	if len(prog.Inst) > maxRegexSize {
-		return fmt.Errorf("the regular expression is too large (%d instructions, at most %d)", len(prog.Inst), maxRegexSize)
+	if size := regexSize(prog); size > maxRegexSize {
+		return fmt.Errorf("the regular expression is too large: about %d instructions, at most %d", size, maxRegexSize)
 	}
 	return nil
+}
+
+// regexSize estimates the size of RE2's program, which tells bytes apart where Go's tells characters.
+func regexSize(prog *syntax.Prog) int {
+	size := 0
+	for _, inst := range prog.Inst {
+		switch inst.Op {
+		case syntax.InstRune:
+			size += max(1, len(inst.Rune)/2) * utf8.UTFMax
+		case syntax.InstRuneAny, syntax.InstRuneAnyNotNL:
+			size += 3 * utf8.UTFMax
+		default:
+			size++
+		}
+	}
+	return size
 }

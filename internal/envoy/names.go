@@ -50,6 +50,12 @@ func tableName(l model.Listener) string {
 	return port + "/" + shard
 }
 
+// servable tells whether this dialect knows what a port speaks. What it doesn't know is not rendered at all: a listener must
+// not serve plaintext because its protocol is new.
+func servable(p model.Protocol, t model.Transport) bool {
+	return t == model.TCP && (p == model.HTTP || p == model.HTTPS)
+}
+
 func ruleOrigin(k model.RuleKey) resource.Origin {
 	return resource.Origin{Object: k.Route, Section: k.Name}
 }

@@ -19,6 +19,9 @@ func (s stages) tables(p plan.Plan) *flow.Collection[resource.Key, resource.Reso
 		func(_ model.DomainKey, v virtualHost) []resource.Key { return []resource.Key{v.Table} },
 		func(_ model.DomainKey, v virtualHost) string { return v.Part.ID })
 	users := flow.Group(p.Listeners, "envoy/table-users", func(_ model.ListenerKey, l model.Listener) []resource.Key {
+		if !servable(l.Protocol, l.Port.Transport) {
+			return nil
+		}
 		return []resource.Key{listenerHome(l).Table}
 	}, byKey)
 	// Parts that few things change are made apart, so that they stay the same pointers, too.

@@ -1,0 +1,158 @@
+package envoy
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"google.golang.org/protobuf/proto"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+)
+
+// FuzzRule: whatever a rule holds, what it is rendered to is a valid route, for each match, or nothing with a reason.
+func FuzzRule(f *testing.F) {
+	f.Add("PathPrefix", "/a/", "GET", "x-h", "v%", false, "/b", "h.test", "https", int32(0), 302, uint32(1), uint8(0))
+	f.Add("RegularExpression", "/(", "", "Host", "(", true, "", "", "", int32(80), 200, uint32(0), uint8(255))
+	f.Add("Exact", "/a?b\x00\xff", "a b", ":x", "\n", true, "?", "\n", "ftp", int32(-1), 0, uint32(1<<32-1), uint8(3))
+	f.Fuzz(func(t *testing.T, pathType, path, method, name, value string, regex bool, rewrite, host, scheme string, port int32, code int, weight uint32, flags uint8) {
+		flag := func(bit int) bool { return flags>>bit&1 == 1 }
+		r := model.Rule{
+			Key: testRuleKey("rule"),
+			Matches: []model.Match{
+				{Path: model.PathMatch{Type: model.PathType(pathType), Value: path}},
+				{Method: method, Headers: []model.ValueMatch{{Name: name, Value: value, Regex: regex}}},
+				{Query: []model.ValueMatch{{Name: name, Value: value, Regex: regex}}},
+			},
+			Backends: []model.WeightedBackend{
+				{Backend: service("a"), Weight: weight, Invalid: flag(0)}, {Backend: service("b"), Weight: weight / 2, Invalid: flag(1)},
+			},
+		}
+		change := &model.HeaderModifier{
+			Set: []model.Header{{Name: name, Value: value}}, Add: []model.Header{{Name: host, Value: rewrite}}, Remove: []string{scheme},
+		}
+		if flag(2) {
+			r.RequestHeaders = change
+		}
+		if flag(3) {
+			r.ResponseHeaders = change
+		}
+		to := &model.PathRewrite{Prefix: flag(4), Value: rewrite}
+		if flag(5) {
+			r.Rewrite = &model.Rewrite{Hostname: host, Path: to}
+		}
+		if flag(6) {
+			r.Redirect = &model.Redirect{Scheme: scheme, Hostname: host, Port: port, Path: to, StatusCode: code}
+		}
+		if flag(7) {
+			r.Error = code
+		}
+		checkRendered(t, r)
+	})
+}
+
+func checkRendered(t testing.TB, r model.Rule) {
+	t.Helper()
+	at := place{Scheme: "http", Port: 8080}
+	f := renderRule(r, at)
+	if again := renderRule(r, at); again.Hash != f.Hash {
+		t.Errorf("rendered twice, %x became %x", f.Hash, again.Hash)
+	}
+	if len(f.Routes) != len(r.Matches) {
+		t.Fatalf("%d routes for %d matches", len(f.Routes), len(r.Matches))
+	}
+	for _, routes := range [][][]byte{f.Routes, substitutes(r)} {
+		for i, b := range routes {
+			if b == nil {
+				if len(f.Problems) == 0 {
+					t.Errorf("match %d has no route and there is no reason", i)
+				}
+				continue
+			}
+			checkRoute(t, b)
+		}
+	}
+}
+
+// checkRoute holds one VirtualHost.routes field against the rules in Envoy's protos.
+func checkRoute(t testing.TB, b []byte) {
+	t.Helper()
+	host := new(routev3.VirtualHost)
+	if err := proto.Unmarshal(b, host); err != nil {
+		t.Fatal(err)
+	}
+	if len(host.Routes) != 1 {
+		t.Fatalf("%d routes in one field", len(host.Routes))
+	}
+	if err := host.Routes[0].ValidateAll(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestEnvoyTakesWhateverIsRendered: many rules made of awkward words; the real Envoy refuses none, since the
+// state server fails the test for every refusal.
+func TestEnvoyTakesWhateverIsRendered(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	words := []string{
+		"", "/", "/a", "/a/b/", "a", "//", "/%", "%", "%REQ(x)%", "%%", "x-h", "Host", ":path", "host.test", "a b", "é", "\\1", "\\",
+		"(", "[a-z]+", "/a(b|c)?.*", "?", "/a?b#c", "#", "\n", "\x00", "\xff", "{x}", "*", "'", "content-length", "connection", "te",
+		"transfer-encoding", "https", "http", "ftp", strings.Repeat("x", 5000), strings.Repeat(`(\p{L}|.)`, 40), `[^/]{200}`,
+	}
+	word := func() string { return words[random.IntN(len(words))] }
+	values := func() (list []model.ValueMatch) {
+		for range random.IntN(3) {
+			list = append(list, model.ValueMatch{Name: word(), Value: word(), Regex: random.IntN(2) == 0})
+		}
+		return list
+	}
+	types := []model.PathType{"", model.PathPrefix, model.PathExact, model.PathRegex}
+	codes := []int{301, 302, 303, 307, 308, 200}
+	ports := []int32{0, 1, 80, 443, 65535}
+
+	w := newWorld(t)
+	served := 0
+	w.apply(func(b *flow.Batch) {
+		w.addPort(b, 80, freePort(t), model.HTTP, testListener("http", ""))
+		w.addBackend(b, service("a"))
+		for i := range 2000 {
+			r := model.Rule{Key: testRuleKey(fmt.Sprint(i))}
+			for range 1 + random.IntN(2) {
+				r.Matches = append(r.Matches, model.Match{
+					Path:    model.PathMatch{Type: types[random.IntN(len(types))], Value: word()},
+					Headers: values(), Query: values(),
+				})
+			}
+			change := &model.HeaderModifier{Set: []model.Header{{Name: word(), Value: word()}}, Add: []model.Header{{Name: word(), Value: word()}}, Remove: []string{word()}}
+			path := &model.PathRewrite{Prefix: random.IntN(2) == 0, Value: word()}
+			switch random.IntN(5) {
+			case 0:
+				r.Redirect = &model.Redirect{
+					Scheme: word(), Hostname: word(), Port: ports[random.IntN(len(ports))], Path: path, StatusCode: codes[random.IntN(len(codes))],
+				}
+			case 1:
+				r.Backends, r.Rewrite = to("a"), &model.Rewrite{Hostname: word(), Path: path}
+			case 2:
+				r.Backends, r.RequestHeaders = to("a"), change
+			case 3:
+				r.Backends, r.ResponseHeaders = to("a"), change
+			}
+			checkRendered(t, r)
+			f := renderRule(r, place{Scheme: "http", Port: 80})
+			if len(f.Problems) == 0 {
+				served++
+			}
+			if !slices.ContainsFunc(f.Routes, func(b []byte) bool { return b != nil }) {
+				continue
+			}
+			w.serve(b, i, 80, "http", fmt.Sprintf("h%d.test", i%50), r)
+		}
+	})
+	startProxy(t, w.resources())
+	if served < 100 {
+		t.Errorf("only %d of 2000 rules are served as written", served)
+	}
+}

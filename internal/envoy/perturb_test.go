@@ -1,0 +1,211 @@
+package envoy
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resource"
+)
+
+// notRendered lists the leaf fields that rightly change nothing, and why. Anything else that changes nothing is a field
+// that the dialect ignores in silence.
+var notRendered = map[string]string{
+	"Listener.Port.Gateway.Kind":      "the same as Listener.Gateway",
+	"Listener.Port.Gateway.Namespace": "the same as Listener.Gateway",
+	"Listener.Port.Gateway.Name":      "the same as Listener.Gateway",
+	"Port.Listeners[].Hostname":       "the Listener's own is rendered",
+}
+
+// TestEveryFieldIsRendered sets each leaf field of the model to another value, on bases that make it meaningful, and sees
+// that the rendered bytes change or that a finding says that they can't.
+func TestEveryFieldIsRendered(t *testing.T) {
+	for _, c := range []struct {
+		bases  func() []any // pointers to fresh values
+		render func(any) string
+	}{
+		{ruleBases, func(v any) string {
+			f := renderRule(*v.(*model.Rule), place{Scheme: "http", Port: 8080})
+			return fmt.Sprint(f.Routes, f.Problems)
+		}},
+		{backendBases, func(v any) string { return string(mustMarshal(renderCluster(*v.(*model.Backend)))) }},
+		{endpointsBases, func(v any) string { return fmt.Sprint(endpointPart(*v.(*model.Endpoints)).Hash) }},
+		{secretBases, func(v any) string { return string(mustMarshal(renderSecret(*v.(*model.Secret)))) }},
+		{listenerBases, func(v any) string {
+			return renderWorld(t, func(w *world, b *flow.Batch) {
+				l := *v.(*model.Listener)
+				w.addPort(b, 443, 443, model.HTTPS, *listenerBases()[0].(*model.Listener))
+				w.listeners.Set(b, l.Key, l)
+			})
+		}},
+		{portBases, func(v any) string {
+			return renderWorld(t, func(w *world, b *flow.Batch) {
+				l := *listenerBases()[0].(*model.Listener)
+				w.listeners.Set(b, l.Key, l)
+				port := *v.(*model.Port)
+				w.ports.Set(b, port.Key, port)
+			})
+		}},
+	} {
+		changed := make(map[string]bool)
+		for _, base := range c.bases() {
+			v := reflect.ValueOf(base).Elem()
+			before := c.render(base)
+			walk(v, v.Type().Name(), func(path string, leaf reflect.Value) {
+				old := reflect.New(leaf.Type()).Elem()
+				old.Set(leaf)
+				perturb(leaf)
+				changed[path] = changed[path] || c.render(base) != before
+				leaf.Set(old)
+			})
+		}
+		typ := reflect.TypeOf(c.bases()[0]).Elem()
+		for _, path := range leaves(typ, typ.Name()) {
+			_, known := notRendered[path]
+			switch ok, tried := changed[path]; {
+			case !tried:
+				t.Errorf("%s: no base reaches it", path)
+			case !ok && !known:
+				t.Errorf("%s: another value changes nothing and no finding says so", path)
+			case ok && known:
+				t.Errorf("%s is rendered: take it off the list", path)
+			}
+		}
+	}
+}
+
+// walk visits the leaf fields of a value: those that are neither struct, pointer nor slice.
+func walk(v reflect.Value, path string, visit func(string, reflect.Value)) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			walk(v.Field(i), path+"."+v.Type().Field(i).Name, visit)
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			walk(v.Elem(), path, visit)
+		}
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			visit(path, v)
+			return
+		}
+		for i := range v.Len() {
+			walk(v.Index(i), path+"[]", visit)
+		}
+	default:
+		visit(path, v)
+	}
+}
+
+// leaves lists the leaf fields of a type.
+func leaves(t reflect.Type, path string) []string {
+	switch {
+	case t.Kind() == reflect.Struct:
+		var list []string
+		for i := range t.NumField() {
+			list = append(list, leaves(t.Field(i).Type, path+"."+t.Field(i).Name)...)
+		}
+		return list
+	case t.Kind() == reflect.Pointer:
+		return leaves(t.Elem(), path)
+	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8:
+		return leaves(t.Elem(), path+"[]")
+	}
+	return []string{path}
+}
+
+func perturb(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(v.String() + "x")
+	case reflect.Bool:
+		v.SetBool(!v.Bool())
+	case reflect.Slice:
+		v.SetBytes(append(slices.Clone(v.Bytes()), 'x'))
+	case reflect.Int, reflect.Int32:
+		v.SetInt(v.Int() + 1)
+	case reflect.Uint8, reflect.Uint32:
+		v.SetUint(v.Uint() + 1)
+	default:
+		panic("a leaf of kind " + v.Kind().String())
+	}
+}
+
+// renderWorld is the text of all resources of a plan.
+func renderWorld(t testing.TB, fill func(*world, *flow.Batch)) string {
+	w := newWorld(t)
+	w.apply(func(b *flow.Batch) { fill(w, b) })
+	all := w.resources()
+	var text strings.Builder
+	for _, k := range slices.SortedFunc(maps.Keys(all), func(a, b resource.Key) int {
+		return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
+	}) {
+		fmt.Fprintln(&text, k, all[k].Version, all[k].Binds)
+	}
+	return text.String()
+}
+
+func ruleBases() []any {
+	match := []model.Match{{
+		Path: model.PathMatch{Type: model.PathPrefix, Value: "/a"}, Method: "GET",
+		Headers: []model.ValueMatch{{Name: "h", Value: "v"}},
+		Query:   []model.ValueMatch{{Name: "q", Value: "v"}},
+	}}
+	change := func() *model.HeaderModifier {
+		return &model.HeaderModifier{
+			Set: []model.Header{{Name: "s", Value: "v"}}, Add: []model.Header{{Name: "a", Value: "v"}}, Remove: []string{"r"},
+		}
+	}
+	return []any{
+		&model.Rule{
+			Key: testRuleKey("rule"), Matches: match, Backends: to("a", "b"),
+			RequestHeaders: change(), ResponseHeaders: change(),
+			Rewrite: &model.Rewrite{Hostname: "h", Path: &model.PathRewrite{Prefix: true, Value: "/v"}},
+		},
+		&model.Rule{
+			Key: testRuleKey("rule"), Matches: match,
+			Redirect: &model.Redirect{
+				Scheme: "https", Hostname: "h", Port: 81, StatusCode: 301,
+				Path: &model.PathRewrite{Prefix: true, Value: "/v"},
+			},
+		},
+		&model.Rule{Key: testRuleKey("rule"), Matches: match, Error: 501},
+	}
+}
+
+func backendBases() []any {
+	return []any{
+		&model.Backend{Key: service("web")},
+		&model.Backend{Key: service("web"), Hostname: "h.test", HostPort: 80},
+	}
+}
+
+func endpointsBases() []any {
+	return []any{&model.Endpoints{Key: service("web"), Addresses: []model.Endpoint{{Address: "10.0.0.1", Port: 80}}}}
+}
+
+func secretBases() []any {
+	return []any{&model.Secret{Ref: model.Ref(model.KindSecret, "shop", "s"), Certificate: []byte("c"), PrivateKey: []byte("k")}}
+}
+
+func listenerBases() []any {
+	return []any{&model.Listener{
+		Key: model.ListenerKey{Parent: testGateway, Section: "https"}, Gateway: testGateway,
+		Port: model.PortKey{Gateway: testGateway, Number: 443, Transport: model.TCP}, Protocol: model.HTTPS,
+		Hostname: "h.test", Certificates: []model.ObjectRef{model.Ref(model.KindSecret, "shop", "s")},
+	}}
+}
+
+func portBases() []any {
+	return []any{&model.Port{
+		Key:      model.PortKey{Gateway: testGateway, Number: 443, Transport: model.TCP},
+		BindPort: 10443, Addresses: []string{"127.0.0.1", "127.0.0.2"}, Protocol: model.HTTPS,
+		Listeners: []model.PortListener{{Key: model.ListenerKey{Parent: testGateway, Section: "https"}, Hostname: "h.test"}},
+	}}
+}
