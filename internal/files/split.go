@@ -50,8 +50,8 @@ func splitYAML(text []byte) []chunk {
 		case isMarker(current, "..."):
 			add(at)
 			start, startLine = next, line+1
-		case !content && current[0] == '%':
-			// a directive: it says nothing that matters here, and the parser wants it at the start of a stream
+		case !content && isDirective(current):
+			// It says nothing that matters here, and the parser wants it at the start of a stream.
 			start, startLine = next, line+1
 		case !content:
 			content = hasContent(current)
@@ -68,6 +68,10 @@ func isMarker(line []byte, marker string) bool {
 		return false
 	}
 	return len(line) == 3 || bytes.IndexByte([]byte(" \t\r\n"), line[3]) >= 0
+}
+
+func isDirective(line []byte) bool {
+	return bytes.HasPrefix(line, []byte("%YAML ")) || bytes.HasPrefix(line, []byte("%TAG "))
 }
 
 // hasContent says whether a line holds more than white space and a comment.

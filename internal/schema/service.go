@@ -66,7 +66,9 @@ func validateServicePorts(ports []corev1.ServicePort, path *field.Path) field.Er
 			errs = append(errs, field.Invalid(at.Child("port"), p.Port, m))
 		}
 		errs = append(errs, validateProtocol(p.Protocol, at.Child("protocol"))...)
-		errs = append(errs, validateTargetPort(p.TargetPort, at.Child("targetPort"))...)
+		if p.TargetPort != intstr.FromInt32(p.Port) {
+			errs = append(errs, validateTargetPort(p.TargetPort, at.Child("targetPort"))...)
+		}
 		n := number{p.Port, p.Protocol}
 		if numbers.Has(n) {
 			errs = append(errs, field.Duplicate(at.Child("port"), p.Port))
