@@ -1,0 +1,20 @@
+// Cardea runs gateways: it keeps real proxies doing what Gateway API objects say. See `cardea --help`.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"cardea.dev/cardea/internal/cli"
+	"cardea.dev/cardea/internal/standalone"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	// The first signal asks for a gentle end; a second one ends the program at once.
+	context.AfterFunc(ctx, stop)
+	program := cli.Program{Standalone: standalone.Run, Check: standalone.Check, Translate: standalone.Translate}
+	os.Exit(cli.Main(ctx, os.Args[1:], program, os.Stdout, os.Stderr))
+}
