@@ -130,11 +130,11 @@ func (it *item) last() (v *version, unknown bool) {
 func (st *stream) touch(it *item) {
 	t, want := it.name.Type, it.want()
 	last, unknown := it.last()
-	dirty := it.force || unknown || last != want
+	dirty := it.force || unknown || !last.equal(want)
 	if want == nil {
 		// Only what left is removed. Of what was refused and has no stand-in the proxy keeps what it has.
 		dirty = it.entry == nil && (unknown || last != nil)
-	} else if want == it.no {
+	} else if want.equal(it.no) {
 		dirty = false
 	}
 	if dirty {
@@ -142,7 +142,7 @@ func (st *stream) touch(it *item) {
 	} else {
 		delete(st.dirty[t], it.name.Name)
 	}
-	settled := !dirty && len(it.sent) == 0 && !it.unknown && it.has == want && (it.entry == nil || want == it.entry.offer)
+	settled := !dirty && len(it.sent) == 0 && !it.unknown && it.has.equal(want) && (it.entry == nil || want == it.entry.offer)
 	if settled {
 		delete(st.items[t], it.name.Name)
 	} else {
@@ -298,7 +298,9 @@ func (st *stream) subscribe(n resource.Name, brought string, has bool) {
 		sub.ask(n.Name)
 		if has && brought != placeholderVersion {
 			// It belongs to something that leaves, too; what the proxy has must serve until then.
-			st.touch(&item{name: n, unknown: true})
+			it := st.item(n, nil, nil)
+			it.unknown = true
+			st.touch(it)
 			return
 		}
 		if !has {

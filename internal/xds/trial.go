@@ -21,6 +21,7 @@ type trial struct {
 	bad    map[string]*badPart
 	passed int // how many answers were acknowledgements
 	said   resource.Refusal
+	no     map[string]bool // versions that were refused: they need not be sent to know
 }
 
 type badPart struct {
@@ -41,28 +42,32 @@ func (s *set) try(st *stream, e *entry, v, base *version, said resource.Refusal)
 		if t != nil {
 			bad = t.bad
 		}
-		t = &trial{driver: st, base: base, bad: bad}
+		t = &trial{driver: st, base: base, bad: bad, no: map[string]bool{}}
 		e.trial = t
 		t.regroup(e)
 	}
 	t.said = said
+	t.no[v.res.Version] = true
 	if len(t.groups) == 0 {
-		// Nothing that can be blamed differs from what was accepted: keep that.
-		s.verdict(e)
-		if e.trial != nil && e.offer == v {
-			s.offer(e, base)
-		}
+		// Nothing that can be blamed differs from what was accepted: that stays until the table changes.
+		e.trial, e.refused = nil, e.current
+		s.offer(e, base)
 		return
 	}
-	g := t.groups[0]
-	if len(g) == 1 {
-		t.groups = t.groups[1:]
-		t.bad[g[0]] = &badPart{hash: e.current.part(g[0]).Hash, passed: t.passed, said: said}
-	} else {
-		half := (len(g) + 1) / 2
-		t.groups = append([][]string{g[:half], g[half:]}, t.groups[1:]...)
-	}
+	t.condemn(e)
 	s.proceed(e)
+}
+
+// condemn cuts the first group in halves, or marks its only part.
+func (t *trial) condemn(e *entry) {
+	g, rest := t.groups[0], t.groups[1:]
+	if len(g) == 1 {
+		t.bad[g[0]] = &badPart{hash: e.current.part(g[0]).Hash, passed: t.passed, said: t.said}
+		t.groups = rest
+		return
+	}
+	half := (len(g) + 1) / 2
+	t.groups = append([][]string{g[:half], g[half:]}, rest...)
 }
 
 // passed takes an acknowledgement.
@@ -84,6 +89,9 @@ func (s *set) passed(st *stream, e *entry, v *version) {
 	t.passed++
 	t.regroup(e)
 	s.proceed(e)
+	if e.trial == nil && v == e.current {
+		s.paroleNext(e)
+	}
 }
 
 // undrive frees the trials that waited for a stream that is gone.
@@ -108,7 +116,15 @@ func (s *set) retrial(e *entry) *version {
 		e.trial = nil
 		return e.current
 	}
-	return s.compose(e)
+	if len(t.groups) == 0 {
+		return s.compose(e)
+	}
+	for v := s.compose(e); ; v = s.compose(e) {
+		if len(t.groups) == 0 || !t.no[v.res.Version] {
+			return v
+		}
+		t.condemn(e)
+	}
 }
 
 // regroup drops from the groups what base has by now, and adds what differs and is in none.
@@ -144,22 +160,36 @@ func (t *trial) regroup(e *entry) {
 }
 
 // proceed offers the next group. When there is none, it tries bad parts again if others were acquitted since, and ends.
+// What is known to be refused is not offered: the second half of a bad group, once the first half was acquitted, would make
+// the same table again.
 func (s *set) proceed(e *entry) {
 	t := e.trial
-	if len(t.groups) == 0 {
-		for _, id := range t.badIDs() {
-			if b := t.bad[id]; !b.final && b.passed < t.passed {
-				delete(t.bad, id)
-				t.groups = [][]string{{id}}
-				break
-			}
+	for {
+		if len(t.groups) == 0 {
+			t.doubt()
+		}
+		if len(t.groups) == 0 {
+			s.verdict(e)
+			return
+		}
+		v := s.compose(e)
+		if !t.no[v.res.Version] {
+			s.offer(e, v)
+			return
+		}
+		t.condemn(e)
+	}
+}
+
+// doubt has a part tried again that was marked before others were acquitted.
+func (t *trial) doubt() {
+	for _, id := range t.badIDs() {
+		if b := t.bad[id]; !b.final && b.passed < t.passed {
+			delete(t.bad, id)
+			t.groups = [][]string{{id}}
+			return
 		}
 	}
-	if len(t.groups) == 0 {
-		s.verdict(e)
-		return
-	}
-	s.offer(e, s.compose(e))
 }
 
 func (t *trial) badIDs() []string {
@@ -234,14 +264,10 @@ func (s *set) compose(e *entry) *version {
 			parts = append(parts, old)
 		}
 	}
-	if slices.Equal(parts, e.current.parts()) {
-		return e.current
-	}
-	v := s.composed(e.current, parts)
-	for _, known := range []*version{t.base, e.offer} {
-		if known != nil && known.res.Version == v.res.Version {
+	for _, known := range []*version{e.current, t.base, e.offer} {
+		if known != nil && slices.EqualFunc(parts, known.parts(), same) {
 			return known
 		}
 	}
-	return v
+	return s.composed(e.current, parts)
 }

@@ -24,6 +24,11 @@ func (v *version) parts() []*resource.Part {
 	return v.res.Parts
 }
 
+// equal tells whether two versions are the same to a proxy.
+func (v *version) equal(o *version) bool {
+	return v == o || v != nil && o != nil && v.res.Version == o.res.Version
+}
+
 // part finds a part by its ID.
 func (v *version) part(id string) *resource.Part {
 	parts := v.parts()

@@ -1,0 +1,298 @@
+package xds
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	statuspb "google.golang.org/genproto/googleapis/rpc/status"
+
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resource"
+)
+
+// FuzzCore feeds the core with random turns and random requests of two proxies. It must not panic, and what it sends must
+// keep the rules.
+func FuzzCore(f *testing.F) {
+	f.Add([]byte("a0b1c2d3e4"))
+	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 200, 201, 202, 203, 204, 205})
+	f.Add([]byte("turnturnasksasksacksacksnacksturngoesasks0123456789ABCDEFGHIJ"))
+	f.Fuzz(runCore)
+}
+
+// TestCoreRandom is the same with inputs that are long enough for whole stories.
+func TestCoreRandom(t *testing.T) {
+	for seed := range uint64(1000) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		in := make([]byte, 600)
+		for i := range in {
+			in[i] = byte(r.Uint32())
+		}
+		if !t.Run(fmt.Sprint(seed), func(t *testing.T) { runCore(t, in) }) {
+			return
+		}
+	}
+}
+
+func runCore(t *testing.T, in []byte) {
+	z := &fuzzer{in: in, t: t, set: newSet(gateway), now: time.Unix(1e6, 0)}
+	for len(z.in) > 0 {
+		z.move()
+	}
+	z.calm()
+}
+
+type fuzzer struct {
+	in      []byte
+	t       *testing.T
+	set     *set
+	now     time.Time
+	streams [2]*watched
+	serial  uint64
+}
+
+// watched is a stream, and what a proxy behind it would see.
+type watched struct {
+	st      *stream
+	sent    map[resource.Name]bool // it was sent and not removed
+	pending []*response            // not answered
+	routes  map[string]int         // in flight, by table
+	refused map[string]bool        // versions of routes that it refused
+}
+
+func (z *fuzzer) byte() int {
+	if len(z.in) == 0 {
+		return 0
+	}
+	b := z.in[0]
+	z.in = z.in[1:]
+	return int(b)
+}
+
+func (z *fuzzer) name() string { return string(rune('a' + z.byte()%4)) }
+
+func (z *fuzzer) move() {
+	z.now = z.now.Add(time.Duration(z.byte()%4) * time.Second)
+	i := z.byte() % 2
+	w := z.streams[i]
+	switch op := z.byte() % 10; {
+	case op < 3:
+		z.turn()
+	case op == 3 && w != nil:
+		w.st.close()
+		z.streams[i] = nil
+	case w == nil:
+		z.streams[i] = &watched{
+			st: newStream(z.set, "1.40.0"), sent: map[resource.Name]bool{}, routes: map[string]int{}, refused: map[string]bool{},
+		}
+	case op < 6 && len(w.pending) > 0:
+		z.answer(w)
+	default:
+		z.ask(w)
+	}
+	z.step()
+}
+
+func (z *fuzzer) turn() {
+	var updates []update
+	for range 1 + z.byte()%4 {
+		typ := resource.Types()[z.byte()%typeCount]
+		u := update{name: resource.Name{Type: typ, Name: z.name()}}
+		if z.byte()%4 > 0 {
+			u.value = z.resource(typ)
+		}
+		updates = append(updates, u)
+	}
+	if testing.Verbose() {
+		for _, u := range updates {
+			z.t.Logf("turn %v %v", u.name, u.value != nil)
+		}
+	}
+	z.set.turn(updates, z.now)
+}
+
+func (z *fuzzer) resource(typ resource.Type) *resource.Resource {
+	z.serial++
+	r := &resource.Resource{Version: fmt.Sprint(z.serial), Warms: z.byte()%8 == 0}
+	if typ == resource.Listener {
+		r.Binds = []string{z.name()}
+	}
+	for _, id := range []string{"", "h1", "h2", "h3"}[:1+z.byte()%4] {
+		h := uint64(z.byte() % 5)
+		p := &resource.Part{ID: id, Hash: h, Needs: []resource.Name{{Type: resource.Types()[h], Name: string(rune('a' + h%4))}}}
+		if id != "" {
+			p.Fragments = []resource.Fragment{{
+				Origin: resource.Origin{Object: model.Ref(model.KindHTTPRoute, "x", id)}, Hash: h, Refused: z.byte()%8 == 0,
+			}}
+		}
+		r.Parts = append(r.Parts, p)
+	}
+	return r
+}
+
+func (z *fuzzer) ask(w *watched) {
+	types := append(resource.Types(), resource.Cluster)
+	req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: types[z.byte()%len(types)].URL(), InitialResourceVersions: map[string]string{}}
+	if z.byte()%16 == 0 {
+		req.TypeUrl = "other"
+	}
+	for range z.byte() % 4 {
+		n := z.name()
+		switch z.byte() % 4 {
+		case 0:
+			req.ResourceNamesUnsubscribe = append(req.ResourceNamesUnsubscribe, n)
+		case 1:
+			req.InitialResourceVersions[n] = fmt.Sprint(z.byte())
+			fallthrough
+		default:
+			req.ResourceNamesSubscribe = append(req.ResourceNamesSubscribe, n)
+		}
+	}
+	if z.byte()%8 == 0 {
+		req.ResponseNonce = "zzz"
+	}
+	if typ, ok := resource.TypeOf(req.TypeUrl); ok {
+		for _, n := range req.ResourceNamesUnsubscribe {
+			if typ == resource.Routes {
+				delete(w.routes, n)
+			}
+		}
+	}
+	if testing.Verbose() {
+		z.t.Logf("%p asks %v", w.st, req)
+	}
+	w.st.now = z.now
+	w.st.request(req)
+}
+
+func (z *fuzzer) answer(w *watched) {
+	r := w.pending[0]
+	w.pending = w.pending[1:]
+	req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: r.typ.URL(), ResponseNonce: r.nonce}
+	nack := z.byte()%3 == 0
+	if nack {
+		req.ErrorDetail = &statuspb.Status{Message: "Error adding/updating thing(s) " + z.name() + ": bad, " + z.name() + ": bad"}
+	}
+	for _, s := range r.items {
+		if r.typ == resource.Routes {
+			delete(w.routes, s.name.Name)
+			if nack {
+				w.refused[s.v.res.Version] = true
+			}
+		}
+	}
+	if testing.Verbose() {
+		z.t.Logf("%p answers %v", w.st, req)
+	}
+	w.st.now = z.now
+	w.st.request(req)
+}
+
+func (z *fuzzer) step() {
+	for _, w := range z.streams {
+		if w == nil {
+			continue
+		}
+		w.st.now = z.now
+		out, wait := w.st.step()
+		if !wait.IsZero() && !wait.After(z.now) {
+			z.t.Fatalf("waits for the past")
+		}
+		for _, r := range out {
+			if testing.Verbose() {
+				z.t.Logf("%p <- %s", w.st, describe(r))
+			}
+			if r.foreign == "" {
+				z.check(w, r)
+				w.pending = append(w.pending, r)
+			}
+		}
+	}
+	z.set.news = news{}
+}
+
+// check holds a response against the rules.
+func (z *fuzzer) check(w *watched, r *response) {
+	if r.typ == resource.Cluster && len(r.items) > 0 && len(r.removed) > 0 {
+		z.t.Fatalf("adds and removals of clusters in one response")
+	}
+	if (r.typ == resource.Routes || r.typ == resource.Secret) && len(r.items) > 1 {
+		z.t.Fatalf("%s don't travel alone", r.typ)
+	}
+	if r.typ == resource.Routes && len(r.removed) > 0 {
+		z.t.Fatalf("a route table is removed")
+	}
+	if !w.st.subs[r.typ].open {
+		z.t.Fatalf("%s were not asked for", r.typ)
+	}
+	for _, s := range r.items {
+		w.sent[s.name] = true
+		if r.typ != resource.Routes {
+			continue
+		}
+		if w.routes[s.name.Name]++; w.routes[s.name.Name] > 1 {
+			z.t.Fatalf("two responses of a table are in flight")
+		}
+		if w.refused[s.v.res.Version] && s.v.res.Version[0] != '~' {
+			z.t.Fatalf("refused content is sent again unchanged")
+		}
+		for _, p := range s.v.parts() {
+			for _, n := range p.Needs {
+				if e := z.set.lookup(n); n.Type == resource.Cluster && e != nil && e.offer != nil && w.st.subs[resource.Cluster].open {
+					if w.st.dirty[resource.Cluster][n.Name] != nil && w.st.items[resource.Cluster][n.Name].no == nil {
+						z.t.Fatalf("a table leaves before its cluster")
+					}
+				}
+			}
+		}
+	}
+	for _, n := range r.removed {
+		if z.set.needs[resource.Name{Type: r.typ, Name: n}] > 0 && r.typ == resource.Cluster {
+			z.t.Fatalf("a cluster is removed though it is named")
+		}
+		delete(w.sent, resource.Name{Type: r.typ, Name: n})
+	}
+}
+
+// calm lets every proxy acknowledge everything. Then nothing may be left to do but what waits for a proxy's word.
+func (z *fuzzer) calm() {
+	for range 200 {
+		z.now = z.now.Add(time.Second)
+		z.step()
+		quiet := true
+		for _, w := range z.streams {
+			if w == nil {
+				continue
+			}
+			for _, r := range w.pending {
+				quiet = false
+				for _, s := range r.items {
+					delete(w.routes, s.name.Name)
+				}
+				w.st.now = z.now
+				w.st.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: r.typ.URL(), ResponseNonce: r.nonce})
+			}
+			w.pending = nil
+		}
+		if quiet && z.now.Second()%10 == 0 {
+			break
+		}
+	}
+	for _, w := range z.streams {
+		if w == nil {
+			continue
+		}
+		for t, items := range w.st.items {
+			for name, it := range items {
+				if it.entry != nil && it.want() != nil && !it.unknown && w.st.dirty[t][name] != nil {
+					z.t.Fatalf("%s %s is never sent", resource.Types()[t], name)
+				}
+				if len(it.sent) > 0 && wildcard(resource.Types()[t]) {
+					z.t.Fatalf("%s %s is in flight for ever", resource.Types()[t], name)
+				}
+			}
+		}
+	}
+}
