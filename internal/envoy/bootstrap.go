@@ -48,7 +48,7 @@ func Bootstrap(cfg BootstrapConfig) ([]byte, error) {
 		},
 		DeferredStatOptions: &bootstrapv3.Bootstrap_DeferredStatOptions{EnableDeferredCreationStats: true},
 		OverloadManager:     connectionLimit(),
-		LayeredRuntime:      runtime(),
+		LayeredRuntime:      largeRegexes(),
 	})
 }
 
@@ -130,8 +130,8 @@ func connectionLimit() *overloadv3.OverloadManager {
 	}}}
 }
 
-// runtime lifts Envoy's limit on regular expressions. What a table holds was measured by checkRegex.
-func runtime() *bootstrapv3.LayeredRuntime {
+// largeRegexes lifts Envoy's limit on regular expressions. What a table holds was measured by checkRegex.
+func largeRegexes() *bootstrapv3.LayeredRuntime {
 	return &bootstrapv3.LayeredRuntime{Layers: []*bootstrapv3.RuntimeLayer{{
 		Name: "static",
 		LayerSpecifier: &bootstrapv3.RuntimeLayer_StaticLayer{StaticLayer: &structpb.Struct{Fields: map[string]*structpb.Value{

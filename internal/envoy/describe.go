@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
@@ -16,7 +17,7 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// Describe prints a resource as JSON, the same for the same resource.
+// Describe prints a resource as JSON, the same for the same resource. Private keys are left out.
 func Describe(r resource.Resource, t resource.Type) ([]byte, error) {
 	m, err := newMessage(t)
 	if err != nil {
@@ -24,6 +25,11 @@ func Describe(r resource.Resource, t resource.Type) ([]byte, error) {
 	}
 	if err := proto.Unmarshal(r.Flatten(nil), m); err != nil {
 		return nil, fmt.Errorf("read %s: %w", t, err)
+	}
+	if s, ok := m.(*tlsv3.Secret); ok && s.GetTlsCertificate().GetPrivateKey() != nil {
+		s.GetTlsCertificate().PrivateKey = &corev3.DataSource{
+			Specifier: &corev3.DataSource_InlineString{InlineString: "[redacted]"},
+		}
 	}
 	return toJSON(m)
 }

@@ -2,6 +2,7 @@ package envoy
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -35,6 +36,12 @@ func forward(name string, matches ...model.Match) model.Rule {
 
 func manyHosts(t testing.TB, n int) *world {
 	w := newWorld(t)
+	w.fillHosts(t, n)
+	return w
+}
+
+// fillHosts adds n hosts with a rule each, served over HTTP and HTTPS.
+func (w *world) fillHosts(t testing.TB, n int) {
 	w.apply(func(b *flow.Batch) {
 		secret := testSecret(t, "cert", "cert")
 		w.secrets.Set(b, secret.Ref, secret)
@@ -49,7 +56,6 @@ func manyHosts(t testing.TB, n int) *world {
 			w.serve(b, 1, 443, "https", name, forward(name, prefix("/a"), prefix("/b")))
 		}
 	})
-	return w
 }
 
 func TestEditTouchesOneVirtualHost(t *testing.T) {
@@ -155,6 +161,33 @@ func TestListenersOfOnePort(t *testing.T) {
 	} {
 		if a := (call{Host: host, URI: "/"}).do(t, bind); a.Status != status {
 			t.Errorf("%s: %d, want %d", host, a.Status, status)
+		}
+	}
+}
+
+// TestPortBindsEveryAddress: one Listener, several addresses.
+func TestPortBindsEveryAddress(t *testing.T) {
+	w, bind := newWorld(t), freePort(t)
+	w.apply(func(b *flow.Batch) {
+		w.addPort(b, 80, bind, model.HTTP, testListener("http", ""))
+		w.ports.Set(b, model.PortKey{Gateway: testGateway, Number: 80, Transport: model.TCP}, model.Port{
+			Key:      model.PortKey{Gateway: testGateway, Number: 80, Transport: model.TCP},
+			BindPort: bind, Addresses: []string{"127.0.0.1", "127.0.0.2"}, Protocol: model.HTTP,
+		})
+	})
+	want := []string{fmt.Sprintf("127.0.0.1:%d", bind), fmt.Sprintf("127.0.0.2:%d", bind)}
+	if r := w.resource(t, resource.Listener, "80"); !slices.Equal(r.Binds, want) {
+		t.Errorf("it binds %q, want %q", r.Binds, want)
+	}
+	startProxy(t, w.resources())
+	for _, address := range want {
+		resp, err := client(t, nil).Get("http://" + address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != 404 {
+			t.Errorf("%s answers %d", address, resp.StatusCode)
 		}
 	}
 }

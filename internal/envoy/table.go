@@ -39,7 +39,10 @@ func (s stages) tables(p plan.Plan) *flow.Collection[resource.Key, resource.Reso
 			head, _ := flow.Fetch(c, heads, k)
 			parts = append(parts, head)
 			for _, v := range members.All() {
-				parts = append(parts, v.Part)
+				// A domain comes once, or Envoy would refuse the table.
+				if parts[len(parts)-1].ID != v.Part.ID {
+					parts = append(parts, v.Part)
+				}
 			}
 			if listeners.Len() > 1 {
 				for l := range listeners.All() {

@@ -31,9 +31,9 @@ type world struct {
 	secrets    *flow.Source[model.ObjectRef, model.Secret]
 }
 
-func newWorld(t testing.TB) *world {
-	t.Helper()
-	g := flow.New(flow.Config{Name: "test", Check: true})
+func newWorld(testing.TB) *world { return newWorldIn(flow.New(flow.Config{Name: "test", Check: true})) }
+
+func newWorldIn(g *flow.Graph) *world {
 	w := &world{
 		g:          g,
 		feedback:   resource.NewFeedback(g),

@@ -1,0 +1,34 @@
+package envoy
+
+import (
+	"fmt"
+	"runtime"
+	"strconv"
+	"testing"
+
+	"cardea.dev/cardea/internal/flow"
+)
+
+// BenchmarkEdit is one edited rule among n, each with its own host on an HTTP and an HTTPS listener: the turn, without
+// flattening and sending.
+func BenchmarkEdit(b *testing.B) {
+	for _, n := range []int{1_000, 10_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			w := newWorldIn(flow.New(flow.Config{Name: "bench"}))
+			w.fillHosts(b, n)
+			var m runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			for i := 0; b.Loop(); i++ {
+				w.apply(func(batch *flow.Batch) {
+					r := forward("h7.test", prefix("/a"), prefix(fmt.Sprint("/b", i)))
+					w.rules.Set(batch, r.Key, r)
+				})
+			}
+			turns := w.g.Turns()
+			b.ReportMetric(float64(turns[len(turns)-1].Runs), "runs/op")
+			b.ReportMetric(float64(m.HeapAlloc)/float64(n), "heap-B/rule")
+			runtime.KeepAlive(w)
+		})
+	}
+}
