@@ -1,4 +1,4 @@
-// Cardea runs gateways: it keeps real proxies doing what Gateway API objects say. See `cardea --help`.
+// Command cardea runs gateways: it keeps real proxies doing what Gateway API objects say. See `cardea --help`.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Backend is a small HTTP server that tells what it got, to be put behind a gateway:
+// Command backend is a small HTTP server that tells what it got, to be put behind a gateway:
 //
 //	backend -listen localhost:9001 -name web
 //
