@@ -1,0 +1,89 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"cardea.dev/cardea/internal/standalone"
+)
+
+// documents are those whose commands are run: every line "$ cardea ..." of a console block, which must print what follows it.
+// "..." stands for anything, on a line of its own for any number of lines.
+var documents = []string{"docs/standalone.md"}
+
+func TestDocuments(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary := Build(t)
+	p := Start(t, filepath.Join(root, "examples/quickstart"), func(o *standalone.Options) { o.Bind = []string{"127.0.0.1"} })
+	p.Ready(t)
+	for _, document := range documents {
+		text, err := os.ReadFile(filepath.Join(root, document))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ran := 0
+		for _, block := range consoleBlock.FindAllStringSubmatch(string(text), -1) {
+			for _, step := range strings.Split("\n"+block[1], "\n$ ")[1:] {
+				command, want, _ := strings.Cut(step, "\n")
+				cmd := exec.Command(binary, strings.Fields(command)[1:]...)
+				cmd.Dir, cmd.Env = root, append(os.Environ(), "CARDEA_SERVER="+p.Admin)
+				got, err := cmd.CombinedOutput()
+				if err != nil {
+					got = append(got, "[exit 1]\n"...)
+				}
+				if !matches(string(got), want) {
+					t.Errorf("%s: $ %s\n%s\nwant:\n%s", document, command, got, want)
+				}
+				ran++
+			}
+		}
+		if ran == 0 {
+			t.Errorf("%s has no commands", document)
+		}
+	}
+}
+
+var consoleBlock = regexp.MustCompile("(?s)```console\n(.*?)```")
+
+// matches compares output with what a document says, without regard to how columns are padded.
+func matches(got, want string) bool {
+	pattern := regexp.QuoteMeta(squeeze(want))
+	pattern = strings.ReplaceAll(pattern, `\.\.\.`, `(?s:.*)`)
+	return regexp.MustCompile("^" + pattern + "$").MatchString(squeeze(got))
+}
+
+var spaces = regexp.MustCompile(`[ \t]+`)
+
+func squeeze(s string) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimSpace(spaces.ReplaceAllString(line, " "))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestReadme serves the gateway that the README shows.
+func TestReadme(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindSubmatch(text)
+	if block == nil {
+		t.Fatal("the README shows no objects")
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "web.yaml"), block[1], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := findingsOf(t, dir); got != "no findings\n" {
+		t.Errorf("findings of the README's gateway: %s", got)
+	}
+}
