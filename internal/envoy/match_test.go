@@ -152,9 +152,13 @@ func TestOrderOfSites(t *testing.T) {
 		{"b.wild.test", "/n", "any"},
 		{"b.c.wild.test", "/w", "wide"},
 		{"wild.test", "/w", "any"},
+		{"a.wild.test.", "/w", "wide"}, // as resolvers write names
+		{"b.wild.test.:8080", "/w", "wide"},
 	} {
 		if a := (call{Host: c.host, URI: c.uri}).do(t, bind); a.Seen.Backend != c.backend {
 			t.Errorf("%s%s reached %q (%d), want %q", c.host, c.uri, a.Seen.Backend, a.Status, c.backend)
+		} else if a.Seen.Host != c.host {
+			t.Errorf("%s became %s on its way", c.host, a.Seen.Host)
 		}
 	}
 }

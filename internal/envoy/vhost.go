@@ -117,7 +117,7 @@ func (v *assembly) rule(c *flow.Ctx, k model.RuleKey) served {
 
 // part lays the virtual host's own bytes before those of the routes, which are not copied.
 func (v *assembly) part(domain string) *resource.Part {
-	own := mustMarshal(&routev3.VirtualHost{Name: domain, Domains: []string{domain}})
+	own := mustMarshal(&routev3.VirtualHost{Name: domain, Domains: hosts(domain)})
 	size := len(own)
 	for _, r := range v.routes {
 		size += len(r)
@@ -127,4 +127,13 @@ func (v *assembly) part(domain string) *resource.Part {
 	part := newPart(domain, append([][]byte{append(head, own...)}, v.routes...)...)
 	part.Fragments, part.Needs = v.fragments, v.needs
 	return part
+}
+
+// hosts are the hosts of a domain as clients write them: a name may end in a dot. Envoy can strip that, but then the
+// backend does not see Host as it was sent.
+func hosts(domain string) []string {
+	if domain == "*" {
+		return []string{domain}
+	}
+	return []string{domain, domain + "."}
 }
