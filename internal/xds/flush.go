@@ -179,23 +179,30 @@ func (st *stream) usable(n resource.Name) bool {
 		return true // nothing will come
 	}
 	it := st.items[n.Type][n.Name]
-	if it != nil {
-		if it.has == nil && !it.unknown && e.offer.res.Warms && len(it.sent) > 0 {
-			if until := it.at.Add(patience); st.now.Before(until) {
-				st.later(until)
-				return false
+	if it == nil || len(it.sent) == 0 {
+		return true
+	}
+	warming := it.has == nil && !it.unknown && e.offer.res.Warms
+	if !warming && st.followed(e) {
+		return true
+	}
+	until := it.at.Add(patience)
+	if st.now.Before(until) {
+		st.later(until)
+		return false
+	}
+	return true
+}
+
+// followed tells whether a cluster's endpoints were sent, as far as there are any.
+func (st *stream) followed(cluster *entry) bool {
+	for _, p := range cluster.offer.parts() {
+		for _, n := range p.Needs {
+			if n.Type != resource.Endpoints {
+				continue
 			}
-		}
-		if st.subs[resource.Endpoints].open || len(it.sent) == 0 {
-			return true
-		}
-		// The proxy has not asked for endpoints yet; a new cluster makes it ask.
-		for _, p := range e.offer.parts() {
-			for _, need := range p.Needs {
-				if until := it.at.Add(patience); need.Type == resource.Endpoints && st.now.Before(until) {
-					st.later(until)
-					return false
-				}
+			if e := st.set.lookup(n); e != nil && e.offer != nil && !st.subs[n.Type].got.has(e.slot) {
+				return false
 			}
 		}
 	}

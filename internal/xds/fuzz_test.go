@@ -1,6 +1,7 @@
 package xds
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -12,6 +13,8 @@ import (
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
 )
+
+var trace = flag.Bool("trace", false, "print what the random core tests do")
 
 // FuzzCore feeds the core with random turns and random requests of two proxies. It must not panic, and what it sends must
 // keep the rules.
@@ -105,7 +108,7 @@ func (z *fuzzer) turn() {
 		}
 		updates = append(updates, u)
 	}
-	if testing.Verbose() {
+	if *trace {
 		for _, u := range updates {
 			z.t.Logf("turn %v %v", u.name, u.value != nil)
 		}
@@ -160,7 +163,7 @@ func (z *fuzzer) ask(w *watched) {
 			}
 		}
 	}
-	if testing.Verbose() {
+	if *trace {
 		z.t.Logf("%p asks %v", w.st, req)
 	}
 	w.st.now = z.now
@@ -183,7 +186,7 @@ func (z *fuzzer) answer(w *watched) {
 			}
 		}
 	}
-	if testing.Verbose() {
+	if *trace {
 		z.t.Logf("%p answers %v", w.st, req)
 	}
 	w.st.now = z.now
@@ -201,7 +204,7 @@ func (z *fuzzer) step() {
 			z.t.Fatalf("waits for the past")
 		}
 		for _, r := range out {
-			if testing.Verbose() {
+			if *trace {
 				z.t.Logf("%p <- %s", w.st, describe(r))
 			}
 			if r.foreign == "" {

@@ -43,7 +43,7 @@ func (s *set) paroleNext(e *entry) {
 func (s *set) substituted(e *entry, keys []resource.RefusalKey) bool {
 	released := map[resource.RefusalKey]bool{}
 	for _, k := range keys {
-		released[k] = true
+		released[k] = s.blame.refused[k] == nil
 	}
 	for _, p := range e.current.parts() {
 		for _, f := range p.Fragments {

@@ -251,6 +251,14 @@ func (st *stream) request(req *discoveryv3.DeltaDiscoveryRequest) {
 		v, has := req.GetInitialResourceVersions()[name]
 		st.subscribe(resource.Name{Type: t, Name: name}, v, has)
 	}
+	if first && t == resource.Endpoints {
+		// Clusters that were sent before could not take theirs along.
+		for _, it := range st.items[resource.Cluster] {
+			if len(it.sent) > 0 && it.want() != nil && !st.followed(it.entry) {
+				st.follow(it)
+			}
+		}
+	}
 }
 
 // foreign answers a type that we don't serve: whatever was asked for does not exist. Silence would hold the proxy's listeners.

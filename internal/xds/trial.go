@@ -114,6 +114,9 @@ func (s *set) retrial(e *entry) *version {
 	t.regroup(e)
 	if len(t.groups) == 0 && len(t.bad) == 0 {
 		e.trial = nil
+		if t.base.equal(e.current) {
+			s.paroleNext(e) // there is nothing to send, and so no acknowledgement to wait for
+		}
 		return e.current
 	}
 	if len(t.groups) == 0 {
