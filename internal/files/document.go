@@ -25,19 +25,18 @@ type file struct {
 
 // document is one document of a file. It stays the same value while its text does, wherever that moves in the file.
 type document struct {
-	hash    digest
-	line    int     // its first line in the file
-	items   []*item // its object, or those of a List
-	flaws   []Problem
-	claimed bool // its items stand in the claims
-	broken  bool // it could not be parsed: its items, if any, are what stood in its place
-	pair    *document
-	scan    int // the last scan that found it
+	hash   fingerprint
+	line   int     // its first line in the file
+	items  []*item // its object, or those of a List
+	flaws  []Problem
+	broken bool // it could not be parsed: its items, if any, are what stood in its place
+	pair   *document
+	scan   int // the last scan that found it
 }
 
 // item is one object in a document.
 type item struct {
-	hash   digest // of its text
+	digest digest // of its text, if that was parsed
 	path   string // where it stands in the document: "" or "items[3]"
 	ref    model.ObjectRef
 	label  string
@@ -81,11 +80,12 @@ func (f *Folder) check(j *job) {
 		j.fail(err)
 		return
 	}
+	whole := digestOf(j.chunk.text)
 	for _, o := range objects {
-		it := &item{path: o.path, hash: j.doc.hash}
+		it := &item{path: o.path, digest: whole}
 		if isList {
-			it.hash = digestOfValue(o.doc)
-			if same := j.known[it.hash]; same != nil {
+			it.digest = digestOfValue(o.doc)
+			if same := j.known[it.digest]; same != nil {
 				reused := *same
 				reused.path = o.path
 				j.doc.items = append(j.doc.items, &reused)
@@ -100,7 +100,7 @@ func (f *Folder) check(j *job) {
 func (f *Folder) checkObject(j *job, it *item, doc map[string]any) {
 	f.stats.checked.Add(1)
 	it.ref, it.label = f.schema.Identify(doc)
-	options := schema.Options{KnownValid: f.valid.has(it.hash)}
+	options := schema.Options{KnownValid: f.valid.has(it.digest)}
 	if l := f.live[it.ref]; l != nil {
 		options.Old = l.object.old
 	}
@@ -129,7 +129,7 @@ func (j *job) fail(err error) {
 	p.Ref, p.Object = ref, label
 	j.doc.flaws = []Problem{p}
 	if ref.Kind != model.KindNone {
-		j.doc.items = []*item{{hash: j.doc.hash, ref: ref, label: label}}
+		j.doc.items = []*item{{ref: ref, label: label}}
 	}
 }
 

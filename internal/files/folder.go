@@ -60,6 +60,7 @@ type Folder struct {
 	claims    map[model.ObjectRef][]claim
 	live      map[model.ObjectRef]*live
 	contested map[model.ObjectRef]struct{} // that have several claims
+	flawed    map[*document]*file
 	problems  map[ProblemKey]Problem
 
 	// Only in the goroutine that reads.
@@ -91,7 +92,7 @@ func New(c Config) (*Folder, error) {
 		dir: dir, name: c.Dir, sources: c.Sources, graph: c.Graph, schema: c.Schema, log: c.Log, now: c.Now, onProblem: c.OnProblem,
 		shown: flow.NewSource[ProblemKey, Problem](c.Graph, "files/problems"),
 		files: map[string]*file{}, claims: map[model.ObjectRef][]claim{}, live: map[model.ObjectRef]*live{},
-		contested: map[model.ObjectRef]struct{}{}, problems: map[ProblemKey]Problem{},
+		contested: map[model.ObjectRef]struct{}{}, flawed: map[*document]*file{}, problems: map[ProblemKey]Problem{},
 		valid:  newValidated(c.CacheDir, dir, c.Schema.Fingerprint()),
 		fading: map[model.ObjectRef]time.Time{}, uses: map[string]int{}, unsettled: map[string]struct{}{}, listing: &listing{},
 	}
@@ -143,7 +144,7 @@ func (f *Folder) Where(ref model.ObjectRef) (path string, line int) {
 		return path, line
 	}
 	for _, chunk := range split(path, text) {
-		if digestOf(chunk.text) == c.doc.hash && (c.item.path != "" || chunk.line == line) {
+		if fingerprintOf(chunk.text) == c.doc.hash && (c.item.path != "" || chunk.line == line) {
 			return path, chunk.line + lineOf(chunk.text, c.item.path, "") - 1
 		}
 	}

@@ -1,12 +1,19 @@
 package files
 
-// match says for each chunk whether it is a document that was there before. New documents come back as jobs; each gets as its
-// pair the former document that stood in its place, if any. reordered: documents that stayed changed places.
-func match(chunks []chunk, former []*document) (docs []*document, fresh []int, reordered bool) {
-	docs = make([]*document, len(chunks))
-	hashes := make([]digest, len(chunks))
+// matched is what a file's new text has in common with its former documents.
+type matched struct {
+	docs       []*document
+	fresh      []int // the new ones; each has as its pair the former document that stood in its place, if any
+	head, tail int   // so many documents at the start and at the end are as before
+	reordered  bool  // documents that stayed changed places
+}
+
+// match says for each chunk whether it is a document that was there before.
+func match(chunks []chunk, former []*document) matched {
+	docs := make([]*document, len(chunks))
+	hashes := make([]fingerprint, len(chunks))
 	for i, c := range chunks {
-		hashes[i] = digestOf(c.text)
+		hashes[i] = fingerprintOf(c.text)
 	}
 	head := 0
 	for head < len(chunks) && head < len(former) && former[head].hash == hashes[head] {
@@ -18,8 +25,9 @@ func match(chunks []chunk, former []*document) (docs []*document, fresh []int, r
 		docs[len(chunks)-1-tail] = former[len(former)-1-tail]
 		tail++
 	}
+	m := matched{docs: docs, head: head, tail: tail}
 	middle := former[head : len(former)-tail]
-	positions := map[digest][]int{}
+	positions := map[fingerprint][]int{}
 	for i, d := range middle {
 		positions[d.hash] = append(positions[d.hash], i)
 	}
@@ -30,15 +38,15 @@ func match(chunks []chunk, former []*document) (docs []*document, fresh []int, r
 			positions[hashes[i]] = at[1:]
 			docs[i] = middle[at[0]]
 			taken[at[0]] = true
-			reordered = pairs.anchor(at[0]) || reordered
+			m.reordered = pairs.anchor(at[0]) || m.reordered
 			continue
 		}
 		docs[i] = &document{hash: hashes[i]}
-		fresh = append(fresh, i)
+		m.fresh = append(m.fresh, i)
 		pairs.waiting = append(pairs.waiting, docs[i])
 	}
 	pairs.anchor(len(middle))
-	return docs, fresh, reordered
+	return m
 }
 
 // pairing gives new documents the former ones between the same neighbours, in order.

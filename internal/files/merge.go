@@ -48,19 +48,19 @@ func (f *Folder) newMerge(now time.Time, hold bool) *merge {
 }
 
 // replace puts a file's new documents in the place of its former ones. Documents that are in both keep their claims.
-func (m *merge) replace(fl *file, docs []*document, chunks []chunk, reordered bool) {
+func (m *merge) replace(fl *file, now matched, chunks []chunk) {
+	former := fl.docs
+	fl.docs = now.docs
+	changed := now.docs[now.head : len(now.docs)-now.tail]
 	m.scan++
-	for i, d := range docs {
+	for _, d := range changed {
 		d.scan = m.scan
-		d.line = chunks[i].line
-		if reordered {
+		if now.reordered {
 			m.touchAll(d)
 		}
 	}
-	former := fl.docs
-	fl.docs = docs
 	gone := map[model.ObjectRef]*item{}
-	for _, d := range former {
+	for _, d := range former[now.head : len(former)-now.tail] {
 		if d.scan != m.scan {
 			m.release(d)
 			for _, it := range d.items {
@@ -68,12 +68,12 @@ func (m *merge) replace(fl *file, docs []*document, chunks []chunk, reordered bo
 			}
 		}
 	}
-	for _, d := range docs {
-		if !d.claimed {
-			d.claimed = true
-			m.keepLastGood(d, gone)
-			m.claim(fl, d)
-		}
+	for i := now.head; i < len(now.docs); i++ {
+		now.docs[i].line = chunks[i].line
+	}
+	for _, i := range now.fresh {
+		m.keepLastGood(now.docs[i], gone)
+		m.claim(fl, now.docs[i])
 	}
 }
 
@@ -97,7 +97,7 @@ func (m *merge) keepLastGood(d *document, gone map[model.ObjectRef]*item) {
 	d.items = nil
 	for _, it := range pair.items {
 		if it.object != nil && len(m.claims[it.ref]) == 0 {
-			d.items = append(d.items, &item{hash: d.hash, path: it.path, ref: it.ref, label: it.label, object: it.object, stale: true})
+			d.items = append(d.items, &item{path: it.path, ref: it.ref, label: it.label, object: it.object, stale: true})
 		}
 	}
 	if len(d.items) == 1 && len(d.flaws) == 1 && d.flaws[0].Object == "" {
@@ -118,6 +118,9 @@ func (m *merge) claim(fl *file, d *document) {
 		m.claims[it.ref] = append(m.claims[it.ref], claim{fl, d, it})
 		m.touched[it.ref] = struct{}{}
 	}
+	if len(d.flaws) > 0 || slices.ContainsFunc(d.items, func(it *item) bool { return len(it.flaws) > 0 }) {
+		m.flawed[d] = fl
+	}
 }
 
 func hasError(it *item, d *document) bool {
@@ -125,6 +128,7 @@ func hasError(it *item, d *document) bool {
 }
 
 func (m *merge) release(d *document) {
+	delete(m.flawed, d)
 	for _, it := range d.items {
 		list := slices.DeleteFunc(m.claims[it.ref], func(c claim) bool { return c.doc == d })
 		if len(list) == 0 {

@@ -20,11 +20,10 @@ type look struct {
 
 // reading is a file that was read anew in this look.
 type reading struct {
-	file      *file
-	info      fs.FileInfo
-	chunks    []chunk
-	docs      []*document
-	reordered bool
+	file   *file
+	info   fs.FileInfo
+	chunks []chunk
+	matched
 }
 
 // refresh looks at the folder and publishes, in one turn of the graph, what changed.
@@ -149,11 +148,10 @@ func (f *Folder) read(path string) (newReading, readState) {
 		return f.unreadable(r, "the file is not UTF-8 text", line)
 	}
 	r.chunks = split(path, text)
-	var fresh []int
-	r.docs, fresh, r.reordered = match(r.chunks, fl.docs)
-	known := itemsOf(fl.docs)
+	r.matched = match(r.chunks, fl.docs)
+	known := itemsOf(fl.docs[r.head : len(fl.docs)-r.tail])
 	fl.problem, fl.line = "", 0
-	for _, i := range fresh {
+	for _, i := range r.fresh {
 		r.jobs = append(r.jobs, &job{file: fl, chunk: r.chunks[i], doc: r.docs[i], at: info.ModTime(), known: known})
 	}
 	return r, readNew
@@ -166,9 +164,7 @@ func (f *Folder) unreadable(r newReading, problem string, line int) (newReading,
 	}
 	r.file.problem, r.file.line = problem, line
 	r.docs = r.file.docs
-	for _, d := range r.docs {
-		r.chunks = append(r.chunks, chunk{line: d.line})
-	}
+	r.head = len(r.docs)
 	return r, readNew
 }
 
@@ -183,7 +179,7 @@ func itemsOf(docs []*document) map[digest]*item {
 			if known == nil {
 				known = map[digest]*item{}
 			}
-			known[it.hash] = it
+			known[it.digest] = it
 		}
 	}
 	return known
@@ -199,14 +195,14 @@ func (f *Folder) commit(readings []reading, gone []string) {
 	slices.Sort(gone)
 	for _, path := range slices.Compact(gone) {
 		if fl := f.files[path]; fl != nil {
-			m.replace(fl, nil, nil, false)
+			m.replace(fl, matched{}, nil)
 			delete(f.files, path)
 		}
 	}
 	for _, r := range readings {
 		f.files[r.file.path] = r.file
 		r.file.info = r.info
-		m.replace(r.file, r.docs, r.chunks, r.reordered)
+		m.replace(r.file, r.matched, r.chunks)
 	}
 	m.settle()
 	before := f.problems
@@ -279,19 +275,19 @@ func (f *Folder) collect() map[ProblemKey]Problem {
 		if fl.problem != "" {
 			add(Problem{File: fl.path, Line: fl.line, Message: fl.problem, Stale: len(fl.docs) > 0})
 		}
-		for _, d := range fl.docs {
-			stale := false
-			for _, it := range d.items {
-				stale = stale || it.stale
-				for _, p := range it.flaws {
-					p.File, p.Line, p.Stale = fl.path, d.line+p.Line, it.stale
-					add(p)
-				}
-			}
-			for _, p := range d.flaws {
-				p.File, p.Line, p.Stale = fl.path, d.line+p.Line, stale
+	}
+	for d, fl := range f.flawed {
+		stale := false
+		for _, it := range d.items {
+			stale = stale || it.stale
+			for _, p := range it.flaws {
+				p.File, p.Line, p.Stale = fl.path, d.line+p.Line, it.stale
 				add(p)
 			}
+		}
+		for _, p := range d.flaws {
+			p.File, p.Line, p.Stale = fl.path, d.line+p.Line, stale
+			add(p)
 		}
 	}
 	f.doubles(add)
@@ -305,7 +301,7 @@ func (f *Folder) remember() {
 		for _, d := range fl.docs {
 			for _, it := range d.items {
 				if it.object != nil && !it.stale {
-					digests[it.hash] = struct{}{}
+					digests[it.digest] = struct{}{}
 				}
 			}
 		}

@@ -2,19 +2,11 @@ package files
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"io"
+	"strings"
 )
-
-// digest identifies a text.
-type digest [16]byte
-
-func digestOf(text []byte) digest {
-	sum := sha256.Sum256(text)
-	return digest(sum[:16])
-}
 
 // chunk is the text of one document.
 type chunk struct {
@@ -28,46 +20,64 @@ type chunk struct {
 func splitYAML(text []byte) []chunk {
 	var chunks []chunk
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
-	start, startLine, line, content := 0, 1, 0, false
-	add := func(end int) {
-		if content {
-			chunks = append(chunks, chunk{text: text[start:end:end], line: startLine})
+	for line := 1; len(text) > 0; {
+		end := nextMarker(text)
+		if c, ok := trimmed(chunk{text: text[:end:end], line: line}); ok {
+			chunks = append(chunks, c)
 		}
-		content = false
+		line += bytes.Count(text[:end], []byte("\n"))
+		text = text[end:]
 	}
-	for at := 0; at < len(text); {
-		line++
-		next := len(text)
-		if i := bytes.IndexByte(text[at:], '\n'); i >= 0 {
-			next = at + i + 1
-		}
-		current := text[at:next]
-		switch {
-		case isMarker(current, "---"):
-			add(at)
-			start, startLine = at, line
-			content = hasContent(current[3:])
-		case isMarker(current, "..."):
-			add(at)
-			start, startLine = next, line+1
-		case !content && isDirective(current):
-			// It says nothing that matters here, and the parser wants it at the start of a stream.
-			start, startLine = next, line+1
-		case !content:
-			content = hasContent(current)
-		}
-		at = next
-	}
-	add(len(text))
 	return chunks
+}
+
+// nextMarker finds the first document marker after the text's first line.
+func nextMarker(text []byte) int {
+	for at := 0; ; {
+		i := bytes.IndexByte(text[at:], '\n')
+		// Most lines are not worth a look.
+		for i >= 0 && at+i+1 < len(text) && text[at+i+1] != '-' && text[at+i+1] != '.' {
+			at += i + 1
+			i = bytes.IndexByte(text[at:], '\n')
+		}
+		if i < 0 || at+i+1 >= len(text) {
+			return len(text)
+		}
+		at += i + 1
+		if isMarker(text[at:], "---") || isMarker(text[at:], "...") {
+			return at
+		}
+	}
+}
+
+// trimmed leaves out what is no part of a document: the line that ended the one before, and directives. It is not ok if no
+// content is left.
+func trimmed(c chunk) (_ chunk, ok bool) {
+	for rest := c.text; len(rest) > 0; {
+		line := rest
+		if i := bytes.IndexByte(rest, '\n'); i >= 0 {
+			line = rest[:i+1]
+		}
+		rest = rest[len(line):]
+		switch {
+		case isMarker(line, "...") || isDirective(line):
+			// A directive says nothing that matters here, and the parser wants it at the start of a stream.
+			c.line += bytes.Count(c.text[:len(c.text)-len(rest)], []byte("\n"))
+			c.text = rest
+		case isMarker(line, "---"):
+			if hasContent(line[3:]) {
+				return c, true
+			}
+		case hasContent(line):
+			return c, true
+		}
+	}
+	return c, false
 }
 
 // isMarker says whether a line is a document marker: at its very start, alone or followed by white space.
 func isMarker(line []byte, marker string) bool {
-	if !bytes.HasPrefix(line, []byte(marker)) {
-		return false
-	}
-	return len(line) == 3 || bytes.IndexByte([]byte(" \t\r\n"), line[3]) >= 0
+	return len(line) >= 3 && string(line[:3]) == marker && (len(line) == 3 || strings.IndexByte(" \t\r\n", line[3]) >= 0)
 }
 
 func isDirective(line []byte) bool {

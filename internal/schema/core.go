@@ -14,34 +14,34 @@ import (
 
 // checkCore defaults and validates a kind that is no custom resource. An API server has these rules in its code, where
 // nobody else can call them; those that matter to a gateway are written here.
-func checkCore(doc map[string]any, obj *Object) []Problem {
+func (s *Schema) checkCore(doc map[string]any, obj *Object) []Problem {
 	delete(doc, "status")
 	switch obj.Ref.Kind {
 	case model.KindNamespace:
-		return decode(doc, func(n *corev1.Namespace) field.ErrorList {
+		return decode(&s.shapes, doc, func(n *corev1.Namespace) field.ErrorList {
 			obj.Spec = input.NamespaceSpec{}
 			return nil
 		})
 	case model.KindService:
-		return decode(doc, func(s *corev1.Service) field.ErrorList {
+		return decode(&s.shapes, doc, func(s *corev1.Service) field.ErrorList {
 			defaultService(&s.Spec)
 			obj.Spec = s.Spec
 			return validateService(&s.Spec)
 		})
 	case model.KindEndpointSlice:
-		return decode(doc, func(e *discoveryv1.EndpointSlice) field.ErrorList {
+		return decode(&s.shapes, doc, func(e *discoveryv1.EndpointSlice) field.ErrorList {
 			defaultEndpointSlice(e)
 			obj.Spec = input.EndpointSliceSpec{AddressType: e.AddressType, Endpoints: e.Endpoints, Ports: e.Ports}
 			return validateEndpointSlice(e)
 		})
 	case model.KindSecret:
-		return decode(doc, func(s *corev1.Secret) field.ErrorList {
+		return decode(&s.shapes, doc, func(s *corev1.Secret) field.ErrorList {
 			defaultSecret(s)
 			obj.Spec = input.SecretSpec{Type: s.Type, Data: s.Data}
 			return validateSecret(s)
 		})
 	case model.KindConfigMap:
-		return decode(doc, func(c *corev1.ConfigMap) field.ErrorList {
+		return decode(&s.shapes, doc, func(c *corev1.ConfigMap) field.ErrorList {
 			obj.Spec = input.ConfigMapSpec{Data: c.Data, BinaryData: c.BinaryData}
 			return validateConfigMap(c)
 		})
@@ -50,8 +50,8 @@ func checkCore(doc map[string]any, obj *Object) []Problem {
 }
 
 // decode reads a document strictly into a Go type and hands it on.
-func decode[T any](doc map[string]any, use func(*T) field.ErrorList) []Problem {
-	if found := shape(nil, reflect.TypeFor[T](), doc); len(found) > 0 {
+func decode[T any](shapes *shapes, doc map[string]any, use func(*T) field.ErrorList) []Problem {
+	if found := shapes.check(nil, reflect.TypeFor[T](), doc); len(found) > 0 {
 		return found
 	}
 	value := new(T)

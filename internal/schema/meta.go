@@ -13,7 +13,7 @@ import (
 
 // readMeta reads an object's metadata strictly and validates it. An object of a namespaced kind that names no namespace is
 // in DefaultNamespace.
-func readMeta(kind model.Kind, doc map[string]any) (*metav1.ObjectMeta, []Problem) {
+func (s *Schema) readMeta(kind model.Kind, doc map[string]any) (*metav1.ObjectMeta, []Problem) {
 	path := field.NewPath("metadata")
 	raw, ok := doc["metadata"].(map[string]any)
 	if !ok {
@@ -25,7 +25,7 @@ func readMeta(kind model.Kind, doc map[string]any) (*metav1.ObjectMeta, []Proble
 	// Written by servers, and of no meaning here.
 	delete(raw, "managedFields")
 	delete(raw, "selfLink")
-	if found := shape(path, reflect.TypeFor[metav1.ObjectMeta](), raw); len(found) > 0 {
+	if found := s.shapes.check(path, reflect.TypeFor[metav1.ObjectMeta](), raw); len(found) > 0 {
 		return nil, found
 	}
 	meta := &metav1.ObjectMeta{}

@@ -26,6 +26,7 @@ const DefaultNamespace = "default"
 type Schema struct {
 	crds        map[model.Kind]*crd
 	fingerprint string
+	shapes      shapes
 }
 
 // New reads the embedded schemas. Nothing is compiled yet.
@@ -88,7 +89,7 @@ func (s *Schema) Check(doc map[string]any, o Options) (*Object, []Problem) {
 	if len(found) > 0 {
 		return nil, found
 	}
-	meta, found := readMeta(kind, doc)
+	meta, found := s.readMeta(kind, doc)
 	if len(found) > 0 {
 		return nil, found
 	}
@@ -96,7 +97,7 @@ func (s *Schema) Check(doc map[string]any, o Options) (*Object, []Problem) {
 	if c, ok := s.crds[kind]; ok {
 		found = c.check(doc, obj, o)
 	} else {
-		found = checkCore(doc, obj)
+		found = s.checkCore(doc, obj)
 	}
 	if len(found) > 0 {
 		return nil, found

@@ -9,20 +9,26 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
+// shapes compares decoded values with Go types. It remembers the types' fields.
+type shapes struct {
+	fields sync.Map // reflect.Type -> map[string]reflect.Type
+}
+
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
-// shape compares a decoded value with a Go type: unknown fields, wrong types and numbers out of range are problems. (The
+// check compares a decoded value with a Go type: unknown fields, wrong types and numbers out of range are problems. (The
 // libraries' own converters wrap numbers silently, and do not tell where a type was wrong.)
-func shape(path *field.Path, t reflect.Type, v any) []Problem {
+func (s *shapes) check(path *field.Path, t reflect.Type, v any) []Problem {
 	if v == nil {
 		return nil
 	}
 	if t.Kind() == reflect.Pointer {
-		return shape(path, t.Elem(), v)
+		return s.check(path, t.Elem(), v)
 	}
 	if reflect.PointerTo(t).Implements(unmarshaler) {
 		return shapeByJSON(path, t, v)
@@ -30,7 +36,7 @@ func shape(path *field.Path, t reflect.Type, v any) []Problem {
 	switch t.Kind() {
 	case reflect.Struct:
 		if m, ok := v.(map[string]any); ok {
-			return shapeStruct(path, t, m)
+			return s.checkStruct(path, t, m)
 		}
 		return wrongType(path, "a map", v)
 	case reflect.Map:
@@ -40,22 +46,22 @@ func shape(path *field.Path, t reflect.Type, v any) []Problem {
 		}
 		var found []Problem
 		for _, k := range slices.Sorted(maps.Keys(m)) {
-			found = append(found, shape(path.Key(k), t.Elem(), m[k])...)
+			found = append(found, s.check(path.Key(k), t.Elem(), m[k])...)
 		}
 		return found
 	case reflect.Slice:
-		return shapeSlice(path, t, v)
+		return s.checkSlice(path, t, v)
 	}
 	return shapeScalar(path, t, v)
 }
 
-func shapeSlice(path *field.Path, t reflect.Type, v any) []Problem {
+func (s *shapes) checkSlice(path *field.Path, t reflect.Type, v any) []Problem {
 	if t.Elem().Kind() == reflect.Uint8 {
-		s, ok := v.(string)
+		text, ok := v.(string)
 		if !ok {
 			return wrongType(path, "base64 text", v)
 		}
-		if _, err := base64.StdEncoding.DecodeString(strings.NewReplacer("\n", "", "\r", "").Replace(s)); err != nil {
+		if _, err := base64.StdEncoding.DecodeString(strings.NewReplacer("\n", "", "\r", "").Replace(text)); err != nil {
 			return []Problem{{Field: path.String(), Message: "must be base64 text: " + err.Error()}}
 		}
 		return nil
@@ -66,7 +72,7 @@ func shapeSlice(path *field.Path, t reflect.Type, v any) []Problem {
 	}
 	var found []Problem
 	for i, item := range list {
-		found = append(found, shape(path.Index(i), t.Elem(), item)...)
+		found = append(found, s.check(path.Index(i), t.Elem(), item)...)
 	}
 	return found
 }
@@ -93,9 +99,8 @@ func shapeScalar(path *field.Path, t reflect.Type, v any) []Problem {
 	return nil
 }
 
-func shapeStruct(path *field.Path, t reflect.Type, m map[string]any) []Problem {
-	fields := map[string]reflect.Type{}
-	jsonFields(t, fields)
+func (s *shapes) checkStruct(path *field.Path, t reflect.Type, m map[string]any) []Problem {
+	fields := s.fieldsOf(t)
 	var found []Problem
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		at := field.NewPath(k)
@@ -103,12 +108,22 @@ func shapeStruct(path *field.Path, t reflect.Type, m map[string]any) []Problem {
 			at = path.Child(k)
 		}
 		if ft, ok := fields[k]; ok {
-			found = append(found, shape(at, ft, m[k])...)
+			found = append(found, s.check(at, ft, m[k])...)
 		} else {
 			found = append(found, unknownField(at.String(), slices.Sorted(maps.Keys(fields))))
 		}
 	}
 	return found
+}
+
+func (s *shapes) fieldsOf(t reflect.Type) map[string]reflect.Type {
+	if known, ok := s.fields.Load(t); ok {
+		return known.(map[string]reflect.Type)
+	}
+	fields := map[string]reflect.Type{}
+	jsonFields(t, fields)
+	s.fields.Store(t, fields)
+	return fields
 }
 
 // jsonFields lists a struct's fields by their names in JSON, those of inlined structs too.
