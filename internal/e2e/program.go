@@ -53,6 +53,7 @@ func Start(t testing.TB, dir string, change ...func(*standalone.Options)) *Progr
 	for _, f := range change {
 		f(&o)
 	}
+	p.Address = o.Bind[0]
 	ctx, cancel := context.WithCancel(context.Background())
 	p.stop = cancel
 	go func() { p.done <- standalone.Run(ctx, o) }()

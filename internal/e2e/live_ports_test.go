@@ -1,0 +1,66 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestATakenPort(t *testing.T) {
+	t.Parallel()
+	s := prepare(t, t.TempDir(), shop())
+	s.write("gateway.yaml", gatewayFile(80, 81))
+	at := address()
+	port := s.hold(at, 81)
+	s.start(bindAt(at))
+	s.says("gateway/shop/web",
+		"http-80: Accepted=True", "http-80: Programmed=True",
+		"http-81: Accepted=False PortUnavailable", "http-81: Programmed=False", "http-81: attachedRoutes=1",
+		"Accepted=True ListenersNotValid", "Programmed=True")
+	lines, _, err := s.conditions("gateway/shop/web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := strings.Join(lines, "\n"); !strings.Contains(all, "Address already in use") {
+		t.Errorf("the status does not hold the proxy's words:\n%s", all)
+	}
+	s.Ready(t)
+	s.expect("GET http://shop.example/ -> 200 blue")
+	// Edits go on meanwhile.
+	s.write("route.yaml", routeFile("web", "shop.example", to("green")))
+	s.soon("GET http://shop.example/ -> 200 green")
+	s.says("gateway/shop/web", "http-81: Accepted=False PortUnavailable")
+
+	// The port becomes free: served without an edit.
+	port.Close()
+	s.soon("GET http://shop.example:81/ -> 200 green")
+	s.says("gateway/shop/web", "http-81: Accepted=True", "http-81: Programmed=True", "Accepted=True Accepted", "Programmed=True")
+	s.expect("GET http://shop.example/ -> 200 green")
+}
+
+// TestAListenerComesAndGoes edits the Gateway itself.
+func TestAListenerComesAndGoes(t *testing.T) {
+	t.Parallel()
+	s := open(t, shop())
+	generation := s.generation("gateway/shop/web")
+	s.write("gateway.yaml", gatewayFile(80, 81))
+	s.soon("GET http://shop.example:81/ -> 200 blue")
+	s.says("gateway/shop/web", "http-81: attachedRoutes=1", "http-81: Programmed=True", "Programmed=True")
+	s.write("gateway.yaml", gatewayFile(81))
+	Eventually(t, func() error {
+		if s.try("GET http://shop.example/ -> 200 blue") == nil {
+			return fmt.Errorf("port 80 still answers")
+		}
+		return nil
+	})
+	s.expect("GET http://shop.example:81/ -> 200 blue")
+	if now := s.generation("gateway/shop/web"); now != generation+2 {
+		t.Errorf("after two edits the generation is %d, was %d", now, generation)
+	}
+	// The Gateway goes: its proxy ends.
+	s.remove("gateway.yaml")
+	child := s.reads("process started")
+	Eventually(t, func() error { return gone(child.PID) })
+	s.write("gateway.yaml", gatewayFile(80))
+	s.soon("GET http://shop.example/ -> 200 blue")
+}
