@@ -36,6 +36,11 @@ func TestResources(t *testing.T) {
 			w.addPort(b, 443, 443, model.HTTPS, l)
 			w.secrets.Set(b, l.Certificates[0], model.Secret{Ref: l.Certificates[0], Certificate: []byte("certificate"), PrivateKey: []byte("key")})
 		},
+		"isolation": func(w *world, b *flow.Batch) {
+			one, wild := testListener("one", "a.example"), testListener("wild", "*.example")
+			w.addPort(b, 443, 443, model.HTTPS, one, wild)
+			w.serve(b, 1, 443, "wild", "b.example", forward("rule", model.Match{}))
+		},
 		"weights": func(w *world, b *flow.Batch) {
 			w.addPort(b, 80, 80, model.HTTP, testListener("http", ""))
 			r := forward("rule", model.Match{})

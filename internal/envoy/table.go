@@ -26,14 +26,12 @@ func (s stages) tables(p plan.Plan) *flow.Collection[resource.Key, resource.Reso
 	}, byKey)
 	// Parts that few things change are made apart, so that they stay the same pointers, too.
 	heads := flow.Map(users, "envoy/table-heads",
-		func(_ *flow.Ctx, k resource.Key, _ flow.Members[model.ListenerKey, model.Listener]) (*resource.Part, bool) {
+		func(_ *flow.Ctx, k resource.Key, _ tableUsers) (*resource.Part, bool) {
 			return tableHead(k.Name), true
 		})
-	empty := flow.Map(p.Listeners, "envoy/empty-virtual-hosts", func(_ *flow.Ctx, _ model.ListenerKey, l model.Listener) (*resource.Part, bool) {
-		return emptyVirtualHost(l.Hostname), l.Hostname != "" && l.Protocol == model.HTTP
-	})
+	isolation := isolation(p, users)
 	return flow.Map(users, "envoy/tables",
-		func(c *flow.Ctx, k resource.Key, listeners flow.Members[model.ListenerKey, model.Listener]) (resource.Resource, bool) {
+		func(c *flow.Ctx, k resource.Key, _ tableUsers) (resource.Resource, bool) {
 			members, _ := flow.Fetch(c, hosts, k)
 			parts := make([]*resource.Part, 0, 1+members.Len())
 			head, _ := flow.Fetch(c, heads, k)
@@ -44,12 +42,9 @@ func (s stages) tables(p plan.Plan) *flow.Collection[resource.Key, resource.Reso
 					parts = append(parts, v.Part)
 				}
 			}
-			if listeners.Len() > 1 {
-				for l := range listeners.All() {
-					if part, ok := flow.Fetch(c, empty, l); ok {
-						parts = withPart(parts, part)
-					}
-				}
+			others, _ := flow.Fetch(c, isolation, k)
+			for _, part := range others {
+				parts = withPart(parts, part)
 			}
 			return newResource(parts...), true
 		})
@@ -59,9 +54,7 @@ func tableHead(name string) *resource.Part {
 	return newPart("", mustMarshal(&routev3.RouteConfiguration{Name: name, IgnorePortInHostMatching: true}))
 }
 
-// withPart adds a part at its place, unless one has its place. That is how a listener's hostname gets a virtual host of its
-// own where no route serves it: its hosts belong to the most specific listener, and get 404 there rather than what a wider
-// listener of the table would do.
+// withPart adds a part at its place, unless one has its place.
 func withPart(parts []*resource.Part, part *resource.Part) []*resource.Part {
 	i, taken := slices.BinarySearchFunc(parts, part.ID, comparePart)
 	if taken {

@@ -59,7 +59,7 @@ func TestListenersBySNI(t *testing.T) {
 			listener.Certificates = []model.ObjectRef{secret.Ref}
 			all = append(all, listener)
 			w.addBackend(b, service(l.section), startBackend(t, l.section))
-			w.serve(b, 1, 443, l.section, "*", model.Rule{
+			w.serve(b, 1, 443, l.section, domain(l.hostname), model.Rule{
 				Key: testRuleKey(l.section), Matches: []model.Match{{}}, Backends: to(l.section),
 			})
 		}
@@ -70,12 +70,17 @@ func TestListenersBySNI(t *testing.T) {
 		w.addPort(b, 443, bind, model.HTTPS, all...)
 	})
 	startProxy(t, w.resources())
-	get := func(serverName, uri string) (*http.Response, string) {
+	get := func(serverName, host, uri string) (*http.Response, string) {
 		c := client(t, &tls.Config{InsecureSkipVerify: true, ServerName: serverName})
 		c.Transport.(*http.Transport).DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", bind))
 		}
-		resp, err := c.Get("https://" + serverName + uri)
+		req, err := http.NewRequest(http.MethodGet, "https://"+serverName+uri, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = host
+		resp, err := c.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,12 +90,23 @@ func TestListenersBySNI(t *testing.T) {
 	for _, c := range []struct{ name, section string }{
 		{"a.sni.test", "one"}, {"b.sni.test", "wild"}, {"c.b.sni.test", "wild"}, {"sni.test", "any"}, {"other.test", "any"},
 	} {
-		resp, certificate := get(c.name, "/")
+		resp, certificate := get(c.name, c.name, "/")
 		if certificate != c.section+".cert" || resp.Header.Get("From-Backend") != c.section || resp.ProtoMajor != 2 {
 			t.Errorf("%s got %s, backend %q, %s", c.name, certificate, resp.Header.Get("From-Backend"), resp.Proto)
 		}
 	}
-	if resp, _ := get("other.test", "/old"); resp.Header.Get("Location") != "https://other.test/new" {
+	if resp, _ := get("other.test", "other.test", "/old"); resp.Header.Get("Location") != "https://other.test/new" {
 		t.Errorf("redirect to %q", resp.Header.Get("Location"))
+	}
+	// A Host that belongs to another listener than the handshake's name did.
+	for _, c := range []struct{ name, host string }{
+		{"a.sni.test", "b.sni.test"}, {"a.sni.test", "other.test"}, {"b.sni.test", "a.sni.test"}, {"other.test", "a.sni.test"}, {"other.test", "b.sni.test"},
+	} {
+		if resp, _ := get(c.name, c.host, "/"); resp.StatusCode != http.StatusMisdirectedRequest {
+			t.Errorf("Host %s at %s: %d, want 421", c.host, c.name, resp.StatusCode)
+		}
+	}
+	if resp, _ := get("b.sni.test", "c.sni.test", "/"); resp.StatusCode != http.StatusOK {
+		t.Errorf("another Host of the same listener: %d", resp.StatusCode)
 	}
 }

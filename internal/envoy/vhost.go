@@ -53,7 +53,10 @@ func (s stages) virtualHosts(domains *flow.Collection[model.DomainKey, plan.Doma
 }
 
 // emptyVirtualHost answers 404 for a domain.
-func emptyVirtualHost(domain string) *resource.Part { return (&assembly{}).part(domain) }
+func emptyVirtualHost(domain string) *resource.Part {
+	var v assembly
+	return v.part(domain)
+}
 
 // assembly gathers a virtual host's routes.
 type assembly struct {
