@@ -1,6 +1,10 @@
 package input
 
 import (
+	"encoding/json"
+	"maps"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -36,6 +40,14 @@ type EndpointSliceSpec struct {
 type SecretSpec struct {
 	Type corev1.SecretType
 	Data map[string][]byte
+}
+
+// MarshalJSON tells the names of the entries only, since JSON is what dumps show.
+func (s SecretSpec) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Type    corev1.SecretType
+		Entries []string
+	}{s.Type, slices.Sorted(maps.Keys(s.Data))})
 }
 
 // ConfigMapSpec is a ConfigMap's content.

@@ -1,5 +1,7 @@
 package model
 
+import "encoding/json"
+
 // BackendKey names a backend: a Service's port, or an XBackend (Port 0).
 type BackendKey struct {
 	Object ObjectRef
@@ -34,4 +36,12 @@ type Secret struct {
 	Ref         ObjectRef
 	Certificate []byte // PEM, leaf first
 	PrivateKey  []byte // PEM
+}
+
+// MarshalJSON leaves the private key out, since JSON is what dumps show.
+func (s Secret) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Ref         ObjectRef
+		Certificate string
+	}{s.Ref, string(s.Certificate)})
 }

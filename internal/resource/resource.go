@@ -1,6 +1,10 @@
 package resource
 
-import "cardea.dev/cardea/internal/model"
+import (
+	"encoding/json"
+
+	"cardea.dev/cardea/internal/model"
+)
 
 // Type is a kind of xDS resource.
 type Type uint8
@@ -77,6 +81,14 @@ type Part struct {
 	Size      int      // the sum of their lengths
 	Needs     []Name   // what must be there before this is sent
 	Fragments []Fragment
+}
+
+// MarshalJSON leaves the bytes out, since JSON is what dumps show: nobody can read them, and those of a Secret hold a key.
+func (p Part) MarshalJSON() ([]byte, error) {
+	type shown Part // without this method
+	without := shown(p)
+	without.Bytes = nil
+	return json.Marshal(without)
 }
 
 // Origin is what a fragment was made of: a rule of a route (Section is the rule's name), a listener of a Gateway (Section is
