@@ -111,6 +111,8 @@ func (s *Server) serve(
 		case <-alarm.C:
 		case err := <-failed:
 			return ended(err)
+		case <-g.Context().Done():
+			return nil
 		}
 	}
 }

@@ -34,6 +34,7 @@ type proxy struct {
 	dir   string
 	log   string
 	admin *http.Client
+	kill  func()
 }
 
 const bootstrap = `
@@ -78,9 +79,12 @@ func startEnvoy(t testing.TB, w *world) *proxy {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	p.kill = sync.OnceFunc(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
+	})
+	t.Cleanup(func() {
+		p.kill()
 		if t.Failed() {
 			b, _ := os.ReadFile(p.log)
 			t.Logf("envoy's log:\n%s", b)

@@ -304,6 +304,9 @@ func (st *stream) subscribe(n resource.Name, brought string, has bool) {
 	e := st.set.lookup(n)
 	if e == nil {
 		sub.ask(n.Name)
+		if it := st.items[n.Type][n.Name]; it != nil && (it.has != nil || len(it.sent) > 0) {
+			return // it was sent unasked, and left since: empty endpoints would fail those who still use it
+		}
 		if has && brought != placeholderVersion {
 			// It belongs to something that leaves, too; what the proxy has must serve until then.
 			it := st.item(n, nil, nil)

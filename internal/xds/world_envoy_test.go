@@ -377,11 +377,32 @@ func TestReconnect(t *testing.T) {
 	eventually(t, "acknowledged", func() bool { return w.proxies().Acknowledged == 1 })
 }
 
-// A proxy that is killed counts no more, and the next one gets everything.
-func TestRestart(t *testing.T) {
+// A second proxy can't bind the port: that is told, and the first one, which accepted the listener, keeps it.
+func TestProxyThatCannotBindTakesNothingFromTheOther(t *testing.T) {
 	w, _, port := simple(t)
-	second := startEnvoy(t, w) // it can't bind the port, and its listener is refused for it
-	second.live()
-	eventually(t, "two proxies are connected", func() bool { return w.proxies().Connected == 2 })
-	answers(t, port, "x.test", "/", "200 a")
+	startEnvoy(t, w).live()
+	eventually(t, "the refusal is told", func() bool { return strings.Contains(w.refusals()["l"].Message, "Address already in use") })
+	b := backend(t, "b")
+	w.turn(func(e edits) { e.set(resource.Endpoints, "a", endpoints("a", b)) })
+	answers(t, port, "x.test", "/", "200 b")
+	if p := w.proxies(); p.Connected != 2 {
+		t.Errorf("proxies: %+v", p)
+	}
+}
+
+// A proxy that is killed counts no more; the next one gets everything.
+func TestRestart(t *testing.T) {
+	w, p, port := simple(t)
+	p.kill()
+	eventually(t, "no proxy is connected", func() bool { return w.proxies().Connected == 0 })
+	b := backend(t, "b")
+	w.turn(func(e edits) {
+		e.set(resource.Cluster, "b", cluster(edsCluster("b")))
+		e.set(resource.Endpoints, "b", endpoints("b", b))
+		e.set(resource.Routes, "t", toCluster("t", "b"))
+	})
+	startEnvoy(t, w)
+	answers(t, port, "x.test", "/", "200 b")
+	eventually(t, "acknowledged", func() bool { return w.proxies().Acknowledged == 1 })
+	eventually(t, "the edit is acknowledged", ackedFragment(w, resource.Routes, "t", toCluster("t", "b")))
 }

@@ -95,7 +95,7 @@ func (w *world) listen() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.grpc = grpc.NewServer(GRPCOptions()...)
+	w.grpc = grpc.NewServer(append(GRPCOptions(), grpc.WaitForHandlers(true))...)
 	w.server.Register(w.grpc)
 	go func() { _ = w.grpc.Serve(l) }()
 }

@@ -1,0 +1,158 @@
+package xds
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	"google.golang.org/protobuf/proto"
+
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resource"
+)
+
+// certificate is a self-signed pair for a host; the common name tells them apart.
+func certificate(t *testing.T, name string) (cert, key []byte) {
+	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{"x.test"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, c, &k.PublicKey, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kb, err := x509.MarshalECPrivateKey(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: kb})
+}
+
+func secret(name string, cert, key []byte) resource.Resource {
+	inline := func(b []byte) *corev3.DataSource {
+		return &corev3.DataSource{Specifier: &corev3.DataSource_InlineBytes{InlineBytes: b}}
+	}
+	return single(model.KindSecret, name, &tlsv3.Secret{Name: name, Type: &tlsv3.Secret_TlsCertificate{
+		TlsCertificate: &tlsv3.TlsCertificate{CertificateChain: inline(cert), PrivateKey: inline(key)},
+	}})
+}
+
+// secure makes a listener of one that serves in the clear.
+func secure(r resource.Resource, secretName string) resource.Resource {
+	var l listenerv3.Listener
+	if err := proto.Unmarshal(r.Flatten(nil), &l); err != nil {
+		panic(err)
+	}
+	l.FilterChains[0].TransportSocket = &corev3.TransportSocket{
+		Name: "tls",
+		ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: mustAny(&tlsv3.DownstreamTlsContext{
+			CommonTlsContext: &tlsv3.CommonTlsContext{
+				TlsCertificateSdsSecretConfigs: []*tlsv3.SdsSecretConfig{{Name: secretName, SdsConfig: adsSource()}},
+			},
+		})},
+	}
+	s := single(model.KindGateway, l.Name, &l, append(r.Parts[0].Needs, resource.Name{Type: resource.Secret, Name: secretName})...)
+	s.Binds = r.Binds
+	return s
+}
+
+// subject is the name in the certificate that a new handshake sees.
+func subject(port int) string {
+	c, err := tls.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port), &tls.Config{InsecureSkipVerify: true, ServerName: "x.test"})
+	if err != nil {
+		return ""
+	}
+	defer c.Close()
+	return c.ConnectionState().PeerCertificates[0].Subject.CommonName
+}
+
+// Edits of routes, endpoints, clusters and secrets leave connections alone; new handshakes see a new certificate; one that
+// Envoy can't use is refused, and the last good one serves on.
+func TestRule7EditsDrainNothing(t *testing.T) {
+	w, _, _ := simple(t)
+	port := freePorts(t, 1)[0]
+	cert, key := certificate(t, "first")
+	w.turn(func(e edits) {
+		e.set(resource.Listener, "s", secure(listener("s", port, "t"), "cert"))
+		e.set(resource.Secret, "cert", secret("cert", cert, key))
+	})
+	eventually(t, "the first certificate serves", func() bool { return subject(port) == "first" })
+
+	dials := 0
+	transport := &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+		Dial:            func(network, addr string) (net.Conn, error) { dials++; return net.Dial(network, addr) },
+	}
+	defer transport.CloseIdleConnections()
+	c := &http.Client{Transport: transport, Timeout: 5 * time.Second}
+	get := func() string {
+		r, err := c.Get(fmt.Sprintf("https://127.0.0.1:%d/", port))
+		if err != nil {
+			return err.Error()
+		}
+		defer r.Body.Close()
+		b, _ := io.ReadAll(r.Body)
+		return string(b)
+	}
+	if got := get(); got != "a" {
+		t.Fatalf("got %q", got)
+	}
+	b := backend(t, "b")
+	second, secondKey := certificate(t, "second")
+	w.turn(func(e edits) {
+		e.set(resource.Secret, "cert", secret("cert", second, secondKey))
+		e.set(resource.Cluster, "b", cluster(edsCluster("b")))
+		e.set(resource.Endpoints, "b", endpoints("b", b))
+		e.set(resource.Routes, "t", toCluster("t", "b"))
+	})
+	eventually(t, "the second certificate serves", func() bool { return subject(port) == "second" })
+	eventually(t, "the new route serves on the old connection", func() bool { return get() == "b" })
+
+	w.turn(func(e edits) { e.set(resource.Secret, "cert", secret("cert", cert, secondKey)) })
+	eventually(t, "the bad pair is refused", func() bool { return w.refusals()["cert"].Type == resource.Secret && w.refusals()["cert"].Message != "" })
+	if got := subject(port); got != "second" {
+		t.Errorf("the last good certificate does not serve: %q", got)
+	}
+	third, thirdKey := certificate(t, "third")
+	w.turn(func(e edits) { e.set(resource.Secret, "cert", secret("cert", third, thirdKey)) })
+	eventually(t, "the third certificate serves", func() bool { return subject(port) == "third" })
+	eventually(t, "nothing is refused", func() bool { return len(w.refusals()) == 0 })
+	if got := get(); got != "b" || dials != 1 {
+		t.Errorf("%q over %d connections", got, dials)
+	}
+}
+
+// A listener whose secret is missing must not hold the others.
+func TestRule5MissingSecretHoldsNothing(t *testing.T) {
+	w := newWorld(t)
+	ports := freePorts(t, 2)
+	w.sync(func(e edits) {
+		e.set(resource.Listener, "l", listener("l", ports[0], "t"))
+		e.set(resource.Listener, "s", secure(listener("s", ports[1], "t"), "late"))
+		e.hosts("t", host{"*", []hostRule{{name: "r", body: "here"}}})
+	})
+	startEnvoy(t, w)
+	answers(t, ports[0], "x.test", "/", "200 here")
+	eventually(t, "acknowledged", func() bool { return w.proxies().Acknowledged == 1 })
+	cert, key := certificate(t, "late")
+	w.turn(func(e edits) { e.set(resource.Secret, "late", secret("late", cert, key)) })
+	eventually(t, "the certificate serves", func() bool { return subject(ports[1]) == "late" })
+}
