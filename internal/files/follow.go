@@ -80,7 +80,7 @@ func (w *watch) add(dirs ...string) (added bool) {
 // wait blocks until there is something to look at.
 func (w *watch) wait(ctx context.Context, next *look) error {
 	next.paths = map[string]struct{}{}
-	timer := time.NewTimer(w.due())
+	timer := time.NewTimer(w.patience())
 	defer timer.Stop()
 	for {
 		select {
@@ -122,8 +122,8 @@ func (w *watch) drain(next *look) {
 	}
 }
 
-// due is how long nothing needs a look.
-func (w *watch) due() time.Duration {
+// patience is how long nothing needs a look.
+func (w *watch) patience() time.Duration {
 	wait := safetyNet
 	if w.deaf || w.unread != nil {
 		wait = time.Second

@@ -37,14 +37,14 @@ type live struct {
 type merge struct {
 	*Folder
 	now     time.Time
-	hold    bool // objects that lost their text wait
+	expire  bool // objects that lost their text long enough ago may go
 	touched map[model.ObjectRef]struct{}
 	spaces  map[string]struct{} // namespaces whose use began or ended
 	edits   []edit
 }
 
-func (f *Folder) newMerge(now time.Time, hold bool) *merge {
-	return &merge{Folder: f, now: now, hold: hold, touched: map[model.ObjectRef]struct{}{}, spaces: map[string]struct{}{}}
+func (f *Folder) newMerge(now time.Time, expire bool) *merge {
+	return &merge{Folder: f, now: now, expire: expire, touched: map[model.ObjectRef]struct{}{}, spaces: map[string]struct{}{}}
 }
 
 // replace puts a file's new documents in the place of its former ones. Documents that are in both keep their claims.
@@ -151,7 +151,7 @@ func (m *merge) settle() {
 	for _, ref := range slices.SortedFunc(maps.Keys(m.touched), model.ObjectRef.Compare) {
 		m.decide(ref)
 	}
-	if m.hold {
+	if m.expire {
 		for _, ref := range slices.SortedFunc(maps.Keys(m.fading), model.ObjectRef.Compare) {
 			if !m.now.Before(m.fading[ref]) {
 				m.drop(ref)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"cardea.dev/cardea/internal/flow"
 )
@@ -33,6 +34,7 @@ func (f *Folder) refresh(l look) {
 			f.log.Warn("the memory of valid documents is of no use", "err", err)
 		}
 	}
+	l.all = l.all || f.due(f.now()) // nothing is dropped before the folder was asked once more
 	paths := f.candidates(l)
 	var readings []reading
 	var jobs []*job
@@ -48,7 +50,17 @@ func (f *Folder) refresh(l look) {
 		}
 	}
 	each(jobs, f.check)
-	f.commit(readings, append(gone, f.vanished(l)...))
+	f.commit(readings, append(gone, f.vanished(l)...), l.all)
+}
+
+// due says that an object has been without its text for long enough.
+func (f *Folder) due(now time.Time) bool {
+	for _, at := range f.fading {
+		if !now.Before(at) {
+			return true
+		}
+	}
+	return false
 }
 
 // candidates lists the files to read in this look.
@@ -60,7 +72,7 @@ func (f *Folder) candidates(l look) []string {
 	for path := range f.unsettled {
 		paths[path] = struct{}{}
 	}
-	if l.all || len(f.fading) > 0 {
+	if l.all {
 		f.relist(paths)
 	}
 	if _, err := os.Stat(f.dir); err != nil {
@@ -100,7 +112,7 @@ func sameStat(a, b fs.FileInfo) bool {
 
 // vanished lists files that the last listing does not have any more.
 func (f *Folder) vanished(l look) []string {
-	if !l.all && len(f.fading) == 0 || f.unread != nil {
+	if !l.all || f.unread != nil {
 		return nil
 	}
 	var gone []string
@@ -185,10 +197,10 @@ func itemsOf(docs []*document) map[digest]*item {
 	return known
 }
 
-// commit merges what was read, publishes it, and tells what is wrong.
-func (f *Folder) commit(readings []reading, gone []string) {
+// commit merges what was read, publishes it, and tells what is wrong. whole: the folder was listed in this look.
+func (f *Folder) commit(readings []reading, gone []string, whole bool) {
 	f.mu.Lock()
-	m := f.newMerge(f.now(), f.loaded && f.unread == nil)
+	m := f.newMerge(f.now(), whole && f.loaded && f.unread == nil)
 	if !f.loaded {
 		m.touched[defaultClass] = struct{}{}
 	}

@@ -18,8 +18,8 @@ type chunk struct {
 // splitYAML cuts a file at its document markers, without parsing it. A chunk starts with its "---" line if there is one. Chunks
 // without content are left out.
 func splitYAML(text []byte) []chunk {
-	var chunks []chunk
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	chunks := make([]chunk, 0, 1+bytes.Count(text, []byte("\n---")))
 	for line := 1; len(text) > 0; {
 		end := nextMarker(text)
 		if c, ok := trimmed(chunk{text: text[:end:end], line: line}); ok {
