@@ -280,7 +280,11 @@ func (st *stream) openAll(t resource.Type, brought map[string]string) {
 		if has && e.offer != nil && e.offer.res.Version == v {
 			continue
 		}
-		st.touch(&item{name: e.name, entry: e, unknown: has, first: true})
+		it := &item{name: e.name, entry: e, unknown: has, first: true}
+		if has && e.current.res.Version == v {
+			it.has, it.unknown = e.current, false // another proxy refused what this one accepted
+		}
+		st.touch(it)
 	}
 	for name := range brought {
 		if st.set.entries[t][name] == nil {
