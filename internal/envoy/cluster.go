@@ -23,8 +23,9 @@ type backendUses = flow.Members[plan.BackendUse, flow.Members[plan.BackendUser, 
 
 // clusters has a Cluster for each backend that a Gateway uses. Gateways share the bytes.
 func clusters(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
+	common := mustMarshal(commonCluster())
 	parts := flow.Map(p.Backends, "envoy/cluster-parts", func(_ *flow.Ctx, k model.BackendKey, b model.Backend) (*resource.Part, bool) {
-		part := newPart("", mustMarshal(renderCluster(b)))
+		part := newPart("", mustMarshal(renderCluster(b)), common)
 		part.Fragments = []resource.Fragment{{Origin: backendOrigin(k), Hash: part.Hash}}
 		return part, true
 	})
@@ -42,17 +43,20 @@ func clusters(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 	})
 }
 
-func renderCluster(b model.Backend) *clusterv3.Cluster {
-	name := clusterName(b.Key)
-	c := &clusterv3.Cluster{
-		Name:                          name,
+// commonCluster is what all clusters have. Its bytes are shared by them.
+func commonCluster() *clusterv3.Cluster {
+	return &clusterv3.Cluster{
 		ConnectTimeout:                seconds(connectTimeout),
 		PerConnectionBufferLimitBytes: wrapperspb.UInt32(connectionBufferBytes),
 		CircuitBreakers:               noLimits(),
-		TypedExtensionProtocolOptions: map[string]*anypb.Any{
-			httpOptionsName: mustAny(http1Upstream()),
-		},
+		TypedExtensionProtocolOptions: map[string]*anypb.Any{httpOptionsName: mustAny(http1Upstream())},
 	}
+}
+
+// renderCluster is what a backend's cluster has of its own.
+func renderCluster(b model.Backend) *clusterv3.Cluster {
+	name := clusterName(b.Key)
+	c := &clusterv3.Cluster{Name: name}
 	if b.Hostname == "" {
 		c.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS}
 		c.EdsClusterConfig = &clusterv3.Cluster_EdsClusterConfig{EdsConfig: overADS()}

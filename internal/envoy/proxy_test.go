@@ -52,7 +52,7 @@ func startProxy(t *testing.T, state map[resource.Key]resource.Resource) *proxy {
 	if err := os.WriteFile(file, config, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(binary, "-c", file, "--concurrency", "1", "--disable-hot-restart", "-l", "warning")
+	cmd := exec.Command(binary, append(Flags(), "-c", file, "--concurrency", "1")...)
 	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -1,6 +1,10 @@
 package envoy
 
 import (
+	"cmp"
+	"slices"
+	"strings"
+
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -69,7 +73,6 @@ type assembly struct {
 	needs     []resource.Name
 	listed    map[siteMatch]struct{}
 	rules     map[model.RuleKey]served
-	needed    map[resource.Name]struct{}
 }
 
 type siteMatch struct {
@@ -103,16 +106,10 @@ func (v *assembly) rule(c *flow.Ctx, k model.RuleKey) served {
 	}
 	if v.rules == nil {
 		v.rules = make(map[model.RuleKey]served)
-		v.needed = make(map[resource.Name]struct{})
 	}
 	if r, ok = v.serve(c, k, v.home); ok {
 		v.fragments = append(v.fragments, r.Fragment)
-		for _, n := range r.Needs {
-			if _, ok := v.needed[n]; !ok {
-				v.needed[n] = struct{}{}
-				v.needs = append(v.needs, n)
-			}
-		}
+		v.needs = append(v.needs, r.Needs...)
 	}
 	v.rules[k] = r
 	return r
@@ -128,8 +125,13 @@ func (v *assembly) part(domain string) *resource.Part {
 	head := protowire.AppendTag(nil, virtualHostsField, protowire.BytesType)
 	head = protowire.AppendVarint(head, uint64(size))
 	part := newPart(domain, append([][]byte{append(head, own...)}, v.routes...)...)
-	part.Fragments, part.Needs = v.fragments, v.needs
+	slices.SortFunc(v.needs, compareNames)
+	part.Fragments, part.Needs = v.fragments, slices.Compact(v.needs)
 	return part
+}
+
+func compareNames(a, b resource.Name) int {
+	return cmp.Or(cmp.Compare(a.Type, b.Type), strings.Compare(a.Name, b.Name))
 }
 
 // hosts are the hosts of a domain as clients write them: a name may end in a dot. Envoy can strip that, but then the
