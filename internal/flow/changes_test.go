@@ -134,12 +134,44 @@ func TestForgottenDeletionsAreAReset(t *testing.T) {
 			}
 		}
 	})
-	// All that is left is bounded, too: one turn that deletes everything may exceed the bound until the next turn.
-	g.Apply("edit", func(b *flow.Batch) { s.Delete(b, n-1) })
+	// Deletions of one turn are told to who follows, be they more than the bound.
+	g.Apply("edit", func(b *flow.Batch) {
+		for i := range n {
+			s.Set(b, i, -i-1)
+		}
+	})
+	g.Settle()
+	g.Apply("edit", func(b *flow.Batch) {
+		for i := range n {
+			s.Delete(b, i)
+		}
+	})
+	g.Settle()
+	g.Apply("nothing", func(b *flow.Batch) { s.Delete(b, 1) }) // a turn without a Rev forgets nothing
 	g.Settle()
 	g.View(func(v flow.View) {
+		told := 0
+		for ch := range flow.Changes(v, c, v.Rev()-1) {
+			if !ch.Deleted || ch.Reset {
+				t.Fatalf("%+v", ch)
+			}
+			told++
+		}
+		if told != n {
+			t.Errorf("%d deletions told of %d", told, n)
+		}
+	})
+	// The next turn forgets what is above the bound.
+	g.Apply("edit", func(b *flow.Batch) { s.Set(b, 1, 1) })
+	g.Settle()
+	g.Apply("edit", func(b *flow.Batch) { s.Delete(b, 1) })
+	g.Settle()
+	if st := g.Stats()[1]; st.Tombstones != 4096 {
+		t.Errorf("%d tombstones in %s", st.Tombstones, st.Name)
+	}
+	g.View(func(v flow.View) {
 		if got := changes(v, c, 1); got != "[reset]" {
-			t.Errorf("of an empty collection: %s", got)
+			t.Errorf("an empty collection tells who knows rev 1: %s", got)
 		}
 	})
 }

@@ -33,7 +33,7 @@
 //	│ changedAt    │───────────>│ key, value  │
 //	│ readers ──┐  │ next       └─────────────┘
 //	│ runs ──┐  │  │───────────> the staged cell, while a turn runs
-//	└────────┼──┼──┘
+//	└────────┼──┼──┘                    slots are found by key through a table without keys of its own
 //	         │  └──> runs of later collections that fetched this key
 //	         └──> one run a collection made from this one: its deps, and the slots that it filled
 //
@@ -41,6 +41,8 @@
 // "not changed" can be seen by comparing pointers. Equality is structural and built from the type when a collection
 // is made; a type that holds a func, a channel, an interface or a protobuf message is refused there, with a panic that names
 // the field. A nil slice and an empty one differ, as they do in JSON. Values must not hold pointer cycles.
+//
+// A derived key costs about 150 bytes besides itself and its value, a fetch about 16 (BenchmarkBytes prints them).
 //
 // # The contract for transforms
 //

@@ -69,7 +69,7 @@ func (c *Collection[K, V]) unlist(n *node) {
 	n.listed = unlisted
 }
 
-// trim forgets the oldest tombstones above the bound, but none of this turn: who follows each Rev sees every deletion.
+// trim forgets the oldest tombstones above the bound, but none of the newest Rev: who follows each one sees every deletion.
 func (c *Collection[K, V]) trim(rev Rev) {
 	for c.dead.len > max(keptTombstones, c.present) && c.dead.oldest.changedAt < rev {
 		n := c.dead.oldest

@@ -54,36 +54,13 @@ func (g *Graph) turn() bool {
 	if !due {
 		return false
 	}
-	start := g.cfg.Now()
-	t := &turn{g: g, rev: g.rev + 1}
-	t.record.At = start
+	t := &turn{g: g, rev: g.rev + 1, record: Turn{At: g.cfg.Now()}}
 	for _, b := range batches {
 		t.record.addCause(b.cause)
 	}
 	defer t.drop() // also if a check panics
 	t.run(batches)
-	changed := t.record.Changes > 0 || g.rev == 0
-	for _, s := range g.stages {
-		s.fold()
-	}
-	g.mu.Lock()
-	if changed {
-		g.rev = t.rev
-	}
-	for _, s := range g.stages {
-		s.commit(t.rev)
-	}
-	t.record.Rev = g.rev
-	t.record.Took = g.cfg.Now().Sub(start)
-	g.turns.add(t.record)
-	for _, s := range g.stages {
-		s.count().publish()
-	}
-	if changed {
-		close(g.grown)
-		g.grown = make(chan struct{})
-	}
-	g.mu.Unlock()
+	t.commit()
 	t.report()
 	g.cfg.Log.Debug("turn committed", slog.String("graph", g.cfg.Name), slog.Uint64("rev", uint64(t.record.Rev)),
 		slog.Any("causes", t.record.Causes), slog.Int("edits", t.record.Edits), slog.Int("runs", t.record.Runs),
@@ -122,6 +99,31 @@ func (t *turn) run(batches []*Batch) {
 			s.verify()
 		}
 	}
+}
+
+// commit makes the turn visible, all at once.
+func (t *turn) commit() {
+	g := t.g
+	for _, s := range g.stages {
+		s.fold()
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	grows := t.record.Changes > 0 || g.rev == 0
+	if grows {
+		g.rev = t.rev
+	}
+	for _, s := range g.stages {
+		s.commit(g.rev)
+		s.count().publish()
+	}
+	if grows {
+		close(g.grown)
+		g.grown = make(chan struct{})
+	}
+	t.record.Rev = g.rev
+	t.record.Took = g.cfg.Now().Sub(t.record.At)
+	g.turns.add(t.record)
 }
 
 func (t *turn) drop() {
