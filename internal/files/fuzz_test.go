@@ -26,10 +26,10 @@ func FuzzSplit(f *testing.F) {
 			body := bytes.TrimPrefix(text, []byte("\ufeff"))
 			line := 0
 			for _, c := range split(text) {
-				if len(bytes.TrimSpace(c.text)) == 0 {
+				if len(bytes.Trim(c.text, " \t\r\n")) == 0 {
 					t.Fatal("an empty document")
 				}
-				if c.line <= line && split(text)[0].line != c.line && bytes.IndexByte(body, '\n') < 0 {
+				if c.line < line {
 					t.Fatalf("line %d after %d", c.line, line)
 				}
 				line = c.line

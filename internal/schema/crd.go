@@ -40,38 +40,39 @@ type crd struct {
 	// the structure only.
 	structure  sync.Once
 	structural *structuralschema.Structural
+	badSchema  error
 	props      apiextensions.JSONSchemaProps
 	hasOldSelf bool
 	rules      sync.Once
 	validator  validation.SchemaValidator
 	cel        *cel.Validator
-	err        error
+	badRules   error
 }
 
 func (c *crd) readStructure() {
 	var v1 apiextensionsv1.JSONSchemaProps
-	if c.err = json.Unmarshal(c.Schema, &v1); c.err != nil {
+	if c.badSchema = json.Unmarshal(c.Schema, &v1); c.badSchema != nil {
 		return
 	}
-	if c.err = apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&v1, &c.props, nil); c.err != nil {
+	if c.badSchema = apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&v1, &c.props, nil); c.badSchema != nil {
 		return
 	}
-	if c.structural, c.err = structuralschema.NewStructural(&c.props); c.err != nil {
+	if c.structural, c.badSchema = structuralschema.NewStructural(&c.props); c.badSchema != nil {
 		return
 	}
-	c.err = defaulting.PruneDefaults(c.structural)
+	c.badSchema = defaulting.PruneDefaults(c.structural)
 	c.hasOldSelf = strings.Contains(string(c.Schema), "oldSelf")
 }
 
 func (c *crd) compile() {
-	c.validator, _, c.err = validation.NewSchemaValidator(&c.props)
+	c.validator, _, c.badRules = validation.NewSchemaValidator(&c.props)
 	c.cel = cel.NewValidator(c.structural, true, celconfig.PerCallLimit)
 }
 
 // check goes the way of an API server's create or update: defaults, unknown fields, OpenAPI, lists, CEL.
 func (c *crd) check(doc map[string]any, obj *Object, o Options) []Problem {
-	if c.structure.Do(c.readStructure); c.err != nil {
-		return []Problem{{Message: "the schema of " + c.Kind + " can't be read: " + c.err.Error()}}
+	if c.structure.Do(c.readStructure); c.badSchema != nil {
+		return []Problem{{Message: "the schema of " + c.Kind + " can't be read: " + c.badSchema.Error()}}
 	}
 	delete(doc, "status") // written by controllers, never by users
 	doc["apiVersion"] = c.Group + "/" + c.Versions[0]
@@ -127,8 +128,8 @@ func (c *crd) fieldsBeside(path string) []string {
 }
 
 func (c *crd) validate(doc, old map[string]any) field.ErrorList {
-	if c.rules.Do(c.compile); c.err != nil {
-		return field.ErrorList{field.InternalError(nil, fmt.Errorf("compile the schema of %s: %w", c.Kind, c.err))}
+	if c.rules.Do(c.compile); c.badRules != nil {
+		return field.ErrorList{field.InternalError(nil, fmt.Errorf("compile the schema of %s: %w", c.Kind, c.badRules))}
 	}
 	errs := validation.ValidateCustomResource(nil, doc, c.validator)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, c.structural, doc)...)
