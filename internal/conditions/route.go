@@ -76,8 +76,9 @@ func (r RouteFacts) dropped() string {
 }
 
 func programmed(l *list, standings []resource.Standing) {
-	waiting := 0
+	waiting, serves := 0, false
 	for _, s := range standings {
+		serves = serves || s.Serves
 		if s.Refused != "" {
 			l.set(Programmed, false, "RejectedByProxy", cut(s.Refused))
 			return
@@ -85,6 +86,10 @@ func programmed(l *list, standings []resource.Standing) {
 		if !s.Acknowledged {
 			waiting++
 		}
+	}
+	if !serves {
+		l.set(Programmed, false, "NotServed", "no listener serves it: they can't serve, or more specific listeners of their ports take its hosts")
+		return
 	}
 	if waiting > 0 {
 		l.set(Programmed, false, "Pending", fmt.Sprintf("%s of %d not acknowledged by the proxies yet", count(waiting, "rule", "rules"), len(standings)))

@@ -34,6 +34,7 @@ func (s stages) ruleStandings(p plan.Plan) *flow.Collection[resource.StandingKey
 				continue
 			}
 			if content := f.at(first.Rule, h.Place); seen.first(h) {
+				standing.Serves = true
 				s.judge(c, &standing, h.Table, content)
 			}
 		}

@@ -255,7 +255,7 @@ func (r *listenerReader) readKinds(allowed *gatewayv1.AllowedRoutes) {
 			continue
 		}
 		r.find(model.Error, "ResolvedRefs", "InvalidRouteKinds", fmt.Sprintf(".allowedRoutes.kinds[%d]", i),
-			fmt.Sprintf("routes of kind %s are not supported here; use HTTPRoute", k.Kind))
+			fmt.Sprintf("routes of kind %s (group %q) are not supported here; use HTTPRoute", k.Kind, group))
 	}
 }
 

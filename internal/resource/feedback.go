@@ -63,7 +63,8 @@ func NewFeedback(g *flow.Graph) *Feedback {
 
 // Standing is how far an origin got at a Gateway's proxies.
 type Standing struct {
-	Acknowledged bool
+	Serves       bool   // a rule: at one place or more
+	Acknowledged bool   // at every place where it is
 	Refused      string // the proxy's words; "" if it did not refuse
 }
 
