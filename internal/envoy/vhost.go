@@ -81,6 +81,10 @@ type siteMatch struct {
 }
 
 func (v *assembly) add(c *flow.Ctx, sites plan.Sites) {
+	if v.rules == nil {
+		v.rules = make(map[model.RuleKey]served, sites.Len())
+	}
+	v.routes = slices.Grow(v.routes, sites.Len())
 	for k := range sites.All() {
 		if !v.own {
 			m := siteMatch{k.Rule, k.Match}
@@ -103,9 +107,6 @@ func (v *assembly) rule(c *flow.Ctx, k model.RuleKey) served {
 	r, ok := v.rules[k]
 	if ok {
 		return r
-	}
-	if v.rules == nil {
-		v.rules = make(map[model.RuleKey]served)
 	}
 	if r, ok = v.serve(c, k, v.home); ok {
 		v.fragments = append(v.fragments, r.Fragment)
