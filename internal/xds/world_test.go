@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,6 +36,7 @@ type world struct {
 	registry *prometheus.Registry
 	socket   string
 	grpc     *grpc.Server
+	asked    atomic.Int32 // how often a proxy was identified
 }
 
 // edits are one turn.
@@ -63,7 +65,10 @@ func newWorld(t testing.TB) *world {
 	log := slog.New(slog.NewTextHandler(logWriter{t}, &slog.HandlerOptions{Level: slog.LevelError}))
 	server, err := New(Config{
 		Graph: w.graph, Resources: collections, Feedback: w.feedback, Log: log, Metrics: w.registry,
-		Identify: func(_ context.Context, node *corev3.Node) (model.ObjectRef, error) { return gateway, nil },
+		Identify: func(context.Context, *corev3.Node) (model.ObjectRef, error) {
+			w.asked.Add(1)
+			return gateway, nil
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
