@@ -55,7 +55,7 @@ func TestRuleIsAcknowledgedAtEveryPlace(t *testing.T) {
 	want := func(acknowledged bool) {
 		t.Helper()
 		for _, k := range rules {
-			if s := w.ruleStanding(t, k); s != (resource.Standing{Acknowledged: acknowledged}) {
+			if s := w.ruleStanding(t, k); s != (resource.Standing{Serves: true, Acknowledged: acknowledged}) {
 				t.Errorf("%s: %+v, want acknowledged %v", k.Name, s, acknowledged)
 			}
 		}
@@ -79,6 +79,18 @@ func TestRuleIsAcknowledgedAtEveryPlace(t *testing.T) {
 	w.ack(t, resource.Routes, "80/0")
 	w.ack(t, resource.Routes, "443/https/0")
 	want(true)
+}
+
+// TestRuleWithoutAPlace: a rule whose only site is on a listener that is not there serves nowhere, whatever was acknowledged.
+func TestRuleWithoutAPlace(t *testing.T) {
+	w := manyHosts(t, 1)
+	w.apply(func(b *flow.Batch) { w.serve(b, 1, 80, "gone", "x.test", forward("lost", model.Match{})) })
+	if s := w.ruleStanding(t, testRuleKey("lost")); s.Serves {
+		t.Errorf("standing: %+v", s)
+	}
+	if s := w.ruleStanding(t, testRuleKey("h0.test")); !s.Serves {
+		t.Errorf("its neighbour's standing: %+v", s)
+	}
 }
 
 // TestAcknowledgementRunsOneStanding: the cost of one route's ACK does not grow with the others.
