@@ -112,7 +112,10 @@ func New(c Config) (*Folder, error) {
 // can't be read; what is wrong inside is in Problems.
 func (f *Folder) Load() error {
 	f.refresh(look{all: true})
-	return f.unread
+	if f.unread != nil {
+		return fmt.Errorf("read the folder %s: %w", f.name, f.unread)
+	}
+	return nil
 }
 
 // Problems lists what is wrong now, by file and line.
@@ -207,7 +210,7 @@ func (f *Folder) folderProblem() (Problem, bool) {
 	if errors.Is(f.unread, fs.ErrNotExist) {
 		p.Message = "the folder does not exist"
 	}
-	if len(f.files) > 0 {
+	if len(f.files) > 0 || len(f.fading) > 0 {
 		p.Message += "; what was last read from it keeps serving"
 	}
 	return p, true

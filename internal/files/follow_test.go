@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
@@ -142,6 +143,95 @@ func TestVanishedFolderKeepsServing(t *testing.T) {
 	r.until("the folder's return", func() bool {
 		return r.backend("web") == "two" && r.backend("api") == "" && len(r.folder.Problems()) == 0
 	})
+}
+
+// still is a rig that looks when it is told to, at a time that stands still.
+type still struct {
+	*rig
+	now time.Time
+}
+
+func newStill(t *testing.T) *still {
+	s := &still{rig: newRig(t, filepath.Join(t.TempDir(), "conf"), ""), now: time.Now()}
+	s.folder.now = func() time.Time { return s.now }
+	return s
+}
+
+func (s *still) look(l look) {
+	s.folder.refresh(l)
+	s.graph.Settle()
+}
+
+// A folder that is deleted takes its files along first; that is no deletion of files.
+func TestDeletedFolderKeepsServing(t *testing.T) {
+	s := newStill(t)
+	s.write("web.yaml", route("web", "one"))
+	s.look(look{all: true})
+	s.must(os.Remove(filepath.Join(s.dir, "web.yaml")))
+	s.look(look{paths: map[string]struct{}{"web.yaml": {}}})
+	s.must(os.Remove(s.dir))
+	s.now = s.now.Add(2 * Hold)
+	s.look(look{all: true})
+	if p := s.folder.Problems(); len(p) != 1 || !strings.Contains(p[0].Message, "keeps serving") || s.backend("web") != "one" {
+		t.Errorf("a deleted folder: %v, backend %q", p, s.backend("web"))
+	}
+	s.write("api.yaml", route("api", "one"))
+	s.look(look{all: true})
+	if s.backend("web") != "one" || s.backend("api") != "one" {
+		t.Error("the folder came back, perhaps not yet whole, and a route was dropped at once")
+	}
+	s.now = s.now.Add(2 * Hold)
+	s.look(look{})
+	if s.backend("web") != "" {
+		t.Error("the folder came back without the route's file, and the route stayed")
+	}
+}
+
+// A document that moves to another file, in two writes, leaves no gap.
+func TestMoveBetweenFiles(t *testing.T) {
+	s := newStill(t)
+	s.write("a.yaml", route("web", "one")+route("api", "one"))
+	s.write("b.yaml", route("other", "one"))
+	s.look(look{all: true})
+	published := s.folder.Stats().Published
+	s.write("a.yaml", route("api", "one"))
+	s.look(look{paths: map[string]struct{}{"a.yaml": {}}})
+	if s.backend("web") != "one" {
+		t.Fatal("a route was dropped before it could turn up elsewhere")
+	}
+	s.write("b.yaml", route("other", "one")+route("web", "one"))
+	s.look(look{paths: map[string]struct{}{"b.yaml": {}}})
+	s.now = s.now.Add(2 * Hold)
+	s.look(look{all: true})
+	if path, _ := s.folder.Where(model.Ref(model.KindHTTPRoute, "shop", "web")); path != "b.yaml" || s.backend("web") != "one" {
+		t.Errorf("the route stands in %q, backend %q", path, s.backend("web"))
+	}
+	if n := s.folder.Stats().Published - published; n != 1 {
+		t.Errorf("the move published %d objects, expected one: it stands elsewhere now", n)
+	}
+}
+
+// What can't be listed is not gone. (A link to itself fails as a bad disk would, also for root.)
+func TestUnreadableSubfolderKeepsServing(t *testing.T) {
+	r := newRig(t, t.TempDir(), "")
+	r.write(".real/web.yaml", route("web", "one"))
+	sub := filepath.Join(r.dir, "sub")
+	r.must(os.Symlink(".real", sub))
+	r.follow()
+	r.until("the first version", func() bool { return r.backend("web") == "one" })
+	r.must(os.Symlink("sub", filepath.Join(r.dir, ".loop")))
+	r.must(os.Rename(filepath.Join(r.dir, ".loop"), sub))
+	r.until("the problem", func() bool {
+		p := r.folder.Problems()
+		return len(p) == 1 && strings.Contains(p[0].String(), "sub: can't be read")
+	})
+	r.write("other.yaml", route("other", "one"))
+	r.until("life going on", func() bool { return r.backend("other") == "one" })
+	if r.backend("web") != "one" {
+		t.Error("an unreadable folder took its routes along")
+	}
+	r.must(os.Remove(sub))
+	r.until("the deletion", func() bool { return r.backend("web") == "" })
 }
 
 func TestMissingFolderThenThere(t *testing.T) {

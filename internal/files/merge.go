@@ -153,7 +153,11 @@ func (m *merge) settle() {
 	}
 	if m.expire {
 		for _, ref := range slices.SortedFunc(maps.Keys(m.fading), model.ObjectRef.Compare) {
-			if !m.now.Before(m.fading[ref]) {
+			switch {
+			case m.now.Before(m.fading[ref]):
+			case m.listing.unknown(m.live[ref].meta.Edit.Where):
+				m.fading[ref] = m.now.Add(Hold) // nobody knows whether its file is there
+			default:
 				m.drop(ref)
 			}
 		}

@@ -15,8 +15,7 @@ type chunk struct {
 	err  error
 }
 
-// splitYAML cuts a file at its document markers, without parsing it. A chunk starts with its "---" line if there is one. Chunks
-// without content are left out.
+// splitYAML cuts a file at its document markers, without parsing it. Documents without content are left out.
 func splitYAML(text []byte) []chunk {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	chunks := make([]chunk, 0, 1+bytes.Count(text, []byte("\n---")))
@@ -50,27 +49,23 @@ func nextMarker(text []byte) int {
 	}
 }
 
-// trimmed leaves out what is no part of a document: the line that ended the one before, and directives. It is not ok if no
-// content is left.
+// trimmed cuts what stands before a document's first line of content: markers, directives (they say nothing that matters here,
+// and the parser wants them at the start of a stream), comments. It is not ok if no content is left.
 func trimmed(c chunk) (_ chunk, ok bool) {
-	for rest := c.text; len(rest) > 0; {
-		line := rest
-		if i := bytes.IndexByte(rest, '\n'); i >= 0 {
-			line = rest[:i+1]
+	for len(c.text) > 0 {
+		end := len(c.text)
+		if i := bytes.IndexByte(c.text, '\n'); i >= 0 {
+			end = i + 1
 		}
-		rest = rest[len(line):]
+		line := c.text[:end]
 		switch {
-		case isMarker(line, "...") || isDirective(line):
-			// A directive says nothing that matters here, and the parser wants it at the start of a stream.
-			c.line += bytes.Count(c.text[:len(c.text)-len(rest)], []byte("\n"))
-			c.text = rest
-		case isMarker(line, "---"):
-			if hasContent(line[3:]) {
-				return c, true
-			}
-		case hasContent(line):
+		case isMarker(line, "---") && hasContent(line[3:]):
+			return c, true
+		case !isMarker(line, "---") && !isMarker(line, "...") && !isDirective(line) && hasContent(line):
 			return c, true
 		}
+		c.text = c.text[end:]
+		c.line++
 	}
 	return c, false
 }
