@@ -27,6 +27,10 @@ func clusters(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 	parts := flow.Map(p.Backends, "envoy/cluster-parts", func(_ *flow.Ctx, k model.BackendKey, b model.Backend) (*resource.Part, bool) {
 		part := newPart("", mustMarshal(renderCluster(b)), common)
 		part.Fragments = []resource.Fragment{{Origin: backendOrigin(k), Hash: part.Hash}}
+		if b.Hostname == "" {
+			// A new cluster serves once its endpoints are there; they follow it, and leave after it.
+			part.Needs = []resource.Name{{Type: resource.Endpoints, Name: clusterName(k)}}
+		}
 		return part, true
 	})
 	used := flow.Group(p.BackendUses, "envoy/clusters-used",
