@@ -2,6 +2,7 @@ package xds
 
 import (
 	"iter"
+	"slices"
 
 	"cardea.dev/cardea/internal/resource"
 )
@@ -10,7 +11,7 @@ import (
 type change struct{ old, new *resource.Part }
 
 // diff walks two sorted lists of parts side by side. Unchanged parts are the same pointer, so that most steps compare
-// two pointers; equal hashes also count as unchanged, since a value that was made again from nothing has new pointers.
+// two pointers. A part that was made again from nothing is another pointer; it is unchanged if all that it says is equal.
 func diff(old, new []*resource.Part) iter.Seq[change] {
 	return func(yield func(change) bool) {
 		i, j := 0, 0
@@ -39,6 +40,8 @@ func diff(old, new []*resource.Part) iter.Seq[change] {
 	}
 }
 
+// same tells whether parts are equal. The hash is of their bytes: two routes may be rendered to the same bytes.
 func same(a, b *resource.Part) bool {
-	return a == b || a.ID == b.ID && a.Hash == b.Hash
+	return a == b || a.ID == b.ID && a.Hash == b.Hash &&
+		slices.Equal(a.Fragments, b.Fragments) && slices.Equal(a.Needs, b.Needs)
 }

@@ -1,6 +1,7 @@
 package xds
 
 import (
+	"slices"
 	"time"
 
 	"cardea.dev/cardea/internal/model"
@@ -101,6 +102,9 @@ func (s *set) put(e *entry, value *resource.Resource, at time.Time) {
 	e.current = &version{res: *value, seq: s.seq, at: at}
 	s.count(e, old, e.current)
 	s.offer(e, s.choose(e))
+	if old.equal(e.current) {
+		s.confirm(e) // the bytes are the same, only whom they came from is not: nothing will be sent
+	}
 }
 
 // choose is what to offer after a new value.
@@ -109,7 +113,7 @@ func (s *set) choose(e *entry) *version {
 		return s.retrial(e)
 	}
 	if e.refused != nil {
-		if e.refused.res.Version == e.current.res.Version {
+		if slices.EqualFunc(e.refused.parts(), e.current.parts(), same) {
 			return e.offer
 		}
 		e.refused = nil

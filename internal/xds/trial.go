@@ -25,7 +25,7 @@ type trial struct {
 }
 
 type badPart struct {
-	hash   uint64
+	part   *resource.Part
 	passed int // of the trial, when it was refused
 	final  bool
 	said   resource.Refusal
@@ -62,7 +62,7 @@ func (s *set) try(st *stream, e *entry, v, base *version, said resource.Refusal)
 func (t *trial) condemn(e *entry) {
 	g, rest := t.groups[0], t.groups[1:]
 	if len(g) == 1 {
-		t.bad[g[0]] = &badPart{hash: e.current.part(g[0]).Hash, passed: t.passed, said: t.said}
+		t.bad[g[0]] = &badPart{part: e.current.part(g[0]), passed: t.passed, said: t.said}
 		t.groups = rest
 		return
 	}
@@ -107,7 +107,7 @@ func (s *set) undrive(st *stream) {
 func (s *set) retrial(e *entry) *version {
 	t := e.trial
 	for id, b := range t.bad {
-		if p := e.current.part(id); p == nil || p.Hash != b.hash {
+		if p := e.current.part(id); p == nil || !same(p, b.part) {
 			delete(t.bad, id)
 		}
 	}
@@ -123,7 +123,11 @@ func (s *set) retrial(e *entry) *version {
 		return s.compose(e)
 	}
 	for v := s.compose(e); ; v = s.compose(e) {
-		if len(t.groups) == 0 || !t.no[v.res.Version] {
+		if len(t.groups) == 0 {
+			s.verdict(e)
+			return e.offer
+		}
+		if !t.no[v.res.Version] {
 			return v
 		}
 		t.condemn(e)
