@@ -40,10 +40,12 @@ func Endpoints(port string, slicesOfService iter.Seq[input.EndpointSliceSpec]) [
 				continue
 			}
 			endpoint := model.Endpoint{Address: e.Addresses[0], Port: number}
-			switch c := e.Conditions; {
-			case isTrue(c.Ready, true) && !isTrue(c.Terminating, false):
+			// Ready is what the cluster says it is, even for one that terminates (publishNotReadyAddresses).
+			ending := isTrue(e.Conditions.Terminating, false)
+			switch {
+			case isTrue(e.Conditions.Ready, !ending):
 				ready = append(ready, endpoint)
-			case isTrue(c.Terminating, false) && isTrue(c.Serving, false):
+			case ending && isTrue(e.Conditions.Serving, true):
 				terminating = append(terminating, endpoint)
 			}
 		}
