@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -128,30 +127,6 @@ func (f *Folder) Problems() []Problem {
 // ProblemCollection is Problems as a collection.
 func (f *Folder) ProblemCollection() *flow.Collection[ProblemKey, Problem] {
 	return f.shown.Collection()
-}
-
-// Where tells the file, relative to the folder, and the line at which an object stands now. The line is 0 if it is not known,
-// the file "" if no file declares the object.
-func (f *Folder) Where(ref model.ObjectRef) (path string, line int) {
-	f.mu.Lock()
-	claims := f.claims[ref]
-	if len(claims) == 0 {
-		f.mu.Unlock()
-		return "", 0
-	}
-	c := claims[0]
-	path, line = c.file.path, c.doc.line
-	f.mu.Unlock()
-	text, err := os.ReadFile(filepath.Join(f.dir, filepath.FromSlash(path)))
-	if err != nil {
-		return path, line
-	}
-	for _, chunk := range split(path, text) {
-		if fingerprintOf(chunk.text) == c.doc.hash && (c.item.path != "" || chunk.line == line) {
-			return path, chunk.line + lineOf(chunk.text, c.item.path, "") - 1
-		}
-	}
-	return path, line
 }
 
 // Stats are counts of work since the start.

@@ -33,7 +33,7 @@ func TestFollowsEveryWayOfWriting(t *testing.T) {
 
 	r.must(os.Rename(filepath.Join(r.dir, "sub"), filepath.Join(r.dir, "moved")))
 	r.until("a renamed folder", func() bool {
-		path, _ := r.folder.Where(model.Ref(model.KindHTTPRoute, "shop", "api"))
+		path := r.folder.Locator().Where(model.Ref(model.KindHTTPRoute, "shop", "api"), "").File
 		return path == "moved/deep/api.yml"
 	})
 	if r.backend("api") != "two" {
@@ -93,7 +93,7 @@ func TestOneOfTenThousand(t *testing.T) {
 	r.follow()
 	r.until("the first version", func() bool { return r.backend("web") == "one" })
 	at := func() int {
-		_, line := r.folder.Where(model.Ref(model.KindService, "shop", "s-9999"))
+		line := r.folder.Locator().Where(model.Ref(model.KindService, "shop", "s-9999"), "").Line
 		return line
 	}
 	before, line := r.folder.Stats(), at()
@@ -203,7 +203,7 @@ func TestMoveBetweenFiles(t *testing.T) {
 	s.look(look{paths: map[string]struct{}{"b.yaml": {}}})
 	s.now = s.now.Add(2 * Hold)
 	s.look(look{all: true})
-	if path, _ := s.folder.Where(model.Ref(model.KindHTTPRoute, "shop", "web")); path != "b.yaml" || s.backend("web") != "one" {
+	if path := s.folder.Locator().Where(model.Ref(model.KindHTTPRoute, "shop", "web"), "").File; path != "b.yaml" || s.backend("web") != "one" {
 		t.Errorf("the route stands in %q, backend %q", path, s.backend("web"))
 	}
 	if n := s.folder.Stats().Published - published; n != 1 {

@@ -1,8 +1,6 @@
 package standalone
 
 import (
-	"fmt"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"cardea.dev/cardea/internal/admin"
@@ -33,30 +31,18 @@ func newAdmin(o Options, w *world.World, folder *files.Folder, s *stamps, ready 
 func allFindings(w *world.World, folder *files.Folder) []admin.Finding {
 	var list []admin.Finding
 	for _, p := range folder.Problems() {
-		where := p.File
-		if p.Line > 0 {
-			where = fmt.Sprintf("%s:%d", p.File, p.Line)
-		}
 		message := p.Message
 		if p.Stale {
 			message += "; its last good version keeps serving"
 		}
-		list = append(list, admin.Finding{Severity: p.Severity.String(), Object: p.Object, Where: where, Field: p.Field, Message: message})
+		list = append(list, admin.Finding{Severity: p.Severity.String(), Object: p.Object, Where: files.Place{File: p.File, Line: p.Line}.String(), Field: p.Field, Message: message})
 	}
+	places := folder.Locator()
 	for _, f := range w.Findings() {
 		list = append(list, admin.Finding{
-			Severity: f.Severity.String(), Object: f.Object.String(), Where: where(folder, f.Object), Field: f.Field,
+			Severity: f.Severity.String(), Object: f.Object.String(), Where: places.Where(f.Object, f.Field).String(), Field: f.Field,
 			Condition: f.Condition, Reason: f.Reason, Message: f.Message,
 		})
 	}
 	return list
-}
-
-// where is the file and the line of an object, "" if it stands in none.
-func where(folder *files.Folder, ref model.ObjectRef) string {
-	path, line := folder.Where(ref)
-	if path == "" || line == 0 {
-		return path
-	}
-	return fmt.Sprintf("%s:%d", path, line)
 }

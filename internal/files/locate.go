@@ -1,0 +1,71 @@
+package files
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"cardea.dev/cardea/internal/model"
+)
+
+// Place is where something stands.
+type Place struct {
+	File string // relative to the folder; "" is nowhere in it
+	Line int    // from 1; 0 if it is not known
+}
+
+// String is "web.yaml:12".
+func (p Place) String() string {
+	if p.Line == 0 {
+		return p.File
+	}
+	return fmt.Sprintf("%s:%d", p.File, p.Line)
+}
+
+// Locator finds where objects stand now. It reads each file once, so it is made for one list of questions and then dropped. Lines
+// are not kept otherwise: they move whenever a neighbour changes. Not safe for concurrent use.
+type Locator struct {
+	folder *Folder
+	files  map[string]map[fingerprint][]chunk
+}
+
+// Locator makes a Locator of what the files hold now.
+func (f *Folder) Locator() *Locator {
+	return &Locator{folder: f, files: map[string]map[fingerprint][]chunk{}}
+}
+
+// Where is the place of an object's field, or of the nearest field around it that is there; of the object itself if field is "".
+func (l *Locator) Where(ref model.ObjectRef, field string) Place {
+	l.folder.mu.Lock()
+	claims := l.folder.claims[ref]
+	if len(claims) == 0 {
+		l.folder.mu.Unlock()
+		return Place{}
+	}
+	c := claims[0]
+	place := Place{File: c.file.path, Line: c.doc.line}
+	l.folder.mu.Unlock()
+	for _, chunk := range l.chunks(place.File)[c.doc.hash] {
+		if c.item.path != "" || chunk.line == place.Line {
+			return Place{File: place.File, Line: chunk.line + lineOf(chunk.text, c.item.path, field) - 1}
+		}
+	}
+	return place
+}
+
+func (l *Locator) chunks(path string) map[fingerprint][]chunk {
+	if known, read := l.files[path]; read {
+		return known
+	}
+	chunks := map[fingerprint][]chunk{}
+	l.files[path] = chunks
+	text, err := os.ReadFile(filepath.Join(l.folder.dir, filepath.FromSlash(path)))
+	if err != nil {
+		return chunks // the folder itself tells about it
+	}
+	for _, chunk := range split(path, text) {
+		hash := fingerprintOf(chunk.text)
+		chunks[hash] = append(chunks[hash], chunk)
+	}
+	return chunks
+}
