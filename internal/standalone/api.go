@@ -5,7 +5,6 @@ import (
 
 	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/files"
-	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/schema"
 	"cardea.dev/cardea/internal/world"
 )
