@@ -27,8 +27,6 @@ type RouteFacts struct {
 	Generation int64
 	Controller gatewayv1.GatewayController
 	Rules      int
-	Dropped    []model.Finding // why rules are answered with 500, and
-	DroppedN   int             // how many are
 	Findings   []model.Finding // about the route, whatever its parent
 	Parents    []Parent
 }
@@ -36,16 +34,24 @@ type RouteFacts struct {
 // Route is the route's status, an entry for each parent.
 func Route(r RouteFacts) gatewayv1.RouteStatus {
 	status := gatewayv1.RouteStatus{Parents: []gatewayv1.RouteParentStatus{}}
+	dropped, why := r.dropped()
 	for _, p := range r.Parents {
 		l := list{generation: r.Generation}
-		r.accepted(&l, p)
+		switch reason, message := errorsOn(p.Findings, "Accepted"); {
+		case reason != "":
+			l.set("Accepted", false, reason, message)
+		case dropped > 0 && dropped == r.Rules:
+			l.set("Accepted", false, "UnsupportedValue", why)
+		default:
+			l.set("Accepted", true, "Accepted", "the route is attached")
+		}
 		if reason, message := errorsOn(r.Findings, "ResolvedRefs"); reason != "" {
 			l.set("ResolvedRefs", false, reason, message)
 		} else {
 			l.set("ResolvedRefs", true, "ResolvedRefs", "all references are resolved")
 		}
-		if p.Attached && r.DroppedN > 0 && r.DroppedN < r.Rules {
-			l.set("PartiallyInvalid", true, "UnsupportedValue", r.dropped())
+		if p.Attached && dropped > 0 && dropped < r.Rules {
+			l.set("PartiallyInvalid", true, "UnsupportedValue", why)
 		}
 		if p.Attached {
 			programmed(&l, p.Standing)
@@ -55,24 +61,17 @@ func Route(r RouteFacts) gatewayv1.RouteStatus {
 	return status
 }
 
-func (r RouteFacts) accepted(l *list, p Parent) {
-	if reason, message := errorsOn(p.Findings, "Accepted"); reason != "" {
-		l.set("Accepted", false, reason, message)
-		return
-	}
-	if r.Rules > 0 && r.DroppedN == r.Rules {
-		l.set("Accepted", false, "UnsupportedValue", r.dropped())
-		return
-	}
-	l.set("Accepted", true, "Accepted", "the route is attached")
-}
-
-func (r RouteFacts) dropped() string {
+// dropped counts the rules that are answered with 500, and says why.
+func (r RouteFacts) dropped() (rules int, message string) {
+	seen := map[string]bool{}
 	var why []string
-	for _, f := range r.Dropped {
-		why = append(why, say(f))
+	for _, f := range r.Findings {
+		if f.Drops {
+			seen[f.Section] = true
+			why = append(why, say(f))
+		}
 	}
-	return cut(fmt.Sprintf("Dropped Rule (answered with 500): %s", strings.Join(why, "; ")))
+	return len(seen), cut(fmt.Sprintf("Dropped Rule (answered with 500): %s", strings.Join(why, "; ")))
 }
 
 func programmed(l *list, standings []resource.Standing) {

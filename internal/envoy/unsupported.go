@@ -24,6 +24,7 @@ func (s stages) unsupported() *flow.Collection[model.ObjectRef, []model.Finding]
 						Severity:  model.Error,
 						Condition: "Accepted",
 						Reason:    "UnsupportedValue",
+						Drops:     true,
 						Message:   "Envoy can't serve this rule, its requests get 500: " + problem,
 					})
 				}

@@ -32,20 +32,20 @@ func unsupportedXBackend(spec xgatewayv1alpha1.BackendSpec) (reason, message str
 	return "", ""
 }
 
-// backendUsers lists which rules need which backends on which Gateways.
-func backendUsers(_ *flow.Ctx, _ model.ObjectRef, r routeRules, emit func(plan.BackendUser, struct{})) {
+// backendUsers lists which backends a route needs on which Gateways.
+func backendUsers(_ *flow.Ctx, route model.ObjectRef, r routeRules, emit func(plan.BackendUser, struct{})) {
+	seen := map[model.BackendKey]bool{}
 	for _, rule := range r.Rules {
 		if rule.Redirect != nil {
 			continue
 		}
-		seen := map[model.BackendKey]bool{}
 		for _, b := range rule.Backends {
 			if b.Invalid || b.Weight == 0 || seen[b.Backend] {
 				continue
 			}
 			seen[b.Backend] = true
 			for _, gateway := range r.Gateways {
-				emit(plan.BackendUser{Rule: rule.Key, Gateway: gateway, Backend: b.Backend}, struct{}{})
+				emit(plan.BackendUser{Route: route, Gateway: gateway, Backend: b.Backend}, struct{}{})
 			}
 		}
 	}

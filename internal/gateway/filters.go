@@ -35,9 +35,11 @@ func (r *ruleReader) headers(field string, f gatewayv1.HTTPHeaderFilter) *model.
 		at := fmt.Sprintf("%s.%s[%d]", field, list, i)
 		name = strings.ToLower(name)
 		switch {
+		case !isToken(name):
+			r.drop("Accepted", "UnsupportedValue", at, fmt.Sprintf("%q is not the name of a header", name))
 		case seen[name]:
 			r.drop("Accepted", "UnsupportedValue", at, fmt.Sprintf("header %q is changed twice; state each name once", name))
-		case name == "host" || strings.HasPrefix(name, ":"):
+		case name == "host":
 			r.drop("Accepted", "UnsupportedValue", at, fmt.Sprintf("header %q can't be changed by a header modifier; use the URLRewrite filter's hostname", name))
 		case strings.ContainsAny(value, "\r\n\x00"):
 			r.drop("Accepted", "UnsupportedValue", at, fmt.Sprintf("the value of header %q has a line break or a NUL in it", name))
@@ -55,6 +57,16 @@ func (r *ruleReader) headers(field string, f gatewayv1.HTTPHeaderFilter) *model.
 		m.Remove = append(m.Remove, check("remove", i, name, ""))
 	}
 	return m
+}
+
+// isToken tells whether a header can have the name (RFC 9110, 5.1).
+func isToken(name string) bool {
+	for _, c := range []byte(name) {
+		if c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
+			return false
+		}
+	}
+	return name != ""
 }
 
 func (r *ruleReader) redirect(field string, f gatewayv1.HTTPRequestRedirectFilter) *model.Redirect {

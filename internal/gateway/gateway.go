@@ -84,18 +84,12 @@ func (m *Meaning) newSites(routes *flow.Collection[model.ObjectRef, routeView]) 
 		return []model.DomainKey{{Listener: k.Listener, Name: k.Domain}}
 	}, order)
 	m.Plan.Domains = flow.Map(byDomain, "plan/domain", domainOf(byDomain, m.Plan.Ports))
-	m.Plan.RuleUses = flow.Group(m.Plan.Sites, "plan/rule use", func(k model.SiteKey, s model.Site) []plan.RuleUse {
-		return []plan.RuleUse{{Gateway: s.Gateway, Rule: k.Rule}}
-	}, order)
 }
 
 // newBackends makes the plan's backends: those that a rule on a Gateway needs.
 func (m *Meaning) newBackends(in *input.Sources) {
-	users := flow.Derive(m.rules, "backend user", backendUsers)
-	m.Plan.BackendUses = flow.Group(users, "plan/backend use", func(u plan.BackendUser, _ struct{}) []plan.BackendUse {
-		return []plan.BackendUse{{Gateway: u.Gateway, Backend: u.Backend}}
-	}, byKey)
-	needed := flow.Group(users, "backend users", func(u plan.BackendUser, _ struct{}) []model.BackendKey {
+	m.Plan.BackendUsers = flow.Derive(m.rules, "plan/backend user", backendUsers)
+	needed := flow.Group(m.Plan.BackendUsers, "users by backend", func(u plan.BackendUser, _ struct{}) []model.BackendKey {
 		return []model.BackendKey{u.Backend}
 	}, byKey)
 	m.Plan.Backends = flow.Map(needed, "plan/backend", backendOf(in.XBackends.Collection()))

@@ -19,7 +19,6 @@ import (
 type routeRules struct {
 	Gateways []model.ObjectRef // that the route is attached to
 	Rules    []model.Rule
-	Dropped  []string // names of the rules that are answered with 500, in order
 	Findings []model.Finding
 }
 
@@ -53,9 +52,6 @@ func resolveRules(refs references) func(*flow.Ctx, model.ObjectRef, attachments)
 			reader.read(spec)
 			r.Rules = append(r.Rules, reader.rule)
 			r.Findings = append(r.Findings, reader.findings...)
-			if reader.rule.Error != 0 {
-				r.Dropped = append(r.Dropped, names[i])
-			}
 		}
 		return r, true
 	}

@@ -1,6 +1,9 @@
 package gateway
 
 import (
+	"fmt"
+	"slices"
+
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/internal/conditions"
@@ -62,12 +65,10 @@ func (m *Meaning) routeReport(out resource.Outputs) func(*flow.Ctx, model.Object
 		rules, _ := flow.Fetch(c, m.rules, ref)
 		unsupported, _ := flow.Fetch(c, out.Unsupported, ref)
 		facts := conditions.RouteFacts{
-			Generation: o.Meta.Generation, Controller: ControllerName,
-			Rules: len(rules.Rules), DroppedN: len(rules.Dropped), Findings: rules.Findings, Dropped: droppedFindings(rules),
+			Generation: o.Meta.Generation, Controller: ControllerName, Rules: len(rules.Rules),
+			Findings: slices.Concat(rules.Findings, located(unsupported, rules)),
 		}
-		findings := append(a.Findings[:len(a.Findings):len(a.Findings)], rules.Findings...)
-		findings = append(findings, unsupported...)
-		facts.Findings = append(facts.Findings[:len(facts.Findings):len(facts.Findings)], unsupported...)
+		findings := slices.Concat(a.Findings, facts.Findings)
 		for _, p := range a.Parents {
 			parent := conditions.Parent{Ref: o.Spec.ParentRefs[p.Index], Attached: len(p.Places) > 0, Findings: p.Findings}
 			findings = append(findings, p.Findings...)
@@ -85,16 +86,13 @@ func (m *Meaning) routeReport(out resource.Outputs) func(*flow.Ctx, model.Object
 	}
 }
 
-// droppedFindings are those that dropped a rule.
-func droppedFindings(r routeRules) []model.Finding {
-	dropped := make(map[string]bool, len(r.Dropped))
-	for _, name := range r.Dropped {
-		dropped[name] = true
-	}
-	var list []model.Finding
-	for _, f := range r.Findings {
-		if dropped[f.Section] && f.Drops {
-			list = append(list, f)
+// located says of each finding about a rule where in the route the rule stands, which a dialect does not know.
+func located(list []model.Finding, r routeRules) []model.Finding {
+	list = slices.Clone(list)
+	for i := range list {
+		at := slices.IndexFunc(r.Rules, func(rule model.Rule) bool { return rule.Key.Name == list[i].Section })
+		if at >= 0 {
+			list[i].Field = fmt.Sprintf("spec.rules[%d]", at) + list[i].Field
 		}
 	}
 	return list
