@@ -87,7 +87,7 @@ func TestBackendByName(t *testing.T) {
 			w.serve(b, i, 80, "http", k.Object.Name+".test", model.Rule{
 				Key: testRuleKey(k.Object.Name), Matches: []model.Match{{}}, Backends: []model.WeightedBackend{{Backend: k, Weight: 1}},
 			})
-			w.users.Set(b, plan.BackendUser{Rule: testRuleKey(k.Object.Name), Gateway: testGateway, Backend: k}, struct{}{})
+			w.users.Set(b, plan.BackendUser{Route: testRuleKey(k.Object.Name).Route, Gateway: testGateway, Backend: k}, struct{}{})
 		}
 	})
 	p := startProxy(t, w.resources())

@@ -19,7 +19,7 @@ import (
 // httpOptionsName is where a cluster keeps how it speaks HTTP.
 const httpOptionsName = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 
-type backendUses = flow.Members[plan.BackendUse, flow.Members[plan.BackendUser, struct{}]]
+type backendUsers = flow.Members[plan.BackendUser, struct{}]
 
 // clusters has a Cluster for each backend that a Gateway uses. Gateways share the bytes.
 func clusters(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
@@ -33,13 +33,12 @@ func clusters(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 		}
 		return part, true
 	})
-	used := flow.Group(p.BackendUses, "envoy/clusters-used",
-		func(u plan.BackendUse, _ flow.Members[plan.BackendUser, struct{}]) []resource.Key {
-			return []resource.Key{{Gateway: u.Gateway, Type: resource.Cluster, Name: clusterName(u.Backend)}}
-		}, byKey)
-	return flow.Map(used, "envoy/clusters", func(c *flow.Ctx, _ resource.Key, uses backendUses) (resource.Resource, bool) {
-		use, _ := uses.At(0)
-		part, ok := flow.Fetch(c, parts, use.Backend)
+	used := flow.Group(p.BackendUsers, "envoy/clusters-used", func(u plan.BackendUser, _ struct{}) []resource.Key {
+		return []resource.Key{{Gateway: u.Gateway, Type: resource.Cluster, Name: clusterName(u.Backend)}}
+	}, byKey)
+	return flow.Map(used, "envoy/clusters", func(c *flow.Ctx, _ resource.Key, users backendUsers) (resource.Resource, bool) {
+		user, _ := users.At(0)
+		part, ok := flow.Fetch(c, parts, user.Backend)
 		if !ok {
 			return resource.Resource{}, false
 		}

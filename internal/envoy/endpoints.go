@@ -13,18 +13,17 @@ func endpoints(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 	parts := flow.Map(p.Endpoints, "envoy/endpoint-parts", func(_ *flow.Ctx, _ model.BackendKey, e model.Endpoints) (*resource.Part, bool) {
 		return endpointPart(e), true
 	})
-	used := flow.Group(p.BackendUses, "envoy/endpoints-used",
-		func(u plan.BackendUse, _ flow.Members[plan.BackendUser, struct{}]) []resource.Key {
-			return []resource.Key{{Gateway: u.Gateway, Type: resource.Endpoints, Name: clusterName(u.Backend)}}
-		}, byKey)
-	return flow.Map(used, "envoy/endpoints", func(c *flow.Ctx, _ resource.Key, uses backendUses) (resource.Resource, bool) {
-		use, _ := uses.At(0)
-		if b, ok := flow.Fetch(c, p.Backends, use.Backend); !ok || b.Hostname != "" {
+	used := flow.Group(p.BackendUsers, "envoy/endpoints-used", func(u plan.BackendUser, _ struct{}) []resource.Key {
+		return []resource.Key{{Gateway: u.Gateway, Type: resource.Endpoints, Name: clusterName(u.Backend)}}
+	}, byKey)
+	return flow.Map(used, "envoy/endpoints", func(c *flow.Ctx, _ resource.Key, users backendUsers) (resource.Resource, bool) {
+		user, _ := users.At(0)
+		if b, ok := flow.Fetch(c, p.Backends, user.Backend); !ok || b.Hostname != "" {
 			return resource.Resource{}, false
 		}
-		part, ok := flow.Fetch(c, parts, use.Backend)
+		part, ok := flow.Fetch(c, parts, user.Backend)
 		if !ok {
-			part = endpointPart(model.Endpoints{Key: use.Backend})
+			part = endpointPart(model.Endpoints{Key: user.Backend})
 		}
 		return newResource(part), true
 	})

@@ -64,7 +64,7 @@ func TestResources(t *testing.T) {
 		"xbackend": func(w *world, b *flow.Batch) {
 			k := model.BackendKey{Object: model.Ref(model.KindXBackend, "shop", "api")}
 			w.backends.Set(b, k, model.Backend{Key: k, Hostname: "api.example", HostPort: 8443})
-			w.users.Set(b, plan.BackendUser{Rule: testRuleKey("rule"), Gateway: testGateway, Backend: k}, struct{}{})
+			w.users.Set(b, plan.BackendUser{Route: testRuleKey("rule").Route, Gateway: testGateway, Backend: k}, struct{}{})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

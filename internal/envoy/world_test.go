@@ -85,15 +85,10 @@ func (w *world) plan() plan.Plan {
 			}
 			return d, true
 		}),
-		RuleUses: flow.Group(w.sites.Collection(), "rule uses", func(k model.SiteKey, s model.Site) []plan.RuleUse {
-			return []plan.RuleUse{{Gateway: s.Gateway, Rule: k.Rule}}
-		}, byKey),
-		Backends:  w.backends.Collection(),
-		Endpoints: w.endpoints.Collection(),
-		BackendUses: flow.Group(w.users.Collection(), "backend uses", func(u plan.BackendUser, _ struct{}) []plan.BackendUse {
-			return []plan.BackendUse{{Gateway: u.Gateway, Backend: u.Backend}}
-		}, byKey),
-		Secrets: w.secrets.Collection(),
+		Backends:     w.backends.Collection(),
+		Endpoints:    w.endpoints.Collection(),
+		BackendUsers: w.users.Collection(),
+		Secrets:      w.secrets.Collection(),
 	}
 }
 
@@ -156,7 +151,7 @@ func (w *world) serve(b *flow.Batch, order int, port int32, section, domain stri
 	}
 	for _, u := range r.Backends {
 		if !u.Invalid {
-			w.users.Set(b, plan.BackendUser{Rule: r.Key, Gateway: testGateway, Backend: u.Backend}, struct{}{})
+			w.users.Set(b, plan.BackendUser{Route: r.Key.Route, Gateway: testGateway, Backend: u.Backend}, struct{}{})
 		}
 	}
 }

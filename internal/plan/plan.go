@@ -5,18 +5,6 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// BackendUse is a backend that a Gateway needs: a served rule of a route on it sends requests there.
-type BackendUse struct {
-	Gateway model.ObjectRef
-	Backend model.BackendKey
-}
-
-// RuleUse is a rule that serves on a Gateway.
-type RuleUse struct {
-	Gateway model.ObjectRef
-	Rule    model.RuleKey
-}
-
 // Sites are sites in the order of their precedence.
 type Sites = flow.Members[model.SiteKey, model.Site]
 
@@ -41,22 +29,20 @@ type Plan struct {
 	Sites *flow.Collection[model.SiteKey, model.Site]
 	// Domains holds the domains that have sites of their own and that no more specific listener of the port takes.
 	Domains *flow.Collection[model.DomainKey, Domain]
-	// RuleUses groups the sites of a rule on a Gateway.
-	RuleUses *flow.Collection[RuleUse, Sites]
 
-	Backends    *flow.Collection[model.BackendKey, model.Backend]
-	Endpoints   *flow.Collection[model.BackendKey, model.Endpoints] // of backends without Hostname; absent is empty
-	BackendUses *flow.Collection[BackendUse, flow.Members[BackendUser, struct{}]]
+	Backends     *flow.Collection[model.BackendKey, model.Backend]
+	Endpoints    *flow.Collection[model.BackendKey, model.Endpoints] // of backends without Hostname; absent is empty
+	BackendUsers *flow.Collection[BackendUser, struct{}]
 
 	Secrets *flow.Collection[model.ObjectRef, model.Secret] // those that a listener uses
 }
 
-// BackendUser is a rule that needs a backend on a Gateway.
+// BackendUser is a route that sends requests to a backend on a Gateway.
 type BackendUser struct {
-	Rule    model.RuleKey
+	Route   model.ObjectRef
 	Gateway model.ObjectRef
 	Backend model.BackendKey
 }
 
-// Owner is the rule's route.
-func (u BackendUser) Owner() model.ObjectRef { return u.Rule.Route }
+// Owner is the route.
+func (u BackendUser) Owner() model.ObjectRef { return u.Route }
