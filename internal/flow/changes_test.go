@@ -114,6 +114,24 @@ func TestForgottenDeletionsAreAReset(t *testing.T) {
 			t.Errorf("%d tombstones in %s", st.Tombstones, st.Name)
 		}
 	}
+	g.View(func(v flow.View) { // each Rev after the first deleted three keys
+		resets := 0
+		for since := flow.Rev(1); since < v.Rev(); since++ {
+			told, reset := 0, false
+			for ch := range flow.Changes(v, c, since) {
+				reset = reset || ch.Reset
+				told++
+			}
+			if reset {
+				resets++
+			} else if want := 3 * int(v.Rev()-since); told != want {
+				t.Fatalf("since %d: told %d changes without a reset, want %d", since, told, want)
+			}
+		}
+		if resets == 0 || resets > int(v.Rev())-4096/3 {
+			t.Errorf("%d of %d revs are forgotten", resets, v.Rev())
+		}
+	})
 	g.View(func(v flow.View) {
 		for _, since := range []flow.Rev{0, 1, v.Rev() / 2, v.Rev() - 1000} {
 			n, resets, first := 0, 0, false

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -154,6 +155,32 @@ func TestMisuseInATransform(t *testing.T) {
 				})
 			}
 		})
+	}
+}
+
+// What is not contained reaches the caller from workers, too, and from a transform that ends its goroutine.
+func TestMisuseAmongManyKeys(t *testing.T) {
+	for _, m := range []struct {
+		want string
+		f    func(c *flow.Ctx, k, v int, emit func(part, int))
+	}{
+		{"owned by another key", func(c *flow.Ctx, k, v int, emit func(part, int)) { emit(part{k + k/400, 0}, v) }},
+		{"ended its goroutine", func(c *flow.Ctx, k, v int, emit func(part, int)) {
+			if k == 400 {
+				runtime.Goexit()
+			}
+		}},
+	} {
+		g := flow.New(flow.Config{Check: true, Workers: 4})
+		s := flow.NewSource[int, int](g, "in")
+		flow.Derive(s.Collection(), "bad", m.f)
+		g.Apply("load", func(b *flow.Batch) {
+			for k := range 500 {
+				s.Set(b, k, k)
+			}
+			s.Synced(b)
+		})
+		wantPanic(t, m.want, g.Settle)
 	}
 }
 

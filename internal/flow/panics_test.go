@@ -135,4 +135,10 @@ func TestAPanicInATryIsItsError(t *testing.T) {
 	}
 	f.g.Settle()
 	f.expect(t, "after the Try", 2, true, 0, 0)
+	f.apply(func(b *flow.Batch) { f.other.Set(b, 99, 0) })
+	for _, s := range f.g.Stats() {
+		if s.Panics != 0 || s.Runs > 1 {
+			t.Errorf("the Try is counted: %+v", s)
+		}
+	}
 }

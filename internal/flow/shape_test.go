@@ -127,6 +127,8 @@ func TestEqualityOfSpecialValues(t *testing.T) {
 	agree(t, mustShape[map[string]string](t), nil, map[string]string{}, false)
 	agree(t, mustShape[map[string]string](t), map[string]string{"a": ""}, map[string]string{"b": ""}, false)
 	agree(t, mustShape[map[int]*int](t), map[int]*int{1: nil}, map[int]*int{2: nil}, false)
+	agree(t, mustShape[map[int]*int](t), map[int]*int{1: nil}, map[int]*int{1: nil, 2: nil}, false)
+	agree(t, mustShape[map[string]string](t), map[string]string{"a": ""}, map[string]string{"a": "", "b": ""}, false)
 	agree(t, mustShape[[]string](t), []string{"a", "b"}, []string{"ab", ""}, false)
 
 	type tree struct{ Children []*tree }
