@@ -118,12 +118,12 @@ func (s *set) confirm(e *entry) {
 	}
 }
 
-// tell makes the rows of the parts that are new in floor. A part that some proxy has seen changed since waits for the next
-// time: its content may have come back meanwhile.
+// tell makes the rows of the parts that are new in floor. A part that changed since waits for the next time: its content may
+// come back.
 func (s *set) tell(e *entry, floor *version, have []*version) {
 	var again map[string]struct{}
 	row := func(p *resource.Part) {
-		for _, v := range have {
+		for _, v := range append(have, e.current) {
 			if v == floor {
 				continue
 			}

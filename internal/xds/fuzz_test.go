@@ -3,6 +3,7 @@ package xds
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -14,7 +15,7 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-var trace = flag.Bool("trace", false, "print what the random core tests do")
+var telling = flag.Bool("tell", false, "print what the random core tests do")
 
 // FuzzCore feeds the core with random turns and random requests of two proxies. It must not panic, and what it sends must
 // keep the rules.
@@ -40,11 +41,12 @@ func TestCoreRandom(t *testing.T) {
 }
 
 func runCore(t *testing.T, in []byte) {
-	z := &fuzzer{in: in, t: t, set: newSet(gateway), now: time.Unix(1e6, 0)}
+	z := &fuzzer{in: in, t: t, set: newSet(gateway), now: time.Unix(1e6, 0), rows: map[resource.AckKey]uint64{}}
 	for len(z.in) > 0 {
 		z.move()
 	}
 	z.calm()
+	z.checkRows()
 }
 
 type fuzzer struct {
@@ -53,7 +55,7 @@ type fuzzer struct {
 	set     *set
 	now     time.Time
 	streams [2]*watched
-	serial  uint64
+	rows    map[resource.AckKey]uint64
 }
 
 // watched is a stream, and what a proxy behind it would see.
@@ -108,17 +110,32 @@ func (z *fuzzer) turn() {
 		}
 		updates = append(updates, u)
 	}
-	if *trace {
+	if *telling {
 		for _, u := range updates {
-			z.t.Logf("turn %v %v", u.name, u.value != nil)
+			z.t.Logf("turn %v", show(u))
+		}
+	}
+	for _, w := range z.streams {
+		if w != nil {
+			clear(w.refused) // what was refused may come back by way of something else
 		}
 	}
 	z.set.turn(updates, z.now)
 }
 
+func show(u update) string {
+	if u.value == nil {
+		return fmt.Sprint(u.name, " leaves")
+	}
+	text := fmt.Sprint(u.name, "=", u.value.Version)
+	for _, p := range u.value.Parts {
+		text += fmt.Sprint(" ", p.ID, p.Fragments)
+	}
+	return text
+}
+
 func (z *fuzzer) resource(typ resource.Type) *resource.Resource {
-	z.serial++
-	r := &resource.Resource{Version: fmt.Sprint(z.serial), Warms: z.byte()%8 == 0}
+	r := &resource.Resource{Warms: z.byte()%8 == 0}
 	if typ == resource.Listener {
 		r.Binds = []string{z.name()}
 	}
@@ -131,6 +148,7 @@ func (z *fuzzer) resource(typ resource.Type) *resource.Resource {
 			}}
 		}
 		r.Parts = append(r.Parts, p)
+		r.Version += fmt.Sprint(h)
 	}
 	return r
 }
@@ -163,7 +181,7 @@ func (z *fuzzer) ask(w *watched) {
 			}
 		}
 	}
-	if *trace {
+	if *telling {
 		z.t.Logf("%p asks %v", w.st, req)
 	}
 	w.st.now = z.now
@@ -182,11 +200,11 @@ func (z *fuzzer) answer(w *watched) {
 		if r.typ == resource.Routes {
 			delete(w.routes, s.name.Name)
 			if nack {
-				w.refused[s.v.res.Version] = true
+				w.refused[s.name.Name+" "+s.v.res.Version] = true
 			}
 		}
 	}
-	if *trace {
+	if *telling {
 		z.t.Logf("%p answers %v", w.st, req)
 	}
 	w.st.now = z.now
@@ -204,7 +222,7 @@ func (z *fuzzer) step() {
 			z.t.Fatalf("waits for the past")
 		}
 		for _, r := range out {
-			if *trace {
+			if *telling {
 				z.t.Logf("%p <- %s", w.st, describe(r))
 			}
 			if r.foreign == "" {
@@ -213,7 +231,42 @@ func (z *fuzzer) step() {
 			}
 		}
 	}
+	n := z.set.news
+	for k := range n.left {
+		delete(z.rows, k)
+	}
+	maps.Copy(z.rows, n.acked)
 	z.set.news = news{}
+}
+
+// checkRows holds the rows against what proxies have: none for a fragment that left, and one for each that all of them took.
+func (z *fuzzer) checkRows() {
+	for k := range z.rows {
+		e := z.set.lookup(resource.Name{Type: k.Resource.Type, Name: k.Resource.Name})
+		if e == nil || z.set.held[heldKey{e, k.Origin, k.Variant}] == 0 {
+			z.t.Fatalf("a row of what left: %v", k)
+		}
+	}
+	for _, byName := range z.set.entries {
+		for _, e := range byName {
+			used, settled := false, e.offer == e.current
+			z.set.counting(func(st *stream) {
+				_, uses := st.accepted(e)
+				used = used || uses
+				settled = settled && st.items[e.name.Type][e.name.Name] == nil
+			})
+			if !used || !settled {
+				continue
+			}
+			for _, p := range e.current.parts() {
+				for _, f := range p.Fragments {
+					if got := z.rows[z.set.ackKey(e, f)]; !f.Refused && got != f.Hash {
+						z.t.Fatalf("%v: the row of %v is %d", e.name, f, got)
+					}
+				}
+			}
+		}
+	}
 }
 
 // check holds a response against the rules.
@@ -238,7 +291,7 @@ func (z *fuzzer) check(w *watched, r *response) {
 		if w.routes[s.name.Name]++; w.routes[s.name.Name] > 1 {
 			z.t.Fatalf("two responses of a table are in flight")
 		}
-		if w.refused[s.v.res.Version] && s.v.res.Version[0] != '~' {
+		if w.refused[s.name.Name+" "+s.v.res.Version] && s.v.res.Version[0] != '~' {
 			z.t.Fatalf("refused content is sent again unchanged")
 		}
 		for _, p := range s.v.parts() {

@@ -98,13 +98,10 @@ func (s *set) turn(updates []update, at time.Time) {
 
 func (s *set) put(e *entry, value *resource.Resource, at time.Time) {
 	old := e.current
-	s.seq++
-	e.current = &version{res: *value, seq: s.seq, at: at}
+	e.current = &version{res: *value, at: at}
 	s.count(e, old, e.current)
 	s.offer(e, s.choose(e))
-	if old.equal(e.current) {
-		s.confirm(e) // the bytes are the same, only whom they came from is not: nothing will be sent
-	}
+	s.confirm(e) // if proxies have these bytes nothing will be sent, and nothing acknowledged
 }
 
 // choose is what to offer after a new value.
@@ -157,6 +154,10 @@ func (s *set) offer(e *entry, v *version) {
 	}
 	old := e.offer
 	e.offer = v
+	if v != nil {
+		s.seq++
+		v.seq = s.seq
+	}
 	if v != nil && v != e.confirmed {
 		s.unconfirmed[e] = struct{}{}
 	} else {

@@ -352,10 +352,11 @@ func (st *stream) subscribe(n resource.Name, brought string, has bool) {
 func (st *stream) unsubscribe(n resource.Name) {
 	sub := &st.subs[n.Type]
 	delete(sub.absent, n.Name)
+	delete(st.items[n.Type], n.Name)
+	delete(st.dirty[n.Type], n.Name)
 	if e := st.set.lookup(n); e != nil {
 		sub.asked.clear(e.slot)
 		sub.got.clear(e.slot)
+		st.set.confirm(e) // it may have been the only one that had not acknowledged
 	}
-	delete(st.items[n.Type], n.Name)
-	delete(st.dirty[n.Type], n.Name)
 }

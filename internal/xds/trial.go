@@ -276,5 +276,5 @@ func (s *set) compose(e *entry) *version {
 			return known
 		}
 	}
-	return s.composed(e.current, parts)
+	return composed(e.current, parts)
 }

@@ -12,7 +12,7 @@ import (
 // version is one value of a resource, as it was or will be sent.
 type version struct {
 	res resource.Resource
-	seq uint64    // grows with each version of the set
+	seq uint64    // grows with each offer of the set
 	at  time.Time // when the turn that made it was seen
 }
 
@@ -44,7 +44,7 @@ const placeholderVersion = "-"
 
 // composed is a version that mixes parts of others. Its name is made of its parts' hashes, so that every replica that mixes
 // the same calls it the same.
-func (s *set) composed(like *version, parts []*resource.Part) *version {
+func composed(like *version, parts []*resource.Part) *version {
 	const offset, prime = 14695981039346656037, 1099511628211
 	h := uint64(offset)
 	for _, p := range parts {
@@ -52,6 +52,5 @@ func (s *set) composed(like *version, parts []*resource.Part) *version {
 	}
 	res := like.res
 	res.Parts, res.Version = parts, "~"+strconv.FormatUint(h, 36)
-	s.seq++
-	return &version{res: res, seq: s.seq, at: like.at}
+	return &version{res: res, at: like.at}
 }
