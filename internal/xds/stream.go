@@ -352,9 +352,19 @@ func (st *stream) subscribe(n resource.Name, brought string, has bool) {
 func (st *stream) unsubscribe(n resource.Name) {
 	sub := &st.subs[n.Type]
 	delete(sub.absent, n.Name)
+	e := st.set.lookup(n)
+	if it := st.items[n.Type][n.Name]; it != nil && n.Type == resource.Endpoints {
+		if v, _ := it.last(); v != nil && len(it.sent) > 0 {
+			// They followed their cluster, which is back. This message crossed them; the proxy asks again.
+			if e != nil {
+				sub.asked.clear(e.slot)
+			}
+			return
+		}
+	}
 	delete(st.items[n.Type], n.Name)
 	delete(st.dirty[n.Type], n.Name)
-	if e := st.set.lookup(n); e != nil {
+	if e != nil {
 		sub.asked.clear(e.slot)
 		sub.got.clear(e.slot)
 		st.set.confirm(e) // it may have been the only one that had not acknowledged
