@@ -133,8 +133,12 @@ func identify(_ context.Context, node *corev3.Node) (model.ObjectRef, error) {
 	return model.Ref(model.KindGateway, namespace, name), nil
 }
 
-// envoyLevel reads the level of a line of Envoy's log: [date][thread][level][logger] ...
+// envoyLevel reads the level of a line of Envoy's log: [date][thread][level][logger] ... What an Envoy says whenever it is
+// stopped is not worth a warning.
 func envoyLevel(line string) slog.Level {
+	if strings.Contains(line, "caught ENVOY_SIGTERM") || strings.Contains(line, "DeltaAggregatedResources gRPC config stream to") {
+		return slog.LevelDebug
+	}
 	for word, level := range map[string]slog.Level{
 		"[warning]": slog.LevelWarn, "[error]": slog.LevelError, "[critical]": slog.LevelError, "[info]": slog.LevelInfo,
 	} {

@@ -71,27 +71,6 @@ func Run(ctx context.Context, o Options) (err error) {
 	return nil
 }
 
-// workDir makes the folder for sockets and bootstraps, which only this user can enter. A temporary one is removed at the end.
-func workDir(path string) (dir string, remove func() error, err error) {
-	if path == "" {
-		// Not below a long path: a Unix socket's path has at most 107 bytes.
-		if dir, err = os.MkdirTemp("", "cardea-"); err != nil {
-			return "", nil, fmt.Errorf("work folder: %w", err)
-		}
-		return dir, func() error { return os.RemoveAll(dir) }, nil
-	}
-	if dir, err = filepath.Abs(path); err != nil {
-		return "", nil, fmt.Errorf("work folder: %w", err)
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", nil, fmt.Errorf("work folder: %w", err)
-	}
-	if err := os.Chmod(dir, 0o700); err != nil {
-		return "", nil, fmt.Errorf("work folder: %w", err)
-	}
-	return dir, func() error { return nil }, nil
-}
-
 // listenSocket opens the Unix socket of the xDS server. Its folder lets in this user only.
 func listenSocket(path string) (net.Listener, error) {
 	if conn, err := net.Dial("unix", path); err == nil {
@@ -109,7 +88,7 @@ func listenSocket(path string) (net.Listener, error) {
 }
 
 func serveXDS(ctx context.Context, server *xds.Server, socket net.Listener) error {
-	rpc := grpc.NewServer(xds.GRPCOptions()...)
+	rpc := grpc.NewServer(append(xds.GRPCOptions(), grpc.WaitForHandlers(true))...)
 	server.Register(rpc)
 	stop := context.AfterFunc(ctx, rpc.Stop)
 	defer stop()
