@@ -59,6 +59,10 @@ func temporaryDir() (dir string, remove func() error, err error) {
 func sweep(parent string) {
 	locks, _ := filepath.Glob(filepath.Join(parent, workPrefix+"*", lockName))
 	for _, path := range locks {
+		info, err := os.Lstat(filepath.Dir(path))
+		if err != nil || !info.IsDir() || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Getuid()) {
+			continue
+		}
 		lock, err := os.OpenFile(path, os.O_RDWR, 0)
 		if err != nil {
 			continue
