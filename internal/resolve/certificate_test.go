@@ -1,0 +1,69 @@
+package resolve
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/model"
+)
+
+// pair makes a certificate and its key, in PEM.
+func pair(t *testing.T) (certificate, key []byte) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"a.ex"}, NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
+}
+
+func TestCertificate(t *testing.T) {
+	certificate, key := pair(t)
+	_, otherKey := pair(t)
+	ref := model.Ref(model.KindSecret, "default", "cert")
+	for _, c := range []struct {
+		about   string
+		kind    corev1.SecretType
+		crt     []byte
+		key     []byte
+		problem string // "" is a good one
+	}{
+		{"good", corev1.SecretTypeTLS, certificate, key, ""},
+		{"a chain", corev1.SecretTypeTLS, append(certificate[:len(certificate):len(certificate)], certificate...), key, ""},
+		{"another type", corev1.SecretTypeOpaque, certificate, key, `has type "Opaque"`},
+		{"no key", corev1.SecretTypeTLS, certificate, nil, "needs both tls.crt and tls.key"},
+		{"no certificate", corev1.SecretTypeTLS, nil, key, "needs both tls.crt and tls.key"},
+		{"another's key", corev1.SecretTypeTLS, certificate, otherKey, "private key does not match"},
+		{"exchanged", corev1.SecretTypeTLS, key, certificate, "is not a valid certificate and key"},
+		{"no PEM", corev1.SecretTypeTLS, []byte("a"), []byte("b"), "is not a valid certificate and key"},
+	} {
+		got, err := Certificate(ref, input.SecretSpec{Type: c.kind, Data: map[string][]byte{"tls.crt": c.crt, "tls.key": c.key}})
+		switch {
+		case c.problem == "" && (err != nil || got.Ref != ref || len(got.Certificate) == 0 || len(got.PrivateKey) == 0):
+			t.Errorf("%s: %v, %v", c.about, got.Ref, err)
+		case c.problem != "" && (err == nil || !strings.Contains(err.Error(), c.problem)):
+			t.Errorf("%s: error %v, want %q", c.about, err, c.problem)
+		case err != nil && strings.Contains(err.Error(), string(c.key)) && len(c.key) > 1:
+			t.Errorf("%s: the error shows the key", c.about)
+		}
+	}
+}
