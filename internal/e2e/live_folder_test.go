@@ -1,0 +1,105 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestABrokenObjectKeepsItsLastGoodVersion(t *testing.T) {
+	t.Parallel()
+	s := prepare(t, t.TempDir(), shop())
+	pair := func(web, second string) string {
+		return routeFile("web", "shop.example", web) + "---\n" + routeFile("second", "second.example", second)
+	}
+	s.write("route.yaml", pair(to("blue"), to("blue")))
+	s.start()
+	s.Ready(t)
+	s.expect("GET http://shop.example/ -> 200 blue\nGET http://second.example/ -> 200 blue")
+
+	// A typo in the first document; the second one's edit is taken.
+	broken := strings.Replace(pair(to("green"), to("green")), "hostnames", "hostname", 1)
+	s.write("route.yaml", broken)
+	s.soon("GET http://second.example/ -> 200 green")
+	s.expect("GET http://shop.example/ -> 200 blue")
+	s.reads("problem in the folder", "route.yaml:6", "HTTPRoute shop/web", "spec.hostname", "last good version keeps serving")
+
+	// A value that the schema refuses.
+	s.write("route.yaml", pair("{matches: [{path: {value: no-slash}}], "+to("green")+"}", to("blue")))
+	s.soon("GET http://second.example/ -> 200 blue")
+	s.expect("GET http://shop.example/ -> 200 blue")
+	s.reads("problem in the folder", "route.yaml:8", "HTTPRoute shop/web", "spec.rules[0].matches[0].path")
+
+	// Text that is no YAML.
+	s.write("route.yaml", "]"+pair(to("green"), to("green")))
+	s.soon("GET http://second.example/ -> 200 green")
+	s.expect("GET http://shop.example/ -> 200 blue")
+	s.write("route.yaml", "\xff\xfe"+pair(to("green"), to("blue")))
+	s.reads("problem in the folder", "route.yaml", "UTF-8")
+	s.expect("GET http://shop.example/ -> 200 blue\nGET http://second.example/ -> 200 green")
+
+	s.write("route.yaml", pair(to("green"), to("green")))
+	s.soon("GET http://shop.example/ -> 200 green")
+	s.reads("problems solved", `"left":0`)
+}
+
+func TestAnObjectInTwoFiles(t *testing.T) {
+	t.Parallel()
+	s := open(t, shop())
+	s.write("zz.yaml", routeFile("web", "shop.example", to("green")))
+	s.reads("problem in the folder", "zz.yaml:1", "HTTPRoute shop/web", "route.yaml")
+	s.expect("GET http://shop.example/ -> 200 blue")
+	// The first one goes: the other serves, without a gap.
+	s.remove("route.yaml")
+	s.soon("GET http://shop.example/ -> 200 green")
+	s.reads("problems solved")
+}
+
+func TestAFolderThatComesLate(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "late")
+	s := &stage{Program: &Program{Dir: dir}, t: t, book: &logbook{t: t}, ports: map[string]int{}}
+	s.start()
+	s.reads("problem in the folder", "late", "does not exist")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.reads("problem in the folder", "late", "holds no .yaml")
+	for name, text := range map[string]string{"gateway.yaml": gatewayFile(80), "route.yaml": routeFile("web", "shop.example", to("blue")), "blue.yaml": serviceFile("blue", "blue")} {
+		s.write(name, text)
+	}
+	s.soon("GET http://shop.example/ -> 200 blue")
+}
+
+func TestAFolderThatVanishes(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "shop")
+	s := prepare(t, dir, shop())
+	s.start()
+	s.Ready(t)
+	away := dir + ".away"
+	if err := os.Rename(dir, away); err != nil {
+		t.Fatal(err)
+	}
+	s.reads("problem in the folder", "does not exist", "keeps serving")
+	s.expect("GET http://shop.example/ -> 200 blue")
+	if err := s.saysNow("httproute/shop/web", "web: Accepted=True", "web: cardea.dev/Programmed=True"); err != nil {
+		t.Error(err)
+	}
+	// It comes back changed.
+	s.Dir = away
+	s.write("route.yaml", routeFile("web", "shop.example", to("green")))
+	s.Dir = dir
+	if err := os.Rename(away, dir); err != nil {
+		t.Fatal(err)
+	}
+	s.soon("GET http://shop.example/ -> 200 green")
+	s.write("route.yaml", routeFile("web", "shop.example", to("blue")))
+	s.soon("GET http://shop.example/ -> 200 blue")
+	// Every file deleted is not a failed read: it is what was asked for.
+	for _, name := range []string{"route.yaml", "blue.yaml", "green.yaml"} {
+		s.remove(name)
+	}
+	s.soon("GET http://shop.example/ -> 404")
+}
