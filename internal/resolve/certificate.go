@@ -1,7 +1,12 @@
 package resolve
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rsa"
 	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,6 +14,9 @@ import (
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
 )
+
+// minRSABits is the shortest RSA key that may be served.
+const minRSABits = 2048
 
 // Certificate reads a Secret of type kubernetes.io/tls. The error, for the user, says what is wrong with it.
 func Certificate(ref model.ObjectRef, secret input.SecretSpec) (model.Secret, error) {
@@ -19,8 +27,33 @@ func Certificate(ref model.ObjectRef, secret input.SecretSpec) (model.Secret, er
 	if len(cert) == 0 || len(key) == 0 {
 		return model.Secret{}, fmt.Errorf("%s needs both %s and %s", ref, corev1.TLSCertKey, corev1.TLSPrivateKeyKey)
 	}
-	if _, err := tls.X509KeyPair(cert, key); err != nil {
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
 		return model.Secret{}, fmt.Errorf("%s is not a valid certificate and key: %w", ref, err)
 	}
+	if err := servable(pair); err != nil {
+		return model.Secret{}, fmt.Errorf("%s can't be served: %w", ref, err)
+	}
 	return model.Secret{Ref: ref, Certificate: cert, PrivateKey: key}, nil
+}
+
+// servable holds a pair against what TLS servers ask for beyond a pair that fits: a whole chain, and a key that is strong
+// enough. A proxy would refuse the Secret, and nobody could tell which listener it is.
+func servable(pair tls.Certificate) error {
+	for i, der := range pair.Certificate[1:] {
+		if _, err := x509.ParseCertificate(der); err != nil {
+			return fmt.Errorf("certificate %d of the chain is none: %w", i+2, err)
+		}
+	}
+	switch key := pair.Leaf.PublicKey.(type) {
+	case *rsa.PublicKey:
+		if bits := key.N.BitLen(); bits < minRSABits {
+			return fmt.Errorf("its RSA key has %d bits, at least %d are needed", bits, minRSABits)
+		}
+	case *ecdsa.PublicKey:
+		if key.Curve == elliptic.P224() {
+			return errors.New("its key is on the curve P-224; use P-256, P-384 or P-521")
+		}
+	}
+	return nil
 }

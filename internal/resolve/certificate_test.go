@@ -39,6 +39,7 @@ func pair(t *testing.T) (certificate, key []byte) {
 func TestCertificate(t *testing.T) {
 	certificate, key := pair(t)
 	_, otherKey := pair(t)
+	broken := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("no certificate")})
 	ref := model.Ref(model.KindSecret, "default", "cert")
 	for _, c := range []struct {
 		about   string
@@ -49,6 +50,7 @@ func TestCertificate(t *testing.T) {
 	}{
 		{"good", corev1.SecretTypeTLS, certificate, key, ""},
 		{"a chain", corev1.SecretTypeTLS, append(certificate[:len(certificate):len(certificate)], certificate...), key, ""},
+		{"a chain with a broken end", corev1.SecretTypeTLS, append(certificate[:len(certificate):len(certificate)], broken...), key, "certificate 2 of the chain is none"},
 		{"another type", corev1.SecretTypeOpaque, certificate, key, `has type "Opaque"`},
 		{"no key", corev1.SecretTypeTLS, certificate, nil, "needs both tls.crt and tls.key"},
 		{"no certificate", corev1.SecretTypeTLS, nil, key, "needs both tls.crt and tls.key"},
