@@ -113,6 +113,12 @@ func TestCheckModeFindsBreaches(t *testing.T) {
 				x[0] = 7
 			})
 		}},
+		{"a reader that writes what comes next", "in", none, func(g *flow.Graph, in *flow.Collection[int, []int]) {
+			g.View(func(v flow.View) {
+				x, _ := flow.Get(v, in, 1)
+				x[0], x[1] = 2, 2
+			})
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			calls, kept = 0, nil
@@ -125,6 +131,18 @@ func TestCheckModeFindsBreaches(t *testing.T) {
 				t.Errorf("found %v, want it at key 1", breach)
 			}
 		})
+	}
+}
+
+// A value that is changed in the turn that stores it is found in that turn, before anyone sees it.
+func TestABreachIsFoundInItsTurn(t *testing.T) {
+	g := flow.New(flow.Config{Check: true})
+	s := flow.NewSource[int, []int](g, "in")
+	flow.Map(s.Collection(), "bad", func(c *flow.Ctx, k int, v []int) (int, bool) { v[0] = 7; return 0, true })
+	g.Apply("load", func(b *flow.Batch) { s.Set(b, 1, []int{1}); s.Synced(b) })
+	wantPanic(t, `collection "in", key 1|changed in place`, g.Settle)
+	if rev := revOf(g); rev != 0 {
+		t.Errorf("rev %d is visible", rev)
 	}
 }
 
