@@ -82,7 +82,7 @@ func unread(apiVersion, group, name string) Problem {
 		}
 	}
 	if group == model.KindGateway.Group() && slices.Contains(notYet, name) {
-		return Problem{Field: "kind", Message: fmt.Sprintf("kind %s is not supported yet", name), Severity: model.Warning}
+		return Problem{Field: "kind", Message: fmt.Sprintf("objects of kind %s are not supported yet; this one has no effect", name), Severity: model.Error}
 	}
 	return Problem{Field: "kind", Message: fmt.Sprintf("kind %s of %s is not read by Cardea", name, apiVersion), Severity: model.Warning}
 }
