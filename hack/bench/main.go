@@ -9,11 +9,16 @@ import (
 )
 
 func main() {
+	beCardea()
 	flag.Parse()
 	w := os.Stdout
 	fmt.Fprintln(w, "| what | cost | more |\n|---|---|---|")
 	for _, n := range []int{1_000, 10_000} {
 		translation(w, n)
 		flatten(w, n)
+		if err := liveEdit(w, n); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
 	}
 }
