@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"cardea.dev/cardea/internal/process"
 )
 
 func TestACrashedProxyComesBack(t *testing.T) {
@@ -108,7 +110,11 @@ func (s *stage) startBinary() *command {
 	c := &command{temp: temp, book: s.book, Cmd: exec.Command(path, "standalone", s.Dir, "--admin", "127.0.0.1:0",
 		"--bind", s.Address, "--port-offset", strconv.Itoa(Offset), "--log-format", "json")}
 	c.Stdout, c.Stderr = s.book, s.book
-	c.Env = append(os.Environ(), "TMPDIR="+temp)
+	envoy, err := process.FindEnvoy("")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	c.Env = append(os.Environ(), "TMPDIR="+temp, "XDG_CACHE_HOME="+s.t.TempDir(), "CARDEA_ENVOY="+envoy)
 	if err := c.Start(); err != nil {
 		s.t.Fatal(err)
 	}

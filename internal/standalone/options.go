@@ -3,6 +3,8 @@ package standalone
 import (
 	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"cardea.dev/cardea/internal/model"
@@ -18,7 +20,7 @@ type Options struct {
 	Bind       []string // IP addresses that Gateways bind where they state none
 	Admin      string   // host:port of the admin API
 	WorkDir    string   // for the proxies' sockets and bootstraps; "" makes a temporary one
-	CacheDir   string   // what is worth remembering between runs; "" is the user's cache folder
+	CacheDir   string   // what Run remembers for the next run; "" is the user's cache folder
 	Version    string   // Cardea's own
 	Log        *slog.Logger
 	Stdout     io.Writer         // what the user reads; never log lines
@@ -31,6 +33,18 @@ func (o Options) logger() *slog.Logger {
 		return slog.New(slog.DiscardHandler)
 	}
 	return o.Log
+}
+
+// remembering is where Run keeps what is worth it between runs; "" if this user has no cache folder: then nothing is kept.
+func (o Options) remembering() string {
+	if o.CacheDir != "" {
+		return o.CacheDir
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "cardea")
 }
 
 func newWorld(o Options) *world.World {

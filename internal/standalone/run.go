@@ -34,6 +34,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	w := newWorld(o)
+	o.CacheDir = o.remembering()
 	folder, err := newFolder(o, w, nil)
 	if err != nil {
 		return err
