@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -36,6 +37,36 @@ func TestATakenPort(t *testing.T) {
 	s.soon("GET http://shop.example:81/ -> 200 green")
 	s.says("gateway/shop/web", "http-81: Accepted=True", "http-81: Programmed=True", "Accepted=True Accepted", "Programmed=True")
 	s.expect("GET http://shop.example/ -> 200 green")
+}
+
+func TestTwoGatewaysOnOnePort(t *testing.T) {
+	t.Parallel()
+	second := strings.ReplaceAll(gatewayFile(80), "name: web", "name: two")
+	both := strings.Replace(routeFile("web", "shop.example", to("blue")), "[{name: web}]", "[{name: web}, {name: two}]", 1)
+	s := prepare(t, t.TempDir(), shop())
+	s.write("second.yaml", second)
+	s.write("route.yaml", both)
+	s.start()
+	// One of them gets the port, the other is told: the connections are not shared silently.
+	var loser string
+	Eventually(t, func() error {
+		const won, lost = "http-80: Programmed=True", "http-80: Accepted=False PortUnavailable"
+		switch {
+		case s.saysNow("gateway/shop/web", won) == nil && s.saysNow("gateway/shop/two", lost) == nil:
+			loser = "two"
+		case s.saysNow("gateway/shop/two", won) == nil && s.saysNow("gateway/shop/web", lost) == nil:
+			loser = "web"
+		default:
+			return errors.Join(s.saysNow("gateway/shop/web", won), s.saysNow("gateway/shop/two", lost))
+		}
+		return nil
+	})
+	s.says("gateway/shop/"+loser, "Accepted=False ListenersNotValid", "Programmed=False")
+	s.expect("GET http://shop.example/ *20 -> 200 blue")
+	// The winner goes, the other one takes over.
+	s.remove(map[string]string{"two": "gateway.yaml", "web": "second.yaml"}[loser])
+	s.says("gateway/shop/"+loser, "http-80: Programmed=True", "Accepted=True Accepted")
+	s.expect("GET http://shop.example/ -> 200 blue")
 }
 
 // TestAListenerComesAndGoes edits the Gateway itself.

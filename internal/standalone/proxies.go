@@ -31,8 +31,11 @@ type proxies struct {
 	dir    string // holds a folder for each proxy
 	log    *slog.Logger
 
-	children map[model.ObjectRef]context.CancelFunc // only in run
-	running  sync.WaitGroup
+	// Only in run.
+	children map[model.ObjectRef]context.CancelFunc
+	waiting  bool // some Gateway's proxy may not start yet
+
+	running sync.WaitGroup
 }
 
 // run starts and stops children as Gateways come and go. When it returns, all have ended.
@@ -41,44 +44,79 @@ func (p *proxies) run(ctx context.Context) error {
 	defer p.running.Wait()
 	var seen flow.Rev
 	for range p.world.Graph.Watch(ctx) {
-		var wanted []model.ObjectRef
-		changed := false
+		var list []wanted
+		changed := p.waiting
 		p.world.Graph.View(func(v flow.View) {
 			for range flow.Changes(v, p.world.Plan.Gateways, seen) {
 				changed = true
 			}
-			for ref := range flow.All(v, p.world.Plan.Gateways) {
-				wanted = append(wanted, ref)
+			if changed {
+				list = p.wanted(v)
 			}
 			seen = v.Rev()
 		})
 		if !changed {
 			continue
 		}
-		if err := p.keep(ctx, wanted); err != nil {
+		if err := p.keep(ctx, list); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// wanted is a Gateway that needs a proxy.
+type wanted struct {
+	gateway model.ObjectRef
+	ports   []int32 // that it binds
+	live    bool    // its proxy has acknowledged a whole configuration
+}
+
+func (p *proxies) wanted(v flow.View) []wanted {
+	ports := map[model.ObjectRef][]int32{}
+	for key, port := range flow.All(v, p.world.Plan.Ports) {
+		ports[key.Gateway] = append(ports[key.Gateway], port.BindPort)
+	}
+	var list []wanted
+	for ref := range flow.All(v, p.world.Plan.Gateways) {
+		state, _ := flow.Get(v, p.world.Feedback.Proxies.Collection(), ref)
+		list = append(list, wanted{gateway: ref, ports: ports[ref], live: state.Connected > 0 && state.Acknowledged == state.Connected})
+	}
+	slices.SortFunc(list, func(a, b wanted) int { return a.gateway.Compare(b.gateway) })
+	return list
+}
+
 // keep makes the wanted Gateways' proxies run, and no others.
-func (p *proxies) keep(ctx context.Context, wanted []model.ObjectRef) error {
+func (p *proxies) keep(ctx context.Context, list []wanted) error {
 	for ref, cancel := range p.children {
-		if !slices.Contains(wanted, ref) {
+		if !slices.ContainsFunc(list, func(w wanted) bool { return w.gateway == ref }) {
 			cancel()
 			delete(p.children, ref)
 		}
 	}
-	for _, ref := range wanted {
-		if _, running := p.children[ref]; running {
+	p.waiting = false
+	for _, w := range list {
+		if p.children[w.gateway] != nil {
 			continue
 		}
-		if err := p.start(ctx, ref); err != nil {
+		if p.mustWait(w, list) {
+			p.waiting = true
+			continue
+		}
+		if err := p.start(ctx, w.gateway); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// mustWait tells whether a proxy that is starting may bind one of these ports. Two that bind a port at the same moment both
+// get it, and Envoy calls the later failure to listen a success; one after the other, the second is refused.
+func (p *proxies) mustWait(w wanted, list []wanted) bool {
+	return slices.ContainsFunc(list, func(o wanted) bool {
+		return o.gateway != w.gateway && p.children[o.gateway] != nil && !o.live &&
+			slices.ContainsFunc(o.ports, func(port int32) bool { return slices.Contains(w.ports, port) })
+	})
 }
 
 func (p *proxies) start(ctx context.Context, ref model.ObjectRef) error {
