@@ -137,12 +137,11 @@ func (p *proxies) start(ctx context.Context, ref model.ObjectRef) error {
 
 // command writes the proxy's bootstrap and makes its command.
 func (p *proxies) command(ref model.ObjectRef) (*exec.Cmd, error) {
-	// Unix sockets have short paths, and names of Gateways may be long.
-	dir := filepath.Join(p.dir, gateway.ProxyName(ref))
+	dir := proxyDir(p.dir, ref)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("folder of the proxy: %w", err)
 	}
-	admin := filepath.Join(dir, "admin")
+	admin := adminSocket(dir)
 	bootstrap, err := envoy.Bootstrap(envoy.BootstrapConfig{
 		NodeID: nodeID(ref), NodeCluster: nodeID(ref), XDSSocket: p.socket, AdminSocket: admin,
 	})
@@ -158,6 +157,11 @@ func (p *proxies) command(ref model.ObjectRef) (*exec.Cmd, error) {
 	}
 	return exec.Command(p.envoy, append(envoy.Flags(), "--config-path", path, "--concurrency", strconv.Itoa(runtime.NumCPU()))...), nil
 }
+
+// proxyDir is a proxy's own folder. Unix sockets have short paths, and names of Gateways may be long.
+func proxyDir(dir string, ref model.ObjectRef) string { return filepath.Join(dir, gateway.ProxyName(ref)) }
+
+func adminSocket(proxyDir string) string { return filepath.Join(proxyDir, "admin") }
 
 // nodeID is how a proxy says which Gateway it serves.
 func nodeID(ref model.ObjectRef) string { return ref.Namespace + "/" + ref.Name }

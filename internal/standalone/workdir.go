@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"cardea.dev/cardea/internal/model"
 )
 
 const (
@@ -21,19 +23,53 @@ func workDir(path string) (dir string, remove func() error, err error) {
 	if dir, err = filepath.Abs(path); err != nil {
 		return "", nil, fmt.Errorf("work folder: %w", err)
 	}
+	if err := checkLength(dir); err != nil {
+		return "", nil, err
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", nil, fmt.Errorf("work folder: %w", err)
 	}
-	if err := os.Chmod(dir, 0o700); err != nil {
-		return "", nil, fmt.Errorf("work folder: %w", err)
+	if err := checkPrivate(dir); err != nil {
+		return "", nil, err
 	}
 	return dir, func() error { return nil }, nil
 }
 
-// temporaryDir makes a folder that this process locks while it lives. It does not stand below a long path: a Unix socket's
-// path has at most 107 bytes.
+// maxSocket is the length of the longest path that a Unix socket can have; one byte ends it.
+const maxSocket = len(syscall.RawSockaddrUnix{}.Path) - 1
+
+// checkLength refuses a folder whose sockets would have too long paths: no proxy could start.
+func checkLength(dir string) error {
+	if longest := len(adminSocket(proxyDir(dir, model.ObjectRef{}))); longest > maxSocket {
+		return fmt.Errorf("the path of the work folder %s is too long for the proxies' sockets: name a shorter one by --work-dir",
+			dir)
+	}
+	return nil
+}
+
+// checkPrivate refuses a folder that was there and that others may enter: whoever opens the sockets is believed to be this
+// user. Its mode is not changed, since it may serve others, too.
+func checkPrivate(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return fmt.Errorf("work folder: %w", err)
+	}
+	const mend = "name one that does not exist yet by --work-dir"
+	if owner := info.Sys().(*syscall.Stat_t).Uid; owner != uint32(os.Getuid()) {
+		return fmt.Errorf("the work folder %s belongs to another user (%d): "+mend, dir, owner)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return fmt.Errorf("the work folder %s is open to other users (mode %04o): "+mend+", or close it (chmod 700)", dir, info.Mode().Perm())
+	}
+	return nil
+}
+
+// temporaryDir makes a folder that this process locks while it lives.
 func temporaryDir() (dir string, remove func() error, err error) {
 	sweep(os.TempDir())
+	if err := checkLength(filepath.Join(os.TempDir(), workPrefix+"0123456789")); err != nil {
+		return "", nil, err
+	}
 	if dir, err = os.MkdirTemp("", workPrefix); err != nil {
 		return "", nil, fmt.Errorf("work folder: %w", err)
 	}
