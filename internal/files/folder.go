@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"path/filepath"
 	"runtime"
@@ -19,10 +18,8 @@ import (
 	"cardea.dev/cardea/internal/schema"
 )
 
-// ControllerName is the controller of the GatewayClass that is there by itself.
-const ControllerName = "cardea.dev/gateway-controller"
-
-// Hold is how long an object stays live after its text went away, in case that comes back.
+// Hold is how long an object stays live after its text went away, in case that comes back, and how long a new version of an object
+// waits for what it begins to name.
 const Hold = 100 * time.Millisecond
 
 var defaultClass = model.Ref(model.KindGatewayClass, "", "cardea")
@@ -65,6 +62,7 @@ type Folder struct {
 	// Only in the goroutine that reads.
 	valid     *validated
 	fading    map[model.ObjectRef]time.Time // live without a claim, until then
+	held      map[model.ObjectRef]time.Time // whose new version names what is not there, until then
 	uses      map[string]int                // live objects by namespace
 	unsettled map[string]struct{}           // files that were being written at the last look
 	listing   *listing
@@ -72,7 +70,8 @@ type Folder struct {
 	loaded    bool
 	scan      int
 
-	stats struct{ parsed, checked, published atomic.Int64 }
+	listed atomic.Bool // the folder was listed and published at least once
+	stats  struct{ parsed, checked, published atomic.Int64 }
 }
 
 // New makes a Folder; nothing is read yet.
@@ -93,7 +92,7 @@ func New(c Config) (*Folder, error) {
 		files: map[string]*file{}, claims: map[model.ObjectRef][]claim{}, live: map[model.ObjectRef]*live{},
 		contested: map[model.ObjectRef]struct{}{}, flawed: map[*document]*file{}, problems: map[ProblemKey]Problem{},
 		valid:  newValidated(c.CacheDir, dir, c.Schema.Fingerprint()),
-		fading: map[model.ObjectRef]time.Time{}, uses: map[string]int{}, unsettled: map[string]struct{}{}, listing: &listing{},
+		fading: map[model.ObjectRef]time.Time{}, held: map[model.ObjectRef]time.Time{}, uses: map[string]int{}, unsettled: map[string]struct{}{}, listing: &listing{},
 	}
 	if f.onProblem == nil {
 		f.onProblem = func(p Problem) {
@@ -116,6 +115,9 @@ func (f *Folder) Load() error {
 	}
 	return nil
 }
+
+// Loaded says whether the folder was ever listed and what it held was published. It does not become false again.
+func (f *Folder) Loaded() bool { return f.listed.Load() }
 
 // Problems lists what is wrong now, by file and line.
 func (f *Folder) Problems() []Problem {
@@ -171,33 +173,6 @@ func each[T any](list []T, work func(T)) {
 		})
 	}
 	wait.Wait()
-}
-
-// folderProblem is what is wrong with the folder as a whole.
-func (f *Folder) folderProblem() (Problem, bool) {
-	switch {
-	case f.unread == nil && len(f.files) == 0:
-		return Problem{File: f.name, Message: "the folder holds no .yaml, .yml or .json file", Severity: model.Warning}, true
-	case f.unread == nil:
-		return Problem{}, false
-	}
-	p := Problem{File: f.name, Message: "the folder can't be read: " + reason(f.unread)}
-	if errors.Is(f.unread, fs.ErrNotExist) {
-		p.Message = "the folder does not exist"
-	}
-	if len(f.files) > 0 || len(f.fading) > 0 {
-		p.Message += "; what was last read from it keeps serving"
-	}
-	return p, true
-}
-
-// reason is an error without the path that it repeats.
-func reason(err error) string {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err.Error()
-	}
-	return err.Error()
 }
 
 func sortedPaths(set map[string]struct{}) []string {

@@ -132,7 +132,7 @@ func (w *watch) patience() time.Duration {
 		wait = retry
 	}
 	if w.unread == nil {
-		for _, at := range w.fading {
+		if at, ok := w.deadline(); ok {
 			wait = min(wait, max(0, at.Sub(w.now())))
 		}
 	}
@@ -147,9 +147,9 @@ func (w *watch) take(e fsnotify.Event, next *look) {
 		next.all = true
 		return
 	}
-	if rel, ok := w.listing.links[name]; ok {
+	// The target may itself stand in the folder, so this is not all.
+	for _, rel := range w.listing.links[name] {
 		next.paths[rel] = struct{}{}
-		return
 	}
 	base := filepath.Base(name)
 	rel, err := filepath.Rel(w.dir, name)

@@ -2,7 +2,6 @@ package files
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -41,6 +40,8 @@ type merge struct {
 	touched map[model.ObjectRef]struct{}
 	spaces  map[string]struct{} // namespaces whose use began or ended
 	edits   []edit
+
+	withSlices map[model.ObjectRef]bool // Services that have EndpointSlices; nil until somebody asks
 }
 
 func (f *Folder) newMerge(now time.Time, expire bool) *merge {
@@ -146,9 +147,12 @@ func (m *merge) touchAll(d *document) {
 	}
 }
 
-// settle decides every touched object, then the namespaces that follow from them.
+// settle decides every object that was touched or waits, then the namespaces that follow from them.
 func (m *merge) settle() {
-	for _, ref := range slices.SortedFunc(maps.Keys(m.touched), model.ObjectRef.Compare) {
+	for ref := range m.held {
+		m.touched[ref] = struct{}{}
+	}
+	for _, ref := range slices.SortedFunc(maps.Keys(m.touched), byNaming) {
 		m.decide(ref)
 	}
 	if m.expire {
@@ -181,11 +185,16 @@ func (m *merge) decide(ref model.ObjectRef) {
 	}
 	if len(claims) > 0 {
 		delete(m.fading, ref)
-		m.set(claims[0].item.object, claims[0].file.path)
+		if !m.waits(claims[0].item.object) {
+			delete(m.held, ref)
+			m.set(claims[0].item.object, claims[0].file.path)
+		}
 		return
 	}
+	delete(m.held, ref)
 	current := m.live[ref]
-	if current != nil && !current.object.builtin {
+	// A ReferenceGrant that is gone is a permission taken back: that can't wait.
+	if current != nil && !current.object.builtin && ref.Kind != model.KindReferenceGrant {
 		if _, ok := m.fading[ref]; !ok {
 			m.fading[ref] = m.now.Add(Hold)
 		}
@@ -245,7 +254,7 @@ func (m *merge) builtin(ref model.ObjectRef) *object {
 	o := &object{ref: ref, uid: derivedUID(ref), builtin: true}
 	switch {
 	case ref == defaultClass:
-		o.spec = gatewayv1.GatewayClassSpec{ControllerName: ControllerName, Description: new("Gateways that Cardea runs.")}
+		o.spec = gatewayv1.GatewayClassSpec{ControllerName: model.ControllerName, Description: new("Gateways that Cardea runs.")}
 	case ref.Kind == model.KindNamespace && m.uses[ref.Name] > 0:
 		o.spec = input.NamespaceSpec{}
 		o.labels = map[string]string{corev1.LabelMetadataName: ref.Name}
@@ -269,21 +278,4 @@ func (o *object) meta(current *live, where string) model.Meta {
 		meta.Generation = current.meta.Generation + 1
 	}
 	return meta
-}
-
-// doubles are the problems of objects that are declared more than once.
-func (f *Folder) doubles(add func(Problem)) {
-	for ref := range f.contested {
-		claims := f.claims[ref]
-		winner := claims[0]
-		for _, c := range claims[1:] {
-			p := Problem{File: c.file.path, Line: c.doc.line, Object: ref.String(), Ref: ref}
-			if c.file == winner.file {
-				p.Message = "is declared twice in this file: the first serves"
-			} else {
-				p.Message = fmt.Sprintf("is declared in %s, too: that one serves, since it is first by path", winner.file.path)
-			}
-			add(p)
-		}
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
 )
 
 // look says what to look at.
@@ -34,7 +35,7 @@ func (f *Folder) refresh(l look) {
 			f.log.Warn("the memory of valid documents is of no use", "err", err)
 		}
 	}
-	l.all = l.all || f.due(f.now()) // nothing is dropped before the folder was asked once more
+	l.all = l.all || f.due(f.now()) // nobody stops waiting before the folder was asked once more
 	paths := f.candidates(l)
 	var readings []reading
 	var jobs []*job
@@ -53,14 +54,22 @@ func (f *Folder) refresh(l look) {
 	f.commit(readings, append(gone, f.vanished(l)...), l.all)
 }
 
-// due says that an object has been without its text for long enough.
+// due says that an object has been without its text, or its new version without what it names, for long enough.
 func (f *Folder) due(now time.Time) bool {
-	for _, at := range f.fading {
-		if !now.Before(at) {
-			return true
+	at, ok := f.deadline()
+	return ok && !now.Before(at)
+}
+
+// deadline is when the first object has waited for long enough.
+func (f *Folder) deadline() (first time.Time, ok bool) {
+	for _, waiting := range []map[model.ObjectRef]time.Time{f.fading, f.held} {
+		for _, at := range waiting {
+			if !ok || at.Before(first) {
+				first, ok = at, true
+			}
 		}
 	}
-	return false
+	return first, ok
 }
 
 // candidates lists the files to read in this look.
@@ -91,6 +100,9 @@ func (f *Folder) relist(paths map[string]struct{}) {
 		// The folder is back, perhaps not yet whole.
 		for ref := range f.fading {
 			f.fading[ref] = f.now().Add(Hold)
+		}
+		for ref := range f.held {
+			f.held[ref] = f.now().Add(Hold)
 		}
 	}
 	f.unread = err
@@ -225,6 +237,9 @@ func (f *Folder) commit(readings []reading, gone []string, whole bool) {
 	f.stats.published.Add(int64(len(m.edits)))
 	f.apply(m.edits, before, now)
 	f.tell(before, now)
+	if f.unread == nil {
+		f.listed.Store(true)
+	}
 	if !f.loaded {
 		f.loaded = true
 		f.remember()
@@ -253,57 +268,6 @@ func (f *Folder) apply(edits []edit, before, now map[ProblemKey]Problem) {
 			f.shown.Synced(b)
 		}
 	})
-}
-
-// tell reports each new problem once, and says when one is gone.
-func (f *Folder) tell(before, now map[ProblemKey]Problem) {
-	for _, p := range sorted(now) {
-		if _, ok := before[p.Key()]; !ok {
-			f.onProblem(p)
-		}
-	}
-	solved := 0
-	for key := range before {
-		if _, ok := now[key]; !ok {
-			solved++
-		}
-	}
-	if solved > 0 {
-		f.log.Info("problems solved", "solved", solved, "left", len(now))
-	}
-}
-
-// collect gathers every problem there is.
-func (f *Folder) collect() map[ProblemKey]Problem {
-	all := map[ProblemKey]Problem{}
-	add := func(p Problem) { all[p.Key()] = p }
-	if p, ok := f.folderProblem(); ok {
-		add(p)
-	}
-	for path, err := range f.listing.broken {
-		add(Problem{File: path, Message: "can't be read: " + reason(err) + "; what was last read from it keeps serving"})
-	}
-	for _, fl := range f.files {
-		if fl.problem != "" {
-			add(Problem{File: fl.path, Line: fl.line, Message: fl.problem, Stale: len(fl.docs) > 0})
-		}
-	}
-	for d, fl := range f.flawed {
-		stale := false
-		for _, it := range d.items {
-			stale = stale || it.stale
-			for _, p := range it.flaws {
-				p.File, p.Line, p.Stale = fl.path, d.line+p.Line, it.stale
-				add(p)
-			}
-		}
-		for _, p := range d.flaws {
-			p.File, p.Line, p.Stale = fl.path, d.line+p.Line, stale
-			add(p)
-		}
-	}
-	f.doubles(add)
-	return all
 }
 
 // remember saves which texts are valid.

@@ -13,13 +13,13 @@ import (
 type listing struct {
 	files  map[string]fs.FileInfo // by slash-separated path relative to the folder; links are followed
 	dirs   []string               // absolute: where changes can happen
-	links  map[string]string      // absolute path of a link's target -> the link, for files
+	links  map[string][]string    // absolute path of a link's target -> the links to it, for files
 	broken map[string]error       // what is there and could not be read, by relative path; what it holds is unknown
 }
 
 // list walks the folder. Its error is that the folder itself can't be read.
 func list(root string) (*listing, error) {
-	l := &listing{files: map[string]fs.FileInfo{}, links: map[string]string{}, broken: map[string]error{}}
+	l := &listing{files: map[string]fs.FileInfo{}, links: map[string][]string{}, broken: map[string]error{}}
 	info, err := os.Stat(root)
 	if err != nil {
 		return l, err
@@ -78,7 +78,7 @@ func (l *listing) entry(root, rel string, e fs.DirEntry, above []fs.FileInfo) {
 		l.files[rel] = info
 		if e.Type()&fs.ModeSymlink != 0 {
 			if target, err := filepath.EvalSymlinks(abs); err == nil {
-				l.links[target] = rel
+				l.links[target] = append(l.links[target], rel)
 			}
 		}
 	}

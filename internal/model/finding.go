@@ -33,15 +33,3 @@ type Finding struct {
 	Field     string // where in the object, e.g. "spec.rules[0].backendRefs[1].name"
 	Message   string // a sentence: what is wrong and how to mend it
 }
-
-// Level is where a policy is attached; a narrower one wins. Levels are ordered from wide to narrow.
-type Level uint8
-
-// Levels.
-const (
-	LevelGateway Level = iota
-	LevelListener
-	LevelRoute
-	LevelRule
-	LevelBackend
-)

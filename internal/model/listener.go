@@ -3,10 +3,11 @@ package model
 // Protocol is a listener's protocol, in Gateway API's words.
 type Protocol string
 
-// The protocols that listeners can have.
+// The protocols that listeners can have. TLS can't be served yet, but such a listener keeps its hosts.
 const (
 	HTTP  Protocol = "HTTP"
 	HTTPS Protocol = "HTTPS"
+	TLS   Protocol = "TLS"
 )
 
 // Transport is the layer-4 protocol of a port.
@@ -30,14 +31,16 @@ type Port struct {
 	Key       PortKey
 	BindPort  int32    // where the proxy binds: Number plus an offset
 	Addresses []string // IP addresses to bind, never empty, sorted
-	Protocol  Protocol // all listeners of a port agree on it
+	Protocol  Protocol // all listeners that serve agree on it
 	Listeners []PortListener
 }
 
-// PortListener is a listener as its port's other listeners see it: hosts go to the most specific one.
+// PortListener is a listener as its port's other listeners see it: hosts go to the most specific one. One that can't serve
+// keeps its hosts all the same: no other listener may answer for them.
 type PortListener struct {
 	Key      ListenerKey
 	Hostname string
+	Serves   bool
 }
 
 // ListenerKey names a listener: a section of the object that declares it (a Gateway).

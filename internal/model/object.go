@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// ControllerName is the controller whose GatewayClasses Cardea serves.
+const ControllerName = "cardea.dev/gateway-controller"
+
 // Kind names a kind of object that Cardea knows; its group is implied.
 type Kind uint8
 

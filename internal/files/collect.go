@@ -1,0 +1,104 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"cardea.dev/cardea/internal/model"
+)
+
+// tell reports each new problem once, and says when one is gone.
+func (f *Folder) tell(before, now map[ProblemKey]Problem) {
+	for _, p := range sorted(now) {
+		if _, ok := before[p.Key()]; !ok {
+			f.onProblem(p)
+		}
+	}
+	solved := 0
+	for key := range before {
+		if _, ok := now[key]; !ok {
+			solved++
+		}
+	}
+	if solved > 0 {
+		f.log.Info("problems solved", "solved", solved, "left", len(now))
+	}
+}
+
+// collect gathers every problem there is.
+func (f *Folder) collect() map[ProblemKey]Problem {
+	all := map[ProblemKey]Problem{}
+	add := func(p Problem) { all[p.Key()] = p }
+	if p, ok := f.folderProblem(); ok {
+		add(p)
+	}
+	for path, err := range f.listing.broken {
+		add(Problem{File: path, Message: "can't be read: " + reason(err) + "; what was last read from it keeps serving"})
+	}
+	for _, fl := range f.files {
+		if fl.problem != "" {
+			add(Problem{File: fl.path, Line: fl.line, Message: fl.problem, Stale: len(fl.docs) > 0})
+		}
+	}
+	for d, fl := range f.flawed {
+		stale := false
+		for _, it := range d.items {
+			stale = stale || it.stale
+			for _, p := range it.flaws {
+				p.File, p.Line, p.Stale = fl.path, d.line+p.Line, it.stale
+				add(p)
+			}
+		}
+		for _, p := range d.flaws {
+			p.File, p.Line, p.Stale = fl.path, d.line+p.Line, stale
+			add(p)
+		}
+	}
+	f.doubles(add)
+	return all
+}
+
+// folderProblem is what is wrong with the folder as a whole.
+func (f *Folder) folderProblem() (Problem, bool) {
+	switch {
+	case f.unread == nil && len(f.files) == 0:
+		return Problem{File: f.name, Message: "the folder holds no .yaml, .yml or .json file", Severity: model.Warning}, true
+	case f.unread == nil:
+		return Problem{}, false
+	}
+	p := Problem{File: f.name, Message: "the folder can't be read: " + reason(f.unread)}
+	if errors.Is(f.unread, fs.ErrNotExist) {
+		p.Message = "the folder does not exist"
+	}
+	if len(f.files) > 0 || len(f.fading) > 0 {
+		p.Message += "; what was last read from it keeps serving"
+	}
+	return p, true
+}
+
+// reason is an error without the path that it repeats.
+func reason(err error) string {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err.Error()
+	}
+	return err.Error()
+}
+
+// doubles are the problems of objects that are declared more than once.
+func (f *Folder) doubles(add func(Problem)) {
+	for ref := range f.contested {
+		claims := f.claims[ref]
+		winner := claims[0]
+		for _, c := range claims[1:] {
+			p := Problem{File: c.file.path, Line: c.doc.line, Object: ref.String(), Ref: ref}
+			if c.file == winner.file {
+				p.Message = "is declared twice in this file: the first serves"
+			} else {
+				p.Message = fmt.Sprintf("is declared in %s, too: that one serves, since it is first by path", winner.file.path)
+			}
+			add(p)
+		}
+	}
+}
