@@ -56,6 +56,16 @@ func (s stages) virtualHosts(domains *flow.Collection[model.DomainKey, plan.Doma
 	})
 }
 
+// closing closes virtual hosts whose rules may not be sent: their name and domains stay, as part lays them.
+var closing = &resource.Closing{End: closingRoute()}
+
+func closingRoute() []byte {
+	route := statusRoute(500)
+	route.Name = "closed"
+	route.Match = &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}}
+	return field(routesField, mustMarshal(route))
+}
+
 // emptyVirtualHost answers 404 for a domain.
 func emptyVirtualHost(domain string) *resource.Part {
 	var v assembly
@@ -116,7 +126,8 @@ func (v *assembly) rule(c *flow.Ctx, k model.RuleKey) served {
 	return r
 }
 
-// part lays the virtual host's own bytes before those of the routes, which are not copied.
+// part lays the virtual host's own bytes, in one piece with the field's tag, before those of the routes, which are not
+// copied. resource.Closing counts on that.
 func (v *assembly) part(domain string) *resource.Part {
 	own := mustMarshal(&routev3.VirtualHost{Name: domain, Domains: hosts(domain)})
 	size := len(own)

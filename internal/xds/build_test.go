@@ -17,6 +17,7 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -55,6 +56,11 @@ func mustAny(m proto.Message) *anypb.Any {
 // rule is the origin of a route's rule.
 func rule(name string) resource.Origin {
 	return resource.Origin{Object: model.Ref(model.KindHTTPRoute, "test", name), Section: "rule"}
+}
+
+// field is one length-delimited field.
+func field(number protowire.Number, value []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), value)
 }
 
 // part makes a part of one message.
@@ -196,7 +202,8 @@ func table(name string, hosts []host, refused func(origin resource.Origin, hash 
 	}
 	parts := []*resource.Part{part("", head, nil)}
 	for _, h := range hosts {
-		vh := &routev3.VirtualHost{Name: h.name, Domains: []string{h.name}}
+		own := mustMarshal(&routev3.VirtualHost{Name: h.name, Domains: []string{h.name}})
+		var routes []byte
 		var fs []resource.Fragment
 		var needs []resource.Name
 		for _, r := range h.rules {
@@ -209,11 +216,16 @@ func table(name string, hosts []host, refused func(origin resource.Origin, hash 
 				needs = append(needs, resource.Name{Type: resource.Cluster, Name: r.cluster})
 			}
 			fs = append(fs, f)
-			vh.Routes = append(vh.Routes, rt)
+			routes = append(routes, field(3, mustMarshal(rt))...)
 		}
-		parts = append(parts, part("vhost/"+h.name, &routev3.RouteConfiguration{VirtualHosts: []*routev3.VirtualHost{vh}}, fs, needs...))
+		head := protowire.AppendVarint(protowire.AppendTag(nil, 2, protowire.BytesType), uint64(len(own)+len(routes)))
+		p := &resource.Part{ID: "vhost/" + h.name, Bytes: [][]byte{append(head, own...), routes}, Needs: needs, Fragments: fs}
+		p.Hash, p.Size = hashOf(p.Bytes...), len(p.Bytes[0])+len(routes)
+		parts = append(parts, p)
 	}
-	return whole(parts...)
+	r := whole(parts...)
+	r.Closing = &resource.Closing{End: field(3, mustMarshal(&routev3.Route{Match: hostRule{}.route().Match, Action: direct(500, "closed")}))}
+	return r
 }
 
 // toCluster is a table that sends every host to one cluster.

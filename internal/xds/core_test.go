@@ -35,7 +35,8 @@ var rewrite = flag.Bool("update", false, "rewrite testdata")
 //	wait 5s
 //	retry Listener a
 //
-// A part "h:11" has one fragment of rule h with hash 11; "!" before a hash marks a substitute.
+// A part "h:11" has one fragment of rule h with hash 11; "!" before a hash marks a substitute. A table with the word "closes"
+// has parts that can be closed; such a part is shown as "h:closed".
 func TestCore(t *testing.T) {
 	files, err := filepath.Glob("testdata/core/*.txt")
 	if err != nil || len(files) == 0 {
@@ -201,6 +202,10 @@ func describe(r *response) string {
 		if strings.HasPrefix(s.v.res.Version, "~") {
 			var parts []string
 			for _, p := range s.v.parts() {
+				if p.ID != "" && len(p.Fragments) == 0 {
+					parts = append(parts, p.ID+":closed")
+					continue
+				}
 				parts = append(parts, fmt.Sprintf("%s:%d", p.ID, p.Hash))
 			}
 			w = "+" + s.name.Name + "(" + strings.Join(parts, " ") + ")"
@@ -268,6 +273,8 @@ func parseUpdate(t *testing.T, line string) update {
 				typ, name, _ := strings.Cut(n, "/")
 				needs = append(needs, resource.Name{Type: typeNamed(t, typ), Name: name})
 			}
+		case "closes":
+			r.Closing = &resource.Closing{End: []byte("closed")}
 		case "warms":
 			r.Warms = true
 		case "binds":
@@ -288,7 +295,7 @@ func parseUpdate(t *testing.T, line string) update {
 
 func parsePart(t *testing.T, s string) *resource.Part {
 	id, rest, _ := strings.Cut(s, ":")
-	p := &resource.Part{ID: id}
+	p := &resource.Part{ID: id, Bytes: [][]byte{field(2, []byte(id))}}
 	for f := range strings.SplitSeq(rest, "+") {
 		name, hash, ok := strings.Cut(f, ".")
 		if !ok {

@@ -139,10 +139,14 @@ func (z *fuzzer) resource(typ resource.Type) *resource.Resource {
 	if typ == resource.Listener {
 		r.Binds = []string{z.name()}
 	}
+	if typ == resource.Routes {
+		r.Closing = &resource.Closing{End: []byte("closed")}
+	}
 	for _, id := range []string{"", "h1", "h2", "h3"}[:1+z.byte()%4] {
 		h := uint64(z.byte() % 5)
 		p := &resource.Part{ID: id, Hash: h, Needs: []resource.Name{{Type: resource.Types()[h], Name: string(rune('a' + h%4))}}}
 		if id != "" {
+			p.Bytes = [][]byte{field(2, []byte(id))}
 			p.Fragments = []resource.Fragment{{
 				Origin: resource.Origin{Object: model.Ref(model.KindHTTPRoute, "x", id)}, Hash: h, Refused: z.byte()%8 == 0,
 			}}
@@ -293,6 +297,13 @@ func (z *fuzzer) check(w *watched, r *response) {
 		}
 		if w.refused[s.name.Name+" "+s.v.res.Version] && s.v.res.Version[0] != '~' {
 			z.t.Fatalf("refused content is sent again unchanged")
+		}
+		if e := z.set.lookup(s.name); s.v == e.offer {
+			for _, p := range e.current.parts() {
+				if s.v.part(p.ID) == nil && s.v.res.Version[0] == '~' {
+					z.t.Fatalf("part %s is missing: a wider one would serve its requests", p.ID)
+				}
+			}
 		}
 		for _, p := range s.v.parts() {
 			for _, n := range p.Needs {

@@ -8,8 +8,8 @@ import (
 
 // trial finds out which parts of a refused route table are bad, live: Envoy's message names none. The table is composed of
 // what the proxy accepted (base) and one group of the changed parts in their new form. An acknowledgement acquits the
-// group; a refusal cuts it in halves, and a group of one is bad. So good parts go live while bad ones keep their old form
-// (or stay away, if they have none).
+// group; a refusal cuts it in halves, and a group of one is bad. So good parts go live while bad ones keep their old form.
+// One that has none is closed: it answers an error, since without it its requests would fall to a wider part.
 //
 // It ends: each answer either moves parts into base, or makes a group smaller, or marks a part. A part that was marked
 // before others were acquitted is tried once more at the end, since it may have clashed with an old form of theirs (a host
@@ -22,6 +22,7 @@ type trial struct {
 	passed int // how many answers were acknowledgements
 	said   resource.Refusal
 	no     map[string]bool // versions that were refused: they need not be sent to know
+	closed map[*resource.Part]*resource.Part
 }
 
 type badPart struct {
@@ -269,6 +270,10 @@ func (s *set) compose(e *entry) *version {
 			parts = append(parts, p)
 		case old != nil:
 			parts = append(parts, old)
+		default:
+			if c := t.close(e.current, p); c != nil {
+				parts = append(parts, c)
+			}
 		}
 	}
 	for _, known := range []*version{e.current, t.base, e.offer} {
@@ -277,4 +282,17 @@ func (s *set) compose(e *entry) *version {
 		}
 	}
 	return composed(e.current, parts)
+}
+
+// close makes what stands in for a part without an old form, once.
+func (t *trial) close(v *version, p *resource.Part) *resource.Part {
+	c, ok := t.closed[p]
+	if !ok {
+		if t.closed == nil {
+			t.closed = map[*resource.Part]*resource.Part{}
+		}
+		c = v.res.Closing.Close(p)
+		t.closed[p] = c
+	}
+	return c
 }
