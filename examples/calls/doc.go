@@ -7,10 +7,11 @@
 //	GET http://shop.localhost:8080/old                       -> 301 location=http://shop.localhost:8080/new
 //	GET http://shop.localhost:8080/ *200                     -> 200 web~90% canary~10%
 //	GET https://shop.localhost:8443/                         -> 200 web certificate=shop.localhost
+//	GET https://other.localhost:8443/                        -> closed
 //
 // After the status comes the name of the backend that must answer; path=, query=, method=, host= and header.NAME= are what
 // that backend must have seen (see examples/backend), certificate= is a name that the server's certificate must hold, and
-// any other NAME= is a header of the answer. An empty value means that it must be absent. With *N the call is made N times
+// any other NAME= is a header of the answer; closed means that the connection ends without one. An empty value means that it must be absent. With *N the call is made N times
 // and each backend must get its share, within 15 points in the hundred; a share of 0 is exact.
 //
 // The package owns this small language and its client. It must never know which proxy answers. A Client may be used by

@@ -21,7 +21,7 @@ type Call struct {
 	Host   string      // "" is the URL's
 	Times  int
 
-	Status  int
+	Status  int     // 0: the connection must be closed without an answer
 	Shares  []Share // none: whoever answers
 	Expects []Expectation
 }
@@ -114,6 +114,9 @@ func (c *Call) request(fields []string) error {
 }
 
 func (c *Call) answer(fields []string) error {
+	if len(fields) == 1 && fields[0] == "closed" {
+		return nil
+	}
 	status, err := strconv.Atoi(fields[0])
 	if err != nil || status < 100 || status > 599 {
 		return fmt.Errorf("want a status, got %q", fields[0])

@@ -52,11 +52,14 @@ type GatewayFacts struct {
 func Gateway(g GatewayFacts) gatewayv1.GatewayStatus {
 	l := list{generation: g.Generation}
 	status := gatewayv1.GatewayStatus{Addresses: addresses(g.Addresses)}
-	valid, programmed := 0, 0
+	valid, programmed, unusable := 0, 0, false
 	for _, listener := range g.Listeners {
 		status.Listeners = append(status.Listeners, listenerStatus(g, listener))
 		if listener.usable() {
 			valid++
+		}
+		if _, address := listener.unbound(); address {
+			unusable = true
 		}
 		if listener.programmed(g.Proxies) {
 			programmed++
@@ -72,6 +75,8 @@ func Gateway(g GatewayFacts) gatewayv1.GatewayStatus {
 		l.set("Accepted", valid > 0, "ListenersNotValid", fmt.Sprintf("%d of %d listeners can serve; see their conditions", valid, len(g.Listeners)))
 	}
 	switch {
+	case accepted == "" && unusable:
+		l.set("Programmed", false, "AddressNotUsable", "an address is not one of this machine's; see the listeners' conditions")
 	case accepted != "" || valid == 0:
 		l.set("Programmed", false, "Invalid", "no listener can serve")
 	case g.Proxies.Connected == 0:
@@ -110,22 +115,33 @@ func (l Listener) programmed(p resource.Proxies) bool {
 	return l.usable() && l.Standing.Acknowledged && p.Connected > 0
 }
 
-// portTaken tells whether the proxy could not bind the listener's port.
-func (l Listener) portTaken() bool {
-	return strings.Contains(l.Standing.Refused, "cannot bind") || strings.Contains(l.Standing.Refused, "Address already in use")
+// unbound says why the proxy could not bind the listener's port, in Envoy's words and the system's: in use or not allowed, which
+// is the port's fault, or not this machine's, which is the address's.
+func (l Listener) unbound() (port string, address bool) {
+	words := l.Standing.Refused
+	switch {
+	case !strings.Contains(words, "cannot bind"):
+		return "", false
+	case strings.Contains(words, "Cannot assign requested address"):
+		return "", true
+	case strings.Contains(words, "Permission denied"):
+		return "the proxy may not bind the port: those below 1024 need a privilege, or an offset: " + words, false
+	}
+	return "the proxy could not bind the port: " + words, false
 }
 
 func listenerStatus(g GatewayFacts, listener Listener) gatewayv1.ListenerStatus {
 	l := list{generation: g.Generation}
 	conflict, conflictMessage := errorsOn(listener.Findings, "Conflicted")
 	accepted, message := errorsOn(listener.Findings, "Accepted")
+	port, _ := listener.unbound()
 	switch {
 	case accepted != "":
 		l.set("Accepted", false, accepted, message)
 	case conflict != "":
 		l.set("Accepted", false, conflict, conflictMessage)
-	case listener.portTaken():
-		l.set("Accepted", false, "PortUnavailable", "the proxy could not bind the port: "+cut(listener.Standing.Refused))
+	case port != "":
+		l.set("Accepted", false, "PortUnavailable", cut(port))
 	default:
 		l.set("Accepted", true, "Accepted", "the listener is valid")
 	}

@@ -18,6 +18,7 @@ const Programmed = "cardea.dev/Programmed"
 type Parent struct {
 	Ref      gatewayv1.ParentReference // as written
 	Attached bool
+	Proxied  bool            // a proxy that has acknowledged a whole configuration is connected
 	Findings []model.Finding // about this parent only
 	Standing []resource.Standing
 }
@@ -54,7 +55,7 @@ func Route(r RouteFacts) gatewayv1.RouteStatus {
 			l.set("PartiallyInvalid", true, "UnsupportedValue", why)
 		}
 		if p.Attached {
-			programmed(&l, p.Standing)
+			p.programmed(&l)
 		}
 		status.Parents = append(status.Parents, gatewayv1.RouteParentStatus{ParentRef: p.Ref, ControllerName: r.Controller, Conditions: l.conditions})
 	}
@@ -74,9 +75,9 @@ func (r RouteFacts) dropped() (rules int, message string) {
 	return len(seen), cut(fmt.Sprintf("Dropped Rule (answered with 500): %s", strings.Join(why, "; ")))
 }
 
-func programmed(l *list, standings []resource.Standing) {
+func (p Parent) programmed(l *list) {
 	waiting, serves := 0, false
-	for _, s := range standings {
+	for _, s := range p.Standing {
 		serves = serves || s.Serves
 		if s.Refused != "" {
 			l.set(Programmed, false, "RejectedByProxy", cut(s.Refused))
@@ -90,8 +91,12 @@ func programmed(l *list, standings []resource.Standing) {
 		l.set(Programmed, false, "NotServed", "no listener serves it: they can't serve, or more specific listeners of their ports take its hosts")
 		return
 	}
+	if !p.Proxied {
+		l.set(Programmed, false, "Pending", "no proxy is connected that has acknowledged its configuration")
+		return
+	}
 	if waiting > 0 {
-		l.set(Programmed, false, "Pending", fmt.Sprintf("%s of %d not acknowledged by the proxies yet", count(waiting, "rule", "rules"), len(standings)))
+		l.set(Programmed, false, "Pending", fmt.Sprintf("%s of %d not acknowledged by the proxies yet", count(waiting, "rule", "rules"), len(p.Standing)))
 		return
 	}
 	l.set(Programmed, true, "Programmed", "acknowledged by the proxies")

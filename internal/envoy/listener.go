@@ -37,9 +37,15 @@ func listeners(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 				return resource.Resource{}, false
 			}
 			parts := []*resource.Part{head}
+			refused := map[string]bool{} // Envoy wants each name once
 			for _, l := range port.Listeners {
-				if chain, ok := flow.Fetch(c, chains, l.Key); ok {
-					parts = append(parts, chain)
+				if l.Serves {
+					if chain, ok := flow.Fetch(c, chains, l.Key); ok {
+						parts = append(parts, chain)
+					}
+				} else if host := strings.ToLower(l.Hostname); port.Protocol == model.HTTPS && host != "" && !refused[host] {
+					refused[host] = true
+					parts = append(parts, refusingChain(k.Gateway, l))
 				}
 			}
 			sortParts(parts)
@@ -86,6 +92,9 @@ func sharedPart(port model.Port) *resource.Part {
 	part.Fragments = []resource.Fragment{{Origin: resource.Origin{Object: port.Key.Gateway}, Hash: part.Hash}}
 	if port.Protocol != model.HTTPS {
 		for _, l := range port.Listeners {
+			if !l.Serves {
+				continue
+			}
 			part.Fragments = append(part.Fragments, resource.Fragment{Origin: listenerOrigin(l.Key), Hash: part.Hash})
 		}
 	}
@@ -109,4 +118,14 @@ func chainPart(l model.Listener) *resource.Part {
 		part.Needs = append(part.Needs, resource.Name{Type: resource.Secret, Name: secretName(ref)})
 	}
 	return part
+}
+
+// refusingChain closes connections for the SNI of a listener that can't serve: a chain without filters does so. Without it
+// they would reach a wider listener, its certificate and its routes.
+func refusingChain(gateway model.ObjectRef, l model.PortListener) *resource.Part {
+	name := sectionName(gateway, l.Key)
+	return newPart("chain/"+name, field(filterChainsField, mustMarshal(&listenerv3.FilterChain{
+		Name:             name,
+		FilterChainMatch: &listenerv3.FilterChainMatch{ServerNames: []string{strings.ToLower(l.Hostname)}},
+	})))
 }

@@ -19,38 +19,35 @@ type world struct {
 	feedback *resource.Feedback
 	out      resource.Outputs
 
-	dataPlanes *flow.Source[model.ObjectRef, model.DataPlane]
-	gateways   *flow.Source[model.ObjectRef, model.Gateway]
-	ports      *flow.Source[model.PortKey, model.Port]
-	listeners  *flow.Source[model.ListenerKey, model.Listener]
-	rules      *flow.Source[model.RuleKey, model.Rule]
-	sites      *flow.Source[model.SiteKey, model.Site]
-	backends   *flow.Source[model.BackendKey, model.Backend]
-	endpoints  *flow.Source[model.BackendKey, model.Endpoints]
-	users      *flow.Source[plan.BackendUser, struct{}]
-	secrets    *flow.Source[model.ObjectRef, model.Secret]
+	gateways  *flow.Source[model.ObjectRef, model.Gateway]
+	ports     *flow.Source[model.PortKey, model.Port]
+	listeners *flow.Source[model.ListenerKey, model.Listener]
+	rules     *flow.Source[model.RuleKey, model.Rule]
+	sites     *flow.Source[model.SiteKey, model.Site]
+	backends  *flow.Source[model.BackendKey, model.Backend]
+	endpoints *flow.Source[model.BackendKey, model.Endpoints]
+	users     *flow.Source[plan.BackendUser, struct{}]
+	secrets   *flow.Source[model.ObjectRef, model.Secret]
 }
 
 func newWorld(testing.TB) *world { return newWorldIn(flow.New(flow.Config{Name: "test", Check: true})) }
 
 func newWorldIn(g *flow.Graph) *world {
 	w := &world{
-		g:          g,
-		feedback:   resource.NewFeedback(g),
-		dataPlanes: flow.NewSource[model.ObjectRef, model.DataPlane](g, "data planes"),
-		gateways:   flow.NewSource[model.ObjectRef, model.Gateway](g, "gateways"),
-		ports:      flow.NewSource[model.PortKey, model.Port](g, "ports"),
-		listeners:  flow.NewSource[model.ListenerKey, model.Listener](g, "listeners"),
-		rules:      flow.NewSource[model.RuleKey, model.Rule](g, "rules"),
-		sites:      flow.NewSource[model.SiteKey, model.Site](g, "sites"),
-		backends:   flow.NewSource[model.BackendKey, model.Backend](g, "backends"),
-		endpoints:  flow.NewSource[model.BackendKey, model.Endpoints](g, "endpoints"),
-		users:      flow.NewSource[plan.BackendUser, struct{}](g, "users"),
-		secrets:    flow.NewSource[model.ObjectRef, model.Secret](g, "secrets"),
+		g:         g,
+		feedback:  resource.NewFeedback(g),
+		gateways:  flow.NewSource[model.ObjectRef, model.Gateway](g, "gateways"),
+		ports:     flow.NewSource[model.PortKey, model.Port](g, "ports"),
+		listeners: flow.NewSource[model.ListenerKey, model.Listener](g, "listeners"),
+		rules:     flow.NewSource[model.RuleKey, model.Rule](g, "rules"),
+		sites:     flow.NewSource[model.SiteKey, model.Site](g, "sites"),
+		backends:  flow.NewSource[model.BackendKey, model.Backend](g, "backends"),
+		endpoints: flow.NewSource[model.BackendKey, model.Endpoints](g, "endpoints"),
+		users:     flow.NewSource[plan.BackendUser, struct{}](g, "users"),
+		secrets:   flow.NewSource[model.ObjectRef, model.Secret](g, "secrets"),
 	}
 	w.out = New(g, w.plan(), w.feedback)
 	g.Apply("start", func(b *flow.Batch) {
-		w.dataPlanes.Synced(b)
 		w.gateways.Synced(b)
 		w.ports.Synced(b)
 		w.listeners.Synced(b)
@@ -69,12 +66,11 @@ func (w *world) plan() plan.Plan {
 		return []model.DomainKey{{Listener: k.Listener, Name: k.Domain}}
 	}, func(_ model.SiteKey, s model.Site) string { return s.Order })
 	return plan.Plan{
-		DataPlanes: w.dataPlanes.Collection(),
-		Gateways:   w.gateways.Collection(),
-		Ports:      w.ports.Collection(),
-		Listeners:  w.listeners.Collection(),
-		Rules:      w.rules.Collection(),
-		Sites:      w.sites.Collection(),
+		Gateways:  w.gateways.Collection(),
+		Ports:     w.ports.Collection(),
+		Listeners: w.listeners.Collection(),
+		Rules:     w.rules.Collection(),
+		Sites:     w.sites.Collection(),
 		Domains: flow.Map(own, "domains", func(c *flow.Ctx, k model.DomainKey, sites plan.Sites) (plan.Domain, bool) {
 			_, site := sites.At(0)
 			d := plan.Domain{Port: site.Port, Own: sites}
@@ -118,7 +114,7 @@ func (w *world) addPort(b *flow.Batch, number, bind int32, protocol model.Protoc
 	for _, l := range listeners {
 		l.Gateway, l.Port, l.Protocol = testGateway, key, protocol
 		w.listeners.Set(b, l.Key, l)
-		port.Listeners = append(port.Listeners, model.PortListener{Key: l.Key, Hostname: l.Hostname})
+		port.Listeners = append(port.Listeners, model.PortListener{Key: l.Key, Hostname: l.Hostname, Serves: true})
 	}
 	w.ports.Set(b, key, port)
 }

@@ -48,7 +48,7 @@ func (a attachments) gateways() []model.ObjectRef {
 	return list
 }
 
-func attach(views *flow.Collection[model.ObjectRef, gatewayView], namespaces *input.Collection[input.NamespaceSpec]) func(*flow.Ctx, model.ObjectRef, routeView) (attachments, bool) {
+func attach(views *flow.Collection[model.ObjectRef, gatewayView], gateways *input.Collection[gatewayv1.GatewaySpec], namespaces *input.Collection[input.NamespaceSpec]) func(*flow.Ctx, model.ObjectRef, routeView) (attachments, bool) {
 	return func(c *flow.Ctx, ref model.ObjectRef, route routeView) (attachments, bool) {
 		var a attachments
 		for i, parent := range route.Parents {
@@ -58,10 +58,13 @@ func attach(views *flow.Collection[model.ObjectRef, gatewayView], namespaces *in
 			gateway := model.Ref(model.KindGateway, parent.Namespace, parent.Name)
 			view, ours := flow.Fetch(c, views, gateway)
 			if !ours {
-				a.Findings = append(a.Findings, model.Finding{
-					Object: ref, Parent: parent, Severity: model.Warning, Field: fmt.Sprintf("spec.parentRefs[%d]", i),
-					Message: fmt.Sprintf("%s does not exist, or its class belongs to another controller", gateway),
-				})
+				f := model.Finding{
+					Object: ref, Parent: parent, Field: fmt.Sprintf("spec.parentRefs[%d]", i), Message: fmt.Sprintf("%s does not exist", gateway),
+				}
+				if _, foreign := flow.Fetch(c, gateways, gateway); foreign {
+					f.Severity, f.Message = model.Warning, fmt.Sprintf("the class of %s belongs to another controller, or does not exist", gateway)
+				}
+				a.Findings = append(a.Findings, f)
 				continue
 			}
 			at := attachment{Parent: parent, Index: i, Gateway: gateway}

@@ -29,19 +29,19 @@ type Meaning struct {
 // New makes the collections that turn the inputs into a plan.
 func New(g *flow.Graph, in *input.Sources) *Meaning {
 	m := &Meaning{in: in}
-	m.Plan.DataPlanes = in.DataPlanes.Collection()
 	grants := flow.Group(in.ReferenceGrants.Collection(), "grants", grantNamespace, byKey)
 
 	m.classes = flow.Map(in.GatewayClasses.Collection(), "class", ownClass)
 	m.gateways = flow.Map(in.Gateways.Collection(), "gateway", gatewayOf(m.classes, in.DataPlanes.Collection()))
-	m.listeners = flow.Derive(m.gateways, "listener", listenersOf(in.Secrets.Collection(), grants))
-	m.newListenerPlan(in)
+	certificates := flow.Map(in.Secrets.Collection(), "certificate", readCertificate)
+	m.listeners = flow.Derive(m.gateways, "listener", listenersOf(certificates, grants))
+	m.newListenerPlan(certificates)
 
 	routes := flow.Map(in.HTTPRoutes.Collection(), "route", parseRoute)
 	views := flow.Map(m.gateways, "gateway/view", func(_ *flow.Ctx, _ model.ObjectRef, f gatewayFacts) (gatewayView, bool) {
 		return f.View, true
 	})
-	m.attachments = flow.Map(routes, "attachment", attach(views, in.Namespaces.Collection()))
+	m.attachments = flow.Map(routes, "attachment", attach(views, in.Gateways.Collection(), in.Namespaces.Collection()))
 	m.attached = flow.Group(m.attachments, "attached", attachedListeners, byKey)
 	m.newSites(routes)
 
@@ -58,22 +58,22 @@ func New(g *flow.Graph, in *input.Sources) *Meaning {
 }
 
 // newListenerPlan makes the part of the plan that depends on Gateways only.
-func (m *Meaning) newListenerPlan(in *input.Sources) {
+func (m *Meaning) newListenerPlan(certificates *certificates) {
 	m.Plan.Gateways = flow.Map(m.gateways, "plan/gateway", func(_ *flow.Ctx, ref model.ObjectRef, f gatewayFacts) (model.Gateway, bool) {
 		return model.Gateway{Ref: ref, Addresses: f.Addresses}, f.served()
 	})
 	m.Plan.Listeners = flow.Map(m.listeners, "plan/listener", func(_ *flow.Ctx, _ model.ListenerKey, f listenerFacts) (model.Listener, bool) {
 		return f.Listener, f.served()
 	})
-	ports := flow.Group(m.Plan.Listeners, "listeners by port", func(_ model.ListenerKey, l model.Listener) []model.PortKey {
-		return []model.PortKey{l.Port}
-	}, func(k model.ListenerKey, _ model.Listener) string { return k.Section })
+	ports := flow.Group(m.listeners, "listeners by port", func(_ model.ListenerKey, f listenerFacts) []model.PortKey {
+		return []model.PortKey{f.Listener.Port}
+	}, byKey)
 	m.Plan.Ports = flow.Map(ports, "plan/port", portOf(m.gateways))
 
-	certificates := flow.Group(m.Plan.Listeners, "listeners by certificate", func(_ model.ListenerKey, l model.Listener) []model.ObjectRef {
+	used := flow.Group(m.Plan.Listeners, "listeners by certificate", func(_ model.ListenerKey, l model.Listener) []model.ObjectRef {
 		return l.Certificates
 	}, byKey)
-	m.Plan.Secrets = flow.Map(certificates, "plan/secret", secretOf(in.Secrets.Collection()))
+	m.Plan.Secrets = flow.Map(used, "plan/secret", secretOf(certificates))
 }
 
 // newSites makes sites, and the plan's domains out of them.

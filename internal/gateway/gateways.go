@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -74,7 +75,9 @@ type listenerSpec struct {
 
 func gatewayOf(classes *flow.Collection[model.ObjectRef, class], planes *flow.Collection[model.ObjectRef, model.DataPlane]) func(*flow.Ctx, model.ObjectRef, input.Object[gatewayv1.GatewaySpec]) (gatewayFacts, bool) {
 	return func(c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GatewaySpec]) (gatewayFacts, bool) {
-		if _, ours := flow.Fetch(c, classes, model.Ref(model.KindGatewayClass, "", string(o.Spec.GatewayClassName))); !ours {
+		classRef := model.Ref(model.KindGatewayClass, "", string(o.Spec.GatewayClassName))
+		class, ours := flow.Fetch(c, classes, classRef)
+		if !ours {
 			return gatewayFacts{}, false
 		}
 		plane, own := flow.Fetch(c, planes, ref)
@@ -82,6 +85,12 @@ func gatewayOf(classes *flow.Collection[model.ObjectRef, class], planes *flow.Co
 			plane, _ = flow.Fetch(c, planes, model.ObjectRef{})
 		}
 		f := gatewayFacts{Generation: o.Meta.Generation, PortOffset: plane.PortOffset, Findings: unsupportedGateway(ref, o.Spec)}
+		if refused(class.Findings, "Accepted") {
+			f.Findings = append(f.Findings, model.Finding{
+				Object: ref, Condition: "Accepted", Reason: "Pending", Field: "spec.gatewayClassName",
+				Message: fmt.Sprintf("%s is not accepted; see its status", classRef),
+			})
+		}
 		f.Addresses, f.Findings = gatewayAddresses(ref, o.Spec, plane, f.Findings)
 		for i, l := range o.Spec.Listeners {
 			view, spec := readListener(ref, i, l)
@@ -213,6 +222,9 @@ func (r *listenerReader) read(l gatewayv1.Listener) {
 		r.spec.Protocol = model.HTTPS
 		r.readTLS(l.TLS)
 	default:
+		if l.Protocol == gatewayv1.TLSProtocolType {
+			r.spec.Protocol = model.TLS
+		}
 		r.find(model.Error, "Accepted", "UnsupportedProtocol", ".protocol", fmt.Sprintf("protocol %s is not supported; use HTTP or HTTPS", l.Protocol))
 		return
 	}
@@ -259,21 +271,34 @@ func (r *listenerReader) readKinds(allowed *gatewayv1.AllowedRoutes) {
 	}
 }
 
-// findConflicts marks all listeners of a port that disagree on its protocol: none may win (ListenerConditionConflicted).
+// findConflicts marks all listeners of a port that disagree on its protocol, or that have one hostname: none may win
+// (ListenerConditionConflicted).
 func findConflicts(ref model.ObjectRef, views []listenerView, specs []listenerSpec) {
 	for i := range views {
 		for j := range views {
-			if views[i].Port != views[j].Port || specs[i].Protocol == "" || specs[j].Protocol == "" || specs[i].Protocol == specs[j].Protocol {
+			f := model.Finding{Object: ref, Section: views[i].Key.Section, Condition: "Conflicted"}
+			switch other := views[j].Key.Section; {
+			case i == j || views[i].Port != views[j].Port:
+				continue
+			case !compatible(specs[i].Protocol, specs[j].Protocol):
+				f.Reason, f.Field = "ProtocolConflict", fmt.Sprintf("spec.listeners[%d].protocol", i)
+				f.Message = fmt.Sprintf("port %d is %s here and %s in listener %s", views[i].Port.Number, specs[i].Protocol, specs[j].Protocol, other)
+			case specs[i].Protocol != "" && specs[j].Protocol != "" && strings.EqualFold(views[i].Hostname, views[j].Hostname):
+				f.Reason, f.Field = "HostnameConflict", fmt.Sprintf("spec.listeners[%d].hostname", i)
+				f.Message = fmt.Sprintf("port %d has the hostname %q in listener %s, too", views[i].Port.Number, domain(views[i].Hostname), other)
+			default:
 				continue
 			}
-			specs[i].Findings = append(specs[i].Findings, model.Finding{
-				Object: ref, Section: views[i].Key.Section, Condition: "Conflicted", Reason: "ProtocolConflict",
-				Field:   fmt.Sprintf("spec.listeners[%d].protocol", i),
-				Message: fmt.Sprintf("port %d is %s here and %s in listener %s", views[i].Port.Number, specs[i].Protocol, specs[j].Protocol, views[j].Key.Section),
-			})
+			specs[i].Findings = append(specs[i].Findings, f)
 			break
 		}
 	}
+}
+
+// compatible tells whether listeners of the two protocols may share a port. HTTPS and TLS are told apart by SNI; of a protocol
+// that is not known here nothing is said.
+func compatible(a, b model.Protocol) bool {
+	return a == b || a == "" || b == "" || a != model.HTTP && b != model.HTTP
 }
 
 // findOverlaps marks HTTPS listeners of one port that a client can mix up: it may reuse a connection for a host whose SNI

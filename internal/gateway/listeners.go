@@ -23,7 +23,7 @@ type listenerFacts struct {
 
 func (f listenerFacts) served() bool { return f.Serves }
 
-func listenersOf(secrets *input.Collection[input.SecretSpec], grants *grants) func(*flow.Ctx, model.ObjectRef, gatewayFacts, func(model.ListenerKey, listenerFacts)) {
+func listenersOf(certificates *certificates, grants *grants) func(*flow.Ctx, model.ObjectRef, gatewayFacts, func(model.ListenerKey, listenerFacts)) {
 	return func(c *flow.Ctx, ref model.ObjectRef, g gatewayFacts, emit func(model.ListenerKey, listenerFacts)) {
 		for i, view := range g.View.Listeners {
 			spec := g.Spec[i]
@@ -33,7 +33,7 @@ func listenersOf(secrets *input.Collection[input.SecretSpec], grants *grants) fu
 			}
 			for j, cert := range spec.Certificates {
 				field := fmt.Sprintf("spec.listeners[%d].tls.certificateRefs[%d]", i, j)
-				secret, reason, message := resolveCertificate(c, secrets, grants, ref, cert)
+				secret, reason, message := resolveCertificate(c, certificates, grants, ref, cert)
 				if reason != "" {
 					f.Findings = append(f.Findings, model.Finding{
 						Object: ref, Section: view.Key.Section, Condition: "ResolvedRefs", Reason: reason, Field: field, Message: message,
@@ -52,7 +52,7 @@ func listenersOf(secrets *input.Collection[input.SecretSpec], grants *grants) fu
 
 // resolveCertificate finds the Secret that a certificateRef names. A missing grant comes before a missing Secret, so that
 // nobody can probe another namespace.
-func resolveCertificate(c *flow.Ctx, secrets *input.Collection[input.SecretSpec], grants *grants, from model.ObjectRef, cert gatewayv1.SecretObjectReference) (ref model.ObjectRef, reason, message string) {
+func resolveCertificate(c *flow.Ctx, certificates *certificates, grants *grants, from model.ObjectRef, cert gatewayv1.SecretObjectReference) (ref model.ObjectRef, reason, message string) {
 	if (cert.Group != nil && *cert.Group != "") || (cert.Kind != nil && *cert.Kind != "Secret") {
 		return ref, "InvalidCertificateRef", "a certificate is a Secret of the core group"
 	}
@@ -63,12 +63,12 @@ func resolveCertificate(c *flow.Ctx, secrets *input.Collection[input.SecretSpec]
 	if !permitted(c, grants, from, ref) {
 		return ref, "RefNotPermitted", notPermitted(from, ref)
 	}
-	secret, found := flow.Fetch(c, secrets, ref)
-	if !found {
+	found, ok := flow.Fetch(c, certificates, ref)
+	switch {
+	case !ok:
 		return ref, "InvalidCertificateRef", fmt.Sprintf("%s does not exist", ref)
-	}
-	if _, err := resolve.Certificate(ref, secret.Spec); err != nil {
-		return ref, "InvalidCertificateRef", err.Error()
+	case found.Problem != "":
+		return ref, "InvalidCertificateRef", found.Problem
 	}
 	return ref, "", ""
 }
@@ -91,25 +91,40 @@ func notPermitted(from, to model.ObjectRef) string {
 	return fmt.Sprintf("no ReferenceGrant in namespace %s lets %ss of namespace %s refer to %s", to.Namespace, from.Kind, from.Namespace, to)
 }
 
-func portOf(gateways *flow.Collection[model.ObjectRef, gatewayFacts]) func(*flow.Ctx, model.PortKey, flow.Members[model.ListenerKey, model.Listener]) (model.Port, bool) {
-	return func(c *flow.Ctx, key model.PortKey, listeners flow.Members[model.ListenerKey, model.Listener]) (model.Port, bool) {
+// portOf joins the listeners of a port. Those that can't serve are there, too; if none can, there is no port.
+func portOf(gateways *flow.Collection[model.ObjectRef, gatewayFacts]) func(*flow.Ctx, model.PortKey, flow.Members[model.ListenerKey, listenerFacts]) (model.Port, bool) {
+	return func(c *flow.Ctx, key model.PortKey, listeners flow.Members[model.ListenerKey, listenerFacts]) (model.Port, bool) {
 		g, _ := flow.Fetch(c, gateways, key.Gateway)
 		p := model.Port{Key: key, BindPort: key.Number + g.PortOffset, Addresses: g.Addresses}
-		for k, l := range listeners.All() {
-			p.Protocol = l.Protocol
-			p.Listeners = append(p.Listeners, model.PortListener{Key: k, Hostname: l.Hostname})
+		for k, f := range listeners.All() {
+			if f.Serves {
+				p.Protocol = f.Listener.Protocol
+			}
+			p.Listeners = append(p.Listeners, model.PortListener{Key: k, Hostname: f.Listener.Hostname, Serves: f.Serves})
 		}
-		return p, true
+		return p, p.Protocol != ""
 	}
 }
 
-func secretOf(secrets *input.Collection[input.SecretSpec]) func(*flow.Ctx, model.ObjectRef, flow.Members[model.ListenerKey, model.Listener]) (model.Secret, bool) {
+// certificate is a Secret read as one.
+type certificate struct {
+	Secret  model.Secret
+	Problem string // why it is none
+}
+
+type certificates = flow.Collection[model.ObjectRef, certificate]
+
+func readCertificate(_ *flow.Ctx, ref model.ObjectRef, o input.Object[input.SecretSpec]) (certificate, bool) {
+	secret, err := resolve.Certificate(ref, o.Spec)
+	if err != nil {
+		return certificate{Problem: err.Error()}, true
+	}
+	return certificate{Secret: secret}, true
+}
+
+func secretOf(certificates *certificates) func(*flow.Ctx, model.ObjectRef, flow.Members[model.ListenerKey, model.Listener]) (model.Secret, bool) {
 	return func(c *flow.Ctx, ref model.ObjectRef, _ flow.Members[model.ListenerKey, model.Listener]) (model.Secret, bool) {
-		o, found := flow.Fetch(c, secrets, ref)
-		if !found {
-			return model.Secret{}, false
-		}
-		secret, err := resolve.Certificate(ref, o.Spec)
-		return secret, err == nil
+		found, ok := flow.Fetch(c, certificates, ref)
+		return found.Secret, ok && found.Problem == ""
 	}
 }

@@ -56,12 +56,12 @@ func domainOf(byDomain *flow.Collection[model.DomainKey, plan.Sites], ports *flo
 	}
 }
 
-// listenerFor finds the hostname of the domain's listener; false if the port has no such listener, or a more specific one
-// that takes the domain.
+// listenerFor finds the hostname of the domain's listener; false if that can't serve, or a more specific one of the
+// port takes the domain.
 func listenerFor(port model.Port, key model.DomainKey) (hostname string, serves bool) {
 	for _, l := range port.Listeners {
 		if l.Key == key.Listener {
-			hostname, serves = l.Hostname, true
+			hostname, serves = l.Hostname, l.Serves
 		}
 	}
 	for _, l := range port.Listeners {

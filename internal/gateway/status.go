@@ -27,12 +27,16 @@ type Reports struct {
 
 // NewReports makes the reports, out of what the objects mean and what became of it in a dialect and at the proxies.
 func (m *Meaning) NewReports(out resource.Outputs, proxies *flow.Collection[model.ObjectRef, resource.Proxies]) Reports {
+	// Many routes ask this of one Gateway, so it is no more than they need: it changes when proxies come and go.
+	proxied := flow.Map(proxies, "proxied", func(_ *flow.Ctx, _ model.ObjectRef, p resource.Proxies) (struct{}, bool) {
+		return struct{}{}, p.Acknowledged > 0
+	})
 	return Reports{
 		GatewayClasses: flow.Map(m.classes, "report/GatewayClass", func(_ *flow.Ctx, _ model.ObjectRef, c class) (Report[gatewayv1.GatewayClassStatus], bool) {
 			return Report[gatewayv1.GatewayClassStatus]{conditions.GatewayClass(conditions.Class(c)), c.Findings}, true
 		}),
 		Gateways:   flow.Map(m.gateways, "report/Gateway", m.gatewayReport(out, proxies)),
-		HTTPRoutes: flow.Map(m.attachments, "report/HTTPRoute", m.routeReport(out)),
+		HTTPRoutes: flow.Map(m.attachments, "report/HTTPRoute", m.routeReport(out, proxied)),
 	}
 }
 
@@ -58,7 +62,7 @@ func (m *Meaning) gatewayReport(out resource.Outputs, proxies *flow.Collection[m
 	}
 }
 
-func (m *Meaning) routeReport(out resource.Outputs) func(*flow.Ctx, model.ObjectRef, attachments) (Report[gatewayv1.HTTPRouteStatus], bool) {
+func (m *Meaning) routeReport(out resource.Outputs, proxied *flow.Collection[model.ObjectRef, struct{}]) func(*flow.Ctx, model.ObjectRef, attachments) (Report[gatewayv1.HTTPRouteStatus], bool) {
 	routes := m.in.HTTPRoutes.Collection()
 	return func(c *flow.Ctx, ref model.ObjectRef, a attachments) (Report[gatewayv1.HTTPRouteStatus], bool) {
 		o, _ := flow.Fetch(c, routes, ref)
@@ -73,6 +77,7 @@ func (m *Meaning) routeReport(out resource.Outputs) func(*flow.Ctx, model.Object
 			parent := conditions.Parent{Ref: o.Spec.ParentRefs[p.Index], Attached: len(p.Places) > 0, Findings: p.Findings}
 			findings = append(findings, p.Findings...)
 			if parent.Attached {
+				_, parent.Proxied = flow.Fetch(c, proxied, p.Gateway)
 				parent.Standing = standings(c, out, p.Gateway, rules)
 			}
 			for i, s := range parent.Standing {

@@ -19,8 +19,6 @@ type Domain struct {
 
 // Plan is everything that a dialect renders.
 type Plan struct {
-	DataPlanes *flow.Collection[model.ObjectRef, model.DataPlane] // as in input.Sources: the zero ObjectRef is the default
-
 	Gateways  *flow.Collection[model.ObjectRef, model.Gateway]
 	Ports     *flow.Collection[model.PortKey, model.Port]
 	Listeners *flow.Collection[model.ListenerKey, model.Listener]

@@ -1,0 +1,135 @@
+package conditions
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resource"
+)
+
+// brief prints conditions as "Type=Status Reason, ...".
+func brief(list []metav1.Condition) string {
+	parts := make([]string, len(list))
+	for i, c := range list {
+		parts[i] = fmt.Sprintf("%s=%s %s", c.Type, c.Status, c.Reason)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func bindError(why string) resource.Standing {
+	return resource.Standing{Refused: "Error adding/updating listener(s) 80: cannot bind '127.0.0.1:80': " + why}
+}
+
+func TestGateway(t *testing.T) {
+	acked := resource.Standing{Acknowledged: true}
+	one := resource.Proxies{Connected: 1, Acknowledged: 1}
+	invalid := []model.Finding{{Condition: "Accepted", Reason: "UnsupportedProtocol"}}
+	for name, c := range map[string]struct {
+		gateway       GatewayFacts
+		want          string
+		wantListeners []string
+	}{
+		"all is well": {
+			GatewayFacts{Listeners: []Listener{{Serves: true, Standing: acked}}, Proxies: one},
+			"Accepted=True Accepted, Programmed=True Programmed",
+			[]string{"Accepted=True Accepted, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=True Programmed"},
+		},
+		"no proxy": {
+			GatewayFacts{Listeners: []Listener{{Serves: true, Standing: acked}}},
+			"Accepted=True Accepted, Programmed=False Pending",
+			[]string{"Accepted=True Accepted, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=False Pending"},
+		},
+		"one of two proxies has acknowledged": {
+			GatewayFacts{Listeners: []Listener{{Serves: true, Standing: acked}}, Proxies: resource.Proxies{Connected: 2, Acknowledged: 1}},
+			"Accepted=True Accepted, Programmed=False Pending", nil,
+		},
+		"some listener is invalid": {
+			GatewayFacts{Listeners: []Listener{{Findings: invalid}, {Serves: true, Standing: acked}}, Proxies: one},
+			"Accepted=True ListenersNotValid, Programmed=True Programmed",
+			[]string{"Accepted=False UnsupportedProtocol, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=False Invalid"},
+		},
+		"no listener is valid": {
+			GatewayFacts{Listeners: []Listener{{Findings: invalid}}, Proxies: one},
+			"Accepted=False ListenersNotValid, Programmed=False Invalid", nil,
+		},
+		"the port is in use": {
+			GatewayFacts{Listeners: []Listener{{Serves: true, Standing: bindError("Address already in use")}, {Serves: true, Standing: acked}}, Proxies: one},
+			"Accepted=True ListenersNotValid, Programmed=True Programmed",
+			[]string{"Accepted=False PortUnavailable, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=False Invalid"},
+		},
+		"the port needs a privilege": {
+			GatewayFacts{Listeners: []Listener{{Serves: true, Standing: bindError("Permission denied")}}, Proxies: one},
+			"Accepted=False ListenersNotValid, Programmed=False Invalid",
+			[]string{"Accepted=False PortUnavailable, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=False Invalid"},
+		},
+		"the address is another machine's": {
+			GatewayFacts{Listeners: []Listener{{Serves: true, Standing: bindError("Cannot assign requested address")}}, Proxies: one},
+			"Accepted=False ListenersNotValid, Programmed=False AddressNotUsable",
+			[]string{"Accepted=True Accepted, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=False Invalid"},
+		},
+		"the Gateway itself is not accepted": {
+			GatewayFacts{Findings: []model.Finding{{Condition: "Accepted", Reason: "UnsupportedAddress"}}, Listeners: []Listener{{}}, Proxies: one},
+			"Accepted=False UnsupportedAddress, Programmed=False Invalid", nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status := Gateway(c.gateway)
+			if got := brief(status.Conditions); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+			for i, want := range c.wantListeners {
+				if got := brief(status.Listeners[i].Conditions); got != want {
+					t.Errorf("listener %d\ngot  %s\nwant %s", i, got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestRoute(t *testing.T) {
+	acked, pending := resource.Standing{Serves: true, Acknowledged: true}, resource.Standing{Serves: true}
+	drops := model.Finding{Section: "a", Condition: "Accepted", Reason: "UnsupportedValue", Drops: true}
+	for name, c := range map[string]struct {
+		route RouteFacts
+		want  string
+	}{
+		"acknowledged": {
+			RouteFacts{Rules: 1, Parents: []Parent{{Attached: true, Proxied: true, Standing: []resource.Standing{acked}}}},
+			"Accepted=True Accepted, ResolvedRefs=True ResolvedRefs, cardea.dev/Programmed=True Programmed",
+		},
+		"acknowledged by a proxy that is gone": {
+			RouteFacts{Rules: 1, Parents: []Parent{{Attached: true, Standing: []resource.Standing{acked}}}},
+			"Accepted=True Accepted, ResolvedRefs=True ResolvedRefs, cardea.dev/Programmed=False Pending",
+		},
+		"one rule waits": {
+			RouteFacts{Rules: 2, Parents: []Parent{{Attached: true, Proxied: true, Standing: []resource.Standing{acked, pending}}}},
+			"Accepted=True Accepted, ResolvedRefs=True ResolvedRefs, cardea.dev/Programmed=False Pending",
+		},
+		"refused": {
+			RouteFacts{Rules: 1, Parents: []Parent{{Attached: true, Proxied: true, Standing: []resource.Standing{{Serves: true, Refused: "no"}}}}},
+			"Accepted=True Accepted, ResolvedRefs=True ResolvedRefs, cardea.dev/Programmed=False RejectedByProxy",
+		},
+		"one of two rules is dropped": {
+			RouteFacts{Rules: 2, Findings: []model.Finding{drops}, Parents: []Parent{{Attached: true, Proxied: true, Standing: []resource.Standing{acked, acked}}}},
+			"Accepted=True Accepted, ResolvedRefs=True ResolvedRefs, PartiallyInvalid=True UnsupportedValue, cardea.dev/Programmed=True Programmed",
+		},
+		"every rule is dropped": {
+			RouteFacts{Rules: 1, Findings: []model.Finding{drops}, Parents: []Parent{{Attached: true, Proxied: true, Standing: []resource.Standing{acked}}}},
+			"Accepted=False UnsupportedValue, ResolvedRefs=True ResolvedRefs, cardea.dev/Programmed=True Programmed",
+		},
+		"not attached": {
+			RouteFacts{Rules: 1, Parents: []Parent{{Findings: []model.Finding{{Condition: "Accepted", Reason: "NoMatchingParent"}}}}},
+			"Accepted=False NoMatchingParent, ResolvedRefs=True ResolvedRefs",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := brief(Route(c.route).Parents[0].Conditions); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
