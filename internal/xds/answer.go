@@ -21,7 +21,7 @@ func (st *stream) answer(t resource.Type, nonce string, detail *statuspb.Status)
 	}
 	if detail != nil {
 		st.tale.nacks[t]++
-		st.nacked(r, detail.GetMessage())
+		st.nacked(r, strings.TrimSpace(detail.GetMessage()))
 		return
 	}
 	st.tale.acks[t]++
@@ -61,7 +61,7 @@ func (st *stream) landed(n resource.Name, v *version) *item {
 // nacked takes a refusal. Whom the proxy names is refused. What else was in the response is sent again: most of it was
 // applied, but the proxy has no version for it.
 func (st *stream) nacked(r *response, message string) {
-	culprits := culprits(r, message)
+	culprits := culprits(r.typ, r.names(), message)
 	if len(culprits) == 0 && len(r.items) > 1 {
 		st.split(r)
 	}
@@ -73,7 +73,7 @@ func (st *stream) nacked(r *response, message string) {
 		if i := slices.Index(it.sent, s.v); i >= 0 {
 			it.sent = slices.Delete(it.sent, i, i+1)
 		}
-		if it.entry != nil && culprits[s.name.Name] {
+		if it.entry != nil && slices.Contains(culprits, s.name.Name) {
 			it.no, it.why = s.v, message
 			st.set.refuse(st, it.entry, s.v, it.has, message)
 		}
@@ -82,26 +82,6 @@ func (st *stream) nacked(r *response, message string) {
 	if r.typ == resource.Cluster {
 		st.unfollow(r)
 	}
-}
-
-// culprits are the resources that a refusal is about: the only one, or those that Envoy names, as in
-// "Error adding/updating listener(s) a: cannot bind ..., b: ...".
-func culprits(r *response, message string) map[string]bool {
-	if len(r.items) == 1 {
-		return map[string]bool{r.items[0].name.Name: true}
-	}
-	named := map[string]bool{}
-	_, list, ok := strings.Cut(message, "(s) ")
-	if !ok || !wildcard(r.typ) {
-		return named
-	}
-	list = ", " + list
-	for _, s := range r.items {
-		if strings.Contains(list, ", "+s.name.Name+": ") {
-			named[s.name.Name] = true
-		}
-	}
-	return named
 }
 
 // split cuts a response that was refused for nobody's sake into halves, which are sent each on its own: the culprit is

@@ -412,20 +412,7 @@ func TestMetrics(t *testing.T) {
 	w.sync(func(e edits) { fill(e, 3) })
 	load(t, w, 3)
 	eventually(t, "acknowledged", func() bool { return w.proxies().Acknowledged == 1 })
-	families, err := w.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]float64{}
-	for _, f := range families {
-		for _, m := range f.Metric {
-			key := f.GetName()
-			for _, l := range m.Label {
-				key += "/" + l.GetValue()
-			}
-			got[key] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
-		}
-	}
+	got := w.metrics()
 	for k, want := range map[string]float64{
 		"cardea_xds_streams": 1, "cardea_xds_resources_total/Cluster": 3, "cardea_xds_acks_total/Routes": 1,
 		"cardea_xds_responses_total/Listener": 1,

@@ -30,7 +30,7 @@ var rewrite = flag.Bool("update", false, "rewrite testdata")
 //	p asks Cluster a=1 b                  its request: names, with the versions that it brought along
 //	p leaves Endpoints a                  it unsubscribes
 //	p acks 1 2                            nonces
-//	p nacks 1 message
+//	p nacks 1 message                     "\n" stands for a new line
 //	p goes
 //	wait 5s
 //	retry Listener a
@@ -134,7 +134,7 @@ func (c *core) run(t *testing.T, lines []string) string {
 		case "nacks":
 			st.request(&discoveryv3.DeltaDiscoveryRequest{
 				TypeUrl: c.url(st, words[2]), ResponseNonce: words[2],
-				ErrorDetail: &statuspb.Status{Message: strings.Join(words[3:], " ")},
+				ErrorDetail: &statuspb.Status{Message: strings.ReplaceAll(strings.Join(words[3:], " "), `\n`, "\n")},
 			})
 		case "goes":
 			st.close()
@@ -177,7 +177,8 @@ func (c *core) outcome() string {
 		lines = append(lines, fmt.Sprintf("left %s/%s %s", k.Resource.Type, k.Resource.Name, k.Origin.Object.Name))
 	}
 	for k, r := range n.refused {
-		lines = append(lines, fmt.Sprintf("refused %s=%d by %s/%s: %s", k.Origin.Object.Name, k.Hash, r.Type, r.Name, r.Message))
+		lines = append(lines, fmt.Sprintf("refused %s=%d by %s/%s: %s", k.Origin.Object.Name, k.Hash, r.Type, r.Name,
+			strings.ReplaceAll(r.Message, "\n", `\n`)))
 	}
 	for k := range n.pardon {
 		lines = append(lines, fmt.Sprintf("pardoned %s=%d", k.Origin.Object.Name, k.Hash))

@@ -198,7 +198,8 @@ func (z *fuzzer) answer(w *watched) {
 	req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: r.typ.URL(), ResponseNonce: r.nonce}
 	nack := z.byte()%3 == 0
 	if nack {
-		req.ErrorDetail = &statuspb.Status{Message: "Error adding/updating thing(s) " + z.name() + ": bad, " + z.name() + ": bad"}
+		n := namings[r.typ]
+		req.ErrorDetail = &statuspb.Status{Message: n.prefix + z.name() + ": bad" + n.between + z.name() + ": bad"}
 	}
 	for _, s := range r.items {
 		if r.typ == resource.Routes {

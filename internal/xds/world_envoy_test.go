@@ -3,6 +3,7 @@ package xds
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/resource"
 )
 
@@ -295,11 +297,6 @@ func TestRule6TakenPort(t *testing.T) {
 // A listener that Envoy can't take keeps its old form, also for a proxy that joins.
 func TestRule6RefusedListenerKeepsItsOldForm(t *testing.T) {
 	w, _, port := simple(t)
-	broken := func(_ *listenerv3.Listener, h *hcmv3.HttpConnectionManager) {
-		h.HttpFilters = append([]*hcmv3.HttpFilter{{Name: "nope", ConfigType: &hcmv3.HttpFilter_TypedConfig{
-			TypedConfig: &anypb.Any{TypeUrl: "type.googleapis.com/foo.Bar"},
-		}}}, h.HttpFilters...)
-	}
 	w.turn(func(e edits) { e.set(resource.Listener, "l", listener("l", port, "t", broken)) })
 	eventually(t, "the listener is refused", func() bool { return w.refusals()["l"].Message != "" })
 	answers(t, port, "x.test", "/", "200 a")
@@ -425,5 +422,58 @@ func TestRule6BadHostDoesNotFallToAWiderOne(t *testing.T) {
 	answers(t, port, "other.test", "/", "200 wide")
 	if got := call(port, "bad.test", "/"); got != "500 closed" {
 		t.Errorf("the bad host answers %q", got)
+	}
+}
+
+// broken has a filter that Envoy does not know.
+func broken(_ *listenerv3.Listener, h *hcmv3.HttpConnectionManager) {
+	h.HttpFilters = append([]*hcmv3.HttpFilter{{Name: "nope", ConfigType: &hcmv3.HttpFilter_TypedConfig{
+		TypedConfig: &anypb.Any{TypeUrl: "type.googleapis.com/foo.Bar"},
+	}}}, h.HttpFilters...)
+}
+
+// Several listeners and clusters are refused at once: one answer names all of them, and they are not sent again.
+func TestRule6AllCulpritsAreFoundInOneAnswer(t *testing.T) {
+	w, p, _ := simple(t)
+	names := []string{"n1", "n2", "n3", "n4"}
+	ports := freePorts(t, len(names))
+	w.turn(func(e edits) {
+		for i, n := range names {
+			if n == "n2" {
+				e.set(resource.Listener, n, listener(n, ports[i], "t"))
+				e.set(resource.Cluster, n, cluster(edsCluster(n)))
+				continue
+			}
+			e.set(resource.Listener, n, listener(n, ports[i], "t", broken))
+			c := edsCluster(n)
+			c.TransportSocket = &corev3.TransportSocket{Name: "nope", ConfigType: &corev3.TransportSocket_TypedConfig{
+				TypedConfig: &anypb.Any{TypeUrl: "type.googleapis.com/foo.Bar"},
+			}}
+			e.set(resource.Cluster, n, cluster(c))
+		}
+	})
+	answers(t, ports[1], "x.test", "/", "200 a")
+	rows := func() map[resource.Type][]string {
+		out := map[resource.Type][]string{}
+		w.graph.View(func(v flow.View) {
+			for k, r := range flow.All(v, w.feedback.Refused.Collection()) {
+				out[r.Type] = append(out[r.Type], k.Origin.Object.Name)
+				if r.Message != strings.TrimSpace(r.Message) {
+					t.Errorf("%q", r.Message)
+				}
+			}
+		})
+		return out
+	}
+	eventually(t, "all are refused", func() bool { return len(rows()[resource.Listener]) == 3 && len(rows()[resource.Cluster]) == 3 })
+	eventually(t, "the good cluster is there", func() bool { return p.clusters()["n2"] })
+	for typ, names := range rows() {
+		slices.Sort(names)
+		if !slices.Equal(names, []string{"n1", "n3", "n4"}) {
+			t.Errorf("%s refused: %q", typ, names)
+		}
+		if got := w.metrics()["cardea_xds_nacks_total/"+typ.String()]; got != 1 {
+			t.Errorf("%v refusals of %s, want 1: each sends good and bad ones again", got, typ)
+		}
 	}
 }

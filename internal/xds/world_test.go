@@ -176,3 +176,22 @@ func (w *world) acked(t resource.Type, name string, origin resource.Origin) uint
 	})
 	return h
 }
+
+// metrics are the counters and gauges, as name/label.
+func (w *world) metrics() map[string]float64 {
+	families, err := w.registry.Gather()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.Metric {
+			key := f.GetName()
+			for _, l := range m.Label {
+				key += "/" + l.GetValue()
+			}
+			got[key] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+	}
+	return got
+}
