@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -27,12 +28,12 @@ type List struct {
 func (s *Server) kinds(w http.ResponseWriter, r *http.Request) {
 	counts := []KindCount{}
 	for _, n := range Kinds() {
-		objects, err := s.config.Objects.List(n.Kind, "")
+		count, err := s.config.Objects.Count(n.Kind)
 		if err != nil {
 			fail(w, http.StatusInternalServerError, err.Error())
 			return
 		}
-		counts = append(counts, KindCount{n.Kind.String(), n.APIVersion, n.Plural, n.Namespaced, len(objects)})
+		counts = append(counts, KindCount{n.Kind.String(), n.APIVersion, n.Plural, n.Namespaced, count})
 	}
 	answer(w, counts)
 }
@@ -101,6 +102,9 @@ func (s *Server) answerObject(w http.ResponseWriter, n KindNames, ref model.Obje
 	answer(w, object)
 }
 
+// redacted stands in a Secret's place of what it holds: the base64 of "[redacted]".
+var redacted = base64.StdEncoding.EncodeToString([]byte("[redacted]"))
+
 // show is an object as it may be seen: whoever reaches this API may not be one who may read keys, so of a Secret only the
 // names of its entries are shown.
 func show(kind model.Kind, object json.RawMessage) (json.RawMessage, error) {
@@ -114,7 +118,7 @@ func show(kind model.Kind, object json.RawMessage) (json.RawMessage, error) {
 	for _, field := range []string{"data", "stringData"} {
 		data, _ := secret[field].(map[string]any)
 		for name := range data {
-			data[name] = "" // base64 of nothing
+			data[name] = redacted
 		}
 	}
 	return json.Marshal(secret)

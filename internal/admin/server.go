@@ -22,9 +22,11 @@ import (
 // DefaultAddr is where the API listens unless told otherwise, and where `cardea get` asks.
 const DefaultAddr = "127.0.0.1:9900"
 
-// Objects are what the API shows. A message is a complete Kubernetes object: apiVersion, kind, metadata, spec and status.
-// Its methods are called by many goroutines.
+// Objects are what the API shows. A message is a complete Kubernetes object: apiVersion, kind, metadata, spec and status;
+// what a Secret holds may be in it, and is not shown. Its methods are called by many goroutines.
 type Objects interface {
+	// Count is how many objects of a kind there are in all namespaces.
+	Count(kind model.Kind) (int, error)
 	// List returns the objects of a kind in a namespace, or in all if it is "", by namespace and name.
 	List(kind model.Kind, namespace string) ([]json.RawMessage, error)
 	Get(ref model.ObjectRef) (object json.RawMessage, found bool, err error)

@@ -34,14 +34,13 @@ func TestMain(m *testing.M) {
 // spy is a Program that prints how it was called. What the real one does is tested where it is.
 func spy() Program {
 	told := func(o standalone.Options) string {
-		return fmt.Sprintf("dir=%s envoy=%s offset=%d bind=%v admin=%s work=%s version=%t", o.Dir, o.Envoy, o.PortOffset, o.Bind, o.Admin,
-			o.WorkDir, o.Version != "")
+		return fmt.Sprintf("dir=%s envoy=%s offset=%d bind=%v admin=%s work=%s", o.Dir, o.Envoy, o.PortOffset, o.Bind, o.Admin, o.WorkDir)
 	}
 	return Program{
 		Standalone: func(_ context.Context, o standalone.Options) error {
 			o.Log.Info("info line")
 			o.Log.Debug("debug line")
-			_, err := fmt.Fprintln(o.Stdout, "standalone", told(o))
+			_, err := fmt.Fprintln(os.Stdout, "standalone", told(o))
 			return err
 		},
 		Check: func(_ context.Context, o standalone.Options, w io.Writer) (int, error) {
@@ -99,6 +98,11 @@ func serve(env *testscript.Env, path string) (url string, err error) {
 
 // file is the path of a file of objects.
 type file string
+
+func (f file) Count(kind model.Kind) (int, error) {
+	list, err := f.List(kind, "")
+	return len(list), err
+}
 
 func (f file) List(kind model.Kind, namespace string) (list []json.RawMessage, err error) {
 	data, err := os.ReadFile(string(f))

@@ -10,7 +10,8 @@ import (
 )
 
 func checkCommand(p Program) *cobra.Command {
-	return &cobra.Command{
+	var o standalone.Options
+	cmd := &cobra.Command{
 		Use:   "check DIR",
 		Short: "Tell what is wrong with the objects of a folder",
 		Long: `Tell what is wrong with the objects of a folder, as "cardea standalone" would see them, without a proxy: broken files, fields that do not
@@ -21,8 +22,7 @@ exist, values that are not allowed, references that lead nowhere. The exit code 
   cardea check deploy/gateways || exit 1`,
 		Args: folder,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o, err := offline(cmd, args[0])
-			if err != nil {
+			if err := offline(cmd, args[0], &o); err != nil {
 				return err
 			}
 			mistakes, err := p.Check(cmd.Context(), o, cmd.OutOrStdout())
@@ -32,11 +32,13 @@ exist, values that are not allowed, references that lead nowhere. The exit code 
 			return err
 		},
 	}
+	bindFlags(cmd, &o)
+	return cmd
 }
 
 func translateCommand(p Program) *cobra.Command {
 	var gateway, format string
-	var offset int
+	var o standalone.Options
 	cmd := &cobra.Command{
 		Use:   "translate DIR",
 		Short: "Print the Envoy configuration that the objects of a folder mean",
@@ -54,24 +56,24 @@ versions of a folder can be compared.`,
 			if format != "yaml" && format != "json" {
 				return fmt.Errorf("-o %q: want yaml or json", format)
 			}
-			o, err := offline(cmd, args[0])
-			if err != nil {
+			if err := offline(cmd, args[0], &o); err != nil {
 				return err
 			}
-			o.PortOffset = offset
 			return p.Translate(cmd.Context(), o, gateway, format, cmd.OutOrStdout())
 		},
 	}
 	cmd.Flags().StringVar(&gateway, "gateway", "", "only of this Gateway (NAMESPACE/NAME)")
 	cmd.Flags().StringVarP(&format, "output", "o", "yaml", "yaml or json")
-	cmd.Flags().IntVar(&offset, "port-offset", 0, "as of cardea standalone")
+	bindFlags(cmd, &o)
 	return cmd
 }
 
-// offline are the options of a command that starts nothing.
-func offline(cmd *cobra.Command, dir string) (standalone.Options, error) {
-	log, err := logger(cmd.ErrOrStderr(), "warn", "text")
-	return standalone.Options{
-		Dir: dir, Bind: []string{"127.0.0.1"}, Version: version(), Log: log, Stdout: cmd.OutOrStdout(),
-	}, err
+// offline completes the options of a command that starts nothing.
+func offline(cmd *cobra.Command, dir string, o *standalone.Options) (err error) {
+	o.Dir = dir
+	if err := checkBinding(*o); err != nil {
+		return err
+	}
+	o.Log, err = logger(cmd.ErrOrStderr(), "warn", "text")
+	return err
 }

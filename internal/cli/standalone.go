@@ -34,9 +34,12 @@ Ports below 1024 need a privilege on most systems: --port-offset 8000 serves por
   cardea standalone other-gateways --port-offset 1000 --admin 127.0.0.1:9901`,
 		Args: folder,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Dir, o.Version, o.Stdout = args[0], version(), cmd.OutOrStdout()
-			if err := checkAddresses(o); err != nil {
+			o.Dir = args[0]
+			if err := checkBinding(o); err != nil {
 				return err
+			}
+			if _, _, err := net.SplitHostPort(o.Admin); err != nil {
+				return fmt.Errorf("--admin %q: want host:port, such as %s", o.Admin, admin.DefaultAddr)
 			}
 			var err error
 			if o.Log, err = logger(cmd.ErrOrStderr(), level, format); err != nil {
@@ -47,8 +50,7 @@ Ports below 1024 need a privilege on most systems: --port-offset 8000 serves por
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.Envoy, "envoy", "", "the Envoy to run (a path)")
-	f.IntVar(&o.PortOffset, "port-offset", 0, "add this to every listener's port to get the port to bind; redirects still name the listener's port")
-	f.StringSliceVar(&o.Bind, "bind", []string{"127.0.0.1"}, "IP addresses to bind, for Gateways that state none")
+	bindFlags(cmd, &o)
 	f.StringVar(&o.Admin, "admin", admin.DefaultAddr, "host:port of the admin API")
 	f.StringVar(&o.WorkDir, "work-dir", "", "folder for the proxies' sockets and bootstraps (a temporary one by default)")
 	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
@@ -56,8 +58,15 @@ Ports below 1024 need a privilege on most systems: --port-offset 8000 serves por
 	return cmd
 }
 
-// checkAddresses refuses what can't be bound, before anything is started.
-func checkAddresses(o standalone.Options) error {
+// bindFlags are the flags that say where listeners are bound.
+func bindFlags(cmd *cobra.Command, o *standalone.Options) {
+	f := cmd.Flags()
+	f.IntVar(&o.PortOffset, "port-offset", 0, "add this to every listener's port to get the port to bind; redirects still name the listener's port")
+	f.StringSliceVar(&o.Bind, "bind", []string{"127.0.0.1"}, "IP addresses to bind, for Gateways that state none")
+}
+
+// checkBinding refuses what can't be bound, before anything is started.
+func checkBinding(o standalone.Options) error {
 	if o.PortOffset < -65535 || o.PortOffset > 65535 {
 		return fmt.Errorf("--port-offset %d: want a number from -65535 to 65535", o.PortOffset)
 	}
@@ -68,9 +77,6 @@ func checkAddresses(o standalone.Options) error {
 		if _, err := netip.ParseAddr(address); err != nil {
 			return fmt.Errorf("--bind %q: want an IP address", address)
 		}
-	}
-	if _, _, err := net.SplitHostPort(o.Admin); err != nil {
-		return fmt.Errorf("--admin %q: want host:port, such as %s", o.Admin, admin.DefaultAddr)
 	}
 	return nil
 }

@@ -47,8 +47,8 @@ func Start(t testing.TB, dir string, change ...func(*standalone.Options)) *Progr
 	p := &Program{Dir: dir, Address: address(), done: make(chan error, 1)}
 	listening := make(chan string, 1)
 	o := standalone.Options{
-		Dir: dir, PortOffset: Offset, Bind: []string{p.Address}, Admin: "127.0.0.1:0", Version: "test", CacheDir: t.TempDir(),
-		Log: slog.New(slog.NewTextHandler(&logTo{t}, nil)), Stdout: io.Discard, OnAdmin: func(addr string) { listening <- addr },
+		Dir: dir, PortOffset: Offset, Bind: []string{p.Address}, Admin: "127.0.0.1:0", CacheDir: t.TempDir(),
+		Log: slog.New(slog.NewTextHandler(&logTo{t}, nil)), OnAdmin: func(addr string) { listening <- addr },
 	}
 	for _, f := range change {
 		f(&o)

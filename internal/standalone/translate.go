@@ -111,24 +111,7 @@ func translate(gateway string, resources map[resource.Key]resource.Resource) (tr
 		if err != nil {
 			return t, fmt.Errorf("%s %s of Gateway %s: %w", key.Type, key.Name, gateway, err)
 		}
-		if key.Type == resource.Secret {
-			if b, err = withhold(b); err != nil {
-				return t, fmt.Errorf("%s %s of Gateway %s: %w", key.Type, key.Name, gateway, err)
-			}
-		}
 		*lists[key.Type] = append(*lists[key.Type], b)
 	}
 	return t, nil
-}
-
-// withhold takes the private key out of a Secret.
-func withhold(secret []byte) ([]byte, error) {
-	var fields map[string]any
-	if err := json.Unmarshal(secret, &fields); err != nil {
-		return nil, err
-	}
-	if certificate, ok := fields["tls_certificate"].(map[string]any); ok {
-		certificate["private_key"] = "withheld"
-	}
-	return json.Marshal(fields)
 }
