@@ -39,13 +39,13 @@ func New(_ *flow.Graph, p plan.Plan, f *resource.Feedback) resource.Outputs {
 			return listenerHome(l), servable(l.Protocol, l.Port.Transport)
 		}),
 	}
-	lds := listeners(p)
+	lds, sds := listeners(p), secrets(p)
 	return resource.Outputs{
 		Resources: []*flow.Collection[resource.Key, resource.Resource]{
-			clusters(p), endpoints(p), secrets(p), lds, s.tables(p),
+			clusters(p), endpoints(p), sds, lds, s.tables(p),
 		},
 		Rules:       s.ruleStandings(p),
-		Listeners:   s.listenerStandings(p, lds),
+		Listeners:   s.listenerStandings(p, lds, sds),
 		Unsupported: s.unsupported(),
 	}
 }

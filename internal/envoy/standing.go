@@ -53,6 +53,22 @@ func (s stages) judge(c *flow.Ctx, standing *resource.Standing, in resource.Key,
 	}
 }
 
+// judgeSecret adds what proxies said of a Secret that a listener needs. One that was acknowledged goes on serving while the
+// next one is on its way: a rotation takes nothing back.
+func (s stages) judgeSecret(c *flow.Ctx, standing *resource.Standing, sds *flow.Collection[resource.Key, resource.Resource], key resource.Key) {
+	secret, _ := flow.Fetch(c, sds, key)
+	for _, part := range secret.Parts {
+		for _, content := range part.Fragments {
+			if _, ok := flow.Fetch(c, s.acked, resource.AckKey{Resource: key, Origin: content.Origin, Variant: content.Variant}); !ok {
+				standing.Acknowledged = false
+			}
+			if refusal, ok := flow.Fetch(c, s.refused, refusalKey(key.Gateway, content)); ok && standing.Refused == "" {
+				standing.Acknowledged, standing.Refused = false, refusal.Message
+			}
+		}
+	}
+}
+
 // seenPlaces remembers places; most rules have one.
 type seenPlaces []home
 
@@ -66,8 +82,8 @@ func (s *seenPlaces) first(h home) bool {
 	return true
 }
 
-// listenerStandings tells the same of each listener and its Listener resource.
-func (s stages) listenerStandings(p plan.Plan, lds *flow.Collection[resource.Key, resource.Resource]) *flow.Collection[resource.StandingKey, resource.Standing] {
+// listenerStandings tells the same of each listener, its Listener resource and the Secrets that this needs.
+func (s stages) listenerStandings(p plan.Plan, lds, sds *flow.Collection[resource.Key, resource.Resource]) *flow.Collection[resource.StandingKey, resource.Standing] {
 	keyed := flow.Group(p.Listeners, "envoy/listeners-by-origin", func(k model.ListenerKey, l model.Listener) []resource.StandingKey {
 		return []resource.StandingKey{{Gateway: l.Gateway, Origin: listenerOrigin(k)}}
 	}, byKey)
@@ -87,6 +103,9 @@ func (s stages) listenerStandings(p plan.Plan, lds *flow.Collection[resource.Key
 						s.judge(c, &standing, in, content)
 					}
 				}
+			}
+			for _, ref := range l.Certificates {
+				s.judgeSecret(c, &standing, sds, secretKey(l.Gateway, ref))
 			}
 			return standing, true
 		})

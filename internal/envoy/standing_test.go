@@ -196,3 +196,36 @@ func TestListenerStanding(t *testing.T) {
 	})
 	check("c's chain is refused", map[string]resource.Standing{"a": yes, "b": yes, "c": {Refused: "bad chain"}, "d": yes})
 }
+
+// TestSecretCountsForItsListener: a certificate that the proxy does not have, or refused, is its listener's business; one that
+// is being rotated is not.
+func TestSecretCountsForItsListener(t *testing.T) {
+	w := newWorld(t)
+	ref := model.Ref(model.KindSecret, "shop", "cert")
+	set := func(certificate string) {
+		w.apply(func(b *flow.Batch) {
+			w.secrets.Set(b, ref, model.Secret{Ref: ref, Certificate: []byte(certificate), PrivateKey: []byte("key")})
+		})
+	}
+	l := testListener("https", "a.test")
+	l.Certificates = []model.ObjectRef{ref}
+	w.apply(func(b *flow.Batch) { w.addPort(b, 443, 443, model.HTTPS, l) })
+	set("first")
+	check := func(why string, want resource.Standing) {
+		t.Helper()
+		if got := w.listenerStanding(t, "https"); got != want {
+			t.Errorf("%s: %+v, want %+v", why, got, want)
+		}
+	}
+	w.ack(t, resource.Listener, "443")
+	check("its certificate was not acknowledged", resource.Standing{})
+	w.ack(t, resource.Secret, secretName(ref))
+	check("all acknowledged", resource.Standing{Acknowledged: true})
+	set("second")
+	check("the next certificate is on its way", resource.Standing{Acknowledged: true})
+	content := w.resource(t, resource.Secret, secretName(ref)).Parts[0].Fragments[0]
+	w.apply(func(b *flow.Batch) {
+		w.feedback.Refused.Set(b, refusalKey(testGateway, content), resource.Refusal{Message: "bad key"})
+	})
+	check("the next certificate was refused", resource.Standing{Refused: "bad key"})
+}

@@ -7,6 +7,7 @@ package world
 
 import (
 	"cmp"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -60,10 +61,25 @@ func (w *World) Findings() []model.Finding {
 		list = append(list, findings(v, w.Reports.GatewayClasses)...)
 		list = append(list, findings(v, w.Reports.Gateways)...)
 		list = append(list, findings(v, w.Reports.HTTPRoutes)...)
+		list = append(list, w.refusals(v)...)
 	})
 	slices.SortStableFunc(list, func(a, b model.Finding) int {
 		return cmp.Or(a.Object.Compare(b.Object), strings.Compare(a.Field, b.Field))
 	})
+	return list
+}
+
+// refusals tells of what a proxy refused and no report does: backends.
+func (w *World) refusals(v flow.View) []model.Finding {
+	var list []model.Finding
+	for key, refusal := range flow.All(v, w.Feedback.Refused.Collection()) {
+		if kind := key.Origin.Object.Kind; kind == model.KindService || kind == model.KindXBackend {
+			list = append(list, model.Finding{
+				Object: key.Origin.Object, Reason: "RejectedByProxy",
+				Message: fmt.Sprintf("the proxy of %s refused it: %s", key.Gateway, refusal.Message),
+			})
+		}
+	}
 	return list
 }
 
