@@ -13,7 +13,7 @@ import (
 // pages are what the index lists.
 var pages = []struct{ Path, About string }{
 	{"/healthz", "ok while the program answers"},
-	{"/readyz", "ok when the first whole configuration was acknowledged by every proxy, else 503 and why"},
+	{"/readyz", "ok once the folder was read and every proxy has acknowledged a whole configuration, else 503 and why"},
 	{"/metrics", "for Prometheus"},
 	{"/objects", "the kinds, and how many objects there are"},
 	{"/objects/gateways", "all objects of a kind; /objects/KIND/NAMESPACE/NAME is one, with its status"},

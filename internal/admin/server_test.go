@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -152,6 +153,21 @@ func TestPages(t *testing.T) {
 		if code, body := get(t, "GET", "http://"+addr+want.path, ""); code != want.code || !strings.Contains(body, want.body) {
 			t.Errorf("%s: %d, want %d and %q in:\n%s", want.path, code, want.code, want.body, body)
 		}
+	}
+}
+
+// uncounted has objects that can't be listed.
+type uncounted struct{ objects }
+
+func (uncounted) List(model.Kind, string) ([]json.RawMessage, error) {
+	return nil, errors.New("listed to be counted")
+}
+
+func TestObjectsAreCountedWithoutListing(t *testing.T) {
+	c := config(t)
+	c.Objects = uncounted{c.Objects.(objects)}
+	if code, body := get(t, "GET", "http://"+start(t, c)+"/objects", ""); code != 200 || !strings.Contains(body, `"count": 2`) {
+		t.Errorf("/objects: %d, want the counts:\n%s", code, body)
 	}
 }
 

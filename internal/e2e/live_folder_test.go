@@ -62,10 +62,16 @@ func TestAFolderThatComesLate(t *testing.T) {
 	s := &stage{Program: &Program{Dir: dir}, t: t, book: &logbook{t: t}, ports: map[string]int{}}
 	s.start()
 	s.reads("problem in the folder", "late", "does not exist")
+	// What could not be read is not an empty folder, though the rest of the world is complete.
+	s.says("gatewayclass/cardea", "Accepted=True")
+	if body, err := s.get("/readyz"); err == nil {
+		t.Errorf("ready without a folder: %s", body)
+	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	s.reads("problem in the folder", "late", "holds no .yaml")
+	s.Ready(t)
 	for name, text := range map[string]string{"gateway.yaml": gatewayFile(80), "route.yaml": routeFile("web", "shop.example", to("blue")), "blue.yaml": serviceFile("blue", "blue")} {
 		s.write(name, text)
 	}

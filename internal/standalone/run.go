@@ -45,7 +45,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	stamps, ready := newStamps(time.Now), newReadiness()
+	stamps, ready := newStamps(time.Now), &readiness{world: w, folder: folder}
 	api, err := newAdmin(o, w, folder, stamps, ready, registry)
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	group.Go(func() error { return serveXDS(ctx, server, socket) })
 	group.Go(func() error { return api.Run(ctx) })
 	group.Go(func() error { return stamps.follow(ctx, w) })
-	group.Go(func() error { return ready.follow(ctx, w) })
+	group.Go(func() error { return ready.follow(ctx) })
 	group.Go(func() error { return children.run(ctx) })
 	group.Go(func() error { return (&ports{world: w, retry: server.Retry}).run(ctx) })
 	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
