@@ -60,7 +60,7 @@ func behaviour(t *testing.T, path string) {
 		}
 		// Ports of backends differ from run to run.
 		for name, port := range ports {
-			got = strings.ReplaceAll(got, fmt.Sprint(port), "${"+name+"}")
+			got = regexp.MustCompile(fmt.Sprintf(`\b%d\b`, port)).ReplaceAllLiteralString(got, "${"+name+"}")
 		}
 		if want := string(section.Data); got != want {
 			if *update {
