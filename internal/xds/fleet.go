@@ -1,6 +1,7 @@
 package xds
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -113,11 +114,30 @@ func (s *Server) publish(f *fleet) {
 			fb.Proxies.Set(b, f.gateway, *n.proxies)
 		}
 	})
-	for k, said := range n.refused {
-		s.cfg.Log.Warn("refused by proxy", "gateway", k.Gateway.String(), "origin", k.Origin.Object.String(),
-			"section", k.Origin.Section, "type", said.Type.String(), "name", said.Name, "said", said.Message)
+	s.warn(f.gateway, n.refused)
+}
+
+// warn logs refusals: a line for each resource and what was said of it, however many it was made of.
+func (s *Server) warn(gateway model.ObjectRef, refused map[resource.RefusalKey]resource.Refusal) {
+	origins := map[resource.Refusal][]string{}
+	for k, said := range refused {
+		name := k.Origin.Object.String()
+		if k.Origin.Section != "" {
+			name += "#" + k.Origin.Section
+		}
+		origins[said] = append(origins[said], name)
+	}
+	for said, names := range origins {
+		slices.Sort(names)
+		names = slices.Compact(names)
+		count := len(names)
+		s.cfg.Log.Warn("refused by proxy", "gateway", gateway.String(), "type", said.Type.String(), "name", said.Name,
+			"said", said.Message, "count", count, "origins", names[:min(count, loggedOrigins)])
 	}
 }
+
+// loggedOrigins is how many origins of a refused resource a line names.
+const loggedOrigins = 10
 
 // Retry offers a refused resource again though it has not changed. It is for refusals that were the world's fault: the
 // roof calls it when a port that was taken is free.

@@ -8,6 +8,7 @@ import (
 type blame struct {
 	refused map[resource.RefusalKey]*guilt
 	proven  []resource.RefusalKey // whose content is in no part any more: looked at when the turn is complete
+	walks   int                   // how often everything was looked through
 }
 
 type guilt struct {
@@ -64,37 +65,48 @@ func (s *set) pardon(k resource.RefusalKey) {
 	s.news.pardon[k] = struct{}{}
 }
 
-// convict makes the row of a fragment that a proxy refused.
-func (s *set) convict(f resource.Fragment, said resource.Refusal) {
-	k := s.refusalKey(f)
-	g := s.blame.refused[k]
-	if g == nil {
-		g = &guilt{parts: s.countParts(k)}
-		s.blame.refused[k] = g
-	}
-	g.said = said
-	if s.news.refused == nil {
-		s.news.refused = map[resource.RefusalKey]resource.Refusal{}
-	}
-	s.news.refused[k] = said
-	delete(s.news.pardon, k)
+// charge is a fragment that a proxy refused, and what it said.
+type charge struct {
+	fragment resource.Fragment
+	said     resource.Refusal
 }
 
-// countParts looks through everything: refusals are rare.
-func (s *set) countParts(k resource.RefusalKey) int {
-	n := 0
+// convict makes the rows of fragments that a proxy refused.
+func (s *set) convict(charges []charge) {
+	fresh := map[resource.RefusalKey]*guilt{}
+	for _, c := range charges {
+		k := s.refusalKey(c.fragment)
+		g := s.blame.refused[k]
+		if g == nil {
+			g = &guilt{}
+			s.blame.refused[k], fresh[k] = g, g
+		}
+		g.said = c.said
+		if s.news.refused == nil {
+			s.news.refused = map[resource.RefusalKey]resource.Refusal{}
+		}
+		s.news.refused[k] = c.said
+		delete(s.news.pardon, k)
+	}
+	if len(fresh) > 0 {
+		s.countParts(fresh)
+	}
+}
+
+// countParts looks through everything, once for a whole verdict: refusals are rare, but may concern thousands.
+func (s *set) countParts(fresh map[resource.RefusalKey]*guilt) {
+	s.blame.walks++
 	for _, byName := range s.entries {
 		for _, e := range byName {
 			for _, p := range e.current.parts() {
 				for _, f := range p.Fragments {
-					if s.refusalKey(f) == k {
-						n++
+					if g := fresh[s.refusalKey(f)]; g != nil {
+						g.parts++
 					}
 				}
 			}
 		}
 	}
-	return n
 }
 
 // refuse takes a proxy's refusal of v; base is what it has instead. A route table goes on trial, part by part; of everything
@@ -108,9 +120,11 @@ func (s *set) refuse(st *stream, e *entry, v, base *version, message string) {
 		s.try(st, e, v, base, said)
 		return
 	}
+	var charges []charge
 	for _, f := range suspects(base, v) {
-		s.convict(f, said)
+		charges = append(charges, charge{f, said})
 	}
+	s.convict(charges)
 	e.refused = v
 	s.offer(e, base)
 }

@@ -213,6 +213,7 @@ func (t *trial) badIDs() []string {
 // until the graph gives them another form.
 func (s *set) verdict(e *entry) {
 	t := e.trial
+	var charges []charge
 	for _, id := range t.badIDs() {
 		b := t.bad[id]
 		if b.final {
@@ -226,11 +227,12 @@ func (s *set) verdict(e *entry) {
 		}
 		var keys []resource.RefusalKey
 		for _, f := range guilty {
-			s.convict(f, b.said)
+			charges = append(charges, charge{f, b.said})
 			keys = append(keys, s.refusalKey(f))
 		}
 		e.parole.add(keys)
 	}
+	s.convict(charges)
 	if len(t.bad) == 0 {
 		e.trial = nil
 		s.offer(e, e.current)

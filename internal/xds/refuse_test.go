@@ -1,0 +1,76 @@
+package xds
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	statuspb "google.golang.org/genproto/googleapis/rpc/status"
+
+	"cardea.dev/cardea/internal/resource"
+)
+
+// A verdict on many fragments looks through everything once, and counts each in all its parts.
+func TestVerdictCountsOnce(t *testing.T) {
+	c := newCore()
+	var bad []string
+	for i := range 50 {
+		bad = append(bad, fmt.Sprintf("r%d.1", i))
+	}
+	for _, lines := range []string{
+		"turn\nListener l=1 needs=Routes/t\nRoutes t=1 parts=h1:" + strings.Join(bad, "+") + "\nRoutes u=1 parts=h1:r7.1,h2:r7.1",
+		"connect p", "p asks Cluster", "p asks Listener", "p asks Routes t",
+		"p nacks 3 no",
+	} {
+		c.run(t, strings.Split(lines, "\n"))
+	}
+	if got := len(c.set.blame.refused); got != 50 {
+		t.Fatalf("%d fragments are refused", got)
+	}
+	for k, g := range c.set.blame.refused {
+		want := 1
+		if k.Origin.Object.Name == "r7" {
+			want = 3
+		}
+		if g.parts != want {
+			t.Errorf("%s is counted in %d parts, want %d", k.Origin.Object.Name, g.parts, want)
+		}
+	}
+	if got := c.set.blame.walks; got != 1 {
+		t.Errorf("everything was looked through %d times", got)
+	}
+}
+
+// A refused listener that two sections made is one line, and the words are without the new line at their end.
+func TestRefusalIsLoggedOncePerResource(t *testing.T) {
+	w := newWorld(t)
+	var out bytes.Buffer
+	w.server.cfg.Log = slog.New(slog.NewTextHandler(&out, nil))
+	r := listener("80", 80, "t")
+	two := *r.Parts[0]
+	two.Fragments = nil
+	for _, section := range []string{"http", "shop"} {
+		two.Fragments = append(two.Fragments, resource.Fragment{Origin: resource.Origin{Object: gateway, Section: section}, Hash: 1})
+	}
+	r.Parts = []*resource.Part{&two}
+	w.server.mu.Lock()
+	f := w.server.fleetLocked(gateway)
+	w.server.mu.Unlock()
+	f.set.turn([]update{{resource.Name{Type: resource.Listener, Name: "80"}, &r}}, w.server.cfg.Now())
+	_, st := w.server.join(gateway, "1.40.0", nil)
+	sent, _ := w.server.step(f, st, &discoveryv3.DeltaDiscoveryRequest{TypeUrl: resource.Listener.URL()})
+	w.server.step(f, st, &discoveryv3.DeltaDiscoveryRequest{
+		TypeUrl: resource.Listener.URL(), ResponseNonce: sent[0].nonce,
+		ErrorDetail: &statuspb.Status{Message: "Error adding/updating listener(s) 80: cannot bind\n"},
+	})
+	w.server.leave(f, st)
+	_, got, _ := strings.Cut(out.String(), "level=")
+	want := `WARN msg="refused by proxy" gateway="` + gateway.String() + `" type=Listener name=80 ` +
+		`said="Error adding/updating listener(s) 80: cannot bind" count=2 origins="[` + gateway.String() + `#http ` + gateway.String() + `#shop]"` + "\n"
+	if got != want {
+		t.Errorf("logged\n%swant\n%s", got, want)
+	}
+}
