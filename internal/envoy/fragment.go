@@ -14,7 +14,7 @@ import (
 // routesField is VirtualHost.routes.
 const routesField = 3
 
-var errResponseHost = errors.New("a response has no Host header")
+var errHostHeader = errors.New("the Host header can't be changed by a header modifier")
 
 // fragment is what a rule was rendered to.
 type fragment struct {

@@ -13,12 +13,9 @@ import (
 // ruleRoute renders what a rule does with the requests of one of its matches.
 func ruleRoute(r model.Rule, m model.PathMatch, at place) (*routev3.Route, error) {
 	route := &routev3.Route{}
-	response, removeResponse, host, err := headerOptions(r.ResponseHeaders)
+	response, removeResponse, err := headerOptions(r.ResponseHeaders)
 	if err != nil {
 		return nil, err
-	}
-	if host != "" {
-		return nil, errResponseHost
 	}
 	route.ResponseHeadersToRemove = removeResponse
 	switch {
@@ -51,23 +48,20 @@ func forwardRoute(route *routev3.Route, r model.Rule, m model.PathMatch) error {
 	}
 	// An answer may take as long as it takes; Envoy's own limit is 15 s.
 	action.Timeout = durationpb.New(0)
-	add, remove, host, err := headerOptions(r.RequestHeaders)
+	add, remove, err := headerOptions(r.RequestHeaders)
 	if err != nil {
 		return err
 	}
 	route.RequestHeadersToAdd, route.RequestHeadersToRemove = add, remove
 	if r.Rewrite != nil {
 		if r.Rewrite.Hostname != "" {
-			host = r.Rewrite.Hostname
+			action.HostRewriteSpecifier = &routev3.RouteAction_HostRewriteLiteral{HostRewriteLiteral: r.Rewrite.Hostname}
 		}
 		edit, err := editPath(r.Rewrite.Path, m)
 		if err != nil {
 			return err
 		}
 		action.PathRewrite, action.PrefixRewrite, action.RegexRewrite = literal(edit.whole), edit.prefix, edit.regex
-	}
-	if host != "" {
-		action.HostRewriteSpecifier = &routev3.RouteAction_HostRewriteLiteral{HostRewriteLiteral: host}
 	}
 	route.Action = &routev3.Route_Route{Route: action}
 	return nil

@@ -60,7 +60,7 @@ type ValueMatch struct {
 	Regex bool // RE2, the whole value; else exact
 }
 
-// HeaderModifier changes headers; names are unique over all three lists, without regard to case.
+// HeaderModifier changes headers; names are unique over all three lists, without regard to case, and never Host.
 type HeaderModifier struct {
 	Set    []Header // replace
 	Add    []Header // append
