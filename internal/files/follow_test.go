@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fsnotify/fsnotify"
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
@@ -78,6 +81,29 @@ func TestFollowsLinkTarget(t *testing.T) {
 	r.until("the first version", func() bool { return r.backend("web") == "one" })
 	r.must(os.WriteFile(elsewhere, []byte(route("web", "two")), 0o644))
 	r.until("a write of the target", func() bool { return r.backend("web") == "two" })
+}
+
+// Whoever writes a file writes all that are links to it, whether or not it stands in the folder itself.
+func TestFollowsEveryLinkToOneFile(t *testing.T) {
+	for name, inside := range map[string]bool{"inside": true, "elsewhere": false} {
+		t.Run(name, func(t *testing.T) {
+			s := newStill(t)
+			s.write("a/real.yaml", route("web", "one"))
+			target, want := filepath.Join(s.dir, "a", "real.yaml"), []string{"a/real.yaml", "b.yaml", "c.yaml"}
+			if !inside {
+				target, want = filepath.Join(t.TempDir(), "real.yaml"), want[1:]
+			}
+			s.must(os.WriteFile(target, []byte(route("web", "one")), 0o644))
+			s.must(os.Symlink(target, filepath.Join(s.dir, "b.yaml")))
+			s.must(os.Symlink(target, filepath.Join(s.dir, "c.yaml")))
+			s.look(look{all: true})
+			w, next := &watch{Folder: s.folder}, look{paths: map[string]struct{}{}}
+			w.take(fsnotify.Event{Name: target, Op: fsnotify.Write}, &next)
+			if got := sortedPaths(next.paths); !slices.Equal(got, want) {
+				t.Errorf("a write makes it look at %v, expected %v", got, want)
+			}
+		})
+	}
 }
 
 // One document of many costs one document's work, and a broken one keeps its last good version.
