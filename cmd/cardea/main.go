@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"cardea.dev/cardea/internal/cli"
@@ -12,6 +13,10 @@ import (
 )
 
 func main() {
+	if os.Getenv("GOGC") == "" {
+		// Little is allocated once everything is live, so collecting twice as often costs next to nothing and saves memory.
+		debug.SetGCPercent(50)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	// The first signal asks for a gentle end; a second one ends the program at once.
 	context.AfterFunc(ctx, stop)

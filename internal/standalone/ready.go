@@ -3,6 +3,7 @@ package standalone
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"sync/atomic"
 
 	"cardea.dev/cardea/internal/files"
@@ -62,6 +63,7 @@ func (r *readiness) missing() string {
 func (r *readiness) follow(ctx context.Context) error {
 	for range r.world.Graph.Watch(ctx) {
 		if ready, _ := r.state(); ready {
+			debug.FreeOSMemory() // the first load leaves more behind than all edits after it
 			return nil
 		}
 	}
