@@ -39,6 +39,20 @@ func TestATakenPort(t *testing.T) {
 	s.expect("GET http://shop.example/ -> 200 green")
 }
 
+// TestOneAddressOfTwoIsTaken has a Gateway of two addresses. The proxy names the one that it can't bind.
+func TestOneAddressOfTwoIsTaken(t *testing.T) {
+	t.Parallel()
+	first, second := address(), address()
+	s := prepare(t, t.TempDir(), shop())
+	s.write("gateway.yaml", gatewayFile(80)+"  addresses: [{value: "+first+"}, {value: "+second+"}]\n")
+	taken := s.hold(second, 80)
+	s.start(bindAt(first))
+	s.says("gateway/shop/web", "http-80: Accepted=False PortUnavailable")
+	taken.Close()
+	s.soon("GET http://shop.example/ -> 200 blue")
+	s.says("gateway/shop/web", "http-80: Accepted=True", "http-80: Programmed=True")
+}
+
 func TestTwoGatewaysOnOnePort(t *testing.T) {
 	t.Parallel()
 	second := strings.ReplaceAll(gatewayFile(80), "name: web", "name: two")

@@ -3,6 +3,7 @@ package standalone
 import (
 	"context"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,7 +27,7 @@ type ports struct {
 type taken struct {
 	gateway model.ObjectRef
 	name    string
-	binds   []string
+	binds   []string // that are taken
 }
 
 func (p *ports) run(ctx context.Context) error {
@@ -52,18 +53,27 @@ func (p *ports) taken() []taken {
 	p.world.Graph.View(func(v flow.View) {
 		for key, refusal := range flow.All(v, p.world.Feedback.Refused.Collection()) {
 			resourceKey := resource.Key{Gateway: key.Gateway, Type: refusal.Type, Name: refusal.Name}
-			if refusal.Type != resource.Listener || !strings.Contains(refusal.Message, "cannot bind") || seen[resourceKey] {
+			if refusal.Type != resource.Listener || seen[resourceKey] {
 				continue
 			}
 			seen[resourceKey] = true
 			for _, c := range p.world.Outputs.Resources {
-				if r, found := flow.Get(v, c, resourceKey); found {
-					list = append(list, taken{gateway: key.Gateway, name: refusal.Name, binds: r.Binds})
+				r, _ := flow.Get(v, c, resourceKey)
+				if binds := unbound(refusal.Message, r.Binds); len(binds) > 0 {
+					list = append(list, taken{gateway: key.Gateway, name: refusal.Name, binds: binds})
 				}
 			}
 		}
 	})
 	return list
+}
+
+// unbound are a listener's addresses that its proxy says it can't bind. The others may be held by the proxy itself, for the
+// listener's former version.
+func unbound(message string, binds []string) []string {
+	return slices.DeleteFunc(slices.Clone(binds), func(address string) bool {
+		return !strings.Contains(message, "cannot bind '"+address+"'")
+	})
 }
 
 // allFree tells whether every address can be bound now.
