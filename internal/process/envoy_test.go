@@ -2,6 +2,7 @@ package process
 
 import (
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,16 +11,7 @@ import (
 
 func TestFindEnvoyTakesTheFirstThatIsThere(t *testing.T) {
 	dir := t.TempDir()
-	executable := func(path string) string {
-		path = filepath.Join(dir, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte("#!/bin/sh\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
+	executable := func(path string) string { return fakeEnvoy(t, filepath.Join(dir, path), "1.40.2") }
 	find := func(explicit, want string) {
 		t.Helper()
 		got, err := FindEnvoy(explicit)
@@ -42,6 +34,57 @@ func TestFindEnvoyTakesTheFirstThatIsThere(t *testing.T) {
 	find("", mine)
 	find(executable("flag/envoy"), filepath.Join(dir, "flag/envoy"))
 	find("envoy", filepath.Join(dir, "bin/envoy"))
+}
+
+// fakeEnvoy makes a program that tells a version as Envoy does, or fails if that is "".
+func fakeEnvoy(t *testing.T, path, version string) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	text := "#!/bin/sh\necho broken; exit 3\n"
+	if version != "" {
+		text = "#!/bin/sh\n[ \"$*\" = --version ] && printf '\\n%s  version: 0123abcd/" + version + "/Clean/RELEASE/BoringSSL\\n\\n' \"$0\"\n"
+	}
+	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestAnOldEnvoyOnThePathIsPassedOver(t *testing.T) {
+	for version, taken := range map[string]bool{
+		"1.20.7": false, "1.39.9": false, "": false, "nonsense": false,
+		"1.40.0": true, "1.41.0-dev": true, "2.0.0": true,
+	} {
+		dir := t.TempDir()
+		t.Setenv("CARDEA_ENVOY", "")
+		t.Setenv("PATH", filepath.Join(dir, "bin"))
+		t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
+		onPath := fakeEnvoy(t, filepath.Join(dir, "bin/envoy"), version)
+		var logged strings.Builder
+		find := func(explicit string) (Envoy, error) {
+			logged.Reset()
+			return Find(t.Context(), explicit, slog.New(slog.NewTextHandler(&logged, nil)))
+		}
+		// There is no other one.
+		if got, err := find(""); taken && (err != nil || got.Path != onPath || !strings.HasPrefix(version, got.Version)) {
+			t.Errorf("%q on the PATH: %v, %v", version, got, err)
+		} else if !taken && (!errors.Is(err, ErrNoEnvoy) || !strings.Contains(err.Error(), onPath)) {
+			t.Errorf("%q on the PATH: %v, %v, want ErrNoEnvoy and what was passed over", version, got, err)
+		}
+		want := Envoy{fakeEnvoy(t, filepath.Join(dir, "cache/cardea/envoy-"+EnvoyVersion+"/envoy"), EnvoyVersion), EnvoyVersion}
+		if taken {
+			want.Path, want.Version = onPath, strings.TrimSuffix(version, "-dev")
+		}
+		if got, err := find(""); err != nil || got != want || strings.Contains(logged.String(), "passed over") == taken {
+			t.Errorf("%q on the PATH: %v, %v, want %v; log: %s", version, got, err, want, &logged)
+		}
+		// Whoever names it gets it, and is told.
+		if got, err := find(onPath); err != nil || got.Path != onPath || strings.Contains(logged.String(), "level=WARN") == taken {
+			t.Errorf("%q is named: %v, %v; log: %s", version, got, err, &logged)
+		}
+	}
 }
 
 func TestFindEnvoyNeverReplacesTheOneThatWasNamed(t *testing.T) {

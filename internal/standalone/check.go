@@ -12,7 +12,7 @@ import (
 
 // load reads a folder once into a new world, without proxies.
 func load(o Options) (*world.World, *files.Folder, error) {
-	w := newWorld(o)
+	w := newWorld(o, "")
 	folder, err := newFolder(o, w, func(files.Problem) {}) // the caller shows them
 	if err != nil {
 		return nil, nil, err

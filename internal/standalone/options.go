@@ -1,6 +1,7 @@
 package standalone
 
 import (
+	"cmp"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -14,7 +15,7 @@ import (
 // Options say what to run, check or translate, and how.
 type Options struct {
 	Dir        string   // the folder of objects
-	Envoy      string   // path of the Envoy to run; "" looks for one, see process.FindEnvoy
+	Envoy      string   // path of the Envoy to run; "" looks for one, see process.Find
 	PortOffset int      // added to every listener's port to get the port to bind
 	Bind       []string // IP addresses that Gateways bind where they state none
 	Admin      string   // host:port of the admin API
@@ -44,8 +45,9 @@ func (o Options) remembering() string {
 	return filepath.Join(dir, "cardea")
 }
 
-func newWorld(o Options) *world.World {
+// newWorld makes a world for proxies of a version; "" is the one that Cardea is made for.
+func newWorld(o Options, version string) *world.World {
 	return world.New(world.Config{Log: o.logger(), Plane: model.DataPlane{
-		Kind: "envoy", Version: process.EnvoyVersion, PortOffset: int32(o.PortOffset), Addresses: slices.Clone(o.Bind),
+		Kind: "envoy", Version: cmp.Or(version, process.EnvoyVersion), PortOffset: int32(o.PortOffset), Addresses: slices.Clone(o.Bind),
 	}})
 }

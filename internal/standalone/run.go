@@ -21,7 +21,7 @@ import (
 // Run serves a folder until ctx is done: it reads and follows it, and keeps one Envoy for each Gateway. When it returns, every
 // process that it started has ended. The error says what kept it from starting, or what failed.
 func Run(ctx context.Context, o Options) (err error) {
-	binary, err := process.FindEnvoy(o.Envoy)
+	binary, err := process.Find(ctx, o.Envoy, o.logger())
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func Run(ctx context.Context, o Options) (err error) {
 
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	w := newWorld(o)
+	w := newWorld(o, binary.Version)
 	o.CacheDir = o.remembering()
 	folder, err := newFolder(o, w, nil)
 	if err != nil {
@@ -54,7 +54,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	children := &proxies{world: w, envoy: binary, socket: socket.Addr().String(), dir: dir, log: o.logger()}
+	children := &proxies{world: w, envoy: binary.Path, socket: socket.Addr().String(), dir: dir, log: o.logger()}
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return w.Graph.Run(ctx) })
