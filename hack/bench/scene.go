@@ -8,7 +8,6 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/internal/flow"
-	"cardea.dev/cardea/internal/gateway"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/world"
@@ -30,7 +29,7 @@ func newScene(n int) *scene {
 	in := s.Sources
 	s.Graph.Apply("load", func(b *flow.Batch) {
 		in.GatewayClasses.Set(b, model.Ref(model.KindGatewayClass, "", "cardea"), input.Object[gatewayv1.GatewayClassSpec]{
-			Spec: gatewayv1.GatewayClassSpec{ControllerName: gateway.ControllerName},
+			Spec: gatewayv1.GatewayClassSpec{ControllerName: model.ControllerName},
 		})
 		in.Gateways.Set(b, gatewayRef, input.Object[gatewayv1.GatewaySpec]{Spec: gatewayv1.GatewaySpec{
 			GatewayClassName: "cardea", Listeners: []gatewayv1.Listener{{Name: "http", Port: 8080, Protocol: gatewayv1.HTTPProtocolType}},

@@ -10,9 +10,6 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// ControllerName is the controller whose GatewayClasses are served here.
-const ControllerName gatewayv1.GatewayController = "cardea.dev/gateway-controller"
-
 // Meaning is the collections between the inputs and the plan. Status reads them, too.
 type Meaning struct {
 	Plan plan.Plan

@@ -22,7 +22,7 @@ type class struct {
 }
 
 func ownClass(_ *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GatewayClassSpec]) (class, bool) {
-	if o.Spec.ControllerName != ControllerName {
+	if o.Spec.ControllerName != model.ControllerName {
 		return class{}, false
 	}
 	c := class{Generation: o.Meta.Generation}

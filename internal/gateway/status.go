@@ -69,7 +69,7 @@ func (m *Meaning) routeReport(out resource.Outputs, proxied *flow.Collection[mod
 		rules, _ := flow.Fetch(c, m.rules, ref)
 		unsupported, _ := flow.Fetch(c, out.Unsupported, ref)
 		facts := conditions.RouteFacts{
-			Generation: o.Meta.Generation, Controller: ControllerName, Rules: len(rules.Rules),
+			Generation: o.Meta.Generation, Controller: model.ControllerName, Rules: len(rules.Rules),
 			Findings: slices.Concat(rules.Findings, located(unsupported, rules)),
 		}
 		findings := slices.Concat(a.Findings, facts.Findings)
