@@ -134,6 +134,105 @@ func TestLongAnswers(t *testing.T) {
 	}
 }
 
+// TestRequestsInFlightSurviveTheirGateway takes the Gateway away, in two ways, while requests are being answered.
+func TestRequestsInFlightSurviveTheirGateway(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]func(s *stage){
+		"deleted":      func(s *stage) { s.remove("gateway.yaml") },
+		"unacceptable": func(s *stage) { s.write("gateway.yaml", strings.Replace(gatewayFile(80), "cardea", "nobodys", 1)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			asked, answer := make(chan struct{}, 2), make(chan struct{})
+			s := prepare(t, t.TempDir(), "")
+			s.ports["slow"] = listenAndServe(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/" {
+					return
+				}
+				asked <- struct{}{}
+				<-answer
+			}))
+			s.write("gateway.yaml", gatewayFile(80))
+			s.write("slow.yaml", serviceFile("slow", "slow"))
+			s.write("route.yaml", routeFile("web", "shop.example", to("slow")))
+			s.start()
+			s.Ready(t)
+			child := s.reads("process started")
+			one, two := s.line(t, nil), newMultiplex(s, nil)
+			answered := make(chan error, 2)
+			go func() {
+				response, err := one.ask("shop.example", "/slow")
+				if err == nil && response.StatusCode != http.StatusOK {
+					err = fmt.Errorf("answered %s", response.Status)
+				}
+				answered <- err
+			}()
+			go func() { answered <- two.get("http://shop.example/slow") }()
+			<-asked
+			<-asked
+			leave(s)
+			// New connections are not taken, while the old ones are answered.
+			Eventually(t, func() error {
+				conn, err := s.dial(t.Context(), nil)
+				if err == nil {
+					conn.Close()
+					return fmt.Errorf("the port still answers")
+				}
+				return nil
+			})
+			close(answer)
+			for range 2 {
+				if err := <-answered; err != nil {
+					t.Error(err)
+				}
+			}
+			Eventually(t, func() error { return gone(child.PID) })
+			// It comes back.
+			s.write("gateway.yaml", gatewayFile(80))
+			s.soon("GET http://shop.example/ -> 200")
+		})
+	}
+}
+
+// TestAGatewayThatIsBackSoon goes and comes while a request is in flight: its proxy stays.
+func TestAGatewayThatIsBackSoon(t *testing.T) {
+	t.Parallel()
+	asked, answer := make(chan struct{}, 1), make(chan struct{})
+	s := prepare(t, t.TempDir(), "")
+	s.ports["slow"] = listenAndServe(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/" {
+			asked <- struct{}{}
+			<-answer
+		}
+	}))
+	s.write("gateway.yaml", gatewayFile(80))
+	s.write("slow.yaml", serviceFile("slow", "slow"))
+	s.write("route.yaml", routeFile("web", "shop.example", to("slow")))
+	s.start()
+	s.Ready(t)
+	two := newMultiplex(s, nil)
+	answered := make(chan error, 1)
+	go func() { answered <- two.get("http://shop.example/slow") }()
+	<-asked
+	s.remove("gateway.yaml")
+	Eventually(t, func() error {
+		if conn, err := s.dial(t.Context(), nil); err == nil {
+			conn.Close()
+			return fmt.Errorf("the port still answers")
+		}
+		return nil
+	})
+	s.write("gateway.yaml", gatewayFile(80))
+	s.soon("GET http://shop.example/ -> 200")
+	close(answer)
+	if err := <-answered; err != nil {
+		t.Error(err)
+	}
+	if n := len(s.book.find("process started")); n != 1 {
+		t.Errorf("%d proxies were started, want 1", n)
+	}
+}
+
 // listenAndServe is a backend of the test's own.
 func listenAndServe(t testing.TB, h http.Handler) (port int) {
 	t.Helper()

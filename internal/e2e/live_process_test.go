@@ -3,12 +3,14 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/process"
 )
 
@@ -49,6 +52,45 @@ func TestACrashedProxyComesBack(t *testing.T) {
 	}
 	s.write("route.yaml", routeFile("web", "shop.example", to("green")))
 	s.soon("GET http://shop.example/ -> 200 green")
+}
+
+// TestAProxyThatDoesNotRun has an Envoy that ends at once: whoever asks is told, with its words.
+func TestAProxyThatDoesNotRun(t *testing.T) {
+	t.Parallel()
+	broken := filepath.Join(t.TempDir(), "envoy")
+	if err := os.WriteFile(broken, []byte("#!/bin/sh\necho no such luck\nexit 3\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := prepare(t, t.TempDir(), shop())
+	s.start(envoyAt(broken))
+	Eventually(t, func() error {
+		body, err := s.get("/findings")
+		if err != nil {
+			return err
+		}
+		var list []admin.Finding
+		if err := json.Unmarshal(body, &list); err != nil {
+			return err
+		}
+		want := admin.Finding{Severity: "error", Object: "Gateway shop/web", Where: "gateway.yaml:1",
+			Message: "the proxy does not run: exit status 3; its last words: no such luck"}
+		if !slices.Contains(list, want) {
+			return fmt.Errorf("%s\nwant %v", body, want)
+		}
+		return nil
+	})
+	Eventually(t, func() error {
+		if n := s.gauges("cardea_proxy_starts_total", "gateway")["shop/web"]; n < 2 {
+			return fmt.Errorf("%v starts are counted", n)
+		}
+		return nil
+	})
+	if n := s.gauges("cardea_findings", "severity")["error"]; n < 1 {
+		t.Errorf("%v errors are counted, want 1 or more", n)
+	}
+	if body, err := s.get("/readyz"); err == nil || !strings.Contains(err.Error(), "Gateway shop/web waits for its proxy") {
+		t.Errorf("/readyz: %s, %v", body, err)
+	}
 }
 
 // TestSignals ends a real cardea in three ways.

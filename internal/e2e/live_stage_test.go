@@ -206,7 +206,10 @@ func (s *stage) live(path string, generation int64) {
 }
 
 // counters reads a metric's values by their "type".
-func (s *stage) counters(metric string) map[string]float64 {
+func (s *stage) counters(metric string) map[string]float64 { return s.gauges(metric, "type") }
+
+// gauges reads a metric's values by their only label.
+func (s *stage) gauges(metric, label string) map[string]float64 {
 	s.t.Helper()
 	body, err := s.get("/metrics")
 	if err != nil {
@@ -220,8 +223,7 @@ func (s *stage) counters(metric string) map[string]float64 {
 			if err != nil {
 				s.t.Fatal(err)
 			}
-			_, label, _ := strings.Cut(labels, `type="`)
-			values[strings.TrimSuffix(label, `"}`)] = n
+			values[strings.TrimSuffix(strings.TrimPrefix(labels, label+`="`), `"}`)] = n
 		}
 	}
 	return values

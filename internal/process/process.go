@@ -29,11 +29,10 @@ type Config struct {
 
 // State is what a Process knows of its child.
 type State struct {
-	PID    int       // 0: not running
-	Starts int       // successful ones
-	Since  time.Time // when PID changed; zero before the first start
-	Exit   string    // how the child ended last or why it could not start, "" if neither happened
-	Output []string  // the child's last lines, oldest first
+	PID    int      // 0: not running
+	Starts int      // successful ones
+	Exit   string   // how the child ended last or why it could not start, "" if neither happened
+	Output []string // the child's last lines, oldest first
 }
 
 // Process runs one child and starts it again whenever it ends.
@@ -124,11 +123,11 @@ func (p *Process) once(ctx context.Context) error {
 		return err
 	}
 	p.config.Log.Info("process started", "pid", cmd.Process.Pid)
-	p.change(func(s *State) { s.PID, s.Since = cmd.Process.Pid, time.Now(); s.Starts++ })
+	p.change(func(s *State) { s.PID = cmd.Process.Pid; s.Starts++ })
 
 	err = p.await(ctx, cmd, exited)
 	p.output.flush()
-	p.change(func(s *State) { s.PID, s.Since, s.Exit = 0, time.Now(), exitText(err) })
+	p.change(func(s *State) { s.PID, s.Exit = 0, exitText(err) })
 	return err
 }
 

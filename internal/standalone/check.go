@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"cardea.dev/cardea/internal/files"
+	"cardea.dev/cardea/internal/schema"
 	"cardea.dev/cardea/internal/world"
 )
 
@@ -24,6 +25,16 @@ func load(o Options) (*world.World, *files.Folder, error) {
 	return w, folder, nil
 }
 
+func newFolder(o Options, w *world.World, onProblem func(files.Problem)) (*files.Folder, error) {
+	s, err := schema.New()
+	if err != nil {
+		return nil, err
+	}
+	return files.New(files.Config{
+		Dir: o.Dir, Sources: w.Sources, Graph: w.Graph, Schema: s, Log: o.logger(), CacheDir: o.CacheDir, OnProblem: onProblem,
+	})
+}
+
 // Check prints every finding of a folder and of its objects, a line each, and returns how many of them are errors. Nothing
 // is started.
 func Check(_ context.Context, o Options, out io.Writer) (errors int, err error) {
@@ -31,7 +42,7 @@ func Check(_ context.Context, o Options, out io.Writer) (errors int, err error) 
 	if err != nil {
 		return 0, err
 	}
-	list := allFindings(w, folder)
+	list := allFindings(w, folder, folder.Locator().Where)
 	for _, f := range list {
 		if f.Severity == "error" {
 			errors++

@@ -2,28 +2,20 @@ package standalone
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"os"
+	"maps"
 	"os/exec"
-	"path/filepath"
-	"runtime"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-
-	"cardea.dev/cardea/internal/envoy"
+	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/flow"
-	"cardea.dev/cardea/internal/gateway"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/process"
 	"cardea.dev/cardea/internal/world"
 )
 
-// proxies keeps one Envoy for each Gateway of the plan.
+// proxies keeps one Envoy for each Gateway of the plan. Its methods but run may be called from any goroutine.
 type proxies struct {
 	world  *world.World
 	envoy  string // path of the binary
@@ -31,36 +23,41 @@ type proxies struct {
 	dir    string // holds a folder for each proxy
 	log    *slog.Logger
 
-	// Only in run.
-	children map[model.ObjectRef]context.CancelFunc
-	waiting  bool // some Gateway's proxy may not start yet
-
 	running sync.WaitGroup
+
+	mu       sync.Mutex
+	list     []wanted
+	children map[model.ObjectRef]*child
+	waiting  bool // some Gateway's proxy may not start yet
+}
+
+// child is a proxy that runs.
+type child struct {
+	process *process.Process
+	stop    context.CancelFunc
+	stay    context.CancelFunc // while its Gateway is gone: takes back that it will be stopped; else nil
 }
 
 // run starts and stops children as Gateways come and go. When it returns, all have ended.
 func (p *proxies) run(ctx context.Context) error {
-	p.children = map[model.ObjectRef]context.CancelFunc{}
 	defer p.running.Wait()
 	var seen flow.Rev
 	for range p.world.Graph.Watch(ctx) {
-		var list []wanted
+		p.mu.Lock()
 		changed := p.waiting
 		p.world.Graph.View(func(v flow.View) {
 			for range flow.Changes(v, p.world.Plan.Gateways, seen) {
 				changed = true
 			}
 			if changed {
-				list = p.wanted(v)
+				p.list = p.wanted(v)
 			}
 			seen = v.Rev()
 		})
-		if !changed {
-			continue
+		if changed {
+			p.keep(ctx)
 		}
-		if err := p.keep(ctx, list); err != nil {
-			return err
-		}
+		p.mu.Unlock()
 	}
 	return nil
 }
@@ -86,28 +83,32 @@ func (p *proxies) wanted(v flow.View) []wanted {
 	return list
 }
 
-// keep makes the wanted Gateways' proxies run, and no others.
-func (p *proxies) keep(ctx context.Context, list []wanted) error {
-	for ref, cancel := range p.children {
-		if !slices.ContainsFunc(list, func(w wanted) bool { return w.gateway == ref }) {
-			cancel()
-			delete(p.children, ref)
+// keep makes the wanted Gateways' proxies run, and no others. The caller holds mu.
+func (p *proxies) keep(ctx context.Context) {
+	if p.children == nil {
+		p.children = map[model.ObjectRef]*child{}
+	}
+	for ref, c := range p.children {
+		isWanted := slices.ContainsFunc(p.list, func(w wanted) bool { return w.gateway == ref })
+		switch {
+		case isWanted && c.stay != nil:
+			c.stay()
+			c.stay = nil
+		case !isWanted && c.stay == nil:
+			p.leave(ctx, ref, c)
 		}
 	}
 	p.waiting = false
-	for _, w := range list {
+	for _, w := range p.list {
 		if p.children[w.gateway] != nil {
 			continue
 		}
-		if p.mustWait(w, list) {
+		if p.mustWait(w, p.list) {
 			p.waiting = true
 			continue
 		}
-		if err := p.start(ctx, w.gateway); err != nil {
-			return err
-		}
+		p.start(ctx, w.gateway)
 	}
-	return nil
 }
 
 // mustWait tells whether a proxy that is starting may bind one of these ports. Two that bind a port at the same moment both
@@ -119,76 +120,77 @@ func (p *proxies) mustWait(w wanted, list []wanted) bool {
 	})
 }
 
-func (p *proxies) start(ctx context.Context, ref model.ObjectRef) error {
-	child, err := process.New(process.Config{
-		Name:    "envoy " + ref.Namespace + "/" + ref.Name,
+// start runs a Gateway's proxy until it is stopped. The caller holds mu.
+func (p *proxies) start(ctx context.Context, ref model.ObjectRef) {
+	envoy, err := process.New(process.Config{
+		Name:    "envoy " + nodeID(ref),
 		Command: func() (*exec.Cmd, error) { return p.command(ref) },
 		Level:   envoyLevel,
 		Log:     p.log,
 	})
 	if err != nil {
-		return fmt.Errorf("proxy of %s: %w", ref, err)
+		p.log.Error("proxy can't be started", "gateway", ref, "err", err)
+		return
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	p.children[ref] = cancel
-	p.running.Go(func() { _ = child.Run(ctx) })
-	return nil
-}
-
-// command writes the proxy's bootstrap and makes its command.
-func (p *proxies) command(ref model.ObjectRef) (*exec.Cmd, error) {
-	dir := proxyDir(p.dir, ref)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("folder of the proxy: %w", err)
-	}
-	admin := adminSocket(dir)
-	bootstrap, err := envoy.Bootstrap(envoy.BootstrapConfig{
-		NodeID: nodeID(ref), NodeCluster: nodeID(ref), XDSSocket: p.socket, AdminSocket: admin,
+	running, stop := context.WithCancel(ctx)
+	p.children[ref] = &child{process: envoy, stop: stop}
+	p.running.Go(func() {
+		_ = envoy.Run(running)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.children, ref)
+		if ctx.Err() == nil {
+			p.keep(ctx) // its Gateway may be back
+		}
 	})
-	if err != nil {
-		return nil, err
-	}
-	if err := os.Remove(admin); err != nil && !os.IsNotExist(err) {
-		return nil, fmt.Errorf("socket of a former proxy: %w", err)
-	}
-	path := filepath.Join(dir, "bootstrap.json")
-	if err := os.WriteFile(path, bootstrap, 0o600); err != nil {
-		return nil, fmt.Errorf("bootstrap: %w", err)
-	}
-	return exec.Command(p.envoy, append(envoy.Flags(), "--config-path", path, "--concurrency", strconv.Itoa(runtime.NumCPU()))...), nil
 }
 
-// proxyDir is a proxy's own folder. Unix sockets have short paths, and names of Gateways may be long.
-func proxyDir(dir string, ref model.ObjectRef) string {
-	return filepath.Join(dir, gateway.ProxyName(ref))
+// leave stops the proxy of a Gateway that is gone when the requests in flight are answered, unless the Gateway comes back. The
+// caller holds mu.
+func (p *proxies) leave(ctx context.Context, ref model.ObjectRef, c *child) {
+	ctx, stay := context.WithCancel(ctx)
+	c.stay = stay
+	p.running.Go(func() {
+		defer stay()
+		quiet(ctx, adminSocket(proxyDir(p.dir, ref)))
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if ctx.Err() == nil {
+			c.stop()
+		}
+	})
 }
 
-func adminSocket(proxyDir string) string { return filepath.Join(proxyDir, "admin") }
-
-// nodeID is how a proxy says which Gateway it serves.
-func nodeID(ref model.ObjectRef) string { return ref.Namespace + "/" + ref.Name }
-
-// identify finds the Gateway of a proxy. Only this user can open the server's socket, so the node's word is enough.
-func identify(_ context.Context, node *corev3.Node) (model.ObjectRef, error) {
-	namespace, name, ok := strings.Cut(node.GetId(), "/")
-	if !ok || namespace == "" || name == "" {
-		return model.ObjectRef{}, fmt.Errorf("node id %q is not NAMESPACE/NAME of a Gateway", node.GetId())
-	}
-	return model.Ref(model.KindGateway, namespace, name), nil
-}
-
-// envoyLevel reads the level of a line of Envoy's log: [date][thread][level][logger] ... What an Envoy says whenever it is
-// stopped is not worth a warning.
-func envoyLevel(line string) slog.Level {
-	if strings.Contains(line, "caught ENVOY_SIGTERM") || strings.Contains(line, "DeltaAggregatedResources gRPC config stream to") {
-		return slog.LevelDebug
-	}
-	for word, level := range map[string]slog.Level{
-		"[warning]": slog.LevelWarn, "[error]": slog.LevelError, "[critical]": slog.LevelError, "[info]": slog.LevelInfo,
-	} {
-		if strings.Contains(line, word) {
-			return level
+// states tells how the proxies of the wanted Gateways stand.
+func (p *proxies) states() map[model.ObjectRef]process.State {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	states := map[model.ObjectRef]process.State{}
+	for ref, c := range p.children {
+		if c.stay == nil {
+			states[ref] = c.process.State()
 		}
 	}
-	return slog.LevelDebug
+	return states
+}
+
+// findings tells of proxies that ended and have not come back. One that runs and is not connected yet has not come back: it
+// may end the same way.
+func (p *proxies) findings(place where) []admin.Finding {
+	states := p.states()
+	var list []admin.Finding
+	p.world.Graph.View(func(v flow.View) {
+		for _, ref := range slices.SortedFunc(maps.Keys(states), model.ObjectRef.Compare) {
+			state := states[ref]
+			if proxies, _ := flow.Get(v, p.world.Feedback.Proxies.Collection(), ref); state.Exit == "" || proxies.Connected > 0 {
+				continue
+			}
+			message := "the proxy does not run: " + state.Exit
+			if n := len(state.Output); n > 0 {
+				message += "; its last words: " + state.Output[n-1]
+			}
+			list = append(list, admin.Finding{Severity: model.Error.String(), Object: ref.String(), Where: place(ref, "").String(), Message: message})
+		}
+	})
+	return list
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 
+	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/process"
 	"cardea.dev/cardea/internal/xds"
 )
@@ -46,15 +47,22 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	stamps, ready := newStamps(time.Now), &readiness{world: w, folder: folder}
-	api, err := newAdmin(o, w, folder, stamps, ready, registry)
+	children := &proxies{world: w, envoy: binary.Path, socket: filepath.Join(dir, "xds"), dir: dir, log: o.logger()}
+	findings := func(place where) []admin.Finding {
+		return append(children.findings(place), allFindings(w, folder, place)...)
+	}
+	registry.MustRegister(&metrics{graph: w.Graph, findings: func() []admin.Finding { return findings(nowhere) }, proxies: children.states})
+	api, err := admin.New(admin.Config{
+		Addr: o.Admin, Graph: w.Graph, Objects: newObjects(w, stamps), Ready: ready.state, Gatherer: registry,
+		Findings: func() []admin.Finding { return findings(folder.Locator().Where) }, Log: o.logger(), OnListen: o.OnAdmin,
+	})
 	if err != nil {
 		return err
 	}
-	socket, err := listenSocket(filepath.Join(dir, "xds"))
+	socket, err := listenSocket(children.socket)
 	if err != nil {
 		return err
 	}
-	children := &proxies{world: w, envoy: binary.Path, socket: socket.Addr().String(), dir: dir, log: o.logger()}
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return w.Graph.Run(ctx) })

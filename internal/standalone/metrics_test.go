@@ -1,0 +1,58 @@
+package standalone
+
+import (
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/process"
+)
+
+func TestMetrics(t *testing.T) {
+	w, folder, err := load(Options{Dir: "../../docs/testdata/mistakes", Bind: []string{"127.0.0.1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(&metrics{
+		graph:    w.Graph,
+		findings: func() []admin.Finding { return allFindings(w, folder, nowhere) },
+		proxies: func() map[model.ObjectRef]process.State {
+			return map[model.ObjectRef]process.State{
+				model.Ref(model.KindGateway, "shop", "up"):   {PID: 1, Starts: 1},
+				model.Ref(model.KindGateway, "shop", "down"): {Starts: 3},
+			}
+		},
+	})
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			name := family.GetName()
+			for _, label := range m.GetLabel() {
+				name += " " + label.GetValue()
+			}
+			got[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+	}
+	for name, want := range map[string]float64{
+		"cardea_flow_turns_total":                1,
+		"cardea_flow_keys input/HTTPRoute":       1,
+		"cardea_flow_runs_total input/HTTPRoute": 0, // a source
+		"cardea_flow_panics_total input/Gateway": 0,
+		"cardea_findings error":                  2,
+		"cardea_findings warning":                0,
+		"cardea_proxy_up shop/up":                1,
+		"cardea_proxy_up shop/down":              0,
+		"cardea_proxy_starts_total shop/down":    3,
+	} {
+		if is, found := got[name]; !found || is != want {
+			t.Errorf("%s is %v (%v), want %v", name, is, found, want)
+		}
+	}
+}

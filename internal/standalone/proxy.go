@@ -1,0 +1,77 @@
+package standalone
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+
+	"cardea.dev/cardea/internal/envoy"
+	"cardea.dev/cardea/internal/gateway"
+	"cardea.dev/cardea/internal/model"
+)
+
+// command writes the proxy's bootstrap and makes its command.
+func (p *proxies) command(ref model.ObjectRef) (*exec.Cmd, error) {
+	dir := proxyDir(p.dir, ref)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("folder of the proxy: %w", err)
+	}
+	admin := adminSocket(dir)
+	bootstrap, err := envoy.Bootstrap(envoy.BootstrapConfig{
+		NodeID: nodeID(ref), NodeCluster: nodeID(ref), XDSSocket: p.socket, AdminSocket: admin,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(admin); err != nil && !os.IsNotExist(err) {
+		return nil, fmt.Errorf("socket of a former proxy: %w", err)
+	}
+	path := filepath.Join(dir, "bootstrap.json")
+	if err := os.WriteFile(path, bootstrap, 0o600); err != nil {
+		return nil, fmt.Errorf("bootstrap: %w", err)
+	}
+	return exec.Command(p.envoy, append(envoy.Flags(), "--config-path", path, "--concurrency", strconv.Itoa(runtime.NumCPU()))...), nil
+}
+
+// proxyDir is a proxy's own folder. Unix sockets have short paths, and names of Gateways may be long.
+func proxyDir(dir string, ref model.ObjectRef) string {
+	return filepath.Join(dir, gateway.ProxyName(ref))
+}
+
+func adminSocket(proxyDir string) string { return filepath.Join(proxyDir, "admin") }
+
+// nodeID is how a proxy says which Gateway it serves.
+func nodeID(ref model.ObjectRef) string { return ref.Namespace + "/" + ref.Name }
+
+// identify finds the Gateway of a proxy. Only this user can open the server's socket, so the node's word is enough.
+func identify(_ context.Context, node *corev3.Node) (model.ObjectRef, error) {
+	namespace, name, ok := strings.Cut(node.GetId(), "/")
+	if !ok || namespace == "" || name == "" {
+		return model.ObjectRef{}, fmt.Errorf("node id %q is not NAMESPACE/NAME of a Gateway", node.GetId())
+	}
+	return model.Ref(model.KindGateway, namespace, name), nil
+}
+
+// envoyLevel reads the level of a line of Envoy's log: [date][thread][level][logger] ... What an Envoy says whenever it is
+// stopped is not worth a warning.
+func envoyLevel(line string) slog.Level {
+	if strings.Contains(line, "caught ENVOY_SIGTERM") || strings.Contains(line, "DeltaAggregatedResources gRPC config stream to") {
+		return slog.LevelDebug
+	}
+	for word, level := range map[string]slog.Level{
+		"[warning]": slog.LevelWarn, "[error]": slog.LevelError, "[critical]": slog.LevelError, "[info]": slog.LevelInfo,
+	} {
+		if strings.Contains(line, word) {
+			return level
+		}
+	}
+	return slog.LevelDebug
+}
