@@ -17,6 +17,7 @@ type Meaning struct {
 	in          *input.Sources
 	classes     *flow.Collection[model.ObjectRef, class]
 	gateways    *flow.Collection[model.ObjectRef, gatewayFacts]
+	unclassed   *flow.Collection[model.ObjectRef, []model.Finding]
 	listeners   *flow.Collection[model.ListenerKey, listenerFacts]
 	attachments *flow.Collection[model.ObjectRef, attachments]
 	attached    *flow.Collection[model.ListenerKey, flow.Members[model.ObjectRef, attachments]]
@@ -31,6 +32,7 @@ func New(g *flow.Graph, in *input.Sources) *Meaning {
 	m.classes = flow.Map(in.GatewayClasses.Collection(), "class", ownClass)
 	m.gateways = flow.Map(in.Gateways.Collection(), "gateway", gatewayOf(m.classes, in.DataPlanes.Collection()))
 	certificates := flow.Map(in.Secrets.Collection(), "certificate", readCertificate)
+	m.unclassed = flow.Map(in.Gateways.Collection(), "gateway/unclassed", unclassed(in.GatewayClasses.Collection()))
 	m.listeners = flow.Derive(m.gateways, "listener", listenersOf(certificates, grants))
 	m.newListenerPlan(certificates)
 

@@ -35,6 +35,20 @@ func ownClass(_ *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.Gateway
 	return c, true
 }
 
+// unclassed finds Gateways whose class nobody declared: most likely a typing error, which no controller would tell about.
+func unclassed(classes *input.Collection[gatewayv1.GatewayClassSpec]) func(*flow.Ctx, model.ObjectRef, input.Object[gatewayv1.GatewaySpec]) ([]model.Finding, bool) {
+	return func(c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GatewaySpec]) ([]model.Finding, bool) {
+		class := model.Ref(model.KindGatewayClass, "", string(o.Spec.GatewayClassName))
+		if _, found := flow.Fetch(c, classes, class); found {
+			return nil, false
+		}
+		return []model.Finding{{
+			Object: ref, Severity: model.Warning, Field: "spec.gatewayClassName",
+			Message: fmt.Sprintf("%s does not exist, so nobody serves this Gateway", class),
+		}}, true
+	}
+}
+
 // gatewayView is a Gateway as routes see it.
 type gatewayView struct {
 	Listeners []listenerView

@@ -106,37 +106,40 @@ func (r *ruleReader) read(spec gatewayv1.HTTPRouteRule) {
 	}
 }
 
-// checkMatches finds what the schema can't: an expression that is none. Such a match can't be rendered, so it leaves the rule.
+// checkMatches finds what the schema can't: an expression that is none. What it would have taken can't be known, but it would
+// have been among the requests that have such a header or query parameter at all: so these get the rule's 500, and none of
+// them falls through to a wider rule. Of a path nothing is known: such a match takes no request.
 func (r *ruleReader) checkMatches(list []gatewayv1.HTTPRouteMatch) {
-	check := func(field, expression string) bool {
-		if _, err := regexp.Compile(expression); err != nil {
-			r.drop("Accepted", "UnsupportedValue", field, fmt.Sprintf("%q is not a regular expression of RE2: %s", expression, strings.TrimPrefix(err.Error(), "error parsing regexp: ")))
-			return false
-		}
-		return true
-	}
-	for i := range r.rule.Matches {
-		if i >= len(list) {
-			break
-		}
+	for i := range min(len(list), len(r.rule.Matches)) {
 		m, field := &r.rule.Matches[i], fmt.Sprintf(".matches[%d]", i)
-		ok := m.Path.Type != model.PathRegex || check(field+".path.value", m.Path.Value)
-		for _, h := range m.Headers {
-			ok = (!h.Regex || check(field+".headers", h.Value)) && ok
-		}
-		for _, q := range m.Query {
-			ok = (!q.Regex || check(field+".queryParams", q.Value)) && ok
-		}
-		if !ok {
-			// What it would take can't be known. So it takes nothing, and hurts no other rule; the rule's other matches answer 500.
+		if m.Path.Type == model.PathRegex && !r.isRegex(field+".path.value", m.Path.Value) {
 			m.Path = model.PathMatch{Type: model.PathExact, Value: unmatchable}
-			m.Headers, m.Query = nil, nil
+		}
+		r.checkValues(field+".headers", m.Headers)
+		r.checkValues(field+".queryParams", m.Query)
+	}
+}
+
+func (r *ruleReader) checkValues(field string, list []model.ValueMatch) {
+	for i, v := range list {
+		if v.Regex && !r.isRegex(field, v.Value) {
+			list[i].Value = anything
 		}
 	}
 }
 
-// unmatchable is a path that no request has: a request's path starts with a slash.
-const unmatchable = "unmatchable"
+func (r *ruleReader) isRegex(field, expression string) bool {
+	_, err := regexp.Compile(expression)
+	if err != nil {
+		r.drop("Accepted", "UnsupportedValue", field, fmt.Sprintf("%q is not a regular expression of RE2: %s", expression, strings.TrimPrefix(err.Error(), "error parsing regexp: ")))
+	}
+	return err == nil
+}
+
+const (
+	unmatchable = "unmatchable" // a path that no request has: a request's path starts with a slash
+	anything    = ".*"
+)
 
 // backends resolves a rule's backendRefs.
 func (r *ruleReader) backends(list []gatewayv1.HTTPBackendRef) {

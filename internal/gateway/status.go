@@ -23,6 +23,8 @@ type Reports struct {
 	GatewayClasses *flow.Collection[model.ObjectRef, Report[gatewayv1.GatewayClassStatus]]
 	Gateways       *flow.Collection[model.ObjectRef, Report[gatewayv1.GatewayStatus]]
 	HTTPRoutes     *flow.Collection[model.ObjectRef, Report[gatewayv1.HTTPRouteStatus]]
+	// Unclassed are findings about Gateways that are nobody's.
+	Unclassed *flow.Collection[model.ObjectRef, []model.Finding]
 }
 
 // NewReports makes the reports, out of what the objects mean and what became of it in a dialect and at the proxies.
@@ -37,6 +39,7 @@ func (m *Meaning) NewReports(out resource.Outputs, proxies *flow.Collection[mode
 		}),
 		Gateways:   flow.Map(m.gateways, "report/Gateway", m.gatewayReport(out, proxies)),
 		HTTPRoutes: flow.Map(m.attachments, "report/HTTPRoute", m.routeReport(out, proxied)),
+		Unclassed:  m.unclassed,
 	}
 }
 

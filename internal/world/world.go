@@ -61,6 +61,9 @@ func (w *World) Findings() []model.Finding {
 		list = append(list, findings(v, w.Reports.GatewayClasses)...)
 		list = append(list, findings(v, w.Reports.Gateways)...)
 		list = append(list, findings(v, w.Reports.HTTPRoutes)...)
+		for _, unclassed := range flow.All(v, w.Reports.Unclassed) {
+			list = append(list, unclassed...)
+		}
 		list = append(list, w.refusals(v)...)
 	})
 	slices.SortStableFunc(list, func(a, b model.Finding) int {
