@@ -17,9 +17,9 @@ func main() {
 		// Little is allocated once everything is live, so collecting twice as often costs next to nothing and saves memory.
 		debug.SetGCPercent(50)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	// The first signal asks for a gentle end; a second one ends the program at once.
-	context.AfterFunc(ctx, stop)
+	// A signal asks for a gentle end, which takes a bounded time. Further ones change nothing: who signals a whole process group often
+	// does so twice, and ending at once would leave things behind.
+	ctx, _ := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	program := cli.Program{Standalone: standalone.Run, Check: standalone.Check, Translate: standalone.Translate}
 	os.Exit(cli.Main(ctx, os.Args[1:], program, os.Stdout, os.Stderr))
 }

@@ -114,10 +114,10 @@ func gatewayOf(classes *flow.Collection[model.ObjectRef, class], planes *flow.Co
 					Message: "validation of client certificates is not supported; the listener does not serve without it",
 				})
 			}
-			if bind := int32(l.Port) + plane.PortOffset; bind > 65535 {
+			if bind := int32(l.Port) + plane.PortOffset; bind < 1 || bind > 65535 {
 				spec.Findings = append(spec.Findings, model.Finding{
 					Object: ref, Section: string(l.Name), Condition: "Accepted", Reason: "PortUnavailable", Field: fmt.Sprintf("spec.listeners[%d].port", i),
-					Message: fmt.Sprintf("with the port offset %d it is %d; the highest port is 65535", plane.PortOffset, bind),
+					Message: fmt.Sprintf("with the port offset %d it is %d; ports are 1 to 65535", plane.PortOffset, bind),
 				})
 			}
 			f.View.Listeners = append(f.View.Listeners, view)

@@ -21,7 +21,9 @@ type proxies struct {
 	envoy  string // path of the binary
 	socket string // where the xDS server listens
 	dir    string // holds a folder for each proxy
-	log    *slog.Logger
+	// reachable makes sure that a proxy that starts finds the server.
+	reachable func() error
+	log       *slog.Logger
 
 	running sync.WaitGroup
 

@@ -20,6 +20,9 @@ import (
 
 // command writes the proxy's bootstrap and makes its command.
 func (p *proxies) command(ref model.ObjectRef) (*exec.Cmd, error) {
+	if err := p.reachable(); err != nil {
+		return nil, err
+	}
 	dir := proxyDir(p.dir, ref)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("folder of the proxy: %w", err)

@@ -3,16 +3,12 @@ package standalone
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net"
-	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
-	"google.golang.org/grpc"
 
 	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/process"
@@ -59,16 +55,17 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	socket, err := listenSocket(children.socket)
+	socket, err := newSocket(children.socket, server)
 	if err != nil {
 		return err
 	}
+	children.reachable = socket.mend
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return w.Graph.Run(ctx) })
 	group.Go(func() error { return folder.Run(ctx) })
 	group.Go(func() error { return server.Run(ctx) })
-	group.Go(func() error { return serveXDS(ctx, server, socket) })
+	group.Go(func() error { return socket.run(ctx) })
 	group.Go(func() error { return api.Run(ctx) })
 	group.Go(func() error { return stamps.follow(ctx, w) })
 	group.Go(func() error { return ready.follow(ctx) })
@@ -76,33 +73,6 @@ func Run(ctx context.Context, o Options) (err error) {
 	group.Go(func() error { return (&ports{world: w, retry: server.Retry}).run(ctx) })
 	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
 		return err
-	}
-	return nil
-}
-
-// listenSocket opens the Unix socket of the xDS server. Its folder lets in this user only.
-func listenSocket(path string) (net.Listener, error) {
-	if conn, err := net.Dial("unix", path); err == nil {
-		conn.Close()
-		return nil, fmt.Errorf("another cardea uses the work folder %s; name another one by --work-dir", filepath.Dir(path))
-	}
-	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
-		return nil, fmt.Errorf("xds socket: %w", err)
-	}
-	socket, err := net.Listen("unix", path)
-	if err != nil {
-		return nil, fmt.Errorf("xds socket: %w", err)
-	}
-	return socket, nil
-}
-
-func serveXDS(ctx context.Context, server *xds.Server, socket net.Listener) error {
-	rpc := grpc.NewServer(append(xds.GRPCOptions(), grpc.WaitForHandlers(true))...)
-	server.Register(rpc)
-	stop := context.AfterFunc(ctx, rpc.Stop)
-	defer stop()
-	if err := rpc.Serve(socket); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
-		return fmt.Errorf("serve xds: %w", err)
 	}
 	return nil
 }
