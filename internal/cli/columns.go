@@ -44,7 +44,7 @@ var columnsOf = map[model.Kind][]column{
 	},
 	model.KindHTTPRoute: {
 		{title: "HOSTNAMES", of: func(o object) string { return words(o.texts("spec", "hostnames")) }},
-		{title: "ACCEPTED", of: parents("Accepted")},
+		{title: "ACCEPTED", of: accepted},
 		{title: "RESOLVED", of: parents("ResolvedRefs")},
 		{title: "PROGRAMMED", of: parents("cardea.dev/Programmed")},
 		wide(column{title: "PARENTS", of: func(o object) string { return eachOf(o.list("spec", "parentRefs"), "name") }}),
@@ -109,6 +109,16 @@ func parents(name string) func(object) string {
 		}
 		return ""
 	}
+}
+
+// accepted is a route's Accepted, and Partially where some of its rules are answered with an error.
+func accepted(o object) string {
+	for _, p := range o.list("status", "parents") {
+		if condition("PartiallyInvalid", p.list("conditions")) == "True" {
+			return "Partially"
+		}
+	}
+	return parents("Accepted")(o)
 }
 
 // entries counts the entries of maps.
