@@ -54,12 +54,12 @@ func checkPrivate(dir string) error {
 	if err != nil {
 		return fmt.Errorf("work folder: %w", err)
 	}
-	const mend = "name one that does not exist yet by --work-dir"
+	const mend = "name one by --work-dir that does not exist yet, or that only you can enter"
 	if owner := info.Sys().(*syscall.Stat_t).Uid; owner != uint32(os.Getuid()) {
 		return fmt.Errorf("the work folder %s belongs to another user (%d): "+mend, dir, owner)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return fmt.Errorf("the work folder %s is open to other users (mode %04o): "+mend+", or close it (chmod 700)", dir, info.Mode().Perm())
+		return fmt.Errorf("the work folder %s is open to other users (mode %04o): "+mend, dir, info.Mode().Perm())
 	}
 	return nil
 }
