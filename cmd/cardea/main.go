@@ -5,7 +5,6 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"cardea.dev/cardea/internal/cli"
@@ -13,10 +12,6 @@ import (
 )
 
 func main() {
-	if os.Getenv("GOGC") == "" {
-		// Little is allocated once everything is live, so collecting twice as often costs next to nothing and saves memory.
-		debug.SetGCPercent(50)
-	}
 	// A signal asks for a gentle end, which takes a bounded time. Further ones change nothing: who signals a whole process group often
 	// does so twice, and ending at once would leave things behind.
 	ctx, _ := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)

@@ -251,7 +251,7 @@ func (l *live) start() (*child, error) {
 		return nil, err
 	}
 	c := &child{cmd: exec.Command(self, "standalone", l.dir, "--admin", "127.0.0.1:0", "--bind", l.address, "--envoy", l.envoy, "--log-format", "json")}
-	c.cmd.Env = append(os.Environ(), asCardea+"="+l.cache, "GOGC=50") // as cmd/cardea sets it
+	c.cmd.Env = append(os.Environ(), asCardea+"="+l.cache)
 	logs, err := c.cmd.StderrPipe()
 	if err != nil {
 		return nil, err

@@ -53,6 +53,26 @@ func TestOneAddressOfTwoIsTaken(t *testing.T) {
 	s.says("gateway/shop/web", "http-80: Accepted=True", "http-80: Programmed=True")
 }
 
+// TestAnAddressIsAdded edits a live Gateway: what it binds already goes on serving, whether the new address can be bound or not.
+func TestAnAddressIsAdded(t *testing.T) {
+	t.Parallel()
+	first, second := address(), address()
+	both := gatewayFile(80) + "  addresses: [{value: " + first + "}, {value: " + second + "}]\n"
+	s := prepare(t, t.TempDir(), shop())
+	s.start(bindAt(first))
+	s.soon("GET http://shop.example/ -> 200 blue")
+	taken := s.hold(second, 80)
+	s.write("gateway.yaml", both)
+	s.says("gateway/shop/web", "http-80: Accepted=False PortUnavailable")
+	s.expect("GET http://shop.example/ -> 200 blue")
+	taken.Close()
+	s.says("gateway/shop/web", "http-80: Accepted=True", "http-80: Programmed=True")
+	s.expect("GET http://shop.example/ -> 200 blue")
+	s.Address = second
+	s.meet()
+	s.soon("GET http://shop.example/ -> 200 blue")
+}
+
 func TestTwoGatewaysOnOnePort(t *testing.T) {
 	t.Parallel()
 	second := strings.ReplaceAll(gatewayFile(80), "name: web", "name: two")

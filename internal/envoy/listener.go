@@ -2,6 +2,7 @@ package envoy
 
 import (
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,25 +19,24 @@ import (
 // filterChainsField is Listener.filter_chains.
 const filterChainsField = 3
 
-// listeners has a Listener for each port: a part that its listeners share, and for HTTPS one filter chain each.
+// listeners has a Listener for each address of a port: a part of its own, and for HTTPS a filter chain for each listener that
+// shares the port. Envoy can't change the addresses of a Listener that is live, and one that is taken must not keep the others
+// from serving.
 func listeners(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 	chains := flow.Map(p.Listeners, "envoy/filter-chains", func(_ *flow.Ctx, k model.ListenerKey, l model.Listener) (*resource.Part, bool) {
 		return chainPart(l), l.Protocol == model.HTTPS
 	})
-	shared := flow.Map(p.Ports, "envoy/listener-heads", func(_ *flow.Ctx, _ model.PortKey, port model.Port) (*resource.Part, bool) {
-		return sharedPart(port), servable(port.Protocol, port.Key.Transport)
-	})
-	ports := flow.Group(p.Ports, "envoy/ports", func(k model.PortKey, _ model.Port) []resource.Key {
-		return []resource.Key{listenerKey(k)}
+	ports := flow.Group(p.Ports, "envoy/ports", func(k model.PortKey, port model.Port) []resource.Key {
+		if !servable(port.Protocol, k.Transport) {
+			return nil
+		}
+		return listenerKeys(port)
 	}, byKey)
 	return flow.Map(ports, "envoy/listeners",
-		func(c *flow.Ctx, _ resource.Key, ports flow.Members[model.PortKey, model.Port]) (resource.Resource, bool) {
+		func(c *flow.Ctx, key resource.Key, ports flow.Members[model.PortKey, model.Port]) (resource.Resource, bool) {
 			k, port := ports.At(0)
-			head, ok := flow.Fetch(c, shared, k)
-			if !ok {
-				return resource.Resource{}, false
-			}
-			parts := []*resource.Part{head}
+			address := port.Addresses[slices.Index(listenerKeys(port), key)]
+			parts := []*resource.Part{addressPart(port, address)}
 			refused := map[string]bool{} // Envoy wants each name once
 			for _, l := range port.Listeners {
 				if l.Serves {
@@ -50,31 +50,29 @@ func listeners(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 			}
 			sortParts(parts)
 			r := newResource(parts...)
-			for _, a := range port.Addresses {
-				r.Binds = append(r.Binds, net.JoinHostPort(a, strconv.Itoa(int(port.BindPort))))
-			}
+			r.Binds = []string{net.JoinHostPort(address, strconv.Itoa(int(port.BindPort)))}
 			return r, true
 		})
 }
 
-func listenerKey(k model.PortKey) resource.Key {
-	return resource.Key{Gateway: k.Gateway, Type: resource.Listener, Name: listenerName(k)}
+// listenerKeys are the Listeners of a port, in the order of its addresses.
+func listenerKeys(port model.Port) []resource.Key {
+	keys := make([]resource.Key, len(port.Addresses))
+	for i, a := range port.Addresses {
+		keys[i] = resource.Key{Gateway: port.Key.Gateway, Type: resource.Listener, Name: listenerName(port.Key, a)}
+	}
+	return keys
 }
 
-// sharedPart is what the listeners of a port share; for HTTP that is all, so it is every listener's fragment.
-func sharedPart(port model.Port) *resource.Part {
-	name := listenerName(port.Key)
+// addressPart is what the listeners of a port share at an address; for HTTP that is all, so it is every listener's fragment.
+func addressPart(port model.Port, address string) *resource.Part {
+	stats := strconv.Itoa(int(port.Key.Number))
 	l := &listenerv3.Listener{
-		Name:                          name,
-		StatPrefix:                    name,
-		Address:                       socketAddress(port.Addresses[0], port.BindPort),
+		Name:                          listenerName(port.Key, address),
+		StatPrefix:                    stats,
+		Address:                       socketAddress(address, port.BindPort),
 		EnableReusePort:               wrapperspb.Bool(false), // a taken port is refused, not shared
 		PerConnectionBufferLimitBytes: wrapperspb.UInt32(connectionBufferBytes),
-	}
-	for _, a := range port.Addresses[1:] {
-		l.AdditionalAddresses = append(l.AdditionalAddresses, &listenerv3.AdditionalAddress{
-			Address: socketAddress(a, port.BindPort),
-		})
 	}
 	if port.Protocol == model.HTTPS {
 		l.ListenerFilters = []*listenerv3.ListenerFilter{{
@@ -82,10 +80,9 @@ func sharedPart(port model.Port) *resource.Part {
 			ConfigType: &listenerv3.ListenerFilter_TypedConfig{TypedConfig: mustAny(&tlsinspectorv3.TlsInspector{})},
 		}}
 	} else {
-		table := name + "/" + shard
 		l.DefaultFilterChain = &listenerv3.FilterChain{
 			Name:    "http",
-			Filters: []*listenerv3.Filter{connectionManager(name, table)},
+			Filters: []*listenerv3.Filter{connectionManager(stats, stats+"/"+shard)},
 		}
 	}
 	part := newPart("", mustMarshal(l))
@@ -106,7 +103,7 @@ func chainPart(l model.Listener) *resource.Part {
 	name := sectionName(l.Gateway, l.Key)
 	chain := &listenerv3.FilterChain{
 		Name:            name,
-		Filters:         []*listenerv3.Filter{connectionManager(listenerName(l.Port), tableName(l))},
+		Filters:         []*listenerv3.Filter{connectionManager(strconv.Itoa(int(l.Port.Number)), tableName(l))},
 		TransportSocket: terminateTLS(l.Certificates),
 	}
 	if l.Hostname != "" {

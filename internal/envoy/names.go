@@ -1,6 +1,7 @@
 package envoy
 
 import (
+	"net"
 	"strconv"
 	"strings"
 
@@ -28,8 +29,10 @@ func objectName(ref model.ObjectRef) string {
 	return strings.ToLower(ref.Kind.String()) + "/" + ref.Namespace + "/" + ref.Name
 }
 
-// listenerName is the name of a port's Listener.
-func listenerName(k model.PortKey) string { return strconv.Itoa(int(k.Number)) }
+// listenerName is the name of the Listener for one address of a port.
+func listenerName(k model.PortKey, address string) string {
+	return net.JoinHostPort(address, strconv.Itoa(int(k.Number)))
+}
 
 // sectionName names a listener among those of its port: its section, which is unique in one object, and that object
 // unless it is the Gateway itself.

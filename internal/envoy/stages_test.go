@@ -165,7 +165,7 @@ func TestListenersOfOnePort(t *testing.T) {
 	}
 }
 
-// TestPortBindsEveryAddress: one Listener, several addresses.
+// TestPortBindsEveryAddress: a Listener for each.
 func TestPortBindsEveryAddress(t *testing.T) {
 	w, bind := newWorld(t), freePort(t)
 	w.apply(func(b *flow.Batch) {
@@ -176,8 +176,10 @@ func TestPortBindsEveryAddress(t *testing.T) {
 		})
 	})
 	want := []string{fmt.Sprintf("127.0.0.1:%d", bind), fmt.Sprintf("127.0.0.2:%d", bind)}
-	if r := w.resource(t, resource.Listener, "80"); !slices.Equal(r.Binds, want) {
-		t.Errorf("it binds %q, want %q", r.Binds, want)
+	for i, name := range []string{"127.0.0.1:80", "127.0.0.2:80"} {
+		if r := w.resource(t, resource.Listener, name); !slices.Equal(r.Binds, want[i:i+1]) {
+			t.Errorf("%s binds %q, want %q", name, r.Binds, want[i])
+		}
 	}
 	startProxy(t, w.resources())
 	for _, address := range want {

@@ -82,7 +82,7 @@ func (s *seenPlaces) first(h home) bool {
 	return true
 }
 
-// listenerStandings tells the same of each listener, its Listener resource and the Secrets that this needs.
+// listenerStandings tells the same of each listener, its Listener resources (one for each address) and the Secrets that these need.
 func (s stages) listenerStandings(p plan.Plan, lds, sds *flow.Collection[resource.Key, resource.Resource]) *flow.Collection[resource.StandingKey, resource.Standing] {
 	keyed := flow.Group(p.Listeners, "envoy/listeners-by-origin", func(k model.ListenerKey, l model.Listener) []resource.StandingKey {
 		return []resource.StandingKey{{Gateway: l.Gateway, Origin: listenerOrigin(k)}}
@@ -90,17 +90,17 @@ func (s stages) listenerStandings(p plan.Plan, lds, sds *flow.Collection[resourc
 	return flow.Map(keyed, "envoy/listener-standings",
 		func(c *flow.Ctx, k resource.StandingKey, members flow.Members[model.ListenerKey, model.Listener]) (resource.Standing, bool) {
 			_, l := members.At(0)
-			in := listenerKey(l.Port)
-			r, ok := flow.Fetch(c, lds, in)
-			if !ok {
-				return resource.Standing{}, true
-			}
-			standing := resource.Standing{Acknowledged: true}
+			port, ok := flow.Fetch(c, p.Ports, l.Port)
+			standing := resource.Standing{Acknowledged: ok}
 			shared := resource.Origin{Object: l.Gateway}
-			for _, part := range r.Parts {
-				for _, content := range part.Fragments {
-					if content.Origin == k.Origin || content.Origin == shared {
-						s.judge(c, &standing, in, content)
+			for _, in := range listenerKeys(port) {
+				r, ok := flow.Fetch(c, lds, in)
+				standing.Acknowledged = standing.Acknowledged && ok
+				for _, part := range r.Parts {
+					for _, content := range part.Fragments {
+						if content.Origin == k.Origin || content.Origin == shared {
+							s.judge(c, &standing, in, content)
+						}
 					}
 				}
 			}

@@ -176,20 +176,20 @@ func TestListenerStanding(t *testing.T) {
 	}
 	yes := resource.Standing{Acknowledged: true}
 	check("at first", nil)
-	w.ack(t, resource.Listener, "80")
+	w.ack(t, resource.Listener, "127.0.0.1:80")
 	check("80 acknowledged", map[string]resource.Standing{"a": yes, "b": yes})
-	w.ack(t, resource.Listener, "443")
+	w.ack(t, resource.Listener, "127.0.0.1:443")
 	all := map[string]resource.Standing{"a": yes, "b": yes, "c": yes, "d": yes}
 	check("both acknowledged", all)
 
-	head := w.resource(t, resource.Listener, "443").Parts[0].Fragments[0]
+	head := w.resource(t, resource.Listener, "127.0.0.1:443").Parts[0].Fragments[0]
 	w.apply(func(b *flow.Batch) {
 		w.feedback.Refused.Set(b, refusalKey(testGateway, head), resource.Refusal{Message: "cannot bind"})
 	})
 	no := resource.Standing{Refused: "cannot bind"}
 	check("443 can't be bound", map[string]resource.Standing{"a": yes, "b": yes, "c": no, "d": no})
 
-	chain := w.resource(t, resource.Listener, "443").Parts[1].Fragments[0]
+	chain := w.resource(t, resource.Listener, "127.0.0.1:443").Parts[1].Fragments[0]
 	w.apply(func(b *flow.Batch) {
 		w.feedback.Refused.Delete(b, refusalKey(testGateway, head))
 		w.feedback.Refused.Set(b, refusalKey(testGateway, chain), resource.Refusal{Message: "bad chain"})
@@ -217,7 +217,7 @@ func TestSecretCountsForItsListener(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", why, got, want)
 		}
 	}
-	w.ack(t, resource.Listener, "443")
+	w.ack(t, resource.Listener, "127.0.0.1:443")
 	check("its certificate was not acknowledged", resource.Standing{})
 	w.ack(t, resource.Secret, secretName(ref))
 	check("all acknowledged", resource.Standing{Acknowledged: true})
