@@ -39,16 +39,7 @@ func newScene(n int) *scene {
 			s.setService(b, i)
 			s.setSlice(b, i, 0)
 		}
-		in.GatewayClasses.Synced(b)
-		in.Gateways.Synced(b)
-		in.HTTPRoutes.Synced(b)
-		in.ReferenceGrants.Synced(b)
-		in.Namespaces.Synced(b)
-		in.Services.Synced(b)
-		in.EndpointSlices.Synced(b)
-		in.Secrets.Synced(b)
-		in.ConfigMaps.Synced(b)
-		in.XBackends.Synced(b)
+		in.Synced(b)
 	})
 	s.Graph.Settle()
 	return s

@@ -15,7 +15,7 @@ func (s stages) ruleStandings(p plan.Plan) *flow.Collection[resource.StandingKey
 		return struct{}{}, true
 	})
 	sites := flow.Group(p.Sites, "envoy/sites-by-rule", func(k model.SiteKey, site model.Site) []resource.StandingKey {
-		return []resource.StandingKey{{Gateway: site.Gateway, Origin: ruleOrigin(k.Rule)}}
+		return []resource.StandingKey{{Gateway: site.Port.Gateway, Origin: ruleOrigin(k.Rule)}}
 	}, byKey)
 	return flow.Map(sites, "envoy/rule-standings", func(c *flow.Ctx, k resource.StandingKey, sites plan.Sites) (resource.Standing, bool) {
 		first, _ := sites.At(0)

@@ -140,9 +140,8 @@ func (w *world) serve(b *flow.Batch, order int, port int32, section, domain stri
 			Listener: model.ListenerKey{Parent: testGateway, Section: section},
 		}
 		w.sites.Set(b, key, model.Site{
-			Gateway: testGateway,
-			Port:    model.PortKey{Gateway: testGateway, Number: port, Transport: model.TCP},
-			Order:   fmt.Sprintf("%06d/%03d", order, i),
+			Port:  model.PortKey{Gateway: testGateway, Number: port, Transport: model.TCP},
+			Order: fmt.Sprintf("%06d/%03d", order, i),
 		})
 	}
 	for _, u := range r.Backends {

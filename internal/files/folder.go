@@ -126,11 +126,6 @@ func (f *Folder) Problems() []Problem {
 	return sorted(f.problems)
 }
 
-// ProblemCollection is Problems as a collection.
-func (f *Folder) ProblemCollection() *flow.Collection[ProblemKey, Problem] {
-	return f.shown.Collection()
-}
-
 // Stats are counts of work since the start.
 type Stats struct {
 	Parsed    int64 // documents parsed

@@ -52,17 +52,3 @@ func put[S any](b *flow.Batch, source *input.Source[S], e edit) {
 	}
 	source.Set(b, e.ref, input.Object[S]{Meta: e.meta, Spec: e.object.spec.(S)})
 }
-
-// synced says that the first load of every kind is complete.
-func synced(b *flow.Batch, s *input.Sources) {
-	s.GatewayClasses.Synced(b)
-	s.Gateways.Synced(b)
-	s.HTTPRoutes.Synced(b)
-	s.ReferenceGrants.Synced(b)
-	s.Namespaces.Synced(b)
-	s.Services.Synced(b)
-	s.EndpointSlices.Synced(b)
-	s.Secrets.Synced(b)
-	s.ConfigMaps.Synced(b)
-	s.XBackends.Synced(b)
-}

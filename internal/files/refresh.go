@@ -264,7 +264,7 @@ func (f *Folder) apply(edits []edit, before, now map[ProblemKey]Problem) {
 			}
 		}
 		if !f.loaded {
-			synced(b, f.sources)
+			f.sources.Synced(b)
 			f.shown.Synced(b)
 		}
 	})

@@ -19,19 +19,19 @@ func sitesOf(routes *flow.Collection[model.ObjectRef, routeView]) func(*flow.Ctx
 				}
 				seen[p.Listener] = true
 				for _, d := range p.Domains {
-					emitSites(ref, route, parent.Gateway, p, d, emit)
+					emitSites(ref, route, p, d, emit)
 				}
 			}
 		}
 	}
 }
 
-func emitSites(ref model.ObjectRef, route routeView, gateway model.ObjectRef, p place, d resolve.Domain, emit func(model.SiteKey, model.Site)) {
+func emitSites(ref model.ObjectRef, route routeView, p place, d resolve.Domain, emit func(model.SiteKey, model.Site)) {
 	age := ageOrder(route.Created)
 	for i, rule := range route.Rules {
 		for j, match := range rule.Orders {
 			emit(model.SiteKey{Rule: model.RuleKey{Route: ref, Name: rule.Name}, Match: j, Listener: p.Listener, Domain: d.Name},
-				model.Site{Gateway: gateway, Port: p.Port, Order: siteOrder(d.Original, match, age, ref, i, j)})
+				model.Site{Port: p.Port, Order: siteOrder(d.Original, match, age, ref, i, j)})
 		}
 	}
 }

@@ -89,3 +89,17 @@ func New(g *flow.Graph) *Sources {
 		DataPlanes:      flow.NewSource[model.ObjectRef, model.DataPlane](g, "input/DataPlane"),
 	}
 }
+
+// Synced says that the first load of every kind of object is complete. DataPlanes is not one of them.
+func (s *Sources) Synced(b *flow.Batch) {
+	s.GatewayClasses.Synced(b)
+	s.Gateways.Synced(b)
+	s.HTTPRoutes.Synced(b)
+	s.ReferenceGrants.Synced(b)
+	s.Namespaces.Synced(b)
+	s.Services.Synced(b)
+	s.EndpointSlices.Synced(b)
+	s.Secrets.Synced(b)
+	s.ConfigMaps.Synced(b)
+	s.XBackends.Synced(b)
+}

@@ -114,8 +114,7 @@ func (k SiteKey) Owner() ObjectRef { return k.Rule.Route }
 
 // Site is one match of a rule where it serves.
 type Site struct {
-	Gateway ObjectRef // whose listener it is
-	Port    PortKey
+	Port PortKey // the Gateway's that serves it
 	// Order sorts the sites of one domain as Gateway API's precedence wants them; see gateway.order for how it is made.
 	Order string
 }
