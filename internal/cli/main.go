@@ -57,10 +57,10 @@ and tells what is live and what is not, and why.`,
 	return 1
 }
 
-// folder accepts one argument, a folder of objects.
+// folder accepts one argument, a folder of objects or one file.
 func folder(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return fmt.Errorf("name one folder of objects: %s", cmd.UseLine())
+		return fmt.Errorf("name one folder of objects, or one file: %s", cmd.UseLine())
 	}
 	return nil
 }

@@ -15,8 +15,13 @@ func checkCommand(p Program) *cobra.Command {
 		Use:   "check DIR",
 		Short: "Tell what is wrong with the objects of a folder",
 		Long: `Tell what is wrong with the objects of a folder, as "cardea standalone" would see them, without a proxy: broken files, fields that do not
-exist, values that are not allowed, references that lead nowhere. The exit code is 1 if there is an error, 0 if there are warnings only.`,
+exist, values that are not allowed, references that lead nowhere. The exit code is 1 if there is an error, 0 if there are warnings only.
+
+DIR may be one file, too; its neighbours are then not read.`,
 		Example: `  cardea check examples/quickstart
+
+  # One file
+  cardea check my-gateways/web.yaml
 
   # In CI
   cardea check deploy/gateways || exit 1`,
@@ -43,7 +48,7 @@ func translateCommand(p Program) *cobra.Command {
 		Use:   "translate DIR",
 		Short: "Print the Envoy configuration that the objects of a folder mean",
 		Long: `Print the Envoy configuration that "cardea standalone" would give its proxies, without running any. Equal objects give equal bytes, so two
-versions of a folder can be compared.`,
+versions of a folder can be compared. DIR may be one file, too.`,
 		Example: `  cardea translate examples/quickstart
 
   # Of one Gateway, as JSON

@@ -61,15 +61,18 @@ func (f *Folder) collect() map[ProblemKey]Problem {
 
 // folderProblem is what is wrong with the folder as a whole.
 func (f *Folder) folderProblem() (Problem, bool) {
+	only := f.files[f.file]
 	switch {
-	case f.unread == nil && len(f.files) == 0:
+	case f.unread == nil && f.file == "" && len(f.files) == 0:
 		return Problem{File: f.name, Message: "the folder holds no .yaml, .yml or .json file", Severity: model.Warning}, true
+	case f.unread == nil && only != nil && only.problem == "" && len(only.docs) == 0:
+		return Problem{File: f.name, Message: "the file holds no object", Severity: model.Warning}, true
 	case f.unread == nil:
 		return Problem{}, false
 	}
-	p := Problem{File: f.name, Message: "the folder can't be read: " + reason(f.unread)}
+	p := Problem{File: f.name, Message: "the " + f.what() + " can't be read: " + reason(f.unread)}
 	if errors.Is(f.unread, fs.ErrNotExist) {
-		p.Message = "the folder does not exist"
+		p.Message = "the " + f.what() + " does not exist"
 	}
 	if len(f.files) > 0 || len(f.fading) > 0 {
 		p.Message += "; what was last read from it keeps serving"

@@ -1,4 +1,4 @@
-// Package files makes a folder of YAML and JSON files a source of objects.
+// Package files makes a folder of YAML and JSON files, or one such file, a source of objects.
 //
 // It owns reading: which files count, where one document ends and the next begins, which documents changed, which version of
 // a broken one keeps serving, which of two files wins, and at which line something stands. It must never know what the

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -26,7 +25,7 @@ var defaultClass = model.Ref(model.KindGatewayClass, "", "cardea")
 
 // Config of a Folder.
 type Config struct {
-	Dir      string
+	Dir      string // a folder, or one file
 	Sources  *input.Sources
 	Graph    *flow.Graph
 	Schema   *schema.Schema
@@ -37,11 +36,10 @@ type Config struct {
 	OnProblem func(Problem)
 }
 
-// Folder reads a folder into sources.
+// Folder reads a folder, or one file, into sources.
 type Folder struct {
 	// Set by New.
-	dir       string // absolute
-	name      string // as the user wrote it
+	root
 	sources   *input.Sources
 	graph     *flow.Graph
 	schema    *schema.Schema
@@ -79,7 +77,7 @@ func New(c Config) (*Folder, error) {
 	if c.Dir == "" {
 		return nil, errors.New("files: no folder given")
 	}
-	dir, err := filepath.Abs(c.Dir)
+	root, err := newRoot(c.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("files: %w", err)
 	}
@@ -87,12 +85,13 @@ func New(c Config) (*Folder, error) {
 		c.Now = time.Now
 	}
 	f := &Folder{
-		dir: dir, name: c.Dir, sources: c.Sources, graph: c.Graph, schema: c.Schema, log: c.Log, now: c.Now, onProblem: c.OnProblem,
+		root: root, sources: c.Sources, graph: c.Graph, schema: c.Schema, log: c.Log, now: c.Now, onProblem: c.OnProblem,
 		shown: flow.NewSource[ProblemKey, Problem](c.Graph, "files/problems"),
 		files: map[string]*file{}, claims: map[model.ObjectRef][]claim{}, live: map[model.ObjectRef]*live{},
 		contested: map[model.ObjectRef]struct{}{}, flawed: map[*document]*file{}, problems: map[ProblemKey]Problem{},
-		valid:  newValidated(c.CacheDir, dir, c.Schema.Fingerprint()),
-		fading: map[model.ObjectRef]time.Time{}, held: map[model.ObjectRef]time.Time{}, uses: map[string]int{}, unsettled: map[string]struct{}{}, listing: &listing{},
+		valid:  newValidated(c.CacheDir, root.path(), c.Schema.Fingerprint()),
+		fading: map[model.ObjectRef]time.Time{}, held: map[model.ObjectRef]time.Time{}, uses: map[string]int{},
+		unsettled: map[string]struct{}{}, listing: &listing{},
 	}
 	if f.onProblem == nil {
 		f.onProblem = func(p Problem) {
@@ -111,7 +110,7 @@ func New(c Config) (*Folder, error) {
 func (f *Folder) Load() error {
 	f.refresh(look{all: true})
 	if f.unread != nil {
-		return fmt.Errorf("read the folder %s: %w", f.name, f.unread)
+		return fmt.Errorf("read the %s %s: %w", f.what(), f.name, f.unread)
 	}
 	return nil
 }

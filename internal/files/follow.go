@@ -27,7 +27,7 @@ func (f *Folder) Run(ctx context.Context) error {
 	}
 	defer watcher.Close()
 	w := &watch{Folder: f, watcher: watcher, watched: map[string]bool{}}
-	w.add(filepath.Dir(f.dir), f.dir)
+	w.add(filepath.Dir(f.path()), f.dir)
 	next := look{all: true}
 	for {
 		f.refresh(next)
@@ -158,9 +158,9 @@ func (w *watch) take(e fsnotify.Event, next *look) {
 	case rel == "." || strings.HasPrefix(base, ".."):
 		// The folder itself, or the swap of a mounted ConfigMap's link.
 		next.all = true
-	case strings.HasPrefix(rel, ".."), hidden(rel):
-	case isObjectFile(base):
-		if e.Has(fsnotify.Create) && !plainFile(name) {
+	case !w.concerns(rel):
+	case w.reads(rel):
+		if e.Has(fsnotify.Create) && !plainFile(name) || w.unread != nil {
 			next.all = true
 			return
 		}

@@ -84,7 +84,7 @@ func (f *Folder) candidates(l look) []string {
 	if l.all {
 		f.relist(paths)
 	}
-	if _, err := os.Stat(f.dir); err != nil {
+	if _, err := os.Stat(f.path()); err != nil {
 		f.unread = err
 	}
 	if f.unread != nil {
@@ -95,7 +95,7 @@ func (f *Folder) candidates(l look) []string {
 
 // relist walks the folder and adds files whose stat changed.
 func (f *Folder) relist(paths map[string]struct{}) {
-	listing, err := list(f.dir)
+	listing, err := list(f.root)
 	if err == nil && f.unread != nil {
 		// The folder is back, perhaps not yet whole.
 		for ref := range f.fading {

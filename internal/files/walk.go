@@ -17,20 +17,36 @@ type listing struct {
 	broken map[string]error       // what is there and could not be read, by relative path; what it holds is unknown
 }
 
-// list walks the folder. Its error is that the folder itself can't be read.
-func list(root string) (*listing, error) {
+// list walks the folder, or looks at the one file. Its error is that what the user named can't be read.
+func list(r root) (*listing, error) {
 	l := &listing{files: map[string]fs.FileInfo{}, links: map[string][]string{}, broken: map[string]error{}}
-	info, err := os.Stat(root)
+	info, err := os.Stat(r.path())
+	switch {
+	case err != nil:
+		return l, err
+	case r.file != "" && !info.Mode().IsRegular() || r.file == "" && !info.IsDir():
+		return l, errors.New("not a " + r.what())
+	case r.file == "":
+		return l, l.walk(r.dir, "", nil)
+	}
+	own, err := os.Lstat(r.path())
 	if err != nil {
 		return l, err
 	}
-	if !info.IsDir() {
-		return l, errors.New("not a folder")
-	}
-	if err := l.walk(root, "", nil); err != nil {
-		return l, err
-	}
+	l.dirs = []string{r.dir}
+	l.add(r.path(), r.file, info, own.Mode()&fs.ModeSymlink != 0)
 	return l, nil
+}
+
+// add takes a file in, and the link that leads to it if there is one.
+func (l *listing) add(abs, rel string, info fs.FileInfo, isLink bool) {
+	l.files[rel] = info
+	if !isLink {
+		return
+	}
+	if target, err := filepath.EvalSymlinks(abs); err == nil {
+		l.links[target] = append(l.links[target], rel)
+	}
 }
 
 func (l *listing) walk(root, rel string, above []fs.FileInfo) error {
@@ -75,12 +91,7 @@ func (l *listing) entry(root, rel string, e fs.DirEntry, above []fs.FileInfo) {
 			l.broken[rel] = err
 		}
 	case info.Mode().IsRegular() && isObjectFile(rel):
-		l.files[rel] = info
-		if e.Type()&fs.ModeSymlink != 0 {
-			if target, err := filepath.EvalSymlinks(abs); err == nil {
-				l.links[target] = append(l.links[target], rel)
-			}
-		}
+		l.add(abs, rel, info, e.Type()&fs.ModeSymlink != 0)
 	}
 }
 
