@@ -10,14 +10,16 @@ import (
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resource"
 	"cardea.dev/cardea/internal/world"
 )
 
 // scene is n routes on one Gateway, each with its own host, Service and slice.
 type scene struct {
 	*world.World
-	n     int
-	edits int
+	n         int
+	edits     int
+	followers []*flow.Follower[resource.Key, resource.Resource]
 }
 
 const namespace = "bench"
@@ -26,6 +28,9 @@ var gatewayRef = model.Ref(model.KindGateway, namespace, "web")
 
 func newScene(n int) *scene {
 	s := &scene{n: n, World: world.New(world.Config{Plane: model.DataPlane{Kind: "envoy", Addresses: []string{"127.0.0.1"}}})}
+	for _, c := range s.Outputs.Resources {
+		s.followers = append(s.followers, flow.Follow(c))
+	}
 	in := s.Sources
 	s.Graph.Apply("load", func(b *flow.Batch) {
 		in.GatewayClasses.Set(b, model.Ref(model.KindGatewayClass, "", "cardea"), input.Object[gatewayv1.GatewayClassSpec]{

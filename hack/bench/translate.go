@@ -47,24 +47,28 @@ func translation(w io.Writer, n int) {
 
 // work applies an edit and counts what it cost: transforms run, values changed, and which types of resources changed.
 func (s *scene) work(edit func(*flow.Batch)) (runs, changes uint64, types string) {
-	var since flow.Rev
-	s.Graph.View(func(v flow.View) { since = v.Rev() })
+	s.sent()
 	runs, changes = s.total()
 	s.Graph.Apply("edit", edit)
 	s.Graph.Settle()
 	r, c := s.total()
-	var sent []string
-	s.Graph.View(func(v flow.View) {
-		for _, resources := range s.Outputs.Resources {
-			for change := range flow.Changes(v, resources, since) {
-				sent = append(sent, change.Key.Type.String()+" "+change.Key.Name)
-			}
-		}
-	})
+	sent := s.sent()
 	if len(sent) == 0 {
 		sent = []string{"nothing"}
 	}
 	return r - runs, c - changes, strings.Join(sent, ", ")
+}
+
+// sent is what the proxies have to be told since the last call.
+func (s *scene) sent() (list []string) {
+	s.Graph.View(func(v flow.View) {
+		for _, f := range s.followers {
+			for change := range f.Changes(v) {
+				list = append(list, change.Key.Type.String()+" "+change.Key.Name)
+			}
+		}
+	})
+	return list
 }
 
 func (s *scene) total() (runs, changes uint64) {

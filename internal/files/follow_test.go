@@ -298,10 +298,8 @@ func TestTakeOver(t *testing.T) {
 	r.until("the other", func() bool { return r.backend("web") == "b" && len(r.folder.Problems()) == 0 })
 	ref := model.Ref(model.KindHTTPRoute, "shop", "web")
 	r.graph.View(func(v flow.View) {
-		for c := range flow.Changes(v, r.sources.HTTPRoutes.Collection(), 0) {
-			if c.Key == ref && c.Deleted {
-				t.Error("the route was away")
-			}
+		if o, _ := flow.Get(v, r.sources.HTTPRoutes.Collection(), ref); o.Meta.Generation != 2 {
+			t.Errorf("generation %d: the route was away, or did not change", o.Meta.Generation)
 		}
 	})
 }

@@ -65,13 +65,13 @@ func TestEverythingAtOnce(t *testing.T) {
 	}
 	reading.Go(func() {
 		copied := map[int]int{}
-		since := flow.Rev(0)
+		follower := flow.Follow(b.Collection())
+		defer follower.Stop()
 		for range g.Watch(ctx) {
 			g.View(func(v flow.View) {
-				for ch := range flow.Changes(v, b.Collection(), since) {
+				for ch := range follower.Changes(v) {
 					copied[ch.Key] = ch.Value
 				}
-				since = v.Rev()
 				for k, x := range flow.All(v, b.Collection()) {
 					if copied[k] != x {
 						t.Errorf("the follower has %d for %d, want %d", copied[k], k, x)

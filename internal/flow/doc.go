@@ -6,7 +6,7 @@
 // from earlier ones with pure functions, and [Fetch] lets such a function look up one key of any earlier collection. The
 // order of creation is the topological order, so a cycle can't be written down.
 //
-//	edges ── Apply ──> queue ──> turn ──────────────────────────────────> commit ──> View, Watch, Changes
+//	edges ── Apply ──> queue ──> turn ──────────────────────────────────> commit ──> View, Watch, Follow
 //	                             source   derive   group   derive            │
 //	                             ┌────┐   ┌────┐   ┌────┐   ┌────┐           └ base + overlay = new base,
 //	                             │ ▪  │──>│ ▪▪ │──>│ ▪  │──>│ ▪  │             under one short lock
@@ -42,7 +42,7 @@
 // is made; a type that holds a func, a channel, an interface or a protobuf message is refused there, with a panic that names
 // the field. A nil slice and an empty one differ, as they do in JSON. Values must not hold pointer cycles.
 //
-// A derived key costs about 150 bytes besides itself and its value, a fetch about 16 (BenchmarkBytes prints them).
+// A derived key costs about 130 bytes besides itself and its value, a fetch about 16 (BenchmarkBytes prints them).
 //
 // # The contract for transforms
 //

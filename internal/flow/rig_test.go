@@ -46,7 +46,7 @@ func randomRow(r *rand.Rand, keys int) row {
 type shown struct {
 	name   string
 	text   func(v flow.View) string
-	follow func(v flow.View, since flow.Rev) string
+	follow func(v flow.View) string
 }
 
 func (w *world) source(name string) *flow.Collection[int, row] {
@@ -56,7 +56,7 @@ func (w *world) source(name string) *flow.Collection[int, row] {
 }
 
 func show[K comparable, V any](w *world, name string, c *flow.Collection[K, V]) *flow.Collection[K, V] {
-	copied := map[K]string{}
+	copied, follower := map[K]string{}, flow.Follow(c)
 	w.all = append(w.all, shown{
 		name: name,
 		text: func(v flow.View) string {
@@ -69,18 +69,15 @@ func show[K comparable, V any](w *world, name string, c *flow.Collection[K, V]) 
 			}
 			return sorted(lines)
 		},
-		follow: func(v flow.View, since flow.Rev) string {
-			for ch := range flow.Changes(v, c, since) {
-				switch {
-				case ch.Reset:
-					clear(copied)
-				case ch.Deleted:
+		follow: func(v flow.View) string {
+			for ch := range follower.Changes(v) {
+				if ch.Deleted {
 					delete(copied, ch.Key)
-				default:
+				} else {
 					copied[ch.Key] = describe(ch.Value)
 				}
-				if !ch.Reset && flow.ChangedAt(v, c, ch.Key) != ch.Rev {
-					return fmt.Sprintf("%v changed at %d, ChangedAt says %d", ch.Key, ch.Rev, flow.ChangedAt(v, c, ch.Key))
+				if at := flow.ChangedAt(v, c, ch.Key); (at == 0) != ch.Deleted {
+					return fmt.Sprintf("%v changed at %d, deleted %t", ch.Key, at, ch.Deleted)
 				}
 			}
 			var lines []string

@@ -7,18 +7,17 @@ import (
 
 // CollectionStats is a collection's size, and its work since the graph was made.
 type CollectionStats struct {
-	Name       string
-	Keys       int // present
-	Tombstones int // deleted keys that Changes still tells
-	Absent     int // keys that were fetched in vain, and are waited for
-	Edges      int // fetches that the present values depend on
-	Stale      int // input keys whose last run panicked
-	Runs       uint64
-	Changes    uint64
-	Panics     uint64
-	Took       time.Duration // in turns
-	KeyBytes   int           // what the machinery keeps for one key, besides the key and its value
-	EdgeBytes  int           // and for one edge
+	Name      string
+	Keys      int // present
+	Absent    int // keys that were fetched in vain, and are waited for
+	Edges     int // fetches that the present values depend on
+	Stale     int // input keys whose last run panicked
+	Runs      uint64
+	Changes   uint64
+	Panics    uint64
+	Took      time.Duration // in turns
+	KeyBytes  int           // what the machinery keeps for one key, besides the key and its value
+	EdgeBytes int           // and for one edge
 }
 
 // counted is the part of the statistics that a turn counts.
@@ -51,7 +50,7 @@ func (g *Graph) Stats() []CollectionStats {
 func (c *Collection[K, V]) stats() CollectionStats {
 	n := c.counters.shown
 	return CollectionStats{
-		Name: c.name, Keys: c.present, Tombstones: c.dead.len, Absent: c.base.len - c.present - c.dead.len,
+		Name: c.name, Keys: c.present, Absent: c.base.len - c.present,
 		Edges: n.Edges, Stale: n.Stale, Runs: n.Runs, Changes: n.Changes, Panics: n.Panics, Took: n.Took,
 		KeyBytes: c.keyBytes(), EdgeBytes: edgeBytes,
 	}

@@ -19,11 +19,9 @@ type Collection[K comparable, V any] struct {
 	order func(a, b unsafe.Pointer) int // of keys
 
 	// The committed values. Written under Graph.mu.
-	base      table[K, V] // present keys, tombstones, and absent keys that somebody fetched
+	base      table[K, V] // present keys, and absent keys that somebody fetched
 	present   int
-	live      recency // present keys
-	dead      recency // tombstones
-	forgotten Rev     // the newest deletion that has no tombstone any more
+	followers []*Follower[K, V]
 
 	// The overlay. Only the goroutine that turns writes it.
 	fresh   table[K, V]   // keys that base does not have
@@ -56,17 +54,15 @@ type cell[K comparable, V any] struct {
 
 // node is what the machinery knows of a key, whatever its type is. It is the first field of a slot.
 type node struct {
-	id           uint64
-	changedAt    Rev   // under Graph.mu
-	newer, older *node // in live or dead; under Graph.mu
-	runs         *run  // one for each collection made from this one, while the key is present
-	readers      **run // the first of nreaders runs that fetched this key; see edge.go
-	nreaders     uint32
-	stale        uint32 // how many of them no longer depend on it
-	coll         uint16
-	listed       listed // under Graph.mu
-	present      bool   // under Graph.mu
-	touched      bool   // only while turning
+	id        uint64
+	changedAt Rev   // under Graph.mu
+	runs      *run  // one for each collection made from this one, while the key is present
+	readers   **run // the first of nreaders runs that fetched this key; see edge.go
+	nreaders  uint32
+	stale     uint32 // how many of them no longer depend on it
+	coll      uint16
+	present   bool // under Graph.mu
+	touched   bool // only while turning
 }
 
 // slot is the place of a key. A committed slot always has a cell; if the key is absent, the cell has the key only. A new one has a
@@ -235,52 +231,48 @@ func (c *Collection[K, V]) commit(rev Rev) {
 	c.insertFresh()
 	for _, s := range c.changed {
 		s.changedAt = rev
-		if s.next == nil {
-			delete(c.sums, s.cell)
-			s.cell = &cell[K, V]{key: s.cell.key} // lets go of the value
-			s.present = false
-			c.present--
-			c.list(&s.node, inDead)
-			continue
-		}
 		if s.present {
 			delete(c.sums, s.cell)
-		} else {
-			c.present++
+			c.present--
 		}
-		s.cell, s.present = s.next, true
-		c.list(&s.node, inLive)
+		if s.next != nil {
+			s.cell = s.next
+			c.present++
+		} else {
+			s.cell = &cell[K, V]{key: s.cell.key} // lets go of the value
+		}
+		s.present = s.next != nil
+		for _, f := range c.followers {
+			f.note(s.cell.key)
+		}
 	}
 	for s := range c.absent.all {
 		if s.nreaders > 0 {
 			c.base.insert(s)
 		}
 	}
+	for _, s := range c.touched {
+		c.release(s)
+	}
 	for _, n := range c.idles {
 		c.release(slotOf[K, V](n))
 	}
-	c.trim(rev)
 }
 
-// insertFresh moves new keys into base: those that have a value, or whose absence somebody saw.
+// insertFresh moves new keys into base.
 func (c *Collection[K, V]) insertFresh() {
 	if c.base.len == 0 {
 		c.base = c.fresh // the first load
-	} else {
-		for s := range c.fresh.all {
-			c.base.insert(s)
-		}
+		return
 	}
-	for _, s := range c.touched {
-		if s.next == nil && !s.present {
-			c.release(s)
-		}
+	for s := range c.fresh.all {
+		c.base.insert(s)
 	}
 }
 
-// release forgets a key that is absent, has no tombstone and nobody who waits for it.
+// release forgets a key that is absent and that nobody waits for.
 func (c *Collection[K, V]) release(s *slot[K, V]) {
-	if !s.present && s.listed == unlisted && s.nreaders == 0 && c.base.find(s.key()) == s {
+	if !s.present && s.nreaders == 0 && c.base.find(s.key()) == s {
 		c.base.remove(s)
 	}
 }

@@ -98,7 +98,7 @@ func Len[K comparable, V any](v View, c *Collection[K, V]) int {
 	return n
 }
 
-// ChangedAt is the Rev in which k got its value; for a deleted key the Rev of its deletion as long as that is remembered, and else 0.
+// ChangedAt is the Rev in which k got its value, and 0 if it has none. In a Try, the Rev that the turn would get is also that of a deletion.
 func ChangedAt[K comparable, V any](v View, c *Collection[K, V], k K) Rev {
 	s := c.at(v, k)
 	switch {
@@ -106,7 +106,7 @@ func ChangedAt[K comparable, V any](v View, c *Collection[K, V], k K) Rev {
 		return 0
 	case v.s.staged && s.now() != s.was():
 		return v.s.rev
-	case s.listed == unlisted:
+	case !s.present:
 		return 0
 	}
 	return s.changedAt

@@ -43,18 +43,18 @@ type child struct {
 // run starts and stops children as Gateways come and go. When it returns, all have ended.
 func (p *proxies) run(ctx context.Context) error {
 	defer p.running.Wait()
-	var seen flow.Rev
+	gateways := flow.Follow(p.world.Plan.Gateways)
+	defer gateways.Stop()
 	for range p.world.Graph.Watch(ctx) {
 		p.mu.Lock()
 		changed := p.waiting
 		p.world.Graph.View(func(v flow.View) {
-			for range flow.Changes(v, p.world.Plan.Gateways, seen) {
+			for range gateways.Changes(v) {
 				changed = true
 			}
 			if changed {
 				p.list = p.wanted(v)
 			}
-			seen = v.Rev()
 		})
 		if changed {
 			p.keep(ctx)

@@ -2,7 +2,7 @@ package standalone
 
 import (
 	"context"
-	"maps"
+	"iter"
 	"sync"
 	"time"
 
@@ -34,41 +34,35 @@ func newStamps(now func() time.Time) *stamps {
 
 // follow stamps what every turn changed, until ctx is done.
 func (s *stamps) follow(ctx context.Context, w *world.World) error {
-	var seen flow.Rev
+	classes, gateways, routes := flow.Follow(w.Reports.GatewayClasses), flow.Follow(w.Reports.Gateways), flow.Follow(w.Reports.HTTPRoutes)
+	defer classes.Stop()
+	defer gateways.Stop()
+	defer routes.Stop()
 	for range w.Graph.Watch(ctx) {
 		w.Graph.View(func(v flow.View) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			now := metav1.NewTime(s.now().Truncate(time.Second))
-			keep(v, w.Reports.GatewayClasses, seen, s.classes, func(old, status *gatewayv1.GatewayClassStatus) {
+			keep(classes.Changes(v), s.classes, func(old, status *gatewayv1.GatewayClassStatus) {
 				status.Conditions = stamp(old.Conditions, status.Conditions, now)
 			})
-			keep(v, w.Reports.Gateways, seen, s.gateways, func(old, status *gatewayv1.GatewayStatus) { stampGateway(old, status, now) })
-			keep(v, w.Reports.HTTPRoutes, seen, s.routes, func(old, status *gatewayv1.HTTPRouteStatus) { stampRoute(old, status, now) })
-			seen = v.Rev()
+			keep(gateways.Changes(v), s.gateways, func(old, status *gatewayv1.GatewayStatus) { stampGateway(old, status, now) })
+			keep(routes.Changes(v), s.routes, func(old, status *gatewayv1.HTTPRouteStatus) { stampRoute(old, status, now) })
 		})
 	}
 	return nil
 }
 
 // keep brings statuses up to date with a collection of reports. A report is shared: stamping must copy what it changes.
-func keep[S any](v flow.View, reports *flow.Collection[model.ObjectRef, gateway.Report[S]], since flow.Rev, statuses map[model.ObjectRef]S, stamp func(old, status *S)) {
-	var reset map[model.ObjectRef]S // what was known before a Reset
-	for change := range flow.Changes(v, reports, since) {
-		if change.Reset {
-			reset = maps.Clone(statuses)
-			clear(statuses)
-			continue
-		}
+func keep[S any](
+	changes iter.Seq[flow.Change[model.ObjectRef, gateway.Report[S]]], statuses map[model.ObjectRef]S, stamp func(old, status *S),
+) {
+	for change := range changes {
 		if change.Deleted {
 			delete(statuses, change.Key)
 			continue
 		}
-		old, known := statuses[change.Key]
-		if !known {
-			old = reset[change.Key]
-		}
-		status := change.Value.Status
+		old, status := statuses[change.Key], change.Value.Status
 		stamp(&old, &status)
 		statuses[change.Key] = status
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"sync"
 	"time"
@@ -63,19 +62,24 @@ func New(cfg Config) (*Server, error) {
 
 // Run follows the graph's turns until ctx ends. Streams are answered from its first turn on.
 func (s *Server) Run(ctx context.Context) error {
-	since := flow.Rev(0)
-	types := make([]map[resource.Type]bool, len(s.cfg.Resources)) // that each collection was seen to hold
-	for i := range types {
-		types[i] = map[resource.Type]bool{}
+	followers := make([]*flow.Follower[resource.Key, resource.Resource], len(s.cfg.Resources))
+	for i, c := range s.cfg.Resources {
+		followers[i] = flow.Follow(c)
+		defer followers[i].Stop()
 	}
 	for range s.cfg.Graph.Watch(ctx) {
 		updates := map[model.ObjectRef][]update{}
 		s.mu.Lock()
 		s.cfg.Graph.View(func(v flow.View) {
-			for i, c := range s.cfg.Resources {
-				s.collect(flow.Changes(v, c, since), types[i], updates)
+			for _, f := range followers {
+				for ch := range f.Changes(v) {
+					u := update{name: resource.Name{Type: ch.Key.Type, Name: ch.Key.Name}}
+					if !ch.Deleted {
+						u.value = &ch.Value
+					}
+					updates[ch.Key.Gateway] = append(updates[ch.Key.Gateway], u)
+				}
 			}
-			since = v.Rev()
 		})
 		at := s.cfg.Now()
 		for gateway, list := range updates {
@@ -89,41 +93,4 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// collect sorts a collection's changes by Gateway. After a reset, what does not follow has left.
-func (s *Server) collect(
-	changes iter.Seq[flow.Change[resource.Key, resource.Resource]], types map[resource.Type]bool, to map[model.ObjectRef][]update,
-) {
-	present := map[resource.Key]bool{}
-	reset := false
-	for ch := range changes {
-		if ch.Reset {
-			reset = true
-			continue
-		}
-		types[ch.Key.Type] = true
-		if reset {
-			present[ch.Key] = true
-		}
-		u := update{name: resource.Name{Type: ch.Key.Type, Name: ch.Key.Name}}
-		if !ch.Deleted {
-			u.value = &ch.Value
-		}
-		to[ch.Key.Gateway] = append(to[ch.Key.Gateway], u)
-	}
-	if !reset {
-		return
-	}
-	for gateway, f := range s.fleets {
-		f.mu.Lock()
-		for t := range types {
-			for name := range f.set.entries[t] {
-				if !present[resource.Key{Gateway: gateway, Type: t, Name: name}] {
-					to[gateway] = append(to[gateway], update{name: resource.Name{Type: t, Name: name}})
-				}
-			}
-		}
-		f.mu.Unlock()
-	}
 }

@@ -1,0 +1,114 @@
+package flow
+
+import (
+	"iter"
+	"slices"
+	"unsafe"
+)
+
+// Change is one key that differs from what it was.
+type Change[K comparable, V any] struct {
+	Key     K
+	Value   V
+	Deleted bool
+}
+
+// Follower tells one reader what changed in a collection since that reader asked last. It keeps the keys of changes that the reader has not
+// seen, each once: who lags misses no change and costs no more than the keys that there are. One goroutine may use it.
+type Follower[K comparable, V any] struct {
+	c       *Collection[K, V]
+	began   bool           // the reader has asked once; before that everything is news, and nothing needs noting
+	pending map[K]struct{} // changed since it asked last; written by commits under Graph.mu
+}
+
+// Follow begins to follow c. It must not be called in a View.
+func Follow[K comparable, V any](c *Collection[K, V]) *Follower[K, V] {
+	f := &Follower[K, V]{c: c}
+	c.g.mu.Lock()
+	defer c.g.mu.Unlock()
+	c.followers = append(c.followers, f)
+	return f
+}
+
+// Stop ends following. It must not be called in a View.
+func (f *Follower[K, V]) Stop() {
+	f.c.g.mu.Lock()
+	defer f.c.g.mu.Unlock()
+	f.c.followers = slices.DeleteFunc(f.c.followers, func(o *Follower[K, V]) bool { return o == f })
+}
+
+// note is called by a commit.
+func (f *Follower[K, V]) note(k K) {
+	if !f.began {
+		return
+	}
+	if f.pending == nil {
+		f.pending = map[K]struct{}{}
+	}
+	f.pending[k] = struct{}{}
+}
+
+// Changes is what happened from the View of the last call up to v, sorted by key: each key once, with its last state. The first call gives every
+// present key. A key that appeared and went in between is told as deleted. What the loop did not reach comes again in the next call.
+// In the View of a Try see [Staged].
+func (f *Follower[K, V]) Changes(v View) iter.Seq[Change[K, V]] {
+	return func(yield func(Change[K, V]) bool) {
+		v.check(f.c.g, f.c.name)
+		if v.s.staged {
+			panic("flow: Follower of " + f.c.name + " used in a Try")
+		}
+		f.begin()
+		for _, k := range f.keys() {
+			delete(f.pending, k)
+			change := Change[K, V]{Key: k, Deleted: true}
+			if s := f.c.base.find(k); s != nil && s.present {
+				change.Value, change.Deleted = s.cell.value, false
+			}
+			if !yield(change) {
+				return
+			}
+		}
+		f.pending = nil // a map keeps the room that it had
+	}
+}
+
+// begin notes every present key before the first look.
+func (f *Follower[K, V]) begin() {
+	if f.began {
+		return
+	}
+	f.began = true
+	for s := range f.c.base.all {
+		if s.present {
+			f.note(s.cell.key)
+		}
+	}
+}
+
+func (f *Follower[K, V]) keys() []K {
+	keys := make([]K, 0, len(f.pending))
+	for k := range f.pending {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b K) int { return f.c.order(unsafe.Pointer(&a), unsafe.Pointer(&b)) })
+	return keys
+}
+
+// Staged is what the edits of a Try change in c, in no particular order. v is the View of the Try.
+func Staged[K comparable, V any](v View, c *Collection[K, V]) iter.Seq[Change[K, V]] {
+	return func(yield func(Change[K, V]) bool) {
+		v.check(c.g, c.name)
+		if !v.s.staged {
+			panic("flow: Staged used on " + c.name + " outside a Try")
+		}
+		for _, s := range c.changed {
+			change := Change[K, V]{Key: s.key(), Deleted: true}
+			if s.next != nil {
+				change.Value, change.Deleted = s.next.value, false
+			}
+			if !yield(change) {
+				return
+			}
+		}
+	}
+}
