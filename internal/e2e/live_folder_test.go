@@ -109,3 +109,27 @@ func TestAFolderThatVanishes(t *testing.T) {
 	}
 	s.soon("GET http://shop.example/ -> 404")
 }
+
+// TestAFolderThatIsMadeAnew is a deployment by rm, mkdir and cp: not one request fails meanwhile.
+func TestAFolderThatIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "shop")
+	s := prepare(t, dir, shop())
+	s.start()
+	s.Ready(t)
+	l := s.load(rate, "shop.example", "blue green")
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.reads("problem in the folder", "shop", "made anew and holds no .yaml, .yml or .json file yet", "keeps serving")
+	s.expect("GET http://shop.example/ -> 200 blue")
+	s.write("all.yaml", gatewayFile(80)+"---\n"+serviceFile("green", "green")+"---\n"+routeFile("web", "shop.example", to("green")))
+	s.soon("GET http://shop.example/ -> 200 green")
+	s.reads("problems solved", `"left":0`)
+	if asked, failed := l.end(); len(failed) > 0 || asked == 0 {
+		t.Errorf("%d of %d requests failed, such as %q", len(failed), asked, failed[:min(len(failed), 5)])
+	}
+}

@@ -71,10 +71,15 @@ func (f *Folder) folderProblem() (Problem, bool) {
 		return Problem{}, false
 	}
 	p := Problem{File: f.name, Message: "the " + f.what() + " can't be read: " + reason(f.unread)}
-	if errors.Is(f.unread, fs.ErrNotExist) {
+	switch {
+	case errors.Is(f.unread, fs.ErrNotExist):
 		p.Message = "the " + f.what() + " does not exist"
+	case errors.Is(f.unread, errUnfilled):
+		p.Message = fmt.Sprintf("the folder was made anew and holds no .yaml, .yml or .json file yet; what was last read from it "+
+			"keeps serving until one is there, for %v at most", Refill)
+		return p, true
 	}
-	if len(f.files) > 0 || len(f.fading) > 0 {
+	if f.serves() {
 		p.Message += "; what was last read from it keeps serving"
 	}
 	return p, true

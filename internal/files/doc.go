@@ -10,11 +10,12 @@
 // A document is known by the hash of its text: one that did not change is neither parsed nor checked again, so one edit in a
 // file of 10,000 documents costs one document's work.
 //
-// Nothing that is live goes because a read failed. An object whose text is gone goes only after it stayed away for Hold:
-// an editor that replaces a file, or a document that moves from one file to another, leaves no gap. In the same way a new version
-// that begins to name what is not there waits for that, for Hold at most, while the live version serves: a route and its Service
-// may be written in either order. What "names" means is all in hold.go; whether it is allowed is not asked. Only a ReferenceGrant goes
-// at once, since it is a permission taken back, unless nobody can tell because the folder can't be read.
+// Nothing that is live goes because a read failed, nor because the folder was taken away and made anew (refill.go). An object
+// whose text is gone goes only after it stayed away for Hold: an editor that replaces a file, or a document that moves from one
+// file to another, leaves no gap. In the same way a new version that begins to name what is not there waits for that, for Hold
+// at most, while the live version serves: a route and its Service may be written in either order. What "names" means is all in
+// hold.go; whether it is allowed is not asked. Only a ReferenceGrant goes at once, since it is a permission taken back, unless
+// nobody can tell because the folder can't be read.
 //
 // Run is the one goroutine that reads (Load in its stead, for one-shot commands); it splits the checking of many documents
 // over all cores. Problems, Where and Stats may be called from any goroutine.

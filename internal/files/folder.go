@@ -64,6 +64,7 @@ type Folder struct {
 	uses      map[string]int                // live objects by namespace
 	unsettled map[string]struct{}           // files that were being written at the last look
 	listing   *listing
+	refill    refill
 	unread    error // why the folder could not be read; nil if it could
 	loaded    bool
 	scan      int

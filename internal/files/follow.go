@@ -142,6 +142,9 @@ func (w *watch) patience() time.Duration {
 // take adds to a look what an event is about.
 func (w *watch) take(e fsnotify.Event, next *look) {
 	name := filepath.Clean(e.Name)
+	if name == w.dir && (e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename) || e.Has(fsnotify.Create)) {
+		w.refill.moved = true
+	}
 	if w.watched[name] && (e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename)) {
 		delete(w.watched, name)
 		next.all = true

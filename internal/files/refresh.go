@@ -51,6 +51,9 @@ func (f *Folder) refresh(l look) {
 		}
 	}
 	each(jobs, f.check)
+	if f.refill.coming && slices.ContainsFunc(readings, func(r reading) bool { return f.files[r.file.path] == nil }) {
+		f.postpone() // more may come
+	}
 	f.commit(readings, append(gone, f.vanished(l)...), l.all)
 }
 
@@ -96,24 +99,33 @@ func (f *Folder) candidates(l look) []string {
 // relist walks the folder and adds files whose stat changed.
 func (f *Folder) relist(paths map[string]struct{}) {
 	listing, err := list(f.root)
+	if err == nil {
+		err = f.refill.listed(listing, f.unread, f.serves(), f.now())
+		f.listing = listing
+	}
 	if err == nil && f.unread != nil {
-		// The folder is back, perhaps not yet whole.
-		for ref := range f.fading {
-			f.fading[ref] = f.now().Add(Hold)
-		}
-		for ref := range f.held {
-			f.held[ref] = f.now().Add(Hold)
-		}
+		f.postpone() // the folder is back, perhaps not yet whole
 	}
 	f.unread = err
 	if err != nil {
 		return
 	}
-	f.listing = listing
 	for path, info := range listing.files {
 		known := f.files[path]
 		if known == nil || known.info == nil || !sameStat(known.info, info) {
 			paths[path] = struct{}{}
+		}
+	}
+}
+
+// serves says whether there is anything that was read from the folder.
+func (f *Folder) serves() bool { return len(f.files) > 0 || len(f.fading) > 0 }
+
+// postpone lets everything that waits do so for Hold from now.
+func (f *Folder) postpone() {
+	for _, waiting := range []map[model.ObjectRef]time.Time{f.fading, f.held} {
+		for ref := range waiting {
+			waiting[ref] = f.now().Add(Hold)
 		}
 	}
 }
@@ -229,6 +241,7 @@ func (f *Folder) commit(readings []reading, gone []string, whole bool) {
 		m.replace(r.file, r.matched, r.chunks)
 	}
 	m.settle()
+	f.refill.coming = f.refill.coming && len(f.fading) > 0
 	before := f.problems
 	f.problems = f.collect()
 	now := f.problems

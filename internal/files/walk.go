@@ -15,12 +15,14 @@ type listing struct {
 	dirs   []string               // absolute: where changes can happen
 	links  map[string][]string    // absolute path of a link's target -> the links to it, for files
 	broken map[string]error       // what is there and could not be read, by relative path; what it holds is unknown
+	root   fs.FileInfo            // of what the user named
 }
 
 // list walks the folder, or looks at the one file. Its error is that what the user named can't be read.
 func list(r root) (*listing, error) {
 	l := &listing{files: map[string]fs.FileInfo{}, links: map[string][]string{}, broken: map[string]error{}}
 	info, err := os.Stat(r.path())
+	l.root = info
 	switch {
 	case err != nil:
 		return l, err
