@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -20,6 +22,9 @@ type client struct {
 	server string // without a slash at its end
 	http   *http.Client
 }
+
+// orName is what to do where no Cardea is.
+const orName = "name the address of its admin API with --server or $CARDEA_SERVER"
 
 // newClient takes the first address that is not "", else the default one.
 func newClient(addresses ...string) *client {
@@ -44,14 +49,19 @@ func (c *client) ask(ctx context.Context, path string, value any) (json.RawMessa
 		return nil, fmt.Errorf("--server: %w", err)
 	}
 	response, err := c.http.Do(request)
-	if errors.Is(err, syscall.ECONNREFUSED) {
-		return nil, fmt.Errorf("no Cardea answers at %s: start one with `cardea standalone DIR`, or name the address of its admin API "+
-			"with --server or $CARDEA_SERVER", c.server)
-	}
-	if err != nil {
+	switch _, unreachable := errors.AsType[*net.OpError](err); {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return nil, fmt.Errorf("no Cardea answers at %s: start one with `cardea standalone DIR`, or %s", c.server, orName)
+	case unreachable || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("%s is not Cardea's admin API (%w): %s", c.server, err, orName)
 	}
 	defer response.Body.Close()
+	if response.Header.Get(admin.Header) == "" {
+		kind, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";")
+		return nil, fmt.Errorf("%s is not Cardea's admin API (it answers %s, %s): %s", c.server, response.Status, cmp.Or(kind, "of no type"), orName)
+	}
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
 		return nil, err
@@ -60,7 +70,7 @@ func (c *client) ask(ctx context.Context, path string, value any) (json.RawMessa
 		return nil, failure(response.StatusCode, text)
 	}
 	if err := json.Unmarshal(text, value); err != nil {
-		return nil, fmt.Errorf("%s is not a Cardea's admin API: %w", c.server, err)
+		return nil, fmt.Errorf("what Cardea answers at %s can't be read (%w): it may be of another version", c.server, err)
 	}
 	return text, nil
 }
