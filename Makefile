@@ -7,7 +7,7 @@ PARALLEL := -p 2
 RACE := ./internal/flow/... ./internal/xds/... ./internal/files/... ./internal/process/... ./internal/admin/...
 
 .DEFAULT_GOAL := all
-.PHONY: all build lint test demo bench golden generate envoy clean help
+.PHONY: all build lint test demo bench golden generate envoy kubernetes clean help
 
 all: build lint test ## build, lint and test
 
@@ -18,7 +18,7 @@ lint: ## go vet and gofmt
 	$(GO) vet $(PARALLEL) ./...
 	@bad=$$($$($(GO) env GOROOT)/bin/gofmt -l .); [ -z "$$bad" ] || { echo "not formatted (gofmt -w would):"; echo "$$bad"; exit 1; }
 
-test: envoy lint ## everything that must hold
+test: envoy kubernetes lint ## everything that must hold
 	$(GO) test $(PARALLEL) -timeout 30m ./...
 	@if command -v "$$($(GO) env CC)" >/dev/null; then set -x; $(GO) test $(PARALLEL) -race -timeout 30m $(RACE); \
 	  elif [ -n "$$CI" ]; then echo "the race detector needs a C compiler"; exit 1; \
@@ -39,6 +39,9 @@ generate: ## rewrite generated files
 
 envoy: ## Envoy, into the cache folder
 	@hack/get-envoy.sh >/dev/null
+
+kubernetes: ## the programs of the test cluster, into the cache folder: built once, 7 minutes
+	@[ "$$(uname -s) $$(id -u)" != "Linux 0" ] || hack/get-cluster.sh >/dev/null
 
 clean: ## remove what was built here
 	rm -rf bin

@@ -19,8 +19,9 @@ var towers = map[string][]string{
 	"roof":     {"cmd/cardea", "internal/e2e", "internal/cli", "internal/standalone", "internal/admin", "internal/world"},
 	"meaning":  {"internal/gateway", "internal/conditions", "internal/resolve"},
 	"dialects": {"internal/envoy"},
-	"edges":    {"internal/files", "internal/schema", "internal/xds", "internal/process"},
-	"ground":   {"internal/plan", "internal/input", "internal/resource", "internal/flow", "internal/model"},
+	"edges": {"internal/files", "internal/schema", "internal/xds", "internal/process",
+		"internal/testcluster", "internal/testcluster/container", "internal/testcluster/sandbox"},
+	"ground": {"internal/plan", "internal/input", "internal/resource", "internal/flow", "internal/model"},
 }
 
 // apart are programs and tools, which nothing imports: they may use what they like.
@@ -31,7 +32,8 @@ var libraries = map[string][]string{
 	"github.com/envoyproxy/":              {"internal/envoy", "internal/xds", "internal/standalone"},
 	"google.golang.org/grpc":              {"internal/xds", "internal/standalone"},
 	"google.golang.org/protobuf":          {"internal/envoy", "internal/xds"},
-	"k8s.io/client-go":                    {},
+	"k8s.io/client-go":                    {"internal/testcluster"},
+	"github.com/vishvananda/":             {"internal/testcluster/container", "internal/testcluster/sandbox"},
 	"k8s.io/apiextensions-apiserver":      {"internal/schema"},
 	"k8s.io/apiserver":                    {"internal/schema"},
 	"github.com/fsnotify/":                {"internal/files"},

@@ -1,0 +1,119 @@
+package testcluster
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"cardea.dev/cardea/internal/testcluster/container"
+	"cardea.dev/cardea/internal/testcluster/sandbox"
+)
+
+// startPatience is how long a cluster may take to start, or its API server to come back.
+const startPatience = 90 * time.Second
+
+// Cluster is a running cluster. Its methods may be called from any goroutine, the faults from one at a time.
+type Cluster struct {
+	Config     *rest.Config          // for the admin, from inside the sandbox; copy it before you change it
+	Client     *kubernetes.Clientset // the same
+	Kubeconfig string                // path of a file that says the same
+
+	dir     string // in memory, gone with the sandbox
+	control *controlPlane
+	undo    []func()
+	stop    sync.Once
+}
+
+// alive is held by the cluster that runs: there is one set of addresses.
+var alive sync.Mutex
+
+// Up starts a cluster and returns when a pod can be created. It needs Main or Enter before. ctx bounds the start only.
+func Up(ctx context.Context, o Options) (*Cluster, error) {
+	if !sandbox.Inside() {
+		return nil, reason()
+	}
+	if !alive.TryLock() {
+		return nil, errors.New("a cluster runs already: there is one at a time in a process")
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, startPatience, fmt.Errorf("not within %v", startPatience))
+	defer cancel()
+	c := &Cluster{undo: []func(){alive.Unlock}}
+	if err := c.start(ctx, o); err != nil {
+		c.Stop()
+		return nil, fmt.Errorf("start the test cluster: %w", err)
+	}
+	return c, nil
+}
+
+func (c *Cluster) start(ctx context.Context, o Options) (err error) {
+	if c.dir, err = os.MkdirTemp("/run", "testcluster-"); err != nil {
+		return err
+	}
+	c.undo = append(c.undo, func() { _ = os.RemoveAll(c.dir) }) // it is in memory, and goes with the sandbox at last
+	node := netip.PrefixFrom(NodeAddress, NodeAddress.BitLen())
+	away, err := container.Local(node, ServiceRange, LoadBalancerRange)
+	if err != nil {
+		return err
+	}
+	c.undo = append(c.undo, away)
+	if err := c.startControlPlane(ctx); err != nil {
+		return err
+	}
+	// The API server refuses pods in a namespace until it has its service account.
+	return wait(ctx, func() error {
+		_, err := c.Client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
+		return err
+	})
+}
+
+func (c *Cluster) startControlPlane(ctx context.Context) (err error) {
+	dir := filepath.Join(c.dir, "control-plane")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	token := rand.Text()
+	if c.control, err = newControlPlane(dir, os.Getenv(programsVariable), token); err != nil {
+		return err
+	}
+	authority, err := os.ReadFile(filepath.Join(dir, "ca.crt"))
+	if err != nil {
+		return err
+	}
+	c.Config = &rest.Config{
+		Host:            "https://" + netip.AddrPortFrom(NodeAddress, apiServerPort).String(),
+		BearerToken:     token,
+		TLSClientConfig: rest.TLSClientConfig{CAData: authority},
+		QPS:             -1, // no limit: a test wants to know what the API server can do
+	}
+	if c.Kubeconfig, err = writeKubeconfig(dir, c.Config); err != nil {
+		return err
+	}
+	if c.Client, err = kubernetes.NewForConfig(c.Config); err != nil {
+		return err
+	}
+	c.undo = append(c.undo, c.control.stop)
+	return c.control.start(ctx, c.Config)
+}
+
+// Stop ends the cluster and all that runs in it. It may be called again.
+func (c *Cluster) Stop() {
+	c.stop.Do(func() {
+		for i := len(c.undo) - 1; i >= 0; i-- {
+			c.undo[i]()
+		}
+	})
+}

@@ -1,0 +1,4 @@
+package container
+
+// Main does nothing yet.
+func Main() {}

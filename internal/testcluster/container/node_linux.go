@@ -1,0 +1,45 @@
+package container
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+
+	"github.com/vishvananda/netlink"
+)
+
+// Local makes this network namespace a node of a cluster: it forwards packets between pods, and every address of the ranges is
+// its own, so that any process can listen on any of them. What is returned takes the ranges away.
+func Local(ranges ...netip.Prefix) (away func(), err error) {
+	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0); err != nil {
+		return nil, err
+	}
+	loopback, err := netlink.LinkByName("lo")
+	if err != nil {
+		return nil, err
+	}
+	var added []*netlink.Addr
+	away = func() {
+		for _, address := range added {
+			_ = netlink.AddrDel(loopback, address) // it goes with the namespace at last
+		}
+	}
+	for _, r := range ranges {
+		first := r.Addr()
+		if !r.IsSingleIP() {
+			first = first.Next()
+		}
+		address := &netlink.Addr{IPNet: network(netip.PrefixFrom(first, r.Bits()))}
+		if err := netlink.AddrAdd(loopback, address); err != nil {
+			away()
+			return nil, fmt.Errorf("take %v: %w", r, err)
+		}
+		added = append(added, address)
+	}
+	return away, nil
+}
+
+func network(p netip.Prefix) *net.IPNet {
+	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
+}

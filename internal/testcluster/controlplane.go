@@ -1,0 +1,143 @@
+package testcluster
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// controlPlane is etcd, the API server and the controllers, with their files in one folder.
+type controlPlane struct {
+	dir                                string
+	etcd, apiServer, controllerManager daemon
+}
+
+// controllers are those of the controller manager that pods as processes need, and what a test of a controller may lean on.
+var controllers = []string{
+	"deployment-controller", "replicaset-controller", "daemonset-controller", "job-controller", "disruption-controller",
+	"endpointslice-controller", "endpointslice-mirroring-controller", "endpoints-controller",
+	"namespace-controller", "garbage-collector-controller", "pod-garbage-collector-controller", "ttl-after-finished-controller",
+	"serviceaccount-controller", "serviceaccount-token-controller", "root-ca-certificate-publisher-controller",
+	"clusterrole-aggregation-controller",
+}
+
+// newControlPlane writes the files of the control plane to dir: certificates, keys, the admin's token, the kubeconfig.
+func newControlPlane(dir, programs, token string) (*controlPlane, error) {
+	ca, err := newAuthority(dir)
+	if err != nil {
+		return nil, err
+	}
+	node, loopback := net.IP(NodeAddress.AsSlice()), net.IPv4(127, 0, 0, 1)
+	first := net.IP(ServiceRange.Addr().Next().AsSlice())
+	for _, make := range []func() error{
+		func() error {
+			return ca.server("apiserver", []net.IP{node, first, loopback}, "localhost",
+				"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")
+		},
+		func() error { return ca.server("kubelet", []net.IP{node}) },
+		func() error { return ca.client("kubelet-client") },
+		func() error { return ca.writeSigningKey("serviceaccounts") },
+		func() error {
+			return os.WriteFile(filepath.Join(dir, "tokens.csv"), []byte(token+",admin,admin,system:masters\n"), 0o600)
+		},
+	} {
+		if err := make(); err != nil {
+			return nil, err
+		}
+	}
+	at := func(name string) string { return filepath.Join(dir, name) }
+	p := &controlPlane{dir: dir}
+	client := "http://" + netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), etcdPort).String()
+	peer := "http://" + netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), etcdPort+1).String()
+	p.etcd = daemon{
+		argv: []string{
+			filepath.Join(programs, etcdProgram), "--name=testcluster", "--data-dir=" + at("etcd"), "--unsafe-no-fsync", "--log-level=warn",
+			"--listen-client-urls=" + client, "--advertise-client-urls=" + client,
+			"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=testcluster=" + peer,
+		},
+		log: at("etcd.log"), patience: 5 * time.Second,
+	}
+	p.apiServer = daemon{
+		argv: []string{
+			filepath.Join(programs, apiServerProgram), "--etcd-servers=" + client,
+			"--bind-address=" + NodeAddress.String(), "--advertise-address=" + NodeAddress.String(), "--secure-port=" + strconv.Itoa(apiServerPort),
+			"--tls-cert-file=" + at("apiserver.crt"), "--tls-private-key-file=" + at("apiserver.key"),
+			"--token-auth-file=" + at("tokens.csv"), "--authorization-mode=RBAC", "--allow-privileged",
+			"--service-cluster-ip-range=" + ServiceRange.String(),
+			"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+			"--service-account-key-file=" + at("serviceaccounts.key"), "--service-account-signing-key-file=" + at("serviceaccounts.key"),
+			"--kubelet-client-certificate=" + at("kubelet-client.crt"), "--kubelet-client-key=" + at("kubelet-client.key"),
+			"--kubelet-certificate-authority=" + at("ca.crt"), "--kubelet-preferred-address-types=InternalIP",
+			"--profiling=false",
+		},
+		log: at("apiserver.log"), patience: 10 * time.Second,
+	}
+	p.controllerManager = daemon{
+		argv: []string{
+			filepath.Join(programs, controllerManagerProgram), "--kubeconfig=" + at("kubeconfig"),
+			"--bind-address=127.0.0.1", "--leader-elect=false", "--controllers=" + strings.Join(controllers, ","),
+			"--service-account-private-key-file=" + at("serviceaccounts.key"), "--root-ca-file=" + at("ca.crt"),
+			// The defaults protect a shared API server: 20 requests a second.
+			"--kube-api-qps=1000", "--kube-api-burst=1000", "--profiling=false",
+		},
+		log: at("controller-manager.log"), patience: 5 * time.Second,
+	}
+	return p, nil
+}
+
+// start starts the three, and returns when the API server is ready.
+func (p *controlPlane) start(ctx context.Context, config *rest.Config) error {
+	if err := p.etcd.start(); err != nil {
+		return err
+	}
+	if err := p.startAPIServer(ctx, config); err != nil {
+		return err
+	}
+	return p.controllerManager.start()
+}
+
+// startAPIServer returns when the API server is ready. It waits for etcd by itself.
+func (p *controlPlane) startAPIServer(ctx context.Context, config *rest.Config) error {
+	if err := p.apiServer.start(); err != nil {
+		return err
+	}
+	transport, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return err
+	}
+	defer transport.CloseIdleConnections()
+	return wait(ctx, func() error {
+		select {
+		case <-p.apiServer.done:
+			return final{fmt.Errorf("the API server has ended: %s", p.apiServer.lastWords())}
+		case <-p.etcd.done:
+			return final{fmt.Errorf("etcd has ended: %s", p.etcd.lastWords())}
+		default:
+		}
+		response, err := transport.Get(config.Host + "/readyz")
+		if err != nil {
+			return err
+		}
+		response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("/readyz: %s", response.Status)
+		}
+		return nil
+	})
+}
+
+// stop stops the three, the one that leans on others first.
+func (p *controlPlane) stop() {
+	p.controllerManager.stop()
+	p.apiServer.stop()
+	p.etcd.stop()
+}
