@@ -85,13 +85,14 @@ func (f *Folder) folderProblem() (Problem, bool) {
 	return p, true
 }
 
-// reason is an error without the path that it repeats.
-func reason(err error) string {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err.Error()
+// reason says why, without the path that an error repeats.
+func reason(err error) string { return cause(err).Error() }
+
+func cause(err error) error {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		return path.Err
 	}
-	return err.Error()
+	return err
 }
 
 // doubles are the problems of objects that are declared more than once.
@@ -104,7 +105,7 @@ func (f *Folder) doubles(add func(Problem)) {
 			if c.file == winner.file {
 				p.Message = "is declared twice in this file: the first serves"
 			} else {
-				p.Message = fmt.Sprintf("is declared in %s, too: that one serves, since it is first by path", winner.file.path)
+				p.Message = fmt.Sprintf("is declared in %s, too: that one serves, since it is first by path", shown(winner.file.path))
 			}
 			add(p)
 		}

@@ -111,7 +111,7 @@ func New(c Config) (*Folder, error) {
 func (f *Folder) Load() error {
 	f.refresh(look{all: true})
 	if f.unread != nil {
-		return fmt.Errorf("read the %s %s: %w", f.what(), f.name, f.unread)
+		return fmt.Errorf("read the %s %s: %w", f.what(), shown(f.name), cause(f.unread))
 	}
 	return nil
 }

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"cardea.dev/cardea/internal/model"
 )
@@ -14,12 +17,20 @@ type Place struct {
 	Line int    // from 1; 0 if it is not known
 }
 
-// String is "web.yaml:12".
+// String is "web.yaml:12", on one line whatever the file is called.
 func (p Place) String() string {
 	if p.Line == 0 {
-		return p.File
+		return shown(p.File)
 	}
-	return fmt.Sprintf("%s:%d", p.File, p.Line)
+	return fmt.Sprintf("%s:%d", shown(p.File), p.Line)
+}
+
+// shown is a file's name; quoted if it holds what can't be seen, such as a newline or what moves a terminal's cursor.
+func shown(name string) string {
+	if utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		return name
+	}
+	return strconv.Quote(name)
 }
 
 // Locator finds where objects stand now. It reads each file once, so it is made for one list of questions and then dropped. Lines

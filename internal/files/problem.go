@@ -2,7 +2,6 @@ package files
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -32,13 +31,7 @@ func (p Problem) Key() ProblemKey { return ProblemKey{p.File, p.Object, p.Field,
 // String is one line: file, line, object, field, what was expected.
 func (p Problem) String() string {
 	var parts []string
-	switch {
-	case p.Line > 0:
-		parts = append(parts, fmt.Sprintf("%s:%d", p.File, p.Line))
-	case p.File != "":
-		parts = append(parts, p.File)
-	}
-	for _, part := range []string{p.Object, p.Field} {
+	for _, part := range []string{Place{p.File, p.Line}.String(), p.Object, p.Field} {
 		if part != "" {
 			parts = append(parts, part)
 		}

@@ -25,7 +25,7 @@ func newRoot(name string) (root, error) {
 	case err != nil || info.IsDir():
 		return root{name: name, dir: path}, nil
 	case !info.Mode().IsRegular():
-		return root{}, fmt.Errorf("%s is neither a folder nor a regular file", name)
+		return root{}, fmt.Errorf("%s is neither a folder nor a regular file", shown(name))
 	}
 	return root{name: name, dir: filepath.Dir(path), file: filepath.Base(path)}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"cardea.dev/cardea/internal/files"
@@ -50,7 +51,7 @@ func Check(_ context.Context, o Options, out io.Writer) (errors int, err error) 
 		parts := make([]string, 0, 4)
 		for _, part := range []string{f.Where, f.Object, f.Field, f.Message} {
 			if part != "" {
-				parts = append(parts, part)
+				parts = append(parts, oneLine(part))
 			}
 		}
 		if _, err := fmt.Fprintf(out, "%s: %s\n", f.Severity, strings.Join(parts, ": ")); err != nil {
@@ -61,4 +62,20 @@ func Check(_ context.Context, o Options, out io.Writer) (errors int, err error) 
 		_, err = fmt.Fprintln(out, "no findings")
 	}
 	return errors, err
+}
+
+// oneLine shows what can't be seen, such as a newline in a name, as Go would write it.
+func oneLine(text string) string {
+	if !strings.ContainsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if strconv.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
+	}
+	return b.String()
 }
