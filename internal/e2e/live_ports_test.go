@@ -96,6 +96,9 @@ func TestTwoGatewaysOnOnePort(t *testing.T) {
 		return nil
 	})
 	s.says("gateway/shop/"+loser, "Accepted=False ListenersNotValid", "Programmed=False")
+	if got, want := findingsOf(t, s.Dir), "Gateway shop/"+loser+": spec.listeners[0].port: "; !strings.Contains(got, want) {
+		t.Errorf("check does not foretell it by %q but says %s", want, got)
+	}
 	s.expect("GET http://shop.example/ *20 -> 200 blue")
 	// The winner goes, the other one takes over.
 	s.remove(map[string]string{"two": "gateway.yaml", "web": "second.yaml"}[loser])

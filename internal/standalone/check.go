@@ -43,7 +43,7 @@ func Check(_ context.Context, o Options, out io.Writer) (errors int, err error) 
 	if err != nil {
 		return 0, err
 	}
-	list := allFindings(w, folder, folder.Locator().Where)
+	list := allFindings(folder, append(w.Findings(), clashes(w)...), folder.Locator().Where)
 	for _, f := range list {
 		if f.Severity == "error" {
 			errors++

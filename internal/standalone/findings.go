@@ -4,7 +4,6 @@ import (
 	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/files"
 	"cardea.dev/cardea/internal/model"
-	"cardea.dev/cardea/internal/world"
 )
 
 // where finds an object's field in the folder.
@@ -13,17 +12,19 @@ type where func(object model.ObjectRef, field string) files.Place
 // nowhere does not look: that reads files.
 func nowhere(model.ObjectRef, string) files.Place { return files.Place{} }
 
-// allFindings is what the user should be told: about the folder and about the objects.
-func allFindings(w *world.World, folder *files.Folder, place where) []admin.Finding {
+// allFindings is what the user should be told: about the folder, and what was found about the objects.
+func allFindings(folder *files.Folder, objects []model.Finding, place where) []admin.Finding {
 	var list []admin.Finding
 	for _, p := range folder.Problems() {
 		message := p.Message
 		if p.Stale {
 			message += "; its last good version keeps serving"
 		}
-		list = append(list, admin.Finding{Severity: p.Severity.String(), Object: p.Object, Where: files.Place{File: p.File, Line: p.Line}.String(), Field: p.Field, Message: message})
+		list = append(list, admin.Finding{
+			Severity: p.Severity.String(), Object: p.Object, Where: files.Place{File: p.File, Line: p.Line}.String(), Field: p.Field, Message: message,
+		})
 	}
-	for _, f := range w.Findings() {
+	for _, f := range objects {
 		list = append(list, admin.Finding{
 			Severity: f.Severity.String(), Object: f.Object.String(), Where: place(f.Object, f.Field).String(), Field: f.Field,
 			Condition: f.Condition, Reason: f.Reason, Message: f.Message,

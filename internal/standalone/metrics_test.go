@@ -18,7 +18,7 @@ func TestMetrics(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(&metrics{
 		graph:    w.Graph,
-		findings: func() []admin.Finding { return allFindings(w, folder, nowhere) },
+		findings: func() []admin.Finding { return allFindings(folder, w.Findings(), nowhere) },
 		proxies: func() map[model.ObjectRef]process.State {
 			return map[model.ObjectRef]process.State{
 				model.Ref(model.KindGateway, "shop", "up"):   {PID: 1, Starts: 1},

@@ -67,19 +67,19 @@ func (p *proxies) run(ctx context.Context) error {
 // wanted is a Gateway that needs a proxy.
 type wanted struct {
 	gateway model.ObjectRef
-	ports   []int32 // that it binds
-	live    bool    // its proxy has acknowledged a whole configuration
+	binds   []bind
+	live    bool // its proxy has acknowledged a whole configuration
 }
 
 func (p *proxies) wanted(v flow.View) []wanted {
-	ports := map[model.ObjectRef][]int32{}
-	for key, port := range flow.All(v, p.world.Plan.Ports) {
-		ports[key.Gateway] = append(ports[key.Gateway], port.BindPort)
+	binds := map[model.ObjectRef][]bind{}
+	for _, b := range bindsOf(v, p.world) {
+		binds[b.gateway] = append(binds[b.gateway], b)
 	}
 	var list []wanted
 	for ref := range flow.All(v, p.world.Plan.Gateways) {
 		state, _ := flow.Get(v, p.world.Feedback.Proxies.Collection(), ref)
-		list = append(list, wanted{gateway: ref, ports: ports[ref], live: state.Connected > 0 && state.Acknowledged == state.Connected})
+		list = append(list, wanted{gateway: ref, binds: binds[ref], live: state.Connected > 0 && state.Acknowledged == state.Connected})
 	}
 	slices.SortFunc(list, func(a, b wanted) int { return a.gateway.Compare(b.gateway) })
 	return list
@@ -113,12 +113,12 @@ func (p *proxies) keep(ctx context.Context) {
 	}
 }
 
-// mustWait tells whether a proxy that is starting may bind one of these ports. Two that bind a port at the same moment both
+// mustWait tells whether a proxy that is starting may bind one of these addresses. Two that bind a port at the same moment both
 // get it, and Envoy calls the later failure to listen a success; one after the other, the second is refused.
 func (p *proxies) mustWait(w wanted, list []wanted) bool {
 	return slices.ContainsFunc(list, func(o wanted) bool {
 		return o.gateway != w.gateway && p.children[o.gateway] != nil && !o.live &&
-			slices.ContainsFunc(o.ports, func(port int32) bool { return slices.Contains(w.ports, port) })
+			slices.ContainsFunc(o.binds, func(b bind) bool { return slices.ContainsFunc(w.binds, b.clashes) })
 	})
 }
 

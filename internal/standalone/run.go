@@ -45,7 +45,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	stamps, ready := newStamps(time.Now), &readiness{world: w, folder: folder}
 	children := &proxies{world: w, envoy: binary.Path, socket: filepath.Join(dir, "xds"), dir: dir, log: o.logger()}
 	findings := func(place where) []admin.Finding {
-		return append(children.findings(place), allFindings(w, folder, place)...)
+		return append(children.findings(place), allFindings(folder, w.Findings(), place)...)
 	}
 	registry.MustRegister(&metrics{graph: w.Graph, findings: func() []admin.Finding { return findings(nowhere) }, proxies: children.states})
 	api, err := admin.New(admin.Config{

@@ -1,0 +1,93 @@
+package standalone
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/world"
+)
+
+// bind is an address that a Gateway's proxy binds for some listeners. All proxies share this machine's addresses.
+type bind struct {
+	gateway   model.ObjectRef
+	address   netip.Addr
+	port      int32
+	listeners []model.PortListener
+}
+
+// String is "127.0.0.1:80".
+func (b bind) String() string { return net.JoinHostPort(b.address.String(), strconv.Itoa(int(b.port))) }
+
+// clashes tells whether only one of two can be bound: they are one, or one of them is every address of the other's family.
+func (b bind) clashes(o bind) bool {
+	if b.port != o.port || b.address.Is4() != o.address.Is4() {
+		return false
+	}
+	return b.address == o.address || b.address.IsUnspecified() || o.address.IsUnspecified()
+}
+
+// bindsOf lists what the Gateways that are served bind, in the order in which their proxies are started.
+func bindsOf(v flow.View, w *world.World) []bind {
+	var list []bind
+	for key, port := range flow.All(v, w.Plan.Ports) {
+		if _, served := flow.Get(v, w.Plan.Gateways, key.Gateway); !served {
+			continue
+		}
+		for _, text := range port.Addresses {
+			if address, err := netip.ParseAddr(text); err == nil { // it was read before, so it is one
+				list = append(list, bind{key.Gateway, address.Unmap(), port.BindPort, port.Listeners})
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b bind) int {
+		return cmp.Or(a.gateway.Compare(b.gateway), a.address.Compare(b.address), cmp.Compare(a.port, b.port))
+	})
+	return list
+}
+
+// clashes foretells what the proxies would say: of listeners that want one address and port, those of the Gateway that comes first
+// get it. It says so as their status would.
+func clashes(w *world.World) (list []model.Finding) {
+	w.Graph.View(func(v flow.View) {
+		var bound []bind
+		for _, late := range bindsOf(v, w) {
+			first := slices.IndexFunc(bound, late.clashes)
+			if first < 0 {
+				bound = append(bound, late)
+				continue
+			}
+			for _, l := range late.listeners {
+				if !l.Serves {
+					continue
+				}
+				list = append(list, model.Finding{
+					Object: late.gateway, Section: l.Key.Section, Condition: "Accepted", Reason: "PortUnavailable", Field: portField(v, w, l.Key),
+					Message: fmt.Sprintf("%s can't be bound: %s binds %s; give one of them another port, or an address of its own (spec.addresses)",
+						late, bound[first].gateway, bound[first]),
+				})
+			}
+		}
+	})
+	slices.SortStableFunc(list, func(a, b model.Finding) int {
+		return cmp.Or(a.Object.Compare(b.Object), strings.Compare(a.Field, b.Field))
+	})
+	return list
+}
+
+// portField is where a Gateway states a listener's port.
+func portField(v flow.View, w *world.World, l model.ListenerKey) string {
+	o, _ := flow.Get(v, w.Sources.Gateways.Collection(), l.Parent)
+	for i := range o.Spec.Listeners {
+		if string(o.Spec.Listeners[i].Name) == l.Section {
+			return fmt.Sprintf("spec.listeners[%d].port", i)
+		}
+	}
+	return ""
+}
