@@ -91,7 +91,7 @@ func TestGateway(t *testing.T) {
 }
 
 func TestRoute(t *testing.T) {
-	acked, pending := resource.Standing{Serves: true, Acknowledged: true}, resource.Standing{Serves: true}
+	acked, pending := resource.Standing{Acknowledged: true}, resource.Standing{}
 	drops := model.Finding{Section: "a", Condition: "Accepted", Reason: "UnsupportedValue", Drops: true}
 	for name, c := range map[string]struct {
 		route RouteFacts
@@ -110,7 +110,7 @@ func TestRoute(t *testing.T) {
 			"Accepted=True Accepted, ResolvedRefs=True ResolvedRefs, cardea.dev/Programmed=False Pending",
 		},
 		"refused": {
-			RouteFacts{Rules: 1, Parents: []Parent{{Attached: true, Proxied: true, Standing: []resource.Standing{{Serves: true, Refused: "no"}}}}},
+			RouteFacts{Rules: 1, Parents: []Parent{{Attached: true, Proxied: true, Standing: []resource.Standing{{Refused: "no"}}}}},
 			"Accepted=True Accepted, ResolvedRefs=True ResolvedRefs, cardea.dev/Programmed=False RejectedByProxy",
 		},
 		"one of two rules is dropped": {

@@ -18,9 +18,9 @@ const Programmed = "cardea.dev/Programmed"
 type Parent struct {
 	Ref      gatewayv1.ParentReference // as written
 	Attached bool
-	Proxied  bool            // a proxy that has acknowledged a whole configuration is connected
-	Findings []model.Finding // about this parent only
-	Standing []resource.Standing
+	Proxied  bool                // a proxy that has acknowledged a whole configuration is connected
+	Findings []model.Finding     // about this parent only
+	Standing []resource.Standing // of each rule; none if it serves nowhere
 }
 
 // RouteFacts is what is known of a route.
@@ -76,9 +76,12 @@ func (r RouteFacts) dropped() (rules int, message string) {
 }
 
 func (p Parent) programmed(l *list) {
-	waiting, serves := 0, false
+	if len(p.Standing) == 0 {
+		l.set(Programmed, false, "NotServed", "no listener serves it: they can't serve, or more specific listeners of their ports take its hosts")
+		return
+	}
+	waiting := 0
 	for _, s := range p.Standing {
-		serves = serves || s.Serves
 		if s.Refused != "" {
 			l.set(Programmed, false, "RejectedByProxy", cut(s.Refused))
 			return
@@ -86,10 +89,6 @@ func (p Parent) programmed(l *list) {
 		if !s.Acknowledged {
 			waiting++
 		}
-	}
-	if !serves {
-		l.set(Programmed, false, "NotServed", "no listener serves it: they can't serve, or more specific listeners of their ports take its hosts")
-		return
 	}
 	if !p.Proxied {
 		l.set(Programmed, false, "Pending", "no proxy is connected that has acknowledged its configuration")

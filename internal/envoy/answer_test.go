@@ -5,7 +5,6 @@ import (
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
-	"cardea.dev/cardea/internal/plan"
 )
 
 // TestShares: backends get requests by weight, and what can't answer fails for its share only.
@@ -81,13 +80,12 @@ func TestBackendByName(t *testing.T) {
 	unknown := model.BackendKey{Object: model.Ref(model.KindXBackend, "shop", "unknown")}
 	w.apply(func(b *flow.Batch) {
 		w.addPort(b, 80, bind, model.HTTP, testListener("http", ""))
-		w.backends.Set(b, known, model.Backend{Key: known, Hostname: "localhost", HostPort: startBackend(t, "known").Port})
-		w.backends.Set(b, unknown, model.Backend{Key: unknown, Hostname: "unknown.invalid", HostPort: 80})
+		w.setBackend(b, model.Backend{Key: known, Hostname: "localhost", HostPort: startBackend(t, "known").Port})
+		w.setBackend(b, model.Backend{Key: unknown, Hostname: "unknown.invalid", HostPort: 80})
 		for i, k := range []model.BackendKey{known, unknown} {
 			w.serve(b, i, 80, "http", k.Object.Name+".test", model.Rule{
 				Key: testRuleKey(k.Object.Name), Matches: []model.Match{{}}, Backends: []model.WeightedBackend{{Backend: k, Weight: 1}},
 			})
-			w.users.Set(b, plan.BackendUser{Route: testRuleKey(k.Object.Name).Route, Gateway: testGateway, Backend: k}, struct{}{})
 		}
 	})
 	p := startProxy(t, w.resources())

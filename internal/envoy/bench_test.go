@@ -25,7 +25,7 @@ func BenchmarkEdit(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				w.apply(func(batch *flow.Batch) {
 					r := forward("h7.test", prefix("/a"), prefix(fmt.Sprint("/b", i)))
-					w.rules.Set(batch, r.Key, r)
+					w.setRule(batch, r)
 				})
 			}
 			b.ReportMetric(float64((cpuTime()-before).Microseconds())/float64(b.N), "cpu-us/op")

@@ -19,31 +19,19 @@ import (
 // httpOptionsName is where a cluster keeps how it speaks HTTP.
 const httpOptionsName = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 
-type backendUsers = flow.Members[plan.BackendUser, struct{}]
-
-// clusters has a Cluster for each backend that a Gateway uses. Gateways share the bytes.
+// clusters has a Cluster for each backend that a Gateway uses.
 func clusters(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 	common := mustMarshal(commonCluster())
-	parts := flow.Map(p.Backends, "envoy/cluster-parts", func(_ *flow.Ctx, k model.BackendKey, b model.Backend) (*resource.Part, bool) {
-		part := newPart("", mustMarshal(renderCluster(b)), common)
-		part.Fragments = []resource.Fragment{{Origin: backendOrigin(k), Hash: part.Hash}}
-		if b.Hostname == "" {
-			// A new cluster serves once its endpoints are there; they follow it, and leave after it.
-			part.Needs = []resource.Name{{Type: resource.Endpoints, Name: clusterName(k)}}
-		}
-		return part, true
-	})
-	used := flow.Group(p.BackendUsers, "envoy/clusters-used", func(u plan.BackendUser, _ struct{}) []resource.Key {
-		return []resource.Key{{Gateway: u.Gateway, Type: resource.Cluster, Name: clusterName(u.Backend)}}
-	}, byKey)
-	return flow.Map(used, "envoy/clusters", func(c *flow.Ctx, _ resource.Key, users backendUsers) (resource.Resource, bool) {
-		user, _ := users.At(0)
-		part, ok := flow.Fetch(c, parts, user.Backend)
-		if !ok {
-			return resource.Resource{}, false
-		}
-		return newResource(part), true
-	})
+	return flow.Rename(p.Backends, "envoy/clusters", backendResource(resource.Cluster), resourceBackend,
+		func(_ *flow.Ctx, k plan.BackendKey, b model.Backend) (resource.Resource, bool) {
+			part := newPart("", mustMarshal(renderCluster(b)), common)
+			part.Fragments = []resource.Fragment{{Origin: backendOrigin(k.Backend), Hash: part.Hash}}
+			if b.Hostname == "" {
+				// A new cluster serves once its endpoints are there; they follow it, and leave after it.
+				part.Needs = []resource.Name{{Type: resource.Endpoints, Name: clusterName(k.Backend)}}
+			}
+			return newResource(part), true
+		})
 }
 
 // commonCluster is what all clusters have. Its bytes are shared by them.

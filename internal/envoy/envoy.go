@@ -9,7 +9,7 @@ import (
 
 // stages are the collections that several stages read.
 type stages struct {
-	rules     *flow.Collection[model.RuleKey, model.Rule]
+	routes    *flow.Collection[model.ObjectRef, model.Route]
 	fragments *flow.Collection[model.RuleKey, fragment]
 	homes     *flow.Collection[model.ListenerKey, home]
 	acked     *flow.Collection[resource.AckKey, uint64]
@@ -18,21 +18,22 @@ type stages struct {
 
 // New adds the stages that render a plan to a graph:
 //
-//	Rules ---> fragments --+
-//	Listeners -> homes ----+--> virtual hosts --> tables (RDS)
-//	Domains ---------------+
-//	Backends ------------------> clusters (CDS)
-//	Endpoints -----------------> endpoints (EDS)
+//	Routes ----> fragments --+
+//	Listeners -> homes ------+--> virtual hosts --> tables (RDS)
+//	Sites ---> domains ------+
+//	Backends ------------------> clusters (CDS), endpoints (EDS)
 //	Secrets -------------------> secrets (SDS)
 //	Ports, Listeners ----------> listeners (LDS)
 //	Feedback ------------------> what is served, standings
 func New(_ *flow.Graph, p plan.Plan, f *resource.Feedback) resource.Outputs {
 	s := stages{
-		rules:   p.Rules,
+		routes:  p.Routes,
 		acked:   f.Acked.Collection(),
 		refused: f.Refused.Collection(),
-		fragments: flow.Map(p.Rules, "envoy/fragments", func(_ *flow.Ctx, _ model.RuleKey, r model.Rule) (fragment, bool) {
-			return renderRule(r, place{}), true
+		fragments: flow.Derive(p.Routes, "envoy/fragments", func(_ *flow.Ctx, _ model.ObjectRef, r model.Route, emit func(model.RuleKey, fragment)) {
+			for _, rule := range r.Rules {
+				emit(rule.Key, renderRule(rule, place{}))
+			}
 		}),
 		// A listener has many domains and a home that hardly ever changes: they fetch this, not the listener.
 		homes: flow.Map(p.Listeners, "envoy/homes", func(_ *flow.Ctx, _ model.ListenerKey, l model.Listener) (home, bool) {
@@ -44,9 +45,8 @@ func New(_ *flow.Graph, p plan.Plan, f *resource.Feedback) resource.Outputs {
 		Resources: []*flow.Collection[resource.Key, resource.Resource]{
 			clusters(p), endpoints(p), sds, lds, s.tables(p),
 		},
-		Rules:       s.ruleStandings(p),
-		Listeners:   s.listenerStandings(p, lds, sds),
-		Unsupported: s.unsupported(),
+		Routes:    s.routeStandings(),
+		Listeners: s.listenerStandings(p, lds, sds),
 	}
 }
 

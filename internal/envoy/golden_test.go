@@ -14,7 +14,6 @@ import (
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
-	"cardea.dev/cardea/internal/plan"
 	"cardea.dev/cardea/internal/process"
 	"cardea.dev/cardea/internal/resource"
 )
@@ -63,8 +62,7 @@ func TestResources(t *testing.T) {
 		},
 		"xbackend": func(w *world, b *flow.Batch) {
 			k := model.BackendKey{Object: model.Ref(model.KindXBackend, "shop", "api")}
-			w.backends.Set(b, k, model.Backend{Key: k, Hostname: "api.example", HostPort: 8443})
-			w.users.Set(b, plan.BackendUser{Route: testRuleKey("rule").Route, Gateway: testGateway, Backend: k}, struct{}{})
+			w.setBackend(b, model.Backend{Key: k, Hostname: "api.example", HostPort: 8443})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

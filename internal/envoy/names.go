@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
 	"cardea.dev/cardea/internal/resource"
 )
 
@@ -21,6 +22,26 @@ func clusterName(k model.BackendKey) string {
 		name += "/" + strconv.Itoa(int(k.Port))
 	}
 	return name
+}
+
+// backendResource names the resources of one type that are made of backends. resourceBackend is its inverse.
+func backendResource(t resource.Type) func(plan.BackendKey) resource.Key {
+	return func(k plan.BackendKey) resource.Key {
+		return resource.Key{Gateway: k.Gateway, Type: t, Name: clusterName(k.Backend)}
+	}
+}
+
+func resourceBackend(k resource.Key) plan.BackendKey {
+	part := strings.Split(k.Name, "/") // names of objects have no slash
+	b := plan.BackendKey{Gateway: k.Gateway, Backend: model.BackendKey{Object: model.Ref(model.KindService, part[1], part[2])}}
+	if part[0] == strings.ToLower(model.KindXBackend.String()) {
+		b.Backend.Object.Kind = model.KindXBackend
+	}
+	if len(part) > 3 {
+		port, _ := strconv.ParseInt(part[3], 10, 32) // as clusterName wrote it
+		b.Backend.Port = int32(port)
+	}
+	return b
 }
 
 func secretName(ref model.ObjectRef) string { return objectName(ref) }

@@ -33,8 +33,10 @@ func TestEveryFieldIsRendered(t *testing.T) {
 			f := renderRule(*v.(*model.Rule), place{Scheme: "http", Port: 8080})
 			return fmt.Sprint(f.Routes, f.Problems)
 		}},
-		{backendBases, func(v any) string { return string(mustMarshal(renderCluster(*v.(*model.Backend)))) }},
-		{endpointsBases, func(v any) string { return fmt.Sprint(endpointPart(*v.(*model.Endpoints)).Hash) }},
+		{backendBases, func(v any) string {
+			b := *v.(*model.Backend)
+			return fmt.Sprint(mustMarshal(renderCluster(b)), endpointPart(b).Hash)
+		}},
 		{secretBases, func(v any) string { return string(mustMarshal(renderSecret(*v.(*model.Secret)))) }},
 		{listenerBases, func(v any) string {
 			return renderWorld(t, func(w *world, b *flow.Batch) {
@@ -181,13 +183,9 @@ func ruleBases() []any {
 
 func backendBases() []any {
 	return []any{
-		&model.Backend{Key: service("web")},
+		&model.Backend{Key: service("web"), Endpoints: []model.Endpoint{{Address: "10.0.0.1", Port: 80}}},
 		&model.Backend{Key: service("web"), Hostname: "h.test", HostPort: 80},
 	}
-}
-
-func endpointsBases() []any {
-	return []any{&model.Endpoints{Key: service("web"), Addresses: []model.Endpoint{{Address: "10.0.0.1", Port: 80}}}}
 }
 
 func secretBases() []any {

@@ -1,6 +1,8 @@
 package envoy
 
 import (
+	"slices"
+
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
@@ -24,10 +26,12 @@ func (s stages) serve(c *flow.Ctx, k model.RuleKey, h home) (served, bool) {
 	if !refused && !f.PerPlace {
 		return out, true
 	}
-	rule, ok := flow.Fetch(c, s.rules, k)
-	if !ok {
+	route, _ := flow.Fetch(c, s.routes, k.Route)
+	at := slices.IndexFunc(route.Rules, func(r model.Rule) bool { return r.Key == k })
+	if at < 0 {
 		return served{}, false
 	}
+	rule := route.Rules[at]
 	if refused {
 		out.Fragment.Refused = true
 		out.Routes, out.Needs = substitutes(rule), nil

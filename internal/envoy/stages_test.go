@@ -63,7 +63,7 @@ func TestEditTouchesOneVirtualHost(t *testing.T) {
 	before := w.resources()
 	w.apply(func(b *flow.Batch) {
 		r := forward("h7.test", prefix("/a"), prefix("/c"))
-		w.rules.Set(b, r.Key, r)
+		w.setRule(b, r)
 	})
 	after := w.resources()
 	if got, want := changed(before, after), []string{"Routes 443/https/0", "Routes 80/0"}; !slices.Equal(got, want) {
@@ -113,7 +113,7 @@ func TestEndpointChangeTouchesEndpointsOnly(t *testing.T) {
 	if got, want := changed(before, middle), []string{"Endpoints service/shop/web/8080"}; !slices.Equal(got, want) {
 		t.Errorf("changed: %q, want %q", got, want)
 	}
-	w.apply(func(b *flow.Batch) { w.endpoints.Delete(b, service("web")) })
+	w.apply(func(b *flow.Batch) { w.addBackend(b, service("web")) })
 	if got, want := changed(middle, w.resources()), []string{"Endpoints service/shop/web/8080"}; !slices.Equal(got, want) {
 		t.Errorf("changed: %q, want %q, empty but there", got, want)
 	}
@@ -202,13 +202,13 @@ func TestEqualPlansGiveEqualBytes(t *testing.T) {
 	}
 	b.apply(func(batch *flow.Batch) {
 		for i := range 5 {
-			b.rules.Delete(batch, testRuleKey("h"+strconv.Itoa(i)+".test"))
+			b.routes.Delete(batch, testRuleKey("h"+strconv.Itoa(i)+".test").Route)
 		}
 	})
 	b.apply(func(batch *flow.Batch) {
 		for i := range 5 {
 			r := forward("h"+strconv.Itoa(i)+".test", prefix("/a"), prefix("/b"))
-			b.rules.Set(batch, r.Key, r)
+			b.setRule(batch, r)
 		}
 	})
 	all := a.resources()

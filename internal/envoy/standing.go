@@ -1,41 +1,36 @@
 package envoy
 
 import (
+	"slices"
+
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
 	"cardea.dev/cardea/internal/resource"
 )
 
-// ruleStandings tells of each rule at each Gateway whether what it is now was acknowledged at every place. One rule's
-// acknowledgement runs that rule only.
-func (s stages) ruleStandings(p plan.Plan) *flow.Collection[resource.StandingKey, resource.Standing] {
-	// A domain that a more specific listener takes has no virtual host. Only that it has one matters here, not its sites.
-	placed := flow.Map(p.Domains, "envoy/placed-domains", func(*flow.Ctx, model.DomainKey, plan.Domain) (struct{}, bool) {
-		return struct{}{}, true
-	})
-	sites := flow.Group(p.Sites, "envoy/sites-by-rule", func(k model.SiteKey, site model.Site) []resource.StandingKey {
-		return []resource.StandingKey{{Gateway: site.Port.Gateway, Origin: ruleOrigin(k.Rule)}}
-	}, byKey)
-	return flow.Map(sites, "envoy/rule-standings", func(c *flow.Ctx, k resource.StandingKey, sites plan.Sites) (resource.Standing, bool) {
-		first, _ := sites.At(0)
-		f, ok := flow.Fetch(c, s.fragments, first.Rule)
-		if !ok {
-			return resource.Standing{}, false
+// routeStandings tells of each route, rule by rule, whether what it is now was acknowledged at every place. One route's
+// acknowledgement runs that route only.
+func (s stages) routeStandings() *flow.Collection[model.ObjectRef, resource.RouteStanding] {
+	return flow.Map(s.routes, "envoy/route-standings", func(c *flow.Ctx, _ model.ObjectRef, r model.Route) (resource.RouteStanding, bool) {
+		var standing resource.RouteStanding
+		fragments := make([]fragment, len(r.Rules))
+		for i, rule := range r.Rules {
+			fragments[i], _ = flow.Fetch(c, s.fragments, rule.Key)
+			standing.Unsupported = append(standing.Unsupported, unsupported(rule.Key, fragments[i])...)
 		}
-		standing := resource.Standing{Acknowledged: true}
-		var seen seenPlaces
-		for site := range sites.All() {
-			h, ok := flow.Fetch(c, s.homes, site.Listener)
+		for _, place := range r.Places {
+			h, ok := flow.Fetch(c, s.homes, place.Listener)
 			if !ok {
 				continue
 			}
-			if _, ok := flow.Fetch(c, placed, model.DomainKey{Listener: site.Listener, Name: site.Domain}); !ok {
-				continue
+			rules := standing.At(place.Gateway)
+			if rules == nil {
+				rules = slices.Repeat([]resource.Standing{{Acknowledged: true}}, len(r.Rules))
+				standing.Gateways = append(standing.Gateways, resource.GatewayStanding{Gateway: place.Gateway, Rules: rules})
 			}
-			if content := f.at(first.Rule, h.Place); seen.first(h) {
-				standing.Serves = true
-				s.judge(c, &standing, h.Table, content)
+			for i, rule := range r.Rules {
+				s.judge(c, &rules[i], h.Table, fragments[i].at(rule.Key, h.Place))
 			}
 		}
 		return standing, true
@@ -67,19 +62,6 @@ func (s stages) judgeSecret(c *flow.Ctx, standing *resource.Standing, sds *flow.
 			}
 		}
 	}
-}
-
-// seenPlaces remembers places; most rules have one.
-type seenPlaces []home
-
-func (s *seenPlaces) first(h home) bool {
-	for _, o := range *s {
-		if o == h {
-			return false
-		}
-	}
-	*s = append(*s, h)
-	return true
 }
 
 // listenerStandings tells the same of each listener, its Listener resources (one for each address) and the Secrets that these need.

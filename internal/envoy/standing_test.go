@@ -10,7 +10,14 @@ import (
 
 func (w *world) ruleStanding(t testing.TB, k model.RuleKey) resource.Standing {
 	t.Helper()
-	return standingIn(t, w, w.out.Rules, ruleOrigin(k))
+	var standing resource.RouteStanding
+	w.g.View(func(v flow.View) { standing, _ = flow.Get(v, w.out.Routes, k.Route) })
+	rules := standing.At(testGateway)
+	if len(rules) != 1 {
+		t.Errorf("%v has the standing %+v", k, standing)
+		return resource.Standing{}
+	}
+	return rules[0]
 }
 
 func (w *world) listenerStanding(t testing.TB, section string) resource.Standing {
@@ -55,8 +62,8 @@ func TestRuleIsAcknowledgedAtEveryPlace(t *testing.T) {
 	want := func(acknowledged bool) {
 		t.Helper()
 		for _, k := range rules {
-			if s := w.ruleStanding(t, k); s != (resource.Standing{Serves: true, Acknowledged: acknowledged}) {
-				t.Errorf("%s: %+v, want acknowledged %v", k.Name, s, acknowledged)
+			if s := w.ruleStanding(t, k); s != (resource.Standing{Acknowledged: acknowledged}) {
+				t.Errorf("%s: %+v, want acknowledged %v", k.Route, s, acknowledged)
 			}
 		}
 	}
@@ -68,7 +75,7 @@ func TestRuleIsAcknowledgedAtEveryPlace(t *testing.T) {
 
 	// An edit takes it back, for that rule only; so does acknowledging old content.
 	w.apply(func(b *flow.Batch) {
-		w.rules.Set(b, testRuleKey("h1.test"), forward("h1.test", prefix("/a"), prefix("/c")))
+		w.setRule(b, forward("h1.test", prefix("/a"), prefix("/c")))
 	})
 	if w.ruleStanding(t, testRuleKey("h1.test")).Acknowledged {
 		t.Error("an edited rule still counts as acknowledged")
@@ -85,12 +92,12 @@ func TestRuleIsAcknowledgedAtEveryPlace(t *testing.T) {
 func TestRuleWithoutAPlace(t *testing.T) {
 	w := manyHosts(t, 1)
 	w.apply(func(b *flow.Batch) { w.serve(b, 1, 80, "gone", "x.test", forward("lost", model.Match{})) })
-	if s := w.ruleStanding(t, testRuleKey("lost")); s.Serves {
-		t.Errorf("standing: %+v", s)
-	}
-	if s := w.ruleStanding(t, testRuleKey("h0.test")); !s.Serves {
-		t.Errorf("its neighbour's standing: %+v", s)
-	}
+	w.g.View(func(v flow.View) {
+		if s, _ := flow.Get(v, w.out.Routes, testRuleKey("lost").Route); len(s.Gateways) > 0 {
+			t.Errorf("standing: %+v", s)
+		}
+	})
+	w.ruleStanding(t, testRuleKey("h0.test")) // its neighbour has one
 }
 
 // TestAcknowledgementRunsOneStanding: the cost of one route's ACK does not grow with the others.
@@ -139,7 +146,7 @@ func TestRefusedRuleAnswers500(t *testing.T) {
 		}
 	}
 	bad.Backends = to("web", "web")
-	w.apply(func(b *flow.Batch) { w.rules.Set(b, bad.Key, bad) })
+	w.apply(func(b *flow.Batch) { w.setRule(b, bad) })
 	if f := w.fragmentOf(t, "80/0", bad.Key); f.Refused || f.Hash == content.Hash {
 		t.Errorf("after an edit it is %+v", f)
 	}

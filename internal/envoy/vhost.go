@@ -10,7 +10,6 @@ import (
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
-	"cardea.dev/cardea/internal/plan"
 	"cardea.dev/cardea/internal/resource"
 )
 
@@ -19,14 +18,16 @@ const virtualHostsField = 2
 
 // home is where a listener's virtual hosts live, and what the listener decides of rules.
 type home struct {
-	Table resource.Key
-	Place place
+	Table    resource.Key
+	Place    place
+	Hostname string // the listener's
 }
 
 func listenerHome(l model.Listener) home {
 	h := home{
-		Table: resource.Key{Gateway: l.Gateway, Type: resource.Routes, Name: tableName(l)},
-		Place: place{Scheme: "http", Port: l.Port.Number},
+		Table:    resource.Key{Gateway: l.Gateway, Type: resource.Routes, Name: tableName(l)},
+		Place:    place{Scheme: "http", Port: l.Port.Number},
+		Hostname: l.Hostname,
 	}
 	if l.Protocol == model.HTTPS {
 		h.Place.Scheme = "https"
@@ -40,21 +41,34 @@ type virtualHost struct {
 	Part  *resource.Part
 }
 
-// virtualHosts renders a domain to a virtual host: the bytes of its rules, in order.
-func (s stages) virtualHosts(domains *flow.Collection[model.DomainKey, plan.Domain]) *flow.Collection[model.DomainKey, virtualHost] {
-	return flow.Map(domains, "envoy/virtual-hosts", func(c *flow.Ctx, k model.DomainKey, d plan.Domain) (virtualHost, bool) {
+// virtualHosts renders each domain to a virtual host: the bytes of the rules that serve it, in the order of their sites. A request that
+// none of the domain's own takes falls through to those of the wider domains of the same listener, from narrow to wide.
+func (s stages) virtualHosts(sites *flow.Collection[model.SiteKey, model.Site]) *flow.Collection[model.DomainKey, virtualHost] {
+	domains := flow.Group(sites, "envoy/domains",
+		func(k model.SiteKey, _ model.Site) []model.DomainKey {
+			return []model.DomainKey{{Listener: k.Listener, Name: k.Domain}}
+		},
+		func(_ model.SiteKey, s model.Site) string { return s.Order })
+	return flow.Map(domains, "envoy/virtual-hosts", func(c *flow.Ctx, k model.DomainKey, own domainSites) (virtualHost, bool) {
 		h, ok := flow.Fetch(c, s.homes, k.Listener)
 		if !ok {
 			return virtualHost{}, false
 		}
-		v := assembly{stages: s, home: h, own: len(d.Wider) == 0}
-		v.add(c, d.Own)
-		for _, sites := range d.Wider {
+		v := assembly{stages: s, home: h}
+		for _, name := range model.Wider(k.Name, h.Hostname) {
+			if sites, ok := flow.Fetch(c, domains, model.DomainKey{Listener: k.Listener, Name: name}); ok {
+				v.wider = append(v.wider, sites)
+			}
+		}
+		v.add(c, own)
+		for _, sites := range v.wider {
 			v.add(c, sites)
 		}
 		return virtualHost{Table: h.Table, Part: v.part(k.Name)}, true
 	})
 }
+
+type domainSites = flow.Members[model.SiteKey, model.Site]
 
 // closing closes virtual hosts whose rules may not be sent: their name and domains stay, as part lays them.
 var closing = &resource.Closing{End: closingRoute()}
@@ -75,8 +89,8 @@ func emptyVirtualHost(domain string) *resource.Part {
 // assembly gathers a virtual host's routes.
 type assembly struct {
 	stages
-	home home
-	own  bool // no site can come twice
+	home  home
+	wider []domainSites // none: no site can come twice
 
 	routes    [][]byte
 	fragments []resource.Fragment
@@ -90,13 +104,13 @@ type siteMatch struct {
 	Match int
 }
 
-func (v *assembly) add(c *flow.Ctx, sites plan.Sites) {
+func (v *assembly) add(c *flow.Ctx, sites domainSites) {
 	if v.rules == nil {
 		v.rules = make(map[model.RuleKey]served, sites.Len())
 	}
 	v.routes = slices.Grow(v.routes, sites.Len())
 	for k := range sites.All() {
-		if !v.own {
+		if len(v.wider) > 0 {
 			m := siteMatch{k.Rule, k.Match}
 			if _, ok := v.listed[m]; ok {
 				continue

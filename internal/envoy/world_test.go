@@ -2,7 +2,7 @@ package envoy
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 	"testing"
 
 	"cardea.dev/cardea/internal/flow"
@@ -22,12 +22,12 @@ type world struct {
 	gateways  *flow.Source[model.ObjectRef, model.Gateway]
 	ports     *flow.Source[model.PortKey, model.Port]
 	listeners *flow.Source[model.ListenerKey, model.Listener]
-	rules     *flow.Source[model.RuleKey, model.Rule]
+	routes    *flow.Source[model.ObjectRef, model.Route]
 	sites     *flow.Source[model.SiteKey, model.Site]
-	backends  *flow.Source[model.BackendKey, model.Backend]
-	endpoints *flow.Source[model.BackendKey, model.Endpoints]
-	users     *flow.Source[plan.BackendUser, struct{}]
+	backends  *flow.Source[plan.BackendKey, model.Backend]
 	secrets   *flow.Source[model.ObjectRef, model.Secret]
+
+	places map[model.ObjectRef][]model.Place // of each route
 }
 
 func newWorld(testing.TB) *world { return newWorldIn(flow.New(flow.Config{Name: "test", Check: true})) }
@@ -39,66 +39,26 @@ func newWorldIn(g *flow.Graph) *world {
 		gateways:  flow.NewSource[model.ObjectRef, model.Gateway](g, "gateways"),
 		ports:     flow.NewSource[model.PortKey, model.Port](g, "ports"),
 		listeners: flow.NewSource[model.ListenerKey, model.Listener](g, "listeners"),
-		rules:     flow.NewSource[model.RuleKey, model.Rule](g, "rules"),
+		routes:    flow.NewSource[model.ObjectRef, model.Route](g, "routes"),
 		sites:     flow.NewSource[model.SiteKey, model.Site](g, "sites"),
-		backends:  flow.NewSource[model.BackendKey, model.Backend](g, "backends"),
-		endpoints: flow.NewSource[model.BackendKey, model.Endpoints](g, "endpoints"),
-		users:     flow.NewSource[plan.BackendUser, struct{}](g, "users"),
+		backends:  flow.NewSource[plan.BackendKey, model.Backend](g, "backends"),
 		secrets:   flow.NewSource[model.ObjectRef, model.Secret](g, "secrets"),
+		places:    map[model.ObjectRef][]model.Place{},
 	}
-	w.out = New(g, w.plan(), w.feedback)
+	w.out = New(g, plan.Plan{
+		Gateways: w.gateways.Collection(), Ports: w.ports.Collection(), Listeners: w.listeners.Collection(), Routes: w.routes.Collection(),
+		Sites: w.sites.Collection(), Backends: w.backends.Collection(), Secrets: w.secrets.Collection(),
+	}, w.feedback)
 	g.Apply("start", func(b *flow.Batch) {
 		w.gateways.Synced(b)
 		w.ports.Synced(b)
 		w.listeners.Synced(b)
-		w.rules.Synced(b)
+		w.routes.Synced(b)
 		w.sites.Synced(b)
 		w.backends.Synced(b)
-		w.endpoints.Synced(b)
-		w.users.Synced(b)
 		w.secrets.Synced(b)
 	})
 	return w
-}
-
-func (w *world) plan() plan.Plan {
-	own := flow.Group(w.sites.Collection(), "own sites", func(k model.SiteKey, _ model.Site) []model.DomainKey {
-		return []model.DomainKey{{Listener: k.Listener, Name: k.Domain}}
-	}, func(_ model.SiteKey, s model.Site) string { return s.Order })
-	return plan.Plan{
-		Gateways:  w.gateways.Collection(),
-		Ports:     w.ports.Collection(),
-		Listeners: w.listeners.Collection(),
-		Rules:     w.rules.Collection(),
-		Sites:     w.sites.Collection(),
-		Domains: flow.Map(own, "domains", func(c *flow.Ctx, k model.DomainKey, sites plan.Sites) (plan.Domain, bool) {
-			_, site := sites.At(0)
-			d := plan.Domain{Port: site.Port, Own: sites}
-			for _, name := range wider(k.Name) {
-				if sites, ok := flow.Fetch(c, own, model.DomainKey{Listener: k.Listener, Name: name}); ok {
-					d.Wider = append(d.Wider, sites)
-				}
-			}
-			return d, true
-		}),
-		Backends:     w.backends.Collection(),
-		Endpoints:    w.endpoints.Collection(),
-		BackendUsers: w.users.Collection(),
-		Secrets:      w.secrets.Collection(),
-	}
-}
-
-// wider lists the domains that cover a domain, from narrow to wide.
-func wider(domain string) []string {
-	var list []string
-	for rest := strings.TrimPrefix(domain, "*."); domain != "*"; {
-		_, parent, ok := strings.Cut(rest, ".")
-		if !ok {
-			return append(list, "*")
-		}
-		list, rest = append(list, "*."+parent), parent
-	}
-	return list
 }
 
 // apply makes one turn of edits.
@@ -127,36 +87,36 @@ func service(name string) model.BackendKey {
 	return model.BackendKey{Object: model.Ref(model.KindService, "shop", name), Port: 8080}
 }
 
+// testRuleKey is the rule of a route that has no other.
 func testRuleKey(name string) model.RuleKey {
-	return model.RuleKey{Route: model.Ref(model.KindHTTPRoute, "shop", "route"), Name: name}
+	return model.RuleKey{Route: model.Ref(model.KindHTTPRoute, "shop", name), Name: "rule"}
 }
 
-// serve adds a rule and a site for each of its matches, ordered as the calls are.
+// serve adds a route of one rule, or a place of it, and a site for each of its matches, ordered as the calls are.
 func (w *world) serve(b *flow.Batch, order int, port int32, section, domain string, r model.Rule) {
-	w.rules.Set(b, r.Key, r)
+	listener := model.ListenerKey{Parent: testGateway, Section: section}
+	w.places[r.Key.Route] = append(w.places[r.Key.Route], model.Place{
+		Listener: listener, Gateway: testGateway, Domains: []model.Domain{{Name: domain, Original: domain}},
+	})
+	w.setRule(b, r)
 	for i := range r.Matches {
-		key := model.SiteKey{
-			Rule: r.Key, Match: i, Domain: domain,
-			Listener: model.ListenerKey{Parent: testGateway, Section: section},
-		}
-		w.sites.Set(b, key, model.Site{
-			Port:  model.PortKey{Gateway: testGateway, Number: port, Transport: model.TCP},
-			Order: fmt.Sprintf("%06d/%03d", order, i),
-		})
+		w.sites.Set(b, model.SiteKey{Rule: r.Key, Match: i, Domain: domain, Listener: listener},
+			model.Site{Order: fmt.Sprintf("%05d/%06d/%03d", port, order, i)})
 	}
-	for _, u := range r.Backends {
-		if !u.Invalid {
-			w.users.Set(b, plan.BackendUser{Route: r.Key.Route, Gateway: testGateway, Backend: u.Backend}, struct{}{})
-		}
-	}
+}
+
+// setRule changes the rule of a route where it is.
+func (w *world) setRule(b *flow.Batch, r model.Rule) {
+	w.routes.Set(b, r.Key.Route, model.Route{Places: slices.Clone(w.places[r.Key.Route]), Rules: []model.Rule{r}})
+}
+
+func (w *world) setBackend(b *flow.Batch, backend model.Backend) {
+	w.backends.Set(b, plan.BackendKey{Gateway: testGateway, Backend: backend.Key}, backend)
 }
 
 // addBackend adds a Service's port with endpoints.
 func (w *world) addBackend(b *flow.Batch, k model.BackendKey, addresses ...model.Endpoint) {
-	w.backends.Set(b, k, model.Backend{Key: k})
-	if len(addresses) > 0 {
-		w.endpoints.Set(b, k, model.Endpoints{Key: k, Addresses: addresses})
-	}
+	w.setBackend(b, model.Backend{Key: k, Endpoints: addresses})
 }
 
 // resources is everything that the test Gateway's proxies get.

@@ -26,7 +26,18 @@ func Map[K comparable, A, B any](in *Collection[K, A], name string, f func(c *Ct
 	}, func(k K) K { return k })
 }
 
-// derived is the form of Derive and Map.
+// Rename is Map under other keys: to makes the key, and back is its inverse.
+func Rename[K comparable, A any, P comparable, B any](
+	in *Collection[K, A], name string, to func(K) P, back func(P) K, f func(c *Ctx, k K, a A) (B, bool),
+) *Collection[P, B] {
+	return newDerived(in, name, func(c *Ctx, k K, a A, emit func(P, B)) {
+		if b, ok := f(c, k, a); ok {
+			emit(to(k), b)
+		}
+	}, back)
+}
+
+// derived is the form of Derive, Map and Rename.
 type derived[K comparable, A any, P comparable, B any] struct {
 	in    *Collection[K, A]
 	out   *Collection[P, B]

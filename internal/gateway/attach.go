@@ -22,79 +22,73 @@ type attachments struct {
 
 // attachment is one parentRef of a route, answered.
 type attachment struct {
-	Parent   model.ParentRef
-	Index    int // in spec.parentRefs
-	Gateway  model.ObjectRef
-	Places   []place // none: not attached
-	Findings []model.Finding
+	Parent    model.ParentRef
+	Index     int // in spec.parentRefs
+	Gateway   model.ObjectRef
+	Listeners []attached // none: not attached
+	Findings  []model.Finding
 }
 
-// place is a listener that takes a route.
-type place struct {
-	Listener model.ListenerKey
-	Port     model.PortKey
-	Valid    bool // the listener is
-	Domains  []resolve.Domain
+// attached is a listener that takes a route.
+type attached struct {
+	Key     model.ListenerKey
+	Port    model.PortKey
+	Domains []model.Domain
 }
 
-// gateways are the Gateways that the route is attached to, each once.
-func (a attachments) gateways() []model.ObjectRef {
-	var list []model.ObjectRef
-	for _, p := range a.Parents {
-		if len(p.Places) > 0 && !slices.Contains(list, p.Gateway) {
-			list = append(list, p.Gateway)
+type attacher struct {
+	views      *flow.Collection[model.ObjectRef, gatewayView]
+	gateways   *input.Collection[gatewayv1.GatewaySpec]
+	namespaces *input.Collection[input.NamespaceSpec]
+}
+
+// attach answers each parentRef of a route.
+func (at attacher) attach(c *flow.Ctx, ref model.ObjectRef, route httpRoute) (attachments, bool) {
+	var a attachments
+	for i, p := range route.Spec.ParentRefs {
+		parent := parentRef(ref, p)
+		if parent.Group != gatewayv1.GroupName || parent.Kind != "Gateway" {
+			continue
 		}
-	}
-	return list
-}
-
-func attach(views *flow.Collection[model.ObjectRef, gatewayView], gateways *input.Collection[gatewayv1.GatewaySpec], namespaces *input.Collection[input.NamespaceSpec]) func(*flow.Ctx, model.ObjectRef, routeView) (attachments, bool) {
-	return func(c *flow.Ctx, ref model.ObjectRef, route routeView) (attachments, bool) {
-		var a attachments
-		for i, parent := range route.Parents {
-			if parent.Group != gatewayv1.GroupName || parent.Kind != "Gateway" {
-				continue
+		gateway := model.Ref(model.KindGateway, parent.Namespace, parent.Name)
+		view, ours := flow.Fetch(c, at.views, gateway)
+		if !ours {
+			f := model.Finding{
+				Object: ref, Parent: parent, Field: fmt.Sprintf("spec.parentRefs[%d]", i), Message: fmt.Sprintf("%s does not exist", gateway),
 			}
-			gateway := model.Ref(model.KindGateway, parent.Namespace, parent.Name)
-			view, ours := flow.Fetch(c, views, gateway)
-			if !ours {
-				f := model.Finding{
-					Object: ref, Parent: parent, Field: fmt.Sprintf("spec.parentRefs[%d]", i), Message: fmt.Sprintf("%s does not exist", gateway),
-				}
-				if _, foreign := flow.Fetch(c, gateways, gateway); foreign {
-					f.Severity, f.Message = model.Warning, fmt.Sprintf("the class of %s belongs to another controller, or does not exist", gateway)
-				}
-				a.Findings = append(a.Findings, f)
-				continue
+			if _, foreign := flow.Fetch(c, at.gateways, gateway); foreign {
+				f.Severity, f.Message = model.Warning, fmt.Sprintf("the class of %s belongs to another controller, or does not exist", gateway)
 			}
-			at := attachment{Parent: parent, Index: i, Gateway: gateway}
-			var refusal model.Finding
-			at.Places, refusal = places(c, namespaces, ref, route, parent, view)
-			if len(at.Places) == 0 {
-				refusal.Object, refusal.Parent, refusal.Condition, refusal.Field = ref, parent, "Accepted", fmt.Sprintf("spec.parentRefs[%d]", i)
-				at.Findings = append(at.Findings, refusal)
-			}
-			a.Parents = append(a.Parents, at)
+			a.Findings = append(a.Findings, f)
+			continue
 		}
-		return a, true
+		found := attachment{Parent: parent, Index: i, Gateway: gateway}
+		var refusal model.Finding
+		found.Listeners, refusal = at.listeners(c, ref, route, parent, view)
+		if len(found.Listeners) == 0 {
+			refusal.Object, refusal.Parent, refusal.Condition, refusal.Field = ref, parent, "Accepted", fmt.Sprintf("spec.parentRefs[%d]", i)
+			found.Findings = append(found.Findings, refusal)
+		}
+		a.Parents = append(a.Parents, found)
 	}
+	return a, true
 }
 
-// places lists the listeners of a Gateway that take a route; if none does, the finding says which step ruled out the last.
-func places(c *flow.Ctx, namespaces *input.Collection[input.NamespaceSpec], ref model.ObjectRef, route routeView, parent model.ParentRef, view gatewayView) ([]place, model.Finding) {
+// listeners lists the listeners of a Gateway that take a route; if none does, the finding says which step ruled out the last.
+func (at attacher) listeners(c *flow.Ctx, ref model.ObjectRef, route httpRoute, parent model.ParentRef, view gatewayView) ([]attached, model.Finding) {
 	var named, allowed int
-	var list []place
+	var list []attached
 	for _, l := range view.Listeners {
 		if (parent.Section != "" && parent.Section != l.Key.Section) || (parent.Port != 0 && parent.Port != l.Port.Number) {
 			continue
 		}
 		named++
-		if !l.HTTPRoute || !namespaceAllowed(c, namespaces, l, ref.Namespace) {
+		if !l.HTTPRoute || !at.namespaceAllowed(c, l, ref.Namespace) {
 			continue
 		}
 		allowed++
-		if domains := resolve.Hostnames(l.Hostname, route.Hostnames); len(domains) > 0 {
-			list = append(list, place{Listener: l.Key, Port: l.Port, Valid: l.Valid, Domains: domains})
+		if domains := resolve.Hostnames(l.Hostname, route.Spec.Hostnames); len(domains) > 0 {
+			list = append(list, attached{Key: l.Key, Port: l.Port, Domains: domains})
 		}
 	}
 	switch {
@@ -106,7 +100,7 @@ func places(c *flow.Ctx, namespaces *input.Collection[input.NamespaceSpec], ref 
 	return list, model.Finding{Reason: "NoMatchingListenerHostname", Message: "no hostname of the route matches the hostname of such a listener"}
 }
 
-func namespaceAllowed(c *flow.Ctx, namespaces *input.Collection[input.NamespaceSpec], l listenerView, namespace string) bool {
+func (at attacher) namespaceAllowed(c *flow.Ctx, l listenerView, namespace string) bool {
 	switch l.From {
 	case gatewayv1.NamespacesFromAll:
 		return true
@@ -120,7 +114,7 @@ func namespaceAllowed(c *flow.Ctx, namespaces *input.Collection[input.NamespaceS
 		if err != nil {
 			return false
 		}
-		o, _ := flow.Fetch(c, namespaces, model.Ref(model.KindNamespace, "", namespace))
+		o, _ := flow.Fetch(c, at.namespaces, model.Ref(model.KindNamespace, "", namespace))
 		return selector.Matches(labels.Set(o.Meta.Labels))
 	}
 	return false
@@ -130,9 +124,9 @@ func namespaceAllowed(c *flow.Ctx, namespaces *input.Collection[input.NamespaceS
 func attachedListeners(_ model.ObjectRef, a attachments) []model.ListenerKey {
 	var list []model.ListenerKey
 	for _, p := range a.Parents {
-		for _, place := range p.Places {
-			if !slices.Contains(list, place.Listener) {
-				list = append(list, place.Listener)
+		for _, l := range p.Listeners {
+			if !slices.Contains(list, l.Key) {
+				list = append(list, l.Key)
 			}
 		}
 	}

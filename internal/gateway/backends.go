@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"fmt"
-	"iter"
 	"net/netip"
 
 	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
@@ -32,59 +31,56 @@ func unsupportedXBackend(spec xgatewayv1alpha1.BackendSpec) (reason, message str
 	return "", ""
 }
 
-// backendUsers lists which backends a route needs on which Gateways.
-func backendUsers(_ *flow.Ctx, route model.ObjectRef, r routeRules, emit func(plan.BackendUser, struct{})) {
-	seen := map[model.BackendKey]bool{}
-	for _, rule := range r.Rules {
-		if rule.Redirect != nil {
-			continue
-		}
-		for _, b := range rule.Backends {
-			if b.Invalid || b.Weight == 0 || seen[b.Backend] {
-				continue
-			}
-			seen[b.Backend] = true
-			for _, gateway := range r.Gateways {
-				emit(plan.BackendUser{Route: route, Gateway: gateway, Backend: b.Backend}, struct{}{})
+// backendsOf lists the backends that a route needs, on each Gateway where it serves.
+func backendsOf(_ model.ObjectRef, r model.Route) []plan.BackendKey {
+	var list []plan.BackendKey
+	for _, place := range r.Places {
+		for _, rule := range r.Rules {
+			for _, b := range rule.Backends {
+				if rule.Redirect == nil && !b.Invalid && b.Weight > 0 {
+					list = append(list, plan.BackendKey{Gateway: place.Gateway, Backend: b.Backend})
+				}
 			}
 		}
 	}
-}
-
-func backendOf(xbackends *input.Collection[xgatewayv1alpha1.BackendSpec]) func(*flow.Ctx, model.BackendKey, flow.Members[plan.BackendUser, struct{}]) (model.Backend, bool) {
-	return func(c *flow.Ctx, key model.BackendKey, _ flow.Members[plan.BackendUser, struct{}]) (model.Backend, bool) {
-		b := model.Backend{Key: key}
-		if key.Object.Kind == model.KindXBackend {
-			o, found := flow.Fetch(c, xbackends, key.Object)
-			if !found || o.Spec.ExternalHostname == nil {
-				return b, false
-			}
-			b.Hostname, b.HostPort = string(o.Spec.ExternalHostname.Hostname), int32(o.Spec.Port.Number)
-		}
-		return b, true
-	}
+	return list
 }
 
 type slicesByService = flow.Collection[model.ObjectRef, flow.Members[model.ObjectRef, input.Object[input.EndpointSliceSpec]]]
 
-func endpointsOf(services *services, slices *slicesByService) func(*flow.Ctx, model.BackendKey, flow.Members[plan.BackendUser, struct{}]) (model.Endpoints, bool) {
-	return func(c *flow.Ctx, key model.BackendKey, _ flow.Members[plan.BackendUser, struct{}]) (model.Endpoints, bool) {
-		if key.Object.Kind != model.KindService {
-			return model.Endpoints{}, false
-		}
-		service, _ := flow.Fetch(c, services, key.Object)
-		port, found := resolve.ServicePort(service.Spec, key.Port)
-		if !found {
-			return model.Endpoints{}, false
-		}
-		members, _ := flow.Fetch(c, slices, key.Object)
-		var specs iter.Seq[input.EndpointSliceSpec] = func(yield func(input.EndpointSliceSpec) bool) {
-			for _, o := range members.All() {
-				if !yield(o.Spec) {
-					return
-				}
+// backends is where backends and their endpoints are looked up.
+type backends struct {
+	services  *services
+	slices    *slicesByService
+	xbackends *input.Collection[xgatewayv1alpha1.BackendSpec]
+}
+
+func (in backends) backend(c *flow.Ctx, key plan.BackendKey, _ flow.Members[model.ObjectRef, model.Route]) (model.Backend, bool) {
+	b := model.Backend{Key: key.Backend}
+	if b.Key.Object.Kind != model.KindXBackend {
+		b.Endpoints = in.endpoints(c, b.Key)
+		return b, true
+	}
+	o, found := flow.Fetch(c, in.xbackends, b.Key.Object)
+	if !found || o.Spec.ExternalHostname == nil {
+		return b, false
+	}
+	b.Hostname, b.HostPort = string(o.Spec.ExternalHostname.Hostname), int32(o.Spec.Port.Number)
+	return b, true
+}
+
+func (in backends) endpoints(c *flow.Ctx, key model.BackendKey) []model.Endpoint {
+	service, _ := flow.Fetch(c, in.services, key.Object)
+	port, found := resolve.ServicePort(service.Spec, key.Port)
+	if !found {
+		return nil
+	}
+	members, _ := flow.Fetch(c, in.slices, key.Object)
+	return resolve.Endpoints(port.Name, func(yield func(input.EndpointSliceSpec) bool) {
+		for _, o := range members.All() {
+			if !yield(o.Spec) {
+				return
 			}
 		}
-		return model.Endpoints{Key: key, Addresses: resolve.Endpoints(port.Name, specs)}, true
-	}
+	})
 }

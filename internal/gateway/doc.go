@@ -8,10 +8,10 @@
 //
 //	GatewayClass -> class -> gateway -> listener -> plan.Ports, plan.Listeners, plan.Secrets
 //	                            |
-//	HTTPRoute -> route -> attachment -> site -> plan.Domains
-//	                            |
-//	                            +-----> rules -> plan.Rules -> plan.Backends -> plan.Endpoints
-//	attachment, rules, listener + what the proxies said -> status
+//	HTTPRoute -------------> attachment -> plan.Routes -> plan.Sites
+//	                                          |
+//	Service, EndpointSlice, XBackend -------> +-> plan.Backends
+//	attachment, route, listener + what the proxies said -> status
 //
 // Start reading at New.
 package gateway

@@ -21,7 +21,6 @@ type Meaning struct {
 	listeners   *flow.Collection[model.ListenerKey, listenerFacts]
 	attachments *flow.Collection[model.ObjectRef, attachments]
 	attached    *flow.Collection[model.ListenerKey, flow.Members[model.ObjectRef, attachments]]
-	rules       *flow.Collection[model.ObjectRef, routeRules]
 }
 
 // New makes the collections that turn the inputs into a plan.
@@ -36,23 +35,24 @@ func New(g *flow.Graph, in *input.Sources) *Meaning {
 	m.listeners = flow.Derive(m.gateways, "listener", listenersOf(certificates, grants))
 	m.newListenerPlan(certificates)
 
-	routes := flow.Map(in.HTTPRoutes.Collection(), "route", parseRoute)
 	views := flow.Map(m.gateways, "gateway/view", func(_ *flow.Ctx, _ model.ObjectRef, f gatewayFacts) (gatewayView, bool) {
 		return f.View, true
 	})
-	m.attachments = flow.Map(routes, "attachment", attach(views, in.Gateways.Collection(), in.Namespaces.Collection()))
+	attacher := attacher{views: views, gateways: in.Gateways.Collection(), namespaces: in.Namespaces.Collection()}
+	m.attachments = flow.Map(in.HTTPRoutes.Collection(), "attachment", attacher.attach)
 	m.attached = flow.Group(m.attachments, "attached", attachedListeners, byKey)
-	m.newSites(routes)
 
-	m.rules = flow.Map(m.attachments, "rules", resolveRules(references{
-		routes: in.HTTPRoutes.Collection(), services: in.Services.Collection(), xbackends: in.XBackends.Collection(), grants: grants,
-	}))
-	m.Plan.Rules = flow.Derive(m.rules, "rule", func(_ *flow.Ctx, _ model.ObjectRef, r routeRules, emit func(model.RuleKey, model.Rule)) {
-		for _, rule := range r.Rules {
-			emit(rule.Key, rule)
-		}
-	})
-	m.newBackends(in)
+	m.Plan.Routes = flow.Map(m.attachments, "plan/route", references{
+		routes: in.HTTPRoutes.Collection(), ports: m.Plan.Ports,
+		services: in.Services.Collection(), xbackends: in.XBackends.Collection(), grants: grants,
+	}.route)
+	m.Plan.Sites = flow.Derive(m.Plan.Routes, "plan/site", sites)
+
+	users := flow.Group(m.Plan.Routes, "routes by backend", backendsOf, byKey)
+	m.Plan.Backends = flow.Map(users, "plan/backend", backends{
+		services: in.Services.Collection(), xbackends: in.XBackends.Collection(),
+		slices: flow.Group(in.EndpointSlices.Collection(), "slices by service", sliceService, byKey),
+	}.backend)
 	return m
 }
 
@@ -73,27 +73,6 @@ func (m *Meaning) newListenerPlan(certificates *certificates) {
 		return l.Certificates
 	}, byKey)
 	m.Plan.Secrets = flow.Map(used, "plan/secret", secretOf(certificates))
-}
-
-// newSites makes sites, and the plan's domains out of them.
-func (m *Meaning) newSites(routes *flow.Collection[model.ObjectRef, routeView]) {
-	m.Plan.Sites = flow.Derive(m.attachments, "plan/site", sitesOf(routes))
-	order := func(_ model.SiteKey, s model.Site) string { return s.Order }
-	byDomain := flow.Group(m.Plan.Sites, "sites by domain", func(k model.SiteKey, _ model.Site) []model.DomainKey {
-		return []model.DomainKey{{Listener: k.Listener, Name: k.Domain}}
-	}, order)
-	m.Plan.Domains = flow.Map(byDomain, "plan/domain", domainOf(byDomain, m.Plan.Ports))
-}
-
-// newBackends makes the plan's backends: those that a rule on a Gateway needs.
-func (m *Meaning) newBackends(in *input.Sources) {
-	m.Plan.BackendUsers = flow.Derive(m.rules, "plan/backend user", backendUsers)
-	needed := flow.Group(m.Plan.BackendUsers, "users by backend", func(u plan.BackendUser, _ struct{}) []model.BackendKey {
-		return []model.BackendKey{u.Backend}
-	}, byKey)
-	m.Plan.Backends = flow.Map(needed, "plan/backend", backendOf(in.XBackends.Collection()))
-	slices := flow.Group(in.EndpointSlices.Collection(), "slices by service", sliceService, byKey)
-	m.Plan.Endpoints = flow.Map(needed, "plan/endpoints", endpointsOf(in.Services.Collection(), slices))
 }
 
 // grants are ReferenceGrants by the namespace that they open.

@@ -299,7 +299,7 @@ func findConflicts(ref model.ObjectRef, views []listenerView, specs []listenerSp
 				f.Message = fmt.Sprintf("port %d is %s here and %s in listener %s", views[i].Port.Number, specs[i].Protocol, specs[j].Protocol, other)
 			case specs[i].Protocol != "" && specs[j].Protocol != "" && strings.EqualFold(views[i].Hostname, views[j].Hostname):
 				f.Reason, f.Field = "HostnameConflict", fmt.Sprintf("spec.listeners[%d].hostname", i)
-				f.Message = fmt.Sprintf("port %d has the hostname %q in listener %s, too", views[i].Port.Number, domain(views[i].Hostname), other)
+				f.Message = fmt.Sprintf("port %d has the hostname %q in listener %s, too", views[i].Port.Number, model.HostnameDomain(views[i].Hostname), other)
 			default:
 				continue
 			}
@@ -321,17 +321,9 @@ func findOverlaps(views []listenerView, specs []listenerSpec) {
 	for i := range views {
 		for j := range views {
 			if i != j && views[i].Port == views[j].Port && specs[i].Protocol == model.HTTPS && specs[j].Protocol == model.HTTPS &&
-				len(resolve.Hostnames(views[i].Hostname, []string{domain(views[j].Hostname)})) > 0 {
+				len(resolve.Hostnames(views[i].Hostname, []string{model.HostnameDomain(views[j].Hostname)})) > 0 {
 				specs[i].Overlaps = true
 			}
 		}
 	}
-}
-
-// domain is the domain of a listener's hostname.
-func domain(hostname string) string {
-	if hostname == "" {
-		return resolve.Every
-	}
-	return hostname
 }

@@ -18,6 +18,13 @@ func unnamed(prefixes ...string) gatewayv1.HTTPRouteRule {
 	return r
 }
 
+func ruleNames(specs []gatewayv1.HTTPRouteRule) (names []string) {
+	for _, r := range newRules(model.ObjectRef{}, specs) {
+		names = append(names, r.Key.Name)
+	}
+	return names
+}
+
 // TestRuleNames holds that a rule keeps its name whatever stands before it, and that no two have one name.
 func TestRuleNames(t *testing.T) {
 	given := gatewayv1.SectionName("given")

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"cardea.dev/cardea/internal/model"
-	"cardea.dev/cardea/internal/resolve"
 )
 
 // An Order is a string that sorts as HTTPRouteRule.matches wants it: the smaller one gets the request. Its parts, each of a
@@ -26,7 +25,7 @@ import (
 // hostOrder is an Order's part for the route's own hostname.
 func hostOrder(original string) string {
 	switch {
-	case original == resolve.Every:
+	case original == model.Every:
 		return "c000"
 	case strings.HasPrefix(original, "*."):
 		return "b" + descending(len(original), 3)

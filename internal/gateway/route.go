@@ -6,47 +6,14 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strings"
-	"time"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
 )
 
-// routeView is what of a route decides where it serves and in which order.
-type routeView struct {
-	Created   time.Time
-	Hostnames []string
-	Parents   []model.ParentRef
-	Rules     []ruleShape
-}
-
-// ruleShape is a rule without what it does.
-type ruleShape struct {
-	Name   string
-	Orders []string // of each match; see matchOrder
-}
-
-func parseRoute(_ *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.HTTPRouteSpec]) (routeView, bool) {
-	v := routeView{Created: o.Meta.Created}
-	for _, h := range o.Spec.Hostnames {
-		v.Hostnames = append(v.Hostnames, string(h))
-	}
-	for _, p := range o.Spec.ParentRefs {
-		v.Parents = append(v.Parents, parentRef(ref, p))
-	}
-	names := ruleNames(o.Spec.Rules)
-	for i, r := range o.Spec.Rules {
-		shape := ruleShape{Name: names[i]}
-		for _, m := range matches(r.Matches) {
-			shape.Orders = append(shape.Orders, matchOrder(m))
-		}
-		v.Rules = append(v.Rules, shape)
-	}
-	return v, true
-}
+type httpRoute = input.Object[gatewayv1.HTTPRouteSpec]
 
 // parentRef fills in the defaults of a parentRef.
 func parentRef(route model.ObjectRef, p gatewayv1.ParentReference) model.ParentRef {
@@ -69,24 +36,25 @@ func parentRef(route model.ObjectRef, p gatewayv1.ParentReference) model.ParentR
 	return ref
 }
 
-// ruleNames names a route's rules: as the user did, else by what the rule matches and an ordinal among equals. The tilde can't
-// stand in a user's name. So moving a rule renames no other.
-func ruleNames(rules []gatewayv1.HTTPRouteRule) []string {
-	names := make([]string, len(rules))
-	seen := make(map[string]int, len(rules))
-	for i, r := range rules {
-		if r.Name != nil && *r.Name != "" {
-			names[i] = string(*r.Name)
+// newRules makes a route's rules, with their names and matches and nothing else yet. A rule is named as the user did, else by what it
+// matches and an ordinal among equals. The tilde can't stand in a user's name. So moving a rule renames no other.
+func newRules(route model.ObjectRef, specs []gatewayv1.HTTPRouteRule) []model.Rule {
+	rules := make([]model.Rule, len(specs))
+	seen := make(map[string]int, len(specs))
+	for i, spec := range specs {
+		rules[i] = model.Rule{Key: model.RuleKey{Route: route}, Matches: matches(spec.Matches)}
+		if spec.Name != nil && *spec.Name != "" {
+			rules[i].Key.Name = string(*spec.Name)
 			continue
 		}
-		base := "~" + matchesHash(matches(r.Matches))
-		names[i] = base
-		if n := seen[base]; n > 0 {
-			names[i] = fmt.Sprintf("%s.%d", base, n)
+		name := "~" + matchesHash(rules[i].Matches)
+		seen[name]++
+		if n := seen[name] - 1; n > 0 {
+			name = fmt.Sprintf("%s.%d", name, n)
 		}
-		seen[base]++
+		rules[i].Key.Name = name
 	}
-	return names
+	return rules
 }
 
 func matchesHash(list []model.Match) string {

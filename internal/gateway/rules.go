@@ -15,46 +15,35 @@ import (
 	"cardea.dev/cardea/internal/resolve"
 )
 
-// routeRules is what a route's rules do, references resolved.
-type routeRules struct {
-	Gateways []model.ObjectRef // that the route is attached to
-	Rules    []model.Rule
-	Findings []model.Finding
-}
-
-// references is where backends and grants are looked up.
+// references is where what a route refers to is looked up.
 type references struct {
 	routes    *input.Collection[gatewayv1.HTTPRouteSpec]
+	ports     *flow.Collection[model.PortKey, model.Port]
 	services  *services
 	xbackends *input.Collection[xgatewayv1alpha1.BackendSpec]
 	grants    *grants
 }
 
-// resolveRules reads the rules of a route that names a Gateway of this controller.
-func resolveRules(refs references) func(*flow.Ctx, model.ObjectRef, attachments) (routeRules, bool) {
-	return func(c *flow.Ctx, ref model.ObjectRef, a attachments) (routeRules, bool) {
-		if len(a.Parents) == 0 {
-			return routeRules{}, false
-		}
-		o, _ := flow.Fetch(c, refs.routes, ref)
-		r := routeRules{Gateways: a.gateways()}
-		if o.Spec.UseDefaultGateways != "" && o.Spec.UseDefaultGateways != gatewayv1.GatewayDefaultScopeNone {
-			r.Findings = append(r.Findings, model.Finding{
-				Object: ref, Severity: model.Warning, Field: "spec.useDefaultGateways",
-				Message: "default Gateways are not supported; name the Gateway in parentRefs",
-			})
-		}
-		names := ruleNames(o.Spec.Rules)
-		for i, spec := range o.Spec.Rules {
-			reader := ruleReader{c: c, refs: refs, route: ref, field: fmt.Sprintf("spec.rules[%d]", i), rule: model.Rule{
-				Key: model.RuleKey{Route: ref, Name: names[i]}, Matches: matches(spec.Matches),
-			}}
-			reader.read(spec)
-			r.Rules = append(r.Rules, reader.rule)
-			r.Findings = append(r.Findings, reader.findings...)
-		}
-		return r, true
+// route reads a route that names a Gateway of this controller.
+func (refs references) route(c *flow.Ctx, ref model.ObjectRef, a attachments) (model.Route, bool) {
+	if len(a.Parents) == 0 {
+		return model.Route{}, false
 	}
+	o, _ := flow.Fetch(c, refs.routes, ref)
+	r := model.Route{Created: o.Meta.Created, Places: places(c, refs.ports, a), Rules: newRules(ref, o.Spec.Rules)}
+	if o.Spec.UseDefaultGateways != "" && o.Spec.UseDefaultGateways != gatewayv1.GatewayDefaultScopeNone {
+		r.Findings = append(r.Findings, model.Finding{
+			Object: ref, Severity: model.Warning, Field: "spec.useDefaultGateways",
+			Message: "default Gateways are not supported; name the Gateway in parentRefs",
+		})
+	}
+	for i, spec := range o.Spec.Rules {
+		reader := ruleReader{c: c, refs: refs, route: ref, field: fmt.Sprintf("spec.rules[%d]", i), rule: r.Rules[i]}
+		reader.read(spec)
+		r.Rules[i] = reader.rule
+		r.Findings = append(r.Findings, reader.findings...)
+	}
+	return r, true
 }
 
 // ruleReader reads one rule.

@@ -1,73 +1,61 @@
 package gateway
 
 import (
+	"slices"
+
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
-	"cardea.dev/cardea/internal/plan"
-	"cardea.dev/cardea/internal/resolve"
 )
 
-// sitesOf makes a route's sites: every match of every rule, at every listener and domain that takes the route.
-func sitesOf(routes *flow.Collection[model.ObjectRef, routeView]) func(*flow.Ctx, model.ObjectRef, attachments, func(model.SiteKey, model.Site)) {
-	return func(c *flow.Ctx, ref model.ObjectRef, a attachments, emit func(model.SiteKey, model.Site)) {
-		route, _ := flow.Fetch(c, routes, ref)
-		seen := map[model.ListenerKey]bool{} // two parentRefs may lead to one listener
-		for _, parent := range a.Parents {
-			for _, p := range parent.Places {
-				if seen[p.Listener] || !p.Valid {
-					continue
+// places lists the listeners where a route serves, each once though two parentRefs may lead to it, with the domains that no more
+// specific listener of the port takes: a request goes to the most specific listener and to no other (listener isolation).
+func places(c *flow.Ctx, ports *flow.Collection[model.PortKey, model.Port], a attachments) []model.Place {
+	var list []model.Place
+	for _, parent := range a.Parents {
+		for _, l := range parent.Listeners {
+			if slices.ContainsFunc(list, func(p model.Place) bool { return p.Listener == l.Key }) {
+				continue
+			}
+			port, _ := flow.Fetch(c, ports, l.Port)
+			p := model.Place{Listener: l.Key, Gateway: parent.Gateway}
+			for _, d := range l.Domains {
+				if serves(port, l.Key, d.Name) {
+					p.Domains = append(p.Domains, d)
 				}
-				seen[p.Listener] = true
-				for _, d := range p.Domains {
-					emitSites(ref, route, p, d, emit)
-				}
+			}
+			if len(p.Domains) > 0 {
+				list = append(list, p)
 			}
 		}
 	}
+	return list
 }
 
-func emitSites(ref model.ObjectRef, route routeView, p place, d resolve.Domain, emit func(model.SiteKey, model.Site)) {
+// serves tells whether a listener serves a domain: it can serve, and no more specific listener of the port takes the domain.
+func serves(port model.Port, listener model.ListenerKey, domain string) bool {
+	at := slices.IndexFunc(port.Listeners, func(l model.PortListener) bool { return l.Key == listener })
+	if at < 0 || !port.Listeners[at].Serves {
+		return false
+	}
+	own := model.HostnameDomain(port.Listeners[at].Hostname)
+	return !slices.ContainsFunc(port.Listeners, func(l model.PortListener) bool {
+		other := model.HostnameDomain(l.Hostname)
+		return model.Covers(other, domain) && model.MoreSpecific(other, own)
+	})
+}
+
+// sites makes a route's sites: every match of every rule, at every place and domain.
+func sites(_ *flow.Ctx, ref model.ObjectRef, route model.Route, emit func(model.SiteKey, model.Site)) {
 	age := ageOrder(route.Created)
 	for i, rule := range route.Rules {
-		for j, match := range rule.Orders {
-			emit(model.SiteKey{Rule: model.RuleKey{Route: ref, Name: rule.Name}, Match: j, Listener: p.Listener, Domain: d.Name},
-				model.Site{Port: p.Port, Order: siteOrder(d.Original, match, age, ref, i, j)})
-		}
-	}
-}
-
-// domainOf joins a domain's sites with those of the wider domains of its listener. A domain that a more specific listener
-// of the port takes is left out: a request goes to the most specific listener and to no other (listener isolation).
-func domainOf(byDomain *flow.Collection[model.DomainKey, plan.Sites], ports *flow.Collection[model.PortKey, model.Port]) func(*flow.Ctx, model.DomainKey, plan.Sites) (plan.Domain, bool) {
-	return func(c *flow.Ctx, key model.DomainKey, own plan.Sites) (plan.Domain, bool) {
-		_, first := own.At(0)
-		port, _ := flow.Fetch(c, ports, first.Port)
-		hostname, serves := listenerFor(port, key)
-		if !serves {
-			return plan.Domain{}, false
-		}
-		d := plan.Domain{Port: first.Port, Own: own}
-		for _, name := range resolve.Wider(key.Name, hostname) {
-			if wider, ok := flow.Fetch(c, byDomain, model.DomainKey{Listener: key.Listener, Name: name}); ok {
-				d.Wider = append(d.Wider, wider)
+		for j, match := range rule.Matches {
+			order := matchOrder(match)
+			for _, p := range route.Places {
+				for _, d := range p.Domains {
+					emit(model.SiteKey{Rule: rule.Key, Match: j, Listener: p.Listener, Domain: d.Name},
+						model.Site{Order: siteOrder(d.Original, order, age, ref, i, j)})
+				}
 			}
 		}
-		return d, true
 	}
-}
-
-// listenerFor finds the hostname of the domain's listener; false if that can't serve, or a more specific one of the
-// port takes the domain.
-func listenerFor(port model.Port, key model.DomainKey) (hostname string, serves bool) {
-	for _, l := range port.Listeners {
-		if l.Key == key.Listener {
-			hostname, serves = l.Hostname, l.Serves
-		}
-	}
-	for _, l := range port.Listeners {
-		if l.Key != key.Listener && resolve.Covers(domain(l.Hostname), key.Name) && resolve.MoreSpecific(domain(l.Hostname), domain(hostname)) {
-			return hostname, false
-		}
-	}
-	return hostname, serves
 }

@@ -69,23 +69,23 @@ func (m *Meaning) routeReport(out resource.Outputs, proxied *flow.Collection[mod
 	routes := m.in.HTTPRoutes.Collection()
 	return func(c *flow.Ctx, ref model.ObjectRef, a attachments) (Report[gatewayv1.HTTPRouteStatus], bool) {
 		o, _ := flow.Fetch(c, routes, ref)
-		rules, _ := flow.Fetch(c, m.rules, ref)
-		unsupported, _ := flow.Fetch(c, out.Unsupported, ref)
+		route, _ := flow.Fetch(c, m.Plan.Routes, ref)
+		standing, _ := flow.Fetch(c, out.Routes, ref)
 		facts := conditions.RouteFacts{
-			Generation: o.Meta.Generation, Controller: model.ControllerName, Rules: len(rules.Rules),
-			Findings: slices.Concat(rules.Findings, located(unsupported, rules)),
+			Generation: o.Meta.Generation, Controller: model.ControllerName, Rules: len(route.Rules),
+			Findings: slices.Concat(route.Findings, located(standing.Unsupported, route.Rules)),
 		}
 		findings := slices.Concat(a.Findings, facts.Findings)
 		for _, p := range a.Parents {
-			parent := conditions.Parent{Ref: o.Spec.ParentRefs[p.Index], Attached: len(p.Places) > 0, Findings: p.Findings}
+			parent := conditions.Parent{Ref: o.Spec.ParentRefs[p.Index], Attached: len(p.Listeners) > 0, Findings: p.Findings}
 			findings = append(findings, p.Findings...)
 			if parent.Attached {
 				_, parent.Proxied = flow.Fetch(c, proxied, p.Gateway)
-				parent.Standing = standings(c, out, p.Gateway, rules)
+				parent.Standing = standing.At(p.Gateway)
 			}
 			for i, s := range parent.Standing {
 				if s.Refused != "" {
-					findings = append(findings, model.Finding{Object: ref, Parent: p.Parent, Section: rules.Rules[i].Key.Name, Condition: conditions.Programmed, Reason: "RejectedByProxy", Message: s.Refused})
+					findings = append(findings, model.Finding{Object: ref, Parent: p.Parent, Section: route.Rules[i].Key.Name, Condition: conditions.Programmed, Reason: "RejectedByProxy", Message: s.Refused})
 				}
 			}
 			facts.Parents = append(facts.Parents, parent)
@@ -95,21 +95,13 @@ func (m *Meaning) routeReport(out resource.Outputs, proxied *flow.Collection[mod
 }
 
 // located says of each finding about a rule where in the route the rule stands, which a dialect does not know.
-func located(list []model.Finding, r routeRules) []model.Finding {
+func located(list []model.Finding, rules []model.Rule) []model.Finding {
 	list = slices.Clone(list)
 	for i := range list {
-		at := slices.IndexFunc(r.Rules, func(rule model.Rule) bool { return rule.Key.Name == list[i].Section })
+		at := slices.IndexFunc(rules, func(rule model.Rule) bool { return rule.Key.Name == list[i].Section })
 		if at >= 0 {
 			list[i].Field = fmt.Sprintf("spec.rules[%d]", at) + list[i].Field
 		}
-	}
-	return list
-}
-
-func standings(c *flow.Ctx, out resource.Outputs, gateway model.ObjectRef, r routeRules) []resource.Standing {
-	list := make([]resource.Standing, len(r.Rules))
-	for i, rule := range r.Rules {
-		list[i], _ = flow.Fetch(c, out.Rules, resource.StandingKey{Gateway: gateway, Origin: resource.Origin{Object: rule.Key.Route, Section: rule.Key.Name}})
 	}
 	return list
 }

@@ -14,15 +14,11 @@ func (k BackendKey) Owner() ObjectRef { return k.Object }
 // Backend is where requests can be sent.
 type Backend struct {
 	Key BackendKey
-	// Hostname and HostPort, if set, are looked up by DNS at the proxy; else the endpoints are those of Key.
+	// Hostname and HostPort, if set, are looked up by DNS at the proxy, and there are no Endpoints.
 	Hostname string
 	HostPort int32
-}
-
-// Endpoints are the addresses of one backend that may get requests now, sorted, without duplicates.
-type Endpoints struct {
-	Key       BackendKey
-	Addresses []Endpoint
+	// Endpoints may get requests now: sorted, each once.
+	Endpoints []Endpoint
 }
 
 // Endpoint is an address (IP) and a port.

@@ -1,5 +1,29 @@
 package model
 
+import "time"
+
+// Route is a route that names a Gateway of ours: where it serves, and what it does there.
+type Route struct {
+	Created time.Time // zero: not stated
+	Places  []Place   // each listener once; none: it serves nowhere
+	Rules   []Rule
+	// Findings are about its rules.
+	Findings []Finding
+}
+
+// Place is a listener where a route serves.
+type Place struct {
+	Listener ListenerKey
+	Gateway  ObjectRef // whose data plane it is
+	Domains  []Domain  // at least one
+}
+
+// Domain is what a listener's hostname and a route's share.
+type Domain struct {
+	Name     string // Every, "host" or "*.host"
+	Original string // the route's hostname that led to it, or Every: precedence goes by this one
+}
+
 // RuleKey names a rule: the route and the rule's name in it. An unnamed rule's name is made of its matches and an ordinal
 // among equals, never of its position.
 type RuleKey struct {
@@ -114,7 +138,6 @@ func (k SiteKey) Owner() ObjectRef { return k.Rule.Route }
 
 // Site is one match of a rule where it serves.
 type Site struct {
-	Port PortKey // the Gateway's that serves it
 	// Order sorts the sites of one domain as Gateway API's precedence wants them; see gateway.order for how it is made.
 	Order string
 }

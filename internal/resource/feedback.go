@@ -63,7 +63,6 @@ func NewFeedback(g *flow.Graph) *Feedback {
 
 // Standing is how far an origin got at a Gateway's proxies.
 type Standing struct {
-	Serves       bool   // a rule: at one place or more
 	Acknowledged bool   // at every place where it is
 	Refused      string // the proxy's words; "" if it did not refuse
 }
@@ -78,9 +77,29 @@ type StandingKey struct {
 type Outputs struct {
 	// Resources has one collection for each type.
 	Resources []*flow.Collection[Key, Resource]
-	// Rules and Listeners tell what of them was acknowledged or refused: the current content, on every place where it serves.
-	Rules     *flow.Collection[StandingKey, Standing]
+	// Routes and Listeners tell what of them was acknowledged or refused: the current content, at every place where it serves.
+	Routes    *flow.Collection[model.ObjectRef, RouteStanding]
 	Listeners *flow.Collection[StandingKey, Standing]
-	// Unsupported are findings about fields that the dialect can't render, by the object they concern.
-	Unsupported *flow.Collection[model.ObjectRef, []model.Finding]
+}
+
+// RouteStanding is how far a route's rules got.
+type RouteStanding struct {
+	Gateways    []GatewayStanding // where it serves
+	Unsupported []model.Finding   // what the dialect can't render; their Section is the rule's name
+}
+
+// GatewayStanding is how far a route's rules got at one Gateway's proxies, in the order of the rules.
+type GatewayStanding struct {
+	Gateway model.ObjectRef
+	Rules   []Standing
+}
+
+// At is the standing of each rule at a Gateway; nil if the route doesn't serve there.
+func (s RouteStanding) At(gateway model.ObjectRef) []Standing {
+	for _, g := range s.Gateways {
+		if g.Gateway == gateway {
+			return g.Rules
+		}
+	}
+	return nil
 }
