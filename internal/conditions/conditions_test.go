@@ -43,6 +43,11 @@ func TestGateway(t *testing.T) {
 			"Accepted=True Accepted, Programmed=False Pending",
 			[]string{"Accepted=True Accepted, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=False Pending"},
 		},
+		"a proxy that has acknowledged the listener, not everything": {
+			GatewayFacts{Listeners: []Listener{{Serves: true, Standing: acked}}, Proxies: resource.Proxies{Connected: 1}},
+			"Accepted=True Accepted, Programmed=False Pending",
+			[]string{"Accepted=True Accepted, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=False Pending"},
+		},
 		"one of two proxies has acknowledged": {
 			GatewayFacts{Listeners: []Listener{{Serves: true, Standing: acked}}, Proxies: resource.Proxies{Connected: 2, Acknowledged: 1}},
 			"Accepted=True Accepted, Programmed=False Pending", nil,

@@ -111,8 +111,9 @@ func addresses(list []string) []gatewayv1.GatewayStatusAddress {
 // usable tells whether the listener serves, as far as Cardea and the proxy know.
 func (l Listener) usable() bool { return l.Serves && l.Standing.Refused == "" }
 
+// programmed tells whether the listener takes connections. A proxy that starts opens all ports at once, when it has everything.
 func (l Listener) programmed(p resource.Proxies) bool {
-	return l.usable() && l.Standing.Acknowledged && p.Connected > 0
+	return l.usable() && l.Standing.Acknowledged && p.Acknowledged > 0
 }
 
 // unbound says why the proxy could not bind the listener's port, in Envoy's words and the system's: in use or not allowed, which

@@ -3,8 +3,11 @@ package e2e
 import (
 	"errors"
 	"fmt"
+	"net"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestATakenPort(t *testing.T) {
@@ -103,8 +106,47 @@ func TestTwoGatewaysOnOnePort(t *testing.T) {
 	// The winner goes, the other one takes over.
 	s.remove(map[string]string{"two": "gateway.yaml", "web": "second.yaml"}[loser])
 	s.says("gateway/shop/"+loser, "http-80: Programmed=True", "Accepted=True Accepted")
-	// A proxy acknowledges a listener a moment before it opens the port.
-	s.soon("GET http://shop.example/ -> 200 blue")
+	s.expect("GET http://shop.example/ -> 200 blue")
+}
+
+// TestProgrammedMeansOpen connects to a port at the moment when its listener becomes Programmed. A proxy acknowledges a listener
+// at once, but opens its port when the route table that it names has come, which takes its time if that is large.
+func TestProgrammedMeansOpen(t *testing.T) {
+	t.Parallel()
+	s := prepare(t, t.TempDir(), shop())
+	var routes strings.Builder
+	for i := range 200 {
+		hosts := make([]string, 16) // the most that a route may have
+		for j := range hosts {
+			hosts[j] = fmt.Sprintf("host-%d-%d.example", i, j)
+		}
+		route := routeFile(fmt.Sprintf("many-%d", i), "HOSTS", to("blue"))
+		routes.WriteString("---\n" + strings.Replace(route, `"HOSTS"`, strings.Join(hosts, ", "), 1))
+	}
+	s.write("many.yaml", routes.String())
+	s.start()
+	opens := func(port int) {
+		t.Helper()
+		want := fmt.Sprintf("http-%d: Programmed=True", port)
+		for end := time.Now().Add(Patience); s.saysNow("gateway/shop/web", want) != nil; {
+			if time.Now().After(end) {
+				t.Fatalf("it did not happen: %v", s.saysNow("gateway/shop/web", want))
+			}
+		}
+		conn, err := net.Dial("tcp", net.JoinHostPort(s.Address, strconv.Itoa(port+Offset)))
+		if err != nil {
+			t.Fatalf("%s, and nobody is there: %v", want, err)
+		}
+		conn.Close()
+	}
+	opens(80)
+	ports := []int{80}
+	for port := 81; port < 86; port++ {
+		ports = append(ports, port)
+		s.write("gateway.yaml", gatewayFile(ports...))
+		opens(port)
+	}
+	s.expect("GET http://host-199-15.example:85/ -> 200 blue")
 }
 
 // TestAListenerComesAndGoes edits the Gateway itself.

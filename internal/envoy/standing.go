@@ -64,7 +64,8 @@ func (s stages) judgeSecret(c *flow.Ctx, standing *resource.Standing, sds *flow.
 	}
 }
 
-// listenerStandings tells the same of each listener, its Listener resources (one for each address) and the Secrets that these need.
+// listenerStandings tells the same of each listener: its Listener resources (one for each address), and the Secrets and the
+// route table that these need.
 func (s stages) listenerStandings(p plan.Plan, lds, sds *flow.Collection[resource.Key, resource.Resource]) *flow.Collection[resource.StandingKey, resource.Standing] {
 	keyed := flow.Group(p.Listeners, "envoy/listeners-by-origin", func(k model.ListenerKey, l model.Listener) []resource.StandingKey {
 		return []resource.StandingKey{{Gateway: l.Gateway, Origin: listenerOrigin(k)}}
@@ -85,6 +86,11 @@ func (s stages) listenerStandings(p plan.Plan, lds, sds *flow.Collection[resourc
 						}
 					}
 				}
+			}
+			if servable(l.Protocol, l.Port.Transport) {
+				// A proxy acknowledges a listener, and lets connections in when the table that it names is there.
+				_, ok := flow.Fetch(c, s.acked, resource.Arrived(listenerHome(l).Table))
+				standing.Acknowledged = standing.Acknowledged && ok
 			}
 			for _, ref := range l.Certificates {
 				s.judgeSecret(c, &standing, sds, secretKey(l.Gateway, ref))

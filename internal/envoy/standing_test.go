@@ -41,6 +41,9 @@ func (w *world) ack(t testing.TB, typ resource.Type, name string) {
 	t.Helper()
 	r := w.resource(t, typ, name)
 	w.apply(func(b *flow.Batch) {
+		if typ == resource.Routes {
+			w.feedback.Acked.Set(b, resource.Arrived(resource.Key{Gateway: testGateway, Type: typ, Name: name}), 0)
+		}
 		for _, p := range r.Parts {
 			for _, f := range p.Fragments {
 				w.feedback.Acked.Set(b, resource.AckKey{
@@ -165,7 +168,7 @@ func (w *world) fragmentOf(t testing.TB, table string, k model.RuleKey) resource
 	return resource.Fragment{}
 }
 
-// TestListenerStanding: what all listeners of a port share counts for each of them, a filter chain for its own.
+// TestListenerStanding: what all listeners of a port share counts for each of them, a filter chain and a table for their own.
 func TestListenerStanding(t *testing.T) {
 	w := newWorld(t)
 	w.apply(func(b *flow.Batch) {
@@ -184,8 +187,13 @@ func TestListenerStanding(t *testing.T) {
 	yes := resource.Standing{Acknowledged: true}
 	check("at first", nil)
 	w.ack(t, resource.Listener, "127.0.0.1:80")
+	check("80 acknowledged, its table on the way", nil)
+	w.ack(t, resource.Routes, "80/0")
 	check("80 acknowledged", map[string]resource.Standing{"a": yes, "b": yes})
+	w.ack(t, resource.Routes, "443/c/0")
 	w.ack(t, resource.Listener, "127.0.0.1:443")
+	check("443 acknowledged, one table on the way", map[string]resource.Standing{"a": yes, "b": yes, "c": yes})
+	w.ack(t, resource.Routes, "443/d/0")
 	all := map[string]resource.Standing{"a": yes, "b": yes, "c": yes, "d": yes}
 	check("both acknowledged", all)
 
@@ -225,6 +233,7 @@ func TestSecretCountsForItsListener(t *testing.T) {
 		}
 	}
 	w.ack(t, resource.Listener, "127.0.0.1:443")
+	w.ack(t, resource.Routes, "443/https/0")
 	check("its certificate was not acknowledged", resource.Standing{})
 	w.ack(t, resource.Secret, secretName(ref))
 	check("all acknowledged", resource.Standing{Acknowledged: true})

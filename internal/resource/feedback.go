@@ -12,6 +12,10 @@ type AckKey struct {
 	Variant  string
 }
 
+// Arrived names the row of a route table itself, of hash 0: all connected proxies acknowledged some version of it. It leaves with
+// the table.
+func Arrived(table Key) AckKey { return AckKey{Resource: table} }
+
 // RefusalKey names content that a Gateway's proxy refused.
 type RefusalKey struct {
 	Gateway model.ObjectRef
@@ -38,7 +42,7 @@ type Proxies struct {
 // Feedback is what proxies said, as sources: it comes back in a later turn.
 type Feedback struct {
 	// Acked holds the hash of a fragment that all connected proxies acknowledged last. An entry leaves when its
-	// resource does not hold the fragment any more.
+	// resource does not hold the fragment any more. Route tables have rows of their own (Arrived).
 	Acked *flow.Source[AckKey, uint64]
 	// Refused holds what was refused. An entry leaves when no resource has that content any more.
 	Refused *flow.Source[RefusalKey, Refusal]

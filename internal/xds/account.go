@@ -47,6 +47,11 @@ func (s *set) ackKey(e *entry, f resource.Fragment) resource.AckKey {
 	}
 }
 
+// arrived is the row that says that proxies have a table at all: until then they keep its listeners closed.
+func (s *set) arrived(e *entry) resource.AckKey {
+	return resource.Arrived(resource.Key{Gateway: s.gateway, Type: e.name.Type, Name: e.name.Name})
+}
+
 // hold counts a part's fragments in.
 func (s *set) hold(e *entry, p *resource.Part) {
 	for _, f := range p.Fragments {
@@ -112,6 +117,9 @@ func (s *set) confirm(e *entry) {
 		return
 	}
 	s.tell(e, floor, have)
+	if e.confirmed == nil && e.name.Type == resource.Routes {
+		s.news.ack(s.arrived(e), 0)
+	}
 	e.confirmed = floor
 	if e.offer == floor {
 		delete(s.unconfirmed, e)

@@ -171,9 +171,17 @@ func (c *core) outcome() string {
 	c.set.news = news{}
 	var lines []string
 	for k, h := range n.acked {
+		if k == resource.Arrived(k.Resource) {
+			lines = append(lines, fmt.Sprintf("arrived %s/%s", k.Resource.Type, k.Resource.Name))
+			continue
+		}
 		lines = append(lines, fmt.Sprintf("acked %s/%s %s=%d", k.Resource.Type, k.Resource.Name, k.Origin.Object.Name, h))
 	}
 	for k := range n.left {
+		if k == resource.Arrived(k.Resource) {
+			lines = append(lines, fmt.Sprintf("left %s/%s itself", k.Resource.Type, k.Resource.Name))
+			continue
+		}
 		lines = append(lines, fmt.Sprintf("left %s/%s %s", k.Resource.Type, k.Resource.Name, k.Origin.Object.Name))
 	}
 	for k, r := range n.refused {

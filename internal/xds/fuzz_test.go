@@ -244,10 +244,13 @@ func (z *fuzzer) step() {
 	z.set.news = news{}
 }
 
-// checkRows holds the rows against what proxies have: none for a fragment that left, and one for each that all of them took.
+// checkRows holds the rows against what proxies have: none for a fragment or a table that left, and one for each that all of them took.
 func (z *fuzzer) checkRows() {
 	for k := range z.rows {
 		e := z.set.lookup(resource.Name{Type: k.Resource.Type, Name: k.Resource.Name})
+		if e != nil && k == z.set.arrived(e) {
+			continue
+		}
 		if e == nil || z.set.held[heldKey{e, k.Origin, k.Variant}] == 0 {
 			z.t.Fatalf("a row of what left: %v", k)
 		}
@@ -262,6 +265,9 @@ func (z *fuzzer) checkRows() {
 			})
 			if !used || !settled {
 				continue
+			}
+			if _, arrived := z.rows[z.set.arrived(e)]; arrived != (e.name.Type == resource.Routes) {
+				z.t.Fatalf("%v: the row of its arrival: %v", e.name, arrived)
 			}
 			for _, p := range e.current.parts() {
 				for _, f := range p.Fragments {

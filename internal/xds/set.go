@@ -120,6 +120,9 @@ func (s *set) choose(e *entry) *version {
 
 func (s *set) drop(e *entry) {
 	s.count(e, e.current, nil)
+	if e.confirmed != nil && e.name.Type == resource.Routes {
+		s.news.leave(s.arrived(e))
+	}
 	e.current, e.refused, e.trial = nil, nil, nil
 	s.offer(e, nil)
 	delete(s.unconfirmed, e)
