@@ -20,7 +20,8 @@ var towers = map[string][]string{
 	"meaning":  {"internal/gateway", "internal/conditions", "internal/resolve"},
 	"dialects": {"internal/envoy"},
 	"edges": {"internal/files", "internal/schema", "internal/xds", "internal/process",
-		"internal/testcluster", "internal/testcluster/container", "internal/testcluster/sandbox"},
+		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services", "internal/testcluster/mirror",
+		"internal/testcluster/container", "internal/testcluster/sandbox"},
 	"ground": {"internal/plan", "internal/input", "internal/resource", "internal/flow", "internal/model"},
 }
 
@@ -32,7 +33,7 @@ var libraries = map[string][]string{
 	"github.com/envoyproxy/":              {"internal/envoy", "internal/xds", "internal/standalone"},
 	"google.golang.org/grpc":              {"internal/xds", "internal/standalone"},
 	"google.golang.org/protobuf":          {"internal/envoy", "internal/xds"},
-	"k8s.io/client-go":                    {"internal/testcluster"},
+	"k8s.io/client-go":                    {"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services", "internal/testcluster/mirror"},
 	"github.com/vishvananda/":             {"internal/testcluster/container", "internal/testcluster/sandbox"},
 	"k8s.io/apiextensions-apiserver":      {"internal/schema"},
 	"k8s.io/apiserver":                    {"internal/schema"},

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"cardea.dev/cardea/internal/testcluster/container"
+	"cardea.dev/cardea/internal/testcluster/kubelet"
 	"cardea.dev/cardea/internal/testcluster/sandbox"
 )
 
@@ -31,6 +32,7 @@ type Cluster struct {
 
 	dir     string // in memory, gone with the sandbox
 	control *controlPlane
+	kubelet *kubelet.Kubelet
 	undo    []func()
 	stop    sync.Once
 }
@@ -70,7 +72,13 @@ func (c *Cluster) start(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	c.undo = append(c.undo, away)
+	if err := container.Cover("/etc/resolv.conf", fmt.Sprintf("nameserver %v\nsearch svc.cluster.local cluster.local\n", DNSAddress)); err != nil {
+		return err
+	}
 	if err := c.startControlPlane(ctx); err != nil {
+		return err
+	}
+	if err := c.startNode(ctx, o); err != nil {
 		return err
 	}
 	// The API server refuses pods in a namespace until it has its service account.

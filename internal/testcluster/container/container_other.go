@@ -14,6 +14,9 @@ func Main() {}
 // Local says that there are no nodes.
 func Local(...netip.Prefix) (func(), error) { return nil, errors.ErrUnsupported }
 
+// Cover says so.
+func Cover(string, string) error { return errors.ErrUnsupported }
+
 // Network does not exist.
 type Network struct{ Address netip.Addr }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 )
 
 // Local makes this network namespace a node of a cluster: it forwards packets between pods, and every address of the ranges is
@@ -38,6 +39,27 @@ func Local(ranges ...netip.Prefix) (away func(), err error) {
 		added = append(added, address)
 	}
 	return away, nil
+}
+
+// Cover shows text in the place of a file of this mount namespace.
+func Cover(path, text string) error {
+	file, err := os.CreateTemp("/run", "cover-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name()) // the mount keeps it
+	defer file.Close()
+	if _, err := file.WriteString(text); err != nil {
+		return err
+	}
+	if err := file.Chmod(0o644); err != nil {
+		return err
+	}
+	_ = unix.Unmount(path, unix.MNT_DETACH) // an earlier cover; most often there is none
+	if err := unix.Mount(file.Name(), path, "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("cover %s: %w", path, err)
+	}
+	return nil
 }
 
 func network(p netip.Prefix) *net.IPNet {

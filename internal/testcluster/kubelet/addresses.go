@@ -1,0 +1,45 @@
+package kubelet
+
+import (
+	"fmt"
+	"net/netip"
+	"sync"
+)
+
+// addresses gives pods their addresses, each as late again as possible.
+type addresses struct {
+	within netip.Prefix
+	mu     sync.Mutex
+	last   netip.Addr
+	taken  map[netip.Addr]bool
+}
+
+func newAddresses(within netip.Prefix) *addresses {
+	return &addresses{within: within, last: within.Addr(), taken: map[netip.Addr]bool{}}
+}
+
+// take is an address that no pod has.
+func (a *addresses) take() (netip.Addr, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	start := a.last
+	for {
+		a.last = a.last.Next()
+		if !a.within.Contains(a.last) {
+			a.last = a.within.Addr().Next()
+		}
+		if !a.taken[a.last] {
+			a.taken[a.last] = true
+			return a.last, nil
+		}
+		if a.last == start {
+			return netip.Addr{}, fmt.Errorf("no address is left in %v", a.within)
+		}
+	}
+}
+
+func (a *addresses) release(address netip.Addr) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.taken, address)
+}

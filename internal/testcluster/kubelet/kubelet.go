@@ -1,0 +1,186 @@
+package kubelet
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"cardea.dev/cardea/internal/testcluster/mirror"
+)
+
+// Config is what a kubelet is told.
+type Config struct {
+	Client *kubernetes.Clientset
+	Images map[string]Program
+	Dir    string // an empty folder for volumes and roots
+
+	Address     netip.Addr   // the node's
+	PodRange    netip.Prefix // pods get addresses from it
+	DNS         netip.Addr   // what pods ask for names
+	APIServer   netip.AddrPort
+	Port        int // where logs are served
+	Certificate tls.Certificate
+	ClientCAs   *x509.CertPool // who may ask
+
+	Log *slog.Logger
+}
+
+// Kubelet runs pods.
+type Kubelet struct {
+	Config
+	addresses  *addresses
+	pods       *mirror.Of[*corev1.Pod]
+	secrets    *mirror.Of[*corev1.Secret]
+	configMaps *mirror.Of[*corev1.ConfigMap]
+
+	ctx     context.Context // Run's
+	running sync.WaitGroup
+	mu      sync.Mutex
+	workers map[types.UID]*pod
+}
+
+// New makes a kubelet.
+func New(c Config) *Kubelet {
+	k := &Kubelet{Config: c, addresses: newAddresses(c.PodRange), workers: map[types.UID]*pod{}}
+	core := c.Client.CoreV1().RESTClient()
+	k.pods = mirror.New(core, "pods", &corev1.Pod{}, k.podChanged)
+	k.secrets = mirror.New(core, "secrets", &corev1.Secret{}, func(old, new *corev1.Secret) {
+		k.sourceChanged(source{"Secret", either(old, new).Namespace, either(old, new).Name})
+	})
+	k.configMaps = mirror.New(core, "configmaps", &corev1.ConfigMap{}, func(old, new *corev1.ConfigMap) {
+		k.sourceChanged(source{"ConfigMap", either(old, new).Namespace, either(old, new).Name})
+	})
+	return k
+}
+
+// either is what is not nil, the new one first.
+func either[T comparable](old, new T) T {
+	var none T
+	if new != none {
+		return new
+	}
+	return old
+}
+
+// Run registers the node and runs its pods until ctx ends; then it kills them all. ready is called when pods can run.
+func (k *Kubelet) Run(ctx context.Context, ready func()) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer k.running.Wait()
+	defer cancel()
+	k.ctx = ctx
+	served, err := k.serve(ctx)
+	if err != nil {
+		return err
+	}
+	if err := k.register(ctx); err != nil {
+		return err
+	}
+	// Pods come last: what they refer to is known by then.
+	k.running.Go(func() { k.secrets.Run(ctx) })
+	k.running.Go(func() { k.configMaps.Run(ctx) })
+	for _, synced := range []<-chan struct{}{k.secrets.Synced(), k.configMaps.Synced()} {
+		select {
+		case <-synced:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	k.running.Go(func() { k.pods.Run(ctx) })
+	ready()
+	return <-served
+}
+
+// podChanged starts a worker for a new pod and tells the worker of one that changed. A pod that comes back under its old name is
+// another one.
+func (k *Kubelet) podChanged(old, new *corev1.Pod) {
+	if old != nil && (new == nil || new.UID != old.UID) {
+		if w := k.worker(old.UID); w != nil {
+			w.gone()
+		}
+	}
+	switch {
+	case new == nil:
+	case new.Spec.NodeName == "":
+		if old == nil || len(old.Spec.SchedulingGates) > 0 || old.UID != new.UID {
+			k.schedule(new)
+		}
+	case new.Spec.NodeName == nodeName:
+		if w := k.worker(new.UID); w != nil {
+			w.update(new)
+		} else {
+			k.begin(new)
+		}
+	}
+}
+
+// begin starts a pod's worker.
+func (k *Kubelet) begin(object *corev1.Pod) {
+	w := newPod(k, object)
+	k.mu.Lock()
+	k.workers[object.UID] = w
+	k.mu.Unlock()
+	k.running.Go(func() {
+		w.run(k.ctx)
+		k.mu.Lock()
+		delete(k.workers, object.UID)
+		k.mu.Unlock()
+	})
+}
+
+func (k *Kubelet) worker(uid types.UID) *pod {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.workers[uid]
+}
+
+// find is the worker of a pod that is named.
+func (k *Kubelet) find(namespace, name string) *pod {
+	if object := k.pods.Get(namespace, name); object != nil {
+		return k.worker(object.UID)
+	}
+	return nil
+}
+
+// source names an object whose content a pod shows.
+type source struct{ kind, namespace, name string }
+
+// sourceChanged tells the pods that show it.
+func (k *Kubelet) sourceChanged(s source) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, w := range k.workers {
+		if w.sources[s] {
+			w.sourcesChanged.ring()
+		}
+	}
+}
+
+// ErrNotRunning says that there is nothing to kill.
+var ErrNotRunning = errors.New("the container does not run")
+
+// Kill ends a container by SIGKILL: its restart policy says what follows. An empty container means every one of the pod.
+func (k *Kubelet) Kill(namespace, name, container string) error {
+	w := k.find(namespace, name)
+	if w == nil {
+		return fmt.Errorf("pod %s/%s: %w", namespace, name, ErrNotRunning)
+	}
+	killed := false
+	for _, m := range w.members() {
+		if container == "" || m.spec.Name == container {
+			killed = m.kill() || killed
+		}
+	}
+	if !killed {
+		return fmt.Errorf("pod %s/%s: %w", namespace, name, ErrNotRunning)
+	}
+	return nil
+}
