@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -50,6 +51,12 @@ func spy() Program {
 		Translate: func(_ context.Context, o standalone.Options, gateway, format string, w io.Writer) error {
 			_, err := fmt.Fprintln(w, "translate", told(o), "gateway="+gateway, "format="+format)
 			return err
+		},
+		Gateways: func(_ context.Context, o standalone.Options) ([]string, error) {
+			if o.Dir != "right" || o.Log == nil {
+				return nil, errors.New("no such folder")
+			}
+			return []string{"other/api", "shop/web"}, nil
 		},
 	}
 }

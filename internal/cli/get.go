@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,13 +23,15 @@ type getOptions struct {
 	server    string
 }
 
+var getFormats = []string{"table", "wide", "yaml", "json"}
+
 func getCommand() *cobra.Command {
 	var o getOptions
 	cmd := &cobra.Command{
 		Use:   "get [KIND [NAME]]",
 		Short: "Show objects of the running program, with their status",
-		Long: `Show objects of the running program, with their status, the way "kubectl get" would. A KIND may be said in the ways of kubectl, too: httproutes,
-httproute, gateways.gateway.networking.k8s.io, gtw, svc. Without a KIND, the kinds are listed. The contents of Secrets are not shown.`,
+		Long: `Show objects of the running program, with their status, the way "kubectl get" would. A KIND may be said in the ways of kubectl,
+too: httproutes, httproute, gateways.gateway.networking.k8s.io, gtw, svc. Without a KIND, the kinds are listed. The contents of Secrets are not shown.`,
 		Example: `  # The kinds, and how many objects there are
   cardea get
 
@@ -40,31 +43,23 @@ httproute, gateways.gateway.networking.k8s.io, gtw, svc. Without a KIND, the kin
 
   # Of a program whose admin API is elsewhere
   cardea get gateways -A --server http://127.0.0.1:9901`,
-		Args: cobra.MaximumNArgs(2),
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			var words []string
-			for _, n := range admin.Kinds() {
-				words = append(words, n.Plural)
-			}
-			return words, cobra.ShellCompDirectiveNoFileComp
-		},
-		RunE: func(cmd *cobra.Command, args []string) error { return get(cmd, o, args) },
+		Args:              cobra.MaximumNArgs(2),
+		ValidArgsFunction: completeGet(&o),
+		RunE:              func(cmd *cobra.Command, args []string) error { return get(cmd, o, args) },
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.namespace, "namespace", "n", "default", "namespace of the objects")
 	f.BoolVarP(&o.all, "all-namespaces", "A", false, "objects of all namespaces")
 	f.StringVarP(&o.output, "output", "o", "table", "table, wide, yaml or json")
 	f.StringVar(&o.server, "server", "", "address of the admin API ($CARDEA_SERVER, else http://"+admin.DefaultAddr+")")
+	completeFlagBy(cmd, "namespace", completeNamespace(&o))
+	completeFlag(cmd, "output", getFormats...)
+	completeFlag(cmd, "server", "http://"+admin.DefaultAddr)
 	return cmd
 }
 
 func get(cmd *cobra.Command, o getOptions, args []string) error {
-	switch o.output {
-	case "table", "wide", "yaml", "json":
-	default:
+	if !slices.Contains(getFormats, o.output) {
 		return fmt.Errorf("-o %q: want table, wide, yaml or json", o.output)
 	}
 	server := newClient(o.server, os.Getenv("CARDEA_SERVER"))

@@ -17,6 +17,8 @@ type Program struct {
 	// Check prints every finding and returns how many of them are errors.
 	Check     func(ctx context.Context, o standalone.Options, w io.Writer) (errors int, err error)
 	Translate func(ctx context.Context, o standalone.Options, gateway, format string, w io.Writer) error
+	// Gateways lists what Translate can be asked for, as NAMESPACE/NAME.
+	Gateways func(context.Context, standalone.Options) ([]string, error)
 }
 
 // errSaid ends a command with exit code 1 when all that is to be said was printed.

@@ -70,6 +70,8 @@ versions of a folder can be compared. DIR may be one file, too.`,
 	cmd.Flags().StringVar(&gateway, "gateway", "", "only of this Gateway (NAMESPACE/NAME)")
 	cmd.Flags().StringVarP(&format, "output", "o", "yaml", "yaml or json")
 	bindFlags(cmd, &o)
+	completeFlagBy(cmd, "gateway", completeGateway(p, &o))
+	completeFlag(cmd, "output", "yaml", "json")
 	return cmd
 }
 

@@ -55,6 +55,9 @@ Ports below 1024 need a privilege on most systems: --port-offset 8000 serves por
 	f.StringVar(&o.WorkDir, "work-dir", "", "folder for the proxies' sockets and bootstraps (a temporary one by default)")
 	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&format, "log-format", "text", "text or json")
+	completeFlag(cmd, "admin", admin.DefaultAddr)
+	completeFlag(cmd, "log-level", "debug", "info", "warn", "error")
+	completeFlag(cmd, "log-format", "text", "json")
 	return cmd
 }
 
@@ -63,6 +66,8 @@ func bindFlags(cmd *cobra.Command, o *standalone.Options) {
 	f := cmd.Flags()
 	f.IntVar(&o.PortOffset, "port-offset", 0, "add this to every listener's port to get the port to bind; redirects still name the listener's port")
 	f.StringSliceVar(&o.Bind, "bind", []string{"127.0.0.1"}, "IP addresses to bind, for Gateways that state none")
+	completeFlag(cmd, "port-offset")
+	completeFlag(cmd, "bind", "127.0.0.1", "0.0.0.0", "::1", "::")
 }
 
 // checkBinding refuses what can't be bound, before anything is started.

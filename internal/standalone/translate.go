@@ -63,6 +63,21 @@ func Translate(_ context.Context, o Options, gateway, format string, out io.Writ
 	return nil
 }
 
+// Gateways lists the Gateways that Translate can be asked for, by name ("namespace/name").
+func Gateways(_ context.Context, o Options) (names []string, err error) {
+	w, _, err := load(o)
+	if err != nil {
+		return nil, err
+	}
+	w.Graph.View(func(v flow.View) {
+		for ref := range flow.All(v, w.Plan.Gateways) {
+			names = append(names, nodeID(ref))
+		}
+	})
+	slices.Sort(names)
+	return names, nil
+}
+
 // translations are those of the Gateways that are served, by name.
 func translations(w *world.World, gateway string) ([]translation, error) {
 	byGateway := map[model.ObjectRef]map[resource.Key]resource.Resource{}
@@ -89,7 +104,8 @@ func translations(w *world.World, gateway string) ([]translation, error) {
 		}
 	}
 	if len(list) == 0 && gateway != "" {
-		return nil, fmt.Errorf("no Gateway %s is served: it does not exist, is not valid, or its class belongs to another controller; see cardea check", gateway)
+		return nil, fmt.Errorf("no Gateway %s is served: it does not exist, is not valid, or its class belongs to another controller; "+
+			"see cardea check", gateway)
 	}
 	return list, nil
 }
