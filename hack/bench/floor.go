@@ -183,7 +183,9 @@ func (f *floor) serve(binary string) (stop func(), err error) {
 	server := grpc.NewServer(grpc.MaxRecvMsgSize(64 << 20))
 	discoveryv3.RegisterAggregatedDiscoveryServiceServer(server, f)
 	go func() { _ = server.Serve(listener) }()
-	bootstrap, err := envoy.Bootstrap(envoy.BootstrapConfig{NodeID: "bench/web", NodeCluster: "bench", XDSSocket: socket, AdminSocket: filepath.Join(dir, "admin")})
+	bootstrap, err := envoy.Bootstrap(envoy.BootstrapConfig{
+		NodeID: "bench/web", NodeCluster: "bench", XDSSocket: socket, AdminSocket: filepath.Join(dir, "admin"),
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -11,12 +11,13 @@ import (
 func main() {
 	beCardea()
 	flag.Parse()
-	w := os.Stdout
-	fmt.Fprintln(w, "| what | cost | more |\n|---|---|---|")
-	for _, n := range []int{1_000, 10_000} {
-		translation(w, n)
-		flatten(w, n)
-		if err := liveEdit(w, n); err != nil {
+	fmt.Println("| what | cost | more | target |\n|---|---|---|---|")
+	for _, n := range []int{1_000, full} {
+		t := table{os.Stdout, n}
+		translation(t)
+		rotation(t)
+		flatten(t)
+		if err := liveEdit(t); err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)
 			os.Exit(1)
 		}

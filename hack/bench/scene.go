@@ -26,7 +26,15 @@ const namespace = "bench"
 
 var gatewayRef = model.Ref(model.KindGateway, namespace, "web")
 
-func newScene(n int) *scene {
+// listener serves without TLS, secureListener with the certificate of the scene's Secret.
+var (
+	listener       = gatewayv1.Listener{Name: "http", Port: 8080, Protocol: gatewayv1.HTTPProtocolType}
+	secureListener = gatewayv1.Listener{Name: "https", Port: 8443, Protocol: gatewayv1.HTTPSProtocolType, TLS: &gatewayv1.ListenerTLSConfig{
+		CertificateRefs: []gatewayv1.SecretObjectReference{{Name: "certificate"}},
+	}}
+)
+
+func newScene(n int, l gatewayv1.Listener) *scene {
 	s := &scene{n: n, World: world.New(world.Config{Plane: model.DataPlane{Kind: "envoy", Addresses: []string{"127.0.0.1"}}})}
 	for _, c := range s.Outputs.Resources {
 		s.followers = append(s.followers, flow.Follow(c))
@@ -37,8 +45,9 @@ func newScene(n int) *scene {
 			Spec: gatewayv1.GatewayClassSpec{ControllerName: model.ControllerName},
 		})
 		in.Gateways.Set(b, gatewayRef, input.Object[gatewayv1.GatewaySpec]{Spec: gatewayv1.GatewaySpec{
-			GatewayClassName: "cardea", Listeners: []gatewayv1.Listener{{Name: "http", Port: 8080, Protocol: gatewayv1.HTTPProtocolType}},
+			GatewayClassName: "cardea", Listeners: []gatewayv1.Listener{l},
 		}})
+		s.setSecret(b)
 		for i := range n {
 			s.setRoute(b, i, "")
 			s.setService(b, i)
@@ -59,7 +68,10 @@ func (s *scene) setRoute(b *flow.Batch, i int, header string) {
 	backends := []gatewayv1.HTTPBackendRef{{BackendRef: gatewayv1.BackendRef{BackendObjectReference: gatewayv1.BackendObjectReference{
 		Name: gatewayv1.ObjectName(name(i)), Port: &port,
 	}}}}
-	first := gatewayv1.HTTPRouteRule{Matches: []gatewayv1.HTTPRouteMatch{{Path: &gatewayv1.HTTPPathMatch{Type: &exact, Value: &health}}}, BackendRefs: backends}
+	first := gatewayv1.HTTPRouteRule{
+		Matches:     []gatewayv1.HTTPRouteMatch{{Path: &gatewayv1.HTTPPathMatch{Type: &exact, Value: &health}}},
+		BackendRefs: backends,
+	}
 	if header != "" {
 		first.Filters = []gatewayv1.HTTPRouteFilter{{
 			Type:                   gatewayv1.HTTPRouteFilterResponseHeaderModifier,

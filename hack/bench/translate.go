@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"runtime"
 	"strings"
 	"syscall"
@@ -13,19 +12,17 @@ import (
 )
 
 // translation measures the pure part: objects to ropes and status, without files, sockets and proxies.
-func translation(w io.Writer, n int) {
+func translation(t table) {
+	n := t.n
 	before := heap()
 	start := cpu()
-	s := newScene(n)
+	s := newScene(n, listener)
 	load := cpu() - start
-	fmt.Fprintf(w, "| load %d routes | %s CPU-ms | heap %d MB |\n", n, ms(load), (heap()-before)>>20)
+	t.row("load", ms(load)+" CPU-ms", fmt.Sprintf("heap %d MB", (heap()-before)>>20), "")
 
-	runs, changes, types := s.work(func(b *flow.Batch) { s.setRoute(b, n/2, "first") })
-	fmt.Fprintf(w, "| %d routes: one route edited | %d transforms run, %d values changed | sent: %s |\n", n, runs, changes, types)
-	runs, changes, types = s.work(func(b *flow.Batch) { s.setSlice(b, n/2, 1) })
-	fmt.Fprintf(w, "| %d routes: one endpoint changed | %d transforms run, %d values changed | sent: %s |\n", n, runs, changes, types)
-	runs, changes, types = s.work(func(b *flow.Batch) { s.setSlice(b, n/2, 1) })
-	fmt.Fprintf(w, "| %d routes: an edit that changes nothing | %d transforms run, %d values changed | sent: %s |\n", n, runs, changes, types)
+	s.work(t, "one route edited", "no more at 10,000 than at 1,000; one table", func(b *flow.Batch) { s.setRoute(b, n/2, "first") })
+	s.work(t, "one endpoint changed", "endpoints only", func(b *flow.Batch) { s.setSlice(b, n/2, 1) })
+	s.work(t, "an edit that changes nothing", "nothing", func(b *flow.Batch) { s.setSlice(b, n/2, 1) })
 
 	const edits = 200
 	start = cpu()
@@ -33,7 +30,8 @@ func translation(w io.Writer, n int) {
 		s.Graph.Apply("edit", func(b *flow.Batch) { s.setRoute(b, i*(n/edits), fmt.Sprint("edit ", i)) })
 		s.Graph.Settle()
 	}
-	fmt.Fprintf(w, "| %d routes: translating one edit | %.3f CPU-ms (mean of %d) | |\n", n, float64(cpu()-start)/float64(time.Millisecond)/edits, edits)
+	mean := float64(cpu()-start) / float64(time.Millisecond) / edits
+	t.row("translating one edit", fmt.Sprintf("%.3f CPU-ms (mean of %d)", mean, edits), "", t.atFull("1 CPU-ms"))
 
 	var keys, edges, keyBytes int
 	for _, c := range s.Graph.Stats() {
@@ -41,14 +39,22 @@ func translation(w io.Writer, n int) {
 		edges += c.Edges
 		keyBytes += c.Keys * c.KeyBytes
 	}
-	fmt.Fprintf(w, "| %d routes: flow | %d keys, %d B a key | %d edges, %d B an edge |\n", n, keys, keyBytes/max(keys, 1), edges, s.Graph.Stats()[0].EdgeBytes)
+	t.row("flow", fmt.Sprintf("%d keys, %d B a key", keys, keyBytes/max(keys, 1)),
+		fmt.Sprintf("%d edges, %d B an edge", edges, s.Graph.Stats()[0].EdgeBytes), "160 B a key, 24 B an edge")
 	runtime.KeepAlive(s)
 }
 
-// work applies an edit and counts what it cost: transforms run, values changed, and which types of resources changed.
-func (s *scene) work(edit func(*flow.Batch)) (runs, changes uint64, types string) {
+// rotation replaces the certificate of an HTTPS listener that serves all routes.
+func rotation(t table) {
+	s := newScene(t.n, secureListener)
+	s.work(t, "certificate rotated", "the Secret only", func(b *flow.Batch) { s.setSecret(b) })
+	runtime.KeepAlive(s)
+}
+
+// work applies an edit and counts what it cost: transforms run, values changed, and which resources changed.
+func (s *scene) work(t table, what, target string, edit func(*flow.Batch)) {
 	s.sent()
-	runs, changes = s.total()
+	runs, changes := s.total()
 	s.Graph.Apply("edit", edit)
 	s.Graph.Settle()
 	r, c := s.total()
@@ -56,7 +62,7 @@ func (s *scene) work(edit func(*flow.Batch)) (runs, changes uint64, types string
 	if len(sent) == 0 {
 		sent = []string{"nothing"}
 	}
-	return r - runs, c - changes, strings.Join(sent, ", ")
+	t.row(what, fmt.Sprintf("%d transforms run, %d values changed", r-runs, c-changes), "sent: "+strings.Join(sent, ", "), target)
 }
 
 // sent is what the proxies have to be told since the last call.
@@ -80,23 +86,24 @@ func (s *scene) total() (runs, changes uint64) {
 }
 
 // flatten measures what sending costs besides: the table's bytes, put together.
-func flatten(w io.Writer, n int) {
-	s := newScene(n)
-	var table resource.Resource
+func flatten(t table) {
+	s := newScene(t.n, listener)
+	var routes resource.Resource
 	s.Graph.View(func(v flow.View) {
 		for _, resources := range s.Outputs.Resources {
 			for key, r := range flow.All(v, resources) {
 				if key.Type == resource.Routes {
-					table = r
+					routes = r
 				}
 			}
 		}
 	})
 	start, buffer := cpu(), []byte(nil)
 	for range 20 {
-		buffer = table.Flatten(buffer[:0])
+		buffer = routes.Flatten(buffer[:0])
 	}
-	fmt.Fprintf(w, "| %d routes: flattening the table | %.3f CPU-ms | %d kB |\n", n, float64(cpu()-start)/float64(time.Millisecond)/20, len(buffer)>>10)
+	mean := float64(cpu()-start) / float64(time.Millisecond) / 20
+	t.row("flattening the table", fmt.Sprintf("%.3f CPU-ms", mean), fmt.Sprintf("%d kB", len(buffer)>>10), "")
 }
 
 // cpu is the CPU time that this process has used.
