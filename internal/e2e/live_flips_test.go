@@ -150,33 +150,6 @@ func (s *stage) read(i int) {
 	})
 }
 
-// TestFlipsLeaveNothingBehind holds that a real cardea has the same goroutines before and after many edits.
-func TestFlipsLeaveNothingBehind(t *testing.T) {
-	t.Parallel()
-	s := prepare(t, t.TempDir(), shop())
-	s.startBinary()
-	s.Ready(t)
-	goroutines := func() float64 { return s.counters("go_goroutines")[""] }
-	flip := func(n int) {
-		for i := range n {
-			service := []string{"green", "blue"}[i%2]
-			s.write("route.yaml", routeFile("web", "shop.example", to(service)))
-			s.write("extra.yaml", routeFile("extra", fmt.Sprintf("host-%d.example", i), to(service)))
-			s.soon("GET http://shop.example/ -> 200 " + service)
-		}
-		s.remove("extra.yaml")
-	}
-	flip(10)
-	before := goroutines()
-	flip(flips)
-	Eventually(t, func() error {
-		if now := goroutines(); now > before {
-			return fmt.Errorf("%.0f goroutines, %.0f before %d edits", now, before, flips)
-		}
-		return nil
-	})
-}
-
 // load makes requests at a steady rate, whether or not earlier ones were answered.
 type load struct {
 	client *http.Client

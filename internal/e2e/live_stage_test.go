@@ -217,8 +217,13 @@ func (s *stage) gauges(metric, label string) map[string]float64 {
 	}
 	values := map[string]float64{}
 	for lines := bufio.NewScanner(bytes.NewReader(body)); lines.Scan(); {
-		name, value, _ := strings.Cut(lines.Text(), " ")
-		if name, labels, _ := strings.Cut(name, "{"); name == metric {
+		line := lines.Text()
+		end := strings.LastIndex(line, " ")
+		if end < 0 {
+			continue
+		}
+		value := line[end+1:]
+		if name, labels, _ := strings.Cut(line[:end], "{"); name == metric {
 			n, err := strconv.ParseFloat(value, 64)
 			if err != nil {
 				s.t.Fatal(err)
