@@ -31,7 +31,8 @@ func getCommand() *cobra.Command {
 		Use:   "get [KIND [NAME]]",
 		Short: "Show objects of the running program, with their status",
 		Long: `Show objects of the running program, with their status, the way "kubectl get" would. A KIND may be said in the ways of kubectl,
-too: httproutes, httproute, gateways.gateway.networking.k8s.io, gtw, svc. Without a KIND, the kinds are listed. The contents of Secrets are not shown.`,
+too: httproutes, httproute, gateways.gateway.networking.k8s.io, gtw, svc. Without a KIND, the kinds are listed. The contents of
+Secrets are not shown.`,
 		Example: `  # The kinds, and how many objects there are
   cardea get
 

@@ -21,8 +21,9 @@ func standaloneCommand(p Program) *cobra.Command {
 		Short: "Run all gateways of a folder on this machine",
 		Long: `Run all gateways of a folder on this machine, without Kubernetes.
 
-Every .yaml, .yml and .json file below DIR is read, and read again when it changes; DIR may be one file, too. Each Gateway of class "cardea" gets an Envoy of its
-own, as a child process that ends with this program. Envoy is looked for at --envoy, $CARDEA_ENVOY, the PATH and the cache folder.
+Every .yaml, .yml and .json file below DIR is read, and read again when it changes; DIR may be one file, too. Each Gateway of class
+"cardea" gets an Envoy of its own, as a child process that ends with this program. Envoy is looked for at --envoy, $CARDEA_ENVOY,
+the PATH and the cache folder.
 
 Ports below 1024 need a privilege on most systems: --port-offset 8000 serves port 80 at 8080 and 443 at 8443.`,
 		Example: `  cardea standalone examples/quickstart
