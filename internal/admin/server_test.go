@@ -255,7 +255,8 @@ func TestTakenPortIsSaidClearly(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = s.Run(context.Background())
-	if want := fmt.Sprintf("address %s is taken", c.Addr); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "--admin") {
+	want := fmt.Sprintf("address %s is taken", c.Addr)
+	if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "--admin") {
 		t.Errorf("Run = %v, want %q and the flag's name", err, want)
 	}
 }
