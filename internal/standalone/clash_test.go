@@ -30,8 +30,10 @@ func TestClashes(t *testing.T) {
 		"every address of the other family": {[]string{gateway("a", at("::"), http80), gateway("b", "", http80)}, nil},
 		"within a Gateway": {[]string{gateway("a", at("0.0.0.0")+", "+at("127.0.0.1"), http80)},
 			[]string{"error: all.yaml:4: Gateway default/a: spec.listeners[0].port: 127.0.0.1:1080 can't be bound: Gateway default/a binds 0.0.0.0:1080; "}},
-		"who loses is in nobody's way": {[]string{gateway("a", at("127.0.0.1"), http80), gateway("b", at("0.0.0.0"), http80), gateway("c", at("127.0.0.2"), http80)},
-			[]string{"error: all.yaml:9: Gateway default/b: spec.listeners[0].port: 0.0.0.0:1080 can't be bound: Gateway default/a binds"}},
+		"who loses is in nobody's way": {
+			[]string{gateway("a", at("127.0.0.1"), http80), gateway("b", at("0.0.0.0"), http80), gateway("c", at("127.0.0.2"), http80)},
+			[]string{"error: all.yaml:9: Gateway default/b: spec.listeners[0].port: 0.0.0.0:1080 can't be bound: Gateway default/a binds"},
+		},
 		"each listener of the port, and no other": {[]string{
 			gateway("a", "", "{name: one, port: 80, protocol: HTTP}, {name: two, port: 80, protocol: HTTP, hostname: y.example}"),
 			gateway("b", "", "{name: one, port: 81, protocol: HTTP}, {name: two, port: 80, protocol: HTTP, hostname: y.example}, "+

@@ -31,15 +31,22 @@ type shelf struct {
 	size func(v flow.View) int
 }
 
+// head is what objects of all kinds have.
+type head struct {
+	Type metav1.TypeMeta
+	Meta metav1.ObjectMeta
+	Ref  model.ObjectRef
+}
+
 // newShelf shows a source's objects, each made by show.
-func newShelf[S any](c *input.Collection[S], show func(metav1.TypeMeta, metav1.ObjectMeta, model.ObjectRef, S) any) shelf {
+func newShelf[S any](c *input.Collection[S], show func(head, S) any) shelf {
 	return shelf{
 		get: func(v flow.View, ref model.ObjectRef) (any, bool) {
 			o, found := flow.Get(v, c, ref)
 			if !found {
 				return nil, false
 			}
-			return show(typeMeta(ref.Kind), objectMeta(ref, o.Meta), ref, o.Spec), true
+			return show(head{typeMeta(ref.Kind), objectMeta(ref, o.Meta), ref}, o.Spec), true
 		},
 		refs: func(v flow.View, namespace string) []model.ObjectRef {
 			var list []model.ObjectRef
@@ -129,35 +136,35 @@ func objectMeta(ref model.ObjectRef, m model.Meta) metav1.ObjectMeta {
 func newObjects(w *world.World, s *stamps) *objects {
 	in := w.Sources
 	return &objects{graph: w.Graph, kinds: map[model.Kind]shelf{
-		model.KindGatewayClass: newShelf(in.GatewayClasses.Collection(), func(t metav1.TypeMeta, m metav1.ObjectMeta, ref model.ObjectRef, spec gatewayv1.GatewayClassSpec) any {
-			return gatewayv1.GatewayClass{TypeMeta: t, ObjectMeta: m, Spec: spec, Status: stamped(s, s.classes, ref)}
+		model.KindGatewayClass: newShelf(in.GatewayClasses.Collection(), func(o head, spec gatewayv1.GatewayClassSpec) any {
+			return gatewayv1.GatewayClass{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec, Status: stamped(s, s.classes, o.Ref)}
 		}),
-		model.KindGateway: newShelf(in.Gateways.Collection(), func(t metav1.TypeMeta, m metav1.ObjectMeta, ref model.ObjectRef, spec gatewayv1.GatewaySpec) any {
-			return gatewayv1.Gateway{TypeMeta: t, ObjectMeta: m, Spec: spec, Status: stamped(s, s.gateways, ref)}
+		model.KindGateway: newShelf(in.Gateways.Collection(), func(o head, spec gatewayv1.GatewaySpec) any {
+			return gatewayv1.Gateway{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec, Status: stamped(s, s.gateways, o.Ref)}
 		}),
-		model.KindHTTPRoute: newShelf(in.HTTPRoutes.Collection(), func(t metav1.TypeMeta, m metav1.ObjectMeta, ref model.ObjectRef, spec gatewayv1.HTTPRouteSpec) any {
-			return gatewayv1.HTTPRoute{TypeMeta: t, ObjectMeta: m, Spec: spec, Status: stamped(s, s.routes, ref)}
+		model.KindHTTPRoute: newShelf(in.HTTPRoutes.Collection(), func(o head, spec gatewayv1.HTTPRouteSpec) any {
+			return gatewayv1.HTTPRoute{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec, Status: stamped(s, s.routes, o.Ref)}
 		}),
-		model.KindReferenceGrant: newShelf(in.ReferenceGrants.Collection(), func(t metav1.TypeMeta, m metav1.ObjectMeta, _ model.ObjectRef, spec gatewayv1.ReferenceGrantSpec) any {
-			return gatewayv1.ReferenceGrant{TypeMeta: t, ObjectMeta: m, Spec: spec}
+		model.KindReferenceGrant: newShelf(in.ReferenceGrants.Collection(), func(o head, spec gatewayv1.ReferenceGrantSpec) any {
+			return gatewayv1.ReferenceGrant{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec}
 		}),
-		model.KindNamespace: newShelf(in.Namespaces.Collection(), func(t metav1.TypeMeta, m metav1.ObjectMeta, _ model.ObjectRef, _ input.NamespaceSpec) any {
-			return corev1.Namespace{TypeMeta: t, ObjectMeta: m}
+		model.KindNamespace: newShelf(in.Namespaces.Collection(), func(o head, _ input.NamespaceSpec) any {
+			return corev1.Namespace{TypeMeta: o.Type, ObjectMeta: o.Meta}
 		}),
-		model.KindService: newShelf(in.Services.Collection(), func(t metav1.TypeMeta, m metav1.ObjectMeta, _ model.ObjectRef, spec corev1.ServiceSpec) any {
-			return corev1.Service{TypeMeta: t, ObjectMeta: m, Spec: spec}
+		model.KindService: newShelf(in.Services.Collection(), func(o head, spec corev1.ServiceSpec) any {
+			return corev1.Service{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec}
 		}),
-		model.KindEndpointSlice: newShelf(in.EndpointSlices.Collection(), func(t metav1.TypeMeta, m metav1.ObjectMeta, _ model.ObjectRef, spec input.EndpointSliceSpec) any {
-			return discoveryv1.EndpointSlice{TypeMeta: t, ObjectMeta: m, AddressType: spec.AddressType, Endpoints: spec.Endpoints, Ports: spec.Ports}
+		model.KindEndpointSlice: newShelf(in.EndpointSlices.Collection(), func(o head, spec input.EndpointSliceSpec) any {
+			return discoveryv1.EndpointSlice{TypeMeta: o.Type, ObjectMeta: o.Meta, AddressType: spec.AddressType, Endpoints: spec.Endpoints, Ports: spec.Ports}
 		}),
-		model.KindSecret: newShelf(in.Secrets.Collection(), func(t metav1.TypeMeta, m metav1.ObjectMeta, _ model.ObjectRef, spec input.SecretSpec) any {
-			return corev1.Secret{TypeMeta: t, ObjectMeta: m, Type: spec.Type, Data: spec.Data}
+		model.KindSecret: newShelf(in.Secrets.Collection(), func(o head, spec input.SecretSpec) any {
+			return corev1.Secret{TypeMeta: o.Type, ObjectMeta: o.Meta, Type: spec.Type, Data: spec.Data}
 		}),
-		model.KindConfigMap: newShelf(in.ConfigMaps.Collection(), func(t metav1.TypeMeta, m metav1.ObjectMeta, _ model.ObjectRef, spec input.ConfigMapSpec) any {
-			return corev1.ConfigMap{TypeMeta: t, ObjectMeta: m, Data: spec.Data, BinaryData: spec.BinaryData}
+		model.KindConfigMap: newShelf(in.ConfigMaps.Collection(), func(o head, spec input.ConfigMapSpec) any {
+			return corev1.ConfigMap{TypeMeta: o.Type, ObjectMeta: o.Meta, Data: spec.Data, BinaryData: spec.BinaryData}
 		}),
-		model.KindXBackend: newShelf(in.XBackends.Collection(), func(t metav1.TypeMeta, m metav1.ObjectMeta, _ model.ObjectRef, spec xgatewayv1alpha1.BackendSpec) any {
-			return xgatewayv1alpha1.XBackend{TypeMeta: t, ObjectMeta: m, Spec: spec}
+		model.KindXBackend: newShelf(in.XBackends.Collection(), func(o head, spec xgatewayv1alpha1.BackendSpec) any {
+			return xgatewayv1alpha1.XBackend{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec}
 		}),
 	}}
 }
