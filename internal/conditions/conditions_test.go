@@ -119,7 +119,9 @@ func TestRoute(t *testing.T) {
 			"Accepted=True Accepted, ResolvedRefs=True ResolvedRefs, cardea.dev/Programmed=False RejectedByProxy",
 		},
 		"one of two rules is dropped": {
-			RouteFacts{Rules: 2, Findings: []model.Finding{drops}, Parents: []Parent{{Attached: true, Proxied: true, Standing: []resource.Standing{acked, acked}}}},
+			RouteFacts{Rules: 2, Findings: []model.Finding{drops}, Parents: []Parent{
+				{Attached: true, Proxied: true, Standing: []resource.Standing{acked, acked}},
+			}},
 			"Accepted=True Accepted, ResolvedRefs=True ResolvedRefs, PartiallyInvalid=True UnsupportedValue, cardea.dev/Programmed=True Programmed",
 		},
 		"every rule is dropped": {

@@ -82,7 +82,8 @@ func Gateway(g GatewayFacts) gatewayv1.GatewayStatus {
 	case g.Proxies.Connected == 0:
 		l.set("Programmed", false, "Pending", "no proxy is connected yet")
 	case g.Proxies.Acknowledged < g.Proxies.Connected:
-		l.set("Programmed", false, "Pending", fmt.Sprintf("%d of %d proxies have acknowledged their configuration", g.Proxies.Acknowledged, g.Proxies.Connected))
+		l.set("Programmed", false, "Pending", fmt.Sprintf("%d of %d proxies have acknowledged their configuration",
+			g.Proxies.Acknowledged, g.Proxies.Connected))
 	case programmed < valid:
 		l.set("Programmed", false, "Pending", fmt.Sprintf("%d of %d listeners are acknowledged by the proxies", programmed, valid))
 	default:
@@ -167,7 +168,8 @@ func listenerStatus(g GatewayFacts, listener Listener) gatewayv1.ListenerStatus 
 		l.set("Programmed", true, "Programmed", "the proxies have acknowledged it")
 	}
 	if listener.Overlaps {
-		l.set("OverlappingTLSConfig", true, "OverlappingHostnames", "the hostname overlaps with that of another TLS listener of this port; a client may reuse a connection for the wrong one")
+		l.set("OverlappingTLSConfig", true, "OverlappingHostnames",
+			"the hostname overlaps with that of another TLS listener of this port; a client may reuse a connection for the wrong one")
 	}
 	return gatewayv1.ListenerStatus{
 		Name: gatewayv1.SectionName(listener.Section), SupportedKinds: routeKinds(listener.Kinds),
