@@ -60,7 +60,8 @@ func TestARotatedCertificate(t *testing.T) {
 
 	// A whole Secret that does not fit together is said, and serves nobody. The other listener goes on.
 	s.write("secret.yaml", secretFile(third.cert, second.key))
-	s.says("gateway/shop/web", "https: ResolvedRefs=False InvalidCertificateRef", "https: Programmed=False", "http-80: Programmed=True", "Accepted=True ListenersNotValid")
+	s.says("gateway/shop/web", "https: ResolvedRefs=False InvalidCertificateRef", "https: Programmed=False", "http-80: Programmed=True",
+		"Accepted=True ListenersNotValid")
 	Eventually(t, func() error {
 		if s.handshake(2) == nil {
 			return fmt.Errorf("the former certificate still serves")
@@ -125,6 +126,7 @@ func pemOf(kind string, der []byte) []byte {
 
 func secretFile(cert, key []byte) string {
 	encode := base64.StdEncoding.EncodeToString
-	return fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: shop, namespace: shop}\ntype: kubernetes.io/tls\ndata:\n  tls.crt: %s\n  tls.key: %s\n",
+	return fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: shop, namespace: shop}\ntype: kubernetes.io/tls\n"+
+		"data:\n  tls.crt: %s\n  tls.key: %s\n",
 		encode(cert), encode(key))
 }

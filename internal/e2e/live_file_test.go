@@ -60,7 +60,8 @@ func TestWhatIsNoFolder(t *testing.T) {
 		"translate " + missing:     "no such file or directory",
 	} {
 		out, err := exec.Command(path, strings.Fields(command)...).CombinedOutput()
-		if code, is := err.(*exec.ExitError); !is || code.ExitCode() != 1 || !strings.HasPrefix(string(out), "Error: ") || !strings.Contains(string(out), want) {
+		code, failed := err.(*exec.ExitError)
+		if !failed || code.ExitCode() != 1 || !strings.HasPrefix(string(out), "Error: ") || !strings.Contains(string(out), want) {
 			t.Errorf("cardea %s: %v: %s", command, err, out)
 		}
 	}

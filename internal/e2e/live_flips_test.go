@@ -176,7 +176,10 @@ func (s *stage) load(perSecond int, host, by string) *load {
 	transport := &http.Transport{MaxIdleConnsPerHost: perSecond, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return s.dial(ctx, nil)
 	}}
-	l := &load{client: &http.Client{Transport: transport, Timeout: 10 * time.Second}, host: host, by: strings.Fields(by), cancel: cancel, done: make(chan struct{})}
+	l := &load{
+		client: &http.Client{Transport: transport, Timeout: 10 * time.Second}, host: host, by: strings.Fields(by),
+		cancel: cancel, done: make(chan struct{}),
+	}
 	s.t.Cleanup(func() { l.end(); transport.CloseIdleConnections() })
 	go l.run(ctx, perSecond)
 	return l

@@ -72,9 +72,9 @@ func TestAFolderThatComesLate(t *testing.T) {
 	}
 	s.reads("problem in the folder", "late", "holds no .yaml")
 	s.Ready(t)
-	for name, text := range map[string]string{"gateway.yaml": gatewayFile(80), "route.yaml": routeFile("web", "shop.example", to("blue")), "blue.yaml": serviceFile("blue", "blue")} {
-		s.write(name, text)
-	}
+	s.write("gateway.yaml", gatewayFile(80))
+	s.write("route.yaml", routeFile("web", "shop.example", to("blue")))
+	s.write("blue.yaml", serviceFile("blue", "blue"))
 	s.soon("GET http://shop.example/ -> 200 blue")
 }
 

@@ -321,7 +321,8 @@ func (s *stage) reads(msg string, words ...string) record {
 
 // gatewayFile is the Gateway shop/web with an HTTP listener on each port.
 func gatewayFile(ports ...int) string {
-	text := "apiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {name: web, namespace: shop}\nspec:\n  gatewayClassName: cardea\n  listeners:\n"
+	text := "apiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {name: web, namespace: shop}\n" +
+		"spec:\n  gatewayClassName: cardea\n  listeners:\n"
 	for _, port := range ports {
 		text += fmt.Sprintf("  - {name: http-%d, port: %d, protocol: HTTP}\n", port, port)
 	}
