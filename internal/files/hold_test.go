@@ -50,7 +50,8 @@ func (s *still) generation(kind model.Kind, name string) (generation int64) {
 // A version waits until all that it begins to name is there, each in a file of its own.
 func TestWaitsForWhatItNames(t *testing.T) {
 	web := func(rule string) string {
-		return "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: o, namespace: shop}\nspec: {parentRefs: [{name: gw, sectionName: a}], rules: [" + rule + "]}\n"
+		return "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: o, namespace: shop}\n" +
+			"spec: {parentRefs: [{name: gw, sectionName: a}], rules: [" + rule + "]}\n"
 	}
 	for name, story := range map[string]struct {
 		kind   model.Kind
