@@ -29,7 +29,9 @@ func bigSet(n int) (*set, *stream, []*resource.Part) {
 	var parts []*resource.Part
 	for i := range n {
 		name := fmt.Sprintf("c%05d", i)
-		one(resource.Cluster, name, &resource.Part{Hash: 1, Fragments: origin(model.KindService, name), Needs: []resource.Name{{Type: resource.Endpoints, Name: name}}})
+		one(resource.Cluster, name, &resource.Part{
+			Hash: 1, Fragments: origin(model.KindService, name), Needs: []resource.Name{{Type: resource.Endpoints, Name: name}},
+		})
 		one(resource.Endpoints, name, &resource.Part{Hash: 1, Fragments: origin(model.KindEndpointSlice, name)})
 		parts = append(parts, &resource.Part{
 			ID: name, Hash: 1, Fragments: origin(model.KindHTTPRoute, name), Bytes: [][]byte{make([]byte, 150)}, Size: 150,
