@@ -22,7 +22,7 @@ var towers = map[string][]string{
 	"edges": {"internal/files", "internal/schema", "internal/xds", "internal/process",
 		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services", "internal/testcluster/mirror",
 		"internal/testcluster/container", "internal/testcluster/sandbox"},
-	"ground": {"internal/plan", "internal/input", "internal/resource", "internal/flow", "internal/model"},
+	"ground": {"internal/plan", "internal/input", "internal/resource", "internal/flow", "internal/model", "api/v1alpha1"},
 }
 
 // apart are programs and tools, which nothing imports: they may use what they like.
@@ -35,7 +35,7 @@ var libraries = map[string][]string{
 	"google.golang.org/protobuf":          {"internal/envoy", "internal/xds"},
 	"k8s.io/client-go":                    {"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services", "internal/testcluster/mirror"},
 	"github.com/vishvananda/":             {"internal/testcluster/container", "internal/testcluster/sandbox"},
-	"k8s.io/apiextensions-apiserver":      {"internal/schema"},
+	"k8s.io/apiextensions-apiserver":      {"internal/schema", "api/v1alpha1"},
 	"k8s.io/apiserver":                    {"internal/schema"},
 	"github.com/fsnotify/":                {"internal/files"},
 	"github.com/spf13/":                   {"cmd/cardea", "internal/cli"},

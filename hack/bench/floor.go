@@ -81,7 +81,7 @@ type pure struct {
 }
 
 func newPure(dir, cache, address string) (*pure, error) {
-	p := &pure{World: world.New(world.Config{Plane: model.DataPlane{Kind: "envoy", Addresses: []string{address}}})}
+	p := &pure{World: world.New(world.Config{Environment: model.Environment{Addresses: []string{address}}})}
 	s, err := schema.New()
 	if err != nil {
 		return nil, err

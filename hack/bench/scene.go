@@ -35,7 +35,7 @@ var (
 )
 
 func newScene(n int, l gatewayv1.Listener) *scene {
-	s := &scene{n: n, World: world.New(world.Config{Plane: model.DataPlane{Kind: "envoy", Addresses: []string{"127.0.0.1"}}})}
+	s := &scene{n: n, World: world.New(world.Config{Environment: model.Environment{Addresses: []string{"127.0.0.1"}}})}
 	for _, c := range s.Outputs.Resources {
 		s.followers = append(s.followers, flow.Follow(c))
 	}

@@ -21,6 +21,7 @@ var kindNames = []KindNames{
 	{model.KindHTTPRoute, "gateway.networking.k8s.io/v1", "httproutes", nil, true},
 	{model.KindReferenceGrant, "gateway.networking.k8s.io/v1", "referencegrants", []string{"refgrant"}, true},
 	{model.KindXBackend, "gateway.networking.x-k8s.io/v1alpha1", "xbackends", nil, true},
+	{model.KindDataPlane, "cardea.dev/v1alpha1", "dataplanes", []string{"dp"}, true},
 	{model.KindService, "v1", "services", []string{"svc"}, true},
 	{model.KindEndpointSlice, "discovery.k8s.io/v1", "endpointslices", []string{"eps"}, true},
 	{model.KindSecret, "v1", "secrets", nil, true},

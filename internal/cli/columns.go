@@ -58,6 +58,10 @@ var columnsOf = map[model.Kind][]column{
 		field("HOSTNAME", "spec", "externalHostname", "hostname"),
 		field("PORT", "spec", "port", "number"),
 	},
+	model.KindDataPlane: {
+		{title: "PROXY", of: func(o object) string { return either(o.text("spec", "proxy"), "Envoy") }},
+		{title: "REPLICAS", of: func(o object) string { return either(o.text("spec", "replicas"), "<unset>") }},
+	},
 	model.KindService: {
 		{title: "TYPE", of: func(o object) string { return either(o.text("spec", "type"), "ClusterIP") }},
 		{title: "CLUSTER-IP", of: func(o object) string { return either(o.text("spec", "clusterIP"), "<none>") }},

@@ -76,6 +76,23 @@ func TestGateway(t *testing.T) {
 			"Accepted=False ListenersNotValid, Programmed=False AddressNotUsable",
 			[]string{"Accepted=True Accepted, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=False Invalid"},
 		},
+		"no address yet": {
+			GatewayFacts{Listeners: []Listener{{Serves: true, Standing: acked}}, Proxies: one, Fronted: true},
+			"Accepted=True Accepted, Programmed=False AddressNotAssigned", nil,
+		},
+		"an address that can't be had": {
+			GatewayFacts{
+				Listeners: []Listener{{Serves: true, Standing: acked}}, Proxies: one, Fronted: true, Front: model.Front{Reason: "AddressNotUsable"},
+			},
+			"Accepted=True Accepted, Programmed=False AddressNotUsable", nil,
+		},
+		"parameters that can't be applied": {
+			GatewayFacts{
+				Listeners: []Listener{{Serves: true, Standing: acked}}, Proxies: one, Fronted: true,
+				Front: model.Front{Addresses: []model.Address{{Value: "10.0.0.1"}}, Reason: "InvalidParameters"},
+			},
+			"Accepted=False InvalidParameters, Programmed=False Invalid", nil,
+		},
 		"the Gateway itself is not accepted": {
 			GatewayFacts{Findings: []model.Finding{{Condition: "Accepted", Reason: "UnsupportedAddress"}}, Listeners: []Listener{{}}, Proxies: one},
 			"Accepted=False UnsupportedAddress, Programmed=False Invalid", nil,

@@ -44,14 +44,45 @@ type GatewayFacts struct {
 	Generation int64
 	Findings   []model.Finding
 	Listeners  []Listener
-	Addresses  []string
+	Bind       []string // that the proxies bind
+	Fronted    bool     // the Front has the addresses, not the proxies
+	Front      model.Front
 	Proxies    resource.Proxies
 }
 
-// Gateway is the Gateway's status. It is Programmed when every connected proxy has acknowledged all listeners that can serve.
+// accepted says why the Gateway is not accepted; "" if it is.
+func (g GatewayFacts) accepted() (reason, message string) {
+	if reason, message = errorsOn(g.Findings, "Accepted"); reason == "" && g.Front.Reason == "InvalidParameters" {
+		return g.Front.Reason, g.Front.Message
+	}
+	return reason, message
+}
+
+// addresses are those that clients use.
+func (g GatewayFacts) addresses() (list []gatewayv1.GatewayStatusAddress) {
+	add := func(kind gatewayv1.AddressType, value string) {
+		list = append(list, gatewayv1.GatewayStatusAddress{Type: &kind, Value: value})
+	}
+	for _, a := range g.Front.Addresses {
+		if a.Hostname {
+			add(gatewayv1.HostnameAddressType, a.Value)
+		} else {
+			add(gatewayv1.IPAddressType, a.Value)
+		}
+	}
+	if !g.Fronted {
+		for _, a := range g.Bind {
+			add(gatewayv1.IPAddressType, a)
+		}
+	}
+	return list
+}
+
+// Gateway is the Gateway's status. It is Programmed when it has an address and every connected proxy has acknowledged all
+// listeners that can serve.
 func Gateway(g GatewayFacts) gatewayv1.GatewayStatus {
 	l := list{generation: g.Generation}
-	status := gatewayv1.GatewayStatus{Addresses: addresses(g.Addresses)}
+	status := gatewayv1.GatewayStatus{Addresses: g.addresses()}
 	valid, programmed, unusable := 0, 0, false
 	for _, listener := range g.Listeners {
 		status.Listeners = append(status.Listeners, listenerStatus(g, listener))
@@ -65,7 +96,7 @@ func Gateway(g GatewayFacts) gatewayv1.GatewayStatus {
 			programmed++
 		}
 	}
-	accepted, message := errorsOn(g.Findings, "Accepted")
+	accepted, message := g.accepted()
 	switch {
 	case accepted != "":
 		l.set("Accepted", false, accepted, message)
@@ -79,6 +110,10 @@ func Gateway(g GatewayFacts) gatewayv1.GatewayStatus {
 		l.set("Programmed", false, "AddressNotUsable", "an address is not one of this machine's; see the listeners' conditions")
 	case accepted != "" || valid == 0:
 		l.set("Programmed", false, "Invalid", "no listener can serve")
+	case g.Front.Reason != "":
+		l.set("Programmed", false, g.Front.Reason, g.Front.Message)
+	case g.Fronted && len(g.Front.Addresses) == 0:
+		l.set("Programmed", false, "AddressNotAssigned", "no address is assigned yet")
 	case g.Proxies.Connected == 0:
 		l.set("Programmed", false, "Pending", "no proxy is connected yet")
 	case g.Proxies.Acknowledged < g.Proxies.Connected:
@@ -98,15 +133,6 @@ func count(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
-}
-
-func addresses(list []string) []gatewayv1.GatewayStatusAddress {
-	var out []gatewayv1.GatewayStatusAddress
-	ip := gatewayv1.IPAddressType
-	for _, a := range list {
-		out = append(out, gatewayv1.GatewayStatusAddress{Type: &ip, Value: a})
-	}
-	return out
 }
 
 // usable tells whether the listener serves, as far as Cardea and the proxy know.

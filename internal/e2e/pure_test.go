@@ -19,7 +19,7 @@ import (
 // pureWorld reads a folder into a world in flow's check mode.
 func pureWorld(t *testing.T, dir string) *world.World {
 	t.Helper()
-	w := world.New(world.Config{Check: true, Plane: model.DataPlane{Kind: "envoy", Addresses: []string{"127.0.0.1"}, PortOffset: Offset}})
+	w := world.New(world.Config{Check: true, Environment: model.Environment{Addresses: []string{"127.0.0.1"}, PortOffset: Offset}})
 	s, err := schema.New()
 	if err != nil {
 		t.Fatal(err)

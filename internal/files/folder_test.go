@@ -54,7 +54,7 @@ func newRig(t testing.TB, dir, cache string) *rig {
 	r := &rig{t: t, dir: dir, cache: cache}
 	r.graph = flow.New(flow.Config{Name: "test", Check: true})
 	r.sources = input.New(r.graph)
-	r.graph.Apply("start", func(b *flow.Batch) { r.sources.DataPlanes.Synced(b) })
+	r.graph.Apply("start", func(b *flow.Batch) { r.sources.Environment.Synced(b) })
 	var err error
 	r.folder, err = New(Config{
 		Dir: dir, Sources: r.sources, Graph: r.graph, Schema: one(), CacheDir: cache, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),

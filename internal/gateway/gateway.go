@@ -28,8 +28,8 @@ func New(g *flow.Graph, in *input.Sources) *Meaning {
 	m := &Meaning{in: in}
 	grants := flow.Group(in.ReferenceGrants.Collection(), "grants", grantNamespace, byKey)
 
-	m.classes = flow.Map(in.GatewayClasses.Collection(), "class", ownClass)
-	m.gateways = flow.Map(in.Gateways.Collection(), "gateway", gatewayOf(m.classes, in.DataPlanes.Collection()))
+	m.classes = flow.Map(in.GatewayClasses.Collection(), "class", classOf(in.DataPlanes.Collection()))
+	m.gateways = flow.Map(in.Gateways.Collection(), "gateway", gatewayOf(m.classes, in.DataPlanes.Collection(), in.Environment.Collection()))
 	certificates := flow.Map(in.Secrets.Collection(), "certificate", readCertificate)
 	m.unclassed = flow.Map(in.Gateways.Collection(), "gateway/unclassed", unclassed(in.GatewayClasses.Collection()))
 	m.listeners = flow.Derive(m.gateways, "listener", listenersOf(certificates, grants))
@@ -59,8 +59,9 @@ func New(g *flow.Graph, in *input.Sources) *Meaning {
 // newListenerPlan makes the part of the plan that depends on Gateways only.
 func (m *Meaning) newListenerPlan(certificates *certificates) {
 	m.Plan.Gateways = flow.Map(m.gateways, "plan/gateway", func(_ *flow.Ctx, ref model.ObjectRef, f gatewayFacts) (model.Gateway, bool) {
-		return model.Gateway{Ref: ref, Addresses: f.Addresses}, f.served()
+		return model.Gateway{Ref: ref, Addresses: f.Bind}, f.served()
 	})
+	m.Plan.Proxies = flow.Map(m.gateways, "plan/proxy", proxyOf(m.in.DataPlanes.Collection()))
 	m.Plan.Listeners = flow.Map(m.listeners, "plan/listener", func(_ *flow.Ctx, _ model.ListenerKey, f listenerFacts) (model.Listener, bool) {
 		return f.Listener, f.served()
 	})

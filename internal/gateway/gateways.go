@@ -9,30 +9,58 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"cardea.dev/cardea/api/v1alpha1"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
 	"cardea.dev/cardea/internal/resolve"
 )
 
 // class is a GatewayClass of this controller.
 type class struct {
 	Generation int64
+	Parameters model.ObjectRef // a DataPlane that exists; zero: none
 	Findings   []model.Finding
 }
 
-func ownClass(_ *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GatewayClassSpec]) (class, bool) {
-	if o.Spec.ControllerName != model.ControllerName {
-		return class{}, false
+func classOf(planes *dataPlanes) func(*flow.Ctx, model.ObjectRef, input.Object[gatewayv1.GatewayClassSpec]) (class, bool) {
+	return func(c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GatewayClassSpec]) (class, bool) {
+		if o.Spec.ControllerName != model.ControllerName {
+			return class{}, false
+		}
+		own := class{Generation: o.Meta.Generation}
+		if p := o.Spec.ParametersRef; p != nil {
+			var namespace string
+			if p.Namespace != nil {
+				namespace = string(*p.Namespace)
+			}
+			var problem string
+			if own.Parameters, problem = parameters(c, planes, p.Group, p.Kind, namespace, p.Name); problem != "" {
+				own.Findings = append(own.Findings, model.Finding{
+					Object: ref, Condition: "Accepted", Reason: "InvalidParameters", Field: "spec.parametersRef", Message: problem,
+				})
+			}
+		}
+		return own, true
 	}
-	c := class{Generation: o.Meta.Generation}
-	if p := o.Spec.ParametersRef; p != nil {
-		c.Findings = append(c.Findings, model.Finding{
-			Object: ref, Condition: "Accepted", Reason: "InvalidParameters", Field: "spec.parametersRef",
-			Message: fmt.Sprintf("parameters of kind %s are not supported; remove parametersRef", p.Kind),
-		})
+}
+
+type dataPlanes = input.Collection[v1alpha1.DataPlaneSpec]
+
+// parameters finds the DataPlane that a parametersRef names; a problem says why there is none.
+func parameters(c *flow.Ctx, planes *dataPlanes, group gatewayv1.Group, kind gatewayv1.Kind, namespace, name string) (ref model.ObjectRef, problem string) {
+	if found := model.KindOf(string(group), string(kind)); found != model.KindDataPlane {
+		return ref, fmt.Sprintf("parameters of kind %s (group %q) are not supported; use DataPlane of %s", kind, group, model.KindDataPlane.Group())
 	}
-	return c, true
+	if namespace == "" {
+		return ref, "the namespace of the DataPlane is missing"
+	}
+	ref = model.Ref(model.KindDataPlane, namespace, name)
+	if _, found := flow.Fetch(c, planes, ref); !found {
+		return model.ObjectRef{}, fmt.Sprintf("%s does not exist", ref)
+	}
+	return ref, ""
 }
 
 // unclassed finds Gateways whose class nobody declared: most likely a typing error, which no controller would tell about.
@@ -70,8 +98,11 @@ type gatewayFacts struct {
 	Generation int64
 	View       gatewayView
 	Spec       []listenerSpec // as View.Listeners
-	Addresses  []string
+	Bind       []string       // IP addresses, sorted
 	PortOffset int32
+	Proxy      plan.Proxy        // but for its Parameters
+	Parameters []model.ObjectRef // DataPlanes that exist, the class's first
+	Fronted    bool
 	Findings   []model.Finding
 }
 
@@ -87,25 +118,29 @@ type listenerSpec struct {
 	Findings     []model.Finding
 }
 
-func gatewayOf(classes *flow.Collection[model.ObjectRef, class], planes *flow.Collection[model.ObjectRef, model.DataPlane]) func(*flow.Ctx, model.ObjectRef, input.Object[gatewayv1.GatewaySpec]) (gatewayFacts, bool) {
+type environments = flow.Collection[model.ObjectRef, model.Environment]
+
+func gatewayOf(classes *flow.Collection[model.ObjectRef, class], planes *dataPlanes, environments *environments) func(*flow.Ctx, model.ObjectRef, input.Object[gatewayv1.GatewaySpec]) (gatewayFacts, bool) {
 	return func(c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GatewaySpec]) (gatewayFacts, bool) {
 		classRef := model.Ref(model.KindGatewayClass, "", string(o.Spec.GatewayClassName))
 		class, ours := flow.Fetch(c, classes, classRef)
 		if !ours {
 			return gatewayFacts{}, false
 		}
-		plane, own := flow.Fetch(c, planes, ref)
-		if !own {
-			plane, _ = flow.Fetch(c, planes, model.ObjectRef{})
+		environment, _ := flow.Fetch(c, environments, model.ObjectRef{})
+		f := gatewayFacts{
+			Generation: o.Meta.Generation, PortOffset: environment.PortOffset, Fronted: environment.Fronted,
+			Proxy:    plan.Proxy{UID: o.Meta.UID, Name: ProxyName(ref), Deleting: !o.Meta.Deleted.IsZero()},
+			Findings: unsupportedGateway(ref, o.Spec),
 		}
-		f := gatewayFacts{Generation: o.Meta.Generation, PortOffset: plane.PortOffset, Findings: unsupportedGateway(ref, o.Spec)}
+		f.readInfrastructure(c, ref, o.Spec.Infrastructure, class, planes)
 		if refused(class.Findings, "Accepted") {
 			f.Findings = append(f.Findings, model.Finding{
 				Object: ref, Condition: "Accepted", Reason: "Pending", Field: "spec.gatewayClassName",
 				Message: fmt.Sprintf("%s is not accepted; see its status", classRef),
 			})
 		}
-		f.Addresses, f.Findings = gatewayAddresses(ref, o.Spec, plane, f.Findings)
+		f.readAddresses(ref, o.Spec.Addresses, environment)
 		for i, l := range o.Spec.Listeners {
 			view, spec := readListener(ref, i, l)
 			if l.Protocol == gatewayv1.HTTPSProtocolType && o.Spec.TLS != nil && o.Spec.TLS.Frontend != nil {
@@ -114,10 +149,10 @@ func gatewayOf(classes *flow.Collection[model.ObjectRef, class], planes *flow.Co
 					Message: "validation of client certificates is not supported; the listener does not serve without it",
 				})
 			}
-			if bind := int32(l.Port) + plane.PortOffset; bind < 1 || bind > 65535 {
+			if bind := int32(l.Port) + environment.PortOffset; bind < 1 || bind > 65535 {
 				spec.Findings = append(spec.Findings, model.Finding{
 					Object: ref, Section: string(l.Name), Condition: "Accepted", Reason: "PortUnavailable", Field: fmt.Sprintf("spec.listeners[%d].port", i),
-					Message: fmt.Sprintf("with the port offset %d it is %d; ports are 1 to 65535", plane.PortOffset, bind),
+					Message: fmt.Sprintf("with the port offset %d it is %d; ports are 1 to 65535", environment.PortOffset, bind),
 				})
 			}
 			f.View.Listeners = append(f.View.Listeners, view)
@@ -144,12 +179,6 @@ func unsupportedGateway(ref model.ObjectRef, spec gatewayv1.GatewaySpec) []model
 	warn := func(field, message string) {
 		list = append(list, model.Finding{Object: ref, Severity: model.Warning, Field: field, Message: message})
 	}
-	if i := spec.Infrastructure; i != nil && i.ParametersRef != nil {
-		list = append(list, model.Finding{
-			Object: ref, Condition: "Accepted", Reason: "InvalidParameters", Field: "spec.infrastructure.parametersRef",
-			Message: fmt.Sprintf("parameters of kind %s are not supported; remove parametersRef", i.ParametersRef.Kind),
-		})
-	}
 	if spec.TLS != nil && spec.TLS.Backend != nil {
 		warn("spec.tls.backend", "client certificates towards backends are not supported; the field has no effect")
 	}
@@ -162,16 +191,54 @@ func unsupportedGateway(ref model.ObjectRef, spec gatewayv1.GatewaySpec) []model
 	return list
 }
 
-// gatewayAddresses are the IP addresses to bind: those that the Gateway asks for, else the data plane's.
-func gatewayAddresses(ref model.ObjectRef, spec gatewayv1.GatewaySpec, plane model.DataPlane, findings []model.Finding) ([]string, []model.Finding) {
-	var wanted []string
-	for i, a := range spec.Addresses {
+// readInfrastructure reads what the Gateway and its class say about the proxies.
+func (f *gatewayFacts) readInfrastructure(c *flow.Ctx, ref model.ObjectRef, i *gatewayv1.GatewayInfrastructure, class class, planes *dataPlanes) {
+	if class.Parameters != (model.ObjectRef{}) {
+		f.Parameters = append(f.Parameters, class.Parameters)
+	}
+	if i == nil {
+		return
+	}
+	f.Proxy.Labels, f.Proxy.Annotations = plain(i.Labels), plain(i.Annotations)
+	if p := i.ParametersRef; p != nil {
+		own, problem := parameters(c, planes, p.Group, p.Kind, ref.Namespace, p.Name)
+		if problem != "" {
+			f.Findings = append(f.Findings, model.Finding{
+				Object: ref, Condition: "Accepted", Reason: "InvalidParameters", Field: "spec.infrastructure.parametersRef", Message: problem,
+			})
+			return
+		}
+		f.Parameters = append(f.Parameters, own)
+	}
+	if !f.Fronted && len(f.Parameters)+len(f.Proxy.Labels)+len(f.Proxy.Annotations) > 0 {
+		f.Findings = append(f.Findings, model.Finding{
+			Object: ref, Severity: model.Warning, Field: "spec.infrastructure", Message: "nothing is deployed here, so this and DataPlanes have no effect",
+		})
+	}
+}
+
+func plain[K, V ~string](words map[K]V) map[string]string {
+	if words == nil {
+		return nil
+	}
+	m := make(map[string]string, len(words))
+	for k, v := range words {
+		m[string(k)] = string(v)
+	}
+	return m
+}
+
+// readAddresses reads the addresses that the Gateway asks for: of its front or, where nothing stands before the proxies, those to bind.
+func (f *gatewayFacts) readAddresses(ref model.ObjectRef, wanted []gatewayv1.GatewaySpecAddress, environment model.Environment) {
+	refuse := func(field, message string) {
+		f.Findings = append(f.Findings, model.Finding{
+			Object: ref, Condition: "Accepted", Reason: "UnsupportedAddress", Field: field, Message: message,
+		})
+	}
+	for i, a := range wanted {
 		field := fmt.Sprintf("spec.addresses[%d]", i)
 		if a.Type != nil && *a.Type != gatewayv1.IPAddressType {
-			findings = append(findings, model.Finding{
-				Object: ref, Condition: "Accepted", Reason: "UnsupportedAddress", Field: field + ".type",
-				Message: fmt.Sprintf("addresses of type %s are not supported; use IPAddress", *a.Type),
-			})
+			refuse(field+".type", fmt.Sprintf("addresses of type %s are not supported; use IPAddress", *a.Type))
 			continue
 		}
 		if a.Value == "" {
@@ -179,19 +246,20 @@ func gatewayAddresses(ref model.ObjectRef, spec gatewayv1.GatewaySpec, plane mod
 		}
 		ip, err := netip.ParseAddr(a.Value)
 		if err != nil {
-			findings = append(findings, model.Finding{
-				Object: ref, Condition: "Accepted", Reason: "UnsupportedAddress", Field: field + ".value",
-				Message: fmt.Sprintf("%q is not an IP address", a.Value),
-			})
+			refuse(field+".value", fmt.Sprintf("%q is not an IP address", a.Value))
 			continue
 		}
-		wanted = append(wanted, ip.String())
+		f.Proxy.Addresses = append(f.Proxy.Addresses, model.Address{Value: ip.String()})
 	}
-	if len(wanted) == 0 {
-		wanted = slices.Clone(plane.Addresses)
+	f.Bind = slices.Clone(environment.Addresses)
+	if !environment.Fronted && len(f.Proxy.Addresses) > 0 {
+		f.Bind = nil
+		for _, a := range f.Proxy.Addresses {
+			f.Bind = append(f.Bind, a.Value)
+		}
 	}
-	slices.Sort(wanted)
-	return slices.Compact(wanted), findings
+	slices.Sort(f.Bind)
+	f.Bind = slices.Compact(f.Bind)
 }
 
 // readListener reads one listener by itself.

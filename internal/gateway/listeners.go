@@ -95,7 +95,7 @@ func notPermitted(from, to model.ObjectRef) string {
 func portOf(gateways *flow.Collection[model.ObjectRef, gatewayFacts]) func(*flow.Ctx, model.PortKey, flow.Members[model.ListenerKey, listenerFacts]) (model.Port, bool) {
 	return func(c *flow.Ctx, key model.PortKey, listeners flow.Members[model.ListenerKey, listenerFacts]) (model.Port, bool) {
 		g, _ := flow.Fetch(c, gateways, key.Gateway)
-		p := model.Port{Key: key, BindPort: key.Number + g.PortOffset, Addresses: g.Addresses}
+		p := model.Port{Key: key, BindPort: key.Number + g.PortOffset, Addresses: g.Bind}
 		for k, f := range listeners.All() {
 			if f.Serves {
 				p.Protocol = f.Listener.Protocol

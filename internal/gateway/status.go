@@ -35,7 +35,7 @@ func (m *Meaning) NewReports(out resource.Outputs, proxies *flow.Collection[mode
 	})
 	return Reports{
 		GatewayClasses: flow.Map(m.classes, "report/GatewayClass", func(_ *flow.Ctx, _ model.ObjectRef, c class) (Report[gatewayv1.GatewayClassStatus], bool) {
-			return Report[gatewayv1.GatewayClassStatus]{conditions.GatewayClass(conditions.Class(c)), c.Findings}, true
+			return Report[gatewayv1.GatewayClassStatus]{conditions.GatewayClass(conditions.Class{Generation: c.Generation, Findings: c.Findings}), c.Findings}, true
 		}),
 		Gateways:   flow.Map(m.gateways, "report/Gateway", m.gatewayReport(out, proxies)),
 		HTTPRoutes: flow.Map(m.attachments, "report/HTTPRoute", m.routeReport(out, proxied)),
@@ -45,7 +45,10 @@ func (m *Meaning) NewReports(out resource.Outputs, proxies *flow.Collection[mode
 
 func (m *Meaning) gatewayReport(out resource.Outputs, proxies *flow.Collection[model.ObjectRef, resource.Proxies]) func(*flow.Ctx, model.ObjectRef, gatewayFacts) (Report[gatewayv1.GatewayStatus], bool) {
 	return func(c *flow.Ctx, ref model.ObjectRef, g gatewayFacts) (Report[gatewayv1.GatewayStatus], bool) {
-		facts := conditions.GatewayFacts{Generation: g.Generation, Findings: g.Findings, Addresses: g.Addresses}
+		facts := conditions.GatewayFacts{Generation: g.Generation, Findings: g.Findings, Bind: g.Bind, Fronted: g.Fronted}
+		if g.Fronted {
+			facts.Front, _ = flow.Fetch(c, m.in.Fronts.Collection(), ref)
+		}
 		facts.Proxies, _ = flow.Fetch(c, proxies, ref)
 		findings := g.Findings[:len(g.Findings):len(g.Findings)]
 		for _, view := range g.View.Listeners {

@@ -10,6 +10,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
 
+	"cardea.dev/cardea/api/v1alpha1"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 )
@@ -68,38 +69,70 @@ type Sources struct {
 	Secrets         *Source[SecretSpec]
 	ConfigMaps      *Source[ConfigMapSpec]
 	XBackends       *Source[xgatewayv1alpha1.BackendSpec]
+	DataPlanes      *Source[v1alpha1.DataPlaneSpec]
 
-	// DataPlanes tells what serves each Gateway; the zero ObjectRef holds the default.
-	DataPlanes *flow.Source[model.ObjectRef, model.DataPlane]
+	// Unread says of objects that are loaded on demand why they can't be read: they are neither there nor absent.
+	Unread *flow.Source[model.ObjectRef, string]
+	// Environment is what all proxies have in common, under the zero ObjectRef.
+	Environment *flow.Source[model.ObjectRef, model.Environment]
+	// Fronts tells, by Gateway, what stands before its proxies where the environment says that something does.
+	Fronts *flow.Source[model.ObjectRef, model.Front]
+
+	kinds map[model.Kind]Untyped
 }
 
 // New makes the sources. They are synced by whoever fills them (Synced).
 func New(g *flow.Graph) *Sources {
-	return &Sources{
-		GatewayClasses:  flow.NewSource[model.ObjectRef, Object[gatewayv1.GatewayClassSpec]](g, "input/GatewayClass"),
-		Gateways:        flow.NewSource[model.ObjectRef, Object[gatewayv1.GatewaySpec]](g, "input/Gateway"),
-		HTTPRoutes:      flow.NewSource[model.ObjectRef, Object[gatewayv1.HTTPRouteSpec]](g, "input/HTTPRoute"),
-		ReferenceGrants: flow.NewSource[model.ObjectRef, Object[gatewayv1.ReferenceGrantSpec]](g, "input/ReferenceGrant"),
-		Namespaces:      flow.NewSource[model.ObjectRef, Object[NamespaceSpec]](g, "input/Namespace"),
-		Services:        flow.NewSource[model.ObjectRef, Object[corev1.ServiceSpec]](g, "input/Service"),
-		EndpointSlices:  flow.NewSource[model.ObjectRef, Object[EndpointSliceSpec]](g, "input/EndpointSlice"),
-		Secrets:         flow.NewSource[model.ObjectRef, Object[SecretSpec]](g, "input/Secret"),
-		ConfigMaps:      flow.NewSource[model.ObjectRef, Object[ConfigMapSpec]](g, "input/ConfigMap"),
-		XBackends:       flow.NewSource[model.ObjectRef, Object[xgatewayv1alpha1.BackendSpec]](g, "input/XBackend"),
-		DataPlanes:      flow.NewSource[model.ObjectRef, model.DataPlane](g, "input/DataPlane"),
-	}
+	s := &Sources{kinds: map[model.Kind]Untyped{}}
+	s.GatewayClasses = add[gatewayv1.GatewayClassSpec](g, s, model.KindGatewayClass)
+	s.Gateways = add[gatewayv1.GatewaySpec](g, s, model.KindGateway)
+	s.HTTPRoutes = add[gatewayv1.HTTPRouteSpec](g, s, model.KindHTTPRoute)
+	s.ReferenceGrants = add[gatewayv1.ReferenceGrantSpec](g, s, model.KindReferenceGrant)
+	s.Namespaces = add[NamespaceSpec](g, s, model.KindNamespace)
+	s.Services = add[corev1.ServiceSpec](g, s, model.KindService)
+	s.EndpointSlices = add[EndpointSliceSpec](g, s, model.KindEndpointSlice)
+	s.Secrets = add[SecretSpec](g, s, model.KindSecret)
+	s.ConfigMaps = add[ConfigMapSpec](g, s, model.KindConfigMap)
+	s.XBackends = add[xgatewayv1alpha1.BackendSpec](g, s, model.KindXBackend)
+	s.DataPlanes = add[v1alpha1.DataPlaneSpec](g, s, model.KindDataPlane)
+	s.Unread = flow.NewSource[model.ObjectRef, string](g, "input/unread")
+	s.Environment = flow.NewSource[model.ObjectRef, model.Environment](g, "input/environment")
+	s.Fronts = flow.NewSource[model.ObjectRef, model.Front](g, "input/front")
+	g.Apply("start", func(b *flow.Batch) { s.Fronts.Synced(b) }) // there is nothing to load
+	return s
 }
 
-// Synced says that the first load of every kind of object is complete. DataPlanes is not one of them.
+// Synced says that the first load of every kind of object is complete. Environment is not one of them.
 func (s *Sources) Synced(b *flow.Batch) {
-	s.GatewayClasses.Synced(b)
-	s.Gateways.Synced(b)
-	s.HTTPRoutes.Synced(b)
-	s.ReferenceGrants.Synced(b)
-	s.Namespaces.Synced(b)
-	s.Services.Synced(b)
-	s.EndpointSlices.Synced(b)
-	s.Secrets.Synced(b)
-	s.ConfigMaps.Synced(b)
-	s.XBackends.Synced(b)
+	for _, kind := range s.kinds {
+		kind.synced(b)
+	}
+	s.Unread.Synced(b)
 }
+
+// Of is the source of a kind; nil if there is none.
+func (s *Sources) Of(kind model.Kind) Untyped { return s.kinds[kind] }
+
+// Untyped is the source of one kind for those who have the kind as a value.
+type Untyped interface {
+	// Set gives ref a value; spec is of the source's type, or Set panics.
+	Set(b *flow.Batch, ref model.ObjectRef, meta model.Meta, spec any)
+	Delete(b *flow.Batch, ref model.ObjectRef)
+	synced(b *flow.Batch)
+}
+
+type untyped[S any] struct{ source *Source[S] }
+
+func add[S any](g *flow.Graph, s *Sources, kind model.Kind) *Source[S] {
+	source := flow.NewSource[model.ObjectRef, Object[S]](g, "input/"+kind.String())
+	s.kinds[kind] = untyped[S]{source}
+	return source
+}
+
+func (u untyped[S]) Set(b *flow.Batch, ref model.ObjectRef, meta model.Meta, spec any) {
+	u.source.Set(b, ref, Object[S]{Meta: meta, Spec: spec.(S)})
+}
+
+func (u untyped[S]) Delete(b *flow.Batch, ref model.ObjectRef) { u.source.Delete(b, ref) }
+
+func (u untyped[S]) synced(b *flow.Batch) { u.source.Synced(b) }

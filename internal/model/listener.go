@@ -69,10 +69,26 @@ type Gateway struct {
 	Addresses []string // that its proxies bind, sorted
 }
 
-// DataPlane is an input: what kind of proxy serves a Gateway, and what it can and may do.
-type DataPlane struct {
-	Kind       string   // "envoy"
-	Version    string   // "1.40.0"
+// Environment is what all proxies have in common: what they are by default, and what they can and may do.
+type Environment struct {
+	Version    string   // of Envoy: "1.40.0"
 	PortOffset int32    // added to every listener's port to get the port to bind
-	Addresses  []string // IP addresses to bind where the Gateway states none
+	Addresses  []string // IP addresses to bind where nothing else says so
+	// Fronted: a Service stands before the proxies. It has the Gateway's addresses, and the proxies bind Addresses. Else the proxies
+	// bind the Gateway's addresses themselves.
+	Fronted bool
+}
+
+// Front is what stands before a Gateway's proxies, as far as it is there.
+type Front struct {
+	Addresses []Address // that lead to the Gateway, sorted
+	// Reason and Message say what is wrong, in words of the Gateway's condition Accepted (InvalidParameters) or Programmed
+	// (AddressNotAssigned, AddressNotUsable, NoResources); none if all is as it was asked for.
+	Reason, Message string
+}
+
+// Address is an address that clients use.
+type Address struct {
+	Hostname bool // else an IP address
+	Value    string
 }

@@ -24,12 +24,14 @@ const (
 	KindSecret
 	KindConfigMap
 	KindXBackend
+	KindDataPlane
 	kindEnd
 )
 
 const (
 	gatewayGroup  = "gateway.networking.k8s.io"
 	xGatewayGroup = "gateway.networking.x-k8s.io"
+	ownGroup      = "cardea.dev"
 )
 
 var kinds = [...]struct{ group, kind string }{
@@ -44,6 +46,7 @@ var kinds = [...]struct{ group, kind string }{
 	KindSecret:         {"", "Secret"},
 	KindConfigMap:      {"", "ConfigMap"},
 	KindXBackend:       {xGatewayGroup, "XBackend"},
+	KindDataPlane:      {ownGroup, "DataPlane"},
 }
 
 // String is the kind's name as in an object's `kind` field.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cardea.dev/cardea/api/v1alpha1"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 )
@@ -14,6 +15,31 @@ type Plan struct {
 	Sites     *flow.Collection[model.SiteKey, model.Site]
 	Backends  *flow.Collection[BackendKey, model.Backend]     // that a route on the Gateway sends requests to
 	Secrets   *flow.Collection[model.ObjectRef, model.Secret] // that a listener uses
+
+	// Proxies is what to run for each Gateway of ours.
+	Proxies *flow.Collection[model.ObjectRef, Proxy]
+}
+
+// Proxy is what to run for a Gateway.
+type Proxy struct {
+	UID  string // of the Gateway
+	Name string // of everything that is made for it
+	// Accepted: else what was made for it stays as it is, and nothing is made.
+	Accepted bool
+	// Deleting: the Gateway is being deleted, and all that was made for it has to go.
+	Deleting bool
+	// Parameters are the class's and the Gateway's, those that are there, in this order: what a later one states counts.
+	Parameters []v1alpha1.DataPlaneSpec
+	// Labels and Annotations are those of spec.infrastructure, for everything that is made.
+	Labels, Annotations map[string]string
+	Addresses           []model.Address // that the Gateway asks for; none: whatever is given
+	Ports               []ProxyPort     // by number
+}
+
+// ProxyPort is a port that clients use, and where the proxies bind it.
+type ProxyPort struct {
+	Number, Bind int32
+	Transport    model.Transport
 }
 
 // BackendKey names a backend as a Gateway's proxies have it.

@@ -23,6 +23,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
 
+	"cardea.dev/cardea/api/v1alpha1"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -160,6 +161,8 @@ func (c *crd) typed(doc map[string]any) (any, error) {
 		return specOf[gatewayv1.ReferenceGrantSpec](doc)
 	case model.KindXBackend:
 		return specOf[xgatewayv1alpha1.BackendSpec](doc)
+	case model.KindDataPlane:
+		return specOf[v1alpha1.DataPlaneSpec](doc)
 	}
 	return nil, fmt.Errorf("no type for kind %s", c.Kind)
 }

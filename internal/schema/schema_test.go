@@ -166,6 +166,7 @@ func TestEveryKindInParallel(t *testing.T) {
 		model.KindEndpointSlice:  "addressType: IPv4\nendpoints: [{addresses: [127.0.0.1]}]",
 		model.KindSecret:         "stringData: {a: b}",
 		model.KindConfigMap:      "data: {a: b}",
+		model.KindDataPlane:      "spec: {replicas: 2, pod: {patch: {spec: {priorityClassName: high}}}}",
 		model.KindXBackend:       "spec: {type: ExternalHostname, port: {number: 443}, externalHostname: {hostname: example.com}}",
 	}
 	var wait sync.WaitGroup

@@ -12,6 +12,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
 
+	"cardea.dev/cardea/api/v1alpha1"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
@@ -119,6 +120,7 @@ func typeMeta(kind model.Kind) metav1.TypeMeta {
 	version := map[model.Kind]string{
 		model.KindNamespace: "v1", model.KindService: "v1", model.KindSecret: "v1", model.KindConfigMap: "v1",
 		model.KindEndpointSlice: "discovery.k8s.io/v1", model.KindXBackend: xgatewayv1alpha1.GroupVersion.String(),
+		model.KindDataPlane: v1alpha1.GroupVersion.String(),
 	}[kind]
 	if version == "" {
 		version = gatewayv1.GroupVersion.String()
@@ -162,6 +164,9 @@ func newObjects(w *world.World, s *stamps) *objects {
 		}),
 		model.KindConfigMap: newShelf(in.ConfigMaps.Collection(), func(o head, spec input.ConfigMapSpec) any {
 			return corev1.ConfigMap{TypeMeta: o.Type, ObjectMeta: o.Meta, Data: spec.Data, BinaryData: spec.BinaryData}
+		}),
+		model.KindDataPlane: newShelf(in.DataPlanes.Collection(), func(o head, spec v1alpha1.DataPlaneSpec) any {
+			return v1alpha1.DataPlane{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec}
 		}),
 		model.KindXBackend: newShelf(in.XBackends.Collection(), func(o head, spec xgatewayv1alpha1.BackendSpec) any {
 			return xgatewayv1alpha1.XBackend{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec}

@@ -47,7 +47,7 @@ func (o Options) remembering() string {
 
 // newWorld makes a world for proxies of a version; "" is the one that Cardea is made for.
 func newWorld(o Options, version string) *world.World {
-	return world.New(world.Config{Log: o.logger(), Plane: model.DataPlane{
-		Kind: "envoy", Version: cmp.Or(version, process.EnvoyVersion), PortOffset: int32(o.PortOffset), Addresses: slices.Clone(o.Bind),
+	return world.New(world.Config{Log: o.logger(), Environment: model.Environment{
+		Version: cmp.Or(version, process.EnvoyVersion), PortOffset: int32(o.PortOffset), Addresses: slices.Clone(o.Bind),
 	}})
 }

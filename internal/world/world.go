@@ -23,9 +23,9 @@ import (
 
 // Config is what a World depends on besides objects.
 type Config struct {
-	Log   *slog.Logger
-	Check bool            // flow's check mode, for tests
-	Plane model.DataPlane // of Gateways that have none of their own
+	Log         *slog.Logger
+	Check       bool              // flow's check mode, for tests
+	Environment model.Environment // of all proxies
 }
 
 // World is one graph from objects to configuration and status.
@@ -48,8 +48,8 @@ func New(c Config) *World {
 	w.Outputs = envoy.New(w.Graph, w.Plan, w.Feedback)
 	w.Reports = meaning.NewReports(w.Outputs, w.Feedback.Proxies.Collection())
 	w.Graph.Apply("start", func(b *flow.Batch) {
-		w.Sources.DataPlanes.Set(b, model.ObjectRef{}, c.Plane)
-		w.Sources.DataPlanes.Synced(b)
+		w.Sources.Environment.Set(b, model.ObjectRef{}, c.Environment)
+		w.Sources.Environment.Synced(b)
 	})
 	return w
 }

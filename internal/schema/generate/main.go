@@ -15,15 +15,19 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-const module = "sigs.k8s.io/gateway-api"
-
-// crdFiles are the files of the module's experimental channel whose kinds Cardea reads.
-var crdFiles = []string{
-	"gateway.networking.k8s.io_gatewayclasses.yaml",
-	"gateway.networking.k8s.io_gateways.yaml",
-	"gateway.networking.k8s.io_httproutes.yaml",
-	"gateway.networking.k8s.io_referencegrants.yaml",
-	"gateway.networking.x-k8s.io_xbackends.yaml",
+// crdFiles are the CRDs of the kinds that Cardea reads, by module: those of the Gateway API's experimental channel, and its own.
+var crdFiles = []struct {
+	module, folder string
+	names          []string
+}{
+	{"sigs.k8s.io/gateway-api", "config/crd/experimental", []string{
+		"gateway.networking.k8s.io_gatewayclasses.yaml",
+		"gateway.networking.k8s.io_gateways.yaml",
+		"gateway.networking.k8s.io_httproutes.yaml",
+		"gateway.networking.k8s.io_referencegrants.yaml",
+		"gateway.networking.x-k8s.io_xbackends.yaml",
+	}},
+	{"cardea.dev/cardea", "api/v1alpha1", []string{"cardea.dev_dataplanes.yaml"}},
 }
 
 // crd is what is kept of a CustomResourceDefinition; package schema reads it.
@@ -54,29 +58,33 @@ func run(out string) error {
 
 // build makes the file's content: one line of JSON for each kind.
 func build() ([]byte, error) {
-	dir, err := moduleDir()
-	if err != nil {
-		return nil, err
-	}
 	var b bytes.Buffer
-	for i, name := range crdFiles {
-		c, err := read(filepath.Join(dir, "config", "crd", "experimental", name))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		line, err := json.Marshal(c)
+	separator := "["
+	for _, from := range crdFiles {
+		dir, err := moduleDir(from.module)
 		if err != nil {
 			return nil, err
 		}
-		b.WriteString([]string{"[", ","}[min(i, 1)])
-		b.Write(line)
-		b.WriteByte('\n')
+		for _, name := range from.names {
+			c, err := read(filepath.Join(dir, filepath.FromSlash(from.folder), name))
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			line, err := json.Marshal(c)
+			if err != nil {
+				return nil, err
+			}
+			b.WriteString(separator)
+			b.Write(line)
+			b.WriteByte('\n')
+			separator = ","
+		}
 	}
 	b.WriteString("]\n")
 	return b.Bytes(), nil
 }
 
-func moduleDir() (string, error) {
+func moduleDir(module string) (string, error) {
 	cmd := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()

@@ -1,0 +1,41 @@
+package gateway
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+)
+
+// ProxyName names what is made for a Gateway's data plane: short, and the same for the same Gateway.
+func ProxyName(gateway model.ObjectRef) string {
+	sum := sha256.Sum256([]byte(gateway.Namespace + "/" + gateway.Name))
+	return "envoy-proxy-" + hex.EncodeToString(sum[:6])
+}
+
+// proxyOf says what to run for a Gateway.
+func proxyOf(planes *dataPlanes) func(*flow.Ctx, model.ObjectRef, gatewayFacts) (plan.Proxy, bool) {
+	return func(c *flow.Ctx, _ model.ObjectRef, f gatewayFacts) (plan.Proxy, bool) {
+		p := f.Proxy
+		p.Accepted = f.served()
+		for _, ref := range f.Parameters {
+			if o, found := flow.Fetch(c, planes, ref); found {
+				p.Parameters = append(p.Parameters, o.Spec)
+			}
+		}
+		for i, l := range f.View.Listeners {
+			port := plan.ProxyPort{Number: l.Port.Number, Bind: l.Port.Number + f.PortOffset, Transport: l.Port.Transport}
+			if !refused(f.Spec[i].Findings, "Accepted") && !slices.Contains(p.Ports, port) {
+				p.Ports = append(p.Ports, port)
+			}
+		}
+		slices.SortFunc(p.Ports, func(a, b plan.ProxyPort) int {
+			return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Transport, b.Transport))
+		})
+		return p, true
+	}
+}
