@@ -76,6 +76,11 @@ func TestGateway(t *testing.T) {
 			"Accepted=False ListenersNotValid, Programmed=False AddressNotUsable",
 			[]string{"Accepted=True Accepted, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=False Invalid"},
 		},
+		"a Secret that can't be read": {
+			GatewayFacts{Listeners: []Listener{{Findings: []model.Finding{{Condition: "Programmed", Reason: "Pending"}}}}, Proxies: one},
+			"Accepted=False ListenersNotValid, Programmed=False Invalid",
+			[]string{"Accepted=True Accepted, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=False Pending"},
+		},
 		"no address yet": {
 			GatewayFacts{Listeners: []Listener{{Serves: true, Standing: acked}}, Proxies: one, Fronted: true},
 			"Accepted=True Accepted, Programmed=False AddressNotAssigned", nil,

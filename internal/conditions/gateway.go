@@ -183,9 +183,12 @@ func listenerStatus(g GatewayFacts, listener Listener) gatewayv1.ListenerStatus 
 	} else {
 		l.set("ResolvedRefs", true, "ResolvedRefs", "all references are resolved")
 	}
+	pending, why := errorsOn(listener.Findings, "Programmed")
 	switch {
 	case listener.Standing.Refused != "" && listener.Serves:
 		l.set("Programmed", false, "Invalid", "the proxy refused it: "+cut(listener.Standing.Refused))
+	case !listener.Serves && pending != "":
+		l.set("Programmed", false, pending, why)
 	case !listener.Serves:
 		l.set("Programmed", false, "Invalid", "the listener can't serve; see its other conditions and the Gateway's")
 	case !listener.programmed(g.Proxies):

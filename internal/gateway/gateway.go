@@ -32,7 +32,7 @@ func New(g *flow.Graph, in *input.Sources) *Meaning {
 	m.gateways = flow.Map(in.Gateways.Collection(), "gateway", gatewayOf(m.classes, in.DataPlanes.Collection(), in.Environment.Collection()))
 	certificates := flow.Map(in.Secrets.Collection(), "certificate", readCertificate)
 	m.unclassed = flow.Map(in.Gateways.Collection(), "gateway/unclassed", unclassed(in.GatewayClasses.Collection()))
-	m.listeners = flow.Derive(m.gateways, "listener", listenersOf(certificates, grants))
+	m.listeners = flow.Derive(m.gateways, "listener", listenersOf(certificateReferences{certificates, in.Unread.Collection(), grants}))
 	m.newListenerPlan(certificates)
 
 	views := flow.Map(m.gateways, "gateway/view", func(_ *flow.Ctx, _ model.ObjectRef, f gatewayFacts) (gatewayView, bool) {

@@ -23,7 +23,7 @@ type listenerFacts struct {
 
 func (f listenerFacts) served() bool { return f.Serves }
 
-func listenersOf(certificates *certificates, grants *grants) func(*flow.Ctx, model.ObjectRef, gatewayFacts, func(model.ListenerKey, listenerFacts)) {
+func listenersOf(references certificateReferences) func(*flow.Ctx, model.ObjectRef, gatewayFacts, func(model.ListenerKey, listenerFacts)) {
 	return func(c *flow.Ctx, ref model.ObjectRef, g gatewayFacts, emit func(model.ListenerKey, listenerFacts)) {
 		for i, view := range g.View.Listeners {
 			spec := g.Spec[i]
@@ -33,10 +33,14 @@ func listenersOf(certificates *certificates, grants *grants) func(*flow.Ctx, mod
 			}
 			for j, cert := range spec.Certificates {
 				field := fmt.Sprintf("spec.listeners[%d].tls.certificateRefs[%d]", i, j)
-				secret, reason, message := resolveCertificate(c, certificates, grants, ref, cert)
+				secret, reason, message := references.resolve(c, ref, cert)
 				if reason != "" {
+					condition := "ResolvedRefs"
+					if reason == "Pending" {
+						condition = "Programmed"
+					}
 					f.Findings = append(f.Findings, model.Finding{
-						Object: ref, Section: view.Key.Section, Condition: "ResolvedRefs", Reason: reason, Field: field, Message: message,
+						Object: ref, Section: view.Key.Section, Condition: condition, Reason: reason, Field: field, Message: message,
 					})
 					continue
 				}
@@ -50,9 +54,16 @@ func listenersOf(certificates *certificates, grants *grants) func(*flow.Ctx, mod
 	}
 }
 
-// resolveCertificate finds the Secret that a certificateRef names. A missing grant comes before a missing Secret, so that
-// nobody can probe another namespace.
-func resolveCertificate(c *flow.Ctx, certificates *certificates, grants *grants, from model.ObjectRef, cert gatewayv1.SecretObjectReference) (ref model.ObjectRef, reason, message string) {
+// certificateReferences is where the Secrets are looked up that listeners name.
+type certificateReferences struct {
+	certificates *certificates
+	unread       *flow.Collection[model.ObjectRef, string]
+	grants       *grants
+}
+
+// resolve finds the Secret that a certificateRef names. A missing grant comes before a missing Secret, so that nobody can probe
+// another namespace. A Secret that can't be read is Pending: it is neither there nor absent.
+func (in certificateReferences) resolve(c *flow.Ctx, from model.ObjectRef, cert gatewayv1.SecretObjectReference) (ref model.ObjectRef, reason, message string) {
 	if (cert.Group != nil && *cert.Group != "") || (cert.Kind != nil && *cert.Kind != "Secret") {
 		return ref, "InvalidCertificateRef", "a certificate is a Secret of the core group"
 	}
@@ -60,11 +71,14 @@ func resolveCertificate(c *flow.Ctx, certificates *certificates, grants *grants,
 	if cert.Namespace != nil {
 		ref.Namespace = string(*cert.Namespace)
 	}
-	if !permitted(c, grants, from, ref) {
+	if !permitted(c, in.grants, from, ref) {
 		return ref, "RefNotPermitted", notPermitted(from, ref)
 	}
-	found, ok := flow.Fetch(c, certificates, ref)
+	found, ok := flow.Fetch(c, in.certificates, ref)
+	why, unread := flow.Fetch(c, in.unread, ref)
 	switch {
+	case !ok && unread:
+		return ref, "Pending", fmt.Sprintf("%s can't be read: %s", ref, why)
 	case !ok:
 		return ref, "InvalidCertificateRef", fmt.Sprintf("%s does not exist", ref)
 	case found.Problem != "":
