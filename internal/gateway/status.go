@@ -9,33 +9,19 @@ import (
 	"cardea.dev/cardea/internal/conditions"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
 	"cardea.dev/cardea/internal/resource"
 )
 
-// Report is an object's status, without times, and everything that the user should be told about the object.
-type Report[S any] struct {
-	Status   S
-	Findings []model.Finding
-}
-
-// Reports has a report for every object of ours. Other controllers' objects have none.
-type Reports struct {
-	GatewayClasses *flow.Collection[model.ObjectRef, Report[gatewayv1.GatewayClassStatus]]
-	Gateways       *flow.Collection[model.ObjectRef, Report[gatewayv1.GatewayStatus]]
-	HTTPRoutes     *flow.Collection[model.ObjectRef, Report[gatewayv1.HTTPRouteStatus]]
-	// Unclassed are findings about Gateways that are nobody's.
-	Unclassed *flow.Collection[model.ObjectRef, []model.Finding]
-}
-
 // NewReports makes the reports, out of what the objects mean and what became of it in a dialect and at the proxies.
-func (m *Meaning) NewReports(out resource.Outputs, proxies *flow.Collection[model.ObjectRef, resource.Proxies]) Reports {
+func (m *Meaning) NewReports(out resource.Outputs, proxies *flow.Collection[model.ObjectRef, resource.Proxies]) plan.Reports {
 	// Many routes ask this of one Gateway, so it is no more than they need: it changes when proxies come and go.
 	proxied := flow.Map(proxies, "proxied", func(_ *flow.Ctx, _ model.ObjectRef, p resource.Proxies) (struct{}, bool) {
 		return struct{}{}, p.Acknowledged > 0
 	})
-	return Reports{
-		GatewayClasses: flow.Map(m.classes, "report/GatewayClass", func(_ *flow.Ctx, _ model.ObjectRef, c class) (Report[gatewayv1.GatewayClassStatus], bool) {
-			return Report[gatewayv1.GatewayClassStatus]{conditions.GatewayClass(conditions.Class{Generation: c.Generation, Findings: c.Findings}), c.Findings}, true
+	return plan.Reports{
+		GatewayClasses: flow.Map(m.classes, "report/GatewayClass", func(_ *flow.Ctx, _ model.ObjectRef, c class) (plan.Report[gatewayv1.GatewayClassStatus], bool) {
+			return plan.Report[gatewayv1.GatewayClassStatus]{conditions.GatewayClass(conditions.Class{Generation: c.Generation, Findings: c.Findings}), c.Findings}, true
 		}),
 		Gateways:   flow.Map(m.gateways, "report/Gateway", m.gatewayReport(out, proxies)),
 		HTTPRoutes: flow.Map(m.attachments, "report/HTTPRoute", m.routeReport(out, proxied)),
@@ -43,8 +29,8 @@ func (m *Meaning) NewReports(out resource.Outputs, proxies *flow.Collection[mode
 	}
 }
 
-func (m *Meaning) gatewayReport(out resource.Outputs, proxies *flow.Collection[model.ObjectRef, resource.Proxies]) func(*flow.Ctx, model.ObjectRef, gatewayFacts) (Report[gatewayv1.GatewayStatus], bool) {
-	return func(c *flow.Ctx, ref model.ObjectRef, g gatewayFacts) (Report[gatewayv1.GatewayStatus], bool) {
+func (m *Meaning) gatewayReport(out resource.Outputs, proxies *flow.Collection[model.ObjectRef, resource.Proxies]) func(*flow.Ctx, model.ObjectRef, gatewayFacts) (plan.Report[gatewayv1.GatewayStatus], bool) {
+	return func(c *flow.Ctx, ref model.ObjectRef, g gatewayFacts) (plan.Report[gatewayv1.GatewayStatus], bool) {
 		facts := conditions.GatewayFacts{Generation: g.Generation, Findings: g.Findings, Bind: g.Bind, Fronted: g.Fronted}
 		if g.Fronted {
 			facts.Front, _ = flow.Fetch(c, m.in.Fronts.Collection(), ref)
@@ -64,13 +50,13 @@ func (m *Meaning) gatewayReport(out resource.Outputs, proxies *flow.Collection[m
 				findings = append(findings, model.Finding{Object: ref, Section: view.Key.Section, Condition: "Programmed", Reason: "Invalid", Message: "the proxy refused it: " + standing.Refused})
 			}
 		}
-		return Report[gatewayv1.GatewayStatus]{conditions.Gateway(facts), findings}, true
+		return plan.Report[gatewayv1.GatewayStatus]{conditions.Gateway(facts), findings}, true
 	}
 }
 
-func (m *Meaning) routeReport(out resource.Outputs, proxied *flow.Collection[model.ObjectRef, struct{}]) func(*flow.Ctx, model.ObjectRef, attachments) (Report[gatewayv1.HTTPRouteStatus], bool) {
+func (m *Meaning) routeReport(out resource.Outputs, proxied *flow.Collection[model.ObjectRef, struct{}]) func(*flow.Ctx, model.ObjectRef, attachments) (plan.Report[gatewayv1.HTTPRouteStatus], bool) {
 	routes := m.in.HTTPRoutes.Collection()
-	return func(c *flow.Ctx, ref model.ObjectRef, a attachments) (Report[gatewayv1.HTTPRouteStatus], bool) {
+	return func(c *flow.Ctx, ref model.ObjectRef, a attachments) (plan.Report[gatewayv1.HTTPRouteStatus], bool) {
 		o, _ := flow.Fetch(c, routes, ref)
 		route, _ := flow.Fetch(c, m.Plan.Routes, ref)
 		standing, _ := flow.Fetch(c, out.Routes, ref)
@@ -93,7 +79,7 @@ func (m *Meaning) routeReport(out resource.Outputs, proxied *flow.Collection[mod
 			}
 			facts.Parents = append(facts.Parents, parent)
 		}
-		return Report[gatewayv1.HTTPRouteStatus]{gatewayv1.HTTPRouteStatus{RouteStatus: conditions.Route(facts)}, findings}, true
+		return plan.Report[gatewayv1.HTTPRouteStatus]{gatewayv1.HTTPRouteStatus{RouteStatus: conditions.Route(facts)}, findings}, true
 	}
 }
 

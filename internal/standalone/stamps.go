@@ -10,8 +10,8 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/internal/flow"
-	"cardea.dev/cardea/internal/gateway"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
 	"cardea.dev/cardea/internal/world"
 )
 
@@ -55,7 +55,7 @@ func (s *stamps) follow(ctx context.Context, w *world.World) error {
 
 // keep brings statuses up to date with a collection of reports. A report is shared: stamping must copy what it changes.
 func keep[S any](
-	changes iter.Seq[flow.Change[model.ObjectRef, gateway.Report[S]]], statuses map[model.ObjectRef]S, stamp func(old, status *S),
+	changes iter.Seq[flow.Change[model.ObjectRef, plan.Report[S]]], statuses map[model.ObjectRef]S, stamp func(old, status *S),
 ) {
 	for change := range changes {
 		if change.Deleted {

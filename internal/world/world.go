@@ -35,7 +35,7 @@ type World struct {
 	Feedback *resource.Feedback
 	Plan     plan.Plan
 	Outputs  resource.Outputs
-	Reports  gateway.Reports
+	Reports  plan.Reports
 }
 
 // New joins the parts. Sources of objects are synced by whoever fills them; everything else is there at once.
@@ -86,7 +86,7 @@ func (w *World) refusals(v flow.View) []model.Finding {
 	return list
 }
 
-func findings[S any](v flow.View, reports *flow.Collection[model.ObjectRef, gateway.Report[S]]) []model.Finding {
+func findings[S any](v flow.View, reports *flow.Collection[model.ObjectRef, plan.Report[S]]) []model.Finding {
 	var list []model.Finding
 	for _, r := range flow.All(v, reports) {
 		list = append(list, r.Findings...)

@@ -1,14 +1,23 @@
 package xds
 
 import (
+	"hash/maphash"
+
 	"cardea.dev/cardea/internal/resource"
 )
 
-// heldKey names a fragment in one resource, whatever its content.
-type heldKey struct {
-	entry   *entry
-	origin  resource.Origin
-	variant string
+// heldKey stands for a fragment in one resource, whatever its content. It is a hash, since there is one for each rule: were two of
+// them ever the same, a row of one would leave with the other's.
+type heldKey uint64
+
+var heldSeed = maphash.MakeSeed()
+
+func heldAs(e *entry, origin resource.Origin, variant string) heldKey {
+	return heldKey(maphash.Comparable(heldSeed, struct {
+		entry   *entry
+		origin  resource.Origin
+		variant string
+	}{e, origin, variant}))
 }
 
 // news collects what the graph should be told after a step.
@@ -55,7 +64,7 @@ func (s *set) arrived(e *entry) resource.AckKey {
 // hold counts a part's fragments in.
 func (s *set) hold(e *entry, p *resource.Part) {
 	for _, f := range p.Fragments {
-		s.held[heldKey{e, f.Origin, f.Variant}]++
+		s.held[heldAs(e, f.Origin, f.Variant)]++
 		s.blame.hold(s.refusalKey(f))
 	}
 }
@@ -64,7 +73,7 @@ func (s *set) hold(e *entry, p *resource.Part) {
 func (s *set) release(e *entry, p *resource.Part) {
 	for _, f := range p.Fragments {
 		s.blame.release(s.refusalKey(f))
-		k := heldKey{e, f.Origin, f.Variant}
+		k := heldAs(e, f.Origin, f.Variant)
 		if s.held[k]--; s.held[k] > 0 {
 			continue
 		}
@@ -144,7 +153,7 @@ func (s *set) tell(e *entry, floor *version, have []*version) {
 			}
 		}
 		for _, f := range p.Fragments {
-			if f.Refused || s.held[heldKey{e, f.Origin, f.Variant}] == 0 {
+			if f.Refused || s.held[heldAs(e, f.Origin, f.Variant)] == 0 {
 				continue
 			}
 			s.news.ack(s.ackKey(e, f), f.Hash)

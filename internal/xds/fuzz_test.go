@@ -251,7 +251,7 @@ func (z *fuzzer) checkRows() {
 		if e != nil && k == z.set.arrived(e) {
 			continue
 		}
-		if e == nil || z.set.held[heldKey{e, k.Origin, k.Variant}] == 0 {
+		if e == nil || z.set.held[heldAs(e, k.Origin, k.Variant)] == 0 {
 			z.t.Fatalf("a row of what left: %v", k)
 		}
 	}

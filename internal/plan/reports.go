@@ -1,0 +1,23 @@
+package plan
+
+import (
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+)
+
+// Report is an object's status, without times, and everything that the user should be told about the object.
+type Report[S any] struct {
+	Status   S
+	Findings []model.Finding
+}
+
+// Reports has a report for every object of ours. Other controllers' objects have none.
+type Reports struct {
+	GatewayClasses *flow.Collection[model.ObjectRef, Report[gatewayv1.GatewayClassStatus]]
+	Gateways       *flow.Collection[model.ObjectRef, Report[gatewayv1.GatewayStatus]]
+	HTTPRoutes     *flow.Collection[model.ObjectRef, Report[gatewayv1.HTTPRouteStatus]]
+	// Unclassed are findings about Gateways that are nobody's.
+	Unclassed *flow.Collection[model.ObjectRef, []model.Finding]
+}
