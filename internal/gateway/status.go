@@ -21,7 +21,9 @@ func (m *Meaning) NewReports(out resource.Outputs, proxies *flow.Collection[mode
 	})
 	return plan.Reports{
 		GatewayClasses: flow.Map(m.classes, "report/GatewayClass", func(_ *flow.Ctx, _ model.ObjectRef, c class) (plan.Report[gatewayv1.GatewayClassStatus], bool) {
-			return plan.Report[gatewayv1.GatewayClassStatus]{conditions.GatewayClass(conditions.Class{Generation: c.Generation, Findings: c.Findings}), c.Findings}, true
+			return plan.Report[gatewayv1.GatewayClassStatus]{
+				Status: conditions.GatewayClass(conditions.Class{Generation: c.Generation, Findings: c.Findings}), Findings: c.Findings,
+			}, true
 		}),
 		Gateways:   flow.Map(m.gateways, "report/Gateway", m.gatewayReport(out, proxies)),
 		HTTPRoutes: flow.Map(m.attachments, "report/HTTPRoute", m.routeReport(out, proxied)),
@@ -50,7 +52,7 @@ func (m *Meaning) gatewayReport(out resource.Outputs, proxies *flow.Collection[m
 				findings = append(findings, model.Finding{Object: ref, Section: view.Key.Section, Condition: "Programmed", Reason: "Invalid", Message: "the proxy refused it: " + standing.Refused})
 			}
 		}
-		return plan.Report[gatewayv1.GatewayStatus]{conditions.Gateway(facts), findings}, true
+		return plan.Report[gatewayv1.GatewayStatus]{Status: conditions.Gateway(facts), Findings: findings}, true
 	}
 }
 
@@ -79,7 +81,9 @@ func (m *Meaning) routeReport(out resource.Outputs, proxied *flow.Collection[mod
 			}
 			facts.Parents = append(facts.Parents, parent)
 		}
-		return plan.Report[gatewayv1.HTTPRouteStatus]{gatewayv1.HTTPRouteStatus{RouteStatus: conditions.Route(facts)}, findings}, true
+		return plan.Report[gatewayv1.HTTPRouteStatus]{
+			Status: gatewayv1.HTTPRouteStatus{RouteStatus: conditions.Route(facts)}, Findings: findings,
+		}, true
 	}
 }
 
