@@ -21,6 +21,7 @@ import (
 type class struct {
 	Generation int64
 	Parameters model.ObjectRef // a DataPlane that exists; zero: none
+	Deleting   bool
 	Findings   []model.Finding
 }
 
@@ -29,7 +30,7 @@ func classOf(planes *dataPlanes) func(*flow.Ctx, model.ObjectRef, input.Object[g
 		if o.Spec.ControllerName != model.ControllerName {
 			return class{}, false
 		}
-		own := class{Generation: o.Meta.Generation}
+		own := class{Generation: o.Meta.Generation, Deleting: !o.Meta.Deleted.IsZero()}
 		if p := o.Spec.ParametersRef; p != nil {
 			var namespace string
 			if p.Namespace != nil {

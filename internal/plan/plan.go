@@ -16,8 +16,16 @@ type Plan struct {
 	Backends  *flow.Collection[BackendKey, model.Backend]     // that a route on the Gateway sends requests to
 	Secrets   *flow.Collection[model.ObjectRef, model.Secret] // that a listener uses
 
+	// Classes are the GatewayClasses of ours.
+	Classes *flow.Collection[model.ObjectRef, Class]
 	// Proxies is what to run for each Gateway of ours.
 	Proxies *flow.Collection[model.ObjectRef, Proxy]
+}
+
+// Class is what becomes of a GatewayClass.
+type Class struct {
+	Used     bool // Gateways name it, so it should not go
+	Deleting bool
 }
 
 // Proxy is what to run for a Gateway.
