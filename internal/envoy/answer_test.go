@@ -22,14 +22,16 @@ func TestShares(t *testing.T) {
 		{host: "none.test", want: map[any]int{500: 100}},
 		{host: "zero.test", backends: []model.WeightedBackend{half("a", 0)}, want: map[any]int{500: 100}},
 		{host: "invalid.test", backends: []model.WeightedBackend{invalid}, want: map[any]int{500: 100}},
-		{host: "invalid-zero.test", backends: []model.WeightedBackend{half("a", 1), {Backend: service("missing"), Invalid: true}}, want: map[any]int{"a": 100}},
+		{host: "invalid-zero.test", backends: []model.WeightedBackend{half("a", 1), {Backend: service("missing"), Invalid: true}},
+			want: map[any]int{"a": 100}},
 		{host: "empty.test", backends: []model.WeightedBackend{half("empty", 1)}, want: map[any]int{503: 100}},
 		{host: "one.test", backends: []model.WeightedBackend{half("a", 7)}, want: map[any]int{"a": 100}},
 		{host: "drained.test", backends: []model.WeightedBackend{half("a", 1), half("b", 0)}, want: map[any]int{"a": 100}},
 		{host: "uneven.test", backends: []model.WeightedBackend{half("a", 1), half("b", 3)}, want: map[any]int{"a": 25, "b": 75}},
 		{host: "part-invalid.test", backends: []model.WeightedBackend{half("a", 1), invalid}, want: map[any]int{"a": 50, 500: 50}},
 		{host: "part-empty.test", backends: []model.WeightedBackend{half("a", 1), half("empty", 1)}, want: map[any]int{"a": 50, 503: 50}},
-		{host: "huge.test", backends: []model.WeightedBackend{half("a", unlimited), half("b", unlimited), half("empty", 1)}, want: map[any]int{"a": 50, "b": 50}},
+		{host: "huge.test", backends: []model.WeightedBackend{half("a", unlimited), half("b", unlimited), half("empty", 1)},
+			want: map[any]int{"a": 50, "b": 50}},
 	}
 	w, bind := newWorld(t), freePort(t)
 	w.apply(func(b *flow.Batch) {

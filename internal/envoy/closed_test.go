@@ -16,7 +16,8 @@ import (
 // requests back from wider ones, and real Envoy answers 500 to all of them.
 func TestClosedVirtualHosts(t *testing.T) {
 	w, bind := newWorld(t), freePort(t)
-	hosts := []string{"*", "*.example", "shop.example", "a-host-whose-name-is-so-long-that-its-length-takes-two-bytes.with-many-labels.and-more-of-them.shop.example"}
+	hosts := []string{"*", "*.example", "shop.example",
+		"a-host-whose-name-is-so-long-that-its-length-takes-two-bytes.with-many-labels.and-more-of-them.shop.example"}
 	w.apply(func(b *flow.Batch) {
 		w.addPort(b, 80, bind, model.HTTP, testListener("http", ""))
 		w.addBackend(b, service("web"), startBackend(t, "web"))

@@ -19,7 +19,10 @@ func FuzzRule(f *testing.F) {
 	f.Add("PathPrefix", "/a/", "GET", "x-h", "v%", false, "/b", "h.test", "https", int32(0), 302, uint32(1), uint8(0))
 	f.Add("RegularExpression", "/(", "", "Host", "(", true, "", "", "", int32(80), 200, uint32(0), uint8(255))
 	f.Add("Exact", "/a?b\x00\xff", "a b", ":x", "\n", true, "?", "\n", "ftp", int32(-1), 0, uint32(1<<32-1), uint8(3))
-	f.Fuzz(func(t *testing.T, pathType, path, method, name, value string, regex bool, rewrite, host, scheme string, port int32, code int, weight uint32, flags uint8) {
+	f.Fuzz(func(
+		t *testing.T, pathType, path, method, name, value string, regex bool, rewrite, host, scheme string,
+		port int32, code int, weight uint32, flags uint8,
+	) {
 		flag := func(bit int) bool { return flags>>bit&1 == 1 }
 		r := model.Rule{
 			Key: testRuleKey("rule"),
@@ -126,7 +129,10 @@ func TestEnvoyTakesWhateverIsRendered(t *testing.T) {
 					Headers: values(), Query: values(),
 				})
 			}
-			change := &model.HeaderModifier{Set: []model.Header{{Name: word(), Value: word()}}, Add: []model.Header{{Name: word(), Value: word()}}, Remove: []string{word()}}
+			change := &model.HeaderModifier{
+				Set: []model.Header{{Name: word(), Value: word()}}, Add: []model.Header{{Name: word(), Value: word()}},
+				Remove: []string{word()},
+			}
 			path := &model.PathRewrite{Prefix: random.IntN(2) == 0, Value: word()}
 			switch random.IntN(5) {
 			case 0:

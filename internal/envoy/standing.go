@@ -66,7 +66,9 @@ func (s stages) judgeSecret(c *flow.Ctx, standing *resource.Standing, sds *flow.
 
 // listenerStandings tells the same of each listener: its Listener resources (one for each address), and the Secrets and the
 // route table that these need.
-func (s stages) listenerStandings(p plan.Plan, lds, sds *flow.Collection[resource.Key, resource.Resource]) *flow.Collection[resource.StandingKey, resource.Standing] {
+func (s stages) listenerStandings(
+	p plan.Plan, lds, sds *flow.Collection[resource.Key, resource.Resource],
+) *flow.Collection[resource.StandingKey, resource.Standing] {
 	keyed := flow.Group(p.Listeners, "envoy/listeners-by-origin", func(k model.ListenerKey, l model.Listener) []resource.StandingKey {
 		return []resource.StandingKey{{Gateway: l.Gateway, Origin: listenerOrigin(k)}}
 	}, byKey)

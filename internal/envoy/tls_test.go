@@ -100,7 +100,8 @@ func TestListenersBySNI(t *testing.T) {
 	}
 	// A Host that belongs to another listener than the handshake's name did.
 	for _, c := range []struct{ name, host string }{
-		{"a.sni.test", "b.sni.test"}, {"a.sni.test", "other.test"}, {"b.sni.test", "a.sni.test"}, {"other.test", "a.sni.test"}, {"other.test", "b.sni.test"},
+		{"a.sni.test", "b.sni.test"}, {"a.sni.test", "other.test"}, {"b.sni.test", "a.sni.test"},
+		{"other.test", "a.sni.test"}, {"other.test", "b.sni.test"},
 	} {
 		if resp, _ := get(c.name, c.host, "/"); resp.StatusCode != http.StatusMisdirectedRequest {
 			t.Errorf("Host %s at %s: %d, want 421", c.host, c.name, resp.StatusCode)
