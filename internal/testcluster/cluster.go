@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,8 +34,9 @@ type Cluster struct {
 	dir     string // in memory, gone with the sandbox
 	control *controlPlane
 	kubelet *kubelet.Kubelet
-	undo    []func()
 	stop    sync.Once
+	mu      sync.Mutex
+	undo    []func() // what Stop does, the last one first
 }
 
 // alive is held by the cluster that runs: there is one set of addresses.
@@ -53,7 +55,8 @@ func Up(ctx context.Context, o Options) (*Cluster, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, startPatience, fmt.Errorf("not within %v", startPatience))
 	defer cancel()
-	c := &Cluster{undo: []func(){alive.Unlock}}
+	c := &Cluster{}
+	c.later(alive.Unlock)
 	if err := c.start(ctx, o); err != nil {
 		c.Stop()
 		return nil, fmt.Errorf("start the test cluster: %w", err)
@@ -71,7 +74,7 @@ func (c *Cluster) start(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	c.undo = append(c.undo, away)
+	c.later(away)
 	if err := container.Cover("/etc/resolv.conf", fmt.Sprintf("nameserver %v\nsearch svc.cluster.local cluster.local\n", DNSAddress)); err != nil {
 		return err
 	}
@@ -107,21 +110,31 @@ func (c *Cluster) startControlPlane(ctx context.Context) (err error) {
 		TLSClientConfig: rest.TLSClientConfig{CAData: authority},
 		QPS:             -1, // no limit: a test wants to know what the API server can do
 	}
+	c.control.config = c.Config
 	if c.Kubeconfig, err = writeKubeconfig(dir, c.Config); err != nil {
 		return err
 	}
 	if c.Client, err = kubernetes.NewForConfig(c.Config); err != nil {
 		return err
 	}
-	c.undo = append(c.undo, c.control.stop)
-	return c.control.start(ctx, c.Config)
+	c.later(c.control.kill)
+	return c.control.start(ctx)
 }
 
 // Stop ends the cluster and all that runs in it. It may be called again.
 func (c *Cluster) Stop() {
 	c.stop.Do(func() {
-		for i := len(c.undo) - 1; i >= 0; i-- {
-			c.undo[i]()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, f := range slices.Backward(c.undo) {
+			f()
 		}
 	})
+}
+
+// later has f called by Stop.
+func (c *Cluster) later(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.undo = append(c.undo, f)
 }

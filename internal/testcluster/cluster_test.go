@@ -32,7 +32,7 @@ var shared = sync.OnceValues(func() (*testcluster.Cluster, error) {
 		"shell": {Entrypoint: []string{"sh", "-c"}}, // what every container sees of this machine is enough for it
 	}}
 	if testing.Verbose() {
-		o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+		o.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	return testcluster.Up(context.Background(), o)
 })

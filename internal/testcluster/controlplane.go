@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"k8s.io/client-go/rest"
 )
@@ -18,6 +17,7 @@ import (
 // controlPlane is etcd, the API server and the controllers, with their files in one folder.
 type controlPlane struct {
 	dir                                string
+	config                             *rest.Config // set before start
 	etcd, apiServer, controllerManager daemon
 }
 
@@ -64,7 +64,7 @@ func newControlPlane(dir, programs, token string) (*controlPlane, error) {
 			"--listen-client-urls=" + client, "--advertise-client-urls=" + client,
 			"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=testcluster=" + peer,
 		},
-		log: at("etcd.log"), patience: 5 * time.Second,
+		log: at("etcd.log"),
 	}
 	p.apiServer = daemon{
 		argv: []string{
@@ -79,7 +79,7 @@ func newControlPlane(dir, programs, token string) (*controlPlane, error) {
 			"--kubelet-certificate-authority=" + at("ca.crt"), "--kubelet-preferred-address-types=InternalIP",
 			"--profiling=false",
 		},
-		log: at("apiserver.log"), patience: 10 * time.Second,
+		log: at("apiserver.log"),
 	}
 	p.controllerManager = daemon{
 		argv: []string{
@@ -89,41 +89,50 @@ func newControlPlane(dir, programs, token string) (*controlPlane, error) {
 			// The defaults protect a shared API server: 20 requests a second.
 			"--kube-api-qps=1000", "--kube-api-burst=1000", "--profiling=false",
 		},
-		log: at("controller-manager.log"), patience: 5 * time.Second,
+		log: at("controller-manager.log"),
 	}
 	return p, nil
 }
 
 // start starts the three, and returns when the API server is ready.
-func (p *controlPlane) start(ctx context.Context, config *rest.Config) error {
+func (p *controlPlane) start(ctx context.Context) error {
 	if err := p.etcd.start(); err != nil {
 		return err
 	}
-	if err := p.startAPIServer(ctx, config); err != nil {
+	if err := p.startAPIServer(ctx); err != nil {
 		return err
 	}
 	return p.controllerManager.start()
 }
 
 // startAPIServer returns when the API server is ready. It waits for etcd by itself.
-func (p *controlPlane) startAPIServer(ctx context.Context, config *rest.Config) error {
+func (p *controlPlane) startAPIServer(ctx context.Context) error {
 	if err := p.apiServer.start(); err != nil {
 		return err
 	}
-	transport, err := rest.HTTPClientFor(config)
+	return p.ready(ctx)
+}
+
+// ready returns when the API server says that it is ready.
+func (p *controlPlane) ready(ctx context.Context) error {
+	client, err := rest.HTTPClientFor(p.config)
 	if err != nil {
 		return err
 	}
-	defer transport.CloseIdleConnections()
+	defer client.CloseIdleConnections()
 	return wait(ctx, func() error {
-		select {
-		case <-p.apiServer.done:
-			return final{fmt.Errorf("the API server has ended: %s", p.apiServer.lastWords())}
-		case <-p.etcd.done:
-			return final{fmt.Errorf("etcd has ended: %s", p.etcd.lastWords())}
-		default:
+		for _, d := range []*daemon{&p.etcd, &p.apiServer} {
+			select {
+			case <-d.done:
+				return final{fmt.Errorf("it has ended: %s", d.lastWords())}
+			default:
+			}
 		}
-		response, err := transport.Get(config.Host + "/readyz")
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.config.Host+"/readyz", nil)
+		if err != nil {
+			return final{err}
+		}
+		response, err := client.Do(request)
 		if err != nil {
 			return err
 		}
@@ -135,9 +144,9 @@ func (p *controlPlane) startAPIServer(ctx context.Context, config *rest.Config) 
 	})
 }
 
-// stop stops the three, the one that leans on others first.
-func (p *controlPlane) stop() {
-	p.controllerManager.stop()
-	p.apiServer.stop()
-	p.etcd.stop()
+// kill ends the three, the one that leans on others first.
+func (p *controlPlane) kill() {
+	p.controllerManager.kill()
+	p.apiServer.kill()
+	p.etcd.kill()
 }

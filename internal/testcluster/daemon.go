@@ -6,15 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
-	"time"
 )
 
 // daemon is a program of the control plane.
 type daemon struct {
-	argv     []string
-	env      []string
-	log      string        // the file that gets its output
-	patience time.Duration // between the request to stop and the kill
+	argv []string
+	env  []string
+	log  string // the file that gets its output
 
 	cmd  *exec.Cmd
 	done chan struct{} // closed when cmd has ended
@@ -43,16 +41,10 @@ func (d *daemon) start() error {
 	return nil
 }
 
-// stop ends the program, gently at first, and waits until it has.
-func (d *daemon) stop() {
-	if d.cmd == nil {
-		return
-	}
-	_ = d.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
-	select {
-	case <-d.done:
-	case <-time.After(d.patience):
-		_ = d.cmd.Process.Kill()
+// kill ends the program at once, if it runs: nothing here has anything to lose.
+func (d *daemon) kill() {
+	if d.cmd != nil {
+		_ = d.cmd.Process.Kill() // it may have ended
 		<-d.done
 	}
 }

@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+
 	"cardea.dev/cardea/internal/testcluster/kubelet"
 	"cardea.dev/cardea/internal/testcluster/services"
 )
@@ -39,7 +42,8 @@ func (c *Cluster) startNode(ctx context.Context, o Options) error {
 
 // runPart runs a part until the cluster stops, and returns when it is ready.
 func (c *Cluster) runPart(ctx context.Context, o Options, run func(context.Context, func()) error) error {
-	life, end := context.WithCancel(context.Background())
+	// What the client library would log, the part says itself, where it matters.
+	life, end := context.WithCancel(klog.NewContext(context.Background(), logr.Discard()))
 	ready, failed := make(chan struct{}), make(chan error, 1)
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -48,7 +52,7 @@ func (c *Cluster) runPart(ctx context.Context, o Options, run func(context.Conte
 			failed <- err
 		}
 	})
-	c.undo = append(c.undo, func() {
+	c.later(func() {
 		end()
 		running.Wait()
 	})

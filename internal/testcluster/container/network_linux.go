@@ -6,11 +6,12 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
+
+	"cardea.dev/cardea/internal/testcluster/sandbox"
 )
 
 // gateway is the next hop of every pod: an address that exists in no other place than the pods' tables.
@@ -38,7 +39,7 @@ func NewNetwork(address, node netip.Addr, sysctls map[string]string) (n *Network
 			n, err = nil, fmt.Errorf("network of %v: %w", address, err)
 		}
 	}()
-	err = onThread(func() (err error) {
+	err = sandbox.OnThread(func() (err error) {
 		n.space, err = netns.New()
 		for name, value := range sysctls {
 			if err == nil {
@@ -124,14 +125,4 @@ func (n *Network) Close() {
 
 func single(address netip.Addr) *net.IPNet {
 	return network(netip.PrefixFrom(address, address.BitLen()))
-}
-
-// onThread runs f on a thread that ends afterwards, so f may move it to other namespaces.
-func onThread(f func() error) error {
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // and never unlocks
-		done <- f()
-	}()
-	return <-done
 }

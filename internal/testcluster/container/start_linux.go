@@ -11,6 +11,8 @@ import (
 
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
+
+	"cardea.dev/cardea/internal/testcluster/sandbox"
 )
 
 // Process is a program that runs in a container: process 1 of its PID namespace. When it ends, the kernel ends all that it
@@ -26,7 +28,7 @@ type Process struct {
 // wraps ErrStart if spec is at fault.
 func Start(network *Network, spec Spec, stdout, stderr io.Writer) (*Process, error) {
 	p := &Process{spec: spec, done: make(chan struct{})}
-	err := onThread(func() error {
+	err := sandbox.OnThread(func() error {
 		if err := netns.Set(network.space); err != nil {
 			return err
 		}
@@ -49,7 +51,7 @@ func (p *Process) Exec(argv []string, stdout, stderr io.Writer) (Exit, error) {
 	spec := p.spec
 	spec.Argv = argv
 	other := &Process{done: make(chan struct{})}
-	err := onThread(func() error {
+	err := sandbox.OnThread(func() error {
 		spaces := map[string]*os.File{}
 		for _, kind := range []string{"net", "pid", "mnt"} {
 			space, err := os.Open(fmt.Sprintf("/proc/%d/ns/%s", p.cmd.Process.Pid, kind))

@@ -65,16 +65,21 @@ func (k *Kubelet) schedule(object *corev1.Pod) {
 			Target:     corev1.ObjectReference{Kind: "Node", Name: nodeName},
 		}
 		k.insist(k.ctx, func() error {
-			return k.Client.CoreV1().Pods(object.Namespace).Bind(k.ctx, binding, metav1.CreateOptions{})
+			err := k.Client.CoreV1().Pods(object.Namespace).Bind(k.ctx, binding, metav1.CreateOptions{})
+			if now := k.pods.Get(object.Namespace, object.Name); now == nil || now.UID != object.UID || now.Spec.NodeName != "" {
+				return nil
+			}
+			return err
 		})
 	})
 }
 
-// insist makes a request until it is done, or the API server says that it can't be.
+// insist makes a request until it is done, or its object is gone, or ctx ends. No other answer is final: an API server that
+// has lost its etcd answers in many ways, a conflict among them.
 func (k *Kubelet) insist(ctx context.Context, request func() error) {
 	for {
 		err := request()
-		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsInvalid(err) {
+		if err == nil || apierrors.IsNotFound(err) {
 			return
 		}
 		if !pause(ctx, retryPause) {

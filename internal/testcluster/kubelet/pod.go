@@ -30,7 +30,8 @@ type pod struct {
 
 	changed        bell // a member's status, or object
 	sourcesChanged bell
-	removed        chan struct{} // closed when the object is gone
+	present        context.Context // ends when the object is gone
+	gone           func()          // says that it is
 
 	mu          sync.Mutex // guards what follows and the members' status
 	object      *corev1.Pod
@@ -42,8 +43,9 @@ type pod struct {
 func newPod(k *Kubelet, object *corev1.Pod) *pod {
 	p := &pod{
 		kubelet: k, spec: &object.Spec, object: object, started: metav1.Now(),
-		dir: filepath.Join(k.Dir, string(object.UID)), volumes: map[string]*volume{}, removed: make(chan struct{}),
+		dir: filepath.Join(k.Dir, string(object.UID)), volumes: map[string]*volume{},
 	}
+	p.present, p.gone = context.WithCancel(k.ctx)
 	p.sources = sourcesOf(object)
 	for i := range p.spec.InitContainers {
 		p.init = append(p.init, newMember(p, &p.spec.InitContainers[i], true))
@@ -73,16 +75,13 @@ func (p *pod) latest() *corev1.Pod {
 	return p.object
 }
 
-// gone says that the object is no more.
-func (p *pod) gone() { close(p.removed) }
-
 // run plays the pod until its object is gone or ctx ends.
 func (p *pod) run(ctx context.Context) {
 	// life ends when the pod is to end, grace when it must have ended.
 	life, endLife := context.WithCancel(ctx)
 	grace, endGrace := context.WithCancel(ctx)
 	var beside sync.WaitGroup
-	beside.Go(func() { p.watchDeletion(ctx, endLife, endGrace) })
+	beside.Go(func() { p.watchDeletion(endLife, endGrace) })
 	reporting, endReports := context.WithCancel(ctx)
 	var reports sync.WaitGroup
 	reports.Go(func() { p.report(reporting) })
@@ -102,29 +101,18 @@ func (p *pod) run(ctx context.Context) {
 	endReports()
 	reports.Wait()
 	p.tearDown()
-	if ctx.Err() != nil {
-		return
-	}
-	select {
-	case <-p.removed:
-		return
-	default:
-	}
-	p.kubelet.insist(ctx, func() error { return p.writeStatus(ctx) })
-	p.kubelet.insist(ctx, func() error {
+	p.kubelet.insist(p.present, func() error { return p.writeStatus(p.present) })
+	p.kubelet.insist(p.present, func() error {
 		object := p.latest()
 		now := metav1.NewDeleteOptions(0)
 		now.Preconditions = &metav1.Preconditions{UID: &object.UID}
-		return p.kubelet.Client.CoreV1().Pods(object.Namespace).Delete(ctx, object.Name, *now)
+		return p.kubelet.Client.CoreV1().Pods(object.Namespace).Delete(p.present, object.Name, *now)
 	})
-	select {
-	case <-p.removed:
-	case <-ctx.Done():
-	}
+	<-p.present.Done()
 }
 
 // watchDeletion ends the pod's life when its deletion is asked for, and its grace when that is over, or when the object is gone.
-func (p *pod) watchDeletion(ctx context.Context, endLife, endGrace func()) {
+func (p *pod) watchDeletion(endLife, endGrace func()) {
 	var end time.Time
 	overdue := make(<-chan time.Time)
 	for {
@@ -141,8 +129,7 @@ func (p *pod) watchDeletion(ctx context.Context, endLife, endGrace func()) {
 		case <-heard:
 			continue
 		case <-overdue:
-		case <-p.removed:
-		case <-ctx.Done():
+		case <-p.present.Done():
 		}
 		endLife()
 		endGrace()

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 )
 
 // Object is a pointer to an API object.
@@ -43,18 +41,14 @@ type Of[T Object] struct {
 func New[T Object](client rest.Interface, resource string, prototype T, changed func(old, new T)) *Of[T] {
 	m := &Of[T]{changed: changed, objects: map[types.NamespacedName]T{}, synced: make(chan struct{})}
 	from := cache.NewListWatchFromClient(client, resource, metav1.NamespaceAll, fields.Everything())
-	quiet := logr.Discard()
 	m.reflector = cache.NewReflectorWithOptions(from, prototype, (*store[T])(m), cache.ReflectorOptions{
-		Logger:  &quiet,
 		Backoff: &wait.Backoff{Duration: 100 * time.Millisecond, Factor: 1.5, Steps: 6, Cap: time.Second, Jitter: 0.1},
 	})
 	return m
 }
 
 // Run follows the objects until ctx ends.
-func (m *Of[T]) Run(ctx context.Context) {
-	m.reflector.RunWithContext(klog.NewContext(ctx, logr.Discard()))
-}
+func (m *Of[T]) Run(ctx context.Context) { m.reflector.RunWithContext(ctx) }
 
 // Synced is closed when the copy is whole for the first time.
 func (m *Of[T]) Synced() <-chan struct{} { return m.synced }

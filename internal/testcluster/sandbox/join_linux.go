@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"runtime"
 
 	"golang.org/x/sys/unix"
 )
@@ -64,26 +63,21 @@ func Join(pid int, cmd *exec.Cmd) error {
 		}
 		cmd.Dir = dir
 	}
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // for good: the thread ends with the goroutine
-		done <- func() error {
-			// A thread that shares its idea of the root folder with others can't enter a mount namespace.
-			if err := unix.Unshare(unix.CLONE_FS); err != nil {
+	return OnThread(func() error {
+		// A thread that shares its idea of the root folder with others can't enter a mount namespace.
+		if err := unix.Unshare(unix.CLONE_FS); err != nil {
+			return err
+		}
+		for _, kind := range []string{"net", "ipc", "pid", "mnt"} {
+			ns, err := os.Open(fmt.Sprintf("/proc/%d/ns/%s", pid, kind))
+			if err != nil {
 				return err
 			}
-			for _, kind := range []string{"net", "ipc", "pid", "mnt"} {
-				ns, err := os.Open(fmt.Sprintf("/proc/%d/ns/%s", pid, kind))
-				if err != nil {
-					return err
-				}
-				defer ns.Close()
-				if err := unix.Setns(int(ns.Fd()), 0); err != nil {
-					return fmt.Errorf("enter the %s namespace: %w", kind, err)
-				}
+			defer ns.Close()
+			if err := unix.Setns(int(ns.Fd()), 0); err != nil {
+				return fmt.Errorf("enter the %s namespace: %w", kind, err)
 			}
-			return cmd.Run()
-		}()
-	}()
-	return <-done
+		}
+		return cmd.Run()
+	})
 }

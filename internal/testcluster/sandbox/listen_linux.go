@@ -4,28 +4,20 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"runtime"
 
 	"github.com/vishvananda/netns"
 )
 
 // Listen listens in the network outside, so that programs there can reach the one inside. It is called inside.
 func Listen(ctx context.Context, network, address string) (net.Listener, error) {
-	type result struct {
-		listener net.Listener
-		err      error
-	}
-	done := make(chan result)
-	go func() {
-		// A socket belongs to the network namespace of the thread that made it. This thread ends with the goroutine.
-		runtime.LockOSThread()
+	var listener net.Listener
+	// A socket belongs to the network namespace of the thread that made it.
+	err := OnThread(func() (err error) {
 		if err := netns.Set(netns.NsHandle(outsideNetwork)); err != nil {
-			done <- result{err: fmt.Errorf("enter the network outside: %w", err)}
-			return
+			return fmt.Errorf("enter the network outside: %w", err)
 		}
-		listener, err := new(net.ListenConfig).Listen(ctx, network, address)
-		done <- result{listener, err}
-	}()
-	r := <-done
-	return r.listener, r.err
+		listener, err = new(net.ListenConfig).Listen(ctx, network, address)
+		return err
+	})
+	return listener, err
 }

@@ -1,0 +1,44 @@
+package testcluster
+
+import (
+	"context"
+	"fmt"
+)
+
+// StopAPIServer kills the API server: whoever calls it is refused. Pods and Services go on.
+func (c *Cluster) StopAPIServer() { c.control.apiServer.kill() }
+
+// StartAPIServer starts the API server again, at the same address with the same data, and returns when it is ready.
+func (c *Cluster) StartAPIServer(ctx context.Context) error {
+	return c.patiently(ctx, "start the API server", c.control.startAPIServer)
+}
+
+// RestartEtcd kills etcd, starts it again with the same data, and returns when the API server is ready again.
+func (c *Cluster) RestartEtcd(ctx context.Context) error {
+	return c.patiently(ctx, "restart etcd", func(ctx context.Context) error {
+		c.control.etcd.kill()
+		if err := c.control.etcd.start(); err != nil {
+			return err
+		}
+		return c.control.ready(ctx)
+	})
+}
+
+// KillPod ends every running container of a pod by SIGKILL; what follows is up to its restart policy. The error wraps
+// kubelet.ErrNotRunning if none runs.
+func (c *Cluster) KillPod(namespace, name string) error { return c.kubelet.Kill(namespace, name, "") }
+
+// KillContainer is KillPod for one container.
+func (c *Cluster) KillContainer(namespace, pod, container string) error {
+	return c.kubelet.Kill(namespace, pod, container)
+}
+
+// patiently does what may take a while.
+func (c *Cluster) patiently(ctx context.Context, what string, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startPatience, fmt.Errorf("not within %v", startPatience))
+	defer cancel()
+	if err := do(ctx); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
