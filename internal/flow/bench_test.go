@@ -47,7 +47,8 @@ func newBench(links int) *bench {
 		to, _ := flow.Fetch(c, backends, a.To)
 		emit(rulePart{k, 0}, thing{Name: a.Name, To: to.To, N: a.N + to.N})
 	})
-	hosts := flow.Group(b.last, "hosts", func(_ rulePart, a thing) []name { return []name{{"host", a.Name}} }, func(rulePart, thing) string { return "" })
+	hosts := flow.Group(b.last, "hosts", func(_ rulePart, a thing) []name { return []name{{"host", a.Name}} },
+		func(rulePart, thing) string { return "" })
 	for i := range links {
 		b.last = flow.Map(b.last, fmt.Sprint("link ", i), func(c *flow.Ctx, k rulePart, a thing) (thing, bool) {
 			if i == 0 {

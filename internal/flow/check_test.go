@@ -8,7 +8,9 @@ import (
 )
 
 // checked runs a graph over a source of slices in check mode and returns the breach, or nil.
-func checked(t *testing.T, build func(in, other *flow.Collection[int, []int]), then func(g *flow.Graph, in *flow.Collection[int, []int])) (breach *flow.CheckError) {
+func checked(
+	t *testing.T, build func(in, other *flow.Collection[int, []int]), then func(g *flow.Graph, in *flow.Collection[int, []int]),
+) (breach *flow.CheckError) {
 	t.Helper()
 	g := flow.New(flow.Config{Check: true})
 	s, o := flow.NewSource[int, []int](g, "in"), flow.NewSource[int, []int](g, "other")

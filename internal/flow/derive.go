@@ -68,7 +68,9 @@ type result[P comparable, B any] struct {
 	outs    []*slot[P, B]
 }
 
-func newDerived[K comparable, A any, P comparable, B any](in *Collection[K, A], name string, f func(*Ctx, K, A, func(P, B)), owner func(P) K) *Collection[P, B] {
+func newDerived[K comparable, A any, P comparable, B any](
+	in *Collection[K, A], name string, f func(*Ctx, K, A, func(P, B)), owner func(P) K,
+) *Collection[P, B] {
 	d := &derived[K, A, P, B]{in: in, f: f, owner: owner}
 	d.out = newCollection[P, B](in.g, name)
 	d.out.form = d

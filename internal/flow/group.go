@@ -9,7 +9,9 @@ import (
 
 // Group turns a collection around: each key of in is a member of the groups that of names (none is fine), sorted by order within each. A group
 // without members doesn't exist. Both functions are pure, like every transform, but fetch nothing: Map what they need into the value first.
-func Group[K comparable, A any, G comparable](in *Collection[K, A], name string, of func(K, A) []G, order func(K, A) string) *Collection[G, Members[K, A]] {
+func Group[K comparable, A any, G comparable](
+	in *Collection[K, A], name string, of func(K, A) []G, order func(K, A) string,
+) *Collection[G, Members[K, A]] {
 	f := &grouped[K, A, G]{in: in, of: of, order: order}
 	f.out = newCollection[G, Members[K, A]](in.g, name)
 	f.out.form = f

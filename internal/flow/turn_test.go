@@ -139,7 +139,8 @@ func TestATurnRunsOnlyWhatIsTouched(t *testing.T) {
 		{"a route moves, in one step", "routes 0/1, resolved 1/0, hosts 1/2, summary 2/2, ", "r1=0 r3=3 ", func(b *flow.Batch) {
 			s.routes.Set(b, "r2", [2]string{"other", "b2"})
 		}},
-		{"the last one leaves a host", "routes 0/1, resolved 0/1, hosts 0/1, summary 0/1, ", "r1=0 r3=3 ", func(b *flow.Batch) { s.routes.Delete(b, "r2") }},
+		{"the last one leaves a host", "routes 0/1, resolved 0/1, hosts 0/1, summary 0/1, ", "r1=0 r3=3 ",
+			func(b *flow.Batch) { s.routes.Delete(b, "r2") }},
 		{"what it named no longer matters", "backends 0/1, ", "r1=0 r3=3 ", func(b *flow.Batch) { s.backends.Set(b, "b2", new(8)) }},
 	} {
 		before := revOf(s.g)
