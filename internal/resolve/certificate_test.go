@@ -50,7 +50,8 @@ func TestCertificate(t *testing.T) {
 	}{
 		{"good", corev1.SecretTypeTLS, certificate, key, ""},
 		{"a chain", corev1.SecretTypeTLS, append(certificate[:len(certificate):len(certificate)], certificate...), key, ""},
-		{"a chain with a broken end", corev1.SecretTypeTLS, append(certificate[:len(certificate):len(certificate)], broken...), key, "certificate 2 of the chain is none"},
+		{"a chain with a broken end", corev1.SecretTypeTLS, append(certificate[:len(certificate):len(certificate)], broken...), key,
+			"certificate 2 of the chain is none"},
 		{"another type", corev1.SecretTypeOpaque, certificate, key, `has type "Opaque"`},
 		{"no key", corev1.SecretTypeTLS, certificate, nil, "needs both tls.crt and tls.key"},
 		{"no certificate", corev1.SecretTypeTLS, nil, key, "needs both tls.crt and tls.key"},

@@ -39,9 +39,13 @@ func TestEndpointsByCondition(t *testing.T) {
 		{"ready", []discoveryv1.Endpoint{endpoint("10.0.0.1", "ttf"), endpoint("10.0.0.2", "fff"), endpoint("10.0.0.3", "f--")}, []string{"10.0.0.1"}},
 		{"ready although it terminates", []discoveryv1.Endpoint{endpoint("10.0.0.1", "tft")}, []string{"10.0.0.1"}},
 		{"ready before terminating", []discoveryv1.Endpoint{endpoint("10.0.0.1", "ftt"), endpoint("10.0.0.2", "ttf")}, []string{"10.0.0.2"}},
-		{"terminating while none is ready", []discoveryv1.Endpoint{endpoint("10.0.0.1", "ftt"), endpoint("10.0.0.2", "fft"), endpoint("10.0.0.3", "--t")}, []string{"10.0.0.1", "10.0.0.3"}},
+		{"terminating while none is ready",
+			[]discoveryv1.Endpoint{endpoint("10.0.0.1", "ftt"), endpoint("10.0.0.2", "fft"), endpoint("10.0.0.3", "--t")},
+			[]string{"10.0.0.1", "10.0.0.3"}},
 		{"none", []discoveryv1.Endpoint{endpoint("10.0.0.1", "fff"), {}}, nil},
-		{"sorted, each once", []discoveryv1.Endpoint{endpoint("10.0.0.2", "t--"), endpoint("10.0.0.1", "t--"), endpoint("10.0.0.2", "---")}, []string{"10.0.0.1", "10.0.0.2"}},
+		{"sorted, each once",
+			[]discoveryv1.Endpoint{endpoint("10.0.0.2", "t--"), endpoint("10.0.0.1", "t--"), endpoint("10.0.0.2", "---")},
+			[]string{"10.0.0.1", "10.0.0.2"}},
 	} {
 		slice := input.EndpointSliceSpec{AddressType: discoveryv1.AddressTypeIPv4, Endpoints: c.endpoints, Ports: slicePorts("", 80)}
 		var got []string
