@@ -196,7 +196,8 @@ func TestEveryKindInParallel(t *testing.T) {
 }
 
 func TestSecretData(t *testing.T) {
-	obj, found := one().Check(parse(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {a: aGVsbG8=, b: b2xk}\nstringData: {b: new}"), Options{})
+	text := "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {a: aGVsbG8=, b: b2xk}\nstringData: {b: new}"
+	obj, found := one().Check(parse(t, text), Options{})
 	if obj == nil {
 		t.Fatal(found)
 	}
