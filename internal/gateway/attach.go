@@ -75,7 +75,9 @@ func (at attacher) attach(c *flow.Ctx, ref model.ObjectRef, route httpRoute) (at
 }
 
 // listeners lists the listeners of a Gateway that take a route; if none does, the finding says which step ruled out the last.
-func (at attacher) listeners(c *flow.Ctx, ref model.ObjectRef, route httpRoute, parent model.ParentRef, view gatewayView) ([]attached, model.Finding) {
+func (at attacher) listeners(
+	c *flow.Ctx, ref model.ObjectRef, route httpRoute, parent model.ParentRef, view gatewayView,
+) ([]attached, model.Finding) {
 	var named, allowed int
 	var list []attached
 	for _, l := range view.Listeners {
@@ -95,7 +97,10 @@ func (at attacher) listeners(c *flow.Ctx, ref model.ObjectRef, route httpRoute, 
 	case named == 0:
 		return nil, model.Finding{Reason: "NoMatchingParent", Message: "the Gateway has no listener with this sectionName and port"}
 	case allowed == 0:
-		return nil, model.Finding{Reason: "NotAllowedByListeners", Message: fmt.Sprintf("no such listener allows HTTPRoutes from namespace %s; see its allowedRoutes", ref.Namespace)}
+		return nil, model.Finding{
+			Reason:  "NotAllowedByListeners",
+			Message: fmt.Sprintf("no such listener allows HTTPRoutes from namespace %s; see its allowedRoutes", ref.Namespace),
+		}
 	}
 	return list, model.Finding{Reason: "NoMatchingListenerHostname", Message: "no hostname of the route matches the hostname of such a listener"}
 }

@@ -21,7 +21,8 @@ func (r *ruleReader) filter(field string, f gatewayv1.HTTPRouteFilter) {
 	case f.Type == gatewayv1.HTTPRouteFilterURLRewrite && f.URLRewrite != nil:
 		r.rule.Rewrite = r.rewrite(field+".urlRewrite", *f.URLRewrite)
 	case f.Type == gatewayv1.HTTPRouteFilterExtensionRef && f.ExtensionRef != nil:
-		r.drop("ResolvedRefs", "InvalidKind", field+".extensionRef", fmt.Sprintf("a filter of kind %s (group %q) is not known; the rule answers 500 rather than run without", f.ExtensionRef.Kind, f.ExtensionRef.Group))
+		r.drop("ResolvedRefs", "InvalidKind", field+".extensionRef",
+			fmt.Sprintf("a filter of kind %s (group %q) is not known; the rule answers 500 rather than run without", f.ExtensionRef.Kind, f.ExtensionRef.Group))
 	default:
 		r.unsupported(field+".type", fmt.Sprintf("a filter of type %s is", f.Type))
 	}
@@ -40,7 +41,8 @@ func (r *ruleReader) headers(field string, f gatewayv1.HTTPHeaderFilter) *model.
 		case seen[name]:
 			r.drop("Accepted", "UnsupportedValue", at, fmt.Sprintf("header %q is changed twice; state each name once", name))
 		case name == "host":
-			r.drop("Accepted", "UnsupportedValue", at, fmt.Sprintf("header %q can't be changed by a header modifier; use the URLRewrite filter's hostname", name))
+			r.drop("Accepted", "UnsupportedValue", at,
+				fmt.Sprintf("header %q can't be changed by a header modifier; use the URLRewrite filter's hostname", name))
 		case strings.ContainsAny(value, "\r\n\x00"):
 			r.drop("Accepted", "UnsupportedValue", at, fmt.Sprintf("the value of header %q has a line break or a NUL in it", name))
 		}

@@ -61,9 +61,10 @@ func (m *Meaning) newListenerPlan(certificates *certificates) {
 	m.Plan.Gateways = flow.Map(m.gateways, "plan/gateway", func(_ *flow.Ctx, ref model.ObjectRef, f gatewayFacts) (model.Gateway, bool) {
 		return model.Gateway{Ref: ref, Addresses: f.Bind}, f.served()
 	})
-	named := flow.Group(m.in.Gateways.Collection(), "gateways by class", func(_ model.ObjectRef, o input.Object[gatewayv1.GatewaySpec]) []model.ObjectRef {
-		return []model.ObjectRef{model.Ref(model.KindGatewayClass, "", string(o.Spec.GatewayClassName))}
-	}, byKey)
+	named := flow.Group(m.in.Gateways.Collection(), "gateways by class",
+		func(_ model.ObjectRef, o input.Object[gatewayv1.GatewaySpec]) []model.ObjectRef {
+			return []model.ObjectRef{model.Ref(model.KindGatewayClass, "", string(o.Spec.GatewayClassName))}
+		}, byKey)
 	m.Plan.Classes = flow.Map(m.classes, "plan/class", func(c *flow.Ctx, ref model.ObjectRef, own class) (plan.Class, bool) {
 		_, used := flow.Fetch(c, named, ref)
 		return plan.Class{Used: used, Deleting: own.Deleting}, true

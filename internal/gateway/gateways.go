@@ -50,7 +50,9 @@ func classOf(planes *dataPlanes) func(*flow.Ctx, model.ObjectRef, input.Object[g
 type dataPlanes = input.Collection[v1alpha1.DataPlaneSpec]
 
 // parameters finds the DataPlane that a parametersRef names; a problem says why there is none.
-func parameters(c *flow.Ctx, planes *dataPlanes, group gatewayv1.Group, kind gatewayv1.Kind, namespace, name string) (ref model.ObjectRef, problem string) {
+func parameters(
+	c *flow.Ctx, planes *dataPlanes, group gatewayv1.Group, kind gatewayv1.Kind, namespace, name string,
+) (ref model.ObjectRef, problem string) {
 	if found := model.KindOf(string(group), string(kind)); found != model.KindDataPlane {
 		return ref, fmt.Sprintf("parameters of kind %s (group %q) are not supported; use DataPlane of %s", kind, group, model.KindDataPlane.Group())
 	}
@@ -65,7 +67,9 @@ func parameters(c *flow.Ctx, planes *dataPlanes, group gatewayv1.Group, kind gat
 }
 
 // unclassed finds Gateways whose class nobody declared: most likely a typing error, which no controller would tell about.
-func unclassed(classes *input.Collection[gatewayv1.GatewayClassSpec]) func(*flow.Ctx, model.ObjectRef, input.Object[gatewayv1.GatewaySpec]) ([]model.Finding, bool) {
+func unclassed(
+	classes *input.Collection[gatewayv1.GatewayClassSpec],
+) func(*flow.Ctx, model.ObjectRef, input.Object[gatewayv1.GatewaySpec]) ([]model.Finding, bool) {
 	return func(c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GatewaySpec]) ([]model.Finding, bool) {
 		class := model.Ref(model.KindGatewayClass, "", string(o.Spec.GatewayClassName))
 		if _, found := flow.Fetch(c, classes, class); found {
@@ -121,7 +125,9 @@ type listenerSpec struct {
 
 type environments = flow.Collection[model.ObjectRef, model.Environment]
 
-func gatewayOf(classes *flow.Collection[model.ObjectRef, class], planes *dataPlanes, environments *environments) func(*flow.Ctx, model.ObjectRef, input.Object[gatewayv1.GatewaySpec]) (gatewayFacts, bool) {
+func gatewayOf(
+	classes *flow.Collection[model.ObjectRef, class], planes *dataPlanes, environments *environments,
+) func(*flow.Ctx, model.ObjectRef, input.Object[gatewayv1.GatewaySpec]) (gatewayFacts, bool) {
 	return func(c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GatewaySpec]) (gatewayFacts, bool) {
 		classRef := model.Ref(model.KindGatewayClass, "", string(o.Spec.GatewayClassName))
 		class, ours := flow.Fetch(c, classes, classRef)

@@ -63,7 +63,9 @@ type certificateReferences struct {
 
 // resolve finds the Secret that a certificateRef names. A missing grant comes before a missing Secret, so that nobody can probe
 // another namespace. A Secret that can't be read is Pending: it is neither there nor absent.
-func (in certificateReferences) resolve(c *flow.Ctx, from model.ObjectRef, cert gatewayv1.SecretObjectReference) (ref model.ObjectRef, reason, message string) {
+func (in certificateReferences) resolve(
+	c *flow.Ctx, from model.ObjectRef, cert gatewayv1.SecretObjectReference,
+) (ref model.ObjectRef, reason, message string) {
 	if (cert.Group != nil && *cert.Group != "") || (cert.Kind != nil && *cert.Kind != "Secret") {
 		return ref, "InvalidCertificateRef", "a certificate is a Secret of the core group"
 	}
@@ -106,7 +108,9 @@ func notPermitted(from, to model.ObjectRef) string {
 }
 
 // portOf joins the listeners of a port. Those that can't serve are there, too; if none can, there is no port.
-func portOf(gateways *flow.Collection[model.ObjectRef, gatewayFacts]) func(*flow.Ctx, model.PortKey, flow.Members[model.ListenerKey, listenerFacts]) (model.Port, bool) {
+func portOf(
+	gateways *flow.Collection[model.ObjectRef, gatewayFacts],
+) func(*flow.Ctx, model.PortKey, flow.Members[model.ListenerKey, listenerFacts]) (model.Port, bool) {
 	return func(c *flow.Ctx, key model.PortKey, listeners flow.Members[model.ListenerKey, listenerFacts]) (model.Port, bool) {
 		g, _ := flow.Fetch(c, gateways, key.Gateway)
 		p := model.Port{Key: key, BindPort: key.Number + g.PortOffset, Addresses: g.Bind}

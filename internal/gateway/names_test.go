@@ -41,7 +41,8 @@ func TestRuleNames(t *testing.T) {
 	if distinct := slices.Compact(slices.Clone(moved)); len(distinct) != len(moved) {
 		t.Errorf("rules share a name: %q", moved)
 	}
-	if same := ruleNames([]gatewayv1.HTTPRouteRule{unnamed("/b", "/c"), unnamed("/c", "/b"), unnamed("/b/", "/c")}); same[0] == same[1] || same[2] != same[0]+".1" {
+	same := ruleNames([]gatewayv1.HTTPRouteRule{unnamed("/b", "/c"), unnamed("/c", "/b"), unnamed("/b/", "/c")})
+	if same[0] == same[1] || same[2] != same[0]+".1" {
 		t.Errorf("names go by the meaning of matches, in their order: %q", same)
 	}
 }
@@ -68,7 +69,10 @@ func TestMatch(t *testing.T) {
 }
 
 func TestIsToken(t *testing.T) {
-	for name, want := range map[string]bool{"x-a": true, "a_b!#$%&'*+.^`|~": true, "": false, "a b": false, "a:": false, ":path": false, "ä": false, "a\n": false, "[a]": false} {
+	for name, want := range map[string]bool{
+		"x-a": true, "a_b!#$%&'*+.^`|~": true,
+		"": false, "a b": false, "a:": false, ":path": false, "ä": false, "a\n": false, "[a]": false,
+	} {
 		if isToken(name) != want {
 			t.Errorf("isToken(%q) is %v", name, !want)
 		}

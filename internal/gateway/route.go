@@ -85,7 +85,8 @@ func match(m gatewayv1.HTTPRouteMatch) model.Match {
 		read.Method = string(*m.Method)
 	}
 	for _, h := range m.Headers {
-		v := model.ValueMatch{Name: strings.ToLower(string(h.Name)), Value: h.Value, Regex: h.Type != nil && *h.Type == gatewayv1.HeaderMatchRegularExpression}
+		regex := h.Type != nil && *h.Type == gatewayv1.HeaderMatchRegularExpression
+		v := model.ValueMatch{Name: strings.ToLower(string(h.Name)), Value: h.Value, Regex: regex}
 		read.Headers = addFirst(read.Headers, v)
 	}
 	for _, q := range m.QueryParams {

@@ -120,7 +120,8 @@ func (r *ruleReader) checkValues(field string, list []model.ValueMatch) {
 func (r *ruleReader) isRegex(field, expression string) bool {
 	_, err := regexp.Compile(expression)
 	if err != nil {
-		r.drop("Accepted", "UnsupportedValue", field, fmt.Sprintf("%q is not a regular expression of RE2: %s", expression, strings.TrimPrefix(err.Error(), "error parsing regexp: ")))
+		r.drop("Accepted", "UnsupportedValue", field,
+			fmt.Sprintf("%q is not a regular expression of RE2: %s", expression, strings.TrimPrefix(err.Error(), "error parsing regexp: ")))
 	}
 	return err == nil
 }

@@ -20,18 +20,22 @@ func (m *Meaning) NewReports(out resource.Outputs, proxies *flow.Collection[mode
 		return struct{}{}, p.Acknowledged > 0
 	})
 	return plan.Reports{
-		GatewayClasses: flow.Map(m.classes, "report/GatewayClass", func(_ *flow.Ctx, _ model.ObjectRef, c class) (plan.Report[gatewayv1.GatewayClassStatus], bool) {
-			return plan.Report[gatewayv1.GatewayClassStatus]{
-				Status: conditions.GatewayClass(conditions.Class{Generation: c.Generation, Findings: c.Findings}), Findings: c.Findings,
-			}, true
-		}),
-		Gateways:   flow.Map(m.gateways, "report/Gateway", m.gatewayReport(out, proxies)),
-		HTTPRoutes: flow.Map(m.attachments, "report/HTTPRoute", m.routeReport(out, proxied)),
-		Unclassed:  m.unclassed,
+		GatewayClasses: flow.Map(m.classes, "report/GatewayClass", classReport),
+		Gateways:       flow.Map(m.gateways, "report/Gateway", m.gatewayReport(out, proxies)),
+		HTTPRoutes:     flow.Map(m.attachments, "report/HTTPRoute", m.routeReport(out, proxied)),
+		Unclassed:      m.unclassed,
 	}
 }
 
-func (m *Meaning) gatewayReport(out resource.Outputs, proxies *flow.Collection[model.ObjectRef, resource.Proxies]) func(*flow.Ctx, model.ObjectRef, gatewayFacts) (plan.Report[gatewayv1.GatewayStatus], bool) {
+func classReport(_ *flow.Ctx, _ model.ObjectRef, c class) (plan.Report[gatewayv1.GatewayClassStatus], bool) {
+	return plan.Report[gatewayv1.GatewayClassStatus]{
+		Status: conditions.GatewayClass(conditions.Class{Generation: c.Generation, Findings: c.Findings}), Findings: c.Findings,
+	}, true
+}
+
+func (m *Meaning) gatewayReport(
+	out resource.Outputs, proxies *flow.Collection[model.ObjectRef, resource.Proxies],
+) func(*flow.Ctx, model.ObjectRef, gatewayFacts) (plan.Report[gatewayv1.GatewayStatus], bool) {
 	return func(c *flow.Ctx, ref model.ObjectRef, g gatewayFacts) (plan.Report[gatewayv1.GatewayStatus], bool) {
 		facts := conditions.GatewayFacts{Generation: g.Generation, Findings: g.Findings, Bind: g.Bind, Fronted: g.Fronted}
 		if g.Fronted {
@@ -42,21 +46,28 @@ func (m *Meaning) gatewayReport(out resource.Outputs, proxies *flow.Collection[m
 		for _, view := range g.View.Listeners {
 			l, _ := flow.Fetch(c, m.listeners, view.Key)
 			attached, _ := flow.Fetch(c, m.attached, view.Key)
-			standing, _ := flow.Fetch(c, out.Listeners, resource.StandingKey{Gateway: ref, Origin: resource.Origin{Object: view.Key.Parent, Section: view.Key.Section}})
+			standing, _ := flow.Fetch(c, out.Listeners, resource.StandingKey{
+				Gateway: ref, Origin: resource.Origin{Object: view.Key.Parent, Section: view.Key.Section},
+			})
 			facts.Listeners = append(facts.Listeners, conditions.Listener{
 				Section: view.Key.Section, Kinds: l.Kinds, Attached: attached.Len(), Findings: l.Findings,
 				Overlaps: l.Overlaps, Serves: l.Serves, Standing: standing,
 			})
 			findings = append(findings, l.Findings...)
 			if standing.Refused != "" && l.Serves {
-				findings = append(findings, model.Finding{Object: ref, Section: view.Key.Section, Condition: "Programmed", Reason: "Invalid", Message: "the proxy refused it: " + standing.Refused})
+				findings = append(findings, model.Finding{
+					Object: ref, Section: view.Key.Section, Condition: "Programmed", Reason: "Invalid",
+					Message: "the proxy refused it: " + standing.Refused,
+				})
 			}
 		}
 		return plan.Report[gatewayv1.GatewayStatus]{Status: conditions.Gateway(facts), Findings: findings}, true
 	}
 }
 
-func (m *Meaning) routeReport(out resource.Outputs, proxied *flow.Collection[model.ObjectRef, struct{}]) func(*flow.Ctx, model.ObjectRef, attachments) (plan.Report[gatewayv1.HTTPRouteStatus], bool) {
+func (m *Meaning) routeReport(
+	out resource.Outputs, proxied *flow.Collection[model.ObjectRef, struct{}],
+) func(*flow.Ctx, model.ObjectRef, attachments) (plan.Report[gatewayv1.HTTPRouteStatus], bool) {
 	routes := m.in.HTTPRoutes.Collection()
 	return func(c *flow.Ctx, ref model.ObjectRef, a attachments) (plan.Report[gatewayv1.HTTPRouteStatus], bool) {
 		o, _ := flow.Fetch(c, routes, ref)
@@ -76,7 +87,10 @@ func (m *Meaning) routeReport(out resource.Outputs, proxied *flow.Collection[mod
 			}
 			for i, s := range parent.Standing {
 				if s.Refused != "" {
-					findings = append(findings, model.Finding{Object: ref, Parent: p.Parent, Section: route.Rules[i].Key.Name, Condition: conditions.Programmed, Reason: "RejectedByProxy", Message: s.Refused})
+					findings = append(findings, model.Finding{
+						Object: ref, Parent: p.Parent, Section: route.Rules[i].Key.Name,
+						Condition: conditions.Programmed, Reason: "RejectedByProxy", Message: s.Refused,
+					})
 				}
 			}
 			facts.Parents = append(facts.Parents, parent)
