@@ -103,7 +103,9 @@ func (p *place) pod(name, script string, changes ...func(*corev1.Pod)) *corev1.P
 func echo(object *corev1.Pod) {
 	c := &object.Spec.Containers[0]
 	c.Image, c.Args = testcluster.EchoImage+":v0.1.0", nil
-	c.Env = append(c.Env, corev1.EnvVar{Name: "POD_NAME", ValueFrom: field("metadata.name")}, corev1.EnvVar{Name: "NAMESPACE", ValueFrom: field("metadata.namespace")})
+	c.Env = append(c.Env,
+		corev1.EnvVar{Name: "POD_NAME", ValueFrom: field("metadata.name")},
+		corev1.EnvVar{Name: "NAMESPACE", ValueFrom: field("metadata.namespace")})
 }
 
 func field(path string) *corev1.EnvVarSource {

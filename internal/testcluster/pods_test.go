@@ -111,8 +111,12 @@ func TestProbes(t *testing.T) {
 	p.pod("well", "", echo, func(object *corev1.Pod) {
 		c := &object.Spec.Containers[0]
 		c.Ports = []corev1.ContainerPort{{Name: "http", ContainerPort: 3000}}
-		c.StartupProbe = &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(3000)}}}
-		c.ReadinessProbe = &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/health", Port: intstr.FromString("http")}}}
+		c.StartupProbe = &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{
+			TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(3000)},
+		}}
+		c.ReadinessProbe = &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{
+			HTTPGet: &corev1.HTTPGetAction{Path: "/health", Port: intstr.FromString("http")},
+		}}
 	})
 	p.until("well", ready)
 
@@ -239,7 +243,8 @@ func TestRefused(t *testing.T) {
 		p.pod(name, "true", c.change)
 		p.until(name, func(object *corev1.Pod) bool {
 			return len(object.Status.ContainerStatuses) == 1 && object.Status.ContainerStatuses[0].State.Waiting != nil &&
-				object.Status.ContainerStatuses[0].State.Waiting.Reason == c.reason && strings.Contains(object.Status.ContainerStatuses[0].State.Waiting.Message, c.text)
+				object.Status.ContainerStatuses[0].State.Waiting.Reason == c.reason &&
+				strings.Contains(object.Status.ContainerStatuses[0].State.Waiting.Message, c.text)
 		})
 	}
 }

@@ -79,7 +79,8 @@ func TestToken(t *testing.T) {
 			t.Errorf("%s: %+v", audience, review.Status)
 		}
 		user := review.Status.User
-		if want && (user.Username != "system:serviceaccount:"+p.namespace+":default" || user.Extra["authentication.kubernetes.io/pod-uid"][0] != string(object.UID)) {
+		if want && (user.Username != "system:serviceaccount:"+p.namespace+":default" ||
+			user.Extra["authentication.kubernetes.io/pod-uid"][0] != string(object.UID)) {
 			t.Errorf("it is %+v", user)
 		}
 	}

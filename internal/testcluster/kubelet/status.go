@@ -165,7 +165,10 @@ func statuses(list []*member) []corev1.ContainerStatus {
 
 // setCondition changes a condition; its time changes with its status.
 func setCondition(status *corev1.PodStatus, kind corev1.PodConditionType, is bool, reason string) {
-	new := corev1.PodCondition{Type: kind, Status: corev1.ConditionFalse, Reason: reason, LastTransitionTime: metav1.Now(), ObservedGeneration: status.ObservedGeneration}
+	new := corev1.PodCondition{
+		Type: kind, Status: corev1.ConditionFalse, Reason: reason,
+		LastTransitionTime: metav1.Now(), ObservedGeneration: status.ObservedGeneration,
+	}
 	if is {
 		new.Status = corev1.ConditionTrue
 	}
