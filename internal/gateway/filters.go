@@ -22,7 +22,8 @@ func (r *ruleReader) filter(field string, f gatewayv1.HTTPRouteFilter) {
 		r.rule.Rewrite = r.rewrite(field+".urlRewrite", *f.URLRewrite)
 	case f.Type == gatewayv1.HTTPRouteFilterExtensionRef && f.ExtensionRef != nil:
 		r.drop("ResolvedRefs", "InvalidKind", field+".extensionRef",
-			fmt.Sprintf("a filter of kind %s (group %q) is not known; the rule answers 500 rather than run without", f.ExtensionRef.Kind, f.ExtensionRef.Group))
+			fmt.Sprintf("a filter of kind %s (group %q) is not known; the rule answers 500 rather than run without",
+				f.ExtensionRef.Kind, f.ExtensionRef.Group))
 	default:
 		r.unsupported(field+".type", fmt.Sprintf("a filter of type %s is", f.Type))
 	}
