@@ -30,10 +30,12 @@ var apart = []string{"examples", "hack/", "internal/schema/generate"}
 
 // libraries names the packages that may import a library, by the library's path; every other one is free to all.
 var libraries = map[string][]string{
-	"github.com/envoyproxy/":         {"internal/envoy", "internal/xds", "internal/standalone"},
-	"google.golang.org/grpc":         {"internal/xds", "internal/standalone"},
-	"google.golang.org/protobuf":     {"internal/envoy", "internal/xds"},
-	"k8s.io/client-go":               {"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services", "internal/testcluster/mirror"},
+	"github.com/envoyproxy/":     {"internal/envoy", "internal/xds", "internal/standalone"},
+	"google.golang.org/grpc":     {"internal/xds", "internal/standalone"},
+	"google.golang.org/protobuf": {"internal/envoy", "internal/xds"},
+	"k8s.io/client-go": {
+		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services", "internal/testcluster/mirror",
+	},
 	"github.com/vishvananda/":        {"internal/testcluster/container", "internal/testcluster/sandbox"},
 	"k8s.io/apiextensions-apiserver": {"internal/schema", "api/v1alpha1"},
 	"k8s.io/apiserver":               {"internal/schema"},
@@ -42,7 +44,8 @@ var libraries = map[string][]string{
 	"github.com/prometheus/":         {"internal/xds", "internal/admin", "internal/standalone"},
 	"sigs.k8s.io/gateway-api/": {
 		"internal/gateway", "internal/conditions", "internal/resolve", "internal/plan", "internal/input",
-		"internal/schema", "internal/files", "internal/kube", "internal/status", "internal/deploy", "internal/standalone", "internal/server", "internal/cli",
+		"internal/schema", "internal/files", "internal/kube", "internal/status", "internal/deploy", "internal/standalone",
+		"internal/server", "internal/cli",
 	},
 	"sigs.k8s.io/gateway-api/conformance": {},
 }

@@ -1,0 +1,36 @@
+package cardea
+
+import (
+	"bytes"
+	"os"
+	"testing"
+	"unicode/utf8"
+)
+
+// longestLine is how many characters a line of Go may have; a tab is one.
+const longestLine = 150
+
+// TestLines wants no line too long for a window, but in what a program wrote. Nothing is let off.
+func TestLines(t *testing.T) {
+	seen := 0
+	visit(t, func(path string) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen++
+		if bytes.HasPrefix(text, []byte("// Code generated ")) {
+			return
+		}
+		number := 0
+		for line := range bytes.Lines(text) {
+			number++
+			if n := utf8.RuneCount(bytes.TrimRight(line, "\n")); n > longestLine {
+				t.Errorf("%s:%d has %d characters, want %d at most", path, number, n, longestLine)
+			}
+		}
+	})
+	if seen < 100 {
+		t.Errorf("only %d files were found", seen)
+	}
+}
