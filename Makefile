@@ -7,7 +7,7 @@ PARALLEL := -p 2
 RACE := ./internal/flow/... ./internal/xds/... ./internal/files/... ./internal/process/... ./internal/admin/...
 
 .DEFAULT_GOAL := all
-.PHONY: all build lint test demo bench golden generate envoy kubernetes clean help
+.PHONY: all build lint test demo cluster bench golden generate envoy kubernetes clean help
 
 all: build lint test ## build, lint and test
 
@@ -27,6 +27,10 @@ test: envoy kubernetes lint ## everything that must hold
 demo: build envoy ## the quickstart with two backends, in the foreground; CHECK=1 makes the calls itself and ends
 	@$(GO) build $(PARALLEL) -o bin/ ./examples/backend ./examples/demo
 	@exec bin/demo $(if $(CHECK),-check)
+
+cluster: kubernetes ## a real Kubernetes to play with, in the foreground: Linux, root (docs/testcluster.md)
+	@$(GO) build $(PARALLEL) -o bin/ ./hack/cluster/testcluster
+	@exec bin/testcluster up
 
 bench: envoy ## what Cardea costs, as the tables of docs/bench.md: counts of work, CPU times, ratios
 	@$(GO) run $(PARALLEL) ./hack/bench

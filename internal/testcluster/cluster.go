@@ -25,13 +25,20 @@ import (
 // startPatience is how long a cluster may take to start, or its API server to come back.
 const startPatience = 90 * time.Second
 
+// Where the files of a cluster are, in a file system of the sandbox's own. The cluster that runs is alone there.
+const (
+	dir            = "/run/testcluster"
+	controlDir     = dir + "/control-plane"
+	podsDir        = dir + "/pods"
+	kubeconfigPath = controlDir + "/kubeconfig"
+)
+
 // Cluster is a running cluster. Its methods may be called from any goroutine, the faults from one at a time.
 type Cluster struct {
 	Config     *rest.Config          // for the admin, from inside the sandbox; copy it before you change it
 	Client     *kubernetes.Clientset // the same
 	Kubeconfig string                // path of a file that says the same
 
-	dir     string // in memory, gone with the sandbox
 	control *controlPlane
 	kubelet *kubelet.Kubelet
 	stop    sync.Once
@@ -64,11 +71,11 @@ func Up(ctx context.Context, o Options) (*Cluster, error) {
 	return c, nil
 }
 
-func (c *Cluster) start(ctx context.Context, o Options) (err error) {
-	if c.dir, err = os.MkdirTemp("/run", "testcluster-"); err != nil {
+func (c *Cluster) start(ctx context.Context, o Options) error {
+	if err := os.MkdirAll(controlDir, 0o700); err != nil {
 		return err
 	}
-	c.undo = append(c.undo, func() { _ = os.RemoveAll(c.dir) }) // it is in memory, and goes with the sandbox at last
+	c.later(func() { _ = os.RemoveAll(dir) }) // it is in memory, and goes with the sandbox at last
 	node := netip.PrefixFrom(NodeAddress, NodeAddress.BitLen())
 	away, err := container.Local(node, ServiceRange, LoadBalancerRange)
 	if err != nil {
@@ -92,15 +99,11 @@ func (c *Cluster) start(ctx context.Context, o Options) (err error) {
 }
 
 func (c *Cluster) startControlPlane(ctx context.Context) (err error) {
-	dir := filepath.Join(c.dir, "control-plane")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
-	}
 	token := rand.Text()
-	if c.control, err = newControlPlane(dir, os.Getenv(programsVariable), token); err != nil {
+	if c.control, err = newControlPlane(controlDir, os.Getenv(programsVariable), token); err != nil {
 		return err
 	}
-	authority, err := os.ReadFile(filepath.Join(dir, "ca.crt"))
+	authority, err := os.ReadFile(filepath.Join(controlDir, "ca.crt"))
 	if err != nil {
 		return err
 	}
@@ -111,7 +114,12 @@ func (c *Cluster) startControlPlane(ctx context.Context) (err error) {
 		QPS:             -1, // no limit: a test wants to know what the API server can do
 	}
 	c.control.config = c.Config
-	if c.Kubeconfig, err = writeKubeconfig(dir, c.Config); err != nil {
+	text, err := kubeconfig(c.Config)
+	if err != nil {
+		return err
+	}
+	c.Kubeconfig = kubeconfigPath
+	if err := os.WriteFile(c.Kubeconfig, text, 0o600); err != nil {
 		return err
 	}
 	if c.Client, err = kubernetes.NewForConfig(c.Config); err != nil {

@@ -16,7 +16,6 @@ import (
 
 // controlPlane is etcd, the API server and the controllers, with their files in one folder.
 type controlPlane struct {
-	dir                                string
 	config                             *rest.Config // set before start
 	etcd, apiServer, controllerManager daemon
 }
@@ -55,7 +54,7 @@ func newControlPlane(dir, programs, token string) (*controlPlane, error) {
 		}
 	}
 	at := func(name string) string { return filepath.Join(dir, name) }
-	p := &controlPlane{dir: dir}
+	p := &controlPlane{}
 	client := "http://" + netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), etcdPort).String()
 	peer := "http://" + netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), etcdPort+1).String()
 	p.etcd = daemon{

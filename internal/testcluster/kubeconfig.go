@@ -1,9 +1,6 @@
 package testcluster
 
 import (
-	"os"
-	"path/filepath"
-
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
@@ -18,14 +15,4 @@ func kubeconfig(config *rest.Config) ([]byte, error) {
 	c.Contexts[name] = &api.Context{Cluster: name, AuthInfo: name}
 	c.CurrentContext = name
 	return clientcmd.Write(*c)
-}
-
-// writeKubeconfig writes it to a file in dir and returns the path.
-func writeKubeconfig(dir string, config *rest.Config) (string, error) {
-	text, err := kubeconfig(config)
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "kubeconfig")
-	return path, os.WriteFile(path, text, 0o600)
 }

@@ -17,15 +17,14 @@ import (
 
 // startNode starts what runs in this process: the kubelet, and what makes Services reachable.
 func (c *Cluster) startNode(ctx context.Context, o Options) error {
-	control := c.control.dir
-	certificate, err := tls.LoadX509KeyPair(filepath.Join(control, "kubelet.crt"), filepath.Join(control, "kubelet.key"))
+	certificate, err := tls.LoadX509KeyPair(filepath.Join(controlDir, "kubelet.crt"), filepath.Join(controlDir, "kubelet.key"))
 	if err != nil {
 		return err
 	}
 	authority := x509.NewCertPool()
 	authority.AppendCertsFromPEM(c.Config.CAData)
 	c.kubelet = kubelet.New(kubelet.Config{
-		Client: c.Client, Images: o.images(), Dir: filepath.Join(c.dir, "pods"),
+		Client: c.Client, Images: o.images(), Dir: podsDir,
 		Address: NodeAddress, PodRange: PodRange, DNS: DNSAddress, APIServer: netip.AddrPortFrom(ServiceRange.Addr().Next(), 443),
 		Port: kubeletPort, Certificate: certificate, ClientCAs: authority, Log: o.Log.With("part", "kubelet"),
 	})

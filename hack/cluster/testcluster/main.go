@@ -1,0 +1,148 @@
+// Command testcluster starts a Kubernetes to play with, and runs commands in its network. docs/testcluster.md tells what it is.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"cardea.dev/cardea/internal/testcluster"
+)
+
+const usage = `usage:
+  testcluster up [flags]          start a cluster and keep it until Ctrl-C; needs Linux and root
+  testcluster exec -- COMMAND...  run a command in the network of that cluster
+
+flags of up:
+`
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == "exec" {
+		os.Exit(join(os.Args[2:]))
+	}
+	testcluster.Enter()
+	o := newOptions()
+	if len(os.Args) < 2 || os.Args[1] != "up" || o.flags.Parse(os.Args[2:]) != nil || o.flags.NArg() > 0 {
+		fmt.Fprint(os.Stderr, usage)
+		o.flags.PrintDefaults()
+		os.Exit(2)
+	}
+	if err := up(o); err != nil {
+		fmt.Fprintln(os.Stderr, "testcluster:", err)
+		os.Exit(1)
+	}
+}
+
+type options struct {
+	flags      *flag.FlagSet
+	channel    string
+	kubeconfig string
+	verbose    bool
+	images     map[string]testcluster.Program
+}
+
+func newOptions() *options {
+	o := &options{flags: flag.NewFlagSet("up", flag.ContinueOnError), images: map[string]testcluster.Program{}}
+	o.flags.Usage = func() {}
+	o.flags.StringVar(&o.channel, "gateway-api", "experimental", "the channel of the Gateway API's CRDs to install: standard, experimental or none")
+	o.flags.StringVar(&o.kubeconfig, "kubeconfig", "bin/kubeconfig", "the file to write the kubeconfig to; it is removed at the end")
+	o.flags.BoolVar(&o.verbose, "v", false, "say what the kubelet does")
+	o.flags.Func("image", "NAME=PATH: the program at PATH stands for the image; may be given again", func(text string) error {
+		name, path, ok := strings.Cut(text, "=")
+		if !ok {
+			return errors.New("want NAME=PATH")
+		}
+		path, err := filepath.Abs(path)
+		if err != nil {
+			return err
+		}
+		inside := "/usr/local/bin/" + filepath.Base(path)
+		o.images[name] = testcluster.Program{Files: map[string]string{inside: path}, Entrypoint: []string{inside}}
+		return nil
+	})
+	return o
+}
+
+// up runs a cluster until it is told to end.
+func up(o *options) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	log := slog.New(slog.DiscardHandler)
+	if o.verbose {
+		log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	}
+	c, err := testcluster.Up(ctx, testcluster.Options{Images: o.images, Log: log})
+	if err != nil {
+		return err
+	}
+	defer c.Stop()
+	if err := c.Announce(ctx); err != nil {
+		return err
+	}
+	if o.channel != "none" {
+		if err := c.InstallGatewayAPI(ctx, o.channel); err != nil {
+			return err
+		}
+	}
+	text, err := c.Expose(ctx)
+	if err != nil {
+		return err
+	}
+	path, err := filepath.Abs(o.kubeconfig)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		return err
+	}
+	defer os.Remove(path)
+	version, err := c.Client.Discovery().ServerVersion()
+	if err != nil {
+		return err
+	}
+	fmt.Printf(greeting, version.GitVersion, path, os.Args[0])
+	<-ctx.Done()
+	return nil
+}
+
+const greeting = `The cluster is up: Kubernetes %s.
+
+  export KUBECONFIG=%s
+  kubectl get pods --all-namespaces
+
+Pods and Services have their addresses in a network of the cluster's own. To run a command there:
+
+  %s exec -- curl http://ADDRESS
+
+Ctrl-C ends the cluster and all that runs in it.
+`
+
+// join runs a command in the cluster's network and returns its exit code.
+func join(argv []string) int {
+	if len(argv) > 0 && argv[0] == "--" {
+		argv = argv[1:]
+	}
+	if len(argv) == 0 {
+		fmt.Fprint(os.Stderr, usage)
+		return 2
+	}
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	err := testcluster.Exec(cmd)
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		return exit.ExitCode()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "testcluster:", err)
+		return 1
+	}
+	return 0
+}
