@@ -16,9 +16,8 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(&metrics{
-		graph:    w.Graph,
-		findings: func() []admin.Finding { return allFindings(folder, w.Findings(), nowhere) },
+	findings := admin.FindingMetrics(func() []admin.Finding { return allFindings(folder, w.Findings(), nowhere) })
+	registry.MustRegister(admin.GraphMetrics(w.Graph), findings, &metrics{
 		proxies: func() map[model.ObjectRef]process.State {
 			return map[model.ObjectRef]process.State{
 				model.Ref(model.KindGateway, "shop", "up"):   {PID: 1, Starts: 1},

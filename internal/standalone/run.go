@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
 
 	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/objects"
 	"cardea.dev/cardea/internal/process"
 	"cardea.dev/cardea/internal/xds"
 )
@@ -42,14 +42,15 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	stamps, ready := newStamps(time.Now), &readiness{world: w, folder: folder}
+	shown, ready := objects.New(w), &readiness{world: w, folder: folder}
 	children := &proxies{world: w, envoy: binary.Path, socket: filepath.Join(dir, "xds"), dir: dir, log: o.logger()}
 	findings := func(place where) []admin.Finding {
 		return append(children.findings(place), allFindings(folder, w.Findings(), place)...)
 	}
-	registry.MustRegister(&metrics{graph: w.Graph, findings: func() []admin.Finding { return findings(nowhere) }, proxies: children.states})
+	found := admin.FindingMetrics(func() []admin.Finding { return findings(nowhere) })
+	registry.MustRegister(admin.GraphMetrics(w.Graph), found, &metrics{proxies: children.states})
 	api, err := admin.New(admin.Config{
-		Addr: o.Admin, Graph: w.Graph, Objects: newObjects(w, stamps), Ready: ready.state, Gatherer: registry,
+		Addr: o.Admin, Graph: w.Graph, Objects: shown, Ready: ready.state, Gatherer: registry,
 		Findings: func() []admin.Finding { return findings(folder.Locator().Where) }, Log: o.logger(), OnListen: o.OnAdmin,
 	})
 	if err != nil {
@@ -67,7 +68,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	group.Go(func() error { return server.Run(ctx) })
 	group.Go(func() error { return socket.run(ctx) })
 	group.Go(func() error { return api.Run(ctx) })
-	group.Go(func() error { return stamps.follow(ctx, w) })
+	group.Go(func() error { return shown.Run(ctx) })
 	group.Go(func() error { return ready.follow(ctx) })
 	group.Go(func() error { return children.run(ctx) })
 	group.Go(func() error { return (&ports{world: w, retry: server.Retry}).run(ctx) })

@@ -1,9 +1,11 @@
-package standalone
+package objects
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -19,11 +21,21 @@ import (
 	"cardea.dev/cardea/internal/world"
 )
 
-// objects shows the running program's objects as Kubernetes would, with their status.
-type objects struct {
-	graph *flow.Graph
-	kinds map[model.Kind]shelf
+// Objects are a world's objects, with their status. It is what package admin shows.
+type Objects struct {
+	world  *world.World
+	kinds  map[model.Kind]shelf
+	stamps *stamps
 }
+
+// New makes Objects; Run keeps statuses up to date.
+func New(w *world.World) *Objects {
+	s := newStamps(time.Now)
+	return &Objects{world: w, kinds: shelves(w, s), stamps: s}
+}
+
+// Run stamps what every turn changes, until ctx is done.
+func (o *Objects) Run(ctx context.Context) error { return o.stamps.follow(ctx, o.world) }
 
 // shelf holds the objects of one kind.
 type shelf struct {
@@ -63,23 +75,23 @@ func newShelf[S any](c *input.Collection[S], show func(head, S) any) shelf {
 }
 
 // Count is how many objects of a kind there are.
-func (o *objects) Count(kind model.Kind) (n int, err error) {
+func (o *Objects) Count(kind model.Kind) (n int, err error) {
 	shelf, known := o.kinds[kind]
 	if !known {
 		return 0, fmt.Errorf("objects of kind %s are not kept", kind)
 	}
-	o.graph.View(func(v flow.View) { n = shelf.size(v) })
+	o.world.Graph.View(func(v flow.View) { n = shelf.size(v) })
 	return n, nil
 }
 
 // List shows the objects of a kind, in a namespace or ("") in all, by namespace and name.
-func (o *objects) List(kind model.Kind, namespace string) (list []json.RawMessage, err error) {
+func (o *Objects) List(kind model.Kind, namespace string) (list []json.RawMessage, err error) {
 	shelf, known := o.kinds[kind]
 	if !known {
 		return nil, fmt.Errorf("objects of kind %s are not kept", kind)
 	}
 	var shown []any
-	o.graph.View(func(v flow.View) {
+	o.world.Graph.View(func(v flow.View) {
 		refs := shelf.refs(v, namespace)
 		slices.SortFunc(refs, model.ObjectRef.Compare)
 		for _, ref := range refs {
@@ -98,10 +110,10 @@ func (o *objects) List(kind model.Kind, namespace string) (list []json.RawMessag
 }
 
 // Get shows one object.
-func (o *objects) Get(ref model.ObjectRef) (json.RawMessage, bool, error) {
+func (o *Objects) Get(ref model.ObjectRef) (json.RawMessage, bool, error) {
 	var object any
 	var found bool
-	o.graph.View(func(v flow.View) {
+	o.world.Graph.View(func(v flow.View) {
 		if shelf, known := o.kinds[ref.Kind]; known {
 			object, found = shelf.get(v, ref)
 		}
@@ -135,9 +147,9 @@ func objectMeta(ref model.ObjectRef, m model.Meta) metav1.ObjectMeta {
 	}
 }
 
-func newObjects(w *world.World, s *stamps) *objects {
+func shelves(w *world.World, s *stamps) map[model.Kind]shelf {
 	in := w.Sources
-	return &objects{graph: w.Graph, kinds: map[model.Kind]shelf{
+	return map[model.Kind]shelf{
 		model.KindGatewayClass: newShelf(in.GatewayClasses.Collection(), func(o head, spec gatewayv1.GatewayClassSpec) any {
 			return gatewayv1.GatewayClass{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec, Status: stamped(s, s.classes, o.Ref)}
 		}),
@@ -171,7 +183,7 @@ func newObjects(w *world.World, s *stamps) *objects {
 		model.KindXBackend: newShelf(in.XBackends.Collection(), func(o head, spec xgatewayv1alpha1.BackendSpec) any {
 			return xgatewayv1alpha1.XBackend{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec}
 		}),
-	}}
+	}
 }
 
 func stamped[S any](s *stamps, statuses map[model.ObjectRef]S, ref model.ObjectRef) S {
