@@ -80,7 +80,7 @@ func New(c Config) (*Folder, error) {
 	}
 	root, err := newRoot(c.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("files: %w", err)
+		return nil, err
 	}
 	if c.Now == nil {
 		c.Now = time.Now
