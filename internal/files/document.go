@@ -134,7 +134,7 @@ func (j *job) fail(err error) {
 }
 
 func newObject(o *schema.Object, at time.Time) *object {
-	labels := o.Meta.Labels
+	labels := o.Labels
 	if o.Ref.Kind == model.KindNamespace {
 		labels = maps.Clone(labels)
 		if labels == nil {
@@ -142,13 +142,15 @@ func newObject(o *schema.Object, at time.Time) *object {
 		}
 		labels[corev1.LabelMetadataName] = o.Ref.Name
 	}
-	uid := string(o.Meta.UID)
-	if uid == "" {
-		uid = derivedUID(o.Ref)
+	var stated schema.Stated
+	if o.Stated != nil {
+		stated = *o.Stated
+	}
+	if stated.UID == "" {
+		stated.UID = derivedUID(o.Ref)
 	}
 	return &object{
-		ref: o.Ref, spec: o.Spec, labels: labels, created: o.Meta.CreationTimestamp.Time, uid: uid,
-		generation: o.Meta.Generation, at: at, old: o.Old,
+		ref: o.Ref, spec: o.Spec, labels: labels, created: stated.Created, uid: stated.UID, generation: stated.Generation, at: at, old: o.Old,
 	}
 }
 

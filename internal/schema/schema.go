@@ -8,8 +8,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strings"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"time"
 
 	"cardea.dev/cardea/internal/model"
 )
@@ -65,12 +64,20 @@ func fingerprint() string {
 
 // Object is an object that passed: defaulted, valid, typed.
 type Object struct {
-	Ref  model.ObjectRef
-	Meta metav1.ObjectMeta
+	Ref    model.ObjectRef
+	Labels map[string]string
+	Stated *Stated // nil for most objects in files
 	// Spec is what package input keeps of the kind, by value, e.g. gatewayv1.HTTPRouteSpec or input.SecretSpec.
 	Spec any
 	// Old is what the next version of the object is compared with by rules over the old object; nil if its kind has none.
 	Old map[string]any
+}
+
+// Stated is metadata that servers write. A field is zero if it does not stand there.
+type Stated struct {
+	UID        string
+	Created    time.Time
+	Generation int64
 }
 
 // Options of a Check.
@@ -93,7 +100,10 @@ func (s *Schema) Check(doc map[string]any, o Options) (*Object, []Problem) {
 	if len(found) > 0 {
 		return nil, found
 	}
-	obj := &Object{Ref: model.Ref(kind, meta.Namespace, meta.Name), Meta: *meta}
+	obj := &Object{Ref: model.Ref(kind, meta.Namespace, meta.Name), Labels: meta.Labels}
+	if stated := (Stated{string(meta.UID), meta.CreationTimestamp.Time, meta.Generation}); stated != (Stated{}) {
+		obj.Stated = &stated
+	}
 	if c, ok := s.crds[kind]; ok {
 		found = c.check(doc, obj, o)
 	} else {
