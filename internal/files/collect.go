@@ -41,17 +41,19 @@ func (f *Folder) collect() map[ProblemKey]Problem {
 			add(Problem{File: fl.path, Line: fl.line, Message: fl.problem, Stale: len(fl.docs) > 0})
 		}
 	}
-	for d, fl := range f.flawed {
+	for d := range f.flawed {
 		stale := false
-		for _, it := range d.items {
-			stale = stale || it.stale
-			for _, p := range it.flaws {
-				p.File, p.Line, p.Stale = fl.path, d.line+p.Line, it.stale
+		for i := range d.items {
+			it := &d.items[i]
+			stale = stale || it.stale()
+			for _, p := range it.flaws() {
+				p.File, p.Line, p.Stale = d.file.path, d.line+p.Line, it.stale()
 				add(p)
 			}
 		}
-		for _, p := range d.flaws {
-			p.File, p.Line, p.Stale = fl.path, d.line+p.Line, stale
+		if d.trouble != nil {
+			p := *d.trouble
+			p.File, p.Line, p.Stale = d.file.path, d.line+p.Line, stale
 			add(p)
 		}
 	}
@@ -97,15 +99,14 @@ func cause(err error) error {
 
 // doubles are the problems of objects that are declared more than once.
 func (f *Folder) doubles(add func(Problem)) {
-	for ref := range f.contested {
-		claims := f.claims[ref]
-		winner := claims[0]
+	for ref, claims := range f.contested {
+		winner := claims[0].doc.file
 		for _, c := range claims[1:] {
-			p := Problem{File: c.file.path, Line: c.doc.line, Object: ref.String(), Ref: ref}
-			if c.file == winner.file {
+			p := Problem{File: c.doc.file.path, Line: c.doc.line, Object: ref.String(), Ref: ref}
+			if c.doc.file == winner {
 				p.Message = "is declared twice in this file: the first serves"
 			} else {
-				p.Message = fmt.Sprintf("is declared in %s, too: that one serves, since it is first by path", shown(winner.file.path))
+				p.Message = fmt.Sprintf("is declared in %s, too: that one serves, since it is first by path", shown(winner.path))
 			}
 			add(p)
 		}

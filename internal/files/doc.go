@@ -8,7 +8,8 @@
 //	(paths)    (texts)     (maps)       (objects)         (who wins)
 //
 // A document is known by the hash of its text: one that did not change is neither parsed nor checked again, so one edit in a
-// file of 10,000 documents costs one document's work.
+// file of 10,000 documents costs one document's work. Which objects the texts are is remembered from run to run (memory.go), so a
+// start costs hardly more than reading.
 //
 // Nothing that is live goes because a read failed, nor because the folder was taken away and made anew (refill.go). An object
 // whose text is gone goes only after it stayed away for Hold: an editor that replaces a file, or a document that moves from one

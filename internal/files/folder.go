@@ -51,14 +51,13 @@ type Folder struct {
 	// Written by the goroutine that reads, under mu; read by others under mu.
 	mu        sync.Mutex
 	files     map[string]*file
-	claims    map[model.ObjectRef][]claim
-	live      map[model.ObjectRef]*live
-	contested map[model.ObjectRef]struct{} // that have several claims
-	flawed    map[*document]*file
+	subjects  map[model.ObjectRef]subject
+	contested map[model.ObjectRef][]*item // what several items declare: all of them, the one that wins first
+	flawed    map[*document]struct{}
 	problems  map[ProblemKey]Problem
 
 	// Only in the goroutine that reads.
-	valid     *validated
+	memory    *memory
 	fading    map[model.ObjectRef]time.Time // live without a claim, until then
 	held      map[model.ObjectRef]time.Time // whose new version names what is not there, until then
 	uses      map[string]int                // live objects by namespace
@@ -88,9 +87,9 @@ func New(c Config) (*Folder, error) {
 	f := &Folder{
 		root: root, sources: c.Sources, graph: c.Graph, schema: c.Schema, log: c.Log, now: c.Now, onProblem: c.OnProblem,
 		shown: flow.NewSource[ProblemKey, Problem](c.Graph, "files/problems"),
-		files: map[string]*file{}, claims: map[model.ObjectRef][]claim{}, live: map[model.ObjectRef]*live{},
-		contested: map[model.ObjectRef]struct{}{}, flawed: map[*document]*file{}, problems: map[ProblemKey]Problem{},
-		valid:  newValidated(c.CacheDir, root.path(), c.Schema.Fingerprint()),
+		files: map[string]*file{}, subjects: map[model.ObjectRef]subject{},
+		contested: map[model.ObjectRef][]*item{}, flawed: map[*document]struct{}{}, problems: map[ProblemKey]Problem{},
+		memory: newMemory(c.CacheDir, root.path(), c.Schema.Fingerprint()),
 		fading: map[model.ObjectRef]time.Time{}, held: map[model.ObjectRef]time.Time{}, uses: map[string]int{},
 		unsettled: map[string]struct{}{}, listing: &listing{},
 	}
@@ -145,27 +144,23 @@ func split(path string, text []byte) []chunk {
 	return splitYAML(text)
 }
 
-// each runs work on all cores if it is much.
-func each[T any](list []T, work func(T)) {
+// each runs work on all cores if it is much. Each of those that work makes its own tool.
+func each[T, Tool any](list []T, work func(T, *Tool)) {
 	const few = 4
-	if len(list) < few {
-		for _, v := range list {
-			work(v)
+	var next atomic.Int64
+	worker := func() {
+		var tool Tool
+		for i := next.Add(1); i <= int64(len(list)); i = next.Add(1) {
+			work(list[i-1], &tool)
 		}
+	}
+	if len(list) < few {
+		worker()
 		return
 	}
-	var next atomic.Int64
 	var wait sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(list)) {
-		wait.Go(func() {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(list) {
-					return
-				}
-				work(list[i])
-			}
-		})
+		wait.Go(worker)
 	}
 	wait.Wait()
 }

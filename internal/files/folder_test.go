@@ -51,8 +51,13 @@ type rig struct {
 
 func newRig(t testing.TB, dir, cache string) *rig {
 	t.Helper()
+	return makeRig(t, dir, cache, flow.Config{Name: "test", Check: true})
+}
+
+func makeRig(t testing.TB, dir, cache string, config flow.Config) *rig {
+	t.Helper()
 	r := &rig{t: t, dir: dir, cache: cache}
-	r.graph = flow.New(flow.Config{Name: "test", Check: true})
+	r.graph = flow.New(config)
 	r.sources = input.New(r.graph)
 	r.graph.Apply("start", func(b *flow.Batch) { r.sources.Environment.Synced(b) })
 	var err error

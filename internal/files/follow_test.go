@@ -237,6 +237,38 @@ func TestMoveBetweenFiles(t *testing.T) {
 	}
 }
 
+// Of two documents of one file that declare an object the first serves, also when they change places.
+func TestChangePlaces(t *testing.T) {
+	s := newStill(t)
+	one, two := route("web", "one"), route("web", "two")
+	s.write("web.yaml", one+two)
+	s.look(look{all: true})
+	if s.backend("web") != "one" || len(s.folder.Problems()) != 1 {
+		t.Fatal(s.backend("web"), s.folder.Problems())
+	}
+	s.write("web.yaml", two+one)
+	s.look(look{paths: map[string]struct{}{"web.yaml": {}}})
+	s.now = s.now.Add(Hold)
+	s.look(look{})
+	if p := s.folder.Problems(); s.backend("web") != "two" || len(p) != 1 || p[0].Line != 13 {
+		t.Errorf("the backend is %q; problems: %v", s.backend("web"), p)
+	}
+}
+
+// Nothing is kept of what is gone.
+func TestForgets(t *testing.T) {
+	s := newStill(t)
+	s.write("web.yaml", route("web", "one")+route("web", "two"))
+	s.look(look{all: true})
+	s.must(os.Remove(filepath.Join(s.dir, "web.yaml")))
+	s.look(look{all: true})
+	s.now = s.now.Add(2 * Hold)
+	s.look(look{all: true})
+	if len(s.folder.subjects) != 1 || len(s.folder.contested)+len(s.folder.uses)+len(s.folder.fading) > 0 {
+		t.Errorf("only the default class is left, and these are known: %v", s.folder.subjects)
+	}
+}
+
 // What can't be listed is not gone. (A link to itself fails as a bad disk would, also for root.)
 func TestUnreadableSubfolderKeepsServing(t *testing.T) {
 	r := newRig(t, t.TempDir(), "")
@@ -324,44 +356,5 @@ func TestSlowWriter(t *testing.T) {
 	r.until("the end", func() bool { return r.backend("api") == "two" && r.backend("web") == "two" })
 	if len(r.told) > 0 {
 		t.Error("half a file was read:", r.told)
-	}
-}
-
-// What a run found valid, the next one need not ask again; without that memory it only works more.
-func TestMemory(t *testing.T) {
-	dir, cache := t.TempDir(), t.TempDir()
-	load := func() (string, *Folder) {
-		r := newRig(t, dir, cache)
-		r.write("web.yaml", route("web", "one"))
-		r.write("bad.yaml", strings.Replace(route("bad", "one"), "8080", "99999", 1))
-		if err := r.folder.Load(); err != nil {
-			t.Fatal(err)
-		}
-		r.graph.Settle()
-		return r.objects() + fmt.Sprint(r.folder.Problems()), r.folder
-	}
-	first, _ := load()
-	second, f := load()
-	if first != second {
-		t.Errorf("first run:\n%s\nsecond run:\n%s", first, second)
-	}
-	if len(f.valid.digests) != 1 {
-		t.Errorf("%d documents are remembered, expected the valid one", len(f.valid.digests))
-	}
-	for name, damage := range map[string]func(text []byte) []byte{
-		"cut":     func(text []byte) []byte { return text[:len(text)-1] },
-		"flipped": func(text []byte) []byte { text[len(text)-40] ^= 1; return text },
-		"empty":   func([]byte) []byte { return nil },
-	} {
-		text, err := os.ReadFile(f.valid.path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(f.valid.path, damage(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if got, _ := load(); got != first {
-			t.Errorf("with a %s memory: %s", name, got)
-		}
 	}
 }

@@ -2,6 +2,7 @@ package files
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"testing"
 
@@ -80,10 +81,24 @@ func FuzzRead(f *testing.F) {
 }
 
 // A damaged memory is refused or holds what it says, and never panics.
-func FuzzValidated(f *testing.F) {
-	f.Add([]byte(validatedMagic))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		if digests, ok := parseValidated(text, "x"); ok && len(digests)*16 > len(text) {
+func FuzzMemory(f *testing.F) {
+	d := digestOf([]byte("a"), false)
+	for _, records := range []string{"", string(d[:]) + "\x02ab", string(d[:]) + "\x00" + string(d[:]) + "\x01"} {
+		f.Add([]byte(memoryMagic + "xy" + records))
+		f.Add([]byte(memoryMagic + "xz" + records))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		sum := sha256.Sum256(body)
+		m := &memory{rules: "x", program: "y"}
+		m.parse(append(body, sum[:]...))
+		size := len(m.digests) * len(digest{})
+		for i, d := range m.digests {
+			if !m.valid(d) || m.objects != nil && !bytes.Equal(m.object(d), m.objects[i]) {
+				t.Fatalf("%x is not found", d)
+			}
+			size += len(m.object(d))
+		}
+		if size > len(body) {
 			t.Fatal("more than it can hold")
 		}
 	})

@@ -8,7 +8,6 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -22,13 +21,13 @@ type reference struct {
 // waits says whether an object's new version must wait, with the live one serving meanwhile: it names what is not there, and the
 // live one did not. Most likely that is being written, too. It waits for Hold at most.
 func (m *merge) waits(o *object) bool {
-	current := m.live[o.ref]
-	if current == nil || current.object == o || !m.loses(current.object, o) {
+	current := m.subjects[o.Ref].live
+	if current == nil || current == o || !m.loses(current, o) {
 		return false
 	}
-	until, waited := m.held[o.ref]
+	until, waited := m.held[o.Ref]
 	if !waited {
-		m.held[o.ref] = m.now.Add(Hold)
+		m.held[o.Ref] = m.now.Add(Hold)
 		return true
 	}
 	return !m.expire || m.now.Before(until)
@@ -50,11 +49,11 @@ func (m *merge) loses(from, to *object) bool {
 
 // has says whether a reference finds something: an object that was published, with that part. Whether it may be named is not asked.
 func (m *merge) has(r reference) bool {
-	l := m.live[r.to]
-	if l == nil {
+	o := m.subjects[r.to].live
+	if o == nil {
 		return false
 	}
-	switch spec := l.object.spec.(type) {
+	switch spec := o.Spec.(type) {
 	case corev1.ServiceSpec:
 		// A Service and its slices are often two files, and without slices it can't serve.
 		return m.sliced(r.to) && slices.ContainsFunc(spec.Ports, func(p corev1.ServicePort) bool { return r.port == 0 || p.Port == r.port })
@@ -70,9 +69,9 @@ func (m *merge) has(r reference) bool {
 func (m *merge) sliced(service model.ObjectRef) bool {
 	if m.withSlices == nil {
 		m.withSlices = map[model.ObjectRef]bool{}
-		for ref, l := range m.live {
-			if _, ok := l.object.spec.(input.EndpointSliceSpec); ok {
-				m.withSlices[model.Ref(model.KindService, ref.Namespace, l.object.labels[discoveryv1.LabelServiceName])] = true
+		for ref, s := range m.subjects {
+			if ref.Kind == model.KindEndpointSlice && s.live != nil {
+				m.withSlices[model.Ref(model.KindService, ref.Namespace, s.live.Labels[discoveryv1.LabelServiceName])] = true
 			}
 		}
 	}
@@ -83,7 +82,7 @@ func (m *merge) sliced(service model.ObjectRef) bool {
 func references(o *object) []reference {
 	var list []reference
 	add := func(group *gatewayv1.Group, kind *gatewayv1.Kind, namespace *gatewayv1.Namespace, name gatewayv1.ObjectName, r reference) {
-		space := cmp.Or(string(stated(namespace)), o.ref.Namespace)
+		space := cmp.Or(string(stated(namespace)), o.Ref.Namespace)
 		r.to = model.Ref(model.KindOf(string(stated(group)), string(stated(kind))), space, string(name))
 		if r.to.Kind != model.KindNone {
 			list = append(list, r)
@@ -92,7 +91,7 @@ func references(o *object) []reference {
 	backend := func(b gatewayv1.BackendObjectReference) {
 		add(b.Group, b.Kind, b.Namespace, b.Name, reference{port: stated(b.Port)})
 	}
-	switch spec := o.spec.(type) {
+	switch spec := o.Spec.(type) {
 	case gatewayv1.HTTPRouteSpec:
 		for _, p := range spec.ParentRefs {
 			add(p.Group, p.Kind, p.Namespace, p.Name, reference{port: stated(p.Port), section: string(stated(p.SectionName))})

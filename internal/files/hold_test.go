@@ -41,8 +41,8 @@ func (s *still) read(name, text string) {
 func (s *still) generation(kind model.Kind, name string) (generation int64) {
 	s.folder.mu.Lock()
 	defer s.folder.mu.Unlock()
-	if l := s.folder.live[model.Ref(kind, "shop", name)]; l != nil {
-		generation = l.meta.Generation
+	if l := s.folder.subjects[model.Ref(kind, "shop", name)].live; l != nil {
+		generation = l.generation
 	}
 	return generation
 }

@@ -48,17 +48,16 @@ func (f *Folder) Locator() *Locator {
 // Where is the place of an object's field, or of the nearest field around it that is there; of the object itself if field is "".
 func (l *Locator) Where(ref model.ObjectRef, field string) Place {
 	l.folder.mu.Lock()
-	claims := l.folder.claims[ref]
-	if len(claims) == 0 {
+	it := l.folder.subjects[ref].claim
+	if it == nil {
 		l.folder.mu.Unlock()
 		return Place{}
 	}
-	c := claims[0]
-	place := Place{File: c.file.path, Line: c.doc.line}
+	place := Place{File: it.doc.file.path, Line: it.doc.line}
 	l.folder.mu.Unlock()
-	for _, chunk := range l.chunks(place.File)[c.doc.hash] {
-		if c.item.path != "" || chunk.line == place.Line {
-			return Place{File: place.File, Line: chunk.line + lineOf(chunk.text, c.item.path, field) - 1}
+	for _, chunk := range l.chunks(place.File)[it.doc.hash] {
+		if it.path() != "" || chunk.line == place.Line {
+			return Place{File: place.File, Line: chunk.line + lineOf(chunk.text, it.path(), field) - 1}
 		}
 	}
 	return place

@@ -3,13 +3,20 @@ package files
 // matched is what a file's new text has in common with its former documents.
 type matched struct {
 	docs       []*document
-	fresh      []int // the new ones; each has as its pair the former document that stood in its place, if any
-	head, tail int   // so many documents at the start and at the end are as before
-	reordered  bool  // documents that stayed changed places
+	fresh      []fresh // the new ones
+	head, tail int     // so many documents at the start and at the end are as before
+	reordered  bool    // documents that stayed changed places
 }
 
-// match says for each chunk whether it is a document that was there before.
-func match(chunks []chunk, former []*document) matched {
+// fresh is a document that was not there before.
+type fresh struct {
+	at   int       // its place in the file
+	pair *document // the former document that stood in its place, if any
+}
+
+// match says for each chunk whether it is a document that the file had before.
+func match(chunks []chunk, fl *file) matched {
+	former := fl.docs
 	docs := make([]*document, len(chunks))
 	hashes := make([]fingerprint, len(chunks))
 	for i, c := range chunks {
@@ -32,7 +39,7 @@ func match(chunks []chunk, former []*document) matched {
 		positions[d.hash] = append(positions[d.hash], i)
 	}
 	taken := make([]bool, len(middle))
-	pairs := pairing{former: middle, taken: taken}
+	pairs := pairing{former: middle, taken: taken, fresh: &m.fresh}
 	for i := head; i < len(chunks)-tail; i++ {
 		if at := positions[hashes[i]]; len(at) > 0 {
 			positions[hashes[i]] = at[1:]
@@ -41,9 +48,8 @@ func match(chunks []chunk, former []*document) matched {
 			m.reordered = pairs.anchor(at[0]) || m.reordered
 			continue
 		}
-		docs[i] = &document{hash: hashes[i]}
-		m.fresh = append(m.fresh, i)
-		pairs.waiting = append(pairs.waiting, docs[i])
+		docs[i] = &document{hash: hashes[i], file: fl}
+		m.fresh = append(m.fresh, fresh{at: i})
 	}
 	pairs.anchor(len(middle))
 	return m
@@ -51,10 +57,11 @@ func match(chunks []chunk, former []*document) matched {
 
 // pairing gives new documents the former ones between the same neighbours, in order.
 type pairing struct {
-	former  []*document
-	taken   []bool
-	from    int // the former document after the last neighbour
-	waiting []*document
+	former []*document
+	taken  []bool
+	from   int // the former document after the last neighbour
+	fresh  *[]fresh
+	paired int // so many fresh ones stand before the last neighbour
 }
 
 // anchor takes note of a document that stayed; it reports that it stood before one that now precedes it.
@@ -62,13 +69,14 @@ func (p *pairing) anchor(at int) (backwards bool) {
 	if at < p.from {
 		return true
 	}
-	for i := p.from; i < at && len(p.waiting) > 0; i++ {
+	waiting := (*p.fresh)[p.paired:]
+	for i := p.from; i < at && len(waiting) > 0; i++ {
 		if !p.taken[i] {
-			p.waiting[0].pair = p.former[i]
-			p.waiting = p.waiting[1:]
+			waiting[0].pair = p.former[i]
+			waiting = waiting[1:]
 		}
 	}
-	p.waiting = nil
+	p.paired = len(*p.fresh)
 	p.from = at + 1
 	return false
 }

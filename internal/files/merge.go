@@ -1,11 +1,9 @@
 package files
 
 import (
-	"cmp"
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,23 +12,6 @@ import (
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
 )
-
-// claim says that an item declares an object. Of several claims the first by path and line wins.
-type claim struct {
-	file *file
-	doc  *document
-	item *item
-}
-
-func compareClaims(a, b claim) int {
-	return cmp.Or(strings.Compare(a.file.path, b.file.path), a.doc.line-b.doc.line, strings.Compare(a.item.path, b.item.path))
-}
-
-// live is an object as it was published.
-type live struct {
-	object *object
-	meta   model.Meta
-}
 
 // merge is the work of one scan on the claims: which objects were touched, and what follows for the sources.
 type merge struct {
@@ -52,98 +33,99 @@ func (f *Folder) newMerge(now time.Time, expire bool) *merge {
 func (m *merge) replace(fl *file, now matched, chunks []chunk) {
 	former := fl.docs
 	fl.docs = now.docs
-	changed := now.docs[now.head : len(now.docs)-now.tail]
-	m.scan++
-	for _, d := range changed {
-		d.scan = m.scan
-		if now.reordered {
-			m.touchAll(d)
+	stay := map[*document]struct{}{}
+	if len(former) > now.head+now.tail {
+		for _, d := range now.docs[now.head : len(now.docs)-now.tail] {
+			stay[d] = struct{}{}
 		}
 	}
-	gone := map[model.ObjectRef]*item{}
+	gone := map[model.ObjectRef]*object{}
 	for _, d := range former[now.head : len(former)-now.tail] {
-		if d.scan != m.scan {
+		if _, ok := stay[d]; !ok {
 			m.release(d)
-			for _, it := range d.items {
-				gone[it.ref] = it
+			for i := range d.items {
+				gone[d.items[i].ref()] = d.items[i].object
 			}
+		} else if now.reordered {
+			m.touchAll(d)
 		}
 	}
 	for i := now.head; i < len(now.docs); i++ {
 		now.docs[i].line = chunks[i].line
 	}
-	for _, i := range now.fresh {
-		m.keepLastGood(now.docs[i], gone)
-		m.claim(fl, now.docs[i])
+	for _, n := range now.fresh {
+		m.keepLastGood(now.docs[n.at], n.pair, gone)
+		m.declare(now.docs[n.at])
 	}
 }
 
 // keepLastGood gives a broken document, or its broken objects, the version that was last good.
-func (m *merge) keepLastGood(d *document, gone map[model.ObjectRef]*item) {
-	pair := d.pair
-	d.pair = nil
+func (m *merge) keepLastGood(d, pair *document, gone map[model.ObjectRef]*object) {
 	found := false
-	for _, it := range d.items {
-		if it.object != nil || it.ref.Kind == model.KindNone {
+	for i := range d.items {
+		it := &d.items[i]
+		if it.object != nil || it.note.ref.Kind == model.KindNone {
 			continue
 		}
-		if last := gone[it.ref]; last != nil && last.object != nil {
-			it.object, it.stale, found = last.object, true, true
+		if last := gone[it.note.ref]; last != nil {
+			it.object, it.note.stale, found = last, true, true
 		}
 	}
-	if !d.broken || found || pair == nil {
+	if d.trouble == nil || found || pair == nil {
 		return
 	}
 	// Its text doesn't tell what it is, or wrongly: it is what stood in its place.
 	d.items = nil
-	for _, it := range pair.items {
-		if it.object != nil && len(m.claims[it.ref]) == 0 {
-			d.items = append(d.items, &item{path: it.path, ref: it.ref, label: it.label, object: it.object, stale: true})
+	for i := range pair.items {
+		if it := &pair.items[i]; it.object != nil && m.subjects[it.ref()].claim == nil {
+			d.items = append(d.items, item{doc: d, object: it.object, note: &note{path: it.path(), ref: it.ref(), label: it.label(), stale: true}})
 		}
 	}
-	if len(d.items) == 1 && len(d.flaws) == 1 && d.flaws[0].Object == "" {
-		d.flaws[0].Object, d.flaws[0].Ref = d.items[0].label, d.items[0].ref
+	if len(d.items) == 1 && d.trouble.Object == "" {
+		d.trouble.Object, d.trouble.Ref = d.items[0].note.label, d.items[0].note.ref
 	}
 }
 
-func (m *merge) claim(fl *file, d *document) {
-	for _, it := range d.items {
+// declare adds the claims of a new document.
+func (m *merge) declare(d *document) {
+	flawed := d.trouble != nil
+	for i := range d.items {
+		it := &d.items[i]
+		ref := it.ref()
+		s := m.subjects[ref]
+		flawed = flawed || len(it.flaws()) > 0
 		if it.object == nil {
 			// Its good version may have stood in another file until now.
-			if l := m.live[it.ref]; l != nil && !l.object.builtin && len(m.claims[it.ref]) == 0 && hasError(it, d) {
-				it.object, it.stale = l.object, true
-			} else {
+			if s.live == nil || s.live.builtin() || s.claim != nil || !hasError(it) {
 				continue
 			}
+			it.object, it.note.stale = s.live, true
 		}
-		m.claims[it.ref] = append(m.claims[it.ref], claim{fl, d, it})
-		m.touched[it.ref] = struct{}{}
+		m.setClaims(ref, append(m.claims(ref), it))
+		m.touched[ref] = struct{}{}
 	}
-	if len(d.flaws) > 0 || slices.ContainsFunc(d.items, func(it *item) bool { return len(it.flaws) > 0 }) {
-		m.flawed[d] = fl
+	if flawed {
+		m.flawed[d] = struct{}{}
 	}
 }
 
-func hasError(it *item, d *document) bool {
-	return d.broken || slices.ContainsFunc(it.flaws, func(p Problem) bool { return p.Severity == model.Error })
+func hasError(it *item) bool {
+	return it.doc.trouble != nil || slices.ContainsFunc(it.flaws(), func(p Problem) bool { return p.Severity == model.Error })
 }
 
+// release takes the claims of a document back.
 func (m *merge) release(d *document) {
 	delete(m.flawed, d)
-	for _, it := range d.items {
-		list := slices.DeleteFunc(m.claims[it.ref], func(c claim) bool { return c.doc == d })
-		if len(list) == 0 {
-			delete(m.claims, it.ref)
-		} else {
-			m.claims[it.ref] = list
-		}
-		m.touched[it.ref] = struct{}{}
+	m.touchAll(d)
+	for i := range d.items {
+		ref := d.items[i].ref()
+		m.setClaims(ref, slices.DeleteFunc(m.claims(ref), func(it *item) bool { return it.doc == d }))
 	}
 }
 
 func (m *merge) touchAll(d *document) {
-	for _, it := range d.items {
-		m.touched[it.ref] = struct{}{}
+	for i := range d.items {
+		m.touched[d.items[i].ref()] = struct{}{}
 	}
 }
 
@@ -159,7 +141,7 @@ func (m *merge) settle() {
 		for _, ref := range slices.SortedFunc(maps.Keys(m.fading), model.ObjectRef.Compare) {
 			switch {
 			case m.now.Before(m.fading[ref]):
-			case m.listing.unknown(m.live[ref].meta.Edit.Where):
+			case m.listing.unknown(m.subjects[ref].live.edit.Where):
 				m.fading[ref] = m.now.Add(Hold) // nobody knows whether its file is there
 			default:
 				m.drop(ref)
@@ -176,25 +158,22 @@ func (m *merge) decide(ref model.ObjectRef) {
 	if ref.Kind == model.KindNone {
 		return
 	}
-	claims := m.claims[ref]
-	slices.SortFunc(claims, compareClaims)
-	if len(claims) > 1 {
-		m.contested[ref] = struct{}{}
-	} else {
-		delete(m.contested, ref)
+	if list := m.contested[ref]; list != nil {
+		slices.SortFunc(list, compareClaims)
+		m.setClaims(ref, list)
 	}
-	if len(claims) > 0 {
+	s := m.subjects[ref]
+	if s.claim != nil {
 		delete(m.fading, ref)
-		if !m.waits(claims[0].item.object) {
+		if !m.waits(s.claim.object) {
 			delete(m.held, ref)
-			m.set(claims[0].item.object, claims[0].file.path)
+			m.set(s.claim.object, s.claim.doc.file.path)
 		}
 		return
 	}
 	delete(m.held, ref)
-	current := m.live[ref]
 	// A ReferenceGrant that is gone is a permission taken back: that can't wait.
-	if current != nil && !current.object.builtin && ref.Kind != model.KindReferenceGrant {
+	if s.live != nil && !s.live.builtin() && ref.Kind != model.KindReferenceGrant {
 		if _, ok := m.fading[ref]; !ok {
 			m.fading[ref] = m.now.Add(Hold)
 		}
@@ -210,28 +189,40 @@ func (m *merge) drop(ref model.ObjectRef) {
 		m.set(o, "")
 		return
 	}
-	if m.live[ref] == nil {
+	if m.subjects[ref].live == nil {
 		return
 	}
-	delete(m.live, ref)
+	m.put(ref, subject{m.subjects[ref].claim, nil})
 	m.use(ref.Namespace, -1)
 	m.edits = append(m.edits, edit{ref: ref})
 }
 
+// set makes a version live. What did not change the spec changes neither generation nor time of the edit.
 func (m *merge) set(o *object, where string) {
-	current := m.live[o.ref]
-	meta := o.meta(current, where)
+	current := m.subjects[o.Ref].live
+	edited := model.Edit{At: o.edit.At, Where: where}
+	var before model.Meta
+	same := false
 	if current == nil {
-		m.live[o.ref] = &live{o, meta}
-		m.use(o.ref.Namespace, +1)
+		o.generation = o.stated()
+		m.use(o.Ref.Namespace, +1)
 	} else {
-		same := reflect.DeepEqual(meta, current.meta) && (current.object == o || reflect.DeepEqual(current.object.spec, o.spec))
-		m.live[o.ref] = &live{o, meta}
-		if same {
-			return
+		before = current.meta()
+		same = current == o || reflect.DeepEqual(current.Spec, o.Spec)
+		o.generation = before.Generation
+		if !same {
+			o.generation++
+		} else if !current.builtin() {
+			edited.At = before.Edit.At
 		}
 	}
-	m.edits = append(m.edits, edit{ref: o.ref, meta: meta, object: o})
+	if *o.edit != edited {
+		o.edit = new(edited)
+	}
+	m.put(o.Ref, subject{m.subjects[o.Ref].claim, o})
+	if !same || !reflect.DeepEqual(before, o.meta()) {
+		m.edits = append(m.edits, edit{o.Ref, o})
+	}
 }
 
 // use counts the objects of a namespace, since one that has any exists.
@@ -251,31 +242,16 @@ func (m *merge) use(namespace string, n int) {
 
 // builtin is an object that is there without a file; nil if there is none of that name.
 func (m *merge) builtin(ref model.ObjectRef) *object {
-	o := &object{ref: ref, uid: derivedUID(ref), builtin: true}
+	o := &object{edit: &model.Edit{}}
+	o.Ref = ref
 	switch {
 	case ref == defaultClass:
-		o.spec = gatewayv1.GatewayClassSpec{ControllerName: model.ControllerName, Description: new("Gateways that Cardea runs.")}
+		o.Spec = gatewayv1.GatewayClassSpec{ControllerName: model.ControllerName, Description: new("Gateways that Cardea runs.")}
 	case ref.Kind == model.KindNamespace && m.uses[ref.Name] > 0:
-		o.spec = input.NamespaceSpec{}
-		o.labels = map[string]string{corev1.LabelMetadataName: ref.Name}
+		o.Spec = input.NamespaceSpec{}
+		o.Labels = map[string]string{corev1.LabelMetadataName: ref.Name}
 	default:
 		return nil
 	}
 	return o
-}
-
-// meta is the metadata to publish. What did not change the spec changes neither generation nor edit.
-func (o *object) meta(current *live, where string) model.Meta {
-	meta := model.Meta{UID: o.uid, Generation: max(1, o.generation), Created: o.created, Labels: o.labels, Edit: model.Edit{At: o.at, Where: where}}
-	switch {
-	case current == nil:
-	case reflect.DeepEqual(current.object.spec, o.spec):
-		meta.Generation = current.meta.Generation
-		if !current.object.builtin {
-			meta.Edit.At = current.meta.Edit.At
-		}
-	default:
-		meta.Generation = current.meta.Generation + 1
-	}
-	return meta
 }

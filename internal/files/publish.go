@@ -9,7 +9,6 @@ import (
 // edit is a change of one object in its source.
 type edit struct {
 	ref    model.ObjectRef
-	meta   model.Meta
 	object *object // nil deletes
 }
 
@@ -19,7 +18,7 @@ func publish(b *flow.Batch, s *input.Sources, edits []edit) {
 		if e.object == nil {
 			s.Of(e.ref.Kind).Delete(b, e.ref)
 		} else {
-			s.Of(e.ref.Kind).Set(b, e.ref, e.meta, e.object.spec)
+			s.Of(e.ref.Kind).Set(b, e.ref, e.object.meta(), e.object.Spec)
 		}
 	}
 }

@@ -31,7 +31,7 @@ type reading struct {
 // refresh looks at the folder and publishes, in one turn of the graph, what changed.
 func (f *Folder) refresh(l look) {
 	if !f.loaded {
-		if err := f.valid.load(); err != nil {
+		if err := f.memory.load(); err != nil {
 			f.log.Warn("the memory of valid documents is of no use", "err", err)
 		}
 	}
@@ -184,11 +184,12 @@ func (f *Folder) read(path string) (newReading, readState) {
 		return f.unreadable(r, "the file is not UTF-8 text", line)
 	}
 	r.chunks = split(path, text)
-	r.matched = match(r.chunks, fl.docs)
-	known := itemsOf(fl.docs[r.head : len(fl.docs)-r.tail])
+	r.matched = match(r.chunks, fl)
+	known := objectsOf(fl.docs[r.head : len(fl.docs)-r.tail])
 	fl.problem, fl.line = "", 0
-	for _, i := range r.fresh {
-		r.jobs = append(r.jobs, &job{file: fl, chunk: r.chunks[i], doc: r.docs[i], at: info.ModTime(), known: known})
+	edit := &model.Edit{At: info.ModTime(), Where: path}
+	for _, n := range r.fresh {
+		r.jobs = append(r.jobs, &job{chunk: r.chunks[n.at], doc: r.docs[n.at], edit: edit, known: known})
 	}
 	return r, readNew
 }
@@ -204,18 +205,19 @@ func (f *Folder) unreadable(r newReading, problem string, line int) (newReading,
 	return r, readNew
 }
 
-// itemsOf finds the good items of a file's Lists by their text.
-func itemsOf(docs []*document) map[digest]*item {
-	var known map[digest]*item
+// objectsOf finds the good objects of a file's Lists by their text.
+func objectsOf(docs []*document) map[digest]*object {
+	var known map[digest]*object
 	for _, d := range docs {
-		for _, it := range d.items {
-			if it.path == "" || it.object == nil || it.stale || len(it.flaws) > 0 {
+		for i := range d.items {
+			it := &d.items[i]
+			if it.path() == "" || it.object == nil || it.stale() {
 				continue
 			}
 			if known == nil {
-				known = map[digest]*item{}
+				known = map[digest]*object{}
 			}
-			known[it.digest] = it
+			known[it.object.digest] = it.object
 		}
 	}
 	return known
@@ -250,11 +252,8 @@ func (f *Folder) commit(readings []reading, gone []string, whole bool) {
 	f.stats.published.Add(int64(len(m.edits)))
 	f.apply(m.edits, before, now)
 	f.tell(before, now)
-	if f.unread == nil {
-		f.listed.Store(true)
-	}
-	if !f.loaded {
-		f.loaded = true
+	f.loaded = true
+	if f.unread == nil && !f.listed.Swap(true) {
 		f.remember()
 	}
 }
@@ -283,22 +282,22 @@ func (f *Folder) apply(edits []edit, before, now map[ProblemKey]Problem) {
 	})
 }
 
-// remember saves which texts are valid.
+// remember saves which texts are valid, and what they are.
 func (f *Folder) remember() {
-	digests := map[digest]struct{}{}
+	if f.unread != nil {
+		return
+	}
+	var good []*object
 	for _, fl := range f.files {
 		for _, d := range fl.docs {
-			for _, it := range d.items {
-				if it.object != nil && !it.stale {
-					digests[it.digest] = struct{}{}
+			for i := range d.items {
+				if it := &d.items[i]; it.object != nil && !it.stale() {
+					good = append(good, it.object)
 				}
 			}
 		}
 	}
-	if maps.Equal(digests, f.valid.digests) || f.unread != nil {
-		return
-	}
-	if err := f.valid.save(digests); err != nil {
+	if err := f.memory.keep(good); err != nil {
 		f.log.Warn("what was validated will be validated again", "err", err)
 	}
 }

@@ -1,0 +1,107 @@
+package files
+
+import (
+	"errors"
+
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/schema"
+)
+
+// job is a document to be parsed and checked.
+type job struct {
+	chunk chunk
+	doc   *document
+	edit  *model.Edit
+	known map[digest]*object // of the Lists among the file's former documents
+}
+
+// check finds out what objects the job's text is. It only reads the Folder.
+func (f *Folder) check(j *job, pool *schema.Pool) {
+	inJSON := isJSON(j.doc.file.path)
+	whole := digestOf(j.chunk.text, inJSON)
+	j.doc.items = j.doc.only[:0]
+	if j.chunk.err == nil {
+		if o := f.remembered(whole, j, pool); o != nil {
+			j.doc.items = append(j.doc.items, item{doc: j.doc, object: o})
+			return
+		}
+	}
+	f.stats.parsed.Add(1)
+	value, err := decode(j.chunk, inJSON)
+	var objects []listed
+	isList := false
+	if err == nil {
+		objects, isList, err = expand(value)
+	}
+	if err != nil {
+		j.fail(err)
+		return
+	}
+	for _, o := range objects {
+		if !isList {
+			j.doc.items = append(j.doc.items, f.checkObject(j, o, whole, pool))
+			continue
+		}
+		d := digestOfValue(o.doc)
+		it := item{doc: j.doc, object: j.known[d]}
+		if it.object == nil {
+			it.object = f.remembered(d, j, pool)
+		}
+		if it.object == nil {
+			it = f.checkObject(j, o, d, pool)
+		}
+		if it.note == nil {
+			it.note = &note{path: o.path, ref: it.object.Ref, label: it.object.Ref.String()}
+		}
+		j.doc.items = append(j.doc.items, it)
+	}
+}
+
+// remembered is the object that an earlier run made of a text; nil if that is not known.
+func (f *Folder) remembered(d digest, j *job, pool *schema.Pool) *object {
+	stored := f.memory.object(d)
+	if len(stored) == 0 {
+		return nil
+	}
+	o, err := pool.Load(stored)
+	if err != nil {
+		return nil
+	}
+	return newObject(o, d, j.edit)
+}
+
+func (f *Folder) checkObject(j *job, listed listed, d digest, pool *schema.Pool) item {
+	f.stats.checked.Add(1)
+	ref, label := f.schema.Identify(listed.doc)
+	options := schema.Options{KnownValid: f.memory.valid(d)}
+	if live := f.subjects[ref].live; live != nil {
+		options.Old = live.Old
+	}
+	obj, problems := f.schema.Check(listed.doc, options)
+	if obj != nil {
+		return item{doc: j.doc, object: newObject(pool.Share(obj), d, j.edit)}
+	}
+	n := &note{path: listed.path, ref: ref, label: label}
+	for _, p := range problems {
+		n.flaws = append(n.flaws, Problem{
+			Line: lineOf(j.chunk.text, listed.path, p.Field) - 1, Object: label, Ref: ref,
+			Field: p.Field, Message: p.Message, Severity: p.Severity,
+		})
+	}
+	return item{doc: j.doc, note: n}
+}
+
+// fail notes that the text can't be parsed, and which object it seems to be about.
+func (j *job) fail(err error) {
+	p := &Problem{Message: err.Error()}
+	var syntax *syntaxError
+	if errors.As(err, &syntax) && syntax.line > 0 {
+		p.Line = syntax.line - 1
+	}
+	ref, label := identify(j.chunk.text)
+	p.Ref, p.Object = ref, label
+	j.doc.trouble = p
+	if ref.Kind != model.KindNone {
+		j.doc.items = append(j.doc.items, item{doc: j.doc, note: &note{ref: ref, label: label}})
+	}
+}

@@ -1,0 +1,143 @@
+package files
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// runs is what happens to one folder from run to run.
+type runs struct {
+	*testing.T
+	dir, cache string
+}
+
+func newRuns(t *testing.T) runs { return runs{t, t.TempDir(), filepath.Join(t.TempDir(), "cache")} }
+
+// load is one run: what it holds and finds wrong.
+func (r runs) load() (string, *Folder) {
+	r.Helper()
+	rig := newRig(r, r.dir, r.cache)
+	if err := rig.folder.Load(); err != nil {
+		r.Fatal(err)
+	}
+	rig.graph.Settle()
+	return rig.objects() + fmt.Sprint(rig.folder.Problems()), rig.folder
+}
+
+func (r runs) write(name, text string) {
+	r.Helper()
+	if err := os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o644); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// What a run made of a text, the next one need not make again; without that memory it only works more.
+func TestMemory(t *testing.T) {
+	r := newRuns(t)
+	r.write("web.yaml", route("web", "one")+service("a")+slice("a"))
+	r.write("bad.yaml", strings.Replace(route("bad", "one"), "8080", "99999", 1))
+	r.write("list.yaml", `{kind: ServiceList, apiVersion: v1, items: [
+  {metadata: {name: b, uid: u, generation: 7, creationTimestamp: "2020-02-02T02:02:02Z"}, spec: {ports: [{port: 80}]}}]}`)
+	first, _ := r.load()
+	second, f := r.load()
+	if first != second {
+		t.Errorf("first run:\n%s\nsecond run:\n%s", first, second)
+	}
+	if s := f.Stats(); s.Parsed != 2 || s.Checked != 1 {
+		t.Errorf("the second run parsed %d documents (expected the bad one and the List) and checked %d objects", s.Parsed, s.Checked)
+	}
+	if len(f.memory.digests) != 4 || f.memory.objects != nil {
+		t.Errorf("%d objects are remembered, expected the valid ones; in memory: %v", len(f.memory.digests), f.memory.objects)
+	}
+	whole, err := os.ReadFile(f.memory.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, damaged := range map[string][]byte{
+		"cut":     whole[:len(whole)-1],
+		"flipped": append(bytes.Clone(whole[:len(whole)-40]), append([]byte{whole[len(whole)-40] ^ 1}, whole[len(whole)-39:]...)...),
+		"empty":   nil,
+	} {
+		if err := os.WriteFile(f.memory.path, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, f := r.load()
+		if got != first || f.Stats().Parsed != 5 {
+			t.Errorf("with a %s memory %d documents were parsed: %s", name, f.Stats().Parsed, got)
+		}
+		if mended, _ := os.ReadFile(f.memory.path); !bytes.Equal(mended, whole) {
+			t.Errorf("a %s memory was not mended", name)
+		}
+	}
+}
+
+// Another program may make other objects of a text. What is valid stays so.
+func TestMemoryOfAnotherProgram(t *testing.T) {
+	r := newRuns(t)
+	r.write("web.yaml", route("web", "one"))
+	first, f := r.load()
+	own, _ := os.ReadFile(f.memory.path)
+	other := memory{path: f.memory.path, rules: f.memory.rules, program: strings.Repeat("0", len(f.memory.program))}
+	if err := other.load(); err != nil || len(other.objects) > 0 || !other.valid(other.digests[0]) {
+		t.Errorf("objects of another program are taken over, or its valid texts are not: %v, %v", other, err)
+	}
+	if err := other.keep([]*object{f.files["web.yaml"].docs[0].items[0].object}); err != nil {
+		t.Fatal(err)
+	}
+	if text, _ := os.ReadFile(f.memory.path); bytes.Equal(text, own) {
+		t.Error("the other program did not write its own")
+	}
+	second, f := r.load()
+	if first != second || f.Stats().Parsed != 1 {
+		t.Errorf("with the memory of another program %d documents were parsed:\n%s", f.Stats().Parsed, second)
+	}
+	if text, _ := os.ReadFile(f.memory.path); !bytes.Equal(text, own) {
+		t.Error("the memory of another program stayed")
+	}
+}
+
+// What others may have written is not believed, and what is secret is not written.
+func TestMemoryIsPrivate(t *testing.T) {
+	r := newRuns(t)
+	r.write("web.yaml", route("web", "one"))
+	r.write("secret.yaml", secret("s")+"stringData: {key: xyzzy-plugh}\ndata: {other: eHl6enkgcGx1Z2g=}\n")
+	_, f := r.load()
+	text, err := os.ReadFile(f.memory.path)
+	info, statErr := os.Stat(f.memory.path)
+	if err != nil || statErr != nil || info.Mode().Perm() != 0o600 {
+		t.Fatal(err, statErr, info.Mode())
+	}
+	for _, content := range []string{"plugh", "eHl6enk"} {
+		if bytes.Contains(text, []byte(content)) {
+			t.Errorf("a Secret's content is in the memory")
+		}
+	}
+	if _, f := r.load(); f.Stats().Parsed != 1 {
+		t.Errorf("%d documents were parsed, expected the Secret", f.Stats().Parsed)
+	}
+	if err := os.Chmod(f.memory.path, 0o620); err != nil {
+		t.Fatal(err)
+	}
+	if _, f := r.load(); f.Stats().Parsed != 2 {
+		t.Errorf("%d documents were parsed: a file that others may write was believed", f.Stats().Parsed)
+	}
+}
+
+// The same text may be an object in YAML and a mistake in JSON.
+func TestMemoryKnowsTheLanguage(t *testing.T) {
+	r := newRuns(t)
+	r.write("a.yaml", `{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"ports": [{"port": 80.0}]}}`)
+	if _, f := r.load(); len(f.Problems()) > 0 {
+		t.Fatal(f.Problems())
+	}
+	if err := os.Rename(filepath.Join(r.dir, "a.yaml"), filepath.Join(r.dir, "a.json")); err != nil {
+		t.Fatal(err)
+	}
+	if _, f := r.load(); len(f.Problems()) != 1 {
+		t.Error("80.0 was taken for an integer, as it was in YAML")
+	}
+}
