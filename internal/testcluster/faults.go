@@ -10,7 +10,15 @@ func (c *Cluster) StopAPIServer() { c.control.apiServer.kill() }
 
 // StartAPIServer starts the API server again, at the same address with the same data, and returns when it is ready.
 func (c *Cluster) StartAPIServer(ctx context.Context) error {
-	return c.patiently(ctx, "start the API server", c.control.startAPIServer)
+	return c.patiently(ctx, "start the API server", func(ctx context.Context) error {
+		if err := c.control.startAPIServer(ctx); err != nil {
+			return err
+		}
+		// The controllers' watches come back after half a minute or more. A new controller manager, which is what a cluster has
+		// after it lost its lease, looks at once.
+		c.control.controllerManager.kill()
+		return c.control.controllerManager.start()
+	})
 }
 
 // RestartEtcd kills etcd, starts it again with the same data, and returns when the API server is ready again.

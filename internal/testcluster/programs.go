@@ -34,22 +34,30 @@ func prepare() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	download := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", gatewayAPIModule)
-	download.Dir = root
-	module, err := output(download)
-	if err == nil && module == "" { // a dependency that no build has needed yet
-		fetch := exec.Command("go", "mod", "download", gatewayAPIModule)
-		fetch.Dir = root
-		if _, err = output(fetch); err == nil {
-			again := exec.Command(download.Path, download.Args[1:]...)
-			again.Dir = root
-			module, err = output(again)
-		}
-	}
+	module, err := gatewayAPI(root)
 	if err != nil {
 		return nil, err
 	}
 	return []string{programsVariable + "=" + programs, gatewayAPIVariable + "=" + module}, nil
+}
+
+// gatewayAPI is the folder of the Gateway API's module, which is fetched if no build has needed it yet.
+func gatewayAPI(root string) (string, error) {
+	run := func(args ...string) (string, error) {
+		cmd := exec.Command("go", args...)
+		cmd.Dir = root
+		cmd.Env = append(cmd.Environ(), "GOTOOLCHAIN=auto")
+		return output(cmd)
+	}
+	where := []string{"list", "-m", "-f", "{{.Dir}}", gatewayAPIModule}
+	dir, err := run(where...)
+	if err != nil || dir != "" {
+		return dir, err
+	}
+	if _, err := run("mod", "download", gatewayAPIModule); err != nil {
+		return "", err
+	}
+	return run(where...)
 }
 
 // output runs a command that says what it does on standard error, and returns the line that it prints.

@@ -102,6 +102,7 @@ func begin(role string, spec Spec, stdout, stderr io.Writer, attributes *syscall
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
+	specOut.Close() // the other end of each is the stand-in's alone, so its end is heard
 	troubleIn.Close()
 	err = json.NewEncoder(specIn).Encode(spec)
 	specIn.Close()

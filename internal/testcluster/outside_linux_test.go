@@ -1,8 +1,6 @@
 package testcluster_test
 
 import (
-	"bufio"
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,57 +8,73 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/vishvananda/netlink"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"cardea.dev/cardea/internal/testcluster"
 )
 
-// nested tells the test binary that it is started by TestNothingIsLeft.
+// nested tells the test binary that it is started by TestFromOutside.
 const nested = "TESTCLUSTER_NESTED"
 
-// TestNothingIsLeft starts another cluster in a sandbox of its own, kills the program that made it, and looks for what is left.
-// This test's own sandbox is the outside.
-func TestNothingIsLeft(t *testing.T) {
+// TestFromOutside starts another cluster in a sandbox of its own, reaches it from outside, kills the program that made it, and
+// looks for what is left. This test's own sandbox is the outside.
+func TestFromOutside(t *testing.T) {
+	if path := os.Getenv(nested); path != "" {
+		stay(t, path)
+	}
 	testcluster.Require(t)
-	if os.Getenv(nested) != "" {
-		wait := newPlace(t)
-		wait.pod("stays", "echo here"+forever)
-		wait.until("stays", ready)
-		fmt.Println("\nup")
-		<-context.Background().Done()
-	}
+	p := &place{t: t}
 	before := outside(t)
-	cmd := exec.Command(os.Args[0], "-test.run=^TestNothingIsLeft$")
-	cmd.Env = append(os.Environ(), nested+"=1")
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	cmd := exec.Command(os.Args[0], "-test.run=^TestFromOutside$")
+	cmd.Env = append(os.Environ(), nested+"="+path)
 	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer cmd.Process.Kill()
-	lines := bufio.NewScanner(out)
-	for lines.Scan() && lines.Text() != "up" {
-		t.Log(lines.Text())
+	p.eventually(func() error {
+		_, err := os.Stat(path)
+		return err
+	})
+
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		t.Fatal(err)
 	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod, err := client.CoreV1().Pods(metav1.NamespaceDefault).Get(t.Context(), "stays", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside := exec.Command("cat", "/proc/net/fib_trie")
+	text := &strings.Builder{}
+	inside.Stdout = text
+	if err := testcluster.Exec(inside); err != nil || !strings.Contains(text.String(), testcluster.NodeAddress.String()) {
+		t.Errorf("a command inside: %v %s", err, text)
+	}
+
 	family := descendants(t, cmd.Process.Pid)
 	spaces := namespaces(family)
 	// The test binary three times, the control plane, and a pod.
-	if len(family) < 6 || len(spaces) < 2 {
-		t.Fatalf("the other cluster is not there: %v %v", family, spaces)
+	if len(family) < 7 || len(spaces) < 2 || !ready(pod) {
+		t.Fatalf("the other cluster is not there: %v %v %+v", family, spaces, pod.Status)
 	}
-
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
 		t.Fatal(err)
 	}
-	p := &place{t: t}
 	p.eventually(func() error {
 		for _, pid := range family {
 			if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err == nil {
@@ -77,6 +91,42 @@ func TestNothingIsLeft(t *testing.T) {
 	for _, thing := range outside(t) {
 		if !slices.Contains(before, thing) {
 			t.Errorf("left is %s", thing)
+		}
+	}
+}
+
+// stay is the other cluster, with a pod. It says that it is ready by writing its kubeconfig.
+func stay(t *testing.T, path string) {
+	c := testcluster.Start(t, testcluster.Options{})
+	p := &place{c, t, metav1.NamespaceDefault}
+	p.pod("stays", "", echo)
+	p.until("stays", ready)
+	if err := c.Announce(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	text, err := c.Expose(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+	<-t.Context().Done()
+}
+
+// TestWithoutRoot runs a test of a cluster where there can be none.
+func TestWithoutRoot(t *testing.T) {
+	testcluster.Require(t)
+	for ci, want := range map[string]string{"": "--- SKIP", "true": "--- FAIL"} {
+		cmd := exec.Command("/proc/self/exe", "-test.run=^TestKill$", "-test.v")
+		cmd.Env = append(os.Environ(), "CI="+ci)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		out, _ := cmd.CombinedOutput() // it fails if it should
+		if !strings.Contains(string(out), want) || !strings.Contains(string(out), "left out, for there is no test cluster here: it needs root") {
+			t.Errorf("CI=%q: %s", ci, out)
 		}
 	}
 }
