@@ -39,17 +39,23 @@ func Bootstrap(cfg BootstrapConfig) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return toJSON(&bootstrapv3.Bootstrap{
-		Node:             &corev3.Node{Id: cfg.NodeID, Cluster: cfg.NodeCluster},
-		Admin:            &bootstrapv3.Admin{Address: admin, IgnoreGlobalConnLimit: true},
-		DynamicResources: dynamicResources(),
-		StaticResources: &bootstrapv3.Bootstrap_StaticResources{
-			Clusters: []*clusterv3.Cluster{serverOnSocket(cfg.XDSSocket)},
-		},
+	b := bootstrap(&corev3.Node{Id: cfg.NodeID, Cluster: cfg.NodeCluster}, admin)
+	b.DynamicResources = dynamicResources(&corev3.GrpcService_EnvoyGrpc{ClusterName: xdsCluster}, overADS())
+	b.StaticResources = &bootstrapv3.Bootstrap_StaticResources{
+		Clusters: []*clusterv3.Cluster{serverOnSocket(cfg.XDSSocket)},
+	}
+	return toJSON(b)
+}
+
+// bootstrap is what all Envoys start with, wherever they run.
+func bootstrap(node *corev3.Node, admin *corev3.Address) *bootstrapv3.Bootstrap {
+	return &bootstrapv3.Bootstrap{
+		Node:                node,
+		Admin:               &bootstrapv3.Admin{Address: admin, IgnoreGlobalConnLimit: true},
 		DeferredStatOptions: &bootstrapv3.Bootstrap_DeferredStatOptions{EnableDeferredCreationStats: true},
 		OverloadManager:     connectionLimit(),
 		LayeredRuntime:      largeRegexes(),
-	})
+	}
 }
 
 func adminAddress(cfg BootstrapConfig) (*corev3.Address, error) {
@@ -70,37 +76,42 @@ func adminAddress(cfg BootstrapConfig) (*corev3.Address, error) {
 	return socketAddress(host, int32(port)), nil
 }
 
-func dynamicResources() *bootstrapv3.Bootstrap_DynamicResources {
+// dynamicResources come from one server over one stream; whole says so of the list of all clusters, and that of all listeners.
+func dynamicResources(server *corev3.GrpcService_EnvoyGrpc, whole *corev3.ConfigSource) *bootstrapv3.Bootstrap_DynamicResources {
 	return &bootstrapv3.Bootstrap_DynamicResources{
-		CdsConfig: overADS(),
-		LdsConfig: overADS(),
+		CdsConfig: whole,
+		LdsConfig: whole,
 		AdsConfig: &corev3.ApiConfigSource{
 			ApiType:                   corev3.ApiConfigSource_DELTA_GRPC,
 			TransportApiVersion:       corev3.ApiVersion_V3,
 			SetNodeOnFirstMessageOnly: true,
 			GrpcServices: []*corev3.GrpcService{{
-				TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{
-					EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{ClusterName: xdsCluster},
-				},
+				TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{EnvoyGrpc: server},
 			}},
 		},
 	}
 }
 
-// serverOnSocket is the server on a Unix socket: the file's owner and mode say who may talk to it. A server in a network is
-// another form of this cluster (TLS, and a token in each stream's headers), next to this one.
+// serverOnSocket is the server on a Unix socket: the file's owner and mode say who may talk to it. In a network it is
+// serverInNetwork.
 func serverOnSocket(path string) *clusterv3.Cluster {
+	c := staticCluster(xdsCluster, pipe(path))
+	c.TypedExtensionProtocolOptions = map[string]*anypb.Any{httpOptionsName: mustAny(http2Upstream())}
+	return c
+}
+
+// staticCluster is a cluster of the bootstrap with one address.
+func staticCluster(name string, address *corev3.Address) *clusterv3.Cluster {
 	return &clusterv3.Cluster{
-		Name:                 xdsCluster,
+		Name:                 name,
 		ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
 		ConnectTimeout:       seconds(connectTimeout),
 		LoadAssignment: &endpointv3.ClusterLoadAssignment{
-			ClusterName: xdsCluster,
+			ClusterName: name,
 			Endpoints: []*endpointv3.LocalityLbEndpoints{{LbEndpoints: []*endpointv3.LbEndpoint{{
-				HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: pipe(path)}},
+				HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: address}},
 			}}}},
 		},
-		TypedExtensionProtocolOptions: map[string]*anypb.Any{httpOptionsName: mustAny(http2Upstream())},
 	}
 }
 

@@ -55,16 +55,21 @@ func renderCluster(b model.Backend) *clusterv3.Cluster {
 	}
 	// The proxy looks the name up. It must not wait for the answer: a silent resolver would hold back every later
 	// acknowledgement of clusters.
-	c.ClusterDiscoveryType = &clusterv3.Cluster_ClusterType{ClusterType: &clusterv3.Cluster_CustomClusterType{
+	c.ClusterDiscoveryType = lookedUp()
+	c.WaitForWarmOnInit = wrapperspb.Bool(false)
+	c.LoadAssignment = assignment(name, []model.Endpoint{{Address: b.Hostname, Port: b.HostPort}})
+	return c
+}
+
+// lookedUp is how a cluster finds the addresses of a DNS name.
+func lookedUp() *clusterv3.Cluster_ClusterType {
+	return &clusterv3.Cluster_ClusterType{ClusterType: &clusterv3.Cluster_CustomClusterType{
 		Name: "envoy.clusters.dns",
 		TypedConfig: mustAny(&dnsv3.DnsCluster{
 			RespectDnsTtl:   true,
 			DnsLookupFamily: dnscommonv3.DnsLookupFamily_V4_PREFERRED,
 		}),
 	}}
-	c.WaitForWarmOnInit = wrapperspb.Bool(false)
-	c.LoadAssignment = assignment(name, []model.Endpoint{{Address: b.Hostname, Port: b.HostPort}})
-	return c
 }
 
 // noLimits lifts Envoy's circuit breakers, which by default let 1,024 connections and requests through.
