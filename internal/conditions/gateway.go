@@ -2,6 +2,7 @@ package conditions
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -14,6 +15,8 @@ import (
 type Class struct {
 	Generation int64
 	Findings   []model.Finding
+	InCluster  bool     // proxies are deployed
+	APIs       []string // versions of the Gateway API that are installed, each once; none: the one that objects are read by here
 }
 
 // GatewayClass is the class's status.
@@ -24,9 +27,21 @@ func GatewayClass(c Class) gatewayv1.GatewayClassStatus {
 	} else {
 		l.set("Accepted", true, "Accepted", "the class is served by this controller")
 	}
-	l.set("SupportedVersion", true, "SupportedVersion", "objects are read by the schemas of Gateway API v1.7.0")
-	return gatewayv1.GatewayClassStatus{Conditions: l.conditions}
+	if strange := slices.DeleteFunc(slices.Clone(c.APIs), supportedAPI); len(strange) > 0 {
+		l.set("SupportedVersion", false, "UnsupportedVersion", fmt.Sprintf(
+			"CRDs of Gateway API %s are installed; what is tested is %s.x. Objects are served as far as they are understood", strings.Join(strange, ", "), testedAPI))
+	} else {
+		l.set("SupportedVersion", true, "SupportedVersion", fmt.Sprintf("objects are read by the schemas of Gateway API %s", readAPI))
+	}
+	return gatewayv1.GatewayClassStatus{Conditions: l.conditions, SupportedFeatures: supportedFeatures(c.InCluster)}
 }
+
+const (
+	readAPI   = "v1.7.0"
+	testedAPI = "v1.7"
+)
+
+func supportedAPI(version string) bool { return strings.HasPrefix(version, testedAPI+".") }
 
 // Listener is what is known of one listener.
 type Listener struct {

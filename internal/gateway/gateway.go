@@ -28,7 +28,7 @@ func New(g *flow.Graph, in *input.Sources) *Meaning {
 	m := &Meaning{in: in}
 	grants := flow.Group(in.ReferenceGrants.Collection(), "grants", grantNamespace, byKey)
 
-	m.classes = flow.Map(in.GatewayClasses.Collection(), "class", classOf(in.DataPlanes.Collection()))
+	m.classes = flow.Map(in.GatewayClasses.Collection(), "class", classOf(in.DataPlanes.Collection(), in.Environment.Collection()))
 	m.gateways = flow.Map(in.Gateways.Collection(), "gateway", gatewayOf(m.classes, in.DataPlanes.Collection(), in.Environment.Collection()))
 	certificates := flow.Map(in.Secrets.Collection(), "certificate", readCertificate)
 	m.unclassed = flow.Map(in.Gateways.Collection(), "gateway/unclassed", unclassed(in.GatewayClasses.Collection()))

@@ -23,14 +23,18 @@ type class struct {
 	Parameters model.ObjectRef // a DataPlane that exists; zero: none
 	Deleting   bool
 	Findings   []model.Finding
+	InCluster  bool
+	APIs       []string
 }
 
-func classOf(planes *dataPlanes) func(*flow.Ctx, model.ObjectRef, input.Object[gatewayv1.GatewayClassSpec]) (class, bool) {
+func classOf(planes *dataPlanes, environments *environments) func(*flow.Ctx, model.ObjectRef, input.Object[gatewayv1.GatewayClassSpec]) (class, bool) {
 	return func(c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GatewayClassSpec]) (class, bool) {
 		if o.Spec.ControllerName != model.ControllerName {
 			return class{}, false
 		}
 		own := class{Generation: o.Meta.Generation, Deleting: !o.Meta.Deleted.IsZero()}
+		environment, _ := flow.Fetch(c, environments, model.ObjectRef{})
+		own.InCluster, own.APIs = environment.Fronted, environment.APIs
 		if p := o.Spec.ParametersRef; p != nil {
 			var namespace string
 			if p.Namespace != nil {

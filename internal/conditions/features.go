@@ -1,0 +1,52 @@
+package conditions
+
+import (
+	"slices"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	"sigs.k8s.io/gateway-api/pkg/features"
+)
+
+// served are the features of the Gateway API that Cardea serves and the API's own conformance suite has tests of; they pass
+// (docs/conformance).
+var served = []features.FeatureName{
+	features.SupportGateway,
+	features.SupportGatewayAddressEmpty,
+	features.SupportGatewayHTTPListenerIsolation,
+	features.SupportGatewayHTTPSListenerDetectMisdirectedRequests,
+	features.SupportGatewayPort8080,
+	features.SupportGatewayStaticAddresses,
+	features.SupportHTTPRoute,
+	features.SupportHTTPRoute303RedirectStatusCode,
+	features.SupportHTTPRoute307RedirectStatusCode,
+	features.SupportHTTPRoute308RedirectStatusCode,
+	features.SupportHTTPRouteDestinationPortMatching,
+	features.SupportHTTPRouteHostRewrite,
+	features.SupportHTTPRouteMethodMatching,
+	features.SupportHTTPRouteNamedRouteRule,
+	features.SupportHTTPRouteParentRefPort,
+	features.SupportHTTPRoutePathRedirect,
+	features.SupportHTTPRoutePathRewrite,
+	features.SupportHTTPRoutePortRedirect,
+	features.SupportHTTPRouteQueryParamMatching,
+	features.SupportHTTPRouteResponseHeaderModification,
+	features.SupportHTTPRouteSchemeRedirect,
+	features.SupportReferenceGrant,
+}
+
+// deployed are those that need proxies in a cluster.
+var deployed = []features.FeatureName{features.SupportGatewayInfrastructure}
+
+// supportedFeatures is sorted (GatewayClassStatus.supportedFeatures).
+func supportedFeatures(inCluster bool) []gatewayv1.SupportedFeature {
+	names := slices.Clone(served)
+	if inCluster {
+		names = append(names, deployed...)
+	}
+	slices.Sort(names)
+	list := make([]gatewayv1.SupportedFeature, len(names))
+	for i, name := range names {
+		list[i].Name = gatewayv1.FeatureName(name)
+	}
+	return list
+}
