@@ -29,7 +29,8 @@ func GatewayClass(c Class) gatewayv1.GatewayClassStatus {
 	}
 	if strange := slices.DeleteFunc(slices.Clone(c.APIs), supportedAPI); len(strange) > 0 {
 		l.set("SupportedVersion", false, "UnsupportedVersion", fmt.Sprintf(
-			"CRDs of Gateway API %s are installed; what is tested is %s.x. Objects are served as far as they are understood", strings.Join(strange, ", "), testedAPI))
+			"CRDs of Gateway API %s are installed, and %s.x is what is tested; objects are served as far as they are understood",
+			strings.Join(strange, ", "), testedAPI))
 	} else {
 		l.set("SupportedVersion", true, "SupportedVersion", fmt.Sprintf("objects are read by the schemas of Gateway API %s", readAPI))
 	}

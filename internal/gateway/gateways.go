@@ -10,6 +10,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/api/v1alpha1"
+	"cardea.dev/cardea/internal/conditions"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
@@ -19,22 +20,23 @@ import (
 
 // class is a GatewayClass of this controller.
 type class struct {
-	Generation int64
+	conditions.Class
 	Parameters model.ObjectRef // a DataPlane that exists; zero: none
 	Deleting   bool
-	Findings   []model.Finding
-	InCluster  bool
-	APIs       []string
 }
 
-func classOf(planes *dataPlanes, environments *environments) func(*flow.Ctx, model.ObjectRef, input.Object[gatewayv1.GatewayClassSpec]) (class, bool) {
-	return func(c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GatewayClassSpec]) (class, bool) {
+type classObject = input.Object[gatewayv1.GatewayClassSpec]
+
+func classOf(planes *dataPlanes, environments *environments) func(*flow.Ctx, model.ObjectRef, classObject) (class, bool) {
+	return func(c *flow.Ctx, ref model.ObjectRef, o classObject) (class, bool) {
 		if o.Spec.ControllerName != model.ControllerName {
 			return class{}, false
 		}
-		own := class{Generation: o.Meta.Generation, Deleting: !o.Meta.Deleted.IsZero()}
 		environment, _ := flow.Fetch(c, environments, model.ObjectRef{})
-		own.InCluster, own.APIs = environment.Fronted, environment.APIs
+		own := class{
+			Class:    conditions.Class{Generation: o.Meta.Generation, InCluster: environment.Fronted, APIs: environment.APIs},
+			Deleting: !o.Meta.Deleted.IsZero(),
+		}
 		if p := o.Spec.ParametersRef; p != nil {
 			var namespace string
 			if p.Namespace != nil {

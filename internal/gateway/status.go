@@ -29,7 +29,7 @@ func (m *Meaning) NewReports(out resource.Outputs, proxies *flow.Collection[mode
 
 func classReport(_ *flow.Ctx, _ model.ObjectRef, c class) (plan.Report[gatewayv1.GatewayClassStatus], bool) {
 	return plan.Report[gatewayv1.GatewayClassStatus]{
-		Status: conditions.GatewayClass(conditions.Class{Generation: c.Generation, Findings: c.Findings, InCluster: c.InCluster, APIs: c.APIs}), Findings: c.Findings,
+		Status: conditions.GatewayClass(c.Class), Findings: c.Findings,
 	}, true
 }
 
