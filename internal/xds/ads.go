@@ -60,8 +60,7 @@ func (a *ads) DeltaAggregatedResources(g discoveryv3.AggregatedDiscoveryService_
 	ctx := g.Context()
 	gateway, err := s.cfg.Identify(ctx, first.GetNode())
 	if err != nil {
-		s.cfg.Log.Warn("proxy refused", "node", first.GetNode().GetId(), "err", err)
-		return status.Error(codes.PermissionDenied, err.Error())
+		return s.turnAway(first.GetNode().GetId(), err)
 	}
 	select {
 	case <-s.loaded:

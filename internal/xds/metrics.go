@@ -8,6 +8,7 @@ import (
 
 type metrics struct {
 	streams   prometheus.Gauge
+	strangers prometheus.Counter
 	responses *prometheus.CounterVec
 	resources *prometheus.CounterVec
 	bytes     *prometheus.CounterVec
@@ -22,6 +23,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	}
 	m := &metrics{
 		streams:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "cardea_xds_streams", Help: "Connected proxies."}),
+		strangers: prometheus.NewCounter(prometheus.CounterOpts{Name: "cardea_xds_strangers_total", Help: "Streams of unidentified proxies."}),
 		responses: counter("responses_total", "Responses sent to proxies."),
 		resources: counter("resources_total", "Resources sent to proxies, removals not counted."),
 		bytes:     counter("bytes_total", "Bytes of resources sent to proxies."),
@@ -36,7 +38,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	if r == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.streams, m.responses, m.resources, m.bytes, m.acks, m.nacks, m.took} {
+	for _, c := range []prometheus.Collector{m.streams, m.strangers, m.responses, m.resources, m.bytes, m.acks, m.nacks, m.took} {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}

@@ -22,7 +22,7 @@ type Config struct {
 	// Resources has one collection per type, as dialects make them (resource.Outputs).
 	Resources []*flow.Collection[resource.Key, resource.Resource]
 	Feedback  *resource.Feedback
-	// Identify tells which Gateway a stream's proxy serves. Its error refuses the stream.
+	// Identify tells which Gateway a stream's proxy serves. Its error refuses the stream: for now if it is ErrUnknown.
 	Identify func(ctx context.Context, node *corev3.Node) (model.ObjectRef, error)
 	Log      *slog.Logger
 	Metrics  prometheus.Registerer // nil: none
@@ -37,6 +37,8 @@ type Server struct {
 
 	mu     sync.Mutex
 	fleets map[model.ObjectRef]*fleet // guarded by mu
+
+	strangers strangers
 }
 
 // New makes a Server. It does nothing before Run.
