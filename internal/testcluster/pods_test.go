@@ -196,15 +196,18 @@ func TestDeletion(t *testing.T) {
 func TestOneAfterTheOther(t *testing.T) {
 	p := newPlace(t)
 	always := corev1.ContainerRestartPolicyAlways
-	p.pod("steps", "cat /work/*; until [ -e /work/sidecar ]; do sleep 0.05; done", func(object *corev1.Pod) {
+	started := &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{
+		Exec: &corev1.ExecAction{Command: []string{"test", "-e", "/work/sidecar"}},
+	}}
+	p.pod("steps", "cat /work/1 /work/2", func(object *corev1.Pod) {
 		object.Spec.RestartPolicy = corev1.RestartPolicyNever
 		object.Spec.Volumes = []corev1.Volume{{Name: "work", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
 		mounts := []corev1.VolumeMount{{Name: "work", MountPath: "/work"}}
 		object.Spec.Containers[0].VolumeMounts = mounts
 		for _, c := range []corev1.Container{
 			{Name: "one", Args: []string{"sleep 0.2; echo one >/work/1"}},
-			{Name: "beside", Args: []string{"touch /work/sidecar" + forever}, RestartPolicy: &always},
-			{Name: "two", Args: []string{"cat /work/1 >/work/2; echo two >>/work/2"}},
+			{Name: "beside", Args: []string{"sleep 0.2; touch /work/sidecar" + forever}, RestartPolicy: &always, StartupProbe: started},
+			{Name: "two", Args: []string{"test -e /work/sidecar && cat /work/1 >/work/2 && echo two >>/work/2"}},
 		} {
 			c.Image, c.VolumeMounts = "shell", mounts
 			object.Spec.InitContainers = append(object.Spec.InitContainers, c)
