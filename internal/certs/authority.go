@@ -1,0 +1,164 @@
+package certs
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Authority signs, and says whom to trust.
+type Authority struct {
+	cfg     Config
+	metrics *metrics
+	loaded  chan struct{} // closed when there is a certificate
+
+	state *state // only in Run
+
+	mu          sync.Mutex // guards what follows
+	certificate *tls.Certificate
+	bundle      []byte
+	changed     chan struct{} // closed when the bundle changes
+}
+
+// New makes an Authority. It does nothing before Run.
+func New(cfg Config) (*Authority, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	m, err := newMetrics(cfg.Metrics)
+	if err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	return &Authority{cfg: cfg, metrics: m, loaded: make(chan struct{}), changed: make(chan struct{})}, nil
+}
+
+// Loaded is closed when there is a certificate and a bundle.
+func (a *Authority) Loaded() <-chan struct{} { return a.loaded }
+
+// Bundle is the PEM text of all that is trusted, empty before Loaded, and a channel that is closed when there is another text.
+func (a *Authority) Bundle() ([]byte, <-chan struct{}) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.bundle, a.changed
+}
+
+// ServerConfig serves with the certificate of the moment, over HTTP/2. Who calls before Loaded is refused.
+func (a *Authority) ServerConfig() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13,
+		NextProtos: []string{"h2"},
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			if a.certificate == nil {
+				return nil, errors.New("the certificate is not loaded yet")
+			}
+			return a.certificate, nil
+		},
+		SessionTicketsDisabled: true, // each connection is to see the certificate of the moment
+	}
+}
+
+// Run keeps the Secret and the certificate until ctx ends. While the API server is away, what there is goes on.
+func (a *Authority) Run(ctx context.Context) error {
+	heard, stop := a.watch(ctx)
+	defer stop()
+	failures := 0
+	for {
+		look, err := a.turn(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			a.cfg.Log.Warn("the xDS authority is looked at again", "error", err)
+			look = a.cfg.Clock.Now().Add(min(time.Minute, 200*time.Millisecond<<min(failures, 16)))
+			failures++
+		} else {
+			failures = 0
+		}
+		timer := a.cfg.Clock.NewTimer(look.Sub(a.cfg.Clock.Now()))
+		select {
+		case <-heard:
+		case <-timer.C():
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		}
+		timer.Stop()
+	}
+}
+
+// turn brings the Secret and this replica up to date, and says when to look again.
+func (a *Authority) turn(ctx context.Context) (look time.Time, err error) {
+	for {
+		now := a.cfg.Clock.Now()
+		stored, object, err := a.read(ctx)
+		if err != nil {
+			return look, err
+		}
+		want, look, err := a.want(stored, now)
+		if err != nil {
+			return look, fmt.Errorf("make an authority: %w", err)
+		}
+		if want != stored {
+			// Written or not, somebody else may have been here: the Secret says what is true.
+			if err := a.write(ctx, want, object); err != nil {
+				return look, err
+			}
+			continue
+		}
+		renew, err := a.adopt(want, now)
+		if err != nil {
+			return look, fmt.Errorf("make a certificate: %w", err)
+		}
+		if renew.Before(look) {
+			look = renew
+		}
+		return look, nil
+	}
+}
+
+// want is the state that there should be: stored itself if that is right, and then when to look again.
+func (a *Authority) want(stored *state, now time.Time) (want *state, look time.Time, err error) {
+	if stored != nil {
+		return advance(stored, a.cfg.Times, now)
+	}
+	if a.state != nil {
+		return a.state, look, nil // the Secret is gone: whom the proxies trust is not
+	}
+	signer, err := newAuthority(a.cfg.Times.Authority, now)
+	return &state{signer: signer, since: now}, look, err
+}
+
+// adopt makes the state the one that counts here, and says when the certificate is to be renewed.
+func (a *Authority) adopt(s *state, now time.Time) (renew time.Time, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	leaf := a.certificate
+	if leaf == nil || a.state == nil || !a.state.signer.cert.Equal(s.signer.cert) || !now.Before(renewal(leaf)) {
+		if leaf, err = s.signer.serve(a.cfg.DNSNames, a.cfg.Times.Server, now); err != nil {
+			return renew, err
+		}
+	}
+	a.state, a.certificate = s, leaf
+	if bundle := s.bundle(); !bytes.Equal(bundle, a.bundle) {
+		if a.bundle == nil {
+			defer close(a.loaded)
+		}
+		a.bundle = bundle
+		close(a.changed)
+		a.changed = make(chan struct{})
+	}
+	a.metrics.show(s, leaf.Leaf)
+	return renewal(leaf), nil
+}
+
+// renewal is when a certificate has lived half of its life.
+func renewal(c *tls.Certificate) time.Time {
+	from := c.Leaf.NotBefore.Add(skew)
+	return from.Add(c.Leaf.NotAfter.Sub(from) / 2)
+}

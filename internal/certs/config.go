@@ -1,0 +1,55 @@
+package certs
+
+import (
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
+)
+
+// Config is what an Authority needs.
+type Config struct {
+	Client          kubernetes.Interface
+	Namespace, Name string   // of the Secret; it is made if it is not there
+	DNSNames        []string // of the server
+	Times           Times    // the zero Times is DefaultTimes
+	Clock           clock.Clock
+	Log             *slog.Logger          // nil: nothing is logged
+	Metrics         prometheus.Registerer // nil: none
+}
+
+// Times says how long things last.
+type Times struct {
+	Authority time.Duration // life of an authority; its rotation begins after two thirds of it
+	Server    time.Duration // life of a server's certificate; there is a new one after half of it
+	// Step is how long each step of a rotation lasts: longer than a proxy may take to get a new bundle.
+	Step time.Duration
+}
+
+// DefaultTimes are for production. A kubelet shows a changed ConfigMap within two minutes.
+var DefaultTimes = Times{Authority: 365 * 24 * time.Hour, Server: 24 * time.Hour, Step: 24 * time.Hour}
+
+func (c *Config) complete() error {
+	if c.Client == nil || c.Namespace == "" || c.Name == "" || len(c.DNSNames) == 0 {
+		return errors.New("certs: a client, a Secret's namespace and name, and the server's names are needed")
+	}
+	if c.Times == (Times{}) {
+		c.Times = DefaultTimes
+	}
+	if c.Times.Authority <= 0 || c.Times.Server <= 0 || c.Times.Step <= 0 {
+		return errors.New("certs: times must be longer than nothing")
+	}
+	if c.Times.Step*2 >= c.Times.Authority/3 {
+		return errors.New("certs: two steps must fit into a third of an authority's life")
+	}
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}

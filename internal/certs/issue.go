@@ -1,0 +1,133 @@
+package certs
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"time"
+)
+
+// skew is how far clocks may be apart: certificates count from before they were made.
+const skew = time.Hour
+
+// authority is a certificate that is its own issuer, with its key if it signs.
+type authority struct {
+	cert *x509.Certificate
+	key  crypto.Signer
+}
+
+// newAuthority makes one for a time.
+func newAuthority(life time.Duration, now time.Time) (*authority, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	serial, err := newSerial()
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: "Cardea xDS " + serial.Text(36)},
+		NotBefore: now.Add(-skew), NotAfter: now.Add(life),
+		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, err
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, err
+	}
+	return &authority{cert, key}, nil
+}
+
+// serve makes a server's certificate. It does not outlive the authority.
+func (a *authority) serve(names []string, life time.Duration, now time.Time) (*tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	serial, err := newSerial()
+	if err != nil {
+		return nil, err
+	}
+	end := now.Add(life)
+	if a.cert.NotAfter.Before(end) {
+		end = a.cert.NotAfter
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+		SerialNumber: serial, DNSNames: names, NotBefore: now.Add(-skew), NotAfter: end,
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}, a.cert, key.Public(), a.key)
+	if err != nil {
+		return nil, err
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, nil
+}
+
+func newSerial() (*big.Int, error) {
+	return rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+}
+
+// public is the authority without its key.
+func (a *authority) public() *authority { return &authority{cert: a.cert} }
+
+func (a *authority) certificatePEM() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
+}
+
+func (a *authority) keyPEM() ([]byte, error) {
+	der, err := x509.MarshalPKCS8PrivateKey(a.key)
+	if err != nil {
+		return nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
+}
+
+// parseAuthority reads a certificate and, if there is one, its key.
+func parseAuthority(certificate, key []byte) (*authority, error) {
+	block, _ := pem.Decode(certificate)
+	if block == nil || block.Type != "CERTIFICATE" {
+		return nil, errors.New("it is no PEM certificate")
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	if !cert.IsCA {
+		return nil, errors.New("it is no certificate of an authority")
+	}
+	a := &authority{cert: cert}
+	if key == nil {
+		return a, nil
+	}
+	if block, _ = pem.Decode(key); block == nil {
+		return nil, errors.New("its key is no PEM")
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("its key: %w", err)
+	}
+	signer, ok := parsed.(crypto.Signer)
+	if !ok {
+		return nil, errors.New("its key can't sign")
+	}
+	if public, ok := signer.Public().(interface{ Equal(crypto.PublicKey) bool }); !ok || !public.Equal(cert.PublicKey) {
+		return nil, errors.New("its key is another one's")
+	}
+	a.key = signer
+	return a, nil
+}

@@ -1,0 +1,64 @@
+package certs
+
+import "time"
+
+// step is where a rotation stands.
+type step string
+
+const (
+	steady     step = "steady"
+	introduced step = "introduced"
+	switched   step = "switched"
+)
+
+// state is what the Secret holds.
+type state struct {
+	signer   *authority
+	next     *authority // will sign; nil but when introduced
+	previous *authority // has signed, its key is forgotten; nil but when switched
+	since    time.Time  // when the step began
+}
+
+func (s *state) step() step {
+	switch {
+	case s.next != nil:
+		return introduced
+	case s.previous != nil:
+		return switched
+	}
+	return steady
+}
+
+// bundle is all that is trusted, as PEM.
+func (s *state) bundle() []byte {
+	var text []byte
+	for _, a := range []*authority{s.signer, s.next, s.previous} {
+		if a != nil {
+			text = append(text, a.certificatePEM()...)
+		}
+	}
+	return text
+}
+
+// advance is the state that follows s if it is time for that; else it is s, and look is when to look again.
+func advance(s *state, t Times, now time.Time) (to *state, look time.Time, err error) {
+	look = s.since.Add(t.Step)
+	if !now.Before(s.signer.cert.NotAfter) {
+		look = now // nobody trusts the signer any more
+	}
+	if s.step() == steady {
+		look = s.signer.cert.NotAfter.Add(-t.Authority / 3)
+	}
+	if now.Before(look) {
+		return s, look, nil
+	}
+	switch s.step() {
+	case steady:
+		next, err := newAuthority(t.Authority, now)
+		return &state{signer: s.signer, next: next, since: now}, now, err
+	case introduced:
+		return &state{signer: s.next, previous: s.signer.public(), since: now}, now, nil
+	default:
+		return &state{signer: s.signer, since: now}, now, nil
+	}
+}

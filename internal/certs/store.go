@@ -1,0 +1,79 @@
+package certs
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/tools/cache"
+)
+
+// read is what the Secret says, and the Secret. The state is nil if there is none or nobody can make sense of it, the Secret
+// if it does not exist.
+func (a *Authority) read(ctx context.Context) (*state, *corev1.Secret, error) {
+	secret, err := a.cfg.Client.CoreV1().Secrets(a.cfg.Namespace).Get(ctx, a.cfg.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := decode(secret.Data)
+	if err != nil {
+		a.cfg.Log.Error("the xDS authority's Secret can't be understood, so it is written anew", "secret", a.cfg.Name, "error", err)
+		return nil, secret, nil
+	}
+	return s, secret, nil
+}
+
+// write writes the state in place of the Secret that was read, nil for none. It does nothing if there is another one by now.
+func (a *Authority) write(ctx context.Context, s *state, old *corev1.Secret) error {
+	data, err := encode(s)
+	if err != nil {
+		return err
+	}
+	secrets := a.cfg.Client.CoreV1().Secrets(a.cfg.Namespace)
+	if old == nil {
+		secret := &corev1.Secret{Data: data, Type: corev1.SecretTypeOpaque}
+		secret.Name = a.cfg.Name
+		secret.Labels = map[string]string{"app.kubernetes.io/managed-by": "cardea"}
+		_, err = secrets.Create(ctx, secret, metav1.CreateOptions{})
+	} else {
+		secret := old.DeepCopy()
+		secret.Data = data
+		_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{}) // of this version only
+	}
+	switch {
+	case err == nil:
+		a.cfg.Log.Info("the xDS authority's Secret is written", "secret", a.cfg.Name, "step", string(s.step()))
+		return nil
+	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err), old != nil && apierrors.IsNotFound(err):
+		return nil
+	}
+	return err
+}
+
+// watch rings when the Secret changes, until ctx ends. stop returns when it has ended.
+func (a *Authority) watch(ctx context.Context) (heard <-chan struct{}, stop func()) {
+	bell := make(chan struct{}, 1)
+	ring := func(any) {
+		select {
+		case bell <- struct{}{}:
+		default: // it will look anyway
+		}
+	}
+	from := cache.NewListWatchFromClient(a.cfg.Client.CoreV1().RESTClient(), "secrets", a.cfg.Namespace,
+		fields.OneTermEqualSelector(metav1.ObjectNameField, a.cfg.Name))
+	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: from, ObjectType: &corev1.Secret{},
+		Handler: cache.ResourceEventHandlerFuncs{AddFunc: ring, UpdateFunc: func(_, new any) { ring(new) }, DeleteFunc: ring},
+	})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		informer.RunWithContext(ctx)
+	}()
+	return bell, func() { <-done }
+}
