@@ -19,7 +19,7 @@ var towers = map[string][]string{
 	"roof":     {"cmd/cardea", "internal/e2e", "internal/cli", "internal/standalone", "internal/objects", "internal/admin", "internal/world"},
 	"meaning":  {"internal/gateway", "internal/conditions", "internal/resolve"},
 	"dialects": {"internal/envoy"},
-	"edges": {"internal/files", "internal/schema", "internal/xds", "internal/process", "internal/certs",
+	"edges": {"internal/files", "internal/schema", "internal/xds", "internal/process", "internal/certs", "internal/status",
 		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services", "internal/testcluster/mirror",
 		"internal/testcluster/container", "internal/testcluster/sandbox"},
 	"ground": {"internal/plan", "internal/input", "internal/resource", "internal/flow", "internal/model", "api/v1alpha1"},
@@ -34,7 +34,7 @@ var libraries = map[string][]string{
 	"google.golang.org/grpc":     {"internal/xds", "internal/standalone"},
 	"google.golang.org/protobuf": {"internal/envoy", "internal/xds"},
 	"k8s.io/client-go": {
-		"internal/certs",
+		"internal/certs", "internal/status",
 		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services", "internal/testcluster/mirror",
 	},
 	"github.com/vishvananda/":        {"internal/testcluster/container", "internal/testcluster/sandbox"},
@@ -42,7 +42,7 @@ var libraries = map[string][]string{
 	"k8s.io/apiserver":               {"internal/schema"},
 	"github.com/fsnotify/":           {"internal/files"},
 	"github.com/spf13/":              {"cmd/cardea", "internal/cli"},
-	"github.com/prometheus/":         {"internal/xds", "internal/certs", "internal/admin", "internal/standalone"},
+	"github.com/prometheus/":         {"internal/xds", "internal/certs", "internal/status", "internal/admin", "internal/standalone"},
 	"sigs.k8s.io/gateway-api/": {
 		"internal/gateway", "internal/conditions", "internal/resolve", "internal/plan", "internal/input",
 		"internal/schema", "internal/files", "internal/kube", "internal/status", "internal/deploy", "internal/standalone", "internal/objects",

@@ -1,0 +1,388 @@
+package status
+
+import (
+	"container/heap"
+	"context"
+	"sync"
+	"time"
+
+	"cardea.dev/cardea/internal/model"
+)
+
+// desk knows of each object what the API server has and what is wanted, and hands out those that are to be written, one at a
+// time. An object that is handed out is not handed out again before it is done.
+type desk struct {
+	kinds   map[model.Kind]*kind
+	metrics *metrics
+	wake    chan struct{} // holds a token when something may be due earlier than it was
+
+	mu       sync.Mutex
+	reported bool                // the first whole turn was followed
+	listed   map[model.Kind]bool // the watch has told of every object
+	files    map[model.ObjectRef]*file
+	waiting  line // by due
+	ready    line // by rank
+}
+
+// file is what is known of one object.
+type file struct {
+	ref model.ObjectRef
+
+	// What the API server has.
+	known      bool
+	version    uint64 // the resource version, 0 if it is no number
+	generation int64
+	seen       digest
+
+	want digest
+
+	since   time.Time // when what is wanted began to differ; zero: it does not
+	wrote   time.Time // when it was last written, and what was wanted then
+	said    uint64
+	settled uint64    // what is seen and wanted differ, and yet there is nothing to write: both, mixed
+	blocked time.Time // not before
+	fails   uint8     // in a row
+	repairs uint8     // in a row: times that somebody else undid what we wrote
+	gone    bool      // it was not there when it was to be written
+
+	// Where it is.
+	busy  bool // handed out
+	late  bool // what the first look found: after what changes later
+	line  *line
+	index int
+	due   time.Time
+	rank  time.Time
+}
+
+// lateness puts what the first look found behind what changes later, for as long.
+const lateness = time.Minute
+
+func newDesk(kinds []*kind, m *metrics) *desk {
+	d := &desk{
+		kinds: map[model.Kind]*kind{}, metrics: m, wake: make(chan struct{}, 1),
+		listed: map[model.Kind]bool{}, files: map[model.ObjectRef]*file{},
+		waiting: line{before: func(a, b *file) bool { return a.due.Before(b.due) }},
+		ready:   line{before: func(a, b *file) bool { return a.rank.Before(b.rank) }},
+	}
+	for _, k := range kinds {
+		d.kinds[k.Kind] = k
+	}
+	return d
+}
+
+func (d *desk) file(ref model.ObjectRef) *file {
+	f, found := d.files[ref]
+	if !found {
+		f = &file{ref: ref}
+		d.files[ref] = f
+	}
+	return f
+}
+
+// wanted takes a report's digest; the zero digest says that there is none.
+func (d *desk) wanted(ref model.ObjectRef, want digest) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f := d.file(ref)
+	if f.want.sum() != want.sum() || f.want.claimed != want.claimed {
+		f.fails, f.repairs, f.blocked, f.gone = 0, 0, time.Time{}, false
+	}
+	f.want, f.late = want, !d.reported
+	d.place(f)
+}
+
+// start says that wanted was told of every report that there is.
+func (d *desk) start() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.reported = true
+	d.placeAll()
+}
+
+// sight is what was seen of an object.
+type sight struct {
+	version    uint64
+	generation int64
+	seen       digest
+}
+
+// saw takes what the API server has. What is older than what is known is dropped.
+func (d *desk) saw(ref model.ObjectRef, s sight) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.sawOne(ref, s)
+}
+
+func (d *desk) sawOne(ref model.ObjectRef, s sight) {
+	f := d.file(ref)
+	if s.version != 0 && s.version < f.version {
+		return
+	}
+	f.look(s)
+	d.place(f)
+}
+
+func (f *file) look(s sight) {
+	f.known, f.gone, f.version, f.generation, f.seen = true, false, s.version, s.generation, s.seen
+}
+
+// lost says that an object was deleted, by the version of its deletion.
+func (d *desk) lost(ref model.ObjectRef, version uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if f := d.files[ref]; f != nil && (version == 0 || version >= f.version) {
+		f.vanish()
+		d.place(f)
+	}
+}
+
+// vanish: if the object is back it is another one.
+func (f *file) vanish() {
+	f.known, f.gone, f.seen, f.version = false, true, digest{}, 0
+	f.wrote, f.repairs = time.Time{}, 0
+}
+
+// sawAll takes all objects of a kind that there are.
+func (d *desk) sawAll(kind model.Kind, all map[model.ObjectRef]sight) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.listed[kind] = true
+	for ref, s := range all {
+		d.sawOne(ref, s)
+	}
+	for ref, f := range d.files {
+		if ref.Kind != kind {
+			continue
+		}
+		if _, found := all[ref]; found {
+			continue
+		}
+		if f.known {
+			f.vanish()
+		}
+		d.place(f)
+	}
+}
+
+func (d *desk) placeAll() {
+	for _, f := range d.files {
+		d.place(f)
+	}
+}
+
+// place puts a file where it belongs: into a line, or nowhere.
+func (d *desk) place(f *file) {
+	if f.busy {
+		return // done places it
+	}
+	f.leave()
+	defer d.count()
+	v := same
+	if d.reported && d.listed[f.ref.Kind] {
+		v = f.judge()
+	}
+	now := time.Now()
+	if v == same {
+		f.since = time.Time{}
+		if d.reported && d.listed[f.ref.Kind] && !f.kept() {
+			delete(d.files, f.ref)
+		}
+		return
+	}
+	if f.since.IsZero() {
+		f.since = now
+	}
+	if v == behind || f.gone {
+		return
+	}
+	f.due = f.hold(v.due(now, f.since, f.wrote), now)
+	f.rank = f.due
+	if f.late {
+		f.rank = f.due.Add(lateness)
+	}
+	d.waiting.add(f)
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (f *file) judge() verdict {
+	if f.known && f.settled == mix(f.seen.sum(), f.want.sum()) {
+		return same
+	}
+	return judge(f.known, f.generation, &f.seen, &f.want)
+}
+
+// kept tells whether a file that has nothing to be written is needed later: it is ours, or nobody's yet.
+func (f *file) kept() bool { return f.want.claimed || f.known && (f.seen.blank || f.seen.claimed) }
+
+// hold puts off what failed before, and what somebody else undoes.
+func (f *file) hold(due, now time.Time) time.Time {
+	if f.blocked.After(due) {
+		due = f.blocked
+	}
+	if f.undone() {
+		if now.Sub(f.wrote) > repairQuiet {
+			f.repairs = 0
+		}
+		if at := f.wrote.Add(doubled(repairPace, f.repairs, repairMax)); at.After(due) {
+			due = at
+		}
+	}
+	return due
+}
+
+// undone tells whether what is wanted was written already.
+func (f *file) undone() bool { return !f.wrote.IsZero() && f.said == f.want.sum() }
+
+// doubled is d times two to the power of n, or most.
+func doubled(d time.Duration, n uint8, most time.Duration) time.Duration {
+	for range n {
+		if d *= 2; d >= most {
+			return most
+		}
+	}
+	return d
+}
+
+// job is one object to be written.
+type job struct {
+	*kind
+	ref   model.ObjectRef
+	blank *sight // the object as it is, if it needs no reading
+	since time.Time
+}
+
+// next waits for an object that is due. ok is false when ctx ends.
+func (d *desk) next(ctx context.Context) (j job, ok bool) {
+	for {
+		f, pause := d.take()
+		if f != nil {
+			j := job{kind: d.kinds[f.ref.Kind], ref: f.ref, since: f.since}
+			if f.known && f.seen.blank && f.version != 0 {
+				j.blank = &sight{version: f.version, generation: f.generation}
+			}
+			return j, ctx.Err() == nil
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return job{}, false
+		case <-d.wake:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// take hands out the first file that is due, or tells how long to wait for one.
+func (d *desk) take() (*file, time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := time.Now()
+	for len(d.waiting.files) > 0 && !d.waiting.files[0].due.After(now) {
+		f := d.waiting.files[0]
+		f.leave()
+		d.ready.add(f)
+	}
+	if len(d.ready.files) > 0 {
+		f := d.ready.files[0]
+		f.leave()
+		f.busy = true
+		return f, 0
+	}
+	if len(d.waiting.files) > 0 {
+		return nil, d.waiting.files[0].due.Sub(now)
+	}
+	return nil, time.Hour
+}
+
+// outcome is what became of a job.
+type outcome struct {
+	result result
+	sight  *sight        // the object after it, if that is known
+	want   digest        // what was wanted when it was done
+	retry  time.Duration // not before
+}
+
+// done takes a job back.
+func (d *desk) done(ref model.ObjectRef, o outcome) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f := d.files[ref]
+	f.busy, f.late = false, f.late && o.result == away
+	if o.sight != nil && (o.sight.version == 0 || o.sight.version >= f.version) {
+		f.look(*o.sight)
+	}
+	switch o.result {
+	case written:
+		if f.said != o.want.sum() {
+			f.repairs = 0
+		} else if f.repairs < 250 {
+			f.repairs++
+		}
+		f.wrote, f.said, f.fails, f.blocked = time.Now(), o.want.sum(), 0, time.Time{}
+		f.settled = mix(o.sight.seen.sum(), o.want.sum())
+		f.since = time.Time{}
+	case unchanged:
+		f.fails, f.blocked = 0, time.Time{}
+		if o.sight != nil {
+			f.settled = mix(o.sight.seen.sum(), o.want.sum())
+		}
+	case gone:
+		f.vanish()
+	case failed, refused:
+		f.blocked = time.Now().Add(max(o.retry, doubled(failPace, f.fails, failMax)))
+		if f.fails < 250 {
+			f.fails++
+		}
+	case away: // the writer waits
+	}
+	d.place(f)
+}
+
+func (d *desk) count() { d.metrics.queue.Set(float64(len(d.waiting.files) + len(d.ready.files))) }
+
+// line is files in an order.
+type line struct {
+	files  []*file
+	before func(a, b *file) bool
+}
+
+func (l *line) add(f *file) {
+	f.line = l
+	heap.Push(l, f)
+}
+
+// leave takes a file out of the line that it is in.
+func (f *file) leave() {
+	if f.line != nil {
+		heap.Remove(f.line, f.index)
+		f.line = nil
+	}
+}
+
+func (l *line) Len() int           { return len(l.files) }
+func (l *line) Less(i, j int) bool { return l.before(l.files[i], l.files[j]) }
+
+func (l *line) Swap(i, j int) {
+	l.files[i], l.files[j] = l.files[j], l.files[i]
+	l.files[i].index, l.files[j].index = i, j
+}
+
+// Push is for package heap.
+func (l *line) Push(f any) {
+	f.(*file).index = len(l.files)
+	l.files = append(l.files, f.(*file))
+}
+
+// Pop is for package heap.
+func (l *line) Pop() any {
+	last := len(l.files) - 1
+	f := l.files[last]
+	l.files[last] = nil
+	l.files = l.files[:last]
+	return f
+}

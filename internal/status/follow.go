@@ -1,0 +1,64 @@
+package status
+
+import (
+	"context"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+)
+
+// follow tells the desk what is wanted, until ctx ends.
+func (t *term) follow(ctx context.Context) {
+	followers := make([]follower, len(t.kinds))
+	for i, k := range t.kinds {
+		followers[i] = k.reports.follow()
+		defer followers[i].stop()
+	}
+	type news struct {
+		kind *kind
+		ref  model.ObjectRef
+		read func() (report, error)
+	}
+	first := true
+	for range t.cfg.Graph.Watch(ctx) {
+		var all []news
+		t.cfg.Graph.View(func(v flow.View) {
+			for i, f := range followers {
+				for ref, read := range f.changes(v) {
+					all = append(all, news{t.kinds[i], ref, read})
+				}
+			}
+		})
+		for _, n := range all {
+			w, err := t.wants(n.kind, n.read)
+			if err != nil {
+				t.cfg.Log.Error("a status can't be written", "object", n.ref, "error", err)
+				continue
+			}
+			t.desk.wanted(n.ref, w.digest)
+		}
+		if first {
+			t.desk.start()
+			first = false
+		}
+	}
+}
+
+// wanting is a report, ready to be written.
+type wanting struct {
+	report
+	parts  parts
+	digest digest
+}
+
+func (t *term) wants(k *kind, read func() (report, error)) (w wanting, err error) {
+	if w.report, err = read(); err != nil || w.status == nil {
+		return w, err
+	}
+	if w.parts, err = k.form.want(w.status, t.cfg.ControllerName); err != nil {
+		return w, err
+	}
+	w.digest = k.form.digest(w.parts)
+	w.digest.claimed = w.digest.claimed || !k.form.controlled
+	return w, nil
+}

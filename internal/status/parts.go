@@ -1,0 +1,145 @@
+package status
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// parts is a status taken apart: as the API server has it, or as a report wants it.
+type parts struct {
+	conditions []condition
+	entries    []entry
+	fields     map[string]json.RawMessage // all others
+}
+
+// entry is one of a status's entries: a listener's, a parent's.
+type entry struct {
+	id         string // tells it from others
+	ours       bool
+	conditions []condition
+	fields     map[string]json.RawMessage // all others
+	text       json.RawMessage            // as it was
+}
+
+// condition is what of one is looked at, and its text as it was.
+type condition struct {
+	Type               string `json:"type"`
+	Status             string `json:"status"`
+	ObservedGeneration int64  `json:"observedGeneration,omitempty"`
+	LastTransitionTime string `json:"lastTransitionTime"`
+	Reason             string `json:"reason"`
+	Message            string `json:"message"`
+
+	text json.RawMessage
+}
+
+// parse takes a status apart. Text may be nil: there is none.
+func (f *form) parse(text []byte, controller string) (p parts, err error) {
+	if len(text) == 0 {
+		return p, nil
+	}
+	if err := json.Unmarshal(text, &p.fields); err != nil {
+		return p, fmt.Errorf("read a status: %w", err)
+	}
+	if f.conditions != nil {
+		if p.conditions, err = takeConditions(p.fields); err != nil {
+			return p, err
+		}
+	}
+	if f.list == "" {
+		return p, nil
+	}
+	var texts []json.RawMessage
+	if err := take(p.fields, f.list, &texts); err != nil {
+		return p, err
+	}
+	for _, text := range texts {
+		e, err := f.parseEntry(text, controller)
+		if err != nil {
+			return p, err
+		}
+		p.entries = append(p.entries, e)
+	}
+	return p, nil
+}
+
+func (f *form) parseEntry(text json.RawMessage, controller string) (e entry, err error) {
+	e.text = text
+	if err := json.Unmarshal(text, &e.fields); err != nil {
+		return e, fmt.Errorf("read %s: %w", f.list, err)
+	}
+	if e.conditions, err = takeConditions(e.fields); err != nil {
+		return e, err
+	}
+	if e.id, err = identify(e.fields[f.identity]); err != nil {
+		return e, err
+	}
+	e.ours = true
+	if f.controlled {
+		var name string
+		if err := json.Unmarshal(e.fields[controllerField], &name); err != nil {
+			return e, fmt.Errorf("read %s: %w", controllerField, err)
+		}
+		e.ours = name == controller
+	}
+	return e, nil
+}
+
+// take moves a field out of fields.
+func take(fields map[string]json.RawMessage, field string, to any) error {
+	text, found := fields[field]
+	if !found {
+		return nil
+	}
+	delete(fields, field)
+	if err := json.Unmarshal(text, to); err != nil {
+		return fmt.Errorf("read %s: %w", field, err)
+	}
+	return nil
+}
+
+func takeConditions(fields map[string]json.RawMessage) ([]condition, error) {
+	var texts []json.RawMessage
+	if err := take(fields, conditionsField, &texts); err != nil {
+		return nil, err
+	}
+	list := make([]condition, len(texts))
+	for i, text := range texts {
+		list[i].text = text
+		if err := json.Unmarshal(text, &list[i]); err != nil {
+			return nil, fmt.Errorf("read a condition: %w", err)
+		}
+	}
+	return list, nil
+}
+
+// identify is what tells an entry from others, with the defaults of a parentRef.
+func identify(text json.RawMessage) (string, error) {
+	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
+		return canonical(text), nil
+	}
+	ref := map[string]any{"group": "gateway.networking.k8s.io", "kind": "Gateway"}
+	if err := json.Unmarshal(text, &ref); err != nil {
+		return "", fmt.Errorf("read a reference: %w", err)
+	}
+	return encode(ref), nil
+}
+
+// canonical is JSON with fields in order and without space; "" for nothing and for null.
+func canonical(text json.RawMessage) string {
+	var value any
+	if len(text) == 0 || json.Unmarshal(text, &value) != nil || value == nil {
+		return ""
+	}
+	return encode(value)
+}
+
+// encode is for values that were decoded.
+func encode(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // it came from JSON
+	}
+	return string(text)
+}

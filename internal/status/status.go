@@ -1,0 +1,101 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+)
+
+// Config is what a Status needs.
+type Config struct {
+	REST    *rest.Config // its limits do not count: Status has its own
+	Graph   *flow.Graph
+	Reports plan.Reports
+	// ControllerName is the one of our entries in a route's status; "" is model.ControllerName.
+	ControllerName string
+	Log            *slog.Logger
+	Metrics        prometheus.Registerer // nil: none
+	Now            func() time.Time      // nil: time.Now; stamps conditions
+}
+
+// Status writes statuses to an API server.
+type Status struct {
+	cfg     Config
+	kinds   []*kind
+	metrics *metrics
+}
+
+// New makes a Status. It does nothing before Run.
+func New(cfg Config) (*Status, error) {
+	if cfg.REST == nil || cfg.Graph == nil {
+		return nil, errors.New("status: a client configuration and a graph are needed")
+	}
+	if cfg.ControllerName == "" {
+		cfg.ControllerName = model.ControllerName
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	m, err := newMetrics(cfg.Metrics)
+	if err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	return &Status{cfg: cfg, kinds: kindsOf(cfg.Reports), metrics: m}, nil
+}
+
+// Run writes until ctx ends; then it returns nil, and no write is under way any more. It may run again later, not twice at once.
+func (s *Status) Run(ctx context.Context) error {
+	// What the client library would log is said here, where it matters.
+	group, ctx := errgroup.WithContext(klog.NewContext(ctx, logr.Discard()))
+	t, err := s.newTerm(ctx)
+	if err != nil {
+		return err
+	}
+	defer t.end()
+	group.Go(func() error { t.follow(ctx); return nil })
+	for _, k := range s.kinds {
+		group.Go(func() error { t.watch(ctx, k); return nil })
+	}
+	group.Go(func() error { t.write(ctx); return nil })
+	return group.Wait()
+}
+
+// term is one Run.
+type term struct {
+	*Status
+	desk    *desk
+	clients clients
+	events  *events
+}
+
+func (s *Status) newTerm(ctx context.Context) (*term, error) {
+	clients, err := newClients(s.cfg.REST, s.kinds)
+	if err != nil {
+		return nil, fmt.Errorf("status: make a client: %w", err)
+	}
+	events, err := newEvents(ctx, s.cfg, s.metrics)
+	if err != nil {
+		return nil, fmt.Errorf("status: make a client for events: %w", err)
+	}
+	return &term{Status: s, desk: newDesk(s.kinds, s.metrics), clients: clients, events: events}, nil
+}
+
+func (t *term) end() {
+	t.events.stop()
+	t.metrics.queue.Set(0)
+}

@@ -1,0 +1,87 @@
+package status
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"cardea.dev/cardea/internal/model"
+)
+
+// watchBackoff is how often an API server that does not answer, or has no such kind, is asked again.
+var watchBackoff = wait.Backoff{Duration: 200 * time.Millisecond, Cap: 10 * time.Second, Steps: 50, Factor: 2, Jitter: 0.5}
+
+// watch tells the desk what the API server has of a kind, until ctx ends.
+func (t *term) watch(ctx context.Context, k *kind) {
+	s := &sights{term: t, kind: k}
+	backoff := watchBackoff
+	cache.NewReflectorWithOptions(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			list, err := t.clients.list(ctx, k, o)
+			s.heard(ctx, err)
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			w, err := t.clients.watch(ctx, k, o)
+			s.heard(ctx, err)
+			return w, err
+		},
+	}, &object{}, s, cache.ReflectorOptions{Name: "status/" + k.plural, Backoff: &backoff}).RunWithContext(ctx)
+}
+
+// sights is the store of a Reflector: it sums up what it gets and keeps nothing.
+type sights struct {
+	*term
+	kind *kind
+	mute string // the error that was told last
+}
+
+// heard tells of an error once, and of its end. The Reflector asks again, ever more slowly.
+func (s *sights) heard(ctx context.Context, err error) {
+	switch log := s.cfg.Log.With("kind", s.kind.Kind.String()); {
+	case ctx.Err() != nil:
+	case err == nil && s.mute != "":
+		s.mute = ""
+		log.Info("statuses can be watched again")
+	case err != nil && s.mute != string(apierrors.ReasonForError(err)):
+		s.mute = string(apierrors.ReasonForError(err))
+		log.Warn("statuses can't be watched, so none is written", "error", err)
+	}
+}
+
+// Add is for the Reflector.
+func (s *sights) Add(is any) error {
+	o := is.(*object)
+	s.desk.saw(o.ref(s.kind.Kind), o.sight(&s.kind.form, s.cfg.ControllerName))
+	return nil
+}
+
+// Update is for the Reflector.
+func (s *sights) Update(is any) error { return s.Add(is) }
+
+// Delete is for the Reflector.
+func (s *sights) Delete(is any) error {
+	o := is.(*object)
+	s.desk.lost(o.ref(s.kind.Kind), o.number())
+	return nil
+}
+
+// Replace is for the Reflector.
+func (s *sights) Replace(list []any, _ string) error {
+	all := make(map[model.ObjectRef]sight, len(list))
+	for _, is := range list {
+		o := is.(*object)
+		all[o.ref(s.kind.Kind)] = o.sight(&s.kind.form, s.cfg.ControllerName)
+	}
+	s.desk.sawAll(s.kind.Kind, all)
+	return nil
+}
+
+// Resync is for the Reflector.
+func (s *sights) Resync() error { return nil }

@@ -1,0 +1,237 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/url"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/flowcontrol"
+
+	"cardea.dev/cardea/internal/flow"
+)
+
+// Bounds of the writes, so that 10,000 statuses take less than a minute and leave the API server room for others.
+const (
+	parallel = 8
+	rate     = 200 // a second
+	burst    = 2 * rate
+	// conflicts is how often a write is tried again at once because somebody else was faster.
+	conflicts = 5
+)
+
+// result is what became of a write.
+type result string
+
+const (
+	written   result = "written"
+	unchanged result = "unchanged" // the API server had it already
+	stale     result = "stale"     // the object is newer than its report
+	gone      result = "gone"
+	failed    result = "failed"  // by something that may pass
+	refused   result = "refused" // by the API server's rules
+	away      result = "away"    // the API server does not answer
+)
+
+// write writes what is due, until ctx ends.
+func (t *term) write(ctx context.Context) {
+	limit := flowcontrol.NewTokenBucketRateLimiter(rate, burst)
+	defer limit.Stop()
+	slots := make(chan struct{}, parallel)
+	var running sync.WaitGroup
+	defer running.Wait()
+	pause := &pause{}
+	for {
+		if limit.Wait(ctx) != nil || !pause.wait(ctx) {
+			return
+		}
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		j, ok := t.desk.next(ctx)
+		if !ok {
+			return
+		}
+		work := func() {
+			o := t.do(ctx, j)
+			pause.note(o.result, o.retry)
+			t.desk.done(j.ref, o)
+			<-slots
+		}
+		if pause.on() {
+			work() // one tries whether the API server is back
+		} else {
+			running.Go(work)
+		}
+	}
+}
+
+// do writes one object's status.
+func (t *term) do(ctx context.Context, j job) outcome {
+	o, err := t.try(ctx, j)
+	if ctx.Err() != nil {
+		return outcome{result: away}
+	}
+	if err != nil {
+		o.result, o.retry = classify(err)
+		t.complain(j, o.result, err)
+	}
+	t.metrics.writes.WithLabelValues(j.kind.String(), string(o.result)).Inc()
+	if o.result == written {
+		t.metrics.took.Observe(time.Since(j.since).Seconds())
+	}
+	return o
+}
+
+// try reads the object, unless it need not be, and writes what differs, again if somebody else was faster.
+func (t *term) try(ctx context.Context, j job) (o outcome, err error) {
+	for n := range conflicts {
+		var is object
+		if n == 0 && j.blank != nil {
+			is.Generation = j.blank.generation
+		} else {
+			read, err := t.clients.get(ctx, j.kind, j.ref)
+			if err != nil {
+				return o, err
+			}
+			is = *read
+			s := read.sight(&j.form, t.cfg.ControllerName)
+			o.sight = &s
+		}
+		o, err = t.once(ctx, j, is, o)
+		if !apierrors.IsConflict(err) {
+			return o, err
+		}
+	}
+	return o, err
+}
+
+// once writes the newest report to the object as it was read.
+func (t *term) once(ctx context.Context, j job, is object, o outcome) (outcome, error) {
+	var read func() (report, error)
+	t.cfg.Graph.View(func(v flow.View) { read = j.reports.get(v, j.ref) })
+	want, err := t.wants(j.kind, read)
+	if err != nil {
+		return o, mistake{err}
+	}
+	o.want = want.digest
+	parts, err := j.form.parse(is.Status, t.cfg.ControllerName)
+	if err != nil {
+		return o, mistake{err}
+	}
+	version := is.number()
+	if o.sight == nil {
+		version = j.blank.version
+	}
+	switch {
+	case !want.digest.claimed && !j.form.controlled:
+		o.result = unchanged
+		return o, nil
+	case want.digest.claimed && is.Generation > want.digest.generation:
+		o.result = stale
+		return o, nil
+	}
+	m := j.form.merge(parts, want.parts, metav1.NewTime(t.cfg.Now()))
+	if len(m.status) == 0 {
+		o.result = unchanged
+		return o, nil
+	}
+	now, err := t.clients.patch(ctx, j.kind, j.ref, version, m.status)
+	if err != nil {
+		return o, err
+	}
+	s := now.sight(&j.form, t.cfg.ControllerName)
+	o.sight, o.result = &s, written
+	if m.dropped > 0 {
+		t.cfg.Log.Warn("others left no room for all of a status", "object", j.ref, "dropped", m.dropped)
+	}
+	t.events.tell(j, now.UID, m.turns, want.findings)
+	return o, nil
+}
+
+// mistake is an error for which the API server can do nothing.
+type mistake struct{ error }
+
+// classify tells what an error means, and how long it is at least going to last.
+func classify(err error) (result, time.Duration) {
+	_, ours := errors.AsType[mistake](err)
+	_, unreachable := errors.AsType[*url.Error](err)
+	switch {
+	case ours, apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return refused, refusedPace
+	case apierrors.IsNotFound(err):
+		return gone, 0
+	case apierrors.IsTooManyRequests(err):
+		seconds, _ := apierrors.SuggestsClientDelay(err)
+		return away, time.Duration(seconds) * time.Second
+	case unreachable, errors.Is(err, context.DeadlineExceeded), apierrors.IsServiceUnavailable(err), apierrors.IsTimeout(err),
+		apierrors.IsServerTimeout(err):
+		return away, 0
+	}
+	return failed, 0
+}
+
+// complain logs what somebody should look into.
+func (t *term) complain(j job, r result, err error) {
+	switch r {
+	case gone:
+	case away:
+		t.cfg.Log.Debug("the API server does not answer", "object", j.ref, "error", err)
+	default:
+		t.cfg.Log.Warn("a status could not be written", "object", j.ref, "error", err)
+	}
+}
+
+// pause keeps everyone from asking an API server that does not answer.
+type pause struct {
+	mu    sync.Mutex
+	fails uint8
+	until time.Time
+}
+
+const (
+	pauseMin = 100 * time.Millisecond // doubles
+	pauseMax = 2 * time.Second
+)
+
+// note takes what the last write met, and how long the API server wants to be left alone.
+func (p *pause) note(r result, least time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r != away {
+		p.fails = 0
+		return
+	}
+	if now := time.Now(); !now.Before(p.until) { // what was under way together counts once
+		p.until = now.Add(max(least, time.Duration((0.8+0.4*rand.Float64())*float64(doubled(pauseMin, p.fails, pauseMax)))))
+		p.fails = min(p.fails+1, 250)
+	}
+}
+
+func (p *pause) on() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.fails > 0
+}
+
+// wait returns when the pause is over, false if ctx is.
+func (p *pause) wait(ctx context.Context) bool {
+	p.mu.Lock()
+	left := time.Until(p.until)
+	p.mu.Unlock()
+	if left <= 0 {
+		return ctx.Err() == nil
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(left):
+		return true
+	}
+}
