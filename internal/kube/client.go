@@ -1,0 +1,162 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	gatewayv1beta1 "sigs.k8s.io/gateway-api/apis/v1beta1"
+	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
+
+	"cardea.dev/cardea/api/v1alpha1"
+)
+
+// codecs read every kind that Cardea reads, as it is sent. The beta version of ReferenceGrant has the same fields as v1, and is read as one.
+var codecs = func() serializer.CodecFactory {
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, discoveryv1.AddToScheme, authenticationv1.AddToScheme, gatewayv1.Install, xgatewayv1alpha1.Install, v1alpha1.AddToScheme,
+	} {
+		if err := add(s); err != nil {
+			panic(err)
+		}
+	}
+	s.AddKnownTypeWithName(gatewayv1beta1.SchemeGroupVersion.WithKind("ReferenceGrant"), &gatewayv1.ReferenceGrant{})
+	s.AddKnownTypeWithName(gatewayv1beta1.SchemeGroupVersion.WithKind("ReferenceGrantList"), &gatewayv1.ReferenceGrantList{})
+	metav1.AddToGroupVersion(s, gatewayv1beta1.SchemeGroupVersion)
+	return serializer.NewCodecFactory(s)
+}()
+
+const (
+	asProtobuf = runtime.ContentTypeProtobuf
+	asJSON     = runtime.ContentTypeJSON
+)
+
+// clients read from one API server, over one set of connections.
+type clients struct {
+	typed    map[schema.GroupVersion]rest.Interface
+	metadata metadata.Interface
+}
+
+func newClients(config *rest.Config) (*clients, error) {
+	// A watch is one request for minutes, and there are as many as Secrets: the API server's own priorities are limit enough.
+	config = rest.CopyConfig(config)
+	config.QPS, config.RateLimiter = -1, nil
+	transport, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the API server: %w", err)
+	}
+	c := &clients{typed: map[schema.GroupVersion]rest.Interface{}}
+	if c.metadata, err = metadata.NewForConfigAndClient(config, transport); err != nil {
+		return nil, fmt.Errorf("connect to the API server: %w", err)
+	}
+	for _, r := range resources {
+		for _, version := range r.versions {
+			if c.typed[version] != nil {
+				continue
+			}
+			if c.typed[version], err = newTyped(config, transport, version, r.custom); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return c, nil
+}
+
+func newTyped(config *rest.Config, transport *http.Client, version schema.GroupVersion, custom bool) (rest.Interface, error) {
+	config = rest.CopyConfig(config)
+	config.GroupVersion, config.APIPath, config.NegotiatedSerializer = &version, "/apis", codecs.WithoutConversion()
+	if version.Group == "" {
+		config.APIPath = "/api"
+	}
+	config.ContentType, config.AcceptContentTypes = asProtobuf, asProtobuf+","+asJSON
+	if custom {
+		config.ContentType, config.AcceptContentTypes = asJSON, asJSON // the API server has them in no other form
+	}
+	client, err := rest.RESTClientForConfigAndClient(config, transport)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the API server for %s: %w", version, err)
+	}
+	return client, nil
+}
+
+// reader lists and watches objects of one kind: all, those of a namespace, or one.
+type reader interface {
+	List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
+	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+}
+
+// all reads every object of a resource in one of its versions.
+func (c *clients) all(r resource, version schema.GroupVersion) reader {
+	if r.bare {
+		return metadataReader{c.metadata.Resource(version.WithResource(r.name))}
+	}
+	return typedReader{client: c.typed[version], resource: r.name}
+}
+
+// one reads a single object.
+func (c *clients) one(r resource, namespace, name string) reader {
+	return named{typedReader{client: c.typed[r.versions[0]], resource: r.name, namespace: namespace}, name}
+}
+
+// definition reads the metadata of a single CustomResourceDefinition. The whole of one has hundreds of kilobytes.
+func (c *clients) definition(name string) reader {
+	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	return named{metadataReader{c.metadata.Resource(definitions)}, name}
+}
+
+type typedReader struct {
+	client              rest.Interface
+	resource, namespace string
+}
+
+func (t typedReader) request(options *metav1.ListOptions) *rest.Request {
+	return t.client.Get().NamespaceIfScoped(t.namespace, t.namespace != "").Resource(t.resource).VersionedParams(options, metav1.ParameterCodec)
+}
+
+func (t typedReader) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	return t.request(&options).Do(ctx).Get()
+}
+
+func (t typedReader) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	options.Watch = true
+	return t.request(&options).Watch(ctx)
+}
+
+type metadataReader struct{ client metadata.ResourceInterface }
+
+func (m metadataReader) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	return m.client.List(ctx, options)
+}
+
+func (m metadataReader) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	return m.client.Watch(ctx, options)
+}
+
+// named is a reader of the one object of that name.
+type named struct {
+	reader
+	name string
+}
+
+func (n named) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, n.name).String()
+	return n.reader.List(ctx, options)
+}
+
+func (n named) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, n.name).String()
+	return n.reader.Watch(ctx, options)
+}

@@ -1,0 +1,385 @@
+package kube
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"cardea.dev/cardea/internal/arrival"
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/model"
+)
+
+// desk decides what goes into the graph, and when. One goroutine uses it.
+//
+// An object's version is, in turn:
+//
+//	set ──> whose is it? ──> is all read that it refers to? ──> is all there that it begins to name? ──> known (in the graph)
+//	             │                     │ no                              │ no
+//	             └─> parked            └──────────> held <───────────────┘
+//
+//	removed ──> fading ──> gone
+type desk struct {
+	graph      *flow.Graph
+	sources    *input.Sources
+	controller string
+	ask        func(model.ObjectRef) (stop func()) // begins to read one object
+	again      func(model.Kind)                    // lists a kind again
+	now        time.Time                           // of this round of work
+
+	kinds  map[model.Kind]*shelf
+	held   map[model.ObjectRef]*held
+	fading map[model.ObjectRef]time.Time // until when
+	backed map[model.ObjectRef]int       // EndpointSlices with endpoints, by Service
+	others others
+	wanted wanted
+	synced bool
+
+	edits  []edit
+	relist map[model.Kind]struct{}
+}
+
+// shelf is what the desk keeps of a kind.
+type shelf struct {
+	known   map[model.ObjectRef]entry
+	read    bool    // it was listed, or can't be
+	waiting []event // that can't be judged before another kind was read
+}
+
+// entry is an object that is in the graph.
+type entry struct {
+	print   uint64
+	index   *index // nil: it names nothing, and is named as a whole
+	trimmed bool   // most of its spec was left out, since it is another controller's
+}
+
+// held is a version that waits. The version before it, if there is one, stays in the graph.
+type held struct {
+	object *object
+	until  time.Time // for what it names to arrive; zero: it does not wait for that yet
+}
+
+// edit is one for the graph: an object's new version, or nil; or why it can't be read.
+type edit struct {
+	ref    model.ObjectRef
+	object *object
+	unread bool
+	why    string // of unread; "" if it can be read now
+}
+
+func newDesk(graph *flow.Graph, sources *input.Sources, controller string) *desk {
+	d := &desk{
+		graph: graph, sources: sources, controller: controller,
+		kinds: map[model.Kind]*shelf{}, held: map[model.ObjectRef]*held{}, fading: map[model.ObjectRef]time.Time{},
+		backed: map[model.ObjectRef]int{}, relist: map[model.Kind]struct{}{},
+		others: others{classes: map[string]bool{}, parked: map[model.ObjectRef][]arrival.Reference{}},
+		wanted: wanted{objects: map[model.ObjectRef]*demand{}, open: map[model.ObjectRef]struct{}{}, by: map[model.ObjectRef][]model.ObjectRef{}},
+	}
+	for kind, r := range resources {
+		d.kinds[kind] = &shelf{known: map[model.ObjectRef]entry{}, read: r.demanded}
+	}
+	return d
+}
+
+// work takes events and puts what follows into the graph, in one batch. It returns when there is work again without an event; zero: never.
+func (d *desk) work(events []event, now time.Time) time.Time {
+	d.now = now
+	for _, e := range events {
+		d.take(e)
+	}
+	d.settle()
+	d.apply()
+	return d.next()
+}
+
+func (d *desk) take(e event) {
+	s := d.kinds[e.kind]
+	if first := after[e.kind]; first != model.KindNone && !d.kinds[first].read {
+		s.waiting = append(s.waiting, e)
+		return
+	}
+	switch e.what {
+	case isSet:
+		d.set(e.object)
+	case isRemoved:
+		d.remove(e.ref)
+	case isReplaced:
+		d.replace(e.kind, e.objects)
+		d.wasRead(e.kind)
+	case isUnreadable:
+		d.wasRead(e.kind)
+	case isAnswered:
+		d.answer(e.ref, e.object)
+	case isFailed:
+		d.unanswered(e.ref, e.err)
+	}
+}
+
+// wasRead takes up what waited for a kind.
+func (d *desk) wasRead(kind model.Kind) {
+	if d.kinds[kind].read {
+		return
+	}
+	d.kinds[kind].read = true
+	for _, next := range slices.Sorted(maps.Keys(after)) {
+		if s := d.kinds[next]; after[next] == kind {
+			waiting := s.waiting
+			s.waiting = nil
+			for _, e := range waiting {
+				d.take(e)
+			}
+		}
+	}
+}
+
+// replace makes a kind's objects those of a list.
+func (d *desk) replace(kind model.Kind, objects []*object) {
+	there := make(map[model.ObjectRef]struct{}, len(objects))
+	for _, o := range objects {
+		there[o.ref] = struct{}{}
+		d.set(o)
+	}
+	gone := map[model.ObjectRef]struct{}{}
+	note := func(ref model.ObjectRef) {
+		if _, is := there[ref]; !is && ref.Kind == kind {
+			gone[ref] = struct{}{}
+		}
+	}
+	for ref := range d.kinds[kind].known {
+		note(ref)
+	}
+	for ref := range d.held {
+		note(ref)
+	}
+	for ref := range d.others.parked {
+		note(ref)
+	}
+	for _, ref := range slices.SortedFunc(maps.Keys(gone), model.ObjectRef.Compare) {
+		d.remove(ref)
+	}
+}
+
+func (d *desk) known(ref model.ObjectRef) (entry, bool) {
+	s := d.kinds[ref.Kind]
+	if s == nil {
+		return entry{}, false
+	}
+	e, known := s.known[ref]
+	return e, known
+}
+
+// set takes an object's new version. One that differs in nothing that is kept is none.
+func (d *desk) set(o *object) {
+	live, known := d.known(o.ref)
+	h := d.held[o.ref]
+	switch {
+	case h != nil && h.object.print == o.print:
+		return
+	case known && live.print == o.print && !(live.trimmed && o.ref.Kind == model.KindHTTPRoute && !o.mine):
+		delete(d.fading, o.ref)
+		d.unhold(o.ref)
+		return
+	}
+	d.decide(o)
+}
+
+// decide finds out what is to become of a version.
+func (d *desk) decide(o *object) {
+	if o = d.claim(o); o == nil {
+		return
+	}
+	live, _ := d.known(o.ref)
+	d.want(o.ref, live.names(), o.index.names)
+	h := d.held[o.ref]
+	if h == nil {
+		h = &held{}
+	}
+	h.object = o
+	if d.waits(h) {
+		d.held[o.ref] = h
+		return
+	}
+	d.commit(o)
+}
+
+// waits says whether a version must wait: for the first answer about what is read for it, or for what it begins to name.
+func (d *desk) waits(h *held) bool {
+	if slices.ContainsFunc(h.object.index.names, func(r arrival.Reference) bool { return d.unknown(r.To) }) {
+		return true
+	}
+	live, known := d.known(h.object.ref)
+	if !known || !arrival.Loses(d, live.names(), h.object.index.names) {
+		return false
+	}
+	if h.until.IsZero() {
+		h.until = d.now.Add(arrival.Hold)
+	}
+	return d.now.Before(h.until)
+}
+
+// Has implements arrival.Present.
+func (d *desk) Has(r arrival.Reference) bool {
+	e, known := d.known(r.To)
+	switch {
+	case !known:
+		return false
+	case e.trimmed || e.index == nil || e.index.whole:
+		return true
+	case r.To.Kind == model.KindService && d.backed[r.To] == 0:
+		return false // its endpoints are on their way: they are objects of their own
+	}
+	return r.Finds(e.index.parts)
+}
+
+// commit puts a version into the graph.
+func (d *desk) commit(o *object) {
+	delete(d.held, o.ref)
+	delete(d.fading, o.ref)
+	live, known := d.known(o.ref)
+	now := entry{print: o.print, trimmed: o.trimmed}
+	if i := o.index; len(i.names) > 0 || !i.whole || i.backs != (model.ObjectRef{}) {
+		now.index = &i
+	}
+	d.kinds[o.ref.Kind].known[o.ref] = now
+	d.back(live, -1)
+	d.back(now, +1)
+	d.want(o.ref, now.names())
+	d.edits = append(d.edits, edit{ref: o.ref, object: o})
+	d.regard(o, live, known)
+}
+
+// remove takes an object that is gone.
+func (d *desk) remove(ref model.ObjectRef) {
+	delete(d.others.parked, ref)
+	d.unhold(ref)
+	if _, known := d.known(ref); !known {
+		return
+	}
+	if !lingers(ref.Kind) || !d.synced {
+		d.drop(ref)
+		return
+	}
+	if _, fades := d.fading[ref]; !fades {
+		d.fading[ref] = d.now.Add(arrival.Hold)
+	}
+}
+
+// unhold forgets a version that waits.
+func (d *desk) unhold(ref model.ObjectRef) {
+	if _, is := d.held[ref]; is {
+		delete(d.held, ref)
+		live, _ := d.known(ref)
+		d.want(ref, live.names())
+	}
+}
+
+// drop takes an object out of the graph.
+func (d *desk) drop(ref model.ObjectRef) {
+	live, known := d.known(ref)
+	if !known {
+		return
+	}
+	delete(d.fading, ref)
+	delete(d.kinds[ref.Kind].known, ref)
+	d.back(live, -1)
+	d.want(ref)
+	d.edits = append(d.edits, edit{ref: ref})
+	if ref.Kind == model.KindGatewayClass {
+		d.declare(ref.Name, false, false)
+	}
+}
+
+// back counts the slices of a Service.
+func (d *desk) back(e entry, n int) {
+	if e.index == nil || e.index.backs == (model.ObjectRef{}) {
+		return
+	}
+	service := e.index.backs
+	if d.backed[service] += n; d.backed[service] == 0 {
+		delete(d.backed, service)
+	}
+}
+
+// settle goes on with what has waited long enough, and with what waited for that.
+func (d *desk) settle() {
+	for _, ref := range slices.SortedFunc(maps.Keys(d.fading), model.ObjectRef.Compare) {
+		if !d.now.Before(d.fading[ref]) {
+			d.drop(ref)
+		}
+	}
+	for changed := true; changed; {
+		changed = false
+		for _, ref := range slices.SortedFunc(maps.Keys(d.held), arrival.ByNaming) {
+			if h := d.held[ref]; h != nil && !d.waits(h) {
+				d.commit(h.object)
+				changed = true
+			}
+		}
+	}
+	d.excuse()
+}
+
+// apply gives the graph what was decided.
+func (d *desk) apply() {
+	edits := d.edits
+	d.edits = nil
+	begin := !d.synced && len(d.held) == 0
+	for _, s := range d.kinds {
+		begin = begin && s.read
+	}
+	if begin || len(edits) > 0 {
+		d.graph.Apply("kube", func(b *flow.Batch) {
+			for _, e := range edits {
+				d.write(b, e)
+			}
+			if begin {
+				d.sources.Synced(b)
+			}
+		})
+		d.synced = d.synced || begin
+	}
+	for kind := range d.relist {
+		delete(d.relist, kind)
+		d.again(kind)
+	}
+}
+
+func (d *desk) write(b *flow.Batch, e edit) {
+	switch source := d.sources.Of(e.ref.Kind); {
+	case e.unread && e.why != "":
+		d.sources.Unread.Set(b, e.ref, e.why)
+	case e.unread:
+		d.sources.Unread.Delete(b, e.ref)
+	case e.object != nil:
+		source.Set(b, e.ref, e.object.meta, e.object.spec)
+	default:
+		source.Delete(b, e.ref)
+	}
+}
+
+// next is when something has waited long enough.
+func (d *desk) next() (at time.Time) {
+	consider := func(t time.Time) {
+		if t.After(d.now) && (at.IsZero() || t.Before(at)) {
+			at = t
+		}
+	}
+	for _, t := range d.fading {
+		consider(t)
+	}
+	for _, h := range d.held {
+		consider(h.until)
+	}
+	for ref := range d.wanted.open {
+		consider(d.wanted.objects[ref].deadline)
+	}
+	return at
+}
+
+func (e entry) names() []arrival.Reference {
+	if e.index == nil {
+		return nil
+	}
+	return e.index.names
+}

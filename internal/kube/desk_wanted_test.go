@@ -1,0 +1,220 @@
+package kube
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"cardea.dev/cardea/internal/model"
+)
+
+var certificate = model.Ref(model.KindSecret, "shop", "cert")
+
+// port is that of the Gateway's first listener, 0 if it is not there: what tests change of it.
+func (b *bench) port(name string) int32 {
+	o, found := lookup(b, b.sources.Gateways, name)
+	if !found || len(o.Spec.Listeners) == 0 {
+		return 0
+	}
+	return o.Spec.Listeners[0].Port
+}
+
+func (b *bench) wantPort(name string, want int32) {
+	b.t.Helper()
+	if got := b.port(name); got != want {
+		b.t.Fatalf("the Gateway is the one with port %d, want %d", got, want)
+	}
+}
+
+func (b *bench) wantSecret(want string) {
+	b.t.Helper()
+	o, _ := lookup(b, b.sources.Secrets, "cert")
+	if got := string(o.Spec.Data[corev1.TLSPrivateKeyKey]); got != want {
+		b.t.Fatalf("the Secret's key is %q, want %q", got, want)
+	}
+}
+
+// TestSecretOnDemand: a Secret is read when a Gateway refers to it, and the Gateway waits for the answer.
+func TestSecretOnDemand(t *testing.T) {
+	t.Run("there", func(t *testing.T) {
+		b := newBench(t)
+		b.set(gateway("web", "ours", "cert"))
+		if !b.asked[certificate] {
+			t.Fatal("nobody asked for the Secret")
+		}
+		b.wantPort("web", 0)
+		b.answer(certificate, secret("cert", "one"))
+		b.wantPort("web", 443)
+		b.wantSecret("one")
+		b.answer(certificate, secret("cert", "two"))
+		b.wantSecret("two")
+	})
+	t.Run("absent", func(t *testing.T) {
+		b := newBench(t)
+		b.set(gateway("web", "ours", "cert"))
+		b.answer(certificate, nil)
+		b.wantPort("web", 443)
+		b.wantSecret("")
+		if why := b.unread(certificate); why != "" {
+			t.Errorf("it could not be read: %s", why)
+		}
+		b.answer(certificate, secret("cert", "late"))
+		b.wantSecret("late")
+	})
+	t.Run("forbidden", func(t *testing.T) {
+		b := newBench(t)
+		b.set(gateway("web", "ours", "cert"))
+		b.fail(certificate, errForbidden(certificate))
+		b.wantPort("web", 443)
+		if why := b.unread(certificate); why != errForbidden(certificate).Error() {
+			t.Errorf("why it can't be read: %q", why)
+		}
+		before := b.rev()
+		b.fail(certificate, fmt.Errorf("and again: %w", errForbidden(certificate)))
+		if b.rev() != before {
+			t.Error("each try is news")
+		}
+		b.answer(certificate, secret("cert", "allowed"))
+		b.wantSecret("allowed")
+		if why := b.unread(certificate); why != "" {
+			t.Errorf("it still can't be read: %s", why)
+		}
+	})
+	t.Run("no answer", func(t *testing.T) {
+		b := newBench(t)
+		b.set(gateway("web", "ours", "cert"))
+		b.fail(certificate, errAway)
+		b.wantPort("web", 0)
+		b.later(patience)
+		b.wantPort("web", 443)
+		if why := b.unread(certificate); why != errAway.Error() {
+			t.Errorf("why it can't be read: %q", why)
+		}
+		if !b.next.IsZero() {
+			t.Errorf("the desk wants to work at %v, and has nothing to do", b.next)
+		}
+	})
+	t.Run("not readable any more", func(t *testing.T) {
+		b := newBench(t)
+		b.set(gateway("web", "ours", "cert"))
+		b.answer(certificate, secret("cert", "one"))
+		b.fail(certificate, errForbidden(certificate))
+		b.wantSecret("one")
+		if why := b.unread(certificate); why != "" {
+			t.Errorf("it is said to be unread: %s", why)
+		}
+	})
+	t.Run("deleted and made again", func(t *testing.T) {
+		b := newBench(t)
+		b.set(gateway("web", "ours", "cert"))
+		b.answer(certificate, secret("cert", "one"))
+		b.answer(certificate, nil)
+		b.wantSecret("one")
+		b.answer(certificate, secret("cert", "two"))
+		b.wantSecret("two")
+		b.answer(certificate, nil)
+		b.later(hold)
+		b.wantSecret("")
+	})
+}
+
+// TestSecretOfEdit: an edit that begins to refer to a Secret waits for it, with the version before it in place.
+func TestSecretOfEdit(t *testing.T) {
+	g := gateway("web", "ours")
+	b := newBench(t, g)
+	b.wantPort("web", 80)
+	b.now = b.now.Add(hold)
+	now := gateway("web", "ours", "cert")
+	now.UID, now.Generation = g.UID, 2
+	b.set(now)
+	b.wantPort("web", 80)
+	b.answer(certificate, secret("cert", "one"))
+	b.wantPort("web", 443)
+
+	// Back again: the Secret is not wanted any more.
+	back := gateway("web", "ours")
+	back.UID, back.Generation = g.UID, 3
+	b.set(back)
+	b.wantPort("web", 80)
+	b.wantSecret("")
+	if len(b.asked) > 0 || len(b.desk.wanted.objects)+len(b.desk.wanted.by)+len(b.desk.wanted.open) > 0 {
+		t.Errorf("still asked for: %v, %+v", b.asked, b.desk.wanted)
+	}
+	b.answer(certificate, secret("cert", "late")) // was on its way
+	b.wantSecret("")
+}
+
+// TestSecretAbsentAfterEdit: one that is absent may be on its way.
+func TestSecretAbsentAfterEdit(t *testing.T) {
+	g := gateway("web", "ours")
+	b := newBench(t, g)
+	now := gateway("web", "ours", "cert")
+	now.UID, now.Generation = g.UID, 2
+	b.set(now)
+	b.answer(certificate, nil)
+	b.wantPort("web", 80)
+	b.now = b.now.Add(hold / 2)
+	b.answer(certificate, secret("cert", "one"))
+	b.wantPort("web", 443)
+	b.wantSecret("one")
+}
+
+// TestSecretShared: it is read once for all, and as long as one refers to it.
+func TestSecretShared(t *testing.T) {
+	one, two := gateway("one", "ours", "cert"), gateway("two", "ours", "cert")
+	b := newBench(t)
+	b.set(one, two)
+	b.answer(certificate, secret("cert", "key"))
+	b.wantPort("one", 443)
+	b.wantPort("two", 443)
+	b.remove(one)
+	b.wantSecret("key")
+	b.remove(two)
+	b.wantSecret("")
+	if len(b.asked) > 0 {
+		t.Errorf("still asked for: %v", b.asked)
+	}
+}
+
+// TestSecretOfOthers: other controllers' Gateways have nothing read for them.
+func TestSecretOfOthers(t *testing.T) {
+	b := newBench(t)
+	b.set(gateway("web", "theirs", "cert"))
+	if len(b.asked) > 0 {
+		t.Errorf("asked for: %v", b.asked)
+	}
+	b.set(gateway("web", "nobody's", "cert")) // may be ours, once the class arrives
+	if !b.asked[certificate] {
+		t.Error("not asked for")
+	}
+	b.set(class("nobody's", "example.com/other"))
+	if len(b.asked) > 0 {
+		t.Errorf("asked for: %v", b.asked)
+	}
+}
+
+// TestSecretForgotten: a Gateway that goes while its Secret can't be read leaves nothing behind.
+func TestSecretForgotten(t *testing.T) {
+	g := gateway("web", "ours", "cert")
+	b := newBench(t)
+	b.set(g)
+	b.fail(certificate, errForbidden(certificate))
+	b.remove(g)
+	if why := b.unread(certificate); why != "" || len(b.asked) > 0 {
+		t.Errorf("left: %q, %v", why, b.asked)
+	}
+}
+
+// TestSecretOtherType: what is not used is not kept.
+func TestSecretOtherType(t *testing.T) {
+	b := newBench(t)
+	b.set(gateway("web", "ours", "cert"))
+	s := secret("cert", "password")
+	s.Type = corev1.SecretTypeOpaque
+	b.answer(certificate, s)
+	b.wantPort("web", 443)
+	if o, _ := lookup(b, b.sources.Secrets, "cert"); o.Spec.Type != corev1.SecretTypeOpaque || len(o.Spec.Data) > 0 {
+		t.Errorf("kept: %v with %d entries", o.Spec.Type, len(o.Spec.Data))
+	}
+}

@@ -1,0 +1,121 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/rest"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/model"
+)
+
+// Config says which cluster is read into which graph.
+type Config struct {
+	REST           *rest.Config // its limits of requests a second don't count here: a watch is one request
+	Graph          *flow.Graph
+	Sources        *input.Sources        // of Graph; nobody else fills those of objects
+	ControllerName string                // whose GatewayClasses are served; "" is model.ControllerName
+	Log            *slog.Logger          // nil discards
+	Metrics        prometheus.Registerer // nil: none
+	Now            func() time.Time      // nil is time.Now
+	// OnState is called when a kind was read for the first time, appears, disappears, or gets another version. It must not call back.
+	OnState func(State)
+}
+
+// Edge reads a cluster.
+type Edge struct {
+	graph   *flow.Graph
+	now     func() time.Time
+	log     *slog.Logger
+	clients *clients
+	trimmer trimmer
+	metrics *metrics
+	board   *board
+	outage  *outage
+	mail    *mailbox
+	desk    *desk
+}
+
+// New makes an Edge. It makes no request.
+func New(c Config) (*Edge, error) {
+	if c.REST == nil || c.Graph == nil || c.Sources == nil {
+		return nil, errors.New("kube: a cluster, a graph and its sources are needed")
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	c.ControllerName = cmp.Or(c.ControllerName, model.ControllerName)
+	clients, err := newClients(c.REST)
+	if err != nil {
+		return nil, err
+	}
+	metrics, err := newMetrics(c.Metrics)
+	if err != nil {
+		return nil, err
+	}
+	return &Edge{
+		graph: c.Graph, now: c.Now, log: c.Log, clients: clients, metrics: metrics, mail: newMailbox(), board: newBoard(c.OnState),
+		trimmer: trimmer{gatewayv1.GatewayController(c.ControllerName)},
+		outage:  &outage{log: c.Log, now: c.Now, failing: map[model.Kind]struct{}{}},
+		desk:    newDesk(c.Graph, c.Sources, c.ControllerName),
+	}, nil
+}
+
+// State is how reading goes. It may be called from any goroutine.
+func (e *Edge) State() State { return e.board.state() }
+
+// Run follows the cluster until ctx ends, and returns its error when everything that it started has ended. What it read stays in the graph.
+// It is called once.
+func (e *Edge) Run(ctx context.Context) error {
+	var group sync.WaitGroup
+	defer group.Wait()
+	feeds := map[model.Kind]*feed{}
+	for _, kind := range model.Kinds() {
+		if r, ok := resources[kind]; ok && !r.demanded {
+			f := newFeed(e, kind)
+			feeds[kind] = f
+			group.Go(func() { f.run(ctx) })
+		}
+	}
+	e.desk.again = func(kind model.Kind) { knock(feeds[kind].relist) }
+	e.desk.ask = func(ref model.ObjectRef) func() {
+		ctx, stop := context.WithCancel(ctx)
+		group.Go(func() { e.point(ctx, ref) })
+		return stop
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-e.mail.wake:
+		case <-timer.C:
+		}
+		next := e.desk.work(e.mail.take(), e.now())
+		e.report()
+		if timer.Stop(); !next.IsZero() {
+			timer.Reset(next.Sub(e.now()))
+		}
+	}
+}
+
+// report tells what the desk has.
+func (e *Edge) report() {
+	e.board.count(e.desk.synced, func(kind model.Kind) (int, bool) {
+		s := e.desk.kinds[kind]
+		e.metrics.count(kind, len(s.known))
+		return len(s.known), s.read
+	})
+}

@@ -1,0 +1,174 @@
+package kube
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cardea.dev/cardea/internal/model"
+)
+
+// feedPace is how soon a kind is asked for again.
+var feedPace = pace{250 * time.Millisecond, 2 * time.Second}
+
+// giveUp is how long a kind may be refused before nothing waits for it any more. An API server that has just started may refuse a
+// kind that it serves, so this is not at once.
+const giveUp = 10 * time.Second
+
+// feed reads all objects of one kind, as long as there is such a kind.
+type feed struct {
+	*Edge
+	kind     model.Kind
+	resource resource
+	relist   chan struct{} // capacity 1: the kind is to be listed again
+
+	mu         sync.Mutex
+	version    int // of resource.versions: the one that is tried
+	definition definition
+	changed    chan struct{} // capacity 1: definition is another one
+	refused    time.Time     // since when the API server has said that the kind is not there, or not permitted; zero: it has not
+	listed     bool
+}
+
+func newFeed(e *Edge, kind model.Kind) *feed {
+	f := &feed{Edge: e, kind: kind, resource: resources[kind], relist: make(chan struct{}, 1), changed: make(chan struct{}, 1)}
+	if !f.resource.custom {
+		f.definition = definition{known: true, present: true}
+	}
+	return f
+}
+
+// run reads the kind until ctx ends.
+func (f *feed) run(ctx context.Context) {
+	var group sync.WaitGroup
+	defer group.Wait()
+	if f.resource.custom {
+		group.Go(func() { f.followDefinition(ctx) })
+	}
+	for ctx.Err() == nil {
+		switch d := f.defined(); {
+		case d.present:
+			f.read(ctx, d)
+			continue
+		case d.known:
+			f.missing("it is not installed")
+			f.mail.put(event{what: isReplaced, kind: f.kind}) // the API server deletes the objects of a kind that it deletes
+		}
+		select {
+		case <-ctx.Done():
+		case <-f.changed:
+		}
+	}
+}
+
+// read follows the kind's objects until ctx ends or its definition is another one.
+func (f *feed) read(ctx context.Context, d definition) {
+	ctx, cancel := context.WithCancel(ctx)
+	var reflector sync.WaitGroup
+	reflector.Go(func() { follow(ctx, versioned{f}, f.sink(), feedPace) })
+	defer reflector.Wait()
+	defer cancel()
+	refusals := time.NewTicker(giveUp / 10)
+	defer refusals.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-f.relist:
+			return
+		case <-f.changed:
+			if now := f.defined(); now.present != d.present || now.uid != d.uid || f.isRefused(0) {
+				return
+			}
+		case <-refusals.C:
+			if f.isRefused(giveUp) {
+				f.mail.put(event{what: isUnreadable, kind: f.kind})
+			}
+		}
+	}
+}
+
+func (f *feed) sink() sink[*object] {
+	return sink[*object]{
+		trim: f.trimmer.trim,
+		replace: func(objects []*object) {
+			f.mu.Lock()
+			f.listed = true
+			f.mu.Unlock()
+			f.metrics.listed(f.kind)
+			f.mail.put(event{what: isReplaced, kind: f.kind, objects: objects})
+		},
+		set: func(o *object) { f.mail.put(event{what: isSet, kind: f.kind, object: o}) },
+		remove: func(o metav1.Object) {
+			f.mail.put(event{what: isRemoved, kind: f.kind, ref: model.Ref(f.kind, o.GetNamespace(), o.GetName())})
+		},
+		failed: f.failed,
+		works:  f.works,
+	}
+}
+
+// isRefused says whether the API server has refused the kind for so long that it must be meant.
+func (f *feed) isRefused(since time.Duration) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.refused.IsZero() && f.now().Sub(f.refused) >= since && (since == 0 || !f.listed)
+}
+
+// failed takes why a request failed.
+func (f *feed) failed(err error) {
+	f.metrics.failed(f.kind)
+	f.mu.Lock()
+	refused := apierrors.IsNotFound(err) || f.resource.optional && apierrors.IsForbidden(err)
+	if apierrors.IsNotFound(err) {
+		f.version = (f.version + 1) % len(f.resource.versions)
+	}
+	switch {
+	case !refused:
+		f.refused = time.Time{}
+	case f.refused.IsZero():
+		f.refused = f.now()
+	}
+	f.mu.Unlock()
+	if refused {
+		f.missing(err.Error())
+	}
+	before := f.board.set(f.kind, func(k *KindState) {
+		if k.Err == "" {
+			k.Since = f.now()
+		}
+		k.Err = err.Error()
+	})
+	if before.Err == "" && !refused {
+		f.outage.begin(f.kind, err)
+	}
+}
+
+// works notes that a request was answered.
+func (f *feed) works() {
+	f.mu.Lock()
+	f.refused = time.Time{}
+	version := f.resource.versions[f.version].String()
+	f.mu.Unlock()
+	before := f.board.set(f.kind, func(k *KindState) { k.Err, k.Since, k.Missing, k.Version = "", time.Time{}, "", version })
+	if before.Missing != "" {
+		f.log.Info("kind is read now", "kind", f.kind.String(), "version", version)
+	}
+	f.outage.end(f.kind)
+}
+
+// missing says, once, that there is no such kind as things are.
+func (f *feed) missing(why string) {
+	before := f.board.set(f.kind, func(k *KindState) { k.Missing = why })
+	if before.Missing != "" {
+		return
+	}
+	log := f.log.With("kind", f.kind.String(), "definition", f.resource.definition(), "reason", why)
+	if f.resource.optional {
+		log.Info("kind can't be read; Cardea does without")
+	} else {
+		log.Warn("kind can't be read; install the Gateway API", "see", install)
+	}
+}

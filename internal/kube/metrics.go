@@ -1,0 +1,43 @@
+package kube
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"cardea.dev/cardea/internal/model"
+)
+
+type metrics struct {
+	objects *prometheus.GaugeVec
+	lists   *prometheus.CounterVec
+	errors  *prometheus.CounterVec
+}
+
+func newMetrics(r prometheus.Registerer) (*metrics, error) {
+	kind := []string{"kind"}
+	m := &metrics{
+		objects: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cardea_kube_objects", Help: "Objects of the cluster that are kept."}, kind),
+		lists: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "cardea_kube_lists_total", Help: "Times that all objects of a kind were read; 1 unless something broke a watch for long.",
+		}, kind),
+		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "cardea_kube_request_errors_total", Help: "Requests to read objects that the API server refused or did not answer.",
+		}, kind),
+	}
+	if r == nil {
+		return m, nil
+	}
+	for _, c := range []prometheus.Collector{m.objects, m.lists, m.errors} {
+		if err := r.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+func (m *metrics) count(kind model.Kind, n int) {
+	m.objects.WithLabelValues(kind.String()).Set(float64(n))
+}
+
+func (m *metrics) listed(kind model.Kind) { m.lists.WithLabelValues(kind.String()).Inc() }
+
+func (m *metrics) failed(kind model.Kind) { m.errors.WithLabelValues(kind.String()).Inc() }

@@ -1,0 +1,110 @@
+package kube
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"maps"
+	"slices"
+	"unique"
+
+	"github.com/cespare/xxhash/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cardea.dev/cardea/internal/arrival"
+	"cardea.dev/cardea/internal/model"
+)
+
+// object is what is kept of an object of the API server, on its way to the graph.
+type object struct {
+	ref   model.ObjectRef
+	meta  model.Meta
+	spec  any    // of the type that the kind's source has
+	print uint64 // equal for versions that differ in nothing that is kept
+	index index  // what the desk must know of it
+	mine  bool   // its status has an entry of this controller
+
+	trimmed bool // most of its spec was left out
+}
+
+// index is what the desk keeps of an object.
+type index struct {
+	names []arrival.Reference
+	parts []arrival.Part
+	whole bool            // it has no parts, or they are not known: whoever names one of them finds it
+	backs model.ObjectRef // the Service that an EndpointSlice has endpoints for
+}
+
+// GetObjectMeta is for client-go, which sorts what it lists by name.
+func (o *object) GetObjectMeta() metav1.Object {
+	return &metav1.ObjectMeta{Namespace: o.ref.Namespace, Name: o.ref.Name}
+}
+
+// metaOf keeps what counts of an object's metadata. Of the managed fields, an entry that has the field that holds the kind's content
+// tells who made the last edit.
+func metaOf(m metav1.Object, labels map[string]string, content string) model.Meta {
+	meta := model.Meta{
+		UID: string(m.GetUID()), Generation: m.GetGeneration(), Created: m.GetCreationTimestamp().UTC(),
+		Labels: labels, Edit: lastEdit(m.GetManagedFields(), content),
+	}
+	if deleted := m.GetDeletionTimestamp(); deleted != nil {
+		meta.Deleted = deleted.UTC()
+	}
+	return meta
+}
+
+// lastEdit finds the newest edit of a field. An edit of the status is none, nor is one of metadata alone: who adds a finalizer has not
+// changed the object. If nobody has the field, whoever wrote last counts.
+func lastEdit(entries []metav1.ManagedFieldsEntry, content string) model.Edit {
+	newest := func(counts func(metav1.ManagedFieldsEntry) bool) (edit model.Edit) {
+		for _, e := range entries {
+			if e.Subresource == "" && e.Time != nil && !e.Time.Time.Before(edit.At) && counts(e) {
+				edit = model.Edit{By: shared(e.Manager), At: e.Time.UTC()}
+			}
+		}
+		return edit
+	}
+	has := []byte(`"f:` + content + `":`)
+	edit := newest(func(e metav1.ManagedFieldsEntry) bool {
+		return e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.GetRawBytes(), has)
+	})
+	if edit.At.IsZero() {
+		edit = newest(func(metav1.ManagedFieldsEntry) bool { return true })
+	}
+	return edit
+}
+
+// shared is a string that many objects have, in one place.
+func shared(s string) string { return unique.Make(s).Value() }
+
+// marshaler is content that is compared by its bytes.
+type marshaler interface{ Marshal() ([]byte, error) }
+
+// fingerprint tells versions apart by what is kept of them. Kinds whose generation grows with their spec need no content.
+func fingerprint(meta model.Meta, content ...marshaler) uint64 {
+	h := xxhash.New()
+	write := func(s string) {
+		_, _ = h.WriteString(s)
+		_, _ = h.Write([]byte{0})
+	}
+	write(meta.UID)
+	if !meta.Deleted.IsZero() {
+		write("deleted")
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(meta.Labels), cmp.Compare[string]) {
+		write(k)
+		write(meta.Labels[k])
+	}
+	if len(content) == 0 {
+		_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, uint64(meta.Generation)))
+	}
+	for _, c := range content {
+		b, err := c.Marshal()
+		if err != nil {
+			panic("kube: content can't be compared: " + err.Error()) // it was just unmarshalled
+		}
+		_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(b))))
+		_, _ = h.Write(b)
+	}
+	return h.Sum64()
+}

@@ -1,0 +1,132 @@
+package kube
+
+import (
+	"slices"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/internal/arrival"
+	"cardea.dev/cardea/internal/model"
+)
+
+// others tells apart what other controllers serve, so that it costs next to nothing:
+//
+//   - A Gateway whose GatewayClass is another controller's is kept without its spec, but for the class.
+//   - A route all of whose Gateways are such ones is parked: it is not kept at all. (Until its status has no entry of ours any more, it
+//     stays with its parentRefs, since somebody has to take that entry away.)
+//
+// What is left out is listed again if it becomes ours, which is rare: somebody changed a GatewayClass.
+type others struct {
+	classes map[string]bool                         // GatewayClasses that exist: whether they are ours
+	parked  map[model.ObjectRef][]arrival.Reference // routes that are left out, with what they name
+}
+
+// claim decides whose an object is: it returns the version to keep, or nil.
+func (d *desk) claim(o *object) *object {
+	switch o.ref.Kind {
+	case model.KindGateway:
+		if !d.foreignClass(o.index.names) {
+			return o
+		}
+		return stripped(o, gatewayv1.GatewaySpec{GatewayClassName: o.spec.(gatewayv1.GatewaySpec).GatewayClassName})
+	case model.KindHTTPRoute:
+		delete(d.others.parked, o.ref)
+		if !d.foreignRoute(o.index.names) {
+			return o
+		}
+		if o.mine {
+			return stripped(o, gatewayv1.HTTPRouteSpec{CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: o.spec.(gatewayv1.HTTPRouteSpec).ParentRefs}})
+		}
+		d.unhold(o.ref)
+		d.drop(o.ref)
+		d.others.parked[o.ref] = o.index.names
+		return nil
+	}
+	return o
+}
+
+// stripped is an object with less of its spec. It refers to nothing that would have to be read.
+func stripped(o *object, spec any) *object {
+	less := *o
+	less.spec, less.trimmed = spec, true
+	less.index.names = arrival.References(o.ref, spec)
+	less.index.parts, _ = arrival.Parts(spec)
+	return &less
+}
+
+// foreignClass says whether a Gateway's class is another controller's, by what the Gateway names.
+func (d *desk) foreignClass(names []arrival.Reference) bool {
+	i := slices.IndexFunc(names, func(r arrival.Reference) bool { return r.To.Kind == model.KindGatewayClass })
+	if i < 0 {
+		return false
+	}
+	ours, exists := d.others.classes[names[i].To.Name]
+	return exists && !ours
+}
+
+// foreignRoute says whether a route serves other controllers' Gateways only, or none at all. A Gateway that is not there yet may be ours.
+func (d *desk) foreignRoute(names []arrival.Reference) bool {
+	return !slices.ContainsFunc(names, func(r arrival.Reference) bool {
+		if r.To.Kind != model.KindGateway {
+			return false
+		}
+		g, known := d.known(r.To)
+		return !known || !d.foreignClass(g.names())
+	})
+}
+
+// regard sees to what depends on whose an object is that went into the graph.
+func (d *desk) regard(o *object, before entry, known bool) {
+	switch o.ref.Kind {
+	case model.KindGatewayClass:
+		spec := o.spec.(gatewayv1.GatewayClassSpec)
+		d.declare(o.ref.Name, true, string(spec.ControllerName) == d.controller)
+	case model.KindGateway:
+		if !o.trimmed && (!known || before.trimmed) {
+			d.unpark(o.ref)
+		}
+	}
+}
+
+// declare notes whose a GatewayClass is, or that it is gone, and judges its Gateways again.
+func (d *desk) declare(class string, exists, ours bool) {
+	mine, existed := d.others.classes[class]
+	before, now := existed && !mine, exists && !ours
+	if exists {
+		d.others.classes[class] = ours
+	} else {
+		delete(d.others.classes, class)
+	}
+	if before == now {
+		return
+	}
+	names := func(list []arrival.Reference) bool {
+		return slices.Contains(list, arrival.Reference{To: model.Ref(model.KindGatewayClass, "", class)})
+	}
+	for ref, e := range d.kinds[model.KindGateway].known {
+		switch {
+		case !names(e.names()):
+		case now:
+			d.want(ref) // it stays as it is, and has nothing read for it
+		default:
+			// What it is besides a Gateway of that class is not known here.
+			d.drop(ref)
+			d.relist[model.KindGateway] = struct{}{}
+		}
+	}
+	for ref, h := range d.held {
+		if now && ref.Kind == model.KindGateway && names(h.object.index.names) {
+			d.decide(h.object)
+		}
+	}
+}
+
+// unpark has routes listed again if one that was left out names a Gateway.
+func (d *desk) unpark(gateway model.ObjectRef) {
+	for _, names := range d.others.parked {
+		if slices.ContainsFunc(names, func(r arrival.Reference) bool { return r.To == gateway }) {
+			d.relist[model.KindHTTPRoute] = struct{}{}
+			return
+		}
+	}
+}

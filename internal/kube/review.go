@@ -1,0 +1,181 @@
+package kube
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/singleflight"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/client-go/rest"
+)
+
+// ErrRefused means that a token is not one of a ServiceAccount for the audience. Any other error means that nobody knows.
+var ErrRefused = errors.New("token refused")
+
+// Account is who a token belongs to. Pod and PodUID are "" if the token is bound to no pod.
+type Account struct {
+	Namespace, Name string
+	Pod, PodUID     string
+}
+
+// What is remembered of a review, and for how long.
+const (
+	acceptedFor  = 10 * time.Second // then it is asked about again; a token of a pod that is gone is refused from then on
+	refusedFor   = 2 * time.Second  // whoever tries again and again asks no more often
+	reviewWithin = 5 * time.Second
+	maxReviews   = 4096
+)
+
+// ReviewerConfig says who may be who.
+type ReviewerConfig struct {
+	REST     *rest.Config
+	Audience string                // that tokens must be for
+	Metrics  prometheus.Registerer // nil: none
+	Now      func() time.Time      // nil is time.Now
+}
+
+// Reviewer asks the API server whose tokens are (TokenReview). While the API server is away, a token that it has accepted goes on
+// being accepted until it expires. Any goroutine may use it.
+type Reviewer struct {
+	client   rest.Interface
+	audience string
+	now      func() time.Time
+	results  *prometheus.CounterVec
+	asking   singleflight.Group
+	memory   *reviews
+}
+
+// NewReviewer makes a Reviewer. It makes no request.
+func NewReviewer(c ReviewerConfig) (*Reviewer, error) {
+	if c.REST == nil || c.Audience == "" {
+		return nil, errors.New("kube: a cluster and an audience are needed to review tokens")
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	config := rest.CopyConfig(c.REST)
+	config.QPS, config.RateLimiter = -1, nil // what is remembered is limit enough
+	transport, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the API server: %w", err)
+	}
+	client, err := newTyped(config, transport, authenticationv1.SchemeGroupVersion, false)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reviewer{
+		client: client, audience: c.Audience, now: c.Now, memory: newReviews(),
+		results: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "cardea_kube_token_reviews_total",
+			Help: "Tokens of proxies by what the API server said of them: accepted, refused, unknown (it did not answer). What is remembered is not counted.",
+		}, []string{"result"}),
+	}
+	if c.Metrics != nil {
+		if err := c.Metrics.Register(r.results); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// Review says whose a token is. The error is ErrRefused, or what kept the API server from answering.
+func (r *Reviewer) Review(ctx context.Context, token string) (Account, error) {
+	key := sha256.Sum256([]byte(token))
+	known, ok := r.memory.get(key, r.now())
+	if ok && r.now().Before(known.until) {
+		return known.account, known.err
+	}
+	// Who asks first may give up first: the question is not theirs alone.
+	answer := r.asking.DoChan(string(key[:]), func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewWithin)
+		defer cancel()
+		return r.ask(ctx, key, token), nil
+	})
+	select {
+	case <-ctx.Done():
+		return Account{}, fmt.Errorf("review a token: %w", context.Cause(ctx))
+	case result := <-answer:
+		now := result.Val.(review)
+		if now.err != nil && !errors.Is(now.err, ErrRefused) && ok && known.err == nil {
+			return known.account, nil
+		}
+		return now.account, now.err
+	}
+}
+
+// ask has a token reviewed, and remembers an answer.
+func (r *Reviewer) ask(ctx context.Context, key reviewKey, token string) review {
+	question := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{r.audience}}}
+	answer := &authenticationv1.TokenReview{}
+	if err := r.client.Post().Resource("tokenreviews").Body(question).Do(ctx).Into(answer); err != nil {
+		r.results.WithLabelValues("unknown").Inc()
+		return review{err: fmt.Errorf("review a token: %w", err)}
+	}
+	found := review{ends: expiry(token)}
+	if found.account, found.err = r.read(answer.Status); found.err != nil {
+		r.results.WithLabelValues("refused").Inc()
+		found.until = r.now().Add(refusedFor)
+		found.ends = found.until
+	} else {
+		r.results.WithLabelValues("accepted").Inc()
+		found.until = earlier(r.now().Add(acceptedFor), found.ends)
+	}
+	r.memory.put(key, found, r.now())
+	return found
+}
+
+// read reads what the API server said. An API server that does not know of audiences says nothing of them.
+func (r *Reviewer) read(s authenticationv1.TokenReviewStatus) (Account, error) {
+	switch {
+	case s.Error != "":
+		return Account{}, fmt.Errorf("%w: %s", ErrRefused, s.Error)
+	case !s.Authenticated:
+		return Account{}, ErrRefused
+	case !slices.Contains(s.Audiences, r.audience):
+		return Account{}, fmt.Errorf("%w: it is not for the audience %s", ErrRefused, r.audience)
+	}
+	account, isAccount := strings.CutPrefix(s.User.Username, "system:serviceaccount:")
+	namespace, name, whole := strings.Cut(account, ":")
+	if !isAccount || !whole {
+		return Account{}, fmt.Errorf("%w: it belongs to %s, which is no ServiceAccount", ErrRefused, s.User.Username)
+	}
+	extra := func(key string) string {
+		if values := s.User.Extra["authentication.kubernetes.io/"+key]; len(values) > 0 {
+			return values[0]
+		}
+		return ""
+	}
+	return Account{Namespace: namespace, Name: name, Pod: extra("pod-name"), PodUID: extra("pod-uid")}, nil
+}
+
+// expiry reads when a token ends from the token itself (RFC 7519, exp), which the API server has accepted; zero: it does not say.
+func expiry(token string) time.Time {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return time.Time{}
+	}
+	text, err := base64.RawURLEncoding.DecodeString(parts[1])
+	var claims struct {
+		Expires int64 `json:"exp"`
+	}
+	if err != nil || stdjson.Unmarshal(text, &claims) != nil || claims.Expires <= 0 {
+		return time.Time{}
+	}
+	return time.Unix(claims.Expires, 0)
+}
+
+// earlier is the earlier of two times; a zero time is never.
+func earlier(a, b time.Time) time.Time {
+	if !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,153 @@
+package kube
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
+
+	"cardea.dev/cardea/api/v1alpha1"
+	"cardea.dev/cardea/internal/arrival"
+	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/model"
+)
+
+// trimmer makes of what the API server sends what is kept. It may be used from any goroutine.
+type trimmer struct {
+	controller gatewayv1.GatewayController
+}
+
+// trim keeps of an object what Cardea reads. The argument is not used by anyone else any more; the result shares memory with it.
+func (t trimmer) trim(from any) (*object, error) {
+	switch from := from.(type) {
+	case *object:
+		return from, nil
+	case *gatewayv1.GatewayClass:
+		return custom(model.KindGatewayClass, from, *from.Spec.DeepCopy()), nil
+	case *gatewayv1.Gateway:
+		return custom(model.KindGateway, from, *from.Spec.DeepCopy()), nil
+	case *gatewayv1.HTTPRoute:
+		o := custom(model.KindHTTPRoute, from, *from.Spec.DeepCopy())
+		o.mine = slices.ContainsFunc(from.Status.Parents, func(p gatewayv1.RouteParentStatus) bool { return p.ControllerName == t.controller })
+		return o, nil
+	case *gatewayv1.ReferenceGrant:
+		return custom(model.KindReferenceGrant, from, *from.Spec.DeepCopy()), nil
+	case *xgatewayv1alpha1.XBackend:
+		return custom(model.KindXBackend, from, *from.Spec.DeepCopy()), nil
+	case *v1alpha1.DataPlane:
+		return custom(model.KindDataPlane, from, *from.Spec.DeepCopy()), nil
+	case *corev1.Service:
+		spec := trimService(from.Spec)
+		return core(model.KindService, from, "spec", nil, spec, &spec), nil
+	case *discoveryv1.EndpointSlice:
+		return trimEndpointSlice(from), nil
+	case *corev1.Secret:
+		data := from.Data
+		if from.Type != corev1.SecretTypeTLS {
+			data = nil // nobody reads it, so nobody should keep it
+		}
+		return core(model.KindSecret, from, "data", nil, input.SecretSpec{Type: from.Type, Data: data}, &corev1.Secret{Type: from.Type, Data: data}), nil
+	case *corev1.ConfigMap:
+		return core(model.KindConfigMap, from, "data", nil, input.ConfigMapSpec{Data: from.Data, BinaryData: from.BinaryData},
+			&corev1.ConfigMap{Data: from.Data, BinaryData: from.BinaryData}), nil
+	case *metav1.PartialObjectMetadata: // of Namespaces
+		return core(model.KindNamespace, from, "labels", sharedKeys(from.Labels), input.NamespaceSpec{}, none{}), nil
+	}
+	return nil, fmt.Errorf("%T is not read", from)
+}
+
+// custom is an object of a CustomResourceDefinition: its generation grows with its spec. A spec that was copied has no room left over in
+// its slices; what JSON was decoded into has more than half.
+func custom(kind model.Kind, from metav1.Object, spec any) *object {
+	o := newObject(kind, from, metaOf(from, nil, "spec"), spec)
+	o.print = fingerprint(o.meta)
+	return o
+}
+
+// core is an object of a kind that is built in. Its generation is not to be relied on.
+func core(kind model.Kind, from metav1.Object, content string, labels map[string]string, spec any, kept marshaler) *object {
+	o := newObject(kind, from, metaOf(from, labels, content), spec)
+	o.print = fingerprint(o.meta, kept)
+	return o
+}
+
+func newObject(kind model.Kind, from metav1.Object, meta model.Meta, spec any) *object {
+	o := &object{ref: model.Ref(kind, shared(from.GetNamespace()), from.GetName()), meta: meta, spec: spec}
+	o.index.names = arrival.References(o.ref, spec)
+	parts, divided := arrival.Parts(spec)
+	o.index.parts, o.index.whole = parts, !divided
+	return o
+}
+
+// trimService keeps how a Service is reached, not what it is made of.
+func trimService(s corev1.ServiceSpec) corev1.ServiceSpec {
+	kept := corev1.ServiceSpec{Type: s.Type, ClusterIP: s.ClusterIP, ExternalName: s.ExternalName, Ports: exact(s.Ports)}
+	for i := range kept.Ports {
+		kept.Ports[i].NodePort = 0
+	}
+	return kept
+}
+
+// trimEndpointSlice keeps addresses and whether they are to be used; of the labels, the one that names the Service.
+func trimEndpointSlice(from *discoveryv1.EndpointSlice) *object {
+	endpoints := exact(from.Endpoints)
+	for i, e := range endpoints {
+		endpoints[i] = discoveryv1.Endpoint{Addresses: e.Addresses, Conditions: discoveryv1.EndpointConditions{
+			Ready: pooled(e.Conditions.Ready), Serving: pooled(e.Conditions.Serving), Terminating: pooled(e.Conditions.Terminating),
+		}}
+	}
+	ports := exact(from.Ports)
+	service := from.Labels[discoveryv1.LabelServiceName]
+	var labels map[string]string
+	if service != "" {
+		labels = map[string]string{discoveryv1.LabelServiceName: service}
+	}
+	o := core(model.KindEndpointSlice, from, "endpoints", labels,
+		input.EndpointSliceSpec{AddressType: from.AddressType, Endpoints: endpoints, Ports: ports},
+		&discoveryv1.EndpointSlice{AddressType: from.AddressType, Endpoints: endpoints, Ports: ports})
+	if service != "" && len(endpoints) > 0 {
+		o.index.backs = model.Ref(model.KindService, o.ref.Namespace, service)
+	}
+	return o
+}
+
+// exact is a slice without room for more.
+func exact[T any](s []T) []T {
+	if s == nil || cap(s) == len(s) {
+		return s
+	}
+	return append(make([]T, 0, len(s)), s...)
+}
+
+var yes, no = true, false
+
+// pooled is a bool that all endpoints share.
+func pooled(b *bool) *bool {
+	switch {
+	case b == nil:
+		return nil
+	case *b:
+		return &yes
+	}
+	return &no
+}
+
+func sharedKeys(labels map[string]string) map[string]string {
+	if labels == nil {
+		return nil
+	}
+	m := make(map[string]string, len(labels))
+	for k, v := range labels {
+		m[shared(k)] = v
+	}
+	return m
+}
+
+// none is no content.
+type none struct{}
+
+func (none) Marshal() ([]byte, error) { return nil, nil }
