@@ -54,6 +54,7 @@ func newClients(config *rest.Config) (*clients, error) {
 	// A watch is one request for minutes, and there are as many as Secrets: the API server's own priorities are limit enough.
 	config = rest.CopyConfig(config)
 	config.QPS, config.RateLimiter = -1, nil
+	config.WarningHandlerWithContext = rest.NoWarnings{} // that a version is deprecated is no news to who prefers the newer one
 	transport, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the API server: %w", err)
@@ -111,10 +112,11 @@ func (c *clients) one(r resource, namespace, name string) reader {
 	return named{typedReader{client: c.typed[r.versions[0]], resource: r.name, namespace: namespace}, name}
 }
 
+var definitionResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
 // definition reads the metadata of a single CustomResourceDefinition. The whole of one has hundreds of kilobytes.
 func (c *clients) definition(name string) reader {
-	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	return named{metadataReader{c.metadata.Resource(definitions)}, name}
+	return named{metadataReader{c.metadata.Resource(definitionResource)}, name}
 }
 
 type typedReader struct {

@@ -49,9 +49,9 @@ type shelf struct {
 
 // entry is an object that is in the graph.
 type entry struct {
-	print   uint64
-	index   *index // nil: it names nothing, and is named as a whole
-	trimmed bool   // most of its spec was left out, since it is another controller's
+	print          uint64
+	index          *index // nil if there is nothing in it
+	whole, trimmed bool   // as in object
 }
 
 // held is a version that waits. The version before it, if there is one, stays in the graph.
@@ -224,12 +224,12 @@ func (d *desk) Has(r arrival.Reference) bool {
 	switch {
 	case !known:
 		return false
-	case e.trimmed || e.index == nil || e.index.whole:
+	case e.whole || e.trimmed:
 		return true
 	case r.To.Kind == model.KindService && d.backed[r.To] == 0:
 		return false // its endpoints are on their way: they are objects of their own
 	}
-	return r.Finds(e.index.parts)
+	return e.index != nil && r.Finds(e.index.parts)
 }
 
 // commit puts a version into the graph.
@@ -237,13 +237,13 @@ func (d *desk) commit(o *object) {
 	delete(d.held, o.ref)
 	delete(d.fading, o.ref)
 	live, known := d.known(o.ref)
-	now := entry{print: o.print, trimmed: o.trimmed}
-	if i := o.index; len(i.names) > 0 || !i.whole || i.backs != (model.ObjectRef{}) {
+	now := entry{print: o.print, whole: o.whole, trimmed: o.trimmed}
+	if i := o.index; len(i.names)+len(i.parts)+len(i.backs) > 0 {
 		now.index = &i
 	}
 	d.kinds[o.ref.Kind].known[o.ref] = now
-	d.back(live, -1)
-	d.back(now, +1)
+	d.back(o.ref, live, -1)
+	d.back(o.ref, now, +1)
 	d.want(o.ref, now.names())
 	d.edits = append(d.edits, edit{ref: o.ref, object: o})
 	d.regard(o, live, known)
@@ -282,7 +282,7 @@ func (d *desk) drop(ref model.ObjectRef) {
 	}
 	delete(d.fading, ref)
 	delete(d.kinds[ref.Kind].known, ref)
-	d.back(live, -1)
+	d.back(ref, live, -1)
 	d.want(ref)
 	d.edits = append(d.edits, edit{ref: ref})
 	if ref.Kind == model.KindGatewayClass {
@@ -291,11 +291,11 @@ func (d *desk) drop(ref model.ObjectRef) {
 }
 
 // back counts the slices of a Service.
-func (d *desk) back(e entry, n int) {
-	if e.index == nil || e.index.backs == (model.ObjectRef{}) {
+func (d *desk) back(slice model.ObjectRef, e entry, n int) {
+	if e.index == nil || e.index.backs == "" {
 		return
 	}
-	service := e.index.backs
+	service := model.Ref(model.KindService, slice.Namespace, e.index.backs)
 	if d.backed[service] += n; d.backed[service] == 0 {
 		delete(d.backed, service)
 	}

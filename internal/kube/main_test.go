@@ -7,14 +7,20 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime/pprof"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
@@ -22,7 +28,10 @@ import (
 	"cardea.dev/cardea/internal/testcluster"
 )
 
-func TestMain(m *testing.M) { testcluster.Main(m) }
+func TestMain(m *testing.M) {
+	rest.SetDefaultWarningHandler(rest.NoWarnings{}) // what tests write as a certificate is none
+	testcluster.Main(m)
+}
 
 // patient is how long a test waits for what must happen. It is a bound for broken programs, not a measure.
 const patient = 60 * time.Second
@@ -33,16 +42,16 @@ var sharedCluster = sync.OnceValues(func() (*testcluster.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.InstallGatewayAPI(context.Background(), "experimental"); err != nil {
-		return nil, err
-	}
-	if err := c.ApplyFiles(context.Background(), dataPlaneFile); err != nil {
-		return nil, err
-	}
-	return c, nil
+	return c, installAll(c)
 })
 
-const dataPlaneFile = "../../api/v1alpha1/cardea.dev_dataplanes.yaml"
+// installAll installs every kind that Cardea reads.
+func installAll(c *testcluster.Cluster) error {
+	if err := c.InstallGatewayAPI(context.Background(), "experimental"); err != nil {
+		return err
+	}
+	return c.ApplyFiles(context.Background(), "../../api/v1alpha1/cardea.dev_dataplanes.yaml")
+}
 
 // place is a namespace of its own in the shared cluster, and a graph that the cluster is read into.
 type place struct {
@@ -68,6 +77,10 @@ func newPlace(t testing.TB) *place {
 		if err := c.Client.CoreV1().Namespaces().Delete(context.Background(), made.Name, metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
+		err := c.Client.RESTClient().Delete().AbsPath("/apis/gateway.networking.k8s.io/v1/gatewayclasses/" + made.Name).Do(context.Background()).Error()
+		if err != nil && !apierrors.IsNotFound(err) {
+			t.Error(err)
+		}
 	})
 	return p
 }
@@ -77,13 +90,20 @@ func (p *place) ref(kind model.Kind, name string) model.ObjectRef {
 	return model.Ref(kind, p.namespace, name)
 }
 
-// apply writes objects; %s in the text is the place's namespace.
+// apply writes objects; %s in the text is the place's namespace, which is also the name of its GatewayClass if it has one.
 func (p *place) apply(text string) {
 	p.t.Helper()
-	if err := p.Apply(context.Background(), bytes.ReplaceAll([]byte(text), []byte("%s"), []byte(p.namespace))); err != nil {
+	if err := p.Apply(context.Background(), []byte(strings.ReplaceAll(text, "%s", p.namespace))); err != nil {
 		p.t.Fatal(err)
 	}
 }
+
+func (p *place) path(path string) string { return strings.ReplaceAll(path, "%s", p.namespace) }
+
+type (
+	routeObject   = input.Object[gatewayv1.HTTPRouteSpec]
+	serviceObject = input.Object[corev1.ServiceSpec]
+)
 
 // reading is a graph that the cluster is read into.
 type reading struct {
@@ -91,7 +111,7 @@ type reading struct {
 	edge    *Edge
 	graph   *flow.Graph
 	sources *input.Sources
-	log     *bytes.Buffer
+	log     *logged
 	end     func() error
 }
 
@@ -101,12 +121,12 @@ type option func(*Config)
 func (p *place) read(options ...option) *reading {
 	p.t.Helper()
 	g := flow.New(flow.Config{Name: "test", Check: true})
-	r := &reading{place: p, graph: g, sources: input.New(g), log: &bytes.Buffer{}}
+	r := &reading{place: p, graph: g, sources: input.New(g), log: &logged{}}
 	g.Apply("test", func(b *flow.Batch) {
 		r.sources.Environment.Set(b, model.ObjectRef{}, model.Environment{})
 		r.sources.Environment.Synced(b)
 	})
-	c := Config{REST: rest.CopyConfig(p.Config), Graph: g, Sources: r.sources, Log: slog.New(slog.NewTextHandler(&lockedWriter{to: r.log}, nil))}
+	c := Config{REST: rest.CopyConfig(p.Config), Graph: g, Sources: r.sources, Log: slog.New(slog.NewTextHandler(r.log, nil))}
 	for _, o := range options {
 		o(&c)
 	}
@@ -118,7 +138,10 @@ func (p *place) read(options ...option) *reading {
 	var group sync.WaitGroup
 	var failed [2]error
 	group.Go(func() { failed[0] = r.graph.Run(ctx) })
-	group.Go(func() { failed[1] = r.edge.Run(ctx) })
+	label := strconv.FormatInt(labels.Add(1), 10)
+	group.Go(func() {
+		pprof.Do(ctx, pprof.Labels(labelKey, label), func(ctx context.Context) { failed[1] = r.edge.Run(ctx) })
+	})
 	r.end = sync.OnceValue(func() error {
 		cancel()
 		group.Wait()
@@ -127,7 +150,7 @@ func (p *place) read(options ...option) *reading {
 				return err
 			}
 		}
-		return nil
+		return leftovers(label)
 	})
 	p.t.Cleanup(func() {
 		if err := r.end(); err != nil {
@@ -138,6 +161,33 @@ func (p *place) read(options ...option) *reading {
 		}
 	})
 	return r
+}
+
+// Goroutines inherit the label of the one that started them.
+const labelKey = "reading"
+
+var labels atomic.Int64
+
+// leftovers finds goroutines that a reading has left running. Connections are kept for the next one.
+func leftovers(label string) error {
+	var left string
+	for end := time.Now().Add(patient); time.Now().Before(end); time.Sleep(10 * time.Millisecond) { // some are ending
+		var profile bytes.Buffer
+		if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {
+			return err
+		}
+		left = ""
+		for _, stack := range strings.Split(profile.String(), "\n\n") {
+			ours := strings.Contains(stack, fmt.Sprintf("%q:%q", labelKey, label))
+			if ours && !strings.Contains(stack, "readLoop") && !strings.Contains(stack, "writeLoop") {
+				left += stack + "\n\n"
+			}
+		}
+		if left == "" {
+			return nil
+		}
+	}
+	return fmt.Errorf("goroutines are left:\n%s", left)
 }
 
 // synced waits until all was read.
@@ -230,29 +280,26 @@ func eventually(t testing.TB, ask func() error) {
 	t.Fatalf("it did not happen: %v", last)
 }
 
-func must[T any](t testing.TB) func(T, error) T {
-	return func(v T, err error) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
-
 // kind is what the edge says of a kind.
 func (r *reading) kind(kind model.Kind) KindState {
 	s := r.edge.State()
 	return s.Kinds[slices.IndexFunc(s.Kinds, func(k KindState) bool { return k.Kind == kind })]
 }
 
-type lockedWriter struct {
-	mu sync.Mutex
-	to *bytes.Buffer
+// logged is what was logged.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
 }
 
-func (w *lockedWriter) Write(b []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.to.Write(b)
+func (l *logged) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }

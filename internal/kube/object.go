@@ -17,22 +17,21 @@ import (
 
 // object is what is kept of an object of the API server, on its way to the graph.
 type object struct {
-	ref   model.ObjectRef
-	meta  model.Meta
-	spec  any    // of the type that the kind's source has
-	print uint64 // equal for versions that differ in nothing that is kept
-	index index  // what the desk must know of it
-	mine  bool   // its status has an entry of this controller
-
-	trimmed bool // most of its spec was left out
+	ref     model.ObjectRef
+	meta    model.Meta
+	spec    any    // of the type that the kind's source has
+	print   uint64 // equal for versions that differ in nothing that is kept
+	index   index
+	whole   bool // it has no parts, or they are not known: whoever names one of them finds it
+	mine    bool // its status has an entry of this controller
+	trimmed bool // most of its spec was left out, since it is another controller's
 }
 
-// index is what the desk keeps of an object.
+// index is what the desk must know of an object that is in the graph.
 type index struct {
 	names []arrival.Reference
 	parts []arrival.Part
-	whole bool            // it has no parts, or they are not known: whoever names one of them finds it
-	backs model.ObjectRef // the Service that an EndpointSlice has endpoints for
+	backs string // the Service that an EndpointSlice has endpoints for
 }
 
 // GetObjectMeta is for client-go, which sorts what it lists by name.

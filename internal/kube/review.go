@@ -88,15 +88,21 @@ func NewReviewer(c ReviewerConfig) (*Reviewer, error) {
 
 // Review says whose a token is. The error is ErrRefused, or what kept the API server from answering.
 func (r *Reviewer) Review(ctx context.Context, token string) (Account, error) {
+	if token == "" {
+		return Account{}, fmt.Errorf("%w: there is none", ErrRefused)
+	}
 	key := sha256.Sum256([]byte(token))
-	known, ok := r.memory.get(key, r.now())
-	if ok && r.now().Before(known.until) {
+	known, fresh := r.remembered(key)
+	if fresh {
 		return known.account, known.err
 	}
 	// Who asks first may give up first: the question is not theirs alone.
 	answer := r.asking.DoChan(string(key[:]), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewWithin)
 		defer cancel()
+		if known, fresh := r.remembered(key); fresh { // somebody else has just asked
+			return known, nil
+		}
 		return r.ask(ctx, key, token), nil
 	})
 	select {
@@ -104,11 +110,18 @@ func (r *Reviewer) Review(ctx context.Context, token string) (Account, error) {
 		return Account{}, fmt.Errorf("review a token: %w", context.Cause(ctx))
 	case result := <-answer:
 		now := result.Val.(review)
-		if now.err != nil && !errors.Is(now.err, ErrRefused) && ok && known.err == nil {
+		if now.err != nil && !errors.Is(now.err, ErrRefused) && known.account != (Account{}) {
 			return known.account, nil
 		}
 		return now.account, now.err
 	}
+}
+
+// remembered is what is known of a token that has not ended, and whether it need not be asked about again.
+func (r *Reviewer) remembered(key reviewKey) (known review, fresh bool) {
+	now := r.now()
+	known, ok := r.memory.get(key, now)
+	return known, ok && now.Before(known.until)
 }
 
 // ask has a token reviewed, and remembers an answer.

@@ -79,7 +79,7 @@ func newObject(kind model.Kind, from metav1.Object, meta model.Meta, spec any) *
 	o := &object{ref: model.Ref(kind, shared(from.GetNamespace()), from.GetName()), meta: meta, spec: spec}
 	o.index.names = arrival.References(o.ref, spec)
 	parts, divided := arrival.Parts(spec)
-	o.index.parts, o.index.whole = parts, !divided
+	o.index.parts, o.whole = parts, !divided
 	return o
 }
 
@@ -110,7 +110,7 @@ func trimEndpointSlice(from *discoveryv1.EndpointSlice) *object {
 		input.EndpointSliceSpec{AddressType: from.AddressType, Endpoints: endpoints, Ports: ports},
 		&discoveryv1.EndpointSlice{AddressType: from.AddressType, Endpoints: endpoints, Ports: ports})
 	if service != "" && len(endpoints) > 0 {
-		o.index.backs = model.Ref(model.KindService, o.ref.Namespace, service)
+		o.index.backs = service
 	}
 	return o
 }

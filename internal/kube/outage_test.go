@@ -1,0 +1,150 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"cardea.dev/cardea/internal/model"
+)
+
+// TestAPIServerAway: what was read stays while the API server is away, and what happens after it is back arrives, deletions included.
+func TestAPIServerAway(t *testing.T) {
+	p := newPlace(t)
+	p.apply(shopObjects)
+	p.apply(tlsSecret("cert", "one"))
+	p.apply(secureGateway("cert"))
+	r := p.read().synced()
+	s, secret := r.sources, p.ref(model.KindSecret, "cert")
+	await(r, s.Secrets, secret, anyway)
+	route := follows(r, s.HTTPRoutes, p.ref(model.KindHTTPRoute, "shop"))
+	gateway := follows(r, s.Gateways, p.ref(model.KindGateway, "web"))
+	for _, fault := range []struct {
+		name, extra string
+		do          func()
+	}{
+		{"stopped", "extra-1", func() {
+			p.StopAPIServer()
+			eventually(t, func() error { // everyone has noticed
+				for _, k := range r.edge.State().Kinds {
+					if !resources[k.Kind].demanded && k.Err == "" {
+						return fmt.Errorf("%s is still read", k.Kind)
+					}
+				}
+				return nil
+			})
+			if err := p.StartAPIServer(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"restarted", "extra-2", func() {
+			p.StopAPIServer()
+			if err := p.StartAPIServer(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"without etcd", "extra-3", func() {
+			if err := p.RestartEtcd(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		t.Run(fault.name, func(t *testing.T) {
+			key := "after " + fault.name
+			extra := p.ref(model.KindHTTPRoute, fault.extra)
+			p.apply(extraRoute(fault.extra))
+			await(r, s.HTTPRoutes, extra, anyway)
+			fault.do()
+			if list := route.changes(); len(list) > 0 {
+				t.Errorf("the route was touched: %+v", list)
+			}
+			if list := gateway.changes(); len(list) > 0 {
+				t.Errorf("the Gateway was touched: %+v", list)
+			}
+			// At once, before the watches are back.
+			p.delete("/apis/gateway.networking.k8s.io/v1/namespaces/%s/httproutes/" + fault.extra)
+			p.apply(tlsSecret("cert", key))
+			awaitGone(r, s.HTTPRoutes, extra)
+			await(r, s.Secrets, secret, keyIs(key))
+			eventually(t, func() error {
+				for _, k := range r.edge.State().Kinds {
+					if k.Err != "" || k.Missing != "" {
+						return fmt.Errorf("state %+v", k)
+					}
+				}
+				return nil
+			})
+			if list := route.changes(); len(list) > 0 {
+				t.Errorf("the route was touched: %+v", list)
+			}
+			if !r.edge.State().Synced {
+				t.Error("not synced any more")
+			}
+		})
+	}
+	if list := gateway.changes(); len(list) > 0 {
+		t.Errorf("the Gateway was touched: %+v", list)
+	}
+}
+
+// TestStartWithoutAPIServer: reading begins when there is something to read from.
+func TestStartWithoutAPIServer(t *testing.T) {
+	p := newPlace(t)
+	p.apply(shopObjects)
+	p.StopAPIServer()
+	start := func() {
+		if err := p.StartAPIServer(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := p.read()
+	eventually(t, func() error {
+		if k := r.kind(model.KindService); k.Err == "" {
+			return fmt.Errorf("state %+v", k)
+		}
+		return nil
+	})
+	if s := r.edge.State(); s.Synced {
+		t.Errorf("synced without an API server: %+v", s)
+	}
+	r.wantLogged("API server can't be read", 1)
+	start()
+	r.synced()
+	await(r, r.sources.HTTPRoutes, p.ref(model.KindHTTPRoute, "shop"), anyway)
+	eventually(t, func() error {
+		if k := r.kind(model.KindService); k.Err != "" {
+			return fmt.Errorf("state %+v", k)
+		}
+		return nil
+	})
+}
+
+// TestEndWithoutAPIServer: it can be ended while it waits to ask again.
+func TestEndWithoutAPIServer(t *testing.T) {
+	p := newPlace(t)
+	r := p.read().synced()
+	p.StopAPIServer()
+	eventually(t, func() error {
+		if k := r.kind(model.KindService); k.Err == "" {
+			return fmt.Errorf("state %+v", k)
+		}
+		return nil
+	})
+	err := r.end()
+	if again := p.StartAPIServer(context.Background()); again != nil {
+		t.Fatal(again)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// extraRoute is one more route of the place.
+func extraRoute(name string) string {
+	return `
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: "` + name + `", namespace: "%s"}
+spec: {parentRefs: [{name: web}]}
+`
+}

@@ -1,0 +1,237 @@
+package kube
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const audience = "cardea.dev/xds"
+
+// reviewing is a Reviewer whose clock the test moves.
+type reviewing struct {
+	*Reviewer
+	registry *prometheus.Registry
+	mu       sync.Mutex
+	time     time.Time
+}
+
+func newReviewing(p *place) *reviewing {
+	r := &reviewing{registry: prometheus.NewRegistry(), time: time.Now()}
+	now := func() time.Time {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.time
+	}
+	var err error
+	if r.Reviewer, err = NewReviewer(ReviewerConfig{REST: p.Config, Audience: audience, Metrics: r.registry, Now: now}); err != nil {
+		p.t.Fatal(err)
+	}
+	return r
+}
+
+func (r *reviewing) later(d time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.time = r.time.Add(d)
+}
+
+// counts is what was counted: "accepted 1, refused 2".
+func (r *reviewing) counts() string {
+	families, _ := r.registry.Gather()
+	var list []string
+	for _, f := range families {
+		for _, m := range f.Metric {
+			list = append(list, fmt.Sprintf("%s %v", m.Label[0].GetValue(), m.Counter.GetValue()))
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// token asks for a token of a ServiceAccount of the place, for the API server unless audiences are given.
+func (p *place) token(account string, bound *authenticationv1.BoundObjectReference, audiences ...string) string {
+	p.t.Helper()
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: audiences, BoundObjectRef: bound}}
+	made, err := p.Client.CoreV1().ServiceAccounts(p.namespace).CreateToken(context.Background(), account, request, metav1.CreateOptions{})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return made.Status.Token
+}
+
+// pod makes a pod that never runs, and is what a token of it is bound to.
+func (p *place) pod(name, account string) *authenticationv1.BoundObjectReference {
+	p.t.Helper()
+	made, err := p.Client.CoreV1().Pods(p.namespace).Create(context.Background(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PodSpec{
+			ServiceAccountName: account, Containers: []corev1.Container{{Name: "main", Image: "none"}},
+			SchedulingGates: []corev1.PodSchedulingGate{{Name: "example.com/never"}},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: name, UID: made.UID}
+}
+
+func TestReview(t *testing.T) {
+	p := newPlace(t)
+	p.account("proxy", nil)
+	p.account("other", nil)
+	pod := p.pod("proxy-1", "proxy")
+	r := newReviewing(p)
+	good := p.token("proxy", pod, audience)
+	for _, c := range []struct {
+		name, token string
+		want        Account
+		refusal     string
+	}{
+		{"bound to a pod", good, Account{p.namespace, "proxy", "proxy-1", string(pod.UID)}, ""},
+		{"bound to none", p.token("proxy", nil, audience), Account{Namespace: p.namespace, Name: "proxy"}, ""},
+		{"another account", p.token("other", nil, audience), Account{Namespace: p.namespace, Name: "other"}, ""},
+		{"several audiences", p.token("proxy", nil, "more", audience), Account{Namespace: p.namespace, Name: "proxy"}, ""},
+		{"another audience", p.token("proxy", pod, "example.com/else"), Account{}, "audience"},
+		{"the API server's audience", p.token("proxy", pod), Account{}, "audience"},
+		{"garbage", "garbage", Account{}, ""},
+		{"a changed token", good[:len(good)-4] + "AAAA", Account{}, ""},
+		{"none", "", Account{}, ""},
+	} {
+		account, err := r.Review(t.Context(), c.token)
+		if account != c.want {
+			t.Errorf("%s: %+v, want %+v", c.name, account, c.want)
+		}
+		if refused := c.want == (Account{}); refused != errors.Is(err, ErrRefused) || !refused && err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		} else if refused && !strings.Contains(err.Error(), c.refusal) {
+			t.Errorf("%s: %v, want something of %q", c.name, err, c.refusal)
+		}
+	}
+	if got, want := r.counts(), "accepted 4, refused 4"; got != want {
+		t.Errorf("counted %s, want %s", got, want)
+	}
+	// What is known is not asked about again, for a while.
+	for range 3 {
+		if _, err := r.Review(t.Context(), good); err != nil {
+			t.Error(err)
+		}
+		if _, err := r.Review(t.Context(), "garbage"); !errors.Is(err, ErrRefused) {
+			t.Error(err)
+		}
+	}
+	if got, want := r.counts(), "accepted 4, refused 4"; got != want {
+		t.Errorf("counted %s, want %s", got, want)
+	}
+	r.later(refusedFor)
+	_, _ = r.Review(t.Context(), "garbage")
+	if got, want := r.counts(), "accepted 4, refused 5"; got != want {
+		t.Errorf("counted %s, want %s", got, want)
+	}
+	r.later(acceptedFor)
+	_, _ = r.Review(t.Context(), good)
+	if got, want := r.counts(), "accepted 5, refused 5"; got != want {
+		t.Errorf("counted %s, want %s", got, want)
+	}
+}
+
+// TestReviewOfNoAccount: a user of the API server is not a proxy.
+func TestReviewOfNoAccount(t *testing.T) {
+	p := newPlace(t)
+	r := newReviewing(p)
+	if account, err := r.Review(t.Context(), p.Config.BearerToken); !errors.Is(err, ErrRefused) {
+		t.Errorf("%+v, %v", account, err)
+	}
+}
+
+// TestReviewWithoutAPIServer: who was accepted goes on being accepted until the token ends; nobody else is, and nobody is refused.
+func TestReviewWithoutAPIServer(t *testing.T) {
+	p := newPlace(t)
+	p.account("proxy", nil)
+	r := newReviewing(p)
+	known, unknown := p.token("proxy", nil, audience), p.token("proxy", nil, audience, "more")
+	if _, err := r.Review(t.Context(), known); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Review(t.Context(), "garbage"); !errors.Is(err, ErrRefused) {
+		t.Fatal(err)
+	}
+	p.StopAPIServer()
+	defer func() {
+		if err := p.StartAPIServer(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}()
+	r.later(time.Minute)
+	if account, err := r.Review(t.Context(), known); err != nil || account.Name != "proxy" {
+		t.Errorf("known: %+v, %v", account, err)
+	}
+	for _, token := range []string{unknown, "garbage"} {
+		if account, err := r.Review(t.Context(), token); err == nil || errors.Is(err, ErrRefused) {
+			t.Errorf("unknown: %+v, %v", account, err)
+		}
+	}
+	r.later(24 * time.Hour)
+	if account, err := r.Review(t.Context(), known); err == nil || errors.Is(err, ErrRefused) {
+		t.Errorf("ended: %+v, %v", account, err)
+	}
+}
+
+// TestReviewOnce: many who come with one token at the same time ask once; who gives up does so alone.
+func TestReviewOnce(t *testing.T) {
+	p := newPlace(t)
+	p.account("proxy", nil)
+	r := newReviewing(p)
+	token := p.token("proxy", nil, audience)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, _ = r.Review(gone, token)
+	var group sync.WaitGroup
+	for range 20 {
+		group.Go(func() {
+			if _, err := r.Review(t.Context(), token); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if got := r.counts(); got != "accepted 1" {
+		t.Errorf("counted %s, want accepted 1", got)
+	}
+}
+
+// TestReviewsBound: what is remembered has a bound, and garbage does not drive out who is known.
+func TestReviewsBound(t *testing.T) {
+	m, now := newReviews(), time.Unix(1e9, 0)
+	key := func(i int) reviewKey { return sha256.Sum256(fmt.Append(nil, i)) }
+	for i := range 10 {
+		m.put(key(i), review{account: Account{Name: "known"}, ends: now.Add(time.Hour)}, now)
+	}
+	for i := range 2 * maxReviews {
+		m.put(key(100+i), review{err: ErrRefused, ends: now.Add(time.Minute)}, now.Add(time.Second))
+	}
+	if len(m.of) > maxReviews {
+		t.Errorf("%d are remembered", len(m.of))
+	}
+	for i := range 10 {
+		if _, ok := m.get(key(i), now); !ok {
+			t.Errorf("%d was forgotten", i)
+		}
+	}
+	if _, ok := m.get(key(0), now.Add(time.Hour)); ok {
+		t.Error("one that has ended is remembered")
+	}
+	m.put(key(99), review{}, now.Add(time.Minute))
+	if len(m.of) != 11 {
+		t.Errorf("%d are remembered, want the 11 that have not ended", len(m.of))
+	}
+}
