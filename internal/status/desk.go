@@ -37,6 +37,7 @@ type file struct {
 	want digest
 
 	since   time.Time // when what is wanted began to differ; zero: it does not
+	started bool      // it differed when the first look was taken
 	wrote   time.Time // when it was last written, and what was wanted then
 	said    uint64
 	settled uint64    // what is seen and wanted differ, and yet there is nothing to write: both, mixed
@@ -51,7 +52,6 @@ type file struct {
 	line  *line
 	index int
 	due   time.Time
-	rank  time.Time
 }
 
 // lateness puts what the first look found behind what changes later, for as long.
@@ -62,7 +62,7 @@ func newDesk(kinds []*kind, m *metrics) *desk {
 		kinds: map[model.Kind]*kind{}, metrics: m, wake: make(chan struct{}, 1),
 		listed: map[model.Kind]bool{}, files: map[model.ObjectRef]*file{},
 		waiting: line{before: func(a, b *file) bool { return a.due.Before(b.due) }},
-		ready:   line{before: func(a, b *file) bool { return a.rank.Before(b.rank) }},
+		ready:   line{before: func(a, b *file) bool { return a.rank().Before(b.rank()) }},
 	}
 	for _, k := range kinds {
 		d.kinds[k.Kind] = k
@@ -190,16 +190,12 @@ func (d *desk) place(f *file) {
 		return
 	}
 	if f.since.IsZero() {
-		f.since = now
+		f.since, f.started = now, f.late
 	}
 	if v == behind || f.gone {
 		return
 	}
-	f.due = f.hold(v.due(now, f.since, f.wrote), now)
-	f.rank = f.due
-	if f.late {
-		f.rank = f.due.Add(lateness)
-	}
+	f.due = f.hold(v.due(f, now), now)
 	d.waiting.add(f)
 	select {
 	case d.wake <- struct{}{}:
@@ -212,6 +208,14 @@ func (f *file) judge() verdict {
 		return same
 	}
 	return judge(f.known, f.generation, &f.seen, &f.want)
+}
+
+// rank is the order in which files that are due are handed out.
+func (f *file) rank() time.Time {
+	if f.late {
+		return f.due.Add(lateness)
+	}
+	return f.due
 }
 
 // kept tells whether a file that has nothing to be written is needed later: it is ours, or nobody's yet.

@@ -119,6 +119,32 @@ func TestAnEditWithoutAcknowledgementIsWrittenWhenPatienceEnds(t *testing.T) {
 	})
 }
 
+// A controller that starts knows of no proxy yet: what they had acknowledged stands until they are back, or for a while.
+func TestAStartWaitsForTheProxies(t *testing.T) {
+	at(t, func(c *counter) {
+		begin := func() {
+			c.start = time.Now()
+			c.desk = newDesk([]*kind{{Kind: model.KindHTTPRoute, form: routeForm}}, c.metrics)
+			c.sawAll(model.KindHTTPRoute, map[model.ObjectRef]sight{c.ref: {version: 1, generation: 1, seen: acked(1)}})
+			c.wants(pending(1))
+			c.desk.start()
+			time.Sleep(20 * time.Second)
+		}
+		begin()
+		c.wants(acked(1))
+		c.rests()
+		begin()
+		again := pending(1)
+		again.words++
+		c.wants(again)
+		c.handsOut(startPatience)
+		c.writes(2, again)
+		begin()
+		c.wants(pending(2)) // an edit
+		c.handsOut(20 * time.Second)
+	})
+}
+
 func TestABrokenReferenceIsWrittenAtOnce(t *testing.T) {
 	at(t, func(c *counter) {
 		c.has(1, acked(1))

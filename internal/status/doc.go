@@ -22,7 +22,8 @@
 //   - at once, if a condition turned (its status or reason, other than that Programmed begins to wait for the proxies), came or went, or
 //     anything but words and counts differs;
 //   - with the proxies' acknowledgement, or after 2 s without (ackPatience), if Programmed begins to wait for them somewhere and no other
-//     condition turned: so an edit that changes nothing but the generation and the proxies' configuration makes one write;
+//     condition turned: so an edit that changes nothing but the generation and the proxies' configuration makes one write.
+//     At a start the proxies have 30 s (startPatience) to come back before it is said that they are not there;
 //   - after 2 s, too, if all that is left is to take our entries away: the object may be about to go, or its Gateway about to come back;
 //   - at most once a second for an object (wordsPace), if only messages or counts (attachedRoutes) differ;
 //   - more and more slowly, if somebody else undid what we wrote (repairs): two who do not agree must not keep an API server busy;
@@ -34,7 +35,7 @@
 // # What is kept
 //
 // A watch of its own decodes only names, generations and statuses; of each object that is ours, or may become ours, a few hashes are kept (some
-// 300 bytes). So a route that names our Gateway no more, a status that somebody else changed, an object that was deleted and made
+// 500 bytes, BenchmarkDesk). So a route that names our Gateway no more, a status that somebody else changed, an object that was deleted and made
 // again, all before this process started, too, are seen. The status itself is read again before it is changed, unless it is as the
 // API server makes it; the patch names the version that was read, so nobody's change is lost.
 //

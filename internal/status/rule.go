@@ -5,13 +5,15 @@ import "time"
 // The times of the rule in the package comment.
 const (
 	ackPatience = 2 * time.Second
-	wordsPace   = time.Second
-	repairPace  = time.Second // doubles with each repair
-	repairMax   = 5 * time.Minute
-	repairQuiet = 2 * repairMax // after which a repair is the first one again
-	failPace    = time.Second   // doubles with each failure of an object's write
-	failMax     = 5 * time.Minute
-	refusedPace = time.Hour // what the API server refuses it will refuse again
+	// startPatience is for proxies that come back to a controller that has started: until then what they had acknowledged stands.
+	startPatience = 30 * time.Second
+	wordsPace     = time.Second
+	repairPace    = time.Second // doubles with each repair
+	repairMax     = 5 * time.Minute
+	repairQuiet   = 2 * repairMax // after which a repair is the first one again
+	failPace      = time.Second   // doubles with each failure of an object's write
+	failMax       = 5 * time.Minute
+	refusedPace   = time.Hour // what the API server refuses it will refuse again
 )
 
 // verdict is what to do about an object.
@@ -49,13 +51,15 @@ func judge(known bool, generation int64, seen, want *digest) verdict {
 	return words
 }
 
-// due is when to write: since is when the difference began, wrote when the object was written last (zero: never).
-func (v verdict) due(now, since, wrote time.Time) time.Time {
-	switch v {
-	case await, leave:
-		return since.Add(ackPatience)
-	case words:
-		return wrote.Add(wordsPace)
+// due is when a file of this verdict is written.
+func (v verdict) due(f *file, now time.Time) time.Time {
+	switch {
+	case v == await && f.started && f.want.generation == f.seen.generation:
+		return f.since.Add(startPatience)
+	case v == await, v == leave:
+		return f.since.Add(ackPatience)
+	case v == words:
+		return f.wrote.Add(wordsPace)
 	}
 	return now
 }

@@ -42,7 +42,7 @@ var shared = sync.OnceValues(func() (*testcluster.Cluster, error) {
 // stage is a namespace in the shared cluster, and reports that a test makes up.
 type stage struct {
 	*testcluster.Cluster
-	t         *testing.T
+	t         testing.TB
 	namespace string
 	api       gatewayclient.Interface
 	graph     *flow.Graph
@@ -53,7 +53,7 @@ type stage struct {
 	metrics   *prometheus.Registry
 }
 
-func newStage(t *testing.T) *stage {
+func newStage(t testing.TB) *stage {
 	t.Helper()
 	testcluster.Require(t)
 	c, err := shared()
