@@ -347,6 +347,64 @@ func TestEntriesThatAreLeft(t *testing.T) {
 	s.written("theirs", 0)
 }
 
+// Another class's Gateway is neither read nor written, though its conditions are of the same types.
+func TestAGatewayOfAnotherClass(t *testing.T) {
+	s := newStage(t)
+	gateways := s.api.GatewayV1().Gateways(s.namespace)
+	g, err := gateways.Create(t.Context(), &gatewayv1.Gateway{
+		ObjectMeta: metav1.ObjectMeta{Name: "theirs"},
+		Spec: gatewayv1.GatewaySpec{GatewayClassName: "theirs", Listeners: []gatewayv1.Listener{{
+			Name: "http", Port: 80, Protocol: gatewayv1.HTTPProtocolType,
+		}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.run()
+	s.steady("a")
+	now := metav1.Now().Rfc3339Copy()
+	g.Status.Conditions = []metav1.Condition{{Type: "Accepted", Status: "True", Reason: "Accepted", LastTransitionTime: now}}
+	if g, err = gateways.UpdateStatus(t.Context(), g, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.route("b", "web")
+	s.report("b", gatewayv1.RouteStatus{})
+	s.steady("later")
+	s.graph.Apply("test", func(b *flow.Batch) { s.routes.Delete(b, s.ref("later")) })
+	s.becomes("later", "") // as long as we wait to take our own away
+	if reads, writes := len(s.reads("theirs")), len(s.writes("theirs")); reads+writes > 0 {
+		t.Errorf("%d reads, %d writes", reads, writes)
+	}
+}
+
+// Routes that are deleted cost nothing, though their reports go, too.
+func TestManyDeleted(t *testing.T) {
+	s := newStage(t)
+	s.run()
+	const n = 200
+	for i := range n {
+		s.steady(fmt.Sprint("a", i))
+	}
+	s.wire.mu.Lock()
+	s.wire.asked = nil
+	s.wire.mu.Unlock()
+	err := s.api.GatewayV1().HTTPRoutes(s.namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.graph.Apply("test", func(b *flow.Batch) {
+		for i := range n {
+			s.routes.Delete(b, s.ref(fmt.Sprint("a", i)))
+		}
+	})
+	s.steady("later")
+	s.graph.Apply("test", func(b *flow.Batch) { s.routes.Delete(b, s.ref("later")) })
+	s.becomes("later", "")
+	if list := append(s.asked(http.MethodGet, ""), s.writes("")...); len(list) != len(s.reads("later"))+len(s.writes("later")) {
+		t.Errorf("asked for what is gone: %v", list)
+	}
+}
+
 // A route that is deleted and made again while its report stays the same is written again.
 func TestAnObjectMadeAgain(t *testing.T) {
 	s := newStage(t)
