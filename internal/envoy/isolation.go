@@ -28,7 +28,7 @@ func isolation(p plan.Plan, users *flow.Collection[resource.Key, tableUsers]) *f
 		}
 		for _, l := range port.Listeners {
 			if first.Protocol == model.HTTPS && l.Key != key {
-				parts = append(parts, misdirectedHost(domain(l.Hostname)))
+				parts = append(parts, misdirectedHost(model.HostnameDomain(l.Hostname)))
 			} else if l.Hostname != "" {
 				parts = append(parts, emptyVirtualHost(l.Hostname))
 			}
@@ -44,12 +44,4 @@ func misdirectedHost(domain string) *resource.Part {
 	route.Match = &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}}
 	v := assembly{routes: [][]byte{field(routesField, mustMarshal(route))}}
 	return v.part(domain)
-}
-
-// domain is a hostname as a domain: "" is every host.
-func domain(hostname string) string {
-	if hostname == "" {
-		return "*"
-	}
-	return hostname
 }

@@ -24,11 +24,8 @@ func (s stages) routeStandings() *flow.Collection[model.ObjectRef, resource.Rout
 			if !ok {
 				continue
 			}
-			rules := standing.At(place.Gateway)
-			if rules == nil {
-				rules = slices.Repeat([]resource.Standing{{Acknowledged: true}}, len(r.Rules))
-				standing.Gateways = append(standing.Gateways, resource.GatewayStanding{Gateway: place.Gateway, Rules: rules})
-			}
+			rules := slices.Repeat([]resource.Standing{{Acknowledged: true}}, len(r.Rules))
+			standing.Places = append(standing.Places, resource.PlaceStanding{Listener: place.Listener, Rules: rules})
 			for i, rule := range r.Rules {
 				s.judge(c, &rules[i], h.Table, fragments[i].at(rule.Key, h.Place))
 			}

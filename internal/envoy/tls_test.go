@@ -59,7 +59,7 @@ func TestListenersBySNI(t *testing.T) {
 			listener.Certificates = []model.ObjectRef{secret.Ref}
 			all = append(all, listener)
 			w.addBackend(b, service(l.section), startBackend(t, l.section))
-			w.serve(b, 1, 443, l.section, domain(l.hostname), model.Rule{
+			w.serve(b, 1, 443, l.section, model.HostnameDomain(l.hostname), model.Rule{
 				Key: testRuleKey(l.section), Matches: []model.Match{{}}, Backends: to(l.section),
 			})
 		}

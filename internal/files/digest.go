@@ -3,7 +3,10 @@ package files
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 
 	"github.com/cespare/xxhash/v2"
 )
@@ -24,13 +27,30 @@ func digestOf(text []byte, isJSON bool) digest {
 	return digest(sum[:16])
 }
 
-// digestOfValue is the digest of an item of a List, which has no text of its own.
+// digestOfValue is the digest of an item of a List, which has no text of its own: of a text of it that tells 80.0 from 80, which YAML and JSON
+// decode differently.
 func digestOfValue(v any) digest {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return digest{} // can't be: it was decoded from text
+	return digestOf(appendValue(nil, v), true)
+}
+
+func appendValue(b []byte, v any) []byte {
+	switch v := v.(type) {
+	case map[string]any:
+		b = append(b, '{')
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			b = append(appendValue(strconv.AppendQuote(b, key), v[key]), ',')
+		}
+		return append(b, '}')
+	case []any:
+		b = append(b, '[')
+		for _, e := range v {
+			b = append(appendValue(b, e), ',')
+		}
+		return append(b, ']')
+	case string:
+		return strconv.AppendQuote(b, v)
 	}
-	return digestOf(text, true)
+	return fmt.Appendf(b, "%T:%v", v, v) // numbers, booleans and null
 }
 
 func (d digest) compare(e digest) int { return bytes.Compare(d[:], e[:]) }

@@ -11,10 +11,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 // memory keeps across runs which texts were valid, and which objects they are, so that a restart need not ask again. It is a
@@ -47,20 +49,26 @@ func newMemory(cacheDir, folder, rules string) *memory {
 	return m
 }
 
-// program names this build: another one may make another object of the same text.
+// program names this build by its bytes: another one may make another object of the same text. If they can't be read it is unnamed,
+// which is nobody's.
 func program() string {
-	h := sha256.New()
-	if info, ok := debug.ReadBuildInfo(); ok {
-		_, _ = io.WriteString(h, info.String())
+	path, err := os.Executable()
+	if err != nil {
+		return unnamed
 	}
-	// Builds of what is not committed yet have nothing else that tells them apart.
-	if path, err := os.Executable(); err == nil {
-		if info, err := os.Stat(path); err == nil {
-			_, _ = fmt.Fprint(h, info.Size(), info.ModTime().UnixNano())
-		}
+	f, err := os.Open(path)
+	if err != nil {
+		return unnamed
 	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
+	defer f.Close()
+	h := xxhash.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return unnamed
+	}
+	return fmt.Sprintf("%032x", h.Sum64())
 }
+
+var unnamed = strings.Repeat("-", 32)
 
 // valid says whether a text was valid.
 func (m *memory) valid(d digest) bool {
@@ -110,7 +118,7 @@ func (m *memory) parse(text []byte) {
 	if want := sha256.Sum256(body); !ok || !bytes.Equal(sum, want[:]) || len(rest) < len(m.program) {
 		return
 	}
-	own := string(rest[:len(m.program)]) == m.program
+	own := string(rest[:len(m.program)]) == m.program && m.program != unnamed
 	rest = rest[len(m.program):]
 	var digests []digest
 	var objects [][]byte

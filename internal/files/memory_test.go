@@ -129,15 +129,20 @@ func TestMemoryIsPrivate(t *testing.T) {
 
 // The same text may be an object in YAML and a mistake in JSON.
 func TestMemoryKnowsTheLanguage(t *testing.T) {
-	r := newRuns(t)
-	r.write("a.yaml", `{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"ports": [{"port": 80.0}]}}`)
-	if _, f := r.load(); len(f.Problems()) > 0 {
-		t.Fatal(f.Problems())
-	}
-	if err := os.Rename(filepath.Join(r.dir, "a.yaml"), filepath.Join(r.dir, "a.json")); err != nil {
-		t.Fatal(err)
-	}
-	if _, f := r.load(); len(f.Problems()) != 1 {
-		t.Error("80.0 was taken for an integer, as it was in YAML")
+	const service = `{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"ports": [{"port": 80.0}]}}`
+	for what, text := range map[string]string{"alone": service, "in a List": `{"apiVersion": "v1", "kind": "List", "items": [` + service + `]}`} {
+		t.Run(what, func(t *testing.T) {
+			r := newRuns(t)
+			r.write("a.yaml", text)
+			if _, f := r.load(); len(f.Problems()) > 0 {
+				t.Fatal(f.Problems())
+			}
+			if err := os.Rename(filepath.Join(r.dir, "a.yaml"), filepath.Join(r.dir, "a.json")); err != nil {
+				t.Fatal(err)
+			}
+			if _, f := r.load(); len(f.Problems()) != 1 {
+				t.Error("80.0 was taken for an integer, as it was in YAML")
+			}
+		})
 	}
 }

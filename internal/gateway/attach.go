@@ -29,6 +29,11 @@ type attachment struct {
 	Findings  []model.Finding
 }
 
+// has tells whether the parentRef leads to a listener.
+func (a attachment) has(listener model.ListenerKey) bool {
+	return slices.ContainsFunc(a.Listeners, func(l attached) bool { return l.Key == listener })
+}
+
 // attached is a listener that takes a route.
 type attached struct {
 	Key     model.ListenerKey

@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -107,16 +108,24 @@ func notPermitted(from, to model.ObjectRef) string {
 	return fmt.Sprintf("no ReferenceGrant in namespace %s lets %ss of namespace %s refer to %s", to.Namespace, from.Kind, from.Namespace, to)
 }
 
-// portOf joins the listeners of a port. Those that can't serve are there, too; if none can, there is no port.
+// portOf joins the listeners of a port. Those that can't serve are there, too, but for one whose hostname another one serves: it has no
+// hosts to keep. If none can serve, there is no port.
 func portOf(
 	gateways *flow.Collection[model.ObjectRef, gatewayFacts],
 ) func(*flow.Ctx, model.PortKey, flow.Members[model.ListenerKey, listenerFacts]) (model.Port, bool) {
 	return func(c *flow.Ctx, key model.PortKey, listeners flow.Members[model.ListenerKey, listenerFacts]) (model.Port, bool) {
 		g, _ := flow.Fetch(c, gateways, key.Gateway)
 		p := model.Port{Key: key, BindPort: key.Number + g.PortOffset, Addresses: g.Bind}
-		for k, f := range listeners.All() {
+		served := map[string]bool{}
+		for _, f := range listeners.All() {
 			if f.Serves {
 				p.Protocol = f.Listener.Protocol
+				served[strings.ToLower(f.Listener.Hostname)] = true
+			}
+		}
+		for k, f := range listeners.All() {
+			if !f.Serves && served[strings.ToLower(f.Listener.Hostname)] {
+				continue
 			}
 			p.Listeners = append(p.Listeners, model.PortListener{Key: k, Hostname: f.Listener.Hostname, Serves: f.Serves})
 		}

@@ -83,9 +83,9 @@ func (m *Meaning) routeReport(
 			findings = append(findings, p.Findings...)
 			if parent.Attached {
 				_, parent.Proxied = flow.Fetch(c, proxied, p.Gateway)
-				parent.Standing = standing.At(p.Gateway)
+				parent.Standing = standing.At(p.has)
 			}
-			for i, s := range parent.Standing {
+			for i, s := range parent.Standing[:min(len(parent.Standing), len(route.Rules))] {
 				if s.Refused != "" {
 					findings = append(findings, model.Finding{
 						Object: ref, Parent: p.Parent, Section: route.Rules[i].Key.Name,

@@ -7,7 +7,7 @@ type Route struct {
 	Created time.Time // zero: not stated
 	Places  []Place   // each listener once; none: it serves nowhere
 	Rules   []Rule
-	// Findings are about its rules.
+	// Findings are about its rules, and about it as a whole.
 	Findings []Finding
 }
 
@@ -138,7 +138,7 @@ func (k SiteKey) Owner() ObjectRef { return k.Rule.Route }
 
 // Site is one match of a rule where it serves.
 type Site struct {
-	// Order sorts the sites of one domain as Gateway API's precedence wants them; see gateway.order for how it is made.
+	// Order sorts the sites of one domain as Gateway API's precedence wants them; see package gateway, order.go, for how it is made.
 	Order string
 }
 

@@ -1,6 +1,9 @@
 package resource
 
 import (
+	"cmp"
+	"slices"
+
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 )
@@ -88,22 +91,30 @@ type Outputs struct {
 
 // RouteStanding is how far a route's rules got.
 type RouteStanding struct {
-	Gateways    []GatewayStanding // where it serves
-	Unsupported []model.Finding   // what the dialect can't render; their Section is the rule's name
+	Places      []PlaceStanding // where it serves
+	Unsupported []model.Finding // what the dialect can't render; their Section is the rule's name
 }
 
-// GatewayStanding is how far a route's rules got at one Gateway's proxies, in the order of the rules.
-type GatewayStanding struct {
-	Gateway model.ObjectRef
-	Rules   []Standing
+// PlaceStanding is how far a route's rules got at one listener, in the order of the rules.
+type PlaceStanding struct {
+	Listener model.ListenerKey
+	Rules    []Standing
 }
 
-// At is the standing of each rule at a Gateway; nil if the route doesn't serve there.
-func (s RouteStanding) At(gateway model.ObjectRef) []Standing {
-	for _, g := range s.Gateways {
-		if g.Gateway == gateway {
-			return g.Rules
+// At is the standing of each rule at those of its places that count; nil if there is none.
+func (s RouteStanding) At(counts func(model.ListenerKey) bool) []Standing {
+	var all []Standing
+	for _, p := range s.Places {
+		switch {
+		case !counts(p.Listener):
+		case all == nil:
+			all = slices.Clone(p.Rules)
+		default:
+			for i, r := range p.Rules {
+				all[i].Acknowledged = all[i].Acknowledged && r.Acknowledged
+				all[i].Refused = cmp.Or(all[i].Refused, r.Refused)
+			}
 		}
 	}
-	return nil
+	return all
 }

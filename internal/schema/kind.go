@@ -33,7 +33,7 @@ func (s *Schema) kindOf(doc map[string]any) (model.Kind, []Problem) {
 	group, version := splitVersion(apiVersion)
 	kind := model.KindOf(group, name)
 	if kind == model.KindNone {
-		return 0, []Problem{unread(apiVersion, group, name)}
+		return 0, []Problem{s.unread(apiVersion, group, name)}
 	}
 	served := s.versions(kind)
 	if !slices.Contains(served, apiVersion) {
@@ -68,17 +68,10 @@ func text(doc map[string]any, field string) (string, []Problem) {
 }
 
 // unread says that nothing reads this kind. A kind's name in a wrong group is a mistake, not a wish.
-func unread(apiVersion, group, name string) Problem {
+func (s *Schema) unread(apiVersion, group, name string) Problem {
 	for _, k := range model.Kinds() {
 		if k.String() == name {
-			want := k.Group() + "/v1"
-			switch {
-			case k == model.KindXBackend:
-				want = k.Group() + "/v1alpha1"
-			case k.Group() == "":
-				want = "v1"
-			}
-			return Problem{Field: "apiVersion", Message: fmt.Sprintf("expected %q for kind %s, got %q", want, name, apiVersion)}
+			return Problem{Field: "apiVersion", Message: fmt.Sprintf("expected %q for kind %s, got %q", s.versions(k)[0], name, apiVersion)}
 		}
 	}
 	if group == model.KindGateway.Group() && slices.Contains(notYet, name) {

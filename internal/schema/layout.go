@@ -77,7 +77,8 @@ func (l *layout) write(b []byte, v reflect.Value) []byte {
 		return append(binary.AppendUvarint(b, uint64(v.Len())), v.String()...)
 	case reflect.Struct:
 		if l.of == timeType {
-			return binary.AppendVarint(b, v.Interface().(time.Time).Unix())
+			at := v.Interface().(time.Time)
+			return binary.AppendVarint(binary.AppendVarint(b, at.Unix()), int64(at.Nanosecond()))
 		}
 		return l.writeFields(b, v)
 	case reflect.Pointer, reflect.Slice, reflect.Map:
@@ -179,7 +180,8 @@ func (l *layout) read(s *stored, v reflect.Value) {
 		v.SetString(s.pool.text(s.bytes(s.uvarint())))
 	case reflect.Struct:
 		if l.of == timeType {
-			v.Set(reflect.ValueOf(time.Unix(s.varint(), 0)))
+			seconds, nanoseconds := s.varint(), s.varint()
+			v.Set(reflect.ValueOf(time.Unix(seconds, nanoseconds)))
 			return
 		}
 		mask := s.uvarint()

@@ -70,7 +70,7 @@ func TestStore(t *testing.T) {
 				{Ref: model.Ref(kind, "shop", "web"), Spec: spec.Interface()},
 				{
 					Ref: model.Ref(kind, "", "web"), Labels: map[string]string{"a": "", "b": "c"},
-					Stated: &Stated{UID: "u", Created: time.Unix(0, 0), Generation: 1 << 40}, Spec: reflect.Zero(specs[kind].of).Interface(),
+					Stated: &Stated{UID: "u", Created: time.Unix(1<<35, 75e7), Generation: 1 << 40}, Spec: reflect.Zero(specs[kind].of).Interface(),
 				},
 			}
 			for _, want := range objects {

@@ -7,7 +7,7 @@ import (
 )
 
 // heldKey stands for a fragment in one resource, whatever its content. It is a hash, since there is one for each rule: were two of
-// them ever the same, a row of one would leave with the other's.
+// them ever the same, the row of the one that leaves first would stay until the other one leaves.
 type heldKey uint64
 
 var heldSeed = maphash.MakeSeed()

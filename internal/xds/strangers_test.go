@@ -42,9 +42,12 @@ func TestStrangers(t *testing.T) {
 	_ = s.turnAway("a", errors.New("wrong token"))
 	lines(3)
 	for i := range 3 * knownStrangers {
-		_ = s.turnAway(fmt.Sprint("b", i), errors.New("wrong token"))
+		_ = s.turnAway(fmt.Sprint("b", i, strings.Repeat("long", 1000)), errors.New("wrong token"))
 	}
-	if n := len(s.strangers.said); n > knownStrangers {
-		t.Errorf("%d strangers are remembered", n)
+	lines(2 + knownStrangers)
+	for what := range s.strangers.said {
+		if len(what) > 4*strangerName {
+			t.Errorf("%d bytes of a stranger are kept", len(what))
+		}
 	}
 }
