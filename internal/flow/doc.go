@@ -2,7 +2,7 @@
 //
 // # What it owns
 //
-// A [Graph] owns a list of collections. A [Source] is filled from outside; [Derive], [Map] and [Group] make new collections
+// A [Graph] owns a list of collections. A [Source] is filled from outside; [Derive], [Map], [Rename] and [Group] make new collections
 // from earlier ones with pure functions, and [Fetch] lets such a function look up one key of any earlier collection. The
 // order of creation is the topological order, so a cycle can't be written down.
 //

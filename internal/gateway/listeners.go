@@ -38,7 +38,7 @@ func listenersOf(references certificateReferences) func(*flow.Ctx, model.ObjectR
 				if reason != "" {
 					condition := "ResolvedRefs"
 					if reason == "Pending" {
-						condition = "Programmed"
+						condition = "Programmed" // whether it resolves is not known
 					}
 					f.Findings = append(f.Findings, model.Finding{
 						Object: ref, Section: view.Key.Section, Condition: condition, Reason: reason, Field: field, Message: message,
