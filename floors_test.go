@@ -35,7 +35,7 @@ var libraries = map[string][]string{
 	"google.golang.org/grpc":     {"internal/xds", "internal/standalone"},
 	"google.golang.org/protobuf": {"internal/envoy", "internal/xds"},
 	"k8s.io/client-go": {
-		"internal/kube", "internal/certs", "internal/status",
+		"internal/kube", "internal/certs", "internal/status", "internal/cli",
 		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services", "internal/testcluster/mirror",
 	},
 	"github.com/vishvananda/":        {"internal/testcluster/container", "internal/testcluster/sandbox"},

@@ -42,8 +42,26 @@ func newClient(addresses ...string) *client {
 	return &client{strings.TrimSuffix(server, "/"), &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}}
 }
 
-// ask gets a path and decodes the answer into value; it returns the answer's text, too.
-func (c *client) ask(ctx context.Context, path string, value any) (json.RawMessage, error) {
+func (c *client) kinds(ctx context.Context) (json.RawMessage, error) { return c.ask(ctx, "/objects") }
+
+func (c *client) list(ctx context.Context, n admin.KindNames, namespace string) (json.RawMessage, error) {
+	words := []string{"objects", n.Plural}
+	if n.Namespaced && namespace != "" {
+		words = append(words, namespace)
+	}
+	return c.ask(ctx, join(words))
+}
+
+func (c *client) one(ctx context.Context, n admin.KindNames, namespace, name string) (json.RawMessage, error) {
+	words := []string{"objects", n.Plural}
+	if n.Namespaced {
+		words = append(words, namespace)
+	}
+	return c.ask(ctx, join(append(words, name)))
+}
+
+// ask gets a path. The answer is JSON.
+func (c *client) ask(ctx context.Context, path string) (json.RawMessage, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.server+path, nil)
 	if err != nil {
 		return nil, fmt.Errorf("--server: %w", err)
@@ -51,7 +69,7 @@ func (c *client) ask(ctx context.Context, path string, value any) (json.RawMessa
 	response, err := c.http.Do(request)
 	switch _, unreachable := errors.AsType[*net.OpError](err); {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return nil, fmt.Errorf("no Cardea answers at %s: start one with `cardea standalone DIR`, or %s", c.server, orName)
+		return nil, fmt.Errorf("no Cardea answers at %s: start one with `cardea standalone DIR`, or %s, or ask your cluster with --kube", c.server, orName)
 	case unreachable || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return nil, err
 	case err != nil:
@@ -69,8 +87,8 @@ func (c *client) ask(ctx context.Context, path string, value any) (json.RawMessa
 	if response.StatusCode != http.StatusOK {
 		return nil, failure(response.StatusCode, text)
 	}
-	if err := json.Unmarshal(text, value); err != nil {
-		return nil, fmt.Errorf("what Cardea answers at %s can't be read (%w): it may be of another version", c.server, err)
+	if !json.Valid(text) {
+		return nil, fmt.Errorf("what Cardea answers at %s can't be read: it may be of another version", c.server)
 	}
 	return text, nil
 }

@@ -2,7 +2,7 @@ package cli
 
 import (
 	"context"
-	"os"
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -56,14 +56,14 @@ func completeGet(o *getOptions) completer {
 	}
 }
 
-// completeNamespace offers the running program's namespaces.
+// completeNamespace offers the namespaces that there are.
 func completeNamespace(o *getOptions) completer {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return o.names(cmd, "namespaces"), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// names asks the running program for the names of a kind's objects. None of all namespaces: an object is asked for in its own.
+// names asks for the names of a kind's objects. None of all namespaces: an object is asked for in its own.
 func (o *getOptions) names(cmd *cobra.Command, kind string) (names []string) {
 	n, known := admin.KindNamed(kind)
 	if !known || n.Namespaced && o.all {
@@ -71,12 +71,16 @@ func (o *getOptions) names(cmd *cobra.Command, kind string) (names []string) {
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
 	defer cancel()
-	path := []string{"objects", n.Plural}
-	if n.Namespaced {
-		path = append(path, o.namespace)
+	from, namespace, err := o.from(cmd)
+	if err != nil {
+		return nil
+	}
+	text, err := from.list(ctx, n, namespace)
+	if err != nil {
+		return nil
 	}
 	var list struct{ Items []object }
-	if _, err := newClient(o.server, os.Getenv("CARDEA_SERVER")).ask(ctx, join(path), &list); err != nil {
+	if err := json.Unmarshal(text, &list); err != nil {
 		return nil
 	}
 	for _, item := range list.Items {

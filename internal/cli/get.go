@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -20,7 +19,7 @@ type getOptions struct {
 	namespace string
 	all       bool
 	output    string
-	server    string
+	sourceOptions
 }
 
 var getFormats = []string{"table", "wide", "yaml", "json"}
@@ -29,10 +28,13 @@ func getCommand() *cobra.Command {
 	var o getOptions
 	cmd := &cobra.Command{
 		Use:   "get [KIND [NAME]]",
-		Short: "Show objects of the running program, with their status",
+		Short: "Show objects of the running program, or of a cluster, with their status",
 		Long: `Show objects of the running program, with their status, the way "kubectl get" would. A KIND may be said in the ways of kubectl,
 too: httproutes, httproute, gateways.gateway.networking.k8s.io, gtw, svc. Without a KIND, the kinds are listed. The contents of
-Secrets are not shown.`,
+Secrets are not shown.
+
+Whom it asks: the running Cardea at --server, $CARDEA_SERVER or the default address; with --kube the cluster that kubectl would ask,
+with --kubeconfig or --context that one. A cluster is asked only if one of these flags is there, whatever $KUBECONFIG says.`,
 		Example: `  # The kinds, and how many objects there are
   cardea get
 
@@ -43,29 +45,44 @@ Secrets are not shown.`,
   cardea get gateway quickstart -n quickstart -o yaml
 
   # Of a program whose admin API is elsewhere
-  cardea get gateways -A --server http://127.0.0.1:9901`,
+  cardea get gateways -A --server http://127.0.0.1:9901
+
+  # Of the cluster that kubectl uses
+  cardea get httproutes -A --kube`,
 		Args:              cobra.MaximumNArgs(2),
 		ValidArgsFunction: completeGet(&o),
 		RunE:              func(cmd *cobra.Command, args []string) error { return get(cmd, o, args) },
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.namespace, "namespace", "n", "default", "namespace of the objects")
+	f.StringVarP(&o.namespace, "namespace", "n", "", `namespace of the objects ("default", or that of the kubeconfig's context)`)
 	f.BoolVarP(&o.all, "all-namespaces", "A", false, "objects of all namespaces")
 	f.StringVarP(&o.output, "output", "o", "table", "table, wide, yaml or json")
-	f.StringVar(&o.server, "server", "", "address of the admin API ($CARDEA_SERVER, else http://"+admin.DefaultAddr+")")
+	bindSource(cmd, &o.sourceOptions)
 	completeFlagBy(cmd, "namespace", completeNamespace(&o))
 	completeFlag(cmd, "output", getFormats...)
-	completeFlag(cmd, "server", "http://"+admin.DefaultAddr)
 	return cmd
+}
+
+// from is whom to ask, and for which namespace.
+func (o *getOptions) from(cmd *cobra.Command) (from source, namespace string, err error) {
+	from, namespace, err = o.source()
+	if cmd.Flags().Changed("namespace") {
+		namespace = o.namespace
+	}
+	return from, namespace, err
 }
 
 func get(cmd *cobra.Command, o getOptions, args []string) error {
 	if !slices.Contains(getFormats, o.output) {
 		return fmt.Errorf("-o %q: want table, wide, yaml or json", o.output)
 	}
-	server := newClient(o.server, os.Getenv("CARDEA_SERVER"))
+	from, namespace, err := o.from(cmd)
+	if err != nil {
+		return err
+	}
+	o.namespace = namespace
 	if len(args) == 0 {
-		return getKinds(cmd, o, server)
+		return getKinds(cmd, o, from)
 	}
 	if kind, name, ok := strings.Cut(args[0], "/"); ok && len(args) == 1 {
 		args = []string{kind, name}
@@ -75,19 +92,22 @@ func get(cmd *cobra.Command, o getOptions, args []string) error {
 		return fmt.Errorf("the server doesn't have a resource type %q (`cardea get` lists the kinds)", args[0])
 	}
 	if len(args) == 2 {
-		return getOne(cmd, o, server, names, args[1])
+		return getOne(cmd, o, from, names, args[1])
 	}
-	return getList(cmd, o, server, names)
+	return getList(cmd, o, from, names)
 }
 
-func getKinds(cmd *cobra.Command, o getOptions, server *client) error {
-	var kinds []admin.KindCount
-	text, err := server.ask(cmd.Context(), "/objects", &kinds)
+func getKinds(cmd *cobra.Command, o getOptions, from source) error {
+	text, err := from.kinds(cmd.Context())
 	if err != nil {
 		return err
 	}
-	if o.output == "yaml" || o.output == "json" {
+	if o.wantsText() {
 		return printText(cmd.OutOrStdout(), o.output, text)
+	}
+	var kinds []admin.KindCount
+	if err := read(text, &kinds); err != nil {
+		return err
 	}
 	t := table{columns: []string{"NAME", "APIVERSION", "KIND", "COUNT"}}
 	for _, k := range kinds {
@@ -96,47 +116,60 @@ func getKinds(cmd *cobra.Command, o getOptions, server *client) error {
 	return t.print(cmd.OutOrStdout())
 }
 
-func getOne(cmd *cobra.Command, o getOptions, server *client, names admin.KindNames, name string) error {
+func getOne(cmd *cobra.Command, o getOptions, from source, names admin.KindNames, name string) error {
 	if o.all && names.Namespaced {
 		return fmt.Errorf("a resource cannot be retrieved by name across all namespaces")
 	}
-	path := []string{"objects", names.Plural}
-	if names.Namespaced {
-		path = append(path, o.namespace)
-	}
-	var one object
-	text, err := server.ask(cmd.Context(), join(append(path, name)), &one)
+	text, err := from.one(cmd.Context(), names, o.namespace, name)
 	if err != nil {
 		return err
 	}
-	if o.output == "yaml" || o.output == "json" {
+	if o.wantsText() {
 		return printText(cmd.OutOrStdout(), o.output, text)
+	}
+	var one object
+	if err := read(text, &one); err != nil {
+		return err
 	}
 	return tableOf(names.Kind, []object{one}, time.Now(), o.output == "wide", false).print(cmd.OutOrStdout())
 }
 
-func getList(cmd *cobra.Command, o getOptions, server *client, names admin.KindNames) error {
-	path := []string{"objects", names.Plural}
-	if names.Namespaced && !o.all {
-		path = append(path, o.namespace)
+func getList(cmd *cobra.Command, o getOptions, from source, names admin.KindNames) error {
+	namespace := o.namespace
+	if o.all || !names.Namespaced {
+		namespace = ""
 	}
-	var list struct{ Items []object }
-	text, err := server.ask(cmd.Context(), join(path), &list)
+	text, err := from.list(cmd.Context(), names, namespace)
 	if err != nil {
 		return err
 	}
-	if o.output == "yaml" || o.output == "json" {
+	if o.wantsText() {
 		return printText(cmd.OutOrStdout(), o.output, text)
+	}
+	var list struct{ Items []object }
+	if err := read(text, &list); err != nil {
+		return err
 	}
 	if len(list.Items) == 0 {
 		where := "."
-		if names.Namespaced && !o.all {
-			where = " in " + o.namespace + " namespace; -A shows all namespaces."
+		if namespace != "" {
+			where = " in " + namespace + " namespace; -A shows all namespaces."
 		}
 		_, err := fmt.Fprintf(cmd.ErrOrStderr(), "No resources found%s\n", where)
 		return err
 	}
 	return tableOf(names.Kind, list.Items, time.Now(), o.output == "wide", names.Namespaced && o.all).print(cmd.OutOrStdout())
+}
+
+// wantsText tells whether the answer is printed as it came.
+func (o getOptions) wantsText() bool { return o.output == "yaml" || o.output == "json" }
+
+// read decodes an answer.
+func read(text json.RawMessage, value any) error {
+	if err := json.Unmarshal(text, value); err != nil {
+		return fmt.Errorf("the answer can't be read (%w): it may be of another version", err)
+	}
+	return nil
 }
 
 // printText prints JSON as it came, or as YAML.

@@ -1,0 +1,248 @@
+package cli
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	validation "k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/model"
+)
+
+// cluster asks a Kubernetes API server.
+type cluster struct {
+	base      *url.URL
+	http      *http.Client
+	namespace string // of the kubeconfig's context
+}
+
+// pageSize is how many objects are asked for at once.
+const pageSize = 500
+
+// newCluster finds the cluster that kubectl would ask with these flags.
+func newCluster(kubeconfig, context string) (*cluster, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = kubeconfig
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: context})
+	config, err := loader.ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, errors.New("there is no kubeconfig: name one with --kubeconfig or $KUBECONFIG")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig: %w", err)
+	}
+	namespace, _, err := loader.Namespace()
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig: %w", err)
+	}
+	config.Timeout = time.Minute
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig: %w", err)
+	}
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig: %w", err)
+	}
+	return &cluster{base, client, namespace}, nil
+}
+
+// contexts are those of a kubeconfig, for shell completion.
+func contexts(kubeconfig string) []string {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = kubeconfig
+	config, err := rules.Load()
+	if err != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(config.Contexts))
+}
+
+// missing says that the API server has no such kind.
+type missing struct{ names admin.KindNames }
+
+func (e missing) Error() string {
+	return fmt.Sprintf("the cluster has no %s.%s: its CRD is not installed", e.names.Plural, e.names.Kind.Group())
+}
+
+// get asks for a path. What is not there is a serverError; a kind that is not there is missing.
+func (c *cluster) get(ctx context.Context, n admin.KindNames, accept string, query url.Values, words ...string) ([]byte, error) {
+	root := "/apis"
+	if !strings.Contains(n.APIVersion, "/") {
+		root = "/api"
+	}
+	for _, word := range words {
+		if wrong := validation.IsValidPathSegmentName(word); len(wrong) > 0 {
+			return nil, fmt.Errorf("%q is no name: it %s", word, strings.Join(wrong, " and "))
+		}
+	}
+	target := strings.TrimSuffix(c.base.String(), "/") + root + "/" + n.APIVersion + join(words)
+	if len(query) > 0 {
+		target += "?" + query.Encode()
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Accept", accept)
+	response, err := c.http.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("the cluster does not answer: %w", err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case response.StatusCode == http.StatusOK:
+		return text, nil
+	case response.StatusCode == http.StatusNotFound && !namesObject(text):
+		return nil, missing{n}
+	}
+	return nil, failure(response.StatusCode, text)
+}
+
+// namesObject tells whether a refusal is about an object: else it is about its kind.
+func namesObject(text []byte) bool {
+	var status struct{ Details struct{ Name string } }
+	return json.Unmarshal(text, &status) == nil && status.Details.Name != ""
+}
+
+// path is that of a kind in a namespace, or in all if it is "".
+func path(n admin.KindNames, namespace string, more ...string) []string {
+	words := append([]string{n.Plural}, more...)
+	if n.Namespaced && namespace != "" {
+		words = append([]string{"namespaces", namespace}, words...)
+	}
+	return words
+}
+
+// page is a list as the API server answers.
+type page struct {
+	Metadata struct {
+		Continue  string
+		Remaining int `json:"remainingItemCount"`
+	}
+	Items []object
+}
+
+func (c *cluster) page(ctx context.Context, n admin.KindNames, accept, namespace string, limit int, token string) (p page, err error) {
+	query := url.Values{"limit": {strconv.Itoa(limit)}}
+	if token != "" {
+		query.Set("continue", token)
+	}
+	text, err := c.get(ctx, n, accept, query, path(n, namespace)...)
+	if err != nil {
+		return p, err
+	}
+	return p, decode(text, &p)
+}
+
+// decode keeps numbers as they are written.
+func decode(text []byte, value any) error {
+	d := json.NewDecoder(strings.NewReader(string(text)))
+	d.UseNumber()
+	if err := d.Decode(value); err != nil {
+		return fmt.Errorf("what the cluster answers can't be read: %w", err)
+	}
+	return nil
+}
+
+const (
+	asJSON  = "application/json"
+	asNames = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+)
+
+// kinds counts the kinds that are installed and may be listed.
+func (c *cluster) kinds(ctx context.Context) (json.RawMessage, error) {
+	counts := []admin.KindCount{}
+	for _, n := range admin.Kinds() {
+		p, err := c.page(ctx, n, asNames, "", 1, "")
+		_, absent := errors.AsType[missing](err)
+		refusal, refused := errors.AsType[serverError](err)
+		switch {
+		case absent || refused && refusal.reason == "Forbidden":
+			continue
+		case err != nil:
+			return nil, err
+		}
+		counts = append(counts, admin.KindCount{
+			Kind: n.Kind.String(), APIVersion: n.APIVersion, Name: n.Plural, Namespaced: n.Namespaced, Count: len(p.Items) + p.Metadata.Remaining,
+		})
+	}
+	return document(counts)
+}
+
+func (c *cluster) list(ctx context.Context, n admin.KindNames, namespace string) (json.RawMessage, error) {
+	items, token := []object{}, ""
+	for {
+		p, err := c.page(ctx, n, asJSON, namespace, pageSize, token)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range p.Items {
+			items = append(items, shown(n, o))
+		}
+		if token = p.Metadata.Continue; token == "" {
+			break
+		}
+	}
+	return document(object{"apiVersion": "v1", "kind": "List", "items": items})
+}
+
+func (c *cluster) one(ctx context.Context, n admin.KindNames, namespace, name string) (json.RawMessage, error) {
+	text, err := c.get(ctx, n, asJSON, nil, path(n, namespace, name)...)
+	if err != nil {
+		return nil, err
+	}
+	var o object
+	if err := decode(text, &o); err != nil {
+		return nil, err
+	}
+	return document(shown(n, o))
+}
+
+// document is JSON as the admin API writes it.
+func document(value any) (json.RawMessage, error) {
+	text, err := json.MarshalIndent(value, "", "  ")
+	return append(text, '\n'), err
+}
+
+// redacted stands in the place of what a Secret holds, as the admin API has it.
+var redacted = base64.StdEncoding.EncodeToString([]byte("[redacted]"))
+
+// shown is an object as it is shown: with its kind, which lists leave out, without what only machines read, and a Secret without what it
+// holds.
+func shown(n admin.KindNames, o object) object {
+	o["apiVersion"], o["kind"] = n.APIVersion, n.Kind.String()
+	if m, ok := o["metadata"].(map[string]any); ok {
+		delete(m, "managedFields")
+	}
+	if n.Kind != model.KindSecret {
+		return o
+	}
+	if data, ok := o["data"].(map[string]any); ok {
+		for name := range data {
+			data[name] = redacted
+		}
+	}
+	if notes, ok := o.at("metadata", "annotations").(map[string]any); ok {
+		delete(notes, "kubectl.kubernetes.io/last-applied-configuration") // it may hold all of it once more
+	}
+	return o
+}

@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"cardea.dev/cardea/internal/admin"
+)
+
+// source is where `get` asks for objects: a running program, or a cluster's API server. Answers are JSON as `kubectl get -o json` has it.
+type source interface {
+	// kinds are those that there are, as a list of admin.KindCount.
+	kinds(ctx context.Context) (json.RawMessage, error)
+	// list has the objects of a kind, of all namespaces if namespace is "".
+	list(ctx context.Context, n admin.KindNames, namespace string) (json.RawMessage, error)
+	one(ctx context.Context, n admin.KindNames, namespace, name string) (json.RawMessage, error)
+}
+
+// sourceOptions say which source to ask.
+type sourceOptions struct {
+	server              string // "": $CARDEA_SERVER, or the default address
+	kube                bool
+	kubeconfig, context string // either one means kube
+}
+
+// bindSource are the flags that say whom to ask.
+func bindSource(cmd *cobra.Command, o *sourceOptions) {
+	f := cmd.Flags()
+	f.StringVar(&o.server, "server", "", "address of the admin API ($CARDEA_SERVER, else http://"+admin.DefaultAddr+")")
+	f.BoolVar(&o.kube, "kube", false, "ask the cluster that kubectl would ask, instead of a running Cardea")
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", "ask the cluster of this kubeconfig")
+	f.StringVar(&o.context, "context", "", "ask the cluster of this context of the kubeconfig")
+	completeFlag(cmd, "server", "http://"+admin.DefaultAddr)
+	completeFlagBy(cmd, "context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return contexts(o.kubeconfig), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// ofKube tells whether a cluster is asked.
+func (o sourceOptions) ofKube() bool { return o.kube || o.kubeconfig != "" || o.context != "" }
+
+// source finds the source, and the namespace that is meant where none is named.
+func (o sourceOptions) source() (from source, namespace string, err error) {
+	switch {
+	case o.ofKube() && o.server != "":
+		return nil, "", errors.New("--server names a running Cardea; --kube, --kubeconfig and --context a cluster: whom to ask?")
+	case o.ofKube():
+		c, err := newCluster(o.kubeconfig, o.context)
+		if err != nil {
+			return nil, "", err
+		}
+		return c, c.namespace, nil
+	}
+	return newClient(o.server, os.Getenv("CARDEA_SERVER")), "default", nil
+}
