@@ -30,7 +30,7 @@ type feed struct {
 	definition definition
 	changed    chan struct{} // capacity 1: definition is another one
 	refused    time.Time     // since when the API server has said that the kind is not there, or not permitted; zero: it has not
-	listed     bool
+	refusal    string        // its words
 }
 
 func newFeed(e *Edge, kind model.Kind) *feed {
@@ -67,12 +67,15 @@ func (f *feed) run(ctx context.Context) {
 // read follows the kind's objects until ctx ends or its definition is another one.
 func (f *feed) read(ctx context.Context, d definition) {
 	ctx, cancel := context.WithCancel(ctx)
+	f.mu.Lock()
+	f.version = 0
+	f.mu.Unlock()
 	var reflector sync.WaitGroup
 	reflector.Go(func() { follow(ctx, versioned{f}, f.sink(), feedPace) })
 	defer reflector.Wait()
 	defer cancel()
-	refusals := time.NewTicker(giveUp / 10)
-	defer refusals.Stop()
+	look := time.NewTicker(giveUp / 10)
+	defer look.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -80,11 +83,13 @@ func (f *feed) read(ctx context.Context, d definition) {
 		case <-f.relist:
 			return
 		case <-f.changed:
-			if now := f.defined(); now.present != d.present || now.uid != d.uid || f.isRefused(0) {
+			_, refused := f.refusedFor(0)
+			if now := f.defined(); now.present != d.present || now.uid != d.uid || refused {
 				return
 			}
-		case <-refusals.C:
-			if f.isRefused(giveUp) {
+		case <-look.C:
+			if why, refused := f.refusedFor(giveUp); refused {
+				f.missing(why)
 				f.mail.put(event{what: isUnreadable, kind: f.kind})
 			}
 		}
@@ -95,9 +100,6 @@ func (f *feed) sink() sink[*object] {
 	return sink[*object]{
 		trim: f.trimmer.trim,
 		replace: func(objects []*object) {
-			f.mu.Lock()
-			f.listed = true
-			f.mu.Unlock()
 			f.metrics.listed(f.kind)
 			f.mail.put(event{what: isReplaced, kind: f.kind, objects: objects})
 		},
@@ -110,11 +112,11 @@ func (f *feed) sink() sink[*object] {
 	}
 }
 
-// isRefused says whether the API server has refused the kind for so long that it must be meant.
-func (f *feed) isRefused(since time.Duration) bool {
+// refusedFor says whether the API server has refused the kind for so long, and why.
+func (f *feed) refusedFor(d time.Duration) (why string, is bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return !f.refused.IsZero() && f.now().Sub(f.refused) >= since && (since == 0 || !f.listed)
+	return f.refusal, !f.refused.IsZero() && f.now().Sub(f.refused) >= d
 }
 
 // failed takes why a request failed.
@@ -129,12 +131,9 @@ func (f *feed) failed(err error) {
 	case !refused:
 		f.refused = time.Time{}
 	case f.refused.IsZero():
-		f.refused = f.now()
+		f.refused, f.refusal = f.now(), err.Error()
 	}
 	f.mu.Unlock()
-	if refused {
-		f.missing(err.Error())
-	}
 	before := f.board.set(f.kind, func(k *KindState) {
 		if k.Err == "" {
 			k.Since = f.now()

@@ -85,6 +85,7 @@ func TestAPIServerAway(t *testing.T) {
 	if list := gateway.changes(); len(list) > 0 {
 		t.Errorf("the Gateway was touched: %+v", list)
 	}
+	r.wantLogged("install the Gateway API", 0)
 }
 
 // TestStartWithoutAPIServer: reading begins when there is something to read from.

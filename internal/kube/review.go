@@ -30,6 +30,7 @@ type Account struct {
 const (
 	acceptedFor  = 10 * time.Second // then it is asked about again; a token of a pod that is gone is refused from then on
 	refusedFor   = 2 * time.Second  // whoever tries again and again asks no more often
+	unknownFor   = 2 * time.Second  // the same, for who was accepted before
 	reviewWithin = 5 * time.Second
 	maxReviews   = 4096
 )
@@ -100,19 +101,17 @@ func (r *Reviewer) Review(ctx context.Context, token string) (Account, error) {
 	answer := r.asking.DoChan(string(key[:]), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewWithin)
 		defer cancel()
-		if known, fresh := r.remembered(key); fresh { // somebody else has just asked
-			return known, nil
+		known, fresh := r.remembered(key)
+		if !fresh { // nobody else has just asked
+			known = r.ask(ctx, key, token, known)
 		}
-		return r.ask(ctx, key, token), nil
+		return known, nil
 	})
 	select {
 	case <-ctx.Done():
 		return Account{}, fmt.Errorf("review a token: %w", context.Cause(ctx))
 	case result := <-answer:
 		now := result.Val.(review)
-		if now.err != nil && !errors.Is(now.err, ErrRefused) && known.account != (Account{}) {
-			return known.account, nil
-		}
 		return now.account, now.err
 	}
 }
@@ -124,13 +123,18 @@ func (r *Reviewer) remembered(key reviewKey) (known review, fresh bool) {
 	return known, ok && now.Before(known.until)
 }
 
-// ask has a token reviewed, and remembers an answer.
-func (r *Reviewer) ask(ctx context.Context, key reviewKey, token string) review {
+// ask has a token reviewed, and remembers the answer. Without one, a token that was accepted before still is.
+func (r *Reviewer) ask(ctx context.Context, key reviewKey, token string, known review) review {
 	question := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{r.audience}}}
 	answer := &authenticationv1.TokenReview{}
 	if err := r.client.Post().Resource("tokenreviews").Body(question).Do(ctx).Into(answer); err != nil {
 		r.results.WithLabelValues("unknown").Inc()
-		return review{err: fmt.Errorf("review a token: %w", err)}
+		if known.account == (Account{}) {
+			return review{err: fmt.Errorf("review a token: %w", err)}
+		}
+		known.until = earlier(r.now().Add(unknownFor), known.ends)
+		r.memory.put(key, known, r.now())
+		return known
 	}
 	found := review{ends: expiry(token)}
 	if found.account, found.err = r.read(answer.Status); found.err != nil {

@@ -175,6 +175,9 @@ func TestReviewWithoutAPIServer(t *testing.T) {
 	if account, err := r.Review(t.Context(), known); err != nil || account.Name != "proxy" {
 		t.Errorf("known: %+v, %v", account, err)
 	}
+	if _, err := r.Review(t.Context(), known); err != nil || r.counts() != "accepted 1, refused 1, unknown 1" {
+		t.Errorf("again: %v, counted %s", err, r.counts())
+	}
 	for _, token := range []string{unknown, "garbage"} {
 		if account, err := r.Review(t.Context(), token); err == nil || errors.Is(err, ErrRefused) {
 			t.Errorf("unknown: %+v, %v", account, err)
