@@ -22,8 +22,7 @@ const install = "https://gateway-api.sigs.k8s.io/guides/getting-started/#install
 // definition is what is known of a CustomResourceDefinition.
 type definition struct {
 	known   bool // an answer came
-	present bool
-	uid     string // of the one that is present; "" if nobody may look
+	present bool // or nobody may look, and the kind itself tells
 }
 
 // followDefinition follows the kind's CustomResourceDefinition until ctx ends.
@@ -32,7 +31,7 @@ func (f *feed) followDefinition(ctx context.Context) {
 		d := definition{known: true}
 		var bundle, channel string
 		if m != nil {
-			d.present, d.uid = true, string(m.UID)
+			d.present = true
 			bundle, channel = m.Annotations[bundleAnnotation], m.Annotations[channelAnnotation]
 		}
 		f.board.set(f.kind, func(k *KindState) { k.Bundle, k.Channel = bundle, channel })
@@ -53,7 +52,7 @@ func (f *feed) followDefinition(ctx context.Context) {
 			switch {
 			case f.defined().known:
 			case apierrors.IsForbidden(err):
-				f.define(definition{known: true, present: true}) // then the kind itself tells whether it is there
+				f.define(definition{known: true, present: true})
 			default:
 				f.failed(err)
 			}

@@ -51,7 +51,7 @@ func (f *feed) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		switch d := f.defined(); {
 		case d.present:
-			f.read(ctx, d)
+			f.read(ctx)
 			continue
 		case d.known:
 			f.missing("it is not installed")
@@ -64,8 +64,9 @@ func (f *feed) run(ctx context.Context) {
 	}
 }
 
-// read follows the kind's objects until ctx ends or its definition is another one.
-func (f *feed) read(ctx context.Context, d definition) {
+// read follows the kind's objects until ctx ends, or there is a reason to begin anew: it is to be listed again, is gone, or may be
+// served by now.
+func (f *feed) read(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	f.mu.Lock()
 	f.version = 0
@@ -83,9 +84,8 @@ func (f *feed) read(ctx context.Context, d definition) {
 		case <-f.relist:
 			return
 		case <-f.changed:
-			_, refused := f.refusedFor(0)
-			if now := f.defined(); now.present != d.present || now.uid != d.uid || refused {
-				return
+			if _, refused := f.refusedFor(0); refused || !f.defined().present {
+				return // at once, not when the reflector would ask again
 			}
 		case <-look.C:
 			if why, refused := f.refusedFor(giveUp); refused {

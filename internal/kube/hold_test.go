@@ -45,14 +45,13 @@ type sliceObject = input.Object[input.EndpointSliceSpec]
 func TestSwitch(t *testing.T) {
 	p := newPlace(t)
 	p.apply(shopObjects)
-	p.backend("one", "10.1.0.1")
-	p.point("one")
+	p.backend("backend-0", "10.1.0.1")
+	p.point("backend-0")
 	var broken atomic.Bool
-	r := p.read(p.dangles(&broken)).synced()
-	names := []string{"one", "two"}
+	r := p.read(slowly, p.dangles(&broken)).synced()
 	for i := range 40 {
-		old, now := names[i%2], names[(i+1)%2]
-		if i%4 < 2 {
+		old, now := fmt.Sprintf("backend-%d", i), fmt.Sprintf("backend-%d", i+1)
+		if i%2 == 0 {
 			p.backend(now, "10.1.0.2")
 			p.point(now)
 		} else {
@@ -67,7 +66,7 @@ func TestSwitch(t *testing.T) {
 	if broken.Load() {
 		t.Error("there was a route that named a Service that was not there")
 	}
-	awaitGone(r, r.sources.Services, p.ref(model.KindService, names[1]))
+	awaitGone(r, r.sources.Services, p.ref(model.KindService, "backend-39"))
 }
 
 // TestServiceMadeAnew: a Service that is deleted and made again in one go was there all the time.
@@ -77,7 +76,7 @@ func TestServiceMadeAnew(t *testing.T) {
 	p.backend("one", "10.1.0.1")
 	p.point("one")
 	var broken atomic.Bool
-	r := p.read(p.dangles(&broken)).synced()
+	r := p.read(slowly, p.dangles(&broken)).synced()
 	services := follows(r, r.sources.Services, p.ref(model.KindService, "one"))
 	before, _ := get(r, r.sources.Services, p.ref(model.KindService, "one"))
 	p.deleteBackend("one")

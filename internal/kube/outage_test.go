@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -14,7 +16,8 @@ func TestAPIServerAway(t *testing.T) {
 	p.apply(shopObjects)
 	p.apply(tlsSecret("cert", "one"))
 	p.apply(secureGateway("cert"))
-	r := p.read().synced()
+	registry := prometheus.NewRegistry()
+	r := p.read(func(c *Config) { c.Metrics = registry }).synced()
 	s, secret := r.sources, p.ref(model.KindSecret, "cert")
 	await(r, s.Secrets, secret, anyway)
 	route := follows(r, s.HTTPRoutes, p.ref(model.KindHTTPRoute, "shop"))
@@ -86,6 +89,23 @@ func TestAPIServerAway(t *testing.T) {
 		t.Errorf("the Gateway was touched: %+v", list)
 	}
 	r.wantLogged("install the Gateway API", 0)
+	values := map[string]float64{}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.Metric {
+			if m.Label[0].GetValue() == "HTTPRoute" {
+				values[f.GetName()] = m.Gauge.GetValue() + m.Counter.GetValue()
+			}
+		}
+	}
+	for _, name := range []string{"cardea_kube_objects", "cardea_kube_lists_total", "cardea_kube_request_errors_total"} {
+		if values[name] < 1 {
+			t.Errorf("%s of HTTPRoutes is %v", name, values[name])
+		}
+	}
 }
 
 // TestStartWithoutAPIServer: reading begins when there is something to read from.

@@ -41,7 +41,7 @@ func TestSecrets(t *testing.T) {
 	p.apply(shopObjects)
 	cert, web := p.ref(model.KindSecret, "cert"), p.ref(model.KindGateway, "web")
 	var broken atomic.Bool // in any turn, the Gateway referred to the Secret and it was not there
-	r := p.read(func(c *Config) {
+	r := p.read(slowly, func(c *Config) {
 		flow.Map(c.Sources.Gateways.Collection(), "probe", func(f *flow.Ctx, ref model.ObjectRef, o gatewayObject) (bool, bool) {
 			_, found := flow.Fetch(f, c.Sources.Secrets.Collection(), cert)
 			if ref == web && len(o.Spec.Listeners) > 0 && o.Spec.Listeners[0].TLS != nil && !found {
