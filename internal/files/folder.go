@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"cardea.dev/cardea/internal/arrival"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
@@ -19,7 +20,7 @@ import (
 
 // Hold is how long an object stays live after its text went away, in case that comes back, and how long a new version of an object
 // waits for what it begins to name.
-const Hold = 100 * time.Millisecond
+const Hold = arrival.Hold
 
 var defaultClass = model.Ref(model.KindGatewayClass, "", "cardea")
 

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"cardea.dev/cardea/internal/arrival"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
 )
@@ -134,7 +135,7 @@ func (m *merge) settle() {
 	for ref := range m.held {
 		m.touched[ref] = struct{}{}
 	}
-	for _, ref := range slices.SortedFunc(maps.Keys(m.touched), byNaming) {
+	for _, ref := range slices.SortedFunc(maps.Keys(m.touched), arrival.ByNaming) {
 		m.decide(ref)
 	}
 	if m.expire {
