@@ -177,14 +177,13 @@ func (d *desk) place(f *file) {
 	}
 	f.leave()
 	defer d.count()
-	v := same
-	if d.reported && d.listed[f.ref.Kind] {
-		v = f.judge()
+	if !d.reported || !d.listed[f.ref.Kind] {
+		return // start or sawAll places it
 	}
-	now := time.Now()
+	now, v := time.Now(), f.judge()
 	if v == same {
-		f.since = time.Time{}
-		if d.reported && d.listed[f.ref.Kind] && !f.kept() {
+		f.since, f.late = time.Time{}, false
+		if !f.kept() {
 			delete(d.files, f.ref)
 		}
 		return
