@@ -9,14 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
-	"cardea.dev/cardea/internal/plan"
 )
 
 // BenchmarkStart writes 10,000 statuses that nobody had written, and tells what others notice of it: how long another client's
@@ -25,26 +21,7 @@ func BenchmarkStart(b *testing.B) {
 	const n = 10_000
 	for b.Loop() {
 		s := newStage(b)
-		var makers errgroup.Group
-		makers.SetLimit(16)
-		for i := range n {
-			makers.Go(func() error {
-				route := &gatewayv1.HTTPRoute{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("r", i)}}
-				route.Spec.ParentRefs = []gatewayv1.ParentReference{{Name: "web"}}
-				_, err := s.api.GatewayV1().HTTPRoutes(s.namespace).Create(b.Context(), route, metav1.CreateOptions{})
-				return err
-			})
-		}
-		if err := makers.Wait(); err != nil {
-			b.Fatal(err)
-		}
-		s.graph.Apply("test", func(batch *flow.Batch) {
-			for i := range n {
-				s.routes.Set(batch, s.ref(fmt.Sprint("r", i)), plan.Report[gatewayv1.HTTPRouteStatus]{
-					Status: gatewayv1.HTTPRouteStatus{RouteStatus: says(us, "web", 1, accepted(), resolved(), programmed(true))},
-				})
-			}
-		})
+		s.many(n)
 		before := s.neighbour(func() bool { return false })
 		start := time.Now()
 		stop := s.run()

@@ -462,16 +462,7 @@ func TestTheAPIServerIsAway(t *testing.T) {
 func TestManyAtOnce(t *testing.T) {
 	s := newStage(t)
 	const n = 2000
-	for i := range n {
-		s.route(fmt.Sprint("r", i), "web")
-	}
-	s.graph.Apply("test", func(b *flow.Batch) {
-		for i := range n {
-			s.routes.Set(b, s.ref(fmt.Sprint("r", i)), plan.Report[gatewayv1.HTTPRouteStatus]{
-				Status: gatewayv1.HTTPRouteStatus{RouteStatus: says(us, "web", 1, accepted(), resolved(), programmed(true))},
-			})
-		}
-	})
+	s.many(n)
 	start := time.Now()
 	stop := s.run()
 	all := func() error {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -163,6 +164,27 @@ func (s *stage) route(name string, parents ...string) {
 	}
 	if _, err := s.api.GatewayV1().HTTPRoutes(s.namespace).Create(s.t.Context(), route, metav1.CreateOptions{}); err != nil {
 		s.t.Fatal(err)
+	}
+}
+
+// many makes routes r0, r1 and so on, and their reports.
+func (s *stage) many(n int) {
+	s.t.Helper()
+	var makers errgroup.Group
+	makers.SetLimit(16)
+	for i := range n {
+		makers.Go(func() error {
+			route := &gatewayv1.HTTPRoute{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("r", i)}}
+			route.Spec.ParentRefs = []gatewayv1.ParentReference{{Name: "web"}}
+			_, err := s.api.GatewayV1().HTTPRoutes(s.namespace).Create(s.t.Context(), route, metav1.CreateOptions{})
+			return err
+		})
+	}
+	if err := makers.Wait(); err != nil {
+		s.t.Fatal(err)
+	}
+	for i := range n {
+		s.report(fmt.Sprint("r", i), says(us, "web", 1, accepted(), resolved(), programmed(true)))
 	}
 }
 

@@ -1,0 +1,4 @@
+package status
+
+// Shared is for tests that join this package with others that import it.
+var Shared = shared

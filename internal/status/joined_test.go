@@ -1,0 +1,211 @@
+package status_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	gatewayclient "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/kube"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resource"
+	"cardea.dev/cardea/internal/status"
+	"cardea.dev/cardea/internal/testcluster"
+	"cardea.dev/cardea/internal/world"
+)
+
+const joinedObjects = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: joined}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: cardea}
+spec: {controllerName: cardea.dev/gateway-controller}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: web, namespace: joined}
+spec:
+  gatewayClassName: cardea
+  listeners: [{name: http, port: 80, protocol: HTTP}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: app, namespace: joined}
+spec: {ports: [{port: 80}]}
+`
+
+const joinedRoute = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: %s, namespace: joined}
+spec:
+  parentRefs: [{name: web}]
+  hostnames: [%[1]s.example.com]
+  rules: [{backendRefs: [{name: app, port: 80}]}]
+`
+
+// counter counts the statuses that are written, by path.
+type counter struct {
+	mu    sync.Mutex
+	paths map[string]int
+}
+
+func (c *counter) wrap(next http.RoundTripper) http.RoundTripper { return counted{c, next} }
+
+type counted struct {
+	c    *counter
+	next http.RoundTripper
+}
+
+func (t counted) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/status") {
+		t.c.mu.Lock()
+		t.c.paths[strings.TrimSuffix(r.URL.Path[strings.LastIndex(strings.TrimSuffix(r.URL.Path, "/status"), "/")+1:], "/status")]++
+		t.c.mu.Unlock()
+	}
+	return t.next.RoundTrip(r)
+}
+
+// take returns the counts and begins anew.
+func (c *counter) take() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	counts := c.paths
+	c.paths = map[string]int{}
+	return counts
+}
+
+// acknowledge plays one proxy of a Gateway, that takes whatever it gets, a moment later.
+func acknowledge(ctx context.Context, w *world.World, gateway model.ObjectRef) {
+	var followers []*flow.Follower[resource.Key, resource.Resource]
+	for _, c := range w.Outputs.Resources {
+		followers = append(followers, flow.Follow(c))
+	}
+	for range w.Graph.Watch(ctx) {
+		var changes []flow.Change[resource.Key, resource.Resource]
+		w.Graph.View(func(v flow.View) {
+			for _, f := range followers {
+				for change := range f.Changes(v) {
+					changes = append(changes, change)
+				}
+			}
+		})
+		if len(changes) == 0 {
+			continue
+		}
+		time.Sleep(20 * time.Millisecond) // it is a long way to a proxy and back
+		w.Graph.Apply("proxies", func(b *flow.Batch) {
+			w.Feedback.Proxies.Set(b, gateway, resource.Proxies{Connected: 1, Acknowledged: 1})
+			for _, change := range changes {
+				if change.Key.Type == resource.Routes {
+					w.Feedback.Acked.Set(b, resource.Arrived(change.Key), 0)
+				}
+				for _, p := range change.Value.Parts {
+					for _, f := range p.Fragments {
+						w.Feedback.Acked.Set(b, resource.AckKey{Resource: change.Key, Origin: f.Origin, Variant: f.Variant}, f.Hash)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestAnEditOfARouteIsOneWriteOfItsStatus joins the edges with everything between them: of each edit one status is written, once, and no
+// neighbour's.
+func TestAnEditOfARouteIsOneWriteOfItsStatus(t *testing.T) {
+	testcluster.Require(t)
+	cluster, err := status.Shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := gatewayclient.NewForConfig(cluster.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"a", "b", "c", "d"}
+	text := joinedObjects
+	for _, name := range names {
+		text += "---" + fmt.Sprintf(joinedRoute, name)
+	}
+	if err := cluster.Apply(t.Context(), []byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		none := metav1.DeleteOptions{}
+		_ = client.GatewayV1().GatewayClasses().Delete(context.Background(), "cardea", none)
+		_ = cluster.Client.CoreV1().Namespaces().Delete(context.Background(), "joined", none)
+	})
+
+	w := world.New(world.Config{Check: true, Environment: model.Environment{Addresses: []string{"192.0.2.1"}}})
+	edge, err := kube.New(kube.Config{REST: cluster.Config, Graph: w.Graph, Sources: w.Sources})
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := &counter{paths: map[string]int{}}
+	config := rest.CopyConfig(cluster.Config)
+	config.Wrap(counts.wrap)
+	statuses, err := status.New(status.Config{REST: config, Graph: w.Graph, Reports: w.Reports})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	for _, run := range []func(context.Context) error{w.Graph.Run, edge.Run, statuses.Run} {
+		running.Go(func() { _ = run(ctx) })
+	}
+	running.Go(func() { acknowledge(ctx, w, model.Ref(model.KindGateway, "joined", "web")) })
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+
+	routes := client.GatewayV1().HTTPRoutes("joined")
+	programmed := func(name string, generation int64) {
+		t.Helper()
+		var last string
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+			route, err := routes.Get(t.Context(), name, metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			last = fmt.Sprintf("%+v", route.Status)
+			if len(route.Status.Parents) == 1 {
+				c := route.Status.Parents[0].Conditions[2]
+				if c.Type == "cardea.dev/Programmed" && c.Status == "True" && c.ObservedGeneration == generation {
+					return
+				}
+			}
+		}
+		t.Fatalf("%s is not programmed: %s", name, last)
+	}
+	for _, name := range names {
+		programmed(name, 1)
+	}
+	time.Sleep(2500 * time.Millisecond) // whatever may be written late
+	t.Logf("at first: %v", counts.take())
+	const edits = 20
+	for i := range int64(edits) {
+		patch := fmt.Sprintf(`{"spec":{"rules":[{"backendRefs":[{"name":"app","port":80}],"filters":[{"type":"RequestHeaderModifier",
+			"requestHeaderModifier":{"set":[{"name":"x-edit","value":"%d"}]}}]}]}}`, i)
+		if _, err := routes.Patch(t.Context(), "a", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		programmed("a", i+2)
+	}
+	time.Sleep(2500 * time.Millisecond)
+	if got := counts.take(); len(got) != 1 || got["a"] != edits {
+		t.Errorf("%d edits of a made writes %v", edits, got)
+	}
+}
