@@ -56,8 +56,9 @@ type entry struct {
 
 // held is a version that waits. The version before it, if there is one, stays in the graph.
 type held struct {
-	object *object
-	until  time.Time // for what it names to arrive; zero: it does not wait for that yet
+	object  *object
+	blocked bool      // by an answer that is still to come, about what is read for it
+	until   time.Time // for what it names to arrive; zero: it does not wait for that yet
 }
 
 // edit is one for the graph: an object's new version, or nil; or why it can't be read.
@@ -74,7 +75,7 @@ func newDesk(graph *flow.Graph, sources *input.Sources, controller string) *desk
 		kinds: map[model.Kind]*shelf{}, held: map[model.ObjectRef]*held{}, fading: map[model.ObjectRef]time.Time{},
 		backed: map[model.ObjectRef]int{}, relist: map[model.Kind]struct{}{},
 		others: others{classes: map[string]bool{}, parked: map[model.ObjectRef][]arrival.Reference{}},
-		wanted: wanted{objects: map[model.ObjectRef]*demand{}, open: map[model.ObjectRef]struct{}{}, by: map[model.ObjectRef][]model.ObjectRef{}},
+		wanted: wanted{objects: map[model.ObjectRef]*demand{}, by: map[model.ObjectRef][]model.ObjectRef{}},
 	}
 	for kind, r := range resources {
 		d.kinds[kind] = &shelf{known: map[model.ObjectRef]entry{}, read: r.demanded}
@@ -205,7 +206,8 @@ func (d *desk) decide(o *object) {
 
 // waits says whether a version must wait: for the first answer about what is read for it, or for what it begins to name.
 func (d *desk) waits(h *held) bool {
-	if slices.ContainsFunc(h.object.index.names, func(r arrival.Reference) bool { return d.unknown(r.To) }) {
+	h.blocked = slices.ContainsFunc(h.object.index.names, func(r arrival.Reference) bool { return d.unknown(r.To) })
+	if h.blocked {
 		return true
 	}
 	live, known := d.known(h.object.ref)
@@ -308,16 +310,28 @@ func (d *desk) settle() {
 			d.drop(ref)
 		}
 	}
+	d.expire()
 	for changed := true; changed; {
 		changed = false
-		for _, ref := range slices.SortedFunc(maps.Keys(d.held), arrival.ByNaming) {
+		for _, ref := range d.unblocked() {
 			if h := d.held[ref]; h != nil && !d.waits(h) {
 				d.commit(h.object)
 				changed = true
 			}
 		}
 	}
-	d.excuse()
+}
+
+// unblocked lists the versions that wait for what they name to arrive, or for nothing any more.
+func (d *desk) unblocked() []model.ObjectRef {
+	var list []model.ObjectRef
+	for ref, h := range d.held {
+		if !h.blocked {
+			list = append(list, ref)
+		}
+	}
+	slices.SortFunc(list, arrival.ByNaming)
+	return list
 }
 
 // apply gives the graph what was decided.
@@ -371,8 +385,11 @@ func (d *desk) next() (at time.Time) {
 	for _, h := range d.held {
 		consider(h.until)
 	}
-	for ref := range d.wanted.open {
-		consider(d.wanted.objects[ref].deadline)
+	for _, w := range d.wanted.asked {
+		if w.state == pending {
+			consider(w.deadline)
+			break
+		}
 	}
 	return at
 }

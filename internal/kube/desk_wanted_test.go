@@ -94,6 +94,13 @@ func TestSecretOnDemand(t *testing.T) {
 		if !b.next.IsZero() {
 			t.Errorf("the desk wants to work at %v, and has nothing to do", b.next)
 		}
+		b.fail(certificate, errForbidden(certificate)) // this is an answer
+		if why := b.unread(certificate); why != errForbidden(certificate).Error() {
+			t.Errorf("why it can't be read: %q", why)
+		}
+		if len(b.desk.wanted.asked) > 0 {
+			t.Errorf("still asked for: %v", b.desk.wanted.asked)
+		}
 	})
 	t.Run("not readable any more", func(t *testing.T) {
 		b := newBench(t)
@@ -138,7 +145,7 @@ func TestSecretOfEdit(t *testing.T) {
 	b.set(back)
 	b.wantPort("web", 80)
 	b.wantSecret("")
-	if len(b.asked) > 0 || len(b.desk.wanted.objects)+len(b.desk.wanted.by)+len(b.desk.wanted.open) > 0 {
+	if len(b.asked) > 0 || len(b.desk.wanted.objects)+len(b.desk.wanted.by) > 0 {
 		t.Errorf("still asked for: %v, %+v", b.asked, b.desk.wanted)
 	}
 	b.answer(certificate, secret("cert", "late")) // was on its way

@@ -2,7 +2,6 @@ package kube
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -19,25 +18,26 @@ const patience = 5 * time.Second
 // and it can't be read. What was read once stays as it was when it can't be read any more.
 type wanted struct {
 	objects map[model.ObjectRef]*demand
-	open    map[model.ObjectRef]struct{}          // those without an answer
 	by      map[model.ObjectRef][]model.ObjectRef // who refers: to what
+	asked   []*demand                             // in the order of their deadlines; some may have been answered
 }
 
 type demand struct {
-	users    map[model.ObjectRef]struct{}
-	stop     func()
-	deadline time.Time // of the first answer
-	state    answerState
-	failure  error  // why there is no answer
-	excused  string // what the graph was told about that
+	ref       model.ObjectRef
+	users     map[model.ObjectRef]struct{}
+	stop      func()
+	deadline  time.Time // of the first answer
+	state     answerState
+	failure   error // why there is no answer yet
+	forbidden bool  // the API server has said that it may not be read
 }
 
 type answerState uint8
 
 const (
-	unasked   answerState = iota // no answer yet
-	forbidden                    // the answer is that there will be none, for now
-	answered
+	pending    answerState = iota
+	unreadable             // nobody waits for the answer any more: the graph was told why there is none
+	answered               // once and for all
 )
 
 // want says what an object refers to, in all its versions that count, by what they name.
@@ -71,9 +71,9 @@ func (d *desk) want(user model.ObjectRef, versions ...[]arrival.Reference) {
 func (d *desk) ref(ref model.ObjectRef) *demand {
 	w := d.wanted.objects[ref]
 	if w == nil {
-		w = &demand{users: map[model.ObjectRef]struct{}{}, deadline: d.now.Add(patience)}
+		w = &demand{ref: ref, users: map[model.ObjectRef]struct{}{}, deadline: d.now.Add(patience)}
 		d.wanted.objects[ref] = w
-		d.wanted.open[ref] = struct{}{}
+		d.wanted.asked = append(d.wanted.asked, w)
 		w.stop = d.ask(ref)
 	}
 	return w
@@ -88,17 +88,17 @@ func (d *desk) release(ref, user model.ObjectRef) {
 	}
 	w.stop()
 	delete(d.wanted.objects, ref)
-	delete(d.wanted.open, ref)
-	if w.excused != "" {
+	if w.state == unreadable {
 		d.edits = append(d.edits, edit{ref: ref, unread: true})
 	}
+	w.state = answered // nobody asks any more
 	d.drop(ref)
 }
 
 // unknown says whether an object is wanted and its first answer is still to be waited for.
 func (d *desk) unknown(ref model.ObjectRef) bool {
 	w := d.wanted.objects[ref]
-	return w != nil && w.state == unasked && d.now.Before(w.deadline)
+	return w != nil && w.state == pending
 }
 
 // answer takes what is known of an object that was asked for; nil: it is absent.
@@ -107,11 +107,11 @@ func (d *desk) answer(ref model.ObjectRef, o *object) {
 	if w == nil {
 		return // nobody wants to know any more
 	}
-	if w.state = answered; w.excused != "" {
-		w.excused = ""
+	if w.state == unreadable {
 		d.edits = append(d.edits, edit{ref: ref, unread: true})
 	}
-	delete(d.wanted.open, ref)
+	w.state = answered
+	d.unblock(w)
 	if o == nil {
 		d.remove(ref)
 	} else {
@@ -119,35 +119,50 @@ func (d *desk) answer(ref model.ObjectRef, o *object) {
 	}
 }
 
-// unanswered takes why an object can't be read. Of several reasons of one sort the first is told: they differ from try to try.
+// unanswered takes why an object can't be read. The first reason is the one that is told, since the words differ from try to try; but
+// if it may not be read, that is it.
 func (d *desk) unanswered(ref model.ObjectRef, err error) {
 	w := d.wanted.objects[ref]
-	if w == nil || w.state == answered {
+	if w == nil || w.state == answered || w.forbidden {
 		return
 	}
-	state := unasked
-	if apierrors.IsForbidden(err) {
-		state = forbidden
-	}
-	if w.failure == nil || w.state != state {
-		w.state, w.failure = state, err
+	if w.forbidden = apierrors.IsForbidden(err); w.forbidden {
+		d.giveUp(w, err.Error())
+	} else if w.failure == nil {
+		w.failure = err
 	}
 }
 
-// excuse tells the graph why an object that is wanted is neither there nor absent.
-func (d *desk) excuse() {
-	for _, ref := range slices.SortedFunc(maps.Keys(d.wanted.open), model.ObjectRef.Compare) {
-		w := d.wanted.objects[ref]
-		if d.unknown(ref) {
-			continue
+// expire gives up those that have waited long enough.
+func (d *desk) expire() {
+	for len(d.wanted.asked) > 0 {
+		w := d.wanted.asked[0]
+		if w.state == pending && d.now.Before(w.deadline) {
+			return
 		}
-		why := fmt.Sprintf("the API server did not answer within %v", patience)
-		if w.failure != nil {
-			why = w.failure.Error()
+		d.wanted.asked = d.wanted.asked[1:]
+		switch {
+		case w.state != pending:
+		case w.failure != nil:
+			d.giveUp(w, w.failure.Error())
+		default:
+			d.giveUp(w, fmt.Sprintf("the API server did not answer within %v", patience))
 		}
-		if why != w.excused {
-			w.excused = why
-			d.edits = append(d.edits, edit{ref: ref, unread: true, why: why})
+	}
+}
+
+// giveUp tells the graph why an object that is wanted is neither there nor absent. Whoever waited for it goes on without.
+func (d *desk) giveUp(w *demand, why string) {
+	w.state = unreadable
+	d.edits = append(d.edits, edit{ref: w.ref, unread: true, why: why})
+	d.unblock(w)
+}
+
+// unblock has those looked at again that waited for an answer.
+func (d *desk) unblock(w *demand) {
+	for user := range w.users {
+		if h := d.held[user]; h != nil {
+			h.blocked = false
 		}
 	}
 }
