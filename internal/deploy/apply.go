@@ -1,0 +1,123 @@
+package deploy
+
+import (
+	"context"
+	"crypto/sha256"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+)
+
+// apply applies an object, if it is another one than was applied last or somebody changed it.
+func (d *Deployer) apply(ctx context.Context, ref model.ObjectRef, p plan.Proxy, k kind, text []byte, o *outcome) error {
+	sum, now := digest(sha256.Sum256(text)), time.Now()
+	d.mu.Lock()
+	before := d.record(ref).objects[k]
+	d.mu.Unlock()
+	same := before.text == sum && before.print != ""
+	switch {
+	case same && !before.dirty:
+		return nil
+	case before.refused == sum && now.Sub(before.refusedAt) < mistakeRetry:
+		o.wrong = append(o.wrong, before.why)
+		return nil
+	case same:
+		if wait := before.pause(now); wait > 0 {
+			o.lookAfter(wait)
+			return nil
+		}
+	}
+	others := d.managers(k, ref.Namespace, p.Name)
+	object, err := d.patch(ctx, k, ref.Namespace, p.Name, text)
+	if err != nil {
+		d.metrics.applies.WithLabelValues(k.String(), "failed").Inc()
+		if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+			d.refuse(ref, k, sum, err.Error(), now)
+			o.wrong = append(o.wrong, err.Error())
+			o.lookAfter(mistakeRetry)
+			return nil
+		}
+		return err
+	}
+	switch what := d.applied(ref, k, sum, before, object, now); {
+	case what.fight:
+		d.cfg.Log.Warn("somebody undoes what is repaired; it is repaired less often from now on",
+			"kind", k.String(), "namespace", ref.Namespace, "name", p.Name, "managers", others)
+		d.cfg.Events(Event{Object: ref, UID: p.UID, Warning: true, Reason: "Contested",
+			Message: k.String() + " " + p.Name + " is changed again and again by somebody else: " + others})
+	case what.repaired:
+		d.cfg.Log.Info("repaired", "kind", k.String(), "namespace", ref.Namespace, "name", p.Name, "managers", others)
+	case what.changed && !same:
+		o.changed = append(o.changed, k.String())
+	}
+	return nil
+}
+
+func (d *Deployer) patch(ctx context.Context, k kind, namespace, name string, text []byte) (metav1.Object, error) {
+	force := true
+	options := metav1.PatchOptions{FieldManager: manager, Force: &force}
+	if k == service {
+		return d.services.Services(namespace).Patch(ctx, name, types.ApplyPatchType, text, options)
+	}
+	return d.objects.Resource(k.resource()).Namespace(namespace).Patch(ctx, name, types.ApplyPatchType, text, options)
+}
+
+// effect is what came of an apply.
+type effect struct {
+	changed  bool // the object is not what it was
+	repaired bool // somebody else had changed it
+	fight    bool // and does so again and again, from now on
+}
+
+// applied remembers what was applied, and that the object is like this now.
+func (d *Deployer) applied(ref model.ObjectRef, k kind, sum digest, before made, object metav1.Object, now time.Time) (what effect) {
+	print, version := fingerprint(object), object.GetResourceVersion()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	m := &d.record(ref).objects[k]
+	// The watch may be behind what was written here before.
+	what.changed = print != before.seen && version != before.version
+	if what.repaired = what.changed && before.text == sum && before.print != ""; what.repaired {
+		what.fight = m.repair(now)
+		d.metrics.repairs.WithLabelValues(k.String()).Inc()
+	}
+	result := "unchanged"
+	if what.changed {
+		result = "changed"
+	}
+	d.metrics.applies.WithLabelValues(k.String(), result).Inc()
+	m.text, m.print, m.version, m.why = sum, print, version, ""
+	m.refused, m.refusedAt = digest{}, time.Time{}
+	// What the watch told in the meantime may be this change, or another one's.
+	m.dirty = m.seen != before.seen && m.seen != print
+	return what
+}
+
+// refuse remembers that the API server called an object invalid.
+func (d *Deployer) refuse(ref model.ObjectRef, k kind, sum digest, why string, now time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	m := &d.record(ref).objects[k]
+	m.refused, m.why, m.refusedAt = sum, why, now
+}
+
+// managers are those who have a hand in an object, but for Cardea.
+func (d *Deployer) managers(k kind, namespace, name string) string {
+	object := d.find(k, namespace, name)
+	if object == nil {
+		return ""
+	}
+	var names []string
+	for _, f := range object.GetManagedFields() {
+		if f.Manager != manager {
+			names = append(names, f.Manager)
+		}
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,110 @@
+package deploy
+
+import (
+	"cmp"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+)
+
+// Config is what a Deployer needs.
+type Config struct {
+	REST    *rest.Config
+	Graph   *flow.Graph
+	Classes *flow.Collection[model.ObjectRef, plan.Class]
+	Proxies *flow.Collection[model.ObjectRef, plan.Proxy]
+	Fronts  *flow.Source[model.ObjectRef, model.Front] // is filled
+	Dialect Dialect
+	// Bundle is the PEM text of whom proxies trust for xDS, and a channel that is closed when there is another; an empty text
+	// is waited for.
+	Bundle   func() ([]byte, <-chan struct{})
+	Settings Settings
+	Log      *slog.Logger          // nil: nothing is logged
+	Metrics  prometheus.Registerer // nil: none
+	Events   func(Event)           // nil: nobody is told; it must not block
+}
+
+// Settings are the same for all Gateways.
+type Settings struct {
+	Image     string                      // of the proxy, unless a DataPlane states one
+	Resources corev1.ResourceRequirements // of the proxy's container, unless a DataPlane states them
+	// XDSHost and XDSPort are where proxies find their server, XDSName the name in its certificate; "" is XDSHost.
+	XDSHost string
+	XDSPort int32
+	XDSName string
+	// Audience is whom the proxies' tokens are for; "" is DefaultAudience.
+	Audience string
+	// ProbeAddress and ProbePort are where the kubelet's probes are answered in a pod: no listener of a Gateway can have that
+	// port. Zero is DefaultProbeAddress and DefaultProbePort.
+	ProbeAddress string
+	ProbePort    int32
+}
+
+// What Settings are where they state nothing.
+const (
+	DefaultAudience     = "cardea.dev/xds"
+	DefaultProbeAddress = "0.0.0.0"
+	DefaultProbePort    = 19003
+)
+
+// Event is something that happened to a Gateway's data plane, for those who look at the Gateway. What its conditions say is no Event.
+type Event struct {
+	Object          model.ObjectRef
+	UID             string // of the object
+	Warning         bool
+	Reason, Message string
+}
+
+// Dialect says how proxies of a kind are started.
+type Dialect struct {
+	// Files makes the text files that they start with, by name.
+	Files func(Start) (map[string][]byte, error)
+	// Command is the command line of one whose files are in dir; level is that of its log, "" for the usual one.
+	Command func(dir, level, nodeID string) []string
+}
+
+// Start is what the proxies of a Gateway start with. It has the fields of envoy.PodConfig, which says more about them.
+type Start struct {
+	NodeCluster                    string
+	ServerHost                     string
+	ServerPort                     int32
+	ServerName                     string
+	ConfigDir                      string
+	CAPath, TokenPath              string
+	AdminSocket                    string
+	ProbeAddress                   string
+	ProbePort                      int32
+	ReadyPath, LivePath, DrainPath string
+	Drain                          time.Duration
+}
+
+func (c *Config) complete() error {
+	switch {
+	case c.REST == nil, c.Graph == nil, c.Classes == nil, c.Proxies == nil, c.Fronts == nil:
+		return errors.New("deploy: a connection, a graph, its classes, proxies and fronts are needed")
+	case c.Dialect.Files == nil, c.Dialect.Command == nil, c.Bundle == nil:
+		return errors.New("deploy: a dialect and a CA bundle are needed")
+	case c.Settings.Image == "", c.Settings.XDSHost == "", c.Settings.XDSPort == 0:
+		return errors.New("deploy: an image and the xDS server's host and port are needed")
+	}
+	s := &c.Settings
+	s.XDSName = cmp.Or(s.XDSName, s.XDSHost)
+	s.Audience = cmp.Or(s.Audience, DefaultAudience)
+	s.ProbeAddress = cmp.Or(s.ProbeAddress, DefaultProbeAddress)
+	s.ProbePort = cmp.Or(s.ProbePort, DefaultProbePort)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Events == nil {
+		c.Events = func(Event) {}
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+package deploy_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+)
+
+// get asks for a page on a connection of its own.
+func get(address string) (string, error) {
+	client := http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Get("http://" + address + "/")
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", response.Status, body)
+	}
+	return string(body), err
+}
+
+// TestDeployed follows a Gateway to its first answer: the proxy runs without any privilege, has a token that counts, and the
+// Gateway's address leads to port 80 of it.
+func TestDeployed(t *testing.T) {
+	p := newPlace(t)
+	p.plan(func(x *plan.Proxy) {
+		x.Labels, x.Annotations = map[string]string{"team": "blue"}, map[string]string{"example.com/note": "hello"}
+	})
+	f := p.frontIs(func(f model.Front) bool { return len(f.Addresses) == 1 && f.Reason == "" })
+	pod := p.pods(1)[0]
+	p.eventually(func() error {
+		answer, err := get(f.Addresses[0].Value)
+		if err == nil && answer != pod.Name {
+			err = fmt.Errorf("the answer is %q, want %q", answer, pod.Name)
+		}
+		return err
+	})
+	if user := "system:serviceaccount:" + p.namespace + ":" + p.proxy.Name; p.xds.streams(user) == 0 {
+		t.Errorf("no stream of %s", user)
+	}
+	object, err := p.gateways.Gateways(p.namespace).Get(t.Context(), p.ref.Name, metav1.GetOptions{})
+	if err != nil || !slices.Contains(object.Finalizers, "cardea.dev/proxies") {
+		t.Errorf("the Gateway's finalizers are %v, %v", object.Finalizers, err)
+	}
+	account, err := p.serviceAccount()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := p.configMap()
+	if err != nil {
+		t.Fatal(err)
+	}
+	deployed, err := p.deployment()
+	if err != nil {
+		t.Fatal(err)
+	}
+	service, err := p.service()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, o := range map[string]metav1.Object{
+		"ServiceAccount": account, "ConfigMap": config, "Deployment": deployed, "Service": service, "Pod": &pod,
+	} {
+		if o.GetLabels()["gateway.networking.k8s.io/gateway-name"] != "web" || o.GetLabels()["team"] != "blue" ||
+			o.GetAnnotations()["example.com/note"] != "hello" {
+			t.Errorf("%s has the labels %v and the annotations %v", kind, o.GetLabels(), o.GetAnnotations())
+		}
+		if owners := o.GetOwnerReferences(); kind != "Pod" && (len(owners) != 1 || owners[0].UID != object.UID) {
+			t.Errorf("%s is owned by %v", kind, owners)
+		}
+	}
+	p.happened("Deployed", "applied ServiceAccount, ConfigMap, Deployment, Service "+p.proxy.Name)
+}
+
+// happened waits for an event of the Gateway.
+func (p *place) happened(reason, message string) {
+	p.t.Helper()
+	p.eventually(func() error {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		var words []string
+		for _, e := range p.events {
+			if e.Object == p.ref && e.UID == p.proxy.UID {
+				if e.Reason == reason && strings.Contains(e.Message, message) {
+					return nil
+				}
+				words = append(words, e.Reason+": "+e.Message)
+			}
+		}
+		return fmt.Errorf("no event %s: %s; but %s", reason, message, strings.Join(words, ", "))
+	})
+}
+
+// TestStaticAddress asks for two addresses of which one can't be had, then for the other alone.
+func TestStaticAddress(t *testing.T) {
+	p := newPlace(t)
+	const usable, unusable = "10.97.200.7", "192.0.2.1"
+	p.plan(func(x *plan.Proxy) { x.Addresses = []model.Address{{Value: unusable}, {Value: usable}} })
+	p.frontIs(func(f model.Front) bool {
+		return f.Reason == "AddressNotUsable" && strings.Contains(f.Message, unusable)
+	})
+	p.plan(func(x *plan.Proxy) { x.Addresses = []model.Address{{Value: usable}} })
+	p.frontIs(func(f model.Front) bool {
+		return f.Reason == "" && slices.Equal(f.Addresses, []model.Address{{Value: usable}})
+	})
+	p.plan(func(x *plan.Proxy) { x.Addresses = nil })
+	p.frontIs(func(f model.Front) bool { return f.Reason == "" && len(f.Addresses) == 1 })
+}
+
+// TestNoPorts: the Service goes with the last port, the proxies stay, and it comes back with the first.
+func TestNoPorts(t *testing.T) {
+	p := newPlace(t)
+	p.plan(nil)
+	p.frontIs(func(f model.Front) bool { return len(f.Addresses) == 1 })
+	deployed, err := p.deployment()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ports := p.proxy.Ports
+	p.plan(func(x *plan.Proxy) { x.Ports = nil })
+	p.frontIs(func(f model.Front) bool { return len(f.Addresses) == 0 })
+	p.plan(func(x *plan.Proxy) { x.Ports = ports })
+	p.frontIs(func(f model.Front) bool { return len(f.Addresses) == 1 })
+	if now, err := p.deployment(); err != nil || now.UID != deployed.UID || now.Generation != deployed.Generation {
+		t.Errorf("the Deployment is another one: %v", err)
+	}
+}
+
+// TestClusterIP has the address of the Service itself.
+func TestClusterIP(t *testing.T) {
+	p := newPlace(t)
+	p.plan(func(x *plan.Proxy) { x.Parameters = parameters(t, `{service: {type: ClusterIP}}`) })
+	f := p.frontIs(func(f model.Front) bool { return len(f.Addresses) == 1 })
+	service, err := p.service()
+	if err != nil || service.Spec.Type != corev1.ServiceTypeClusterIP || f.Addresses[0].Value != service.Spec.ClusterIP {
+		t.Errorf("the front is %+v, the Service %+v: %v", f, service.Spec, err)
+	}
+}
+
+// TestNotAccepted: nothing is made for a Gateway that is not accepted, and nothing is taken away from one.
+func TestNotAccepted(t *testing.T) {
+	p, other := newPlace(t), newPlace(t)
+	other.plan(func(x *plan.Proxy) { x.Accepted = false })
+	p.plan(nil)
+	p.frontIs(func(f model.Front) bool { return len(f.Addresses) == 1 })
+	p.plan(func(x *plan.Proxy) { x.Accepted, x.Ports = false, nil })
+	// Whatever is done to the one comes before what is done to a third.
+	third := newPlace(t)
+	third.plan(nil)
+	third.frontIs(func(f model.Front) bool { return len(f.Addresses) == 1 })
+	if _, err := p.service(); err != nil {
+		t.Error(err)
+	}
+	if f := p.front(); len(f.Addresses) != 1 {
+		t.Errorf("the front is %+v", f)
+	}
+	if _, err := other.serviceAccount(); err == nil {
+		t.Error("something was made for a Gateway that was never accepted")
+	}
+}

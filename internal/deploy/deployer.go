@@ -1,0 +1,224 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+)
+
+const (
+	workers = 4
+	// What goes wrong in the world is tried again after firstRetry, and then later each time, up to lastRetry.
+	firstRetry = 100 * time.Millisecond
+	lastRetry  = 15 * time.Second
+	// patience is how long the API server may take over one Gateway.
+	patience = 30 * time.Second
+	// mistakeRetry is after how long the API server is asked again for what it called invalid: it may know more by then.
+	mistakeRetry = time.Hour
+)
+
+// Deployer runs the proxies of Gateways.
+type Deployer struct {
+	cfg       Config
+	metrics   *metrics
+	objects   metadata.Interface // own objects but Services, and Gateways and GatewayClasses
+	whole     dynamic.Interface  // Gateways and GatewayClasses that the plan does not know
+	services  corev1client.ServicesGetter
+	informers [kindsEnd]cache.SharedIndexInformer
+	queue     workqueue.TypedRateLimitingInterface[model.ObjectRef] // Gateways and GatewayClasses
+
+	mu      sync.Mutex // guards what follows
+	proxies map[model.ObjectRef]plan.Proxy
+	classes map[model.ObjectRef]plan.Class
+	named   map[types.NamespacedName]model.ObjectRef // Gateways of the plan, by what is made for them
+	records map[model.ObjectRef]*record
+}
+
+// New makes a Deployer. It does nothing before Run.
+func New(cfg Config) (*Deployer, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	own := rest.CopyConfig(cfg.REST)
+	own.QPS, own.RateLimiter, own.Timeout = -1, nil, 0 // the workers are few, and what goes wrong is tried again later
+	objects, err := metadata.NewForConfig(own)
+	if err != nil {
+		return nil, fmt.Errorf("deploy: %w", err)
+	}
+	whole, err := dynamic.NewForConfig(own)
+	if err != nil {
+		return nil, fmt.Errorf("deploy: %w", err)
+	}
+	client, err := kubernetes.NewForConfig(own)
+	if err != nil {
+		return nil, fmt.Errorf("deploy: %w", err)
+	}
+	d := &Deployer{
+		cfg: cfg, objects: objects, whole: whole, services: client.CoreV1(),
+		proxies: map[model.ObjectRef]plan.Proxy{}, classes: map[model.ObjectRef]plan.Class{},
+		named: map[types.NamespacedName]model.ObjectRef{}, records: map[model.ObjectRef]*record{},
+	}
+	if d.metrics, err = newMetrics(cfg.Metrics, d); err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	if err := d.watch(client); err != nil {
+		return nil, fmt.Errorf("deploy: %w", err)
+	}
+	return d, nil
+}
+
+// Run works until ctx ends. It can be called once. What is made stays when it returns: proxies serve on.
+func (d *Deployer) Run(ctx context.Context) error {
+	d.queue = workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[model.ObjectRef](firstRetry, lastRetry))
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer d.queue.ShutDown()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	synced := make([]cache.InformerSynced, kindsEnd)
+	for k, informer := range d.informers {
+		synced[k] = informer.HasSynced
+		running.Go(func() { informer.RunWithContext(ctx) })
+	}
+	planned := make(chan struct{})
+	running.Go(func() { d.followPlan(ctx, planned) })
+	running.Go(func() { d.followBundle(ctx) })
+	select {
+	case <-planned:
+	case <-ctx.Done():
+		return nil
+	}
+	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
+		return nil
+	}
+	for range workers {
+		running.Go(func() { d.work(ctx) })
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// followPlan queues what changes in the plan. planned is closed when the first whole plan is known.
+func (d *Deployer) followPlan(ctx context.Context, planned chan<- struct{}) {
+	proxies, classes := flow.Follow(d.cfg.Proxies), flow.Follow(d.cfg.Classes)
+	defer proxies.Stop()
+	defer classes.Stop()
+	for range d.cfg.Graph.Watch(ctx) {
+		var changed []model.ObjectRef
+		d.mu.Lock()
+		d.cfg.Graph.View(func(v flow.View) {
+			for ch := range proxies.Changes(v) {
+				delete(d.named, types.NamespacedName{Namespace: ch.Key.Namespace, Name: d.proxies[ch.Key].Name})
+				if changed = append(changed, ch.Key); ch.Deleted {
+					delete(d.proxies, ch.Key)
+					continue
+				}
+				d.proxies[ch.Key] = ch.Value
+				d.named[types.NamespacedName{Namespace: ch.Key.Namespace, Name: ch.Value.Name}] = ch.Key
+			}
+			for ch := range classes.Changes(v) {
+				if changed = append(changed, ch.Key); ch.Deleted {
+					delete(d.classes, ch.Key)
+				} else {
+					d.classes[ch.Key] = ch.Value
+				}
+			}
+		})
+		d.mu.Unlock()
+		for _, ref := range changed {
+			d.queue.Forget(ref) // what went wrong before says nothing about this
+			d.queue.Add(ref)
+		}
+		if planned != nil {
+			close(planned)
+			planned = nil
+		}
+	}
+}
+
+// followBundle queues all Gateways when there is another CA bundle.
+func (d *Deployer) followBundle(ctx context.Context) {
+	for {
+		_, changed := d.cfg.Bundle()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+		d.mu.Lock()
+		for ref := range d.proxies {
+			d.queue.Add(ref)
+		}
+		d.mu.Unlock()
+	}
+}
+
+func (d *Deployer) work(ctx context.Context) {
+	for {
+		ref, end := d.queue.Get()
+		if end {
+			return
+		}
+		d.handle(ctx, ref)
+		d.queue.Done(ref)
+	}
+}
+
+// handle brings a Gateway or a class up to date, and says when to look again.
+func (d *Deployer) handle(ctx context.Context, ref model.ObjectRef) {
+	var again time.Duration
+	var err error
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if ref.Kind == model.KindGatewayClass {
+		err = d.reconcileClass(limited, ref)
+	} else {
+		again, err = d.reconcile(limited, ref)
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	d.note(ref, err)
+	if err != nil {
+		d.queue.AddRateLimited(ref)
+		return
+	}
+	d.queue.Forget(ref)
+	if again > 0 {
+		d.queue.AddAfter(ref, again)
+	}
+}
+
+// note logs trouble when it begins, when it is another one, and when it is over.
+func (d *Deployer) note(ref model.ObjectRef, err error) {
+	d.mu.Lock()
+	var before, now string
+	if err != nil {
+		now = err.Error()
+		d.record(ref)
+	}
+	if r := d.records[ref]; r != nil {
+		before, r.trouble = r.trouble, now
+	}
+	d.mu.Unlock()
+	switch {
+	case now != "" && now != before:
+		d.cfg.Log.Warn("a data plane is not as it should be; it is tried again", "object", ref.String(), "error", err)
+	case now == "" && before != "":
+		d.cfg.Log.Info("a data plane is as it should be again", "object", ref.String())
+	}
+}

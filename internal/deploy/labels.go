@@ -1,0 +1,75 @@
+package deploy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+)
+
+// Labels and annotations of all that is made. Nobody else's words can take their place.
+const (
+	nameLabel      = "app.kubernetes.io/name"
+	instanceLabel  = "app.kubernetes.io/instance"
+	managedByLabel = "app.kubernetes.io/managed-by"
+	gatewayLabel   = gatewayv1.GatewayNameLabelKey
+
+	gatewayAnnotation   = "cardea.dev/gateway" // the whole name
+	bootstrapAnnotation = "cardea.dev/bootstrap"
+
+	proxyApp = "cardea-proxy" // value of nameLabel
+	manager  = "cardea"       // value of managedByLabel, and the field manager
+)
+
+// ownSelector finds all that is made.
+const ownSelector = nameLabel + "=" + proxyApp + "," + managedByLabel + "=" + manager
+
+// podSelector finds a Gateway's pods. A Deployment's selector can't be changed, so this never does.
+func podSelector(p plan.Proxy) map[string]string {
+	return map[string]string{nameLabel: proxyApp, instanceLabel: p.Name}
+}
+
+// labels are those of all that is made for a Gateway.
+func labels(ref model.ObjectRef, p plan.Proxy, more ...map[string]string) map[string]string {
+	own := map[string]string{managedByLabel: manager, gatewayLabel: labelValue(ref.Name)}
+	return joined(append(append([]map[string]string{p.Labels}, more...), own, podSelector(p))...)
+}
+
+func annotations(ref model.ObjectRef, p plan.Proxy, more ...map[string]string) map[string]string {
+	return joined(append(append([]map[string]string{p.Annotations}, more...), map[string]string{gatewayAnnotation: ref.Name})...)
+}
+
+// labelValue is a name as a label's value can hold it: one of more than 63 characters is cut, and told apart by a hash.
+func labelValue(name string) string {
+	const most, hashed = 63, 12
+	if len(name) <= most {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return strings.TrimRight(name[:most-hashed-1], "-.") + "-" + hex.EncodeToString(sum[:hashed/2])
+}
+
+// owner makes the Gateway the owner, so that what is left when Cardea is gone goes with the Gateway.
+func owner(ref model.ObjectRef, p plan.Proxy) *metav1ac.OwnerReferenceApplyConfiguration {
+	return metav1ac.OwnerReference().
+		WithAPIVersion(gatewayv1.GroupVersion.String()).WithKind(model.KindGateway.String()).
+		WithName(ref.Name).WithUID(uid(p)).WithController(true)
+}
+
+// gatewayOf is the Gateway that an object was made for; false if it does not tell.
+func gatewayOf(o metav1.Object) (model.ObjectRef, bool) {
+	for _, owner := range o.GetOwnerReferences() {
+		group, _, _ := strings.Cut(owner.APIVersion, "/")
+		if model.KindOf(group, owner.Kind) == model.KindGateway {
+			return model.Ref(model.KindGateway, o.GetNamespace(), owner.Name), true
+		}
+	}
+	name := o.GetAnnotations()[gatewayAnnotation]
+	return model.Ref(model.KindGateway, o.GetNamespace(), name), name != ""
+}

@@ -1,0 +1,69 @@
+package deploy
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+type metrics struct {
+	applies *prometheus.CounterVec
+	repairs *prometheus.CounterVec
+}
+
+func newMetrics(r prometheus.Registerer, d *Deployer) (*metrics, error) {
+	m := &metrics{
+		applies: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "cardea_deploy_applies_total",
+			Help: "Objects of data planes that were applied, by what came of it: changed, unchanged or failed.",
+		}, []string{"kind", "result"}),
+		repairs: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "cardea_deploy_repairs_total",
+			Help: "Objects of data planes that were brought back to what they should be after somebody else changed or deleted them.",
+		}, []string{"kind"}),
+	}
+	if r == nil {
+		return m, nil
+	}
+	contested := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "cardea_deploy_contested",
+		Help: "Objects of data planes that somebody else changes again and again.",
+	}, func() float64 {
+		now := time.Now()
+		return d.count(func(r *record) (n int) {
+			for _, o := range r.objects {
+				if o.contested(now) {
+					n++
+				}
+			}
+			return n
+		})
+	})
+	troubled := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "cardea_deploy_troubled",
+		Help: "Gateways and GatewayClasses whose data plane or finalizer could not be brought up to date; it is tried again.",
+	}, func() float64 {
+		return d.count(func(r *record) int {
+			if r.trouble != "" {
+				return 1
+			}
+			return 0
+		})
+	})
+	for _, c := range []prometheus.Collector{m.applies, m.repairs, contested, troubled} {
+		if err := r.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+func (d *Deployer) count(of func(*record) int) float64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	sum := 0
+	for _, r := range d.records {
+		sum += of(r)
+	}
+	return float64(sum)
+}

@@ -1,0 +1,84 @@
+package deploy
+
+import (
+	"cmp"
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"cardea.dev/cardea/api/v1alpha1"
+)
+
+// defaultDrain is how long a pod that ends goes on serving: about what a cluster's nodes take to hear of it.
+const defaultDrain = 10 * time.Second
+
+// parameters are what a Gateway's DataPlanes say together. What a later one states counts; of labels, annotations and patches,
+// which add up, the later one counts where they say different things.
+type parameters struct {
+	v1alpha1.DataPlaneSpec
+	pod, service, deployment patches
+	drain                    time.Duration
+}
+
+func mergeParameters(list []v1alpha1.DataPlaneSpec) parameters {
+	p := parameters{drain: defaultDrain}
+	p.Pod, p.Service = &v1alpha1.PodSettings{}, &v1alpha1.ServiceSettings{}
+	for _, spec := range list {
+		p.Replicas = cmp.Or(spec.Replicas, p.Replicas)
+		p.Image = cmp.Or(spec.Image, p.Image)
+		p.Resources = cmp.Or(spec.Resources, p.Resources)
+		p.LogLevel = cmp.Or(spec.LogLevel, p.LogLevel)
+		if spec.Pod != nil {
+			p.mergePod(spec.Pod)
+		}
+		if spec.Service != nil {
+			p.mergeService(spec.Service)
+		}
+		if spec.Deployment != nil {
+			p.deployment.add(spec.Deployment.Patch)
+		}
+	}
+	return p
+}
+
+func (p *parameters) mergePod(s *v1alpha1.PodSettings) {
+	p.Pod.Labels = joined(p.Pod.Labels, s.Labels)
+	p.Pod.Annotations = joined(p.Pod.Annotations, s.Annotations)
+	if s.NodeSelector != nil {
+		p.Pod.NodeSelector = s.NodeSelector
+	}
+	if s.Tolerations != nil {
+		p.Pod.Tolerations = s.Tolerations
+	}
+	if s.DrainSeconds != nil {
+		p.drain = time.Duration(*s.DrainSeconds) * time.Second
+	}
+	p.pod.add(s.Patch)
+}
+
+func (p *parameters) mergeService(s *v1alpha1.ServiceSettings) {
+	p.Service.Type = cmp.Or(s.Type, p.Service.Type)
+	p.Service.LoadBalancerClass = cmp.Or(s.LoadBalancerClass, p.Service.LoadBalancerClass)
+	p.Service.ExternalTrafficPolicy = cmp.Or(s.ExternalTrafficPolicy, p.Service.ExternalTrafficPolicy)
+	p.Service.Labels = joined(p.Service.Labels, s.Labels)
+	p.Service.Annotations = joined(p.Service.Annotations, s.Annotations)
+	p.service.add(s.Patch)
+}
+
+// resources are those of the proxy's container.
+func (p *parameters) resources(s Settings) corev1.ResourceRequirements {
+	if p.Resources != nil {
+		return *p.Resources
+	}
+	return s.Resources
+}
+
+// joined is all of the maps; a later one counts where they differ.
+func joined(list ...map[string]string) map[string]string {
+	all := map[string]string{}
+	for _, m := range list {
+		maps.Copy(all, m)
+	}
+	return all
+}

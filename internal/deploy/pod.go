@@ -1,0 +1,154 @@
+package deploy
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"path"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+
+	"cardea.dev/cardea/internal/model"
+)
+
+// Where things are in a pod.
+const (
+	configDir = "/etc/cardea"
+	caFile    = "ca.crt" // in configDir
+	tokenDir  = "/var/run/secrets/cardea.dev"
+	tokenFile = "token"
+	tmpDir    = "/tmp"
+
+	readyPath = "/ready"
+	livePath  = "/live"
+)
+
+const (
+	containerName = "envoy"
+	probePortName = "probes"
+	nonRoot       = 65532
+	// tokenLife is how long a token counts; the kubelet renews it after four fifths.
+	tokenLife = time.Hour
+	// endTime is what a pod has to end in after it has drained.
+	endTime = 5 * time.Second
+	// startTime is how long a proxy may wait for its first configuration before it is started anew. That would help no control plane
+	// that is away, and the waits between the starts would grow: so it is longer than any outage.
+	startTime = 365 * 24 * time.Hour
+)
+
+func (r *renderer) start() Start {
+	return Start{
+		NodeCluster: r.ref.Namespace + "/" + r.ref.Name,
+		ServerHost:  r.settings.XDSHost, ServerPort: r.settings.XDSPort, ServerName: r.settings.XDSName,
+		ConfigDir: configDir, CAPath: path.Join(configDir, caFile), TokenPath: path.Join(tokenDir, tokenFile),
+		AdminSocket:  path.Join(tmpDir, "admin"),
+		ProbeAddress: r.settings.ProbeAddress, ProbePort: r.settings.ProbePort,
+		ReadyPath: readyPath, LivePath: livePath, DrainPath: drainPath(r.ref, r.proxy.UID), Drain: r.parameters.drain,
+	}
+}
+
+// drainPath is known to those who may read the Gateway or its pods. Anybody may reach a pod's port for probes.
+func drainPath(ref model.ObjectRef, uid string) string {
+	sum := sha256.Sum256([]byte("drain " + ref.Namespace + "/" + ref.Name + " " + uid))
+	return "/drain/" + hex.EncodeToString(sum[:16])
+}
+
+func selector(m map[string]string) *metav1ac.LabelSelectorApplyConfiguration {
+	return metav1ac.LabelSelector().WithMatchLabels(m)
+}
+
+// strategy starts a new pod, and takes an old one away when that is ready.
+func (r *renderer) strategy() *appsv1ac.DeploymentStrategyApplyConfiguration {
+	return appsv1ac.DeploymentStrategy().WithType(appsv1.RollingUpdateDeploymentStrategyType).WithRollingUpdate(
+		appsv1ac.RollingUpdateDeployment().WithMaxUnavailable(intstr.FromInt32(0)).WithMaxSurge(intstr.FromInt32(1)))
+}
+
+// template is the pods'. bootstrap tells what they start with: when that is another one, there are other pods.
+func (r *renderer) template(bootstrap string) *corev1ac.PodTemplateSpecApplyConfiguration {
+	settings := r.parameters.Pod
+	spec := corev1ac.PodSpec().
+		WithServiceAccountName(r.proxy.Name).WithAutomountServiceAccountToken(false).WithEnableServiceLinks(false).
+		WithTerminationGracePeriodSeconds(int64((r.parameters.drain+endTime)/time.Second)).
+		WithSecurityContext(corev1ac.PodSecurityContext().
+			WithRunAsNonRoot(true).WithRunAsUser(nonRoot).WithRunAsGroup(nonRoot).
+			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault)).
+			// Then no privilege is needed to bind the ports below 1024.
+			WithSysctls(corev1ac.Sysctl().WithName("net.ipv4.ip_unprivileged_port_start").WithValue("0"))).
+		WithContainers(r.container()).
+		WithVolumes(
+			corev1ac.Volume().WithName("config").WithConfigMap(corev1ac.ConfigMapVolumeSource().WithName(r.proxy.Name)),
+			corev1ac.Volume().WithName("token").WithProjected(corev1ac.ProjectedVolumeSource().WithSources(
+				corev1ac.VolumeProjection().WithServiceAccountToken(corev1ac.ServiceAccountTokenProjection().
+					WithAudience(r.settings.Audience).WithExpirationSeconds(int64(tokenLife/time.Second)).WithPath(tokenFile)))),
+			corev1ac.Volume().WithName("tmp").WithEmptyDir(corev1ac.EmptyDirVolumeSource()),
+		)
+	if len(settings.NodeSelector) > 0 {
+		spec.WithNodeSelector(settings.NodeSelector)
+	}
+	for _, t := range settings.Tolerations {
+		spec.WithTolerations(as[corev1ac.TolerationApplyConfiguration](t))
+	}
+	return corev1ac.PodTemplateSpec().
+		WithLabels(labels(r.ref, r.proxy, settings.Labels)).
+		WithAnnotations(joined(annotations(r.ref, r.proxy, settings.Annotations), map[string]string{bootstrapAnnotation: bootstrap})).
+		WithSpec(spec)
+}
+
+func (r *renderer) container() *corev1ac.ContainerApplyConfiguration {
+	c := corev1ac.Container().WithName(containerName).
+		WithImage(cmp.Or(r.parameters.Image, r.settings.Image)).
+		WithCommand(r.dialect.Command(configDir, string(r.parameters.LogLevel), "$(POD_NAME)")...).
+		WithEnv(corev1ac.EnvVar().WithName("POD_NAME").WithValueFrom(
+			corev1ac.EnvVarSource().WithFieldRef(corev1ac.ObjectFieldSelector().WithFieldPath("metadata.name")))).
+		WithPorts(corev1ac.ContainerPort().WithName(probePortName).WithContainerPort(r.settings.ProbePort)).
+		WithSecurityContext(corev1ac.SecurityContext().
+			WithAllowPrivilegeEscalation(false).WithReadOnlyRootFilesystem(true).
+			WithCapabilities(corev1ac.Capabilities().WithDrop("ALL"))).
+		WithStartupProbe(probe(readyPath, time.Second, time.Second, int32(startTime/time.Second))).
+		WithReadinessProbe(probe(readyPath, 5*time.Second, 2*time.Second, 3)).
+		WithLivenessProbe(probe(livePath, 10*time.Second, 5*time.Second, 6)).
+		WithVolumeMounts(
+			corev1ac.VolumeMount().WithName("config").WithMountPath(configDir).WithReadOnly(true),
+			corev1ac.VolumeMount().WithName("token").WithMountPath(tokenDir).WithReadOnly(true),
+			corev1ac.VolumeMount().WithName("tmp").WithMountPath(tmpDir),
+		)
+	if all := r.parameters.resources(r.settings); len(all.Limits)+len(all.Requests)+len(all.Claims) > 0 {
+		c.WithResources(as[corev1ac.ResourceRequirementsApplyConfiguration](all))
+	}
+	if r.parameters.drain > 0 {
+		// It answers when the pod has drained, and the kubelet waits for that.
+		c.WithLifecycle(corev1ac.Lifecycle().WithPreStop(corev1ac.LifecycleHandler().
+			WithHTTPGet(page(drainPath(r.ref, r.proxy.UID)))))
+	}
+	return c
+}
+
+func probe(path string, period, timeout time.Duration, failures int32) *corev1ac.ProbeApplyConfiguration {
+	return corev1ac.Probe().WithHTTPGet(page(path)).
+		WithPeriodSeconds(int32(period / time.Second)).WithTimeoutSeconds(int32(timeout / time.Second)).WithFailureThreshold(failures)
+}
+
+func page(path string) *corev1ac.HTTPGetActionApplyConfiguration {
+	return corev1ac.HTTPGetAction().WithPath(path).WithPort(intstr.FromString(probePortName))
+}
+
+// as is a value of an API type in the form that can be applied: the two have the same JSON.
+func as[T, V any](v V) *T {
+	text, err := json.Marshal(v)
+	t := new(T)
+	if err == nil {
+		err = json.Unmarshal(text, t)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("deploy: %T as %T: %v", v, t, err))
+	}
+	return t
+}

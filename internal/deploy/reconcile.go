@@ -1,0 +1,133 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+)
+
+// reconcile brings what is made for a Gateway up to date. An error is the world's and is tried again soon; again says when to look
+// without one, 0 for when something changes.
+func (d *Deployer) reconcile(ctx context.Context, ref model.ObjectRef) (again time.Duration, err error) {
+	p, found := d.planned(ref)
+	switch {
+	case !found:
+		return d.leftover(ctx, ref)
+	case p.Deleting:
+		return 0, d.remove(ctx, ref, p)
+	case !p.Accepted:
+		d.show(ref, frontOf(p, d.serviceOf(ref, p))) // all stays as it is
+		return 0, nil
+	}
+	bundle, _ := d.cfg.Bundle()
+	if len(bundle) == 0 {
+		return 0, nil // nobody could be trusted; the bundle tells when it is there
+	}
+	if err := d.guard(ctx, ref, p); errors.Is(err, errBehind) {
+		return lastRetry, nil
+	} else if err != nil {
+		return 0, fmt.Errorf("finalizer of the Gateway: %w", err)
+	}
+	want, err := render(ref, p, d.cfg.Settings, d.cfg.Dialect, bundle)
+	if err != nil {
+		return 0, fmt.Errorf("render: %w", err)
+	}
+	o := outcome{}
+	for k := range kindsEnd {
+		d.bring(ctx, ref, p, k, want, &o)
+	}
+	d.tell(ref, p, o)
+	return o.again, errors.Join(o.failed...)
+}
+
+// outcome is what came of bringing objects up to date.
+type outcome struct {
+	changed []string // kinds that are other than before
+	wrong   []string // what the user has to mend
+	denied  []string // what the cluster does not allow
+	failed  []error
+	again   time.Duration
+}
+
+func (o *outcome) lookAfter(d time.Duration) {
+	if o.again == 0 || d < o.again {
+		o.again = d
+	}
+}
+
+// bring brings one object up to date.
+func (d *Deployer) bring(ctx context.Context, ref model.ObjectRef, p plan.Proxy, k kind, want objects, o *outcome) {
+	text, wanted := want.texts[k]
+	var err error
+	switch problem := want.invalid[k]; {
+	case problem != nil:
+		o.wrong = append(o.wrong, problem.Error())
+		return
+	case wanted:
+		err = d.apply(ctx, ref, p, k, text, o)
+	case d.find(k, ref.Namespace, p.Name) != nil:
+		err = d.delete(ctx, ref, k, p.Name, "")
+	}
+	switch {
+	case err == nil:
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), apierrors.IsNotFound(err): // the namespace goes, and the Gateway with it
+		o.lookAfter(lastRetry)
+	case apierrors.IsForbidden(err):
+		o.denied = append(o.denied, err.Error())
+		o.failed = append(o.failed, err)
+	default:
+		o.failed = append(o.failed, fmt.Errorf("%s %s/%s: %w", k, ref.Namespace, p.Name, err))
+	}
+}
+
+// tell says how the Gateway's data plane is: in its front, in events and in the log.
+func (d *Deployer) tell(ref model.ObjectRef, p plan.Proxy, o outcome) {
+	f := frontOf(p, d.serviceOf(ref, p))
+	switch {
+	case len(o.wrong) > 0:
+		f.Reason, f.Message = "InvalidParameters", strings.Join(o.wrong, "; ")
+	case len(o.denied) > 0:
+		f.Reason, f.Message = "NoResources", strings.Join(o.denied, "; ")
+	}
+	d.show(ref, f)
+	if len(o.changed) > 0 {
+		kinds := strings.Join(o.changed, ", ")
+		d.cfg.Log.Info("deployed", "gateway", ref.String(), "name", p.Name, "changed", kinds)
+		d.cfg.Events(Event{Object: ref, UID: p.UID, Reason: "Deployed", Message: fmt.Sprintf("applied %s %s", kinds, p.Name)})
+	}
+}
+
+// show makes a front the one that counts.
+func (d *Deployer) show(ref model.ObjectRef, f model.Front) {
+	d.mu.Lock()
+	r := d.record(ref)
+	same := reflect.DeepEqual(r.front, f)
+	r.front = f
+	d.mu.Unlock()
+	if same {
+		return
+	}
+	d.cfg.Graph.Apply("front", func(b *flow.Batch) {
+		if reflect.DeepEqual(f, model.Front{}) {
+			d.cfg.Fronts.Delete(b, ref)
+		} else {
+			d.cfg.Fronts.Set(b, ref, f)
+		}
+	})
+}
+
+// serviceOf is a Gateway's Service, or nil.
+func (d *Deployer) serviceOf(ref model.ObjectRef, p plan.Proxy) *corev1.Service {
+	s, _ := d.find(service, ref.Namespace, p.Name).(*corev1.Service)
+	return s
+}

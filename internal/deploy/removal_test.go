@@ -1,0 +1,224 @@
+package deploy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+)
+
+// revisions waits for the deletion of the Gateway and of all that was made for it, and returns the API server's revision of each.
+func (p *place) revisions(ctx context.Context, remove func()) map[string]int {
+	p.t.Helper()
+	core, only := p.Client.CoreV1(), metav1.ListOptions{FieldSelector: "metadata.name=" + p.proxy.Name}
+	var watches []watch.Interface
+	kinds := []string{"Service", "Deployment", "ServiceAccount", "ConfigMap", "Gateway"}
+	for _, start := range []func() (watch.Interface, error){
+		func() (watch.Interface, error) { return core.Services(p.namespace).Watch(ctx, only) },
+		func() (watch.Interface, error) { return p.Client.AppsV1().Deployments(p.namespace).Watch(ctx, only) },
+		func() (watch.Interface, error) { return core.ServiceAccounts(p.namespace).Watch(ctx, only) },
+		func() (watch.Interface, error) { return core.ConfigMaps(p.namespace).Watch(ctx, only) },
+		func() (watch.Interface, error) {
+			return p.gateways.Gateways(p.namespace).Watch(ctx, metav1.ListOptions{})
+		},
+	} {
+		w, err := start()
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		defer w.Stop()
+		watches = append(watches, w)
+	}
+	remove()
+	at := map[string]int{}
+	for i, w := range watches {
+		for e := range w.ResultChan() {
+			if e.Type != watch.Deleted {
+				continue
+			}
+			n, err := strconv.Atoi(e.Object.(metav1.Object).GetResourceVersion())
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			at[kinds[i]] = n
+			break
+		}
+	}
+	return at
+}
+
+// TestDeletion: the Service goes first and the Gateway last; the pods drain on their own.
+func TestDeletion(t *testing.T) {
+	p := newPlace(t)
+	p.plan(func(x *plan.Proxy) { x.Parameters = parameters(t, `{pod: {drainSeconds: 300}}`) })
+	p.pods(1)
+	p.frontIs(func(f model.Front) bool { return len(f.Addresses) == 1 })
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	at := p.revisions(ctx, func() {
+		if err := p.gateways.Gateways(p.namespace).Delete(ctx, p.ref.Name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		p.plan(func(x *plan.Proxy) { x.Deleting = true })
+	})
+	order := []string{"Service", "Deployment", "ServiceAccount", "ConfigMap", "Gateway"}
+	if !slices.IsSortedFunc(order, func(a, b string) int { return at[a] - at[b] }) || len(at) != len(order) {
+		t.Errorf("they go at %v, want the order %v", at, order)
+	}
+	p.frontIs(func(f model.Front) bool { return len(f.Addresses) == 0 && f.Reason == "" })
+	// The pod goes on for as long as it was told to.
+	list, err := p.Client.CoreV1().Pods(p.namespace).List(ctx, metav1.ListOptions{})
+	if err != nil || len(list.Items) != 1 {
+		t.Errorf("%d pods, %v", len(list.Items), err)
+	}
+	now := int64(0)
+	for _, pod := range list.Items {
+		if err := p.Client.CoreV1().Pods(p.namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestNamespaceDeleted: what can't be made anew any more keeps neither the Gateway nor its namespace.
+func TestNamespaceDeleted(t *testing.T) {
+	p := newPlace(t)
+	p.plan(nil)
+	p.frontIs(func(f model.Front) bool { return len(f.Addresses) == 1 })
+	// The namespace's controller takes the objects away, one kind after the other; the plan does not know of it.
+	if err := p.Client.CoreV1().Namespaces().Delete(t.Context(), p.namespace, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	p.eventually(func() error {
+		object, err := p.gateways.Gateways(p.namespace).Get(t.Context(), p.ref.Name, metav1.GetOptions{})
+		if err == nil && object.DeletionTimestamp == nil {
+			err = errors.New("it is not being deleted")
+		}
+		return err
+	})
+	if n := p.metric("cardea_deploy_troubled"); n != 0 {
+		t.Errorf("%v objects are in trouble", n)
+	}
+	p.plan(func(x *plan.Proxy) { x.Deleting = true })
+	p.eventually(func() error {
+		_, err := p.Client.CoreV1().Namespaces().Get(t.Context(), p.namespace, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.Join(err, errors.New("it is there still"))
+	})
+}
+
+// TestNobodysGateway: a Gateway that the plan does not know keeps its proxies as long as its class is missing, and loses them to
+// another controller's class.
+func TestNobodysGateway(t *testing.T) {
+	p := newPlace(t)
+	p.plan(nil)
+	p.frontIs(func(f model.Front) bool { return len(f.Addresses) == 1 })
+	pod := p.pods(1)[0]
+	p.graph.Apply("test", func(b *flow.Batch) { p.proxies.Delete(b, p.ref) })
+	other := newPlace(t) // by the time it is deployed, the first has been looked at
+	other.plan(nil)
+	other.frontIs(func(f model.Front) bool { return len(f.Addresses) == 1 })
+	if now := p.pods(1)[0]; now.UID != pod.UID {
+		t.Error("the pod was replaced")
+	}
+	class := &gatewayv1.GatewayClass{
+		ObjectMeta: metav1.ObjectMeta{Name: p.namespace}, Spec: gatewayv1.GatewayClassSpec{ControllerName: "example.com/other"},
+	}
+	if _, err := p.gateways.GatewayClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	p.eventually(func() error {
+		_, err := p.state()
+		object, getErr := p.gateways.Gateways(p.namespace).Get(t.Context(), p.ref.Name, metav1.GetOptions{})
+		if getErr != nil {
+			t.Fatal(getErr)
+		}
+		if err == nil || strings.Count(err.Error(), "not found") != 4 || len(object.Finalizers) > 0 {
+			return fmt.Errorf("the finalizers are %v, the objects: %w", object.Finalizers, err)
+		}
+		return nil
+	})
+	p.frontIs(func(f model.Front) bool { return len(f.Addresses) == 0 })
+}
+
+// TestLeftBehind: what says that it was made for a Gateway that does not exist is taken away.
+func TestLeftBehind(t *testing.T) {
+	p := newPlace(t)
+	left := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Name:        "left",
+		Labels:      map[string]string{"app.kubernetes.io/name": "cardea-proxy", "app.kubernetes.io/managed-by": "cardea"},
+		Annotations: map[string]string{"cardea.dev/gateway": "gone"},
+	}}
+	configMaps := p.Client.CoreV1().ConfigMaps(p.namespace)
+	if _, err := configMaps.Create(t.Context(), left, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	p.eventually(func() error {
+		_, err := configMaps.Get(t.Context(), left.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.Join(err, errors.New("it is there still"))
+	})
+}
+
+// TestClassFinalizer: a class can't go as long as Gateways name it.
+func TestClassFinalizer(t *testing.T) {
+	p := newPlace(t)
+	ref := model.Ref(model.KindGatewayClass, "", p.namespace+"-class")
+	set := func(c plan.Class) { p.graph.Apply("test", func(b *flow.Batch) { p.classes.Set(b, ref, c) }) }
+	class := &gatewayv1.GatewayClass{
+		ObjectMeta: metav1.ObjectMeta{Name: ref.Name, Finalizers: []string{"example.com/other"}},
+		Spec:       gatewayv1.GatewayClassSpec{ControllerName: model.ControllerName},
+	}
+	if _, err := p.gateways.GatewayClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	finalizers := func(want ...string) {
+		t.Helper()
+		p.eventually(func() error {
+			now, err := p.gateways.GatewayClasses().Get(t.Context(), ref.Name, metav1.GetOptions{})
+			if len(want) == 0 && apierrors.IsNotFound(err) {
+				return nil
+			}
+			if err == nil && (len(want) == 0 || !slices.Equal(now.Finalizers, want)) {
+				err = fmt.Errorf("the finalizers are %v, want %v", now.Finalizers, want)
+			}
+			return err
+		})
+	}
+	const own = gatewayv1.GatewayClassFinalizerGatewaysExist
+	set(plan.Class{Used: true})
+	finalizers("example.com/other", own)
+	set(plan.Class{})
+	finalizers("example.com/other")
+	set(plan.Class{Used: true})
+	finalizers("example.com/other", own)
+	if err := p.gateways.GatewayClasses().Delete(t.Context(), ref.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	set(plan.Class{Used: true, Deleting: true})
+	finalizers("example.com/other", own)
+	set(plan.Class{Deleting: true})
+	finalizers("example.com/other")
+	p.graph.Apply("test", func(b *flow.Batch) { p.classes.Delete(b, ref) })
+	if _, err := p.gateways.GatewayClasses().Patch(t.Context(), ref.Name, "application/merge-patch+json",
+		[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	finalizers()
+}

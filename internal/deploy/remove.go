@@ -1,0 +1,156 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+)
+
+// removal is the order in which things go: first what clients use, last what proxies need.
+var removal = []kind{service, deployment, serviceAccount, configMap}
+
+// leftoverPause is the time between two looks at a Gateway that is nobody's.
+const leftoverPause = 10 * time.Second
+
+// remove takes away what was made for a Gateway that is being deleted, and then lets it go. It waits for no pod: they drain on
+// their own.
+func (d *Deployer) remove(ctx context.Context, ref model.ObjectRef, p plan.Proxy) error {
+	if d.removed(ref) {
+		return nil
+	}
+	for _, k := range removal {
+		if err := d.delete(ctx, ref, k, p.Name, ""); err != nil {
+			return fmt.Errorf("delete %s %s: %w", k, p.Name, err)
+		}
+	}
+	if err := d.setFinalizer(ctx, gateways, ref, uid(p), gatewayFinalizer, false); err != nil {
+		return fmt.Errorf("finalizer of the Gateway: %w", err)
+	}
+	d.mu.Lock()
+	d.record(ref).removed = true
+	d.mu.Unlock()
+	d.show(ref, model.Front{})
+	d.cfg.Log.Info("removed", "gateway", ref.String(), "name", p.Name)
+	return nil
+}
+
+// removed tells whether all that was made for a Gateway was taken away.
+func (d *Deployer) removed(ref model.ObjectRef) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r := d.records[ref]
+	return r != nil && r.removed
+}
+
+// leftover looks at a Gateway that the plan does not know. It may be gone, with things left behind that were made for it; it may
+// have gone to another controller; or its class is missing, which is a mistake that no proxy has to die for.
+func (d *Deployer) leftover(ctx context.Context, ref model.ObjectRef) (again time.Duration, err error) {
+	if d.removed(ref) {
+		d.forgetGateway(ref)
+		return 0, nil
+	}
+	object, err := d.whole.Resource(gateways).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		// If the kind itself is gone, nothing is known.
+		if _, err := d.objects.Resource(gateways).Namespace(ref.Namespace).List(ctx, metav1.ListOptions{Limit: 1}); apierrors.IsNotFound(err) {
+			return leftoverPause, nil
+		} else if err != nil {
+			return 0, err
+		}
+	case err != nil:
+		return 0, err
+	case object.GetDeletionTimestamp() == nil:
+		if !slices.Contains(object.GetFinalizers(), gatewayFinalizer) && len(d.ownOf(ref)) == 0 {
+			break // there is nothing to take away
+		}
+		foreign, err := d.foreign(ctx, object)
+		if err != nil || !foreign {
+			return leftoverPause, err
+		}
+	}
+	for _, own := range d.ownOf(ref) {
+		if err := d.delete(ctx, ref, own.kind, own.GetName(), own.GetUID()); err != nil {
+			return 0, fmt.Errorf("delete %s %s: %w", own.kind, own.GetName(), err)
+		}
+	}
+	if object != nil {
+		if err := d.setFinalizer(ctx, gateways, ref, object.GetUID(), gatewayFinalizer, false); err != nil {
+			return 0, err
+		}
+	}
+	d.forgetGateway(ref)
+	return 0, nil
+}
+
+// foreign tells whether a Gateway has a class that is another controller's.
+func (d *Deployer) foreign(ctx context.Context, gateway *unstructured.Unstructured) (bool, error) {
+	name, _, _ := unstructured.NestedString(gateway.Object, "spec", "gatewayClassName")
+	class, err := d.whole.Resource(classes).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	controller, _, _ := unstructured.NestedString(class.Object, "spec", "controllerName")
+	return controller != model.ControllerName, nil
+}
+
+// own is an object that was made.
+type own struct {
+	kind kind
+	metav1.Object
+}
+
+// ownOf are the objects that say that they were made for a Gateway, in the order in which they go.
+func (d *Deployer) ownOf(ref model.ObjectRef) (list []own) {
+	for _, k := range removal {
+		for _, o := range d.informers[k].GetStore().List() {
+			object, ok := o.(metav1.Object)
+			if !ok {
+				continue
+			}
+			if of, _ := gatewayOf(object); of == ref {
+				list = append(list, own{k, object})
+			}
+		}
+	}
+	return list
+}
+
+// delete deletes an object, of that UID if there is one. It is well if there is none.
+func (d *Deployer) delete(ctx context.Context, ref model.ObjectRef, k kind, name string, uid types.UID) error {
+	background := metav1.DeletePropagationBackground
+	options := metav1.DeleteOptions{PropagationPolicy: &background}
+	if uid != "" {
+		options.Preconditions = &metav1.Preconditions{UID: &uid}
+	}
+	err := d.objects.Resource(k.resource()).Namespace(ref.Namespace).Delete(ctx, name, options)
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return err
+	}
+	d.mu.Lock()
+	if r := d.records[ref]; r != nil {
+		r.objects[k] = made{}
+	}
+	d.mu.Unlock()
+	return nil
+}
+
+// forgetGateway forgets a Gateway, its front included.
+func (d *Deployer) forgetGateway(ref model.ObjectRef) {
+	d.show(ref, model.Front{})
+	d.mu.Lock()
+	delete(d.records, ref)
+	d.mu.Unlock()
+}

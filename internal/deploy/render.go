@@ -1,0 +1,143 @@
+package deploy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+)
+
+// kind is a kind of object that is made, in the order in which they are.
+type kind int
+
+const (
+	serviceAccount kind = iota
+	configMap
+	deployment
+	service
+	kindsEnd
+)
+
+func (k kind) String() string {
+	return [...]string{"ServiceAccount", "ConfigMap", "Deployment", "Service"}[k]
+}
+
+// objects are what is made for a Gateway, each as JSON that can be applied. One that is not in texts does not exist; one that is in
+// invalid is not what the user wants it to be, and stays as it is.
+type objects struct {
+	texts   map[kind][]byte
+	invalid map[kind]error
+}
+
+// renderer renders the objects of one Gateway.
+type renderer struct {
+	ref        model.ObjectRef
+	proxy      plan.Proxy
+	settings   Settings
+	dialect    Dialect
+	parameters parameters
+}
+
+// render makes the objects of a Gateway. It is pure. The error is a bug, or the dialect's.
+func render(ref model.ObjectRef, p plan.Proxy, s Settings, d Dialect, bundle []byte) (objects, error) {
+	r := renderer{ref, p, s, d, mergeParameters(p.Parameters)}
+	o := objects{texts: map[kind][]byte{}, invalid: map[kind]error{}}
+	files, err := d.Files(r.start())
+	if err != nil {
+		return o, err
+	}
+	if o.texts[serviceAccount], err = json.Marshal(r.serviceAccount()); err != nil {
+		return o, err
+	}
+	if o.texts[configMap], err = json.Marshal(r.configMap(files, bundle)); err != nil {
+		return o, err
+	}
+	add := func(k kind, text []byte, problem error) {
+		if o.texts[k] = text; problem != nil {
+			o.invalid[k] = problem
+		}
+	}
+	text, err := json.Marshal(r.deployment(hash(files)))
+	if err != nil {
+		return o, err
+	}
+	text, problem := r.patchDeployment(text)
+	add(deployment, text, problem)
+	if len(p.Ports) == 0 {
+		return o, nil // a Service without a port can't exist
+	}
+	if text, err = json.Marshal(r.service()); err != nil {
+		return o, err
+	}
+	text, problem = apply[corev1.Service](r.parameters.service, "service.patch", text)
+	add(service, text, problem)
+	return o, nil
+}
+
+// patchDeployment applies the patches of the pod template, then those of the Deployment.
+func (r *renderer) patchDeployment(text []byte) ([]byte, error) {
+	pod := patches{}
+	for _, p := range r.parameters.pod {
+		wrapped, err := json.Marshal(map[string]any{"spec": map[string]any{"template": json.RawMessage(p)}})
+		if err != nil {
+			return nil, fmt.Errorf("pod.patch is no JSON: %w", err)
+		}
+		pod = append(pod, wrapped)
+	}
+	text, err := apply[appsv1.Deployment](pod, "pod.patch", text)
+	if err != nil {
+		return nil, err
+	}
+	return apply[appsv1.Deployment](r.parameters.deployment, "deployment.patch", text)
+}
+
+func uid(p plan.Proxy) types.UID { return types.UID(p.UID) }
+
+func (r *renderer) serviceAccount() *corev1ac.ServiceAccountApplyConfiguration {
+	return corev1ac.ServiceAccount(r.proxy.Name, r.ref.Namespace).
+		WithLabels(labels(r.ref, r.proxy)).WithAnnotations(annotations(r.ref, r.proxy)).WithOwnerReferences(owner(r.ref, r.proxy)).
+		WithAutomountServiceAccountToken(false) // the token for xDS is a volume of its own, and no other is needed
+}
+
+func (r *renderer) configMap(files map[string][]byte, bundle []byte) *corev1ac.ConfigMapApplyConfiguration {
+	data := map[string]string{caFile: string(bundle)}
+	for name, text := range files {
+		data[name] = string(text)
+	}
+	return corev1ac.ConfigMap(r.proxy.Name, r.ref.Namespace).
+		WithLabels(labels(r.ref, r.proxy)).WithAnnotations(annotations(r.ref, r.proxy)).WithOwnerReferences(owner(r.ref, r.proxy)).
+		WithData(data)
+}
+
+func (r *renderer) deployment(bootstrap string) *appsv1ac.DeploymentApplyConfiguration {
+	spec := appsv1ac.DeploymentSpec().
+		WithStrategy(r.strategy()).
+		WithTemplate(r.template(bootstrap))
+	spec.WithSelector(selector(podSelector(r.proxy)))
+	if r.parameters.Replicas != nil {
+		spec.WithReplicas(*r.parameters.Replicas)
+	}
+	return appsv1ac.Deployment(r.proxy.Name, r.ref.Namespace).
+		WithLabels(labels(r.ref, r.proxy)).WithAnnotations(annotations(r.ref, r.proxy)).WithOwnerReferences(owner(r.ref, r.proxy)).
+		WithSpec(spec)
+}
+
+// hash tells the contents of files apart.
+func hash(files map[string][]byte) string {
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		fmt.Fprintf(h, "%s %d\n%s", name, len(files[name]), files[name])
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}

@@ -1,0 +1,105 @@
+package deploy
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/tools/cache"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+)
+
+var (
+	gateways = gatewayv1.SchemeGroupVersion.WithResource("gateways")
+	classes  = gatewayv1.SchemeGroupVersion.WithResource("gatewayclasses")
+)
+
+// resource is a kind as its URL names it.
+func (k kind) resource() schema.GroupVersionResource {
+	return [...]schema.GroupVersionResource{
+		serviceAccount: corev1.SchemeGroupVersion.WithResource("serviceaccounts"),
+		configMap:      corev1.SchemeGroupVersion.WithResource("configmaps"),
+		deployment:     appsv1.SchemeGroupVersion.WithResource("deployments"),
+		service:        corev1.SchemeGroupVersion.WithResource("services"),
+	}[k]
+}
+
+// watch makes the informers of own objects. Of all but Services the metadata is enough to see that somebody changed them.
+func (d *Deployer) watch(client kubernetes.Interface) error {
+	own := func(o *metav1.ListOptions) { o.LabelSelector = ownSelector }
+	for k := range kindsEnd {
+		if k == service {
+			from := cache.NewFilteredListWatchFromClient(client.CoreV1().RESTClient(), k.resource().Resource, metav1.NamespaceAll, own)
+			d.informers[k] = cache.NewSharedIndexInformer(from, &corev1.Service{}, 0, cache.Indexers{})
+		} else {
+			d.informers[k] = metadatainformer.NewFilteredMetadataInformer(d.objects, k.resource(), metav1.NamespaceAll, 0, cache.Indexers{}, own).Informer()
+		}
+		if err := d.informers[k].SetTransform(forget); err != nil {
+			return err
+		}
+		if _, err := d.informers[k].AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(o any) { d.observe(k, o, false) },
+			UpdateFunc: func(_, o any) { d.observe(k, o, false) },
+			DeleteFunc: func(o any) { d.observe(k, o, true) },
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forget drops what nobody reads: of managed fields the managers' names are kept.
+func forget(o any) (any, error) {
+	if object, ok := o.(metav1.Object); ok {
+		fields := object.GetManagedFields()
+		for i := range fields {
+			fields[i] = metav1.ManagedFieldsEntry{Manager: fields[i].Manager}
+		}
+		object.SetManagedFields(fields)
+	}
+	return o, nil
+}
+
+// observe is told of each change of an own object. It asks for a look at the Gateway if the change is somebody else's, or if it
+// may be about the Gateway's addresses.
+func (d *Deployer) observe(k kind, o any, deleted bool) {
+	if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
+		o = gone.Obj
+	}
+	object, ok := o.(metav1.Object)
+	if !ok {
+		return
+	}
+	ref, known := d.gatewayFor(object)
+	if !known {
+		return
+	}
+	d.mu.Lock()
+	_, planned := d.proxies[ref]
+	if deleted && !planned && d.records[ref] == nil {
+		d.mu.Unlock()
+		return // it was taken away here, or with its Gateway
+	}
+	m := &d.record(ref).objects[k]
+	if m.seen = ""; !deleted {
+		m.seen = fingerprint(object)
+	}
+	other := m.seen != m.print
+	m.dirty = other
+	d.mu.Unlock()
+	if other || k == service {
+		d.queue.Add(ref)
+	}
+}
+
+// find is an own object as the watch showed it last, or nil.
+func (d *Deployer) find(k kind, namespace, name string) metav1.Object {
+	o, found, err := d.informers[k].GetStore().GetByKey(namespace + "/" + name)
+	if err != nil || !found {
+		return nil
+	}
+	object, _ := o.(metav1.Object)
+	return object
+}
