@@ -15,7 +15,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"cardea.dev/cardea/internal/certs"
@@ -35,6 +38,7 @@ var times = certs.Times{Authority: 90 * time.Hour, Server: 10 * time.Hour, Step:
 type scene struct {
 	t        *testing.T
 	cluster  *testcluster.Cluster
+	client   *kubernetes.Clientset // of a user with just the rights that are asked for
 	clock    *clocktesting.FakeClock
 	replicas []*certs.Authority
 	metrics  *prometheus.Registry // of the first
@@ -47,6 +51,25 @@ func newScene(t *testing.T) *scene {
 	s := &scene{
 		t: t, cluster: testcluster.Start(t, testcluster.Options{}), metrics: prometheus.NewRegistry(),
 		clock: clocktesting.NewFakeClock(time.Now()),
+	}
+	const user, group = "certs", rbacv1.GroupName
+	meta := metav1.ObjectMeta{Name: user}
+	rbac := s.cluster.Client.RbacV1()
+	if _, err := rbac.Roles(namespace).
+		Create(t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: certs.Rules(secretName)}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rbac.RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: group, Kind: "Role", Name: user},
+		Subjects: []rbacv1.Subject{{APIGroup: group, Kind: rbacv1.UserKind, Name: user}},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	config := rest.CopyConfig(s.cluster.Config)
+	config.Impersonate.UserName = user
+	var err error
+	if s.client, err = kubernetes.NewForConfig(config); err != nil {
+		t.Fatal(err)
 	}
 	return s
 }
@@ -62,7 +85,7 @@ func (s *scene) run(n int) {
 	})
 	for range n {
 		cfg := certs.Config{
-			Client: s.cluster.Client, Namespace: namespace, Name: secretName, DNSNames: []string{serverName}, Times: times, Clock: s.clock,
+			Client: s.client, Namespace: namespace, Name: secretName, DNSNames: []string{serverName}, Times: times, Clock: s.clock,
 		}
 		if len(s.replicas) == 0 {
 			cfg.Metrics = s.metrics

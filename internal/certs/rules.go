@@ -1,0 +1,17 @@
+package certs
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// Rules is what an Authority must be permitted in its Secret's namespace, as the rules of a Role.
+func Rules(secret string) []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{
+			APIGroups: []string{corev1.GroupName}, Resources: []string{"secrets"}, ResourceNames: []string{secret},
+			Verbs: []string{"get", "list", "update", "watch"},
+		},
+		{APIGroups: []string{corev1.GroupName}, Resources: []string{"secrets"}, Verbs: []string{"create"}}, // a name can't be demanded here
+	}
+}
