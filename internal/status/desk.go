@@ -1,7 +1,6 @@
 package status
 
 import (
-	"container/heap"
 	"context"
 	"sync"
 	"time"
@@ -23,39 +22,6 @@ type desk struct {
 	waiting  line // by due
 	ready    line // by rank
 }
-
-// file is what is known of one object.
-type file struct {
-	ref model.ObjectRef
-
-	// What the API server has.
-	known      bool
-	version    uint64 // the resource version, 0 if it is no number
-	generation int64
-	seen       digest
-
-	want digest
-
-	since   time.Time // when what is wanted began to differ; zero: it does not
-	started bool      // it differed when the first look was taken
-	wrote   time.Time // when it was last written, and what was wanted then
-	said    uint64
-	settled uint64    // what is seen and wanted differ, and yet there is nothing to write: both, mixed
-	blocked time.Time // not before
-	fails   uint8     // in a row
-	repairs uint8     // in a row: times that somebody else undid what we wrote
-	gone    bool      // it was not there when it was to be written
-
-	// Where it is.
-	busy  bool // handed out
-	late  bool // what the first look found: after what changes later
-	line  *line
-	index int
-	due   time.Time
-}
-
-// lateness puts what the first look found behind what changes later, for as long.
-const lateness = time.Minute
 
 func newDesk(kinds []*kind, m *metrics) *desk {
 	d := &desk{
@@ -122,10 +88,6 @@ func (d *desk) sawOne(ref model.ObjectRef, s sight) {
 	d.place(f)
 }
 
-func (f *file) look(s sight) {
-	f.known, f.gone, f.version, f.generation, f.seen = true, false, s.version, s.generation, s.seen
-}
-
 // lost says that an object was deleted, by the version of its deletion.
 func (d *desk) lost(ref model.ObjectRef, version uint64) {
 	d.mu.Lock()
@@ -134,12 +96,6 @@ func (d *desk) lost(ref model.ObjectRef, version uint64) {
 		f.vanish()
 		d.place(f)
 	}
-}
-
-// vanish: if the object is back it is another one.
-func (f *file) vanish() {
-	f.known, f.gone, f.seen, f.version = false, true, digest{}, 0
-	f.wrote, f.repairs = time.Time{}, 0
 }
 
 // sawAll takes all objects of a kind that there are.
@@ -200,53 +156,6 @@ func (d *desk) place(f *file) {
 	case d.wake <- struct{}{}:
 	default:
 	}
-}
-
-func (f *file) judge() verdict {
-	if f.known && f.settled == mix(f.seen.sum(), f.want.sum()) {
-		return same
-	}
-	return judge(f.known, f.generation, &f.seen, &f.want)
-}
-
-// rank is the order in which files that are due are handed out.
-func (f *file) rank() time.Time {
-	if f.late {
-		return f.due.Add(lateness)
-	}
-	return f.due
-}
-
-// kept tells whether a file that has nothing to be written is needed later: it is ours, or nobody's yet.
-func (f *file) kept() bool { return f.want.claimed || f.known && (f.seen.blank || f.seen.claimed) }
-
-// hold puts off what failed before, and what somebody else undoes.
-func (f *file) hold(due, now time.Time) time.Time {
-	if f.blocked.After(due) {
-		due = f.blocked
-	}
-	if f.undone() {
-		if now.Sub(f.wrote) > repairQuiet {
-			f.repairs = 0
-		}
-		if at := f.wrote.Add(doubled(repairPace, f.repairs, repairMax)); at.After(due) {
-			due = at
-		}
-	}
-	return due
-}
-
-// undone tells whether what is wanted was written already.
-func (f *file) undone() bool { return !f.wrote.IsZero() && f.said == f.want.sum() }
-
-// doubled is d times two to the power of n, or most.
-func doubled(d time.Duration, n uint8, most time.Duration) time.Duration {
-	for range n {
-		if d *= 2; d >= most {
-			return most
-		}
-	}
-	return d
 }
 
 // job is one object to be written.
@@ -347,45 +256,3 @@ func (d *desk) done(ref model.ObjectRef, o outcome) {
 }
 
 func (d *desk) count() { d.metrics.queue.Set(float64(len(d.waiting.files) + len(d.ready.files))) }
-
-// line is files in an order.
-type line struct {
-	files  []*file
-	before func(a, b *file) bool
-}
-
-func (l *line) add(f *file) {
-	f.line = l
-	heap.Push(l, f)
-}
-
-// leave takes a file out of the line that it is in.
-func (f *file) leave() {
-	if f.line != nil {
-		heap.Remove(f.line, f.index)
-		f.line = nil
-	}
-}
-
-func (l *line) Len() int           { return len(l.files) }
-func (l *line) Less(i, j int) bool { return l.before(l.files[i], l.files[j]) }
-
-func (l *line) Swap(i, j int) {
-	l.files[i], l.files[j] = l.files[j], l.files[i]
-	l.files[i].index, l.files[j].index = i, j
-}
-
-// Push is for package heap.
-func (l *line) Push(f any) {
-	f.(*file).index = len(l.files)
-	l.files = append(l.files, f.(*file))
-}
-
-// Pop is for package heap.
-func (l *line) Pop() any {
-	last := len(l.files) - 1
-	f := l.files[last]
-	l.files[last] = nil
-	l.files = l.files[:last]
-	return f
-}

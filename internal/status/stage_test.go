@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -217,56 +215,6 @@ func (s *stage) report(name string, want gatewayv1.RouteStatus) {
 	})
 }
 
-// says is a route's status at one parent, of a controller.
-func says(controller, parent string, generation int64, conditions ...metav1.Condition) gatewayv1.RouteStatus {
-	group, kind := gatewayv1.Group(gatewayv1.GroupName), gatewayv1.Kind("Gateway")
-	for i := range conditions {
-		conditions[i].ObservedGeneration = generation
-	}
-	return gatewayv1.RouteStatus{Parents: []gatewayv1.RouteParentStatus{{
-		ParentRef:      gatewayv1.ParentReference{Group: &group, Kind: &kind, Name: gatewayv1.ObjectName(parent)},
-		ControllerName: gatewayv1.GatewayController(controller), Conditions: conditions,
-	}}}
-}
-
-func truth(kind string, is bool, reason, message string) metav1.Condition {
-	status := metav1.ConditionFalse
-	if is {
-		status = metav1.ConditionTrue
-	}
-	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message}
-}
-
-func accepted() metav1.Condition { return truth("Accepted", true, "Accepted", "the route is attached") }
-
-func resolved() metav1.Condition {
-	return truth("ResolvedRefs", true, "ResolvedRefs", "all references are resolved")
-}
-
-func notResolved() metav1.Condition {
-	return truth("ResolvedRefs", false, "BackendNotFound", "spec.rules[0].backendRefs[0]: Service none does not exist")
-}
-
-func programmed(is bool) metav1.Condition {
-	if is {
-		return truth("cardea.dev/Programmed", true, "Programmed", "acknowledged by the proxies")
-	}
-	return truth("cardea.dev/Programmed", false, "Pending", "1 rule of 1 not acknowledged by the proxies yet")
-}
-
-// brief is a route's status in a line for each entry: "web cardea.dev/gateway-controller: Accepted=True@1 ...".
-func brief(status gatewayv1.RouteStatus) string {
-	var b strings.Builder
-	for _, p := range status.Parents {
-		fmt.Fprintf(&b, "%s %s:", p.ParentRef.Name, p.ControllerName)
-		for _, c := range p.Conditions {
-			fmt.Fprintf(&b, " %s=%s@%d", c.Type, c.Status, c.ObservedGeneration)
-		}
-		b.WriteString("\n")
-	}
-	return b.String()
-}
-
 // becomes waits for a route's status.
 func (s *stage) becomes(name, want string) {
 	s.t.Helper()
@@ -276,61 +224,6 @@ func (s *stage) becomes(name, want string) {
 		}
 		return nil
 	})
-}
-
-// wire counts and may hold or change what is asked of the API server.
-type wire struct {
-	mu      sync.Mutex
-	asked   []asked
-	meddle  func(asked) // before a request goes out
-	refusal func(asked) *http.Response
-}
-
-// asked is one request.
-type asked struct {
-	verb, path string
-	at         time.Time
-}
-
-func (w *wire) wrap(next http.RoundTripper) http.RoundTripper { return trip{w, next} }
-
-type trip struct {
-	w    *wire
-	next http.RoundTripper
-}
-
-func (t trip) RoundTrip(r *http.Request) (*http.Response, error) {
-	a := asked{r.Method, r.URL.Path, time.Now()}
-	t.w.mu.Lock()
-	t.w.asked = append(t.w.asked, a)
-	meddle, refusal := t.w.meddle, t.w.refusal
-	t.w.mu.Unlock()
-	if meddle != nil {
-		meddle(a)
-	}
-	if refusal != nil {
-		if answer := refusal(a); answer != nil {
-			return answer, nil
-		}
-	}
-	return t.next.RoundTrip(r)
-}
-
-// writes are the writes of an object's status, of all objects of the stage if name is "".
-func (s *stage) writes(name string) []asked { return s.asked(http.MethodPatch, name+"/status") }
-
-// reads are the reads of one object.
-func (s *stage) reads(name string) []asked { return s.asked(http.MethodGet, "/"+name) }
-
-func (s *stage) asked(verb, suffix string) (list []asked) {
-	s.wire.mu.Lock()
-	defer s.wire.mu.Unlock()
-	for _, a := range s.wire.asked {
-		if a.verb == verb && strings.HasSuffix(a.path, suffix) && strings.Contains(a.path, "/namespaces/"+s.namespace+"/") {
-			list = append(list, a)
-		}
-	}
-	return list
 }
 
 // calm waits until no status has been written for a while: for what must not happen there is no condition to wait for.

@@ -2,9 +2,6 @@ package status
 
 import (
 	"context"
-	"errors"
-	"math/rand/v2"
-	"net/url"
 	"sync"
 	"time"
 
@@ -155,28 +152,6 @@ func (t *term) once(ctx context.Context, j job, is object, o outcome) (outcome, 
 	return o, nil
 }
 
-// mistake is an error for which the API server can do nothing.
-type mistake struct{ error }
-
-// classify tells what an error means, and how long it is at least going to last.
-func classify(err error) (result, time.Duration) {
-	_, ours := errors.AsType[mistake](err)
-	_, unreachable := errors.AsType[*url.Error](err)
-	switch {
-	case ours, apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		return refused, refusedPace
-	case apierrors.IsNotFound(err):
-		return gone, 0
-	case apierrors.IsTooManyRequests(err):
-		seconds, _ := apierrors.SuggestsClientDelay(err)
-		return away, time.Duration(seconds) * time.Second
-	case unreachable, errors.Is(err, context.DeadlineExceeded), apierrors.IsServiceUnavailable(err), apierrors.IsTimeout(err),
-		apierrors.IsServerTimeout(err):
-		return away, 0
-	}
-	return failed, 0
-}
-
 // complain logs what somebody should look into.
 func (t *term) complain(j job, r result, err error) {
 	switch r {
@@ -185,53 +160,5 @@ func (t *term) complain(j job, r result, err error) {
 		t.cfg.Log.Debug("the API server does not answer", "object", j.ref, "error", err)
 	default:
 		t.cfg.Log.Warn("a status could not be written", "object", j.ref, "error", err)
-	}
-}
-
-// pause keeps everyone from asking an API server that does not answer.
-type pause struct {
-	mu    sync.Mutex
-	fails uint8
-	until time.Time
-}
-
-const (
-	pauseMin = 100 * time.Millisecond // doubles
-	pauseMax = 2 * time.Second
-)
-
-// note takes what the last write met, and how long the API server wants to be left alone.
-func (p *pause) note(r result, least time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if r != away {
-		p.fails = 0
-		return
-	}
-	if now := time.Now(); !now.Before(p.until) { // what was under way together counts once
-		p.until = now.Add(max(least, time.Duration((0.8+0.4*rand.Float64())*float64(doubled(pauseMin, p.fails, pauseMax)))))
-		p.fails = min(p.fails+1, 250)
-	}
-}
-
-func (p *pause) on() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.fails > 0
-}
-
-// wait returns when the pause is over, false if ctx is.
-func (p *pause) wait(ctx context.Context) bool {
-	p.mu.Lock()
-	left := time.Until(p.until)
-	p.mu.Unlock()
-	if left <= 0 {
-		return ctx.Err() == nil
-	}
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(left):
-		return true
 	}
 }
