@@ -7,7 +7,7 @@ PARALLEL := -p 2
 RACE := ./internal/flow/... ./internal/xds/... ./internal/files/... ./internal/process/... ./internal/admin/...
 
 .DEFAULT_GOAL := all
-.PHONY: all build lint test demo cluster bench golden generate envoy kubernetes clean help
+.PHONY: all build lint test demo cluster conformance suite bench golden generate envoy kubernetes clean help
 
 all: build lint test ## build, lint and test
 
@@ -23,14 +23,24 @@ test: envoy kubernetes lint ## everything that must hold
 	@if command -v "$$($(GO) env CC)" >/dev/null; then set -x; $(GO) test $(PARALLEL) -race -timeout 30m $(RACE); \
 	  elif [ -n "$$CI" ]; then echo "the race detector needs a C compiler"; exit 1; \
 	  else echo "no C compiler: the tests were not run under the race detector"; fi
+	@if [ "$$(uname -s) $$(id -u)" = "Linux 0" ]; then $(MAKE) --no-print-directory suite && bin/conform -quiet; \
+	  elif [ -n "$$CI" ]; then echo "the conformance suite needs Linux and root"; exit 1; \
+	  else echo "not Linux, or not root: what needs a cluster was left out, the Gateway API's conformance suite among it"; fi
 
 demo: build envoy ## the quickstart with two backends, in the foreground; CHECK=1 makes the calls itself and ends
 	@$(GO) build $(PARALLEL) -o bin/ ./examples/backend ./examples/demo
 	@exec bin/demo $(if $(CHECK),-check)
 
-cluster: kubernetes ## a real Kubernetes to play with, in the foreground: Linux, root (docs/testcluster.md)
+cluster: build envoy kubernetes ## a real Kubernetes with Cardea to play with, in the foreground: Linux, root (docs/testcluster.md)
 	@$(GO) build $(PARALLEL) -o bin/ ./hack/cluster/testcluster
-	@exec bin/testcluster up
+	@exec bin/testcluster up -apply deploy/install.yaml -image cardea=bin/cardea -image envoyproxy/envoy=$$(hack/get-envoy.sh)
+
+conformance: suite ## the Gateway API's own suite against Cardea in the test cluster; the report goes to docs/conformance
+	bin/conform -report docs/conformance/report.yaml
+
+suite: build envoy kubernetes
+	@cd hack/conformance && $(GO) test -c $(PARALLEL) -o ../../bin/conformance.test .
+	@$(GO) build $(PARALLEL) -o bin/ ./hack/conform
 
 bench: envoy ## what Cardea costs, as the tables of docs/bench.md: counts of work, CPU times, ratios
 	@$(GO) run $(PARALLEL) ./hack/bench

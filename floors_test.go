@@ -4,6 +4,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,7 +17,8 @@ const module = "cardea.dev/cardea/"
 // towers lists every package, from the top floor to the bottom one. A package may import lower floors of its own tower and
 // the ground; only the roof joins towers. A package that is not listed fails the test: put it where it belongs.
 var towers = map[string][]string{
-	"roof":     {"cmd/cardea", "internal/e2e", "internal/cli", "internal/standalone", "internal/objects", "internal/admin", "internal/world"},
+	"roof": {"cmd/cardea", "internal/e2e/kubernetes", "internal/e2e", "internal/cli", "internal/server", "internal/standalone",
+		"internal/objects", "internal/admin", "internal/world"},
 	"meaning":  {"internal/gateway", "internal/conditions", "internal/resolve"},
 	"dialects": {"internal/envoy"},
 	"edges": {"internal/kube", "internal/files", "internal/arrival",
@@ -27,15 +29,15 @@ var towers = map[string][]string{
 }
 
 // apart are programs and tools, which nothing imports: they may use what they like.
-var apart = []string{"examples", "hack/", "internal/schema/generate"}
+var apart = []string{"deploy", "examples", "hack/", "internal/schema/generate"}
 
 // libraries names the packages that may import a library, by the library's path; every other one is free to all.
 var libraries = map[string][]string{
-	"github.com/envoyproxy/":     {"internal/envoy", "internal/xds", "internal/standalone"},
-	"google.golang.org/grpc":     {"internal/xds", "internal/standalone"},
+	"github.com/envoyproxy/":     {"internal/envoy", "internal/xds", "internal/standalone", "internal/server"},
+	"google.golang.org/grpc":     {"internal/xds", "internal/standalone", "internal/server"},
 	"google.golang.org/protobuf": {"internal/envoy", "internal/xds"},
 	"k8s.io/client-go": {
-		"internal/kube", "internal/certs", "internal/status", "internal/deploy", "internal/cli",
+		"internal/kube", "internal/certs", "internal/status", "internal/deploy", "internal/server", "internal/cli",
 		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services", "internal/testcluster/mirror",
 	},
 	"github.com/vishvananda/":        {"internal/testcluster/container", "internal/testcluster/sandbox"},
@@ -44,7 +46,8 @@ var libraries = map[string][]string{
 	"github.com/fsnotify/":           {"internal/files"},
 	"github.com/spf13/":              {"cmd/cardea", "internal/cli"},
 	"github.com/prometheus/": {
-		"internal/xds", "internal/kube", "internal/certs", "internal/status", "internal/deploy", "internal/admin", "internal/standalone",
+		"internal/xds", "internal/kube", "internal/certs", "internal/status", "internal/deploy", "internal/admin",
+		"internal/standalone", "internal/server",
 	},
 	"sigs.k8s.io/gateway-api/": {
 		"internal/gateway", "internal/conditions", "internal/resolve", "internal/plan", "internal/input",
@@ -202,5 +205,24 @@ func visit(t *testing.T, do func(path string)) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestArchitecture: the table of ARCHITECTURE.md names every package of this one, but for tests and what serves a package beside it.
+func TestArchitecture(t *testing.T) {
+	text, err := os.ReadFile("ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, floors := range towers {
+		for _, pkg := range floors {
+			name := strings.TrimPrefix(pkg, "internal/")
+			if strings.Contains(name, "/") && strings.HasPrefix(pkg, "internal/") || name == "e2e" {
+				continue
+			}
+			if !strings.Contains(string(text), "`"+name+"`") {
+				t.Errorf("ARCHITECTURE.md does not name `%s`", name)
+			}
+		}
 	}
 }

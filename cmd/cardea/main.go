@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"cardea.dev/cardea/internal/cli"
+	"cardea.dev/cardea/internal/server"
 	"cardea.dev/cardea/internal/standalone"
 )
 
@@ -16,7 +17,7 @@ func main() {
 	// does so twice, and ending at once would leave things behind.
 	ctx, _ := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	program := cli.Program{
-		Standalone: standalone.Run, Check: standalone.Check, Translate: standalone.Translate, Gateways: standalone.Gateways,
+		Controller: server.Run, Standalone: standalone.Run, Check: standalone.Check, Translate: standalone.Translate, Gateways: standalone.Gateways,
 	}
 	os.Exit(cli.Main(ctx, os.Args[1:], program, os.Stdout, os.Stderr))
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/sync/errgroup"
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
@@ -43,9 +44,10 @@ type Finding struct {
 	Message   string `json:"message"`
 }
 
-// Config is what a Server shows. All but Log and OnListen must be set.
+// Config is what a Server shows. All but Probes, Log and OnListen must be set.
 type Config struct {
 	Addr     string // host:port to listen on
+	Probes   string // host:port where health, readiness and metrics are answered, too, and nothing else; "" is nowhere
 	Graph    *flow.Graph
 	Objects  Objects
 	Ready    func() (ready bool, reason string) // reason says what it waits for
@@ -59,6 +61,7 @@ type Config struct {
 type Server struct {
 	config Config
 	mux    *http.ServeMux
+	probes *http.ServeMux
 }
 
 // New makes a Server; Run listens.
@@ -69,11 +72,14 @@ func New(c Config) (*Server, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{config: c, mux: http.NewServeMux()}
+	s := &Server{config: c, mux: http.NewServeMux(), probes: http.NewServeMux()}
+	for _, mux := range []*http.ServeMux{s.mux, s.probes} {
+		mux.HandleFunc("/healthz", s.healthz)
+		mux.HandleFunc("/readyz", s.readyz)
+		mux.Handle("/metrics", promhttp.HandlerFor(c.Gatherer, promhttp.HandlerOpts{}))
+		mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { fail(w, http.StatusNotFound, "no such page, see /") })
+	}
 	s.mux.HandleFunc("/{$}", s.index)
-	s.mux.HandleFunc("/healthz", s.healthz)
-	s.mux.HandleFunc("/readyz", s.readyz)
-	s.mux.Handle("/metrics", promhttp.HandlerFor(c.Gatherer, promhttp.HandlerOpts{}))
 	s.mux.HandleFunc("/objects", s.kinds)
 	s.mux.HandleFunc("/objects/{kind}", s.list)
 	s.mux.HandleFunc("/objects/{kind}/{name}", s.listOrGet)
@@ -87,21 +93,45 @@ func New(c Config) (*Server, error) {
 	s.mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	s.mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	s.mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { fail(w, http.StatusNotFound, "no such page, see /") })
 	return s, nil
 }
 
 // Run listens and answers until ctx is done.
 func (s *Server) Run(ctx context.Context) error {
-	listener, err := net.Listen("tcp", s.config.Addr)
+	listener, err := listen(s.config.Addr, "admin API's", "--admin")
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	if s.config.Probes != "" {
+		probes, err := listen(s.config.Probes, "probes'", "--probes")
+		if err != nil {
+			return errors.Join(err, listener.Close())
+		}
+		group.Go(func() error { return s.serve(ctx, probes, s.probes) })
+	}
+	s.config.Log.Info("admin API listens", "address", listener.Addr().String())
+	if s.config.OnListen != nil {
+		s.config.OnListen(listener.Addr().String())
+	}
+	group.Go(func() error { return s.serve(ctx, listener, guard(listener.Addr(), s.mux)) })
+	return group.Wait()
+}
+
+func listen(address, whose, flag string) (net.Listener, error) {
+	listener, err := net.Listen("tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("the admin API's address %s is taken, perhaps by another Cardea: choose another one by --admin HOST:PORT", s.config.Addr)
+		return nil, fmt.Errorf("the %s address %s is taken, perhaps by another Cardea: choose another one by %s HOST:PORT", whose, address, flag)
 	}
 	if err != nil {
-		return fmt.Errorf("listen on the admin API's address (--admin): %w", err)
+		return nil, fmt.Errorf("listen on the %s address (%s): %w", whose, flag, err)
 	}
+	return listener, nil
+}
+
+func (s *Server) serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
-		Handler:           guard(listener.Addr(), s.mux),
+		Handler:           handler,
 		ReadHeaderTimeout: 10 * time.Second,
 		WriteTimeout:      2 * time.Minute, // a profile takes its time
 		IdleTimeout:       2 * time.Minute,
@@ -114,12 +144,8 @@ func (s *Server) Run(ctx context.Context) error {
 		// Nobody loses anything by a cut answer, so nobody is waited for.
 		_ = server.Close()
 	}()
-	s.config.Log.Info("admin API listens", "address", listener.Addr().String())
-	if s.config.OnListen != nil {
-		s.config.OnListen(listener.Addr().String())
-	}
 	if err := server.Serve(listener); ctx.Err() == nil {
-		return fmt.Errorf("serve the admin API: %w", err)
+		return fmt.Errorf("serve %s: %w", listener.Addr(), err)
 	}
 	<-stopped
 	return nil

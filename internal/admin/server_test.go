@@ -275,3 +275,33 @@ func TestEveryKindHasItsWords(t *testing.T) {
 		}
 	}
 }
+
+// TestProbes: the second address answers what a kubelet and Prometheus ask, under any name, and shows no object.
+func TestProbes(t *testing.T) {
+	c := config(t)
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Probes = free.Addr().String()
+	if err := free.Close(); err != nil {
+		t.Fatal(err)
+	}
+	start(t, c)
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 200, "/objects": 404, "/debug/pprof/": 404, "/": 404} {
+		request, err := http.NewRequest(http.MethodGet, "http://"+c.Probes+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Host = "10.0.0.1"
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("%s: %d, want %d", path, response.StatusCode, want)
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
+}

@@ -8,11 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cardea.dev/cardea/internal/server"
 	"cardea.dev/cardea/internal/standalone"
 )
 
 // Program is what the commands run.
 type Program struct {
+	Controller func(context.Context, server.Options) error
 	Standalone func(context.Context, standalone.Options) error
 	// Check prints every finding and returns how many of them are errors.
 	Check     func(ctx context.Context, o standalone.Options, w io.Writer) (errors int, err error)
@@ -42,7 +44,7 @@ and tells what is live and what is not, and why.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(standaloneCommand(p), getCommand(), checkCommand(p), translateCommand(p), versionCommand())
+	root.AddCommand(standaloneCommand(p), controllerCommand(p), getCommand(), checkCommand(p), translateCommand(p), versionCommand())
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

@@ -15,6 +15,7 @@ var served = []features.FeatureName{
 	features.SupportGatewayHTTPListenerIsolation,
 	features.SupportGatewayHTTPSListenerDetectMisdirectedRequests,
 	features.SupportGatewayPort8080,
+	features.SupportGatewayRouteHostnameIntersectionPrecedence,
 	features.SupportGatewayStaticAddresses,
 	features.SupportHTTPRoute,
 	features.SupportHTTPRoute303RedirectStatusCode,

@@ -102,7 +102,7 @@ func (p *place) pod(name, script string, changes ...func(*corev1.Pod)) *corev1.P
 // echo changes a pod to the echo server.
 func echo(object *corev1.Pod) {
 	c := &object.Spec.Containers[0]
-	c.Image, c.Args = testcluster.EchoImage+":v0.1.0", nil
+	c.Image, c.Args = "registry.example.com/"+testcluster.EchoImage+":v0.1.0", nil
 	c.Env = append(c.Env,
 		corev1.EnvVar{Name: "POD_NAME", ValueFrom: field("metadata.name")},
 		corev1.EnvVar{Name: "NAMESPACE", ValueFrom: field("metadata.namespace")})

@@ -13,8 +13,11 @@ import (
 // otherwise. Nothing is pulled.
 type Program = kubelet.Program
 
-// EchoImage is the echo server of the Gateway API's conformance suite. Every cluster knows it, with any tag.
-const EchoImage = "registry.k8s.io/gateway-api/conformance/echo-basic"
+// EchoImage is the echo server of the Gateway API's conformance suite. Every cluster knows it, with any tag and from any registry.
+const EchoImage = "gateway-api/conformance/echo-basic"
+
+// whoamiImage is the server of examples and docs, which tells what it was asked. The echo server plays it, on port 8080.
+const whoamiImage = "traefik/whoami"
 
 // Options say what a cluster is to be.
 type Options struct {
@@ -28,10 +31,13 @@ type Options struct {
 // images are all images that a cluster knows.
 func (o *Options) images() map[string]Program {
 	const path, nonRoot = "/echo-basic", 65532
-	all := map[string]Program{EchoImage: {
+	echo := Program{
 		Files:      map[string]string{path: filepath.Join(os.Getenv(programsVariable), echoProgram)},
 		Entrypoint: []string{path}, User: nonRoot, Group: nonRoot,
-	}}
+	}
+	all := map[string]Program{EchoImage: echo}
+	echo.Env = []string{"HTTP_PORT=8080"}
+	all[whoamiImage] = echo
 	maps.Copy(all, o.Images)
 	return all
 }

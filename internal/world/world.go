@@ -47,11 +47,16 @@ func New(c Config) *World {
 	w.Plan = meaning.Plan
 	w.Outputs = envoy.New(w.Graph, w.Plan, w.Feedback)
 	w.Reports = meaning.NewReports(w.Outputs, w.Feedback.Proxies.Collection())
-	w.Graph.Apply("start", func(b *flow.Batch) {
-		w.Sources.Environment.Set(b, model.ObjectRef{}, c.Environment)
+	w.SetEnvironment(c.Environment)
+	return w
+}
+
+// SetEnvironment changes what all proxies have in common.
+func (w *World) SetEnvironment(e model.Environment) {
+	w.Graph.Apply("environment", func(b *flow.Batch) {
+		w.Sources.Environment.Set(b, model.ObjectRef{}, e)
 		w.Sources.Environment.Synced(b)
 	})
-	return w
 }
 
 // Findings is what the user should be told about objects, sorted by object.

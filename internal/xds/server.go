@@ -62,6 +62,9 @@ func New(cfg Config) (*Server, error) {
 	return &Server{cfg: cfg, metrics: m, loaded: make(chan struct{}), fleets: map[model.ObjectRef]*fleet{}}, nil
 }
 
+// Loaded is closed when the first whole turn has been published.
+func (s *Server) Loaded() <-chan struct{} { return s.loaded }
+
 // Run follows the graph's turns until ctx ends. Streams are answered from its first turn on.
 func (s *Server) Run(ctx context.Context) error {
 	followers := make([]*flow.Follower[resource.Key, resource.Resource], len(s.cfg.Resources))

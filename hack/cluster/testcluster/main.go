@@ -45,6 +45,7 @@ type options struct {
 	flags      *flag.FlagSet
 	channel    string
 	kubeconfig string
+	manifests  []string
 	verbose    bool
 	images     map[string]testcluster.Program
 }
@@ -55,6 +56,10 @@ func newOptions() *options {
 	o.flags.StringVar(&o.channel, "gateway-api", "experimental", "the channel of the Gateway API's CRDs to install: standard, experimental or none")
 	o.flags.StringVar(&o.kubeconfig, "kubeconfig", "bin/kubeconfig", "the file to write the kubeconfig to; it is removed at the end")
 	o.flags.BoolVar(&o.verbose, "v", false, "say what the kubelet does")
+	o.flags.Func("apply", "a file of objects to install; may be given again", func(path string) error {
+		o.manifests = append(o.manifests, path)
+		return nil
+	})
 	o.flags.Func("image", "NAME=PATH: the program at PATH stands for the image; may be given again", func(text string) error {
 		name, path, ok := strings.Cut(text, "=")
 		if !ok {
@@ -91,6 +96,9 @@ func up(o *options) error {
 		if err := c.InstallGatewayAPI(ctx, o.channel); err != nil {
 			return err
 		}
+	}
+	if err := c.ApplyFiles(ctx, o.manifests...); err != nil {
+		return err
 	}
 	text, err := c.Expose(ctx)
 	if err != nil {

@@ -20,7 +20,8 @@ type Program struct {
 	Group      uint32
 }
 
-// image finds the program that stands for an image: by its whole name, or else by its name without tag and digest.
+// image finds the program that stands for an image: by its whole name, or else by its name without tag and digest, or without the
+// registry, too: nothing is pulled from there.
 func (k *Kubelet) image(name string) (Program, error) {
 	if p, ok := k.Images[name]; ok {
 		return p, nil
@@ -31,6 +32,11 @@ func (k *Kubelet) image(name string) (Program, error) {
 	}
 	if p, ok := k.Images[bare]; ok {
 		return p, nil
+	}
+	if registry, rest, ok := strings.Cut(bare, "/"); ok && strings.ContainsAny(registry, ".:") {
+		if p, ok := k.Images[rest]; ok {
+			return p, nil
+		}
 	}
 	return Program{}, &reasonError{
 		"ErrImagePull", fmt.Sprintf("no program stands for the image %s; known are: %s", name, strings.Join(slices.Sorted(maps.Keys(k.Images)), ", ")),

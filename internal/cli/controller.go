@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/server"
+)
+
+func controllerCommand(p Program) *cobra.Command {
+	o := server.Options{}
+	var level, format string
+	cmd := &cobra.Command{
+		Use:   "controller",
+		Short: "Run the gateways of a Kubernetes cluster",
+		Long: `Run the gateways of a Kubernetes cluster.
+
+Every Gateway whose class has the controller "cardea.dev/gateway-controller" gets proxies of its own: a Deployment of Envoys behind a
+Service, in the Gateway's namespace, fed over xDS by this program. What became of each object stands in its status.
+
+Inside a cluster the pod's ServiceAccount is used. Elsewhere it is the kubeconfig that kubectl would use, and proxies must be able to
+reach --xds under the name of --service.`,
+		Example: `  # In a cluster: install it, it runs this command
+  kubectl apply -f deploy/install.yaml
+
+  # By hand, for a cluster that can reach this machine under the Service's name
+  cardea controller --kubeconfig ~/.kube/config --namespace cardea-system`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for flag, address := range map[string]string{"--xds": o.XDS, "--admin": o.Admin, "--probes": o.Probes} {
+				if _, _, err := net.SplitHostPort(address); err != nil && (flag != "--probes" || address != "") {
+					return fmt.Errorf("%s %q: want host:port", flag, address)
+				}
+			}
+			var err error
+			if o.Log, err = logger(cmd.ErrOrStderr(), level, format); err != nil {
+				return err
+			}
+			return p.Controller(cmd.Context(), o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "the kubeconfig to use (in a cluster: the pod's ServiceAccount; else as kubectl finds it)")
+	f.StringVar(&o.Context, "context", "", "the kubeconfig's context to use")
+	f.StringVar(&o.Namespace, "namespace", cmp.Or(os.Getenv("POD_NAMESPACE"), "cardea-system"), "Cardea's own namespace ($POD_NAMESPACE)")
+	f.StringVar(&o.Service, "service", "cardea", "the Service in that namespace by which proxies reach xDS")
+	f.Int32Var(&o.XDSPort, "service-port", 18000, "that Service's port")
+	f.StringVar(&o.XDS, "xds", ":18000", "host:port where xDS is served")
+	f.StringVar(&o.Image, "proxy-image", server.DefaultImage, "the proxies' image, where no DataPlane states one")
+	f.StringVar(&o.Admin, "admin", admin.DefaultAddr, "host:port of the admin API")
+	f.StringVar(&o.Probes, "probes", ":9901", `host:port of /healthz, /readyz and /metrics for the kubelet and Prometheus; "" is nowhere`)
+	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
+	f.StringVar(&format, "log-format", "text", "text or json")
+	completeFlag(cmd, "log-level", "debug", "info", "warn", "error")
+	completeFlag(cmd, "log-format", "text", "json")
+	return cmd
+}

@@ -1,0 +1,251 @@
+package kubernetes
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	"sigs.k8s.io/gateway-api/pkg/client/clientset/versioned"
+
+	"cardea.dev/cardea/internal/process"
+	"cardea.dev/cardea/internal/testcluster"
+)
+
+func TestMain(m *testing.M) { testcluster.Main(leftovers{m}) }
+
+// leftovers ends what the tests share when they are done.
+type leftovers struct{ m *testing.M }
+
+func (l leftovers) Run() int {
+	defer func() {
+		if shared.cluster != nil {
+			shared.cluster.Stop()
+		}
+		if shared.dir != "" {
+			_ = os.RemoveAll(shared.dir)
+		}
+	}()
+	return l.m.Run()
+}
+
+// shared is the one cluster of this package, with Cardea in it.
+var shared struct {
+	once    sync.Once
+	err     error
+	dir     string
+	cluster *testcluster.Cluster
+	api     *versioned.Clientset
+}
+
+// patience is how long anything may take before it counts as not happening.
+const patience = 90 * time.Second
+
+// stage is the shared cluster and a namespace of the test's own.
+type stage struct {
+	*testcluster.Cluster
+	*testing.T
+	api       *versioned.Clientset
+	namespace string
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	testcluster.Require(t)
+	shared.once.Do(func() { shared.err = install(context.Background()) })
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	s := &stage{T: t, Cluster: shared.cluster, api: shared.api, namespace: "test-" + fmt.Sprint(time.Now().UnixNano())}
+	s.apply(fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: %s}\n", s.namespace))
+	t.Cleanup(func() {
+		_ = s.Client.CoreV1().Namespaces().Delete(context.Background(), s.namespace, metav1.DeleteOptions{})
+	})
+	return s
+}
+
+// install does what README says: the Gateway API's CRDs, then deploy/install.yaml.
+func install(ctx context.Context) (err error) {
+	if shared.dir, err = os.MkdirTemp("", "cardea-kubernetes-"); err != nil {
+		return err
+	}
+	cardea := filepath.Join(shared.dir, "cardea")
+	if out, err := exec.Command("go", "build", "-o", cardea, "cardea.dev/cardea/cmd/cardea").CombinedOutput(); err != nil {
+		return fmt.Errorf("build cardea: %w\n%s", err, out)
+	}
+	envoy, err := process.FindEnvoy("")
+	if err != nil {
+		return err
+	}
+	image := func(path string) testcluster.Program {
+		inside := "/usr/local/bin/" + filepath.Base(path)
+		return testcluster.Program{Files: map[string]string{inside: path}, Entrypoint: []string{inside}}
+	}
+	shared.cluster, err = testcluster.Up(ctx, testcluster.Options{Images: map[string]testcluster.Program{
+		"cardea": image(cardea), "envoyproxy/envoy": image(envoy),
+	}})
+	if err != nil {
+		return err
+	}
+	if shared.api, err = versioned.NewForConfig(shared.cluster.Config); err != nil {
+		return err
+	}
+	if err := shared.cluster.InstallGatewayAPI(ctx, "experimental"); err != nil {
+		return err
+	}
+	return shared.cluster.ApplyFiles(ctx, "../../../deploy/install.yaml")
+}
+
+func (s *stage) apply(yaml string) {
+	s.Helper()
+	if err := s.Apply(context.Background(), []byte(yaml)); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// example applies a file of examples/kubernetes in the test's namespace.
+func (s *stage) example(file string) {
+	s.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "examples", "kubernetes", file))
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.apply(strings.ReplaceAll(string(text), "\nmetadata: {", "\nmetadata: {namespace: "+s.namespace+", "))
+}
+
+// until waits for a condition, and says what it saw last if it never holds.
+func (s *stage) until(what string, holds func() (saw string, ok bool)) {
+	s.Helper()
+	var saw string
+	var ok bool
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if saw, ok = holds(); ok {
+			return
+		}
+	}
+	s.Fatalf("%s: not within %v; last seen: %s", what, patience, saw)
+}
+
+// address waits until a Gateway is programmed, and returns its address.
+func (s *stage) address(name string) (address string) {
+	s.Helper()
+	s.until("Gateway "+name+" is programmed", func() (string, bool) {
+		g, err := s.api.GatewayV1().Gateways(s.namespace).Get(context.Background(), name, metav1.GetOptions{})
+		if err != nil {
+			return err.Error(), false
+		}
+		if len(g.Status.Addresses) > 0 {
+			address = g.Status.Addresses[0].Value
+		}
+		programmed := meta.FindStatusCondition(g.Status.Conditions, string(gatewayv1.GatewayConditionProgrammed))
+		return statusText(g.Status), address != "" && programmed != nil && programmed.Status == metav1.ConditionTrue &&
+			programmed.ObservedGeneration == g.Generation
+	})
+	return address
+}
+
+func statusText(status any) string {
+	text, err := json.Marshal(status)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// answer is what a request was answered with.
+type answer struct {
+	Status int
+	Pod    string // of the echo server
+	Path   string
+	Host   string
+}
+
+// get asks a Gateway once.
+func (s *stage) get(address, host, path string) (answer, error) {
+	request, err := http.NewRequest(http.MethodGet, "http://"+address+path, nil)
+	if err != nil {
+		return answer{}, err
+	}
+	request.Host = host
+	response, err := client.Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	a := answer{Status: response.StatusCode}
+	if response.StatusCode == http.StatusOK {
+		err = json.NewDecoder(response.Body).Decode(&a)
+	}
+	return a, err
+}
+
+var client = &http.Client{Timeout: 10 * time.Second}
+
+// gets waits until a request is answered as it should be.
+func (s *stage) gets(address, host, path string, right func(answer) bool) {
+	s.Helper()
+	s.until(fmt.Sprintf("GET %s%s at %s", host, path, address), func() (string, bool) {
+		a, err := s.get(address, host, path)
+		return fmt.Sprintf("%+v, %v", a, err), err == nil && right(a)
+	})
+}
+
+// echo states a Deployment and a Service of echo servers.
+func echo(namespace, name string, replicas int) string {
+	return fmt.Sprintf(`---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: %[2]s, namespace: %[1]s}
+spec:
+  replicas: %[3]d
+  selector: {matchLabels: {app: %[2]s}}
+  template:
+    metadata: {labels: {app: %[2]s}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers:
+      - name: echo
+        image: %[4]s
+        env:
+        - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
+        - {name: NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: %[2]s, namespace: %[1]s}
+spec: {selector: {app: %[2]s}, ports: [{port: 80, targetPort: 3000}]}
+`, namespace, name, replicas, testcluster.EchoImage)
+}
+
+// gateway states a Gateway with one HTTP listener.
+func gateway(namespace, name string) string {
+	return fmt.Sprintf(`---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: %[2]s, namespace: %[1]s}
+spec: {gatewayClassName: cardea, listeners: [{name: http, port: 80, protocol: HTTP}]}
+`, namespace, name)
+}
+
+// route states an HTTPRoute from a host to a Service.
+func route(namespace, name, gateway, host, service string) string {
+	return fmt.Sprintf(`---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: %[2]s, namespace: %[1]s}
+spec:
+  parentRefs: [{name: %[3]s}]
+  hostnames: [%[4]s]
+  rules: [{backendRefs: [{name: %[5]s, port: 80}]}]
+`, namespace, name, gateway, host, service)
+}

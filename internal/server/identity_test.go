@@ -1,0 +1,63 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/grpc/metadata"
+
+	"cardea.dev/cardea/internal/gateway"
+	"cardea.dev/cardea/internal/kube"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/xds"
+)
+
+type reviews map[string]kube.Account
+
+var errAway = errors.New("the API server is away")
+
+func (r reviews) Review(_ context.Context, token string) (kube.Account, error) {
+	if token == "away" {
+		return kube.Account{}, errAway
+	}
+	account, ok := r[token]
+	if !ok {
+		return kube.Account{}, kube.ErrRefused
+	}
+	return account, nil
+}
+
+func TestIdentify(t *testing.T) {
+	web, other := model.Ref(model.KindGateway, "shop", "web"), model.Ref(model.KindGateway, "shop", "other")
+	who := identify(reviews{
+		"web":   {Namespace: "shop", Name: gateway.ProxyName(web)},
+		"moved": {Namespace: "elsewhere", Name: gateway.ProxyName(web)},
+	})
+	for name, c := range map[string]struct {
+		header, cluster string
+		want            model.ObjectRef
+		unknown         bool
+	}{
+		"its own Gateway":             {header: "Bearer web", cluster: "shop/web", want: web},
+		"another Gateway":             {header: "Bearer web", cluster: "shop/" + other.Name},
+		"another namespace's account": {header: "Bearer moved", cluster: "shop/web"},
+		"a token that is refused":     {header: "Bearer x", cluster: "shop/web"},
+		"no token":                    {cluster: "shop/web"},
+		"another scheme":              {header: "Basic web", cluster: "shop/web"},
+		"no Gateway":                  {header: "Bearer web"},
+		"nobody knows now":            {header: "Bearer away", cluster: "shop/web", unknown: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := context.Background()
+			if c.header != "" {
+				ctx = metadata.NewIncomingContext(ctx, metadata.Pairs("authorization", c.header))
+			}
+			got, err := who(ctx, &corev3.Node{Id: "pod", Cluster: c.cluster})
+			if got != c.want || (err == nil) != (c.want != model.ObjectRef{}) || errors.Is(err, xds.ErrUnknown) != c.unknown {
+				t.Errorf("%v, %v", got, err)
+			}
+		})
+	}
+}

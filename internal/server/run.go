@@ -1,0 +1,135 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/kubernetes"
+
+	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/certs"
+	"cardea.dev/cardea/internal/deploy"
+	"cardea.dev/cardea/internal/envoy"
+	"cardea.dev/cardea/internal/kube"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/objects"
+	"cardea.dev/cardea/internal/process"
+	"cardea.dev/cardea/internal/status"
+	"cardea.dev/cardea/internal/world"
+	"cardea.dev/cardea/internal/xds"
+)
+
+// Run serves a cluster until ctx is done. The error says what kept it from starting, or what failed. Proxies are left running: they keep what
+// they have until the next Run.
+func Run(ctx context.Context, o Options) error {
+	if err := o.complete(); err != nil {
+		return err
+	}
+	cluster, err := kube.LoadConfig(o.Kubeconfig, o.Context)
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(cluster)
+	if err != nil {
+		return err
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+
+	environment := model.Environment{Version: process.EnvoyVersion, Addresses: []string{"0.0.0.0"}, Fronted: true}
+	w := world.New(world.Config{Log: o.Log, Environment: environment})
+	edge, err := kube.New(kube.Config{
+		REST: cluster, Graph: w.Graph, Sources: w.Sources, Log: o.Log, Metrics: registry,
+		OnState: func(s kube.State) {
+			environment.APIs = s.Bundles()
+			w.SetEnvironment(environment)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	tokens, err := kube.NewReviewer(kube.ReviewerConfig{REST: cluster, Audience: Audience, Metrics: registry})
+	if err != nil {
+		return err
+	}
+	authority, err := certs.New(certs.Config{
+		Client: client, Namespace: o.Namespace, Name: o.Service + "-xds", DNSNames: []string{o.serverName()}, Log: o.Log, Metrics: registry,
+	})
+	if err != nil {
+		return err
+	}
+	proxies, err := xds.New(xds.Config{
+		Graph: w.Graph, Resources: w.Outputs.Resources, Feedback: w.Feedback, Identify: identify(tokens), Log: o.Log, Metrics: registry,
+	})
+	if err != nil {
+		return err
+	}
+	deployer, err := deploy.New(deploy.Config{
+		REST: cluster, Graph: w.Graph, Classes: w.Plan.Classes, Proxies: w.Plan.Proxies, Fronts: w.Sources.Fronts,
+		Dialect: deploy.Dialect{Files: podFiles, Command: envoy.PodCommand}, Bundle: authority.Bundle,
+		Settings: deploy.Settings{Image: o.Image, XDSHost: o.serverName(), XDSPort: o.XDSPort, Audience: Audience},
+		Log:      o.Log, Metrics: registry,
+	})
+	if err != nil {
+		return err
+	}
+	statuses, err := status.New(status.Config{REST: cluster, Graph: w.Graph, Reports: w.Reports, Log: o.Log, Metrics: registry})
+	if err != nil {
+		return err
+	}
+	shown := objects.New(w)
+	findings := func() []admin.Finding { return findings(w) }
+	registry.MustRegister(admin.GraphMetrics(w.Graph), admin.FindingMetrics(findings))
+	api, err := admin.New(admin.Config{
+		Addr: o.Admin, Probes: o.Probes, Graph: w.Graph, Objects: shown, Ready: readiness(edge, proxies), Gatherer: registry,
+		Findings: findings, Log: o.Log, OnListen: o.OnAdmin,
+	})
+	if err != nil {
+		return err
+	}
+
+	group, ctx := errgroup.WithContext(ctx)
+	for _, run := range []func(context.Context) error{
+		w.Graph.Run, edge.Run, authority.Run, proxies.Run, deployer.Run, statuses.Run, shown.Run, api.Run,
+		func(ctx context.Context) error { return serve(ctx, o.XDS, proxies, authority) },
+	} {
+		group.Go(func() error { return run(ctx) })
+	}
+	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+func podFiles(s deploy.Start) (map[string][]byte, error) {
+	return envoy.PodBootstrap(envoy.PodConfig(s))
+}
+
+// readiness: what the cluster has was read, and published to whoever connects. So a restart never pushes a smaller configuration.
+func readiness(edge *kube.Edge, proxies *xds.Server) func() (bool, string) {
+	return func() (bool, string) {
+		if !edge.State().Synced {
+			return false, "the cluster's objects are not read yet"
+		}
+		select {
+		case <-proxies.Loaded():
+			return true, ""
+		default:
+			return false, "the first configuration is not published yet"
+		}
+	}
+}
+
+// findings are what is wrong with objects.
+func findings(w *world.World) []admin.Finding {
+	var list []admin.Finding
+	for _, f := range w.Findings() {
+		list = append(list, admin.Finding{
+			Severity: f.Severity.String(), Object: f.Object.String(), Field: f.Field, Condition: f.Condition, Reason: f.Reason, Message: f.Message,
+		})
+	}
+	return list
+}
