@@ -1,6 +1,7 @@
-// Command install writes deploy/install.yaml: the manifests of deploy/manifests with the CRDs of api/v1alpha1 at their place.
+// Command install writes deploy/install.yaml: the manifests of deploy/manifests, and at their place the CRDs of api/v1alpha1 and the roles,
+// which the parts of the controller that need them state themselves.
 //
-// It owns their order. It must never change what they say. Start reading at build.
+// It owns their order. It must never know what a part may do, nor change what a manifest says. Start reading at build.
 package main
 
 import (
@@ -10,6 +11,21 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"cardea.dev/cardea/internal/certs"
+	"cardea.dev/cardea/internal/deploy"
+	"cardea.dev/cardea/internal/kube"
+	"cardea.dev/cardea/internal/server"
+	"cardea.dev/cardea/internal/status"
+)
+
+const (
+	name      = "cardea"
+	namespace = "cardea-system"
 )
 
 func main() {
@@ -29,7 +45,7 @@ func run(out string) error {
 	return os.WriteFile(out, text, 0o644)
 }
 
-// build joins the files of dir/manifests by name; the CRDs count as 2-*.
+// build joins the files of dir/manifests by name; the CRDs count as 2-*, the roles as 3-*.
 func build(dir string) ([]byte, error) {
 	manifests, err := filepath.Glob(filepath.Join(dir, "manifests", "*.yaml"))
 	if err != nil {
@@ -43,16 +59,46 @@ func build(dir string) ([]byte, error) {
 	if i < 0 || len(crds) == 0 {
 		return nil, fmt.Errorf("no manifests or no CRDs below %s", dir)
 	}
-	var all bytes.Buffer
-	all.WriteString("# Made of the manifests folder by `make generate`: do not edit.\n")
-	for _, path := range slices.Insert(manifests, i, crds...) {
+	var parts [][]byte
+	for _, path := range slices.Concat(manifests[:i], crds, manifests[i:]) {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			return nil, err
 		}
-		all.WriteString("---\n")
-		all.Write(bytes.TrimSpace(bytes.TrimPrefix(text, []byte("---\n"))))
-		all.WriteByte('\n')
+		parts = append(parts, bytes.TrimPrefix(text, []byte("---\n")))
 	}
-	return all.Bytes(), nil
+	roles, err := roles()
+	if err != nil {
+		return nil, err
+	}
+	all := []byte("# Made of the manifests folder by `make generate`: do not edit.\n")
+	for _, part := range slices.Insert(parts, i+len(crds), roles...) {
+		all = fmt.Appendf(all, "---\n%s\n", bytes.TrimSpace(part))
+	}
+	return all, nil
+}
+
+// roles are what the controller may do: in the whole cluster, and in its own namespace.
+func roles() ([][]byte, error) {
+	labels := map[string]string{"app.kubernetes.io/name": name}
+	var texts [][]byte
+	for _, role := range []any{
+		rbacv1.ClusterRole{
+			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+			Rules:      slices.Concat(kube.Rules(), status.Rules(), deploy.Rules()),
+		},
+		rbacv1.Role{
+			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"},
+			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: labels},
+			Rules:      certs.Rules(server.SecretName(name)),
+		},
+	} {
+		text, err := yaml.Marshal(role)
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, text)
+	}
+	return texts, nil
 }

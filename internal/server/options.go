@@ -32,6 +32,9 @@ type Options struct {
 // serverName is the DNS name that proxies reach xDS by, and that the server's certificate has.
 func (o Options) serverName() string { return o.Service + "." + o.Namespace + ".svc" }
 
+// SecretName is the name of the Secret of the authority that proxies trust.
+func SecretName(service string) string { return service + "-xds" }
+
 func (o *Options) complete() error {
 	if o.Namespace == "" || o.Service == "" || o.XDSPort == 0 || o.XDS == "" || o.Image == "" || o.Admin == "" {
 		return errors.New("server: a namespace, a Service and its port, the addresses of xDS and of the admin API, and the proxies' image are needed")

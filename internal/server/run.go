@@ -56,7 +56,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	authority, err := certs.New(certs.Config{
-		Client: client, Namespace: o.Namespace, Name: o.Service + "-xds", DNSNames: []string{o.serverName()}, Log: o.Log, Metrics: registry,
+		Client: client, Namespace: o.Namespace, Name: SecretName(o.Service), DNSNames: []string{o.serverName()}, Log: o.Log, Metrics: registry,
 	})
 	if err != nil {
 		return err

@@ -79,12 +79,16 @@ const pendingReason = "Pending"
 
 // kindsOf lists the kinds that have reports.
 func kindsOf(r plan.Reports) []*kind {
+	return slices.DeleteFunc(allKinds(r), func(k *kind) bool { return k.reports == nil })
+}
+
+func allKinds(r plan.Reports) []*kind {
 	v1 := func(k model.Kind) schema.GroupVersion { return schema.GroupVersion{Group: k.Group(), Version: "v1"} }
-	return slices.DeleteFunc([]*kind{
+	return []*kind{
 		{model.KindGatewayClass, v1(model.KindGatewayClass), "gatewayclasses", classForm, reportsIn(r.GatewayClasses)},
 		{model.KindGateway, v1(model.KindGateway), "gateways", gatewayForm, reportsIn(r.Gateways)},
 		{model.KindHTTPRoute, v1(model.KindHTTPRoute), "httproutes", routeForm, reportsIn(r.HTTPRoutes)},
-	}, func(k *kind) bool { return k.reports == nil })
+	}
 }
 
 // report is what is said of one object.
