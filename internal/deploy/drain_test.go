@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
 )
@@ -76,10 +78,10 @@ func (x *traffic) check(t *testing.T, when string) {
 	t.Logf("%s: %d answers", when, x.answers.Load())
 }
 
-// TestNoRequestIsLost while pods are replaced, and while they become fewer.
+// TestNoRequestIsLost while pods are replaced, while they become fewer, and while the last one is evicted.
 func TestNoRequestIsLost(t *testing.T) {
 	p := newPlace(t)
-	p.plan(func(x *plan.Proxy) { x.Parameters = parameters(t, `{replicas: 2, pod: {drainSeconds: 2}}`) })
+	p.plan(func(x *plan.Proxy) { x.Parameters = parameters(t, `{replicas: 2, pod: {drainSeconds: 6}}`) })
 	address := p.frontIs(func(f model.Front) bool { return len(f.Addresses) == 1 }).Addresses[0].Value
 	first := p.pods(2)
 	p.eventually(func() error {
@@ -88,7 +90,7 @@ func TestNoRequestIsLost(t *testing.T) {
 	})
 	x := newTraffic(t, address)
 	p.plan(func(x *plan.Proxy) {
-		x.Parameters = parameters(t, `{replicas: 2, logLevel: info, pod: {drainSeconds: 2}}`)
+		x.Parameters = parameters(t, `{replicas: 2, logLevel: info, pod: {drainSeconds: 6}}`)
 	})
 	p.eventually(func() error {
 		for _, pod := range p.pods(2) {
@@ -100,10 +102,21 @@ func TestNoRequestIsLost(t *testing.T) {
 	})
 	x.check(t, "after the rollout")
 	p.plan(func(x *plan.Proxy) {
-		x.Parameters = parameters(t, `{replicas: 1, logLevel: info, pod: {drainSeconds: 2}}`)
+		x.Parameters = parameters(t, `{replicas: 1, logLevel: info, pod: {drainSeconds: 6}}`)
 	})
-	p.pods(1)
+	last := p.pods(1)[0]
 	x.check(t, "after the scale-in")
+	// The only pod goes; it serves until there is another one, and longer.
+	if err := p.Client.CoreV1().Pods(p.namespace).Delete(t.Context(), last.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	p.eventually(func() error {
+		if p.pods(1)[0].Name == last.Name {
+			return errors.New("it is there still")
+		}
+		return nil
+	})
+	x.check(t, "after the eviction")
 	x.stop()
 	x.check(t, "at the end")
 }

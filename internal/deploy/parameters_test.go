@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
@@ -161,4 +164,36 @@ func TestAnotherBundle(t *testing.T) {
 	if err != nil || deployed.Annotations["deployment.kubernetes.io/revision"] != "2" {
 		t.Errorf("the Deployment has revision %s, want 2: %v", deployed.Annotations["deployment.kubernetes.io/revision"], err)
 	}
+}
+
+// TestQuota: what the namespace does not allow is said in the front, and done when it does.
+func TestQuota(t *testing.T) {
+	p := newPlace(t)
+	quotas := p.Client.CoreV1().ResourceQuotas(p.namespace)
+	none := corev1.ResourceList{corev1.ResourceServices: resource.MustParse("0")}
+	quota, err := quotas.Create(t.Context(), &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "none"}, Spec: corev1.ResourceQuotaSpec{Hard: none},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	quota.Status = corev1.ResourceQuotaStatus{Hard: none, Used: none} // no controller does it here
+	if _, err := quotas.UpdateStatus(t.Context(), quota, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	p.eventually(func() error { // it counts when the API server has heard of it
+		probe := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "probe"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
+		_, err := p.Client.CoreV1().Services(p.namespace).Create(t.Context(), probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if apierrors.IsForbidden(err) {
+			return nil
+		}
+		return errors.Join(err, errors.New("a Service can be made"))
+	})
+	p.plan(nil)
+	p.frontIs(func(f model.Front) bool { return f.Reason == "NoResources" && strings.Contains(f.Message, "quota") })
+	p.pods(1) // all else is there
+	if err := quotas.Delete(t.Context(), quota.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	p.frontIs(func(f model.Front) bool { return f.Reason == "" && len(f.Addresses) == 1 })
 }

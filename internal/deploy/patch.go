@@ -16,7 +16,7 @@ import (
 type patches [][]byte
 
 func (p *patches) add(patch *apiextensionsv1.JSON) {
-	if patch != nil {
+	if patch != nil && len(patch.Raw) > 0 && string(patch.Raw) != "null" {
 		*p = append(*p, patch.Raw)
 	}
 }

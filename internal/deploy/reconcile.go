@@ -82,7 +82,8 @@ func (d *Deployer) bring(ctx context.Context, ref model.ObjectRef, p plan.Proxy,
 	case err == nil:
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), apierrors.IsNotFound(err): // the namespace goes, and the Gateway with it
 		o.lookAfter(lastRetry)
-	case apierrors.IsForbidden(err):
+	case apierrors.IsForbidden(err) && !strings.Contains(err.Error(), " cannot "): // a quota, a webhook
+		// But not what an API server says of a user ("cannot patch resource") while it starts: that is the operator's matter, if it stays.
 		o.denied = append(o.denied, err.Error())
 		o.failed = append(o.failed, err)
 	default:

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -231,6 +233,61 @@ func TestFight(t *testing.T) {
 	})
 }
 
+// TestAPIServerAway: what the plan says while nobody can be told is done when the API server is back, and until then proxies serve.
+func TestAPIServerAway(t *testing.T) {
+	p := newPlace(t)
+	p.plan(nil)
+	f := p.frontIs(func(f model.Front) bool { return len(f.Addresses) == 1 })
+	p.eventually(func() error {
+		_, err := get(f.Addresses[0].Value)
+		return err
+	})
+	p.StopAPIServer()
+	up := sync.OnceFunc(func() {
+		if err := p.StartAPIServer(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	})
+	defer up()
+	p.plan(func(x *plan.Proxy) {
+		x.Ports = append(x.Ports, plan.ProxyPort{Number: 81, Bind: 81, Transport: model.TCP})
+	})
+	p.eventually(func() error {
+		if n := p.metric("cardea_deploy_troubled"); n != 1 {
+			return fmt.Errorf("%v are in trouble", n)
+		}
+		return nil
+	})
+	if _, err := get(f.Addresses[0].Value); err != nil {
+		t.Errorf("while the API server is away: %v", err)
+	}
+	up()
+	p.eventually(func() error {
+		service, err := p.service()
+		if err == nil && len(service.Spec.Ports) != 2 {
+			err = errors.New("it has not changed")
+		}
+		return err
+	})
+	p.eventually(func() error {
+		if n := p.metric("cardea_deploy_troubled"); n != 0 {
+			return fmt.Errorf("%v are in trouble", n)
+		}
+		return nil
+	})
+	before, err := p.state()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now := p.front(); now.Reason != "" || len(now.Addresses) != 1 {
+		t.Errorf("the front is %+v", now)
+	}
+	if err := p.Client.CoreV1().Services(p.namespace).Delete(t.Context(), p.proxy.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	p.isAgain(before) // it is watched again
+}
+
 // TestRestart: another Deployer, which remembers nothing, changes nothing.
 func TestRestart(t *testing.T) {
 	p := newPlace(t)
@@ -260,6 +317,7 @@ func TestRestart(t *testing.T) {
 		return err
 	})
 	before := versions()
+	there := goleak.IgnoreCurrent()
 	cfg := p.config()
 	cfg.Metrics = nil
 	cfg.Graph = flow.New(flow.Config{Name: "restart", Check: true})
@@ -295,6 +353,9 @@ func TestRestart(t *testing.T) {
 		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
+	}
+	if err := goleak.Find(there); err != nil {
+		t.Error(err)
 	}
 	if after := versions(); strings.Join(after, " ") != strings.Join(before, " ") {
 		t.Errorf("versions %v became %v", before, after)
