@@ -3,6 +3,7 @@ package deploy
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -180,15 +181,7 @@ func (d *Deployer) work(ctx context.Context) {
 
 // handle brings a Gateway or a class up to date, and says when to look again.
 func (d *Deployer) handle(ctx context.Context, ref model.ObjectRef) {
-	var again time.Duration
-	var err error
-	limited, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	if ref.Kind == model.KindGatewayClass {
-		err = d.reconcileClass(limited, ref)
-	} else {
-		again, err = d.reconcile(limited, ref)
-	}
+	again, err := d.contained(ctx, ref)
 	if ctx.Err() != nil {
 		return
 	}
@@ -201,6 +194,22 @@ func (d *Deployer) handle(ctx context.Context, ref model.ObjectRef) {
 	if again > 0 {
 		d.queue.AddAfter(ref, again)
 	}
+}
+
+// contained does the work. A panic is a bug, and that Gateway's trouble alone.
+func (d *Deployer) contained(ctx context.Context, ref model.ObjectRef) (again time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	defer func() {
+		if problem := recover(); problem != nil {
+			d.cfg.Log.Error("panic", "object", ref.String(), "problem", problem, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic: %v", problem)
+		}
+	}()
+	if ref.Kind == model.KindGatewayClass {
+		return 0, d.reconcileClass(ctx, ref)
+	}
+	return d.reconcile(ctx, ref)
 }
 
 // note logs trouble when it begins, when it is another one, and when it is over.

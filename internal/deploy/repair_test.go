@@ -30,6 +30,11 @@ func (p *place) state() (map[string]string, error) {
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return nil, err
 	}
+	for _, o := range []metav1.Object{account, config, deployed, service} {
+		if o.GetDeletionTimestamp() != nil {
+			return nil, fmt.Errorf("%s is going", o.GetName())
+		}
+	}
 	head := func(o metav1.Object) string {
 		annotations := o.GetAnnotations()
 		delete(annotations, "deployment.kubernetes.io/revision")
@@ -92,6 +97,10 @@ func TestRepair(t *testing.T) {
 		{"the Deployment is deleted", func(ctx context.Context) error {
 			return apps.Deployments(p.namespace).Delete(ctx, name, metav1.DeleteOptions{})
 		}},
+		{"the Deployment is deleted after its pods", func(ctx context.Context) error {
+			foreground := metav1.DeletePropagationForeground
+			return apps.Deployments(p.namespace).Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &foreground})
+		}},
 		{"the Service is deleted", func(ctx context.Context) error {
 			return core.Services(p.namespace).Delete(ctx, name, metav1.DeleteOptions{})
 		}},
@@ -127,7 +136,7 @@ func TestRepair(t *testing.T) {
 		}
 		p.isAgain(before)
 	}
-	if text, err := p.repairs(); err != nil || text != "ConfigMap 2, Deployment 3, Service 3, ServiceAccount 2" {
+	if text, err := p.repairs(); err != nil || text != "ConfigMap 2, Deployment 4, Service 3, ServiceAccount 2" {
 		t.Errorf("repairs are counted as %s: %v", text, err)
 	}
 	// What others add is theirs.
