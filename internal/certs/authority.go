@@ -10,6 +10,12 @@ import (
 	"time"
 )
 
+// What fails is tried again after firstRetry, and then later each time, up to lastRetry: proxies wait for the first certificate.
+const (
+	firstRetry = 200 * time.Millisecond
+	lastRetry  = 5 * time.Second
+)
+
 // Authority signs, and says whom to trust.
 type Authority struct {
 	cfg     Config
@@ -75,7 +81,7 @@ func (a *Authority) Run(ctx context.Context) error {
 		}
 		if err != nil {
 			a.cfg.Log.Warn("the xDS authority is looked at again", "error", err)
-			look = a.cfg.Clock.Now().Add(min(time.Minute, 200*time.Millisecond<<min(failures, 16)))
+			look = a.cfg.Clock.Now().Add(min(lastRetry, firstRetry<<min(failures, 16)))
 			failures++
 		} else {
 			failures = 0
