@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -59,6 +61,9 @@ type stage struct {
 	namespace string
 }
 
+// testLabel is on the namespaces of all tests.
+const testLabel = "cardea.dev/test"
+
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	testcluster.Require(t)
@@ -67,7 +72,7 @@ func newStage(t *testing.T) *stage {
 		t.Fatal(shared.err)
 	}
 	s := &stage{T: t, Cluster: shared.cluster, api: shared.api, namespace: "test-" + fmt.Sprint(time.Now().UnixNano())}
-	s.apply(fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: %s}\n", s.namespace))
+	s.apply(fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: %s, labels: {%s: \"\"}}\n", s.namespace, testLabel))
 	t.Cleanup(func() {
 		_ = s.Client.CoreV1().Namespaces().Delete(context.Background(), s.namespace, metav1.DeleteOptions{})
 	})
@@ -227,14 +232,14 @@ spec: {selector: {app: %[2]s}, ports: [{port: 80, targetPort: 3000}]}
 `, namespace, name, replicas, testcluster.EchoImage)
 }
 
-// gateway states a Gateway with one HTTP listener.
-func gateway(namespace, name string) string {
+// gateway states a Gateway with one HTTP listener, and more fields of its spec.
+func gateway(namespace, name string, more ...string) string {
 	return fmt.Sprintf(`---
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
 metadata: {name: %[2]s, namespace: %[1]s}
-spec: {gatewayClassName: cardea, listeners: [{name: http, port: 80, protocol: HTTP}]}
-`, namespace, name)
+spec: {%[3]s}
+`, namespace, name, strings.Join(append([]string{"gatewayClassName: cardea", "listeners: [{name: http, port: 80, protocol: HTTP}]"}, more...), ", "))
 }
 
 // route states an HTTPRoute from a host to a Service.
@@ -248,4 +253,79 @@ spec:
   hostnames: [%[4]s]
   rules: [{backendRefs: [{name: %[5]s, port: 80}]}]
 `, namespace, name, gateway, host, service)
+}
+
+// shop sets up two echo servers, blue and green, a Gateway, and the route web from shop.example to blue. It returns the Gateway's
+// address when a request was answered. more is said of the Gateway.
+func (s *stage) shop(gatewayName string, more ...string) (address string) {
+	s.Helper()
+	s.apply(echo(s.namespace, "blue", 1) + echo(s.namespace, "green", 1) + gateway(s.namespace, gatewayName, more...) +
+		route(s.namespace, "web", gatewayName, "shop.example", "blue"))
+	address = s.address(gatewayName)
+	s.ready(s.namespace, "app", 2)
+	s.gets(address, "shop.example", "/", by("blue"))
+	s.live("web")
+	return address
+}
+
+// sentTo has the route web send to another Service, and waits until it does and says so.
+func (s *stage) sentTo(service, address string) {
+	s.Helper()
+	r, err := s.api.GatewayV1().HTTPRoutes(s.namespace).Get(context.Background(), "web", metav1.GetOptions{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.apply(route(s.namespace, "web", string(r.Spec.ParentRefs[0].Name), "shop.example", service))
+	s.gets(address, "shop.example", "/", by(service))
+	s.live("web")
+}
+
+// sameController says whether Cardea has run all the time.
+func (s *stage) sameController(was corev1.Pod) {
+	s.Helper()
+	now := s.controller()
+	if was.UID != now.UID || was.Status.ContainerStatuses[0].RestartCount != now.Status.ContainerStatuses[0].RestartCount {
+		s.Errorf("Cardea was started again: %s", statusText(now.Status.ContainerStatuses))
+	}
+}
+
+// kill ends all containers of a pod by SIGKILL.
+func (s *stage) kill(pod corev1.Pod) {
+	s.Helper()
+	s.step("SIGKILL for %s", pod.Name)
+	if err := s.KillPod(pod.Namespace, pod.Name); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// deletePod deletes a pod, and returns when it is gone.
+func (s *stage) deletePod(pod corev1.Pod) {
+	s.Helper()
+	s.step("pod %s is deleted", pod.Name)
+	pods := s.Client.CoreV1().Pods(pod.Namespace)
+	if err := pods.Delete(context.Background(), pod.Name, metav1.DeleteOptions{}); err != nil {
+		s.Fatal(err)
+	}
+	s.until("pod "+pod.Name+" is gone", func() (string, bool) {
+		now, err := pods.Get(context.Background(), pod.Name, metav1.GetOptions{})
+		return fmt.Sprint(err), apierrors.IsNotFound(err) || err == nil && now.UID != pod.UID
+	})
+}
+
+// alone waits until nothing is left of the tests before, whose namespaces go while others run.
+func (s *stage) alone() {
+	s.Helper()
+	s.until("nothing is left of other tests", func() (string, bool) {
+		list, err := s.Client.CoreV1().Namespaces().List(context.Background(), metav1.ListOptions{LabelSelector: testLabel})
+		if err != nil {
+			return err.Error(), false
+		}
+		var others []string
+		for _, n := range list.Items {
+			if n.Name != s.namespace {
+				others = append(others, statusText(n.Status))
+			}
+		}
+		return strings.Join(others, "\n"), len(others) == 0
+	})
 }

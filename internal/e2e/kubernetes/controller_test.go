@@ -1,0 +1,129 @@
+package kubernetes
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+)
+
+// TestControllerDeleted: Cardea's pod is deleted. The next one finds everything as it should be: it sends no proxy a resource and writes no
+// status, and then it does what it is for.
+func TestControllerDeleted(t *testing.T) {
+	s := newStage(t)
+	address := s.shop("edge")
+	s.alone()
+	calls := s.traffic(100, address, by("blue", "green"), "shop.example")
+	s.deletePod(s.controller())
+	s.controller()
+	s.until("the proxy is connected", func() (string, bool) {
+		n := s.figures().sum("cardea_xds_streams")
+		return fmt.Sprint(n), n >= 1
+	})
+	s.until("the proxy has acknowledged", func() (string, bool) {
+		n := s.figures().sum("cardea_xds_acks_total")
+		return fmt.Sprint(n), n >= 1
+	})
+	f := s.figures()
+	for _, name := range []string{"cardea_xds_resources_total", "cardea_xds_nacks_total"} {
+		if n := f.sum(name); n != 0 {
+			t.Errorf("%s is %v after a restart, want 0", name, n)
+		}
+	}
+	if n := f.sum("cardea_status_writes_total", `result="written"`); n != 0 {
+		t.Errorf("%v statuses were written after a restart, want none", n)
+	}
+	if n := f.sum("cardea_deploy_applies_total", `result="changed"`); n != 0 {
+		t.Errorf("%v objects were changed after a restart, want none", n)
+	}
+	s.sentTo("green", address)
+	calls.flawless()
+}
+
+// TestControllerKilledInMidWrite: Cardea is killed while it writes the statuses of many routes. Proxies serve on, all the routes that they
+// had; what was not served yet is served by the next Cardea, and all statuses are true.
+func TestControllerKilledInMidWrite(t *testing.T) {
+	const routes = 300
+	s := newStage(t)
+	address := s.shop("edge")
+	controller := s.controller()
+	hosts := s.routes("edge", "early", 50)
+	s.attached("edge", 51)
+	calls := s.traffic(100, address, by("blue"), append(hosts, "shop.example")...)
+	restarts := controller.Status.ContainerStatuses[0].RestartCount
+
+	made := make(chan []string)
+	go func() { made <- s.routes("edge", "late", routes) }()
+	s.until("some statuses are written", func() (string, bool) {
+		n := s.liveCount("late-")
+		return fmt.Sprint(n), n > routes/10
+	})
+	s.kill(controller)
+	if n := s.liveCount("late-"); n >= routes {
+		t.Error("it was not killed in mid-write")
+	} else {
+		s.step("%d of %d statuses were written", n, routes)
+	}
+	late := <-made
+	s.step("all routes are there")
+	s.until("all routes are live", func() (string, bool) {
+		n := s.liveCount("late-")
+		return fmt.Sprint(n), n == routes
+	})
+	s.step("all statuses are written")
+	s.attached("edge", 51+routes)
+	for _, host := range late[routes-10:] {
+		s.gets(address, host, "/", by("blue"))
+	}
+	if now := s.controller().Status.ContainerStatuses[0].RestartCount; now != restarts+1 {
+		t.Errorf("it was started %d times, want once", now-restarts)
+	}
+	calls.flawless()
+}
+
+// liveCount counts the routes that begin with a prefix and whose proxies have acknowledged them as they are.
+func (s *stage) liveCount(prefix string) (n int) {
+	s.Helper()
+	list, err := s.api.GatewayV1().HTTPRoutes(s.namespace).List(context.Background(), metav1.ListOptions{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, r := range list.Items {
+		if strings.HasPrefix(r.Name, prefix) && len(r.Status.Parents) == 1 &&
+			has(r.Status.Parents[0].Conditions, r.Generation, "Accepted=True", programmed+"=True") {
+			n++
+		}
+	}
+	return n
+}
+
+// routes makes routes to blue, and returns their hosts.
+func (s *stage) routes(gateway, name string, n int) (hosts []string) {
+	s.Helper()
+	var running sync.WaitGroup
+	slots := make(chan struct{}, 16)
+	for i := range n {
+		name := fmt.Sprintf("%s-%d", name, i)
+		hosts = append(hosts, name+".example")
+		running.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			port := gatewayv1.PortNumber(80)
+			r := &gatewayv1.HTTPRoute{ObjectMeta: metav1.ObjectMeta{Name: name}}
+			r.Spec.ParentRefs = []gatewayv1.ParentReference{{Name: gatewayv1.ObjectName(gateway)}}
+			r.Spec.Hostnames = []gatewayv1.Hostname{gatewayv1.Hostname(name + ".example")}
+			r.Spec.Rules = []gatewayv1.HTTPRouteRule{{BackendRefs: []gatewayv1.HTTPBackendRef{{BackendRef: gatewayv1.BackendRef{
+				BackendObjectReference: gatewayv1.BackendObjectReference{Name: "blue", Port: &port},
+			}}}}}
+			if _, err := s.api.GatewayV1().HTTPRoutes(s.namespace).Create(context.Background(), r, metav1.CreateOptions{}); err != nil {
+				s.Errorf("create route %s: %v", name, err)
+			}
+		})
+	}
+	running.Wait()
+	return hosts
+}

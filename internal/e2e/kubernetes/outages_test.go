@@ -1,0 +1,92 @@
+package kubernetes
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// away is how long the API server is. What depends on the length is how long watches wait before they try again: at most 30 s after an
+// absence of a minute.
+const away = 15 * time.Second
+
+// TestAPIServerAway: requests go on while the API server is away, and a proxy that is started again meanwhile is served, too. What is
+// written when it is back is served, and statuses are true.
+func TestAPIServerAway(t *testing.T) {
+	s := newStage(t)
+	address := s.shop("edge")
+	s.apply(gateway(s.namespace, "hurt") + route(s.namespace, "hurt", "hurt", "hurt.example", "blue"))
+	hurt := s.address("hurt")
+	s.gets(hurt, "hurt.example", "/", by("blue"))
+	proxy := s.ready(s.namespace, proxiesOf("hurt"), 1)[0]
+	calls := s.traffic(100, address, by("blue", "green"), "shop.example")
+	was := s.controller()
+	calls.moves(100)
+	s.step("the API server goes")
+	s.StopAPIServer()
+	back := time.After(away)
+	s.kill(proxy)
+	s.gets(hurt, "hurt.example", "/", by("blue"))
+	s.step("the proxy that was killed serves again")
+	<-back
+	if err := s.StartAPIServer(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	s.step("the API server is back")
+	s.sentTo("green", address)
+	s.step("the edit is served")
+	s.apply(gateway(s.namespace, "new") + route(s.namespace, "new", "new", "new.example", "blue"))
+	s.gets(s.address("new"), "new.example", "/", by("blue"))
+	s.live("web", "hurt", "new")
+	s.step("another Gateway serves")
+	s.sameController(was)
+	calls.flawless()
+}
+
+// TestStartWithoutAPIServer: Cardea is started again while the API server is away. It is not ready and tells proxies nothing, so they go
+// on, until it knows all.
+func TestStartWithoutAPIServer(t *testing.T) {
+	s := newStage(t)
+	address := s.shop("edge")
+	calls := s.traffic(100, address, by("blue", "green"), "shop.example")
+	controller := s.controller()
+	s.step("the API server goes")
+	s.StopAPIServer()
+	s.kill(controller)
+	probe := &http.Client{Timeout: time.Second}
+	s.until("Cardea says that it is not ready", func() (string, bool) {
+		response, err := probe.Get("http://" + controller.Status.PodIP + ":9901/readyz")
+		if err != nil {
+			return err.Error(), false
+		}
+		defer response.Body.Close()
+		return response.Status, response.StatusCode == http.StatusServiceUnavailable
+	})
+	s.step("Cardea runs again and is not ready")
+	calls.moves(300)
+	if err := s.StartAPIServer(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	s.step("the API server is back")
+	s.sentTo("green", address)
+	s.step("the edit is served")
+	calls.flawless()
+}
+
+// TestEtcdRestarted: the same when the API server's store is started again.
+func TestEtcdRestarted(t *testing.T) {
+	s := newStage(t)
+	address := s.shop("edge")
+	calls := s.traffic(100, address, by("blue", "green"), "shop.example")
+	was := s.controller()
+	s.step("etcd goes")
+	if err := s.RestartEtcd(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	s.step("etcd is back")
+	s.sentTo("green", address)
+	s.step("the edit is served")
+	s.sameController(was)
+	calls.flawless()
+}
