@@ -124,8 +124,10 @@ func Gateway(g GatewayFacts) gatewayv1.GatewayStatus {
 	switch {
 	case accepted == "" && unusable:
 		l.set("Programmed", false, "AddressNotUsable", "an address is not one of this machine's; see the listeners' conditions")
-	case accepted != "" || valid == 0:
+	case valid == 0:
 		l.set("Programmed", false, "Invalid", "no listener can serve")
+	case accepted != "":
+		l.set("Programmed", false, "Invalid", "the Gateway is not accepted; its proxies, if there are any, stay as they are")
 	case g.Front.Reason != "":
 		l.set("Programmed", false, g.Front.Reason, g.Front.Message)
 	case g.Fronted && len(g.Front.Addresses) == 0:

@@ -117,8 +117,19 @@ type gatewayFacts struct {
 	Findings   []model.Finding
 }
 
-// served tells whether the Gateway has proxies: it has no finding that takes back its acceptance.
-func (f gatewayFacts) served() bool { return !refused(f.Findings, "Accepted") }
+// accepted tells whether proxies are made for the Gateway: it has no finding that takes back its acceptance.
+func (f gatewayFacts) accepted() bool { return !refused(f.Findings, "Accepted") }
+
+// served tells whether its proxies, if there are any, serve it. A mistake in what they are to be, such as a DataPlane that was deleted, takes
+// nothing from those that are deployed and stay as they are.
+func (f gatewayFacts) served() bool {
+	return f.accepted() || f.Fronted && !slices.ContainsFunc(f.Findings, func(g model.Finding) bool {
+		return g.Condition == "Accepted" && g.Severity == model.Error && g.Reason != "InvalidParameters" && g.Field != classField
+	})
+}
+
+// classField is where a Gateway says that its class is not accepted.
+const classField = "spec.gatewayClassName"
 
 // listenerSpec is what one listener says by itself.
 type listenerSpec struct {
@@ -149,7 +160,7 @@ func gatewayOf(
 		f.readInfrastructure(c, ref, o.Spec.Infrastructure, class, planes)
 		if refused(class.Findings, "Accepted") {
 			f.Findings = append(f.Findings, model.Finding{
-				Object: ref, Condition: "Accepted", Reason: "Pending", Field: "spec.gatewayClassName",
+				Object: ref, Condition: "Accepted", Reason: "Pending", Field: classField,
 				Message: fmt.Sprintf("%s is not accepted; see its status", classRef),
 			})
 		}

@@ -21,7 +21,7 @@ func ProxyName(gateway model.ObjectRef) string {
 func proxyOf(planes *dataPlanes) func(*flow.Ctx, model.ObjectRef, gatewayFacts) (plan.Proxy, bool) {
 	return func(c *flow.Ctx, _ model.ObjectRef, f gatewayFacts) (plan.Proxy, bool) {
 		p := f.Proxy
-		p.Accepted = f.served()
+		p.Accepted = f.accepted()
 		for _, ref := range f.Parameters {
 			if o, found := flow.Fetch(c, planes, ref); found {
 				p.Parameters = append(p.Parameters, o.Spec)

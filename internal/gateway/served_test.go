@@ -1,0 +1,29 @@
+package gateway
+
+import (
+	"testing"
+
+	"cardea.dev/cardea/internal/model"
+)
+
+// TestServed: what was said wrongly about proxies takes none away where they are deployed; what was said wrongly about the Gateway does.
+func TestServed(t *testing.T) {
+	wrong := func(reason, field string) []model.Finding {
+		return []model.Finding{{Condition: "Accepted", Reason: reason, Field: field}}
+	}
+	for name, c := range map[string]struct {
+		facts            gatewayFacts
+		accepted, served bool
+	}{
+		"well":                        {gatewayFacts{}, true, true},
+		"no DataPlane":                {gatewayFacts{Fronted: true, Findings: wrong("InvalidParameters", "spec.infrastructure.parametersRef")}, false, true},
+		"no DataPlane of the class":   {gatewayFacts{Fronted: true, Findings: wrong("Pending", classField)}, false, true},
+		"an address":                  {gatewayFacts{Fronted: true, Findings: wrong("UnsupportedAddress", "spec.addresses[0].value")}, false, false},
+		"nothing is deployed":         {gatewayFacts{Findings: wrong("InvalidParameters", "spec.infrastructure.parametersRef")}, false, false},
+		"an address and no DataPlane": {gatewayFacts{Fronted: true, Findings: append(wrong("InvalidParameters", ""), wrong("UnsupportedAddress", "")...)}, false, false},
+	} {
+		if c.facts.accepted() != c.accepted || c.facts.served() != c.served {
+			t.Errorf("%s: accepted %v, served %v", name, c.facts.accepted(), c.facts.served())
+		}
+	}
+}
