@@ -101,6 +101,9 @@ func (s *stage) liveCount(prefix string) (n int) {
 	return n
 }
 
+// manyLabel is on routes that are made in numbers.
+const manyLabel = "cardea.dev/many"
+
 // routes makes routes to blue, and returns their hosts.
 func (s *stage) routes(gateway, name string, n int) (hosts []string) {
 	s.Helper()
@@ -113,7 +116,7 @@ func (s *stage) routes(gateway, name string, n int) (hosts []string) {
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			port := gatewayv1.PortNumber(80)
-			r := &gatewayv1.HTTPRoute{ObjectMeta: metav1.ObjectMeta{Name: name}}
+			r := &gatewayv1.HTTPRoute{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{manyLabel: ""}}}
 			r.Spec.ParentRefs = []gatewayv1.ParentReference{{Name: gatewayv1.ObjectName(gateway)}}
 			r.Spec.Hostnames = []gatewayv1.Hostname{gatewayv1.Hostname(name + ".example")}
 			r.Spec.Rules = []gatewayv1.HTTPRouteRule{{BackendRefs: []gatewayv1.HTTPBackendRef{{BackendRef: gatewayv1.BackendRef{

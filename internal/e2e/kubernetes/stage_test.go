@@ -51,7 +51,7 @@ var shared struct {
 }
 
 // patience is how long anything may take before it counts as not happening.
-const patience = 90 * time.Second
+const patience = 15 * time.Second
 
 // stage is the shared cluster and a namespace of the test's own.
 type stage struct {
@@ -232,14 +232,18 @@ spec: {selector: {app: %[2]s}, ports: [{port: 80, targetPort: 3000}]}
 `, namespace, name, replicas, testcluster.EchoImage)
 }
 
-// gateway states a Gateway with one HTTP listener, and more fields of its spec.
+// gateway states a Gateway with more fields of its spec; if they are no listeners, with one HTTP listener.
 func gateway(namespace, name string, more ...string) string {
+	fields := append([]string{"gatewayClassName: cardea"}, more...)
+	if !strings.Contains(strings.Join(more, ""), "listeners:") {
+		fields = append(fields, "listeners: [{name: http, port: 80, protocol: HTTP}]")
+	}
 	return fmt.Sprintf(`---
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
 metadata: {name: %[2]s, namespace: %[1]s}
 spec: {%[3]s}
-`, namespace, name, strings.Join(append([]string{"gatewayClassName: cardea", "listeners: [{name: http, port: 80, protocol: HTTP}]"}, more...), ", "))
+`, namespace, name, strings.Join(fields, ", "))
 }
 
 // route states an HTTPRoute from a host to a Service.
