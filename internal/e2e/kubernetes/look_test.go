@@ -1,9 +1,9 @@
 package kubernetes
 
 import (
-	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -131,11 +131,14 @@ func readFigures(client *http.Client, url string) (figures, error) {
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("GET %s: %s", url, response.Status)
 	}
+	text, err := io.ReadAll(response.Body)
+	return parseFigures(string(text)), err
+}
+
+func parseFigures(text string) figures {
 	f := figures{}
-	lines := bufio.NewScanner(response.Body)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		line := lines.Text()
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
 		space := strings.LastIndexByte(line, ' ')
 		if strings.HasPrefix(line, "#") || space < 0 {
 			continue
@@ -144,7 +147,7 @@ func readFigures(client *http.Client, url string) (figures, error) {
 			f[line[:space]] = n
 		}
 	}
-	return f, lines.Err()
+	return f
 }
 
 // programmed is the condition of a route that its proxies have acknowledged it.
@@ -199,13 +202,15 @@ func (s *stage) attached(gateway string, routes int32) {
 	})
 }
 
-// has says whether conditions are there, of that generation.
+// has says whether conditions are there, of that generation: TYPE=STATUS, also with the REASON, also with ": " and words of the message.
 func has(list []metav1.Condition, generation int64, conditions ...string) bool {
 	for _, want := range conditions {
+		want, words, _ := strings.Cut(want, ": ")
 		state, reason, _ := strings.Cut(want, " ")
 		kind, status, _ := strings.Cut(state, "=")
 		c := meta.FindStatusCondition(list, kind)
-		if c == nil || string(c.Status) != status || c.ObservedGeneration != generation || reason != "" && c.Reason != reason {
+		if c == nil || string(c.Status) != status || c.ObservedGeneration != generation || reason != "" && c.Reason != reason ||
+			!strings.Contains(c.Message, words) {
 			return false
 		}
 	}

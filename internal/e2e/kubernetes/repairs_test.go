@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestRepairs: others edit what was made for a Gateway. It is as it was soon after, but for what is theirs: the number of replicas and words that
-// Cardea does not use. No request fails. Then others delete it, one after the other: it is made again.
+// TestRepairs: others edit what was made for a Gateway. It is as it was soon after, but for what is theirs: the number of replicas and words
+// that Cardea does not use. No request fails. Then others delete it, one after the other: it is made again.
 func TestRepairs(t *testing.T) {
 	s := newStage(t)
 	address := s.shop("edge")
@@ -27,10 +27,6 @@ func TestRepairs(t *testing.T) {
 	if _, err := deployments.UpdateScale(ctx, name, scale, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s.until("XX", func() (string, bool) {
-		d := s.deployment("edge")
-		return statusText(d), settled(d, 2)
-	})
 	s.ready(s.namespace, proxiesOf("edge"), 2)
 
 	s.step("all is edited")
@@ -44,7 +40,7 @@ func TestRepairs(t *testing.T) {
 		`{"metadata": {"annotations": {"theirs": "stays"}}, "spec": {"template": {"spec": {"containers": [{"name": "envoy", "image": "example.com/other"}]}}}}`),
 		metav1.PatchOptions{})
 	edit(err)
-	_, err = core.Services(s.namespace).Patch(ctx, name, types.MergePatchType, []byte(`{"spec": {"selector": {"app.kubernetes.io/instance": "other"}}}`),
+	_, err = core.Services(s.namespace).Patch(ctx, name, types.MergePatchType, []byte(`{"metadata": {"labels": {"app.kubernetes.io/name": "other"}}}`),
 		metav1.PatchOptions{})
 	edit(err)
 	_, err = core.ConfigMaps(s.namespace).Patch(ctx, name, types.MergePatchType, []byte(`{"data": {"envoy.json": "{}"}}`), metav1.PatchOptions{})
@@ -64,7 +60,7 @@ func TestRepairs(t *testing.T) {
 		}
 		return statusText([]any{d.Spec, service.Spec, config.Data, account}),
 			image(*d) == image(made) && d.Annotations["theirs"] == "stays" && *d.Spec.Replicas == 2 &&
-				service.Spec.Selector["app.kubernetes.io/instance"] == name && len(config.Data["envoy.json"]) > 10 &&
+				service.Labels["app.kubernetes.io/name"] == made.Labels["app.kubernetes.io/name"] && len(config.Data["envoy.json"]) > 10 &&
 				account.Labels["app.kubernetes.io/instance"] == name && !*account.AutomountServiceAccountToken
 	})
 	s.until("the Deployment is at rest", func() (string, bool) {
@@ -73,8 +69,17 @@ func TestRepairs(t *testing.T) {
 	})
 	s.step("all is repaired")
 	calls.moves(100)
-	// Between the edit of the Service's selector and its repair the Service may have had no endpoints.
 	calls.flawless()
+
+	s.step("the Service is sent astray")
+	_, err = core.Services(s.namespace).Patch(ctx, name, types.MergePatchType, []byte(`{"spec": {"selector": {"app.kubernetes.io/instance": "other"}}}`),
+		metav1.PatchOptions{})
+	edit(err)
+	s.until("it finds its pods again", func() (string, bool) {
+		service, err := core.Services(s.namespace).Get(ctx, name, metav1.GetOptions{})
+		return fmt.Sprint(err), err == nil && service.Spec.Selector["app.kubernetes.io/instance"] == name
+	})
+	s.gets(address, "shop.example", "/", by("blue"))
 
 	for kind, remove := range map[string]func(context.Context, string, metav1.DeleteOptions) error{
 		"ServiceAccount": core.ServiceAccounts(s.namespace).Delete,

@@ -31,17 +31,20 @@ func TestSecrets(t *testing.T) {
 	calls := s.traffic(100, address, by("blue"), host)
 	s.apply(gateway(s.namespace, "edge", "listeners: [{name: http, port: 80, protocol: HTTP}, "+
 		"{name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: shop}]}}]"))
-	refused := []string{"Accepted=True", "ResolvedRefs=False InvalidCertificateRef", "Programmed=False Invalid"}
+	refused := func(why string) {
+		t.Helper()
+		s.listenerIs("edge", "https", "Accepted=True", "ResolvedRefs=False InvalidCertificateRef: "+why, "Programmed=False Invalid")
+	}
 	served := []string{"Accepted=True", "ResolvedRefs=True", "Programmed=True"}
-	s.listenerIs("edge", "https", refused...)
+	refused("does not exist")
 	s.listenerIs("edge", "http", served...)
 	s.step("a Secret that is missing is said")
 
 	first, second := newCertificate(t, host), newCertificate(t, host)
 	s.secret("shop", corev1.SecretTypeOpaque, map[string][]byte{"password": []byte("x")})
-	s.listenerIs("edge", "https", refused...)
+	refused("Opaque")
 	s.secret("shop", corev1.SecretTypeTLS, map[string][]byte{"tls.crt": []byte("x"), "tls.key": []byte("x")})
-	s.listenerIs("edge", "https", refused...)
+	refused("PEM")
 	s.live("web")
 	s.step("so are Secrets of no use")
 	s.secret("shop", corev1.SecretTypeTLS, first.data)

@@ -51,7 +51,7 @@ var shared struct {
 }
 
 // patience is how long anything may take before it counts as not happening.
-const patience = 15 * time.Second
+const patience = 90 * time.Second
 
 // stage is the shared cluster and a namespace of the test's own.
 type stage struct {
