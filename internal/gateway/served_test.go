@@ -15,12 +15,16 @@ func TestServed(t *testing.T) {
 		facts            gatewayFacts
 		accepted, served bool
 	}{
-		"well":                        {gatewayFacts{}, true, true},
-		"no DataPlane":                {gatewayFacts{Fronted: true, Findings: wrong("InvalidParameters", "spec.infrastructure.parametersRef")}, false, true},
-		"no DataPlane of the class":   {gatewayFacts{Fronted: true, Findings: wrong("Pending", classField)}, false, true},
-		"an address":                  {gatewayFacts{Fronted: true, Findings: wrong("UnsupportedAddress", "spec.addresses[0].value")}, false, false},
-		"nothing is deployed":         {gatewayFacts{Findings: wrong("InvalidParameters", "spec.infrastructure.parametersRef")}, false, false},
-		"an address and no DataPlane": {gatewayFacts{Fronted: true, Findings: append(wrong("InvalidParameters", ""), wrong("UnsupportedAddress", "")...)}, false, false},
+		"well": {gatewayFacts{}, true, true},
+		"no DataPlane": {
+			gatewayFacts{Fronted: true, Findings: wrong("InvalidParameters", "spec.infrastructure.parametersRef")}, false, true,
+		},
+		"no DataPlane of the class": {gatewayFacts{Fronted: true, Findings: wrong("Pending", classField)}, false, true},
+		"an address":                {gatewayFacts{Fronted: true, Findings: wrong("UnsupportedAddress", "spec.addresses[0].value")}, false, false},
+		"nothing is deployed":       {gatewayFacts{Findings: wrong("InvalidParameters", "spec.infrastructure.parametersRef")}, false, false},
+		"an address and no DataPlane": {
+			gatewayFacts{Fronted: true, Findings: append(wrong("InvalidParameters", ""), wrong("UnsupportedAddress", "")...)}, false, false,
+		},
 	} {
 		if c.facts.accepted() != c.accepted || c.facts.served() != c.served {
 			t.Errorf("%s: accepted %v, served %v", name, c.facts.accepted(), c.facts.served())

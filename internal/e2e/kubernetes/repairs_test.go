@@ -37,7 +37,8 @@ func TestRepairs(t *testing.T) {
 		}
 	}
 	_, err := deployments.Patch(ctx, name, types.StrategicMergePatchType, []byte(
-		`{"metadata": {"annotations": {"theirs": "stays"}}, "spec": {"template": {"spec": {"containers": [{"name": "envoy", "image": "example.com/other"}]}}}}`),
+		`{"metadata": {"annotations": {"theirs": "stays"}},
+			"spec": {"template": {"spec": {"containers": [{"name": "envoy", "image": "example.com/other"}]}}}}`),
 		metav1.PatchOptions{})
 	edit(err)
 	_, err = core.Services(s.namespace).Patch(ctx, name, types.MergePatchType, []byte(`{"metadata": {"labels": {"app.kubernetes.io/name": "other"}}}`),

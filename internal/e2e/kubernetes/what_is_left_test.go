@@ -24,7 +24,8 @@ func TestWhatIsLeft(t *testing.T) {
 	})
 	fresh := s.burden()
 	for name, f := range map[string]figures{"used": used, "fresh": fresh} {
-		s.step("%s: %v goroutines, %v watches, %v keys of %v objects", name, f[goroutines], f[watches], f.sum("cardea_flow_keys"), f.sum("cardea_kube_objects"))
+		s.step("%s: %v goroutines, %v watches, %v keys of %v objects",
+			name, f[goroutines], f[watches], f.sum("cardea_flow_keys"), f.sum("cardea_kube_objects"))
 	}
 	// What was used may still be going; it does not come back.
 	for _, what := range slices.Sorted(maps.Keys(used)) {
