@@ -101,6 +101,70 @@ func (s *stage) liveCount(prefix string) (n int) {
 	return n
 }
 
+// TestControllerKilledWhileGatewaysComeAndGo: Cardea is killed while it makes what Gateways need, and while it takes it away again. All of them serve,
+// and then nothing of them is left.
+func TestControllerKilledWhileGatewaysComeAndGo(t *testing.T) {
+	const n = 6
+	s := newStage(t)
+	calls := s.traffic(100, s.shop("edge"), by("blue"), "shop.example")
+	var names []string
+	var objects string
+	for i := range n {
+		name := fmt.Sprintf("gateway-%d", i)
+		names = append(names, name)
+		objects += gateway(s.namespace, name, small) + route(s.namespace, name, name, "shop.example", "blue")
+	}
+	ctx := context.Background()
+	made := func() (count int) {
+		s.Helper()
+		list, err := s.Client.AppsV1().Deployments(s.namespace).List(ctx, metav1.ListOptions{LabelSelector: gatewayv1.GatewayNameLabelKey + "!=edge," + managed})
+		if err != nil {
+			s.Fatal(err)
+		}
+		return len(list.Items)
+	}
+	controller := s.controller()
+	s.apply(dataPlane(s.namespace, "small", "{pod: {drainSeconds: 1}}"))
+	applied := make(chan error)
+	go func() { applied <- s.Apply(ctx, []byte(objects)) }()
+	s.until("the first is made", func() (string, bool) { return "", made() > 0 })
+	s.kill(controller)
+	s.step("%d of %d were made", made(), n)
+	if err := <-applied; err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		s.gets(s.address(name), "shop.example", "/", by("blue"))
+	}
+	s.live(names...)
+	s.step("all serve")
+
+	controller = s.controller()
+	gateways := s.api.GatewayV1().Gateways(s.namespace)
+	for _, name := range names {
+		if err := gateways.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.kill(controller)
+	s.step("%d of %d are left", made(), n)
+	s.until("nothing is left of them", func() (string, bool) {
+		list, err := gateways.List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err.Error(), false
+		}
+		return fmt.Sprint(len(list.Items), made()), len(list.Items) == 1 && made() == 0
+	})
+	s.live("web")
+	calls.flawless()
+}
+
+// small is for Gateways that soon go: their pods don't drain for long. It is of the DataPlane small.
+const small = "infrastructure: {parametersRef: {group: cardea.dev, kind: DataPlane, name: small}}"
+
+// managed selects what Cardea made.
+const managed = "app.kubernetes.io/managed-by=cardea"
+
 // manyLabel is on routes that are made in numbers.
 const manyLabel = "cardea.dev/many"
 

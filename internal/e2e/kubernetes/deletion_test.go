@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
 // TestNamespaceDeleted: a Namespace is deleted with its Gateway and all. It is gone within 30 s, so no finalizer is left that nobody takes away;
@@ -77,6 +78,35 @@ func TestGatewayDeleted(t *testing.T) {
 		}
 		return statusText(r.Status), len(r.Status.Parents) == 0
 	})
+}
+
+// TestGatewayMadeAnew: a Gateway is deleted and made again at once, over and over. Each serves, though it shares all names with the one that goes.
+func TestGatewayMadeAnew(t *testing.T) {
+	s := newStage(t)
+	s.fleet("edge", "{pod: {drainSeconds: 1}}")
+	gateways := s.api.GatewayV1().Gateways(s.namespace)
+	for range 3 {
+		old, err := gateways.Get(context.Background(), "edge", metav1.GetOptions{})
+		if err == nil {
+			err = gateways.Delete(context.Background(), "edge", metav1.DeleteOptions{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Name: "edge"}, Spec: old.Spec}
+		s.until("the Gateway can be made again", func() (string, bool) {
+			_, err := gateways.Create(context.Background(), again, metav1.CreateOptions{})
+			return fmt.Sprint(err), err == nil
+		})
+		s.until("it is served at its address", func() (string, bool) {
+			address := s.address("edge")
+			a, err := s.get(address, "shop.example", "/")
+			return fmt.Sprintf("%s: %+v, %v", address, a, err), err == nil && by("blue")(a)
+		})
+		s.live("web")
+		s.ready(s.namespace, proxiesOf("edge"), 1)
+		s.step("it serves again")
+	}
 }
 
 // TestRoutesDeleted: a thousand routes are deleted at once. The one that remains is served all the time, and the Gateway counts one.

@@ -2,14 +2,14 @@ package kubernetes
 
 import (
 	"context"
+	"flag"
 	"net/http"
 	"testing"
 	"time"
 )
 
-// away is how long the API server is. What depends on the length is how long watches wait before they try again: at most 30 s after an
-// absence of a minute.
-const away = 15 * time.Second
+// away is how long the API server is. What depends on the length are the pauses before Cardea's parts ask again: they grow to 30 s.
+var away = flag.Duration("away", 15*time.Second, "how long the API server is away in TestAPIServerAway")
 
 // TestAPIServerAway: requests go on while the API server is away, and a proxy that is started again meanwhile is served, too. What is
 // written when it is back is served, and statuses are true.
@@ -25,7 +25,7 @@ func TestAPIServerAway(t *testing.T) {
 	calls.moves(100)
 	s.step("the API server goes")
 	s.StopAPIServer()
-	back := time.After(away)
+	back := time.After(*away)
 	s.kill(proxy)
 	s.gets(hurt, "hurt.example", "/", by("blue"))
 	s.step("the proxy that was killed serves again")
