@@ -3,9 +3,9 @@ package kubernetes
 import (
 	"context"
 	"fmt"
-	"strings"
-	"sync"
+	"net/http"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -85,24 +85,8 @@ func TestControllerKilledInMidWrite(t *testing.T) {
 	calls.flawless()
 }
 
-// liveCount counts the routes that begin with a prefix and whose proxies have acknowledged them as they are.
-func (s *stage) liveCount(prefix string) (n int) {
-	s.Helper()
-	list, err := s.api.GatewayV1().HTTPRoutes(s.namespace).List(context.Background(), metav1.ListOptions{})
-	if err != nil {
-		s.Fatal(err)
-	}
-	for _, r := range list.Items {
-		if strings.HasPrefix(r.Name, prefix) && len(r.Status.Parents) == 1 &&
-			has(r.Status.Parents[0].Conditions, r.Generation, "Accepted=True", programmed+"=True") {
-			n++
-		}
-	}
-	return n
-}
-
-// TestControllerKilledWhileGatewaysComeAndGo: Cardea is killed while it makes what Gateways need, and while it takes it away again. All of them serve,
-// and then nothing of them is left.
+// TestControllerKilledWhileGatewaysComeAndGo: Cardea is killed while it makes what Gateways need, and while it takes it away again. All of them
+// serve, and then nothing of them is left.
 func TestControllerKilledWhileGatewaysComeAndGo(t *testing.T) {
 	const n = 6
 	s := newStage(t)
@@ -117,7 +101,8 @@ func TestControllerKilledWhileGatewaysComeAndGo(t *testing.T) {
 	ctx := context.Background()
 	made := func() (count int) {
 		s.Helper()
-		list, err := s.Client.AppsV1().Deployments(s.namespace).List(ctx, metav1.ListOptions{LabelSelector: gatewayv1.GatewayNameLabelKey + "!=edge," + managed})
+		others := metav1.ListOptions{LabelSelector: gatewayv1.GatewayNameLabelKey + "!=edge," + managed}
+		list, err := s.Client.AppsV1().Deployments(s.namespace).List(ctx, others)
 		if err != nil {
 			s.Fatal(err)
 		}
@@ -159,38 +144,32 @@ func TestControllerKilledWhileGatewaysComeAndGo(t *testing.T) {
 	calls.flawless()
 }
 
-// small is for Gateways that soon go: their pods don't drain for long. It is of the DataPlane small.
-const small = "infrastructure: {parametersRef: {group: cardea.dev, kind: DataPlane, name: small}}"
-
-// managed selects what Cardea made.
-const managed = "app.kubernetes.io/managed-by=cardea"
-
-// manyLabel is on routes that are made in numbers.
-const manyLabel = "cardea.dev/many"
-
-// routes makes routes to blue, and returns their hosts.
-func (s *stage) routes(gateway, name string, n int) (hosts []string) {
-	s.Helper()
-	var running sync.WaitGroup
-	slots := make(chan struct{}, 16)
-	for i := range n {
-		name := fmt.Sprintf("%s-%d", name, i)
-		hosts = append(hosts, name+".example")
-		running.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			port := gatewayv1.PortNumber(80)
-			r := &gatewayv1.HTTPRoute{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{manyLabel: ""}}}
-			r.Spec.ParentRefs = []gatewayv1.ParentReference{{Name: gatewayv1.ObjectName(gateway)}}
-			r.Spec.Hostnames = []gatewayv1.Hostname{gatewayv1.Hostname(name + ".example")}
-			r.Spec.Rules = []gatewayv1.HTTPRouteRule{{BackendRefs: []gatewayv1.HTTPBackendRef{{BackendRef: gatewayv1.BackendRef{
-				BackendObjectReference: gatewayv1.BackendObjectReference{Name: "blue", Port: &port},
-			}}}}}
-			if _, err := s.api.GatewayV1().HTTPRoutes(s.namespace).Create(context.Background(), r, metav1.CreateOptions{}); err != nil {
-				s.Errorf("create route %s: %v", name, err)
-			}
-		})
+// TestStartWithoutAPIServer: Cardea is started again while the API server is away. It is not ready and tells proxies nothing, so they go
+// on, until it knows all.
+func TestStartWithoutAPIServer(t *testing.T) {
+	s := newStage(t)
+	address := s.shop("edge")
+	calls := s.traffic(100, address, by("blue", "green"), "shop.example")
+	controller := s.controller()
+	s.step("the API server goes")
+	s.StopAPIServer()
+	s.kill(controller)
+	probe := &http.Client{Timeout: time.Second}
+	s.until("Cardea says that it is not ready", func() (string, bool) {
+		response, err := probe.Get("http://" + controller.Status.PodIP + ":9901/readyz")
+		if err != nil {
+			return err.Error(), false
+		}
+		defer response.Body.Close()
+		return response.Status, response.StatusCode == http.StatusServiceUnavailable
+	})
+	s.step("Cardea runs again and is not ready")
+	calls.moves(300)
+	if err := s.StartAPIServer(context.Background()); err != nil {
+		t.Fatal(err)
 	}
-	running.Wait()
-	return hosts
+	s.step("the API server is back")
+	s.sentTo("green", address)
+	s.step("the edit is served")
+	calls.flawless()
 }

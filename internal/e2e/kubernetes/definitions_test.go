@@ -98,26 +98,3 @@ func (s *stage) define() {
 		s.Fatal(err)
 	}
 }
-
-// xbackend states an XBackend that stands for a Service, by its DNS name.
-func xbackend(namespace, name, service string) string {
-	return fmt.Sprintf(`---
-apiVersion: gateway.networking.x-k8s.io/v1alpha1
-kind: XBackend
-metadata: {name: %[2]s, namespace: %[1]s}
-spec: {type: ExternalHostname, port: {number: 80}, externalHostname: {hostname: %[3]s.%[1]s.svc}}
-`, namespace, name, service)
-}
-
-// xroute states an HTTPRoute from a host to an XBackend.
-func xroute(namespace, name, gateway, host, backend string) string {
-	return fmt.Sprintf(`---
-apiVersion: gateway.networking.k8s.io/v1
-kind: HTTPRoute
-metadata: {name: %[2]s, namespace: %[1]s}
-spec:
-  parentRefs: [{name: %[3]s}]
-  hostnames: [%[4]s]
-  rules: [{backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: %[5]s}]}]
-`, namespace, name, gateway, host, backend)
-}

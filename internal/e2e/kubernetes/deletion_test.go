@@ -119,8 +119,8 @@ func TestRoutesDeleted(t *testing.T) {
 	s.gets(address, hosts[routes-1], "/", by("blue"))
 	s.step("there are %d routes", routes+1)
 	calls := s.traffic(100, address, by("blue"), "shop.example")
-	many := metav1.ListOptions{LabelSelector: manyLabel}
-	err := s.api.GatewayV1().HTTPRoutes(s.namespace).DeleteCollection(context.Background(), metav1.DeleteOptions{}, many)
+	err := s.api.GatewayV1().HTTPRoutes(s.namespace).DeleteCollection(
+		context.Background(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: manyLabel})
 	if err != nil {
 		t.Fatal(err)
 	}

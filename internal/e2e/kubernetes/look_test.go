@@ -3,10 +3,7 @@ package kubernetes
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -97,59 +94,6 @@ func settled(d appsv1.Deployment, replicas int) bool {
 		d.Status.Replicas == n && d.Status.UpdatedReplicas == n && d.Status.AvailableReplicas == n
 }
 
-// figures are Cardea's metrics, by name and labels as they are written.
-type figures map[string]float64
-
-// sum adds all series of a metric that have the labels, written as name="value".
-func (f figures) sum(name string, labels ...string) (total float64) {
-	for series, n := range f {
-		if before, rest, _ := strings.Cut(series, "{"); before == name &&
-			!slices.ContainsFunc(labels, func(l string) bool { return !strings.Contains(rest, l) }) {
-			total += n
-		}
-	}
-	return total
-}
-
-// figures asks Cardea for its metrics.
-func (s *stage) figures() figures {
-	s.Helper()
-	f, err := readFigures(&http.Client{Timeout: 10 * time.Second}, "http://"+s.controller().Status.PodIP+":9901/metrics")
-	if err != nil {
-		s.Fatal(err)
-	}
-	return f
-}
-
-// readFigures reads metrics in Prometheus' text format.
-func readFigures(client *http.Client, url string) (figures, error) {
-	response, err := client.Get(url)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("GET %s: %s", url, response.Status)
-	}
-	text, err := io.ReadAll(response.Body)
-	return parseFigures(string(text)), err
-}
-
-func parseFigures(text string) figures {
-	f := figures{}
-	for line := range strings.Lines(text) {
-		line = strings.TrimSuffix(line, "\n")
-		space := strings.LastIndexByte(line, ' ')
-		if strings.HasPrefix(line, "#") || space < 0 {
-			continue
-		}
-		if n, err := strconv.ParseFloat(line[space+1:], 64); err == nil {
-			f[line[:space]] = n
-		}
-	}
-	return f
-}
-
 // programmed is the condition of a route that its proxies have acknowledged it.
 const programmed = "cardea.dev/Programmed"
 
@@ -188,6 +132,22 @@ func (s *stage) listenerIs(gateway, listener string, conditions ...string) {
 		}
 		return statusText(g.Status), false
 	})
+}
+
+// liveCount counts the routes that begin with a prefix and whose proxies have acknowledged them as they are.
+func (s *stage) liveCount(prefix string) (n int) {
+	s.Helper()
+	list, err := s.api.GatewayV1().HTTPRoutes(s.namespace).List(context.Background(), metav1.ListOptions{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, r := range list.Items {
+		if strings.HasPrefix(r.Name, prefix) && len(r.Status.Parents) == 1 &&
+			has(r.Status.Parents[0].Conditions, r.Generation, "Accepted=True", programmed+"=True") {
+			n++
+		}
+	}
+	return n
 }
 
 // attached waits until a Gateway's first listener says that it has so many routes.

@@ -3,7 +3,6 @@ package kubernetes
 import (
 	"context"
 	"flag"
-	"net/http"
 	"testing"
 	"time"
 )
@@ -41,36 +40,6 @@ func TestAPIServerAway(t *testing.T) {
 	s.live("web", "hurt", "new")
 	s.step("another Gateway serves")
 	s.sameController(was)
-	calls.flawless()
-}
-
-// TestStartWithoutAPIServer: Cardea is started again while the API server is away. It is not ready and tells proxies nothing, so they go
-// on, until it knows all.
-func TestStartWithoutAPIServer(t *testing.T) {
-	s := newStage(t)
-	address := s.shop("edge")
-	calls := s.traffic(100, address, by("blue", "green"), "shop.example")
-	controller := s.controller()
-	s.step("the API server goes")
-	s.StopAPIServer()
-	s.kill(controller)
-	probe := &http.Client{Timeout: time.Second}
-	s.until("Cardea says that it is not ready", func() (string, bool) {
-		response, err := probe.Get("http://" + controller.Status.PodIP + ":9901/readyz")
-		if err != nil {
-			return err.Error(), false
-		}
-		defer response.Body.Close()
-		return response.Status, response.StatusCode == http.StatusServiceUnavailable
-	})
-	s.step("Cardea runs again and is not ready")
-	calls.moves(300)
-	if err := s.StartAPIServer(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	s.step("the API server is back")
-	s.sentTo("green", address)
-	s.step("the edit is served")
 	calls.flawless()
 }
 

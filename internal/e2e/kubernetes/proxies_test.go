@@ -95,13 +95,6 @@ func TestRollout(t *testing.T) {
 	s.live("web")
 }
 
-// fleet is shop with a DataPlane.
-func (s *stage) fleet(name, spec string) (address string) {
-	s.Helper()
-	s.apply(dataPlane(s.namespace, name, spec))
-	return s.shop(name, "infrastructure: {parametersRef: {group: cardea.dev, kind: DataPlane, name: "+name+"}}")
-}
-
 func anyOf(pods, others []corev1.Pod) bool {
 	for _, p := range pods {
 		for _, o := range others {
@@ -111,9 +104,4 @@ func anyOf(pods, others []corev1.Pod) bool {
 		}
 	}
 	return false
-}
-
-// dataPlane states a DataPlane.
-func dataPlane(namespace, name, spec string) string {
-	return fmt.Sprintf("---\napiVersion: cardea.dev/v1alpha1\nkind: DataPlane\nmetadata: {name: %s, namespace: %s}\nspec: %s\n", name, namespace, spec)
 }

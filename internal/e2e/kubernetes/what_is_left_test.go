@@ -9,13 +9,17 @@ import (
 	"testing"
 )
 
-// TestWhatIsLeft comes after all other stories, by the name of its file. Cardea, which has run through them since its last restart, and the API
-// server have no more of anything than after a fresh start with the same objects: no goroutine, no watch, no key of a collection.
+// TestWhatIsLeft comes after all other stories, by the name of its file; those in which Cardea is started again come first. Cardea, which has run
+// through the others, and the API server have no more of anything than after a fresh start with the same objects: no goroutine, no watch, no key
+// of a collection.
 func TestWhatIsLeft(t *testing.T) {
 	s := newStage(t)
 	s.shop("edge")
 	s.alone()
 	used := s.burden()
+	if n := s.figures().sum("cardea_flow_panics_total"); n != 0 {
+		t.Errorf("%v transforms have panicked", n)
+	}
 	s.deletePod(s.controller())
 	s.controller()
 	s.until("the proxy is connected again", func() (string, bool) {
@@ -24,8 +28,8 @@ func TestWhatIsLeft(t *testing.T) {
 	})
 	fresh := s.burden()
 	for name, f := range map[string]figures{"used": used, "fresh": fresh} {
-		s.step("%s: %v goroutines, %v watches, %v keys of %v objects",
-			name, f[goroutines], f[watches], f.sum("cardea_flow_keys"), f.sum("cardea_kube_objects"))
+		s.step("%s: %v goroutines, %v watches, %v keys of %v objects", name,
+			f[goroutines], f[watches], f.sum("cardea_flow_keys"), f.sum("cardea_kube_objects"))
 	}
 	// What was used may still be going; it does not come back.
 	for _, what := range slices.Sorted(maps.Keys(used)) {
