@@ -77,6 +77,10 @@ type effect struct {
 
 // applied remembers what was applied, and that the object is like this now.
 func (d *Deployer) applied(ref model.ObjectRef, k kind, sum digest, before made, object metav1.Object, now time.Time) (what effect) {
+	if object.GetDeletionTimestamp() != nil {
+		d.metrics.applies.WithLabelValues(k.String(), "unchanged").Inc()
+		return what // the watch tells when it is gone; then it is made anew
+	}
 	print, version := fingerprint(object), object.GetResourceVersion()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -95,7 +99,7 @@ func (d *Deployer) applied(ref model.ObjectRef, k kind, sum digest, before made,
 	m.text, m.print, m.version, m.why = sum, print, version, ""
 	m.refused, m.refusedAt = digest{}, time.Time{}
 	// What the watch told in the meantime may be this change, or another one's.
-	m.dirty = m.seen != before.seen && m.seen != print
+	m.dirty = m.events != before.events && m.seen != print
 	return what
 }
 

@@ -35,9 +35,10 @@ type made struct {
 	refused   digest
 	why       string
 	refusedAt time.Time
-	print     string // of the object as it was then; "" if it is not known to exist
+	print     string // of the object as it was then; "" if it was never seen to exist
 	version   string // its resource version then
-	seen      string // of the object as the watch showed it last; "" if it is gone
+	seen      string // of the object as the watch showed it last; "" if it is gone or going
+	events    uint64 // how often the watch told of it
 	dirty     bool   // somebody else changed it
 	// Repairs that were made one soon after the other, and the last one's time.
 	repairs  int

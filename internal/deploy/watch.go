@@ -86,7 +86,8 @@ func (d *Deployer) observe(k kind, o any, deleted bool) {
 	if m.seen = ""; !deleted {
 		m.seen = fingerprint(object)
 	}
-	other := deleted || m.seen != m.print // one that was going when it was applied has no print
+	m.events++
+	other := m.seen == "" || m.seen != m.print
 	m.dirty = other
 	d.mu.Unlock()
 	if other || k == service {
