@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"errors"
+	"reflect"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -58,10 +59,23 @@ func listWatch(r reader, failed func(error), works func()) cache.ListerWatcher {
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			w, err := r.Watch(ctx, options)
-			tell(ctx, err)
+			if err == nil && hungUp(w) {
+				tell(ctx, errHungUp)
+			} else {
+				tell(ctx, err)
+			}
 			return w, err
 		},
 	}
+}
+
+// errHungUp is why there was no answer, where the client library does not say.
+var errHungUp = errors.New("the connection to the API server was closed before an answer came")
+
+// hungUp says whether a watch is the one that the client library makes up when the connection was closed, as by a load balancer whose API
+// server is away, or nothing came in time. It ends at once, without an error.
+func hungUp(w watch.Interface) bool {
+	return reflect.TypeOf(w) == reflect.TypeOf(watch.NewEmptyWatch())
 }
 
 // store is a sink in the shape that a reflector wants. It keeps nothing.

@@ -2,10 +2,15 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 
 	"cardea.dev/cardea/internal/model"
 )
@@ -168,4 +173,39 @@ kind: HTTPRoute
 metadata: {name: "` + name + `", namespace: "%s"}
 spec: {parentRefs: [{name: web}]}
 `
+}
+
+// TestHungUp: a load balancer whose API server is away takes connections and closes them. The client library makes a watch of that which ends at once;
+// it is a request that failed.
+func TestHungUp(t *testing.T) {
+	balancer, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer balancer.Close()
+	go func() {
+		for {
+			conn, err := balancer.Accept()
+			if err != nil {
+				return
+			}
+			conn.Close()
+		}
+	}()
+	clients, err := newClients(&rest.Config{Host: "http://" + balancer.Addr().String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var failures []error
+	services := resources[model.KindService]
+	watcher := listWatch(clients.all(services, services.versions[0]),
+		func(err error) { failures = append(failures, err) }, func() { t.Error("a request was answered") })
+	if w, err := watcher.(*cache.ListWatch).WatchWithContext(context.Background(), metav1.ListOptions{}); err != nil {
+		t.Error(err)
+	} else if _, more := <-w.ResultChan(); more {
+		t.Error("there is an event")
+	}
+	if len(failures) != 1 || !errors.Is(failures[0], errHungUp) {
+		t.Errorf("failures: %v", failures)
+	}
 }

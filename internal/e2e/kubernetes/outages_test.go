@@ -3,8 +3,12 @@ package kubernetes
 import (
 	"context"
 	"flag"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // away is how long the API server is. What depends on the length are the pauses before Cardea's parts ask again: they grow to 30 s.
@@ -21,6 +25,7 @@ func TestAPIServerAway(t *testing.T) {
 	proxy := s.ready(s.namespace, proxiesOf("hurt"), 1)[0]
 	calls := s.traffic(100, address, by("blue", "green"), "shop.example")
 	was := s.controller()
+	said := s.says(was, "API server can't be read", "API server is read again")
 	calls.moves(100)
 	s.step("the API server goes")
 	s.StopAPIServer()
@@ -40,6 +45,10 @@ func TestAPIServerAway(t *testing.T) {
 	s.live("web", "hurt", "new")
 	s.step("another Gateway serves")
 	s.sameController(was)
+	s.until("the outage is said once, and its end", func() (string, bool) {
+		began, ended := said()
+		return fmt.Sprint(began, ended), began == 1 && ended == 1
+	})
 	calls.flawless()
 }
 
@@ -58,4 +67,15 @@ func TestEtcdRestarted(t *testing.T) {
 	s.step("the edit is served")
 	s.sameController(was)
 	calls.flawless()
+}
+
+// says counts how often a pod says two things from now on.
+func (s *stage) says(pod corev1.Pod, one, two string) func() (ones, twos int) {
+	s.Helper()
+	before := s.logs(pod)
+	return func() (int, int) {
+		s.Helper()
+		since := strings.TrimPrefix(s.logs(pod), before)
+		return strings.Count(since, one), strings.Count(since, two)
+	}
 }

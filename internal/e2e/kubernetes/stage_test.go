@@ -171,6 +171,7 @@ type answer struct {
 	Pod    string // of the echo server
 	Path   string
 	Host   string
+	Error  string `json:"-"` // what is said where there is no echo
 }
 
 // get asks a Gateway once.

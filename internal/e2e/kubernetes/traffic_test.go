@@ -79,7 +79,7 @@ func (t *traffic) once(client *http.Client, host string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.asked++
-	if why := fmt.Sprintf("%s: %+v", host, a); err != nil {
+	if why := fmt.Sprintf("%s, answered after %v: %+v", host, time.Since(asked).Round(time.Millisecond), a); err != nil {
 		t.failed = append(t.failed, failure{asked, fmt.Sprintf("%s: %v", host, err)})
 	} else if !t.right(a) {
 		t.failed = append(t.failed, failure{asked, why})
@@ -100,7 +100,9 @@ func post(client *http.Client, address, host string) (answer, error) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	a := answer{Status: response.StatusCode}
-	if err == nil && a.Status == http.StatusOK {
+	if a.Status != http.StatusOK {
+		a.Error = string(body)
+	} else if err == nil {
 		err = json.Unmarshal(body, &a)
 	}
 	return a, err
