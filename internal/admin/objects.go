@@ -89,7 +89,7 @@ func (s *Server) answerList(w http.ResponseWriter, n KindNames, namespace string
 func (s *Server) answerObject(w http.ResponseWriter, n KindNames, ref model.ObjectRef) {
 	object, found, err := s.config.Objects.Get(ref)
 	if err == nil && !found {
-		fail(w, http.StatusNotFound, fmt.Sprintf("%s %q not found", resource(n), ref.Name))
+		fail(w, http.StatusNotFound, fmt.Sprintf("%s %q not found", resource(n), ref.Name()))
 		return
 	}
 	if err == nil {

@@ -31,7 +31,7 @@ func (o objects) Count(kind model.Kind) (int, error) {
 func (o objects) List(kind model.Kind, namespace string) ([]json.RawMessage, error) {
 	var list []json.RawMessage
 	for ref, text := range o {
-		if ref.Kind == kind && (namespace == "" || namespace == ref.Namespace) {
+		if ref.Kind() == kind && (namespace == "" || namespace == ref.Namespace()) {
 			list = append(list, json.RawMessage(text))
 		}
 	}

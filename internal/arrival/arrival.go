@@ -35,5 +35,5 @@ func ByNaming(a, b model.ObjectRef) int {
 		}
 		return 0
 	}
-	return cmp.Or(rank(a.Kind)-rank(b.Kind), a.Compare(b))
+	return cmp.Or(rank(a.Kind())-rank(b.Kind()), a.Compare(b))
 }

@@ -48,7 +48,7 @@ func Parts(spec any) (parts []Part, divided bool) {
 
 // References lists what an object names, by its spec, in kinds that Cardea reads.
 func References(from model.ObjectRef, spec any) []Reference {
-	l := list{namespace: from.Namespace}
+	l := list{namespace: from.Namespace()}
 	switch spec := spec.(type) {
 	case gatewayv1.HTTPRouteSpec:
 		for _, p := range spec.ParentRefs {

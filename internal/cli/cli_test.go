@@ -134,10 +134,10 @@ func (f file) List(kind model.Kind, namespace string) (list []json.RawMessage, e
 }
 
 func (f file) Get(ref model.ObjectRef) (json.RawMessage, bool, error) {
-	list, err := f.List(ref.Kind, ref.Namespace)
+	list, err := f.List(ref.Kind(), ref.Namespace())
 	i := slices.IndexFunc(list, func(text json.RawMessage) bool {
 		var o object
-		return json.Unmarshal(text, &o) == nil && o.text("metadata", "name") == ref.Name
+		return json.Unmarshal(text, &o) == nil && o.text("metadata", "name") == ref.Name()
 	})
 	if err != nil || i < 0 {
 		return nil, false, err

@@ -33,8 +33,8 @@ func (d *Deployer) apply(ctx context.Context, ref model.ObjectRef, p plan.Proxy,
 			return nil
 		}
 	}
-	others := d.managers(k, ref.Namespace, p.Name)
-	object, err := d.patch(ctx, k, ref.Namespace, p.Name, text)
+	others := d.managers(k, ref.Namespace(), p.Name)
+	object, err := d.patch(ctx, k, ref.Namespace(), p.Name, text)
 	if err != nil {
 		d.metrics.applies.WithLabelValues(k.String(), "failed").Inc()
 		if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
@@ -48,11 +48,11 @@ func (d *Deployer) apply(ctx context.Context, ref model.ObjectRef, p plan.Proxy,
 	switch what := d.applied(ref, k, sum, before, object, now); {
 	case what.fight:
 		d.cfg.Log.Warn("somebody undoes what is repaired; it is repaired less often from now on",
-			"kind", k.String(), "namespace", ref.Namespace, "name", p.Name, "managers", others)
+			"kind", k.String(), "namespace", ref.Namespace(), "name", p.Name, "managers", others)
 		d.cfg.Events(Event{Object: ref, UID: p.UID, Warning: true, Reason: "Contested",
 			Message: k.String() + " " + p.Name + " is changed again and again by somebody else: " + others})
 	case what.repaired:
-		d.cfg.Log.Info("repaired", "kind", k.String(), "namespace", ref.Namespace, "name", p.Name, "managers", others)
+		d.cfg.Log.Info("repaired", "kind", k.String(), "namespace", ref.Namespace(), "name", p.Name, "managers", others)
 	case what.changed && !same:
 		o.changed = append(o.changed, k.String())
 	}

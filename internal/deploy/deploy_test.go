@@ -49,7 +49,7 @@ func TestDeployed(t *testing.T) {
 	if user := "system:serviceaccount:" + p.namespace + ":" + p.proxy.Name; p.xds.streams(user) == 0 {
 		t.Errorf("no stream of %s", user)
 	}
-	object, err := p.gateways.Gateways(p.namespace).Get(t.Context(), p.ref.Name, metav1.GetOptions{})
+	object, err := p.gateways.Gateways(p.namespace).Get(t.Context(), p.ref.Name(), metav1.GetOptions{})
 	if err != nil || !slices.Contains(object.Finalizers, "cardea.dev/proxies") {
 		t.Errorf("the Gateway's finalizers are %v, %v", object.Finalizers, err)
 	}

@@ -123,13 +123,13 @@ func (d *Deployer) followPlan(ctx context.Context, planned chan<- struct{}) {
 		d.mu.Lock()
 		d.cfg.Graph.View(func(v flow.View) {
 			for ch := range proxies.Changes(v) {
-				delete(d.named, types.NamespacedName{Namespace: ch.Key.Namespace, Name: d.proxies[ch.Key].Name})
+				delete(d.named, types.NamespacedName{Namespace: ch.Key.Namespace(), Name: d.proxies[ch.Key].Name})
 				if changed = append(changed, ch.Key); ch.Deleted {
 					delete(d.proxies, ch.Key)
 					continue
 				}
 				d.proxies[ch.Key] = ch.Value
-				d.named[types.NamespacedName{Namespace: ch.Key.Namespace, Name: ch.Value.Name}] = ch.Key
+				d.named[types.NamespacedName{Namespace: ch.Key.Namespace(), Name: ch.Value.Name}] = ch.Key
 			}
 			for ch := range classes.Changes(v) {
 				if changed = append(changed, ch.Key); ch.Deleted {
@@ -206,7 +206,7 @@ func (d *Deployer) contained(ctx context.Context, ref model.ObjectRef) (again ti
 			err = fmt.Errorf("panic: %v", problem)
 		}
 	}()
-	if ref.Kind == model.KindGatewayClass {
+	if ref.Kind() == model.KindGatewayClass {
 		return 0, d.reconcileClass(ctx, ref)
 	}
 	return d.reconcile(ctx, ref)

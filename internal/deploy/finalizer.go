@@ -62,9 +62,9 @@ func (d *Deployer) guard(ctx context.Context, ref model.ObjectRef, p plan.Proxy)
 func (d *Deployer) setFinalizer(
 	ctx context.Context, resource schema.GroupVersionResource, ref model.ObjectRef, uid types.UID, name string, on bool,
 ) error {
-	client := d.objects.Resource(resource).Namespace(ref.Namespace)
+	client := d.objects.Resource(resource).Namespace(ref.Namespace())
 	for {
-		object, err := client.Get(ctx, ref.Name, metav1.GetOptions{})
+		object, err := client.Get(ctx, ref.Name(), metav1.GetOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
@@ -90,7 +90,7 @@ func (d *Deployer) setFinalizer(
 		if err != nil {
 			return err
 		}
-		_, err = client.Patch(ctx, ref.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
+		_, err = client.Patch(ctx, ref.Name(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
 		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 			return err
 		}

@@ -43,7 +43,7 @@ func FuzzPatches(f *testing.F) {
 				if o.invalid[k] != nil {
 					continue
 				}
-				if err := json.Unmarshal(text, &object); err != nil || object.Metadata.Name != p.Name || object.Metadata.Namespace != ref.Namespace {
+				if err := json.Unmarshal(text, &object); err != nil || object.Metadata.Name != p.Name || object.Metadata.Namespace != ref.Namespace() {
 					t.Fatalf("%s becomes %s: %v", k, text, err)
 				}
 			}

@@ -37,12 +37,12 @@ func podSelector(p plan.Proxy) map[string]string {
 
 // labels are those of all that is made for a Gateway.
 func labels(ref model.ObjectRef, p plan.Proxy, more ...map[string]string) map[string]string {
-	own := map[string]string{managedByLabel: manager, gatewayLabel: labelValue(ref.Name)}
+	own := map[string]string{managedByLabel: manager, gatewayLabel: labelValue(ref.Name())}
 	return joined(append(append([]map[string]string{p.Labels}, more...), own, podSelector(p))...)
 }
 
 func annotations(ref model.ObjectRef, p plan.Proxy, more ...map[string]string) map[string]string {
-	return joined(append(append([]map[string]string{p.Annotations}, more...), map[string]string{gatewayAnnotation: ref.Name})...)
+	return joined(append(append([]map[string]string{p.Annotations}, more...), map[string]string{gatewayAnnotation: ref.Name()})...)
 }
 
 // labelValue is a name as a label's value can hold it: one of more than 63 characters is cut, and told apart by a hash.
@@ -59,7 +59,7 @@ func labelValue(name string) string {
 func owner(ref model.ObjectRef, p plan.Proxy) *metav1ac.OwnerReferenceApplyConfiguration {
 	return metav1ac.OwnerReference().
 		WithAPIVersion(gatewayv1.GroupVersion.String()).WithKind(model.KindGateway.String()).
-		WithName(ref.Name).WithUID(uid(p)).WithController(true)
+		WithName(ref.Name()).WithUID(uid(p)).WithController(true)
 }
 
 // gatewayOf is the Gateway that an object was made for; false if it does not tell.

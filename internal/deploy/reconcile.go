@@ -75,7 +75,7 @@ func (d *Deployer) bring(ctx context.Context, ref model.ObjectRef, p plan.Proxy,
 		return
 	case wanted:
 		err = d.apply(ctx, ref, p, k, text, o)
-	case d.find(k, ref.Namespace, p.Name) != nil:
+	case d.find(k, ref.Namespace(), p.Name) != nil:
 		err = d.delete(ctx, ref, k, p.Name, "")
 	}
 	switch {
@@ -87,7 +87,7 @@ func (d *Deployer) bring(ctx context.Context, ref model.ObjectRef, p plan.Proxy,
 		o.denied = append(o.denied, err.Error())
 		o.failed = append(o.failed, err)
 	default:
-		o.failed = append(o.failed, fmt.Errorf("%s %s/%s: %w", k, ref.Namespace, p.Name, err))
+		o.failed = append(o.failed, fmt.Errorf("%s %s/%s: %w", k, ref.Namespace(), p.Name, err))
 	}
 }
 
@@ -129,6 +129,6 @@ func (d *Deployer) show(ref model.ObjectRef, f model.Front) {
 
 // serviceOf is a Gateway's Service, or nil.
 func (d *Deployer) serviceOf(ref model.ObjectRef, p plan.Proxy) *corev1.Service {
-	s, _ := d.find(service, ref.Namespace, p.Name).(*corev1.Service)
+	s, _ := d.find(service, ref.Namespace(), p.Name).(*corev1.Service)
 	return s
 }

@@ -69,7 +69,7 @@ func TestDeletion(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	at := p.revisions(ctx, func() {
-		if err := p.gateways.Gateways(p.namespace).Delete(ctx, p.ref.Name, metav1.DeleteOptions{}); err != nil {
+		if err := p.gateways.Gateways(p.namespace).Delete(ctx, p.ref.Name(), metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		p.plan(func(x *plan.Proxy) { x.Deleting = true })
@@ -102,7 +102,7 @@ func TestNamespaceDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.eventually(func() error {
-		object, err := p.gateways.Gateways(p.namespace).Get(t.Context(), p.ref.Name, metav1.GetOptions{})
+		object, err := p.gateways.Gateways(p.namespace).Get(t.Context(), p.ref.Name(), metav1.GetOptions{})
 		if err == nil && object.DeletionTimestamp == nil {
 			err = errors.New("it is not being deleted")
 		}
@@ -143,7 +143,7 @@ func TestNobodysGateway(t *testing.T) {
 	}
 	p.eventually(func() error {
 		_, err := p.state()
-		object, getErr := p.gateways.Gateways(p.namespace).Get(t.Context(), p.ref.Name, metav1.GetOptions{})
+		object, getErr := p.gateways.Gateways(p.namespace).Get(t.Context(), p.ref.Name(), metav1.GetOptions{})
 		if getErr != nil {
 			t.Fatal(getErr)
 		}
@@ -182,7 +182,7 @@ func TestClassFinalizer(t *testing.T) {
 	ref := model.Ref(model.KindGatewayClass, "", p.namespace+"-class")
 	set := func(c plan.Class) { p.graph.Apply("test", func(b *flow.Batch) { p.classes.Set(b, ref, c) }) }
 	class := &gatewayv1.GatewayClass{
-		ObjectMeta: metav1.ObjectMeta{Name: ref.Name, Finalizers: []string{"example.com/other"}},
+		ObjectMeta: metav1.ObjectMeta{Name: ref.Name(), Finalizers: []string{"example.com/other"}},
 		Spec:       gatewayv1.GatewayClassSpec{ControllerName: model.ControllerName},
 	}
 	if _, err := p.gateways.GatewayClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
@@ -191,7 +191,7 @@ func TestClassFinalizer(t *testing.T) {
 	finalizers := func(want ...string) {
 		t.Helper()
 		p.eventually(func() error {
-			now, err := p.gateways.GatewayClasses().Get(t.Context(), ref.Name, metav1.GetOptions{})
+			now, err := p.gateways.GatewayClasses().Get(t.Context(), ref.Name(), metav1.GetOptions{})
 			if len(want) == 0 && apierrors.IsNotFound(err) {
 				return nil
 			}
@@ -208,7 +208,7 @@ func TestClassFinalizer(t *testing.T) {
 	finalizers("example.com/other")
 	set(plan.Class{Used: true})
 	finalizers("example.com/other", own)
-	if err := p.gateways.GatewayClasses().Delete(t.Context(), ref.Name, metav1.DeleteOptions{}); err != nil {
+	if err := p.gateways.GatewayClasses().Delete(t.Context(), ref.Name(), metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	set(plan.Class{Used: true, Deleting: true})
@@ -216,7 +216,7 @@ func TestClassFinalizer(t *testing.T) {
 	set(plan.Class{Deleting: true})
 	finalizers("example.com/other")
 	p.graph.Apply("test", func(b *flow.Batch) { p.classes.Delete(b, ref) })
-	if _, err := p.gateways.GatewayClasses().Patch(t.Context(), ref.Name, "application/merge-patch+json",
+	if _, err := p.gateways.GatewayClasses().Patch(t.Context(), ref.Name(), "application/merge-patch+json",
 		[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}

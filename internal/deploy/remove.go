@@ -58,11 +58,11 @@ func (d *Deployer) leftover(ctx context.Context, ref model.ObjectRef) (again tim
 		d.forgetGateway(ref)
 		return 0, nil
 	}
-	object, err := d.whole.Resource(gateways).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	object, err := d.whole.Resource(gateways).Namespace(ref.Namespace()).Get(ctx, ref.Name(), metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		// If the kind itself is gone, nothing is known.
-		if _, err := d.objects.Resource(gateways).Namespace(ref.Namespace).List(ctx, metav1.ListOptions{Limit: 1}); apierrors.IsNotFound(err) {
+		if _, err := d.objects.Resource(gateways).Namespace(ref.Namespace()).List(ctx, metav1.ListOptions{Limit: 1}); apierrors.IsNotFound(err) {
 			return leftoverPause, nil
 		} else if err != nil {
 			return 0, err
@@ -135,7 +135,7 @@ func (d *Deployer) delete(ctx context.Context, ref model.ObjectRef, k kind, name
 	if uid != "" {
 		options.Preconditions = &metav1.Preconditions{UID: &uid}
 	}
-	err := d.objects.Resource(k.resource()).Namespace(ref.Namespace).Delete(ctx, name, options)
+	err := d.objects.Resource(k.resource()).Namespace(ref.Namespace()).Delete(ctx, name, options)
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return err
 	}

@@ -105,7 +105,7 @@ func (r *renderer) patchDeployment(text []byte) ([]byte, error) {
 func uid(p plan.Proxy) types.UID { return types.UID(p.UID) }
 
 func (r *renderer) serviceAccount() *corev1ac.ServiceAccountApplyConfiguration {
-	return corev1ac.ServiceAccount(r.proxy.Name, r.ref.Namespace).
+	return corev1ac.ServiceAccount(r.proxy.Name, r.ref.Namespace()).
 		WithLabels(labels(r.ref, r.proxy)).WithAnnotations(annotations(r.ref, r.proxy)).WithOwnerReferences(owner(r.ref, r.proxy)).
 		WithAutomountServiceAccountToken(false) // the token for xDS is a volume of its own, and no other is needed
 }
@@ -115,7 +115,7 @@ func (r *renderer) configMap(files map[string][]byte, bundle []byte) *corev1ac.C
 	for name, text := range files {
 		data[name] = string(text)
 	}
-	return corev1ac.ConfigMap(r.proxy.Name, r.ref.Namespace).
+	return corev1ac.ConfigMap(r.proxy.Name, r.ref.Namespace()).
 		WithLabels(labels(r.ref, r.proxy)).WithAnnotations(annotations(r.ref, r.proxy)).WithOwnerReferences(owner(r.ref, r.proxy)).
 		WithData(data)
 }
@@ -128,7 +128,7 @@ func (r *renderer) deployment(bootstrap string) *appsv1ac.DeploymentApplyConfigu
 	if r.parameters.Replicas != nil {
 		spec.WithReplicas(*r.parameters.Replicas)
 	}
-	return appsv1ac.Deployment(r.proxy.Name, r.ref.Namespace).
+	return appsv1ac.Deployment(r.proxy.Name, r.ref.Namespace()).
 		WithLabels(labels(r.ref, r.proxy)).WithAnnotations(annotations(r.ref, r.proxy)).WithOwnerReferences(owner(r.ref, r.proxy)).
 		WithSpec(spec)
 }

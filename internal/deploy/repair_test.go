@@ -313,7 +313,7 @@ func TestRestart(t *testing.T) {
 		config, err2 := p.configMap()
 		deployed, err3 := p.deployment()
 		service, err4 := p.service()
-		object, err5 := p.gateways.Gateways(p.namespace).Get(t.Context(), p.ref.Name, metav1.GetOptions{})
+		object, err5 := p.gateways.Gateways(p.namespace).Get(t.Context(), p.ref.Name(), metav1.GetOptions{})
 		if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 			t.Fatal(err)
 		}

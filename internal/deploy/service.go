@@ -36,7 +36,7 @@ func (r *renderer) service() *corev1ac.ServiceApplyConfiguration {
 			WithName(strings.ToLower(fmt.Sprintf("%s-%d", p.Transport, p.Number))).WithProtocol(corev1.Protocol(p.Transport)).
 			WithPort(p.Number).WithTargetPort(intstr.FromInt32(p.Bind)))
 	}
-	return corev1ac.Service(r.proxy.Name, r.ref.Namespace).
+	return corev1ac.Service(r.proxy.Name, r.ref.Namespace()).
 		WithLabels(labels(r.ref, r.proxy, settings.Labels)).WithAnnotations(annotations(r.ref, r.proxy, settings.Annotations)).
 		WithOwnerReferences(owner(r.ref, r.proxy)).
 		WithSpec(spec)

@@ -286,7 +286,7 @@ func newPlace(t *testing.T) *place {
 		}
 	})
 	object, err := s.gateways.Gateways(p.namespace).Create(t.Context(), &gatewayv1.Gateway{
-		ObjectMeta: metav1.ObjectMeta{Name: p.ref.Name},
+		ObjectMeta: metav1.ObjectMeta{Name: p.ref.Name()},
 		Spec: gatewayv1.GatewaySpec{
 			GatewayClassName: gatewayv1.ObjectName(p.namespace),
 			Listeners:        []gatewayv1.Listener{{Name: "http", Port: 80, Protocol: gatewayv1.HTTPProtocolType}},
@@ -315,7 +315,7 @@ func (p *place) plan(change func(*plan.Proxy)) {
 // finish deletes the Gateway, and waits until it is gone.
 func (p *place) finish() {
 	p.t.Helper()
-	err := p.gateways.Gateways(p.namespace).Delete(context.Background(), p.ref.Name, metav1.DeleteOptions{})
+	err := p.gateways.Gateways(p.namespace).Delete(context.Background(), p.ref.Name(), metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		p.t.Error(err)
 	}
@@ -328,7 +328,7 @@ func (p *place) finish() {
 func (p *place) awaitGone() {
 	p.t.Helper()
 	p.eventually(func() error {
-		_, err := p.gateways.Gateways(p.namespace).Get(context.Background(), p.ref.Name, metav1.GetOptions{})
+		_, err := p.gateways.Gateways(p.namespace).Get(context.Background(), p.ref.Name(), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
 		}

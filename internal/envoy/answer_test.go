@@ -85,8 +85,8 @@ func TestBackendByName(t *testing.T) {
 		w.setBackend(b, model.Backend{Key: known, Hostname: "localhost", HostPort: startBackend(t, "known").Port})
 		w.setBackend(b, model.Backend{Key: unknown, Hostname: "unknown.invalid", HostPort: 80})
 		for i, k := range []model.BackendKey{known, unknown} {
-			w.serve(b, i, 80, "http", k.Object.Name+".test", model.Rule{
-				Key: testRuleKey(k.Object.Name), Matches: []model.Match{{}}, Backends: []model.WeightedBackend{{Backend: k, Weight: 1}},
+			w.serve(b, i, 80, "http", k.Object.Name()+".test", model.Rule{
+				Key: testRuleKey(k.Object.Name()), Matches: []model.Match{{}}, Backends: []model.WeightedBackend{{Backend: k, Weight: 1}},
 			})
 		}
 	})

@@ -33,10 +33,11 @@ func backendResource(t resource.Type) func(plan.BackendKey) resource.Key {
 
 func resourceBackend(k resource.Key) plan.BackendKey {
 	part := strings.Split(k.Name, "/") // names of objects have no slash
-	b := plan.BackendKey{Gateway: k.Gateway, Backend: model.BackendKey{Object: model.Ref(model.KindService, part[1], part[2])}}
+	kind := model.KindService
 	if part[0] == strings.ToLower(model.KindXBackend.String()) {
-		b.Backend.Object.Kind = model.KindXBackend
+		kind = model.KindXBackend
 	}
+	b := plan.BackendKey{Gateway: k.Gateway, Backend: model.BackendKey{Object: model.Ref(kind, part[1], part[2])}}
 	if len(part) > 3 {
 		port, _ := strconv.ParseInt(part[3], 10, 32) // as clusterName wrote it
 		b.Backend.Port = int32(port)
@@ -47,7 +48,7 @@ func resourceBackend(k resource.Key) plan.BackendKey {
 func secretName(ref model.ObjectRef) string { return objectName(ref) }
 
 func objectName(ref model.ObjectRef) string {
-	return strings.ToLower(ref.Kind.String()) + "/" + ref.Namespace + "/" + ref.Name
+	return strings.ToLower(ref.Kind().String()) + "/" + ref.Namespace() + "/" + ref.Name()
 }
 
 // listenerName is the name of the Listener for one address of a port.

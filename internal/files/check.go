@@ -101,7 +101,7 @@ func (j *job) fail(err error) {
 	ref, label := identify(j.chunk.text)
 	p.Ref, p.Object = ref, label
 	j.doc.trouble = p
-	if ref.Kind != model.KindNone {
+	if ref.Kind() != model.KindNone {
 		j.doc.items = append(j.doc.items, item{doc: j.doc, note: &note{ref: ref, label: label}})
 	}
 }

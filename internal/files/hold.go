@@ -35,7 +35,7 @@ func (m *merge) Has(r arrival.Reference) bool {
 	switch {
 	case !divided:
 		return true
-	case r.To.Kind == model.KindService && !m.sliced(r.To):
+	case r.To.Kind() == model.KindService && !m.sliced(r.To):
 		return false // a Service and its slices are often two files, and without slices it can't serve
 	}
 	return r.Finds(parts)
@@ -46,8 +46,8 @@ func (m *merge) sliced(service model.ObjectRef) bool {
 	if m.withSlices == nil {
 		m.withSlices = map[model.ObjectRef]bool{}
 		for ref, s := range m.subjects {
-			if ref.Kind == model.KindEndpointSlice && s.live != nil {
-				m.withSlices[model.Ref(model.KindService, ref.Namespace, s.live.Labels[discoveryv1.LabelServiceName])] = true
+			if ref.Kind() == model.KindEndpointSlice && s.live != nil {
+				m.withSlices[model.Ref(model.KindService, ref.Namespace(), s.live.Labels[discoveryv1.LabelServiceName])] = true
 			}
 		}
 	}

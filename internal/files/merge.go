@@ -65,7 +65,7 @@ func (m *merge) keepLastGood(d, pair *document, gone map[model.ObjectRef]*object
 	found := false
 	for i := range d.items {
 		it := &d.items[i]
-		if it.object != nil || it.note.ref.Kind == model.KindNone {
+		if it.object != nil || it.note.ref.Kind() == model.KindNone {
 			continue
 		}
 		if last := gone[it.note.ref]; last != nil {
@@ -156,7 +156,7 @@ func (m *merge) settle() {
 
 // decide publishes an object's winning version, if that is news.
 func (m *merge) decide(ref model.ObjectRef) {
-	if ref.Kind == model.KindNone {
+	if ref.Kind() == model.KindNone {
 		return
 	}
 	if list := m.contested[ref]; list != nil {
@@ -174,7 +174,7 @@ func (m *merge) decide(ref model.ObjectRef) {
 	}
 	delete(m.held, ref)
 	// A ReferenceGrant that is gone is a permission taken back: that can't wait.
-	if s.live != nil && !s.live.builtin() && ref.Kind != model.KindReferenceGrant {
+	if s.live != nil && !s.live.builtin() && ref.Kind() != model.KindReferenceGrant {
 		if _, ok := m.fading[ref]; !ok {
 			m.fading[ref] = m.now.Add(Hold)
 		}
@@ -194,7 +194,7 @@ func (m *merge) drop(ref model.ObjectRef) {
 		return
 	}
 	m.put(ref, subject{m.subjects[ref].claim, nil})
-	m.use(ref.Namespace, -1)
+	m.use(ref.Namespace(), -1)
 	m.edits = append(m.edits, edit{ref: ref})
 }
 
@@ -206,7 +206,7 @@ func (m *merge) set(o *object, where string) {
 	same := false
 	if current == nil {
 		o.generation = o.stated()
-		m.use(o.Ref.Namespace, +1)
+		m.use(o.Ref.Namespace(), +1)
 	} else {
 		before = current.meta()
 		same = current == o || reflect.DeepEqual(current.Spec, o.Spec)
@@ -248,9 +248,9 @@ func (m *merge) builtin(ref model.ObjectRef) *object {
 	switch {
 	case ref == defaultClass:
 		o.Spec = gatewayv1.GatewayClassSpec{ControllerName: model.ControllerName, Description: new("Gateways that Cardea runs.")}
-	case ref.Kind == model.KindNamespace && m.uses[ref.Name] > 0:
+	case ref.Kind() == model.KindNamespace && m.uses[ref.Name()] > 0:
 		o.Spec = input.NamespaceSpec{}
-		o.Labels = map[string]string{corev1.LabelMetadataName: ref.Name}
+		o.Labels = map[string]string{corev1.LabelMetadataName: ref.Name()}
 	default:
 		return nil
 	}

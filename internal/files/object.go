@@ -19,12 +19,12 @@ type object struct {
 }
 
 func newObject(o schema.Object, d digest, edit *model.Edit) *object {
-	if o.Ref.Kind == model.KindNamespace {
+	if o.Ref.Kind() == model.KindNamespace {
 		labels := maps.Clone(o.Labels)
 		if labels == nil {
 			labels = map[string]string{}
 		}
-		labels[corev1.LabelMetadataName] = o.Ref.Name
+		labels[corev1.LabelMetadataName] = o.Ref.Name()
 		o.Labels = labels
 	}
 	return &object{Object: o, digest: d, edit: edit}
@@ -55,7 +55,7 @@ func (o *object) meta() model.Meta {
 
 // derivedUID is a UID that is the same in every run.
 func derivedUID(ref model.ObjectRef) string {
-	d := digestOf([]byte(ref.Kind.Group()+"/"+ref.Kind.String()+"/"+ref.Namespace+"/"+ref.Name), false)
+	d := digestOf([]byte(ref.Kind().Group()+"/"+ref.Kind().String()+"/"+ref.Namespace()+"/"+ref.Name()), false)
 	d[6], d[8] = d[6]&0x0f|0x80, d[8]&0x3f|0x80 // a UUID of version 8: made by a rule of our own
 	h := hex.EncodeToString(d[:])
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]

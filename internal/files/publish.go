@@ -16,9 +16,9 @@ type edit struct {
 func publish(b *flow.Batch, s *input.Sources, edits []edit) {
 	for _, e := range edits {
 		if e.object == nil {
-			s.Of(e.ref.Kind).Delete(b, e.ref)
+			s.Of(e.ref.Kind()).Delete(b, e.ref)
 		} else {
-			s.Of(e.ref.Kind).Set(b, e.ref, e.object.meta(), e.object.Spec)
+			s.Of(e.ref.Kind()).Set(b, e.ref, e.object.meta(), e.object.Spec)
 		}
 	}
 }

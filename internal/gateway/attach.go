@@ -90,7 +90,7 @@ func (at attacher) listeners(
 			continue
 		}
 		named++
-		if !l.HTTPRoute || !at.namespaceAllowed(c, l, ref.Namespace) {
+		if !l.HTTPRoute || !at.namespaceAllowed(c, l, ref.Namespace()) {
 			continue
 		}
 		allowed++
@@ -104,7 +104,7 @@ func (at attacher) listeners(
 	case allowed == 0:
 		return nil, model.Finding{
 			Reason:  "NotAllowedByListeners",
-			Message: fmt.Sprintf("no such listener allows HTTPRoutes from namespace %s; see its allowedRoutes", ref.Namespace),
+			Message: fmt.Sprintf("no such listener allows HTTPRoutes from namespace %s; see its allowedRoutes", ref.Namespace()),
 		}
 	}
 	return list, model.Finding{Reason: "NoMatchingListenerHostname", Message: "no hostname of the route matches the hostname of such a listener"}
@@ -115,7 +115,7 @@ func (at attacher) namespaceAllowed(c *flow.Ctx, l listenerView, namespace strin
 	case gatewayv1.NamespacesFromAll:
 		return true
 	case gatewayv1.NamespacesFromSame:
-		return namespace == l.Key.Parent.Namespace
+		return namespace == l.Key.Parent.Namespace()
 	case gatewayv1.NamespacesFromSelector:
 		if l.Selector == nil {
 			return false

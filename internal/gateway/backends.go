@@ -57,7 +57,7 @@ type backends struct {
 
 func (in backends) backend(c *flow.Ctx, key plan.BackendKey, _ flow.Members[model.ObjectRef, model.Route]) (model.Backend, bool) {
 	b := model.Backend{Key: key.Backend}
-	if b.Key.Object.Kind != model.KindXBackend {
+	if b.Key.Object.Kind() != model.KindXBackend {
 		b.Endpoints = in.endpoints(c, b.Key)
 		return b, true
 	}

@@ -88,7 +88,7 @@ func (m *Meaning) newListenerPlan(certificates *certificates) {
 type grants = flow.Collection[string, flow.Members[model.ObjectRef, input.Object[gatewayv1.ReferenceGrantSpec]]]
 
 func grantNamespace(ref model.ObjectRef, _ input.Object[gatewayv1.ReferenceGrantSpec]) []string {
-	return []string{ref.Namespace}
+	return []string{ref.Namespace()}
 }
 
 func sliceService(ref model.ObjectRef, slice input.Object[input.EndpointSliceSpec]) []model.ObjectRef {
@@ -96,7 +96,7 @@ func sliceService(ref model.ObjectRef, slice input.Object[input.EndpointSliceSpe
 	if name == "" {
 		return nil
 	}
-	return []model.ObjectRef{model.Ref(model.KindService, ref.Namespace, name)}
+	return []model.ObjectRef{model.Ref(model.KindService, ref.Namespace(), name)}
 }
 
 type services = input.Collection[corev1.ServiceSpec]

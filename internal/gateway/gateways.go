@@ -225,7 +225,7 @@ func (f *gatewayFacts) readInfrastructure(c *flow.Ctx, ref model.ObjectRef, i *g
 	}
 	f.Proxy.Labels, f.Proxy.Annotations = plain(i.Labels), plain(i.Annotations)
 	if p := i.ParametersRef; p != nil {
-		own, problem := parameters(c, planes, p.Group, p.Kind, ref.Namespace, p.Name)
+		own, problem := parameters(c, planes, p.Group, p.Kind, ref.Namespace(), p.Name)
 		if problem != "" {
 			f.Findings = append(f.Findings, model.Finding{
 				Object: ref, Condition: "Accepted", Reason: "InvalidParameters", Field: "spec.infrastructure.parametersRef", Message: problem,

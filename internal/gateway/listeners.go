@@ -70,10 +70,11 @@ func (in certificateReferences) resolve(
 	if (cert.Group != nil && *cert.Group != "") || (cert.Kind != nil && *cert.Kind != "Secret") {
 		return ref, "InvalidCertificateRef", "a certificate is a Secret of the core group"
 	}
-	ref = model.Ref(model.KindSecret, from.Namespace, string(cert.Name))
+	namespace := from.Namespace()
 	if cert.Namespace != nil {
-		ref.Namespace = string(*cert.Namespace)
+		namespace = string(*cert.Namespace)
 	}
+	ref = model.Ref(model.KindSecret, namespace, string(cert.Name))
 	if !permitted(c, in.grants, from, ref) {
 		return ref, "RefNotPermitted", notPermitted(from, ref)
 	}
@@ -92,10 +93,10 @@ func (in certificateReferences) resolve(
 
 // permitted tells whether from may refer to to: in its own namespace always, elsewhere by a ReferenceGrant there.
 func permitted(c *flow.Ctx, grants *grants, from, to model.ObjectRef) bool {
-	if from.Namespace == to.Namespace {
+	if from.Namespace() == to.Namespace() {
 		return true
 	}
-	there, _ := flow.Fetch(c, grants, to.Namespace)
+	there, _ := flow.Fetch(c, grants, to.Namespace())
 	for _, grant := range there.All() {
 		if resolve.Permits(grant.Spec, from, to) {
 			return true
@@ -105,7 +106,7 @@ func permitted(c *flow.Ctx, grants *grants, from, to model.ObjectRef) bool {
 }
 
 func notPermitted(from, to model.ObjectRef) string {
-	return fmt.Sprintf("no ReferenceGrant in namespace %s lets %ss of namespace %s refer to %s", to.Namespace, from.Kind, from.Namespace, to)
+	return fmt.Sprintf("no ReferenceGrant in namespace %s lets %ss of namespace %s refer to %s", to.Namespace(), from.Kind(), from.Namespace(), to)
 }
 
 // portOf joins the listeners of a port. Those that can't serve are there, too, but for one whose hostname another one serves: it has no

@@ -17,7 +17,7 @@ type httpRoute = input.Object[gatewayv1.HTTPRouteSpec]
 
 // parentRef fills in the defaults of a parentRef.
 func parentRef(route model.ObjectRef, p gatewayv1.ParentReference) model.ParentRef {
-	ref := model.ParentRef{Group: gatewayv1.GroupName, Kind: "Gateway", Namespace: route.Namespace, Name: string(p.Name)}
+	ref := model.ParentRef{Group: gatewayv1.GroupName, Kind: "Gateway", Namespace: route.Namespace(), Name: string(p.Name)}
 	if p.Group != nil {
 		ref.Group = string(*p.Group)
 	}

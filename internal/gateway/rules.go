@@ -152,7 +152,7 @@ func (r *ruleReader) backends(list []gatewayv1.HTTPBackendRef) {
 
 // backend resolves a reference to a backend; a reason says why it does not resolve.
 func (r *ruleReader) backend(b gatewayv1.BackendObjectReference) (key model.BackendKey, reason, message string) {
-	group, kind, namespace := "", "Service", r.route.Namespace
+	group, kind, namespace := "", "Service", r.route.Namespace()
 	if b.Group != nil {
 		group = string(*b.Group)
 	}
@@ -164,13 +164,13 @@ func (r *ruleReader) backend(b gatewayv1.BackendObjectReference) (key model.Back
 	}
 	ref := model.Ref(model.KindOf(group, kind), namespace, string(b.Name))
 	key.Object = ref
-	if ref.Kind != model.KindService && ref.Kind != model.KindXBackend {
+	if ref.Kind() != model.KindService && ref.Kind() != model.KindXBackend {
 		return key, "InvalidKind", fmt.Sprintf("a backend of kind %s (group %q) is not supported; use Service or XBackend", kind, group)
 	}
 	if !permitted(r.c, r.refs.grants, r.route, ref) {
 		return key, "RefNotPermitted", notPermitted(r.route, ref)
 	}
-	if ref.Kind == model.KindXBackend {
+	if ref.Kind() == model.KindXBackend {
 		reason, message = r.xbackend(ref, b.Port)
 		return key, reason, message
 	}

@@ -143,7 +143,7 @@ func (d *desk) replace(kind model.Kind, objects []*object) {
 	}
 	gone := map[model.ObjectRef]struct{}{}
 	note := func(ref model.ObjectRef) {
-		if _, is := there[ref]; !is && ref.Kind == kind {
+		if _, is := there[ref]; !is && ref.Kind() == kind {
 			gone[ref] = struct{}{}
 		}
 	}
@@ -162,7 +162,7 @@ func (d *desk) replace(kind model.Kind, objects []*object) {
 }
 
 func (d *desk) known(ref model.ObjectRef) (entry, bool) {
-	s := d.kinds[ref.Kind]
+	s := d.kinds[ref.Kind()]
 	if s == nil {
 		return entry{}, false
 	}
@@ -177,7 +177,7 @@ func (d *desk) set(o *object) {
 	switch {
 	case h != nil && h.object.print == o.print:
 		return
-	case known && live.print == o.print && !(live.trimmed && o.ref.Kind == model.KindHTTPRoute && !o.mine):
+	case known && live.print == o.print && !(live.trimmed && o.ref.Kind() == model.KindHTTPRoute && !o.mine):
 		delete(d.fading, o.ref)
 		d.unhold(o.ref)
 		return
@@ -228,7 +228,7 @@ func (d *desk) Has(r arrival.Reference) bool {
 		return false
 	case e.whole || e.trimmed:
 		return true
-	case r.To.Kind == model.KindService && d.backed[r.To] == 0:
+	case r.To.Kind() == model.KindService && d.backed[r.To] == 0:
 		return false // its endpoints are on their way: they are objects of their own
 	}
 	return e.index != nil && r.Finds(e.index.parts)
@@ -243,7 +243,7 @@ func (d *desk) commit(o *object) {
 	if i := o.index; len(i.names)+len(i.parts)+len(i.backs) > 0 {
 		now.index = &i
 	}
-	d.kinds[o.ref.Kind].known[o.ref] = now
+	d.kinds[o.ref.Kind()].known[o.ref] = now
 	d.back(o.ref, live, -1)
 	d.back(o.ref, now, +1)
 	d.want(o.ref, now.names())
@@ -258,7 +258,7 @@ func (d *desk) remove(ref model.ObjectRef) {
 	if _, known := d.known(ref); !known {
 		return
 	}
-	if !lingers(ref.Kind) || !d.synced {
+	if !lingers(ref.Kind()) || !d.synced {
 		d.drop(ref)
 		return
 	}
@@ -283,12 +283,12 @@ func (d *desk) drop(ref model.ObjectRef) {
 		return
 	}
 	delete(d.fading, ref)
-	delete(d.kinds[ref.Kind].known, ref)
+	delete(d.kinds[ref.Kind()].known, ref)
 	d.back(ref, live, -1)
 	d.want(ref)
 	d.edits = append(d.edits, edit{ref: ref})
-	if ref.Kind == model.KindGatewayClass {
-		d.declare(ref.Name, false, false)
+	if ref.Kind() == model.KindGatewayClass {
+		d.declare(ref.Name(), false, false)
 	}
 }
 
@@ -297,7 +297,7 @@ func (d *desk) back(slice model.ObjectRef, e entry, n int) {
 	if e.index == nil || e.index.backs == "" {
 		return
 	}
-	service := model.Ref(model.KindService, slice.Namespace, e.index.backs)
+	service := model.Ref(model.KindService, slice.Namespace(), e.index.backs)
 	if d.backed[service] += n; d.backed[service] == 0 {
 		delete(d.backed, service)
 	}
@@ -360,7 +360,7 @@ func (d *desk) apply() {
 }
 
 func (d *desk) write(b *flow.Batch, e edit) {
-	switch source := d.sources.Of(e.ref.Kind); {
+	switch source := d.sources.Of(e.ref.Kind()); {
 	case e.unread && e.why != "":
 		d.sources.Unread.Set(b, e.ref, e.why)
 	case e.unread:

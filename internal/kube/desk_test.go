@@ -41,7 +41,7 @@ func newBench(t *testing.T, objects ...metav1.Object) *bench {
 	for _, kind := range slices.Sorted(maps.Keys(resources)) {
 		var list []metav1.Object
 		for _, o := range objects {
-			if b.trim(o).ref.Kind == kind {
+			if b.trim(o).ref.Kind() == kind {
 				list = append(list, o)
 			}
 		}
@@ -92,7 +92,7 @@ func (b *bench) set(objects ...metav1.Object) {
 	var events []event
 	for _, o := range objects {
 		trimmed := b.trim(o)
-		events = append(events, event{what: isSet, kind: trimmed.ref.Kind, object: trimmed})
+		events = append(events, event{what: isSet, kind: trimmed.ref.Kind(), object: trimmed})
 	}
 	b.work(events...)
 }
@@ -102,7 +102,7 @@ func (b *bench) remove(objects ...metav1.Object) {
 	var events []event
 	for _, o := range objects {
 		ref := b.trim(o).ref
-		events = append(events, event{what: isRemoved, kind: ref.Kind, ref: ref})
+		events = append(events, event{what: isRemoved, kind: ref.Kind(), ref: ref})
 	}
 	b.work(events...)
 }
@@ -118,7 +118,7 @@ func (b *bench) list(kind model.Kind, objects ...metav1.Object) {
 
 func (b *bench) answer(ref model.ObjectRef, o metav1.Object) {
 	b.t.Helper()
-	e := event{what: isAnswered, kind: ref.Kind, ref: ref}
+	e := event{what: isAnswered, kind: ref.Kind(), ref: ref}
 	if o != nil {
 		e.object = b.trim(o)
 	}
@@ -127,7 +127,7 @@ func (b *bench) answer(ref model.ObjectRef, o metav1.Object) {
 
 func (b *bench) fail(ref model.ObjectRef, err error) {
 	b.t.Helper()
-	b.work(event{what: isFailed, kind: ref.Kind, ref: ref, err: err})
+	b.work(event{what: isFailed, kind: ref.Kind(), ref: ref, err: err})
 }
 
 // later lets time pass until the desk wants to work again, which must be after so long.
@@ -149,7 +149,7 @@ func (b *bench) rev() (rev flow.Rev) {
 func lookup[S any](b *bench, source *input.Source[S], name string) (o input.Object[S], found bool) {
 	b.graph.View(func(v flow.View) {
 		for ref, value := range flow.All(v, source.Collection()) {
-			if ref.Name == name {
+			if ref.Name() == name {
 				o, found = value, true
 			}
 		}
@@ -339,7 +339,7 @@ func TestSyncedWaitsForSecrets(t *testing.T) {
 var errAway = errors.New("connection refused")
 
 func errForbidden(ref model.ObjectRef) error {
-	return apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, ref.Name, errors.New("not for you"))
+	return apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, ref.Name(), errors.New("not for you"))
 }
 
 // hold is short for the time that things are held.

@@ -36,7 +36,7 @@ type index struct {
 
 // GetObjectMeta is for client-go, which sorts what it lists by name.
 func (o *object) GetObjectMeta() metav1.Object {
-	return &metav1.ObjectMeta{Namespace: o.ref.Namespace, Name: o.ref.Name}
+	return &metav1.ObjectMeta{Namespace: o.ref.Namespace(), Name: o.ref.Name()}
 }
 
 // metaOf keeps what counts of an object's metadata. Of the managed fields, an entry that has the field that holds the kind's content

@@ -23,7 +23,7 @@ type others struct {
 
 // claim decides whose an object is: it returns the version to keep, or nil.
 func (d *desk) claim(o *object) *object {
-	switch o.ref.Kind {
+	switch o.ref.Kind() {
 	case model.KindGateway:
 		if !d.foreignClass(o.index.names) {
 			return o
@@ -56,18 +56,18 @@ func stripped(o *object, spec any) *object {
 
 // foreignClass says whether a Gateway's class is another controller's, by what the Gateway names.
 func (d *desk) foreignClass(names []arrival.Reference) bool {
-	i := slices.IndexFunc(names, func(r arrival.Reference) bool { return r.To.Kind == model.KindGatewayClass })
+	i := slices.IndexFunc(names, func(r arrival.Reference) bool { return r.To.Kind() == model.KindGatewayClass })
 	if i < 0 {
 		return false
 	}
-	ours, exists := d.others.classes[names[i].To.Name]
+	ours, exists := d.others.classes[names[i].To.Name()]
 	return exists && !ours
 }
 
 // foreignRoute says whether a route serves other controllers' Gateways only, or none at all. A Gateway that is not there yet may be ours.
 func (d *desk) foreignRoute(names []arrival.Reference) bool {
 	return !slices.ContainsFunc(names, func(r arrival.Reference) bool {
-		if r.To.Kind != model.KindGateway {
+		if r.To.Kind() != model.KindGateway {
 			return false
 		}
 		g, known := d.known(r.To)
@@ -77,10 +77,10 @@ func (d *desk) foreignRoute(names []arrival.Reference) bool {
 
 // regard sees to what depends on whose an object is that went into the graph.
 func (d *desk) regard(o *object, before entry, known bool) {
-	switch o.ref.Kind {
+	switch o.ref.Kind() {
 	case model.KindGatewayClass:
 		spec := o.spec.(gatewayv1.GatewayClassSpec)
-		d.declare(o.ref.Name, true, string(spec.ControllerName) == d.controller)
+		d.declare(o.ref.Name(), true, string(spec.ControllerName) == d.controller)
 	case model.KindGateway:
 		if !o.trimmed && (!known || before.trimmed) {
 			d.unpark(o.ref)
@@ -115,7 +115,7 @@ func (d *desk) declare(class string, exists, ours bool) {
 		}
 	}
 	for ref, h := range d.held {
-		if now && ref.Kind == model.KindGateway && names(h.object.index.names) {
+		if now && ref.Kind() == model.KindGateway && names(h.object.index.names) {
 			d.decide(h.object)
 		}
 	}

@@ -15,10 +15,10 @@ var pointPace = pace{500 * time.Millisecond, 5 * time.Second}
 // point follows a single object until ctx ends.
 func (e *Edge) point(ctx context.Context, ref model.ObjectRef) {
 	send := func(v event) {
-		v.kind, v.ref = ref.Kind, ref
+		v.kind, v.ref = ref.Kind(), ref
 		e.mail.put(v)
 	}
-	follow(ctx, e.clients.one(resources[ref.Kind], ref.Namespace, ref.Name), sink[*object]{
+	follow(ctx, e.clients.one(resources[ref.Kind()], ref.Namespace(), ref.Name()), sink[*object]{
 		trim: e.trimmer.trim,
 		replace: func(objects []*object) {
 			answer := event{what: isAnswered}
@@ -30,7 +30,7 @@ func (e *Edge) point(ctx context.Context, ref model.ObjectRef) {
 		set:    func(o *object) { send(event{what: isAnswered, object: o}) },
 		remove: func(metav1.Object) { send(event{what: isAnswered}) },
 		failed: func(err error) {
-			e.metrics.failed(ref.Kind)
+			e.metrics.failed(ref.Kind())
 			send(event{what: isFailed, err: err})
 		},
 		works: func() {},

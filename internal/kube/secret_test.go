@@ -168,8 +168,8 @@ func (r *reading) wantSecrets(names ...string) {
 	var kept []string
 	r.graph.View(func(v flow.View) {
 		for ref := range flow.All(v, r.sources.Secrets.Collection()) {
-			if ref.Namespace == r.namespace {
-				kept = append(kept, ref.Name)
+			if ref.Namespace() == r.namespace {
+				kept = append(kept, ref.Name())
 			}
 		}
 	})

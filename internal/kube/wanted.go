@@ -45,7 +45,7 @@ func (d *desk) want(user model.ObjectRef, versions ...[]arrival.Reference) {
 	var list []model.ObjectRef
 	for _, names := range versions {
 		for _, r := range names {
-			if resources[r.To.Kind].demanded && !slices.Contains(list, r.To) {
+			if resources[r.To.Kind()].demanded && !slices.Contains(list, r.To) {
 				list = append(list, r.To)
 			}
 		}

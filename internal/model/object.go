@@ -1,8 +1,10 @@
 package model
 
 import (
+	"cmp"
 	"strings"
 	"time"
+	"unique"
 )
 
 // ControllerName is the controller whose GatewayClasses Cardea serves.
@@ -74,35 +76,51 @@ func KindOf(group, kind string) Kind {
 	return KindNone
 }
 
-// ObjectRef names one object. Cluster-scoped kinds have no namespace.
-type ObjectRef struct {
-	Kind      Kind
-	Namespace string
-	Name      string
+// ObjectRef names one object. References to the same object are equal. The zero reference names none.
+type ObjectRef struct{ unique unique.Handle[objectName] } // millions are kept, most of them of few objects
+
+type objectName struct {
+	kind            Kind
+	namespace, name string
 }
 
-// Ref is short for an ObjectRef.
+// Ref makes a reference. Cluster-scoped kinds have no namespace.
 func Ref(kind Kind, namespace, name string) ObjectRef {
-	return ObjectRef{Kind: kind, Namespace: namespace, Name: name}
+	return ObjectRef{unique.Make(objectName{kind, namespace, name})}
 }
+
+func (r ObjectRef) parts() objectName {
+	if r == (ObjectRef{}) {
+		return objectName{}
+	}
+	return r.unique.Value()
+}
+
+// Kind is the object's kind.
+func (r ObjectRef) Kind() Kind { return r.parts().kind }
+
+// Namespace is "" for a cluster-scoped object.
+func (r ObjectRef) Namespace() string { return r.parts().namespace }
+
+// Name is the object's name.
+func (r ObjectRef) Name() string { return r.parts().name }
 
 // String is "HTTPRoute shop/web", as messages name objects.
 func (r ObjectRef) String() string {
-	if r.Namespace == "" {
-		return r.Kind.String() + " " + r.Name
+	o := r.parts()
+	if o.namespace == "" {
+		return o.kind.String() + " " + o.name
 	}
-	return r.Kind.String() + " " + r.Namespace + "/" + r.Name
+	return o.kind.String() + " " + o.namespace + "/" + o.name
 }
 
 // Compare orders references by kind, namespace and name.
-func (r ObjectRef) Compare(o ObjectRef) int {
-	if r.Kind != o.Kind {
-		return int(r.Kind) - int(o.Kind)
+func (r ObjectRef) Compare(other ObjectRef) int {
+	if r == other {
+		return 0
 	}
-	if c := strings.Compare(r.Namespace, o.Namespace); c != 0 {
-		return c
-	}
-	return strings.Compare(r.Name, o.Name)
+	a, b := r.parts(), other.parts()
+	return cmp.Or(cmp.Compare(a.kind, b.kind), strings.Compare(a.namespace, b.namespace), strings.Compare(a.name, b.name))
 }
 
 // Meta is what Cardea keeps of an object's metadata. Status and managed fields are not kept.

@@ -59,12 +59,12 @@ func newShelf[S any](c *input.Collection[S], show func(head, S) any) shelf {
 			if !found {
 				return nil, false
 			}
-			return show(head{typeMeta(ref.Kind), objectMeta(ref, o.Meta), ref}, o.Spec), true
+			return show(head{typeMeta(ref.Kind()), objectMeta(ref, o.Meta), ref}, o.Spec), true
 		},
 		refs: func(v flow.View, namespace string) []model.ObjectRef {
 			var list []model.ObjectRef
 			for ref := range flow.All(v, c) {
-				if namespace == "" || ref.Namespace == namespace {
+				if namespace == "" || ref.Namespace() == namespace {
 					list = append(list, ref)
 				}
 			}
@@ -114,7 +114,7 @@ func (o *Objects) Get(ref model.ObjectRef) (json.RawMessage, bool, error) {
 	var object any
 	var found bool
 	o.world.Graph.View(func(v flow.View) {
-		if shelf, known := o.kinds[ref.Kind]; known {
+		if shelf, known := o.kinds[ref.Kind()]; known {
 			object, found = shelf.get(v, ref)
 		}
 	})
@@ -142,7 +142,7 @@ func typeMeta(kind model.Kind) metav1.TypeMeta {
 
 func objectMeta(ref model.ObjectRef, m model.Meta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
-		Name: ref.Name, Namespace: ref.Namespace, UID: types.UID(m.UID), Generation: m.Generation,
+		Name: ref.Name(), Namespace: ref.Namespace(), UID: types.UID(m.UID), Generation: m.Generation,
 		CreationTimestamp: metav1.NewTime(m.Created), Labels: m.Labels,
 	}
 }

@@ -14,7 +14,7 @@ func Permits(grant gatewayv1.ReferenceGrantSpec, from, to model.ObjectRef) bool 
 
 func permitsFrom(list []gatewayv1.ReferenceGrantFrom, from model.ObjectRef) bool {
 	for _, f := range list {
-		if string(f.Group) == from.Kind.Group() && string(f.Kind) == from.Kind.String() && string(f.Namespace) == from.Namespace {
+		if string(f.Group) == from.Kind().Group() && string(f.Kind) == from.Kind().String() && string(f.Namespace) == from.Namespace() {
 			return true
 		}
 	}
@@ -23,7 +23,7 @@ func permitsFrom(list []gatewayv1.ReferenceGrantFrom, from model.ObjectRef) bool
 
 func permitsTo(list []gatewayv1.ReferenceGrantTo, to model.ObjectRef) bool {
 	for _, t := range list {
-		if string(t.Group) == to.Kind.Group() && string(t.Kind) == to.Kind.String() && (t.Name == nil || *t.Name == "" || string(*t.Name) == to.Name) {
+		if string(t.Group) == to.Kind().Group() && string(t.Kind) == to.Kind().String() && (t.Name == nil || *t.Name == "" || string(*t.Name) == to.Name()) {
 			return true
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // nobody else can call them; those that matter to a gateway are written here.
 func (s *Schema) checkCore(doc map[string]any, obj *Object) []Problem {
 	delete(doc, "status")
-	switch obj.Ref.Kind {
+	switch obj.Ref.Kind() {
 	case model.KindNamespace:
 		return decode(&s.shapes, doc, func(n *corev1.Namespace) field.ErrorList {
 			obj.Spec = input.NamespaceSpec{}
@@ -46,7 +46,7 @@ func (s *Schema) checkCore(doc map[string]any, obj *Object) []Problem {
 			return validateConfigMap(c)
 		})
 	}
-	return []Problem{{Field: "kind", Message: "no schema for kind " + obj.Ref.Kind.String()}}
+	return []Problem{{Field: "kind", Message: "no schema for kind " + obj.Ref.Kind().String()}}
 }
 
 // decode reads a document strictly into a Go type and hands it on.

@@ -185,7 +185,7 @@ func TestEveryKindInParallel(t *testing.T) {
 						t.Errorf("%s: %v", text, found)
 						return
 					}
-					if obj.Ref.Kind != kind || obj.Spec == nil {
+					if obj.Ref.Kind() != kind || obj.Spec == nil {
 						t.Errorf("%s: %v", text, obj)
 					}
 				})

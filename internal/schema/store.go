@@ -15,9 +15,10 @@ import (
 
 // head is what is stored of an object before its spec.
 type head struct {
-	Ref    model.ObjectRef
-	Labels map[string]string
-	Stated *Stated
+	Kind            model.Kind
+	Namespace, Name string
+	Labels          map[string]string
+	Stated          *Stated
 }
 
 // storage is how heads are stored, and the specs of kinds of which there may be many. Secrets are not among them: others must not read them.
@@ -41,11 +42,11 @@ var errNotStored = errors.New("not a stored object")
 // stored: Secrets, and objects with an Old.
 func (o *Object) Store(b []byte) []byte {
 	heads, specs := storage()
-	spec := specs[o.Ref.Kind]
+	spec := specs[o.Ref.Kind()]
 	if spec == nil || o.Old != nil {
 		return b
 	}
-	b = heads.write(b, reflect.ValueOf(head{o.Ref, o.Labels, o.Stated}))
+	b = heads.write(b, reflect.ValueOf(head{o.Ref.Kind(), o.Ref.Namespace(), o.Ref.Name(), o.Labels, o.Stated}))
 	return spec.write(b, reflect.ValueOf(o.Spec))
 }
 
@@ -55,7 +56,7 @@ func (p *Pool) Load(b []byte) (Object, error) {
 	var h head
 	s := stored{rest: b, pool: p}
 	heads.read(&s, reflect.ValueOf(&h).Elem())
-	spec := specs[h.Ref.Kind]
+	spec := specs[h.Kind]
 	if spec == nil || s.broken {
 		return Object{}, errNotStored
 	}
@@ -63,7 +64,7 @@ func (p *Pool) Load(b []byte) (Object, error) {
 	if s.broken {
 		return Object{}, errNotStored
 	}
-	return Object{Ref: h.Ref, Labels: h.Labels, Stated: h.Stated, Spec: value.Interface()}, nil
+	return Object{Ref: model.Ref(h.Kind, h.Namespace, h.Name), Labels: h.Labels, Stated: h.Stated, Spec: value.Interface()}, nil
 }
 
 // Share is the object itself, or an equal one that shares with others what is equal in them.

@@ -108,7 +108,7 @@ func TestStoreExamples(t *testing.T) {
 			if want == nil {
 				continue
 			}
-			stored[want.Ref.Kind] = true
+			stored[want.Ref.Kind()] = true
 			if diff := cmp.Diff(*want, pool.Share(want)); diff != "" {
 				t.Errorf("%s: %s", f.Name, diff)
 			}

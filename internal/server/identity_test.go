@@ -41,7 +41,7 @@ func TestIdentify(t *testing.T) {
 		unknown         bool
 	}{
 		"its own Gateway":             {header: "Bearer web", cluster: "shop/web", want: web},
-		"another Gateway":             {header: "Bearer web", cluster: "shop/" + other.Name},
+		"another Gateway":             {header: "Bearer web", cluster: "shop/" + other.Name()},
 		"another namespace's account": {header: "Bearer moved", cluster: "shop/web"},
 		"a token that is refused":     {header: "Bearer x", cluster: "shop/web"},
 		"no token":                    {cluster: "shop/web"},

@@ -52,7 +52,7 @@ func proxyDir(dir string, ref model.ObjectRef) string {
 func adminSocket(proxyDir string) string { return filepath.Join(proxyDir, "admin") }
 
 // nodeID is how a proxy says which Gateway it serves.
-func nodeID(ref model.ObjectRef) string { return ref.Namespace + "/" + ref.Name }
+func nodeID(ref model.ObjectRef) string { return ref.Namespace() + "/" + ref.Name() }
 
 // identify finds the Gateway of a proxy. Only this user can open the server's socket, so the node's word is enough.
 func identify(_ context.Context, node *corev3.Node) (model.ObjectRef, error) {

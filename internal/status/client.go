@@ -75,7 +75,7 @@ func (c clients) get(ctx context.Context, k *kind, ref model.ObjectRef) (*object
 	ctx, cancel := context.WithTimeout(ctx, requestPatience)
 	defer cancel()
 	o := &object{}
-	err := c[k.version].Get().NamespaceIfScoped(ref.Namespace, ref.Namespace != "").Resource(k.plural).Name(ref.Name).
+	err := c[k.version].Get().NamespaceIfScoped(ref.Namespace(), ref.Namespace() != "").Resource(k.plural).Name(ref.Name()).
 		MaxRetries(0).Do(ctx).Into(o)
 	return o, err
 }
@@ -89,7 +89,7 @@ func (c clients) patch(ctx context.Context, k *kind, ref model.ObjectRef, versio
 		"status":   status,
 	})
 	o := &object{}
-	err := c[k.version].Patch(types.MergePatchType).NamespaceIfScoped(ref.Namespace, ref.Namespace != "").Resource(k.plural).Name(ref.Name).
+	err := c[k.version].Patch(types.MergePatchType).NamespaceIfScoped(ref.Namespace(), ref.Namespace() != "").Resource(k.plural).Name(ref.Name()).
 		SubResource("status").Param("fieldManager", fieldManager).Body([]byte(body)).MaxRetries(0).Do(ctx).Into(o)
 	return o, err
 }

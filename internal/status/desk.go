@@ -107,7 +107,7 @@ func (d *desk) sawAll(kind model.Kind, all map[model.ObjectRef]sight) {
 		d.sawOne(ref, s)
 	}
 	for ref, f := range d.files {
-		if ref.Kind != kind {
+		if ref.Kind() != kind {
 			continue
 		}
 		if _, found := all[ref]; found {
@@ -133,7 +133,7 @@ func (d *desk) place(f *file) {
 	}
 	f.leave()
 	defer d.count()
-	if !d.reported || !d.listed[f.ref.Kind] {
+	if !d.reported || !d.listed[f.ref.Kind()] {
 		return // start or sawAll places it
 	}
 	now, v := time.Now(), f.judge()
@@ -171,7 +171,7 @@ func (d *desk) next(ctx context.Context) (j job, ok bool) {
 	for {
 		f, pause := d.take()
 		if f != nil {
-			j := job{kind: d.kinds[f.ref.Kind], ref: f.ref, since: f.since}
+			j := job{kind: d.kinds[f.ref.Kind()], ref: f.ref, since: f.since}
 			if f.known && f.seen.blank && f.version != 0 {
 				j.blank = &sight{version: f.version, generation: f.generation}
 			}

@@ -313,7 +313,7 @@ func TestWhatChangesGoesBeforeWhatWasThere(t *testing.T) {
 		c.handsOut(0)
 		time.Sleep(time.Second)
 		c.wanted(model.Ref(model.KindHTTPRoute, "shop", "edited"), acked(1))
-		if j := c.handsOut(time.Second); j.ref.Name != "edited" {
+		if j := c.handsOut(time.Second); j.ref.Name() != "edited" {
 			t.Errorf("%v goes before what was edited", j.ref)
 		}
 		c.handsOut(time.Second)

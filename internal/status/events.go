@@ -55,7 +55,7 @@ func (e *events) stop() {
 // tell tells of turns for the worse and back, after they were written: so each is told once, whoever wrote the status before.
 func (e *events) tell(j job, uid types.UID, turns []turn, findings []model.Finding) {
 	regarding := &corev1.ObjectReference{
-		APIVersion: j.version.String(), Kind: j.kind.String(), Namespace: j.ref.Namespace, Name: j.ref.Name, UID: uid,
+		APIVersion: j.version.String(), Kind: j.kind.String(), Namespace: j.ref.Namespace(), Name: j.ref.Name(), UID: uid,
 	}
 	for _, n := range notes(turns, findings) {
 		if !e.limit.TryAccept() {

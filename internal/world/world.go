@@ -81,7 +81,7 @@ func (w *World) Findings() []model.Finding {
 func (w *World) refusals(v flow.View) []model.Finding {
 	var list []model.Finding
 	for key, refusal := range flow.All(v, w.Feedback.Refused.Collection()) {
-		if kind := key.Origin.Object.Kind; kind == model.KindService || kind == model.KindXBackend {
+		if kind := key.Origin.Object.Kind(); kind == model.KindService || kind == model.KindXBackend {
 			list = append(list, model.Finding{
 				Object: key.Origin.Object, Reason: "RejectedByProxy",
 				Message: fmt.Sprintf("the proxy of %s refused it: %s", key.Gateway, refusal.Message),

@@ -175,21 +175,21 @@ func (c *core) outcome() string {
 			lines = append(lines, fmt.Sprintf("arrived %s/%s", k.Resource.Type, k.Resource.Name))
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("acked %s/%s %s=%d", k.Resource.Type, k.Resource.Name, k.Origin.Object.Name, h))
+		lines = append(lines, fmt.Sprintf("acked %s/%s %s=%d", k.Resource.Type, k.Resource.Name, k.Origin.Object.Name(), h))
 	}
 	for k := range n.left {
 		if k == resource.Arrived(k.Resource) {
 			lines = append(lines, fmt.Sprintf("left %s/%s itself", k.Resource.Type, k.Resource.Name))
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("left %s/%s %s", k.Resource.Type, k.Resource.Name, k.Origin.Object.Name))
+		lines = append(lines, fmt.Sprintf("left %s/%s %s", k.Resource.Type, k.Resource.Name, k.Origin.Object.Name()))
 	}
 	for k, r := range n.refused {
-		lines = append(lines, fmt.Sprintf("refused %s=%d by %s/%s: %s", k.Origin.Object.Name, k.Hash, r.Type, r.Name,
+		lines = append(lines, fmt.Sprintf("refused %s=%d by %s/%s: %s", k.Origin.Object.Name(), k.Hash, r.Type, r.Name,
 			strings.ReplaceAll(r.Message, "\n", `\n`)))
 	}
 	for k := range n.pardon {
-		lines = append(lines, fmt.Sprintf("pardoned %s=%d", k.Origin.Object.Name, k.Hash))
+		lines = append(lines, fmt.Sprintf("pardoned %s=%d", k.Origin.Object.Name(), k.Hash))
 	}
 	slices.Sort(lines)
 	if n.proxies != nil {

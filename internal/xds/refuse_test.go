@@ -32,11 +32,11 @@ func TestVerdictCountsOnce(t *testing.T) {
 	}
 	for k, g := range c.set.blame.refused {
 		want := 1
-		if k.Origin.Object.Name == "r7" {
+		if k.Origin.Object.Name() == "r7" {
 			want = 3
 		}
 		if g.parts != want {
-			t.Errorf("%s is counted in %d parts, want %d", k.Origin.Object.Name, g.parts, want)
+			t.Errorf("%s is counted in %d parts, want %d", k.Origin.Object.Name(), g.parts, want)
 		}
 	}
 	if got := c.set.blame.walks; got != 1 {

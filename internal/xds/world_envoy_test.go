@@ -457,7 +457,7 @@ func TestRule6AllCulpritsAreFoundInOneAnswer(t *testing.T) {
 		out := map[resource.Type][]string{}
 		w.graph.View(func(v flow.View) {
 			for k, r := range flow.All(v, w.feedback.Refused.Collection()) {
-				out[r.Type] = append(out[r.Type], k.Origin.Object.Name)
+				out[r.Type] = append(out[r.Type], k.Origin.Object.Name())
 				if r.Message != strings.TrimSpace(r.Message) {
 					t.Errorf("%q", r.Message)
 				}

@@ -153,7 +153,7 @@ func (w *world) refusals() map[string]resource.Refusal {
 	out := map[string]resource.Refusal{}
 	w.graph.View(func(v flow.View) {
 		for k, r := range flow.All(v, w.feedback.Refused.Collection()) {
-			out[k.Origin.Object.Name] = r
+			out[k.Origin.Object.Name()] = r
 		}
 	})
 	return out
