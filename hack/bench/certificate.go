@@ -19,7 +19,7 @@ import (
 // setSecret states a certificate that was never there before.
 func (s *scene) setSecret(b *flow.Batch) {
 	s.Sources.Secrets.Set(b, model.Ref(model.KindSecret, namespace, "certificate"), input.Object[input.SecretSpec]{
-		Spec: input.SecretSpec{Type: corev1.SecretTypeTLS, Data: certificate()},
+		Spec: &input.SecretSpec{Type: corev1.SecretTypeTLS, Data: certificate()},
 	})
 }
 

@@ -42,9 +42,9 @@ func newScene(n int, l gatewayv1.Listener) *scene {
 	in := s.Sources
 	s.Graph.Apply("load", func(b *flow.Batch) {
 		in.GatewayClasses.Set(b, model.Ref(model.KindGatewayClass, "", "cardea"), input.Object[gatewayv1.GatewayClassSpec]{
-			Spec: gatewayv1.GatewayClassSpec{ControllerName: model.ControllerName},
+			Spec: &gatewayv1.GatewayClassSpec{ControllerName: model.ControllerName},
 		})
-		in.Gateways.Set(b, gatewayRef, input.Object[gatewayv1.GatewaySpec]{Spec: gatewayv1.GatewaySpec{
+		in.Gateways.Set(b, gatewayRef, input.Object[gatewayv1.GatewaySpec]{Spec: &gatewayv1.GatewaySpec{
 			GatewayClassName: "cardea", Listeners: []gatewayv1.Listener{l},
 		}})
 		s.setSecret(b)
@@ -81,7 +81,7 @@ func (s *scene) setRoute(b *flow.Batch, i int, header string) {
 	s.edits++
 	s.Sources.HTTPRoutes.Set(b, model.Ref(model.KindHTTPRoute, namespace, name(i)), input.Object[gatewayv1.HTTPRouteSpec]{
 		Meta: model.Meta{Generation: int64(s.edits)},
-		Spec: gatewayv1.HTTPRouteSpec{
+		Spec: &gatewayv1.HTTPRouteSpec{
 			CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{{Name: "web"}}},
 			Hostnames:       []gatewayv1.Hostname{gatewayv1.Hostname(name(i) + ".example.com")},
 			Rules: []gatewayv1.HTTPRouteRule{first, {
@@ -93,7 +93,7 @@ func (s *scene) setRoute(b *flow.Batch, i int, header string) {
 
 func (s *scene) setService(b *flow.Batch, i int) {
 	s.Sources.Services.Set(b, model.Ref(model.KindService, namespace, name(i)), input.Object[corev1.ServiceSpec]{
-		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80, Protocol: corev1.ProtocolTCP}}},
+		Spec: &corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80, Protocol: corev1.ProtocolTCP}}},
 	})
 }
 
@@ -102,7 +102,7 @@ func (s *scene) setSlice(b *flow.Batch, i, edit int) {
 	port := int32(20000 + edit)
 	s.Sources.EndpointSlices.Set(b, model.Ref(model.KindEndpointSlice, namespace, name(i)), input.Object[input.EndpointSliceSpec]{
 		Meta: model.Meta{Labels: map[string]string{"kubernetes.io/service-name": name(i)}},
-		Spec: input.EndpointSliceSpec{
+		Spec: &input.EndpointSliceSpec{
 			AddressType: discoveryv1.AddressTypeIPv4,
 			Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"127.0.0.1"}}},
 			Ports:       []discoveryv1.EndpointPort{{Port: &port}},

@@ -48,7 +48,7 @@ func TestReferences(t *testing.T) {
 	}
 	there := backend("Service", "far", 82)
 	there.Namespace = new(gatewayv1.Namespace("b"))
-	route := gatewayv1.HTTPRouteSpec{}
+	route := &gatewayv1.HTTPRouteSpec{}
 	route.ParentRefs = []gatewayv1.ParentReference{{
 		Group: group, Kind: new(gatewayv1.Kind("Gateway")), Name: "web",
 		SectionName: new(gatewayv1.SectionName("http")), Port: new(gatewayv1.PortNumber(80)),
@@ -61,7 +61,7 @@ func TestReferences(t *testing.T) {
 		},
 		Filters: []gatewayv1.HTTPRouteFilter{{RequestMirror: &gatewayv1.HTTPRequestMirrorFilter{BackendRef: backend("Service", "mirror", 83)}}},
 	}}
-	gateway := gatewayv1.GatewaySpec{
+	gateway := &gatewayv1.GatewaySpec{
 		GatewayClassName: "cardea",
 		Listeners: []gatewayv1.Listener{{Name: "http"}, {TLS: &gatewayv1.ListenerTLSConfig{CertificateRefs: []gatewayv1.SecretObjectReference{
 			{Group: core, Kind: new(gatewayv1.Kind("Secret")), Name: "cert", Namespace: new(gatewayv1.Namespace("b"))},
@@ -86,7 +86,7 @@ func TestReferences(t *testing.T) {
 			{To: model.Ref(model.KindDataPlane, "a", "small")},
 			{To: model.Ref(model.KindSecret, "b", "cert")},
 		}},
-		{model.Ref(model.KindService, "a", "shop"), corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}, nil},
+		{model.Ref(model.KindService, "a", "shop"), &corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}, nil},
 	} {
 		if got := References(c.from, c.spec); !slices.Equal(got, c.want) {
 			t.Errorf("%s names %+v, want %+v", c.from, got, c.want)

@@ -32,12 +32,12 @@ func (r Reference) Finds(parts []Part) bool {
 // Parts lists the parts of an object, by its spec; divided is false if objects of its kind have none, and are named as a whole.
 func Parts(spec any) (parts []Part, divided bool) {
 	switch spec := spec.(type) {
-	case corev1.ServiceSpec:
+	case *corev1.ServiceSpec:
 		for _, p := range spec.Ports {
 			parts = append(parts, Part{Port: p.Port})
 		}
 		return parts, true
-	case gatewayv1.GatewaySpec:
+	case *gatewayv1.GatewaySpec:
 		for _, l := range spec.Listeners {
 			parts = append(parts, Part{Port: l.Port, Section: string(l.Name)})
 		}
@@ -50,7 +50,7 @@ func Parts(spec any) (parts []Part, divided bool) {
 func References(from model.ObjectRef, spec any) []Reference {
 	l := list{namespace: from.Namespace()}
 	switch spec := spec.(type) {
-	case gatewayv1.HTTPRouteSpec:
+	case *gatewayv1.HTTPRouteSpec:
 		for _, p := range spec.ParentRefs {
 			l.add(p.Group, p.Kind, p.Namespace, p.Name, Part{Port: stated(p.Port), Section: string(stated(p.SectionName))})
 		}
@@ -64,7 +64,7 @@ func References(from model.ObjectRef, spec any) []Reference {
 				}
 			}
 		}
-	case gatewayv1.GatewaySpec:
+	case *gatewayv1.GatewaySpec:
 		l.found = append(l.found, Reference{To: model.Ref(model.KindGatewayClass, "", string(spec.GatewayClassName))})
 		if i := spec.Infrastructure; i != nil && i.ParametersRef != nil {
 			l.add(&i.ParametersRef.Group, &i.ParametersRef.Kind, nil, gatewayv1.ObjectName(i.ParametersRef.Name), Part{})

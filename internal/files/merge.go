@@ -247,9 +247,9 @@ func (m *merge) builtin(ref model.ObjectRef) *object {
 	o.Ref = ref
 	switch {
 	case ref == defaultClass:
-		o.Spec = gatewayv1.GatewayClassSpec{ControllerName: model.ControllerName, Description: new("Gateways that Cardea runs.")}
+		o.Spec = &gatewayv1.GatewayClassSpec{ControllerName: model.ControllerName, Description: new("Gateways that Cardea runs.")}
 	case ref.Kind() == model.KindNamespace && m.uses[ref.Name()] > 0:
-		o.Spec = input.NamespaceSpec{}
+		o.Spec = &input.NamespaceSpec{}
 		o.Labels = map[string]string{corev1.LabelMetadataName: ref.Name()}
 	default:
 		return nil

@@ -14,7 +14,7 @@ import (
 )
 
 // unsupportedXBackend says what of an XBackend can't be served.
-func unsupportedXBackend(spec xgatewayv1alpha1.BackendSpec) (reason, message string) {
+func unsupportedXBackend(spec *xgatewayv1alpha1.BackendSpec) (reason, message string) {
 	switch {
 	case spec.Type != xgatewayv1alpha1.BackendTypeExternalHostname || spec.ExternalHostname == nil:
 		return "UnsupportedValue", fmt.Sprintf("type %s is not supported; use ExternalHostname", spec.Type)
@@ -70,13 +70,16 @@ func (in backends) backend(c *flow.Ctx, key plan.BackendKey, _ flow.Members[mode
 }
 
 func (in backends) endpoints(c *flow.Ctx, key model.BackendKey) []model.Endpoint {
-	service, _ := flow.Fetch(c, in.services, key.Object)
+	service, found := flow.Fetch(c, in.services, key.Object)
+	if !found {
+		return nil
+	}
 	port, found := resolve.ServicePort(service.Spec, key.Port)
 	if !found {
 		return nil
 	}
 	members, _ := flow.Fetch(c, in.slices, key.Object)
-	return resolve.Endpoints(port.Name, func(yield func(input.EndpointSliceSpec) bool) {
+	return resolve.Endpoints(port.Name, func(yield func(*input.EndpointSliceSpec) bool) {
 		for _, o := range members.All() {
 			if !yield(o.Spec) {
 				return

@@ -198,7 +198,7 @@ func refused(findings []model.Finding, condition string) bool {
 	})
 }
 
-func unsupportedGateway(ref model.ObjectRef, spec gatewayv1.GatewaySpec) []model.Finding {
+func unsupportedGateway(ref model.ObjectRef, spec *gatewayv1.GatewaySpec) []model.Finding {
 	var list []model.Finding
 	warn := func(field, message string) {
 		list = append(list, model.Finding{Object: ref, Severity: model.Warning, Field: field, Message: message})

@@ -24,7 +24,7 @@ func proxyOf(planes *dataPlanes) func(*flow.Ctx, model.ObjectRef, gatewayFacts) 
 		p.Accepted = f.accepted()
 		for _, ref := range f.Parameters {
 			if o, found := flow.Fetch(c, planes, ref); found {
-				p.Parameters = append(p.Parameters, o.Spec)
+				p.Parameters = append(p.Parameters, *o.Spec)
 			}
 		}
 		for i, l := range f.View.Listeners {

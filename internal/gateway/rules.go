@@ -29,7 +29,10 @@ func (refs references) route(c *flow.Ctx, ref model.ObjectRef, a attachments) (m
 	if len(a.Parents) == 0 {
 		return model.Route{}, false
 	}
-	o, _ := flow.Fetch(c, refs.routes, ref)
+	o, found := flow.Fetch(c, refs.routes, ref)
+	if !found {
+		return model.Route{}, false
+	}
 	r := model.Route{Created: o.Meta.Created, Places: places(c, refs.ports, a), Rules: newRules(ref, o.Spec.Rules)}
 	if o.Spec.UseDefaultGateways != "" && o.Spec.UseDefaultGateways != gatewayv1.GatewayDefaultScopeNone {
 		r.Findings = append(r.Findings, model.Finding{

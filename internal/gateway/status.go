@@ -70,7 +70,10 @@ func (m *Meaning) routeReport(
 ) func(*flow.Ctx, model.ObjectRef, attachments) (plan.Report[gatewayv1.HTTPRouteStatus], bool) {
 	routes := m.in.HTTPRoutes.Collection()
 	return func(c *flow.Ctx, ref model.ObjectRef, a attachments) (plan.Report[gatewayv1.HTTPRouteStatus], bool) {
-		o, _ := flow.Fetch(c, routes, ref)
+		o, found := flow.Fetch(c, routes, ref)
+		if !found {
+			return plan.Report[gatewayv1.HTTPRouteStatus]{}, false
+		}
 		route, _ := flow.Fetch(c, m.Plan.Routes, ref)
 		standing, _ := flow.Fetch(c, out.Routes, ref)
 		facts := conditions.RouteFacts{

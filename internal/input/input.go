@@ -18,7 +18,7 @@ import (
 // Object is an object as it enters: defaulted and valid by its schema, without status.
 type Object[S any] struct {
 	Meta model.Meta
-	Spec S
+	Spec *S // never nil; it is shared and never changes
 }
 
 // Source is the source of one kind.
@@ -115,7 +115,7 @@ func (s *Sources) Of(kind model.Kind) Untyped { return s.kinds[kind] }
 
 // Untyped is the source of one kind for those who have the kind as a value.
 type Untyped interface {
-	// Set gives ref a value; spec is of the source's type, or Set panics.
+	// Set gives ref a value; spec points to the source's type, or Set panics.
 	Set(b *flow.Batch, ref model.ObjectRef, meta model.Meta, spec any)
 	Delete(b *flow.Batch, ref model.ObjectRef)
 	synced(b *flow.Batch)
@@ -130,7 +130,7 @@ func add[S any](g *flow.Graph, s *Sources, kind model.Kind) *Source[S] {
 }
 
 func (u untyped[S]) Set(b *flow.Batch, ref model.ObjectRef, meta model.Meta, spec any) {
-	u.source.Set(b, ref, Object[S]{Meta: meta, Spec: spec.(S)})
+	u.source.Set(b, ref, Object[S]{Meta: meta, Spec: spec.(*S)})
 }
 
 func (u untyped[S]) Delete(b *flow.Batch, ref model.ObjectRef) { u.source.Delete(b, ref) }

@@ -28,14 +28,14 @@ func (d *desk) claim(o *object) *object {
 		if !d.foreignClass(o.index.names) {
 			return o
 		}
-		return stripped(o, gatewayv1.GatewaySpec{GatewayClassName: o.spec.(gatewayv1.GatewaySpec).GatewayClassName})
+		return stripped(o, &gatewayv1.GatewaySpec{GatewayClassName: o.spec.(*gatewayv1.GatewaySpec).GatewayClassName})
 	case model.KindHTTPRoute:
 		delete(d.others.parked, o.ref)
 		if !d.foreignRoute(o.index.names) {
 			return o
 		}
 		if o.mine {
-			return stripped(o, gatewayv1.HTTPRouteSpec{CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: o.spec.(gatewayv1.HTTPRouteSpec).ParentRefs}})
+			return stripped(o, &gatewayv1.HTTPRouteSpec{CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: o.spec.(*gatewayv1.HTTPRouteSpec).ParentRefs}})
 		}
 		d.unhold(o.ref)
 		d.drop(o.ref)
@@ -79,7 +79,7 @@ func (d *desk) foreignRoute(names []arrival.Reference) bool {
 func (d *desk) regard(o *object, before entry, known bool) {
 	switch o.ref.Kind() {
 	case model.KindGatewayClass:
-		spec := o.spec.(gatewayv1.GatewayClassSpec)
+		spec := o.spec.(*gatewayv1.GatewayClassSpec)
 		d.declare(o.ref.Name(), true, string(spec.ControllerName) == d.controller)
 	case model.KindGateway:
 		if !o.trimmed && (!known || before.trimmed) {

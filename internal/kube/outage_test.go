@@ -175,8 +175,8 @@ spec: {parentRefs: [{name: web}]}
 `
 }
 
-// TestHungUp: a load balancer whose API server is away takes connections and closes them. The client library makes a watch of that which ends at once;
-// it is a request that failed.
+// TestHungUp: a load balancer whose API server is away takes connections and closes them. The client library makes a watch of that
+// which ends at once; it is a request that failed.
 func TestHungUp(t *testing.T) {
 	balancer, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -27,22 +27,22 @@ func (t trimmer) trim(from any) (*object, error) {
 	case *object:
 		return from, nil
 	case *gatewayv1.GatewayClass:
-		return custom(model.KindGatewayClass, from, *from.Spec.DeepCopy()), nil
+		return custom(model.KindGatewayClass, from, from.Spec.DeepCopy()), nil
 	case *gatewayv1.Gateway:
-		return custom(model.KindGateway, from, *from.Spec.DeepCopy()), nil
+		return custom(model.KindGateway, from, from.Spec.DeepCopy()), nil
 	case *gatewayv1.HTTPRoute:
-		o := custom(model.KindHTTPRoute, from, *from.Spec.DeepCopy())
+		o := custom(model.KindHTTPRoute, from, from.Spec.DeepCopy())
 		o.mine = slices.ContainsFunc(from.Status.Parents, func(p gatewayv1.RouteParentStatus) bool { return p.ControllerName == t.controller })
 		return o, nil
 	case *gatewayv1.ReferenceGrant:
-		return custom(model.KindReferenceGrant, from, *from.Spec.DeepCopy()), nil
+		return custom(model.KindReferenceGrant, from, from.Spec.DeepCopy()), nil
 	case *xgatewayv1alpha1.XBackend:
-		return custom(model.KindXBackend, from, *from.Spec.DeepCopy()), nil
+		return custom(model.KindXBackend, from, from.Spec.DeepCopy()), nil
 	case *v1alpha1.DataPlane:
-		return custom(model.KindDataPlane, from, *from.Spec.DeepCopy()), nil
+		return custom(model.KindDataPlane, from, from.Spec.DeepCopy()), nil
 	case *corev1.Service:
 		spec := trimService(from.Spec)
-		return core(model.KindService, from, "spec", nil, spec, &spec), nil
+		return core(model.KindService, from, "spec", nil, spec, spec), nil
 	case *discoveryv1.EndpointSlice:
 		return trimEndpointSlice(from), nil
 	case *corev1.Secret:
@@ -50,12 +50,12 @@ func (t trimmer) trim(from any) (*object, error) {
 		if from.Type != corev1.SecretTypeTLS {
 			data = nil // nobody reads it, so nobody should keep it
 		}
-		return core(model.KindSecret, from, "data", nil, input.SecretSpec{Type: from.Type, Data: data}, &corev1.Secret{Type: from.Type, Data: data}), nil
+		return core(model.KindSecret, from, "data", nil, &input.SecretSpec{Type: from.Type, Data: data}, &corev1.Secret{Type: from.Type, Data: data}), nil
 	case *corev1.ConfigMap:
-		return core(model.KindConfigMap, from, "data", nil, input.ConfigMapSpec{Data: from.Data, BinaryData: from.BinaryData},
+		return core(model.KindConfigMap, from, "data", nil, &input.ConfigMapSpec{Data: from.Data, BinaryData: from.BinaryData},
 			&corev1.ConfigMap{Data: from.Data, BinaryData: from.BinaryData}), nil
 	case *metav1.PartialObjectMetadata: // of Namespaces
-		return core(model.KindNamespace, from, "labels", sharedKeys(from.Labels), input.NamespaceSpec{}, none{}), nil
+		return core(model.KindNamespace, from, "labels", sharedKeys(from.Labels), &input.NamespaceSpec{}, none{}), nil
 	}
 	return nil, fmt.Errorf("%T is not read", from)
 }
@@ -84,8 +84,8 @@ func newObject(kind model.Kind, from metav1.Object, meta model.Meta, spec any) *
 }
 
 // trimService keeps how a Service is reached, not what it is made of.
-func trimService(s corev1.ServiceSpec) corev1.ServiceSpec {
-	kept := corev1.ServiceSpec{Type: s.Type, ClusterIP: s.ClusterIP, ExternalName: s.ExternalName, Ports: exact(s.Ports)}
+func trimService(s corev1.ServiceSpec) *corev1.ServiceSpec {
+	kept := &corev1.ServiceSpec{Type: s.Type, ClusterIP: s.ClusterIP, ExternalName: s.ExternalName, Ports: exact(s.Ports)}
 	for i := range kept.Ports {
 		kept.Ports[i].NodePort = 0
 	}
@@ -107,7 +107,7 @@ func trimEndpointSlice(from *discoveryv1.EndpointSlice) *object {
 		labels = map[string]string{discoveryv1.LabelServiceName: service}
 	}
 	o := core(model.KindEndpointSlice, from, "endpoints", labels,
-		input.EndpointSliceSpec{AddressType: from.AddressType, Endpoints: endpoints, Ports: ports},
+		&input.EndpointSliceSpec{AddressType: from.AddressType, Endpoints: endpoints, Ports: ports},
 		&discoveryv1.EndpointSlice{AddressType: from.AddressType, Endpoints: endpoints, Ports: ports})
 	if service != "" && len(endpoints) > 0 {
 		o.index.backs = service

@@ -59,7 +59,7 @@ func newShelf[S any](c *input.Collection[S], show func(head, S) any) shelf {
 			if !found {
 				return nil, false
 			}
-			return show(head{typeMeta(ref.Kind()), objectMeta(ref, o.Meta), ref}, o.Spec), true
+			return show(head{typeMeta(ref.Kind()), objectMeta(ref, o.Meta), ref}, *o.Spec), true
 		},
 		refs: func(v flow.View, namespace string) []model.ObjectRef {
 			var list []model.ObjectRef

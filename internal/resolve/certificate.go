@@ -19,7 +19,7 @@ import (
 const minRSABits = 2048
 
 // Certificate reads a Secret of type kubernetes.io/tls. The error, for the user, says what is wrong with it.
-func Certificate(ref model.ObjectRef, secret input.SecretSpec) (model.Secret, error) {
+func Certificate(ref model.ObjectRef, secret *input.SecretSpec) (model.Secret, error) {
 	if secret.Type != corev1.SecretTypeTLS {
 		return model.Secret{}, fmt.Errorf("%s has type %q, want %q", ref, secret.Type, corev1.SecretTypeTLS)
 	}

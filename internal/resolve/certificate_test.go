@@ -59,7 +59,7 @@ func TestCertificate(t *testing.T) {
 		{"exchanged", corev1.SecretTypeTLS, key, certificate, "is not a valid certificate and key"},
 		{"no PEM", corev1.SecretTypeTLS, []byte("a"), []byte("b"), "is not a valid certificate and key"},
 	} {
-		got, err := Certificate(ref, input.SecretSpec{Type: c.kind, Data: map[string][]byte{"tls.crt": c.crt, "tls.key": c.key}})
+		got, err := Certificate(ref, &input.SecretSpec{Type: c.kind, Data: map[string][]byte{"tls.crt": c.crt, "tls.key": c.key}})
 		switch {
 		case c.problem == "" && (err != nil || got.Ref != ref || len(got.Certificate) == 0 || len(got.PrivateKey) == 0):
 			t.Errorf("%s: %v, %v", c.about, got.Ref, err)

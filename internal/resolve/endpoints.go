@@ -13,7 +13,7 @@ import (
 )
 
 // ServicePort finds a port of a Service by its number.
-func ServicePort(service corev1.ServiceSpec, number int32) (corev1.ServicePort, bool) {
+func ServicePort(service *corev1.ServiceSpec, number int32) (corev1.ServicePort, bool) {
 	for _, p := range service.Ports {
 		if p.Port == number && (p.Protocol == "" || p.Protocol == corev1.ProtocolTCP) {
 			return p, true
@@ -24,7 +24,7 @@ func ServicePort(service corev1.ServiceSpec, number int32) (corev1.ServicePort, 
 
 // Endpoints collects the addresses that may get requests for the named port, from all slices of a Service: those that are
 // ready; if there is none, those that still serve while they terminate. Sorted, each once.
-func Endpoints(port string, slicesOfService iter.Seq[input.EndpointSliceSpec]) []model.Endpoint {
+func Endpoints(port string, slicesOfService iter.Seq[*input.EndpointSliceSpec]) []model.Endpoint {
 	var ready, terminating []model.Endpoint
 	for slice := range slicesOfService {
 		if slice.AddressType == discoveryv1.AddressTypeFQDN {

@@ -47,9 +47,9 @@ func TestEndpointsByCondition(t *testing.T) {
 			[]discoveryv1.Endpoint{endpoint("10.0.0.2", "t--"), endpoint("10.0.0.1", "t--"), endpoint("10.0.0.2", "---")},
 			[]string{"10.0.0.1", "10.0.0.2"}},
 	} {
-		slice := input.EndpointSliceSpec{AddressType: discoveryv1.AddressTypeIPv4, Endpoints: c.endpoints, Ports: slicePorts("", 80)}
+		slice := &input.EndpointSliceSpec{AddressType: discoveryv1.AddressTypeIPv4, Endpoints: c.endpoints, Ports: slicePorts("", 80)}
 		var got []string
-		for _, e := range Endpoints("", slices.Values([]input.EndpointSliceSpec{slice})) {
+		for _, e := range Endpoints("", slices.Values([]*input.EndpointSliceSpec{slice})) {
 			got = append(got, e.Address)
 		}
 		if !slices.Equal(got, c.want) {
@@ -63,7 +63,7 @@ func TestEndpointsBySlice(t *testing.T) {
 	other := slicePorts("web", 5353)
 	other[0].Protocol = &udp
 	at := func(address string) []discoveryv1.Endpoint { return []discoveryv1.Endpoint{endpoint(address, "---")} }
-	got := Endpoints("web", slices.Values([]input.EndpointSliceSpec{
+	got := Endpoints("web", slices.Values([]*input.EndpointSliceSpec{
 		{AddressType: discoveryv1.AddressTypeIPv4, Endpoints: at("10.0.0.1"), Ports: append(slicePorts("admin", 9000), slicePorts("web", 8080)...)},
 		{AddressType: discoveryv1.AddressTypeIPv6, Endpoints: at("fd00::1"), Ports: slicePorts("web", 8081)},
 		{AddressType: discoveryv1.AddressTypeFQDN, Endpoints: at("a.example"), Ports: slicePorts("web", 8080)},
@@ -77,7 +77,7 @@ func TestEndpointsBySlice(t *testing.T) {
 }
 
 func TestServicePort(t *testing.T) {
-	service := corev1.ServiceSpec{Ports: []corev1.ServicePort{
+	service := &corev1.ServiceSpec{Ports: []corev1.ServicePort{
 		{Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP}, {Name: "dns-tcp", Port: 53, Protocol: corev1.ProtocolTCP}, {Name: "web", Port: 80},
 		{Name: "quic", Port: 443, Protocol: corev1.ProtocolUDP},
 	}}

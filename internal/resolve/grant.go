@@ -8,7 +8,7 @@ import (
 
 // Permits tells whether a ReferenceGrant, which stands in the namespace of the object that is referred to, lets from refer
 // to it (ReferenceGrantSpec: an entry of From and an entry of To must match).
-func Permits(grant gatewayv1.ReferenceGrantSpec, from, to model.ObjectRef) bool {
+func Permits(grant *gatewayv1.ReferenceGrantSpec, from, to model.ObjectRef) bool {
 	return permitsFrom(grant.From, from) && permitsTo(grant.To, to)
 }
 
@@ -23,7 +23,8 @@ func permitsFrom(list []gatewayv1.ReferenceGrantFrom, from model.ObjectRef) bool
 
 func permitsTo(list []gatewayv1.ReferenceGrantTo, to model.ObjectRef) bool {
 	for _, t := range list {
-		if string(t.Group) == to.Kind().Group() && string(t.Kind) == to.Kind().String() && (t.Name == nil || *t.Name == "" || string(*t.Name) == to.Name()) {
+		named := t.Name != nil && *t.Name != ""
+		if string(t.Group) == to.Kind().Group() && string(t.Kind) == to.Kind().String() && (!named || string(*t.Name) == to.Name()) {
 			return true
 		}
 	}

@@ -19,30 +19,30 @@ func (s *Schema) checkCore(doc map[string]any, obj *Object) []Problem {
 	switch obj.Ref.Kind() {
 	case model.KindNamespace:
 		return decode(&s.shapes, doc, func(n *corev1.Namespace) field.ErrorList {
-			obj.Spec = input.NamespaceSpec{}
+			obj.Spec = &input.NamespaceSpec{}
 			return nil
 		})
 	case model.KindService:
 		return decode(&s.shapes, doc, func(s *corev1.Service) field.ErrorList {
 			defaultService(&s.Spec)
-			obj.Spec = s.Spec
+			obj.Spec = &s.Spec
 			return validateService(&s.Spec)
 		})
 	case model.KindEndpointSlice:
 		return decode(&s.shapes, doc, func(e *discoveryv1.EndpointSlice) field.ErrorList {
 			defaultEndpointSlice(e)
-			obj.Spec = input.EndpointSliceSpec{AddressType: e.AddressType, Endpoints: e.Endpoints, Ports: e.Ports}
+			obj.Spec = &input.EndpointSliceSpec{AddressType: e.AddressType, Endpoints: e.Endpoints, Ports: e.Ports}
 			return validateEndpointSlice(e)
 		})
 	case model.KindSecret:
 		return decode(&s.shapes, doc, func(s *corev1.Secret) field.ErrorList {
 			defaultSecret(s)
-			obj.Spec = input.SecretSpec{Type: s.Type, Data: s.Data}
+			obj.Spec = &input.SecretSpec{Type: s.Type, Data: s.Data}
 			return validateSecret(s)
 		})
 	case model.KindConfigMap:
 		return decode(&s.shapes, doc, func(c *corev1.ConfigMap) field.ErrorList {
-			obj.Spec = input.ConfigMapSpec{Data: c.Data, BinaryData: c.BinaryData}
+			obj.Spec = &input.ConfigMapSpec{Data: c.Data, BinaryData: c.BinaryData}
 			return validateConfigMap(c)
 		})
 	}

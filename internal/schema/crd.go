@@ -167,12 +167,11 @@ func (c *crd) typed(doc map[string]any) (any, error) {
 	return nil, fmt.Errorf("no type for kind %s", c.Kind)
 }
 
-func specOf[S any](doc map[string]any) (S, error) {
-	var s S
+func specOf[S any](doc map[string]any) (*S, error) {
+	s := new(S)
 	spec, ok := doc["spec"].(map[string]any)
 	if !ok {
 		return s, fmt.Errorf("must be a map, got %s", shown(doc["spec"]))
 	}
-	err := runtime.DefaultUnstructuredConverter.FromUnstructured(spec, &s)
-	return s, err
+	return s, runtime.DefaultUnstructuredConverter.FromUnstructured(spec, s)
 }

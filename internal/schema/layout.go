@@ -199,13 +199,9 @@ func (l *layout) read(s *stored, v reflect.Value) {
 	}
 }
 
-// content makes the pointer, slice or map whose content was written; of a struct, what an interface holds.
+// content makes the pointer, slice or map whose content was written.
 func (l *layout) content(s *stored) reflect.Value {
 	switch {
-	case l.of.Kind() == reflect.Struct:
-		v := reflect.New(l.of).Elem()
-		l.read(s, v)
-		return reflect.ValueOf(v.Interface())
 	case l.of.Kind() == reflect.Pointer:
 		v := reflect.New(l.elem.of)
 		l.elem.read(s, v.Elem())

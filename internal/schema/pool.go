@@ -9,7 +9,7 @@ type Pool struct {
 	parts map[part]reflect.Value
 }
 
-// part is what a pointer, a slice, a map or a spec holds.
+// part is what a pointer, a slice or a map holds.
 type part struct {
 	of      *layout
 	content string

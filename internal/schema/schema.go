@@ -67,7 +67,7 @@ type Object struct {
 	Ref    model.ObjectRef
 	Labels map[string]string
 	Stated *Stated // nil for most objects in files
-	// Spec is what package input keeps of the kind, by value, e.g. gatewayv1.HTTPRouteSpec or input.SecretSpec.
+	// Spec points to what package input keeps of the kind, e.g. a gatewayv1.HTTPRouteSpec or input.SecretSpec.
 	Spec any
 	// Old is what the next version of the object is compared with by rules over the old object; nil if its kind has none.
 	Old map[string]any

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -80,7 +79,7 @@ func checkFile(t *testing.T, file string) {
 		}
 		got := verdict(t, string(f.Data), old[name])
 		rewritten.Files = append(rewritten.Files, txtar.File{Name: name + ".out", Data: []byte(got)})
-		if diff := cmp.Diff(want[name], got); diff != "" && !*update {
+		if diff := difference(want[name], got); diff != "" && !*update {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -142,10 +141,10 @@ func TestKnownValid(t *testing.T) {
 	if second == nil {
 		t.Fatal(found)
 	}
-	if diff := cmp.Diff(first, second); diff != "" {
+	if diff := difference(first, second); diff != "" {
 		t.Fatal(diff)
 	}
-	if spec := first.Spec.(gatewayv1.HTTPRouteSpec); spec.Rules[0].BackendRefs[0].Weight == nil || *spec.Rules[0].BackendRefs[0].Weight != 1 {
+	if spec := first.Spec.(*gatewayv1.HTTPRouteSpec); spec.Rules[0].BackendRefs[0].Weight == nil || *spec.Rules[0].BackendRefs[0].Weight != 1 {
 		t.Fatal("the weight was not defaulted")
 	}
 }
@@ -201,8 +200,8 @@ func TestSecretData(t *testing.T) {
 	if obj == nil {
 		t.Fatal(found)
 	}
-	want := input.SecretSpec{Type: "Opaque", Data: map[string][]byte{"a": []byte("hello"), "b": []byte("new")}}
-	if diff := cmp.Diff(want, obj.Spec); diff != "" {
+	want := &input.SecretSpec{Type: "Opaque", Data: map[string][]byte{"a": []byte("hello"), "b": []byte("new")}}
+	if diff := difference(want, obj.Spec); diff != "" {
 		t.Fatal(diff)
 	}
 }

@@ -25,14 +25,14 @@ type head struct {
 var storage = sync.OnceValues(func() (*layout, map[model.Kind]*layout) {
 	known := layouts{}
 	return known.layout(reflect.TypeFor[head]()), map[model.Kind]*layout{
-		model.KindGateway:        known.layout(reflect.TypeFor[gatewayv1.GatewaySpec]()),
-		model.KindHTTPRoute:      known.layout(reflect.TypeFor[gatewayv1.HTTPRouteSpec]()),
-		model.KindReferenceGrant: known.layout(reflect.TypeFor[gatewayv1.ReferenceGrantSpec]()),
-		model.KindNamespace:      known.layout(reflect.TypeFor[input.NamespaceSpec]()),
-		model.KindService:        known.layout(reflect.TypeFor[corev1.ServiceSpec]()),
-		model.KindEndpointSlice:  known.layout(reflect.TypeFor[input.EndpointSliceSpec]()),
-		model.KindConfigMap:      known.layout(reflect.TypeFor[input.ConfigMapSpec]()),
-		model.KindXBackend:       known.layout(reflect.TypeFor[xgatewayv1alpha1.BackendSpec]()),
+		model.KindGateway:        known.layout(reflect.TypeFor[*gatewayv1.GatewaySpec]()),
+		model.KindHTTPRoute:      known.layout(reflect.TypeFor[*gatewayv1.HTTPRouteSpec]()),
+		model.KindReferenceGrant: known.layout(reflect.TypeFor[*gatewayv1.ReferenceGrantSpec]()),
+		model.KindNamespace:      known.layout(reflect.TypeFor[*input.NamespaceSpec]()),
+		model.KindService:        known.layout(reflect.TypeFor[*corev1.ServiceSpec]()),
+		model.KindEndpointSlice:  known.layout(reflect.TypeFor[*input.EndpointSliceSpec]()),
+		model.KindConfigMap:      known.layout(reflect.TypeFor[*input.ConfigMapSpec]()),
+		model.KindXBackend:       known.layout(reflect.TypeFor[*xgatewayv1alpha1.BackendSpec]()),
 	}
 })
 
@@ -47,7 +47,7 @@ func (o *Object) Store(b []byte) []byte {
 		return b
 	}
 	b = heads.write(b, reflect.ValueOf(head{o.Ref.Kind(), o.Ref.Namespace(), o.Ref.Name(), o.Labels, o.Stated}))
-	return spec.write(b, reflect.ValueOf(o.Spec))
+	return spec.writeContent(b, reflect.ValueOf(o.Spec))
 }
 
 // Load reads what Store wrote.

@@ -83,7 +83,10 @@ func clashes(w *world.World) (list []model.Finding) {
 
 // portField is where a Gateway states a listener's port.
 func portField(v flow.View, w *world.World, l model.ListenerKey) string {
-	o, _ := flow.Get(v, w.Sources.Gateways.Collection(), l.Parent)
+	o, found := flow.Get(v, w.Sources.Gateways.Collection(), l.Parent)
+	if !found {
+		return ""
+	}
 	for i := range o.Spec.Listeners {
 		if string(o.Spec.Listeners[i].Name) == l.Section {
 			return fmt.Sprintf("spec.listeners[%d].port", i)
