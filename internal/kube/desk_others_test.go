@@ -14,7 +14,7 @@ func TestOthers(t *testing.T) {
 	r := route("/", "web", "shop", 80)
 	b := newBench(t, theirs, r)
 	if o, found := lookup(b, b.sources.Gateways, "web"); !found || len(o.Spec.Listeners) > 0 || o.Spec.GatewayClassName != "theirs" {
-		t.Errorf("of another's Gateway is kept: %+v", o.Spec)
+		t.Errorf("of another's Gateway is kept: %+v", o)
 	}
 	b.wantPath("route", "")
 	before := b.rev()
@@ -55,7 +55,7 @@ func TestRouteLeaves(t *testing.T) {
 	r.Spec.ParentRefs[0].Name = "theirs"
 	b.set(r)
 	if o, found := lookup(b, b.sources.HTTPRoutes, "route"); !found || len(o.Spec.Rules) > 0 || len(o.Spec.ParentRefs) != 1 {
-		t.Fatalf("there: %v, %+v", found, o.Spec)
+		t.Fatalf("there: %v, %+v", found, o)
 	}
 	before := b.rev()
 	r.Status.Parents[0].Conditions = nil
@@ -127,6 +127,6 @@ func TestClassLeaves(t *testing.T) {
 		t.Errorf("asked for: %v", b.asked)
 	}
 	if o, found := lookup(b, b.sources.Gateways, "waiting"); !found || len(o.Spec.Listeners) > 0 {
-		t.Errorf("there: %v, %+v", found, o.Spec)
+		t.Errorf("there: %v, %+v", found, o)
 	}
 }

@@ -29,8 +29,11 @@ func (b *bench) wantPort(name string, want int32) {
 
 func (b *bench) wantSecret(want string) {
 	b.t.Helper()
-	o, _ := lookup(b, b.sources.Secrets, "cert")
-	if got := string(o.Spec.Data[corev1.TLSPrivateKeyKey]); got != want {
+	var got string
+	if o, found := lookup(b, b.sources.Secrets, "cert"); found {
+		got = string(o.Spec.Data[corev1.TLSPrivateKeyKey])
+	}
+	if got != want {
 		b.t.Fatalf("the Secret's key is %q, want %q", got, want)
 	}
 }
@@ -221,7 +224,7 @@ func TestSecretOtherType(t *testing.T) {
 	s.Type = corev1.SecretTypeOpaque
 	b.answer(certificate, s)
 	b.wantPort("web", 443)
-	if o, _ := lookup(b, b.sources.Secrets, "cert"); o.Spec.Type != corev1.SecretTypeOpaque || len(o.Spec.Data) > 0 {
-		t.Errorf("kept: %v with %d entries", o.Spec.Type, len(o.Spec.Data))
+	if o, found := lookup(b, b.sources.Secrets, "cert"); !found || o.Spec.Type != corev1.SecretTypeOpaque || len(o.Spec.Data) > 0 {
+		t.Errorf("kept: %+v", o)
 	}
 }

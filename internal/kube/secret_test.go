@@ -155,7 +155,7 @@ func TestConfigMap(t *testing.T) {
 	go func() { e.point(ctx, ref); close(done) }()
 	<-mail.wake
 	events := mail.take()
-	if o := events[0].object; events[0].what != isAnswered || o == nil || o.spec.(input.ConfigMapSpec).Data["ca.crt"] != "text" {
+	if o := events[0].object; events[0].what != isAnswered || o == nil || o.spec.(*input.ConfigMapSpec).Data["ca.crt"] != "text" {
 		t.Errorf("events %+v", events)
 	}
 	cancel()
