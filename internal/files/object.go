@@ -1,7 +1,6 @@
 package files
 
 import (
-	"encoding/hex"
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
@@ -43,20 +42,9 @@ func (o *object) stated() int64 {
 
 // meta is the metadata to publish.
 func (o *object) meta() model.Meta {
-	meta := model.Meta{Generation: o.generation, Labels: o.Labels, Edit: *o.edit}
+	meta := model.Meta{Generation: o.generation, Labels: o.Labels, Edit: o.edit}
 	if o.Stated != nil {
 		meta.UID, meta.Created = o.Stated.UID, o.Stated.Created
 	}
-	if meta.UID == "" {
-		meta.UID = derivedUID(o.Ref)
-	}
 	return meta
-}
-
-// derivedUID is a UID that is the same in every run.
-func derivedUID(ref model.ObjectRef) string {
-	d := digestOf([]byte(ref.Kind().Group()+"/"+ref.Kind().String()+"/"+ref.Namespace()+"/"+ref.Name()), false)
-	d[6], d[8] = d[6]&0x0f|0x80, d[8]&0x3f|0x80 // a UUID of version 8: made by a rule of our own
-	h := hex.EncodeToString(d[:])
-	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }

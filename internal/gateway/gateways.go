@@ -35,7 +35,7 @@ func classOf(planes *dataPlanes, environments *environments) func(*flow.Ctx, mod
 		environment, _ := flow.Fetch(c, environments, model.ObjectRef{})
 		own := class{
 			Class:    conditions.Class{Generation: o.Meta.Generation, InCluster: environment.Fronted, APIs: environment.APIs},
-			Deleting: !o.Meta.Deleted.IsZero(),
+			Deleting: o.Meta.Deleting,
 		}
 		if p := o.Spec.ParametersRef; p != nil {
 			var namespace string
@@ -154,7 +154,7 @@ func gatewayOf(
 		environment, _ := flow.Fetch(c, environments, model.ObjectRef{})
 		f := gatewayFacts{
 			Generation: o.Meta.Generation, PortOffset: environment.PortOffset, Fronted: environment.Fronted,
-			Proxy:    plan.Proxy{UID: o.Meta.UID, Name: ProxyName(ref), Deleting: !o.Meta.Deleted.IsZero()},
+			Proxy:    plan.Proxy{UID: o.Meta.UID, Name: ProxyName(ref), Deleting: o.Meta.Deleting},
 			Findings: unsupportedGateway(ref, o.Spec),
 		}
 		f.readInfrastructure(c, ref, o.Spec.Infrastructure, class, planes)

@@ -288,7 +288,7 @@ func TestNoNews(t *testing.T) {
 	}
 	r.DeletionTimestamp = &metav1.Time{Time: b.now}
 	b.set(r)
-	if o, _ := lookup(b, b.sources.HTTPRoutes, "route"); !o.Meta.Deleted.Equal(b.now) {
+	if o, _ := lookup(b, b.sources.HTTPRoutes, "route"); !o.Meta.Deleting {
 		t.Error("that a route is being deleted did not reach the graph")
 	}
 }

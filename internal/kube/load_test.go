@@ -79,7 +79,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("listeners %+v, want one, with the API server's defaults", l)
 	}
 	m := gateway.Meta
-	if m.UID == "" || m.Generation != 1 || m.Created.IsZero() || !m.Deleted.IsZero() || m.Edit.By != "testcluster" ||
+	if m.UID == "" || m.Generation != 1 || m.Created.IsZero() || m.Deleting || m.Edit.By != "testcluster" ||
 		m.Edit.At.Before(m.Created) || m.Edit.At.After(before.Time) {
 		t.Errorf("metadata %+v", m)
 	}
@@ -171,7 +171,7 @@ func TestEdit(t *testing.T) {
 
 	// A finalizer keeps the route for a while; that it is about to go is news.
 	p.delete(path)
-	await(r, routes, ref, func(o routeObject) bool { return !o.Meta.Deleted.IsZero() })
+	await(r, routes, ref, func(o routeObject) bool { return o.Meta.Deleting })
 	p.patch("finalizer", path, "", `{"metadata":{"finalizers":[]}}`)
 	awaitGone(r, routes, ref)
 }

@@ -42,14 +42,10 @@ func (o *object) GetObjectMeta() metav1.Object {
 // metaOf keeps what counts of an object's metadata. Of the managed fields, an entry that has the field that holds the kind's content
 // tells who made the last edit.
 func metaOf(m metav1.Object, labels map[string]string, content string) model.Meta {
-	meta := model.Meta{
+	return model.Meta{
 		UID: string(m.GetUID()), Generation: m.GetGeneration(), Created: m.GetCreationTimestamp().UTC(),
-		Labels: labels, Edit: lastEdit(m.GetManagedFields(), content),
+		Deleting: m.GetDeletionTimestamp() != nil, Labels: labels, Edit: new(lastEdit(m.GetManagedFields(), content)),
 	}
-	if deleted := m.GetDeletionTimestamp(); deleted != nil {
-		meta.Deleted = deleted.UTC()
-	}
-	return meta
 }
 
 // lastEdit finds the newest edit of a field. An edit of the status is none, nor is one of metadata alone: who adds a finalizer has not
@@ -87,7 +83,7 @@ func fingerprint(meta model.Meta, content ...marshaler) uint64 {
 		_, _ = h.Write([]byte{0})
 	}
 	write(meta.UID)
-	if !meta.Deleted.IsZero() {
+	if meta.Deleting {
 		write("deleted")
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(meta.Labels), cmp.Compare[string]) {

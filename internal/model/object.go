@@ -125,12 +125,12 @@ func (r ObjectRef) Compare(other ObjectRef) int {
 
 // Meta is what Cardea keeps of an object's metadata. Status and managed fields are not kept.
 type Meta struct {
-	UID        string
+	UID        string    // "" where none is stated
 	Generation int64     // grows when the spec changes
 	Created    time.Time // zero: not stated; such an object is younger than all that state it
-	Deleted    time.Time // zero: not being deleted
+	Deleting   bool      // it is being deleted
 	Labels     map[string]string
-	Edit       Edit
+	Edit       *Edit // objects of one file share it
 }
 
 // Edit says who made the last change to an object's spec, when and where.

@@ -1,7 +1,10 @@
 package objects
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -142,9 +145,17 @@ func typeMeta(kind model.Kind) metav1.TypeMeta {
 
 func objectMeta(ref model.ObjectRef, m model.Meta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
-		Name: ref.Name(), Namespace: ref.Namespace(), UID: types.UID(m.UID), Generation: m.Generation,
+		Name: ref.Name(), Namespace: ref.Namespace(), UID: types.UID(cmp.Or(m.UID, derivedUID(ref))), Generation: m.Generation,
 		CreationTimestamp: metav1.NewTime(m.Created), Labels: m.Labels,
 	}
+}
+
+// derivedUID is a UID that is the same in every run, for an object that states none.
+func derivedUID(ref model.ObjectRef) string {
+	d := sha256.Sum256([]byte(ref.Kind().Group() + "/" + ref.String()))
+	d[6], d[8] = d[6]&0x0f|0x80, d[8]&0x3f|0x80 // a UUID of version 8: made by a rule of our own
+	h := hex.EncodeToString(d[:16])
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
 func shelves(w *world.World, s *stamps) map[model.Kind]shelf {

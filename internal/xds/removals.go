@@ -1,6 +1,8 @@
 package xds
 
 import (
+	"maps"
+
 	"cardea.dev/cardea/internal/resource"
 )
 
@@ -127,5 +129,8 @@ func (st *stream) checkWhole() {
 		return
 	}
 	st.whole = true
+	for t := range st.items { // maps don't shrink
+		st.items[t], st.dirty[t] = maps.Collect(maps.All(st.items[t])), maps.Collect(maps.All(st.dirty[t]))
+	}
 	st.set.recount()
 }
