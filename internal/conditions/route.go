@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/internal/model"
@@ -34,10 +35,10 @@ type RouteFacts struct {
 
 // Route is the route's status, an entry for each parent.
 func Route(r RouteFacts) gatewayv1.RouteStatus {
-	status := gatewayv1.RouteStatus{Parents: []gatewayv1.RouteParentStatus{}}
+	status := gatewayv1.RouteStatus{Parents: make([]gatewayv1.RouteParentStatus, 0, len(r.Parents))}
 	dropped, why := r.dropped()
 	for _, p := range r.Parents {
-		l := list{generation: r.Generation}
+		l := list{generation: r.Generation, conditions: make([]metav1.Condition, 0, 3)}
 		switch reason, message := errorsOn(p.Findings, "Accepted"); {
 		case reason != "":
 			l.set("Accepted", false, reason, message)

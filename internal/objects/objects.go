@@ -52,6 +52,7 @@ type head struct {
 	Type metav1.TypeMeta
 	Meta metav1.ObjectMeta
 	Ref  model.ObjectRef
+	view flow.View
 }
 
 // newShelf shows a source's objects, each made by show.
@@ -62,7 +63,7 @@ func newShelf[S any](c *input.Collection[S], show func(head, S) any) shelf {
 			if !found {
 				return nil, false
 			}
-			return show(head{typeMeta(ref.Kind()), objectMeta(ref, o.Meta), ref}, *o.Spec), true
+			return show(head{typeMeta(ref.Kind()), objectMeta(ref, o.Meta), ref, v}, *o.Spec), true
 		},
 		refs: func(v flow.View, namespace string) []model.ObjectRef {
 			var list []model.ObjectRef
@@ -162,13 +163,13 @@ func shelves(w *world.World, s *stamps) map[model.Kind]shelf {
 	in := w.Sources
 	return map[model.Kind]shelf{
 		model.KindGatewayClass: newShelf(in.GatewayClasses.Collection(), func(o head, spec gatewayv1.GatewayClassSpec) any {
-			return gatewayv1.GatewayClass{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec, Status: stamped(s, s.classes, o.Ref)}
+			return gatewayv1.GatewayClass{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec, Status: stamped(s, o, w.Reports.GatewayClasses, stampClass)}
 		}),
 		model.KindGateway: newShelf(in.Gateways.Collection(), func(o head, spec gatewayv1.GatewaySpec) any {
-			return gatewayv1.Gateway{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec, Status: stamped(s, s.gateways, o.Ref)}
+			return gatewayv1.Gateway{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec, Status: stamped(s, o, w.Reports.Gateways, stampGateway)}
 		}),
 		model.KindHTTPRoute: newShelf(in.HTTPRoutes.Collection(), func(o head, spec gatewayv1.HTTPRouteSpec) any {
-			return gatewayv1.HTTPRoute{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec, Status: stamped(s, s.routes, o.Ref)}
+			return gatewayv1.HTTPRoute{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec, Status: stamped(s, o, w.Reports.HTTPRoutes, stampRoute)}
 		}),
 		model.KindReferenceGrant: newShelf(in.ReferenceGrants.Collection(), func(o head, spec gatewayv1.ReferenceGrantSpec) any {
 			return gatewayv1.ReferenceGrant{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec}
@@ -195,10 +196,4 @@ func shelves(w *world.World, s *stamps) map[model.Kind]shelf {
 			return xgatewayv1alpha1.XBackend{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec}
 		}),
 	}
-}
-
-func stamped[S any](s *stamps, statuses map[model.ObjectRef]S, ref model.ObjectRef) S {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return statuses[ref]
 }

@@ -2,11 +2,16 @@ package objects
 
 import (
 	"context"
+	"hash/maphash"
 	"iter"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/internal/flow"
@@ -15,24 +20,27 @@ import (
 	"cardea.dev/cardea/internal/world"
 )
 
-// stamps holds statuses with the times at which their conditions changed. The pure part knows no clock.
+// stamps remembers when conditions changed. The pure part knows no clock.
 type stamps struct {
-	now func() time.Time
+	now  func() time.Time
+	seed maphash.Seed
 
-	mu       sync.Mutex
-	classes  map[model.ObjectRef]gatewayv1.GatewayClassStatus
-	gateways map[model.ObjectRef]gatewayv1.GatewayStatus
-	routes   map[model.ObjectRef]gatewayv1.HTTPRouteStatus
+	mu    sync.Mutex
+	times map[model.ObjectRef][]moment
+}
+
+// moment is since when a condition has its status, in seconds since 1970. The condition is a hash of where it stands, its type and its
+// status.
+type moment struct {
+	condition uint64
+	since     int64
 }
 
 func newStamps(now func() time.Time) *stamps {
-	return &stamps{
-		now: now, classes: map[model.ObjectRef]gatewayv1.GatewayClassStatus{},
-		gateways: map[model.ObjectRef]gatewayv1.GatewayStatus{}, routes: map[model.ObjectRef]gatewayv1.HTTPRouteStatus{},
-	}
+	return &stamps{now: now, seed: maphash.MakeSeed(), times: map[model.ObjectRef][]moment{}}
 }
 
-// follow stamps what every turn changed, until ctx is done.
+// follow takes note of what every turn changed, until ctx is done.
 func (s *stamps) follow(ctx context.Context, w *world.World) error {
 	classes, gateways, routes := flow.Follow(w.Reports.GatewayClasses), flow.Follow(w.Reports.Gateways), flow.Follow(w.Reports.HTTPRoutes)
 	defer classes.Stop()
@@ -42,82 +50,98 @@ func (s *stamps) follow(ctx context.Context, w *world.World) error {
 		w.Graph.View(func(v flow.View) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			now := metav1.NewTime(s.now().Truncate(time.Second))
-			keep(classes.Changes(v), s.classes, func(old, status *gatewayv1.GatewayClassStatus) {
-				status.Conditions = stamp(old.Conditions, status.Conditions, now)
-			})
-			keep(gateways.Changes(v), s.gateways, func(old, status *gatewayv1.GatewayStatus) { stampGateway(old, status, now) })
-			keep(routes.Changes(v), s.routes, func(old, status *gatewayv1.HTTPRouteStatus) { stampRoute(old, status, now) })
+			note(s, classes.Changes(v), stampClass)
+			note(s, gateways.Changes(v), stampGateway)
+			note(s, routes.Changes(v), stampRoute)
 		})
 	}
 	return nil
 }
 
-// keep brings statuses up to date with a collection of reports. A report is shared: stamping must copy what it changes.
-func keep[S any](
-	changes iter.Seq[flow.Change[model.ObjectRef, plan.Report[S]]], statuses map[model.ObjectRef]S, stamp func(old, status *S),
-) {
+// note takes note of changed reports. mu is held.
+func note[S any](s *stamps, changes iter.Seq[flow.Change[model.ObjectRef, plan.Report[S]]], each func(S, stamper) S) {
+	now := s.now().Unix()
 	for change := range changes {
 		if change.Deleted {
-			delete(statuses, change.Key)
+			delete(s.times, change.Key)
 			continue
 		}
-		old, status := statuses[change.Key], change.Value.Status
-		stamp(&old, &status)
-		statuses[change.Key] = status
-	}
-}
-
-func stampGateway(old, status *gatewayv1.GatewayStatus, now metav1.Time) {
-	status.Conditions = stamp(old.Conditions, status.Conditions, now)
-	listeners := make([]gatewayv1.ListenerStatus, len(status.Listeners))
-	for i, l := range status.Listeners {
-		var was []metav1.Condition
-		for _, o := range old.Listeners {
-			if o.Name == l.Name {
-				was = o.Conditions
+		before := s.times[change.Key]
+		var times []moment
+		each(change.Value.Status, func(where string, conditions []metav1.Condition) []metav1.Condition {
+			times = slices.Grow(times, len(conditions))
+			for _, c := range conditions {
+				id := s.id(where, c)
+				times = append(times, moment{id, since(before, id, now)})
 			}
-		}
-		l.Conditions = stamp(was, l.Conditions, now)
-		listeners[i] = l
+			return nil
+		})
+		s.times[change.Key] = slices.Clip(times)
 	}
-	status.Listeners = listeners
 }
 
-func stampRoute(old, status *gatewayv1.HTTPRouteStatus, now metav1.Time) {
-	parents := make([]gatewayv1.RouteParentStatus, len(status.Parents))
-	for i, p := range status.Parents {
-		var was []metav1.Condition
-		for _, o := range old.Parents {
-			if sameParent(o.ParentRef, p.ParentRef) {
-				was = o.Conditions
-			}
+// stamped is an object's status as reported, with times.
+func stamped[S any](s *stamps, o head, reports *flow.Collection[model.ObjectRef, plan.Report[S]], each func(S, stamper) S) S {
+	report, _ := flow.Get(o.view, reports, o.Ref)
+	s.mu.Lock()
+	times := s.times[o.Ref]
+	s.mu.Unlock()
+	now := s.now().Unix()
+	return each(report.Status, func(where string, conditions []metav1.Condition) []metav1.Condition {
+		conditions = slices.Clone(conditions)
+		for i, c := range conditions {
+			conditions[i].LastTransitionTime = metav1.Unix(since(times, s.id(where, c), now), 0)
 		}
-		p.Conditions = stamp(was, p.Conditions, now)
-		parents[i] = p
-	}
-	status.Parents = parents
+		return conditions
+	})
 }
 
-func sameParent(a, b gatewayv1.ParentReference) bool {
-	return a.Name == b.Name && same(a.Namespace, b.Namespace) && same(a.SectionName, b.SectionName) && same(a.Port, b.Port) && same(a.Kind, b.Kind)
-}
-
-func same[T comparable](a, b *T) bool {
-	return a == b || (a != nil && b != nil && *a == *b)
-}
-
-// stamp copies conditions with their times: that of the old one if its status is the same, else now.
-func stamp(old, conditions []metav1.Condition, now metav1.Time) []metav1.Condition {
-	stamped := make([]metav1.Condition, len(conditions))
-	for i, c := range conditions {
-		c.LastTransitionTime = now
-		for _, o := range old {
-			if o.Type == c.Type && o.Status == c.Status {
-				c.LastTransitionTime = o.LastTransitionTime
-			}
+// since is the time that is remembered of a condition, or else now.
+func since(times []moment, condition uint64, now int64) int64 {
+	for _, m := range times {
+		if m.condition == condition {
+			return m.since
 		}
-		stamped[i] = c
 	}
-	return stamped
+	return now
 }
+
+func (s *stamps) id(where string, c metav1.Condition) uint64 {
+	return maphash.Comparable(s.seed, [...]string{where, c.Type, string(c.Status)})
+}
+
+// stamper makes the conditions that stand somewhere in a status into others. It must not change them: reports are shared.
+type stamper func(where string, conditions []metav1.Condition) []metav1.Condition
+
+func stampClass(status gatewayv1.GatewayClassStatus, stamp stamper) gatewayv1.GatewayClassStatus {
+	status.Conditions = stamp("", status.Conditions)
+	return status
+}
+
+func stampGateway(status gatewayv1.GatewayStatus, stamp stamper) gatewayv1.GatewayStatus {
+	status.Conditions = stamp("", status.Conditions)
+	status.Listeners = slices.Clone(status.Listeners)
+	for i := range status.Listeners {
+		l := &status.Listeners[i]
+		l.Conditions = stamp(string(l.Name), l.Conditions)
+	}
+	return status
+}
+
+func stampRoute(status gatewayv1.HTTPRouteStatus, stamp stamper) gatewayv1.HTTPRouteStatus {
+	status.Parents = slices.Clone(status.Parents)
+	for i := range status.Parents {
+		p := &status.Parents[i]
+		p.Conditions = stamp(parent(p.ParentRef), p.Conditions)
+	}
+	return status
+}
+
+// parent tells apart the parents of one route.
+func parent(p gatewayv1.ParentReference) string {
+	return strings.Join([]string{
+		stated(p.Group), stated(p.Kind), stated(p.Namespace), string(p.Name), stated(p.SectionName), strconv.Itoa(int(ptr.Deref(p.Port, 0))),
+	}, "/")
+}
+
+func stated[T ~string](text *T) string { return string(ptr.Deref(text, "")) }
