@@ -42,8 +42,9 @@ suite: build envoy kubernetes
 	@cd hack/conformance && $(GO) test -c $(PARALLEL) -o ../../bin/conformance.test .
 	@$(GO) build $(PARALLEL) -o bin/ ./hack/conform
 
-bench: envoy ## what Cardea costs, as the tables of docs/bench.md: counts of work, CPU times, ratios
-	@$(GO) run $(PARALLEL) ./hack/bench
+bench: build envoy ## what Cardea costs, as the tables of docs/bench.md: counts, CPU times, ratios; PART=folder or PART=kubernetes runs one
+	@for part in $(or $(PART),folder kubernetes); do \
+	  $(GO) build $(PARALLEL) -o bin/bench-$$part ./hack/bench/$$part && bin/bench-$$part || exit 1; done
 
 golden: envoy ## rewrite the expectations of the tests; then read the diff
 	$(GO) test $(PARALLEL) -timeout 30m $$(grep -rl --include='*_test.go' 'flag.Bool("update"' . | xargs -n1 dirname | sort -u) -update

@@ -7,18 +7,19 @@ import (
 	"syscall"
 	"time"
 
+	"cardea.dev/cardea/hack/bench/table"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/resource"
 )
 
 // translation measures the pure part: objects to ropes and status, without files, sockets and proxies.
-func translation(t table) {
-	n := t.n
+func translation(t table.Table) {
+	n := t.N
 	before := heap()
 	start := cpu()
 	s := newScene(n, listener)
 	load := cpu() - start
-	t.row("load", ms(load)+" CPU-ms", fmt.Sprintf("heap %d MB", (heap()-before)>>20), "")
+	t.Row("load", ms(load)+" CPU-ms", fmt.Sprintf("heap %d MB", (heap()-before)>>20), "")
 
 	s.work(t, "one route edited", "no more at 10,000 than at 1,000; one table", func(b *flow.Batch) { s.setRoute(b, n/2, "first") })
 	s.work(t, "one endpoint changed", "endpoints only", func(b *flow.Batch) { s.setSlice(b, n/2, 1) })
@@ -31,7 +32,7 @@ func translation(t table) {
 		s.Graph.Settle()
 	}
 	mean := float64(cpu()-start) / float64(time.Millisecond) / edits
-	t.row("translating one edit", fmt.Sprintf("%.3f CPU-ms (mean of %d)", mean, edits), "", t.atFull("1 CPU-ms"))
+	t.Row("translating one edit", fmt.Sprintf("%.3f CPU-ms (mean of %d)", mean, edits), "", t.AtFull("1 CPU-ms"))
 
 	var keys, edges, keyBytes int
 	for _, c := range s.Graph.Stats() {
@@ -39,20 +40,20 @@ func translation(t table) {
 		edges += c.Edges
 		keyBytes += c.Keys * c.KeyBytes
 	}
-	t.row("flow", fmt.Sprintf("%d keys, %d B a key", keys, keyBytes/max(keys, 1)),
+	t.Row("flow", fmt.Sprintf("%d keys, %d B a key", keys, keyBytes/max(keys, 1)),
 		fmt.Sprintf("%d edges, %d B an edge", edges, s.Graph.Stats()[0].EdgeBytes), "160 B a key, 24 B an edge")
 	runtime.KeepAlive(s)
 }
 
 // rotation replaces the certificate of an HTTPS listener that serves all routes.
-func rotation(t table) {
-	s := newScene(t.n, secureListener)
+func rotation(t table.Table) {
+	s := newScene(t.N, secureListener)
 	s.work(t, "certificate rotated", "the Secret only", func(b *flow.Batch) { s.setSecret(b) })
 	runtime.KeepAlive(s)
 }
 
 // work applies an edit and counts what it cost: transforms run, values changed, and which resources changed.
-func (s *scene) work(t table, what, target string, edit func(*flow.Batch)) {
+func (s *scene) work(t table.Table, what, target string, edit func(*flow.Batch)) {
 	s.sent()
 	runs, changes := s.total()
 	s.Graph.Apply("edit", edit)
@@ -62,7 +63,7 @@ func (s *scene) work(t table, what, target string, edit func(*flow.Batch)) {
 	if len(sent) == 0 {
 		sent = []string{"nothing"}
 	}
-	t.row(what, fmt.Sprintf("%d transforms run, %d values changed", r-runs, c-changes), "sent: "+strings.Join(sent, ", "), target)
+	t.Row(what, fmt.Sprintf("%d transforms run, %d values changed", r-runs, c-changes), "sent: "+strings.Join(sent, ", "), target)
 }
 
 // sent is what the proxies have to be told since the last call.
@@ -86,8 +87,8 @@ func (s *scene) total() (runs, changes uint64) {
 }
 
 // flatten measures what sending costs besides: the table's bytes, put together.
-func flatten(t table) {
-	s := newScene(t.n, listener)
+func flatten(t table.Table) {
+	s := newScene(t.N, listener)
 	var routes resource.Resource
 	s.Graph.View(func(v flow.View) {
 		for _, resources := range s.Outputs.Resources {
@@ -103,7 +104,7 @@ func flatten(t table) {
 		buffer = routes.Flatten(buffer[:0])
 	}
 	mean := float64(cpu()-start) / float64(time.Millisecond) / 20
-	t.row("flattening the table", fmt.Sprintf("%.3f CPU-ms", mean), fmt.Sprintf("%d kB", len(buffer)>>10), "")
+	t.Row("flattening the table", fmt.Sprintf("%.3f CPU-ms", mean), fmt.Sprintf("%d kB", len(buffer)>>10), "")
 }
 
 // cpu is the CPU time that this process has used.

@@ -13,12 +13,12 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"cardea.dev/cardea/hack/bench/table"
 	"cardea.dev/cardea/internal/cli"
 	"cardea.dev/cardea/internal/process"
 	"cardea.dev/cardea/internal/standalone"
@@ -58,8 +58,8 @@ func beCardea() {
 }
 
 // liveEdit measures what a user waits for: starts, and edits from the file to the first changed answer.
-func liveEdit(t table) error {
-	l, remove, err := newLive(t.n)
+func liveEdit(t table.Table) error {
+	l, remove, err := newLive(t.N)
 	if err != nil {
 		return err
 	}
@@ -73,9 +73,9 @@ func liveEdit(t table) error {
 		took := time.Since(began)
 		how, target := "every object validated", ""
 		if remembered {
-			how, target = "validation remembered", t.atFull("5 s")
+			how, target = "validation remembered", t.AtFull("5 s")
 		}
-		t.row("start to all live, "+how, fmt.Sprintf("%.1f s, %.1f CPU-s of Cardea", took.Seconds(), c.metric("process_cpu_seconds_total")), "", target)
+		t.Row("start to all live, "+how, fmt.Sprintf("%.1f s, %.1f CPU-s of Cardea", took.Seconds(), c.metric("process_cpu_seconds_total")), "", target)
 		if remembered {
 			err = l.edits(t, c)
 		}
@@ -86,7 +86,7 @@ func liveEdit(t table) error {
 	return nil
 }
 
-func (l *live) edits(t table, c *child) (err error) {
+func (l *live) edits(t table.Table, c *child) (err error) {
 	cpu := c.metric("process_cpu_seconds_total")
 	answer := median(func(i int) error { return errors.Join(l.edit(i), l.answersEdit(i)) }, &err)
 	cpu = c.metric("process_cpu_seconds_total") - cpu
@@ -107,18 +107,16 @@ func (l *live) edits(t table, c *child) (err error) {
 		return err
 	}
 	row := func(what string, is, floor time.Duration) {
-		t.row("file write to "+what, fmt.Sprintf("%.1f ms", milli(is)),
-			fmt.Sprintf("floor %.1f ms, ratio %.2f", milli(floor), float64(is)/float64(floor)), "")
+		t.Row("file write to "+what, fmt.Sprintf("%.1f ms", table.Milli(is)),
+			table.BesideFloor(is, floor), "")
 	}
 	row("Envoy's ACK in the status", ack, floorAck)
 	row("the first changed answer", answer, floorAnswer)
-	t.row("one edited file, all of Cardea", fmt.Sprintf("%.1f CPU-ms (mean of %d)", cpu*1000/liveEdits, liveEdits), "", "")
-	t.row("memory of Cardea", fmt.Sprintf("RSS %.0f MB", rss/(1<<20)), fmt.Sprintf("live heap %.0f MB", heap/(1<<20)),
-		t.atFull("RSS 250 MB, live heap 110 MB"))
+	t.Row("one edited file, all of Cardea", fmt.Sprintf("%.1f CPU-ms (mean of %d)", cpu*1000/liveEdits, liveEdits), "", "")
+	t.Row("memory of Cardea", fmt.Sprintf("RSS %.0f MB", rss/(1<<20)), fmt.Sprintf("live heap %.0f MB", heap/(1<<20)),
+		t.AtFull("RSS 250 MB, live heap 110 MB"))
 	return nil
 }
-
-func milli(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // median measures do as often as there are edits. After an error it does nothing.
 func median(do func(i int) error, err *error) time.Duration {
@@ -131,8 +129,7 @@ func median(do func(i int) error, err *error) time.Duration {
 		*err = do(i)
 		took = append(took, time.Since(began))
 	}
-	slices.Sort(took)
-	return took[len(took)/2]
+	return table.Median(took)
 }
 
 func newLive(n int) (*live, func(), error) {

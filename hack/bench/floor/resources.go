@@ -1,0 +1,36 @@
+package floor
+
+import (
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/resource"
+	"cardea.dev/cardea/internal/world"
+)
+
+// All flattens the resources of these types that a world has now, by type URL.
+func All(w *world.World, types ...resource.Type) map[string][]*discoveryv3.Resource {
+	list := map[string][]*discoveryv3.Resource{}
+	w.Graph.View(func(v flow.View) {
+		for _, c := range w.Outputs.Resources {
+			for key, r := range flow.All(v, c) {
+				for _, t := range types {
+					if key.Type == t {
+						list[t.URL()] = append(list[t.URL()], &discoveryv3.Resource{
+							Name: key.Name, Version: r.Version, Resource: &anypb.Any{TypeUrl: t.URL(), Value: r.Flatten(nil)},
+						})
+					}
+				}
+			}
+		}
+	})
+	return list
+}
+
+// Table is the one route table that a world has now; version is what it is to be called.
+func Table(w *world.World, version string) *discoveryv3.Resource {
+	table := All(w, resource.Routes)[resource.Routes.URL()][0]
+	table.Version = version
+	return table
+}

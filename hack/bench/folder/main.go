@@ -1,0 +1,29 @@
+// Command folder prints what `cardea standalone` costs, as a table of counts, CPU times and ratios. It asserts nothing: wall time alone
+// lies on a shared machine.
+//
+// It owns the pure part's figures and those of a folder that a real cardea and a real Envoy serve. `make bench PART=folder` runs it.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+
+	"cardea.dev/cardea/hack/bench/table"
+)
+
+func main() {
+	beCardea()
+	flag.Parse()
+	table.Begin(os.Stdout)
+	for _, n := range table.Sizes {
+		t := table.Table{W: os.Stdout, N: n}
+		translation(t)
+		rotation(t)
+		flatten(t)
+		if err := liveEdit(t); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+// Command kubernetes prints what `cardea controller` costs in a cluster, as a table of counts, CPU times and ratios. It asserts nothing: wall
+// time alone lies on a shared machine.
+//
+// It owns the scene (the test cluster with deploy/install.yaml, and many routes) and what is done to it. It sees what a user sees: the API
+// server, metrics, answers, and the process in /proc. It needs Linux and root. `make bench PART=kubernetes` runs it. Start reading at measure.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"cardea.dev/cardea/hack/bench/table"
+	"cardea.dev/cardea/internal/testcluster"
+)
+
+func main() {
+	testcluster.Enter()
+	sizes := table.Sizes
+	cardea := flag.String("cardea", "bin/cardea", "the program to measure")
+	flag.Func("routes", "numbers of routes, rising, with commas between them (default 1000,10000)", func(text string) (err error) {
+		sizes, err = numbers(text)
+		return err
+	})
+	flag.Parse()
+	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
+		fmt.Println("The Kubernetes part was left out: it needs Linux and root.")
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := measure(ctx, *cardea, sizes); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// numbers reads rising numbers.
+func numbers(text string) (list []int, err error) {
+	for word := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(word)
+		if err != nil {
+			return nil, err
+		}
+		if len(list) > 0 && n <= list[len(list)-1] || n < 1 {
+			return nil, errors.New("want rising numbers")
+		}
+		list = append(list, n)
+	}
+	return list, nil
+}
+
+// measure prints the table. The routes of the first number stay when those of the next are made.
+func measure(ctx context.Context, cardea string, sizes []int) (err error) {
+	s, err := newStage(ctx, cardea)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	table.Begin(os.Stdout)
+	have := 0
+	for _, n := range sizes {
+		t := table.Table{W: os.Stdout, N: n}
+		for _, step := range []func(context.Context, table.Table) error{
+			func(ctx context.Context, t table.Table) error { return s.load(ctx, t, have) },
+			s.edits, s.work, s.memory, s.restarts,
+		} {
+			if err := step(ctx, t); err != nil {
+				return fmt.Errorf("%d routes: %w", n, err)
+			}
+		}
+		have = n
+	}
+	return s.foreign(ctx, table.Table{W: os.Stdout, N: have})
+}

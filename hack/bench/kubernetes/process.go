@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// running is a Cardea that runs.
+type running struct {
+	pid int
+	ip  string // of its pod
+}
+
+// cardea waits for Cardea to be ready.
+func (s *stage) cardea(ctx context.Context) (running, error) {
+	pod, err := s.pod(ctx, system, ours)
+	if err != nil {
+		return running{}, err
+	}
+	pid, err := pidOfCardea()
+	return running{pid, pod.Status.PodIP}, err
+}
+
+var errNotRunning = errors.New("Cardea does not run")
+
+// pidOfCardea finds its process. There are no others than the cluster's in sight, and one Cardea at most.
+func pidOfCardea() (int, error) {
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		return 0, err
+	}
+	for _, path := range lines {
+		line, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended
+		}
+		if words := bytes.Split(line, []byte{0}); len(words) > 1 && string(words[1]) == "controller" {
+			return strconv.Atoi(strings.Split(path, "/")[2])
+		}
+	}
+	return 0, errNotRunning
+}
+
+// cpu is the time that Cardea has had of all cores, in steps of 10 ms.
+func (r running) cpu() (time.Duration, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", r.pid))
+	if err != nil {
+		return 0, err
+	}
+	// What follows the name in parentheses begins with the third field.
+	words := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	const user, system, tick = 14 - 3, 15 - 3, 10 * time.Millisecond
+	sum := time.Duration(0)
+	for _, field := range []int{user, system} {
+		n, err := strconv.ParseInt(words[field], 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		sum += time.Duration(n) * tick
+	}
+	return sum, nil
+}
+
+// resident are its resident bytes now, and the most that they were.
+func (r running) resident() (now, most int, err error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", r.pid))
+	if err != nil {
+		return 0, 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		words := strings.Fields(line)
+		if len(words) < 2 {
+			continue
+		}
+		switch kB, _ := strconv.Atoi(words[1]); words[0] {
+		case "VmRSS:":
+			now = kB << 10
+		case "VmHWM:":
+			most = kB << 10
+		}
+	}
+	return now, most, nil
+}
+
+// get asks the admin API.
+func (r running) get(ctx context.Context, path string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.ip+":9900"+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", path, response.Status)
+	}
+	return body, err
+}

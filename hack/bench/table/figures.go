@@ -1,0 +1,22 @@
+package table
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Milli is a time in milliseconds.
+func Milli(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// Median is the middle one of figures; of an even number, the upper of the two in the middle.
+func Median[T cmp.Ordered](figures []T) T {
+	sorted := slices.Sorted(slices.Values(figures))
+	return sorted[len(sorted)/2]
+}
+
+// BesideFloor is what a time is compared with: the least that it could be.
+func BesideFloor(is, floor time.Duration) string {
+	return fmt.Sprintf("floor %.1f ms, ratio %.2f", Milli(floor), float64(is)/float64(floor))
+}

@@ -1,0 +1,44 @@
+// Package table prints what hack/bench measures: rows of Markdown, and the figures in them.
+//
+// It owns the columns and the words that all parts share. It must never know what is measured. Start reading at Table.
+package table
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Full is the number of routes that targets are stated for.
+const Full = 10_000
+
+// Sizes are the numbers of routes that there are rows for.
+var Sizes = []int{1_000, Full}
+
+// Begin prints the head of the table.
+func Begin(w io.Writer) {
+	fmt.Fprintln(w, "| what | cost | more | target |\n|---|---|---|---|")
+}
+
+// Table is the rows of one number of routes.
+type Table struct {
+	W io.Writer
+	N int
+}
+
+// Row prints what was measured. The target is what we aim at; "" if no figure is stated.
+func (t Table) Row(what, cost, more, target string) {
+	line := fmt.Sprintf("| %d routes: %s ", t.N, what)
+	for _, cell := range []string{cost, more, target} {
+		line += strings.TrimRight("| "+cell, " ") + " "
+	}
+	fmt.Fprintln(t.W, line+"|")
+}
+
+// AtFull is a target that is stated for the full number of routes only.
+func (t Table) AtFull(target string) string {
+	if t.N != Full {
+		return ""
+	}
+	return target
+}
