@@ -149,7 +149,7 @@ func tableWith(ctx context.Context, w *world.World, mark string) (t *discoveryv3
 
 // bareEnvoy runs an Envoy in a pod that a bare server feeds over a Unix socket.
 func (s *stage) bareEnvoy(ctx context.Context, server *floor.Server) (c *caller, stop func(), err error) {
-	dir, err := os.MkdirTemp("", "floor-")
+	dir, err := os.MkdirTemp("/run", "floor-") // which only the sandbox sees, and which goes with it
 	if err != nil {
 		return nil, nil, err
 	}

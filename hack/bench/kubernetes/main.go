@@ -1,5 +1,5 @@
 // Command kubernetes prints what `cardea controller` costs in a cluster, as a table of counts, CPU times and ratios. It asserts nothing: wall
-// time alone lies on a shared machine.
+// time alone lies on a shared machine. Only a floor that is none is an error: other bytes than Cardea's.
 //
 // It owns the scene (the test cluster with deploy/install.yaml, and many routes) and what is done to it. It sees what a user sees: the API
 // server, metrics, answers, and the process in /proc. It needs Linux and root. `make bench PART=kubernetes` runs it. Start reading at measure.
