@@ -57,7 +57,8 @@ func (s *stage) edits(ctx context.Context, t table.Table) error {
 	if err != nil {
 		return err
 	}
-	own := 1000 * (after.sum(tookSum, routesType) - before.sum(tookSum, routesType)) / (after.sum(tookCount, routesType) - before.sum(tookCount, routesType))
+	grown := func(name string) float64 { return after.sum(name, routesType) - before.sum(name, routesType) }
+	own := 1000 * grown(tookSum) / grown(tookCount)
 	progress("the floor of as many")
 	least, err := s.floor(ctx)
 	if err != nil {

@@ -169,11 +169,12 @@ func (s *stage) bareEnvoy(ctx context.Context, server *floor.Server) (c *caller,
 	}
 	now := int64(0)
 	pods := s.Client.CoreV1().Pods(namespace)
+	folder := corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: dir}}
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "floor", Labels: map[string]string{"app": "floor"}},
 		Spec: corev1.PodSpec{
 			TerminationGracePeriodSeconds: &now,
-			Volumes:                       []corev1.Volume{{Name: "floor", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: dir}}}},
+			Volumes:                       []corev1.Volume{{Name: "floor", VolumeSource: folder}},
 			Containers: []corev1.Container{{
 				Name: "envoy", Image: envoyImage,
 				Command:      append(append([]string{"envoy"}, envoy.Flags()...), "--config-path", inside+"/bootstrap.json"),
