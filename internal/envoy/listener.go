@@ -74,18 +74,19 @@ func addressPart(port model.Port, address string) *resource.Part {
 		EnableReusePort:               wrapperspb.Bool(false), // a taken port is refused, not shared
 		PerConnectionBufferLimitBytes: wrapperspb.UInt32(connectionBufferBytes),
 	}
+	var needs []resource.Name
 	if port.Protocol == model.HTTPS {
 		l.ListenerFilters = []*listenerv3.ListenerFilter{{
 			Name:       "tls_inspector",
 			ConfigType: &listenerv3.ListenerFilter_TypedConfig{TypedConfig: mustAny(&tlsinspectorv3.TlsInspector{})},
 		}}
 	} else {
-		l.DefaultFilterChain = &listenerv3.FilterChain{
-			Name:    "http",
-			Filters: []*listenerv3.Filter{connectionManager(stats, stats+"/"+shard)},
-		}
+		table := stats + "/" + shard
+		needs = append(needs, resource.Name{Type: resource.Routes, Name: table})
+		l.DefaultFilterChain = &listenerv3.FilterChain{Name: "http", Filters: []*listenerv3.Filter{connectionManager(stats, table)}}
 	}
 	part := newPart("", mustMarshal(l))
+	part.Needs = needs
 	part.Fragments = []resource.Fragment{{Origin: resource.Origin{Object: port.Key.Gateway}, Hash: part.Hash}}
 	if port.Protocol != model.HTTPS {
 		for _, l := range port.Listeners {
@@ -111,6 +112,7 @@ func chainPart(l model.Listener) *resource.Part {
 	}
 	part := newPart("chain/"+name, field(filterChainsField, mustMarshal(chain)))
 	part.Fragments = []resource.Fragment{{Origin: listenerOrigin(l.Key), Hash: part.Hash}}
+	part.Needs = []resource.Name{{Type: resource.Routes, Name: tableName(l)}}
 	for _, ref := range l.Certificates {
 		part.Needs = append(part.Needs, resource.Name{Type: resource.Secret, Name: secretName(ref)})
 	}

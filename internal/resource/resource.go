@@ -81,7 +81,7 @@ type Part struct {
 	Hash      uint64
 	Bytes     [][]byte // the rope: pieces in order, which belong to fragments and are never copied until sent
 	Size      int      // the sum of their lengths
-	Needs     []Name   // what must be there before this is sent
+	Needs     []Name   // all that it names, to be there before it is used: a listener's tables and secrets, a route's clusters
 	Fragments []Fragment
 }
 

@@ -1,0 +1,87 @@
+package envoy
+
+import (
+	"maps"
+	"testing"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protopath"
+	"google.golang.org/protobuf/reflect/protorange"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resource"
+)
+
+// names are the fields by which one resource names another of some type.
+var names = map[protoreflect.FullName]resource.Type{
+	"envoy.extensions.filters.network.http_connection_manager.v3.Rds.route_config_name": resource.Routes,
+	"envoy.extensions.transport_sockets.tls.v3.SdsSecretConfig.name":                    resource.Secret,
+	"envoy.config.route.v3.RouteAction.cluster":                                         resource.Cluster,
+	"envoy.config.route.v3.WeightedCluster.ClusterWeight.name":                          resource.Cluster,
+}
+
+// TestNeeds: a resource says that it needs what it names, and nothing else. The order in which resources are sent and removed hangs on it.
+func TestNeeds(t *testing.T) {
+	w := newWorld(t)
+	w.apply(func(b *flow.Batch) {
+		secret := testSecret(t, "cert", "h.test")
+		w.secrets.Set(b, secret.Ref, secret)
+		https := testListener("https", "h.test")
+		https.Certificates = []model.ObjectRef{secret.Ref}
+		w.addPort(b, 443, 10443, model.HTTPS, https)
+		w.addPort(b, 80, 10080, model.HTTP, testListener("http", ""))
+		for _, name := range []string{"one", "a", "b"} {
+			w.addBackend(b, service(name), model.Endpoint{Address: "127.0.0.1", Port: 1})
+		}
+		w.setBackend(b, model.Backend{Key: service("dns"), Hostname: "dns.test", HostPort: 80})
+		w.serve(b, 1, 80, "http", "*", model.Rule{Key: testRuleKey("one"), Matches: []model.Match{{}}, Backends: to("one")})
+		w.serve(b, 2, 80, "http", "two.test", model.Rule{Key: testRuleKey("two"), Matches: []model.Match{{}}, Backends: to("a", "b")})
+		w.serve(b, 1, 443, "https", "h.test", model.Rule{Key: testRuleKey("far"), Matches: []model.Match{{}}, Backends: to("dns")})
+	})
+	seen := map[resource.Type]bool{}
+	for key, r := range w.resources() {
+		message, ok := map[resource.Type]proto.Message{
+			resource.Listener: &listenerv3.Listener{}, resource.Routes: &routev3.RouteConfiguration{}, resource.Cluster: &clusterv3.Cluster{},
+		}[key.Type]
+		if !ok {
+			continue
+		}
+		if err := proto.Unmarshal(r.Flatten(nil), message); err != nil {
+			t.Fatal(err)
+		}
+		named, needed := map[resource.Name]bool{}, map[resource.Name]bool{}
+		if err := protorange.Range(message.ProtoReflect(), func(v protopath.Values) error {
+			last := v.Index(-1)
+			if last.Step.Kind() != protopath.FieldAccessStep {
+				return nil
+			}
+			if typ, ok := names[last.Step.FieldDescriptor().FullName()]; ok {
+				named[resource.Name{Type: typ, Name: last.Value.String()}], seen[typ] = true, true
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if c, ok := message.(*clusterv3.Cluster); ok && c.GetType() == clusterv3.Cluster_EDS { // endpoints have their cluster's name
+			named[resource.Name{Type: resource.Endpoints, Name: c.Name}] = true
+		}
+		for _, p := range r.Parts {
+			for _, n := range p.Needs {
+				needed[n] = true
+			}
+		}
+		if !maps.Equal(named, needed) {
+			t.Errorf("%v %s names %v, and needs %v", key.Type, key.Name, named, needed)
+		}
+	}
+	for _, typ := range names {
+		if !seen[typ] {
+			t.Errorf("nothing names a resource of type %v", typ)
+		}
+	}
+}
