@@ -1,16 +1,22 @@
 package deploy_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"cardea.dev/cardea/internal/deploy"
+	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
 )
@@ -118,22 +124,45 @@ func TestStaticAddress(t *testing.T) {
 	p.frontIs(func(f model.Front) bool { return f.Reason == "" && len(f.Addresses) == 1 })
 }
 
-// TestNoPorts: the Service goes with the last port, the proxies stay, and it comes back with the first.
+// TestNoPorts: without a port there is no Service; with the first port there is, and it keeps its address when the last port goes: all else of
+// the Gateway is brought up to date, but a mistake in its only listener gives no load balancer back.
 func TestNoPorts(t *testing.T) {
 	p := newPlace(t)
-	p.plan(nil)
-	p.frontIs(func(f model.Front) bool { return len(f.Addresses) == 1 })
-	deployed, err := p.deployment()
+	ports := p.proxy.Ports
+	p.plan(func(x *plan.Proxy) { x.Ports = nil })
+	p.frontIs(func(f model.Front) bool {
+		return f.Reason == "AddressNotAssigned" && strings.Contains(f.Message, "port")
+	})
+	if _, err := p.service(); !apierrors.IsNotFound(err) {
+		t.Errorf("a Service without a port: %v", err)
+	}
+	p.plan(func(x *plan.Proxy) { x.Ports = ports })
+	f := p.frontIs(func(f model.Front) bool { return len(f.Addresses) == 1 })
+	before, err := p.service()
 	if err != nil {
 		t.Fatal(err)
 	}
-	ports := p.proxy.Ports
-	p.plan(func(x *plan.Proxy) { x.Ports = nil })
-	p.frontIs(func(f model.Front) bool { return len(f.Addresses) == 0 })
+	p.plan(func(x *plan.Proxy) { x.Ports, x.Labels = nil, map[string]string{"changed": "yes"} })
+	p.eventually(func() error {
+		config, err := p.configMap()
+		if err == nil && config.Labels["changed"] != "yes" {
+			err = errors.New("it has not changed")
+		}
+		return err
+	})
 	p.plan(func(x *plan.Proxy) { x.Ports = ports })
-	p.frontIs(func(f model.Front) bool { return len(f.Addresses) == 1 })
-	if now, err := p.deployment(); err != nil || now.UID != deployed.UID || now.Generation != deployed.Generation {
-		t.Errorf("the Deployment is another one: %v", err)
+	p.eventually(func() error {
+		service, err := p.service()
+		if err == nil && service.Labels["changed"] != "yes" {
+			err = errors.New("it has not changed")
+		}
+		return err
+	})
+	if now, err := p.service(); err != nil || now.UID != before.UID {
+		t.Errorf("the Service is another one: %v", err)
+	}
+	if now := p.front(); !slices.Equal(now.Addresses, f.Addresses) {
+		t.Errorf("the front was %+v and is %+v", f, now)
 	}
 }
 
@@ -148,13 +177,18 @@ func TestClusterIP(t *testing.T) {
 	}
 }
 
-// TestNotAccepted: nothing is made for a Gateway that is not accepted, and nothing is taken away from one.
+// TestNotAccepted: nothing is made for a Gateway that is not accepted, and nothing is taken away from one: what others change or delete is
+// made what it was, and the proxies learn whom to trust.
 func TestNotAccepted(t *testing.T) {
 	p, other := newPlace(t), newPlace(t)
 	other.plan(func(x *plan.Proxy) { x.Accepted = false })
 	p.plan(nil)
 	p.frontIs(func(f model.Front) bool { return len(f.Addresses) == 1 })
-	p.plan(func(x *plan.Proxy) { x.Accepted, x.Ports = false, nil })
+	before, err := p.state()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.plan(func(x *plan.Proxy) { x.Accepted, x.Parameters, x.Ports = false, nil, nil })
 	// Whatever is done to the one comes before what is done to a third.
 	third := newPlace(t)
 	third.plan(nil)
@@ -168,4 +202,61 @@ func TestNotAccepted(t *testing.T) {
 	if _, err := other.serviceAccount(); err == nil {
 		t.Error("something was made for a Gateway that was never accepted")
 	}
+	by := metav1.PatchOptions{FieldManager: "somebody"}
+	if _, err := p.Client.AppsV1().Deployments(p.namespace).Patch(t.Context(), p.proxy.Name, types.StrategicMergePatchType,
+		[]byte(`{"spec":{"template":{"spec":{"containers":[{"name":"envoy","image":"envoy:theirs"}]}}}}`), by); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Client.CoreV1().ServiceAccounts(p.namespace).Delete(t.Context(), p.proxy.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	p.isAgain(before)
+	p.addToBundle("# for all\n")
+	p.trusts("# for all\n")
+}
+
+// TestNotAcceptedAtAStart: a Deployer that does not know what was accepted lets proxies be as they are, and tells them whom to trust.
+func TestNotAcceptedAtAStart(t *testing.T) {
+	p := newPlace(t)
+	p.plan(nil)
+	p.frontIs(func(f model.Front) bool { return len(f.Addresses) == 1 })
+	deployed, err1 := p.deployment()
+	service, err2 := p.service()
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	proxy := p.proxy
+	proxy.Accepted, proxy.Parameters, proxy.Ports = false, nil, nil
+	p.graph.Apply("test", func(b *flow.Batch) { p.proxies.Delete(b, p.ref) }) // it is the other one's
+	p.restart(proxy, func(c *deploy.Config) {
+		bundle, _ := c.Bundle()
+		bundle = append(bundle, "# of the other\n"...)
+		c.Bundle = func() ([]byte, <-chan struct{}) { return bundle, nil }
+	}, func(front func() model.Front) {
+		p.trusts("# of the other\n")
+		p.eventually(func() error {
+			if f := front(); len(f.Addresses) != 1 || f.Reason != "" {
+				return fmt.Errorf("the front is %+v", f)
+			}
+			return nil
+		})
+	})
+	if now, err := p.deployment(); err != nil || now.UID != deployed.UID || now.Generation != deployed.Generation {
+		t.Errorf("the Deployment has changed: %v", err)
+	}
+	if now, err := p.service(); err != nil || now.UID != service.UID || !reflect.DeepEqual(now.Spec, service.Spec) {
+		t.Errorf("the Service has changed: %v", err)
+	}
+}
+
+// trusts waits until the proxies' CA bundle ends with a text.
+func (p *place) trusts(end string) {
+	p.t.Helper()
+	p.eventually(func() error {
+		config, err := p.configMap()
+		if err == nil && !strings.HasSuffix(config.Data["ca.crt"], end) {
+			err = errors.New(config.Data["ca.crt"])
+		}
+		return err
+	})
 }

@@ -27,7 +27,9 @@ func FuzzPatches(f *testing.F) {
 			t.Skip("no API server sends it")
 		}
 		raw := &apiextensionsv1.JSON{Raw: []byte(patch)}
-		p := plan.Proxy{UID: "u", Name: "envoy-proxy-0123456789ab", Ports: []plan.ProxyPort{{Number: 80, Bind: 80, Transport: model.TCP}}}
+		p := plan.Proxy{
+			UID: "u", Name: "envoy-proxy-0123456789ab", Accepted: true, Ports: []plan.ProxyPort{{Number: 80, Bind: 80, Transport: model.TCP}},
+		}
 		for _, spec := range []v1alpha1.DataPlaneSpec{
 			{Pod: &v1alpha1.PodSettings{Patch: raw}}, {Deployment: &v1alpha1.DeploymentSettings{Patch: raw}}, {Service: &v1alpha1.ServiceSettings{Patch: raw}},
 		} {

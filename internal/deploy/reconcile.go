@@ -25,8 +25,9 @@ func (d *Deployer) reconcile(ctx context.Context, ref model.ObjectRef) (again ti
 		return d.leftover(ctx, ref)
 	case p.Deleting:
 		return 0, d.remove(ctx, ref, p)
-	case !p.Accepted:
-		d.show(ref, frontOf(p, d.serviceOf(ref, p))) // all stays as it is
+	}
+	if p, found = d.runnable(ref, p); !found {
+		d.show(ref, frontOf(p, d.serviceOf(ref, p)))
 		return 0, nil
 	}
 	bundle, _ := d.cfg.Bundle()
@@ -50,6 +51,21 @@ func (d *Deployer) reconcile(ctx context.Context, ref model.ObjectRef) (again ti
 	return o.again, errors.Join(o.failed...)
 }
 
+// runnable is what to run for a Gateway that the plan has. For one that is not accepted it is what was accepted last. If nobody remembers
+// that, Deployment and Service stay as they are, but the proxies that there are go on to learn whom to trust; found is false if there are none.
+func (d *Deployer) runnable(ref model.ObjectRef, p plan.Proxy) (run plan.Proxy, found bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r := d.record(ref)
+	if p.Accepted {
+		r.accepted = &p
+	}
+	if r.accepted != nil {
+		return *r.accepted, true
+	}
+	return p, d.find(deployment, ref.Namespace(), p.Name) != nil
+}
+
 // outcome is what came of bringing objects up to date.
 type outcome struct {
 	changed []string // kinds that are other than before
@@ -68,16 +84,15 @@ func (o *outcome) lookAfter(d time.Duration) {
 // bring brings one object up to date.
 func (d *Deployer) bring(ctx context.Context, ref model.ObjectRef, p plan.Proxy, k kind, want objects, o *outcome) {
 	text, wanted := want.texts[k]
-	var err error
-	switch problem := want.invalid[k]; {
+	problem := want.invalid[k]
+	switch {
+	case !wanted: // it stays as it is
+		return
 	case problem != nil:
 		o.wrong = append(o.wrong, problem.Error())
 		return
-	case wanted:
-		err = d.apply(ctx, ref, p, k, text, o)
-	case d.find(k, ref.Namespace(), p.Name) != nil:
-		err = d.delete(ctx, ref, k, p.Name, "")
 	}
+	err := d.apply(ctx, ref, p, k, text, o)
 	switch {
 	case err == nil:
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), apierrors.IsNotFound(err): // the namespace goes, and the Gateway with it

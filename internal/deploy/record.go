@@ -21,8 +21,10 @@ type record struct {
 	guarded bool // the Gateway has the finalizer
 	removed bool // all is taken away, and the Gateway has the finalizer no more
 	front   model.Front
-	trouble string // the last error
-	objects [kindsEnd]made
+	// accepted is what the plan said when the Gateway was accepted last; nil if it never was.
+	accepted *plan.Proxy
+	trouble  string // the last error
+	objects  [kindsEnd]made
 }
 
 // digest tells texts apart.

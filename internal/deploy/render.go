@@ -33,8 +33,8 @@ func (k kind) String() string {
 	return [...]string{"ServiceAccount", "ConfigMap", "Deployment", "Service"}[k]
 }
 
-// objects are what is made for a Gateway, each as JSON that can be applied. One that is not in texts does not exist; one that is in
-// invalid is not what the user wants it to be, and stays as it is.
+// objects are what is made for a Gateway, each as JSON that can be applied. One that is not in texts, or is in invalid for it is not what the
+// user wants it to be, stays as it is.
 type objects struct {
 	texts   map[kind][]byte
 	invalid map[kind]error
@@ -49,7 +49,8 @@ type renderer struct {
 	parameters parameters
 }
 
-// render makes the objects of a Gateway. It is pure. The error is a bug, or the dialect's.
+// render makes the objects of a Gateway: of one that is not accepted, those that say who its proxies are and whom they trust.
+// It is pure. The error is a bug, or the dialect's.
 func render(ref model.ObjectRef, p plan.Proxy, s Settings, d Dialect, bundle []byte) (objects, error) {
 	r := renderer{ref, p, s, d, mergeParameters(p.Parameters)}
 	o := objects{texts: map[kind][]byte{}, invalid: map[kind]error{}}
@@ -63,6 +64,9 @@ func render(ref model.ObjectRef, p plan.Proxy, s Settings, d Dialect, bundle []b
 	if o.texts[configMap], err = json.Marshal(r.configMap(files, bundle)); err != nil {
 		return o, err
 	}
+	if !p.Accepted {
+		return o, nil
+	}
 	add := func(k kind, text []byte, problem error) {
 		if o.texts[k] = text; problem != nil {
 			o.invalid[k] = problem
@@ -75,7 +79,7 @@ func render(ref model.ObjectRef, p plan.Proxy, s Settings, d Dialect, bundle []b
 	text, problem := r.patchDeployment(text)
 	add(deployment, text, problem)
 	if len(p.Ports) == 0 {
-		return o, nil // a Service without a port can't exist
+		return o, nil // a Service without a port can't be made, and one that is there keeps its address
 	}
 	if text, err = json.Marshal(r.service()); err != nil {
 		return o, err

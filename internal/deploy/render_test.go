@@ -135,7 +135,7 @@ func (o objects) section(name string) ([]byte, error) {
 // TestRenderIsPure: equal arguments give equal bytes, and a part that is another one changes what it should.
 func TestRenderIsPure(t *testing.T) {
 	ref := model.Ref(model.KindGateway, "shop", "web")
-	p := plan.Proxy{UID: "u", Name: "envoy-proxy-0123456789ab", Ports: []plan.ProxyPort{{Number: 80, Bind: 80, Transport: model.TCP}},
+	p := plan.Proxy{UID: "u", Name: "envoy-proxy-0123456789ab", Accepted: true, Ports: []plan.ProxyPort{{Number: 80, Bind: 80, Transport: model.TCP}},
 		Labels: map[string]string{"a": "1", "b": "2", "c": "3"}}
 	one := func(bundle string, s Settings) objects {
 		o, err := render(ref, p, s, testDialect, []byte(bundle))
@@ -169,6 +169,10 @@ func TestRenderIsPure(t *testing.T) {
 	p.Ports = append(p.Ports, plan.ProxyPort{Number: 443, Bind: 443, Transport: model.TCP})
 	if list := changed(first, one("x", testSettings)); !slices.Equal(list, []kind{service}) {
 		t.Errorf("another port changes %v: pods must not be replaced for it", list)
+	}
+	p.Accepted = false
+	if o := one("x", testSettings); len(o.texts) != 2 || len(changed(first, o)) != 2 || o.texts[configMap] == nil || o.texts[serviceAccount] == nil {
+		t.Errorf("of a Gateway that is not accepted %v are made other than before", changed(first, o))
 	}
 }
 
@@ -205,14 +209,19 @@ func TestFront(t *testing.T) {
 		wanted  []model.Address
 		service *corev1.Service
 		front   model.Front
+		noPort  bool
 	}{
-		"none":     {service: nil},
-		"waiting":  {service: waiting},
-		"headless": {service: headless},
-		"balanced": {service: balanced, front: model.Front{Addresses: given}},
-		"inside":   {service: inside, front: model.Front{Addresses: ip("10.0.0.1", "fd00::1")}},
-		"external": {service: external, front: model.Front{Addresses: ip("10.0.0.1", "9.9.9.9")}},
-		"wanted":   {wanted: ip("1.2.3.4"), service: balanced, front: model.Front{Addresses: given}},
+		"none": {service: nil},
+		"no port": {noPort: true, service: nil, front: model.Front{
+			Reason: "AddressNotAssigned", Message: "no listener has a port for a Service to have",
+		}},
+		"no port any more": {noPort: true, service: balanced, front: model.Front{Addresses: given}},
+		"waiting":          {service: waiting},
+		"headless":         {service: headless},
+		"balanced":         {service: balanced, front: model.Front{Addresses: given}},
+		"inside":           {service: inside, front: model.Front{Addresses: ip("10.0.0.1", "fd00::1")}},
+		"external":         {service: external, front: model.Front{Addresses: ip("10.0.0.1", "9.9.9.9")}},
+		"wanted":           {wanted: ip("1.2.3.4"), service: balanced, front: model.Front{Addresses: given}},
 		"unusable": {wanted: ip("1.2.3.4", "7.7.7.7"), service: balanced, front: model.Front{
 			Addresses: given,
 			Reason:    "AddressNotUsable", Message: "Service s has not been given 7.7.7.7; it has 1.2.3.4, 1.2.3.5, lb.example",
@@ -221,7 +230,11 @@ func TestFront(t *testing.T) {
 			Reason: "AddressNotUsable", Message: "Service s has not been given 7.7.7.7",
 		}},
 	} {
-		if got := frontOf(plan.Proxy{Addresses: c.wanted}, c.service); fmt.Sprint(got) != fmt.Sprint(c.front) {
+		p := plan.Proxy{Addresses: c.wanted, Ports: []plan.ProxyPort{{Number: 80, Bind: 80, Transport: model.TCP}}}
+		if c.noPort {
+			p.Ports = nil
+		}
+		if got := frontOf(p, c.service); fmt.Sprint(got) != fmt.Sprint(c.front) {
 			t.Errorf("%s: %+v, want %+v", name, got, c.front)
 		}
 	}

@@ -332,42 +332,14 @@ func TestRestart(t *testing.T) {
 	})
 	before := versions()
 	there := goleak.IgnoreCurrent()
-	cfg := p.config()
-	cfg.Metrics = nil
-	cfg.Graph = flow.New(flow.Config{Name: "restart", Check: true})
-	proxies := flow.NewSource[model.ObjectRef, plan.Proxy](cfg.Graph, "proxies")
-	classes := flow.NewSource[model.ObjectRef, plan.Class](cfg.Graph, "classes")
-	cfg.Fronts = flow.NewSource[model.ObjectRef, model.Front](cfg.Graph, "fronts")
-	cfg.Proxies, cfg.Classes = proxies.Collection(), classes.Collection()
-	cfg.Events = func(e deploy.Event) { t.Errorf("%+v", e) }
-	cfg.Graph.Apply("test", func(b *flow.Batch) {
-		proxies.Set(b, p.ref, p.proxy)
-		proxies.Synced(b)
-		classes.Synced(b)
-		cfg.Fronts.Synced(b)
-	})
-	d, err := deploy.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 2)
-	go func() { ended <- cfg.Graph.Run(ctx) }()
-	go func() { ended <- d.Run(ctx) }()
-	p.eventually(func() (err error) {
-		cfg.Graph.View(func(v flow.View) {
-			if f, _ := flow.Get(v, cfg.Fronts.Collection(), p.ref); len(f.Addresses) != 1 {
-				err = errors.New("it has no front")
+	p.restart(p.proxy, func(c *deploy.Config) { c.Events = func(e deploy.Event) { t.Errorf("%+v", e) } }, func(front func() model.Front) {
+		p.eventually(func() error {
+			if f := front(); len(f.Addresses) != 1 {
+				return fmt.Errorf("the front is %+v", f)
 			}
+			return nil
 		})
-		return err
 	})
-	cancel()
-	for range 2 {
-		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
-	}
 	if err := goleak.Find(there); err != nil {
 		t.Error(err)
 	}
@@ -376,5 +348,42 @@ func TestRestart(t *testing.T) {
 	}
 	if now := p.pods(1)[0]; now.UID != pod.UID {
 		t.Error("the pod was replaced")
+	}
+}
+
+// restart has another Deployer, which remembers nothing, at work for the Gateway alone while something is done.
+func (p *place) restart(proxy plan.Proxy, change func(*deploy.Config), while func(front func() model.Front)) {
+	p.t.Helper()
+	cfg := p.config()
+	cfg.Metrics = nil
+	cfg.Graph = flow.New(flow.Config{Name: "restart", Check: true})
+	proxies := flow.NewSource[model.ObjectRef, plan.Proxy](cfg.Graph, "proxies")
+	classes := flow.NewSource[model.ObjectRef, plan.Class](cfg.Graph, "classes")
+	cfg.Fronts = flow.NewSource[model.ObjectRef, model.Front](cfg.Graph, "fronts")
+	cfg.Proxies, cfg.Classes = proxies.Collection(), classes.Collection()
+	change(&cfg)
+	cfg.Graph.Apply("test", func(b *flow.Batch) {
+		proxies.Set(b, p.ref, proxy)
+		proxies.Synced(b)
+		classes.Synced(b)
+		cfg.Fronts.Synced(b)
+	})
+	d, err := deploy.New(cfg)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(p.t.Context())
+	ended := make(chan error, 2)
+	go func() { ended <- cfg.Graph.Run(ctx) }()
+	go func() { ended <- d.Run(ctx) }()
+	while(func() (f model.Front) {
+		cfg.Graph.View(func(v flow.View) { f, _ = flow.Get(v, cfg.Fronts.Collection(), p.ref) })
+		return f
+	})
+	cancel()
+	for range 2 {
+		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+			p.t.Error(err)
+		}
 	}
 }

@@ -54,10 +54,16 @@ func requested(p plan.Proxy) string {
 
 // frontOf is what stands before a Gateway's proxies when the Service is as it is; nil if there is none.
 //
+// A Service without a port can't be made. One that is there when the last port goes stays: a load balancer that was given back
+// has another address the next time.
+//
 // A load balancer says which addresses it has. One of type ClusterIP or NodePort has its cluster IPs: the ports of a node are
 // others than those of the listeners.
 func frontOf(p plan.Proxy, s *corev1.Service) model.Front {
-	if s == nil || s.DeletionTimestamp != nil {
+	switch {
+	case s == nil && len(p.Ports) == 0:
+		return model.Front{Reason: "AddressNotAssigned", Message: "no listener has a port for a Service to have"}
+	case s == nil || s.DeletionTimestamp != nil:
 		return model.Front{}
 	}
 	var f model.Front

@@ -32,7 +32,7 @@ type Class struct {
 type Proxy struct {
 	UID  string // of the Gateway
 	Name string // of everything that is made for it
-	// Accepted: else what was made for it stays as it is, and nothing is made.
+	// Accepted: else nothing is made anew, and what was made stays as it was when the Gateway was accepted.
 	Accepted bool
 	// Deleting: the Gateway is being deleted, and all that was made for it has to go.
 	Deleting bool
