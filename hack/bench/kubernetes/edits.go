@@ -26,29 +26,12 @@ func (s *stage) edits(ctx context.Context, t table.Table) error {
 	if err != nil {
 		return err
 	}
-	var written, acked, answered []time.Duration
-	err = s.watching(ctx, edited, func(f *follower) error {
-		for range watched {
-			began := time.Now()
-			_, generation, err := s.edit(ctx, edited)
-			if err != nil {
-				return err
-			}
-			written = append(written, time.Since(began))
-			at, err := f.acked(generation)
-			if err != nil {
-				return err
-			}
-			acked = append(acked, at.Sub(began))
-		}
-		for range watched {
-			took, err := s.answered(ctx, f)
-			if err != nil {
-				return err
-			}
-			answered = append(answered, took)
-		}
-		return nil
+	var took times
+	err = calmly(func() error {
+		return s.watching(ctx, edited, func(f *follower) (err error) {
+			took, err = s.timed(ctx, f)
+			return err
+		})
 	})
 	if err != nil {
 		return err
@@ -65,17 +48,45 @@ func (s *stage) edits(ctx context.Context, t table.Table) error {
 		return err
 	}
 	s.table = least.bytes
-	write := table.Median(written)
+	write := table.Median(took.written)
 	row := func(what string, is, floor time.Duration, parts string) {
 		t.Row("API write to "+what, fmt.Sprintf("%.1f ms (%.1f ms after it returned)", table.Milli(is), table.Milli(is-write)),
 			table.BesideFloor(is, floor)+": "+parts, "")
 	}
 	event, ack, answer := table.Milli(least.event), table.Milli(least.ack), table.Milli(least.answer)
-	row("the ACK in the status", table.Median(acked), 2*least.event+least.ack,
+	row("the ACK in the status", table.Median(took.acked), 2*least.event+least.ack,
 		fmt.Sprintf("twice write to watch event %.1f, push to ACK %.1f (%.1f from turn to ACK, says Cardea)", event, ack, own))
-	row("the first changed answer", table.Median(answered), least.event+least.answer,
+	row("the first changed answer", table.Median(took.answered), least.event+least.answer,
 		fmt.Sprintf("write to watch event %.1f, push to answer %.1f", event, answer))
 	return nil
+}
+
+// times are those of edits, all from before the write.
+type times struct{ written, acked, answered []time.Duration }
+
+// timed edits the route again and again.
+func (s *stage) timed(ctx context.Context, f *follower) (all times, err error) {
+	for range watched {
+		began := time.Now()
+		_, generation, err := s.edit(ctx, edited)
+		if err != nil {
+			return all, err
+		}
+		all.written = append(all.written, time.Since(began))
+		at, err := f.acked(generation)
+		if err != nil {
+			return all, err
+		}
+		all.acked = append(all.acked, at.Sub(began))
+	}
+	for range watched {
+		took, err := s.answered(ctx, f)
+		if err != nil {
+			return all, err
+		}
+		all.answered = append(all.answered, took)
+	}
+	return all, nil
 }
 
 // answered is the time from before a write to the first changed answer. The proxy is asked once the write has returned: before, that would only

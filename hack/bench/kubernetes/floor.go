@@ -49,20 +49,22 @@ func (s *stage) floor(ctx context.Context) (f floors, err error) {
 // eventFloor is the time from before a write to the watch event of it.
 func (s *stage) eventFloor(ctx context.Context) (time.Duration, error) {
 	var took []time.Duration
-	err := s.watching(ctx, edited, func(f *follower) error {
-		for range watched {
-			began := time.Now()
-			_, generation, err := s.edit(ctx, edited)
-			if err != nil {
-				return err
+	err := calmly(func() error {
+		return s.watching(ctx, edited, func(f *follower) error {
+			for range watched {
+				began := time.Now()
+				_, generation, err := s.edit(ctx, edited)
+				if err != nil {
+					return err
+				}
+				at, err := f.made(generation)
+				if err != nil {
+					return err
+				}
+				took = append(took, at.Sub(began))
 			}
-			at, err := f.made(generation)
-			if err != nil {
-				return err
-			}
-			took = append(took, at.Sub(began))
-		}
-		return nil
+			return nil
+		})
 	})
 	if err != nil {
 		return 0, err
@@ -87,6 +89,11 @@ func (s *stage) pushFloor(ctx context.Context, f *floors) error {
 	if _, err := bare.sees(ctx, edited, markOf(s.mark)); err != nil {
 		return err
 	}
+	return calmly(func() error { return s.push(ctx, w, server, bare, f) })
+}
+
+// push pushes the tables.
+func (s *stage) push(ctx context.Context, w *world.World, server *floor.Server, bare *caller, f *floors) error {
 	var acks, answers []time.Duration
 	for i := range 2 * watched {
 		mark, _, err := s.edit(ctx, edited)
@@ -100,15 +107,17 @@ func (s *stage) pushFloor(ctx context.Context, f *floors) error {
 		f.bytes = len(t.GetResource().GetValue())
 		began := time.Now()
 		server.Push(t)
-		if i < watched {
-			err = server.Acked(mark)
-			acks = append(acks, time.Since(began))
-		} else {
-			_, err = bare.sees(ctx, edited, mark)
+		if i >= watched {
+			if _, err := bare.sees(ctx, edited, mark); err != nil {
+				return err
+			}
 			answers = append(answers, time.Since(began))
 		}
-		if err != nil {
+		if err := server.Acked(mark); err != nil {
 			return err
+		}
+		if i < watched {
+			acks = append(acks, time.Since(began))
 		}
 	}
 	f.ack, f.answer = table.Median(acks), table.Median(answers)
