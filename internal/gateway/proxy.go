@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
+	"strings"
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
@@ -14,8 +15,13 @@ import (
 // ProxyName names what is made for a Gateway's data plane: short, and the same for the same Gateway.
 func ProxyName(gateway model.ObjectRef) string {
 	sum := sha256.Sum256([]byte(gateway.Namespace() + "/" + gateway.Name()))
-	return "envoy-proxy-" + hex.EncodeToString(sum[:6])
+	return proxyPrefix + hex.EncodeToString(sum[:6])
 }
+
+const proxyPrefix = "envoy-proxy-"
+
+// IsProxyName says whether a name may be that of a Gateway's data plane.
+func IsProxyName(name string) bool { return strings.HasPrefix(name, proxyPrefix) }
 
 // proxyOf says what to run for a Gateway.
 func proxyOf(planes *dataPlanes) func(*flow.Ctx, model.ObjectRef, gatewayFacts) (plan.Proxy, bool) {

@@ -33,6 +33,8 @@ const (
 	unknownFor   = 2 * time.Second  // the same, for who was accepted before
 	reviewWithin = 5 * time.Second
 	maxReviews   = 4096
+	// reviewsAtOnce is how many questions are under way at most, whoever asks: each garbage token is one.
+	reviewsAtOnce = 16
 )
 
 // ReviewerConfig says who may be who.
@@ -52,6 +54,7 @@ type Reviewer struct {
 	results  *prometheus.CounterVec
 	asking   singleflight.Group
 	memory   *reviews
+	slots    chan struct{} // as many as may be under way
 }
 
 // NewReviewer makes a Reviewer. It makes no request.
@@ -63,7 +66,7 @@ func NewReviewer(c ReviewerConfig) (*Reviewer, error) {
 		c.Now = time.Now
 	}
 	config := rest.CopyConfig(c.REST)
-	config.QPS, config.RateLimiter = -1, nil // what is remembered is limit enough
+	config.QPS, config.RateLimiter = -1, nil // slots are the limit
 	transport, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the API server: %w", err)
@@ -73,7 +76,7 @@ func NewReviewer(c ReviewerConfig) (*Reviewer, error) {
 		return nil, err
 	}
 	r := &Reviewer{
-		client: client, audience: c.Audience, now: c.Now, memory: newReviews(),
+		client: client, audience: c.Audience, now: c.Now, memory: newReviews(), slots: make(chan struct{}, reviewsAtOnce),
 		results: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cardea_kube_token_reviews_total",
 			Help: "Tokens of proxies by what the API server said of them: accepted, refused, unknown (it did not answer). What is remembered is not counted.",
@@ -127,7 +130,7 @@ func (r *Reviewer) remembered(key reviewKey) (known review, fresh bool) {
 func (r *Reviewer) ask(ctx context.Context, key reviewKey, token string, known review) review {
 	question := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{r.audience}}}
 	answer := &authenticationv1.TokenReview{}
-	if err := r.client.Post().Resource("tokenreviews").Body(question).Do(ctx).Into(answer); err != nil {
+	if err := r.post(ctx, question, answer); err != nil {
 		r.results.WithLabelValues("unknown").Inc()
 		if known.account == (Account{}) {
 			return review{err: fmt.Errorf("review a token: %w", err)}
@@ -147,6 +150,16 @@ func (r *Reviewer) ask(ctx context.Context, key reviewKey, token string, known r
 	}
 	r.memory.put(key, found, r.now())
 	return found
+}
+
+func (r *Reviewer) post(ctx context.Context, question, answer *authenticationv1.TokenReview) error {
+	select {
+	case r.slots <- struct{}{}:
+		defer func() { <-r.slots }()
+	case <-ctx.Done():
+		return fmt.Errorf("%d others are reviewed: %w", cap(r.slots), context.Cause(ctx))
+	}
+	return r.client.Post().Resource("tokenreviews").Body(question).Do(ctx).Into(answer)
 }
 
 // read reads what the API server said. An API server that does not know of audiences says nothing of them.

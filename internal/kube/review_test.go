@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 )
 
 const audience = "cardea.dev/xds"
@@ -209,6 +212,54 @@ func TestReviewOnce(t *testing.T) {
 	group.Wait()
 	if got := r.counts(); got != "accepted 1" {
 		t.Errorf("counted %s, want accepted 1", got)
+	}
+}
+
+// atOnce lets requests through when there are so many, and notes the most that there were.
+type atOnce struct {
+	next     http.RoundTripper
+	now, top atomic.Int32
+	enough   chan struct{}
+	once     sync.Once
+}
+
+func (a *atOnce) RoundTrip(r *http.Request) (*http.Response, error) {
+	n := a.now.Add(1)
+	defer a.now.Add(-1)
+	for top := a.top.Load(); n > top && !a.top.CompareAndSwap(top, n); {
+		top = a.top.Load()
+	}
+	if n == reviewsAtOnce {
+		a.once.Do(func() { close(a.enough) })
+	}
+	<-a.enough
+	return a.next.RoundTrip(r)
+}
+
+// TestReviewsAtOnce: whoever comes with garbage, and however much of it, asks the API server no more than so many things at once.
+func TestReviewsAtOnce(t *testing.T) {
+	p := newPlace(t)
+	seen := &atOnce{enough: make(chan struct{})}
+	config := rest.CopyConfig(p.Config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		seen.next = next
+		return seen
+	})
+	r, err := NewReviewer(ReviewerConfig{REST: config, Audience: audience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	for i := range 5 * reviewsAtOnce {
+		group.Go(func() {
+			if _, err := r.Review(t.Context(), fmt.Sprint("garbage", i)); !errors.Is(err, ErrRefused) {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if top := seen.top.Load(); top > reviewsAtOnce {
+		t.Errorf("%d reviews were under way at once", top)
 	}
 }
 

@@ -32,21 +32,23 @@ func (r reviews) Review(_ context.Context, token string) (kube.Account, error) {
 func TestIdentify(t *testing.T) {
 	web, other := model.Ref(model.KindGateway, "shop", "web"), model.Ref(model.KindGateway, "shop", "other")
 	who := identify(reviews{
-		"web":   {Namespace: "shop", Name: gateway.ProxyName(web)},
-		"moved": {Namespace: "elsewhere", Name: gateway.ProxyName(web)},
+		"web":     {Namespace: "shop", Name: gateway.ProxyName(web)},
+		"moved":   {Namespace: "elsewhere", Name: gateway.ProxyName(web)},
+		"default": {Namespace: "shop", Name: "default"},
 	})
 	for name, c := range map[string]struct {
 		header, cluster string
 		want            model.ObjectRef
-		unknown         bool
+		heard, unknown  bool
 	}{
-		"its own Gateway":             {header: "Bearer web", cluster: "shop/web", want: web},
-		"another Gateway":             {header: "Bearer web", cluster: "shop/" + other.Name()},
-		"another namespace's account": {header: "Bearer moved", cluster: "shop/web"},
+		"its own Gateway":             {header: "Bearer web", cluster: "shop/web", want: web, heard: true},
+		"another Gateway":             {header: "Bearer web", cluster: "shop/" + other.Name(), heard: true},
+		"another namespace's account": {header: "Bearer moved", cluster: "shop/web", heard: true},
+		"no proxy's account":          {header: "Bearer default", cluster: "shop/web"},
 		"a token that is refused":     {header: "Bearer x", cluster: "shop/web"},
 		"no token":                    {cluster: "shop/web"},
 		"another scheme":              {header: "Basic web", cluster: "shop/web"},
-		"no Gateway":                  {header: "Bearer web"},
+		"no Gateway":                  {header: "Bearer web", heard: true},
 		"nobody knows now":            {header: "Bearer away", cluster: "shop/web", unknown: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +56,14 @@ func TestIdentify(t *testing.T) {
 			if c.header != "" {
 				ctx = metadata.NewIncomingContext(ctx, metadata.Pairs("authorization", c.header))
 			}
-			got, err := who(ctx, &corev3.Node{Id: "pod", Cluster: c.cluster})
+			claim, err := who(ctx)
+			if (err == nil) != c.heard {
+				t.Errorf("before a word: %v", err)
+			}
+			var got model.ObjectRef
+			if err == nil {
+				got, err = claim(&corev3.Node{Id: "pod", Cluster: c.cluster})
+			}
 			if got != c.want || (err == nil) != (c.want != model.ObjectRef{}) || errors.Is(err, xds.ErrUnknown) != c.unknown {
 				t.Errorf("%v, %v", got, err)
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -12,6 +13,10 @@ import (
 	"cardea.dev/cardea/internal/certs"
 	"cardea.dev/cardea/internal/xds"
 )
+
+// connectionAge is how long a proxy is served before it has to connect again, and to show that it is still who it was: a token that was stolen,
+// or whose pod is gone, opens nothing after that. A proxy that comes back is sent what differs, which is nothing.
+const connectionAge = 30 * time.Minute
 
 // serve serves xDS over TLS until ctx is done.
 func serve(ctx context.Context, address string, proxies *xds.Server, authority *certs.Authority) error {
@@ -24,7 +29,8 @@ func serve(ctx context.Context, address string, proxies *xds.Server, authority *
 	if err != nil {
 		return fmt.Errorf("listen for proxies (--xds): %w", err)
 	}
-	rpc := grpc.NewServer(append(xds.GRPCOptions(), grpc.Creds(credentials.NewTLS(authority.ServerConfig())), grpc.WaitForHandlers(true))...)
+	options := append(xds.GRPCOptions(connectionAge), grpc.Creds(credentials.NewTLS(authority.ServerConfig())), grpc.WaitForHandlers(true))
+	rpc := grpc.NewServer(options...)
 	proxies.Register(rpc)
 	stop := context.AfterFunc(ctx, rpc.Stop)
 	defer stop()

@@ -16,6 +16,7 @@ import (
 	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/gateway"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/xds"
 )
 
 // command writes the proxy's bootstrap and makes its command.
@@ -54,8 +55,11 @@ func adminSocket(proxyDir string) string { return filepath.Join(proxyDir, "admin
 // nodeID is how a proxy says which Gateway it serves.
 func nodeID(ref model.ObjectRef) string { return ref.Namespace() + "/" + ref.Name() }
 
-// identify finds the Gateway of a proxy. Only this user can open the server's socket, so the node's word is enough.
-func identify(_ context.Context, node *corev3.Node) (model.ObjectRef, error) {
+// identify: only this user can open the server's socket, so a node's word is enough.
+func identify(context.Context) (xds.Claim, error) { return claim, nil }
+
+// claim finds the Gateway of a proxy.
+func claim(node *corev3.Node) (model.ObjectRef, error) {
 	namespace, name, ok := strings.Cut(node.GetId(), "/")
 	if !ok || namespace == "" || name == "" {
 		return model.ObjectRef{}, fmt.Errorf("node id %q is not NAMESPACE/NAME of a Gateway", node.GetId())

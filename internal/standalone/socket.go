@@ -29,7 +29,7 @@ func newSocket(path string, server *xds.Server) (*socket, error) {
 		conn.Close()
 		return nil, fmt.Errorf("another cardea uses the work folder %s; name another one by --work-dir", filepath.Dir(path))
 	}
-	s := &socket{path: path, rpc: grpc.NewServer(append(xds.GRPCOptions(), grpc.WaitForHandlers(true))...)}
+	s := &socket{path: path, rpc: grpc.NewServer(append(xds.GRPCOptions(0), grpc.WaitForHandlers(true))...)}
 	server.Register(s.rpc)
 	var err error
 	s.first, err = s.listen()

@@ -16,15 +16,29 @@ import (
 	"google.golang.org/grpc/status"
 )
 
+// What one who has not said who it is may make the server hold. A connection needs one stream; the window is opened for a long message
+// when it is read, which is when the server knows whom it is from.
+const (
+	streamsPerConnection = 16
+	headerBytes          = 32 << 10
+	windowBytes          = 64 << 10
+	firstWord            = 10 * time.Second // how long a proxy may take to say what it wants
+)
+
 // GRPCOptions are what a gRPC server needs to serve proxies: a proxy that reconnects names all its resources in one
-// request, and one that is gone without a word is noticed.
-func GRPCOptions() []grpc.ServerOption {
+// request, and one that is gone without a word is noticed. A connection is ended at the age, so that who opened it has to show again who it
+// is; 0: never.
+func GRPCOptions(age time.Duration) []grpc.ServerOption {
 	return []grpc.ServerOption{
-		grpc.MaxRecvMsgSize(256 << 20),
+		grpc.MaxConcurrentStreams(streamsPerConnection),
+		grpc.MaxHeaderListSize(headerBytes),
+		grpc.MaxRecvMsgSize(64 << 20),
 		grpc.MaxSendMsgSize(math.MaxInt32),
-		grpc.InitialWindowSize(4 << 20),
-		grpc.InitialConnWindowSize(4 << 20),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 20 * time.Second}),
+		grpc.InitialWindowSize(windowBytes),
+		grpc.InitialConnWindowSize(streamsPerConnection * windowBytes),
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			Time: 30 * time.Second, Timeout: 20 * time.Second, MaxConnectionAge: age, MaxConnectionAgeGrace: time.Second,
+		}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 	}
 }
@@ -53,14 +67,19 @@ func (a *ads) DeltaAggregatedResources(g discoveryv3.AggregatedDiscoveryService_
 			err = status.Error(codes.Internal, "the stream failed")
 		}
 	}()
-	first, err := g.Recv()
+	ctx := g.Context()
+	claim, err := s.cfg.Identify(ctx)
 	if err != nil {
+		return s.turnAway(ctx, "", err)
+	}
+	said := receive(g)
+	first, err := said.first(ctx, s.patience)
+	if first == nil {
 		return ended(err)
 	}
-	ctx := g.Context()
-	gateway, err := s.cfg.Identify(ctx, first.GetNode())
+	gateway, err := claim(first.GetNode())
 	if err != nil {
-		return s.turnAway(first.GetNode().GetId(), err)
+		return s.turnAway(ctx, first.GetNode().GetId(), err)
 	}
 	select {
 	case <-s.loaded:
@@ -75,16 +94,14 @@ func (a *ads) DeltaAggregatedResources(g discoveryv3.AggregatedDiscoveryService_
 		}
 	})
 	defer s.leave(f, st)
-	return s.serve(g, f, st, first, awake)
+	return s.serve(g, said, f, st, first, awake)
 }
 
 // serve runs the core whenever the proxy says something, the set changed, or time has come.
 func (s *Server) serve(
-	g discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer,
+	g discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer, said said,
 	f *fleet, st *stream, req *discoveryv3.DeltaDiscoveryRequest, awake <-chan struct{},
 ) error {
-	requests, failed := make(chan *discoveryv3.DeltaDiscoveryRequest), make(chan error, 1)
-	go receive(g, requests, failed)
 	alarm := time.NewTimer(math.MaxInt64)
 	defer alarm.Stop()
 	for {
@@ -105,10 +122,10 @@ func (s *Server) serve(
 		}
 		req = nil
 		select {
-		case req = <-requests:
+		case req = <-said.requests:
 		case <-awake:
 		case <-alarm.C:
-		case err := <-failed:
+		case err := <-said.failed:
 			return ended(err)
 		case <-g.Context().Done():
 			return nil
@@ -116,22 +133,44 @@ func (s *Server) serve(
 	}
 }
 
-// receive hands on what the proxy says, until its stream ends.
-func receive(
-	g discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer,
-	requests chan<- *discoveryv3.DeltaDiscoveryRequest, failed chan<- error,
-) {
-	for {
-		req, err := g.Recv()
-		if err != nil {
-			failed <- err
-			return
+// said is what the proxy says, until its stream ends.
+type said struct {
+	requests chan *discoveryv3.DeltaDiscoveryRequest
+	failed   chan error // capacity 1
+}
+
+func receive(g discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) said {
+	s := said{make(chan *discoveryv3.DeltaDiscoveryRequest), make(chan error, 1)}
+	go func() {
+		for {
+			req, err := g.Recv()
+			if err != nil {
+				s.failed <- err
+				return
+			}
+			select {
+			case s.requests <- req:
+			case <-g.Context().Done():
+				return
+			}
 		}
-		select {
-		case requests <- req:
-		case <-g.Context().Done():
-			return
-		}
+	}()
+	return s
+}
+
+// first is the first request, nil if none comes in time.
+func (s said) first(ctx context.Context, patience time.Duration) (*discoveryv3.DeltaDiscoveryRequest, error) {
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case req := <-s.requests:
+		return req, nil
+	case err := <-s.failed:
+		return nil, err
+	case <-late.C:
+		return nil, status.Errorf(codes.DeadlineExceeded, "nothing was asked for within %v", patience)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
 }
 

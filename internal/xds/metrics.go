@@ -9,6 +9,7 @@ import (
 type metrics struct {
 	streams   prometheus.Gauge
 	strangers prometheus.Counter
+	unchecked prometheus.Counter
 	responses *prometheus.CounterVec
 	resources *prometheus.CounterVec
 	bytes     *prometheus.CounterVec
@@ -23,7 +24,10 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	}
 	m := &metrics{
 		streams:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "cardea_xds_streams", Help: "Connected proxies."}),
-		strangers: prometheus.NewCounter(prometheus.CounterOpts{Name: "cardea_xds_strangers_total", Help: "Streams of unidentified proxies."}),
+		strangers: prometheus.NewCounter(prometheus.CounterOpts{Name: "cardea_xds_strangers_total", Help: "Streams of proxies that were refused."}),
+		unchecked: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "cardea_xds_unchecked_total", Help: "Streams that ended because nobody could say then whose they are.",
+		}),
 		responses: counter("responses_total", "Responses sent to proxies."),
 		resources: counter("resources_total", "Resources sent to proxies, removals not counted."),
 		bytes:     counter("bytes_total", "Bytes of resources sent to proxies."),
@@ -38,7 +42,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	if r == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.streams, m.strangers, m.responses, m.resources, m.bytes, m.acks, m.nacks, m.took} {
+	for _, c := range []prometheus.Collector{m.streams, m.strangers, m.unchecked, m.responses, m.resources, m.bytes, m.acks, m.nacks, m.took} {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}

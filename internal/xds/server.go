@@ -22,23 +22,28 @@ type Config struct {
 	// Resources has one collection per type, as dialects make them (resource.Outputs).
 	Resources []*flow.Collection[resource.Key, resource.Resource]
 	Feedback  *resource.Feedback
-	// Identify tells which Gateway a stream's proxy serves. Its error refuses the stream: for now if it is ErrUnknown.
-	Identify func(ctx context.Context, node *corev3.Node) (model.ObjectRef, error)
+	// Identify tells who opened a stream, by what came with it, before a word of it is read. Its error refuses the stream: for now if it is
+	// ErrUnknown.
+	Identify func(context.Context) (Claim, error)
 	Log      *slog.Logger
 	Metrics  prometheus.Registerer // nil: none
 	Now      func() time.Time      // nil: time.Now
 }
 
+// Claim tells which Gateway a proxy serves, by the node that it says it is. Its error refuses the stream.
+type Claim func(*corev3.Node) (model.ObjectRef, error)
+
 // Server serves resources to proxies over delta ADS.
 type Server struct {
-	cfg     Config
-	metrics *metrics
-	loaded  chan struct{} // closed after the first whole turn
+	cfg      Config
+	metrics  *metrics
+	patience time.Duration // with a proxy that says nothing
+	loaded   chan struct{} // closed after the first whole turn
 
 	mu     sync.Mutex
 	fleets map[model.ObjectRef]*fleet // guarded by mu
 
-	strangers strangers
+	strangers, unchecked strangers
 }
 
 // New makes a Server. It does nothing before Run.
@@ -59,7 +64,7 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	return &Server{cfg: cfg, metrics: m, loaded: make(chan struct{}), fleets: map[model.ObjectRef]*fleet{}}, nil
+	return &Server{cfg: cfg, metrics: m, patience: firstWord, loaded: make(chan struct{}), fleets: map[model.ObjectRef]*fleet{}}, nil
 }
 
 // Loaded is closed when the first whole turn has been published.

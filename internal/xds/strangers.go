@@ -1,12 +1,15 @@
 package xds
 
 import (
+	"context"
 	"errors"
+	"net"
 	"strings"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 )
 
@@ -41,17 +44,35 @@ func (s *strangers) news(what string, now time.Time) bool {
 	return true
 }
 
-// turnAway counts and logs a proxy that was not identified. It is the stream's end.
-func (s *Server) turnAway(node string, err error) error {
+// turnAway counts and logs a proxy that was not identified; of one that had not spoken the node is "". It is the stream's end.
+func (s *Server) turnAway(ctx context.Context, node string, err error) error {
+	if errors.Is(err, ErrUnknown) {
+		s.metrics.unchecked.Inc()
+		if s.unchecked.news("", s.cfg.Now()) {
+			s.cfg.Log.Warn("proxies can't be identified now; they ask again", "err", err)
+		}
+		return status.Error(codes.Unavailable, err.Error())
+	}
 	s.metrics.strangers.Inc()
 	node = strings.ToValidUTF8(node[:min(len(node), strangerName)], "")
 	why := err.Error()
 	why = strings.ToValidUTF8(why[:min(len(why), 2*strangerName)], "")
-	if s.strangers.news(node+"\x00"+why, s.cfg.Now()) {
-		s.cfg.Log.Warn("proxy refused", "node", node, "err", why)
-	}
-	if errors.Is(err, ErrUnknown) {
-		return status.Error(codes.Unavailable, err.Error())
+	from := hostOf(ctx)
+	if s.strangers.news(from+"\x00"+node+"\x00"+why, s.cfg.Now()) {
+		s.cfg.Log.Warn("proxy refused", "from", from, "node", node, "err", why)
 	}
 	return status.Error(codes.PermissionDenied, err.Error())
+}
+
+// hostOf is the address that a stream comes from, "" if it has none.
+func hostOf(ctx context.Context) string {
+	p, known := peer.FromContext(ctx)
+	if !known {
+		return ""
+	}
+	host, _, err := net.SplitHostPort(p.Addr.String())
+	if err != nil {
+		return ""
+	}
+	return host
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -16,8 +17,9 @@ import (
 // TestStrangers: whoever can't be identified is counted each time, and named in the log once an hour.
 func TestStrangers(t *testing.T) {
 	var log bytes.Buffer
+	registry := prometheus.NewRegistry()
 	now := time.Unix(0, 0)
-	m, err := newMetrics(nil)
+	m, err := newMetrics(registry)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,22 +31,29 @@ func TestStrangers(t *testing.T) {
 		}
 	}
 	for range 3 {
-		if code := status.Code(s.turnAway("a", errors.New("wrong token"))); code != codes.PermissionDenied {
+		if code := status.Code(s.turnAway(t.Context(), "a", errors.New("wrong token"))); code != codes.PermissionDenied {
 			t.Errorf("code %v", code)
 		}
 	}
 	lines(1)
-	if code := status.Code(s.turnAway("a", fmt.Errorf("review: %w", ErrUnknown))); code != codes.Unavailable {
-		t.Errorf("code %v", code)
+	for _, node := range []string{"a", "b"} { // the API server is away, which is not theirs to answer for
+		if code := status.Code(s.turnAway(t.Context(), node, fmt.Errorf("review: %w", ErrUnknown))); code != codes.Unavailable {
+			t.Errorf("code %v", code)
+		}
 	}
-	lines(2)
+	lines(1)
+	counted := gathered(t, registry)
+	n := strings.Count(log.String(), "can't be identified")
+	if n != 1 || counted["cardea_xds_unchecked_total"] != 2 || counted["cardea_xds_strangers_total"] != 3 {
+		t.Errorf("said %d times; %v", n, counted)
+	}
 	now = now.Add(strangerSilence)
-	_ = s.turnAway("a", errors.New("wrong token"))
-	lines(3)
+	_ = s.turnAway(t.Context(), "a", errors.New("wrong token"))
+	lines(2)
 	for i := range 3 * knownStrangers {
-		_ = s.turnAway(fmt.Sprint("b", i, strings.Repeat("long", 1000)), errors.New("wrong token"))
+		_ = s.turnAway(t.Context(), fmt.Sprint("b", i, strings.Repeat("long", 1000)), errors.New("wrong token"))
 	}
-	lines(2 + knownStrangers)
+	lines(1 + knownStrangers)
 	for what := range s.strangers.said {
 		if len(what) > 4*strangerName {
 			t.Errorf("%d bytes of a stranger are kept", len(what))

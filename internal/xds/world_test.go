@@ -36,7 +36,9 @@ type world struct {
 	registry *prometheus.Registry
 	socket   string
 	grpc     *grpc.Server
-	asked    atomic.Int32 // how often a proxy was identified
+	age      time.Duration // of connections
+	opened   atomic.Int32  // streams
+	asked    atomic.Int32  // how often a proxy said what it wants
 }
 
 // edits are one turn.
@@ -65,9 +67,12 @@ func newWorld(t testing.TB) *world {
 	log := slog.New(slog.NewTextHandler(logWriter{t}, &slog.HandlerOptions{Level: slog.LevelError}))
 	server, err := New(Config{
 		Graph: w.graph, Resources: collections, Feedback: w.feedback, Log: log, Metrics: w.registry,
-		Identify: func(context.Context, *corev3.Node) (model.ObjectRef, error) {
-			w.asked.Add(1)
-			return gateway, nil
+		Identify: func(context.Context) (Claim, error) {
+			w.opened.Add(1)
+			return func(*corev3.Node) (model.ObjectRef, error) {
+				w.asked.Add(1)
+				return gateway, nil
+			}, nil
 		},
 	})
 	if err != nil {
@@ -100,7 +105,7 @@ func (w *world) listen() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.grpc = grpc.NewServer(append(GRPCOptions(), grpc.WaitForHandlers(true))...)
+	w.grpc = grpc.NewServer(append(GRPCOptions(w.age), grpc.WaitForHandlers(true))...)
 	w.server.Register(w.grpc)
 	go func() { _ = w.grpc.Serve(l) }()
 }
@@ -178,10 +183,12 @@ func (w *world) acked(t resource.Type, name string, origin resource.Origin) uint
 }
 
 // metrics are the counters and gauges, as name/label.
-func (w *world) metrics() map[string]float64 {
-	families, err := w.registry.Gather()
+func (w *world) metrics() map[string]float64 { return gathered(w.t, w.registry) }
+
+func gathered(t testing.TB, registry *prometheus.Registry) map[string]float64 {
+	families, err := registry.Gather()
 	if err != nil {
-		w.t.Fatal(err)
+		t.Fatal(err)
 	}
 	got := map[string]float64{}
 	for _, f := range families {
