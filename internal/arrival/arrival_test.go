@@ -52,19 +52,24 @@ func TestReferences(t *testing.T) {
 	route.ParentRefs = []gatewayv1.ParentReference{{
 		Group: group, Kind: new(gatewayv1.Kind("Gateway")), Name: "web",
 		SectionName: new(gatewayv1.SectionName("http")), Port: new(gatewayv1.PortNumber(80)),
-	}}
+	}, {Group: core, Kind: new(gatewayv1.Kind("Secret")), Name: "theirs", Namespace: new(gatewayv1.Namespace("b"))}}
 	route.Rules = []gatewayv1.HTTPRouteRule{{
 		BackendRefs: []gatewayv1.HTTPBackendRef{
 			{BackendRef: gatewayv1.BackendRef{BackendObjectReference: backend("Service", "near", 81)}},
 			{BackendRef: gatewayv1.BackendRef{BackendObjectReference: there}},
 			{BackendRef: gatewayv1.BackendRef{BackendObjectReference: backend("Unheard", "of", 1)}},
+			{BackendRef: gatewayv1.BackendRef{BackendObjectReference: backend("Secret", "theirs", 1)}},
 		},
-		Filters: []gatewayv1.HTTPRouteFilter{{RequestMirror: &gatewayv1.HTTPRequestMirrorFilter{BackendRef: backend("Service", "mirror", 83)}}},
+		Filters: []gatewayv1.HTTPRouteFilter{
+			{RequestMirror: &gatewayv1.HTTPRequestMirrorFilter{BackendRef: backend("Service", "mirror", 83)}},
+			{RequestMirror: &gatewayv1.HTTPRequestMirrorFilter{BackendRef: backend("ConfigMap", "theirs", 1)}},
+		},
 	}}
 	gateway := &gatewayv1.GatewaySpec{
 		GatewayClassName: "cardea",
 		Listeners: []gatewayv1.Listener{{Name: "http"}, {TLS: &gatewayv1.ListenerTLSConfig{CertificateRefs: []gatewayv1.SecretObjectReference{
 			{Group: core, Kind: new(gatewayv1.Kind("Secret")), Name: "cert", Namespace: new(gatewayv1.Namespace("b"))},
+			{Group: core, Kind: new(gatewayv1.Kind("ConfigMap")), Name: "cert"},
 		}}}},
 		Infrastructure: &gatewayv1.GatewayInfrastructure{ParametersRef: &gatewayv1.LocalParametersReference{
 			Group: gatewayv1.Group(model.KindDataPlane.Group()), Kind: "DataPlane", Name: "small",

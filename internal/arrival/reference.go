@@ -46,13 +46,14 @@ func Parts(spec any) (parts []Part, divided bool) {
 	return nil, false
 }
 
-// References lists what an object names, by its spec, in kinds that Cardea reads.
+// References lists what an object names, by its spec, where something of that kind can do what it is named for. Whoever writes an object
+// chooses what it names: nothing else is to be read for that.
 func References(from model.ObjectRef, spec any) []Reference {
 	l := list{namespace: from.Namespace()}
 	switch spec := spec.(type) {
 	case *gatewayv1.HTTPRouteSpec:
 		for _, p := range spec.ParentRefs {
-			l.add(p.Group, p.Kind, p.Namespace, p.Name, Part{Port: stated(p.Port), Section: string(stated(p.SectionName))})
+			l.add(p.Group, p.Kind, p.Namespace, p.Name, Part{Port: stated(p.Port), Section: string(stated(p.SectionName))}, model.KindGateway)
 		}
 		for _, rule := range spec.Rules {
 			for _, b := range rule.BackendRefs {
@@ -67,14 +68,14 @@ func References(from model.ObjectRef, spec any) []Reference {
 	case *gatewayv1.GatewaySpec:
 		l.found = append(l.found, Reference{To: model.Ref(model.KindGatewayClass, "", string(spec.GatewayClassName))})
 		if i := spec.Infrastructure; i != nil && i.ParametersRef != nil {
-			l.add(&i.ParametersRef.Group, &i.ParametersRef.Kind, nil, gatewayv1.ObjectName(i.ParametersRef.Name), Part{})
+			l.add(&i.ParametersRef.Group, &i.ParametersRef.Kind, nil, gatewayv1.ObjectName(i.ParametersRef.Name), Part{}, model.KindDataPlane)
 		}
 		for _, listener := range spec.Listeners {
 			if listener.TLS == nil {
 				continue
 			}
 			for _, c := range listener.TLS.CertificateRefs {
-				l.add(c.Group, c.Kind, c.Namespace, c.Name, Part{})
+				l.add(c.Group, c.Kind, c.Namespace, c.Name, Part{}, model.KindSecret)
 			}
 		}
 	}
@@ -87,16 +88,16 @@ type list struct {
 	found     []Reference
 }
 
-func (l *list) add(group *gatewayv1.Group, kind *gatewayv1.Kind, namespace *gatewayv1.Namespace, name gatewayv1.ObjectName, part Part) {
-	k := model.KindOf(string(stated(group)), string(stated(kind)))
-	if k == model.KindNone {
-		return
+func (l *list) add(
+	group *gatewayv1.Group, kind *gatewayv1.Kind, namespace *gatewayv1.Namespace, name gatewayv1.ObjectName, part Part, kinds ...model.Kind,
+) {
+	if k := model.KindOf(string(stated(group)), string(stated(kind))); slices.Contains(kinds, k) {
+		l.found = append(l.found, Reference{model.Ref(k, cmp.Or(string(stated(namespace)), l.namespace), string(name)), part})
 	}
-	l.found = append(l.found, Reference{model.Ref(k, cmp.Or(string(stated(namespace)), l.namespace), string(name)), part})
 }
 
 func (l *list) backend(b gatewayv1.BackendObjectReference) {
-	l.add(b.Group, b.Kind, b.Namespace, b.Name, Part{Port: stated(b.Port)})
+	l.add(b.Group, b.Kind, b.Namespace, b.Name, Part{Port: stated(b.Port)}, model.KindService, model.KindXBackend)
 }
 
 // stated is what a pointer points to, or the zero value.

@@ -98,7 +98,7 @@ func permitted(c *flow.Ctx, grants *grants, from, to model.ObjectRef) bool {
 	}
 	there, _ := flow.Fetch(c, grants, to.Namespace())
 	for _, grant := range there.All() {
-		if resolve.Permits(grant.Spec, from, to) {
+		if input.Permits(grant.Spec, from, to) {
 			return true
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
 	"cardea.dev/cardea/internal/arrival"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
@@ -34,6 +36,7 @@ type desk struct {
 	backed map[model.ObjectRef]int       // EndpointSlices with endpoints, by Service
 	others others
 	wanted wanted
+	grants grants
 	synced bool
 
 	edits  []edit
@@ -61,6 +64,13 @@ type held struct {
 	until   time.Time // for what it names to arrive; zero: it does not wait for that yet
 }
 
+func (h *held) names() []arrival.Reference {
+	if h == nil {
+		return nil
+	}
+	return h.object.index.names
+}
+
 // edit is one for the graph: an object's new version, or nil; or why it can't be read.
 type edit struct {
 	ref    model.ObjectRef
@@ -75,6 +85,7 @@ func newDesk(graph *flow.Graph, sources *input.Sources, controller string) *desk
 		kinds: map[model.Kind]*shelf{}, held: map[model.ObjectRef]*held{}, fading: map[model.ObjectRef]time.Time{},
 		backed: map[model.ObjectRef]int{}, relist: map[model.Kind]struct{}{},
 		others: others{classes: map[string]bool{}, parked: map[model.ObjectRef][]arrival.Reference{}},
+		grants: grants{},
 		wanted: wanted{objects: map[model.ObjectRef]*demand{}, by: map[model.ObjectRef][]model.ObjectRef{}},
 	}
 	for kind, r := range resources {
@@ -172,6 +183,9 @@ func (d *desk) known(ref model.ObjectRef) (entry, bool) {
 
 // set takes an object's new version. One that differs in nothing that is kept is none.
 func (d *desk) set(o *object) {
+	if grant, is := o.spec.(*gatewayv1.ReferenceGrantSpec); is {
+		d.grant(o.ref, grant)
+	}
 	live, known := d.known(o.ref)
 	h := d.held[o.ref]
 	switch {
@@ -206,7 +220,8 @@ func (d *desk) decide(o *object) {
 
 // waits says whether a version must wait: for the first answer about what is read for it, or for what it begins to name.
 func (d *desk) waits(h *held) bool {
-	h.blocked = slices.ContainsFunc(h.object.index.names, func(r arrival.Reference) bool { return d.unknown(r.To) })
+	h.blocked = slices.ContainsFunc(h.names(), func(r arrival.Reference) bool { return d.unknown(r.To) }) ||
+		h.object.ref.Kind() == model.KindReferenceGrant && d.grantWaits(h.object.ref)
 	if h.blocked {
 		return true
 	}
@@ -253,6 +268,9 @@ func (d *desk) commit(o *object) {
 
 // remove takes an object that is gone.
 func (d *desk) remove(ref model.ObjectRef) {
+	if ref.Kind() == model.KindReferenceGrant {
+		d.grant(ref, nil)
+	}
 	delete(d.others.parked, ref)
 	d.unhold(ref)
 	if _, known := d.known(ref); !known {

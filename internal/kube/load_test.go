@@ -14,7 +14,7 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// shopObjects is an object of each kind but Secret and ConfigMap.
+// shopObjects is an object of each kind but Secret.
 const shopObjects = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass

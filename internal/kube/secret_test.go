@@ -140,28 +140,6 @@ func TestKindForbidden(t *testing.T) {
 	await(r, r.sources.HTTPRoutes, p.ref(model.KindHTTPRoute, "shop"), anyway)
 }
 
-// TestConfigMap: nothing refers to a ConfigMap yet; it is read as Secrets are.
-func TestConfigMap(t *testing.T) {
-	p := newPlace(t)
-	p.apply("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ca, namespace: \"%s\"}\ndata: {ca.crt: text}\n")
-	r := p.read().synced()
-	ref := p.ref(model.KindConfigMap, "ca")
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	mail := newMailbox()
-	e := *r.edge
-	e.mail = mail
-	done := make(chan struct{})
-	go func() { e.point(ctx, ref); close(done) }()
-	<-mail.wake
-	events := mail.take()
-	if o := events[0].object; events[0].what != isAnswered || o == nil || o.spec.(*input.ConfigMapSpec).Data["ca.crt"] != "text" {
-		t.Errorf("events %+v", events)
-	}
-	cancel()
-	<-done
-}
-
 // wantSecrets wants these Secrets of the place in the graph, and no others.
 func (r *reading) wantSecrets(names ...string) {
 	r.t.Helper()

@@ -14,7 +14,7 @@ import (
 // patience is how long an object waits for the first answer about what it refers to.
 const patience = 5 * time.Second
 
-// wanted is what is read because something refers to it, each by a watch of its own. There are three answers: it is there, it is absent,
+// wanted is what is read because something refers to it, and may, each by a watch of its own. There are three answers: it is there, it is absent,
 // and it can't be read. What was read once stays as it was when it can't be read any more.
 type wanted struct {
 	objects map[model.ObjectRef]*demand
@@ -40,12 +40,12 @@ const (
 	answered               // once and for all
 )
 
-// want says what an object refers to, in all its versions that count, by what they name.
+// want says what an object refers to, in all its versions that count, by what they name. What it may not refer to is not read.
 func (d *desk) want(user model.ObjectRef, versions ...[]arrival.Reference) {
 	var list []model.ObjectRef
 	for _, names := range versions {
 		for _, r := range names {
-			if resources[r.To.Kind()].demanded && !slices.Contains(list, r.To) {
+			if resources[r.To.Kind()].demanded && !slices.Contains(list, r.To) && d.grants.mayRead(user, r.To) {
 				list = append(list, r.To)
 			}
 		}
@@ -162,6 +162,11 @@ func (d *desk) giveUp(w *demand, why string) {
 func (d *desk) unblock(w *demand) {
 	for user := range w.users {
 		if h := d.held[user]; h != nil {
+			h.blocked = false
+		}
+	}
+	for ref, h := range d.held {
+		if ref.Kind() == model.KindReferenceGrant {
 			h.blocked = false
 		}
 	}

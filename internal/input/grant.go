@@ -1,4 +1,4 @@
-package resolve
+package input
 
 import (
 	"cardea.dev/cardea/internal/model"
@@ -7,7 +7,7 @@ import (
 )
 
 // Permits tells whether a ReferenceGrant, which stands in the namespace of the object that is referred to, lets from refer
-// to it (ReferenceGrantSpec: an entry of From and an entry of To must match).
+// to it (ReferenceGrantSpec: an entry of From and an entry of To must match). Who reads what is referred to asks, and who serves it.
 func Permits(grant *gatewayv1.ReferenceGrantSpec, from, to model.ObjectRef) bool {
 	return permitsFrom(grant.From, from) && permitsTo(grant.To, to)
 }

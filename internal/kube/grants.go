@@ -1,0 +1,62 @@
+package kube
+
+import (
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/model"
+)
+
+// grants are the ReferenceGrants as they are now, also those that wait. What an object refers to in another namespace is read only if one
+// of them permits it: so nobody can have others' Secrets read by naming them.
+type grants map[string]map[model.ObjectRef]*gatewayv1.ReferenceGrantSpec // by namespace
+
+// mayRead says whether an object is to be read because another one refers to it.
+func (g grants) mayRead(user, to model.ObjectRef) bool {
+	if user.Namespace() == to.Namespace() {
+		return true
+	}
+	for _, grant := range g[to.Namespace()] {
+		if input.Permits(grant, user, to) {
+			return true
+		}
+	}
+	return false
+}
+
+// grant notes what a ReferenceGrant permits from now on, nil: nothing. What becomes permitted is asked for at once; the grant itself goes into
+// the graph with the answers.
+func (d *desk) grant(ref model.ObjectRef, spec *gatewayv1.ReferenceGrantSpec) {
+	namespace := ref.Namespace()
+	if d.grants[namespace] == nil {
+		d.grants[namespace] = map[model.ObjectRef]*gatewayv1.ReferenceGrantSpec{}
+	}
+	if d.grants[namespace][ref] = spec; spec == nil {
+		delete(d.grants[namespace], ref)
+	}
+	if len(d.grants[namespace]) == 0 {
+		delete(d.grants, namespace)
+	}
+	for user, e := range d.kinds[model.KindGateway].known {
+		d.want(user, e.names(), d.held[user].names())
+	}
+	for user, h := range d.held {
+		if _, known := d.known(user); !known {
+			d.want(user, h.names())
+		}
+	}
+}
+
+// grantWaits says whether something that a grant may permit is still to be answered.
+func (d *desk) grantWaits(grant model.ObjectRef) bool {
+	for to, w := range d.wanted.objects {
+		if w.state == pending && to.Namespace() == grant.Namespace() {
+			for user := range w.users {
+				if user.Namespace() != to.Namespace() {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
