@@ -47,7 +47,7 @@ type desk struct {
 type shelf struct {
 	known   map[model.ObjectRef]entry
 	read    bool    // it was listed, or can't be
-	waiting []event // that can't be judged before another kind was read
+	waiting waiting // before another kind was read it can't be judged
 }
 
 // entry is an object that is in the graph.
@@ -108,7 +108,7 @@ func (d *desk) work(events []event, now time.Time) time.Time {
 func (d *desk) take(e event) {
 	s := d.kinds[e.kind]
 	if first := after[e.kind]; first != model.KindNone && !d.kinds[first].read {
-		s.waiting = append(s.waiting, e)
+		s.waiting.add(e)
 		return
 	}
 	switch e.what {
@@ -136,9 +136,7 @@ func (d *desk) wasRead(kind model.Kind) {
 	d.kinds[kind].read = true
 	for _, next := range slices.Sorted(maps.Keys(after)) {
 		if s := d.kinds[next]; after[next] == kind {
-			waiting := s.waiting
-			s.waiting = nil
-			for _, e := range waiting {
+			for _, e := range s.waiting.take() {
 				d.take(e)
 			}
 		}

@@ -130,3 +130,27 @@ func TestClassLeaves(t *testing.T) {
 		t.Errorf("there: %v, %+v", found, o)
 	}
 }
+
+// TestClassMadeAnew: a class of ours is made anew as another controller's, a route of it is edited, and its Gateway moves to another class of
+// ours: the route is looked at again.
+func TestClassMadeAnew(t *testing.T) {
+	g, r := gateway("web", "ours"), route("/", "web", "shop", 80)
+	b := newBench(t, g, r)
+	b.wantPath("route", "/")
+	again := class("ours", "example.com/other")
+	again.UID = "other"
+	b.set(again)
+	r = edited(r, "/new", "shop", 80)
+	b.set(r)
+	b.wantPath("route", "")
+	b.set(class("mine", model.ControllerName))
+	g = g.DeepCopy()
+	g.Generation++
+	g.Spec.GatewayClassName = "mine"
+	b.set(g)
+	if b.again[model.KindHTTPRoute] != 1 {
+		t.Fatalf("routes were listed again %d times, want once", b.again[model.KindHTTPRoute])
+	}
+	b.list(model.KindHTTPRoute, r)
+	b.wantPath("route", "/new")
+}

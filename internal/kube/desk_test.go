@@ -2,6 +2,7 @@ package kube
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -312,6 +313,36 @@ func TestKindsInOrder(t *testing.T) {
 	if len(b.desk.others.parked) != 1 {
 		t.Error("another controller's route was kept")
 	}
+}
+
+// TestWaitingDoesNotGrow: while the Gateways can't be read, what happens to routes is kept once for each.
+func TestWaitingDoesNotGrow(t *testing.T) {
+	b := newEmptyBench(t)
+	r := route("/", "web", "shop", 80)
+	gone := route("/", "web", "shop", 80)
+	gone.Name = "gone"
+	b.list(model.KindHTTPRoute, r, gone)
+	for i := range 100 {
+		r = edited(r, fmt.Sprint("/", i), "shop", 80)
+		b.set(r, gone)
+		b.remove(gone)
+		b.work(event{what: isUnreadable, kind: model.KindHTTPRoute})
+	}
+	if n := len(b.desk.kinds[model.KindHTTPRoute].waiting.take()); n != 3 {
+		t.Errorf("%d events wait, want the list and one for each object", n)
+	}
+	b.list(model.KindHTTPRoute, gone)
+	b.set(r)
+	b.remove(gone)
+	b.list(model.KindGatewayClass, class("ours", model.ControllerName))
+	b.list(model.KindGateway, gateway("web", "ours"))
+	for kind, r := range resources {
+		if !r.demanded && !b.desk.kinds[kind].read {
+			b.list(kind)
+		}
+	}
+	b.wantPath("route", "/99")
+	b.wantPath("gone", "")
 }
 
 // TestSyncedWaitsForSecrets: the first load is over when what Gateways refer to was answered, too.

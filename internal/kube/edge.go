@@ -67,7 +67,7 @@ func New(c Config) (*Edge, error) {
 	return &Edge{
 		graph: c.Graph, now: c.Now, log: c.Log, clients: clients, metrics: metrics, mail: newMailbox(), board: newBoard(c.OnState),
 		trimmer: trimmer{gatewayv1.GatewayController(c.ControllerName)},
-		outage:  &outage{log: c.Log, now: c.Now, failing: map[model.Kind]struct{}{}},
+		outage:  newOutage(c.Log, c.Now),
 		desk:    newDesk(c.Graph, c.Sources, c.ControllerName),
 	}, nil
 }

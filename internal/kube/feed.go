@@ -54,6 +54,7 @@ func (f *feed) run(ctx context.Context) {
 			f.read(ctx)
 			continue
 		case d.known:
+			f.well(func(*KindState) {})
 			f.missing("it is not installed")
 			f.mail.put(event{what: isReplaced, kind: f.kind}) // the API server deletes the objects of a kind that it deletes
 		}
@@ -89,8 +90,9 @@ func (f *feed) read(ctx context.Context) {
 			}
 		case <-look.C:
 			if why, refused := f.refusedFor(giveUp); refused {
-				f.missing(why)
-				f.mail.put(event{what: isUnreadable, kind: f.kind})
+				if f.missing(why) {
+					f.mail.put(event{what: isUnreadable, kind: f.kind})
+				}
 			}
 		}
 	}
@@ -134,14 +136,16 @@ func (f *feed) failed(err error) {
 		f.refused, f.refusal = f.now(), err.Error()
 	}
 	f.mu.Unlock()
-	before := f.board.set(f.kind, func(k *KindState) {
-		if k.Err == "" {
+	f.board.set(f.kind, func(k *KindState) {
+		if k.Since.IsZero() {
 			k.Since = f.now()
 		}
 		k.Err = err.Error()
 	})
-	if before.Err == "" && !refused {
-		f.outage.begin(f.kind, err)
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		f.outage.answered(f.kind, err)
+	} else {
+		f.outage.failed(f.kind, err)
 	}
 }
 
@@ -151,18 +155,26 @@ func (f *feed) works() {
 	f.refused = time.Time{}
 	version := f.resource.versions[f.version].String()
 	f.mu.Unlock()
-	before := f.board.set(f.kind, func(k *KindState) { k.Err, k.Since, k.Missing, k.Version = "", time.Time{}, "", version })
+	before := f.well(func(k *KindState) { k.Missing, k.Version = "", version })
 	if before.Missing != "" {
 		f.log.Info("kind is read now", "kind", f.kind.String(), "version", version)
 	}
-	f.outage.end(f.kind)
 }
 
-// missing says, once, that there is no such kind as things are.
-func (f *feed) missing(why string) {
+// well notes that the API server tells all there is of the kind, and what else changes with that.
+func (f *feed) well(change func(*KindState)) (before KindState) {
+	f.outage.answered(f.kind, nil)
+	return f.board.set(f.kind, func(k *KindState) {
+		k.Err, k.Since = "", time.Time{}
+		change(k)
+	})
+}
+
+// missing says, once, that there is no such kind as things are. It returns whether that is news.
+func (f *feed) missing(why string) bool {
 	before := f.board.set(f.kind, func(k *KindState) { k.Missing = why })
 	if before.Missing != "" {
-		return
+		return false
 	}
 	log := f.log.With("kind", f.kind.String(), "definition", f.resource.definition(), "reason", why)
 	if f.resource.optional {
@@ -170,4 +182,5 @@ func (f *feed) missing(why string) {
 	} else {
 		log.Warn("kind can't be read; install the Gateway API", "see", install)
 	}
+	return true
 }

@@ -82,7 +82,8 @@ func (d *desk) regard(o *object, before entry, known bool) {
 		spec := o.spec.(*gatewayv1.GatewayClassSpec)
 		d.declare(o.ref.Name(), true, string(spec.ControllerName) == d.controller)
 	case model.KindGateway:
-		if !o.trimmed && (!known || before.trimmed) {
+		// Not before.trimmed: a class of ours that was made another controller's leaves its Gateways as they are.
+		if !o.trimmed && (!known || d.foreignClass(before.names())) {
 			d.unpark(o.ref)
 		}
 	}

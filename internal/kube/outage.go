@@ -10,21 +10,23 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// outage says once that the API server does not answer, for all kinds, and once that it does again.
+// outage says once that the API server does not answer, for all kinds, and once that it does again; and once of a kind that it may not be read.
 type outage struct {
-	log     *slog.Logger
-	now     func() time.Time
-	mu      sync.Mutex
-	failing map[model.Kind]struct{}
-	since   time.Time
+	log       *slog.Logger
+	now       func() time.Time
+	mu        sync.Mutex
+	failing   map[model.Kind]struct{}
+	forbidden map[model.Kind]struct{}
+	since     time.Time
+	ended     time.Time
 }
 
-// begin is called when the requests of a kind begin to fail.
-func (o *outage) begin(kind model.Kind, err error) {
-	if apierrors.IsForbidden(err) {
-		o.log.Warn("kind can't be read; see the permissions of Cardea's ServiceAccount", "kind", kind.String(), "err", err)
-		return
-	}
+func newOutage(log *slog.Logger, now func() time.Time) *outage {
+	return &outage{log: log, now: now, failing: map[model.Kind]struct{}{}, forbidden: map[model.Kind]struct{}{}}
+}
+
+// failed is called when a request of a kind was not answered.
+func (o *outage) failed(kind model.Kind, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.failing) == 0 {
@@ -34,14 +36,24 @@ func (o *outage) begin(kind model.Kind, err error) {
 	o.failing[kind] = struct{}{}
 }
 
-// end is called when a request of a kind was answered.
-func (o *outage) end(kind model.Kind) {
+// answered is called when a request of a kind was, if only by a refusal; nil: as it should be.
+func (o *outage) answered(kind model.Kind, refusal error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if _, failed := o.failing[kind]; !failed {
+	if _, failed := o.failing[kind]; failed {
+		if delete(o.failing, kind); len(o.failing) == 0 {
+			o.ended = o.now()
+			o.log.Info("API server is read again", "after", o.ended.Sub(o.since))
+		}
+	}
+	if refusal == nil {
+		delete(o.forbidden, kind)
 		return
 	}
-	if delete(o.failing, kind); len(o.failing) == 0 {
-		o.log.Info("API server is read again", "after", o.now().Sub(o.since))
+	// An API server that has just started may not know yet who may do what.
+	settled := len(o.failing) == 0 && (o.ended.IsZero() || o.now().Sub(o.ended) >= giveUp)
+	if _, said := o.forbidden[kind]; !said && settled && apierrors.IsForbidden(refusal) {
+		o.forbidden[kind] = struct{}{}
+		o.log.Warn("kind can't be read; see the permissions of Cardea's ServiceAccount", "kind", kind.String(), "err", refusal)
 	}
 }

@@ -113,10 +113,13 @@ func TestAPIServerAway(t *testing.T) {
 	}
 }
 
-// TestStartWithoutAPIServer: reading begins when there is something to read from.
+// TestStartWithoutAPIServer: reading begins when there is something to read from. That ends the outage, also if a kind is not installed; the
+// next one is said, too.
 func TestStartWithoutAPIServer(t *testing.T) {
 	p := newPlace(t)
 	p.apply(shopObjects)
+	t.Cleanup(p.install)
+	p.uninstall("xbackends.gateway.networking.x-k8s.io")
 	p.StopAPIServer()
 	start := func() {
 		if err := p.StartAPIServer(context.Background()); err != nil {
@@ -137,12 +140,29 @@ func TestStartWithoutAPIServer(t *testing.T) {
 	start()
 	r.synced()
 	await(r, r.sources.HTTPRoutes, p.ref(model.KindHTTPRoute, "shop"), anyway)
+	over := func(times int) {
+		t.Helper()
+		eventually(t, func() error {
+			for _, k := range r.edge.State().Kinds {
+				if k.Err != "" || !k.Since.IsZero() {
+					return fmt.Errorf("state %+v", k)
+				}
+			}
+			return nil
+		})
+		r.wantLogged("API server can't be read", times)
+		r.wantLogged("API server is read again", times)
+	}
+	over(1)
+	p.StopAPIServer()
 	eventually(t, func() error {
-		if k := r.kind(model.KindService); k.Err != "" {
+		if k := r.kind(model.KindService); k.Err == "" {
 			return fmt.Errorf("state %+v", k)
 		}
 		return nil
 	})
+	start()
+	over(2)
 }
 
 // TestEndWithoutAPIServer: it can be ended while it waits to ask again.
