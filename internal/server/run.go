@@ -95,6 +95,14 @@ func Run(ctx context.Context, o Options) error {
 	for _, run := range []func(context.Context) error{
 		w.Graph.Run, edge.Run, authority.Run, proxies.Run, deployer.Run, statuses.Run, shown.Run, api.Run,
 		func(ctx context.Context) error { return serve(ctx, o.XDS, proxies, authority) },
+		func(ctx context.Context) error {
+			select {
+			case <-proxies.Loaded():
+				world.SaveMemory()
+			case <-ctx.Done():
+			}
+			return nil
+		},
 	} {
 		group.Go(func() error { return run(ctx) })
 	}

@@ -3,8 +3,6 @@ package standalone
 import (
 	"context"
 	"fmt"
-	"os"
-	"runtime/debug"
 	"sync/atomic"
 
 	"cardea.dev/cardea/internal/files"
@@ -60,20 +58,11 @@ func (r *readiness) missing() string {
 	return fmt.Sprintf("%d Gateways, the first of them %s, wait for their proxies to acknowledge their configuration", waiting, first)
 }
 
-// saveMemory is for what comes after the first load, which leaves more behind than all edits: little is allocated from now on,
-// so collecting twice as often costs next to nothing. $GOGC wins.
-func saveMemory() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(50)
-	}
-	debug.FreeOSMemory()
-}
-
 // follow looks after every turn, so that what was ready once is so though nobody asked then.
 func (r *readiness) follow(ctx context.Context) error {
 	for range r.world.Graph.Watch(ctx) {
 		if ready, _ := r.state(); ready {
-			saveMemory()
+			world.SaveMemory()
 			return nil
 		}
 	}
