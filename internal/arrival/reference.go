@@ -58,12 +58,9 @@ func References(from model.ObjectRef, spec any) []Reference {
 		for _, rule := range spec.Rules {
 			for _, b := range rule.BackendRefs {
 				l.backend(b.BackendObjectReference)
+				l.filters(b.Filters)
 			}
-			for _, f := range rule.Filters {
-				if f.RequestMirror != nil {
-					l.backend(f.RequestMirror.BackendRef)
-				}
-			}
+			l.filters(rule.Filters)
 		}
 	case *gatewayv1.GatewaySpec:
 		l.found = append(l.found, Reference{To: model.Ref(model.KindGatewayClass, "", string(spec.GatewayClassName))})
@@ -98,6 +95,17 @@ func (l *list) add(
 
 func (l *list) backend(b gatewayv1.BackendObjectReference) {
 	l.add(b.Group, b.Kind, b.Namespace, b.Name, Part{Port: stated(b.Port)}, model.KindService, model.KindXBackend)
+}
+
+func (l *list) filters(filters []gatewayv1.HTTPRouteFilter) {
+	for _, f := range filters {
+		if f.RequestMirror != nil {
+			l.backend(f.RequestMirror.BackendRef)
+		}
+		if f.ExternalAuth != nil {
+			l.backend(f.ExternalAuth.BackendRef)
+		}
+	}
 }
 
 // stated is what a pointer points to, or the zero value.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"google.golang.org/protobuf/proto"
 
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
@@ -19,7 +20,8 @@ var errHostHeader = errors.New("the Host header can't be changed by a header mod
 // fragment is what a rule was rendered to.
 type fragment struct {
 	Hash uint64
-	// Routes holds, for each of the rule's matches, the bytes of one VirtualHost.routes field; nil where no request can match.
+	// Routes holds, for each of the rule's matches, the bytes of its VirtualHost.routes fields: one, or one for each backend
+	// that has filters of its own; nil where no request can match.
 	Routes [][]byte
 	// PerPlace: the routes depend on the listener, and these stand for no place. The hash then stands for all places.
 	PerPlace bool
@@ -38,12 +40,8 @@ func renderRule(r model.Rule, at place) fragment {
 		}
 		f.Routes = append(f.Routes, b)
 	}
-	if r.Error == 0 && r.Redirect == nil {
-		for _, b := range r.Backends {
-			if b.Weight > 0 && !b.Invalid {
-				f.Clusters = append(f.Clusters, resource.Name{Type: resource.Cluster, Name: clusterName(b.Backend)})
-			}
-		}
+	for _, b := range r.Uses() {
+		f.Clusters = append(f.Clusters, resource.Name{Type: resource.Cluster, Name: clusterName(b)})
 	}
 	f.Hash = hashRoutes(f.Routes)
 	return f
@@ -54,11 +52,24 @@ func renderMatch(r model.Rule, m model.Match, at place) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	route, err := ruleRoute(r, m.Path, at)
+	routes, err := ruleRoutes(r, m.Path, at)
 	if err != nil {
 		return nil, err
 	}
-	return encodeRoute(r.Key, match, route)
+	var all []byte
+	for _, route := range routes {
+		own := match
+		if fraction := route.GetMatch().GetRuntimeFraction(); fraction != nil {
+			own = proto.CloneOf(match)
+			own.RuntimeFraction = fraction
+		}
+		b, err := encodeRoute(r.Key, own, route)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, b...)
+	}
+	return all, nil
 }
 
 // substitute answers 500 to the requests of a match: in place of what can't be rendered or was refused, and rather than to

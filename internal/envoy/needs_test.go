@@ -23,6 +23,7 @@ var names = map[protoreflect.FullName]resource.Type{
 	"envoy.extensions.transport_sockets.tls.v3.SdsSecretConfig.name":                    resource.Secret,
 	"envoy.config.route.v3.RouteAction.cluster":                                         resource.Cluster,
 	"envoy.config.route.v3.WeightedCluster.ClusterWeight.name":                          resource.Cluster,
+	"envoy.config.route.v3.RouteAction.RequestMirrorPolicy.cluster":                     resource.Cluster,
 }
 
 // TestNeeds: a resource says that it needs what it names, and nothing else. The order in which resources are sent and removed hangs on it.
@@ -35,13 +36,21 @@ func TestNeeds(t *testing.T) {
 		https.Certificates = []model.ObjectRef{secret.Ref}
 		w.addPort(b, 443, 10443, model.HTTPS, https)
 		w.addPort(b, 80, 10080, model.HTTP, testListener("http", ""))
-		for _, name := range []string{"one", "a", "b"} {
+		for _, name := range []string{"one", "a", "b", "copy", "own", "own-copy"} {
 			w.addBackend(b, service(name), model.Endpoint{Address: "127.0.0.1", Port: 1})
 		}
 		w.setBackend(b, model.Backend{Key: service("dns"), Hostname: "dns.test", HostPort: 80})
 		w.serve(b, 1, 80, "http", "*", model.Rule{Key: testRuleKey("one"), Matches: []model.Match{{}}, Backends: to("one")})
 		w.serve(b, 2, 80, "http", "two.test", model.Rule{Key: testRuleKey("two"), Matches: []model.Match{{}}, Backends: to("a", "b")})
 		w.serve(b, 1, 443, "https", "h.test", model.Rule{Key: testRuleKey("far"), Matches: []model.Match{{}}, Backends: to("dns")})
+		copies := func(name string) model.Filters {
+			return model.Filters{Mirrors: []model.Mirror{{Backend: service(name), Numerator: 1, Denominator: 1}}}
+		}
+		own := copies("own-copy")
+		w.serve(b, 3, 80, "http", "three.test", model.Rule{
+			Key: testRuleKey("three"), Matches: []model.Match{{}}, Filters: copies("copy"),
+			Backends: []model.WeightedBackend{{Backend: service("own"), Weight: 1, Filters: &own}},
+		})
 	})
 	seen := map[resource.Type]bool{}
 	for key, r := range w.resources() {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
@@ -140,7 +141,7 @@ func perturb(v reflect.Value) {
 		v.SetBool(!v.Bool())
 	case reflect.Slice:
 		v.SetBytes(append(slices.Clone(v.Bytes()), 'x'))
-	case reflect.Int, reflect.Int32:
+	case reflect.Int, reflect.Int32, reflect.Int64:
 		v.SetInt(v.Int() + 1)
 	case reflect.Uint8, reflect.Uint32:
 		v.SetUint(v.Uint() + 1)
@@ -174,19 +175,30 @@ func ruleBases() []any {
 			Set: []model.Header{{Name: "s", Value: "v"}}, Add: []model.Header{{Name: "a", Value: "v"}}, Remove: []string{"r"},
 		}
 	}
-	return []any{
-		&model.Rule{
-			Key: testRuleKey("rule"), Matches: match, Backends: to("a", "b"),
+	filters := func() model.Filters {
+		return model.Filters{
 			RequestHeaders: change(), ResponseHeaders: change(),
 			Rewrite: &model.Rewrite{Hostname: "h", Path: &model.PathRewrite{Prefix: true, Value: "/v"}},
-		},
+			Mirrors: []model.Mirror{{Backend: service("m"), Numerator: 1, Denominator: 3}},
+		}
+	}
+	redirects := func() model.Filters {
+		return model.Filters{ResponseHeaders: change(), Redirect: &model.Redirect{
+			Scheme: "https", Hostname: "h", Port: 81, StatusCode: 301, Path: &model.PathRewrite{Prefix: true, Value: "/v"},
+		}}
+	}
+	of := func(f model.Filters) []model.WeightedBackend {
+		return []model.WeightedBackend{{Backend: service("a"), Weight: 1, Filters: &f}, {Backend: service("b"), Weight: 2, Invalid: true}}
+	}
+	return []any{
 		&model.Rule{
-			Key: testRuleKey("rule"), Matches: match,
-			Redirect: &model.Redirect{
-				Scheme: "https", Hostname: "h", Port: 81, StatusCode: 301,
-				Path: &model.PathRewrite{Prefix: true, Value: "/v"},
-			},
+			Key: testRuleKey("rule"), Matches: match, Backends: to("a", "b"), Filters: filters(),
+			Timeouts: model.Timeouts{Request: 2 * time.Second, Backend: time.Second},
+			Retry:    &model.Retry{Codes: []uint32{503}, Attempts: 1, Backoff: time.Second},
 		},
+		&model.Rule{Key: testRuleKey("rule"), Matches: match, Filters: redirects()},
+		&model.Rule{Key: testRuleKey("rule"), Matches: match, Backends: of(filters())},
+		&model.Rule{Key: testRuleKey("rule"), Matches: match, Backends: of(redirects())},
 		&model.Rule{Key: testRuleKey("rule"), Matches: match, Error: 501},
 	}
 }

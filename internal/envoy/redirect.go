@@ -2,6 +2,7 @@ package envoy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -22,8 +23,17 @@ func (p place) variant() string { return fmt.Sprintf("%s:%d", p.Scheme, p.Port) 
 // perPlace tells whether a rule answers differently by listener: a redirect that keeps the scheme needs to know it, for a
 // port is written only when it isn't the scheme's own.
 func perPlace(r model.Rule) bool {
-	return r.Error == 0 && r.Redirect != nil && r.Redirect.Scheme == "" &&
-		(r.Redirect.Port == 0 || r.Redirect.Port == 80 || r.Redirect.Port == 443)
+	if r.Error != 0 {
+		return false
+	}
+	if keepsScheme(r.Redirect) {
+		return true
+	}
+	return slices.ContainsFunc(r.Backends, func(b model.WeightedBackend) bool { return b.Filters != nil && keepsScheme(b.Filters.Redirect) })
+}
+
+func keepsScheme(r *model.Redirect) bool {
+	return r != nil && r.Scheme == "" && (r.Port == 0 || r.Port == 80 || r.Port == 443)
 }
 
 var redirectCodes = map[int]routev3.RedirectAction_RedirectResponseCode{

@@ -2,6 +2,7 @@ package envoy
 
 import (
 	"math"
+	"slices"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -10,19 +11,29 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// ruleRoute renders what a rule does with the requests of one of its matches.
-func ruleRoute(r model.Rule, m model.PathMatch, at place) (*routev3.Route, error) {
+// ruleRoutes renders what a rule does with the requests of one of its matches: one route or, where a backend has filters of
+// its own, one for each backend that takes a share of the requests.
+func ruleRoutes(r model.Rule, m model.PathMatch, at place) ([]*routev3.Route, error) {
+	switch {
+	case r.Error != 0:
+		return []*routev3.Route{statusRoute(uint32(r.Error))}, nil
+	case r.Redirect == nil && slices.ContainsFunc(r.Backends, func(b model.WeightedBackend) bool { return b.Filters != nil }):
+		return shareRoutes(r, m, at)
+	}
+	route, err := filteredRoute(r, r.Filters, r.Backends, m, at)
+	return []*routev3.Route{route}, err
+}
+
+// filteredRoute renders what becomes of the requests that some filters take to some backends.
+func filteredRoute(r model.Rule, f model.Filters, backends []model.WeightedBackend, m model.PathMatch, at place) (*routev3.Route, error) {
 	route := &routev3.Route{}
-	response, removeResponse, err := headerOptions(r.ResponseHeaders)
+	response, removeResponse, err := headerOptions(f.ResponseHeaders)
 	if err != nil {
 		return nil, err
 	}
 	route.ResponseHeadersToRemove = removeResponse
-	switch {
-	case r.Error != 0:
-		return statusRoute(uint32(r.Error)), nil
-	case r.Redirect != nil:
-		action, mend, err := redirect(r.Redirect, m, at)
+	if f.Redirect != nil {
+		action, mend, err := redirect(f.Redirect, m, at)
 		if err != nil {
 			return nil, err
 		}
@@ -30,34 +41,33 @@ func ruleRoute(r model.Rule, m model.PathMatch, at place) (*routev3.Route, error
 			route.ResponseHeadersToAdd = append(route.ResponseHeadersToAdd, mend)
 		}
 		route.Action = &routev3.Route_Redirect{Redirect: action}
-	default:
-		if err := forwardRoute(route, r, m); err != nil {
-			return nil, err
-		}
+	} else if err := forwardRoute(route, r, f, backends, m); err != nil {
+		return nil, err
 	}
 	route.ResponseHeadersToAdd = append(route.ResponseHeadersToAdd, response...)
 	return route, nil
 }
 
 // forwardRoute renders a rule that sends requests to backends, or answers 500 if it has none that takes any.
-func forwardRoute(route *routev3.Route, r model.Rule, m model.PathMatch) error {
-	action := shares(r.Backends)
+func forwardRoute(route *routev3.Route, r model.Rule, f model.Filters, backends []model.WeightedBackend, m model.PathMatch) error {
+	action := shares(backends)
 	if action == nil {
 		route.Action = statusRoute(500).Action
 		return nil
 	}
-	// An answer may take as long as it takes; Envoy's own limit is 15 s.
-	action.Timeout = durationpb.New(0)
-	add, remove, err := headerOptions(r.RequestHeaders)
+	action.Timeout = durationpb.New(r.Timeouts.Request) // 0 is none; where nothing is said, Envoy's own limit is 15 s
+	action.RetryPolicy = retryPolicy(r.Timeouts, r.Retry)
+	action.RequestMirrorPolicies = mirrors(f.Mirrors)
+	add, remove, err := headerOptions(f.RequestHeaders)
 	if err != nil {
 		return err
 	}
 	route.RequestHeadersToAdd, route.RequestHeadersToRemove = add, remove
-	if r.Rewrite != nil {
-		if r.Rewrite.Hostname != "" {
-			action.HostRewriteSpecifier = &routev3.RouteAction_HostRewriteLiteral{HostRewriteLiteral: r.Rewrite.Hostname}
+	if f.Rewrite != nil {
+		if f.Rewrite.Hostname != "" {
+			action.HostRewriteSpecifier = &routev3.RouteAction_HostRewriteLiteral{HostRewriteLiteral: f.Rewrite.Hostname}
 		}
-		edit, err := editPath(r.Rewrite.Path, m)
+		edit, err := editPath(f.Rewrite.Path, m)
 		if err != nil {
 			return err
 		}

@@ -36,10 +36,8 @@ func backendsOf(_ model.ObjectRef, r model.Route) []plan.BackendKey {
 	var list []plan.BackendKey
 	for _, place := range r.Places {
 		for _, rule := range r.Rules {
-			for _, b := range rule.Backends {
-				if rule.Redirect == nil && !b.Invalid && b.Weight > 0 {
-					list = append(list, plan.BackendKey{Gateway: place.Gateway, Backend: b.Backend})
-				}
+			for _, key := range rule.Uses() {
+				list = append(list, plan.BackendKey{Gateway: place.Gateway, Backend: key})
 			}
 		}
 	}

@@ -9,23 +9,62 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// filter reads one filter of a rule.
-func (r *ruleReader) filter(field string, f gatewayv1.HTTPRouteFilter) {
+// filters reads a list of filters: of a rule, or of a reference to a backend.
+func (r *ruleReader) filters(field string, list []gatewayv1.HTTPRouteFilter) (read model.Filters) {
+	for i, f := range list {
+		r.filter(fmt.Sprintf("%s.filters[%d]", field, i), f, &read)
+	}
+	if read.Redirect != nil && len(read.Mirrors) > 0 {
+		r.drop("Accepted", "IncompatibleFilters", field+".filters", "what is redirected can't be mirrored; leave one of the two filters out")
+	}
+	return read
+}
+
+// filter reads one filter.
+func (r *ruleReader) filter(field string, f gatewayv1.HTTPRouteFilter, into *model.Filters) {
 	switch {
 	case f.Type == gatewayv1.HTTPRouteFilterRequestHeaderModifier && f.RequestHeaderModifier != nil:
-		r.rule.RequestHeaders = r.headers(field+".requestHeaderModifier", *f.RequestHeaderModifier)
+		into.RequestHeaders = r.headers(field+".requestHeaderModifier", *f.RequestHeaderModifier)
 	case f.Type == gatewayv1.HTTPRouteFilterResponseHeaderModifier && f.ResponseHeaderModifier != nil:
-		r.rule.ResponseHeaders = r.headers(field+".responseHeaderModifier", *f.ResponseHeaderModifier)
+		into.ResponseHeaders = r.headers(field+".responseHeaderModifier", *f.ResponseHeaderModifier)
 	case f.Type == gatewayv1.HTTPRouteFilterRequestRedirect && f.RequestRedirect != nil:
-		r.rule.Redirect = r.redirect(field+".requestRedirect", *f.RequestRedirect)
+		into.Redirect = r.redirect(field+".requestRedirect", *f.RequestRedirect)
 	case f.Type == gatewayv1.HTTPRouteFilterURLRewrite && f.URLRewrite != nil:
-		r.rule.Rewrite = r.rewrite(field+".urlRewrite", *f.URLRewrite)
+		into.Rewrite = r.rewrite(field+".urlRewrite", *f.URLRewrite)
+	case f.Type == gatewayv1.HTTPRouteFilterRequestMirror && f.RequestMirror != nil:
+		r.mirror(field+".requestMirror", *f.RequestMirror, into)
 	case f.Type == gatewayv1.HTTPRouteFilterExtensionRef && f.ExtensionRef != nil:
 		r.drop("ResolvedRefs", "InvalidKind", field+".extensionRef",
 			fmt.Sprintf("a filter of kind %s (group %q) is not known; the rule answers 500 rather than run without",
 				f.ExtensionRef.Kind, f.ExtensionRef.Group))
 	default:
 		r.unsupported(field+".type", fmt.Sprintf("a filter of type %s is", f.Type))
+	}
+}
+
+// mirror reads a mirror. One whose backend does not resolve is left out, and the rule serves without it
+// (HTTPRequestMirrorFilter.backendRef).
+func (r *ruleReader) mirror(field string, f gatewayv1.HTTPRequestMirrorFilter, into *model.Filters) {
+	m := model.Mirror{Numerator: 100, Denominator: 100}
+	switch {
+	case f.Percent != nil && f.Fraction != nil:
+		r.drop("Accepted", "UnsupportedValue", field, "percent and fraction exclude each other; leave one of them out")
+		return
+	case f.Percent != nil:
+		m.Numerator = *f.Percent
+	case f.Fraction != nil:
+		m.Numerator = f.Fraction.Numerator
+		if f.Fraction.Denominator != nil {
+			m.Denominator = *f.Fraction.Denominator
+		}
+	}
+	key, reason, message := r.backend(f.BackendRef)
+	if reason != "" {
+		r.find("ResolvedRefs", reason, field+".backendRef", message+"; nothing is mirrored")
+		return
+	}
+	if m.Backend = key; m.Numerator > 0 {
+		into.Mirrors = append(into.Mirrors, m)
 	}
 }
 

@@ -79,16 +79,10 @@ func (r *ruleReader) unsupported(field, what string) {
 
 func (r *ruleReader) read(spec gatewayv1.HTTPRouteRule) {
 	r.checkMatches(spec.Matches)
-	for i, f := range spec.Filters {
-		r.filter(fmt.Sprintf(".filters[%d]", i), f)
-	}
+	r.rule.Filters = r.filters("", spec.Filters)
 	r.backends(spec.BackendRefs)
-	if spec.Timeouts != nil {
-		r.unsupported(".timeouts", "timeouts are")
-	}
-	if spec.Retry != nil {
-		r.unsupported(".retry", "retry is")
-	}
+	r.timeouts(spec.Timeouts)
+	r.retry(spec.Retry)
 	if spec.SessionPersistence != nil {
 		r.unsupported(".sessionPersistence", "sessionPersistence is")
 	}
@@ -138,9 +132,6 @@ const (
 func (r *ruleReader) backends(list []gatewayv1.HTTPBackendRef) {
 	for i, b := range list {
 		field := fmt.Sprintf(".backendRefs[%d]", i)
-		if len(b.Filters) > 0 {
-			r.unsupported(field+".filters", "filters of a backendRef are")
-		}
 		weight := uint32(1)
 		if b.Weight != nil {
 			weight = uint32(*b.Weight)
@@ -149,7 +140,31 @@ func (r *ruleReader) backends(list []gatewayv1.HTTPBackendRef) {
 		if reason != "" {
 			r.find("ResolvedRefs", reason, field, message)
 		}
-		r.rule.Backends = append(r.rule.Backends, model.WeightedBackend{Backend: key, Weight: weight, Invalid: reason != ""})
+		backend := model.WeightedBackend{Backend: key, Weight: weight, Invalid: reason != ""}
+		if len(b.Filters) > 0 {
+			filters := r.filters(field, b.Filters)
+			r.checkTwice(field+".filters", filters)
+			backend.Filters = &filters
+		}
+		r.rule.Backends = append(r.rule.Backends, backend)
+	}
+}
+
+// checkTwice refuses filters of a backendRef that do again what the rule's filters do.
+func (r *ruleReader) checkTwice(field string, f model.Filters) {
+	const mend = "the rule's own filters do it, too; state it in one of the two places"
+	rule := r.rule.Filters
+	switch {
+	case rule.Redirect != nil:
+		r.drop("Accepted", "IncompatibleFilters", field, "the rule redirects, so that no backend gets a request; leave these filters out")
+	case f.Redirect != nil && rule.Rewrite != nil:
+		r.drop("Accepted", "IncompatibleFilters", field, "what the rule rewrites can't be redirected; leave one of the two filters out")
+	case f.Redirect != nil && len(rule.Mirrors) > 0:
+		r.drop("Accepted", "IncompatibleFilters", field, "what is redirected can't be mirrored; leave one of the two filters out")
+	case f.Rewrite != nil && rule.Rewrite != nil && f.Rewrite.Hostname != "" && rule.Rewrite.Hostname != "":
+		r.drop("Accepted", "IncompatibleFilters", field, "the hostname is rewritten twice: "+mend)
+	case f.Rewrite != nil && rule.Rewrite != nil && f.Rewrite.Path != nil && rule.Rewrite.Path != nil:
+		r.drop("Accepted", "IncompatibleFilters", field, "the path is rewritten twice: "+mend)
 	}
 }
 

@@ -42,14 +42,12 @@ type Rule struct {
 
 	// Error, if not zero, is the HTTP status that answers in place of the rule: it can't be served as written.
 	Error int
-	// Redirect answers without a backend.
-	Redirect *Redirect
+	// Filters work on every request, whichever backend gets it.
+	Filters
 	// Backends share the requests by weight. None, or none with a weight: 500.
 	Backends []WeightedBackend
-
-	RequestHeaders  *HeaderModifier
-	ResponseHeaders *HeaderModifier
-	Rewrite         *Rewrite
+	Timeouts Timeouts
+	Retry    *Retry
 }
 
 // Match takes a request if all that it states holds. The zero Match takes every request.
@@ -84,38 +82,6 @@ type ValueMatch struct {
 	Regex bool // RE2, the whole value; else exact
 }
 
-// HeaderModifier changes headers; names are unique over all three lists, without regard to case, and never Host.
-type HeaderModifier struct {
-	Set    []Header // replace
-	Add    []Header // append
-	Remove []string
-}
-
-// Header is a header's name and value.
-type Header struct{ Name, Value string }
-
-// PathRewrite replaces a path: all of it, or the prefix that matched (by path elements).
-type PathRewrite struct {
-	Prefix bool // else the full path
-	Value  string
-}
-
-// Rewrite changes what the backend sees.
-type Rewrite struct {
-	Hostname string // "": as it was sent
-	Path     *PathRewrite
-}
-
-// Redirect answers with a Location. Empty fields keep what the request had; Port 0 means the scheme's well-known port if
-// Scheme is set, else the listener's port (HTTPRequestRedirectFilter.port).
-type Redirect struct {
-	Scheme     string
-	Hostname   string
-	Port       int32
-	Path       *PathRewrite
-	StatusCode int
-}
-
 // WeightedBackend is a backend and its share of the requests.
 type WeightedBackend struct {
 	Backend BackendKey
@@ -123,6 +89,31 @@ type WeightedBackend struct {
 	// Invalid: the reference did not resolve; its share is answered with 500. Backend is then what was asked for, as far
 	// as it can be named.
 	Invalid bool
+	// Filters work on the backend's share only, after those of the rule on the way there, before them on the way back.
+	Filters *Filters
+}
+
+// Uses lists the backends that the rule sends requests to.
+func (r Rule) Uses() []BackendKey {
+	if r.Error != 0 {
+		return nil
+	}
+	list := r.Filters.uses()
+	if r.Redirect != nil {
+		return list
+	}
+	for _, b := range r.Backends {
+		if b.Invalid || b.Weight == 0 {
+			continue
+		}
+		if b.Filters != nil {
+			list = append(list, b.Filters.uses()...)
+		}
+		if b.Filters == nil || b.Filters.Redirect == nil {
+			list = append(list, b.Backend)
+		}
+	}
+	return list
 }
 
 // SiteKey names a Site.

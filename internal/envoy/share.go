@@ -1,0 +1,103 @@
+package envoy
+
+import (
+	"slices"
+	"strings"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+
+	"cardea.dev/cardea/internal/model"
+)
+
+// wholeShare is the denominator of shares: a millionth is the finest that Envoy knows.
+const wholeShare = 1_000_000
+
+// shareRoutes renders a route for each backend that takes a share of a rule's requests. Envoy compares one random number of the
+// request with the fraction of each route in turn: so a fraction is all that came before, and the last route has none and takes
+// what is left. A weighted cluster would do for headers, but it can't rewrite paths, mirror, or redirect.
+func shareRoutes(r model.Rule, m model.PathMatch, at place) ([]*routev3.Route, error) {
+	backends := slices.DeleteFunc(slices.Clone(r.Backends), func(b model.WeightedBackend) bool { return b.Weight == 0 })
+	if len(backends) == 0 {
+		return []*routev3.Route{statusRoute(500)}, nil
+	}
+	var total, sum, taken uint64
+	for _, b := range backends {
+		total += uint64(b.Weight)
+	}
+	routes := make([]*routev3.Route, len(backends))
+	for i, b := range backends {
+		if routes[i] = statusRoute(500); !b.Invalid {
+			filters := r.Filters
+			if b.Filters != nil {
+				filters = joinFilters(r.Filters, *b.Filters)
+			}
+			route, err := filteredRoute(r, filters, []model.WeightedBackend{b}, m, at)
+			if err != nil {
+				return nil, err
+			}
+			routes[i] = route
+		}
+		if i < len(backends)-1 {
+			sum += uint64(b.Weight)
+			// No share becomes nothing.
+			taken = min(max(sum*wholeShare/total, taken+1), wholeShare-uint64(len(backends)-1-i))
+			routes[i].Match = &routev3.RouteMatch{RuntimeFraction: fraction(uint32(taken), typev3.FractionalPercent_MILLION)}
+		}
+	}
+	return routes, nil
+}
+
+// fraction is a part of requests; no runtime key changes it.
+func fraction(numerator uint32, of typev3.FractionalPercent_DenominatorType) *corev3.RuntimeFractionalPercent {
+	return &corev3.RuntimeFractionalPercent{DefaultValue: &typev3.FractionalPercent{Numerator: numerator, Denominator: of}}
+}
+
+// joinFilters are a rule's filters and, behind them, a backend's. Package gateway sees to it that they don't contradict.
+func joinFilters(rule, backend model.Filters) model.Filters {
+	joined := model.Filters{
+		Redirect:        backend.Redirect,
+		RequestHeaders:  joinHeaders(rule.RequestHeaders, backend.RequestHeaders),
+		ResponseHeaders: joinHeaders(backend.ResponseHeaders, rule.ResponseHeaders),
+		Rewrite:         joinRewrites(rule.Rewrite, backend.Rewrite),
+		Mirrors:         slices.Concat(rule.Mirrors, backend.Mirrors),
+	}
+	return joined
+}
+
+func joinRewrites(a, b *model.Rewrite) *model.Rewrite {
+	if a == nil || b == nil {
+		if a == nil {
+			return b
+		}
+		return a
+	}
+	joined := *b
+	if joined.Hostname == "" {
+		joined.Hostname = a.Hostname
+	}
+	if joined.Path == nil {
+		joined.Path = a.Path
+	}
+	return &joined
+}
+
+// joinHeaders is what comes of two modifiers, one after the other. Envoy removes first, then sets and adds in order.
+func joinHeaders(first, then *model.HeaderModifier) *model.HeaderModifier {
+	if first == nil || then == nil {
+		if first == nil {
+			return then
+		}
+		return first
+	}
+	replaced := func(h model.Header) bool {
+		same := func(name string) bool { return strings.EqualFold(h.Name, name) }
+		return slices.ContainsFunc(then.Remove, same) || slices.ContainsFunc(then.Set, func(set model.Header) bool { return same(set.Name) })
+	}
+	return &model.HeaderModifier{
+		Set:    slices.Concat(slices.DeleteFunc(slices.Clone(first.Set), replaced), then.Set),
+		Add:    slices.Concat(slices.DeleteFunc(slices.Clone(first.Add), replaced), then.Add),
+		Remove: slices.Concat(first.Remove, then.Remove),
+	}
+}
