@@ -77,6 +77,7 @@ func liveEdit(t table.Table) error {
 		}
 		t.Row("start to all live, "+how, fmt.Sprintf("%.1f s, %.1f CPU-s of Cardea", took.Seconds(), c.metric("process_cpu_seconds_total")), "", target)
 		if remembered {
+			c.memory(t, "memory of Cardea, started")
 			err = l.edits(t, c)
 		}
 		if err := errors.Join(err, c.stop()); err != nil {
@@ -97,8 +98,7 @@ func (l *live) edits(t table.Table, c *child) (err error) {
 	if err != nil {
 		return err
 	}
-	c.get("/debug/pprof/heap?gc=1")
-	rss, heap := c.metric("process_resident_memory_bytes"), c.metric("go_memstats_heap_alloc_bytes")
+	c.memory(t, fmt.Sprintf("memory of Cardea after %d edits", 2*liveEdits))
 	if err := c.stop(); err != nil {
 		return err
 	}
@@ -113,9 +113,15 @@ func (l *live) edits(t table.Table, c *child) (err error) {
 	row("Envoy's ACK in the status", ack, floorAck)
 	row("the first changed answer", answer, floorAnswer)
 	t.Row("one edited file, all of Cardea", fmt.Sprintf("%.1f CPU-ms (mean of %d)", cpu*1000/liveEdits, liveEdits), "", "")
-	t.Row("memory of Cardea", fmt.Sprintf("RSS %.0f MB", rss/(1<<20)), fmt.Sprintf("live heap %.0f MB", heap/(1<<20)),
-		t.AtFull("RSS 250 MB, live heap 110 MB"))
 	return nil
+}
+
+// memory is what a running cardea has and needs, in MB of 1,000,000 bytes.
+func (c *child) memory(t table.Table, what string) {
+	rss := c.metric("process_resident_memory_bytes")
+	c.get("/debug/pprof/heap?gc=1")
+	t.Row(what, fmt.Sprintf("RSS %.0f MB", rss/1e6), fmt.Sprintf("live heap %.0f MB", c.metric("go_memstats_heap_alloc_bytes")/1e6),
+		t.AtFull("RSS 250 MB, live heap 110 MB"))
 }
 
 // median measures do as often as there are edits. After an error it does nothing.
@@ -172,7 +178,7 @@ func (l *live) write() error {
 	for first := 1; first < l.n; first += perFile {
 		var text strings.Builder
 		for i := first; i < min(first+perFile, l.n); i++ {
-			text.WriteString(routeText(i, "no-edit"))
+			text.WriteString(routeText(i, ""))
 		}
 		if err := os.WriteFile(filepath.Join(l.dir, fmt.Sprintf("routes-%05d.yaml", first)), []byte(text.String()), 0o644); err != nil {
 			return err
@@ -190,18 +196,23 @@ func (l *live) edit(i int) error {
 	return os.Rename(path+".draft", path)
 }
 
-// routeText is a route of two rules with its own host, Service and slice. The first redirects, so that an answer needs no backend.
+// routeText is a route of one rule with its own host, Service and slice. If to is not "" it has another that redirects there, so that an
+// answer needs no backend.
 func routeText(i int, to string) string {
-	return strings.NewReplacer("NAME", name(i), "TO", to).Replace(`---
+	var redirect string
+	if to != "" {
+		redirect = `
+  - matches: [{path: {type: Exact, value: /moved}}]
+    filters: [{type: RequestRedirect, requestRedirect: {path: {type: ReplaceFullPath, replaceFullPath: /` + to + `}}}]`
+	}
+	return strings.NewReplacer("NAME", name(i), "REDIRECT", redirect).Replace(`---
 apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
 metadata: {name: NAME, namespace: bench}
 spec:
   parentRefs: [{name: web}]
   hostnames: [NAME.example.com]
-  rules:
-  - matches: [{path: {type: Exact, value: /moved}}]
-    filters: [{type: RequestRedirect, requestRedirect: {path: {type: ReplaceFullPath, replaceFullPath: /TO}}}]
+  rules:REDIRECT
   - backendRefs: [{name: NAME, port: 80}]
 ---
 apiVersion: v1

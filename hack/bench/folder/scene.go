@@ -61,19 +61,18 @@ func newScene(n int, l gatewayv1.Listener) *scene {
 
 func name(i int) string { return fmt.Sprintf("app-%05d", i) }
 
-// setRoute states a route of two rules; header, if not "", is the value of a response header of the first.
+// setRoute states a route of one rule; header, if not "", is the value of a response header.
 func (s *scene) setRoute(b *flow.Batch, i int, header string) {
-	exact, prefix := gatewayv1.PathMatchExact, gatewayv1.PathMatchPathPrefix
-	health, root, port := "/health", "/", gatewayv1.PortNumber(80)
+	prefix, root, port := gatewayv1.PathMatchPathPrefix, "/", gatewayv1.PortNumber(80)
 	backends := []gatewayv1.HTTPBackendRef{{BackendRef: gatewayv1.BackendRef{BackendObjectReference: gatewayv1.BackendObjectReference{
 		Name: gatewayv1.ObjectName(name(i)), Port: &port,
 	}}}}
-	first := gatewayv1.HTTPRouteRule{
-		Matches:     []gatewayv1.HTTPRouteMatch{{Path: &gatewayv1.HTTPPathMatch{Type: &exact, Value: &health}}},
+	rule := gatewayv1.HTTPRouteRule{
+		Matches:     []gatewayv1.HTTPRouteMatch{{Path: &gatewayv1.HTTPPathMatch{Type: &prefix, Value: &root}}},
 		BackendRefs: backends,
 	}
 	if header != "" {
-		first.Filters = []gatewayv1.HTTPRouteFilter{{
+		rule.Filters = []gatewayv1.HTTPRouteFilter{{
 			Type:                   gatewayv1.HTTPRouteFilterResponseHeaderModifier,
 			ResponseHeaderModifier: &gatewayv1.HTTPHeaderFilter{Set: []gatewayv1.HTTPHeader{{Name: "x-edit", Value: header}}},
 		}}
@@ -84,9 +83,7 @@ func (s *scene) setRoute(b *flow.Batch, i int, header string) {
 		Spec: &gatewayv1.HTTPRouteSpec{
 			CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{{Name: "web"}}},
 			Hostnames:       []gatewayv1.Hostname{gatewayv1.Hostname(name(i) + ".example.com")},
-			Rules: []gatewayv1.HTTPRouteRule{first, {
-				Matches: []gatewayv1.HTTPRouteMatch{{Path: &gatewayv1.HTTPPathMatch{Type: &prefix, Value: &root}}}, BackendRefs: backends,
-			}},
+			Rules:           []gatewayv1.HTTPRouteRule{rule},
 		},
 	})
 }

@@ -19,7 +19,7 @@ func translation(t table.Table) {
 	start := cpu()
 	s := newScene(n, listener)
 	load := cpu() - start
-	t.Row("load", ms(load)+" CPU-ms", fmt.Sprintf("heap %d MB", (heap()-before)>>20), "")
+	t.Row("load", ms(load)+" CPU-ms", fmt.Sprintf("heap %d MB", (heap()-before)/1e6), "")
 
 	s.work(t, "one route edited", "no more at 10,000 than at 1,000; one table", func(b *flow.Batch) { s.setRoute(b, n/2, "first") })
 	s.work(t, "one endpoint changed", "endpoints only", func(b *flow.Batch) { s.setSlice(b, n/2, 1) })
