@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
@@ -37,7 +36,6 @@ type Deployer struct {
 	cfg       Config
 	metrics   *metrics
 	objects   metadata.Interface // own objects but Services, and Gateways and GatewayClasses
-	whole     dynamic.Interface  // Gateways and GatewayClasses that the plan does not know
 	services  corev1client.ServicesGetter
 	informers [kindsEnd]cache.SharedIndexInformer
 	queue     workqueue.TypedRateLimitingInterface[model.ObjectRef] // Gateways and GatewayClasses
@@ -60,16 +58,12 @@ func New(cfg Config) (*Deployer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("deploy: %w", err)
 	}
-	whole, err := dynamic.NewForConfig(own)
-	if err != nil {
-		return nil, fmt.Errorf("deploy: %w", err)
-	}
 	client, err := kubernetes.NewForConfig(own)
 	if err != nil {
 		return nil, fmt.Errorf("deploy: %w", err)
 	}
 	d := &Deployer{
-		cfg: cfg, objects: objects, whole: whole, services: client.CoreV1(),
+		cfg: cfg, objects: objects, services: client.CoreV1(),
 		proxies: map[model.ObjectRef]plan.Proxy{}, classes: map[model.ObjectRef]plan.Class{},
 		named: map[types.NamespacedName]model.ObjectRef{}, records: map[model.ObjectRef]*record{},
 	}

@@ -13,11 +13,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/internal/model"
-	"cardea.dev/cardea/internal/plan"
 )
-
-// gatewayFinalizer keeps a Gateway until what was made for it is gone.
-const gatewayFinalizer = "cardea.dev/proxies"
 
 // errBehind says that the API server knows more of an object than the plan does.
 var errBehind = errors.New("the object is gone, or another one")
@@ -38,23 +34,6 @@ func (d *Deployer) reconcileClass(ctx context.Context, ref model.ObjectRef) erro
 		return nil
 	}
 	return err
-}
-
-// guard sees to it that the Gateway can't go before what is made for it.
-func (d *Deployer) guard(ctx context.Context, ref model.ObjectRef, p plan.Proxy) error {
-	d.mu.Lock()
-	guarded := d.record(ref).guarded
-	d.mu.Unlock()
-	if guarded {
-		return nil
-	}
-	if err := d.setFinalizer(ctx, gateways, ref, uid(p), gatewayFinalizer, true); err != nil {
-		return err
-	}
-	d.mu.Lock()
-	d.record(ref).guarded = true
-	d.mu.Unlock()
-	return nil
 }
 
 // setFinalizer adds or removes a finalizer, of the object with that UID if there is one. The error is errBehind if there is no such object to

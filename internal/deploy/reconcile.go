@@ -23,9 +23,10 @@ func (d *Deployer) reconcile(ctx context.Context, ref model.ObjectRef) (again ti
 	switch {
 	case !found:
 		return d.leftover(ctx, ref)
-	case p.Deleting:
+	case p.Leaving:
 		return 0, d.remove(ctx, ref, p)
 	}
+	held := p.Held
 	if p, found = d.runnable(ref, p); !found {
 		d.show(ref, frontOf(p, d.serviceOf(ref, p)))
 		return 0, nil
@@ -34,10 +35,13 @@ func (d *Deployer) reconcile(ctx context.Context, ref model.ObjectRef) (again ti
 	if len(bundle) == 0 {
 		return 0, nil // nobody could be trusted; the bundle tells when it is there
 	}
-	if err := d.guard(ctx, ref, p); errors.Is(err, errBehind) {
-		return lastRetry, nil
-	} else if err != nil {
-		return 0, fmt.Errorf("finalizer of the Gateway: %w", err)
+	if !held { // so that it can't go before what is made for it
+		switch err := d.setFinalizer(ctx, gateways, ref, uid(p), model.Finalizer, true); {
+		case errors.Is(err, errBehind):
+			return lastRetry, nil
+		case err != nil:
+			return 0, fmt.Errorf("finalizer of the Gateway: %w", err)
+		}
 	}
 	want, err := render(ref, p, d.cfg.Settings, d.cfg.Dialect, bundle)
 	if err != nil {
@@ -57,6 +61,7 @@ func (d *Deployer) runnable(ref model.ObjectRef, p plan.Proxy) (run plan.Proxy, 
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	r := d.record(ref)
+	r.removed = false
 	if p.Accepted {
 		r.accepted = &p
 	}

@@ -18,7 +18,6 @@ import (
 // everything is applied once more, which changes nothing.
 type record struct {
 	uid     string
-	guarded bool // the Gateway has the finalizer
 	removed bool // all is taken away, and the Gateway has the finalizer no more
 	front   model.Front
 	// accepted is what the plan said when the Gateway was accepted last; nil if it never was.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,7 +13,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/internal/flow"
@@ -72,7 +75,7 @@ func TestDeletion(t *testing.T) {
 		if err := p.gateways.Gateways(p.namespace).Delete(ctx, p.ref.Name(), metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		p.plan(func(x *plan.Proxy) { x.Deleting = true })
+		p.plan(func(x *plan.Proxy) { x.Leaving = true })
 	})
 	order := []string{"Service", "Deployment", "ServiceAccount", "ConfigMap", "Gateway"}
 	if !slices.IsSortedFunc(order, func(a, b string) int { return at[a] - at[b] }) || len(at) != len(order) {
@@ -111,7 +114,7 @@ func TestNamespaceDeleted(t *testing.T) {
 	if n := p.metric("cardea_deploy_troubled"); n != 0 {
 		t.Errorf("%v objects are in trouble", n)
 	}
-	p.plan(func(x *plan.Proxy) { x.Deleting = true })
+	p.plan(func(x *plan.Proxy) { x.Leaving = true })
 	p.eventually(func() error {
 		_, err := p.Client.CoreV1().Namespaces().Get(t.Context(), p.namespace, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
@@ -121,38 +124,91 @@ func TestNamespaceDeleted(t *testing.T) {
 	})
 }
 
-// TestNobodysGateway: a Gateway that the plan does not know keeps its proxies as long as its class is missing, and loses them to
-// another controller's class.
-func TestNobodysGateway(t *testing.T) {
+// TestLetGo: a Gateway that the plan does not know yet, or for a moment, keeps its proxies; one that goes to another controller loses them, and
+// then the finalizer; one that comes back gets both again.
+func TestLetGo(t *testing.T) {
 	p := newPlace(t)
 	p.plan(nil)
 	p.frontIs(func(f model.Front) bool { return len(f.Addresses) == 1 })
-	pod := p.pods(1)[0]
+	before, err := p.state()
+	if err != nil {
+		t.Fatal(err)
+	}
 	p.graph.Apply("test", func(b *flow.Batch) { p.proxies.Delete(b, p.ref) })
 	other := newPlace(t) // by the time it is deployed, the first has been looked at
 	other.plan(nil)
 	other.frontIs(func(f model.Front) bool { return len(f.Addresses) == 1 })
-	if now := p.pods(1)[0]; now.UID != pod.UID {
-		t.Error("the pod was replaced")
+	if now, err := p.state(); err != nil || !maps.Equal(before, now) {
+		t.Errorf("while the plan does not know it: %v", err)
 	}
-	class := &gatewayv1.GatewayClass{
-		ObjectMeta: metav1.ObjectMeta{Name: p.namespace}, Spec: gatewayv1.GatewayClassSpec{ControllerName: "example.com/other"},
+	for range 2 {
+		p.plan(func(x *plan.Proxy) { x.Leaving = true })
+		p.nothingIsLeft()
+		p.frontIs(func(f model.Front) bool { return len(f.Addresses) == 0 })
+		p.plan(func(x *plan.Proxy) { x.Leaving = false })
+		p.isAgain(before)
+		p.finalizers(model.Finalizer)
 	}
-	if _, err := p.gateways.GatewayClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	p.eventually(func() error {
-		_, err := p.state()
-		object, getErr := p.gateways.Gateways(p.namespace).Get(t.Context(), p.ref.Name(), metav1.GetOptions{})
-		if getErr != nil {
-			t.Fatal(getErr)
+}
+
+// TestFinalizerTakenAway: who takes the finalizer away sees it come back, and if the plan does not know the Gateway lets it go.
+func TestFinalizerTakenAway(t *testing.T) {
+	p := newPlace(t)
+	p.plan(nil)
+	p.finalizers(model.Finalizer)
+	p.plan(func(x *plan.Proxy) { x.Held = true })
+	take := func() {
+		if _, err := p.gateways.Gateways(p.namespace).Patch(t.Context(), p.ref.Name(), types.MergePatchType,
+			[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{FieldManager: "somebody"}); err != nil {
+			t.Fatal(err)
 		}
-		if err == nil || strings.Count(err.Error(), "not found") != 4 || len(object.Finalizers) > 0 {
-			return fmt.Errorf("the finalizers are %v, the objects: %w", object.Finalizers, err)
+	}
+	take()
+	p.plan(func(x *plan.Proxy) { x.Held = false })
+	p.finalizers(model.Finalizer)
+	take()
+	p.graph.Apply("test", func(b *flow.Batch) { p.proxies.Delete(b, p.ref) })
+	p.nothingIsLeft()
+}
+
+// finalizers waits for the Gateway to have these.
+func (p *place) finalizers(want ...string) {
+	p.t.Helper()
+	p.eventually(func() error {
+		object, err := p.gateways.Gateways(p.namespace).Get(context.Background(), p.ref.Name(), metav1.GetOptions{})
+		if err == nil && !slices.Equal(object.Finalizers, want) {
+			err = fmt.Errorf("the finalizers are %v", object.Finalizers)
+		}
+		return err
+	})
+}
+
+// nothingIsLeft waits until all that was made for the Gateway is gone, the finalizer included.
+func (p *place) nothingIsLeft() {
+	p.t.Helper()
+	p.eventually(func() error {
+		if _, err := p.state(); err == nil || strings.Count(err.Error(), "not found") != 4 {
+			return fmt.Errorf("the objects: %w", err)
 		}
 		return nil
 	})
-	p.frontIs(func(f model.Front) bool { return len(f.Addresses) == 0 })
+	p.finalizers()
+}
+
+// TestKindGone: that a kind is not there is told apart from that an object is not.
+func TestKindGone(t *testing.T) {
+	p := newPlace(t)
+	client, err := metadata.NewForConfig(p.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for resource, gone := range map[string]bool{"gateways": false, "nothings": true} {
+		of := client.Resource(gatewayv1.SchemeGroupVersion.WithResource(resource)).Namespace(p.namespace)
+		_, err := of.Get(t.Context(), "nobody", metav1.GetOptions{})
+		if !apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) != gone {
+			t.Errorf("%s: %#v", resource, err)
+		}
+	}
 }
 
 // TestLeftBehind: what says that it was made for a Gateway that does not exist is taken away.

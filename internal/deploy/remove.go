@@ -8,7 +8,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"cardea.dev/cardea/internal/model"
@@ -18,11 +17,7 @@ import (
 // removal is the order in which things go: first what clients use, last what proxies need.
 var removal = []kind{service, deployment, serviceAccount, configMap}
 
-// leftoverPause is the time between two looks at a Gateway that is nobody's.
-const leftoverPause = 10 * time.Second
-
-// remove takes away what was made for a Gateway that is being deleted, and then lets it go. It waits for no pod: they drain on
-// their own.
+// remove takes away what was made for a Gateway, and then lets it go. It waits for no pod: they drain on their own.
 func (d *Deployer) remove(ctx context.Context, ref model.ObjectRef, p plan.Proxy) error {
 	if d.removed(ref) {
 		return nil
@@ -32,7 +27,7 @@ func (d *Deployer) remove(ctx context.Context, ref model.ObjectRef, p plan.Proxy
 			return fmt.Errorf("delete %s %s: %w", k, p.Name, err)
 		}
 	}
-	if err := d.setFinalizer(ctx, gateways, ref, uid(p), gatewayFinalizer, false); err != nil {
+	if err := d.setFinalizer(ctx, gateways, ref, uid(p), model.Finalizer, false); err != nil {
 		return fmt.Errorf("finalizer of the Gateway: %w", err)
 	}
 	d.mu.Lock()
@@ -51,59 +46,28 @@ func (d *Deployer) removed(ref model.ObjectRef) bool {
 	return r != nil && r.removed
 }
 
-// leftover looks at a Gateway that the plan does not know. It may be gone, with things left behind that were made for it; it may
-// have gone to another controller; or its class is missing, which is a mistake that no proxy has to die for.
+// leftover looks at a Gateway that the plan does not know: it is gone, or was let go. What was made for it goes, too.
 func (d *Deployer) leftover(ctx context.Context, ref model.ObjectRef) (again time.Duration, err error) {
 	if d.removed(ref) {
 		d.forgetGateway(ref)
 		return 0, nil
 	}
-	object, err := d.whole.Resource(gateways).Namespace(ref.Namespace()).Get(ctx, ref.Name(), metav1.GetOptions{})
+	object, err := d.objects.Resource(gateways).Namespace(ref.Namespace()).Get(ctx, ref.Name(), metav1.GetOptions{})
 	switch {
-	case apierrors.IsNotFound(err):
-		// If the kind itself is gone, nothing is known.
-		if _, err := d.objects.Resource(gateways).Namespace(ref.Namespace()).List(ctx, metav1.ListOptions{Limit: 1}); apierrors.IsNotFound(err) {
-			return leftoverPause, nil
-		} else if err != nil {
-			return 0, err
-		}
-	case err != nil:
+	case err == nil && slices.Contains(object.Finalizers, model.Finalizer):
+		return 0, nil // the plan will know of it
+	case apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse): // the kind itself is gone: nothing is known
+		return lastRetry, nil
+	case err != nil && !apierrors.IsNotFound(err):
 		return 0, err
-	case object.GetDeletionTimestamp() == nil:
-		if !slices.Contains(object.GetFinalizers(), gatewayFinalizer) && len(d.ownOf(ref)) == 0 {
-			break // there is nothing to take away
-		}
-		foreign, err := d.foreign(ctx, object)
-		if err != nil || !foreign {
-			return leftoverPause, err
-		}
 	}
 	for _, own := range d.ownOf(ref) {
 		if err := d.delete(ctx, ref, own.kind, own.GetName(), own.GetUID()); err != nil {
 			return 0, fmt.Errorf("delete %s %s: %w", own.kind, own.GetName(), err)
 		}
 	}
-	if object != nil {
-		if err := d.setFinalizer(ctx, gateways, ref, object.GetUID(), gatewayFinalizer, false); err != nil {
-			return 0, err
-		}
-	}
 	d.forgetGateway(ref)
 	return 0, nil
-}
-
-// foreign tells whether a Gateway has a class that is another controller's.
-func (d *Deployer) foreign(ctx context.Context, gateway *unstructured.Unstructured) (bool, error) {
-	name, _, _ := unstructured.NestedString(gateway.Object, "spec", "gatewayClassName")
-	class, err := d.whole.Resource(classes).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	controller, _, _ := unstructured.NestedString(class.Object, "spec", "controllerName")
-	return controller != model.ControllerName, nil
 }
 
 // own is an object that was made.

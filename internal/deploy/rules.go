@@ -14,8 +14,7 @@ func Rules() []rbacv1.PolicyRule {
 		})
 	}
 	return append(rules,
-		// Their finalizers, and what became of those that the plan does not know.
-		rbacv1.PolicyRule{APIGroups: []string{gateways.Group}, Resources: []string{gateways.Resource}, Verbs: []string{"get", "list", "patch"}},
-		rbacv1.PolicyRule{APIGroups: []string{classes.Group}, Resources: []string{classes.Resource}, Verbs: []string{"get", "patch"}},
+		// Their finalizers, and whether those are gone that the plan does not know.
+		rbacv1.PolicyRule{APIGroups: []string{gateways.Group}, Resources: []string{classes.Resource, gateways.Resource}, Verbs: []string{"get", "patch"}},
 	)
 }

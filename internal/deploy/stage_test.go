@@ -319,7 +319,7 @@ func (p *place) finish() {
 	if err != nil && !apierrors.IsNotFound(err) {
 		p.t.Error(err)
 	}
-	p.plan(func(x *plan.Proxy) { x.Deleting = true })
+	p.plan(func(x *plan.Proxy) { x.Leaving = true })
 	p.awaitGone()
 	p.graph.Apply("test", func(b *flow.Batch) { p.proxies.Delete(b, p.ref) })
 }

@@ -29,7 +29,8 @@ func New(g *flow.Graph, in *input.Sources) *Meaning {
 	grants := flow.Group(in.ReferenceGrants.Collection(), "grants", grantNamespace, byKey)
 
 	m.classes = flow.Map(in.GatewayClasses.Collection(), "class", classOf(in.DataPlanes.Collection(), in.Environment.Collection()))
-	m.gateways = flow.Map(in.Gateways.Collection(), "gateway", gatewayOf(m.classes, in.DataPlanes.Collection(), in.Environment.Collection()))
+	m.gateways = flow.Map(in.Gateways.Collection(), "gateway", gatewayOf(
+		m.classes, in.GatewayClasses.Collection(), in.DataPlanes.Collection(), in.Environment.Collection()))
 	certificates := flow.Map(in.Secrets.Collection(), "certificate", readCertificate)
 	m.unclassed = flow.Map(in.Gateways.Collection(), "gateway/unclassed", unclassed(in.GatewayClasses.Collection()))
 	m.listeners = flow.Derive(m.gateways, "listener", listenersOf(certificateReferences{certificates, in.Unread.Collection(), grants}))
@@ -69,7 +70,7 @@ func (m *Meaning) newListenerPlan(certificates *certificates) {
 		_, used := flow.Fetch(c, named, ref)
 		return plan.Class{Used: used, Deleting: own.Deleting}, true
 	})
-	m.Plan.Proxies = flow.Map(m.gateways, "plan/proxy", proxyOf(m.in.DataPlanes.Collection()))
+	m.Plan.Proxies = flow.Map(m.in.Gateways.Collection(), "plan/proxy", proxyOf(m.gateways, m.in.DataPlanes.Collection()))
 	m.Plan.Listeners = flow.Map(m.listeners, "plan/listener", func(_ *flow.Ctx, _ model.ListenerKey, f listenerFacts) (model.Listener, bool) {
 		return f.Listener, f.served()
 	})

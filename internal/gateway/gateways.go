@@ -72,13 +72,14 @@ func parameters(
 	return ref, ""
 }
 
-// unclassed finds Gateways whose class nobody declared: most likely a typing error, which no controller would tell about.
+// unclassed finds Gateways whose class nobody declared and that were never served: most likely a typing error, which no controller would
+// tell about.
 func unclassed(
 	classes *input.Collection[gatewayv1.GatewayClassSpec],
 ) func(*flow.Ctx, model.ObjectRef, input.Object[gatewayv1.GatewaySpec]) ([]model.Finding, bool) {
 	return func(c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GatewaySpec]) ([]model.Finding, bool) {
 		class := model.Ref(model.KindGatewayClass, "", string(o.Spec.GatewayClassName))
-		if _, found := flow.Fetch(c, classes, class); found {
+		if _, found := flow.Fetch(c, classes, class); found || o.Meta.Held {
 			return nil, false
 		}
 		return []model.Finding{{
@@ -128,7 +129,7 @@ func (f gatewayFacts) served() bool {
 	})
 }
 
-// classField is where a Gateway says that its class is not accepted.
+// classField is where a Gateway says that its class is missing or not accepted.
 const classField = "spec.gatewayClassName"
 
 // listenerSpec is what one listener says by itself.
@@ -142,27 +143,35 @@ type listenerSpec struct {
 
 type environments = flow.Collection[model.ObjectRef, model.Environment]
 
+// gatewayOf reads a Gateway of a class of ours. One that was ours is so still while its class does not exist: a mistyped name, or a class that
+// was deleted by mistake, takes nothing from proxies that serve.
 func gatewayOf(
-	classes *flow.Collection[model.ObjectRef, class], planes *dataPlanes, environments *environments,
+	classes *flow.Collection[model.ObjectRef, class], all *input.Collection[gatewayv1.GatewayClassSpec],
+	planes *dataPlanes, environments *environments,
 ) func(*flow.Ctx, model.ObjectRef, input.Object[gatewayv1.GatewaySpec]) (gatewayFacts, bool) {
 	return func(c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GatewaySpec]) (gatewayFacts, bool) {
 		classRef := model.Ref(model.KindGatewayClass, "", string(o.Spec.GatewayClassName))
 		class, ours := flow.Fetch(c, classes, classRef)
-		if !ours {
+		if _, declared := flow.Fetch(c, all, classRef); !ours && (declared || !o.Meta.Held) {
 			return gatewayFacts{}, false
 		}
 		environment, _ := flow.Fetch(c, environments, model.ObjectRef{})
 		f := gatewayFacts{
 			Generation: o.Meta.Generation, PortOffset: environment.PortOffset, Fronted: environment.Fronted,
-			Proxy:    plan.Proxy{UID: o.Meta.UID, Name: ProxyName(ref), Deleting: o.Meta.Deleting},
+			Proxy:    plan.Proxy{UID: o.Meta.UID, Name: ProxyName(ref), Held: o.Meta.Held, Leaving: o.Meta.Deleting},
 			Findings: unsupportedGateway(ref, o.Spec),
 		}
 		f.readInfrastructure(c, ref, o.Spec.Infrastructure, class, planes)
-		if refused(class.Findings, "Accepted") {
+		pending := func(why string) {
 			f.Findings = append(f.Findings, model.Finding{
-				Object: ref, Condition: "Accepted", Reason: "Pending", Field: classField,
-				Message: fmt.Sprintf("%s is not accepted; see its status", classRef),
+				Object: ref, Condition: "Accepted", Reason: "Pending", Field: classField, Message: fmt.Sprintf("%s %s", classRef, why),
 			})
+		}
+		switch {
+		case !ours:
+			pending("does not exist; the Gateway is served as it was before")
+		case refused(class.Findings, "Accepted"):
+			pending("is not accepted; see its status")
 		}
 		f.readAddresses(ref, o.Spec.Addresses, environment)
 		for i, l := range o.Spec.Listeners {

@@ -7,7 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
 	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
 )
@@ -23,9 +26,15 @@ const proxyPrefix = "envoy-proxy-"
 // IsProxyName says whether a name may be that of a Gateway's data plane.
 func IsProxyName(name string) bool { return strings.HasPrefix(name, proxyPrefix) }
 
-// proxyOf says what to run for a Gateway.
-func proxyOf(planes *dataPlanes) func(*flow.Ctx, model.ObjectRef, gatewayFacts) (plan.Proxy, bool) {
-	return func(c *flow.Ctx, _ model.ObjectRef, f gatewayFacts) (plan.Proxy, bool) {
+// proxyOf says what to run for a Gateway: for one that is not ours, but was, nothing any more.
+func proxyOf(
+	gateways *flow.Collection[model.ObjectRef, gatewayFacts], planes *dataPlanes,
+) func(*flow.Ctx, model.ObjectRef, input.Object[gatewayv1.GatewaySpec]) (plan.Proxy, bool) {
+	return func(c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GatewaySpec]) (plan.Proxy, bool) {
+		f, ours := flow.Fetch(c, gateways, ref)
+		if !ours {
+			return plan.Proxy{UID: o.Meta.UID, Name: ProxyName(ref), Held: true, Leaving: true}, o.Meta.Held
+		}
 		p := f.Proxy
 		p.Accepted = f.accepted()
 		for _, ref := range f.Parameters {

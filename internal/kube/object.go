@@ -44,7 +44,8 @@ func (o *object) GetObjectMeta() metav1.Object {
 func metaOf(m metav1.Object, labels map[string]string, content string) model.Meta {
 	return model.Meta{
 		UID: string(m.GetUID()), Generation: m.GetGeneration(), Created: m.GetCreationTimestamp().UTC(),
-		Deleting: m.GetDeletionTimestamp() != nil, Labels: labels, Edit: new(lastEdit(m.GetManagedFields(), content)),
+		Deleting: m.GetDeletionTimestamp() != nil, Held: slices.Contains(m.GetFinalizers(), model.Finalizer), Labels: labels,
+		Edit: new(lastEdit(m.GetManagedFields(), content)),
 	}
 }
 
@@ -83,6 +84,9 @@ func fingerprint(meta model.Meta, content ...marshaler) uint64 {
 		_, _ = h.Write([]byte{0})
 	}
 	write(meta.UID)
+	if meta.Held {
+		write("held")
+	}
 	if meta.Deleting {
 		write("deleted")
 	}

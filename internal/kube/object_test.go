@@ -6,6 +6,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/internal/model"
 )
@@ -37,6 +38,21 @@ func TestLastEdit(t *testing.T) {
 		if got := lastEdit(c.entries, "spec"); got != c.want {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
+	}
+}
+
+// TestHeld: a finalizer is an edit of metadata alone, and makes another version.
+func TestHeld(t *testing.T) {
+	read := func(finalizers ...string) *object {
+		o, err := trimmer{}.trim(&gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop", Finalizers: finalizers}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	other, held := read("example.com/other"), read("example.com/other", model.Finalizer)
+	if other.meta.Held || !held.meta.Held || other.print == held.print {
+		t.Errorf("%+v and %+v", other, held)
 	}
 }
 

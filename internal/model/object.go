@@ -10,6 +10,10 @@ import (
 // ControllerName is the controller whose GatewayClasses Cardea serves.
 const ControllerName = "cardea.dev/gateway-controller"
 
+// Finalizer keeps a Gateway until what was made for it is gone. Who has it is Cardea's until its class is another controller's: this says of a
+// Gateway whose class is missing whether it was served.
+const Finalizer = "cardea.dev/proxies"
+
 // Kind names a kind of object that Cardea knows; its group is implied.
 type Kind uint8
 
@@ -129,6 +133,7 @@ type Meta struct {
 	Generation int64     // grows when the spec changes
 	Created    time.Time // zero: not stated; such an object is younger than all that state it
 	Deleting   bool      // it is being deleted
+	Held       bool      // it has the Finalizer
 	Labels     map[string]string
 	Edit       *Edit // objects of one file share it
 }

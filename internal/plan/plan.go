@@ -18,7 +18,7 @@ type Plan struct {
 
 	// Classes are the GatewayClasses of ours.
 	Classes *flow.Collection[model.ObjectRef, Class]
-	// Proxies is what to run for each Gateway of ours.
+	// Proxies is what to run for each Gateway of ours, and for each that was ours and has not been let go.
 	Proxies *flow.Collection[model.ObjectRef, Proxy]
 }
 
@@ -34,8 +34,10 @@ type Proxy struct {
 	Name string // of everything that is made for it
 	// Accepted: else nothing is made anew, and what was made stays as it was when the Gateway was accepted.
 	Accepted bool
-	// Deleting: the Gateway is being deleted, and all that was made for it has to go.
-	Deleting bool
+	// Held: the Gateway has model.Finalizer.
+	Held bool
+	// Leaving: the Gateway is being deleted, or another controller's by now. All that was made for it has to go, and then the finalizer.
+	Leaving bool
 	// Parameters are the class's and the Gateway's, those that are there, in this order: what a later one states counts.
 	Parameters []v1alpha1.DataPlaneSpec
 	// Labels and Annotations are those of spec.infrastructure, for everything that is made.

@@ -117,6 +117,18 @@ func (s *stage) routeIs(name string, conditions ...string) {
 	})
 }
 
+// gatewayIs waits until a Gateway has conditions.
+func (s *stage) gatewayIs(name string, conditions ...string) {
+	s.Helper()
+	s.until("Gateway "+name+" is "+strings.Join(conditions, ", "), func() (string, bool) {
+		g, err := s.api.GatewayV1().Gateways(s.namespace).Get(context.Background(), name, metav1.GetOptions{})
+		if err != nil {
+			return err.Error(), false
+		}
+		return statusText(g.Status), has(g.Status.Conditions, g.Generation, conditions...)
+	})
+}
+
 // listenerIs waits until a Gateway's listener has conditions.
 func (s *stage) listenerIs(gateway, listener string, conditions ...string) {
 	s.Helper()

@@ -12,8 +12,6 @@ import (
 	"cardea.dev/cardea/internal/testcluster"
 )
 
-import ()
-
 // shop sets up two echo servers, blue and green, a Gateway, and the route web from shop.example to blue. It returns the Gateway's
 // address when a request was answered. more is said of the Gateway.
 func (s *stage) shop(gatewayName string, more ...string) (address string) {
