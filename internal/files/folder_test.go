@@ -140,7 +140,7 @@ func sortLines(list []string) {
 
 func lines[S any](w io.Writer, v flow.View, s *input.Source[S]) {
 	for ref, o := range flow.All(v, s.Collection()) {
-		fmt.Fprintf(w, "%s generation=%d where=%s labels=%v\n", ref, o.Meta.Generation, o.Meta.Edit.Where, o.Meta.Labels)
+		fmt.Fprintf(w, "%s generation=%d where=%s labels=%v\n", ref, o.Meta.Generation, o.Meta.Edit.Where, o.Meta.Labels.Map())
 	}
 }
 

@@ -47,7 +47,7 @@ func (m *merge) sliced(service model.ObjectRef) bool {
 		m.withSlices = map[model.ObjectRef]bool{}
 		for ref, s := range m.subjects {
 			if ref.Kind() == model.KindEndpointSlice && s.live != nil {
-				m.withSlices[model.Ref(model.KindService, ref.Namespace(), s.live.Labels[discoveryv1.LabelServiceName])] = true
+				m.withSlices[model.Ref(model.KindService, ref.Namespace(), s.live.Labels.Get(discoveryv1.LabelServiceName))] = true
 			}
 		}
 	}

@@ -250,7 +250,7 @@ func (m *merge) builtin(ref model.ObjectRef) *object {
 		o.Spec = &gatewayv1.GatewayClassSpec{ControllerName: model.ControllerName, Description: new("Gateways that Cardea runs.")}
 	case ref.Kind() == model.KindNamespace && m.uses[ref.Name()] > 0:
 		o.Spec = &input.NamespaceSpec{}
-		o.Labels = map[string]string{corev1.LabelMetadataName: ref.Name()}
+		o.Labels = model.Labels{{Key: corev1.LabelMetadataName, Value: ref.Name()}}
 	default:
 		return nil
 	}

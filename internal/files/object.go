@@ -1,8 +1,6 @@
 package files
 
 import (
-	"maps"
-
 	corev1 "k8s.io/api/core/v1"
 
 	"cardea.dev/cardea/internal/model"
@@ -19,12 +17,12 @@ type object struct {
 
 func newObject(o schema.Object, d digest, edit *model.Edit) *object {
 	if o.Ref.Kind() == model.KindNamespace {
-		labels := maps.Clone(o.Labels)
+		labels := o.Labels.Map()
 		if labels == nil {
 			labels = map[string]string{}
 		}
 		labels[corev1.LabelMetadataName] = o.Ref.Name()
-		o.Labels = labels
+		o.Labels = model.LabelsOf(labels)
 	}
 	return &object{Object: o, digest: d, edit: edit}
 }

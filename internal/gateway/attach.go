@@ -125,7 +125,7 @@ func (at attacher) namespaceAllowed(c *flow.Ctx, l listenerView, namespace strin
 			return false
 		}
 		o, _ := flow.Fetch(c, at.namespaces, model.Ref(model.KindNamespace, "", namespace))
-		return selector.Matches(labels.Set(o.Meta.Labels))
+		return selector.Matches(labels.Set(o.Meta.Labels.Map()))
 	}
 	return false
 }

@@ -93,7 +93,7 @@ func grantNamespace(ref model.ObjectRef, _ input.Object[gatewayv1.ReferenceGrant
 }
 
 func sliceService(ref model.ObjectRef, slice input.Object[input.EndpointSliceSpec]) []model.ObjectRef {
-	name := slice.Meta.Labels["kubernetes.io/service-name"]
+	name := slice.Meta.Labels.Get("kubernetes.io/service-name")
 	if name == "" {
 		return nil
 	}

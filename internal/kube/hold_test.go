@@ -22,7 +22,7 @@ func (p *place) dangles(is *atomic.Bool) option {
 			if len(o.Spec.Endpoints) == 0 {
 				return nil
 			}
-			return []model.ObjectRef{model.Ref(model.KindService, ref.Namespace(), o.Meta.Labels[discoveryv1.LabelServiceName])}
+			return []model.ObjectRef{model.Ref(model.KindService, ref.Namespace(), o.Meta.Labels.Get(discoveryv1.LabelServiceName))}
 		}, func(model.ObjectRef, sliceObject) string { return "" })
 		flow.Map(c.Sources.HTTPRoutes.Collection(), "probe/route", func(f *flow.Ctx, ref model.ObjectRef, o routeObject) (bool, bool) {
 			if ref == p.ref(model.KindHTTPRoute, "shop") {

@@ -2,8 +2,8 @@ package kube
 
 import (
 	"context"
-	"maps"
 	"reflect"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -94,7 +94,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("ReferenceGrant %+v", o)
 	}
 	namespace := await(r, s.Namespaces, model.Ref(model.KindNamespace, "", p.namespace), anyway)
-	if namespace.Meta.Labels[corev1.LabelMetadataName] != p.namespace {
+	if namespace.Meta.Labels.Get(corev1.LabelMetadataName) != p.namespace {
 		t.Errorf("Namespace %+v", namespace)
 	}
 	service := await(r, s.Services, p.ref(model.KindService, "shop"), anyway)
@@ -105,7 +105,7 @@ func TestLoad(t *testing.T) {
 	if e := slice.Spec.Endpoints[0]; e.Addresses[0] != "10.1.2.3" || !*e.Conditions.Ready || e.NodeName != nil {
 		t.Errorf("EndpointSlice %+v", slice)
 	}
-	if want := map[string]string{discoveryv1.LabelServiceName: "shop"}; !maps.Equal(slice.Meta.Labels, want) {
+	if want := (model.Labels{{Key: discoveryv1.LabelServiceName, Value: "shop"}}); !slices.Equal(slice.Meta.Labels, want) {
 		t.Errorf("labels %v, want %v", slice.Meta.Labels, want)
 	}
 	if o := await(r, s.XBackends, p.ref(model.KindXBackend, "app"), anyway); o.Spec.ExternalHostname.Hostname != "app.example" {
@@ -182,7 +182,7 @@ func TestNamespaceLabels(t *testing.T) {
 	r := p.read().synced()
 	ref := model.Ref(model.KindNamespace, "", p.namespace)
 	p.patch("editor", "/api/v1/namespaces/%s", "", `{"metadata":{"labels":{"team":"shop"}}}`)
-	o := await(r, r.sources.Namespaces, ref, func(o input.Object[input.NamespaceSpec]) bool { return o.Meta.Labels["team"] == "shop" })
+	o := await(r, r.sources.Namespaces, ref, func(o input.Object[input.NamespaceSpec]) bool { return o.Meta.Labels.Get("team") == "shop" })
 	if o.Meta.Edit.By != "editor" {
 		t.Errorf("edited by %q", o.Meta.Edit.By)
 	}

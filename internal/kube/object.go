@@ -2,9 +2,7 @@ package kube
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
-	"maps"
 	"slices"
 	"unique"
 
@@ -44,7 +42,7 @@ func (o *object) GetObjectMeta() metav1.Object {
 func metaOf(m metav1.Object, labels map[string]string, content string) model.Meta {
 	return model.Meta{
 		UID: string(m.GetUID()), Generation: m.GetGeneration(), Created: m.GetCreationTimestamp().UTC(),
-		Deleting: m.GetDeletionTimestamp() != nil, Held: slices.Contains(m.GetFinalizers(), model.Finalizer), Labels: labels,
+		Deleting: m.GetDeletionTimestamp() != nil, Held: slices.Contains(m.GetFinalizers(), model.Finalizer), Labels: model.LabelsOf(labels),
 		Edit: new(lastEdit(m.GetManagedFields(), content)),
 	}
 }
@@ -90,9 +88,9 @@ func fingerprint(meta model.Meta, content ...marshaler) uint64 {
 	if meta.Deleting {
 		write("deleted")
 	}
-	for _, k := range slices.SortedFunc(maps.Keys(meta.Labels), cmp.Compare[string]) {
-		write(k)
-		write(meta.Labels[k])
+	for _, l := range meta.Labels {
+		write(l.Key)
+		write(l.Value)
 	}
 	if len(content) == 0 {
 		_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, uint64(meta.Generation)))

@@ -134,7 +134,7 @@ type Meta struct {
 	Created    time.Time // zero: not stated; such an object is younger than all that state it
 	Deleting   bool      // it is being deleted
 	Held       bool      // it has the Finalizer
-	Labels     map[string]string
+	Labels     Labels
 	Edit       *Edit // objects of one file share it
 }
 

@@ -147,7 +147,7 @@ func typeMeta(kind model.Kind) metav1.TypeMeta {
 func objectMeta(ref model.ObjectRef, m model.Meta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name: ref.Name(), Namespace: ref.Namespace(), UID: types.UID(cmp.Or(m.UID, derivedUID(ref))), Generation: m.Generation,
-		CreationTimestamp: metav1.NewTime(m.Created), Labels: m.Labels,
+		CreationTimestamp: metav1.NewTime(m.Created), Labels: m.Labels.Map(),
 	}
 }
 

@@ -65,7 +65,7 @@ func fingerprint() string {
 // Object is an object that passed: defaulted, valid, typed.
 type Object struct {
 	Ref    model.ObjectRef
-	Labels map[string]string
+	Labels model.Labels
 	Stated *Stated // nil for most objects in files
 	// Spec points to what package input keeps of the kind, e.g. a gatewayv1.HTTPRouteSpec or input.SecretSpec.
 	Spec any
@@ -100,7 +100,7 @@ func (s *Schema) Check(doc map[string]any, o Options) (*Object, []Problem) {
 	if len(found) > 0 {
 		return nil, found
 	}
-	obj := &Object{Ref: model.Ref(kind, meta.Namespace, meta.Name), Labels: meta.Labels}
+	obj := &Object{Ref: model.Ref(kind, meta.Namespace, meta.Name), Labels: model.LabelsOf(meta.Labels)}
 	if stated := (Stated{string(meta.UID), meta.CreationTimestamp.Time, meta.Generation}); stated != (Stated{}) {
 		obj.Stated = &stated
 	}

@@ -17,7 +17,7 @@ import (
 type head struct {
 	Kind            model.Kind
 	Namespace, Name string
-	Labels          map[string]string
+	Labels          model.Labels
 	Stated          *Stated
 }
 

@@ -70,7 +70,7 @@ func TestStore(t *testing.T) {
 			objects := []Object{
 				{Ref: model.Ref(kind, "shop", "web"), Spec: spec.Interface()},
 				{
-					Ref: model.Ref(kind, "", "web"), Labels: map[string]string{"a": "", "b": "c"},
+					Ref: model.Ref(kind, "", "web"), Labels: model.Labels{{Key: "a"}, {Key: "b", Value: "c"}},
 					Stated: &Stated{UID: "u", Created: time.Unix(1<<35, 75e7), Generation: 1 << 40}, Spec: reflect.New(specs[kind].elem.of).Interface(),
 				},
 			}
@@ -162,7 +162,7 @@ func TestShare(t *testing.T) {
 	}
 	// A pool that is full begins anew.
 	for i := range 3 * poolSize {
-		other.Labels = map[string]string{"number": fmt.Sprint(i)}
+		other.Labels = model.Labels{{Key: "number", Value: fmt.Sprint(i)}}
 		if got := pool.Share(&other); !reflect.DeepEqual(got, other) {
 			t.Fatal(difference(got, other))
 		}
@@ -206,7 +206,7 @@ func FuzzLoad(f *testing.F) {
 		n := 0
 		spec := reflect.New(l.of).Elem()
 		fill(spec, &n)
-		f.Add((&Object{Ref: model.Ref(kind, "shop", "web"), Labels: map[string]string{"a": "b"}, Spec: spec.Interface()}).Store(nil))
+		f.Add((&Object{Ref: model.Ref(kind, "shop", "web"), Labels: model.Labels{{Key: "a", Value: "b"}}, Spec: spec.Interface()}).Store(nil))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var pool Pool

@@ -98,7 +98,7 @@ func (s *scene) setService(b *flow.Batch, i int) {
 func (s *scene) setSlice(b *flow.Batch, i, edit int) {
 	port := int32(20000 + edit)
 	s.Sources.EndpointSlices.Set(b, model.Ref(model.KindEndpointSlice, namespace, name(i)), input.Object[input.EndpointSliceSpec]{
-		Meta: model.Meta{Labels: map[string]string{"kubernetes.io/service-name": name(i)}},
+		Meta: model.Meta{Labels: model.Labels{{Key: "kubernetes.io/service-name", Value: name(i)}}},
 		Spec: &input.EndpointSliceSpec{
 			AddressType: discoveryv1.AddressTypeIPv4,
 			Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"127.0.0.1"}}},
