@@ -21,6 +21,7 @@ import (
 // class is a GatewayClass of this controller.
 type class struct {
 	conditions.Class
+	UID        string
 	Parameters model.ObjectRef // a DataPlane that exists; zero: none
 	Deleting   bool
 }
@@ -35,6 +36,7 @@ func classOf(planes *dataPlanes, environments *environments) func(*flow.Ctx, mod
 		environment, _ := flow.Fetch(c, environments, model.ObjectRef{})
 		own := class{
 			Class:    conditions.Class{Generation: o.Meta.Generation, InCluster: environment.Fronted, APIs: environment.APIs},
+			UID:      o.Meta.UID,
 			Deleting: o.Meta.Deleting,
 		}
 		if p := o.Spec.ParametersRef; p != nil {

@@ -29,7 +29,7 @@ func (m *Meaning) NewReports(out resource.Outputs, proxies *flow.Collection[mode
 
 func classReport(_ *flow.Ctx, _ model.ObjectRef, c class) (plan.Report[gatewayv1.GatewayClassStatus], bool) {
 	return plan.Report[gatewayv1.GatewayClassStatus]{
-		Status: conditions.GatewayClass(c.Class), Findings: c.Findings,
+		UID: c.UID, Status: conditions.GatewayClass(c.Class), Findings: c.Findings,
 	}, true
 }
 
@@ -61,7 +61,7 @@ func (m *Meaning) gatewayReport(
 				})
 			}
 		}
-		return plan.Report[gatewayv1.GatewayStatus]{Status: conditions.Gateway(facts), Findings: findings}, true
+		return plan.Report[gatewayv1.GatewayStatus]{UID: g.Proxy.UID, Status: conditions.Gateway(facts), Findings: findings}, true
 	}
 }
 
@@ -99,7 +99,7 @@ func (m *Meaning) routeReport(
 			facts.Parents = append(facts.Parents, parent)
 		}
 		return plan.Report[gatewayv1.HTTPRouteStatus]{
-			Status: gatewayv1.HTTPRouteStatus{RouteStatus: conditions.Route(facts)}, Findings: findings,
+			UID: o.Meta.UID, Status: gatewayv1.HTTPRouteStatus{RouteStatus: conditions.Route(facts)}, Findings: findings,
 		}, true
 	}
 }

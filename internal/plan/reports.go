@@ -9,6 +9,7 @@ import (
 
 // Report is an object's status, without times, and everything that the user should be told about the object.
 type Report[S any] struct {
+	UID      string // of the object that it is about; "": it has none
 	Status   S
 	Findings []model.Finding
 }

@@ -76,10 +76,6 @@ type sight struct {
 func (d *desk) saw(ref model.ObjectRef, s sight) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.sawOne(ref, s)
-}
-
-func (d *desk) sawOne(ref model.ObjectRef, s sight) {
 	f := d.file(ref)
 	if s.version != 0 && s.version < f.version {
 		return
@@ -98,13 +94,16 @@ func (d *desk) lost(ref model.ObjectRef, version uint64) {
 	}
 }
 
-// sawAll takes all objects of a kind that there are.
+// sawAll takes all objects of a kind that there are. It is believed whatever the versions: they go back if the API server's store was put back
+// to an earlier state.
 func (d *desk) sawAll(kind model.Kind, all map[model.ObjectRef]sight) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.listed[kind] = true
 	for ref, s := range all {
-		d.sawOne(ref, s)
+		f := d.file(ref)
+		f.look(s)
+		d.place(f)
 	}
 	for ref, f := range d.files {
 		if ref.Kind() != kind {
@@ -173,7 +172,7 @@ func (d *desk) next(ctx context.Context) (j job, ok bool) {
 		if f != nil {
 			j := job{kind: d.kinds[f.ref.Kind()], ref: f.ref, since: f.since}
 			if f.known && f.seen.blank && f.version != 0 {
-				j.blank = &sight{version: f.version, generation: f.generation}
+				j.blank = &sight{version: f.version, generation: f.generation, seen: digest{uid: f.seen.uid}}
 			}
 			return j, ctx.Err() == nil
 		}
@@ -238,18 +237,19 @@ func (d *desk) done(ref model.ObjectRef, o outcome) {
 		f.wrote, f.said, f.fails, f.blocked = time.Now(), o.want.sum(), 0, time.Time{}
 		f.settled = mix(o.sight.seen.sum(), o.want.sum())
 		f.since = time.Time{}
-	case unchanged:
-		f.fails, f.blocked = 0, time.Time{}
-		if o.sight != nil {
+	case unchanged, stale:
+		if o.result == unchanged && o.sight != nil {
 			f.settled = mix(o.sight.seen.sum(), o.want.sum())
+		}
+		if v := f.judge(); v != same && v != behind && f.want.sum() == o.want.sum() {
+			f.putOff(0) // what is known of it is wrong: asking at once would find the same
+		} else {
+			f.fails, f.blocked = 0, time.Time{}
 		}
 	case gone:
 		f.vanish()
 	case failed, refused:
-		f.blocked = time.Now().Add(max(o.retry, doubled(failPace, f.fails, failMax)))
-		if f.fails < 250 {
-			f.fails++
-		}
+		f.putOff(o.retry)
 	case away: // the writer waits
 	}
 	d.place(f)

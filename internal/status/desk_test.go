@@ -31,7 +31,7 @@ func at(t *testing.T, story func(*counter)) {
 	})
 }
 
-// Digests of a route at a generation: acknowledged, waiting for it, with a broken reference, with another message.
+// Digests of a route at a generation: acknowledged, waiting for it, with a broken reference (acknowledged, waiting), with another message.
 func acked(generation int64) digest {
 	return digest{facts: 1, programmed: 1, fields: uint64(generation), words: 1, generation: generation, claimed: true}
 }
@@ -43,8 +43,14 @@ func pending(generation int64) digest {
 }
 
 func broken(generation int64) digest {
-	d := pending(generation)
-	d.facts = 2
+	d := acked(generation)
+	d.facts, d.bad = 2, true
+	return d
+}
+
+func breaking(generation int64) digest {
+	d := broken(generation)
+	d.programmed, d.pending = 2, []uint64{1}
 	return d
 }
 
@@ -151,6 +157,90 @@ func TestABrokenReferenceIsWrittenAtOnce(t *testing.T) {
 		c.wants(broken(2))
 		c.handsOut(0)
 	})
+}
+
+// TestANewRouteIsWrittenWithItsAcknowledgement: it is accepted at once, and that can wait for a moment; what is wrong, for less.
+func TestANewRouteIsWrittenWithItsAcknowledgement(t *testing.T) {
+	for _, c := range []struct {
+		waits, acked digest
+		atMost       time.Duration
+	}{{pending(1), acked(1), newsPatience}, {breaking(1), broken(1), badPatience}} {
+		for _, known := range []bool{false, true} {
+			at(t, func(c2 *counter) {
+				if known {
+					c2.has(1, digest{generation: 1, blank: true})
+				}
+				c2.wants(c.waits)
+				time.Sleep(c.atMost / 2)
+				c2.wants(c.acked)
+				c2.handsOut(c.atMost / 2)
+				c2.writes(2, c.acked)
+				c2.rests()
+			})
+			at(t, func(c2 *counter) {
+				if known {
+					c2.has(1, digest{generation: 1, blank: true})
+				}
+				c2.wants(c.waits)
+				c2.handsOut(c.atMost)
+				c2.writes(2, c.waits)
+				c2.rests()
+			})
+		}
+	}
+}
+
+// TestAReportOfThePredecessorIsNotWritten: an object was deleted and made again, and the report is still that of the first one.
+func TestAReportOfThePredecessorIsNotWritten(t *testing.T) {
+	at(t, func(c *counter) {
+		of := func(uid uint64, d digest) digest {
+			d.uid = uid
+			return d
+		}
+		c.wants(of(1, broken(1)))
+		c.has(2, of(2, digest{generation: 1, blank: true}))
+		c.rests()
+		c.wants(of(2, acked(1)))
+		if j := c.handsOut(5 * time.Hour); j.blank == nil || j.blank.seen.uid != 2 {
+			t.Errorf("as it is: %+v", j.blank)
+		}
+		c.writes(3, of(2, acked(1)))
+		c.rests()
+	})
+}
+
+// TestAListIsBelieved: the API server's store was put back to an earlier state, so versions are lower, and a status is an old one.
+func TestAListIsBelieved(t *testing.T) {
+	at(t, func(c *counter) {
+		c.wants(acked(1))
+		c.has(1000, acked(1))
+		c.rests()
+		c.sawAll(model.KindHTTPRoute, map[model.ObjectRef]sight{c.ref: {version: 500, generation: 1, seen: broken(1)}})
+		c.handsOut(5 * time.Hour)
+		c.writes(501, acked(1))
+		c.has(502, broken(1))
+		c.handsOut(5*time.Hour + repairPace)
+	})
+}
+
+// TestWhatTurnsOutToBeWrittenIsAskedForLessAndLess: what is known of an object is wrong for whatever reason. It is not read in a loop.
+func TestWhatTurnsOutToBeWrittenIsAskedForLessAndLess(t *testing.T) {
+	for _, r := range []result{unchanged, stale} {
+		at(t, func(c *counter) {
+			c.has(1000, acked(1))
+			c.wants(broken(1))
+			var total time.Duration
+			for n := range uint8(5) {
+				c.handsOut(total)
+				c.done(c.ref, outcome{result: r, sight: &sight{version: 500, generation: 1, seen: broken(1)}, want: broken(1)})
+				total += doubled(failPace, n, failMax)
+			}
+			c.wants(broken(2))
+			c.handsOut(total - doubled(failPace, 4, failMax))
+			c.done(c.ref, outcome{result: unchanged, sight: &sight{version: 1001, generation: 2, seen: broken(2)}, want: broken(2)})
+			c.rests()
+		})
+	}
 }
 
 func TestWordsArePaced(t *testing.T) {

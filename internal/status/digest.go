@@ -15,6 +15,8 @@ type digest struct {
 	words      uint64   // messages and counts
 	pending    []uint64 // where Programmed waits for the proxies: of a status that is well, none
 	generation int64    // the newest that was observed
+	uid        uint64   // of the object that it is of, hashed; 0: not known
+	bad        bool     // a condition says that something is wrong, other than that the proxies are waited for
 	claimed    bool     // seen: it has entries of ours beside others'; wanted: there is something to say
 	blank      bool     // nobody has written it yet, so there is nothing to read before it is written
 }
@@ -84,6 +86,7 @@ func (d *digest) add(place string, types []string, list []condition) {
 			d.programmed += turned
 		} else {
 			d.facts += turned
+			d.bad = d.bad || c.bad()
 		}
 		if isProgrammed(c.Type) && c.Reason == pendingReason {
 			d.pending = append(d.pending, hash(place))
@@ -93,6 +96,17 @@ func (d *digest) add(place string, types []string, list []condition) {
 		d.generation = max(d.generation, c.ObservedGeneration)
 	}
 }
+
+// identity is an object's UID in short.
+func identity(uid string) uint64 {
+	if uid == "" {
+		return 0
+	}
+	return hash(uid)
+}
+
+// another tells whether two digests are of two objects that have, one after the other, the same name.
+func (d *digest) another(o *digest) bool { return d.uid != 0 && o.uid != 0 && d.uid != o.uid }
 
 // field is 0 for a field that is not there.
 func field(place, name string, text []byte) uint64 {

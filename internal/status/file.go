@@ -83,6 +83,14 @@ func (f *file) hold(due, now time.Time) time.Time {
 	return due
 }
 
+// putOff has it tried again later and later, and not before.
+func (f *file) putOff(before time.Duration) {
+	f.blocked = time.Now().Add(max(before, doubled(failPace, f.fails, failMax)))
+	if f.fails < 250 {
+		f.fails++
+	}
+}
+
 // undone tells whether what is wanted was written already.
 func (f *file) undone() bool { return !f.wrote.IsZero() && f.said == f.want.sum() }
 

@@ -208,4 +208,13 @@ func TestAnEditOfARouteIsOneWriteOfItsStatus(t *testing.T) {
 	if got := counts.take(); len(got) != 1 || got["a"] != edits {
 		t.Errorf("%d edits of a made writes %v", edits, got)
 	}
+	// A new route is accepted and acknowledged in one write, and its Gateway counts one more.
+	if err := cluster.Apply(t.Context(), []byte(fmt.Sprintf(joinedRoute, "new"))); err != nil {
+		t.Fatal(err)
+	}
+	programmed("new", 1)
+	time.Sleep(2500 * time.Millisecond)
+	if got := counts.take(); len(got) != 2 || got["new"] != 1 || got["web"] != 1 {
+		t.Errorf("a new route made writes %v", got)
+	}
 }

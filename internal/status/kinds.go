@@ -93,6 +93,7 @@ func allKinds(r plan.Reports) []*kind {
 
 // report is what is said of one object.
 type report struct {
+	uid      string // of the object
 	status   []byte // JSON; nil: there is no report
 	findings []model.Finding
 }
@@ -153,6 +154,6 @@ func said[S any](r plan.Report[S], found bool) func() (report, error) {
 		if err != nil {
 			return report{}, fmt.Errorf("encode a status: %w", err)
 		}
-		return report{status: text, findings: r.Findings}, nil
+		return report{uid: r.UID, status: text, findings: r.Findings}, nil
 	}
 }

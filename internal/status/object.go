@@ -88,5 +88,6 @@ func (o *object) sight(f *form, controller string) sight {
 	if p, err := f.parse(o.Status, controller); err == nil {
 		s.seen = f.digest(p)
 	}
+	s.seen.uid = identity(string(o.UID))
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // parts is a status taken apart: as the API server has it, or as a report wants it.
@@ -33,6 +34,12 @@ type condition struct {
 
 	text json.RawMessage
 }
+
+// negative are the conditions that are bad news if they are True.
+var negative = []string{"Conflicted", "PartiallyInvalid", "OverlappingTLSConfig", "InsecureFrontendValidationMode"}
+
+// bad tells whether a condition says that something is wrong.
+func (c condition) bad() bool { return (c.Status == "True") == slices.Contains(negative, c.Type) }
 
 // parse takes a status apart. Text may be nil: there is none.
 func (f *form) parse(text []byte, controller string) (p parts, err error) {

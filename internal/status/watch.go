@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -17,20 +16,16 @@ import (
 // watchBackoff is how often an API server that does not answer, or has no such kind, is asked again.
 var watchBackoff = wait.Backoff{Duration: 200 * time.Millisecond, Cap: 10 * time.Second, Steps: 50, Factor: 2, Jitter: 0.5}
 
-// watch tells the desk what the API server has of a kind, until ctx ends.
+// watch tells the desk what the API server has of a kind, until ctx ends. That it can't be read is said by who reads the objects themselves.
 func (t *term) watch(ctx context.Context, k *kind) {
 	s := &sights{term: t, kind: k}
 	backoff := watchBackoff
 	cache.NewReflectorWithOptions(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			list, err := t.clients.list(ctx, k, o)
-			s.heard(ctx, err)
-			return list, err
+			return t.clients.list(ctx, k, o)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			w, err := t.clients.watch(ctx, k, o)
-			s.heard(ctx, err)
-			return w, err
+			return t.clients.watch(ctx, k, o)
 		},
 	}, &object{}, s, cache.ReflectorOptions{Name: "status/" + k.plural, Backoff: &backoff}).RunWithContext(ctx)
 }
@@ -39,20 +34,6 @@ func (t *term) watch(ctx context.Context, k *kind) {
 type sights struct {
 	*term
 	kind *kind
-	mute string // the error that was told last
-}
-
-// heard tells of an error once, and of its end. The Reflector asks again, ever more slowly.
-func (s *sights) heard(ctx context.Context, err error) {
-	switch log := s.cfg.Log.With("kind", s.kind.Kind.String()); {
-	case ctx.Err() != nil:
-	case err == nil && s.mute != "":
-		s.mute = ""
-		log.Info("statuses can be watched again")
-	case err != nil && s.mute != string(apierrors.ReasonForError(err)):
-		s.mute = string(apierrors.ReasonForError(err))
-		log.Warn("statuses can't be watched, so none is written", "error", err)
-	}
 }
 
 // Add is for the Reflector.

@@ -27,7 +27,7 @@ type result string
 const (
 	written   result = "written"
 	unchanged result = "unchanged" // the API server had it already
-	stale     result = "stale"     // the object is newer than its report
+	stale     result = "stale"     // the object is newer than its report, or another one
 	gone      result = "gone"
 	failed    result = "failed"  // by something that may pass
 	refused   result = "refused" // by the API server's rules
@@ -122,15 +122,15 @@ func (t *term) once(ctx context.Context, j job, is object, o outcome) (outcome, 
 	if err != nil {
 		return o, mistake{err}
 	}
-	version := is.number()
+	version, seen := is.number(), digest{uid: identity(string(is.UID))}
 	if o.sight == nil {
-		version = j.blank.version
+		version, seen = j.blank.version, j.blank.seen
 	}
 	switch {
 	case !want.digest.claimed && !j.form.controlled:
 		o.result = unchanged
 		return o, nil
-	case want.digest.claimed && is.Generation > want.digest.generation:
+	case want.digest.claimed && (is.Generation > want.digest.generation || seen.another(&want.digest)):
 		o.result = stale
 		return o, nil
 	}
