@@ -12,7 +12,7 @@ import (
 )
 
 // TestControllerDeleted: Cardea's pod is deleted. The next one finds everything as it should be: it sends no proxy a resource and writes no
-// status, and then it does what it is for.
+// status, and then it does what it is for: of an edit it writes one status, and nothing that was put off comes after.
 func TestControllerDeleted(t *testing.T) {
 	s := newStage(t)
 	address := s.shop("edge")
@@ -41,6 +41,21 @@ func TestControllerDeleted(t *testing.T) {
 		t.Errorf("%v objects were changed after a restart, want none", n)
 	}
 	s.sentTo("green", address)
+	still := 0
+	s.until("no status waits to be written", func() (string, bool) {
+		f = s.figures()
+		if still++; f.sum("cardea_status_queue") != 0 {
+			still = 0
+		}
+		return fmt.Sprint(f.sum("cardea_status_queue")), still > 5 // what has left the queue has been written by then
+	})
+	all, edits := f.sum("cardea_status_writes_total", `result="written"`), f.sum("cardea_status_writes_total", `kind="HTTPRoute"`, `result="written"`)
+	if all != 1 || edits != 1 {
+		t.Errorf("one route was edited: %v statuses were written, %v of them of routes", all, edits)
+	}
+	if n := f.sum("cardea_deploy_applies_total", `result="changed"`); n != 0 {
+		t.Errorf("%v objects were changed after a restart, want none", n)
+	}
 	calls.flawless()
 }
 
