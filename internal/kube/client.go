@@ -124,8 +124,10 @@ type typedReader struct {
 	resource, namespace string
 }
 
+// request is tried once: the client library would sleep as long as an API server that ends or is busy asks for, and say nothing.
 func (t typedReader) request(options *metav1.ListOptions) *rest.Request {
-	return t.client.Get().NamespaceIfScoped(t.namespace, t.namespace != "").Resource(t.resource).VersionedParams(options, metav1.ParameterCodec)
+	return t.client.Get().NamespaceIfScoped(t.namespace, t.namespace != "").Resource(t.resource).VersionedParams(options, metav1.ParameterCodec).
+		MaxRetries(0)
 }
 
 func (t typedReader) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -229,5 +232,42 @@ func TestHungUp(t *testing.T) {
 	}
 	if len(failures) != 1 || !errors.Is(failures[0], err) {
 		t.Errorf("failures: %v, want %v", failures, err)
+	}
+}
+
+// TestRetryAfter: an API server that ends or is busy says when to ask again. That is an answer to be told at once, not to sleep on.
+func TestRetryAfter(t *testing.T) {
+	var asked atomic.Int32
+	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer busy.Close()
+	config := &rest.Config{Host: busy.URL}
+	clients, err := newClients(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reviewer, err := NewReviewer(ReviewerConfig{REST: config, Audience: audience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	services := resources[model.KindService]
+	for name, ask := range map[string]func(context.Context) error{
+		"list": func(ctx context.Context) error {
+			_, err := clients.all(services, services.versions[0]).List(ctx, metav1.ListOptions{})
+			return err
+		},
+		"watch": func(ctx context.Context) error {
+			_, err := clients.all(services, services.versions[0]).Watch(ctx, metav1.ListOptions{})
+			return err
+		},
+		"review": func(ctx context.Context) error { _, err := reviewer.Review(ctx, "token"); return err },
+	} {
+		asked.Store(0)
+		if err := ask(t.Context()); err == nil || asked.Load() != 1 {
+			t.Errorf("%s: asked %d times: %v", name, asked.Load(), err)
+		}
 	}
 }

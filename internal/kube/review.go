@@ -159,7 +159,7 @@ func (r *Reviewer) post(ctx context.Context, question, answer *authenticationv1.
 	case <-ctx.Done():
 		return fmt.Errorf("%d others are reviewed: %w", cap(r.slots), context.Cause(ctx))
 	}
-	return r.client.Post().Resource("tokenreviews").Body(question).Do(ctx).Into(answer)
+	return r.client.Post().Resource("tokenreviews").Body(question).MaxRetries(0).Do(ctx).Into(answer)
 }
 
 // read reads what the API server said. An API server that does not know of audiences says nothing of them.
