@@ -1,6 +1,6 @@
 // Package kube makes a cluster's objects the sources of the graph, and tells who a proxy is.
 //
-// It owns the watches: one a kind, and one for each Secret that something kept refers to. Of each object only what
+// It owns the watches: one a kind, and one for each Secret that something kept refers to, and may. Of each object only what
 // Cardea reads is kept (model.Meta and the spec), in the graph and nowhere else; beside it stands an index of what objects name.
 // It must never know what objects mean, and it writes nothing: that is what other edges are for.
 //
