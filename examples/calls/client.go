@@ -73,43 +73,76 @@ func (c *Client) Do(ctx context.Context, call Call) error {
 	return nil
 }
 
-// echo is the answer of examples/backend.
-type echo struct {
+// Answer is what came of a call.
+type Answer struct {
+	Status int // 0: the connection was closed without an answer
+	Header http.Header
+	Seen   Seen   // empty if no backend of examples/backend answered
+	Body   string // how it begins
+
+	tls *tls.ConnectionState
+}
+
+// Seen is what a backend saw: the answer of examples/backend.
+type Seen struct {
 	Name, Method, Path, Query, Host string
 	Headers                         http.Header
 }
 
-// once makes the call, compares everything but who answered, and tells who did.
-func (c *Client) once(ctx context.Context, call Call) (backend string, err error) {
+// Ask makes a call once and compares nothing.
+func (c *Client) Ask(ctx context.Context, call Call) (Answer, error) {
 	request := (&http.Request{Method: call.Method, URL: call.URL, Header: call.Header.Clone(), Host: call.Host}).WithContext(ctx)
 	response, err := c.http.Do(request)
 	switch {
-	case err != nil && call.Status == 0 && isClosed(err):
-		return "", nil
+	case err != nil && isClosed(err):
+		return Answer{}, nil
 	case err != nil:
-		return "", innermost(err)
+		return Answer{}, innermost(err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	if err != nil {
-		return "", err
+		return Answer{}, err
 	}
-	if response.StatusCode != call.Status {
-		return "", fmt.Errorf("answered %d, want %d: %.200s", response.StatusCode, call.Status, strings.TrimSpace(string(body)))
-	}
-	var seen echo
-	// An answer that is not a backend's leaves seen empty.
-	_ = json.Unmarshal(body, &seen)
-	for _, want := range call.Expects {
-		if err := compare(want, response, seen); err != nil {
-			return "", err
-		}
-	}
-	return seen.Name, nil
+	answer := Answer{Status: response.StatusCode, Header: response.Header, tls: response.TLS}
+	answer.Body = strings.TrimSpace(string(body[:min(len(body), 200)]))
+	// An answer that is not a backend's leaves Seen empty.
+	_ = json.Unmarshal(body, &answer.Seen)
+	return answer, nil
 }
 
-func compare(want Expectation, response *http.Response, seen echo) error {
+// once makes the call, compares everything but who answered, and tells who did.
+func (c *Client) once(ctx context.Context, call Call) (backend string, err error) {
+	answer, err := c.Ask(ctx, call)
+	if err != nil {
+		return "", err
+	}
+	return answer.Seen.Name, Compare(call, answer)
+}
+
+// Compare tells what differs from what a call must answer, but for who answered.
+func Compare(call Call, answer Answer) error {
+	if answer.Status != call.Status {
+		return fmt.Errorf("answered %s, want %s: %s", status(answer.Status), status(call.Status), answer.Body)
+	}
+	for _, want := range call.Expects {
+		if err := compare(want, answer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func status(code int) string {
+	if code == 0 {
+		return "closed"
+	}
+	return strconv.Itoa(code)
+}
+
+func compare(want Expectation, answer Answer) error {
 	var got string
+	seen := answer.Seen
 	header, isHeader := strings.CutPrefix(want.Name, "header.")
 	switch {
 	case isHeader:
@@ -123,12 +156,12 @@ func compare(want Expectation, response *http.Response, seen echo) error {
 	case want.Name == "host":
 		got = seen.Host
 	case want.Name == "certificate":
-		if response.TLS == nil {
+		if answer.tls == nil {
 			return fmt.Errorf("the call is not made over TLS, want a certificate")
 		}
-		return response.TLS.PeerCertificates[0].VerifyHostname(want.Value)
+		return answer.tls.PeerCertificates[0].VerifyHostname(want.Value)
 	default:
-		got = strings.Join(response.Header.Values(want.Name), ",")
+		got = strings.Join(answer.Header.Values(want.Name), ",")
 	}
 	if got != want.Value {
 		return fmt.Errorf("%s is %q, want %q", want.Name, got, want.Value)

@@ -24,21 +24,22 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata; i
 //	-- findings --    what `cardea check` prints
 //	-- status --      the objects' conditions, before any proxy is there
 //	-- config.yaml -- what `cardea translate` prints
-//	-- calls --       made through a real Envoy; see examples/calls
+//	-- calls --       made through a real Envoy, and through a simulation that must agree with it; see examples/calls
 func TestBehaviour(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no testdata: %v", err)
 	}
+	simulated := newComparison(t)
 	for _, path := range paths {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
 			t.Parallel()
-			behaviour(t, path)
+			behaviour(t, path, simulated)
 		})
 	}
 }
 
-func behaviour(t *testing.T, path string) {
+func behaviour(t *testing.T, path string, simulated *comparison) {
 	archive, err := txtar.ParseFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +77,7 @@ func behaviour(t *testing.T, path string) {
 		}
 	}
 	if i := slices.IndexFunc(archive.Files, func(f txtar.File) bool { return f.Name == "calls" }); i >= 0 {
-		makeCalls(t, dir, string(archive.Files[i].Data))
+		makeCalls(t, dir, string(archive.Files[i].Data), simulated.of(t, dir, ports))
 	}
 }
 
@@ -104,7 +105,7 @@ func writeFolder(t *testing.T, dir string, archive *txtar.Archive) (ports map[st
 	return ports
 }
 
-func makeCalls(t *testing.T, dir, text string) {
+func makeCalls(t *testing.T, dir, text string, simulated *simulatedFolder) {
 	t.Helper()
 	list, err := calls.Parse(strings.NewReader(text))
 	if err != nil {
@@ -118,5 +119,6 @@ func makeCalls(t *testing.T, dir, text string) {
 		if err := client.Do(t.Context(), call); err != nil {
 			t.Errorf("calls:%d: %v", call.Line, err)
 		}
+		simulated.compare(t, client, call)
 	}
 }

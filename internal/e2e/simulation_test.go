@@ -1,0 +1,292 @@
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"cardea.dev/cardea/examples/calls"
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/simulate"
+)
+
+// notSimulated lists, for each file of testdata, what of its calls can't be simulated.
+const notSimulated = "testdata/not-simulated.txt"
+
+// comparison counts what was compared.
+type comparison struct {
+	mu       sync.Mutex
+	calls    int // whose simulation agreed with what a real Envoy answered
+	differed int
+	open     map[string]map[string]bool // by file: what is not simulated; an entry for each that was run
+}
+
+// newComparison reports when all files of testdata were run.
+func newComparison(t *testing.T) *comparison {
+	c := &comparison{open: map[string]map[string]bool{}}
+	t.Cleanup(func() {
+		t.Logf("%d calls of %d files were made through a real Envoy and simulated: %d differ", c.calls, len(c.open), c.differed)
+		c.checkOpen(t)
+	})
+	return c
+}
+
+// checkOpen compares what is not simulated with the list. Files that did not run are left as they are.
+func (c *comparison) checkOpen(t *testing.T) {
+	text, err := os.ReadFile(notSimulated)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	var want []string
+	got := []string{}
+	for line := range strings.Lines(string(text)) {
+		file, _, _ := strings.Cut(line, ": ")
+		if want = append(want, line); c.open[file] == nil {
+			got = append(got, line)
+		}
+	}
+	for file, names := range c.open {
+		for name := range names {
+			got = append(got, fmt.Sprintf("%s: not simulated: %s\n", file, name))
+		}
+	}
+	slices.Sort(got)
+	switch {
+	case slices.Equal(got, want):
+	case *update:
+		if err := os.WriteFile(notSimulated, []byte(strings.Join(got, "")), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("%s is\n%s\nwant\n%s", notSimulated, strings.Join(want, ""), strings.Join(got, ""))
+	}
+}
+
+// simulatedFolder simulates what a folder means.
+type simulatedFolder struct {
+	comparison *comparison
+	file       string
+	configs    []*simulate.Config // of each Gateway
+	backends   map[string]string  // names by port
+}
+
+func (c *comparison) of(t *testing.T, dir string, ports map[string]int) *simulatedFolder {
+	t.Helper()
+	_, file, _ := strings.Cut(t.Name(), "/")
+	s := &simulatedFolder{comparison: c, file: file, backends: map[string]string{}}
+	for name, port := range ports {
+		s.backends[strconv.Itoa(port)] = name
+	}
+	w := pureWorld(t, dir)
+	w.Graph.View(func(v flow.View) {
+		configs, err := w.Simulations(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.configs = slices.Collect(maps.Values(configs))
+	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open[file] = map[string]bool{}
+	return s
+}
+
+// compare makes a call once more, as often as it says, and wants each answer to be one that the simulation expects, and each that it
+// expects often to come.
+func (s *simulatedFolder) compare(t *testing.T, client *calls.Client, call calls.Call) {
+	t.Helper()
+	result, request := s.simulate(call)
+	s.comparison.mu.Lock()
+	for _, name := range result.NotSimulated {
+		s.comparison.open[s.file][name] = true
+	}
+	s.comparison.mu.Unlock()
+	if result.Undecided {
+		return
+	}
+	expected := s.expected(result)
+	came := make([]bool, len(expected))
+	differs := false
+	for range call.Times {
+		answer, err := client.Ask(t.Context(), call)
+		if err != nil {
+			t.Errorf("calls:%d: %s: %v", call.Line, call.Text, err)
+			return
+		}
+		var reasons []string
+		for i, e := range expected {
+			err := e.check(answer, request)
+			if err == nil {
+				reasons, came[i] = nil, true
+				break
+			}
+			reasons = append(reasons, err.Error())
+		}
+		if len(reasons) > 0 && !differs {
+			differs = true
+			t.Errorf("calls:%d: %s: Envoy and the simulation disagree: %s", call.Line, call.Text, strings.Join(reasons, "; or "))
+		}
+	}
+	for i, e := range expected {
+		if often := e.share*float64(call.Times) > 20; often && !came[i] {
+			differs = true
+			t.Errorf("calls:%d: %s: the simulation expects %v for %.0f%% of the calls, and it never came", call.Line, call.Text, e, 100*e.share)
+		}
+	}
+	s.comparison.mu.Lock()
+	defer s.comparison.mu.Unlock()
+	s.comparison.calls++
+	if differs {
+		s.comparison.differed++
+	}
+}
+
+// simulate asks the Gateway that has the port.
+func (s *simulatedFolder) simulate(call calls.Call) (result simulate.Result, request simulate.Request) {
+	request = simulated(call)
+	result.Closed = "no Gateway"
+	for _, c := range s.configs {
+		if result = c.Do(request); result.Listener != "" {
+			break
+		}
+	}
+	return result, request
+}
+
+// simulated is what Go's client sends for a call.
+func simulated(call calls.Call) simulate.Request {
+	r := simulate.Request{
+		Method: call.Method, Host: call.URL.Host, Path: call.URL.RequestURI(), Header: call.Header.Clone(),
+		TLS: call.URL.Scheme == "https", Port: Offset + 80,
+	}
+	if r.TLS {
+		r.Port = Offset + 443
+		if r.SNI = call.URL.Hostname(); net.ParseIP(r.SNI) != nil {
+			r.SNI = ""
+		}
+	}
+	if port, err := strconv.Atoi(call.URL.Port()); err == nil {
+		r.Port = uint32(port + Offset)
+	}
+	if call.Host != "" {
+		r.Host = call.Host
+	}
+	return r
+}
+
+// expectation is one of the answers that a simulation allows.
+type expectation struct {
+	share    float64
+	status   int // 0: closed
+	location string
+	header   http.Header // of the proxy's own answer
+	names    []string    // of the backends, if one answers
+	request  simulate.Request
+	response []simulate.Edit
+}
+
+func (e expectation) String() string { return fmt.Sprintf("%d %v", e.status, e.names) }
+
+func (s *simulatedFolder) expected(r simulate.Result) []expectation {
+	if r.Closed != "" || r.Status != 0 {
+		return []expectation{{share: 1, status: r.Status, location: r.Location, header: r.Header}}
+	}
+	var list []expectation
+	for _, d := range r.Destinations {
+		e := expectation{share: d.Share, status: d.Status}
+		if d.Status == 0 {
+			e.request, e.response, e.status = d.Request, d.Response, http.StatusOK
+			for _, endpoint := range d.Endpoints {
+				_, port, _ := net.SplitHostPort(endpoint)
+				if name, ok := s.backends[port]; ok {
+					e.names = append(e.names, name)
+				}
+			}
+			if len(e.names) == 0 { // nobody listens there
+				e.status = http.StatusServiceUnavailable
+			}
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+// check tells how an answer differs.
+func (e expectation) check(a calls.Answer, sent simulate.Request) error {
+	switch {
+	case a.Status != e.status:
+		return fmt.Errorf("it answered %d (%s), simulated %d %v", a.Status, a.Seen.Name, e.status, e.names)
+	case a.Header.Get("Location") != e.location:
+		return fmt.Errorf("location is %q, simulated %q", a.Header.Get("Location"), e.location)
+	}
+	for name := range e.header {
+		if got, want := a.Header.Values(name), e.header.Values(name); !slices.Equal(got, want) {
+			return fmt.Errorf("the answer's header %s is %q, simulated %q", name, got, want)
+		}
+	}
+	if len(e.names) == 0 || e.status != http.StatusOK {
+		if a.Seen.Name != "" {
+			return fmt.Errorf("%s answered, simulated nobody", a.Seen.Name)
+		}
+		return nil
+	}
+	if !slices.Contains(e.names, a.Seen.Name) {
+		return fmt.Errorf("%q answered, simulated %v", a.Seen.Name, e.names)
+	}
+	if err := checkResponse(a.Header, e.response); err != nil {
+		return err
+	}
+	return checkRequest(a.Seen, e.request, sent)
+}
+
+// checkResponse wants a backend's answer to look as after the edits. What the backend itself answers is in it, too.
+func checkResponse(got http.Header, edits []simulate.Edit) error {
+	want := http.Header{}
+	for _, e := range edits {
+		switch e.Apply(want); {
+		case e.Do == simulate.Remove && len(got.Values(e.Name)) > 0 && len(want.Values(e.Name)) > 0:
+			return fmt.Errorf("the answer has a header %s, simulated without", e.Name)
+		case e.Do == simulate.Set && got.Get(e.Name) != e.Value:
+			return fmt.Errorf("the answer's header %s is %q, simulated %q", e.Name, got.Get(e.Name), e.Value)
+		case e.Do == simulate.Append && !slices.Contains(got.Values(e.Name), e.Value):
+			return fmt.Errorf("the answer's header %s is %q, simulated with %q", e.Name, got.Values(e.Name), e.Value)
+		}
+	}
+	return nil
+}
+
+// own are the headers that clients and proxies add by themselves.
+var own = []string{
+	"Accept-Encoding", "User-Agent", "X-Forwarded-For", "X-Request-Id", "X-Envoy-External-Address", "Content-Length", "Connection", "Upgrade",
+}
+
+// checkRequest wants a backend to have seen what is simulated, whole.
+func checkRequest(seen calls.Seen, want, sent simulate.Request) error {
+	u, err := url.ParseRequestURI(want.Path)
+	if err != nil {
+		return fmt.Errorf("simulated path: %w", err)
+	}
+	for _, pair := range [][3]string{
+		{"method", seen.Method, want.Method}, {"path", seen.Path, u.Path}, {"query", seen.Query, u.RawQuery}, {"host", seen.Host, want.Host},
+	} {
+		if pair[1] != pair[2] {
+			return fmt.Errorf("the backend saw %s %q, simulated %q (sent %s)", pair[0], pair[1], pair[2], sent.Path)
+		}
+	}
+	names := append(simulate.HeaderNames(seen.Headers), simulate.HeaderNames(want.Header)...)
+	for _, name := range names {
+		got, want := strings.Join(seen.Headers.Values(name), ","), strings.Join(want.Header.Values(name), ",")
+		if got != want && !slices.Contains(own, name) {
+			return fmt.Errorf("the backend saw header %s %q, simulated %q", name, got, want)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+package simulate
+
+import (
+	"net/http"
+	"strings"
+
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"google.golang.org/protobuf/types/known/anypb"
+)
+
+var redirectStatus = map[routev3.RedirectAction_RedirectResponseCode]int{
+	routev3.RedirectAction_MOVED_PERMANENTLY: http.StatusMovedPermanently, routev3.RedirectAction_FOUND: http.StatusFound,
+	routev3.RedirectAction_SEE_OTHER: http.StatusSeeOther, routev3.RedirectAction_TEMPORARY_REDIRECT: http.StatusTemporaryRedirect,
+	routev3.RedirectAction_PERMANENT_REDIRECT: http.StatusPermanentRedirect,
+}
+
+// act does what a route says.
+func (s *simulation) act(t *table, v *routev3.VirtualHost, r *routev3.Route) {
+	s.survey(r, "name", "match", "route", "redirect", "direct_response", "metadata", "decorator", "stat_prefix", "request_headers_to_add",
+		"request_headers_to_remove", "response_headers_to_add", "response_headers_to_remove", "typed_per_filter_config")
+	for _, filters := range []map[string]*anypb.Any{t.head.GetTypedPerFilterConfig(), v.GetTypedPerFilterConfig(), r.GetTypedPerFilterConfig()} {
+		for name := range filters {
+			s.missing(name)
+		}
+	}
+	edits := routeEdits{levels: []level{t.head, v, r}, narrowLast: t.head.GetMostSpecificHeaderMutationsWins()}
+	switch action := r.GetAction().(type) {
+	case *routev3.Route_DirectResponse:
+		s.survey(action.DirectResponse, "status", "body")
+		s.direct(int(action.DirectResponse.GetStatus()), "", edits)
+	case *routev3.Route_Redirect:
+		location := s.redirect(action.Redirect, r.GetMatch())
+		s.direct(redirectStatus[action.Redirect.GetResponseCode()], location, edits)
+	case *routev3.Route_Route:
+		s.forward(action.Route, r.GetMatch(), edits)
+	default:
+		s.result.Undecided = true
+		s.missing("Route.action")
+	}
+}
+
+// direct is an answer of the proxy's own, which headers edits apply to.
+func (s *simulation) direct(status int, location string, edits routeEdits) {
+	header := http.Header{}
+	if location != "" {
+		header.Set("Location", location)
+	}
+	for _, e := range s.edits(edits.response(), formats{request: s.request, response: header}) {
+		e.Apply(header)
+	}
+	s.answer(status)
+	s.result.Header, s.result.Location = header, header.Get("Location")
+}
+
+// redirect is where a redirect leads to.
+func (s *simulation) redirect(a *routev3.RedirectAction, m *routev3.RouteMatch) string {
+	s.survey(a, "https_redirect", "scheme_redirect", "host_redirect", "port_redirect", "path_redirect", "prefix_rewrite", "regex_rewrite",
+		"response_code", "strip_query")
+	r := s.request
+	scheme := r.scheme()
+	switch {
+	case a.GetSchemeRedirect() != "":
+		scheme = a.GetSchemeRedirect()
+	case a.GetHttpsRedirect():
+		scheme = "https"
+	}
+	port := ""
+	if a.GetPortRedirect() != 0 {
+		port = ":" + itoa(a.GetPortRedirect())
+	}
+	host := a.GetHostRedirect()
+	if host == "" {
+		host = ownHost(r, scheme, port != "")
+	}
+	path := r.Path
+	switch {
+	case a.GetPathRedirect() != "" && strings.Contains(a.GetPathRedirect(), "?"):
+		return scheme + "://" + host + port + a.GetPathRedirect()
+	case a.GetPathRedirect() != "":
+		path = r.withPath(a.GetPathRedirect())
+	case a.GetPrefixRewrite() != "":
+		path = r.withPath(replacePrefix(r.path(), m, a.GetPrefixRewrite()))
+	case a.GetRegexRewrite() != nil:
+		path = r.withPath(s.replaceRegex(r.path(), a.GetRegexRewrite()))
+	}
+	if a.GetStripQuery() {
+		path, _, _ = strings.Cut(path, "?")
+	}
+	return scheme + "://" + host + port + path
+}
+
+// ownHost is the request's host as a redirect keeps it: without its port if a new one comes, or if it was the scheme's own and the scheme
+// changes.
+func ownHost(r Request, scheme string, newPort bool) string {
+	name := cutPort(r.Host)
+	port := r.Host[len(name):]
+	if newPort || scheme != r.scheme() && (r.TLS && port == ":443" || !r.TLS && port == ":80") {
+		return name
+	}
+	return r.Host
+}

@@ -1,0 +1,72 @@
+package simulate
+
+import (
+	"net"
+	"slices"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+)
+
+// reach finds the endpoints of a destination's cluster; 503 if it has none. It is false if there is no such cluster.
+func (s *simulation) reach(d *Destination) bool {
+	c, found := s.config.clusters[d.Cluster]
+	if !found {
+		return false
+	}
+	s.survey(c, "name", "alt_stat_name", "type", "cluster_type", "eds_cluster_config", "load_assignment", "lb_policy", "connect_timeout",
+		"per_connection_buffer_limit_bytes", "circuit_breakers", "typed_extension_protocol_options", "wait_for_warm_on_init", "dns_lookup_family",
+		"respect_dns_ttl", "dns_refresh_rate", "upstream_connection_options", "metadata")
+	assignment := c.GetLoadAssignment()
+	switch {
+	case c.GetClusterType() != nil:
+		if c.GetClusterType().GetName() != "envoy.clusters.dns" {
+			s.missing(c.GetClusterType().GetName())
+		}
+		d.Named = true
+	case c.GetType() == clusterv3.Cluster_STRICT_DNS, c.GetType() == clusterv3.Cluster_LOGICAL_DNS:
+		d.Named = true
+	case c.GetType() == clusterv3.Cluster_EDS:
+		name := c.GetEdsClusterConfig().GetServiceName()
+		if name == "" {
+			name = c.GetName()
+		}
+		assignment = s.config.endpoints[name]
+	case c.GetType() == clusterv3.Cluster_STATIC:
+	default:
+		s.missing("Cluster.type " + c.GetType().String())
+	}
+	d.Endpoints = s.healthy(assignment)
+	if len(d.Endpoints) == 0 {
+		d.Status = 503
+	}
+	return true
+}
+
+// healthy are the endpoints that can get requests, of the best priority that has one.
+func (s *simulation) healthy(a *endpointv3.ClusterLoadAssignment) []string {
+	byPriority := map[uint32][]string{}
+	unhealthy := 0
+	for _, locality := range a.GetEndpoints() {
+		for _, e := range locality.GetLbEndpoints() {
+			switch e.GetHealthStatus() {
+			case corev3.HealthStatus_UNKNOWN, corev3.HealthStatus_HEALTHY, corev3.HealthStatus_DEGRADED:
+				socket := e.GetEndpoint().GetAddress().GetSocketAddress()
+				byPriority[locality.GetPriority()] = append(byPriority[locality.GetPriority()],
+					net.JoinHostPort(socket.GetAddress(), itoa(socket.GetPortValue())))
+			default:
+				unhealthy++
+			}
+		}
+	}
+	if unhealthy > 0 {
+		s.missing("endpoints that are not healthy")
+	}
+	best := []string(nil)
+	for p := uint32(0); p < 128 && best == nil; p++ {
+		best = byPriority[p]
+	}
+	slices.Sort(best)
+	return slices.Compact(best)
+}

@@ -1,0 +1,70 @@
+package simulate
+
+import (
+	"fmt"
+	"regexp"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	"google.golang.org/protobuf/proto"
+
+	"cardea.dev/cardea/internal/resource"
+)
+
+// Config is all resources of one proxy.
+type Config struct {
+	listeners map[string]*listenerv3.Listener
+	tables    map[string]*table
+	clusters  map[string]*clusterv3.Cluster
+	endpoints map[string]*endpointv3.ClusterLoadAssignment
+	secrets   map[string]bool
+
+	expressions map[string]*regexp.Regexp // compiled once
+}
+
+// New makes a Config without resources.
+func New() *Config {
+	return &Config{
+		listeners: map[string]*listenerv3.Listener{}, tables: map[string]*table{}, clusters: map[string]*clusterv3.Cluster{},
+		endpoints: map[string]*endpointv3.ClusterLoadAssignment{}, secrets: map[string]bool{}, expressions: map[string]*regexp.Regexp{},
+	}
+}
+
+// Add adds a resource, or replaces it. b is the resource's message. Of a Secret only the name counts.
+func (c *Config) Add(t resource.Type, name string, b []byte) (err error) {
+	switch t {
+	case resource.Listener:
+		err = add(c.listeners, name, b, new(listenerv3.Listener))
+	case resource.Cluster:
+		err = add(c.clusters, name, b, new(clusterv3.Cluster))
+	case resource.Endpoints:
+		err = add(c.endpoints, name, b, new(endpointv3.ClusterLoadAssignment))
+	case resource.Routes:
+		c.tables[name], err = readTable(b)
+	case resource.Secret:
+		c.secrets[name] = true
+	default:
+		err = fmt.Errorf("resources of type %s are not known", t)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s %s: %w", t, name, err)
+	}
+	return nil
+}
+
+func add[M proto.Message](all map[string]M, name string, b []byte, m M) error {
+	all[name] = m
+	return proto.Unmarshal(b, m)
+}
+
+// expression is a regular expression that matches a whole value; nil if it can't be read, which no Envoy would have taken. Go's
+// syntax is RE2's.
+func (c *Config) expression(text string) *regexp.Regexp {
+	re, known := c.expressions[text]
+	if !known {
+		re, _ = regexp.Compile(`\A(?:` + text + `)\z`)
+		c.expressions[text] = re
+	}
+	return re
+}

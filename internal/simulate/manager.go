@@ -1,0 +1,150 @@
+package simulate
+
+import (
+	"net/http"
+	"strings"
+
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+)
+
+func (s *simulation) connectionManager(chain *listenerv3.FilterChain) *hcmv3.HttpConnectionManager {
+	var manager *hcmv3.HttpConnectionManager
+	for _, f := range chain.GetFilters() {
+		m := new(hcmv3.HttpConnectionManager)
+		if err := f.GetTypedConfig().UnmarshalTo(m); err != nil {
+			s.missing(f.GetName())
+			continue
+		}
+		manager = m
+	}
+	if manager == nil {
+		s.result.Undecided = true
+		return nil
+	}
+	s.survey(manager, "stat_prefix", "codec_type", "rds", "route_config", "http_filters", "use_remote_address", "normalize_path", "merge_slashes",
+		"path_with_escaped_slashes_action", "strip_matching_host_port", "strip_any_host_port", "strip_trailing_host_dot",
+		"common_http_protocol_options", "http_protocol_options", "http2_protocol_options", "server_name", "server_header_transformation",
+		"stream_idle_timeout", "request_timeout", "request_headers_timeout", "drain_timeout", "delayed_close_timeout", "access_log",
+		"access_log_options", "max_request_headers_kb", "generate_request_id", "upgrade_configs", "tracing")
+	s.survey(manager.GetCommonHttpProtocolOptions(), "idle_timeout", "max_connection_duration", "max_stream_duration", "max_headers_count")
+	return manager
+}
+
+// manage does to a request what the connection manager does before it looks for a route. It tells whether that goes on.
+func (s *simulation) manage(m *hcmv3.HttpConnectionManager) bool {
+	r := &s.request
+	if r.Header.Get("Upgrade") != "" {
+		s.missing("upgrade")
+	}
+	if !strings.HasPrefix(r.Path, "/") {
+		s.undecided("a path that does not begin with a slash")
+		return false
+	}
+	if strings.Contains(r.Path, "#") {
+		s.answer(http.StatusBadRequest)
+		return false
+	}
+	if m.GetStripAnyHostPort() || m.GetStripMatchingHostPort() {
+		if m.GetStripMatchingHostPort() {
+			s.missing("HttpConnectionManager.strip_matching_host_port")
+		} else {
+			r.Host = cutPort(r.Host)
+		}
+	}
+	if m.GetStripTrailingHostDot() {
+		name := cutPort(r.Host)
+		r.Host = strings.TrimSuffix(name, ".") + r.Host[len(name):]
+	}
+	if m.GetUseRemoteAddress().GetValue() {
+		s.distrust()
+	} else if r.Header.Get("X-Forwarded-Proto") == "" {
+		r.Header.Set("X-Forwarded-Proto", r.scheme())
+	}
+	return s.normalize(m)
+}
+
+// internalHeaders are those by which only Envoy's own side may tell it what to do.
+var internalHeaders = []string{
+	"decorator-operation", "downstream-service-cluster", "downstream-service-node", "expected-rq-timeout-ms", "external-address", "force-trace",
+	"hedge-on-per-try-timeout", "internal", "ip-tags", "max-retries", "original-path", "original-url", "retriable-header-names",
+	"retriable-status-codes", "retry-grpc-on", "retry-on", "upstream-alt-stat-name", "upstream-rq-per-try-timeout-ms",
+	"upstream-rq-timeout-alt-response", "upstream-rq-timeout-ms",
+}
+
+// distrust takes back what a client claims about the way it came.
+func (s *simulation) distrust() {
+	for _, name := range internalHeaders {
+		s.request.Header.Del("x-envoy-" + name)
+	}
+	s.request.Header.Set("X-Forwarded-Proto", s.request.scheme())
+}
+
+// normalize makes the request's path what routes are compared with.
+func (s *simulation) normalize(m *hcmv3.HttpConnectionManager) bool {
+	r := &s.request
+	path := r.path()
+	switch action := m.GetPathWithEscapedSlashesAction(); action {
+	case hcmv3.HttpConnectionManager_REJECT_REQUEST:
+		if unescapeSlashes(path) != path {
+			s.answer(http.StatusBadRequest)
+			return false
+		}
+	case hcmv3.HttpConnectionManager_UNESCAPE_AND_REDIRECT:
+		if unescapeSlashes(path) != path {
+			s.undecided("HttpConnectionManager.path_with_escaped_slashes_action: a redirect")
+			return false
+		}
+	case hcmv3.HttpConnectionManager_UNESCAPE_AND_FORWARD:
+		path = unescapeSlashes(path)
+	}
+	if m.GetNormalizePath().GetValue() {
+		canonical, ok := canonicalPath(path)
+		if !ok {
+			s.answer(http.StatusBadRequest)
+			return false
+		}
+		path = canonical
+	}
+	if m.GetMergeSlashes() {
+		path = mergeSlashes(path)
+	}
+	r.Path = r.withPath(path)
+	return true
+}
+
+// table is where the connection manager looks routes up. Its HTTP filters come first.
+func (s *simulation) table(m *hcmv3.HttpConnectionManager) *table {
+	for _, f := range m.GetHttpFilters() {
+		router := new(routerv3.Router)
+		switch {
+		case f.GetTypedConfig().MessageIs(router):
+			if f.GetTypedConfig().UnmarshalTo(router) == nil {
+				s.survey(router, "suppress_envoy_headers", "dynamic_stats", "start_child_span", "upstream_log")
+			}
+		case f.GetDisabled(), inert[shortType(f.GetTypedConfig().GetTypeUrl())]:
+			// It does nothing but where a route says so, which act looks at.
+		default:
+			s.missing(f.GetName())
+		}
+	}
+	if m.GetRouteConfig() != nil {
+		s.undecided("HttpConnectionManager.route_config")
+		return nil
+	}
+	name := m.GetRds().GetRouteConfigName()
+	s.result.Table = name
+	t, ok := s.config.tables[name]
+	if !ok {
+		s.answer(http.StatusNotFound) // Envoy has an empty table until it comes
+		return nil
+	}
+	s.survey(t.head, "name", "ignore_port_in_host_matching", "request_headers_to_add", "request_headers_to_remove", "response_headers_to_add",
+		"response_headers_to_remove", "validate_clusters", "max_direct_response_body_size_bytes", "typed_per_filter_config",
+		"most_specific_header_mutations_wins")
+	return t
+}
+
+// inert are the filters that do nothing for a route that has no configuration for them.
+var inert = map[string]bool{"Cors": true, "HeaderMutationPerRoute": true, "StatefulSession": true}

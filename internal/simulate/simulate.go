@@ -1,0 +1,106 @@
+package simulate
+
+import (
+	"net/http"
+
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+)
+
+// simulation is one request on its way.
+type simulation struct {
+	config  *Config
+	request Request // as it is at this point
+	result  Result
+}
+
+// Do tells what would happen to a request.
+func (c *Config) Do(r Request) Result {
+	s := &simulation{config: c, request: r.clone()}
+	if host, v := s.virtualHost(); v != nil {
+		s.route(host, v)
+	}
+	return s.result
+}
+
+// virtualHost follows a request up to its virtual host; nil if it ends before.
+func (s *simulation) virtualHost() (*table, *routev3.VirtualHost) {
+	l := s.listener()
+	if l == nil {
+		return nil, nil
+	}
+	chain := s.filterChain(l)
+	if chain == nil {
+		return nil, nil
+	}
+	manager := s.connectionManager(chain)
+	if manager == nil || !s.manage(manager) {
+		return nil, nil
+	}
+	t := s.table(manager)
+	if t == nil {
+		return nil, nil
+	}
+	h := t.find(s.request.Host)
+	if h == nil {
+		s.answer(http.StatusNotFound)
+		return nil, nil
+	}
+	v, err := h.virtualHost()
+	if err != nil {
+		s.undecided("VirtualHost")
+		return nil, nil
+	}
+	s.result.VirtualHost = v.GetName()
+	s.survey(v, "name", "domains", "routes", "request_headers_to_add", "request_headers_to_remove", "response_headers_to_add",
+		"response_headers_to_remove", "typed_per_filter_config", "virtual_clusters")
+	return t, v
+}
+
+// route finds the route of a request, and follows it.
+func (s *simulation) route(t *table, v *routev3.VirtualHost) {
+	if v.GetMatcher() != nil || v.GetRequireTls() != routev3.VirtualHost_NONE {
+		s.result.Undecided = true // survey has named it
+		return
+	}
+	for _, r := range v.GetRoutes() {
+		misses, decided := s.misses(r.GetMatch())
+		if !decided {
+			s.result.Undecided = true
+			return
+		}
+		if len(misses) == 0 {
+			s.result.Route, s.result.Match = r.GetName(), r.GetMatch()
+			s.act(t, v, r)
+			return
+		}
+	}
+	s.answer(http.StatusNotFound)
+}
+
+// answer is the proxy's own.
+func (s *simulation) answer(status int) { s.result.Status = status }
+
+// Tried is a route that was compared with a request.
+type Tried struct {
+	Route  string
+	Match  *routev3.RouteMatch
+	Misses []string // why it doesn't take the request; none: it would
+}
+
+// Try compares a request with all routes of its virtual host, in their order; the first that misses nothing gets it.
+func (c *Config) Try(r Request) []Tried {
+	s := &simulation{config: c, request: r.clone()}
+	_, v := s.virtualHost()
+	if v == nil {
+		return nil
+	}
+	var list []Tried
+	for _, route := range v.GetRoutes() {
+		misses, decided := s.misses(route.GetMatch())
+		if !decided {
+			misses = append(misses, "its match can't be simulated")
+		}
+		list = append(list, Tried{route.GetName(), route.GetMatch(), misses})
+	}
+	return list
+}
