@@ -54,20 +54,40 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Do makes the call as often as it says. The error tells what was wanted and what came.
 func (c *Client) Do(ctx context.Context, call Call) error {
-	answers := map[string]int{}
-	for range call.Times {
-		name, err := c.once(ctx, call)
-		if err != nil {
+	answers, err := c.Ask(ctx, call)
+	if err != nil {
+		return err
+	}
+	return Check(call, answers)
+}
+
+// Ask makes the call as often as it says, and compares nothing.
+func (c *Client) Ask(ctx context.Context, call Call) ([]Answer, error) {
+	answers := make([]Answer, call.Times)
+	for i := range answers {
+		var err error
+		if answers[i], err = c.once(ctx, call); err != nil {
+			return nil, fmt.Errorf("%s: %w", call.Text, err)
+		}
+	}
+	return answers, nil
+}
+
+// Check tells how answers differ from what a call wants.
+func Check(call Call, answers []Answer) error {
+	backends := map[string]int{}
+	for _, answer := range answers {
+		if err := compareAnswer(call, answer); err != nil {
 			return fmt.Errorf("%s: %w", call.Text, err)
 		}
-		answers[name]++
+		backends[answer.Seen.Name]++
 	}
 	for _, share := range call.Shares {
-		got := 100 * float64(answers[share.Backend]) / float64(call.Times)
+		got := 100 * float64(backends[share.Backend]) / float64(call.Times)
 		exact := share.Percent == 0 || share.Percent == 100
 		if exact && got != share.Percent || math.Abs(got-share.Percent) > tolerance {
 			return fmt.Errorf("%s: %q answered %.0f%% of %d calls, want %.0f%% (answers: %v)", call.Text, share.Backend, got,
-				call.Times, share.Percent, answers)
+				call.Times, share.Percent, backends)
 		}
 	}
 	return nil
@@ -89,8 +109,7 @@ type Seen struct {
 	Headers                         http.Header
 }
 
-// Ask makes a call once and compares nothing.
-func (c *Client) Ask(ctx context.Context, call Call) (Answer, error) {
+func (c *Client) once(ctx context.Context, call Call) (Answer, error) {
 	request := (&http.Request{Method: call.Method, URL: call.URL, Header: call.Header.Clone(), Host: call.Host}).WithContext(ctx)
 	response, err := c.http.Do(request)
 	switch {
@@ -111,17 +130,8 @@ func (c *Client) Ask(ctx context.Context, call Call) (Answer, error) {
 	return answer, nil
 }
 
-// once makes the call, compares everything but who answered, and tells who did.
-func (c *Client) once(ctx context.Context, call Call) (backend string, err error) {
-	answer, err := c.Ask(ctx, call)
-	if err != nil {
-		return "", err
-	}
-	return answer.Seen.Name, Compare(call, answer)
-}
-
-// Compare tells what differs from what a call must answer, but for who answered.
-func Compare(call Call, answer Answer) error {
+// compareAnswer tells what differs from what a call must answer, but for who answered.
+func compareAnswer(call Call, answer Answer) error {
 	if answer.Status != call.Status {
 		return fmt.Errorf("answered %s, want %s: %s", status(answer.Status), status(call.Status), answer.Body)
 	}

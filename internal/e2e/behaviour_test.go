@@ -116,9 +116,14 @@ func makeCalls(t *testing.T, dir, text string, simulated *simulatedFolder) {
 	client := calls.NewClient(p.Address, Offset)
 	defer client.Close()
 	for _, call := range list {
-		if err := client.Do(t.Context(), call); err != nil {
+		answers, err := client.Ask(t.Context(), call)
+		if err != nil {
+			t.Errorf("calls:%d: %v", call.Line, err)
+			continue
+		}
+		if err := calls.Check(call, answers); err != nil {
 			t.Errorf("calls:%d: %v", call.Line, err)
 		}
-		simulated.compare(t, client, call)
+		simulated.compare(t, call, answers)
 	}
 }

@@ -46,9 +46,9 @@ func TestPathsAsEnvoyReadsThem(t *testing.T) {
 	})
 	for _, path := range strangePaths() {
 		result := config.Do(simulate.Request{Port: Offset + 80, Method: "GET", Host: "any", Path: path})
-		status, want := result.Status, ""
-		if len(result.Destinations) == 1 {
-			status, want = http.StatusOK, result.Destinations[0].Request.Path
+		status, want := result.Outcomes[0].Status, ""
+		if request := result.Outcomes[0].Request; request != nil {
+			status, want = http.StatusOK, request.Path
 		}
 		if gotStatus, got := sendRaw(t, p.Address, path); gotStatus != status || status == http.StatusOK && got != want {
 			t.Errorf("%q: Envoy answers %d %q, simulated %d %q", path, gotStatus, got, status, want)

@@ -27,12 +27,12 @@ func (s *simulation) act(t *table, v *routev3.VirtualHost, r *routev3.Route) {
 	switch action := r.GetAction().(type) {
 	case *routev3.Route_DirectResponse:
 		s.survey(action.DirectResponse, "status", "body")
-		s.direct(int(action.DirectResponse.GetStatus()), "", edits)
+		s.direct(r, int(action.DirectResponse.GetStatus()), "", edits)
 	case *routev3.Route_Redirect:
 		location := s.redirect(action.Redirect, r.GetMatch())
-		s.direct(redirectStatus[action.Redirect.GetResponseCode()], location, edits)
+		s.direct(r, redirectStatus[action.Redirect.GetResponseCode()], location, edits)
 	case *routev3.Route_Route:
-		s.forward(action.Route, r.GetMatch(), edits)
+		s.forward(action.Route, r, edits)
 	default:
 		s.result.Undecided = true
 		s.missing("Route.action")
@@ -40,7 +40,7 @@ func (s *simulation) act(t *table, v *routev3.VirtualHost, r *routev3.Route) {
 }
 
 // direct is an answer of the proxy's own, which headers edits apply to.
-func (s *simulation) direct(status int, location string, edits routeEdits) {
+func (s *simulation) direct(r *routev3.Route, status int, location string, edits routeEdits) {
 	header := http.Header{}
 	if location != "" {
 		header.Set("Location", location)
@@ -48,8 +48,7 @@ func (s *simulation) direct(status int, location string, edits routeEdits) {
 	for _, e := range s.edits(edits.response(), formats{request: s.request, response: header}) {
 		e.Apply(header)
 	}
-	s.answer(status)
-	s.result.Header, s.result.Location = header, header.Get("Location")
+	s.add(Outcome{Route: r.GetName(), Match: r.GetMatch(), Status: status, Header: header, Location: header.Get("Location")})
 }
 
 // redirect is where a redirect leads to.

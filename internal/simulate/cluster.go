@@ -9,9 +9,9 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 )
 
-// reach finds the endpoints of a destination's cluster; 503 if it has none. It is false if there is no such cluster.
-func (s *simulation) reach(d *Destination) bool {
-	c, found := s.config.clusters[d.Cluster]
+// reach finds the endpoints of an outcome's cluster; 503 if it has none. It is false if there is no such cluster.
+func (s *simulation) reach(o *Outcome) bool {
+	c, found := s.config.clusters[o.Cluster]
 	if !found {
 		return false
 	}
@@ -24,9 +24,9 @@ func (s *simulation) reach(d *Destination) bool {
 		if c.GetClusterType().GetName() != "envoy.clusters.dns" {
 			s.missing(c.GetClusterType().GetName())
 		}
-		d.Named = true
+		o.Named = true
 	case c.GetType() == clusterv3.Cluster_STRICT_DNS, c.GetType() == clusterv3.Cluster_LOGICAL_DNS:
-		d.Named = true
+		o.Named = true
 	case c.GetType() == clusterv3.Cluster_EDS:
 		name := c.GetEdsClusterConfig().GetServiceName()
 		if name == "" {
@@ -37,9 +37,9 @@ func (s *simulation) reach(d *Destination) bool {
 	default:
 		s.missing("Cluster.type " + c.GetType().String())
 	}
-	d.Endpoints = s.healthy(assignment)
-	if len(d.Endpoints) == 0 {
-		d.Status = 503
+	o.Endpoints = s.healthy(assignment)
+	if len(o.Endpoints) == 0 {
+		o.Status = 503
 	}
 	return true
 }

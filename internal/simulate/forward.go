@@ -9,28 +9,29 @@ import (
 
 func itoa(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
 
+// sending is a route that sends requests to clusters.
+type sending struct {
+	route   *routev3.Route
+	action  *routev3.RouteAction
+	edits   routeEdits
+	mirrors []Mirror
+}
+
 // forward sends the request to the clusters that share it.
-func (s *simulation) forward(a *routev3.RouteAction, m *routev3.RouteMatch, edits routeEdits) {
+func (s *simulation) forward(a *routev3.RouteAction, r *routev3.Route, edits routeEdits) {
 	s.survey(a, "cluster", "weighted_clusters", "cluster_header", "cluster_not_found_response_code", "prefix_rewrite", "regex_rewrite",
 		"path_rewrite", "host_rewrite_literal", "host_rewrite_header", "append_x_forwarded_host", "request_mirror_policies", "priority",
 		"metadata_match", "max_grpc_timeout", "grpc_timeout_offset", "timeout")
 	if a.GetTimeout().AsDuration() > 0 {
 		s.missing("RouteAction.timeout")
 	}
-	for _, mirror := range a.GetRequestMirrorPolicies() {
-		s.survey(mirror, "cluster", "runtime_fraction", "trace_sampled")
-		share := 1.0
-		if f := mirror.GetRuntimeFraction().GetDefaultValue(); f != nil {
-			share = min(float64(f.GetNumerator())/float64(denominator(f)), 1)
-		}
-		s.result.Mirrors = append(s.result.Mirrors, Mirror{Cluster: mirror.GetCluster(), Share: share})
-	}
+	way := sending{route: r, action: a, edits: edits, mirrors: s.mirrors(a)}
 	switch c := a.GetClusterSpecifier().(type) {
 	case *routev3.RouteAction_Cluster:
-		s.send(a, m, edits, c.Cluster, nil, 1)
+		s.send(way, c.Cluster, nil, 1)
 	case *routev3.RouteAction_ClusterHeader:
 		name, _ := s.request.header(c.ClusterHeader)
-		s.send(a, m, edits, name, nil, 1)
+		s.send(way, name, nil, 1)
 	case *routev3.RouteAction_WeightedClusters:
 		s.survey(c.WeightedClusters, "clusters", "total_weight", "runtime_key_prefix")
 		var total float64
@@ -44,7 +45,7 @@ func (s *simulation) forward(a *routev3.RouteAction, m *routev3.RouteMatch, edit
 				s.missing(name)
 			}
 			if w.GetWeight().GetValue() > 0 {
-				s.send(a, m, edits, w.GetName(), w, float64(w.GetWeight().GetValue())/total)
+				s.send(way, w.GetName(), w, float64(w.GetWeight().GetValue())/total)
 			}
 		}
 	default:
@@ -52,15 +53,26 @@ func (s *simulation) forward(a *routev3.RouteAction, m *routev3.RouteMatch, edit
 	}
 }
 
-// send adds a destination.
-func (s *simulation) send(
-	a *routev3.RouteAction, m *routev3.RouteMatch, edits routeEdits, cluster string, w *routev3.WeightedCluster_ClusterWeight, share float64,
-) {
-	d := Destination{Cluster: cluster, Share: share}
-	found := s.reach(&d)
-	if !found {
-		d.Status = notFoundStatus(a.GetClusterNotFoundResponseCode())
-		s.deliver(d)
+// mirrors are the clusters that get copies, those that are there.
+func (s *simulation) mirrors(a *routev3.RouteAction) (list []Mirror) {
+	for _, mirror := range a.GetRequestMirrorPolicies() {
+		s.survey(mirror, "cluster", "runtime_fraction", "trace_sampled", "disable_shadow_host_suffix_append")
+		m := Mirror{Cluster: mirror.GetCluster(), Share: 1}
+		if f := mirror.GetRuntimeFraction().GetDefaultValue(); f != nil {
+			m.Share = min(float64(f.GetNumerator())/float64(denominator(f)), 1)
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+// send adds the outcome of a share that goes to a cluster. w is nil if the route has one cluster.
+func (s *simulation) send(way sending, cluster string, w *routev3.WeightedCluster_ClusterWeight, share float64) {
+	a, edits := way.action, way.edits
+	o := Outcome{Share: share, Route: way.route.GetName(), Match: way.route.GetMatch(), Cluster: cluster, Mirrors: way.mirrors}
+	if found := s.reach(&o); !found {
+		o.Status, o.Mirrors = notFoundStatus(a.GetClusterNotFoundResponseCode()), nil
+		s.add(o)
 		return
 	}
 	if w != nil {
@@ -74,10 +86,12 @@ func (s *simulation) send(
 		s.missing("ClusterWeight.host_rewrite_literal")
 	}
 	s.rewriteHost(&request, a, w.GetHostRewriteLiteral())
-	s.rewritePath(&request, a, m)
-	d.Request = request
-	d.Response = s.edits(edits.response(), formats{request: s.request})
-	s.deliver(d)
+	s.rewritePath(&request, a, way.route.GetMatch())
+	if o.Status == 0 {
+		o.Request = &request
+		o.Response = s.edits(edits.response(), formats{request: s.request})
+	}
+	s.add(o)
 }
 
 func notFoundStatus(code routev3.RouteAction_ClusterNotFoundResponseCode) int {

@@ -8,11 +8,10 @@ import (
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
-	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 )
 
 // misses tells why a route doesn't take the request; decided is false if that can't be told: all else holds, and it has a condition that is not
-// simulated.
+// simulated. Fractions are not looked at.
 func (s *simulation) misses(m *routev3.RouteMatch) (misses []string, decided bool) {
 	probe := &simulation{config: s.config, request: s.request}
 	probe.survey(m, "prefix", "path", "safe_regex", "path_separated_prefix", "case_sensitive", "headers", "query_parameters", "grpc", "runtime_fraction")
@@ -32,15 +31,6 @@ func (s *simulation) misses(m *routev3.RouteMatch) (misses []string, decided boo
 	if m.GetGrpc() != nil && !isGRPC(s.request) {
 		add("it is no gRPC request")
 	}
-	if f := m.GetRuntimeFraction(); f != nil {
-		switch all := denominator(f.GetDefaultValue()); f.GetDefaultValue().GetNumerator() {
-		case 0:
-			add("its fraction is 0")
-		case all:
-		default:
-			probe.missing("RouteMatch.runtime_fraction between 0 and 1")
-		}
-	}
 	if open := probe.result.NotSimulated; len(misses) == 0 && len(open) > 0 {
 		for _, name := range open {
 			s.missing(name)
@@ -48,16 +38,6 @@ func (s *simulation) misses(m *routev3.RouteMatch) (misses []string, decided boo
 		return nil, false
 	}
 	return misses, true
-}
-
-func denominator(f *typev3.FractionalPercent) uint32 {
-	switch f.GetDenominator() {
-	case typev3.FractionalPercent_TEN_THOUSAND:
-		return 10_000
-	case typev3.FractionalPercent_MILLION:
-		return 1_000_000
-	}
-	return 100
 }
 
 func isGRPC(r Request) bool {

@@ -12,22 +12,11 @@ type Result struct {
 	Chain       string `json:"chain,omitempty"`
 	Table       string `json:"table,omitempty"`
 	VirtualHost string `json:"virtualHost,omitempty"`
-	Route       string `json:"route,omitempty"`
-
-	// Match is that of the route.
-	Match *routev3.RouteMatch `json:"-"`
 
 	// Closed says why the connection ends without an answer; "" if it doesn't.
 	Closed string `json:"closed,omitempty"`
-	// Status of the proxy's own answer; 0: the Destinations answer.
-	Status   int    `json:"status,omitempty"`
-	Location string `json:"location,omitempty"` // of a redirect
-	// Header is what the configuration puts into the proxy's own answer.
-	Header http.Header `json:"header,omitempty"`
-	// Destinations share the requests.
-	Destinations []Destination `json:"destinations,omitempty"`
-	// Mirrors get copies.
-	Mirrors []Mirror `json:"mirrors,omitempty"`
+	// Outcomes share the requests, in the order of the configuration. There is none if the connection is closed.
+	Outcomes []Outcome `json:"outcomes,omitempty"`
 
 	// NotSimulated names what is configured and could not be evaluated, sorted.
 	NotSimulated []string `json:"notSimulated,omitempty"`
@@ -35,22 +24,27 @@ type Result struct {
 	Undecided bool `json:"undecided,omitempty"`
 }
 
-// Destination is a cluster that gets requests, or the proxy's own answer in its place.
-type Destination struct {
-	Cluster   string   `json:"cluster"`
-	Share     float64  `json:"share"`               // of the requests, above 0, at most 1
+// Outcome is what happens to a share of the requests: a cluster gets them, or the proxy answers itself.
+type Outcome struct {
+	Share float64             `json:"share"`           // of the requests, above 0, at most 1
+	Route string              `json:"route,omitempty"` // "": none took the request
+	Match *routev3.RouteMatch `json:"-"`               // the route's
+
+	// Status of the proxy's own answer; 0: a backend answers.
+	Status   int         `json:"status,omitempty"`
+	Location string      `json:"location,omitempty"` // of a redirect
+	Header   http.Header `json:"header,omitempty"`   // what the configuration puts into the proxy's own answer
+
+	Cluster   string   `json:"cluster,omitempty"`
 	Endpoints []string `json:"endpoints,omitempty"` // that can get requests: "address:port", sorted
 	Named     bool     `json:"named,omitempty"`     // the endpoints are names that the proxy looks up
-	// Status, if not 0, is answered by the proxy since there is nobody to ask.
-	Status int `json:"status,omitempty"`
-	// Request is what the backend gets.
-	Request Request `json:"request"`
-	// Response is what is done to the headers of its answer, in order.
-	Response []Edit `json:"response,omitempty"`
+	Request   *Request `json:"request,omitempty"`   // what the backend gets
+	Response  []Edit   `json:"response,omitempty"`  // what is done to the headers of its answer, in order
+	Mirrors   []Mirror `json:"mirrors,omitempty"`   // where copies go
 }
 
 // Mirror is a cluster that gets copies of requests.
 type Mirror struct {
 	Cluster string  `json:"cluster"`
-	Share   float64 `json:"share"` // of the requests, at most 1
+	Share   float64 `json:"share"` // of the outcome's requests, at most 1
 }

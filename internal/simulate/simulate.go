@@ -10,12 +10,17 @@ import (
 type simulation struct {
 	config  *Config
 	request Request // as it is at this point
+	share   float64 // of the requests like it, that get here
 	result  Result
+}
+
+func newSimulation(c *Config, r Request) *simulation {
+	return &simulation{config: c, request: r.clone(), share: 1}
 }
 
 // Do tells what would happen to a request.
 func (c *Config) Do(r Request) Result {
-	s := &simulation{config: c, request: r.clone()}
+	s := newSimulation(c, r)
 	if host, v := s.virtualHost(); v != nil {
 		s.route(host, v)
 	}
@@ -62,23 +67,31 @@ func (s *simulation) route(t *table, v *routev3.VirtualHost) {
 		s.result.Undecided = true // survey has named it
 		return
 	}
+	rest := whole()
 	for _, r := range v.GetRoutes() {
 		misses, decided := s.misses(r.GetMatch())
 		if !decided {
 			s.result.Undecided = true
 			return
 		}
-		if len(misses) == 0 {
-			s.result.Route, s.result.Match = r.GetName(), r.GetMatch()
+		if len(misses) > 0 {
+			continue
+		}
+		taken, known := rest.take(r.GetMatch().GetRuntimeFraction())
+		if !known {
+			s.undecided("RouteMatch.runtime_fraction of another denominator")
+			return
+		}
+		if s.share = taken; taken > 0 {
 			s.act(t, v, r)
+		}
+		if rest.isEmpty() {
 			return
 		}
 	}
+	s.share = rest.size()
 	s.answer(http.StatusNotFound)
 }
-
-// answer is the proxy's own.
-func (s *simulation) answer(status int) { s.result.Status = status }
 
 // Tried is a route that was compared with a request.
 type Tried struct {
@@ -89,7 +102,7 @@ type Tried struct {
 
 // Try compares a request with all routes of its virtual host, in their order; the first that misses nothing gets it.
 func (c *Config) Try(r Request) []Tried {
-	s := &simulation{config: c, request: r.clone()}
+	s := newSimulation(c, r)
 	_, v := s.virtualHost()
 	if v == nil {
 		return nil

@@ -125,33 +125,36 @@ func tell(r Result) string {
 	if r.Closed != "" {
 		say("closed: %s", r.Closed)
 	}
-	if r.Route != "" {
-		say("%s", r.Route)
-	}
-	if r.Status != 0 {
-		say("%d", r.Status)
-	}
-	for _, name := range HeaderNames(r.Header) {
-		say("%s=%s", strings.ToLower(name), strings.Join(r.Header[name], ","))
-	}
-	for _, d := range r.Destinations {
-		say("%.0f%% %s %d endpoints", 100*d.Share, d.Cluster, len(d.Endpoints))
-		if d.Status != 0 {
-			say("%d", d.Status)
-			continue
+	for _, o := range r.Outcomes {
+		if o.Share < 1 {
+			say("%.0f%%", 100*o.Share)
 		}
-		say("host=%s path=%s", d.Request.Host, d.Request.Path)
-		for _, name := range HeaderNames(d.Request.Header) {
-			if name != "X-Forwarded-Proto" {
-				say("%s=%s", strings.ToLower(name), strings.Join(d.Request.Header[name], ","))
+		if o.Route != "" {
+			say("%s", o.Route)
+		}
+		if o.Cluster != "" {
+			say("%s %d endpoints", o.Cluster, len(o.Endpoints))
+		}
+		if o.Status != 0 {
+			say("%d", o.Status)
+		}
+		for _, name := range HeaderNames(o.Header) {
+			say("%s=%s", strings.ToLower(name), strings.Join(o.Header[name], ","))
+		}
+		if o.Request != nil {
+			say("host=%s path=%s", o.Request.Host, o.Request.Path)
+			for _, name := range HeaderNames(o.Request.Header) {
+				if name != "X-Forwarded-Proto" {
+					say("%s=%s", strings.ToLower(name), strings.Join(o.Request.Header[name], ","))
+				}
 			}
 		}
-		for _, e := range d.Response {
+		for _, e := range o.Response {
 			say("(%s %s %s)", e.Do, e.Name, e.Value)
 		}
-	}
-	for _, m := range r.Mirrors {
-		say("mirror %.0f%% %s", 100*m.Share, m.Cluster)
+		for _, m := range o.Mirrors {
+			say("mirror %.0f%% %s", 100*m.Share, m.Cluster)
+		}
 	}
 	for _, name := range r.NotSimulated {
 		say("not simulated: %s", name)
