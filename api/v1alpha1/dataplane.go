@@ -6,8 +6,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// DataPlane says how the proxies of Gateways are run. A GatewayClass names one by spec.parametersRef, a Gateway by
-// spec.infrastructure.parametersRef; what the Gateway's states counts before what the class's states. Changes apply at once.
+// DataPlane says how the proxies of Gateways are run. Who may write one may run any pod in the Gateway's namespace: give it to those only who may
+// create pods there.
+//
+// A GatewayClass names one by spec.parametersRef, a Gateway by spec.infrastructure.parametersRef. Where both state a field, the Gateway's counts,
+// whole lists such as tolerations included. Labels and annotations add up, by key; patches are applied one after the other, the class's first.
+// Changes apply at once.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:categories=cardea,shortName=dp
@@ -118,7 +122,8 @@ type PodSettings struct {
 	// +optional
 	DrainSeconds *int32 `json:"drainSeconds,omitempty"`
 
-	// Patch is a strategic merge patch of the pod template (PodTemplateSpec). It is applied last.
+	// Patch is a strategic merge patch of the pod template (PodTemplateSpec), applied after all other settings. It must not change
+	// serviceAccountName, nor the labels that Cardea sets.
 	//
 	// +optional
 	Patch *apiextensionsv1.JSON `json:"patch,omitempty"`
@@ -126,7 +131,8 @@ type PodSettings struct {
 
 // ServiceSettings shape the Service in front of the proxies.
 type ServiceSettings struct {
-	// Type of the Service. LoadBalancer if it is not stated.
+	// Type of the Service. LoadBalancer if it is not stated. Of a ClusterIP and a NodePort the Gateway's addresses are the cluster IPs: the
+	// ports of nodes are others than the listeners'.
 	//
 	// +kubebuilder:validation:Enum=ClusterIP;NodePort;LoadBalancer
 	// +optional

@@ -104,6 +104,10 @@ func (a *Authority) turn(ctx context.Context) (look time.Time, err error) {
 		now := a.cfg.Clock.Now()
 		stored, object, err := a.read(ctx)
 		if err != nil {
+			if a.state != nil { // a certificate that expires helps nobody: the key is here
+				_, problem := a.adopt(a.state, now)
+				err = errors.Join(err, problem)
+			}
 			return look, err
 		}
 		want, look, err := a.want(stored, now)
@@ -111,7 +115,7 @@ func (a *Authority) turn(ctx context.Context) (look time.Time, err error) {
 			return look, fmt.Errorf("make an authority: %w", err)
 		}
 		if want != stored {
-			// Written or not, somebody else may have been here: the Secret says what is true.
+			// The Secret says what is true.
 			if err := a.write(ctx, want, object); err != nil {
 				return look, err
 			}

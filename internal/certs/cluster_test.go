@@ -296,6 +296,24 @@ func TestServerCertificateIsRenewed(t *testing.T) {
 	})
 }
 
+// TestServerCertificateIsRenewedAlone: the key is here, so nobody need be asked for a certificate to serve with.
+func TestServerCertificateIsRenewedAlone(t *testing.T) {
+	s := newScene(t)
+	s.run(1)
+	bundle := s.bundles(1)
+	s.cluster.StopAPIServer()
+	for range 4 { // longer than a certificate lives
+		s.pass(6 * time.Hour)
+		s.await(func() error {
+			state, err := s.connect(0, bundle)
+			if err == nil && s.clock.Since(state.PeerCertificates[0].NotBefore) > 2*time.Hour {
+				return errors.New("it is the old one")
+			}
+			return err
+		})
+	}
+}
+
 // TestSecretInTrouble: a Secret that was deleted comes back as it was; one that was overwritten with nonsense, too.
 func TestSecretInTrouble(t *testing.T) {
 	s := newScene(t)

@@ -28,7 +28,8 @@ func (a *Authority) read(ctx context.Context) (*state, *corev1.Secret, error) {
 	return s, secret, nil
 }
 
-// write writes the state in place of the Secret that was read, nil for none. It does nothing if there is another one by now.
+// write writes the state in place of the Secret that was read, nil for none. If there is another one by now, that is an error as any other: it is
+// read again after a pause.
 func (a *Authority) write(ctx context.Context, s *state, old *corev1.Secret) error {
 	data, err := encode(s)
 	if err != nil {
@@ -45,12 +46,8 @@ func (a *Authority) write(ctx context.Context, s *state, old *corev1.Secret) err
 		secret.Data = data
 		_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{}) // of this version only
 	}
-	switch {
-	case err == nil:
+	if err == nil {
 		a.cfg.Log.Info("the xDS authority's Secret is written", "secret", a.cfg.Name, "step", string(s.step()))
-		return nil
-	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err), old != nil && apierrors.IsNotFound(err):
-		return nil
 	}
 	return err
 }

@@ -37,11 +37,10 @@ type Settings struct {
 	Image     string                      // of the proxy, unless a DataPlane states one
 	Resources corev1.ResourceRequirements // of the proxy's container, unless a DataPlane states them
 	// XDSHost and XDSPort are where proxies find their server, XDSName the name in its certificate; "" is XDSHost.
-	XDSHost string
-	XDSPort int32
-	XDSName string
-	// Audience is whom the proxies' tokens are for; "" is DefaultAudience.
-	Audience string
+	XDSHost  string
+	XDSPort  int32
+	XDSName  string
+	Audience string // of the proxies' tokens
 	// ProbeAddress and ProbePort are where the kubelet's probes are answered in a pod: no listener of a Gateway can have that
 	// port. Zero is DefaultProbeAddress and DefaultProbePort.
 	ProbeAddress string
@@ -50,7 +49,6 @@ type Settings struct {
 
 // What Settings are where they state nothing.
 const (
-	DefaultAudience     = "cardea.dev/xds"
 	DefaultProbeAddress = "0.0.0.0"
 	DefaultProbePort    = 19003
 )
@@ -92,12 +90,11 @@ func (c *Config) complete() error {
 		return errors.New("deploy: a connection, a graph, its classes, proxies and fronts are needed")
 	case c.Dialect.Files == nil, c.Dialect.Command == nil, c.Bundle == nil:
 		return errors.New("deploy: a dialect and a CA bundle are needed")
-	case c.Settings.Image == "", c.Settings.XDSHost == "", c.Settings.XDSPort == 0:
-		return errors.New("deploy: an image and the xDS server's host and port are needed")
+	case c.Settings.Image == "", c.Settings.XDSHost == "", c.Settings.XDSPort == 0, c.Settings.Audience == "":
+		return errors.New("deploy: an image, the xDS server's host and port and the audience of its tokens are needed")
 	}
 	s := &c.Settings
 	s.XDSName = cmp.Or(s.XDSName, s.XDSHost)
-	s.Audience = cmp.Or(s.Audience, DefaultAudience)
 	s.ProbeAddress = cmp.Or(s.ProbeAddress, DefaultProbeAddress)
 	s.ProbePort = cmp.Or(s.ProbePort, DefaultProbePort)
 	if c.Log == nil {

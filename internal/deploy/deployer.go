@@ -147,13 +147,14 @@ func (d *Deployer) followPlan(ctx context.Context, planned chan<- struct{}) {
 
 // followBundle queues all Gateways when there is another CA bundle.
 func (d *Deployer) followBundle(ctx context.Context) {
+	_, changed := d.cfg.Bundle()
 	for {
-		_, changed := d.cfg.Bundle()
 		select {
 		case <-changed:
 		case <-ctx.Done():
 			return
 		}
+		_, changed = d.cfg.Bundle() // before anybody reads it: what comes after that is told
 		d.mu.Lock()
 		for ref := range d.proxies {
 			d.queue.Add(ref)

@@ -37,41 +37,37 @@ func (d *Deployer) reconcileClass(ctx context.Context, ref model.ObjectRef) erro
 }
 
 // setFinalizer adds or removes a finalizer, of the object with that UID if there is one. The error is errBehind if there is no such object to
-// add it to, or it is being deleted.
+// add it to, or it is being deleted. A conflict is an error as any other.
 func (d *Deployer) setFinalizer(
 	ctx context.Context, resource schema.GroupVersionResource, ref model.ObjectRef, uid types.UID, name string, on bool,
 ) error {
 	client := d.objects.Resource(resource).Namespace(ref.Namespace())
-	for {
-		object, err := client.Get(ctx, ref.Name(), metav1.GetOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return err
-		}
-		switch {
-		case err != nil || uid != "" && object.UID != uid:
-			if on {
-				return errBehind
-			}
-			return nil
-		case slices.Contains(object.Finalizers, name) == on:
-			return nil
-		case on && object.DeletionTimestamp != nil:
+	object, err := client.Get(ctx, ref.Name(), metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	switch {
+	case err != nil || uid != "" && object.UID != uid:
+		if on {
 			return errBehind
 		}
-		finalizers := slices.DeleteFunc(slices.Clone(object.Finalizers), func(f string) bool { return f == name })
-		if on {
-			finalizers = append(finalizers, name)
-		}
-		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-			"resourceVersion": object.ResourceVersion, // or else somebody else's finalizer may be lost
-			"finalizers":      finalizers,
-		}})
-		if err != nil {
-			return err
-		}
-		_, err = client.Patch(ctx, ref.Name(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
-		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-			return err
-		}
+		return nil
+	case slices.Contains(object.Finalizers, name) == on:
+		return nil
+	case on && object.DeletionTimestamp != nil:
+		return errBehind
 	}
+	finalizers := slices.DeleteFunc(slices.Clone(object.Finalizers), func(f string) bool { return f == name })
+	if on {
+		finalizers = append(finalizers, name)
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"resourceVersion": object.ResourceVersion, // or else somebody else's finalizer may be lost
+		"finalizers":      finalizers,
+	}})
+	if err != nil {
+		return err
+	}
+	_, err = client.Patch(ctx, ref.Name(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
+	return err
 }

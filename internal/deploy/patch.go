@@ -60,6 +60,7 @@ func firstChange(before, after []byte) string {
 		{"metadata.namespace", was.Metadata["namespace"], is.Metadata["namespace"]},
 		{"metadata.ownerReferences", was.Metadata["ownerReferences"], is.Metadata["ownerReferences"]},
 		{"spec.selector", was.Spec.Selector, is.Spec.Selector},
+		{"serviceAccountName", was.Spec.Template.Spec["serviceAccountName"], is.Spec.Template.Spec["serviceAccountName"]},
 		{"the labels that Cardea sets", was.ownLabels(), is.ownLabels()},
 	} {
 		if !reflect.DeepEqual(e.was, e.is) {
@@ -75,7 +76,7 @@ type fixedPart struct {
 	Metadata         map[string]any
 	Spec             struct {
 		Selector any
-		Template struct{ Metadata map[string]any }
+		Template struct{ Metadata, Spec map[string]any }
 	}
 }
 

@@ -102,13 +102,18 @@ func (d *Deployer) bring(ctx context.Context, ref model.ObjectRef, p plan.Proxy,
 	case err == nil:
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), apierrors.IsNotFound(err): // the namespace goes, and the Gateway with it
 		o.lookAfter(lastRetry)
-	case apierrors.IsForbidden(err) && !strings.Contains(err.Error(), " cannot "): // a quota, a webhook
-		// But not what an API server says of a user ("cannot patch resource") while it starts: that is the operator's matter, if it stays.
+	case denied(err):
 		o.denied = append(o.denied, err.Error())
 		o.failed = append(o.failed, err)
 	default:
 		o.failed = append(o.failed, fmt.Errorf("%s %s/%s: %w", k, ref.Namespace(), p.Name, err))
 	}
+}
+
+// denied tells whether the cluster does not allow what the user wants: a quota, a webhook. What an API server says of Cardea's own rights, also
+// while it starts, is the operator's matter.
+func denied(err error) bool {
+	return apierrors.IsForbidden(err) && !strings.Contains(err.Error(), ` is forbidden: User "`)
 }
 
 // tell says how the Gateway's data plane is: in its front, in events and in the log.

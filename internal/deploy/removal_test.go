@@ -166,6 +166,7 @@ func TestFinalizerTakenAway(t *testing.T) {
 	take()
 	p.plan(func(x *plan.Proxy) { x.Held = false })
 	p.finalizers(model.Finalizer)
+	p.plan(func(x *plan.Proxy) { x.Held = true })
 	take()
 	p.graph.Apply("test", func(b *flow.Batch) { p.proxies.Delete(b, p.ref) })
 	p.nothingIsLeft()

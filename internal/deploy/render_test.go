@@ -36,7 +36,7 @@ var testDialect = Dialect{
 
 var testSettings = Settings{
 	Image: "envoy:v1", XDSHost: "cardea.cardea-system.svc", XDSPort: 18000, XDSName: "cardea.cardea-system.svc",
-	Audience: DefaultAudience, ProbeAddress: DefaultProbeAddress, ProbePort: DefaultProbePort,
+	Audience: "cardea.dev/xds", ProbeAddress: DefaultProbeAddress, ProbePort: DefaultProbePort,
 	Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}},
 }
 

@@ -57,6 +57,8 @@ const (
 	system  = "cardea-system" // the namespace where the xDS server is
 	xdsHost = "cardea." + system + ".svc"
 	xdsPort = 18000
+
+	audience = "cardea.dev/xds"
 )
 
 // stage is a cluster with a Deployer at work, an authority and an xDS server. The plan is the tests' to write.
@@ -171,7 +173,7 @@ func (s *stage) config() deploy.Config {
 			Command: envoy.PodCommand,
 		},
 		Bundle:   s.bundle,
-		Settings: deploy.Settings{Image: image, XDSHost: xdsHost, XDSPort: xdsPort},
+		Settings: deploy.Settings{Image: image, XDSHost: xdsHost, XDSPort: xdsPort, Audience: audience},
 		Log:      logger("deploy"), Metrics: s.metrics, Events: s.note,
 	}
 }

@@ -18,8 +18,6 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-
-	"cardea.dev/cardea/internal/deploy"
 )
 
 // xdsServer gives every proxy one listener, at port 80, that answers every request with the proxy's name. Who has no token for it is
@@ -67,7 +65,7 @@ func (s *xdsServer) user(ctx context.Context) (string, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	token := strings.TrimPrefix(strings.Join(md.Get("authorization"), ","), "Bearer ")
 	review, err := s.client.AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{
-		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{deploy.DefaultAudience}},
+		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{audience}},
 	}, metav1.CreateOptions{})
 	if err == nil && !review.Status.Authenticated {
 		err = fmt.Errorf("it is not authenticated: %s", review.Status.Error)

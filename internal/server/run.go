@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 
+	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
 
 	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/certs"
@@ -67,16 +69,19 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	statuses, err := status.New(status.Config{REST: cluster, Graph: w.Graph, Reports: w.Reports, Log: o.Log, Metrics: registry})
+	if err != nil {
+		return err
+	}
 	deployer, err := deploy.New(deploy.Config{
 		REST: cluster, Graph: w.Graph, Classes: w.Plan.Classes, Proxies: w.Plan.Proxies, Fronts: w.Sources.Fronts,
 		Dialect: deploy.Dialect{Files: podFiles, Command: envoy.PodCommand}, Bundle: authority.Bundle,
 		Settings: deploy.Settings{Image: o.Image, XDSHost: o.serverName(), XDSPort: o.XDSPort, Audience: Audience},
 		Log:      o.Log, Metrics: registry,
+		Events: func(e deploy.Event) {
+			statuses.Tell(e.Object, e.UID, status.Event{Warning: e.Warning, Reason: e.Reason, Action: "Deploy", Text: e.Message})
+		},
 	})
-	if err != nil {
-		return err
-	}
-	statuses, err := status.New(status.Config{REST: cluster, Graph: w.Graph, Reports: w.Reports, Log: o.Log, Metrics: registry})
 	if err != nil {
 		return err
 	}
@@ -91,7 +96,8 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 
-	group, ctx := errgroup.WithContext(ctx)
+	// What the client library would log is said by those who use it, where it matters.
+	group, ctx := errgroup.WithContext(klog.NewContext(ctx, logr.Discard()))
 	for _, run := range []func(context.Context) error{
 		w.Graph.Run, edge.Run, authority.Run, proxies.Run, deployer.Run, statuses.Run, shown.Run, api.Run,
 		func(ctx context.Context) error { return serve(ctx, o.XDS, proxies, authority) },

@@ -54,17 +54,40 @@ func (e *events) stop() {
 
 // tell tells of turns for the worse and back, after they were written: so each is told once, whoever wrote the status before.
 func (e *events) tell(j job, uid types.UID, turns []turn, findings []model.Finding) {
-	regarding := &corev1.ObjectReference{
-		APIVersion: j.version.String(), Kind: j.kind.String(), Namespace: j.ref.Namespace(), Name: j.ref.Name(), UID: uid,
-	}
 	for _, n := range notes(turns, findings) {
-		if !e.limit.TryAccept() {
-			e.metrics.events.WithLabelValues("dropped").Inc()
-			continue
-		}
-		e.metrics.events.WithLabelValues("sent").Inc()
-		e.recorder.Eventf(regarding, nil, n.kind, n.reason, n.action, "%s", n.text)
+		e.send(j.ref, uid, n)
 	}
+}
+
+func (e *events) send(ref model.ObjectRef, uid types.UID, n note) {
+	if !e.limit.TryAccept() {
+		e.metrics.events.WithLabelValues("dropped").Inc()
+		return
+	}
+	e.metrics.events.WithLabelValues("sent").Inc()
+	e.recorder.Eventf(&corev1.ObjectReference{
+		APIVersion: versionOf(ref.Kind()).String(), Kind: ref.Kind().String(), Namespace: ref.Namespace(), Name: ref.Name(), UID: uid,
+	}, nil, n.kind, n.reason, n.action, "%s", n.text)
+}
+
+// Event is news of an object that no condition tells.
+type Event struct {
+	Warning        bool
+	Reason, Action string // as of an Event: what happened, and what was done
+	Text           string
+}
+
+// Tell tells of an object. It may be called from any goroutine, and waits for nothing; between two terms nobody is told.
+func (s *Status) Tell(ref model.ObjectRef, uid string, e Event) {
+	to := s.events.Load()
+	if to == nil {
+		return
+	}
+	n := note{kind: corev1.EventTypeNormal, reason: e.Reason, action: e.Action, text: cut(e.Text, maxNote)}
+	if e.Warning {
+		n.kind = corev1.EventTypeWarning
+	}
+	to.send(ref, types.UID(uid), n)
 }
 
 // note is what an Event says.

@@ -82,12 +82,16 @@ func kindsOf(r plan.Reports) []*kind {
 	return slices.DeleteFunc(allKinds(r), func(k *kind) bool { return k.reports == nil })
 }
 
+// versionOf is the version of a kind that is asked for.
+func versionOf(k model.Kind) schema.GroupVersion {
+	return schema.GroupVersion{Group: k.Group(), Version: "v1"}
+}
+
 func allKinds(r plan.Reports) []*kind {
-	v1 := func(k model.Kind) schema.GroupVersion { return schema.GroupVersion{Group: k.Group(), Version: "v1"} }
 	return []*kind{
-		{model.KindGatewayClass, v1(model.KindGatewayClass), "gatewayclasses", classForm, reportsIn(r.GatewayClasses)},
-		{model.KindGateway, v1(model.KindGateway), "gateways", gatewayForm, reportsIn(r.Gateways)},
-		{model.KindHTTPRoute, v1(model.KindHTTPRoute), "httproutes", routeForm, reportsIn(r.HTTPRoutes)},
+		{model.KindGatewayClass, versionOf(model.KindGatewayClass), "gatewayclasses", classForm, reportsIn(r.GatewayClasses)},
+		{model.KindGateway, versionOf(model.KindGateway), "gateways", gatewayForm, reportsIn(r.Gateways)},
+		{model.KindHTTPRoute, versionOf(model.KindHTTPRoute), "httproutes", routeForm, reportsIn(r.HTTPRoutes)},
 	}
 }
 

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
@@ -35,6 +34,7 @@ type Status struct {
 	cfg     Config
 	kinds   []*kind
 	metrics *metrics
+	events  atomic.Pointer[events] // of the term
 }
 
 // New makes a Status. It does nothing before Run.
@@ -60,8 +60,7 @@ func New(cfg Config) (*Status, error) {
 
 // Run writes until ctx ends; then it returns nil, and no write is under way any more. It may run again later, not twice at once.
 func (s *Status) Run(ctx context.Context) error {
-	// What the client library would log is said here, where it matters.
-	group, ctx := errgroup.WithContext(klog.NewContext(ctx, logr.Discard()))
+	group, ctx := errgroup.WithContext(ctx)
 	t, err := s.newTerm(ctx)
 	if err != nil {
 		return err
@@ -92,10 +91,12 @@ func (s *Status) newTerm(ctx context.Context) (*term, error) {
 	if err != nil {
 		return nil, fmt.Errorf("status: make a client for events: %w", err)
 	}
+	s.events.Store(events)
 	return &term{Status: s, desk: newDesk(s.kinds, s.metrics), clients: clients, events: events}, nil
 }
 
 func (t *term) end() {
+	t.Status.events.Store(nil)
 	t.events.stop()
 	t.metrics.queue.Set(0)
 }

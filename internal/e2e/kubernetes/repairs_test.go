@@ -22,6 +22,11 @@ func TestRepairs(t *testing.T) {
 	made := s.deployment("edge")
 	name, core, deployments := made.Name, s.Client.CoreV1(), s.Client.AppsV1().Deployments(s.namespace)
 
+	s.until("that it was deployed is told", func() (string, bool) {
+		list, err := core.Events(s.namespace).List(ctx, metav1.ListOptions{FieldSelector: "reason=Deployed,involvedObject.name=edge"})
+		return fmt.Sprintf("%+v, %v", list, err), err == nil && len(list.Items) > 0
+	})
+
 	s.step("an autoscaler wants two")
 	scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.namespace}, Spec: autoscalingv1.ScaleSpec{Replicas: 2}}
 	if _, err := deployments.UpdateScale(ctx, name, scale, metav1.UpdateOptions{}); err != nil {
