@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,6 +25,10 @@ const (
 	eventRate  = 10 // a second
 	eventBurst = 100
 	maxNote    = 1024
+	// newsPatience is how long what has turned is held back: who applies several objects says bad things of the first, for the last is not
+	// there yet.
+	newsPatience = time.Second
+	maxSaid      = 4096
 )
 
 // events tells of conditions that turned.
@@ -31,6 +37,27 @@ type events struct {
 	recorder    k8sevents.EventRecorder
 	limit       flowcontrol.RateLimiter
 	metrics     *metrics
+
+	mu      sync.Mutex
+	ended   bool
+	untold  map[types.UID]*news
+	said    map[text]string // the version of the object that it was said of first
+	patient time.Duration   // what has turned is told then, if it still holds
+}
+
+// news is what has turned at an object and is not told yet.
+type news struct {
+	job      job
+	version  string // of the object
+	turns    []turn // one for each place and type
+	findings []model.Finding
+	timer    *time.Timer
+}
+
+// text is what an Event says of an object.
+type text struct {
+	uid types.UID
+	note
 }
 
 func newEvents(ctx context.Context, cfg Config, m *metrics) (*events, error) {
@@ -43,28 +70,93 @@ func newEvents(ctx context.Context, cfg Config, m *metrics) (*events, error) {
 		b.Shutdown()
 		return nil, err
 	}
-	return &events{b, b.NewRecorder(runtime.NewScheme(), cfg.ControllerName), flowcontrol.NewTokenBucketRateLimiter(eventRate, eventBurst), m}, nil
+	return &events{
+		broadcaster: b, recorder: b.NewRecorder(runtime.NewScheme(), cfg.ControllerName),
+		limit: flowcontrol.NewTokenBucketRateLimiter(eventRate, eventBurst), metrics: m,
+		untold: map[types.UID]*news{}, said: map[text]string{}, patient: newsPatience,
+	}, nil
 }
 
 // stop drops what was not sent yet.
 func (e *events) stop() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.ended = true
+	for _, n := range e.untold {
+		n.timer.Stop()
+	}
 	e.broadcaster.Shutdown()
 	e.limit.Stop()
 }
 
-// tell tells of turns for the worse and back, after they were written: so each is told once, whoever wrote the status before.
-func (e *events) tell(j job, uid types.UID, turns []turn, findings []model.Finding) {
-	regarding := &corev1.ObjectReference{
-		APIVersion: j.version.String(), Kind: j.kind.String(), Namespace: j.ref.Namespace(), Name: j.ref.Name(), UID: uid,
+// tell tells of turns for the worse and back, after they were written: so each is told once, whoever wrote the status before. It is told a
+// moment later (newsPatience), and not at all if it does not hold for that long.
+func (e *events) tell(j job, uid types.UID, version string, turns []turn, findings []model.Finding) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n := e.untold[uid]
+	switch {
+	case e.ended || n == nil && len(turns) == 0:
+		return
+	case n == nil:
+		n = &news{}
+		n.timer = time.AfterFunc(e.patient, func() { e.flush(uid) })
+		e.untold[uid] = n
 	}
-	for _, n := range notes(turns, findings) {
+	n.job, n.version, n.turns, n.findings = j, version, joined(n.turns, turns), findings
+}
+
+// joined is what turned in all: what a first turn was, and what a later one of the same condition is.
+func joined(turns, later []turn) []turn {
+	turns = slices.Clone(turns)
+	for _, t := range later {
+		i := slices.IndexFunc(turns, func(o turn) bool { return o.place == t.place && o.is.Type == t.is.Type })
+		if i < 0 {
+			turns = append(turns, t)
+			continue
+		}
+		t.was = turns[i].was
+		turns[i] = t
+	}
+	return slices.DeleteFunc(turns, func(t turn) bool {
+		return t.was.Status == t.is.Status && t.was.Reason == t.is.Reason && t.was.Message == t.is.Message
+	})
+}
+
+// flush sends what is not told yet of an object.
+func (e *events) flush(uid types.UID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n := e.untold[uid]
+	delete(e.untold, uid)
+	if n == nil || e.ended {
+		return
+	}
+	for _, note := range notes(n.turns, n.findings) {
 		if !e.limit.TryAccept() {
 			e.metrics.events.WithLabelValues("dropped").Inc()
 			continue
 		}
 		e.metrics.events.WithLabelValues("sent").Inc()
-		e.recorder.Eventf(regarding, nil, n.kind, n.reason, n.action, "%s", n.text)
+		regarding := &corev1.ObjectReference{
+			APIVersion: n.job.version.String(), Kind: n.job.kind.String(), Namespace: n.job.ref.Namespace(), Name: n.job.ref.Name(), UID: uid,
+			ResourceVersion: e.first(text{uid, note}, n.version),
+		}
+		e.recorder.Eventf(regarding, nil, note.kind, note.reason, note.action, "%s", note.text)
 	}
+}
+
+// first is the version of the object that a text was said of first. The recorder counts an Event onto an earlier one if all but the text is
+// the same, and the text would be lost: so each text is about a version of its own, and only the same text is counted.
+func (e *events) first(t text, version string) string {
+	if v, found := e.said[t]; found {
+		return v
+	}
+	if len(e.said) >= maxSaid {
+		clear(e.said)
+	}
+	e.said[t] = version
+	return version
 }
 
 // note is what an Event says.
@@ -75,7 +167,7 @@ var actions = map[string]string{
 	"Accepted": "Accept", "ResolvedRefs": "ResolveRefs", "Programmed": "Program", ownPrefix + "Programmed": "Program", "PartiallyInvalid": "Accept",
 }
 
-// notes are the Events for turns: one for each action and reason, for the API server counts further ones with the first one's text.
+// notes are the Events for turns: one for each action and reason.
 func notes(turns []turn, findings []model.Finding) []note {
 	var list []note
 	for _, t := range turns {
@@ -86,7 +178,10 @@ func notes(turns []turn, findings []model.Finding) []note {
 		n := note{kind: corev1.EventTypeNormal, reason: t.is.Reason, action: action}
 		text := t.is.Message
 		if t.worse() {
-			n.kind, text = corev1.EventTypeWarning, explain(t.is, findings)
+			n.kind = corev1.EventTypeWarning
+			if t.place == "" { // the others' messages are made of their own findings
+				text = explain(t.is, findings)
+			}
 		}
 		i := slices.IndexFunc(list, func(o note) bool { return o.kind == n.kind && o.reason == n.reason && o.action == n.action })
 		if i < 0 {
@@ -115,14 +210,17 @@ func (n *note) say(place, text string) {
 // worse: a condition turned for the worse. Waiting is not bad news, nor is a consequence of what is told beside it.
 func (t turn) worse() bool {
 	switch {
-	case t.is.Type == "PartiallyInvalid":
-		return t.is.Status == "True"
 	case isProgrammed(t.is.Type):
 		return t.is.Status == "False" && !waits(t.is) && !slices.ContainsFunc(t.beside, func(c condition) bool {
 			return c.Status == "False" && (c.Type == "Accepted" || c.Type == "ResolvedRefs")
 		})
 	}
-	return t.is.Status == "False"
+	return t.is.bad()
+}
+
+// bad tells whether the condition is no good news.
+func (c condition) bad() bool {
+	return c.Status == "False" && c.Type != "PartiallyInvalid" || c.Status == "True" && c.Type == "PartiallyInvalid"
 }
 
 // back: what was told to be bad is well again.
