@@ -28,7 +28,7 @@ const (
 	// eventPatience is how long what has turned is held back: who applies several objects says bad things of the first, for the last is not
 	// there yet.
 	eventPatience = time.Second
-	maxSaid      = 4096
+	maxSaid       = 4096
 )
 
 // events tells of conditions that turned.
