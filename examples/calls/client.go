@@ -110,7 +110,14 @@ type Seen struct {
 }
 
 func (c *Client) once(ctx context.Context, call Call) (Answer, error) {
-	request := (&http.Request{Method: call.Method, URL: call.URL, Header: call.Header.Clone(), Host: call.Host}).WithContext(ctx)
+	request, err := http.NewRequestWithContext(ctx, call.Method, call.URL.String(), strings.NewReader(call.Body))
+	if err != nil {
+		return Answer{}, err
+	}
+	request.Header = call.Header.Clone()
+	if call.Host != "" {
+		request.Host = call.Host
+	}
 	response, err := c.http.Do(request)
 	switch {
 	case err != nil && isClosed(err):

@@ -8,6 +8,7 @@
 //	GET http://shop.localhost:8080/ *200                     -> 200 web~90% canary~10%
 //	GET https://shop.localhost:8443/                         -> 200 web certificate=shop.localhost
 //	GET https://other.localhost:8443/                        -> closed
+//	POST http://shop.localhost:8080/ -d text                 -> 200 web
 //
 // After the status comes the name of the backend that must answer; path=, query=, method=, host= and header.NAME= are what
 // that backend must have seen (see examples/backend), certificate= is a name that the server's certificate must hold, and

@@ -19,6 +19,7 @@ type Call struct {
 	URL    *url.URL
 	Header http.Header // of the request; Host is its own
 	Host   string      // "" is the URL's
+	Body   string
 	Times  int
 
 	Status  int     // 0: the connection must be closed without an answer
@@ -72,7 +73,7 @@ func parseCall(fields []string) (Call, error) {
 	c := Call{Text: strings.Join(fields, " "), Header: http.Header{}, Times: 1}
 	left, right, ok := cut(fields, "->")
 	if !ok || len(left) < 2 || len(right) < 1 {
-		return c, fmt.Errorf("want METHOD URL [-H name:value] [*times] -> STATUS [backend] [name=value], got %q", c.Text)
+		return c, fmt.Errorf("want METHOD URL [-H name:value] [-d body] [*times] -> STATUS [backend] [name=value], got %q", c.Text)
 	}
 	if err := c.request(left); err != nil {
 		return c, err
@@ -96,8 +97,13 @@ func (c *Call) request(fields []string) error {
 			}
 			continue
 		}
+		if rest[0] == "-d" && len(rest) > 1 {
+			rest = rest[1:]
+			c.Body = rest[0]
+			continue
+		}
 		if rest[0] != "-H" || len(rest) < 2 {
-			return fmt.Errorf("want -H name:value or *N, got %q", rest[0])
+			return fmt.Errorf("want -H name:value, -d body or *N, got %q", rest[0])
 		}
 		rest = rest[1:]
 		name, value, ok := strings.Cut(rest[0], ":")

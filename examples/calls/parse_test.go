@@ -6,7 +6,7 @@ import (
 )
 
 func TestParseSkipsCommentsAndNumbersLines(t *testing.T) {
-	list, err := Parse(strings.NewReader("# a comment\n\nGET  http://a/  -> 200 web\nPUT https://b:8443/x -H a:b:c *7 -> 301 location=http://c/?d=e\n"))
+	list, err := Parse(strings.NewReader("# a comment\n\nGET  http://a/  -> 200 web\nPUT https://b:8443/x -H a:b:c -d x=1 *7 -> 301 location=http://c/?d=e\n"))
 	if err != nil || len(list) != 2 {
 		t.Fatalf("%d calls, %v, want 2", len(list), err)
 	}
@@ -14,7 +14,7 @@ func TestParseSkipsCommentsAndNumbersLines(t *testing.T) {
 		t.Errorf("the first call is %+v", c)
 	}
 	c := list[1]
-	if c.Line != 4 || c.Method != "PUT" || c.URL.Host != "b:8443" || c.Header.Get("a") != "b:c" || c.Times != 7 || c.Status != 301 ||
+	if c.Line != 4 || c.Method != "PUT" || c.URL.Host != "b:8443" || c.Header.Get("a") != "b:c" || c.Body != "x=1" || c.Times != 7 || c.Status != 301 ||
 		len(c.Shares) != 0 || c.Expects[0] != (Expectation{"location", "http://c/?d=e"}) {
 		t.Errorf("the second call is %+v", c)
 	}
@@ -28,9 +28,9 @@ func TestParseRefusesWhatIsNoCall(t *testing.T) {
 		"\nGET /cart -> 200":             "2: want a whole URL",
 		"GET ftp://a/ -> 200":            "1: want a whole URL",
 		"GET http://a/ -H x -> 200":      "1: want -H name:value",
-		"GET http://a/ -H -> 200":        "1: want -H name:value or *N",
+		"GET http://a/ -H -> 200":        "1: want -H name:value, -d body or *N",
 		"GET http://a/ *0 -> 200":        "1: want *N",
-		"GET http://a/ 5 -> 200":         "1: want -H name:value or *N",
+		"GET http://a/ 5 -> 200":         "1: want -H name:value, -d body or *N",
 		"GET http://a/ -> ok":            "1: want a status",
 		"GET http://a/ -> 200 web~many%": "1: want backend~N%",
 	} {

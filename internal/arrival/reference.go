@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
 
 	"cardea.dev/cardea/internal/model"
 )
@@ -61,6 +62,13 @@ func References(from model.ObjectRef, spec any) []Reference {
 				l.filters(b.Filters)
 			}
 			l.filters(rule.Filters)
+		}
+	case *xgatewayv1alpha1.BackendSpec:
+		if spec.TLS == nil || spec.TLS.Validation == nil {
+			break
+		}
+		for _, ca := range spec.TLS.Validation.CACertificateRefs {
+			l.add(&ca.Group, &ca.Kind, nil, ca.Name, Part{})
 		}
 	case *gatewayv1.GatewaySpec:
 		l.found = append(l.found, Reference{To: model.Ref(model.KindGatewayClass, "", string(spec.GatewayClassName))})

@@ -1,20 +1,26 @@
 package e2e
 
 import (
+	"crypto/tls"
 	"encoding/json"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 )
 
 // Backend answers every request with what it saw, in the form that examples/calls reads, and its name. Among the headers that
-// it says it saw is one of its own: "attempt", how often it has got the same request line by now. The query may ask it to
-// misbehave:
+// it says it saw are two of its own: "attempt", how often it has got the same request line by now, and "proto", the version of
+// HTTP. Its answer has the header body-bytes, the length of the request's body, and served-by, its name. What it speaks is in its
+// name: h2c-... is HTTP/2 without TLS, tls-... is HTTPS (a certificate for localhost by the authority ${ca}), authz-... is Envoy's
+// gRPC protocol for authorization. The query may ask it for more:
 //
+//	?tell=x-a             the answer's header "told" is the request's header x-a
 //	?status=503&times=2   the first two requests with this very query get a 503
 //	?delay=1s&times=2     the first two requests with this very query are answered after a second
 //	?await=3&of=/a        it answers when it has got three requests with the path /a
@@ -23,9 +29,15 @@ import (
 func Backend(t testing.TB, name string) (port int) {
 	t.Helper()
 	seen := &tally{counts: map[string]int{}}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		attempt := seen.add(r.URL.Path, r.Method+" "+r.RequestURI)
 		query := r.URL.Query()
+		size, _ := io.Copy(io.Discard, r.Body)
+		w.Header().Set("Body-Bytes", strconv.FormatInt(size, 10))
+		w.Header().Set("Served-By", name)
+		if header := query.Get("tell"); header != "" {
+			w.Header().Set("Told", r.Header.Get(header))
+		}
 		if times, err := strconv.Atoi(query.Get("times")); err != nil || attempt <= times {
 			if delay, err := time.ParseDuration(query.Get("delay")); err == nil {
 				select {
@@ -42,12 +54,13 @@ func Backend(t testing.TB, name string) (port int) {
 			attempt = seen.of(query.Get("of"))
 		}
 		r.Header.Set("Attempt", strconv.Itoa(attempt))
+		r.Header.Set("Proto", r.Proto)
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(map[string]any{
 			"name": name, "method": r.Method, "path": r.URL.Path, "query": r.URL.RawQuery, "host": r.Host, "headers": r.Header,
 		})
-	}))
-	t.Cleanup(server.Close)
+	})
+	server := startServer(t, name, handler)
 	_, text, err := net.SplitHostPort(server.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -57,6 +70,27 @@ func Backend(t testing.TB, name string) (port int) {
 		t.Fatal(err)
 	}
 	return port
+}
+
+func startServer(t testing.TB, name string, handler http.Handler) *httptest.Server {
+	if strings.HasPrefix(name, "authz-") {
+		handler = authorizer(name)
+	}
+	server := httptest.NewUnstartedServer(handler)
+	switch {
+	case strings.HasPrefix(name, "tls-"):
+		server.EnableHTTP2 = true
+		server.TLS = &tls.Config{Certificates: []tls.Certificate{authority().certificate}}
+		server.StartTLS()
+	case strings.HasPrefix(name, "h2c-"), strings.HasPrefix(name, "authz-"):
+		server.Config.Protocols = new(http.Protocols)
+		server.Config.Protocols.SetUnencryptedHTTP2(true)
+		server.Start()
+	default:
+		server.Start()
+	}
+	t.Cleanup(server.Close)
+	return server
 }
 
 // tally counts what a backend got.

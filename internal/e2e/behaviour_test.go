@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -20,7 +21,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata; i
 // TestBehaviour runs every txtar file below testdata: files of objects, then what must come of them. Only the sections that are
 // there are checked.
 //
-//	-- NAME.yaml --   a file of the folder; ${x} is the port of a backend named x
+//	-- NAME.yaml --   a file of the folder; ${x} is the port of a backend named x, ${ca} the authority of those that speak TLS
 //	-- findings --    what `cardea check` prints
 //	-- status --      the objects' conditions, before any proxy is there
 //	-- config.yaml -- what `cardea translate` prints
@@ -93,6 +94,9 @@ func writeFolder(t *testing.T, dir string, archive *txtar.Archive) (ports map[st
 		}
 		text := placeholder.ReplaceAllStringFunc(string(f.Data), func(s string) string {
 			name := placeholder.FindStringSubmatch(s)[1]
+			if name == "ca" {
+				return strconv.Quote(authority().pem)
+			}
 			if ports[name] == 0 {
 				ports[name] = Backend(t, name)
 			}

@@ -21,10 +21,13 @@ const httpOptionsName = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 
 // clusters has a Cluster for each backend that a Gateway uses.
 func clusters(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
-	common := mustMarshal(commonCluster())
+	common := map[model.BackendProtocol][]byte{}
+	for _, p := range []model.BackendProtocol{model.HTTP1, model.HTTP2, model.NegotiatedHTTP} {
+		common[p] = mustMarshal(commonCluster(p))
+	}
 	return flow.Rename(p.Backends, "envoy/clusters", backendResource(resource.Cluster), resourceBackend,
 		func(_ *flow.Ctx, k plan.BackendKey, b model.Backend) (resource.Resource, bool) {
-			part := newPart("", mustMarshal(renderCluster(b)), common)
+			part := newPart("", mustMarshal(renderCluster(b)), common[b.Protocol])
 			part.Fragments = []resource.Fragment{{Origin: backendOrigin(k.Backend), Hash: part.Hash}}
 			if b.Hostname == "" {
 				// A new cluster serves once its endpoints are there; they follow it, and leave after it.
@@ -34,20 +37,20 @@ func clusters(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 		})
 }
 
-// commonCluster is what all clusters have. Its bytes are shared by them.
-func commonCluster() *clusterv3.Cluster {
+// commonCluster is what all clusters of a protocol have. Its bytes are shared by them.
+func commonCluster(p model.BackendProtocol) *clusterv3.Cluster {
 	return &clusterv3.Cluster{
 		ConnectTimeout:                seconds(connectTimeout),
 		PerConnectionBufferLimitBytes: wrapperspb.UInt32(connectionBufferBytes),
 		CircuitBreakers:               noLimits(),
-		TypedExtensionProtocolOptions: map[string]*anypb.Any{httpOptionsName: mustAny(http1Upstream())},
+		TypedExtensionProtocolOptions: map[string]*anypb.Any{httpOptionsName: mustAny(upstreamHTTP(p))},
 	}
 }
 
 // renderCluster is what a backend's cluster has of its own.
 func renderCluster(b model.Backend) *clusterv3.Cluster {
 	name := clusterName(b.Key)
-	c := &clusterv3.Cluster{Name: name}
+	c := &clusterv3.Cluster{Name: name, TransportSocket: originateTLS(b.TLS, b.Protocol)}
 	if b.Hostname == "" {
 		c.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS}
 		c.EdsClusterConfig = &clusterv3.Cluster_EdsClusterConfig{EdsConfig: overADS()}
@@ -82,16 +85,31 @@ func noLimits() *clusterv3.CircuitBreakers {
 	}}}
 }
 
-func http1Upstream() *upstreamv3.HttpProtocolOptions {
-	return &upstreamv3.HttpProtocolOptions{
-		UpstreamProtocolOptions: &upstreamv3.HttpProtocolOptions_ExplicitHttpConfig_{
+// upstreamHTTP says which HTTP a cluster speaks.
+func upstreamHTTP(p model.BackendProtocol) *upstreamv3.HttpProtocolOptions {
+	switch p {
+	case model.HTTP2:
+		return &upstreamv3.HttpProtocolOptions{UpstreamProtocolOptions: &upstreamv3.HttpProtocolOptions_ExplicitHttpConfig_{
 			ExplicitHttpConfig: &upstreamv3.HttpProtocolOptions_ExplicitHttpConfig{
-				ProtocolConfig: &upstreamv3.HttpProtocolOptions_ExplicitHttpConfig_HttpProtocolOptions{
-					HttpProtocolOptions: &corev3.Http1ProtocolOptions{},
+				ProtocolConfig: &upstreamv3.HttpProtocolOptions_ExplicitHttpConfig_Http2ProtocolOptions{
+					Http2ProtocolOptions: http2(),
 				},
 			},
-		},
+		}}
+	case model.NegotiatedHTTP:
+		return &upstreamv3.HttpProtocolOptions{UpstreamProtocolOptions: &upstreamv3.HttpProtocolOptions_AutoConfig{
+			AutoConfig: &upstreamv3.HttpProtocolOptions_AutoHttpConfig{
+				HttpProtocolOptions: &corev3.Http1ProtocolOptions{}, Http2ProtocolOptions: http2(),
+			},
+		}}
 	}
+	return &upstreamv3.HttpProtocolOptions{UpstreamProtocolOptions: &upstreamv3.HttpProtocolOptions_ExplicitHttpConfig_{
+		ExplicitHttpConfig: &upstreamv3.HttpProtocolOptions_ExplicitHttpConfig{
+			ProtocolConfig: &upstreamv3.HttpProtocolOptions_ExplicitHttpConfig_HttpProtocolOptions{
+				HttpProtocolOptions: &corev3.Http1ProtocolOptions{},
+			},
+		},
+	}}
 }
 
 func assignment(cluster string, addresses []model.Endpoint) *endpointv3.ClusterLoadAssignment {

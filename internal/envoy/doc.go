@@ -5,9 +5,9 @@
 // marshalled once; a resource is a rope of those bytes, so an edit costs the bytes that it changed. The package is a pure
 // flow stage: its functions run in the graph's turns, on any goroutine, and keep nothing.
 //
-// Names: a cluster is "service/NAMESPACE/NAME/PORT" or "xbackend/NAMESPACE/NAME", a secret "secret/NAMESPACE/NAME", a
-// listener its port ("80"), a route table its port, for HTTPS the listener's section too, and a shard: "80/0",
-// "443/shop/0". The shard is always 0; it is there so that a table can be cut without renaming it.
+// Names: a cluster is "service/NAMESPACE/NAME/PORT" or "xbackend/NAMESPACE/NAME", with "/h2" behind it where the sender
+// wants HTTP/2, a secret "secret/NAMESPACE/NAME", a listener its port ("80"), a route table its port, for HTTPS the listener's
+// section too, and a shard: "80/0", "443/shop/0". The shard is always 0; it is there so that a table can be cut without renaming it.
 //
 // Start reading at New for the stages, at renderRule for what becomes of a rule.
 package envoy

@@ -3,7 +3,6 @@ package envoy
 import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
-	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
@@ -21,6 +20,7 @@ func connectionManager(statPrefix, table string) *listenerv3.Filter {
 
 		CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{IdleTimeout: seconds(connectionIdleTimeout)},
 		Http2ProtocolOptions:      http2(),
+		UpgradeConfigs:            []*hcmv3.HttpConnectionManager_UpgradeConfig{{UpgradeType: "websocket"}},
 		StreamIdleTimeout:         seconds(0),
 		RequestTimeout:            seconds(0),
 		RequestHeadersTimeout:     seconds(headersTimeout),
@@ -35,14 +35,4 @@ func connectionManager(statPrefix, table string) *listenerv3.Filter {
 		Name:       "http",
 		ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: mustAny(m)},
 	}
-}
-
-// httpFilters is one fixed, ordered list.
-func httpFilters() []*hcmv3.HttpFilter {
-	return []*hcmv3.HttpFilter{{
-		Name: "router",
-		ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: mustAny(&routerv3.Router{
-			SuppressEnvoyHeaders: true,
-		})},
-	}}
 }

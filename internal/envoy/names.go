@@ -16,10 +16,16 @@ const invalidCluster = "invalid"
 // shard is the only shard that a table has.
 const shard = "0"
 
+// http2Suffix ends the name of a cluster that speaks HTTP/2 because who sends to it does.
+const http2Suffix = "h2"
+
 func clusterName(k model.BackendKey) string {
 	name := objectName(k.Object)
 	if k.Port != 0 {
 		name += "/" + strconv.Itoa(int(k.Port))
+	}
+	if k.HTTP2 {
+		name += "/" + http2Suffix
 	}
 	return name
 }
@@ -38,8 +44,12 @@ func resourceBackend(k resource.Key) plan.BackendKey {
 		kind = model.KindXBackend
 	}
 	b := plan.BackendKey{Gateway: k.Gateway, Backend: model.BackendKey{Object: model.Ref(kind, part[1], part[2])}}
-	if len(part) > 3 {
-		port, _ := strconv.ParseInt(part[3], 10, 32) // as clusterName wrote it
+	for _, p := range part[3:] { // as clusterName wrote it
+		if p == http2Suffix {
+			b.Backend.HTTP2 = true
+			continue
+		}
+		port, _ := strconv.ParseInt(p, 10, 32)
 		b.Backend.Port = int32(port)
 	}
 	return b
@@ -93,6 +103,9 @@ func backendOrigin(k model.BackendKey) resource.Origin {
 	o := resource.Origin{Object: k.Object}
 	if k.Port != 0 {
 		o.Section = strconv.Itoa(int(k.Port))
+	}
+	if k.HTTP2 {
+		o.Section += "/" + http2Suffix
 	}
 	return o
 }

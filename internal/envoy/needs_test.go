@@ -1,6 +1,7 @@
 package envoy
 
 import (
+	"fmt"
 	"maps"
 	"testing"
 
@@ -23,6 +24,8 @@ var names = map[protoreflect.FullName]resource.Type{
 	"envoy.extensions.transport_sockets.tls.v3.SdsSecretConfig.name":                    resource.Secret,
 	"envoy.config.route.v3.RouteAction.cluster":                                         resource.Cluster,
 	"envoy.config.route.v3.WeightedCluster.ClusterWeight.name":                          resource.Cluster,
+	"envoy.config.core.v3.HttpUri.cluster":                                              resource.Cluster,
+	"envoy.config.core.v3.GrpcService.EnvoyGrpc.cluster_name":                           resource.Cluster,
 	"envoy.config.route.v3.RouteAction.RequestMirrorPolicy.cluster":                     resource.Cluster,
 }
 
@@ -36,7 +39,7 @@ func TestNeeds(t *testing.T) {
 		https.Certificates = []model.ObjectRef{secret.Ref}
 		w.addPort(b, 443, 10443, model.HTTPS, https)
 		w.addPort(b, 80, 10080, model.HTTP, testListener("http", ""))
-		for _, name := range []string{"one", "a", "b", "copy", "own", "own-copy"} {
+		for _, name := range []string{"one", "a", "b", "copy", "own", "own-copy", "auth", "authz"} {
 			w.addBackend(b, service(name), model.Endpoint{Address: "127.0.0.1", Port: 1})
 		}
 		w.setBackend(b, model.Backend{Key: service("dns"), Hostname: "dns.test", HostPort: 80})
@@ -45,6 +48,15 @@ func TestNeeds(t *testing.T) {
 		w.serve(b, 1, 443, "https", "h.test", model.Rule{Key: testRuleKey("far"), Matches: []model.Match{{}}, Backends: to("dns")})
 		copies := func(name string) model.Filters {
 			return model.Filters{Mirrors: []model.Mirror{{Backend: service(name), Numerator: 1, Denominator: 1}}}
+		}
+		grpc := service("authz")
+		grpc.HTTP2 = true
+		w.addBackend(b, grpc)
+		for i, auth := range []model.ExternalAuth{{Backend: service("auth")}, {Backend: grpc, GRPC: true}} {
+			name := fmt.Sprintf("auth%d", i)
+			w.serve(b, 4+i, 80, "http", name+".test", model.Rule{
+				Key: testRuleKey(name), Matches: []model.Match{{}}, Filters: model.Filters{Auth: &auth}, Backends: to("one"),
+			})
 		}
 		own := copies("own-copy")
 		w.serve(b, 3, 80, "http", "three.test", model.Rule{

@@ -34,7 +34,7 @@ func TestEveryFieldIsRendered(t *testing.T) {
 		}},
 		{backendBases, func(v any) string {
 			b := *v.(*model.Backend)
-			return fmt.Sprint(mustMarshal(renderCluster(b)), endpointPart(b).Hash)
+			return fmt.Sprint(mustMarshal(renderCluster(b)), mustMarshal(commonCluster(b.Protocol)), endpointPart(b).Hash)
 		}},
 		{secretBases, func(v any) string { return string(mustMarshal(renderSecret(*v.(*model.Secret)))) }},
 		{listenerBases, func(v any) string {
@@ -180,6 +180,13 @@ func ruleBases() []any {
 			RequestHeaders: change(), ResponseHeaders: change(),
 			Rewrite: &model.Rewrite{Hostname: "h", Path: &model.PathRewrite{Prefix: true, Value: "/v"}},
 			Mirrors: []model.Mirror{{Backend: service("m"), Numerator: 1, Denominator: 3}},
+			CORS: &model.CORS{
+				Origins: []string{"https://*.test"}, Methods: []string{"GET"}, Headers: []string{"*"}, Expose: []string{"h"},
+				Credentials: true, MaxAge: 5,
+			},
+			Auth: &model.ExternalAuth{
+				Backend: service("auth"), Path: "/p", RequestHeaders: []string{"h"}, ResponseHeaders: []string{"h"}, MaxBody: 10,
+			},
 		}
 	}
 	redirects := func() model.Filters {
@@ -195,10 +202,12 @@ func ruleBases() []any {
 			Key: testRuleKey("rule"), Matches: match, Backends: to("a", "b"), Filters: filters(),
 			Timeouts: model.Timeouts{Request: 2 * time.Second, Backend: time.Second},
 			Retry:    &model.Retry{Codes: []uint32{503}, Attempts: 1, Backoff: time.Second},
+			Session:  &model.Session{Cookie: "c", Path: "/", Lifetime: time.Hour},
 		},
 		&model.Rule{Key: testRuleKey("rule"), Matches: match, Filters: redirects()},
 		&model.Rule{Key: testRuleKey("rule"), Matches: match, Backends: of(filters())},
 		&model.Rule{Key: testRuleKey("rule"), Matches: match, Backends: of(redirects())},
+		&model.Rule{Key: testRuleKey("rule"), Matches: match, Backends: to("a"), Session: &model.Session{Header: "h"}},
 		&model.Rule{Key: testRuleKey("rule"), Matches: match, Error: 501},
 	}
 }
@@ -207,6 +216,9 @@ func backendBases() []any {
 	return []any{
 		&model.Backend{Key: service("web"), Endpoints: []model.Endpoint{{Address: "10.0.0.1", Port: 80}}},
 		&model.Backend{Key: service("web"), Hostname: "h.test", HostPort: 80},
+		&model.Backend{Key: service("web"), Hostname: "h.test", HostPort: 80, Protocol: model.HTTP2, TLS: &model.BackendTLS{
+			Hostname: "h.test", Names: []model.SubjectAltName{{Value: "n.test"}}, CA: "pem",
+		}},
 	}
 }
 

@@ -66,9 +66,9 @@ func probeListener(cfg PodConfig) *listenerv3.Listener {
 			Name:         "probes",
 			VirtualHosts: []*routev3.VirtualHost{{Name: "probes", Domains: []string{"*"}, Routes: routes}},
 		}},
-		HttpFilters: append([]*hcmv3.HttpFilter{
-			optionalFilter(scriptFilter, &luav3.Lua{}), optionalFilter(delayFilter, &faultv3.HTTPFault{}),
-		}, httpFilters()...),
+		HttpFilters: []*hcmv3.HttpFilter{
+			optionalFilter(scriptFilter, &luav3.Lua{}), optionalFilter(delayFilter, &faultv3.HTTPFault{}), routerFilter(),
+		},
 		StreamIdleTimeout:     seconds(0), // a drain may take an hour
 		RequestHeadersTimeout: seconds(headersTimeout),
 	}

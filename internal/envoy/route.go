@@ -41,6 +41,7 @@ func filteredRoute(r model.Rule, f model.Filters, backends []model.WeightedBacke
 			route.ResponseHeadersToAdd = append(route.ResponseHeadersToAdd, mend)
 		}
 		route.Action = &routev3.Route_Redirect{Redirect: action}
+		addFilters(route, f, nil)
 	} else if err := forwardRoute(route, r, f, backends, m); err != nil {
 		return nil, err
 	}
@@ -74,6 +75,7 @@ func forwardRoute(route *routev3.Route, r model.Rule, f model.Filters, backends 
 		action.PathRewrite, action.PrefixRewrite, action.RegexRewrite = literal(edit.whole), edit.prefix, edit.regex
 	}
 	route.Action = &routev3.Route_Route{Route: action}
+	addFilters(route, f, r.Session)
 	return nil
 }
 

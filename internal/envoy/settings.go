@@ -14,6 +14,7 @@ const (
 	connectionBufferBytes = 32 << 10
 	connectionIdleTimeout = time.Hour
 	headersTimeout        = 10 * time.Second
+	authTimeout           = 10 * time.Second
 	h2Streams             = 100
 	h2StreamWindow        = 64 << 10
 	h2ConnectionWindow    = 1 << 20
@@ -34,6 +35,7 @@ func http2() *corev3.Http2ProtocolOptions {
 		MaxConcurrentStreams:        wrapperspb.UInt32(h2Streams),
 		InitialStreamWindowSize:     wrapperspb.UInt32(h2StreamWindow),
 		InitialConnectionWindowSize: wrapperspb.UInt32(h2ConnectionWindow),
+		AllowConnect:                true, // WebSockets over HTTP/2 (RFC 8441)
 	}
 }
 

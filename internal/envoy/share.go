@@ -1,6 +1,7 @@
 package envoy
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -62,6 +63,8 @@ func joinFilters(rule, backend model.Filters) model.Filters {
 		ResponseHeaders: joinHeaders(backend.ResponseHeaders, rule.ResponseHeaders),
 		Rewrite:         joinRewrites(rule.Rewrite, backend.Rewrite),
 		Mirrors:         slices.Concat(rule.Mirrors, backend.Mirrors),
+		CORS:            cmp.Or(rule.CORS, backend.CORS),
+		Auth:            cmp.Or(rule.Auth, backend.Auth),
 	}
 	return joined
 }

@@ -11,11 +11,19 @@ import (
 
 // filters reads a list of filters: of a rule, or of a reference to a backend.
 func (r *ruleReader) filters(field string, list []gatewayv1.HTTPRouteFilter) (read model.Filters) {
+	seen := map[gatewayv1.HTTPRouteFilterType]bool{}
 	for i, f := range list {
+		if seen[f.Type] && f.Type != gatewayv1.HTTPRouteFilterRequestMirror {
+			r.drop("Accepted", "IncompatibleFilters", fmt.Sprintf("%s.filters[%d]", field, i), fmt.Sprintf("a second filter of type %s; state one", f.Type))
+		}
+		seen[f.Type] = true
 		r.filter(fmt.Sprintf("%s.filters[%d]", field, i), f, &read)
 	}
 	if read.Redirect != nil && len(read.Mirrors) > 0 {
 		r.drop("Accepted", "IncompatibleFilters", field+".filters", "what is redirected can't be mirrored; leave one of the two filters out")
+	}
+	if read.Redirect != nil && read.CORS != nil {
+		r.drop("Accepted", "IncompatibleFilters", field+".filters", "Envoy answers no CORS for what is redirected; leave one of the two filters out")
 	}
 	return read
 }
@@ -33,6 +41,10 @@ func (r *ruleReader) filter(field string, f gatewayv1.HTTPRouteFilter, into *mod
 		into.Rewrite = r.rewrite(field+".urlRewrite", *f.URLRewrite)
 	case f.Type == gatewayv1.HTTPRouteFilterRequestMirror && f.RequestMirror != nil:
 		r.mirror(field+".requestMirror", *f.RequestMirror, into)
+	case f.Type == gatewayv1.HTTPRouteFilterCORS && f.CORS != nil:
+		into.CORS = r.cors(field+".cors", *f.CORS)
+	case f.Type == gatewayv1.HTTPRouteFilterExternalAuth && f.ExternalAuth != nil:
+		into.Auth = r.auth(field+".externalAuth", *f.ExternalAuth)
 	case f.Type == gatewayv1.HTTPRouteFilterExtensionRef && f.ExtensionRef != nil:
 		r.drop("ResolvedRefs", "InvalidKind", field+".extensionRef",
 			fmt.Sprintf("a filter of kind %s (group %q) is not known; the rule answers 500 rather than run without",

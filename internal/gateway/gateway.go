@@ -43,15 +43,16 @@ func New(g *flow.Graph, in *input.Sources) *Meaning {
 	m.attachments = flow.Map(in.HTTPRoutes.Collection(), "attachment", attacher.attach)
 	m.attached = flow.Group(m.attachments, "attached", attachedListeners, byKey)
 
+	xbackends := xbackends{objects: in.XBackends.Collection(), configMaps: in.ConfigMaps.Collection(), unread: in.Unread.Collection()}
 	m.Plan.Routes = flow.Map(m.attachments, "plan/route", references{
 		routes: in.HTTPRoutes.Collection(), ports: m.Plan.Ports,
-		services: in.Services.Collection(), xbackends: in.XBackends.Collection(), grants: grants,
+		services: in.Services.Collection(), xbackends: xbackends, grants: grants,
 	}.route)
 	m.Plan.Sites = flow.Derive(m.Plan.Routes, "plan/site", sites)
 
 	users := flow.Group(m.Plan.Routes, "routes by backend", backendsOf, byKey)
 	m.Plan.Backends = flow.Map(users, "plan/backend", backends{
-		services: in.Services.Collection(), xbackends: in.XBackends.Collection(),
+		services: in.Services.Collection(), xbackends: xbackends,
 		slices: flow.Group(in.EndpointSlices.Collection(), "slices by service", sliceService, byKey),
 	}.backend)
 	return m

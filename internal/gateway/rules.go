@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
-	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
@@ -20,7 +19,7 @@ type references struct {
 	routes    *input.Collection[gatewayv1.HTTPRouteSpec]
 	ports     *flow.Collection[model.PortKey, model.Port]
 	services  *services
-	xbackends *input.Collection[xgatewayv1alpha1.BackendSpec]
+	xbackends xbackends
 	grants    *grants
 }
 
@@ -83,9 +82,7 @@ func (r *ruleReader) read(spec gatewayv1.HTTPRouteRule) {
 	r.backends(spec.BackendRefs)
 	r.timeouts(spec.Timeouts)
 	r.retry(spec.Retry)
-	if spec.SessionPersistence != nil {
-		r.unsupported(".sessionPersistence", "sessionPersistence is")
-	}
+	r.session(spec.SessionPersistence)
 	if r.rule.Error != 0 {
 		// Nothing of a dropped rule but its matches counts: so that it needs no backend, and its bytes don't change with them.
 		r.rule = model.Rule{Key: r.rule.Key, Matches: r.rule.Matches, Error: r.rule.Error}
@@ -161,6 +158,12 @@ func (r *ruleReader) checkTwice(field string, f model.Filters) {
 		r.drop("Accepted", "IncompatibleFilters", field, "what the rule rewrites can't be redirected; leave one of the two filters out")
 	case f.Redirect != nil && len(rule.Mirrors) > 0:
 		r.drop("Accepted", "IncompatibleFilters", field, "what is redirected can't be mirrored; leave one of the two filters out")
+	case f.Redirect != nil && rule.CORS != nil:
+		r.drop("Accepted", "IncompatibleFilters", field, "Envoy answers no CORS for what is redirected; leave one of the two filters out")
+	case f.CORS != nil && rule.CORS != nil:
+		r.drop("Accepted", "IncompatibleFilters", field, "CORS is stated twice: "+mend)
+	case f.Auth != nil && rule.Auth != nil:
+		r.drop("Accepted", "IncompatibleFilters", field, "ExternalAuth is stated twice: "+mend)
 	case f.Rewrite != nil && rule.Rewrite != nil && f.Rewrite.Hostname != "" && rule.Rewrite.Hostname != "":
 		r.drop("Accepted", "IncompatibleFilters", field, "the hostname is rewritten twice: "+mend)
 	case f.Rewrite != nil && rule.Rewrite != nil && f.Rewrite.Path != nil && rule.Rewrite.Path != nil:
@@ -189,7 +192,7 @@ func (r *ruleReader) backend(b gatewayv1.BackendObjectReference) (key model.Back
 		return key, "RefNotPermitted", notPermitted(r.route, ref)
 	}
 	if ref.Kind() == model.KindXBackend {
-		reason, message = r.xbackend(ref, b.Port)
+		reason, message = r.xbackend(key, b.Port)
 		return key, reason, message
 	}
 	if b.Port != nil {
@@ -211,22 +214,17 @@ func (r *ruleReader) service(key model.BackendKey) (reason, message string) {
 	if !found {
 		return "BackendNotFound", fmt.Sprintf("%s has no TCP port %d", key.Object, key.Port)
 	}
-	if p := port.AppProtocol; p != nil && *p != "" && *p != "http" {
-		return "UnsupportedProtocol", fmt.Sprintf("%s has appProtocol %q on port %d; only http is supported", key.Object, *p, key.Port)
+	if _, ok := resolve.Protocol(port.AppProtocol); !ok {
+		return "UnsupportedProtocol", fmt.Sprintf("%s has appProtocol %q on port %d; http, kubernetes.io/h2c and kubernetes.io/ws are supported, "+
+			"and an XBackend with tls", key.Object, *port.AppProtocol, key.Port)
 	}
 	return "", ""
 }
 
-func (r *ruleReader) xbackend(ref model.ObjectRef, port *gatewayv1.PortNumber) (reason, message string) {
-	o, found := flow.Fetch(r.c, r.refs.xbackends, ref)
-	if !found {
-		return "BackendNotFound", fmt.Sprintf("%s does not exist", ref)
-	}
+func (r *ruleReader) xbackend(key model.BackendKey, port *gatewayv1.PortNumber) (reason, message string) {
 	if port != nil {
 		return "UnsupportedValue", "a reference to an XBackend must not state a port; the XBackend states it"
 	}
-	if reason, message := unsupportedXBackend(o.Spec); reason != "" {
-		return reason, fmt.Sprintf("%s: %s", ref, message)
-	}
-	return "", ""
+	_, reason, message = r.refs.xbackends.read(r.c, key)
+	return reason, message
 }

@@ -6,6 +6,8 @@ import "encoding/json"
 type BackendKey struct {
 	Object ObjectRef
 	Port   int32 // the Service's port
+	// HTTP2: who sends to it needs HTTP/2, whatever else the object says (gRPC).
+	HTTP2 bool
 }
 
 // Owner is the object.
@@ -17,8 +19,35 @@ type Backend struct {
 	// Hostname and HostPort, if set, are looked up by DNS at the proxy, and there are no Endpoints.
 	Hostname string
 	HostPort int32
+	Protocol BackendProtocol
+	TLS      *BackendTLS // nil: plaintext
 	// Endpoints may get requests now: sorted, each once.
 	Endpoints []Endpoint
+}
+
+// BackendProtocol is the version of HTTP that a backend speaks.
+type BackendProtocol string
+
+// The zero BackendProtocol is HTTP/1.1. Where TLS is spoken, NegotiatedHTTP lets the backend choose.
+const (
+	HTTP1          BackendProtocol = ""
+	HTTP2          BackendProtocol = "HTTP2"
+	NegotiatedHTTP BackendProtocol = "Negotiated"
+)
+
+// BackendTLS is how the proxy speaks TLS to a backend.
+type BackendTLS struct {
+	Hostname string // asked for (SNI); the certificate must hold it, unless Names are stated
+	// Names: the certificate must hold one of them.
+	Names []SubjectAltName
+	// CA is who may sign the certificate, in PEM; none: those that the proxy's machine trusts.
+	CA string
+}
+
+// SubjectAltName is a name in a certificate.
+type SubjectAltName struct {
+	URI   bool // else a DNS name
+	Value string
 }
 
 // Endpoint is an address (IP) and a port.

@@ -8,6 +8,8 @@ type Filters struct {
 	ResponseHeaders *HeaderModifier
 	Rewrite         *Rewrite
 	Mirrors         []Mirror
+	CORS            *CORS
+	Auth            *ExternalAuth
 }
 
 // uses lists the backends that the filters send requests to.
@@ -15,6 +17,9 @@ func (f Filters) uses() []BackendKey {
 	var list []BackendKey
 	for _, m := range f.Mirrors {
 		list = append(list, m.Backend)
+	}
+	if f.Auth != nil {
+		list = append(list, f.Auth.Backend)
 	}
 	return list
 }

@@ -48,6 +48,7 @@ type Rule struct {
 	Backends []WeightedBackend
 	Timeouts Timeouts
 	Retry    *Retry
+	Session  *Session
 }
 
 // Match takes a request if all that it states holds. The zero Match takes every request.

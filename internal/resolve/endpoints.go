@@ -22,6 +22,21 @@ func ServicePort(service *corev1.ServiceSpec, number int32) (corev1.ServicePort,
 	return corev1.ServicePort{}, false
 }
 
+// Protocol tells what a Service port's appProtocol means for HTTP (GEP-1911); not ok: it can't be spoken. TLS needs to be told
+// whom to trust, which appProtocol does not.
+func Protocol(app *string) (protocol model.BackendProtocol, ok bool) {
+	if app == nil {
+		return model.HTTP1, true
+	}
+	switch *app {
+	case "", "http", "kubernetes.io/ws":
+		return model.HTTP1, true
+	case "kubernetes.io/h2c":
+		return model.HTTP2, true
+	}
+	return "", false
+}
+
 // Endpoints collects the addresses that may get requests for the named port, from all slices of a Service: those that are
 // ready; if there is none, those that still serve while they terminate. Sorted, each once.
 func Endpoints(port string, slicesOfService iter.Seq[*input.EndpointSliceSpec]) []model.Endpoint {

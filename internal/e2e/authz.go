@@ -1,0 +1,50 @@
+package e2e
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	"google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+)
+
+// authorizer speaks Envoy's gRPC protocol for authorization: it allows what has the header "token", and tells the backend what it
+// saw.
+func authorizer(name string) http.Handler {
+	server := grpc.NewServer()
+	authv3.RegisterAuthorizationServer(server, check{name: name})
+	return server
+}
+
+type check struct {
+	authv3.UnimplementedAuthorizationServer
+	name string
+}
+
+func (c check) Check(_ context.Context, r *authv3.CheckRequest) (*authv3.CheckResponse, error) {
+	request := r.GetAttributes().GetRequest().GetHttp()
+	seen := request.GetHeaders()
+	if seen["token"] == "" {
+		return &authv3.CheckResponse{
+			Status: &status.Status{Code: int32(codes.PermissionDenied)},
+			HttpResponse: &authv3.CheckResponse_DeniedResponse{DeniedResponse: &authv3.DeniedHttpResponse{
+				Status: &typev3.HttpStatus{Code: typev3.StatusCode_Unauthorized},
+			}},
+		}, nil
+	}
+	var headers []*corev3.HeaderValueOption
+	for key, value := range map[string]string{
+		"allowed-by": c.name, "told": seen["x-a"], "body-bytes": strconv.Itoa(len(request.GetRawBody()) + len(request.GetBody())),
+	} {
+		headers = append(headers, &corev3.HeaderValueOption{Header: &corev3.HeaderValue{Key: key, Value: value}})
+	}
+	return &authv3.CheckResponse{
+		Status:       &status.Status{Code: int32(codes.OK)},
+		HttpResponse: &authv3.CheckResponse_OkResponse{OkResponse: &authv3.OkHttpResponse{Headers: headers}},
+	}, nil
+}

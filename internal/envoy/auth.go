@@ -1,0 +1,108 @@
+package envoy
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	extauthzv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_authz/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+
+	"cardea.dev/cardea/internal/model"
+)
+
+// notCopied are headers of an authorization server's answer that belong to that answer alone. The Gateway API names Host; the
+// others would break the request that is sent on.
+var notCopied = []string{
+	":status", "authority", "connection", "content-encoding", "content-length", "content-type", "date", "host", "keep-alive",
+	"server", "te", "trailer", "transfer-encoding", "upgrade",
+}
+
+// externalAuth renders the filter that asks an authorization server. What it can't ask about is refused (403).
+func externalAuth(a *model.ExternalAuth) *extauthzv3.ExtAuthz {
+	f := &extauthzv3.ExtAuthz{
+		TransportApiVersion: corev3.ApiVersion_V3,
+		AllowedHeaders:      headerNames(a.RequestHeaders),
+		ValidateMutations:   true,
+	}
+	if a.MaxBody > 0 {
+		f.WithRequestBody = &extauthzv3.BufferSettings{MaxRequestBytes: uint32(a.MaxBody), PackAsBytes: a.GRPC}
+	}
+	cluster := clusterName(a.Backend)
+	if a.GRPC {
+		f.Services = &extauthzv3.ExtAuthz_GrpcService{GrpcService: &corev3.GrpcService{
+			TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{ClusterName: cluster}},
+			Timeout:         seconds(authTimeout),
+		}}
+		return f
+	}
+	copied := headerNames(a.ResponseHeaders)
+	if copied == nil {
+		copied = &matcherv3.ListStringMatcher{Patterns: []*matcherv3.StringMatcher{{
+			MatchPattern: &matcherv3.StringMatcher_SafeRegex{SafeRegex: &matcherv3.RegexMatcher{Regex: noneOf(notCopied)}},
+		}}}
+	}
+	service := &extauthzv3.HttpService{
+		ServerUri: &corev3.HttpUri{
+			Uri:              "http://" + a.Backend.Object.Name(), // the request's own Host is sent
+			HttpUpstreamType: &corev3.HttpUri_Cluster{Cluster: cluster},
+			Timeout:          seconds(authTimeout),
+		},
+		AuthorizationResponse: &extauthzv3.AuthorizationResponse{AllowedUpstreamHeaders: copied},
+	}
+	if a.Path != "" {
+		service.PathPrefix = rooted(a.Path)
+	}
+	f.Services = &extauthzv3.ExtAuthz_HttpService{HttpService: service}
+	return f
+}
+
+// headerNames matches headers by name; nil if there are none.
+func headerNames(names []string) *matcherv3.ListStringMatcher {
+	if len(names) == 0 {
+		return nil
+	}
+	list := &matcherv3.ListStringMatcher{}
+	for _, name := range names {
+		m := exactly(name)
+		m.IgnoreCase = true
+		list.Patterns = append(list.Patterns, m)
+	}
+	return list
+}
+
+// noneOf is a regular expression that matches every string but the words. RE2 has no negation, so it is spelled out: at each
+// character a string either leaves all words, or goes on with some, and it must not end where one of them does.
+func noneOf(words []string) string {
+	words = slices.Sorted(slices.Values(words))
+	var next []string // the first characters
+	for _, w := range words {
+		if w != "" && !slices.Contains(next, w[:1]) {
+			next = append(next, w[:1])
+		}
+	}
+	var arms []string
+	if words[0] != "" {
+		arms = append(arms, "") // it may end here
+	}
+	if len(next) > 0 {
+		quoted := make([]string, len(next))
+		for i, c := range next {
+			quoted[i] = strings.ReplaceAll(regexp.QuoteMeta(c), "-", `\-`)
+		}
+		arms = append(arms, "[^"+strings.Join(quoted, "")+"].*")
+	} else {
+		arms = append(arms, ".+")
+	}
+	for _, c := range next {
+		var rest []string
+		for _, w := range words {
+			if tail, ok := strings.CutPrefix(w, c); ok {
+				rest = append(rest, tail)
+			}
+		}
+		arms = append(arms, regexp.QuoteMeta(c)+noneOf(rest))
+	}
+	return "(?:" + strings.Join(arms, "|") + ")"
+}

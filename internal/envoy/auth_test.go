@@ -1,0 +1,19 @@
+package envoy
+
+import (
+	"regexp"
+	"slices"
+	"testing"
+)
+
+// TestNoneOf: the expression takes every string but the words.
+func TestNoneOf(t *testing.T) {
+	for _, words := range [][]string{notCopied, {"a"}, {"a", "ab", "abc"}, {"-", "a-b", "]", "^"}} {
+		re := regexp.MustCompile("^" + noneOf(words) + "$")
+		for _, s := range slices.Concat(words, []string{"x-auth", "a", "b", "hos", "hosts", "h", "abcd", "abd", "-x", "content-lengthy", ":s", "te-", "t"}) {
+			if got, want := re.MatchString(s), !slices.Contains(words, s); got != want {
+				t.Errorf("%q of %q: %v", s, words, got)
+			}
+		}
+	}
+}

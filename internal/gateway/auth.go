@@ -1,0 +1,49 @@
+package gateway
+
+import (
+	"fmt"
+	"strings"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/internal/model"
+)
+
+// auth reads an ExternalAuth filter. Without its server the rule must not run: it is dropped if the server does not resolve.
+func (r *ruleReader) auth(field string, f gatewayv1.HTTPExternalAuthFilter) *model.ExternalAuth {
+	read := &model.ExternalAuth{GRPC: f.ExternalAuthProtocol == gatewayv1.HTTPRouteExternalAuthGRPCProtocol}
+	switch {
+	case !read.GRPC && f.ExternalAuthProtocol != gatewayv1.HTTPRouteExternalAuthHTTPProtocol:
+		r.unsupported(field+".protocol", fmt.Sprintf("protocol %q is", f.ExternalAuthProtocol))
+		return nil
+	case read.GRPC && f.GRPCAuthConfig != nil:
+		read.RequestHeaders = r.headerNames(field+".grpc.allowedHeaders", f.GRPCAuthConfig.AllowedRequestHeaders)
+	case !read.GRPC && f.HTTPAuthConfig != nil:
+		read.RequestHeaders = r.headerNames(field+".http.allowedHeaders", f.HTTPAuthConfig.AllowedRequestHeaders)
+		read.ResponseHeaders = r.headerNames(field+".http.allowedResponseHeaders", f.HTTPAuthConfig.AllowedResponseHeaders)
+		read.Path = strings.TrimRight(f.HTTPAuthConfig.Path, "/")
+	}
+	if f.ForwardBody != nil {
+		read.MaxBody = f.ForwardBody.MaxSize
+	}
+	key, reason, message := r.backend(f.BackendRef)
+	if reason != "" {
+		r.drop("ResolvedRefs", reason, field+".backendRef", message+"; the rule answers 500 rather than run without")
+		return nil
+	}
+	key.HTTP2 = read.GRPC
+	read.Backend = key
+	return read
+}
+
+// headerNames reads names of headers, lower case.
+func (r *ruleReader) headerNames(field string, list []string) []string {
+	var names []string
+	for i, name := range list {
+		if !isToken(name) {
+			r.drop("Accepted", "UnsupportedValue", fmt.Sprintf("%s[%d]", field, i), fmt.Sprintf("%q is not the name of a header", name))
+		}
+		names = append(names, strings.ToLower(name))
+	}
+	return names
+}
