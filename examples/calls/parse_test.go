@@ -6,7 +6,8 @@ import (
 )
 
 func TestParseSkipsCommentsAndNumbersLines(t *testing.T) {
-	list, err := Parse(strings.NewReader("# a comment\n\nGET  http://a/  -> 200 web\nPUT https://b:8443/x -H a:b:c -d x=1 *7 -> 301 location=http://c/?d=e\n"))
+	list, err := Parse(strings.NewReader("# a comment\n\n" +
+		"GET  http://a/  -> 200 web\nPUT https://b:8443/x -H a:b:c -d x=1 *7 -> 301 location=http://c/?d=e\n"))
 	if err != nil || len(list) != 2 {
 		t.Fatalf("%d calls, %v, want 2", len(list), err)
 	}

@@ -70,7 +70,8 @@ func TestSession(t *testing.T) {
 		}
 	}
 	first = call{Host: "header.test", URI: "/a"}.do(t, bind)
-	if got := backends(call{Host: "header.test", URI: "/a", Header: map[string]string{"x-session": first.Header.Get("x-session")}}); got[first.Seen.Backend] != 20 {
+	back := map[string]string{"x-session": first.Header.Get("x-session")}
+	if got := backends(call{Host: "header.test", URI: "/a", Header: back}); got[first.Seen.Backend] != 20 {
 		t.Errorf("with a header for %s: %v", first.Seen.Backend, got)
 	}
 }
