@@ -33,8 +33,8 @@ var apart = []string{"deploy", "examples", "hack/", "internal/schema/generate"}
 
 // libraries names the packages that may import a library, by the library's path; every other one is free to all.
 var libraries = map[string][]string{
-	"github.com/envoyproxy/":     {"internal/simulate", "internal/envoy", "internal/xds", "internal/standalone", "internal/server"},
-	"google.golang.org/grpc":     {"internal/xds", "internal/standalone", "internal/server"},
+	"github.com/envoyproxy/":     {"internal/simulate", "internal/envoy", "internal/xds", "internal/standalone", "internal/server", "internal/e2e"},
+	"google.golang.org/grpc":     {"internal/xds", "internal/standalone", "internal/server", "internal/e2e"},
 	"google.golang.org/protobuf": {"internal/simulate", "internal/envoy", "internal/xds"},
 	"k8s.io/client-go": {
 		"internal/kube", "internal/certs", "internal/status", "internal/deploy", "internal/server", "internal/cli",
