@@ -20,7 +20,7 @@ var towers = map[string][]string{
 	"roof": {"cmd/cardea", "internal/e2e/kubernetes", "internal/e2e", "internal/cli", "internal/server", "internal/standalone",
 		"internal/objects", "internal/admin", "internal/world"},
 	"meaning":  {"internal/gateway", "internal/conditions", "internal/resolve"},
-	"dialects": {"internal/e2e", "internal/simulate", "internal/envoy"},
+	"dialects": {"internal/simulate", "internal/envoy"},
 	"edges": {"internal/kube", "internal/files", "internal/arrival",
 		"internal/schema", "internal/xds", "internal/process", "internal/certs", "internal/status", "internal/deploy",
 		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services", "internal/testcluster/mirror",
@@ -33,9 +33,9 @@ var apart = []string{"deploy", "examples", "hack/", "internal/schema/generate"}
 
 // libraries names the packages that may import a library, by the library's path; every other one is free to all.
 var libraries = map[string][]string{
-	"github.com/envoyproxy/":     {"internal/e2e", "internal/simulate", "internal/envoy", "internal/xds", "internal/standalone", "internal/server"},
-	"google.golang.org/grpc":     {"internal/e2e", "internal/xds", "internal/standalone", "internal/server"},
-	"google.golang.org/protobuf": {"internal/e2e", "internal/simulate", "internal/envoy", "internal/xds"},
+	"github.com/envoyproxy/":     {"internal/simulate", "internal/envoy", "internal/xds", "internal/standalone", "internal/server", "internal/e2e"},
+	"google.golang.org/grpc":     {"internal/xds", "internal/standalone", "internal/server", "internal/e2e"},
+	"google.golang.org/protobuf": {"internal/simulate", "internal/envoy", "internal/xds"},
 	"k8s.io/client-go": {
 		"internal/kube", "internal/certs", "internal/status", "internal/deploy", "internal/server", "internal/cli",
 		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services", "internal/testcluster/mirror",

@@ -15,10 +15,10 @@ import (
 )
 
 // Backend answers every request with what it saw, in the form that examples/calls reads, and its name. Among the headers that
-// it says it saw are two of its own: "attempt", how often it has got the same request line by now, and "proto", the version of
-// HTTP. Its answer has the header body-bytes, the length of the request's body, and served-by, its name. What it speaks is in its
-// name: h2c-... is HTTP/2 without TLS, tls-... is HTTPS (a certificate for localhost by the authority ${ca}), authz-... is Envoy's
-// gRPC protocol for authorization. The query may ask it for more:
+// it says it saw is one of its own: "attempt", how often it has got the same request line by now. Its answer has the headers
+// served-by, its name, served-proto, the version of HTTP, and body-bytes, the length of the request's body. What it speaks is in
+// its name: h2c-... is HTTP/2 without TLS, tls-... is HTTPS (a certificate for localhost by the authority ${ca}), authz-... is
+// Envoy's gRPC protocol for authorization. The query may ask it for more:
 //
 //	?tell=x-a             the answer's header "told" is the request's header x-a
 //	?status=503&times=2   the first two requests with this very query get a 503
@@ -35,6 +35,7 @@ func Backend(t testing.TB, name string) (port int) {
 		size, _ := io.Copy(io.Discard, r.Body)
 		w.Header().Set("Body-Bytes", strconv.FormatInt(size, 10))
 		w.Header().Set("Served-By", name)
+		w.Header().Set("Served-Proto", r.Proto)
 		if header := query.Get("tell"); header != "" {
 			w.Header().Set("Told", r.Header.Get(header))
 		}
@@ -54,7 +55,6 @@ func Backend(t testing.TB, name string) (port int) {
 			attempt = seen.of(query.Get("of"))
 		}
 		r.Header.Set("Attempt", strconv.Itoa(attempt))
-		r.Header.Set("Proto", r.Proto)
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(map[string]any{
 			"name": name, "method": r.Method, "path": r.URL.Path, "query": r.URL.RawQuery, "host": r.Host, "headers": r.Header,

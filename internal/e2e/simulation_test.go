@@ -115,8 +115,8 @@ func (s *simulatedFolder) compare(t *testing.T, call calls.Call, answers []calls
 	came := make([]bool, len(expected))
 	differs := false
 	for _, answer := range answers {
-		if len(result.NotSimulated) > 0 && answer.Seen.Name == "" {
-			continue // what is not simulated may be what answered
+		if len(result.NotSimulated) > 0 && answer.Seen.Name == "" || slices.ContainsFunc(result.NotSimulated, isFilter) {
+			continue // what is not simulated may be what answered, or what changed the request
 		}
 		var reasons []string
 		for i, e := range expected {
@@ -145,6 +145,9 @@ func (s *simulatedFolder) compare(t *testing.T, call calls.Call, answers []calls
 		s.comparison.differed++
 	}
 }
+
+// isFilter tells whether something that is not simulated is an HTTP filter; fields have a dot in their names.
+func isFilter(name string) bool { return !strings.Contains(name, ".") }
 
 // simulate asks the Gateway that has the port.
 func (s *simulatedFolder) simulate(call calls.Call) (result simulate.Result, request simulate.Request) {
