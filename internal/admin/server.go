@@ -73,11 +73,11 @@ func New(c Config) (*Server, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{config: c, mux: http.NewServeMux(), probes: http.NewServeMux()}
-	for _, mux := range []*http.ServeMux{s.mux, s.probes} {
+	for mux, see := range map[*http.ServeMux]string{s.mux: "/ lists those that are", s.probes: "here are /healthz, /readyz and /metrics"} {
 		mux.HandleFunc("/healthz", s.healthz)
 		mux.HandleFunc("/readyz", s.readyz)
 		mux.Handle("/metrics", promhttp.HandlerFor(c.Gatherer, promhttp.HandlerOpts{}))
-		mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { fail(w, http.StatusNotFound, "no such page, see /") })
+		mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { fail(w, http.StatusNotFound, "no such page: "+see) })
 	}
 	s.mux.HandleFunc("/{$}", s.index)
 	s.mux.HandleFunc("/objects", s.kinds)

@@ -140,15 +140,15 @@ func TestPages(t *testing.T) {
 		{"/objects/gc/cardea", 200, `"name": "cardea"`},
 		{"/objects/gc/shop/cardea", 404, `gatewayclasses have no namespace`},
 		{"/objects/gateways.gateway.networking.k8s.io/other/api", 200, `"api"`},
-		{"/objects/gateways.example.com", 404, `doesn't have a resource type \"gateways.example.com\"`},
-		{"/objects/pods", 404, `the server doesn't have a resource type \"pods\"`},
+		{"/objects/gateways.example.com", 404, `Cardea shows no \"gateways.example.com\"`},
+		{"/objects/pods", 404, `Cardea shows no \"pods\": /objects lists the kinds`},
 		{"/objects/httproutes", 200, `"items": []`},
 		{"/debug/flow", 200, `"Name": "input/number"`},
 		{"/debug/flow/turns", 200, `"test"`},
 		{"/debug/flow/input/number", 200, `"changedAt": 1`},
 		{"/debug/flow/input/none", 404, "no such collection"},
 		{"/debug/pprof/", 200, "goroutine"},
-		{"/none", 404, "no such page"},
+		{"/none", 404, "no such page: / lists those that are"},
 	} {
 		if code, body := get(t, "GET", "http://"+addr+want.path, ""); code != want.code || !strings.Contains(body, want.body) {
 			t.Errorf("%s: %d, want %d and %q in:\n%s", want.path, code, want.code, want.body, body)

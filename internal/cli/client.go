@@ -70,8 +70,10 @@ func (c *client) ask(ctx context.Context, path string) (json.RawMessage, error) 
 	switch _, unreachable := errors.AsType[*net.OpError](err); {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return nil, fmt.Errorf("no Cardea answers at %s: start one with `cardea standalone DIR`, or %s, or ask your cluster with --kube", c.server, orName)
-	case unreachable || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return nil, err
+	case unreachable:
+		return nil, fmt.Errorf("%s can't be reached (%w): %s", c.server, bare(err), orName)
 	case err != nil:
 		return nil, fmt.Errorf("%s is not Cardea's admin API (%w): %s", c.server, err, orName)
 	}
@@ -91,6 +93,17 @@ func (c *client) ask(ctx context.Context, path string) (json.RawMessage, error) 
 		return nil, fmt.Errorf("what Cardea answers at %s can't be read: it may be of another version", c.server)
 	}
 	return text, nil
+}
+
+// bare is an error of a request without the request: "no such host" of "Get "http://...": dial tcp: lookup foo: no such host".
+func bare(err error) error {
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		return errors.New(dns.Err)
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		return op.Err
+	}
+	return err
 }
 
 // serverError is a refusal by the server.

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/kube"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -35,19 +36,9 @@ const pageSize = 500
 
 // newCluster finds the cluster that kubectl would ask with these flags.
 func newCluster(kubeconfig, context string) (*cluster, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = kubeconfig
-	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: context})
-	config, err := loader.ClientConfig()
-	if clientcmd.IsEmptyConfig(err) {
-		return nil, errors.New("there is no kubeconfig: name one with --kubeconfig or $KUBECONFIG")
-	}
+	config, namespace, err := kube.Kubeconfig(kubeconfig, context)
 	if err != nil {
-		return nil, fmt.Errorf("read the kubeconfig: %w", err)
-	}
-	namespace, _, err := loader.Namespace()
-	if err != nil {
-		return nil, fmt.Errorf("read the kubeconfig: %w", err)
+		return nil, fmt.Errorf("find the cluster: %w", err)
 	}
 	config.Timeout = time.Minute
 	client, err := rest.HTTPClientFor(config)

@@ -33,7 +33,7 @@ var columnsOf = map[model.Kind][]column{
 	model.KindGateway: {
 		field("CLASS", "spec", "gatewayClassName"),
 		{title: "ADDRESS", of: func(o object) string { return eachOf(o.list("status", "addresses"), "value") }},
-		{title: "PROGRAMMED", of: func(o object) string { return condition("Programmed", o.list("status", "conditions")) }},
+		{title: "PROGRAMMED", of: programmed},
 		wide(column{title: "LISTENERS", of: func(o object) string {
 			var all []string
 			for _, l := range o.list("spec", "listeners") {
@@ -65,6 +65,7 @@ var columnsOf = map[model.Kind][]column{
 	model.KindService: {
 		{title: "TYPE", of: func(o object) string { return either(o.text("spec", "type"), "ClusterIP") }},
 		{title: "CLUSTER-IP", of: func(o object) string { return either(o.text("spec", "clusterIP"), "<none>") }},
+		{title: "EXTERNAL-IP", of: externalIP},
 		{title: "PORT(S)", of: func(o object) string {
 			var all []string
 			for _, p := range o.list("spec", "ports") {
@@ -123,6 +124,36 @@ func accepted(o object) string {
 		}
 	}
 	return parents("Accepted")(o)
+}
+
+// programmed is a Gateway's Programmed, and Partially where some of its listeners don't serve.
+func programmed(o object) string {
+	is := condition("Programmed", o.list("status", "conditions"))
+	for _, l := range o.list("status", "listeners") {
+		if is == "True" && condition("Programmed", l.list("conditions")) == "False" {
+			return "Partially"
+		}
+	}
+	return is
+}
+
+// externalIP is where a Service is reached from outside its cluster, as kubectl has it. A Service without any status is not of a cluster, or
+// shown by one who does not keep it.
+func externalIP(o object) string {
+	fixed := o.texts("spec", "externalIPs")
+	switch o.text("spec", "type") {
+	case "ExternalName":
+		return o.text("spec", "externalName")
+	case "LoadBalancer":
+		for _, i := range o.list("status", "loadBalancer", "ingress") {
+			fixed = append(fixed, either(i.text("ip"), i.text("hostname")))
+		}
+		if len(fixed) == 0 && o["status"] == nil {
+			return "<unknown>"
+		}
+		return either(words(fixed), "<pending>")
+	}
+	return either(words(fixed), "<none>")
 }
 
 // entries counts the entries of maps.

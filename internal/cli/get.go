@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -49,7 +50,7 @@ with --kubeconfig or --context that one. A cluster is asked only if one of these
 
   # Of the cluster that kubectl uses
   cardea get httproutes -A --kube`,
-		Args:              cobra.MaximumNArgs(2),
+		Args:              atMostOne,
 		ValidArgsFunction: completeGet(&o),
 		RunE:              func(cmd *cobra.Command, args []string) error { return get(cmd, o, args) },
 	}
@@ -76,6 +77,10 @@ func get(cmd *cobra.Command, o getOptions, args []string) error {
 	if !slices.Contains(getFormats, o.output) {
 		return fmt.Errorf("-o %q: want table, wide, yaml or json", o.output)
 	}
+	names, args, err := asked(args)
+	if err != nil {
+		return err
+	}
 	from, namespace, err := o.from(cmd)
 	if err != nil {
 		return err
@@ -84,17 +89,41 @@ func get(cmd *cobra.Command, o getOptions, args []string) error {
 	if len(args) == 0 {
 		return getKinds(cmd, o, from)
 	}
-	if kind, name, ok := strings.Cut(args[0], "/"); ok && len(args) == 1 {
-		args = []string{kind, name}
-	}
-	names, ok := admin.KindNamed(args[0])
-	if !ok {
-		return fmt.Errorf("the server doesn't have a resource type %q (`cardea get` lists the kinds)", args[0])
-	}
 	if len(args) == 2 {
 		return getOne(cmd, o, from, names, args[1])
 	}
 	return getList(cmd, o, from, names)
+}
+
+// atMostOne accepts what get can show at once.
+func atMostOne(_ *cobra.Command, args []string) error {
+	if len(args) > 2 {
+		return fmt.Errorf("%q: name one object, or all of a kind by KIND alone", strings.Join(args, " "))
+	}
+	return nil
+}
+
+// asked reads KIND, KIND NAME or KIND/NAME, or nothing.
+func asked(args []string) (names admin.KindNames, words []string, err error) {
+	if len(args) == 0 {
+		return names, nil, nil
+	}
+	kind, name, slash := strings.Cut(args[0], "/")
+	switch {
+	case strings.Contains(kind, ","):
+		return names, nil, fmt.Errorf("%q: name one kind; several at once are not shown", args[0])
+	case kind == "all":
+		return names, nil, errors.New("\"all\" is no kind: name one, `cardea get` lists them")
+	case slash && len(args) == 2:
+		return names, nil, fmt.Errorf("%q: name one object, as KIND/NAME or as KIND NAME", strings.Join(args, " "))
+	case slash:
+		args = []string{kind, name}
+	}
+	names, known := admin.KindNamed(kind)
+	if !known {
+		return names, nil, fmt.Errorf("Cardea shows no %q: `cardea get` lists the kinds that it reads, kubectl shows all others", kind)
+	}
+	return names, args, nil
 }
 
 func getKinds(cmd *cobra.Command, o getOptions, from source) error {

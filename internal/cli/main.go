@@ -41,10 +41,12 @@ and tells what is live and what is not, and why.`,
 
   # Is the folder right? For a commit hook or CI
   cardea check examples/quickstart`,
+		Version:       versions(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	root.AddCommand(standaloneCommand(p), controllerCommand(p), getCommand(), checkCommand(p), translateCommand(p), versionCommand())
+	root.SetVersionTemplate("cardea {{.Version}}\n")
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

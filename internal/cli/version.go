@@ -17,11 +17,15 @@ func versionCommand() *cobra.Command {
 		Example: "  cardea version",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "cardea %s (%s %s/%s), for Envoy %s\n",
-				version(), runtime.Version(), runtime.GOOS, runtime.GOARCH, process.EnvoyVersion)
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "cardea", versions())
 			return err
 		},
 	}
+}
+
+// versions are of this program, what made it, and whom it speaks to.
+func versions() string {
+	return fmt.Sprintf("%s (%s %s/%s), for Envoy %s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH, process.EnvoyVersion)
 }
 
 // version is what the Go tool wrote into the program: a tag, or the commit it was built from.

@@ -162,3 +162,13 @@ func TestRoute(t *testing.T) {
 		})
 	}
 }
+
+// TestDroppedRule: a match that takes no request is not said to be answered.
+func TestDroppedRule(t *testing.T) {
+	drops := model.Finding{Section: "a", Field: "spec.rules[0]", Condition: "Accepted", Reason: "UnsupportedValue", Drops: true, Message: "why"}
+	route := Route(RouteFacts{Rules: 1, Findings: []model.Finding{drops}, Parents: []Parent{{Attached: true}}})
+	const want = "Dropped Rule (what it takes is answered with 500): spec.rules[0]: why"
+	if got := route.Parents[0].Conditions[0].Message; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}

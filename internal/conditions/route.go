@@ -73,7 +73,7 @@ func (r RouteFacts) dropped() (rules int, message string) {
 			why = append(why, say(f))
 		}
 	}
-	return len(seen), cut(fmt.Sprintf("Dropped Rule (answered with 500): %s", strings.Join(why, "; ")))
+	return len(seen), cut(fmt.Sprintf("Dropped Rule (what it takes is answered with 500): %s", strings.Join(why, "; ")))
 }
 
 func (p Parent) programmed(l *list) {

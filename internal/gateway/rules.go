@@ -98,7 +98,7 @@ func (r *ruleReader) read(spec gatewayv1.HTTPRouteRule) {
 func (r *ruleReader) checkMatches(list []gatewayv1.HTTPRouteMatch) {
 	for i := range min(len(list), len(r.rule.Matches)) {
 		m, field := &r.rule.Matches[i], fmt.Sprintf(".matches[%d]", i)
-		if m.Path.Type == model.PathRegex && !r.isRegex(field+".path.value", m.Path.Value) {
+		if m.Path.Type == model.PathRegex && !r.isRegex(field+".path.value", m.Path.Value, "this match takes no request") {
 			m.Path = model.PathMatch{Type: model.PathExact, Value: unmatchable}
 		}
 		r.checkValues(field+".headers", m.Headers)
@@ -108,17 +108,18 @@ func (r *ruleReader) checkMatches(list []gatewayv1.HTTPRouteMatch) {
 
 func (r *ruleReader) checkValues(field string, list []model.ValueMatch) {
 	for i, v := range list {
-		if v.Regex && !r.isRegex(field, v.Value) {
+		if v.Regex && !r.isRegex(field, v.Value, "any value is taken for a match") {
 			list[i].Value = anything
 		}
 	}
 }
 
-func (r *ruleReader) isRegex(field, expression string) bool {
+// isRegex says of an expression that is none what becomes of the match.
+func (r *ruleReader) isRegex(field, expression, instead string) bool {
 	_, err := regexp.Compile(expression)
 	if err != nil {
 		r.drop("Accepted", "UnsupportedValue", field,
-			fmt.Sprintf("%q is not a regular expression of RE2: %s", expression, strings.TrimPrefix(err.Error(), "error parsing regexp: ")))
+			fmt.Sprintf("%q is not a regular expression of RE2 (%s), so %s", expression, strings.TrimPrefix(err.Error(), "error parsing regexp: "), instead))
 	}
 	return err == nil
 }

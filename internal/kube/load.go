@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -37,7 +39,40 @@ func load(kubeconfig, context string) (*rest.Config, error) {
 			return config, err
 		}
 	}
+	config, _, err := Kubeconfig(kubeconfig, context)
+	return config, err
+}
+
+// Kubeconfig is what kubectl would use, and the namespace that is meant where none is named: of a file and one of its contexts or, where
+// these are "", of $KUBECONFIG or the file at home. The error names the files where nothing was found.
+func Kubeconfig(file, context string) (config *rest.Config, namespace string, err error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = kubeconfig
-	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
+	rules.ExplicitPath, rules.WarnIfAllMissing = file, false
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: context})
+	if config, err = loader.ClientConfig(); err != nil {
+		return nil, "", unfound(rules, err)
+	}
+	if namespace, _, err = loader.Namespace(); err != nil {
+		return nil, "", err
+	}
+	return config, namespace, nil
+}
+
+// unfound says where no kubeconfig is, if that is why there is no configuration.
+func unfound(rules *clientcmd.ClientConfigLoadingRules, err error) error {
+	there := slices.ContainsFunc(rules.Precedence, func(path string) bool {
+		_, err := os.Stat(path)
+		return err == nil
+	})
+	files := strings.Join(rules.Precedence, " and ")
+	const remedy = "name one with --kubeconfig or $KUBECONFIG"
+	switch variable := os.Getenv(clientcmd.RecommendedConfigPathEnvVar); {
+	case rules.ExplicitPath != "" || there && !clientcmd.IsEmptyConfig(err):
+		return err
+	case there:
+		return fmt.Errorf("the kubeconfig %s names no cluster: %s", files, remedy)
+	case variable != "":
+		return fmt.Errorf("there is no kubeconfig at %s, where $KUBECONFIG says it is: %s", files, remedy)
+	}
+	return fmt.Errorf("there is no kubeconfig at %s: %s", files, remedy)
 }

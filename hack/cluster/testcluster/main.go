@@ -6,11 +6,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -28,11 +30,14 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == "exec" {
 		os.Exit(join(os.Args[2:]))
 	}
+	if len(os.Args) > 1 && slices.ContainsFunc(os.Args[1:min(3, len(os.Args))], helps) {
+		newOptions().help(os.Stdout)
+		return
+	}
 	testcluster.Enter()
 	o := newOptions()
 	if len(os.Args) < 2 || os.Args[1] != "up" || o.flags.Parse(os.Args[2:]) != nil || o.flags.NArg() > 0 {
-		fmt.Fprint(os.Stderr, usage)
-		o.flags.PrintDefaults()
+		o.help(os.Stderr)
 		os.Exit(2)
 	}
 	if err := up(o); err != nil {
@@ -40,6 +45,9 @@ func main() {
 		os.Exit(1)
 	}
 }
+
+// helps tells whether a word asks for help.
+func helps(word string) bool { return slices.Contains([]string{"-h", "-help", "--help", "help"}, word) }
 
 type options struct {
 	flags      *flag.FlagSet
@@ -74,6 +82,13 @@ func newOptions() *options {
 		return nil
 	})
 	return o
+}
+
+// help says how the program is called.
+func (o *options) help(w io.Writer) {
+	fmt.Fprint(w, usage)
+	o.flags.SetOutput(w)
+	o.flags.PrintDefaults()
 }
 
 // up runs a cluster until it is told to end.
@@ -137,9 +152,12 @@ Ctrl-C ends the cluster and all that runs in it.
 func join(argv []string) int {
 	if len(argv) > 0 && argv[0] == "--" {
 		argv = argv[1:]
+	} else if len(argv) > 0 && helps(argv[0]) {
+		newOptions().help(os.Stdout)
+		return 0
 	}
 	if len(argv) == 0 {
-		fmt.Fprint(os.Stderr, usage)
+		newOptions().help(os.Stderr)
 		return 2
 	}
 	cmd := exec.Command(argv[0], argv[1:]...)
