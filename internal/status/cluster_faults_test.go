@@ -121,7 +121,7 @@ func TestARefusal(t *testing.T) {
 	s.written("invalid", 1)
 }
 
-// Events tell of turns for the worse and back, on the object, once.
+// Events tell of turns for the worse and back, on the object, once, and of each in its own words.
 func TestEvents(t *testing.T) {
 	s := newStage(t)
 	s.run()
@@ -158,10 +158,33 @@ func TestEvents(t *testing.T) {
 		}
 		return nil
 	})
+	// Another text is another Event, though its reason was told already; the same one is counted.
+	other := notResolved()
+	other.Message = "spec.rules[0].backendRefs[0]: Service none has no TCP port 80"
+	s.report("a", says(us, "web", 1, accepted(), other, programmed(true)))
+	s.eventually(func() error {
+		if got := events(); len(got) != 3 || !strings.Contains(strings.Join(got, "\n"), other.Message) {
+			return fmt.Errorf("%q", got)
+		}
+		return nil
+	})
+	s.report("a", says(us, "web", 1, accepted(), notResolved(), programmed(true)))
+	s.eventually(func() error {
+		all, err := s.Client.EventsV1().Events(s.namespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, e := range all.Items {
+			if e.Series != nil && e.Series.Count == 2 && strings.HasSuffix(bad, e.Note) && len(all.Items) == 3 {
+				return nil
+			}
+		}
+		return fmt.Errorf("%q", events())
+	})
 	// kubectl describe asks by the object's UID.
 	uid := string(s.get("a").UID)
 	list, err := s.Client.CoreV1().Events(s.namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.uid=" + uid})
-	if err != nil || len(list.Items) != 2 || list.Items[0].InvolvedObject.APIVersion != "gateway.networking.k8s.io/v1" {
+	if err != nil || len(list.Items) != 3 || list.Items[0].InvolvedObject.APIVersion != "gateway.networking.k8s.io/v1" {
 		t.Errorf("%v: %+v", err, list.Items)
 	}
 }

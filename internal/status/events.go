@@ -5,8 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,6 +27,9 @@ const (
 	eventRate  = 10 // a second
 	eventBurst = 100
 	maxNote    = 1024
+	// eventPatience is how long what has turned is held back: who applies several objects says bad things of the first, for the last is not
+	// there yet.
+	eventPatience = time.Second
 )
 
 // events tells of conditions that turned.
@@ -31,6 +38,19 @@ type events struct {
 	recorder    k8sevents.EventRecorder
 	limit       flowcontrol.RateLimiter
 	metrics     *metrics
+
+	mu      sync.Mutex
+	ended   bool
+	untold  map[types.UID]*news
+	patient time.Duration // what has turned is told then, if it still holds
+}
+
+// news is what has turned at an object and is not told yet.
+type news struct {
+	ref      model.ObjectRef
+	turns    []turn // one for each place and type
+	findings []model.Finding
+	timer    *time.Timer
 }
 
 func newEvents(ctx context.Context, cfg Config, m *metrics) (*events, error) {
@@ -43,19 +63,70 @@ func newEvents(ctx context.Context, cfg Config, m *metrics) (*events, error) {
 		b.Shutdown()
 		return nil, err
 	}
-	return &events{b, b.NewRecorder(runtime.NewScheme(), cfg.ControllerName), flowcontrol.NewTokenBucketRateLimiter(eventRate, eventBurst), m}, nil
+	return &events{
+		broadcaster: b, recorder: b.NewRecorder(runtime.NewScheme(), cfg.ControllerName),
+		limit: flowcontrol.NewTokenBucketRateLimiter(eventRate, eventBurst), metrics: m,
+		untold: map[types.UID]*news{}, patient: eventPatience,
+	}, nil
 }
 
 // stop drops what was not sent yet.
 func (e *events) stop() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.ended = true
+	for _, n := range e.untold {
+		n.timer.Stop()
+	}
 	e.broadcaster.Shutdown()
 	e.limit.Stop()
 }
 
-// tell tells of turns for the worse and back, after they were written: so each is told once, whoever wrote the status before.
+// tell tells of turns for the worse and back, after they were written: so each is told once, whoever wrote the status before. It is told a
+// moment later (eventPatience), and not at all if it does not hold for that long.
 func (e *events) tell(j job, uid types.UID, turns []turn, findings []model.Finding) {
-	for _, n := range notes(turns, findings) {
-		e.send(j.ref, uid, n)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n := e.untold[uid]
+	switch {
+	case e.ended || n == nil && len(turns) == 0:
+		return
+	case n == nil:
+		n = &news{}
+		n.timer = time.AfterFunc(e.patient, func() { e.flush(uid) })
+		e.untold[uid] = n
+	}
+	n.ref, n.turns, n.findings = j.ref, joined(n.turns, turns), findings
+}
+
+// joined is what turned in all: what a first turn was, and what a later one of the same condition is.
+func joined(turns, later []turn) []turn {
+	turns = slices.Clone(turns)
+	for _, t := range later {
+		i := slices.IndexFunc(turns, func(o turn) bool { return o.place == t.place && o.is.Type == t.is.Type })
+		if i < 0 {
+			turns = append(turns, t)
+			continue
+		}
+		t.was = turns[i].was
+		turns[i] = t
+	}
+	return slices.DeleteFunc(turns, func(t turn) bool {
+		return t.was.Status == t.is.Status && t.was.Reason == t.is.Reason && t.was.Message == t.is.Message
+	})
+}
+
+// flush sends what is not told yet of an object.
+func (e *events) flush(uid types.UID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n := e.untold[uid]
+	delete(e.untold, uid)
+	if n == nil || e.ended {
+		return
+	}
+	for _, note := range notes(n.turns, n.findings) {
+		e.send(n.ref, uid, note)
 	}
 }
 
@@ -67,6 +138,7 @@ func (e *events) send(ref model.ObjectRef, uid types.UID, n note) {
 	e.metrics.events.WithLabelValues("sent").Inc()
 	e.recorder.Eventf(&corev1.ObjectReference{
 		APIVersion: versionOf(ref.Kind()).String(), Kind: ref.Kind().String(), Namespace: ref.Namespace(), Name: ref.Name(), UID: uid,
+		ResourceVersion: n.mark(),
 	}, nil, n.kind, n.reason, n.action, "%s", n.text)
 }
 
@@ -93,12 +165,20 @@ func (s *Status) Tell(ref model.ObjectRef, uid string, e Event) {
 // note is what an Event says.
 type note struct{ kind, reason, action, text string }
 
+// mark tells a text from others. The recorder counts an Event onto an earlier one if all but the text is the same, and the text would be lost: so
+// each text is about a version of the object of its own, which nobody asks for, and only the same text is counted.
+func (n note) mark() string {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(n.text)) // it never fails
+	return strconv.FormatUint(h.Sum64(), 10)
+}
+
 // actions are what is told of, by the condition's type: the words for what was tried.
 var actions = map[string]string{
 	"Accepted": "Accept", "ResolvedRefs": "ResolveRefs", "Programmed": "Program", ownPrefix + "Programmed": "Program", "PartiallyInvalid": "Accept",
 }
 
-// notes are the Events for turns: one for each action and reason, for the API server counts further ones with the first one's text.
+// notes are the Events for turns: one for each action and reason.
 func notes(turns []turn, findings []model.Finding) []note {
 	var list []note
 	for _, t := range turns {
@@ -109,7 +189,10 @@ func notes(turns []turn, findings []model.Finding) []note {
 		n := note{kind: corev1.EventTypeNormal, reason: t.is.Reason, action: action}
 		text := t.is.Message
 		if t.worse() {
-			n.kind, text = corev1.EventTypeWarning, explain(t.is, findings)
+			n.kind = corev1.EventTypeWarning
+			if t.place == "" { // the others' messages are made of their own findings
+				text = explain(t.is, findings)
+			}
 		}
 		i := slices.IndexFunc(list, func(o note) bool { return o.kind == n.kind && o.reason == n.reason && o.action == n.action })
 		if i < 0 {
@@ -138,14 +221,12 @@ func (n *note) say(place, text string) {
 // worse: a condition turned for the worse. Waiting is not bad news, nor is a consequence of what is told beside it.
 func (t turn) worse() bool {
 	switch {
-	case t.is.Type == "PartiallyInvalid":
-		return t.is.Status == "True"
 	case isProgrammed(t.is.Type):
 		return t.is.Status == "False" && !waits(t.is) && !slices.ContainsFunc(t.beside, func(c condition) bool {
 			return c.Status == "False" && (c.Type == "Accepted" || c.Type == "ResolvedRefs")
 		})
 	}
-	return t.is.Status == "False"
+	return t.is.bad()
 }
 
 // back: what was told to be bad is well again.

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// turn is a condition whose status changes.
+// turn is a condition whose status changes or, if it is bad news, its words.
 type turn struct {
 	place  string    // the entry's identity; "" is the object
 	was    condition // zero if there was none
@@ -171,7 +171,7 @@ func (m *merged) conditions(place string, types []string, is, want []condition, 
 		if at := find(is, c.Type); at >= 0 {
 			was = is[at]
 		}
-		if was.Status != c.Status {
+		if was.Status != c.Status || c.bad() && (was.Reason != c.Reason || was.Message != c.Message) {
 			m.turns = append(m.turns, turn{place: place, was: was, is: c, beside: want})
 		}
 	}
