@@ -10,7 +10,7 @@ import (
 // longestLine is how many characters a line of Go may have; a tab is one.
 const longestLine = 150
 
-// TestLines wants no line too long for a window, but in what a program wrote. Nothing is let off.
+// TestLines wants no line too long for a window, but in what a program wrote. Nothing is let off. And log lines have one key for errors.
 func TestLines(t *testing.T) {
 	seen := 0
 	visit(t, func(path string) {
@@ -21,6 +21,9 @@ func TestLines(t *testing.T) {
 		seen++
 		if bytes.HasPrefix(text, []byte("// Code generated ")) {
 			return
+		}
+		if bytes.Contains(text, []byte(`"err"`+", err")) {
+			t.Errorf("%s: the key of an error in a log is \"error\"", path)
 		}
 		number := 0
 		for line := range bytes.Lines(text) {

@@ -24,6 +24,14 @@ func TestGatewayClass(t *testing.T) {
 	}
 }
 
+// TestClassThatIsKept: a class that can't go says how many Gateways keep it.
+func TestClassThatIsKept(t *testing.T) {
+	const want = "the class is served by this controller; it is being deleted, and kept by 2 Gateways"
+	if got := GatewayClass(Class{Keep: 2}).Conditions[0].Message; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 // TestSupportedFeatures: what is claimed is known to the Gateway API, sorted, and deployment is claimed only where there is one.
 func TestSupportedFeatures(t *testing.T) {
 	known := map[gatewayv1.FeatureName]bool{}

@@ -16,6 +16,7 @@ type Class struct {
 	Generation int64
 	Findings   []model.Finding
 	InCluster  bool     // proxies are deployed
+	Keep       int      // Gateways that keep it, though it is being deleted
 	APIs       []string // versions of the Gateway API that are installed, each once; none: the one that objects are read by here
 }
 
@@ -24,6 +25,9 @@ func GatewayClass(c Class) gatewayv1.GatewayClassStatus {
 	l := list{generation: c.Generation}
 	if reason, message := errorsOn(c.Findings, "Accepted"); reason != "" {
 		l.set("Accepted", false, reason, message)
+	} else if c.Keep > 0 {
+		l.set("Accepted", true, "Accepted", fmt.Sprintf(
+			"the class is served by this controller; it is being deleted, and kept by %s", count(c.Keep, "Gateway", "Gateways")))
 	} else {
 		l.set("Accepted", true, "Accepted", "the class is served by this controller")
 	}

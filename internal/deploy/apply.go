@@ -33,7 +33,7 @@ func (d *Deployer) apply(ctx context.Context, ref model.ObjectRef, p plan.Proxy,
 			return nil
 		}
 	}
-	others := d.managers(k, ref.Namespace(), p.Name)
+	others, there := d.managers(k, ref.Namespace(), p.Name)
 	object, err := d.patch(ctx, k, ref.Namespace(), p.Name, text)
 	if err != nil {
 		d.metrics.applies.WithLabelValues(k.String(), "failed").Inc()
@@ -50,7 +50,9 @@ func (d *Deployer) apply(ctx context.Context, ref model.ObjectRef, p plan.Proxy,
 		d.cfg.Log.Warn("somebody undoes what is repaired; it is repaired less often from now on",
 			"kind", k.String(), "namespace", ref.Namespace(), "name", p.Name, "managers", others)
 		d.cfg.Events(Event{Object: ref, UID: p.UID, Warning: true, Reason: "Contested",
-			Message: k.String() + " " + p.Name + " is changed again and again by somebody else: " + others})
+			Message: k.String() + " " + p.Name + " is changed or deleted again and again by somebody else: " + others})
+	case what.repaired && !there:
+		d.cfg.Log.Info("made again what somebody had deleted", "kind", k.String(), "namespace", ref.Namespace(), "name", p.Name)
 	case what.repaired:
 		d.cfg.Log.Info("repaired", "kind", k.String(), "namespace", ref.Namespace(), "name", p.Name, "managers", others)
 	case what.changed && !same:
@@ -111,11 +113,11 @@ func (d *Deployer) refuse(ref model.ObjectRef, k kind, sum digest, why string, n
 	m.refused, m.why, m.refusedAt = sum, why, now
 }
 
-// managers are those who have a hand in an object, but for Cardea.
-func (d *Deployer) managers(k kind, namespace, name string) string {
+// managers are those who have a hand in an object, but for Cardea, if the object is there.
+func (d *Deployer) managers(k kind, namespace, name string) (list string, there bool) {
 	object := d.find(k, namespace, name)
 	if object == nil {
-		return ""
+		return "", false
 	}
 	var names []string
 	for _, f := range object.GetManagedFields() {
@@ -123,5 +125,5 @@ func (d *Deployer) managers(k kind, namespace, name string) string {
 			names = append(names, f.Manager)
 		}
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(names, ", "), true
 }

@@ -64,7 +64,7 @@ func (w *watch) add(dirs ...string) (added bool) {
 		if err := w.watcher.Add(dir); err != nil {
 			if !errors.Is(err, os.ErrNotExist) && !w.deaf {
 				w.deaf = true
-				w.log.Warn("a folder can't be watched: changes are seen late", "dir", dir, "err", err)
+				w.log.Warn("a folder can't be watched: changes are seen late", "dir", dir, "error", err)
 			}
 			delete(w.watched, dir)
 			continue
@@ -97,7 +97,7 @@ func (w *watch) wait(ctx context.Context, next *look) error {
 			}
 		case err := <-w.watcher.Errors:
 			// Events were lost.
-			w.log.Warn("watching the folder failed; it is listed anew", "err", err)
+			w.log.Warn("watching the folder failed; it is listed anew", "error", err)
 			next.all = true
 			return nil
 		case <-timer.C:

@@ -32,7 +32,7 @@ type reading struct {
 func (f *Folder) refresh(l look) {
 	if !f.loaded {
 		if err := f.memory.load(); err != nil {
-			f.log.Warn("the memory of valid documents is of no use", "err", err)
+			f.log.Warn("the memory of valid documents is of no use", "error", err)
 		}
 	}
 	l.all = l.all || f.due(f.now()) // nobody stops waiting before the folder was asked once more
@@ -298,6 +298,6 @@ func (f *Folder) remember() {
 		}
 	}
 	if err := f.memory.keep(good); err != nil {
-		f.log.Warn("what was validated will be validated again", "err", err)
+		f.log.Warn("what was validated will be validated again", "error", err)
 	}
 }

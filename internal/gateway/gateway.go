@@ -17,6 +17,7 @@ type Meaning struct {
 	in          *input.Sources
 	classes     *flow.Collection[model.ObjectRef, class]
 	gateways    *flow.Collection[model.ObjectRef, gatewayFacts]
+	named       *flow.Collection[model.ObjectRef, flow.Members[model.ObjectRef, input.Object[gatewayv1.GatewaySpec]]] // Gateways by class
 	unclassed   *flow.Collection[model.ObjectRef, []model.Finding]
 	listeners   *flow.Collection[model.ListenerKey, listenerFacts]
 	attachments *flow.Collection[model.ObjectRef, attachments]
@@ -62,12 +63,12 @@ func (m *Meaning) newListenerPlan(certificates *certificates) {
 	m.Plan.Gateways = flow.Map(m.gateways, "plan/gateway", func(_ *flow.Ctx, ref model.ObjectRef, f gatewayFacts) (model.Gateway, bool) {
 		return model.Gateway{Ref: ref, Addresses: f.Bind}, f.served()
 	})
-	named := flow.Group(m.in.Gateways.Collection(), "gateways by class",
+	m.named = flow.Group(m.in.Gateways.Collection(), "gateways by class",
 		func(_ model.ObjectRef, o input.Object[gatewayv1.GatewaySpec]) []model.ObjectRef {
 			return []model.ObjectRef{model.Ref(model.KindGatewayClass, "", string(o.Spec.GatewayClassName))}
 		}, byKey)
 	m.Plan.Classes = flow.Map(m.classes, "plan/class", func(c *flow.Ctx, ref model.ObjectRef, own class) (plan.Class, bool) {
-		_, used := flow.Fetch(c, named, ref)
+		_, used := flow.Fetch(c, m.named, ref)
 		return plan.Class{Used: used, Deleting: own.Deleting}, true
 	})
 	m.Plan.Proxies = flow.Map(m.in.Gateways.Collection(), "plan/proxy", proxyOf(m.gateways, m.in.DataPlanes.Collection()))

@@ -20,17 +20,20 @@ func (m *Meaning) NewReports(out resource.Outputs, proxies *flow.Collection[mode
 		return struct{}{}, p.Acknowledged > 0
 	})
 	return plan.Reports{
-		GatewayClasses: flow.Map(m.classes, "report/GatewayClass", classReport),
+		GatewayClasses: flow.Map(m.classes, "report/GatewayClass", m.classReport),
 		Gateways:       flow.Map(m.gateways, "report/Gateway", m.gatewayReport(out, proxies)),
 		HTTPRoutes:     flow.Map(m.attachments, "report/HTTPRoute", m.routeReport(out, proxied)),
 		Unclassed:      m.unclassed,
 	}
 }
 
-func classReport(_ *flow.Ctx, _ model.ObjectRef, c class) (plan.Report[gatewayv1.GatewayClassStatus], bool) {
-	return plan.Report[gatewayv1.GatewayClassStatus]{
-		UID: c.UID, Status: conditions.GatewayClass(c.Class), Findings: c.Findings,
-	}, true
+func (m *Meaning) classReport(c *flow.Ctx, ref model.ObjectRef, own class) (plan.Report[gatewayv1.GatewayClassStatus], bool) {
+	facts := own.Class
+	if own.Deleting {
+		named, _ := flow.Fetch(c, m.named, ref)
+		facts.Keep = named.Len()
+	}
+	return plan.Report[gatewayv1.GatewayClassStatus]{UID: own.UID, Status: conditions.GatewayClass(facts), Findings: own.Findings}, true
 }
 
 func (m *Meaning) gatewayReport(

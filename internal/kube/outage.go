@@ -31,7 +31,7 @@ func (o *outage) failed(kind model.Kind, err error) {
 	defer o.mu.Unlock()
 	if len(o.failing) == 0 {
 		o.since = o.now()
-		o.log.Warn("API server can't be read; going on with what is known", "kind", kind.String(), "err", err)
+		o.log.Warn("API server can't be read; going on with what is known", "kind", kind.String(), "error", err)
 	}
 	o.failing[kind] = struct{}{}
 }
@@ -54,6 +54,6 @@ func (o *outage) answered(kind model.Kind, refusal error) {
 	settled := len(o.failing) == 0 && (o.ended.IsZero() || o.now().Sub(o.ended) >= giveUp)
 	if _, said := o.forbidden[kind]; !said && settled && apierrors.IsForbidden(refusal) {
 		o.forbidden[kind] = struct{}{}
-		o.log.Warn("kind can't be read; see the permissions of Cardea's ServiceAccount", "kind", kind.String(), "err", refusal)
+		o.log.Warn("kind can't be read; see the permissions of Cardea's ServiceAccount", "kind", kind.String(), "error", refusal)
 	}
 }

@@ -131,7 +131,7 @@ func (p *proxies) start(ctx context.Context, ref model.ObjectRef) {
 		Log:     p.log,
 	})
 	if err != nil {
-		p.log.Error("proxy can't be started", "gateway", ref, "err", err)
+		p.log.Error("proxy can't be started", "gateway", ref, "error", err)
 		return
 	}
 	running, stop := context.WithCancel(ctx)

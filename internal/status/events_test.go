@@ -53,7 +53,9 @@ func TestTurnsThatAreUndone(t *testing.T) {
 		"other words twice":     {[]turn{{was: bad("a"), is: bad("b")}, {was: bad("b"), is: bad("c")}}, "[c]"},
 		"other words, and back": {[]turn{{was: bad("a"), is: bad("b")}, {was: bad("b"), is: bad("a")}}, "[]"},
 		"well":                  {[]turn{{was: bad("a"), is: well}}, "[all]"},
-		"at two places":         {[]turn{{place: `"a"`, is: bad("a")}, {place: `"b"`, is: bad("b")}, {place: `"a"`, was: bad("a"), is: well}}, "[listener b: b]"},
+		"at two places": {
+			[]turn{{place: `"a"`, is: bad("a")}, {place: `"b"`, is: bad("b")}, {place: `"a"`, was: bad("a"), is: well}}, "[listener b: b]",
+		},
 	} {
 		var turns []turn
 		for i := range c.turns {

@@ -49,7 +49,7 @@ func (s *Server) turnAway(ctx context.Context, node string, err error) error {
 	if errors.Is(err, ErrUnknown) {
 		s.metrics.unchecked.Inc()
 		if s.unchecked.news("", s.cfg.Now()) {
-			s.cfg.Log.Warn("proxies can't be identified now; they ask again", "err", err)
+			s.cfg.Log.Warn("proxies can't be identified now; they ask again", "error", err)
 		}
 		return status.Error(codes.Unavailable, err.Error())
 	}
@@ -59,7 +59,7 @@ func (s *Server) turnAway(ctx context.Context, node string, err error) error {
 	why = strings.ToValidUTF8(why[:min(len(why), 2*strangerName)], "")
 	from := hostOf(ctx)
 	if s.strangers.news(from+"\x00"+node+"\x00"+why, s.cfg.Now()) {
-		s.cfg.Log.Warn("proxy refused", "from", from, "node", node, "err", why)
+		s.cfg.Log.Warn("proxy refused", "from", from, "node", node, "error", why)
 	}
 	return status.Error(codes.PermissionDenied, err.Error())
 }
