@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -189,6 +191,14 @@ func (s *Status) Tell(ref model.ObjectRef, uid string, e Event) {
 
 // note is what an Event says.
 type note struct{ kind, reason, action, text string }
+
+// mark tells a text from others. The recorder counts an Event onto an earlier one if all but the text is the same, and the text would be lost: so
+// each text is about a version of the object of its own, which nobody asks for, and only the same text is counted.
+func (n note) mark() string {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(n.text)) // it never fails
+	return strconv.FormatUint(h.Sum64(), 10)
+}
 
 // actions are what is told of, by the condition's type: the words for what was tried.
 var actions = map[string]string{
