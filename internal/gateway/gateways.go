@@ -184,10 +184,10 @@ func gatewayOf(
 					Message: "validation of client certificates is not supported; the listener does not serve without it",
 				})
 			}
-			if bind := int32(l.Port) + environment.PortOffset; bind < 1 || bind > 65535 {
+			if problem := unbindable(int32(l.Port), environment); problem != "" {
 				spec.Findings = append(spec.Findings, model.Finding{
-					Object: ref, Section: string(l.Name), Condition: "Accepted", Reason: "PortUnavailable", Field: fmt.Sprintf("spec.listeners[%d].port", i),
-					Message: fmt.Sprintf("with the port offset %d it is %d; ports are 1 to 65535", environment.PortOffset, bind),
+					Object: ref, Section: string(l.Name), Condition: "Accepted", Reason: "PortUnavailable",
+					Field: fmt.Sprintf("spec.listeners[%d].port", i), Message: problem,
 				})
 			}
 			f.View.Listeners = append(f.View.Listeners, view)
@@ -200,6 +200,17 @@ func gatewayOf(
 		}
 		return f, true
 	}
+}
+
+// unbindable says why no proxy can bind a listener's port; "" if one can.
+func unbindable(port int32, environment model.Environment) string {
+	switch bind := port + environment.PortOffset; {
+	case bind < 1 || bind > 65535:
+		return fmt.Sprintf("with the port offset %d it is %d; ports are 1 to 65535", environment.PortOffset, bind)
+	case bind == environment.ProbePort:
+		return fmt.Sprintf("the proxies answer the kubelet's probes on port %d", bind)
+	}
+	return ""
 }
 
 // refused tells whether a finding is an error on the condition.

@@ -6,6 +6,19 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
+// TestUnbindable: a port is a number that the offset leaves one, and is not the proxies' own.
+func TestUnbindable(t *testing.T) {
+	in := model.Environment{ProbePort: 19003, PortOffset: 10000}
+	for port, bound := range map[int32]bool{80: true, 9003: false, 19003: true, 55535: true, 55536: false} {
+		if why := unbindable(port, in); (why == "") != bound {
+			t.Errorf("port %d: %q", port, why)
+		}
+	}
+	if why := unbindable(80, model.Environment{}); why != "" {
+		t.Error(why)
+	}
+}
+
 // TestServed: what was said wrongly about proxies takes none away where they are deployed; what was said wrongly about the Gateway does.
 func TestServed(t *testing.T) {
 	wrong := func(reason, field string) []model.Finding {

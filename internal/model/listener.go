@@ -77,7 +77,9 @@ type Environment struct {
 	// Fronted: a Service stands before the proxies. It has the Gateway's addresses, and the proxies bind Addresses. Else the proxies
 	// bind the Gateway's addresses themselves.
 	Fronted bool
-	APIs    []string // versions of the Gateway API whose CRDs are installed, each once; none: there are no CRDs
+	// ProbePort is the proxies' own, which no listener can bind; 0: none.
+	ProbePort int32
+	APIs      []string // versions of the Gateway API whose CRDs are installed, each once; none: there are no CRDs
 }
 
 // Front is what stands before a Gateway's proxies, as far as it is there.
