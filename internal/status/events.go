@@ -30,7 +30,6 @@ const (
 	// eventPatience is how long what has turned is held back: who applies several objects says bad things of the first, for the last is not
 	// there yet.
 	eventPatience = time.Second
-	maxSaid       = 4096
 )
 
 // events tells of conditions that turned.
@@ -43,23 +42,15 @@ type events struct {
 	mu      sync.Mutex
 	ended   bool
 	untold  map[types.UID]*news
-	said    map[text]string // the version of the object that it was said of first
-	patient time.Duration   // what has turned is told then, if it still holds
+	patient time.Duration // what has turned is told then, if it still holds
 }
 
 // news is what has turned at an object and is not told yet.
 type news struct {
-	job      job
-	version  string // of the object
+	ref      model.ObjectRef
 	turns    []turn // one for each place and type
 	findings []model.Finding
 	timer    *time.Timer
-}
-
-// text is what an Event says of an object.
-type text struct {
-	uid types.UID
-	note
 }
 
 func newEvents(ctx context.Context, cfg Config, m *metrics) (*events, error) {
@@ -75,7 +66,7 @@ func newEvents(ctx context.Context, cfg Config, m *metrics) (*events, error) {
 	return &events{
 		broadcaster: b, recorder: b.NewRecorder(runtime.NewScheme(), cfg.ControllerName),
 		limit: flowcontrol.NewTokenBucketRateLimiter(eventRate, eventBurst), metrics: m,
-		untold: map[types.UID]*news{}, said: map[text]string{}, patient: eventPatience,
+		untold: map[types.UID]*news{}, patient: eventPatience,
 	}, nil
 }
 
@@ -93,7 +84,7 @@ func (e *events) stop() {
 
 // tell tells of turns for the worse and back, after they were written: so each is told once, whoever wrote the status before. It is told a
 // moment later (eventPatience), and not at all if it does not hold for that long.
-func (e *events) tell(j job, uid types.UID, version string, turns []turn, findings []model.Finding) {
+func (e *events) tell(j job, uid types.UID, turns []turn, findings []model.Finding) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	n := e.untold[uid]
@@ -105,7 +96,7 @@ func (e *events) tell(j job, uid types.UID, version string, turns []turn, findin
 		n.timer = time.AfterFunc(e.patient, func() { e.flush(uid) })
 		e.untold[uid] = n
 	}
-	n.job, n.version, n.turns, n.findings = j, version, joined(n.turns, turns), findings
+	n.ref, n.turns, n.findings = j.ref, joined(n.turns, turns), findings
 }
 
 // joined is what turned in all: what a first turn was, and what a later one of the same condition is.
@@ -135,12 +126,11 @@ func (e *events) flush(uid types.UID) {
 		return
 	}
 	for _, note := range notes(n.turns, n.findings) {
-		e.send(n.job.ref, uid, n.version, note)
+		e.send(n.ref, uid, note)
 	}
 }
 
-// send sends an Event about a version of an object. mu is held.
-func (e *events) send(ref model.ObjectRef, uid types.UID, version string, n note) {
+func (e *events) send(ref model.ObjectRef, uid types.UID, n note) {
 	if !e.limit.TryAccept() {
 		e.metrics.events.WithLabelValues("dropped").Inc()
 		return
@@ -148,21 +138,8 @@ func (e *events) send(ref model.ObjectRef, uid types.UID, version string, n note
 	e.metrics.events.WithLabelValues("sent").Inc()
 	e.recorder.Eventf(&corev1.ObjectReference{
 		APIVersion: versionOf(ref.Kind()).String(), Kind: ref.Kind().String(), Namespace: ref.Namespace(), Name: ref.Name(), UID: uid,
-		ResourceVersion: e.first(text{uid, n}, version),
+		ResourceVersion: n.mark(),
 	}, nil, n.kind, n.reason, n.action, "%s", n.text)
-}
-
-// first is the version of the object that a text was said of first. The recorder counts an Event onto an earlier one if all but the text is
-// the same, and the text would be lost: so each text is about a version of its own, and only the same text is counted.
-func (e *events) first(t text, version string) string {
-	if v, found := e.said[t]; found {
-		return v
-	}
-	if len(e.said) >= maxSaid {
-		clear(e.said)
-	}
-	e.said[t] = version
-	return version
 }
 
 // Event is news of an object that no condition tells.
@@ -182,11 +159,7 @@ func (s *Status) Tell(ref model.ObjectRef, uid string, e Event) {
 	if e.Warning {
 		n.kind = corev1.EventTypeWarning
 	}
-	to.mu.Lock()
-	defer to.mu.Unlock()
-	if !to.ended {
-		to.send(ref, types.UID(uid), "at "+time.Now().UTC().Format(time.RFC3339Nano), n) // not counted onto another text
-	}
+	to.send(ref, types.UID(uid), n)
 }
 
 // note is what an Event says.
@@ -253,12 +226,7 @@ func (t turn) worse() bool {
 			return c.Status == "False" && (c.Type == "Accepted" || c.Type == "ResolvedRefs")
 		})
 	}
-	return t.is.wrong()
-}
-
-// wrong tells whether the condition is told as a warning.
-func (c condition) wrong() bool {
-	return c.Status == "False" && c.Type != "PartiallyInvalid" || c.Status == "True" && c.Type == "PartiallyInvalid"
+	return t.is.bad()
 }
 
 // back: what was told to be bad is well again.

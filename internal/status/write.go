@@ -148,7 +148,7 @@ func (t *term) once(ctx context.Context, j job, is object, o outcome) (outcome, 
 	if m.dropped > 0 {
 		t.cfg.Log.Warn("others left no room for all of a status", "object", j.ref, "dropped", m.dropped)
 	}
-	t.events.tell(j, now.UID, now.ResourceVersion, m.turns, want.findings)
+	t.events.tell(j, now.UID, m.turns, want.findings)
 	return o, nil
 }
 
