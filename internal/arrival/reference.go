@@ -68,7 +68,7 @@ func References(from model.ObjectRef, spec any) []Reference {
 			break
 		}
 		for _, ca := range spec.TLS.Validation.CACertificateRefs {
-			l.add(&ca.Group, &ca.Kind, nil, ca.Name, Part{})
+			l.add(&ca.Group, &ca.Kind, nil, ca.Name, Part{}, model.KindConfigMap)
 		}
 	case *gatewayv1.GatewaySpec:
 		l.found = append(l.found, Reference{To: model.Ref(model.KindGatewayClass, "", string(spec.GatewayClassName))})

@@ -33,6 +33,7 @@ var resources = map[model.Kind]resource{
 	model.KindService:        {name: "services", versions: in(corev1.SchemeGroupVersion)},
 	model.KindEndpointSlice:  {name: "endpointslices", versions: in(discoveryv1.SchemeGroupVersion)},
 	model.KindSecret:         {name: "secrets", versions: in(corev1.SchemeGroupVersion), demanded: true},
+	model.KindConfigMap:      {name: "configmaps", versions: in(corev1.SchemeGroupVersion), demanded: true},
 	model.KindXBackend:       {name: "xbackends", versions: in(xgatewayv1alpha1.SchemeGroupVersion), custom: true, optional: true},
 	model.KindDataPlane:      {name: "dataplanes", versions: in(v1alpha1.GroupVersion), custom: true, optional: true},
 }
@@ -50,7 +51,7 @@ var after = map[model.Kind]model.Kind{
 // about to come back. A ReferenceGrant that is gone is a permission taken back: that can't wait.
 func lingers(kind model.Kind) bool {
 	switch kind {
-	case model.KindService, model.KindEndpointSlice, model.KindSecret, model.KindXBackend:
+	case model.KindService, model.KindEndpointSlice, model.KindSecret, model.KindConfigMap, model.KindXBackend:
 		return true
 	}
 	return false

@@ -220,3 +220,36 @@ spec:
   listeners: [{name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: ` + secret + `}]}}]
 `
 }
+
+// TestConfigMap: a ConfigMap is read when an XBackend names it as its backend's authority.
+func TestConfigMap(t *testing.T) {
+	p := newPlace(t)
+	p.apply(`apiVersion: v1
+kind: ConfigMap
+metadata: {name: ca, namespace: "%s"}
+data: {ca.crt: text}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: other, namespace: "%s"}
+---
+apiVersion: gateway.networking.x-k8s.io/v1alpha1
+kind: XBackend
+metadata: {name: far, namespace: "%s"}
+spec:
+  type: ExternalHostname
+  externalHostname: {hostname: far.example}
+  port: {number: 443}
+  tls: {mode: ServerOnly, validation: {hostname: far.example, caCertificateRefs: [{group: "", kind: ConfigMap, name: ca}]}}
+`)
+	r := p.read().synced()
+	ca := await(r, r.sources.ConfigMaps, p.ref(model.KindConfigMap, "ca"), func(o input.Object[input.ConfigMapSpec]) bool { return true })
+	if ca.Spec.Data["ca.crt"] != "text" {
+		t.Errorf("the ConfigMap is %+v", ca.Spec)
+	}
+	r.graph.View(func(v flow.View) {
+		if n := flow.Len(v, r.sources.ConfigMaps.Collection()); n != 1 {
+			t.Errorf("%d ConfigMaps are read, only one is named", n)
+		}
+	})
+}

@@ -51,6 +51,9 @@ func (t trimmer) trim(from any) (*object, error) {
 			data = nil // nobody reads it, so nobody should keep it
 		}
 		return core(model.KindSecret, from, "data", nil, &input.SecretSpec{Type: from.Type, Data: data}, &corev1.Secret{Type: from.Type, Data: data}), nil
+	case *corev1.ConfigMap:
+		return core(model.KindConfigMap, from, "data", nil, &input.ConfigMapSpec{Data: from.Data, BinaryData: from.BinaryData},
+			&corev1.ConfigMap{Data: from.Data, BinaryData: from.BinaryData}), nil
 	case *metav1.PartialObjectMetadata: // of Namespaces
 		return core(model.KindNamespace, from, "labels", sharedKeys(from.Labels), &input.NamespaceSpec{}, none{}), nil
 	}
