@@ -164,7 +164,7 @@ func TestPages(t *testing.T) {
 		{"/explain/gtw/shop/web", 200, `"object": "Gateway shop/web"`},
 		{"/explain/gc/cardea", 200, `"object": "GatewayClass cardea"`},
 		{"/explain/gtw/shop/none", 404, `gateways.gateway.networking.k8s.io \"none\" not found`},
-		{"/explain/pods/shop/web", 404, `doesn't have a resource type \"pods\"`},
+		{"/explain/pods/shop/web", 404, `Cardea shows no \"pods\"`},
 		{"/debug/flow", 200, `"Name": "input/number"`},
 		{"/debug/flow/turns", 200, `"test"`},
 		{"/debug/flow/input/number", 200, `"changedAt": 1`},
