@@ -18,6 +18,7 @@ var pages = []struct{ Path, About string }{
 	{"/objects", "the kinds, and how many objects there are"},
 	{"/objects/gateways", "all objects of a kind; /objects/KIND/NAMESPACE/NAME is one, with its status"},
 	{"/findings", "what is wrong with the objects, and how to mend it"},
+	{"/explain?url=http://localhost/", "where a request goes, and why; /explain/KIND/NAMESPACE/NAME: what became of an object"},
 	{"/debug/flow", "every collection: keys, runs, changes"},
 	{"/debug/flow/turns", "the last turns: what caused them, what they ran and changed"},
 	{"/debug/flow/input/Gateway", "all keys of a collection: value, last change, what it was made from"},

@@ -53,6 +53,7 @@ type Config struct {
 	Ready    func() (ready bool, reason string) // reason says what it waits for
 	Gatherer prometheus.Gatherer
 	Findings func() []Finding
+	Explainer
 	Log      *slog.Logger
 	OnListen func(addr string) // called by Run when it can be asked
 }
@@ -66,8 +67,8 @@ type Server struct {
 
 // New makes a Server; Run listens.
 func New(c Config) (*Server, error) {
-	if c.Addr == "" || c.Graph == nil || c.Objects == nil || c.Ready == nil || c.Gatherer == nil || c.Findings == nil {
-		return nil, errors.New("admin: Addr, Graph, Objects, Ready, Gatherer and Findings must be set")
+	if c.Addr == "" || c.Graph == nil || c.Objects == nil || c.Ready == nil || c.Gatherer == nil || c.Findings == nil || c.Explainer == nil {
+		return nil, errors.New("admin: Addr, Graph, Objects, Ready, Gatherer, Findings and Explainer must be set")
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -85,6 +86,9 @@ func New(c Config) (*Server, error) {
 	s.mux.HandleFunc("/objects/{kind}/{name}", s.listOrGet)
 	s.mux.HandleFunc("/objects/{kind}/{namespace}/{name}", s.get)
 	s.mux.HandleFunc("/findings", s.findings)
+	s.mux.HandleFunc("/explain", s.explainRequest)
+	s.mux.HandleFunc("/explain/{kind}/{name}", s.explainObject)
+	s.mux.HandleFunc("/explain/{kind}/{namespace}/{name}", s.explainObject)
 	s.mux.HandleFunc("/debug/flow", s.flowStats)
 	s.mux.HandleFunc("/debug/flow/turns", s.flowTurns)
 	s.mux.HandleFunc("/debug/flow/{collection...}", s.flowCollection)

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
+	"cardea.dev/cardea/internal/explain"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 )
@@ -65,8 +66,9 @@ func config(t *testing.T) Config {
 			model.Ref(model.KindGatewayClass, "", "cardea"): `{"kind":"GatewayClass","metadata":{"name":"cardea"}}`,
 			model.Ref(model.KindSecret, "shop", "cert"):     `{"kind":"Secret","metadata":{"name":"cert"},"data":{"tls.key":"cHJpdmF0ZQ=="}}`,
 		},
-		Ready:    func() (bool, string) { return true, "" },
-		Gatherer: metrics,
+		Ready:     func() (bool, string) { return true, "" },
+		Gatherer:  metrics,
+		Explainer: explainer{},
 		Findings: func() []Finding {
 			return []Finding{{Severity: "error", Object: "Gateway shop/web", Message: "no such class"}}
 		},
@@ -122,6 +124,20 @@ func get(t *testing.T, method, url, host string) (code int, body string) {
 	return response.StatusCode, string(text)
 }
 
+// explainer knows one object and no request.
+type explainer struct{}
+
+func (explainer) Request(q explain.Question) (explain.Story, error) {
+	if q.URL == "" {
+		return explain.Story{}, errors.New("want a whole URL")
+	}
+	return explain.Story{Request: fmt.Sprint(q)}, nil
+}
+
+func (explainer) Object(ref model.ObjectRef) (explain.Object, bool) {
+	return explain.Object{Object: ref.String()}, ref.Name() == "web" || ref.Name() == "cardea"
+}
+
 func TestPages(t *testing.T) {
 	addr := start(t, config(t))
 	for _, want := range []struct {
@@ -143,6 +159,12 @@ func TestPages(t *testing.T) {
 		{"/objects/gateways.example.com", 404, `Cardea shows no \"gateways.example.com\"`},
 		{"/objects/pods", 404, `Cardea shows no \"pods\": /objects lists the kinds`},
 		{"/objects/httproutes", 200, `"items": []`},
+		{"/explain?url=http://a/&method=PUT&header=x:1&header=y:2&sni=b&gateway=c/d", 200, `"request": "{PUT http://a/ [x:1 y:2] b c/d}"`},
+		{"/explain", 400, `want a whole URL`},
+		{"/explain/gtw/shop/web", 200, `"object": "Gateway shop/web"`},
+		{"/explain/gc/cardea", 200, `"object": "GatewayClass cardea"`},
+		{"/explain/gtw/shop/none", 404, `gateways.gateway.networking.k8s.io \"none\" not found`},
+		{"/explain/pods/shop/web", 404, `Cardea shows no \"pods\"`},
 		{"/debug/flow", 200, `"Name": "input/number"`},
 		{"/debug/flow/turns", 200, `"test"`},
 		{"/debug/flow/input/number", 200, `"changedAt": 1`},

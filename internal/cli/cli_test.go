@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/explain"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/standalone"
@@ -52,6 +53,7 @@ func spy() Program {
 			_, err := fmt.Fprintln(w, "translate", told(o), "gateway="+gateway, "format="+format)
 			return err
 		},
+		Explainer: func(_ context.Context, o standalone.Options) (admin.Explainer, error) { return explainer(told(o)), nil },
 		Gateways: func(_ context.Context, o standalone.Options) ([]string, error) {
 			if o.Dir != "right" || o.Log == nil {
 				return nil, errors.New("no such folder")
@@ -59,6 +61,17 @@ func spy() Program {
 			return []string{"other/api", "shop/web"}, nil
 		},
 	}
+}
+
+// explainer tells what it was asked, and its own name.
+type explainer string
+
+func (e explainer) Request(q explain.Question) (explain.Story, error) {
+	return explain.Story{Request: fmt.Sprintf("%s %+v", e, q)}, nil
+}
+
+func (e explainer) Object(ref model.ObjectRef) (explain.Object, bool) {
+	return explain.Object{Object: fmt.Sprintf("%s %s", e, ref)}, ref.Name() != "none"
 }
 
 func TestScripts(t *testing.T) {
@@ -83,7 +96,9 @@ func serve(env *testscript.Env, path string) (url string, err error) {
 		Ready:    func() (bool, string) { return true, "" },
 		Gatherer: prometheus.NewRegistry(),
 		Findings: func() []admin.Finding { return nil },
-		OnListen: func(addr string) { listens <- addr },
+
+		Explainer: explainer("server"),
+		OnListen:  func(addr string) { listens <- addr },
 	})
 	if err != nil {
 		return "", err

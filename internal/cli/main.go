@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/server"
 	"cardea.dev/cardea/internal/standalone"
 )
@@ -21,6 +22,8 @@ type Program struct {
 	Translate func(ctx context.Context, o standalone.Options, gateway, format string, w io.Writer) error
 	// Gateways lists what Translate can be asked for, as NAMESPACE/NAME.
 	Gateways func(context.Context, standalone.Options) ([]string, error)
+	// Explainer tells what a folder means.
+	Explainer func(context.Context, standalone.Options) (admin.Explainer, error)
 }
 
 // errSaid ends a command with exit code 1 when all that is to be said was printed.
@@ -45,7 +48,8 @@ and tells what is live and what is not, and why.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(standaloneCommand(p), controllerCommand(p), getCommand(), checkCommand(p), translateCommand(p), versionCommand())
+	root.AddCommand(standaloneCommand(p), controllerCommand(p), getCommand(), explainCommand(p), checkCommand(p), translateCommand(p),
+		versionCommand())
 	root.SetVersionTemplate("cardea {{.Version}}\n")
 	root.SetArgs(args)
 	root.SetOut(stdout)

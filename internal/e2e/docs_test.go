@@ -13,7 +13,7 @@ import (
 
 // documents are those whose commands are run: every line "$ cardea ..." of a console block, which must print what follows it.
 // "..." stands for anything, on a line of its own for any number of lines.
-var documents = []string{"docs/standalone.md"}
+var documents = []string{"docs/standalone.md", "docs/explain.md", "README.md"}
 
 func TestDocuments(t *testing.T) {
 	root, err := filepath.Abs("../..")

@@ -92,11 +92,15 @@ func (p *Program) Ready(t testing.TB) {
 
 // Object reads an object with its status, such as "httproute/shop/web", into object.
 func (p *Program) Object(path string, object any) error {
-	body, err := p.get("/objects/" + path)
+	return p.read("/objects/"+path, object)
+}
+
+func (p *Program) read(path string, value any) error {
+	body, err := p.get(path)
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(body, object)
+	return json.Unmarshal(body, value)
 }
 
 func (p *Program) get(path string) ([]byte, error) {

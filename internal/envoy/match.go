@@ -3,11 +3,13 @@ package envoy
 import (
 	"fmt"
 	"regexp/syntax"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"google.golang.org/protobuf/proto"
 
 	"cardea.dev/cardea/internal/model"
 )
@@ -115,4 +117,14 @@ func regexSize(prog *syntax.Prog) int {
 		}
 	}
 	return size
+}
+
+// MatchIndex finds the match of a rule that was rendered to a route's match; -1 if there is none.
+func MatchIndex(r model.Rule, rendered *routev3.RouteMatch) int {
+	rendered = proto.CloneOf(rendered)
+	rendered.RuntimeFraction = nil // of a share of the requests
+	return slices.IndexFunc(r.Matches, func(m model.Match) bool {
+		match, err := routeMatch(m)
+		return err == nil && proto.Equal(match, rendered)
+	})
 }

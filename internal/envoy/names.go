@@ -109,3 +109,25 @@ func backendOrigin(k model.BackendKey) resource.Origin {
 	}
 	return o
 }
+
+// RuleNamed is the rule that a route is called after: "httproute/NAMESPACE/NAME/RULE". It is false for a route that is of no rule.
+func RuleNamed(route string) (model.RuleKey, bool) {
+	part := strings.SplitN(route, "/", 4)
+	if len(part) < 4 {
+		return model.RuleKey{}, false
+	}
+	for _, kind := range model.Kinds() {
+		if strings.ToLower(kind.String()) == part[0] {
+			return model.RuleKey{Route: model.Ref(kind, part[1], part[2]), Name: part[3]}, true
+		}
+	}
+	return model.RuleKey{}, false
+}
+
+// BackendNamed is the backend of a cluster; false for a cluster that stands for none.
+func BackendNamed(cluster string) (model.BackendKey, bool) {
+	if strings.Count(cluster, "/") < 2 {
+		return model.BackendKey{}, false
+	}
+	return resourceBackend(resource.Key{Name: cluster}).Backend, true
+}

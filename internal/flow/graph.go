@@ -87,6 +87,7 @@ type stage interface {
 	count() *counters  // of this collection
 	stats() CollectionStats
 	dump() (*collectionDump, error)
+	trace(key any) []Dependency // what the runs on a key fetched
 }
 
 // register adds a collection at the end of the order.

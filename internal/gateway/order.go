@@ -93,3 +93,32 @@ func ascending(n, digits int) string {
 	s := strconv.Itoa(n)
 	return strings.Repeat("0", max(digits-len(s), 0)) + s
 }
+
+// Behind tells why a site comes after another one of the same domain, from their Orders: "it has a shorter path".
+func Behind(first, later string) string {
+	at := 0
+	for at < min(len(first), len(later)) && first[at] == later[at] {
+		at++
+	}
+	for _, part := range orderParts {
+		if at < part.end {
+			return part.behind
+		}
+	}
+	switch strings.Count(first[:at], " ") {
+	case 0:
+		return "its route is younger"
+	case 1:
+		return "the name of its route comes later"
+	}
+	return "it stands later in its route"
+}
+
+// orderParts are the parts of fixed width that an Order begins with, by where they end.
+var orderParts = []struct {
+	end    int
+	behind string
+}{
+	{4, "its hostname is less specific"}, {5, "its kind of path ranks lower"}, {10, "it has a shorter path"}, {11, "it states no method"},
+	{13, "it states fewer headers"}, {15, "it states fewer query parameters"},
+}

@@ -118,6 +118,8 @@ type Untyped interface {
 	// Set gives ref a value; spec points to the source's type, or Set panics.
 	Set(b *flow.Batch, ref model.ObjectRef, meta model.Meta, spec any)
 	Delete(b *flow.Batch, ref model.ObjectRef)
+	// Meta is an object's metadata, if it is there, and the Rev in which the object got to be as it is.
+	Meta(v flow.View, ref model.ObjectRef) (meta model.Meta, changed flow.Rev, found bool)
 	synced(b *flow.Batch)
 }
 
@@ -134,5 +136,10 @@ func (u untyped[S]) Set(b *flow.Batch, ref model.ObjectRef, meta model.Meta, spe
 }
 
 func (u untyped[S]) Delete(b *flow.Batch, ref model.ObjectRef) { u.source.Delete(b, ref) }
+
+func (u untyped[S]) Meta(v flow.View, ref model.ObjectRef) (model.Meta, flow.Rev, bool) {
+	o, found := flow.Get(v, u.source.Collection(), ref)
+	return o.Meta, flow.ChangedAt(v, u.source.Collection(), ref), found
+}
 
 func (u untyped[S]) synced(b *flow.Batch) { u.source.Synced(b) }

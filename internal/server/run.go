@@ -15,6 +15,7 @@ import (
 	"cardea.dev/cardea/internal/certs"
 	"cardea.dev/cardea/internal/deploy"
 	"cardea.dev/cardea/internal/envoy"
+	"cardea.dev/cardea/internal/explain"
 	"cardea.dev/cardea/internal/kube"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/objects"
@@ -90,7 +91,7 @@ func Run(ctx context.Context, o Options) error {
 	registry.MustRegister(admin.GraphMetrics(w.Graph), admin.FindingMetrics(findings))
 	api, err := admin.New(admin.Config{
 		Addr: o.Admin, Probes: o.Probes, Graph: w.Graph, Objects: shown, Ready: readiness(edge, proxies), Gatherer: registry,
-		Findings: findings, Log: o.Log, OnListen: o.OnAdmin,
+		Findings: findings, Explainer: explain.New(explain.Config{World: w}), Log: o.Log, OnListen: o.OnAdmin,
 	})
 	if err != nil {
 		return err

@@ -1,0 +1,79 @@
+package explain
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resource"
+	"cardea.dev/cardea/internal/world"
+)
+
+// Config is what an Explainer asks.
+type Config struct {
+	World *world.World
+	// Locate, if not nil, is called for each question, and tells where an object's field stands: "web.yaml:12".
+	Locate func() func(object model.ObjectRef, field string) string
+	// Notes, if not nil, are for every story of a request: what the objects don't show.
+	Notes func() []string
+	// Offline: the objects are read and no proxy runs.
+	Offline bool
+}
+
+// Explainer answers questions.
+type Explainer struct{ config Config }
+
+// New makes an Explainer.
+func New(c Config) *Explainer { return &Explainer{config: c} }
+
+// asked is one question on its way. Its View is valid inside ask only.
+type asked struct {
+	*Explainer
+	world  *world.World
+	view   flow.View
+	locate func(model.ObjectRef, string) string
+	turns  []flow.Turn
+}
+
+// ask shows one consistent state to answer.
+func (e *Explainer) ask(answer func(*asked)) {
+	q := &asked{Explainer: e, world: e.config.World, turns: e.config.World.Graph.Turns()}
+	q.locate = func(model.ObjectRef, string) string { return "" }
+	if e.config.Locate != nil {
+		q.locate = e.config.Locate()
+	}
+	q.world.Graph.View(func(v flow.View) {
+		q.view = v
+		answer(q)
+	})
+}
+
+// turnOf is the turn in which something changed; false if it is longer ago than is remembered.
+func (q *asked) turnOf(rev flow.Rev) (flow.Turn, bool) {
+	i, found := slices.BinarySearchFunc(q.turns, rev, func(t flow.Turn, rev flow.Rev) int { return cmp.Compare(t.Rev, rev) })
+	if !found || rev == 0 {
+		return flow.Turn{}, false
+	}
+	return q.turns[i], true
+}
+
+// resource finds a resource.
+func (q *asked) resource(key resource.Key) (resource.Resource, bool) {
+	for _, c := range q.world.Outputs.Resources {
+		if r, found := flow.Get(q.view, c, key); found {
+			return r, true
+		}
+	}
+	return resource.Resource{}, false
+}
+
+// moment is a time that may be unknown.
+func moment(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC().Round(time.Millisecond)
+	return &t
+}

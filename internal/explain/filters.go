@@ -1,0 +1,56 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cardea.dev/cardea/internal/envoy"
+	"cardea.dev/cardea/internal/simulate"
+)
+
+// filters tells what is done to a request and its answer: what differs between the request as sent and as the backend gets it.
+func filters(sent simulate.Request, o simulate.Outcome) (list []string) {
+	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
+	if got := o.Request; got != nil {
+		if got.Host != sent.Host {
+			say("host %s becomes %s", sent.Host, got.Host)
+		}
+		if got.Path != sent.Path {
+			say("path %s becomes %s", sent.Path, got.Path)
+		}
+		names := append(simulate.HeaderNames(sent.Header), simulate.HeaderNames(got.Header)...)
+		slices.Sort(names)
+		for _, name := range slices.Compact(names) {
+			before, after := strings.Join(sent.Header.Values(name), ", "), strings.Join(got.Header.Values(name), ", ")
+			switch _, kept := got.Header[name]; {
+			case before == after, name == "X-Forwarded-Proto":
+			case !kept:
+				say("request header %s is removed", strings.ToLower(name))
+			default:
+				say("request header %s: %s", strings.ToLower(name), after)
+			}
+		}
+	}
+	for _, e := range o.Response {
+		switch e.Do {
+		case simulate.Remove:
+			say("answer's header %s is removed", strings.ToLower(e.Name))
+		default:
+			say("answer's header %s: %s (%s)", strings.ToLower(e.Name), e.Value, e.Do)
+		}
+	}
+	for _, name := range simulate.HeaderNames(o.Header) {
+		if name != "Location" {
+			say("answer's header %s: %s", strings.ToLower(name), strings.Join(o.Header[name], ", "))
+		}
+	}
+	for _, m := range o.Mirrors {
+		name := m.Cluster
+		if b, ok := envoy.BackendNamed(m.Cluster); ok {
+			name = b.Object.String()
+		}
+		say("%g%% of the requests are copied to %s", 100*m.Share, name)
+	}
+	return list
+}

@@ -1,0 +1,149 @@
+package explain
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+)
+
+// Object is what became of an object.
+type Object struct {
+	Object     string `json:"object"`
+	Where      string `json:"where,omitempty"`
+	Generation int64  `json:"generation"`
+	Edit       *Edit  `json:"edit,omitempty"`
+	Stages     Stages `json:"stages"`
+	// Findings are about the object: "error: FIELD: MESSAGE".
+	Findings []string `json:"findings,omitempty"`
+	// DependsOn is what was looked at to read it; what is not there is said.
+	DependsOn []Dependency `json:"dependsOn,omitempty"`
+	Made      []Made       `json:"made,omitempty"`
+	Offline   bool         `json:"offline,omitempty"` // no proxy runs
+}
+
+// Stages are the times of the last edit on its way to the proxies; nil where a time is longer ago than is remembered, or not reached.
+type Stages struct {
+	Edited       *time.Time    `json:"edited,omitempty"`
+	Read         *time.Time    `json:"read,omitempty"`         // the turn that took it began
+	Turn         time.Duration `json:"turn,omitempty"`         // how long that turn took, in nanoseconds
+	Acknowledged *time.Time    `json:"acknowledged,omitempty"` // the last part of it was, by the last proxy
+}
+
+// Dependency is another object.
+type Dependency struct {
+	Object string `json:"object"`
+	Absent bool   `json:"absent,omitempty"`
+}
+
+// Made is a part of a resource that holds something of the object.
+type Made struct {
+	Gateway string `json:"gateway"`
+	Type    string `json:"type"` // of the resource
+	Name    string `json:"name"`
+	Part    string `json:"part,omitempty"` // such as a virtual host
+	Of      string `json:"of,omitempty"`   // the rule or listener
+	Live    Live   `json:"live"`
+}
+
+// Object tells what became of an object; false if there is none.
+func (e *Explainer) Object(ref model.ObjectRef) (story Object, found bool) {
+	fetched := e.config.World.Graph.Trace(ref) // it waits for turns, so a View must not
+	var findings []model.Finding
+	for _, f := range e.config.World.Findings() {
+		if f.Object == ref {
+			findings = append(findings, f)
+		}
+	}
+	e.ask(func(q *asked) {
+		meta, changed, ok := q.meta(ref)
+		if !ok {
+			return
+		}
+		found = true
+		story = Object{
+			Object: ref.String(), Where: q.locate(ref, ""), Generation: meta.Generation, Edit: editOf(meta), Offline: q.config.Offline,
+			DependsOn: dependencies(ref, fetched), Made: q.made(ref),
+		}
+		for _, f := range findings {
+			text := f.Severity.String() + ": "
+			if f.Field != "" {
+				text += f.Field + ": "
+			}
+			story.Findings = append(story.Findings, text+f.Message)
+		}
+		story.Stages = q.stages(changed, story)
+	})
+	return story, found
+}
+
+// dependencies are the objects among what was fetched.
+func dependencies(own model.ObjectRef, fetched []flow.Dependency) []Dependency {
+	objects := map[model.ObjectRef]bool{} // absent?
+	for _, d := range fetched {
+		if strings.HasPrefix(d.Collection, "feedback/") || d.Collection == "input/unread" {
+			continue
+		}
+		var ref model.ObjectRef
+		switch k := d.Key.(type) {
+		case model.ObjectRef:
+			ref = k
+		case model.PortKey:
+			ref = k.Gateway
+		case model.ListenerKey:
+			ref = k.Parent
+		}
+		if ref != (model.ObjectRef{}) && ref != own {
+			objects[ref] = objects[ref] || d.Absent && strings.HasPrefix(d.Collection, "input/")
+		}
+	}
+	list := make([]Dependency, 0, len(objects))
+	for ref, absent := range objects {
+		list = append(list, Dependency{ref.String(), absent})
+	}
+	slices.SortFunc(list, func(a, b Dependency) int { return strings.Compare(a.Object, b.Object) })
+	return list
+}
+
+// made lists the parts that hold something of an object.
+func (q *asked) made(ref model.ObjectRef) []Made {
+	var list []Made
+	for _, c := range q.world.Outputs.Resources {
+		for key, r := range flow.All(q.view, c) {
+			for _, part := range r.Parts {
+				for _, f := range part.Fragments {
+					if f.Origin.Object == ref {
+						list = append(list, Made{shortName(key.Gateway), key.Type.String(), key.Name, part.ID, f.Origin.Section, q.live(key, f)})
+					}
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Made) int {
+		return cmp.Or(strings.Compare(a.Gateway, b.Gateway), strings.Compare(a.Type, b.Type), strings.Compare(a.Name, b.Name),
+			strings.Compare(a.Part, b.Part), strings.Compare(a.Of, b.Of))
+	})
+	return list
+}
+
+func (q *asked) stages(changed flow.Rev, o Object) (s Stages) {
+	if o.Edit != nil {
+		s.Edited = o.Edit.At
+	}
+	if turn, known := q.turnOf(changed); known {
+		s.Read, s.Turn = moment(turn.At), turn.Took
+	}
+	for _, m := range o.Made {
+		if !m.Live.Acknowledged || m.Live.Since == nil {
+			s.Acknowledged = nil
+			return s
+		}
+		if s.Acknowledged == nil || m.Live.Since.After(*s.Acknowledged) {
+			s.Acknowledged = m.Live.Since
+		}
+	}
+	return s
+}

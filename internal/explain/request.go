@@ -1,0 +1,265 @@
+package explain
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cardea.dev/cardea/internal/envoy"
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resource"
+	"cardea.dev/cardea/internal/simulate"
+)
+
+// call is a request, and the port that its URL names.
+type call struct {
+	simulate.Request
+	text string
+	port int32
+}
+
+// read makes a question a request, as a client would send it.
+func (q Question) read() (call, error) {
+	u, err := url.Parse(q.URL)
+	if err != nil {
+		return call{}, err
+	}
+	if u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return call{}, fmt.Errorf("%q: want a whole URL, such as http://shop.example/cart", q.URL)
+	}
+	c := call{port: 80}
+	c.Request = simulate.Request{
+		Method: cmp.Or(q.Method, http.MethodGet), Host: u.Host, Path: u.RequestURI(), Header: http.Header{}, TLS: u.Scheme == "https",
+	}
+	if c.TLS {
+		c.port = 443
+		if c.SNI = cmp.Or(q.SNI, u.Hostname()); q.SNI == "" && net.ParseIP(c.SNI) != nil {
+			c.SNI = ""
+		}
+	}
+	if u.Port() != "" {
+		n, err := strconv.ParseUint(u.Port(), 10, 16)
+		if err != nil {
+			return call{}, fmt.Errorf("%q: want a port from 1 to 65535", u.Port())
+		}
+		c.port = int32(n)
+	}
+	for _, h := range q.Headers {
+		name, value, found := strings.Cut(h, ":")
+		if name = strings.TrimSpace(name); !found || name == "" {
+			return call{}, fmt.Errorf("header %q: want 'name: value'", h)
+		}
+		if value = strings.TrimSpace(value); strings.EqualFold(name, "host") {
+			c.Host = value
+		} else {
+			c.Header.Add(name, value)
+		}
+	}
+	c.text = c.Method + " " + q.URL
+	return c, nil
+}
+
+// Request tells the way of a request.
+func (e *Explainer) Request(question Question) (story Story, err error) {
+	c, err := question.read()
+	if err != nil {
+		return Story{}, err
+	}
+	e.ask(func(q *asked) { story, err = q.request(c, question.Gateway) })
+	return story, err
+}
+
+// way is a request at one Gateway.
+type way struct {
+	port   model.Port
+	config *simulate.Config
+	result simulate.Result
+}
+
+func (q *asked) request(c call, gateway string) (Story, error) {
+	story := Story{Request: c.text, Offline: q.config.Offline}
+	if q.config.Notes != nil {
+		story.Notes = q.config.Notes()
+	}
+	ways, err := q.ways(c, gateway)
+	if err != nil {
+		return story, err
+	}
+	if len(ways) == 0 {
+		story.Closed = fmt.Sprintf("no listener has port %d", c.port)
+		for _, p := range flow.All(q.view, q.world.Plan.Ports) {
+			story.Notes = append(story.Notes, fmt.Sprintf("Gateway %s has port %d", shortName(p.Key.Gateway), p.Key.Number))
+		}
+		slices.Sort(story.Notes)
+		return story, nil
+	}
+	w := ways[0]
+	for _, other := range ways[1:] {
+		story.Notes = append(story.Notes, fmt.Sprintf("Gateway %s has this port, too: --gateway chooses", shortName(other.port.Key.Gateway)))
+	}
+	c.Port = uint32(w.port.BindPort)
+	c.Port = uint32(w.port.BindPort)
+	story.Gateway, story.Port = shortName(w.port.Key.Gateway), w.port.Key.Number
+	story.Bound = net.JoinHostPort(w.port.Addresses[0], strconv.Itoa(int(w.port.BindPort)))
+	story.Host, story.Closed = w.result.VirtualHost, w.result.Closed
+	story.NotSimulated, story.Undecided = w.result.NotSimulated, w.result.Undecided
+	listener, found := listenerOf(w.port, c)
+	if found {
+		story.Listener = listener.Key.Section
+	}
+	for _, o := range w.result.Outcomes {
+		story.Outcomes = append(story.Outcomes, q.outcome(c.Request, o))
+		if rule, ok := q.rule(w, o); ok && !slices.ContainsFunc(story.Rules, func(r Rule) bool { return r.Object == rule.Object && r.Rule == rule.Rule }) {
+			story.Rules = append(story.Rules, rule)
+		}
+	}
+	if story.Near = q.near(w, c, listener); story.Host == "" && story.Closed == "" {
+		story.Notes = append(story.Notes, q.hosts(w.port)...)
+	}
+	return story, nil
+}
+
+// ways tries the Gateways that have the request's port: as it is bound, or else as they state it. Those with a route come first.
+func (q *asked) ways(c call, gateway string) ([]way, error) {
+	var bound, stated []way
+	for _, port := range flow.All(q.view, q.world.Plan.Ports) {
+		if gateway != "" && shortName(port.Key.Gateway) != gateway {
+			continue
+		}
+		if port.BindPort == c.port {
+			bound = append(bound, way{port: port})
+		} else if port.Key.Number == c.port {
+			stated = append(stated, way{port: port})
+		}
+	}
+	list := bound
+	if len(list) == 0 {
+		list = stated
+	}
+	for i := range list {
+		w := &list[i]
+		configs, err := q.world.Simulations(q.view, w.port.Key.Gateway)
+		if err != nil {
+			return nil, err
+		}
+		if w.config = configs[w.port.Key.Gateway]; w.config == nil {
+			return nil, errors.New("a port without a Gateway")
+		}
+		r := c.Request
+		r.Port = uint32(w.port.BindPort)
+		w.result = w.config.Do(r)
+	}
+	taken := func(w way) int {
+		if slices.ContainsFunc(w.result.Outcomes, func(o simulate.Outcome) bool { return o.Route != "" }) {
+			return 0
+		}
+		return 1
+	}
+	slices.SortFunc(list, func(a, b way) int {
+		return cmp.Or(cmp.Compare(taken(a), taken(b)), a.port.Key.Gateway.Compare(b.port.Key.Gateway))
+	})
+	return list, nil
+}
+
+// listenerOf is the listener of a port that a request belongs to: the most specific one, whether it can serve or not.
+func listenerOf(port model.Port, c call) (found model.PortListener, ok bool) {
+	host := c.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	if c.TLS && c.SNI != "" {
+		host = c.SNI
+	}
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	for _, l := range port.Listeners {
+		if model.Covers(model.HostnameDomain(l.Hostname), host) && (!ok || model.MoreSpecific(l.Hostname, found.Hostname)) {
+			found, ok = l, true
+		}
+	}
+	return found, ok
+}
+
+// rule finds the rule that made a route, and what became of it.
+func (q *asked) rule(w way, o simulate.Outcome) (Rule, bool) {
+	key, ok := envoy.RuleNamed(o.Route)
+	if !ok {
+		return Rule{}, false
+	}
+	place, found := q.place(key)
+	if !found {
+		return Rule{}, false
+	}
+	at := envoy.MatchIndex(place.rule, o.Match)
+	r := Rule{Object: key.Route.String(), Rule: key.Name, Match: matchText(place.rule, at), Where: q.locate(key.Route, matchField(place.index, at))}
+	table := resource.Key{Gateway: w.port.Key.Gateway, Type: resource.Routes, Name: w.result.Table}
+	tables, _ := q.resource(table)
+	for _, part := range tables.Parts {
+		if part.ID != w.result.VirtualHost {
+			continue
+		}
+		for _, f := range part.Fragments {
+			if f.Origin == (resource.Origin{Object: key.Route, Section: key.Name}) {
+				r.Live = q.live(table, f)
+			}
+		}
+	}
+	if meta, _, found := q.meta(key.Route); found {
+		r.Edit = editOf(meta)
+	}
+	for _, f := range place.route.Findings {
+		if f.Section == key.Name {
+			r.Findings = append(r.Findings, strings.TrimPrefix(f.Field+": "+f.Message, ": "))
+		}
+	}
+	return r, true
+}
+
+// rulePlace is a rule in its route.
+type rulePlace struct {
+	route model.Route
+	rule  model.Rule
+	index int
+}
+
+func (q *asked) place(k model.RuleKey) (rulePlace, bool) {
+	route, _ := flow.Get(q.view, q.world.Plan.Routes, k.Route)
+	i := slices.IndexFunc(route.Rules, func(r model.Rule) bool { return r.Key == k })
+	if i < 0 {
+		return rulePlace{}, false
+	}
+	return rulePlace{route, route.Rules[i], i}, true
+}
+
+// meta is an object's metadata, and when the object was read as it is now.
+func (q *asked) meta(ref model.ObjectRef) (model.Meta, flow.Rev, bool) {
+	from := q.world.Sources.Of(ref.Kind())
+	if from == nil {
+		return model.Meta{}, 0, false
+	}
+	return from.Meta(q.view, ref)
+}
+
+func shortName(ref model.ObjectRef) string { return ref.Namespace() + "/" + ref.Name() }
+
+// outcome tells what happens to a share of the requests.
+func (q *asked) outcome(sent simulate.Request, o simulate.Outcome) Outcome {
+	out := Outcome{Percent: 100 * o.Share, Status: o.Status, Location: o.Location, Endpoints: o.Endpoints}
+	if o.Cluster != "" {
+		out.Backend = "references that don't resolve"
+		if b, ok := envoy.BackendNamed(o.Cluster); ok {
+			out.Backend = b.Object.String()
+			if b.Port != 0 {
+				out.Backend += fmt.Sprintf(" port %d", b.Port)
+			}
+		}
+	}
+	out.Filters = filters(sent, o)
+	return out
+}

@@ -1,0 +1,61 @@
+package explain
+
+// Question asks about one request.
+type Question struct {
+	Method  string // "": GET
+	URL     string
+	Headers []string // "name: value"; Host is one of them
+	SNI     string   // "": the URL's host
+	Gateway string   // "namespace/name"; "": whichever has the port
+}
+
+// Story is the way of one request.
+type Story struct {
+	Request  string `json:"request"`
+	Gateway  string `json:"gateway,omitempty"`
+	Listener string `json:"listener,omitempty"`
+	Port     int32  `json:"port,omitempty"`   // as the Gateway states it
+	Bound    string `json:"bound,omitempty"`  // address and port of the proxy
+	Host     string `json:"host,omitempty"`   // the domain that takes it
+	Closed   string `json:"closed,omitempty"` // why the connection ends without an answer
+
+	Rules    []Rule    `json:"rules,omitempty"` // that take it: one, or none
+	Outcomes []Outcome `json:"outcomes,omitempty"`
+	Near     []Near    `json:"near,omitempty"` // rules that might have been expected to take it, the nearest first
+
+	NotSimulated []string `json:"notSimulated,omitempty"`
+	Undecided    bool     `json:"undecided,omitempty"` // because of what is not simulated
+	Notes        []string `json:"notes,omitempty"`
+	Offline      bool     `json:"offline,omitempty"` // no proxy runs
+}
+
+// Rule is a rule of a route.
+type Rule struct {
+	Object string `json:"object"` // "HTTPRoute shop/web"
+	Rule   string `json:"rule"`
+	Match  string `json:"match"`
+	Where  string `json:"where,omitempty"`
+	Live   Live   `json:"live"`
+	Edit   *Edit  `json:"edit,omitempty"`
+	// Findings are about the rule.
+	Findings []string `json:"findings,omitempty"`
+}
+
+// Outcome is what happens to a share of the requests.
+type Outcome struct {
+	Percent   float64  `json:"percent"`
+	Backend   string   `json:"backend,omitempty"` // "Service shop/web port 80"; "": the proxy answers
+	Endpoints []string `json:"endpoints,omitempty"`
+	Status    int      `json:"status,omitempty"` // that the proxy answers
+	Location  string   `json:"location,omitempty"`
+	Filters   []string `json:"filters,omitempty"` // what is done to request and answer
+}
+
+// Near is a rule that did not take the request.
+type Near struct {
+	Object string `json:"object"`
+	Rule   string `json:"rule"`
+	Match  string `json:"match"`
+	Where  string `json:"where,omitempty"`
+	Why    string `json:"why"`
+}

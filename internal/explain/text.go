@@ -1,0 +1,226 @@
+package explain
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// page is text under headings.
+type page struct{ strings.Builder }
+
+// line writes a line; a heading "" goes on with the one before.
+func (p *page) line(heading, format string, args ...any) {
+	fmt.Fprintf(p, "  %-10s %s\n", heading, fmt.Sprintf(format, args...))
+}
+
+// Print writes the story for people. now is what ages are told by.
+func (s Story) Print(w io.Writer, now time.Time) error {
+	var p page
+	p.WriteString(s.Request + "\n")
+	if s.Gateway != "" {
+		listener := "none for this host"
+		if s.Listener != "" {
+			listener = s.Listener
+		}
+		p.line("gateway", "%s, listener %s, port %d (bound at %s)", s.Gateway, listener, s.Port, s.Bound)
+	}
+	switch {
+	case s.Closed != "":
+		p.line("closed", "the connection ends without an answer: %s", s.Closed)
+	case s.Host == "*":
+		p.line("host", "every host")
+	case s.Host != "":
+		p.line("host", "%s", s.Host)
+	case s.Gateway != "":
+		p.line("host", "no route has this host")
+	}
+	for _, r := range s.Rules {
+		p.rule(r)
+	}
+	if len(s.Rules) == 0 && s.Closed == "" && s.Host != "" && !s.Undecided {
+		p.line("rule", "none takes it")
+	}
+	for i, o := range s.Outcomes {
+		p.outcome(o, i == 0, len(s.Outcomes))
+	}
+	for _, r := range s.Rules {
+		p.live(r.Live, r.Edit, s.Offline, now)
+	}
+	for _, name := range s.NotSimulated {
+		p.line("", "not simulated: %s", name)
+	}
+	if s.Undecided {
+		p.line("", "because of that, what happens can't be told")
+	}
+	for _, n := range s.Notes {
+		p.line("note", "%s", n)
+	}
+	if len(s.Near) > 0 {
+		p.WriteString("why not\n")
+	}
+	for _, n := range s.Near {
+		fmt.Fprintf(&p, "  %s (%s): %s\n", n.Object, told(n.Match, n.Where), n.Why)
+	}
+	_, err := io.WriteString(w, p.String())
+	return err
+}
+
+// told joins what is there.
+func told(words ...string) string {
+	var list []string
+	for _, w := range words {
+		if w != "" {
+			list = append(list, w)
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+func (p *page) rule(r Rule) {
+	p.line("rule", "%s", told(r.Object, r.Where))
+	p.line("", "it takes %s", r.Match)
+	for _, f := range r.Findings {
+		p.line("finding", "%s", f)
+	}
+}
+
+func (p *page) outcome(o Outcome, first bool, of int) {
+	share := ""
+	if of > 1 {
+		share = fmt.Sprintf("%.3g%% ", o.Percent)
+	}
+	heading := ""
+	if first {
+		heading = "answer"
+	}
+	switch {
+	case o.Location != "":
+		p.line(heading, "%s%d, to %s", share, o.Status, o.Location)
+	case o.Status != 0 && o.Backend != "" && len(o.Endpoints) == 0:
+		p.line(heading, "%s%d, by the proxy: %s, no endpoint", share, o.Status, o.Backend)
+	case o.Status != 0:
+		p.line(heading, "%s%d, by the proxy", share, o.Status)
+	default:
+		p.line(heading, "%s%s, endpoints that can get it: %s", share, o.Backend, strings.Join(o.Endpoints, " "))
+	}
+	for _, f := range o.Filters {
+		p.line("", "%s", f)
+	}
+}
+
+func (p *page) live(l Live, e *Edit, offline bool, now time.Time) {
+	switch {
+	case offline:
+		p.line("live", "nowhere: these are files")
+	default:
+		p.line("live", "%s", l.text(now))
+	}
+	if e != nil {
+		p.line("edit", "%s", e.text(now))
+	}
+}
+
+func (l Live) text(now time.Time) string {
+	switch proxies := fmt.Sprintf("%d proxies", l.Proxies); {
+	case l.Refused != "":
+		return "no: the proxy refused it: " + l.Refused
+	case l.Proxies == 0:
+		return "no: no proxy is connected"
+	case !l.Acknowledged:
+		return "not yet: it waits for an acknowledgement"
+	default:
+		if l.Proxies == 1 {
+			proxies = "the proxy"
+		} else {
+			proxies = "all " + proxies
+		}
+		since := "longer than is remembered"
+		if l.Since != nil {
+			since = "since " + when(*l.Since, now)
+		}
+		return fmt.Sprintf("%s, acknowledged by %s (Envoy %s)", since, proxies, l.Version)
+	}
+}
+
+func (e Edit) text(now time.Time) string {
+	words := []string{}
+	if e.By != "" {
+		words = append(words, "by "+e.By)
+	}
+	if e.Where != "" {
+		words = append(words, "of "+e.Where)
+	}
+	if e.At != nil {
+		words = append(words, "at "+when(*e.At, now))
+	}
+	return strings.Join(words, " ")
+}
+
+// when is a time and how long ago it was.
+func when(t, now time.Time) string {
+	return fmt.Sprintf("%s (%s ago)", t.Format("2006-01-02 15:04:05Z"), now.Sub(t).Round(time.Second))
+}
+
+// Print writes the story of an object for people.
+func (o Object) Print(w io.Writer, now time.Time) error {
+	var p page
+	p.WriteString(told(o.Object, o.Where) + "\n")
+	if o.Edit != nil {
+		p.line("edit", "%s", o.Edit.text(now))
+	}
+	if s := o.Stages; s.Read != nil {
+		p.line("read", "%s, in a turn of %s", when(*s.Read, now), s.Turn.Round(10*time.Microsecond))
+		if s.Acknowledged != nil {
+			took := "with that turn or before"
+			if d := s.Acknowledged.Sub(*s.Read); d > 0 {
+				took = d.Round(time.Millisecond).String() + " later"
+			}
+			p.line("live", "%s, %s", when(*s.Acknowledged, now), took)
+		}
+	}
+	for _, f := range o.Findings {
+		p.line("finding", "%s", f)
+	}
+	heading := "looks at"
+	for _, d := range o.DependsOn {
+		absent := ""
+		if d.Absent {
+			absent = ", which is not there"
+		}
+		p.line(heading, "%s%s", d.Object, absent)
+		heading = ""
+	}
+	heading = "became"
+	for _, m := range o.Made {
+		text := fmt.Sprintf("%s %s", m.Type, m.Name)
+		if m.Part != "" {
+			text += ", in " + m.Part
+		}
+		if m.Of != "" {
+			text += ", of " + m.Of
+		}
+		live := ""
+		if !o.Offline {
+			live = ": " + m.Live.short()
+		}
+		p.line(heading, "%s: %s%s", m.Gateway, text, live)
+		heading = ""
+	}
+	if len(o.Made) == 0 {
+		p.line("became", "nothing that a proxy has of its own")
+	}
+	_, err := io.WriteString(w, p.String())
+	return err
+}
+
+func (l Live) short() string {
+	switch {
+	case l.Refused != "":
+		return "refused: " + l.Refused
+	case l.Acknowledged:
+		return "acknowledged"
+	}
+	return "not acknowledged"
+}

@@ -1,0 +1,39 @@
+package flow
+
+// Dependency is a key that a transform fetched.
+type Dependency struct {
+	By         string // the collection that the transform feeds
+	Collection string
+	Key        any
+	Absent     bool
+}
+
+// Trace is what was fetched by every transform that ran on key, in any collection that has keys of its type. It waits for a turn that is running.
+func (g *Graph) Trace(key any) []Dependency {
+	g.turnMu.Lock()
+	defer g.turnMu.Unlock()
+	var list []Dependency
+	for _, s := range g.stages {
+		list = append(list, s.trace(key)...)
+	}
+	return list
+}
+
+// trace reads what turns write; the caller holds Graph.turnMu.
+func (c *Collection[K, V]) trace(key any) (list []Dependency) {
+	k, ok := key.(K)
+	if !ok {
+		return nil
+	}
+	s := c.base.find(k)
+	if s == nil {
+		return nil
+	}
+	for r := s.runs; r != nil; r = r.next {
+		for _, n := range r.dependencies() {
+			from := c.g.stages[n.coll]
+			list = append(list, Dependency{By: c.g.stages[r.coll].title(), Collection: from.title(), Key: from.label(n), Absent: !n.present})
+		}
+	}
+	return list
+}

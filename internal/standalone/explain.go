@@ -1,0 +1,40 @@
+package standalone
+
+import (
+	"context"
+	"fmt"
+
+	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/explain"
+	"cardea.dev/cardea/internal/files"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/world"
+)
+
+// Explainer tells what the objects of a folder mean. Nothing is started.
+func Explainer(_ context.Context, o Options) (admin.Explainer, error) {
+	w, folder, err := load(o)
+	if err != nil {
+		return nil, err
+	}
+	return newExplainer(w, folder, true), nil
+}
+
+func newExplainer(w *world.World, folder *files.Folder, offline bool) *explain.Explainer {
+	notes := func() []string {
+		broken := 0
+		for _, p := range folder.Problems() {
+			if p.Severity == model.Error {
+				broken++
+			}
+		}
+		if broken == 0 {
+			return nil
+		}
+		return []string{fmt.Sprintf("the folder has %d mistakes that `cardea check` tells; what is broken is not part of this", broken)}
+	}
+	return explain.New(explain.Config{World: w, Offline: offline, Notes: notes, Locate: func() func(model.ObjectRef, string) string {
+		locator := folder.Locator()
+		return func(ref model.ObjectRef, field string) string { return locator.Where(ref, field).String() }
+	}})
+}
