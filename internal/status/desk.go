@@ -168,12 +168,8 @@ type job struct {
 // next waits for an object that is due. ok is false when ctx ends.
 func (d *desk) next(ctx context.Context) (j job, ok bool) {
 	for {
-		f, pause := d.take()
-		if f != nil {
-			j := job{kind: d.kinds[f.ref.Kind()], ref: f.ref, since: f.since}
-			if f.known && f.seen.blank && f.version != 0 {
-				j.blank = &sight{version: f.version, generation: f.generation, seen: digest{uid: f.seen.uid}}
-			}
+		j, pause := d.take()
+		if j.kind != nil {
 			return j, ctx.Err() == nil
 		}
 		timer := time.NewTimer(pause)
@@ -188,8 +184,8 @@ func (d *desk) next(ctx context.Context) (j job, ok bool) {
 	}
 }
 
-// take hands out the first file that is due, or tells how long to wait for one.
-func (d *desk) take() (*file, time.Duration) {
+// take hands out what is to be done about the first file that is due; if there is none, its kind is nil, and pause how long to wait for one.
+func (d *desk) take() (j job, pause time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
@@ -202,12 +198,16 @@ func (d *desk) take() (*file, time.Duration) {
 		f := d.ready.files[0]
 		f.leave()
 		f.busy = true
-		return f, 0
+		j = job{kind: d.kinds[f.ref.Kind()], ref: f.ref, since: f.since}
+		if f.known && f.seen.blank && f.version != 0 {
+			j.blank = &sight{version: f.version, generation: f.generation, seen: digest{uid: f.seen.uid}}
+		}
+		return j, 0
 	}
 	if len(d.waiting.files) > 0 {
-		return nil, d.waiting.files[0].due.Sub(now)
+		return j, d.waiting.files[0].due.Sub(now)
 	}
-	return nil, time.Hour
+	return j, time.Hour
 }
 
 // outcome is what became of a job.
