@@ -116,12 +116,22 @@ func (l *live) edits(t table.Table, c *child) (err error) {
 	return nil
 }
 
-// memory is what a running cardea has and needs, in MB of 1,000,000 bytes.
+// memory is what a running cardea that is at rest has and needs, in MB of 1,000,000 bytes.
 func (c *child) memory(t table.Table, what string) {
+	c.rest()
 	rss := c.metric("process_resident_memory_bytes")
 	c.get("/debug/pprof/heap?gc=1")
 	t.Row(what, fmt.Sprintf("RSS %.0f MB", rss/1e6), fmt.Sprintf("live heap %.0f MB", c.metric("go_memstats_heap_alloc_bytes")/1e6),
 		t.AtFull("RSS 250 MB, live heap 110 MB"))
+}
+
+// rest waits until cardea has done what comes after the last answer: statuses, what it remembers of the run, and giving memory back. It
+// rests when a second costs it less than 20 CPU-ms.
+func (c *child) rest() {
+	const cpu = "process_cpu_seconds_total"
+	for before, now := 0.0, c.metric(cpu); now-before > 0.02; before, now = now, c.metric(cpu) {
+		time.Sleep(time.Second)
+	}
 }
 
 // median measures do as often as there are edits. After an error it does nothing.
