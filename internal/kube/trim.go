@@ -85,7 +85,10 @@ func newObject(kind model.Kind, from metav1.Object, meta model.Meta, spec any) *
 
 // trimService keeps how a Service is reached, not what it is made of.
 func trimService(s corev1.ServiceSpec) *corev1.ServiceSpec {
-	kept := &corev1.ServiceSpec{Type: s.Type, ClusterIP: s.ClusterIP, ExternalName: s.ExternalName, Ports: exact(s.Ports)}
+	kept := &corev1.ServiceSpec{
+		Type: s.Type, ClusterIP: s.ClusterIP, ExternalName: s.ExternalName, Ports: exact(s.Ports),
+		SessionAffinity: corev1.ServiceAffinity(shared(string(s.SessionAffinity))),
+	}
 	for i := range kept.Ports {
 		kept.Ports[i].NodePort = 0
 	}
