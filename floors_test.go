@@ -25,7 +25,8 @@ var towers = map[string][]string{
 		"internal/schema", "internal/xds", "internal/process", "internal/certs", "internal/status", "internal/deploy",
 		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services", "internal/testcluster/mirror",
 		"internal/testcluster/container", "internal/testcluster/sandbox"},
-	"ground": {"internal/plan", "internal/input", "internal/resource", "internal/flow", "internal/model", "api/v1alpha1"},
+	"ground": {"internal/plan", "internal/input", "internal/resource", "internal/flow", "internal/model", "api/v1alpha1",
+		"internal/testcert"},
 }
 
 // apart are programs and tools, which nothing imports: they may use what they like.

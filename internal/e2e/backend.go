@@ -80,7 +80,7 @@ func startServer(t testing.TB, name string, handler http.Handler) *httptest.Serv
 	switch {
 	case strings.HasPrefix(name, "tls-"):
 		server.EnableHTTP2 = true
-		server.TLS = &tls.Config{Certificates: []tls.Certificate{authority().certificate}}
+		server.TLS = &tls.Config{Certificates: []tls.Certificate{backendCertificate().TLS()}}
 		server.StartTLS()
 	case strings.HasPrefix(name, "h2c-"), strings.HasPrefix(name, "authz-"):
 		server.Config.Protocols = new(http.Protocols)

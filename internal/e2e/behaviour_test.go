@@ -95,7 +95,7 @@ func writeFolder(t *testing.T, dir string, archive *txtar.Archive) (ports map[st
 		text := placeholder.ReplaceAllStringFunc(string(f.Data), func(s string) string {
 			name := placeholder.FindStringSubmatch(s)[1]
 			if name == "ca" {
-				return strconv.Quote(authority().pem)
+				return strconv.Quote(string(authority().Certificate))
 			}
 			if ports[name] == 0 {
 				ports[name] = Backend(t, name)

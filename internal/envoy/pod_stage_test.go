@@ -1,18 +1,10 @@
 package envoy
 
 import (
-	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -33,6 +25,7 @@ import (
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/process"
 	"cardea.dev/cardea/internal/resource"
+	"cardea.dev/cardea/internal/testcert"
 )
 
 // podServer is an xDS server in a network: TLS with the certificate of the moment, and a token in each stream.
@@ -126,48 +119,10 @@ func (s *podServer) awaitStream(t *testing.T, n int) string {
 	return ""
 }
 
-// testAuthority signs certificates.
-type testAuthority struct {
-	cert *x509.Certificate
-	key  crypto.Signer
-	pem  []byte
-}
-
-func newTestAuthority(t *testing.T) *testAuthority {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageCertSign, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &testAuthority{cert, key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}
-}
-
-func (a *testAuthority) server(t *testing.T, name string) *tls.Certificate {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
-		SerialNumber: big.NewInt(2), DNSNames: []string{name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}, a.cert, key.Public(), a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+// serves is a server's certificate for a name.
+func serves(authority testcert.Pair, name string) *tls.Certificate {
+	certificate := authority.Server(name).TLS()
+	return &certificate
 }
 
 // volume is a folder whose files change all at once, as those of Kubernetes' volumes do.

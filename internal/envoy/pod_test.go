@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"cardea.dev/cardea/internal/testcert"
 )
 
 // podFiles are the files of the golden, as in a pod.
@@ -82,9 +84,9 @@ func TestPodCommand(t *testing.T) {
 // under a bundle of both, then to the new one alone. Each time the next stream works.
 func TestPodEnvoyAuthenticates(t *testing.T) {
 	state, _ := podWorld(t)
-	old, next := newTestAuthority(t), newTestAuthority(t)
-	server := newPodServer(t, state, old.server(t, podServerName))
-	e := startPodEnvoy(t, server, old.pem, "first")
+	old, next := testcert.Authority("old"), testcert.Authority("new")
+	server := newPodServer(t, state, serves(old, podServerName))
+	e := startPodEnvoy(t, server, old.Certificate, "first")
 	e.awaitReady()
 	if got := server.awaitStream(t, 0); got != "Bearer first pod-1 shop/web" {
 		t.Errorf("the first stream is of %q", got)
@@ -109,19 +111,19 @@ func TestPodEnvoyAuthenticates(t *testing.T) {
 		t.Fatalf("no stream with the token %q", want)
 	}
 	e.token.show(map[string][]byte{"token": []byte("second")})
-	untilToken(old.server(t, podServerName), "second")
+	untilToken(serves(old, podServerName), "second")
 
-	e.trust(slices.Concat(old.pem, next.pem))
-	untilToken(old.server(t, podServerName), "second")
+	e.trust(slices.Concat(old.Certificate, next.Certificate))
+	untilToken(serves(old, podServerName), "second")
 	// A connection that fails is tried again, so one to the new certificate waits for the bundle.
-	untilToken(next.server(t, podServerName), "second")
-	e.trust(next.pem)
+	untilToken(serves(next, podServerName), "second")
+	e.trust(next.Certificate)
 	e.token.show(map[string][]byte{"token": []byte("third")})
-	untilToken(next.server(t, podServerName), "third")
+	untilToken(serves(next, podServerName), "third")
 
 	// What is not in the bundle any more, and what has another name, gets no stream.
 	for name, certificate := range map[string]*tls.Certificate{
-		"the old authority": old.server(t, podServerName), "another name": next.server(t, "elsewhere.cardea-system.svc"),
+		"the old authority": serves(old, podServerName), "another name": serves(next, "elsewhere.cardea-system.svc"),
 	} {
 		e.noStream(server, certificate, name)
 	}
@@ -145,15 +147,15 @@ func (e *podEnvoy) noStream(server *podServer, certificate *tls.Certificate, nam
 // TestPodEnvoyWaitsForItsServer: a proxy is not ready before it has its configuration, however long that takes.
 func TestPodEnvoyWaitsForItsServer(t *testing.T) {
 	state, port := podWorld(t)
-	authority := newTestAuthority(t)
-	server := newPodServer(t, state, authority.server(t, podServerName))
+	authority := testcert.Authority("test")
+	server := newPodServer(t, state, serves(authority, podServerName))
 	server.cut(nil)
-	e := startPodEnvoy(t, server, authority.pem, "token")
+	e := startPodEnvoy(t, server, authority.Certificate, "token")
 	server.awaitHandshakes(t, 3)
 	if status, body := e.probe("/ready"); status != 0 || !strings.Contains(body, "refused") {
 		t.Errorf("without a server, the probe's answer is %d %s", status, body)
 	}
-	server.cut(authority.server(t, podServerName))
+	server.cut(serves(authority, podServerName))
 	e.awaitReady()
 	get(t, port)
 }
@@ -176,9 +178,9 @@ func get(t *testing.T, port int32) *http.Response {
 // it is ready.
 func TestPodEnvoyDrains(t *testing.T) {
 	state, port := podWorld(t)
-	authority := newTestAuthority(t)
-	server := newPodServer(t, state, authority.server(t, podServerName))
-	e := startPodEnvoy(t, server, authority.pem, "token")
+	authority := testcert.Authority("test")
+	server := newPodServer(t, state, serves(authority, podServerName))
+	e := startPodEnvoy(t, server, authority.Certificate, "token")
 	e.awaitReady()
 	if resp := get(t, port); resp.Close {
 		t.Error("a connection is closed before the drain")

@@ -1,39 +1,34 @@
 package testcluster
 
 import (
-	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"math/big"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
-	"time"
+
+	"cardea.dev/cardea/internal/testcert"
 )
 
 // authority is a cluster's certificate authority. Certificates are written to a folder as NAME.crt and NAME.key.
 type authority struct {
-	dir    string
-	cert   *x509.Certificate
-	key    crypto.Signer
-	serial int64
+	dir string
+	testcert.Pair
 }
 
 func newAuthority(dir string) (*authority, error) {
-	a := &authority{dir: dir}
-	template := &x509.Certificate{
-		Subject: pkix.Name{CommonName: "testcluster"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}
-	return a, a.write("ca", template)
+	a := &authority{dir, testcert.Authority("testcluster")}
+	return a, a.write("ca", a.Pair)
 }
 
 // server makes a certificate for a server at the given addresses and names.
 func (a *authority) server(name string, addresses []net.IP, names ...string) error {
-	return a.write(name, &x509.Certificate{
+	return a.sign(name, x509.Certificate{
 		Subject: pkix.Name{CommonName: name}, IPAddresses: addresses, DNSNames: names,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	})
@@ -41,42 +36,20 @@ func (a *authority) server(name string, addresses []net.IP, names ...string) err
 
 // client makes a certificate for a client.
 func (a *authority) client(name string) error {
-	return a.write(name, &x509.Certificate{
+	return a.sign(name, x509.Certificate{
 		Subject:  pkix.Name{CommonName: name},
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	})
 }
 
-// write makes a key and a certificate for it. The first one signs itself, and then the others.
-func (a *authority) write(name string, template *x509.Certificate) error {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return err
-	}
-	a.serial++
-	template.SerialNumber = big.NewInt(a.serial)
-	template.NotBefore = time.Now().Add(-time.Hour)
-	template.NotAfter = time.Now().Add(365 * 24 * time.Hour)
-	if a.cert == nil {
-		a.cert, a.key = template, key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
-	if err != nil {
-		return err
-	}
-	if template == a.cert {
-		if a.cert, err = x509.ParseCertificate(der); err != nil {
-			return err
-		}
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return err
-	}
-	if err := writePEM(filepath.Join(a.dir, name+".crt"), "CERTIFICATE", der); err != nil {
-		return err
-	}
-	return writePEM(filepath.Join(a.dir, name+".key"), "PRIVATE KEY", private)
+// sign makes a certificate and writes it.
+func (a *authority) sign(name string, template x509.Certificate) error {
+	return a.write(name, testcert.New(template, &a.Pair))
+}
+
+func (a *authority) write(name string, pair testcert.Pair) error {
+	path := filepath.Join(a.dir, name)
+	return errors.Join(os.WriteFile(path+".crt", pair.Certificate, 0o600), os.WriteFile(path+".key", pair.PrivateKey, 0o600))
 }
 
 // writeSigningKey makes the key that signs the service accounts' tokens.

@@ -1,16 +1,9 @@
 package xds
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"testing"
@@ -23,28 +16,8 @@ import (
 
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
+	"cardea.dev/cardea/internal/testcert"
 )
-
-// certificate is a self-signed pair for a host; the common name tells them apart.
-func certificate(t *testing.T, name string) (cert, key []byte) {
-	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{"x.test"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-	}
-	der, err := x509.CreateCertificate(rand.Reader, c, c, &k.PublicKey, k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kb, err := x509.MarshalECPrivateKey(k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: kb})
-}
 
 func secret(name string, cert, key []byte) resource.Resource {
 	inline := func(b []byte) *corev3.DataSource {
@@ -89,10 +62,10 @@ func subject(port int) string {
 func TestRule7EditsDrainNothing(t *testing.T) {
 	w, _, _ := simple(t)
 	port := freePorts(t, 1)[0]
-	cert, key := certificate(t, "first")
+	cert := testcert.Self("first", "x.test")
 	w.turn(func(e edits) {
 		e.set(resource.Listener, "s", secure(listener("s", port, "t"), "cert"))
-		e.set(resource.Secret, "cert", secret("cert", cert, key))
+		e.set(resource.Secret, "cert", secret("cert", cert.Certificate, cert.PrivateKey))
 	})
 	eventually(t, "the first certificate serves", func() bool { return subject(port) == "first" })
 
@@ -116,9 +89,9 @@ func TestRule7EditsDrainNothing(t *testing.T) {
 		t.Fatalf("got %q", got)
 	}
 	b := backend(t, "b")
-	second, secondKey := certificate(t, "second")
+	second := testcert.Self("second", "x.test")
 	w.turn(func(e edits) {
-		e.set(resource.Secret, "cert", secret("cert", second, secondKey))
+		e.set(resource.Secret, "cert", secret("cert", second.Certificate, second.PrivateKey))
 		e.set(resource.Cluster, "b", cluster(edsCluster("b")))
 		e.set(resource.Endpoints, "b", endpoints("b", b))
 		e.set(resource.Routes, "t", toCluster("t", "b"))
@@ -126,13 +99,13 @@ func TestRule7EditsDrainNothing(t *testing.T) {
 	eventually(t, "the second certificate serves", func() bool { return subject(port) == "second" })
 	eventually(t, "the new route serves on the old connection", func() bool { return get() == "b" })
 
-	w.turn(func(e edits) { e.set(resource.Secret, "cert", secret("cert", cert, secondKey)) })
+	w.turn(func(e edits) { e.set(resource.Secret, "cert", secret("cert", cert.Certificate, second.PrivateKey)) })
 	eventually(t, "the bad pair is refused", func() bool { return w.refusals()["cert"].Type == resource.Secret && w.refusals()["cert"].Message != "" })
 	if got := subject(port); got != "second" {
 		t.Errorf("the last good certificate does not serve: %q", got)
 	}
-	third, thirdKey := certificate(t, "third")
-	w.turn(func(e edits) { e.set(resource.Secret, "cert", secret("cert", third, thirdKey)) })
+	third := testcert.Self("third", "x.test")
+	w.turn(func(e edits) { e.set(resource.Secret, "cert", secret("cert", third.Certificate, third.PrivateKey)) })
 	eventually(t, "the third certificate serves", func() bool { return subject(port) == "third" })
 	eventually(t, "nothing is refused", func() bool { return len(w.refusals()) == 0 })
 	if got := get(); got != "b" || dials != 1 {
@@ -152,7 +125,7 @@ func TestRule5MissingSecretHoldsNothing(t *testing.T) {
 	startEnvoy(t, w)
 	answers(t, ports[0], "x.test", "/", "200 here")
 	eventually(t, "acknowledged", func() bool { return w.proxies().Acknowledged == 1 })
-	cert, key := certificate(t, "late")
-	w.turn(func(e edits) { e.set(resource.Secret, "late", secret("late", cert, key)) })
+	cert := testcert.Self("late", "x.test")
+	w.turn(func(e edits) { e.set(resource.Secret, "late", secret("late", cert.Certificate, cert.PrivateKey)) })
 	eventually(t, "the certificate serves", func() bool { return subject(ports[1]) == "late" })
 }

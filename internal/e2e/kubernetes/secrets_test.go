@@ -4,15 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net/http"
 	"testing"
 	"time"
@@ -20,6 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cardea.dev/cardea/internal/testcert"
 )
 
 // TestSecrets: a listener's Secret is missing, then no TLS secret, then broken, then right, then another one. The listener says what is wrong and
@@ -40,18 +36,18 @@ func TestSecrets(t *testing.T) {
 	s.listenerIs("edge", "http", served...)
 	s.step("a Secret that is missing is said")
 
-	first, second := newCertificate(t, host), newCertificate(t, host)
+	first, second := testcert.Self(host), testcert.Self(host)
 	s.secret("shop", corev1.SecretTypeOpaque, map[string][]byte{"password": []byte("x")})
 	refused("Opaque")
 	s.secret("shop", corev1.SecretTypeTLS, map[string][]byte{"tls.crt": []byte("x"), "tls.key": []byte("x")})
 	refused("PEM")
 	s.live("web")
 	s.step("so are Secrets of no use")
-	s.secret("shop", corev1.SecretTypeTLS, first.data)
+	s.secret("shop", corev1.SecretTypeTLS, first.Data())
 	s.listenerIs("edge", "https", served...)
 	kept := s.hears(address, host, first)
 	s.step("a right one is served")
-	s.secret("shop", corev1.SecretTypeTLS, second.data)
+	s.secret("shop", corev1.SecretTypeTLS, second.Data())
 	s.hears(address, host, second)
 	if err := kept.ask(host); err != nil {
 		t.Errorf("a connection with the former certificate: %v", err)
@@ -79,41 +75,6 @@ func (s *stage) secret(name string, kind corev1.SecretType, data map[string][]by
 	}
 }
 
-// certificate is one that signs itself.
-type certificate struct {
-	leaf *x509.Certificate
-	data map[string][]byte // of a Secret
-}
-
-func newCertificate(t *testing.T, host string) certificate {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := time.Now()
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	leaf, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return certificate{leaf, map[string][]byte{
-		"tls.crt": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
-		"tls.key": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: text}),
-	}}
-}
-
 // line is one connection over TLS.
 type line struct {
 	*tls.Conn
@@ -121,11 +82,11 @@ type line struct {
 }
 
 // hears waits until a Gateway answers with a certificate, and returns a connection with it that has been used.
-func (s *stage) hears(address, host string, c certificate) (l *line) {
+func (s *stage) hears(address, host string, c testcert.Pair) (l *line) {
 	s.Helper()
 	s.until("the Gateway shows the certificate", func() (string, bool) {
 		roots := x509.NewCertPool()
-		roots.AddCert(c.leaf)
+		roots.AddCert(c.Leaf)
 		conn, err := tls.Dial("tcp", address+":443", &tls.Config{ServerName: host, RootCAs: roots})
 		if err != nil {
 			return err.Error(), false
@@ -135,7 +96,7 @@ func (s *stage) hears(address, host string, c certificate) (l *line) {
 			_ = conn.Close()
 			return err.Error(), false
 		}
-		return "", bytes.Equal(conn.ConnectionState().PeerCertificates[0].Raw, c.leaf.Raw)
+		return "", bytes.Equal(conn.ConnectionState().PeerCertificates[0].Raw, c.Leaf.Raw)
 	})
 	s.Cleanup(func() { _ = l.Close() })
 	return l
