@@ -37,6 +37,9 @@ reach --xds under the name of --service.`,
 					return fmt.Errorf("%s %q: want host:port", flag, address)
 				}
 			}
+			if o.XDSPort < 1 || o.XDSPort > 65535 {
+				return fmt.Errorf("--service-port %d: want a port, 1 to 65535", o.XDSPort)
+			}
 			var err error
 			if o.Log, err = logger(cmd.ErrOrStderr(), level, format); err != nil {
 				return err

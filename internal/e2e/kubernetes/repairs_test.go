@@ -87,6 +87,7 @@ func TestRepairs(t *testing.T) {
 	})
 	s.gets(address, "shop.example", "/", by("blue"))
 
+	said := s.says(s.controller(), "made again what somebody had deleted", `managers=""`)
 	for kind, remove := range map[string]func(context.Context, string, metav1.DeleteOptions) error{
 		"ServiceAccount": core.ServiceAccounts(s.namespace).Delete,
 		"ConfigMap":      core.ConfigMaps(s.namespace).Delete,
@@ -105,6 +106,10 @@ func TestRepairs(t *testing.T) {
 		return fmt.Sprint(all), !slices.ContainsFunc(all, func(err error) bool { return err != nil })
 	})
 	s.step("it is there again")
+	s.until("the log says what was deleted", func() (string, bool) {
+		deleted, byNobody := said()
+		return fmt.Sprint(deleted, byNobody), deleted > 0 && byNobody == 0
+	})
 	s.ready(s.namespace, proxiesOf("edge"), 1)
 	s.until("the Gateway is served at its address", func() (string, bool) {
 		address := s.address("edge")
