@@ -47,6 +47,7 @@ func New(_ *flow.Graph, p plan.Plan, f *resource.Feedback) resource.Outputs {
 		},
 		Routes:    s.routeStandings(),
 		Listeners: s.listenerStandings(p, lds, sds),
+		Ward:      ward{},
 	}
 }
 

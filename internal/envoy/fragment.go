@@ -3,6 +3,7 @@ package envoy
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cespare/xxhash/v2"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
@@ -86,13 +87,32 @@ func substitute(r model.Rule, m model.Match) []byte {
 	return b
 }
 
-// substitutes are the substitutes of all matches of a rule.
+// substitutes are the substitutes of all matches of a rule that a proxy refused.
 func substitutes(r model.Rule) [][]byte {
 	routes := make([][]byte, len(r.Matches))
 	for i, m := range r.Matches {
-		routes[i] = substitute(r, m)
+		if m, ok := withoutRegex(m); ok {
+			routes[i] = substitute(r, m)
+		}
 	}
 	return routes
+}
+
+// withoutRegex is a match that no proxy refuses: for its limits, regular expressions may be too large. Where one is of a header or of a
+// query parameter, any value is taken; not ok: it is of the path, of which nothing is known then.
+func withoutRegex(m model.Match) (model.Match, bool) {
+	m.Headers, m.Query = anyForRegex(m.Headers), anyForRegex(m.Query)
+	return m, m.Path.Type != model.PathRegex
+}
+
+func anyForRegex(list []model.ValueMatch) []model.ValueMatch {
+	list = slices.Clone(list)
+	for i, v := range list {
+		if v.Regex {
+			list[i].Value = ".*"
+		}
+	}
+	return list
 }
 
 // encodeRoute checks a route against the rules that Envoy's protos state, since one route that breaks them makes Envoy

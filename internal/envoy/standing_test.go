@@ -121,7 +121,10 @@ func TestAcknowledgementRunsOneStanding(t *testing.T) {
 // TestRefusedRuleAnswers500: its neighbours serve on, its requests don't fall through, and it recovers when it is edited.
 func TestRefusedRuleAnswers500(t *testing.T) {
 	w, bind := newWorld(t), freePort(t)
-	bad, good := forward("bad", prefix("/bad"), prefix("/other")), forward("good", prefix("/"))
+	// Of an expression of the path nothing is known if it was what was refused; of that of a header, that there has to be one.
+	header := model.Match{Path: prefix("/header").Path, Headers: []model.ValueMatch{{Name: "x", Value: "a+", Regex: true}}}
+	path := model.Match{Path: model.PathMatch{Type: model.PathRegex, Value: "/path.*"}}
+	bad, good := forward("bad", prefix("/bad"), prefix("/other"), header, path), forward("good", prefix("/"))
 	w.apply(func(b *flow.Batch) {
 		w.addPort(b, 80, bind, model.HTTP, testListener("http", ""))
 		w.addBackend(b, service("web"), startBackend(t, "web"))
@@ -143,10 +146,13 @@ func TestRefusedRuleAnswers500(t *testing.T) {
 		t.Errorf("in place of %+v stands %+v", content, after)
 	}
 	startProxy(t, w.resources())
-	for uri, status := range map[string]int{"/bad": 500, "/bad/x": 500, "/other": 500, "/": 200, "/badly": 200} {
+	for uri, status := range map[string]int{"/bad": 500, "/bad/x": 500, "/other": 500, "/": 200, "/badly": 200, "/header": 200, "/path": 200} {
 		if a := (call{Host: "x.test", URI: uri}).do(t, bind); a.Status != status {
 			t.Errorf("%s: %d, want %d", uri, a.Status, status)
 		}
+	}
+	if a := (call{Host: "x.test", URI: "/header", Header: map[string]string{"x": "b"}}).do(t, bind); a.Status != 500 {
+		t.Errorf("/header with the header: %d, want 500", a.Status)
 	}
 	bad.Backends = to("web", "web")
 	w.apply(func(b *flow.Batch) { w.setRule(b, bad) })

@@ -46,9 +46,7 @@ func (s stages) tables(p plan.Plan) *flow.Collection[resource.Key, resource.Reso
 			for _, part := range others {
 				parts = withPart(parts, part)
 			}
-			table := newResource(parts...)
-			table.Closing = closing
-			return table, true
+			return newResource(parts...), true
 		})
 }
 

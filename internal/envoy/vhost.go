@@ -70,16 +70,6 @@ func (s stages) virtualHosts(sites *flow.Collection[model.SiteKey, model.Site]) 
 
 type domainSites = flow.Members[model.SiteKey, model.Site]
 
-// closing closes virtual hosts whose rules may not be sent: their name and domains stay, as part lays them.
-var closing = &resource.Closing{End: closingRoute()}
-
-func closingRoute() []byte {
-	route := statusRoute(500)
-	route.Name = "closed"
-	route.Match = &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}}
-	return field(routesField, mustMarshal(route))
-}
-
 // emptyVirtualHost answers 404 for a domain.
 func emptyVirtualHost(domain string) *resource.Part {
 	var v assembly
@@ -140,8 +130,7 @@ func (v *assembly) rule(c *flow.Ctx, k model.RuleKey) served {
 	return r
 }
 
-// part lays the virtual host's own bytes, in one piece with the field's tag, before those of the routes, which are not
-// copied. resource.Closing counts on that.
+// part lays the virtual host's own bytes, in one piece with the field's tag, before those of the routes, which are not copied.
 func (v *assembly) part(domain string) *resource.Part {
 	own := mustMarshal(&routev3.VirtualHost{Name: domain, Domains: hosts(domain)})
 	size := len(own)

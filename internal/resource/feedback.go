@@ -87,6 +87,8 @@ type Outputs struct {
 	// Routes and Listeners tell what of them was acknowledged or refused: the current content, at every place where it serves.
 	Routes    *flow.Collection[model.ObjectRef, RouteStanding]
 	Listeners *flow.Collection[StandingKey, Standing]
+	// Ward makes what is tried apart.
+	Ward Ward
 }
 
 // RouteStanding is how far a route's rules got.

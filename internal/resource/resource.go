@@ -70,8 +70,6 @@ type Resource struct {
 	Warms bool
 	// Binds, for a listener: the addresses ("127.0.0.1:80") it binds; a listener and its successor on one address travel together.
 	Binds []string
-	// Closing, for a table, closes parts that have fragments while they may not be sent. All tables share one.
-	Closing *Closing `json:"-"`
 }
 
 // Part is a piece of a resource that changes as one, such as a virtual host. Parts are immutable and shared: an unchanged

@@ -65,7 +65,8 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	proxies, err := xds.New(xds.Config{
-		Graph: w.Graph, Resources: w.Outputs.Resources, Feedback: w.Feedback, Identify: identify(tokens), Log: o.Log, Metrics: registry,
+		Graph: w.Graph, Resources: w.Outputs.Resources, Feedback: w.Feedback, Ward: w.Outputs.Ward, Identify: identify(tokens),
+		Log: o.Log, Metrics: registry,
 	})
 	if err != nil {
 		return err

@@ -37,7 +37,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	server, err := xds.New(xds.Config{
-		Graph: w.Graph, Resources: w.Outputs.Resources, Feedback: w.Feedback, Identify: identify, Log: o.logger(), Metrics: registry,
+		Graph: w.Graph, Resources: w.Outputs.Resources, Feedback: w.Feedback, Ward: w.Outputs.Ward, Identify: identify, Log: o.logger(), Metrics: registry,
 	})
 	if err != nil {
 		return err

@@ -27,10 +27,12 @@ type news struct {
 	refused map[resource.RefusalKey]resource.Refusal
 	pardon  map[resource.RefusalKey]struct{}
 	proxies *resource.Proxies
+
+	searches []search
 }
 
 func (n *news) empty() bool {
-	return len(n.acked)+len(n.left)+len(n.refused)+len(n.pardon) == 0 && n.proxies == nil
+	return len(n.acked)+len(n.left)+len(n.refused)+len(n.pardon)+len(n.searches) == 0 && n.proxies == nil
 }
 
 func (n *news) ack(k resource.AckKey, hash uint64) {
@@ -65,14 +67,14 @@ func (s *set) arrived(e *entry) resource.AckKey {
 func (s *set) hold(e *entry, p *resource.Part) {
 	for _, f := range p.Fragments {
 		s.held[heldAs(e, f.Origin, f.Variant)]++
-		s.blame.hold(s.refusalKey(f))
+		s.blame.add(1, e.name.Type, s.refusalKey(f), f)
 	}
 }
 
 // release counts a part's fragments out. A fragment that is in no part any more takes its row along.
 func (s *set) release(e *entry, p *resource.Part) {
 	for _, f := range p.Fragments {
-		s.blame.release(s.refusalKey(f))
+		s.blame.add(-1, e.name.Type, s.refusalKey(f), f)
 		k := heldAs(e, f.Origin, f.Variant)
 		if s.held[k]--; s.held[k] > 0 {
 			continue

@@ -16,15 +16,19 @@ func (st *stream) answer(t resource.Type, nonce string, detail *statuspb.Status)
 		return
 	}
 	delete(st.inflight, nonce)
+	if r.ward != nil {
+		st.count(t, detail)
+		st.examined(r, strings.TrimSpace(detail.GetMessage()))
+		return
+	}
 	for _, name := range r.removed {
 		st.landed(resource.Name{Type: t, Name: name}, nil)
 	}
+	st.count(t, detail)
 	if detail != nil {
-		st.tale.nacks[t]++
 		st.nacked(r, strings.TrimSpace(detail.GetMessage()))
 		return
 	}
-	st.tale.acks[t]++
 	for _, s := range r.items {
 		it := st.landed(s.name, s.v)
 		if it == nil {
@@ -37,8 +41,15 @@ func (st *stream) answer(t resource.Type, nonce string, detail *statuspb.Status)
 		it.first = false
 		if e != nil {
 			st.set.confirm(e)
-			st.set.passed(st, e, s.v)
 		}
+	}
+}
+
+func (st *stream) count(t resource.Type, detail *statuspb.Status) {
+	if detail != nil {
+		st.tale.nacks[t]++
+	} else {
+		st.tale.acks[t]++
 	}
 }
 
@@ -74,8 +85,9 @@ func (st *stream) nacked(r *response, message string) {
 			it.sent = slices.Delete(it.sent, i, i+1)
 		}
 		if it.entry != nil && slices.Contains(culprits, s.name.Name) {
-			it.no, it.why = s.v, message
+			it.no = s.v
 			st.set.refuse(st, it.entry, s.v, it.has, message)
+			st.standIn(it)
 		}
 		st.touch(it)
 	}

@@ -15,7 +15,7 @@ import (
 
 // bigSet is a set of n clusters, endpoints and virtual hosts in one table, and a proxy that has it all.
 func bigSet(n int) (*set, *stream, []*resource.Part) {
-	s := newSet(gateway)
+	s := newSet(gateway, storyWard{})
 	var updates []update
 	one := func(typ resource.Type, name string, parts ...*resource.Part) {
 		updates = append(updates, update{

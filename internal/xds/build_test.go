@@ -167,10 +167,11 @@ type host struct {
 	rules []hostRule
 }
 
-// hostRule sends a prefix to a cluster, or answers itself. A rule with a bad expression is refused by Envoy.
+// hostRule sends a prefix to a cluster, or answers itself. A rule with a bad expression is refused by Envoy. One with a large
+// expression is refused if Envoy's limit is what it is by default.
 type hostRule struct {
 	name, prefix, cluster, body string
-	bad                         bool
+	bad, large                  bool
 }
 
 func (r hostRule) route() *routev3.Route {
@@ -178,7 +179,10 @@ func (r hostRule) route() *routev3.Route {
 	if r.bad {
 		m.Headers = []*routev3.HeaderMatcher{{Name: "x", HeaderMatchSpecifier: stringMatch("[" + r.name)}}
 	}
-	out := &routev3.Route{Match: m}
+	if r.large {
+		m.Headers = []*routev3.HeaderMatcher{{Name: "x", HeaderMatchSpecifier: stringMatch("(a{1000})?.*"), TreatMissingHeaderAsEmpty: true}}
+	}
+	out := &routev3.Route{Name: r.name, Match: m}
 	if r.cluster != "" {
 		out.Action = &routev3.Route_Route{Route: &routev3.RouteAction{
 			ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: r.cluster},
@@ -203,7 +207,8 @@ func table(name string, hosts []host, refused func(origin resource.Origin, hash 
 	parts := []*resource.Part{part("", head, nil)}
 	for _, h := range hosts {
 		own := mustMarshal(&routev3.VirtualHost{Name: h.name, Domains: []string{h.name}})
-		var routes []byte
+		routes := [][]byte{nil}
+		size := len(own)
 		var fs []resource.Fragment
 		var needs []resource.Name
 		for _, r := range h.rules {
@@ -211,21 +216,47 @@ func table(name string, hosts []host, refused func(origin resource.Origin, hash 
 			f := resource.Fragment{Origin: rule(r.name), Hash: hashOf(mustMarshal(rt))}
 			if refused != nil && refused(f.Origin, f.Hash) {
 				f.Refused = true
-				rt = &routev3.Route{Match: hostRule{prefix: r.prefix}.route().Match, Action: direct(500, "refused")}
+				rt = &routev3.Route{Name: r.name, Match: hostRule{prefix: r.prefix}.route().Match, Action: direct(500, "refused")}
 			} else if r.cluster != "" {
 				needs = append(needs, resource.Name{Type: resource.Cluster, Name: r.cluster})
 			}
 			fs = append(fs, f)
-			routes = append(routes, field(3, mustMarshal(rt))...)
+			routes = append(routes, field(3, mustMarshal(rt)))
+			size += len(routes[len(routes)-1])
 		}
-		head := protowire.AppendVarint(protowire.AppendTag(nil, 2, protowire.BytesType), uint64(len(own)+len(routes)))
-		p := &resource.Part{ID: "vhost/" + h.name, Bytes: [][]byte{append(head, own...), routes}, Needs: needs, Fragments: fs}
-		p.Hash, p.Size = hashOf(p.Bytes...), len(p.Bytes[0])+len(routes)
+		routes[0] = append(protowire.AppendVarint(protowire.AppendTag(nil, 2, protowire.BytesType), uint64(size)), own...)
+		p := &resource.Part{ID: "vhost/" + h.name, Bytes: routes, Needs: needs, Fragments: fs}
+		p.Hash, p.Size = hashOf(p.Bytes...), size-len(own)+len(routes[0])
 		parts = append(parts, p)
 	}
-	r := whole(parts...)
-	r.Closing = &resource.Closing{End: field(3, mustMarshal(&routev3.Route{Match: hostRule{}.route().Match, Action: direct(500, "closed")}))}
-	return r
+	return whole(parts...)
+}
+
+// envoyWard makes wards of what table makes.
+type envoyWard struct{}
+
+func (envoyWard) Listener(name, table string) resource.Resource {
+	return listener(name, 1, table, func(l *listenerv3.Listener, _ *hcmv3.HttpConnectionManager) { l.BindToPort = wrapperspb.Bool(false) })
+}
+
+func (envoyWard) Table(name string, pieces [][]byte) resource.Resource {
+	own := slices.Concat(append([][]byte{mustMarshal(&routev3.VirtualHost{Name: name, Domains: []string{"*"}})}, pieces...)...)
+	b := slices.Concat(mustMarshal(&routev3.RouteConfiguration{Name: name}), field(2, own))
+	return whole(&resource.Part{Hash: hashOf(b), Bytes: [][]byte{b}, Size: len(b)})
+}
+
+func (envoyWard) Pieces(p *resource.Part) map[resource.Origin][][]byte {
+	pieces := map[resource.Origin][][]byte{}
+	for _, b := range p.Bytes[1:] {
+		var r routev3.Route
+		_, _, n := protowire.ConsumeField(b)
+		value, _ := protowire.ConsumeBytes(b[protowire.SizeTag(3):n])
+		if err := proto.Unmarshal(value, &r); err != nil {
+			panic(err)
+		}
+		pieces[rule(r.Name)] = append(pieces[rule(r.Name)], b)
+	}
+	return pieces
 }
 
 // toCluster is a table that sends every host to one cluster.

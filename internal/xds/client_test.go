@@ -285,7 +285,9 @@ func TestRule2OneTableInFlightThenTheNewest(t *testing.T) {
 	c.nothing()
 }
 
-func bodyHash(body string) uint64 { return hashOf(mustMarshal(hostRule{body: body}.route())) }
+func bodyHash(body string) uint64 {
+	return hashOf(mustMarshal(hostRule{name: "r", body: body}.route()))
+}
 
 // offered is the hash of a fragment in what the server offers.
 func (w *world) offered(t resource.Type, name string, origin resource.Origin) uint64 {

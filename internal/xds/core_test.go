@@ -1,6 +1,7 @@
 package xds
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"maps"
@@ -35,8 +36,8 @@ var rewrite = flag.Bool("update", false, "rewrite testdata")
 //	wait 5s
 //	retry Listener a
 //
-// A part "h:11" has one fragment of rule h with hash 11; "!" before a hash marks a substitute. A table with the word "closes"
-// has parts that can be closed; such a part is shown as "h:closed".
+// A part "h:11" has one fragment of rule h with hash 11; "!" before a hash marks a substitute. "ward/1(h.11 i.2)" is a ward's table with
+// what it tries.
 func TestCore(t *testing.T) {
 	files, err := filepath.Glob("testdata/core/*.txt")
 	if err != nil || len(files) == 0 {
@@ -96,7 +97,7 @@ type core struct {
 }
 
 func newCore() *core {
-	return &core{set: newSet(gateway), streams: map[string]*stream{}, now: time.Unix(1_000_000, 0)}
+	return &core{set: newSet(gateway, storyWard{}), streams: map[string]*stream{}, now: time.Unix(1_000_000, 0)}
 }
 
 func (c *core) run(t *testing.T, lines []string) string {
@@ -191,6 +192,9 @@ func (c *core) outcome() string {
 	for k := range n.pardon {
 		lines = append(lines, fmt.Sprintf("pardoned %s=%d", k.Origin.Object.Name(), k.Hash))
 	}
+	for _, r := range n.searches {
+		lines = append(lines, fmt.Sprintf("searched: %d of %d in %d rounds", r.culprits, r.suspects, r.rounds))
+	}
 	slices.Sort(lines)
 	if n.proxies != nil {
 		lines = append(lines, fmt.Sprintf("proxies %d, acknowledged %d", n.proxies.Connected, n.proxies.Acknowledged))
@@ -208,20 +212,17 @@ func describe(r *response) string {
 	words := []string{r.nonce, r.typ.String()}
 	for _, s := range r.items {
 		w := "+" + s.name.Name + "=" + s.v.res.Version
-		if strings.HasPrefix(s.v.res.Version, "~") {
-			var parts []string
-			for _, p := range s.v.parts() {
-				if p.ID != "" && len(p.Fragments) == 0 {
-					parts = append(parts, p.ID+":closed")
-					continue
-				}
-				parts = append(parts, fmt.Sprintf("%s:%d", p.ID, p.Hash))
-			}
-			w = "+" + s.name.Name + "(" + strings.Join(parts, " ") + ")"
+		if r.slot != nil {
+			w = "+" + s.name.Name + "(" + string(s.v.res.Flatten(nil)) + ")"
+		} else if r.ward != nil {
+			w = "+" + s.name.Name
 		}
 		words = append(words, w)
 	}
 	for _, n := range r.empty {
+		if r.waiting {
+			n += ":waiting"
+		}
 		words = append(words, "empty:"+n)
 	}
 	for _, n := range r.removed {
@@ -282,8 +283,6 @@ func parseUpdate(t *testing.T, line string) update {
 				typ, name, _ := strings.Cut(n, "/")
 				needs = append(needs, resource.Name{Type: typeNamed(t, typ), Name: name})
 			}
-		case "closes":
-			r.Closing = &resource.Closing{End: []byte("closed")}
 		case "warms":
 			r.Warms = true
 		case "binds":
@@ -304,7 +303,7 @@ func parseUpdate(t *testing.T, line string) update {
 
 func parsePart(t *testing.T, s string) *resource.Part {
 	id, rest, _ := strings.Cut(s, ":")
-	p := &resource.Part{ID: id, Bytes: [][]byte{field(2, []byte(id))}}
+	p := &resource.Part{ID: id}
 	for f := range strings.SplitSeq(rest, "+") {
 		name, hash, ok := strings.Cut(f, ".")
 		if !ok {
@@ -318,6 +317,7 @@ func parsePart(t *testing.T, s string) *resource.Part {
 		p.Fragments = append(p.Fragments, resource.Fragment{
 			Origin: resource.Origin{Object: model.Ref(model.KindHTTPRoute, "test", name)}, Hash: h, Refused: refused,
 		})
+		p.Bytes = append(p.Bytes, storyPiece(name, h))
 		p.Hash = p.Hash*31 + h
 		if refused {
 			p.Hash += 1_000_000
@@ -325,3 +325,25 @@ func parsePart(t *testing.T, s string) *resource.Part {
 	}
 	return p
 }
+
+// storyWard makes wards of parts whose pieces are "rule.hash".
+type storyWard struct{}
+
+func (storyWard) Listener(string, string) resource.Resource { return resource.Resource{Version: "1"} }
+
+func (storyWard) Table(_ string, pieces [][]byte) resource.Resource {
+	text := bytes.Join(pieces, []byte(" "))
+	return resource.Resource{Version: string(text), Parts: []*resource.Part{{Bytes: [][]byte{text}, Size: len(text)}}}
+}
+
+func (storyWard) Pieces(p *resource.Part) map[resource.Origin][][]byte {
+	pieces := map[resource.Origin][][]byte{}
+	for _, b := range p.Bytes {
+		name, _, _ := strings.Cut(string(b), ".")
+		o := resource.Origin{Object: model.Ref(model.KindHTTPRoute, "test", name)}
+		pieces[o] = append(pieces[o], b)
+	}
+	return pieces
+}
+
+func storyPiece(rule string, hash uint64) []byte { return fmt.Appendf(nil, "%s.%d", rule, hash) }

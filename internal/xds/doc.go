@@ -12,11 +12,12 @@
 //  4. A removal leaves when no proxy may still use what is removed; it is dropped if the name is back.
 //  5. Every name that a proxy asks for is answered; nothing is answered before the first whole turn.
 //  6. A refusal is not atomic. Route tables and secrets travel alone; what shared a refused response is sent again, and
-//     nothing that was refused is sent again unchanged.
+//     nothing that was refused is sent again unchanged. What is bad in a refused table is found in a ward, apart from live
+//     traffic; the table stays as it was accepted meanwhile.
 //
 // The core is pure and knows no goroutine: a set holds one Gateway's resources, and a stream holds how one proxy differs
 // from them (only that: a proxy that has everything costs a few bits per name). Both are used under the set's lock. Server
 // is the shell: one goroutine per proxy, one that follows the graph's turns.
 //
-// Start reading at set.go and stream.go, then flush.go, where the order is made.
+// Start reading at set.go and stream.go, then flush.go, where the order is made, and ward.go, where culprits are found.
 package xds

@@ -31,7 +31,7 @@ func encode(r *response) (*discoveryv3.DeltaDiscoveryResponse, error) {
 		})
 	}
 	for _, name := range r.empty {
-		bytes, err := proto.Marshal(contentless(r.typ, name))
+		bytes, err := proto.Marshal(contentless(r, name))
 		if err != nil {
 			return nil, err
 		}
@@ -42,9 +42,18 @@ func encode(r *response) (*discoveryv3.DeltaDiscoveryResponse, error) {
 	return m, nil
 }
 
-// contentless is a resource that is there but empty: no endpoints, or a table that answers 404 to everything.
-func contentless(t resource.Type, name string) proto.Message {
-	if t == resource.Routes {
+// contentless is a resource that is there but empty: no endpoints, or a table that answers 404 to everything, or 503 while it is not
+// known what will answer.
+func contentless(r *response, name string) proto.Message {
+	switch {
+	case r.typ == resource.Routes && r.waiting:
+		return &routev3.RouteConfiguration{Name: name, VirtualHosts: []*routev3.VirtualHost{{
+			Name: "waiting", Domains: []string{"*"}, Routes: []*routev3.Route{{
+				Match:  &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}},
+				Action: &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{Status: 503}},
+			}},
+		}}}
+	case r.typ == resource.Routes:
 		return &routev3.RouteConfiguration{Name: name}
 	}
 	return &endpointv3.ClusterLoadAssignment{ClusterName: name}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -59,6 +60,12 @@ static_resources:
 // startEnvoy runs an Envoy that the world feeds.
 func startEnvoy(t testing.TB, w *world) *proxy {
 	t.Helper()
+	return startLimited(t, w, 0)
+}
+
+// startLimited runs one that takes regular expressions of as many instructions; 0: as many as by default.
+func startLimited(t testing.TB, w *world, regexSize int) *proxy {
+	t.Helper()
 	binary, err := process.FindEnvoy("")
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +77,11 @@ func startEnvoy(t testing.TB, w *world) *proxy {
 	p := &proxy{t: t, dir: dir, log: filepath.Join(dir, "log")}
 	socket := filepath.Join(dir, "admin.sock")
 	config := filepath.Join(dir, "envoy.yaml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, bootstrap, socket, w.socket), 0o600); err != nil {
+	text := fmt.Appendf(nil, bootstrap, socket, w.socket)
+	if regexSize > 0 {
+		text = fmt.Appendf(text, "layered_runtime: {layers: [{name: l, static_layer: {re2.max_program_size.error_level: %d}}]}\n", regexSize)
+	}
+	if err := os.WriteFile(config, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(binary, "-c", config, "--disable-hot-restart", "--concurrency", "2", "--log-path", p.log,
@@ -113,6 +124,17 @@ func (p *proxy) get(path string) string {
 func (p *proxy) live() {
 	p.t.Helper()
 	eventually(p.t, "envoy is live", func() bool { return strings.HasPrefix(p.get("/ready"), "LIVE") })
+}
+
+// stat is a counter or a gauge; -1 if it has none of that name.
+func (p *proxy) stat(name string) int {
+	value := -1
+	for line := range strings.Lines(p.get("/stats")) {
+		if text, ok := strings.CutPrefix(line, name+": "); ok {
+			value, _ = strconv.Atoi(strings.TrimSpace(text))
+		}
+	}
+	return value
 }
 
 // clusters are the names of its dynamic clusters.

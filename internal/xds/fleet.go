@@ -24,7 +24,7 @@ type fleet struct {
 func (s *Server) fleetLocked(gateway model.ObjectRef) *fleet {
 	f := s.fleets[gateway]
 	if f == nil {
-		f = &fleet{gateway: gateway, set: newSet(gateway)}
+		f = &fleet{gateway: gateway, set: newSet(gateway, s.cfg.Ward)}
 		s.fleets[gateway] = f
 	}
 	return f
@@ -115,6 +115,9 @@ func (s *Server) publish(f *fleet) {
 		}
 	})
 	s.warn(f.gateway, n.refused)
+	for _, r := range n.searches {
+		s.cfg.Log.Info("refused content found", "gateway", f.gateway.String(), "culprits", r.culprits, "of", r.suspects, "rounds", r.rounds, "in", r.took)
+	}
 }
 
 // warn logs refusals: a line for each resource and what was said of it, however many it was made of.

@@ -23,6 +23,7 @@ func (st *stream) step() ([]*response, time.Time) {
 	st.secrets()
 	st.listeners()
 	st.routes()
+	st.wards()
 	st.removals(resource.Cluster)
 	st.removals(resource.Endpoints)
 	st.removals(resource.Secret)
@@ -225,6 +226,17 @@ func byGroup(items []*item) [][]*item {
 	return groups
 }
 
+// standIn answers a first table that was refused: its listener is open by now.
+func (st *stream) standIn(it *item) {
+	if it.name.Type != resource.Routes || it.has != nil || it.unknown || it.entry == nil {
+		return
+	}
+	if o := it.entry.offer; o == nil || o.equal(it.no) {
+		sub := &st.subs[resource.Routes]
+		sub.placeholders = append(sub.placeholders, it.name.Name)
+	}
+}
+
 // placeholders answers names that the set can't serve, so that the proxy does not wait for them.
 func (st *stream) placeholders(t resource.Type) {
 	sub := &st.subs[t]
@@ -238,7 +250,7 @@ func (st *stream) placeholders(t resource.Type) {
 		st.push(&response{typ: t, removed: names})
 	case resource.Routes:
 		for _, n := range names {
-			st.push(&response{typ: t, empty: []string{n}})
+			st.push(&response{typ: t, empty: []string{n}, waiting: st.set.entries[t][n] != nil})
 		}
 	default:
 		st.push(&response{typ: t, empty: names})

@@ -41,7 +41,7 @@ func TestCoreRandom(t *testing.T) {
 }
 
 func runCore(t *testing.T, in []byte) {
-	z := &fuzzer{in: in, t: t, set: newSet(gateway), now: time.Unix(1e6, 0), rows: map[resource.AckKey]uint64{}}
+	z := &fuzzer{in: in, t: t, set: newSet(gateway, storyWard{}), now: time.Unix(1e6, 0), rows: map[resource.AckKey]uint64{}}
 	for len(z.in) > 0 {
 		z.move()
 	}
@@ -139,16 +139,13 @@ func (z *fuzzer) resource(typ resource.Type) *resource.Resource {
 	if typ == resource.Listener {
 		r.Binds = []string{z.name()}
 	}
-	if typ == resource.Routes {
-		r.Closing = &resource.Closing{End: []byte("closed")}
-	}
 	for _, id := range []string{"", "h1", "h2", "h3"}[:1+z.byte()%4] {
 		h := uint64(z.byte() % 5)
 		p := &resource.Part{ID: id, Hash: h, Needs: []resource.Name{{Type: resource.Types()[h], Name: string(rune('a' + h%4))}}}
 		if id != "" {
-			p.Bytes = [][]byte{field(2, []byte(id))}
+			p.Bytes = [][]byte{storyPiece(id, h)}
 			p.Fragments = []resource.Fragment{{
-				Origin: resource.Origin{Object: model.Ref(model.KindHTTPRoute, "x", id)}, Hash: h, Refused: z.byte()%8 == 0,
+				Origin: resource.Origin{Object: model.Ref(model.KindHTTPRoute, "test", id)}, Hash: h, Refused: z.byte()%8 == 0,
 			}}
 		}
 		r.Parts = append(r.Parts, p)
@@ -202,7 +199,7 @@ func (z *fuzzer) answer(w *watched) {
 		req.ErrorDetail = &statuspb.Status{Message: n.prefix + z.name() + ": bad" + n.between + z.name() + ": bad"}
 	}
 	for _, s := range r.items {
-		if r.typ == resource.Routes {
+		if r.typ == resource.Routes && r.ward == nil {
 			delete(w.routes, s.name.Name)
 			if nack {
 				w.refused[s.name.Name+" "+s.v.res.Version] = true
@@ -214,6 +211,14 @@ func (z *fuzzer) answer(w *watched) {
 	}
 	w.st.now = z.now
 	w.st.request(req)
+	w.subscribe(r)
+}
+
+// subscribe asks for a ward's table after its listener was answered.
+func (w *watched) subscribe(r *response) {
+	if r.ward != nil && r.slot == nil {
+		w.st.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resource.Routes.URL(), ResourceNamesSubscribe: []string{r.ward.name}})
+	}
 }
 
 func (z *fuzzer) step() {
@@ -294,6 +299,9 @@ func (z *fuzzer) check(w *watched, r *response) {
 	if !w.st.subs[r.typ].open {
 		z.t.Fatalf("%s were not asked for", r.typ)
 	}
+	if r.ward != nil {
+		return
+	}
 	for _, s := range r.items {
 		w.sent[s.name] = true
 		if r.typ != resource.Routes {
@@ -302,15 +310,8 @@ func (z *fuzzer) check(w *watched, r *response) {
 		if w.routes[s.name.Name]++; w.routes[s.name.Name] > 1 {
 			z.t.Fatalf("two responses of a table are in flight")
 		}
-		if w.refused[s.name.Name+" "+s.v.res.Version] && s.v.res.Version[0] != '~' {
+		if w.refused[s.name.Name+" "+s.v.res.Version] {
 			z.t.Fatalf("refused content is sent again unchanged")
-		}
-		if e := z.set.lookup(s.name); s.v == e.offer {
-			for _, p := range e.current.parts() {
-				if s.v.part(p.ID) == nil && s.v.res.Version[0] == '~' {
-					z.t.Fatalf("part %s is missing: a wider one would serve its requests", p.ID)
-				}
-			}
 		}
 		for _, p := range s.v.parts() {
 			for _, n := range p.Needs {
@@ -347,12 +348,28 @@ func (z *fuzzer) calm() {
 				}
 				w.st.now = z.now
 				w.st.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: r.typ.URL(), ResponseNonce: r.nonce})
+				w.subscribe(r)
 			}
 			w.pending = nil
 		}
 		if quiet && z.now.Second()%10 == 0 {
 			break
 		}
+	}
+	if z.set.ward != nil || len(z.set.queue) > 0 {
+		z.t.Fatalf("the ward is never closed")
+	}
+	for _, e := range z.set.entries[resource.Routes] {
+		if e.held && !z.set.tainted(e) {
+			z.t.Fatalf("%s is held for ever", e.name)
+		}
+	}
+	bare := 0
+	for _, g := range z.set.blame.refused {
+		bare += g.bare
+	}
+	if z.set.blame.bare != bare {
+		z.t.Fatalf("%d parts of tables have refused content, counted are %d", bare, z.set.blame.bare)
 	}
 	for _, w := range z.streams {
 		if w == nil {

@@ -9,10 +9,12 @@ type blame struct {
 	refused map[resource.RefusalKey]*guilt
 	proven  []resource.RefusalKey // whose content is in no part any more: looked at when the turn is complete
 	walks   int                   // how often everything was looked through
+	bare    int                   // how many parts of tables have refused content, each counted
 }
 
 type guilt struct {
 	parts int // how many parts of current values have this content, or a substitute for it
+	bare  int // how many parts of tables have the content itself
 	said  resource.Refusal
 }
 
@@ -22,23 +24,26 @@ func (s *set) refusalKey(f resource.Fragment) resource.RefusalKey {
 	return resource.RefusalKey{Gateway: s.gateway, Origin: f.Origin, Variant: f.Variant, Hash: f.Hash}
 }
 
-func (b *blame) hold(k resource.RefusalKey) {
+// add counts a fragment of a part in (1) or out (-1).
+func (b *blame) add(n int, t resource.Type, k resource.RefusalKey, f resource.Fragment) {
 	if len(b.refused) == 0 {
 		return
 	}
-	if g := b.refused[k]; g != nil {
-		g.parts++
+	g := b.refused[k]
+	if g == nil {
+		return
+	}
+	g.count(b, n, t, f)
+	if n < 0 && g.parts <= 0 {
+		b.proven = append(b.proven, k)
 	}
 }
 
-func (b *blame) release(k resource.RefusalKey) {
-	if len(b.refused) == 0 {
-		return
-	}
-	if g := b.refused[k]; g != nil {
-		if g.parts--; g.parts <= 0 {
-			b.proven = append(b.proven, k)
-		}
+func (g *guilt) count(b *blame, n int, t resource.Type, f resource.Fragment) {
+	g.parts += n
+	if t == resource.Routes && !f.Refused {
+		g.bare += n
+		b.bare += n
 	}
 }
 
@@ -54,9 +59,11 @@ func (s *set) sweep() {
 }
 
 func (s *set) pardon(k resource.RefusalKey) {
-	if s.blame.refused[k] == nil {
+	g := s.blame.refused[k]
+	if g == nil {
 		return
 	}
+	s.blame.bare -= g.bare
 	delete(s.blame.refused, k)
 	delete(s.news.refused, k)
 	if s.news.pardon == nil {
@@ -71,8 +78,8 @@ type charge struct {
 	said     resource.Refusal
 }
 
-// convict makes the rows of fragments that a proxy refused.
-func (s *set) convict(charges []charge) {
+// convict makes the rows of fragments that a proxy refused, and counts them. What has left meanwhile gets none.
+func (s *set) convict(charges []charge) (rows int) {
 	fresh := map[resource.RefusalKey]*guilt{}
 	for _, c := range charges {
 		k := s.refusalKey(c.fragment)
@@ -91,6 +98,15 @@ func (s *set) convict(charges []charge) {
 	if len(fresh) > 0 {
 		s.countParts(fresh)
 	}
+	for k, g := range fresh {
+		if g.parts > 0 {
+			rows++
+			continue
+		}
+		delete(s.blame.refused, k)
+		delete(s.news.refused, k)
+	}
+	return rows
 }
 
 // countParts looks through everything, once for a whole verdict: refusals are rare, but may concern thousands.
@@ -101,7 +117,7 @@ func (s *set) countParts(fresh map[resource.RefusalKey]*guilt) {
 			for _, p := range e.current.parts() {
 				for _, f := range p.Fragments {
 					if g := fresh[s.refusalKey(f)]; g != nil {
-						g.parts++
+						g.count(&s.blame, 1, e.name.Type, f)
 					}
 				}
 			}
@@ -109,19 +125,23 @@ func (s *set) countParts(fresh map[resource.RefusalKey]*guilt) {
 	}
 }
 
-// refuse takes a proxy's refusal of v; base is what it has instead. A route table goes on trial, part by part; of everything
-// else the proxy keeps what it accepted last, and so do those that join.
-func (s *set) refuse(st *stream, e *entry, v, base *version, message string) {
+// refuse takes a proxy's refusal of v. What it has instead, or else what others have accepted, is kept, also for those that join. In a
+// route table the culprit is looked for.
+func (s *set) refuse(st *stream, e *entry, v, has *version, message string) {
 	if e.current == nil || e.offer != v {
 		return // something else is on its way
 	}
+	base := has
+	if base == nil {
+		base = e.confirmed
+	}
 	said := resource.Refusal{Type: e.name.Type, Name: e.name.Name, Version: st.proxy, Message: message}
 	if e.name.Type == resource.Routes {
-		s.try(st, e, v, base, said)
+		s.inquire(st, e, v, has, base, said)
 		return
 	}
 	var charges []charge
-	for _, f := range suspects(base, v) {
+	for _, f := range suspects(has, v) {
 		charges = append(charges, charge{f, said})
 	}
 	s.convict(charges)
@@ -131,18 +151,10 @@ func (s *set) refuse(st *stream, e *entry, v, base *version, message string) {
 
 // suspects are the fragments that a version has and the accepted one has not; all, if there is no such difference.
 func suspects(base, v *version) []resource.Fragment {
-	var list []resource.Fragment
-	for c := range diff(base.parts(), v.parts()) {
-		if c.new != nil {
-			list = append(list, newFragments(c.old, c.new)...)
-		}
+	if list := accused(base, v); len(list) > 0 {
+		return list
 	}
-	if len(list) == 0 {
-		for _, p := range v.parts() {
-			list = append(list, newFragments(nil, p)...)
-		}
-	}
-	return list
+	return accused(nil, v)
 }
 
 // newFragments are those of a part that its old value does not have, without substitutes.
@@ -173,11 +185,15 @@ func (s *set) retry(n resource.Name) {
 			s.pardon(s.refusalKey(f))
 		}
 	}
-	e.refused, e.trial, e.parole = nil, nil, parole{}
+	e.refused = nil
+	s.offer(e, e.current)
 	for st := range s.streams {
-		if it := st.items[n.Type][n.Name]; it != nil {
+		if it := st.items[n.Type][n.Name]; it != nil && it.no != nil {
 			it.no = nil
+			st.touch(it)
+			if st.wake != nil {
+				st.wake()
+			}
 		}
 	}
-	s.offer(e, e.current)
 }

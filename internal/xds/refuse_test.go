@@ -13,7 +13,7 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// A verdict on many fragments looks through everything once, and counts each in all its parts.
+// A verdict on many fragments (no ward is taken, so it is on all of them) looks through everything once, and counts each in all its parts.
 func TestVerdictCountsOnce(t *testing.T) {
 	c := newCore()
 	var bad []string
@@ -23,7 +23,7 @@ func TestVerdictCountsOnce(t *testing.T) {
 	for _, lines := range []string{
 		"turn\nListener l=1 needs=Routes/t\nRoutes t=1 parts=h1:" + strings.Join(bad, "+") + "\nRoutes u=1 parts=h1:r7.1,h2:r7.1",
 		"connect p", "p asks Cluster", "p asks Listener", "p asks Routes t",
-		"p nacks 3 no",
+		"p nacks 3 no", "p nacks 5 no",
 	} {
 		c.run(t, strings.Split(lines, "\n"))
 	}

@@ -2,6 +2,7 @@ package xds
 
 import (
 	"maps"
+	"slices"
 
 	"cardea.dev/cardea/internal/resource"
 )
@@ -43,6 +44,19 @@ func (st *stream) removals(t resource.Type) {
 // that are in flight. all: it has values that we don't know.
 func (st *stream) stillUsed(users []resource.Type) (used map[resource.Name]bool, all bool) {
 	used = map[resource.Name]bool{}
+	for e := range st.set.apart {
+		if !slices.Contains(users, e.name.Type) {
+			continue
+		}
+		for c := range diff(e.current.parts(), e.offer.parts()) {
+			if c.new == nil {
+				continue
+			}
+			for _, n := range c.new.Needs {
+				used[n] = true
+			}
+		}
+	}
 	for _, t := range users {
 		for _, it := range st.items[t] {
 			if it.unknown {
@@ -125,7 +139,7 @@ func (st *stream) checkWhole() {
 			}
 		}
 	}
-	if !st.routesAsked() {
+	if !st.routesAsked() || st.awaitsVerdict() {
 		return
 	}
 	st.whole = true
@@ -133,4 +147,16 @@ func (st *stream) checkWhole() {
 		st.items[t], st.dirty[t] = maps.Collect(maps.All(st.items[t])), maps.Collect(maps.All(st.dirty[t]))
 	}
 	st.set.recount()
+}
+
+// awaitsVerdict tells whether the proxy has nothing of a table yet, because something in it was refused.
+func (st *stream) awaitsVerdict() bool {
+	for _, e := range st.set.entries[resource.Routes] {
+		if e.held {
+			if v, uses := st.accepted(e); uses && v == nil {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -22,6 +22,7 @@ type Config struct {
 	// Resources has one collection per type, as dialects make them (resource.Outputs).
 	Resources []*flow.Collection[resource.Key, resource.Resource]
 	Feedback  *resource.Feedback
+	Ward      resource.Ward // to find what is bad in a refused table
 	// Identify tells who opened a stream, by what came with it, before a word of it is read. Its error refuses the stream: for now if it is
 	// ErrUnknown.
 	Identify func(context.Context) (Claim, error)
@@ -51,6 +52,8 @@ func New(cfg Config) (*Server, error) {
 	switch {
 	case cfg.Graph == nil, cfg.Feedback == nil:
 		return nil, errors.New("xds: a graph and feedback sources are needed")
+	case cfg.Ward == nil:
+		return nil, errors.New("xds: a ward is needed")
 	case cfg.Identify == nil:
 		return nil, errors.New("xds: a way to identify proxies is needed")
 	}

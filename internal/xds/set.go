@@ -13,6 +13,7 @@ const typeCount = int(resource.Routes) + 1
 // set is what one Gateway's proxies should have, shared by all their streams. Not safe for concurrent use.
 type set struct {
 	gateway model.ObjectRef
+	maker   resource.Ward
 	entries [typeCount]map[string]*entry
 	slots   [typeCount]slots
 	needs   map[resource.Name]int // how many parts of current values name it
@@ -21,8 +22,13 @@ type set struct {
 
 	held        map[heldKey]int // how many parts of a resource hold a fragment
 	unconfirmed map[*entry]struct{}
+	apart       map[*entry]struct{} // whose offer is not what the graph says
 	blame       blame
 	news        news
+
+	queue []refusal // of tables, not looked into yet
+	ward  *ward     // nil: none
+	wards int64     // number of the last one
 }
 
 // entry is one resource.
@@ -39,8 +45,8 @@ type entry struct {
 	lost map[string]struct{}
 	// refused is the version that a proxy refused, if offer stands in for it.
 	refused *version
-	trial   *trial
-	parole  parole
+	// held, for a table: something in it was refused or may be. Proxies keep what they have.
+	held bool
 }
 
 // update is a resource's new value; a nil value means that it left.
@@ -49,13 +55,15 @@ type update struct {
 	value *resource.Resource
 }
 
-func newSet(gateway model.ObjectRef) *set {
+func newSet(gateway model.ObjectRef, maker resource.Ward) *set {
 	s := &set{
 		gateway:     gateway,
+		maker:       maker,
 		needs:       map[resource.Name]int{},
 		streams:     map[*stream]struct{}{},
 		held:        map[heldKey]int{},
 		unconfirmed: map[*entry]struct{}{},
+		apart:       map[*entry]struct{}{},
 		blame:       newBlame(),
 	}
 	for t := range s.entries {
@@ -106,9 +114,11 @@ func (s *set) put(e *entry, value *resource.Resource, at time.Time) {
 
 // choose is what to offer after a new value.
 func (s *set) choose(e *entry) *version {
-	if e.trial != nil {
-		return s.retrial(e)
+	if e.name.Type == resource.Routes && (s.searched(e) || s.tainted(e)) {
+		e.held = true
+		return e.offer
 	}
+	e.held = false
 	if e.refused != nil {
 		if slices.EqualFunc(e.refused.parts(), e.current.parts(), same) {
 			return e.offer
@@ -123,7 +133,8 @@ func (s *set) drop(e *entry) {
 	if e.confirmed != nil && e.name.Type == resource.Routes {
 		s.news.leave(s.arrived(e))
 	}
-	e.current, e.refused, e.trial = nil, nil, nil
+	e.current, e.refused = nil, nil
+	s.forget(e)
 	s.offer(e, nil)
 	delete(s.unconfirmed, e)
 	delete(s.entries[e.name.Type], e.name.Name)
@@ -152,6 +163,11 @@ func (s *set) count(e *entry, old, new *version) {
 
 // offer changes what proxies should have, and tells every stream.
 func (s *set) offer(e *entry, v *version) {
+	if v == e.current {
+		delete(s.apart, e)
+	} else {
+		s.apart[e] = struct{}{}
+	}
 	if e.offer == v {
 		return
 	}

@@ -28,6 +28,8 @@ type stream struct {
 	opened     time.Time // when it asked for listeners
 	now        time.Time // of this step
 
+	closed []string // wards to be taken away
+
 	out  []*response // of this step
 	wait time.Time   // when to look again though nothing happened; zero: never
 	tale tale
@@ -57,7 +59,6 @@ type item struct {
 	group   int        // items of one group travel together; 0 is the group of all that were not refused
 	at      time.Time  // when the oldest of what is in flight was sent
 	no      *version   // what the proxy refused last: not to be sent again
-	why     string     // in its words
 }
 
 // response is one message to the proxy.
@@ -68,6 +69,9 @@ type response struct {
 	items   []shipment
 	removed []string
 	empty   []string // placeholders: names answered without content
+	waiting bool     // they are known, but there is nothing to send yet
+	ward    *ward    // what it belongs to; its names are no resources of the set
+	slot    slot     // what of the ward is tried
 }
 
 // shipment is one resource in a response.
@@ -107,12 +111,12 @@ func (st *stream) close() {
 
 func wildcard(t resource.Type) bool { return t == resource.Cluster || t == resource.Listener }
 
-// want is what the proxy should have. A proxy that accepted what another one refused keeps it.
+// want is what the proxy should have. A proxy that accepted what another one refused keeps it, and all do while a table is held.
 func (it *item) want() *version {
 	if it.entry == nil {
 		return nil
 	}
-	if it.has != nil && it.has == it.entry.current {
+	if it.has != nil && (it.entry.held || it.has == it.entry.current) {
 		return it.has
 	}
 	return it.entry.offer
@@ -248,8 +252,11 @@ func (st *stream) request(req *discoveryv3.DeltaDiscoveryRequest) {
 		if name == "" || name == "*" {
 			continue
 		}
+		n := resource.Name{Type: t, Name: name}
 		v, has := req.GetInitialResourceVersions()[name]
-		st.subscribe(resource.Name{Type: t, Name: name}, v, has)
+		if !st.isWard(n) {
+			st.subscribe(n, v, has)
+		}
 	}
 	if first && t == resource.Endpoints {
 		// Clusters that were sent before could not take theirs along.

@@ -2,7 +2,6 @@ package xds
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -41,16 +40,3 @@ func (v *version) part(id string) *resource.Part {
 
 // placeholderVersion is that of an answer without content.
 const placeholderVersion = "-"
-
-// composed is a version that mixes parts of others. Its name is made of its parts' hashes, so that every replica that mixes
-// the same calls it the same.
-func composed(like *version, parts []*resource.Part) *version {
-	const offset, prime = 14695981039346656037, 1099511628211
-	h := uint64(offset)
-	for _, p := range parts {
-		h = (h ^ p.Hash) * prime
-	}
-	res := like.res
-	res.Parts, res.Version = parts, "~"+strconv.FormatUint(h, 36)
-	return &version{res: res, at: like.at}
-}

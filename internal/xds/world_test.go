@@ -66,7 +66,7 @@ func newWorld(t testing.TB) *world {
 		}))
 	log := slog.New(slog.NewTextHandler(logWriter{t}, &slog.HandlerOptions{Level: slog.LevelError}))
 	server, err := New(Config{
-		Graph: w.graph, Resources: collections, Feedback: w.feedback, Log: log, Metrics: w.registry,
+		Graph: w.graph, Resources: collections, Feedback: w.feedback, Ward: envoyWard{}, Log: log, Metrics: w.registry,
 		Identify: func(context.Context) (Claim, error) {
 			w.opened.Add(1)
 			return func(*corev3.Node) (model.ObjectRef, error) {
