@@ -26,7 +26,7 @@ var towers = map[string][]string{
 		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services", "internal/testcluster/mirror",
 		"internal/testcluster/container", "internal/testcluster/sandbox"},
 	"ground": {"internal/plan", "internal/input", "internal/resource", "internal/flow", "internal/model", "api/v1alpha1",
-		"internal/testcert"},
+		"internal/testcert", "internal/figures"},
 }
 
 // apart are programs and tools, which nothing imports: they may use what they like.

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -19,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"cardea.dev/cardea/examples/calls"
+	"cardea.dev/cardea/internal/figures"
 	"cardea.dev/cardea/internal/standalone"
 )
 
@@ -215,23 +215,7 @@ func (s *stage) gauges(metric, label string) map[string]float64 {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	values := map[string]float64{}
-	for lines := bufio.NewScanner(bytes.NewReader(body)); lines.Scan(); {
-		line := lines.Text()
-		end := strings.LastIndex(line, " ")
-		if end < 0 {
-			continue
-		}
-		value := line[end+1:]
-		if name, labels, _ := strings.Cut(line[:end], "{"); name == metric {
-			n, err := strconv.ParseFloat(value, 64)
-			if err != nil {
-				s.t.Fatal(err)
-			}
-			values[strings.TrimSuffix(strings.TrimPrefix(labels, label+`="`), `"}`)] = n
-		}
-	}
-	return values
+	return figures.Read(body).By(metric, label)
 }
 
 // sent tells how many responses of each type were sent since.

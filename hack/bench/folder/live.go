@@ -20,6 +20,7 @@ import (
 
 	"cardea.dev/cardea/hack/bench/table"
 	"cardea.dev/cardea/internal/cli"
+	"cardea.dev/cardea/internal/figures"
 	"cardea.dev/cardea/internal/process"
 	"cardea.dev/cardea/internal/standalone"
 )
@@ -338,13 +339,7 @@ func (c *child) metric(name string) float64 {
 	if err != nil {
 		return 0
 	}
-	for line := range strings.Lines(string(body)) {
-		if value, ok := strings.CutPrefix(line, name+" "); ok {
-			n, _ := strconv.ParseFloat(strings.TrimSpace(value), 64)
-			return n
-		}
-	}
-	return 0
+	return figures.Read(body)[name]
 }
 
 // acked waits until the edited route has a newer generation that is acknowledged.

@@ -40,7 +40,7 @@ func (s *stage) edits(ctx context.Context, t table.Table) error {
 	if err != nil {
 		return err
 	}
-	grown := func(name string) float64 { return after.sum(name, routesType) - before.sum(name, routesType) }
+	grown := func(name string) float64 { return after.Sum(name, routesType) - before.Sum(name, routesType) }
 	own := 1000 * grown(tookSum) / grown(tookCount)
 	progress("the floor of as many")
 	least, err := s.floor(ctx)

@@ -4,63 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
+
+	"cardea.dev/cardea/internal/figures"
 )
 
-// figures are metrics, by name and labels as they are written.
-type figures map[string]float64
-
-// parse reads Prometheus' text format.
-func parse(text []byte) figures {
-	f := figures{}
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSuffix(line, "\n")
-		space := strings.LastIndexByte(line, ' ')
-		if strings.HasPrefix(line, "#") || space < 0 {
-			continue
-		}
-		if n, err := strconv.ParseFloat(line[space+1:], 64); err == nil {
-			f[line[:space]] = n
-		}
-	}
-	return f
-}
-
-// sum adds all series of a metric that have the labels, written as name="value".
-func (f figures) sum(name string, labels ...string) (total float64) {
-next:
-	for series, n := range f {
-		before, rest, _ := strings.Cut(series, "{")
-		if before != name {
-			continue
-		}
-		for _, l := range labels {
-			if !strings.Contains(rest, l) {
-				continue next
-			}
-		}
-		total += n
-	}
-	return total
-}
-
 // figures asks Cardea.
-func (r running) figures(ctx context.Context) (figures, error) {
+func (r running) figures(ctx context.Context) (figures.Figures, error) {
 	text, err := r.get(ctx, "/metrics")
-	return parse(text), err
+	return figures.Read(text), err
 }
 
 // counts are what Cardea and the API server have counted.
-type counts struct{ cardea, server figures }
+type counts struct{ cardea, server figures.Figures }
 
 func (s *stage) counts(ctx context.Context, r running) (c counts, err error) {
 	if c.cardea, err = r.figures(ctx); err != nil {
 		return c, err
 	}
 	text, err := s.Client.RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
-	c.server = parse(text)
+	c.server = figures.Read(text)
 	return c, err
 }
 
@@ -80,13 +43,13 @@ const (
 )
 
 // written are statuses that Cardea has written, others those that it found it need not write, or could not.
-func (c counts) written() float64 { return c.cardea.sum(statusWrites, `result="written"`) }
+func (c counts) written() float64 { return c.cardea.Sum(statusWrites, `result="written"`) }
 
-func (c counts) others() float64 { return c.cardea.sum(statusWrites) - c.written() }
+func (c counts) others() float64 { return c.cardea.Sum(statusWrites) - c.written() }
 
 // patched are status writes, of anybody, that the API server has answered.
 func (c counts) patched(resource string) float64 {
-	return c.server.sum(requests, `resource="`+resource+`"`, `subresource="status"`)
+	return c.server.Sum(requests, `resource="`+resource+`"`, `subresource="status"`)
 }
 
 // quiet returns when Cardea is ready and has nothing to do any more.
@@ -105,15 +68,15 @@ func (s *stage) quiet(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		now := fmt.Sprint(f.sum("cardea_xds_streams"), f.sum("cardea_status_queue"), f.sum(turns), f.sum(acks), f.sum(statusWrites))
+		now := fmt.Sprint(f.Sum("cardea_xds_streams"), f.Sum("cardea_status_queue"), f.Sum(turns), f.Sum(acks), f.Sum(statusWrites))
 		if same++; now != last {
 			last, same = now, 0
 		}
 		switch {
-		case f.sum("cardea_xds_streams") != 1:
-			return fmt.Errorf("%v proxies are connected", f.sum("cardea_xds_streams"))
-		case f.sum("cardea_status_queue") > 0:
-			return fmt.Errorf("%v statuses are to be written", f.sum("cardea_status_queue"))
+		case f.Sum("cardea_xds_streams") != 1:
+			return fmt.Errorf("%v proxies are connected", f.Sum("cardea_xds_streams"))
+		case f.Sum("cardea_status_queue") > 0:
+			return fmt.Errorf("%v statuses are to be written", f.Sum("cardea_status_queue"))
 		case same < 6:
 			return errors.New("it is busy")
 		}

@@ -32,5 +32,5 @@ func (r running) heap(ctx context.Context) (float64, error) {
 		return 0, err
 	}
 	f, err := r.figures(ctx)
-	return f.sum("go_memstats_heap_alloc_bytes"), err
+	return f.Sum("go_memstats_heap_alloc_bytes"), err
 }

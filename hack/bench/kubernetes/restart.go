@@ -94,8 +94,8 @@ func (s *stage) restart(ctx context.Context) (k restarted, err error) {
 		if err := s.quiet(ctx); err != nil {
 			return err
 		}
-		figures, err := next.figures(ctx)
-		k.resources, k.written = figures.sum(sent), counts{cardea: figures}.written()
+		after, err := next.figures(ctx)
+		k.resources, k.written = after.Sum(sent), counts{cardea: after}.written()
 		return err
 	})
 }

@@ -81,7 +81,7 @@ func (s *stage) cost(ctx context.Context, route string, edits int, done func(*fo
 		return c, err
 	}
 	mean := func(total float64) float64 { return total / float64(edits) }
-	grown := func(name string) float64 { return mean(after.cardea.sum(name) - before.cardea.sum(name)) }
+	grown := func(name string) float64 { return mean(after.cardea.Sum(name) - before.cardea.Sum(name)) }
 	c.idle = table.Milli(idle) / waited.Seconds()
 	c.cpu = mean(table.Milli(busy) - c.idle*took.Seconds())
 	c.runs, c.resources, c.bytes = grown(runs), grown(sent), grown(sentBytes)

@@ -21,39 +21,39 @@ func TestControllerDeleted(t *testing.T) {
 	s.deletePod(s.controller())
 	s.controller()
 	s.until("the proxy is connected", func() (string, bool) {
-		n := s.figures().sum("cardea_xds_streams")
+		n := s.figures().Sum("cardea_xds_streams")
 		return fmt.Sprint(n), n >= 1
 	})
 	s.until("the proxy has acknowledged", func() (string, bool) {
-		n := s.figures().sum("cardea_xds_acks_total")
+		n := s.figures().Sum("cardea_xds_acks_total")
 		return fmt.Sprint(n), n >= 1
 	})
 	f := s.figures()
 	for _, name := range []string{"cardea_xds_resources_total", "cardea_xds_nacks_total"} {
-		if n := f.sum(name); n != 0 {
+		if n := f.Sum(name); n != 0 {
 			t.Errorf("%s is %v after a restart, want 0", name, n)
 		}
 	}
-	if n := f.sum("cardea_status_writes_total", `result="written"`); n != 0 {
+	if n := f.Sum("cardea_status_writes_total", `result="written"`); n != 0 {
 		t.Errorf("%v statuses were written after a restart, want none", n)
 	}
-	if n := f.sum("cardea_deploy_applies_total", `result="changed"`); n != 0 {
+	if n := f.Sum("cardea_deploy_applies_total", `result="changed"`); n != 0 {
 		t.Errorf("%v objects were changed after a restart, want none", n)
 	}
 	s.sentTo("green", address)
 	still := 0
 	s.until("no status waits to be written", func() (string, bool) {
 		f = s.figures()
-		if still++; f.sum("cardea_status_queue") != 0 {
+		if still++; f.Sum("cardea_status_queue") != 0 {
 			still = 0
 		}
-		return fmt.Sprint(f.sum("cardea_status_queue")), still > 5 // what has left the queue has been written by then
+		return fmt.Sprint(f.Sum("cardea_status_queue")), still > 5 // what has left the queue has been written by then
 	})
-	all, edits := f.sum("cardea_status_writes_total", `result="written"`), f.sum("cardea_status_writes_total", `kind="HTTPRoute"`, `result="written"`)
+	all, edits := f.Sum("cardea_status_writes_total", `result="written"`), f.Sum("cardea_status_writes_total", `kind="HTTPRoute"`, `result="written"`)
 	if all != 1 || edits != 1 {
 		t.Errorf("one route was edited: %v statuses were written, %v of them of routes", all, edits)
 	}
-	if n := f.sum("cardea_deploy_applies_total", `result="changed"`); n != 0 {
+	if n := f.Sum("cardea_deploy_applies_total", `result="changed"`); n != 0 {
 		t.Errorf("%v objects were changed after a restart, want none", n)
 	}
 	calls.flawless()

@@ -40,7 +40,7 @@ func TestStrangers(t *testing.T) {
 	if err := ask(xds, "own", s.namespace+"/edge", own); err != nil {
 		t.Fatalf("with its own token: %v", err)
 	}
-	before := s.figures().sum("cardea_xds_strangers_total")
+	before := s.figures().Sum("cardea_xds_strangers_total")
 	strangers := map[string]string{
 		"another-gateway":   s.token(s.account("second"), audience),
 		"another-namespace": other.token(other.account("edge"), audience),
@@ -57,7 +57,7 @@ func TestStrangers(t *testing.T) {
 			}
 		}
 	}
-	if n := s.figures().sum("cardea_xds_strangers_total") - before; n != float64(tries*len(strangers)) {
+	if n := s.figures().Sum("cardea_xds_strangers_total") - before; n != float64(tries*len(strangers)) {
 		t.Errorf("%v strangers were counted, want %d", n, tries*len(strangers))
 	}
 	said := s.logs(s.controller())

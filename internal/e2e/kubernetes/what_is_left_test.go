@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"cardea.dev/cardea/internal/figures"
 )
 
 // TestWhatIsLeft comes after all other stories, by the name of its file; those in which Cardea is started again come first. Cardea, which has run
@@ -17,19 +19,19 @@ func TestWhatIsLeft(t *testing.T) {
 	s.shop("edge")
 	s.alone()
 	used := s.burden()
-	if n := s.figures().sum("cardea_flow_panics_total"); n != 0 {
+	if n := s.figures().Sum("cardea_flow_panics_total"); n != 0 {
 		t.Errorf("%v transforms have panicked", n)
 	}
 	s.deletePod(s.controller())
 	s.controller()
 	s.until("the proxy is connected again", func() (string, bool) {
-		n := s.figures().sum("cardea_xds_acks_total")
+		n := s.figures().Sum("cardea_xds_acks_total")
 		return fmt.Sprint(n), n > 0
 	})
 	fresh := s.burden()
-	for name, f := range map[string]figures{"used": used, "fresh": fresh} {
+	for name, f := range map[string]figures.Figures{"used": used, "fresh": fresh} {
 		s.step("%s: %v goroutines, %v watches, %v keys of %v objects", name,
-			f[goroutines], f[watches], f.sum("cardea_flow_keys"), f.sum("cardea_kube_objects"))
+			f[goroutines], f[watches], f.Sum("cardea_flow_keys"), f.Sum("cardea_kube_objects"))
 	}
 	// What was used may still be going; it does not come back.
 	for _, what := range slices.Sorted(maps.Keys(used)) {
@@ -50,12 +52,12 @@ const (
 
 // burden is what Cardea and the API server carry, when it has come to rest: what it is many times in a row. Of goroutines, which come and go, it
 // is the fewest.
-func (s *stage) burden() (now figures) {
+func (s *stage) burden() (now figures.Figures) {
 	s.Helper()
-	var last figures
+	var last figures.Figures
 	same, fewest := 0, 0.0
 	s.until("it comes to rest", func() (string, bool) {
-		now = figures{watches: s.watches()}
+		now = figures.Figures{watches: s.watches()}
 		all := s.figures()
 		for series, n := range all {
 			if strings.HasPrefix(series, "cardea_flow_keys{") || strings.HasPrefix(series, "cardea_kube_objects{") ||
@@ -80,5 +82,5 @@ func (s *stage) watches() float64 {
 	if err != nil {
 		s.Fatal(err)
 	}
-	return parseFigures(string(text)).sum("apiserver_longrunning_requests", `verb="WATCH"`)
+	return figures.Read(text).Sum("apiserver_longrunning_requests", `verb="WATCH"`)
 }
