@@ -18,7 +18,7 @@ func main() {
 	ctx, _ := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	program := cli.Program{
 		Controller: server.Run, Standalone: standalone.Run, Check: standalone.Check, Translate: standalone.Translate, Gateways: standalone.Gateways,
-		Explainer: standalone.Explainer,
+		Explainer: standalone.Explainer, Objects: standalone.Objects,
 	}
 	os.Exit(cli.Main(ctx, os.Args[1:], program, os.Stdout, os.Stderr))
 }

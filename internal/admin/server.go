@@ -54,26 +54,29 @@ type Config struct {
 	Gatherer prometheus.Gatherer
 	Findings func() []Finding
 	Explainer
+	Differ
 	Log      *slog.Logger
 	OnListen func(addr string) // called by Run when it can be asked
 }
 
 // Server is the API.
 type Server struct {
-	config Config
-	mux    *http.ServeMux
-	probes *http.ServeMux
+	config  Config
+	mux     *http.ServeMux
+	probes  *http.ServeMux
+	differs chan struct{} // has room for who is answered
 }
 
 // New makes a Server; Run listens.
 func New(c Config) (*Server, error) {
-	if c.Addr == "" || c.Graph == nil || c.Objects == nil || c.Ready == nil || c.Gatherer == nil || c.Findings == nil || c.Explainer == nil {
-		return nil, errors.New("admin: Addr, Graph, Objects, Ready, Gatherer, Findings and Explainer must be set")
+	if c.Addr == "" || c.Graph == nil || c.Objects == nil || c.Ready == nil || c.Gatherer == nil || c.Findings == nil ||
+		c.Explainer == nil || c.Differ == nil {
+		return nil, errors.New("admin: Addr, Graph, Objects, Ready, Gatherer, Findings, Explainer and Differ must be set")
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{config: c, mux: http.NewServeMux(), probes: http.NewServeMux()}
+	s := &Server{config: c, mux: http.NewServeMux(), probes: http.NewServeMux(), differs: make(chan struct{}, 1)}
 	for mux, see := range map[*http.ServeMux]string{s.mux: "/ lists those that are", s.probes: "here are /healthz, /readyz and /metrics"} {
 		mux.HandleFunc("/healthz", s.healthz)
 		mux.HandleFunc("/readyz", s.readyz)
@@ -86,6 +89,7 @@ func New(c Config) (*Server, error) {
 	s.mux.HandleFunc("/objects/{kind}/{name}", s.listOrGet)
 	s.mux.HandleFunc("/objects/{kind}/{namespace}/{name}", s.get)
 	s.mux.HandleFunc("/findings", s.findings)
+	s.mux.HandleFunc("/diff", s.diff)
 	s.mux.HandleFunc("/explain", s.explainRequest)
 	s.mux.HandleFunc("/explain/{kind}/{name}", s.explainObject)
 	s.mux.HandleFunc("/explain/{kind}/{namespace}/{name}", s.explainObject)

@@ -14,12 +14,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
+	"cardea.dev/cardea/internal/diff"
 	"cardea.dev/cardea/internal/explain"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait")) // after a question that is too long
+}
 
 // objects is a few objects by their reference.
 type objects map[model.ObjectRef]string
@@ -68,7 +71,7 @@ func config(t *testing.T) Config {
 		},
 		Ready:     func() (bool, string) { return true, "" },
 		Gatherer:  metrics,
-		Explainer: explainer{},
+		Explainer: explainer{}, Differ: differ{},
 		Findings: func() []Finding {
 			return []Finding{{Severity: "error", Object: "Gateway shop/web", Message: "no such class"}}
 		},
@@ -136,6 +139,54 @@ func (explainer) Request(q explain.Question) (explain.Story, error) {
 
 func (explainer) Object(ref model.ObjectRef) (explain.Object, bool) {
 	return explain.Object{Object: ref.String()}, ref.Name() == "web" || ref.Name() == "cardea"
+}
+
+// differ takes every edit.
+type differ struct{}
+
+func (differ) Diff(e diff.Edit) (diff.Report, error) {
+	if len(e.Objects) == 0 {
+		return diff.Report{}, fmt.Errorf("nothing: %w", diff.ErrBadObject)
+	}
+	return diff.Report{Objects: []string{fmt.Sprintf("%T %v", e.Objects[0]["n"], e.Prune)}}, nil
+}
+
+// TestDiffIsAskedByPost: as JSON, and by nothing that a browser would send for a stranger's page.
+func TestDiffIsAskedByPost(t *testing.T) {
+	addr := start(t, config(t))
+	for _, c := range []struct {
+		method, kind, body string
+		code               int
+		want               string
+	}{
+		{"POST", "application/json", `{"objects": [{"n": 1}], "prune": true}`, 200, "int64 true"},
+		{"POST", "application/json; charset=utf-8", `{"objects": [{"n": 1}]}`, 200, "int64 false"},
+		{"POST", "application/json", `{"objects": []}`, 422, "not a valid object"},
+		{"POST", "application/json", `{"objects": [{"n": 1}], "prune": "yes"}`, 400, "prune: want"},
+		{"POST", "application/json", `{"objects": [1]}`, 400, "objects: want"},
+		{"POST", "application/json", `{"object": {}}`, 400, "object: want"},
+		{"POST", "application/json", `{"objects": ["` + strings.Repeat("x", maxEdit) + `"]}`, 413, "more than 64 MiB"},
+		{"POST", "application/json", `{`, 400, "unexpected"},
+		{"POST", "text/plain", `{"objects": [{"n": 1}]}`, 405, "only reads"},
+		{"PUT", "application/json", `{}`, 405, "only reads"},
+		{"GET", "application/json", `{}`, 405, "POST the objects"},
+	} {
+		request, err := http.NewRequest(c.method, "http://"+addr+"/diff", strings.NewReader(c.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", c.kind)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if err != nil || response.StatusCode != c.code || !strings.Contains(string(text), c.want) {
+			t.Errorf("%s %s %.80s: %d %s, %v; want %d and %q", c.method, c.kind, c.body, response.StatusCode, text, err, c.code, c.want)
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
 }
 
 func TestPages(t *testing.T) {

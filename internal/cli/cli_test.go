@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/diff"
 	"cardea.dev/cardea/internal/explain"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
@@ -53,10 +54,22 @@ func spy() Program {
 			_, err := fmt.Fprintln(w, "translate", told(o), "gateway="+gateway, "format="+format)
 			return err
 		},
+		Objects: func(_ context.Context, o standalone.Options) ([]map[string]any, error) {
+			if o.Dir == "none" {
+				return nil, errors.New("no such folder")
+			}
+			if o.Dir == "empty" {
+				return nil, nil
+			}
+			return []map[string]any{{"name": o.Dir}}, nil
+		},
 		Explainer: func(_ context.Context, o standalone.Options) (admin.Explainer, error) { return explainer(told(o)), nil },
 		Gateways: func(_ context.Context, o standalone.Options) ([]string, error) {
 			if o.Dir != "right" || o.Log == nil {
 				return nil, errors.New("no such folder")
+			}
+			if o.Dir == "empty" {
+				return nil, nil
 			}
 			return []string{"other/api", "shop/web"}, nil
 		},
@@ -72,6 +85,22 @@ func (e explainer) Request(q explain.Question) (explain.Story, error) {
 
 func (e explainer) Object(ref model.ObjectRef) (explain.Object, bool) {
 	return explain.Object{Object: fmt.Sprintf("%s %s", e, ref)}, ref.Name() != "none"
+}
+
+// differ says what was to be compared: a folder called "same" changes nothing, of a "wrong" one something is refused.
+type differ struct{}
+
+func (differ) Diff(e diff.Edit) (r diff.Report, err error) {
+	switch name := fmt.Sprint(e.Objects[0]["name"]); name {
+	case "same":
+	case "wrong":
+		r.Refused = []string{"wrong"}
+	case "bad":
+		err = fmt.Errorf("bad: %w", diff.ErrBadObject)
+	default:
+		r.Objects = []string{fmt.Sprintf("~ %s prune=%v", name, e.Prune)}
+	}
+	return r, err
 }
 
 func TestScripts(t *testing.T) {
@@ -98,6 +127,7 @@ func serve(env *testscript.Env, path string) (url string, err error) {
 		Findings: func() []admin.Finding { return nil },
 
 		Explainer: explainer("server"),
+		Differ:    differ{},
 		OnListen:  func(addr string) { listens <- addr },
 	})
 	if err != nil {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -62,9 +63,21 @@ func (c *client) one(ctx context.Context, n admin.KindNames, namespace, name str
 
 // ask gets a path. The answer is JSON.
 func (c *client) ask(ctx context.Context, path string) (json.RawMessage, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.server+path, nil)
+	return c.do(ctx, http.MethodGet, path, nil)
+}
+
+// post asks a question that is JSON.
+func (c *client) post(ctx context.Context, path string, question []byte) (json.RawMessage, error) {
+	return c.do(ctx, http.MethodPost, path, question)
+}
+
+func (c *client) do(ctx context.Context, method, path string, body []byte) (json.RawMessage, error) {
+	request, err := http.NewRequestWithContext(ctx, method, c.server+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("--server: %w", err)
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
 	}
 	response, err := c.http.Do(request)
 	switch _, unreachable := errors.AsType[*net.OpError](err); {

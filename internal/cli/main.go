@@ -22,6 +22,8 @@ type Program struct {
 	Translate func(ctx context.Context, o standalone.Options, gateway, format string, w io.Writer) error
 	// Gateways lists what Translate can be asked for, as NAMESPACE/NAME.
 	Gateways func(context.Context, standalone.Options) ([]string, error)
+	// Objects are those that a folder declares.
+	Objects func(context.Context, standalone.Options) ([]map[string]any, error)
 	// Explainer tells what a folder means.
 	Explainer func(context.Context, standalone.Options) (admin.Explainer, error)
 }
@@ -48,13 +50,17 @@ and tells what is live and what is not, and why.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(standaloneCommand(p), controllerCommand(p), getCommand(), explainCommand(p), checkCommand(p), translateCommand(p),
+	root.AddCommand(standaloneCommand(p), controllerCommand(p), getCommand(), explainCommand(p), diffCommand(p), checkCommand(p), translateCommand(p),
 		versionCommand())
 	root.SetVersionTemplate("cardea {{.Version}}\n")
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
+	code := 1
+	if exit, ok := errors.AsType[exitError](err); ok {
+		code, err = exit.code, exit.error
+	}
 	switch _, fromServer := errors.AsType[serverError](err); {
 	case err == nil:
 		return 0
@@ -64,7 +70,7 @@ and tells what is live and what is not, and why.`,
 	default:
 		fmt.Fprintf(stderr, "Error: %v\n", err)
 	}
-	return 1
+	return code
 }
 
 // folder accepts one argument, a folder of objects or one file.

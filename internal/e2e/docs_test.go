@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,7 +14,7 @@ import (
 
 // documents are those whose commands are run: every line "$ cardea ..." of a console block, which must print what follows it.
 // "..." stands for anything, on a line of its own for any number of lines.
-var documents = []string{"docs/standalone.md", "docs/explain.md", "README.md"}
+var documents = []string{"docs/standalone.md", "docs/explain.md", "docs/diff.md", "README.md"}
 
 func TestDocuments(t *testing.T) {
 	root, err := filepath.Abs("../..")
@@ -36,7 +37,7 @@ func TestDocuments(t *testing.T) {
 				cmd.Dir, cmd.Env = root, append(os.Environ(), "CARDEA_SERVER="+p.Admin)
 				got, err := cmd.CombinedOutput()
 				if err != nil {
-					got = append(got, "[exit 1]\n"...)
+					got = fmt.Appendf(got, "[exit %d]\n", cmd.ProcessState.ExitCode())
 				}
 				if !matches(string(got), want) {
 					t.Errorf("%s: $ %s\n%s\nwant:\n%s", document, command, got, want)

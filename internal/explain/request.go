@@ -260,6 +260,13 @@ func (q *asked) outcome(sent simulate.Request, o simulate.Outcome) Outcome {
 			}
 		}
 	}
-	out.Filters = filters(sent, o)
+	out.Filters = o.Filters(sent)
+	for _, m := range o.Mirrors {
+		name := m.Cluster
+		if b, ok := envoy.BackendNamed(m.Cluster); ok {
+			name = b.Object.String()
+		}
+		out.Filters = append(out.Filters, fmt.Sprintf("%g%% of the requests are copied to %s", 100*m.Share, name))
+	}
 	return out
 }

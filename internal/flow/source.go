@@ -25,6 +25,18 @@ func (s *Source[K, V]) Set(b *Batch, k K, v V) {
 	b.write(s.c.g, s.c.name, func() { s.c.write(s.c.cellFor(k, v)) })
 }
 
+// Update gives k the value that f makes of the present one, when a turn takes the batch; found tells whether there is one. f must be pure.
+func (s *Source[K, V]) Update(b *Batch, k K, f func(was V, found bool) V) {
+	b.write(s.c.g, s.c.name, func() {
+		var was V
+		found := false
+		if at := s.c.find(k); at != nil && at.now() != nil {
+			was, found = at.now().value, true
+		}
+		s.c.write(s.c.cellFor(k, f(was, found)))
+	})
+}
+
 // Delete removes k, if it is there.
 func (s *Source[K, V]) Delete(b *Batch, k K) {
 	b.write(s.c.g, s.c.name, func() {

@@ -118,9 +118,21 @@ type Untyped interface {
 	// Set gives ref a value; spec points to the source's type, or Set panics.
 	Set(b *flow.Batch, ref model.ObjectRef, meta model.Meta, spec any)
 	Delete(b *flow.Batch, ref model.ObjectRef)
+	// Update is Set with metadata that is made of the present one, when a turn takes the batch.
+	Update(b *flow.Batch, ref model.ObjectRef, spec any, meta func(was model.Meta, found bool) model.Meta)
 	// Meta is an object's metadata, if it is there, and the Rev in which the object got to be as it is.
 	Meta(v flow.View, ref model.ObjectRef) (meta model.Meta, changed flow.Rev, found bool)
+	// Refs are the objects that there are.
+	Refs(v flow.View) []model.ObjectRef
+	// Staged are the objects that the edits of a Try change; v is its View.
+	Staged(v flow.View) []Staged
 	synced(b *flow.Batch)
+}
+
+// Staged is an object that a Try changes.
+type Staged struct {
+	Ref            model.ObjectRef
+	Added, Removed bool // else it is changed
 }
 
 type untyped[S any] struct{ source *Source[S] }
@@ -140,6 +152,27 @@ func (u untyped[S]) Delete(b *flow.Batch, ref model.ObjectRef) { u.source.Delete
 func (u untyped[S]) Meta(v flow.View, ref model.ObjectRef) (model.Meta, flow.Rev, bool) {
 	o, found := flow.Get(v, u.source.Collection(), ref)
 	return o.Meta, flow.ChangedAt(v, u.source.Collection(), ref), found
+}
+
+func (u untyped[S]) Refs(v flow.View) []model.ObjectRef {
+	list := make([]model.ObjectRef, 0, flow.Len(v, u.source.Collection()))
+	for ref := range flow.All(v, u.source.Collection()) {
+		list = append(list, ref)
+	}
+	return list
+}
+
+func (u untyped[S]) Update(b *flow.Batch, ref model.ObjectRef, spec any, meta func(model.Meta, bool) model.Meta) {
+	typed := spec.(*S)
+	u.source.Update(b, ref, func(was Object[S], found bool) Object[S] { return Object[S]{Meta: meta(was.Meta, found), Spec: typed} })
+}
+
+func (u untyped[S]) Staged(v flow.View) (list []Staged) {
+	for change := range flow.Staged(v, u.source.Collection()) {
+		_, existed := flow.Before(v, u.source.Collection(), change.Key)
+		list = append(list, Staged{Ref: change.Key, Added: !existed, Removed: change.Deleted})
+	}
+	return list
 }
 
 func (u untyped[S]) synced(b *flow.Batch) { u.source.Synced(b) }

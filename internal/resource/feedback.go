@@ -82,7 +82,7 @@ type StandingKey struct {
 
 // Outputs is what a dialect produces.
 type Outputs struct {
-	// Resources has one collection for each type.
+	// Resources has one collection for each type, in the order of Types.
 	Resources []*flow.Collection[Key, Resource]
 	// Routes and Listeners tell what of them was acknowledged or refused: the current content, at every place where it serves.
 	Routes    *flow.Collection[model.ObjectRef, RouteStanding]
@@ -90,6 +90,9 @@ type Outputs struct {
 	// Ward makes what is tried apart.
 	Ward Ward
 }
+
+// Of is the collection of a type.
+func (o Outputs) Of(t Type) *flow.Collection[Key, Resource] { return o.Resources[t] }
 
 // RouteStanding is how far a route's rules got.
 type RouteStanding struct {

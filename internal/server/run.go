@@ -14,6 +14,7 @@ import (
 	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/certs"
 	"cardea.dev/cardea/internal/deploy"
+	"cardea.dev/cardea/internal/diff"
 	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/explain"
 	"cardea.dev/cardea/internal/kube"
@@ -90,9 +91,13 @@ func Run(ctx context.Context, o Options) error {
 	shown := objects.New(w)
 	findings := func() []admin.Finding { return findings(w) }
 	registry.MustRegister(admin.GraphMetrics(w.Graph), admin.FindingMetrics(findings))
+	differ, err := diff.New(w)
+	if err != nil {
+		return err
+	}
 	api, err := admin.New(admin.Config{
 		Addr: o.Admin, Probes: o.Probes, Graph: w.Graph, Objects: shown, Ready: readiness(edge, proxies), Gatherer: registry,
-		Findings: findings, Explainer: explain.New(explain.Config{World: w}), Log: o.Log, OnListen: o.OnAdmin,
+		Findings: findings, Explainer: explain.New(explain.Config{World: w}), Differ: differ, Log: o.Log, OnListen: o.OnAdmin,
 	})
 	if err != nil {
 		return err

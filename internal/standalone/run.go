@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/diff"
 	"cardea.dev/cardea/internal/objects"
 	"cardea.dev/cardea/internal/process"
 	"cardea.dev/cardea/internal/xds"
@@ -49,10 +50,14 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	found := admin.FindingMetrics(func() []admin.Finding { return findings(nowhere) })
 	registry.MustRegister(admin.GraphMetrics(w.Graph), found, &metrics{proxies: children.states})
+	differ, err := diff.New(w)
+	if err != nil {
+		return err
+	}
 	api, err := admin.New(admin.Config{
 		Addr: o.Admin, Graph: w.Graph, Objects: shown, Ready: ready.state, Gatherer: registry,
 		Findings: func() []admin.Finding { return findings(folder.Locator().Where) }, Log: o.logger(), OnListen: o.OnAdmin,
-		Explainer: newExplainer(w, folder, false),
+		Explainer: newExplainer(w, folder, false), Differ: differ,
 	})
 	if err != nil {
 		return err

@@ -6,11 +6,7 @@
 package world
 
 import (
-	"cmp"
-	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
 
 	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/flow"
@@ -36,6 +32,8 @@ type World struct {
 	Plan     plan.Plan
 	Outputs  resource.Outputs
 	Reports  plan.Reports
+
+	told []told // all that has findings, but for what proxies refuse
 }
 
 // New joins the parts. Sources of objects are synced by whoever fills them; everything else is there at once.
@@ -47,6 +45,10 @@ func New(c Config) *World {
 	w.Plan = meaning.Plan
 	w.Outputs = envoy.New(w.Graph, w.Plan, w.Feedback)
 	w.Reports = meaning.NewReports(w.Outputs, w.Feedback.Proxies.Collection())
+	w.told = []told{
+		reported(w.Reports.GatewayClasses), reported(w.Reports.Gateways), reported(w.Reports.HTTPRoutes),
+		toldBy[model.ObjectRef, []model.Finding]{w.Reports.Unclassed, func(list []model.Finding) []model.Finding { return list }},
+	}
 	w.SetEnvironment(c.Environment)
 	return w
 }
@@ -57,44 +59,4 @@ func (w *World) SetEnvironment(e model.Environment) {
 		w.Sources.Environment.Set(b, model.ObjectRef{}, e)
 		w.Sources.Environment.Synced(b)
 	})
-}
-
-// Findings is what the user should be told about objects, sorted by object.
-func (w *World) Findings() []model.Finding {
-	var list []model.Finding
-	w.Graph.View(func(v flow.View) {
-		list = append(list, findings(v, w.Reports.GatewayClasses)...)
-		list = append(list, findings(v, w.Reports.Gateways)...)
-		list = append(list, findings(v, w.Reports.HTTPRoutes)...)
-		for _, unclassed := range flow.All(v, w.Reports.Unclassed) {
-			list = append(list, unclassed...)
-		}
-		list = append(list, w.refusals(v)...)
-	})
-	slices.SortStableFunc(list, func(a, b model.Finding) int {
-		return cmp.Or(a.Object.Compare(b.Object), strings.Compare(a.Field, b.Field))
-	})
-	return list
-}
-
-// refusals tells of what a proxy refused and no report does: backends.
-func (w *World) refusals(v flow.View) []model.Finding {
-	var list []model.Finding
-	for key, refusal := range flow.All(v, w.Feedback.Refused.Collection()) {
-		if kind := key.Origin.Object.Kind(); kind == model.KindService || kind == model.KindXBackend {
-			list = append(list, model.Finding{
-				Object: key.Origin.Object, Reason: "RejectedByProxy",
-				Message: fmt.Sprintf("the proxy of %s refused it: %s", key.Gateway, refusal.Message),
-			})
-		}
-	}
-	return list
-}
-
-func findings[S any](v flow.View, reports *flow.Collection[model.ObjectRef, plan.Report[S]]) []model.Finding {
-	var list []model.Finding
-	for _, r := range flow.All(v, reports) {
-		list = append(list, r.Findings...)
-	}
-	return list
 }

@@ -1,16 +1,13 @@
-package explain
+package simulate
 
 import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"cardea.dev/cardea/internal/envoy"
-	"cardea.dev/cardea/internal/simulate"
 )
 
-// filters tells what is done to a request and its answer: what differs between the request as sent and as the backend gets it.
-func filters(sent simulate.Request, o simulate.Outcome) (list []string) {
+// Filters tells in words what is done to a request and its answer: what differs between the request as sent and as the backend gets it.
+func (o Outcome) Filters(sent Request) (list []string) {
 	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	if got := o.Request; got != nil {
 		if got.Host != sent.Host {
@@ -19,7 +16,7 @@ func filters(sent simulate.Request, o simulate.Outcome) (list []string) {
 		if got.Path != sent.Path {
 			say("path %s becomes %s", sent.Path, got.Path)
 		}
-		names := append(simulate.HeaderNames(sent.Header), simulate.HeaderNames(got.Header)...)
+		names := append(HeaderNames(sent.Header), HeaderNames(got.Header)...)
 		slices.Sort(names)
 		for _, name := range slices.Compact(names) {
 			before, after := strings.Join(sent.Header.Values(name), ", "), strings.Join(got.Header.Values(name), ", ")
@@ -34,23 +31,16 @@ func filters(sent simulate.Request, o simulate.Outcome) (list []string) {
 	}
 	for _, e := range o.Response {
 		switch e.Do {
-		case simulate.Remove:
+		case Remove:
 			say("answer's header %s is removed", strings.ToLower(e.Name))
 		default:
 			say("answer's header %s: %s (%s)", strings.ToLower(e.Name), e.Value, e.Do)
 		}
 	}
-	for _, name := range simulate.HeaderNames(o.Header) {
+	for _, name := range HeaderNames(o.Header) {
 		if name != "Location" {
 			say("answer's header %s: %s", strings.ToLower(name), strings.Join(o.Header[name], ", "))
 		}
-	}
-	for _, m := range o.Mirrors {
-		name := m.Cluster
-		if b, ok := envoy.BackendNamed(m.Cluster); ok {
-			name = b.Object.String()
-		}
-		say("%g%% of the requests are copied to %s", 100*m.Share, name)
 	}
 	return list
 }

@@ -1,0 +1,241 @@
+package diff
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/world"
+)
+
+const objects = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: web}
+spec: {gatewayClassName: cardea, listeners: [{name: http, port: 80, protocol: HTTP}]}
+---
+apiVersion: gateway.networking.x-k8s.io/v1alpha1
+kind: XBackend
+metadata: {name: app}
+spec: {type: ExternalHostname, port: {number: 3000}, externalHostname: {hostname: localhost}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: cardea}
+spec: {controllerName: cardea.dev/gateway-controller}
+`
+
+// route sends a path of a host to the backend.
+func route(name, host, path string) string {
+	return fmt.Sprintf(`
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: %s}
+spec:
+  parentRefs: [{name: web}]
+  hostnames: [%q]
+  rules:
+  - {matches: [{path: {value: %s}}], backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: app}]}
+`, name, host, path)
+}
+
+// rig is a Differ of a world that has objects.
+type rig struct {
+	*Differ
+	t *testing.T
+}
+
+func newRig(t *testing.T, texts ...string) *rig {
+	t.Helper()
+	w := world.New(world.Config{Check: true, Environment: model.Environment{Addresses: []string{"127.0.0.1"}}})
+	d, err := New(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{d, t}
+	w.Graph.Apply("start", w.Sources.Synced)
+	r.apply(append(texts, objects)...)
+	return r
+}
+
+func docs(t *testing.T, texts ...string) (list []map[string]any) {
+	t.Helper()
+	for _, text := range strings.Split(strings.Join(texts, "---\n"), "---\n") {
+		b, err := yaml.YAMLToJSON([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var doc map[string]any
+		if err := utiljson.Unmarshal(b, &doc); err != nil { // integers stay integers
+			t.Fatal(err)
+		}
+		list = append(list, doc)
+	}
+	return list
+}
+
+// apply makes the edits for good.
+func (r *rig) apply(texts ...string) {
+	r.t.Helper()
+	list, err := r.read(docs(r.t, texts...))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.world.Graph.Apply("test", func(b *flow.Batch) { r.Differ.apply(b, list, nil) })
+	r.world.Graph.Settle()
+}
+
+func (r *rig) diff(prune bool, texts ...string) Report {
+	r.t.Helper()
+	report, err := r.Diff(Edit{Objects: docs(r.t, texts...), Prune: prune})
+	if err != nil {
+		r.t.Error(err)
+	}
+	return report
+}
+
+// TestWhatIsAppliedIsWhatWasTold: an edit has changes until it is applied, and none after.
+func TestWhatIsAppliedIsWhatWasTold(t *testing.T) {
+	r := newRig(t, route("a", "a.ex", "/"))
+	edit := []string{route("a", "a.ex", "/a"), route("b", "*.ex", "/"), objects}
+	report := r.diff(false, edit...)
+	if want := []string{"~ HTTPRoute default/a", "+ HTTPRoute default/b"}; !slices.Equal(report.Objects, want) {
+		t.Errorf("objects are %q, want %q", report.Objects, want)
+	}
+	if len(report.Requests) == 0 || len(report.Refused) > 0 {
+		t.Errorf("got %+v", report)
+	}
+	if again := r.diff(false, edit...); fmt.Sprint(again) != fmt.Sprint(report) {
+		t.Errorf("asked again, it is\n%+v, was\n%+v", again, report)
+	}
+	r.apply(edit...)
+	for _, prune := range []bool{false, true} {
+		if report := r.diff(prune, edit...); !report.IsEmpty() {
+			t.Errorf("prune %v: applied, and yet %+v", prune, report)
+		}
+	}
+	if report := r.diff(true, objects); !slices.Equal(report.Objects, []string{"- HTTPRoute default/a", "- HTTPRoute default/b"}) {
+		t.Errorf("pruned: %q", report.Objects)
+	}
+}
+
+// TestCostIsThatOfTheChange: of a table of many virtual hosts, those that could take a witness are looked at.
+func TestCostIsThatOfTheChange(t *testing.T) {
+	texts := []string{route("wide", "*.ex", "/wide"), strings.Replace(route("wider", "", "/wide"), `[""]`, "[]", 1)}
+	for i := range 200 {
+		texts = append(texts, route(fmt.Sprintf("r%d", i), fmt.Sprintf("h%d.ex", i), "/"))
+	}
+	r := newRig(t, texts...)
+	edited, err := r.read(docs(t, route("r7", "h7.ex", "/new")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = r.world.Graph.Try(func(b *flow.Batch) { r.Differ.apply(b, edited, nil) }, func(v flow.View) {
+		report, scenes := r.look(v)
+		if len(scenes) != 1 || len(report.Objects) != 1 {
+			t.Fatalf("%d scenes, %+v", len(scenes), report)
+		}
+		for name, parts := range scenes[0].after {
+			var ids []string
+			for _, p := range parts {
+				ids = append(ids, p.ID)
+			}
+			if want := []string{"", "*", "*.ex", "h7.ex"}; len(ids) > 1 && !slices.Equal(ids, want) {
+				t.Errorf("of %v %q are looked at, want %q", name, ids, want)
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report := r.diff(false, route("r7", "h7.ex", "/new")); len(report.Requests) == 0 {
+		t.Errorf("no request shows it: %+v", report)
+	}
+}
+
+// TestMuchIsCut: what is too much to compare is counted.
+func TestMuchIsCut(t *testing.T) {
+	var texts []string
+	const n = asked / 4 // each has more than four
+	for i := range n {
+		texts = append(texts, route(fmt.Sprintf("r%d", i), "a.ex", fmt.Sprintf("/%d", i)))
+	}
+	report := newRig(t).diff(false, texts...)
+	if len(report.Requests) != listed || report.More == 0 || report.Unasked == 0 || len(report.Routes) != n {
+		t.Errorf("%d requests, %d more, %d of %d routes not asked", len(report.Requests), report.More, report.Unasked, len(report.Routes))
+	}
+	var b strings.Builder
+	if err := report.Print(&b); err != nil || !strings.Contains(b.String(), "more routes that differ were not compared") {
+		t.Errorf("%v\n%.200s", err, b.String())
+	}
+}
+
+// TestFindingsThatMoveAreNotNew: a mistake that was there is not told again because a rule comes before it.
+func TestFindingsThatMoveAreNotNew(t *testing.T) {
+	wrong := strings.Replace(route("a", "a.ex", "/"), "name: app", "name: none", 1)
+	r := newRig(t, wrong)
+	rule := "  - {matches: [{path: {value: /first}}], backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: app}]}\n"
+	if report := r.diff(false, strings.Replace(wrong, "  rules:\n", "  rules:\n"+rule, 1)); len(report.Refused) > 0 || report.IsEmpty() {
+		t.Errorf("got %+v", report)
+	}
+	if report := r.diff(false, strings.Replace(wrong, "name: a}", "name: b}", 1)); len(report.Refused) != 1 {
+		t.Errorf("another one's is new: %+v", report)
+	}
+}
+
+// TestBadObjects are refused, each with its name.
+func TestBadObjects(t *testing.T) {
+	r := newRig(t)
+	good := route("a", "a.ex", "/")
+	for want, text := range map[string]string{
+		"HTTPRoute default/a: not a valid object: it comes twice":     good + "---\n" + good,
+		"HTTPRoute default/a: not a valid object: spec.rulez: no":     strings.Replace(good, "rules:", "rulez:", 1),
+		"Deployment default/a: not a valid object: kind: ":            "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}}",
+		": not a valid object: ":                                      "{}",
+		"HTTPRoute: not a valid object: metadata.name: ":              "{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute}",
+		"HTTPRoute default/a: not a valid object: metadata.labels: m": strings.Replace(good, "{name: a}", "{name: a, labels: 3}", 1),
+	} {
+		if _, err := r.Diff(Edit{Objects: docs(t, text)}); !errors.Is(err, ErrBadObject) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	empty := world.New(world.Config{Environment: model.Environment{}})
+	d, err := New(empty)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Diff(Edit{Objects: docs(t, good)}); !errors.Is(err, flow.ErrNotSynced) {
+		t.Errorf("of a world without objects it is %v", err)
+	}
+}
+
+// TestDiffsAndTurnsAtOnce: each diff is of a whole state, and none of them leaves anything behind.
+func TestDiffsAndTurnsAtOnce(t *testing.T) {
+	r := newRig(t, route("a", "a.ex", "/"))
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for i := range 10 {
+				report := r.diff(i%2 == 0, objects, route("b", "b.ex", "/"))
+				if !slices.Contains(report.Objects, "+ HTTPRoute default/b") || len(report.Refused) > 0 {
+					t.Errorf("got %+v", report)
+				}
+			}
+		})
+	}
+	for i := range 20 {
+		r.apply(route("a", "a.ex", fmt.Sprintf("/%d", i)))
+	}
+	group.Wait()
+	if report := r.diff(true, objects, route("a", "a.ex", "/19")); !report.IsEmpty() {
+		t.Errorf("something is left: %+v", report)
+	}
+}

@@ -1,0 +1,95 @@
+package diff
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resource"
+)
+
+// look reads all that the comparison needs from the View of a Try: what the edits change, and no more, since turns wait meanwhile.
+func (d *Differ) look(v flow.View) (report Report, scenes []*scene) {
+	for _, kind := range model.Kinds() {
+		if from := d.world.Sources.Of(kind); from != nil {
+			for _, o := range from.Staged(v) {
+				report.Objects = append(report.Objects, sign(o.Added, o.Removed)+" "+o.Ref.String())
+			}
+		}
+	}
+	for _, f := range d.world.NewFindings(v) {
+		text := f.Object.String() + ": " + strings.TrimPrefix(f.Field+": "+f.Message, ": ")
+		if f.Severity == model.Error {
+			report.Refused = append(report.Refused, text)
+		} else {
+			report.Warnings = append(report.Warnings, text)
+		}
+	}
+	var tables []changedTable
+	for _, t := range resource.Types() {
+		for change := range flow.Staged(v, d.world.Outputs.Of(t)) {
+			was, existed := flow.Before(v, d.world.Outputs.Of(t), change.Key)
+			switch {
+			case existed && !change.Deleted && was.Version == change.Value.Version:
+			case t == resource.Routes:
+				tables = append(tables, changedTable{change.Key, changedParts(was.Parts, change.Value.Parts)})
+			default:
+				text := fmt.Sprintf("%s %s: %s %s", sign(!existed, change.Deleted), shortName(change.Key.Gateway), t, change.Key.Name)
+				report.Resources = append(report.Resources, text)
+			}
+		}
+	}
+	unsigned := func(a, b string) int { return strings.Compare(a[2:], b[2:]) }
+	slices.SortFunc(report.Objects, unsigned)
+	slices.SortFunc(report.Resources, unsigned)
+	slices.SortFunc(tables, func(a, b changedTable) int {
+		return cmp.Or(a.key.Gateway.Compare(b.key.Gateway), strings.Compare(a.key.Name, b.key.Name))
+	})
+	return report, d.scenes(v, tables)
+}
+
+func sign(added, removed bool) string {
+	switch {
+	case added:
+		return "+"
+	case removed:
+		return "-"
+	}
+	return "~"
+}
+
+func shortName(ref model.ObjectRef) string { return ref.Namespace() + "/" + ref.Name() }
+
+// changedTable is a route table that differs, and the domains whose virtual hosts do.
+type changedTable struct {
+	key     resource.Key
+	domains []string
+}
+
+// changedParts are the parts of two tables that differ, by ID: a virtual host's domain. What all share has none. Parts are in the order of their IDs.
+func changedParts(a, b []*resource.Part) (domains []string) {
+	note := func(id string) {
+		if id != "" {
+			domains = append(domains, id)
+		}
+	}
+	for len(a) > 0 || len(b) > 0 {
+		switch {
+		case len(b) == 0 || len(a) > 0 && a[0].ID < b[0].ID:
+			note(a[0].ID)
+			a = a[1:]
+		case len(a) == 0 || b[0].ID < a[0].ID:
+			note(b[0].ID)
+			b = b[1:]
+		default:
+			if a[0] != b[0] && a[0].Hash != b[0].Hash {
+				note(a[0].ID)
+			}
+			a, b = a[1:], b[1:]
+		}
+	}
+	return domains
+}

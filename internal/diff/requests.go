@@ -1,0 +1,194 @@
+package diff
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cardea.dev/cardea/internal/envoy"
+	"cardea.dev/cardea/internal/simulate"
+)
+
+const (
+	listed = 50   // requests that are listed
+	asked  = 2000 // requests that are compared
+)
+
+// comparison compares what was rendered without an edit and with it.
+type comparison struct {
+	report *Report
+	seen   map[string]bool // requests that were compared, by Gateway
+	left   int             // how many more may be
+}
+
+// compare compares the tables of a Gateway, and asks both configurations what becomes of requests that witness the routes that differ.
+func (c *comparison) compare(s *scene) error {
+	before, err := config(s.before)
+	if err != nil {
+		return err
+	}
+	after, err := config(s.after)
+	if err != nil {
+		return err
+	}
+	name := shortName(s.gateway)
+	for _, t := range s.tables {
+		entrances := after.Entrances(t.key.Name)
+		if len(entrances) == 0 {
+			entrances = before.Entrances(t.key.Name)
+		}
+		for _, domain := range t.domains {
+			of := Route{Gateway: name, Port: strings.TrimSuffix(t.key.Name, "/0"), Host: domain}
+			for _, r := range c.routes(of, before.Routes(t.key.Name, domain), after.Routes(t.key.Name, domain)) {
+				if c.left <= 0 {
+					c.report.Unasked++
+					continue
+				}
+				for _, from := range entrances {
+					c.witnesses(name, simulate.Witnesses(from, domain, r.Match), before, after)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// routes lists the routes that differ, and gives all of whose matches or place something may have changed.
+func (c *comparison) routes(of Route, was, is []simulate.Route) (differ []simulate.Route) {
+	wasKeys, before := index(was)
+	isKeys, after := index(is)
+	say := func(change string, r simulate.Route) {
+		of.Change, of.Object, of.Match = change, objectOf(r.Name), simulate.Words(r.Match)
+		c.report.Routes = append(c.report.Routes, of)
+		differ = append(differ, r)
+	}
+	for i, r := range is {
+		switch old, found := before[isKeys[i]]; {
+		case !found:
+			say("+", r)
+		case old.Content != r.Content:
+			say("~", r)
+		}
+	}
+	for i, r := range was {
+		if _, found := after[wasKeys[i]]; !found {
+			say("-", r)
+		}
+	}
+	if len(differ) == 0 { // their order is what differs
+		return is
+	}
+	return differ
+}
+
+// identity is what makes a route the same one before and after: its rule, what it matches, and its place among equals.
+type identity struct {
+	name, match string
+	ordinal     int
+}
+
+func index(list []simulate.Route) (keys []identity, routes map[identity]simulate.Route) {
+	routes = map[identity]simulate.Route{}
+	for _, r := range list {
+		key := identity{name: r.Name, match: simulate.Words(r.Match)}
+		for _, taken := routes[key]; taken; _, taken = routes[key] {
+			key.ordinal++
+		}
+		keys, routes[key] = append(keys, key), r
+	}
+	return keys, routes
+}
+
+func objectOf(route string) string {
+	if rule, ok := envoy.RuleNamed(route); ok {
+		return rule.Route.String()
+	}
+	return route
+}
+
+// witnesses compares what becomes of the requests that show one match.
+func (c *comparison) witnesses(gateway string, requests []simulate.Request, before, after *simulate.Config) {
+	first := len(c.report.Requests)
+	for _, r := range requests {
+		text := requestText(r)
+		if c.seen[gateway+" "+text] {
+			continue
+		}
+		c.seen[gateway+" "+text] = true
+		c.left--
+		was, is := outcomeText(r, before.Do(r)), outcomeText(r, after.Do(r))
+		if was == is {
+			continue
+		}
+		own := c.report.Requests[first:]
+		if i := slices.IndexFunc(own, func(q Request) bool { return q.Before == was && q.After == is }); i >= 0 {
+			own[i].Like++
+			continue
+		}
+		c.report.Requests = append(c.report.Requests, Request{Request: text, Gateway: gateway, Before: was, After: is})
+	}
+}
+
+// finish sorts, and cuts what is too much to read.
+func (c *comparison) finish() {
+	slices.SortStableFunc(c.report.Requests, func(a, b Request) int {
+		return cmp.Or(strings.Compare(a.Gateway, b.Gateway), strings.Compare(a.Request, b.Request))
+	})
+	if more := len(c.report.Requests) - listed; more > 0 {
+		c.report.Requests, c.report.More = c.report.Requests[:listed], more
+	}
+}
+
+func requestText(r simulate.Request) string {
+	scheme := "http"
+	if r.TLS {
+		scheme = "https"
+	}
+	text := fmt.Sprintf("%s %s://%s:%d%s", r.Method, scheme, r.Host, r.Port, r.Path)
+	for _, name := range simulate.HeaderNames(r.Header) {
+		text += fmt.Sprintf(" -H %s:%s", strings.ToLower(name), printable(strings.Join(r.Header[name], ",")))
+	}
+	return text
+}
+
+// printable is a text as a terminal may have it.
+func printable(text string) string {
+	if quoted := strconv.Quote(text); quoted[1:len(quoted)-1] != text {
+		return quoted
+	}
+	return text
+}
+
+// outcomeText tells who answers, and what is done to the request, in a line.
+func outcomeText(sent simulate.Request, r simulate.Result) string {
+	if r.Closed != "" {
+		return "closed: " + r.Closed
+	}
+	var list []string
+	for _, o := range r.Outcomes {
+		share := ""
+		if o.Share < 1 {
+			share = fmt.Sprintf("%.3g%% ", 100*o.Share)
+		}
+		var words []string
+		switch b, ok := envoy.BackendNamed(o.Cluster); {
+		case o.Status != 0:
+			words = append(words, fmt.Sprint(o.Status))
+		case ok && b.Port != 0:
+			words = append(words, fmt.Sprintf("%s port %d", b.Object, b.Port))
+		case ok:
+			words = append(words, b.Object.String())
+		}
+		if o.Location != "" {
+			words = append(words, "to "+o.Location)
+		}
+		words = append(words, o.Filters(sent)...)
+		list = append(list, share+strings.Join(words, ", "))
+	}
+	for _, name := range r.NotSimulated {
+		list = append(list, "not simulated: "+name)
+	}
+	return strings.Join(list, "; ")
+}

@@ -1,0 +1,56 @@
+package diff
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Print writes the report for people.
+func (r Report) Print(w io.Writer) error {
+	var b strings.Builder
+	section := func(title string, n int) {
+		if n > 0 {
+			fmt.Fprintf(&b, "%s (%d)\n", title, n)
+		}
+	}
+	section("objects", len(r.Objects))
+	for _, o := range r.Objects {
+		fmt.Fprintf(&b, "  %s\n", o)
+	}
+	section("routes", len(r.Routes))
+	for _, route := range r.Routes {
+		fmt.Fprintf(&b, "  %s %s port %s, %s: %s: %s\n", route.Change, route.Gateway, route.Port, route.Host, route.Object, route.Match)
+	}
+	section("other resources", len(r.Resources))
+	for _, o := range r.Resources {
+		fmt.Fprintf(&b, "  %s\n", o)
+	}
+	section("requests that would go elsewhere", len(r.Requests)+r.More)
+	for _, q := range r.Requests {
+		like := ""
+		if q.Like > 0 {
+			like = fmt.Sprintf(" (and %d like it)", q.Like)
+		}
+		fmt.Fprintf(&b, "  %s: %s%s\n    before: %s\n    after:  %s\n", q.Gateway, q.Request, like, q.Before, q.After)
+	}
+	if r.More > 0 {
+		fmt.Fprintf(&b, "  and %d more\n", r.More)
+	}
+	if r.Unasked > 0 {
+		fmt.Fprintf(&b, "requests of %d more routes that differ were not compared\n", r.Unasked)
+	}
+	section("refused", len(r.Refused))
+	for _, f := range r.Refused {
+		fmt.Fprintf(&b, "  %s\n", f)
+	}
+	section("warnings", len(r.Warnings))
+	for _, f := range r.Warnings {
+		fmt.Fprintf(&b, "  %s\n", f)
+	}
+	if r.IsEmpty() {
+		b.WriteString("no change\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

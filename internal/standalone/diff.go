@@ -1,0 +1,69 @@
+package standalone
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"cardea.dev/cardea/internal/files"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/objects"
+)
+
+// Objects are those that a folder declares, as Kubernetes objects without status. What is wrong with the folder is an error that says
+// all of it.
+func Objects(_ context.Context, o Options) (list []map[string]any, err error) {
+	w, folder, err := load(o)
+	if err != nil {
+		return nil, err
+	}
+	var wrong []string
+	for _, p := range folder.Problems() {
+		if p.Severity == model.Error {
+			wrong = append(wrong, p.String())
+		}
+	}
+	if len(wrong) > 0 {
+		return nil, fmt.Errorf("the folder is not right:\n%s", strings.Join(wrong, "\n"))
+	}
+	shown, locator := objects.New(w), folder.Locator()
+	for _, kind := range model.Kinds() {
+		texts, err := shown.List(kind, "")
+		if err != nil {
+			return nil, err
+		}
+		for _, text := range texts {
+			object, err := declared(locator, kind, text)
+			if err != nil {
+				return nil, err
+			}
+			if object != nil {
+				list = append(list, object)
+			}
+		}
+	}
+	return list, nil
+}
+
+// declared is an object as a file states it; nil if no file does.
+func declared(locator *files.Locator, kind model.Kind, text []byte) (map[string]any, error) {
+	var object map[string]any
+	if err := json.Unmarshal(text, &object); err != nil {
+		return nil, fmt.Errorf("read %s: %w", kind, err)
+	}
+	meta, _ := object["metadata"].(map[string]any)
+	namespace, _ := meta["namespace"].(string)
+	name, _ := meta["name"].(string)
+	if locator.Where(model.Ref(kind, namespace, name), "").File == "" {
+		return nil, nil
+	}
+	for _, field := range []string{"uid", "generation"} {
+		delete(meta, field)
+	}
+	if meta["creationTimestamp"] == nil {
+		delete(meta, "creationTimestamp")
+	}
+	delete(object, "status")
+	return object, nil
+}
