@@ -1,7 +1,6 @@
 package envoy
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -15,8 +14,6 @@ import (
 
 // routesField is VirtualHost.routes.
 const routesField = 3
-
-var errHostHeader = errors.New("the Host header can't be changed by a header modifier")
 
 // fragment is what a rule was rendered to.
 type fragment struct {

@@ -1,7 +1,6 @@
 package envoy
 
 import (
-	"slices"
 	"strings"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -12,10 +11,10 @@ import (
 // literal escapes what Envoy would read as a command: values with percent signs are formats to it.
 func literal(value string) string { return strings.ReplaceAll(value, "%", "%%") }
 
-// headerOptions renders a modifier. Envoy lets none touch Host: it would refuse the whole table.
-func headerOptions(m *model.HeaderModifier) (options []*corev3.HeaderValueOption, remove []string, err error) {
+// headerOptions renders a modifier. Envoy lets none touch Host; the plan has none that does.
+func headerOptions(m *model.HeaderModifier) (options []*corev3.HeaderValueOption, remove []string) {
 	if m == nil {
-		return nil, nil, nil
+		return nil, nil
 	}
 	for _, h := range m.Set {
 		options = append(options, headerOption(h, corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD))
@@ -23,15 +22,7 @@ func headerOptions(m *model.HeaderModifier) (options []*corev3.HeaderValueOption
 	for _, h := range m.Add {
 		options = append(options, headerOption(h, corev3.HeaderValueOption_APPEND_IF_EXISTS_OR_ADD))
 	}
-	for _, o := range options {
-		if isHost(o.GetHeader().GetKey()) {
-			return nil, nil, errHostHeader
-		}
-	}
-	if slices.ContainsFunc(m.Remove, isHost) {
-		return nil, nil, errHostHeader
-	}
-	return options, m.Remove, nil
+	return options, m.Remove
 }
 
 func headerOption(h model.Header, action corev3.HeaderValueOption_HeaderAppendAction) *corev3.HeaderValueOption {
@@ -41,5 +32,3 @@ func headerOption(h model.Header, action corev3.HeaderValueOption_HeaderAppendAc
 		KeepEmptyValue: h.Value == "",
 	}
 }
-
-func isHost(name string) bool { return strings.EqualFold(name, "host") || strings.HasPrefix(name, ":") }

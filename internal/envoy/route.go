@@ -27,10 +27,7 @@ func ruleRoutes(r model.Rule, m model.PathMatch, at place) ([]*routev3.Route, er
 // filteredRoute renders what becomes of the requests that some filters take to some backends.
 func filteredRoute(r model.Rule, f model.Filters, backends []model.WeightedBackend, m model.PathMatch, at place) (*routev3.Route, error) {
 	route := &routev3.Route{}
-	response, removeResponse, err := headerOptions(f.ResponseHeaders)
-	if err != nil {
-		return nil, err
-	}
+	response, removeResponse := headerOptions(f.ResponseHeaders)
 	route.ResponseHeadersToRemove = removeResponse
 	if f.Redirect != nil {
 		action, mend, err := redirect(f.Redirect, m, at)
@@ -59,11 +56,7 @@ func forwardRoute(route *routev3.Route, r model.Rule, f model.Filters, backends 
 	action.Timeout = durationpb.New(r.Timeouts.Request) // 0 is none; where nothing is said, Envoy's own limit is 15 s
 	action.RetryPolicy = retryPolicy(r.Timeouts, r.Retry)
 	action.RequestMirrorPolicies = mirrors(f.Mirrors)
-	add, remove, err := headerOptions(f.RequestHeaders)
-	if err != nil {
-		return err
-	}
-	route.RequestHeadersToAdd, route.RequestHeadersToRemove = add, remove
+	route.RequestHeadersToAdd, route.RequestHeadersToRemove = headerOptions(f.RequestHeaders)
 	if f.Rewrite != nil {
 		if f.Rewrite.Hostname != "" {
 			action.HostRewriteSpecifier = &routev3.RouteAction_HostRewriteLiteral{HostRewriteLiteral: f.Rewrite.Hostname}

@@ -16,7 +16,7 @@ import (
 func TestClassKept(t *testing.T) {
 	g := flow.New(flow.Config{Name: "test", Check: true})
 	in := input.New(g)
-	m := New(g, in)
+	m := New(g, in, Options{})
 	listeners := flow.NewSource[resource.StandingKey, resource.Standing](g, "listeners")
 	routes := flow.NewSource[model.ObjectRef, resource.RouteStanding](g, "routes")
 	outputs := resource.Outputs{Listeners: listeners.Collection(), Routes: routes.Collection()}

@@ -18,7 +18,7 @@ import (
 func TestClassMissing(t *testing.T) {
 	g := flow.New(flow.Config{Name: "test", Check: true})
 	in := input.New(g)
-	m := New(g, in)
+	m := New(g, in, Options{})
 	feedback := resource.NewFeedback(g)
 	listeners := flow.NewSource[resource.StandingKey, resource.Standing](g, "listeners")
 	routes := flow.NewSource[model.ObjectRef, resource.RouteStanding](g, "routes")

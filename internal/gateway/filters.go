@@ -92,7 +92,7 @@ func (r *ruleReader) headers(field string, f gatewayv1.HTTPHeaderFilter) *model.
 			r.drop("Accepted", "UnsupportedValue", at, fmt.Sprintf("%q is not the name of a header", name))
 		case seen[name]:
 			r.drop("Accepted", "UnsupportedValue", at, fmt.Sprintf("header %q is changed twice; state each name once", name))
-		case name == "host":
+		case name == "host" && !r.refs.unchecked:
 			r.drop("Accepted", "UnsupportedValue", at,
 				fmt.Sprintf("header %q can't be changed by a header modifier; use the URLRewrite filter's hostname", name))
 		case strings.ContainsAny(value, "\r\n\x00"):

@@ -24,15 +24,22 @@ type Meaning struct {
 	attached    *flow.Collection[model.ListenerKey, flow.Members[model.ObjectRef, attachments]]
 }
 
+// Options say how objects are read.
+type Options struct {
+	// Unchecked leaves to the proxies what they refuse anyhow: a change of the Host header, a key that does not fit its certificate. It is
+	// for tests of what becomes of a refusal.
+	Unchecked bool
+}
+
 // New makes the collections that turn the inputs into a plan.
-func New(g *flow.Graph, in *input.Sources) *Meaning {
+func New(g *flow.Graph, in *input.Sources, o Options) *Meaning {
 	m := &Meaning{in: in}
 	grants := flow.Group(in.ReferenceGrants.Collection(), "grants", grantNamespace, byKey)
 
 	m.classes = flow.Map(in.GatewayClasses.Collection(), "class", classOf(in.DataPlanes.Collection(), in.Environment.Collection()))
 	m.gateways = flow.Map(in.Gateways.Collection(), "gateway", gatewayOf(
 		m.classes, in.GatewayClasses.Collection(), in.DataPlanes.Collection(), in.Environment.Collection()))
-	certificates := flow.Map(in.Secrets.Collection(), "certificate", readCertificate)
+	certificates := flow.Map(in.Secrets.Collection(), "certificate", certificateReader(o.Unchecked))
 	m.unclassed = flow.Map(in.Gateways.Collection(), "gateway/unclassed", unclassed(in.GatewayClasses.Collection()))
 	m.listeners = flow.Derive(m.gateways, "listener", listenersOf(certificateReferences{certificates, in.Unread.Collection(), grants}))
 	m.newListenerPlan(certificates)
@@ -47,7 +54,7 @@ func New(g *flow.Graph, in *input.Sources) *Meaning {
 	xbackends := xbackends{objects: in.XBackends.Collection(), configMaps: in.ConfigMaps.Collection(), unread: in.Unread.Collection()}
 	m.Plan.Routes = flow.Map(m.attachments, "plan/route", references{
 		routes: in.HTTPRoutes.Collection(), ports: m.Plan.Ports,
-		services: in.Services.Collection(), xbackends: xbackends, grants: grants,
+		services: in.Services.Collection(), xbackends: xbackends, grants: grants, unchecked: o.Unchecked,
 	}.route)
 	m.Plan.Sites = flow.Derive(m.Plan.Routes, "plan/site", sites)
 

@@ -9,5 +9,5 @@ import (
 
 func TestNewBuilds(t *testing.T) {
 	g := flow.New(flow.Config{Name: "test", Check: true})
-	New(g, input.New(g))
+	New(g, input.New(g), Options{})
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/internal/flow"
@@ -142,12 +143,19 @@ type certificate struct {
 
 type certificates = flow.Collection[model.ObjectRef, certificate]
 
-func readCertificate(_ *flow.Ctx, ref model.ObjectRef, o input.Object[input.SecretSpec]) (certificate, bool) {
-	secret, err := resolve.Certificate(ref, o.Spec)
-	if err != nil {
-		return certificate{Problem: err.Error()}, true
+func certificateReader(unchecked bool) func(*flow.Ctx, model.ObjectRef, input.Object[input.SecretSpec]) (certificate, bool) {
+	return func(_ *flow.Ctx, ref model.ObjectRef, o input.Object[input.SecretSpec]) (certificate, bool) {
+		secret, err := resolve.Certificate(ref, o.Spec)
+		switch {
+		case err != nil && unchecked:
+			return certificate{Secret: model.Secret{
+				Ref: ref, Certificate: o.Spec.Data[corev1.TLSCertKey], PrivateKey: o.Spec.Data[corev1.TLSPrivateKeyKey],
+			}}, true
+		case err != nil:
+			return certificate{Problem: err.Error()}, true
+		}
+		return certificate{Secret: secret}, true
 	}
-	return certificate{Secret: secret}, true
 }
 
 func secretOf(certificates *certificates) func(*flow.Ctx, model.ObjectRef, flow.Members[model.ListenerKey, model.Listener]) (model.Secret, bool) {

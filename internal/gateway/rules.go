@@ -21,6 +21,7 @@ type references struct {
 	services  *services
 	xbackends xbackends
 	grants    *grants
+	unchecked bool // see Options
 }
 
 // route reads a route that names a Gateway of this controller.

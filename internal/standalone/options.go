@@ -23,6 +23,7 @@ type Options struct {
 	CacheDir   string   // what Run remembers for the next run; "" is the user's cache folder
 	Log        *slog.Logger
 	OnAdmin    func(addr string) // hears where the admin API listens; nil: nobody
+	Unchecked  bool              // for tests: see gateway.Options
 }
 
 // logger is the options' logger; none discards.
@@ -47,7 +48,7 @@ func (o Options) remembering() string {
 
 // newWorld makes a world for proxies of a version; "" is the one that Cardea is made for.
 func newWorld(o Options, version string) *world.World {
-	return world.New(world.Config{Log: o.logger(), Environment: model.Environment{
+	return world.New(world.Config{Log: o.logger(), Unchecked: o.Unchecked, Environment: model.Environment{
 		Version: cmp.Or(version, process.EnvoyVersion), PortOffset: int32(o.PortOffset), Addresses: slices.Clone(o.Bind),
 	}})
 }

@@ -22,6 +22,7 @@ type Config struct {
 	Log         *slog.Logger
 	Check       bool              // flow's check mode, for tests
 	Environment model.Environment // of all proxies
+	Unchecked   bool              // see gateway.Options
 }
 
 // World is one graph from objects to configuration and status.
@@ -41,7 +42,7 @@ func New(c Config) *World {
 	w := &World{Graph: flow.New(flow.Config{Name: "cardea", Check: c.Check, Log: c.Log})}
 	w.Sources = input.New(w.Graph)
 	w.Feedback = resource.NewFeedback(w.Graph)
-	meaning := gateway.New(w.Graph, w.Sources)
+	meaning := gateway.New(w.Graph, w.Sources, gateway.Options{Unchecked: c.Unchecked})
 	w.Plan = meaning.Plan
 	w.Outputs = envoy.New(w.Graph, w.Plan, w.Feedback)
 	w.Reports = meaning.NewReports(w.Outputs, w.Feedback.Proxies.Collection())

@@ -1,0 +1,208 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cardea.dev/cardea/internal/process"
+	"cardea.dev/cardea/internal/standalone"
+	"cardea.dev/cardea/internal/testcert"
+)
+
+// What the proxy refuses though Cardea found nothing wrong with it hurts only itself. Each of these holds a load on others meanwhile.
+
+const (
+	manyRoutes = 60
+	// largeRegex has 2,000 instructions: more than an Envoy of these tests takes, fewer than Cardea takes.
+	largeRegex  = "a{1000}b{1000}"
+	regexesUpTo = 1000
+)
+
+// lowLimit runs the Envoy with a lower limit on regular expressions than Cardea gives it.
+func lowLimit(t *testing.T) func(*standalone.Options) {
+	t.Helper()
+	envoy, err := process.FindEnvoy("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := filepath.Join(t.TempDir(), "envoy")
+	text := fmt.Sprintf("#!/bin/sh\ncase \"$*\" in *--config-path*) ;; *) exec %[1]s \"$@\" ;; esac\n"+
+		"exec %[1]s \"$@\" --config-yaml 'layered_runtime: {layers: [{name: low, static_layer: {re2.max_program_size.error_level: %d}}]}'\n",
+		envoy, regexesUpTo)
+	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return envoyAt(script)
+}
+
+// unchecked leaves to the proxy what Cardea finds ahead.
+func unchecked(o *standalone.Options) { o.Unchecked = true }
+
+// manyFile has many routes to a Service, named by an edit; some say something else.
+func manyFile(edit, service string, others map[int]string) string {
+	var text strings.Builder
+	for i := range manyRoutes {
+		rule := others[i]
+		if rule == "" {
+			rule = to(service)
+		}
+		text.WriteString(routeFile(fmt.Sprintf("many-%d", i), fmt.Sprintf("many-%d.%s", i, edit), rule) + "---\n")
+	}
+	return text.String()
+}
+
+// serves calls every one of them but the others.
+func (s *stage) serves(edit, service string, but map[int]string) {
+	s.t.Helper()
+	for i := range manyRoutes {
+		if but[i] == "" {
+			s.soon(fmt.Sprintf("GET http://many-%d.%s/ -> 200 %s", i, edit, service))
+		}
+	}
+}
+
+// unharmed ends a load, of which no request may have failed.
+func (s *stage) unharmed(l *load) {
+	s.t.Helper()
+	asked, failed := l.end()
+	if len(failed) > 0 {
+		s.t.Errorf("%d of %d requests of others failed: %v", len(failed), asked, failed[0])
+	}
+	s.t.Logf("%d requests of others, none failed", asked)
+}
+
+// nacks is how many responses of a type were refused.
+func (s *stage) nacks(typ string) float64 {
+	s.t.Helper()
+	return s.counters("cardea_xds_nacks_total")[typ]
+}
+
+const rejected = "web: cardea.dev/Programmed=False RejectedByProxy"
+
+func regexRule(expression string) string {
+	return "{matches: [{headers: [{type: RegularExpression, name: x, value: \"" + expression + "\"}]}], " + to("green") + "}"
+}
+
+// TestARegexThatIsTooLarge: one bad edit alone, then one among many, then one among many at the start.
+func TestARegexThatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	s := open(t, shop(), lowLimit(t))
+	l := s.load(200, "shop.example", "blue")
+	bad := func(expression string) string {
+		return routeFile("bad", "bad.example", to("green"), regexRule(expression))
+	}
+	const route, header = "httproute/shop/bad", "GET http://bad.example/ -H x:aaa -> "
+
+	s.write("bad.yaml", bad("b+"))
+	s.soon("GET http://bad.example/ -H x:bbb -> 200 green")
+
+	// Alone it is the only suspect: refused once, and nothing else is tried. Its route's other rule serves.
+	s.write("bad.yaml", bad(largeRegex))
+	s.says(route, rejected+": regex '"+largeRegex[:5])
+	s.soon(header + "500")
+	s.expect("GET http://bad.example/ -> 200 green")
+	if n := s.nacks("Routes"); n != 1 {
+		t.Errorf("%v refusals, want 1", n)
+	}
+	// Edits of others go on; what was refused is not sent again.
+	s.write("other.yaml", routeFile("other", "other.example", to("green")))
+	s.soon("GET http://other.example/ -> 200 green")
+	if n := s.nacks("Routes"); n != 1 {
+		t.Errorf("%v refusals, want 1", n)
+	}
+	s.write("bad.yaml", bad("a+"))
+	s.soon(header + "200 green")
+	s.says(route, "web: cardea.dev/Programmed=True")
+
+	// Two among many: two rounds in the ward.
+	two := map[int]string{7: regexRule(largeRegex), 41: regexRule(largeRegex)}
+	s.write("many.yaml", manyFile("one.example", "green", two))
+	s.serves("one.example", "green", two)
+	for i := range two {
+		s.says(fmt.Sprintf("httproute/shop/many-%d", i), rejected)
+		s.soon(fmt.Sprintf("GET http://many-%d.one.example/ -H x:aaa -> 500", i))
+	}
+	s.says("httproute/shop/many-8", "web: cardea.dev/Programmed=True")
+	s.reads("refused content found", `"culprits":2,"of":60,"rounds":2`)
+	s.unharmed(l)
+}
+
+func TestACulpritAtTheStart(t *testing.T) {
+	t.Parallel()
+	s := prepare(t, t.TempDir(), shop())
+	one := map[int]string{30: regexRule(largeRegex)}
+	s.write("many.yaml", manyFile("one.example", "green", one))
+	s.start(lowLimit(t))
+	s.Ready(t)
+	// Ready means live: all others are served.
+	s.expect("GET http://shop.example/ -> 200 blue")
+	s.serves("one.example", "green", one)
+	s.says("httproute/shop/many-30", rejected)
+	s.expect("GET http://many-30.one.example/ -H x:aaa -> 500")
+	s.reads("refused content found", `"culprits":1,"of":61,"rounds":2`)
+}
+
+// TestAChangedHost is the mistake on which other gateways froze.
+func TestAChangedHost(t *testing.T) {
+	t.Parallel()
+	s := open(t, shop(), unchecked)
+	l := s.load(200, "shop.example", "blue")
+	const filter = "{filters: [{type: RequestHeaderModifier, requestHeaderModifier: {set: [{name: Host, value: other.example}]}}], "
+	one := map[int]string{3: filter + to("green") + "}"}
+	s.write("many.yaml", manyFile("one.example", "green", one))
+	s.serves("one.example", "green", one)
+	s.says("httproute/shop/many-3", rejected+": :-prefixed or host headers may not be modified")
+	s.soon("GET http://many-3.one.example/ -> 500")
+	s.reads("refused content found", `"culprits":1,"of":60,"rounds":2`)
+	s.write("many.yaml", manyFile("one.example", "blue", nil))
+	s.serves("one.example", "blue", nil)
+	s.says("httproute/shop/many-3", "web: cardea.dev/Programmed=True")
+	s.unharmed(l)
+}
+
+// TestAKeyOfAnotherCertificate: the listener serves with the former one.
+func TestAKeyOfAnotherCertificate(t *testing.T) {
+	t.Parallel()
+	first, second := testcert.Self("shop.example"), testcert.Self("shop.example")
+	s := prepare(t, t.TempDir(), shop())
+	s.write("gateway.yaml", gatewayFile(80)+"  - {name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: shop}]}}\n")
+	s.write("secret.yaml", secretFile(first.Certificate, first.PrivateKey))
+	s.start(unchecked)
+	s.Ready(t)
+	l := s.load(200, "shop.example", "blue")
+	s.write("secret.yaml", secretFile(second.Certificate, first.PrivateKey))
+	s.says("gateway/shop/web", "http-80: Programmed=True",
+		"https: Programmed=False Invalid: the proxy refused it: Failed to load private key from <inline>")
+	if err := s.handshake(first); err != nil {
+		t.Errorf("the former certificate: %v", err)
+	}
+	s.write("route.yaml", routeFile("web", "shop.example", to("blue"), "{matches: [{path: {value: /green}}], "+to("green")+"}"))
+	s.soon("GET https://shop.example/green -> 200 green")
+	if n := s.nacks("Secret"); n != 1 {
+		t.Errorf("%v refusals, want 1", n)
+	}
+	s.write("secret.yaml", secretFile(second.Certificate, second.PrivateKey))
+	Eventually(t, func() error { return s.handshake(second) })
+	s.says("gateway/shop/web", "https: Programmed=True")
+	s.unharmed(l)
+}
+
+// TestAListenerOnATakenPort comes while others serve.
+func TestAListenerOnATakenPort(t *testing.T) {
+	t.Parallel()
+	s := open(t, shop())
+	l := s.load(200, "shop.example", "blue")
+	taken := s.hold(s.Address, 81)
+	s.write("gateway.yaml", gatewayFile(80, 81, 82))
+	s.says("gateway/shop/web", "http-81: Accepted=False PortUnavailable", "http-80: Programmed=True", "http-82: Programmed=True")
+	s.soon("GET http://shop.example:82/ -> 200 blue")
+	if n := s.nacks("Listener"); n != 1 {
+		t.Errorf("%v refusals, want 1", n)
+	}
+	taken.Close()
+	s.soon("GET http://shop.example:81/ -> 200 blue")
+	s.unharmed(l)
+}
