@@ -12,10 +12,10 @@ import (
 
 // Config is what an Authority needs.
 type Config struct {
-	Client          kubernetes.Interface
-	Namespace, Name string   // of the Secret; it is made if it is not there
-	DNSNames        []string // of the server
-	Times           Times    // the zero Times is DefaultTimes
+	Client          kubernetes.Interface // that makes each request once (kube.Once)
+	Namespace, Name string               // of the Secret; it is made if it is not there
+	DNSNames        []string             // of the server
+	Times           Times                // the zero Times is DefaultTimes
 	Clock           clock.Clock
 	Log             *slog.Logger          // nil: nothing is logged
 	Metrics         prometheus.Registerer // nil: none

@@ -17,7 +17,7 @@ import (
 
 // Config is what a Deployer needs.
 type Config struct {
-	REST    *rest.Config
+	REST    *rest.Config // its limits do not count; its clients should make each request once (kube.Once)
 	Graph   *flow.Graph
 	Classes *flow.Collection[model.ObjectRef, plan.Class]
 	Proxies *flow.Collection[model.ObjectRef, plan.Proxy]

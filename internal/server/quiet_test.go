@@ -27,15 +27,7 @@ func TestQuietWhileTheAPIServerIsAway(t *testing.T) {
 		}
 	}))
 	defer away.Close()
-	config := filepath.Join(t.TempDir(), "config")
-	if err := os.WriteFile(config, fmt.Appendf(nil, `apiVersion: v1
-kind: Config
-clusters: [{name: c, cluster: {server: "%s"}}]
-contexts: [{name: c, context: {cluster: c}}]
-current-context: c
-`, away.URL), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	run := options(t, away.URL)
 	said := &safeBuffer{}
 	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(flags)
@@ -46,10 +38,7 @@ current-context: c
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
-		ended <- Run(ctx, Options{
-			Kubeconfig: config, Namespace: "cardea-system", Service: "cardea", XDSPort: 18000, XDS: "127.0.0.1:0", Image: "envoy",
-			Admin: "127.0.0.1:0", Probes: "127.0.0.1:0",
-		})
+		ended <- Run(ctx, run)
 	}()
 	for range 60 { // all have asked several times
 		select {
@@ -83,4 +72,22 @@ func (b *safeBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.buffer.String()
+}
+
+// options serve the cluster of an API server.
+func options(t *testing.T, url string) Options {
+	t.Helper()
+	config := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(config, fmt.Appendf(nil, `apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "%s"}}]
+contexts: [{name: c, context: {cluster: c}}]
+current-context: c
+`, url), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return Options{
+		Kubeconfig: config, Namespace: "cardea-system", Service: "cardea", XDSPort: 18000, XDS: "127.0.0.1:0", Image: "envoy",
+		Admin: "127.0.0.1:0", Probes: "127.0.0.1:0",
+	}
 }

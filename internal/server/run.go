@@ -36,7 +36,8 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	client, err := kubernetes.NewForConfig(cluster)
+	once := kube.Once(cluster)
+	client, err := kubernetes.NewForConfig(once)
 	if err != nil {
 		return err
 	}
@@ -77,7 +78,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	deployer, err := deploy.New(deploy.Config{
-		REST: cluster, Graph: w.Graph, Classes: w.Plan.Classes, Proxies: w.Plan.Proxies, Fronts: w.Sources.Fronts,
+		REST: once, Graph: w.Graph, Classes: w.Plan.Classes, Proxies: w.Plan.Proxies, Fronts: w.Sources.Fronts,
 		Dialect: deploy.Dialect{Files: podFiles, Command: envoy.PodCommand}, Bundle: authority.Bundle,
 		Settings: deploy.Settings{Image: o.Image, XDSHost: o.serverName(), XDSPort: o.XDSPort, Audience: Audience, ProbePort: environment.ProbePort},
 		Log:      o.Log, Metrics: registry,

@@ -62,13 +62,13 @@ func own(config *rest.Config) *rest.Config {
 
 func (c clients) list(ctx context.Context, k *kind, o metav1.ListOptions) (*objectList, error) {
 	list := &objectList{}
-	err := c[k.version].Get().Resource(k.plural).VersionedParams(&o, metav1.ParameterCodec).Do(ctx).Into(list)
+	err := c[k.version].Get().Resource(k.plural).VersionedParams(&o, metav1.ParameterCodec).MaxRetries(0).Do(ctx).Into(list)
 	return list, err
 }
 
 func (c clients) watch(ctx context.Context, k *kind, o metav1.ListOptions) (watch.Interface, error) {
 	o.Watch = true
-	return c[k.version].Get().Resource(k.plural).VersionedParams(&o, metav1.ParameterCodec).Watch(ctx)
+	return c[k.version].Get().Resource(k.plural).VersionedParams(&o, metav1.ParameterCodec).MaxRetries(0).Watch(ctx)
 }
 
 func (c clients) get(ctx context.Context, k *kind, ref model.ObjectRef) (*object, error) {

@@ -1,0 +1,30 @@
+package kube
+
+import (
+	"net/http"
+
+	"k8s.io/client-go/rest"
+)
+
+// Once is a configuration whose clients make each request once, for those that can't be told so: the client library would sleep as long as an API
+// server that ends or is busy asks for (Retry-After), ten times over, say nothing, and hold up who else waits for the caller. When to try again is
+// the caller's to say. A client of one's own asks with MaxRetries(0), and learns how long the API server wants it to wait.
+func Once(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return once{next} })
+	return config
+}
+
+// once takes the one word away for which the client library makes a request again.
+type once struct{ http.RoundTripper }
+
+func (o once) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := o.RoundTripper.RoundTrip(request)
+	if response != nil {
+		response.Header.Del("Retry-After")
+	}
+	return response, err
+}
+
+// WrappedRoundTripper is for those who look for what is below.
+func (o once) WrappedRoundTripper() http.RoundTripper { return o.RoundTripper }
