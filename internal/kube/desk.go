@@ -23,12 +23,11 @@ import (
 //
 //	removed ──> fading ──> gone
 type desk struct {
-	graph      *flow.Graph
-	sources    *input.Sources
-	controller string
-	ask        func(model.ObjectRef) (stop func()) // begins to read one object
-	again      func(model.Kind)                    // lists a kind again
-	now        time.Time                           // of this round of work
+	graph   *flow.Graph
+	sources *input.Sources
+	ask     func(model.ObjectRef) (stop func()) // begins to read one object
+	again   func(model.Kind)                    // lists a kind again
+	now     time.Time                           // of this round of work
 
 	kinds  map[model.Kind]*shelf
 	held   map[model.ObjectRef]*held
@@ -79,9 +78,9 @@ type edit struct {
 	why    string // of unread; "" if it can be read now
 }
 
-func newDesk(graph *flow.Graph, sources *input.Sources, controller string) *desk {
+func newDesk(graph *flow.Graph, sources *input.Sources) *desk {
 	d := &desk{
-		graph: graph, sources: sources, controller: controller,
+		graph: graph, sources: sources,
 		kinds: map[model.Kind]*shelf{}, held: map[model.ObjectRef]*held{}, fading: map[model.ObjectRef]time.Time{},
 		backed: map[model.ObjectRef]int{}, relist: map[model.Kind]struct{}{},
 		others: others{classes: map[string]bool{}, parked: map[model.ObjectRef][]arrival.Reference{}},

@@ -63,7 +63,7 @@ func newEmptyBench(t *testing.T) *bench {
 	g := flow.New(flow.Config{Name: "test", Check: true})
 	b := &bench{t: t, graph: g, sources: input.New(g), now: time.Unix(1e9, 0), asked: map[model.ObjectRef]bool{}, again: map[model.Kind]int{}}
 	g.Apply("test", func(batch *flow.Batch) { b.sources.Environment.Synced(batch) })
-	b.desk = newDesk(g, b.sources, model.ControllerName)
+	b.desk = newDesk(g, b.sources)
 	b.desk.ask = func(ref model.ObjectRef) func() {
 		b.asked[ref] = true
 		return func() { delete(b.asked, ref) }
@@ -74,7 +74,7 @@ func newEmptyBench(t *testing.T) *bench {
 
 func (b *bench) trim(o metav1.Object) *object {
 	b.t.Helper()
-	trimmed, err := trimmer{model.ControllerName}.trim(o)
+	trimmed, err := trim(o)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
-	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
@@ -19,13 +17,12 @@ import (
 
 // Config says which cluster is read into which graph.
 type Config struct {
-	REST           *rest.Config // its limits of requests a second don't count here: a watch is one request
-	Graph          *flow.Graph
-	Sources        *input.Sources        // of Graph; nobody else fills those of objects
-	ControllerName string                // whose GatewayClasses are served; "" is model.ControllerName
-	Log            *slog.Logger          // nil discards
-	Metrics        prometheus.Registerer // nil: none
-	Now            func() time.Time      // nil is time.Now
+	REST    *rest.Config // its limits of requests a second don't count here: a watch is one request
+	Graph   *flow.Graph
+	Sources *input.Sources        // of Graph; nobody else fills those of objects
+	Log     *slog.Logger          // nil discards
+	Metrics prometheus.Registerer // nil: none
+	Now     func() time.Time      // nil is time.Now
 	// OnState is called when a kind was read for the first time, appears, disappears, or gets another version. It must not call back.
 	OnState func(State)
 }
@@ -36,7 +33,6 @@ type Edge struct {
 	now     func() time.Time
 	log     *slog.Logger
 	clients *clients
-	trimmer trimmer
 	metrics *metrics
 	board   *board
 	outage  *outage
@@ -55,7 +51,6 @@ func New(c Config) (*Edge, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	c.ControllerName = cmp.Or(c.ControllerName, model.ControllerName)
 	clients, err := newClients(c.REST)
 	if err != nil {
 		return nil, err
@@ -66,9 +61,8 @@ func New(c Config) (*Edge, error) {
 	}
 	return &Edge{
 		graph: c.Graph, now: c.Now, log: c.Log, clients: clients, metrics: metrics, mail: newMailbox(), board: newBoard(c.OnState),
-		trimmer: trimmer{gatewayv1.GatewayController(c.ControllerName)},
-		outage:  newOutage(c.Log, c.Now),
-		desk:    newDesk(c.Graph, c.Sources, c.ControllerName),
+		outage: newOutage(c.Log, c.Now),
+		desk:   newDesk(c.Graph, c.Sources),
 	}, nil
 }
 

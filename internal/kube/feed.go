@@ -100,7 +100,7 @@ func (f *feed) read(ctx context.Context) {
 
 func (f *feed) sink() sink[*object] {
 	return sink[*object]{
-		trim: f.trimmer.trim,
+		trim: trim,
 		replace: func(objects []*object) {
 			f.metrics.listed(f.kind)
 			f.mail.put(event{what: isReplaced, kind: f.kind, objects: objects})

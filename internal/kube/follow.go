@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,11 +31,10 @@ type pace struct{ pause, most time.Duration }
 
 // follow lists and watches until ctx ends.
 func follow[T metav1.ObjectMetaAccessor](ctx context.Context, r reader, to sink[T], p pace) {
-	quiet := logr.Discard() // what fails is told to the sink
-	ctx = klog.NewContext(ctx, quiet)
+	log := klog.FromContext(ctx) // what fails is told to the sink; whoever runs this says where the client library's words go
 	backoff := wait.Backoff{Duration: p.pause, Cap: p.most, Steps: 100, Factor: 2, Jitter: 1}
 	reflector := cache.NewReflectorWithOptions(listWatch(r, to.failed, to.works), nil, store[T]{to}, cache.ReflectorOptions{
-		Logger: &quiet, Name: "cardea", Clock: endingClock{ctx: ctx}, Backoff: &backoff,
+		Logger: &log, Name: "cardea", Clock: endingClock{ctx: ctx}, Backoff: &backoff,
 	})
 	reflector.RunWithContext(ctx)
 }

@@ -44,7 +44,7 @@ func TestLastEdit(t *testing.T) {
 // TestHeld: a finalizer is an edit of metadata alone, and makes another version.
 func TestHeld(t *testing.T) {
 	read := func(finalizers ...string) *object {
-		o, err := trimmer{}.trim(&gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop", Finalizers: finalizers}})
+		o, err := trim(&gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop", Finalizers: finalizers}})
 		if err != nil {
 			t.Fatal(err)
 		}

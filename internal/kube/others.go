@@ -80,7 +80,7 @@ func (d *desk) regard(o *object, before entry, known bool) {
 	switch o.ref.Kind() {
 	case model.KindGatewayClass:
 		spec := o.spec.(*gatewayv1.GatewayClassSpec)
-		d.declare(o.ref.Name(), true, string(spec.ControllerName) == d.controller)
+		d.declare(o.ref.Name(), true, spec.ControllerName == model.ControllerName)
 	case model.KindGateway:
 		// Not before.trimmed: a class of ours that was made another controller's leaves its Gateways as they are.
 		if !o.trimmed && (!known || d.foreignClass(before.names())) {

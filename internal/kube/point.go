@@ -19,7 +19,7 @@ func (e *Edge) point(ctx context.Context, ref model.ObjectRef) {
 		e.mail.put(v)
 	}
 	follow(ctx, e.clients.one(resources[ref.Kind()], ref.Namespace(), ref.Name()), sink[*object]{
-		trim: e.trimmer.trim,
+		trim: trim,
 		replace: func(objects []*object) {
 			answer := event{what: isAnswered}
 			if len(objects) > 0 {

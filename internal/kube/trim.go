@@ -16,13 +16,8 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// trimmer makes of what the API server sends what is kept. It may be used from any goroutine.
-type trimmer struct {
-	controller gatewayv1.GatewayController
-}
-
-// trim keeps of an object what Cardea reads. The argument is not used by anyone else any more; the result shares memory with it.
-func (t trimmer) trim(from any) (*object, error) {
+// trim keeps of an object what Cardea reads. It may be called from any goroutine. The argument is not used by anyone else any more; the result shares memory with it.
+func trim(from any) (*object, error) {
 	switch from := from.(type) {
 	case *object:
 		return from, nil
@@ -32,7 +27,7 @@ func (t trimmer) trim(from any) (*object, error) {
 		return custom(model.KindGateway, from, from.Spec.DeepCopy()), nil
 	case *gatewayv1.HTTPRoute:
 		o := custom(model.KindHTTPRoute, from, from.Spec.DeepCopy())
-		o.mine = slices.ContainsFunc(from.Status.Parents, func(p gatewayv1.RouteParentStatus) bool { return p.ControllerName == t.controller })
+		o.mine = slices.ContainsFunc(from.Status.Parents, func(p gatewayv1.RouteParentStatus) bool { return p.ControllerName == model.ControllerName })
 		return o, nil
 	case *gatewayv1.ReferenceGrant:
 		return custom(model.KindReferenceGrant, from, from.Spec.DeepCopy()), nil

@@ -70,7 +70,7 @@ func TestTrimmedMeansTheSame(t *testing.T) {
 			w := newTrimWorld(t, kind)
 			ref := model.Ref(kind, c.object.GetNamespace(), c.object.GetName())
 			trimmed := func() *object {
-				o, err := trimmer{}.trim(reflect.ValueOf(c.object).MethodByName("DeepCopy").Call(nil)[0].Interface())
+				o, err := trim(reflect.ValueOf(c.object).MethodByName("DeepCopy").Call(nil)[0].Interface())
 				if err != nil {
 					t.Fatal(err)
 				}

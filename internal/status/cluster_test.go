@@ -226,7 +226,7 @@ func TestTwoControllersDoNotFight(t *testing.T) {
 	other := *s
 	other.wire, other.metrics = &wire{}, nil
 	other.newGraph()
-	other.run(func(c *Config) { c.ControllerName, c.Metrics = them, nil })
+	other.run(func(c *Config) { c.controller, c.Metrics = them, nil })
 	const edits = 10
 	s.report("a", says(us, "web", 1, accepted(), resolved()))
 	other.report("a", says(them, "theirs", 1, accepted(), resolved()))

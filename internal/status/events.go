@@ -64,7 +64,7 @@ func newEvents(ctx context.Context, cfg Config, m *metrics) (*events, error) {
 		return nil, err
 	}
 	return &events{
-		broadcaster: b, recorder: b.NewRecorder(runtime.NewScheme(), cfg.ControllerName),
+		broadcaster: b, recorder: b.NewRecorder(runtime.NewScheme(), cfg.controller),
 		limit: flowcontrol.NewTokenBucketRateLimiter(eventRate, eventBurst), metrics: m,
 		untold: map[types.UID]*news{}, patient: eventPatience,
 	}, nil

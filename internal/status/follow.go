@@ -55,7 +55,7 @@ func (t *term) wants(k *kind, read func() (report, error)) (w wanting, err error
 	if w.report, err = read(); err != nil || w.status == nil {
 		return w, err
 	}
-	if w.parts, err = k.form.want(w.status, t.cfg.ControllerName); err != nil {
+	if w.parts, err = k.form.want(w.status, t.cfg.controller); err != nil {
 		return w, err
 	}
 	w.digest = k.form.digest(w.parts)

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,14 +20,13 @@ import (
 
 // Config is what a Status needs.
 type Config struct {
-	REST    *rest.Config // its limits do not count: Status has its own
-	Graph   *flow.Graph
-	Reports plan.Reports
-	// ControllerName is the one of our entries in a route's status; "" is model.ControllerName.
-	ControllerName string
-	Log            *slog.Logger
-	Metrics        prometheus.Registerer // nil: none
-	Now            func() time.Time      // nil: time.Now; stamps conditions
+	REST       *rest.Config // its limits do not count: Status has its own
+	Graph      *flow.Graph
+	Reports    plan.Reports
+	controller string // of our entries in a route's status: model.ControllerName, but where a test plays another one
+	Log        *slog.Logger
+	Metrics    prometheus.Registerer // nil: none
+	Now        func() time.Time      // nil: time.Now; stamps conditions
 }
 
 // Status writes statuses to an API server.
@@ -42,9 +42,7 @@ func New(cfg Config) (*Status, error) {
 	if cfg.REST == nil || cfg.Graph == nil {
 		return nil, errors.New("status: a client configuration and a graph are needed")
 	}
-	if cfg.ControllerName == "" {
-		cfg.ControllerName = model.ControllerName
-	}
+	cfg.controller = cmp.Or(cfg.controller, model.ControllerName)
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}

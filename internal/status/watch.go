@@ -39,7 +39,7 @@ type sights struct {
 // Add is for the Reflector.
 func (s *sights) Add(is any) error {
 	o := is.(*object)
-	s.desk.saw(o.ref(s.kind.Kind), o.sight(&s.kind.form, s.cfg.ControllerName))
+	s.desk.saw(o.ref(s.kind.Kind), o.sight(&s.kind.form, s.cfg.controller))
 	return nil
 }
 
@@ -58,7 +58,7 @@ func (s *sights) Replace(list []any, _ string) error {
 	all := make(map[model.ObjectRef]sight, len(list))
 	for _, is := range list {
 		o := is.(*object)
-		all[o.ref(s.kind.Kind)] = o.sight(&s.kind.form, s.cfg.ControllerName)
+		all[o.ref(s.kind.Kind)] = o.sight(&s.kind.form, s.cfg.controller)
 	}
 	s.desk.sawAll(s.kind.Kind, all)
 	return nil

@@ -98,7 +98,7 @@ func (t *term) try(ctx context.Context, j job) (o outcome, err error) {
 				return o, err
 			}
 			is = *read
-			s := read.sight(&j.form, t.cfg.ControllerName)
+			s := read.sight(&j.form, t.cfg.controller)
 			o.sight = &s
 		}
 		o, err = t.once(ctx, j, is, o)
@@ -118,7 +118,7 @@ func (t *term) once(ctx context.Context, j job, is object, o outcome) (outcome, 
 		return o, mistake{err}
 	}
 	o.want = want.digest
-	parts, err := j.form.parse(is.Status, t.cfg.ControllerName)
+	parts, err := j.form.parse(is.Status, t.cfg.controller)
 	if err != nil {
 		return o, mistake{err}
 	}
@@ -143,7 +143,7 @@ func (t *term) once(ctx context.Context, j job, is object, o outcome) (outcome, 
 	if err != nil {
 		return o, err
 	}
-	s := now.sight(&j.form, t.cfg.ControllerName)
+	s := now.sight(&j.form, t.cfg.controller)
 	o.sight, o.result = &s, written
 	if m.dropped > 0 {
 		t.cfg.Log.Warn("others left no room for all of a status", "object", j.ref, "dropped", m.dropped)
