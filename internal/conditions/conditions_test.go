@@ -91,6 +91,20 @@ func TestGateway(t *testing.T) {
 			},
 			"Accepted=True Accepted, Programmed=False AddressNotUsable", nil,
 		},
+		"no proxy is ready": {
+			GatewayFacts{
+				Listeners: []Listener{{Serves: true, Standing: acked}}, Proxies: one, Fronted: true,
+				Front: model.Front{Addresses: []model.Address{{Value: "10.0.0.1"}}},
+			},
+			"Accepted=True Accepted, Programmed=False Pending", nil,
+		},
+		"a proxy is ready": {
+			GatewayFacts{
+				Listeners: []Listener{{Serves: true, Standing: acked}}, Proxies: one, Fronted: true, Answered: true,
+				Front: model.Front{Addresses: []model.Address{{Value: "10.0.0.1"}}},
+			},
+			"Accepted=True Accepted, Programmed=True Programmed", nil,
+		},
 		"parameters that can't be applied": {
 			GatewayFacts{
 				Listeners: []Listener{{Serves: true, Standing: acked}}, Proxies: one, Fronted: true,

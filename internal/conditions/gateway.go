@@ -67,6 +67,7 @@ type GatewayFacts struct {
 	Bind       []string // that the proxies bind
 	Fronted    bool     // the Front has the addresses, not the proxies
 	Front      model.Front
+	Answered   bool // Fronted: a proxy gets the requests to the Front's addresses
 	Proxies    resource.Proxies
 }
 
@@ -98,8 +99,8 @@ func (g GatewayFacts) addresses() (list []gatewayv1.GatewayStatusAddress) {
 	return list
 }
 
-// Gateway is the Gateway's status. It is Programmed when it has an address and every connected proxy has acknowledged all
-// listeners that can serve.
+// Gateway is the Gateway's status. It is Programmed when it has an address, every connected proxy has acknowledged all listeners that
+// can serve, and one is ready to answer there.
 func Gateway(g GatewayFacts) gatewayv1.GatewayStatus {
 	l := list{generation: g.Generation}
 	status := gatewayv1.GatewayStatus{Addresses: g.addresses()}
@@ -143,8 +144,14 @@ func Gateway(g GatewayFacts) gatewayv1.GatewayStatus {
 			g.Proxies.Acknowledged, g.Proxies.Connected))
 	case programmed < valid:
 		l.set("Programmed", false, "Pending", fmt.Sprintf("%d of %d listeners are acknowledged by the proxies", programmed, valid))
+	case g.Fronted && !g.Answered:
+		l.set("Programmed", false, "Pending", fmt.Sprintf("acknowledged by %s, of which none is ready yet", count(g.Proxies.Connected, "proxy", "proxies")))
 	default:
 		l.set("Programmed", true, "Programmed", fmt.Sprintf("acknowledged by %s", count(g.Proxies.Connected, "proxy", "proxies")))
+	}
+	if g.Front.Note != "" {
+		last := &l.conditions[len(l.conditions)-1]
+		last.Message = cut(last.Message + "; " + g.Front.Note)
 	}
 	status.Conditions = l.conditions
 	return status

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -28,7 +30,7 @@ func (d *Deployer) reconcile(ctx context.Context, ref model.ObjectRef) (again ti
 	}
 	held := p.Held
 	if p, found = d.runnable(ref, p); !found {
-		d.show(ref, frontOf(p, d.serviceOf(ref, p)))
+		d.show(ref, p, frontOf(p, d.serviceOf(ref, p)), rollout(d.deploymentOf(ref, p)))
 		return 0, nil
 	}
 	bundle, _ := d.cfg.Bundle()
@@ -125,7 +127,7 @@ func (d *Deployer) tell(ref model.ObjectRef, p plan.Proxy, o outcome) {
 	case len(o.denied) > 0:
 		f.Reason, f.Message = "NoResources", strings.Join(o.denied, "; ")
 	}
-	d.show(ref, f)
+	d.show(ref, p, f, rollout(d.deploymentOf(ref, p)))
 	if len(o.changed) > 0 {
 		kinds := strings.Join(o.changed, ", ")
 		d.cfg.Log.Info("deployed", "gateway", ref.String(), "name", p.Name, "changed", kinds)
@@ -133,14 +135,25 @@ func (d *Deployer) tell(ref model.ObjectRef, p plan.Proxy, o outcome) {
 	}
 }
 
-// show makes a front the one that counts.
-func (d *Deployer) show(ref model.ObjectRef, f model.Front) {
+// show makes a front the one that counts, and notes with it. What is new among these is told.
+func (d *Deployer) show(ref model.ObjectRef, p plan.Proxy, f model.Front, notes []note) {
+	var words []string
+	for _, n := range notes {
+		words = append(words, n.text)
+	}
+	f.Note = strings.Join(words, "; ")
 	d.mu.Lock()
 	r := d.record(ref)
-	same := reflect.DeepEqual(r.front, f)
-	r.front = f
+	before, told := r.front, r.notes
+	r.front, r.notes = f, notes
 	d.mu.Unlock()
-	if same {
+	for _, n := range notes {
+		if !slices.Contains(told, n) {
+			d.cfg.Log.Warn("something is wrong with a data plane", "object", ref.String(), "reason", n.reason, "problem", n.text)
+			d.cfg.Events(Event{Object: ref, UID: p.UID, Warning: true, Reason: n.reason, Message: n.text})
+		}
+	}
+	if reflect.DeepEqual(before, f) {
 		return
 	}
 	d.cfg.Graph.Apply("front", func(b *flow.Batch) {
@@ -150,6 +163,12 @@ func (d *Deployer) show(ref model.ObjectRef, f model.Front) {
 			d.cfg.Fronts.Set(b, ref, f)
 		}
 	})
+}
+
+// deploymentOf is a Gateway's Deployment, or nil.
+func (d *Deployer) deploymentOf(ref model.ObjectRef, p plan.Proxy) *appsv1.Deployment {
+	object, _ := d.find(deployment, ref.Namespace(), p.Name).(*appsv1.Deployment)
+	return object
 }
 
 // serviceOf is a Gateway's Service, or nil.

@@ -20,6 +20,7 @@ type record struct {
 	uid     string
 	removed bool // all is taken away, and the Gateway has the finalizer no more
 	front   model.Front
+	notes   []note // that the front has
 	// accepted is what the plan said when the Gateway was accepted last; nil if it never was.
 	accepted *plan.Proxy
 	trouble  string // the last error
@@ -134,7 +135,7 @@ func (d *Deployer) planned(ref model.ObjectRef) (plan.Proxy, bool) {
 	case "": // what was seen of it came before the plan
 		r.uid = p.UID
 	default:
-		*r = record{uid: p.UID, front: r.front}
+		*r = record{uid: p.UID, front: r.front, notes: r.notes}
 	}
 	return p, true
 }

@@ -33,7 +33,7 @@ func (d *Deployer) remove(ctx context.Context, ref model.ObjectRef, p plan.Proxy
 	d.mu.Lock()
 	d.record(ref).removed = true
 	d.mu.Unlock()
-	d.show(ref, model.Front{})
+	d.show(ref, p, model.Front{}, nil)
 	d.cfg.Log.Info("removed", "gateway", ref.String(), "name", p.Name)
 	return nil
 }
@@ -113,7 +113,7 @@ func (d *Deployer) delete(ctx context.Context, ref model.ObjectRef, k kind, name
 
 // forgetGateway forgets a Gateway, its front included.
 func (d *Deployer) forgetGateway(ref model.ObjectRef) {
-	d.show(ref, model.Front{})
+	d.show(ref, plan.Proxy{}, model.Front{}, nil)
 	d.mu.Lock()
 	delete(d.records, ref)
 	d.mu.Unlock()

@@ -127,6 +127,7 @@ func (r *renderer) configMap(files map[string][]byte, bundle []byte) *corev1ac.C
 func (r *renderer) deployment(bootstrap string) *appsv1ac.DeploymentApplyConfiguration {
 	spec := appsv1ac.DeploymentSpec().
 		WithStrategy(r.strategy()).
+		WithProgressDeadlineSeconds(progressDeadline).
 		WithTemplate(r.template(bootstrap))
 	spec.WithSelector(selector(podSelector(r.proxy)))
 	if r.parameters.Replicas != nil {

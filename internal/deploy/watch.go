@@ -4,9 +4,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
@@ -26,14 +28,21 @@ func (k kind) resource() schema.GroupVersionResource {
 	}[k]
 }
 
-// watch makes the informers of own objects. Of all but Services the metadata is enough to see that somebody changed them.
+// watch makes the informers of own objects. Of a Service the addresses count, of a Deployment how its rollout goes; of the others the metadata is
+// enough to see that somebody changed them.
 func (d *Deployer) watch(client kubernetes.Interface) error {
 	own := func(o *metav1.ListOptions) { o.LabelSelector = ownSelector }
+	whole := func(k kind, client rest.Interface, example runtime.Object) cache.SharedIndexInformer {
+		from := cache.NewFilteredListWatchFromClient(client, k.resource().Resource, metav1.NamespaceAll, own)
+		return cache.NewSharedIndexInformer(from, example, 0, cache.Indexers{})
+	}
 	for k := range kindsEnd {
-		if k == service {
-			from := cache.NewFilteredListWatchFromClient(client.CoreV1().RESTClient(), k.resource().Resource, metav1.NamespaceAll, own)
-			d.informers[k] = cache.NewSharedIndexInformer(from, &corev1.Service{}, 0, cache.Indexers{})
-		} else {
+		switch k {
+		case service:
+			d.informers[k] = whole(k, client.CoreV1().RESTClient(), &corev1.Service{})
+		case deployment:
+			d.informers[k] = whole(k, client.AppsV1().RESTClient(), &appsv1.Deployment{})
+		default:
 			d.informers[k] = metadatainformer.NewFilteredMetadataInformer(d.objects, k.resource(), metav1.NamespaceAll, 0, cache.Indexers{}, own).Informer()
 		}
 		if err := d.informers[k].SetTransform(forget); err != nil {
@@ -59,11 +68,14 @@ func forget(o any) (any, error) {
 		}
 		object.SetManagedFields(fields)
 	}
+	if deployed, ok := o.(*appsv1.Deployment); ok {
+		deployed.Spec = appsv1.DeploymentSpec{Replicas: deployed.Spec.Replicas}
+	}
 	return o, nil
 }
 
 // observe is told of each change of an own object. It asks for a look at the Gateway if the change is somebody else's, or if it
-// may be about the Gateway's addresses.
+// may be about the Gateway's addresses or a rollout.
 func (d *Deployer) observe(k kind, o any, deleted bool) {
 	if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
 		o = gone.Obj
@@ -90,7 +102,7 @@ func (d *Deployer) observe(k kind, o any, deleted bool) {
 	other := m.seen == "" || m.seen != m.print
 	m.dirty = other
 	d.mu.Unlock()
-	if other || k == service {
+	if other || k == service || k == deployment {
 		d.queue.Add(ref)
 	}
 }

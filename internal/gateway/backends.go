@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"iter"
+
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
@@ -54,11 +56,16 @@ func (in backends) service(c *flow.Ctx, key model.BackendKey) (model.BackendProt
 		protocol = model.HTTP2
 	}
 	members, _ := flow.Fetch(c, in.slices, key.Object)
-	return protocol, resolve.Endpoints(port.Name, func(yield func(*input.EndpointSliceSpec) bool) {
+	return protocol, resolve.Endpoints(port.Name, specs(members))
+}
+
+// specs are those of the slices of a Service.
+func specs(members flow.Members[model.ObjectRef, input.Object[input.EndpointSliceSpec]]) iter.Seq[*input.EndpointSliceSpec] {
+	return func(yield func(*input.EndpointSliceSpec) bool) {
 		for _, o := range members.All() {
 			if !yield(o.Spec) {
 				return
 			}
 		}
-	})
+	}
 }

@@ -22,6 +22,7 @@ type Meaning struct {
 	listeners   *flow.Collection[model.ListenerKey, listenerFacts]
 	attachments *flow.Collection[model.ObjectRef, attachments]
 	attached    *flow.Collection[model.ListenerKey, flow.Members[model.ObjectRef, attachments]]
+	slices      *slicesByService
 }
 
 // Options say how objects are read.
@@ -58,10 +59,10 @@ func New(g *flow.Graph, in *input.Sources, o Options) *Meaning {
 	}.route)
 	m.Plan.Sites = flow.Derive(m.Plan.Routes, "plan/site", sites)
 
+	m.slices = flow.Group(in.EndpointSlices.Collection(), "slices by service", sliceService, byKey)
 	users := flow.Group(m.Plan.Routes, "routes by backend", backendsOf, byKey)
 	m.Plan.Backends = flow.Map(users, "plan/backend", backends{
-		services: in.Services.Collection(), xbackends: xbackends,
-		slices: flow.Group(in.EndpointSlices.Collection(), "slices by service", sliceService, byKey),
+		services: in.Services.Collection(), xbackends: xbackends, slices: m.slices,
 	}.backend)
 	return m
 }

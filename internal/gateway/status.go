@@ -10,6 +10,7 @@ import (
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
+	"cardea.dev/cardea/internal/resolve"
 	"cardea.dev/cardea/internal/resource"
 )
 
@@ -43,6 +44,8 @@ func (m *Meaning) gatewayReport(
 		facts := conditions.GatewayFacts{Generation: g.Generation, Findings: g.Findings, Bind: g.Bind, Fronted: g.Fronted}
 		if g.Fronted {
 			facts.Front, _ = flow.Fetch(c, m.in.Fronts.Collection(), ref)
+			behind, _ := flow.Fetch(c, m.slices, model.Ref(model.KindService, ref.Namespace(), g.Proxy.Name))
+			facts.Answered = resolve.Answered(specs(behind))
 		}
 		facts.Proxies, _ = flow.Fetch(c, proxies, ref)
 		findings := g.Findings[:len(g.Findings):len(g.Findings)]

@@ -55,12 +55,10 @@ func Endpoints(port string, slicesOfService iter.Seq[*input.EndpointSliceSpec]) 
 				continue
 			}
 			endpoint := model.Endpoint{Address: e.Addresses[0], Port: number}
-			// Ready is what the cluster says it is, even for one that terminates (publishNotReadyAddresses).
-			ending := isTrue(e.Conditions.Terminating, false)
-			switch {
-			case isTrue(e.Conditions.Ready, !ending):
+			switch isReady, isTerminating := usable(e.Conditions); {
+			case isReady:
 				ready = append(ready, endpoint)
-			case ending && isTrue(e.Conditions.Serving, true):
+			case isTerminating:
 				terminating = append(terminating, endpoint)
 			}
 		}
@@ -72,6 +70,26 @@ func Endpoints(port string, slicesOfService iter.Seq[*input.EndpointSliceSpec]) 
 		return cmp.Or(cmp.Compare(a.Address, b.Address), cmp.Compare(a.Port, b.Port))
 	})
 	return slices.Compact(ready)
+}
+
+// usable tells whether an endpoint may get requests: it is ready, or it still serves while it terminates.
+func usable(is discoveryv1.EndpointConditions) (ready, terminating bool) {
+	// Ready is what the cluster says it is, even for one that terminates (publishNotReadyAddresses).
+	ending := isTrue(is.Terminating, false)
+	ready = isTrue(is.Ready, !ending)
+	return ready, !ready && ending && isTrue(is.Serving, true)
+}
+
+// Answered tells whether anybody gets the requests to a Service, by all its slices.
+func Answered(slicesOfService iter.Seq[*input.EndpointSliceSpec]) bool {
+	for slice := range slicesOfService {
+		for _, e := range slice.Endpoints {
+			if ready, terminating := usable(e.Conditions); (ready || terminating) && len(e.Addresses) > 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // slicePort finds the number of a port by its name; a Service with one unnamed port has slices with one unnamed port.
