@@ -24,8 +24,9 @@ func (d *Deployer) apply(ctx context.Context, ref model.ObjectRef, p plan.Proxy,
 	switch {
 	case same && !before.dirty:
 		return nil
-	case before.refused == sum && now.Sub(before.refusedAt) < mistakeRetry:
+	case before.refused == sum && before.refusedSeen == before.seen && now.Sub(before.refusedAt) < mistakeRetry:
 		o.wrong = append(o.wrong, before.why)
+		o.lookAfter(mistakeRetry - now.Sub(before.refusedAt))
 		return nil
 	case same:
 		if wait := before.pause(now); wait > 0 {
@@ -34,18 +35,24 @@ func (d *Deployer) apply(ctx context.Context, ref model.ObjectRef, p plan.Proxy,
 		}
 	}
 	others, there := d.managers(k, ref.Namespace(), p.Name)
+	if k == deployment {
+		if err := d.keepReplicas(ctx, ref, p, text); err != nil {
+			return err
+		}
+	}
 	object, err := d.patch(ctx, k, ref.Namespace(), p.Name, text)
 	if err != nil {
 		d.metrics.applies.WithLabelValues(k.String(), "failed").Inc()
 		if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
-			d.refuse(ref, k, sum, err.Error(), now)
-			o.wrong = append(o.wrong, err.Error())
+			why := mergeParameters(p.Parameters).blame(k, err)
+			d.refuse(ref, k, sum, why, now)
+			o.wrong = append(o.wrong, why)
 			o.lookAfter(mistakeRetry)
 			return nil
 		}
 		return err
 	}
-	switch what := d.applied(ref, k, sum, before, object, now); {
+	switch what := d.remember(ref, k, sum, before, object, now); {
 	case what.fight:
 		d.cfg.Log.Warn("somebody undoes what is repaired; it is repaired less often from now on",
 			"kind", k.String(), "namespace", ref.Namespace(), "name", p.Name, "managers", others)
@@ -61,9 +68,9 @@ func (d *Deployer) apply(ctx context.Context, ref model.ObjectRef, p plan.Proxy,
 	return nil
 }
 
-func (d *Deployer) patch(ctx context.Context, k kind, namespace, name string, text []byte) (metav1.Object, error) {
+func (d *Deployer) patch(ctx context.Context, k kind, namespace, name string, text []byte, dryRun ...string) (metav1.Object, error) {
 	force := true
-	options := metav1.PatchOptions{FieldManager: manager, Force: &force}
+	options := metav1.PatchOptions{FieldManager: manager, Force: &force, DryRun: dryRun}
 	if k == service {
 		return d.services.Services(namespace).Patch(ctx, name, types.ApplyPatchType, text, options)
 	}
@@ -77,8 +84,8 @@ type effect struct {
 	fight    bool // and does so again and again, from now on
 }
 
-// applied remembers what was applied, and that the object is like this now.
-func (d *Deployer) applied(ref model.ObjectRef, k kind, sum digest, before made, object metav1.Object, now time.Time) (what effect) {
+// remember remembers what was applied, and that the object is like this now.
+func (d *Deployer) remember(ref model.ObjectRef, k kind, sum digest, before made, object metav1.Object, now time.Time) (what effect) {
 	if object.GetDeletionTimestamp() != nil {
 		d.metrics.applies.WithLabelValues(k.String(), "unchanged").Inc()
 		return what // the watch tells when it is gone; then it is made anew
@@ -110,7 +117,7 @@ func (d *Deployer) refuse(ref model.ObjectRef, k kind, sum digest, why string, n
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	m := &d.record(ref).objects[k]
-	m.refused, m.why, m.refusedAt = sum, why, now
+	m.refused, m.refusedSeen, m.why, m.refusedAt = sum, m.seen, why, now
 }
 
 // managers are those who have a hand in an object, but for Cardea, if the object is there.
@@ -121,7 +128,7 @@ func (d *Deployer) managers(k kind, namespace, name string) (list string, there 
 	}
 	var names []string
 	for _, f := range object.GetManagedFields() {
-		if f.Manager != manager {
+		if f.Manager != manager && f.Manager != scaler {
 			names = append(names, f.Manager)
 		}
 	}

@@ -27,8 +27,8 @@ const (
 	lastRetry  = 15 * time.Second
 	// patience is how long the API server may take over one Gateway.
 	patience = 30 * time.Second
-	// mistakeRetry is after how long the API server is asked again for what it called invalid: it may know more by then.
-	mistakeRetry = time.Hour
+	// mistakeRetry is after how long the API server is asked again for what it called invalid: a port that was taken may be free by then.
+	mistakeRetry = time.Minute
 )
 
 // Deployer runs the proxies of Gateways.

@@ -33,7 +33,7 @@ func FuzzPatches(f *testing.F) {
 		for _, spec := range []v1alpha1.DataPlaneSpec{
 			{Pod: &v1alpha1.PodSettings{Patch: raw}}, {Deployment: &v1alpha1.DeploymentSettings{Patch: raw}}, {Service: &v1alpha1.ServiceSettings{Patch: raw}},
 		} {
-			p.Parameters = []v1alpha1.DataPlaneSpec{spec}
+			p.Parameters = []plan.DataPlane{{Ref: model.Ref(model.KindDataPlane, "shop", "plane"), Spec: spec}}
 			o, err := render(ref, p, testSettings, testDialect, nil)
 			if err != nil {
 				t.Fatal(err)

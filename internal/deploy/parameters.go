@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"cardea.dev/cardea/api/v1alpha1"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
 )
 
 // defaultDrain is how long a pod that ends goes on serving: about what a cluster's nodes take to hear of it.
@@ -19,30 +21,32 @@ type parameters struct {
 	v1alpha1.DataPlaneSpec
 	pod, service, deployment patches
 	drain                    time.Duration
+	from                     []plan.DataPlane
 }
 
-func mergeParameters(list []v1alpha1.DataPlaneSpec) parameters {
-	p := parameters{drain: defaultDrain}
+func mergeParameters(list []plan.DataPlane) parameters {
+	p := parameters{drain: defaultDrain, from: list}
 	p.Pod, p.Service = &v1alpha1.PodSettings{}, &v1alpha1.ServiceSettings{}
-	for _, spec := range list {
+	for _, from := range list {
+		spec := from.Spec
 		p.Replicas = cmp.Or(spec.Replicas, p.Replicas)
 		p.Image = cmp.Or(spec.Image, p.Image)
 		p.Resources = cmp.Or(spec.Resources, p.Resources)
 		p.LogLevel = cmp.Or(spec.LogLevel, p.LogLevel)
 		if spec.Pod != nil {
-			p.mergePod(spec.Pod)
+			p.mergePod(from.Ref, spec.Pod)
 		}
 		if spec.Service != nil {
-			p.mergeService(spec.Service)
+			p.mergeService(from.Ref, spec.Service)
 		}
 		if spec.Deployment != nil {
-			p.deployment.add(spec.Deployment.Patch)
+			p.deployment.add(from.Ref, spec.Deployment.Patch)
 		}
 	}
 	return p
 }
 
-func (p *parameters) mergePod(s *v1alpha1.PodSettings) {
+func (p *parameters) mergePod(from model.ObjectRef, s *v1alpha1.PodSettings) {
 	p.Pod.Labels = joined(p.Pod.Labels, s.Labels)
 	p.Pod.Annotations = joined(p.Pod.Annotations, s.Annotations)
 	if s.NodeSelector != nil {
@@ -54,16 +58,16 @@ func (p *parameters) mergePod(s *v1alpha1.PodSettings) {
 	if s.DrainSeconds != nil {
 		p.drain = time.Duration(*s.DrainSeconds) * time.Second
 	}
-	p.pod.add(s.Patch)
+	p.pod.add(from, s.Patch)
 }
 
-func (p *parameters) mergeService(s *v1alpha1.ServiceSettings) {
+func (p *parameters) mergeService(from model.ObjectRef, s *v1alpha1.ServiceSettings) {
 	p.Service.Type = cmp.Or(s.Type, p.Service.Type)
 	p.Service.LoadBalancerClass = cmp.Or(s.LoadBalancerClass, p.Service.LoadBalancerClass)
 	p.Service.ExternalTrafficPolicy = cmp.Or(s.ExternalTrafficPolicy, p.Service.ExternalTrafficPolicy)
 	p.Service.Labels = joined(p.Service.Labels, s.Labels)
 	p.Service.Annotations = joined(p.Service.Annotations, s.Annotations)
-	p.service.add(s.Patch)
+	p.service.add(from, s.Patch)
 }
 
 // resources are those of the proxy's container.

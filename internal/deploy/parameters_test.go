@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,19 +16,21 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/api/v1alpha1"
+	"cardea.dev/cardea/internal/deploy"
+	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
 )
 
 // parameters reads the specs of DataPlanes, after one that lets no test wait for a drain.
-func parameters(t *testing.T, texts ...string) (list []v1alpha1.DataPlaneSpec) {
+func parameters(t *testing.T, texts ...string) (list []plan.DataPlane) {
 	t.Helper()
-	for _, text := range append([]string{`{pod: {drainSeconds: 0}}`}, texts...) {
+	for i, text := range append([]string{`{pod: {drainSeconds: 0}}`}, texts...) {
 		var spec v1alpha1.DataPlaneSpec
 		if err := yaml.UnmarshalStrict([]byte(text), &spec); err != nil {
 			t.Fatal(err)
 		}
-		list = append(list, spec)
+		list = append(list, plan.DataPlane{Ref: model.Ref(model.KindDataPlane, "shop", fmt.Sprintf("plane%d", i)), Spec: spec})
 	}
 	return list
 }
@@ -83,7 +86,37 @@ func TestReplicasOfAnAutoscaler(t *testing.T) {
 	}
 }
 
-// TestInvalidParameters: what can't be applied is said in the front, what runs stays, and all else goes on.
+// TestReplicasStatedNoMore: the number stays what it was when a DataPlane states it no more, until somebody scales.
+func TestReplicasStatedNoMore(t *testing.T) {
+	p := newPlace(t)
+	p.plan(func(x *plan.Proxy) { x.Parameters = parameters(t, `{replicas: 2}`) })
+	p.pods(2)
+	replicas := func(mark string, want int32) {
+		t.Helper()
+		p.eventually(func() error {
+			deployed, err := p.deployment()
+			if err == nil && (deployed.Labels["mark"] != mark || *deployed.Spec.Replicas != want) {
+				err = fmt.Errorf("%v, %d replicas", deployed.Labels, *deployed.Spec.Replicas)
+			}
+			return err
+		})
+	}
+	p.plan(func(x *plan.Proxy) { x.Parameters, x.Labels = parameters(t), map[string]string{"mark": "a"} })
+	replicas("a", 2)
+	scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: p.proxy.Name, Namespace: p.namespace}, Spec: autoscalingv1.ScaleSpec{Replicas: 3}}
+	if _, err := p.Client.AppsV1().Deployments(p.namespace).
+		UpdateScale(t.Context(), p.proxy.Name, scale, metav1.UpdateOptions{FieldManager: "autoscaler"}); err != nil {
+		t.Fatal(err)
+	}
+	p.plan(func(x *plan.Proxy) { x.Labels = map[string]string{"mark": "b"} })
+	replicas("b", 3)
+	p.plan(func(x *plan.Proxy) {
+		x.Parameters, x.Labels = parameters(t, `{replicas: 1}`), map[string]string{"mark": "c"}
+	})
+	replicas("c", 1)
+}
+
+// TestInvalidParameters: what can't be applied is said in the front, no other half of the DataPlane applies, and all else goes on.
 func TestInvalidParameters(t *testing.T) {
 	p := newPlace(t)
 	p.plan(nil)
@@ -94,10 +127,13 @@ func TestInvalidParameters(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, c := range []struct{ spec, message string }{
-		{`{pod: {patch: {spec: {contaners: []}}}}`, `unknown field "spec.template.spec.contaners"`}, // not sent at all
-		{`{resources: {requests: {cpu: 2}, limits: {cpu: 1}}}`, "must be less than or equal to cpu limit"},
-		{`{deployment: {patch: {spec: {minReadySeconds: -1}}}}`, "minReadySeconds"},
-		{`{service: {type: ClusterIP, externalTrafficPolicy: Local}}`, "externalTrafficPolicy"},
+		{`{service: {labels: {half: "yes"}}, pod: {patch: {spec: {contaners: []}}}}`, // not sent at all
+			`DataPlane shop/plane1, spec.pod.patch: it does not fit: unknown field "spec.template.spec.contaners"; change or remove it`},
+		{`{service: {labels: {half: "yes"}}, resources: {requests: {cpu: 2}, limits: {cpu: 1}}}`,
+			`DataPlane shop/plane1, spec.resources: change or remove it: Deployment, spec.template.spec.containers[0].resources.requests: Invalid value`},
+		{`{service: {labels: {half: "yes"}}, deployment: {patch: {spec: {minReadySeconds: -1}}}}`, `DataPlane shop/plane1, spec.deployment.patch: `},
+		{`{logLevel: debug, service: {type: ClusterIP, externalTrafficPolicy: Local}}`,
+			`DataPlane shop/plane1, spec.service.externalTrafficPolicy: change or remove it: Service, spec.externalTrafficPolicy: Invalid value`},
 	} {
 		port := int32(1000 + i)
 		p.plan(func(x *plan.Proxy) {
@@ -110,13 +146,10 @@ func TestInvalidParameters(t *testing.T) {
 		if len(f.Addresses) != 1 {
 			t.Errorf("%s: the front is %+v", c.spec, f)
 		}
-		if strings.HasPrefix(c.spec, "{service:") {
-			continue
-		}
-		p.eventually(func() error { // the Service is not the Deployment's hostage
+		p.eventually(func() error { // the ports are not the DataPlane's hostages
 			service, err := p.service()
-			if err == nil && service.Spec.Ports[1].Port != port {
-				err = fmt.Errorf("%+v", service.Spec.Ports)
+			if err == nil && (service.Spec.Ports[1].Port != port || service.Labels["half"] != "" || service.Spec.Type != corev1.ServiceTypeLoadBalancer) {
+				err = fmt.Errorf("%+v", service)
 			}
 			return err
 		})
@@ -124,6 +157,26 @@ func TestInvalidParameters(t *testing.T) {
 			t.Errorf("%s: the Deployment has changed: %v", c.spec, err)
 		}
 	}
+	// A Deployer that does not remember what was applied lets it be.
+	first, err := p.service()
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := p.proxy
+	proxy.Parameters = parameters(t, `{service: {labels: {half: "yes"}}, pod: {patch: {spec: {contaners: []}}}}`)
+	p.graph.Apply("test", func(b *flow.Batch) { p.proxies.Delete(b, p.ref) }) // it is the other one's
+	p.restart(proxy, func(*deploy.Config) {}, func(front func() model.Front) {
+		p.eventually(func() error {
+			if f := front(); f.Reason != "InvalidParameters" || len(f.Addresses) != 1 {
+				return fmt.Errorf("the front is %+v", f)
+			}
+			return nil
+		})
+	})
+	if now, err := p.service(); err != nil || now.ResourceVersion != first.ResourceVersion {
+		t.Errorf("half of a DataPlane applies after a start: %v", err)
+	}
+	p.plan(nil)
 	p.plan(func(x *plan.Proxy) {
 		x.Parameters = parameters(t, `{deployment: {patch: {metadata: {labels: {mended: "yes"}}}}}`)
 	})
@@ -196,4 +249,56 @@ func TestQuota(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.frontIs(func(f model.Front) bool { return f.Reason == "" && len(f.Addresses) == 1 })
+}
+
+// TestRefusedService: what was refused is tried again when the Service that it was about has changed, or is gone.
+func TestRefusedService(t *testing.T) {
+	p := newPlace(t)
+	p.plan(nil)
+	p.frontIs(func(f model.Front) bool { return len(f.Addresses) == 1 })
+	services := p.Client.CoreV1().Services(p.namespace)
+	const taken = 31234
+	other := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "other"}, Spec: corev1.ServiceSpec{
+		Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{Port: 80, NodePort: taken}},
+	}}
+	if _, err := services.Create(t.Context(), other, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	p.plan(func(x *plan.Proxy) {
+		x.Parameters = parameters(t, fmt.Sprintf(`{service: {type: NodePort, patch: {spec: {ports: [{port: 80, nodePort: %d}]}}}}`, taken))
+	})
+	p.frontIs(func(f model.Front) bool {
+		return f.Reason == "InvalidParameters" && strings.Contains(f.Message, "DataPlane shop/plane1, spec.service.patch: ") &&
+			strings.Contains(f.Message, "already allocated")
+	})
+	if err := services.Delete(t.Context(), other.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if err := services.Delete(t.Context(), p.proxy.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	p.eventually(func() error {
+		service, err := p.service()
+		if err == nil && service.Spec.Ports[0].NodePort != taken {
+			err = fmt.Errorf("%+v", service.Spec)
+		}
+		return err
+	})
+	t.Logf("after %v", time.Since(began))
+	p.frontIs(func(f model.Front) bool { return f.Reason == "" })
+}
+
+// TestReservedLabels: what is asked for and can't be is said.
+func TestReservedLabels(t *testing.T) {
+	p := newPlace(t)
+	p.plan(func(x *plan.Proxy) {
+		x.Labels = map[string]string{"app.kubernetes.io/name": "mine", "app.kubernetes.io/managed-by": "cardea", "team": "blue"}
+		x.Parameters = parameters(t, `{pod: {annotations: {cardea.dev/gateway: other}}}`)
+	})
+	p.frontIs(func(f model.Front) bool {
+		return strings.Contains(f.Note, "spec.infrastructure.labels: Cardea sets app.kubernetes.io/name itself") &&
+			strings.Contains(f.Note, "DataPlane shop/plane1, spec.pod.annotations: Cardea sets cardea.dev/gateway itself")
+	})
+	p.happened("Reserved", "app.kubernetes.io/name")
 }

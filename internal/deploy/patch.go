@@ -10,39 +10,46 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	kjson "sigs.k8s.io/json"
+
+	"cardea.dev/cardea/internal/model"
 )
 
 // patches are strategic merge patches, to be applied in order.
-type patches [][]byte
+type patches []patch
 
-func (p *patches) add(patch *apiextensionsv1.JSON) {
-	if patch != nil && len(patch.Raw) > 0 && string(patch.Raw) != "null" {
-		*p = append(*p, patch.Raw)
+type patch struct {
+	from model.ObjectRef // the DataPlane that states it
+	text []byte
+}
+
+func (p *patches) add(from model.ObjectRef, text *apiextensionsv1.JSON) {
+	if text != nil && len(text.Raw) > 0 && string(text.Raw) != "null" {
+		*p = append(*p, patch{from, text.Raw})
 	}
 }
 
-// apply patches an object of type T, as JSON. The error is the user's: a patch that is none, one that does not fit T, or one that
-// changes what has to stay.
+// apply patches an object of type T, as JSON. The error is the user's, and names the DataPlane and its field: a patch that is none, one that does
+// not fit T, or one that changes what has to stay.
 func apply[T any](p patches, field string, object []byte) ([]byte, error) {
-	if len(p) == 0 {
-		return object, nil
-	}
-	var schema, strict T
-	patched := object
 	for _, patch := range p {
-		var err error
-		if patched, err = strategicpatch.StrategicMergePatch(patched, patch, schema); err != nil {
-			return nil, fmt.Errorf("%s does not apply: %w", field, err)
+		var schema, strict T
+		wrong := func(format string, args ...any) ([]byte, error) {
+			return nil, fmt.Errorf("%s, %s: %w; change or remove it", patch.from, field, fmt.Errorf(format, args...))
 		}
+		patched, err := strategicpatch.StrategicMergePatch(object, patch.text, schema)
+		if err != nil {
+			return wrong("it is no strategic merge patch of the %T: %w", schema, err)
+		}
+		unknown, err := kjson.UnmarshalStrict(patched, &strict)
+		if err = errors.Join(append(unknown, err)...); err != nil {
+			return wrong("it does not fit: %w", err)
+		}
+		if changed := firstChange(object, patched); changed != "" {
+			return wrong("it must not change %s", changed)
+		}
+		object = patched
 	}
-	unknown, err := kjson.UnmarshalStrict(patched, &strict)
-	if err = errors.Join(append(unknown, err)...); err != nil {
-		return nil, fmt.Errorf("%s does not fit: %w", field, err)
-	}
-	if changed := firstChange(object, patched); changed != "" {
-		return nil, fmt.Errorf("%s must not change %s", field, changed)
-	}
-	return patched, nil
+	return object, nil
 }
 
 // firstChange is what a patch changed though it has to stay; "" if it changed none of it.

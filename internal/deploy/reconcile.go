@@ -45,11 +45,19 @@ func (d *Deployer) reconcile(ctx context.Context, ref model.ObjectRef) (again ti
 			return 0, fmt.Errorf("finalizer of the Gateway: %w", err)
 		}
 	}
-	want, err := render(ref, p, d.cfg.Settings, d.cfg.Dialect, bundle)
-	if err != nil {
-		return 0, fmt.Errorf("render: %w", err)
-	}
 	o := outcome{}
+	if o.foreign, err = d.foreigner(ctx, ref, p); err != nil {
+		return 0, err
+	}
+	if o.foreign != "" {
+		o.lookAfter(lastRetry)
+		d.tell(ref, p, o)
+		return o.again, nil
+	}
+	want, p, err := d.settle(ctx, ref, p, bundle, &o)
+	if err != nil {
+		return 0, err
+	}
 	for k := range kindsEnd {
 		d.bring(ctx, ref, p, k, want, &o)
 	}
@@ -78,6 +86,7 @@ type outcome struct {
 	changed []string // kinds that are other than before
 	wrong   []string // what the user has to mend
 	denied  []string // what the cluster does not allow
+	foreign string   // what is in the way; "" if nothing is
 	failed  []error
 	again   time.Duration
 }
@@ -91,12 +100,7 @@ func (o *outcome) lookAfter(d time.Duration) {
 // bring brings one object up to date.
 func (d *Deployer) bring(ctx context.Context, ref model.ObjectRef, p plan.Proxy, k kind, want objects, o *outcome) {
 	text, wanted := want.texts[k]
-	problem := want.invalid[k]
-	switch {
-	case !wanted: // it stays as it is
-		return
-	case problem != nil:
-		o.wrong = append(o.wrong, problem.Error())
+	if !wanted { // it stays as it is
 		return
 	}
 	err := d.apply(ctx, ref, p, k, text, o)
@@ -122,12 +126,14 @@ func denied(err error) bool {
 func (d *Deployer) tell(ref model.ObjectRef, p plan.Proxy, o outcome) {
 	f := frontOf(p, d.serviceOf(ref, p))
 	switch {
+	case o.foreign != "":
+		f.Reason, f.Message = "NoResources", o.foreign
 	case len(o.wrong) > 0:
 		f.Reason, f.Message = "InvalidParameters", strings.Join(o.wrong, "; ")
 	case len(o.denied) > 0:
 		f.Reason, f.Message = "NoResources", strings.Join(o.denied, "; ")
 	}
-	d.show(ref, p, f, rollout(d.deploymentOf(ref, p)))
+	d.show(ref, p, f, append(rollout(d.deploymentOf(ref, p)), vain(ref, p)...))
 	if len(o.changed) > 0 {
 		kinds := strings.Join(o.changed, ", ")
 		d.cfg.Log.Info("deployed", "gateway", ref.String(), "name", p.Name, "changed", kinds)

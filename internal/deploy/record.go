@@ -24,7 +24,9 @@ type record struct {
 	// accepted is what the plan said when the Gateway was accepted last; nil if it never was.
 	accepted *plan.Proxy
 	trouble  string // the last error
-	objects  [kindsEnd]made
+	// good are the DataPlanes that were applied last, all of each; nil if nobody remembers.
+	good    *[]plan.DataPlane
+	objects [kindsEnd]made
 }
 
 // digest tells texts apart.
@@ -33,15 +35,17 @@ type digest [sha256.Size]byte
 // made is an object that was made.
 type made struct {
 	text digest // of what was applied
-	// refused is the text that the API server called invalid, why, and when.
-	refused   digest
-	why       string
-	refusedAt time.Time
-	print     string // of the object as it was then; "" if it was never seen to exist
-	version   string // its resource version then
-	seen      string // of the object as the watch showed it last; "" if it is gone or going
-	events    uint64 // how often the watch told of it
-	dirty     bool   // somebody else changed it
+	// refused is the text that the API server called invalid, what was seen of the object then, why, and when. When the object is another one,
+	// the API server is asked again.
+	refused     digest
+	refusedSeen string
+	why         string
+	refusedAt   time.Time
+	print       string // of the object as it was then; "" if it was never seen to exist
+	version     string // its resource version then
+	seen        string // of the object as the watch showed it last; "" if it is gone or going
+	events      uint64 // how often the watch told of it
+	dirty       bool   // somebody else changed it
 	// Repairs that were made one soon after the other, and the last one's time.
 	repairs  int
 	repaired time.Time

@@ -2,6 +2,7 @@ package deploy_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -212,7 +213,7 @@ func TestKindGone(t *testing.T) {
 	}
 }
 
-// TestLeftBehind: what says that it was made for a Gateway that does not exist is taken away.
+// TestLeftBehind: what Cardea made for a Gateway that does not exist is taken away; somebody's copy of it is not.
 func TestLeftBehind(t *testing.T) {
 	p := newPlace(t)
 	left := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
@@ -221,7 +222,17 @@ func TestLeftBehind(t *testing.T) {
 		Annotations: map[string]string{"cardea.dev/gateway": "gone"},
 	}}
 	configMaps := p.Client.CoreV1().ConfigMaps(p.namespace)
-	if _, err := configMaps.Create(t.Context(), left, metav1.CreateOptions{}); err != nil {
+	theirs := left.DeepCopy()
+	theirs.Name = "copy"
+	if _, err := configMaps.Create(t.Context(), theirs, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	left.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}
+	text, err := json.Marshal(left)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := configMaps.Patch(t.Context(), left.Name, types.ApplyPatchType, text, metav1.PatchOptions{FieldManager: "cardea"}); err != nil {
 		t.Fatal(err)
 	}
 	p.eventually(func() error {
@@ -231,6 +242,9 @@ func TestLeftBehind(t *testing.T) {
 		}
 		return errors.Join(err, errors.New("it is there still"))
 	})
+	if _, err := configMaps.Get(t.Context(), theirs.Name, metav1.GetOptions{}); err != nil {
+		t.Errorf("the copy: %v", err)
+	}
 }
 
 // TestClassFinalizer: a class can't go as long as Gateways name it.

@@ -23,7 +23,11 @@ func (d *Deployer) remove(ctx context.Context, ref model.ObjectRef, p plan.Proxy
 		return nil
 	}
 	for _, k := range removal {
-		if err := d.delete(ctx, ref, k, p.Name, ""); err != nil {
+		object, err := d.lookup(ctx, k, ref.Namespace(), p.Name)
+		if err == nil && object != nil && ours(object, p) {
+			err = d.delete(ctx, ref, k, p.Name, object.GetUID())
+		}
+		if err != nil {
 			return fmt.Errorf("delete %s %s: %w", k, p.Name, err)
 		}
 	}
@@ -84,7 +88,7 @@ func (d *Deployer) ownOf(ref model.ObjectRef) (list []own) {
 			if !ok {
 				continue
 			}
-			if of, _ := gatewayOf(object); of == ref {
+			if of, _ := gatewayOf(object); of == ref && applied(object) {
 				list = append(list, own{k, object})
 			}
 		}
@@ -92,13 +96,10 @@ func (d *Deployer) ownOf(ref model.ObjectRef) (list []own) {
 	return list
 }
 
-// delete deletes an object, of that UID if there is one. It is well if there is none.
+// delete deletes the object of that UID. It is well if there is none.
 func (d *Deployer) delete(ctx context.Context, ref model.ObjectRef, k kind, name string, uid types.UID) error {
 	background := metav1.DeletePropagationBackground
-	options := metav1.DeleteOptions{PropagationPolicy: &background}
-	if uid != "" {
-		options.Preconditions = &metav1.Preconditions{UID: &uid}
-	}
+	options := metav1.DeleteOptions{PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &uid}}
 	err := d.objects.Resource(k.resource()).Namespace(ref.Namespace()).Delete(ctx, name, options)
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return err

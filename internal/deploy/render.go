@@ -84,7 +84,7 @@ func render(ref model.ObjectRef, p plan.Proxy, s Settings, d Dialect, bundle []b
 	if text, err = json.Marshal(r.service()); err != nil {
 		return o, err
 	}
-	text, problem = apply[corev1.Service](r.parameters.service, "service.patch", text)
+	text, problem = apply[corev1.Service](r.parameters.service, "spec.service.patch", text)
 	add(service, text, problem)
 	return o, nil
 }
@@ -93,17 +93,17 @@ func render(ref model.ObjectRef, p plan.Proxy, s Settings, d Dialect, bundle []b
 func (r *renderer) patchDeployment(text []byte) ([]byte, error) {
 	pod := patches{}
 	for _, p := range r.parameters.pod {
-		wrapped, err := json.Marshal(map[string]any{"spec": map[string]any{"template": json.RawMessage(p)}})
+		wrapped, err := json.Marshal(map[string]any{"spec": map[string]any{"template": json.RawMessage(p.text)}})
 		if err != nil {
-			return nil, fmt.Errorf("pod.patch is no JSON: %w", err)
+			return nil, fmt.Errorf("%s, spec.pod.patch is no JSON: %w", p.from, err)
 		}
-		pod = append(pod, wrapped)
+		pod = append(pod, patch{p.from, wrapped})
 	}
-	text, err := apply[appsv1.Deployment](pod, "pod.patch", text)
+	text, err := apply[appsv1.Deployment](pod, "spec.pod.patch", text)
 	if err != nil {
 		return nil, err
 	}
-	return apply[appsv1.Deployment](r.parameters.deployment, "deployment.patch", text)
+	return apply[appsv1.Deployment](r.parameters.deployment, "spec.deployment.patch", text)
 }
 
 func uid(p plan.Proxy) types.UID { return types.UID(p.UID) }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 
+	"cardea.dev/cardea/api/v1alpha1"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
 )
@@ -64,7 +65,8 @@ func testRender(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	var in struct {
-		Gateway string
+		Gateway    string
+		Parameters []v1alpha1.DataPlaneSpec
 		plan.Proxy
 	}
 	if archive.Files[0].Name != "proxy.yaml" {
@@ -75,6 +77,10 @@ func testRender(t *testing.T, path string) {
 	}
 	namespace, name, _ := strings.Cut(in.Gateway, "/")
 	in.Name, in.Accepted = "envoy-proxy-0123456789ab", true
+	for i, spec := range in.Parameters {
+		in.Proxy.Parameters = append(in.Proxy.Parameters,
+			plan.DataPlane{Ref: model.Ref(model.KindDataPlane, namespace, fmt.Sprintf("plane%d", i)), Spec: spec})
+	}
 	o, err := render(model.Ref(model.KindGateway, namespace, name), in.Proxy, testSettings, testDialect, []byte("the bundle\n"))
 	if err != nil {
 		t.Fatal(err)

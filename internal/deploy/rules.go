@@ -10,7 +10,7 @@ func Rules() []rbacv1.PolicyRule {
 	for k := range kindsEnd {
 		rules = append(rules, rbacv1.PolicyRule{
 			APIGroups: []string{k.resource().Group}, Resources: []string{k.resource().Resource},
-			Verbs: []string{"create", "delete", "list", "patch", "watch"},
+			Verbs: []string{"create", "delete", "get", "list", "patch", "watch"},
 		})
 	}
 	return append(rules,

@@ -1,6 +1,8 @@
 package deploy
 
 import (
+	"bytes"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,12 +61,15 @@ func (d *Deployer) watch(client kubernetes.Interface) error {
 	return nil
 }
 
-// forget drops what nobody reads: of managed fields the managers' names are kept.
+// forget drops what nobody reads: of managed fields is kept who has any, and whether Cardea has the number of replicas.
 func forget(o any) (any, error) {
 	if object, ok := o.(metav1.Object); ok {
 		fields := object.GetManagedFields()
-		for i := range fields {
-			fields[i] = metav1.ManagedFieldsEntry{Manager: fields[i].Manager}
+		for i, f := range fields {
+			fields[i] = metav1.ManagedFieldsEntry{Manager: f.Manager, Operation: f.Operation}
+			if f.Manager == manager && f.FieldsV1 != nil && bytes.Contains(f.FieldsV1.Raw, []byte(replicasField)) {
+				fields[i].FieldsV1 = &metav1.FieldsV1{Raw: []byte(replicasField)}
+			}
 		}
 		object.SetManagedFields(fields)
 	}

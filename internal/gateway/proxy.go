@@ -39,7 +39,7 @@ func proxyOf(
 		p.Accepted = f.accepted()
 		for _, ref := range f.Parameters {
 			if o, found := flow.Fetch(c, planes, ref); found {
-				p.Parameters = append(p.Parameters, *o.Spec)
+				p.Parameters = append(p.Parameters, plan.DataPlane{Ref: ref, Spec: *o.Spec})
 			}
 		}
 		for i, l := range f.View.Listeners {

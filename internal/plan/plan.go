@@ -39,11 +39,17 @@ type Proxy struct {
 	// Leaving: the Gateway is being deleted, or another controller's by now. All that was made for it has to go, and then the finalizer.
 	Leaving bool
 	// Parameters are the class's and the Gateway's, those that are there, in this order: what a later one states counts.
-	Parameters []v1alpha1.DataPlaneSpec
+	Parameters []DataPlane
 	// Labels and Annotations are those of spec.infrastructure, for everything that is made.
 	Labels, Annotations map[string]string
 	Addresses           []model.Address // that the Gateway asks for; none: whatever is given
 	Ports               []ProxyPort     // by number
+}
+
+// DataPlane is an object that says how proxies are run.
+type DataPlane struct {
+	Ref  model.ObjectRef
+	Spec v1alpha1.DataPlaneSpec
 }
 
 // ProxyPort is a port that clients use, and where the proxies bind it.

@@ -1,0 +1,50 @@
+package deploy
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+)
+
+// scaler is the field manager that has the number of replicas when no DataPlane states it any more, until somebody scales.
+const scaler = manager + "-replicas"
+
+// replicasField is how managed fields name it; nothing else in a Deployment is called so.
+const replicasField = `"f:replicas"`
+
+// keepReplicas keeps the number of replicas when it is stated no more. The API server would take a field away that nobody has, and then there would
+// be one replica. So somebody else is given it first: an autoscaler, or who scales by hand, takes it from there.
+func (d *Deployer) keepReplicas(ctx context.Context, ref model.ObjectRef, p plan.Proxy, text []byte) error {
+	var want struct{ Spec struct{ Replicas *int32 } }
+	if err := json.Unmarshal(text, &want); err != nil {
+		return err
+	}
+	is := d.deploymentOf(ref, p)
+	if want.Spec.Replicas != nil || is == nil || is.Spec.Replicas == nil || !slices.ContainsFunc(is.ManagedFields, func(f metav1.ManagedFieldsEntry) bool {
+		return f.Manager == manager && f.FieldsV1 != nil
+	}) {
+		return nil
+	}
+	only, err := json.Marshal(map[string]any{
+		"apiVersion": appsv1.SchemeGroupVersion.String(), "kind": deployment.String(),
+		"metadata": map[string]any{"name": p.Name, "namespace": ref.Namespace()}, "spec": map[string]any{"replicas": *is.Spec.Replicas},
+	})
+	if err != nil {
+		return err
+	}
+	// Not by force: a number that is another one by now is a conflict, and looked at again.
+	_, err = d.objects.Resource(deployment.resource()).Namespace(ref.Namespace()).
+		Patch(ctx, p.Name, types.ApplyPatchType, only, metav1.PatchOptions{FieldManager: scaler})
+	if err != nil {
+		return fmt.Errorf("keep the number of replicas: %w", err)
+	}
+	return nil
+}
