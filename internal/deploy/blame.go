@@ -32,7 +32,9 @@ var origins = map[kind][]origin{
 	},
 	service: {
 		{"spec.type", "spec.service.type", inService(func(s *v1alpha1.ServiceSettings) bool { return s.Type != "" })},
-		{"spec.loadBalancerClass", "spec.service.loadBalancerClass", inService(func(s *v1alpha1.ServiceSettings) bool { return s.LoadBalancerClass != nil })},
+		{"spec.loadBalancerClass", "spec.service.loadBalancerClass", inService(func(s *v1alpha1.ServiceSettings) bool {
+			return s.LoadBalancerClass != nil
+		})},
 		{"spec.externalTrafficPolicy", "spec.service.externalTrafficPolicy", inService(func(s *v1alpha1.ServiceSettings) bool {
 			return s.ExternalTrafficPolicy != ""
 		})},

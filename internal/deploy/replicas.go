@@ -28,9 +28,10 @@ func (d *Deployer) keepReplicas(ctx context.Context, ref model.ObjectRef, p plan
 		return err
 	}
 	is := d.deploymentOf(ref, p)
-	if want.Spec.Replicas != nil || is == nil || is.Spec.Replicas == nil || !slices.ContainsFunc(is.ManagedFields, func(f metav1.ManagedFieldsEntry) bool {
-		return f.Manager == manager && f.FieldsV1 != nil
-	}) {
+	if want.Spec.Replicas != nil || is == nil || is.Spec.Replicas == nil {
+		return nil
+	}
+	if !slices.ContainsFunc(is.ManagedFields, func(f metav1.ManagedFieldsEntry) bool { return f.Manager == manager && f.FieldsV1 != nil }) {
 		return nil
 	}
 	only, err := json.Marshal(map[string]any{

@@ -60,7 +60,8 @@ func newClients(config *rest.Config) (*clients, error) {
 		return nil, fmt.Errorf("connect to the API server: %w", err)
 	}
 	c := &clients{typed: map[schema.GroupVersion]rest.Interface{}}
-	if c.metadata, err = metadata.NewForConfigAndClient(config, &http.Client{Transport: once{transport.Transport}, Timeout: transport.Timeout}); err != nil {
+	tryOnce := &http.Client{Transport: once{transport.Transport}, Timeout: transport.Timeout}
+	if c.metadata, err = metadata.NewForConfigAndClient(config, tryOnce); err != nil {
 		return nil, fmt.Errorf("connect to the API server: %w", err)
 	}
 	for _, r := range resources {

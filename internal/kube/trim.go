@@ -16,7 +16,8 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// trim keeps of an object what Cardea reads. It may be called from any goroutine. The argument is not used by anyone else any more; the result shares memory with it.
+// trim keeps of an object what Cardea reads. It may be called from any goroutine. The argument is not used by anyone else any more;
+// the result shares memory with it.
 func trim(from any) (*object, error) {
 	switch from := from.(type) {
 	case *object:
