@@ -123,11 +123,12 @@ type gatewayFacts struct {
 // accepted tells whether proxies are made for the Gateway: it has no finding that takes back its acceptance.
 func (f gatewayFacts) accepted() bool { return !refused(f.Findings, "Accepted") }
 
-// served tells whether its proxies, if there are any, serve it. A mistake in what they are to be, such as a DataPlane that was deleted, takes
-// nothing from those that are deployed and stay as they are.
+// served tells whether its proxies, if there are any, serve it. A mistake in what they are to be, such as a DataPlane that was deleted, or in the
+// address that their Service is to ask for, takes nothing from those that are deployed and stay as they are.
 func (f gatewayFacts) served() bool {
 	return f.accepted() || f.Fronted && !slices.ContainsFunc(f.Findings, func(g model.Finding) bool {
-		return g.Condition == "Accepted" && g.Severity == model.Error && g.Reason != "InvalidParameters" && g.Field != classField
+		return g.Condition == "Accepted" && g.Severity == model.Error && g.Reason != "InvalidParameters" &&
+			g.Reason != string(gatewayv1.GatewayReasonUnsupportedAddress) && g.Field != classField
 	})
 }
 

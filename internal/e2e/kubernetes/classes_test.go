@@ -63,3 +63,17 @@ func TestClassMistyped(t *testing.T) {
 		return fmt.Sprint(len(list.Items), g.Finalizers), len(list.Items)+len(g.Finalizers) == 0
 	})
 }
+
+// TestAddressUnsupported: a running Gateway gets an address of a kind that is not supported. It says so, and is served as before, edits included.
+func TestAddressUnsupported(t *testing.T) {
+	s := newStage(t)
+	address := s.shop("edge")
+	calls := s.traffic(100, address, by("blue", "green"), "shop.example")
+	s.apply(gateway(s.namespace, "edge", "addresses: [{type: Hostname, value: edge.example}]"))
+	s.gatewayIs("edge", "Accepted=False UnsupportedAddress", "Programmed=False")
+	calls.moves(100)
+	s.sentTo("green", address)
+	s.apply(gateway(s.namespace, "edge", "addresses: []"))
+	s.gatewayIs("edge", "Accepted=True", "Programmed=True")
+	calls.flawless()
+}
