@@ -37,7 +37,7 @@ type PodConfig struct {
 	CAPath, TokenPath string
 	// AdminSocket is the path of the Unix socket where Envoy's admin interface listens, in a folder that Envoy may write to.
 	AdminSocket string
-	// ProbeAddress ("0.0.0.0") and ProbePort are where the three paths are answered, and nothing else.
+	// ProbeAddress ("0.0.0.0"; "::" is IPv4, too) and ProbePort are where the three paths are answered, and nothing else.
 	ProbeAddress string
 	ProbePort    int32
 	// ReadyPath answers 200 when the first configuration is whole and all ports are open, and goes on while the proxy drains. LivePath answers

@@ -168,6 +168,12 @@ const podDrain = 700 * time.Millisecond
 
 func startPodEnvoy(t *testing.T, server *podServer, bundle []byte, token string) *podEnvoy {
 	t.Helper()
+	return startPodEnvoyAt(t, "127.0.0.1", server, bundle, token)
+}
+
+// startPodEnvoyAt starts one whose probes are answered at an address; IPv4's loopback is one of it.
+func startPodEnvoyAt(t *testing.T, address string, server *podServer, bundle []byte, token string) *podEnvoy {
+	t.Helper()
 	binary, err := process.FindEnvoy("")
 	if err != nil {
 		t.Fatal(err)
@@ -188,7 +194,7 @@ func startPodEnvoy(t *testing.T, server *podServer, bundle []byte, token string)
 	e.files, err = PodBootstrap(PodConfig{
 		NodeCluster: "shop/web", ServerHost: "127.0.0.1", ServerPort: server.port, ServerName: podServerName,
 		ConfigDir: e.config.dir, CAPath: filepath.Join(e.config.dir, "ca.crt"), TokenPath: filepath.Join(e.token.dir, "token"),
-		AdminSocket: filepath.Join(base, "admin"), ProbeAddress: "127.0.0.1", ProbePort: port,
+		AdminSocket: filepath.Join(base, "admin"), ProbeAddress: address, ProbePort: port,
 		ReadyPath: "/ready", LivePath: "/live", DrainPath: "/drain/secret", Drain: podDrain,
 	})
 	if err != nil {
@@ -241,10 +247,13 @@ func (e *podEnvoy) awaitReady() {
 }
 
 // podWorld is a Gateway's resources: one listener that answers every request.
-func podWorld(t *testing.T) (state map[resource.Key]resource.Resource, port int32) {
+func podWorld(t *testing.T, addresses ...string) (state map[resource.Key]resource.Resource, port int32) {
 	w, port := newWorld(t), freePort(t)
+	if len(addresses) == 0 {
+		addresses = []string{"127.0.0.1"}
+	}
 	w.apply(func(b *flow.Batch) {
-		w.addPort(b, 80, port, model.HTTP, testListener("http", ""))
+		w.addPortAt(b, addresses, 80, port, model.HTTP, testListener("http", ""))
 		w.addBackend(b, service("web"), startBackend(t, "web"))
 		w.serve(b, 1, 80, "http", "*", forward("rule", prefix("/")))
 	})

@@ -72,9 +72,11 @@ func probeListener(cfg PodConfig) *listenerv3.Listener {
 		StreamIdleTimeout:     seconds(0), // a drain may take an hour
 		RequestHeadersTimeout: seconds(headersTimeout),
 	}
+	address := socketAddress(cfg.ProbeAddress, cfg.ProbePort)
+	address.GetSocketAddress().Ipv4Compat = cfg.ProbeAddress == "::"
 	return &listenerv3.Listener{
 		Name:                  "probes",
-		Address:               socketAddress(cfg.ProbeAddress, cfg.ProbePort),
+		Address:               address,
 		DrainType:             listenerv3.Listener_MODIFY_ONLY, // the kubelet's connections are none of a client's
 		IgnoreGlobalConnLimit: true,
 		FilterChains: []*listenerv3.FilterChain{{Filters: []*listenerv3.Filter{{

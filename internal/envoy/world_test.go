@@ -69,8 +69,13 @@ func (w *world) apply(edit func(b *flow.Batch)) {
 
 // addPort adds a port and its listeners, which take their port and protocol from it.
 func (w *world) addPort(b *flow.Batch, number, bind int32, protocol model.Protocol, listeners ...model.Listener) {
+	w.addPortAt(b, []string{"127.0.0.1"}, number, bind, protocol, listeners...)
+}
+
+// addPortAt adds a port that is bound at addresses.
+func (w *world) addPortAt(b *flow.Batch, addresses []string, number, bind int32, protocol model.Protocol, listeners ...model.Listener) {
 	key := model.PortKey{Gateway: testGateway, Number: number, Transport: model.TCP}
-	port := model.Port{Key: key, BindPort: bind, Addresses: []string{"127.0.0.1"}, Protocol: protocol}
+	port := model.Port{Key: key, BindPort: bind, Addresses: addresses, Protocol: protocol}
 	for _, l := range listeners {
 		l.Gateway, l.Port, l.Protocol = testGateway, key, protocol
 		w.listeners.Set(b, l.Key, l)

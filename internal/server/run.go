@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -44,7 +46,12 @@ func Run(ctx context.Context, o Options) error {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 
-	environment := model.Environment{Version: process.EnvoyVersion, Addresses: []string{"0.0.0.0"}, Fronted: true, ProbePort: deploy.DefaultProbePort}
+	own, err := net.InterfaceAddrs()
+	if err != nil {
+		return fmt.Errorf("find the families of IP: %w", err)
+	}
+	bind := families(own)
+	environment := model.Environment{Version: process.EnvoyVersion, Addresses: bind, Fronted: true, ProbePort: deploy.DefaultProbePort}
 	w := world.New(world.Config{Log: o.Log, Environment: environment})
 	edge, err := kube.New(kube.Config{
 		REST: cluster, Graph: w.Graph, Sources: w.Sources, Log: o.Log, Metrics: registry,
@@ -80,8 +87,11 @@ func Run(ctx context.Context, o Options) error {
 	deployer, err := deploy.New(deploy.Config{
 		REST: once, Graph: w.Graph, Classes: w.Plan.Classes, Proxies: w.Plan.Proxies, Fronts: w.Sources.Fronts,
 		Dialect: deploy.Dialect{Files: podFiles, Command: envoy.PodCommand}, Bundle: authority.Bundle,
-		Settings: deploy.Settings{Image: o.Image, XDSHost: o.serverName(), XDSPort: o.XDSPort, Audience: Audience, ProbePort: environment.ProbePort},
-		Log:      o.Log, Metrics: registry,
+		Settings: deploy.Settings{
+			Image: o.Image, XDSHost: o.serverName(), XDSPort: o.XDSPort, Audience: Audience,
+			ProbeAddress: bind[len(bind)-1], ProbePort: environment.ProbePort,
+		},
+		Log: o.Log, Metrics: registry,
 		Events: func(e deploy.Event) {
 			statuses.Tell(e.Object, e.UID, status.Event{Warning: e.Warning, Reason: e.Reason, Action: "Deploy", Text: e.Message})
 		},
