@@ -267,6 +267,7 @@ type child struct {
 	admin      string
 	generation int64 // of the edited route
 	ended      bool
+	searches   chan search // what was found in the ward
 }
 
 // start runs cardea and waits until all routes are live.
@@ -275,7 +276,7 @@ func (l *live) start() (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &child{cmd: exec.Command(self, "standalone", l.dir,
+	c := &child{searches: make(chan search, 100), cmd: exec.Command(self, "standalone", l.dir,
 		"--admin", "127.0.0.1:0", "--bind", l.address, "--envoy", l.envoy, "--log-format", "json")}
 	c.cmd.Env = append(os.Environ(), asCardea+"="+l.cache)
 	logs, err := c.cmd.StderrPipe()
@@ -288,9 +289,18 @@ func (l *live) start() (*child, error) {
 	listening := make(chan string, 1)
 	go func() {
 		for lines := bufio.NewScanner(logs); lines.Scan(); {
-			var line struct{ Msg, Address string }
-			if json.Unmarshal(lines.Bytes(), &line) == nil && line.Msg == "admin API listens" {
+			var line struct {
+				Msg, Address string
+				search
+			}
+			if json.Unmarshal(lines.Bytes(), &line) != nil {
+				continue
+			}
+			switch line.Msg {
+			case "admin API listens":
 				listening <- line.Address
+			case "refused content found":
+				c.searches <- line.search
 			}
 		}
 	}()

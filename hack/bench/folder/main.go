@@ -25,5 +25,11 @@ func main() {
 			fmt.Fprintln(os.Stderr, "bench:", err)
 			os.Exit(1)
 		}
+		for _, bad := range []int{1, 3} {
+			if err := refusals(t, bad); err != nil {
+				fmt.Fprintln(os.Stderr, "bench: refusals:", err)
+				os.Exit(1)
+			}
+		}
 	}
 }
