@@ -64,11 +64,8 @@ func References(from model.ObjectRef, spec any) []Reference {
 			l.filters(rule.Filters)
 		}
 	case *xgatewayv1alpha1.BackendSpec:
-		if spec.TLS == nil || spec.TLS.Validation == nil {
-			break
-		}
-		for _, ca := range spec.TLS.Validation.CACertificateRefs {
-			l.add(&ca.Group, &ca.Kind, nil, ca.Name, Part{}, model.KindConfigMap)
+		if spec.TLS != nil {
+			l.tls(*spec.TLS)
 		}
 	case *gatewayv1.GatewaySpec:
 		l.found = append(l.found, Reference{To: model.Ref(model.KindGatewayClass, "", string(spec.GatewayClassName))})
@@ -98,6 +95,18 @@ func (l *list) add(
 ) {
 	if k := model.KindOf(string(stated(group)), string(stated(kind))); slices.Contains(kinds, k) {
 		l.found = append(l.found, Reference{model.Ref(k, cmp.Or(string(stated(namespace)), l.namespace), string(name)), part})
+	}
+}
+
+func (l *list) tls(spec xgatewayv1alpha1.BackendTLS) {
+	if c := spec.ClientCertificateRef; c != nil {
+		l.add(c.Group, c.Kind, c.Namespace, c.Name, Part{}, model.KindSecret)
+	}
+	if spec.Validation == nil {
+		return
+	}
+	for _, ca := range spec.Validation.CACertificateRefs {
+		l.add(&ca.Group, &ca.Kind, nil, ca.Name, Part{}, model.KindConfigMap)
 	}
 }
 

@@ -57,6 +57,8 @@ var columnsOf = map[model.Kind][]column{
 		field("TYPE", "spec", "type"),
 		field("HOSTNAME", "spec", "externalHostname", "hostname"),
 		field("PORT", "spec", "port", "number"),
+		{title: "ACCEPTED", of: entriesOf("ancestors", "Accepted")},
+		{title: "RESOLVED", of: entriesOf("ancestors", "ResolvedRefs")},
 	},
 	model.KindDataPlane: {
 		{title: "PROXY", of: func(o object) string { return either(o.text("spec", "proxy"), "Envoy") }},
@@ -101,10 +103,13 @@ func condition(name string, conditions []object) string {
 }
 
 // parents is a route's condition over all its parents: the worst of them.
-func parents(name string) func(object) string {
+func parents(name string) func(object) string { return entriesOf("parents", name) }
+
+// entriesOf is a condition over all entries of a list in the status: the worst of them.
+func entriesOf(list, name string) func(object) string {
 	return func(o object) string {
 		all := map[string]bool{}
-		for _, p := range o.list("status", "parents") {
+		for _, p := range o.list("status", list) {
 			all[condition(name, p.list("conditions"))] = true
 		}
 		for _, worst := range []string{"False", "Unknown", "", "True"} {

@@ -9,7 +9,7 @@ import (
 	"cardea.dev/cardea/internal/testcert"
 )
 
-// authority signs the certificate of backends.
+// authority signs the certificates of backends and clients.
 var authority = sync.OnceValue(func() testcert.Pair { return testcert.Authority("test authority") })
 
 // backendCertificate is for localhost, and for spiffe://test/backend.
@@ -21,3 +21,25 @@ var backendCertificate = sync.OnceValue(func() testcert.Pair {
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}, &signer)
 })
+
+// clientCertificate is for who is called gateway.
+var clientCertificate = sync.OnceValue(func() testcert.Pair {
+	signer := authority()
+	return testcert.New(x509.Certificate{
+		Subject:  pkix.Name{CommonName: "gateway"},
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}, &signer)
+})
+
+// certificateText is the PEM that files of testdata call by a name; nil if there is none.
+func certificateText(name string) []byte {
+	switch name {
+	case "ca":
+		return authority().Certificate
+	case "client-cert":
+		return clientCertificate().Certificate
+	case "client-key":
+		return clientCertificate().PrivateKey
+	}
+	return nil
+}

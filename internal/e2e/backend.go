@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"io"
 	"net"
@@ -36,6 +37,9 @@ func Backend(t testing.TB, name string) (port int) {
 		w.Header().Set("Body-Bytes", strconv.FormatInt(size, 10))
 		w.Header().Set("Served-By", name)
 		w.Header().Set("Served-Proto", r.Proto)
+		if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
+			w.Header().Set("Served-Client", r.TLS.PeerCertificates[0].Subject.CommonName)
+		}
 		if header := query.Get("tell"); header != "" {
 			w.Header().Set("Told", r.Header.Get(header))
 		}
@@ -81,6 +85,10 @@ func startServer(t testing.TB, name string, handler http.Handler) *httptest.Serv
 	case strings.HasPrefix(name, "tls-"):
 		server.EnableHTTP2 = true
 		server.TLS = &tls.Config{Certificates: []tls.Certificate{backendCertificate().TLS()}}
+		if strings.HasPrefix(name, "tls-mutual") {
+			server.TLS.ClientAuth, server.TLS.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
+			server.TLS.ClientCAs.AddCert(authority().Leaf)
+		}
 		server.StartTLS()
 	case strings.HasPrefix(name, "h2c-"), strings.HasPrefix(name, "authz-"):
 		server.Config.Protocols = new(http.Protocols)

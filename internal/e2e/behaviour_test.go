@@ -21,7 +21,8 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata; i
 // TestBehaviour runs every txtar file below testdata: files of objects, then what must come of them. Only the sections that are
 // there are checked.
 //
-//	-- NAME.yaml --   a file of the folder; ${x} is the port of a backend named x, ${ca} the authority of those that speak TLS
+//	-- NAME.yaml --   a file of the folder; ${x} is the port of a backend named x, ${ca} the authority of those that speak TLS,
+//	                  ${client-cert} and ${client-key} what it signed for a client
 //	-- findings --    what `cardea check` prints
 //	-- status --      the objects' conditions, before any proxy is there
 //	-- config.yaml -- what `cardea translate` prints
@@ -94,8 +95,8 @@ func writeFolder(t *testing.T, dir string, archive *txtar.Archive) (ports map[st
 		}
 		text := placeholder.ReplaceAllStringFunc(string(f.Data), func(s string) string {
 			name := placeholder.FindStringSubmatch(s)[1]
-			if name == "ca" {
-				return strconv.Quote(string(authority().Certificate))
+			if text := certificateText(name); text != nil {
+				return strconv.Quote(string(text))
 			}
 			if ports[name] == 0 {
 				ports[name] = Backend(t, name)

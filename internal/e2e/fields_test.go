@@ -12,6 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -35,24 +36,47 @@ var limited = map[string]string{
 	"parentRefs[].kind":                                  "Gateway; others are left to others",
 }
 
-// document is where the table of fields stands.
-const document = "../../docs/httproute.md"
+// limitedXBackend says the same of an XBackend's fields.
+var limitedXBackend = map[string]string{
+	"type":                                     "EndpointSelector is refused; use a Service",
+	"endpointSelector.matchLabels":             "refused: use a Service with this selector",
+	"sessionPersistence.absoluteTimeout":       "refused: it needs type EndpointSelector",
+	"sessionPersistence.type":                  "refused: it needs type EndpointSelector",
+	"sessionPersistence.cookie.name":           "refused: it needs type EndpointSelector",
+	"sessionPersistence.cookie.path":           "refused: it needs type EndpointSelector",
+	"sessionPersistence.cookie.lifetimeType":   "refused: it needs type EndpointSelector",
+	"sessionPersistence.header.name":           "refused: it needs type EndpointSelector",
+	"externalHostname.hostname":                "an IP address is refused",
+	"protocol":                                 "TCP is refused",
+	"tls.clientCertificateRef.group":           "the core group; others are refused",
+	"tls.clientCertificateRef.kind":            "Secret, of type kubernetes.io/tls; others are refused",
+	"tls.clientCertificateRef.namespace":       "another one needs a ReferenceGrant there, from XBackends to Secrets",
+	"tls.validation.caCertificateRefs[].group": "the core group; others are refused",
+	"tls.validation.caCertificateRefs[].kind":  "ConfigMap; others are refused",
+	"tls.validation.wellKnownCACertificates":   "System; others are refused",
+}
 
-// TestFields: every field of an HTTPRoute is set by a file of testdata that checks what comes of it, and docs/httproute.md says so.
+// TestFields: every field of a kind is set by a file of testdata that checks what comes of it, and a document says so.
 func TestFields(t *testing.T) {
-	files := filesByField(t)
+	fieldsOf(t, "HTTPRoute", reflect.TypeFor[gatewayv1.HTTPRouteSpec](), limited, "../../docs/httproute.md")
+	fieldsOf(t, "XBackend", reflect.TypeFor[xgatewayv1alpha1.BackendSpec](), limitedXBackend, "../../docs/xbackend.md")
+}
+
+func fieldsOf(t *testing.T, kind string, spec reflect.Type, limited map[string]string, document string) {
+	t.Helper()
+	files := filesByField(t, kind)
 	var fields []string
-	leaves(reflect.TypeFor[gatewayv1.HTTPRouteSpec](), "", &fields)
+	leaves(spec, "", &fields)
 	for field := range limited {
 		if !slices.Contains(fields, field) {
-			t.Errorf("%s is no field", field)
+			t.Errorf("%s: %s is no field", kind, field)
 		}
 	}
 	table := "| field | served | for example |\n|---|---|---|\n"
 	for _, field := range fields {
 		names := slices.Sorted(maps.Keys(files[field]))
 		if len(names) == 0 {
-			t.Errorf("%s: no file of testdata sets it and checks what comes of it", field)
+			t.Errorf("%s: %s: no file of testdata sets it and checks what comes of it", kind, field)
 		}
 		served := "yes"
 		if limit := limited[field]; strings.HasPrefix(limit, "refused") {
@@ -82,8 +106,8 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// filesByField finds, for each field of an HTTPRoute, the files that set it.
-func filesByField(t *testing.T) map[string]map[string]bool {
+// filesByField finds, for each field of a kind, the files that set it.
+func filesByField(t *testing.T, kind string) map[string]map[string]bool {
 	t.Helper()
 	paths, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(paths) == 0 {
@@ -101,14 +125,14 @@ func filesByField(t *testing.T) map[string]map[string]bool {
 				continue
 			}
 			for _, object := range strings.Split(placeholder.ReplaceAllLiteralString(string(f.Data), "1"), "\n---\n") {
-				var route struct {
+				var found struct {
 					Kind string
 					Spec any
 				}
-				if err := yaml.Unmarshal([]byte(object), &route); err != nil || route.Kind != "HTTPRoute" {
+				if err := yaml.Unmarshal([]byte(object), &found); err != nil || found.Kind != kind {
 					continue
 				}
-				set(route.Spec, "", func(field string) {
+				set(found.Spec, "", func(field string) {
 					if files[field] == nil {
 						files[field] = map[string]bool{}
 					}
@@ -157,6 +181,9 @@ func leaves(t reflect.Type, path string, list *[]string) {
 func set(value any, path string, visit func(string)) {
 	switch value := value.(type) {
 	case map[string]any:
+		if path != "" {
+			visit(path) // a map of the user's names is one field
+		}
 		for name, v := range value {
 			set(v, strings.TrimPrefix(path+"."+name, "."), visit)
 		}

@@ -82,6 +82,11 @@ func statusOf(t *testing.T, dir string) string {
 				add(fmt.Sprintf("%s %s", ref, l.Name), l.Conditions)
 			}
 		}
+		for ref, r := range flow.All(v, w.Reports.XBackends) {
+			for i, a := range r.Status.Ancestors {
+				add(fmt.Sprintf("%s ancestor %d %s", ref, i, a.AncestorRef.Name), a.Conditions)
+			}
+		}
 		for ref, r := range flow.All(v, w.Reports.HTTPRoutes) {
 			for i, p := range r.Status.Parents {
 				add(fmt.Sprintf("%s parent %d %s", ref, i, p.ParentRef.Name), p.Conditions)

@@ -57,6 +57,12 @@ func resourceBackend(k resource.Key) plan.BackendKey {
 
 func secretName(ref model.ObjectRef) string { return objectName(ref) }
 
+// clientSecretName names a certificate that backends are shown. Its life is that of clusters, so it is apart from the same one of listeners.
+func clientSecretName(ref model.ObjectRef) string { return clientPrefix + objectName(ref) }
+
+// clientPrefix begins the names of certificates that backends are shown, and is how they are told apart in what proxies say.
+const clientPrefix = "client/"
+
 func objectName(ref model.ObjectRef) string {
 	return strings.ToLower(ref.Kind().String()) + "/" + ref.Namespace() + "/" + ref.Name()
 }

@@ -42,7 +42,8 @@ func TestNeeds(t *testing.T) {
 		for _, name := range []string{"one", "a", "b", "copy", "own", "own-copy", "auth", "authz"} {
 			w.addBackend(b, service(name), model.Endpoint{Address: "127.0.0.1", Port: 1})
 		}
-		w.setBackend(b, model.Backend{Key: service("dns"), Hostname: "dns.test", HostPort: 80})
+		shown := &model.BackendTLS{Hostname: "dns.test", Certificate: secret.Ref}
+		w.setBackend(b, model.Backend{Key: service("dns"), Hostname: "dns.test", HostPort: 80, TLS: shown})
 		w.serve(b, 1, 80, "http", "*", model.Rule{Key: testRuleKey("one"), Matches: []model.Match{{}}, Backends: to("one")})
 		w.serve(b, 2, 80, "http", "two.test", model.Rule{Key: testRuleKey("two"), Matches: []model.Match{{}}, Backends: to("a", "b")})
 		w.serve(b, 1, 443, "https", "h.test", model.Rule{Key: testRuleKey("far"), Matches: []model.Match{{}}, Backends: to("dns")})

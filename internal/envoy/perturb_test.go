@@ -36,7 +36,9 @@ func TestEveryFieldIsRendered(t *testing.T) {
 			b := *v.(*model.Backend)
 			return fmt.Sprint(mustMarshal(renderCluster(b)), mustMarshal(commonCluster(b.Protocol)), endpointPart(b).Hash)
 		}},
-		{secretBases, func(v any) string { return string(mustMarshal(renderSecret(*v.(*model.Secret)))) }},
+		{secretBases, func(v any) string {
+			return string(mustMarshal(renderSecret(secretName(v.(*model.Secret).Ref), *v.(*model.Secret))))
+		}},
 		{listenerBases, func(v any) string {
 			return renderWorld(t, func(w *world, b *flow.Batch) {
 				l := *v.(*model.Listener)
@@ -218,6 +220,7 @@ func backendBases() []any {
 		&model.Backend{Key: service("web"), Hostname: "h.test", HostPort: 80},
 		&model.Backend{Key: service("web"), Hostname: "h.test", HostPort: 80, Protocol: model.HTTP2, TLS: &model.BackendTLS{
 			Hostname: "h.test", Names: []model.SubjectAltName{{Value: "n.test"}}, CA: "pem",
+			Certificate: model.Ref(model.KindSecret, "shop", "s"),
 		}},
 	}
 }

@@ -1,6 +1,8 @@
 package envoy
 
 import (
+	"strings"
+
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 
@@ -10,42 +12,81 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// secrets has a Secret for each certificate that a Gateway's listeners use.
+// secretUse is a certificate as a Gateway's proxies have it: for its listeners or, apart from that, to be shown to backends.
+type secretUse struct {
+	Secret, Gateway model.ObjectRef
+	Client          bool
+}
+
+// Owner is the Secret.
+func (u secretUse) Owner() model.ObjectRef { return u.Secret }
+
+// key is the resource. secretUsed is its inverse.
+func (u secretUse) key() resource.Key {
+	if u.Client {
+		return resource.Key{Gateway: u.Gateway, Type: resource.Secret, Name: clientSecretName(u.Secret)}
+	}
+	return secretKey(u.Gateway, u.Secret)
+}
+
+func secretUsed(k resource.Key) secretUse {
+	name, client := strings.CutPrefix(k.Name, clientPrefix)
+	part := strings.Split(name, "/") // names of objects have no slash
+	return secretUse{Secret: model.Ref(model.KindSecret, part[1], part[2]), Gateway: k.Gateway, Client: client}
+}
+
+// secrets has a Secret for each certificate that a Gateway's listeners use, and one for each that its backends are shown.
 func secrets(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
-	parts := flow.Map(p.Secrets, "envoy/secret-parts", func(_ *flow.Ctx, ref model.ObjectRef, s model.Secret) (*resource.Part, bool) {
-		part := newPart("", mustMarshal(renderSecret(s)))
-		part.Fragments = []resource.Fragment{{Origin: resource.Origin{Object: ref}, Hash: part.Hash}}
-		return part, true
-	})
-	used := flow.Group(p.Listeners, "envoy/secrets-used", func(_ model.ListenerKey, l model.Listener) []resource.Key {
-		keys := make([]resource.Key, 0, len(l.Certificates))
-		for _, ref := range l.Certificates {
-			keys = append(keys, secretKey(l.Gateway, ref))
-		}
-		return keys
+	served := flow.Group(p.Listeners, "envoy/listeners-by-secret", func(_ model.ListenerKey, l model.Listener) []model.ObjectRef {
+		return l.Certificates
 	}, byKey)
-	return flow.Map(used, "envoy/secrets",
-		func(c *flow.Ctx, k resource.Key, users flow.Members[model.ListenerKey, model.Listener]) (resource.Resource, bool) {
-			_, l := users.At(0)
-			for _, ref := range l.Certificates {
-				if secretKey(l.Gateway, ref) != k {
-					continue
-				}
-				if part, ok := flow.Fetch(c, parts, ref); ok {
-					return newResource(part), true
+	shown := flow.Group(p.Backends, "envoy/backends-by-secret", func(_ plan.BackendKey, b model.Backend) []model.ObjectRef {
+		if b.TLS == nil || b.TLS.Certificate == (model.ObjectRef{}) {
+			return nil
+		}
+		return []model.ObjectRef{b.TLS.Certificate}
+	}, byKey)
+	parts := flow.Derive(p.Secrets, "envoy/secret-parts",
+		func(c *flow.Ctx, ref model.ObjectRef, s model.Secret, emit func(secretUse, *resource.Part)) {
+			seen := map[secretUse]bool{}
+			add := func(use secretUse) {
+				if !seen[use] {
+					seen[use] = true
+					emit(use, secretPart(use, s))
 				}
 			}
-			return resource.Resource{}, false
+			listeners, _ := flow.Fetch(c, served, ref)
+			for _, l := range listeners.All() {
+				add(secretUse{Secret: ref, Gateway: l.Gateway})
+			}
+			backends, _ := flow.Fetch(c, shown, ref)
+			for k := range backends.All() {
+				add(secretUse{Secret: ref, Gateway: k.Gateway, Client: true})
+			}
 		})
+	return flow.Rename(parts, "envoy/secrets", secretUse.key, secretUsed, func(_ *flow.Ctx, _ secretUse, part *resource.Part) (resource.Resource, bool) {
+		return newResource(part), true
+	})
+}
+
+// secretPart is the bytes of a Secret, and by which of its uses proxies speak of it.
+func secretPart(use secretUse, s model.Secret) *resource.Part {
+	key, origin := use.key(), resource.Origin{Object: s.Ref}
+	if use.Client {
+		origin.Section = clientPrefix
+	}
+	part := newPart("", mustMarshal(renderSecret(key.Name, s)))
+	part.Fragments = []resource.Fragment{{Origin: origin, Hash: part.Hash}}
+	return part
 }
 
 func secretKey(gateway, ref model.ObjectRef) resource.Key {
 	return resource.Key{Gateway: gateway, Type: resource.Secret, Name: secretName(ref)}
 }
 
-func renderSecret(s model.Secret) *tlsv3.Secret {
+func renderSecret(name string, s model.Secret) *tlsv3.Secret {
 	return &tlsv3.Secret{
-		Name: secretName(s.Ref),
+		Name: name,
 		Type: &tlsv3.Secret_TlsCertificate{TlsCertificate: &tlsv3.TlsCertificate{
 			CertificateChain: inline(s.Certificate),
 			PrivateKey:       inline(s.PrivateKey),

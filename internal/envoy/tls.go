@@ -53,6 +53,9 @@ func originateTLS(t *model.BackendTLS, p model.BackendProtocol) *corev3.Transpor
 		TlsParams:             &tlsv3.TlsParameters{TlsMinimumProtocolVersion: tlsv3.TlsParameters_TLSv1_2},
 		ValidationContextType: &tlsv3.CommonTlsContext_ValidationContext{ValidationContext: validation},
 	}
+	if t.Certificate != (model.ObjectRef{}) {
+		common.TlsCertificateSdsSecretConfigs = []*tlsv3.SdsSecretConfig{{Name: clientSecretName(t.Certificate), SdsConfig: overADS()}}
+	}
 	switch p {
 	case model.HTTP2:
 		common.AlpnProtocols = []string{"h2"}

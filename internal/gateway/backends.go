@@ -29,17 +29,30 @@ type slicesByService = flow.Collection[model.ObjectRef, flow.Members[model.Objec
 type backends struct {
 	services  *services
 	slices    *slicesByService
-	xbackends xbackends
+	xbackends *xbackends
 }
 
-func (in backends) backend(c *flow.Ctx, key plan.BackendKey, _ flow.Members[model.ObjectRef, model.Route]) (model.Backend, bool) {
+func (in backends) backend(c *flow.Ctx, key plan.BackendKey, _ flow.Members[model.ObjectRef, model.Route]) (b model.Backend, served bool) {
 	if key.Backend.Object.Kind() == model.KindXBackend {
-		b, reason, _ := in.xbackends.read(c, key.Backend)
-		return b, reason == ""
+		x, found := flow.Fetch(c, in.xbackends, key.Backend.Object)
+		b, served = x.Backend, found && len(x.Findings) == 0
+	} else {
+		b.Protocol, b.Endpoints = in.service(c, key.Backend)
+		served = true
 	}
-	b := model.Backend{Key: key.Backend}
-	b.Protocol, b.Endpoints = in.service(c, b.Key)
-	return b, true
+	b.Key = key.Backend
+	if b.Key.HTTP2 { // whatever the object says
+		b.Protocol = model.HTTP2
+	}
+	return b, served
+}
+
+// clientCertificates lists the Secret that the proxy shows to a backend.
+func clientCertificates(_ plan.BackendKey, b model.Backend) []model.ObjectRef {
+	if b.TLS == nil || b.TLS.Certificate == (model.ObjectRef{}) {
+		return nil
+	}
+	return []model.ObjectRef{b.TLS.Certificate}
 }
 
 func (in backends) service(c *flow.Ctx, key model.BackendKey) (model.BackendProtocol, []model.Endpoint) {
@@ -52,9 +65,6 @@ func (in backends) service(c *flow.Ctx, key model.BackendKey) (model.BackendProt
 		return "", nil
 	}
 	protocol, _ := resolve.Protocol(port.AppProtocol)
-	if key.HTTP2 {
-		protocol = model.HTTP2
-	}
 	members, _ := flow.Fetch(c, in.slices, key.Object)
 	return protocol, resolve.Endpoints(port.Name, specs(members))
 }

@@ -6,11 +6,12 @@
 //
 // The collections, in the order in which they are made:
 //
-//	GatewayClass -> class -> gateway -> listener -> plan.Ports, plan.Listeners, plan.Secrets
+//	GatewayClass -> class -> gateway -> listener -> plan.Ports, plan.Listeners -> plan.Secrets
 //	                            |
 //	HTTPRoute -------------> attachment -> plan.Routes -> plan.Sites
 //	                                          |
-//	Service, EndpointSlice, XBackend -------> +-> plan.Backends
+//	XBackend -> xbackend ---------------------+
+//	Service, EndpointSlice -------------------+-> plan.Backends -> plan.Secrets
 //	attachment, route, listener + what the proxies said -> status
 //
 // Start reading at New.

@@ -23,6 +23,8 @@ type Meaning struct {
 	attachments *flow.Collection[model.ObjectRef, attachments]
 	attached    *flow.Collection[model.ListenerKey, flow.Members[model.ObjectRef, attachments]]
 	slices      *slicesByService
+	xbackends   *xbackends
+	naming      *flow.Collection[model.ObjectRef, flow.Members[model.ObjectRef, naming]] // routes by XBackend
 }
 
 // Options say how objects are read.
@@ -43,7 +45,7 @@ func New(g *flow.Graph, in *input.Sources, o Options) *Meaning {
 	certificates := flow.Map(in.Secrets.Collection(), "certificate", certificateReader(o.Unchecked))
 	m.unclassed = flow.Map(in.Gateways.Collection(), "gateway/unclassed", unclassed(in.GatewayClasses.Collection()))
 	m.listeners = flow.Derive(m.gateways, "listener", listenersOf(certificateReferences{certificates, in.Unread.Collection(), grants}))
-	m.newListenerPlan(certificates)
+	m.newListenerPlan()
 
 	views := flow.Map(m.gateways, "gateway/view", func(_ *flow.Ctx, _ model.ObjectRef, f gatewayFacts) (gatewayView, bool) {
 		return f.View, true
@@ -52,23 +54,34 @@ func New(g *flow.Graph, in *input.Sources, o Options) *Meaning {
 	m.attachments = flow.Map(in.HTTPRoutes.Collection(), "attachment", attacher.attach)
 	m.attached = flow.Group(m.attachments, "attached", attachedListeners, byKey)
 
-	xbackends := xbackends{objects: in.XBackends.Collection(), configMaps: in.ConfigMaps.Collection(), unread: in.Unread.Collection()}
+	m.xbackends = flow.Map(in.XBackends.Collection(), "xbackend", xbackendReferences{
+		configMaps: in.ConfigMaps.Collection(), unread: in.Unread.Collection(),
+		certificates: certificateReferences{certificates, in.Unread.Collection(), grants},
+	}.read)
 	m.Plan.Routes = flow.Map(m.attachments, "plan/route", references{
 		routes: in.HTTPRoutes.Collection(), ports: m.Plan.Ports,
-		services: in.Services.Collection(), xbackends: xbackends, grants: grants, unchecked: o.Unchecked,
+		services: in.Services.Collection(), xbackends: m.xbackends, grants: grants, unchecked: o.Unchecked,
 	}.route)
 	m.Plan.Sites = flow.Derive(m.Plan.Routes, "plan/site", sites)
 
 	m.slices = flow.Group(in.EndpointSlices.Collection(), "slices by service", sliceService, byKey)
 	users := flow.Group(m.Plan.Routes, "routes by backend", backendsOf, byKey)
 	m.Plan.Backends = flow.Map(users, "plan/backend", backends{
-		services: in.Services.Collection(), xbackends: xbackends, slices: m.slices,
+		services: in.Services.Collection(), xbackends: m.xbackends, slices: m.slices,
 	}.backend)
+	m.naming = flow.Group(flow.Map(m.Plan.Routes, "xbackends named", namesXBackends), "routes by xbackend", namedXBackends, byKey)
+
+	m.Plan.Secrets = flow.Map(certificates, "plan/secret", certificateUsers{
+		listeners: flow.Group(m.Plan.Listeners, "listeners by certificate", func(_ model.ListenerKey, l model.Listener) []model.ObjectRef {
+			return l.Certificates
+		}, byKey),
+		backends: flow.Group(m.Plan.Backends, "backends by certificate", clientCertificates, byKey),
+	}.secret)
 	return m
 }
 
 // newListenerPlan makes the part of the plan that depends on Gateways only.
-func (m *Meaning) newListenerPlan(certificates *certificates) {
+func (m *Meaning) newListenerPlan() {
 	m.Plan.Gateways = flow.Map(m.gateways, "plan/gateway", func(_ *flow.Ctx, ref model.ObjectRef, f gatewayFacts) (model.Gateway, bool) {
 		return model.Gateway{Ref: ref, Addresses: f.Bind}, f.served()
 	})
@@ -88,11 +101,6 @@ func (m *Meaning) newListenerPlan(certificates *certificates) {
 		return []model.PortKey{f.Listener.Port}
 	}, byKey)
 	m.Plan.Ports = flow.Map(ports, "plan/port", portOf(m.gateways))
-
-	used := flow.Group(m.Plan.Listeners, "listeners by certificate", func(_ model.ListenerKey, l model.Listener) []model.ObjectRef {
-		return l.Certificates
-	}, byKey)
-	m.Plan.Secrets = flow.Map(used, "plan/secret", secretOf(certificates))
 }
 
 // grants are ReferenceGrants by the namespace that they open.

@@ -11,6 +11,7 @@ import (
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
 	"cardea.dev/cardea/internal/resolve"
 )
 
@@ -56,7 +57,7 @@ func listenersOf(references certificateReferences) func(*flow.Ctx, model.ObjectR
 	}
 }
 
-// certificateReferences is where the Secrets are looked up that listeners name.
+// certificateReferences is where the Secrets are looked up that listeners and XBackends name.
 type certificateReferences struct {
 	certificates *certificates
 	unread       *flow.Collection[model.ObjectRef, string]
@@ -158,9 +159,15 @@ func certificateReader(unchecked bool) func(*flow.Ctx, model.ObjectRef, input.Ob
 	}
 }
 
-func secretOf(certificates *certificates) func(*flow.Ctx, model.ObjectRef, flow.Members[model.ListenerKey, model.Listener]) (model.Secret, bool) {
-	return func(c *flow.Ctx, ref model.ObjectRef, _ flow.Members[model.ListenerKey, model.Listener]) (model.Secret, bool) {
-		found, ok := flow.Fetch(c, certificates, ref)
-		return found.Secret, ok && found.Problem == ""
-	}
+// certificateUsers are who uses a certificate.
+type certificateUsers struct {
+	listeners *flow.Collection[model.ObjectRef, flow.Members[model.ListenerKey, model.Listener]]
+	backends  *flow.Collection[model.ObjectRef, flow.Members[plan.BackendKey, model.Backend]]
+}
+
+// secret is a certificate that somebody uses.
+func (users certificateUsers) secret(c *flow.Ctx, ref model.ObjectRef, own certificate) (model.Secret, bool) {
+	_, served := flow.Fetch(c, users.listeners, ref)
+	_, shown := flow.Fetch(c, users.backends, ref)
+	return own.Secret, own.Problem == "" && (served || shown)
 }

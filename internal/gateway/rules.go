@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,7 +20,7 @@ type references struct {
 	routes    *input.Collection[gatewayv1.HTTPRouteSpec]
 	ports     *flow.Collection[model.PortKey, model.Port]
 	services  *services
-	xbackends xbackends
+	xbackends *xbackends
 	grants    *grants
 	unchecked bool // see Options
 }
@@ -45,6 +46,11 @@ func (refs references) route(c *flow.Ctx, ref model.ObjectRef, a attachments) (m
 		reader.read(spec)
 		r.Rules[i] = reader.rule
 		r.Findings = append(r.Findings, reader.findings...)
+		for _, named := range reader.xbackends {
+			if !slices.Contains(r.XBackends, named) {
+				r.XBackends = append(r.XBackends, named)
+			}
+		}
 	}
 	return r, true
 }
@@ -57,6 +63,8 @@ type ruleReader struct {
 	field    string
 	rule     model.Rule
 	findings []model.Finding
+	// xbackends are those that the rule may name, whether they can be served or not.
+	xbackends []model.ObjectRef
 }
 
 // drop says that the rule can't be served as written: it answers 500 and never runs without what it asks for.
@@ -194,6 +202,7 @@ func (r *ruleReader) backend(b gatewayv1.BackendObjectReference) (key model.Back
 		return key, "RefNotPermitted", notPermitted(r.route, ref)
 	}
 	if ref.Kind() == model.KindXBackend {
+		r.xbackends = append(r.xbackends, ref)
 		reason, message = r.xbackend(key, b.Port)
 		return key, reason, message
 	}
@@ -227,6 +236,9 @@ func (r *ruleReader) xbackend(key model.BackendKey, port *gatewayv1.PortNumber) 
 	if port != nil {
 		return "UnsupportedValue", "a reference to an XBackend must not state a port; the XBackend states it"
 	}
-	_, reason, message = r.refs.xbackends.read(r.c, key)
-	return reason, message
+	b, found := flow.Fetch(r.c, r.refs.xbackends, key.Object)
+	if !found {
+		return "BackendNotFound", fmt.Sprintf("%s does not exist", key.Object)
+	}
+	return b.refusal(key.Object)
 }

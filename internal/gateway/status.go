@@ -5,9 +5,11 @@ import (
 	"slices"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
 
 	"cardea.dev/cardea/internal/conditions"
 	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
 	"cardea.dev/cardea/internal/resolve"
@@ -24,6 +26,7 @@ func (m *Meaning) NewReports(out resource.Outputs, proxies *flow.Collection[mode
 		GatewayClasses: flow.Map(m.classes, "report/GatewayClass", m.classReport),
 		Gateways:       flow.Map(m.gateways, "report/Gateway", m.gatewayReport(out, proxies)),
 		HTTPRoutes:     flow.Map(m.attachments, "report/HTTPRoute", m.routeReport(out, proxied)),
+		XBackends:      flow.Map(m.in.XBackends.Collection(), "report/XBackend", m.xbackendReport),
 		Unclassed:      m.unclassed,
 	}
 }
@@ -35,6 +38,20 @@ func (m *Meaning) classReport(c *flow.Ctx, ref model.ObjectRef, own class) (plan
 		facts.Keep = named.Len()
 	}
 	return plan.Report[gatewayv1.GatewayClassStatus]{UID: own.UID, Status: conditions.GatewayClass(facts), Findings: own.Findings}, true
+}
+
+func (m *Meaning) xbackendReport(
+	c *flow.Ctx, ref model.ObjectRef, o input.Object[xgatewayv1alpha1.BackendSpec],
+) (plan.Report[xgatewayv1alpha1.BackendStatus], bool) {
+	read, _ := flow.Fetch(c, m.xbackends, ref)
+	facts := conditions.BackendFacts{Generation: o.Meta.Generation, Controller: model.ControllerName, Findings: read.Findings}
+	routes, _ := flow.Fetch(c, m.naming, ref)
+	for _, route := range routes.All() {
+		facts.Gateways = append(facts.Gateways, route.Gateways...)
+	}
+	slices.SortFunc(facts.Gateways, model.ObjectRef.Compare)
+	facts.Gateways = slices.Compact(facts.Gateways)
+	return plan.Report[xgatewayv1alpha1.BackendStatus]{UID: o.Meta.UID, Status: conditions.Backend(facts), Findings: read.Findings}, true
 }
 
 func (m *Meaning) gatewayReport(

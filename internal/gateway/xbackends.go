@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
+	"slices"
+	"strings"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
@@ -14,46 +16,81 @@ import (
 	"cardea.dev/cardea/internal/resolve"
 )
 
-// xbackends is where XBackends are looked up, and what they name.
-type xbackends struct {
-	objects    *input.Collection[xgatewayv1alpha1.BackendSpec]
-	configMaps *input.Collection[input.ConfigMapSpec]
-	unread     *flow.Collection[model.ObjectRef, string]
+// xbackend is what an XBackend means, whoever sends requests to it.
+type xbackend struct {
+	Backend  model.Backend   // without Endpoints
+	Findings []model.Finding // why it can't be served; none: it can
 }
 
-// read reads an XBackend; a reason says why it can't be served.
-func (in xbackends) read(c *flow.Ctx, key model.BackendKey) (b model.Backend, reason, message string) {
-	b.Key = key
-	ref := key.Object
-	o, found := flow.Fetch(c, in.objects, ref)
-	if !found {
-		return b, "BackendNotFound", fmt.Sprintf("%s does not exist", ref)
+type xbackends = flow.Collection[model.ObjectRef, xbackend]
+
+// refusal is why it can't be served, for a route that names it; reason "": it can.
+func (b xbackend) refusal(ref model.ObjectRef) (reason, message string) {
+	if len(b.Findings) == 0 {
+		return "", ""
 	}
-	spec := o.Spec
-	switch {
-	case spec.Type != xgatewayv1alpha1.BackendTypeExternalHostname || spec.ExternalHostname == nil:
-		return b, "UnsupportedValue", fmt.Sprintf("%s: type %s is not supported; use ExternalHostname, or a Service", ref, spec.Type)
-	case spec.SessionPersistence != nil:
-		return b, "UnsupportedValue", fmt.Sprintf("%s: sessionPersistence is not supported", ref)
+	var all []string
+	for _, f := range b.Findings {
+		all = append(all, f.Message)
 	}
-	b.Hostname, b.HostPort = string(spec.ExternalHostname.Hostname), int32(spec.Port.Number)
+	return b.Findings[0].Reason, fmt.Sprintf("%s: %s", ref, strings.Join(all, "; "))
+}
+
+// xbackendReferences is where the objects are looked up that XBackends name.
+type xbackendReferences struct {
+	configMaps   *input.Collection[input.ConfigMapSpec]
+	unread       *flow.Collection[model.ObjectRef, string]
+	certificates certificateReferences
+}
+
+// read reads an XBackend.
+func (in xbackendReferences) read(c *flow.Ctx, ref model.ObjectRef, o input.Object[xgatewayv1alpha1.BackendSpec]) (xbackend, bool) {
+	r := xbackendReader{in: in, c: c, ref: ref}
+	r.read.Backend.Key.Object = ref
+	r.destination(o.Spec)
+	r.tls(o.Spec.TLS)
+	r.protocol(o.Spec.Protocol)
+	return r.read, true
+}
+
+// xbackendReader reads one XBackend.
+type xbackendReader struct {
+	in   xbackendReferences
+	c    *flow.Ctx
+	ref  model.ObjectRef
+	read xbackend
+}
+
+func (r *xbackendReader) refuse(condition, reason, field, message string) {
+	r.read.Findings = append(r.read.Findings, model.Finding{
+		Object: r.ref, Condition: condition, Reason: reason, Field: field, Message: message,
+	})
+}
+
+func (r *xbackendReader) destination(spec *xgatewayv1alpha1.BackendSpec) {
+	b := &r.read.Backend
+	if spec.Type != xgatewayv1alpha1.BackendTypeExternalHostname || spec.ExternalHostname == nil {
+		r.refuse("Accepted", "UnsupportedValue", "spec.type",
+			fmt.Sprintf("type %s is not supported; use ExternalHostname, or a Service", spec.Type))
+		return
+	}
+	if b.Hostname, b.HostPort = string(spec.ExternalHostname.Hostname), int32(spec.Port.Number); b.HostPort == 0 {
+		r.refuse("Accepted", "UnsupportedValue", "spec.port.number", "state the port's number")
+	}
 	if _, err := netip.ParseAddr(b.Hostname); err == nil {
-		return b, "UnsupportedValue", fmt.Sprintf("%s: %q is an IP address; state a hostname, such as localhost", ref, b.Hostname)
+		r.refuse("Accepted", "UnsupportedValue", "spec.externalHostname.hostname",
+			fmt.Sprintf("%q is an IP address; state a hostname, such as localhost", b.Hostname))
 	}
-	if tls := spec.TLS; tls != nil && tls.Mode != xgatewayv1alpha1.BackendTLSModeNone {
-		if tls.Mode != xgatewayv1alpha1.BackendTLSModeServerOnly || tls.Validation == nil {
-			return b, "UnsupportedValue", fmt.Sprintf("%s: TLS mode %s is not supported; use ServerOnly", ref, tls.Mode)
-		}
-		if b.TLS, reason, message = in.validation(c, ref, *tls.Validation); reason != "" {
-			return b, reason, fmt.Sprintf("%s: %s", ref, message)
-		}
-	}
-	var protocol xgatewayv1alpha1.BackendProtocol
-	if spec.Protocol != nil {
-		protocol = *spec.Protocol
+}
+
+func (r *xbackendReader) protocol(stated *xgatewayv1alpha1.BackendProtocol) {
+	b := &r.read.Backend
+	protocol := xgatewayv1alpha1.BackendProtocolHTTP
+	if stated != nil {
+		protocol = *stated
 	}
 	switch protocol {
-	case "", xgatewayv1alpha1.BackendProtocolHTTP, xgatewayv1alpha1.BackendProtocolMCP:
+	case xgatewayv1alpha1.BackendProtocolHTTP, xgatewayv1alpha1.BackendProtocolMCP:
 		if b.TLS != nil {
 			b.Protocol = model.NegotiatedHTTP
 		}
@@ -61,19 +98,49 @@ func (in xbackends) read(c *flow.Ctx, key model.BackendKey) (b model.Backend, re
 	case xgatewayv1alpha1.BackendProtocolH2C, xgatewayv1alpha1.BackendProtocolHTTP2, xgatewayv1alpha1.BackendProtocolGRPC:
 		b.Protocol = model.HTTP2
 	default:
-		return b, "UnsupportedProtocol", fmt.Sprintf("%s: protocol %s is not for HTTP; use HTTP", ref, protocol)
+		r.refuse("Accepted", "UnsupportedProtocol", "spec.protocol", fmt.Sprintf("protocol %s is not for HTTP; use HTTP", protocol))
 	}
-	if key.HTTP2 {
-		b.Protocol = model.HTTP2
+}
+
+func (r *xbackendReader) tls(spec *xgatewayv1alpha1.BackendTLS) {
+	if spec == nil || spec.Mode == xgatewayv1alpha1.BackendTLSModeNone {
+		return
 	}
-	return b, "", ""
+	tls := &model.BackendTLS{}
+	r.read.Backend.TLS = tls
+	switch {
+	case spec.Validation == nil: // the schema does not let it pass
+		r.refuse("Accepted", "UnsupportedValue", "spec.tls.validation", "state whom to trust")
+	default:
+		r.validation(tls, *spec.Validation)
+	}
+	switch {
+	case spec.Mode == xgatewayv1alpha1.BackendTLSModeServerOnly:
+	case spec.Mode == xgatewayv1alpha1.BackendTLSModeClientAndServer && spec.ClientCertificateRef != nil:
+		r.clientCertificate(tls, *spec.ClientCertificateRef)
+	default:
+		r.refuse("Accepted", "UnsupportedValue", "spec.tls.mode", fmt.Sprintf("TLS mode %s is not supported; use ServerOnly", spec.Mode))
+	}
+}
+
+// clientCertificate finds what the proxy shows to the backend.
+func (r *xbackendReader) clientCertificate(tls *model.BackendTLS, cert gatewayv1.SecretObjectReference) {
+	ref, reason, message := r.in.certificates.resolve(r.c, r.ref, cert)
+	switch reason {
+	case "":
+		tls.Certificate = ref
+		return
+	case "RefNotPermitted":
+	default: // "Pending", too: a Secret that can't be read
+		reason = string(gatewayv1.GatewayReasonInvalidClientCertificateRef)
+	}
+	r.refuse("ResolvedRefs", reason, "spec.tls.clientCertificateRef", message)
 }
 
 // validation reads how the backend's certificate is judged.
-func (in xbackends) validation(
-	c *flow.Ctx, from model.ObjectRef, v gatewayv1.BackendTLSPolicyValidation,
-) (tls *model.BackendTLS, reason, message string) {
-	tls = &model.BackendTLS{Hostname: string(v.Hostname)}
+func (r *xbackendReader) validation(tls *model.BackendTLS, v gatewayv1.BackendTLSPolicyValidation) {
+	const field = "spec.tls.validation"
+	tls.Hostname = string(v.Hostname)
 	for _, name := range v.SubjectAltNames {
 		if name.Type == gatewayv1.URISubjectAltNameType {
 			tls.Names = append(tls.Names, model.SubjectAltName{URI: true, Value: string(name.URI)})
@@ -82,25 +149,52 @@ func (in xbackends) validation(
 		}
 	}
 	if w := v.WellKnownCACertificates; w != nil && *w != "" && *w != gatewayv1.WellKnownCACertificatesSystem {
-		return nil, "UnsupportedValue", fmt.Sprintf("wellKnownCACertificates %q is not supported; use System", *w)
+		r.refuse("Accepted", "UnsupportedValue", field+".wellKnownCACertificates",
+			fmt.Sprintf("wellKnownCACertificates %q is not supported; use System", *w))
 	}
-	for _, ca := range v.CACertificateRefs {
-		ref := model.Ref(model.KindOf(string(ca.Group), string(ca.Kind)), from.Namespace(), string(ca.Name))
-		if ref.Kind() != model.KindConfigMap {
-			return nil, "InvalidKind", fmt.Sprintf("a CA of kind %s (group %q) is not supported; use a ConfigMap", ca.Kind, ca.Group)
+	for i, ca := range v.CACertificateRefs {
+		text, reason, message := r.authority(ca)
+		if reason != "" {
+			r.refuse("ResolvedRefs", reason, fmt.Sprintf("%s.caCertificateRefs[%d]", field, i), message)
 		}
-		if why, unread := flow.Fetch(c, in.unread, ref); unread {
-			return nil, "InvalidCACertificateRef", fmt.Sprintf("%s can't be read: %s", ref, why)
-		}
-		o, found := flow.Fetch(c, in.configMaps, ref)
-		if !found {
-			return nil, "InvalidCACertificateRef", fmt.Sprintf("%s does not exist", ref)
-		}
-		pem := cmp.Or(o.Spec.Data["ca.crt"], string(o.Spec.BinaryData["ca.crt"]))
-		if err := resolve.Certificates([]byte(pem)); err != nil {
-			return nil, "InvalidCACertificateRef", fmt.Sprintf("ca.crt of %s: %v", ref, err)
-		}
-		tls.CA += pem
+		tls.CA += text
 	}
-	return tls, "", ""
 }
+
+// authority is the PEM of a ConfigMap that is named as a CA.
+func (r *xbackendReader) authority(ca gatewayv1.LocalObjectReference) (text, reason, message string) {
+	ref := model.Ref(model.KindOf(string(ca.Group), string(ca.Kind)), r.ref.Namespace(), string(ca.Name))
+	if ref.Kind() != model.KindConfigMap {
+		return "", "InvalidKind", fmt.Sprintf("a CA of kind %s (group %q) is not supported; use a ConfigMap", ca.Kind, ca.Group)
+	}
+	if why, unread := flow.Fetch(r.c, r.in.unread, ref); unread {
+		return "", "InvalidCACertificateRef", fmt.Sprintf("%s can't be read: %s", ref, why)
+	}
+	o, found := flow.Fetch(r.c, r.in.configMaps, ref)
+	if !found {
+		return "", "InvalidCACertificateRef", fmt.Sprintf("%s does not exist", ref)
+	}
+	text = cmp.Or(o.Spec.Data["ca.crt"], string(o.Spec.BinaryData["ca.crt"]))
+	if err := resolve.Certificates([]byte(text)); err != nil {
+		return "", "InvalidCACertificateRef", fmt.Sprintf("ca.crt of %s: %v", ref, err)
+	}
+	return text, "", ""
+}
+
+// naming is which XBackends a route names, and where it serves.
+type naming struct {
+	XBackends, Gateways []model.ObjectRef
+}
+
+// namesXBackends leaves of a route what XBackends have to know: it hardly ever changes.
+func namesXBackends(_ *flow.Ctx, _ model.ObjectRef, r model.Route) (naming, bool) {
+	n := naming{XBackends: r.XBackends}
+	for _, p := range r.Places {
+		if !slices.Contains(n.Gateways, p.Gateway) {
+			n.Gateways = append(n.Gateways, p.Gateway)
+		}
+	}
+	return n, len(n.XBackends) > 0 && len(n.Gateways) > 0
+}
+
+func namedXBackends(_ model.ObjectRef, n naming) []model.ObjectRef { return n.XBackends }

@@ -1,18 +1,11 @@
 package kube
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -23,6 +16,7 @@ import (
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/testcert"
 	"cardea.dev/cardea/internal/world"
 )
 
@@ -30,7 +24,7 @@ import (
 // values; what comes of the whole object (as from a folder) comes of the trimmed one, too, and one that means something else is seen as
 // another version.
 func TestTrimmedMeansTheSame(t *testing.T) {
-	secret := trimmedSecret(t)
+	secret := trimmedSecret()
 	authority := secret.Data[corev1.TLSCertKey]
 	for _, c := range []struct {
 		object metav1.Object
@@ -245,24 +239,8 @@ var trimmedSlice = &discoveryv1.EndpointSlice{
 	Ports: []discoveryv1.EndpointPort{{Name: new("web"), Port: new(int32(8080)), Protocol: new(corev1.ProtocolTCP)}},
 }
 
-func trimmedSecret(t *testing.T) *corev1.Secret {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	of := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"shop.example"}, NotAfter: time.Now().Add(time.Hour)}
-	certificate, err := x509.CreateCertificate(rand.Reader, of, of, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &corev1.Secret{ObjectMeta: inShop("cert"), Type: corev1.SecretTypeTLS, Data: map[string][]byte{
-		corev1.TLSCertKey:       pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}),
-		corev1.TLSPrivateKeyKey: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
-	}}
+func trimmedSecret() *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: inShop("cert"), Type: corev1.SecretTypeTLS, Data: testcert.Self("shop.example").Data()}
 }
 
 // trimWorld is a pure part in which objects of the kind that is tested mean something.

@@ -42,6 +42,8 @@ type BackendTLS struct {
 	Names []SubjectAltName
 	// CA is who may sign the certificate, in PEM; none: those that the proxy's machine trusts.
 	CA string
+	// Certificate is the Secret that the proxy shows to the backend; zero: none.
+	Certificate ObjectRef
 }
 
 // SubjectAltName is a name in a certificate.

@@ -7,6 +7,8 @@ type Route struct {
 	Created time.Time // zero: not stated
 	Places  []Place   // each listener once; none: it serves nowhere
 	Rules   []Rule
+	// XBackends are those that its rules name and may name, whether they can be served or not; each once.
+	XBackends []ObjectRef
 	// Findings are about its rules, and about it as a whole.
 	Findings []Finding
 }

@@ -193,7 +193,7 @@ func shelves(w *world.World, s *stamps) map[model.Kind]shelf {
 			return v1alpha1.DataPlane{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec}
 		}),
 		model.KindXBackend: newShelf(in.XBackends.Collection(), func(o head, spec xgatewayv1alpha1.BackendSpec) any {
-			return xgatewayv1alpha1.XBackend{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec}
+			return xgatewayv1alpha1.XBackend{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec, Status: stamped(s, o, w.Reports.XBackends, stampBackend)}
 		}),
 	}
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
@@ -43,9 +44,11 @@ func newStamps(now func() time.Time) *stamps {
 // follow takes note of what every turn changed, until ctx is done.
 func (s *stamps) follow(ctx context.Context, w *world.World) error {
 	classes, gateways, routes := flow.Follow(w.Reports.GatewayClasses), flow.Follow(w.Reports.Gateways), flow.Follow(w.Reports.HTTPRoutes)
+	backends := flow.Follow(w.Reports.XBackends)
 	defer classes.Stop()
 	defer gateways.Stop()
 	defer routes.Stop()
+	defer backends.Stop()
 	for range w.Graph.Watch(ctx) {
 		w.Graph.View(func(v flow.View) {
 			s.mu.Lock()
@@ -53,6 +56,7 @@ func (s *stamps) follow(ctx context.Context, w *world.World) error {
 			note(s, classes.Changes(v), stampClass)
 			note(s, gateways.Changes(v), stampGateway)
 			note(s, routes.Changes(v), stampRoute)
+			note(s, backends.Changes(v), stampBackend)
 		})
 	}
 	return nil
@@ -133,6 +137,15 @@ func stampRoute(status gatewayv1.HTTPRouteStatus, stamp stamper) gatewayv1.HTTPR
 	for i := range status.Parents {
 		p := &status.Parents[i]
 		p.Conditions = stamp(parent(p.ParentRef), p.Conditions)
+	}
+	return status
+}
+
+func stampBackend(status xgatewayv1alpha1.BackendStatus, stamp stamper) xgatewayv1alpha1.BackendStatus {
+	status.Ancestors = slices.Clone(status.Ancestors)
+	for i := range status.Ancestors {
+		a := &status.Ancestors[i]
+		a.Conditions = stamp(parent(a.AncestorRef), a.Conditions)
 	}
 	return status
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
@@ -19,6 +20,7 @@ type Reports struct {
 	GatewayClasses *flow.Collection[model.ObjectRef, Report[gatewayv1.GatewayClassStatus]]
 	Gateways       *flow.Collection[model.ObjectRef, Report[gatewayv1.GatewayStatus]]
 	HTTPRoutes     *flow.Collection[model.ObjectRef, Report[gatewayv1.HTTPRouteStatus]]
+	XBackends      *flow.Collection[model.ObjectRef, Report[xgatewayv1alpha1.BackendStatus]]
 	// Unclassed are findings about Gateways that are nobody's.
 	Unclassed *flow.Collection[model.ObjectRef, []model.Finding]
 }

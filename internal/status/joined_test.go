@@ -217,4 +217,54 @@ func TestAnEditOfARouteIsOneWriteOfItsStatus(t *testing.T) {
 	if got := counts.take(); len(got) != 2 || got["new"] != 1 || got["web"] != 1 {
 		t.Errorf("a new route made writes %v", got)
 	}
+	followBackend(t, cluster, client)
+}
+
+const joinedBackend = `
+apiVersion: gateway.networking.x-k8s.io/v1alpha1
+kind: XBackend
+metadata: {name: far, namespace: joined}
+spec: {type: ExternalHostname, port: {number: 80}, externalHostname: {hostname: far.example}, protocol: %s}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: far, namespace: joined}
+spec:
+  parentRefs: [{name: web}]
+  rules: [{backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: far}]}]
+`
+
+// followBackend sees an XBackend's status get an entry for the Gateway that uses it, turn, and lose it.
+func followBackend(t *testing.T, cluster *testcluster.Cluster, client *gatewayclient.Clientset) {
+	t.Helper()
+	await := func(want string) {
+		t.Helper()
+		var last string
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+			b, err := client.ExperimentalV1alpha1().XBackends("joined").Get(t.Context(), "far", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if last = ""; len(b.Status.Ancestors) > 0 {
+				a := b.Status.Ancestors[0]
+				for _, c := range a.Conditions {
+					last += fmt.Sprintf("%s %s=%s %s %d; ", a.AncestorRef.Name, c.Type, c.Status, c.Reason, c.ObservedGeneration)
+				}
+			}
+			if last == want {
+				return
+			}
+		}
+		t.Fatalf("the XBackend's status is %q, want %q", last, want)
+	}
+	for i, c := range []struct{ protocol, accepted string }{{"HTTP", "True Accepted"}, {"TCP", "False UnsupportedProtocol"}} {
+		if err := cluster.Apply(t.Context(), fmt.Appendf(nil, joinedBackend, c.protocol)); err != nil {
+			t.Fatal(err)
+		}
+		await(fmt.Sprintf("web Accepted=%s %d; web ResolvedRefs=True ResolvedRefs %[2]d; ", c.accepted, i+1))
+	}
+	if err := client.GatewayV1().HTTPRoutes("joined").Delete(t.Context(), "far", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	await("")
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
@@ -59,6 +60,10 @@ var (
 		list: "parents", identity: "parentRef", controlled: true, entries: 32,
 		inEntry: []string{"Accepted", "ResolvedRefs", "PartiallyInvalid"},
 	}
+	backendForm = form{
+		list: "ancestors", identity: "ancestorRef", controlled: true, entries: 32,
+		inEntry: []string{"Accepted", "ResolvedRefs"},
+	}
 )
 
 // ownPrefix begins the types of conditions that are ours wherever they stand.
@@ -91,6 +96,7 @@ func allKinds(r plan.Reports) []*kind {
 	return []*kind{
 		{model.KindGatewayClass, versionOf(model.KindGatewayClass), "gatewayclasses", classForm, reportsIn(r.GatewayClasses)},
 		{model.KindGateway, versionOf(model.KindGateway), "gateways", gatewayForm, reportsIn(r.Gateways)},
+		{model.KindXBackend, xgatewayv1alpha1.SchemeGroupVersion, "xbackends", backendForm, reportsIn(r.XBackends)},
 		{model.KindHTTPRoute, versionOf(model.KindHTTPRoute), "httproutes", routeForm, reportsIn(r.HTTPRoutes)},
 	}
 }

@@ -29,6 +29,9 @@ func TestEveryConditionIsListed(t *testing.T) {
 			Controller: model.ControllerName, Rules: 2, Findings: findings,
 			Parents: []conditions.Parent{{Attached: true, Standing: []resource.Standing{{Acknowledged: true}}}},
 		})}, 4},
+		{&backendForm, conditions.Backend(conditions.BackendFacts{
+			Controller: model.ControllerName, Findings: findings, Gateways: []model.ObjectRef{model.Ref(model.KindGateway, "a", "g")},
+		}), 2},
 	} {
 		p, err := c.form.want(encoded(c.said), model.ControllerName)
 		if err != nil {
