@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"testing"
 
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+
 	"cardea.dev/cardea/internal/resource"
 )
 
 // simple is a world of one listener, one table and one cluster with one backend.
-func simple(t *testing.T) (w *world, p *proxy, port int) {
+func simple(t *testing.T, change ...func(*listenerv3.Listener, *hcmv3.HttpConnectionManager)) (w *world, p *proxy, port int) {
 	t.Helper()
 	w = newWorld(t)
 	port = freePorts(t, 1)[0]
@@ -16,7 +19,7 @@ func simple(t *testing.T) (w *world, p *proxy, port int) {
 	w.sync(func(e edits) {
 		e.set(resource.Cluster, "a", cluster(edsCluster("a")))
 		e.set(resource.Endpoints, "a", endpoints("a", a))
-		e.set(resource.Listener, "l", listener("l", port, "t"))
+		e.set(resource.Listener, "l", listener("l", port, "t", change...))
 		e.set(resource.Routes, "t", toCluster("t", "a"))
 	})
 	p = startEnvoy(t, w)

@@ -294,17 +294,30 @@ func TestRule6TakenPort(t *testing.T) {
 	eventually(t, "nothing is refused", func() bool { return len(w.refusals()) == 0 })
 }
 
-// A listener that Envoy can't take keeps its old form, also for a proxy that joins.
+// A listener with a filter that Envoy can't take keeps its old form, also for a proxy that joins, and no request fails.
 func TestRule6RefusedListenerKeepsItsOldForm(t *testing.T) {
-	w, _, port := simple(t)
-	w.turn(func(e edits) { e.set(resource.Listener, "l", listener("l", port, "t", broken)) })
+	w, _, port := simple(t, shared)
+	f := startTraffic(port, "x.test", "y.test")
+	f.called(t, 50)
+	w.turn(func(e edits) { e.set(resource.Listener, "l", listener("l", port, "t", shared, broken)) })
 	eventually(t, "the listener is refused", func() bool { return w.refusals()["l"].Message != "" })
-	answers(t, port, "x.test", "/", "200 a")
+	f.called(t, 50)
+	f.stop(t)
+	second := startEnvoy(t, w)
+	eventually(t, "the second one serves it", func() bool { return second.stat("listener_manager.total_listeners_active") == 1 })
+	for range 20 {
+		if got := call(port, "x.test", "/"); got != "200 a" {
+			t.Fatalf("answered %q", got)
+		}
+	}
+	if got := w.metrics()["cardea_xds_nacks_total/Listener"]; got != 1 {
+		t.Errorf("%v refusals, want 1", got)
+	}
 
 	b := backend(t, "b")
 	w.turn(func(e edits) { e.set(resource.Endpoints, "a", endpoints("a", b)) })
 	answers(t, port, "x.test", "/", "200 b")
-	w.turn(func(e edits) { e.set(resource.Listener, "l", listener("l", port, "t", noFetchTimeout)) })
+	w.turn(func(e edits) { e.set(resource.Listener, "l", listener("l", port, "t", shared, noFetchTimeout)) })
 	eventually(t, "the refusal is over", func() bool { return len(w.refusals()) == 0 })
 }
 
