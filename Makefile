@@ -4,7 +4,7 @@ GO ?= go
 # Two cores are enough to build and test everything; more packages at once only fight for them.
 PARALLEL := -p 2
 # What runs several goroutines over shared state is tested under the race detector, too.
-RACE := ./internal/flow/... ./internal/xds/... ./internal/files/... ./internal/process/... ./internal/admin/...
+RACE := $(addprefix ./internal/,flow/... xds/... files/... process/... admin/... kube/... status/... deploy/... certs/... server/...)
 
 .DEFAULT_GOAL := all
 .PHONY: all build lint test demo cluster conformance suite bench golden generate envoy kubernetes clean help

@@ -27,7 +27,7 @@ import (
 )
 
 // patience is how long a test waits for what must happen. It is a bound for broken programs, not a measure.
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 // shared is the cluster of all tests. It ends with the process.
 var shared = sync.OnceValues(func() (*testcluster.Cluster, error) {
