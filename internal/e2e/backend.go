@@ -40,6 +40,10 @@ func Backend(t testing.TB, name string) (port int) {
 		if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
 			w.Header().Set("Served-Client", r.TLS.PeerCertificates[0].Subject.CommonName)
 		}
+		if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+			echo(w)
+			return
+		}
 		if header := query.Get("tell"); header != "" {
 			w.Header().Set("Told", r.Header.Get(header))
 		}
@@ -74,6 +78,19 @@ func Backend(t testing.TB, name string) (port int) {
 		t.Fatal(err)
 	}
 	return port
+}
+
+// echo accepts an upgrade, and sends back what comes.
+func echo(w http.ResponseWriter) {
+	w.Header().Set("Connection", "Upgrade")
+	w.Header().Set("Upgrade", "websocket")
+	w.WriteHeader(http.StatusSwitchingProtocols)
+	conn, both, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	_, _ = io.Copy(conn, both)
 }
 
 func startServer(t testing.TB, name string, handler http.Handler) *httptest.Server {

@@ -32,7 +32,6 @@ var limited = map[string]string{
 	"rules[].retry.backoff":                              "0s is refused",
 	"rules[].timeouts.backendRequest":                    "with retry, an attempt that was reset is tried again, too",
 	"rules[].sessionPersistence.absoluteTimeout":         "for a Permanent cookie; else refused",
-	"rules[].sessionPersistence.type":                    "refused for rules with several backendRefs that have a weight",
 	"parentRefs[].kind":                                  "Gateway; others are left to others",
 }
 

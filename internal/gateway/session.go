@@ -29,19 +29,14 @@ func (r *ruleReader) session(spec *gatewayv1.SessionPersistence) {
 	} else {
 		r.cookie(field, spec.Cookie, &read)
 	}
-	taking := 0
 	for i, b := range r.rule.Backends {
 		if b.Weight == 0 || b.Invalid {
 			continue
 		}
-		taking++
 		if o, found := flow.Fetch(r.c, r.refs.services, b.Backend.Object); found && o.Spec.SessionAffinity == corev1.ServiceAffinityClientIP {
 			r.drop("Accepted", "UnsupportedValue", field,
 				fmt.Sprintf("%s of backendRefs[%d] has a sessionAffinity of its own; state one of the two", b.Backend.Object, i))
 		}
-	}
-	if taking > 1 {
-		r.unsupported(field, "sessions over several backendRefs with a weight are")
 	}
 	r.rule.Session = &read
 }
