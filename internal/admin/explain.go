@@ -35,7 +35,7 @@ func (s *Server) explainObject(w http.ResponseWriter, r *http.Request) {
 	}
 	story, found := s.config.Explainer.Object(model.Ref(n.Kind, r.PathValue("namespace"), r.PathValue("name")))
 	if !found {
-		fail(w, http.StatusNotFound, fmt.Sprintf("%s %q not found", resource(n), r.PathValue("name")))
+		fail(w, http.StatusNotFound, fmt.Sprintf("%s %q not found", resourceName(n), r.PathValue("name")))
 		return
 	}
 	answer(w, story)

@@ -5,6 +5,7 @@ import (
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resource"
 )
 
 // collector reads figures where they are kept, whenever they are asked for. Which labels there are shows only then.
@@ -26,6 +27,9 @@ var (
 	runsTotal   = describe("cardea_flow_runs_total", "Runs of a collection's function.", "collection")
 	changeTotal = describe("cardea_flow_changes_total", "Keys of a collection that changed.", "collection")
 	panicsTotal = describe("cardea_flow_panics_total", "Runs of a collection's function that panicked.", "collection")
+	staleNow    = describe("cardea_flow_stale", "Keys whose last run panicked: what was made of them before stays.", "collection")
+	proxiesNow  = describe("cardea_proxies", "Proxies that are connected, and of them those that have a whole configuration.", "gateway", "state")
+	refusedNow  = describe("cardea_refused", "Parts of objects that proxies refuse as they are now, by the object's kind.", "kind")
 	findingsNow = describe("cardea_findings", "Findings about objects and their proxies.", "severity")
 )
 
@@ -33,9 +37,27 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, labels, nil)
 }
 
-// GraphMetrics are a graph's figures.
+// GraphMetrics are a graph's figures; of its turns, of those that come.
 func GraphMetrics(g *flow.Graph) prometheus.Collector {
-	return collector(func(add func(*prometheus.Desc, prometheus.ValueType, float64, ...string)) {
+	took := prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "cardea_flow_turn_seconds", Help: "Time that a turn took.", Buckets: prometheus.ExponentialBuckets(0.0001, 4, 10),
+	})
+	edits := prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "cardea_flow_turn_edits", Help: "Edits that a turn took at once: objects, and what proxies said.", Buckets: sizes,
+	})
+	runs := prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "cardea_flow_turn_runs", Help: "Functions that ran in a turn.", Buckets: sizes,
+	})
+	changes := prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "cardea_flow_turn_changes", Help: "Values of all collections that a turn changed.", Buckets: sizes,
+	})
+	g.OnTurn(func(t flow.Turn) {
+		took.Observe(t.Took.Seconds())
+		edits.Observe(float64(t.Edits))
+		runs.Observe(float64(t.Runs))
+		changes.Observe(float64(t.Changes))
+	})
+	return together{took, edits, runs, changes, collector(func(add func(*prometheus.Desc, prometheus.ValueType, float64, ...string)) {
 		var rev flow.Rev
 		g.View(func(v flow.View) { rev = v.Rev() })
 		add(turnsTotal, prometheus.CounterValue, float64(rev))
@@ -44,7 +66,44 @@ func GraphMetrics(g *flow.Graph) prometheus.Collector {
 			add(runsTotal, prometheus.CounterValue, float64(s.Runs), s.Name)
 			add(changeTotal, prometheus.CounterValue, float64(s.Changes), s.Name)
 			add(panicsTotal, prometheus.CounterValue, float64(s.Panics), s.Name)
+			add(staleNow, prometheus.GaugeValue, float64(s.Stale), s.Name)
 		}
+	})}
+}
+
+// sizes are the buckets of what a turn counts: 1 to about a million.
+var sizes = prometheus.ExponentialBuckets(1, 4, 11)
+
+// together is several collectors as one.
+type together []prometheus.Collector
+
+// Describe tells nothing in advance, as collector.
+func (together) Describe(chan<- *prometheus.Desc) {}
+
+// Collect reads all figures.
+func (t together) Collect(to chan<- prometheus.Metric) {
+	for _, c := range t {
+		c.Collect(to)
+	}
+}
+
+// ProxyMetrics tell how far the proxies of each Gateway are.
+func ProxyMetrics(g *flow.Graph, f *resource.Feedback) prometheus.Collector {
+	return collector(func(add func(*prometheus.Desc, prometheus.ValueType, float64, ...string)) {
+		g.View(func(v flow.View) {
+			for ref, p := range flow.All(v, f.Proxies.Collection()) {
+				name := ref.Namespace() + "/" + ref.Name()
+				add(proxiesNow, prometheus.GaugeValue, float64(p.Connected), name, "connected")
+				add(proxiesNow, prometheus.GaugeValue, float64(p.Acknowledged), name, "acknowledged")
+			}
+			refused := map[model.Kind]int{}
+			for key := range flow.All(v, f.Refused.Collection()) {
+				refused[key.Origin.Object.Kind()]++
+			}
+			for kind, n := range refused {
+				add(refusedNow, prometheus.GaugeValue, float64(n), kind.String())
+			}
+		})
 	})
 }
 

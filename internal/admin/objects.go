@@ -89,7 +89,7 @@ func (s *Server) answerList(w http.ResponseWriter, n KindNames, namespace string
 func (s *Server) answerObject(w http.ResponseWriter, n KindNames, ref model.ObjectRef) {
 	object, found, err := s.config.Objects.Get(ref)
 	if err == nil && !found {
-		fail(w, http.StatusNotFound, fmt.Sprintf("%s %q not found", resource(n), ref.Name()))
+		fail(w, http.StatusNotFound, fmt.Sprintf("%s %q not found", resourceName(n), ref.Name()))
 		return
 	}
 	if err == nil {
@@ -134,7 +134,7 @@ func kindOf(w http.ResponseWriter, r *http.Request) (KindNames, bool) {
 }
 
 // resource is a kind as kubectl's messages name it: "httproutes.gateway.networking.k8s.io".
-func resource(n KindNames) string {
+func resourceName(n KindNames) string {
 	if group := n.Kind.Group(); group != "" {
 		return n.Plural + "." + group
 	}

@@ -14,11 +14,14 @@ type Rev uint64
 
 // Config says how a Graph works. The zero Config is usable.
 type Config struct {
-	Name    string           // in log lines and panics
-	Check   bool             // run each transform twice, watch stored values for changes; for tests, slow
-	Workers int              // goroutines within one collection of a turn; 0 is GOMAXPROCS
-	Log     *slog.Logger     // nil discards
-	Now     func() time.Time // nil is time.Now; used for the record of turns only
+	Name    string       // in log lines and panics
+	Check   bool         // run each transform twice, watch stored values for changes; for tests, slow
+	Workers int          // goroutines within one collection of a turn; 0 is GOMAXPROCS
+	Log     *slog.Logger // nil discards
+	// Fault, if not nil, is called at the end of each transform, with the collection that is made and the key of its input. It may panic: so tests
+	// show what a bug in any transform does.
+	Fault func(collection, key string)
+	Now   func() time.Time // nil is time.Now; used for the record of turns only
 }
 
 // Graph is a set of collections that change together.
@@ -39,7 +42,8 @@ type Graph struct {
 	unsynced int
 	wake     chan struct{} // capacity 1
 
-	turnMu  sync.Mutex // held by whoever turns: Run, Settle, Try; and by Dump
+	turnMu  sync.Mutex   // held by whoever turns: Run, Settle, Try; and by Dump
+	onTurn  []func(Turn) // under turnMu
 	running atomic.Bool
 
 	// What readers see. Written by a commit under mu.

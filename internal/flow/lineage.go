@@ -38,6 +38,14 @@ func (g *Graph) Turns() []Turn {
 	return g.turns.all()
 }
 
+// OnTurn has f called after each turn from now on, in the goroutine that turns: f must be quick, and must not turn. It waits for a turn that is
+// running.
+func (g *Graph) OnTurn(f func(Turn)) {
+	g.turnMu.Lock()
+	defer g.turnMu.Unlock()
+	g.onTurn = append(g.onTurn, f)
+}
+
 const ringLen = 1000
 
 type ring struct {

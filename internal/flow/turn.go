@@ -62,6 +62,9 @@ func (g *Graph) turn() bool {
 	t.run(batches)
 	t.commit()
 	t.report()
+	for _, f := range g.onTurn {
+		f(t.record)
+	}
 	g.cfg.Log.Debug("turn committed", slog.String("graph", g.cfg.Name), slog.Uint64("rev", uint64(t.record.Rev)),
 		slog.Any("causes", t.record.Causes), slog.Int("edits", t.record.Edits), slog.Int("runs", t.record.Runs),
 		slog.Int("changes", t.record.Changes), slog.Duration("took", t.record.Took))

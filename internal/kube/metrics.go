@@ -13,15 +13,14 @@ type metrics struct {
 }
 
 func newMetrics(r prometheus.Registerer) (*metrics, error) {
-	kind := []string{"kind"}
 	m := &metrics{
-		objects: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cardea_kube_objects", Help: "Objects of the cluster that are kept."}, kind),
+		objects: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cardea_kube_objects", Help: "Objects of the cluster that are kept."}, []string{"kind"}),
 		lists: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cardea_kube_lists_total", Help: "Times that all objects of a kind were read; 1 unless something broke a watch for long.",
-		}, kind),
+		}, []string{"kind"}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cardea_kube_request_errors_total", Help: "Requests to read objects that the API server refused or did not answer.",
-		}, kind),
+		}, []string{"kind"}),
 	}
 	if r == nil {
 		return m, nil

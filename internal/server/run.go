@@ -101,7 +101,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	shown := objects.New(w)
 	findings := func() []admin.Finding { return findings(w) }
-	registry.MustRegister(admin.GraphMetrics(w.Graph), admin.FindingMetrics(findings))
+	registry.MustRegister(admin.GraphMetrics(w.Graph), admin.ProxyMetrics(w.Graph, w.Feedback), admin.FindingMetrics(findings))
 	differ, err := diff.New(w)
 	if err != nil {
 		return err

@@ -6,8 +6,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/process"
+	"cardea.dev/cardea/internal/resource"
 )
 
 func TestMetrics(t *testing.T) {
@@ -17,7 +19,7 @@ func TestMetrics(t *testing.T) {
 	}
 	registry := prometheus.NewPedanticRegistry()
 	findings := admin.FindingMetrics(func() []admin.Finding { return allFindings(folder, w.Findings(), nowhere) })
-	registry.MustRegister(admin.GraphMetrics(w.Graph), findings, &metrics{
+	registry.MustRegister(admin.GraphMetrics(w.Graph), admin.ProxyMetrics(w.Graph, w.Feedback), findings, &metrics{
 		proxies: func() map[model.ObjectRef]process.State {
 			return map[model.ObjectRef]process.State{
 				model.Ref(model.KindGateway, "shop", "up"):   {PID: 1, Starts: 1},
@@ -25,6 +27,13 @@ func TestMetrics(t *testing.T) {
 			}
 		},
 	})
+	web := model.Ref(model.KindGateway, "shop", "up")
+	w.Graph.Apply("test", func(b *flow.Batch) {
+		w.Feedback.Proxies.Set(b, web, resource.Proxies{Connected: 3, Acknowledged: 2, Version: "1.40.0"})
+		refused := resource.RefusalKey{Gateway: web, Origin: resource.Origin{Object: model.Ref(model.KindHTTPRoute, "shop", "a")}, Hash: 1}
+		w.Feedback.Refused.Set(b, refused, resource.Refusal{Message: "no"})
+	})
+	w.Graph.Settle()
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -36,11 +45,17 @@ func TestMetrics(t *testing.T) {
 			for _, label := range m.GetLabel() {
 				name += " " + label.GetValue()
 			}
-			got[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			got[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
 		}
 	}
 	for name, want := range map[string]float64{
-		"cardea_flow_turns_total":                1,
+		"cardea_flow_turns_total":                2,
+		"cardea_flow_turn_edits":                 1, // since the metrics are there
+		"cardea_flow_turn_seconds":               1,
+		"cardea_flow_stale input/HTTPRoute":      0,
+		"cardea_proxies shop/up connected":       3,
+		"cardea_proxies shop/up acknowledged":    2,
+		"cardea_refused HTTPRoute":               1,
 		"cardea_flow_keys input/HTTPRoute":       1,
 		"cardea_flow_runs_total input/HTTPRoute": 0, // a source
 		"cardea_flow_panics_total input/Gateway": 0,

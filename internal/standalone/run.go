@@ -49,7 +49,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return append(children.findings(place), allFindings(folder, w.Findings(), place)...)
 	}
 	found := admin.FindingMetrics(func() []admin.Finding { return findings(nowhere) })
-	registry.MustRegister(admin.GraphMetrics(w.Graph), found, &metrics{proxies: children.states})
+	registry.MustRegister(admin.GraphMetrics(w.Graph), admin.ProxyMetrics(w.Graph, w.Feedback), found, &metrics{proxies: children.states})
 	differ, err := diff.New(w)
 	if err != nil {
 		return err

@@ -114,6 +114,9 @@ func (s *Server) publish(f *fleet) {
 			fb.Proxies.Set(b, f.gateway, *n.proxies)
 		}
 	})
+	for k := range n.refused {
+		s.metrics.refusals.WithLabelValues(k.Origin.Object.Kind().String()).Inc()
+	}
 	s.warn(f.gateway, n.refused)
 	for _, r := range n.searches {
 		s.cfg.Log.Info("refused content found", "gateway", f.gateway.String(), "culprits", r.culprits, "of", r.suspects, "rounds", r.rounds, "in", r.took)

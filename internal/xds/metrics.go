@@ -15,12 +15,13 @@ type metrics struct {
 	bytes     *prometheus.CounterVec
 	acks      *prometheus.CounterVec
 	nacks     *prometheus.CounterVec
+	refusals  *prometheus.CounterVec
 	took      *prometheus.HistogramVec
 }
 
 func newMetrics(r prometheus.Registerer) (*metrics, error) {
-	counter := func(name, help string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "cardea_xds_" + name, Help: help}, []string{"type"})
+	counter := func(name, help, label string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
 	}
 	m := &metrics{
 		streams:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "cardea_xds_streams", Help: "Connected proxies."}),
@@ -28,11 +29,12 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		unchecked: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "cardea_xds_unchecked_total", Help: "Streams that ended because nobody could say then whose they are.",
 		}),
-		responses: counter("responses_total", "Responses sent to proxies."),
-		resources: counter("resources_total", "Resources sent to proxies, removals not counted."),
-		bytes:     counter("bytes_total", "Bytes of resources sent to proxies."),
-		acks:      counter("acks_total", "Responses that proxies acknowledged."),
-		nacks:     counter("nacks_total", "Responses that proxies refused."),
+		responses: counter("cardea_xds_responses_total", "Responses sent to proxies.", "type"),
+		resources: counter("cardea_xds_resources_total", "Resources sent to proxies, removals not counted.", "type"),
+		bytes:     counter("cardea_xds_bytes_total", "Bytes of resources sent to proxies.", "type"),
+		acks:      counter("cardea_xds_acks_total", "Responses that proxies acknowledged.", "type"),
+		nacks:     counter("cardea_xds_nacks_total", "Responses that proxies refused.", "type"),
+		refusals:  counter("cardea_xds_refusals_total", "Parts of objects that proxies refused, by the object's kind.", "kind"),
 		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "cardea_xds_edit_to_ack_seconds",
 			Help:    "Time from the turn that changed a resource to a proxy's acknowledgement of it.",
@@ -42,7 +44,9 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	if r == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.streams, m.strangers, m.unchecked, m.responses, m.resources, m.bytes, m.acks, m.nacks, m.took} {
+	for _, c := range []prometheus.Collector{
+		m.streams, m.strangers, m.unchecked, m.responses, m.resources, m.bytes, m.acks, m.nacks, m.refusals, m.took,
+	} {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}
