@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/internal/files"
 	"cardea.dev/cardea/internal/flow"
@@ -97,4 +100,23 @@ func statusOf(t *testing.T, dir string) string {
 		return strings.Compare(a[:strings.Index(a, ": ")], b[:strings.Index(b, ": ")])
 	})
 	return strings.Join(lines, "\n") + "\n"
+}
+
+// schemas is read once: compiling its rules takes longer than a run of the fuzzer.
+var schemas = sync.OnceValues(schema.New)
+
+// readDocs reads what of a text is objects.
+func readDocs(text string) (docs []map[string]any) {
+	text = placeholder.ReplaceAllString(text, "3000")
+	for _, part := range strings.Split("\n"+text, "\n---") {
+		b, err := yaml.YAMLToJSON([]byte(part))
+		if err != nil {
+			continue
+		}
+		var doc map[string]any
+		if utiljson.Unmarshal(b, &doc) == nil && doc["kind"] != nil {
+			docs = append(docs, doc)
+		}
+	}
+	return docs
 }

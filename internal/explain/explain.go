@@ -2,7 +2,9 @@ package explain
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"cardea.dev/cardea/internal/flow"
@@ -67,6 +69,33 @@ func (q *asked) resource(key resource.Key) (resource.Resource, bool) {
 		}
 	}
 	return resource.Resource{}, false
+}
+
+// panics tells which parts of Cardea itself fail on something that names one of the objects: a bug, which is contained to that.
+func (q *asked) panics(objects ...string) (list []string) {
+	for key, p := range flow.All(q.view, q.world.Graph.Panics()) {
+		if slices.ContainsFunc(objects, func(o string) bool { return names(key.Key, o) }) {
+			list = append(list, fmt.Sprintf("%s of %s: %s", key.Collection, key.Key, p.Message))
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// names tells whether a text names an object, as a whole word.
+func names(text, object string) bool {
+	for i := strings.Index(text, object); i >= 0; {
+		rest := text[i+len(object):]
+		if rest == "" || strings.ContainsAny(rest[:1], " }]") {
+			return true
+		}
+		next := strings.Index(rest, object)
+		if next < 0 {
+			return false
+		}
+		i += len(object) + next
+	}
+	return false
 }
 
 // moment is a time that may be unknown.

@@ -22,7 +22,9 @@ type Object struct {
 	// DependsOn is what was looked at to read it; what is not there is said.
 	DependsOn []Dependency `json:"dependsOn,omitempty"`
 	Made      []Made       `json:"made,omitempty"`
-	Offline   bool         `json:"offline,omitempty"` // no proxy runs
+	// Panics are bugs of Cardea's own that concern the object, or what it looks at. What was made before stays.
+	Panics  []string `json:"panics,omitempty"`
+	Offline bool     `json:"offline,omitempty"` // no proxy runs
 }
 
 // Stages are the times of the last edit on its way to the proxies; nil where a time is longer ago than is remembered, or not reached.
@@ -76,6 +78,11 @@ func (e *Explainer) Object(ref model.ObjectRef) (story Object, found bool) {
 			story.Findings = append(story.Findings, text+f.Message)
 		}
 		story.Stages = q.stages(changed, story)
+		concerned := []string{story.Object}
+		for _, d := range story.DependsOn {
+			concerned = append(concerned, d.Object)
+		}
+		story.Panics = q.panics(concerned...)
 	})
 	return story, found
 }

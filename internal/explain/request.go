@@ -105,7 +105,6 @@ func (q *asked) request(c call, gateway string) (Story, error) {
 		story.Notes = append(story.Notes, fmt.Sprintf("Gateway %s has this port, too: --gateway chooses", shortName(other.port.Key.Gateway)))
 	}
 	c.Port = uint32(w.port.BindPort)
-	c.Port = uint32(w.port.BindPort)
 	story.Gateway, story.Port = shortName(w.port.Key.Gateway), w.port.Key.Number
 	story.Bound = net.JoinHostPort(w.port.Addresses[0], strconv.Itoa(int(w.port.BindPort)))
 	story.Host, story.Closed = w.result.VirtualHost, w.result.Closed
@@ -120,6 +119,11 @@ func (q *asked) request(c call, gateway string) (Story, error) {
 			story.Rules = append(story.Rules, rule)
 		}
 	}
+	concerned := []string{w.port.Key.Gateway.String()}
+	for _, r := range story.Rules {
+		concerned = append(concerned, r.Object)
+	}
+	story.Panics = q.panics(concerned...)
 	if story.Near = q.near(w, c, listener); story.Host == "" && story.Closed == "" {
 		story.Notes = append(story.Notes, q.hosts(w.port)...)
 	}

@@ -54,6 +54,7 @@ func (s Story) Print(w io.Writer, now time.Time) error {
 	if s.Undecided {
 		p.line("", "because of that, what happens can't be told")
 	}
+	p.panics(s.Panics)
 	for _, n := range s.Notes {
 		p.line("note", "%s", n)
 	}
@@ -65,6 +66,13 @@ func (s Story) Print(w io.Writer, now time.Time) error {
 	}
 	_, err := io.WriteString(w, p.String())
 	return err
+}
+
+// panics tells of bugs of our own.
+func (p *page) panics(list []string) {
+	for _, text := range list {
+		p.line("bug", "Cardea's own, please report it: %s; what was made before stays", text)
+	}
 }
 
 // told joins what is there.
@@ -180,6 +188,7 @@ func (o Object) Print(w io.Writer, now time.Time) error {
 			p.line("live", "%s, %s", when(*s.Acknowledged, now), took)
 		}
 	}
+	p.panics(o.Panics)
 	for _, f := range o.Findings {
 		p.line("finding", "%s", f)
 	}

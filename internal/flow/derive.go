@@ -270,6 +270,7 @@ func (w *worker[K, A, P, B]) attempt(in *cell[K, A]) (fault *Panic) {
 	w.ctx.begin()
 	defer contain(w.d.out.g, w.d.out.name, in.key, &fault)
 	w.d.f(&w.ctx, in.key, in.value, w.emit)
+	w.d.out.g.fail(w.d.out.name, in.key)
 	return nil
 }
 

@@ -177,8 +177,9 @@ func (f *grouped[K, A, G]) visit(s *slot[K, A]) placed[K, A, G] {
 
 func (f *grouped[K, A, G]) attempt(in *cell[K, A]) (names []G, order string, fault *Panic) {
 	defer contain(f.out.g, f.out.name, in.key, &fault)
-	names = distinct(f.of(in.key, in.value))
-	return names, f.order(in.key, in.value), nil
+	names, order = distinct(f.of(in.key, in.value)), f.order(in.key, in.value)
+	f.out.g.fail(f.out.name, in.key)
+	return names, order, nil
 }
 
 func (f *grouped[K, A, G]) again(in *cell[K, A], first *placed[K, A, G], order string) {

@@ -56,6 +56,13 @@ func (t *turn) report() {
 	t.g.push(b)
 }
 
+// fail gives Config.Fault its chance.
+func (g *Graph) fail(collection string, key any) {
+	if g.cfg.Fault != nil {
+		g.cfg.Fault(collection, keyText(key))
+	}
+}
+
 // contain is deferred around a transform.
 func contain[K comparable](g *Graph, collection string, key K, into **Panic) {
 	x := recover()

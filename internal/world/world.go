@@ -20,9 +20,10 @@ import (
 // Config is what a World depends on besides objects.
 type Config struct {
 	Log         *slog.Logger
-	Check       bool              // flow's check mode, for tests
-	Environment model.Environment // of all proxies
-	Unchecked   bool              // see gateway.Options
+	Check       bool                         // flow's check mode, for tests
+	Environment model.Environment            // of all proxies
+	Unchecked   bool                         // see gateway.Options
+	Fault       func(collection, key string) // flow.Config.Fault, for tests
 }
 
 // World is one graph from objects to configuration and status.
@@ -39,7 +40,7 @@ type World struct {
 
 // New joins the parts. Sources of objects are synced by whoever fills them; everything else is there at once.
 func New(c Config) *World {
-	w := &World{Graph: flow.New(flow.Config{Name: "cardea", Check: c.Check, Log: c.Log})}
+	w := &World{Graph: flow.New(flow.Config{Name: "cardea", Check: c.Check, Log: c.Log, Fault: c.Fault})}
 	w.Sources = input.New(w.Graph)
 	w.Feedback = resource.NewFeedback(w.Graph)
 	meaning := gateway.New(w.Graph, w.Sources, gateway.Options{Unchecked: c.Unchecked})
