@@ -226,10 +226,18 @@ func (r *ruleReader) service(key model.BackendKey) (reason, message string) {
 		return "BackendNotFound", fmt.Sprintf("%s has no TCP port %d", key.Object, key.Port)
 	}
 	if _, ok := resolve.Protocol(port.AppProtocol); !ok {
-		return "UnsupportedProtocol", fmt.Sprintf("%s has appProtocol %q on port %d; http, kubernetes.io/h2c and kubernetes.io/ws are supported, "+
-			"and an XBackend with tls", key.Object, *port.AppProtocol, key.Port)
+		return "UnsupportedProtocol", fmt.Sprintf("%s has appProtocol %q on port %d; %s", key.Object, *port.AppProtocol, key.Port,
+			otherProtocol(*port.AppProtocol))
 	}
 	return "", ""
+}
+
+// otherProtocol says what to do about an appProtocol that can't be spoken.
+func otherProtocol(app string) string {
+	if app == "https" || app == "kubernetes.io/wss" {
+		return "that is TLS, and a Service does not say whom to trust; name an XBackend with tls in its place"
+	}
+	return "http, kubernetes.io/h2c and kubernetes.io/ws are supported"
 }
 
 func (r *ruleReader) xbackend(key model.BackendKey, port *gatewayv1.PortNumber) (reason, message string) {
