@@ -57,7 +57,7 @@ func fraction(numerator uint32, of typev3.FractionalPercent_DenominatorType) *co
 
 // joinFilters are a rule's filters and, behind them, a backend's. Package gateway sees to it that they don't contradict.
 func joinFilters(rule, backend model.Filters) model.Filters {
-	joined := model.Filters{
+	return model.Filters{
 		Redirect:        backend.Redirect,
 		RequestHeaders:  joinHeaders(rule.RequestHeaders, backend.RequestHeaders),
 		ResponseHeaders: joinHeaders(backend.ResponseHeaders, rule.ResponseHeaders),
@@ -66,7 +66,6 @@ func joinFilters(rule, backend model.Filters) model.Filters {
 		CORS:            cmp.Or(rule.CORS, backend.CORS),
 		Auth:            cmp.Or(rule.Auth, backend.Auth),
 	}
-	return joined
 }
 
 func joinRewrites(a, b *model.Rewrite) *model.Rewrite {

@@ -22,7 +22,7 @@ func (m *merge) waits(o *object) bool {
 		m.held[o.Ref] = m.now.Add(Hold)
 		return true
 	}
-	return !m.expire || m.now.Before(until)
+	return !m.expire || m.now.Before(m.until(until))
 }
 
 // Has implements arrival.Present: an object that was published, with that part.

@@ -131,6 +131,59 @@ func TestWaitsNotForEver(t *testing.T) {
 	}
 }
 
+// A file that is being written when Hold ends may bring what is waited for. One that is written for ever holds nobody up.
+func TestWaitsForAFileThatIsBeingWritten(t *testing.T) {
+	for _, story := range []struct {
+		name           string
+		edit           func(s *still) // makes something wait
+		text           string         // of the file that ends it
+		before, within string
+		never          string // what serves if that file is never whole
+	}{
+		{"a Service to come", func(s *still) { s.read("web.yaml", route("web", "b")) }, service("b") + slice("b"), "a", "b", "b"},
+		{"a route that moves", func(s *still) {
+			s.must(os.Remove(filepath.Join(s.dir, "web.yaml")))
+			s.look(look{paths: map[string]struct{}{"web.yaml": {}}})
+		}, route("web", "c") + service("c") + slice("c"), "a", "c", ""},
+	} {
+		for _, whole := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, whole %v", story.name, whole), func(t *testing.T) {
+				s := newStill(t)
+				s.write("web.yaml", route("web", "a"))
+				s.write("a.yaml", service("a")+slice("a"))
+				s.look(look{all: true})
+				story.edit(s)
+				path := filepath.Join(s.dir, "new.yaml")
+				writer, err := os.Create(path)
+				s.must(err)
+				defer writer.Close()
+				_, err = writer.WriteString(story.text)
+				s.must(err)
+				s.now = s.now.Add(Hold)
+				s.must(os.Chtimes(path, s.now, s.now))
+				s.look(look{})
+				s.look(look{all: true})
+				if got := s.backend("web"); got != story.before {
+					t.Fatalf("while the file is written, the backend is %q", got)
+				}
+				want := story.within
+				if whole {
+					s.must(writer.Close())
+				} else {
+					want = story.never
+					s.now = s.now.Add(patience)
+					s.must(os.Chtimes(path, s.now, s.now))
+				}
+				s.look(look{})
+				s.look(look{})
+				if got := s.backend("web"); got != want {
+					t.Errorf("at the end the backend is %q, want %q", got, want)
+				}
+			})
+		}
+	}
+}
+
 // What gains nothing from waiting does not wait.
 func TestDoesNotWait(t *testing.T) {
 	s := newStill(t)

@@ -141,7 +141,7 @@ func (m *merge) settle() {
 	if m.expire {
 		for _, ref := range slices.SortedFunc(maps.Keys(m.fading), model.ObjectRef.Compare) {
 			switch {
-			case m.now.Before(m.fading[ref]):
+			case m.now.Before(m.until(m.fading[ref])):
 			case m.listing.unknown(m.subjects[ref].live.edit.Where):
 				m.fading[ref] = m.now.Add(Hold) // nobody knows whether its file is there
 			default:

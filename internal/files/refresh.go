@@ -67,12 +67,20 @@ func (f *Folder) due(now time.Time) bool {
 func (f *Folder) deadline() (first time.Time, ok bool) {
 	for _, waiting := range []map[model.ObjectRef]time.Time{f.fading, f.held} {
 		for _, at := range waiting {
-			if !ok || at.Before(first) {
+			if at = f.until(at); !ok || at.Before(first) {
 				first, ok = at, true
 			}
 		}
 	}
 	return first, ok
+}
+
+// until is how long is waited for what should have come by a time: longer while a file is being written, for it may bring that.
+func (f *Folder) until(at time.Time) time.Time {
+	if len(f.unsettled) > 0 {
+		return at.Add(patience)
+	}
+	return at
 }
 
 // candidates lists the files to read in this look.
