@@ -33,7 +33,13 @@ func handler(name string) http.Handler {
 		}
 	})
 	mux.HandleFunc("/stream", stream)
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isGRPC(r) {
+			call(w, r, name)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
 
 func echo(w http.ResponseWriter, r *http.Request, name string) {

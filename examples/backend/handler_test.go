@@ -13,7 +13,9 @@ import (
 
 // serveTest starts the backend "web"; do makes a call, written with HOST for its address.
 func serveTest(t *testing.T) (do func(call string) error, url string) {
-	server := httptest.NewServer(handler("web"))
+	server := httptest.NewUnstartedServer(handler("web"))
+	server.Config.Protocols = protocols()
+	server.Start()
 	t.Cleanup(server.Close)
 	client := calls.NewClient("127.0.0.1", 0)
 	t.Cleanup(client.Close)
@@ -37,6 +39,7 @@ func TestBackendTellsWhatItGot(t *testing.T) {
 		"GET http://HOST/ *10 -> 200 web~100% other~0%",
 		"GET http://HOST/slow?seconds=0.001 -> 200 web path=/slow",
 		"GET http://HOST/slow?seconds=never -> 400",
+		"GRPC http://HOST/shop.Cart/Add -H x-one:1 -> OK web path=/shop.Cart/Add method=POST host=HOST header.x-one=1",
 	} {
 		if err := do(call); err != nil {
 			t.Error(err)
@@ -56,6 +59,9 @@ func TestCallsThatAreAnsweredOtherwiseFail(t *testing.T) {
 		"GET http://HOST/ -> 200 content-type=":       `content-type is "application/json", want ""`,
 		"GET http://HOST/ -> 200 certificate=a.b":     "not made over TLS",
 		"GET http://shop.localhost:1/ -> 200":         "connection refused",
+		"GRPC http://HOST/a.B/C -> UNAVAILABLE":       "answered OK, want UNAVAILABLE",
+		"GRPC http://HOST/a.B/C -> OK trailer.x=1":    `trailer.x is "", want "1"`,
+		"GRPC http://shop.localhost:1/a.B/C -> OK":    "connection refused",
 		"GET http://HOST/slow?seconds=never -> 200 x": "seconds must be a number",
 	} {
 		if err := do(call); err == nil || !strings.Contains(err.Error(), want) {

@@ -2,7 +2,8 @@
 //
 //	backend -listen localhost:9001 -name web
 //
-// It answers every path with JSON: its name, the method, path, query, host and headers of the request. /slow?seconds=N
+// It answers every path with JSON, and every gRPC call with a message of the same JSON: its name, the method, path, query, host and headers of the
+// request. /slow?seconds=N
 // takes its time first; /stream sends an event a second for as long as the caller listens (?seconds=N: for that long).
 package main
 
@@ -39,6 +40,7 @@ func serve(ctx context.Context, address, name string) error {
 	}
 	server := &http.Server{
 		Handler:           handler(name),
+		Protocols:         protocols(),
 		ReadHeaderTimeout: 10 * time.Second,
 		// Slow answers and streams end with ctx, so that Shutdown does not wait for them.
 		BaseContext: func(net.Listener) context.Context { return ctx },
@@ -59,6 +61,14 @@ func serve(ctx context.Context, address, name string) error {
 		return err
 	}
 	return <-done
+}
+
+// protocols are HTTP/1.1 and, as gRPC needs it, HTTP/2 without TLS.
+func protocols() *http.Protocols {
+	p := new(http.Protocols)
+	p.SetHTTP1(true)
+	p.SetUnencryptedHTTP2(true)
+	return p
 }
 
 // listenAll listens on every address of the host: a caller may take any of localhost's.

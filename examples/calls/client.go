@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -22,35 +23,42 @@ const tolerance = 15
 
 // Client makes calls to one address, whatever host their URLs name.
 type Client struct {
-	http *http.Client
+	http, http2 *http.Client
 }
 
 // NewClient makes a client that calls at an IP address, at the URL's port plus offset. Certificates are not verified but
 // where a call asks for one; Close when done.
 func NewClient(address string, offset int) *Client {
 	dialer := &net.Dialer{Timeout: 5 * time.Second}
-	return &Client{http: &http.Client{
-		Timeout: time.Minute,
-		Transport: &http.Transport{
-			DialContext: func(ctx context.Context, network, target string) (net.Conn, error) {
-				_, port, err := net.SplitHostPort(target)
-				if err != nil {
-					return nil, err
-				}
-				n, err := strconv.Atoi(port)
-				if err != nil {
-					return nil, err
-				}
-				return dialer.DialContext(ctx, network, net.JoinHostPort(address, strconv.Itoa(n+offset)))
-			},
-			TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	dial := func(ctx context.Context, network, target string) (net.Conn, error) {
+		_, port, err := net.SplitHostPort(target)
+		if err != nil {
+			return nil, err
+		}
+		n, err := strconv.Atoi(port)
+		if err != nil {
+			return nil, err
+		}
+		return dialer.DialContext(ctx, network, net.JoinHostPort(address, strconv.Itoa(n+offset)))
+	}
+	client := func(protocols *http.Protocols) *http.Client {
+		return &http.Client{
+			Timeout:       time.Minute,
+			Transport:     &http.Transport{DialContext: dial, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, Protocols: protocols},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}
+	}
+	http2 := new(http.Protocols)
+	http2.SetHTTP2(true)
+	http2.SetUnencryptedHTTP2(true)
+	return &Client{http: client(nil), http2: client(http2)}
 }
 
 // Close closes the connections that are kept for further calls.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+func (c *Client) Close() {
+	c.http.CloseIdleConnections()
+	c.http2.CloseIdleConnections()
+}
 
 // Do makes the call as often as it says. The error tells what was wanted and what came.
 func (c *Client) Do(ctx context.Context, call Call) error {
@@ -95,10 +103,12 @@ func Check(call Call, answers []Answer) error {
 
 // Answer is what came of a call.
 type Answer struct {
-	Status int // 0: the connection was closed without an answer
-	Header http.Header
-	Seen   Seen   // empty if no backend of examples/backend answered
-	Body   string // how it begins
+	Status  int    // 0: the connection was closed without an answer
+	Code    string // of a gRPC call
+	Header  http.Header
+	Trailer http.Header
+	Seen    Seen   // empty if no backend of examples/backend answered
+	Body    string // how it begins
 
 	tls *tls.ConnectionState
 }
@@ -110,6 +120,9 @@ type Seen struct {
 }
 
 func (c *Client) once(ctx context.Context, call Call) (Answer, error) {
+	if call.Method == grpcMethod {
+		return c.grpc(ctx, call)
+	}
 	request, err := http.NewRequestWithContext(ctx, call.Method, call.URL.String(), strings.NewReader(call.Body))
 	if err != nil {
 		return Answer{}, err
@@ -139,7 +152,10 @@ func (c *Client) once(ctx context.Context, call Call) (Answer, error) {
 
 // compareAnswer tells what differs from what a call must answer, but for who answered.
 func compareAnswer(call Call, answer Answer) error {
-	if answer.Status != call.Status {
+	if call.Code != "" && answer.Code != call.Code {
+		return fmt.Errorf("answered %s, want %s: %s", cmp.Or(answer.Code, "closed"), call.Code, answer.Body)
+	}
+	if call.Code == "" && answer.Status != call.Status {
 		return fmt.Errorf("answered %s, want %s: %s", status(answer.Status), status(call.Status), answer.Body)
 	}
 	for _, want := range call.Expects {
@@ -161,7 +177,10 @@ func compare(want Expectation, answer Answer) error {
 	var got string
 	seen := answer.Seen
 	header, isHeader := strings.CutPrefix(want.Name, "header.")
+	trailer, isTrailer := strings.CutPrefix(want.Name, "trailer.")
 	switch {
+	case isTrailer:
+		got = strings.Join(answer.Trailer.Values(trailer), ",")
 	case isHeader:
 		got = strings.Join(seen.Headers.Values(header), ",")
 	case want.Name == "path":

@@ -15,14 +15,15 @@ import (
 type Call struct {
 	Line   int    // where it was read
 	Text   string // as it was written, without repeated spaces
-	Method string
+	Method string // "GRPC": a gRPC call; the URL's path names its service and method
 	URL    *url.URL
 	Header http.Header // of the request; Host is its own
 	Host   string      // "" is the URL's
 	Body   string
 	Times  int
 
-	Status  int     // 0: the connection must be closed without an answer
+	Code    string  // of a gRPC call: its status, such as "UNAVAILABLE"
+	Status  int     // of others. 0: the connection must be closed without an answer
 	Shares  []Share // none: whoever answers
 	Expects []Expectation
 }
@@ -123,11 +124,14 @@ func (c *Call) answer(fields []string) error {
 	if len(fields) == 1 && fields[0] == "closed" {
 		return nil
 	}
-	status, err := strconv.Atoi(fields[0])
-	if err != nil || status < 100 || status > 599 {
+	var err error
+	if c.Method == grpcMethod {
+		if c.Code = fields[0]; !isCode(c.Code) {
+			return fmt.Errorf("want a status of gRPC, got %q", fields[0])
+		}
+	} else if c.Status, err = strconv.Atoi(fields[0]); err != nil || c.Status < 100 || c.Status > 599 {
 		return fmt.Errorf("want a status, got %q", fields[0])
 	}
-	c.Status = status
 	for _, field := range fields[1:] {
 		if name, value, ok := strings.Cut(field, "="); ok {
 			c.Expects = append(c.Expects, Expectation{name, value})

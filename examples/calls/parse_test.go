@@ -33,6 +33,7 @@ func TestParseRefusesWhatIsNoCall(t *testing.T) {
 		"GET http://a/ *0 -> 200":        "1: want *N",
 		"GET http://a/ 5 -> 200":         "1: want -H name:value, -d body or *N",
 		"GET http://a/ -> ok":            "1: want a status",
+		"GRPC http://a/ -> 200":          "1: want a status of gRPC",
 		"GET http://a/ -> 200 web~many%": "1: want backend~N%",
 	} {
 		if _, err := Parse(strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), want) {

@@ -19,6 +19,7 @@ var kindNames = []KindNames{
 	{model.KindGatewayClass, "gateway.networking.k8s.io/v1", "gatewayclasses", []string{"gc"}, false},
 	{model.KindGateway, "gateway.networking.k8s.io/v1", "gateways", []string{"gtw"}, true},
 	{model.KindHTTPRoute, "gateway.networking.k8s.io/v1", "httproutes", nil, true},
+	{model.KindGRPCRoute, "gateway.networking.k8s.io/v1", "grpcroutes", nil, true},
 	{model.KindReferenceGrant, "gateway.networking.k8s.io/v1", "referencegrants", []string{"refgrant"}, true},
 	{model.KindXBackend, "gateway.networking.x-k8s.io/v1alpha1", "xbackends", nil, true},
 	{model.KindDataPlane, "cardea.dev/v1alpha1", "dataplanes", []string{"dp"}, true},

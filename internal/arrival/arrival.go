@@ -28,7 +28,7 @@ func Loses(p Present, before, now []Reference) bool {
 func ByNaming(a, b model.ObjectRef) int {
 	rank := func(k model.Kind) int {
 		switch k {
-		case model.KindHTTPRoute:
+		case model.KindHTTPRoute, model.KindGRPCRoute:
 			return 2
 		case model.KindGateway:
 			return 1

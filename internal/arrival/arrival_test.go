@@ -41,6 +41,31 @@ func TestLoses(t *testing.T) {
 	}
 }
 
+// TestReferencesOfBothKinds: a GRPCRoute names what an HTTPRoute of the same words does.
+func TestReferencesOfBothKinds(t *testing.T) {
+	port := gatewayv1.PortNumber(80)
+	kind, group := gatewayv1.Kind("Service"), gatewayv1.Group("")
+	ref := func(name string) gatewayv1.BackendObjectReference {
+		return gatewayv1.BackendObjectReference{Group: &group, Kind: &kind, Name: gatewayv1.ObjectName(name), Port: &port}
+	}
+	mirror := &gatewayv1.HTTPRequestMirrorFilter{BackendRef: ref("copy")}
+	common := gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{{
+		Group: new(gatewayv1.Group(gatewayv1.GroupName)), Kind: new(gatewayv1.Kind("Gateway")), Name: "web",
+	}}}
+	calls := &gatewayv1.GRPCRouteSpec{CommonRouteSpec: common, Rules: []gatewayv1.GRPCRouteRule{{
+		Filters:     []gatewayv1.GRPCRouteFilter{{Type: gatewayv1.GRPCRouteFilterRequestMirror, RequestMirror: mirror}},
+		BackendRefs: []gatewayv1.GRPCBackendRef{{BackendRef: gatewayv1.BackendRef{BackendObjectReference: ref("app")}}},
+	}}}
+	requests := &gatewayv1.HTTPRouteSpec{CommonRouteSpec: common, Rules: []gatewayv1.HTTPRouteRule{{
+		Filters:     []gatewayv1.HTTPRouteFilter{{Type: gatewayv1.HTTPRouteFilterRequestMirror, RequestMirror: mirror}},
+		BackendRefs: []gatewayv1.HTTPBackendRef{{BackendRef: gatewayv1.BackendRef{BackendObjectReference: ref("app")}}},
+	}}}
+	from := model.Ref(model.KindGRPCRoute, "a", "r")
+	if got, want := References(from, calls), References(from, requests); len(got) != 3 || !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
 func TestReferences(t *testing.T) {
 	group, core := new(gatewayv1.Group(gatewayv1.GroupName)), new(gatewayv1.Group(""))
 	backend := func(kind, name string, port int32) gatewayv1.BackendObjectReference {

@@ -8,6 +8,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
 
+	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -52,6 +53,8 @@ func Parts(spec any) (parts []Part, divided bool) {
 func References(from model.ObjectRef, spec any) []Reference {
 	l := list{namespace: from.Namespace()}
 	switch spec := spec.(type) {
+	case *gatewayv1.GRPCRouteSpec:
+		return References(from, input.AsHTTPRoute(spec))
 	case *gatewayv1.HTTPRouteSpec:
 		for _, p := range spec.ParentRefs {
 			l.add(p.Group, p.Kind, p.Namespace, p.Name, Part{Port: stated(p.Port), Section: string(stated(p.SectionName))}, model.KindGateway)

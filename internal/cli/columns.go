@@ -24,6 +24,14 @@ func wide(c column) column {
 	return c
 }
 
+var routeColumns = []column{
+	{title: "HOSTNAMES", of: func(o object) string { return words(o.texts("spec", "hostnames")) }},
+	{title: "ACCEPTED", of: accepted},
+	{title: "RESOLVED", of: parents("ResolvedRefs")},
+	{title: "PROGRAMMED", of: parents("cardea.dev/Programmed")},
+	wide(column{title: "PARENTS", of: func(o object) string { return eachOf(o.list("spec", "parentRefs"), "name") }}),
+}
+
 var columnsOf = map[model.Kind][]column{
 	model.KindGatewayClass: {
 		field("CONTROLLER", "spec", "controllerName"),
@@ -42,13 +50,8 @@ var columnsOf = map[model.Kind][]column{
 			return words(all)
 		}}),
 	},
-	model.KindHTTPRoute: {
-		{title: "HOSTNAMES", of: func(o object) string { return words(o.texts("spec", "hostnames")) }},
-		{title: "ACCEPTED", of: accepted},
-		{title: "RESOLVED", of: parents("ResolvedRefs")},
-		{title: "PROGRAMMED", of: parents("cardea.dev/Programmed")},
-		wide(column{title: "PARENTS", of: func(o object) string { return eachOf(o.list("spec", "parentRefs"), "name") }}),
-	},
+	model.KindHTTPRoute: routeColumns,
+	model.KindGRPCRoute: routeColumns,
 	model.KindReferenceGrant: {
 		wide(column{title: "FROM", of: func(o object) string { return eachOf(o.list("spec", "from"), "kind", "namespace") }}),
 		wide(column{title: "TO", of: func(o object) string { return eachOf(o.list("spec", "to"), "kind", "name") }}),

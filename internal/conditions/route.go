@@ -26,6 +26,7 @@ type Parent struct {
 
 // RouteFacts is what is known of a route.
 type RouteFacts struct {
+	Kind       model.Kind
 	Generation int64
 	Controller gatewayv1.GatewayController
 	Rules      int
@@ -45,7 +46,7 @@ func Route(r RouteFacts) gatewayv1.RouteStatus {
 		case dropped > 0 && dropped == r.Rules:
 			l.set("Accepted", false, "UnsupportedValue", why)
 		default:
-			l.set("Accepted", true, "Accepted", "the route is attached")
+			l.set("Accepted", true, "Accepted", attached(p.Findings))
 		}
 		if reason, message := errorsOn(r.Findings, "ResolvedRefs"); reason != "" {
 			l.set("ResolvedRefs", false, reason, message)
@@ -63,7 +64,18 @@ func Route(r RouteFacts) gatewayv1.RouteStatus {
 	return status
 }
 
-// dropped counts the rules that are answered with 500, and says why.
+// attached says that a route is, and what it does not get all the same.
+func attached(findings []model.Finding) string {
+	words := "the route is attached"
+	for _, f := range findings {
+		if f.Condition == "Accepted" && f.Severity == model.Warning {
+			words += "; " + f.Message
+		}
+	}
+	return cut(words)
+}
+
+// dropped counts the rules that are answered with an error, and says why.
 func (r RouteFacts) dropped() (rules int, message string) {
 	seen := map[string]bool{}
 	var why []string
@@ -73,7 +85,8 @@ func (r RouteFacts) dropped() (rules int, message string) {
 			why = append(why, say(f))
 		}
 	}
-	return len(seen), cut(fmt.Sprintf("Dropped Rule (what it takes is answered with 500): %s", strings.Join(why, "; ")))
+	_, answer := r.Kind.Failure()
+	return len(seen), cut(fmt.Sprintf("Dropped Rule (what it takes is answered with %s): %s", answer, strings.Join(why, "; ")))
 }
 
 func (p Parent) programmed(l *list) {

@@ -18,8 +18,9 @@ import (
 // Backend answers every request with what it saw, in the form that examples/calls reads, and its name. Among the headers that
 // it says it saw is one of its own: "attempt", how often it has got the same request line by now. Its answer has the headers
 // served-by, its name, served-proto, the version of HTTP, and body-bytes, the length of the request's body. What it speaks is in
-// its name: h2c-... is HTTP/2 without TLS, tls-... is HTTPS (a certificate for localhost by the authority ${ca}), authz-... is
-// Envoy's gRPC protocol for authorization. The query may ask it for more:
+// its name: h2c-... is HTTP/2 without TLS alone, tls-... is HTTPS (a certificate for localhost by the authority ${ca}), authz-... is
+// Envoy's gRPC protocol for authorization, any other name HTTP/1.1 and HTTP/2 without TLS. It answers gRPC calls, too (grpc.go). The query may
+// ask it for more:
 //
 //	?tell=x-a             the answer's header "told" is the request's header x-a
 //	?status=503&times=2   the first two requests with this very query get a 503
@@ -30,7 +31,17 @@ import (
 func Backend(t testing.TB, name string) (port int) {
 	t.Helper()
 	seen := &tally{counts: map[string]int{}}
+	tell := func(r *http.Request) any {
+		return map[string]any{
+			"name": name, "method": r.Method, "path": r.URL.Path, "query": r.URL.RawQuery, "host": r.Host, "headers": r.Header,
+		}
+	}
+	grpc := echoing(name, seen, tell)
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isGRPC(r) {
+			grpc.ServeHTTP(w, r)
+			return
+		}
 		attempt := seen.add(r.URL.Path, r.Method+" "+r.RequestURI)
 		query := r.URL.Query()
 		size, _ := io.Copy(io.Discard, r.Body)
@@ -64,9 +75,7 @@ func Backend(t testing.TB, name string) (port int) {
 		}
 		r.Header.Set("Attempt", strconv.Itoa(attempt))
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(map[string]any{
-			"name": name, "method": r.Method, "path": r.URL.Path, "query": r.URL.RawQuery, "host": r.Host, "headers": r.Header,
-		})
+		_ = json.NewEncoder(w).Encode(tell(r))
 	})
 	server := startServer(t, name, handler)
 	_, text, err := net.SplitHostPort(server.Listener.Addr().String())
@@ -112,6 +121,9 @@ func startServer(t testing.TB, name string, handler http.Handler) *httptest.Serv
 		server.Config.Protocols.SetUnencryptedHTTP2(true)
 		server.Start()
 	default:
+		server.Config.Protocols = new(http.Protocols)
+		server.Config.Protocols.SetHTTP1(true)
+		server.Config.Protocols.SetUnencryptedHTTP2(true)
 		server.Start()
 	}
 	t.Cleanup(server.Close)

@@ -35,6 +35,20 @@ var limited = map[string]string{
 	"parentRefs[].kind":                                  "Gateway; others are left to others",
 }
 
+// limitedGRPCRoute says the same of a GRPCRoute's fields.
+var limitedGRPCRoute = map[string]string{
+	"useDefaultGateways":                              "refused: name the Gateway in parentRefs",
+	"rules[].filters[].extensionRef.group":            "refused: no kind of filter is known",
+	"rules[].filters[].extensionRef.kind":             "refused: no kind of filter is known",
+	"rules[].filters[].extensionRef.name":             "refused: no kind of filter is known",
+	"rules[].filters[].type":                          "ExtensionRef is refused",
+	"rules[].backendRefs[].filters[]":                 "all of them",
+	"rules[].backendRefs[].kind":                      "Service and XBackend; others are refused",
+	"rules[].filters[].requestMirror.backendRef.kind": "Service and XBackend; others are refused",
+	"rules[].sessionPersistence.absoluteTimeout":      "for a Permanent cookie; else refused",
+	"parentRefs[].kind":                               "Gateway; others are left to others",
+}
+
 // limitedXBackend says the same of an XBackend's fields.
 var limitedXBackend = map[string]string{
 	"type":                                     "EndpointSelector is refused; use a Service",
@@ -58,6 +72,7 @@ var limitedXBackend = map[string]string{
 // TestFields: every field of a kind is set by a file of testdata that checks what comes of it, and a document says so.
 func TestFields(t *testing.T) {
 	fieldsOf(t, "HTTPRoute", reflect.TypeFor[gatewayv1.HTTPRouteSpec](), limited, "../../docs/httproute.md")
+	fieldsOf(t, "GRPCRoute", reflect.TypeFor[gatewayv1.GRPCRouteSpec](), limitedGRPCRoute, "../../docs/grpcroute.md")
 	fieldsOf(t, "XBackend", reflect.TypeFor[xgatewayv1alpha1.BackendSpec](), limitedXBackend, "../../docs/xbackend.md")
 }
 

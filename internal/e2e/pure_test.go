@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/internal/files"
@@ -90,10 +91,16 @@ func statusOf(t *testing.T, dir string) string {
 				add(fmt.Sprintf("%s ancestor %d %s", ref, i, a.AncestorRef.Name), a.Conditions)
 			}
 		}
-		for ref, r := range flow.All(v, w.Reports.HTTPRoutes) {
-			for i, p := range r.Status.Parents {
+		parents := func(ref model.ObjectRef, list []gatewayv1.RouteParentStatus) {
+			for i, p := range list {
 				add(fmt.Sprintf("%s parent %d %s", ref, i, p.ParentRef.Name), p.Conditions)
 			}
+		}
+		for ref, r := range flow.All(v, w.Reports.HTTPRoutes) {
+			parents(ref, r.Status.Parents)
+		}
+		for ref, r := range flow.All(v, w.Reports.GRPCRoutes) {
+			parents(ref, r.Status.Parents)
 		}
 	})
 	slices.SortStableFunc(lines, func(a, b string) int {

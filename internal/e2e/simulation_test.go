@@ -179,6 +179,11 @@ func simulated(call calls.Call) simulate.Request {
 	if call.Host != "" {
 		r.Host = call.Host
 	}
+	if call.Method == "GRPC" {
+		r.Method = http.MethodPost
+		r.Header.Set("Content-Type", "application/grpc+json")
+		r.Header.Set("Te", "trailers")
+	}
 	return r
 }
 
@@ -212,6 +217,9 @@ func (s *simulatedFolder) expected(r simulate.Result) []expectation {
 			}
 			if len(e.names) == 0 { // nobody listens there
 				e.status = http.StatusServiceUnavailable
+				if strings.HasPrefix(e.request.Header.Get("Content-Type"), "application/grpc") {
+					e.status, e.header = http.StatusOK, http.Header{"Grpc-Status": {"14"}}
+				}
 			}
 		}
 		list = append(list, e)

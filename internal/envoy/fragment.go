@@ -27,7 +27,7 @@ type fragment struct {
 	Problems []string        // why matches answer 500 in place of what the rule says
 }
 
-// renderRule renders a rule for a place. What can't be rendered answers 500, and says why.
+// renderRule renders a rule for a place. What can't be rendered answers an error, and says why.
 func renderRule(r model.Rule, at place) fragment {
 	f := fragment{PerPlace: perPlace(r)}
 	for i, m := range r.Matches {
@@ -70,14 +70,14 @@ func renderMatch(r model.Rule, m model.Match, at place) ([]byte, error) {
 	return all, nil
 }
 
-// substitute answers 500 to the requests of a match: in place of what can't be rendered or was refused, and rather than to
+// substitute answers an error to the requests of a match: in place of what can't be rendered or was refused, and rather than to
 // let them fall through to a wider rule. It is nil if the match itself is what can't be rendered: nothing matches it.
 func substitute(r model.Rule, m model.Match) []byte {
 	match, err := routeMatch(m)
 	if err != nil {
 		return nil
 	}
-	b, err := encodeRoute(r.Key, match, statusRoute(500))
+	b, err := encodeRoute(r.Key, match, failure(r.Key.Route))
 	if err != nil {
 		return nil
 	}

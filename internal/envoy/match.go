@@ -2,6 +2,7 @@ package envoy
 
 import (
 	"fmt"
+	"regexp"
 	"regexp/syntax"
 	"slices"
 	"strings"
@@ -21,6 +22,12 @@ const maxRegexSize = 50_000
 // routeMatch renders a match. An error means that no Envoy takes it.
 func routeMatch(m model.Match) (*routev3.RouteMatch, error) {
 	match := &routev3.RouteMatch{}
+	if m.GRPC != nil {
+		var err error
+		if m.Path, err = grpcPath(*m.GRPC); err != nil {
+			return nil, err
+		}
+	}
 	switch m.Path.Type {
 	case model.PathExact:
 		match.PathSpecifier = &routev3.RouteMatch_Path{Path: m.Path.Value}
@@ -58,6 +65,33 @@ func routeMatch(m model.Match) (*routev3.RouteMatch, error) {
 		})
 	}
 	return match, match.ValidateAll()
+}
+
+// grpcPath compares the path that calls a gRPC method: "/SERVICE/METHOD".
+func grpcPath(m model.GRPCMatch) (model.PathMatch, error) {
+	switch {
+	case m.Service == "" && m.Method == "":
+		return model.PathMatch{Type: model.PathPrefix, Value: "/"}, nil
+	case !m.Regex && m.Service != "" && m.Method != "":
+		return model.PathMatch{Type: model.PathExact, Value: "/" + m.Service + "/" + m.Method}, nil
+	case !m.Regex && m.Method == "":
+		return model.PathMatch{Type: model.PathPrefix, Value: "/" + m.Service}, nil
+	}
+	part := func(text string) string {
+		switch {
+		case text == "":
+			return "[^/]+"
+		case !m.Regex:
+			return regexp.QuoteMeta(text)
+		}
+		return "(?:" + text + ")"
+	}
+	for _, text := range []string{m.Service, m.Method} { // each by itself: a bracket must not reach into the other
+		if err := checkRegex(text); m.Regex && err != nil {
+			return model.PathMatch{}, fmt.Errorf("gRPC method: %w", err)
+		}
+	}
+	return model.PathMatch{Type: model.PathRegex, Value: "/" + part(m.Service) + "/" + part(m.Method)}, nil
 }
 
 // cutSlash cuts what has no meaning at the end of a prefix; the prefix of every path becomes "".

@@ -211,6 +211,9 @@ func ruleBases() []any {
 		&model.Rule{Key: testRuleKey("rule"), Matches: match, Backends: of(redirects())},
 		&model.Rule{Key: testRuleKey("rule"), Matches: match, Backends: to("a"), Session: &model.Session{Header: "h"}},
 		&model.Rule{Key: testRuleKey("rule"), Matches: match, Error: 501},
+		&model.Rule{Key: testRuleKey("rule"), Backends: to("a"), Matches: []model.Match{{
+			GRPC: &model.GRPCMatch{Service: "a.S", Method: "m"}, Headers: []model.ValueMatch{{Name: "h", Value: "v"}},
+		}}},
 	}
 }
 

@@ -46,11 +46,11 @@ func filteredRoute(r model.Rule, f model.Filters, backends []model.WeightedBacke
 	return route, nil
 }
 
-// forwardRoute renders a rule that sends requests to backends, or answers 500 if it has none that takes any.
+// forwardRoute renders a rule that sends requests to backends, or answers an error if it has none that takes any.
 func forwardRoute(route *routev3.Route, r model.Rule, f model.Filters, backends []model.WeightedBackend, m model.PathMatch) error {
-	action := shares(backends)
+	action := shares(r.Key.Route, backends)
 	if action == nil {
-		route.Action = statusRoute(500).Action
+		route.Action = failure(r.Key.Route).Action
 		return nil
 	}
 	action.Timeout = durationpb.New(r.Timeouts.Request) // 0 is none; where nothing is said, Envoy's own limit is 15 s
@@ -73,7 +73,7 @@ func forwardRoute(route *routev3.Route, r model.Rule, f model.Filters, backends 
 }
 
 // shares names the clusters that share a rule's requests; nil if none takes any.
-func shares(backends []model.WeightedBackend) *routev3.RouteAction {
+func shares(of model.ObjectRef, backends []model.WeightedBackend) *routev3.RouteAction {
 	var total, invalid uint64
 	var valid []model.WeightedBackend
 	for _, b := range backends {
@@ -108,8 +108,17 @@ func shares(backends []model.WeightedBackend) *routev3.RouteAction {
 			Name: invalidCluster, Weight: scaled(invalid),
 		})
 		action.ClusterNotFoundResponseCode = routev3.RouteAction_INTERNAL_SERVER_ERROR
+		if status, _ := of.Kind().Failure(); status == 503 {
+			action.ClusterNotFoundResponseCode = routev3.RouteAction_SERVICE_UNAVAILABLE
+		}
 	}
 	return action
+}
+
+// failure answers what a route does that can't serve.
+func failure(route model.ObjectRef) *routev3.Route {
+	status, _ := route.Kind().Failure()
+	return statusRoute(uint32(status))
 }
 
 // statusRoute answers with a status and nothing else.

@@ -21,7 +21,7 @@ const wholeShare = 1_000_000
 func shareRoutes(r model.Rule, m model.PathMatch, at place) ([]*routev3.Route, error) {
 	backends := slices.DeleteFunc(slices.Clone(r.Backends), func(b model.WeightedBackend) bool { return b.Weight == 0 })
 	if len(backends) == 0 {
-		return []*routev3.Route{statusRoute(500)}, nil
+		return []*routev3.Route{failure(r.Key.Route)}, nil
 	}
 	var total, sum, taken uint64
 	for _, b := range backends {
@@ -29,7 +29,7 @@ func shareRoutes(r model.Rule, m model.PathMatch, at place) ([]*routev3.Route, e
 	}
 	routes := make([]*routev3.Route, len(backends))
 	for i, b := range backends {
-		if routes[i] = statusRoute(500); !b.Invalid {
+		if routes[i] = failure(r.Key.Route); !b.Invalid {
 			filters := r.Filters
 			if b.Filters != nil {
 				filters = joinFilters(r.Filters, *b.Filters)

@@ -56,7 +56,7 @@ func (s stages) virtualHosts(sites *flow.Collection[model.SiteKey, model.Site]) 
 		}
 		v := assembly{stages: s, home: h}
 		for _, name := range model.Wider(k.Name, h.Hostname) {
-			if sites, ok := flow.Fetch(c, domains, model.DomainKey{Listener: k.Listener, Name: name}); ok {
+			if sites, ok := flow.Fetch(c, domains, model.DomainKey{Listener: k.Listener, Name: name}); ok && sameKind(own, sites) {
 				v.wider = append(v.wider, sites)
 			}
 		}
@@ -66,6 +66,14 @@ func (s stages) virtualHosts(sites *flow.Collection[model.SiteKey, model.Site]) 
 		}
 		return virtualHost{Table: h.Table, Part: v.part(k.Name)}, true
 	})
+}
+
+// sameKind tells whether the routes of two domains are of one kind, as those of each are: HTTPRoutes and GRPCRoutes are never merged
+// (GRPCRouteRule.matches).
+func sameKind(a, b domainSites) bool {
+	first, _ := a.At(0)
+	second, _ := b.At(0)
+	return first.Rule.Route.Kind() == second.Rule.Route.Kind()
 }
 
 type domainSites = flow.Members[model.SiteKey, model.Site]

@@ -14,10 +14,12 @@ func matchText(r model.Rule, index int) string {
 	}
 	m := r.Matches[index]
 	var words []string
-	switch value := m.Path.Value; m.Path.Type {
-	case model.PathExact:
+	switch value := m.Path.Value; {
+	case m.GRPC != nil:
+		words = append(words, grpcText(*m.GRPC))
+	case m.Path.Type == model.PathExact:
 		words = append(words, "path "+value)
-	case model.PathRegex:
+	case m.Path.Type == model.PathRegex:
 		words = append(words, "paths that match "+value)
 	default:
 		if value = strings.TrimRight(value, "/"); value != "" {
@@ -41,6 +43,25 @@ func matchText(r model.Rule, index int) string {
 	add("header", m.Headers)
 	add("query parameter", m.Query)
 	return strings.Join(words, ", ")
+}
+
+func grpcText(m model.GRPCMatch) string {
+	var words []string
+	add := func(what, text string) {
+		switch {
+		case text == "":
+		case m.Regex:
+			words = append(words, what+" that matches "+text)
+		default:
+			words = append(words, what+" "+text)
+		}
+	}
+	add("service", m.Service)
+	add("method", m.Method)
+	if len(words) == 0 {
+		return "every gRPC method"
+	}
+	return "gRPC " + strings.Join(words, ", ")
 }
 
 func matchField(rule, match int) string {

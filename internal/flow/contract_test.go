@@ -58,6 +58,21 @@ func makesKey[K comparable]() func() {
 	return func() { flow.NewSource[K, int](flow.New(flow.Config{}), "s") }
 }
 
+// TestMergeRefusesOneKeyOfTwo: it would be made from whichever came last.
+func TestMergeRefusesOneKeyOfTwo(t *testing.T) {
+	g := flow.New(flow.Config{})
+	a, b := flow.NewSource[int, string](g, "a"), flow.NewSource[int, string](g, "b")
+	same := func(_ *flow.Ctx, _ int, v string) (string, bool) { return v, true }
+	flow.Merge("both", flow.From(a.Collection(), same), flow.From(b.Collection(), same))
+	g.Apply("test", func(batch *flow.Batch) {
+		a.Set(batch, 1, "a")
+		b.Set(batch, 1, "b")
+		a.Synced(batch)
+		b.Synced(batch)
+	})
+	wantPanic(t, "both has two inputs with one key", g.Settle)
+}
+
 func TestConstructionRefusesWhatHasNoStructuralEquality(t *testing.T) {
 	wantPanic(t, `collection "s"|Inner.Deep|is a func`, makesSource[holds[func()]]())
 	wantPanic(t, "Inner.Deep|is a channel", makesSource[holds[chan int]]())

@@ -19,11 +19,15 @@ func Derive[K comparable, A any, P Part[K], B any](in *Collection[K, A], name st
 
 // Map makes at most one value from each key of in, under the same key. False means none.
 func Map[K comparable, A, B any](in *Collection[K, A], name string, f func(c *Ctx, k K, a A) (B, bool)) *Collection[K, B] {
-	return newDerived(in, name, func(c *Ctx, k K, a A, emit func(K, B)) {
+	return newDerived(in, name, mapped(f), func(k K) K { return k })
+}
+
+func mapped[K comparable, A, B any](f func(c *Ctx, k K, a A) (B, bool)) func(*Ctx, K, A, func(K, B)) {
+	return func(c *Ctx, k K, a A, emit func(K, B)) {
 		if b, ok := f(c, k, a); ok {
 			emit(k, b)
 		}
-	}, func(k K) K { return k })
+	}
 }
 
 // Rename is Map under other keys: to makes the key, and back is its inverse.

@@ -153,6 +153,26 @@ var rigs = []rig{
 		show(w, "mapped", flow.Map(in, "mapped", func(_ *flow.Ctx, k int, r row) (int, bool) { return r.A % 3, r.B > 0 }))
 	}},
 
+	{"merge", func(w *world) {
+		odd, even, targets := w.source("odd"), w.source("even"), w.source("targets")
+		// Keys of two collections must differ.
+		side := func(name string, in *flow.Collection[int, row], n int) *flow.Collection[part, row] {
+			return flow.Derive(in, name, func(_ *flow.Ctx, k int, r row, emit func(part, row)) {
+				if r.C > 0 {
+					emit(part{k, n}, r)
+				}
+			})
+		}
+		merged := show(w, "merged", flow.Merge("merged",
+			flow.From(side("odds", odd, 1), func(c *flow.Ctx, _ part, r row) (row, bool) {
+				t, _ := flow.Fetch(c, targets, r.A)
+				return t, r.B > 0
+			}),
+			flow.From(side("evens", even, 2), func(_ *flow.Ctx, _ part, r row) (row, bool) { return r, r.B > 1 })))
+		groups := flow.Group(merged, "groups", func(_ part, r row) []int { return r.List }, func(part, row) string { return "" })
+		show(w, "sizes", flow.Map(groups, "sizes", func(_ *flow.Ctx, _ int, m flow.Members[part, row]) (int, bool) { return m.Len(), true }))
+	}},
+
 	{"derive", func(w *world) {
 		in := w.source("rows")
 		parts := show(w, "parts", flow.Derive(in, "parts", func(_ *flow.Ctx, k int, r row, emit func(part, int)) {

@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -16,6 +17,7 @@ import (
 
 // attachments tells where a route serves.
 type attachments struct {
+	Created  time.Time    // the route was; zero: not stated
 	Parents  []attachment // those that are Gateways of this controller
 	Findings []model.Finding
 }
@@ -34,6 +36,14 @@ func (a attachment) has(listener model.ListenerKey) bool {
 	return slices.ContainsFunc(a.Listeners, func(l attached) bool { return l.Key == listener })
 }
 
+// domains counts those that it leads to, at all listeners.
+func (a attachment) domains() (n int) {
+	for _, l := range a.Listeners {
+		n += len(l.Domains)
+	}
+	return n
+}
+
 // attached is a listener that takes a route.
 type attached struct {
 	Key     model.ListenerKey
@@ -47,10 +57,20 @@ type attacher struct {
 	namespaces *input.Collection[input.NamespaceSpec]
 }
 
+func (at attacher) httpRoute(c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.HTTPRouteSpec]) (attachments, bool) {
+	return at.attach(c, ref, o.Meta, o.Spec.ParentRefs, o.Spec.Hostnames), true
+}
+
+func (at attacher) grpcRoute(c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GRPCRouteSpec]) (attachments, bool) {
+	return at.attach(c, ref, o.Meta, o.Spec.ParentRefs, o.Spec.Hostnames), true
+}
+
 // attach answers each parentRef of a route.
-func (at attacher) attach(c *flow.Ctx, ref model.ObjectRef, route httpRoute) (attachments, bool) {
-	var a attachments
-	for i, p := range route.Spec.ParentRefs {
+func (at attacher) attach(
+	c *flow.Ctx, ref model.ObjectRef, meta model.Meta, parents []gatewayv1.ParentReference, hostnames []gatewayv1.Hostname,
+) attachments {
+	a := attachments{Created: meta.Created}
+	for i, p := range parents {
 		parent := parentRef(ref, p)
 		if parent.Group != gatewayv1.GroupName || parent.Kind != "Gateway" {
 			continue
@@ -69,19 +89,19 @@ func (at attacher) attach(c *flow.Ctx, ref model.ObjectRef, route httpRoute) (at
 		}
 		found := attachment{Parent: parent, Index: i, Gateway: gateway}
 		var refusal model.Finding
-		found.Listeners, refusal = at.listeners(c, ref, route, parent, view)
+		found.Listeners, refusal = at.listeners(c, ref, hostnames, parent, view)
 		if len(found.Listeners) == 0 {
 			refusal.Object, refusal.Parent, refusal.Condition, refusal.Field = ref, parent, "Accepted", fmt.Sprintf("spec.parentRefs[%d]", i)
 			found.Findings = append(found.Findings, refusal)
 		}
 		a.Parents = append(a.Parents, found)
 	}
-	return a, true
+	return a
 }
 
 // listeners lists the listeners of a Gateway that take a route; if none does, the finding says which step ruled out the last.
 func (at attacher) listeners(
-	c *flow.Ctx, ref model.ObjectRef, route httpRoute, parent model.ParentRef, view gatewayView,
+	c *flow.Ctx, ref model.ObjectRef, hostnames []gatewayv1.Hostname, parent model.ParentRef, view gatewayView,
 ) ([]attached, model.Finding) {
 	var named, allowed int
 	var list []attached
@@ -90,11 +110,11 @@ func (at attacher) listeners(
 			continue
 		}
 		named++
-		if !l.HTTPRoute || !at.namespaceAllowed(c, l, ref.Namespace()) {
+		if !slices.Contains(l.Kinds, ref.Kind()) || !at.namespaceAllowed(c, l, ref.Namespace()) {
 			continue
 		}
 		allowed++
-		if domains := resolve.Hostnames(l.Hostname, route.Spec.Hostnames); len(domains) > 0 {
+		if domains := resolve.Hostnames(l.Hostname, hostnames); len(domains) > 0 {
 			list = append(list, attached{Key: l.Key, Port: l.Port, Domains: domains})
 		}
 	}
@@ -104,7 +124,7 @@ func (at attacher) listeners(
 	case allowed == 0:
 		return nil, model.Finding{
 			Reason:  "NotAllowedByListeners",
-			Message: fmt.Sprintf("no such listener allows HTTPRoutes from namespace %s; see its allowedRoutes", ref.Namespace()),
+			Message: fmt.Sprintf("no such listener allows %ss from namespace %s; see its allowedRoutes", ref.Kind(), ref.Namespace()),
 		}
 	}
 	return list, model.Finding{Reason: "NoMatchingListenerHostname", Message: "no hostname of the route matches the hostname of such a listener"}

@@ -28,10 +28,10 @@ func (r *ruleReader) auth(field string, f gatewayv1.HTTPExternalAuthFilter) *mod
 	}
 	key, reason, message := r.backend(f.BackendRef)
 	if reason != "" {
-		r.drop("ResolvedRefs", reason, field+".backendRef", message+"; the rule answers 500 rather than run without")
+		r.drop("ResolvedRefs", reason, field+".backendRef", message+"; "+r.rather())
 		return nil
 	}
-	key.HTTP2 = read.GRPC
+	key.HTTP2 = key.HTTP2 || read.GRPC
 	read.Backend = key
 	return read
 }

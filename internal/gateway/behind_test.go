@@ -26,6 +26,9 @@ func TestBehindNamesThePartThatDecides(t *testing.T) {
 	headers.match.Headers = []model.ValueMatch{{Name: "x"}}
 	query.match.Query = []model.ValueMatch{{Name: "x"}}
 	method.match.Method = "GET"
+	grpc := func(service, method string, headers ...model.ValueMatch) site {
+		return site{"a.ex", model.Match{GRPC: &model.GRPCMatch{Service: service, Method: method}, Headers: headers}, time.Unix(5, 0), "r", 0}
+	}
 	for want, pair := range map[string][2]site{
 		"its hostname is less specific":     {base, {"*.ex", base.match, base.born, "r", 0}},
 		"its kind of path ranks lower":      {{"a.ex", path(model.PathExact, "/"), base.born, "r", 0}, base},
@@ -33,6 +36,8 @@ func TestBehindNamesThePartThatDecides(t *testing.T) {
 		"it states no method":               {method, base},
 		"it states fewer headers":           {headers, base},
 		"it states fewer query parameters":  {query, base},
+		"it states a shorter service":       {grpc("a.Shop", ""), grpc("a.S", "Method")},
+		"it states a shorter method":        {grpc("a.Shop", "Get"), grpc("a.Shop", "")},
 		"its route is younger":              {base, {"a.ex", base.match, time.Unix(6, 0), "a", 0}},
 		"the name of its route comes later": {base, {"a.ex", base.match, base.born, "s", 0}},
 		"it stands later in its route":      {base, {"a.ex", base.match, base.born, "r", 1}},

@@ -8,7 +8,7 @@
 //
 //	GatewayClass -> class -> gateway -> listener -> plan.Ports, plan.Listeners -> plan.Secrets
 //	                            |
-//	HTTPRoute -------------> attachment -> plan.Routes -> plan.Sites
+//	HTTPRoute, GRPCRoute --> attachment -> plan.Routes -> plan.Sites
 //	                                          |
 //	XBackend -> xbackend ---------------------+
 //	Service, EndpointSlice -------------------+-> plan.Backends -> plan.Secrets

@@ -19,12 +19,7 @@ func (r *ruleReader) filters(field string, list []gatewayv1.HTTPRouteFilter) (re
 		seen[f.Type] = true
 		r.filter(fmt.Sprintf("%s.filters[%d]", field, i), f, &read)
 	}
-	if read.Redirect != nil && len(read.Mirrors) > 0 {
-		r.drop("Accepted", "IncompatibleFilters", field+".filters", "what is redirected can't be mirrored; leave one of the two filters out")
-	}
-	if read.Redirect != nil && read.CORS != nil {
-		r.drop("Accepted", "IncompatibleFilters", field+".filters", "Envoy answers no CORS for what is redirected; leave one of the two filters out")
-	}
+	r.incompatible(field+".filters", clash(read, read))
 	return read
 }
 
@@ -47,8 +42,7 @@ func (r *ruleReader) filter(field string, f gatewayv1.HTTPRouteFilter, into *mod
 		into.Auth = r.auth(field+".externalAuth", *f.ExternalAuth)
 	case f.Type == gatewayv1.HTTPRouteFilterExtensionRef && f.ExtensionRef != nil:
 		r.drop("ResolvedRefs", "InvalidKind", field+".extensionRef",
-			fmt.Sprintf("a filter of kind %s (group %q) is not known; the rule answers 500 rather than run without",
-				f.ExtensionRef.Kind, f.ExtensionRef.Group))
+			fmt.Sprintf("a filter of kind %s (group %q) is not known; %s", f.ExtensionRef.Kind, f.ExtensionRef.Group, r.rather()))
 	default:
 		r.unsupported(field+".type", fmt.Sprintf("a filter of type %s is", f.Type))
 	}
@@ -93,8 +87,7 @@ func (r *ruleReader) headers(field string, f gatewayv1.HTTPHeaderFilter) *model.
 		case seen[name]:
 			r.drop("Accepted", "UnsupportedValue", at, fmt.Sprintf("header %q is changed twice; state each name once", name))
 		case name == "host" && !r.refs.unchecked:
-			r.drop("Accepted", "UnsupportedValue", at,
-				fmt.Sprintf("header %q can't be changed by a header modifier; use the URLRewrite filter's hostname", name))
+			r.drop("Accepted", "UnsupportedValue", at, fmt.Sprintf("header %q can't be changed by a header modifier%s", name, r.instead()))
 		case strings.ContainsAny(value, "\r\n\x00"):
 			r.drop("Accepted", "UnsupportedValue", at, fmt.Sprintf("the value of header %q has a line break or a NUL in it", name))
 		}
@@ -111,6 +104,14 @@ func (r *ruleReader) headers(field string, f gatewayv1.HTTPHeaderFilter) *model.
 		m.Remove = append(m.Remove, check("remove", i, name, ""))
 	}
 	return m
+}
+
+// instead is how the Host header can be changed: an HTTPRoute has a filter for it.
+func (r *ruleReader) instead() string {
+	if r.route.Kind() == model.KindGRPCRoute {
+		return ""
+	}
+	return "; use the URLRewrite filter's hostname"
 }
 
 // isToken tells whether a header can have the name (RFC 9110, 5.1).

@@ -51,7 +51,9 @@ func New(g *flow.Graph, in *input.Sources, o Options) *Meaning {
 		return f.View, true
 	})
 	attacher := attacher{views: views, gateways: in.Gateways.Collection(), namespaces: in.Namespaces.Collection()}
-	m.attachments = flow.Map(in.HTTPRoutes.Collection(), "attachment", attacher.attach)
+	grpc := flow.Map(in.GRPCRoutes.Collection(), "grpc/attachment", attacher.grpcRoute)
+	m.attachments = flow.Merge("attachment", flow.From(in.HTTPRoutes.Collection(), attacher.httpRoute),
+		flow.From(grpc, func(_ *flow.Ctx, _ model.ObjectRef, a attachments) (attachments, bool) { return a, true }))
 	m.attached = flow.Group(m.attachments, "attached", attachedListeners, byKey)
 
 	m.xbackends = flow.Map(in.XBackends.Collection(), "xbackend", xbackendReferences{
@@ -59,7 +61,7 @@ func New(g *flow.Graph, in *input.Sources, o Options) *Meaning {
 		certificates: certificateReferences{certificates, in.Unread.Collection(), grants},
 	}.read)
 	m.Plan.Routes = flow.Map(m.attachments, "plan/route", references{
-		routes: in.HTTPRoutes.Collection(), ports: m.Plan.Ports,
+		http: in.HTTPRoutes.Collection(), grpc: in.GRPCRoutes.Collection(), rivals: newRivals(m.attachments, grpc), ports: m.Plan.Ports,
 		services: in.Services.Collection(), xbackends: m.xbackends, grants: grants, unchecked: o.Unchecked,
 	}.route)
 	m.Plan.Sites = flow.Derive(m.Plan.Routes, "plan/site", sites)

@@ -98,13 +98,13 @@ type gatewayView struct {
 
 // listenerView is a listener as routes see it.
 type listenerView struct {
-	Key       model.ListenerKey
-	Port      model.PortKey
-	Hostname  string
-	HTTPRoute bool // it takes HTTPRoutes
-	From      gatewayv1.FromNamespaces
-	Selector  *metav1.LabelSelector
-	Valid     bool // by its own spec, and without conflict
+	Key      model.ListenerKey
+	Port     model.PortKey
+	Hostname string
+	Kinds    []model.Kind // of routes that it takes
+	From     gatewayv1.FromNamespaces
+	Selector *metav1.LabelSelector
+	Valid    bool // by its own spec, and without conflict
 }
 
 // gatewayFacts is what one Gateway says by itself, without the objects it refers to.
@@ -327,7 +327,7 @@ func readListener(ref model.ObjectRef, i int, l gatewayv1.Listener) (listenerVie
 	}
 	r := listenerReader{ref: ref, section: string(l.Name), field: fmt.Sprintf("spec.listeners[%d]", i)}
 	r.read(l)
-	view.HTTPRoute = slices.Contains(r.spec.Kinds, model.KindHTTPRoute)
+	view.Kinds = r.spec.Kinds
 	return view, r.spec
 }
 
@@ -379,9 +379,12 @@ func (r *listenerReader) readTLS(tls *gatewayv1.ListenerTLSConfig) {
 	r.spec.Certificates = tls.CertificateRefs
 }
 
+// httpKinds are the kinds of routes that a listener for HTTP can take.
+var httpKinds = []model.Kind{model.KindHTTPRoute, model.KindGRPCRoute}
+
 func (r *listenerReader) readKinds(allowed *gatewayv1.AllowedRoutes) {
 	if allowed == nil || len(allowed.Kinds) == 0 {
-		r.spec.Kinds = []model.Kind{model.KindHTTPRoute}
+		r.spec.Kinds = httpKinds
 		return
 	}
 	for i, k := range allowed.Kinds {
@@ -389,14 +392,14 @@ func (r *listenerReader) readKinds(allowed *gatewayv1.AllowedRoutes) {
 		if k.Group != nil {
 			group = string(*k.Group)
 		}
-		if kind := model.KindOf(group, string(k.Kind)); kind == model.KindHTTPRoute {
+		if kind := model.KindOf(group, string(k.Kind)); slices.Contains(httpKinds, kind) {
 			if !slices.Contains(r.spec.Kinds, kind) {
 				r.spec.Kinds = append(r.spec.Kinds, kind)
 			}
 			continue
 		}
 		r.find(model.Error, "ResolvedRefs", "InvalidRouteKinds", fmt.Sprintf(".allowedRoutes.kinds[%d]", i),
-			fmt.Sprintf("routes of kind %s (group %q) are not supported here; use HTTPRoute", k.Kind, group))
+			fmt.Sprintf("routes of kind %s (group %q) are not supported here; use HTTPRoute or GRPCRoute", k.Kind, group))
 	}
 }
 

@@ -19,7 +19,7 @@ func unnamed(prefixes ...string) gatewayv1.HTTPRouteRule {
 }
 
 func ruleNames(specs []gatewayv1.HTTPRouteRule) (names []string) {
-	for _, r := range newRules(model.ObjectRef{}, specs) {
+	for _, r := range newRules(model.ObjectRef{}, specs, httpMatches(specs)) {
 		names = append(names, r.Key.Name)
 	}
 	return names
@@ -50,7 +50,7 @@ func TestRuleNames(t *testing.T) {
 // TestMatch holds what reading a match makes of names and slashes.
 func TestMatch(t *testing.T) {
 	value := func(s string) *string { return &s }
-	got := match(gatewayv1.HTTPRouteMatch{
+	got := httpMatch(gatewayv1.HTTPRouteMatch{
 		Path: &gatewayv1.HTTPPathMatch{Value: value("/a//")},
 		Headers: []gatewayv1.HTTPHeaderMatch{
 			{Name: "X-A", Value: "first"}, {Name: "x-a", Value: "second"}, {Name: "b", Value: "b"},

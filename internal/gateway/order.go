@@ -20,6 +20,11 @@ import (
 //	name      namespace/name of the route
 //	place     index of the rule and of the match
 //
+// A GRPCRoute's match (GRPCRouteRule.matches) has in place of path, method and query:
+//
+//	service   g; then the longer first; a regular expression is as long as it is written
+//	method    the longer first
+//
 // The spec leaves open where a regular expression ranks. Here it comes before prefixes: a catch-all would hide it else.
 
 // hostOrder is an Order's part for the route's own hostname.
@@ -36,6 +41,12 @@ func hostOrder(original string) string {
 // matchOrder is an Order's part for the match itself.
 func matchOrder(m model.Match) string {
 	b := make([]byte, 0, 16)
+	if m.GRPC != nil {
+		b = append(b, grpcOrder)
+		b = append(b, descending(len(m.GRPC.Service), 5)...)
+		b = append(b, descending(len(m.GRPC.Method), 5)...)
+		return string(append(b, descending(len(m.Headers), 2)...))
+	}
 	switch m.Path.Type {
 	case model.PathExact:
 		b = append(b, 'a')
@@ -100,7 +111,11 @@ func Behind(first, later string) string {
 	for at < min(len(first), len(later)) && first[at] == later[at] {
 		at++
 	}
-	for _, part := range orderParts {
+	parts := orderParts
+	if len(first) > 4 && first[4] == grpcOrder {
+		parts = grpcParts
+	}
+	for _, part := range parts {
 		if at < part.end {
 			return part.behind
 		}
@@ -114,11 +129,21 @@ func Behind(first, later string) string {
 	return "it stands later in its route"
 }
 
-// orderParts are the parts of fixed width that an Order begins with, by where they end.
-var orderParts = []struct {
+type orderPart struct {
 	end    int
 	behind string
-}{
+}
+
+// grpcOrder begins the part for a GRPCRoute's match.
+const grpcOrder = 'g'
+
+// grpcParts are orderParts of a GRPCRoute.
+var grpcParts = []orderPart{
+	{4, "its hostname is less specific"}, {10, "it states a shorter service"}, {15, "it states a shorter method"}, {17, "it states fewer headers"},
+}
+
+// orderParts are the parts of fixed width that an Order begins with, by where they end.
+var orderParts = []orderPart{
 	{4, "its hostname is less specific"}, {5, "its kind of path ranks lower"}, {10, "it has a shorter path"}, {11, "it states no method"},
 	{13, "it states fewer headers"}, {15, "it states fewer query parameters"},
 }

@@ -68,6 +68,16 @@ func TestOrder(t *testing.T) {
 			{match: model.Match{Path: path(model.PathPrefix, "/"), Method: "GET", Headers: values(16)}},
 			{match: prefix("/")},
 		},
+		"gRPC: service, method, headers": {
+			{match: model.Match{GRPC: &model.GRPCMatch{Service: "a.Longer"}}},
+			{match: model.Match{GRPC: &model.GRPCMatch{Service: "a.Short", Method: "Do"}}},
+			{match: model.Match{GRPC: &model.GRPCMatch{Service: "a.Short"}, Headers: values(16)}},
+			{match: model.Match{GRPC: &model.GRPCMatch{Service: "a.Short"}}},
+			{match: model.Match{GRPC: &model.GRPCMatch{Method: "Longer"}}},
+			{match: model.Match{GRPC: &model.GRPCMatch{Method: "Do"}}},
+			{match: model.Match{GRPC: &model.GRPCMatch{}, Headers: values(1)}},
+			{match: model.Match{GRPC: &model.GRPCMatch{}}},
+		},
 		"age, name, place": {
 			{created: "2026-01-01T00:00:00Z", route: "z z"},
 			{created: "2026-01-01T02:00:00+01:00", route: "y y"}, // 01:00 UTC

@@ -9,11 +9,8 @@ import (
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
 )
-
-type httpRoute = input.Object[gatewayv1.HTTPRouteSpec]
 
 // parentRef fills in the defaults of a parentRef.
 func parentRef(route model.ObjectRef, p gatewayv1.ParentReference) model.ParentRef {
@@ -36,13 +33,13 @@ func parentRef(route model.ObjectRef, p gatewayv1.ParentReference) model.ParentR
 	return ref
 }
 
-// newRules makes a route's rules, with their names and matches and nothing else yet. A rule is named as the user did, else by what it
-// matches and an ordinal among equals. The tilde can't stand in a user's name. So moving a rule renames no other.
-func newRules(route model.ObjectRef, specs []gatewayv1.HTTPRouteRule) []model.Rule {
+// newRules makes a route's rules, with their names and matches (those of each rule) and nothing else yet. A rule is named as the user did,
+// else by what it matches and an ordinal among equals. The tilde can't stand in a user's name. So moving a rule renames no other.
+func newRules(route model.ObjectRef, specs []gatewayv1.HTTPRouteRule, matches [][]model.Match) []model.Rule {
 	rules := make([]model.Rule, len(specs))
 	seen := make(map[string]int, len(specs))
 	for i, spec := range specs {
-		rules[i] = model.Rule{Key: model.RuleKey{Route: route}, Matches: matches(spec.Matches)}
+		rules[i] = model.Rule{Key: model.RuleKey{Route: route}, Matches: matches[i]}
 		if spec.Name != nil && *spec.Name != "" {
 			rules[i].Key.Name = string(*spec.Name)
 			continue
@@ -60,26 +57,64 @@ func newRules(route model.ObjectRef, specs []gatewayv1.HTTPRouteRule) []model.Ru
 func matchesHash(list []model.Match) string {
 	h := fnv.New64a()
 	for _, m := range list {
-		fmt.Fprintf(h, "%#v\n", m)
+		// As it was before a match could be of gRPC: names of rules should not change with the program.
+		fmt.Fprintf(h, "model.Match{Path:%#v, Method:%#v, Headers:%#v, Query:%#v}\n", m.Path, m.Method, m.Headers, m.Query)
+		if m.GRPC != nil {
+			fmt.Fprintf(h, "%#v\n", *m.GRPC)
+		}
 	}
 	var sum [8]byte
 	binary.BigEndian.PutUint64(sum[:], h.Sum64())
 	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:]))
 }
 
-// matches reads a rule's matches; none is one that takes every request.
-func matches(list []gatewayv1.HTTPRouteMatch) []model.Match {
-	if len(list) == 0 {
-		return []model.Match{{Path: model.PathMatch{Type: model.PathPrefix, Value: "/"}}}
-	}
-	read := make([]model.Match, len(list))
-	for i, m := range list {
-		read[i] = match(m)
+// httpMatches reads the matches of each rule.
+func httpMatches(rules []gatewayv1.HTTPRouteRule) [][]model.Match {
+	read := make([][]model.Match, len(rules))
+	for i, rule := range rules {
+		for _, m := range rule.Matches {
+			read[i] = append(read[i], httpMatch(m))
+		}
+		if len(rule.Matches) == 0 { // it takes every request
+			read[i] = []model.Match{{Path: model.PathMatch{Type: model.PathPrefix, Value: "/"}}}
+		}
 	}
 	return read
 }
 
-func match(m gatewayv1.HTTPRouteMatch) model.Match {
+// grpcMatches reads the matches of each rule.
+func grpcMatches(rules []gatewayv1.GRPCRouteRule) [][]model.Match {
+	read := make([][]model.Match, len(rules))
+	for i, rule := range rules {
+		for _, m := range rule.Matches {
+			read[i] = append(read[i], grpcMatch(m))
+		}
+		if len(rule.Matches) == 0 { // it takes every request
+			read[i] = []model.Match{grpcMatch(gatewayv1.GRPCRouteMatch{})}
+		}
+	}
+	return read
+}
+
+func grpcMatch(m gatewayv1.GRPCRouteMatch) model.Match {
+	read := model.Match{GRPC: &model.GRPCMatch{}}
+	if m.Method != nil {
+		read.GRPC.Regex = m.Method.Type != nil && *m.Method.Type == gatewayv1.GRPCMethodMatchRegularExpression
+		if m.Method.Service != nil {
+			read.GRPC.Service = *m.Method.Service
+		}
+		if m.Method.Method != nil {
+			read.GRPC.Method = *m.Method.Method
+		}
+	}
+	for _, h := range m.Headers {
+		regex := h.Type != nil && *h.Type == gatewayv1.GRPCHeaderMatchRegularExpression
+		read.Headers = addFirst(read.Headers, model.ValueMatch{Name: strings.ToLower(string(h.Name)), Value: h.Value, Regex: regex})
+	}
+	return read
+}
+
+func httpMatch(m gatewayv1.HTTPRouteMatch) model.Match {
 	read := model.Match{Path: pathMatch(m.Path)}
 	if m.Method != nil {
 		read.Method = string(*m.Method)

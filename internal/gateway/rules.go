@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -17,7 +18,9 @@ import (
 
 // references is where what a route refers to is looked up.
 type references struct {
-	routes    *input.Collection[gatewayv1.HTTPRouteSpec]
+	http      *input.Collection[gatewayv1.HTTPRouteSpec]
+	grpc      *input.Collection[gatewayv1.GRPCRouteSpec]
+	rivals    rivals
 	ports     *flow.Collection[model.PortKey, model.Port]
 	services  *services
 	xbackends *xbackends
@@ -30,18 +33,19 @@ func (refs references) route(c *flow.Ctx, ref model.ObjectRef, a attachments) (m
 	if len(a.Parents) == 0 {
 		return model.Route{}, false
 	}
-	o, found := flow.Fetch(c, refs.routes, ref)
+	spec, matches, found := refs.read(c, ref)
 	if !found {
 		return model.Route{}, false
 	}
-	r := model.Route{Created: o.Meta.Created, Places: places(c, refs.ports, a), Rules: newRules(ref, o.Spec.Rules)}
-	if o.Spec.UseDefaultGateways != "" && o.Spec.UseDefaultGateways != gatewayv1.GatewayDefaultScopeNone {
+	r := model.Route{Created: a.Created, Rules: newRules(ref, spec.Rules, matches)}
+	r.Places, r.Findings = refs.places(c, ref, a)
+	if spec.UseDefaultGateways != "" && spec.UseDefaultGateways != gatewayv1.GatewayDefaultScopeNone {
 		r.Findings = append(r.Findings, model.Finding{
 			Object: ref, Severity: model.Warning, Field: "spec.useDefaultGateways",
 			Message: "default Gateways are not supported; name the Gateway in parentRefs",
 		})
 	}
-	for i, spec := range o.Spec.Rules {
+	for i, spec := range spec.Rules {
 		reader := ruleReader{c: c, refs: refs, route: ref, field: fmt.Sprintf("spec.rules[%d]", i), rule: r.Rules[i]}
 		reader.read(spec)
 		r.Rules[i] = reader.rule
@@ -53,6 +57,22 @@ func (refs references) route(c *flow.Ctx, ref model.ObjectRef, a attachments) (m
 		}
 	}
 	return r, true
+}
+
+// read finds a route's spec, in the words of an HTTPRoute but for the matches of its rules.
+func (refs references) read(c *flow.Ctx, ref model.ObjectRef) (spec *gatewayv1.HTTPRouteSpec, matches [][]model.Match, found bool) {
+	if ref.Kind() == model.KindGRPCRoute {
+		o, found := flow.Fetch(c, refs.grpc, ref)
+		if !found {
+			return nil, nil, false
+		}
+		return input.AsHTTPRoute(o.Spec), grpcMatches(o.Spec.Rules), true
+	}
+	o, found := flow.Fetch(c, refs.http, ref)
+	if !found {
+		return nil, nil, false
+	}
+	return o.Spec, httpMatches(o.Spec.Rules), true
 }
 
 // ruleReader reads one rule.
@@ -67,9 +87,9 @@ type ruleReader struct {
 	xbackends []model.ObjectRef
 }
 
-// drop says that the rule can't be served as written: it answers 500 and never runs without what it asks for.
+// drop says that the rule can't be served as written: it answers an error and never runs without what it asks for.
 func (r *ruleReader) drop(condition, reason, field, message string) {
-	r.rule.Error = 500
+	r.rule.Error, _ = r.route.Kind().Failure()
 	r.find(condition, reason, field, message)
 	r.findings[len(r.findings)-1].Drops = true
 }
@@ -82,11 +102,17 @@ func (r *ruleReader) find(condition, reason, field, message string) {
 
 // unsupported drops the rule for a field that is not supported.
 func (r *ruleReader) unsupported(field, what string) {
-	r.drop("Accepted", "UnsupportedValue", field, what+" not supported; the rule answers 500 rather than run without")
+	r.drop("Accepted", "UnsupportedValue", field, what+" not supported; "+r.rather())
+}
+
+// rather is what the rule does that can't run as written.
+func (r *ruleReader) rather() string {
+	_, answer := r.route.Kind().Failure()
+	return fmt.Sprintf("the rule answers %s rather than run without", answer)
 }
 
 func (r *ruleReader) read(spec gatewayv1.HTTPRouteRule) {
-	r.checkMatches(spec.Matches)
+	r.checkMatches()
 	r.rule.Filters = r.filters("", spec.Filters)
 	r.backends(spec.BackendRefs)
 	r.timeouts(spec.Timeouts)
@@ -99,13 +125,18 @@ func (r *ruleReader) read(spec gatewayv1.HTTPRouteRule) {
 }
 
 // checkMatches finds what the schema can't: an expression that is none. What it would have taken can't be known, but it would
-// have been among the requests that have such a header or query parameter at all: so these get the rule's 500, and none of
+// have been among the requests that have such a header or query parameter at all: so these get the rule's error, and none of
 // them falls through to a wider rule. Of a path nothing is known: such a match takes no request.
-func (r *ruleReader) checkMatches(list []gatewayv1.HTTPRouteMatch) {
-	for i := range min(len(list), len(r.rule.Matches)) {
+func (r *ruleReader) checkMatches() {
+	const instead = "this match takes no request"
+	for i := range r.rule.Matches {
 		m, field := &r.rule.Matches[i], fmt.Sprintf(".matches[%d]", i)
-		if m.Path.Type == model.PathRegex && !r.isRegex(field+".path.value", m.Path.Value, "this match takes no request") {
-			m.Path = model.PathMatch{Type: model.PathExact, Value: unmatchable}
+		bad := m.Path.Type == model.PathRegex && !r.isRegex(field+".path.value", m.Path.Value, instead)
+		if g := m.GRPC; g != nil && g.Regex {
+			bad = !r.isRegex(field+".method.service", g.Service, instead) || !r.isRegex(field+".method.method", g.Method, instead)
+		}
+		if bad {
+			m.Path, m.GRPC = model.PathMatch{Type: model.PathExact, Value: unmatchable}, nil
 		}
 		r.checkValues(field+".headers", m.Headers)
 		r.checkValues(field+".queryParams", m.Query)
@@ -150,34 +181,10 @@ func (r *ruleReader) backends(list []gatewayv1.HTTPBackendRef) {
 		backend := model.WeightedBackend{Backend: key, Weight: weight, Invalid: reason != ""}
 		if len(b.Filters) > 0 {
 			filters := r.filters(field, b.Filters)
-			r.checkTwice(field+".filters", filters)
+			r.incompatible(field+".filters", cmp.Or(repeats(r.rule.Filters, filters), clash(filters, r.rule.Filters)))
 			backend.Filters = &filters
 		}
 		r.rule.Backends = append(r.rule.Backends, backend)
-	}
-}
-
-// checkTwice refuses filters of a backendRef that do again what the rule's filters do.
-func (r *ruleReader) checkTwice(field string, f model.Filters) {
-	const mend = "the rule's own filters do it, too; state it in one of the two places"
-	rule := r.rule.Filters
-	switch {
-	case rule.Redirect != nil:
-		r.drop("Accepted", "IncompatibleFilters", field, "the rule redirects, so that no backend gets a request; leave these filters out")
-	case f.Redirect != nil && rule.Rewrite != nil:
-		r.drop("Accepted", "IncompatibleFilters", field, "what the rule rewrites can't be redirected; leave one of the two filters out")
-	case f.Redirect != nil && len(rule.Mirrors) > 0:
-		r.drop("Accepted", "IncompatibleFilters", field, "what is redirected can't be mirrored; leave one of the two filters out")
-	case f.Redirect != nil && rule.CORS != nil:
-		r.drop("Accepted", "IncompatibleFilters", field, "Envoy answers no CORS for what is redirected; leave one of the two filters out")
-	case f.CORS != nil && rule.CORS != nil:
-		r.drop("Accepted", "IncompatibleFilters", field, "CORS is stated twice: "+mend)
-	case f.Auth != nil && rule.Auth != nil:
-		r.drop("Accepted", "IncompatibleFilters", field, "ExternalAuth is stated twice: "+mend)
-	case f.Rewrite != nil && rule.Rewrite != nil && f.Rewrite.Hostname != "" && rule.Rewrite.Hostname != "":
-		r.drop("Accepted", "IncompatibleFilters", field, "the hostname is rewritten twice: "+mend)
-	case f.Rewrite != nil && rule.Rewrite != nil && f.Rewrite.Path != nil && rule.Rewrite.Path != nil:
-		r.drop("Accepted", "IncompatibleFilters", field, "the path is rewritten twice: "+mend)
 	}
 }
 
@@ -194,7 +201,7 @@ func (r *ruleReader) backend(b gatewayv1.BackendObjectReference) (key model.Back
 		namespace = string(*b.Namespace)
 	}
 	ref := model.Ref(model.KindOf(group, kind), namespace, string(b.Name))
-	key.Object = ref
+	key.Object, key.HTTP2 = ref, r.route.Kind() == model.KindGRPCRoute
 	if ref.Kind() != model.KindService && ref.Kind() != model.KindXBackend {
 		return key, "InvalidKind", fmt.Sprintf("a backend of kind %s (group %q) is not supported; use Service or XBackend", kind, group)
 	}
@@ -224,6 +231,9 @@ func (r *ruleReader) service(key model.BackendKey) (reason, message string) {
 	port, found := resolve.ServicePort(o.Spec, key.Port)
 	if !found {
 		return "BackendNotFound", fmt.Sprintf("%s has no TCP port %d", key.Object, key.Port)
+	}
+	if app := port.AppProtocol; key.HTTP2 && app != nil && *app == "kubernetes.io/ws" {
+		return "UnsupportedProtocol", fmt.Sprintf("%s has appProtocol %q on port %d, which no gRPC call can be sent to", key.Object, *app, key.Port)
 	}
 	if _, ok := resolve.Protocol(port.AppProtocol); !ok {
 		return "UnsupportedProtocol", fmt.Sprintf("%s has appProtocol %q on port %d; %s", key.Object, *port.AppProtocol, key.Port,

@@ -8,27 +8,34 @@ import (
 )
 
 // places lists the listeners where a route serves, each once though two parentRefs may lead to it, with the domains that no more
-// specific listener of the port takes: a request goes to the most specific listener and to no other (listener isolation).
-func places(c *flow.Ctx, ports *flow.Collection[model.PortKey, model.Port], a attachments) []model.Place {
-	var list []model.Place
+// specific listener of the port takes: a request goes to the most specific listener and to no other (listener isolation). Nor does it serve
+// a domain that a rival has.
+func (refs references) places(c *flow.Ctx, route model.ObjectRef, a attachments) (list []model.Place, findings []model.Finding) {
 	for _, parent := range a.Parents {
+		lost := 0
 		for _, l := range parent.Listeners {
-			if slices.ContainsFunc(list, func(p model.Place) bool { return p.Listener == l.Key }) {
-				continue
-			}
-			port, _ := flow.Fetch(c, ports, l.Port)
+			port, _ := flow.Fetch(c, refs.ports, l.Port)
 			p := model.Place{Listener: l.Key, Gateway: parent.Gateway}
 			for _, d := range l.Domains {
-				if serves(port, l.Key, d.Name) {
+				switch rival, found := refs.rivals.of(c, route, model.DomainKey{Listener: l.Key, Name: d.Name}); {
+				case found:
+					findings = append(findings, rivalry(route, parent, d.Name, rival))
+					lost++
+				case serves(port, l.Key, d.Name):
 					p.Domains = append(p.Domains, d)
 				}
 			}
-			if len(p.Domains) > 0 {
+			if len(p.Domains) > 0 && !slices.ContainsFunc(list, func(p model.Place) bool { return p.Listener == l.Key }) {
 				list = append(list, p)
 			}
 		}
+		if lost > 0 && lost == parent.domains() {
+			for i := range findings[len(findings)-lost:] {
+				findings[len(findings)-lost+i].Severity = model.Error
+			}
+		}
 	}
-	return list
+	return list, findings
 }
 
 // serves tells whether a listener serves a domain: it can serve, and no more specific listener of the port takes the domain.

@@ -22,10 +22,12 @@ func (m *Meaning) NewReports(out resource.Outputs, proxies *flow.Collection[mode
 	proxied := flow.Map(proxies, "proxied", func(_ *flow.Ctx, _ model.ObjectRef, p resource.Proxies) (struct{}, bool) {
 		return struct{}{}, p.Acknowledged > 0
 	})
+	routes := routeReports{m, out, proxied}
 	return plan.Reports{
 		GatewayClasses: flow.Map(m.classes, "report/GatewayClass", m.classReport),
 		Gateways:       flow.Map(m.gateways, "report/Gateway", m.gatewayReport(out, proxies)),
-		HTTPRoutes:     flow.Map(m.attachments, "report/HTTPRoute", m.routeReport(out, proxied)),
+		HTTPRoutes:     flow.Map(m.in.HTTPRoutes.Collection(), "report/HTTPRoute", routes.http),
+		GRPCRoutes:     flow.Map(m.in.GRPCRoutes.Collection(), "report/GRPCRoute", routes.grpc),
 		XBackends:      flow.Map(m.in.XBackends.Collection(), "report/XBackend", m.xbackendReport),
 		Unclassed:      m.unclassed,
 	}
@@ -88,43 +90,66 @@ func (m *Meaning) gatewayReport(
 	}
 }
 
-func (m *Meaning) routeReport(
-	out resource.Outputs, proxied *flow.Collection[model.ObjectRef, struct{}],
-) func(*flow.Ctx, model.ObjectRef, attachments) (plan.Report[gatewayv1.HTTPRouteStatus], bool) {
-	routes := m.in.HTTPRoutes.Collection()
-	return func(c *flow.Ctx, ref model.ObjectRef, a attachments) (plan.Report[gatewayv1.HTTPRouteStatus], bool) {
-		o, found := flow.Fetch(c, routes, ref)
-		if !found {
-			return plan.Report[gatewayv1.HTTPRouteStatus]{}, false
-		}
-		route, _ := flow.Fetch(c, m.Plan.Routes, ref)
-		standing, _ := flow.Fetch(c, out.Routes, ref)
-		facts := conditions.RouteFacts{
-			Generation: o.Meta.Generation, Controller: model.ControllerName, Rules: len(route.Rules),
-			Findings: slices.Concat(route.Findings, located(standing.Unsupported, route.Rules)),
-		}
-		findings := slices.Concat(a.Findings, facts.Findings)
-		for _, p := range a.Parents {
-			parent := conditions.Parent{Ref: o.Spec.ParentRefs[p.Index], Attached: len(p.Listeners) > 0, Findings: p.Findings}
-			findings = append(findings, p.Findings...)
-			if parent.Attached {
-				_, parent.Proxied = flow.Fetch(c, proxied, p.Gateway)
-				parent.Standing = standing.At(p.has)
-			}
-			for i, s := range parent.Standing[:min(len(parent.Standing), len(route.Rules))] {
-				if s.Refused != "" {
-					findings = append(findings, model.Finding{
-						Object: ref, Parent: p.Parent, Section: route.Rules[i].Key.Name,
-						Condition: conditions.Programmed, Reason: "RejectedByProxy", Message: s.Refused,
-					})
-				}
-			}
-			facts.Parents = append(facts.Parents, parent)
-		}
-		return plan.Report[gatewayv1.HTTPRouteStatus]{
-			UID: o.Meta.UID, Status: gatewayv1.HTTPRouteStatus{RouteStatus: conditions.Route(facts)}, Findings: findings,
-		}, true
+// routeReports reports on routes of both kinds.
+type routeReports struct {
+	*Meaning
+	out     resource.Outputs
+	proxied *flow.Collection[model.ObjectRef, struct{}]
+}
+
+func (m routeReports) http(
+	c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.HTTPRouteSpec],
+) (plan.Report[gatewayv1.HTTPRouteStatus], bool) {
+	status, findings := m.report(c, ref, o.Meta, o.Spec.ParentRefs)
+	return plan.Report[gatewayv1.HTTPRouteStatus]{
+		UID: o.Meta.UID, Status: gatewayv1.HTTPRouteStatus{RouteStatus: status}, Findings: findings,
+	}, true
+}
+
+func (m routeReports) grpc(
+	c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GRPCRouteSpec],
+) (plan.Report[gatewayv1.GRPCRouteStatus], bool) {
+	status, findings := m.report(c, ref, o.Meta, o.Spec.ParentRefs)
+	return plan.Report[gatewayv1.GRPCRouteStatus]{
+		UID: o.Meta.UID, Status: gatewayv1.GRPCRouteStatus{RouteStatus: status}, Findings: findings,
+	}, true
+}
+
+func (m routeReports) report(
+	c *flow.Ctx, ref model.ObjectRef, meta model.Meta, parents []gatewayv1.ParentReference,
+) (gatewayv1.RouteStatus, []model.Finding) {
+	a, _ := flow.Fetch(c, m.attachments, ref)
+	route, _ := flow.Fetch(c, m.Plan.Routes, ref)
+	standing, _ := flow.Fetch(c, m.out.Routes, ref)
+	facts := conditions.RouteFacts{
+		Kind: ref.Kind(), Generation: meta.Generation, Controller: model.ControllerName, Rules: len(route.Rules),
+		Findings: slices.Concat(route.Findings, located(standing.Unsupported, route.Rules)),
 	}
+	findings := slices.Concat(a.Findings, facts.Findings)
+	for _, p := range a.Parents {
+		parent := conditions.Parent{Ref: parents[p.Index], Findings: p.Findings}
+		findings = append(findings, p.Findings...)
+		for _, f := range route.Findings {
+			if f.Parent == p.Parent {
+				parent.Findings = append(parent.Findings, f)
+			}
+		}
+		parent.Attached = !refused(parent.Findings, "Accepted")
+		if parent.Attached {
+			_, parent.Proxied = flow.Fetch(c, m.proxied, p.Gateway)
+			parent.Standing = standing.At(p.has)
+		}
+		for i, s := range parent.Standing[:min(len(parent.Standing), len(route.Rules))] {
+			if s.Refused != "" {
+				findings = append(findings, model.Finding{
+					Object: ref, Parent: p.Parent, Section: route.Rules[i].Key.Name,
+					Condition: conditions.Programmed, Reason: "RejectedByProxy", Message: s.Refused,
+				})
+			}
+		}
+		facts.Parents = append(facts.Parents, parent)
+	}
+	return conditions.Route(facts), findings
 }
 
 // located says of each finding about a rule where in the route the rule stands, which a dialect does not know.

@@ -62,6 +62,7 @@ type Sources struct {
 	GatewayClasses  *Source[gatewayv1.GatewayClassSpec]
 	Gateways        *Source[gatewayv1.GatewaySpec]
 	HTTPRoutes      *Source[gatewayv1.HTTPRouteSpec]
+	GRPCRoutes      *Source[gatewayv1.GRPCRouteSpec]
 	ReferenceGrants *Source[gatewayv1.ReferenceGrantSpec]
 	Namespaces      *Source[NamespaceSpec]
 	Services        *Source[corev1.ServiceSpec]
@@ -87,6 +88,7 @@ func New(g *flow.Graph) *Sources {
 	s.GatewayClasses = add[gatewayv1.GatewayClassSpec](g, s, model.KindGatewayClass)
 	s.Gateways = add[gatewayv1.GatewaySpec](g, s, model.KindGateway)
 	s.HTTPRoutes = add[gatewayv1.HTTPRouteSpec](g, s, model.KindHTTPRoute)
+	s.GRPCRoutes = add[gatewayv1.GRPCRouteSpec](g, s, model.KindGRPCRoute)
 	s.ReferenceGrants = add[gatewayv1.ReferenceGrantSpec](g, s, model.KindReferenceGrant)
 	s.Namespaces = add[NamespaceSpec](g, s, model.KindNamespace)
 	s.Services = add[corev1.ServiceSpec](g, s, model.KindService)

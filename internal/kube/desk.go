@@ -188,7 +188,7 @@ func (d *desk) set(o *object) {
 	switch {
 	case h != nil && h.object.print == o.print:
 		return
-	case known && live.print == o.print && !(live.trimmed && o.ref.Kind() == model.KindHTTPRoute && !o.mine):
+	case known && live.print == o.print && !(live.trimmed && isRoute(o.ref.Kind()) && !o.mine):
 		delete(d.fading, o.ref)
 		d.unhold(o.ref)
 		return

@@ -154,3 +154,37 @@ func TestClassMadeAnew(t *testing.T) {
 	b.list(model.KindHTTPRoute, r)
 	b.wantPath("route", "/new")
 }
+
+// TestGRPCRoutesOfOthers: a GRPCRoute is left out, kept for the sake of its status, and listed again as an HTTPRoute is.
+func TestGRPCRoutesOfOthers(t *testing.T) {
+	g := gateway("web", "theirs")
+	r := &gatewayv1.GRPCRoute{ObjectMeta: meta("calls", 1)}
+	r.Spec.ParentRefs = route("/", "web", "shop", 80).Spec.ParentRefs
+	r.Spec.Rules = []gatewayv1.GRPCRouteRule{{}}
+	r.Status.Parents = []gatewayv1.RouteParentStatus{{ControllerName: model.ControllerName}}
+	b := newBench(t, g, r)
+	rules := func() int {
+		o, found := lookup(b, b.sources.GRPCRoutes, "calls")
+		if !found {
+			return -1
+		}
+		return len(o.Spec.Rules)
+	}
+	if rules() != 0 {
+		t.Fatalf("with our entry in its status: %d rules are kept", rules())
+	}
+	r = r.DeepCopy()
+	r.Status.Parents = nil
+	if b.set(r); rules() != -1 {
+		t.Fatalf("without: it is kept, with %d rules", rules())
+	}
+	g = g.DeepCopy()
+	g.Generation++
+	g.Spec.GatewayClassName = "ours"
+	if b.set(g); b.again[model.KindGRPCRoute] != 1 || b.again[model.KindHTTPRoute] != 0 {
+		t.Fatalf("listed again: %v", b.again)
+	}
+	if b.list(model.KindGRPCRoute, r); rules() != 1 {
+		t.Errorf("its Gateway is ours: %d rules", rules())
+	}
+}

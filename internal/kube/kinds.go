@@ -28,6 +28,7 @@ var resources = map[model.Kind]resource{
 	model.KindGatewayClass:   {name: "gatewayclasses", versions: in(gatewayv1.SchemeGroupVersion), custom: true},
 	model.KindGateway:        {name: "gateways", versions: in(gatewayv1.SchemeGroupVersion), custom: true},
 	model.KindHTTPRoute:      {name: "httproutes", versions: in(gatewayv1.SchemeGroupVersion), custom: true},
+	model.KindGRPCRoute:      {name: "grpcroutes", versions: in(gatewayv1.SchemeGroupVersion), custom: true, optional: true},
 	model.KindReferenceGrant: {name: "referencegrants", versions: in(gatewayv1.SchemeGroupVersion, gatewayv1beta1.SchemeGroupVersion), custom: true},
 	model.KindNamespace:      {name: "namespaces", versions: in(corev1.SchemeGroupVersion), bare: true},
 	model.KindService:        {name: "services", versions: in(corev1.SchemeGroupVersion)},
@@ -45,6 +46,7 @@ func in(versions ...schema.GroupVersion) []schema.GroupVersion { return versions
 var after = map[model.Kind]model.Kind{
 	model.KindGateway:   model.KindGatewayClass,
 	model.KindHTTPRoute: model.KindGateway,
+	model.KindGRPCRoute: model.KindGateway,
 }
 
 // lingers says of which kinds an object that is gone goes on being there for arrival.Hold: what names it is about to change, or it is

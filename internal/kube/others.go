@@ -29,13 +29,13 @@ func (d *desk) claim(o *object) *object {
 			return o
 		}
 		return stripped(o, &gatewayv1.GatewaySpec{GatewayClassName: o.spec.(*gatewayv1.GatewaySpec).GatewayClassName})
-	case model.KindHTTPRoute:
+	case model.KindHTTPRoute, model.KindGRPCRoute:
 		delete(d.others.parked, o.ref)
 		if !d.foreignRoute(o.index.names) {
 			return o
 		}
 		if o.mine {
-			return stripped(o, &gatewayv1.HTTPRouteSpec{CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: o.spec.(*gatewayv1.HTTPRouteSpec).ParentRefs}})
+			return stripped(o, parentsOnly(o.spec))
 		}
 		d.unhold(o.ref)
 		d.drop(o.ref)
@@ -43,6 +43,16 @@ func (d *desk) claim(o *object) *object {
 		return nil
 	}
 	return o
+}
+
+func isRoute(kind model.Kind) bool { return kind == model.KindHTTPRoute || kind == model.KindGRPCRoute }
+
+// parentsOnly is a route's spec without all else.
+func parentsOnly(spec any) any {
+	if spec, is := spec.(*gatewayv1.GRPCRouteSpec); is {
+		return &gatewayv1.GRPCRouteSpec{CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: spec.ParentRefs}}
+	}
+	return &gatewayv1.HTTPRouteSpec{CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: spec.(*gatewayv1.HTTPRouteSpec).ParentRefs}}
 }
 
 // stripped is an object with less of its spec. It refers to nothing that would have to be read.
@@ -124,10 +134,9 @@ func (d *desk) declare(class string, exists, ours bool) {
 
 // unpark has routes listed again if one that was left out names a Gateway.
 func (d *desk) unpark(gateway model.ObjectRef) {
-	for _, names := range d.others.parked {
+	for route, names := range d.others.parked {
 		if slices.ContainsFunc(names, func(r arrival.Reference) bool { return r.To == gateway }) {
-			d.relist[model.KindHTTPRoute] = struct{}{}
-			return
+			d.relist[route.Kind()] = struct{}{}
 		}
 	}
 }

@@ -27,9 +27,9 @@ func trim(from any) (*object, error) {
 	case *gatewayv1.Gateway:
 		return custom(model.KindGateway, from, from.Spec.DeepCopy()), nil
 	case *gatewayv1.HTTPRoute:
-		o := custom(model.KindHTTPRoute, from, from.Spec.DeepCopy())
-		o.mine = slices.ContainsFunc(from.Status.Parents, func(p gatewayv1.RouteParentStatus) bool { return p.ControllerName == model.ControllerName })
-		return o, nil
+		return routeOf(model.KindHTTPRoute, from, from.Spec.DeepCopy(), from.Status.Parents), nil
+	case *gatewayv1.GRPCRoute:
+		return routeOf(model.KindGRPCRoute, from, from.Spec.DeepCopy(), from.Status.Parents), nil
 	case *gatewayv1.ReferenceGrant:
 		return custom(model.KindReferenceGrant, from, from.Spec.DeepCopy()), nil
 	case *xgatewayv1alpha1.XBackend:
@@ -54,6 +54,13 @@ func trim(from any) (*object, error) {
 		return core(model.KindNamespace, from, "labels", sharedKeys(from.Labels), &input.NamespaceSpec{}, none{}), nil
 	}
 	return nil, fmt.Errorf("%T is not read", from)
+}
+
+// routeOf keeps a custom object that several controllers may write to the status of.
+func routeOf(kind model.Kind, from metav1.Object, spec any, parents []gatewayv1.RouteParentStatus) *object {
+	o := custom(kind, from, spec)
+	o.mine = slices.ContainsFunc(parents, func(p gatewayv1.RouteParentStatus) bool { return p.ControllerName == model.ControllerName })
+	return o
 }
 
 // custom is an object of a CustomResourceDefinition: its generation grows with its spec. A spec that was copied has no room left over in

@@ -23,6 +23,7 @@ const (
 	KindGatewayClass
 	KindGateway
 	KindHTTPRoute
+	KindGRPCRoute
 	KindReferenceGrant
 	KindNamespace
 	KindService
@@ -45,6 +46,7 @@ var kinds = [...]struct{ group, kind string }{
 	KindGatewayClass:   {gatewayGroup, "GatewayClass"},
 	KindGateway:        {gatewayGroup, "Gateway"},
 	KindHTTPRoute:      {gatewayGroup, "HTTPRoute"},
+	KindGRPCRoute:      {gatewayGroup, "GRPCRoute"},
 	KindReferenceGrant: {gatewayGroup, "ReferenceGrant"},
 	KindNamespace:      {"", "Namespace"},
 	KindService:        {"", "Service"},
@@ -60,6 +62,15 @@ func (k Kind) String() string { return kinds[k].kind }
 
 // Group is the kind's API group; the core group is "".
 func (k Kind) Group() string { return kinds[k].group }
+
+// Failure is what a route of the kind answers where it can't serve: an HTTP status, and what its users call it. Of a 503 proxies make
+// UNAVAILABLE for gRPC clients, of a 500 UNKNOWN.
+func (k Kind) Failure() (status int, name string) {
+	if k == KindGRPCRoute {
+		return 503, "UNAVAILABLE"
+	}
+	return 500, "500"
+}
 
 // Kinds lists every kind that Cardea reads.
 func Kinds() []Kind {

@@ -46,7 +46,7 @@ type Rule struct {
 	Error int
 	// Filters work on every request, whichever backend gets it.
 	Filters
-	// Backends share the requests by weight. None, or none with a weight: 500.
+	// Backends share the requests by weight. None, or none with a weight: the Failure of the route's kind.
 	Backends []WeightedBackend
 	Timeouts Timeouts
 	Retry    *Retry
@@ -56,7 +56,8 @@ type Rule struct {
 // Match takes a request if all that it states holds. The zero Match takes every request.
 type Match struct {
 	Path    PathMatch
-	Method  string // "" is any
+	GRPC    *GRPCMatch // of a GRPCRoute, in place of Path
+	Method  string     // "" is any
 	Headers []ValueMatch
 	Query   []ValueMatch
 }
@@ -78,6 +79,12 @@ type PathMatch struct {
 	Value string
 }
 
+// GRPCMatch compares the service and the method that a gRPC request calls: its path is /SERVICE/METHOD. "" is any.
+type GRPCMatch struct {
+	Service, Method string
+	Regex           bool // both are RE2, and match the whole of each; else exact
+}
+
 // ValueMatch compares a header or a query parameter, the name of a header without regard to case.
 type ValueMatch struct {
 	Name  string
@@ -89,7 +96,7 @@ type ValueMatch struct {
 type WeightedBackend struct {
 	Backend BackendKey
 	Weight  uint32
-	// Invalid: the reference did not resolve; its share is answered with 500. Backend is then what was asked for, as far
+	// Invalid: the reference did not resolve; its share is answered with the Failure of the route's kind. Backend is then what was asked for, as far
 	// as it can be named.
 	Invalid bool
 	// Filters work on the backend's share only, after those of the rule on the way there, before them on the way back.

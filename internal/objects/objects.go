@@ -169,7 +169,10 @@ func shelves(w *world.World, s *stamps) map[model.Kind]shelf {
 			return gatewayv1.Gateway{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec, Status: stamped(s, o, w.Reports.Gateways, stampGateway)}
 		}),
 		model.KindHTTPRoute: newShelf(in.HTTPRoutes.Collection(), func(o head, spec gatewayv1.HTTPRouteSpec) any {
-			return gatewayv1.HTTPRoute{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec, Status: stamped(s, o, w.Reports.HTTPRoutes, stampRoute)}
+			return gatewayv1.HTTPRoute{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec, Status: stamped(s, o, w.Reports.HTTPRoutes, stampHTTPRoute)}
+		}),
+		model.KindGRPCRoute: newShelf(in.GRPCRoutes.Collection(), func(o head, spec gatewayv1.GRPCRouteSpec) any {
+			return gatewayv1.GRPCRoute{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec, Status: stamped(s, o, w.Reports.GRPCRoutes, stampGRPCRoute)}
 		}),
 		model.KindReferenceGrant: newShelf(in.ReferenceGrants.Collection(), func(o head, spec gatewayv1.ReferenceGrantSpec) any {
 			return gatewayv1.ReferenceGrant{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec}

@@ -43,11 +43,13 @@ func newStamps(now func() time.Time) *stamps {
 
 // follow takes note of what every turn changed, until ctx is done.
 func (s *stamps) follow(ctx context.Context, w *world.World) error {
-	classes, gateways, routes := flow.Follow(w.Reports.GatewayClasses), flow.Follow(w.Reports.Gateways), flow.Follow(w.Reports.HTTPRoutes)
-	backends := flow.Follow(w.Reports.XBackends)
+	classes, gateways := flow.Follow(w.Reports.GatewayClasses), flow.Follow(w.Reports.Gateways)
+	httpRoutes, grpcRoutes := flow.Follow(w.Reports.HTTPRoutes), flow.Follow(w.Reports.GRPCRoutes)
 	defer classes.Stop()
 	defer gateways.Stop()
-	defer routes.Stop()
+	defer httpRoutes.Stop()
+	defer grpcRoutes.Stop()
+	backends := flow.Follow(w.Reports.XBackends)
 	defer backends.Stop()
 	for range w.Graph.Watch(ctx) {
 		w.Graph.View(func(v flow.View) {
@@ -55,7 +57,8 @@ func (s *stamps) follow(ctx context.Context, w *world.World) error {
 			defer s.mu.Unlock()
 			note(s, classes.Changes(v), stampClass)
 			note(s, gateways.Changes(v), stampGateway)
-			note(s, routes.Changes(v), stampRoute)
+			note(s, httpRoutes.Changes(v), stampHTTPRoute)
+			note(s, grpcRoutes.Changes(v), stampGRPCRoute)
 			note(s, backends.Changes(v), stampBackend)
 		})
 	}
@@ -132,7 +135,17 @@ func stampGateway(status gatewayv1.GatewayStatus, stamp stamper) gatewayv1.Gatew
 	return status
 }
 
-func stampRoute(status gatewayv1.HTTPRouteStatus, stamp stamper) gatewayv1.HTTPRouteStatus {
+func stampHTTPRoute(status gatewayv1.HTTPRouteStatus, stamp stamper) gatewayv1.HTTPRouteStatus {
+	status.RouteStatus = stampRoute(status.RouteStatus, stamp)
+	return status
+}
+
+func stampGRPCRoute(status gatewayv1.GRPCRouteStatus, stamp stamper) gatewayv1.GRPCRouteStatus {
+	status.RouteStatus = stampRoute(status.RouteStatus, stamp)
+	return status
+}
+
+func stampRoute(status gatewayv1.RouteStatus, stamp stamper) gatewayv1.RouteStatus {
 	status.Parents = slices.Clone(status.Parents)
 	for i := range status.Parents {
 		p := &status.Parents[i]

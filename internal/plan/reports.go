@@ -20,6 +20,7 @@ type Reports struct {
 	GatewayClasses *flow.Collection[model.ObjectRef, Report[gatewayv1.GatewayClassStatus]]
 	Gateways       *flow.Collection[model.ObjectRef, Report[gatewayv1.GatewayStatus]]
 	HTTPRoutes     *flow.Collection[model.ObjectRef, Report[gatewayv1.HTTPRouteStatus]]
+	GRPCRoutes     *flow.Collection[model.ObjectRef, Report[gatewayv1.GRPCRouteStatus]]
 	XBackends      *flow.Collection[model.ObjectRef, Report[xgatewayv1alpha1.BackendStatus]]
 	// Unclassed are findings about Gateways that are nobody's.
 	Unclassed *flow.Collection[model.ObjectRef, []model.Finding]

@@ -157,6 +157,8 @@ func (c *crd) typed(doc map[string]any) (any, error) {
 		return specOf[gatewayv1.GatewaySpec](doc)
 	case model.KindHTTPRoute:
 		return specOf[gatewayv1.HTTPRouteSpec](doc)
+	case model.KindGRPCRoute:
+		return specOf[gatewayv1.GRPCRouteSpec](doc)
 	case model.KindReferenceGrant:
 		return specOf[gatewayv1.ReferenceGrantSpec](doc)
 	case model.KindXBackend:

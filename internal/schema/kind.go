@@ -18,7 +18,7 @@ var coreVersions = map[model.Kind]string{
 }
 
 // notYet are kinds of the Gateway API that Cardea means to serve and does not.
-var notYet = []string{"GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute", "BackendTLSPolicy", "ListenerSet"}
+var notYet = []string{"TLSRoute", "TCPRoute", "UDPRoute", "BackendTLSPolicy", "ListenerSet"}
 
 // kindOf finds the kind of a document, or says why it can't be read.
 func (s *Schema) kindOf(doc map[string]any) (model.Kind, []Problem) {

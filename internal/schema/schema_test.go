@@ -159,6 +159,7 @@ func TestEveryKindInParallel(t *testing.T) {
 		model.KindGatewayClass:   "spec: {controllerName: a.example/b}",
 		model.KindGateway:        "spec: {gatewayClassName: cardea, listeners: [{name: http, port: 80, protocol: HTTP}]}",
 		model.KindHTTPRoute:      "spec: {parentRefs: [{name: gw}]}",
+		model.KindGRPCRoute:      "spec: {parentRefs: [{name: gw}]}",
 		model.KindReferenceGrant: "spec: {from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: a}], to: [{group: '', kind: Service}]}",
 		model.KindNamespace:      "",
 		model.KindService:        "spec: {ports: [{port: 80}]}",

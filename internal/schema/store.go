@@ -27,6 +27,7 @@ var storage = sync.OnceValues(func() (*layout, map[model.Kind]*layout) {
 	return known.layout(reflect.TypeFor[head]()), map[model.Kind]*layout{
 		model.KindGateway:        known.layout(reflect.TypeFor[*gatewayv1.GatewaySpec]()),
 		model.KindHTTPRoute:      known.layout(reflect.TypeFor[*gatewayv1.HTTPRouteSpec]()),
+		model.KindGRPCRoute:      known.layout(reflect.TypeFor[*gatewayv1.GRPCRouteSpec]()),
 		model.KindReferenceGrant: known.layout(reflect.TypeFor[*gatewayv1.ReferenceGrantSpec]()),
 		model.KindNamespace:      known.layout(reflect.TypeFor[*input.NamespaceSpec]()),
 		model.KindService:        known.layout(reflect.TypeFor[*corev1.ServiceSpec]()),

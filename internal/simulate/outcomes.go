@@ -1,6 +1,10 @@
 package simulate
 
-import "reflect"
+import (
+	"net/http"
+	"reflect"
+	"strconv"
+)
 
 // answer is the proxy's own.
 func (s *simulation) answer(status int) { s.add(Outcome{Status: status}) }
@@ -11,6 +15,14 @@ func (s *simulation) add(o Outcome) {
 		o.Share = 1
 	}
 	o.Share *= s.share
+	if o.Status != 0 && isGRPC(s.request) {
+		o.Header = o.Header.Clone()
+		if o.Header == nil {
+			o.Header = http.Header{}
+		}
+		o.Header.Set("Grpc-Status", strconv.Itoa(grpcStatus(o.Status)))
+		o.Status = http.StatusOK
+	}
 	for i, other := range s.result.Outcomes {
 		share := other.Share
 		if other.Share = o.Share; reflect.DeepEqual(other, o) {
@@ -19,4 +31,21 @@ func (s *simulation) add(o Outcome) {
 		}
 	}
 	s.result.Outcomes = append(s.result.Outcomes, o)
+}
+
+// grpcStatus is what Envoy tells a gRPC client in place of an HTTP status of its own.
+func grpcStatus(status int) int {
+	switch status {
+	case http.StatusBadRequest:
+		return 13 // INTERNAL
+	case http.StatusUnauthorized:
+		return 16 // UNAUTHENTICATED
+	case http.StatusForbidden:
+		return 7 // PERMISSION_DENIED
+	case http.StatusNotFound:
+		return 12 // UNIMPLEMENTED
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return 14 // UNAVAILABLE
+	}
+	return 2 // UNKNOWN
 }

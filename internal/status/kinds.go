@@ -98,6 +98,7 @@ func allKinds(r plan.Reports) []*kind {
 		{model.KindGateway, versionOf(model.KindGateway), "gateways", gatewayForm, reportsIn(r.Gateways)},
 		{model.KindXBackend, xgatewayv1alpha1.SchemeGroupVersion, "xbackends", backendForm, reportsIn(r.XBackends)},
 		{model.KindHTTPRoute, versionOf(model.KindHTTPRoute), "httproutes", routeForm, reportsIn(r.HTTPRoutes)},
+		{model.KindGRPCRoute, versionOf(model.KindGRPCRoute), "grpcroutes", routeForm, reportsIn(r.GRPCRoutes)},
 	}
 }
 

@@ -49,6 +49,7 @@ func New(c Config) *World {
 	w.Reports = meaning.NewReports(w.Outputs, w.Feedback.Proxies.Collection())
 	w.told = []told{
 		reported(w.Reports.GatewayClasses), reported(w.Reports.Gateways), reported(w.Reports.HTTPRoutes),
+		reported(w.Reports.GRPCRoutes),
 		reported(w.Reports.XBackends),
 		toldBy[model.ObjectRef, []model.Finding]{w.Reports.Unclassed, func(list []model.Finding) []model.Finding { return list }},
 	}

@@ -23,6 +23,7 @@ var crdFiles = []struct {
 	{"sigs.k8s.io/gateway-api", "config/crd/experimental", []string{
 		"gateway.networking.k8s.io_gatewayclasses.yaml",
 		"gateway.networking.k8s.io_gateways.yaml",
+		"gateway.networking.k8s.io_grpcroutes.yaml",
 		"gateway.networking.k8s.io_httproutes.yaml",
 		"gateway.networking.k8s.io_referencegrants.yaml",
 		"gateway.networking.x-k8s.io_xbackends.yaml",

@@ -1,0 +1,73 @@
+package calls
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+)
+
+// grpcMethod stands where other calls have their HTTP method.
+const grpcMethod = "GRPC"
+
+// codes are the names of gRPC's statuses, by number.
+var codes = []string{
+	"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED",
+	"FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
+}
+
+func isCode(name string) bool { return slices.Contains(codes, name) }
+
+// grpc makes a unary call, whose messages are JSON. It is made by hand, so that what the proxy answers is seen as it is.
+func (c *Client) grpc(ctx context.Context, call Call) (Answer, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, call.URL.String(), bytes.NewReader(frame([]byte("{}"))))
+	if err != nil {
+		return Answer{}, err
+	}
+	request.Header = call.Header.Clone()
+	request.Header.Set("Content-Type", "application/grpc+json")
+	request.Header.Set("Te", "trailers")
+	if call.Host != "" {
+		request.Host = call.Host
+	}
+	response, err := c.http2.Do(request)
+	switch {
+	case err != nil && isClosed(err):
+		return Answer{}, nil
+	case err != nil:
+		return Answer{}, innermost(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	if err != nil {
+		return Answer{}, err
+	}
+	answer := Answer{Status: response.StatusCode, Header: response.Header, Trailer: response.Trailer, tls: response.TLS}
+	status := response.Trailer.Get("Grpc-Status")
+	if status == "" { // the answer is nothing but trailers
+		status = response.Header.Get("Grpc-Status")
+		answer.Body = response.Header.Get("Grpc-Message")
+	}
+	n, err := strconv.Atoi(status)
+	if err != nil || n < 0 || n >= len(codes) {
+		return answer, fmt.Errorf("grpc-status is %q, of an answer %d", status, response.StatusCode)
+	}
+	answer.Code = codes[n]
+	if len(body) > frameHead {
+		// An answer that is not a backend's leaves Seen empty.
+		_ = json.Unmarshal(body[frameHead:], &answer.Seen)
+	}
+	return answer, nil
+}
+
+// frameHead is the length of what stands before a message: whether it is compressed, and its length.
+const frameHead = 5
+
+func frame(message []byte) []byte {
+	return append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message))), message...)
+}

@@ -1,0 +1,100 @@
+package flow
+
+// Input is a collection, and what is made of each of its keys, for Merge.
+type Input[K comparable, V any] interface {
+	graph() *Graph
+	feed(out *Collection[K, V]) feeder[K]
+}
+
+// feeder is one of the forms that feed a merged collection.
+type feeder[K comparable] interface {
+	form
+	source() uint16
+	has(k K) bool
+	eachChanged(func(K))
+}
+
+// From is an Input: f makes at most one value from each key of in, as in Map.
+func From[K comparable, A, V any](in *Collection[K, A], f func(c *Ctx, k K, a A) (V, bool)) Input[K, V] {
+	return input[K, A, V]{in, f}
+}
+
+type input[K comparable, A, V any] struct {
+	in *Collection[K, A]
+	f  func(c *Ctx, k K, a A) (V, bool)
+}
+
+func (i input[K, A, V]) graph() *Graph { return i.in.g }
+
+func (i input[K, A, V]) feed(out *Collection[K, V]) feeder[K] {
+	return &derived[K, A, K, V]{in: i.in, out: out, f: mapped(i.f), owner: func(k K) K { return k }}
+}
+
+// Merge is Map of several collections into one. No key may be in two of them.
+func Merge[K comparable, V any](name string, first Input[K, V], others ...Input[K, V]) *Collection[K, V] {
+	m := &merged[K, V]{}
+	out := newCollection[K, V](first.graph(), name)
+	for _, from := range append([]Input[K, V]{first}, others...) {
+		m.feeders = append(m.feeders, from.feed(out))
+	}
+	m.name, out.form = name, m
+	return out
+}
+
+// merged is the form of Merge.
+type merged[K comparable, V any] struct {
+	name    string
+	feeders []feeder[K]
+}
+
+func (m *merged[K, V]) compute(t *turn) {
+	for i, f := range m.feeders {
+		f.eachChanged(func(k K) {
+			for j, other := range m.feeders {
+				if i != j && f.has(k) && other.has(k) {
+					panic(misuse(m.name + " has two inputs with one key"))
+				}
+			}
+		})
+		f.compute(t)
+	}
+}
+
+func (m *merged[K, V]) enqueue(r *run) {
+	for _, f := range m.feeders {
+		if f.source() == r.in.coll {
+			f.enqueue(r)
+		}
+	}
+}
+
+func (m *merged[K, V]) fold() {
+	for _, f := range m.feeders {
+		f.fold()
+	}
+}
+
+func (m *merged[K, V]) drop() {
+	for _, f := range m.feeders {
+		f.drop()
+	}
+}
+
+func (m *merged[K, V]) runs(each func(d *runDump, outs []*node)) {
+	for _, f := range m.feeders {
+		f.runs(each)
+	}
+}
+
+func (d *derived[K, A, P, B]) source() uint16 { return d.in.index }
+
+func (d *derived[K, A, P, B]) has(k K) bool {
+	s := d.in.find(k)
+	return s != nil && s.now() != nil
+}
+
+func (d *derived[K, A, P, B]) eachChanged(each func(K)) {
+	for _, s := range d.in.changed {
+		each(s.key())
+	}
+}

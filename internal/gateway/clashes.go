@@ -1,0 +1,41 @@
+package gateway
+
+import "cardea.dev/cardea/internal/model"
+
+// incompatible drops the rule if there is a clash of its filters.
+func (r *ruleReader) incompatible(field, clash string) {
+	if clash != "" {
+		r.drop("Accepted", "IncompatibleFilters", field, clash)
+	}
+}
+
+// clash tells what some filters can't do beside others: beside each other or, those of a backendRef, beside the rule's. "": nothing.
+func clash(f, beside model.Filters) string {
+	switch {
+	case f.Redirect != nil && len(beside.Mirrors) > 0:
+		return "what is redirected can't be mirrored; leave one of the two filters out"
+	case f.Redirect != nil && beside.CORS != nil:
+		return "Envoy answers no CORS for what is redirected; leave one of the two filters out"
+	}
+	return ""
+}
+
+// repeats tells what the filters of a backendRef do again, or undo, that the rule's filters do. "": nothing.
+func repeats(rule, f model.Filters) string {
+	const mend = "the rule's own filters do it, too; state it in one of the two places"
+	switch {
+	case rule.Redirect != nil:
+		return "the rule redirects, so that no backend gets a request; leave these filters out"
+	case f.Redirect != nil && rule.Rewrite != nil:
+		return "what the rule rewrites can't be redirected; leave one of the two filters out"
+	case f.CORS != nil && rule.CORS != nil:
+		return "CORS is stated twice: " + mend
+	case f.Auth != nil && rule.Auth != nil:
+		return "ExternalAuth is stated twice: " + mend
+	case f.Rewrite != nil && rule.Rewrite != nil && f.Rewrite.Hostname != "" && rule.Rewrite.Hostname != "":
+		return "the hostname is rewritten twice: " + mend
+	case f.Rewrite != nil && rule.Rewrite != nil && f.Rewrite.Path != nil && rule.Rewrite.Path != nil:
+		return "the path is rewritten twice: " + mend
+	}
+	return ""
+}

@@ -1,0 +1,83 @@
+package gateway
+
+import (
+	"fmt"
+	"slices"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+)
+
+// rivals are routes of two kinds on one host of one listener. They are never merged: the kind of the oldest has the host
+// (GRPCRouteSpec.hostnames).
+type rivals struct {
+	mixed  *flow.Collection[model.ListenerKey, struct{}] // listeners that GRPCRoutes attach to; most have none, and cost nothing
+	claims *flow.Collection[model.DomainKey, flow.Members[claimKey, claim]]
+}
+
+// claimKey names a route's claim to a domain.
+type claimKey struct {
+	Route  model.ObjectRef
+	Domain model.DomainKey
+}
+
+// Owner is the route.
+func (k claimKey) Owner() model.ObjectRef { return k.Route }
+
+// claim has the order of a claim: the oldest comes first.
+type claim struct{ Order string }
+
+// newRivals makes the claims of all attachments to the listeners that grpc, the attachments of GRPCRoutes, lead to.
+func newRivals(all, grpc *flow.Collection[model.ObjectRef, attachments]) rivals {
+	listeners := flow.Group(grpc, "grpc/attached", attachedListeners, byKey)
+	r := rivals{mixed: flow.Map(listeners, "grpc/listener",
+		func(*flow.Ctx, model.ListenerKey, flow.Members[model.ObjectRef, attachments]) (struct{}, bool) {
+			return struct{}{}, true
+		})}
+	claims := flow.Derive(all, "claim", func(c *flow.Ctx, ref model.ObjectRef, a attachments, emit func(claimKey, claim)) {
+		var seen []model.DomainKey
+		for _, p := range a.Parents {
+			for _, l := range p.Listeners {
+				if _, mixed := flow.Fetch(c, r.mixed, l.Key); !mixed {
+					continue
+				}
+				for _, d := range l.Domains {
+					if domain := (model.DomainKey{Listener: l.Key, Name: d.Name}); !slices.Contains(seen, domain) {
+						seen = append(seen, domain)
+						emit(claimKey{ref, domain}, claim{ageOrder(a.Created) + " " + ref.Namespace() + "/" + ref.Name()})
+					}
+				}
+			}
+		}
+	})
+	r.claims = flow.Group(claims, "claims by domain",
+		func(k claimKey, _ claim) []model.DomainKey { return []model.DomainKey{k.Domain} },
+		func(_ claimKey, c claim) string { return c.Order })
+	return r
+}
+
+// of is the route that has a domain which another one claims in vain.
+func (r rivals) of(c *flow.Ctx, route model.ObjectRef, domain model.DomainKey) (rival model.ObjectRef, found bool) {
+	if _, mixed := flow.Fetch(c, r.mixed, domain.Listener); !mixed {
+		return rival, false
+	}
+	claims, found := flow.Fetch(c, r.claims, domain)
+	if !found {
+		return rival, false
+	}
+	oldest, _ := claims.At(0)
+	return oldest.Route, oldest.Route.Kind() != route.Kind()
+}
+
+// rivalry says that a route does not get a domain. It is a Warning: the route may have others.
+func rivalry(route model.ObjectRef, parent attachment, domain string, rival model.ObjectRef) model.Finding {
+	host := "host " + domain
+	if domain == model.Every {
+		host = "every host"
+	}
+	return model.Finding{
+		Object: route, Parent: parent.Parent, Severity: model.Warning, Condition: "Accepted", Reason: "HostnameConflict",
+		Field:   fmt.Sprintf("spec.parentRefs[%d]", parent.Index),
+		Message: fmt.Sprintf("%s, which is older, has %s there, and requests of one host go to one kind of route", rival, host),
+	}
+}
