@@ -93,7 +93,7 @@ func images(cardea string) (map[string]testcluster.Program, error) {
 func suite(ctx context.Context, o options, kubeconfig string) error {
 	args := []string{
 		"-test.v", "-test.run=TestConformance", "-test.timeout=80m", "-test.parallel=2", "-gateway-class=cardea",
-		"-conformance-profiles=GATEWAY-HTTP", "-organization=cardea", "-project=cardea", "-url=https://cardea.dev", "-version=" + o.version,
+		"-conformance-profiles=GATEWAY-HTTP,GATEWAY-GRPC", "-organization=cardea", "-project=cardea", "-url=https://cardea.dev", "-version=" + o.version,
 		"-contact=https://cardea.dev/contact",
 		// Of the test cluster's LoadBalancer addresses, and of none.
 		"-usable-address=10.97.200.1", "-unusable-address=192.0.2.1",

@@ -10,6 +10,9 @@ import (
 // served are the features of the Gateway API that Cardea serves and the API's own conformance suite has tests of; they pass
 // (docs/conformance).
 var served = []features.FeatureName{
+	features.SupportGRPCRoute,
+	features.SupportGRPCRouteNamedRouteRule,
+	features.SupportGRPCRouteRequestHeaderModifier,
 	features.SupportGateway,
 	features.SupportGatewayAddressEmpty,
 	features.SupportGatewayHTTPListenerIsolation,

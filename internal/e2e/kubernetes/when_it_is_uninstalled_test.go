@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,7 +29,12 @@ func TestUninstall(t *testing.T) {
 		if err != nil {
 			return err.Error(), false
 		}
-		return fmt.Sprint(len(list.Items)), len(list.Items) == 0
+		var left []string
+		for _, g := range list.Items {
+			left = append(left, fmt.Sprintf("%s/%s of class %s, finalizers %v, deleted at %v",
+				g.Namespace, g.Name, g.Spec.GatewayClassName, g.Finalizers, g.DeletionTimestamp))
+		}
+		return strings.Join(left, "; "), len(left) == 0
 	})
 	s.example("first-gateway.yaml")
 	s.address("first")
