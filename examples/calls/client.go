@@ -128,26 +128,34 @@ func (c *Client) once(ctx context.Context, call Call) (Answer, error) {
 		return Answer{}, err
 	}
 	request.Header = call.Header.Clone()
-	if call.Host != "" {
-		request.Host = call.Host
-	}
-	response, err := c.http.Do(request)
-	switch {
-	case err != nil && isClosed(err):
-		return Answer{}, nil
-	case err != nil:
-		return Answer{}, innermost(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
-	if err != nil {
+	answer, body, err := send(c.http, request, call.Host)
+	if body == nil {
 		return Answer{}, err
 	}
-	answer := Answer{Status: response.StatusCode, Header: response.Header, tls: response.TLS}
 	answer.Body = strings.TrimSpace(string(body[:min(len(body), 200)]))
 	// An answer that is not a backend's leaves Seen empty.
 	_ = json.Unmarshal(body, &answer.Seen)
 	return answer, nil
+}
+
+// send makes a request, with another Host than its URL's unless that is "". The body is nil if there is no answer: without an error,
+// the connection was closed.
+func send(client *http.Client, request *http.Request, host string) (answer Answer, body []byte, err error) {
+	if host != "" {
+		request.Host = host
+	}
+	response, err := client.Do(request)
+	switch {
+	case err != nil && isClosed(err):
+		return Answer{}, nil, nil
+	case err != nil:
+		return Answer{}, nil, innermost(err)
+	}
+	defer response.Body.Close()
+	if body, err = io.ReadAll(io.LimitReader(response.Body, 1<<20)); err != nil {
+		return Answer{}, nil, err
+	}
+	return Answer{Status: response.StatusCode, Header: response.Header, Trailer: response.Trailer, tls: response.TLS}, body, nil
 }
 
 // compareAnswer tells what differs from what a call must answer, but for who answered.

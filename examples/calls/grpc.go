@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -32,30 +31,18 @@ func (c *Client) grpc(ctx context.Context, call Call) (Answer, error) {
 	request.Header = call.Header.Clone()
 	request.Header.Set("Content-Type", "application/grpc+json")
 	request.Header.Set("Te", "trailers")
-	if call.Host != "" {
-		request.Host = call.Host
-	}
-	response, err := c.http2.Do(request)
-	switch {
-	case err != nil && isClosed(err):
-		return Answer{}, nil
-	case err != nil:
-		return Answer{}, innermost(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
-	if err != nil {
+	answer, body, err := send(c.http2, request, call.Host)
+	if body == nil {
 		return Answer{}, err
 	}
-	answer := Answer{Status: response.StatusCode, Header: response.Header, Trailer: response.Trailer, tls: response.TLS}
-	status := response.Trailer.Get("Grpc-Status")
+	status := answer.Trailer.Get("Grpc-Status")
 	if status == "" { // the answer is nothing but trailers
-		status = response.Header.Get("Grpc-Status")
-		answer.Body = response.Header.Get("Grpc-Message")
+		status = answer.Header.Get("Grpc-Status")
+		answer.Body = answer.Header.Get("Grpc-Message")
 	}
 	n, err := strconv.Atoi(status)
 	if err != nil || n < 0 || n >= len(codes) {
-		return answer, fmt.Errorf("grpc-status is %q, of an answer %d", status, response.StatusCode)
+		return answer, fmt.Errorf("grpc-status is %q, of an answer %d", status, answer.Status)
 	}
 	answer.Code = codes[n]
 	if len(body) > frameHead {

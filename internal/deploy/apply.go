@@ -24,9 +24,8 @@ func (d *Deployer) apply(ctx context.Context, ref model.ObjectRef, p plan.Proxy,
 	switch {
 	case same && !before.dirty:
 		return nil
-	case before.refused == sum && before.refusedSeen == before.seen && now.Sub(before.refusedAt) < mistakeRetry:
-		o.wrong = append(o.wrong, before.why)
-		o.lookAfter(mistakeRetry - now.Sub(before.refusedAt))
+	case before.refusal(sum, now) > 0:
+		o.mistake(before.why, before.refusal(sum, now))
 		return nil
 	case same:
 		if wait := before.pause(now); wait > 0 {
@@ -44,10 +43,7 @@ func (d *Deployer) apply(ctx context.Context, ref model.ObjectRef, p plan.Proxy,
 	if err != nil {
 		d.metrics.applies.WithLabelValues(k.String(), "failed").Inc()
 		if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
-			why := mergeParameters(p.Parameters).blame(k, err)
-			d.refuse(ref, k, sum, why, now)
-			o.wrong = append(o.wrong, why)
-			o.lookAfter(mistakeRetry)
+			d.refuse(ref, p, k, sum, err, now, o)
 			return nil
 		}
 		return err
@@ -112,8 +108,10 @@ func (d *Deployer) remember(ref model.ObjectRef, k kind, sum digest, before made
 	return what
 }
 
-// refuse remembers that the API server called an object invalid.
-func (d *Deployer) refuse(ref model.ObjectRef, k kind, sum digest, why string, now time.Time) {
+// refuse remembers that the API server called an object invalid, and why: by the field of the DataPlane that makes it so.
+func (d *Deployer) refuse(ref model.ObjectRef, p plan.Proxy, k kind, sum digest, err error, now time.Time, o *outcome) {
+	why := mergeParameters(p.Parameters).blame(k, err)
+	o.mistake(why, mistakeRetry)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	m := &d.record(ref).objects[k]

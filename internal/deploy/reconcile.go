@@ -97,6 +97,12 @@ func (o *outcome) lookAfter(d time.Duration) {
 	}
 }
 
+// mistake adds what the user has to mend, and when to look whether that was done.
+func (o *outcome) mistake(why string, again time.Duration) {
+	o.wrong = append(o.wrong, why)
+	o.lookAfter(again)
+}
+
 // bring brings one object up to date.
 func (d *Deployer) bring(ctx context.Context, ref model.ObjectRef, p plan.Proxy, k kind, want objects, o *outcome) {
 	text, wanted := want.texts[k]

@@ -60,6 +60,15 @@ const (
 	contestedAt  = 5                // repairs from which on somebody is said to fight
 )
 
+// refusal is for how long the API server is not asked again about a text that it called invalid; 0: it is asked, since that was long ago, or
+// since the object is another one now.
+func (m *made) refusal(text digest, now time.Time) time.Duration {
+	if m.refused != text || m.refusedSeen != m.seen {
+		return 0
+	}
+	return max(0, m.refusedAt.Add(mistakeRetry).Sub(now))
+}
+
 // pause is how long a repair has to wait at a time.
 func (m *made) pause(now time.Time) time.Duration {
 	if m.repairs < freeRepairs || now.Sub(m.repaired) > peace {

@@ -26,7 +26,7 @@ func (d *Deployer) settle(ctx context.Context, ref model.ObjectRef, p plan.Proxy
 	good := d.record(ref).good
 	d.mu.Unlock()
 	if good == nil || !reflect.DeepEqual(*good, p.Parameters) {
-		if o.wrong, err = d.trial(ctx, ref, p, want, o); err != nil {
+		if err := d.trial(ctx, ref, p, want, o); err != nil {
 			return want, p, err
 		}
 	}
@@ -53,16 +53,16 @@ func (d *Deployer) render(ref model.ObjectRef, p plan.Proxy, bundle []byte) (obj
 	return want, nil
 }
 
-// trial says what is wrong with what DataPlanes make: what can't be rendered, and what the API server says that it would refuse. What it has
+// trial notes what is wrong with what DataPlanes make: what can't be rendered, and what the API server says that it would refuse. What it has
 // refused is not asked again soon, unless the object has changed.
-func (d *Deployer) trial(ctx context.Context, ref model.ObjectRef, p plan.Proxy, want objects, o *outcome) (wrong []string, err error) {
+func (d *Deployer) trial(ctx context.Context, ref model.ObjectRef, p plan.Proxy, want objects, o *outcome) error {
 	for _, k := range []kind{deployment, service} {
 		if problem := want.invalid[k]; problem != nil {
-			wrong = append(wrong, problem.Error())
+			o.wrong = append(o.wrong, problem.Error())
 		}
 	}
-	if len(wrong) > 0 || len(p.Parameters) == 0 {
-		return wrong, nil
+	if len(o.wrong) > 0 || len(p.Parameters) == 0 {
+		return nil
 	}
 	for _, k := range []kind{deployment, service} {
 		text, wanted := want.texts[k]
@@ -73,21 +73,17 @@ func (d *Deployer) trial(ctx context.Context, ref model.ObjectRef, p plan.Proxy,
 		d.mu.Lock()
 		before := d.record(ref).objects[k]
 		d.mu.Unlock()
-		if before.refused == sum && before.refusedSeen == before.seen && now.Sub(before.refusedAt) < mistakeRetry {
-			wrong = append(wrong, before.why)
-			o.lookAfter(mistakeRetry - now.Sub(before.refusedAt))
+		if again := before.refusal(sum, now); again > 0 {
+			o.mistake(before.why, again)
 			continue
 		}
 		switch _, err := d.patch(ctx, k, ref.Namespace(), p.Name, text, metav1.DryRunAll); {
 		case err == nil, apierrors.IsForbidden(err), apierrors.IsNotFound(err): // that is said when it is applied
 		case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-			why := mergeParameters(p.Parameters).blame(k, err)
-			d.refuse(ref, k, sum, why, now)
-			wrong = append(wrong, why)
-			o.lookAfter(mistakeRetry)
+			d.refuse(ref, p, k, sum, err, now, o)
 		default:
-			return nil, fmt.Errorf("%s %s/%s: %w", k, ref.Namespace(), p.Name, err)
+			return fmt.Errorf("%s %s/%s: %w", k, ref.Namespace(), p.Name, err)
 		}
 	}
-	return wrong, nil
+	return nil
 }

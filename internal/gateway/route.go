@@ -68,32 +68,27 @@ func matchesHash(list []model.Match) string {
 	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:]))
 }
 
-// httpMatches reads the matches of each rule.
 func httpMatches(rules []gatewayv1.HTTPRouteRule) [][]model.Match {
-	read := make([][]model.Match, len(rules))
-	for i, rule := range rules {
-		for _, m := range rule.Matches {
-			read[i] = append(read[i], httpMatch(m))
-		}
-		if len(rule.Matches) == 0 { // it takes every request
-			read[i] = []model.Match{{Path: model.PathMatch{Type: model.PathPrefix, Value: "/"}}}
-		}
-	}
-	return read
+	return ruleMatches(rules, func(r gatewayv1.HTTPRouteRule) []gatewayv1.HTTPRouteMatch { return r.Matches }, httpMatch)
 }
 
-// grpcMatches reads the matches of each rule.
 func grpcMatches(rules []gatewayv1.GRPCRouteRule) [][]model.Match {
-	read := make([][]model.Match, len(rules))
+	return ruleMatches(rules, func(r gatewayv1.GRPCRouteRule) []gatewayv1.GRPCRouteMatch { return r.Matches }, grpcMatch)
+}
+
+// ruleMatches reads the matches of each rule. A rule without any takes every request, as a match does that asks for nothing.
+func ruleMatches[R, M any](rules []R, of func(R) []M, read func(M) model.Match) [][]model.Match {
+	all := make([][]model.Match, len(rules))
 	for i, rule := range rules {
-		for _, m := range rule.Matches {
-			read[i] = append(read[i], grpcMatch(m))
+		matches := of(rule)
+		if len(matches) == 0 {
+			matches = make([]M, 1)
 		}
-		if len(rule.Matches) == 0 { // it takes every request
-			read[i] = []model.Match{grpcMatch(gatewayv1.GRPCRouteMatch{})}
+		for _, m := range matches {
+			all[i] = append(all[i], read(m))
 		}
 	}
-	return read
+	return all
 }
 
 func grpcMatch(m gatewayv1.GRPCRouteMatch) model.Match {
