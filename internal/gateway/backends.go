@@ -47,14 +47,6 @@ func (in backends) backend(c *flow.Ctx, key plan.BackendKey, _ flow.Members[mode
 	return b, served
 }
 
-// clientCertificates lists the Secret that the proxy shows to a backend.
-func clientCertificates(_ plan.BackendKey, b model.Backend) []model.ObjectRef {
-	if b.TLS == nil || b.TLS.Certificate == (model.ObjectRef{}) {
-		return nil
-	}
-	return []model.ObjectRef{b.TLS.Certificate}
-}
-
 func (in backends) service(c *flow.Ctx, key model.BackendKey) (model.BackendProtocol, []model.Endpoint) {
 	service, found := flow.Fetch(c, in.services, key.Object)
 	if !found {

@@ -6,12 +6,13 @@
 //
 // The collections, in the order in which they are made:
 //
-//	GatewayClass -> class -> gateway -> listener -> plan.Ports, plan.Listeners -> plan.Secrets
+//	GatewayClass -> class -> gateway -> listener -> plan.Ports, plan.Listeners
 //	                            |
 //	HTTPRoute, GRPCRoute --> attachment -> plan.Routes -> plan.Sites
 //	                                          |
+//	Secret -> certificate -> plan.Secrets     |
 //	XBackend -> xbackend ---------------------+
-//	Service, EndpointSlice -------------------+-> plan.Backends -> plan.Secrets
+//	Service, EndpointSlice -------------------+-> plan.Backends
 //	attachment, route, listener + what the proxies said -> status
 //
 // Start reading at New.

@@ -73,12 +73,9 @@ func New(g *flow.Graph, in *input.Sources, o Options) *Meaning {
 	}.backend)
 	m.naming = flow.Group(flow.Map(m.Plan.Routes, "xbackends named", namesXBackends), "routes by xbackend", namedXBackends, byKey)
 
-	m.Plan.Secrets = flow.Map(certificates, "plan/secret", certificateUsers{
-		listeners: flow.Group(m.Plan.Listeners, "listeners by certificate", func(_ model.ListenerKey, l model.Listener) []model.ObjectRef {
-			return l.Certificates
-		}, byKey),
-		backends: flow.Group(m.Plan.Backends, "backends by certificate", clientCertificates, byKey),
-	}.secret)
+	m.Plan.Secrets = flow.Map(certificates, "plan/secret", func(_ *flow.Ctx, _ model.ObjectRef, own certificate) (model.Secret, bool) {
+		return own.Secret, own.Problem == ""
+	})
 	return m
 }
 

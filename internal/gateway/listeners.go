@@ -11,7 +11,6 @@ import (
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
-	"cardea.dev/cardea/internal/plan"
 	"cardea.dev/cardea/internal/resolve"
 )
 
@@ -157,17 +156,4 @@ func certificateReader(unchecked bool) func(*flow.Ctx, model.ObjectRef, input.Ob
 		}
 		return certificate{Secret: secret}, true
 	}
-}
-
-// certificateUsers are who uses a certificate.
-type certificateUsers struct {
-	listeners *flow.Collection[model.ObjectRef, flow.Members[model.ListenerKey, model.Listener]]
-	backends  *flow.Collection[model.ObjectRef, flow.Members[plan.BackendKey, model.Backend]]
-}
-
-// secret is a certificate that somebody uses.
-func (users certificateUsers) secret(c *flow.Ctx, ref model.ObjectRef, own certificate) (model.Secret, bool) {
-	_, served := flow.Fetch(c, users.listeners, ref)
-	_, shown := flow.Fetch(c, users.backends, ref)
-	return own.Secret, own.Problem == "" && (served || shown)
 }

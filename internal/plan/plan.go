@@ -14,7 +14,7 @@ type Plan struct {
 	Routes    *flow.Collection[model.ObjectRef, model.Route]
 	Sites     *flow.Collection[model.SiteKey, model.Site]
 	Backends  *flow.Collection[BackendKey, model.Backend]     // that a route on the Gateway sends requests to
-	Secrets   *flow.Collection[model.ObjectRef, model.Secret] // that a listener uses, or that backends are shown
+	Secrets   *flow.Collection[model.ObjectRef, model.Secret] // the valid ones; who uses them, listeners and backends say
 
 	// Classes are the GatewayClasses of ours.
 	Classes *flow.Collection[model.ObjectRef, Class]
