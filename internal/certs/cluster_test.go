@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -71,6 +72,13 @@ func newScene(t *testing.T) *scene {
 	if s.client, err = kubernetes.NewForConfig(config); err != nil {
 		t.Fatal(err)
 	}
+	s.await(func() error { // the API server learns a moment later what it was told of rights, and nobody moves the clock for another try
+		_, err := s.client.CoreV1().Secrets(namespace).Get(t.Context(), secretName, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("the user may not read yet: %w", err)
+	})
 	return s
 }
 
