@@ -4,8 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/schema"
 	"cardea.dev/cardea/internal/world"
@@ -53,19 +57,28 @@ func (r Report) IsEmpty() bool {
 	return len(r.Objects)+len(r.Routes)+len(r.Resources)+len(r.Requests)+len(r.Refused)+len(r.Warnings) == 0
 }
 
+// Config is what a Differ asks.
+type Config struct {
+	World *world.World
+	// Applied, if not nil, tells what would be read of objects that are applied to the world that the View shows: some are read in part or not at
+	// all, and something of what is there may stay. nil: they are read as they are. It may change their specs.
+	Applied func(flow.View, []input.Content) []input.Content
+}
+
 // Differ answers what edits would change.
 type Differ struct {
-	world  *world.World
-	schema *schema.Schema
+	world   *world.World
+	applied func(flow.View, []input.Content) []input.Content
+	schema  *schema.Schema
 }
 
 // New makes a Differ of a world. Objects are defaulted and validated by the schemas of the API, as everywhere.
-func New(w *world.World) (*Differ, error) {
+func New(c Config) (*Differ, error) {
 	s, err := schema.New()
 	if err != nil {
 		return nil, err
 	}
-	return &Differ{w, s}, nil
+	return &Differ{c.World, c.Applied, s}, nil
 }
 
 // ErrBadObject: an object that no schema takes.
@@ -82,10 +95,11 @@ func (d *Differ) Diff(e Edit) (Report, error) {
 	if e.Prune {
 		others = d.others(objects)
 	}
+	applied := d.arrive(objects)
 	var report Report
 	var scenes []*scene
 	err = d.world.Graph.Try(
-		func(b *flow.Batch) { d.apply(b, objects, others) },
+		func(b *flow.Batch) { d.apply(b, applied, others) },
 		func(v flow.View) { report, scenes = d.look(v) })
 	if err != nil {
 		return Report{}, err
@@ -142,19 +156,47 @@ func (d *Differ) others(objects []*schema.Object) (list []model.ObjectRef) {
 	return list
 }
 
-// apply writes objects, and deletes others. One that is there keeps its metadata but for the labels; a new one is the youngest unless it
-// states an age.
-func (d *Differ) apply(b *flow.Batch, objects []*schema.Object, others []model.ObjectRef) {
-	for _, o := range objects {
-		d.world.Sources.Of(o.Ref.Kind()).Update(b, o.Ref, o.Spec, func(meta model.Meta, found bool) model.Meta {
-			if !found {
-				meta.Generation = 1
-				if o.Stated != nil {
-					meta.Created = o.Stated.Created
-				}
+// arriving is an object on its way into the graph.
+type arriving struct {
+	input.Content
+	created time.Time // zero: now
+}
+
+// arrive makes of objects what is read of them.
+func (d *Differ) arrive(objects []*schema.Object) (list []arriving) {
+	if d.applied == nil {
+		for _, o := range objects {
+			a := arriving{Content: input.Content{Ref: o.Ref, Labels: o.Labels, Spec: o.Spec}}
+			if o.Stated != nil {
+				a.created = o.Stated.Created
 			}
-			meta.Labels = o.Labels
-			return meta
+			list = append(list, a)
+		}
+		return list
+	}
+	contents := make([]input.Content, 0, len(objects))
+	for _, o := range objects {
+		contents = append(contents, input.Content{Ref: o.Ref, Labels: o.Labels, Spec: o.Spec})
+	}
+	d.world.Graph.View(func(v flow.View) { contents = d.applied(v, contents) })
+	for _, c := range contents {
+		list = append(list, arriving{Content: c})
+	}
+	return list
+}
+
+// apply writes objects, and deletes others. One that is there keeps its metadata but for the labels; a new one is the youngest unless it
+// states an age. What differs from what is there only in how it is written down (nothing, or an empty list; "1000m", or "1") is the same.
+func (d *Differ) apply(b *flow.Batch, objects []arriving, others []model.ObjectRef) {
+	for _, o := range objects {
+		d.world.Sources.Of(o.Ref.Kind()).Update(b, o.Ref, func(meta model.Meta, spec any) (model.Meta, any) {
+			if spec == nil {
+				meta.Generation, meta.Created = 1, o.created
+			}
+			if meta.Labels = o.Labels; spec == nil || !equality.Semantic.DeepEqual(spec, o.Spec) {
+				spec = o.Spec
+			}
+			return meta, spec
 		})
 	}
 	for _, ref := range others {

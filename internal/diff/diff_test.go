@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/world"
 )
@@ -56,7 +57,7 @@ type rig struct {
 func newRig(t *testing.T, texts ...string) *rig {
 	t.Helper()
 	w := world.New(world.Config{Check: true, Environment: model.Environment{Addresses: []string{"127.0.0.1"}}})
-	d, err := New(w)
+	d, err := New(Config{World: w})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,7 @@ func (r *rig) apply(texts ...string) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.world.Graph.Apply("test", func(b *flow.Batch) { r.Differ.apply(b, list, nil) })
+	r.world.Graph.Apply("test", func(b *flow.Batch) { r.Differ.apply(b, r.arrive(list), nil) })
 	r.world.Graph.Settle()
 }
 
@@ -127,6 +128,42 @@ func TestWhatIsAppliedIsWhatWasTold(t *testing.T) {
 	}
 }
 
+// TestOtherWords: what is only written down in another way changes nothing, and nothing has to be known of a spec for that.
+func TestOtherWords(t *testing.T) {
+	plane := func(cpu, more string) string {
+		return fmt.Sprintf("{apiVersion: cardea.dev/v1alpha1, kind: DataPlane, metadata: {name: a}, "+
+			"spec: {resources: {requests: {cpu: %s}}, pod: {%s}}}\n", cpu, more)
+	}
+	r := newRig(t, strings.Replace(route("a", "", "/"), `[""]`, "[]", 1), plane("1000m", ""))
+	same := []string{strings.Replace(route("a", "", "/"), `  hostnames: [""]`+"\n", "", 1), plane(`"1"`, "tolerations: []")}
+	if report := r.diff(false, same...); !report.IsEmpty() {
+		t.Errorf("the same in other words: %+v", report)
+	}
+	if report := r.diff(false, plane("2", "")); !slices.Equal(report.Objects, []string{"~ DataPlane default/a"}) {
+		t.Errorf("another value: %+v", report)
+	}
+}
+
+// TestWhatIsRead: what is applied is what would be read of it, and what would not be read is no change.
+func TestWhatIsRead(t *testing.T) {
+	r := newRig(t)
+	r.applied = func(v flow.View, objects []input.Content) (list []input.Content) {
+		for _, o := range objects {
+			if _, found := r.world.Sources.Of(o.Ref.Kind()).Get(v, o.Ref); found || o.Ref.Name() == "read" {
+				o.Labels = nil
+				list = append(list, o)
+			}
+		}
+		return list
+	}
+	for name, want := range map[string][]string{"read": {"+ HTTPRoute default/read"}, "unread": nil} {
+		labelled := strings.Replace(objects, "metadata: {name: web}", "metadata: {name: web, labels: {a: b}}", 1)
+		if report := r.diff(false, route(name, "a.ex", "/"), labelled); !slices.Equal(report.Objects, want) {
+			t.Errorf("%s: %q, want %q", name, report.Objects, want)
+		}
+	}
+}
+
 // TestCostIsThatOfTheChange: of a table of many virtual hosts, those that could take a witness are looked at.
 func TestCostIsThatOfTheChange(t *testing.T) {
 	texts := []string{route("wide", "*.ex", "/wide"), strings.Replace(route("wider", "", "/wide"), `[""]`, "[]", 1)}
@@ -138,7 +175,7 @@ func TestCostIsThatOfTheChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = r.world.Graph.Try(func(b *flow.Batch) { r.Differ.apply(b, edited, nil) }, func(v flow.View) {
+	err = r.world.Graph.Try(func(b *flow.Batch) { r.Differ.apply(b, r.arrive(edited), nil) }, func(v flow.View) {
 		report, scenes := r.look(v)
 		if len(scenes) != 1 || len(report.Objects) != 1 {
 			t.Fatalf("%d scenes, %+v", len(scenes), report)
@@ -208,7 +245,7 @@ func TestBadObjects(t *testing.T) {
 		}
 	}
 	empty := world.New(world.Config{Environment: model.Environment{}})
-	d, err := New(empty)
+	d, err := New(Config{World: empty})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,13 @@ type Object[S any] struct {
 	Spec *S // never nil; it is shared and never changes
 }
 
+// Content is what counts of an object as it is written down.
+type Content struct {
+	Ref    model.ObjectRef
+	Labels model.Labels
+	Spec   any // points to the type of the kind's source
+}
+
 // Source is the source of one kind.
 type Source[S any] = flow.Source[model.ObjectRef, Object[S]]
 
@@ -120,8 +127,10 @@ type Untyped interface {
 	// Set gives ref a value; spec points to the source's type, or Set panics.
 	Set(b *flow.Batch, ref model.ObjectRef, meta model.Meta, spec any)
 	Delete(b *flow.Batch, ref model.ObjectRef)
-	// Update is Set with metadata that is made of the present one, when a turn takes the batch.
-	Update(b *flow.Batch, ref model.ObjectRef, spec any, meta func(was model.Meta, found bool) model.Meta)
+	// Update is Set of what is made of the present object when a turn takes the batch; spec is nil if there is none.
+	Update(b *flow.Batch, ref model.ObjectRef, to func(meta model.Meta, spec any) (model.Meta, any))
+	// Get is an object's content, if it is there.
+	Get(v flow.View, ref model.ObjectRef) (content Content, found bool)
 	// Meta is an object's metadata, if it is there, and the Rev in which the object got to be as it is.
 	Meta(v flow.View, ref model.ObjectRef) (meta model.Meta, changed flow.Rev, found bool)
 	// Refs are the objects that there are.
@@ -164,9 +173,23 @@ func (u untyped[S]) Refs(v flow.View) []model.ObjectRef {
 	return list
 }
 
-func (u untyped[S]) Update(b *flow.Batch, ref model.ObjectRef, spec any, meta func(model.Meta, bool) model.Meta) {
-	typed := spec.(*S)
-	u.source.Update(b, ref, func(was Object[S], found bool) Object[S] { return Object[S]{Meta: meta(was.Meta, found), Spec: typed} })
+func (u untyped[S]) Update(b *flow.Batch, ref model.ObjectRef, to func(model.Meta, any) (model.Meta, any)) {
+	u.source.Update(b, ref, func(was Object[S], found bool) Object[S] {
+		var present any
+		if found {
+			present = was.Spec
+		}
+		meta, spec := to(was.Meta, present)
+		return Object[S]{Meta: meta, Spec: spec.(*S)}
+	})
+}
+
+func (u untyped[S]) Get(v flow.View, ref model.ObjectRef) (Content, bool) {
+	o, found := flow.Get(v, u.source.Collection(), ref)
+	if !found {
+		return Content{}, false
+	}
+	return Content{Ref: ref, Labels: o.Meta.Labels, Spec: o.Spec}, true
 }
 
 func (u untyped[S]) Staged(v flow.View) (list []Staged) {

@@ -30,6 +30,7 @@ type Config struct {
 // Edge reads a cluster.
 type Edge struct {
 	graph   *flow.Graph
+	sources *input.Sources
 	now     func() time.Time
 	log     *slog.Logger
 	clients *clients
@@ -60,7 +61,7 @@ func New(c Config) (*Edge, error) {
 		return nil, err
 	}
 	return &Edge{
-		graph: c.Graph, now: c.Now, log: c.Log, clients: clients, metrics: metrics, mail: newMailbox(), board: newBoard(c.OnState),
+		graph: c.Graph, sources: c.Sources, now: c.Now, log: c.Log, clients: clients, metrics: metrics, mail: newMailbox(), board: newBoard(c.OnState),
 		outage: newOutage(c.Log, c.Now),
 		desk:   newDesk(c.Graph, c.Sources),
 	}, nil

@@ -28,7 +28,7 @@ func (d *desk) claim(o *object) *object {
 		if !d.foreignClass(o.index.names) {
 			return o
 		}
-		return stripped(o, &gatewayv1.GatewaySpec{GatewayClassName: o.spec.(*gatewayv1.GatewaySpec).GatewayClassName})
+		return stripped(o, classOnly(o.spec.(*gatewayv1.GatewaySpec)))
 	case model.KindHTTPRoute, model.KindGRPCRoute:
 		delete(d.others.parked, o.ref)
 		if !d.foreignRoute(o.index.names) {
@@ -46,6 +46,11 @@ func (d *desk) claim(o *object) *object {
 }
 
 func isRoute(kind model.Kind) bool { return kind == model.KindHTTPRoute || kind == model.KindGRPCRoute }
+
+// classOnly is a Gateway's spec without all else.
+func classOnly(spec *gatewayv1.GatewaySpec) *gatewayv1.GatewaySpec {
+	return &gatewayv1.GatewaySpec{GatewayClassName: spec.GatewayClassName}
+}
 
 // parentsOnly is a route's spec without all else.
 func parentsOnly(spec any) any {

@@ -37,23 +37,42 @@ func trim(from any) (*object, error) {
 	case *v1alpha1.DataPlane:
 		return custom(model.KindDataPlane, from, from.Spec.DeepCopy()), nil
 	case *corev1.Service:
-		spec := trimService(from.Spec)
-		return core(model.KindService, from, "spec", nil, spec, spec), nil
+		labels, spec := kept(from.Labels, &from.Spec)
+		return core(model.KindService, from, "spec", labels, spec, spec.(marshaler)), nil
 	case *discoveryv1.EndpointSlice:
 		return trimEndpointSlice(from), nil
 	case *corev1.Secret:
-		data := from.Data
-		if from.Type != corev1.SecretTypeTLS {
-			data = nil // nobody reads it, so nobody should keep it
-		}
-		return core(model.KindSecret, from, "data", nil, &input.SecretSpec{Type: from.Type, Data: data}, &corev1.Secret{Type: from.Type, Data: data}), nil
+		labels, spec := kept(from.Labels, &input.SecretSpec{Type: from.Type, Data: from.Data})
+		return core(model.KindSecret, from, "data", labels, spec, &corev1.Secret{Type: from.Type, Data: spec.(*input.SecretSpec).Data}), nil
 	case *corev1.ConfigMap:
-		return core(model.KindConfigMap, from, "data", nil, &input.ConfigMapSpec{Data: from.Data, BinaryData: from.BinaryData},
-			&corev1.ConfigMap{Data: from.Data, BinaryData: from.BinaryData}), nil
+		labels, spec := kept(from.Labels, &input.ConfigMapSpec{Data: from.Data, BinaryData: from.BinaryData})
+		return core(model.KindConfigMap, from, "data", labels, spec, &corev1.ConfigMap{Data: from.Data, BinaryData: from.BinaryData}), nil
 	case *metav1.PartialObjectMetadata: // of Namespaces
-		return core(model.KindNamespace, from, "labels", sharedKeys(from.Labels), &input.NamespaceSpec{}, none{}), nil
+		labels, spec := kept(from.Labels, &input.NamespaceSpec{})
+		return core(model.KindNamespace, from, "labels", labels, spec, none{}), nil
 	}
 	return nil, fmt.Errorf("%T is not read", from)
+}
+
+// kept is what is kept of an object's labels and spec, whoever has written them down. The result shares memory with the arguments, and may
+// change them.
+func kept(labels map[string]string, spec any) (map[string]string, any) {
+	switch spec := spec.(type) {
+	case *corev1.ServiceSpec:
+		return nil, trimService(*spec)
+	case *input.EndpointSliceSpec:
+		if service := labels[discoveryv1.LabelServiceName]; service != "" {
+			return map[string]string{discoveryv1.LabelServiceName: service}, trimAddresses(*spec)
+		}
+		return nil, trimAddresses(*spec)
+	case *input.SecretSpec:
+		if spec.Type != corev1.SecretTypeTLS {
+			return nil, &input.SecretSpec{Type: spec.Type} // nobody reads its data, so nobody should keep it
+		}
+	case *input.NamespaceSpec:
+		return sharedKeys(labels), spec
+	}
+	return nil, spec
 }
 
 // routeOf keeps a custom object that several controllers may write to the status of.
@@ -100,25 +119,24 @@ func trimService(s corev1.ServiceSpec) *corev1.ServiceSpec {
 
 // trimEndpointSlice keeps addresses and whether they are to be used; of the labels, the one that names the Service.
 func trimEndpointSlice(from *discoveryv1.EndpointSlice) *object {
-	endpoints := exact(from.Endpoints)
+	labels, spec := kept(from.Labels, &input.EndpointSliceSpec{AddressType: from.AddressType, Endpoints: from.Endpoints, Ports: from.Ports})
+	slice := spec.(*input.EndpointSliceSpec)
+	o := core(model.KindEndpointSlice, from, "endpoints", labels, slice,
+		&discoveryv1.EndpointSlice{AddressType: slice.AddressType, Endpoints: slice.Endpoints, Ports: slice.Ports})
+	if len(slice.Endpoints) > 0 {
+		o.index.backs = labels[discoveryv1.LabelServiceName]
+	}
+	return o
+}
+
+func trimAddresses(s input.EndpointSliceSpec) *input.EndpointSliceSpec {
+	endpoints := exact(s.Endpoints)
 	for i, e := range endpoints {
 		endpoints[i] = discoveryv1.Endpoint{Addresses: e.Addresses, Conditions: discoveryv1.EndpointConditions{
 			Ready: pooled(e.Conditions.Ready), Serving: pooled(e.Conditions.Serving), Terminating: pooled(e.Conditions.Terminating),
 		}}
 	}
-	ports := exact(from.Ports)
-	service := from.Labels[discoveryv1.LabelServiceName]
-	var labels map[string]string
-	if service != "" {
-		labels = map[string]string{discoveryv1.LabelServiceName: service}
-	}
-	o := core(model.KindEndpointSlice, from, "endpoints", labels,
-		&input.EndpointSliceSpec{AddressType: from.AddressType, Endpoints: endpoints, Ports: ports},
-		&discoveryv1.EndpointSlice{AddressType: from.AddressType, Endpoints: endpoints, Ports: ports})
-	if service != "" && len(endpoints) > 0 {
-		o.index.backs = service
-	}
-	return o
+	return &input.EndpointSliceSpec{AddressType: s.AddressType, Endpoints: endpoints, Ports: exact(s.Ports)}
 }
 
 // exact is a slice without room for more.

@@ -50,7 +50,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	found := admin.FindingMetrics(func() []admin.Finding { return findings(nowhere) })
 	registry.MustRegister(admin.GraphMetrics(w.Graph), admin.ProxyMetrics(w.Graph, w.Feedback), found, &metrics{proxies: children.states})
-	differ, err := diff.New(w)
+	differ, err := diff.New(diff.Config{World: w})
 	if err != nil {
 		return err
 	}
