@@ -134,6 +134,7 @@ func TestGateway(t *testing.T) {
 func TestRoute(t *testing.T) {
 	acked, pending := resource.Standing{Acknowledged: true}, resource.Standing{}
 	drops := model.Finding{Section: "a", Condition: "Accepted", Reason: "UnsupportedValue", Drops: true}
+	clash := model.Finding{Section: "a", Condition: "Accepted", Reason: "IncompatibleFilters", Drops: true}
 	for name, c := range map[string]struct {
 		route RouteFacts
 		want  string
@@ -163,6 +164,10 @@ func TestRoute(t *testing.T) {
 		"every rule is dropped": {
 			RouteFacts{Rules: 1, Findings: []model.Finding{drops}, Parents: []Parent{{Attached: true, Proxied: true, Standing: []resource.Standing{acked}}}},
 			"Accepted=False UnsupportedValue, ResolvedRefs=True ResolvedRefs, cardea.dev/Programmed=True Programmed",
+		},
+		"every rule is dropped, for its filters": {
+			RouteFacts{Rules: 1, Findings: []model.Finding{{Condition: "ResolvedRefs", Reason: "X"}, clash, drops}, Parents: []Parent{{}}},
+			"Accepted=False IncompatibleFilters, ResolvedRefs=False X",
 		},
 		"not attached": {
 			RouteFacts{Rules: 1, Parents: []Parent{{Findings: []model.Finding{{Condition: "Accepted", Reason: "NoMatchingParent"}}}}},

@@ -44,7 +44,7 @@ func Route(r RouteFacts) gatewayv1.RouteStatus {
 		case reason != "":
 			l.set("Accepted", false, reason, message)
 		case dropped > 0 && dropped == r.Rules:
-			l.set("Accepted", false, "UnsupportedValue", why)
+			l.set("Accepted", false, r.whyNone(), why)
 		default:
 			l.set("Accepted", true, "Accepted", attached(p.Findings))
 		}
@@ -87,6 +87,16 @@ func (r RouteFacts) dropped() (rules int, message string) {
 	}
 	_, answer := r.Kind.Failure()
 	return len(seen), cut(fmt.Sprintf("Dropped Rule (what it takes is answered with %s): %s", answer, strings.Join(why, "; ")))
+}
+
+// whyNone is the reason why a route that has no rule left is not accepted.
+func (r RouteFacts) whyNone() string {
+	for _, f := range r.Findings {
+		if f.Drops && f.Condition == "Accepted" {
+			return f.Reason
+		}
+	}
+	return "UnsupportedValue"
 }
 
 func (p Parent) programmed(l *list) {

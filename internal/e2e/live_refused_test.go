@@ -130,6 +130,30 @@ func TestARegexThatIsTooLarge(t *testing.T) {
 	s.unharmed(l)
 }
 
+// TestAGRPCMethodThatIsTooLarge: a method is a path, whose substitute takes no request.
+func TestAGRPCMethodThatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	s := open(t, shop(), lowLimit(t))
+	l := s.load(200, "shop.example", "blue")
+	bad := func(method string) string {
+		return "{apiVersion: gateway.networking.k8s.io/v1, kind: GRPCRoute, metadata: {name: bad, namespace: shop}, spec: {parentRefs: [{name: web}], " +
+			"hostnames: [bad.example], rules: [{matches: [{method: {type: RegularExpression, service: \"" + method + "\"}}], " +
+			"backendRefs: [{name: green, port: 80}]}]}}\n"
+	}
+	const route = "grpcroute/shop/bad"
+	s.write("bad.yaml", bad(largeRegex))
+	s.says(route, rejected+": regex '/(?:"+largeRegex[:5])
+	s.write("other.yaml", routeFile("other", "other.example", to("green")))
+	s.soon("GET http://other.example/ -> 200 green")
+	s.says("httproute/shop/other", "web: cardea.dev/Programmed=True")
+	if n := s.nacks("Routes"); n != 1 {
+		t.Errorf("%v refusals, want 1", n)
+	}
+	s.write("bad.yaml", bad("a+"))
+	s.says(route, "web: cardea.dev/Programmed=True")
+	s.unharmed(l)
+}
+
 func TestACulpritAtTheStart(t *testing.T) {
 	t.Parallel()
 	s := prepare(t, t.TempDir(), shop())

@@ -96,10 +96,14 @@ func substitutes(r model.Rule) [][]byte {
 }
 
 // withoutRegex is a match that no proxy refuses: for its limits, regular expressions may be too large. Where one is of a header or of a
-// query parameter, any value is taken; not ok: it is of the path, of which nothing is known then.
+// query parameter, any value is taken; not ok: it is of the path, also as that of a gRPC method, of which nothing is known then.
 func withoutRegex(m model.Match) (model.Match, bool) {
+	path, err := m.Path, error(nil)
+	if m.GRPC != nil {
+		path, err = grpcPath(*m.GRPC)
+	}
 	m.Headers, m.Query = anyForRegex(m.Headers), anyForRegex(m.Query)
-	return m, m.Path.Type != model.PathRegex
+	return m, err == nil && path.Type != model.PathRegex
 }
 
 func anyForRegex(list []model.ValueMatch) []model.ValueMatch {

@@ -18,6 +18,7 @@ import (
 func FuzzRule(f *testing.F) {
 	f.Add("PathPrefix", "/a/", "GET", "x-h", "v%", false, "/b", "h.test", "https", int32(0), 302, uint32(1), uint8(0))
 	f.Add("RegularExpression", "/(", "", "Host", "(", true, "", "", "", int32(80), 200, uint32(0), uint8(255))
+	f.Add("PathPrefix", "a+", "b", "x-h", "v%", true, "/b", "h.test", "https", int32(0), 302, uint32(1), uint8(0))
 	f.Add("Exact", "/a?b\x00\xff", "a b", ":x", "\n", true, "?", "\n", "ftp", int32(-1), 0, uint32(1<<32-1), uint8(3))
 	f.Fuzz(func(
 		t *testing.T, pathType, path, method, name, value string, regex bool, rewrite, host, scheme string,
@@ -30,6 +31,7 @@ func FuzzRule(f *testing.F) {
 				{Path: model.PathMatch{Type: model.PathType(pathType), Value: path}},
 				{Method: method, Headers: []model.ValueMatch{{Name: name, Value: value, Regex: regex}}},
 				{Query: []model.ValueMatch{{Name: name, Value: value, Regex: regex}}},
+				{GRPC: &model.GRPCMatch{Service: path, Method: method, Regex: regex}},
 			},
 			Backends: []model.WeightedBackend{
 				{Backend: service("a"), Weight: weight, Invalid: flag(0)}, {Backend: service("b"), Weight: weight / 2, Invalid: flag(1)},
@@ -68,21 +70,43 @@ func checkRendered(t testing.TB, r model.Rule) {
 	if len(f.Routes) != len(r.Matches) {
 		t.Fatalf("%d routes for %d matches", len(f.Routes), len(r.Matches))
 	}
-	for refused, routes := range [][][]byte{f.Routes, substitutes(r)} {
-		for i, b := range routes {
-			if b == nil {
-				if len(f.Problems) == 0 && (refused == 0 || r.Matches[i].Path.Type != model.PathRegex) {
-					t.Errorf("match %d has no route and there is no reason", i)
-				}
-				continue
-			}
+	for i, b := range f.Routes {
+		if b != nil {
 			checkRoute(t, b)
+		} else if len(f.Problems) == 0 {
+			t.Errorf("match %d has no route and there is no reason", i)
+		}
+	}
+	for i, b := range substitutes(r) {
+		if b != nil {
+			for _, route := range checkRoute(t, b) {
+				checkSubstitute(t, route.GetMatch())
+			}
+		} else if _, ok := withoutRegex(r.Matches[i]); ok && len(f.Problems) == 0 {
+			t.Errorf("match %d has no substitute and there is no reason", i)
+		}
+	}
+}
+
+// checkSubstitute wants no expression of the user's: that may be what was refused.
+func checkSubstitute(t testing.TB, m *routev3.RouteMatch) {
+	t.Helper()
+	expressions := []string{m.GetSafeRegex().GetRegex()}
+	for _, h := range m.Headers {
+		expressions = append(expressions, h.GetStringMatch().GetSafeRegex().GetRegex())
+	}
+	for _, q := range m.QueryParameters {
+		expressions = append(expressions, q.GetStringMatch().GetSafeRegex().GetRegex())
+	}
+	for _, e := range expressions {
+		if e != "" && e != ".*" {
+			t.Errorf("a substitute has the expression %q", e)
 		}
 	}
 }
 
 // checkRoute holds the VirtualHost.routes fields of a match against the rules in Envoy's protos.
-func checkRoute(t testing.TB, b []byte) {
+func checkRoute(t testing.TB, b []byte) []*routev3.Route {
 	t.Helper()
 	host := new(routev3.VirtualHost)
 	if err := proto.Unmarshal(b, host); err != nil {
@@ -96,6 +120,7 @@ func checkRoute(t testing.TB, b []byte) {
 			t.Error(err)
 		}
 	}
+	return host.Routes
 }
 
 // TestEnvoyTakesWhateverIsRendered: many rules made of awkward words; the real Envoy refuses none, since the
@@ -106,6 +131,7 @@ func TestEnvoyTakesWhateverIsRendered(t *testing.T) {
 		"", "/", "/a", "/a/b/", "a", "//", "/%", "%", "%REQ(x)%", "%%", "x-h", "Host", ":path", "host.test", "a b", "é", "\\1", "\\",
 		"(", "[a-z]+", "/a(b|c)?.*", "?", "/a?b#c", "#", "\n", "\x00", "\xff", "{x}", "*", "'", "content-length", "connection", "te",
 		"transfer-encoding", "https", "http", "ftp", strings.Repeat("x", 5000), strings.Repeat(`(\p{L}|.)`, 40), `[^/]{200}`,
+		`\p{Letter}`, `\p{greek}`, `\p{Greek}\pN\p{^Lu}`, `\p{Cn}`, `\p{LC}`, `\p{Any}\P{ASCII}`, `a\Qb.c`, `\Q\p{x}\E[0-9]`,
 	}
 	word := func() string { return words[random.IntN(len(words))] }
 	header := func() string { // the plan changes no Host, and no pseudo header
@@ -133,10 +159,14 @@ func TestEnvoyTakesWhateverIsRendered(t *testing.T) {
 		for i := range 1000 {
 			r := model.Rule{Key: testRuleKey(fmt.Sprint(i))}
 			for range 1 + random.IntN(2) {
-				r.Matches = append(r.Matches, model.Match{
+				m := model.Match{
 					Path:    model.PathMatch{Type: types[random.IntN(len(types))], Value: word()},
 					Headers: values(), Query: values(),
-				})
+				}
+				if random.IntN(4) == 0 {
+					m = model.Match{GRPC: &model.GRPCMatch{Service: word(), Method: word(), Regex: random.IntN(2) == 0}}
+				}
+				r.Matches = append(r.Matches, m)
 			}
 			change := &model.HeaderModifier{
 				Set: []model.Header{{Name: header(), Value: word()}}, Add: []model.Header{{Name: header(), Value: word()}},

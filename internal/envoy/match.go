@@ -3,10 +3,8 @@ package envoy
 import (
 	"fmt"
 	"regexp"
-	"regexp/syntax"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
@@ -14,10 +12,6 @@ import (
 
 	"cardea.dev/cardea/internal/model"
 )
-
-// maxRegexSize bounds a compiled regular expression, in instructions. RE2 gives up at about 350,000, and the bootstrap lifts
-// Envoy's own limit, which is 100.
-const maxRegexSize = 50_000
 
 // routeMatch renders a match. An error means that no Envoy takes it.
 func routeMatch(m model.Match) (*routev3.RouteMatch, error) {
@@ -84,7 +78,7 @@ func grpcPath(m model.GRPCMatch) (model.PathMatch, error) {
 		case !m.Regex:
 			return regexp.QuoteMeta(text)
 		}
-		return "(?:" + text + ")"
+		return "(?:" + closed(text) + ")"
 	}
 	for _, text := range []string{m.Service, m.Method} { // each by itself: a bracket must not reach into the other
 		if err := checkRegex(text); m.Regex && err != nil {
@@ -118,39 +112,6 @@ func valueMatch(v model.ValueMatch) (*matcherv3.StringMatcher, error) {
 
 func exactly(value string) *matcherv3.StringMatcher {
 	return &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: value}}
-}
-
-// checkRegex refuses what RE2 would: one bad expression makes Envoy refuse the whole table that holds it. Go's syntax is
-// RE2's, its limit on size is not.
-func checkRegex(expr string) error {
-	re, err := syntax.Parse(expr, syntax.Perl)
-	if err != nil {
-		return err
-	}
-	prog, err := syntax.Compile(re.Simplify())
-	if err != nil {
-		return err
-	}
-	if size := regexSize(prog); size > maxRegexSize {
-		return fmt.Errorf("the regular expression is too large: about %d instructions, at most %d", size, maxRegexSize)
-	}
-	return nil
-}
-
-// regexSize estimates the size of RE2's program, which tells bytes apart where Go's tells characters.
-func regexSize(prog *syntax.Prog) int {
-	size := 0
-	for _, inst := range prog.Inst {
-		switch inst.Op {
-		case syntax.InstRune:
-			size += max(1, len(inst.Rune)/2) * utf8.UTFMax
-		case syntax.InstRuneAny, syntax.InstRuneAnyNotNL:
-			size += 3 * utf8.UTFMax
-		default:
-			size++
-		}
-	}
-	return size
 }
 
 // MatchIndex finds the match of a rule that was rendered to a route's match; -1 if there is none.

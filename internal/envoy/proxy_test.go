@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,7 +40,7 @@ func startProxy(t *testing.T, state map[resource.Key]resource.Resource) *proxy {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	serveState(t, filepath.Join(dir, "xds"), state)
+	server := serveState(t, filepath.Join(dir, "xds"), state)
 
 	config, err := Bootstrap(BootstrapConfig{
 		NodeID: "test", NodeCluster: "test",
@@ -68,6 +69,11 @@ func startProxy(t *testing.T, state map[resource.Key]resource.Resource) *proxy {
 	}}}
 	t.Cleanup(p.admin.CloseIdleConnections)
 	p.await(t, "/ready", "LIVE")
+	for deadline := time.Now().Add(30 * time.Second); server.unanswered.Load() > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d responses are not answered", server.unanswered.Load())
+		}
+	}
 	return p
 }
 
@@ -90,24 +96,26 @@ func (p *proxy) await(t *testing.T, path, text string) {
 // stateServer answers every subscription with what the state has.
 type stateServer struct {
 	discoveryv3.UnimplementedAggregatedDiscoveryServiceServer
-	t     testing.TB
-	state map[resource.Key]resource.Resource
+	t          testing.TB
+	state      map[resource.Key]resource.Resource
+	unanswered atomic.Int64 // responses
 }
 
-func serveState(t testing.TB, socket string, state map[resource.Key]resource.Resource) {
+func serveState(t testing.TB, socket string, state map[resource.Key]resource.Resource) *stateServer {
 	t.Helper()
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := grpc.NewServer()
-	discoveryv3.RegisterAggregatedDiscoveryServiceServer(server, &stateServer{t: t, state: state})
+	server, s := grpc.NewServer(), &stateServer{t: t, state: state}
+	discoveryv3.RegisterAggregatedDiscoveryServiceServer(server, s)
 	var done sync.WaitGroup
 	done.Go(func() { _ = server.Serve(listener) })
 	t.Cleanup(func() {
 		server.Stop()
 		done.Wait()
 	})
+	return s
 }
 
 func (s *stateServer) DeltaAggregatedResources(stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
@@ -119,6 +127,9 @@ func (s *stateServer) DeltaAggregatedResources(stream discoveryv3.AggregatedDisc
 		if req.ErrorDetail != nil {
 			s.t.Errorf("the proxy refused %s: %s", req.TypeUrl, req.ErrorDetail.Message)
 		}
+		if req.ResponseNonce != "" {
+			s.unanswered.Add(-1)
+		}
 		if req.ResponseNonce != "" && len(req.ResourceNamesSubscribe) == 0 {
 			continue // an acknowledgement
 		}
@@ -126,6 +137,7 @@ func (s *stateServer) DeltaAggregatedResources(stream discoveryv3.AggregatedDisc
 		if !ok {
 			continue
 		}
+		s.unanswered.Add(1)
 		if err := stream.Send(s.answer(typ, req.ResourceNamesSubscribe)); err != nil {
 			return err
 		}

@@ -11,8 +11,8 @@ import (
 // rivals are routes of two kinds on one host of one listener. They are never merged: the kind of the oldest has the host
 // (GRPCRouteSpec.hostnames).
 type rivals struct {
-	mixed  *flow.Collection[model.ListenerKey, struct{}] // listeners that GRPCRoutes attach to; most have none, and cost nothing
-	claims *flow.Collection[model.DomainKey, flow.Members[claimKey, claim]]
+	mixed  *flow.Collection[model.ListenerKey, struct{}]      // listeners that GRPCRoutes attach to; most have none, and cost nothing
+	oldest *flow.Collection[model.DomainKey, model.ObjectRef] // the route that has a domain of such a listener
 }
 
 // claimKey names a route's claim to a domain.
@@ -50,9 +50,14 @@ func newRivals(all, grpc *flow.Collection[model.ObjectRef, attachments]) rivals 
 			}
 		}
 	})
-	r.claims = flow.Group(claims, "claims by domain",
+	byDomain := flow.Group(claims, "claims by domain",
 		func(k claimKey, _ claim) []model.DomainKey { return []model.DomainKey{k.Domain} },
 		func(_ claimKey, c claim) string { return c.Order })
+	r.oldest = flow.Map(byDomain, "oldest claim", // thousands of routes ask, and hardly ever is it another one
+		func(_ *flow.Ctx, _ model.DomainKey, claims flow.Members[claimKey, claim]) (model.ObjectRef, bool) {
+			first, _ := claims.At(0)
+			return first.Route, true
+		})
 	return r
 }
 
@@ -61,12 +66,8 @@ func (r rivals) of(c *flow.Ctx, route model.ObjectRef, domain model.DomainKey) (
 	if _, mixed := flow.Fetch(c, r.mixed, domain.Listener); !mixed {
 		return rival, false
 	}
-	claims, found := flow.Fetch(c, r.claims, domain)
-	if !found {
-		return rival, false
-	}
-	oldest, _ := claims.At(0)
-	return oldest.Route, oldest.Route.Kind() != route.Kind()
+	oldest, found := flow.Fetch(c, r.oldest, domain)
+	return oldest, found && oldest.Kind() != route.Kind()
 }
 
 // rivalry says that a route does not get a domain. It is a Warning: the route may have others.

@@ -3,6 +3,7 @@ package simulate
 import (
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
@@ -59,11 +60,13 @@ func add[M proto.Message](all map[string]M, name string, b []byte, m M) error {
 }
 
 // expression is a regular expression that matches a whole value; nil if it can't be read, which no Envoy would have taken. Go's
-// syntax is RE2's.
+// syntax is RE2's, but for names of classes that only Go knows.
 func (c *Config) expression(text string) *regexp.Regexp {
 	re, known := c.expressions[text]
 	if !known {
-		re, _ = regexp.Compile(`\A(?:` + text + `)\z`)
+		if parsed, err := syntax.Parse(text, syntax.Perl); err == nil { // by itself: a quotation (\Q) may be open at its end
+			re, _ = regexp.Compile(`\A(?:` + parsed.String() + `)\z`)
+		}
 		c.expressions[text] = re
 	}
 	return re

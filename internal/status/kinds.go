@@ -89,6 +89,9 @@ func kindsOf(r plan.Reports) []*kind {
 
 // versionOf is the version of a kind that is asked for.
 func versionOf(k model.Kind) schema.GroupVersion {
+	if k == model.KindXBackend {
+		return xgatewayv1alpha1.SchemeGroupVersion
+	}
 	return schema.GroupVersion{Group: k.Group(), Version: "v1"}
 }
 
@@ -96,7 +99,7 @@ func allKinds(r plan.Reports) []*kind {
 	return []*kind{
 		{model.KindGatewayClass, versionOf(model.KindGatewayClass), "gatewayclasses", classForm, reportsIn(r.GatewayClasses)},
 		{model.KindGateway, versionOf(model.KindGateway), "gateways", gatewayForm, reportsIn(r.Gateways)},
-		{model.KindXBackend, xgatewayv1alpha1.SchemeGroupVersion, "xbackends", backendForm, reportsIn(r.XBackends)},
+		{model.KindXBackend, versionOf(model.KindXBackend), "xbackends", backendForm, reportsIn(r.XBackends)},
 		{model.KindHTTPRoute, versionOf(model.KindHTTPRoute), "httproutes", routeForm, reportsIn(r.HTTPRoutes)},
 		{model.KindGRPCRoute, versionOf(model.KindGRPCRoute), "grpcroutes", routeForm, reportsIn(r.GRPCRoutes)},
 	}

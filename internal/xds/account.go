@@ -29,10 +29,11 @@ type news struct {
 	proxies *resource.Proxies
 
 	searches []search
+	stuck    []resource.Refusal // for which nothing can be put aside
 }
 
 func (n *news) empty() bool {
-	return len(n.acked)+len(n.left)+len(n.refused)+len(n.pardon)+len(n.searches) == 0 && n.proxies == nil
+	return len(n.acked)+len(n.left)+len(n.refused)+len(n.pardon)+len(n.searches)+len(n.stuck) == 0 && n.proxies == nil
 }
 
 func (n *news) ack(k resource.AckKey, hash uint64) {
@@ -81,6 +82,9 @@ func (s *set) release(e *entry, p *resource.Part) {
 		}
 		delete(s.held, k)
 		s.news.leave(s.ackKey(e, f))
+		if e.confirmed.part(p.ID) == nil {
+			continue // it is new to confirmed when it comes back
+		}
 		if e.lost == nil {
 			e.lost = map[string]struct{}{}
 		}

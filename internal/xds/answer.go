@@ -18,7 +18,7 @@ func (st *stream) answer(t resource.Type, nonce string, detail *statuspb.Status)
 	delete(st.inflight, nonce)
 	if r.ward != nil {
 		st.count(t, detail)
-		st.examined(r, strings.TrimSpace(detail.GetMessage()))
+		st.examined(r, detail != nil, strings.TrimSpace(detail.GetMessage()))
 		return
 	}
 	for _, name := range r.removed {

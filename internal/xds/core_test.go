@@ -192,6 +192,9 @@ func (c *core) outcome() string {
 	for k := range n.pardon {
 		lines = append(lines, fmt.Sprintf("pardoned %s=%d", k.Origin.Object.Name(), k.Hash))
 	}
+	for _, r := range n.stuck {
+		lines = append(lines, fmt.Sprintf("stuck %s/%s: %s", r.Type, r.Name, r.Message))
+	}
 	for _, r := range n.searches {
 		lines = append(lines, fmt.Sprintf("searched: %d of %d in %d rounds", r.culprits, r.suspects, r.rounds))
 	}

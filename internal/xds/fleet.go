@@ -118,6 +118,10 @@ func (s *Server) publish(f *fleet) {
 		s.metrics.refusals.WithLabelValues(k.Origin.Object.Kind().String()).Inc()
 	}
 	s.warn(f.gateway, n.refused)
+	for _, said := range n.stuck {
+		s.cfg.Log.Warn("refused by proxy, and nothing in it is refused alone: proxies keep what they have until it changes",
+			"gateway", f.gateway.String(), "type", said.Type.String(), "name", said.Name, "said", said.Message)
+	}
 	for _, r := range n.searches {
 		s.cfg.Log.Info("refused content found", "gateway", f.gateway.String(), "culprits", r.culprits, "of", r.suspects, "rounds", r.rounds, "in", r.took)
 	}

@@ -380,6 +380,9 @@ func (z *fuzzer) calm() {
 				if it.entry != nil && it.want() != nil && !it.unknown && w.st.dirty[t][name] != nil {
 					z.t.Fatalf("%s %s is never sent", resource.Types()[t], name)
 				}
+				if e := it.entry; e != nil && it.no != nil && e.offer.equal(it.no) && !e.confirmed.equal(it.no) && !e.held {
+					z.t.Fatalf("%s %s was refused, and nothing comes of it", resource.Types()[t], name)
+				}
 				if len(it.sent) > 0 && wildcard(resource.Types()[t]) {
 					z.t.Fatalf("%s %s is in flight for ever", resource.Types()[t], name)
 				}

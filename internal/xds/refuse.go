@@ -16,7 +16,11 @@ type guilt struct {
 	parts int // how many parts of current values have this content, or a substitute for it
 	bare  int // how many parts of tables have the content itself
 	said  resource.Refusal
+	with  *company // nil: it was refused alone
 }
+
+// company is what was refused together, though nothing of it was refused alone.
+type company struct{ keys []resource.RefusalKey }
 
 func newBlame() blame { return blame{refused: map[resource.RefusalKey]*guilt{}} }
 
@@ -58,6 +62,7 @@ func (s *set) sweep() {
 	s.blame.proven = nil
 }
 
+// pardon forgets that a fragment was refused, and that others were together with it: it may have been the one.
 func (s *set) pardon(k resource.RefusalKey) {
 	g := s.blame.refused[k]
 	if g == nil {
@@ -70,12 +75,18 @@ func (s *set) pardon(k resource.RefusalKey) {
 		s.news.pardon = map[resource.RefusalKey]struct{}{}
 	}
 	s.news.pardon[k] = struct{}{}
+	if g.with != nil {
+		for _, other := range g.with.keys {
+			s.pardon(other)
+		}
+	}
 }
 
 // charge is a fragment that a proxy refused, and what it said.
 type charge struct {
 	fragment resource.Fragment
 	said     resource.Refusal
+	with     *company
 }
 
 // convict makes the rows of fragments that a proxy refused, and counts them. What has left meanwhile gets none.
@@ -88,7 +99,9 @@ func (s *set) convict(charges []charge) (rows int) {
 			g = &guilt{}
 			s.blame.refused[k], fresh[k] = g, g
 		}
-		g.said = c.said
+		if g.said, g.with = c.said, c.with; c.with != nil {
+			c.with.keys = append(c.with.keys, k)
+		}
 		if s.news.refused == nil {
 			s.news.refused = map[resource.RefusalKey]resource.Refusal{}
 		}
@@ -128,9 +141,10 @@ func (s *set) countParts(fresh map[resource.RefusalKey]*guilt) {
 // refuse takes a proxy's refusal of v. What it has instead, or else what others have accepted, is kept, also for those that join. In a
 // route table the culprit is looked for.
 func (s *set) refuse(st *stream, e *entry, v, has *version, message string) {
-	if e.current == nil || e.offer != v {
+	if e.current == nil || !e.offer.equal(v) {
 		return // something else is on its way
 	}
+	v = e.offer // which may be a later one of the same bytes
 	base := has
 	if base == nil {
 		base = e.confirmed
@@ -142,7 +156,7 @@ func (s *set) refuse(st *stream, e *entry, v, has *version, message string) {
 	}
 	var charges []charge
 	for _, f := range suspects(has, v) {
-		charges = append(charges, charge{f, said})
+		charges = append(charges, charge{fragment: f, said: said})
 	}
 	s.convict(charges)
 	e.refused = v

@@ -21,9 +21,10 @@ func TestVerdictCountsOnce(t *testing.T) {
 		bad = append(bad, fmt.Sprintf("r%d.1", i))
 	}
 	for _, lines := range []string{
-		"turn\nListener l=1 needs=Routes/t\nRoutes t=1 parts=h1:" + strings.Join(bad, "+") + "\nRoutes u=1 parts=h1:r7.1,h2:r7.1",
-		"connect p", "p asks Cluster", "p asks Listener", "p asks Routes t",
-		"p nacks 3 no", "p nacks 5 no",
+		"turn\nListener l=1 needs=Routes/t\nRoutes t=0 parts=h1:good.1\nRoutes u=1 parts=h1:r7.1,h2:r7.1",
+		"connect p", "p asks Cluster", "p asks Listener", "p asks Routes t", "p acks 1 2 3",
+		"turn\nRoutes t=1 parts=h1:" + strings.Join(bad, "+"),
+		"p nacks 4 no", "p nacks 5 no",
 	} {
 		c.run(t, strings.Split(lines, "\n"))
 	}

@@ -43,13 +43,15 @@ type ward struct {
 type inquiry struct {
 	refusal
 	suspects []*suspect
+	based    bool // the driver has accepted another version: what is not in that is suspected
 }
 
 // suspect is a fragment that is new in a refused table.
 type suspect struct {
 	fragment resource.Fragment
 	pieces   [][]byte
-	said     string // of it alone; "" if it was not refused
+	refused  bool   // alone
+	said     string // of it then
 }
 
 // slot is what is tried together.
@@ -75,13 +77,14 @@ func (s *set) inquire(st *stream, e *entry, v, has, base *version, said resource
 	if len(found) == 0 {
 		// Nothing that can be blamed differs from what was accepted: that stays until the table changes.
 		e.refused = v
+		s.news.stuck = append(s.news.stuck, said)
 		s.offer(e, base)
 		return
 	}
 	e.held = true
 	s.offer(e, base)
 	if len(found) == 1 {
-		s.convict([]charge{{found[0], said}})
+		s.convict([]charge{{fragment: found[0], said: said}})
 		s.settle(e)
 		return
 	}
@@ -125,9 +128,9 @@ func (s *set) cut() {
 			later = append(later, r)
 			continue
 		}
-		q := &inquiry{refusal: r}
-		w.tables[r.entry] = q
 		has, _ := w.driver.accepted(r.entry)
+		q := &inquiry{refusal: r, based: has != nil}
+		w.tables[r.entry] = q
 		for c := range diff(has.parts(), r.entry.current.parts()) {
 			if c.new == nil {
 				continue
@@ -162,14 +165,14 @@ func (s *set) cut() {
 	}
 }
 
-// heard takes the driver's answer to a slot; said is "" if it was acknowledged.
-func (s *set) heard(tried slot, said string) {
+// heard takes the driver's answer to a slot, and what it said of it if it refused it.
+func (s *set) heard(tried slot, refused bool, said string) {
 	w := s.ward
 	w.pending--
 	switch {
-	case said == "":
+	case !refused:
 	case len(tried) == 1:
-		tried[0].said = said
+		tried[0].refused, tried[0].said = true, said
 	default:
 		w.rounds = 2
 		for _, x := range tried {
@@ -182,27 +185,41 @@ func (s *set) heard(tried slot, said string) {
 	}
 }
 
-// verdict ends a search. If nobody of a table is refused alone, all that is new in it is refused together: else the table would
-// be kept from its edits for ever. But not if it was edited since: then that is tried.
+// verdict ends a search.
 func (s *set) verdict() {
 	w := s.ward
 	var charges []charge
 	for _, e := range slices.SortedFunc(maps.Keys(w.tables), byEntryName) {
-		q := w.tables[e]
-		together := q.no.equal(e.current) && !slices.ContainsFunc(q.suspects, func(x *suspect) bool { return x.said != "" })
-		for _, x := range q.suspects {
-			said := q.said
-			if x.said != "" {
-				said.Message = x.said
-			}
-			if x.said != "" || together {
-				charges = append(charges, charge{x.fragment, said})
-			}
-		}
+		charges = append(charges, s.charges(e, w.tables[e])...)
 	}
 	culprits := s.convict(charges)
 	s.news.searches = append(s.news.searches, search{w.suspects, culprits, w.rounds, w.driver.now.Sub(w.began)})
 	s.dismiss()
+}
+
+// charges are what was found in a table. If nothing of it is refused alone, all that is new in it is refused together, until one of it
+// changes: else the table would be kept from all edits. Not if the table was edited since: then that is tried. Nor if the driver
+// has no older version, so that everything would be new: then proxies keep what they have until the table changes.
+func (s *set) charges(e *entry, q *inquiry) (list []charge) {
+	for _, x := range q.suspects {
+		if x.refused {
+			said := q.said
+			said.Message = x.said
+			list = append(list, charge{fragment: x.fragment, said: said})
+		}
+	}
+	switch {
+	case len(list) > 0 || !q.no.equal(e.current):
+	case !q.based:
+		e.refused = e.current
+		s.news.stuck = append(s.news.stuck, q.said)
+	default:
+		all := &company{}
+		for _, x := range q.suspects {
+			list = append(list, charge{x.fragment, q.said, all})
+		}
+	}
+	return list
 }
 
 // dismiss takes the ward away, and goes on with what waits.
@@ -223,8 +240,7 @@ func byEntryName(a, b *entry) int { return strings.Compare(a.name.Name, b.name.N
 // settle releases a table that is held, unless something in it was refused or may be: then the graph will change it.
 func (s *set) settle(e *entry) {
 	if e.held && !s.searched(e) && !s.tainted(e) {
-		e.held = false
-		s.offer(e, e.current)
+		s.offer(e, s.choose(e))
 	}
 }
 
@@ -303,14 +319,14 @@ func (st *stream) pushWard(t resource.Type, w *ward, tried slot, r resource.Reso
 	st.push(&response{typ: t, ward: w, slot: tried, items: []shipment{{resource.Name{Type: t, Name: w.name}, &version{res: r}}}})
 }
 
-// examined takes the answer to a response of a ward; said is "" if it was acknowledged.
-func (st *stream) examined(r *response, said string) {
+// examined takes the answer to a response of a ward, and what the proxy said if it refused it.
+func (st *stream) examined(r *response, refused bool, said string) {
 	s := st.set
 	switch {
 	case s.ward != r.ward: // it ended
 	case r.slot != nil:
-		s.heard(r.slot, said)
-	case said != "":
+		s.heard(r.slot, refused, said)
+	case refused:
 		s.unopened()
 	}
 }

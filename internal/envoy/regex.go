@@ -1,0 +1,101 @@
+package envoy
+
+import (
+	"fmt"
+	"regexp/syntax"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxRegexSize bounds a compiled regular expression, in instructions. RE2 gives up at about 350,000, and the bootstrap lifts
+// Envoy's own limit, which is 100.
+const maxRegexSize = 50_000
+
+// checkRegex refuses what RE2 would: one bad expression makes Envoy refuse the whole table that holds it. Go's syntax is
+// RE2's but for some names of character classes, its limit on size is not.
+func checkRegex(expr string) error {
+	re, err := syntax.Parse(expr, syntax.Perl)
+	if err != nil {
+		return err
+	}
+	if name, unknown := foreignClass(expr); unknown {
+		return fmt.Errorf(`\p{%s} is no class of characters that Envoy knows; name a category as in \p{Lu}, or a script as in \p{Greek}`, name)
+	}
+	prog, err := syntax.Compile(re.Simplify())
+	if err != nil {
+		return err
+	}
+	if size := regexSize(prog); size > maxRegexSize {
+		return fmt.Errorf("the regular expression is too large: about %d instructions, at most %d", size, maxRegexSize)
+	}
+	return nil
+}
+
+// foreignClass finds a name of a class in a valid expression that Go takes and RE2 does not: Go knows further categories, their long
+// names, and all names in any case (regexp/syntax since Go 1.25).
+func foreignClass(expr string) (name string, found bool) {
+	for {
+		_, rest, escaped := strings.Cut(expr, `\`)
+		if !escaped || rest == "" {
+			return "", false
+		}
+		switch expr = rest[1:]; rest[0] {
+		case 'Q': // what is quoted has no classes
+			_, expr, _ = strings.Cut(expr, `\E`)
+		case 'p', 'P':
+			if name, found = className(expr); found && !isClass(name) {
+				return name, true
+			}
+		}
+	}
+}
+
+// className is the name behind \p: "Greek" of "{^Greek}...", "L" of "L...".
+func className(text string) (name string, found bool) {
+	if inside, braced := strings.CutPrefix(text, "{"); braced {
+		name, _, found = strings.Cut(inside, "}")
+		return strings.TrimPrefix(name, "^"), found
+	}
+	_, size := utf8.DecodeRuneInString(text)
+	return text[:size], size > 0
+}
+
+// isClass tells whether RE2 has a class of this name.
+func isClass(name string) bool {
+	switch name {
+	case "Any":
+		return true
+	case "Cn", "LC": // of Go alone
+		return false
+	}
+	return unicode.Categories[name] != nil || unicode.Scripts[name] != nil
+}
+
+// closed is a valid expression that others can be put around: one whose quotation (\Q) is open would take them in.
+func closed(expr string) string {
+	if !strings.Contains(expr, `\Q`) {
+		return expr
+	}
+	re, err := syntax.Parse(expr, syntax.Perl)
+	if err != nil {
+		return expr
+	}
+	return re.String()
+}
+
+// regexSize estimates the size of RE2's program, which tells bytes apart where Go's tells characters.
+func regexSize(prog *syntax.Prog) int {
+	size := 0
+	for _, inst := range prog.Inst {
+		switch inst.Op {
+		case syntax.InstRune:
+			size += max(1, len(inst.Rune)/2) * utf8.UTFMax
+		case syntax.InstRuneAny, syntax.InstRuneAnyNotNL:
+			size += 3 * utf8.UTFMax
+		default:
+			size++
+		}
+	}
+	return size
+}
