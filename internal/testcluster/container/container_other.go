@@ -3,8 +3,10 @@
 package container
 
 import (
+	"context"
 	"errors"
 	"io"
+	"net"
 	"net/netip"
 )
 
@@ -24,6 +26,9 @@ type Network struct{ Address netip.Addr }
 func NewNetwork(netip.Addr, netip.Addr, map[string]string) (*Network, error) {
 	return nil, errors.ErrUnsupported
 }
+
+// Dial says so.
+func (*Network) Dial(context.Context, uint16) (net.Conn, error) { return nil, errors.ErrUnsupported }
 
 // Close does nothing.
 func (*Network) Close() {}

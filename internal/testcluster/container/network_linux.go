@@ -1,12 +1,15 @@
 package container
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
@@ -25,8 +28,10 @@ var gateway = netip.MustParseAddr("169.254.1.1")
 // Both ends know each other's link address, so no one ever asks by ARP.
 type Network struct {
 	Address netip.Addr
-	space   netns.NsHandle
 	link    netlink.Link // the node's end
+
+	mu    sync.RWMutex // of who uses the namespace, against Close
+	space netns.NsHandle
 }
 
 // NewNetwork makes a network namespace and routes address to it. The node's connections to it come from node. sysctls are
@@ -113,8 +118,32 @@ func (n *Network) wire(inside *netlink.Handle, node netip.Addr) error {
 	return nil
 }
 
+// Dial connects to a port of the network's loopback interface.
+func (n *Network) Dial(ctx context.Context, port uint16) (conn net.Conn, err error) {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	if !n.space.IsOpen() {
+		return nil, net.ErrClosed
+	}
+	err = sandbox.OnThread(func() (err error) {
+		if err := netns.Set(n.space); err != nil {
+			return fmt.Errorf("enter the network of %v: %w", n.Address, err)
+		}
+		// A socket belongs to the network namespace of the thread that made it.
+		for _, ip := range []string{"127.0.0.1", "::1"} {
+			if conn, err = new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(ip, strconv.Itoa(int(port)))); err == nil {
+				return nil
+			}
+		}
+		return err
+	})
+	return conn, err
+}
+
 // Close takes the network away. Programs that still run in it keep their loopback interface.
 func (n *Network) Close() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	if n.link != nil {
 		_ = netlink.LinkDel(n.link) // the other end and the routes go with it, and all with the sandbox at last
 	}

@@ -27,7 +27,7 @@ type Config struct {
 	PodRange    netip.Prefix // pods get addresses from it
 	DNS         netip.Addr   // what pods ask for names
 	APIServer   netip.AddrPort
-	Port        int // where logs are served
+	Port        int // where logs and ports are served
 	Certificate tls.Certificate
 	ClientCAs   *x509.CertPool // who may ask
 

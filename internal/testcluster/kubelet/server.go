@@ -13,10 +13,11 @@ import (
 	"time"
 )
 
-// serve answers the API server, which asks for logs, until ctx ends.
+// serve answers the API server, which asks for logs and ports, until ctx ends.
 func (k *Kubelet) serve(ctx context.Context) (<-chan error, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", k.serveLog)
+	mux.HandleFunc("/portForward/{namespace}/{pod}", k.serveForward)
 	server := &http.Server{
 		Handler: mux, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(k.Log.Handler(), slog.LevelDebug),
 		TLSConfig: &tls.Config{
