@@ -92,7 +92,7 @@ func ProxyMetrics(g *flow.Graph, f *resource.Feedback) prometheus.Collector {
 	return collector(func(add func(*prometheus.Desc, prometheus.ValueType, float64, ...string)) {
 		g.View(func(v flow.View) {
 			for ref, p := range flow.All(v, f.Proxies.Collection()) {
-				name := ref.Namespace() + "/" + ref.Name()
+				name := ref.NamespacedName()
 				add(proxiesNow, prometheus.GaugeValue, float64(p.Connected), name, "connected")
 				add(proxiesNow, prometheus.GaugeValue, float64(p.Acknowledged), name, "acknowledged")
 			}

@@ -46,7 +46,7 @@ const (
 
 func (r *renderer) start() Start {
 	return Start{
-		NodeCluster: r.ref.Namespace() + "/" + r.ref.Name(),
+		NodeCluster: r.ref.NamespacedName(),
 		ServerHost:  r.settings.XDSHost, ServerPort: r.settings.XDSPort, ServerName: r.settings.XDSName,
 		ConfigDir: configDir, CAPath: path.Join(configDir, caFile), TokenPath: path.Join(tokenDir, tokenFile),
 		AdminSocket:  path.Join(tmpDir, "admin"),
@@ -57,7 +57,7 @@ func (r *renderer) start() Start {
 
 // drainPath is known to those who may read the Gateway or its pods. Anybody may reach a pod's port for probes.
 func drainPath(ref model.ObjectRef, uid string) string {
-	sum := sha256.Sum256([]byte("drain " + ref.Namespace() + "/" + ref.Name() + " " + uid))
+	sum := sha256.Sum256([]byte("drain " + ref.NamespacedName() + " " + uid))
 	return "/drain/" + hex.EncodeToString(sum[:16])
 }
 

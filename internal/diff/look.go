@@ -37,7 +37,7 @@ func (d *Differ) look(v flow.View) (report Report, scenes []*scene) {
 			case t == resource.Routes:
 				tables = append(tables, changedTable{change.Key, changedParts(was.Parts, change.Value.Parts)})
 			default:
-				text := fmt.Sprintf("%s %s: %s %s", sign(!existed, change.Deleted), shortName(change.Key.Gateway), t, change.Key.Name)
+				text := fmt.Sprintf("%s %s: %s %s", sign(!existed, change.Deleted), change.Key.Gateway.NamespacedName(), t, change.Key.Name)
 				report.Resources = append(report.Resources, text)
 			}
 		}
@@ -60,8 +60,6 @@ func sign(added, removed bool) string {
 	}
 	return "~"
 }
-
-func shortName(ref model.ObjectRef) string { return ref.Namespace() + "/" + ref.Name() }
 
 // changedTable is a route table that differs, and the domains whose virtual hosts do.
 type changedTable struct {

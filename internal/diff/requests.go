@@ -33,7 +33,7 @@ func (c *comparison) compare(s *scene) error {
 	if err != nil {
 		return err
 	}
-	name := shortName(s.gateway)
+	name := s.gateway.NamespacedName()
 	for _, t := range s.tables {
 		entrances := after.Entrances(t.key.Name)
 		if len(entrances) == 0 {
@@ -60,7 +60,7 @@ func (c *comparison) routes(of Route, was, is []simulate.Route) (differ []simula
 	wasKeys, before := index(was)
 	isKeys, after := index(is)
 	say := func(change string, r simulate.Route) {
-		of.Change, of.Object, of.Match = change, objectOf(r.Name), simulate.Words(r.Match)
+		of.Change, of.Object, of.Match = change, objectOf(r.Name), simulate.Words(r.Match).String()
 		c.report.Routes = append(c.report.Routes, of)
 		differ = append(differ, r)
 	}
@@ -92,7 +92,7 @@ type identity struct {
 func index(list []simulate.Route) (keys []identity, routes map[identity]simulate.Route) {
 	routes = map[identity]simulate.Route{}
 	for _, r := range list {
-		key := identity{name: r.Name, match: simulate.Words(r.Match)}
+		key := identity{name: r.Name, match: simulate.Words(r.Match).String()}
 		for _, taken := routes[key]; taken; _, taken = routes[key] {
 			key.ordinal++
 		}

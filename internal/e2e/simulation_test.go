@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"maps"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -121,6 +122,9 @@ func (s *simulatedFolder) compare(t *testing.T, call calls.Call, answers []calls
 		var reasons []string
 		for i, e := range expected {
 			err := e.check(answer, request)
+			if err == nil && call.Times == 1 {
+				err = e.checkAttempts(answer, request)
+			}
 			if err == nil {
 				reasons, came[i] = nil, true
 				break
@@ -196,6 +200,7 @@ type expectation struct {
 	names    []string    // of the backends, one of which answers; none: the proxy does
 	request  simulate.Request
 	response []simulate.Edit
+	limits   simulate.Limits
 }
 
 func (e expectation) String() string { return fmt.Sprintf("%d %v", e.status, e.names) }
@@ -206,7 +211,7 @@ func (s *simulatedFolder) expected(r simulate.Result) []expectation {
 	}
 	var list []expectation
 	for _, o := range r.Outcomes {
-		e := expectation{share: o.Share, status: o.Status, location: o.Location, header: o.Header, response: o.Response}
+		e := expectation{share: o.Share, status: o.Status, location: o.Location, header: o.Header, response: o.Response, limits: o.Limits}
 		if o.Request != nil {
 			e.request = *o.Request
 			for _, endpoint := range o.Endpoints {
@@ -229,6 +234,15 @@ func (s *simulatedFolder) expected(r simulate.Result) []expectation {
 
 // check tells how an answer differs.
 func (e expectation) check(a calls.Answer, sent simulate.Request) error {
+	for name := range a.Header {
+		said := len(e.header.Values(name)) > 0 || slices.ContainsFunc(e.response, func(edit simulate.Edit) bool { return edit.Name == name })
+		if strings.HasPrefix(name, "Access-Control-") && !said {
+			return fmt.Errorf("the answer has a header %s, simulated without", name)
+		}
+	}
+	if a.Status == http.StatusGatewayTimeout && a.Seen.Name == "" && len(e.names) > 0 && e.mayEnd(sent) {
+		return nil
+	}
 	if len(e.names) == 0 {
 		switch {
 		case a.Status != e.status || a.Seen.Name != "":
@@ -250,6 +264,45 @@ func (e expectation) check(a calls.Answer, sent simulate.Request) error {
 		return err
 	}
 	return checkRequest(a.Seen, e.request, sent)
+}
+
+// fails is what a request asks of its backend: to be slow, or to answer a status, how often.
+func fails(sent simulate.Request) (slow bool, status string, times int) {
+	u, err := url.ParseRequestURI(sent.Path)
+	if err != nil {
+		return false, "", 0
+	}
+	times, err = strconv.Atoi(u.Query().Get("times"))
+	if err != nil {
+		times = math.MaxInt
+	}
+	return u.Query().Has("delay"), u.Query().Get("status"), times
+}
+
+// mayEnd tells whether the proxy may have ended a request for its time: its backend is slow, or is asked again and again.
+func (e expectation) mayEnd(sent simulate.Request) bool {
+	slow, status, _ := fails(sent)
+	return (slow || e.again(status)) && (e.limits.Whole > 0 || slow && e.limits.Attempt > 0)
+}
+
+// again tells whether a status is tried again.
+func (e expectation) again(status string) bool { return slices.Contains(e.limits.On, status) }
+
+// checkAttempts wants a backend that failed for the first times to have been asked as often as is simulated.
+func (e expectation) checkAttempts(a calls.Answer, sent simulate.Request) error {
+	slow, status, times := fails(sent)
+	got, err := strconv.Atoi(a.Seen.Headers.Get("Attempt"))
+	if err != nil || !slow && status == "" {
+		return nil
+	}
+	want := 1
+	if e.again(status) || slow && e.limits.Attempt > 0 && e.again("reset") {
+		want += min(times, int(e.limits.Retries))
+	}
+	if got != want {
+		return fmt.Errorf("the backend was asked %d times, simulated %d", got, want)
+	}
+	return nil
 }
 
 // checkResponse wants a backend's answer to look as after the edits. What the backend itself answers is in it, too.

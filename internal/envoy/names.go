@@ -64,7 +64,7 @@ func clientSecretName(ref model.ObjectRef) string { return clientPrefix + object
 const clientPrefix = "client/"
 
 func objectName(ref model.ObjectRef) string {
-	return strings.ToLower(ref.Kind().String()) + "/" + ref.Namespace() + "/" + ref.Name()
+	return strings.ToLower(ref.Kind().String()) + "/" + ref.NamespacedName()
 }
 
 // listenerName is the name of the Listener for one address of a port.

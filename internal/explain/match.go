@@ -5,44 +5,15 @@ import (
 	"strings"
 
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/simulate"
 )
 
-// matchText tells what a match of a rule takes, in words: "paths below /cart, method GET".
-func matchText(r model.Rule, index int) string {
-	if index < 0 || index >= len(r.Matches) {
-		return ""
+// matchText tells what a match of a rule takes: of gRPC in words of its own, which what was rendered doesn't know.
+func matchText(r model.Rule, index int, rendered simulate.Phrase) string {
+	if index >= 0 && index < len(r.Matches) && r.Matches[index].GRPC != nil {
+		rendered.Path = grpcText(*r.Matches[index].GRPC)
 	}
-	m := r.Matches[index]
-	var words []string
-	switch value := m.Path.Value; {
-	case m.GRPC != nil:
-		words = append(words, grpcText(*m.GRPC))
-	case m.Path.Type == model.PathExact:
-		words = append(words, "path "+value)
-	case m.Path.Type == model.PathRegex:
-		words = append(words, "paths that match "+value)
-	default:
-		if value = strings.TrimRight(value, "/"); value != "" {
-			words = append(words, "paths below "+value)
-		} else {
-			words = append(words, "every path")
-		}
-	}
-	if m.Method != "" {
-		words = append(words, "method "+m.Method)
-	}
-	add := func(what string, values []model.ValueMatch) {
-		for _, v := range values {
-			if v.Regex {
-				words = append(words, fmt.Sprintf("%s %s that matches %s", what, v.Name, v.Value))
-			} else {
-				words = append(words, fmt.Sprintf("%s %s: %s", what, v.Name, v.Value))
-			}
-		}
-	}
-	add("header", m.Headers)
-	add("query parameter", m.Query)
-	return strings.Join(words, ", ")
+	return rendered.String()
 }
 
 func grpcText(m model.GRPCMatch) string {

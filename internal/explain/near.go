@@ -48,7 +48,7 @@ func (q *asked) near(w way, c call, l model.PortListener) []Near {
 			continue
 		}
 		at := envoy.MatchIndex(place.rule, n.Match)
-		miss := Near{Object: n.key.Route.String(), Rule: n.key.Name, Match: matchText(place.rule, at)}
+		miss := Near{Object: n.key.Route.String(), Rule: n.key.Name, Match: matchText(place.rule, at, simulate.Words(n.Match))}
 		miss.Where = q.locate(n.key.Route, matchField(place.index, at))
 		if len(n.Misses) > 0 {
 			miss.Why = n.Misses[0]

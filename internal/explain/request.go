@@ -95,17 +95,17 @@ func (q *asked) request(c call, gateway string) (Story, error) {
 	if len(ways) == 0 {
 		story.Closed = fmt.Sprintf("no listener has port %d", c.port)
 		for _, p := range flow.All(q.view, q.world.Plan.Ports) {
-			story.Notes = append(story.Notes, fmt.Sprintf("Gateway %s has port %d", shortName(p.Key.Gateway), p.Key.Number))
+			story.Notes = append(story.Notes, fmt.Sprintf("Gateway %s has port %d", p.Key.Gateway.NamespacedName(), p.Key.Number))
 		}
 		slices.Sort(story.Notes)
 		return story, nil
 	}
 	w := ways[0]
 	for _, other := range ways[1:] {
-		story.Notes = append(story.Notes, fmt.Sprintf("Gateway %s has this port, too: --gateway chooses", shortName(other.port.Key.Gateway)))
+		story.Notes = append(story.Notes, fmt.Sprintf("Gateway %s has this port, too: --gateway chooses", other.port.Key.Gateway.NamespacedName()))
 	}
 	c.Port = uint32(w.port.BindPort)
-	story.Gateway, story.Port = shortName(w.port.Key.Gateway), w.port.Key.Number
+	story.Gateway, story.Port = w.port.Key.Gateway.NamespacedName(), w.port.Key.Number
 	story.Bound = net.JoinHostPort(w.port.Addresses[0], strconv.Itoa(int(w.port.BindPort)))
 	story.Host, story.Closed = w.result.VirtualHost, w.result.Closed
 	story.NotSimulated, story.Undecided = w.result.NotSimulated, w.result.Undecided
@@ -134,7 +134,7 @@ func (q *asked) request(c call, gateway string) (Story, error) {
 func (q *asked) ways(c call, gateway string) ([]way, error) {
 	var bound, stated []way
 	for _, port := range flow.All(q.view, q.world.Plan.Ports) {
-		if gateway != "" && shortName(port.Key.Gateway) != gateway {
+		if gateway != "" && port.Key.Gateway.NamespacedName() != gateway {
 			continue
 		}
 		if port.BindPort == c.port {
@@ -201,7 +201,8 @@ func (q *asked) rule(w way, o simulate.Outcome) (Rule, bool) {
 		return Rule{}, false
 	}
 	at := envoy.MatchIndex(place.rule, o.Match)
-	r := Rule{Object: key.Route.String(), Rule: key.Name, Match: matchText(place.rule, at), Where: q.locate(key.Route, matchField(place.index, at))}
+	r := Rule{Object: key.Route.String(), Rule: key.Name, Match: matchText(place.rule, at, simulate.Words(o.Match))}
+	r.Where = q.locate(key.Route, matchField(place.index, at))
 	table := resource.Key{Gateway: w.port.Key.Gateway, Type: resource.Routes, Name: w.result.Table}
 	tables, _ := q.resource(table)
 	for _, part := range tables.Parts {
@@ -249,8 +250,6 @@ func (q *asked) meta(ref model.ObjectRef) (model.Meta, flow.Rev, bool) {
 	}
 	return from.Meta(q.view, ref)
 }
-
-func shortName(ref model.ObjectRef) string { return ref.Namespace() + "/" + ref.Name() }
 
 // outcome tells what happens to a share of the requests.
 func (q *asked) outcome(sent simulate.Request, o simulate.Outcome) Outcome {

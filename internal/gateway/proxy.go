@@ -17,7 +17,7 @@ import (
 
 // ProxyName names what is made for a Gateway's data plane: short, and the same for the same Gateway.
 func ProxyName(gateway model.ObjectRef) string {
-	sum := sha256.Sum256([]byte(gateway.Namespace() + "/" + gateway.Name()))
+	sum := sha256.Sum256([]byte(gateway.NamespacedName()))
 	return proxyPrefix + hex.EncodeToString(sum[:6])
 }
 

@@ -44,7 +44,7 @@ func newRivals(all, grpc *flow.Collection[model.ObjectRef, attachments]) rivals 
 				for _, d := range l.Domains {
 					if domain := (model.DomainKey{Listener: l.Key, Name: d.Name}); !slices.Contains(seen, domain) {
 						seen = append(seen, domain)
-						emit(claimKey{ref, domain}, claim{ageOrder(a.Created) + " " + ref.Namespace() + "/" + ref.Name()})
+						emit(claimKey{ref, domain}, claim{ageOrder(a.Created) + " " + ref.NamespacedName()})
 					}
 				}
 			}

@@ -120,14 +120,17 @@ func (r ObjectRef) Namespace() string { return r.parts().namespace }
 // Name is the object's name.
 func (r ObjectRef) Name() string { return r.parts().name }
 
-// String is "HTTPRoute shop/web", as messages name objects.
-func (r ObjectRef) String() string {
+// NamespacedName is "shop/web", or "web" for a cluster-scoped object.
+func (r ObjectRef) NamespacedName() string {
 	o := r.parts()
 	if o.namespace == "" {
-		return o.kind.String() + " " + o.name
+		return o.name
 	}
-	return o.kind.String() + " " + o.namespace + "/" + o.name
+	return o.namespace + "/" + o.name
 }
+
+// String is "HTTPRoute shop/web", as messages name objects.
+func (r ObjectRef) String() string { return r.Kind().String() + " " + r.NamespacedName() }
 
 // Compare orders references by kind, namespace and name.
 func (r ObjectRef) Compare(other ObjectRef) int {

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
-	"google.golang.org/protobuf/types/known/anypb"
 )
 
 var redirectStatus = map[routev3.RedirectAction_RedirectResponseCode]int{
@@ -18,10 +17,10 @@ var redirectStatus = map[routev3.RedirectAction_RedirectResponseCode]int{
 func (s *simulation) act(t *table, v *routev3.VirtualHost, r *routev3.Route) {
 	s.survey(r, "name", "match", "route", "redirect", "direct_response", "metadata", "decorator", "stat_prefix", "request_headers_to_add",
 		"request_headers_to_remove", "response_headers_to_add", "response_headers_to_remove", "typed_per_filter_config")
-	for _, filters := range []map[string]*anypb.Any{t.head.GetTypedPerFilterConfig(), v.GetTypedPerFilterConfig(), r.GetTypedPerFilterConfig()} {
-		for name := range filters {
-			s.missing(name)
-		}
+	filtered := s.filter(t, v, r)
+	if filtered.answer != nil {
+		s.add(*filtered.answer)
+		return
 	}
 	edits := routeEdits{levels: []level{t.head, v, r}, narrowLast: t.head.GetMostSpecificHeaderMutationsWins()}
 	switch action := r.GetAction().(type) {
@@ -32,7 +31,7 @@ func (s *simulation) act(t *table, v *routev3.VirtualHost, r *routev3.Route) {
 		location := s.redirect(action.Redirect, r.GetMatch())
 		s.direct(r, redirectStatus[action.Redirect.GetResponseCode()], location, edits)
 	case *routev3.Route_Route:
-		s.forward(action.Route, r, edits)
+		s.forward(sending{route: r, action: action.Route, edits: edits, filtered: filtered})
 	default:
 		s.result.Undecided = true
 		s.missing("Route.action")

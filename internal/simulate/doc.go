@@ -8,8 +8,8 @@
 // It owns Envoy's rules of precedence, matching and rewriting, over the protos that proxies get; nothing else of the program is asked, so it
 // can't share a mistake with what rendered them. What it can't evaluate (a filter, a field that is set) is named in Result.NotSimulated
 // and never guessed: every message is surveyed for fields that the code doesn't know (survey.go). It must never know Gateway API objects, nor
-// who rendered the configuration, nor a network: what a backend answers, whether a connection comes about and what depends on that (retries,
-// time) is not part of it. Of what Envoy adds by itself, it adds x-forwarded-proto only.
+// who rendered the configuration, nor a network: what a backend answers and whether a connection comes about is not part of it, what the proxy
+// does if a backend is slow or fails is (Limits). Of what Envoy adds by itself, it adds x-forwarded-proto only.
 //
 // It is pure. A Config keeps what it has read of its tables, so one goroutine at a time may use it. Start reading at Config.Do.
 package simulate

@@ -37,6 +37,18 @@ func (o Outcome) Filters(sent Request) (list []string) {
 			say("answer's header %s: %s (%s)", strings.ToLower(e.Name), e.Value, e.Do)
 		}
 	}
+	if o.Session != "" {
+		say("%s keeps the client at its endpoint", o.Session)
+	}
+	if o.Limits.Whole > 0 {
+		say("504 if the answer takes longer than %s", o.Limits.Whole)
+	}
+	if o.Limits.Attempt > 0 {
+		say("each attempt may take %s", o.Limits.Attempt)
+	}
+	if o.Limits.Retries > 0 {
+		say("tried again up to %d times on %s", o.Limits.Retries, strings.Join(o.Limits.On, ", "))
+	}
 	for _, name := range HeaderNames(o.Header) {
 		if name != "Location" {
 			say("answer's header %s: %s", strings.ToLower(name), strings.Join(o.Header[name], ", "))

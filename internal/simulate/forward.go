@@ -15,17 +15,17 @@ type sending struct {
 	action  *routev3.RouteAction
 	edits   routeEdits
 	mirrors []Mirror
+	limits  Limits
+	filtered
 }
 
 // forward sends the request to the clusters that share it.
-func (s *simulation) forward(a *routev3.RouteAction, r *routev3.Route, edits routeEdits) {
+func (s *simulation) forward(way sending) {
+	a := way.action
 	s.survey(a, "cluster", "weighted_clusters", "cluster_header", "cluster_not_found_response_code", "prefix_rewrite", "regex_rewrite",
 		"path_rewrite", "host_rewrite_literal", "host_rewrite_header", "append_x_forwarded_host", "request_mirror_policies", "priority",
-		"metadata_match", "max_grpc_timeout", "grpc_timeout_offset", "timeout")
-	if a.GetTimeout().AsDuration() > 0 {
-		s.missing("RouteAction.timeout")
-	}
-	way := sending{route: r, action: a, edits: edits, mirrors: s.mirrors(a)}
+		"metadata_match", "max_grpc_timeout", "grpc_timeout_offset", "timeout", "retry_policy")
+	way.mirrors, way.limits = s.mirrors(a), s.limits(a)
 	switch c := a.GetClusterSpecifier().(type) {
 	case *routev3.RouteAction_Cluster:
 		s.send(way, c.Cluster, nil, 1)
@@ -72,8 +72,18 @@ func (s *simulation) send(way sending, cluster string, w *routev3.WeightedCluste
 	o := Outcome{Share: share, Route: way.route.GetName(), Match: way.route.GetMatch(), Cluster: cluster, Mirrors: way.mirrors}
 	if found := s.reach(&o); !found {
 		o.Status, o.Mirrors = notFoundStatus(a.GetClusterNotFoundResponseCode()), nil
+	}
+	if o.Status != 0 {
+		if len(way.response) > 0 {
+			o.Header = http.Header{}
+			way.apply(o.Header)
+		}
 		s.add(o)
 		return
+	}
+	o.Limits = way.limits
+	if way.session != nil {
+		s.keep(way.session, &o)
 	}
 	if w != nil {
 		edits = edits.with(w)
@@ -87,10 +97,8 @@ func (s *simulation) send(way sending, cluster string, w *routev3.WeightedCluste
 	}
 	s.rewriteHost(&request, a, w.GetHostRewriteLiteral())
 	s.rewritePath(&request, a, way.route.GetMatch())
-	if o.Status == 0 {
-		o.Request = &request
-		o.Response = s.edits(edits.response(), formats{request: s.request})
-	}
+	o.Request = &request
+	o.Response = append(s.edits(edits.response(), formats{request: s.request}), way.response...)
 	s.add(o)
 }
 

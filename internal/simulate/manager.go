@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
-	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 )
 
@@ -116,19 +115,7 @@ func (s *simulation) normalize(m *hcmv3.HttpConnectionManager) bool {
 
 // table is where the connection manager looks routes up. Its HTTP filters come first.
 func (s *simulation) table(m *hcmv3.HttpConnectionManager) *table {
-	for _, f := range m.GetHttpFilters() {
-		router := new(routerv3.Router)
-		switch {
-		case f.GetTypedConfig().MessageIs(router):
-			if f.GetTypedConfig().UnmarshalTo(router) == nil {
-				s.survey(router, "suppress_envoy_headers", "dynamic_stats", "start_child_span", "upstream_log")
-			}
-		case f.GetDisabled(), inert[shortType(f.GetTypedConfig().GetTypeUrl())]:
-			// It does nothing but where a route says so, which act looks at.
-		default:
-			s.missing(f.GetName())
-		}
-	}
+	s.chain(m)
 	if m.GetRouteConfig() != nil {
 		s.undecided("HttpConnectionManager.route_config")
 		return nil
@@ -145,6 +132,3 @@ func (s *simulation) table(m *hcmv3.HttpConnectionManager) *table {
 		"most_specific_header_mutations_wins")
 	return t
 }
-
-// inert are the filters that do nothing for a route that has no configuration for them.
-var inert = map[string]bool{"Cors": true, "HeaderMutationPerRoute": true, "StatefulSession": true}

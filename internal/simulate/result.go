@@ -41,6 +41,8 @@ type Outcome struct {
 	Request   *Request `json:"request,omitempty"`   // what the backend gets
 	Response  []Edit   `json:"response,omitempty"`  // what is done to the headers of its answer, in order
 	Mirrors   []Mirror `json:"mirrors,omitempty"`   // where copies go
+	Session   string   `json:"session,omitempty"`   // what keeps a client at its endpoint: "cookie s", "header x-s"; "": nothing
+	Limits    Limits   `json:"limits,omitzero"`
 }
 
 // Mirror is a cluster that gets copies of requests.

@@ -4,13 +4,15 @@ import (
 	"net/http"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 )
 
 // simulation is one request on its way.
 type simulation struct {
 	config  *Config
-	request Request // as it is at this point
-	share   float64 // of the requests like it, that get here
+	request Request             // as it is at this point
+	share   float64             // of the requests like it, that get here
+	filters []*hcmv3.HttpFilter // of the connection manager, without the router
 	result  Result
 }
 

@@ -18,6 +18,7 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_authz/v3" // the scripts name it
 
 	"cardea.dev/cardea/internal/resource"
 )
@@ -134,6 +135,9 @@ func tell(r Result) string {
 		}
 		if o.Cluster != "" {
 			say("%s %d endpoints", o.Cluster, len(o.Endpoints))
+			if o.Session != "" {
+				say("%v", o.Endpoints)
+			}
 		}
 		if o.Status != 0 {
 			say("%d", o.Status)
@@ -151,6 +155,12 @@ func tell(r Result) string {
 		}
 		for _, e := range o.Response {
 			say("(%s %s %s)", e.Do, e.Name, e.Value)
+		}
+		if o.Session != "" {
+			say("kept by %s", o.Session)
+		}
+		if l := o.Limits; l.Whole != 0 && l.Whole != defaultTimeout || l.Attempt != 0 || l.Retries != 0 {
+			say("within %s each %s retries %d on %v", l.Whole, l.Attempt, l.Retries, l.On)
 		}
 		for _, m := range o.Mirrors {
 			say("mirror %.0f%% %s", 100*m.Share, m.Cluster)

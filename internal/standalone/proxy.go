@@ -53,7 +53,7 @@ func proxyDir(dir string, ref model.ObjectRef) string {
 func adminSocket(proxyDir string) string { return filepath.Join(proxyDir, "admin") }
 
 // nodeID is how a proxy says which Gateway it serves.
-func nodeID(ref model.ObjectRef) string { return ref.Namespace() + "/" + ref.Name() }
+func nodeID(ref model.ObjectRef) string { return ref.NamespacedName() }
 
 // identify: only this user can open the server's socket, so a node's word is enough.
 func identify(context.Context) (xds.Claim, error) { return claim, nil }

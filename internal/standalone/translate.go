@@ -95,7 +95,7 @@ func translations(w *world.World, gateway string) ([]translation, error) {
 	})
 	var list []translation
 	for _, ref := range slices.SortedFunc(maps.Keys(byGateway), model.ObjectRef.Compare) {
-		if name := ref.Namespace() + "/" + ref.Name(); gateway == "" || gateway == name {
+		if name := ref.NamespacedName(); gateway == "" || gateway == name {
 			t, err := translate(name, byGateway[ref])
 			if err != nil {
 				return nil, err
