@@ -13,7 +13,8 @@ import (
 )
 
 // documents are those whose commands are run: every line "$ cardea ..." of a console block, which must print what follows it.
-// "..." stands for anything, on a line of its own for any number of lines.
+// "..." stands for anything, on a line of its own for any number of lines. What is below the heading "In a cluster" is run there
+// (internal/e2e/kubernetes).
 var documents = []string{"docs/standalone.md", "docs/explain.md", "docs/diff.md", "README.md"}
 
 func TestDocuments(t *testing.T) {
@@ -29,8 +30,9 @@ func TestDocuments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		here := inACluster.ReplaceAllString(string(text), "")
 		ran := 0
-		for _, block := range consoleBlock.FindAllStringSubmatch(string(text), -1) {
+		for _, block := range consoleBlock.FindAllStringSubmatch(here, -1) {
 			for _, step := range strings.Split("\n"+block[1], "\n$ ")[1:] {
 				command, want, _ := strings.Cut(step, "\n")
 				cmd := exec.Command(binary, strings.Fields(command)[1:]...)
@@ -50,6 +52,9 @@ func TestDocuments(t *testing.T) {
 		}
 	}
 }
+
+// inACluster is a section: its heading, and all lines up to the next one.
+var inACluster = regexp.MustCompile("(?m)^## In a cluster\n(?:[^#\n].*\n|\n)*")
 
 var consoleBlock = regexp.MustCompile("(?s)```console\n(.*?)```")
 

@@ -90,9 +90,9 @@ func TestExplainFollowsAnEdit(t *testing.T) {
 		return nil
 	})
 	s := route.Stages
-	if s.Edited == nil || s.Read == nil || s.Read.Before(s.Edited.Add(-time.Second)) || s.Acknowledged.Before(*s.Read) ||
-		!s.Acknowledged.After(*live.Since) {
-		t.Errorf("stages %+v, want edited, read, acknowledged in this order, after %s", s, live.Since)
+	if s.Edited == nil || s.Read == nil || s.Read.Before(s.Edited.Add(-time.Second)) || s.Sent == nil || s.Sent.Before(*s.Read) ||
+		s.Acknowledged.Before(*s.Sent) || !s.Sent.After(*live.Since) {
+		t.Errorf("stages %+v, want edited, read, sent, acknowledged in this order, after %s", s, live.Since)
 	}
 	if len(route.Made) != 1 || route.Made[0].Type != "Routes" || !route.Made[0].Live.Acknowledged {
 		t.Errorf("made %+v, want a part of a table", route.Made)

@@ -18,6 +18,9 @@ type Config struct {
 	World *world.World
 	// Locate, if not nil, is called for each question, and tells where an object's field stands: "web.yaml:12".
 	Locate func() func(object model.ObjectRef, field string) string
+	// Sent, if not nil, tells when a proxy was first sent a resource as it is since a revision; false if it was not, or nobody remembers. It is
+	// called in a View.
+	Sent func(resource.Key, flow.Rev) (time.Time, bool)
 	// Notes, if not nil, are for every story of a request: what the objects don't show.
 	Notes func() []string
 	// Offline: the objects are read and no proxy runs.

@@ -8,6 +8,7 @@ import (
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resource"
 )
 
 // Object is what became of an object.
@@ -32,6 +33,7 @@ type Stages struct {
 	Edited       *time.Time    `json:"edited,omitempty"`
 	Read         *time.Time    `json:"read,omitempty"`         // the turn that took it began
 	Turn         time.Duration `json:"turn,omitempty"`         // how long that turn took, in nanoseconds
+	Sent         *time.Time    `json:"sent,omitempty"`         // the last part of it that was changed was, to the first proxy
 	Acknowledged *time.Time    `json:"acknowledged,omitempty"` // the last part of it was, by the last proxy
 }
 
@@ -49,6 +51,8 @@ type Made struct {
 	Part    string `json:"part,omitempty"` // such as a virtual host
 	Of      string `json:"of,omitempty"`   // the rule or listener
 	Live    Live   `json:"live"`
+
+	Sent *time.Time `json:"sent,omitempty"` // with the last edit, to the first proxy; nil if the edit changed nothing of it
 }
 
 // Object tells what became of an object; false if there is none.
@@ -68,7 +72,7 @@ func (e *Explainer) Object(ref model.ObjectRef) (story Object, found bool) {
 		found = true
 		story = Object{
 			Object: ref.String(), Where: q.locate(ref, ""), Generation: meta.Generation, Edit: editOf(meta), Offline: q.config.Offline,
-			DependsOn: dependencies(ref, fetched), Made: q.made(ref),
+			DependsOn: dependencies(ref, fetched), Made: q.made(ref, changed),
 		}
 		for _, f := range findings {
 			text := f.Severity.String() + ": "
@@ -115,15 +119,19 @@ func dependencies(own model.ObjectRef, fetched []flow.Dependency) []Dependency {
 	return list
 }
 
-// made lists the parts that hold something of an object.
-func (q *asked) made(ref model.ObjectRef) []Made {
+// made lists the parts that hold something of an object, which was edited in a turn.
+func (q *asked) made(ref model.ObjectRef, edited flow.Rev) []Made {
 	var list []Made
 	for _, c := range q.world.Outputs.Resources {
 		for key, r := range flow.All(q.view, c) {
 			for _, part := range r.Parts {
 				for _, f := range part.Fragments {
 					if f.Origin.Object == ref {
-						list = append(list, Made{shortName(key.Gateway), key.Type.String(), key.Name, part.ID, f.Origin.Section, q.live(key, f)})
+						live := q.live(key, f)
+						list = append(list, Made{
+							Gateway: key.Gateway.NamespacedName(), Type: key.Type.String(), Name: key.Name, Part: part.ID, Of: f.Origin.Section,
+							Live: live, Sent: q.sent(key, edited, live),
+						})
 					}
 				}
 			}
@@ -136,12 +144,30 @@ func (q *asked) made(ref model.ObjectRef) []Made {
 	return list
 }
 
+// sent is when a proxy was first sent a resource with an edit, as far as that changed something: what was acknowledged before it was not.
+func (q *asked) sent(in resource.Key, edited flow.Rev, l Live) *time.Time {
+	if q.config.Sent == nil || edited == 0 {
+		return nil
+	}
+	at, found := q.config.Sent(in, edited)
+	sent := moment(at)
+	if !found || l.Acknowledged && (l.Since == nil || sent.After(*l.Since)) {
+		return nil
+	}
+	return sent
+}
+
 func (q *asked) stages(changed flow.Rev, o Object) (s Stages) {
 	if o.Edit != nil {
 		s.Edited = o.Edit.At
 	}
 	if turn, known := q.turnOf(changed); known {
 		s.Read, s.Turn = moment(turn.At), turn.Took
+	}
+	for _, m := range o.Made {
+		if m.Sent != nil && (s.Sent == nil || m.Sent.After(*s.Sent)) {
+			s.Sent = m.Sent
+		}
 	}
 	for _, m := range o.Made {
 		if !m.Live.Acknowledged || m.Live.Since == nil {

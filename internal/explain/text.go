@@ -180,9 +180,14 @@ func (o Object) Print(w io.Writer, now time.Time) error {
 	}
 	if s := o.Stages; s.Read != nil {
 		p.line("read", "%s, in a turn of %s", when(*s.Read, now), s.Turn.Round(10*time.Microsecond))
+		before := *s.Read
+		if s.Sent != nil {
+			p.line("sent", "%s, %s later", when(*s.Sent, now), s.Sent.Sub(before))
+			before = *s.Sent
+		}
 		if s.Acknowledged != nil {
 			took := "with that turn or before"
-			if d := s.Acknowledged.Sub(*s.Read); d > 0 {
+			if d := s.Acknowledged.Sub(before); d > 0 {
 				took = d.Round(time.Millisecond).String() + " later"
 			}
 			p.line("live", "%s, %s", when(*s.Acknowledged, now), took)

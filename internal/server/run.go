@@ -108,7 +108,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	api, err := admin.New(admin.Config{
 		Addr: o.Admin, Probes: o.Probes, Graph: w.Graph, Objects: shown, Ready: readiness(edge, proxies), Gatherer: registry,
-		Findings: findings, Explainer: explain.New(explain.Config{World: w}), Differ: differ, Log: o.Log, OnListen: o.OnAdmin,
+		Findings: findings, Explainer: explain.New(explain.Config{World: w, Sent: proxies.Sent}), Differ: differ, Log: o.Log, OnListen: o.OnAdmin,
 	})
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"cardea.dev/cardea/internal/files"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/world"
+	"cardea.dev/cardea/internal/xds"
 )
 
 // Explainer tells what the objects of a folder mean. Nothing is started.
@@ -17,10 +18,11 @@ func Explainer(_ context.Context, o Options) (admin.Explainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newExplainer(w, folder, true), nil
+	return newExplainer(w, folder, nil), nil
 }
 
-func newExplainer(w *world.World, folder *files.Folder, offline bool) *explain.Explainer {
+// newExplainer explains what a folder came to be. No proxy runs if server is nil.
+func newExplainer(w *world.World, folder *files.Folder, server *xds.Server) *explain.Explainer {
 	notes := func() []string {
 		broken := 0
 		for _, p := range folder.Problems() {
@@ -33,8 +35,12 @@ func newExplainer(w *world.World, folder *files.Folder, offline bool) *explain.E
 		}
 		return []string{fmt.Sprintf("the folder has %d mistakes that `cardea check` tells; what is broken is not part of this", broken)}
 	}
-	return explain.New(explain.Config{World: w, Offline: offline, Notes: notes, Locate: func() func(model.ObjectRef, string) string {
+	config := explain.Config{World: w, Offline: server == nil, Notes: notes, Locate: func() func(model.ObjectRef, string) string {
 		locator := folder.Locator()
 		return func(ref model.ObjectRef, field string) string { return locator.Where(ref, field).String() }
-	}})
+	}}
+	if server != nil {
+		config.Sent = server.Sent
+	}
+	return explain.New(config)
 }

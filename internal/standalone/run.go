@@ -57,7 +57,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	api, err := admin.New(admin.Config{
 		Addr: o.Admin, Graph: w.Graph, Objects: shown, Ready: ready.state, Gatherer: registry,
 		Findings: func() []admin.Finding { return findings(folder.Locator().Where) }, Log: o.logger(), OnListen: o.OnAdmin,
-		Explainer: newExplainer(w, folder, false), Differ: differ,
+		Explainer: newExplainer(w, folder, server), Differ: differ,
 	})
 	if err != nil {
 		return err

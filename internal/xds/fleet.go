@@ -26,6 +26,7 @@ func (s *Server) fleetLocked(gateway model.ObjectRef) *fleet {
 	if f == nil {
 		f = &fleet{gateway: gateway, set: newSet(gateway, s.cfg.Ward)}
 		s.fleets[gateway] = f
+		s.sends.Store(gateway, f.set.sends)
 	}
 	return f
 }
@@ -61,13 +62,15 @@ func (s *Server) forgetLocked(f *fleet) {
 		return
 	}
 	delete(s.fleets, f.gateway)
+	s.sends.Delete(f.gateway)
 	s.cfg.Graph.Apply("proxies", func(b *flow.Batch) { s.cfg.Feedback.Proxies.Delete(b, f.gateway) })
 }
 
 // turn gives a fleet one turn's changes, all or none of which a proxy sees.
-func (s *Server) turn(f *fleet, updates []update, at time.Time) {
+func (s *Server) turn(f *fleet, updates []update, rev flow.Rev, at time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.set.rev = rev
 	f.set.turn(updates, at)
 	s.publish(f)
 	s.forgetLocked(f)

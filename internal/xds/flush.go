@@ -55,6 +55,7 @@ func (st *stream) ship(t resource.Type, items ...*item) {
 		}
 		it.sent = append(it.sent, v)
 		it.force = false
+		st.note(it.name, v)
 		if v == nil {
 			r.removed = append(r.removed, it.name.Name)
 		} else {

@@ -44,6 +44,8 @@ type Server struct {
 	mu     sync.Mutex
 	fleets map[model.ObjectRef]*fleet // guarded by mu
 
+	sends sync.Map // *sends by Gateway
+
 	strangers, unchecked strangers
 }
 
@@ -82,8 +84,10 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	for range s.cfg.Graph.Watch(ctx) {
 		updates := map[model.ObjectRef][]update{}
+		var rev flow.Rev
 		s.mu.Lock()
 		s.cfg.Graph.View(func(v flow.View) {
+			rev = v.Rev()
 			for _, f := range followers {
 				for ch := range f.Changes(v) {
 					u := update{name: resource.Name{Type: ch.Key.Type, Name: ch.Key.Name}}
@@ -96,7 +100,7 @@ func (s *Server) Run(ctx context.Context) error {
 		})
 		at := s.cfg.Now()
 		for gateway, list := range updates {
-			s.turn(s.fleetLocked(gateway), list, at)
+			s.turn(s.fleetLocked(gateway), list, rev, at)
 		}
 		s.mu.Unlock()
 		select {

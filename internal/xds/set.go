@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
 )
@@ -19,6 +20,8 @@ type set struct {
 	needs   map[resource.Name]int // how many parts of current values name it
 	streams map[*stream]struct{}
 	seq     uint64
+	rev     flow.Rev // of the graph, that the last turn showed
+	sends   *sends
 
 	held        map[heldKey]int // how many parts of a resource hold a fragment
 	unconfirmed map[*entry]struct{}
@@ -59,6 +62,7 @@ func newSet(gateway model.ObjectRef, maker resource.Ward) *set {
 	s := &set{
 		gateway:     gateway,
 		maker:       maker,
+		sends:       &sends{},
 		needs:       map[resource.Name]int{},
 		streams:     map[*stream]struct{}{},
 		held:        map[heldKey]int{},
@@ -106,7 +110,7 @@ func (s *set) turn(updates []update, at time.Time) {
 
 func (s *set) put(e *entry, value *resource.Resource, at time.Time) {
 	old := e.current
-	e.current = &version{res: *value, at: at}
+	e.current = &version{res: *value, at: at, rev: s.rev}
 	s.count(e, old, e.current)
 	s.offer(e, s.choose(e))
 	s.confirm(e) // if proxies have these bytes nothing will be sent, and nothing acknowledged

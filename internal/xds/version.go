@@ -5,14 +5,17 @@ import (
 	"strings"
 	"time"
 
+	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/resource"
 )
 
 // version is one value of a resource, as it was or will be sent.
 type version struct {
-	res resource.Resource
-	seq uint64    // grows with each offer of the set
-	at  time.Time // when the turn that made it was seen
+	res  resource.Resource
+	seq  uint64    // grows with each offer of the set
+	at   time.Time // when the turn that made it was seen
+	rev  flow.Rev  // of the graph, that was seen then
+	sent bool      // to a proxy, at least once
 }
 
 // parts are those of a version; a nil version has none.
