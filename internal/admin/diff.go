@@ -38,12 +38,11 @@ func (s *Server) diff(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusMethodNotAllowed, "POST the objects to compare, as application/json: `cardea diff` does")
 		return
 	}
-	select {
-	case s.differs <- struct{}{}:
-		defer func() { <-s.differs }()
-	case <-r.Context().Done():
+	leave := s.differs.enter(r.Context())
+	if leave == nil {
 		return
 	}
+	defer leave()
 	if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(editArrives)); err != nil {
 		fail(w, http.StatusInternalServerError, err.Error())
 		return

@@ -16,6 +16,11 @@ type Explainer interface {
 
 // explainRequest answers /explain?url=...&method=...&header=...&sni=...&gateway=...
 func (s *Server) explainRequest(w http.ResponseWriter, r *http.Request) {
+	leave := s.explains.enter(r.Context())
+	if leave == nil {
+		return
+	}
+	defer leave()
 	q := r.URL.Query()
 	story, err := s.config.Explainer.Request(explain.Question{
 		Method: q.Get("method"), URL: q.Get("url"), Headers: q["header"], SNI: q.Get("sni"), Gateway: q.Get("gateway"),
@@ -33,6 +38,11 @@ func (s *Server) explainObject(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
+	leave := s.explains.enter(r.Context())
+	if leave == nil {
+		return
+	}
+	defer leave()
 	story, found := s.config.Explainer.Object(model.Ref(n.Kind, r.PathValue("namespace"), r.PathValue("name")))
 	if !found {
 		fail(w, http.StatusNotFound, fmt.Sprintf("%s %q not found", resourceName(n), r.PathValue("name")))

@@ -61,10 +61,24 @@ type Config struct {
 
 // Server is the API.
 type Server struct {
-	config  Config
-	mux     *http.ServeMux
-	probes  *http.ServeMux
-	differs chan struct{} // has room for who is answered
+	config   Config
+	mux      *http.ServeMux
+	probes   *http.ServeMux
+	differs  room // one question may be long
+	explains room
+}
+
+// room is for so many questions at a time. Others wait.
+type room chan struct{}
+
+// enter waits for room; leave is nil if whoever asks has gone.
+func (r room) enter(ctx context.Context) (leave func()) {
+	select {
+	case r <- struct{}{}:
+		return func() { <-r }
+	case <-ctx.Done():
+		return nil
+	}
 }
 
 // New makes a Server; Run listens.
@@ -76,7 +90,7 @@ func New(c Config) (*Server, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{config: c, mux: http.NewServeMux(), probes: http.NewServeMux(), differs: make(chan struct{}, 1)}
+	s := &Server{config: c, mux: http.NewServeMux(), probes: http.NewServeMux(), differs: make(room, 1), explains: make(room, 2)}
 	for mux, see := range map[*http.ServeMux]string{s.mux: "/ lists those that are", s.probes: "here are /healthz, /readyz and /metrics"} {
 		mux.HandleFunc("/healthz", s.healthz)
 		mux.HandleFunc("/readyz", s.readyz)

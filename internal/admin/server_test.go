@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -139,6 +141,56 @@ func (explainer) Request(q explain.Question) (explain.Story, error) {
 
 func (explainer) Object(ref model.ObjectRef) (explain.Object, bool) {
 	return explain.Object{Object: ref.String()}, ref.Name() == "web" || ref.Name() == "cardea"
+}
+
+// busy counts who is answered at a time.
+type busy struct {
+	explainer
+	now, most *atomic.Int32
+	proceed   chan struct{}
+}
+
+func (b busy) Object(ref model.ObjectRef) (explain.Object, bool) {
+	n := b.now.Add(1)
+	defer b.now.Add(-1)
+	for most := b.most.Load(); n > most && !b.most.CompareAndSwap(most, n); most = b.most.Load() {
+	}
+	<-b.proceed
+	return b.explainer.Object(ref)
+}
+
+// TestFewAreExplainedAtATime: the others wait, and those who wait no more are not answered.
+func TestFewAreExplainedAtATime(t *testing.T) {
+	b := busy{now: new(atomic.Int32), most: new(atomic.Int32), proceed: make(chan struct{})}
+	c := config(t)
+	c.Explainer = b
+	addr := "http://" + start(t, c) + "/explain/gtw/shop/web"
+	var group sync.WaitGroup
+	for range 6 {
+		group.Go(func() {
+			if code, body := get(t, "GET", addr, ""); code != http.StatusOK {
+				t.Errorf("%d %s", code, body)
+			}
+		})
+	}
+	for range 6 {
+		b.proceed <- struct{}{}
+	}
+	group.Wait()
+	if n := b.most.Load(); n < 1 || n > 2 {
+		t.Errorf("%d are answered at a time", n)
+	}
+	full := make(room, 1)
+	leave := full.enter(t.Context())
+	ctx, gone := context.WithCancel(t.Context())
+	gone()
+	if full.enter(ctx) != nil {
+		t.Error("there is room for one more")
+	}
+	leave()
+	if full.enter(t.Context()) == nil {
+		t.Error("who leaves makes no room")
+	}
 }
 
 // differ takes every edit.

@@ -102,7 +102,7 @@ func (f *faulty) panics() (n uint64) {
 func (f *faulty) backend(host, path string) (cluster string) {
 	f.t.Helper()
 	f.Graph.View(func(v flow.View) {
-		configs, err := f.Simulations(v)
+		configs, err := simulations(f.World, v)
 		if err != nil {
 			f.t.Fatal(err)
 		}

@@ -36,7 +36,7 @@ func TestSessionsAsEnvoyKeepsThem(t *testing.T) {
 	var config *simulate.Config
 	w := pureWorld(t, dir)
 	w.Graph.View(func(v flow.View) {
-		configs, err := w.Simulations(v)
+		configs, err := simulations(w, v)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -88,7 +88,7 @@ func (c *comparison) of(t *testing.T, dir string, ports map[string]int) *simulat
 	}
 	w := pureWorld(t, dir)
 	w.Graph.View(func(v flow.View) {
-		configs, err := w.Simulations(v)
+		configs, err := simulations(w, v)
 		if err != nil {
 			t.Fatal(err)
 		}

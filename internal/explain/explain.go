@@ -33,28 +33,6 @@ type Explainer struct{ config Config }
 // New makes an Explainer.
 func New(c Config) *Explainer { return &Explainer{config: c} }
 
-// asked is one question on its way. Its View is valid inside ask only.
-type asked struct {
-	*Explainer
-	world  *world.World
-	view   flow.View
-	locate func(model.ObjectRef, string) string
-	turns  []flow.Turn
-}
-
-// ask shows one consistent state to answer.
-func (e *Explainer) ask(answer func(*asked)) {
-	q := &asked{Explainer: e, world: e.config.World, turns: e.config.World.Graph.Turns()}
-	q.locate = func(model.ObjectRef, string) string { return "" }
-	if e.config.Locate != nil {
-		q.locate = e.config.Locate()
-	}
-	q.world.Graph.View(func(v flow.View) {
-		q.view = v
-		answer(q)
-	})
-}
-
 // turnOf is the turn in which something changed; false if it is longer ago than is remembered.
 func (q *asked) turnOf(rev flow.Rev) (flow.Turn, bool) {
 	i, found := slices.BinarySearchFunc(q.turns, rev, func(t flow.Turn, rev flow.Rev) int { return cmp.Compare(t.Rev, rev) })
@@ -66,12 +44,7 @@ func (q *asked) turnOf(rev flow.Rev) (flow.Turn, bool) {
 
 // resource finds a resource.
 func (q *asked) resource(key resource.Key) (resource.Resource, bool) {
-	for _, c := range q.world.Outputs.Resources {
-		if r, found := flow.Get(q.view, c, key); found {
-			return r, true
-		}
-	}
-	return resource.Resource{}, false
+	return flow.Get(q.view, q.world.Outputs.Of(key.Type), key)
 }
 
 // panics tells which parts of Cardea itself fail on something that names one of the objects: a bug, which is contained to that.

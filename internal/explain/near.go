@@ -11,6 +11,7 @@ import (
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/gateway"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resource"
 	"cardea.dev/cardea/internal/simulate"
 )
 
@@ -25,8 +26,8 @@ type candidate struct {
 
 // near finds the rules of the request's host that might have been expected to take it: those that would have, too, and those
 // that miss one thing only. A rule is told once, by its nearest match.
-func (q *asked) near(w way, c call, l model.PortListener) []Near {
-	tried := w.config.Try(c.Request)
+func (q *asked) near(w *way, l model.PortListener) []Near {
+	tried := w.tried
 	first := slices.IndexFunc(tried, func(t simulate.Tried) bool { return len(t.Misses) == 0 })
 	won, _ := ruleOf(tried, first)
 	var list []candidate
@@ -79,7 +80,7 @@ func distance(t simulate.Tried) int {
 }
 
 // behind tells why a route that matches comes after the one that took the request.
-func (q *asked) behind(w way, l model.ListenerKey, winner simulate.Tried, loser candidate) string {
+func (q *asked) behind(w *way, l model.ListenerKey, winner simulate.Tried, loser candidate) string {
 	first, ok := q.order(w, l, winner)
 	later, found := q.order(w, l, loser.Tried)
 	if !ok || !found {
@@ -89,7 +90,7 @@ func (q *asked) behind(w way, l model.ListenerKey, winner simulate.Tried, loser 
 }
 
 // order is the precedence of a route in its virtual host: that of its site at the host's domain, or at a wider one.
-func (q *asked) order(w way, l model.ListenerKey, t simulate.Tried) (string, bool) {
+func (q *asked) order(w *way, l model.ListenerKey, t simulate.Tried) (string, bool) {
 	key, ok := envoy.RuleNamed(t.Route)
 	place, found := q.place(key)
 	if !ok || !found {
@@ -105,17 +106,30 @@ func (q *asked) order(w way, l model.ListenerKey, t simulate.Tried) (string, boo
 	return "", false
 }
 
-// hosts names some hosts that have routes at a port.
-func (q *asked) hosts(port model.Port) []string {
-	notes := map[string]bool{}
-	for k := range flow.All(q.view, q.world.Plan.Sites) {
-		if slices.ContainsFunc(port.Listeners, func(l model.PortListener) bool { return l.Key == k.Listener }) {
-			notes[fmt.Sprintf("%s has routes here: %s", k.Domain, k.Rule.Route)] = true
+// hosts names some hosts of route tables, with the routes that they have.
+func hosts(tables [][]*resource.Part) (notes []string) {
+	type host struct {
+		domain string
+		route  model.ObjectRef
+	}
+	seen := map[host]bool{}
+	for _, parts := range tables {
+		for _, p := range parts {
+			for _, f := range p.Fragments {
+				if kind := f.Origin.Object.Kind(); kind == model.KindHTTPRoute || kind == model.KindGRPCRoute {
+					seen[host{p.ID, f.Origin.Object}] = true
+				}
+			}
 		}
 	}
-	list := slices.Sorted(maps.Keys(notes))
-	if more := len(list) - nearest; more > 0 {
-		list = append(list[:nearest], fmt.Sprintf("and %d more", more))
+	list := slices.SortedFunc(maps.Keys(seen), func(a, b host) int {
+		return cmp.Or(cmp.Compare(a.domain, b.domain), a.route.Compare(b.route))
+	})
+	for _, h := range list[:min(nearest, len(list))] {
+		notes = append(notes, fmt.Sprintf("%s has routes here: %s", h.domain, h.route))
 	}
-	return list
+	if more := len(list) - nearest; more > 0 {
+		notes = append(notes, fmt.Sprintf("and %d more", more))
+	}
+	return notes
 }

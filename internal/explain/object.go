@@ -64,31 +64,89 @@ func (e *Explainer) Object(ref model.ObjectRef) (story Object, found bool) {
 			findings = append(findings, f)
 		}
 	}
-	e.ask(func(q *asked) {
-		meta, changed, ok := q.meta(ref)
-		if !ok {
-			return
+	o := &became{ref: ref, fetched: fetched, findings: findings}
+	if e.ask(o) != nil {
+		return Object{}, false // became does nothing that fails
+	}
+	return o.story, o.found
+}
+
+// became is the question what became of an object.
+type became struct {
+	ref      model.ObjectRef
+	fetched  []flow.Dependency
+	findings []model.Finding
+
+	rev       flow.Rev
+	resources []keyed // all
+	places    []place // where something of the object is
+	found     bool
+	story     Object
+}
+
+// keyed is a resource.
+type keyed struct {
+	key   resource.Key
+	parts []*resource.Part
+}
+
+// place is a fragment in a resource.
+type place struct {
+	key      resource.Key
+	part     string
+	fragment resource.Fragment
+}
+
+func (o *became) gather(q *asked) {
+	o.rev, o.resources = q.view.Rev(), nil
+	if _, _, o.found = q.meta(o.ref); !o.found {
+		return
+	}
+	for _, c := range q.world.Outputs.Resources {
+		for key, r := range flow.All(q.view, c) {
+			o.resources = append(o.resources, keyed{key, r.Parts})
 		}
-		found = true
-		story = Object{
-			Object: ref.String(), Where: q.locate(ref, ""), Generation: meta.Generation, Edit: editOf(meta), Offline: q.config.Offline,
-			DependsOn: dependencies(ref, fetched), Made: q.made(ref, changed),
-		}
-		for _, f := range findings {
-			text := f.Severity.String() + ": "
-			if f.Field != "" {
-				text += f.Field + ": "
+	}
+}
+
+func (o *became) work() error {
+	o.places = nil
+	for _, r := range o.resources {
+		for _, part := range r.parts {
+			for _, f := range part.Fragments {
+				if f.Origin.Object == o.ref {
+					o.places = append(o.places, place{r.key, part.ID, f})
+				}
 			}
-			story.Findings = append(story.Findings, text+f.Message)
 		}
-		story.Stages = q.stages(changed, story)
-		concerned := []string{story.Object}
-		for _, d := range story.DependsOn {
-			concerned = append(concerned, d.Object)
+	}
+	return nil
+}
+
+func (o *became) holds(q *asked) bool { return q.view.Rev() == o.rev }
+
+func (o *became) tell(q *asked) {
+	meta, changed, found := q.meta(o.ref)
+	if !found {
+		return
+	}
+	o.story = Object{
+		Object: o.ref.String(), Where: q.locate(o.ref, ""), Generation: meta.Generation, Edit: editOf(meta), Offline: q.config.Offline,
+		DependsOn: dependencies(o.ref, o.fetched), Made: q.made(o.places, changed),
+	}
+	for _, f := range o.findings {
+		text := f.Severity.String() + ": "
+		if f.Field != "" {
+			text += f.Field + ": "
 		}
-		story.Panics = q.panics(concerned...)
-	})
-	return story, found
+		o.story.Findings = append(o.story.Findings, text+f.Message)
+	}
+	o.story.Stages = q.stages(changed, o.story)
+	concerned := []string{o.story.Object}
+	for _, d := range o.story.DependsOn {
+		concerned = append(concerned, d.Object)
+	}
+	o.story.Panics = q.panics(concerned...)
 }
 
 // dependencies are the objects among what was fetched.
@@ -120,22 +178,14 @@ func dependencies(own model.ObjectRef, fetched []flow.Dependency) []Dependency {
 }
 
 // made lists the parts that hold something of an object, which was edited in a turn.
-func (q *asked) made(ref model.ObjectRef, edited flow.Rev) []Made {
+func (q *asked) made(places []place, edited flow.Rev) []Made {
 	var list []Made
-	for _, c := range q.world.Outputs.Resources {
-		for key, r := range flow.All(q.view, c) {
-			for _, part := range r.Parts {
-				for _, f := range part.Fragments {
-					if f.Origin.Object == ref {
-						live := q.live(key, f)
-						list = append(list, Made{
-							Gateway: key.Gateway.NamespacedName(), Type: key.Type.String(), Name: key.Name, Part: part.ID, Of: f.Origin.Section,
-							Live: live, Sent: q.sent(key, edited, live),
-						})
-					}
-				}
-			}
-		}
+	for _, p := range places {
+		live := q.live(p.key, p.fragment)
+		list = append(list, Made{
+			Gateway: p.key.Gateway.NamespacedName(), Type: p.key.Type.String(), Name: p.key.Name, Part: p.part, Of: p.fragment.Origin.Section,
+			Live: live, Sent: q.sent(p.key, edited, live),
+		})
 	}
 	slices.SortStableFunc(list, func(a, b Made) int {
 		return cmp.Or(strings.Compare(a.Gateway, b.Gateway), strings.Compare(a.Type, b.Type), strings.Compare(a.Name, b.Name),

@@ -2,7 +2,6 @@ package explain
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -72,37 +71,58 @@ func (e *Explainer) Request(question Question) (story Story, err error) {
 	if err != nil {
 		return Story{}, err
 	}
-	e.ask(func(q *asked) { story, err = q.request(c, question.Gateway) })
-	return story, err
+	r := &requested{call: c, gateway: question.Gateway}
+	err = e.ask(r)
+	return r.story, err
 }
 
-// way is a request at one Gateway.
-type way struct {
-	port   model.Port
-	config *simulate.Config
-	result simulate.Result
+// requested is the question about a request.
+type requested struct {
+	call
+	gateway string // "": any
+	ways    []*way
+	chosen  *way // nil: there is none
+	story   Story
 }
 
-func (q *asked) request(c call, gateway string) (Story, error) {
+func (r *requested) gather(q *asked) { r.ways, r.chosen = q.ways(r.call, r.gateway), nil }
+
+func (r *requested) work() (err error) {
+	if len(r.ways) > 0 {
+		r.chosen, err = choose(r.ways, r.Request)
+	}
+	return err
+}
+
+func (r *requested) holds(q *asked) bool { return sameWays(r.ways, q.ways(r.call, r.gateway)) }
+
+func (r *requested) tell(q *asked) { r.story = q.request(r.call, r.ways, r.chosen) }
+
+func (q *asked) request(c call, ways []*way, w *way) Story {
 	story := Story{Request: c.text, Offline: q.config.Offline}
 	if q.config.Notes != nil {
 		story.Notes = q.config.Notes()
 	}
-	ways, err := q.ways(c, gateway)
-	if err != nil {
-		return story, err
-	}
-	if len(ways) == 0 {
+	if w == nil {
 		story.Closed = fmt.Sprintf("no listener has port %d", c.port)
 		for _, p := range flow.All(q.view, q.world.Plan.Ports) {
 			story.Notes = append(story.Notes, fmt.Sprintf("Gateway %s has port %d", p.Key.Gateway.NamespacedName(), p.Key.Number))
 		}
 		slices.Sort(story.Notes)
-		return story, nil
+		return story
 	}
-	w := ways[0]
-	for _, other := range ways[1:] {
+	unasked := 0
+	for _, other := range ways {
+		if other == w {
+			continue
+		}
+		if other.parts == nil && other.rank <= hasHost {
+			unasked++
+		}
 		story.Notes = append(story.Notes, fmt.Sprintf("Gateway %s has this port, too: --gateway chooses", other.port.Key.Gateway.NamespacedName()))
+	}
+	if unasked > 0 && !w.takes() {
+		story.Notes = append(story.Notes, fmt.Sprintf("%d of these Gateways were not asked", unasked))
 	}
 	c.Port = uint32(w.port.BindPort)
 	story.Gateway, story.Port = w.port.Key.Gateway.NamespacedName(), w.port.Key.Number
@@ -124,64 +144,17 @@ func (q *asked) request(c call, gateway string) (Story, error) {
 		concerned = append(concerned, r.Object)
 	}
 	story.Panics = q.panics(concerned...)
-	if story.Near = q.near(w, c, listener); story.Host == "" && story.Closed == "" {
-		story.Notes = append(story.Notes, q.hosts(w.port)...)
-	}
-	return story, nil
-}
-
-// ways tries the Gateways that have the request's port: as it is bound, or else as they state it. Those with a route come first.
-func (q *asked) ways(c call, gateway string) ([]way, error) {
-	var bound, stated []way
-	for _, port := range flow.All(q.view, q.world.Plan.Ports) {
-		if gateway != "" && port.Key.Gateway.NamespacedName() != gateway {
-			continue
-		}
-		if port.BindPort == c.port {
-			bound = append(bound, way{port: port})
-		} else if port.Key.Number == c.port {
-			stated = append(stated, way{port: port})
-		}
-	}
-	list := bound
-	if len(list) == 0 {
-		list = stated
-	}
-	for i := range list {
-		w := &list[i]
-		configs, err := q.world.Simulations(q.view, w.port.Key.Gateway)
-		if err != nil {
-			return nil, err
-		}
-		if w.config = configs[w.port.Key.Gateway]; w.config == nil {
-			return nil, errors.New("a port without a Gateway")
-		}
-		r := c.Request
-		r.Port = uint32(w.port.BindPort)
-		w.result = w.config.Do(r)
-	}
-	taken := func(w way) int {
-		if slices.ContainsFunc(w.result.Outcomes, func(o simulate.Outcome) bool { return o.Route != "" }) {
-			return 0
-		}
-		return 1
-	}
-	slices.SortFunc(list, func(a, b way) int {
-		return cmp.Or(cmp.Compare(taken(a), taken(b)), a.port.Key.Gateway.Compare(b.port.Key.Gateway))
-	})
-	return list, nil
+	story.Near = q.near(w, listener)
+	story.Notes = append(story.Notes, w.hosts...)
+	return story
 }
 
 // listenerOf is the listener of a port that a request belongs to: the most specific one, whether it can serve or not.
 func listenerOf(port model.Port, c call) (found model.PortListener, ok bool) {
-	host := c.Host
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
+	host := c.host()
 	if c.TLS && c.SNI != "" {
-		host = c.SNI
+		host = strings.TrimSuffix(strings.ToLower(c.SNI), ".")
 	}
-	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	for _, l := range port.Listeners {
 		if model.Covers(model.HostnameDomain(l.Hostname), host) && (!ok || model.MoreSpecific(l.Hostname, found.Hostname)) {
 			found, ok = l, true
@@ -191,7 +164,7 @@ func listenerOf(port model.Port, c call) (found model.PortListener, ok bool) {
 }
 
 // rule finds the rule that made a route, and what became of it.
-func (q *asked) rule(w way, o simulate.Outcome) (Rule, bool) {
+func (q *asked) rule(w *way, o simulate.Outcome) (Rule, bool) {
 	key, ok := envoy.RuleNamed(o.Route)
 	if !ok {
 		return Rule{}, false

@@ -1,18 +1,17 @@
-package world
+package e2e
 
 import (
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/simulate"
+	"cardea.dev/cardea/internal/world"
 )
 
-// Simulations has, for each Gateway that is served, what its proxies have or are about to get; of one Gateway only if it is named.
-func (w *World) Simulations(v flow.View, only ...model.ObjectRef) (map[model.ObjectRef]*simulate.Config, error) {
+// simulations has, for each Gateway that is served, all that its proxies have or are about to get.
+func simulations(w *world.World, v flow.View) (map[model.ObjectRef]*simulate.Config, error) {
 	all := map[model.ObjectRef]*simulate.Config{}
 	for ref := range flow.All(v, w.Plan.Gateways) {
-		if len(only) == 0 || only[0] == ref {
-			all[ref] = simulate.New()
-		}
+		all[ref] = simulate.New()
 	}
 	for _, c := range w.Outputs.Resources {
 		for key, r := range flow.All(v, c) {
