@@ -23,7 +23,7 @@ metadata: {name: far, namespace: shop}
 spec: {type: ExternalHostname, port: {number: 80}, externalHostname: {hostname: nobody.far.test}}
 `)
 	s.write("far-route.yaml", routeFile("far", "far.example", "backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: far}]"))
-	s.start(envoyAt(withResolver(t, conf)))
+	s.start(envoyAt(withFile(t, conf, "/etc/resolv.conf")))
 	s.Ready(t)
 	s.expect("GET http://shop.example/ -> 200 blue\nGET http://far.example/ -> 503")
 	select {
@@ -70,15 +70,15 @@ func silentResolver(t testing.TB) (asked <-chan struct{}, conf string) {
 	return first, conf
 }
 
-// withResolver is an Envoy that sees another /etc/resolv.conf: it has a view of the file system of its own.
-func withResolver(t testing.TB, conf string) string {
+// withFile is an Envoy that sees a file in another one's place: it has a view of the file system of its own.
+func withFile(t testing.TB, file, at string) string {
 	t.Helper()
 	envoy, err := process.FindEnvoy("")
 	if err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "envoy")
-	script := fmt.Sprintf("#!/bin/sh\nexec unshare -m sh -c 'mount --bind %s /etc/resolv.conf && exec %s \"$@\"' envoy \"$@\"\n", conf, envoy)
+	script := fmt.Sprintf("#!/bin/sh\nexec unshare -m sh -c 'mount --bind %s %s && exec %s \"$@\"' envoy \"$@\"\n", file, at, envoy)
 	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}

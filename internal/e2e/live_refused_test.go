@@ -130,6 +130,38 @@ func TestARegexThatIsTooLarge(t *testing.T) {
 	s.unharmed(l)
 }
 
+// TestABackendWithoutAuthorities: an image without the system's certificates. Who sends requests there says so, and nobody else is held up.
+func TestABackendWithoutAuthorities(t *testing.T) {
+	t.Parallel()
+	const authorities = "/etc/ssl/certs/ca-certificates.crt"
+	if _, err := os.Stat(authorities); err != nil {
+		t.Skip("this machine has no such file to hide: ", err)
+	}
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, shop(), envoyAt(withFile(t, empty, authorities)))
+	l := s.load(200, "shop.example", "blue")
+	backend := func(tls string) string {
+		return "{apiVersion: gateway.networking.x-k8s.io/v1alpha1, kind: XBackend, metadata: {name: out, namespace: shop}, spec: " +
+			"{type: ExternalHostname, " +
+			"externalHostname: {hostname: localhost}, port: {number: 9}" + tls + "}}\n"
+	}
+	const validated = ", tls: {mode: ServerOnly, validation: {hostname: localhost, wellKnownCACertificates: System}}"
+	toOut := "{matches: [{path: {value: /out}}], backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: out}]}"
+	s.write("bad.yaml", routeFile("out", "out.example", to("green"), toOut)+"---\n"+backend(validated))
+	s.says("httproute/shop/out", rejected+": XBackend shop/out: Error adding/updating cluster(s) xbackend/shop/out: file")
+	s.says("xbackend/shop/out", "web: cardea.dev/Programmed=False RejectedByProxy: Error adding")
+	s.soon("GET http://out.example/ -> 200 green")
+	s.soon("GET http://out.example/out -> 503")
+	s.says("httproute/shop/web", "web: cardea.dev/Programmed=True")
+
+	s.write("bad.yaml", routeFile("out", "out.example", to("green"), toOut)+"---\n"+backend(""))
+	s.says("httproute/shop/out", "web: cardea.dev/Programmed=True")
+	s.unharmed(l)
+}
+
 // TestAGRPCMethodThatIsTooLarge: a method is a path, whose substitute takes no request.
 func TestAGRPCMethodThatIsTooLarge(t *testing.T) {
 	t.Parallel()

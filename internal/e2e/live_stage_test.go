@@ -130,6 +130,10 @@ func (s *stage) conditions(path string) (lines []string, generation int64, err e
 				ParentRef  struct{ Name string }
 				Conditions []metav1.Condition
 			}
+			Ancestors []struct {
+				AncestorRef struct{ Name string }
+				Conditions  []metav1.Condition
+			}
 		}
 	}
 	if err := s.Object(path, &o); err != nil {
@@ -151,6 +155,9 @@ func (s *stage) conditions(path string) (lines []string, generation int64, err e
 	}
 	for _, p := range o.Status.Parents {
 		add(p.ParentRef.Name+": ", p.Conditions)
+	}
+	for _, a := range o.Status.Ancestors {
+		add(a.AncestorRef.Name+": ", a.Conditions)
 	}
 	return lines, generation, nil
 }

@@ -14,6 +14,7 @@ type stages struct {
 	homes     *flow.Collection[model.ListenerKey, home]
 	acked     *flow.Collection[resource.AckKey, uint64]
 	refused   *flow.Collection[resource.RefusalKey, resource.Refusal]
+	backends  refusedBackends
 }
 
 // New adds the stages that render a plan to a graph:
@@ -40,14 +41,16 @@ func New(_ *flow.Graph, p plan.Plan, f *resource.Feedback) resource.Outputs {
 			return listenerHome(l), servable(l.Protocol, l.Port.Transport)
 		}),
 	}
+	s.backends = newRefusedBackends(s.refused)
 	lds, sds := listeners(p), secrets(p)
 	return resource.Outputs{
 		Resources: []*flow.Collection[resource.Key, resource.Resource]{
 			clusters(p), endpoints(p), sds, lds, s.tables(p),
 		},
-		Routes:    s.routeStandings(),
-		Listeners: s.listenerStandings(p, lds, sds),
-		Ward:      ward{},
+		Routes:          s.routeStandings(),
+		Listeners:       s.listenerStandings(p, lds, sds),
+		RefusedBackends: s.backends.refusals,
+		Ward:            ward{},
 	}
 }
 

@@ -28,6 +28,9 @@ func (s stages) routeStandings() *flow.Collection[model.ObjectRef, resource.Rout
 			standing.Places = append(standing.Places, resource.PlaceStanding{Listener: place.Listener, Rules: rules})
 			for i, rule := range r.Rules {
 				s.judge(c, &rules[i], h.Table, fragments[i].at(rule.Key, h.Place))
+				if rules[i].Refused == "" {
+					rules[i].Refused = s.backends.of(c, place.Gateway, rule)
+				}
 			}
 		}
 		return standing, true

@@ -28,7 +28,7 @@ func (m *Meaning) NewReports(out resource.Outputs, proxies *flow.Collection[mode
 		Gateways:       flow.Map(m.gateways, "report/Gateway", m.gatewayReport(out, proxies)),
 		HTTPRoutes:     flow.Map(m.in.HTTPRoutes.Collection(), "report/HTTPRoute", routes.http),
 		GRPCRoutes:     flow.Map(m.in.GRPCRoutes.Collection(), "report/GRPCRoute", routes.grpc),
-		XBackends:      flow.Map(m.in.XBackends.Collection(), "report/XBackend", m.xbackendReport),
+		XBackends:      flow.Map(m.in.XBackends.Collection(), "report/XBackend", xbackendReports{m, out.RefusedBackends}.report),
 		Unclassed:      m.unclassed,
 	}
 }
@@ -42,7 +42,12 @@ func (m *Meaning) classReport(c *flow.Ctx, ref model.ObjectRef, own class) (plan
 	return plan.Report[gatewayv1.GatewayClassStatus]{UID: own.UID, Status: conditions.GatewayClass(facts), Findings: own.Findings}, true
 }
 
-func (m *Meaning) xbackendReport(
+type xbackendReports struct {
+	*Meaning
+	refused *flow.Collection[resource.StandingKey, resource.Refusal]
+}
+
+func (m xbackendReports) report(
 	c *flow.Ctx, ref model.ObjectRef, o input.Object[xgatewayv1alpha1.BackendSpec],
 ) (plan.Report[xgatewayv1alpha1.BackendStatus], bool) {
 	read, _ := flow.Fetch(c, m.xbackends, ref)
@@ -53,7 +58,22 @@ func (m *Meaning) xbackendReport(
 	}
 	slices.SortFunc(facts.Gateways, model.ObjectRef.Compare)
 	facts.Gateways = slices.Compact(facts.Gateways)
-	return plan.Report[xgatewayv1alpha1.BackendStatus]{UID: o.Meta.UID, Status: conditions.Backend(facts), Findings: read.Findings}, true
+	findings := read.Findings[:len(read.Findings):len(read.Findings)]
+	for _, g := range facts.Gateways {
+		said, refused := flow.Fetch(c, m.refused, resource.StandingKey{Gateway: g, Origin: resource.Origin{Object: ref}})
+		if !refused {
+			continue
+		}
+		if facts.Refused == nil {
+			facts.Refused = map[model.ObjectRef]string{}
+		}
+		facts.Refused[g] = said.Message
+		findings = append(findings, model.Finding{
+			Object: ref, Condition: conditions.Programmed, Reason: "RejectedByProxy",
+			Message: fmt.Sprintf("the proxy of %s refused it: %s", g, said.Message),
+		})
+	}
+	return plan.Report[xgatewayv1alpha1.BackendStatus]{UID: o.Meta.UID, Status: conditions.Backend(facts), Findings: findings}, true
 }
 
 func (m *Meaning) gatewayReport(

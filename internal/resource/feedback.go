@@ -87,6 +87,8 @@ type Outputs struct {
 	// Routes and Listeners tell what of them was acknowledged or refused: the current content, at every place where it serves.
 	Routes    *flow.Collection[model.ObjectRef, RouteStanding]
 	Listeners *flow.Collection[StandingKey, Standing]
+	// RefusedBackends has what of backends was refused: by its origin, and, of all that an object is in one, by the object alone.
+	RefusedBackends *flow.Collection[StandingKey, Refusal]
 	// Ward makes what is tried apart.
 	Ward Ward
 }

@@ -92,12 +92,12 @@ func (t toldBy[K, V]) staged(v flow.View) (before, after []model.Finding) {
 	return before, after
 }
 
-// refusals tells of what a proxy refused and no report does: backends, and the certificates that they are shown.
+// refusals tells of what a proxy refused and no report does: Services, and the certificates that backends are shown.
 func (w *World) refusals(v flow.View) []model.Finding {
 	var list []model.Finding
 	for key, refusal := range flow.All(v, w.Feedback.Refused.Collection()) {
 		kind, section := key.Origin.Object.Kind(), key.Origin.Section
-		if kind == model.KindService || kind == model.KindXBackend || kind == model.KindSecret && section != "" {
+		if kind == model.KindService || kind == model.KindSecret && section != "" {
 			list = append(list, model.Finding{
 				Object: key.Origin.Object, Reason: "RejectedByProxy",
 				Message: fmt.Sprintf("the proxy of %s refused it: %s", key.Gateway, refusal.Message),
