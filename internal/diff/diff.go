@@ -61,14 +61,15 @@ func (r Report) IsEmpty() bool {
 type Config struct {
 	World *world.World
 	// Applied, if not nil, tells what would be read of objects that are applied to the world that the View shows: some are read in part or not at
-	// all, and something of what is there may stay. nil: they are read as they are. It may change their specs.
-	Applied func(flow.View, []input.Content) []input.Content
+	// all, and something of what is there may stay. nil: they are read as they are. It may change their specs. unknown is what would be read because
+	// of them, and nobody knows yet whether it is there.
+	Applied func(flow.View, []input.Content) (read []input.Content, unknown []model.ObjectRef)
 }
 
 // Differ answers what edits would change.
 type Differ struct {
 	world   *world.World
-	applied func(flow.View, []input.Content) []input.Content
+	applied func(flow.View, []input.Content) ([]input.Content, []model.ObjectRef)
 	schema  *schema.Schema
 }
 
@@ -95,11 +96,16 @@ func (d *Differ) Diff(e Edit) (Report, error) {
 	if e.Prune {
 		others = d.others(objects)
 	}
-	applied := d.arrive(objects)
+	applied, unknown := d.arrive(objects)
 	var report Report
 	var scenes []*scene
 	err = d.world.Graph.Try(
-		func(b *flow.Batch) { d.apply(b, applied, others) },
+		func(b *flow.Batch) {
+			d.apply(b, applied, others)
+			for _, ref := range unknown {
+				d.world.Sources.Unread.Set(b, ref, notRead)
+			}
+		},
 		func(v flow.View) { report, scenes = d.look(v) })
 	if err != nil {
 		return Report{}, err
@@ -156,6 +162,9 @@ func (d *Differ) others(objects []*schema.Object) (list []model.ObjectRef) {
 	return list
 }
 
+// notRead is said of what nobody has referred to so far. What is wrong because of it is a warning: it may be there.
+const notRead = "it is not known before something refers to it"
+
 // arriving is an object on its way into the graph.
 type arriving struct {
 	input.Content
@@ -163,7 +172,7 @@ type arriving struct {
 }
 
 // arrive makes of objects what is read of them.
-func (d *Differ) arrive(objects []*schema.Object) (list []arriving) {
+func (d *Differ) arrive(objects []*schema.Object) (list []arriving, unknown []model.ObjectRef) {
 	if d.applied == nil {
 		for _, o := range objects {
 			a := arriving{Content: input.Content{Ref: o.Ref, Labels: o.Labels, Spec: o.Spec}}
@@ -172,17 +181,17 @@ func (d *Differ) arrive(objects []*schema.Object) (list []arriving) {
 			}
 			list = append(list, a)
 		}
-		return list
+		return list, nil
 	}
 	contents := make([]input.Content, 0, len(objects))
 	for _, o := range objects {
 		contents = append(contents, input.Content{Ref: o.Ref, Labels: o.Labels, Spec: o.Spec})
 	}
-	d.world.Graph.View(func(v flow.View) { contents = d.applied(v, contents) })
+	d.world.Graph.View(func(v flow.View) { contents, unknown = d.applied(v, contents) })
 	for _, c := range contents {
 		list = append(list, arriving{Content: c})
 	}
-	return list
+	return list, unknown
 }
 
 // apply writes objects, and deletes others. One that is there keeps its metadata but for the labels; a new one is the youngest unless it

@@ -90,7 +90,8 @@ func (r *rig) apply(texts ...string) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.world.Graph.Apply("test", func(b *flow.Batch) { r.Differ.apply(b, r.arrive(list), nil) })
+	arriving, _ := r.arrive(list)
+	r.world.Graph.Apply("test", func(b *flow.Batch) { r.Differ.apply(b, arriving, nil) })
 	r.world.Graph.Settle()
 }
 
@@ -147,20 +148,48 @@ func TestOtherWords(t *testing.T) {
 // TestWhatIsRead: what is applied is what would be read of it, and what would not be read is no change.
 func TestWhatIsRead(t *testing.T) {
 	r := newRig(t)
-	r.applied = func(v flow.View, objects []input.Content) (list []input.Content) {
+	r.applied = func(v flow.View, objects []input.Content) (list []input.Content, _ []model.ObjectRef) {
 		for _, o := range objects {
 			if _, found := r.world.Sources.Of(o.Ref.Kind()).Get(v, o.Ref); found || o.Ref.Name() == "read" {
 				o.Labels = nil
 				list = append(list, o)
 			}
 		}
-		return list
+		return list, nil
 	}
 	for name, want := range map[string][]string{"read": {"+ HTTPRoute default/read"}, "unread": nil} {
 		labelled := strings.Replace(objects, "metadata: {name: web}", "metadata: {name: web, labels: {a: b}}", 1)
 		if report := r.diff(false, route(name, "a.ex", "/"), labelled); !slices.Equal(report.Objects, want) {
 			t.Errorf("%s: %q, want %q", name, report.Objects, want)
 		}
+	}
+}
+
+// TestWhatIsNotKnown: what an edit begins to refer to may be there. That it is not known is a warning, and nothing is refused for it.
+func TestWhatIsNotKnown(t *testing.T) {
+	secret, ca := model.Ref(model.KindSecret, "default", "cert"), model.Ref(model.KindConfigMap, "default", "ca")
+	r := newRig(t, route("a", "a.ex", "/"))
+	edit := []string{
+		strings.Replace(objects, "listeners: [", "listeners: [{name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: cert}]}}, ", 1),
+		route("b", "b.ex", "/"), strings.ReplaceAll(route("c", "c.ex", "/"), "name: app", "name: trusted"), `
+apiVersion: gateway.networking.x-k8s.io/v1alpha1
+kind: XBackend
+metadata: {name: trusted}
+spec:
+  type: ExternalHostname
+  port: {number: 443}
+  externalHostname: {hostname: app.example}
+  tls: {mode: ServerOnly, validation: {hostname: app.example, caCertificateRefs: [{group: "", kind: ConfigMap, name: ca}]}}
+`}
+	if report := r.diff(false, edit...); len(report.Refused) < 2 {
+		t.Errorf("it is known that nothing is there, and yet %q is refused", report.Refused)
+	}
+	r.applied = func(_ flow.View, objects []input.Content) ([]input.Content, []model.ObjectRef) {
+		return objects, []model.ObjectRef{secret, ca}
+	}
+	report := r.diff(false, edit...)
+	if len(report.Refused) > 0 || len(report.Warnings) < 2 {
+		t.Errorf("refused: %q, warnings: %q", report.Refused, report.Warnings)
 	}
 }
 
@@ -175,7 +204,8 @@ func TestCostIsThatOfTheChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = r.world.Graph.Try(func(b *flow.Batch) { r.Differ.apply(b, r.arrive(edited), nil) }, func(v flow.View) {
+	arriving, _ := r.arrive(edited)
+	err = r.world.Graph.Try(func(b *flow.Batch) { r.Differ.apply(b, arriving, nil) }, func(v flow.View) {
 		report, scenes := r.look(v)
 		if len(scenes) != 1 || len(report.Objects) != 1 {
 			t.Fatalf("%d scenes, %+v", len(scenes), report)

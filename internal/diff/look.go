@@ -22,7 +22,7 @@ func (d *Differ) look(v flow.View) (report Report, scenes []*scene) {
 	}
 	for _, f := range d.world.NewFindings(v) {
 		text := f.Object.String() + ": " + strings.TrimPrefix(f.Field+": "+f.Message, ": ")
-		if f.Severity == model.Error {
+		if f.Severity == model.Error && !strings.Contains(f.Message, notRead) {
 			report.Refused = append(report.Refused, text)
 		} else {
 			report.Warnings = append(report.Warnings, text)

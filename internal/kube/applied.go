@@ -17,7 +17,9 @@ import (
 // Applied tells what would be read of objects if somebody applied them (kubectl apply) to the cluster as v shows it: what is kept of each, with what
 // stays there though it is not stated. What nobody would read is left out. Who owns which field is not kept, so a spec is taken to be
 // stated whole, but for what the API server assigns. Each object comes once, defaulted and valid; specs may be changed.
-func (e *Edge) Applied(v flow.View, objects []input.Content) []input.Content {
+//
+// unknown is what would be read because one of the objects begins to refer to it: it is neither stated nor known to be absent.
+func (e *Edge) Applied(v flow.View, objects []input.Content) (read []input.Content, unknown []model.ObjectRef) {
 	a := &applied{in: e.sources, view: v, stated: map[model.ObjectRef]input.Content{}}
 	for _, o := range objects {
 		labels, spec := kept(o.Labels.Map(), o.Spec)
@@ -26,13 +28,38 @@ func (e *Edge) Applied(v flow.View, objects []input.Content) []input.Content {
 	for ref, o := range a.stated {
 		a.stated[ref] = a.merge(o)
 	}
-	var list []input.Content
 	for _, o := range objects {
 		if a.isRead(o.Ref) {
-			list = append(list, a.stated[o.Ref])
+			read = append(read, a.stated[o.Ref])
 		}
 	}
+	return read, a.unknown()
+}
+
+// unknown lists what objects begin to refer to.
+func (a *applied) unknown() (list []model.ObjectRef) {
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(a.stated)), namesDemanded) {
+		return nil
+	}
+	before := (&applied{in: a.in, view: a.view}).wants()
+	for ref := range a.wants() {
+		_, stated := a.stated[ref]
+		_, found := a.in.Of(ref.Kind()).Get(a.view, ref)
+		if !before[ref] && !stated && !found {
+			list = append(list, ref)
+		}
+	}
+	slices.SortFunc(list, model.ObjectRef.Compare)
 	return list
+}
+
+// namesDemanded says whether an object may bring about that something is read that it, or another one, refers to.
+func namesDemanded(ref model.ObjectRef) bool {
+	switch ref.Kind() {
+	case model.KindGateway, model.KindGatewayClass, model.KindXBackend, model.KindReferenceGrant:
+		return true
+	}
+	return false
 }
 
 // applied is a cluster to which objects are applied.
@@ -113,14 +140,14 @@ func (a *applied) isRead(ref model.ObjectRef) bool {
 	if _, unread := flow.Get(a.view, a.in.Unread.Collection(), ref); unread {
 		return false // to write it is not to permit that it is read
 	}
-	if a.wanted == nil {
-		a.wanted = a.wants()
-	}
-	return a.wanted[ref]
+	return a.wants()[ref]
 }
 
 // wants is what something refers to that is read for that only.
 func (a *applied) wants() map[model.ObjectRef]bool {
+	if a.wanted != nil {
+		return a.wanted
+	}
 	permitted := grants{}
 	each(a, model.KindReferenceGrant, a.in.ReferenceGrants, func(ref model.ObjectRef, spec *gatewayv1.ReferenceGrantSpec) {
 		if permitted[ref.Namespace()] == nil {
@@ -128,17 +155,17 @@ func (a *applied) wants() map[model.ObjectRef]bool {
 		}
 		permitted[ref.Namespace()][ref] = spec
 	})
-	wanted := map[model.ObjectRef]bool{}
+	a.wanted = map[model.ObjectRef]bool{}
 	want := func(user model.ObjectRef, spec any) {
 		for _, r := range arrival.References(user, spec) {
 			if resources[r.To.Kind()].demanded && permitted.mayRead(user, r.To) {
-				wanted[r.To] = true
+				a.wanted[r.To] = true
 			}
 		}
 	}
 	each(a, model.KindGateway, a.in.Gateways, func(ref model.ObjectRef, spec *gatewayv1.GatewaySpec) { want(ref, spec) })
 	each(a, model.KindXBackend, a.in.XBackends, func(ref model.ObjectRef, spec *xgatewayv1alpha1.BackendSpec) { want(ref, spec) })
-	return wanted
+	return a.wanted
 }
 
 // foreignClass says whether a Gateway's class is another controller's.

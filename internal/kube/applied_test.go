@@ -39,6 +39,7 @@ spec:
   listeners:
   - {name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: cert}]}}
   - {name: opaque, port: 444, protocol: HTTPS, tls: {certificateRefs: [{name: opaque}]}}
+  - {name: absent, port: 446, protocol: HTTPS, tls: {certificateRefs: [{name: absent}]}}
   - {name: theirs, port: 445, protocol: HTTPS, tls: {certificateRefs: [{name: theirs, namespace: elsewhere}]}}
 ---
 apiVersion: gateway.networking.k8s.io/v1
@@ -171,7 +172,7 @@ func (p *place) contents(text string) (list []input.Content) {
 func (r *reading) applied(text string) (then, now []input.Content) {
 	r.t.Helper()
 	r.graph.View(func(v flow.View) {
-		then = r.edge.Applied(v, r.contents(text))
+		then, _ = r.edge.Applied(v, r.contents(text))
 		for _, o := range then {
 			if is, found := r.sources.Of(o.Ref.Kind()).Get(v, o.Ref); found {
 				now = append(now, is)
@@ -262,6 +263,22 @@ func TestAppliedMakesRead(t *testing.T) {
 			t.Errorf("%q would be read, want %q, of\n%s", got, c.want, c.text)
 		}
 	}
+	r.graph.View(func(v flow.View) {
+		for _, c := range []struct {
+			text string
+			want []model.ObjectRef
+		}{
+			{secret + own, nil},
+			{own[4:], []model.ObjectRef{p.ref(model.KindSecret, "unread")}},
+			{abroad[4:], []model.ObjectRef{p.ref(model.KindSecret, "unread")}},
+			{strings.ReplaceAll(abroad, "elsewhere", "strange")[4:], nil},
+			{manifests, nil}, // the Secrets that its Gateway names are there, or known to be absent
+		} {
+			if _, unknown := r.edge.Applied(v, p.contents(c.text)); !slices.Equal(unknown, c.want) {
+				t.Errorf("%v are not known, want %v, of\n%s", unknown, c.want, c.text)
+			}
+		}
+	})
 	route := strings.Replace(unread[strings.LastIndex(unread, "---\n")+4:], "name: others,", "name: web,", 1)
 	then, _ := r.applied(route)
 	if len(then) != 1 || len(then[0].Spec.(*gatewayv1.HTTPRouteSpec).Rules) > 0 {
