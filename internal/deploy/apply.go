@@ -2,7 +2,6 @@ package deploy
 
 import (
 	"context"
-	"crypto/sha256"
 	"strings"
 	"time"
 
@@ -15,8 +14,8 @@ import (
 )
 
 // apply applies an object, if it is another one than was applied last or somebody changed it.
-func (d *Deployer) apply(ctx context.Context, ref model.ObjectRef, p plan.Proxy, k kind, text []byte, o *outcome) error {
-	sum, now := digest(sha256.Sum256(text)), time.Now()
+func (d *Deployer) apply(ctx context.Context, ref model.ObjectRef, p plan.Proxy, k kind, want objects, o *outcome) error {
+	text, sum, now := want.texts[k], want.digest(k), time.Now()
 	d.mu.Lock()
 	before := d.record(ref).objects[k]
 	d.mu.Unlock()

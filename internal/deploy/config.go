@@ -21,8 +21,10 @@ type Config struct {
 	Graph   *flow.Graph
 	Classes *flow.Collection[model.ObjectRef, plan.Class]
 	Proxies *flow.Collection[model.ObjectRef, plan.Proxy]
-	Fronts  *flow.Source[model.ObjectRef, model.Front] // is filled
-	Dialect Dialect
+	// Selections are the XBackends whose pods have to be found.
+	Selections *flow.Collection[model.ObjectRef, plan.Selection]
+	Fronts     *flow.Source[model.ObjectRef, model.Front] // is filled
+	Dialect    Dialect
 	// Bundle is the PEM text of whom proxies trust for xDS, and a channel that is closed when there is another; an empty text
 	// is waited for.
 	Bundle   func() ([]byte, <-chan struct{})
@@ -53,7 +55,7 @@ const (
 	DefaultProbePort    = 19003
 )
 
-// Event is something that happened to a Gateway's data plane, for those who look at the Gateway. What its conditions say is no Event.
+// Event is something that happened to what is made for a Gateway or an XBackend, for those who look at that. What its conditions say is no Event.
 type Event struct {
 	Object          model.ObjectRef
 	UID             string // of the object
@@ -86,8 +88,8 @@ type Start struct {
 
 func (c *Config) complete() error {
 	switch {
-	case c.REST == nil, c.Graph == nil, c.Classes == nil, c.Proxies == nil, c.Fronts == nil:
-		return errors.New("deploy: a connection, a graph, its classes, proxies and fronts are needed")
+	case c.REST == nil, c.Graph == nil, c.Classes == nil, c.Proxies == nil, c.Selections == nil, c.Fronts == nil:
+		return errors.New("deploy: a connection, a graph, its classes, proxies, selections and fronts are needed")
 	case c.Dialect.Files == nil, c.Dialect.Command == nil, c.Bundle == nil:
 		return errors.New("deploy: a dialect and a CA bundle are needed")
 	case c.Settings.Image == "", c.Settings.XDSHost == "", c.Settings.XDSPort == 0, c.Settings.Audience == "":

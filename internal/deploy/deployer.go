@@ -3,7 +3,9 @@ package deploy
 import (
 	"context"
 	"fmt"
+	"iter"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,26 +27,27 @@ const (
 	// What goes wrong in the world is tried again after firstRetry, and then later each time, up to lastRetry.
 	firstRetry = 100 * time.Millisecond
 	lastRetry  = 15 * time.Second
-	// patience is how long the API server may take over one Gateway.
+	// patience is how long the API server may take over one object.
 	patience = 30 * time.Second
 	// mistakeRetry is after how long the API server is asked again for what it called invalid: a port that was taken may be free by then.
 	mistakeRetry = time.Minute
 )
 
-// Deployer runs the proxies of Gateways.
+// Deployer runs the proxies of Gateways, and has the pods of XBackends found.
 type Deployer struct {
 	cfg       Config
 	metrics   *metrics
 	objects   metadata.Interface // own objects but Services, and Gateways and GatewayClasses
 	services  corev1client.ServicesGetter
 	informers [kindsEnd]cache.SharedIndexInformer
-	queue     workqueue.TypedRateLimitingInterface[model.ObjectRef] // Gateways and GatewayClasses
+	queue     workqueue.TypedRateLimitingInterface[model.ObjectRef] // Gateways, GatewayClasses and XBackends
 
-	mu      sync.Mutex // guards what follows
-	proxies map[model.ObjectRef]plan.Proxy
-	classes map[model.ObjectRef]plan.Class
-	named   map[types.NamespacedName]model.ObjectRef // Gateways of the plan, by what is made for them
-	records map[model.ObjectRef]*record
+	mu         sync.Mutex // guards what follows
+	proxies    map[model.ObjectRef]plan.Proxy
+	selections map[model.ObjectRef]plan.Selection
+	classes    map[model.ObjectRef]plan.Class
+	named      map[types.NamespacedName]model.ObjectRef // for whom objects are made: Gateways of the plan and XBackends, by the objects' names
+	records    map[model.ObjectRef]*record
 }
 
 // New makes a Deployer. It does nothing before Run.
@@ -64,7 +67,7 @@ func New(cfg Config) (*Deployer, error) {
 	}
 	d := &Deployer{
 		cfg: cfg, objects: objects, services: client.CoreV1(),
-		proxies: map[model.ObjectRef]plan.Proxy{}, classes: map[model.ObjectRef]plan.Class{},
+		proxies: map[model.ObjectRef]plan.Proxy{}, selections: map[model.ObjectRef]plan.Selection{}, classes: map[model.ObjectRef]plan.Class{},
 		named: map[types.NamespacedName]model.ObjectRef{}, records: map[model.ObjectRef]*record{},
 	}
 	if d.metrics, err = newMetrics(cfg.Metrics, d); err != nil {
@@ -109,8 +112,9 @@ func (d *Deployer) Run(ctx context.Context) error {
 
 // followPlan queues what changes in the plan. planned is closed when the first whole plan is known.
 func (d *Deployer) followPlan(ctx context.Context, planned chan<- struct{}) {
-	proxies, classes := flow.Follow(d.cfg.Proxies), flow.Follow(d.cfg.Classes)
+	proxies, selections, classes := flow.Follow(d.cfg.Proxies), flow.Follow(d.cfg.Selections), flow.Follow(d.cfg.Classes)
 	defer proxies.Stop()
+	defer selections.Stop()
 	defer classes.Stop()
 	for range d.cfg.Graph.Watch(ctx) {
 		var changed []model.ObjectRef
@@ -125,13 +129,7 @@ func (d *Deployer) followPlan(ctx context.Context, planned chan<- struct{}) {
 				d.proxies[ch.Key] = ch.Value
 				d.named[types.NamespacedName{Namespace: ch.Key.Namespace(), Name: ch.Value.Name}] = ch.Key
 			}
-			for ch := range classes.Changes(v) {
-				if changed = append(changed, ch.Key); ch.Deleted {
-					delete(d.classes, ch.Key)
-				} else {
-					d.classes[ch.Key] = ch.Value
-				}
-			}
+			changed = slices.Concat(changed, follow(selections.Changes(v), d.selections), follow(classes.Changes(v), d.classes))
 		})
 		d.mu.Unlock()
 		for _, ref := range changed {
@@ -143,6 +141,18 @@ func (d *Deployer) followPlan(ctx context.Context, planned chan<- struct{}) {
 			planned = nil
 		}
 	}
+}
+
+// follow brings a map up to date, and says whose values are others.
+func follow[V any](changes iter.Seq[flow.Change[model.ObjectRef, V]], into map[model.ObjectRef]V) (changed []model.ObjectRef) {
+	for ch := range changes {
+		if changed = append(changed, ch.Key); ch.Deleted {
+			delete(into, ch.Key)
+		} else {
+			into[ch.Key] = ch.Value
+		}
+	}
+	return changed
 }
 
 // followBundle queues all Gateways when there is another CA bundle.
@@ -174,7 +184,7 @@ func (d *Deployer) work(ctx context.Context) {
 	}
 }
 
-// handle brings a Gateway or a class up to date, and says when to look again.
+// handle brings what is made for an object up to date, and says when to look again.
 func (d *Deployer) handle(ctx context.Context, ref model.ObjectRef) {
 	again, err := d.contained(ctx, ref)
 	if ctx.Err() != nil {
@@ -191,7 +201,7 @@ func (d *Deployer) handle(ctx context.Context, ref model.ObjectRef) {
 	}
 }
 
-// contained does the work. A panic is a bug, and that Gateway's trouble alone.
+// contained does the work. A panic is a bug, and that object's trouble alone.
 func (d *Deployer) contained(ctx context.Context, ref model.ObjectRef) (again time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -201,8 +211,11 @@ func (d *Deployer) contained(ctx context.Context, ref model.ObjectRef) (again ti
 			err = fmt.Errorf("panic: %v", problem)
 		}
 	}()
-	if ref.Kind() == model.KindGatewayClass {
+	switch ref.Kind() {
+	case model.KindGatewayClass:
 		return 0, d.reconcileClass(ctx, ref)
+	case model.KindXBackend:
+		return d.reconcileSelection(ctx, ref)
 	}
 	return d.reconcile(ctx, ref)
 }
@@ -221,8 +234,8 @@ func (d *Deployer) note(ref model.ObjectRef, err error) {
 	d.mu.Unlock()
 	switch {
 	case now != "" && now != before:
-		d.cfg.Log.Warn("a data plane is not as it should be; it is tried again", "object", ref.String(), "error", err)
+		d.cfg.Log.Warn("what is made for an object is not as it should be; it is tried again", "object", ref.String(), "error", err)
 	case now == "" && before != "":
-		d.cfg.Log.Info("a data plane is as it should be again", "object", ref.String())
+		d.cfg.Log.Info("what is made for an object is as it should be again", "object", ref.String())
 	}
 }

@@ -1,8 +1,6 @@
 package deploy
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,12 +21,13 @@ const (
 	gatewayAnnotation   = "cardea.dev/gateway" // the whole name
 	bootstrapAnnotation = "cardea.dev/bootstrap"
 
-	proxyApp = "cardea-proxy" // value of nameLabel
-	manager  = "cardea"       // value of managedByLabel, and the field manager
+	proxyApp    = "cardea-proxy"    // value of nameLabel, of all that is made for a Gateway
+	xbackendApp = "cardea-xbackend" // and of the Service that is made for an XBackend
+	manager     = "cardea"          // value of managedByLabel, and the field manager
 )
 
 // ownSelector finds all that is made.
-const ownSelector = nameLabel + "=" + proxyApp + "," + managedByLabel + "=" + manager
+const ownSelector = nameLabel + " in (" + proxyApp + ", " + xbackendApp + ")," + managedByLabel + "=" + manager
 
 // podSelector finds a Gateway's pods. A Deployment's selector can't be changed, so this never does.
 func podSelector(p plan.Proxy) map[string]string {
@@ -37,22 +36,12 @@ func podSelector(p plan.Proxy) map[string]string {
 
 // labels are those of all that is made for a Gateway.
 func labels(ref model.ObjectRef, p plan.Proxy, more ...map[string]string) map[string]string {
-	own := map[string]string{managedByLabel: manager, gatewayLabel: labelValue(ref.Name())}
+	own := map[string]string{managedByLabel: manager, gatewayLabel: model.LabelValue(ref.Name())}
 	return joined(append(append([]map[string]string{p.Labels}, more...), own, podSelector(p))...)
 }
 
 func annotations(ref model.ObjectRef, p plan.Proxy, more ...map[string]string) map[string]string {
 	return joined(append(append([]map[string]string{p.Annotations}, more...), map[string]string{gatewayAnnotation: ref.Name()})...)
-}
-
-// labelValue is a name as a label's value can hold it: one of more than 63 characters is cut, and told apart by a hash.
-func labelValue(name string) string {
-	const most, hashed = 63, 12
-	if len(name) <= most {
-		return name
-	}
-	sum := sha256.Sum256([]byte(name))
-	return strings.TrimRight(name[:most-hashed-1], "-.") + "-" + hex.EncodeToString(sum[:hashed/2])
 }
 
 // owner makes the Gateway the owner, so that what is left when Cardea is gone goes with the Gateway.

@@ -15,11 +15,11 @@ func newMetrics(r prometheus.Registerer, d *Deployer) (*metrics, error) {
 	m := &metrics{
 		applies: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cardea_deploy_applies_total",
-			Help: "Objects of data planes that were applied, by what came of it: changed, unchanged or failed.",
+			Help: "Objects of data planes and XBackends that were applied, by what came of it: changed, unchanged or failed.",
 		}, []string{"kind", "result"}),
 		repairs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cardea_deploy_repairs_total",
-			Help: "Objects of data planes that were brought back to what they should be after somebody else changed or deleted them.",
+			Help: "Objects of data planes and XBackends that were brought back to what they should be after somebody else changed or deleted them.",
 		}, []string{"kind"}),
 	}
 	if r == nil {
@@ -27,7 +27,7 @@ func newMetrics(r prometheus.Registerer, d *Deployer) (*metrics, error) {
 	}
 	contested := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "cardea_deploy_contested",
-		Help: "Objects of data planes that somebody else changes again and again.",
+		Help: "Objects of data planes and XBackends that somebody else changes again and again.",
 	}, func() float64 {
 		now := time.Now()
 		return d.count(func(r *record) (n int) {
@@ -41,7 +41,7 @@ func newMetrics(r prometheus.Registerer, d *Deployer) (*metrics, error) {
 	})
 	troubled := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "cardea_deploy_troubled",
-		Help: "Gateways and GatewayClasses whose data plane or finalizer could not be brought up to date; it is tried again.",
+		Help: "Gateways, GatewayClasses and XBackends whose data plane, finalizer or Service could not be brought up to date; it is tried again.",
 	}, func() float64 {
 		return d.count(func(r *record) int {
 			if r.trouble != "" {

@@ -222,6 +222,18 @@ func TestAnotherBundle(t *testing.T) {
 // TestQuota: what the namespace does not allow is said in the front, and done when it does.
 func TestQuota(t *testing.T) {
 	p := newPlace(t)
+	allow := p.noServices()
+	p.plan(nil)
+	p.frontIs(func(f model.Front) bool { return f.Reason == "NoResources" && strings.Contains(f.Message, "quota") })
+	p.pods(1) // all else is there
+	allow()
+	p.frontIs(func(f model.Front) bool { return f.Reason == "" && len(f.Addresses) == 1 })
+}
+
+// noServices has the namespace allow none, until it is told to.
+func (p *place) noServices() (allow func()) {
+	t := p.t
+	t.Helper()
 	quotas := p.Client.CoreV1().ResourceQuotas(p.namespace)
 	none := corev1.ResourceList{corev1.ResourceServices: resource.MustParse("0")}
 	quota, err := quotas.Create(t.Context(), &corev1.ResourceQuota{
@@ -242,13 +254,11 @@ func TestQuota(t *testing.T) {
 		}
 		return errors.Join(err, errors.New("a Service can be made"))
 	})
-	p.plan(nil)
-	p.frontIs(func(f model.Front) bool { return f.Reason == "NoResources" && strings.Contains(f.Message, "quota") })
-	p.pods(1) // all else is there
-	if err := quotas.Delete(t.Context(), quota.Name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
+	return func() {
+		if err := quotas.Delete(t.Context(), quota.Name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	p.frontIs(func(f model.Front) bool { return f.Reason == "" && len(f.Addresses) == 1 })
 }
 
 // TestRefusedService: what was refused is tried again when the Service that it was about has changed, or is gone.

@@ -105,20 +105,24 @@ func (o *outcome) mistake(why string, again time.Duration) {
 
 // bring brings one object up to date.
 func (d *Deployer) bring(ctx context.Context, ref model.ObjectRef, p plan.Proxy, k kind, want objects, o *outcome) {
-	text, wanted := want.texts[k]
-	if !wanted { // it stays as it is
+	if _, wanted := want.texts[k]; !wanted { // it stays as it is
 		return
 	}
-	err := d.apply(ctx, ref, p, k, text, o)
+	if err := d.apply(ctx, ref, p, k, want, o); err != nil {
+		o.failure(err, fmt.Sprintf("%s %s/%s", k, ref.Namespace(), p.Name))
+	}
+}
+
+// failure notes that an object could not be made as it should be.
+func (o *outcome) failure(err error, object string) {
 	switch {
-	case err == nil:
-	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), apierrors.IsNotFound(err): // the namespace goes, and the Gateway with it
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), apierrors.IsNotFound(err): // the namespace goes, and all that is in it
 		o.lookAfter(lastRetry)
 	case denied(err):
 		o.denied = append(o.denied, err.Error())
 		o.failed = append(o.failed, err)
 	default:
-		o.failed = append(o.failed, fmt.Errorf("%s %s/%s: %w", k, ref.Namespace(), p.Name, err))
+		o.failed = append(o.failed, fmt.Errorf("%s: %w", object, err))
 	}
 }
 

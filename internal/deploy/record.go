@@ -14,7 +14,7 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// record is what is remembered of a Gateway: what was made for it, and what was said about it. It can be lost: then
+// record is what is remembered of a Gateway or an XBackend: what was made for it, and what was said about it. It can be lost: then
 // everything is applied once more, which changes nothing.
 type record struct {
 	uid     string
@@ -27,6 +27,8 @@ type record struct {
 	// good are the DataPlanes that were applied last, all of each; nil if nobody remembers.
 	good    *[]plan.DataPlane
 	objects [kindsEnd]made
+	// service is the name of the Service that was made for an XBackend; "" if nobody remembers.
+	service string
 }
 
 // digest tells texts apart.
@@ -124,12 +126,15 @@ func fingerprint(o metav1.Object) string {
 	return string(sum[:])
 }
 
-// gatewayFor is the Gateway that an object was made for, by the plan or else by its own word.
-func (d *Deployer) gatewayFor(o metav1.Object) (model.ObjectRef, bool) {
+// madeFor is the Gateway or XBackend that an object was made for, by what is known of it or else by its own word.
+func (d *Deployer) madeFor(o metav1.Object) (model.ObjectRef, bool) {
 	d.mu.Lock()
 	ref, found := d.named[types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}]
 	d.mu.Unlock()
 	if found {
+		return ref, true
+	}
+	if ref, found = xbackendOf(o); found {
 		return ref, true
 	}
 	return gatewayOf(o)
@@ -140,15 +145,21 @@ func (d *Deployer) planned(ref model.ObjectRef) (plan.Proxy, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p, found := d.proxies[ref]
-	if !found {
-		return p, false
+	if found {
+		d.recordOf(ref, p.UID)
 	}
-	switch r := d.record(ref); r.uid {
-	case p.UID:
+	return p, found
+}
+
+// recordOf is the record of an object of that UID, an empty one if it is of another. mu is held.
+func (d *Deployer) recordOf(ref model.ObjectRef, uid string) *record {
+	r := d.record(ref)
+	switch r.uid {
+	case uid:
 	case "": // what was seen of it came before the plan
-		r.uid = p.UID
+		r.uid = uid
 	default:
-		*r = record{uid: p.UID, front: r.front, notes: r.notes}
+		*r = record{uid: uid, front: r.front, notes: r.notes, service: r.service}
 	}
-	return p, true
+	return r
 }

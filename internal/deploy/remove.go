@@ -53,7 +53,7 @@ func (d *Deployer) removed(ref model.ObjectRef) bool {
 // leftover looks at a Gateway that the plan does not know: it is gone, or was let go. What was made for it goes, too.
 func (d *Deployer) leftover(ctx context.Context, ref model.ObjectRef) (again time.Duration, err error) {
 	if d.removed(ref) {
-		d.forgetGateway(ref)
+		d.letGo(ref)
 		return 0, nil
 	}
 	object, err := d.objects.Resource(gateways).Namespace(ref.Namespace()).Get(ctx, ref.Name(), metav1.GetOptions{})
@@ -70,7 +70,7 @@ func (d *Deployer) leftover(ctx context.Context, ref model.ObjectRef) (again tim
 			return 0, fmt.Errorf("delete %s %s: %w", own.kind, own.GetName(), err)
 		}
 	}
-	d.forgetGateway(ref)
+	d.letGo(ref)
 	return 0, nil
 }
 
@@ -112,10 +112,13 @@ func (d *Deployer) delete(ctx context.Context, ref model.ObjectRef, k kind, name
 	return nil
 }
 
-// forgetGateway forgets a Gateway, its front included.
-func (d *Deployer) forgetGateway(ref model.ObjectRef) {
+// letGo forgets a Gateway or an XBackend, its front included.
+func (d *Deployer) letGo(ref model.ObjectRef) {
 	d.show(ref, plan.Proxy{}, model.Front{}, nil)
 	d.mu.Lock()
+	defer d.mu.Unlock()
+	if r := d.records[ref]; r != nil && r.service != "" {
+		delete(d.named, types.NamespacedName{Namespace: ref.Namespace(), Name: r.service})
+	}
 	delete(d.records, ref)
-	d.mu.Unlock()
 }

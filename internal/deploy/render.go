@@ -38,6 +38,16 @@ func (k kind) String() string {
 type objects struct {
 	texts   map[kind][]byte
 	invalid map[kind]error
+	// digests are of what says the same as a text and has no name, where the name does not count.
+	digests map[kind]digest
+}
+
+// digest tells an object from what it was or will be.
+func (o objects) digest(k kind) digest {
+	if sum, found := o.digests[k]; found {
+		return sum
+	}
+	return sha256.Sum256(o.texts[k])
 }
 
 // renderer renders the objects of one Gateway.

@@ -182,17 +182,6 @@ func TestRenderIsPure(t *testing.T) {
 	}
 }
 
-func TestLabelValue(t *testing.T) {
-	long := strings.Repeat("a", 49) + "." + strings.Repeat("b", 200)
-	other := long[:len(long)-1] + "c"
-	if got := labelValue("short"); got != "short" {
-		t.Errorf("a short name becomes %q", got)
-	}
-	if got := labelValue(long); len(got) > 63 || strings.Contains(got, ".-") || got == labelValue(other) {
-		t.Errorf("a long name becomes %q, another one %q", got, labelValue(other))
-	}
-}
-
 func TestFront(t *testing.T) {
 	ip := func(list ...string) (all []model.Address) {
 		for _, v := range list {

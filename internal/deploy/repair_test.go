@@ -359,12 +359,16 @@ func (p *place) restart(proxy plan.Proxy, change func(*deploy.Config), while fun
 	cfg.Graph = flow.New(flow.Config{Name: "restart", Check: true})
 	proxies := flow.NewSource[model.ObjectRef, plan.Proxy](cfg.Graph, "proxies")
 	classes := flow.NewSource[model.ObjectRef, plan.Class](cfg.Graph, "classes")
+	selections := flow.NewSource[model.ObjectRef, plan.Selection](cfg.Graph, "selections")
 	cfg.Fronts = flow.NewSource[model.ObjectRef, model.Front](cfg.Graph, "fronts")
-	cfg.Proxies, cfg.Classes = proxies.Collection(), classes.Collection()
+	cfg.Proxies, cfg.Classes, cfg.Selections = proxies.Collection(), classes.Collection(), selections.Collection()
 	change(&cfg)
 	cfg.Graph.Apply("test", func(b *flow.Batch) {
-		proxies.Set(b, p.ref, proxy)
+		if proxy.UID != "" {
+			proxies.Set(b, p.ref, proxy)
+		}
 		proxies.Synced(b)
+		selections.Synced(b)
 		classes.Synced(b)
 		cfg.Fronts.Synced(b)
 	})

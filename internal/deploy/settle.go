@@ -2,7 +2,6 @@ package deploy
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"reflect"
 	"time"
@@ -69,7 +68,7 @@ func (d *Deployer) trial(ctx context.Context, ref model.ObjectRef, p plan.Proxy,
 		if !wanted {
 			continue
 		}
-		sum, now := digest(sha256.Sum256(text)), time.Now()
+		sum, now := want.digest(k), time.Now()
 		d.mu.Lock()
 		before := d.record(ref).objects[k]
 		d.mu.Unlock()

@@ -64,14 +64,15 @@ const (
 // stage is a cluster with a Deployer at work, an authority and an xDS server. The plan is the tests' to write.
 type stage struct {
 	*testcluster.Cluster
-	gateways  *gatewayclient.GatewayV1Client
-	graph     *flow.Graph
-	classes   *flow.Source[model.ObjectRef, plan.Class]
-	proxies   *flow.Source[model.ObjectRef, plan.Proxy]
-	fronts    *flow.Source[model.ObjectRef, model.Front]
-	metrics   *prometheus.Registry
-	authority *certs.Authority
-	xds       *xdsServer
+	gateways   *gatewayclient.GatewayV1Client
+	graph      *flow.Graph
+	classes    *flow.Source[model.ObjectRef, plan.Class]
+	proxies    *flow.Source[model.ObjectRef, plan.Proxy]
+	selections *flow.Source[model.ObjectRef, plan.Selection]
+	fronts     *flow.Source[model.ObjectRef, model.Front]
+	metrics    *prometheus.Registry
+	authority  *certs.Authority
+	xds        *xdsServer
 
 	mu     sync.Mutex
 	extra  []byte        // more in the CA bundle
@@ -95,7 +96,7 @@ func newStage() (*stage, error) {
 	}, Log: logger("cluster")}); err != nil {
 		return nil, err
 	}
-	if err := s.InstallGatewayAPI(ctx, "standard"); err != nil {
+	if err := s.InstallGatewayAPI(ctx, "experimental"); err != nil {
 		return nil, err
 	}
 	if s.gateways, err = gatewayclient.NewForConfig(s.Config); err != nil {
@@ -107,10 +108,12 @@ func newStage() (*stage, error) {
 	s.graph = flow.New(flow.Config{Name: "test", Check: true})
 	s.classes = flow.NewSource[model.ObjectRef, plan.Class](s.graph, "classes")
 	s.proxies = flow.NewSource[model.ObjectRef, plan.Proxy](s.graph, "proxies")
+	s.selections = flow.NewSource[model.ObjectRef, plan.Selection](s.graph, "selections")
 	s.fronts = flow.NewSource[model.ObjectRef, model.Front](s.graph, "fronts")
 	s.graph.Apply("test", func(b *flow.Batch) {
 		s.classes.Synced(b)
 		s.proxies.Synced(b)
+		s.selections.Synced(b)
 		s.fronts.Synced(b)
 	})
 	if err := s.permit(ctx); err != nil {
@@ -167,7 +170,8 @@ func (s *stage) as(user string) *rest.Config {
 
 func (s *stage) config() deploy.Config {
 	return deploy.Config{
-		REST: s.as(deployUser), Graph: s.graph, Classes: s.classes.Collection(), Proxies: s.proxies.Collection(), Fronts: s.fronts,
+		REST: s.as(deployUser), Graph: s.graph, Classes: s.classes.Collection(), Proxies: s.proxies.Collection(),
+		Selections: s.selections.Collection(), Fronts: s.fronts,
 		Dialect: deploy.Dialect{
 			Files:   func(start deploy.Start) (map[string][]byte, error) { return envoy.PodBootstrap(envoy.PodConfig(start)) },
 			Command: envoy.PodCommand,

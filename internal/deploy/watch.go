@@ -34,16 +34,16 @@ func (k kind) resource() schema.GroupVersionResource {
 // enough to see that somebody changed them.
 func (d *Deployer) watch(client kubernetes.Interface) error {
 	own := func(o *metav1.ListOptions) { o.LabelSelector = ownSelector }
-	whole := func(k kind, client rest.Interface, example runtime.Object) cache.SharedIndexInformer {
+	whole := func(k kind, client rest.Interface, example runtime.Object, by cache.Indexers) cache.SharedIndexInformer {
 		from := cache.NewFilteredListWatchFromClient(client, k.resource().Resource, metav1.NamespaceAll, own)
-		return cache.NewSharedIndexInformer(from, example, 0, cache.Indexers{})
+		return cache.NewSharedIndexInformer(from, example, 0, by)
 	}
 	for k := range kindsEnd {
 		switch k {
 		case service:
-			d.informers[k] = whole(k, client.CoreV1().RESTClient(), &corev1.Service{})
+			d.informers[k] = whole(k, client.CoreV1().RESTClient(), &corev1.Service{}, cache.Indexers{byXBackend: indexXBackend})
 		case deployment:
-			d.informers[k] = whole(k, client.AppsV1().RESTClient(), &appsv1.Deployment{})
+			d.informers[k] = whole(k, client.AppsV1().RESTClient(), &appsv1.Deployment{}, cache.Indexers{})
 		default:
 			d.informers[k] = metadatainformer.NewFilteredMetadataInformer(d.objects, k.resource(), metav1.NamespaceAll, 0, cache.Indexers{}, own).Informer()
 		}
@@ -79,7 +79,7 @@ func forget(o any) (any, error) {
 	return o, nil
 }
 
-// observe is told of each change of an own object. It asks for a look at the Gateway if the change is somebody else's, or if it
+// observe is told of each change of an own object. It asks for a look at the Gateway or XBackend if the change is somebody else's, or if it
 // may be about the Gateway's addresses or a rollout.
 func (d *Deployer) observe(k kind, o any, deleted bool) {
 	if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
@@ -89,12 +89,14 @@ func (d *Deployer) observe(k kind, o any, deleted bool) {
 	if !ok {
 		return
 	}
-	ref, known := d.gatewayFor(object)
+	ref, known := d.madeFor(object)
 	if !known {
 		return
 	}
 	d.mu.Lock()
-	_, planned := d.proxies[ref]
+	_, proxied := d.proxies[ref]
+	_, selects := d.selections[ref]
+	planned := proxied || selects
 	if deleted && !planned && d.records[ref] == nil {
 		d.mu.Unlock()
 		return // it was taken away here, or with its Gateway

@@ -51,14 +51,8 @@ var limitedGRPCRoute = map[string]string{
 
 // limitedXBackend says the same of an XBackend's fields.
 var limitedXBackend = map[string]string{
-	"type":                                     "EndpointSelector is refused; use a Service",
-	"endpointSelector.matchLabels":             "refused: use a Service with this selector",
-	"sessionPersistence.absoluteTimeout":       "refused: it needs type EndpointSelector",
-	"sessionPersistence.type":                  "refused: it needs type EndpointSelector",
-	"sessionPersistence.cookie.name":           "refused: it needs type EndpointSelector",
-	"sessionPersistence.cookie.path":           "refused: it needs type EndpointSelector",
-	"sessionPersistence.cookie.lifetimeType":   "refused: it needs type EndpointSelector",
-	"sessionPersistence.header.name":           "refused: it needs type EndpointSelector",
+	"endpointSelector.matchLabels":             "in a folder, the label `cardea.dev/xbackend` of EndpointSlices in its place",
+	"sessionPersistence.absoluteTimeout":       "for a Permanent cookie; else refused",
 	"externalHostname.hostname":                "an IP address is refused",
 	"protocol":                                 "TCP is refused",
 	"tls.clientCertificateRef.group":           "the core group; others are refused",

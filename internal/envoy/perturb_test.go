@@ -210,6 +210,10 @@ func ruleBases() []any {
 		&model.Rule{Key: testRuleKey("rule"), Matches: match, Backends: of(filters())},
 		&model.Rule{Key: testRuleKey("rule"), Matches: match, Backends: of(redirects())},
 		&model.Rule{Key: testRuleKey("rule"), Matches: match, Backends: to("a"), Session: &model.Session{Header: "h"}},
+		&model.Rule{Key: testRuleKey("rule"), Matches: match, Backends: []model.WeightedBackend{
+			{Backend: service("a"), Weight: 1, Session: &model.Session{Cookie: "c", Path: "/", Lifetime: time.Hour}},
+			{Backend: service("b"), Weight: 2, Session: &model.Session{Header: "h"}},
+		}},
 		&model.Rule{Key: testRuleKey("rule"), Matches: match, Error: 501},
 		&model.Rule{Key: testRuleKey("rule"), Backends: to("a"), Matches: []model.Match{{
 			GRPC: &model.GRPCMatch{Service: "a.S", Method: "m"}, Headers: []model.ValueMatch{{Name: "h", Value: "v"}},

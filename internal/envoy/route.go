@@ -11,13 +11,13 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// ruleRoutes renders what a rule does with the requests of one of its matches: one route or, where a backend has filters of
-// its own, one for each backend that takes a share of the requests.
+// ruleRoutes renders what a rule does with the requests of one of its matches: one route or, where a backend has filters or sessions
+// of its own, one for each backend that takes a share of the requests.
 func ruleRoutes(r model.Rule, m model.PathMatch, at place) ([]*routev3.Route, error) {
 	switch {
 	case r.Error != 0:
 		return []*routev3.Route{statusRoute(uint32(r.Error))}, nil
-	case r.Redirect == nil && slices.ContainsFunc(r.Backends, func(b model.WeightedBackend) bool { return b.Filters != nil }):
+	case r.Redirect == nil && slices.ContainsFunc(r.Backends, func(b model.WeightedBackend) bool { return b.Filters != nil || b.Session != nil }):
 		return shareRoutes(r, m, at)
 	}
 	route, err := filteredRoute(r, r.Filters, r.Backends, m, at)

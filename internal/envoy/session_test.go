@@ -75,3 +75,43 @@ func TestSession(t *testing.T) {
 		t.Errorf("with a header for %s: %v", first.Seen.Backend, got)
 	}
 }
+
+// TestSessionOfABackend: the weights decide who gets a request, and within that backend a client stays where it was. Each backend has its own
+// session; the rule's, where it states one, is that of all.
+func TestSessionOfABackend(t *testing.T) {
+	w, bind := newWorld(t), freePort(t)
+	w.apply(func(b *flow.Batch) {
+		w.addPort(b, 80, bind, model.HTTP, testListener("http", ""))
+		w.addBackend(b, service("a"), startBackend(t, "a1"), startBackend(t, "a2"))
+		w.addBackend(b, service("b"), startBackend(t, "b1"), startBackend(t, "b2"))
+		rule := func(name string, own *model.Session) model.Rule {
+			return model.Rule{Key: testRuleKey(name), Matches: []model.Match{{}}, Session: own, Backends: []model.WeightedBackend{
+				{Backend: service("a"), Weight: 1, Session: &model.Session{Header: "x-a"}},
+				{Backend: service("b"), Weight: 1, Session: &model.Session{Header: "x-b"}},
+			}}
+		}
+		w.serve(b, 1, 80, "http", "backends.test", rule("backends", nil))
+		w.serve(b, 2, 80, "http", "rule.test", rule("rule", &model.Session{Header: "x-rule"}))
+	})
+	startProxy(t, w.resources())
+
+	client, stays := map[string]string{}, map[string]string{}
+	for range 80 {
+		got := call{Host: "backends.test", URI: "/", Header: client}.do(t, bind)
+		backend := got.Seen.Backend[:1] // a or b
+		other := map[string]string{"a": "x-b", "b": "x-a"}[backend]
+		if at := stays[backend]; at != "" && at != got.Seen.Backend || got.Header.Get(other) != "" {
+			t.Fatalf("the client of %v came to %s: %v", stays, got.Seen.Backend, got.Header)
+		}
+		stays[backend] = got.Seen.Backend
+		if session := got.Header.Get("x-" + backend); session != "" {
+			client["x-"+backend] = session
+		}
+	}
+	if len(client) != 2 {
+		t.Errorf("sessions %v, at %v", client, stays)
+	}
+	if got := (call{Host: "rule.test", URI: "/"}).do(t, bind); got.Header.Get("x-rule") == "" || got.Header.Get("x-a")+got.Header.Get("x-b") != "" {
+		t.Errorf("the rule's own session: %v", got.Header)
+	}
+}

@@ -34,7 +34,9 @@ func shareRoutes(r model.Rule, m model.PathMatch, at place) ([]*routev3.Route, e
 			if b.Filters != nil {
 				filters = joinFilters(r.Filters, *b.Filters)
 			}
-			route, err := filteredRoute(r, filters, []model.WeightedBackend{b}, m, at)
+			own := r
+			own.Session = cmp.Or(r.Session, b.Session)
+			route, err := filteredRoute(own, filters, []model.WeightedBackend{b}, m, at)
 			if err != nil {
 				return nil, err
 			}

@@ -2,6 +2,7 @@ package files
 
 import (
 	discoveryv1 "k8s.io/api/discovery/v1"
+	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
 
 	"cardea.dev/cardea/internal/arrival"
 	"cardea.dev/cardea/internal/model"
@@ -33,23 +34,33 @@ func (m *merge) Has(r arrival.Reference) bool {
 	}
 	parts, divided := arrival.Parts(o.Spec)
 	switch {
+	case needsSlices(o) && !m.sliced(r.To):
+		return false // an object and its slices are often two files, and without slices it can't serve
 	case !divided:
 		return true
-	case r.To.Kind() == model.KindService && !m.sliced(r.To):
-		return false // a Service and its slices are often two files, and without slices it can't serve
 	}
 	return r.Finds(parts)
 }
 
-// sliced says whether a Service has an EndpointSlice.
-func (m *merge) sliced(service model.ObjectRef) bool {
+// needsSlices says whether an object has its endpoints in EndpointSlices.
+func needsSlices(o *object) bool {
+	spec, is := o.Spec.(*xgatewayv1alpha1.BackendSpec)
+	return is && spec.EndpointSelector != nil || o.Ref.Kind() == model.KindService
+}
+
+// sliced says whether a Service or an XBackend has an EndpointSlice.
+func (m *merge) sliced(backend model.ObjectRef) bool {
 	if m.withSlices == nil {
 		m.withSlices = map[model.ObjectRef]bool{}
 		for ref, s := range m.subjects {
 			if ref.Kind() == model.KindEndpointSlice && s.live != nil {
 				m.withSlices[model.Ref(model.KindService, ref.Namespace(), s.live.Labels.Get(discoveryv1.LabelServiceName))] = true
+				m.withSlices[model.Ref(model.KindXBackend, ref.Namespace(), s.live.Labels.Get(model.XBackendLabel))] = true
 			}
 		}
 	}
-	return m.withSlices[service]
+	if backend.Kind() == model.KindXBackend {
+		backend = model.Ref(model.KindXBackend, backend.Namespace(), model.LabelValue(backend.Name()))
+	}
+	return m.withSlices[backend]
 }

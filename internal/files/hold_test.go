@@ -21,6 +21,11 @@ func slice(service string) string {
 		"addressType: IPv4\nports: [{port: 8080}]\nendpoints: [{addresses: [127.0.0.1]}]\n", service)
 }
 
+func selecting(xbackend string) string {
+	return fmt.Sprintf("---\napiVersion: gateway.networking.x-k8s.io/v1alpha1\nkind: XBackend\nmetadata: {name: %s, namespace: shop}\n"+
+		"spec: {type: EndpointSelector, port: {number: 80}, endpointSelector: {matchLabels: {app: b}}}\n", xbackend)
+}
+
 func gateway(listener, secret string) string {
 	return fmt.Sprintf("---\napiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {name: gw, namespace: shop}\nspec:\n"+
 		"  gatewayClassName: cardea\n  listeners: [{name: %s, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: %s}]}}]\n", listener, secret)
@@ -76,6 +81,12 @@ func TestWaitsForWhatItNames(t *testing.T) {
 			web("{backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: b}]}"),
 			[]string{service("b"), "apiVersion: gateway.networking.x-k8s.io/v1alpha1\nkind: XBackend\nmetadata: {name: b, namespace: shop}\n" +
 				"spec: {type: ExternalHostname, port: {number: 80}, externalHostname: {hostname: b.example}}\n"}},
+		"an XBackend and its slice": {model.KindHTTPRoute, "o", web("{backendRefs: [{name: a, port: 8080}]}"),
+			web("{backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: b}]}"),
+			[]string{selecting("b"), strings.Replace(slice("b"), "kubernetes.io/service-name", "cardea.dev/xbackend", 1)}},
+		"a slice and its XBackend": {model.KindHTTPRoute, "o", web("{backendRefs: [{name: a, port: 8080}]}"),
+			web("{backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: b}]}"),
+			[]string{strings.Replace(slice("b"), "kubernetes.io/service-name", "cardea.dev/xbackend", 1), selecting("b")}},
 		"a listener": {model.KindHTTPRoute, "o", web("{}"), strings.Replace(web("{}"), "sectionName: a", "sectionName: b", 1),
 			[]string{gateway("a", "new"), gateway("b", "s")}},
 		"a Secret": {model.KindGateway, "gw", gateway("a", "s"), gateway("a", "new"), []string{secret("other"), secret("new")}},

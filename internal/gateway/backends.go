@@ -23,12 +23,12 @@ func backendsOf(_ model.ObjectRef, r model.Route) []plan.BackendKey {
 	return list
 }
 
-type slicesByService = flow.Collection[model.ObjectRef, flow.Members[model.ObjectRef, input.Object[input.EndpointSliceSpec]]]
+type slicesByBackend = flow.Collection[model.ObjectRef, flow.Members[model.ObjectRef, input.Object[input.EndpointSliceSpec]]]
 
 // backends is where backends and their endpoints are looked up.
 type backends struct {
 	services  *services
-	slices    *slicesByService
+	slices    *slicesByBackend
 	xbackends *xbackends
 }
 
@@ -36,6 +36,9 @@ func (in backends) backend(c *flow.Ctx, key plan.BackendKey, _ flow.Members[mode
 	if key.Backend.Object.Kind() == model.KindXBackend {
 		x, found := flow.Fetch(c, in.xbackends, key.Backend.Object)
 		b, served = x.Backend, found && len(x.Findings) == 0
+		if port := x.Selection.Port; port != 0 {
+			b.Endpoints = resolve.EndpointsAt(port, in.slicesOf(c, key.Backend.Object))
+		}
 	} else {
 		b.Protocol, b.Endpoints = in.service(c, key.Backend)
 		served = true
@@ -57,11 +60,15 @@ func (in backends) service(c *flow.Ctx, key model.BackendKey) (model.BackendProt
 		return "", nil
 	}
 	protocol, _ := resolve.Protocol(port.AppProtocol)
-	members, _ := flow.Fetch(c, in.slices, key.Object)
-	return protocol, resolve.Endpoints(port.Name, specs(members))
+	return protocol, resolve.Endpoints(port.Name, in.slicesOf(c, key.Object))
 }
 
-// specs are those of the slices of a Service.
+func (in backends) slicesOf(c *flow.Ctx, backend model.ObjectRef) iter.Seq[*input.EndpointSliceSpec] {
+	members, _ := flow.Fetch(c, in.slices, slicesOf(backend))
+	return specs(members)
+}
+
+// specs are those of the slices of a Service or an XBackend.
 func specs(members flow.Members[model.ObjectRef, input.Object[input.EndpointSliceSpec]]) iter.Seq[*input.EndpointSliceSpec] {
 	return func(yield func(*input.EndpointSliceSpec) bool) {
 		for _, o := range members.All() {

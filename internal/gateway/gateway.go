@@ -2,6 +2,7 @@ package gateway
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/internal/flow"
@@ -22,7 +23,7 @@ type Meaning struct {
 	listeners   *flow.Collection[model.ListenerKey, listenerFacts]
 	attachments *flow.Collection[model.ObjectRef, attachments]
 	attached    *flow.Collection[model.ListenerKey, flow.Members[model.ObjectRef, attachments]]
-	slices      *slicesByService
+	slices      *slicesByBackend
 	xbackends   *xbackends
 	naming      *flow.Collection[model.ObjectRef, flow.Members[model.ObjectRef, naming]] // routes by XBackend
 }
@@ -66,12 +67,13 @@ func New(g *flow.Graph, in *input.Sources, o Options) *Meaning {
 	}.route)
 	m.Plan.Sites = flow.Derive(m.Plan.Routes, "plan/site", sites)
 
-	m.slices = flow.Group(in.EndpointSlices.Collection(), "slices by service", sliceService, byKey)
+	m.slices = flow.Group(in.EndpointSlices.Collection(), "slices by backend", sliceBacks, byKey)
 	users := flow.Group(m.Plan.Routes, "routes by backend", backendsOf, byKey)
 	m.Plan.Backends = flow.Map(users, "plan/backend", backends{
 		services: in.Services.Collection(), xbackends: m.xbackends, slices: m.slices,
 	}.backend)
 	m.naming = flow.Group(flow.Map(m.Plan.Routes, "xbackends named", namesXBackends), "routes by xbackend", namedXBackends, byKey)
+	m.Plan.Selections = flow.Map(m.xbackends, "plan/selection", selected(m.naming))
 
 	m.Plan.Secrets = flow.Map(certificates, "plan/secret", func(_ *flow.Ctx, _ model.ObjectRef, own certificate) (model.Secret, bool) {
 		return own.Secret, own.Problem == ""
@@ -109,12 +111,24 @@ func grantNamespace(ref model.ObjectRef, _ input.Object[gatewayv1.ReferenceGrant
 	return []string{ref.Namespace()}
 }
 
-func sliceService(ref model.ObjectRef, slice input.Object[input.EndpointSliceSpec]) []model.ObjectRef {
-	name := slice.Meta.Labels.Get("kubernetes.io/service-name")
-	if name == "" {
-		return nil
+// sliceBacks is whose endpoints a slice has: a Service's, an XBackend's (as slicesOf names it), or those of both.
+func sliceBacks(ref model.ObjectRef, slice input.Object[input.EndpointSliceSpec]) []model.ObjectRef {
+	var list []model.ObjectRef
+	if name := slice.Meta.Labels.Get(discoveryv1.LabelServiceName); name != "" {
+		list = append(list, model.Ref(model.KindService, ref.Namespace(), name))
 	}
-	return []model.ObjectRef{model.Ref(model.KindService, ref.Namespace(), name)}
+	if name := slice.Meta.Labels.Get(model.XBackendLabel); name != "" {
+		list = append(list, model.Ref(model.KindXBackend, ref.Namespace(), name))
+	}
+	return list
+}
+
+// slicesOf is what the slices of a backend are grouped by. Theirs is the name as a label can hold it.
+func slicesOf(backend model.ObjectRef) model.ObjectRef {
+	if backend.Kind() == model.KindXBackend {
+		return model.Ref(model.KindXBackend, backend.Namespace(), model.LabelValue(backend.Name()))
+	}
+	return backend
 }
 
 type services = input.Collection[corev1.ServiceSpec]

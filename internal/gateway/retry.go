@@ -23,17 +23,24 @@ func (r *ruleReader) timeouts(spec *gatewayv1.HTTPRouteTimeouts) {
 	}
 }
 
-// duration reads a duration as GEP-2257 writes them, which is a subset of Go's.
 func (r *ruleReader) duration(field string, text *gatewayv1.Duration) time.Duration {
+	d, wrong := duration(text)
+	if wrong != "" {
+		r.drop("Accepted", "UnsupportedValue", field, wrong)
+	}
+	return d
+}
+
+// duration reads a duration as GEP-2257 writes them, which is a subset of Go's; wrong is why it is none.
+func duration(text *gatewayv1.Duration) (d time.Duration, wrong string) {
 	if text == nil {
-		return 0
+		return 0, ""
 	}
 	d, err := time.ParseDuration(string(*text))
 	if err != nil || d < 0 {
-		r.drop("Accepted", "UnsupportedValue", field, fmt.Sprintf("%q is not a duration, such as 1m30s", *text))
-		return 0
+		return 0, fmt.Sprintf("%q is not a duration, such as 1m30s", *text)
 	}
-	return d
+	return d, ""
 }
 
 // retry reads when a request is tried again; without attempts, never.

@@ -179,6 +179,10 @@ func (r *ruleReader) backends(list []gatewayv1.HTTPBackendRef) {
 			r.find("ResolvedRefs", reason, field, message)
 		}
 		backend := model.WeightedBackend{Backend: key, Weight: weight, Invalid: reason != ""}
+		if key.Object.Kind() == model.KindXBackend && reason == "" {
+			x, _ := flow.Fetch(r.c, r.refs.xbackends, key.Object)
+			backend.Session = x.Session
+		}
 		if len(b.Filters) > 0 {
 			filters := r.filters(field, b.Filters)
 			r.incompatible(field+".filters", cmp.Or(repeats(r.rule.Filters, filters), clash(filters, r.rule.Filters)))

@@ -11,26 +11,23 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// session reads how clients are kept at one endpoint (GEP-1619).
+// session reads how clients are kept at one endpoint, of whichever backend gets their requests. What a backend says of it does not count then.
 func (r *ruleReader) session(spec *gatewayv1.SessionPersistence) {
 	const field = ".sessionPersistence"
 	if spec == nil {
 		return
 	}
-	read := model.Session{Lifetime: r.duration(field+".absoluteTimeout", spec.AbsoluteTimeout)}
-	if spec.Type != nil && *spec.Type == gatewayv1.HeaderBasedSessionPersistence {
-		if spec.Header == nil || !isToken(string(spec.Header.Name)) {
-			r.drop("Accepted", "UnsupportedValue", field+".header.name", "state the name of a header")
-			return
+	read, problems := readSession(*spec, r.rule.Key.Route.String()+"/"+r.rule.Key.Name)
+	for _, p := range problems {
+		if p.unsupported {
+			r.unsupported(field+p.field, p.message)
+		} else {
+			r.drop("Accepted", "UnsupportedValue", field+p.field, p.message)
 		}
-		if read.Header = string(spec.Header.Name); read.Lifetime > 0 {
-			r.unsupported(field+".absoluteTimeout", "a lifetime of sessions that a header keeps is")
-		}
-	} else {
-		r.cookie(field, spec.Cookie, &read)
 	}
-	for i, b := range r.rule.Backends {
-		if b.Weight == 0 || b.Invalid {
+	for i := range r.rule.Backends {
+		b := &r.rule.Backends[i]
+		if b.Session = nil; b.Weight == 0 || b.Invalid {
 			continue
 		}
 		if o, found := flow.Fetch(r.c, r.refs.services, b.Backend.Object); found && o.Spec.SessionAffinity == corev1.ServiceAffinityClientIP {
@@ -41,9 +38,46 @@ func (r *ruleReader) session(spec *gatewayv1.SessionPersistence) {
 	r.rule.Session = &read
 }
 
-func (r *ruleReader) cookie(field string, spec *gatewayv1.CookieConfig, into *model.Session) {
+// sessionProblem is why sessions can't be kept as a field states it. If it is unsupported, the message says what is, and ends with the verb.
+type sessionProblem struct {
+	field, message string
+	unsupported    bool
+}
+
+// readSession reads how clients are kept at one endpoint (GEP-1619). A cookie without a name is named after whom it is for.
+func readSession(spec gatewayv1.SessionPersistence, of string) (read model.Session, problems []sessionProblem) {
+	const timeout = ".absoluteTimeout"
+	refuse := func(field, message string) {
+		problems = append(problems, sessionProblem{field: field, message: message})
+	}
+	unsupported := func(what string) {
+		problems = append(problems, sessionProblem{field: timeout, message: what, unsupported: true})
+	}
+	var wrong string
+	if read.Lifetime, wrong = duration(spec.AbsoluteTimeout); wrong != "" {
+		refuse(timeout, wrong)
+	}
+	if spec.Type != nil && *spec.Type == gatewayv1.HeaderBasedSessionPersistence {
+		if spec.Header == nil || !isToken(string(spec.Header.Name)) {
+			refuse(".header.name", "state the name of a header")
+			return read, problems
+		}
+		if read.Header = string(spec.Header.Name); read.Lifetime > 0 {
+			unsupported("a lifetime of sessions that a header keeps is")
+		}
+		return read, problems
+	}
+	switch permanent := readCookie(spec.Cookie, of, &read); {
+	case permanent && read.Lifetime == 0:
+		refuse(timeout, "a cookie whose lifetimeType is Permanent needs it; 0s is none")
+	case !permanent && read.Lifetime > 0:
+		unsupported("a lifetime of a cookie whose lifetimeType is Session (Permanent would do) is")
+	}
+	return read, problems
+}
+
+func readCookie(spec *gatewayv1.CookieConfig, of string, into *model.Session) (permanent bool) {
 	into.Path = "/"
-	permanent := false
 	if spec != nil {
 		if spec.Name != nil {
 			into.Cookie = string(*spec.Name)
@@ -55,13 +89,8 @@ func (r *ruleReader) cookie(field string, spec *gatewayv1.CookieConfig, into *mo
 	}
 	if into.Cookie == "" {
 		h := fnv.New64a()
-		fmt.Fprint(h, r.rule.Key.Route, "/", r.rule.Key.Name)
+		fmt.Fprint(h, of)
 		into.Cookie = fmt.Sprintf("cardea-%x", h.Sum64())
 	}
-	switch {
-	case permanent && into.Lifetime == 0:
-		r.drop("Accepted", "UnsupportedValue", field+".absoluteTimeout", "a cookie whose lifetimeType is Permanent needs it; 0s is none")
-	case !permanent && into.Lifetime > 0:
-		r.unsupported(field+".absoluteTimeout", "a lifetime of a cookie whose lifetimeType is Session (Permanent would do) is")
-	}
+	return permanent
 }

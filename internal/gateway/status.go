@@ -51,14 +51,20 @@ func (m xbackendReports) report(
 	c *flow.Ctx, ref model.ObjectRef, o input.Object[xgatewayv1alpha1.BackendSpec],
 ) (plan.Report[xgatewayv1alpha1.BackendStatus], bool) {
 	read, _ := flow.Fetch(c, m.xbackends, ref)
-	facts := conditions.BackendFacts{Generation: o.Meta.Generation, Controller: model.ControllerName, Findings: read.Findings}
+	findings := read.Findings
+	if front, _ := flow.Fetch(c, m.in.Fronts.Collection(), ref); front.Reason != "" {
+		findings = append(findings[:len(findings):len(findings)], model.Finding{
+			Object: ref, Condition: "ResolvedRefs", Reason: front.Reason, Field: "spec.endpointSelector", Message: front.Message,
+		})
+	}
+	facts := conditions.BackendFacts{Generation: o.Meta.Generation, Controller: model.ControllerName, Findings: findings}
 	routes, _ := flow.Fetch(c, m.naming, ref)
 	for _, route := range routes.All() {
 		facts.Gateways = append(facts.Gateways, route.Gateways...)
 	}
 	slices.SortFunc(facts.Gateways, model.ObjectRef.Compare)
 	facts.Gateways = slices.Compact(facts.Gateways)
-	findings := read.Findings[:len(read.Findings):len(read.Findings)]
+	findings = findings[:len(findings):len(findings)]
 	for _, g := range facts.Gateways {
 		said, refused := flow.Fetch(c, m.refused, resource.StandingKey{Gateway: g, Origin: resource.Origin{Object: ref}})
 		if !refused {

@@ -13,13 +13,16 @@ import (
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
 	"cardea.dev/cardea/internal/resolve"
 )
 
 // xbackend is what an XBackend means, whoever sends requests to it.
 type xbackend struct {
-	Backend  model.Backend   // without Endpoints
-	Findings []model.Finding // why it can't be served; none: it can
+	Backend   model.Backend   // without Endpoints
+	Selection plan.Selection  // whose pods are its endpoints; zero: it has a Hostname
+	Session   *model.Session  // unless a rule states its own
+	Findings  []model.Finding // why it can't be served; none: it can
 }
 
 type xbackends = flow.Collection[model.ObjectRef, xbackend]
@@ -47,7 +50,8 @@ type xbackendReferences struct {
 func (in xbackendReferences) read(c *flow.Ctx, ref model.ObjectRef, o input.Object[xgatewayv1alpha1.BackendSpec]) (xbackend, bool) {
 	r := xbackendReader{in: in, c: c, ref: ref}
 	r.read.Backend.Key.Object = ref
-	r.destination(o.Spec)
+	r.destination(o.Meta, o.Spec)
+	r.session(o.Spec.SessionPersistence)
 	r.tls(o.Spec.TLS)
 	r.protocol(o.Spec.Protocol)
 	return r.read, true
@@ -67,20 +71,47 @@ func (r *xbackendReader) refuse(condition, reason, field, message string) {
 	})
 }
 
-func (r *xbackendReader) destination(spec *xgatewayv1alpha1.BackendSpec) {
-	b := &r.read.Backend
-	if spec.Type != xgatewayv1alpha1.BackendTypeExternalHostname || spec.ExternalHostname == nil {
-		r.refuse("Accepted", "UnsupportedValue", "spec.type",
-			fmt.Sprintf("type %s is not supported; use ExternalHostname, or a Service", spec.Type))
-		return
-	}
-	if b.Hostname, b.HostPort = string(spec.ExternalHostname.Hostname), int32(spec.Port.Number); b.HostPort == 0 {
+func (r *xbackendReader) destination(meta model.Meta, spec *xgatewayv1alpha1.BackendSpec) {
+	b, port := &r.read.Backend, int32(spec.Port.Number)
+	if port == 0 {
 		r.refuse("Accepted", "UnsupportedValue", "spec.port.number", "state the port's number")
+	}
+	switch {
+	case spec.Type == xgatewayv1alpha1.BackendTypeExternalHostname && spec.ExternalHostname != nil:
+		b.Hostname, b.HostPort = string(spec.ExternalHostname.Hostname), port
+	case spec.Type == xgatewayv1alpha1.BackendTypeEndpointSelector && spec.EndpointSelector != nil:
+		r.read.Selection = selection(meta, *spec.EndpointSelector, port)
+	default:
+		r.refuse("Accepted", "UnsupportedValue", "spec.type",
+			fmt.Sprintf("type %s is not supported; use ExternalHostname or EndpointSelector", spec.Type))
 	}
 	if _, err := netip.ParseAddr(b.Hostname); err == nil {
 		r.refuse("Accepted", "UnsupportedValue", "spec.externalHostname.hostname",
 			fmt.Sprintf("%q is an IP address; state a hostname, such as localhost", b.Hostname))
 	}
+}
+
+func selection(meta model.Meta, spec xgatewayv1alpha1.EndpointSelectorBackend, port int32) plan.Selection {
+	s := plan.Selection{UID: meta.UID, Leaving: meta.Deleting, Port: port, Labels: make(map[string]string, len(spec.MatchLabels))}
+	for key, value := range spec.MatchLabels {
+		s.Labels[string(key)] = string(value)
+	}
+	return s
+}
+
+// session reads how clients are kept at one of the endpoints, whichever rule sends them here.
+func (r *xbackendReader) session(spec *gatewayv1.SessionPersistence) {
+	if spec == nil {
+		return
+	}
+	read, problems := readSession(*spec, r.ref.String())
+	for _, p := range problems {
+		if p.unsupported {
+			p.message += " not supported"
+		}
+		r.refuse("Accepted", "UnsupportedValue", "spec.sessionPersistence"+p.field, p.message)
+	}
+	r.read.Session = &read
 }
 
 func (r *xbackendReader) protocol(stated *xgatewayv1alpha1.BackendProtocol) {
@@ -198,3 +229,16 @@ func namesXBackends(_ *flow.Ctx, _ model.ObjectRef, r model.Route) (naming, bool
 }
 
 func namedXBackends(_ model.ObjectRef, n naming) []model.ObjectRef { return n.XBackends }
+
+// selected are the XBackends whose pods have to be found: those with a selector that a route names where it serves.
+func selected(
+	naming *flow.Collection[model.ObjectRef, flow.Members[model.ObjectRef, naming]],
+) func(*flow.Ctx, model.ObjectRef, xbackend) (plan.Selection, bool) {
+	return func(c *flow.Ctx, ref model.ObjectRef, x xbackend) (plan.Selection, bool) {
+		if x.Selection.Port == 0 {
+			return plan.Selection{}, false
+		}
+		_, named := flow.Fetch(c, naming, ref)
+		return x.Selection, named
+	}
+}

@@ -83,7 +83,8 @@ type Sources struct {
 	Unread *flow.Source[model.ObjectRef, string]
 	// Environment is what all proxies have in common, under the zero ObjectRef.
 	Environment *flow.Source[model.ObjectRef, model.Environment]
-	// Fronts tells, by Gateway, what stands before its proxies where the environment says that something does.
+	// Fronts tells, by Gateway, what stands before its proxies where the environment says that something does; and, by XBackend, why what finds
+	// its pods can't be made (Reason and Message).
 	Fronts *flow.Source[model.ObjectRef, model.Front]
 
 	kinds map[model.Kind]Untyped

@@ -61,10 +61,16 @@ func kept(labels map[string]string, spec any) (map[string]string, any) {
 	case *corev1.ServiceSpec:
 		return nil, trimService(*spec)
 	case *input.EndpointSliceSpec:
-		if service := labels[discoveryv1.LabelServiceName]; service != "" {
-			return map[string]string{discoveryv1.LabelServiceName: service}, trimAddresses(*spec)
+		var own map[string]string
+		for _, name := range []string{discoveryv1.LabelServiceName, model.XBackendLabel} { // whose it is
+			if value := labels[name]; value != "" {
+				if own == nil {
+					own = make(map[string]string, 1)
+				}
+				own[name] = value
+			}
 		}
-		return nil, trimAddresses(*spec)
+		return own, trimAddresses(*spec)
 	case *input.SecretSpec:
 		if spec.Type != corev1.SecretTypeTLS {
 			return nil, &input.SecretSpec{Type: spec.Type} // nobody reads its data, so nobody should keep it
@@ -117,7 +123,7 @@ func trimService(s corev1.ServiceSpec) *corev1.ServiceSpec {
 	return kept
 }
 
-// trimEndpointSlice keeps addresses and whether they are to be used; of the labels, the one that names the Service.
+// trimEndpointSlice keeps addresses and whether they are to be used; of the labels, those that say whose they are.
 func trimEndpointSlice(from *discoveryv1.EndpointSlice) *object {
 	labels, spec := kept(from.Labels, &input.EndpointSliceSpec{AddressType: from.AddressType, Endpoints: from.Endpoints, Ports: from.Ports})
 	slice := spec.(*input.EndpointSliceSpec)

@@ -163,7 +163,7 @@ func varyMap(v reflect.Value, path string, tried func(leaf, value string)) {
 		defer v.SetZero()
 	}
 	keys := v.MapKeys()
-	for _, name := range []string{"new", "ca.crt"} {
+	for _, name := range []string{"new", "ca.crt", model.XBackendLabel} {
 		if key := reflect.ValueOf(name).Convert(v.Type().Key()); !slices.ContainsFunc(keys, key.Equal) {
 			keys = append(keys, key)
 		}
@@ -196,7 +196,7 @@ func within(v, value reflect.Value, path string, tried func(leaf, value string))
 // words are what some field of some kind makes a difference of.
 var words = []string{
 	"x", "", "ClientIP", "None", "ExternalName", "UDP", "TCP", "http", "kubernetes.io/h2c", "kubernetes.io/wss", "FQDN", "IPv6", "Opaque",
-	"10.0.0.9", "app", "other",
+	"10.0.0.9", "app", "other", "near",
 }
 
 // otherValues are other values of a leaf.
@@ -263,6 +263,7 @@ func newTrimWorld(t *testing.T, tested model.Kind) trimWorld {
 		put(model.KindGateway, "shop", "web", trimGateway, &gatewayv1.GatewaySpec{})
 		put(model.KindHTTPRoute, "shop", "plain", trimRoute, &gatewayv1.HTTPRouteSpec{})
 		put(model.KindXBackend, "shop", "far", trimBackend, newSpec(w.Sources.XBackends))
+		put(model.KindXBackend, "shop", "near", trimSelector, newSpec(w.Sources.XBackends))
 		put(model.KindEndpointSlice, "shop", "app-0", fmt.Sprintf(trimEndpoints, tested == model.KindService), &input.EndpointSliceSpec{})
 		put(model.KindService, "shop", "app", `{ports: [{name: web, port: 80}]}`, &corev1.ServiceSpec{})
 		w.Sources.Synced(b)
@@ -293,6 +294,7 @@ rules:
 - {matches: [{path: {type: PathPrefix, value: /}}], backendRefs: [{name: app, port: 80}]}
 - {matches: [{path: {type: PathPrefix, value: /session}}], backendRefs: [{name: app, port: 80}], sessionPersistence: {type: Cookie}}
 - {matches: [{path: {type: PathPrefix, value: /far}}], backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: far}]}
+- {matches: [{path: {type: PathPrefix, value: /near}}], backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: near}]}
 `
 
 const trimBackend = `
@@ -301,6 +303,8 @@ port: {number: 443}
 externalHostname: {hostname: far.example}
 tls: {mode: ServerOnly, validation: {hostname: far.example, caCertificateRefs: [{group: "", kind: ConfigMap, name: ca}]}}
 `
+
+const trimSelector = `{type: EndpointSelector, port: {number: 80}, endpointSelector: {matchLabels: {app: near}}}`
 
 // meaning is what comes of objects.
 type meaning struct {

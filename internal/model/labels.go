@@ -2,9 +2,25 @@ package model
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"maps"
 	"slices"
+	"strings"
 )
+
+// XBackendLabel is on EndpointSlices that have the endpoints of an XBackend in their namespace; its value is LabelValue of the name.
+const XBackendLabel = ownGroup + "/xbackend"
+
+// LabelValue is a name as a label's value can hold it: one of more than 63 characters is cut, and told apart by a hash.
+func LabelValue(name string) string {
+	const most, hashed = 63, 12
+	if len(name) <= most {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return strings.TrimRight(name[:most-hashed-1], "-.") + "-" + hex.EncodeToString(sum[:hashed/2])
+}
 
 // Labels are an object's labels, in order of their keys. Most objects have one or none, and a map would need ten times the memory.
 type Labels []Label

@@ -82,7 +82,7 @@ type Environment struct {
 	APIs      []string // versions of the Gateway API whose CRDs are installed, each once; none: there are no CRDs
 }
 
-// Front is what stands before a Gateway's proxies, as far as it is there.
+// Front is what stands before a Gateway's proxies, as far as it is there. Of an XBackend it has what is wrong with what finds its pods (NoResources).
 type Front struct {
 	Addresses []Address // that lead to the Gateway, sorted
 	// Reason and Message say what is wrong, in words of the Gateway's condition Accepted (InvalidParameters) or Programmed

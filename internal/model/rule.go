@@ -101,6 +101,8 @@ type WeightedBackend struct {
 	Invalid bool
 	// Filters work on the backend's share only, after those of the rule on the way there, before them on the way back.
 	Filters *Filters
+	// Session is the backend's own, and counts unless the rule states one.
+	Session *Session
 }
 
 // Uses lists the backends that the rule sends requests to.

@@ -16,10 +16,20 @@ type Plan struct {
 	Backends  *flow.Collection[BackendKey, model.Backend]     // that a route on the Gateway sends requests to
 	Secrets   *flow.Collection[model.ObjectRef, model.Secret] // the valid ones; who uses them, listeners and backends say
 
+	// Selections are the XBackends whose pods have to be found: those with a selector that routes name where they serve.
+	Selections *flow.Collection[model.ObjectRef, Selection]
 	// Classes are the GatewayClasses of ours.
 	Classes *flow.Collection[model.ObjectRef, Class]
 	// Proxies is what to run for each Gateway of ours, and for each that was ours and has not been let go.
 	Proxies *flow.Collection[model.ObjectRef, Proxy]
+}
+
+// Selection is the pods that are an XBackend's endpoints.
+type Selection struct {
+	UID     string            // of the XBackend
+	Labels  map[string]string // all of which a pod has to have
+	Port    int32             // of each pod
+	Leaving bool              // the XBackend is being deleted
 }
 
 // Class is what becomes of a GatewayClass.

@@ -40,12 +40,21 @@ func Protocol(app *string) (protocol model.BackendProtocol, ok bool) {
 // Endpoints collects the addresses that may get requests for the named port, from all slices of a Service: those that are
 // ready; if there is none, those that still serve while they terminate. Sorted, each once.
 func Endpoints(port string, slicesOfService iter.Seq[*input.EndpointSliceSpec]) []model.Endpoint {
+	return endpoints(slicesOfService, func(s *input.EndpointSliceSpec) (int32, bool) { return slicePort(s.Ports, port) })
+}
+
+// EndpointsAt collects the same addresses for a port that is stated elsewhere, whichever ports the slices have.
+func EndpointsAt(port int32, all iter.Seq[*input.EndpointSliceSpec]) []model.Endpoint {
+	return endpoints(all, func(*input.EndpointSliceSpec) (int32, bool) { return port, true })
+}
+
+func endpoints(all iter.Seq[*input.EndpointSliceSpec], portOf func(*input.EndpointSliceSpec) (int32, bool)) []model.Endpoint {
 	var ready, terminating []model.Endpoint
-	for slice := range slicesOfService {
+	for slice := range all {
 		if slice.AddressType == discoveryv1.AddressTypeFQDN {
 			continue
 		}
-		number, ok := slicePort(slice.Ports, port)
+		number, ok := portOf(slice)
 		if !ok {
 			continue
 		}

@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -85,5 +86,24 @@ func TestServicePort(t *testing.T) {
 		if port, found := ServicePort(service, number); port.Name != want || found != (want != "") {
 			t.Errorf("port %d: %q, %v; want %q", number, port.Name, found, want)
 		}
+	}
+}
+
+// TestEndpointsAt: the port is the one that is stated, whichever ports slices have or have not.
+func TestEndpointsAt(t *testing.T) {
+	named, none := slicePorts("web", 80), []discoveryv1.EndpointPort(nil)
+	var all []*input.EndpointSliceSpec
+	for i, ports := range [][]discoveryv1.EndpointPort{named, none, named} {
+		addresses := discoveryv1.AddressTypeIPv4
+		if i == 2 {
+			addresses = discoveryv1.AddressTypeFQDN
+		}
+		all = append(all, &input.EndpointSliceSpec{
+			AddressType: addresses, Ports: ports, Endpoints: []discoveryv1.Endpoint{endpoint(fmt.Sprintf("10.0.0.%d", i), "---")},
+		})
+	}
+	want := []model.Endpoint{{Address: "10.0.0.0", Port: 3000}, {Address: "10.0.0.1", Port: 3000}}
+	if got := EndpointsAt(3000, slices.Values(all)); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -85,7 +85,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	deployer, err := deploy.New(deploy.Config{
-		REST: once, Graph: w.Graph, Classes: w.Plan.Classes, Proxies: w.Plan.Proxies, Fronts: w.Sources.Fronts,
+		REST: once, Graph: w.Graph, Classes: w.Plan.Classes, Proxies: w.Plan.Proxies, Selections: w.Plan.Selections, Fronts: w.Sources.Fronts,
 		Dialect: deploy.Dialect{Files: podFiles, Command: envoy.PodCommand}, Bundle: authority.Bundle,
 		Settings: deploy.Settings{
 			Image: o.Image, XDSHost: o.serverName(), XDSPort: o.XDSPort, Audience: Audience,

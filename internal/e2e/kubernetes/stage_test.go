@@ -174,13 +174,16 @@ type answer struct {
 	Error  string `json:"-"` // what is said where there is no echo
 }
 
-// get asks a Gateway once.
-func (s *stage) get(address, host, path string) (answer, error) {
+// get asks a Gateway once, with headers of these names and values.
+func (s *stage) get(address, host, path string, headers ...string) (answer, error) {
 	request, err := http.NewRequest(http.MethodGet, "http://"+address+path, nil)
 	if err != nil {
 		return answer{}, err
 	}
 	request.Host = host
+	for i := 0; i+1 < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
 	response, err := client.Do(request)
 	if err != nil {
 		return answer{}, err

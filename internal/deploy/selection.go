@@ -1,0 +1,241 @@
+package deploy
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
+
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+)
+
+// reconcileSelection sees to it that one Service finds the pods of an XBackend. It has no address and nobody calls it: it is there for its
+// EndpointSlices, which have its labels. Its name is nobody's to rely on, so the API server makes one up (EndpointSelectorBackend).
+func (d *Deployer) reconcileSelection(ctx context.Context, ref model.ObjectRef) (again time.Duration, err error) {
+	s, found := d.selection(ref)
+	if !found {
+		return 0, d.deselect(ctx, ref)
+	}
+	made, err := d.selecting(ctx, ref)
+	made = slices.DeleteFunc(made, func(o metav1.Object) bool { return !belongs(o, s.UID) }) // another's goes with that
+	if err != nil || len(made) == 0 && s.Leaving {
+		return 0, err
+	}
+	nameless, err := json.Marshal(selectorService(ref, s, ""))
+	if err != nil {
+		return 0, err
+	}
+	want := objects{texts: map[kind][]byte{}, digests: map[kind]digest{service: sha256.Sum256(nameless)}}
+	o := outcome{}
+	name := ""
+	if len(made) > 0 {
+		name = made[0].GetName()
+	} else if name, err = d.begin(ctx, ref, s, want, &o); err != nil {
+		o.failure(err, "Service for "+ref.String())
+	}
+	if name != "" {
+		d.remembers(ref, name)
+		if want.texts[service], err = json.Marshal(selectorService(ref, s, name)); err != nil {
+			return 0, err
+		}
+		d.bring(ctx, ref, plan.Proxy{UID: s.UID, Name: name}, service, want, &o)
+	}
+	for _, extra := range made[min(1, len(made)):] {
+		if err := d.delete(ctx, ref, service, extra.GetName(), extra.GetUID()); err != nil {
+			o.failed = append(o.failed, fmt.Errorf("delete Service %s: %w", extra.GetName(), err))
+		}
+	}
+	d.tellSelection(ref, s, name, o)
+	return o.again, errors.Join(o.failed...)
+}
+
+// selection is what the plan says about an XBackend. One of another UID is another one, of which nothing is known.
+func (d *Deployer) selection(ref model.ObjectRef) (plan.Selection, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s, found := d.selections[ref]
+	if found {
+		d.recordOf(ref, s.UID)
+	}
+	return s, found
+}
+
+// selecting are the Services that Cardea made for an XBackend of that name, the oldest first, but for those that go. The watch may not show yet
+// the one that was made last, or not any more, if somebody took its labels or its owner away: it is remembered by its name.
+func (d *Deployer) selecting(ctx context.Context, ref model.ObjectRef) (list []metav1.Object, err error) {
+	all, err := d.informers[service].GetIndexer().ByIndex(byXBackend, ref.Namespace()+"/"+ref.Name())
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range all {
+		if object, ok := o.(metav1.Object); ok {
+			list = append(list, object)
+		}
+	}
+	d.mu.Lock()
+	name := d.record(ref).service
+	d.mu.Unlock()
+	if name != "" && !slices.ContainsFunc(list, func(o metav1.Object) bool { return o.GetName() == name }) {
+		switch o, err := d.services.Services(ref.Namespace()).Get(ctx, name, metav1.GetOptions{}); {
+		case err == nil:
+			list = append(list, o)
+		case !apierrors.IsNotFound(err):
+			return nil, err
+		}
+	}
+	list = slices.DeleteFunc(list, func(o metav1.Object) bool { return o.GetDeletionTimestamp() != nil || !wrote(o) })
+	slices.SortFunc(list, func(a, b metav1.Object) int {
+		return cmp.Or(a.GetCreationTimestamp().Compare(b.GetCreationTimestamp().Time), strings.Compare(a.GetName(), b.GetName()))
+	})
+	return list, nil
+}
+
+// belongs tells whether an object is the XBackend's of that UID, or nobody's: somebody took its owner away.
+func belongs(o metav1.Object, uid string) bool {
+	owner := metav1.GetControllerOf(o)
+	return owner == nil || owner.UID == types.UID(uid)
+}
+
+// remembers notes the name of the Service that is an XBackend's.
+func (d *Deployer) remembers(ref model.ObjectRef, name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r := d.record(ref)
+	delete(d.named, types.NamespacedName{Namespace: ref.Namespace(), Name: r.service})
+	d.named[types.NamespacedName{Namespace: ref.Namespace(), Name: name}] = ref
+	r.service = name
+}
+
+// begin makes the Service, still without a port: that is applied then, as all is. The name is "" if it has to wait: somebody
+// deletes it again and again.
+func (d *Deployer) begin(ctx context.Context, ref model.ObjectRef, s plan.Selection, want objects, o *outcome) (name string, err error) {
+	now := time.Now()
+	d.mu.Lock()
+	before := d.record(ref).objects[service]
+	d.mu.Unlock()
+	if wait := before.pause(now); wait > 0 {
+		o.lookAfter(wait)
+		return "", nil
+	}
+	if wait := before.refusal(want.digest(service), now); wait > 0 {
+		o.mistake(before.why, wait)
+		return "", nil
+	}
+	made, err := d.services.Services(ref.Namespace()).Create(ctx, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{
+			GenerateName: selectorPrefix(ref), Labels: selectorLabels(ref),
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: xgatewayv1alpha1.GroupVersion.String(), Kind: ref.Kind().String(), Name: ref.Name(), UID: types.UID(s.UID), Controller: new(true),
+			}},
+		},
+		Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Selector: s.Labels}, // without a selector it would be of both families of IP
+	}, metav1.CreateOptions{FieldManager: manager})
+	if err != nil {
+		d.metrics.applies.WithLabelValues(service.String(), "failed").Inc()
+		if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+			d.refuse(ref, plan.Proxy{}, service, want.digest(service), err, now, o)
+			return "", nil
+		}
+		return "", err
+	}
+	return made.Name, nil
+}
+
+// selectorPrefix is what the Service's name begins with: no more than the API server makes a name of, and as a Service's name may be.
+func selectorPrefix(ref model.ObjectRef) string {
+	const most = 57 // and a dash and five characters
+	name := "xbackend-" + strings.ReplaceAll(ref.Name(), ".", "-")
+	return strings.TrimRight(name[:min(len(name), most)], "-") + "-"
+}
+
+// selectorService is the Service of that name.
+func selectorService(ref model.ObjectRef, s plan.Selection, name string) *corev1ac.ServiceApplyConfiguration {
+	return corev1ac.Service(name, ref.Namespace()).
+		WithLabels(selectorLabels(ref)).
+		WithOwnerReferences(metav1ac.OwnerReference().
+			WithAPIVersion(xgatewayv1alpha1.GroupVersion.String()).WithKind(ref.Kind().String()).
+			WithName(ref.Name()).WithUID(types.UID(s.UID)).WithController(true)).
+		WithSpec(corev1ac.ServiceSpec().
+			WithType(corev1.ServiceTypeClusterIP).WithClusterIP(corev1.ClusterIPNone).
+			WithSelector(s.Labels).WithPublishNotReadyAddresses(false).
+			WithPorts(corev1ac.ServicePort().WithProtocol(corev1.ProtocolTCP).WithPort(s.Port).WithTargetPort(intstr.FromInt32(s.Port))))
+}
+
+func selectorLabels(ref model.ObjectRef) map[string]string {
+	return map[string]string{nameLabel: xbackendApp, managedByLabel: manager, model.XBackendLabel: model.LabelValue(ref.Name())}
+}
+
+// tellSelection says how it is with an XBackend's Service: in its front, in events and in the log.
+func (d *Deployer) tellSelection(ref model.ObjectRef, s plan.Selection, name string, o outcome) {
+	f := model.Front{}
+	if trouble := slices.Concat(o.wrong, o.denied); len(trouble) > 0 {
+		f.Reason, f.Message = "NoResources", "the Service that finds its pods can't be made: "+strings.Join(trouble, "; ")
+	}
+	d.show(ref, plan.Proxy{UID: s.UID}, f, nil)
+	if len(o.changed) > 0 {
+		d.cfg.Log.Info("deployed", "object", ref.String(), "name", name, "changed", service.String())
+		d.cfg.Events(Event{Object: ref, UID: s.UID, Reason: "Deployed", Message: fmt.Sprintf("applied Service %s", name)})
+	}
+}
+
+// deselect takes away what was made for an XBackend whose pods nobody has to find any more.
+func (d *Deployer) deselect(ctx context.Context, ref model.ObjectRef) error {
+	list, err := d.selecting(ctx, ref)
+	if err != nil {
+		return err
+	}
+	for _, made := range list {
+		if err := d.delete(ctx, ref, service, made.GetName(), made.GetUID()); err != nil {
+			return fmt.Errorf("delete Service %s: %w", made.GetName(), err)
+		}
+		d.cfg.Log.Info("removed", "object", ref.String(), "name", made.GetName())
+	}
+	d.letGo(ref)
+	return nil
+}
+
+// wrote tells whether Cardea made an object or applied it.
+func wrote(o metav1.Object) bool {
+	return slices.ContainsFunc(o.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool { return f.Manager == manager })
+}
+
+// byXBackend is an index of the Services that are made for XBackends: by "namespace/name" of the XBackend.
+const byXBackend = "xbackend"
+
+func indexXBackend(o any) ([]string, error) {
+	object, ok := o.(metav1.Object)
+	if !ok {
+		return nil, nil
+	}
+	ref, found := xbackendOf(object)
+	if !found {
+		return nil, nil
+	}
+	return []string{ref.Namespace() + "/" + ref.Name()}, nil
+}
+
+// xbackendOf is the XBackend that an object was made for; false if it was made for none.
+func xbackendOf(o metav1.Object) (model.ObjectRef, bool) {
+	if owner := metav1.GetControllerOf(o); owner != nil {
+		group, _, _ := strings.Cut(owner.APIVersion, "/")
+		if model.KindOf(group, owner.Kind) == model.KindXBackend {
+			return model.Ref(model.KindXBackend, o.GetNamespace(), owner.Name), true
+		}
+	}
+	return model.ObjectRef{}, false
+}
