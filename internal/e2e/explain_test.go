@@ -94,6 +94,10 @@ func TestExplainFollowsAnEdit(t *testing.T) {
 		s.Acknowledged.Before(*s.Sent) || !s.Sent.After(*live.Since) {
 		t.Errorf("stages %+v, want edited, read, sent, acknowledged in this order, after %s", s, live.Since)
 	}
+	if b := route.Before; len(b) != 1 || b[0].Stages.Sent == nil || b[0].Stages.Acknowledged == nil || b[0].Stages.Read.After(*b[0].Stages.Sent) ||
+		b[0].Stages.Sent.After(*b[0].Stages.Acknowledged) || !b[0].Stages.Acknowledged.Equal(*live.Since) {
+		t.Errorf("before %+v, want the first edit, acknowledged at %s", b, live.Since)
+	}
 	if len(route.Made) != 1 || route.Made[0].Type != "Routes" || !route.Made[0].Live.Acknowledged {
 		t.Errorf("made %+v, want a part of a table", route.Made)
 	}

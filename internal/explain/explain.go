@@ -28,10 +28,13 @@ type Config struct {
 }
 
 // Explainer answers questions.
-type Explainer struct{ config Config }
+type Explainer struct {
+	config  Config
+	history *history
+}
 
-// New makes an Explainer.
-func New(c Config) *Explainer { return &Explainer{config: c} }
+// New makes an Explainer. Run lets it remember edits.
+func New(c Config) *Explainer { return &Explainer{config: c, history: newHistory()} }
 
 // turnOf is the turn in which something changed; false if it is longer ago than is remembered.
 func (q *asked) turnOf(rev flow.Rev) (flow.Turn, bool) {

@@ -18,6 +18,7 @@ type Object struct {
 	Generation int64  `json:"generation"`
 	Edit       *Edit  `json:"edit,omitempty"`
 	Stages     Stages `json:"stages"`
+	Before     []Past `json:"before,omitempty"` // the edits before that are remembered, the newest first
 	// Findings are about the object: "error: FIELD: MESSAGE".
 	Findings []string `json:"findings,omitempty"`
 	// DependsOn is what was looked at to read it; what is not there is said.
@@ -141,7 +142,7 @@ func (o *became) tell(q *asked) {
 		}
 		o.story.Findings = append(o.story.Findings, text+f.Message)
 	}
-	o.story.Stages = q.stages(changed, o.story)
+	o.story.Stages, o.story.Before = q.stages(changed, o.story), q.history.before(o.ref, changed)
 	concerned := []string{o.story.Object}
 	for _, d := range o.story.DependsOn {
 		concerned = append(concerned, d.Object)

@@ -193,6 +193,13 @@ func (o Object) Print(w io.Writer, now time.Time) error {
 			p.line("live", "%s, %s", when(*s.Acknowledged, now), took)
 		}
 	}
+	for i, b := range o.Before {
+		heading := ""
+		if i == 0 {
+			heading = "before"
+		}
+		p.line(heading, "%s", b.text(now))
+	}
 	p.panics(o.Panics)
 	for _, f := range o.Findings {
 		p.line("finding", "%s", f)
@@ -227,6 +234,20 @@ func (o Object) Print(w io.Writer, now time.Time) error {
 	}
 	_, err := io.WriteString(w, p.String())
 	return err
+}
+
+// text is an edit and the time that each stage took, in a line.
+func (b Past) text(now time.Time) string {
+	text := "an edit"
+	if b.Edit != nil {
+		text += " " + b.Edit.text(now)
+	}
+	s := b.Stages
+	text += fmt.Sprintf(", read in a turn of %s", s.Turn.Round(10*time.Microsecond))
+	if s.Sent == nil || s.Acknowledged == nil {
+		return text
+	}
+	return text + fmt.Sprintf(", sent %s later, live %s later", s.Sent.Sub(*s.Read), s.Acknowledged.Sub(*s.Sent))
 }
 
 func (l Live) short() string {

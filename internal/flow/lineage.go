@@ -2,6 +2,7 @@ package flow
 
 import (
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -38,6 +39,13 @@ func (g *Graph) Turns() []Turn {
 	return g.turns.all()
 }
 
+// TurnOf is the turn that made a revision; false if it is longer ago than the last 1,000. It must not be called in a View.
+func (g *Graph) TurnOf(rev Rev) (Turn, bool) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.turns.find(rev)
+}
+
 // OnTurn has f called after each turn from now on, in the goroutine that turns: f must be quick, and must not turn. It waits for a turn that is
 // running.
 func (g *Graph) OnTurn(f func(Turn)) {
@@ -60,6 +68,16 @@ func (r *ring) add(t Turn) {
 	}
 	r.turns[r.next] = t
 	r.next = (r.next + 1) % ringLen
+}
+
+func (r *ring) find(rev Rev) (Turn, bool) {
+	n := len(r.turns)
+	at := func(i int) Turn { return r.turns[(r.next+i)%n] }
+	i := sort.Search(n, func(i int) bool { return at(i).Rev >= rev })
+	if i == n || at(i).Rev != rev {
+		return Turn{}, false
+	}
+	return at(i), true
 }
 
 func (r *ring) all() []Turn {

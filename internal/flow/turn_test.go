@@ -172,6 +172,16 @@ func TestTheRecordIsARing(t *testing.T) {
 	if len(turns) != 1000 || turns[0].Causes[0] != "1500" || turns[999].Causes[0] != "2499" {
 		t.Errorf("%d turns from %v to %v", len(turns), turns[0].Causes, turns[len(turns)-1].Causes)
 	}
+	for _, want := range turns {
+		if turn, known := g.TurnOf(want.Rev); !known || turn.Causes[0] != want.Causes[0] {
+			t.Fatalf("turn of revision %d: %+v, %t, want %+v", want.Rev, turn, known, want)
+		}
+	}
+	for _, rev := range []flow.Rev{0, turns[0].Rev - 1, turns[999].Rev + 1} {
+		if turn, known := g.TurnOf(rev); known {
+			t.Errorf("revision %d has the turn %+v", rev, turn)
+		}
+	}
 }
 
 // What is applied while a turn runs waits for the next one, and Apply doesn't wait for either.

@@ -138,7 +138,29 @@ type Untyped interface {
 	Refs(v flow.View) []model.ObjectRef
 	// Staged are the objects that the edits of a Try change; v is its View.
 	Staged(v flow.View) []Staged
+	// Follow begins to tell which objects change. It must not be called in a View.
+	Follow() Follower
 	synced(b *flow.Batch)
+}
+
+// Follower tells one reader which objects changed, as [flow.Follower] does.
+type Follower interface {
+	// Changed are those that came or changed from the View of the last call up to v. The first call gives all.
+	Changed(v flow.View) []model.ObjectRef
+	Stop()
+}
+
+type follower[S any] struct {
+	*flow.Follower[model.ObjectRef, Object[S]]
+}
+
+func (f follower[S]) Changed(v flow.View) (list []model.ObjectRef) {
+	for change := range f.Changes(v) {
+		if !change.Deleted {
+			list = append(list, change.Key)
+		}
+	}
+	return list
 }
 
 // Staged is an object that a Try changes.
@@ -200,5 +222,7 @@ func (u untyped[S]) Staged(v flow.View) (list []Staged) {
 	}
 	return list
 }
+
+func (u untyped[S]) Follow() Follower { return follower[S]{flow.Follow(u.source.Collection())} }
 
 func (u untyped[S]) synced(b *flow.Batch) { u.source.Synced(b) }

@@ -102,13 +102,14 @@ func Run(ctx context.Context, o Options) error {
 	shown := objects.New(w)
 	findings := func() []admin.Finding { return findings(w) }
 	registry.MustRegister(admin.GraphMetrics(w.Graph), admin.ProxyMetrics(w.Graph, w.Feedback), admin.FindingMetrics(findings))
+	explainer := explain.New(explain.Config{World: w, Sent: proxies.Sent})
 	differ, err := diff.New(diff.Config{World: w, Applied: edge.Applied})
 	if err != nil {
 		return err
 	}
 	api, err := admin.New(admin.Config{
 		Addr: o.Admin, Probes: o.Probes, Graph: w.Graph, Objects: shown, Ready: readiness(edge, proxies), Gatherer: registry,
-		Findings: findings, Explainer: explain.New(explain.Config{World: w, Sent: proxies.Sent}), Differ: differ, Log: o.Log, OnListen: o.OnAdmin,
+		Findings: findings, Explainer: explainer, Differ: differ, Log: o.Log, OnListen: o.OnAdmin,
 	})
 	if err != nil {
 		return err
@@ -117,7 +118,7 @@ func Run(ctx context.Context, o Options) error {
 	// What the client library would log is said by those who use it, where it matters.
 	group, ctx := errgroup.WithContext(klog.NewContext(ctx, logr.Discard()))
 	for _, run := range []func(context.Context) error{
-		w.Graph.Run, edge.Run, authority.Run, proxies.Run, deployer.Run, statuses.Run, shown.Run, api.Run,
+		w.Graph.Run, edge.Run, authority.Run, proxies.Run, deployer.Run, statuses.Run, shown.Run, explainer.Run, api.Run,
 		func(ctx context.Context) error { return serve(ctx, o.XDS, proxies, authority) },
 		func(ctx context.Context) error {
 			select {

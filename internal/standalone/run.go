@@ -50,6 +50,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	found := admin.FindingMetrics(func() []admin.Finding { return findings(nowhere) })
 	registry.MustRegister(admin.GraphMetrics(w.Graph), admin.ProxyMetrics(w.Graph, w.Feedback), found, &metrics{proxies: children.states})
+	explainer := newExplainer(w, folder, server)
 	differ, err := diff.New(diff.Config{World: w})
 	if err != nil {
 		return err
@@ -57,7 +58,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	api, err := admin.New(admin.Config{
 		Addr: o.Admin, Graph: w.Graph, Objects: shown, Ready: ready.state, Gatherer: registry,
 		Findings: func() []admin.Finding { return findings(folder.Locator().Where) }, Log: o.logger(), OnListen: o.OnAdmin,
-		Explainer: newExplainer(w, folder, server), Differ: differ,
+		Explainer: explainer, Differ: differ,
 	})
 	if err != nil {
 		return err
@@ -75,6 +76,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	group.Go(func() error { return socket.run(ctx) })
 	group.Go(func() error { return api.Run(ctx) })
 	group.Go(func() error { return shown.Run(ctx) })
+	group.Go(func() error { return explainer.Run(ctx) })
 	group.Go(func() error { return ready.follow(ctx) })
 	group.Go(func() error { return children.run(ctx) })
 	group.Go(func() error { return (&ports{world: w, retry: server.Retry}).run(ctx) })

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/resource"
 )
@@ -16,6 +18,10 @@ func TestSends(t *testing.T) {
 	s, first, parts := bigSet(100)
 	second := newStream(s, "1.40.0")
 	table := resource.Name{Type: resource.Routes, Name: "t"}
+	second.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resource.Routes.URL(), ResourceNamesSubscribe: []string{"t"}})
+	if n, _ := settle(second); n != 1 {
+		t.Fatalf("the second proxy was sent %d resources, want the table", n)
+	}
 	if got := len(s.sends.ring); got != 202 {
 		t.Errorf("%d sends are remembered of 202 resources", got)
 	}
