@@ -191,3 +191,16 @@ func TestDroppedRule(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
+
+// TestRoutesShareConditions: those that say the same keep one list.
+func TestRoutesShareConditions(t *testing.T) {
+	route := func(generation int64) *metav1.Condition {
+		return &Route(RouteFacts{Generation: generation, Parents: []Parent{{}}}).Parents[0].Conditions[0]
+	}
+	if route(1) != route(1) {
+		t.Error("two routes have a list each")
+	}
+	if a, b := route(1), route(2); a == b || a.ObservedGeneration != 1 || b.ObservedGeneration != 2 {
+		t.Errorf("of generations 1 and 2: %v, %v", a, b)
+	}
+}

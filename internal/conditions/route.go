@@ -59,7 +59,9 @@ func Route(r RouteFacts) gatewayv1.RouteStatus {
 		if p.Attached {
 			p.programmed(&l)
 		}
-		status.Parents = append(status.Parents, gatewayv1.RouteParentStatus{ParentRef: p.Ref, ControllerName: r.Controller, Conditions: l.conditions})
+		status.Parents = append(status.Parents, gatewayv1.RouteParentStatus{
+			ParentRef: p.Ref, ControllerName: r.Controller, Conditions: shared(l.conditions),
+		})
 	}
 	return status
 }

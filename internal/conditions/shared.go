@@ -1,0 +1,31 @@
+package conditions
+
+import (
+	"hash/maphash"
+	"slices"
+	"sync/atomic"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// recent are lists that were made lately, by their hash.
+var (
+	recent [64]atomic.Pointer[[]metav1.Condition]
+	seed   = maphash.MakeSeed()
+)
+
+// shared is an equal list. Thousands of routes say the same, and keep one list then, not one each.
+func shared(made []metav1.Condition) []metav1.Condition {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	for _, c := range made {
+		maphash.WriteComparable(&h, c)
+	}
+	last := &recent[h.Sum64()%uint64(len(recent))]
+	if kept := last.Load(); kept != nil && slices.Equal(*kept, made) {
+		return *kept
+	}
+	made = slices.Clip(made)
+	last.Store(&made)
+	return made
+}
