@@ -190,7 +190,7 @@ func (p *place) nothingIsLeft() {
 	p.t.Helper()
 	p.eventually(func() error {
 		if _, err := p.state(); err == nil || strings.Count(err.Error(), "not found") != 4 {
-			return fmt.Errorf("the objects: %w", err)
+			return fmt.Errorf("objects are left, or not only gone: %v", err)
 		}
 		return nil
 	})

@@ -288,6 +288,10 @@ func (f *gatewayFacts) readAddresses(ref model.ObjectRef, wanted []gatewayv1.Gat
 			refuse(field+".type", fmt.Sprintf("addresses of type %s are not supported; use IPAddress", *a.Type))
 			continue
 		}
+		if a.Routability != gatewayv1.GatewayAddressRoutabilityDefault {
+			refuse(field+".routability", fmt.Sprintf("routability %s is not supported; leave it out", a.Routability))
+			continue
+		}
 		if a.Value == "" {
 			continue
 		}
