@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -74,6 +75,10 @@ func (r *ruleReader) mirror(field string, f gatewayv1.HTTPRequestMirrorFilter, i
 	}
 }
 
+// framing are headers by which a message is told from the next one, or that are about one connection (RFC 9110, 7.6.1; RFC 9112, 6): who could set
+// them could have a part of a body taken for a request.
+var framing = []string{"connection", "content-length", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"}
+
 // headers reads a header modifier. The schema can't say that no name may stand in it twice.
 func (r *ruleReader) headers(field string, f gatewayv1.HTTPHeaderFilter) *model.HeaderModifier {
 	m := &model.HeaderModifier{}
@@ -88,6 +93,9 @@ func (r *ruleReader) headers(field string, f gatewayv1.HTTPHeaderFilter) *model.
 			r.drop("Accepted", "UnsupportedValue", at, fmt.Sprintf("header %q is changed twice; state each name once", name))
 		case name == "host" && !r.refs.unchecked:
 			r.drop("Accepted", "UnsupportedValue", at, fmt.Sprintf("header %q can't be changed by a header modifier%s", name, r.instead()))
+		case list != "remove" && slices.Contains(framing, name):
+			r.drop("Accepted", "UnsupportedValue", at,
+				fmt.Sprintf("header %q says where a message ends, or how a connection is used: it can't be stated", name))
 		case strings.ContainsAny(value, "\r\n\x00"):
 			r.drop("Accepted", "UnsupportedValue", at, fmt.Sprintf("the value of header %q has a line break or a NUL in it", name))
 		}
@@ -150,10 +158,16 @@ func (r *ruleReader) rewrite(field string, f gatewayv1.HTTPURLRewriteFilter) *mo
 }
 
 func (r *ruleReader) path(field string, p *gatewayv1.HTTPPathModifier) *model.PathRewrite {
+	notInPath := func(field, value string) {
+		if i := strings.IndexFunc(value, func(r rune) bool { return r <= ' ' || r == 0x7f }); i >= 0 {
+			r.drop("Accepted", "UnsupportedValue", field, fmt.Sprintf("%q can't be in a path; escape it, such as %%20 for a space", value[i:i+1]))
+		}
+	}
 	switch {
 	case p == nil:
 		return nil
 	case p.Type == gatewayv1.FullPathHTTPPathModifier && p.ReplaceFullPath != nil:
+		notInPath(field+".replaceFullPath", *p.ReplaceFullPath)
 		return &model.PathRewrite{Value: *p.ReplaceFullPath}
 	case p.Type == gatewayv1.PrefixMatchHTTPPathModifier && p.ReplacePrefixMatch != nil:
 		for _, m := range r.rule.Matches {
@@ -162,6 +176,7 @@ func (r *ruleReader) path(field string, p *gatewayv1.HTTPPathModifier) *model.Pa
 				return nil
 			}
 		}
+		notInPath(field+".replacePrefixMatch", *p.ReplacePrefixMatch)
 		return &model.PathRewrite{Prefix: true, Value: *p.ReplacePrefixMatch}
 	}
 	r.unsupported(field+".type", fmt.Sprintf("a path modifier of type %s is", p.Type))

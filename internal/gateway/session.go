@@ -3,6 +3,8 @@ package gateway
 import (
 	"fmt"
 	"hash/fnv"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -60,6 +62,10 @@ func readSession(spec gatewayv1.SessionPersistence, of string) (read model.Sessi
 	if spec.Type != nil && *spec.Type == gatewayv1.HeaderBasedSessionPersistence {
 		if spec.Header == nil || !isToken(string(spec.Header.Name)) {
 			refuse(".header.name", "state the name of a header")
+			return read, problems
+		}
+		if name := strings.ToLower(string(spec.Header.Name)); name == "host" || slices.Contains(framing, name) {
+			refuse(".header.name", fmt.Sprintf("header %q has a meaning of its own; state another one", name))
 			return read, problems
 		}
 		if read.Header = string(spec.Header.Name); read.Lifetime > 0 {

@@ -80,7 +80,7 @@ func (s *simulation) headerMiss(h *routev3.HeaderMatcher) string {
 	known, holds, want := true, false, ""
 	switch m := h.GetHeaderMatchSpecifier().(type) {
 	case *routev3.HeaderMatcher_StringMatch:
-		holds, known = s.stringMatches(m.StringMatch, value)
+		holds, known = s.anyMatches(m.StringMatch, s.request.values(h.GetName()))
 		want = wanted(m.StringMatch)
 	case *routev3.HeaderMatcher_PresentMatch:
 		holds, want = found == m.PresentMatch, "one"
@@ -144,6 +144,19 @@ func (s *simulation) queryMiss(query url.Values, hasQuery bool, q *routev3.Query
 	return ""
 }
 
+// anyMatches is stringMatches of any of several values: of a header that is there more than once each is compared by itself.
+func (s *simulation) anyMatches(m *matcherv3.StringMatcher, values []string) (matches, known bool) {
+	if len(values) == 0 {
+		return s.stringMatches(m, "")
+	}
+	for _, value := range values {
+		if matches, known = s.stringMatches(m, value); matches || !known {
+			break
+		}
+	}
+	return matches, known
+}
+
 // stringMatches tells whether a value matches; known is false for a matcher that is not simulated.
 func (s *simulation) stringMatches(m *matcherv3.StringMatcher, value string) (matches, known bool) {
 	fold := func(text string) string { return text }
@@ -182,7 +195,7 @@ func wanted(m *matcherv3.StringMatcher) string {
 	return "something else"
 }
 
-// queryOf is the request's query as Envoy reads it: a name or value that is badly escaped stays as it is.
+// queryOf is the request's query as Envoy compares it: nothing in it is unescaped.
 func queryOf(r Request) (url.Values, bool) {
 	_, text, found := strings.Cut(r.Path, "?")
 	values := url.Values{}
@@ -191,20 +204,7 @@ func queryOf(r Request) (url.Values, bool) {
 			continue
 		}
 		name, value, _ := strings.Cut(pair, "=")
-		values.Add(unescape(name), unescape(value))
+		values.Add(name, value)
 	}
 	return values, found
-}
-
-func unescape(text string) string {
-	out := make([]byte, 0, len(text))
-	for i := 0; i < len(text); i++ {
-		if value, ok := unhex(text, i); text[i] == '%' && ok {
-			out = append(out, value)
-			i += 2
-			continue
-		}
-		out = append(out, text[i])
-	}
-	return string(out)
 }

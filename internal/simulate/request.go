@@ -35,20 +35,25 @@ func (r Request) clone() Request {
 	return r
 }
 
-// header is all values of a header as Envoy compares them: joined by commas. A name with a colon is a part of the request line.
+// header is all values of a header, joined by commas.
 func (r Request) header(name string) (value string, found bool) {
+	values := r.values(name)
+	return strings.Join(values, ","), len(values) > 0
+}
+
+// values are those of a header. A name with a colon is a part of the request line.
+func (r Request) values(name string) []string {
 	switch strings.ToLower(name) {
 	case ":method":
-		return r.Method, true
+		return []string{r.Method}
 	case ":path":
-		return r.Path, true
+		return []string{r.Path}
 	case ":scheme":
-		return r.scheme(), true
+		return []string{r.scheme()}
 	case ":authority", "host":
-		return r.Host, true
+		return []string{r.Host}
 	}
-	values := r.Header.Values(name)
-	return strings.Join(values, ","), len(values) > 0
+	return r.Header.Values(name)
 }
 
 // path is the path without its query.
