@@ -17,7 +17,7 @@ import (
 
 // Backend answers every request with what it saw, in the form that examples/calls reads, and its name. Among the headers that
 // it says it saw is one of its own: "attempt", how often it has got the same request line by now. Its answer has the headers
-// served-by, its name, served-proto, the version of HTTP, and body-bytes, the length of the request's body. What it speaks is in
+// served-by, its name, served-proto, the version of HTTP, served-scheme, and body-bytes, the length of the request's body. What it speaks is in
 // its name: h2c-... is HTTP/2 without TLS alone, tls-... is HTTPS (a certificate for localhost by the authority ${ca}), authz-... is
 // Envoy's gRPC protocol for authorization, any other name HTTP/1.1 and HTTP/2 without TLS. It answers gRPC calls, too (grpc.go). The query may
 // ask it for more:
@@ -48,6 +48,7 @@ func Backend(t testing.TB, name string) (port int) {
 		w.Header().Set("Body-Bytes", strconv.FormatInt(size, 10))
 		w.Header().Set("Served-By", name)
 		w.Header().Set("Served-Proto", r.Proto)
+		w.Header().Set("Served-Scheme", schemeOf(r))
 		if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
 			w.Header().Set("Served-Client", r.TLS.PeerCertificates[0].Subject.CommonName)
 		}
@@ -87,6 +88,15 @@ func Backend(t testing.TB, name string) (port int) {
 		t.Fatal(err)
 	}
 	return port
+}
+
+// schemeOf is what :scheme said of a request; of HTTP/1.1, which has none, what its connection is. A request by HTTP/2 whose scheme is http tells
+// nothing of its TLS (golang.org/x/net/http2).
+func schemeOf(r *http.Request) string {
+	if r.TLS != nil {
+		return "https"
+	}
+	return "http"
 }
 
 // echo accepts an upgrade, and sends back what comes.

@@ -30,6 +30,8 @@ func connectionManager(statPrefix, table string) *listenerv3.Filter {
 
 		UseRemoteAddress:           wrapperspb.Bool(true),
 		ServerHeaderTransformation: hcmv3.HttpConnectionManager_PASS_THROUGH,
+		// What the backend is told of its own connection; of the client's, X-Forwarded-Proto tells.
+		SchemeHeaderTransformation: &corev3.SchemeHeaderTransformation{MatchUpstream: true},
 	}
 	return &listenerv3.Filter{
 		Name:       "http",

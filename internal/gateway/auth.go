@@ -27,11 +27,13 @@ func (r *ruleReader) auth(field string, f gatewayv1.HTTPExternalAuthFilter) *mod
 		read.MaxBody = f.ForwardBody.MaxSize
 	}
 	key, reason, message := r.backend(f.BackendRef)
+	if key.HTTP2 = key.HTTP2 || read.GRPC; reason == "" && key.HTTP2 {
+		reason, message = r.callable(key)
+	}
 	if reason != "" {
 		r.drop("ResolvedRefs", reason, field+".backendRef", message+"; "+r.rather())
 		return nil
 	}
-	key.HTTP2 = key.HTTP2 || read.GRPC
 	read.Backend = key
 	return read
 }

@@ -215,13 +215,32 @@ func (r *ruleReader) backend(b gatewayv1.BackendObjectReference) (key model.Back
 	if ref.Kind() == model.KindXBackend {
 		r.xbackends = append(r.xbackends, ref)
 		reason, message = r.xbackend(key, b.Port)
-		return key, reason, message
+	} else {
+		if b.Port != nil {
+			key.Port = int32(*b.Port)
+		}
+		reason, message = r.service(key)
 	}
-	if b.Port != nil {
-		key.Port = int32(*b.Port)
+	if reason == "" && key.HTTP2 {
+		reason, message = r.callable(key)
 	}
-	reason, message = r.service(key)
 	return key, reason, message
+}
+
+// callable says why no gRPC call can be sent to a backend that resolves: it says that it does not speak HTTP/2.
+func (r *ruleReader) callable(key model.BackendKey) (reason, message string) {
+	const can = "which no gRPC call can be sent to"
+	if key.Object.Kind() == model.KindXBackend {
+		if b, _ := flow.Fetch(r.c, r.refs.xbackends, key.Object); b.HTTP1 != "" {
+			return "UnsupportedProtocol", fmt.Sprintf("%s has protocol %s, %s", key.Object, b.HTTP1, can)
+		}
+		return "", ""
+	}
+	o, _ := flow.Fetch(r.c, r.refs.services, key.Object)
+	if port, found := resolve.ServicePort(o.Spec, key.Port); found && port.AppProtocol != nil && *port.AppProtocol == "kubernetes.io/ws" {
+		return "UnsupportedProtocol", fmt.Sprintf("%s has appProtocol %q on port %d, %s", key.Object, *port.AppProtocol, key.Port, can)
+	}
+	return "", ""
 }
 
 func (r *ruleReader) service(key model.BackendKey) (reason, message string) {
@@ -235,9 +254,6 @@ func (r *ruleReader) service(key model.BackendKey) (reason, message string) {
 	port, found := resolve.ServicePort(o.Spec, key.Port)
 	if !found {
 		return "BackendNotFound", fmt.Sprintf("%s has no TCP port %d", key.Object, key.Port)
-	}
-	if app := port.AppProtocol; key.HTTP2 && app != nil && *app == "kubernetes.io/ws" {
-		return "UnsupportedProtocol", fmt.Sprintf("%s has appProtocol %q on port %d, which no gRPC call can be sent to", key.Object, *app, key.Port)
 	}
 	if _, ok := resolve.Protocol(port.AppProtocol); !ok {
 		return "UnsupportedProtocol", fmt.Sprintf("%s has appProtocol %q on port %d; %s", key.Object, *port.AppProtocol, key.Port,

@@ -23,6 +23,7 @@ type xbackend struct {
 	Selection plan.Selection  // whose pods are its endpoints; zero: it has a Hostname
 	Session   *model.Session  // unless a rule states its own
 	Findings  []model.Finding // why it can't be served; none: it can
+	HTTP1     string          // the protocol by which it says that it speaks HTTP/1.1 only
 }
 
 type xbackends = flow.Collection[model.ObjectRef, xbackend]
@@ -126,6 +127,7 @@ func (r *xbackendReader) protocol(stated *xgatewayv1alpha1.BackendProtocol) {
 			b.Protocol = model.NegotiatedHTTP
 		}
 	case xgatewayv1alpha1.BackendProtocolHTTP11, xgatewayv1alpha1.BackendProtocolWSS:
+		r.read.HTTP1 = string(protocol)
 	case xgatewayv1alpha1.BackendProtocolH2C, xgatewayv1alpha1.BackendProtocolHTTP2, xgatewayv1alpha1.BackendProtocolGRPC:
 		b.Protocol = model.HTTP2
 	default:

@@ -25,6 +25,7 @@ func (s *simulation) connectionManager(chain *listenerv3.FilterChain) *hcmv3.Htt
 	s.survey(manager, "stat_prefix", "codec_type", "rds", "route_config", "http_filters", "use_remote_address", "normalize_path", "merge_slashes",
 		"path_with_escaped_slashes_action", "strip_matching_host_port", "strip_any_host_port", "strip_trailing_host_dot",
 		"common_http_protocol_options", "http_protocol_options", "http2_protocol_options", "server_name", "server_header_transformation",
+		"scheme_header_transformation", // the backend's own, which is not told here
 		"stream_idle_timeout", "request_timeout", "request_headers_timeout", "drain_timeout", "delayed_close_timeout", "access_log",
 		"access_log_options", "max_request_headers_kb", "generate_request_id", "upgrade_configs", "tracing")
 	s.survey(manager.GetCommonHttpProtocolOptions(), "idle_timeout", "max_connection_duration", "max_stream_duration", "max_headers_count")
