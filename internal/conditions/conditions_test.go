@@ -66,6 +66,12 @@ func TestGateway(t *testing.T) {
 			"Accepted=True ListenersNotValid, Programmed=True Programmed",
 			[]string{"Accepted=False PortUnavailable, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=False Invalid"},
 		},
+		"the proxy refused one": {
+			GatewayFacts{Listeners: []Listener{{Serves: true, Standing: resource.Standing{Refused: "no"}}, {Serves: true, Standing: acked}}, Proxies: one},
+			"Accepted=True ListenersNotValid, Programmed=True Programmed",
+			[]string{"Accepted=True Accepted, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=False Invalid, " +
+				"cardea.dev/Programmed=False RejectedByProxy"},
+		},
 		"the port needs a privilege": {
 			GatewayFacts{Listeners: []Listener{{Serves: true, Standing: bindError("Permission denied")}}, Proxies: one},
 			"Accepted=False ListenersNotValid, Programmed=False Invalid",

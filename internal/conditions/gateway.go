@@ -191,7 +191,7 @@ func listenerStatus(g GatewayFacts, listener Listener) gatewayv1.ListenerStatus 
 	l := list{generation: g.Generation}
 	conflict, conflictMessage := errorsOn(listener.Findings, "Conflicted")
 	accepted, message := errorsOn(listener.Findings, "Accepted")
-	port, _ := listener.unbound()
+	port, address := listener.unbound()
 	switch {
 	case accepted != "":
 		l.set("Accepted", false, accepted, message)
@@ -224,6 +224,9 @@ func listenerStatus(g GatewayFacts, listener Listener) gatewayv1.ListenerStatus 
 		l.set("Programmed", false, "Pending", "the proxies have not acknowledged it yet")
 	default:
 		l.set("Programmed", true, "Programmed", "the proxies have acknowledged it")
+	}
+	if listener.Standing.Refused != "" && listener.Serves && port == "" && !address {
+		l.set(Programmed, false, "RejectedByProxy", cut(listener.Standing.Refused)) // as routes say it
 	}
 	if listener.Overlaps {
 		l.set("OverlappingTLSConfig", true, "OverlappingHostnames",

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"cardea.dev/cardea/internal/process"
@@ -244,6 +245,90 @@ func TestAKeyOfAnotherCertificate(t *testing.T) {
 	Eventually(t, func() error { return s.handshake(second) })
 	s.says("gateway/shop/web", "https: Programmed=True")
 	s.unharmed(l)
+}
+
+// secureGateway is the Gateway shop/web with HTTPS listeners on port 443: "name host secret".
+func secureGateway(listeners ...string) string {
+	text := gatewayFile(80)
+	for _, l := range listeners {
+		word := strings.Fields(l)
+		text += fmt.Sprintf("  - {name: %s, hostname: %s, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: %s}]}}\n", word[0], word[1], word[2])
+	}
+	return text
+}
+
+// secretNamed is the Secret shop of that name.
+func secretNamed(name string, cert, key []byte) string {
+	return strings.Replace(secretFile(cert, key), "{name: shop,", "{name: "+name+",", 1)
+}
+
+// TestARefusedFilterChain: Envoy makes a filter chain with the certificate that it was sent last, and refuses the whole Listener if that is a bad
+// one. The listener is put aside, and keeps what was accepted of it; the others of its port go on, their edits are live.
+func TestARefusedFilterChain(t *testing.T) {
+	t.Parallel()
+	a, b := testcert.Self("a.example", "a2.example", "a3.example"), testcert.Self("b.example", "b2.example", "c.example")
+	next := testcert.Self("b.example", "b2.example", "c.example")
+	s := prepare(t, t.TempDir(), shop())
+	s.write("route.yaml", routeFile("web", "*.example", to("blue")))
+	s.write("gateway.yaml", secureGateway("a a.example a", "b b.example b"))
+	s.write("a.yaml", secretNamed("a", a.Certificate, a.PrivateKey))
+	s.write("b.yaml", secretNamed("b", b.Certificate, b.PrivateKey))
+	s.start(unchecked)
+	s.Ready(t)
+	s.expect("GET https://a.example/ -> 200 blue\nGET https://b.example/ -> 200 blue certificate=b.example")
+	l := s.load(200, "shop.example", "blue")
+
+	s.write("b.yaml", secretNamed("b", next.Certificate, b.PrivateKey))
+	s.says("gateway/shop/web", "b: cardea.dev/Programmed=False RejectedByProxy: Failed to load private key")
+	s.expect("GET https://b.example/ -> 200 blue certificate=b.example")
+
+	// Both are edited at once.
+	s.write("gateway.yaml", secureGateway("a a2.example a", "b b2.example b"))
+	s.soon("GET https://a2.example/ -> 200 blue certificate=a2.example\nGET https://a.example/ -> closed")
+	s.says("gateway/shop/web", "b: Programmed=False Invalid: the proxy refused it: Error adding/updating listener(s) ",
+		"b: cardea.dev/Programmed=False RejectedByProxy: Error adding/updating listener(s) ", "a: Programmed=True", "http-80: Programmed=True")
+	s.expect("GET https://b.example/ -> 200 blue certificate=b.example\nGET https://b2.example/ -> closed")
+	s.reads("refused content found", `"culprits":1,"of":2,"rounds":1`)
+	refused := s.nacks("Listener")
+
+	// Later edits of others do not try it again, and a proxy that comes gets what was accepted.
+	s.write("gateway.yaml", secureGateway("a a3.example a", "b b2.example b"))
+	s.soon("GET https://a3.example/ -> 200 blue")
+	if n := s.nacks("Listener"); n != refused {
+		t.Errorf("%v refusals, want the %v of before", n, refused)
+	}
+	s.unharmed(l)
+	if err := syscall.Kill(s.reads("process started").PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	s.soon("GET https://a3.example/ -> 200 blue\nGET https://b.example/ -> 200 blue certificate=b.example")
+
+	// Another certificate is a reason to try it again.
+	s.write("b.yaml", secretNamed("b", next.Certificate, next.PrivateKey))
+	s.soon("GET https://b2.example/ -> 200 blue certificate=b2.example\nGET https://b.example/ -> closed\nGET https://a3.example/ -> 200 blue")
+	s.says("gateway/shop/web", "b: Programmed=True", "a: Programmed=True", "Accepted=True Accepted")
+}
+
+// TestAFilterChainThatNeverServed: its hosts are refused, and do not fall to a wider listener.
+func TestAFilterChainThatNeverServed(t *testing.T) {
+	t.Parallel()
+	a, b := testcert.Self("a.example", "wide.example"), testcert.Self("b.example", "c.example")
+	s := prepare(t, t.TempDir(), shop())
+	s.write("route.yaml", routeFile("web", "*.example", to("blue")))
+	s.write("gateway.yaml", secureGateway(`wide '*.example' a`, "b b.example b"))
+	s.write("a.yaml", secretNamed("a", a.Certificate, a.PrivateKey))
+	s.write("b.yaml", secretNamed("b", b.Certificate, a.PrivateKey))
+	s.start(unchecked)
+	s.says("gateway/shop/web", "b: cardea.dev/Programmed=False RejectedByProxy", "wide: Programmed=True")
+	s.soon("GET https://wide.example/ -> 200 blue\nGET https://b.example/ -> closed")
+	// c shares the bad certificate; another one comes with it.
+	s.write("gateway.yaml", secureGateway(`wide '*.example' a`, "b b.example b", "c c.example b", "d d.example a"))
+	s.says("gateway/shop/web", "c: cardea.dev/Programmed=False RejectedByProxy", "d: Programmed=True", "wide: Programmed=True")
+	s.expect("GET https://d.example/ -> 200 blue\nGET https://wide.example/ -> 200 blue")
+	s.soon("GET https://c.example/ -> closed")
+	s.write("b.yaml", secretNamed("b", b.Certificate, b.PrivateKey))
+	s.soon("GET https://b.example/ -> 200 blue\nGET https://c.example/ -> 200 blue certificate=c.example")
+	s.says("gateway/shop/web", "b: Programmed=True", "c: Programmed=True")
 }
 
 // TestAListenerOnATakenPort comes while others serve.

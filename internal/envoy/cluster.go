@@ -36,7 +36,7 @@ func clusters(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 			if b.TLS != nil && b.TLS.Certificate != (model.ObjectRef{}) {
 				part.Needs = append(part.Needs, resource.Name{Type: resource.Secret, Name: clientSecretName(b.TLS.Certificate)})
 			}
-			return newResource(part), true
+			return resource.Join(part), true
 		})
 }
 

@@ -15,7 +15,7 @@ func endpoints(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 			if b.Hostname != "" {
 				return resource.Resource{}, false
 			}
-			return newResource(endpointPart(b)), true
+			return resource.Join(endpointPart(b)), true
 		})
 }
 

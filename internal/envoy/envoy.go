@@ -42,7 +42,7 @@ func New(_ *flow.Graph, p plan.Plan, f *resource.Feedback) resource.Outputs {
 		}),
 	}
 	s.backends = newRefusedBackends(s.refused)
-	lds, sds := listeners(p), secrets(p)
+	lds, sds := s.listeners(p), secrets(p)
 	return resource.Outputs{
 		Resources: []*flow.Collection[resource.Key, resource.Resource]{
 			clusters(p), endpoints(p), sds, lds, s.tables(p),

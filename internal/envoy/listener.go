@@ -22,9 +22,16 @@ const filterChainsField = 3
 // listeners has a Listener for each address of a port: a part of its own, and for HTTPS a filter chain for each listener that
 // shares the port. Envoy can't change the addresses of a Listener that is live, and one that is taken must not keep the others
 // from serving.
-func listeners(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
-	chains := flow.Map(p.Listeners, "envoy/filter-chains", func(_ *flow.Ctx, k model.ListenerKey, l model.Listener) (*resource.Part, bool) {
-		return chainPart(l), l.Protocol == model.HTTPS
+func (s stages) listeners(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
+	chains := flow.Map(p.Listeners, "envoy/filter-chains", func(c *flow.Ctx, _ model.ListenerKey, l model.Listener) (*resource.Part, bool) {
+		if l.Protocol != model.HTTPS {
+			return nil, false
+		}
+		chain := chainPart(l)
+		if _, refused := flow.Fetch(c, s.refused, refusalKey(l.Gateway, chain.Fragments[0])); refused {
+			chain = substituteChain(sectionName(l.Gateway, l.Key), l.Hostname, chain)
+		}
+		return chain, true
 	})
 	ports := flow.Group(p.Ports, "envoy/ports", func(k model.PortKey, port model.Port) []resource.Key {
 		if !servable(port.Protocol, k.Transport) {
@@ -45,11 +52,11 @@ func listeners(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 					}
 				} else if host := strings.ToLower(l.Hostname); port.Protocol == model.HTTPS && host != "" && !refused[host] {
 					refused[host] = true
-					parts = append(parts, refusingChain(k.Gateway, l))
+					parts = append(parts, refusingChain(sectionName(k.Gateway, l.Key), l.Hostname))
 				}
 			}
 			sortParts(parts)
-			r := newResource(parts...)
+			r := resource.Join(parts...)
 			r.Binds = []string{net.JoinHostPort(address, strconv.Itoa(int(port.BindPort)))}
 			return r, true
 		})
@@ -76,10 +83,7 @@ func addressPart(port model.Port, address string) *resource.Part {
 	}
 	var needs []resource.Name
 	if port.Protocol == model.HTTPS {
-		l.ListenerFilters = []*listenerv3.ListenerFilter{{
-			Name:       "tls_inspector",
-			ConfigType: &listenerv3.ListenerFilter_TypedConfig{TypedConfig: mustAny(&tlsinspectorv3.TlsInspector{})},
-		}}
+		l.ListenerFilters = tlsInspector()
 	} else {
 		table := stats + "/" + shard
 		needs = append(needs, resource.Name{Type: resource.Routes, Name: table})
@@ -99,6 +103,14 @@ func addressPart(port model.Port, address string) *resource.Part {
 	return part
 }
 
+// tlsInspector reads the SNI, by which filter chains are chosen.
+func tlsInspector() []*listenerv3.ListenerFilter {
+	return []*listenerv3.ListenerFilter{{
+		Name:       "tls_inspector",
+		ConfigType: &listenerv3.ListenerFilter_TypedConfig{TypedConfig: mustAny(&tlsinspectorv3.TlsInspector{})},
+	}}
+}
+
 // chainPart is an HTTPS listener's filter chain, taken by SNI.
 func chainPart(l model.Listener) *resource.Part {
 	name := sectionName(l.Gateway, l.Key)
@@ -107,10 +119,7 @@ func chainPart(l model.Listener) *resource.Part {
 		Filters:         []*listenerv3.Filter{connectionManager(strconv.Itoa(int(l.Port.Number)), tableName(l))},
 		TransportSocket: terminateTLS(l.Certificates),
 	}
-	if l.Hostname != "" {
-		chain.FilterChainMatch = &listenerv3.FilterChainMatch{ServerNames: []string{strings.ToLower(l.Hostname)}}
-	}
-	part := newPart("chain/"+name, field(filterChainsField, mustMarshal(chain)))
+	part := filterChain(chain, l.Hostname)
 	part.Fragments = []resource.Fragment{{Origin: listenerOrigin(l.Key), Hash: part.Hash}}
 	part.Needs = []resource.Name{{Type: resource.Routes, Name: tableName(l)}}
 	for _, ref := range l.Certificates {
@@ -119,12 +128,32 @@ func chainPart(l model.Listener) *resource.Part {
 	return part
 }
 
+// chainPrefix begins the IDs of parts that are filter chains.
+const chainPrefix = "chain/"
+
+// filterChain is a part of a listener: what becomes of the connections to a hostname, "" for those that no other chain takes.
+func filterChain(chain *listenerv3.FilterChain, hostname string) *resource.Part {
+	host := strings.ToLower(hostname)
+	if host != "" {
+		chain.FilterChainMatch = &listenerv3.FilterChainMatch{ServerNames: []string{host}}
+	}
+	part := newPart(chainPrefix+chain.Name, field(filterChainsField, mustMarshal(chain)))
+	part.Claims = []string{host}
+	return part
+}
+
 // refusingChain closes connections for the SNI of a listener that can't serve: a chain without filters does so. Without it
 // they would reach a wider listener, its certificate and its routes.
-func refusingChain(gateway model.ObjectRef, l model.PortListener) *resource.Part {
-	name := sectionName(gateway, l.Key)
-	return newPart("chain/"+name, field(filterChainsField, mustMarshal(&listenerv3.FilterChain{
-		Name:             name,
-		FilterChainMatch: &listenerv3.FilterChainMatch{ServerNames: []string{strings.ToLower(l.Hostname)}},
-	})))
+func refusingChain(name, hostname string) *resource.Part {
+	return filterChain(&listenerv3.FilterChain{Name: name}, hostname)
+}
+
+// substituteChain stands in place of a filter chain that a proxy refused. It keeps hold of the secrets: those of a chain that was accepted
+// before are the same most of the time, and another one is a reason to try again.
+func substituteChain(name, hostname string, chain *resource.Part) *resource.Part {
+	part := refusingChain(name, hostname)
+	part.Fragments = slices.Clone(chain.Fragments)
+	part.Fragments[0].Refused = true
+	part.Needs = slices.DeleteFunc(slices.Clone(chain.Needs), func(n resource.Name) bool { return n.Type != resource.Secret })
+	return part
 }

@@ -137,3 +137,21 @@ func BackendNamed(cluster string) (model.BackendKey, bool) {
 	}
 	return resourceBackend(resource.Key{Name: cluster}).Backend, true
 }
+
+// SecretNamed is the Secret of a certificate that a listener shows; false for others.
+func SecretNamed(name string) (model.ObjectRef, bool) {
+	part := strings.Split(name, "/") // as objectName wrote it
+	if len(part) != 3 || part[0] != strings.ToLower(model.KindSecret.String()) {
+		return model.ObjectRef{}, false
+	}
+	return model.Ref(model.KindSecret, part[1], part[2]), true
+}
+
+// ChainNamed is the filter chain that a part of a listener is, by the part's ID; "" if it is none.
+func ChainNamed(part string) string {
+	name, ok := strings.CutPrefix(part, chainPrefix)
+	if !ok {
+		return ""
+	}
+	return name
+}

@@ -1,8 +1,6 @@
 package envoy
 
 import (
-	"strconv"
-
 	"github.com/cespare/xxhash/v2"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -49,17 +47,4 @@ func newPart(id string, pieces ...[]byte) *resource.Part {
 	}
 	p.Hash = h.Sum64()
 	return p
-}
-
-// newResource makes a resource of parts; its version is made of their hashes.
-func newResource(parts ...*resource.Part) resource.Resource {
-	h := xxhash.New()
-	var b [8]byte
-	for _, p := range parts {
-		for i := range b {
-			b[i] = byte(p.Hash >> (8 * i))
-		}
-		_, _ = h.Write(b[:])
-	}
-	return resource.Resource{Version: strconv.FormatUint(h.Sum64(), 36), Parts: parts}
 }

@@ -65,7 +65,7 @@ func secrets(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 			}
 		})
 	return flow.Rename(parts, "envoy/secrets", secretUse.key, secretUsed, func(_ *flow.Ctx, _ secretUse, part *resource.Part) (resource.Resource, bool) {
-		return newResource(part), true
+		return resource.Join(part), true
 	})
 }
 

@@ -1,6 +1,7 @@
 package envoy
 
 import (
+	"slices"
 	"testing"
 
 	"cardea.dev/cardea/internal/flow"
@@ -157,6 +158,58 @@ func TestRefusedRuleAnswers500(t *testing.T) {
 	bad.Backends = to("web", "web")
 	w.apply(func(b *flow.Batch) { w.setRule(b, bad) })
 	if f := w.fragmentOf(t, "80/0", bad.Key); f.Refused || f.Hash == content.Hash {
+		t.Errorf("after an edit it is %+v", f)
+	}
+}
+
+// TestRefusedChainIsRefusedConnections: its neighbours serve on, its hosts do not fall to a wider listener, and it recovers when it is edited.
+func TestRefusedChainIsRefusedConnections(t *testing.T) {
+	w, bind := newWorld(t), freePort(t)
+	cert := testSecret(t, "cert", "x.test")
+	listeners := []model.Listener{testListener("bad", "bad.test"), testListener("good", "good.test"), testListener("wide", "")}
+	for i := range listeners {
+		listeners[i].Certificates = []model.ObjectRef{cert.Ref}
+	}
+	w.apply(func(b *flow.Batch) {
+		w.secrets.Set(b, cert.Ref, cert)
+		w.addPort(b, 443, bind, model.HTTPS, listeners...)
+		w.addBackend(b, service("web"), startBackend(t, "web"))
+		for i, l := range listeners {
+			w.serve(b, i, 443, l.Key.Section, model.HostnameDomain(l.Hostname), forward(l.Key.Section, prefix("/")))
+		}
+	})
+	chain := func(section string) *resource.Part {
+		for _, p := range w.resource(t, resource.Listener, "127.0.0.1:443").Parts {
+			if p.ID == chainPrefix+section {
+				return p
+			}
+		}
+		t.Fatal("no chain " + section)
+		return nil
+	}
+	content := chain("bad").Fragments[0]
+	w.apply(func(b *flow.Batch) {
+		w.feedback.Refused.Set(b, refusalKey(testGateway, content), resource.Refusal{Message: "no such thing"})
+	})
+	if got := w.listenerStanding(t, "bad"); got.Acknowledged || got.Refused != "no such thing" {
+		t.Errorf("standing: %+v", got)
+	}
+	after := chain("bad")
+	if f := after.Fragments[0]; !f.Refused || f.Hash != content.Hash || f.Origin != content.Origin {
+		t.Errorf("in place of %+v stands %+v", content, f)
+	}
+	if want := []resource.Name{{Type: resource.Secret, Name: secretName(cert.Ref)}}; !slices.Equal(after.Needs, want) {
+		t.Errorf("it needs %v, want %v", after.Needs, want)
+	}
+	startProxy(t, w.resources())
+	for host, status := range map[string]int{"bad.test": 0, "good.test": 200, "other.test": 200} {
+		if got := secureStatus(t, bind, host); got != status {
+			t.Errorf("%s: %d, want %d", host, got, status)
+		}
+	}
+	listeners[0].Hostname = "better.test"
+	w.apply(func(b *flow.Batch) { w.addPort(b, 443, bind, model.HTTPS, listeners...) })
+	if f := chain("bad").Fragments[0]; f.Refused || f.Hash == content.Hash {
 		t.Errorf("after an edit it is %+v", f)
 	}
 }

@@ -46,7 +46,7 @@ func (s stages) tables(p plan.Plan) *flow.Collection[resource.Key, resource.Reso
 			for _, part := range others {
 				parts = withPart(parts, part)
 			}
-			return newResource(parts...), true
+			return resource.Join(parts...), true
 		})
 }
 

@@ -89,3 +89,18 @@ func TestListenersBySNI(t *testing.T) {
 		t.Errorf("another Host of the same listener: %d", resp.StatusCode)
 	}
 }
+
+// secureStatus is that of an answer over TLS; 0 if the connection is closed before there is one.
+func secureStatus(t *testing.T, port int32, host string) int {
+	t.Helper()
+	c := client(t, &tls.Config{InsecureSkipVerify: true, ServerName: host})
+	c.Transport.(*http.Transport).DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	}
+	resp, err := c.Get("https://" + host + "/")
+	if err != nil {
+		return 0
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode
+}

@@ -1,6 +1,8 @@
 package envoy
 
 import (
+	"strings"
+
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -8,32 +10,51 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// ward makes what routes are tried in: a listener that binds no port, with the filters of those that serve.
+// ward makes what routes and filter chains are tried in: listeners that bind no port, with the filters of those that serve.
 type ward struct{}
 
 // wardStats is its prefix in Envoy's statistics.
 const wardStats = "ward"
 
-// Listener has an address only because each has to have one.
+// Each listener of a ward has an address only because it has to have one, and no other may have the same.
+const (
+	wardPort = iota + 1
+	wardChainsPort
+)
+
+// Listener looks requests up in a table.
 func (ward) Listener(name, table string) resource.Resource {
-	return newResource(newPart("", mustMarshal(&listenerv3.Listener{
-		Name:               name,
-		StatPrefix:         wardStats,
-		Address:            socketAddress("127.0.0.1", 1),
-		BindToPort:         wrapperspb.Bool(false),
-		DefaultFilterChain: &listenerv3.FilterChain{Name: "http", Filters: []*listenerv3.Filter{connectionManager(wardStats, table)}},
-	})))
+	l := wardListener(name, wardPort)
+	l.DefaultFilterChain = &listenerv3.FilterChain{Name: "http", Filters: []*listenerv3.Filter{connectionManager(wardStats, table)}}
+	return resource.Join(newPart("", mustMarshal(l)))
 }
 
-// Table has one virtual host, for all hosts.
-func (ward) Table(name string, pieces [][]byte) resource.Resource {
+func wardListener(name string, port int32) *listenerv3.Listener {
+	return &listenerv3.Listener{
+		Name: name, StatPrefix: wardStats, Address: socketAddress("127.0.0.1", port), BindToPort: wrapperspb.Bool(false),
+	}
+}
+
+// Trial is a table with one virtual host, for all hosts, or a listener with filter chains.
+func (ward) Trial(t resource.Type, name string, pieces [][]byte) resource.Resource {
+	if t == resource.Listener {
+		l := wardListener(name, wardChainsPort)
+		l.ListenerFilters = tlsInspector()
+		return resource.Join(newPart("", append([][]byte{mustMarshal(l)}, pieces...)...))
+	}
 	v := assembly{routes: pieces}
-	return newResource(tableHead(name), v.part("*"))
+	return resource.Join(tableHead(name), v.part("*"))
 }
 
-// Pieces knows the rule of a route by the route's name.
-func (ward) Pieces(p *resource.Part) map[resource.Origin][][]byte {
+// Pieces knows the rule of a route by the route's name. A filter chain is one piece; the rest of a listener can't be tried apart.
+func (ward) Pieces(t resource.Type, p *resource.Part) map[resource.Origin][][]byte {
 	pieces := map[resource.Origin][][]byte{}
+	if t == resource.Listener {
+		if strings.HasPrefix(p.ID, chainPrefix) && len(p.Fragments) > 0 {
+			pieces[p.Fragments[0].Origin] = p.Bytes
+		}
+		return pieces
+	}
 	for _, piece := range p.Bytes {
 		if rule, ok := RuleNamed(routeName(piece)); ok {
 			o := ruleOrigin(rule)

@@ -35,7 +35,7 @@ func TestWardPieces(t *testing.T) {
 			continue
 		}
 		for _, p := range r.Parts {
-			pieces := w.out.Ward.Pieces(p)
+			pieces := w.out.Ward.Pieces(resource.Routes, p)
 			if len(pieces) != len(p.Fragments) {
 				t.Fatalf("%s, part %q: %d origins of %d fragments", key.Name, p.ID, len(pieces), len(p.Fragments))
 			}
@@ -52,18 +52,35 @@ func TestWardPieces(t *testing.T) {
 			if size != p.Size {
 				t.Errorf("%s, part %q: the pieces have %d bytes of %d", key.Name, p.ID, size, p.Size)
 			}
-			checkWardTable(t, w.out.Ward.Table("ward/1", all), p)
+			checkWardTable(t, w.out.Ward.Trial(resource.Routes, "ward/1", all), p)
 		}
 	}
 	if parts != 3 {
 		t.Errorf("%d virtual hosts have rules, want 3", parts)
 	}
+	checkWardChains(t, w)
 	var l listenerv3.Listener
 	if err := proto.Unmarshal(w.out.Ward.Listener("ward/1", "ward/1").Flatten(nil), &l); err != nil || l.ValidateAll() != nil {
 		t.Errorf("the listener: %v, %v", err, l.ValidateAll())
 	}
 	if l.GetBindToPort() == nil || l.GetBindToPort().Value {
 		t.Error("the ward's listener binds its port")
+	}
+}
+
+// checkWardChains: each filter chain is a piece, and nothing else of a listener is.
+func checkWardChains(t *testing.T, w *world) {
+	t.Helper()
+	var all [][]byte
+	for _, p := range w.resource(t, resource.Listener, "127.0.0.1:443").Parts {
+		all = append(all, w.out.Ward.Pieces(resource.Listener, p)[listenerOrigin(testListener("https", "").Key)]...)
+	}
+	var l listenerv3.Listener
+	if err := proto.Unmarshal(w.out.Ward.Trial(resource.Listener, "ward/1/chains", all).Flatten(nil), &l); err != nil || l.ValidateAll() != nil {
+		t.Errorf("the listener of chains: %v, %v", err, l.ValidateAll())
+	}
+	if len(l.FilterChains) != 1 || l.FilterChains[0].Name != "https" || l.GetBindToPort().GetValue() || l.Name != "ward/1/chains" {
+		t.Errorf("the listener of chains: %v", &l)
 	}
 }
 

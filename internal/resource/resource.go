@@ -1,7 +1,11 @@
 package resource
 
 import (
+	"encoding/binary"
 	"encoding/json"
+	"strconv"
+
+	"github.com/cespare/xxhash/v2"
 
 	"cardea.dev/cardea/internal/model"
 )
@@ -81,6 +85,8 @@ type Part struct {
 	Size      int      // the sum of their lengths
 	Needs     []Name   // all that it names, to be there before it is used: a listener's tables and secrets, a route's clusters
 	Fragments []Fragment
+	// Claims is what no two parts of a resource may have: a filter chain's server names, "" for every name.
+	Claims []string
 }
 
 // MarshalJSON leaves the bytes out, since JSON is what dumps show: nobody can read them, and those of a Secret hold a key.
@@ -103,8 +109,19 @@ type Fragment struct {
 	Origin  Origin
 	Variant string // "" but for what the place decides, such as a redirect's port
 	Hash    uint64
-	// Refused: proxies refused the content that Hash names; a 500 stands in its place.
+	// Refused: proxies refused the content that Hash names; a substitute stands in its place, such as a 500.
 	Refused bool
+}
+
+// Join makes a resource of parts; its version is made of their hashes.
+func Join(parts ...*Part) Resource {
+	h := xxhash.New()
+	var b [8]byte
+	for _, p := range parts {
+		binary.LittleEndian.PutUint64(b[:], p.Hash)
+		_, _ = h.Write(b[:])
+	}
+	return Resource{Version: strconv.FormatUint(h.Sum64(), 36), Parts: parts}
 }
 
 // Size is the number of bytes of the resource.

@@ -56,10 +56,10 @@ func (p *ports) taken() []taken {
 			if refusal.Type != resource.Listener || seen[resourceKey] {
 				continue
 			}
-			seen[resourceKey] = true
 			for _, c := range p.world.Outputs.Resources {
 				r, _ := flow.Get(v, c, resourceKey)
 				if binds := unbound(refusal.Message, r.Binds); len(binds) > 0 {
+					seen[resourceKey] = true
 					list = append(list, taken{gateway: key.Gateway, name: refusal.Name, binds: binds})
 				}
 			}

@@ -223,7 +223,7 @@ func (t turn) worse() bool {
 	switch {
 	case isProgrammed(t.is.Type):
 		return t.is.Status == "False" && !waits(t.is) && !slices.ContainsFunc(t.beside, func(c condition) bool {
-			return c.Status == "False" && (c.Type == "Accepted" || c.Type == "ResolvedRefs")
+			return c.Status == "False" && (c.Type == "Accepted" || c.Type == "ResolvedRefs" || c.Type == "Programmed" && t.is.Type != c.Type)
 		})
 	}
 	return t.is.bad()

@@ -139,6 +139,10 @@ func (s *set) confirm(e *entry) {
 	if e.offer == floor {
 		delete(s.unconfirmed, e)
 	}
+	s.refresh(e)
+	if e.name.Type == resource.Listener {
+		s.trim()
+	}
 }
 
 // tell makes the rows of the parts that are new in floor. A part that changed since waits for the next time: its content may

@@ -36,8 +36,9 @@ var rewrite = flag.Bool("update", false, "rewrite testdata")
 //	wait 5s
 //	retry Listener a
 //
-// A part "h:11" has one fragment of rule h with hash 11; "!" before a hash marks a substitute. "ward/1(h.11 i.2)" is a ward's table with
-// what it tries.
+// A part "h:11" has one fragment of rule h with hash 11; "!" before a hash marks a substitute. "h@x:11" claims x, "h^t:11" needs
+// Routes/t, "h>c:11" Secret/c. Parts are in the order of their IDs. Of a listener's parts those are filter chains that begin with "h".
+// "ward/1(h.11 i.2)" is a ward's table with what it tries, "ward/1/chains(...)" a listener.
 func TestCore(t *testing.T) {
 	files, err := filepath.Glob("testdata/core/*.txt")
 	if err != nil || len(files) == 0 {
@@ -298,15 +299,35 @@ func parseUpdate(t *testing.T, line string) update {
 	}
 	r.Parts = append(r.Parts, &resource.Part{ID: "", Hash: hashOf([]byte(fmt.Sprint(needs))) % 1000, Needs: needs})
 	for p := range strings.SplitSeq(parts, ",") {
-		r.Parts = append(r.Parts, parsePart(t, p))
+		r.Parts = append(r.Parts, parsePart(t, u.name.Type, p))
 	}
 	u.value = &r
 	return u
 }
 
-func parsePart(t *testing.T, s string) *resource.Part {
+// storyOrigin is a rule's; of a listener, a filter chain's.
+func storyOrigin(t resource.Type, name string) resource.Origin {
+	if t == resource.Listener {
+		return resource.Origin{Object: model.Ref(model.KindGateway, "test", name)}
+	}
+	return resource.Origin{Object: model.Ref(model.KindHTTPRoute, "test", name)}
+}
+
+func parsePart(t *testing.T, typ resource.Type, s string) *resource.Part {
 	id, rest, _ := strings.Cut(s, ":")
+	id, need, needs := strings.Cut(id, ">")
+	id, table, named := strings.Cut(id, "^")
+	id, claim, claims := strings.Cut(id, "@")
 	p := &resource.Part{ID: id}
+	if claims {
+		p.Claims = []string{claim}
+	}
+	if needs {
+		p.Needs = []resource.Name{{Type: resource.Secret, Name: need}}
+	}
+	if named {
+		p.Needs = append(p.Needs, resource.Name{Type: resource.Routes, Name: table})
+	}
 	for f := range strings.SplitSeq(rest, "+") {
 		name, hash, ok := strings.Cut(f, ".")
 		if !ok {
@@ -318,7 +339,7 @@ func parsePart(t *testing.T, s string) *resource.Part {
 			t.Fatal(err)
 		}
 		p.Fragments = append(p.Fragments, resource.Fragment{
-			Origin: resource.Origin{Object: model.Ref(model.KindHTTPRoute, "test", name)}, Hash: h, Refused: refused,
+			Origin: storyOrigin(typ, name), Hash: h, Refused: refused,
 		})
 		p.Bytes = append(p.Bytes, storyPiece(name, h))
 		p.Hash = p.Hash*31 + h
@@ -334,16 +355,19 @@ type storyWard struct{}
 
 func (storyWard) Listener(string, string) resource.Resource { return resource.Resource{Version: "1"} }
 
-func (storyWard) Table(_ string, pieces [][]byte) resource.Resource {
+func (storyWard) Trial(_ resource.Type, _ string, pieces [][]byte) resource.Resource {
 	text := bytes.Join(pieces, []byte(" "))
 	return resource.Resource{Version: string(text), Parts: []*resource.Part{{Bytes: [][]byte{text}, Size: len(text)}}}
 }
 
-func (storyWard) Pieces(p *resource.Part) map[resource.Origin][][]byte {
+func (storyWard) Pieces(t resource.Type, p *resource.Part) map[resource.Origin][][]byte {
 	pieces := map[resource.Origin][][]byte{}
+	if t == resource.Listener && !strings.HasPrefix(p.ID, "h") {
+		return pieces
+	}
 	for _, b := range p.Bytes {
 		name, _, _ := strings.Cut(string(b), ".")
-		o := resource.Origin{Object: model.Ref(model.KindHTTPRoute, "test", name)}
+		o := storyOrigin(t, name)
 		pieces[o] = append(pieces[o], b)
 	}
 	return pieces

@@ -70,6 +70,11 @@ func startLimited(t testing.TB, w *world, regexSize int) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return startBinary(t, w, binary, regexSize)
+}
+
+func startBinary(t testing.TB, w *world, binary string, regexSize int) *proxy {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "envoy")
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,6 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	statuspb "google.golang.org/genproto/googleapis/rpc/status"
 
-	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
 )
 
@@ -143,9 +142,9 @@ func (z *fuzzer) resource(typ resource.Type) *resource.Resource {
 		h := uint64(z.byte() % 5)
 		p := &resource.Part{ID: id, Hash: h, Needs: []resource.Name{{Type: resource.Types()[h], Name: string(rune('a' + h%4))}}}
 		if id != "" {
-			p.Bytes = [][]byte{storyPiece(id, h)}
+			p.Bytes, p.Claims = [][]byte{storyPiece(id, h)}, []string{fmt.Sprint(h)}
 			p.Fragments = []resource.Fragment{{
-				Origin: resource.Origin{Object: model.Ref(model.KindHTTPRoute, "test", id)}, Hash: h, Refused: z.byte()%8 == 0,
+				Origin: storyOrigin(typ, id), Hash: h, Refused: z.byte()%8 == 0,
 			}}
 		}
 		r.Parts = append(r.Parts, p)
@@ -304,6 +303,7 @@ func (z *fuzzer) check(w *watched, r *response) {
 	}
 	for _, s := range r.items {
 		w.sent[s.name] = true
+		z.checkClaims(s)
 		if r.typ != resource.Routes {
 			continue
 		}
@@ -328,6 +328,19 @@ func (z *fuzzer) check(w *watched, r *response) {
 			z.t.Fatalf("a cluster is removed though it is named")
 		}
 		delete(w.sent, resource.Name{Type: r.typ, Name: n})
+	}
+}
+
+// checkClaims: what is kept of a listener is in nobody's way.
+func (z *fuzzer) checkClaims(s shipment) {
+	e := z.set.lookup(s.name)
+	if e == nil || s.name.Type != resource.Listener || e.current == s.v || e.offer != s.v {
+		return
+	}
+	for _, p := range s.v.parts() {
+		if now := e.current.part(p.ID); now != nil && now != p && substitutes(now) && claimed(p, e.current.parts()) {
+			z.t.Fatalf("%s: the kept part %s claims what another one does", s.name, p.ID)
+		}
 	}
 }
 
@@ -359,9 +372,14 @@ func (z *fuzzer) calm() {
 	if z.set.ward != nil || len(z.set.queue) > 0 {
 		z.t.Fatalf("the ward is never closed")
 	}
-	for _, e := range z.set.entries[resource.Routes] {
-		if e.held && !z.set.tainted(e) {
-			z.t.Fatalf("%s is held for ever", e.name)
+	for _, t := range resource.Types() {
+		for _, e := range z.set.entries[t] {
+			if e.held && !z.set.tainted(e) {
+				z.t.Fatalf("%s is held for ever", e.name)
+			}
+			if !e.held && e.refused == nil && !e.offer.equal(z.set.servable(e)) {
+				z.t.Fatalf("%s: %s is offered, not %s", e.name, e.offer.res.Version, z.set.servable(e).res.Version)
+			}
 		}
 	}
 	bare := 0

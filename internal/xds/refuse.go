@@ -1,6 +1,8 @@
 package xds
 
 import (
+	"slices"
+
 	"cardea.dev/cardea/internal/resource"
 )
 
@@ -9,14 +11,15 @@ type blame struct {
 	refused map[resource.RefusalKey]*guilt
 	proven  []resource.RefusalKey // whose content is in no part any more: looked at when the turn is complete
 	walks   int                   // how often everything was looked through
-	bare    int                   // how many parts of tables have refused content, each counted
+	bare    int                   // how many parts have refused content for which a substitute will come, each counted
 }
 
 type guilt struct {
 	parts int // how many parts of current values have this content, or a substitute for it
-	bare  int // how many parts of tables have the content itself
+	bare  int // how many parts of tables and listeners have the content itself, for which a substitute will come
 	said  resource.Refusal
 	with  *company // nil: it was refused alone
+	whole bool     // its resource was refused as a whole: there is no substitute
 }
 
 // company is what was refused together, though nothing of it was refused alone.
@@ -45,7 +48,7 @@ func (b *blame) add(n int, t resource.Type, k resource.RefusalKey, f resource.Fr
 
 func (g *guilt) count(b *blame, n int, t resource.Type, f resource.Fragment) {
 	g.parts += n
-	if t == resource.Routes && !f.Refused {
+	if warded(t) && !g.whole && !f.Refused {
 		g.bare += n
 		b.bare += n
 	}
@@ -87,6 +90,7 @@ type charge struct {
 	fragment resource.Fragment
 	said     resource.Refusal
 	with     *company
+	whole    bool // there will be no substitute
 }
 
 // convict makes the rows of fragments that a proxy refused, and counts them. What has left meanwhile gets none.
@@ -96,7 +100,7 @@ func (s *set) convict(charges []charge) (rows int) {
 		k := s.refusalKey(c.fragment)
 		g := s.blame.refused[k]
 		if g == nil {
-			g = &guilt{}
+			g = &guilt{whole: c.whole}
 			s.blame.refused[k], fresh[k] = g, g
 		}
 		if g.said, g.with = c.said, c.with; c.with != nil {
@@ -139,7 +143,7 @@ func (s *set) countParts(fresh map[resource.RefusalKey]*guilt) {
 }
 
 // refuse takes a proxy's refusal of v. What it has instead, or else what others have accepted, is kept, also for those that join. In a
-// route table the culprit is looked for.
+// route table or a listener the culprit is looked for.
 func (s *set) refuse(st *stream, e *entry, v, has *version, message string) {
 	if e.current == nil || !e.offer.equal(v) {
 		return // something else is on its way
@@ -150,25 +154,27 @@ func (s *set) refuse(st *stream, e *entry, v, has *version, message string) {
 		base = e.confirmed
 	}
 	said := resource.Refusal{Type: e.name.Type, Name: e.name.Name, Version: st.proxy, Message: message}
-	if e.name.Type == resource.Routes {
-		s.inquire(st, e, v, has, base, said)
+	if warded(e.name.Type) {
+		s.inquire(refusal{st, e, v, base, said}, has)
 		return
 	}
-	var charges []charge
-	for _, f := range suspects(has, v) {
-		charges = append(charges, charge{fragment: f, said: said})
+	found := s.accused(e, has, v)
+	if len(found) == 0 { // nothing differs from what was accepted
+		found = s.accused(e, nil, v)
 	}
-	s.convict(charges)
-	e.refused = v
-	s.offer(e, base)
+	s.refuseWhole(refusal{st, e, v, base, said}, found)
 }
 
-// suspects are the fragments that a version has and the accepted one has not; all, if there is no such difference.
-func suspects(base, v *version) []resource.Fragment {
-	if list := accused(base, v); len(list) > 0 {
-		return list
+// refuseWhole puts a resource aside: what was accepted of it stays until it changes.
+func (s *set) refuseWhole(r refusal, culprits []*suspect) {
+	var charges []charge
+	for _, x := range culprits {
+		charges = append(charges, charge{fragment: x.fragment, said: r.said, whole: true})
 	}
-	return accused(nil, v)
+	s.convict(charges)
+	r.entry.held = false
+	r.entry.refused = r.entry.current
+	s.offer(r.entry, r.base)
 }
 
 // newFragments are those of a part that its old value does not have, without substitutes.
@@ -188,7 +194,7 @@ func newFragments(old, new *resource.Part) []resource.Fragment {
 	return list
 }
 
-// retry forgets that a resource was refused, and offers it again: what refused it was the world, such as a port in use.
+// retry forgets that a resource was refused as a whole, and offers it again: what refused it was the world, such as a port in use.
 func (s *set) retry(n resource.Name) {
 	e := s.lookup(n)
 	if e == nil {
@@ -196,11 +202,50 @@ func (s *set) retry(n resource.Name) {
 	}
 	for _, p := range e.current.parts() {
 		for _, f := range p.Fragments {
-			s.pardon(s.refusalKey(f))
+			if g := s.blame.refused[s.refusalKey(f)]; g != nil && g.whole {
+				s.pardon(s.refusalKey(f))
+			}
 		}
 	}
 	e.refused = nil
-	s.offer(e, e.current)
+	if !e.held {
+		s.offer(e, s.servable(e))
+	}
+	s.tryAgain(e)
+}
+
+// reconsider gives another try to what was refused of listeners that name a resource which is another one now. Envoy looks at a
+// certificate that it has when it makes a filter chain, and refuses the listener for it.
+func (s *set) reconsider(n resource.Name) {
+	if len(s.blame.refused) == 0 {
+		return
+	}
+	var again []*entry
+	var pardoned []resource.RefusalKey
+	for _, e := range s.entries[resource.Listener] {
+		for _, p := range e.current.parts() {
+			if !slices.Contains(p.Needs, n) {
+				continue
+			}
+			for _, f := range p.Fragments {
+				if k := s.refusalKey(f); s.blame.refused[k] != nil {
+					again, pardoned = append(again, e), append(pardoned, k)
+				}
+			}
+		}
+	}
+	for _, k := range pardoned {
+		s.pardon(k)
+	}
+	for _, e := range again { // now, since two addresses of a port have the same chains
+		s.settle(e)
+		s.tryAgain(e)
+	}
+}
+
+// tryAgain forgets that proxies refused what they are offered.
+func (s *set) tryAgain(e *entry) {
+	n := e.name
 	for st := range s.streams {
 		if it := st.items[n.Type][n.Name]; it != nil && it.no != nil {
 			it.no = nil

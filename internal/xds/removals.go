@@ -149,12 +149,14 @@ func (st *stream) checkWhole() {
 	st.set.recount()
 }
 
-// awaitsVerdict tells whether the proxy has nothing of a table yet, because something in it was refused.
+// awaitsVerdict tells whether the proxy has nothing of a listener or of a table yet, because something in it was refused.
 func (st *stream) awaitsVerdict() bool {
-	for _, e := range st.set.entries[resource.Routes] {
-		if e.held {
-			if v, uses := st.accepted(e); uses && v == nil {
-				return true
+	for _, t := range []resource.Type{resource.Listener, resource.Routes} {
+		for _, e := range st.set.entries[t] {
+			if e.held {
+				if v, uses := st.accepted(e); uses && v == nil {
+					return true
+				}
 			}
 		}
 	}

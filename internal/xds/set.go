@@ -29,7 +29,7 @@ type set struct {
 	blame       blame
 	news        news
 
-	queue []refusal // of tables, not looked into yet
+	queue []refusal // not looked into yet
 	ward  *ward     // nil: none
 	wards int64     // number of the last one
 }
@@ -48,7 +48,7 @@ type entry struct {
 	lost map[string]struct{}
 	// refused is the version that a proxy refused, if offer stands in for it.
 	refused *version
-	// held, for a table: something in it was refused or may be. Proxies keep what they have.
+	// held, for what a ward looks into: something in it was refused or may be. Proxies keep what they have.
 	held bool
 }
 
@@ -114,11 +114,14 @@ func (s *set) put(e *entry, value *resource.Resource, at time.Time) {
 	s.count(e, old, e.current)
 	s.offer(e, s.choose(e))
 	s.confirm(e) // if proxies have these bytes nothing will be sent, and nothing acknowledged
+	if e.name.Type == resource.Secret && !old.equal(e.current) {
+		s.reconsider(e.name)
+	}
 }
 
 // choose is what to offer after a new value.
 func (s *set) choose(e *entry) *version {
-	if e.name.Type == resource.Routes && (s.searched(e) || s.tainted(e)) {
+	if warded(e.name.Type) && (s.searched(e) || s.tainted(e)) {
 		e.held = true
 		return e.offer
 	}
@@ -129,7 +132,7 @@ func (s *set) choose(e *entry) *version {
 		}
 		e.refused = nil
 	}
-	return e.current
+	return s.servable(e)
 }
 
 func (s *set) drop(e *entry) {
@@ -143,6 +146,9 @@ func (s *set) drop(e *entry) {
 	delete(s.unconfirmed, e)
 	delete(s.entries[e.name.Type], e.name.Name)
 	s.slots[e.name.Type].give(e.slot)
+	if e.name.Type == resource.Listener {
+		s.trim()
+	}
 }
 
 // count keeps the numbers of what parts name and hold.

@@ -186,7 +186,11 @@ func (st *stream) offered(e *entry, old *version) {
 		if e.offer != nil {
 			sub.got.set(e.slot)
 		}
-		st.touch(st.item(e.name, e, old))
+		it := st.item(e.name, e, old)
+		if !e.current.equal(it.no) {
+			it.no = nil // should that come back, it is tried again
+		}
+		st.touch(it)
 	}
 	if st.wake != nil {
 		st.wake()

@@ -15,23 +15,28 @@ import (
 // while after it was removed, and with it the table.
 const wardPrefix = "ward/"
 
+// chainsSuffix ends the name of the listener in which a ward tries filter chains.
+const chainsSuffix = "/chains"
+
 // oneByOne is how many suspects are tried one by one at once: more are tried in slots first.
 const oneByOne = 16
 
-// ward finds out which fragments of refused route tables are bad, apart from live traffic: Envoy's message names none. It is a
-// listener that takes no connection, with a table of its own, at the proxy that refused (the driver). All of what it tries is
-// sent to that one table, one response for each slot, without a wait: Envoy answers each of them.
+// ward finds out which fragments of refused route tables and listeners are bad, apart from live traffic: Envoy's message names none.
+// It is a listener that takes no connection, with a table of its own, at the proxy that refused (the driver). All of what it tries is
+// sent to that one table, one response for each slot, without a wait: Envoy answers each of them. Filter chains are tried in the same
+// way, in a second listener.
 //
 //	n suspects ---> slots of sqrt(n) ---> the members of refused slots, one by one ---> verdict
 //
-// So a search takes two rounds at most. The tables that were refused are held meanwhile: nobody is sent what is new in them, and
-// all keep what they have. After the verdict the graph puts substitutes in the place of what is bad; then they are released.
+// So a search takes two rounds at most. What was refused is held meanwhile: nobody is sent what is new in it, and all keep what they
+// have. After the verdict the graph puts substitutes in the place of what is bad; then it is released.
 type ward struct {
 	driver   *stream
 	name     string
 	opened   bool // the listener was sent
 	asked    bool // the proxy asked for the table
-	tables   map[*entry]*inquiry
+	chains   bool // the listener of chains was sent
+	inquests map[*entry]*inquiry
 	next     []slot // to be sent
 	pending  int    // slots without an answer
 	suspects int
@@ -39,31 +44,36 @@ type ward struct {
 	began    time.Time
 }
 
-// inquiry is what a refused table is held for.
+// inquiry is what a refused resource is held for.
 type inquiry struct {
 	refusal
 	suspects []*suspect
 	based    bool // the driver has accepted another version: what is not in that is suspected
 }
 
-// suspect is a fragment that is new in a refused table.
+// suspect is a fragment that is new in a refused resource.
 type suspect struct {
+	typ      resource.Type // of the resource
 	fragment resource.Fragment
-	pieces   [][]byte
-	refused  bool   // alone
-	said     string // of it then
+	pieces   [][]byte // none if it can't be tried
+	refused  bool     // alone
+	said     string   // of it then
 }
 
-// slot is what is tried together.
+// slot is what is tried together; all of one type.
 type slot []*suspect
 
-// refusal is one of a table that no ward has looked into yet.
+// refusal is one of a resource that no ward has looked into yet.
 type refusal struct {
 	stream *stream
 	entry  *entry
 	no     *version // what was refused
+	base   *version // what stays if it is refused as a whole
 	said   resource.Refusal
 }
+
+// warded tells whether what is bad in a refused resource of a type is looked for.
+func warded(t resource.Type) bool { return t == resource.Routes || t == resource.Listener }
 
 // search is what became of a ward, for the log.
 type search struct {
@@ -71,25 +81,55 @@ type search struct {
 	took                       time.Duration
 }
 
-// inquire holds a table that a proxy refused, and finds out why: by what is new to that proxy. One fragment alone is the culprit.
-func (s *set) inquire(st *stream, e *entry, v, has, base *version, said resource.Refusal) {
-	found := accused(has, v)
-	if len(found) == 0 {
+// inquire holds a resource that a proxy refused, and finds out why: by what is new to that proxy. One fragment alone is the culprit.
+func (s *set) inquire(r refusal, has *version) {
+	e, chains := r.entry, r.entry.name.Type == resource.Listener
+	found := s.accused(e, has, r.no)
+	if chains && len(found) == 0 {
+		found = s.accused(e, nil, r.no)
+	}
+	switch rest := untried(found); {
+	case len(found) == 0:
 		// Nothing that can be blamed differs from what was accepted: that stays until the table changes.
-		e.refused = v
-		s.news.stuck = append(s.news.stuck, said)
-		s.offer(e, base)
-		return
-	}
-	e.held = true
-	s.offer(e, base)
-	if len(found) == 1 {
-		s.convict([]charge{{fragment: found[0], said: said}})
+		e.refused = e.current
+		s.news.stuck = append(s.news.stuck, r.said)
+		s.offer(e, r.base)
+	case chains && len(rest) == len(found):
+		s.refuseWhole(r, found)
+	case len(found) == 1:
+		e.held = true
+		s.offer(e, r.base)
+		s.convict([]charge{{fragment: found[0].fragment, said: r.said}})
 		s.settle(e)
-		return
+	default:
+		e.held = true
+		s.offer(e, r.base)
+		s.queue = append(s.queue, r)
+		s.admit()
 	}
-	s.queue = append(s.queue, refusal{st, e, v, said})
-	s.admit()
+}
+
+// accused are the fragments that are new in a version of a resource, without substitutes.
+func (s *set) accused(e *entry, base, v *version) []*suspect {
+	var list []*suspect
+	for c := range diff(base.parts(), v.parts()) {
+		if c.new == nil {
+			continue
+		}
+		var pieces map[resource.Origin][][]byte
+		for _, f := range newFragments(c.old, c.new) {
+			if pieces == nil && warded(e.name.Type) {
+				pieces = s.maker.Pieces(e.name.Type, c.new)
+			}
+			list = append(list, &suspect{typ: e.name.Type, fragment: f, pieces: pieces[f.Origin]})
+		}
+	}
+	return list
+}
+
+// untried are those that can't be tried.
+func untried(list []*suspect) []*suspect {
+	return slices.DeleteFunc(slices.Clone(list), func(x *suspect) bool { return len(x.pieces) > 0 })
 }
 
 // admit opens a ward for the first refusal that waits, if there is none.
@@ -102,26 +142,26 @@ func (s *set) admit() {
 		s.wards = st.now.Unix() // a proxy may know wards of a server that was here before
 	}
 	s.wards++
-	s.ward = &ward{driver: st, name: wardPrefix + strconv.FormatInt(s.wards, 10), tables: map[*entry]*inquiry{}, began: st.now}
+	s.ward = &ward{driver: st, name: wardPrefix + strconv.FormatInt(s.wards, 10), inquests: map[*entry]*inquiry{}, began: st.now}
 	if st.wake != nil {
 		st.wake()
 	}
 }
 
-// searched tells whether a table is in the ward, or waits for it.
+// searched tells whether a resource is in the ward, or waits for it.
 func (s *set) searched(e *entry) bool {
-	if s.ward != nil && s.ward.tables[e] != nil {
+	if s.ward != nil && s.ward.inquests[e] != nil {
 		return true
 	}
 	return slices.ContainsFunc(s.queue, func(r refusal) bool { return r.entry == e })
 }
 
-// cut makes the slots when the proxy is ready for them, of the newest content of all tables that it refused by then.
+// cut makes the slots when the proxy is ready for them, of the newest content of all that it refused by then.
 func (s *set) cut() {
 	w := s.ward
 	w.asked, w.rounds = true, 1
-	known := map[resource.RefusalKey]*suspect{} // a rule that serves at many places is tried once
-	var all slot
+	known := map[resource.RefusalKey]*suspect{} // what serves at many places is tried once
+	all := map[resource.Type]slot{}
 	var later []refusal
 	for _, r := range s.queue {
 		if r.stream != w.driver {
@@ -130,34 +170,28 @@ func (s *set) cut() {
 		}
 		has, _ := w.driver.accepted(r.entry)
 		q := &inquiry{refusal: r, based: has != nil}
-		w.tables[r.entry] = q
-		for c := range diff(has.parts(), r.entry.current.parts()) {
-			if c.new == nil {
-				continue
-			}
-			var pieces map[resource.Origin][][]byte
-			for _, f := range newFragments(c.old, c.new) {
-				k := s.refusalKey(f)
-				if known[k] == nil {
-					if pieces == nil {
-						pieces = s.maker.Pieces(c.new)
-					}
-					known[k] = &suspect{fragment: f, pieces: pieces[f.Origin]}
-					if len(known[k].pieces) > 0 {
-						all = append(all, known[k])
-					}
+		w.inquests[r.entry] = q
+		for _, x := range s.accused(r.entry, has, s.servable(r.entry)) {
+			k := s.refusalKey(x.fragment)
+			if known[k] == nil {
+				known[k] = x
+				if len(x.pieces) > 0 {
+					all[x.typ] = append(all[x.typ], x)
 				}
-				q.suspects = append(q.suspects, known[k])
 			}
+			q.suspects = append(q.suspects, known[k])
 		}
 	}
-	s.queue, w.suspects = later, len(all)
-	size := 1
-	if len(all) > oneByOne {
-		size = int(math.Ceil(math.Sqrt(float64(len(all)))))
-	}
-	for some := range slices.Chunk(all, size) {
-		w.next = append(w.next, some)
+	s.queue = later
+	for _, t := range resource.Types() {
+		size := 1
+		if len(all[t]) > oneByOne {
+			size = int(math.Ceil(math.Sqrt(float64(len(all[t])))))
+		}
+		for some := range slices.Chunk(all[t], size) {
+			w.next = append(w.next, some)
+		}
+		w.suspects += len(all[t])
 	}
 	w.pending = len(w.next)
 	if w.pending == 0 {
@@ -189,34 +223,38 @@ func (s *set) heard(tried slot, refused bool, said string) {
 func (s *set) verdict() {
 	w := s.ward
 	var charges []charge
-	for _, e := range slices.SortedFunc(maps.Keys(w.tables), byEntryName) {
-		charges = append(charges, s.charges(e, w.tables[e])...)
+	for _, e := range slices.SortedFunc(maps.Keys(w.inquests), byEntryName) {
+		charges = append(charges, s.charges(e, w.inquests[e])...)
 	}
 	culprits := s.convict(charges)
 	s.news.searches = append(s.news.searches, search{w.suspects, culprits, w.rounds, w.driver.now.Sub(w.began)})
 	s.dismiss()
 }
 
-// charges are what was found in a table. If nothing of it is refused alone, all that is new in it is refused together, until one of it
-// changes: else the table would be kept from all edits. Not if the table was edited since: then that is tried. Nor if the driver
-// has no older version, so that everything would be new: then proxies keep what they have until the table changes.
+// charges are what was found in a resource. If nothing of it is refused alone, it is what can't be tried, a listener's address; or else all that
+// is new in it is refused together, until one of it changes: else the resource would be kept from all edits. Not if it was edited
+// since: then that is tried. Nor if the driver has no older version, so that everything would be new: then proxies keep what they have until
+// the resource changes.
 func (s *set) charges(e *entry, q *inquiry) (list []charge) {
 	for _, x := range q.suspects {
 		if x.refused {
 			said := q.said
-			said.Message = x.said
+			said.Message = strings.ReplaceAll(x.said, s.ward.name+chainsSuffix, e.name.Name)
 			list = append(list, charge{fragment: x.fragment, said: said})
 		}
 	}
+	rest := untried(q.suspects)
 	switch {
-	case len(list) > 0 || !q.no.equal(e.current):
+	case len(list) > 0 || !q.no.equal(s.servable(e)):
+	case e.name.Type == resource.Listener && len(rest) > 0:
+		s.refuseWhole(q.refusal, rest)
 	case !q.based:
 		e.refused = e.current
 		s.news.stuck = append(s.news.stuck, q.said)
 	default:
 		all := &company{}
 		for _, x := range q.suspects {
-			list = append(list, charge{x.fragment, q.said, all})
+			list = append(list, charge{fragment: x.fragment, said: q.said, with: all})
 		}
 	}
 	return list
@@ -229,7 +267,10 @@ func (s *set) dismiss() {
 	if w.opened {
 		w.driver.closed = append(w.driver.closed, w.name)
 	}
-	for _, e := range slices.SortedFunc(maps.Keys(w.tables), byEntryName) {
+	if w.chains {
+		w.driver.closed = append(w.driver.closed, w.name+chainsSuffix)
+	}
+	for _, e := range slices.SortedFunc(maps.Keys(w.inquests), byEntryName) {
 		s.settle(e)
 	}
 	s.admit()
@@ -237,18 +278,19 @@ func (s *set) dismiss() {
 
 func byEntryName(a, b *entry) int { return strings.Compare(a.name.Name, b.name.Name) }
 
-// settle releases a table that is held, unless something in it was refused or may be: then the graph will change it.
+// settle releases a resource that is held, unless something in it was refused or may be: then the graph will change it.
 func (s *set) settle(e *entry) {
 	if e.held && !s.searched(e) && !s.tainted(e) {
 		s.offer(e, s.choose(e))
 	}
 }
 
-// tainted tells whether a table has content that was refused, which no proxy must be sent.
+// tainted tells whether a resource has content that was refused, which no proxy must be sent, and for which a substitute will come.
 func (s *set) tainted(e *entry) bool {
 	return s.blame.bare > 0 && slices.ContainsFunc(e.current.parts(), func(p *resource.Part) bool {
 		return slices.ContainsFunc(p.Fragments, func(f resource.Fragment) bool {
-			return !f.Refused && s.blame.refused[s.refusalKey(f)] != nil
+			g := s.blame.refused[s.refusalKey(f)]
+			return g != nil && !g.whole && !f.Refused
 		})
 	})
 }
@@ -270,24 +312,13 @@ func (s *set) undrive(st *stream) {
 	}
 }
 
-// forget takes a table that left out of the ward.
+// forget takes a resource that left out of the ward.
 func (s *set) forget(e *entry) {
 	e.held = false
 	s.queue = slices.DeleteFunc(s.queue, func(r refusal) bool { return r.entry == e })
 	if s.ward != nil {
-		delete(s.ward.tables, e)
+		delete(s.ward.inquests, e)
 	}
-}
-
-// accused are the fragments that are new in a version, without substitutes.
-func accused(base, v *version) []resource.Fragment {
-	var list []resource.Fragment
-	for c := range diff(base.parts(), v.parts()) {
-		if c.new != nil {
-			list = append(list, newFragments(c.old, c.new)...)
-		}
-	}
-	return list
 }
 
 // wards sends what the ward tries, and takes those that are closed away.
@@ -302,21 +333,25 @@ func (st *stream) wards() {
 	if w := st.set.ward; w != nil && w.driver == st {
 		if !w.opened {
 			w.opened = true
-			st.pushWard(resource.Listener, w, nil, st.set.maker.Listener(w.name, w.name))
+			st.pushWard(w, nil, resource.Name{Type: resource.Listener, Name: w.name}, st.set.maker.Listener(w.name, w.name))
 		}
 		for _, tried := range w.next {
 			var pieces [][]byte
 			for _, x := range tried {
 				pieces = append(pieces, x.pieces...)
 			}
-			st.pushWard(resource.Routes, w, tried, st.set.maker.Table(w.name, pieces))
+			typ, name := tried[0].typ, w.name
+			if typ == resource.Listener {
+				name, w.chains = w.name+chainsSuffix, true
+			}
+			st.pushWard(w, tried, resource.Name{Type: typ, Name: name}, st.set.maker.Trial(typ, name, pieces))
 		}
 		w.next = nil
 	}
 }
 
-func (st *stream) pushWard(t resource.Type, w *ward, tried slot, r resource.Resource) {
-	st.push(&response{typ: t, ward: w, slot: tried, items: []shipment{{resource.Name{Type: t, Name: w.name}, &version{res: r}}}})
+func (st *stream) pushWard(w *ward, tried slot, n resource.Name, r resource.Resource) {
+	st.push(&response{typ: n.Type, ward: w, slot: tried, items: []shipment{{n, &version{res: r}}}})
 }
 
 // examined takes the answer to a response of a ward, and what the proxy said if it refused it.

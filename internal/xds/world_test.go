@@ -3,6 +3,7 @@ package xds
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -31,7 +32,8 @@ type world struct {
 	graph    *flow.Graph
 	feedback *resource.Feedback
 	sources  map[resource.Type]*flow.Source[resource.Key, resource.Resource]
-	tables   *flow.Source[resource.Key, []host] // rendered with substitutes for what was refused
+	tables   *flow.Source[resource.Key, []host]  // rendered with substitutes for what was refused
+	ports    *flow.Source[resource.Key, chained] // the same, of listeners
 	server   *Server
 	registry *prometheus.Registry
 	socket   string
@@ -57,12 +59,19 @@ func newWorld(t testing.TB) *world {
 		collections = append(collections, w.sources[typ].Collection())
 	}
 	w.tables = flow.NewSource[resource.Key, []host](w.graph, "hosts")
-	collections = append(collections, flow.Map(w.tables.Collection(), "tables",
-		func(c *flow.Ctx, k resource.Key, hosts []host) (resource.Resource, bool) {
-			return table(k.Name, hosts, func(o resource.Origin, hash uint64) bool {
-				_, refused := flow.Fetch(c, w.feedback.Refused.Collection(), resource.RefusalKey{Gateway: k.Gateway, Origin: o, Hash: hash})
-				return refused
-			}), true
+	w.ports = flow.NewSource[resource.Key, chained](w.graph, "ports")
+	refused := func(c *flow.Ctx) func(resource.Origin, uint64) bool {
+		return func(o resource.Origin, hash uint64) bool {
+			_, refused := flow.Fetch(c, w.feedback.Refused.Collection(), resource.RefusalKey{Gateway: gateway, Origin: o, Hash: hash})
+			return refused
+		}
+	}
+	collections = append(collections,
+		flow.Map(w.tables.Collection(), "tables", func(c *flow.Ctx, k resource.Key, hosts []host) (resource.Resource, bool) {
+			return table(k.Name, hosts, refused(c)), true
+		}),
+		flow.Map(w.ports.Collection(), "chains", func(c *flow.Ctx, k resource.Key, l chained) (resource.Resource, bool) {
+			return l.listener(k.Name, refused(c)), true
 		}))
 	log := slog.New(slog.NewTextHandler(logWriter{t}, &slog.HandlerOptions{Level: slog.LevelError}))
 	server, err := New(Config{
@@ -120,6 +129,7 @@ func (w *world) sync(edit func(e edits)) {
 			s.Synced(e.b)
 		}
 		w.tables.Synced(e.b)
+		w.ports.Synced(e.b)
 	})
 }
 
@@ -141,6 +151,11 @@ func (e edits) hosts(name string, hosts ...host) {
 	e.w.tables.Set(e.b, resource.Key{Gateway: gateway, Type: resource.Routes, Name: name}, hosts)
 }
 
+// chains sets a listener of filter chains, of which those that were refused are substituted.
+func (e edits) chains(name string, l chained) {
+	e.w.ports.Set(e.b, resource.Key{Gateway: gateway, Type: resource.Listener, Name: name}, l)
+}
+
 // eventually waits for a condition.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
@@ -156,12 +171,15 @@ func eventually(t testing.TB, what string, ok func() bool) {
 // refusals are the refused rows, by the origin's name.
 func (w *world) refusals() map[string]resource.Refusal {
 	out := map[string]resource.Refusal{}
-	w.graph.View(func(v flow.View) {
-		for k, r := range flow.All(v, w.feedback.Refused.Collection()) {
-			out[k.Origin.Object.Name()] = r
-		}
-	})
+	for k, r := range w.refusedRows() {
+		out[k.Origin.Object.Name()] = r
+	}
 	return out
+}
+
+func (w *world) refusedRows() (rows map[resource.RefusalKey]resource.Refusal) {
+	w.graph.View(func(v flow.View) { rows = maps.Collect(flow.All(v, w.feedback.Refused.Collection())) })
+	return rows
 }
 
 // proxies is the Gateway's row.

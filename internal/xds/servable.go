@@ -1,0 +1,106 @@
+package xds
+
+import (
+	"slices"
+	"strings"
+
+	"cardea.dev/cardea/internal/resource"
+)
+
+// servable is what may be sent of a resource that is not held: what the graph says, and what is kept of what was accepted.
+func (s *set) servable(e *entry) *version {
+	parts := e.current.parts()
+	if e.confirmed != nil {
+		switch e.name.Type {
+		case resource.Listener:
+			parts = s.keptChains(e)
+		case resource.Routes:
+			parts = s.keptHosts(e)
+		}
+	}
+	switch {
+	case slices.Equal(parts, e.current.parts()):
+		return e.current
+	case slices.EqualFunc(parts, e.offer.parts(), same):
+		return e.offer
+	}
+	r := resource.Join(parts...)
+	r.Warms, r.Binds = e.current.res.Warms, e.current.res.Binds
+	return &version{res: r, at: e.current.at}
+}
+
+// keptChains are a listener's parts. Where a filter chain was refused, the one that was accepted last serves on, not its substitute. It does not
+// if another chain has its server names by now (Envoy wants each once), nor if that was what was refused, by another proxy than took it.
+func (s *set) keptChains(e *entry) []*resource.Part {
+	parts := slices.Clone(e.current.parts())
+	for i, p := range parts {
+		if old := e.confirmed.part(p.ID); substitutes(p) && old != nil && !s.convicted(old) && !claimed(old, e.current.parts()) {
+			parts[i] = old
+		}
+	}
+	return parts
+}
+
+// convicted tells whether a part has something that was refused, or a substitute for it.
+func (s *set) convicted(p *resource.Part) bool {
+	return slices.ContainsFunc(p.Fragments, func(f resource.Fragment) bool { return f.Refused || s.blame.refused[s.refusalKey(f)] != nil })
+}
+
+// keptHosts are a table's parts, and as long as proxies may have another filter chain than the graph says those that left it: a listener's hostname
+// decides about both, and one that is refused serves as it was.
+func (s *set) keptHosts(e *entry) []*resource.Part {
+	var left []*resource.Part
+	for c := range diff(e.current.parts(), e.confirmed.parts()) {
+		if c.old == nil {
+			left = append(left, c.new)
+		}
+	}
+	if len(left) == 0 || !s.outdated(e.name) {
+		return e.current.parts()
+	}
+	parts := append(left, e.current.parts()...)
+	slices.SortFunc(parts, func(a, b *resource.Part) int { return strings.Compare(a.ID, b.ID) })
+	return parts
+}
+
+// outdated tells whether a filter chain that was accepted names a table, and the graph says another one.
+func (s *set) outdated(table resource.Name) bool {
+	for _, l := range s.entries[resource.Listener] {
+		for _, p := range l.confirmed.parts() {
+			if len(p.Claims) > 0 && slices.Contains(p.Needs, table) {
+				if now := l.current.part(p.ID); now == nil || !same(now, p) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// trim takes from tables what was kept for filter chains that are no more, after a listener was acknowledged or left.
+func (s *set) trim() {
+	for e := range s.apart {
+		if e.name.Type == resource.Routes {
+			s.refresh(e)
+		}
+	}
+}
+
+// refresh offers what is servable, after what was accepted changed.
+func (s *set) refresh(e *entry) {
+	if warded(e.name.Type) && e.current != nil && !e.held && e.refused == nil {
+		s.offer(e, s.servable(e))
+	}
+}
+
+// substitutes tells whether a part stands in place of what was refused.
+func substitutes(p *resource.Part) bool {
+	return slices.ContainsFunc(p.Fragments, func(f resource.Fragment) bool { return f.Refused })
+}
+
+// claimed tells whether one of the other parts claims what a part does.
+func claimed(part *resource.Part, others []*resource.Part) bool {
+	return slices.ContainsFunc(others, func(p *resource.Part) bool {
+		return p.ID != part.ID && slices.ContainsFunc(p.Claims, func(c string) bool { return slices.Contains(part.Claims, c) })
+	})
+}
