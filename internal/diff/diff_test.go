@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/testcert"
 	"cardea.dev/cardea/internal/world"
 )
 
@@ -304,5 +306,74 @@ func TestDiffsAndTurnsAtOnce(t *testing.T) {
 	group.Wait()
 	if report := r.diff(true, objects, route("a", "a.ex", "/19")); !report.IsEmpty() {
 		t.Errorf("something is left: %+v", report)
+	}
+}
+
+// listeners is the Gateway with others.
+func listeners(list string) string {
+	return strings.Replace(objects, "[{name: http, port: 80, protocol: HTTP}]", "["+list+"]", 1)
+}
+
+func tls(name, host, secret string) string {
+	return fmt.Sprintf("{name: %s, hostname: %q, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: %s}]}}", name, host, secret)
+}
+
+// TestListenersAlone: a change of a listener is shown by a request that it takes or took, though no route differs.
+func TestListenersAlone(t *testing.T) {
+	const plain = "{name: http, port: 80, protocol: HTTP}"
+	const grpcOnly = "{name: a, hostname: a.ex, port: 80, protocol: HTTP, allowedRoutes: {kinds: [{kind: GRPCRoute}]}}"
+	secrets := ""
+	for _, name := range []string{"one", "two"} {
+		pair := testcert.Self(name)
+		secrets += fmt.Sprintf("---\napiVersion: v1\nkind: Secret\nmetadata: {name: %s}\ntype: kubernetes.io/tls\ndata: {tls.crt: %s, tls.key: %s}\n",
+			name, base64.StdEncoding.EncodeToString(pair.Certificate), base64.StdEncoding.EncodeToString(pair.PrivateKey))
+	}
+	anyHost := strings.Replace(route("any", "", "/"), `[""]`, "[]", 1)
+	const app, closed, none = "XBackend default/app", "closed: no filter chain takes its SNI", "closed: no listener has port "
+	for name, c := range map[string]struct {
+		before, after string
+		want          []string
+	}{
+		"a port comes": {plain, plain + ", {name: more, port: 81, protocol: HTTP}", []string{
+			"GET http://any.example:81/: " + none + "81 -> " + app,
+		}},
+		"a port leaves": {plain + ", {name: more, port: 81, protocol: HTTP}", plain, []string{
+			"GET http://any.example:81/: " + app + " -> " + none + "81",
+		}},
+		"a port is another one": {plain, "{name: http, port: 81, protocol: HTTP}", []string{
+			"GET http://any.example:80/: " + app + " -> " + none + "80",
+			"GET http://any.example:81/: " + none + "81 -> " + app,
+		}},
+		"a hostname comes beside": {plain, plain + ", " + grpcOnly, []string{
+			"GET http://a.ex:80/: " + app + " -> 404",
+		}},
+		"a hostname over TLS": {tls("a", "a.ex", "one"), tls("a", "b.ex", "one"), []string{
+			"GET https://a.ex:443/: " + app + " -> " + closed,
+			"GET https://b.ex:443/: " + closed + " -> " + app,
+		}},
+		"a certificate": {tls("a", "*.ex", "one"), tls("a", "*.ex", "two"), []string{
+			"GET https://any.ex:443/: " + app + ", with the certificate of Secret default/one -> " + app + ", with the certificate of Secret default/two",
+		}},
+		"a certificate that is not there": {tls("a", "a.ex", "one"), tls("a", "a.ex", "none"), []string{
+			"GET https://a.ex:443/: " + app + " -> " + none + "443",
+		}},
+		"nothing": {tls("a", "a.ex", "one"), tls("a", "a.ex", "one"), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, anyHost+secrets)
+			r.apply(listeners(c.before))
+			var got []string
+			for _, q := range r.diff(false, listeners(c.after)).Requests {
+				got = append(got, fmt.Sprintf("%s: %s -> %s", q.Request, q.Before, q.After))
+			}
+			for _, want := range c.want {
+				if !slices.Contains(got, want) {
+					t.Errorf("no %q in %q", want, got)
+				}
+			}
+			if len(c.want) == 0 && len(got) > 0 {
+				t.Errorf("got %q", got)
+			}
+		})
 	}
 }

@@ -29,6 +29,7 @@ func (d *Differ) look(v flow.View) (report Report, scenes []*scene) {
 		}
 	}
 	var tables []changedTable
+	var listeners []changedListener
 	for _, t := range resource.Types() {
 		for change := range flow.Staged(v, d.world.Outputs.Of(t)) {
 			was, existed := flow.Before(v, d.world.Outputs.Of(t), change.Key)
@@ -37,6 +38,9 @@ func (d *Differ) look(v flow.View) (report Report, scenes []*scene) {
 			case t == resource.Routes:
 				tables = append(tables, changedTable{change.Key, changedParts(was.Parts, change.Value.Parts)})
 			default:
+				if t == resource.Listener {
+					listeners = append(listeners, listenerChange(change.Key, was, change.Value))
+				}
 				text := fmt.Sprintf("%s %s: %s %s", sign(!existed, change.Deleted), change.Key.Gateway.NamespacedName(), t, change.Key.Name)
 				report.Resources = append(report.Resources, text)
 			}
@@ -48,7 +52,10 @@ func (d *Differ) look(v flow.View) (report Report, scenes []*scene) {
 	slices.SortFunc(tables, func(a, b changedTable) int {
 		return cmp.Or(a.key.Gateway.Compare(b.key.Gateway), strings.Compare(a.key.Name, b.key.Name))
 	})
-	return report, d.scenes(v, tables)
+	slices.SortFunc(listeners, func(a, b changedListener) int {
+		return cmp.Or(a.key.Gateway.Compare(b.key.Gateway), strings.Compare(a.key.Name, b.key.Name))
+	})
+	return report, d.scenes(v, tables, listeners)
 }
 
 func sign(added, removed bool) string {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"cardea.dev/cardea/internal/envoy"
+	"cardea.dev/cardea/internal/resource"
 	"cardea.dev/cardea/internal/simulate"
 )
 
@@ -23,7 +24,8 @@ type comparison struct {
 	left   int             // how many more may be
 }
 
-// compare compares the tables of a Gateway, and asks both configurations what becomes of requests that witness the routes that differ.
+// compare compares the listeners and tables of a Gateway, and asks both configurations what becomes of requests that witness what differs of
+// listeners, and the routes that differ.
 func (c *comparison) compare(s *scene) error {
 	before, err := config(s.before)
 	if err != nil {
@@ -34,6 +36,14 @@ func (c *comparison) compare(s *scene) error {
 		return err
 	}
 	name := s.gateway.NamespacedName()
+	ask := func(requests []simulate.Request) {
+		c.witnesses(name, requests, side{before, s.before}, side{after, s.after})
+	}
+	for _, l := range s.listeners {
+		for _, r := range l.witnesses {
+			ask([]simulate.Request{r})
+		}
+	}
 	for _, t := range s.tables {
 		entrances := after.Entrances(t.key.Name)
 		if len(entrances) == 0 {
@@ -41,13 +51,19 @@ func (c *comparison) compare(s *scene) error {
 		}
 		for _, domain := range t.domains {
 			of := Route{Gateway: name, Port: strings.TrimSuffix(t.key.Name, "/0"), Host: domain}
-			for _, r := range c.routes(of, before.Routes(t.key.Name, domain), after.Routes(t.key.Name, domain)) {
+			was, is := before.Routes(t.key.Name, domain), after.Routes(t.key.Name, domain)
+			if len(was)+len(is) == 0 { // a host of a listener without routes there: it came or left
+				for _, from := range entrances {
+					ask(simulate.Witnesses(from, domain, nil)[:1])
+				}
+			}
+			for _, r := range c.routes(of, was, is) {
 				if c.left <= 0 {
 					c.report.Unasked++
 					continue
 				}
 				for _, from := range entrances {
-					c.witnesses(name, simulate.Witnesses(from, domain, r.Match), before, after)
+					ask(simulate.Witnesses(from, domain, r.Match))
 				}
 			}
 		}
@@ -108,8 +124,14 @@ func objectOf(route string) string {
 	return route
 }
 
-// witnesses compares what becomes of the requests that show one match.
-func (c *comparison) witnesses(gateway string, requests []simulate.Request, before, after *simulate.Config) {
+// side is one of the two configurations.
+type side struct {
+	*simulate.Config
+	parts map[resource.Name][]*resource.Part
+}
+
+// witnesses compares what becomes of requests that show one thing.
+func (c *comparison) witnesses(gateway string, requests []simulate.Request, before, after side) {
 	first := len(c.report.Requests)
 	for _, r := range requests {
 		text := requestText(r)
@@ -118,7 +140,11 @@ func (c *comparison) witnesses(gateway string, requests []simulate.Request, befo
 		}
 		c.seen[gateway+" "+text] = true
 		c.left--
-		was, is := outcomeText(r, before.Do(r)), outcomeText(r, after.Do(r))
+		once, then := before.Do(r), after.Do(r)
+		was, is := outcomeText(r, once), outcomeText(r, then)
+		if a, b := certificates(before.parts, once), certificates(after.parts, then); a != b && a != "" && b != "" {
+			was, is = was+a, is+b
+		}
 		if was == is {
 			continue
 		}

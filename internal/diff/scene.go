@@ -10,25 +10,32 @@ import (
 	"cardea.dev/cardea/internal/simulate"
 )
 
-// scene is what of a Gateway's configuration decides about requests to the virtual hosts that differ: all listeners, of each table the virtual
-// hosts that could take such a request, and what those name. Its values are shared and never change, so it outlives the View.
+// scene is what of a Gateway's configuration decides about requests to the virtual hosts and listeners that differ: all listeners, of each table
+// the virtual hosts that could take such a request, and what those name. Its values are shared and never change, so it outlives the View.
 type scene struct {
 	gateway       model.ObjectRef
 	tables        []changedTable
+	listeners     []changedListener
 	before, after map[resource.Name][]*resource.Part
 }
 
-// scenes are those of the Gateways whose tables differ, in the order of the tables.
-func (d *Differ) scenes(v flow.View, tables []changedTable) (list []*scene) {
+// scenes are those of the Gateways whose tables or listeners differ, in the order of these.
+func (d *Differ) scenes(v flow.View, tables []changedTable, listeners []changedListener) (list []*scene) {
 	of := map[model.ObjectRef]*scene{}
-	for _, t := range tables {
-		s := of[t.key.Gateway]
-		if s == nil {
-			s = &scene{gateway: t.key.Gateway, before: map[resource.Name][]*resource.Part{}, after: map[resource.Name][]*resource.Part{}}
-			of[s.gateway] = s
-			list = append(list, s)
+	at := func(gateway model.ObjectRef) *scene {
+		if of[gateway] == nil {
+			of[gateway] = &scene{gateway: gateway, before: map[resource.Name][]*resource.Part{}, after: map[resource.Name][]*resource.Part{}}
+			list = append(list, of[gateway])
 		}
+		return of[gateway]
+	}
+	for _, t := range tables {
+		s := at(t.key.Gateway)
 		s.tables = append(s.tables, t)
+	}
+	for _, l := range listeners {
+		s := at(l.key.Gateway)
+		s.listeners = append(s.listeners, l)
 	}
 	if len(list) == 0 {
 		return nil
@@ -79,13 +86,21 @@ func (d *Differ) gather(s *scene, to map[resource.Name][]*resource.Part, name re
 // takers are the parts of a table that could take a request to a host of a virtual host that differs, and what all share.
 func (s *scene) takers(parts []*resource.Part) (list []*resource.Part) {
 	wanted := map[string]bool{"": true}
+	want := func(host string) {
+		wanted[host] = true
+		for _, wider := range model.Wider(host, "") {
+			wanted[wider] = true
+		}
+	}
 	for _, t := range s.tables {
 		for _, domain := range t.domains {
-			host := simulate.HostOf(domain)
-			wanted[host], wanted[domain] = true, true
-			for _, wider := range model.Wider(host, "") {
-				wanted[wider] = true
-			}
+			wanted[domain] = true
+			want(simulate.HostOf(domain))
+		}
+	}
+	for _, l := range s.listeners {
+		for _, r := range l.witnesses {
+			want(r.Host)
 		}
 	}
 	for id := range wanted {
