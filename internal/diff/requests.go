@@ -187,6 +187,18 @@ func printable(text string) string {
 	return text
 }
 
+// backendText names the backend that a cluster is of; "": it is of none.
+func backendText(cluster string) string {
+	switch b, ok := envoy.BackendNamed(cluster); {
+	case !ok:
+		return ""
+	case b.Port != 0:
+		return fmt.Sprintf("%s port %d", b.Object, b.Port)
+	default:
+		return b.Object.String()
+	}
+}
+
 // outcomeText tells who answers, and what is done to the request, in a line.
 func outcomeText(sent simulate.Request, r simulate.Result) string {
 	if r.Closed != "" {
@@ -199,18 +211,18 @@ func outcomeText(sent simulate.Request, r simulate.Result) string {
 			share = fmt.Sprintf("%.3g%% ", 100*o.Share)
 		}
 		var words []string
-		switch b, ok := envoy.BackendNamed(o.Cluster); {
-		case o.Status != 0:
+		if o.Status != 0 {
 			words = append(words, fmt.Sprint(o.Status))
-		case ok && b.Port != 0:
-			words = append(words, fmt.Sprintf("%s port %d", b.Object, b.Port))
-		case ok:
-			words = append(words, b.Object.String())
+		} else if name := backendText(o.Cluster); name != "" {
+			words = append(words, name)
 		}
 		if o.Location != "" {
 			words = append(words, "to "+o.Location)
 		}
 		words = append(words, o.Filters(sent)...)
+		for _, m := range o.Mirrors {
+			words = append(words, fmt.Sprintf("%.3g%% copied to %s", 100*m.Share, backendText(m.Cluster)))
+		}
 		list = append(list, share+strings.Join(words, ", "))
 	}
 	for _, name := range r.NotSimulated {

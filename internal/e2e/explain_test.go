@@ -98,6 +98,14 @@ func TestExplainFollowsAnEdit(t *testing.T) {
 		b[0].Stages.Sent.After(*b[0].Stages.Acknowledged) || !b[0].Stages.Acknowledged.Equal(*live.Since) {
 		t.Errorf("before %+v, want the first edit, acknowledged at %s", b, live.Since)
 	}
+	p.Write(t, "web.yaml", strings.Replace(text, "rules: [{", "rulez: [{", 1))
+	Eventually(t, func() error {
+		if broken := (explain.Object{}); p.read("/explain/httproutes/default/web", &broken) != nil || len(broken.Findings) == 0 ||
+			!strings.HasSuffix(broken.Findings[0], "its last good version keeps serving") {
+			return fmt.Errorf("%+v, want to be told of the newest version", broken)
+		}
+		return nil
+	})
 	if len(route.Made) != 1 || route.Made[0].Type != "Routes" || !route.Made[0].Live.Acknowledged {
 		t.Errorf("made %+v, want a part of a table", route.Made)
 	}

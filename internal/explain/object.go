@@ -133,7 +133,7 @@ func (o *became) tell(q *asked) {
 	}
 	o.story = Object{
 		Object: o.ref.String(), Where: q.locate(o.ref, ""), Generation: meta.Generation, Edit: editOf(meta), Offline: q.config.Offline,
-		DependsOn: dependencies(o.ref, o.fetched), Made: q.made(o.places, changed),
+		DependsOn: q.dependencies(o.ref, o.fetched), Made: q.made(o.places, changed),
 	}
 	for _, f := range o.findings {
 		text := f.Severity.String() + ": "
@@ -141,6 +141,9 @@ func (o *became) tell(q *asked) {
 			text += f.Field + ": "
 		}
 		o.story.Findings = append(o.story.Findings, text+f.Message)
+	}
+	if q.config.Problems != nil {
+		o.story.Findings = append(o.story.Findings, q.config.Problems(o.ref)...)
 	}
 	o.story.Stages, o.story.Before = q.stages(changed, o.story), q.history.before(o.ref, changed)
 	concerned := []string{o.story.Object}
@@ -151,8 +154,8 @@ func (o *became) tell(q *asked) {
 }
 
 // dependencies are the objects among what was fetched.
-func dependencies(own model.ObjectRef, fetched []flow.Dependency) []Dependency {
-	objects := map[model.ObjectRef]bool{} // absent?
+func (q *asked) dependencies(own model.ObjectRef, fetched []flow.Dependency) []Dependency {
+	objects := map[model.ObjectRef]struct{}{}
 	for _, d := range fetched {
 		if strings.HasPrefix(d.Collection, "feedback/") || d.Collection == "input/unread" {
 			continue
@@ -167,12 +170,13 @@ func dependencies(own model.ObjectRef, fetched []flow.Dependency) []Dependency {
 			ref = k.Parent
 		}
 		if ref != (model.ObjectRef{}) && ref != own {
-			objects[ref] = objects[ref] || d.Absent && strings.HasPrefix(d.Collection, "input/")
+			objects[ref] = struct{}{}
 		}
 	}
 	list := make([]Dependency, 0, len(objects))
-	for ref, absent := range objects {
-		list = append(list, Dependency{ref.String(), absent})
+	for ref := range objects {
+		_, _, there := q.meta(ref)
+		list = append(list, Dependency{ref.String(), !there})
 	}
 	slices.SortFunc(list, func(a, b Dependency) int { return strings.Compare(a.Object, b.Object) })
 	return list

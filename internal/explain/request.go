@@ -30,8 +30,14 @@ func (q Question) read() (call, error) {
 	if err != nil {
 		return call{}, err
 	}
+	switch u.Scheme {
+	case "ws": // a WebSocket begins as a request
+		u.Scheme = "http"
+	case "wss":
+		u.Scheme = "https"
+	}
 	if u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return call{}, fmt.Errorf("%q: want a whole URL, such as http://shop.example/cart", q.URL)
+		return call{}, fmt.Errorf("%q: want a whole URL, such as http://shop.example/cart, or KIND/NAME", q.URL)
 	}
 	c := call{port: 80}
 	c.Request = simulate.Request{
@@ -96,15 +102,18 @@ func (r *requested) work() (err error) {
 
 func (r *requested) holds(q *asked) bool { return sameWays(r.ways, q.ways(r.call, r.gateway)) }
 
-func (r *requested) tell(q *asked) { r.story = q.request(r.call, r.ways, r.chosen) }
+func (r *requested) tell(q *asked) { r.story = q.request(r.call, r.gateway, r.ways, r.chosen) }
 
-func (q *asked) request(c call, ways []*way, w *way) Story {
+func (q *asked) request(c call, gateway string, ways []*way, w *way) Story {
 	story := Story{Request: c.text, Offline: q.config.Offline}
 	if q.config.Notes != nil {
 		story.Notes = q.config.Notes()
 	}
 	if w == nil {
 		story.Closed = fmt.Sprintf("no listener has port %d", c.port)
+		if gateway != "" {
+			story.Closed = fmt.Sprintf("no Gateway %s has a listener at port %d", gateway, c.port)
+		}
 		for _, p := range flow.All(q.view, q.world.Plan.Ports) {
 			story.Notes = append(story.Notes, fmt.Sprintf("Gateway %s has port %d", p.Key.Gateway.NamespacedName(), p.Key.Number))
 		}
@@ -132,6 +141,11 @@ func (q *asked) request(c call, ways []*way, w *way) Story {
 	listener, found := listenerOf(w.port, c)
 	if found {
 		story.Listener = listener.Key.Section
+		origin := resource.Origin{Object: listener.Key.Parent, Section: listener.Key.Section}
+		standing, _ := flow.Get(q.view, q.world.Outputs.Listeners, resource.StandingKey{Gateway: w.port.Key.Gateway, Origin: origin})
+		if standing.Refused != "" {
+			story.Notes = append(story.Notes, fmt.Sprintf("the proxy refused listener %s: %s", story.Listener, standing.Refused))
+		}
 	}
 	for _, o := range w.result.Outcomes {
 		story.Outcomes = append(story.Outcomes, q.outcome(c.Request, o))

@@ -32,6 +32,9 @@ func (r *ruleReader) session(spec *gatewayv1.SessionPersistence) {
 		if b.Session = nil; b.Weight == 0 || b.Invalid {
 			continue
 		}
+		if b.Backend.Object.Kind() != model.KindService {
+			continue
+		}
 		if o, found := flow.Fetch(r.c, r.refs.services, b.Backend.Object); found && o.Spec.SessionAffinity == corev1.ServiceAffinityClientIP {
 			r.drop("Accepted", "UnsupportedValue", field,
 				fmt.Sprintf("%s of backendRefs[%d] has a sessionAffinity of its own; state one of the two", b.Backend.Object, i))

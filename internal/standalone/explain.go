@@ -35,10 +35,24 @@ func newExplainer(w *world.World, folder *files.Folder, server *xds.Server) *exp
 		}
 		return []string{fmt.Sprintf("the folder has %d mistakes that `cardea check` tells; what is broken is not part of this", broken)}
 	}
-	config := explain.Config{World: w, Offline: server == nil, Notes: notes, Locate: func() func(model.ObjectRef, string) string {
+	problems := func(ref model.ObjectRef) (list []string) {
+		for _, p := range folder.Problems() {
+			if p.Object != ref.String() {
+				continue
+			}
+			text := p.Severity.String() + ": "
+			if p.Field != "" {
+				text += p.Field + ": "
+			}
+			list = append(list, text+said(p))
+		}
+		return list
+	}
+	locate := func() func(model.ObjectRef, string) string {
 		locator := folder.Locator()
 		return func(ref model.ObjectRef, field string) string { return locator.Where(ref, field).String() }
-	}}
+	}
+	config := explain.Config{World: w, Offline: server == nil, Notes: notes, Problems: problems, Locate: locate}
 	if server != nil {
 		config.Sent = server.Sent
 	}

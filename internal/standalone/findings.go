@@ -16,12 +16,8 @@ func nowhere(model.ObjectRef, string) files.Place { return files.Place{} }
 func allFindings(folder *files.Folder, objects []model.Finding, place where) []admin.Finding {
 	var list []admin.Finding
 	for _, p := range folder.Problems() {
-		message := p.Message
-		if p.Stale {
-			message += "; its last good version keeps serving"
-		}
 		list = append(list, admin.Finding{
-			Severity: p.Severity.String(), Object: p.Object, Where: files.Place{File: p.File, Line: p.Line}.String(), Field: p.Field, Message: message,
+			Severity: p.Severity.String(), Object: p.Object, Where: files.Place{File: p.File, Line: p.Line}.String(), Field: p.Field, Message: said(p),
 		})
 	}
 	for _, f := range objects {
@@ -31,4 +27,12 @@ func allFindings(folder *files.Folder, objects []model.Finding, place where) []a
 		})
 	}
 	return list
+}
+
+// said is a problem's message, and what becomes of the object.
+func said(p files.Problem) string {
+	if p.Stale {
+		return p.Message + "; its last good version keeps serving"
+	}
+	return p.Message
 }
