@@ -2,12 +2,15 @@ package e2e
 
 import (
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
+	"cardea.dev/cardea/internal/explain"
 	"cardea.dev/cardea/internal/process"
 	"cardea.dev/cardea/internal/standalone"
 	"cardea.dev/cardea/internal/testcert"
@@ -342,6 +345,13 @@ func TestAListenerOnATakenPort(t *testing.T) {
 	s.soon("GET http://shop.example:82/ -> 200 blue")
 	if n := s.nacks("Listener"); n != 1 {
 		t.Errorf("%v refusals, want 1", n)
+	}
+	var story explain.Story
+	if err := s.Program.read("/explain?url="+url.QueryEscape("http://shop.example:81/"), &story); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(story.Notes, func(n string) bool { return strings.HasPrefix(n, "the proxy refused listener http-81: ") }) {
+		t.Errorf("notes %q, want what the proxy said of the port", story.Notes)
 	}
 	taken.Close()
 	s.soon("GET http://shop.example:81/ -> 200 blue")
