@@ -18,6 +18,7 @@ type outage struct {
 	failing   map[model.Kind]struct{}
 	forbidden map[model.Kind]struct{}
 	since     time.Time
+	said      bool // that it began
 	ended     time.Time
 }
 
@@ -30,10 +31,15 @@ func (o *outage) failed(kind model.Kind, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.failing) == 0 {
-		o.since = o.now()
-		o.log.Warn("API server can't be read; going on with what is known", "kind", kind.String(), "error", err)
+		o.since, o.said = o.now(), false
 	}
 	o.failing[kind] = struct{}{}
+	// An API server that has just started serves some kinds before others: so ends an outage, and no other one begins.
+	starts := apierrors.IsServiceUnavailable(err) && !o.ended.IsZero() && o.now().Sub(o.ended) < giveUp
+	if !o.said && !starts {
+		o.said = true
+		o.log.Warn("API server can't be read; going on with what is known", "kind", kind.String(), "error", err)
+	}
 }
 
 // answered is called when a request of a kind was, if only by a refusal; nil: as it should be.
@@ -42,8 +48,9 @@ func (o *outage) answered(kind model.Kind, refusal error) {
 	defer o.mu.Unlock()
 	if _, failed := o.failing[kind]; failed {
 		if delete(o.failing, kind); len(o.failing) == 0 {
-			o.ended = o.now()
-			o.log.Info("API server is read again", "after", o.ended.Sub(o.since))
+			if o.ended = o.now(); o.said {
+				o.log.Info("API server is read again", "after", o.ended.Sub(o.since))
+			}
 		}
 	}
 	if refusal == nil {

@@ -4,13 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -270,4 +274,32 @@ func TestRetryAfter(t *testing.T) {
 			t.Errorf("%s: asked %d times: %v", name, asked.Load(), err)
 		}
 	}
+}
+
+// TestOutageIsSaidOnce: an API server that has started and is not ready for a kind yet does not begin another outage, unless it stays so.
+func TestOutageIsSaidOnce(t *testing.T) {
+	var log strings.Builder
+	now := time.Unix(1000, 0)
+	o := newOutage(slog.New(slog.NewTextHandler(&log, nil)), func() time.Time { return now })
+	notReady, refused := apierrors.NewServiceUnavailable("not ready"), errors.New("connection refused")
+	said := func(began, ended int) {
+		t.Helper()
+		if b, e := strings.Count(log.String(), "can't be read"), strings.Count(log.String(), "is read again"); b != began || e != ended {
+			t.Errorf("said %d times that it began, %d times that it ended, want %d and %d:\n%s", b, e, began, ended, log.String())
+		}
+	}
+	o.failed(model.KindService, notReady) // whatever it says, it is the first
+	said(1, 0)
+	o.answered(model.KindService, nil)
+	said(1, 1)
+	o.failed(model.KindGateway, notReady)
+	o.answered(model.KindGateway, nil)
+	said(1, 1)
+	o.failed(model.KindGateway, notReady)
+	now = now.Add(giveUp)
+	o.failed(model.KindGateway, notReady)
+	said(2, 1)
+	o.answered(model.KindGateway, nil)
+	o.failed(model.KindService, refused)
+	said(3, 2)
 }
