@@ -35,7 +35,8 @@ func (o *outage) failed(kind model.Kind, err error) {
 	}
 	o.failing[kind] = struct{}{}
 	// An API server that has just started serves some kinds before others: so ends an outage, and no other one begins.
-	starts := apierrors.IsServiceUnavailable(err) && !o.ended.IsZero() && o.now().Sub(o.ended) < giveUp
+	notReady := apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) // paths, storage
+	starts := notReady && !o.ended.IsZero() && o.now().Sub(o.ended) < giveUp
 	if !o.said && !starts {
 		o.said = true
 		o.log.Warn("API server can't be read; going on with what is known", "kind", kind.String(), "error", err)

@@ -292,9 +292,11 @@ func TestOutageIsSaidOnce(t *testing.T) {
 	said(1, 0)
 	o.answered(model.KindService, nil)
 	said(1, 1)
-	o.failed(model.KindGateway, notReady)
-	o.answered(model.KindGateway, nil)
-	said(1, 1)
+	for _, err := range []error{notReady, apierrors.NewTooManyRequests("storage is (re)initializing", 1)} {
+		o.failed(model.KindGateway, err)
+		o.answered(model.KindGateway, nil)
+		said(1, 1)
+	}
 	o.failed(model.KindGateway, notReady)
 	now = now.Add(giveUp)
 	o.failed(model.KindGateway, notReady)
