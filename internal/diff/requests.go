@@ -189,14 +189,10 @@ func printable(text string) string {
 
 // backendText names the backend that a cluster is of; "": it is of none.
 func backendText(cluster string) string {
-	switch b, ok := envoy.BackendNamed(cluster); {
-	case !ok:
-		return ""
-	case b.Port != 0:
-		return fmt.Sprintf("%s port %d", b.Object, b.Port)
-	default:
-		return b.Object.String()
+	if b, ok := envoy.BackendNamed(cluster); ok {
+		return b.Words()
 	}
+	return ""
 }
 
 // outcomeText tells who answers, and what is done to the request, in a line.

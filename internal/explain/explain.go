@@ -23,8 +23,8 @@ type Config struct {
 	Sent func(resource.Key, flow.Rev) (time.Time, bool)
 	// Notes, if not nil, are for every story of a request: what the objects don't show.
 	Notes func() []string
-	// Problems, if not nil, are findings about a newer version of an object, which was not taken: "error: FIELD: MESSAGE".
-	Problems func(model.ObjectRef) []string
+	// Problems, if not nil, are findings about a newer version of an object, which was not taken.
+	Problems func(model.ObjectRef) []model.Finding
 	// Offline: the objects are read and no proxy runs.
 	Offline bool
 }

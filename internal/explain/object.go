@@ -135,15 +135,16 @@ func (o *became) tell(q *asked) {
 		Object: o.ref.String(), Where: q.locate(o.ref, ""), Generation: meta.Generation, Edit: editOf(meta), Offline: q.config.Offline,
 		DependsOn: q.dependencies(o.ref, o.fetched), Made: q.made(o.places, changed),
 	}
-	for _, f := range o.findings {
+	findings := o.findings
+	if q.config.Problems != nil {
+		findings = slices.Concat(findings, q.config.Problems(o.ref))
+	}
+	for _, f := range findings {
 		text := f.Severity.String() + ": "
 		if f.Field != "" {
 			text += f.Field + ": "
 		}
 		o.story.Findings = append(o.story.Findings, text+f.Message)
-	}
-	if q.config.Problems != nil {
-		o.story.Findings = append(o.story.Findings, q.config.Problems(o.ref)...)
 	}
 	o.story.Stages, o.story.Before = q.stages(changed, o.story), q.history.before(o.ref, changed)
 	concerned := []string{o.story.Object}

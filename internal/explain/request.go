@@ -244,10 +244,7 @@ func (q *asked) outcome(sent simulate.Request, o simulate.Outcome) Outcome {
 	if o.Cluster != "" {
 		out.Backend = "references that don't resolve"
 		if b, ok := envoy.BackendNamed(o.Cluster); ok {
-			out.Backend = b.Object.String()
-			if b.Port != 0 {
-				out.Backend += fmt.Sprintf(" port %d", b.Port)
-			}
+			out.Backend = b.Words()
 		}
 	}
 	out.Filters = o.Filters(sent)

@@ -1,6 +1,9 @@
 package model
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+)
 
 // BackendKey names a backend: a Service's port, or an XBackend (Port 0).
 type BackendKey struct {
@@ -12,6 +15,14 @@ type BackendKey struct {
 
 // Owner is the object.
 func (k BackendKey) Owner() ObjectRef { return k.Object }
+
+// Words name it to a user: "Service NAMESPACE/NAME port 80".
+func (k BackendKey) Words() string {
+	if k.Port == 0 {
+		return k.Object.String()
+	}
+	return fmt.Sprintf("%s port %d", k.Object, k.Port)
+}
 
 // Backend is where requests can be sent.
 type Backend struct {

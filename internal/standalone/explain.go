@@ -35,16 +35,11 @@ func newExplainer(w *world.World, folder *files.Folder, server *xds.Server) *exp
 		}
 		return []string{fmt.Sprintf("the folder has %d mistakes that `cardea check` tells; what is broken is not part of this", broken)}
 	}
-	problems := func(ref model.ObjectRef) (list []string) {
+	problems := func(ref model.ObjectRef) (list []model.Finding) {
 		for _, p := range folder.Problems() {
-			if p.Object != ref.String() {
-				continue
+			if p.Object == ref.String() {
+				list = append(list, model.Finding{Object: ref, Severity: p.Severity, Field: p.Field, Message: said(p)})
 			}
-			text := p.Severity.String() + ": "
-			if p.Field != "" {
-				text += p.Field + ": "
-			}
-			list = append(list, text+said(p))
 		}
 		return list
 	}
