@@ -35,15 +35,7 @@ func TestPathsAsEnvoyReadsThem(t *testing.T) {
 	}
 	p := Start(t, dir)
 	p.Ready(t)
-	var config *simulate.Config
-	w := pureWorld(t, dir)
-	w.Graph.View(func(v flow.View) {
-		configs, err := simulations(w, v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		config = configs[model.Ref(model.KindGateway, "default", "web")]
-	})
+	config := simulationOf(t, dir)
 	for _, path := range strangePaths() {
 		result := config.Do(simulate.Request{Port: Offset + 80, Method: "GET", Host: "any", Path: path})
 		status, want := result.Outcomes[0].Status, ""
@@ -54,6 +46,20 @@ func TestPathsAsEnvoyReadsThem(t *testing.T) {
 			t.Errorf("%q: Envoy answers %d %q, simulated %d %q", path, gotStatus, got, status, want)
 		}
 	}
+}
+
+// simulationOf is the configuration of Gateway default/web, as the objects of a folder make it.
+func simulationOf(t *testing.T, dir string) (config *simulate.Config) {
+	t.Helper()
+	w := pureWorld(t, dir)
+	w.Graph.View(func(v flow.View) {
+		configs, err := simulations(w, v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config = configs[model.Ref(model.KindGateway, "default", "web")]
+	})
+	return config
 }
 
 const oneRoute = `

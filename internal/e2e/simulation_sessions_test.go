@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"cardea.dev/cardea/internal/flow"
-	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/simulate"
 )
 
@@ -33,15 +31,7 @@ func TestSessionsAsEnvoyKeepsThem(t *testing.T) {
 	}
 	p := Start(t, dir)
 	p.Ready(t)
-	var config *simulate.Config
-	w := pureWorld(t, dir)
-	w.Graph.View(func(v flow.View) {
-		configs, err := simulations(w, v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		config = configs[model.Ref(model.KindGateway, "default", "web")]
-	})
+	config := simulationOf(t, dir)
 	// simulated tells who may answer, and what keeps the client there.
 	simulated := func(path string, header http.Header) (who []string, session string) {
 		result := config.Do(simulate.Request{Port: Offset + 80, Method: http.MethodGet, Host: "any", Path: path, Header: header})
