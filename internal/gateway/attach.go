@@ -22,6 +22,11 @@ type attachments struct {
 	Findings []model.Finding
 }
 
+// has tells whether a parentRef leads to a listener.
+func (a attachments) has(listener model.ListenerKey) bool {
+	return slices.ContainsFunc(a.Parents, func(p attachment) bool { return p.has(listener) })
+}
+
 // attachment is one parentRef of a route, answered.
 type attachment struct {
 	Parent    model.ParentRef

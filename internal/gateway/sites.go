@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"fmt"
 	"slices"
 
 	"cardea.dev/cardea/internal/flow"
@@ -11,18 +12,23 @@ import (
 // specific listener of the port takes: a request goes to the most specific listener and to no other (listener isolation). Nor does it serve
 // a domain that a rival has.
 func (refs references) places(c *flow.Ctx, route model.ObjectRef, a attachments) (list []model.Place, findings []model.Finding) {
+	var isolated []model.Finding
 	for _, parent := range a.Parents {
 		lost := 0
 		for _, l := range parent.Listeners {
 			port, _ := flow.Fetch(c, refs.ports, l.Port)
 			p := model.Place{Listener: l.Key, Gateway: parent.Gateway}
 			for _, d := range l.Domains {
-				switch rival, found := refs.rivals.of(c, route, model.DomainKey{Listener: l.Key, Name: d.Name}); {
-				case found:
+				taker, found := taker(port, l.Key, d.Name)
+				switch rival, lose := refs.rivals.of(c, route, model.DomainKey{Listener: l.Key, Name: d.Name}); {
+				case lose:
 					findings = append(findings, rivalry(route, parent, d.Name, rival))
 					lost++
-				case serves(port, l.Key, d.Name):
+				case !found:
+				case taker.Key == l.Key && taker.Serves:
 					p.Domains = append(p.Domains, d)
+				case !a.has(taker.Key): // if it is attached there, what it does not get there is said of that listener
+					isolated = append(isolated, isolation(route, parent, l.Port.Number, d.Name, taker.Key))
 				}
 			}
 			if len(p.Domains) > 0 && !slices.ContainsFunc(list, func(p model.Place) bool { return p.Listener == l.Key }) {
@@ -35,20 +41,33 @@ func (refs references) places(c *flow.Ctx, route model.ObjectRef, a attachments)
 			}
 		}
 	}
-	return list, findings
+	return list, append(findings, isolated...)
 }
 
-// serves tells whether a listener serves a domain: it can serve, and no more specific listener of the port takes the domain.
-func serves(port model.Port, listener model.ListenerKey, domain string) bool {
+// taker is the listener of a port that gets a domain which one of them shares with a route: that one, or a more specific one that covers it.
+func taker(port model.Port, listener model.ListenerKey, domain string) (most model.PortListener, found bool) {
 	at := slices.IndexFunc(port.Listeners, func(l model.PortListener) bool { return l.Key == listener })
-	if at < 0 || !port.Listeners[at].Serves {
-		return false
+	if at < 0 {
+		return most, false
 	}
-	own := model.HostnameDomain(port.Listeners[at].Hostname)
-	return !slices.ContainsFunc(port.Listeners, func(l model.PortListener) bool {
+	most = port.Listeners[at]
+	for _, l := range port.Listeners {
 		other := model.HostnameDomain(l.Hostname)
-		return model.Covers(other, domain) && model.MoreSpecific(other, own)
-	})
+		if model.Covers(other, domain) && model.MoreSpecific(other, model.HostnameDomain(most.Hostname)) {
+			most = l
+		}
+	}
+	return most, true
+}
+
+// isolation says that a route does not get a domain at a listener that it is attached to.
+func isolation(route model.ObjectRef, parent attachment, port int32, domain string, taker model.ListenerKey) model.Finding {
+	return model.Finding{
+		Object: route, Parent: parent.Parent, Severity: model.Warning, Condition: "Accepted", Reason: "ListenerIsolation",
+		Field: fmt.Sprintf("spec.parentRefs[%d]", parent.Index),
+		Message: fmt.Sprintf("host %s of port %d goes to listener %s, which is more specific; attach the route to that one, if its allowedRoutes permit",
+			domain, port, taker.Section),
+	}
 }
 
 // sites makes a route's sites: every match of every rule, at every place and domain.
