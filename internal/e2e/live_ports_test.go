@@ -40,6 +40,9 @@ func TestATakenPort(t *testing.T) {
 	s.soon("GET http://shop.example:81/ -> 200 green")
 	s.says("gateway/shop/web", "http-81: Accepted=True", "http-81: Programmed=True", "Accepted=True Accepted", "Programmed=True")
 	s.expect("GET http://shop.example/ -> 200 green")
+	if once, again := s.book.find("refused by proxy", "cannot bind"), s.book.find("process output", "cannot bind"); len(once) != 1 || len(again) > 0 {
+		t.Errorf("the log tells of the port %d times, and %d times in the proxy's words", len(once), len(again))
+	}
 }
 
 // TestOneAddressOfTwoIsTaken has a Gateway of two addresses. The proxy names the one that it can't bind.

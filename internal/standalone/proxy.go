@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -67,10 +68,13 @@ func claim(node *corev3.Node) (model.ObjectRef, error) {
 	return model.Ref(model.KindGateway, namespace, name), nil
 }
 
-// envoyLevel reads the level of a line of Envoy's log: [date][thread][level][logger] ... What an Envoy says whenever it is
-// stopped is not worth a warning.
+// unremarkable is in lines that are not worth a warning: what an Envoy says whenever it is stopped, and whenever it tries again to bind a
+// port that is taken, which the server tells once.
+var unremarkable = []string{"caught ENVOY_SIGTERM", "DeltaAggregatedResources gRPC config stream to", ": cannot bind '"}
+
+// envoyLevel reads the level of a line of Envoy's log: [date][thread][level][logger] ...
 func envoyLevel(line string) slog.Level {
-	if strings.Contains(line, "caught ENVOY_SIGTERM") || strings.Contains(line, "DeltaAggregatedResources gRPC config stream to") {
+	if slices.ContainsFunc(unremarkable, func(words string) bool { return strings.Contains(line, words) }) {
 		return slog.LevelDebug
 	}
 	for word, level := range map[string]slog.Level{

@@ -79,7 +79,6 @@ func Run(ctx context.Context, o Options) (err error) {
 	group.Go(func() error { return explainer.Run(ctx) })
 	group.Go(func() error { return ready.follow(ctx) })
 	group.Go(func() error { return children.run(ctx) })
-	group.Go(func() error { return (&ports{world: w, retry: server.Retry}).run(ctx) })
 	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}

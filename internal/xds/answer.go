@@ -40,6 +40,7 @@ func (st *stream) answer(t resource.Type, nonce string, detail *statuspb.Status)
 		}
 		it.first = false
 		if e != nil {
+			st.set.bound(e)
 			st.set.confirm(e)
 		}
 	}
@@ -64,7 +65,7 @@ func (st *stream) landed(n resource.Name, v *version) *item {
 		return nil
 	}
 	it.sent = slices.Delete(it.sent, i, i+1)
-	it.has, it.unknown, it.no = v, false, nil
+	it.has, it.unknown, it.no, it.tries = v, false, nil, 0
 	st.touch(it)
 	return it
 }
@@ -84,10 +85,15 @@ func (st *stream) nacked(r *response, message string) {
 		if i := slices.Index(it.sent, s.v); i >= 0 {
 			it.sent = slices.Delete(it.sent, i, i+1)
 		}
-		if it.entry != nil && slices.Contains(culprits, s.name.Name) {
+		if words, refused := culprits[s.name.Name]; refused && it.entry != nil {
 			it.no = s.v
-			st.set.refuse(st, it.entry, s.v, it.has, message)
-			st.standIn(it)
+			if cannotBind(s, words) {
+				st.postpone(it, words)
+			} else {
+				it.tries = 0
+				st.set.refuse(st, it.entry, s.v, it.has, words)
+				st.standIn(it)
+			}
 		}
 		st.touch(it)
 	}

@@ -271,7 +271,7 @@ func TestATakenPortOfChains(t *testing.T) {
 	refused := func() string { return w.refusedChains()["address"] }
 	eventually(t, "the address is refused", func() bool { return strings.Contains(refused(), "Address already in use") })
 	taken.Close()
-	w.server.Retry(gateway, resource.Listener, "l")
+	w.pass(firstTry)
 	securely(t, port, "a.test: 200 a")
 	eventually(t, "the bad chain is refused", func() bool {
 		got := w.refusedChains()

@@ -34,7 +34,6 @@ var rewrite = flag.Bool("update", false, "rewrite testdata")
 //	p nacks 1 message                     "\n" stands for a new line
 //	p goes
 //	wait 5s
-//	retry Listener a
 //
 // A part "h:11" has one fragment of rule h with hash 11; "!" before a hash marks a substitute. "h@x:11" claims x, "h^t:11" needs
 // Routes/t, "h>c:11" Secret/c. Parts are in the order of their IDs. Of a listener's parts those are filter chains that begin with "h".
@@ -118,8 +117,6 @@ func (c *core) run(t *testing.T, lines []string) string {
 			t.Fatal(err)
 		}
 		c.now = c.now.Add(d)
-	case "retry":
-		c.set.retry(resource.Name{Type: typeNamed(t, words[1]), Name: words[2]})
 	default:
 		st := c.streams[words[0]]
 		if st == nil {

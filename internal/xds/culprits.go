@@ -14,17 +14,19 @@ var namings = map[resource.Type]naming{
 	resource.Listener: {"Error adding/updating listener(s) ", "\n"},
 }
 
-// culprits are the resources that a refusal is about: the only one, or those that Envoy names, as in
+// culprits are the resources that a refusal is about, with what is said of each: the only one, or those that Envoy names, as in
 //
 //	Error adding/updating listener(s) a: cannot bind '127.0.0.1:80': Address already in use
 //	b: ...
 //
+// What is said of one is told as if it had been alone.
+//
 // Names are all that were sent, in this order. Envoy takes them in turn, so what it names next was sent later. A reason may
 // hold anything, such as what looks like a name; so a name counts only where one must stand. In doubt it is left out: who is
 // not named here is sent again and refused again, but who is named is not sent any more.
-func culprits(t resource.Type, names []string, message string) []string {
+func culprits(t resource.Type, names []string, message string) map[string]string {
 	if len(names) == 1 {
-		return names
+		return map[string]string{names[0]: message}
 	}
 	n := namings[t]
 	rest, ok := strings.CutPrefix(message, n.prefix)
@@ -38,13 +40,19 @@ func culprits(t resource.Type, names []string, message string) []string {
 		}
 		position[name] = i
 	}
-	var found []string
-	for last := -1; ok; _, rest, ok = strings.Cut(rest, n.between) {
-		name, _, _ := strings.Cut(rest, ": ")
-		if i, sent := position[name]; sent && i > last {
-			found, last = append(found, name), i
-		} else if len(found) == 0 {
+	found := map[string]string{}
+	var name string // whom it is about
+	last := -1
+	for line := range strings.SplitSeq(rest, n.between) {
+		next, _, _ := strings.Cut(line, ": ")
+		switch i, sent := position[next]; {
+		case sent && i > last:
+			name, last = next, i
+			found[name] = n.prefix + line
+		case name == "":
 			return nil // the first name must be here
+		default:
+			found[name] += n.between + line
 		}
 	}
 	return found

@@ -38,26 +38,42 @@ func TestCulprits(t *testing.T) {
 			if strings.Contains(c.sent, ":") {
 				sent = []string{"a: b", "a"}
 			}
-			if got := strings.Join(culprits(c.typ, sent, c.message), " "); got != c.want {
+			found := culprits(c.typ, sent, c.message)
+			if got := strings.Join(slices.DeleteFunc(sent, func(n string) bool { return found[n] == "" }), " "); got != c.want || len(found) > len(sent) {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
 	}
 }
 
-// FuzzCulprits: whatever the words are, only what was sent is named, each once and in order.
+// TestCulpritsWords: of each is said what would be if it had been alone.
+func TestCulpritsWords(t *testing.T) {
+	const lds = "Error adding/updating listener(s) "
+	found := culprits(resource.Listener, []string{"80", "443", "90"}, lds+"80: filters {\n  port: 443\n}\n90: cannot bind 'a:90': no")
+	if len(found) != 2 || found["80"] != lds+"80: filters {\n  port: 443\n}" || found["90"] != lds+"90: cannot bind 'a:90': no" {
+		t.Errorf("%q", found)
+	}
+}
+
+// FuzzCulprits: whatever the words are, only what was sent is named, and in this order; and no word is lost.
 func FuzzCulprits(f *testing.F) {
 	f.Add("Error adding/updating listener(s) 80: bad\n443: bad")
 	f.Add("Error adding/updating listener(s) 443: bad\n80: bad\n443: bad")
 	sent := []string{"80", "443", "8080"}
+	prefix := namings[resource.Listener].prefix
 	f.Fuzz(func(t *testing.T, message string) {
-		last := -1
-		for _, name := range culprits(resource.Listener, sent, message) {
-			i := slices.Index(sent, name)
-			if i <= last {
-				t.Fatalf("%q is named out of order", name)
+		found := culprits(resource.Listener, sent, message)
+		var words []string
+		for _, name := range sent {
+			if said, named := found[name]; named {
+				words = append(words, strings.TrimPrefix(said, prefix))
+				if !strings.HasPrefix(said, prefix+name) {
+					t.Fatalf("%q is said of %s", said, name)
+				}
 			}
-			last = i
+		}
+		if len(words) != len(found) || len(found) > 0 && prefix+strings.Join(words, "\n") != message {
+			t.Fatalf("%q", found)
 		}
 	})
 }

@@ -151,18 +151,3 @@ func (s *Server) warn(gateway model.ObjectRef, refused map[resource.RefusalKey]r
 
 // loggedOrigins is how many origins of a refused resource a line names.
 const loggedOrigins = 10
-
-// Retry offers a refused resource again though it has not changed. It is for refusals that were the world's fault: the
-// roof calls it when a port that was taken is free.
-func (s *Server) Retry(gateway model.ObjectRef, typ resource.Type, name string) {
-	s.mu.Lock()
-	f := s.fleets[gateway]
-	s.mu.Unlock()
-	if f == nil {
-		return
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.set.retry(resource.Name{Type: typ, Name: name})
-	s.publish(f)
-}

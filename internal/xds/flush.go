@@ -21,6 +21,7 @@ func (st *stream) step() ([]*response, time.Time) {
 	st.clusters()
 	st.endpoints()
 	st.secrets()
+	st.tryPostponed()
 	st.listeners()
 	st.routes()
 	st.wards()

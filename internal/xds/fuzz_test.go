@@ -194,8 +194,11 @@ func (z *fuzzer) answer(w *watched) {
 	req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: r.typ.URL(), ResponseNonce: r.nonce}
 	nack := z.byte()%3 == 0
 	if nack {
-		n := namings[r.typ]
-		req.ErrorDetail = &statuspb.Status{Message: n.prefix + z.name() + ": bad" + n.between + z.name() + ": bad"}
+		n, why := namings[r.typ], ": bad"
+		if z.byte()%2 == 0 {
+			why = ": cannot bind '" + z.name() + "': in use"
+		}
+		req.ErrorDetail = &statuspb.Status{Message: n.prefix + z.name() + why + n.between + z.name() + ": bad"}
 	}
 	for _, s := range r.items {
 		if r.typ == resource.Routes && r.ward == nil {
@@ -220,7 +223,8 @@ func (w *watched) subscribe(r *response) {
 	}
 }
 
-func (z *fuzzer) step() {
+// step returns whether a stream waits for a time.
+func (z *fuzzer) step() (waits bool) {
 	for _, w := range z.streams {
 		if w == nil {
 			continue
@@ -230,6 +234,7 @@ func (z *fuzzer) step() {
 		if !wait.IsZero() && !wait.After(z.now) {
 			z.t.Fatalf("waits for the past")
 		}
+		waits = waits || !wait.IsZero()
 		for _, r := range out {
 			if *telling {
 				z.t.Logf("%p <- %s", w.st, describe(r))
@@ -246,6 +251,7 @@ func (z *fuzzer) step() {
 	}
 	maps.Copy(z.rows, n.acked)
 	z.set.news = news{}
+	return waits
 }
 
 // checkRows holds the rows against what proxies have: none for a fragment or a table that left, and one for each that all of them took.
@@ -348,8 +354,7 @@ func (z *fuzzer) checkClaims(s shipment) {
 func (z *fuzzer) calm() {
 	for range 200 {
 		z.now = z.now.Add(time.Second)
-		z.step()
-		quiet := true
+		quiet := !z.step()
 		for _, w := range z.streams {
 			if w == nil {
 				continue
@@ -365,7 +370,7 @@ func (z *fuzzer) calm() {
 			}
 			w.pending = nil
 		}
-		if quiet && z.now.Second()%10 == 0 {
+		if quiet {
 			break
 		}
 	}
@@ -388,6 +393,13 @@ func (z *fuzzer) calm() {
 	}
 	if z.set.blame.bare != bare {
 		z.t.Fatalf("%d parts of tables have refused content, counted are %d", bare, z.set.blame.bare)
+	}
+	for e := range z.set.unbound {
+		for st := range z.set.streams {
+			if v, uses := st.accepted(e); uses && v != nil && v.equal(e.offer) {
+				z.t.Fatalf("%s is bound, and refused for it", e.name)
+			}
+		}
 	}
 	for _, w := range z.streams {
 		if w == nil {

@@ -99,7 +99,10 @@ func (s *set) convict(charges []charge) (rows int) {
 	for _, c := range charges {
 		k := s.refusalKey(c.fragment)
 		g := s.blame.refused[k]
-		if g == nil {
+		if g != nil && g.said.Message == c.said.Message && c.whole {
+			continue // it was told
+		}
+		if g == nil || g.whole && !c.whole { // where there is a substitute it is needed
 			g = &guilt{whole: c.whole}
 			s.blame.refused[k], fresh[k] = g, g
 		}
@@ -192,26 +195,6 @@ func newFragments(old, new *resource.Part) []resource.Fragment {
 		}
 	}
 	return list
-}
-
-// retry forgets that a resource was refused as a whole, and offers it again: what refused it was the world, such as a port in use.
-func (s *set) retry(n resource.Name) {
-	e := s.lookup(n)
-	if e == nil {
-		return
-	}
-	for _, p := range e.current.parts() {
-		for _, f := range p.Fragments {
-			if g := s.blame.refused[s.refusalKey(f)]; g != nil && g.whole {
-				s.pardon(s.refusalKey(f))
-			}
-		}
-	}
-	e.refused = nil
-	if !e.held {
-		s.offer(e, s.servable(e))
-	}
-	s.tryAgain(e)
 }
 
 // reconsider gives another try to what was refused of listeners that name a resource which is another one now. Envoy looks at a

@@ -102,7 +102,11 @@ func (st *stream) knowsRoutes() bool {
 func (st *stream) routesAsked() bool {
 	asked := true
 	for _, e := range st.set.entries[resource.Listener] {
-		for _, p := range e.offer.parts() {
+		v := e.offer
+		if it := st.items[resource.Listener][e.name.Name]; it != nil && it.no != nil && v.equal(it.no) {
+			v = it.has
+		}
+		for _, p := range v.parts() {
 			for _, n := range p.Needs {
 				asked = asked && (n.Type != resource.Routes || st.asked(n))
 			}

@@ -25,7 +25,8 @@ type set struct {
 
 	held        map[heldKey]int // how many parts of a resource hold a fragment
 	unconfirmed map[*entry]struct{}
-	apart       map[*entry]struct{} // whose offer is not what the graph says
+	apart       map[*entry]struct{}              // whose offer is not what the graph says
+	unbound     map[*entry][]resource.RefusalKey // listeners that a proxy could not bind, with what is refused of each for it
 	blame       blame
 	news        news
 
@@ -68,6 +69,7 @@ func newSet(gateway model.ObjectRef, maker resource.Ward) *set {
 		held:        map[heldKey]int{},
 		unconfirmed: map[*entry]struct{}{},
 		apart:       map[*entry]struct{}{},
+		unbound:     map[*entry][]resource.RefusalKey{},
 		blame:       newBlame(),
 	}
 	for t := range s.entries {
@@ -142,6 +144,7 @@ func (s *set) drop(e *entry) {
 	}
 	e.current, e.refused = nil, nil
 	s.forget(e)
+	delete(s.unbound, e)
 	s.offer(e, nil)
 	delete(s.unconfirmed, e)
 	delete(s.entries[e.name.Type], e.name.Name)

@@ -28,7 +28,8 @@ type stream struct {
 	opened     time.Time // when it asked for listeners
 	now        time.Time // of this step
 
-	closed []string // wards to be taken away
+	postponed map[*item]struct{} // listeners to be tried again
+	closed    []string           // wards to be taken away
 
 	out  []*response // of this step
 	wait time.Time   // when to look again though nothing happened; zero: never
@@ -59,6 +60,8 @@ type item struct {
 	group   int        // items of one group travel together; 0 is the group of all that were not refused
 	at      time.Time  // when the oldest of what is in flight was sent
 	no      *version   // what the proxy refused last: not to be sent again
+	tries   int        // in how many of them, one after the other, a listener could not be bound
+	again   time.Time  // when it is tried again
 }
 
 // response is one message to the proxy.
@@ -92,7 +95,7 @@ type took struct {
 }
 
 func newStream(s *set, proxy string) *stream {
-	st := &stream{set: s, proxy: proxy, inflight: map[string]*response{}}
+	st := &stream{set: s, proxy: proxy, inflight: map[string]*response{}, postponed: map[*item]struct{}{}}
 	for t := range st.items {
 		st.items[t] = map[string]*item{}
 		st.dirty[t] = map[string]*item{}
@@ -106,6 +109,9 @@ func newStream(s *set, proxy string) *stream {
 func (st *stream) close() {
 	delete(st.set.streams, st)
 	st.set.undrive(st)
+	for e := range st.set.unbound {
+		st.set.bound(e)
+	}
 	st.set.recount()
 }
 

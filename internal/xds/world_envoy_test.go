@@ -289,7 +289,7 @@ func TestRule6TakenPort(t *testing.T) {
 	}
 	answers(t, port, "x.test", "/", "200 a")
 	taken.Close()
-	w.server.Retry(gateway, resource.Listener, "busy")
+	w.pass(firstTry)
 	answers(t, busy, "x.test", "/", "200 a")
 	eventually(t, "nothing is refused", func() bool { return len(w.refusals()) == 0 })
 }
@@ -387,17 +387,26 @@ func TestReconnect(t *testing.T) {
 	eventually(t, "acknowledged", func() bool { return w.proxies().Acknowledged == 1 })
 }
 
-// A second proxy can't bind the port: that is told, and the first one, which accepted the listener, keeps it.
+// A second proxy can't bind the port: that is told, and the first one, which accepted the listener, keeps it. When that one is gone the second one
+// has the port, though nothing was edited.
 func TestProxyThatCannotBindTakesNothingFromTheOther(t *testing.T) {
-	w, _, port := simple(t)
+	w, first, port := simple(t)
 	startEnvoy(t, w).live()
 	eventually(t, "the refusal is told", func() bool { return strings.Contains(w.refusals()["l"].Message, "Address already in use") })
 	b := backend(t, "b")
 	w.turn(func(e edits) { e.set(resource.Endpoints, "a", endpoints("a", b)) })
 	answers(t, port, "x.test", "/", "200 b")
-	if p := w.proxies(); p.Connected != 2 {
-		t.Errorf("proxies: %+v", p)
+	eventually(t, "both have all else", func() bool { return w.proxies().Connected == 2 && w.proxies().Acknowledged == 2 })
+	w.pass(lastTry)
+	eventually(t, "it is refused again", func() bool { return w.metrics()["cardea_xds_nacks_total/Listener"] == 2 })
+	if got := w.metrics()["cardea_xds_refusals_total/Gateway"]; got != 1 {
+		t.Errorf("the refusal is told %v times", got)
 	}
+	first.kill()
+	eventually(t, "one proxy is left", func() bool { return w.proxies().Connected == 1 })
+	w.pass(lastTry)
+	answers(t, port, "x.test", "/", "200 b")
+	eventually(t, "nothing is refused", func() bool { return len(w.refusals()) == 0 })
 }
 
 // A proxy that is killed counts no more; the next one gets everything.

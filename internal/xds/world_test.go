@@ -41,6 +41,7 @@ type world struct {
 	age      time.Duration // of connections
 	opened   atomic.Int32  // streams
 	asked    atomic.Int32  // how often a proxy said what it wants
+	passed   atomic.Int64  // how much later it is than the clock says, in nanoseconds
 }
 
 // edits are one turn.
@@ -76,6 +77,7 @@ func newWorld(t testing.TB) *world {
 	log := slog.New(slog.NewTextHandler(logWriter{t}, &slog.HandlerOptions{Level: slog.LevelError}))
 	server, err := New(Config{
 		Graph: w.graph, Resources: collections, Feedback: w.feedback, Ward: envoyWard{}, Log: log, Metrics: w.registry,
+		Now: func() time.Time { return time.Now().Add(time.Duration(w.passed.Load())) },
 		Identify: func(context.Context) (Claim, error) {
 			w.opened.Add(1)
 			return func(*corev3.Node) (model.ObjectRef, error) {
@@ -136,6 +138,20 @@ func (w *world) sync(edit func(e edits)) {
 // turn makes edits that share a turn.
 func (w *world) turn(edit func(e edits)) {
 	w.graph.Apply("test", func(b *flow.Batch) { edit(edits{w, b}) })
+}
+
+// pass has time pass.
+func (w *world) pass(d time.Duration) {
+	w.passed.Add(int64(d))
+	w.server.mu.Lock()
+	defer w.server.mu.Unlock()
+	for _, f := range w.server.fleets {
+		f.mu.Lock()
+		for st := range f.set.streams {
+			st.wake()
+		}
+		f.mu.Unlock()
+	}
 }
 
 func (e edits) set(t resource.Type, name string, r resource.Resource) {
