@@ -61,11 +61,11 @@ func TestAFolderThatComesLate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "late")
 	s := &stage{Program: &Program{Dir: dir}, t: t, book: &logbook{t: t}, ports: map[string]int{}}
 	s.start()
-	s.reads("problem in the folder", "late", "does not exist")
+	s.reads("problem in the folder", dir, "does not exist; make it, or start with the right name")
 	// What could not be read is not an empty folder, though the rest of the world is complete.
 	s.says("gatewayclass/cardea", "Accepted=True")
-	if body, err := s.get("/readyz"); err == nil {
-		t.Errorf("ready without a folder: %s", body)
+	if body, err := s.get("/readyz"); err == nil || !strings.Contains(err.Error(), dir+": the folder does not exist") {
+		t.Errorf("ready without a folder: %s, or it is not said: %v", body, err)
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)

@@ -81,8 +81,11 @@ func (f *Folder) folderProblem() (Problem, bool) {
 			"keeps serving until one is there, for %v at most", Refill)
 		return p, true
 	}
-	if f.serves() {
+	switch {
+	case f.serves():
 		p.Message += "; what was last read from it keeps serving"
+	case errors.Is(f.unread, fs.ErrNotExist):
+		p.Message += "; make it, or start with the right name: nothing is served until it is there"
 	}
 	return p, true
 }

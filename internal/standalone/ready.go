@@ -34,7 +34,10 @@ func (r *readiness) state() (bool, string) {
 // must have acknowledged a whole configuration.
 func (r *readiness) missing() string {
 	if !r.folder.Loaded() {
-		return "the folder could not be read yet"
+		if problems := r.folder.Problems(); len(problems) > 0 {
+			return problems[0].String()
+		}
+		return "the folder was not read yet"
 	}
 	r.world.Graph.Settle() // what was read from it counts
 	waiting := 0
