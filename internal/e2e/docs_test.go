@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,7 +24,15 @@ func TestDocuments(t *testing.T) {
 		t.Fatal(err)
 	}
 	binary := Build(t)
-	p := Start(t, filepath.Join(root, "examples/quickstart"), func(o *standalone.Options) { o.Bind = []string{"127.0.0.1"} })
+	// The documents show this address, which is everybody's; the port that is bound they do not show, so it is one that is free now.
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	free.Close()
+	p := Start(t, filepath.Join(root, "examples/quickstart"), func(o *standalone.Options) {
+		o.Bind, o.PortOffset = []string{"127.0.0.1"}, free.Addr().(*net.TCPAddr).Port-8080
+	})
 	p.Ready(t)
 	for _, document := range documents {
 		text, err := os.ReadFile(filepath.Join(root, document))
