@@ -3,7 +3,9 @@
 //
 //	objects --> Differ.Diff --> flow.Try --> look: what the edits change -----> compare: routes, and requests that witness them,
 //	            (schema)        (a turn       (scene: the virtual hosts that    through the simulation before and after
-//	                            thrown away)   differ, and what they name)
+//	                            thrown away)   differ, or that lead to a
+//	                                           backend that moves, and what
+//	                                           they name)
 //
 // Only the Try keeps turns waiting; its cost, and that of the comparison, is that of what the edits change. The package owns what counts as a
 // change, and its text. It must never know where objects come from, nor apply anything. A Differ may be asked from any goroutine.

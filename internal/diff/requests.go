@@ -8,8 +8,9 @@ import (
 	"strings"
 
 	"cardea.dev/cardea/internal/envoy"
-	"cardea.dev/cardea/internal/resource"
+	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/simulate"
+	"cardea.dev/cardea/internal/world"
 )
 
 const (
@@ -25,30 +26,29 @@ type comparison struct {
 }
 
 // compare compares the listeners and tables of a Gateway, and asks both configurations what becomes of requests that witness what differs of
-// listeners, and the routes that differ.
+// listeners, the routes that differ, and the backends that move.
 func (c *comparison) compare(s *scene) error {
-	before, err := config(s.before)
-	if err != nil {
+	before := side{parts: s.before, moved: map[model.BackendKey]string{}}
+	after := side{parts: s.after, moved: map[model.BackendKey]string{}}
+	var err error
+	if before.Config, err = s.before.Config(); err != nil {
 		return err
 	}
-	after, err := config(s.after)
-	if err != nil {
+	if after.Config, err = s.after.Config(); err != nil {
 		return err
+	}
+	for _, m := range s.moves {
+		before.moved[m.key.Backend], after.moved[m.key.Backend] = m.before, m.after
 	}
 	name := s.gateway.NamespacedName()
-	ask := func(requests []simulate.Request) {
-		c.witnesses(name, requests, side{before, s.before}, side{after, s.after})
-	}
+	ask := func(requests []simulate.Request) { c.witnesses(name, requests, before, after) }
 	for _, l := range s.listeners {
 		for _, r := range l.witnesses {
 			ask([]simulate.Request{r})
 		}
 	}
 	for _, t := range s.tables {
-		entrances := after.Entrances(t.key.Name)
-		if len(entrances) == 0 {
-			entrances = before.Entrances(t.key.Name)
-		}
+		entrances := entrances(t.key.Name, before, after)
 		for _, domain := range t.domains {
 			of := Route{Gateway: name, Port: strings.TrimSuffix(t.key.Name, "/0"), Host: domain}
 			was, is := before.Routes(t.key.Name, domain), after.Routes(t.key.Name, domain)
@@ -68,7 +68,44 @@ func (c *comparison) compare(s *scene) error {
 			}
 		}
 	}
+	for _, m := range s.moves {
+		c.leads(m.led, after, func(l lead, r simulate.Route) {
+			for _, from := range entrances(l.table, after) {
+				ask(simulate.Witnesses(from, l.domain, r.Match)[:1])
+			}
+		})
+	}
 	return nil
+}
+
+// entrances are those of a table in the last of the sides that has some.
+func entrances(table string, sides ...side) (list []simulate.Request) {
+	for i := len(sides) - 1; i >= 0 && len(list) == 0; i-- {
+		list = sides[i].Entrances(table)
+	}
+	return list
+}
+
+// leads visits the routes of the rules that lead to a backend, as many as may be asked for. The leads of one virtual host follow each other.
+func (c *comparison) leads(list []lead, in side, visit func(lead, simulate.Route)) {
+	for len(list) > 0 {
+		at, n := list[0], 1
+		rules := map[model.RuleKey]bool{at.rule: true}
+		for ; n < len(list) && list[n].table == at.table && list[n].domain == at.domain; n++ {
+			rules[list[n].rule] = true
+		}
+		list = list[n:]
+		for _, r := range in.Routes(at.table, at.domain) {
+			if rule, ok := envoy.RuleNamed(r.Name); !ok || !rules[rule] {
+				continue
+			}
+			if c.left <= 0 {
+				c.report.Unasked++
+				continue
+			}
+			visit(at, r)
+		}
+	}
 }
 
 // routes lists the routes that differ, and gives all of whose matches or place something may have changed.
@@ -127,7 +164,17 @@ func objectOf(route string) string {
 // side is one of the two configurations.
 type side struct {
 	*simulate.Config
-	parts map[resource.Name][]*resource.Part
+	parts world.Excerpt
+	moved map[model.BackendKey]string // whereabouts of the backends that move
+}
+
+// backend names the backend that a cluster is of, and tells where it is if it moves; "": it is of none.
+func (s side) backend(cluster string) string {
+	b, ok := envoy.BackendNamed(cluster)
+	if !ok {
+		return ""
+	}
+	return strings.TrimSuffix(b.Words()+" "+s.moved[b], " ")
 }
 
 // witnesses compares what becomes of requests that show one thing.
@@ -141,7 +188,7 @@ func (c *comparison) witnesses(gateway string, requests []simulate.Request, befo
 		c.seen[gateway+" "+text] = true
 		c.left--
 		once, then := before.Do(r), after.Do(r)
-		was, is := outcomeText(r, once), outcomeText(r, then)
+		was, is := before.outcome(r, once), after.outcome(r, then)
 		if a, b := certificates(before.parts, once), certificates(after.parts, then); a != b && a != "" && b != "" {
 			was, is = was+a, is+b
 		}
@@ -187,16 +234,8 @@ func printable(text string) string {
 	return text
 }
 
-// backendText names the backend that a cluster is of; "": it is of none.
-func backendText(cluster string) string {
-	if b, ok := envoy.BackendNamed(cluster); ok {
-		return b.Words()
-	}
-	return ""
-}
-
-// outcomeText tells who answers, and what is done to the request, in a line.
-func outcomeText(sent simulate.Request, r simulate.Result) string {
+// outcome tells who answers, and what is done to the request, in a line.
+func (s side) outcome(sent simulate.Request, r simulate.Result) string {
 	if r.Closed != "" {
 		return "closed: " + r.Closed
 	}
@@ -209,7 +248,7 @@ func outcomeText(sent simulate.Request, r simulate.Result) string {
 		var words []string
 		if o.Status != 0 {
 			words = append(words, fmt.Sprint(o.Status))
-		} else if name := backendText(o.Cluster); name != "" {
+		} else if name := s.backend(o.Cluster); name != "" {
 			words = append(words, name)
 		}
 		if o.Location != "" {
@@ -217,7 +256,7 @@ func outcomeText(sent simulate.Request, r simulate.Result) string {
 		}
 		words = append(words, o.Filters(sent)...)
 		for _, m := range o.Mirrors {
-			words = append(words, fmt.Sprintf("%.3g%% copied to %s", 100*m.Share, backendText(m.Cluster)))
+			words = append(words, fmt.Sprintf("%.3g%% copied to %s", 100*m.Share, s.backend(m.Cluster)))
 		}
 		list = append(list, share+strings.Join(words, ", "))
 	}

@@ -2,30 +2,30 @@ package diff
 
 import (
 	"slices"
-	"strings"
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
 	"cardea.dev/cardea/internal/simulate"
+	"cardea.dev/cardea/internal/world"
 )
 
-// scene is what of a Gateway's configuration decides about requests to the virtual hosts and listeners that differ: all listeners, of each table
-// the virtual hosts that could take such a request, and what those name. Its values are shared and never change, so it outlives the View.
+// scene is what an edit changes of a Gateway's configuration, and what of that decides about requests that show it: all listeners, of each table
+// the virtual hosts that could take such a request, and what those name. It outlives the View.
 type scene struct {
 	gateway       model.ObjectRef
 	tables        []changedTable
 	listeners     []changedListener
-	before, after map[resource.Name][]*resource.Part
+	moves         []move
+	before, after world.Excerpt
 }
 
-// scenes are those of the Gateways whose tables or listeners differ, in the order of these.
-func (d *Differ) scenes(v flow.View, tables []changedTable, listeners []changedListener) (list []*scene) {
+// scenes are those of the Gateways whose tables, listeners or backends differ, in order.
+func (d *Differ) scenes(v flow.View, tables []changedTable, listeners []changedListener, moves []move) []*scene {
 	of := map[model.ObjectRef]*scene{}
 	at := func(gateway model.ObjectRef) *scene {
 		if of[gateway] == nil {
-			of[gateway] = &scene{gateway: gateway, before: map[resource.Name][]*resource.Part{}, after: map[resource.Name][]*resource.Part{}}
-			list = append(list, of[gateway])
+			of[gateway] = &scene{gateway: gateway, before: world.Excerpt{}, after: world.Excerpt{}}
 		}
 		return of[gateway]
 	}
@@ -37,8 +37,27 @@ func (d *Differ) scenes(v flow.View, tables []changedTable, listeners []changedL
 		s := at(l.key.Gateway)
 		s.listeners = append(s.listeners, l)
 	}
-	if len(list) == 0 {
-		return nil
+	for _, m := range moves {
+		s := at(m.key.Gateway)
+		s.moves = append(s.moves, m)
+	}
+	list := make([]*scene, 0, len(of))
+	for _, s := range of {
+		list = append(list, s)
+	}
+	slices.SortFunc(list, func(a, b *scene) int { return a.gateway.Compare(b.gateway) })
+	d.fill(v, of)
+	return list
+}
+
+// fill takes what decides about the requests.
+func (d *Differ) fill(v flow.View, of map[model.ObjectRef]*scene) {
+	if len(of) == 0 {
+		return
+	}
+	takers := map[model.ObjectRef][]string{}
+	for gateway, s := range of {
+		takers[gateway] = world.Takers(s.hosts()...)
 	}
 	for _, t := range []resource.Type{resource.Listener, resource.Routes} {
 		add := func(key resource.Key) {
@@ -46,9 +65,13 @@ func (d *Differ) scenes(v flow.View, tables []changedTable, listeners []changedL
 			if s == nil {
 				return
 			}
-			name := resource.Name{Type: key.Type, Name: key.Name}
-			d.gather(s, s.before, name, func(k resource.Key) (resource.Resource, bool) { return flow.Before(v, d.world.Outputs.Of(k.Type), k) })
-			d.gather(s, s.after, name, func(k resource.Key) (resource.Resource, bool) { return flow.Get(v, d.world.Outputs.Of(k.Type), k) })
+			name, needed := resource.Name{Type: key.Type, Name: key.Name}, takers[key.Gateway]
+			s.before.Take(name, needed, func(n resource.Name) (resource.Resource, bool) {
+				return flow.Before(v, d.world.Outputs.Of(n.Type), resource.Key{Gateway: s.gateway, Type: n.Type, Name: n.Name})
+			})
+			s.after.Take(name, needed, func(n resource.Name) (resource.Resource, bool) {
+				return flow.Get(v, d.world.Outputs.Of(n.Type), resource.Key{Gateway: s.gateway, Type: n.Type, Name: n.Name})
+			})
 		}
 		for key := range flow.All(v, d.world.Outputs.Of(t)) {
 			add(key)
@@ -59,66 +82,24 @@ func (d *Differ) scenes(v flow.View, tables []changedTable, listeners []changedL
 			}
 		}
 	}
-	return list
 }
 
-// gather adds a resource and all that it needs.
-func (d *Differ) gather(s *scene, to map[resource.Name][]*resource.Part, name resource.Name, get func(resource.Key) (resource.Resource, bool)) {
-	if _, known := to[name]; known {
-		return
-	}
-	r, found := get(resource.Key{Gateway: s.gateway, Type: name.Type, Name: name.Name})
-	if !found {
-		return
-	}
-	parts := r.Parts
-	if name.Type == resource.Routes {
-		parts = s.takers(parts)
-	}
-	to[name] = parts
-	for _, p := range parts {
-		for _, needed := range p.Needs {
-			d.gather(s, to, needed, get)
-		}
-	}
-}
-
-// takers are the parts of a table that could take a request to a host of a virtual host that differs, and what all share.
-func (s *scene) takers(parts []*resource.Part) (list []*resource.Part) {
-	wanted := map[string]bool{"": true}
-	want := func(host string) {
-		wanted[host] = true
-		for _, wider := range model.Wider(host, "") {
-			wanted[wider] = true
-		}
-	}
+// hosts are those that its witnesses ask for.
+func (s *scene) hosts() (list []string) {
 	for _, t := range s.tables {
 		for _, domain := range t.domains {
-			wanted[domain] = true
-			want(simulate.HostOf(domain))
+			list = append(list, simulate.HostOf(domain))
 		}
 	}
 	for _, l := range s.listeners {
 		for _, r := range l.witnesses {
-			want(r.Host)
+			list = append(list, r.Host)
 		}
 	}
-	for id := range wanted {
-		if i, found := slices.BinarySearchFunc(parts, id, func(p *resource.Part, id string) int { return strings.Compare(p.ID, id) }); found {
-			list = append(list, parts[i])
+	for _, m := range s.moves {
+		for _, l := range m.led {
+			list = append(list, simulate.HostOf(l.domain))
 		}
 	}
-	slices.SortFunc(list, func(a, b *resource.Part) int { return strings.Compare(a.ID, b.ID) })
 	return list
-}
-
-// config is one of the two configurations, ready to be asked.
-func config(parts map[resource.Name][]*resource.Part) (*simulate.Config, error) {
-	c := simulate.New()
-	for name, list := range parts {
-		if err := c.Add(name.Type, name.Name, resource.Resource{Parts: list}.Flatten(nil)); err != nil {
-			return nil, err
-		}
-	}
-	return c, nil
 }

@@ -91,6 +91,11 @@ func tableName(l model.Listener) string {
 	return port + "/" + shard
 }
 
+// TableOf is the route table that a listener's requests are looked up in.
+func TableOf(l model.Listener) resource.Key {
+	return resource.Key{Gateway: l.Gateway, Type: resource.Routes, Name: tableName(l)}
+}
+
 // servable tells whether this dialect knows what a port speaks. What it doesn't know is not rendered at all: a listener must
 // not serve plaintext because its protocol is new.
 func servable(p model.Protocol, t model.Transport) bool {

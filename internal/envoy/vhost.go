@@ -25,7 +25,7 @@ type home struct {
 
 func listenerHome(l model.Listener) home {
 	h := home{
-		Table:    resource.Key{Gateway: l.Gateway, Type: resource.Routes, Name: tableName(l)},
+		Table:    TableOf(l),
 		Place:    place{Scheme: "http", Port: l.Port.Number},
 		Hostname: l.Hostname,
 	}

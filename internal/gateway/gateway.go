@@ -68,8 +68,8 @@ func New(g *flow.Graph, in *input.Sources, o Options) *Meaning {
 	m.Plan.Sites = flow.Derive(m.Plan.Routes, "plan/site", sites)
 
 	m.slices = flow.Group(in.EndpointSlices.Collection(), "slices by backend", sliceBacks, byKey)
-	users := flow.Group(m.Plan.Routes, "routes by backend", backendsOf, byKey)
-	m.Plan.Backends = flow.Map(users, "plan/backend", backends{
+	m.Plan.Users = flow.Group(m.Plan.Routes, "routes by backend", backendsOf, byKey)
+	m.Plan.Backends = flow.Map(m.Plan.Users, "plan/backend", backends{
 		services: in.Services.Collection(), xbackends: m.xbackends, slices: m.slices,
 	}.backend)
 	m.naming = flow.Group(flow.Map(m.Plan.Routes, "xbackends named", namesXBackends), "routes by xbackend", namedXBackends, byKey)

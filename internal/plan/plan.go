@@ -16,6 +16,9 @@ type Plan struct {
 	Backends  *flow.Collection[BackendKey, model.Backend]     // that a route on the Gateway sends requests to
 	Secrets   *flow.Collection[model.ObjectRef, model.Secret] // the valid ones; who uses them, listeners and backends say
 
+	// Users is the way back from a backend: the routes that send requests to it.
+	Users *flow.Collection[BackendKey, flow.Members[model.ObjectRef, model.Route]]
+
 	// Selections are the XBackends whose pods have to be found: those with a selector that routes name where they serve.
 	Selections *flow.Collection[model.ObjectRef, Selection]
 	// Classes are the GatewayClasses of ours.
