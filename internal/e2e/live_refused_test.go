@@ -265,37 +265,40 @@ func secretNamed(name string, cert, key []byte) string {
 	return strings.Replace(secretFile(cert, key), "{name: shop,", "{name: "+name+",", 1)
 }
 
-// TestARefusedFilterChain: Envoy makes a filter chain with the certificate that it was sent last, and refuses the whole Listener if that is a bad
-// one. The listener is put aside, and keeps what was accepted of it; the others of its port go on, their edits are live.
+// TestARefusedFilterChain: Envoy makes a filter chain with the certificate that it has, and refuses the whole Listener if that is a bad one. The
+// listener is put aside, and keeps what was accepted of it; the others of its port go on, their edits are live.
 func TestARefusedFilterChain(t *testing.T) {
 	t.Parallel()
 	a, b := testcert.Self("a.example", "a2.example", "a3.example"), testcert.Self("b.example", "b2.example", "c.example")
-	next := testcert.Self("b.example", "b2.example", "c.example")
+	next := testcert.Self("b.example", "b2.example", "b3.example", "c.example")
 	s := prepare(t, t.TempDir(), shop())
 	s.write("route.yaml", routeFile("web", "*.example", to("blue")))
-	s.write("gateway.yaml", secureGateway("a a.example a", "b b.example b"))
+	s.write("gateway.yaml", secureGateway("a a.example a", "b b.example b", "c c.example c", "d d.example b"))
 	s.write("a.yaml", secretNamed("a", a.Certificate, a.PrivateKey))
 	s.write("b.yaml", secretNamed("b", b.Certificate, b.PrivateKey))
+	s.write("c.yaml", secretNamed("c", next.Certificate, b.PrivateKey))
 	s.start(unchecked)
-	s.Ready(t)
+	s.says("gateway/shop/web", "c: cardea.dev/Programmed=False RejectedByProxy: Failed to load private key", "a: Programmed=True", "b: Programmed=True")
 	s.expect("GET https://a.example/ -> 200 blue\nGET https://b.example/ -> 200 blue certificate=b.example")
 	l := s.load(200, "shop.example", "blue")
 
+	// A certificate that is refused is as if it had not come: edits of its listener are live, with the one that was accepted.
 	s.write("b.yaml", secretNamed("b", next.Certificate, b.PrivateKey))
 	s.says("gateway/shop/web", "b: cardea.dev/Programmed=False RejectedByProxy: Failed to load private key")
-	s.expect("GET https://b.example/ -> 200 blue certificate=b.example")
+	s.write("gateway.yaml", secureGateway("a a.example a", "b b2.example b", "c c.example c", "d d.example b"))
+	s.soon("GET https://b2.example/ -> 200 blue certificate=b2.example\nGET https://b.example/ -> closed")
 
-	// Both are edited at once.
-	s.write("gateway.yaml", secureGateway("a a2.example a", "b b2.example b"))
+	// Two are edited at once, one of which has no good certificate then.
+	s.write("gateway.yaml", secureGateway("a a2.example a", "b b3.example c", "c c.example c", "d d.example b"))
 	s.soon("GET https://a2.example/ -> 200 blue certificate=a2.example\nGET https://a.example/ -> closed")
 	s.says("gateway/shop/web", "b: Programmed=False Invalid: the proxy refused it: Error adding/updating listener(s) ",
 		"b: cardea.dev/Programmed=False RejectedByProxy: Error adding/updating listener(s) ", "a: Programmed=True", "http-80: Programmed=True")
-	s.expect("GET https://b.example/ -> 200 blue certificate=b.example\nGET https://b2.example/ -> closed")
+	s.expect("GET https://b2.example/ -> 200 blue certificate=b2.example\nGET https://b3.example/ -> closed")
 	s.reads("refused content found", `"culprits":1,"of":2,"rounds":1`)
 	refused := s.nacks("Listener")
 
 	// Later edits of others do not try it again, and a proxy that comes gets what was accepted.
-	s.write("gateway.yaml", secureGateway("a a3.example a", "b b2.example b"))
+	s.write("gateway.yaml", secureGateway("a a3.example a", "b b3.example c", "c c.example c", "d d.example b"))
 	s.soon("GET https://a3.example/ -> 200 blue")
 	if n := s.nacks("Listener"); n != refused {
 		t.Errorf("%v refusals, want the %v of before", n, refused)
@@ -304,12 +307,13 @@ func TestARefusedFilterChain(t *testing.T) {
 	if err := syscall.Kill(s.reads("process started").PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	s.soon("GET https://a3.example/ -> 200 blue\nGET https://b.example/ -> 200 blue certificate=b.example")
+	s.soon("GET https://a3.example/ -> 200 blue\nGET https://b2.example/ -> 200 blue certificate=b2.example")
 
 	// Another certificate is a reason to try it again.
 	s.write("b.yaml", secretNamed("b", next.Certificate, next.PrivateKey))
-	s.soon("GET https://b2.example/ -> 200 blue certificate=b2.example\nGET https://b.example/ -> closed\nGET https://a3.example/ -> 200 blue")
-	s.says("gateway/shop/web", "b: Programmed=True", "a: Programmed=True", "Accepted=True Accepted")
+	s.write("c.yaml", secretNamed("c", next.Certificate, next.PrivateKey))
+	s.soon("GET https://b3.example/ -> 200 blue certificate=b3.example\nGET https://b2.example/ -> closed\nGET https://a3.example/ -> 200 blue")
+	s.says("gateway/shop/web", "b: Programmed=True", "a: Programmed=True", "c: Programmed=True", "Accepted=True Accepted")
 }
 
 // TestAFilterChainThatNeverServed: its hosts are refused, and do not fall to a wider listener.
@@ -343,9 +347,6 @@ func TestAListenerOnATakenPort(t *testing.T) {
 	s.write("gateway.yaml", gatewayFile(80, 81, 82))
 	s.says("gateway/shop/web", "http-81: Accepted=False PortUnavailable", "http-80: Programmed=True", "http-82: Programmed=True")
 	s.soon("GET http://shop.example:82/ -> 200 blue")
-	if n := s.nacks("Listener"); n != 1 {
-		t.Errorf("%v refusals, want 1", n)
-	}
 	var story explain.Story
 	if err := s.Program.read("/explain?url="+url.QueryEscape("http://shop.example:81/"), &story); err != nil {
 		t.Fatal(err)

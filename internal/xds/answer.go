@@ -93,12 +93,20 @@ func (st *stream) nacked(r *response, message string) {
 				it.tries = 0
 				st.set.refuse(st, it.entry, s.v, it.has, words)
 				st.standIn(it)
+				st.restore(it)
 			}
 		}
 		st.touch(it)
 	}
 	if r.typ == resource.Cluster {
 		st.unfollow(r)
+	}
+}
+
+// restore sends the secret again that the proxy accepted before one that it refused: Envoy makes new filter chains with what it was sent last.
+func (st *stream) restore(it *item) {
+	if it.name.Type == resource.Secret && it.has != nil && it.has == it.want() {
+		it.force, it.first = true, true // no edit is acknowledged by it
 	}
 }
 
