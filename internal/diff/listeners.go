@@ -73,5 +73,5 @@ func certificates(parts map[resource.Name][]*resource.Part, r simulate.Result) s
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", with the certificate of %s", strings.Join(names, " and "))
+	return fmt.Sprintf("with the certificate of %s", strings.Join(names, " and "))
 }

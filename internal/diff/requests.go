@@ -2,15 +2,12 @@ package diff
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/simulate"
-	"cardea.dev/cardea/internal/world"
 )
 
 const (
@@ -41,10 +38,10 @@ func (c *comparison) compare(s *scene) error {
 		before.moved[m.key.Backend], after.moved[m.key.Backend] = m.before, m.after
 	}
 	name := s.gateway.NamespacedName()
-	ask := func(requests []simulate.Request) { c.witnesses(name, requests, before, after) }
+	about := func() *subject { return &subject{c, name, before, after, map[contrast]int{}} }
 	for _, l := range s.listeners {
 		for _, r := range l.witnesses {
-			ask([]simulate.Request{r})
+			about().ask(r)
 		}
 	}
 	for _, t := range s.tables {
@@ -54,7 +51,7 @@ func (c *comparison) compare(s *scene) error {
 			was, is := before.Routes(t.key.Name, domain), after.Routes(t.key.Name, domain)
 			if len(was)+len(is) == 0 { // a host of a listener without routes there: it came or left
 				for _, from := range entrances {
-					ask(simulate.Witnesses(from, domain, nil)[:1])
+					about().ask(simulate.Witnesses(from, domain, nil)[0])
 				}
 			}
 			for _, r := range c.routes(of, was, is) {
@@ -63,7 +60,7 @@ func (c *comparison) compare(s *scene) error {
 					continue
 				}
 				for _, from := range entrances {
-					ask(simulate.Witnesses(from, domain, r.Match))
+					about().route(r, from, domain)
 				}
 			}
 		}
@@ -71,7 +68,7 @@ func (c *comparison) compare(s *scene) error {
 	for _, m := range s.moves {
 		c.leads(m.led, after, func(l lead, r simulate.Route) {
 			for _, from := range entrances(l.table, after) {
-				ask(simulate.Witnesses(from, l.domain, r.Match)[:1])
+				about().ask(simulate.Witnesses(from, l.domain, r.Match)[0])
 			}
 		})
 	}
@@ -108,21 +105,24 @@ func (c *comparison) leads(list []lead, in side, visit func(lead, simulate.Route
 	}
 }
 
+// forms are what a route was and is: both, if it differs in what it does.
+type forms []simulate.Route
+
 // routes lists the routes that differ, and gives all of whose matches or place something may have changed.
-func (c *comparison) routes(of Route, was, is []simulate.Route) (differ []simulate.Route) {
+func (c *comparison) routes(of Route, was, is []simulate.Route) (differ []forms) {
 	wasKeys, before := index(was)
 	isKeys, after := index(is)
-	say := func(change string, r simulate.Route) {
-		of.Change, of.Object, of.Match = change, objectOf(r.Name), simulate.Words(r.Match).String()
+	say := func(change string, f ...simulate.Route) {
+		of.Change, of.Object, of.Match = change, objectOf(f[0].Name), simulate.Words(f[0].Match).String()
 		c.report.Routes = append(c.report.Routes, of)
-		differ = append(differ, r)
+		differ = append(differ, f)
 	}
 	for i, r := range is {
 		switch old, found := before[isKeys[i]]; {
 		case !found:
 			say("+", r)
 		case old.Content != r.Content:
-			say("~", r)
+			say("~", old, r)
 		}
 	}
 	for i, r := range was {
@@ -131,7 +131,9 @@ func (c *comparison) routes(of Route, was, is []simulate.Route) (differ []simula
 		}
 	}
 	if len(differ) == 0 { // their order is what differs
-		return is
+		for _, r := range is {
+			differ = append(differ, forms{r})
+		}
 	}
 	return differ
 }
@@ -161,49 +163,6 @@ func objectOf(route string) string {
 	return route
 }
 
-// side is one of the two configurations.
-type side struct {
-	*simulate.Config
-	parts world.Excerpt
-	moved map[model.BackendKey]string // whereabouts of the backends that move
-}
-
-// backend names the backend that a cluster is of, and tells where it is if it moves; "": it is of none.
-func (s side) backend(cluster string) string {
-	b, ok := envoy.BackendNamed(cluster)
-	if !ok {
-		return ""
-	}
-	return strings.TrimSuffix(b.Words()+" "+s.moved[b], " ")
-}
-
-// witnesses compares what becomes of requests that show one thing.
-func (c *comparison) witnesses(gateway string, requests []simulate.Request, before, after side) {
-	first := len(c.report.Requests)
-	for _, r := range requests {
-		text := requestText(r)
-		if c.seen[gateway+" "+text] {
-			continue
-		}
-		c.seen[gateway+" "+text] = true
-		c.left--
-		once, then := before.Do(r), after.Do(r)
-		was, is := before.outcome(r, once), after.outcome(r, then)
-		if a, b := certificates(before.parts, once), certificates(after.parts, then); a != b && a != "" && b != "" {
-			was, is = was+a, is+b
-		}
-		if was == is {
-			continue
-		}
-		own := c.report.Requests[first:]
-		if i := slices.IndexFunc(own, func(q Request) bool { return q.Before == was && q.After == is }); i >= 0 {
-			own[i].Like++
-			continue
-		}
-		c.report.Requests = append(c.report.Requests, Request{Request: text, Gateway: gateway, Before: was, After: is})
-	}
-}
-
 // finish sorts, and cuts what is too much to read.
 func (c *comparison) finish() {
 	slices.SortStableFunc(c.report.Requests, func(a, b Request) int {
@@ -212,56 +171,4 @@ func (c *comparison) finish() {
 	if more := len(c.report.Requests) - listed; more > 0 {
 		c.report.Requests, c.report.More = c.report.Requests[:listed], more
 	}
-}
-
-func requestText(r simulate.Request) string {
-	scheme := "http"
-	if r.TLS {
-		scheme = "https"
-	}
-	text := fmt.Sprintf("%s %s://%s:%d%s", r.Method, scheme, r.Host, r.Port, r.Path)
-	for _, name := range simulate.HeaderNames(r.Header) {
-		text += fmt.Sprintf(" -H %s:%s", strings.ToLower(name), printable(strings.Join(r.Header[name], ",")))
-	}
-	return text
-}
-
-// printable is a text as a terminal may have it.
-func printable(text string) string {
-	if quoted := strconv.Quote(text); quoted[1:len(quoted)-1] != text {
-		return quoted
-	}
-	return text
-}
-
-// outcome tells who answers, and what is done to the request, in a line.
-func (s side) outcome(sent simulate.Request, r simulate.Result) string {
-	if r.Closed != "" {
-		return "closed: " + r.Closed
-	}
-	var list []string
-	for _, o := range r.Outcomes {
-		share := ""
-		if o.Share < 1 {
-			share = fmt.Sprintf("%.3g%% ", 100*o.Share)
-		}
-		var words []string
-		if o.Status != 0 {
-			words = append(words, fmt.Sprint(o.Status))
-		} else if name := s.backend(o.Cluster); name != "" {
-			words = append(words, name)
-		}
-		if o.Location != "" {
-			words = append(words, "to "+o.Location)
-		}
-		words = append(words, o.Filters(sent)...)
-		for _, m := range o.Mirrors {
-			words = append(words, fmt.Sprintf("%.3g%% copied to %s", 100*m.Share, s.backend(m.Cluster)))
-		}
-		list = append(list, share+strings.Join(words, ", "))
-	}
-	for _, name := range r.NotSimulated {
-		list = append(list, "not simulated: "+name)
-	}
-	return strings.Join(list, "; ")
 }

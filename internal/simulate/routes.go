@@ -16,6 +16,8 @@ type Route struct {
 	Name    string
 	Match   *routev3.RouteMatch
 	Content string // equal for equal routes
+
+	rendered *routev3.Route
 }
 
 // Routes are those of the virtual host that has a domain of a table, in order; none if there is no such domain.
@@ -46,7 +48,7 @@ func (c *Config) Routes(tableName, domain string) []Route {
 		if err != nil {
 			continue // it came from bytes
 		}
-		list = append(list, Route{r.GetName(), r.GetMatch(), string(b)})
+		list = append(list, Route{r.GetName(), r.GetMatch(), string(b), r})
 	}
 	return list
 }

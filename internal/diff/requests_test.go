@@ -1,0 +1,68 @@
+package diff
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestWhatDependsOnHeaders: what a route does to requests with some headers only is shown by requests that have them. What is the same for several
+// is told once.
+func TestWhatDependsOnHeaders(t *testing.T) {
+	with := func(filters string) string {
+		return strings.Replace(route("a", "a.ex", "/"), "backendRefs", "filters: ["+filters+"], backendRefs", 1)
+	}
+	cors := func(fields string) string { return with("{type: CORS, cors: {" + fields + "}}") }
+	headers := func(fields string) string {
+		return with("{type: RequestHeaderModifier, requestHeaderModifier: {" + fields + "}}")
+	}
+	const (
+		app       = "XBackend default/app"
+		get       = "GET http://a.ex:80/"
+		preflight = "OPTIONS http://a.ex:80/ -H access-control-request-headers:x-witness -H access-control-request-method:GET -H origin:"
+		both      = `allowOrigins: ["https://a.ex", "https://b.ex"]`
+		allowed   = "answer's header access-control-allow-origin: "
+	)
+	for name, c := range map[string]struct {
+		before, after string
+		want          []string
+	}{
+		"an origin leaves": {cors(`allowOrigins: ["https://a.ex", "https://*.b.ex"]`), cors(`allowOrigins: ["https://a.ex"]`), []string{
+			get + " -H origin:https://a.b.ex: " + app + ", " + allowed + "https://a.b.ex (set) -> " + app,
+			preflight + "https://a.b.ex: 200, " + allowed + "https://a.b.ex, answer's header access-control-max-age: 5 -> " +
+				"200, answer's header access-control-max-age: 5",
+		}},
+		"any origin comes": {cors(`allowOrigins: ["https://a.ex"]`), cors(`allowOrigins: ["*"]`), []string{
+			get + " -H origin:https://any.example: " + app + " -> " + app + ", " + allowed + "https://any.example (set)",
+			preflight + "https://any.example: 200, answer's header access-control-max-age: 5 -> 200, " + allowed + "https://any.example, " +
+				"answer's header access-control-max-age: 5",
+		}},
+		"the same of all origins": {cors(both), cors(both + ", maxAge: 6"), []string{
+			preflight + "https://a.ex: 200, " + allowed + "https://a.ex, answer's header access-control-max-age: 5 -> " +
+				"200, " + allowed + "https://a.ex, answer's header access-control-max-age: 6",
+		}},
+		"CORS of a route that leaves": {cors(`allowOrigins: ["https://a.ex"]`), route("a", "a.ex", "/"), []string{
+			get + " -H origin:https://a.ex: " + app + ", " + allowed + "https://a.ex (set) -> " + app,
+			preflight + "https://a.ex: 200, " + allowed + "https://a.ex, answer's header access-control-max-age: 5 -> " + app,
+		}},
+		"a header that is removed": {route("a", "a.ex", "/"), headers("remove: [x-a]"), []string{
+			get + " -H x-a:witness: " + app + " -> " + app + ", request header x-a is removed",
+		}},
+		"a header that is set, and not added": {headers("add: [{name: x-a, value: b}]"), headers("set: [{name: x-a, value: b}]"), []string{
+			get + " -H x-a:witness: " + app + ", request header x-a: witness, b -> " + app + ", request header x-a: b",
+		}},
+		"a route that comes": {route("b", "b.ex", "/"), headers("remove: [x-a]"), []string{get + ": 404 -> " + app}},
+		"another backend, besides": {
+			headers("remove: [x-a]"), strings.Replace(headers("remove: [x-a]"), "kind: XBackend, name: app", "kind: XBackend, name: none", 1), []string{
+				get + ": " + app + " -> 500",
+				get + " -H x-a:witness: " + app + ", request header x-a is removed -> 500",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := shown(newRig(t, c.before).diff(false, c.after)); !slices.Equal(got, c.want) {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(c.want, "\n"))
+			}
+		})
+	}
+}

@@ -1,0 +1,129 @@
+package diff
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cardea.dev/cardea/internal/envoy"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/simulate"
+	"cardea.dev/cardea/internal/world"
+)
+
+// side is one of the two configurations.
+type side struct {
+	*simulate.Config
+	parts world.Excerpt
+	moved map[model.BackendKey]string // whereabouts of the backends that move
+}
+
+// backend names the backend that a cluster is of, and tells where it is if it moves; "": it is of none.
+func (s side) backend(cluster string) string {
+	b, ok := envoy.BackendNamed(cluster)
+	if !ok {
+		return ""
+	}
+	return strings.TrimSuffix(b.Words()+" "+s.moved[b], " ")
+}
+
+// subject is one thing that differs, and that requests show: what is alike for several of them is told once.
+type subject struct {
+	*comparison
+	gateway       string
+	before, after side
+	told          map[contrast]int // places in the report
+}
+
+// route asks what shows that a route differs: requests that its match takes or nearly takes, and those that show what either form does to some
+// only. These say little of a route that came or left where others took its requests to another end.
+func (s *subject) route(f forms, from simulate.Request, domain string) {
+	list := simulate.Witnesses(from, domain, f[0].Match)
+	shown := s.ask(list[0])
+	s.ask(list[1:]...)
+	if len(f) == 1 && shown {
+		return
+	}
+	for _, r := range f {
+		s.ask(r.Stimuli(list[0])...)
+	}
+}
+
+// ask compares what becomes of requests, and tells whether something differs.
+func (s *subject) ask(requests ...simulate.Request) (differs bool) {
+	for _, r := range requests {
+		text := requestText(r)
+		if s.seen[s.gateway+" "+text] {
+			continue
+		}
+		s.seen[s.gateway+" "+text] = true
+		s.left--
+		once, then := s.before.Do(r), s.after.Do(r)
+		was, is := s.before.outcome(r, once), s.after.outcome(r, then)
+		if a, b := certificates(s.before.parts, once), certificates(s.after.parts, then); a != b && a != "" && b != "" {
+			was, is = was.with(a), is.with(b)
+		}
+		if slices.EqualFunc(was, is, slices.Equal) {
+			continue
+		}
+		differs = true
+		key := contrastOf(was, is)
+		if i, known := s.told[key]; known {
+			s.report.Requests[i].Like++
+			continue
+		}
+		s.told[key] = len(s.report.Requests)
+		s.report.Requests = append(s.report.Requests, Request{Request: text, Gateway: s.gateway, Before: was.String(), After: is.String()})
+	}
+	return differs
+}
+
+func requestText(r simulate.Request) string {
+	scheme := "http"
+	if r.TLS {
+		scheme = "https"
+	}
+	text := fmt.Sprintf("%s %s://%s:%d%s", r.Method, scheme, r.Host, r.Port, r.Path)
+	for _, name := range simulate.HeaderNames(r.Header) {
+		text += fmt.Sprintf(" -H %s:%s", strings.ToLower(name), printable(strings.Join(r.Header[name], ",")))
+	}
+	return text
+}
+
+// printable is a text as a terminal may have it.
+func printable(text string) string {
+	if quoted := strconv.Quote(text); quoted[1:len(quoted)-1] != text {
+		return quoted
+	}
+	return text
+}
+
+// outcome tells who answers, and what is done to the request.
+func (s side) outcome(sent simulate.Request, r simulate.Result) (told fate) {
+	if r.Closed != "" {
+		return fate{{"closed: " + r.Closed}}
+	}
+	for _, o := range r.Outcomes {
+		who := s.backend(o.Cluster)
+		if o.Status != 0 {
+			who = strconv.Itoa(o.Status)
+		}
+		if o.Share < 1 {
+			who = fmt.Sprintf("%.3g%% %s", 100*o.Share, who)
+		}
+		words := []string{who}
+		if o.Location != "" {
+			words = append(words, "to "+o.Location)
+		}
+		words = append(words, o.Filters(sent)...)
+		for _, m := range o.Mirrors {
+			words = append(words, fmt.Sprintf("%.3g%% copied to %s", 100*m.Share, s.backend(m.Cluster)))
+		}
+		told = append(told, words)
+	}
+	for _, name := range r.NotSimulated {
+		told = append(told, []string{"not simulated: " + name})
+	}
+	return told
+}

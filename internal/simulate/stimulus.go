@@ -1,0 +1,60 @@
+package simulate
+
+import (
+	"cmp"
+	"net/http"
+	"strings"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	corsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/cors/v3"
+)
+
+// Stimuli are requests like one that the route takes, which show what it does to some only: with the headers that it changes in a request, and of
+// each origin that it allows, one as a browser sends it, and the preflight of one.
+func (r Route) Stimuli(taken Request) (list []Request) {
+	if headers := r.changed(); len(headers) > 0 {
+		with := taken.clone()
+		for _, name := range headers {
+			if with.Header.Get(name) == "" {
+				with.Header.Set(name, "witness")
+			}
+		}
+		list = append(list, with)
+	}
+	for _, settings := range r.rendered.GetTypedPerFilterConfig() {
+		policy := new(corsv3.CorsPolicy)
+		if settings.UnmarshalTo(policy) != nil {
+			continue
+		}
+		for _, m := range policy.GetAllowOriginStringMatch() {
+			plain := taken.clone()
+			plain.Header.Set("Origin", originOf(exampleOf(m)))
+			preflight := plain.clone()
+			preflight.Method = http.MethodOptions
+			preflight.Header.Set("Access-Control-Request-Method", taken.Method)
+			preflight.Header.Set("Access-Control-Request-Headers", "x-witness")
+			list = append(list, plain, preflight)
+		}
+	}
+	return list
+}
+
+// originOf is an example of an origin as browsers write it: in lower case. Where every one is allowed, it is any.
+func originOf(example string) string {
+	return cmp.Or(strings.ToLower(strings.TrimPrefix(example, "*")), "https://any.example")
+}
+
+// changed are the headers of requests that the route changes, whichever cluster gets them.
+func (r Route) changed() (names []string) {
+	note := func(add []*corev3.HeaderValueOption, remove []string) {
+		for _, o := range add {
+			names = append(names, o.GetHeader().GetKey())
+		}
+		names = append(names, remove...)
+	}
+	note(r.rendered.GetRequestHeadersToAdd(), r.rendered.GetRequestHeadersToRemove())
+	for _, w := range r.rendered.GetRoute().GetWeightedClusters().GetClusters() {
+		note(w.GetRequestHeadersToAdd(), w.GetRequestHeadersToRemove())
+	}
+	return names
+}
