@@ -2,7 +2,9 @@ package envoy
 
 import (
 	"fmt"
+	"iter"
 	"regexp/syntax"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -20,7 +22,10 @@ func checkRegex(expr string) error {
 		return err
 	}
 	if name, unknown := foreignClass(expr); unknown {
-		return fmt.Errorf(`\p{%s} is no class of characters that Envoy knows; name a category as in \p{Lu}, or a script as in \p{Greek}`, name)
+		return fmt.Errorf(`\p{%s} is no class of characters that Envoy knows; name a category as in \p{Lu}, or a script as in \p{Latin}`, name)
+	}
+	if escape, found := wideEscape(expr); found {
+		return fmt.Errorf(`\%s is more than a byte: Envoy compares bytes, \xFF is the last; é is \xC3\xA9 in a header, %%C3%%A9 in a path`, escape)
 	}
 	prog, err := syntax.Compile(re.Simplify())
 	if err != nil {
@@ -35,17 +40,44 @@ func checkRegex(expr string) error {
 // foreignClass finds a name of a class in a valid expression that Go takes and RE2 does not: Go knows further categories, their long
 // names, and all names in any case (regexp/syntax since Go 1.25).
 func foreignClass(expr string) (name string, found bool) {
-	for {
-		_, rest, escaped := strings.Cut(expr, `\`)
-		if !escaped || rest == "" {
-			return "", false
+	for escape := range escapes(expr) {
+		if escape[0] != 'p' && escape[0] != 'P' {
+			continue
 		}
-		switch expr = rest[1:]; rest[0] {
-		case 'Q': // what is quoted has no classes
-			_, expr, _ = strings.Cut(expr, `\E`)
-		case 'p', 'P':
-			if name, found = className(expr); found && !isClass(name) {
-				return name, true
+		if name, found = className(escape[1:]); found && !isClass(name) {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// wideEscape finds an escape of a character that no byte is. RE2 refuses it, for Envoy lets it read expressions and values as Latin-1.
+func wideEscape(expr string) (escape string, found bool) {
+	for text := range escapes(expr) {
+		escape, base := text[:min(3, len(text))], 8
+		escape = escape[:len(escape)-len(strings.TrimLeft(escape, "01234567"))]
+		digits := escape
+		if inside, braced := strings.CutPrefix(text, "x{"); braced {
+			digits, _, _ = strings.Cut(inside, "}")
+			escape, base = "x{"+digits+"}", 16
+		}
+		if code, err := strconv.ParseUint(digits, base, 32); err == nil && code > unicode.MaxLatin1 {
+			return escape, true
+		}
+	}
+	return "", false
+}
+
+// escapes are what follows each backslash of a valid expression, but for what is quoted.
+func escapes(expr string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for {
+			_, rest, escaped := strings.Cut(expr, `\`)
+			if !escaped || rest == "" || rest[0] != 'Q' && !yield(rest) {
+				return
+			}
+			if expr = rest[1:]; rest[0] == 'Q' { // what is quoted has no escapes
+				_, expr, _ = strings.Cut(expr, `\E`)
 			}
 		}
 	}

@@ -14,3 +14,15 @@ func TestClassNames(t *testing.T) {
 		}
 	}
 }
+
+// TestWideEscapes: RE2 reads what Envoy gives it as bytes, and refuses an escape that is none.
+func TestWideEscapes(t *testing.T) {
+	for expr, valid := range map[string]bool{
+		`\x{ff}`: true, `[\x{80}-\x{00ff}]`: true, `\377`: true, `\0777`: true, `\xE9\x41`: true, `\Q\x{100}\E`: true, `\\x{100}`: true, `é`: true,
+		`\x{100}`: false, `[a\x{10FFFF}]`: false, `[^\x{0100}]?`: false, `a\400`: false, `\777`: false, `\Qa\E\x{100}`: false,
+	} {
+		if err := checkRegex(expr); (err == nil) != valid {
+			t.Errorf("%s: %v, want valid=%t", expr, err, valid)
+		}
+	}
+}

@@ -1,11 +1,8 @@
 package explain
 
 import (
-	"cmp"
 	"fmt"
 	"net"
-	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,60 +13,6 @@ import (
 	"cardea.dev/cardea/internal/resource"
 	"cardea.dev/cardea/internal/simulate"
 )
-
-// call is a request, and the port that its URL names.
-type call struct {
-	simulate.Request
-	text string
-	port int32
-}
-
-// read makes a question a request, as a client would send it.
-func (q Question) read() (call, error) {
-	u, err := url.Parse(q.URL)
-	if err != nil {
-		return call{}, err
-	}
-	switch u.Scheme {
-	case "ws": // a WebSocket begins as a request
-		u.Scheme = "http"
-	case "wss":
-		u.Scheme = "https"
-	}
-	if u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return call{}, fmt.Errorf("%q: want a whole URL, such as http://shop.example/cart, or KIND/NAME", q.URL)
-	}
-	c := call{port: 80}
-	c.Request = simulate.Request{
-		Method: cmp.Or(q.Method, http.MethodGet), Host: u.Host, Path: u.RequestURI(), Header: http.Header{}, TLS: u.Scheme == "https",
-	}
-	if c.TLS {
-		c.port = 443
-		if c.SNI = cmp.Or(q.SNI, u.Hostname()); q.SNI == "" && net.ParseIP(c.SNI) != nil {
-			c.SNI = ""
-		}
-	}
-	if u.Port() != "" {
-		n, err := strconv.ParseUint(u.Port(), 10, 16)
-		if err != nil {
-			return call{}, fmt.Errorf("%q: want a port from 1 to 65535", u.Port())
-		}
-		c.port = int32(n)
-	}
-	for _, h := range q.Headers {
-		name, value, found := strings.Cut(h, ":")
-		if name = strings.TrimSpace(name); !found || name == "" {
-			return call{}, fmt.Errorf("header %q: want 'name: value'", h)
-		}
-		if value = strings.TrimSpace(value); strings.EqualFold(name, "host") {
-			c.Host = value
-		} else {
-			c.Header.Add(name, value)
-		}
-	}
-	c.text = c.Method + " " + q.URL
-	return c, nil
-}
 
 // Request tells the way of a request.
 func (e *Explainer) Request(question Question) (story Story, err error) {
@@ -136,7 +79,7 @@ func (q *asked) request(c call, gateway string, ways []*way, w *way) Story {
 	c.Port = uint32(w.port.BindPort)
 	story.Gateway, story.Port = w.port.Key.Gateway.NamespacedName(), w.port.Key.Number
 	story.Bound = net.JoinHostPort(w.port.Addresses[0], strconv.Itoa(int(w.port.BindPort)))
-	story.Host, story.Closed = w.result.VirtualHost, w.result.Closed
+	story.Host, story.Closed, story.Refused = w.result.VirtualHost, w.result.Closed, w.result.Refused
 	story.NotSimulated, story.Undecided = w.result.NotSimulated, w.result.Undecided
 	listener, found := listenerOf(w.port, c)
 	if found {

@@ -14,10 +14,11 @@ type Story struct {
 	Request  string `json:"request"`
 	Gateway  string `json:"gateway,omitempty"`
 	Listener string `json:"listener,omitempty"`
-	Port     int32  `json:"port,omitempty"`   // as the Gateway states it
-	Bound    string `json:"bound,omitempty"`  // address and port of the proxy
-	Host     string `json:"host,omitempty"`   // the domain that takes it
-	Closed   string `json:"closed,omitempty"` // why the connection ends without an answer
+	Port     int32  `json:"port,omitempty"`    // as the Gateway states it
+	Bound    string `json:"bound,omitempty"`   // address and port of the proxy
+	Host     string `json:"host,omitempty"`    // the domain that takes it
+	Closed   string `json:"closed,omitempty"`  // why the connection ends without an answer
+	Refused  string `json:"refused,omitempty"` // why the proxy answers before it looks for a route
 
 	Rules    []Rule    `json:"rules,omitempty"` // that take it: one, or none
 	Outcomes []Outcome `json:"outcomes,omitempty"`

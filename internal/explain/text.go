@@ -29,11 +29,13 @@ func (s Story) Print(w io.Writer, now time.Time) error {
 	switch {
 	case s.Closed != "":
 		p.line("closed", "the connection ends without an answer: %s", s.Closed)
+	case s.Refused != "":
+		p.line("refused", "before a route is looked for: %s", s.Refused)
 	case s.Host == "*":
 		p.line("host", "every host")
 	case s.Host != "":
 		p.line("host", "%s", s.Host)
-	case s.Gateway != "":
+	case s.Gateway != "" && !s.Undecided:
 		p.line("host", "no route has this host")
 	}
 	for _, r := range s.Rules {

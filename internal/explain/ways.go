@@ -156,7 +156,7 @@ func choose(ways []*way, r simulate.Request) (chosen *way, err error) {
 	}
 	r.Port = uint32(chosen.port.BindPort)
 	chosen.tried = config.Try(r)
-	if chosen.result.VirtualHost == "" && chosen.result.Closed == "" {
+	if r := chosen.result; r.VirtualHost == "" && r.Closed == "" && r.Refused == "" && !r.Undecided {
 		chosen.hosts = hosts(chosen.tables)
 	}
 	return chosen, nil

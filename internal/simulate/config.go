@@ -2,8 +2,6 @@ package simulate
 
 import (
 	"fmt"
-	"regexp"
-	"regexp/syntax"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
@@ -21,14 +19,14 @@ type Config struct {
 	endpoints map[string]*endpointv3.ClusterLoadAssignment
 	secrets   map[string]bool
 
-	expressions map[string]*regexp.Regexp // compiled once
+	expressions map[string]*expression // compiled once
 }
 
 // New makes a Config without resources.
 func New() *Config {
 	return &Config{
 		listeners: map[string]*listenerv3.Listener{}, tables: map[string]*table{}, clusters: map[string]*clusterv3.Cluster{},
-		endpoints: map[string]*endpointv3.ClusterLoadAssignment{}, secrets: map[string]bool{}, expressions: map[string]*regexp.Regexp{},
+		endpoints: map[string]*endpointv3.ClusterLoadAssignment{}, secrets: map[string]bool{}, expressions: map[string]*expression{},
 	}
 }
 
@@ -57,17 +55,4 @@ func (c *Config) Add(t resource.Type, name string, b []byte) (err error) {
 func add[M proto.Message](all map[string]M, name string, b []byte, m M) error {
 	all[name] = m
 	return proto.Unmarshal(b, m)
-}
-
-// expression is a regular expression that matches a whole value; nil if it can't be read, which no Envoy would have taken. Go's
-// syntax is RE2's, but for names of classes that only Go knows.
-func (c *Config) expression(text string) *regexp.Regexp {
-	re, known := c.expressions[text]
-	if !known {
-		if parsed, err := syntax.Parse(text, syntax.Perl); err == nil { // by itself: a quotation (\Q) may be open at its end
-			re, _ = regexp.Compile(`\A(?:` + parsed.String() + `)\z`)
-		}
-		c.expressions[text] = re
-	}
-	return re
 }

@@ -35,15 +35,20 @@ func (s *simulation) connectionManager(chain *listenerv3.FilterChain) *hcmv3.Htt
 // manage does to a request what the connection manager does before it looks for a route. It tells whether that goes on.
 func (s *simulation) manage(m *hcmv3.HttpConnectionManager) bool {
 	r := &s.request
-	if r.Header.Get("Upgrade") != "" {
-		s.missing("upgrade")
+	if !s.decode(m) {
+		return false
 	}
+	s.hopByHop()
 	if !strings.HasPrefix(r.Path, "/") {
 		s.undecided("a path that does not begin with a slash")
 		return false
 	}
 	if strings.Contains(r.Path, "#") {
-		s.answer(http.StatusBadRequest)
+		s.refuse(http.StatusBadRequest, "its path has a fragment (#)")
+		return false
+	}
+	if r.Method == "QUERY" && r.Header.Get("Content-Type") == "" {
+		s.refuse(http.StatusBadRequest, "QUERY without a content-type")
 		return false
 	}
 	if m.GetStripAnyHostPort() || m.GetStripMatchingHostPort() {
@@ -63,6 +68,24 @@ func (s *simulation) manage(m *hcmv3.HttpConnectionManager) bool {
 		r.Header.Set("X-Forwarded-Proto", r.scheme())
 	}
 	return s.normalize(m)
+}
+
+// hopByHop names what of a request is between a client and its proxy, and not simulated.
+func (s *simulation) hopByHop() {
+	if s.request.Header.Get("Upgrade") != "" {
+		s.missing("upgrade")
+	}
+	if s.request.Header.Get("Transfer-Encoding") != "" {
+		s.missing("transfer-encoding")
+	}
+	connection, _ := s.request.header("Connection")
+	for token := range strings.SplitSeq(strings.ToLower(connection), ",") {
+		switch strings.TrimSpace(token) {
+		case "", "close", "keep-alive", "upgrade":
+		default:
+			s.missing("connection")
+		}
+	}
 }
 
 // internalHeaders are those by which only Envoy's own side may tell it what to do.
@@ -88,7 +111,7 @@ func (s *simulation) normalize(m *hcmv3.HttpConnectionManager) bool {
 	switch action := m.GetPathWithEscapedSlashesAction(); action {
 	case hcmv3.HttpConnectionManager_REJECT_REQUEST:
 		if unescapeSlashes(path) != path {
-			s.answer(http.StatusBadRequest)
+			s.refuse(http.StatusBadRequest, "its path has an escaped slash")
 			return false
 		}
 	case hcmv3.HttpConnectionManager_UNESCAPE_AND_REDIRECT:
@@ -102,7 +125,7 @@ func (s *simulation) normalize(m *hcmv3.HttpConnectionManager) bool {
 	if m.GetNormalizePath().GetValue() {
 		canonical, ok := canonicalPath(path)
 		if !ok {
-			s.answer(http.StatusBadRequest)
+			s.refuse(http.StatusBadRequest, "its path has an escaped zero byte (%%00)")
 			return false
 		}
 		path = canonical

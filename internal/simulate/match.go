@@ -67,7 +67,12 @@ func (s *simulation) pathMiss(m *routev3.RouteMatch) string {
 			return fmt.Sprintf("path %s is not %s", path, p.Path)
 		}
 	case *routev3.RouteMatch_SafeRegex:
-		if re := s.config.expression(p.SafeRegex.GetRegex()); re == nil || !re.MatchString(path) {
+		matches, known := s.config.expression(p.SafeRegex.GetRegex()).matches(path)
+		if !known {
+			s.missing("RouteMatch.safe_regex without case")
+			return ""
+		}
+		if !matches {
 			return fmt.Sprintf("path %s does not match %s", path, p.SafeRegex.GetRegex())
 		}
 	}
@@ -173,8 +178,7 @@ func (s *simulation) stringMatches(m *matcherv3.StringMatcher, value string) (ma
 	case *matcherv3.StringMatcher_Contains:
 		return strings.Contains(fold(value), fold(p.Contains)), true
 	case *matcherv3.StringMatcher_SafeRegex:
-		re := s.config.expression(p.SafeRegex.GetRegex())
-		return re != nil && re.MatchString(value), true
+		return s.config.expression(p.SafeRegex.GetRegex()).matches(value)
 	}
 	return false, false
 }

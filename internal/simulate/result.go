@@ -15,6 +15,8 @@ type Result struct {
 
 	// Closed says why the connection ends without an answer; "" if it doesn't.
 	Closed string `json:"closed,omitempty"`
+	// Refused says why the proxy answers before it looks for a route; "" if it looks.
+	Refused string `json:"refused,omitempty"`
 	// Outcomes share the requests, in the order of the configuration. There is none if the connection is closed.
 	Outcomes []Outcome `json:"outcomes,omitempty"`
 

@@ -126,6 +126,9 @@ func tell(r Result) string {
 	if r.Closed != "" {
 		say("closed: %s", r.Closed)
 	}
+	if r.Refused != "" {
+		say("refused: %s:", r.Refused)
+	}
 	for _, o := range r.Outcomes {
 		if o.Share < 1 {
 			say("%.0f%%", 100*o.Share)
