@@ -46,6 +46,9 @@ func (d *Deployer) reconcile(ctx context.Context, ref model.ObjectRef) (again ti
 		}
 	}
 	o := outcome{}
+	if !held {
+		o.lookAfter(lastRetry) // taken away before the plan saw it, it would never be missed
+	}
 	if o.foreign, err = d.foreigner(ctx, ref, p); err != nil {
 		return 0, err
 	}

@@ -157,17 +157,31 @@ func TestFinalizerTakenAway(t *testing.T) {
 	p := newPlace(t)
 	p.plan(nil)
 	p.finalizers(model.Finalizer)
-	p.plan(func(x *plan.Proxy) { x.Held = true })
 	take := func() {
 		if _, err := p.gateways.Gateways(p.namespace).Patch(t.Context(), p.ref.Name(), types.MergePatchType,
 			[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{FieldManager: "somebody"}); err != nil {
 			t.Fatal(err)
 		}
 	}
+	// held waits until the plan that says so is the one that is followed: else an older look may bring the finalizer back afterwards.
+	held := func(mark string) {
+		p.plan(func(x *plan.Proxy) { x.Held, x.Annotations = true, map[string]string{"example.com/mark": mark} })
+		p.eventually(func() error {
+			c, err := p.configMap()
+			if err == nil && c.Annotations["example.com/mark"] != mark {
+				err = fmt.Errorf("the annotations are %v, want the mark %s", c.Annotations, mark)
+			}
+			return err
+		})
+	}
+	p.pods(1) // from here on nothing else asks for a look
+	take()    // before the plan has seen it
+	p.finalizers(model.Finalizer)
+	held("first")
 	take()
 	p.plan(func(x *plan.Proxy) { x.Held = false })
 	p.finalizers(model.Finalizer)
-	p.plan(func(x *plan.Proxy) { x.Held = true })
+	held("second")
 	take()
 	p.graph.Apply("test", func(b *flow.Batch) { p.proxies.Delete(b, p.ref) })
 	p.nothingIsLeft()
