@@ -151,15 +151,15 @@ type Event struct {
 
 // Tell tells of an object. It may be called from any goroutine, and waits for nothing; between two terms nobody is told.
 func (s *Status) Tell(ref model.ObjectRef, uid string, e Event) {
-	to := s.events.Load()
-	if to == nil {
+	t := s.term.Load()
+	if t == nil {
 		return
 	}
 	n := note{kind: corev1.EventTypeNormal, reason: e.Reason, action: e.Action, text: cut(e.Text, maxNote)}
 	if e.Warning {
 		n.kind = corev1.EventTypeWarning
 	}
-	to.send(ref, types.UID(uid), n)
+	t.events.send(ref, types.UID(uid), n)
 }
 
 // note is what an Event says.

@@ -3,6 +3,7 @@ package status_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gatewayclient "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned"
 
 	"cardea.dev/cardea/internal/flow"
@@ -190,32 +192,78 @@ func TestAnEditOfARouteIsOneWriteOfItsStatus(t *testing.T) {
 		}
 		t.Fatalf("%s is not programmed: %s", name, last)
 	}
+	edit := func(name string, n int64) {
+		t.Helper()
+		patch := fmt.Sprintf(`{"spec":{"rules":[{"backendRefs":[{"name":"app","port":80}],"filters":[{"type":"RequestHeaderModifier",
+			"requestHeaderModifier":{"set":[{"name":"x-edit","value":"%d"}]}}]}]}}`, n)
+		route, err := routes.Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		programmed(name, route.Generation)
+	}
+	web := func(what string, is func(*gatewayv1.Gateway) bool) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+			g, err := client.GatewayV1().Gateways("joined").Get(t.Context(), "web", metav1.GetOptions{})
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case is(g):
+				return
+			case time.Now().After(end):
+				t.Fatalf("the status of web has no %s: %+v", what, g.Status)
+			}
+		}
+	}
+	// written are the writes of all that was done before: what came after it, an edit of d and one of web, which the watches tell in order, is
+	// written, too, and then nothing is left to write. These two have a write each.
+	marks := int64(0)
+	written := func() map[string]int {
+		t.Helper()
+		marks++
+		edit("d", marks)
+		mark := fmt.Appendf(nil, `{"spec":{"infrastructure":{"labels":{"example.com/mark":"%d"}}}}`, marks)
+		marked, err := client.GatewayV1().Gateways("joined").Patch(t.Context(), "web", types.MergePatchType, mark, metav1.PatchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		web("mark", func(g *gatewayv1.Gateway) bool {
+			return len(g.Status.Conditions) > 0 && g.Status.Conditions[0].ObservedGeneration == marked.Generation
+		})
+		for end := time.Now().Add(time.Minute); !statuses.Idle(); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal("there is always something to write")
+			}
+		}
+		return counts.take()
+	}
+	attached := func(n int32) {
+		t.Helper()
+		web(fmt.Sprint(n, " routes"), func(g *gatewayv1.Gateway) bool {
+			return len(g.Status.Listeners) > 0 && g.Status.Listeners[0].AttachedRoutes == n
+		})
+	}
 	for _, name := range names {
 		programmed(name, 1)
 	}
-	time.Sleep(2500 * time.Millisecond) // whatever may be written late
-	t.Logf("at first: %v", counts.take())
+	attached(int32(len(names)))
+	t.Logf("at first: %v", written())
 	const edits = 20
 	for i := range int64(edits) {
-		patch := fmt.Sprintf(`{"spec":{"rules":[{"backendRefs":[{"name":"app","port":80}],"filters":[{"type":"RequestHeaderModifier",
-			"requestHeaderModifier":{"set":[{"name":"x-edit","value":"%d"}]}}]}]}}`, i)
-		if _, err := routes.Patch(t.Context(), "a", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		programmed("a", i+2)
+		edit("a", i)
 	}
-	time.Sleep(2500 * time.Millisecond)
-	if got := counts.take(); len(got) != 1 || got["a"] != edits {
-		t.Errorf("%d edits of a made writes %v", edits, got)
+	if got, want := written(), map[string]int{"a": edits, "d": 1, "web": 1}; !maps.Equal(got, want) {
+		t.Errorf("%d edits of a made writes %v, want %v", edits, got, want)
 	}
 	// A new route is accepted and acknowledged in one write, and its Gateway counts one more.
 	if err := cluster.Apply(t.Context(), []byte(fmt.Sprintf(joinedRoute, "new"))); err != nil {
 		t.Fatal(err)
 	}
 	programmed("new", 1)
-	time.Sleep(2500 * time.Millisecond)
-	if got := counts.take(); len(got) != 2 || got["new"] != 1 || got["web"] != 1 {
-		t.Errorf("a new route made writes %v", got)
+	attached(int32(len(names)) + 1)
+	if got, want := written(), map[string]int{"new": 1, "d": 1, "web": 2}; !maps.Equal(got, want) {
+		t.Errorf("a new route made writes %v, want %v", got, want)
 	}
 	followBackend(t, cluster, client)
 }

@@ -34,7 +34,7 @@ type Status struct {
 	cfg     Config
 	kinds   []*kind
 	metrics *metrics
-	events  atomic.Pointer[events] // of the term
+	term    atomic.Pointer[term] // nil while none runs
 }
 
 // New makes a Status. It does nothing before Run.
@@ -89,12 +89,13 @@ func (s *Status) newTerm(ctx context.Context) (*term, error) {
 	if err != nil {
 		return nil, fmt.Errorf("status: make a client for events: %w", err)
 	}
-	s.events.Store(events)
-	return &term{Status: s, desk: newDesk(s.kinds, s.metrics), clients: clients, events: events}, nil
+	t := &term{Status: s, desk: newDesk(s.kinds, s.metrics), clients: clients, events: events}
+	s.term.Store(t)
+	return t, nil
 }
 
 func (t *term) end() {
-	t.Status.events.Store(nil)
+	t.term.Store(nil)
 	t.events.stop()
 	t.metrics.queue.Set(0)
 }
