@@ -316,6 +316,27 @@ func TestARefusedFilterChain(t *testing.T) {
 	s.says("gateway/shop/web", "b: Programmed=True", "a: Programmed=True", "c: Programmed=True", "Accepted=True Accepted")
 }
 
+// TestARouteDeletedUnderARefusedFilterChain: a refused listener serves as it was, but not what is deleted under it.
+func TestARouteDeletedUnderARefusedFilterChain(t *testing.T) {
+	t.Parallel()
+	good, other := testcert.Self("web.b.example", "admin.b.example"), testcert.Self("web.b.example")
+	s := prepare(t, t.TempDir(), shop())
+	s.write("gateway.yaml", secureGateway(`b '*.b.example' b`, "c c.example c"))
+	s.write("b.yaml", secretNamed("b", good.Certificate, good.PrivateKey))
+	s.write("c.yaml", secretNamed("c", other.Certificate, good.PrivateKey))
+	s.write("route.yaml", routeFile("web", "web.b.example", to("blue")))
+	s.write("admin.yaml", routeFile("admin", "admin.b.example", to("green")))
+	s.start(unchecked)
+	s.soon("GET https://admin.b.example/ -> 200 green\nGET https://web.b.example/ -> 200 blue")
+	s.says("gateway/shop/web", "c: cardea.dev/Programmed=False RejectedByProxy: Failed to load private key")
+	s.write("gateway.yaml", secureGateway(`b '*.b.example' c`, "c c.example c"))
+	s.says("gateway/shop/web", "b: cardea.dev/Programmed=False RejectedByProxy: Error adding/updating listener(s) ")
+	s.expect("GET https://admin.b.example/ -> 200 green")
+	s.remove("admin.yaml")
+	s.soon("GET https://admin.b.example/ -> 404")
+	s.expect("GET https://web.b.example/ -> 200 blue")
+}
+
 // TestAFilterChainThatNeverServed: its hosts are refused, and do not fall to a wider listener.
 func TestAFilterChainThatNeverServed(t *testing.T) {
 	t.Parallel()

@@ -46,12 +46,12 @@ func (s *set) convicted(p *resource.Part) bool {
 	return slices.ContainsFunc(p.Fragments, func(f resource.Fragment) bool { return f.Refused || s.blame.refused[s.refusalKey(f)] != nil })
 }
 
-// keptHosts are a table's parts, and as long as proxies may have another filter chain than the graph says those that left it: a listener's hostname
-// decides about both, and one that is refused serves as it was.
+// keptHosts are a table's parts, and those that left it with a listener's former hostname, as long as proxies may have its filter chain: the hostname
+// decides about both, and a chain that is refused serves as it was. What left for another reason, such as a deleted route, is not kept.
 func (s *set) keptHosts(e *entry) []*resource.Part {
 	var left []*resource.Part
 	for c := range diff(e.current.parts(), e.confirmed.parts()) {
-		if c.old == nil {
+		if c.old == nil && s.holdsAll(e, c.new) {
 			left = append(left, c.new)
 		}
 	}
@@ -63,12 +63,17 @@ func (s *set) keptHosts(e *entry) []*resource.Part {
 	return parts
 }
 
-// outdated tells whether a filter chain that was accepted names a table, and the graph says another one.
+// holdsAll tells whether all that a part was made of is still in its resource, be it in other parts.
+func (s *set) holdsAll(e *entry, p *resource.Part) bool {
+	return !slices.ContainsFunc(p.Fragments, func(f resource.Fragment) bool { return s.held[heldAs(e, f.Origin, f.Variant)] == 0 })
+}
+
+// outdated tells whether a filter chain that was accepted names a table, and the graph gives it other server names, or none.
 func (s *set) outdated(table resource.Name) bool {
 	for _, l := range s.entries[resource.Listener] {
 		for _, p := range l.confirmed.parts() {
 			if len(p.Claims) > 0 && slices.Contains(p.Needs, table) {
-				if now := l.current.part(p.ID); now == nil || !same(now, p) {
+				if now := l.current.part(p.ID); now == nil || !slices.Equal(now.Claims, p.Claims) {
 					return true
 				}
 			}
