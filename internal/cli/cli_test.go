@@ -61,7 +61,11 @@ func spy() Program {
 			if o.Dir == "empty" {
 				return nil, nil
 			}
-			return []map[string]any{{"name": o.Dir}}, nil
+			at := func(namespace, name string) map[string]any {
+				return map[string]any{"namespace": namespace, "name": name}
+			}
+			return []map[string]any{{"name": o.Dir}, {"kind": "HTTPRoute", "metadata": at("shop", "cart")}, {"kind": "HTTPRoute", "metadata": at("a", "b")},
+				{"kind": "GatewayClass", "metadata": map[string]any{"name": "own"}}, {"kind": "Namespace", "metadata": map[string]any{"name": "shop"}}}, nil
 		},
 		Explainer: func(_ context.Context, o standalone.Options) (admin.Explainer, error) { return explainer(told(o)), nil },
 		Gateways: func(_ context.Context, o standalone.Options) ([]string, error) {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"strings"
 	"time"
 
@@ -32,49 +33,86 @@ func completeFlagBy(cmd *cobra.Command, flag string, f completer) {
 	}
 }
 
+// namer lists the names of a kind's objects, where a command line asks for them.
+type namer = func(cmd *cobra.Command, n admin.KindNames) []string
+
+// namesOf is what a namer knows of a kind, by any of the kind's words.
+func namesOf(cmd *cobra.Command, kind string, names namer) []string {
+	n, known := admin.KindNamed(kind)
+	if !known {
+		return nil
+	}
+	return names(cmd, n)
+}
+
 // completeGet offers kinds, then the names of the kind's objects in the namespace.
-func completeGet(o *getOptions) completer {
+func completeGet(names namer) completer {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		kind, _, slash := strings.Cut(typed, "/")
 		switch {
-		case len(args) == 0 && slash:
-			var words []string
-			for _, name := range o.names(cmd, kind) {
-				words = append(words, kind+"/"+name)
-			}
-			return words, cobra.ShellCompDirectiveNoFileComp
+		case len(args) == 0 && strings.Contains(typed, "/"):
+			return objectWords(cmd, typed, names), cobra.ShellCompDirectiveNoFileComp
 		case len(args) == 0:
-			var words []string
-			for _, n := range admin.Kinds() {
-				words = append(words, n.Plural)
-			}
-			return words, cobra.ShellCompDirectiveNoFileComp
+			return kindWords(""), cobra.ShellCompDirectiveNoFileComp
 		case len(args) == 1 && !strings.Contains(args[0], "/"):
-			return o.names(cmd, args[0]), cobra.ShellCompDirectiveNoFileComp
+			return namesOf(cmd, args[0], names), cobra.ShellCompDirectiveNoFileComp
 		}
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
+// completeExplain offers KIND/, then KIND/NAME.
+func completeExplain(names namer) completer {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		switch {
+		case len(args) > 0:
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		case strings.Contains(typed, "/"):
+			return objectWords(cmd, typed, names), cobra.ShellCompDirectiveNoFileComp
+		}
+		return kindWords("/"), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
+}
+
+// kindWords are all kinds.
+func kindWords(end string) (words []string) {
+	for _, n := range admin.Kinds() {
+		words = append(words, n.Plural+end)
+	}
+	return words
+}
+
+// objectWords are KIND/NAME of all objects of the kind that was typed.
+func objectWords(cmd *cobra.Command, typed string, names namer) (words []string) {
+	kind, _, _ := strings.Cut(typed, "/")
+	for _, name := range namesOf(cmd, kind, names) {
+		words = append(words, kind+"/"+name)
+	}
+	return words
+}
+
 // completeNamespace offers the namespaces that there are.
-func completeNamespace(o *getOptions) completer {
+func completeNamespace(names namer) completer {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return o.names(cmd, "namespaces"), cobra.ShellCompDirectiveNoFileComp
+		return namesOf(cmd, "namespaces", names), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
 // names asks for the names of a kind's objects. None of all namespaces: an object is asked for in its own.
-func (o *getOptions) names(cmd *cobra.Command, kind string) (names []string) {
-	n, known := admin.KindNamed(kind)
-	if !known || n.Namespaced && o.all {
+func (o *getOptions) names(cmd *cobra.Command, n admin.KindNames) []string {
+	if n.Namespaced && o.all {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
-	defer cancel()
 	from, namespace, err := o.from(cmd)
 	if err != nil {
 		return nil
 	}
+	return listed(cmd, from, n, namespace)
+}
+
+// listed asks a source for the names of a kind's objects.
+func listed(cmd *cobra.Command, from source, n admin.KindNames, namespace string) (names []string) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
+	defer cancel()
 	text, err := from.list(ctx, n, namespace)
 	if err != nil {
 		return nil
@@ -85,6 +123,27 @@ func (o *getOptions) names(cmd *cobra.Command, kind string) (names []string) {
 	}
 	for _, item := range list.Items {
 		names = append(names, item.text("metadata", "name"))
+	}
+	return names
+}
+
+// names are those of a kind's objects in the folder, or in the running program.
+func (o *explainOptions) names(cmd *cobra.Command, p Program, n admin.KindNames) (names []string) {
+	if o.dir == "" {
+		return listed(cmd, newClient(o.server, os.Getenv("CARDEA_SERVER")), n, o.namespace)
+	}
+	if offline(cmd, o.dir, &o.offline) != nil {
+		return nil
+	}
+	all, err := p.Objects(cmd.Context(), o.offline)
+	if err != nil {
+		return nil
+	}
+	for _, fields := range all {
+		item := object(fields)
+		if item.text("kind") == n.Kind.String() && (!n.Namespaced || item.text("metadata", "namespace") == o.namespace) {
+			names = append(names, item.text("metadata", "name"))
+		}
 	}
 	return names
 }

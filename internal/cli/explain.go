@@ -55,6 +55,8 @@ The running program at --server is asked; with --dir the files of a folder are r
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return runExplain(cmd, p, &o, args[0]) },
 	}
+	names := func(cmd *cobra.Command, n admin.KindNames) []string { return o.names(cmd, p, n) }
+	cmd.ValidArgsFunction = completeExplain(names)
 	f := cmd.Flags()
 	f.StringVarP(&o.question.Method, "request", "X", "", "method of the request (GET)")
 	f.StringArrayVarP(&o.question.Headers, "header", "H", nil, "header of the request, 'name: value'; may be given several times")
@@ -65,6 +67,7 @@ The running program at --server is asked; with --dir the files of a folder are r
 	f.StringVar(&o.server, "server", "", "address of the admin API ($CARDEA_SERVER, else http://"+admin.DefaultAddr+")")
 	f.StringVarP(&o.output, "output", "o", "text", "text or json")
 	bindFlags(cmd, &o.offline)
+	completeFlagBy(cmd, "namespace", completeNamespace(names))
 	completeFlag(cmd, "output", "text", "json")
 	completeFlag(cmd, "server", "http://"+admin.DefaultAddr)
 	return cmd
@@ -124,6 +127,9 @@ func explainObject(cmd *cobra.Command, p Program, o *explainOptions, kind, name 
 	n, known := admin.KindNamed(kind)
 	if !known {
 		return story, fmt.Errorf("%q is no kind (`cardea get` lists the kinds), and no URL: a URL begins with http:// or https://", kind)
+	}
+	if name == "" {
+		return story, noName(kind)
 	}
 	namespace := o.namespace
 	if !n.Namespaced {

@@ -51,7 +51,7 @@ with --kubeconfig or --context that one. A cluster is asked only if one of these
   # Of the cluster that kubectl uses
   cardea get httproutes -A --kube`,
 		Args:              atMostOne,
-		ValidArgsFunction: completeGet(&o),
+		ValidArgsFunction: completeGet(o.names),
 		RunE:              func(cmd *cobra.Command, args []string) error { return get(cmd, o, args) },
 	}
 	f := cmd.Flags()
@@ -59,7 +59,7 @@ with --kubeconfig or --context that one. A cluster is asked only if one of these
 	f.BoolVarP(&o.all, "all-namespaces", "A", false, "objects of all namespaces")
 	f.StringVarP(&o.output, "output", "o", "table", "table, wide, yaml or json")
 	bindSource(cmd, &o.sourceOptions)
-	completeFlagBy(cmd, "namespace", completeNamespace(&o))
+	completeFlagBy(cmd, "namespace", completeNamespace(o.names))
 	completeFlag(cmd, "output", getFormats...)
 	return cmd
 }
@@ -123,7 +123,15 @@ func asked(args []string) (names admin.KindNames, words []string, err error) {
 	if !known {
 		return names, nil, fmt.Errorf("Cardea shows no %q: `cardea get` lists the kinds that it reads, kubectl shows all others", kind)
 	}
+	if len(args) == 2 && args[1] == "" {
+		return names, nil, noName(kind)
+	}
 	return names, args, nil
+}
+
+// noName is said of KIND/ without a NAME.
+func noName(kind string) error {
+	return fmt.Errorf("%q: a name is missing after the slash, as in %s/web", kind+"/", kind)
 }
 
 func getKinds(cmd *cobra.Command, o getOptions, from source) error {

@@ -23,6 +23,7 @@ func TestSession(t *testing.T) {
 		w.serve(b, 1, 80, "http", "session.test", session("session", model.Session{Cookie: "s", Path: "/a"}))
 		w.serve(b, 2, 80, "http", "permanent.test", session("permanent", model.Session{Cookie: "s", Path: "/", Lifetime: time.Hour}))
 		w.serve(b, 3, 80, "http", "short.test", session("short", model.Session{Cookie: "s", Path: "/", Lifetime: time.Second}))
+		w.serve(b, 5, 80, "http", "half.test", session("half", model.Session{Cookie: "s", Path: "/", Lifetime: 500 * time.Millisecond}))
 		w.serve(b, 4, 80, "http", "header.test", session("header", model.Session{Header: "x-session"}))
 	})
 	startProxy(t, w.resources())
@@ -48,6 +49,9 @@ func TestSession(t *testing.T) {
 	first, c := cookie("session.test")
 	if c.Name != "s" || c.Path != "/a" || c.MaxAge != 0 || !c.Expires.IsZero() || !c.HttpOnly {
 		t.Errorf("the session's cookie: %v", c)
+	}
+	if _, half := cookie("half.test"); half.MaxAge != 1 {
+		t.Errorf("the cookie of a session of half a second: %v, want one of a second", half)
 	}
 	value := func(c *http.Cookie) map[string]string {
 		return map[string]string{"Cookie": "x=y; s=\"" + strings.Trim(c.Value, `"`) + "\""}

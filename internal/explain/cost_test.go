@@ -105,15 +105,18 @@ func (r *rig) question(url string) *requested {
 // more than a few. Of each, what decides about that host is looked at.
 func TestCostOfARequest(t *testing.T) {
 	r := newRig(t)
+	const five = "default/g0, default/g1, default/g10, default/g11, default/g12"
 	for _, c := range []struct {
 		url, gateway    string
 		gathered, built int // of the Gateways, how many are looked into, and how many are simulated
 		notes           int
+		first           string
 	}{
-		{"http://g7.ex/", "default/g7", 1, 1, gateways - 1},
-		{"http://all.ex/all", "default/g0", mostWays, 1, gateways - 1},
-		{"http://all.ex/none", "default/g0", mostWays, mostWays, gateways}, // one of the notes: that some were not asked
-		{"http://none.ex/", "default/g0", 1, 1, gateways - 1 + nearest + 1},
+		{"http://g7.ex/", "default/g7", 1, 1, 1, "Gateways " + five + " and 14 more have this port, too: --gateway chooses"},
+		{"http://all.ex/all", "default/g0", mostWays, 1, 1, "Gateways default/g1, "},
+		{"http://all.ex/none", "default/g0", mostWays, mostWays, 1, "--gateway chooses; 12 of the Gateways with this host were not asked"},
+		{"http://none.ex/", "default/g0", 1, 1, 1 + nearest + 1, "--gateway chooses"},
+		{"http://all.ex:81/", "", 0, 0, 1, "Gateways " + five + " and 15 more have port 80"},
 	} {
 		q := r.question(c.url)
 		if err := r.ask(q); err != nil {
@@ -121,6 +124,8 @@ func TestCostOfARequest(t *testing.T) {
 		}
 		if q.story.Gateway != c.gateway || len(q.story.Notes) != c.notes {
 			t.Errorf("%s: %s, %d notes, want %s, %d: %q", c.url, q.story.Gateway, len(q.story.Notes), c.gateway, c.notes, q.story.Notes)
+		} else if !strings.Contains(q.story.Notes[0], c.first) {
+			t.Errorf("%s: the note is %q, want %q", c.url, q.story.Notes[0], c.first)
 		}
 		gathered, built := 0, 0
 		for _, w := range q.ways {

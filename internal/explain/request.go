@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -57,25 +58,10 @@ func (q *asked) request(c call, gateway string, ways []*way, w *way) Story {
 		if gateway != "" {
 			story.Closed = fmt.Sprintf("no Gateway %s has a listener at port %d", gateway, c.port)
 		}
-		for _, p := range flow.All(q.view, q.world.Plan.Ports) {
-			story.Notes = append(story.Notes, fmt.Sprintf("Gateway %s has port %d", p.Key.Gateway.NamespacedName(), p.Key.Number))
-		}
-		slices.Sort(story.Notes)
+		story.Notes = append(story.Notes, q.portsThere()...)
 		return story
 	}
-	unasked := 0
-	for _, other := range ways {
-		if other == w {
-			continue
-		}
-		if other.parts == nil && other.rank <= hasHost {
-			unasked++
-		}
-		story.Notes = append(story.Notes, fmt.Sprintf("Gateway %s has this port, too: --gateway chooses", other.port.Key.Gateway.NamespacedName()))
-	}
-	if unasked > 0 && !w.takes() {
-		story.Notes = append(story.Notes, fmt.Sprintf("%d of these Gateways were not asked", unasked))
-	}
+	story.Notes = append(story.Notes, others(ways, w)...)
 	c.Port = uint32(w.port.BindPort)
 	story.Gateway, story.Port = w.port.Key.Gateway.NamespacedName(), w.port.Key.Number
 	story.Bound = net.JoinHostPort(w.port.Addresses[0], strconv.Itoa(int(w.port.BindPort)))
@@ -104,6 +90,59 @@ func (q *asked) request(c call, gateway string, ways []*way, w *way) Story {
 	story.Near = q.near(w, listener)
 	story.Notes = append(story.Notes, w.hosts...)
 	return story
+}
+
+// portsThere tells which ports the Gateways have, a line for each port.
+func (q *asked) portsThere() (notes []string) {
+	of := map[int32][]string{}
+	for _, p := range flow.All(q.view, q.world.Plan.Ports) {
+		of[p.Key.Number] = append(of[p.Key.Number], p.Key.Gateway.NamespacedName())
+	}
+	ports := slices.Sorted(maps.Keys(of))
+	for _, number := range ports[:min(nearest, len(ports))] {
+		slices.Sort(of[number])
+		notes = append(notes, fmt.Sprintf("%s port %d", these(of[number]), number))
+	}
+	if more := len(ports) - nearest; more > 0 {
+		notes = append(notes, fmt.Sprintf("and %d more ports", more))
+	}
+	return notes
+}
+
+// others tells which Gateways have the port, too, and how many of those that might take the request were not asked.
+func others(ways []*way, chosen *way) (notes []string) {
+	var names []string
+	unasked := 0
+	for _, other := range ways {
+		if other == chosen {
+			continue
+		}
+		names = append(names, other.port.Key.Gateway.NamespacedName())
+		if other.parts == nil && other.rank <= hasHost {
+			unasked++
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	note := these(names) + " this port, too: --gateway chooses"
+	if unasked > 0 && !chosen.takes() {
+		note += fmt.Sprintf("; %d of the Gateways with this host were not asked", unasked)
+	}
+	return []string{note}
+}
+
+// these names Gateways, a few of them: "Gateway a/b has", "Gateways a/b, a/c and 3 more have".
+func these(names []string) string {
+	if len(names) == 1 {
+		return "Gateway " + names[0] + " has"
+	}
+	shown := names[:min(nearest, len(names))]
+	text := "Gateways " + strings.Join(shown, ", ")
+	if more := len(names) - len(shown); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text + " have"
 }
 
 // listenerOf is the listener of a port that a request belongs to: the most specific one, whether it can serve or not.

@@ -40,6 +40,9 @@ func (o Outcome) Filters(sent Request) (list []string) {
 	if o.Session != "" {
 		say("%s keeps the client at its endpoint", o.Session)
 	}
+	if o.Unkept != "" {
+		say("%s keeps no client here: the request is not below its path", o.Unkept)
+	}
 	if o.Limits.Whole > 0 {
 		say("504 if the answer takes longer than %s", o.Limits.Whole)
 	}

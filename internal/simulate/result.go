@@ -44,6 +44,7 @@ type Outcome struct {
 	Response  []Edit   `json:"response,omitempty"`  // what is done to the headers of its answer, in order
 	Mirrors   []Mirror `json:"mirrors,omitempty"`   // where copies go
 	Session   string   `json:"session,omitempty"`   // what keeps a client at its endpoint: "cookie s", "header x-s"; "": nothing
+	Unkept    string   `json:"unkept,omitempty"`    // what would keep it if the request were below its path: "cookie s (path /a)"
 	Limits    Limits   `json:"limits,omitzero"`
 }
 

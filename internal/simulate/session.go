@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"encoding/base64"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -21,7 +22,8 @@ func (s *simulation) keep(session *statefulsessionv3.StatefulSession, o *Outcome
 		s.survey(cookie, "cookie")
 		s.survey(cookie.GetCookie(), "name", "path", "ttl")
 		name := cookie.GetCookie().GetName()
-		if !coveredBy(s.request.Path, cookie.GetCookie().GetPath()) {
+		if path := cookie.GetCookie().GetPath(); !coveredBy(s.request.Path, path) {
+			o.Unkept = fmt.Sprintf("cookie %s (path %s)", name, path)
 			return
 		}
 		o.Session, endpoint = "cookie "+name, s.endpointIn(cookieOf(s.request, name))

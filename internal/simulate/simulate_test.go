@@ -162,6 +162,9 @@ func tell(r Result) string {
 		if o.Session != "" {
 			say("kept by %s", o.Session)
 		}
+		if o.Unkept != "" {
+			say("not kept by %s", o.Unkept)
+		}
 		if l := o.Limits; l.Whole != 0 && l.Whole != defaultTimeout || l.Attempt != 0 || l.Retries != 0 {
 			say("within %s each %s retries %d on %v", l.Whole, l.Attempt, l.Retries, l.On)
 		}
