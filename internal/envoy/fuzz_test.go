@@ -132,6 +132,7 @@ func TestEnvoyTakesWhateverIsRendered(t *testing.T) {
 		"(", "[a-z]+", "/a(b|c)?.*", "?", "/a?b#c", "#", "\n", "\x00", "\xff", "{x}", "*", "'", "content-length", "connection", "te",
 		"transfer-encoding", "https", "http", "ftp", strings.Repeat("x", 5000), strings.Repeat(`(\p{L}|.)`, 40), `[^/]{200}`,
 		`\p{Letter}`, `\p{greek}`, `\p{Greek}\pN\p{^Lu}`, `\p{Cn}`, `\p{LC}`, `\p{Any}\P{ASCII}`, `a\Qb.c`, `\Q\p{x}\E[0-9]`,
+		`/\x{10FFFF}`, `[\400]`, `\x{FF}[\x{80}-é]`, `[α-ω]+`, "\\Q\ufeff",
 	}
 	word := func() string { return words[random.IntN(len(words))] }
 	header := func() string { // the plan changes no Host, and no pseudo header

@@ -68,15 +68,15 @@ func wideEscape(expr string) (escape string, found bool) {
 	return "", false
 }
 
-// escapes are what follows each backslash of a valid expression, but for what is quoted.
+// escapes are what follows each backslash of a valid expression, but for what is quoted (behind a Q).
 func escapes(expr string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for {
 			_, rest, escaped := strings.Cut(expr, `\`)
-			if !escaped || rest == "" || rest[0] != 'Q' && !yield(rest) {
+			if !escaped || rest == "" || !yield(rest) {
 				return
 			}
-			if expr = rest[1:]; rest[0] == 'Q' { // what is quoted has no escapes
+			if expr = rest[1:]; rest[0] == 'Q' {
 				_, expr, _ = strings.Cut(expr, `\E`)
 			}
 		}
@@ -106,14 +106,12 @@ func isClass(name string) bool {
 
 // closed is a valid expression that others can be put around: one whose quotation (\Q) is open would take them in.
 func closed(expr string) string {
-	if !strings.Contains(expr, `\Q`) {
-		return expr
+	for escape := range escapes(expr) {
+		if escape[0] == 'Q' && !strings.Contains(escape, `\E`) {
+			return expr + `\E`
+		}
 	}
-	re, err := syntax.Parse(expr, syntax.Perl)
-	if err != nil {
-		return expr
-	}
-	return re.String()
+	return expr
 }
 
 // regexSize estimates the size of RE2's program, which tells bytes apart where Go's tells characters.

@@ -1,6 +1,9 @@
 package envoy
 
-import "testing"
+import (
+	"regexp"
+	"testing"
+)
 
 // TestClassNames: Go takes names that RE2 does not know.
 func TestClassNames(t *testing.T) {
@@ -23,6 +26,24 @@ func TestWideEscapes(t *testing.T) {
 	} {
 		if err := checkRegex(expr); (err == nil) != valid {
 			t.Errorf("%s: %v, want valid=%t", expr, err, valid)
+		}
+	}
+}
+
+// TestClosed: what is put behind an expression is no part of its quotation, and the expression means what it did.
+func TestClosed(t *testing.T) {
+	for expr, want := range map[string]string{
+		`a\.b`: `a\.b`, `\Qa.b`: `\Qa.b\E`, `\Qa.b\E.`: `\Qa.b\E.`, `\Qa\E\Qb\`: `\Qa\E\Qb\\E`, `\\Qa`: `\\Qa`, "\\Q\ufeff": "\\Q\ufeff\\E",
+	} {
+		if got := closed(expr); got != want {
+			t.Errorf("%s: %s, want %s", expr, got, want)
+		}
+		both, err := regexp.Compile("^(?:" + want + ")!$")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if one := regexp.MustCompile("^(?:" + want + ")$"); one.MatchString("a.b") != both.MatchString("a.b!") {
+			t.Errorf("%s takes what is behind it", want)
 		}
 	}
 }

@@ -23,9 +23,13 @@ func unknownSocket(c *clusterv3.Cluster) *clusterv3.Cluster {
 func TestWhoJoinsGetsWhatWasAccepted(t *testing.T) {
 	first, second := testcert.Self("first", "x.test"), testcert.Self("second", "x.test")
 	for name, bad := range map[string]func(e edits, port int){
-		"cluster":  func(e edits, _ int) { e.set(resource.Cluster, "a", cluster(unknownSocket(edsCluster("a")))) },
-		"secret":   func(e edits, _ int) { e.set(resource.Secret, "cert", secret("cert", second.Certificate, first.PrivateKey)) },
-		"listener": func(e edits, port int) { e.set(resource.Listener, "s", secure(listener("s", port, "t", shared, broken), "cert")) },
+		"cluster": func(e edits, _ int) { e.set(resource.Cluster, "a", cluster(unknownSocket(edsCluster("a")))) },
+		"secret": func(e edits, _ int) {
+			e.set(resource.Secret, "cert", secret("cert", second.Certificate, first.PrivateKey))
+		},
+		"listener": func(e edits, port int) {
+			e.set(resource.Listener, "s", secure(listener("s", port, "t", shared, broken), "cert"))
+		},
 	} {
 		for _, alone := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: " alone"}[alone], func(t *testing.T) {
