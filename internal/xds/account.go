@@ -135,7 +135,7 @@ func (s *set) confirm(e *entry) {
 	if e.confirmed == nil && e.name.Type == resource.Routes {
 		s.news.ack(s.arrived(e), 0)
 	}
-	e.confirmed = floor
+	s.accept(e, floor)
 	if e.offer == floor {
 		delete(s.unconfirmed, e)
 	}

@@ -85,16 +85,19 @@ func (st *stream) nacked(r *response, message string) {
 		if i := slices.Index(it.sent, s.v); i >= 0 {
 			it.sent = slices.Delete(it.sent, i, i+1)
 		}
-		if words, refused := culprits[s.name.Name]; refused && it.entry != nil {
+		words, refused := culprits[s.name.Name]
+		switch {
+		case !refused, it.entry == nil:
+		case !it.entry.offer.equal(s.v): // something else is on its way
+			st.standIn(it)
+		case cannotBind(s, words):
 			it.no = s.v
-			if cannotBind(s, words) {
-				st.postpone(it, words)
-			} else {
-				it.tries = 0
-				st.set.refuse(st, it.entry, s.v, it.has, words)
-				st.standIn(it)
-				st.restore(it)
-			}
+			st.postpone(it, words)
+		default:
+			it.no, it.tries = s.v, 0
+			st.set.refuse(st, it.entry, it.has, words)
+			st.standIn(it)
+			st.restore(it)
 		}
 		st.touch(it)
 	}

@@ -87,6 +87,9 @@ func (z *fuzzer) move() {
 	case op == 3 && w != nil:
 		w.st.close()
 		z.streams[i] = nil
+		if other := z.streams[1-i]; other != nil {
+			clear(other.refused) // it is asked again what the one that left refused, too
+		}
 	case w == nil:
 		z.streams[i] = &watched{
 			st: newStream(z.set, "1.40.0"), sent: map[resource.Name]bool{}, routes: map[string]int{}, refused: map[string]bool{},

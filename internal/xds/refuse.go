@@ -17,6 +17,7 @@ type blame struct {
 type guilt struct {
 	parts int // how many parts of current values have this content, or a substitute for it
 	bare  int // how many parts of tables and listeners have the content itself, for which a substitute will come
+	kept  int // how many parts of what was accepted of tables and listeners have the content itself: it may be served on
 	said  resource.Refusal
 	with  *company // nil: it was refused alone
 	whole bool     // its resource was refused as a whole: there is no substitute
@@ -41,9 +42,40 @@ func (b *blame) add(n int, t resource.Type, k resource.RefusalKey, f resource.Fr
 		return
 	}
 	g.count(b, n, t, f)
-	if n < 0 && g.parts <= 0 {
+	b.left(k, g)
+}
+
+// left has a refusal looked at whose content may be nowhere any more.
+func (b *blame) left(k resource.RefusalKey, g *guilt) {
+	if g.parts+g.kept <= 0 {
 		b.proven = append(b.proven, k)
 	}
+}
+
+// keep counts what is in a part of an accepted value in (1) or out (-1).
+func (s *set) keep(n int, p *resource.Part) {
+	for _, f := range p.Fragments {
+		if k := s.refusalKey(f); !f.Refused && s.blame.refused[k] != nil {
+			g := s.blame.refused[k]
+			g.kept += n
+			s.blame.left(k, g)
+		}
+	}
+}
+
+// accept changes what all counting proxies acknowledged last.
+func (s *set) accept(e *entry, v *version) {
+	if len(s.blame.refused) > 0 && warded(e.name.Type) {
+		for c := range diff(e.confirmed.parts(), v.parts()) {
+			if c.new != nil {
+				s.keep(1, c.new)
+			}
+			if c.old != nil {
+				s.keep(-1, c.old)
+			}
+		}
+	}
+	e.confirmed = v
 }
 
 func (g *guilt) count(b *blame, n int, t resource.Type, f resource.Fragment) {
@@ -54,11 +86,11 @@ func (g *guilt) count(b *blame, n int, t resource.Type, f resource.Fragment) {
 	}
 }
 
-// sweep ends refusals whose content is gone. A substitute carries the hash of what it stands for, so a refusal stays while
-// its origin is unchanged.
+// sweep ends refusals whose content is gone, also from what proxies accepted last. A substitute carries the hash of what it stands for, so a
+// refusal stays while its origin is unchanged.
 func (s *set) sweep() {
 	for _, k := range s.blame.proven {
-		if g := s.blame.refused[k]; g != nil && g.parts <= 0 {
+		if g := s.blame.refused[k]; g != nil && g.parts+g.kept <= 0 {
 			s.pardon(k)
 		}
 	}
@@ -119,7 +151,7 @@ func (s *set) convict(charges []charge) (rows int) {
 		s.countParts(fresh)
 	}
 	for k, g := range fresh {
-		if g.parts > 0 {
+		if g.parts+g.kept > 0 {
 			rows++
 			continue
 		}
@@ -141,17 +173,24 @@ func (s *set) countParts(fresh map[resource.RefusalKey]*guilt) {
 					}
 				}
 			}
+			if !warded(e.name.Type) {
+				continue
+			}
+			for _, p := range e.confirmed.parts() {
+				for _, f := range p.Fragments {
+					if g := fresh[s.refusalKey(f)]; g != nil && !f.Refused {
+						g.kept++
+					}
+				}
+			}
 		}
 	}
 }
 
-// refuse takes a proxy's refusal of v. What it has instead, or else what others have accepted, is kept, also for those that join. In a
+// refuse takes a proxy's refusal of what it is offered. What it has instead, or else what others have accepted, is kept, also for those that join. In a
 // route table or a listener the culprit is looked for.
-func (s *set) refuse(st *stream, e *entry, v, has *version, message string) {
-	if e.current == nil || !e.offer.equal(v) {
-		return // something else is on its way
-	}
-	v = e.offer // which may be a later one of the same bytes
+func (s *set) refuse(st *stream, e *entry, has *version, message string) {
+	v := e.offer
 	base := has
 	if base == nil {
 		base = e.confirmed

@@ -34,16 +34,17 @@ func (s *set) servable(e *entry) *version {
 func (s *set) keptChains(e *entry) []*resource.Part {
 	parts := slices.Clone(e.current.parts())
 	for i, p := range parts {
-		if old := e.confirmed.part(p.ID); substitutes(p) && old != nil && !s.convicted(old) && !claimed(old, e.current.parts()) {
+		old := e.confirmed.part(p.ID)
+		if substitutes(p) && old != nil && !substitutes(old) && !s.convicted(old) && !claimed(old, e.current.parts()) {
 			parts[i] = old
 		}
 	}
 	return parts
 }
 
-// convicted tells whether a part has something that was refused, or a substitute for it.
+// convicted tells whether a part has something that was refused.
 func (s *set) convicted(p *resource.Part) bool {
-	return slices.ContainsFunc(p.Fragments, func(f resource.Fragment) bool { return f.Refused || s.blame.refused[s.refusalKey(f)] != nil })
+	return slices.ContainsFunc(p.Fragments, func(f resource.Fragment) bool { return !f.Refused && s.blame.refused[s.refusalKey(f)] != nil })
 }
 
 // keptHosts are a table's parts, and those that left it with a listener's former hostname, as long as proxies may have its filter chain: the hostname
@@ -51,7 +52,7 @@ func (s *set) convicted(p *resource.Part) bool {
 func (s *set) keptHosts(e *entry) []*resource.Part {
 	var left []*resource.Part
 	for c := range diff(e.current.parts(), e.confirmed.parts()) {
-		if c.old == nil && s.holdsAll(e, c.new) {
+		if c.old == nil && s.holdsAll(e, c.new) && !s.convicted(c.new) {
 			left = append(left, c.new)
 		}
 	}

@@ -142,6 +142,7 @@ func (s *set) drop(e *entry) {
 	if e.confirmed != nil && e.name.Type == resource.Routes {
 		s.news.leave(s.arrived(e))
 	}
+	s.accept(e, nil)
 	e.current, e.refused = nil, nil
 	s.forget(e)
 	delete(s.unbound, e)

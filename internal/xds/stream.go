@@ -193,8 +193,8 @@ func (st *stream) offered(e *entry, old *version) {
 			sub.got.set(e.slot)
 		}
 		it := st.item(e.name, e, old)
-		if !e.current.equal(it.no) {
-			it.no = nil // should that come back, it is tried again
+		if !e.held && e.refused == nil && !e.offer.equal(it.no) {
+			it.no = nil // nothing stands in for what it refused: should that come back, it is tried again
 		}
 		st.touch(it)
 	}

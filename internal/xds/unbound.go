@@ -25,9 +25,6 @@ func cannotBind(s shipment, words string) bool {
 
 // postpone has a listener that the proxy could not bind tried again.
 func (st *stream) postpone(it *item, words string) {
-	if it.entry.current == nil || !it.entry.offer.equal(it.no) {
-		return // something else is on its way
-	}
 	it.again = st.now.Add(min(firstTry<<it.tries, lastTry))
 	it.tries = min(it.tries+1, 10)
 	st.postponed[it] = struct{}{}

@@ -124,3 +124,27 @@ func TestAnOldVersionJoins(t *testing.T) {
 		t.Errorf("refused: %v", got)
 	}
 }
+
+// The same, of a chain that is kept since its newer version was refused: what is kept of it, the old one does not know either.
+func TestAnOldVersionJoinsAKeptChain(t *testing.T) {
+	w := newWorld(t)
+	port := freePorts(t, 1)[0]
+	kept := chain{Name: "b", Host: "b.test", Table: "b", Filters: true}
+	w.sync(func(e edits) {
+		secured(e)
+		e.tables("a", "b")
+		e.chains("s", chained{port, []chain{{Name: "a", Host: "a.test", Table: "a"}, kept}})
+	})
+	startEnvoy(t, w)
+	securely(t, port, "a.test: 200 a", "b.test: 200 b")
+	eventually(t, "the new one is whole", func() bool { return w.proxies().Acknowledged == 1 })
+	kept.Bad = true
+	w.turn(func(e edits) { e.chains("s", chained{port, []chain{{Name: "a", Host: "a.test", Table: "a"}, kept}}) })
+	eventually(t, "it is refused", func() bool { return len(w.refusedChains()) == 1 })
+	alwaysSecurely(t, port, "a.test: 200 a", "b.test: 200 b")
+
+	startOld(t, w)
+	eventually(t, "both are whole", func() bool { return w.proxies() == resource.Proxies{Connected: 2, Acknowledged: 2, Version: old} })
+	eventually(t, "both have the substitute", func() bool { return len(w.refusedRows()) == 1 })
+	alwaysSecurely(t, port, "a.test: 200 a", "b.test: no answer")
+}

@@ -83,6 +83,9 @@ type search struct {
 
 // inquire holds a resource that a proxy refused, and finds out why: by what is new to that proxy. One fragment alone is the culprit.
 func (s *set) inquire(r refusal, has *version) {
+	if s.searchedFor(r.stream, r.entry) {
+		return // it refused what stands in, too
+	}
 	e, chains := r.entry, r.entry.name.Type == resource.Listener
 	found := s.accused(e, has, r.no)
 	if chains && len(found) == 0 {
@@ -154,6 +157,14 @@ func (s *set) searched(e *entry) bool {
 		return true
 	}
 	return slices.ContainsFunc(s.queue, func(r refusal) bool { return r.entry == e })
+}
+
+// searchedFor tells the same of what a proxy refused.
+func (s *set) searchedFor(st *stream, e *entry) bool {
+	if s.ward != nil && s.ward.driver == st && s.ward.inquests[e] != nil {
+		return true
+	}
+	return slices.ContainsFunc(s.queue, func(r refusal) bool { return r.entry == e && r.stream == st })
 }
 
 // cut makes the slots when the proxy is ready for them, of the newest content of all that it refused by then.
