@@ -70,8 +70,8 @@ func isValid(doc map[string]any) bool {
 	return o != nil && len(problems) == 0
 }
 
-// rendered is what objects mean, those of them that are valid. It fails the test for what must not be.
-func rendered(t *testing.T, docs []map[string]any) map[resource.Key]resource.Resource {
+// worldOf is a world that has objects, those of them that are valid.
+func worldOf(t *testing.T, docs []map[string]any) *world.World {
 	t.Helper()
 	s, err := schemas()
 	if err != nil {
@@ -95,6 +95,13 @@ func rendered(t *testing.T, docs []map[string]any) map[resource.Key]resource.Res
 		w.Sources.Synced(b)
 	})
 	w.Graph.Settle()
+	return w
+}
+
+// rendered is what objects mean, those of them that are valid. It fails the test for what must not be.
+func rendered(t *testing.T, docs []map[string]any) map[resource.Key]resource.Resource {
+	t.Helper()
+	w := worldOf(t, docs)
 	all := map[resource.Key]resource.Resource{}
 	w.Graph.View(func(v flow.View) {
 		for key, p := range flow.All(v, w.Graph.Panics()) {

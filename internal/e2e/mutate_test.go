@@ -59,38 +59,36 @@ func readCorpus(t testing.TB) *corpus {
 
 // place is a value somewhere in an object, and how to put another one there; nil takes it away.
 type place struct {
+	path  string // of fields, of lists' elements with "[]"
 	name  string // of the field, or of the list
 	value any
 	put   func(any)
 }
 
 func places(of any) (list []place) {
-	var visit func(name string, value any, put func(any))
-	visit = func(name string, value any, put func(any)) {
-		list = append(list, place{name, value, put})
+	var visit func(path string, value any, put func(any))
+	fields := func(path string, of map[string]any) {
+		for _, key := range sortedKeys(of) {
+			visit(strings.TrimPrefix(path+"."+key, "."), of[key], func(x any) {
+				if of[key] = x; x == nil {
+					delete(of, key)
+				}
+			})
+		}
+	}
+	visit = func(path string, value any, put func(any)) {
+		list = append(list, place{path, path[strings.LastIndexByte(path, '.')+1:], value, put})
 		switch v := value.(type) {
 		case map[string]any:
-			for _, key := range sortedKeys(v) {
-				visit(key, v[key], func(x any) {
-					if v[key] = x; x == nil {
-						delete(v, key)
-					}
-				})
-			}
+			fields(path, v)
 		case []any:
 			for i, x := range v {
-				visit(name+"[]", x, func(x any) { v[i] = x })
+				visit(path+"[]", x, func(x any) { v[i] = x })
 			}
 		}
 	}
 	if spec, ok := of.(map[string]any); ok {
-		for _, key := range sortedKeys(spec) {
-			visit(key, spec[key], func(x any) {
-				if spec[key] = x; x == nil {
-					delete(spec, key)
-				}
-			})
-		}
+		fields("", spec)
 	}
 	return list
 }

@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -114,7 +115,12 @@ var schemas = sync.OnceValues(schema.New)
 
 // readDocs reads what of a text is objects.
 func readDocs(text string) (docs []map[string]any) {
-	text = placeholder.ReplaceAllString(text, "3000")
+	text = placeholder.ReplaceAllStringFunc(text, func(s string) string {
+		if certificate := certificateText(placeholder.FindStringSubmatch(s)[1]); certificate != nil {
+			return strconv.Quote(string(certificate))
+		}
+		return "3000"
+	})
 	for _, part := range strings.Split("\n"+text, "\n---") {
 		b, err := yaml.YAMLToJSON([]byte(part))
 		if err != nil {
