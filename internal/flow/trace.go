@@ -1,11 +1,10 @@
 package flow
 
-// Dependency is a key that a transform fetched.
+// Dependency is a key that a transform fetched, whether it is there or not.
 type Dependency struct {
 	By         string // the collection that the transform feeds
 	Collection string
 	Key        any
-	Absent     bool
 }
 
 // Trace is what was fetched by every transform that ran on key, in any collection that has keys of its type. It waits for a turn that is running.
@@ -32,7 +31,7 @@ func (c *Collection[K, V]) trace(key any) (list []Dependency) {
 	for r := s.runs; r != nil; r = r.next {
 		for _, n := range r.dependencies() {
 			from := c.g.stages[n.coll]
-			list = append(list, Dependency{By: c.g.stages[r.coll].title(), Collection: from.title(), Key: from.label(n), Absent: !n.present})
+			list = append(list, Dependency{By: c.g.stages[r.coll].title(), Collection: from.title(), Key: from.label(n)})
 		}
 	}
 	return list

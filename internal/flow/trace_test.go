@@ -22,7 +22,7 @@ func TestTraceTellsWhatRunsOnAKeyFetched(t *testing.T) {
 	})
 	g.Settle()
 	for key, want := range map[string]Dependency{
-		"a": {By: "people", Collection: "ages", Key: "ann"}, "b": {By: "people", Collection: "ages", Key: "bob", Absent: true},
+		"a": {By: "people", Collection: "ages", Key: "ann"}, "b": {By: "people", Collection: "ages", Key: "bob"},
 	} {
 		if got := g.Trace(key); !slices.Equal(got, []Dependency{want}) {
 			t.Errorf("%s: %+v, want %+v", key, got, want)
