@@ -187,8 +187,8 @@ func (s *set) countParts(fresh map[resource.RefusalKey]*guilt) {
 	}
 }
 
-// refuse takes a proxy's refusal of what it is offered. What it has instead, or else what others have accepted, is kept, also for those that join. In a
-// route table or a listener the culprit is looked for.
+// refuse takes a proxy's refusal of what it is offered. What it has instead, or else what others have accepted, is kept, also for those that
+// join. In a route table or a listener the culprit is looked for.
 func (s *set) refuse(st *stream, e *entry, has *version, message string) {
 	v := e.offer
 	base := has
