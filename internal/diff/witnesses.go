@@ -107,7 +107,7 @@ func (s side) outcome(sent simulate.Request, r simulate.Result) (told fate) {
 	for _, o := range r.Outcomes {
 		who := s.backend(o.Cluster)
 		if o.Status != 0 {
-			who = strconv.Itoa(o.Status)
+			who = o.Answer()
 		}
 		if o.Share < 1 {
 			who = fmt.Sprintf("%.3g%% %s", 100*o.Share, who)

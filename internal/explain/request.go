@@ -222,7 +222,7 @@ func (q *asked) meta(ref model.ObjectRef) (model.Meta, flow.Rev, bool) {
 
 // outcome tells what happens to a share of the requests.
 func (q *asked) outcome(sent simulate.Request, o simulate.Outcome) Outcome {
-	out := Outcome{Percent: 100 * o.Share, Status: o.Status, Location: o.Location, Endpoints: o.Endpoints}
+	out := Outcome{Percent: 100 * o.Share, Status: o.Status, Answer: o.Answer(), Location: o.Location, Endpoints: o.Endpoints}
 	if o.Cluster != "" {
 		out.Backend = "references that don't resolve"
 		if b, ok := envoy.BackendNamed(o.Cluster); ok {

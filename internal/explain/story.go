@@ -49,6 +49,7 @@ type Outcome struct {
 	Backend   string   `json:"backend,omitempty"` // "Service shop/web port 80"; "": the proxy answers
 	Endpoints []string `json:"endpoints,omitempty"`
 	Status    int      `json:"status,omitempty"` // that the proxy answers
+	Answer    string   `json:"answer,omitempty"` // the status in words: "404", of gRPC "UNIMPLEMENTED (12)"
 	Location  string   `json:"location,omitempty"`
 	Filters   []string `json:"filters,omitempty"` // what is done to request and answer
 }

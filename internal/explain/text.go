@@ -107,11 +107,11 @@ func (p *page) outcome(o Outcome, first bool, of int) {
 	}
 	switch {
 	case o.Location != "":
-		p.line(heading, "%s%d, to %s", share, o.Status, o.Location)
+		p.line(heading, "%s%s, to %s", share, o.Answer, o.Location)
 	case o.Status != 0 && o.Backend != "" && len(o.Endpoints) == 0:
-		p.line(heading, "%s%d, by the proxy: %s, no endpoint", share, o.Status, o.Backend)
+		p.line(heading, "%s%s, by the proxy: %s, no endpoint", share, o.Answer, o.Backend)
 	case o.Status != 0:
-		p.line(heading, "%s%d, by the proxy", share, o.Status)
+		p.line(heading, "%s%s, by the proxy", share, o.Answer)
 	default:
 		p.line(heading, "%s%s, endpoints that can get it: %s", share, o.Backend, strings.Join(o.Endpoints, " "))
 	}

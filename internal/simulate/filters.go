@@ -53,7 +53,7 @@ func (o Outcome) Filters(sent Request) (list []string) {
 		say("tried again up to %d times on %s", o.Limits.Retries, strings.Join(o.Limits.On, ", "))
 	}
 	for _, name := range HeaderNames(o.Header) {
-		if name != "Location" {
+		if name != "Location" && name != "Grpc-Status" { // which Answer tells
 			say("answer's header %s: %s", strings.ToLower(name), strings.Join(o.Header[name], ", "))
 		}
 	}

@@ -33,19 +33,35 @@ func (s *simulation) add(o Outcome) {
 	s.result.Outcomes = append(s.result.Outcomes, o)
 }
 
+// Answer is the status of the proxy's own answer in words: "404", of gRPC "UNIMPLEMENTED (12)"; "" if a backend answers.
+func (o Outcome) Answer() string {
+	switch code := o.Header.Get("Grpc-Status"); {
+	case o.Status == 0:
+		return ""
+	case code != "":
+		return grpcNames[code] + " (" + code + ")"
+	}
+	return strconv.Itoa(o.Status)
+}
+
+// grpcNames are those of the statuses that Envoy answers by itself.
+var grpcNames = map[string]string{
+	"2": "UNKNOWN", "7": "PERMISSION_DENIED", "12": "UNIMPLEMENTED", "13": "INTERNAL", "14": "UNAVAILABLE", "16": "UNAUTHENTICATED",
+}
+
 // grpcStatus is what Envoy tells a gRPC client in place of an HTTP status of its own.
 func grpcStatus(status int) int {
 	switch status {
 	case http.StatusBadRequest:
-		return 13 // INTERNAL
+		return 13
 	case http.StatusUnauthorized:
-		return 16 // UNAUTHENTICATED
+		return 16
 	case http.StatusForbidden:
-		return 7 // PERMISSION_DENIED
+		return 7
 	case http.StatusNotFound:
-		return 12 // UNIMPLEMENTED
+		return 12
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return 14 // UNAVAILABLE
+		return 14
 	}
-	return 2 // UNKNOWN
+	return 2
 }
