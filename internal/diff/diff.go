@@ -28,7 +28,7 @@ type Report struct {
 	Resources []string  `json:"resources,omitempty"` // others that proxies get: "+ shop/web: Cluster service/shop/web/80"
 	Requests  []Request `json:"requests,omitempty"`  // that would go elsewhere
 	More      int       `json:"more,omitempty"`      // requests of that kind that are not listed
-	Unasked   int       `json:"unasked,omitempty"`   // routes that differ and whose requests were not compared, since there are too many
+	Unasked   int       `json:"unasked,omitempty"`   // routes that differ or lead to a backend that moves, and whose requests are too many to compare
 	Refused   []string  `json:"refused,omitempty"`   // what would be wrong, and is not now
 	Warnings  []string  `json:"warnings,omitempty"`  // the same, but without harm
 }

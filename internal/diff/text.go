@@ -38,7 +38,7 @@ func (r Report) Print(w io.Writer) error {
 		fmt.Fprintf(&b, "  and %d more\n", r.More)
 	}
 	if r.Unasked > 0 {
-		fmt.Fprintf(&b, "requests of %d more routes that differ were not compared\n", r.Unasked)
+		fmt.Fprintf(&b, "requests of %d more routes were not compared\n", r.Unasked)
 	}
 	section("refused", len(r.Refused))
 	for _, f := range r.Refused {
