@@ -7,7 +7,7 @@ PARALLEL := -p 2
 RACE := $(addprefix ./internal/,flow/... xds/... files/... process/... admin/... kube/... status/... deploy/... certs/... server/...)
 
 .DEFAULT_GOAL := all
-.PHONY: all build lint test demo cluster conformance suite bench golden generate envoy kubernetes clean help
+.PHONY: all build lint test demo cluster conformance suite bench calls golden generate envoy kubernetes clean help
 
 all: build lint test ## build, lint and test
 
@@ -45,6 +45,10 @@ suite: build envoy kubernetes
 bench: build envoy ## what Cardea costs, as the tables of docs/bench.md: counts, CPU times, ratios; PART=folder or PART=kubernetes runs one
 	@for part in $(or $(PART),folder kubernetes); do \
 	  $(GO) build $(PARALLEL) -o bin/bench-$$part ./hack/bench/$$part && bin/bench-$$part || exit 1; done
+
+calls: envoy ## the calls of all files of behaviour, through a real Envoy and through the simulation, and how many they are
+	@out=$$($(GO) test -v -count=1 -timeout 30m -run '^TestBehaviour$$' ./internal/e2e) || { echo "$$out"; exit 1; }; \
+	  echo "$$out" | sed -n 's/.*: \([0-9]* calls of .*\)/\1/p'
 
 golden: envoy ## rewrite the expectations of the tests; then read the diff
 	$(GO) test $(PARALLEL) -timeout 30m $$(grep -rl --include='*_test.go' 'flag.Bool("update"' . | xargs -n1 dirname | sort -u) -update

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -10,10 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rogpeppe/go-internal/txtar"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
-	"sigs.k8s.io/yaml"
 )
 
 // limited says of fields of an HTTPRoute what is refused of them; of those that are refused whole, "refused: ...".
@@ -63,16 +60,20 @@ var limitedXBackend = map[string]string{
 	"tls.validation.wellKnownCACertificates":   "System; others are refused",
 }
 
-// TestFields: every field of a kind is set by a file of testdata that checks what comes of it, and a document says so.
+// inCluster are stories that show what a field does that does nothing in a folder.
+var inCluster = map[string]string{"endpointSelector.matchLabels": "kubernetes/selectors_test.go"}
+
+// TestFields: every field of a kind stands in a file of testdata whose calls are made, in an object that is served, and with another value, or
+// none, something else would be rendered. Of a field that is refused, something else would be found. A document says so.
 func TestFields(t *testing.T) {
-	fieldsOf(t, "HTTPRoute", reflect.TypeFor[gatewayv1.HTTPRouteSpec](), limited, "../../docs/httproute.md")
-	fieldsOf(t, "GRPCRoute", reflect.TypeFor[gatewayv1.GRPCRouteSpec](), limitedGRPCRoute, "../../docs/grpcroute.md")
-	fieldsOf(t, "XBackend", reflect.TypeFor[xgatewayv1alpha1.BackendSpec](), limitedXBackend, "../../docs/xbackend.md")
+	files := readPerturbed(t)
+	fieldsOf(t, files, "HTTPRoute", reflect.TypeFor[gatewayv1.HTTPRouteSpec](), limited, "../../docs/httproute.md")
+	fieldsOf(t, files, "GRPCRoute", reflect.TypeFor[gatewayv1.GRPCRouteSpec](), limitedGRPCRoute, "../../docs/grpcroute.md")
+	fieldsOf(t, files, "XBackend", reflect.TypeFor[xgatewayv1alpha1.BackendSpec](), limitedXBackend, "../../docs/xbackend.md")
 }
 
-func fieldsOf(t *testing.T, kind string, spec reflect.Type, limited map[string]string, document string) {
+func fieldsOf(t *testing.T, files *perturbed, kind string, spec reflect.Type, limited map[string]string, document string) {
 	t.Helper()
-	files := filesByField(t, kind)
 	var fields []string
 	leaves(spec, "", &fields)
 	for field := range limited {
@@ -82,19 +83,22 @@ func fieldsOf(t *testing.T, kind string, spec reflect.Type, limited map[string]s
 	}
 	table := "| field | served | for example |\n|---|---|---|\n"
 	for _, field := range fields {
-		names := slices.Sorted(maps.Keys(files[field]))
-		if len(names) == 0 {
-			t.Errorf("%s: %s: no file of testdata sets it and checks what comes of it", kind, field)
-		}
-		served := "yes"
-		if limit := limited[field]; strings.HasPrefix(limit, "refused") {
+		limit, served := limited[field], "yes"
+		refused := strings.HasPrefix(limit, "refused")
+		if refused {
 			served = limit
 		} else if limit != "" {
 			served = "yes; " + limit
 		}
 		var links []string
-		for _, name := range names[:min(2, len(names))] {
+		for _, name := range files.showing(t, kind, field, refused, 2) {
 			links = append(links, fmt.Sprintf("[%s](../internal/e2e/testdata/%s.txtar)", name, name))
+		}
+		if story := inCluster[field]; story != "" {
+			links = append(links, fmt.Sprintf("[%s](../internal/e2e/%s)", filepath.Base(story), story))
+		}
+		if len(links) == 0 {
+			t.Errorf("%s: %s: no file of testdata shows what it does", kind, field)
 		}
 		table += fmt.Sprintf("| `%s` | %s | %s |\n", field, served, strings.Join(links, ", "))
 	}
@@ -112,44 +116,6 @@ func fieldsOf(t *testing.T, kind string, spec reflect.Type, limited map[string]s
 	if err := os.WriteFile(document, []byte(head+table), 0o644); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// filesByField finds, for each field of a kind, the files that set it.
-func filesByField(t *testing.T, kind string) map[string]map[string]bool {
-	t.Helper()
-	paths, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no testdata: %v", err)
-	}
-	files := map[string]map[string]bool{}
-	for _, path := range paths {
-		archive, err := txtar.ParseFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		checked := slices.ContainsFunc(archive.Files, func(f txtar.File) bool { return f.Name == "calls" || f.Name == "findings" })
-		for _, f := range archive.Files {
-			if !checked || !strings.HasSuffix(f.Name, ".yaml") || f.Name == "config.yaml" {
-				continue
-			}
-			for _, object := range strings.Split(placeholder.ReplaceAllLiteralString(string(f.Data), "1"), "\n---\n") {
-				var found struct {
-					Kind string
-					Spec any
-				}
-				if err := yaml.Unmarshal([]byte(object), &found); err != nil || found.Kind != kind {
-					continue
-				}
-				set(found.Spec, "", func(field string) {
-					if files[field] == nil {
-						files[field] = map[string]bool{}
-					}
-					files[field][strings.TrimSuffix(filepath.Base(path), ".txtar")] = true
-				})
-			}
-		}
-	}
-	return files
 }
 
 // leaves lists the fields of a type, but not twice the filters, which backendRefs have, too.
@@ -183,25 +149,4 @@ func leaves(t reflect.Type, path string, list *[]string) {
 		return
 	}
 	*list = append(*list, path)
-}
-
-// set visits the fields that an object sets, in the words of leaves.
-func set(value any, path string, visit func(string)) {
-	switch value := value.(type) {
-	case map[string]any:
-		if path != "" {
-			visit(path) // a map of the user's names is one field
-		}
-		for name, v := range value {
-			set(v, strings.TrimPrefix(path+"."+name, "."), visit)
-		}
-	case []any:
-		visit(path)
-		visit(path + "[]")
-		for _, v := range value {
-			set(v, path+"[]", visit)
-		}
-	default:
-		visit(path)
-	}
 }

@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -59,31 +61,33 @@ func readCorpus(t testing.TB) *corpus {
 
 // place is a value somewhere in an object, and how to put another one there; nil takes it away.
 type place struct {
-	path  string // of fields, of lists' elements with "[]"
+	path  string // of fields, of lists' elements with "[]": "rules[].matches[].path.value"
+	at    string // the same with numbers: "rules[0].matches[1].path.value"
 	name  string // of the field, or of the list
 	value any
 	put   func(any)
 }
 
 func places(of any) (list []place) {
-	var visit func(path string, value any, put func(any))
-	fields := func(path string, of map[string]any) {
+	var visit func(at string, value any, put func(any))
+	fields := func(at string, of map[string]any) {
 		for _, key := range sortedKeys(of) {
-			visit(strings.TrimPrefix(path+"."+key, "."), of[key], func(x any) {
+			visit(strings.TrimPrefix(at+"."+key, "."), of[key], func(x any) {
 				if of[key] = x; x == nil {
 					delete(of, key)
 				}
 			})
 		}
 	}
-	visit = func(path string, value any, put func(any)) {
-		list = append(list, place{path, path[strings.LastIndexByte(path, '.')+1:], value, put})
+	visit = func(at string, value any, put func(any)) {
+		path := index.ReplaceAllLiteralString(at, "[]")
+		list = append(list, place{path, at, path[strings.LastIndexByte(path, '.')+1:], value, put})
 		switch v := value.(type) {
 		case map[string]any:
-			fields(path, v)
+			fields(at, v)
 		case []any:
 			for i, x := range v {
-				visit(path+"[]", x, func(x any) { v[i] = x })
+				visit(fmt.Sprintf("%s[%d]", at, i), x, func(x any) { v[i] = x })
 			}
 		}
 	}
@@ -92,6 +96,11 @@ func places(of any) (list []place) {
 	}
 	return list
 }
+
+var index = regexp.MustCompile(`\[\d+\]`)
+
+// around is where what the place is in is.
+func (p place) around() string { return p.at[:max(0, strings.LastIndexAny(p.at, ".["))] }
 
 func sortedKeys(m map[string]any) []string {
 	keys := make([]string, 0, len(m))

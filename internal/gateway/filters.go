@@ -43,7 +43,8 @@ func (r *ruleReader) filter(field string, f gatewayv1.HTTPRouteFilter, into *mod
 		into.Auth = r.auth(field+".externalAuth", *f.ExternalAuth)
 	case f.Type == gatewayv1.HTTPRouteFilterExtensionRef && f.ExtensionRef != nil:
 		r.drop("ResolvedRefs", "InvalidKind", field+".extensionRef",
-			fmt.Sprintf("a filter of kind %s (group %q) is not known; %s", f.ExtensionRef.Kind, f.ExtensionRef.Group, r.rather()))
+			fmt.Sprintf("filter %s is of a kind that is not known: %s (group %q); %s",
+				f.ExtensionRef.Name, f.ExtensionRef.Kind, f.ExtensionRef.Group, r.rather()))
 	default:
 		r.unsupported(field+".type", fmt.Sprintf("a filter of type %s is", f.Type))
 	}

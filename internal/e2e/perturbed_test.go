@@ -1,0 +1,186 @@
+package e2e
+
+import (
+	"maps"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resource"
+)
+
+// perturbed is the files of testdata, to see what each field of their objects does.
+type perturbed struct {
+	corpus *corpus
+	files  []*perturbedFile // sorted by name
+}
+
+type perturbedFile struct {
+	name   string
+	calls  bool // they are made, through a real Envoy
+	docs   []map[string]any
+	effect *effect // of the file as it is; nil: not known yet
+}
+
+// effect is what objects come to.
+type effect struct {
+	versions map[resource.Key]string
+	findings []model.Finding
+}
+
+func readPerturbed(t *testing.T) *perturbed {
+	t.Helper()
+	paths, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no testdata: %v", err)
+	}
+	p := &perturbed{corpus: readCorpus(t)}
+	for _, path := range paths {
+		archive, err := txtar.ParseFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := &perturbedFile{name: strings.TrimSuffix(filepath.Base(path), ".txtar")}
+		checked := false
+		for _, f := range archive.Files {
+			file.calls = file.calls || f.Name == "calls"
+			checked = checked || f.Name == "calls" || f.Name == "findings"
+			if strings.HasSuffix(f.Name, ".yaml") && f.Name != "config.yaml" {
+				file.docs = append(file.docs, readDocs(withCertificates(string(f.Data)))...)
+			}
+		}
+		if checked {
+			p.files = append(p.files, file)
+		}
+	}
+	return p
+}
+
+// withCertificates has those that a file names.
+func withCertificates(text string) string {
+	return placeholder.ReplaceAllStringFunc(text, func(s string) string {
+		if text := certificateText(placeholder.FindStringSubmatch(s)[1]); text != nil {
+			return strconv.Quote(string(text))
+		}
+		return s
+	})
+}
+
+// showing names up to n files that show what a field of a kind does.
+func (p *perturbed) showing(t *testing.T, kind, field string, refused bool, n int) (names []string) {
+	t.Helper()
+	for _, file := range p.files {
+		if len(names) < n && (refused || file.calls) && p.shows(t, file, kind, field, refused) {
+			names = append(names, file.name)
+		}
+	}
+	return names
+}
+
+// shows tells whether a file would come to something else with another value of a field, or without it.
+func (p *perturbed) shows(t *testing.T, file *perturbedFile, kind, field string, refused bool) bool {
+	t.Helper()
+	for i, doc := range file.docs {
+		if doc["kind"] != kind {
+			continue
+		}
+		all := places(doc["spec"])
+		for at, here := range all {
+			if here.path != field {
+				continue
+			}
+			if file.effect == nil {
+				file.effect = effectOf(t, file.docs)
+			}
+			if !refused && file.effect.refuses(doc, here) {
+				continue
+			}
+			others := p.others(file.docs, i, at)
+			for len(others) == 0 && at >= 0 { // no other value is valid by itself, such as of a type
+				around := all[at].around()
+				at = slices.IndexFunc(all, func(p place) bool { return p.at == around })
+				others = p.others(file.docs, i, at)
+			}
+			if slices.ContainsFunc(others, func(docs []map[string]any) bool {
+				other := effectOf(t, docs)
+				return refused && !reflect.DeepEqual(other.findings, file.effect.findings) ||
+					!refused && !maps.Equal(other.versions, file.effect.versions)
+			}) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// others are a file's objects with other values at a place of one of them, as far as they are valid. Below 0 the place is the object itself.
+func (p *perturbed) others(docs []map[string]any, i, at int) (list [][]map[string]any) {
+	if at < 0 {
+		return [][]map[string]any{slices.Delete(slices.Clone(docs), i, i+1)}
+	}
+	for _, value := range p.values(places(docs[i]["spec"])[at]) {
+		other := deepCopy(docs)
+		places(other[i]["spec"])[at].put(copyOf(value))
+		if isValid(other[i]) {
+			list = append(list, other)
+		}
+	}
+	return list
+}
+
+// values are what to put in a place: nothing, something near, and some of what stands in such a field elsewhere.
+func (p *perturbed) values(at place) []any {
+	const enough = 8
+	var list []any
+	if !strings.HasSuffix(at.path, "[]") {
+		list = append(list, nil)
+	}
+	switch value := at.value.(type) {
+	case string:
+		list = append(list, value+"x")
+	case int64:
+		list = append(list, value+1)
+	case bool:
+		list = append(list, !value)
+	}
+	for _, other := range p.corpus.values[at.name] {
+		known := func(x any) bool { return reflect.DeepEqual(x, other) }
+		if len(list) < enough && !known(at.value) && !slices.ContainsFunc(list, known) {
+			list = append(list, other)
+		}
+	}
+	return list
+}
+
+func effectOf(t *testing.T, docs []map[string]any) *effect {
+	t.Helper()
+	w := worldOf(t, docs)
+	e := &effect{versions: map[resource.Key]string{}, findings: w.Findings()}
+	w.Graph.View(func(v flow.View) {
+		for _, c := range w.Outputs.Resources {
+			for key, r := range flow.All(v, c) {
+				e.versions[key] = r.Version
+			}
+		}
+	})
+	return e
+}
+
+// refuses tells whether something is wrong with the part of an object that a place is in: a rule, a parentRef, or what is in no list.
+func (e *effect) refuses(doc map[string]any, at place) bool {
+	metadata, _ := doc["metadata"].(map[string]any)
+	return slices.ContainsFunc(e.findings, func(f model.Finding) bool {
+		return f.Severity == model.Error && f.Object.Kind().String() == doc["kind"] && f.Object.Name() == metadata["name"] &&
+			part.FindString(f.Field) == part.FindString("spec."+at.at)
+	})
+}
+
+var part = regexp.MustCompile(`^spec\.\w+\[\d+\]`)
