@@ -13,7 +13,7 @@ import (
 // Type is a kind of xDS resource.
 type Type uint8
 
-// The types, in the order in which additions are sent.
+// The types, in the order in which additions are sent, but that secrets go first.
 const (
 	Cluster   Type = iota // envoy.config.cluster.v3.Cluster
 	Endpoints             // envoy.config.endpoint.v3.ClusterLoadAssignment
@@ -39,7 +39,7 @@ func (t Type) String() string { return typeNames[t] }
 // URL is the type URL that xDS uses.
 func (t Type) URL() string { return typeURLs[t] }
 
-// Types lists all types, in the order in which additions are sent.
+// Types lists all types, in this order.
 func Types() []Type { return []Type{Cluster, Endpoints, Secret, Listener, Routes} }
 
 // TypeOf finds the type for a type URL.

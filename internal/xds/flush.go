@@ -19,9 +19,9 @@ func (st *stream) step() ([]*response, time.Time) {
 	for _, t := range resource.Types() {
 		st.placeholders(t)
 	}
+	st.secrets()
 	st.clusters()
 	st.endpoints()
-	st.secrets()
 	st.tryPostponed()
 	st.listeners()
 	st.routes()
@@ -140,7 +140,8 @@ func (st *stream) endpoints() {
 	}
 }
 
-// secrets travel alone: one that Envoy can't use must not hide what became of the others.
+// secrets travel alone: one that Envoy can't use must not hide what became of the others. They go first: it makes clusters and filter chains with
+// those that it has.
 func (st *stream) secrets() {
 	for _, it := range st.due(resource.Secret, false) {
 		st.ship(resource.Secret, it)

@@ -236,22 +236,24 @@ func newFragments(old, new *resource.Part) []resource.Fragment {
 	return list
 }
 
-// reconsider gives another try to what was refused of listeners that name a resource which is another one now. Envoy looks at a
-// certificate that it has when it makes a filter chain, and refuses the listener for it.
+// reconsider gives another try to what was refused of clusters and listeners that name a secret which is another one now. Envoy looks at a
+// certificate that it has when it makes a filter chain or a cluster, and refuses it for that.
 func (s *set) reconsider(n resource.Name) {
 	if len(s.blame.refused) == 0 {
 		return
 	}
 	var again []*entry
 	var pardoned []resource.RefusalKey
-	for _, e := range s.entries[resource.Listener] {
-		for _, p := range e.current.parts() {
-			if !slices.Contains(p.Needs, n) {
-				continue
-			}
-			for _, f := range p.Fragments {
-				if k := s.refusalKey(f); s.blame.refused[k] != nil {
-					again, pardoned = append(again, e), append(pardoned, k)
+	for _, t := range []resource.Type{resource.Cluster, resource.Listener} {
+		for _, e := range s.entries[t] {
+			for _, p := range e.current.parts() {
+				if !slices.Contains(p.Needs, n) {
+					continue
+				}
+				for _, f := range p.Fragments {
+					if k := s.refusalKey(f); s.blame.refused[k] != nil {
+						again, pardoned = append(again, e), append(pardoned, k)
+					}
 				}
 			}
 		}
@@ -260,14 +262,15 @@ func (s *set) reconsider(n resource.Name) {
 		s.pardon(k)
 	}
 	for _, e := range again { // now, since two addresses of a port have the same chains
-		s.settle(e)
 		s.tryAgain(e)
 	}
 }
 
-// tryAgain forgets that proxies refused what they are offered.
+// tryAgain offers a resource that was refused again, as far as nothing in it is refused, to those that refused it, too.
 func (s *set) tryAgain(e *entry) {
 	n := e.name
+	e.refused = nil
+	s.offer(e, s.choose(e))
 	for st := range s.streams {
 		if it := st.items[n.Type][n.Name]; it != nil && it.no != nil {
 			it.no = nil

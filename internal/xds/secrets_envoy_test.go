@@ -13,6 +13,7 @@ import (
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
@@ -128,4 +129,40 @@ func TestRule5MissingSecretHoldsNothing(t *testing.T) {
 	cert := testcert.Self("late", "x.test")
 	w.turn(func(e edits) { e.set(resource.Secret, "late", secret("late", cert.Certificate, cert.PrivateKey)) })
 	eventually(t, "the certificate serves", func() bool { return subject(ports[1]) == "late" })
+}
+
+// A cluster with a client certificate that Envoy can't use is refused when it is made anew, and tried again when the certificate is mended.
+func TestARefusedClusterIsTriedAgainWithItsSecret(t *testing.T) {
+	w, _, _ := simple(t)
+	good, other := testcert.Self("good", "x.test"), testcert.Self("other", "x.test")
+	port := backend(t, "a")
+	shows := func(e edits, timeout time.Duration) resource.Resource {
+		c := edsCluster("c")
+		c.ConnectTimeout = durationpb.New(timeout)
+		c.TransportSocket = &corev3.TransportSocket{Name: "tls", ConfigType: &corev3.TransportSocket_TypedConfig{
+			TypedConfig: mustAny(&tlsv3.UpstreamTlsContext{CommonTlsContext: &tlsv3.CommonTlsContext{
+				TlsCertificateSdsSecretConfigs: []*tlsv3.SdsSecretConfig{{Name: "client", SdsConfig: adsSource()}},
+			}}),
+		}}
+		r := single(model.KindService, "c", c, resource.Name{Type: resource.Endpoints, Name: "c"}, resource.Name{Type: resource.Secret, Name: "client"})
+		e.set(resource.Cluster, "c", r)
+		return r
+	}
+	w.turn(func(e edits) {
+		e.set(resource.Secret, "client", secret("client", other.Certificate, good.PrivateKey))
+		e.set(resource.Endpoints, "c", endpoints("c", port))
+		shows(e, time.Second)
+	})
+	eventually(t, "the secret is refused", func() bool { return w.refusals()["client"].Message != "" })
+	var edited resource.Resource
+	w.turn(func(e edits) { edited = shows(e, 2*time.Second) })
+	eventually(t, "the cluster is refused", func() bool { return w.refusals()["c"].Type == resource.Cluster && w.refusals()["c"].Message != "" })
+	w.turn(func(e edits) { e.set(resource.Secret, "client", secret("client", good.Certificate, good.PrivateKey)) })
+	eventually(t, "the cluster is accepted", ackedFragment(w, resource.Cluster, "c", edited))
+	if got := w.refusals(); len(got) != 0 {
+		t.Errorf("refused: %v", got)
+	}
+	if got := w.metrics()["cardea_xds_nacks_total/Cluster"]; got != 1 {
+		t.Errorf("%v refusals of clusters, want 1", got)
+	}
 }
