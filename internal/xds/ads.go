@@ -87,7 +87,7 @@ func (a *ads) DeltaAggregatedResources(g discoveryv3.AggregatedDiscoveryService_
 		return nil
 	}
 	awake := make(chan struct{}, 1)
-	f, st := s.join(gateway, proxyVersion(first.GetNode()), func() {
+	f, st := s.join(gateway, first.GetNode().GetId(), proxyVersion(first.GetNode()), func() {
 		select {
 		case awake <- struct{}{}:
 		default:

@@ -41,7 +41,7 @@ func bigSet(n int) (*set, *stream, []*resource.Part) {
 	one(resource.Listener, "l", &resource.Part{Hash: 1, Needs: []resource.Name{{Type: resource.Routes, Name: "t"}}})
 	one(resource.Routes, "t", parts...)
 	s.turn(updates, time.Unix(1, 0))
-	st := newStream(s, "1.40.0")
+	st := newStream(s, "p", "1.40.0")
 	for _, typ := range resource.Types() {
 		req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: typ.URL()}
 		if !wildcard(typ) {
@@ -111,7 +111,7 @@ func BenchmarkMemory(b *testing.B) {
 		before := heap()
 		s, st, _ := bigSet(10000)
 		whole := heap()
-		second := newStream(s, "1.40.0")
+		second := newStream(s, "q", "1.40.0")
 		for _, typ := range resource.Types() {
 			req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: typ.URL(), InitialResourceVersions: map[string]string{}}
 			for name, e := range s.entries[typ] {

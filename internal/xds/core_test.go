@@ -110,7 +110,7 @@ func (c *core) run(t *testing.T, lines []string) string {
 		}
 		c.set.turn(updates, c.now)
 	case "connect":
-		c.streams[words[1]] = newStream(c.set, "1.40.0")
+		c.streams[words[1]] = newStream(c.set, words[1], "1.40.0")
 	case "wait":
 		d, err := time.ParseDuration(words[1])
 		if err != nil {

@@ -82,7 +82,7 @@ func startBinary(t testing.TB, w *world, binary string, regexSize int) *proxy {
 	p := &proxy{t: t, dir: dir, log: filepath.Join(dir, "log")}
 	socket := filepath.Join(dir, "admin.sock")
 	config := filepath.Join(dir, "envoy.yaml")
-	text := fmt.Appendf(nil, bootstrap, socket, w.socket)
+	text := fmt.Appendf(nil, strings.Replace(bootstrap, "id: proxy", "id: "+filepath.Base(dir), 1), socket, w.socket)
 	if regexSize > 0 {
 		text = fmt.Appendf(text, "layered_runtime: {layers: [{name: l, static_layer: {re2.max_program_size.error_level: %d}}]}\n", regexSize)
 	}

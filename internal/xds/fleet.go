@@ -32,13 +32,13 @@ func (s *Server) fleetLocked(gateway model.ObjectRef) *fleet {
 }
 
 // join adds a proxy.
-func (s *Server) join(gateway model.ObjectRef, proxy string, wake func()) (*fleet, *stream) {
+func (s *Server) join(gateway model.ObjectRef, id, proxy string, wake func()) (*fleet, *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := s.fleetLocked(gateway)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	st := newStream(f.set, proxy)
+	st := newStream(f.set, id, proxy)
 	st.wake = wake
 	s.publish(f)
 	s.metrics.streams.Inc()
@@ -51,6 +51,7 @@ func (s *Server) leave(f *fleet, st *stream) {
 	defer s.mu.Unlock()
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	st.now = s.cfg.Now()
 	st.close()
 	s.publish(f)
 	s.metrics.streams.Dec()

@@ -15,6 +15,7 @@ const patience = 5 * time.Second
 // step ends a step: it returns what may be sent now, in this order, and when to look again at the latest.
 func (st *stream) step() ([]*response, time.Time) {
 	st.wait = time.Time{}
+	st.absolve()
 	st.set.sweep()
 	for _, t := range resource.Types() {
 		st.placeholders(t)

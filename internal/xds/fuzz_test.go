@@ -85,6 +85,7 @@ func (z *fuzzer) move() {
 	case op < 3:
 		z.turn()
 	case op == 3 && w != nil:
+		w.st.now = z.now
 		w.st.close()
 		z.streams[i] = nil
 		if other := z.streams[1-i]; other != nil {
@@ -92,7 +93,7 @@ func (z *fuzzer) move() {
 		}
 	case w == nil:
 		z.streams[i] = &watched{
-			st: newStream(z.set, "1.40.0"), sent: map[resource.Name]bool{}, routes: map[string]int{}, refused: map[string]bool{},
+			st: newStream(z.set, fmt.Sprint(z.byte()%3), "1.40.0"), sent: map[resource.Name]bool{}, routes: map[string]int{}, refused: map[string]bool{},
 		}
 	case op < 6 && len(w.pending) > 0:
 		z.answer(w)

@@ -19,6 +19,7 @@ type guilt struct {
 	bare  int // how many parts of tables and listeners have the content itself, for which a substitute will come
 	kept  int // how many parts of what was accepted of tables and listeners have the content itself: it may be served on
 	said  resource.Refusal
+	by    string   // the node of the proxy that refused it last
 	with  *company // nil: it was refused alone
 	whole bool     // its resource was refused as a whole: there is no substitute
 }
@@ -125,8 +126,9 @@ type charge struct {
 	whole    bool // there will be no substitute
 }
 
-// convict makes the rows of fragments that a proxy refused, and counts them. What has left meanwhile gets none.
-func (s *set) convict(charges []charge) (rows int) {
+// convict makes the rows of fragments that a proxy refused, and counts them. What has left meanwhile gets none. By is the proxy's node; "" if it is
+// not what the refusal depends on.
+func (s *set) convict(by string, charges []charge) (rows int) {
 	fresh := map[resource.RefusalKey]*guilt{}
 	for _, c := range charges {
 		k := s.refusalKey(c.fragment)
@@ -138,7 +140,7 @@ func (s *set) convict(charges []charge) (rows int) {
 			g = &guilt{whole: c.whole}
 			s.blame.refused[k], fresh[k] = g, g
 		}
-		if g.said, g.with = c.said, c.with; c.with != nil {
+		if g.said, g.by, g.with = c.said, by, c.with; c.with != nil {
 			c.with.keys = append(c.with.keys, k)
 		}
 		if s.news.refused == nil {
@@ -213,11 +215,14 @@ func (s *set) refuseWhole(r refusal, culprits []*suspect) {
 	for _, x := range culprits {
 		charges = append(charges, charge{fragment: x.fragment, said: r.said, whole: true})
 	}
-	s.convict(charges)
+	s.convict(r.stream.id, charges)
 	r.entry.held = false
-	r.entry.refused = r.entry.current
+	r.entry.putAside(r.stream)
 	s.offer(r.entry, r.base)
 }
+
+// putAside has what was accepted stand in for all of a resource.
+func (e *entry) putAside(by *stream) { e.refused, e.refusedBy = e.current, by.id }
 
 // newFragments are those of a part that its old value does not have, without substitutes.
 func newFragments(old, new *resource.Part) []resource.Fragment {
@@ -280,4 +285,5 @@ func (s *set) tryAgain(e *entry) {
 			}
 		}
 	}
+	s.confirm(e) // some may have it
 }

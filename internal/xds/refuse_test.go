@@ -61,7 +61,7 @@ func TestRefusalIsLoggedOncePerResource(t *testing.T) {
 	f := w.server.fleetLocked(gateway)
 	w.server.mu.Unlock()
 	f.set.turn([]update{{resource.Name{Type: resource.Listener, Name: "80"}, &r}}, w.server.cfg.Now())
-	_, st := w.server.join(gateway, "1.40.0", nil)
+	_, st := w.server.join(gateway, "p", "1.40.0", nil)
 	sent, _ := w.server.step(f, st, &discoveryv3.DeltaDiscoveryRequest{TypeUrl: resource.Listener.URL()})
 	w.server.step(f, st, &discoveryv3.DeltaDiscoveryRequest{
 		TypeUrl: resource.Listener.URL(), ResponseNonce: sent[0].nonce,

@@ -16,7 +16,7 @@ import (
 // however many neighbours a part has; what is forgotten is not guessed.
 func TestSends(t *testing.T) {
 	s, first, parts := bigSet(100)
-	second := newStream(s, "1.40.0")
+	second := newStream(s, "q", "1.40.0")
 	table := resource.Name{Type: resource.Routes, Name: "t"}
 	second.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resource.Routes.URL(), ResourceNamesSubscribe: []string{"t"}})
 	if n, _ := settle(second); n != 1 {

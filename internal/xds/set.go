@@ -30,6 +30,8 @@ type set struct {
 	blame       blame
 	news        news
 
+	gone map[string]time.Time // proxies, by their nodes, that refused what still is refused, and when they went
+
 	queue []refusal // not looked into yet
 	ward  *ward     // nil: none
 	wards int64     // number of the last one
@@ -48,7 +50,8 @@ type entry struct {
 	// lost are parts to be told again when they are acknowledged, though they may be those of confirmed.
 	lost map[string]struct{}
 	// refused is the version that a proxy refused, if offer stands in for it.
-	refused *version
+	refused   *version
+	refusedBy string // the proxy's node
 	// held, for what a ward looks into: something in it was refused or may be. Proxies keep what they have.
 	held bool
 }
@@ -71,6 +74,7 @@ func newSet(gateway model.ObjectRef, maker resource.Ward) *set {
 		apart:       map[*entry]struct{}{},
 		unbound:     map[*entry][]resource.RefusalKey{},
 		blame:       newBlame(),
+		gone:        map[string]time.Time{},
 	}
 	for t := range s.entries {
 		s.entries[t] = map[string]*entry{}

@@ -13,6 +13,7 @@ import (
 // guards it, too.
 type stream struct {
 	set   *set
+	id    string // of its node
 	proxy string // its version
 	wake  func() // tells the goroutine around it that there may be something to send; nil in tests
 
@@ -94,8 +95,9 @@ type took struct {
 	d   time.Duration
 }
 
-func newStream(s *set, proxy string) *stream {
-	st := &stream{set: s, proxy: proxy, inflight: map[string]*response{}, postponed: map[*item]struct{}{}}
+func newStream(s *set, id, proxy string) *stream {
+	delete(s.gone, id)
+	st := &stream{set: s, id: id, proxy: proxy, inflight: map[string]*response{}, postponed: map[*item]struct{}{}}
 	for t := range st.items {
 		st.items[t] = map[string]*item{}
 		st.dirty[t] = map[string]*item{}
@@ -109,6 +111,7 @@ func newStream(s *set, proxy string) *stream {
 func (st *stream) close() {
 	delete(st.set.streams, st)
 	st.set.undrive(st)
+	st.set.departs(st)
 	for e := range st.set.unbound {
 		st.set.bound(e)
 	}

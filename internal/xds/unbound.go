@@ -55,7 +55,7 @@ func (s *set) cannotBind(e *entry, said resource.Refusal) {
 		charges = append(charges, charge{fragment: x.fragment, said: said, whole: true})
 		keys = append(keys, s.refusalKey(x.fragment))
 	}
-	s.convict(charges)
+	s.convict("", charges)
 	s.unbound[e] = keys
 }
 

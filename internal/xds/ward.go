@@ -94,7 +94,7 @@ func (s *set) inquire(r refusal, has *version) {
 	switch rest := untried(found); {
 	case len(found) == 0:
 		// Nothing that can be blamed differs from what was accepted: that stays until the table changes.
-		e.refused = e.current
+		e.putAside(r.stream)
 		s.news.stuck = append(s.news.stuck, r.said)
 		s.offer(e, r.base)
 	case chains && len(rest) == len(found):
@@ -102,7 +102,7 @@ func (s *set) inquire(r refusal, has *version) {
 	case len(found) == 1:
 		e.held = true
 		s.offer(e, r.base)
-		s.convict([]charge{{fragment: found[0].fragment, said: r.said}})
+		s.convict(r.stream.id, []charge{{fragment: found[0].fragment, said: r.said}})
 		s.settle(e)
 	default:
 		e.held = true
@@ -237,7 +237,7 @@ func (s *set) verdict() {
 	for _, e := range slices.SortedFunc(maps.Keys(w.inquests), byEntryName) {
 		charges = append(charges, s.charges(e, w.inquests[e])...)
 	}
-	culprits := s.convict(charges)
+	culprits := s.convict(w.driver.id, charges)
 	s.news.searches = append(s.news.searches, search{w.suspects, culprits, w.rounds, w.driver.now.Sub(w.began)})
 	s.dismiss()
 }
@@ -260,7 +260,7 @@ func (s *set) charges(e *entry, q *inquiry) (list []charge) {
 	case e.name.Type == resource.Listener && len(rest) > 0:
 		s.refuseWhole(q.refusal, rest)
 	case !q.based:
-		e.refused = e.current
+		e.putAside(q.stream)
 		s.news.stuck = append(s.news.stuck, q.said)
 	default:
 		all := &company{}
@@ -293,6 +293,7 @@ func byEntryName(a, b *entry) int { return strings.Compare(a.name.Name, b.name.N
 func (s *set) settle(e *entry) {
 	if e.held && !s.searched(e) && !s.tainted(e) {
 		s.offer(e, s.choose(e))
+		s.confirm(e) // some may have it
 	}
 }
 

@@ -123,6 +123,31 @@ func TestOneOfTwoProxiesRefuses(t *testing.T) {
 	eventually(t, "nothing is refused", func() bool { return len(w.refusals()) == 0 })
 }
 
+// A proxy that refuses what the others take is gone for good: they get it.
+func TestARefusalEndsWithItsProxy(t *testing.T) {
+	w := newWorld(t)
+	port := freePorts(t, 1)[0]
+	hosts := manyHosts(3, "it")
+	hosts[1].rules[0].large = true
+	w.sync(func(e edits) {
+		e.set(resource.Listener, "l", listener("l", port, "t", shared))
+		e.hosts("t", hosts...)
+	})
+	small := startEnvoy(t, w)
+	eventually(t, "it is refused", func() bool { return len(w.refusals()) == 1 })
+	eventually(t, "the first is whole", func() bool { return w.proxies().Acknowledged == 1 })
+	startLimited(t, w, 1_000_000)
+	eventually(t, "both are whole", func() bool { return w.proxies().Acknowledged == 2 })
+	small.kill()
+	eventually(t, "one is left", func() bool { return w.proxies().Connected == 1 })
+	answers(t, port, "h1", "/", "500 refused")
+	w.pass(absence)
+	answers(t, port, "h1", "/", "200 it")
+	if len(w.refusals()) != 0 {
+		t.Errorf("refused: %v", w.refusals())
+	}
+}
+
 // A proxy with a lower limit joins one that serves a large expression.
 func TestAProxyJoinsAndRefuses(t *testing.T) {
 	w := newWorld(t)
