@@ -47,7 +47,8 @@ type Feedback struct {
 	// Acked holds the hash of a fragment that all connected proxies acknowledged last. An entry leaves when its
 	// resource does not hold the fragment any more. Route tables have rows of their own (Arrived).
 	Acked *flow.Source[AckKey, uint64]
-	// Refused holds what was refused. An entry leaves when no resource has that content any more.
+	// Refused holds what was refused. An entry leaves when no resource, nor what proxies accepted last, has that content any more; or when it is to
+	// be tried again.
 	Refused *flow.Source[RefusalKey, Refusal]
 	// Proxies holds an entry for each Gateway that had a connection.
 	Proxies *flow.Source[model.ObjectRef, Proxies]

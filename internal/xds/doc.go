@@ -12,8 +12,9 @@
 //  4. A removal leaves when no proxy may still use what is removed; it is dropped if the name is back.
 //  5. Every name that a proxy asks for is answered; nothing is answered before the first whole turn.
 //  6. A refusal is not atomic. Route tables and secrets travel alone; what shared a refused response is sent again, and
-//     nothing that was refused is sent again unchanged, but a listener that could not be bound, now and then. What is bad in
-//     a refused table or listener is found in a ward, apart from live traffic; it stays as it was accepted meanwhile.
+//     nothing that was refused is sent again unchanged while the proxy that refused it is there, but a listener that could
+//     not be bound, now and then. What is bad in a refused table or listener is found in a ward, apart from live traffic; it
+//     stays as it was accepted meanwhile.
 //
 // The core is pure and knows no goroutine: a set holds one Gateway's resources, and a stream holds how one proxy differs
 // from them (only that: a proxy that has everything costs a few bits per name). Both are used under the set's lock. Server

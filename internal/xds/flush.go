@@ -16,6 +16,7 @@ const patience = 5 * time.Second
 func (st *stream) step() ([]*response, time.Time) {
 	st.wait = time.Time{}
 	st.absolve()
+	st.overdue()
 	st.set.sweep()
 	for _, t := range resource.Types() {
 		st.placeholders(t)

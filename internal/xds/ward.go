@@ -11,6 +11,10 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
+// answerTime is how long a proxy may take to ask for a ward's table, or to answer the next slot. A connection that is dead ends sooner or later;
+// this is for one that lives and says nothing of the ward, while what it refused is held at all proxies.
+const answerTime = 15 * time.Second
+
 // wardPrefix begins the names of wards' listeners and tables. Each ward has a name of its own: a proxy keeps a listener for a
 // while after it was removed, and with it the table.
 const wardPrefix = "ward/"
@@ -42,6 +46,7 @@ type ward struct {
 	suspects int
 	rounds   int
 	began    time.Time
+	at       time.Time // when something was sent last, or an answer came
 }
 
 // inquiry is what a refused resource is held for.
@@ -213,6 +218,7 @@ func (s *set) cut() {
 // heard takes the driver's answer to a slot, and what it said of it if it refused it.
 func (s *set) heard(tried slot, refused bool, said string) {
 	w := s.ward
+	w.at = w.driver.now
 	w.pending--
 	switch {
 	case !refused:
@@ -363,6 +369,8 @@ func (st *stream) wards() {
 }
 
 func (st *stream) pushWard(w *ward, tried slot, n resource.Name, r resource.Resource) {
+	w.at = st.now
+	st.later(w.at.Add(answerTime))
 	st.push(&response{typ: n.Type, ward: w, slot: tried, items: []shipment{{n, &version{res: r}}}})
 }
 
@@ -378,10 +386,25 @@ func (st *stream) examined(r *response, refused bool, said string) {
 	}
 }
 
-// unopened ends a search for which the proxy takes no ward: nobody is heard alone.
+// overdue ends the search of a proxy that says nothing of the ward any more.
+func (st *stream) overdue() {
+	w := st.set.ward
+	switch {
+	case w == nil || w.driver != st || !w.opened:
+	case st.now.Before(w.at.Add(answerTime)):
+		st.later(w.at.Add(answerTime))
+	default:
+		st.set.unopened()
+	}
+}
+
+// unopened ends a search for which the proxy takes no ward: nobody more is heard alone.
 func (s *set) unopened() {
 	w := s.ward
-	if s.cut(); s.ward == w {
+	if !w.asked {
+		s.cut()
+	}
+	if s.ward == w {
 		w.next = nil
 		s.verdict()
 	}
