@@ -14,7 +14,7 @@ import (
 )
 
 // authorizer speaks Envoy's gRPC protocol for authorization: it allows what has the header "token", and tells the backend what it
-// saw.
+// saw. Of what has the token "forge" it would make another request.
 func authorizer(name string) http.Handler {
 	server := grpc.NewServer()
 	authv3.RegisterAuthorizationServer(server, check{name: name})
@@ -43,8 +43,27 @@ func (c check) Check(_ context.Context, r *authv3.CheckRequest) (*authv3.CheckRe
 	} {
 		headers = append(headers, &corev3.HeaderValueOption{Header: &corev3.HeaderValue{Key: key, Value: value}})
 	}
+	allowed := &authv3.OkHttpResponse{Headers: headers}
+	if seen["token"] == "forge" {
+		forge(allowed)
+	}
 	return &authv3.CheckResponse{
 		Status:       &status.Status{Code: int32(codes.OK)},
-		HttpResponse: &authv3.CheckResponse_OkResponse{OkResponse: &authv3.OkHttpResponse{Headers: headers}},
+		HttpResponse: &authv3.CheckResponse_OkResponse{OkResponse: allowed},
 	}, nil
+}
+
+// forge asks for all that would have a part of a body taken for a request, or send a request to where no rule leads.
+func forge(allowed *authv3.OkHttpResponse) {
+	for _, h := range [][2]string{
+		{"Content-Length", "0"}, {"transfer-encoding", "chunked"}, {"connection", "close"}, {"keep-alive", "timeout=1"},
+		{"proxy-connection", "close"}, {"upgrade", "h2c"}, {"host", "forged"}, {":authority", "forged"}, {":path", "/forged"},
+		{":method", "DELETE"}, {"x-envoy-retry-on", "5xx"},
+	} {
+		allowed.Headers = append(allowed.Headers, &corev3.HeaderValueOption{
+			Header:       &corev3.HeaderValue{Key: h[0], Value: h[1]},
+			AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
+		})
+	}
+	allowed.HeadersToRemove = []string{"content-length", "host"}
 }

@@ -22,6 +22,7 @@ var limited = map[string]string{
 	"rules[].filters[].type":                             "CORS or RequestMirror beside RequestRedirect, and ExtensionRef, are refused",
 	"rules[].filters[].cors.exposeHeaders":               "`*` together with allowCredentials exposes nothing, with a warning",
 	"rules[].filters[].externalAuth.forwardBody.maxSize": "a longer body is refused (413), not cut",
+	"rules[].sessionPersistence.cookie.path":             "`;` and all but printable ASCII is refused",
 	"rules[].backendRefs[].filters[]":                    "all of them; what the rule's own filters do, too, is refused, but for headers and mirrors",
 	"rules[].backendRefs[].kind":                         "Service and XBackend; others are refused",
 	"rules[].filters[].requestMirror.backendRef.kind":    "Service and XBackend; others are refused",
@@ -30,6 +31,8 @@ var limited = map[string]string{
 	"rules[].timeouts.backendRequest":                    "with retry, an attempt that was reset is tried again, too",
 	"rules[].sessionPersistence.absoluteTimeout":         "for a Permanent cookie; else refused",
 	"parentRefs[].kind":                                  "Gateway; others are left to others",
+
+	"rules[].filters[].externalAuth.http.allowedResponseHeaders": "Host, `x-envoy-*`, and what a header modifier can't state are refused",
 }
 
 // limitedGRPCRoute says the same of a GRPCRoute's fields.
@@ -39,6 +42,7 @@ var limitedGRPCRoute = map[string]string{
 	"rules[].filters[].extensionRef.kind":             "refused: no kind of filter is known",
 	"rules[].filters[].extensionRef.name":             "refused: no kind of filter is known",
 	"rules[].filters[].type":                          "ExtensionRef is refused",
+	"rules[].sessionPersistence.cookie.path":          "`;` and all but printable ASCII is refused",
 	"rules[].backendRefs[].filters[]":                 "all of them",
 	"rules[].backendRefs[].kind":                      "Service and XBackend; others are refused",
 	"rules[].filters[].requestMirror.backendRef.kind": "Service and XBackend; others are refused",
@@ -50,6 +54,7 @@ var limitedGRPCRoute = map[string]string{
 var limitedXBackend = map[string]string{
 	"endpointSelector.matchLabels":             "in a folder, the label `cardea.dev/xbackend` of EndpointSlices in its place",
 	"sessionPersistence.absoluteTimeout":       "for a Permanent cookie; else refused",
+	"sessionPersistence.cookie.path":           "`;` and all but printable ASCII is refused",
 	"externalHostname.hostname":                "an IP address is refused",
 	"protocol":                                 "TCP is refused",
 	"tls.clientCertificateRef.group":           "the core group; others are refused",

@@ -1,30 +1,57 @@
 package envoy
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
+	mutationrulesv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	extauthzv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_authz/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"cardea.dev/cardea/internal/model"
 )
 
 // notCopied are headers of an authorization server's answer that belong to that answer alone. The Gateway API names Host; the
 // others would break the request that is sent on.
-var notCopied = []string{
-	":status", "authority", "connection", "content-encoding", "content-length", "content-type", "date", "host", "keep-alive",
-	"server", "te", "trailer", "transfer-encoding", "upgrade",
+var notCopied = slices.Concat(model.Framing, []string{
+	":status", "authority", "content-encoding", "content-type", "date", "host", "server", "te", "trailer",
+})
+
+// mutations are what an authorization server may do to the request, by either protocol: no message may be made another one, and no rule be left for
+// where none leads. So Host and the pseudo headers (:path) stay as they are, and by Envoy's own default what steers the router (x-envoy-*);
+// the server is not heard in that, and its other headers are set.
+var mutations = &mutationrulesv3.HeaderMutationRules{
+	DisallowSystem:     wrapperspb.Bool(true),
+	DisallowExpression: &matcherv3.RegexMatcher{Regex: strings.Join(model.Framing, "|")},
+}
+
+// steering is how names of headers begin by which Envoy's router is told what to do.
+const steering = "x-envoy"
+
+// checkAuth finds what is asked to be copied and would not be.
+func checkAuth(a *model.ExternalAuth) error {
+	if a == nil {
+		return nil
+	}
+	for _, name := range a.ResponseHeaders {
+		if strings.HasPrefix(name, steering) {
+			return fmt.Errorf("an authorization server can't set %s: headers that begin with %s steer the proxy", name, steering)
+		}
+	}
+	return nil
 }
 
 // externalAuth renders the filter that asks an authorization server. What it can't ask about is refused (403).
 func externalAuth(a *model.ExternalAuth) *extauthzv3.ExtAuthz {
 	f := &extauthzv3.ExtAuthz{
-		TransportApiVersion: corev3.ApiVersion_V3,
-		AllowedHeaders:      headerNames(a.RequestHeaders),
-		ValidateMutations:   true,
+		TransportApiVersion:        corev3.ApiVersion_V3,
+		AllowedHeaders:             headerNames(a.RequestHeaders),
+		ValidateMutations:          true,
+		DecoderHeaderMutationRules: mutations,
 	}
 	if a.MaxBody > 0 {
 		f.WithRequestBody = &extauthzv3.BufferSettings{MaxRequestBytes: uint32(a.MaxBody), PackAsBytes: a.GRPC}

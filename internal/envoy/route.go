@@ -26,6 +26,9 @@ func ruleRoutes(r model.Rule, m model.PathMatch, at place) ([]*routev3.Route, er
 
 // filteredRoute renders what becomes of the requests that some filters take to some backends.
 func filteredRoute(r model.Rule, f model.Filters, backends []model.WeightedBackend, m model.PathMatch, at place) (*routev3.Route, error) {
+	if err := checkAuth(f.Auth); err != nil {
+		return nil, err
+	}
 	route := &routev3.Route{}
 	response, removeResponse := headerOptions(f.ResponseHeaders)
 	route.ResponseHeadersToRemove = removeResponse

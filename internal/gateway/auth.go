@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -20,7 +21,7 @@ func (r *ruleReader) auth(field string, f gatewayv1.HTTPExternalAuthFilter) *mod
 		read.RequestHeaders = r.headerNames(field+".grpc.allowedHeaders", f.GRPCAuthConfig.AllowedRequestHeaders)
 	case !read.GRPC && f.HTTPAuthConfig != nil:
 		read.RequestHeaders = r.headerNames(field+".http.allowedHeaders", f.HTTPAuthConfig.AllowedRequestHeaders)
-		read.ResponseHeaders = r.headerNames(field+".http.allowedResponseHeaders", f.HTTPAuthConfig.AllowedResponseHeaders)
+		read.ResponseHeaders = r.copiedNames(field+".http.allowedResponseHeaders", f.HTTPAuthConfig.AllowedResponseHeaders)
 		read.Path = strings.TrimRight(f.HTTPAuthConfig.Path, "/")
 	}
 	if f.ForwardBody != nil {
@@ -36,6 +37,21 @@ func (r *ruleReader) auth(field string, f gatewayv1.HTTPExternalAuthFilter) *mod
 	}
 	read.Backend = key
 	return read
+}
+
+// copiedNames reads names of headers that are copied from the server's answer into the request: none of them may make another message of it.
+func (r *ruleReader) copiedNames(field string, list []string) []string {
+	names := r.headerNames(field, list)
+	for i, name := range names {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		switch {
+		case name == "host":
+			r.drop("Accepted", "UnsupportedValue", at, fmt.Sprintf("header %q can't be copied from the answer%s", name, r.instead()))
+		case slices.Contains(model.Framing, name) && !r.refs.unchecked:
+			r.drop("Accepted", "UnsupportedValue", at, framed(name))
+		}
+	}
+	return names
 }
 
 // headerNames reads names of headers, lower case.

@@ -76,9 +76,10 @@ func (r *ruleReader) mirror(field string, f gatewayv1.HTTPRequestMirrorFilter, i
 	}
 }
 
-// framing are headers by which a message is told from the next one, or that are about one connection (RFC 9110, 7.6.1; RFC 9112, 6): who could set
-// them could have a part of a body taken for a request.
-var framing = []string{"connection", "content-length", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"}
+// framed says why a header can't be stated.
+func framed(name string) string {
+	return fmt.Sprintf("header %q says where a message ends, or how a connection is used: it can't be stated", name)
+}
 
 // headers reads a header modifier. The schema can't say that no name may stand in it twice.
 func (r *ruleReader) headers(field string, f gatewayv1.HTTPHeaderFilter) *model.HeaderModifier {
@@ -94,9 +95,8 @@ func (r *ruleReader) headers(field string, f gatewayv1.HTTPHeaderFilter) *model.
 			r.drop("Accepted", "UnsupportedValue", at, fmt.Sprintf("header %q is changed twice; state each name once", name))
 		case name == "host" && !r.refs.unchecked:
 			r.drop("Accepted", "UnsupportedValue", at, fmt.Sprintf("header %q can't be changed by a header modifier%s", name, r.instead()))
-		case list != "remove" && slices.Contains(framing, name):
-			r.drop("Accepted", "UnsupportedValue", at,
-				fmt.Sprintf("header %q says where a message ends, or how a connection is used: it can't be stated", name))
+		case list != "remove" && slices.Contains(model.Framing, name):
+			r.drop("Accepted", "UnsupportedValue", at, framed(name))
 		case strings.ContainsAny(value, "\r\n\x00"):
 			r.drop("Accepted", "UnsupportedValue", at, fmt.Sprintf("the value of header %q has a line break or a NUL in it", name))
 		}

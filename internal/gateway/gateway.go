@@ -30,8 +30,8 @@ type Meaning struct {
 
 // Options say how objects are read.
 type Options struct {
-	// Unchecked leaves to the proxies what they refuse anyhow: a change of the Host header, a key that does not fit its certificate. It is
-	// for tests of what becomes of a refusal.
+	// Unchecked leaves to the proxies what they refuse anyhow: a change of the Host header, a key that does not fit its certificate, headers
+	// that an authorization server must not set. It is for tests of what becomes of a refusal.
 	Unchecked bool
 }
 

@@ -67,7 +67,7 @@ func readSession(spec gatewayv1.SessionPersistence, of string) (read model.Sessi
 			refuse(".header.name", "state the name of a header")
 			return read, problems
 		}
-		if name := strings.ToLower(string(spec.Header.Name)); name == "host" || slices.Contains(framing, name) {
+		if name := strings.ToLower(string(spec.Header.Name)); name == "host" || slices.Contains(model.Framing, name) {
 			refuse(".header.name", fmt.Sprintf("header %q has a meaning of its own; state another one", name))
 			return read, problems
 		}
@@ -76,7 +76,8 @@ func readSession(spec gatewayv1.SessionPersistence, of string) (read model.Sessi
 		}
 		return read, problems
 	}
-	switch permanent := readCookie(spec.Cookie, of, &read); {
+	permanent := readCookie(spec.Cookie, of, &read)
+	switch {
 	case permanent && read.Lifetime == 0:
 		refuse(timeout, "a cookie whose lifetimeType is Permanent needs it; 0s is none")
 	case !permanent && read.Lifetime > 0:
