@@ -77,6 +77,9 @@ func readSession(spec gatewayv1.SessionPersistence, of string) (read model.Sessi
 		return read, problems
 	}
 	permanent := readCookie(spec.Cookie, of, &read)
+	if strings.ContainsFunc(read.Path, notInCookie) {
+		refuse(".cookie.path", fmt.Sprintf("%q can't be the path of a cookie: leave out ';' and all but printable ASCII", read.Path))
+	}
 	switch {
 	case permanent && read.Lifetime == 0:
 		refuse(timeout, "a cookie whose lifetimeType is Permanent needs it; 0s is none")
@@ -85,6 +88,9 @@ func readSession(spec gatewayv1.SessionPersistence, of string) (read model.Sessi
 	}
 	return read, problems
 }
+
+// notInCookie tells what would end a cookie's attribute, or its header (path-value in RFC 6265, 4.1.1).
+func notInCookie(r rune) bool { return r < ' ' || r == ';' || r >= 0x7f }
 
 func readCookie(spec *gatewayv1.CookieConfig, of string, into *model.Session) (permanent bool) {
 	into.Path = "/"
