@@ -50,6 +50,7 @@ func New(_ *flow.Graph, p plan.Plan, f *resource.Feedback) resource.Outputs {
 		Routes:          s.routeStandings(),
 		Listeners:       s.listenerStandings(p, lds, sds),
 		RefusedBackends: s.backends.refusals,
+		RuleChanged:     func(v flow.View, k model.RuleKey) flow.Rev { return flow.ChangedAt(v, s.fragments, k) },
 		Ward:            ward{},
 	}
 }

@@ -23,14 +23,15 @@ const gateways = 20
 type rig struct {
 	*Explainer
 	*world.World
-	t *testing.T
+	t    *testing.T
+	edit *model.Edit // that apply makes
 }
 
 // newRig has Gateways g0 to g19 on port 80. Each has a host of its own ("g7.ex") with many routes, and all have all.ex, below /.
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	w := world.New(world.Config{Environment: model.Environment{Addresses: []string{"127.0.0.1"}}})
-	r := &rig{New(Config{World: w}), w, t}
+	r := &rig{New(Config{World: w}), w, t, nil}
 	w.Graph.Apply("start", w.Sources.Synced)
 	objects := []string{
 		"{apiVersion: gateway.networking.k8s.io/v1, kind: GatewayClass, metadata: {name: cardea}, " +
@@ -86,7 +87,7 @@ func (r *rig) apply(texts ...string) {
 	}
 	r.World.Graph.Apply("test", func(b *flow.Batch) {
 		for _, o := range list {
-			r.Sources.Of(o.Ref.Kind()).Set(b, o.Ref, model.Meta{Generation: 1}, o.Spec)
+			r.Sources.Of(o.Ref.Kind()).Set(b, o.Ref, model.Meta{Generation: 1, Edit: r.edit}, o.Spec)
 		}
 	})
 	r.World.Graph.Settle()

@@ -21,6 +21,9 @@ type Config struct {
 	// Sent, if not nil, tells when a proxy was first sent a resource as it is since a revision; false if it was not, or nobody remembers. It is
 	// called in a View.
 	Sent func(resource.Key, flow.Rev) (time.Time, bool)
+	// Offered, if not nil, tells what proxies are offered of a resource in place of what was rendered, nil if nothing; apart is false if they are
+	// offered that. It is called in a View.
+	Offered func(resource.Key) (instead *resource.Resource, apart bool)
 	// Notes, if not nil, are for every story of a request: what the objects don't show.
 	Notes func() []string
 	// Problems, if not nil, are findings about a newer version of an object, which was not taken.
@@ -45,11 +48,6 @@ func (q *asked) turnOf(rev flow.Rev) (flow.Turn, bool) {
 		return flow.Turn{}, false
 	}
 	return q.turns[i], true
-}
-
-// resource finds a resource.
-func (q *asked) resource(key resource.Key) (resource.Resource, bool) {
-	return flow.Get(q.view, q.world.Outputs.Of(key.Type), key)
 }
 
 // panics tells which parts of Cardea itself fail on something that names one of the objects: a bug, which is contained to that.

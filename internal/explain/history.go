@@ -106,6 +106,18 @@ func (h *history) before(ref model.ObjectRef, rev flow.Rev) (list []Past) {
 	return list
 }
 
+// upTo is the last edit of an object that was read up to a revision, of those that are remembered.
+func (h *history) upTo(ref model.ObjectRef, rev flow.Rev) (*Edit, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, r := range slices.Backward(h.edits[ref]) {
+		if r.rev <= rev {
+			return r.Edit, true
+		}
+	}
+	return nil, false
+}
+
 // Run remembers edits until ctx is done.
 func (e *Explainer) Run(ctx context.Context) error {
 	w := e.config.World

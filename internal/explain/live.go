@@ -12,23 +12,23 @@ import (
 type Live struct {
 	Acknowledged bool       `json:"acknowledged"`      // by all proxies that are connected, as it is now
 	Since        *time.Time `json:"since,omitempty"`   // when the last of them did; nil if that is longer ago than is remembered
-	Refused      string     `json:"refused,omitempty"` // the proxy's words
+	Refused      string     `json:"refused,omitempty"` // the proxy's words about it, or about a backend that is named before them
+	Kept         bool       `json:"kept,omitempty"`    // what was accepted before serves on, in place of what is now
 	Proxies      int        `json:"proxies"`           // connected
 	Version      string     `json:"version,omitempty"` // the oldest of them
 }
 
-// live tells it of a fragment of a resource.
-func (q *asked) live(in resource.Key, f resource.Fragment) Live {
-	var l Live
-	proxies, _ := flow.Get(q.view, q.world.Feedback.Proxies.Collection(), in.Gateway)
-	l.Proxies, l.Version = proxies.Connected, proxies.Version
+// live tells it of a fragment of a resource's part.
+func (q *asked) live(in resource.Key, part string, f resource.Fragment) Live {
+	l := q.proxies(in.Gateway)
 	refusal := resource.RefusalKey{Gateway: in.Gateway, Origin: f.Origin, Variant: f.Variant, Hash: f.Hash}
 	if refused, found := flow.Get(q.view, q.world.Feedback.Refused.Collection(), refusal); found {
-		l.Refused = refused.Message
+		l.Refused, l.Kept = refused.Message, q.keeps(in, part, f)
 		return l
 	}
 	acked, key := q.world.Feedback.Acked.Collection(), resource.AckKey{Resource: in, Origin: f.Origin, Variant: f.Variant}
 	if hash, found := flow.Get(q.view, acked, key); !found || hash != f.Hash {
+		l.Kept = q.keeps(in, part, f)
 		return l
 	}
 	l.Acknowledged = true
@@ -36,6 +36,12 @@ func (q *asked) live(in resource.Key, f resource.Fragment) Live {
 		l.Since = moment(turn.At)
 	}
 	return l
+}
+
+// proxies begins a Live with the proxies that are connected.
+func (q *asked) proxies(gateway model.ObjectRef) Live {
+	proxies, _ := flow.Get(q.view, q.world.Feedback.Proxies.Collection(), gateway)
+	return Live{Proxies: proxies.Connected, Version: proxies.Version}
 }
 
 // Edit is who changed an object last, when and where.

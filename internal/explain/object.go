@@ -49,8 +49,10 @@ type Made struct {
 	Gateway string `json:"gateway"`
 	Type    string `json:"type"` // of the resource
 	Name    string `json:"name"`
-	Part    string `json:"part,omitempty"` // such as a virtual host
-	Of      string `json:"of,omitempty"`   // the rule or listener
+	Part    string `json:"part,omitempty"`  // such as a virtual host
+	Of      string `json:"of,omitempty"`    // the rule or listener
+	Field   string `json:"field,omitempty"` // the rule's in its object: "spec.rules[0]"
+	Where   string `json:"where,omitempty"` // where that stands, of files: "web.yaml:12"
 	Live    Live   `json:"live"`
 
 	Sent *time.Time `json:"sent,omitempty"` // with the last edit, to the first proxy; nil if the edit changed nothing of it
@@ -59,13 +61,7 @@ type Made struct {
 // Object tells what became of an object; false if there is none.
 func (e *Explainer) Object(ref model.ObjectRef) (story Object, found bool) {
 	fetched := e.config.World.Graph.Trace(ref) // it waits for turns, so a View must not
-	var findings []model.Finding
-	for _, f := range e.config.World.Findings() {
-		if f.Object == ref {
-			findings = append(findings, f)
-		}
-	}
-	o := &became{ref: ref, fetched: fetched, findings: findings}
+	o := &became{ref: ref, fetched: fetched, findings: e.config.World.FindingsOf(ref)}
 	if e.ask(o) != nil {
 		return Object{}, false // became does nothing that fails
 	}
@@ -79,7 +75,7 @@ type became struct {
 	findings []model.Finding
 
 	rev       flow.Rev
-	resources []keyed // all
+	resources []keyed // that may have something of the object
 	places    []place // where something of the object is
 	found     bool
 	story     Object
@@ -103,11 +99,7 @@ func (o *became) gather(q *asked) {
 	if _, _, o.found = q.meta(o.ref); !o.found {
 		return
 	}
-	for _, c := range q.world.Outputs.Resources {
-		for key, r := range flow.All(q.view, c) {
-			o.resources = append(o.resources, keyed{key, r.Parts})
-		}
-	}
+	q.holders(o.ref, func(key resource.Key, r resource.Resource) { o.resources = append(o.resources, keyed{key, r.Parts}) })
 }
 
 func (o *became) work() error {
@@ -187,11 +179,16 @@ func (q *asked) dependencies(own model.ObjectRef, fetched []flow.Dependency) []D
 func (q *asked) made(places []place, edited flow.Rev) []Made {
 	var list []Made
 	for _, p := range places {
-		live := q.live(p.key, p.fragment)
-		list = append(list, Made{
+		live := q.live(p.key, p.part, p.fragment)
+		m := Made{
 			Gateway: p.key.Gateway.NamespacedName(), Type: p.key.Type.String(), Name: p.key.Name, Part: p.part, Of: p.fragment.Origin.Section,
 			Live: live, Sent: q.sent(p.key, edited, live),
-		})
+		}
+		if place, found := q.place(model.RuleKey{Route: p.fragment.Origin.Object, Name: m.Of}); found {
+			m.Field = matchField(place.index, -1)
+			m.Where = q.locate(p.fragment.Origin.Object, m.Field)
+		}
+		list = append(list, m)
 	}
 	slices.SortStableFunc(list, func(a, b Made) int {
 		return cmp.Or(strings.Compare(a.Gateway, b.Gateway), strings.Compare(a.Type, b.Type), strings.Compare(a.Name, b.Name),

@@ -13,6 +13,7 @@ import (
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
 	"cardea.dev/cardea/internal/simulate"
+	"cardea.dev/cardea/internal/world"
 )
 
 // Request tells the way of a request.
@@ -67,13 +68,20 @@ func (q *asked) request(c call, gateway string, ways []*way, w *way) Story {
 	story.Bound = net.JoinHostPort(w.port.Addresses[0], strconv.Itoa(int(w.port.BindPort)))
 	story.Host, story.Closed, story.Refused = w.result.VirtualHost, w.result.Closed, w.result.Refused
 	story.NotSimulated, story.Undecided = w.result.NotSimulated, w.result.Undecided
-	listener, found := listenerOf(w.port, c)
+	listener, found := w.taker()
+	if !found {
+		listener, found = listenerOf(w.port, c)
+	}
 	if found {
 		story.Listener = listener.Key.Section
 		origin := resource.Origin{Object: listener.Key.Parent, Section: listener.Key.Section}
 		standing, _ := flow.Get(q.view, q.world.Outputs.Listeners, resource.StandingKey{Gateway: w.port.Key.Gateway, Origin: origin})
 		if standing.Refused != "" {
-			story.Notes = append(story.Notes, fmt.Sprintf("the proxy refused listener %s: %s", story.Listener, standing.Refused))
+			note := fmt.Sprintf("the proxy refused listener %s: %s", story.Listener, standing.Refused)
+			if q.keepsListener(w, origin) {
+				note += keptText
+			}
+			story.Notes = append(story.Notes, note)
 		}
 	}
 	for _, o := range w.result.Outcomes {
@@ -165,34 +173,61 @@ func (q *asked) rule(w *way, o simulate.Outcome) (Rule, bool) {
 	if !ok {
 		return Rule{}, false
 	}
+	table := resource.Key{Gateway: w.port.Key.Gateway, Type: resource.Routes, Name: w.result.Table}
+	r := Rule{Object: key.Route.String(), Rule: key.Name, Live: q.proxies(table.Gateway)}
+	origin := resource.Origin{Object: key.Route, Section: key.Name}
+	if instead, _ := q.instead(table); instead != nil {
+		if f, kept := fragment(*instead, w.result.VirtualHost, origin); kept {
+			r.Live, r.Live.Kept = q.live(table, w.result.VirtualHost, f), true
+		}
+	}
 	place, found := q.place(key)
-	if !found {
-		return Rule{}, false
+	if !found { // it was kept
+		r.Match, r.Where = simulate.Words(o.Match).String(), q.locate(key.Route, "")
+		return r, true
 	}
 	at := envoy.MatchIndex(place.rule, o.Match)
-	r := Rule{Object: key.Route.String(), Rule: key.Name, Match: matchText(place.rule, at, simulate.Words(o.Match))}
-	r.Where = q.locate(key.Route, matchField(place.index, at))
-	table := resource.Key{Gateway: w.port.Key.Gateway, Type: resource.Routes, Name: w.result.Table}
-	tables, _ := q.resource(table)
-	for _, part := range tables.Parts {
-		if part.ID != w.result.VirtualHost {
-			continue
-		}
-		for _, f := range part.Fragments {
-			if f.Origin == (resource.Origin{Object: key.Route, Section: key.Name}) {
-				r.Live = q.live(table, f)
-			}
-		}
+	r.Match, r.Where = matchText(place.rule, at, simulate.Words(o.Match)), q.locate(key.Route, matchField(place.index, at))
+	rendered, _ := q.rendered(table)
+	if f, found := fragment(rendered, w.result.VirtualHost, origin); found {
+		r.Live = q.live(table, w.result.VirtualHost, f)
 	}
-	if meta, _, found := q.meta(key.Route); found {
-		r.Edit = editOf(meta)
-	}
+	q.refusedBackend(&r.Live, table.Gateway, o.Route, w.result.Outcomes)
+	r.Edit, r.LastEdit = q.broughtBy(key)
 	for _, f := range place.route.Findings {
 		if f.Section == key.Name {
 			r.Findings = append(r.Findings, strings.TrimPrefix(f.Field+": "+f.Message, ": "))
 		}
 	}
 	return r, true
+}
+
+// broughtBy is the edit of its object that brought a rule as it is, or else, if that is not remembered, the last one of the object.
+func (q *asked) broughtBy(rule model.RuleKey) (edit, last *Edit) {
+	meta, read, found := q.meta(rule.Route)
+	if !found {
+		return nil, nil
+	}
+	changed := q.world.Outputs.RuleChanged(q.view, rule)
+	if read <= changed {
+		return editOf(meta), nil
+	}
+	if edit, known := q.history.upTo(rule.Route, changed); known {
+		return edit, nil
+	}
+	return nil, editOf(meta)
+}
+
+// fragment is what a part of a resource holds of an origin.
+func fragment(r resource.Resource, part string, origin resource.Origin) (found resource.Fragment, ok bool) {
+	for _, p := range world.Among(r.Parts, []string{part}) {
+		for _, f := range p.Fragments {
+			if f.Origin == origin {
+				found, ok = f, true
+			}
+		}
+	}
+	return found, ok
 }
 
 // rulePlace is a rule in its route.

@@ -48,7 +48,7 @@ func (s Story) Print(w io.Writer, now time.Time) error {
 		p.outcome(o, i == 0, len(s.Outcomes))
 	}
 	for _, r := range s.Rules {
-		p.live(r.Live, r.Edit, s.Offline, now)
+		p.live(r, s.Offline, now)
 	}
 	for _, name := range s.NotSimulated {
 		p.line("", "not simulated: %s", name)
@@ -120,24 +120,29 @@ func (p *page) outcome(o Outcome, first bool, of int) {
 	}
 }
 
-func (p *page) live(l Live, e *Edit, offline bool, now time.Time) {
+func (p *page) live(r Rule, offline bool, now time.Time) {
 	switch {
 	case offline:
 		p.line("live", "nowhere: these are files")
 	default:
-		p.line("live", "%s", l.text(now))
+		p.line("live", "%s", r.Live.text(now))
 	}
-	if e != nil {
-		p.line("edit", "%s", e.text(now))
+	if r.Edit != nil {
+		p.line("edit", "%s", r.Edit.text(now))
+	}
+	if r.LastEdit != nil {
+		p.line("last edit", "of the object, which may have brought another rule: %s", r.LastEdit.text(now))
 	}
 }
 
 func (l Live) text(now time.Time) string {
 	switch proxies := fmt.Sprintf("%d proxies", l.Proxies); {
 	case l.Refused != "":
-		return "no: the proxy refused it: " + l.Refused
+		return "no: the proxy refused it: " + l.Refused + l.kept()
 	case l.Proxies == 0:
 		return "no: no proxy is connected"
+	case l.Kept && !l.Acknowledged:
+		return "not as it is now, which waits for an acknowledgement" + l.kept()
 	case !l.Acknowledged:
 		return "not yet: it waits for an acknowledgement"
 	default:
@@ -150,7 +155,7 @@ func (l Live) text(now time.Time) string {
 		if l.Since != nil {
 			since = "since " + when(*l.Since, now)
 		}
-		return fmt.Sprintf("%s, acknowledged by %s (Envoy %s)", since, proxies, l.Version)
+		return fmt.Sprintf("%s, acknowledged by %s (Envoy %s)%s", since, proxies, l.Version, l.kept())
 	}
 }
 
@@ -224,6 +229,9 @@ func (o Object) Print(w io.Writer, now time.Time) error {
 		if m.Of != "" {
 			text += ", of " + m.Of
 		}
+		if m.Field != "" {
+			text += " (" + told(m.Field, m.Where) + ")"
+		}
 		live := ""
 		if !o.Offline {
 			live = ": " + m.Live.short()
@@ -255,9 +263,19 @@ func (b Past) text(now time.Time) string {
 func (l Live) short() string {
 	switch {
 	case l.Refused != "":
-		return "refused: " + l.Refused
+		return "refused: " + l.Refused + l.kept()
 	case l.Acknowledged:
 		return "acknowledged"
 	}
-	return "not acknowledged"
+	return "not acknowledged" + l.kept()
+}
+
+// keptText is of what is not served as it is now.
+const keptText = "; proxies keep what they accepted before"
+
+func (l Live) kept() string {
+	if l.Kept {
+		return keptText
+	}
+	return ""
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
@@ -129,6 +130,7 @@ func (q *asked) take(w *way, takers []string) {
 		w.parts.Take(resource.Name{Type: key.Type, Name: key.Name}, takers, func(n resource.Name) (resource.Resource, bool) {
 			return q.resource(resource.Key{Gateway: key.Gateway, Type: n.Type, Name: n.Name})
 		})
+		q.takeSecrets(w, key)
 	}
 }
 
@@ -182,4 +184,22 @@ func (c call) host() string {
 		host = name
 	}
 	return strings.TrimSuffix(strings.ToLower(host), ".")
+}
+
+// taker is the listener whose filter chain took the request: it may be one that was kept, and has another hostname by now. It is false if no chain
+// took it, or one that is not a single listener's.
+func (w *way) taker() (found model.PortListener, ok bool) {
+	for _, part := range w.parts[resource.Name{Type: resource.Listener, Name: w.result.Listener}] {
+		if w.result.Chain == "" || envoy.ChainNamed(part.ID) != w.result.Chain {
+			continue
+		}
+		for _, l := range w.port.Listeners {
+			if slices.ContainsFunc(part.Fragments, func(f resource.Fragment) bool {
+				return f.Origin == resource.Origin{Object: l.Key.Parent, Section: l.Key.Section}
+			}) {
+				return l, true
+			}
+		}
+	}
+	return found, false
 }

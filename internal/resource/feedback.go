@@ -90,6 +90,8 @@ type Outputs struct {
 	Listeners *flow.Collection[StandingKey, Standing]
 	// RefusedBackends has what of backends was refused: by its origin, and, of all that an object is in one, by the object alone.
 	RefusedBackends *flow.Collection[StandingKey, Refusal]
+	// RuleChanged is the revision in which what a rule is rendered to changed last; 0 if it is rendered to nothing.
+	RuleChanged func(flow.View, model.RuleKey) flow.Rev
 	// Ward makes what is tried apart.
 	Ward Ward
 }

@@ -42,6 +42,17 @@ func (w *World) NewFindings(v flow.View) (list []model.Finding) {
 	return sorted(list)
 }
 
+// FindingsOf are those about one object.
+func (w *World) FindingsOf(ref model.ObjectRef) (list []model.Finding) {
+	w.Graph.View(func(v flow.View) {
+		for _, t := range w.told {
+			list = append(list, t.about(v, ref)...)
+		}
+		list = append(list, w.refusals(v)...)
+	})
+	return sorted(slices.DeleteFunc(list, func(f model.Finding) bool { return f.Object != ref }))
+}
+
 var index = regexp.MustCompile(`\[\d+\]`)
 
 // unplaced is a finding without its place in lists.
@@ -60,27 +71,33 @@ func sorted(list []model.Finding) []model.Finding {
 // told is a collection whose values have findings.
 type told interface {
 	all(v flow.View) []model.Finding
+	about(v flow.View, ref model.ObjectRef) []model.Finding
 	// staged are those of the values that a Try changes, without its edits and with them.
 	staged(v flow.View) (before, after []model.Finding)
 }
 
-type toldBy[K comparable, V any] struct {
-	c  *flow.Collection[K, V]
+type toldBy[V any] struct {
+	c  *flow.Collection[model.ObjectRef, V] // by the object that the findings are about
 	of func(V) []model.Finding
 }
 
 func reported[S any](c *flow.Collection[model.ObjectRef, plan.Report[S]]) told {
-	return toldBy[model.ObjectRef, plan.Report[S]]{c, func(r plan.Report[S]) []model.Finding { return r.Findings }}
+	return toldBy[plan.Report[S]]{c, func(r plan.Report[S]) []model.Finding { return r.Findings }}
 }
 
-func (t toldBy[K, V]) all(v flow.View) (list []model.Finding) {
+func (t toldBy[V]) all(v flow.View) (list []model.Finding) {
 	for _, value := range flow.All(v, t.c) {
 		list = append(list, t.of(value)...)
 	}
 	return list
 }
 
-func (t toldBy[K, V]) staged(v flow.View) (before, after []model.Finding) {
+func (t toldBy[V]) about(v flow.View, ref model.ObjectRef) []model.Finding {
+	value, _ := flow.Get(v, t.c, ref)
+	return t.of(value)
+}
+
+func (t toldBy[V]) staged(v flow.View) (before, after []model.Finding) {
 	for change := range flow.Staged(v, t.c) {
 		if was, found := flow.Before(v, t.c, change.Key); found {
 			before = append(before, t.of(was)...)

@@ -51,7 +51,7 @@ func New(c Config) *World {
 		reported(w.Reports.GatewayClasses), reported(w.Reports.Gateways), reported(w.Reports.HTTPRoutes),
 		reported(w.Reports.GRPCRoutes),
 		reported(w.Reports.XBackends),
-		toldBy[model.ObjectRef, []model.Finding]{w.Reports.Unclassed, func(list []model.Finding) []model.Finding { return list }},
+		toldBy[[]model.Finding]{w.Reports.Unclassed, func(list []model.Finding) []model.Finding { return list }},
 	}
 	w.SetEnvironment(c.Environment)
 	return w

@@ -27,6 +27,7 @@ func (s *Server) fleetLocked(gateway model.ObjectRef) *fleet {
 		f = &fleet{gateway: gateway, set: newSet(gateway, s.cfg.Ward)}
 		s.fleets[gateway] = f
 		s.sends.Store(gateway, f.set.sends)
+		s.offers.Store(gateway, f.set.offers)
 	}
 	return f
 }
@@ -64,6 +65,7 @@ func (s *Server) forgetLocked(f *fleet) {
 	}
 	delete(s.fleets, f.gateway)
 	s.sends.Delete(f.gateway)
+	s.offers.Delete(f.gateway)
 	s.cfg.Graph.Apply("proxies", func(b *flow.Batch) { s.cfg.Feedback.Proxies.Delete(b, f.gateway) })
 }
 

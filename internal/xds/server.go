@@ -44,7 +44,8 @@ type Server struct {
 	mu     sync.Mutex
 	fleets map[model.ObjectRef]*fleet // guarded by mu
 
-	sends sync.Map // *sends by Gateway
+	sends  sync.Map // *sends by Gateway
+	offers sync.Map // *offers by Gateway
 
 	strangers, unchecked strangers
 }

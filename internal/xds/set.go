@@ -22,6 +22,7 @@ type set struct {
 	seq     uint64
 	rev     flow.Rev // of the graph, that the last turn showed
 	sends   *sends
+	offers  *offers
 
 	held        map[heldKey]int // how many parts of a resource hold a fragment
 	unconfirmed map[*entry]struct{}
@@ -67,6 +68,7 @@ func newSet(gateway model.ObjectRef, maker resource.Ward) *set {
 		gateway:     gateway,
 		maker:       maker,
 		sends:       &sends{},
+		offers:      &offers{},
 		needs:       map[resource.Name]int{},
 		streams:     map[*stream]struct{}{},
 		held:        map[heldKey]int{},
@@ -186,11 +188,12 @@ func (s *set) offer(e *entry, v *version) {
 	} else {
 		s.apart[e] = struct{}{}
 	}
-	if e.offer == v {
-		return
-	}
 	old := e.offer
 	e.offer = v
+	s.offers.note(e)
+	if old == v {
+		return
+	}
 	if v != nil {
 		s.seq++
 		v.seq = s.seq

@@ -1,0 +1,121 @@
+package explain
+
+import (
+	"slices"
+
+	"cardea.dev/cardea/internal/envoy"
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resource"
+	"cardea.dev/cardea/internal/simulate"
+)
+
+// rendered finds a resource as the objects say.
+func (q *asked) rendered(key resource.Key) (resource.Resource, bool) {
+	return flow.Get(q.view, q.world.Outputs.Of(key.Type), key)
+}
+
+// resource finds a resource as proxies are offered it: what was rendered, or what they accepted before something of that was refused.
+func (q *asked) resource(key resource.Key) (resource.Resource, bool) {
+	r, found := q.rendered(key)
+	if instead, apart := q.instead(key); found && apart {
+		if instead == nil {
+			return resource.Resource{}, false
+		}
+		return *instead, true
+	}
+	return r, found
+}
+
+// instead is what proxies are offered in place of what was rendered, nil if nothing; apart is false if they are offered that.
+func (q *asked) instead(key resource.Key) (instead *resource.Resource, apart bool) {
+	if q.config.Offered == nil {
+		return nil, false
+	}
+	return q.config.Offered(key)
+}
+
+// keeps tells whether proxies keep something that they accepted before in place of a fragment of a part.
+func (q *asked) keeps(in resource.Key, part string, f resource.Fragment) bool {
+	instead, _ := q.instead(in)
+	if instead == nil {
+		return false
+	}
+	return slices.ContainsFunc(instead.Parts, func(p *resource.Part) bool {
+		return p.ID == part && slices.ContainsFunc(p.Fragments, func(old resource.Fragment) bool {
+			return old.Origin == f.Origin && old.Variant == f.Variant && !old.Refused && (f.Refused || old.Hash != f.Hash)
+		})
+	})
+}
+
+// keepsListener tells it of a listener: of its filter chain, or of a certificate of that.
+func (q *asked) keepsListener(w *way, origin resource.Origin) bool {
+	for _, key := range w.listeners {
+		r, _ := q.rendered(key)
+		for _, p := range r.Parts {
+			for _, f := range p.Fragments {
+				if f.Origin != origin {
+					continue
+				}
+				if q.keeps(key, p.ID, f) || slices.ContainsFunc(p.Needs, func(n resource.Name) bool {
+					instead, _ := q.instead(resource.Key{Gateway: key.Gateway, Type: n.Type, Name: n.Name})
+					return n.Type == resource.Secret && instead != nil
+				}) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// refusedBackend adds what a proxy refused of the backends to which a route sends requests, or copies of them.
+func (q *asked) refusedBackend(l *Live, gateway model.ObjectRef, route string, outcomes []simulate.Outcome) {
+	for _, o := range outcomes {
+		names := []string{o.Cluster}
+		for _, m := range o.Mirrors {
+			names = append(names, m.Cluster)
+		}
+		for _, name := range names {
+			b, known := envoy.BackendNamed(name)
+			if o.Route != route || !known || l.Refused != "" {
+				continue
+			}
+			cluster := resource.Key{Gateway: gateway, Type: resource.Cluster, Name: name}
+			if said, refused := q.refusalOf(cluster); refused {
+				l.Acknowledged, l.Since, l.Refused = false, nil, b.Object.String()+": "+said.Message
+				instead, _ := q.instead(resource.Key{Gateway: gateway, Type: said.Type, Name: said.Name})
+				l.Kept = instead != nil
+			}
+		}
+	}
+}
+
+// refusalOf is what a proxy said of a backend, by its cluster.
+func (q *asked) refusalOf(cluster resource.Key) (resource.Refusal, bool) {
+	r, _ := q.rendered(cluster)
+	for _, p := range r.Parts {
+		for _, f := range p.Fragments {
+			key := resource.StandingKey{Gateway: cluster.Gateway, Origin: f.Origin}
+			if said, found := flow.Get(q.view, q.world.Outputs.RefusedBackends, key); found {
+				return said, true
+			}
+		}
+	}
+	return resource.Refusal{}, false
+}
+
+// takeSecrets adds the certificates that only filter chains that were kept need: proxies keep them as long as the chains.
+func (q *asked) takeSecrets(w *way, listener resource.Key) {
+	instead, _ := q.instead(listener)
+	if instead == nil {
+		return
+	}
+	for _, p := range instead.Parts {
+		for _, n := range p.Needs {
+			if _, rendered := q.rendered(resource.Key{Gateway: listener.Gateway, Type: n.Type, Name: n.Name}); n.Type == resource.Secret && !rendered {
+				w.parts[n] = []*resource.Part{}
+			}
+		}
+	}
+}
