@@ -1,9 +1,12 @@
 package flow
 
+import "time"
+
 // Batch collects the edits of one Apply or Try. It is valid until the edit function returns.
 type Batch struct {
 	g      *Graph
 	cause  string
+	at     time.Time // when it was queued
 	edits  []func()
 	synced []interface{ markSynced() }
 	closed bool
@@ -20,6 +23,7 @@ func (g *Graph) Apply(cause string, edit func(*Batch)) {
 }
 
 func (g *Graph) push(b *Batch) {
+	b.at = g.cfg.Now()
 	g.queueMu.Lock()
 	g.queue = append(g.queue, b)
 	for _, s := range b.synced {

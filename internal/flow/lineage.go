@@ -9,6 +9,7 @@ import (
 // Turn is the record of one turn. A turn that changed nothing has the Rev of the one before it.
 type Turn struct {
 	Rev         Rev
+	Queued      time.Time // when the oldest Apply that it took was
 	At          time.Time // when it began
 	Took        time.Duration
 	Causes      []string // of the Applies that it took, each word once, in order
@@ -26,9 +27,13 @@ type TurnCollection struct {
 	Took    time.Duration
 }
 
-func (t *Turn) addCause(cause string) {
-	if !slices.Contains(t.Causes, cause) {
-		t.Causes = append(t.Causes, cause)
+// take notes a batch.
+func (t *Turn) take(b *Batch) {
+	if b.at.Before(t.Queued) {
+		t.Queued = b.at
+	}
+	if !slices.Contains(t.Causes, b.cause) {
+		t.Causes = append(t.Causes, b.cause)
 	}
 }
 

@@ -54,9 +54,10 @@ func (g *Graph) turn() bool {
 	if !due {
 		return false
 	}
-	t := &turn{g: g, rev: g.rev + 1, record: Turn{At: g.cfg.Now()}}
+	now := g.cfg.Now()
+	t := &turn{g: g, rev: g.rev + 1, record: Turn{Queued: now, At: now}}
 	for _, b := range batches {
-		t.record.addCause(b.cause)
+		t.record.take(b)
 	}
 	defer t.drop() // also if a check panics
 	t.run(batches)

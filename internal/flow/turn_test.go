@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"cardea.dev/cardea/internal/flow"
 )
@@ -212,5 +213,26 @@ func TestApplyDoesNotWaitForATurn(t *testing.T) {
 	}
 	if x, _ := get(g, out, 3); x != 3 {
 		t.Errorf("out of 3 is %d", x)
+	}
+}
+
+// A turn tells when the oldest of what it took was queued.
+func TestATurnTellsHowLongItsEditsWaited(t *testing.T) {
+	var now time.Time
+	g := flow.New(flow.Config{Check: true, Now: func() time.Time { return now }})
+	names := flow.NewSource[string, string](g, "names")
+	at := func(second int) { now = time.Unix(int64(second), 0) }
+	set := func(v string) { g.Apply("test", func(b *flow.Batch) { names.Set(b, "a", v); names.Synced(b) }) }
+	for _, c := range []struct{ first, second, turn int }{{1, 3, 6}, {10, 12, 17}} {
+		at(c.first)
+		set(fmt.Sprint(c.first))
+		at(c.second)
+		set(fmt.Sprint(c.second))
+		at(c.turn)
+		g.Settle()
+		turns := g.Turns()
+		if last := turns[len(turns)-1]; last.Queued.Unix() != int64(c.first) || last.At.Unix() != int64(c.turn) {
+			t.Errorf("queued %s, begun %s, want %d and %d", last.Queued, last.At, c.first, c.turn)
+		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/resource"
 )
 
@@ -407,4 +408,20 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%s = %v, want %v; have %v", k, got[k], want, slices.Sorted(maps.Keys(got)))
 		}
 	}
+}
+
+// TestTimeFromTheEdit: what an edit takes is counted from when it was queued, so that its turn is part of it, and what that waits for.
+func TestTimeFromTheEdit(t *testing.T) {
+	w := newWorld(t)
+	w.sync(func(e edits) { fill(e, 3) })
+	c, _, _, _, _ := load(t, w, 3)
+	eventually(t, "acknowledged", func() bool { return w.proxies().Acknowledged == 1 })
+	w.graph.View(func(flow.View) { // turns wait for it
+		w.turn(func(e edits) {
+			e.set(resource.Routes, "t", table("t", []host{{"new.test", []hostRule{{name: "c000", cluster: "c000"}}}}, nil))
+		})
+		w.passed.Add(int64(time.Hour))
+	})
+	c.ack(c.wants("Routes +t"))
+	eventually(t, "an hour is told", func() bool { return w.metrics()["cardea_xds_edit_to_ack_seconds/Routes"] >= time.Hour.Seconds() })
 }

@@ -83,6 +83,7 @@ func (s *Server) Run(ctx context.Context) error {
 		followers[i] = flow.Follow(c)
 		defer followers[i].Stop()
 	}
+	var seen flow.Rev
 	for range s.cfg.Graph.Watch(ctx) {
 		updates := map[model.ObjectRef][]update{}
 		var rev flow.Rev
@@ -99,7 +100,8 @@ func (s *Server) Run(ctx context.Context) error {
 				}
 			}
 		})
-		at := s.cfg.Now()
+		at := s.queued(seen, rev)
+		seen = rev
 		for gateway, list := range updates {
 			s.turn(s.fleetLocked(gateway), list, rev, at)
 		}
@@ -111,4 +113,19 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// queued is when the oldest edit was queued of the turns after a revision, up to another one: as a rule of one turn.
+func (s *Server) queued(after, upTo flow.Rev) time.Time {
+	oldest := s.cfg.Now()
+	for rev := upTo; rev > after; rev-- {
+		turn, known := s.cfg.Graph.TurnOf(rev)
+		if !known {
+			break
+		}
+		if turn.Queued.Before(oldest) {
+			oldest = turn.Queued
+		}
+	}
+	return oldest
 }

@@ -13,7 +13,7 @@ import (
 type version struct {
 	res  resource.Resource
 	seq  uint64    // grows with each offer of the set
-	at   time.Time // when the turn that made it was seen
+	at   time.Time // when the oldest edit of the turn that made it was queued
 	rev  flow.Rev  // of the graph, that was seen then
 	sent bool      // to a proxy, at least once
 }

@@ -52,7 +52,8 @@ type edits struct {
 
 func newWorld(t testing.TB) *world {
 	w := &world{t: t, registry: prometheus.NewRegistry(), sources: map[resource.Type]*flow.Source[resource.Key, resource.Resource]{}}
-	w.graph = flow.New(flow.Config{Name: "test", Check: true})
+	now := func() time.Time { return time.Now().Add(time.Duration(w.passed.Load())) }
+	w.graph = flow.New(flow.Config{Name: "test", Check: true, Now: now})
 	w.feedback = resource.NewFeedback(w.graph)
 	var collections []*flow.Collection[resource.Key, resource.Resource]
 	for _, typ := range resource.Types() {
@@ -77,7 +78,7 @@ func newWorld(t testing.TB) *world {
 	log := slog.New(slog.NewTextHandler(logWriter{t}, &slog.HandlerOptions{Level: slog.LevelError}))
 	server, err := New(Config{
 		Graph: w.graph, Resources: collections, Feedback: w.feedback, Ward: envoyWard{}, Log: log, Metrics: w.registry,
-		Now: func() time.Time { return time.Now().Add(time.Duration(w.passed.Load())) },
+		Now: now,
 		Identify: func(context.Context) (Claim, error) {
 			w.opened.Add(1)
 			return func(*corev3.Node) (model.ObjectRef, error) {
@@ -216,7 +217,7 @@ func (w *world) acked(t resource.Type, name string, origin resource.Origin) uint
 	return h
 }
 
-// metrics are the counters and gauges, as name/label.
+// metrics are the counters, the gauges and the sums of histograms, as name/label.
 func (w *world) metrics() map[string]float64 { return gathered(w.t, w.registry) }
 
 func gathered(t testing.TB, registry *prometheus.Registry) map[string]float64 {
@@ -231,7 +232,7 @@ func gathered(t testing.TB, registry *prometheus.Registry) map[string]float64 {
 			for _, l := range m.Label {
 				key += "/" + l.GetValue()
 			}
-			got[key] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			got[key] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + m.GetHistogram().GetSampleSum()
 		}
 	}
 	return got
