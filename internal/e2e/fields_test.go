@@ -96,11 +96,12 @@ func fieldsOf(t *testing.T, files *perturbed, kind string, spec reflect.Type, li
 			served = "yes; " + limit
 		}
 		var links []string
-		for _, name := range files.showing(t, kind, field, refused, 2) {
-			links = append(links, fmt.Sprintf("[%s](../internal/e2e/testdata/%s.txtar)", name, name))
-		}
 		if story := inCluster[field]; story != "" {
 			links = append(links, fmt.Sprintf("[%s](../internal/e2e/%s)", filepath.Base(story), story))
+		} else {
+			for _, name := range files.showing(t, kind, field, refused, 2) {
+				links = append(links, fmt.Sprintf("[%s](../internal/e2e/testdata/%s.txtar)", name, name))
+			}
 		}
 		if len(links) == 0 {
 			t.Errorf("%s: %s: no file of testdata shows what it does", kind, field)

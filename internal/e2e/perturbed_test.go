@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -19,7 +18,7 @@ import (
 
 // perturbed is the files of testdata, to see what each field of their objects does.
 type perturbed struct {
-	corpus *corpus
+	values map[string][]any // by field
 	files  []*perturbedFile // sorted by name
 }
 
@@ -42,7 +41,7 @@ func readPerturbed(t *testing.T) *perturbed {
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no testdata: %v", err)
 	}
-	p := &perturbed{corpus: readCorpus(t)}
+	p := &perturbed{values: readCorpus(t).byField()}
 	for _, path := range paths {
 		archive, err := txtar.ParseFile(path)
 		if err != nil {
@@ -54,7 +53,7 @@ func readPerturbed(t *testing.T) *perturbed {
 			file.calls = file.calls || f.Name == "calls"
 			checked = checked || f.Name == "calls" || f.Name == "findings"
 			if strings.HasSuffix(f.Name, ".yaml") && f.Name != "config.yaml" {
-				file.docs = append(file.docs, readDocs(withCertificates(string(f.Data)))...)
+				file.docs = append(file.docs, readDocs(string(f.Data))...)
 			}
 		}
 		if checked {
@@ -62,16 +61,6 @@ func readPerturbed(t *testing.T) *perturbed {
 		}
 	}
 	return p
-}
-
-// withCertificates has those that a file names.
-func withCertificates(text string) string {
-	return placeholder.ReplaceAllStringFunc(text, func(s string) string {
-		if text := certificateText(placeholder.FindStringSubmatch(s)[1]); text != nil {
-			return strconv.Quote(string(text))
-		}
-		return s
-	})
 }
 
 // showing names up to n files that show what a field of a kind does.
@@ -126,7 +115,8 @@ func (p *perturbed) others(docs []map[string]any, i, at int) (list [][]map[strin
 	if at < 0 {
 		return [][]map[string]any{slices.Delete(slices.Clone(docs), i, i+1)}
 	}
-	for _, value := range p.values(places(docs[i]["spec"])[at]) {
+	kind, _ := docs[i]["kind"].(string)
+	for _, value := range p.valuesAt(kind, places(docs[i]["spec"])[at]) {
 		other := deepCopy(docs)
 		places(other[i]["spec"])[at].put(copyOf(value))
 		if isValid(other[i]) {
@@ -136,28 +126,15 @@ func (p *perturbed) others(docs []map[string]any, i, at int) (list [][]map[strin
 	return list
 }
 
-// values are what to put in a place: nothing, something near, and some of what stands in such a field elsewhere.
-func (p *perturbed) values(at place) []any {
+// valuesAt are what to put in a place: other values of a leaf, or nothing.
+func (p *perturbed) valuesAt(kind string, at place) (list []any) {
 	const enough = 8
-	var list []any
-	if !strings.HasSuffix(at.path, "[]") {
-		list = append(list, nil)
-	}
-	switch value := at.value.(type) {
-	case string:
-		list = append(list, value+"x")
-	case int64:
-		list = append(list, value+1)
-	case bool:
-		list = append(list, !value)
-	}
-	for _, other := range p.corpus.values[at.name] {
-		known := func(x any) bool { return reflect.DeepEqual(x, other) }
-		if len(list) < enough && !known(at.value) && !slices.ContainsFunc(list, known) {
-			list = append(list, other)
+	for _, e := range otherValues(kind, at, p.values) {
+		if len(list) < enough {
+			list = append(list, e.value)
 		}
 	}
-	return list
+	return append(list, nil)
 }
 
 func effectOf(t *testing.T, docs []map[string]any) *effect {
