@@ -16,6 +16,8 @@ import (
 	upstreamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/structpb"
+
+	"cardea.dev/cardea/internal/model"
 )
 
 // xdsCluster is the cluster that an Envoy reaches its server by.
@@ -152,12 +154,12 @@ func connectionLimit() *overloadv3.OverloadManager {
 	}}}
 }
 
-// largeRegexes lifts Envoy's limit on regular expressions. What a table holds was measured by checkRegex.
+// largeRegexes lifts Envoy's limit on regular expressions. What a table holds was measured before (model.CheckRegex).
 func largeRegexes() *bootstrapv3.LayeredRuntime {
 	return &bootstrapv3.LayeredRuntime{Layers: []*bootstrapv3.RuntimeLayer{{
 		Name: "static",
 		LayerSpecifier: &bootstrapv3.RuntimeLayer_StaticLayer{StaticLayer: &structpb.Struct{Fields: map[string]*structpb.Value{
-			"re2.max_program_size.error_level": structpb.NewNumberValue(10 * maxRegexSize),
+			"re2.max_program_size.error_level": structpb.NewNumberValue(10 * model.MaxRegexSize),
 		}}},
 	}}}
 }

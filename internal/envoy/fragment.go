@@ -98,12 +98,12 @@ func substitutes(r model.Rule) [][]byte {
 // withoutRegex is a match that no proxy refuses: for its limits, regular expressions may be too large. Where one is of a header or of a
 // query parameter, any value is taken; not ok: it is of the path, also as that of a gRPC method, of which nothing is known then.
 func withoutRegex(m model.Match) (model.Match, bool) {
-	path, err := m.Path, error(nil)
+	path := m.Path
 	if m.GRPC != nil {
-		path, err = grpcPath(*m.GRPC)
+		path = grpcPath(*m.GRPC)
 	}
 	m.Headers, m.Query = anyForRegex(m.Headers), anyForRegex(m.Query)
-	return m, err == nil && path.Type != model.PathRegex
+	return m, path.Type != model.PathRegex
 }
 
 func anyForRegex(list []model.ValueMatch) []model.ValueMatch {

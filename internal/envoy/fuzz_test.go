@@ -25,6 +25,14 @@ func FuzzRule(f *testing.F) {
 		port int32, code int, weight uint32, flags uint8,
 	) {
 		flag := func(bit int) bool { return flags>>bit&1 == 1 }
+		for _, text := range []string{path, method, value} { // the plan has no others
+			if model.CheckRegex(text) != nil {
+				regex = false
+			}
+		}
+		if pathType == string(model.PathRegex) && model.CheckRegex(path) != nil {
+			pathType = string(model.PathExact)
+		}
 		r := model.Rule{
 			Key: testRuleKey("rule"),
 			Matches: []model.Match{
@@ -142,9 +150,12 @@ func TestEnvoyTakesWhateverIsRendered(t *testing.T) {
 			}
 		}
 	}
+	isRegex := func(text string) bool { return model.CheckRegex(text) == nil } // the plan has no others
 	values := func() (list []model.ValueMatch) {
 		for range random.IntN(3) {
-			list = append(list, model.ValueMatch{Name: word(), Value: word(), Regex: random.IntN(2) == 0})
+			v := model.ValueMatch{Name: word(), Value: word()}
+			v.Regex = random.IntN(2) == 0 && isRegex(v.Value)
+			list = append(list, v)
 		}
 		return list
 	}
@@ -164,8 +175,13 @@ func TestEnvoyTakesWhateverIsRendered(t *testing.T) {
 					Path:    model.PathMatch{Type: types[random.IntN(len(types))], Value: word()},
 					Headers: values(), Query: values(),
 				}
+				if m.Path.Type == model.PathRegex && !isRegex(m.Path.Value) {
+					m.Path.Type = model.PathExact
+				}
 				if random.IntN(4) == 0 {
-					m = model.Match{GRPC: &model.GRPCMatch{Service: word(), Method: word(), Regex: random.IntN(2) == 0}}
+					g := model.GRPCMatch{Service: word(), Method: word()}
+					g.Regex = random.IntN(2) == 0 && isRegex(g.Service) && isRegex(g.Method)
+					m = model.Match{GRPC: &g}
 				}
 				r.Matches = append(r.Matches, m)
 			}

@@ -62,11 +62,12 @@ func TestGRPCPath(t *testing.T) {
 		{Method: "M"}:                            "RegularExpression /[^/]+/M",
 		{Service: "a|b", Regex: true}:            "RegularExpression /(?:a|b)/[^/]+",
 		{Service: "a", Method: "b", Regex: true}: "RegularExpression /(?:a)/(?:b)",
-		{Service: "a(", Method: ")b", Regex: true}: "",
+		{Service: `\Qa|`, Method: `\Q`, Regex: true}:        `RegularExpression /(?:\Qa|\E)/(?:\Q\E)`,
+		{Service: `\\Qa`, Method: `\Qb\E\Qc\`, Regex: true}: `RegularExpression /(?:\\Qa)/(?:\Qb\E\Qc\\E)`,
 	} {
-		path, err := grpcPath(m)
-		if got := fmt.Sprintf("%s %s", path.Type, path.Value); (err != nil) != (want == "") || err == nil && got != want {
-			t.Errorf("%+v: %s, %v, want %s", m, got, err, want)
+		path := grpcPath(m)
+		if got := fmt.Sprintf("%s %s", path.Type, path.Value); got != want {
+			t.Errorf("%+v: %s, want %s", m, got, want)
 		}
 	}
 }

@@ -17,18 +17,12 @@ import (
 func routeMatch(m model.Match) (*routev3.RouteMatch, error) {
 	match := &routev3.RouteMatch{}
 	if m.GRPC != nil {
-		var err error
-		if m.Path, err = grpcPath(*m.GRPC); err != nil {
-			return nil, err
-		}
+		m.Path = grpcPath(*m.GRPC)
 	}
 	switch m.Path.Type {
 	case model.PathExact:
 		match.PathSpecifier = &routev3.RouteMatch_Path{Path: m.Path.Value}
 	case model.PathRegex:
-		if err := checkRegex(m.Path.Value); err != nil {
-			return nil, fmt.Errorf("path: %w", err)
-		}
 		match.PathSpecifier = &routev3.RouteMatch_SafeRegex{SafeRegex: &matcherv3.RegexMatcher{Regex: m.Path.Value}}
 	case model.PathPrefix, "":
 		match.PathSpecifier = &routev3.RouteMatch_Prefix{Prefix: "/"}
@@ -42,34 +36,26 @@ func routeMatch(m model.Match) (*routev3.RouteMatch, error) {
 		match.Headers = append(match.Headers, headerMatch(":method", exactly(m.Method)))
 	}
 	for _, h := range m.Headers {
-		value, err := valueMatch(h)
-		if err != nil {
-			return nil, fmt.Errorf("header %s: %w", h.Name, err)
-		}
-		match.Headers = append(match.Headers, headerMatch(h.Name, value))
+		match.Headers = append(match.Headers, headerMatch(h.Name, valueMatch(h)))
 	}
 	for _, q := range m.Query {
-		value, err := valueMatch(q)
-		if err != nil {
-			return nil, fmt.Errorf("query parameter %s: %w", q.Name, err)
-		}
 		match.QueryParameters = append(match.QueryParameters, &routev3.QueryParameterMatcher{
 			Name:                         q.Name,
-			QueryParameterMatchSpecifier: &routev3.QueryParameterMatcher_StringMatch{StringMatch: value},
+			QueryParameterMatchSpecifier: &routev3.QueryParameterMatcher_StringMatch{StringMatch: valueMatch(q)},
 		})
 	}
 	return match, match.ValidateAll()
 }
 
 // grpcPath compares the path that calls a gRPC method: "/SERVICE/METHOD".
-func grpcPath(m model.GRPCMatch) (model.PathMatch, error) {
+func grpcPath(m model.GRPCMatch) model.PathMatch {
 	switch {
 	case m.Service == "" && m.Method == "":
-		return model.PathMatch{Type: model.PathPrefix, Value: "/"}, nil
+		return model.PathMatch{Type: model.PathPrefix, Value: "/"}
 	case !m.Regex && m.Service != "" && m.Method != "":
-		return model.PathMatch{Type: model.PathExact, Value: "/" + m.Service + "/" + m.Method}, nil
+		return model.PathMatch{Type: model.PathExact, Value: "/" + m.Service + "/" + m.Method}
 	case !m.Regex && m.Method == "":
-		return model.PathMatch{Type: model.PathPrefix, Value: "/" + m.Service}, nil
+		return model.PathMatch{Type: model.PathPrefix, Value: "/" + m.Service}
 	}
 	part := func(text string) string {
 		switch {
@@ -78,14 +64,9 @@ func grpcPath(m model.GRPCMatch) (model.PathMatch, error) {
 		case !m.Regex:
 			return regexp.QuoteMeta(text)
 		}
-		return "(?:" + closed(text) + ")"
+		return "(?:" + model.ClosedRegex(text) + ")"
 	}
-	for _, text := range []string{m.Service, m.Method} { // each by itself: a bracket must not reach into the other
-		if err := checkRegex(text); m.Regex && err != nil {
-			return model.PathMatch{}, fmt.Errorf("gRPC method: %w", err)
-		}
-	}
-	return model.PathMatch{Type: model.PathRegex, Value: "/" + part(m.Service) + "/" + part(m.Method)}, nil
+	return model.PathMatch{Type: model.PathRegex, Value: "/" + part(m.Service) + "/" + part(m.Method)}
 }
 
 // cutSlash cuts what has no meaning at the end of a prefix; the prefix of every path becomes "".
@@ -98,16 +79,13 @@ func headerMatch(name string, value *matcherv3.StringMatcher) *routev3.HeaderMat
 	}
 }
 
-func valueMatch(v model.ValueMatch) (*matcherv3.StringMatcher, error) {
+func valueMatch(v model.ValueMatch) *matcherv3.StringMatcher {
 	if !v.Regex {
-		return exactly(v.Value), nil
-	}
-	if err := checkRegex(v.Value); err != nil {
-		return nil, err
+		return exactly(v.Value)
 	}
 	return &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_SafeRegex{
 		SafeRegex: &matcherv3.RegexMatcher{Regex: v.Value},
-	}}, nil
+	}}
 }
 
 func exactly(value string) *matcherv3.StringMatcher {

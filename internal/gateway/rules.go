@@ -3,9 +3,7 @@ package gateway
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -124,7 +122,7 @@ func (r *ruleReader) read(spec gatewayv1.HTTPRouteRule) {
 	}
 }
 
-// checkMatches finds what the schema can't: an expression that is none. What it would have taken can't be known, but it would
+// checkMatches finds what the schema can't: an expression that is none, or too large. What it would have taken can't be known, but it would
 // have been among the requests that have such a header or query parameter at all: so these get the rule's error, and none of
 // them falls through to a wider rule. Of a path nothing is known: such a match takes no request.
 func (r *ruleReader) checkMatches() {
@@ -153,10 +151,10 @@ func (r *ruleReader) checkValues(field string, list []model.ValueMatch) {
 
 // isRegex says of an expression that is none what becomes of the match.
 func (r *ruleReader) isRegex(field, expression, instead string) bool {
-	_, err := regexp.Compile(expression)
+	err := model.CheckRegex(expression)
 	if err != nil {
 		r.drop("Accepted", "UnsupportedValue", field,
-			fmt.Sprintf("%q is not a regular expression of RE2 (%s), so %s", expression, strings.TrimPrefix(err.Error(), "error parsing regexp: "), instead))
+			fmt.Sprintf("%.200q is not a regular expression of RE2 (%.300s), so %s", expression, err, instead))
 	}
 	return err == nil
 }

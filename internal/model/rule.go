@@ -66,7 +66,8 @@ type Match struct {
 type PathType string
 
 // Path types. A prefix is compared by path elements; a trailing slash of its value has no meaning and is cut
-// (HTTPPathMatch). A regular expression is RE2 and matches the whole path.
+// (HTTPPathMatch). A regular expression matches the whole path. In a plan each one is
+// valid (CheckRegex), here and in other matches.
 const (
 	PathPrefix PathType = "PathPrefix"
 	PathExact  PathType = "Exact"
@@ -82,14 +83,14 @@ type PathMatch struct {
 // GRPCMatch compares the service and the method that a gRPC request calls: its path is /SERVICE/METHOD. "" is any.
 type GRPCMatch struct {
 	Service, Method string
-	Regex           bool // both are RE2, and match the whole of each; else exact
+	Regex           bool // both are regular expressions, and match the whole of each; else exact
 }
 
 // ValueMatch compares a header or a query parameter, the name of a header without regard to case.
 type ValueMatch struct {
 	Name  string
 	Value string
-	Regex bool // RE2, the whole value; else exact
+	Regex bool // a regular expression of the whole value; else exact
 }
 
 // WeightedBackend is a backend and its share of the requests.

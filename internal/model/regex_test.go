@@ -1,4 +1,4 @@
-package envoy
+package model
 
 import (
 	"regexp"
@@ -12,7 +12,7 @@ func TestClassNames(t *testing.T) {
 		`\p{Letter}`: false, `\p{greek}`: false, `x\p{^Uppercase_Letter}`: false, `\P{ASCII}`: false, `\p{Cn}`: false, `\p{LC}`: false,
 		`\Qa\E\p{Letter}`: false, `\p{Lu}\p{Letter}`: false, `\p{No_Such}`: false,
 	} {
-		if err := checkRegex(expr); (err == nil) != valid {
+		if err := CheckRegex(expr); (err == nil) != valid {
 			t.Errorf("%s: %v, want valid=%t", expr, err, valid)
 		}
 	}
@@ -24,7 +24,7 @@ func TestWideEscapes(t *testing.T) {
 		`\x{ff}`: true, `[\x{80}-\x{00ff}]`: true, `\377`: true, `\0777`: true, `\xE9\x41`: true, `\Q\x{100}\E`: true, `\\x{100}`: true, `é`: true,
 		`\x{100}`: false, `[a\x{10FFFF}]`: false, `[^\x{0100}]?`: false, `a\400`: false, `\777`: false, `\Qa\E\x{100}`: false,
 	} {
-		if err := checkRegex(expr); (err == nil) != valid {
+		if err := CheckRegex(expr); (err == nil) != valid {
 			t.Errorf("%s: %v, want valid=%t", expr, err, valid)
 		}
 	}
@@ -35,7 +35,7 @@ func TestClosed(t *testing.T) {
 	for expr, want := range map[string]string{
 		`a\.b`: `a\.b`, `\Qa.b`: `\Qa.b\E`, `\Qa.b\E.`: `\Qa.b\E.`, `\Qa\E\Qb\`: `\Qa\E\Qb\\E`, `\\Qa`: `\\Qa`, "\\Q\ufeff": "\\Q\ufeff\\E",
 	} {
-		if got := closed(expr); got != want {
+		if got := ClosedRegex(expr); got != want {
 			t.Errorf("%s: %s, want %s", expr, got, want)
 		}
 		both, err := regexp.Compile("^(?:" + want + ")!$")
