@@ -1,10 +1,9 @@
 package e2e
 
 import (
-	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -69,35 +68,32 @@ type place struct {
 }
 
 func places(of any) (list []place) {
-	var visit func(at string, value any, put func(any))
-	fields := func(at string, of map[string]any) {
+	var visit func(path, at string, value any, put func(any))
+	fields := func(path, at string, of map[string]any) {
 		for _, key := range sortedKeys(of) {
-			visit(strings.TrimPrefix(at+"."+key, "."), of[key], func(x any) {
+			visit(strings.TrimPrefix(path+"."+key, "."), strings.TrimPrefix(at+"."+key, "."), of[key], func(x any) {
 				if of[key] = x; x == nil {
 					delete(of, key)
 				}
 			})
 		}
 	}
-	visit = func(at string, value any, put func(any)) {
-		path := index.ReplaceAllLiteralString(at, "[]")
+	visit = func(path, at string, value any, put func(any)) {
 		list = append(list, place{path, at, path[strings.LastIndexByte(path, '.')+1:], value, put})
 		switch v := value.(type) {
 		case map[string]any:
-			fields(at, v)
+			fields(path, at, v)
 		case []any:
 			for i, x := range v {
-				visit(fmt.Sprintf("%s[%d]", at, i), x, func(x any) { v[i] = x })
+				visit(path+"[]", at+"["+strconv.Itoa(i)+"]", x, func(x any) { v[i] = x })
 			}
 		}
 	}
 	if spec, ok := of.(map[string]any); ok {
-		fields("", spec)
+		fields("", "", spec)
 	}
 	return list
 }
-
-var index = regexp.MustCompile(`\[\d+\]`)
 
 // around is where what the place is in is.
 func (p place) around() string { return p.at[:max(0, strings.LastIndexAny(p.at, ".["))] }
