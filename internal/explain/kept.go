@@ -17,14 +17,12 @@ func (q *asked) rendered(key resource.Key) (resource.Resource, bool) {
 
 // resource finds a resource as proxies are offered it: what was rendered, or what they accepted before something of that was refused.
 func (q *asked) resource(key resource.Key) (resource.Resource, bool) {
-	r, found := q.rendered(key)
-	if instead, apart := q.instead(key); found && apart {
-		if instead == nil {
-			return resource.Resource{}, false
-		}
+	if instead, apart := q.instead(key); !apart {
+		return q.rendered(key)
+	} else if instead != nil {
 		return *instead, true
 	}
-	return r, found
+	return resource.Resource{}, false
 }
 
 // instead is what proxies are offered in place of what was rendered, nil if nothing; apart is false if they are offered that.
@@ -103,19 +101,4 @@ func (q *asked) refusalOf(cluster resource.Key) (resource.Refusal, bool) {
 		}
 	}
 	return resource.Refusal{}, false
-}
-
-// takeSecrets adds the certificates that only filter chains that were kept need: proxies keep them as long as the chains.
-func (q *asked) takeSecrets(w *way, listener resource.Key) {
-	instead, _ := q.instead(listener)
-	if instead == nil {
-		return
-	}
-	for _, p := range instead.Parts {
-		for _, n := range p.Needs {
-			if _, rendered := q.rendered(resource.Key{Gateway: listener.Gateway, Type: n.Type, Name: n.Name}); n.Type == resource.Secret && !rendered {
-				w.parts[n] = []*resource.Part{}
-			}
-		}
-	}
 }

@@ -130,7 +130,6 @@ func (q *asked) take(w *way, takers []string) {
 		w.parts.Take(resource.Name{Type: key.Type, Name: key.Name}, takers, func(n resource.Name) (resource.Resource, bool) {
 			return q.resource(resource.Key{Gateway: key.Gateway, Type: n.Type, Name: n.Name})
 		})
-		q.takeSecrets(w, key)
 	}
 }
 

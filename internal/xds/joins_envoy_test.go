@@ -30,6 +30,11 @@ func TestWhoJoinsGetsWhatWasAccepted(t *testing.T) {
 		"listener": func(e edits, port int) {
 			e.set(resource.Listener, "s", secure(listener("s", port, "t", shared, broken), "cert"))
 		},
+		"listener and its certificate": func(e edits, port int) {
+			e.set(resource.Listener, "s", secure(listener("s", port, "t", shared, broken), "other"))
+			e.set(resource.Secret, "other", secret("other", second.Certificate, second.PrivateKey))
+			e.delete(resource.Secret, "cert")
+		},
 	} {
 		for _, alone := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: " alone"}[alone], func(t *testing.T) {

@@ -13,12 +13,12 @@ type offers struct {
 	instead map[resource.Name]*version // nil: nothing is offered
 }
 
-// note keeps what is offered of a resource.
-func (o *offers) note(e *entry) {
+// note keeps what is offered of a resource, if that is apart from what the graph says.
+func (o *offers) note(e *entry, apart bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
-	case e.offer == e.current:
+	case !apart:
 		delete(o.instead, e.name)
 	case o.instead == nil:
 		o.instead = map[resource.Name]*version{e.name: e.offer}

@@ -90,7 +90,7 @@ func (st *stream) knowsRoutes() bool {
 	if !st.subs[resource.Listener].open {
 		return false
 	}
-	if st.routesAsked() || !st.now.Before(st.opened.Add(patience)) {
+	if st.hasAsked(resource.Routes) || !st.now.Before(st.opened.Add(patience)) {
 		st.routesSeen = true
 		return true
 	}
@@ -98,8 +98,8 @@ func (st *stream) knowsRoutes() bool {
 	return false
 }
 
-// routesAsked tells whether the proxy asked for every table that its listeners name.
-func (st *stream) routesAsked() bool {
+// hasAsked tells whether the proxy asked for all of a type that its listeners name.
+func (st *stream) hasAsked(t resource.Type) bool {
 	asked := true
 	for _, e := range st.set.entries[resource.Listener] {
 		v := e.offer
@@ -108,7 +108,7 @@ func (st *stream) routesAsked() bool {
 		}
 		for _, p := range v.parts() {
 			for _, n := range p.Needs {
-				asked = asked && (n.Type != resource.Routes || st.asked(n))
+				asked = asked && (n.Type != t || st.asked(n))
 			}
 		}
 	}
@@ -126,24 +126,24 @@ func (st *stream) asked(n resource.Name) bool {
 }
 
 // checkWhole tells whether the proxy acknowledged a whole configuration for the first time: clusters, listeners, and every
-// table that these name.
+// table and certificate that these name, without which it lets no connection in.
 func (st *stream) checkWhole() {
 	if st.whole || !st.subs[resource.Cluster].open || !st.subs[resource.Listener].open {
 		return
 	}
 	for _, r := range st.inflight {
-		if r.typ == resource.Cluster || r.typ == resource.Listener || r.typ == resource.Routes {
+		if r.typ != resource.Endpoints {
 			return
 		}
 	}
-	for _, t := range []resource.Type{resource.Cluster, resource.Listener, resource.Routes} {
+	for _, t := range []resource.Type{resource.Cluster, resource.Secret, resource.Listener, resource.Routes} {
 		for _, it := range st.dirty[t] {
 			if it.want() != nil {
 				return
 			}
 		}
 	}
-	if !st.routesAsked() || st.awaitsVerdict() {
+	if !st.hasAsked(resource.Routes) || !st.hasAsked(resource.Secret) || st.awaitsVerdict() {
 		return
 	}
 	st.whole = true

@@ -27,6 +27,7 @@ type set struct {
 	held        map[heldKey]int // how many parts of a resource hold a fragment
 	unconfirmed map[*entry]struct{}
 	apart       map[*entry]struct{}              // whose offer is not what the graph says
+	left        map[*entry]struct{}              // the graph has them no more, and what is kept of others names them
 	unbound     map[*entry][]resource.RefusalKey // listeners that a proxy could not bind, with what is refused of each for it
 	blame       blame
 	news        news
@@ -74,6 +75,7 @@ func newSet(gateway model.ObjectRef, maker resource.Ward) *set {
 		held:        map[heldKey]int{},
 		unconfirmed: map[*entry]struct{}{},
 		apart:       map[*entry]struct{}{},
+		left:        map[*entry]struct{}{},
 		unbound:     map[*entry][]resource.RefusalKey{},
 		blame:       newBlame(),
 		gone:        map[string]time.Time{},
@@ -103,7 +105,7 @@ func (s *set) turn(updates []update, at time.Time) {
 		e := s.lookup(u.name)
 		if u.value == nil {
 			if e != nil {
-				s.drop(e)
+				s.left[e] = struct{}{}
 			}
 			continue
 		}
@@ -111,8 +113,10 @@ func (s *set) turn(updates []update, at time.Time) {
 			e = &entry{name: u.name, slot: s.slots[u.name.Type].take()}
 			s.entries[u.name.Type][u.name.Name] = e
 		}
+		delete(s.left, e)
 		s.put(e, u.value, at)
 	}
+	s.depart()
 	s.sweep()
 }
 
@@ -144,6 +148,7 @@ func (s *set) choose(e *entry) *version {
 }
 
 func (s *set) drop(e *entry) {
+	delete(s.left, e)
 	s.count(e, e.current, nil)
 	if e.confirmed != nil && e.name.Type == resource.Routes {
 		s.news.leave(s.arrived(e))
@@ -190,7 +195,7 @@ func (s *set) offer(e *entry, v *version) {
 	}
 	old := e.offer
 	e.offer = v
-	s.offers.note(e)
+	s.note(e)
 	if old == v {
 		return
 	}
