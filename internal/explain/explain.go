@@ -24,6 +24,8 @@ type Config struct {
 	// Offered, if not nil, tells what proxies are offered of a resource in place of what was rendered, nil if nothing; apart is false if they are
 	// offered that. It is called in a View.
 	Offered func(resource.Key) (instead *resource.Resource, apart bool)
+	// Each, if not nil, tells how far each connected proxy is with a resource. It is called when no View is open.
+	Each func(resource.Key) []resource.Proxy
 	// Notes, if not nil, are for every story of a request: what the objects don't show.
 	Notes func() []string
 	// Problems, if not nil, are findings about a newer version of an object, which was not taken.

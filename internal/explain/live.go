@@ -1,6 +1,8 @@
 package explain
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"cardea.dev/cardea/internal/flow"
@@ -16,6 +18,14 @@ type Live struct {
 	Kept         bool       `json:"kept,omitempty"`    // what was accepted before serves on, in place of what is now
 	Proxies      int        `json:"proxies"`           // connected
 	Version      string     `json:"version,omitempty"` // the oldest of them
+	Each         []Proxy    `json:"each,omitempty"`    // of several, by name
+}
+
+// Proxy is a connected proxy.
+type Proxy struct {
+	Name         string `json:"name"`              // in a cluster its pod's
+	Version      string `json:"version,omitempty"` // of Envoy
+	Acknowledged bool   `json:"acknowledged"`      // all of the route table, as it is now
 }
 
 // live tells it of a fragment of a resource's part.
@@ -42,6 +52,30 @@ func (q *asked) live(in resource.Key, part string, f resource.Fragment) Live {
 func (q *asked) proxies(gateway model.ObjectRef) Live {
 	proxies, _ := flow.Get(q.view, q.world.Feedback.Proxies.Collection(), gateway)
 	return Live{Proxies: proxies.Connected, Version: proxies.Version}
+}
+
+// each names the proxies of a rule, if they are several. No View is open.
+func (e *Explainer) each(l *Live, table resource.Key) {
+	if l.Proxies < 2 || e.config.Each == nil {
+		return
+	}
+	for _, p := range e.config.Each(table) {
+		l.Each = append(l.Each, Proxy{Name: p.Node, Version: p.Version, Acknowledged: p.Acknowledged})
+	}
+}
+
+// names are those of the proxies that acknowledged, or of those that did not, a few of them.
+func (l Live) names(acknowledged bool) string {
+	var names []string
+	for _, p := range l.Each {
+		if p.Acknowledged == acknowledged {
+			names = append(names, fmt.Sprintf("%s (Envoy %s)", p.Name, p.Version))
+		}
+	}
+	if more := len(names) - nearest; more > 0 {
+		names = append(names[:nearest], fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ")
 }
 
 // Edit is who changed an object last, when and where.

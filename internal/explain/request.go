@@ -24,6 +24,9 @@ func (e *Explainer) Request(question Question) (story Story, err error) {
 	}
 	r := &requested{call: c, gateway: question.Gateway}
 	err = e.ask(r)
+	for i := range r.story.Rules {
+		e.each(&r.story.Rules[i].Live, r.story.Rules[i].table)
+	}
 	return r.story, err
 }
 
@@ -174,7 +177,7 @@ func (q *asked) rule(w *way, o simulate.Outcome) (Rule, bool) {
 		return Rule{}, false
 	}
 	table := resource.Key{Gateway: w.port.Key.Gateway, Type: resource.Routes, Name: w.result.Table}
-	r := Rule{Object: key.Route.String(), Rule: key.Name, Live: q.proxies(table.Gateway)}
+	r := Rule{Object: key.Route.String(), Rule: key.Name, Live: q.proxies(table.Gateway), table: table}
 	origin := resource.Origin{Object: key.Route, Section: key.Name}
 	if instead, _ := q.instead(table); instead != nil {
 		if f, kept := fragment(*instead, w.result.VirtualHost, origin); kept {

@@ -1,5 +1,7 @@
 package explain
 
+import "cardea.dev/cardea/internal/resource"
+
 // Question asks about one request.
 type Question struct {
 	Method  string // "": GET
@@ -43,6 +45,8 @@ type Rule struct {
 	LastEdit *Edit `json:"lastEdit,omitempty"`
 	// Findings are about the rule.
 	Findings []string `json:"findings,omitempty"`
+
+	table resource.Key // that holds it
 }
 
 // Outcome is what happens to a share of the requests.

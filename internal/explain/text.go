@@ -144,18 +144,24 @@ func (l Live) text(now time.Time) string {
 	case l.Kept && !l.Acknowledged:
 		return "not as it is now, which waits for an acknowledgement" + l.kept()
 	case !l.Acknowledged:
+		if late := l.names(false); late != "" {
+			return "not yet: it waits for " + late
+		}
 		return "not yet: it waits for an acknowledgement"
 	default:
-		if l.Proxies == 1 {
-			proxies = "the proxy"
-		} else {
-			proxies = "all " + proxies
+		switch named := l.names(true); {
+		case l.Proxies == 1:
+			proxies = "the proxy (Envoy " + l.Version + ")"
+		case named != "":
+			proxies = "all " + proxies + ": " + named
+		default:
+			proxies = "all " + proxies + " (Envoy " + l.Version + ")"
 		}
 		since := "longer than is remembered"
 		if l.Since != nil {
 			since = "since " + when(*l.Since, now)
 		}
-		return fmt.Sprintf("%s, acknowledged by %s (Envoy %s)%s", since, proxies, l.Version, l.kept())
+		return fmt.Sprintf("%s, acknowledged by %s%s", since, proxies, l.kept())
 	}
 }
 

@@ -42,6 +42,13 @@ type Proxies struct {
 	Version      string // the oldest version connected
 }
 
+// Proxy is a connected proxy, and how far it is with a resource.
+type Proxy struct {
+	Node         string // of xDS: in a cluster the pod's name
+	Version      string // of Envoy
+	Acknowledged bool   // the resource, as it is offered
+}
+
 // Feedback is what proxies said, as sources: it comes back in a later turn.
 type Feedback struct {
 	// Acked holds the hash of a fragment that all connected proxies acknowledged last. An entry leaves when its

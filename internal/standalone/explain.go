@@ -49,7 +49,7 @@ func newExplainer(w *world.World, folder *files.Folder, server *xds.Server) *exp
 	}
 	config := explain.Config{World: w, Offline: server == nil, Notes: notes, Problems: problems, Locate: locate}
 	if server != nil {
-		config.Sent, config.Offered = server.Sent, server.Offered
+		config.Sent, config.Offered, config.Each = server.Sent, server.Offered, server.Each
 	}
 	return explain.New(config)
 }

@@ -70,7 +70,13 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	return &Server{cfg: cfg, metrics: m, patience: firstWord, loaded: make(chan struct{}), fleets: map[model.ObjectRef]*fleet{}}, nil
+	s := &Server{cfg: cfg, metrics: m, patience: firstWord, loaded: make(chan struct{}), fleets: map[model.ObjectRef]*fleet{}}
+	if cfg.Metrics != nil {
+		if err := cfg.Metrics.Register(newBehind(s)); err != nil {
+			return nil, fmt.Errorf("register metrics: %w", err)
+		}
+	}
+	return s, nil
 }
 
 // Loaded is closed when the first whole turn has been published.
