@@ -3,8 +3,6 @@ package e2e
 import (
 	"fmt"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -70,15 +68,7 @@ func TestExplainOfARefusedFilterChain(t *testing.T) {
 // TestExplainOfARefusedBackend: the endpoints are those of the cluster that was accepted, and the rule is not live as it is now.
 func TestExplainOfARefusedBackend(t *testing.T) {
 	t.Parallel()
-	const authorities = "/etc/ssl/certs/ca-certificates.crt"
-	if _, err := os.Stat(authorities); err != nil {
-		t.Skip("this machine has no such file to hide: ", err)
-	}
-	empty := filepath.Join(t.TempDir(), "empty")
-	if err := os.WriteFile(empty, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	s := open(t, shop(), envoyAt(withFile(t, empty, authorities)))
+	s := open(t, shop(), envoyAt(withoutAuthorities(t)))
 	out := func(name, port, tls string) string {
 		return "{apiVersion: gateway.networking.x-k8s.io/v1alpha1, kind: XBackend, metadata: {name: " + name + ", namespace: shop}, spec: {type: " +
 			"ExternalHostname, externalHostname: {hostname: localhost}, port: {number: " + port + "}" + tls + "}}\n"

@@ -70,6 +70,20 @@ func silentResolver(t testing.TB) (asked <-chan struct{}, conf string) {
 	return first, conf
 }
 
+// withoutAuthorities is an Envoy on a machine that trusts no authorities.
+func withoutAuthorities(t testing.TB) string {
+	t.Helper()
+	const authorities = "/etc/ssl/certs/ca-certificates.crt"
+	if _, err := os.Stat(authorities); err != nil {
+		t.Skip("this machine has no such file to hide: ", err)
+	}
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return withFile(t, empty, authorities)
+}
+
 // withFile is an Envoy that sees a file in another one's place: it has a view of the file system of its own.
 func withFile(t testing.TB, file, at string) string {
 	t.Helper()
