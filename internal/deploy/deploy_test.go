@@ -161,7 +161,7 @@ func TestNoPorts(t *testing.T) {
 	if now, err := p.service(); err != nil || now.UID != before.UID {
 		t.Errorf("the Service is another one: %v", err)
 	}
-	if now := p.front(); !slices.Equal(now.Addresses, f.Addresses) {
+	if now, _ := p.front(); !slices.Equal(now.Addresses, f.Addresses) {
 		t.Errorf("the front was %+v and is %+v", f, now)
 	}
 }
@@ -196,7 +196,7 @@ func TestNotAccepted(t *testing.T) {
 	if _, err := p.service(); err != nil {
 		t.Error(err)
 	}
-	if f := p.front(); len(f.Addresses) != 1 {
+	if f, _ := p.front(); len(f.Addresses) != 1 {
 		t.Errorf("the front is %+v", f)
 	}
 	if _, err := other.serviceAccount(); err == nil {

@@ -164,7 +164,7 @@ func (d *Deployer) show(ref model.ObjectRef, p plan.Proxy, f model.Front, notes 
 	d.mu.Lock()
 	r := d.record(ref)
 	before, told := r.front, r.notes
-	r.front, r.notes = f, notes
+	r.front, r.notes = &f, notes
 	d.mu.Unlock()
 	for _, n := range notes {
 		if !slices.Contains(told, n) {
@@ -172,16 +172,9 @@ func (d *Deployer) show(ref model.ObjectRef, p plan.Proxy, f model.Front, notes 
 			d.cfg.Events(Event{Object: ref, UID: p.UID, Warning: true, Reason: n.reason, Message: n.text})
 		}
 	}
-	if reflect.DeepEqual(before, f) {
-		return
+	if before == nil || !reflect.DeepEqual(*before, f) {
+		d.cfg.Graph.Apply("front", func(b *flow.Batch) { d.cfg.Fronts.Set(b, ref, f) })
 	}
-	d.cfg.Graph.Apply("front", func(b *flow.Batch) {
-		if reflect.DeepEqual(f, model.Front{}) {
-			d.cfg.Fronts.Delete(b, ref)
-		} else {
-			d.cfg.Fronts.Set(b, ref, f)
-		}
-	})
 }
 
 // deploymentOf is a Gateway's Deployment, or nil.

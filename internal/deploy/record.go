@@ -18,9 +18,9 @@ import (
 // everything is applied once more, which changes nothing.
 type record struct {
 	uid     string
-	removed bool // all is taken away, and the Gateway has the finalizer no more
-	front   model.Front
-	notes   []note // that the front has
+	removed bool         // all is taken away, and the Gateway has the finalizer no more
+	front   *model.Front // nil: not looked at yet
+	notes   []note       // that the front has
 	// accepted is what the plan said when the Gateway was accepted last; nil if it never was.
 	accepted *plan.Proxy
 	trouble  string // the last error

@@ -83,6 +83,13 @@ func TestDeletion(t *testing.T) {
 		t.Errorf("they go at %v, want the order %v", at, order)
 	}
 	p.frontIs(func(f model.Front) bool { return len(f.Addresses) == 0 && f.Reason == "" })
+	p.graph.Apply("test", func(b *flow.Batch) { p.proxies.Delete(b, p.ref) })
+	p.eventually(func() error {
+		if f, looked := p.front(); looked {
+			return fmt.Errorf("it is let go, and its front is %+v", f)
+		}
+		return nil
+	})
 	// The pod goes on for as long as it was told to.
 	list, err := p.Client.CoreV1().Pods(p.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil || len(list.Items) != 1 {

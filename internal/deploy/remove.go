@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
 )
@@ -114,7 +115,7 @@ func (d *Deployer) delete(ctx context.Context, ref model.ObjectRef, k kind, name
 
 // letGo forgets a Gateway or an XBackend, its front included.
 func (d *Deployer) letGo(ref model.ObjectRef) {
-	d.show(ref, plan.Proxy{}, model.Front{}, nil)
+	d.cfg.Graph.Apply("front", func(b *flow.Batch) { d.cfg.Fronts.Delete(b, ref) })
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if r := d.records[ref]; r != nil && r.service != "" {

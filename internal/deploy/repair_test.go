@@ -293,7 +293,7 @@ func TestAPIServerAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if now := p.front(); now.Reason != "" || len(now.Addresses) != 1 {
+	if now, _ := p.front(); now.Reason != "" || len(now.Addresses) != 1 {
 		t.Errorf("the front is %+v", now)
 	}
 	if err := p.Client.CoreV1().Services(p.namespace).Delete(t.Context(), p.proxy.Name, metav1.DeleteOptions{}); err != nil {

@@ -354,9 +354,10 @@ func (p *place) eventually(ask func() error) {
 	p.t.Fatal(last)
 }
 
-func (p *place) front() (f model.Front) {
-	p.graph.View(func(v flow.View) { f, _ = flow.Get(v, p.fronts.Collection(), p.ref) })
-	return f
+// front is what is said of the place; looked is false if nobody looked at it yet, or it was let go.
+func (p *place) front() (f model.Front, looked bool) {
+	p.graph.View(func(v flow.View) { f, looked = flow.Get(v, p.fronts.Collection(), p.ref) })
+	return f, looked
 }
 
 // frontIs waits for a front.
@@ -364,8 +365,9 @@ func (p *place) frontIs(is func(model.Front) bool) model.Front {
 	p.t.Helper()
 	var f model.Front
 	p.eventually(func() error {
-		if f = p.front(); !is(f) {
-			return fmt.Errorf("the front is %+v", f)
+		var looked bool
+		if f, looked = p.front(); !looked || !is(f) {
+			return fmt.Errorf("the front is %+v, looked at: %v", f, looked)
 		}
 		return nil
 	})

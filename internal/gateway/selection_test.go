@@ -15,7 +15,7 @@ import (
 )
 
 // TestSelections: pods are found for the XBackends that a route names where it serves, whatever else is wrong with them; and what keeps them from
-// being found is said of the XBackend.
+// being found is said of the XBackend. Before anybody looked, what is said of it and of the Gateway is tentative.
 func TestSelections(t *testing.T) {
 	g := flow.New(flow.Config{Name: "test", Check: true})
 	in := input.New(g)
@@ -120,9 +120,26 @@ func TestSelections(t *testing.T) {
 			CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{{Name: "edge"}}}, Rules: to("shop", 1),
 		}})
 		in.XBackends.Set(b, app, input.Object[xgatewayv1alpha1.BackendSpec]{Meta: meta, Spec: selects()})
-		in.Fronts.Set(b, app, model.Front{Reason: "NoResources", Message: "exceeded quota"})
 	})
 	g.Settle()
+	edge := model.Ref(model.KindGateway, "shop", "edge")
+	tentative := func(want bool) {
+		t.Helper()
+		g.View(func(v flow.View) {
+			backend, _ := flow.Get(v, reports.XBackends, app)
+			gateway, _ := flow.Get(v, reports.Gateways, edge)
+			if backend.Tentative != want || gateway.Tentative != want {
+				t.Errorf("tentative: the XBackend's %v, the Gateway's %v, want %v", backend.Tentative, gateway.Tentative, want)
+			}
+		})
+	}
+	tentative(true)
+	g.Apply("test", func(b *flow.Batch) {
+		in.Fronts.Set(b, app, model.Front{Reason: "NoResources", Message: "exceeded quota"})
+		in.Fronts.Set(b, edge, model.Front{})
+	})
+	g.Settle()
+	tentative(false)
 	g.View(func(v flow.View) {
 		report, _ := flow.Get(v, reports.XBackends, app)
 		if len(report.Findings) != 1 || report.Findings[0].Message != "exceeded quota" || len(report.Status.Ancestors) != 1 {

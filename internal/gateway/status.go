@@ -52,7 +52,9 @@ func (m xbackendReports) report(
 ) (plan.Report[xgatewayv1alpha1.BackendStatus], bool) {
 	read, _ := flow.Fetch(c, m.xbackends, ref)
 	findings := read.Findings
-	if front, _ := flow.Fetch(c, m.in.Fronts.Collection(), ref); front.Reason != "" {
+	_, selected := flow.Fetch(c, m.Plan.Selections, ref)
+	front, looked := flow.Fetch(c, m.in.Fronts.Collection(), ref)
+	if front.Reason != "" {
 		findings = append(findings[:len(findings):len(findings)], model.Finding{
 			Object: ref, Condition: "ResolvedRefs", Reason: front.Reason, Field: "spec.endpointSelector", Message: front.Message,
 		})
@@ -79,7 +81,9 @@ func (m xbackendReports) report(
 			Message: fmt.Sprintf("the proxy of %s refused it: %s", g, said.Message),
 		})
 	}
-	return plan.Report[xgatewayv1alpha1.BackendStatus]{UID: o.Meta.UID, Status: conditions.Backend(facts), Findings: findings}, true
+	return plan.Report[xgatewayv1alpha1.BackendStatus]{
+		UID: o.Meta.UID, Status: conditions.Backend(facts), Findings: findings, Tentative: selected && !looked,
+	}, true
 }
 
 func (m *Meaning) gatewayReport(
@@ -87,8 +91,9 @@ func (m *Meaning) gatewayReport(
 ) func(*flow.Ctx, model.ObjectRef, gatewayFacts) (plan.Report[gatewayv1.GatewayStatus], bool) {
 	return func(c *flow.Ctx, ref model.ObjectRef, g gatewayFacts) (plan.Report[gatewayv1.GatewayStatus], bool) {
 		facts := conditions.GatewayFacts{Generation: g.Generation, Findings: g.Findings, Bind: g.Bind, Fronted: g.Fronted}
+		looked := !g.Fronted
 		if g.Fronted {
-			facts.Front, _ = flow.Fetch(c, m.in.Fronts.Collection(), ref)
+			facts.Front, looked = flow.Fetch(c, m.in.Fronts.Collection(), ref)
 			behind, _ := flow.Fetch(c, m.slices, model.Ref(model.KindService, ref.Namespace(), g.Proxy.Name))
 			facts.Answered = resolve.Answered(specs(behind))
 		}
@@ -112,7 +117,9 @@ func (m *Meaning) gatewayReport(
 				})
 			}
 		}
-		return plan.Report[gatewayv1.GatewayStatus]{UID: g.Proxy.UID, Status: conditions.Gateway(facts), Findings: findings}, true
+		return plan.Report[gatewayv1.GatewayStatus]{
+			UID: g.Proxy.UID, Status: conditions.Gateway(facts), Findings: findings, Tentative: !looked,
+		}, true
 	}
 }
 

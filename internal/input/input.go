@@ -84,7 +84,7 @@ type Sources struct {
 	// Environment is what all proxies have in common, under the zero ObjectRef.
 	Environment *flow.Source[model.ObjectRef, model.Environment]
 	// Fronts tells, by Gateway, what stands before its proxies where the environment says that something does; and, by XBackend, why what finds
-	// its pods can't be made (Reason and Message).
+	// its pods can't be made (Reason and Message). An object without one was not looked at yet.
 	Fronts *flow.Source[model.ObjectRef, model.Front]
 
 	kinds map[model.Kind]Untyped

@@ -148,7 +148,39 @@ func TestAStartWaitsForTheProxies(t *testing.T) {
 		begin()
 		c.wants(pending(2)) // an edit
 		c.handsOut(20 * time.Second)
+		begin()
+		c.wants(reworded(1)) // one of two is back
+		time.Sleep(time.Second)
+		c.wants(acked(1))
+		c.rests()
 	})
+}
+
+// What is deployed was not looked at yet: what it may turn out to be is not said, neither that it is well nor that it is not.
+func TestAStartWaitsForWhatIsDeployed(t *testing.T) {
+	for _, stands := range []digest{acked(1), broken(1)} {
+		at(t, func(c *counter) {
+			begin := func() {
+				c.start = time.Now()
+				c.desk = newDesk([]*kind{{Kind: model.KindHTTPRoute, form: routeForm}}, c.metrics)
+				c.sawAll(model.KindHTTPRoute, map[model.ObjectRef]sight{c.ref: {version: 1, generation: 1, seen: stands}})
+				for _, early := range []digest{broken(1), acked(1)} {
+					early.fields, early.tentative = 77, true // no address
+					c.wants(early)
+				}
+				c.desk.start()
+				time.Sleep(20 * time.Second)
+			}
+			begin()
+			c.wants(stands)
+			c.rests()
+			begin()
+			c.handsOut(startPatience)
+			begin()
+			c.wants(pending(2)) // an edit
+			c.handsOut(20 * time.Second)
+		})
+	}
 }
 
 func TestABrokenReferenceIsWrittenAtOnce(t *testing.T) {

@@ -17,6 +17,7 @@ type digest struct {
 	generation int64    // the newest that was observed
 	uid        uint64   // of the object that it is of, hashed; 0: not known
 	bad        bool     // a condition says that something is wrong, other than that the proxies are waited for
+	tentative  bool     // wanted: what stands is likely to be truer, for some time
 	claimed    bool     // seen: it has entries of ours beside others'; wanted: there is something to say
 	blank      bool     // nobody has written it yet, so there is nothing to read before it is written
 }

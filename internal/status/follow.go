@@ -59,7 +59,7 @@ func (t *term) wants(k *kind, read func() (report, error)) (w wanting, err error
 		return w, err
 	}
 	w.digest = k.form.digest(w.parts)
-	w.digest.uid = identity(w.uid)
+	w.digest.uid, w.digest.tentative = identity(w.uid), w.tentative
 	w.digest.claimed = w.digest.claimed || !k.form.controlled
 	return w, nil
 }

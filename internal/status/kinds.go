@@ -110,6 +110,8 @@ type report struct {
 	uid      string // of the object
 	status   []byte // JSON; nil: there is no report
 	findings []model.Finding
+	// tentative: see plan.Report
+	tentative bool
 }
 
 // reports is a collection of them, whatever the type of the status.
@@ -168,6 +170,6 @@ func said[S any](r plan.Report[S], found bool) func() (report, error) {
 		if err != nil {
 			return report{}, fmt.Errorf("encode a status: %w", err)
 		}
-		return report{uid: r.UID, status: text, findings: r.Findings}, nil
+		return report{uid: r.UID, status: text, findings: r.Findings, tentative: r.Tentative}, nil
 	}
 }

@@ -26,7 +26,7 @@ const (
 	same   verdict = iota // the API server has it
 	behind                // the object is newer than its report, or another one
 	prompt                // write at once
-	await                 // write with the acknowledgement, or when patience ends
+	await                 // write with the acknowledgement or with what else is waited for, or when patience ends
 	leave                 // take our entries away
 	words                 // write when the pace allows
 )
@@ -42,7 +42,7 @@ func judge(known bool, generation int64, seen, want *digest) verdict {
 		return leave
 	case known && (generation > want.generation || seen.another(want)):
 		return behind
-	case want.waits(seen):
+	case want.tentative, want.waits(seen):
 		return await
 	case !known || seen.facts != want.facts || seen.programmed != want.programmed || seen.fields != want.fields:
 		return prompt
@@ -57,6 +57,8 @@ func (v verdict) due(f *file, now time.Time) time.Time {
 		return f.since.Add(f.patience())
 	case v == leave:
 		return f.since.Add(ackPatience)
+	case v == words && f.started: // proxies come back one after the other, and the last one may say what stands
+		return f.since.Add(startPatience)
 	case v == words:
 		return f.wrote.Add(wordsPace)
 	}
@@ -66,6 +68,8 @@ func (v verdict) due(f *file, now time.Time) time.Time {
 // patience is how long the acknowledgement is waited for.
 func (f *file) patience() time.Duration {
 	switch {
+	case f.started && f.want.tentative:
+		return startPatience
 	case f.seen.facts != f.want.facts && f.want.bad:
 		return badPatience
 	case f.seen.facts != f.want.facts:

@@ -35,7 +35,7 @@ func TestControllerDeleted(t *testing.T) {
 		}
 	}
 	if n := f.Sum("cardea_status_writes_total", `result="written"`); n != 0 {
-		t.Errorf("%v statuses were written after a restart, want none", n)
+		t.Errorf("%v statuses were written after a restart, want none: %v", n, writes(f))
 	}
 	if n := f.Sum("cardea_deploy_applies_total", `result="changed"`); n != 0 {
 		t.Errorf("%v objects were changed after a restart, want none", n)
@@ -51,7 +51,7 @@ func TestControllerDeleted(t *testing.T) {
 	})
 	all, edits := f.Sum("cardea_status_writes_total", `result="written"`), f.Sum("cardea_status_writes_total", `kind="HTTPRoute"`, `result="written"`)
 	if all != 1 || edits != 1 {
-		t.Errorf("one route was edited: %v statuses were written, %v of them of routes", all, edits)
+		t.Errorf("one route was edited: %v statuses were written, %v of them of routes: %v", all, edits, writes(f))
 	}
 	if n := f.Sum("cardea_deploy_applies_total", `result="changed"`); n != 0 {
 		t.Errorf("%v objects were changed after a restart, want none", n)

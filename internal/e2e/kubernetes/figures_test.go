@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"cardea.dev/cardea/internal/figures"
@@ -31,4 +33,15 @@ func readFigures(client *http.Client, url string) (figures.Figures, error) {
 	}
 	text, err := io.ReadAll(response.Body)
 	return figures.Read(text), err
+}
+
+// writes are the series of the statuses that were to be written.
+func writes(f figures.Figures) (series []string) {
+	for name, n := range f {
+		if strings.HasPrefix(name, "cardea_status_writes_total{") && n > 0 {
+			series = append(series, fmt.Sprint(strings.TrimPrefix(name, "cardea_status_writes_total"), " ", n))
+		}
+	}
+	slices.Sort(series)
+	return series
 }
