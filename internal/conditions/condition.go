@@ -1,7 +1,6 @@
 package conditions
 
 import (
-	"fmt"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,17 +37,9 @@ func errorsOn(findings []model.Finding, condition string) (reason, message strin
 		if reason == "" {
 			reason = f.Reason
 		}
-		lines = append(lines, say(f))
+		lines = append(lines, f.Says())
 	}
 	return reason, cut(strings.Join(lines, "; "))
-}
-
-// say is a finding as one phrase.
-func say(f model.Finding) string {
-	if f.Field == "" {
-		return f.Message
-	}
-	return fmt.Sprintf("%s: %s", f.Field, f.Message)
 }
 
 func cut(message string) string {

@@ -84,7 +84,7 @@ func (r RouteFacts) dropped() (rules int, message string) {
 	for _, f := range r.Findings {
 		if f.Drops {
 			seen[f.Section] = true
-			why = append(why, say(f))
+			why = append(why, f.Says())
 		}
 	}
 	_, answer := r.Kind.Failure()

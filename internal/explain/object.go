@@ -42,6 +42,7 @@ type Stages struct {
 type Dependency struct {
 	Object string `json:"object"`
 	Absent bool   `json:"absent,omitempty"`
+	Wrong  bool   `json:"wrong,omitempty"` // it has errors of its own
 }
 
 // Made is a part of a resource that holds something of the object.
@@ -132,11 +133,7 @@ func (o *became) tell(q *asked) {
 		findings = slices.Concat(findings, q.config.Problems(o.ref))
 	}
 	for _, f := range findings {
-		text := f.Severity.String() + ": "
-		if f.Field != "" {
-			text += f.Field + ": "
-		}
-		o.story.Findings = append(o.story.Findings, text+f.Message)
+		o.story.Findings = append(o.story.Findings, f.Severity.String()+": "+f.Says())
 	}
 	o.story.Stages, o.story.Before = q.stages(changed, o.story), q.history.before(o.ref, changed)
 	concerned := []string{o.story.Object}
@@ -169,7 +166,8 @@ func (q *asked) dependencies(own model.ObjectRef, fetched []flow.Dependency) []D
 	list := make([]Dependency, 0, len(objects))
 	for ref := range objects {
 		_, _, there := q.meta(ref)
-		list = append(list, Dependency{ref.String(), !there})
+		wrong := slices.ContainsFunc(q.world.Seen(q.view, ref), func(f model.Finding) bool { return f.Severity == model.Error })
+		list = append(list, Dependency{ref.String(), !there, wrong})
 	}
 	slices.SortFunc(list, func(a, b Dependency) int { return strings.Compare(a.Object, b.Object) })
 	return list

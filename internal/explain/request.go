@@ -62,6 +62,10 @@ func (q *asked) request(c call, gateway string, ways []*way, w *way) Story {
 		if gateway != "" {
 			story.Closed = fmt.Sprintf("no Gateway %s has a listener at port %d", gateway, c.port)
 		}
+		if idle := q.idle(c.port, gateway); len(idle) > 0 {
+			story.Closed = fmt.Sprintf("no listener that can serve has port %d", c.port)
+			story.Notes = append(story.Notes, idle...)
+		}
 		story.Notes = append(story.Notes, q.portsThere()...)
 		return story
 	}
@@ -85,6 +89,8 @@ func (q *asked) request(c call, gateway string, ways []*way, w *way) Story {
 				note += keptText
 			}
 			story.Notes = append(story.Notes, note)
+		} else {
+			story.Notes = append(story.Notes, q.wrong(listener.Key.Parent, listener.Key.Section, listener.Serves)...)
 		}
 	}
 	for _, o := range w.result.Outcomes {
@@ -199,7 +205,7 @@ func (q *asked) rule(w *way, o simulate.Outcome) (Rule, bool) {
 	r.Edit, r.LastEdit = q.broughtBy(key)
 	for _, f := range place.route.Findings {
 		if f.Section == key.Name {
-			r.Findings = append(r.Findings, strings.TrimPrefix(f.Field+": "+f.Message, ": "))
+			r.Findings = append(r.Findings, f.Says())
 		}
 	}
 	return r, true

@@ -219,11 +219,14 @@ func (o Object) Print(w io.Writer, now time.Time) error {
 	}
 	heading := "looks at"
 	for _, d := range o.DependsOn {
-		absent := ""
-		if d.Absent {
-			absent = ", which is not there"
+		which := ""
+		switch {
+		case d.Absent:
+			which = ", which is not there"
+		case d.Wrong:
+			which = ", which has errors: explain it, too"
 		}
-		p.line(heading, "%s%s", d.Object, absent)
+		p.line(heading, "%s%s", d.Object, which)
 		heading = ""
 	}
 	heading = "became"

@@ -33,3 +33,11 @@ type Finding struct {
 	Field     string // where in the object, e.g. "spec.rules[0].backendRefs[1].name"
 	Message   string // a sentence: what is wrong and how to mend it
 }
+
+// Says is what is wrong and where: "FIELD: MESSAGE".
+func (f Finding) Says() string {
+	if f.Field == "" {
+		return f.Message
+	}
+	return f.Field + ": " + f.Message
+}

@@ -44,12 +44,16 @@ func (w *World) NewFindings(v flow.View) (list []model.Finding) {
 
 // FindingsOf are those about one object.
 func (w *World) FindingsOf(ref model.ObjectRef) (list []model.Finding) {
-	w.Graph.View(func(v flow.View) {
-		for _, t := range w.told {
-			list = append(list, t.about(v, ref)...)
-		}
-		list = append(list, w.refusals(v)...)
-	})
+	w.Graph.View(func(v flow.View) { list = w.Seen(v, ref) })
+	return list
+}
+
+// Seen are those about one object in a View.
+func (w *World) Seen(v flow.View, ref model.ObjectRef) (list []model.Finding) {
+	for _, t := range w.told {
+		list = append(list, t.about(v, ref)...)
+	}
+	list = append(list, w.refusals(v)...)
 	return sorted(slices.DeleteFunc(list, func(f model.Finding) bool { return f.Object != ref }))
 }
 
