@@ -3,7 +3,11 @@ package gateway
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -129,7 +133,7 @@ func (r *ruleReader) checkMatches() {
 	const instead = "this match takes no request"
 	for i := range r.rule.Matches {
 		m, field := &r.rule.Matches[i], fmt.Sprintf(".matches[%d]", i)
-		bad := m.Path.Type == model.PathRegex && !r.isRegex(field+".path.value", m.Path.Value, instead)
+		bad := m.Path.Type == model.PathRegex && !r.isPathRegex(field+".path.value", m.Path.Value, instead)
 		if g := m.GRPC; g != nil && g.Regex {
 			bad = !r.isRegex(field+".method.service", g.Service, instead) || !r.isRegex(field+".method.method", g.Method, instead)
 		}
@@ -147,6 +151,16 @@ func (r *ruleReader) checkValues(field string, list []model.ValueMatch) {
 			list[i].Value = anything
 		}
 	}
+}
+
+// isPathRegex says it of a path's, and what of it can be in no path: a character beyond ASCII stands there percent-encoded.
+func (r *ruleReader) isPathRegex(field, expression, instead string) bool {
+	if i := strings.IndexFunc(expression, func(c rune) bool { return c > unicode.MaxASCII }); i >= 0 {
+		c, _ := utf8.DecodeRuneInString(expression[i:])
+		r.find("", "", field, fmt.Sprintf("%.200q: no path has %c in it, it would be encoded: write %s", expression, c, url.PathEscape(string(c))))
+		r.findings[len(r.findings)-1].Severity = model.Warning
+	}
+	return r.isRegex(field, expression, instead)
 }
 
 // isRegex says of an expression that is none what becomes of the match.
