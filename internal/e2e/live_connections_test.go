@@ -8,18 +8,22 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"cardea.dev/cardea/internal/standalone"
 )
 
 // TestOpenConnectionsSurviveEdits holds an HTTP/1.1 and an HTTP/2 connection through edits of every kind: the proxy neither
 // closes the one nor sends a GOAWAY on the other.
 func TestOpenConnectionsSurviveEdits(t *testing.T) {
 	t.Parallel()
-	s := open(t, shop())
+	work := filepath.Join(t.TempDir(), "w")
+	s := open(t, shop(), func(o *standalone.Options) { o.WorkDir = work })
 	one, two := s.line(t, nil), newMultiplex(s, nil)
 	check := func(after string) {
 		t.Helper()
@@ -55,6 +59,7 @@ func TestOpenConnectionsSurviveEdits(t *testing.T) {
 	if n := two.dials.Load(); n != 1 {
 		t.Errorf("the HTTP/2 client had to connect %d times: the proxy sent it away", n)
 	}
+	drainedNothing(t, work)
 }
 
 func TestHostAndRedirectsWithAPortOffset(t *testing.T) {

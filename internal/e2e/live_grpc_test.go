@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,13 +12,16 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+
+	"cardea.dev/cardea/internal/standalone"
 )
 
 // TestLongGRPCStreamSurvivesEdits holds a stream of a real gRPC client open, with a message each way after every edit of something else: other
 // routes, other services, other listeners. At its end come the backend's trailers.
 func TestLongGRPCStreamSurvivesEdits(t *testing.T) {
 	t.Parallel()
-	s := open(t, shop())
+	work := filepath.Join(t.TempDir(), "w")
+	s := open(t, shop(), func(o *standalone.Options) { o.WorkDir = work })
 	s.write("calls.yaml", grpcRouteFile("calls", "calls.example", to("blue")))
 	s.soon("GRPC http://calls.example/a.Shop/Watch -> OK blue")
 	conn := s.dialGRPC(t, "calls.example")
@@ -59,6 +63,7 @@ func TestLongGRPCStreamSurvivesEdits(t *testing.T) {
 	if err := stream.RecvMsg(&none); err != io.EOF || len(stream.Trailer().Get("cost")) != 1 {
 		t.Errorf("the stream ends with %v and trailers %v", err, stream.Trailer())
 	}
+	drainedNothing(t, work)
 }
 
 // TestShareOfInvalidGRPCBackend: of two backends of which one does not resolve, each gets half; what the second would get is UNAVAILABLE.
