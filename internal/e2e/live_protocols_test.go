@@ -110,7 +110,7 @@ func (p *Program) speaking(t *testing.T, port int, speak func(*http.Protocols)) 
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, net.JoinHostPort(p.Address, strconv.Itoa(port+Offset)))
 		},
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, Protocols: new(http.Protocols),
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}}, Protocols: new(http.Protocols),
 	}
 	speak(transport.Protocols)
 	t.Cleanup(transport.CloseIdleConnections)
@@ -128,11 +128,12 @@ func TestProtocolsOfListeners(t *testing.T) {
 		port  int
 		speak func(*http.Protocols)
 		want  string
+		alpn  string // what TLS agrees on
 	}{
-		{"HTTP/1.1", "http://any.example", 80, func(s *http.Protocols) { s.SetHTTP1(true) }, "HTTP/1.1"},
-		{"h2c", "http://any.example", 80, func(s *http.Protocols) { s.SetUnencryptedHTTP2(true) }, "HTTP/2.0"},
-		{"HTTP/1.1 over TLS", "https://a.example", 443, func(s *http.Protocols) { s.SetHTTP1(true) }, "HTTP/1.1"},
-		{"HTTP/2 over TLS", "https://a.example", 443, func(s *http.Protocols) { s.SetHTTP2(true) }, "HTTP/2.0"},
+		{"HTTP/1.1", "http://any.example", 80, func(s *http.Protocols) { s.SetHTTP1(true) }, "HTTP/1.1", ""},
+		{"h2c", "http://any.example", 80, func(s *http.Protocols) { s.SetUnencryptedHTTP2(true) }, "HTTP/2.0", ""},
+		{"HTTP/1.1 over TLS", "https://a.example", 443, func(s *http.Protocols) { s.SetHTTP1(true) }, "HTTP/1.1", "http/1.1"},
+		{"HTTP/2 over TLS", "https://a.example", 443, func(s *http.Protocols) { s.SetHTTP2(true) }, "HTTP/2.0", "h2"},
 	} {
 		client := p.speaking(t, c.port, c.speak)
 		for path, want := range map[string]string{"/": "plain HTTP/1.1", "/h2c": "h2c-a HTTP/2.0"} {
@@ -144,6 +145,9 @@ func TestProtocolsOfListeners(t *testing.T) {
 			_ = response.Body.Close()
 			if got := response.Header.Get("Served-By") + " " + response.Header.Get("Served-Proto"); response.Proto != c.want || got != want {
 				t.Errorf("%s: %s in %s by %q, want 200 in %s by %q", c.name, response.Status, response.Proto, got, c.want, want)
+			}
+			if response.TLS != nil && response.TLS.NegotiatedProtocol != c.alpn {
+				t.Errorf("%s: TLS agrees on %q, want %q", c.name, response.TLS.NegotiatedProtocol, c.alpn)
 			}
 		}
 	}
