@@ -33,6 +33,7 @@ func TestRolloutStuck(t *testing.T) {
 	s.apply(plane("example.com/misspelled"))
 	const infrastructure = "infrastructure: {parametersRef: {group: cardea.dev, kind: DataPlane, name: plane}}"
 	calls := s.traffic(50, address, by("blue"), "shop.example")
+	before := s.ready(s.namespace, proxiesOf("edge"), 1)
 	s.apply(gateway(s.namespace, "edge", infrastructure))
 	s.apply(gateway(s.namespace, "other", infrastructure))
 	s.gatewayIs("edge", "Programmed=True Programmed: ProgressDeadlineExceeded")
@@ -45,6 +46,10 @@ func TestRolloutStuck(t *testing.T) {
 		})
 	}
 	calls.flawless()
+	// One that was told to end would have served until now, too.
+	if now := s.pods(s.namespace, proxiesOf("edge")); !anyOf(now, before) {
+		t.Error("the proxy that ran was told to end")
+	}
 	s.step("it is mended")
 	s.apply(plane("envoyproxy/envoy:other"))
 	s.until("nothing is said any more", func() (string, bool) {
