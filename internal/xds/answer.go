@@ -70,8 +70,8 @@ func (st *stream) landed(n resource.Name, v *version) *item {
 	return it
 }
 
-// nacked takes a refusal. Whom the proxy names is refused. What else was in the response is sent again: most of it was
-// applied, but the proxy has no version for it.
+// nacked takes a refusal. Whom the proxy names is refused. What else was in the response is sent again, be it as it was before by now: most of it
+// was applied, but the proxy has no version for it.
 func (st *stream) nacked(r *response, message string) {
 	culprits := culprits(r.typ, r.names(), message)
 	if len(culprits) == 0 && len(r.items) > 1 {
@@ -87,7 +87,9 @@ func (st *stream) nacked(r *response, message string) {
 		}
 		words, refused := culprits[s.name.Name]
 		switch {
-		case !refused, it.entry == nil:
+		case !refused:
+			it.unknown = true
+		case it.entry == nil:
 		case !it.entry.offer.equal(s.v): // something else is on its way
 			st.standIn(it)
 		case cannotBind(s, words):

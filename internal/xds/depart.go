@@ -14,9 +14,10 @@ var usersFirst = []resource.Type{resource.Listener, resource.Routes, resource.Cl
 // depart drops what left the graph. What is named by what proxies accepted of others stays as it was, as long as that may be kept because its new
 // version is refused: proxies that join need it, too.
 func (s *set) depart() {
-	if len(s.left) == 0 {
+	if len(s.left) == 0 || !s.stirred {
 		return
 	}
+	defer func() { s.stirred = false }() // what departs here names only what is looked at later
 	leaving := slices.SortedFunc(maps.Keys(s.left), func(a, b *entry) int { return strings.Compare(a.name.Name, b.name.Name) })
 	for _, t := range usersFirst {
 		var kept map[resource.Name]bool

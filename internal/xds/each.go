@@ -26,7 +26,7 @@ func (f *fleet) each(n resource.Name) (list []resource.Proxy) {
 	defer f.mu.Unlock()
 	e := f.set.lookup(n)
 	for st := range f.set.streams {
-		p := resource.Proxy{Node: st.id, Version: st.proxy}
+		p := st.who()
 		if e != nil {
 			v, uses := st.accepted(e)
 			p.Acknowledged = uses && v.equal(e.offer)
@@ -73,7 +73,7 @@ func (f *fleet) behind() map[resource.Proxy]int {
 	defer f.mu.Unlock()
 	n := map[resource.Proxy]int{}
 	for st := range f.set.streams {
-		p := resource.Proxy{Node: st.id, Version: st.proxy}
+		p := st.who()
 		n[p] += 0
 		for e := range f.set.unconfirmed {
 			if v, uses := st.accepted(e); uses && !v.equal(e.offer) {

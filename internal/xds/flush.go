@@ -17,8 +17,7 @@ func (st *stream) step() ([]*response, time.Time) {
 	st.wait = time.Time{}
 	st.absolve()
 	st.overdue()
-	st.set.depart()
-	st.set.sweep()
+	st.set.tidy()
 	for _, t := range resource.Types() {
 		st.placeholders(t)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,9 +28,9 @@ func FuzzCore(f *testing.F) {
 
 // TestCoreRandom is the same with inputs that are long enough for whole stories.
 func TestCoreRandom(t *testing.T) {
-	for seed := range uint64(1000) {
+	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		in := make([]byte, 600)
+		in := make([]byte, 1500)
 		for i := range in {
 			in[i] = byte(r.Uint32())
 		}
@@ -178,11 +179,12 @@ func (z *fuzzer) ask(w *watched) {
 	if z.byte()%8 == 0 {
 		req.ResponseNonce = "zzz"
 	}
-	if typ, ok := resource.TypeOf(req.TypeUrl); ok {
+	if req.TypeUrl == resource.Routes.URL() {
 		for _, n := range req.ResourceNamesUnsubscribe {
-			if typ == resource.Routes {
-				delete(w.routes, n)
-			}
+			delete(w.routes, n)
+		}
+		for _, n := range req.ResourceNamesSubscribe { // it is told again what it asks for again
+			maps.DeleteFunc(w.refused, func(content string, _ bool) bool { return strings.HasPrefix(content, n+" ") })
 		}
 	}
 	if *telling {
@@ -344,7 +346,7 @@ func (z *fuzzer) check(w *watched, r *response) {
 // checkClaims: what is kept of a listener is in nobody's way.
 func (z *fuzzer) checkClaims(s shipment) {
 	e := z.set.lookup(s.name)
-	if e == nil || s.name.Type != resource.Listener || e.current == s.v || e.offer != s.v {
+	if e == nil || s.name.Type != resource.Listener || e.current == s.v || e.offer != s.v || e.held || e.refused != nil {
 		return
 	}
 	for _, p := range s.v.parts() {

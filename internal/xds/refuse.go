@@ -12,6 +12,7 @@ type blame struct {
 	proven  []resource.RefusalKey // whose content is in no part any more: looked at when the turn is complete
 	walks   int                   // how often everything was looked through
 	bare    int                   // how many parts have refused content for which a substitute will come, each counted
+	turned  bool                  // something was refused, or is no more: what may be served of other resources may be something else
 }
 
 type guilt struct {
@@ -19,9 +20,9 @@ type guilt struct {
 	bare  int // how many parts of tables and listeners have the content itself, for which a substitute will come
 	kept  int // how many parts of what was accepted of tables and listeners have the content itself: it may be served on
 	said  resource.Refusal
-	by    string   // the node of the proxy that refused it last
-	with  *company // nil: it was refused alone
-	whole bool     // its resource was refused as a whole: there is no substitute
+	by    resource.Proxy // that refused it last
+	with  *company       // nil: it was refused alone
+	whole bool           // its resource was refused as a whole: there is no substitute
 }
 
 // company is what was refused together, though nothing of it was refused alone.
@@ -76,7 +77,7 @@ func (s *set) accept(e *entry, v *version) {
 			}
 		}
 	}
-	e.confirmed = v
+	e.confirmed, s.stirred = v, true
 }
 
 func (g *guilt) count(b *blame, n int, t resource.Type, f resource.Fragment) {
@@ -88,7 +89,7 @@ func (g *guilt) count(b *blame, n int, t resource.Type, f resource.Fragment) {
 }
 
 // sweep ends refusals whose content is gone, also from what proxies accepted last. A substitute carries the hash of what it stands for, so a
-// refusal stays while its origin is unchanged.
+// refusal stays while its origin is unchanged. Then everything else is offered as far as it is not refused any more, or by now.
 func (s *set) sweep() {
 	for _, k := range s.blame.proven {
 		if g := s.blame.refused[k]; g != nil && g.parts+g.kept <= 0 {
@@ -96,6 +97,19 @@ func (s *set) sweep() {
 		}
 	}
 	s.blame.proven = nil
+	if !s.blame.turned {
+		return
+	}
+	s.blame.turned = false
+	for t, byName := range s.entries {
+		if !warded(resource.Type(t)) {
+			continue
+		}
+		for _, e := range byName {
+			s.settle(e)
+			s.refresh(e)
+		}
+	}
 }
 
 // pardon forgets that a fragment was refused, and that others were together with it: it may have been the one.
@@ -105,6 +119,7 @@ func (s *set) pardon(k resource.RefusalKey) {
 		return
 	}
 	s.blame.bare -= g.bare
+	s.blame.turned = true
 	delete(s.blame.refused, k)
 	delete(s.news.refused, k)
 	if s.news.pardon == nil {
@@ -126,9 +141,9 @@ type charge struct {
 	whole    bool // there will be no substitute
 }
 
-// convict makes the rows of fragments that a proxy refused, and counts them. What has left meanwhile gets none. By is the proxy's node; "" if it is
+// convict makes the rows of fragments that a proxy refused, and counts them. What has left meanwhile gets none. By is the zero Proxy if it is
 // not what the refusal depends on.
-func (s *set) convict(by string, charges []charge) (rows int) {
+func (s *set) convict(by resource.Proxy, charges []charge) (rows int) {
 	fresh := map[resource.RefusalKey]*guilt{}
 	for _, c := range charges {
 		k := s.refusalKey(c.fragment)
@@ -150,6 +165,7 @@ func (s *set) convict(by string, charges []charge) (rows int) {
 		delete(s.news.pardon, k)
 	}
 	if len(fresh) > 0 {
+		s.blame.turned = true
 		s.countParts(fresh)
 	}
 	for k, g := range fresh {
@@ -215,14 +231,15 @@ func (s *set) refuseWhole(r refusal, culprits []*suspect) {
 	for _, x := range culprits {
 		charges = append(charges, charge{fragment: x.fragment, said: r.said, whole: true})
 	}
-	s.convict(r.stream.id, charges)
+	s.convict(r.stream.who(), charges)
 	r.entry.held = false
 	r.entry.putAside(r.stream)
 	s.offer(r.entry, r.base)
+	s.lookAgain(r.entry)
 }
 
 // putAside has what was accepted stand in for all of a resource.
-func (e *entry) putAside(by *stream) { e.refused, e.refusedBy = e.current, by.id }
+func (e *entry) putAside(by *stream) { e.refused, e.refusedBy = e.current, by.who() }
 
 // newFragments are those of a part that its old value does not have, without substitutes.
 func newFragments(old, new *resource.Part) []resource.Fragment {
@@ -273,17 +290,7 @@ func (s *set) reconsider(n resource.Name) {
 
 // tryAgain offers a resource that was refused again, as far as nothing in it is refused, to those that refused it, too.
 func (s *set) tryAgain(e *entry) {
-	n := e.name
 	e.refused = nil
-	s.offer(e, s.choose(e))
-	for st := range s.streams {
-		if it := st.items[n.Type][n.Name]; it != nil && it.no != nil {
-			it.no = nil
-			st.touch(it)
-			if st.wake != nil {
-				st.wake()
-			}
-		}
-	}
-	s.confirm(e) // some may have it
+	s.lookAgain(e)
+	s.reoffer(e)
 }

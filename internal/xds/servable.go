@@ -30,13 +30,19 @@ func (s *set) servable(e *entry) *version {
 }
 
 // keptChains are a listener's parts. Where a filter chain was refused, the one that was accepted last serves on, not its substitute. It does not
-// if another chain has its server names by now (Envoy wants each once), nor if that was what was refused, by another proxy than took it.
+// if another chain has its server names by now (Envoy wants each once), nor if that was what was refused, by another proxy than took it. What is
+// offered already stays: proxies that had accepted different ones would else be sent the one and the other in turn.
 func (s *set) keptChains(e *entry) []*resource.Part {
 	parts := slices.Clone(e.current.parts())
 	for i, p := range parts {
-		old := e.confirmed.part(p.ID)
-		if substitutes(p) && old != nil && !substitutes(old) && !s.convicted(old) && !claimed(old, e.current.parts()) {
-			parts[i] = old
+		if !substitutes(p) {
+			continue
+		}
+		for _, from := range []*version{e.offer, e.confirmed} {
+			if old := from.part(p.ID); old != nil && !substitutes(old) && !s.convicted(old) && !claimed(old, e.current.parts()) {
+				parts[i] = old
+				break
+			}
 		}
 	}
 	return parts

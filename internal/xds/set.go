@@ -26,13 +26,14 @@ type set struct {
 
 	held        map[heldKey]int // how many parts of a resource hold a fragment
 	unconfirmed map[*entry]struct{}
-	apart       map[*entry]struct{}              // whose offer is not what the graph says
-	left        map[*entry]struct{}              // the graph has them no more, and what is kept of others names them
-	unbound     map[*entry][]resource.RefusalKey // listeners that a proxy could not bind, with what is refused of each for it
+	apart       map[*entry]struct{} // whose offer is not what the graph says
+	left        map[*entry]struct{} // the graph has them no more, and what is kept of others names them
+	stirred     bool                // what is kept of others may be less since depart looked
+	unbound     map[*entry]unable   // listeners that a proxy could not bind
 	blame       blame
 	news        news
 
-	gone map[string]time.Time // proxies, by their nodes, that refused what still is refused, and when they went
+	gone map[resource.Proxy]time.Time // that refused what still is refused, and when they went
 
 	queue []refusal // not looked into yet
 	ward  *ward     // nil: none
@@ -53,7 +54,7 @@ type entry struct {
 	lost map[string]struct{}
 	// refused is the version that a proxy refused, if offer stands in for it.
 	refused   *version
-	refusedBy string // the proxy's node
+	refusedBy resource.Proxy
 	// held, for what a ward looks into: something in it was refused or may be. Proxies keep what they have.
 	held bool
 }
@@ -76,9 +77,9 @@ func newSet(gateway model.ObjectRef, maker resource.Ward) *set {
 		unconfirmed: map[*entry]struct{}{},
 		apart:       map[*entry]struct{}{},
 		left:        map[*entry]struct{}{},
-		unbound:     map[*entry][]resource.RefusalKey{},
+		unbound:     map[*entry]unable{},
 		blame:       newBlame(),
-		gone:        map[string]time.Time{},
+		gone:        map[resource.Proxy]time.Time{},
 	}
 	for t := range s.entries {
 		s.entries[t] = map[string]*entry{}
@@ -105,7 +106,7 @@ func (s *set) turn(updates []update, at time.Time) {
 		e := s.lookup(u.name)
 		if u.value == nil {
 			if e != nil {
-				s.left[e] = struct{}{}
+				s.left[e], s.stirred = struct{}{}, true
 			}
 			continue
 		}
@@ -116,22 +117,57 @@ func (s *set) turn(updates []update, at time.Time) {
 		delete(s.left, e)
 		s.put(e, u.value, at)
 	}
+	s.tidy()
+}
+
+// tidy does what follows from what changed.
+func (s *set) tidy() {
 	s.depart()
 	s.sweep()
+	for e := range s.unbound {
+		s.bound(e)
+	}
 }
 
 func (s *set) put(e *entry, value *resource.Resource, at time.Time) {
 	old := e.current
-	e.current = &version{res: *value, at: at, rev: s.rev}
+	e.current, s.stirred = &version{res: *value, at: at, rev: s.rev}, true
 	s.count(e, old, e.current)
-	s.offer(e, s.choose(e))
-	s.confirm(e) // if proxies have these bytes nothing will be sent, and nothing acknowledged
+	s.reoffer(e)
 	if e.name.Type == resource.Secret && !old.equal(e.current) {
 		s.reconsider(e.name)
 	}
 }
 
-// choose is what to offer after a new value.
+// reoffer offers what is right after a new value, or after a search.
+func (s *set) reoffer(e *entry) {
+	held := e.held
+	s.offer(e, s.choose(e))
+	if held && !e.held {
+		s.lookAgain(e)
+	}
+	s.confirm(e) // if proxies have these bytes nothing will be sent, and nothing acknowledged
+}
+
+// lookAgain has proxies sent what is offered of a resource that is held no more. One may have another version, and one may have refused just that
+// before anybody knew what of it is bad: what it refuses now is searched for. It is not asked about what stands in for all of the resource.
+func (s *set) lookAgain(e *entry) {
+	for st := range s.streams {
+		it := st.items[e.name.Type][e.name.Name]
+		if it == nil {
+			continue
+		}
+		if e.refused == nil {
+			it.no = nil
+		}
+		st.touch(it)
+		if st.wake != nil {
+			st.wake()
+		}
+	}
+}
+
+// choose is what to offer.
 func (s *set) choose(e *entry) *version {
 	if warded(e.name.Type) && (s.searched(e) || s.tainted(e)) {
 		e.held = true
@@ -194,7 +230,7 @@ func (s *set) offer(e *entry, v *version) {
 		s.apart[e] = struct{}{}
 	}
 	old := e.offer
-	e.offer = v
+	e.offer, s.stirred = v, true
 	s.note(e)
 	if old == v {
 		return

@@ -31,6 +31,8 @@ type stream struct {
 
 	postponed map[*item]struct{} // listeners to be tried again
 	closed    []string           // wards to be taken away
+	silences  int                // for how many wards, one after the other, it said nothing in time
+	silent    *ward              // the last of these
 
 	out  []*response // of this step
 	wait time.Time   // when to look again though nothing happened; zero: never
@@ -96,16 +98,19 @@ type took struct {
 }
 
 func newStream(s *set, id, proxy string) *stream {
-	delete(s.gone, id)
 	st := &stream{set: s, id: id, proxy: proxy, inflight: map[string]*response{}, postponed: map[*item]struct{}{}}
 	for t := range st.items {
 		st.items[t] = map[string]*item{}
 		st.dirty[t] = map[string]*item{}
 	}
+	delete(s.gone, st.who())
 	s.streams[st] = struct{}{}
 	s.recount()
 	return st
 }
+
+// who is the proxy: one that is started again with another version is another one.
+func (st *stream) who() resource.Proxy { return resource.Proxy{Node: st.id, Version: st.proxy} }
 
 // close forgets the stream.
 func (st *stream) close() {

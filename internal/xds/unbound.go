@@ -23,6 +23,13 @@ func cannotBind(s shipment, words string) bool {
 		slices.ContainsFunc(s.v.res.Binds, func(address string) bool { return strings.HasPrefix(said, address+"'") })
 }
 
+// unable is what is refused of a listener for its address.
+type unable struct {
+	offer *version
+	said  resource.Refusal
+	keys  []resource.RefusalKey
+}
+
 // postpone has a listener that the proxy could not bind tried again.
 func (st *stream) postpone(it *item, words string) {
 	it.again = st.now.Add(min(firstTry<<it.tries, lastTry))
@@ -49,19 +56,22 @@ func (st *stream) tryPostponed() {
 
 // cannotBind makes the row of a listener's address: of all in it that is no filter chain.
 func (s *set) cannotBind(e *entry, said resource.Refusal) {
+	if u := s.unbound[e]; u.offer == e.offer && u.said == said {
+		return // it was tried again
+	}
 	var charges []charge
 	var keys []resource.RefusalKey
 	for _, x := range untried(s.accused(e, nil, e.offer)) {
 		charges = append(charges, charge{fragment: x.fragment, said: said, whole: true})
 		keys = append(keys, s.refusalKey(x.fragment))
 	}
-	s.convict("", charges)
-	s.unbound[e] = keys
+	s.convict(resource.Proxy{}, charges)
+	s.unbound[e] = unable{e.offer, said, keys}
 }
 
 // bound ends that a listener's address is refused, when a proxy has the listener, and there is none that could not bind it.
 func (s *set) bound(e *entry) {
-	keys, some := s.unbound[e]
+	u, some := s.unbound[e]
 	if !some || e.offer == nil {
 		return
 	}
@@ -77,7 +87,7 @@ func (s *set) bound(e *entry) {
 		return
 	}
 	delete(s.unbound, e)
-	for _, k := range keys {
+	for _, k := range u.keys {
 		s.pardon(k)
 	}
 }

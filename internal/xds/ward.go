@@ -15,6 +15,9 @@ import (
 // this is for one that lives and says nothing of the ward, while what it refused is held at all proxies.
 const answerTime = 15 * time.Second
 
+// mostSilences is for how many wards, one after the other, it may say nothing in time, before what that decides stands.
+const mostSilences = 3
+
 // wardPrefix begins the names of wards' listeners and tables. Each ward has a name of its own: a proxy keeps a listener for a
 // while after it was removed, and with it the table.
 const wardPrefix = "ward/"
@@ -47,6 +50,7 @@ type ward struct {
 	rounds   int
 	began    time.Time
 	at       time.Time // when something was sent last, or an answer came
+	silent   bool      // it ended because the proxy said nothing
 }
 
 // inquiry is what a refused resource is held for.
@@ -107,7 +111,7 @@ func (s *set) inquire(r refusal, has *version) {
 	case len(found) == 1:
 		e.held = true
 		s.offer(e, r.base)
-		s.convict(r.stream.id, []charge{{fragment: found[0].fragment, said: r.said}})
+		s.convict(r.stream.who(), []charge{{fragment: found[0].fragment, said: r.said}})
 		s.settle(e)
 	default:
 		e.held = true
@@ -239,19 +243,22 @@ func (s *set) heard(tried slot, refused bool, said string) {
 // verdict ends a search.
 func (s *set) verdict() {
 	w := s.ward
+	if !w.silent {
+		w.driver.silences = 0
+	}
 	var charges []charge
 	for _, e := range slices.SortedFunc(maps.Keys(w.inquests), byEntryName) {
 		charges = append(charges, s.charges(e, w.inquests[e])...)
 	}
-	culprits := s.convict(w.driver.id, charges)
+	culprits := s.convict(w.driver.who(), charges)
 	s.news.searches = append(s.news.searches, search{w.suspects, culprits, w.rounds, w.driver.now.Sub(w.began)})
 	s.dismiss()
 }
 
 // charges are what was found in a resource. If nothing of it is refused alone, it is what can't be tried, a listener's address; or else all that
 // is new in it is refused together, until one of it changes: else the resource would be kept from all edits. Not if it was edited
-// since: then that is tried. Nor if the driver has no older version, so that everything would be new: then proxies keep what they have until
-// the resource changes.
+// since: then that is tried. Nor if the driver has no older version, so that everything would be new, or if it fell silent, which says nothing of
+// what others serve: then proxies keep what they have until the resource changes, or the driver speaks.
 func (s *set) charges(e *entry, q *inquiry) (list []charge) {
 	for _, x := range q.suspects {
 		if x.refused {
@@ -265,7 +272,7 @@ func (s *set) charges(e *entry, q *inquiry) (list []charge) {
 	case len(list) > 0 || !q.no.equal(s.servable(e)):
 	case e.name.Type == resource.Listener && len(rest) > 0:
 		s.refuseWhole(q.refusal, rest)
-	case !q.based:
+	case !q.based, s.ward.silent:
 		e.putAside(q.stream)
 		s.news.stuck = append(s.news.stuck, q.said)
 	default:
@@ -298,8 +305,7 @@ func byEntryName(a, b *entry) int { return strings.Compare(a.name.Name, b.name.N
 // settle releases a resource that is held, unless something in it was refused or may be: then the graph will change it.
 func (s *set) settle(e *entry) {
 	if e.held && !s.searched(e) && !s.tainted(e) {
-		s.offer(e, s.choose(e))
-		s.confirm(e) // some may have it
+		s.reoffer(e)
 	}
 }
 
@@ -378,7 +384,8 @@ func (st *stream) pushWard(w *ward, tried slot, n resource.Name, r resource.Reso
 func (st *stream) examined(r *response, refused bool, said string) {
 	s := st.set
 	switch {
-	case s.ward != r.ward: // it ended
+	case s.ward != r.ward:
+		st.speaks()
 	case r.slot != nil:
 		s.heard(r.slot, refused, said)
 	case refused:
@@ -394,7 +401,24 @@ func (st *stream) overdue() {
 	case st.now.Before(w.at.Add(answerTime)):
 		st.later(w.at.Add(answerTime))
 	default:
+		st.silences++
+		w.silent = st.silences < mostSilences
+		st.silent = w
 		st.set.unopened()
+	}
+}
+
+// speaks takes what comes too late of a ward: the proxy is there again, so what its silence decided is tried again.
+func (st *stream) speaks() {
+	w := st.silent
+	st.silent = nil
+	if w == nil || !w.silent {
+		return
+	}
+	for _, e := range slices.SortedFunc(maps.Keys(w.inquests), byEntryName) {
+		if e.refused != nil && e.refusedBy == st.who() {
+			st.set.tryAgain(e)
+		}
 	}
 }
 
@@ -415,8 +439,11 @@ func (st *stream) isWard(n resource.Name) bool {
 	if n.Type != resource.Routes || !strings.HasPrefix(n.Name, wardPrefix) {
 		return false
 	}
-	if w := st.set.ward; w != nil && w.driver == st && w.name == n.Name && !w.asked {
+	switch w := st.set.ward; {
+	case w != nil && w.driver == st && w.name == n.Name && !w.asked:
 		st.set.cut()
+	case st.silent != nil && st.silent.name == n.Name:
+		st.speaks()
 	}
 	return true
 }
