@@ -148,14 +148,14 @@ func bytesOf(latin1 string) string {
 	return string(b)
 }
 
-// foreignClass finds a name of a class in a valid expression that Go takes and RE2 does not: Go knows further categories, their long
-// names, and all names in any case (regexp/syntax since Go 1.25).
+// foreignClass finds a name of a class in a valid expression that Go takes and RE2 does not: Go knows newer scripts, further categories, their
+// long names, and all names in any case (regexp/syntax since Go 1.25).
 func foreignClass(expr string) (name string, found bool) {
 	for escape := range escapes(expr) {
 		if escape[0] != 'p' && escape[0] != 'P' {
 			continue
 		}
-		if name, found = className(escape[1:]); found && !isClass(name) {
+		if name, found = className(escape[1:]); found && !classes[name] {
 			return name, true
 		}
 	}
@@ -202,17 +202,6 @@ func className(text string) (name string, found bool) {
 	}
 	_, size := utf8.DecodeRuneInString(text)
 	return text[:size], size > 0
-}
-
-// isClass tells whether RE2 has a class of this name.
-func isClass(name string) bool {
-	switch name {
-	case "Any":
-		return true
-	case "Cn", "LC": // of Go alone
-		return false
-	}
-	return unicode.Categories[name] != nil || unicode.Scripts[name] != nil
 }
 
 // ClosedRegex is a valid expression that others can be put around: one whose quotation (\Q) is open would take them in.
