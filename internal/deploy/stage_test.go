@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -41,13 +40,7 @@ import (
 	"cardea.dev/cardea/internal/testcluster"
 )
 
-func TestMain(m *testing.M) {
-	// Fuzzing needs no cluster, and starts this program again and again.
-	if slices.ContainsFunc(os.Args, func(a string) bool { return strings.HasPrefix(a, "-test.fuzz=") }) {
-		os.Exit(m.Run())
-	}
-	testcluster.Main(m)
-}
+func TestMain(m *testing.M) { testcluster.Main(m) }
 
 // patience is how long a test waits for what must happen. It is a bound for broken programs, not a measure.
 const patience = 90 * time.Second

@@ -199,7 +199,8 @@ func TestNotStored(t *testing.T) {
 	}
 }
 
-// Bytes that nobody stored are refused, or are some object.
+// Bytes that nobody stored are refused, or are some object. Some seeds are long: with -fuzzminimizetime 100x not all the time goes for making
+// what is found shorter.
 func FuzzLoad(f *testing.F) {
 	_, specs := storage()
 	for kind, l := range specs {

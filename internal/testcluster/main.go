@@ -2,8 +2,11 @@ package testcluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"cardea.dev/cardea/internal/testcluster/container"
@@ -12,9 +15,13 @@ import (
 
 // Main is the whole of a TestMain: it runs m inside a sandbox, so that tests can have a cluster and reach its pods and Services.
 // If there can be no sandbox it runs m where it is: tests that want a cluster then are skipped, or fail if $CI is set.
-// It does not return.
+// Fuzzing needs no cluster, and starts the program again and again: then m is run where it is, too. It does not return.
 func Main(m interface{ Run() int }) {
-	Enter()
+	if slices.ContainsFunc(os.Args, func(a string) bool { return strings.HasPrefix(a, "-test.fuzz=") }) {
+		missing = errors.New("this is a fuzz run")
+	} else {
+		Enter()
+	}
 	os.Exit(m.Run())
 }
 
