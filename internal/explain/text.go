@@ -136,12 +136,15 @@ func (p *page) live(r Rule, offline bool, now time.Time) {
 }
 
 func (l Live) text(now time.Time) string {
-	switch proxies := fmt.Sprintf("%d proxies", l.Proxies); {
+	switch {
 	case l.Refused != "":
 		return "no: the proxy refused it: " + l.Refused + l.kept()
 	case l.Proxies == 0:
 		return "no: no proxy is connected"
 	case l.Kept && !l.Acknowledged:
+		if have := l.names(true); have != "" {
+			return "as it is now at " + have + " only; the other proxies keep what they accepted before"
+		}
 		return "not as it is now, which waits for an acknowledgement" + l.kept()
 	case !l.Acknowledged:
 		if late := l.names(false); late != "" {
@@ -149,20 +152,31 @@ func (l Live) text(now time.Time) string {
 		}
 		return "not yet: it waits for an acknowledgement"
 	default:
-		switch named := l.names(true); {
-		case l.Proxies == 1:
-			proxies = "the proxy (Envoy " + l.Version + ")"
-		case named != "":
-			proxies = "all " + proxies + ": " + named
-		default:
-			proxies = "all " + proxies + " (Envoy " + l.Version + ")"
-		}
 		since := "longer than is remembered"
 		if l.Since != nil {
 			since = "since " + when(*l.Since, now)
 		}
-		return fmt.Sprintf("%s, acknowledged by %s%s", since, proxies, l.kept())
+		return since + ", acknowledged" + l.by() + l.kept()
 	}
+}
+
+// by tells by which proxies something is acknowledged. One that has not all of the route table may have that, if it was there before.
+func (l Live) by() string {
+	named, late := l.names(true), l.names(false)
+	if late != "" {
+		late = "; not yet all of the route table by " + late
+	}
+	switch {
+	case l.Proxies == 1:
+		return " by the proxy (Envoy " + l.Version + ")"
+	case named == "" && late == "":
+		return fmt.Sprintf(" by all %d proxies (Envoy %s)", l.Proxies, l.Version)
+	case named == "":
+		return late
+	case late == "":
+		return fmt.Sprintf(" by all %d proxies: %s", l.Proxies, named)
+	}
+	return " by " + named + late
 }
 
 func (e Edit) text(now time.Time) string {

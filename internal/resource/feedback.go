@@ -46,7 +46,7 @@ type Proxies struct {
 type Proxy struct {
 	Node         string // of xDS: in a cluster the pod's name
 	Version      string // of Envoy
-	Acknowledged bool   // the resource, as it is offered
+	Acknowledged bool   // the resource, as it is now
 }
 
 // Feedback is what proxies said, as sources: it comes back in a later turn.

@@ -28,8 +28,8 @@ func (f *fleet) each(n resource.Name) (list []resource.Proxy) {
 	for st := range f.set.streams {
 		p := st.who()
 		if e != nil {
-			v, uses := st.accepted(e)
-			p.Acknowledged = uses && v.equal(e.offer)
+			newest, uses := st.newest(e)
+			p.Acknowledged = uses && newest
 		}
 		list = append(list, p)
 	}
@@ -37,7 +37,14 @@ func (f *fleet) each(n resource.Name) (list []resource.Proxy) {
 	return list
 }
 
-// behind is the metric of how far each proxy is. It costs what is not acknowledged by all.
+// newest tells whether the proxy has acknowledged a resource as it is now: as the graph says, or as it is offered, unless that stands in for what is
+// held or put aside. uses is false if it never asked for it.
+func (st *stream) newest(e *entry) (newest, uses bool) {
+	v, uses := st.accepted(e)
+	return v != nil && (v.equal(e.current) || v.equal(e.offer) && !e.held && e.refused == nil), uses
+}
+
+// behind is the metric of how far each proxy is. It costs what differs at a proxy, and what is offered in place of what the graph says.
 type behind struct {
 	server *Server
 	desc   *prometheus.Desc
@@ -45,7 +52,8 @@ type behind struct {
 
 func newBehind(s *Server) behind {
 	return behind{s, prometheus.NewDesc(
-		"cardea_proxy_behind", "Resources that a connected proxy has not acknowledged as it is offered them.", []string{"gateway", "proxy", "version"}, nil,
+		"cardea_proxy_behind", "Resources that a connected proxy uses and has not acknowledged as they are now.",
+		[]string{"gateway", "proxy", "version"}, nil,
 	)}
 }
 
@@ -75,9 +83,21 @@ func (f *fleet) behind() map[resource.Proxy]int {
 	for st := range f.set.streams {
 		p := st.who()
 		n[p] += 0
-		for e := range f.set.unconfirmed {
-			if v, uses := st.accepted(e); uses && !v.equal(e.offer) {
+		count := func(e *entry) {
+			if newest, uses := st.newest(e); uses && !newest {
 				n[p]++
+			}
+		}
+		for _, items := range st.items { // what has none is settled: the proxy has what it is offered
+			for _, it := range items {
+				if it.entry != nil {
+					count(it.entry)
+				}
+			}
+		}
+		for e := range f.set.apart {
+			if st.items[e.name.Type][e.name.Name] == nil {
+				count(e)
 			}
 		}
 	}

@@ -34,3 +34,98 @@ func TestEachProxy(t *testing.T) {
 		t.Errorf("of the listener: %v, want %v", got, want)
 	}
 }
+
+// TestEachProxyOfWhatWasRefused: a table that one proxy acknowledged and another one refused is acknowledged by the one that has it, while it is
+// found out what is bad in it and when all of it was put aside; the other one is behind.
+func TestEachProxyOfWhatWasRefused(t *testing.T) {
+	joined := []string{
+		"turn\n  Listener l=1 needs=Routes/t binds=:80\n  Routes t=1 parts=h1:1,h2:2", "connect p", "connect q",
+		"p asks Cluster", "p asks Listener", "p asks Routes t", "p acks 1 2 3",
+		"q asks Cluster", "q asks Listener", "q asks Routes t", "q acks 1 2 3",
+	}
+	for name, c := range map[string]struct {
+		commands []string
+		held     bool
+		has      string // the proxy that has the table
+		behind   map[string]int
+	}{
+		"held": {
+			append(slices.Clone(joined), "turn\n  Routes t=2 parts=h1:1,h2:2,h3:3,h4:4", "q acks 4", "p nacks 4 no"),
+			true, "q", map[string]int{"p": 1, "q": 0},
+		},
+		"put aside": {
+			append(slices.Clone(joined), "turn\n  Routes t=2 parts=h1:1", "q acks 4", "p nacks 4 no"),
+			false, "q", map[string]int{"p": 1, "q": 0},
+		},
+		"put aside, an edit": {
+			append(slices.Clone(joined), "turn\n  Routes t=2 parts=h1:1", "q acks 4", "p nacks 4 no", "turn\n  Routes t=3 parts=h1:2", "p acks 5"),
+			false, "p", map[string]int{"p": 0, "q": 1},
+		},
+		"the first one": {
+			[]string{
+				joined[0], "connect p", "connect q", "p asks Cluster", "p asks Listener", "p acks 1 2", "q asks Cluster", "q asks Listener", "q acks 1 2",
+				"p asks Routes t", "p nacks 3 no", "q asks Routes t",
+			},
+			true, "", map[string]int{"p": 1, "q": 1},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			core := newCore()
+			for _, command := range c.commands {
+				core.run(t, strings.Split(command, "\n"))
+			}
+			if e := core.set.lookup(storyTable); e.held != c.held {
+				t.Fatalf("held: %v", e.held)
+			}
+			f := &fleet{gateway: gateway, set: core.set}
+			for _, p := range f.each(storyTable) {
+				if p.Acknowledged != (p.Node == c.has) {
+					t.Errorf("%s acknowledged the table: %v", p.Node, p.Acknowledged)
+				}
+			}
+			if got := behindOf(f); !maps.Equal(got, c.behind) {
+				t.Errorf("behind: %v, want %v", got, c.behind)
+			}
+		})
+	}
+}
+
+// TestAProxyThatJoinsIsBehind: it has acknowledged nothing of what another one has.
+func TestAProxyThatJoinsIsBehind(t *testing.T) {
+	c := newCore()
+	f := &fleet{gateway: gateway, set: c.set}
+	for _, step := range []struct {
+		command string
+		want    map[string]int
+	}{
+		{"turn\n  Listener l=1 needs=Routes/t binds=:80\n  Routes t=1", map[string]int{}},
+		{"connect p", map[string]int{"p": 0}},
+		{"p asks Cluster", map[string]int{"p": 0}},
+		{"p asks Listener", map[string]int{"p": 1}},
+		{"p asks Routes t", map[string]int{"p": 2}},
+		{"p acks 1 2 3", map[string]int{"p": 0}},
+		{"connect q", map[string]int{"p": 0, "q": 0}},
+		{"q asks Cluster", map[string]int{"p": 0, "q": 0}},
+		{"q asks Listener", map[string]int{"p": 0, "q": 1}},
+		{"q asks Routes t", map[string]int{"p": 0, "q": 2}},
+		{"q acks 1 2", map[string]int{"p": 0, "q": 1}},
+		{"q acks 3", map[string]int{"p": 0, "q": 0}},
+	} {
+		c.run(t, strings.Split(step.command, "\n"))
+		if got := behindOf(f); !maps.Equal(got, step.want) {
+			t.Errorf("after %q: behind %v, want %v", step.command, got, step.want)
+		}
+	}
+}
+
+// storyTable is the one of the stories.
+var storyTable = resource.Name{Type: resource.Routes, Name: "t"}
+
+// behindOf is how far each proxy is behind, by its node.
+func behindOf(f *fleet) map[string]int {
+	n := map[string]int{}
+	for p, of := range f.behind() {
+		n[p.Node] += of
+	}
+	return n
+}
