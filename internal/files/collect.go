@@ -47,7 +47,7 @@ func (f *Folder) collect() map[ProblemKey]Problem {
 			it := &d.items[i]
 			stale = stale || it.stale()
 			for _, p := range it.flaws() {
-				p.File, p.Line, p.Stale = d.file.path, d.line+p.Line, it.stale()
+				p.File, p.Line, p.Stale = d.file.path, d.line+p.Line, it.stale() && !it.kept()
 				add(p)
 			}
 		}
@@ -105,6 +105,9 @@ func (f *Folder) doubles(add func(Problem)) {
 	for ref, claims := range f.contested {
 		winner := claims[0].doc.file
 		for _, c := range claims[1:] {
+			if c.kept() {
+				continue
+			}
 			p := Problem{File: c.doc.file.path, Line: c.doc.line, Object: ref.String(), Ref: ref}
 			if c.doc.file == winner {
 				p.Message = "is declared twice in this file: the first serves"

@@ -34,19 +34,26 @@ func (f *Folder) newMerge(now time.Time, expire bool) *merge {
 func (m *merge) replace(fl *file, now matched, chunks []chunk) {
 	former := fl.docs
 	fl.docs = now.docs
+	gone := map[model.ObjectRef]*object{}
+	leave := func(d *document) {
+		m.release(d)
+		for i := range d.items {
+			gone[d.items[i].ref()] = d.items[i].object
+		}
+	}
+	if fl.kept != nil {
+		leave(fl.kept)
+		fl.kept = nil
+	}
 	stay := map[*document]struct{}{}
 	if len(former) > now.head+now.tail {
 		for _, d := range now.docs[now.head : len(now.docs)-now.tail] {
 			stay[d] = struct{}{}
 		}
 	}
-	gone := map[model.ObjectRef]*object{}
 	for _, d := range former[now.head : len(former)-now.tail] {
 		if _, ok := stay[d]; !ok {
-			m.release(d)
-			for i := range d.items {
-				gone[d.items[i].ref()] = d.items[i].object
-			}
+			leave(d)
 		} else if now.reordered {
 			m.touchAll(d)
 		}
@@ -58,6 +65,7 @@ func (m *merge) replace(fl *file, now matched, chunks []chunk) {
 		m.keepLastGood(now.docs[n.at], n.pair, gone)
 		m.declare(now.docs[n.at])
 	}
+	m.keep(fl, gone)
 }
 
 // keepLastGood gives a broken document, or its broken objects, the version that was last good.

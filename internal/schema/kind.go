@@ -67,7 +67,8 @@ func text(doc map[string]any, field string) (string, []Problem) {
 	return "", []Problem{{Field: field, Message: "is required"}}
 }
 
-// unread says that nothing reads this kind. A kind's name in a wrong group is a mistake, not a wish.
+// unread says that nothing reads this kind. A kind's name in a wrong group is a mistake, not a wish, and so is one that is nearly that of a kind of
+// its group.
 func (s *Schema) unread(apiVersion, group, name string) Problem {
 	for _, k := range model.Kinds() {
 		if k.String() == name {
@@ -77,5 +78,16 @@ func (s *Schema) unread(apiVersion, group, name string) Problem {
 	if group == model.KindGateway.Group() && slices.Contains(notYet, name) {
 		return Problem{Field: "kind", Message: fmt.Sprintf("objects of kind %s are not supported yet; this one has no effect", name), Severity: model.Error}
 	}
-	return Problem{Field: "kind", Message: fmt.Sprintf("kind %s of %s is not read by Cardea", name, apiVersion), Severity: model.Warning}
+	p := Problem{Field: "kind", Message: fmt.Sprintf("kind %s of %s is not read by Cardea", name, apiVersion), Severity: model.Warning}
+	var known []string
+	for _, k := range model.Kinds() {
+		if k.Group() == group {
+			known = append(known, k.String())
+		}
+	}
+	if near := nearest(name, known); near != "" {
+		p.Severity = model.Error
+		p.Message += fmt.Sprintf("; did you mean %q?", near)
+	}
+	return p
 }

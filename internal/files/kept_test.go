@@ -1,0 +1,139 @@
+package files
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cardea.dev/cardea/internal/model"
+)
+
+const shopFile = `apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: web, namespace: shop}
+spec:
+  gatewayClassName: cardea
+  listeners: [{name: http, port: 80, protocol: HTTP}]
+---
+apiVersion: gateway.networking.x-k8s.io/v1alpha1
+kind: XBackend
+metadata: {name: web, namespace: shop}
+spec: {type: ExternalHostname, externalHostname: {hostname: localhost}, port: {number: 80}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: web, namespace: shop}
+spec:
+  parentRefs: [{name: web}]
+`
+
+// TestMistakesInWhatNamesAnObject: whatever is mistyped in the lines that say what a document is, or where the next one begins, takes nothing away;
+// the mistake is an error. When it is mended all is as it was, and what leaves then is gone.
+func TestMistakesInWhatNamesAnObject(t *testing.T) {
+	for mistake, edit := range map[string][3]string{ // in the line that holds the first, the second becomes the third
+		"a kind":                        {"kind: Gateway", "Gateway", "Gatway"},
+		"the next kind":                 {"kind: HTTPRoute", "HTTPRoute", "HttpRoutes"},
+		"no kind":                       {"kind: HTTPRoute", "kind: HTTPRoute", "# none"},
+		"a key":                         {"kind: HTTPRoute", "kind:", "kind"},
+		"a group":                       {"kind: HTTPRoute", "kind: HTTPRoute", "kind: HTTPRoutee"},
+		"the first key":                 {"apiVersion: gateway.networking.k8s.io/v1", "api", "xapi"},
+		"a case":                        {"x-k8s.io", "apiVersion", "apiversion"},
+		"metadata":                      {"{name: web, namespace: shop}", "metadata", "metdata"},
+		"a name":                        {"{name: web, namespace: shop}", "web", "Web"},
+		"a name's key":                  {"{name: web, namespace: shop}", "name: web", "nam: web"},
+		"a namespace":                   {"{name: web, namespace: shop}", "shop", "Sh_op"},
+		"a separator":                   {"---", "---", "--"},
+		"a separator that is an item":   {"---", "---", "- --"},
+		"a separator that is not there": {"---", "---", "# none"},
+	} {
+		t.Run(mistake, func(t *testing.T) {
+			for skip := range 3 {
+				broken, found := nth(shopFile, edit, skip)
+				if !found {
+					continue
+				}
+				s := newStill(t)
+				s.read("shop.yaml", shopFile)
+				s.look(look{all: true})
+				serves := func(when string, want int64) {
+					t.Helper()
+					for _, kind := range []model.Kind{model.KindGateway, model.KindXBackend, model.KindHTTPRoute} {
+						if g := s.generation(kind, "web"); g != want {
+							t.Errorf("%s: %s has generation %d, want %d\n%v", when, kind, g, want, s.folder.Problems())
+						}
+					}
+				}
+				s.read("shop.yaml", broken)
+				errors := 0
+				for _, p := range s.folder.Problems() {
+					if p.Severity == model.Error {
+						errors++
+					}
+				}
+				if errors == 0 {
+					t.Errorf("no error is told of\n%s\n%v", broken, s.folder.Problems())
+				}
+				for range 2 {
+					s.now = s.now.Add(2 * Hold)
+					s.look(look{all: true})
+				}
+				serves("with the mistake", 1)
+				s.read("shop.yaml", broken+"# another edit\n")
+				s.now = s.now.Add(2 * Hold)
+				s.look(look{all: true})
+				serves("with the mistake, edited again", 1)
+				s.read("shop.yaml", shopFile)
+				serves("mended", 1)
+				if p := s.folder.Problems(); len(p) > 0 {
+					t.Error(p)
+				}
+				s.read("shop.yaml", "# nothing is left\n")
+				s.now = s.now.Add(2 * Hold)
+				s.look(look{all: true})
+				serves("taken away", 0)
+			}
+		})
+	}
+}
+
+// nth makes an edit in the line that is found after so many others.
+func nth(text string, edit [3]string, skip int) (edited string, found bool) {
+	lines := strings.SplitAfter(text, "\n")
+	for i, line := range lines {
+		if !strings.Contains(line, edit[0]) {
+			continue
+		}
+		if skip == 0 {
+			lines[i] = strings.Replace(line, edit[1], edit[2], 1)
+			return strings.Join(lines, ""), true
+		}
+		skip--
+	}
+	return "", false
+}
+
+// TestWhatIsKeptYields: what a file declared before a mistake is another file's as soon as that declares it.
+func TestWhatIsKeptYields(t *testing.T) {
+	s := newStill(t)
+	s.write("a.yaml", service("a")+service("b"))
+	s.look(look{all: true})
+	s.read("a.yaml", service("a")+strings.Replace(service("b"), "Service", "Servce", 1))
+	s.read("z.yaml", strings.Replace(service("b"), "8080", "9090", 1))
+	if g := s.generation(model.KindService, "b"); g != 2 {
+		t.Errorf("generation %d, want that of the other file", g)
+	}
+	for _, p := range s.folder.Problems() {
+		if strings.Contains(p.Message, "declared") {
+			t.Error(p)
+		}
+	}
+	s.now = s.now.Add(2 * Hold)
+	s.must(os.Remove(filepath.Join(s.dir, "z.yaml")))
+	s.look(look{all: true})
+	s.now = s.now.Add(2 * Hold)
+	s.look(look{all: true})
+	if g := s.generation(model.KindService, "a"); g != 1 {
+		t.Errorf("the one beside the mistake has generation %d", g)
+	}
+}
