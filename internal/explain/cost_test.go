@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -24,14 +25,14 @@ type rig struct {
 	*Explainer
 	*world.World
 	t    *testing.T
-	edit *model.Edit // that apply makes
+	meta model.Meta // of what apply makes
 }
 
 // newRig has Gateways g0 to g19 on port 80. Each has a host of its own ("g7.ex") with many routes, and all have all.ex, below /.
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	w := world.New(world.Config{Environment: model.Environment{Addresses: []string{"127.0.0.1"}}})
-	r := &rig{New(Config{World: w}), w, t, nil}
+	r := &rig{New(Config{World: w}), w, t, model.Meta{Generation: 1}}
 	w.Graph.Apply("start", w.Sources.Synced)
 	objects := []string{
 		"{apiVersion: gateway.networking.k8s.io/v1, kind: GatewayClass, metadata: {name: cardea}, " +
@@ -62,10 +63,12 @@ func route(name, gateway, host, path, backend string) string {
 		"backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: %s}]}]}}", name, gateway, host, path, backend)
 }
 
+var schemas = sync.OnceValues(schema.New)
+
 // apply makes edits, and waits until they are done.
 func (r *rig) apply(texts ...string) {
 	r.t.Helper()
-	s, err := schema.New()
+	s, err := schemas()
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -87,7 +90,7 @@ func (r *rig) apply(texts ...string) {
 	}
 	r.World.Graph.Apply("test", func(b *flow.Batch) {
 		for _, o := range list {
-			r.Sources.Of(o.Ref.Kind()).Set(b, o.Ref, model.Meta{Generation: 1, Edit: r.edit}, o.Spec)
+			r.Sources.Of(o.Ref.Kind()).Set(b, o.Ref, r.meta, o.Spec)
 		}
 	})
 	r.World.Graph.Settle()

@@ -3,51 +3,142 @@ package explain
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
 )
 
-// TestTheEditThatBroughtIt: a rule's edit is the one that brought the rule as it is, not one that came later and changed another rule; where the
-// edits are not remembered the last one of the object is told as that. What became of the object names the rules by their place in it.
-func TestTheEditThatBroughtIt(t *testing.T) {
+// two is a route that people edit.
+type two struct {
+	*rig
+	reader *reader
+}
+
+var twoRef = model.Ref(model.KindHTTPRoute, "default", "two")
+
+// born is when it was made in a cluster.
+var born = time.Unix(1_000, 0)
+
+func newTwo(t *testing.T) *two {
 	r := newRig(t)
-	ref := model.Ref(model.KindHTTPRoute, "default", "two")
-	edit := func(by, second string) {
-		r.edit = &model.Edit{By: by}
-		r.apply(fmt.Sprintf("{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: two}, spec: {parentRefs: [{name: g0}], "+
-			"hostnames: [two.ex], rules: [{matches: [{path: {value: /a}}]}, {matches: [{path: {value: %s}}]}]}}", second))
-		r.World.Graph.View(func(v flow.View) {
-			meta, rev, _ := r.Sources.Of(ref.Kind()).Meta(v, ref)
-			r.history.read(ref, meta, flow.Turn{Rev: rev})
+	return &two{r, r.reader()}
+}
+
+// edit is an edit of the second rule; a file's is by nobody.
+func (r *two) edit(by string, generation int64, second string) {
+	r.meta = model.Meta{Generation: generation, Created: born, Edit: &model.Edit{By: by, At: born.Add(time.Duration(generation-1) * time.Minute)}}
+	if strings.HasSuffix(by, ".yaml") {
+		r.meta.Created, r.meta.Edit = time.Time{}, &model.Edit{Where: by}
+	}
+	r.apply(fmt.Sprintf("{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: two}, spec: {parentRefs: [{name: g0}], "+
+		"hostnames: [two.ex], rules: [{matches: [{path: {value: /a}}], backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: late}]}, "+
+		"{matches: [{path: {value: %s}}]}]}}", second))
+}
+
+// tells is what is told of a rule: "ann", or of the last edit "last: ann".
+func (r *two) tells(e *Explainer, path string) string {
+	r.t.Helper()
+	story, err := e.Request(Question{URL: "http://two.ex" + path, Gateway: "default/g0"})
+	if err != nil || len(story.Rules) != 1 {
+		r.t.Fatalf("%s: %v, %+v", path, err, story)
+	}
+	told := ""
+	for before, edit := range map[string]*Edit{"": story.Rules[0].Edit, "last: ": story.Rules[0].LastEdit} {
+		if edit != nil {
+			told += before + edit.By + edit.Where
+		}
+	}
+	return told
+}
+
+// TestTheEditThatBroughtIt: a rule's edit is the one that brought the rule as it is, not one that came later and changed another rule; where that is
+// not known the last one of the object is told as that. What became of the object names the rules by their place in it.
+func TestTheEditThatBroughtIt(t *testing.T) {
+	look := func(r *two) { r.reader.look() }
+	edit := func(by string, generation int64, second string) func(*two) {
+		return func(r *two) { r.edit(by, generation, second) }
+	}
+	for name, c := range map[string]struct {
+		steps []func(*two)
+		want  map[string]string
+	}{
+		"one after the other": {
+			[]func(*two){look, edit("ann", 1, "/b"), look, edit("bob", 2, "/c"), look, edit("eve", 2, "/c"), look},
+			map[string]string{"/a": "ann", "/c": "bob"},
+		},
+		"not looked at yet": {
+			[]func(*two){look, edit("ann", 1, "/b"), look, edit("bob", 2, "/c")},
+			map[string]string{"/a": "ann", "/c": "last: bob"},
+		},
+		"several at one look": {
+			[]func(*two){look, edit("ann", 1, "/b"), look, edit("bob", 2, "/c"), edit("eve", 2, "/c"), look},
+			map[string]string{"/a": "ann", "/c": "last: eve"},
+		},
+		"several at one look, the last one changes it": {
+			[]func(*two){look, edit("ann", 1, "/b"), look, edit("bob", 2, "/b"), edit("eve", 3, "/c"), look},
+			map[string]string{"/a": "ann", "/c": "last: eve"},
+		},
+		"several in one turn": { // of bob's nothing is seen
+			[]func(*two){look, edit("ann", 1, "/b"), look, edit("eve", 3, "/c"), look},
+			map[string]string{"/a": "ann", "/c": "last: eve"},
+		},
+		"made and edited before the start": {
+			[]func(*two){edit("eve", 2, "/c"), look},
+			map[string]string{"/a": "last: eve", "/c": "last: eve"},
+		},
+		"and after it": {
+			[]func(*two){edit("eve", 2, "/c"), look, edit("bob", 3, "/d"), look},
+			map[string]string{"/a": "last: bob", "/d": "bob"},
+		},
+		"made before the start, and never edited": {
+			[]func(*two){edit("ann", 1, "/c"), look},
+			map[string]string{"/a": "ann", "/c": "ann"},
+		},
+		"edited before it is read, after the start": { // as a route is whose Gateway comes
+			[]func(*two){look, edit("eve", 2, "/c"), look},
+			map[string]string{"/a": "last: eve", "/c": "last: eve"},
+		},
+		"another object changes it": {
+			[]func(*two){look, edit("ann", 1, "/b"), look, edit("bob", 2, "/c"), look, func(r *two) { r.apply(xbackend("late")) }, look},
+			map[string]string{"/a": "last: bob", "/c": "bob"},
+		},
+		"another object changes what one person made": {
+			[]func(*two){look, edit("ann", 1, "/b"), look, func(r *two) { r.apply(xbackend("late")) }, look, edit("bob", 2, "/c"), look},
+			map[string]string{"/a": "ann", "/c": "bob"},
+		},
+		"a file that was there": {
+			[]func(*two){edit("a.yaml", 1, "/c"), look, edit("b.yaml", 2, "/d"), look},
+			map[string]string{"/a": "last: b.yaml", "/d": "b.yaml"},
+		},
+		"a file that comes": {
+			[]func(*two){look, edit("a.yaml", 1, "/c"), look, edit("b.yaml", 2, "/d"), look},
+			map[string]string{"/a": "a.yaml", "/d": "b.yaml"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newTwo(t)
+			for _, step := range c.steps {
+				step(r)
+			}
+			for path, want := range c.want {
+				if got := r.tells(r.Explainer, path); got != want {
+					t.Errorf("%s: %q, want %q", path, got, want)
+				}
+			}
 		})
 	}
-	tells := func(e *Explainer, path string) (brought, last string) {
-		story, err := e.Request(Question{URL: "http://two.ex" + path, Gateway: "default/g0"})
-		if err != nil || len(story.Rules) != 1 {
-			t.Fatalf("%s: %v, %+v", path, err, story)
-		}
-		for to, edit := range map[*string]*Edit{&brought: story.Rules[0].Edit, &last: story.Rules[0].LastEdit} {
-			if edit != nil {
-				*to = edit.By
-			}
-		}
-		return brought, last
+
+	r := newTwo(t)
+	r.edit("ann", 1, "/b")
+	r.edit("eve", 2, "/c")
+	if got := r.tells(New(Config{World: r.World}), "/a"); got != "last: eve" {
+		t.Errorf("nothing remembered: %q", got)
 	}
-	edit("ann", "/b")
-	edit("bob", "/c")
-	edit("eve", "/c") // it changes nothing of the rules
-	for path, want := range map[string]string{"/a": "ann", "/c": "bob"} {
-		if brought, last := tells(r.Explainer, path); brought != want || last != "" {
-			t.Errorf("%s was brought by %q (last edit %q), want %q", path, brought, last, want)
-		}
-		if brought, last := tells(New(Config{World: r.World}), path); brought != "" || last != "eve" {
-			t.Errorf("%s, nothing remembered: brought by %q, last edit %q, want eve's as the last", path, brought, last)
-		}
-	}
-	o, _ := r.Object(ref)
+	o, _ := r.Object(twoRef)
 	var fields []string
 	for _, m := range o.Made {
 		fields = append(fields, m.Field)

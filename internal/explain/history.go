@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"cardea.dev/cardea/internal/flow"
-	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
 )
@@ -29,13 +28,17 @@ type history struct {
 	mu    sync.Mutex
 	order []model.ObjectRef // of the edits, the oldest first; an object's are in the order of its own
 	edits map[model.ObjectRef][]*record
+	seen  flow.Rev // the revision up to which edits were looked for
 }
 
-// record is one edit.
+// record is one edit, the last of those that were made from the look before it on.
 type record struct {
 	Past
-	rev   flow.Rev
-	acked map[resource.AckKey]bool
+	from, rev  flow.Rev // the revision up to which the look before saw everything, and the one in which this edit was read
+	generation int64
+	made       bool // it made the object, so it brought all of its rules
+	sole       bool // it is known of one edit only that it was made then: what changed with it, it brought
+	acked      map[resource.AckKey]bool
 }
 
 func newHistory() *history { return &history{edits: map[model.ObjectRef][]*record{}} }
@@ -44,7 +47,14 @@ func newHistory() *history { return &history{edits: map[model.ObjectRef][]*recor
 func (h *history) read(ref model.ObjectRef, meta model.Meta, turn flow.Turn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	r := &record{Past: Past{Edit: editOf(meta)}, rev: turn.Rev, acked: map[resource.AckKey]bool{}}
+	r := &record{
+		Past: Past{Edit: editOf(meta)}, from: h.seen, rev: turn.Rev, generation: meta.Generation, made: makes(meta), acked: map[resource.AckKey]bool{},
+	}
+	if list := h.edits[ref]; len(list) > 0 {
+		r.sole = meta.Generation == list[len(list)-1].generation+1
+	} else {
+		r.sole = h.seen > 0 && meta.Generation == 1 && r.Edit != nil && r.Edit.Where != "" // a file that came; others may have been there unread
+	}
 	if r.Edit != nil {
 		r.Stages.Edited = r.Edit.At
 	}
@@ -106,60 +116,42 @@ func (h *history) before(ref model.ObjectRef, rev flow.Rev) (list []Past) {
 	return list
 }
 
-// upTo is the last edit of an object that was read up to a revision, of those that are remembered.
-func (h *history) upTo(ref model.ObjectRef, rev flow.Rev) (*Edit, bool) {
+// looked notes that all edits up to a revision were read.
+func (h *history) looked(rev flow.Rev) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.seen = rev
+}
+
+// makes tells whether an edit made its object, and no later one changed the spec. A folder does not know when an object was made.
+func makes(m model.Meta) bool {
+	return m.Generation == 1 && !m.Created.IsZero() && m.Edit != nil && !m.Edit.At.After(m.Created)
+}
+
+// brought is the edit of an object, as read in a revision, that brought what changed last in another one; false if that is not known. It is not if
+// several edits were made between two looks, if nobody looked since, or if something else than the object's edit changed it.
+func (h *history) brought(ref model.ObjectRef, read, changed flow.Rev) (*Edit, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	unseen := h.seen < changed
+	if list := h.edits[ref]; len(list) > 0 && list[len(list)-1].rev == read {
+		unseen = false
+	}
 	for _, r := range slices.Backward(h.edits[ref]) {
-		if r.rev <= rev {
-			return r.Edit, true
+		if r.rev <= changed {
+			return r.Edit, !unseen && (r.made || r.sole && r.rev == changed)
 		}
+		unseen = r.from < changed
 	}
 	return nil, false
 }
 
 // Run remembers edits until ctx is done.
 func (e *Explainer) Run(ctx context.Context) error {
-	w := e.config.World
-	var sources []input.Follower
-	for _, kind := range model.Kinds() {
-		if of := w.Sources.Of(kind); of != nil && kind != model.KindEndpointSlice { // nobody edits those, and they change all the time
-			sources = append(sources, of.Follow())
-		}
-	}
-	acked := w.Feedback.Acked.Collection()
-	acks := flow.Follow(acked)
-	defer func() {
-		acks.Stop()
-		for _, s := range sources {
-			s.Stop()
-		}
-	}()
-	for range w.Graph.Watch(ctx) {
-		var news []func()
-		w.Graph.View(func(v flow.View) {
-			for _, s := range sources {
-				for _, ref := range s.Changed(v) {
-					meta, rev, found := w.Sources.Of(ref.Kind()).Meta(v, ref)
-					news = append(news, func() {
-						if turn, known := w.Graph.TurnOf(rev); known && found {
-							e.history.read(ref, meta, turn)
-						}
-					})
-				}
-			}
-			for change := range acks.Changes(v) {
-				rev := flow.ChangedAt(v, acked, change.Key)
-				news = append(news, func() {
-					if turn, known := w.Graph.TurnOf(rev); known && !change.Deleted && e.config.Sent != nil {
-						e.history.acknowledged(change.Key, turn.At, e.config.Sent)
-					}
-				})
-			}
-		})
-		for _, note := range news {
-			note()
-		}
+	r := e.reader()
+	defer r.stop()
+	for range e.config.World.Graph.Watch(ctx) {
+		r.look()
 	}
 	return nil
 }

@@ -211,17 +211,16 @@ func (q *asked) rule(w *way, o simulate.Outcome) (Rule, bool) {
 	return r, true
 }
 
-// broughtBy is the edit of its object that brought a rule as it is, or else, if that is not remembered, the last one of the object.
+// broughtBy is the edit of its object that brought a rule as it is, or else, if that is not known, the last one of the object.
 func (q *asked) broughtBy(rule model.RuleKey) (edit, last *Edit) {
 	meta, read, found := q.meta(rule.Route)
 	if !found {
 		return nil, nil
 	}
-	changed := q.world.Outputs.RuleChanged(q.view, rule)
-	if read <= changed {
+	if makes(meta) {
 		return editOf(meta), nil
 	}
-	if edit, known := q.history.upTo(rule.Route, changed); known {
+	if edit, known := q.history.brought(rule.Route, read, q.world.Outputs.RuleChanged(q.view, rule)); known {
 		return edit, nil
 	}
 	return nil, editOf(meta)

@@ -41,7 +41,7 @@ type Rule struct {
 	Where  string `json:"where,omitempty"`
 	Live   Live   `json:"live"`
 	Edit   *Edit  `json:"edit,omitempty"` // of the object, that brought the rule as it is
-	// LastEdit is the last one of the object, if it is not remembered which edit brought the rule.
+	// LastEdit is the last one of the object, if it is not known which edit brought the rule.
 	LastEdit *Edit `json:"lastEdit,omitempty"`
 	// Findings are about the rule.
 	Findings []string `json:"findings,omitempty"`

@@ -131,7 +131,7 @@ func (p *page) live(r Rule, offline bool, now time.Time) {
 		p.line("edit", "%s", r.Edit.text(now))
 	}
 	if r.LastEdit != nil {
-		p.line("last edit", "of the object, which may have brought another rule: %s", r.LastEdit.text(now))
+		p.line("last edit", "%s; it may have brought another rule", r.LastEdit.text(now))
 	}
 }
 
