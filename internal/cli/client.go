@@ -82,7 +82,8 @@ func (c *client) do(ctx context.Context, method, path string, body []byte) (json
 	response, err := c.http.Do(request)
 	switch _, unreachable := errors.AsType[*net.OpError](err); {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return nil, fmt.Errorf("no Cardea answers at %s: start one with `cardea standalone DIR`, or %s (`cardea get --kube` asks a cluster)", c.server, orName)
+		return nil, fmt.Errorf("no Cardea answers at %s: start one with `cardea standalone DIR`, or %s (`cardea get --kube` asks a cluster)",
+			c.server, orName)
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return nil, err
 	case unreachable:
