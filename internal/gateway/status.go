@@ -99,7 +99,7 @@ func (m *Meaning) gatewayReport(
 		}
 		facts.Proxies, _ = flow.Fetch(c, proxies, ref)
 		findings := g.Findings[:len(g.Findings):len(g.Findings)]
-		for _, view := range g.View.Listeners {
+		for i, view := range g.View.Listeners {
 			l, _ := flow.Fetch(c, m.listeners, view.Key)
 			attached, _ := flow.Fetch(c, m.attached, view.Key)
 			standing, _ := flow.Fetch(c, out.Listeners, resource.StandingKey{
@@ -112,7 +112,7 @@ func (m *Meaning) gatewayReport(
 			findings = append(findings, l.Findings...)
 			if standing.Refused != "" && l.Serves {
 				findings = append(findings, model.Finding{
-					Object: ref, Section: view.Key.Section, Condition: "Programmed", Reason: "Invalid",
+					Object: ref, Section: view.Key.Section, Condition: "Programmed", Reason: "Invalid", Field: fmt.Sprintf("spec.listeners[%d]", i),
 					Message: "the proxy refused it: " + standing.Refused,
 				})
 			}
@@ -176,7 +176,8 @@ func (m routeReports) report(
 			if s.Refused != "" {
 				findings = append(findings, model.Finding{
 					Object: ref, Parent: p.Parent, Section: route.Rules[i].Key.Name,
-					Condition: conditions.Programmed, Reason: "RejectedByProxy", Message: s.Refused,
+					Condition: conditions.Programmed, Reason: "RejectedByProxy", Field: fmt.Sprintf("spec.rules[%d]", i),
+					Message: "the proxy refused it: " + s.Refused,
 				})
 			}
 		}
