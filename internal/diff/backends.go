@@ -39,6 +39,13 @@ func (d *Differ) moves(v flow.View) (list []move) {
 	for change := range flow.Staged(v, d.world.Plan.Backends) {
 		was, existed := flow.Before(v, d.world.Plan.Backends, change.Key)
 		m := move{key: change.Key, before: whereabouts(was), after: whereabouts(change.Value)}
+		cluster := envoy.ClusterOf(change.Key)
+		if instead, apart := d.instead(cluster); apart {
+			m.before = "as it was accepted last"
+			if is, _ := d.after(v, cluster); instead != nil && instead.Version == is.Version {
+				m.before = m.after
+			}
+		}
 		if existed && !change.Deleted && m.before != m.after {
 			m.led = d.leads(v, change.Key)
 			list = append(list, m)

@@ -11,6 +11,7 @@ import (
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resource"
 	"cardea.dev/cardea/internal/schema"
 	"cardea.dev/cardea/internal/world"
 )
@@ -64,12 +65,16 @@ type Config struct {
 	// all, and something of what is there may stay. nil: they are read as they are. It may change their specs. unknown is what would be read because
 	// of them, and nobody knows yet whether it is there.
 	Applied func(flow.View, []input.Content) (read []input.Content, unknown []model.ObjectRef)
+	// Offered, if not nil, tells what proxies are offered of a resource in place of what was rendered, nil if nothing; apart is false if they are
+	// offered that. It is called in a View.
+	Offered func(resource.Key) (instead *resource.Resource, apart bool)
 }
 
 // Differ answers what edits would change.
 type Differ struct {
 	world   *world.World
 	applied func(flow.View, []input.Content) ([]input.Content, []model.ObjectRef)
+	offered func(resource.Key) (*resource.Resource, bool)
 	schema  *schema.Schema
 }
 
@@ -79,7 +84,7 @@ func New(c Config) (*Differ, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Differ{c.World, c.Applied, s}, nil
+	return &Differ{c.World, c.Applied, c.Offered, s}, nil
 }
 
 // ErrBadObject: an object that no schema takes.

@@ -32,16 +32,17 @@ func (d *Differ) look(v flow.View) (report Report, scenes []*scene) {
 	var listeners []changedListener
 	for _, t := range resource.Types() {
 		for change := range flow.Staged(v, d.world.Outputs.Of(t)) {
-			was, existed := flow.Before(v, d.world.Outputs.Of(t), change.Key)
+			was, existed := d.before(v, change.Key)
+			is, exists := d.after(v, change.Key)
 			switch {
-			case existed && !change.Deleted && was.Version == change.Value.Version:
+			case existed == exists && was.Version == is.Version:
 			case t == resource.Routes:
-				tables = append(tables, changedTable{change.Key, changedParts(was.Parts, change.Value.Parts)})
+				tables = append(tables, changedTable{change.Key, changedParts(was.Parts, is.Parts)})
 			default:
 				if t == resource.Listener {
-					listeners = append(listeners, listenerChange(change.Key, was, change.Value))
+					listeners = append(listeners, listenerChange(change.Key, was, is))
 				}
-				text := fmt.Sprintf("%s %s: %s %s", sign(!existed, change.Deleted), change.Key.Gateway.NamespacedName(), t, change.Key.Name)
+				text := fmt.Sprintf("%s %s: %s %s", sign(!existed, !exists), change.Key.Gateway.NamespacedName(), t, change.Key.Name)
 				report.Resources = append(report.Resources, text)
 			}
 		}

@@ -15,7 +15,7 @@ const (
 	asked  = 2000 // requests that are compared
 )
 
-// comparison compares what was rendered without an edit and with it.
+// comparison compares what is offered without an edit and would be with it.
 type comparison struct {
 	report *Report
 	seen   map[string]bool // requests that were compared, by Gateway

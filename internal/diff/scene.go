@@ -67,10 +67,10 @@ func (d *Differ) fill(v flow.View, of map[model.ObjectRef]*scene) {
 			}
 			name, needed := resource.Name{Type: key.Type, Name: key.Name}, takers[key.Gateway]
 			s.before.Take(name, needed, func(n resource.Name) (resource.Resource, bool) {
-				return flow.Before(v, d.world.Outputs.Of(n.Type), resource.Key{Gateway: s.gateway, Type: n.Type, Name: n.Name})
+				return d.before(v, resource.Key{Gateway: s.gateway, Type: n.Type, Name: n.Name})
 			})
 			s.after.Take(name, needed, func(n resource.Name) (resource.Resource, bool) {
-				return flow.Get(v, d.world.Outputs.Of(n.Type), resource.Key{Gateway: s.gateway, Type: n.Type, Name: n.Name})
+				return d.after(v, resource.Key{Gateway: s.gateway, Type: n.Type, Name: n.Name})
 			})
 		}
 		for key := range flow.All(v, d.world.Outputs.Of(t)) {

@@ -135,6 +135,9 @@ func RuleNamed(route string) (model.RuleKey, bool) {
 	return model.RuleKey{}, false
 }
 
+// ClusterOf is the cluster of a backend.
+func ClusterOf(k plan.BackendKey) resource.Key { return backendResource(resource.Cluster)(k) }
+
 // BackendNamed is the backend of a cluster; false for a cluster that stands for none.
 func BackendNamed(cluster string) (model.BackendKey, bool) {
 	if strings.Count(cluster, "/") < 2 {

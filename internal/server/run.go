@@ -103,7 +103,7 @@ func Run(ctx context.Context, o Options) error {
 	findings := func() []admin.Finding { return findings(w) }
 	registry.MustRegister(admin.GraphMetrics(w.Graph), admin.ProxyMetrics(w.Graph, w.Feedback), admin.FindingMetrics(findings))
 	explainer := explain.New(explain.Config{World: w, Sent: proxies.Sent, Offered: proxies.Offered, Each: proxies.Each})
-	differ, err := diff.New(diff.Config{World: w, Applied: edge.Applied})
+	differ, err := diff.New(diff.Config{World: w, Applied: edge.Applied, Offered: proxies.Offered})
 	if err != nil {
 		return err
 	}
