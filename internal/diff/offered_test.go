@@ -1,6 +1,8 @@
 package diff
 
 import (
+	"encoding/base64"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +10,7 @@ import (
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
+	"cardea.dev/cardea/internal/testcert"
 )
 
 // TestWhatIsOffered: an edit is compared with what proxies are offered, where that is apart from what was rendered.
@@ -57,5 +60,49 @@ func TestWhatIsOffered(t *testing.T) {
 				t.Errorf("got\n%s\n%q\nwant\n%s\n%q", strings.Join(got, "\n"), report.Resources, strings.Join(c.requests, "\n"), c.resources)
 			}
 		})
+	}
+}
+
+// TestAChainThatIsKept: a filter chain that proxies keep takes requests before an edit, and after it if the edit leaves its listener as it is.
+func TestAChainThatIsKept(t *testing.T) {
+	pair := testcert.Self("one")
+	secret := fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: one}\ntype: kubernetes.io/tls\ndata: {tls.crt: %s, tls.key: %s}\n",
+		base64.StdEncoding.EncodeToString(pair.Certificate), base64.StdEncoding.EncodeToString(pair.PrivateKey))
+	listening := func(list string) string {
+		return strings.Replace(objects, "{name: http, port: 80, protocol: HTTP}", list, 1)
+	}
+	r := newRig(t)
+	r.apply(listening(tls("a", "a.ex", "one")+", "+tls("b", "b.ex", "one")), secret, strings.Replace(route("any", "", "/"), `[""]`, "[]", 1))
+	accepted := map[resource.Key]resource.Resource{}
+	r.world.Graph.View(func(v flow.View) {
+		for _, of := range []resource.Type{resource.Listener, resource.Routes} {
+			for key, value := range flow.All(v, r.world.Outputs.Of(of)) {
+				accepted[key] = value
+			}
+		}
+	})
+	r.apply(listening(tls("a", "a.ex", "one") + ", " + tls("b", "refused.ex", "one")))
+	r.offered = func(key resource.Key) (*resource.Resource, bool) {
+		kept, apart := accepted[key]
+		if !apart {
+			return nil, false
+		}
+		return &kept, true
+	}
+	report := r.diff(false, listening(tls("a", "a.ex", "one")+", "+tls("b", "b.ex", "one")))
+	if len(report.Requests)+len(report.Resources)+len(report.Routes) > 0 {
+		t.Errorf("back to what is offered: %+v", report)
+	}
+	for hosts, want := range map[[2]string]string{
+		{"a.ex", "c.ex"}:       "GET https://b.ex:443/: XBackend default/app -> closed",
+		{"c.ex", "refused.ex"}: "GET https://a.ex:443/: XBackend default/app -> closed",
+	} {
+		got := shown(r.diff(false, listening(tls("a", hosts[0], "one")+", "+tls("b", hosts[1], "one"))))
+		if !slices.ContainsFunc(got, func(line string) bool { return strings.HasPrefix(line, want) }) {
+			t.Errorf("%q: got\n%s\nwant %s", hosts, strings.Join(got, "\n"), want)
+		}
+		if strings.Contains(strings.Join(got, "\n"), "refused.ex") {
+			t.Errorf("%q: the host that was refused is part of\n%s", hosts, strings.Join(got, "\n"))
+		}
 	}
 }
