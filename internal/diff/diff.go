@@ -68,14 +68,17 @@ type Config struct {
 	// Offered, if not nil, tells what proxies are offered of a resource in place of what was rendered, nil if nothing; apart is false if they are
 	// offered that. It is called in a View.
 	Offered func(resource.Key) (instead *resource.Resource, apart bool)
+	// Foretold, if not nil, is what else is found of edits, where nothing but a proxy would find it. v is their View.
+	Foretold func(v flow.View) []model.Finding
 }
 
 // Differ answers what edits would change.
 type Differ struct {
-	world   *world.World
-	applied func(flow.View, []input.Content) ([]input.Content, []model.ObjectRef)
-	offered func(resource.Key) (*resource.Resource, bool)
-	schema  *schema.Schema
+	world    *world.World
+	foretold func(flow.View) []model.Finding
+	applied  func(flow.View, []input.Content) ([]input.Content, []model.ObjectRef)
+	offered  func(resource.Key) (*resource.Resource, bool)
+	schema   *schema.Schema
 }
 
 // New makes a Differ of a world. Objects are defaulted and validated by the schemas of the API, as everywhere.
@@ -84,7 +87,7 @@ func New(c Config) (*Differ, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Differ{c.World, c.Applied, c.Offered, s}, nil
+	return &Differ{c.World, c.Foretold, c.Applied, c.Offered, s}, nil
 }
 
 // ErrBadObject: an object that no schema takes.

@@ -20,8 +20,12 @@ func (d *Differ) look(v flow.View) (report Report, scenes []*scene) {
 			}
 		}
 	}
-	for _, f := range d.world.NewFindings(v) {
-		text := f.Object.String() + ": " + strings.TrimPrefix(f.Field+": "+f.Message, ": ")
+	findings := d.world.NewFindings(v)
+	if d.foretold != nil {
+		findings = append(findings, d.foretold(v)...)
+	}
+	for _, f := range findings {
+		text := f.Object.String() + ": " + f.Says()
 		if f.Severity == model.Error && !strings.Contains(f.Message, notRead) {
 			report.Refused = append(report.Refused, text)
 		} else {

@@ -16,6 +16,7 @@ import (
 
 // bind is an address that a Gateway's proxy binds for some listeners. All proxies share this machine's addresses.
 type bind struct {
+	key       model.PortKey
 	gateway   model.ObjectRef
 	address   netip.Addr
 	port      int32
@@ -42,7 +43,7 @@ func bindsOf(v flow.View, w *world.World) []bind {
 		}
 		for _, text := range port.Addresses {
 			if address, err := netip.ParseAddr(text); err == nil { // it was read before, so it is one
-				list = append(list, bind{key.Gateway, address.Unmap(), port.BindPort, port.Listeners})
+				list = append(list, bind{key, key.Gateway, address.Unmap(), port.BindPort, port.Listeners})
 			}
 		}
 	}
@@ -55,26 +56,57 @@ func bindsOf(v flow.View, w *world.World) []bind {
 // clashes foretells what the proxies would say: of listeners that want one address and port, those of the Gateway that comes first
 // get it. It says so as their status would.
 func clashes(w *world.World) (list []model.Finding) {
-	w.Graph.View(func(v flow.View) {
-		var bound []bind
-		for _, late := range bindsOf(v, w) {
-			first := slices.IndexFunc(bound, late.clashes)
-			if first < 0 {
-				bound = append(bound, late)
-				continue
-			}
-			for _, l := range late.listeners {
-				if !l.Serves {
-					continue
-				}
-				list = append(list, model.Finding{
-					Object: late.gateway, Section: l.Key.Section, Condition: "Accepted", Reason: "PortUnavailable", Field: portField(v, w, l.Key),
-					Message: fmt.Sprintf("%s can't be bound: %s binds %s; give one of them another port, or an address of its own (spec.addresses)",
-						late, bound[first].gateway, bound[first]),
-				})
+	w.Graph.View(func(v flow.View) { list = clashesOf(v, w, bindsOf(v, w)) })
+	return list
+}
+
+// newClashes foretells what they would say of the edits of a Try; v is its View. What is bound stays with those that have it.
+func newClashes(w *world.World) func(v flow.View) []model.Finding {
+	return func(v flow.View) []model.Finding {
+		edited := map[model.PortKey]bool{}
+		for change := range flow.Staged(v, w.Plan.Ports) {
+			before, existed := flow.Before(v, w.Plan.Ports, change.Key)
+			if !existed || before.BindPort != change.Value.BindPort || !slices.Equal(before.Addresses, change.Value.Addresses) {
+				edited[change.Key] = true
 			}
 		}
-	})
+		if len(edited) == 0 {
+			return nil
+		}
+		old, late := []bind{}, []bind{}
+		for _, b := range bindsOf(v, w) {
+			if edited[b.key] {
+				late = append(late, b)
+			} else {
+				old = append(old, b)
+			}
+		}
+		return slices.DeleteFunc(clashesOf(v, w, append(old, late...)), func(f model.Finding) bool {
+			return !slices.ContainsFunc(late, func(b bind) bool { return b.gateway == f.Object })
+		})
+	}
+}
+
+// clashesOf foretells it of those that bind in this order.
+func clashesOf(v flow.View, w *world.World, binds []bind) (list []model.Finding) {
+	var bound []bind
+	for _, late := range binds {
+		first := slices.IndexFunc(bound, late.clashes)
+		if first < 0 {
+			bound = append(bound, late)
+			continue
+		}
+		for _, l := range late.listeners {
+			if !l.Serves {
+				continue
+			}
+			list = append(list, model.Finding{
+				Object: late.gateway, Section: l.Key.Section, Condition: "Accepted", Reason: "PortUnavailable", Field: portField(v, w, l.Key),
+				Message: fmt.Sprintf("%s can't be bound: %s binds %s; give one of them another port, or an address of its own (spec.addresses)",
+					late, bound[first].gateway, bound[first]),
+			})
+		}
+	}
 	slices.SortStableFunc(list, func(a, b model.Finding) int {
 		return cmp.Or(a.Object.Compare(b.Object), strings.Compare(a.Field, b.Field))
 	})

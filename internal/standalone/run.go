@@ -51,7 +51,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	found := admin.FindingMetrics(func() []admin.Finding { return findings(nowhere) })
 	registry.MustRegister(admin.GraphMetrics(w.Graph), admin.ProxyMetrics(w.Graph, w.Feedback), found, &metrics{proxies: children.states})
 	explainer := newExplainer(w, folder, server)
-	differ, err := diff.New(diff.Config{World: w, Offered: server.Offered})
+	differ, err := diff.New(diff.Config{World: w, Offered: server.Offered, Foretold: newClashes(w)})
 	if err != nil {
 		return err
 	}
