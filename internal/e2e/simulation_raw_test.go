@@ -56,6 +56,13 @@ func (s *rawStage) agree(t *testing.T, r simulate.Request) {
 // send sends a request as it is.
 func (s *rawStage) send(t *testing.T, r simulate.Request) (status int, body string) {
 	t.Helper()
+	status, _, body = s.exchange(t, r)
+	return status, body
+}
+
+// exchange is send that tells the answer's headers, too.
+func (s *rawStage) exchange(t *testing.T, r simulate.Request) (status int, header http.Header, body string) {
+	t.Helper()
 	conn, err := net.DialTimeout("tcp", net.JoinHostPort(s.program.Address, fmt.Sprint(r.Port)), 5*time.Second)
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +78,11 @@ func (s *rawStage) send(t *testing.T, r simulate.Request) (status int, body stri
 	if _, err := io.WriteString(conn, text.String()+"\r\n"); err != nil {
 		t.Fatal(err)
 	}
-	response, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: r.Method})
+	from := bufio.NewReader(conn)
+	response, err := http.ReadResponse(from, &http.Request{Method: r.Method})
+	if err == nil && response.StatusCode == http.StatusContinue {
+		response, err = http.ReadResponse(from, &http.Request{Method: r.Method})
+	}
 	if err != nil {
 		t.Fatalf("%s: %v", brief(r), err)
 	}
@@ -80,7 +91,7 @@ func (s *rawStage) send(t *testing.T, r simulate.Request) (status int, body stri
 	if err != nil {
 		t.Fatalf("%s: %v", brief(r), err)
 	}
-	return response.StatusCode, string(b)
+	return response.StatusCode, response.Header, string(b)
 }
 
 // brief is the beginning of a request.

@@ -47,6 +47,9 @@ func (s *simulation) direct(r *routev3.Route, status int, location string, edits
 	for _, e := range s.edits(edits.response(), formats{request: s.request, response: header}) {
 		e.Apply(header)
 	}
+	if values := header["Location"]; len(values) > 0 {
+		header.Set("Location", strings.Join(values, ",")) // an answer has one
+	}
 	s.add(Outcome{Route: r.GetName(), Match: r.GetMatch(), Status: status, Header: header, Location: header.Get("Location")})
 }
 

@@ -9,7 +9,8 @@
 // can't share a mistake with what rendered them. What it can't evaluate (a filter, a field that is set) is named in Result.NotSimulated
 // and never guessed: every message is surveyed for fields that the code doesn't know (survey.go). It must never know Gateway API objects, nor
 // who rendered the configuration, nor a network: what a backend answers and whether a connection comes about is not part of it, what the proxy
-// does if a backend is slow or fails is (Limits). Of what Envoy adds by itself, it adds x-forwarded-proto only.
+// does if a backend is slow or fails is (Limits). Of what
+// Envoy adds by itself words stand for what only Envoy knows (MadeID), and a rule that asks for that is undecided.
 //
 // It is pure. A Config keeps what it has read of its tables, so one goroutine at a time may use it. Start reading at Config.Do.
 package simulate

@@ -16,14 +16,15 @@ func (o Outcome) Filters(sent Request) (list []string) {
 		if got.Path != sent.Path {
 			say("path %s becomes %s", sent.Path, got.Path)
 		}
-		names := append(HeaderNames(sent.Header), HeaderNames(got.Header)...)
+		names := slices.Concat(HeaderNames(sent.Header), HeaderNames(o.arrived), HeaderNames(got.Header))
 		slices.Sort(names)
 		for _, name := range slices.Compact(names) {
 			before, after := strings.Join(sent.Header.Values(name), ", "), strings.Join(got.Header.Values(name), ", ")
 			switch _, kept := got.Header[name]; {
-			case before == after, name == "X-Forwarded-Proto":
+			case before == after && kept:
 			case !kept:
 				say("request header %s is removed", strings.ToLower(name))
+			case before == "" && after == strings.Join(o.arrived.Values(name), ", "): // as in every request
 			default:
 				say("request header %s: %s", strings.ToLower(name), after)
 			}

@@ -35,6 +35,7 @@ func (f formats) format(text string) (value string, ok bool) {
 		}
 		for name := range strings.SplitSeq(m[2], "?") {
 			if value, found := f.request.header(name); found {
+				ok = ok && !open(value)
 				return value
 			}
 		}

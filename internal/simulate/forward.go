@@ -95,10 +95,11 @@ func (s *simulation) send(way sending, cluster string, w *routev3.WeightedCluste
 	if w.GetHostRewriteLiteral() != "" && a.GetHostRewriteSpecifier() != nil {
 		s.missing("ClusterWeight.host_rewrite_literal")
 	}
+	join(request.Header)
 	s.rewriteHost(&request, a, w.GetHostRewriteLiteral())
 	s.rewritePath(&request, a, way.route.GetMatch())
-	o.Request = &request
-	o.Response = append(s.edits(edits.response(), formats{request: s.request}), way.response...)
+	o.Request, o.arrived = &request, s.request.Header
+	o.Response = dated(append(s.edits(edits.response(), formats{request: s.request}), way.response...))
 	s.add(o)
 }
 

@@ -3,6 +3,7 @@ package simulate
 import (
 	"net/http"
 	"slices"
+	"strings"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 )
@@ -45,6 +46,14 @@ func (e Edit) Apply(h http.Header) {
 			h.Set(e.Name, e.Value)
 		}
 	}
+}
+
+// dated are the edits of an answer with the last one, which is Envoy's: no answer is without a date.
+func dated(edits []Edit) []Edit {
+	if !slices.ContainsFunc(edits, func(e Edit) bool { return e.Do == Remove && strings.EqualFold(e.Name, "date") }) {
+		return edits
+	}
+	return append(edits, Edit{Do: Default, Name: "date", Value: TimeOfAnswer})
 }
 
 // level is a message that edits headers: a table, a virtual host, a route, or a share of its requests.

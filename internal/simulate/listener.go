@@ -63,7 +63,15 @@ func (s *simulation) filterChain(l *listenerv3.Listener) *listenerv3.FilterChain
 			break
 		}
 	}
-	if chain == nil {
+	switch {
+	case chain != nil:
+	case !s.request.TLS:
+		s.result.Closed = "the listener speaks TLS" // by names alone, so each of its chains does
+		return nil
+	case s.request.SNI == "":
+		s.result.Closed = "no filter chain takes a connection without SNI"
+		return nil
+	default:
 		s.result.Closed = "no filter chain takes its SNI"
 		return nil
 	}

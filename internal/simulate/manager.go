@@ -38,7 +38,7 @@ func (s *simulation) manage(m *hcmv3.HttpConnectionManager) bool {
 	if !s.decode(m) {
 		return false
 	}
-	s.hopByHop()
+	join(r.Header)
 	if !strings.HasPrefix(r.Path, "/") {
 		s.undecided("a path that does not begin with a slash")
 		return false
@@ -62,46 +62,9 @@ func (s *simulation) manage(m *hcmv3.HttpConnectionManager) bool {
 		name := cutPort(r.Host)
 		r.Host = strings.TrimSuffix(name, ".") + r.Host[len(name):]
 	}
-	if m.GetUseRemoteAddress().GetValue() {
-		s.distrust()
-	} else if r.Header.Get("X-Forwarded-Proto") == "" {
-		r.Header.Set("X-Forwarded-Proto", r.scheme())
-	}
-	return s.normalize(m)
-}
-
-// hopByHop names what of a request is between a client and its proxy, and not simulated.
-func (s *simulation) hopByHop() {
-	if s.request.Header.Get("Upgrade") != "" {
-		s.missing("upgrade")
-	}
-	if s.request.Header.Get("Transfer-Encoding") != "" {
-		s.missing("transfer-encoding")
-	}
-	connection, _ := s.request.header("Connection")
-	for token := range strings.SplitSeq(strings.ToLower(connection), ",") {
-		switch strings.TrimSpace(token) {
-		case "", "close", "keep-alive", "upgrade":
-		default:
-			s.missing("connection")
-		}
-	}
-}
-
-// internalHeaders are those by which only Envoy's own side may tell it what to do.
-var internalHeaders = []string{
-	"decorator-operation", "downstream-service-cluster", "downstream-service-node", "expected-rq-timeout-ms", "external-address", "force-trace",
-	"hedge-on-per-try-timeout", "internal", "ip-tags", "max-retries", "original-path", "original-url", "retriable-header-names",
-	"retriable-status-codes", "retry-grpc-on", "retry-on", "upstream-alt-stat-name", "upstream-rq-per-try-timeout-ms",
-	"upstream-rq-timeout-alt-response", "upstream-rq-timeout-ms",
-}
-
-// distrust takes back what a client claims about the way it came.
-func (s *simulation) distrust() {
-	for _, name := range internalHeaders {
-		s.request.Header.Del("x-envoy-" + name)
-	}
-	s.request.Header.Set("X-Forwarded-Proto", s.request.scheme())
+	s.hopByHop()
+	s.claim(m)
+	return s.normalize(m) && s.upgrade(m)
 }
 
 // normalize makes the request's path what routes are compared with.

@@ -13,7 +13,7 @@ import (
 // misses tells why a route doesn't take the request; decided is false if that can't be told: all else holds, and it has a condition that is not
 // simulated. Fractions are not looked at.
 func (s *simulation) misses(m *routev3.RouteMatch) (misses []string, decided bool) {
-	probe := &simulation{config: s.config, request: s.request}
+	probe := &simulation{config: s.config, sent: s.sent, request: s.request}
 	probe.survey(m, "prefix", "path", "safe_regex", "path_separated_prefix", "case_sensitive", "headers", "query_parameters", "grpc", "runtime_fraction")
 	add := func(miss string) {
 		if miss != "" {
@@ -82,6 +82,10 @@ func (s *simulation) pathMiss(m *routev3.RouteMatch) string {
 // headerMiss tells why a header doesn't match; "" if it does, or if that is not simulated.
 func (s *simulation) headerMiss(h *routev3.HeaderMatcher) string {
 	value, found := s.request.header(h.GetName())
+	if open(value) {
+		s.missing(fmt.Sprintf("HeaderMatcher of %s, which the proxy itself states", h.GetName()))
+		return ""
+	}
 	known, holds, want := true, false, ""
 	switch m := h.GetHeaderMatchSpecifier().(type) {
 	case *routev3.HeaderMatcher_StringMatch:
@@ -106,6 +110,8 @@ func (s *simulation) headerMiss(h *routev3.HeaderMatcher) string {
 	name := strings.TrimPrefix(h.GetName(), ":")
 	switch {
 	case !found && h.GetTreatMissingHeaderAsEmpty():
+	case !found && len(s.sent.values(h.GetName())) > 0:
+		return fmt.Sprintf("header %s is taken off by the proxy, want %s", name, want)
 	case !found:
 		// What is absent matches nothing; nor does its opposite.
 		return fmt.Sprintf("header %s is absent, want %s", name, want)

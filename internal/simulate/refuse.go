@@ -64,6 +64,8 @@ func malformed(m *hcmv3.HttpConnectionManager, r Request) (status int, why strin
 		return http.StatusBadRequest, "CONNECT names a host and a port, and no path"
 	case count > most:
 		return http.StatusRequestHeaderFieldsTooLarge, fmt.Sprintf("there are %d headers, at most %d are taken", count, most)
+	case nomination(r) != "":
+		return http.StatusBadRequest, nomination(r)
 	case strings.ContainsFunc(r.Host, strange):
 		return http.StatusBadRequest, fmt.Sprintf("%q is no host", r.Host)
 	}

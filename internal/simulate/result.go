@@ -40,12 +40,14 @@ type Outcome struct {
 	Cluster   string   `json:"cluster,omitempty"`
 	Endpoints []string `json:"endpoints,omitempty"` // that can get requests: "address:port", sorted
 	Named     bool     `json:"named,omitempty"`     // the endpoints are names that the proxy looks up
-	Request   *Request `json:"request,omitempty"`   // what the backend gets
+	Request   *Request `json:"request,omitempty"`   // what the backend gets; MadeID and the like stand for what only the proxy knows
 	Response  []Edit   `json:"response,omitempty"`  // what is done to the headers of its answer, in order
 	Mirrors   []Mirror `json:"mirrors,omitempty"`   // where copies go
 	Session   string   `json:"session,omitempty"`   // what keeps a client at its endpoint: "cookie s", "header x-s"; "": nothing
 	Unkept    string   `json:"unkept,omitempty"`    // what would keep it if the request were below its path: "cookie s (path /a)"
 	Limits    Limits   `json:"limits,omitzero"`
+
+	arrived http.Header // of the request as routes were compared with it
 }
 
 // Mirror is a cluster that gets copies of requests.

@@ -23,6 +23,7 @@ func (s *simulation) rewriteHost(r *Request, a *routev3.RouteAction, own string)
 	}
 	if host != r.Host && a.GetAppendXForwardedHost() {
 		r.Header.Add("X-Forwarded-Host", r.Host)
+		join(r.Header)
 	}
 	r.Host = host
 }

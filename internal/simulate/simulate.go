@@ -10,6 +10,7 @@ import (
 // simulation is one request on its way.
 type simulation struct {
 	config  *Config
+	sent    Request             // as the client sends it
 	request Request             // as it is at this point
 	share   float64             // of the requests like it, that get here
 	filters []*hcmv3.HttpFilter // of the connection manager, without the router
@@ -17,7 +18,7 @@ type simulation struct {
 }
 
 func newSimulation(c *Config, r Request) *simulation {
-	return &simulation{config: c, request: r.clone(), share: 1}
+	return &simulation{config: c, sent: r, request: r.clone(), share: 1}
 }
 
 // Do tells what would happen to a request.

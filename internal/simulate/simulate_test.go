@@ -151,7 +151,8 @@ func tell(r Result) string {
 		if o.Request != nil {
 			say("host=%s path=%s", o.Request.Host, o.Request.Path)
 			for _, name := range HeaderNames(o.Request.Header) {
-				if name != "X-Forwarded-Proto" {
+				value := o.Request.Header.Get(name)
+				if every := name == "X-Forwarded-Proto" || value == MadeID || value == ClientAddress; !every {
 					say("%s=%s", strings.ToLower(name), strings.Join(o.Request.Header[name], ","))
 				}
 			}
