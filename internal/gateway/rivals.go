@@ -79,6 +79,6 @@ func rivalry(route model.ObjectRef, parent attachment, domain string, rival mode
 	return model.Finding{
 		Object: route, Parent: parent.Parent, Severity: model.Warning, Condition: "Accepted", Reason: "HostnameConflict",
 		Field:   fmt.Sprintf("spec.parentRefs[%d]", parent.Index),
-		Message: fmt.Sprintf("%s, which is older, has %s there, and requests of one host go to one kind of route", rival, host),
+		Message: fmt.Sprintf("%s, which is older or else first by name, has %s there, and requests of one host go to one kind of route", rival, host),
 	}
 }

@@ -24,6 +24,9 @@ const (
 // Nothing is compiled, and the work is bounded by the length of the text: whoever may write a route must not keep all others waiting. There is no
 // bound on all expressions of a route together: it would refuse whichever comes last, and several routes would get around it.
 func CheckRegex(expr string) error {
+	if expr == "" {
+		return errors.New("it is empty, which Envoy takes for none; .* is everything")
+	}
 	if name, unknown := foreignClass(expr); unknown {
 		return fmt.Errorf(`\p{%s} is no class of characters that RE2 knows; name a category as in \p{Lu}, or a script as in \p{Latin}`, name)
 	}

@@ -11,7 +11,7 @@ func TestClassNames(t *testing.T) {
 		`\p{Greek}`: true, `\p{^Greek}+`: true, `\P{Lu}`: true, `\pN`: true, `[\p{Any}]`: true, `\Q\p{Letter}\E\d`: true, `\\p{2}`: true,
 		`\p{Letter}`: false, `\p{greek}`: false, `x\p{^Uppercase_Letter}`: false, `\P{ASCII}`: false, `\p{Cn}`: false, `\p{LC}`: false,
 		`\Qa\E\p{Letter}`: false, `\p{Lu}\p{Letter}`: false, `\p{No_Such}`: false,
-		`\p{Kawi}`: true, `\p{Garay}`: false, `[^\P{Tulu_Tigalari}]`: false,
+		"": false, ".*": true, `\p{Kawi}`: true, `\p{Garay}`: false, `[^\P{Tulu_Tigalari}]`: false,
 	} {
 		if err := CheckRegex(expr); (err == nil) != valid {
 			t.Errorf("%s: %v, want valid=%t", expr, err, valid)
