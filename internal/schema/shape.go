@@ -151,8 +151,23 @@ func shapeByJSON(path *field.Path, t reflect.Type, v any) []Problem {
 	return nil
 }
 
+func kindOfValue(v any) string {
+	switch v.(type) {
+	case bool:
+		return "a boolean"
+	case string:
+		return "text"
+	case int64, float64:
+		return "a number"
+	}
+	return shown(v)
+}
+
 func wrongType(path *field.Path, want string, v any) []Problem {
 	got := shown(v)
+	if at := path.String(); strings.HasPrefix(at, "data[") || strings.HasPrefix(at, "stringData[") {
+		got = kindOfValue(v) // a Secret's values are not told
+	}
 	if s, ok := v.(string); ok {
 		if _, err := strconv.ParseFloat(s, 64); err == nil {
 			got += ", a string"
