@@ -22,6 +22,7 @@ type Parent struct {
 	Proxied  bool                // a proxy that has acknowledged a whole configuration is connected
 	Findings []model.Finding     // about this parent only
 	Standing []resource.Standing // of each rule; none if it serves nowhere
+	Refused  []string            // its listeners that a proxy refused, if rules wait; Standing is without these, if others are left
 }
 
 // RouteFacts is what is known of a route.
@@ -121,8 +122,17 @@ func (p Parent) programmed(l *list) {
 		return
 	}
 	if waiting > 0 {
-		l.set(Programmed, false, "Pending", fmt.Sprintf("%s of %d not acknowledged by the proxies yet", count(waiting, "rule", "rules"), len(p.Standing)))
+		l.set(Programmed, false, "Pending", fmt.Sprintf("%s of %d not acknowledged by the proxies yet%s",
+			count(waiting, "rule", "rules"), len(p.Standing), p.elsewhere()))
 		return
 	}
-	l.set(Programmed, true, "Programmed", "acknowledged by the proxies")
+	l.set(Programmed, true, "Programmed", "acknowledged by the proxies"+p.elsewhere())
+}
+
+// elsewhere says where the route can't be served, whatever its rules are.
+func (p Parent) elsewhere() string {
+	if len(p.Refused) == 0 {
+		return ""
+	}
+	return "; not served at listeners that the proxy refused, see the Gateway: " + strings.Join(p.Refused, ", ")
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -34,11 +35,20 @@ func TestATakenPort(t *testing.T) {
 	s.write("route.yaml", routeFile("web", "shop.example", to("green")))
 	s.soon("GET http://shop.example/ -> 200 green")
 	s.says("gateway/shop/web", "http-81: Accepted=False PortUnavailable")
+	const served = "web: cardea.dev/Programmed=True Programmed: acknowledged by the proxies"
+	s.says("httproute/shop/web", served+"; not served at listeners that the proxy refused, see the Gateway: http-81")
 
 	// The port becomes free: served without an edit.
 	port.Close()
 	s.soon("GET http://shop.example:81/ -> 200 green")
 	s.says("gateway/shop/web", "http-81: Accepted=True", "http-81: Programmed=True", "Accepted=True Accepted", "Programmed=True")
+	Eventually(t, func() error {
+		lines, _, err := s.conditions("httproute/shop/web")
+		if err == nil && !slices.Contains(lines, served) {
+			err = fmt.Errorf("%q does not have %q", lines, served)
+		}
+		return err
+	})
 	s.expect("GET http://shop.example/ -> 200 green")
 	if once, again := s.book.find("refused by proxy", "cannot bind"), s.book.find("process output", "cannot bind"); len(once) != 1 || len(again) > 0 {
 		t.Errorf("the log tells of the port %d times, and %d times in the proxy's words", len(once), len(again))

@@ -15,8 +15,11 @@ type subject struct {
 
 // compareClaims orders items that declare the same object: the first by path and line wins.
 func compareClaims(a, b *item) int {
-	if a.kept() != b.kept() {
-		return map[bool]int{true: 1, false: -1}[a.kept()]
+	switch {
+	case a.kept() && !b.kept():
+		return 1
+	case b.kept() && !a.kept():
+		return -1
 	}
 	return cmp.Or(strings.Compare(a.doc.file.path, b.doc.file.path), a.doc.line-b.doc.line, strings.Compare(a.path(), b.path()))
 }

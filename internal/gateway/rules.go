@@ -135,7 +135,8 @@ func (r *ruleReader) checkMatches() {
 		m, field := &r.rule.Matches[i], fmt.Sprintf(".matches[%d]", i)
 		bad := m.Path.Type == model.PathRegex && !r.isPathRegex(field+".path.value", m.Path.Value, instead)
 		if g := m.GRPC; g != nil && g.Regex {
-			bad = !r.isRegex(field+".method.service", g.Service, instead) || !r.isRegex(field+".method.method", g.Method, instead)
+			bad = g.Service != "" && !r.isRegex(field+".method.service", g.Service, instead) ||
+				g.Method != "" && !r.isRegex(field+".method.method", g.Method, instead)
 		}
 		if bad {
 			m.Path, m.GRPC = model.PathMatch{Type: model.PathExact, Value: unmatchable}, nil

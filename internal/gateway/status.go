@@ -171,6 +171,9 @@ func (m routeReports) report(
 		if parent.Attached {
 			_, parent.Proxied = flow.Fetch(c, m.proxied, p.Gateway)
 			parent.Standing = standing.At(p.has)
+			if slices.ContainsFunc(parent.Standing, func(s resource.Standing) bool { return !s.Acknowledged }) {
+				m.without(c, &parent, p, standing)
+			}
 		}
 		for i, s := range parent.Standing[:min(len(parent.Standing), len(route.Rules))] {
 			if s.Refused != "" {
@@ -184,6 +187,28 @@ func (m routeReports) report(
 		facts.Parents = append(facts.Parents, parent)
 	}
 	return conditions.Route(facts), findings
+}
+
+// without leaves listeners that a proxy refused out of what a route waits for: it would wait until those are mended. Only a route that waits looks at
+// them, so that they change no others.
+func (m routeReports) without(c *flow.Ctx, parent *conditions.Parent, p attachment, standing resource.RouteStanding) {
+	served := func(listener model.ListenerKey) bool {
+		at, _ := flow.Fetch(c, m.out.Listeners, resource.StandingKey{
+			Gateway: p.Gateway, Origin: resource.Origin{Object: listener.Parent, Section: listener.Section},
+		})
+		return at.Refused == ""
+	}
+	for _, l := range p.Listeners {
+		if !served(l.Key) {
+			parent.Refused = append(parent.Refused, l.Key.Section)
+		}
+	}
+	if len(parent.Refused) == 0 {
+		return
+	}
+	if rest := standing.At(func(l model.ListenerKey) bool { return p.has(l) && !slices.Contains(parent.Refused, l.Section) }); rest != nil {
+		parent.Standing = rest
+	}
 }
 
 // located says of each finding about a rule where in the route the rule stands, which a dialect does not know.
