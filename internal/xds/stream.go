@@ -116,6 +116,7 @@ func (st *stream) who() resource.Proxy { return resource.Proxy{Node: st.id, Vers
 func (st *stream) close() {
 	delete(st.set.streams, st)
 	st.set.undrive(st)
+	st.speaks()
 	st.set.departs(st)
 	for e := range st.set.unbound {
 		st.set.bound(e)

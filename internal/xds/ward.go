@@ -408,7 +408,7 @@ func (st *stream) overdue() {
 	}
 }
 
-// speaks takes what comes too late of a ward: the proxy is there again, so what its silence decided is tried again.
+// speaks takes what comes too late of a ward, or the end of the stream: the proxy is there again or gone, so what its silence decided is tried again.
 func (st *stream) speaks() {
 	w := st.silent
 	st.silent = nil
