@@ -39,19 +39,17 @@ func (d *Differ) after(v flow.View, key resource.Key) (resource.Resource, bool) 
 	}
 	var parts []*resource.Part
 	for _, p := range is.Parts {
-		old, had := part(was.Parts, p.ID)
-		if !had || old.Hash != p.Hash {
+		if old := resource.Find(was.Parts, p.ID); old == nil || old.Hash != p.Hash {
 			parts = append(parts, p)
-		} else if kept, found := part(offered, p.ID); found {
-			if kept.Hash != p.Hash && claimed(kept, is.Parts) {
+		} else if kept := resource.Find(offered, p.ID); kept != nil {
+			if kept.Hash != p.Hash && resource.Claimed(kept, is.Parts) {
 				kept = p
 			}
 			parts = append(parts, kept)
 		}
 	}
 	for _, p := range offered { // virtual hosts that are kept for a filter chain
-		_, had := part(was.Parts, p.ID)
-		if _, has := part(is.Parts, p.ID); !had && !has && held(p, is.Parts) {
+		if resource.Find(was.Parts, p.ID) == nil && resource.Find(is.Parts, p.ID) == nil && held(p, is.Parts) {
 			parts = append(parts, p)
 		}
 	}
@@ -72,27 +70,11 @@ func (d *Differ) instead(key resource.Key) (instead *resource.Resource, apart bo
 	return d.offered(key)
 }
 
-// part finds a part by its ID.
-func part(parts []*resource.Part, id string) (*resource.Part, bool) {
-	i, found := slices.BinarySearchFunc(parts, id, func(p *resource.Part, id string) int { return strings.Compare(p.ID, id) })
-	if !found {
-		return nil, false
-	}
-	return parts[i], true
-}
-
 // held tells whether all that a part was made of is in some part.
 func held(p *resource.Part, in []*resource.Part) bool {
 	return !slices.ContainsFunc(p.Fragments, func(f resource.Fragment) bool {
 		return !slices.ContainsFunc(in, func(p *resource.Part) bool {
 			return slices.ContainsFunc(p.Fragments, func(o resource.Fragment) bool { return o.Origin == f.Origin && o.Variant == f.Variant })
 		})
-	})
-}
-
-// claimed tells whether one of the other parts claims what a part does: then it can't be kept.
-func claimed(kept *resource.Part, others []*resource.Part) bool {
-	return slices.ContainsFunc(others, func(p *resource.Part) bool {
-		return p.ID != kept.ID && slices.ContainsFunc(p.Claims, func(c string) bool { return slices.Contains(kept.Claims, c) })
 	})
 }

@@ -17,7 +17,6 @@ import (
 // bind is an address that a Gateway's proxy binds for some listeners. All proxies share this machine's addresses.
 type bind struct {
 	key       model.PortKey
-	gateway   model.ObjectRef
 	address   netip.Addr
 	port      int32
 	listeners []model.PortListener
@@ -43,12 +42,12 @@ func bindsOf(v flow.View, w *world.World) []bind {
 		}
 		for _, text := range port.Addresses {
 			if address, err := netip.ParseAddr(text); err == nil { // it was read before, so it is one
-				list = append(list, bind{key, key.Gateway, address.Unmap(), port.BindPort, port.Listeners})
+				list = append(list, bind{key, address.Unmap(), port.BindPort, port.Listeners})
 			}
 		}
 	}
 	slices.SortFunc(list, func(a, b bind) int {
-		return cmp.Or(a.gateway.Compare(b.gateway), a.address.Compare(b.address), cmp.Compare(a.port, b.port))
+		return cmp.Or(a.key.Gateway.Compare(b.key.Gateway), a.address.Compare(b.address), cmp.Compare(a.port, b.port))
 	})
 	return list
 }
@@ -82,7 +81,7 @@ func newClashes(w *world.World) func(v flow.View) []model.Finding {
 			}
 		}
 		return slices.DeleteFunc(clashesOf(v, w, append(old, late...)), func(f model.Finding) bool {
-			return !slices.ContainsFunc(late, func(b bind) bool { return b.gateway == f.Object })
+			return !slices.ContainsFunc(late, func(b bind) bool { return b.key.Gateway == f.Object })
 		})
 	}
 }
@@ -101,9 +100,9 @@ func clashesOf(v flow.View, w *world.World, binds []bind) (list []model.Finding)
 				continue
 			}
 			list = append(list, model.Finding{
-				Object: late.gateway, Section: l.Key.Section, Condition: "Accepted", Reason: "PortUnavailable", Field: portField(v, w, l.Key),
+				Object: late.key.Gateway, Section: l.Key.Section, Condition: "Accepted", Reason: "PortUnavailable", Field: portField(v, w, l.Key),
 				Message: fmt.Sprintf("%s can't be bound: %s binds %s; give one of them another port, or an address of its own (spec.addresses)",
-					late, bound[first].gateway, bound[first]),
+					late, bound[first].key.Gateway, bound[first]),
 			})
 		}
 	}

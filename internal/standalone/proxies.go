@@ -74,7 +74,7 @@ type wanted struct {
 func (p *proxies) wanted(v flow.View) []wanted {
 	binds := map[model.ObjectRef][]bind{}
 	for _, b := range bindsOf(v, p.world) {
-		binds[b.gateway] = append(binds[b.gateway], b)
+		binds[b.key.Gateway] = append(binds[b.key.Gateway], b)
 	}
 	var list []wanted
 	for ref := range flow.All(v, p.world.Plan.Gateways) {

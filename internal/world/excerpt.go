@@ -2,7 +2,6 @@ package world
 
 import (
 	"slices"
-	"strings"
 
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
@@ -47,8 +46,8 @@ func (e Excerpt) Take(name resource.Name, takers []string, get func(resource.Nam
 // Among are the parts that have one of the IDs. Both are in order of the IDs.
 func Among(parts []*resource.Part, ids []string) (list []*resource.Part) {
 	for _, id := range ids {
-		if i, found := slices.BinarySearchFunc(parts, id, func(p *resource.Part, id string) int { return strings.Compare(p.ID, id) }); found {
-			list = append(list, parts[i])
+		if p := resource.Find(parts, id); p != nil {
+			list = append(list, p)
 		}
 	}
 	return list

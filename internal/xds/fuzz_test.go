@@ -350,7 +350,7 @@ func (z *fuzzer) checkClaims(s shipment) {
 		return
 	}
 	for _, p := range s.v.parts() {
-		if now := e.current.part(p.ID); now != nil && now != p && substitutes(now) && claimed(p, e.current.parts()) {
+		if now := e.current.part(p.ID); now != nil && now != p && substitutes(now) && resource.Claimed(p, e.current.parts()) {
 			z.t.Fatalf("%s: the kept part %s claims what another one does", s.name, p.ID)
 		}
 	}

@@ -39,7 +39,7 @@ func (s *set) keptChains(e *entry) []*resource.Part {
 			continue
 		}
 		for _, from := range []*version{e.offer, e.confirmed} {
-			if old := from.part(p.ID); old != nil && !substitutes(old) && !s.convicted(old) && !claimed(old, e.current.parts()) {
+			if old := from.part(p.ID); old != nil && !substitutes(old) && !s.convicted(old) && !resource.Claimed(old, e.current.parts()) {
 				parts[i] = old
 				break
 			}
@@ -108,11 +108,4 @@ func (s *set) refresh(e *entry) {
 // substitutes tells whether a part stands in place of what was refused.
 func substitutes(p *resource.Part) bool {
 	return slices.ContainsFunc(p.Fragments, func(f resource.Fragment) bool { return f.Refused })
-}
-
-// claimed tells whether one of the other parts claims what a part does.
-func claimed(part *resource.Part, others []*resource.Part) bool {
-	return slices.ContainsFunc(others, func(p *resource.Part) bool {
-		return p.ID != part.ID && slices.ContainsFunc(p.Claims, func(c string) bool { return slices.Contains(part.Claims, c) })
-	})
 }

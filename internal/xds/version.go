@@ -1,8 +1,6 @@
 package xds
 
 import (
-	"slices"
-	"strings"
 	"time"
 
 	"cardea.dev/cardea/internal/flow"
@@ -32,14 +30,7 @@ func (v *version) equal(o *version) bool {
 }
 
 // part finds a part by its ID.
-func (v *version) part(id string) *resource.Part {
-	parts := v.parts()
-	i, ok := slices.BinarySearchFunc(parts, id, func(p *resource.Part, id string) int { return strings.Compare(p.ID, id) })
-	if !ok {
-		return nil
-	}
-	return parts[i]
-}
+func (v *version) part(id string) *resource.Part { return resource.Find(v.parts(), id) }
 
 // placeholderVersion is that of an answer without content.
 const placeholderVersion = "-"
