@@ -69,7 +69,7 @@ var limitedXBackend = map[string]string{
 var inCluster = map[string]string{"endpointSelector.matchLabels": "kubernetes/selectors_test.go"}
 
 // TestFields: every field of a kind stands in a file of testdata whose calls are made, in an object that is served, and with another value, or
-// none, something else would be rendered. Of a field that is refused, something else would be found. A document says so.
+// none, a call would be answered otherwise. Of a field that is refused, something else would be found. A document says so.
 func TestFields(t *testing.T) {
 	files := readPerturbed(t)
 	fieldsOf(t, files, "HTTPRoute", reflect.TypeFor[gatewayv1.HTTPRouteSpec](), limited, "../../docs/httproute.md")

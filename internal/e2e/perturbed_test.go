@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"maps"
 	"path/filepath"
 	"reflect"
@@ -11,9 +12,11 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"cardea.dev/cardea/examples/calls"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
+	"cardea.dev/cardea/internal/simulate"
 )
 
 // perturbed is the files of testdata, to see what each field of their objects does.
@@ -24,7 +27,7 @@ type perturbed struct {
 
 type perturbedFile struct {
 	name   string
-	calls  bool // they are made, through a real Envoy
+	calls  []calls.Call // made through a real Envoy
 	docs   []map[string]any
 	effect *effect // of the file as it is; nil: not known yet
 }
@@ -33,6 +36,8 @@ type perturbedFile struct {
 type effect struct {
 	versions map[resource.Key]string
 	findings []model.Finding
+	answers  []simulate.Result // to the file's calls, without what is only a name
+	partly   bool              // what is not simulated has a say in them
 }
 
 func readPerturbed(t *testing.T) *perturbed {
@@ -50,7 +55,11 @@ func readPerturbed(t *testing.T) *perturbed {
 		file := &perturbedFile{name: strings.TrimSuffix(filepath.Base(path), ".txtar")}
 		checked := false
 		for _, f := range archive.Files {
-			file.calls = file.calls || f.Name == "calls"
+			if f.Name == "calls" {
+				if file.calls, err = calls.Parse(bytes.NewReader(f.Data)); err != nil {
+					t.Fatal(err)
+				}
+			}
 			checked = checked || f.Name == "calls" || f.Name == "findings"
 			if strings.HasSuffix(f.Name, ".yaml") && f.Name != "config.yaml" {
 				file.docs = append(file.docs, readDocs(string(f.Data))...)
@@ -67,14 +76,15 @@ func readPerturbed(t *testing.T) *perturbed {
 func (p *perturbed) showing(t *testing.T, kind, field string, refused bool, n int) (names []string) {
 	t.Helper()
 	for _, file := range p.files {
-		if len(names) < n && (refused || file.calls) && p.shows(t, file, kind, field, refused) {
+		if len(names) < n && (refused || len(file.calls) > 0) && p.shows(t, file, kind, field, refused) {
 			names = append(names, file.name)
 		}
 	}
 	return names
 }
 
-// shows tells whether a file would come to something else with another value of a field, or without it.
+// shows tells whether a file's calls would be answered otherwise with another value of a field, or without it; of a field that is refused,
+// whether something else would be found.
 func (p *perturbed) shows(t *testing.T, file *perturbedFile, kind, field string, refused bool) bool {
 	t.Helper()
 	for i, doc := range file.docs {
@@ -87,7 +97,7 @@ func (p *perturbed) shows(t *testing.T, file *perturbedFile, kind, field string,
 				continue
 			}
 			if file.effect == nil {
-				file.effect = effectOf(t, file.docs)
+				file.effect = effectOf(t, file.docs, file.calls)
 			}
 			if !refused && file.effect.refuses(doc, here) {
 				continue
@@ -99,9 +109,9 @@ func (p *perturbed) shows(t *testing.T, file *perturbedFile, kind, field string,
 				others = p.others(file.docs, i, at)
 			}
 			if slices.ContainsFunc(others, func(docs []map[string]any) bool {
-				other := effectOf(t, docs)
+				other := effectOf(t, docs, file.calls)
 				return refused && !reflect.DeepEqual(other.findings, file.effect.findings) ||
-					!refused && !maps.Equal(other.versions, file.effect.versions)
+					!refused && file.effect.differs(other, field)
 			}) {
 				return true
 			}
@@ -137,7 +147,18 @@ func (p *perturbed) valuesAt(kind string, at place) (list []any) {
 	return append(list, nil)
 }
 
-func effectOf(t *testing.T, docs []map[string]any) *effect {
+// notSimulatedFields are those that say what is asked of an authorization server, and whom a proxy trusts. Neither is simulated.
+var notSimulatedFields = regexp.MustCompile(`\.externalAuth\.|^tls\.validation\.`)
+
+// differs tells whether a call is answered otherwise, or, where that is not simulated, something else is rendered.
+func (e *effect) differs(other *effect, field string) bool {
+	if e.partly && notSimulatedFields.MatchString(field) {
+		return !maps.Equal(e.versions, other.versions)
+	}
+	return !reflect.DeepEqual(e.answers, other.answers)
+}
+
+func effectOf(t *testing.T, docs []map[string]any, list []calls.Call) *effect {
 	t.Helper()
 	w := worldOf(t, docs)
 	e := &effect{versions: map[resource.Key]string{}, findings: w.Findings()}
@@ -147,8 +168,23 @@ func effectOf(t *testing.T, docs []map[string]any) *effect {
 				e.versions[key] = r.Version
 			}
 		}
+		e.answer(&simulatedFolder{configs: simulationsOf(t, w, v)}, list)
 	})
 	return e
+}
+
+// answer simulates calls.
+func (e *effect) answer(s *simulatedFolder, list []calls.Call) {
+	for _, call := range list {
+		result, _ := s.simulate(call)
+		e.partly = e.partly || len(result.NotSimulated) > 0
+		result.Listener, result.Chain, result.Table, result.VirtualHost = "", "", "", ""
+		for i := range result.Outcomes {
+			o := &result.Outcomes[i]
+			o.Route, o.Match, o.Cluster = "", nil, ""
+		}
+		e.answers = append(e.answers, result)
+	}
 }
 
 // refuses tells whether something is wrong with the part of an object that a place is in: a rule, a parentRef, or what is in no list.

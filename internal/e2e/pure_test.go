@@ -113,13 +113,18 @@ func statusOf(t *testing.T, dir string) string {
 // schemas is read once: compiling its rules takes longer than a run of the fuzzer.
 var schemas = sync.OnceValues(schema.New)
 
-// readDocs reads what of a text is objects.
+// readDocs reads what of a text is objects. Each backend that it names has a port of its own.
 func readDocs(text string) (docs []map[string]any) {
+	var backends []string
 	text = placeholder.ReplaceAllStringFunc(text, func(s string) string {
-		if certificate := certificateText(placeholder.FindStringSubmatch(s)[1]); certificate != nil {
+		name := placeholder.FindStringSubmatch(s)[1]
+		if certificate := certificateText(name); certificate != nil {
 			return strconv.Quote(string(certificate))
 		}
-		return "3000"
+		if !slices.Contains(backends, name) {
+			backends = append(backends, name)
+		}
+		return strconv.Itoa(3000 + slices.Index(backends, name))
 	})
 	for _, part := range strings.Split("\n"+text, "\n---") {
 		b, err := yaml.YAMLToJSON([]byte(part))

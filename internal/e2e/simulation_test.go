@@ -17,6 +17,7 @@ import (
 	"cardea.dev/cardea/examples/calls"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/simulate"
+	"cardea.dev/cardea/internal/world"
 )
 
 // notSimulated lists, for each file of testdata, what of its calls can't be simulated.
@@ -87,17 +88,20 @@ func (c *comparison) of(t *testing.T, dir string, ports map[string]int) *simulat
 		s.backends[strconv.Itoa(port)] = name
 	}
 	w := pureWorld(t, dir)
-	w.Graph.View(func(v flow.View) {
-		configs, err := simulations(w, v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.configs = slices.Collect(maps.Values(configs))
-	})
+	w.Graph.View(func(v flow.View) { s.configs = simulationsOf(t, w, v) })
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.open[file] = map[string]bool{}
 	return s
+}
+
+func simulationsOf(t *testing.T, w *world.World, v flow.View) []*simulate.Config {
+	t.Helper()
+	configs, err := simulations(w, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Collect(maps.Values(configs))
 }
 
 // compare wants each answer of a real Envoy to be one that the simulation expects, and each that it expects often to have come.
