@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -26,8 +27,29 @@ func (f *Folder) tell(before, now map[ProblemKey]Problem) {
 	}
 }
 
-// collect gathers every problem there is.
-func (f *Folder) collect() map[ProblemKey]Problem {
+// said is what is told of a folder.
+type said struct {
+	problems map[ProblemKey]Problem
+	broken   map[model.ObjectRef]input.Broken // those that nothing is published of
+}
+
+// collect gathers every problem there is, and which objects have no good version for theirs.
+func (f *Folder) collect() said {
+	now := said{f.collectProblems(), map[model.ObjectRef]input.Broken{}}
+	for _, p := range sorted(now.problems) {
+		if _, known := now.broken[p.Ref]; known || p.Severity != model.Error || f.subjects[p.Ref].live != nil || p.Ref.Kind() == model.KindNone {
+			continue
+		}
+		b := input.Broken{Where: Place{p.File, p.Line}.String(), Why: p.Message}
+		if p.Field != "" {
+			b.Why = p.Field + ": " + p.Message
+		}
+		now.broken[p.Ref] = b
+	}
+	return now
+}
+
+func (f *Folder) collectProblems() map[ProblemKey]Problem {
 	all := map[ProblemKey]Problem{}
 	add := func(p Problem) { all[p.Key()] = p }
 	if p, ok := f.folderProblem(); ok {

@@ -55,7 +55,7 @@ type Folder struct {
 	subjects  map[model.ObjectRef]subject
 	contested map[model.ObjectRef][]*item // what several items declare: all of them, the one that wins first
 	flawed    map[*document]struct{}
-	problems  map[ProblemKey]Problem
+	said
 
 	// Only in the goroutine that reads.
 	memory    *memory
@@ -89,7 +89,7 @@ func New(c Config) (*Folder, error) {
 		root: root, sources: c.Sources, graph: c.Graph, schema: c.Schema, log: c.Log, now: c.Now, onProblem: c.OnProblem,
 		shown: flow.NewSource[ProblemKey, Problem](c.Graph, "files/problems"),
 		files: map[string]*file{}, subjects: map[model.ObjectRef]subject{},
-		contested: map[model.ObjectRef][]*item{}, flawed: map[*document]struct{}{}, problems: map[ProblemKey]Problem{},
+		contested: map[model.ObjectRef][]*item{}, flawed: map[*document]struct{}{},
 		memory: newMemory(c.CacheDir, root.path(), c.Schema.Fingerprint()),
 		fading: map[model.ObjectRef]time.Time{}, held: map[model.ObjectRef]time.Time{}, uses: map[string]int{},
 		unsettled: map[string]struct{}{}, listing: &listing{},

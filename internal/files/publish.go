@@ -22,3 +22,17 @@ func publish(b *flow.Batch, s *input.Sources, edits []edit) {
 		}
 	}
 }
+
+// change makes a source that has the one map have the other.
+func change[K, V comparable](b *flow.Batch, source *flow.Source[K, V], before, now map[K]V) {
+	for key, value := range now {
+		if was, had := before[key]; !had || was != value {
+			source.Set(b, key, value)
+		}
+	}
+	for key := range before {
+		if _, has := now[key]; !has {
+			source.Delete(b, key)
+		}
+	}
+}

@@ -252,14 +252,14 @@ func (f *Folder) commit(readings []reading, gone []string, whole bool) {
 	}
 	m.settle()
 	f.refill.coming = f.refill.coming && len(f.fading) > 0
-	before := f.problems
-	f.problems = f.collect()
-	now := f.problems
+	before := f.said
+	f.said = f.collect()
+	now := f.said
 	f.mu.Unlock()
 
 	f.stats.published.Add(int64(len(m.edits)))
 	f.apply(m.edits, before, now)
-	f.tell(before, now)
+	f.tell(before.problems, now.problems)
 	f.loaded = true
 	if f.unread == nil && !f.listed.Swap(true) {
 		f.remember()
@@ -267,22 +267,14 @@ func (f *Folder) commit(readings []reading, gone []string, whole bool) {
 }
 
 // apply makes the edits one turn of the graph.
-func (f *Folder) apply(edits []edit, before, now map[ProblemKey]Problem) {
-	if f.loaded && len(edits) == 0 && maps.Equal(before, now) {
+func (f *Folder) apply(edits []edit, before, now said) {
+	if f.loaded && len(edits) == 0 && maps.Equal(before.problems, now.problems) && maps.Equal(before.broken, now.broken) {
 		return
 	}
 	f.graph.Apply("file", func(b *flow.Batch) {
 		publish(b, f.sources, edits)
-		for key, p := range now {
-			if p != before[key] {
-				f.shown.Set(b, key, p)
-			}
-		}
-		for key := range before {
-			if _, ok := now[key]; !ok {
-				f.shown.Delete(b, key)
-			}
-		}
+		change(b, f.shown, before.problems, now.problems)
+		change(b, f.sources.Broken, before.broken, now.broken)
 		if !f.loaded {
 			f.sources.Synced(b)
 			f.shown.Synced(b)

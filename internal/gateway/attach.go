@@ -59,6 +59,7 @@ type attached struct {
 type attacher struct {
 	views      *flow.Collection[model.ObjectRef, gatewayView]
 	gateways   *input.Collection[gatewayv1.GatewaySpec]
+	broken     *broken
 	namespaces *input.Collection[input.NamespaceSpec]
 }
 
@@ -83,11 +84,11 @@ func (at attacher) attach(
 		gateway := model.Ref(model.KindGateway, parent.Namespace, parent.Name)
 		view, ours := flow.Fetch(c, at.views, gateway)
 		if !ours {
-			f := model.Finding{
-				Object: ref, Parent: parent, Field: fmt.Sprintf("spec.parentRefs[%d]", i), Message: fmt.Sprintf("%s does not exist", gateway),
-			}
+			f := model.Finding{Object: ref, Parent: parent, Field: fmt.Sprintf("spec.parentRefs[%d]", i)}
 			if _, foreign := flow.Fetch(c, at.gateways, gateway); foreign {
 				f.Severity, f.Message = model.Warning, fmt.Sprintf("the class of %s belongs to another controller, or does not exist", gateway)
+			} else {
+				f.Message = absent(c, at.broken, gateway)
 			}
 			a.Findings = append(a.Findings, f)
 			continue

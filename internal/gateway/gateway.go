@@ -40,30 +40,34 @@ func New(g *flow.Graph, in *input.Sources, o Options) *Meaning {
 	m := &Meaning{in: in}
 	grants := flow.Group(in.ReferenceGrants.Collection(), "grants", grantNamespace, byKey)
 
-	m.classes = flow.Map(in.GatewayClasses.Collection(), "class", classOf(in.DataPlanes.Collection(), in.Environment.Collection()))
+	planes := dataPlanes{in.DataPlanes.Collection(), in.Broken.Collection()}
+	m.classes = flow.Map(in.GatewayClasses.Collection(), "class", classOf(planes, in.Environment.Collection()))
 	m.gateways = flow.Map(in.Gateways.Collection(), "gateway", gatewayOf(
-		m.classes, in.GatewayClasses.Collection(), in.DataPlanes.Collection(), in.Environment.Collection()))
+		m.classes, in.GatewayClasses.Collection(), planes, in.Environment.Collection()))
 	certificates := flow.Map(in.Secrets.Collection(), "certificate", certificateReader(o.Unchecked))
-	m.unclassed = flow.Map(in.Gateways.Collection(), "gateway/unclassed", unclassed(in.GatewayClasses.Collection()))
-	m.listeners = flow.Derive(m.gateways, "listener", listenersOf(certificateReferences{certificates, in.Unread.Collection(), grants}))
-	m.newListenerPlan()
+	m.unclassed = flow.Map(in.Gateways.Collection(), "gateway/unclassed", unclassed(in.GatewayClasses.Collection(), in.Broken.Collection()))
+	named := certificateReferences{certificates, in.Unread.Collection(), in.Broken.Collection(), grants}
+	m.listeners = flow.Derive(m.gateways, "listener", listenersOf(named))
+	m.newListenerPlan(planes)
 
 	views := flow.Map(m.gateways, "gateway/view", func(_ *flow.Ctx, _ model.ObjectRef, f gatewayFacts) (gatewayView, bool) {
 		return f.View, true
 	})
-	attacher := attacher{views: views, gateways: in.Gateways.Collection(), namespaces: in.Namespaces.Collection()}
+	attacher := attacher{
+		views: views, gateways: in.Gateways.Collection(), broken: in.Broken.Collection(), namespaces: in.Namespaces.Collection(),
+	}
 	grpc := flow.Map(in.GRPCRoutes.Collection(), "grpc/attachment", attacher.grpcRoute)
 	m.attachments = flow.Merge("attachment", flow.From(in.HTTPRoutes.Collection(), attacher.httpRoute),
 		flow.From(grpc, func(_ *flow.Ctx, _ model.ObjectRef, a attachments) (attachments, bool) { return a, true }))
 	m.attached = flow.Group(m.attachments, "attached", attachedListeners, byKey)
 
 	m.xbackends = flow.Map(in.XBackends.Collection(), "xbackend", xbackendReferences{
-		configMaps: in.ConfigMaps.Collection(), unread: in.Unread.Collection(),
-		certificates: certificateReferences{certificates, in.Unread.Collection(), grants},
+		configMaps: in.ConfigMaps.Collection(), certificates: named,
 	}.read)
 	m.Plan.Routes = flow.Map(m.attachments, "plan/route", references{
 		http: in.HTTPRoutes.Collection(), grpc: in.GRPCRoutes.Collection(), rivals: newRivals(m.attachments, grpc), ports: m.Plan.Ports,
-		services: in.Services.Collection(), xbackends: m.xbackends, grants: grants, unchecked: o.Unchecked,
+		services: in.Services.Collection(), xbackends: m.xbackends, broken: in.Broken.Collection(), grants: grants,
+		unchecked: o.Unchecked,
 	}.route)
 	m.Plan.Sites = flow.Derive(m.Plan.Routes, "plan/site", sites)
 
@@ -82,7 +86,7 @@ func New(g *flow.Graph, in *input.Sources, o Options) *Meaning {
 }
 
 // newListenerPlan makes the part of the plan that depends on Gateways only.
-func (m *Meaning) newListenerPlan() {
+func (m *Meaning) newListenerPlan(planes dataPlanes) {
 	m.Plan.Gateways = flow.Map(m.gateways, "plan/gateway", func(_ *flow.Ctx, ref model.ObjectRef, f gatewayFacts) (model.Gateway, bool) {
 		return model.Gateway{Ref: ref, Addresses: f.Bind}, f.served()
 	})
@@ -94,7 +98,7 @@ func (m *Meaning) newListenerPlan() {
 		_, used := flow.Fetch(c, m.named, ref)
 		return plan.Class{Used: used, Deleting: own.Deleting}, true
 	})
-	m.Plan.Proxies = flow.Map(m.in.Gateways.Collection(), "plan/proxy", proxyOf(m.gateways, m.in.DataPlanes.Collection()))
+	m.Plan.Proxies = flow.Map(m.in.Gateways.Collection(), "plan/proxy", proxyOf(m.gateways, planes))
 	m.Plan.Listeners = flow.Map(m.listeners, "plan/listener", func(_ *flow.Ctx, _ model.ListenerKey, f listenerFacts) (model.Listener, bool) {
 		return f.Listener, f.served()
 	})

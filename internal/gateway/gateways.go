@@ -28,7 +28,7 @@ type class struct {
 
 type classObject = input.Object[gatewayv1.GatewayClassSpec]
 
-func classOf(planes *dataPlanes, environments *environments) func(*flow.Ctx, model.ObjectRef, classObject) (class, bool) {
+func classOf(planes dataPlanes, environments *environments) func(*flow.Ctx, model.ObjectRef, classObject) (class, bool) {
 	return func(c *flow.Ctx, ref model.ObjectRef, o classObject) (class, bool) {
 		if o.Spec.ControllerName != model.ControllerName {
 			return class{}, false
@@ -55,11 +55,15 @@ func classOf(planes *dataPlanes, environments *environments) func(*flow.Ctx, mod
 	}
 }
 
-type dataPlanes = input.Collection[v1alpha1.DataPlaneSpec]
+// dataPlanes is where DataPlanes are looked up.
+type dataPlanes struct {
+	all    *input.Collection[v1alpha1.DataPlaneSpec]
+	broken *broken
+}
 
 // parameters finds the DataPlane that a parametersRef names; a problem says why there is none.
 func parameters(
-	c *flow.Ctx, planes *dataPlanes, group gatewayv1.Group, kind gatewayv1.Kind, namespace, name string,
+	c *flow.Ctx, planes dataPlanes, group gatewayv1.Group, kind gatewayv1.Kind, namespace, name string,
 ) (ref model.ObjectRef, problem string) {
 	if found := model.KindOf(string(group), string(kind)); found != model.KindDataPlane {
 		return ref, fmt.Sprintf("parameters of kind %s (group %q) are not supported; use DataPlane of %s", kind, group, model.KindDataPlane.Group())
@@ -68,8 +72,8 @@ func parameters(
 		return ref, "the namespace of the DataPlane is missing"
 	}
 	ref = model.Ref(model.KindDataPlane, namespace, name)
-	if _, found := flow.Fetch(c, planes, ref); !found {
-		return model.ObjectRef{}, fmt.Sprintf("%s does not exist", ref)
+	if _, found := flow.Fetch(c, planes.all, ref); !found {
+		return model.ObjectRef{}, absent(c, planes.broken, ref)
 	}
 	return ref, ""
 }
@@ -77,7 +81,7 @@ func parameters(
 // unclassed finds Gateways whose class nobody declared and that were never served: most likely a typing error, which no controller would
 // tell about.
 func unclassed(
-	classes *input.Collection[gatewayv1.GatewayClassSpec],
+	classes *input.Collection[gatewayv1.GatewayClassSpec], broken *broken,
 ) func(*flow.Ctx, model.ObjectRef, input.Object[gatewayv1.GatewaySpec]) ([]model.Finding, bool) {
 	return func(c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GatewaySpec]) ([]model.Finding, bool) {
 		class := model.Ref(model.KindGatewayClass, "", string(o.Spec.GatewayClassName))
@@ -86,7 +90,7 @@ func unclassed(
 		}
 		return []model.Finding{{
 			Object: ref, Severity: model.Warning, Field: "spec.gatewayClassName",
-			Message: fmt.Sprintf("%s does not exist, so nobody serves this Gateway", class),
+			Message: absent(c, broken, class) + "; so nobody serves this Gateway",
 		}}, true
 	}
 }
@@ -150,7 +154,7 @@ type environments = flow.Collection[model.ObjectRef, model.Environment]
 // was deleted by mistake, takes nothing from proxies that serve.
 func gatewayOf(
 	classes *flow.Collection[model.ObjectRef, class], all *input.Collection[gatewayv1.GatewayClassSpec],
-	planes *dataPlanes, environments *environments,
+	planes dataPlanes, environments *environments,
 ) func(*flow.Ctx, model.ObjectRef, input.Object[gatewayv1.GatewaySpec]) (gatewayFacts, bool) {
 	return func(c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GatewaySpec]) (gatewayFacts, bool) {
 		classRef := model.Ref(model.KindGatewayClass, "", string(o.Spec.GatewayClassName))
@@ -239,7 +243,7 @@ func unsupportedGateway(ref model.ObjectRef, spec *gatewayv1.GatewaySpec) []mode
 }
 
 // readInfrastructure reads what the Gateway and its class say about the proxies.
-func (f *gatewayFacts) readInfrastructure(c *flow.Ctx, ref model.ObjectRef, i *gatewayv1.GatewayInfrastructure, class class, planes *dataPlanes) {
+func (f *gatewayFacts) readInfrastructure(c *flow.Ctx, ref model.ObjectRef, i *gatewayv1.GatewayInfrastructure, class class, planes dataPlanes) {
 	if class.Parameters != (model.ObjectRef{}) {
 		f.Parameters = append(f.Parameters, class.Parameters)
 	}

@@ -60,6 +60,7 @@ func listenersOf(references certificateReferences) func(*flow.Ctx, model.ObjectR
 type certificateReferences struct {
 	certificates *certificates
 	unread       *flow.Collection[model.ObjectRef, string]
+	broken       *broken
 	grants       *grants
 }
 
@@ -85,7 +86,7 @@ func (in certificateReferences) resolve(
 	case !ok && unread:
 		return ref, "Pending", fmt.Sprintf("%s can't be read: %s", ref, why)
 	case !ok:
-		return ref, "InvalidCertificateRef", fmt.Sprintf("%s does not exist", ref)
+		return ref, "InvalidCertificateRef", absent(c, in.broken, ref)
 	case found.Problem != "":
 		return ref, "InvalidCertificateRef", found.Problem
 	}

@@ -28,7 +28,7 @@ func IsProxyName(name string) bool { return strings.HasPrefix(name, proxyPrefix)
 
 // proxyOf says what to run for a Gateway: for one that is not ours, but was, nothing any more.
 func proxyOf(
-	gateways *flow.Collection[model.ObjectRef, gatewayFacts], planes *dataPlanes,
+	gateways *flow.Collection[model.ObjectRef, gatewayFacts], planes dataPlanes,
 ) func(*flow.Ctx, model.ObjectRef, input.Object[gatewayv1.GatewaySpec]) (plan.Proxy, bool) {
 	return func(c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GatewaySpec]) (plan.Proxy, bool) {
 		f, ours := flow.Fetch(c, gateways, ref)
@@ -38,7 +38,7 @@ func proxyOf(
 		p := f.Proxy
 		p.Accepted = f.accepted()
 		for _, ref := range f.Parameters {
-			if o, found := flow.Fetch(c, planes, ref); found {
+			if o, found := flow.Fetch(c, planes.all, ref); found {
 				p.Parameters = append(p.Parameters, plan.DataPlane{Ref: ref, Spec: *o.Spec})
 			}
 		}

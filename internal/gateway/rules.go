@@ -26,6 +26,7 @@ type references struct {
 	ports     *flow.Collection[model.PortKey, model.Port]
 	services  *services
 	xbackends *xbackends
+	broken    *broken
 	grants    *grants
 	unchecked bool // see Options
 }
@@ -259,7 +260,7 @@ func (r *ruleReader) callable(key model.BackendKey) (reason, message string) {
 func (r *ruleReader) service(key model.BackendKey) (reason, message string) {
 	o, found := flow.Fetch(r.c, r.refs.services, key.Object)
 	if !found {
-		return "BackendNotFound", fmt.Sprintf("%s does not exist", key.Object)
+		return "BackendNotFound", absent(r.c, r.refs.broken, key.Object)
 	}
 	if o.Spec.Type == corev1.ServiceTypeExternalName {
 		return "UnsupportedProtocol", fmt.Sprintf("%s is of type ExternalName; use an XBackend of type ExternalHostname", key.Object)
@@ -289,7 +290,7 @@ func (r *ruleReader) xbackend(key model.BackendKey, port *gatewayv1.PortNumber) 
 	}
 	b, found := flow.Fetch(r.c, r.refs.xbackends, key.Object)
 	if !found {
-		return "BackendNotFound", fmt.Sprintf("%s does not exist", key.Object)
+		return "BackendNotFound", absent(r.c, r.refs.broken, key.Object)
 	}
 	return b.refusal(key.Object)
 }

@@ -43,7 +43,6 @@ func (b xbackend) refusal(ref model.ObjectRef) (reason, message string) {
 // xbackendReferences is where the objects are looked up that XBackends name.
 type xbackendReferences struct {
 	configMaps   *input.Collection[input.ConfigMapSpec]
-	unread       *flow.Collection[model.ObjectRef, string]
 	certificates certificateReferences
 }
 
@@ -200,12 +199,12 @@ func (r *xbackendReader) authority(ca gatewayv1.LocalObjectReference) (text, rea
 	if ref.Kind() != model.KindConfigMap {
 		return "", "InvalidKind", fmt.Sprintf("a CA of kind %s (group %q) is not supported; use a ConfigMap", ca.Kind, ca.Group)
 	}
-	if why, unread := flow.Fetch(r.c, r.in.unread, ref); unread {
+	if why, unread := flow.Fetch(r.c, r.in.certificates.unread, ref); unread {
 		return "", "InvalidCACertificateRef", fmt.Sprintf("%s can't be read: %s", ref, why)
 	}
 	o, found := flow.Fetch(r.c, r.in.configMaps, ref)
 	if !found {
-		return "", "InvalidCACertificateRef", fmt.Sprintf("%s does not exist", ref)
+		return "", "InvalidCACertificateRef", absent(r.c, r.in.certificates.broken, ref)
 	}
 	text = cmp.Or(o.Spec.Data["ca.crt"], string(o.Spec.BinaryData["ca.crt"]))
 	if err := resolve.Certificates([]byte(text)); err != nil {

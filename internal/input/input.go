@@ -64,6 +64,11 @@ type ConfigMapSpec struct {
 	BinaryData map[string][]byte
 }
 
+// Broken tells of an object's mistake: where it stands ("web.yaml:12") and what it is, with its field.
+type Broken struct {
+	Where, Why string
+}
+
 // Sources has a source for every kind, and for what else the meaning depends on.
 type Sources struct {
 	GatewayClasses  *Source[gatewayv1.GatewayClassSpec]
@@ -81,6 +86,9 @@ type Sources struct {
 
 	// Unread says of objects that are loaded on demand why they can't be read: they are neither there nor absent.
 	Unread *flow.Source[model.ObjectRef, string]
+	// Broken are objects that are declared and not taken, for none of their versions was ever without a mistake: they are there for who
+	// wrote them, and for nobody else.
+	Broken *flow.Source[model.ObjectRef, Broken]
 	// Environment is what all proxies have in common, under the zero ObjectRef.
 	Environment *flow.Source[model.ObjectRef, model.Environment]
 	// Fronts tells, by Gateway, what stands before its proxies where the environment says that something does; and, by XBackend, why what finds
@@ -106,6 +114,7 @@ func New(g *flow.Graph) *Sources {
 	s.XBackends = add[xgatewayv1alpha1.BackendSpec](g, s, model.KindXBackend)
 	s.DataPlanes = add[v1alpha1.DataPlaneSpec](g, s, model.KindDataPlane)
 	s.Unread = flow.NewSource[model.ObjectRef, string](g, "input/unread")
+	s.Broken = flow.NewSource[model.ObjectRef, Broken](g, "input/broken")
 	s.Environment = flow.NewSource[model.ObjectRef, model.Environment](g, "input/environment")
 	s.Fronts = flow.NewSource[model.ObjectRef, model.Front](g, "input/front")
 	g.Apply("start", func(b *flow.Batch) { s.Fronts.Synced(b) }) // there is nothing to load
@@ -118,6 +127,7 @@ func (s *Sources) Synced(b *flow.Batch) {
 		kind.synced(b)
 	}
 	s.Unread.Synced(b)
+	s.Broken.Synced(b)
 }
 
 // Of is the source of a kind; nil if there is none.
