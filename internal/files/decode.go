@@ -168,6 +168,9 @@ func expand(v any) (objects []listed, isList bool, err error) {
 	kind, _ := doc["kind"].(string)
 	items, hasItems := doc["items"].([]any)
 	of, isList := strings.CutSuffix(kind, "List")
+	if kind == "List" && !hasItems {
+		return nil, true, &syntaxError{message: "a List must have items, a list of objects"}
+	}
 	if !isList || !hasItems {
 		return []listed{{doc: doc}}, false, nil
 	}

@@ -7,9 +7,9 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// A mistake may hide whose it is: a kind or a name that is mistyped, a separator that is lost, so that one document swallows the next. As long as a
-// file has one that stands for no object that serves, what the file declared before and nobody declares now keeps serving. A ReferenceGrant does
-// not: it is a permission, and that is not guessed.
+// A mistake may hide whose it is: a kind or a name that is mistyped or another's, a separator that is lost, so that one document swallows the next.
+// As long as a file has one that stands for no object that serves, what the file declared before and nobody declares now keeps serving. A
+// ReferenceGrant does not: it is a permission, and that is not guessed.
 
 // keep keeps what is gone from a file because of such a mistake.
 func (m *merge) keep(fl *file, gone map[model.ObjectRef]*object) {
@@ -31,8 +31,20 @@ func (m *merge) keep(fl *file, gone map[model.ObjectRef]*object) {
 	}
 }
 
-// unclear tells whether a file has a mistake of which nobody can tell which object that serves it is about, or of how many.
+// unclear tells whether a file has a mistake of which nobody can tell which object that serves it is about, or of how many: two documents of one
+// name are such a mistake, too.
 func (m *merge) unclear(fl *file) bool {
+	for _, claims := range m.contested {
+		own := 0
+		for _, it := range claims {
+			if it.doc.file == fl && !it.kept() {
+				own++
+			}
+		}
+		if own > 1 {
+			return true
+		}
+	}
 	for d := range m.flawed {
 		if d.file == fl && (d.trouble != nil || slices.ContainsFunc(d.items, func(it item) bool { return it.object == nil && hasError(&it) })) {
 			return true

@@ -3,6 +3,7 @@ package files
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -135,5 +136,73 @@ func TestWhatIsKeptYields(t *testing.T) {
 	s.look(look{all: true})
 	if g := s.generation(model.KindService, "a"); g != 1 {
 		t.Errorf("the one beside the mistake has generation %d", g)
+	}
+}
+
+// TestANameOfAnother: a document whose name became that of another one of its file hides whose it was.
+func TestANameOfAnother(t *testing.T) {
+	s := newStill(t)
+	s.read("a.yaml", service("a")+service("b"))
+	s.read("a.yaml", service("a")+service("a"))
+	s.now = s.now.Add(2 * Hold)
+	s.look(look{all: true})
+	if g := s.generation(model.KindService, "b"); g != 1 {
+		t.Errorf("what the file declared before has generation %d\n%v", g, s.folder.Problems())
+	}
+	s.read("a.yaml", service("a"))
+	s.now = s.now.Add(2 * Hold)
+	s.look(look{all: true})
+	if g := s.generation(model.KindService, "b"); g != 0 {
+		t.Errorf("taken away, it has generation %d", g)
+	}
+}
+
+// TestMovedToABrokenDocument: an object that another file declares, too, but with a mistake, keeps its last good version when the good one goes.
+func TestMovedToABrokenDocument(t *testing.T) {
+	for mistake, broken := range map[string]string{
+		"a field": strings.Replace(service("b"), "port:", "prt:", 1),
+		"a tab":   strings.Replace(service("b"), "spec:", "\tspec:", 1),
+	} {
+		for _, to := range []string{"0.yaml", "z.yaml"} {
+			t.Run(mistake+" in "+to, func(t *testing.T) {
+				s := newStill(t)
+				s.read("a.yaml", service("a")+service("b"))
+				s.read(to, broken)
+				s.read("a.yaml", service("a"))
+				s.now = s.now.Add(2 * Hold)
+				s.look(look{all: true})
+				if g := s.generation(model.KindService, "b"); g != 1 {
+					t.Errorf("generation %d, want the last good version", g)
+				}
+				if p := s.folder.Problems(); len(p) != 1 || !p[0].Stale {
+					t.Errorf("%v, want one problem, and that the last good version keeps serving", p)
+				}
+				s.must(os.Remove(filepath.Join(s.dir, to)))
+				s.look(look{all: true})
+				s.now = s.now.Add(2 * Hold)
+				s.look(look{all: true})
+				if g := s.generation(model.KindService, "b"); g != 0 {
+					t.Errorf("taken away, it has generation %d", g)
+				}
+			})
+		}
+	}
+}
+
+// TestAListWithAMistake: a List whose kind or items are mistyped keeps what it held.
+func TestAListWithAMistake(t *testing.T) {
+	list := "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Service, metadata: {name: a, namespace: shop}, spec: {ports: [{port: 80}]}}\n"
+	for from, to := range map[string]string{
+		"List": "Lst", "items": "itms", "kind:": "knd:", "items:\n": "items: {}\n#", "apiVersion: v1\nkind: List": "",
+	} {
+		s := newStill(t)
+		s.read("a.yaml", list)
+		s.read("a.yaml", strings.Replace(list, from, to, 1))
+		s.now = s.now.Add(2 * Hold)
+		s.look(look{all: true})
+		errors := slices.ContainsFunc(s.folder.Problems(), func(p Problem) bool { return p.Severity == model.Error })
+		if g := s.generation(model.KindService, "a"); g != 1 || !errors {
+			t.Errorf("%q for %q: generation %d, %v", to, from, g, s.folder.Problems())
+		}
 	}
 }

@@ -23,7 +23,8 @@ type merge struct {
 	spaces  map[string]struct{} // namespaces whose use began or ended
 	edits   []edit
 
-	withSlices map[model.ObjectRef]bool // Services that have EndpointSlices; nil until somebody asks
+	withSlices map[model.ObjectRef]bool  // Services that have EndpointSlices; nil until somebody asks
+	goodless   map[model.ObjectRef]*item // broken items that have no good version, the first of each object; nil until somebody asks
 }
 
 func (f *Folder) newMerge(now time.Time, expire bool) *merge {
@@ -172,6 +173,13 @@ func (m *merge) decide(ref model.ObjectRef) {
 		m.setClaims(ref, list)
 	}
 	s := m.subjects[ref]
+	if s.claim == nil && s.live != nil && !s.live.builtin() {
+		if it := m.broken(ref); it != nil { // its good version stood in another file
+			it.object, it.note.stale = s.live, true
+			m.setClaims(ref, []*item{it})
+			s = m.subjects[ref]
+		}
+	}
 	if s.claim != nil {
 		delete(m.fading, ref)
 		if !m.waits(s.claim.object) {
@@ -189,6 +197,23 @@ func (m *merge) decide(ref model.ObjectRef) {
 		return
 	}
 	m.drop(ref)
+}
+
+// broken is the first item that declares an object, with a mistake, and has no good version of it; nil if there is none. No document comes or goes
+// after it was asked for.
+func (m *merge) broken(ref model.ObjectRef) *item {
+	if m.goodless == nil {
+		m.goodless = map[model.ObjectRef]*item{}
+		for d := range m.flawed {
+			for i := range d.items {
+				it := &d.items[i]
+				if first := m.goodless[it.ref()]; it.object == nil && hasError(it) && (first == nil || compareClaims(it, first) < 0) {
+					m.goodless[it.ref()] = it
+				}
+			}
+		}
+	}
+	return m.goodless[ref]
 }
 
 // drop takes away an object that nothing declares. What is there by itself comes back.

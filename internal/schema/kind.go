@@ -80,6 +80,9 @@ func (s *Schema) unread(apiVersion, group, name string) Problem {
 	}
 	p := Problem{Field: "kind", Message: fmt.Sprintf("kind %s of %s is not read by Cardea", name, apiVersion), Severity: model.Warning}
 	var known []string
+	if group == "" {
+		known = append(known, "List")
+	}
 	for _, k := range model.Kinds() {
 		if k.Group() == group {
 			known = append(known, k.String())
