@@ -152,8 +152,12 @@ func (z *fuzzer) resource(typ resource.Type) *resource.Resource {
 				Origin: storyOrigin(typ, id), Hash: h, Refused: z.byte()%8 == 0,
 			}}
 		}
-		r.Parts = append(r.Parts, p)
 		r.Version += fmt.Sprint(h)
+		if substitutes(p) {
+			p.Hash += 10
+			r.Version += "!"
+		}
+		r.Parts = append(r.Parts, p)
 	}
 	return r
 }
@@ -209,13 +213,20 @@ func (z *fuzzer) answer(w *watched) {
 	for _, s := range r.items {
 		if r.typ == resource.Routes && r.ward == nil {
 			delete(w.routes, s.name.Name)
-			if nack {
+			if e := z.set.lookup(s.name); nack && e != nil && e.offer.equal(s.v) { // what is not offered any more is not looked into
 				w.refused[s.name.Name+" "+s.v.res.Version] = true
 			}
 		}
 	}
 	if *telling {
 		z.t.Logf("%p answers %v", w.st, req)
+	}
+	if r.ward != nil && r.ward != z.set.ward { // the proxy's silence is over: what it refused is tried again
+		for _, w := range z.streams {
+			if w != nil {
+				clear(w.refused)
+			}
+		}
 	}
 	w.st.now = z.now
 	w.st.request(req)

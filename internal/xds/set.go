@@ -173,14 +173,12 @@ func (s *set) choose(e *entry) *version {
 		e.held = true
 		return e.offer
 	}
-	e.held = false
-	if e.refused != nil {
-		if slices.EqualFunc(e.refused.parts(), e.current.parts(), same) {
-			return e.offer
-		}
-		e.refused = nil
+	v := e.offer
+	if e.refused == nil || !slices.EqualFunc(e.refused.parts(), e.current.parts(), same) {
+		e.refused, v = nil, s.servable(e)
 	}
-	return s.servable(e)
+	e.held = false
+	return v
 }
 
 func (s *set) drop(e *entry) {
@@ -232,7 +230,7 @@ func (s *set) offer(e *entry, v *version) {
 	old := e.offer
 	e.offer, s.stirred = v, true
 	s.note(e)
-	if old == v {
+	if old == v && e.current != nil {
 		return
 	}
 	if v != nil {

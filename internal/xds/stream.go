@@ -216,6 +216,7 @@ func (st *stream) offered(e *entry, old *version) {
 func (st *stream) left(e *entry, old *version) {
 	sub := &st.subs[e.name.Type]
 	it := st.item(e.name, nil, old)
+	it.no = nil
 	if !wildcard(e.name.Type) {
 		if sub.asked.has(e.slot) {
 			sub.ask(e.name.Name)

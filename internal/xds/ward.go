@@ -397,7 +397,7 @@ func (st *stream) examined(r *response, refused bool, said string) {
 func (st *stream) overdue() {
 	w := st.set.ward
 	switch {
-	case w == nil || w.driver != st || !w.opened:
+	case w == nil || w.driver != st || !w.opened || len(w.next) > 0: // what is next is sent in this step
 	case st.now.Before(w.at.Add(answerTime)):
 		st.later(w.at.Add(answerTime))
 	default:
