@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"cardea.dev/cardea/internal/files"
 	"cardea.dev/cardea/internal/schema"
@@ -43,7 +45,7 @@ func Check(_ context.Context, o Options, out io.Writer) (errors int, err error) 
 	if err != nil {
 		return 0, err
 	}
-	list := allFindings(folder, append(w.Findings(), clashes(w)...), folder.Locator().Where)
+	list := allFindings(folder, slices.Concat(w.Findings(), w.Outdated(time.Now()), clashes(w)), folder.Locator().Where)
 	for _, f := range list {
 		if f.Severity == "error" {
 			errors++

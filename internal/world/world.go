@@ -1,8 +1,8 @@
 // Package world joins the pure part of the program: objects in, configuration and status out.
 //
 // It owns the order in which the towers are joined (inputs, meaning, dialect, reports), which is also the order in which
-// changes run through them. It must never know where objects come from, where configuration goes, or a clock. Its methods may be
-// called from any goroutine. Start reading at New.
+// changes run through them. It must never know where objects come from, where configuration goes, or a clock (who asks
+// for what depends on the time says it). Its methods may be called from any goroutine. Start reading at New.
 package world
 
 import (
@@ -35,6 +35,8 @@ type World struct {
 	Outputs  resource.Outputs
 	Reports  plan.Reports
 
+	validity *flow.Collection[model.ObjectRef, validity] // of Secrets
+
 	told []told // all that has findings, but for what proxies refuse
 }
 
@@ -47,6 +49,7 @@ func New(c Config) *World {
 	w.Plan = meaning.Plan
 	w.Outputs = envoy.New(w.Graph, w.Plan, w.Feedback)
 	w.Reports = meaning.NewReports(w.Outputs, w.Feedback.Proxies.Collection())
+	w.validity = flow.Map(w.Plan.Secrets, "validity", validityOf)
 	w.told = []told{
 		reported(w.Reports.GatewayClasses), reported(w.Reports.Gateways), reported(w.Reports.HTTPRoutes),
 		reported(w.Reports.GRPCRoutes),

@@ -1,0 +1,86 @@
+package world
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"time"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+)
+
+// validity is when a certificate may be shown.
+type validity struct {
+	From, To time.Time
+}
+
+func validityOf(_ *flow.Ctx, _ model.ObjectRef, s model.Secret) (validity, bool) {
+	block, _ := pem.Decode(s.Certificate)
+	if block == nil {
+		return validity{}, false
+	}
+	leaf, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return validity{}, false
+	}
+	return validity{leaf.NotBefore, leaf.NotAfter}, true
+}
+
+// wrong says what is wrong with it at a time; "" if nothing is.
+func (t validity) wrong(now time.Time) string {
+	switch {
+	case now.After(t.To):
+		return fmt.Sprintf("expired at %s (NotAfter): clients refuse it; put a new one into the Secret", t.To.UTC().Format(time.RFC3339))
+	case now.Before(t.From):
+		return fmt.Sprintf("is not valid before %s (NotBefore): until then clients refuse it; put one that is valid now into the Secret, or set "+
+			"this machine's clock right", t.From.UTC().Format(time.RFC3339))
+	}
+	return ""
+}
+
+// Outdated finds the listeners that show a certificate that is not valid at a time. They serve it all the same.
+func (w *World) Outdated(now time.Time) (list []model.Finding) {
+	w.Graph.View(func(v flow.View) {
+		wrong := map[model.ObjectRef]string{}
+		for ref, t := range flow.All(v, w.validity) {
+			if says := t.wrong(now); says != "" {
+				wrong[ref] = says
+			}
+		}
+		if len(wrong) == 0 {
+			return
+		}
+		for key, l := range flow.All(v, w.Plan.Listeners) {
+			for _, ref := range l.Certificates {
+				if says := wrong[ref]; says != "" {
+					list = append(list, model.Finding{
+						Object: l.Gateway, Section: key.Section, Severity: model.Warning, Field: w.certificateField(v, key, ref),
+						Message: fmt.Sprintf("the certificate of %s %s", ref, says),
+					})
+				}
+			}
+		}
+	})
+	return sorted(list)
+}
+
+// certificateField is where a Gateway names a Secret for a listener.
+func (w *World) certificateField(v flow.View, l model.ListenerKey, secret model.ObjectRef) string {
+	o, _ := flow.Get(v, w.Sources.Gateways.Collection(), l.Parent)
+	for i := 0; o.Spec != nil && i < len(o.Spec.Listeners); i++ {
+		if string(o.Spec.Listeners[i].Name) != l.Section || o.Spec.Listeners[i].TLS == nil {
+			continue
+		}
+		for j, c := range o.Spec.Listeners[i].TLS.CertificateRefs {
+			namespace := l.Parent.Namespace()
+			if c.Namespace != nil {
+				namespace = string(*c.Namespace)
+			}
+			if model.Ref(model.KindSecret, namespace, string(c.Name)) == secret {
+				return fmt.Sprintf("spec.listeners[%d].tls.certificateRefs[%d]", i, j)
+			}
+		}
+	}
+	return ""
+}
