@@ -37,7 +37,7 @@ func (s *set) depart() {
 	}
 }
 
-// keptNames are named by what proxies are offered or accepted last, and not by what the graph says.
+// keptNames are named by what proxies are offered, accepted last or may be about to accept, and not by what the graph says.
 func (s *set) keptNames() map[resource.Name]bool {
 	names := map[resource.Name]bool{}
 	add := func(now, offered []*resource.Part) {
@@ -55,8 +55,20 @@ func (s *set) keptNames() map[resource.Name]bool {
 		}
 	}
 	for e := range s.unconfirmed {
-		if _, leaves := s.left[e]; !leaves {
-			add(e.current.parts(), e.confirmed.parts())
+		if _, leaves := s.left[e]; leaves {
+			continue
+		}
+		add(e.current.parts(), e.confirmed.parts())
+		for st := range s.streams {
+			it := st.items[e.name.Type][e.name.Name]
+			if it == nil {
+				continue
+			}
+			for _, v := range append([]*version{it.has}, it.sent...) {
+				if v != nil && v != e.current && v != e.confirmed {
+					add(e.current.parts(), v.parts())
+				}
+			}
 		}
 	}
 	for e := range s.left {

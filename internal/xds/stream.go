@@ -115,6 +115,7 @@ func (st *stream) who() resource.Proxy { return resource.Proxy{Node: st.id, Vers
 // close forgets the stream.
 func (st *stream) close() {
 	delete(st.set.streams, st)
+	st.set.stirred = true
 	st.set.undrive(st)
 	st.speaks()
 	st.set.departs(st)
