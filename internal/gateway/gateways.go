@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -286,6 +287,7 @@ func (f *gatewayFacts) readAddresses(ref model.ObjectRef, wanted []gatewayv1.Gat
 			Object: ref, Condition: "Accepted", Reason: "UnsupportedAddress", Field: field, Message: message,
 		})
 	}
+	fields := map[netip.Addr]string{}
 	for i, a := range wanted {
 		field := fmt.Sprintf("spec.addresses[%d]", i)
 		if a.Type != nil && *a.Type != gatewayv1.IPAddressType {
@@ -304,6 +306,10 @@ func (f *gatewayFacts) readAddresses(ref model.ObjectRef, wanted []gatewayv1.Gat
 			refuse(field+".value", fmt.Sprintf("%q is not an IP address", a.Value))
 			continue
 		}
+		if other, clash := clashing(ip, fields); clash && !environment.Fronted {
+			refuse(field+".value", fmt.Sprintf("%s can't be bound beside %s (%s); leave one of them out", a.Value, other, fields[other]))
+		}
+		fields[ip] = field
 		f.Proxy.Addresses = append(f.Proxy.Addresses, model.Address{Value: ip.String()})
 	}
 	f.Bind = slices.Clone(environment.Addresses)
@@ -315,6 +321,17 @@ func (f *gatewayFacts) readAddresses(ref model.ObjectRef, wanted []gatewayv1.Gat
 	}
 	slices.Sort(f.Bind)
 	f.Bind = slices.Compact(f.Bind)
+}
+
+// clashing is one of the others that can't be bound on the port on which ip is: they are one, or one of them is every address of the family.
+func clashing[V any](ip netip.Addr, others map[netip.Addr]V) (other netip.Addr, found bool) {
+	for _, other := range slices.SortedFunc(maps.Keys(others), netip.Addr.Compare) {
+		a, b := ip.Unmap(), other.Unmap()
+		if ip != other && a.Is4() == b.Is4() && (a == b || a.IsUnspecified() || b.IsUnspecified()) {
+			return other, true
+		}
+	}
+	return netip.Addr{}, false
 }
 
 // readListener reads one listener by itself.

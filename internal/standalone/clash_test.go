@@ -29,7 +29,12 @@ func TestClashes(t *testing.T) {
 			[]string{"error: all.yaml:9: Gateway default/b: spec.listeners[0].port: 127.0.0.2:1080 can't be bound: Gateway default/a binds 0.0.0.0:1080; "}},
 		"every address of the other family": {[]string{gateway("a", at("::"), http80), gateway("b", "", http80)}, nil},
 		"within a Gateway": {[]string{gateway("a", at("0.0.0.0")+", "+at("127.0.0.1"), http80)},
-			[]string{"error: all.yaml:4: Gateway default/a: spec.listeners[0].port: 127.0.0.1:1080 can't be bound: Gateway default/a binds 0.0.0.0:1080; "}},
+			[]string{"error: all.yaml:4: Gateway default/a: spec.addresses[1].value: 127.0.0.1 can't be bound beside 0.0.0.0 (spec.addresses[0]); "}},
+		"within a Gateway, the other way round": {[]string{gateway("a", at("127.0.0.1")+", "+at("0.0.0.0"), http80)},
+			[]string{"error: all.yaml:4: Gateway default/a: spec.addresses[1].value: 0.0.0.0 can't be bound beside 127.0.0.1 (spec.addresses[0]); "}},
+		"within a Gateway, written in two ways": {[]string{gateway("a", at("127.0.0.1")+", "+at("::ffff:127.0.0.1"), http80)},
+			[]string{"error: all.yaml:4: Gateway default/a: spec.addresses[1].value: ::ffff:127.0.0.1 can't be bound beside 127.0.0.1 (spec.addresses[0]); "}},
+		"within a Gateway, beside every one of the other family": {[]string{gateway("a", at("127.0.0.1")+", "+at("::"), http80)}, nil},
 		"who loses is in nobody's way": {
 			[]string{gateway("a", at("127.0.0.1"), http80), gateway("b", at("0.0.0.0"), http80), gateway("c", at("127.0.0.2"), http80)},
 			[]string{"error: all.yaml:9: Gateway default/b: spec.listeners[0].port: 0.0.0.0:1080 can't be bound: Gateway default/a binds"},
