@@ -322,6 +322,7 @@ func tls(name, host, secret string) string {
 func TestListenersAlone(t *testing.T) {
 	const plain = "{name: http, port: 80, protocol: HTTP}"
 	const grpcOnly = "{name: a, hostname: a.ex, port: 80, protocol: HTTP, allowedRoutes: {kinds: [{kind: GRPCRoute}]}}"
+	beside := tls("a", "a.ex", "one") + ", "
 	secrets := ""
 	for _, name := range []string{"one", "two"} {
 		pair := testcert.Self(name)
@@ -350,6 +351,10 @@ func TestListenersAlone(t *testing.T) {
 		"a hostname over TLS": {tls("a", "a.ex", "one"), tls("a", "b.ex", "one"), []string{
 			"GET https://a.ex:443/: " + app + " -> " + closed,
 			"GET https://b.ex:443/: " + closed + " -> " + app,
+		}},
+		"a hostname beside another": {beside + tls("b", "b.ex", "one"), beside + tls("b", "c.ex", "one"), []string{
+			"GET https://c.ex:443/: " + closed + " -> " + app,
+			"GET https://c.ex:443/ --sni a.ex: 404 -> 421",
 		}},
 		"a certificate": {tls("a", "*.ex", "one"), tls("a", "*.ex", "two"), []string{
 			"GET https://any.ex:443/: " + app + ", with the certificate of Secret default/one -> " + app + ", with the certificate of Secret default/two",

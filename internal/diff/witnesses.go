@@ -79,12 +79,16 @@ func (s *subject) ask(requests ...simulate.Request) (differs bool) {
 	return differs
 }
 
+// requestText is a request as `cardea explain` takes it.
 func requestText(r simulate.Request) string {
 	scheme := "http"
 	if r.TLS {
 		scheme = "https"
 	}
 	text := fmt.Sprintf("%s %s://%s:%d%s", r.Method, scheme, r.Host, r.Port, r.Path)
+	if r.TLS && r.SNI != r.Host {
+		text += " --sni " + printable(r.SNI)
+	}
 	for _, name := range simulate.HeaderNames(r.Header) {
 		text += fmt.Sprintf(" -H %s:%s", strings.ToLower(name), printable(strings.Join(r.Header[name], ",")))
 	}

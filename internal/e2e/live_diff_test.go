@@ -2,28 +2,35 @@ package e2e
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"cardea.dev/cardea/internal/testcert"
 )
 
-// differs compares what `cardea diff` prints of an edit; "..." stands for anything.
+// differs waits until `cardea diff` prints this of an edit; "..." stands for anything. While the proxy is asked what it refused, it prints another.
 func (s *stage) differs(edit, want string) {
 	s.t.Helper()
 	dir := s.t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "edit.yaml"), []byte(s.fill(edit)), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
-	cmd := exec.Command(Build(s.t), "diff", dir)
-	cmd.Env = append(os.Environ(), "CARDEA_SERVER="+s.Admin)
-	out, err := cmd.CombinedOutput()
-	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
-		s.t.Fatal(err)
-	}
-	if !matches(string(out), s.fill(want)) {
-		s.t.Errorf("cardea diff says\n%s\nwant\n%s", out, s.fill(want))
-	}
+	Eventually(s.t, func() error {
+		cmd := exec.Command(Build(s.t), "diff", dir)
+		cmd.Env = append(os.Environ(), "CARDEA_SERVER="+s.Admin)
+		out, err := cmd.CombinedOutput()
+		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+			return err
+		}
+		if !matches(string(out), s.fill(want)) {
+			return fmt.Errorf("cardea diff says\n%s\nwant\n%s", out, s.fill(want))
+		}
+		return nil
+	})
 }
 
 // TestDiffOfARefusedBackend: an edit is compared with the cluster that proxies have, not with the one that they refused.
@@ -44,4 +51,63 @@ func TestDiffOfARefusedBackend(t *testing.T) {
 	s.differs(old("${green}", ""), "objects (1)\n  ~ XBackend shop/old\nother resources (1)\n  ~ shop/web: Cluster xbackend/shop/old\n"+
 		"requests that would go elsewhere (1)\n  shop/web: GET http://out.example:...\n"+
 		"    before: XBackend shop/old as it was accepted last\n    after:  XBackend shop/old at localhost:${green}\n")
+}
+
+// TestDiffOfARefusedFilterChain: before an edit are the hosts that the filter chain serves which was accepted, though what was rendered closes them.
+// The other listeners of the port answer 421 to what is another's host; to those a host of what was refused is one.
+func TestDiffOfARefusedFilterChain(t *testing.T) {
+	t.Parallel()
+	a, b := testcert.Self("a.example", "a2.example"), testcert.Self("b.example", "b2.example", "b3.example")
+	s := prepare(t, t.TempDir(), shop())
+	s.write("route.yaml", routeFile("web", "*.example", to("blue")))
+	s.write("gateway.yaml", secureGateway("a a.example a", "b b.example b", "c c.example c"))
+	s.write("a.yaml", secretNamed("a", a.Certificate, a.PrivateKey))
+	s.write("b.yaml", secretNamed("b", b.Certificate, b.PrivateKey))
+	s.write("c.yaml", secretNamed("c", b.Certificate, a.PrivateKey))
+	s.start(unchecked)
+	s.says("gateway/shop/web", "c: cardea.dev/Programmed=False RejectedByProxy: Failed to load private key", "b: Programmed=True")
+	s.soon("GET https://b.example/ -> 200 blue")
+	s.write("gateway.yaml", secureGateway("a a.example a", "b b2.example c", "c c.example c"))
+	s.says("gateway/shop/web", "b: cardea.dev/Programmed=False RejectedByProxy: Error adding/updating listener(s) ")
+	s.soon("GET https://b.example/ -> 200 blue certificate=b.example\nGET https://b2.example/ -> closed")
+
+	const blue, green, none = "Service shop/blue port 80", "Service shop/green port 80", "closed: no filter chain takes its SNI"
+	becomes := func(request, before, after string) string {
+		return fmt.Sprintf("  shop/web: GET %s\n    before: %s\n    after:  %s\n", request, before, after)
+	}
+	requests := func(list ...string) string {
+		return fmt.Sprintf("...requests that would go elsewhere (%d)\n%s", len(list), strings.Join(list, ""))
+	}
+	s.differs(secureGateway("a a.example a", "b b.example b", "c c.example c"), "objects (1)\n  ~ Gateway shop/web\nroutes (5)\n"+
+		requests(
+			becomes("https://b.example:20443/ --sni a.example (and 2 like it)", "404", "421"),
+			becomes("https://b2.example:20443/ --sni a.example (and 2 like it)", "421", "404"),
+			becomes("https://b2.example:20443/ --sni b.example (and 2 like it)", blue, "404"),
+		))
+	s.differs(secureGateway("a a.example a", "b b3.example b", "c c.example c"), requests(
+		becomes("https://b.example:20443/", blue, none),
+		becomes("https://b2.example:20443/ --sni a.example (and 2 like it)", "421", "404"),
+		becomes("https://b2.example:20443/ --sni b3.example (and 2 like it)", none, "404"),
+		becomes("https://b3.example:20443/", none, blue),
+		becomes("https://b3.example:20443/ --sni a.example (and 2 like it)", "404", "421"),
+		becomes("https://b3.example:20443/witness (and 1 like it)", none, blue),
+	))
+	// What was refused and is not edited stays refused: b2.example is at no side.
+	s.differs(secureGateway("a a2.example a", "b b2.example c", "c c.example c"), requests(
+		becomes("https://a.example:20443/", blue, none),
+		becomes("https://a.example:20443/ --sni a2.example (and 2 like it)", none, "404"),
+		becomes("https://a.example:20443/ --sni b.example (and 2 like it)", "421", "404"),
+		becomes("https://a2.example:20443/", none, blue),
+		becomes("https://a2.example:20443/ --sni b.example (and 2 like it)", "404", "421"),
+		becomes("https://a2.example:20443/witness (and 1 like it)", none, blue),
+	))
+	// What the kept chain serves stays as it is while its listener is refused.
+	s.differs(routeFile("web", "*.example", to("green")), requests(
+		becomes("http://any.example:20080/ (and 2 like it)", blue, green),
+		becomes("https://a.example:20443/ (and 2 like it)", blue, green),
+		becomes("https://b2.example:20443/ --sni b.example (and 2 like it)", blue, green),
+	))
+	s.write("route.yaml", routeFile("web", "*.example", to("green")))
+	s.soon("GET https://a.example/ -> 200 green")
+	s.expect("GET https://b.example/ -> 200 blue")
 }
