@@ -1,18 +1,29 @@
 package resolve
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
+)
+
+// The extension by which a certificate asks to be served with an OCSP response, and its value.
+var (
+	tlsFeature = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 24}
+	mustStaple = []byte{0x30, 3, 2, 1, 5}
 )
 
 // minRSABits is the shortest RSA key that may be served.
@@ -31,7 +42,7 @@ func Certificate(ref model.ObjectRef, secret *input.SecretSpec) (model.Secret, e
 	if err != nil {
 		return model.Secret{}, fmt.Errorf("%s is not a valid certificate and key: %w", ref, err)
 	}
-	if err := servable(pair); err != nil {
+	if err := cmp.Or(servable(pair), whole(cert)); err != nil {
 		return model.Secret{}, fmt.Errorf("%s can't be served: %w", ref, err)
 	}
 	return model.Secret{Ref: ref, Certificate: cert, PrivateKey: key}, nil
@@ -45,6 +56,9 @@ func servable(pair tls.Certificate) error {
 			return fmt.Errorf("certificate %d of the chain is none: %w", i+2, err)
 		}
 	}
+	if slices.ContainsFunc(pair.Leaf.Extensions, func(e pkix.Extension) bool { return e.Id.Equal(tlsFeature) && bytes.Equal(e.Value, mustStaple) }) {
+		return errors.New("it must be served with an OCSP response (must-staple), and there is none")
+	}
 	switch key := pair.Leaf.PublicKey.(type) {
 	case *rsa.PublicKey:
 		if bits := key.N.BitLen(); bits < minRSABits {
@@ -54,6 +68,14 @@ func servable(pair tls.Certificate) error {
 		if key.Curve == elliptic.P224() {
 			return errors.New("its key is on the curve P-224; use P-256, P-384 or P-521")
 		}
+	}
+	return nil
+}
+
+// whole tells whether all PEM blocks of a text end. Go leaves out one that doesn't, proxies refuse it.
+func whole(text []byte) error {
+	if last := bytes.LastIndex(text, []byte("-----BEGIN ")); last >= 0 && !bytes.Contains(text[last:], []byte("-----END ")) {
+		return errors.New("its last PEM block has no end")
 	}
 	return nil
 }

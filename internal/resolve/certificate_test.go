@@ -1,6 +1,8 @@
 package resolve
 
 import (
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/pem"
 	"strings"
 	"testing"
@@ -16,6 +18,7 @@ func TestCertificate(t *testing.T) {
 	first, other := testcert.Self("a.ex"), testcert.Self("a.ex")
 	certificate, key, otherKey := first.Certificate, first.PrivateKey, other.PrivateKey
 	broken := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("no certificate")})
+	stapled := testcert.New(x509.Certificate{ExtraExtensions: []pkix.Extension{{Id: tlsFeature, Value: mustStaple}}}, nil)
 	ref := model.Ref(model.KindSecret, "default", "cert")
 	for _, c := range []struct {
 		about   string
@@ -28,6 +31,10 @@ func TestCertificate(t *testing.T) {
 		{"a chain", corev1.SecretTypeTLS, append(certificate[:len(certificate):len(certificate)], certificate...), key, ""},
 		{"a chain with a broken end", corev1.SecretTypeTLS, append(certificate[:len(certificate):len(certificate)], broken...), key,
 			"certificate 2 of the chain is none"},
+		{"a chain that is cut off", corev1.SecretTypeTLS, append(certificate[:len(certificate):len(certificate)], certificate[:100]...), key,
+			"its last PEM block has no end"},
+		{"text around", corev1.SecretTypeTLS, append(append([]byte("subject=a\n"), certificate...), "the end\n"...), key, ""},
+		{"to be stapled", corev1.SecretTypeTLS, stapled.Certificate, stapled.PrivateKey, "an OCSP response"},
 		{"another type", corev1.SecretTypeOpaque, certificate, key, `has type "Opaque"`},
 		{"no key", corev1.SecretTypeTLS, certificate, nil, "needs both tls.crt and tls.key"},
 		{"no certificate", corev1.SecretTypeTLS, nil, key, "needs both tls.crt and tls.key"},
