@@ -22,7 +22,11 @@ func (st *stream) answer(t resource.Type, nonce string, detail *statuspb.Status)
 		return
 	}
 	for _, name := range r.removed {
-		st.landed(resource.Name{Type: t, Name: name}, nil)
+		n := resource.Name{Type: t, Name: name}
+		st.landed(n, nil)
+		if e := st.set.lookup(n); e != nil { // it is back
+			st.set.confirm(e)
+		}
 	}
 	st.count(t, detail)
 	if detail != nil {

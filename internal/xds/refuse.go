@@ -215,14 +215,14 @@ func (s *set) refuse(st *stream, e *entry, has *version, message string) {
 	}
 	said := resource.Refusal{Type: e.name.Type, Name: e.name.Name, Version: st.proxy, Message: message}
 	if warded(e.name.Type) {
-		s.inquire(refusal{st, e, v, base, said}, has)
+		s.inquire(refusal{st, e, v, e.current, base, said}, has)
 		return
 	}
 	found := s.accused(e, has, v)
 	if len(found) == 0 { // nothing differs from what was accepted
 		found = s.accused(e, nil, v)
 	}
-	s.refuseWhole(refusal{st, e, v, base, said}, found)
+	s.refuseWhole(refusal{st, e, v, e.current, base, said}, found)
 }
 
 // refuseWhole puts a resource aside: what was accepted of it stays until it changes.

@@ -33,19 +33,18 @@ func (s *set) servable(e *entry) *version {
 // if another chain has its server names by now (Envoy wants each once), nor if that was what was refused, by another proxy than took it. What is
 // offered already stays: proxies that had accepted different ones would else be sent the one and the other in turn.
 func (s *set) keptChains(e *entry) []*resource.Part {
-	parts, accepted := slices.Clone(e.current.parts()), []*version{e.offer, e.confirmed}
-	if e.held { // then what is offered is what the proxy has that refused last
-		slices.Reverse(accepted)
-	}
+	parts := slices.Clone(e.current.parts())
 	for i, p := range parts {
 		if !substitutes(p) {
 			continue
 		}
-		for _, from := range accepted {
-			if old := from.part(p.ID); old != nil && !substitutes(old) && !s.convicted(old) && !resource.Claimed(old, e.current.parts()) {
-				parts[i] = old
-				break
+		for _, from := range []*version{e.offer, e.confirmed} {
+			old := from.part(p.ID)
+			if old == nil || substitutes(old) || s.convicted(old) || resource.Claimed(old, e.current.parts()) || resource.Claimed(old, parts) {
+				continue
 			}
+			parts[i] = old
+			break
 		}
 	}
 	return parts

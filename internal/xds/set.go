@@ -57,6 +57,9 @@ type entry struct {
 	refusedBy resource.Proxy
 	// held, for what a ward looks into: something in it was refused or may be. Proxies keep what they have.
 	held bool
+	// vain is the value of current of which a search found nothing, so that it was tried with other chains that were kept. Not again: two proxies
+	// that refuse each other's would be sent the one and the other in turn.
+	vain *version
 }
 
 // update is a resource's new value; a nil value means that it left.
@@ -173,12 +176,14 @@ func (s *set) choose(e *entry) *version {
 		e.held = true
 		return e.offer
 	}
-	v := e.offer
-	if e.refused == nil || !slices.EqualFunc(e.refused.parts(), e.current.parts(), same) {
-		e.refused, v = nil, s.servable(e)
-	}
 	e.held = false
-	return v
+	if e.refused != nil {
+		if slices.EqualFunc(e.refused.parts(), e.current.parts(), same) {
+			return e.offer
+		}
+		e.refused = nil
+	}
+	return s.servable(e)
 }
 
 func (s *set) drop(e *entry) {

@@ -77,6 +77,7 @@ type refusal struct {
 	stream *stream
 	entry  *entry
 	no     *version // what was refused
+	of     *version // the value of the graph that it was made of
 	base   *version // what stays if it is refused as a whole
 	said   resource.Refusal
 }
@@ -257,8 +258,8 @@ func (s *set) verdict() {
 
 // charges are what was found in a resource. If nothing of it is refused alone, it is what can't be tried, a listener's address; or else all that
 // is new in it is refused together, until one of it changes: else the resource would be kept from all edits. Not if it was edited
-// since: then that is tried. Nor if the driver has no older version, so that everything would be new, or if it fell silent, which says nothing of
-// what others serve: then proxies keep what they have until the resource changes, or the driver speaks.
+// since, or other chains are kept by now: then that is tried. Nor if the driver has no older version, so that everything would be new, or if it fell
+// silent, which says nothing of what others serve: then proxies keep what they have until the resource changes, or the driver speaks.
 func (s *set) charges(e *entry, q *inquiry) (list []charge) {
 	for _, x := range q.suspects {
 		if x.refused {
@@ -269,7 +270,11 @@ func (s *set) charges(e *entry, q *inquiry) (list []charge) {
 	}
 	rest := untried(q.suspects)
 	switch {
-	case len(list) > 0 || !q.no.equal(s.servable(e)):
+	case len(list) > 0:
+	case !q.no.equal(s.servable(e)) && (q.of != e.current || e.vain != e.current):
+		if q.of == e.current {
+			e.vain = e.current
+		}
 	case e.name.Type == resource.Listener && len(rest) > 0:
 		s.refuseWhole(q.refusal, rest)
 	case !q.based, s.ward.silent:
