@@ -119,10 +119,8 @@ func (st *stream) close() {
 	st.set.undrive(st)
 	st.speaks()
 	st.set.departs(st)
-	for e := range st.set.unbound {
-		st.set.bound(e)
-	}
 	st.set.recount()
+	st.set.tidy()
 }
 
 func wildcard(t resource.Type) bool { return t == resource.Cluster || t == resource.Listener }
