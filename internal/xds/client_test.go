@@ -214,8 +214,8 @@ func TestReconnectComputesDeletions(t *testing.T) {
 		e.set(resource.Listener, "m", listener("m", 2, "t"))
 		e.delete(resource.Listener, "l")
 	})
-	gone := cluster(edsCluster("c002")).Parts[0].Fragments[0].Origin
-	eventually(t, "the server has seen the turn", func() bool { return w.offered(resource.Cluster, "c002", gone) == 0 })
+	came := listener("m", 2, "t").Parts[0].Fragments[0].Origin
+	eventually(t, "the server has seen the turn", func() bool { return w.offered(resource.Listener, "m", came) != 0 })
 	c = dial(t, w)
 	c.ask(resource.Cluster, versions(cds))
 	c.ask(resource.Endpoints, versions(eds), clusterNames(3)...)
