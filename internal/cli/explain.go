@@ -29,7 +29,7 @@ type explainOptions struct {
 func explainCommand(p Program) *cobra.Command {
 	var o explainOptions
 	cmd := &cobra.Command{
-		Use:   "explain URL | KIND/NAME",
+		Use:   "explain [METHOD] URL | KIND/NAME",
 		Short: "Tell where a request goes and why, or what became of an object",
 		Long: `Tell the way of one request as it is rendered now: Gateway, listener, the rule that takes it (object, file and line), what is done to it, who
 answers and in which shares, since when that is live and who edited it last; and why not: the rules that might have been expected to take it.
@@ -48,12 +48,17 @@ The running program at --server is asked; with --dir the files of a folder are r
   # An object
   cardea explain httproute/quickstart -n quickstart`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
+			if len(args) != 1 && !isRequest(args) {
 				return fmt.Errorf("name one URL, or one object as KIND/NAME: %s", cmd.UseLine())
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return runExplain(cmd, p, &o, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if isRequest(args) {
+				o.question.Method = args[0]
+			}
+			return runExplain(cmd, p, &o, args[len(args)-1])
+		},
 	}
 	names := func(cmd *cobra.Command, n admin.KindNames) []string { return o.names(cmd, p, n) }
 	cmd.ValidArgsFunction = completeExplain(names)
@@ -73,6 +78,11 @@ The running program at --server is asked; with --dir the files of a folder are r
 	return cmd
 }
 
+// isRequest tells whether the arguments are a method and a URL, as `cardea diff` tells requests.
+func isRequest(args []string) bool {
+	return len(args) == 2 && !strings.ContainsAny(args[0], "/:") && strings.Contains(args[1], "://")
+}
+
 // printer is a story.
 type printer interface {
 	Print(w io.Writer, now time.Time) error
@@ -89,6 +99,8 @@ func runExplain(cmd *cobra.Command, p Program, o *explainOptions, what string) e
 	var err error
 	if kind, name, isObject := strings.Cut(what, "/"); isObject && !strings.Contains(what, "://") {
 		story, err = explainObject(cmd, p, o, kind, name)
+	} else if !strings.Contains(what, "://") {
+		return fmt.Errorf("%q is no URL (want a whole one, such as http://shop.example/cart), and no object (KIND/NAME)", what)
 	} else {
 		o.question.URL = what
 		story, err = explainRequest(cmd, p, o)

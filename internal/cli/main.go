@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -68,9 +70,21 @@ and tells what is live and what is not, and why.`,
 	case fromServer:
 		fmt.Fprintf(stderr, "Error from server %v\n", err) // as kubectl says it
 	default:
-		fmt.Fprintf(stderr, "Error: %v\n", err)
+		fmt.Fprintf(stderr, "Error: %s\n", inWords(err))
 	}
 	return code
+}
+
+// inWords is what an error says; of a flag that wants a number, without what Go calls reading one.
+func inWords(err error) string {
+	text, _, _ := strings.Cut(err.Error(), ": strconv.")
+	switch number, ok := errors.AsType[*strconv.NumError](err); {
+	case !ok:
+		return err.Error()
+	case number.Err == strconv.ErrRange:
+		return text + ": the number is too large"
+	}
+	return text + ": want a number"
 }
 
 // folder accepts one argument, a folder of objects or one file.

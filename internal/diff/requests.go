@@ -38,7 +38,9 @@ func (c *comparison) compare(s *scene) error {
 		before.moved[m.key.Backend], after.moved[m.key.Backend] = m.before, m.after
 	}
 	name := s.gateway.NamespacedName()
-	about := func() *subject { return &subject{c, name, before, after, map[contrast]int{}} }
+	about := func() *subject {
+		return &subject{comparison: c, gateway: name, before: before, after: after, told: map[contrast]int{}}
+	}
 	for _, l := range s.listeners {
 		for _, r := range l.witnesses {
 			about().ask(r)

@@ -6,6 +6,27 @@ import (
 	"testing"
 )
 
+// TestRequestsAreTold as a shell takes them.
+func TestRequestsAreTold(t *testing.T) {
+	match := func(matches string) string {
+		return strings.Replace(route("a", "a.ex", "/"), "backendRefs", "matches: ["+matches+"], backendRefs", 1)
+	}
+	for match, want := range map[string]string{
+		match(`{headers: [{name: x-a, value: "b c"}]}`):                              `GET http://a.ex:80/ -H 'x-a:b c'`,
+		match(`{headers: [{name: x-a, value: "it's $b"}]}`):                          `GET http://a.ex:80/ -H 'x-a:it'\''s $b'`,
+		match(`{headers: [{name: x-a, value: "b\tc'"}]}`):                            `GET http://a.ex:80/ -H $'x-a:b\tc\''`,
+		match(`{queryParams: [{name: a, value: b}, {name: c, value: d}]}`):           `GET 'http://a.ex:80/?a=b&c=d'`,
+		match(`{path: {value: "/a(b)"}}`):                                            `GET 'http://a.ex:80/a(b)'`,
+		match(`{headers: [{name: Host, value: a.ex}]}`):                              `GET http://a.ex:80/ -H host:a.ex`,
+		match(`{headers: [{name: host, type: RegularExpression, value: "a[.]ex"}]}`): `GET http://a.ex:80/ -H host:a.ex`,
+	} {
+		got := shown(newRig(t, route("b", "b.ex", "/")).diff(false, match))
+		if len(got) != 1 || got[0] != want+": 404 -> XBackend default/app" {
+			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), want)
+		}
+	}
+}
+
 // TestWhatDependsOnHeaders: what a route does to requests with some headers only is shown by requests that have them. What is the same for several
 // is told once.
 func TestWhatDependsOnHeaders(t *testing.T) {

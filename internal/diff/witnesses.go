@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/model"
@@ -32,6 +34,7 @@ func (s side) backend(cluster string) string {
 type subject struct {
 	*comparison
 	gateway       string
+	byHost        bool // it compares the Host header, which is told then
 	before, after side
 	told          map[contrast]int // places in the report
 }
@@ -39,6 +42,7 @@ type subject struct {
 // route asks what shows that a route differs: requests that its match takes or nearly takes, and those that show what either form does to some
 // only. These say little of a route that came or left where others took its requests to another end.
 func (s *subject) route(f forms, from simulate.Request, domain string) {
+	s.byHost = slices.ContainsFunc(f[0].Match.GetHeaders(), simulate.IsHost)
 	list := simulate.Witnesses(from, domain, f[0].Match)
 	shown := s.ask(list[0])
 	s.ask(list[1:]...)
@@ -53,7 +57,7 @@ func (s *subject) route(f forms, from simulate.Request, domain string) {
 // ask compares what becomes of requests, and tells whether something differs.
 func (s *subject) ask(requests ...simulate.Request) (differs bool) {
 	for _, r := range requests {
-		text := requestText(r)
+		text := requestText(r, s.byHost)
 		if s.seen[s.gateway+" "+text] {
 			continue
 		}
@@ -79,28 +83,41 @@ func (s *subject) ask(requests ...simulate.Request) (differs bool) {
 	return differs
 }
 
-// requestText is a request as `cardea explain` takes it.
-func requestText(r simulate.Request) string {
+// requestText is a request as `cardea explain` takes it from a shell.
+func requestText(r simulate.Request, withHost bool) string {
 	scheme := "http"
 	if r.TLS {
 		scheme = "https"
 	}
-	text := fmt.Sprintf("%s %s://%s:%d%s", r.Method, scheme, r.Host, r.Port, r.Path)
-	if r.TLS && r.SNI != r.Host {
-		text += " --sni " + printable(r.SNI)
+	host, _, _ := strings.Cut(r.Host, ":")
+	text := word(r.Method) + " " + word(fmt.Sprintf("%s://%s:%d%s", scheme, host, r.Port, r.Path))
+	if r.TLS && r.SNI != host {
+		text += " --sni " + word(r.SNI)
+	}
+	if withHost {
+		text += " -H " + word("host:"+r.Host)
 	}
 	for _, name := range simulate.HeaderNames(r.Header) {
-		text += fmt.Sprintf(" -H %s:%s", strings.ToLower(name), printable(strings.Join(r.Header[name], ",")))
+		text += " -H " + word(strings.ToLower(name)+":"+strings.Join(r.Header[name], ","))
 	}
 	return text
 }
 
-// printable is a text as a terminal may have it.
-func printable(text string) string {
-	if quoted := strconv.Quote(text); quoted[1:len(quoted)-1] != text {
-		return quoted
+// word is a text as one word of a shell; nothing in it moves a terminal's cursor.
+func word(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) || r == utf8.RuneError }) {
+		quoted := strconv.Quote(text)
+		return "$'" + strings.ReplaceAll(quoted[1:len(quoted)-1], "'", `\'`) + "'"
 	}
-	return text
+	if !strings.ContainsFunc(text, special) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// special tells whether a shell may understand a character as more than itself.
+func special(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./:,%@+=", r)
 }
 
 // outcome tells who answers, and what is done to the request.

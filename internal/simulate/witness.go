@@ -32,13 +32,14 @@ func Witnesses(from Request, domain string, m *routev3.RouteMatch) []Request {
 	path, others := paths(m)
 	values := url.Values{}
 	for _, h := range m.GetHeaders() {
-		switch value := exampleOf(h.GetStringMatch()); h.GetName() {
-		case ":method":
+		switch value := exampleOf(h.GetStringMatch()); {
+		case h.GetName() == ":method":
 			taken.Method = value
+		case h.GetInvertMatch():
+		case IsHost(h):
+			taken.Host = value
 		default:
-			if !h.GetInvertMatch() {
-				taken.Header.Set(h.GetName(), value)
-			}
+			taken.Header.Set(h.GetName(), value)
 		}
 	}
 	for _, q := range m.GetQueryParameters() {
@@ -64,6 +65,11 @@ func Witnesses(from Request, domain string, m *routev3.RouteMatch) []Request {
 		r.Header.Del(name)
 		list = append(list, r)
 	}
+	if host := HostOf(domain); taken.Host != host {
+		r := at(path, values)
+		r.Host = host
+		list = append(list, r)
+	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		fewer := url.Values{}
 		for other, v := range values {
@@ -78,6 +84,11 @@ func Witnesses(from Request, domain string, m *routev3.RouteMatch) []Request {
 		r.Method = http.MethodGet
 	}
 	return append(list, r)
+}
+
+// IsHost tells whether a header that is compared is the host that was asked for.
+func IsHost(h *routev3.HeaderMatcher) bool {
+	return h.GetName() == ":authority" || strings.EqualFold(h.GetName(), "host")
 }
 
 // paths are a path that a match takes, and others that are near.
