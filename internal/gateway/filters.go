@@ -160,8 +160,8 @@ func (r *ruleReader) rewrite(field string, f gatewayv1.HTTPURLRewriteFilter) *mo
 
 func (r *ruleReader) path(field string, p *gatewayv1.HTTPPathModifier) *model.PathRewrite {
 	notInPath := func(field, value string) {
-		if i := strings.IndexFunc(value, func(r rune) bool { return r <= ' ' || r == 0x7f }); i >= 0 {
-			r.drop("Accepted", "UnsupportedValue", field, fmt.Sprintf("%q can't be in a path; escape it, such as %%20 for a space", value[i:i+1]))
+		if i := strings.IndexFunc(value, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '?' || r == '#' }); i >= 0 {
+			r.drop("Accepted", "UnsupportedValue", field, fmt.Sprintf("%q can't be in a path; escape it: %%%02X", value[i:i+1], value[i]))
 		}
 	}
 	switch {
