@@ -91,7 +91,7 @@ func unclassed(
 		}
 		return []model.Finding{{
 			Object: ref, Severity: model.Warning, Field: "spec.gatewayClassName",
-			Message: absent(c, broken, class) + "; so nobody serves this Gateway",
+			Message: absent(c, broken, class) + ", so nobody serves this Gateway",
 		}}, true
 	}
 }
