@@ -19,8 +19,9 @@ func (s *stage) differs(edit, want string) {
 	if err := os.WriteFile(filepath.Join(dir, "edit.yaml"), []byte(s.fill(edit)), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
+	cardea := Build(s.t) // it may take longer than Patience
 	Eventually(s.t, func() error {
-		cmd := exec.Command(Build(s.t), "diff", dir)
+		cmd := exec.Command(cardea, "diff", dir)
 		cmd.Env = append(os.Environ(), "CARDEA_SERVER="+s.Admin)
 		out, err := cmd.CombinedOutput()
 		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
