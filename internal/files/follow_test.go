@@ -188,6 +188,12 @@ func (s *still) look(l look) {
 	s.graph.Settle()
 }
 
+// later looks at everything when nothing is held any more.
+func (s *still) later() {
+	s.now = s.now.Add(2 * Hold)
+	s.look(look{all: true})
+}
+
 // A folder that is deleted takes its files along first; that is no deletion of files.
 func TestDeletedFolderKeepsServing(t *testing.T) {
 	s := newStill(t)
@@ -196,8 +202,7 @@ func TestDeletedFolderKeepsServing(t *testing.T) {
 	s.must(os.Remove(filepath.Join(s.dir, "web.yaml")))
 	s.look(look{paths: map[string]struct{}{"web.yaml": {}}})
 	s.must(os.Remove(s.dir))
-	s.now = s.now.Add(2 * Hold)
-	s.look(look{all: true})
+	s.later()
 	if p := s.folder.Problems(); len(p) != 1 || !strings.Contains(p[0].Message, "keeps serving") || s.backend("web") != "one" {
 		t.Errorf("a deleted folder: %v, backend %q", p, s.backend("web"))
 	}
@@ -227,8 +232,7 @@ func TestMoveBetweenFiles(t *testing.T) {
 	}
 	s.write("b.yaml", route("other", "one")+route("web", "one"))
 	s.look(look{paths: map[string]struct{}{"b.yaml": {}}})
-	s.now = s.now.Add(2 * Hold)
-	s.look(look{all: true})
+	s.later()
 	if path := s.folder.Locator().Where(model.Ref(model.KindHTTPRoute, "shop", "web"), "").File; path != "b.yaml" || s.backend("web") != "one" {
 		t.Errorf("the route stands in %q, backend %q", path, s.backend("web"))
 	}
@@ -262,8 +266,7 @@ func TestForgets(t *testing.T) {
 	s.look(look{all: true})
 	s.must(os.Remove(filepath.Join(s.dir, "web.yaml")))
 	s.look(look{all: true})
-	s.now = s.now.Add(2 * Hold)
-	s.look(look{all: true})
+	s.later()
 	if len(s.folder.subjects) != 1 || len(s.folder.contested)+len(s.folder.uses)+len(s.folder.fading) > 0 {
 		t.Errorf("only the default class is left, and these are known: %v", s.folder.subjects)
 	}

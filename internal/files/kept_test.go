@@ -76,13 +76,11 @@ func TestMistakesInWhatNamesAnObject(t *testing.T) {
 					t.Errorf("no error is told of\n%s\n%v", broken, s.folder.Problems())
 				}
 				for range 2 {
-					s.now = s.now.Add(2 * Hold)
-					s.look(look{all: true})
+					s.later()
 				}
 				serves("with the mistake", 1)
 				s.read("shop.yaml", broken+"# another edit\n")
-				s.now = s.now.Add(2 * Hold)
-				s.look(look{all: true})
+				s.later()
 				serves("with the mistake, edited again", 1)
 				s.read("shop.yaml", shopFile)
 				serves("mended", 1)
@@ -90,8 +88,7 @@ func TestMistakesInWhatNamesAnObject(t *testing.T) {
 					t.Error(p)
 				}
 				s.read("shop.yaml", "# nothing is left\n")
-				s.now = s.now.Add(2 * Hold)
-				s.look(look{all: true})
+				s.later()
 				serves("taken away", 0)
 			}
 		})
@@ -132,8 +129,7 @@ func TestWhatIsKeptYields(t *testing.T) {
 	s.now = s.now.Add(2 * Hold)
 	s.must(os.Remove(filepath.Join(s.dir, "z.yaml")))
 	s.look(look{all: true})
-	s.now = s.now.Add(2 * Hold)
-	s.look(look{all: true})
+	s.later()
 	if g := s.generation(model.KindService, "a"); g != 1 {
 		t.Errorf("the one beside the mistake has generation %d", g)
 	}
@@ -144,14 +140,12 @@ func TestANameOfAnother(t *testing.T) {
 	s := newStill(t)
 	s.read("a.yaml", service("a")+service("b"))
 	s.read("a.yaml", service("a")+service("a"))
-	s.now = s.now.Add(2 * Hold)
-	s.look(look{all: true})
+	s.later()
 	if g := s.generation(model.KindService, "b"); g != 1 {
 		t.Errorf("what the file declared before has generation %d\n%v", g, s.folder.Problems())
 	}
 	s.read("a.yaml", service("a"))
-	s.now = s.now.Add(2 * Hold)
-	s.look(look{all: true})
+	s.later()
 	if g := s.generation(model.KindService, "b"); g != 0 {
 		t.Errorf("taken away, it has generation %d", g)
 	}
@@ -169,8 +163,7 @@ func TestMovedToABrokenDocument(t *testing.T) {
 				s.read("a.yaml", service("a")+service("b"))
 				s.read(to, broken)
 				s.read("a.yaml", service("a"))
-				s.now = s.now.Add(2 * Hold)
-				s.look(look{all: true})
+				s.later()
 				if g := s.generation(model.KindService, "b"); g != 1 {
 					t.Errorf("generation %d, want the last good version", g)
 				}
@@ -179,8 +172,7 @@ func TestMovedToABrokenDocument(t *testing.T) {
 				}
 				s.must(os.Remove(filepath.Join(s.dir, to)))
 				s.look(look{all: true})
-				s.now = s.now.Add(2 * Hold)
-				s.look(look{all: true})
+				s.later()
 				if g := s.generation(model.KindService, "b"); g != 0 {
 					t.Errorf("taken away, it has generation %d", g)
 				}
@@ -198,8 +190,7 @@ func TestAListWithAMistake(t *testing.T) {
 		s := newStill(t)
 		s.read("a.yaml", list)
 		s.read("a.yaml", strings.Replace(list, from, to, 1))
-		s.now = s.now.Add(2 * Hold)
-		s.look(look{all: true})
+		s.later()
 		errors := slices.ContainsFunc(s.folder.Problems(), func(p Problem) bool { return p.Severity == model.Error })
 		if g := s.generation(model.KindService, "a"); g != 1 || !errors {
 			t.Errorf("%q for %q: generation %d, %v", to, from, g, s.folder.Problems())

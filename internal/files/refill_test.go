@@ -93,8 +93,7 @@ func TestFolderMadeAnewBetweenLooks(t *testing.T) {
 			s.look(look{all: true})
 			replace(s)
 			s.look(look{all: true})
-			s.now = s.now.Add(2 * Hold)
-			s.look(look{all: true})
+			s.later()
 			if !s.unfilled() || s.backend("web") != "one" {
 				t.Errorf("%v, backend %q", s.folder.Problems(), s.backend("web"))
 			}

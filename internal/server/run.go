@@ -160,7 +160,7 @@ func readiness(edge *kube.Edge, proxies *xds.Server) func() (bool, string) {
 // findings are what is wrong with objects.
 func findings(w *world.World) []admin.Finding {
 	var list []admin.Finding
-	for _, f := range append(w.Findings(), w.Outdated(time.Now())...) {
+	for _, f := range w.FindingsAt(time.Now()) {
 		list = append(list, admin.Finding{
 			Severity: f.Severity.String(), Object: f.Object.String(), Field: f.Field, Condition: f.Condition, Reason: f.Reason, Message: f.Message,
 		})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -45,7 +44,7 @@ func Check(_ context.Context, o Options, out io.Writer) (errors int, err error) 
 	if err != nil {
 		return 0, err
 	}
-	list := allFindings(folder, slices.Concat(w.Findings(), w.Outdated(time.Now()), clashes(w)), folder.Locator().Where)
+	list := allFindings(folder, append(w.FindingsAt(time.Now()), clashes(w)...), folder.Locator().Where)
 	for _, f := range list {
 		if f.Severity == "error" {
 			errors++

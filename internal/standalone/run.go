@@ -47,7 +47,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	shown, ready := objects.New(w), &readiness{world: w, folder: folder}
 	children := &proxies{world: w, envoy: binary.Path, socket: filepath.Join(dir, "xds"), dir: dir, log: o.logger()}
 	findings := func(place where) []admin.Finding {
-		return append(children.findings(place), allFindings(folder, append(w.Findings(), w.Outdated(time.Now())...), place)...)
+		return append(children.findings(place), allFindings(folder, w.FindingsAt(time.Now()), place)...)
 	}
 	found := admin.FindingMetrics(func() []admin.Finding { return findings(nowhere) })
 	registry.MustRegister(admin.GraphMetrics(w.Graph), admin.ProxyMetrics(w.Graph, w.Feedback), found, &metrics{proxies: children.states})

@@ -39,8 +39,12 @@ func (t validity) wrong(now time.Time) string {
 	return ""
 }
 
-// Outdated finds the listeners that show a certificate that is not valid at a time. They serve it all the same.
-func (w *World) Outdated(now time.Time) (list []model.Finding) {
+// FindingsAt are Findings, and what is wrong at that time only: listeners that show a certificate which is not valid. They serve it all the same.
+func (w *World) FindingsAt(now time.Time) []model.Finding {
+	return append(w.Findings(), w.outdated(now)...)
+}
+
+func (w *World) outdated(now time.Time) (list []model.Finding) {
 	w.Graph.View(func(v flow.View) {
 		wrong := map[model.ObjectRef]string{}
 		for ref, t := range flow.All(v, w.validity) {
