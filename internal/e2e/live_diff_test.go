@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"cardea.dev/cardea/internal/testcert"
 )
 
 // differs waits until `cardea diff` prints this of an edit; "..." stands for anything. While the proxy is asked what it refused, it prints another.
@@ -58,16 +56,7 @@ func TestDiffOfARefusedBackend(t *testing.T) {
 // The other listeners of the port answer 421 to what is another's host; to those a host of what was refused is one.
 func TestDiffOfARefusedFilterChain(t *testing.T) {
 	t.Parallel()
-	a, b := testcert.Self("a.example", "a2.example"), testcert.Self("b.example", "b2.example", "b3.example")
-	s := prepare(t, t.TempDir(), shop())
-	s.write("route.yaml", routeFile("web", "*.example", to("blue")))
-	s.write("gateway.yaml", secureGateway("a a.example a", "b b.example b", "c c.example c"))
-	s.write("a.yaml", secretNamed("a", a.Certificate, a.PrivateKey))
-	s.write("b.yaml", secretNamed("b", b.Certificate, b.PrivateKey))
-	s.write("c.yaml", secretNamed("c", b.Certificate, a.PrivateKey))
-	s.start(unchecked)
-	s.says("gateway/shop/web", "c: cardea.dev/Programmed=False RejectedByProxy: Failed to load private key", "b: Programmed=True")
-	s.soon("GET https://b.example/ -> 200 blue")
+	s, _ := withARefusedCertificate(t)
 	s.write("gateway.yaml", secureGateway("a a.example a", "b b2.example c", "c c.example c"))
 	s.says("gateway/shop/web", "b: cardea.dev/Programmed=False RejectedByProxy: Error adding/updating listener(s) ")
 	s.soon("GET https://b.example/ -> 200 blue certificate=b.example\nGET https://b2.example/ -> closed")

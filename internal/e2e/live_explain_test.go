@@ -33,11 +33,11 @@ func (s *stage) told(question string, lines ...string) {
 	})
 }
 
-// TestExplainOfARefusedFilterChain: what was refused is not what proxies have. The story of a request is that of the real call, by what was accepted
-// before, and tells what was refused.
-func TestExplainOfARefusedFilterChain(t *testing.T) {
-	t.Parallel()
-	a, b := testcert.Self("a.example"), testcert.Self("b.example", "b2.example", "c.example")
+// withARefusedCertificate is a Gateway whose HTTPS listener c has a key of another certificate, beside a and b, which serve. The pair is b's, and good
+// for c, too.
+func withARefusedCertificate(t *testing.T) (*stage, testcert.Pair) {
+	t.Helper()
+	a, b := testcert.Self("a.example", "a2.example"), testcert.Self("b.example", "b2.example", "b3.example", "c.example")
 	s := prepare(t, t.TempDir(), shop())
 	s.write("route.yaml", routeFile("web", "*.example", to("blue")))
 	s.write("gateway.yaml", secureGateway("a a.example a", "b b.example b", "c c.example c"))
@@ -47,6 +47,14 @@ func TestExplainOfARefusedFilterChain(t *testing.T) {
 	s.start(unchecked)
 	s.says("gateway/shop/web", "c: cardea.dev/Programmed=False RejectedByProxy: Failed to load private key", "b: Programmed=True")
 	s.soon("GET https://b.example/ -> 200 blue")
+	return s, b
+}
+
+// TestExplainOfARefusedFilterChain: what was refused is not what proxies have. The story of a request is that of the real call, by what was accepted
+// before, and tells what was refused.
+func TestExplainOfARefusedFilterChain(t *testing.T) {
+	t.Parallel()
+	s, b := withARefusedCertificate(t)
 	s.told("https://b.example/", "listener b, port 443 ", "answer Service shop/blue port 80")
 	s.told("https://c.example/", "listener c, port 443 ", "closed ", "note the proxy refused listener c: Failed to load private key from <inline>")
 
