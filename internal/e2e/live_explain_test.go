@@ -33,8 +33,8 @@ func (s *stage) told(question string, lines ...string) {
 	})
 }
 
-// withARefusedCertificate is a Gateway whose HTTPS listener c has a key of another certificate, beside a and b, which serve. The pair is b's, and good
-// for c, too.
+// withARefusedCertificate is a Gateway whose HTTPS listener c has a key of another certificate, beside a and b, which serve. The pair is that of
+// b, and good for c, too.
 func withARefusedCertificate(t *testing.T) (*stage, testcert.Pair) {
 	t.Helper()
 	a, b := testcert.Self("a.example", "a2.example"), testcert.Self("b.example", "b2.example", "b3.example", "c.example")
