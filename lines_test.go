@@ -10,7 +10,8 @@ import (
 // longestLine is how many characters a line of Go may have; a tab is one.
 const longestLine = 150
 
-// TestLines wants no line too long for a window, but in what a program wrote. Nothing is let off. And log lines have one key for errors.
+// TestLines wants no line too long for a window, but in what a program wrote. Nothing is let off. And log lines have
+// one key for errors.
 func TestLines(t *testing.T) {
 	seen := 0
 	visit(t, func(path string) {

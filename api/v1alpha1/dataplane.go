@@ -6,12 +6,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// DataPlane says how the proxies of Gateways are run. Who may write one may run any pod in the Gateway's namespace: give it to those only who may
-// create pods there.
+// DataPlane says how the proxies of Gateways are run. Who may write one may run any pod in the Gateway's namespace:
+// give it to those only who may create pods there.
 //
-// A GatewayClass names one by spec.parametersRef, a Gateway by spec.infrastructure.parametersRef. Where both state a field, the Gateway's counts,
-// whole lists such as tolerations included. Labels and annotations add up, by key; patches are applied one after the other, the class's first.
-// Changes apply at once.
+// A GatewayClass names one by spec.parametersRef, a Gateway by spec.infrastructure.parametersRef. Where both state a
+// field, the Gateway's counts, whole lists such as tolerations included. Labels and annotations add up, by key; patches
+// are applied one after the other, the class's first. Changes apply at once.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:categories=cardea,shortName=dp
@@ -115,15 +115,16 @@ type PodSettings struct {
 	// +optional
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 
-	// DrainSeconds is how long a pod that ends goes on serving, so that whoever sends to it learns of its end. 10 if it is not stated.
+	// DrainSeconds is how long a pod that ends goes on serving, so that whoever sends to it learns of its end. 10 if it is
+	// not stated.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=3600
 	// +optional
 	DrainSeconds *int32 `json:"drainSeconds,omitempty"`
 
-	// Patch is a strategic merge patch of the pod template (PodTemplateSpec), applied after all other settings. It must not change
-	// serviceAccountName, nor the labels that Cardea sets.
+	// Patch is a strategic merge patch of the pod template (PodTemplateSpec), applied after all other settings. It must
+	// not change serviceAccountName, nor the labels that Cardea sets.
 	//
 	// +optional
 	Patch *apiextensionsv1.JSON `json:"patch,omitempty"`
@@ -131,8 +132,8 @@ type PodSettings struct {
 
 // ServiceSettings shape the Service in front of the proxies.
 type ServiceSettings struct {
-	// Type of the Service. LoadBalancer if it is not stated. Of a ClusterIP and a NodePort the Gateway's addresses are the cluster IPs: the
-	// ports of nodes are others than the listeners'.
+	// Type of the Service. LoadBalancer if it is not stated. Of a ClusterIP and a NodePort the Gateway's addresses are the
+	// cluster IPs: the ports of nodes are others than the listeners'.
 	//
 	// +kubebuilder:validation:Enum=ClusterIP;NodePort;LoadBalancer
 	// +optional

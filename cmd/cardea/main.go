@@ -13,11 +13,12 @@ import (
 )
 
 func main() {
-	// A signal asks for a gentle end, which takes a bounded time. Further ones change nothing: who signals a whole process group often
-	// does so twice, and ending at once would leave things behind.
+	// A signal asks for a gentle end, which takes a bounded time. Further ones change nothing: who signals a whole process
+	// group often does so twice, and ending at once would leave things behind.
 	ctx, _ := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	program := cli.Program{
-		Controller: server.Run, Standalone: standalone.Run, Check: standalone.Check, Translate: standalone.Translate, Gateways: standalone.Gateways,
+		Controller: server.Run, Standalone: standalone.Run, Check: standalone.Check, Translate: standalone.Translate,
+		Gateways:  standalone.Gateways,
 		Explainer: standalone.Explainer, Objects: standalone.Objects,
 	}
 	os.Exit(cli.Main(ctx, os.Args[1:], program, os.Stdout, os.Stderr))

@@ -2,9 +2,9 @@
 //
 //	backend -listen localhost:9001 -name web
 //
-// It answers every path with JSON, and every gRPC call with a message of the same JSON: its name, the method, path, query, host and headers of the
-// request. /slow?seconds=N
-// takes its time first; /stream sends an event a second for as long as the caller listens (?seconds=N: for that long).
+// It answers every path with JSON, and every gRPC call with a message of the same JSON: its name, the method, path,
+// query, host and headers of the request. /slow?seconds=N takes its time first; /stream sends an event a second for as
+// long as the caller listens (?seconds=N: for that long).
 package main
 
 import (

@@ -26,8 +26,8 @@ type Client struct {
 	http, http2 *http.Client
 }
 
-// NewClient makes a client that calls at an IP address, at the URL's port plus offset. Certificates are not verified but
-// where a call asks for one; Close when done.
+// NewClient makes a client that calls at an IP address, at the URL's port plus offset. Certificates are not verified
+// but where a call asks for one; Close when done.
 func NewClient(address string, offset int) *Client {
 	dialer := &net.Dialer{Timeout: 5 * time.Second}
 	dial := func(ctx context.Context, network, target string) (net.Conn, error) {
@@ -43,8 +43,9 @@ func NewClient(address string, offset int) *Client {
 	}
 	client := func(protocols *http.Protocols) *http.Client {
 		return &http.Client{
-			Timeout:       time.Minute,
-			Transport:     &http.Transport{DialContext: dial, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, Protocols: protocols},
+			Timeout: time.Minute,
+			Transport: &http.Transport{DialContext: dial, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+				Protocols: protocols},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}
 	}
@@ -138,8 +139,8 @@ func (c *Client) once(ctx context.Context, call Call) (Answer, error) {
 	return answer, nil
 }
 
-// send makes a request, with another Host than its URL's unless that is "". The body is nil if there is no answer: without an error,
-// the connection was closed.
+// send makes a request, with another Host than its URL's unless that is "". The body is nil if there is no answer:
+// without an error, the connection was closed.
 func send(client *http.Client, request *http.Request, host string) (answer Answer, body []byte, err error) {
 	if host != "" {
 		request.Host = host
@@ -155,7 +156,8 @@ func send(client *http.Client, request *http.Request, host string) (answer Answe
 	if body, err = io.ReadAll(io.LimitReader(response.Body, 1<<20)); err != nil {
 		return Answer{}, nil, err
 	}
-	return Answer{Status: response.StatusCode, Header: response.Header, Trailer: response.Trailer, tls: response.TLS}, body, nil
+	return Answer{Status: response.StatusCode, Header: response.Header, Trailer: response.Trailer, tls: response.TLS},
+		body, nil
 }
 
 // compareAnswer tells what differs from what a call must answer, but for who answered.

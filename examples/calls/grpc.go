@@ -16,15 +16,19 @@ const grpcMethod = "GRPC"
 
 // codes are the names of gRPC's statuses, by number.
 var codes = []string{
-	"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED",
-	"FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
+	"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
+	"PERMISSION_DENIED", "RESOURCE_EXHAUSTED",
+	"FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS",
+	"UNAUTHENTICATED",
 }
 
 func isCode(name string) bool { return slices.Contains(codes, name) }
 
-// grpc makes a unary call, whose messages are JSON. It is made by hand, so that what the proxy answers is seen as it is.
+// grpc makes a unary call, whose messages are JSON. It is made by hand, so that what the proxy answers is seen as it
+// is.
 func (c *Client) grpc(ctx context.Context, call Call) (Answer, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, call.URL.String(), bytes.NewReader(frame([]byte("{}"))))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, call.URL.String(),
+		bytes.NewReader(frame([]byte("{}"))))
 	if err != nil {
 		return Answer{}, err
 	}

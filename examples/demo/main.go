@@ -1,5 +1,6 @@
-// Command demo runs the quickstart: two backends and `cardea standalone`, in the foreground until Ctrl-C. With -check it does so on a
-// copy of the example and on free ports, makes the example's calls itself, one live edit included, and exits 0 or 1.
+// Command demo runs the quickstart: two backends and `cardea standalone`, in the foreground until Ctrl-C. With -check
+// it does so on a copy of the example and on free ports, makes the example's calls itself, one live edit included, and
+// exits 0 or 1.
 //
 // It is started by `make demo`, in Cardea's folder, with what it runs in bin/.
 package main

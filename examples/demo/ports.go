@@ -18,7 +18,8 @@ type use struct {
 }
 
 func (s setup) ports() []use {
-	return []use{{"gateway", gatewayPort + s.offset}, {"backend blue", s.blue}, {"backend green", s.green}, {"admin API", s.admin}}
+	return []use{{"gateway", gatewayPort + s.offset}, {"backend blue", s.blue}, {"backend green", s.green},
+		{"admin API", s.admin}}
 }
 
 // portsFree tells which port is taken, before anything is started.
@@ -59,6 +60,7 @@ func (s setup) copyExample(example string) error {
 	if err != nil {
 		return err
 	}
-	ports := strings.NewReplacer("number: 9001", fmt.Sprintf("number: %d", s.blue), "number: 9002", fmt.Sprintf("number: %d", s.green))
+	ports := strings.NewReplacer("number: 9001", fmt.Sprintf("number: %d", s.blue), "number: 9002",
+		fmt.Sprintf("number: %d", s.green))
 	return os.WriteFile(file, []byte(ports.Replace(string(data))), 0o644)
 }

@@ -23,7 +23,8 @@ type setup struct {
 	blue, green, admin int // ports
 }
 
-// run starts everything, calls body when it is ready, and ends everything. It fails as soon as a program ends by itself.
+// run starts everything, calls body when it is ready, and ends everything. It fails as soon as a program ends by
+// itself.
 func (s setup) run(ctx context.Context, body func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -37,7 +38,8 @@ func (s setup) run(ctx context.Context, body func(context.Context) error) error 
 	}
 	defer stopBackends()
 	stopCardea, err := s.start(ctx, cancel, map[string][]string{
-		"cardea": {"cardea", "standalone", s.dir, "--port-offset=" + strconv.Itoa(s.offset), fmt.Sprintf("--admin=127.0.0.1:%d", s.admin)},
+		"cardea": {"cardea", "standalone", s.dir, "--port-offset=" + strconv.Itoa(s.offset),
+			fmt.Sprintf("--admin=127.0.0.1:%d", s.admin)},
 	})
 	if err != nil {
 		return err
@@ -50,7 +52,9 @@ func (s setup) run(ctx context.Context, body func(context.Context) error) error 
 }
 
 // start runs programs of bin under the given names; stop ends them and waits.
-func (s setup) start(ctx context.Context, failed context.CancelCauseFunc, programs map[string][]string) (stop func(), err error) {
+func (s setup) start(
+	ctx context.Context, failed context.CancelCauseFunc, programs map[string][]string,
+) (stop func(), err error) {
 	var all []*process.Process
 	for name, args := range programs {
 		p, err := process.New(process.Config{
@@ -81,7 +85,8 @@ func (s setup) start(ctx context.Context, failed context.CancelCauseFunc, progra
 
 // ready asks Cardea whether its first configuration is live.
 func (s setup) ready(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/readyz", s.admin), nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/readyz", s.admin),
+		nil)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,8 @@
 // Command conform runs the Gateway API's conformance suite against Cardea in the test cluster, and keeps the report.
 //
-// It owns the scene: the cluster, what is installed in it, and the suite's flags. It must never leave out a test, nor know what one does:
-// the suite is upstream's, built from hack/conformance as it is. `make conformance` runs it. Start reading at run.
+// It owns the scene: the cluster, what is installed in it, and the suite's flags. It must never leave out a test, nor
+// know what one does: the suite is upstream's, built from hack/conformance as it is. `make conformance` runs it. Start
+// reading at run.
 package main
 
 import (
@@ -93,7 +94,8 @@ func images(cardea string) (map[string]testcluster.Program, error) {
 func suite(ctx context.Context, o options, kubeconfig string) error {
 	args := []string{
 		"-test.v", "-test.run=TestConformance", "-test.timeout=80m", "-test.parallel=2", "-gateway-class=cardea",
-		"-conformance-profiles=GATEWAY-HTTP,GATEWAY-GRPC", "-organization=cardea", "-project=cardea", "-url=https://cardea.dev", "-version=" + o.version,
+		"-conformance-profiles=GATEWAY-HTTP,GATEWAY-GRPC", "-organization=cardea", "-project=cardea",
+		"-url=https://cardea.dev", "-version=" + o.version,
 		"-contact=https://cardea.dev/contact",
 		// Of the test cluster's LoadBalancer addresses, and of none.
 		"-usable-address=10.97.200.1", "-unusable-address=192.0.2.1",
@@ -124,7 +126,8 @@ func suite(ctx context.Context, o options, kubeconfig string) error {
 		if err != nil {
 			_, _ = os.Stdout.Write(words.Bytes())
 		} else {
-			fmt.Printf("conformance: %d tests of the suite passed, none failed\n", bytes.Count(words.Bytes(), []byte("\n    --- PASS: TestConformance/")))
+			fmt.Printf("conformance: %d tests of the suite passed, none failed\n",
+				bytes.Count(words.Bytes(), []byte("\n    --- PASS: TestConformance/")))
 		}
 	}
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command install writes deploy/install.yaml: the manifests of deploy/manifests, and at their place the CRDs of api/v1alpha1 and the roles,
-// which the parts of the controller that need them state themselves.
+// Command install writes deploy/install.yaml: the manifests of deploy/manifests, and at their place the CRDs of
+// api/v1alpha1 and the roles, which the parts of the controller that need them state themselves.
 //
 // It owns their order. It must never know what a part may do, nor change what a manifest says. Start reading at build.
 package main

@@ -24,8 +24,8 @@ const (
 	editArrives = 30 * time.Second // how long it may take to arrive
 )
 
-// isQuestion tells whether a request that is not a GET only asks: an edit is too long for a URL. That it says it is JSON keeps web pages of
-// others out: a browser asks for leave first, and gets none.
+// isQuestion tells whether a request that is not a GET only asks: an edit is too long for a URL. That it says it is
+// JSON keeps web pages of others out: a browser asks for leave first, and gets none.
 func isQuestion(r *http.Request) bool {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return r.Method == http.MethodPost && r.URL.Path == "/diff" && err == nil && kind == "application/json"

@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// Header is in every answer of the API, so that whoever asks knows that a Cardea answers, and not what else may listen there.
+// Header is in every answer of the API, so that whoever asks knows that a Cardea answers, and not what else may listen
+// there.
 const Header = "X-Cardea"
 
-// guard lets requests pass that only read. If the API listens on a loopback address it is meant for this machine's users
-// alone; yet a web page that they visit can make their browser ask for it, under a name that resolves to 127.0.0.1 (DNS
-// rebinding), and then read the answer. Such a request shows that name in Host, and is refused.
+// guard lets requests pass that only read. If the API listens on a loopback address it is meant for this machine's
+// users alone; yet a web page that they visit can make their browser ask for it, under a name that resolves to
+// 127.0.0.1 (DNS rebinding), and then read the answer. Such a request shows that name in Host, and is refused.
 func guard(listens net.Addr, next http.Handler) http.Handler {
 	tcp, ok := listens.(*net.TCPAddr)
 	loopback := ok && tcp.IP.IsLoopback()

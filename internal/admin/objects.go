@@ -105,8 +105,8 @@ func (s *Server) answerObject(w http.ResponseWriter, n KindNames, ref model.Obje
 // redacted stands in a Secret's place of what it holds: the base64 of "[redacted]".
 var redacted = base64.StdEncoding.EncodeToString([]byte("[redacted]"))
 
-// show is an object as it may be seen: whoever reaches this API may not be one who may read keys, so of a Secret only the
-// names of its entries are shown.
+// show is an object as it may be seen: whoever reaches this API may not be one who may read keys, so of a Secret only
+// the names of its entries are shown.
 func show(kind model.Kind, object json.RawMessage) (json.RawMessage, error) {
 	if kind != model.KindSecret {
 		return object, nil

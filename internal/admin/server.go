@@ -23,8 +23,8 @@ import (
 // DefaultAddr is where the API listens unless told otherwise, and where `cardea get` asks.
 const DefaultAddr = "127.0.0.1:9900"
 
-// Objects are what the API shows. A message is a complete Kubernetes object: apiVersion, kind, metadata, spec and status;
-// what a Secret holds may be in it, and is not shown. Its methods are called by many goroutines.
+// Objects are what the API shows. A message is a complete Kubernetes object: apiVersion, kind, metadata, spec and
+// status; what a Secret holds may be in it, and is not shown. Its methods are called by many goroutines.
 type Objects interface {
 	// Count is how many objects of a kind there are in all namespaces.
 	Count(kind model.Kind) (int, error)
@@ -90,12 +90,17 @@ func New(c Config) (*Server, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{config: c, mux: http.NewServeMux(), probes: http.NewServeMux(), differs: make(room, 1), explains: make(room, 2)}
-	for mux, see := range map[*http.ServeMux]string{s.mux: "/ lists those that are", s.probes: "here are /healthz, /readyz and /metrics"} {
+	s := &Server{config: c, mux: http.NewServeMux(), probes: http.NewServeMux(), differs: make(room, 1),
+		explains: make(room, 2)}
+	for mux, see := range map[*http.ServeMux]string{s.mux: "/ lists those that are",
+		s.probes: "here are /healthz, /readyz and /metrics"} {
 		mux.HandleFunc("/healthz", s.healthz)
 		mux.HandleFunc("/readyz", s.readyz)
 		mux.Handle("/metrics", promhttp.HandlerFor(c.Gatherer, promhttp.HandlerOpts{}))
-		mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { fail(w, http.StatusNotFound, "no such page: "+see) })
+		mux.HandleFunc("/", func(w http.ResponseWriter,
+			r *http.Request) {
+			fail(w, http.StatusNotFound, "no such page: "+see)
+		})
 	}
 	s.mux.HandleFunc("/{$}", s.index)
 	s.mux.HandleFunc("/objects", s.kinds)
@@ -143,7 +148,8 @@ func (s *Server) Run(ctx context.Context) error {
 func listen(address, whose, flag string) (net.Listener, error) {
 	listener, err := net.Listen("tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("the %s address %s is taken, perhaps by another Cardea: choose another one by %s HOST:PORT", whose, address, flag)
+		return nil, fmt.Errorf("the %s address %s is taken, perhaps by another Cardea: choose another one by %s HOST:PORT",
+			whose, address, flag)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listen on the %s address (%s): %w", whose, flag, err)

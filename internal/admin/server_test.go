@@ -23,7 +23,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait")) // after a question that is too long
+	// after a question that is too long
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
 }
 
 // objects is a few objects by their reference.
@@ -69,7 +70,8 @@ func config(t *testing.T) Config {
 			model.Ref(model.KindGateway, "shop", "web"):     `{"kind":"Gateway","metadata":{"namespace":"shop","name":"web"}}`,
 			model.Ref(model.KindGateway, "other", "api"):    `{"kind":"Gateway","metadata":{"namespace":"other","name":"api"}}`,
 			model.Ref(model.KindGatewayClass, "", "cardea"): `{"kind":"GatewayClass","metadata":{"name":"cardea"}}`,
-			model.Ref(model.KindSecret, "shop", "cert"):     `{"kind":"Secret","metadata":{"name":"cert"},"data":{"tls.key":"cHJpdmF0ZQ=="}}`,
+			model.Ref(model.KindSecret, "shop",
+				"cert"): `{"kind":"Secret","metadata":{"name":"cert"},"data":{"tls.key":"cHJpdmF0ZQ=="}}`,
 		},
 		Ready:     func() (bool, string) { return true, "" },
 		Gatherer:  metrics,
@@ -235,7 +237,8 @@ func TestDiffIsAskedByPost(t *testing.T) {
 		text, err := io.ReadAll(response.Body)
 		response.Body.Close()
 		if err != nil || response.StatusCode != c.code || !strings.Contains(string(text), c.want) {
-			t.Errorf("%s %s %.80s: %d %s, %v; want %d and %q", c.method, c.kind, c.body, response.StatusCode, text, err, c.code, c.want)
+			t.Errorf("%s %s %.80s: %d %s, %v; want %d and %q", c.method, c.kind, c.body, response.StatusCode, text, err, c.code,
+				c.want)
 		}
 	}
 	http.DefaultClient.CloseIdleConnections()
@@ -262,7 +265,8 @@ func TestPages(t *testing.T) {
 		{"/objects/gateways.example.com", 404, `Cardea shows no \"gateways.example.com\"`},
 		{"/objects/pods", 404, `Cardea shows no \"pods\": /objects lists the kinds`},
 		{"/objects/httproutes", 200, `"items": []`},
-		{"/explain?url=http://a/&method=PUT&header=x:1&header=y:2&sni=b&gateway=c/d", 200, `"request": "{PUT http://a/ [x:1 y:2] b c/d}"`},
+		{"/explain?url=http://a/&method=PUT&header=x:1&header=y:2&sni=b&gateway=c/d", 200,
+			`"request": "{PUT http://a/ [x:1 y:2] b c/d}"`},
 		{"/explain", 400, `want a whole URL`},
 		{"/explain/gtw/shop/web", 200, `"object": "Gateway shop/web"`},
 		{"/explain/gc/cardea", 200, `"object": "GatewayClass cardea"`},
@@ -275,7 +279,8 @@ func TestPages(t *testing.T) {
 		{"/debug/pprof/", 200, "goroutine"},
 		{"/none", 404, "no such page: / lists those that are"},
 	} {
-		if code, body := get(t, "GET", "http://"+addr+want.path, ""); code != want.code || !strings.Contains(body, want.body) {
+		if code, body := get(t, "GET", "http://"+addr+want.path, ""); code != want.code ||
+			!strings.Contains(body, want.body) {
 			t.Errorf("%s: %d, want %d and %q in:\n%s", want.path, code, want.code, want.body, body)
 		}
 	}
@@ -291,7 +296,8 @@ func (uncounted) List(model.Kind, string) ([]json.RawMessage, error) {
 func TestObjectsAreCountedWithoutListing(t *testing.T) {
 	c := config(t)
 	c.Objects = uncounted{c.Objects.(objects)}
-	if code, body := get(t, "GET", "http://"+start(t, c)+"/objects", ""); code != 200 || !strings.Contains(body, `"count": 2`) {
+	if code, body := get(t, "GET", "http://"+start(t, c)+"/objects", ""); code != 200 ||
+		!strings.Contains(body, `"count": 2`) {
 		t.Errorf("/objects: %d, want the counts:\n%s", code, body)
 	}
 }
@@ -329,7 +335,8 @@ func TestPrivateKeysAreNotShown(t *testing.T) {
 func TestReadyTellsWhatItWaitsFor(t *testing.T) {
 	c := config(t)
 	c.Ready = func() (bool, string) { return false, "waiting for the proxy of shop/web" }
-	if code, body := get(t, "GET", "http://"+start(t, c)+"/readyz", ""); code != 503 || body != "waiting for the proxy of shop/web\n" {
+	if code, body := get(t, "GET", "http://"+start(t, c)+"/readyz", ""); code != 503 ||
+		body != "waiting for the proxy of shop/web\n" {
 		t.Errorf("/readyz: %d %q, want 503 and the reason", code, body)
 	}
 }
@@ -413,7 +420,8 @@ func TestProbes(t *testing.T) {
 		t.Fatal(err)
 	}
 	start(t, c)
-	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 200, "/objects": 404, "/debug/pprof/": 404, "/": 404} {
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 200, "/objects": 404,
+		"/debug/pprof/": 404, "/": 404} {
 		request, err := http.NewRequest(http.MethodGet, "http://"+c.Probes+path, nil)
 		if err != nil {
 			t.Fatal(err)

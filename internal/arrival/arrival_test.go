@@ -69,7 +69,8 @@ func TestReferencesOfBothKinds(t *testing.T) {
 func TestReferences(t *testing.T) {
 	group, core := new(gatewayv1.Group(gatewayv1.GroupName)), new(gatewayv1.Group(""))
 	backend := func(kind, name string, port int32) gatewayv1.BackendObjectReference {
-		return gatewayv1.BackendObjectReference{Group: core, Kind: new(gatewayv1.Kind(kind)), Name: gatewayv1.ObjectName(name), Port: &port}
+		return gatewayv1.BackendObjectReference{Group: core, Kind: new(gatewayv1.Kind(kind)),
+			Name: gatewayv1.ObjectName(name), Port: &port}
 	}
 	there := backend("Service", "far", 82)
 	there.Namespace = new(gatewayv1.Namespace("b"))
@@ -92,10 +93,11 @@ func TestReferences(t *testing.T) {
 	}}
 	gateway := &gatewayv1.GatewaySpec{
 		GatewayClassName: "cardea",
-		Listeners: []gatewayv1.Listener{{Name: "http"}, {TLS: &gatewayv1.ListenerTLSConfig{CertificateRefs: []gatewayv1.SecretObjectReference{
-			{Group: core, Kind: new(gatewayv1.Kind("Secret")), Name: "cert", Namespace: new(gatewayv1.Namespace("b"))},
-			{Group: core, Kind: new(gatewayv1.Kind("ConfigMap")), Name: "cert"},
-		}}}},
+		Listeners: []gatewayv1.Listener{{Name: "http"},
+			{TLS: &gatewayv1.ListenerTLSConfig{CertificateRefs: []gatewayv1.SecretObjectReference{
+				{Group: core, Kind: new(gatewayv1.Kind("Secret")), Name: "cert", Namespace: new(gatewayv1.Namespace("b"))},
+				{Group: core, Kind: new(gatewayv1.Kind("ConfigMap")), Name: "cert"},
+			}}}},
 		Infrastructure: &gatewayv1.GatewayInfrastructure{ParametersRef: &gatewayv1.LocalParametersReference{
 			Group: gatewayv1.Group(model.KindDataPlane.Group()), Kind: "DataPlane", Name: "small",
 		}},

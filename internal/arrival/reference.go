@@ -18,7 +18,8 @@ type Reference struct {
 	Part
 }
 
-// Part is what can be named of an object: a port of a Service, a listener of a Gateway. In a Reference, zero fields mean any.
+// Part is what can be named of an object: a port of a Service, a listener of a Gateway. In a Reference, zero fields
+// mean any.
 type Part struct {
 	Port    int32
 	Section string
@@ -31,7 +32,8 @@ func (r Reference) Finds(parts []Part) bool {
 	})
 }
 
-// Parts lists the parts of an object, by its spec; divided is false if objects of its kind have none, and are named as a whole.
+// Parts lists the parts of an object, by its spec; divided is false if objects of its kind have none, and are named as
+// a whole.
 func Parts(spec any) (parts []Part, divided bool) {
 	switch spec := spec.(type) {
 	case *corev1.ServiceSpec:
@@ -48,8 +50,8 @@ func Parts(spec any) (parts []Part, divided bool) {
 	return nil, false
 }
 
-// References lists what an object names, by its spec, where something of that kind can do what it is named for. Whoever writes an object
-// chooses what it names: nothing else is to be read for that.
+// References lists what an object names, by its spec, where something of that kind can do what it is named for. Whoever
+// writes an object chooses what it names: nothing else is to be read for that.
 func References(from model.ObjectRef, spec any) []Reference {
 	l := list{namespace: from.Namespace()}
 	switch spec := spec.(type) {
@@ -57,7 +59,8 @@ func References(from model.ObjectRef, spec any) []Reference {
 		return References(from, input.AsHTTPRoute(spec))
 	case *gatewayv1.HTTPRouteSpec:
 		for _, p := range spec.ParentRefs {
-			l.add(p.Group, p.Kind, p.Namespace, p.Name, Part{Port: stated(p.Port), Section: string(stated(p.SectionName))}, model.KindGateway)
+			l.add(p.Group, p.Kind, p.Namespace, p.Name, Part{Port: stated(p.Port), Section: string(stated(p.SectionName))},
+				model.KindGateway)
 		}
 		for _, rule := range spec.Rules {
 			for _, b := range rule.BackendRefs {
@@ -73,7 +76,8 @@ func References(from model.ObjectRef, spec any) []Reference {
 	case *gatewayv1.GatewaySpec:
 		l.found = append(l.found, Reference{To: model.Ref(model.KindGatewayClass, "", string(spec.GatewayClassName))})
 		if i := spec.Infrastructure; i != nil && i.ParametersRef != nil {
-			l.add(&i.ParametersRef.Group, &i.ParametersRef.Kind, nil, gatewayv1.ObjectName(i.ParametersRef.Name), Part{}, model.KindDataPlane)
+			l.add(&i.ParametersRef.Group, &i.ParametersRef.Kind, nil, gatewayv1.ObjectName(i.ParametersRef.Name), Part{},
+				model.KindDataPlane)
 		}
 		for _, listener := range spec.Listeners {
 			if listener.TLS == nil {
@@ -94,7 +98,8 @@ type list struct {
 }
 
 func (l *list) add(
-	group *gatewayv1.Group, kind *gatewayv1.Kind, namespace *gatewayv1.Namespace, name gatewayv1.ObjectName, part Part, kinds ...model.Kind,
+	group *gatewayv1.Group, kind *gatewayv1.Kind, namespace *gatewayv1.Namespace, name gatewayv1.ObjectName, part Part,
+	kinds ...model.Kind,
 ) {
 	if k := model.KindOf(string(stated(group)), string(stated(kind))); slices.Contains(kinds, k) {
 		l.found = append(l.found, Reference{model.Ref(k, cmp.Or(string(stated(namespace)), l.namespace), string(name)), part})

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// What fails is tried again after firstRetry, and then later each time, up to lastRetry: proxies wait for the first certificate.
+// What fails is tried again after firstRetry, and then later each time, up to lastRetry: proxies wait for the first
+// certificate.
 const (
 	firstRetry = 200 * time.Millisecond
 	lastRetry  = 5 * time.Second
@@ -45,7 +46,8 @@ func New(cfg Config) (*Authority, error) {
 // Loaded is closed when there is a certificate and a bundle.
 func (a *Authority) Loaded() <-chan struct{} { return a.loaded }
 
-// Bundle is the PEM text of all that is trusted, empty before Loaded, and a channel that is closed when there is another text.
+// Bundle is the PEM text of all that is trusted, empty before Loaded, and a channel that is closed when there is
+// another text.
 func (a *Authority) Bundle() ([]byte, <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -12,6 +12,7 @@ func Rules(secret string) []rbacv1.PolicyRule {
 			APIGroups: []string{corev1.GroupName}, Resources: []string{"secrets"}, ResourceNames: []string{secret},
 			Verbs: []string{"get", "list", "update", "watch"},
 		},
-		{APIGroups: []string{corev1.GroupName}, Resources: []string{"secrets"}, Verbs: []string{"create"}}, // a name can't be demanded here
+		// a name can't be demanded here
+		{APIGroups: []string{corev1.GroupName}, Resources: []string{"secrets"}, Verbs: []string{"create"}},
 	}
 }

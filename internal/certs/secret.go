@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// The entries of the Secret: a certificate and, if it signs or will sign, its key; and when the step began, as RFC 3339.
+// The entries of the Secret: a certificate and, if it signs or will sign, its key; and when the step began, as RFC
+// 3339.
 const (
 	signerEntry   = "signer"
 	nextEntry     = "next"

@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// read is what the Secret says, and the Secret. The state is nil if there is none or nobody can make sense of it, the Secret
-// if it does not exist.
+// read is what the Secret says, and the Secret. The state is nil if there is none or nobody can make sense of it, the
+// Secret if it does not exist.
 func (a *Authority) read(ctx context.Context) (*state, *corev1.Secret, error) {
 	secret, err := a.cfg.Client.CoreV1().Secrets(a.cfg.Namespace).Get(ctx, a.cfg.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -22,14 +22,15 @@ func (a *Authority) read(ctx context.Context) (*state, *corev1.Secret, error) {
 	}
 	s, err := decode(secret.Data)
 	if err != nil {
-		a.cfg.Log.Error("the xDS authority's Secret can't be understood, so it is written anew", "secret", a.cfg.Name, "error", err)
+		a.cfg.Log.Error("the xDS authority's Secret can't be understood, so it is written anew", "secret", a.cfg.Name,
+			"error", err)
 		return nil, secret, nil
 	}
 	return s, secret, nil
 }
 
-// write writes the state in place of the Secret that was read, nil for none. If there is another one by now, that is an error as any other: it is
-// read again after a pause.
+// write writes the state in place of the Secret that was read, nil for none. If there is another one by now, that is an
+// error as any other: it is read again after a pause.
 func (a *Authority) write(ctx context.Context, s *state, old *corev1.Secret) error {
 	data, err := encode(s)
 	if err != nil {

@@ -37,7 +37,8 @@ func TestMain(m *testing.M) {
 // spy is a Program that prints how it was called. What the real one does is tested where it is.
 func spy() Program {
 	told := func(o standalone.Options) string {
-		return fmt.Sprintf("dir=%s envoy=%s offset=%d bind=%v admin=%s work=%s", o.Dir, o.Envoy, o.PortOffset, o.Bind, o.Admin, o.WorkDir)
+		return fmt.Sprintf("dir=%s envoy=%s offset=%d bind=%v admin=%s work=%s", o.Dir, o.Envoy, o.PortOffset, o.Bind,
+			o.Admin, o.WorkDir)
 	}
 	return Program{
 		Standalone: func(_ context.Context, o standalone.Options) error {
@@ -64,8 +65,10 @@ func spy() Program {
 			at := func(namespace, name string) map[string]any {
 				return map[string]any{"namespace": namespace, "name": name}
 			}
-			return []map[string]any{{"name": o.Dir}, {"kind": "HTTPRoute", "metadata": at("shop", "cart")}, {"kind": "HTTPRoute", "metadata": at("a", "b")},
-				{"kind": "GatewayClass", "metadata": map[string]any{"name": "own"}}, {"kind": "Namespace", "metadata": map[string]any{"name": "shop"}}}, nil
+			return []map[string]any{{"name": o.Dir}, {"kind": "HTTPRoute", "metadata": at("shop", "cart")},
+				{"kind": "HTTPRoute", "metadata": at("a", "b")},
+				{"kind": "GatewayClass", "metadata": map[string]any{"name": "own"}},
+				{"kind": "Namespace", "metadata": map[string]any{"name": "shop"}}}, nil
 		},
 		Explainer: func(_ context.Context, o standalone.Options) (admin.Explainer, error) { return explainer(told(o)), nil },
 		Gateways: func(_ context.Context, o standalone.Options) ([]string, error) {

@@ -40,7 +40,8 @@ func newClient(addresses ...string) *client {
 		server = "http://" + server
 	}
 	// Its own transport: a proxy that the environment names has no business between us and this machine's program.
-	return &client{strings.TrimSuffix(server, "/"), &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}}
+	return &client{strings.TrimSuffix(server, "/"),
+		&http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}}
 }
 
 func (c *client) kinds(ctx context.Context) (json.RawMessage, error) { return c.ask(ctx, "/objects") }
@@ -82,8 +83,10 @@ func (c *client) do(ctx context.Context, method, path string, body []byte) (json
 	response, err := c.http.Do(request)
 	switch _, unreachable := errors.AsType[*net.OpError](err); {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return nil, fmt.Errorf("no Cardea answers at %s: start one with `cardea standalone DIR`, or %s (`cardea get --kube` asks a cluster)",
-			c.server, orName)
+		return nil,
+			fmt.Errorf("no Cardea answers at %s: start one with `cardea standalone DIR`, or %s (`cardea get --kube` asks a "+
+				"cluster)",
+				c.server, orName)
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return nil, err
 	case unreachable:
@@ -94,7 +97,8 @@ func (c *client) do(ctx context.Context, method, path string, body []byte) (json
 	defer response.Body.Close()
 	if response.Header.Get(admin.Header) == "" {
 		kind, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";")
-		return nil, fmt.Errorf("%s is not Cardea's admin API (it answers %s, %s): %s", c.server, response.Status, cmp.Or(kind, "of no type"), orName)
+		return nil, fmt.Errorf("%s is not Cardea's admin API (it answers %s, %s): %s", c.server, response.Status,
+			cmp.Or(kind, "of no type"), orName)
 	}
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
@@ -109,7 +113,8 @@ func (c *client) do(ctx context.Context, method, path string, body []byte) (json
 	return text, nil
 }
 
-// bare is an error of a request without the request: "no such host" of "Get "http://...": dial tcp: lookup foo: no such host".
+// bare is an error of a request without the request: "no such host" of "Get "http://...": dial tcp: lookup foo: no such
+// host".
 func bare(err error) error {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		return errors.New(dns.Err)

@@ -22,10 +22,12 @@ func TestGetFromWhatIsNoCardea(t *testing.T) {
 		answer func(http.ResponseWriter, *http.Request)
 		want   string
 	}{
-		"a page that is not there": {answers(404, "text/html; charset=utf-8", "<h1>Not Found</h1>"), "(it answers 404 Not Found, text/html)"},
-		"a page":                   {answers(200, "text/html", "<h1>Hello</h1>"), "(it answers 200 OK, text/html)"},
-		"other JSON":               {answers(200, "application/json", `{"login": "please"}`), "(it answers 200 OK, application/json)"},
-		"an empty list":            {answers(200, "application/json", `{"kind": "List", "items": []}`), "(it answers 200 OK, application/json)"},
+		"a page that is not there": {answers(404, "text/html; charset=utf-8", "<h1>Not Found</h1>"),
+			"(it answers 404 Not Found, text/html)"},
+		"a page":     {answers(200, "text/html", "<h1>Hello</h1>"), "(it answers 200 OK, text/html)"},
+		"other JSON": {answers(200, "application/json", `{"login": "please"}`), "(it answers 200 OK, application/json)"},
+		"an empty list": {answers(200, "application/json", `{"kind": "List", "items": []}`),
+			"(it answers 200 OK, application/json)"},
 		"a Kubernetes": {answers(403, "application/json", `{"kind": "Status", "apiVersion": "v1", "message": "forbidden"}`),
 			"(it answers 403 Forbidden, application/json)"},
 		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
@@ -52,7 +54,8 @@ func TestGetFromWhatIsNoCardea(t *testing.T) {
 			for _, what := range []string{"", "httproutes", "httproute web", "gateways -A", "gateways -o json"} {
 				out, code := run(t, "get --server "+server.URL+" "+what)
 				want := "Error: " + server.URL + " is not Cardea's admin API ("
-				if code != 1 || !strings.HasPrefix(out, want) || !strings.Contains(out, story.want) || !strings.Contains(out, "--server or $CARDEA_SERVER") {
+				if code != 1 || !strings.HasPrefix(out, want) || !strings.Contains(out, story.want) ||
+					!strings.Contains(out, "--server or $CARDEA_SERVER") {
 					t.Errorf("get %s: %d, %s", what, code, out)
 				}
 			}
@@ -68,7 +71,9 @@ func TestGetFromNobody(t *testing.T) {
 	}
 	l.Close()
 	for server, want := range map[string]string{
-		"http://" + l.Addr().String():   "start one with `cardea standalone DIR`, or name the address of its admin API with --server or $CARDEA_SERVER",
+		"http://" +
+			l.Addr().String(): "start one with `cardea standalone DIR`, or name the address of its admin API with --server " +
+			"or $CARDEA_SERVER",
 		"gopher://" + l.Addr().String(): `unsupported protocol scheme "gopher"`,
 	} {
 		if out, code := run(t, "get --server "+server); code != 1 || !strings.Contains(out, want) {

@@ -71,7 +71,9 @@ func (e missing) Error() string {
 }
 
 // get asks for a path. What is not there is a serverError; a kind that is not there is missing.
-func (c *cluster) get(ctx context.Context, n admin.KindNames, accept string, query url.Values, words ...string) ([]byte, error) {
+func (c *cluster) get(
+	ctx context.Context, n admin.KindNames, accept string, query url.Values, words ...string,
+) ([]byte, error) {
 	root := "/apis"
 	if !strings.Contains(n.APIVersion, "/") {
 		root = "/api"
@@ -132,7 +134,9 @@ type page struct {
 	Items []object
 }
 
-func (c *cluster) page(ctx context.Context, n admin.KindNames, accept, namespace string, limit int, token string) (p page, err error) {
+func (c *cluster) page(
+	ctx context.Context, n admin.KindNames, accept, namespace string, limit int, token string,
+) (p page, err error) {
 	query := url.Values{"limit": {strconv.Itoa(limit)}}
 	if token != "" {
 		query.Set("continue", token)
@@ -173,7 +177,8 @@ func (c *cluster) kinds(ctx context.Context) (json.RawMessage, error) {
 			return nil, err
 		}
 		counts = append(counts, admin.KindCount{
-			Kind: n.Kind.String(), APIVersion: n.APIVersion, Name: n.Plural, Namespaced: n.Namespaced, Count: len(p.Items) + p.Metadata.Remaining,
+			Kind: n.Kind.String(), APIVersion: n.APIVersion, Name: n.Plural, Namespaced: n.Namespaced,
+			Count: len(p.Items) + p.Metadata.Remaining,
 		})
 	}
 	return document(counts)
@@ -217,8 +222,8 @@ func document(value any) (json.RawMessage, error) {
 // redacted stands in the place of what a Secret holds, as the admin API has it.
 var redacted = base64.StdEncoding.EncodeToString([]byte("[redacted]"))
 
-// shown is an object as it is shown: with its kind, which lists leave out, without what only machines read, and a Secret without what it
-// holds.
+// shown is an object as it is shown: with its kind, which lists leave out, without what only machines read, and a
+// Secret without what it holds.
 func shown(n admin.KindNames, o object) object {
 	o["apiVersion"], o["kind"] = n.APIVersion, n.Kind.String()
 	if m, ok := o["metadata"].(map[string]any); ok {

@@ -145,8 +145,8 @@ func programmed(o object) string {
 	return is
 }
 
-// externalIP is where a Service is reached from outside its cluster, as kubectl has it. A Service without any status is not of a cluster, or
-// shown by one who does not keep it.
+// externalIP is where a Service is reached from outside its cluster, as kubectl has it. A Service without any status is
+// not of a cluster, or shown by one who does not keep it.
 func externalIP(o object) string {
 	fixed := o.texts("spec", "externalIPs")
 	switch o.text("spec", "type") {

@@ -16,8 +16,8 @@ import (
 // completionPatience is how long a shell waits for a word from the running program. Who types does not want to.
 const completionPatience = 2 * time.Second
 
-// completer lists the words that may stand where the shell's cursor is. What it can't find out it does not offer, silently:
-// nobody asked for anything yet.
+// completer lists the words that may stand where the shell's cursor is. What it can't find out it does not offer,
+// silently: nobody asked for anything yet.
 type completer = func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective)
 
 // completeFlag offers words for a flag, and no files.

@@ -48,15 +48,18 @@ reach --xds under the name of --service.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "the kubeconfig to use (in a cluster: the pod's ServiceAccount; else as kubectl finds it)")
+	f.StringVar(&o.Kubeconfig, "kubeconfig", "",
+		"the kubeconfig to use (in a cluster: the pod's ServiceAccount; else as kubectl finds it)")
 	f.StringVar(&o.Context, "context", "", "the kubeconfig's context to use")
-	f.StringVar(&o.Namespace, "namespace", cmp.Or(os.Getenv("POD_NAMESPACE"), "cardea-system"), "Cardea's own namespace ($POD_NAMESPACE)")
+	f.StringVar(&o.Namespace, "namespace", cmp.Or(os.Getenv("POD_NAMESPACE"), "cardea-system"),
+		"Cardea's own namespace ($POD_NAMESPACE)")
 	f.StringVar(&o.Service, "service", "cardea", "the Service in that namespace by which proxies reach xDS")
 	f.Int32Var(&o.XDSPort, "service-port", 18000, "that Service's port")
 	f.StringVar(&o.XDS, "xds", ":18000", "host:port where xDS is served")
 	f.StringVar(&o.Image, "proxy-image", server.DefaultImage, "the proxies' image, where no DataPlane states one")
 	f.StringVar(&o.Admin, "admin", admin.DefaultAddr, "host:port of the admin API")
-	f.StringVar(&o.Probes, "probes", ":9901", `host:port of /healthz, /readyz and /metrics for the kubelet and Prometheus; "" is nowhere`)
+	f.StringVar(&o.Probes, "probes", ":9901",
+		`host:port of /healthz, /readyz and /metrics for the kubelet and Prometheus; "" is nowhere`)
 	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&format, "log-format", "text", "text or json")
 	completeFlag(cmd, "log-level", "debug", "info", "warn", "error")

@@ -83,7 +83,9 @@ The exit code is 0 if nothing would change, 1 if something would, and 2 if somet
 	return cmd
 }
 
-func runDiff(cmd *cobra.Command, p Program, o *standalone.Options, dir, server string, prune bool) (report diff.Report, err error) {
+func runDiff(
+	cmd *cobra.Command, p Program, o *standalone.Options, dir, server string, prune bool,
+) (report diff.Report, err error) {
 	o.Bind = []string{"127.0.0.1"}
 	if err := offline(cmd, dir, o); err != nil {
 		return report, err

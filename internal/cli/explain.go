@@ -64,9 +64,11 @@ The running program at --server is asked; with --dir the files of a folder are r
 	cmd.ValidArgsFunction = completeExplain(names)
 	f := cmd.Flags()
 	f.StringVarP(&o.question.Method, "request", "X", "", "method of the request (GET)")
-	f.StringArrayVarP(&o.question.Headers, "header", "H", nil, "header of the request, 'name: value'; may be given several times")
+	f.StringArrayVarP(&o.question.Headers, "header", "H", nil,
+		"header of the request, 'name: value'; may be given several times")
 	f.StringVar(&o.question.SNI, "sni", "", "server name of the TLS handshake (the URL's host)")
-	f.StringVar(&o.question.Gateway, "gateway", "", "the Gateway that gets the request (NAMESPACE/NAME), where several have its port")
+	f.StringVar(&o.question.Gateway, "gateway", "",
+		"the Gateway that gets the request (NAMESPACE/NAME), where several have its port")
 	f.StringVarP(&o.namespace, "namespace", "n", "default", "namespace of the object")
 	f.StringVar(&o.dir, "dir", "", "read this folder (or file) instead of asking a running program")
 	f.StringVar(&o.server, "server", "", "address of the admin API ($CARDEA_SERVER, else http://"+admin.DefaultAddr+")")
@@ -100,7 +102,8 @@ func runExplain(cmd *cobra.Command, p Program, o *explainOptions, what string) e
 	if kind, name, isObject := strings.Cut(what, "/"); isObject && !strings.Contains(what, "://") {
 		story, err = explainObject(cmd, p, o, kind, name)
 	} else if !strings.Contains(what, "://") {
-		return fmt.Errorf("%q is no URL (want a whole one, such as http://shop.example/cart), and no object (KIND/NAME)", what)
+		return fmt.Errorf("%q is no URL (want a whole one, such as http://shop.example/cart), and no object (KIND/NAME)",
+			what)
 	} else {
 		o.question.URL = what
 		story, err = explainRequest(cmd, p, o)
@@ -135,10 +138,13 @@ func explainRequest(cmd *cobra.Command, p Program, o *explainOptions) (story exp
 	return story, o.ask(cmd.Context(), "/explain?"+values.Encode(), &story)
 }
 
-func explainObject(cmd *cobra.Command, p Program, o *explainOptions, kind, name string) (story explain.Object, err error) {
+func explainObject(
+	cmd *cobra.Command, p Program, o *explainOptions, kind, name string,
+) (story explain.Object, err error) {
 	n, known := admin.KindNamed(kind)
 	if !known {
-		return story, fmt.Errorf("%q is no kind (`cardea get` lists the kinds), and no URL: a URL begins with http:// or https://", kind)
+		return story,
+			fmt.Errorf("%q is no kind (`cardea get` lists the kinds), and no URL: a URL begins with http:// or https://", kind)
 	}
 	if name == "" {
 		return story, noName(kind)

@@ -55,7 +55,8 @@ with --kubeconfig or --context that one. A cluster is asked only if one of these
 		RunE:              func(cmd *cobra.Command, args []string) error { return get(cmd, o, args) },
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.namespace, "namespace", "n", "", `namespace of the objects ("default", or that of the kubeconfig's context)`)
+	f.StringVarP(&o.namespace, "namespace", "n", "",
+		`namespace of the objects ("default", or that of the kubeconfig's context)`)
 	f.BoolVarP(&o.all, "all-namespaces", "A", false, "objects of all namespaces")
 	f.StringVarP(&o.output, "output", "o", "table", "table, wide, yaml or json")
 	bindSource(cmd, &o.sourceOptions)
@@ -121,7 +122,8 @@ func asked(args []string) (names admin.KindNames, words []string, err error) {
 	}
 	names, known := admin.KindNamed(kind)
 	if !known {
-		return names, nil, fmt.Errorf("Cardea shows no %q: `cardea get` lists the kinds that it reads, kubectl shows all others", kind)
+		return names, nil,
+			fmt.Errorf("Cardea shows no %q: `cardea get` lists the kinds that it reads, kubectl shows all others", kind)
 	}
 	if len(args) == 2 && args[1] == "" {
 		return names, nil, noName(kind)
@@ -195,7 +197,8 @@ func getList(cmd *cobra.Command, o getOptions, from source, names admin.KindName
 		_, err := fmt.Fprintf(cmd.ErrOrStderr(), "No resources found%s\n", where)
 		return err
 	}
-	return tableOf(names.Kind, list.Items, time.Now(), o.output == "wide", names.Namespaced && o.all).print(cmd.OutOrStdout())
+	return tableOf(names.Kind, list.Items, time.Now(), o.output == "wide", names.Namespaced &&
+		o.all).print(cmd.OutOrStdout())
 }
 
 // wantsText tells whether the answer is printed as it came.

@@ -52,7 +52,8 @@ and tells what is live and what is not, and why.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(standaloneCommand(p), controllerCommand(p), getCommand(), explainCommand(p), diffCommand(p), checkCommand(p), translateCommand(p),
+	root.AddCommand(standaloneCommand(p), controllerCommand(p), getCommand(), explainCommand(p), diffCommand(p),
+		checkCommand(p), translateCommand(p),
 		versionCommand())
 	root.SetVersionTemplate("cardea {{.Version}}\n")
 	root.SetArgs(args)

@@ -11,7 +11,8 @@ import (
 	"cardea.dev/cardea/internal/admin"
 )
 
-// source is where `get` asks for objects: a running program, or a cluster's API server. Answers are JSON as `kubectl get -o json` has it.
+// source is where `get` asks for objects: a running program, or a cluster's API server. Answers are JSON as `kubectl
+// get -o json` has it.
 type source interface {
 	// kinds are those that there are, as a list of admin.KindCount.
 	kinds(ctx context.Context) (json.RawMessage, error)
@@ -47,7 +48,8 @@ func (o sourceOptions) ofKube() bool { return o.kube || o.kubeconfig != "" || o.
 func (o sourceOptions) source() (from source, namespace string, err error) {
 	switch {
 	case o.ofKube() && o.server != "":
-		return nil, "", errors.New("--server names a running Cardea; --kube, --kubeconfig and --context a cluster: whom to ask?")
+		return nil, "",
+			errors.New("--server names a running Cardea; --kube, --kubeconfig and --context a cluster: whom to ask?")
 	case o.ofKube():
 		c, err := newCluster(o.kubeconfig, o.context)
 		if err != nil {

@@ -65,7 +65,8 @@ Ports below 1024 need a privilege on most systems: --port-offset 8000 serves por
 // bindFlags are the flags that say where listeners are bound.
 func bindFlags(cmd *cobra.Command, o *standalone.Options) {
 	f := cmd.Flags()
-	f.IntVar(&o.PortOffset, "port-offset", 0, "add this to every listener's port to get the port to bind; redirects still name the listener's port")
+	f.IntVar(&o.PortOffset, "port-offset", 0,
+		"add this to every listener's port to get the port to bind; redirects still name the listener's port")
 	f.StringSliceVar(&o.Bind, "bind", []string{"127.0.0.1"}, "IP addresses to bind, for Gateways that state none")
 	completeFlag(cmd, "port-offset")
 	completeFlag(cmd, "bind", "127.0.0.1", "0.0.0.0", "::1", "::")

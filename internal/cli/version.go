@@ -25,7 +25,8 @@ func versionCommand() *cobra.Command {
 
 // versions are of this program, what made it, and whom it speaks to.
 func versions() string {
-	return fmt.Sprintf("%s (%s %s/%s), for Envoy %s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH, process.EnvoyVersion)
+	return fmt.Sprintf("%s (%s %s/%s), for Envoy %s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
+		process.EnvoyVersion)
 }
 
 // version is what the Go tool wrote into the program: a tag, or the commit it was built from.

@@ -22,7 +22,8 @@ type Parent struct {
 	Proxied  bool                // a proxy that has acknowledged a whole configuration is connected
 	Findings []model.Finding     // about this parent only
 	Standing []resource.Standing // of each rule; none if it serves nowhere
-	Refused  []string            // its listeners that a proxy refused, if rules wait; Standing is without these, if others are left
+	// its listeners that a proxy refused, if rules wait; Standing is without these, if others are left
+	Refused []string
 }
 
 // RouteFacts is what is known of a route.
@@ -89,7 +90,8 @@ func (r RouteFacts) dropped() (rules int, message string) {
 		}
 	}
 	_, answer := r.Kind.Failure()
-	return len(seen), cut(fmt.Sprintf("Dropped Rule (what it takes is answered with %s): %s", answer, strings.Join(why, "; ")))
+	return len(seen), cut(fmt.Sprintf("Dropped Rule (what it takes is answered with %s): %s", answer,
+		strings.Join(why, "; ")))
 }
 
 // whyNone is the reason why a route that has no rule left is not accepted.
@@ -104,7 +106,8 @@ func (r RouteFacts) whyNone() string {
 
 func (p Parent) programmed(l *list) {
 	if len(p.Standing) == 0 {
-		l.set(Programmed, false, "NotServed", "no listener serves it: they can't serve, or more specific listeners of their ports take its hosts")
+		l.set(Programmed, false, "NotServed",
+			"no listener serves it: they can't serve, or more specific listeners of their ports take its hosts")
 		return
 	}
 	waiting := 0

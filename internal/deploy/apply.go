@@ -14,7 +14,9 @@ import (
 )
 
 // apply applies an object, if it is another one than was applied last or somebody changed it.
-func (d *Deployer) apply(ctx context.Context, ref model.ObjectRef, p plan.Proxy, k kind, want objects, o *outcome) error {
+func (d *Deployer) apply(
+	ctx context.Context, ref model.ObjectRef, p plan.Proxy, k kind, want objects, o *outcome,
+) error {
 	text, sum, now := want.texts[k], want.digest(k), time.Now()
 	d.mu.Lock()
 	before := d.record(ref).objects[k]
@@ -54,7 +56,8 @@ func (d *Deployer) apply(ctx context.Context, ref model.ObjectRef, p plan.Proxy,
 		d.cfg.Events(Event{Object: ref, UID: p.UID, Warning: true, Reason: "Contested",
 			Message: k.String() + " " + p.Name + " is changed or deleted again and again by somebody else: " + others})
 	case what.repaired && !there:
-		d.cfg.Log.Info("made again what somebody had deleted", "kind", k.String(), "namespace", ref.Namespace(), "name", p.Name)
+		d.cfg.Log.Info("made again what somebody had deleted", "kind", k.String(), "namespace", ref.Namespace(), "name",
+			p.Name)
 	case what.repaired:
 		d.cfg.Log.Info("repaired", "kind", k.String(), "namespace", ref.Namespace(), "name", p.Name, "managers", others)
 	case what.changed && !same:
@@ -63,7 +66,9 @@ func (d *Deployer) apply(ctx context.Context, ref model.ObjectRef, p plan.Proxy,
 	return nil
 }
 
-func (d *Deployer) patch(ctx context.Context, k kind, namespace, name string, text []byte, dryRun ...string) (metav1.Object, error) {
+func (d *Deployer) patch(
+	ctx context.Context, k kind, namespace, name string, text []byte, dryRun ...string,
+) (metav1.Object, error) {
 	force := true
 	options := metav1.PatchOptions{FieldManager: manager, Force: &force, DryRun: dryRun}
 	if k == service {
@@ -80,7 +85,9 @@ type effect struct {
 }
 
 // remember remembers what was applied, and that the object is like this now.
-func (d *Deployer) remember(ref model.ObjectRef, k kind, sum digest, before made, object metav1.Object, now time.Time) (what effect) {
+func (d *Deployer) remember(
+	ref model.ObjectRef, k kind, sum digest, before made, object metav1.Object, now time.Time,
+) (what effect) {
 	if object.GetDeletionTimestamp() != nil {
 		d.metrics.applies.WithLabelValues(k.String(), "unchanged").Inc()
 		return what // the watch tells when it is gone; then it is made anew
@@ -107,7 +114,8 @@ func (d *Deployer) remember(ref model.ObjectRef, k kind, sum digest, before made
 	return what
 }
 
-// refuse remembers that the API server called an object invalid, and why: by the field of the DataPlane that makes it so.
+// refuse remembers that the API server called an object invalid, and why: by the field of the DataPlane that makes it
+// so.
 func (d *Deployer) refuse(ref model.ObjectRef, p plan.Proxy, k kind, sum digest, err error, now time.Time, o *outcome) {
 	why := mergeParameters(p.Parameters).blame(k, err)
 	o.mistake(why, mistakeRetry)

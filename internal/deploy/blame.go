@@ -21,12 +21,17 @@ type origin struct {
 var origins = map[kind][]origin{
 	deployment: {
 		{"spec.replicas", "spec.replicas", func(s v1alpha1.DataPlaneSpec) bool { return s.Replicas != nil }},
-		{"spec.template.spec.containers[0].resources", "spec.resources", func(s v1alpha1.DataPlaneSpec) bool { return s.Resources != nil }},
-		{"spec.template.spec.containers[0].image", "spec.image", func(s v1alpha1.DataPlaneSpec) bool { return s.Image != "" }},
-		{"spec.template.spec.tolerations", "spec.pod.tolerations", inPod(func(s *v1alpha1.PodSettings) bool { return s.Tolerations != nil })},
-		{"spec.template.spec.nodeSelector", "spec.pod.nodeSelector", inPod(func(s *v1alpha1.PodSettings) bool { return s.NodeSelector != nil })},
+		{"spec.template.spec.containers[0].resources", "spec.resources",
+			func(s v1alpha1.DataPlaneSpec) bool { return s.Resources != nil }},
+		{"spec.template.spec.containers[0].image", "spec.image",
+			func(s v1alpha1.DataPlaneSpec) bool { return s.Image != "" }},
+		{"spec.template.spec.tolerations", "spec.pod.tolerations",
+			inPod(func(s *v1alpha1.PodSettings) bool { return s.Tolerations != nil })},
+		{"spec.template.spec.nodeSelector", "spec.pod.nodeSelector",
+			inPod(func(s *v1alpha1.PodSettings) bool { return s.NodeSelector != nil })},
 		{"spec.template.labels", "spec.pod.labels", inPod(func(s *v1alpha1.PodSettings) bool { return s.Labels != nil })},
-		{"spec.template.annotations", "spec.pod.annotations", inPod(func(s *v1alpha1.PodSettings) bool { return s.Annotations != nil })},
+		{"spec.template.annotations", "spec.pod.annotations",
+			inPod(func(s *v1alpha1.PodSettings) bool { return s.Annotations != nil })},
 		{"spec.template", "spec.pod.patch", inPod(func(s *v1alpha1.PodSettings) bool { return s.Patch != nil })},
 		{"", "spec.deployment.patch", func(s v1alpha1.DataPlaneSpec) bool { return s.Deployment != nil }},
 	},
@@ -35,11 +40,14 @@ var origins = map[kind][]origin{
 		{"spec.loadBalancerClass", "spec.service.loadBalancerClass", inService(func(s *v1alpha1.ServiceSettings) bool {
 			return s.LoadBalancerClass != nil
 		})},
-		{"spec.externalTrafficPolicy", "spec.service.externalTrafficPolicy", inService(func(s *v1alpha1.ServiceSettings) bool {
-			return s.ExternalTrafficPolicy != ""
-		})},
-		{"metadata.labels", "spec.service.labels", inService(func(s *v1alpha1.ServiceSettings) bool { return s.Labels != nil })},
-		{"metadata.annotations", "spec.service.annotations", inService(func(s *v1alpha1.ServiceSettings) bool { return s.Annotations != nil })},
+		{"spec.externalTrafficPolicy", "spec.service.externalTrafficPolicy",
+			inService(func(s *v1alpha1.ServiceSettings) bool {
+				return s.ExternalTrafficPolicy != ""
+			})},
+		{"metadata.labels", "spec.service.labels",
+			inService(func(s *v1alpha1.ServiceSettings) bool { return s.Labels != nil })},
+		{"metadata.annotations", "spec.service.annotations",
+			inService(func(s *v1alpha1.ServiceSettings) bool { return s.Annotations != nil })},
 		{"", "spec.service.patch", inService(func(s *v1alpha1.ServiceSettings) bool { return s.Patch != nil })},
 	},
 }
@@ -52,7 +60,8 @@ func inService(states func(*v1alpha1.ServiceSettings) bool) func(v1alpha1.DataPl
 	return func(s v1alpha1.DataPlaneSpec) bool { return s.Service != nil && states(s.Service) }
 }
 
-// blame says why the API server calls an object invalid: for each of its fields the DataPlane and the field that makes it.
+// blame says why the API server calls an object invalid: for each of its fields the DataPlane and the field that makes
+// it.
 func (p parameters) blame(k kind, err error) string {
 	var causes []metav1.StatusCause
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) && status.Status().Details != nil {

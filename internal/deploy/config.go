@@ -25,8 +25,8 @@ type Config struct {
 	Selections *flow.Collection[model.ObjectRef, plan.Selection]
 	Fronts     *flow.Source[model.ObjectRef, model.Front] // is filled
 	Dialect    Dialect
-	// Bundle is the PEM text of whom proxies trust for xDS, and a channel that is closed when there is another; an empty text
-	// is waited for.
+	// Bundle is the PEM text of whom proxies trust for xDS, and a channel that is closed when there is another; an empty
+	// text is waited for.
 	Bundle   func() ([]byte, <-chan struct{})
 	Settings Settings
 	Log      *slog.Logger          // nil: nothing is logged
@@ -43,8 +43,8 @@ type Settings struct {
 	XDSPort  int32
 	XDSName  string
 	Audience string // of the proxies' tokens
-	// ProbeAddress and ProbePort are where the kubelet's probes are answered in a pod: no listener of a Gateway can have that
-	// port. Zero is DefaultProbeAddress and DefaultProbePort.
+	// ProbeAddress and ProbePort are where the kubelet's probes are answered in a pod: no listener of a Gateway can have
+	// that port. Zero is DefaultProbeAddress and DefaultProbePort.
 	ProbeAddress string
 	ProbePort    int32
 }
@@ -55,7 +55,8 @@ const (
 	DefaultProbePort    = 19003
 )
 
-// Event is something that happened to what is made for a Gateway or an XBackend, for those who look at that. What its conditions say is no Event.
+// Event is something that happened to what is made for a Gateway or an XBackend, for those who look at that. What its
+// conditions say is no Event.
 type Event struct {
 	Object          model.ObjectRef
 	UID             string // of the object

@@ -29,7 +29,8 @@ const (
 	lastRetry  = 15 * time.Second
 	// patience is how long the API server may take over one object.
 	patience = 30 * time.Second
-	// mistakeRetry is after how long the API server is asked again for what it called invalid: a port that was taken may be free by then.
+	// mistakeRetry is after how long the API server is asked again for what it called invalid: a port that was taken may
+	// be free by then.
 	mistakeRetry = time.Minute
 )
 
@@ -46,8 +47,9 @@ type Deployer struct {
 	proxies    map[model.ObjectRef]plan.Proxy
 	selections map[model.ObjectRef]plan.Selection
 	classes    map[model.ObjectRef]plan.Class
-	named      map[types.NamespacedName]model.ObjectRef // for whom objects are made: Gateways of the plan and XBackends, by the objects' names
-	records    map[model.ObjectRef]*record
+	// for whom objects are made: Gateways of the plan and XBackends, by the objects' names
+	named   map[types.NamespacedName]model.ObjectRef
+	records map[model.ObjectRef]*record
 }
 
 // New makes a Deployer. It does nothing before Run.
@@ -67,8 +69,9 @@ func New(cfg Config) (*Deployer, error) {
 	}
 	d := &Deployer{
 		cfg: cfg, objects: objects, services: client.CoreV1(),
-		proxies: map[model.ObjectRef]plan.Proxy{}, selections: map[model.ObjectRef]plan.Selection{}, classes: map[model.ObjectRef]plan.Class{},
-		named: map[types.NamespacedName]model.ObjectRef{}, records: map[model.ObjectRef]*record{},
+		proxies: map[model.ObjectRef]plan.Proxy{}, selections: map[model.ObjectRef]plan.Selection{},
+		classes: map[model.ObjectRef]plan.Class{},
+		named:   map[types.NamespacedName]model.ObjectRef{}, records: map[model.ObjectRef]*record{},
 	}
 	if d.metrics, err = newMetrics(cfg.Metrics, d); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
@@ -81,7 +84,9 @@ func New(cfg Config) (*Deployer, error) {
 
 // Run works until ctx ends. It can be called once. What is made stays when it returns: proxies serve on.
 func (d *Deployer) Run(ctx context.Context) error {
-	d.queue = workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[model.ObjectRef](firstRetry, lastRetry))
+	d.queue = workqueue.NewTypedRateLimitingQueue(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[model.ObjectRef](firstRetry, lastRetry),
+	)
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer d.queue.ShutDown()
@@ -144,7 +149,9 @@ func (d *Deployer) followPlan(ctx context.Context, planned chan<- struct{}) {
 }
 
 // follow brings a map up to date, and says whose values are others.
-func follow[V any](changes iter.Seq[flow.Change[model.ObjectRef, V]], into map[model.ObjectRef]V) (changed []model.ObjectRef) {
+func follow[V any](
+	changes iter.Seq[flow.Change[model.ObjectRef, V]], into map[model.ObjectRef]V,
+) (changed []model.ObjectRef) {
 	for ch := range changes {
 		if changed = append(changed, ch.Key); ch.Deleted {
 			delete(into, ch.Key)
@@ -234,7 +241,8 @@ func (d *Deployer) note(ref model.ObjectRef, err error) {
 	d.mu.Unlock()
 	switch {
 	case now != "" && now != before:
-		d.cfg.Log.Warn("what is made for an object is not as it should be; it is tried again", "object", ref.String(), "error", err)
+		d.cfg.Log.Warn("what is made for an object is not as it should be; it is tried again", "object", ref.String(),
+			"error", err)
 	case now == "" && before != "":
 		d.cfg.Log.Info("what is made for an object is as it should be again", "object", ref.String())
 	}

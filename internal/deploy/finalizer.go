@@ -36,8 +36,8 @@ func (d *Deployer) reconcileClass(ctx context.Context, ref model.ObjectRef) erro
 	return err
 }
 
-// setFinalizer adds or removes a finalizer, of the object with that UID if there is one. The error is errBehind if there is no such object to
-// add it to, or it is being deleted. A conflict is an error as any other.
+// setFinalizer adds or removes a finalizer, of the object with that UID if there is one. The error is errBehind if
+// there is no such object to add it to, or it is being deleted. A conflict is an error as any other.
 func (d *Deployer) setFinalizer(
 	ctx context.Context, resource schema.GroupVersionResource, ref model.ObjectRef, uid types.UID, name string, on bool,
 ) error {

@@ -41,7 +41,8 @@ func labels(ref model.ObjectRef, p plan.Proxy, more ...map[string]string) map[st
 }
 
 func annotations(ref model.ObjectRef, p plan.Proxy, more ...map[string]string) map[string]string {
-	return joined(append(append([]map[string]string{p.Annotations}, more...), map[string]string{gatewayAnnotation: ref.Name()})...)
+	return joined(append(append([]map[string]string{p.Annotations}, more...),
+		map[string]string{gatewayAnnotation: ref.Name()})...)
 }
 
 // owner makes the Gateway the owner, so that what is left when Cardea is gone goes with the Gateway.

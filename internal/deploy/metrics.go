@@ -19,7 +19,8 @@ func newMetrics(r prometheus.Registerer, d *Deployer) (*metrics, error) {
 		}, []string{"kind", "result"}),
 		repairs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cardea_deploy_repairs_total",
-			Help: "Objects of data planes and XBackends that were brought back to what they should be after somebody else changed or deleted them.",
+			Help: "Objects of data planes and XBackends that were brought back to what they should be after somebody else " +
+				"changed or deleted them.",
 		}, []string{"kind"}),
 	}
 	if r == nil {
@@ -41,7 +42,8 @@ func newMetrics(r prometheus.Registerer, d *Deployer) (*metrics, error) {
 	})
 	troubled := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "cardea_deploy_troubled",
-		Help: "Gateways, GatewayClasses and XBackends whose data plane, finalizer or Service could not be brought up to date; it is tried again.",
+		Help: "Gateways, GatewayClasses and XBackends whose data plane, finalizer or Service could not be brought up to " +
+			"date; it is tried again.",
 	}, func() float64 {
 		return d.count(func(r *record) int {
 			if r.trouble != "" {

@@ -15,8 +15,8 @@ import (
 // defaultDrain is how long a pod that ends goes on serving: about what a cluster's nodes take to hear of it.
 const defaultDrain = 10 * time.Second
 
-// parameters are what a Gateway's DataPlanes say together. What a later one states counts; of labels, annotations and patches,
-// which add up, the later one counts where they say different things.
+// parameters are what a Gateway's DataPlanes say together. What a later one states counts; of labels, annotations and
+// patches, which add up, the later one counts where they say different things.
 type parameters struct {
 	v1alpha1.DataPlaneSpec
 	pod, service, deployment patches

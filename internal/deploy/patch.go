@@ -28,8 +28,8 @@ func (p *patches) add(from model.ObjectRef, text *apiextensionsv1.JSON) {
 	}
 }
 
-// apply patches an object of type T, as JSON. The error is the user's, and names the DataPlane and its field: a patch that is none, one that does
-// not fit T, or one that changes what has to stay.
+// apply patches an object of type T, as JSON. The error is the user's, and names the DataPlane and its field: a patch
+// that is none, one that does not fit T, or one that changes what has to stay.
 func apply[T any](p patches, field string, object []byte) ([]byte, error) {
 	for _, patch := range p {
 		var schema, strict T

@@ -39,8 +39,8 @@ const (
 	tokenLife = time.Hour
 	// endTime is what a pod has to end in after it has drained.
 	endTime = 5 * time.Second
-	// startTime is how long a proxy may wait for its first configuration before it is started anew. That would help no control plane
-	// that is away, and the waits between the starts would grow: so it is longer than any outage.
+	// startTime is how long a proxy may wait for its first configuration before it is started anew. That would help no
+	// control plane that is away, and the waits between the starts would grow: so it is longer than any outage.
 	startTime = 365 * 24 * time.Hour
 )
 
@@ -98,7 +98,8 @@ func (r *renderer) template(bootstrap string) *corev1ac.PodTemplateSpecApplyConf
 	}
 	return corev1ac.PodTemplateSpec().
 		WithLabels(labels(r.ref, r.proxy, settings.Labels)).
-		WithAnnotations(joined(annotations(r.ref, r.proxy, settings.Annotations), map[string]string{bootstrapAnnotation: bootstrap})).
+		WithAnnotations(joined(annotations(r.ref, r.proxy, settings.Annotations),
+			map[string]string{bootstrapAnnotation: bootstrap})).
 		WithSpec(spec)
 }
 
@@ -133,7 +134,9 @@ func (r *renderer) container() *corev1ac.ContainerApplyConfiguration {
 
 func probe(path string, period, timeout time.Duration, failures int32) *corev1ac.ProbeApplyConfiguration {
 	return corev1ac.Probe().WithHTTPGet(page(path)).
-		WithPeriodSeconds(int32(period / time.Second)).WithTimeoutSeconds(int32(timeout / time.Second)).WithFailureThreshold(failures)
+		WithPeriodSeconds(int32(period / time.Second)).WithTimeoutSeconds(int32(timeout / time.Second)).WithFailureThreshold(
+		failures,
+	)
 }
 
 func page(path string) *corev1ac.HTTPGetActionApplyConfiguration {

@@ -18,8 +18,8 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// reconcile brings what is made for a Gateway up to date. An error is the world's and is tried again soon; again says when to look
-// without one, 0 for when something changes.
+// reconcile brings what is made for a Gateway up to date. An error is the world's and is tried again soon; again says
+// when to look without one, 0 for when something changes.
 func (d *Deployer) reconcile(ctx context.Context, ref model.ObjectRef) (again time.Duration, err error) {
 	p, found := d.planned(ref)
 	switch {
@@ -68,8 +68,9 @@ func (d *Deployer) reconcile(ctx context.Context, ref model.ObjectRef) (again ti
 	return o.again, errors.Join(o.failed...)
 }
 
-// runnable is what to run for a Gateway that the plan has. For one that is not accepted it is what was accepted last. If nobody remembers
-// that, Deployment and Service stay as they are, but the proxies that there are go on to learn whom to trust; found is false if there are none.
+// runnable is what to run for a Gateway that the plan has. For one that is not accepted it is what was accepted last.
+// If nobody remembers that, Deployment and Service stay as they are, but the proxies that there are go on to learn whom
+// to trust; found is false if there are none.
 func (d *Deployer) runnable(ref model.ObjectRef, p plan.Proxy) (run plan.Proxy, found bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -119,7 +120,8 @@ func (d *Deployer) bring(ctx context.Context, ref model.ObjectRef, p plan.Proxy,
 // failure notes that an object could not be made as it should be.
 func (o *outcome) failure(err error, object string) {
 	switch {
-	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), apierrors.IsNotFound(err): // the namespace goes, and all that is in it
+	// the namespace goes, and all that is in it
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), apierrors.IsNotFound(err):
 		o.lookAfter(lastRetry)
 	case denied(err):
 		o.denied = append(o.denied, err.Error())
@@ -129,8 +131,8 @@ func (o *outcome) failure(err error, object string) {
 	}
 }
 
-// denied tells whether the cluster does not allow what the user wants: a quota, a webhook. What an API server says of Cardea's own rights, also
-// while it starts, is the operator's matter.
+// denied tells whether the cluster does not allow what the user wants: a quota, a webhook. What an API server says of
+// Cardea's own rights, also while it starts, is the operator's matter.
 func denied(err error) bool {
 	return apierrors.IsForbidden(err) && !strings.Contains(err.Error(), ` is forbidden: User "`)
 }

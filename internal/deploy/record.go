@@ -14,8 +14,8 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// record is what is remembered of a Gateway or an XBackend: what was made for it, and what was said about it. It can be lost: then
-// everything is applied once more, which changes nothing.
+// record is what is remembered of a Gateway or an XBackend: what was made for it, and what was said about it. It can be
+// lost: then everything is applied once more, which changes nothing.
 type record struct {
 	uid     string
 	removed bool         // all is taken away, and the Gateway has the finalizer no more
@@ -37,8 +37,8 @@ type digest [sha256.Size]byte
 // made is an object that was made.
 type made struct {
 	text digest // of what was applied
-	// refused is the text that the API server called invalid, what was seen of the object then, why, and when. When the object is another one,
-	// the API server is asked again.
+	// refused is the text that the API server called invalid, what was seen of the object then, why, and when. When the
+	// object is another one, the API server is asked again.
 	refused     digest
 	refusedSeen string
 	why         string
@@ -62,8 +62,8 @@ const (
 	contestedAt  = 5                // repairs from which on somebody is said to fight
 )
 
-// refusal is for how long the API server is not asked again about a text that it called invalid; 0: it is asked, since that was long ago, or
-// since the object is another one now.
+// refusal is for how long the API server is not asked again about a text that it called invalid; 0: it is asked, since
+// that was long ago, or since the object is another one now.
 func (m *made) refusal(text digest, now time.Time) time.Duration {
 	if m.refused != text || m.refusedSeen != m.seen {
 		return 0

@@ -61,7 +61,8 @@ func (d *Deployer) leftover(ctx context.Context, ref model.ObjectRef) (again tim
 	switch {
 	case err == nil && slices.Contains(object.Finalizers, model.Finalizer):
 		return 0, nil // the plan will know of it
-	case apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse): // the kind itself is gone: nothing is known
+	// the kind itself is gone: nothing is known
+	case apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
 		return lastRetry, nil
 	case err != nil && !apierrors.IsNotFound(err):
 		return 0, err

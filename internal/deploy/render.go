@@ -33,8 +33,8 @@ func (k kind) String() string {
 	return [...]string{"ServiceAccount", "ConfigMap", "Deployment", "Service"}[k]
 }
 
-// objects are what is made for a Gateway, each as JSON that can be applied. One that is not in texts, or is in invalid for it is not what the
-// user wants it to be, stays as it is.
+// objects are what is made for a Gateway, each as JSON that can be applied. One that is not in texts, or is in invalid
+// for it is not what the user wants it to be, stays as it is.
 type objects struct {
 	texts   map[kind][]byte
 	invalid map[kind]error
@@ -59,8 +59,8 @@ type renderer struct {
 	parameters parameters
 }
 
-// render makes the objects of a Gateway: of one that is not accepted, those that say who its proxies are and whom they trust.
-// It is pure. The error is a bug, or the dialect's.
+// render makes the objects of a Gateway: of one that is not accepted, those that say who its proxies are and whom they
+// trust. It is pure. The error is a bug, or the dialect's.
 func render(ref model.ObjectRef, p plan.Proxy, s Settings, d Dialect, bundle []byte) (objects, error) {
 	r := renderer{ref, p, s, d, mergeParameters(p.Parameters)}
 	o := objects{texts: map[kind][]byte{}, invalid: map[kind]error{}}
@@ -120,7 +120,9 @@ func uid(p plan.Proxy) types.UID { return types.UID(p.UID) }
 
 func (r *renderer) serviceAccount() *corev1ac.ServiceAccountApplyConfiguration {
 	return corev1ac.ServiceAccount(r.proxy.Name, r.ref.Namespace()).
-		WithLabels(labels(r.ref, r.proxy)).WithAnnotations(annotations(r.ref, r.proxy)).WithOwnerReferences(owner(r.ref, r.proxy)).
+		WithLabels(labels(r.ref, r.proxy)).WithAnnotations(annotations(r.ref, r.proxy)).WithOwnerReferences(
+		owner(r.ref, r.proxy),
+	).
 		WithAutomountServiceAccountToken(false) // the token for xDS is a volume of its own, and no other is needed
 }
 
@@ -130,7 +132,9 @@ func (r *renderer) configMap(files map[string][]byte, bundle []byte) *corev1ac.C
 		data[name] = string(text)
 	}
 	return corev1ac.ConfigMap(r.proxy.Name, r.ref.Namespace()).
-		WithLabels(labels(r.ref, r.proxy)).WithAnnotations(annotations(r.ref, r.proxy)).WithOwnerReferences(owner(r.ref, r.proxy)).
+		WithLabels(labels(r.ref, r.proxy)).WithAnnotations(annotations(r.ref, r.proxy)).WithOwnerReferences(
+		owner(r.ref, r.proxy),
+	).
 		WithData(data)
 }
 
@@ -144,7 +148,9 @@ func (r *renderer) deployment(bootstrap string) *appsv1ac.DeploymentApplyConfigu
 		spec.WithReplicas(*r.parameters.Replicas)
 	}
 	return appsv1ac.Deployment(r.proxy.Name, r.ref.Namespace()).
-		WithLabels(labels(r.ref, r.proxy)).WithAnnotations(annotations(r.ref, r.proxy)).WithOwnerReferences(owner(r.ref, r.proxy)).
+		WithLabels(labels(r.ref, r.proxy)).WithAnnotations(annotations(r.ref, r.proxy)).WithOwnerReferences(
+		owner(r.ref, r.proxy),
+	).
 		WithSpec(spec)
 }
 

@@ -15,6 +15,7 @@ func Rules() []rbacv1.PolicyRule {
 	}
 	return append(rules,
 		// Their finalizers, and whether those are gone that the plan does not know.
-		rbacv1.PolicyRule{APIGroups: []string{gateways.Group}, Resources: []string{classes.Resource, gateways.Resource}, Verbs: []string{"get", "patch"}},
+		rbacv1.PolicyRule{APIGroups: []string{gateways.Group}, Resources: []string{classes.Resource, gateways.Resource},
+			Verbs: []string{"get", "patch"}},
 	)
 }

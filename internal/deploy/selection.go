@@ -24,8 +24,9 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// reconcileSelection sees to it that one Service finds the pods of an XBackend. It has no address and nobody calls it: it is there for its
-// EndpointSlices, which have its labels. Its name is nobody's to rely on, so the API server makes one up (EndpointSelectorBackend).
+// reconcileSelection sees to it that one Service finds the pods of an XBackend. It has no address and nobody calls it:
+// it is there for its EndpointSlices, which have its labels. Its name is nobody's to rely on, so the API server makes
+// one up (EndpointSelectorBackend).
 func (d *Deployer) reconcileSelection(ctx context.Context, ref model.ObjectRef) (again time.Duration, err error) {
 	s, found := d.selection(ref)
 	if !found {
@@ -75,8 +76,9 @@ func (d *Deployer) selection(ref model.ObjectRef) (plan.Selection, bool) {
 	return s, found
 }
 
-// selecting are the Services that Cardea made for an XBackend of that name, the oldest first, but for those that go. The watch may not show yet
-// the one that was made last, or not any more, if somebody took its labels or its owner away: it is remembered by its name.
+// selecting are the Services that Cardea made for an XBackend of that name, the oldest first, but for those that go.
+// The watch may not show yet the one that was made last, or not any more, if somebody took its labels or its owner
+// away: it is remembered by its name.
 func (d *Deployer) selecting(ctx context.Context, ref model.ObjectRef) (list []metav1.Object, err error) {
 	all, err := d.informers[service].GetIndexer().ByIndex(byXBackend, ref.Namespace()+"/"+ref.Name())
 	if err != nil {
@@ -100,7 +102,8 @@ func (d *Deployer) selecting(ctx context.Context, ref model.ObjectRef) (list []m
 	}
 	list = slices.DeleteFunc(list, func(o metav1.Object) bool { return o.GetDeletionTimestamp() != nil || !wrote(o) })
 	slices.SortFunc(list, func(a, b metav1.Object) int {
-		return cmp.Or(a.GetCreationTimestamp().Compare(b.GetCreationTimestamp().Time), strings.Compare(a.GetName(), b.GetName()))
+		return cmp.Or(a.GetCreationTimestamp().Compare(b.GetCreationTimestamp().Time),
+			strings.Compare(a.GetName(), b.GetName()))
 	})
 	return list, nil
 }
@@ -121,9 +124,11 @@ func (d *Deployer) remembers(ref model.ObjectRef, name string) {
 	r.service = name
 }
 
-// begin makes the Service, still without a port: that is applied then, as all is. The name is "" if it has to wait: somebody
-// deletes it again and again.
-func (d *Deployer) begin(ctx context.Context, ref model.ObjectRef, s plan.Selection, want objects, o *outcome) (name string, err error) {
+// begin makes the Service, still without a port: that is applied then, as all is. The name is "" if it has to wait:
+// somebody deletes it again and again.
+func (d *Deployer) begin(
+	ctx context.Context, ref model.ObjectRef, s plan.Selection, want objects, o *outcome,
+) (name string, err error) {
 	now := time.Now()
 	d.mu.Lock()
 	before := d.record(ref).objects[service]
@@ -140,10 +145,12 @@ func (d *Deployer) begin(ctx context.Context, ref model.ObjectRef, s plan.Select
 		ObjectMeta: metav1.ObjectMeta{
 			GenerateName: selectorPrefix(ref), Labels: selectorLabels(ref),
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: xgatewayv1alpha1.GroupVersion.String(), Kind: ref.Kind().String(), Name: ref.Name(), UID: types.UID(s.UID), Controller: new(true),
+				APIVersion: xgatewayv1alpha1.GroupVersion.String(), Kind: ref.Kind().String(), Name: ref.Name(),
+				UID: types.UID(s.UID), Controller: new(true),
 			}},
 		},
-		Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Selector: s.Labels}, // without a selector it would be of both families of IP
+		// without a selector it would be of both families of IP
+		Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Selector: s.Labels},
 	}, metav1.CreateOptions{FieldManager: manager})
 	if err != nil {
 		d.metrics.applies.WithLabelValues(service.String(), "failed").Inc()
@@ -156,7 +163,8 @@ func (d *Deployer) begin(ctx context.Context, ref model.ObjectRef, s plan.Select
 	return made.Name, nil
 }
 
-// selectorPrefix is what the Service's name begins with: no more than the API server makes a name of, and as a Service's name may be.
+// selectorPrefix is what the Service's name begins with: no more than the API server makes a name of, and as a
+// Service's name may be.
 func selectorPrefix(ref model.ObjectRef) string {
 	const most = 57 // and a dash and five characters
 	name := "xbackend-" + strings.ReplaceAll(ref.Name(), ".", "-")
@@ -173,11 +181,14 @@ func selectorService(ref model.ObjectRef, s plan.Selection, name string) *corev1
 		WithSpec(corev1ac.ServiceSpec().
 			WithType(corev1.ServiceTypeClusterIP).WithClusterIP(corev1.ClusterIPNone).
 			WithSelector(s.Labels).WithPublishNotReadyAddresses(false).
-			WithPorts(corev1ac.ServicePort().WithProtocol(corev1.ProtocolTCP).WithPort(s.Port).WithTargetPort(intstr.FromInt32(s.Port))))
+			WithPorts(corev1ac.ServicePort().WithProtocol(corev1.ProtocolTCP).WithPort(s.Port).WithTargetPort(
+				intstr.FromInt32(s.Port),
+			)))
 }
 
 func selectorLabels(ref model.ObjectRef) map[string]string {
-	return map[string]string{nameLabel: xbackendApp, managedByLabel: manager, model.XBackendLabel: model.LabelValue(ref.Name())}
+	return map[string]string{nameLabel: xbackendApp, managedByLabel: manager,
+		model.XBackendLabel: model.LabelValue(ref.Name())}
 }
 
 // tellSelection says how it is with an XBackend's Service: in its front, in events and in the log.
@@ -211,7 +222,8 @@ func (d *Deployer) deselect(ctx context.Context, ref model.ObjectRef) error {
 
 // wrote tells whether Cardea made an object or applied it.
 func wrote(o metav1.Object) bool {
-	return slices.ContainsFunc(o.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool { return f.Manager == manager })
+	return slices.ContainsFunc(o.GetManagedFields(),
+		func(f metav1.ManagedFieldsEntry) bool { return f.Manager == manager })
 }
 
 // byXBackend is an index of the Services that are made for XBackends: by "namespace/name" of the XBackend.

@@ -37,7 +37,9 @@ func (r *renderer) service() *corev1ac.ServiceApplyConfiguration {
 			WithPort(p.Number).WithTargetPort(intstr.FromInt32(p.Bind)))
 	}
 	return corev1ac.Service(r.proxy.Name, r.ref.Namespace()).
-		WithLabels(labels(r.ref, r.proxy, settings.Labels)).WithAnnotations(annotations(r.ref, r.proxy, settings.Annotations)).
+		WithLabels(labels(r.ref, r.proxy, settings.Labels)).WithAnnotations(
+		annotations(r.ref, r.proxy, settings.Annotations),
+	).
 		WithOwnerReferences(owner(r.ref, r.proxy)).
 		WithSpec(spec)
 }
@@ -54,11 +56,11 @@ func requested(p plan.Proxy) string {
 
 // frontOf is what stands before a Gateway's proxies when the Service is as it is; nil if there is none.
 //
-// A Service without a port can't be made. One that is there when the last port goes stays: a load balancer that was given back
-// has another address the next time.
+// A Service without a port can't be made. One that is there when the last port goes stays: a load balancer that was
+// given back has another address the next time.
 //
-// A load balancer says which addresses it has. One of type ClusterIP or NodePort has its cluster IPs: the ports of a node are
-// others than those of the listeners.
+// A load balancer says which addresses it has. One of type ClusterIP or NodePort has its cluster IPs: the ports of a
+// node are others than those of the listeners.
 func frontOf(p plan.Proxy, s *corev1.Service) model.Front {
 	switch {
 	case s == nil && len(p.Ports) == 0:
@@ -87,7 +89,8 @@ func frontOf(p plan.Proxy, s *corev1.Service) model.Front {
 	}
 	slices.SortFunc(f.Addresses, func(a, b model.Address) int { return strings.Compare(a.Value, b.Value) })
 	f.Addresses = slices.Compact(f.Addresses)
-	missing := slices.DeleteFunc(slices.Clone(p.Addresses), func(a model.Address) bool { return slices.Contains(f.Addresses, a) })
+	missing := slices.DeleteFunc(slices.Clone(p.Addresses),
+		func(a model.Address) bool { return slices.Contains(f.Addresses, a) })
 	switch {
 	case len(missing) == 0:
 	case len(f.Addresses) == 0:

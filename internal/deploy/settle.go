@@ -13,10 +13,13 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// settle renders a Gateway's objects by its DataPlanes, if all that they make can be applied. Else what is wrong is in the outcome, and the objects
-// are those of the DataPlanes that were applied last, with the ports and labels of now: no half of a DataPlane applies. Where nobody remembers
-// these, after a start, Deployment and Service stay as they are. The proxy is the one whose objects they are.
-func (d *Deployer) settle(ctx context.Context, ref model.ObjectRef, p plan.Proxy, bundle []byte, o *outcome) (objects, plan.Proxy, error) {
+// settle renders a Gateway's objects by its DataPlanes, if all that they make can be applied. Else what is wrong is in
+// the outcome, and the objects are those of the DataPlanes that were applied last, with the ports and labels of now: no
+// half of a DataPlane applies. Where nobody remembers these, after a start, Deployment and Service stay as they are.
+// The proxy is the one whose objects they are.
+func (d *Deployer) settle(
+	ctx context.Context, ref model.ObjectRef, p plan.Proxy, bundle []byte, o *outcome,
+) (objects, plan.Proxy, error) {
 	want, err := d.render(ref, p, bundle)
 	if err != nil {
 		return want, p, err
@@ -52,8 +55,8 @@ func (d *Deployer) render(ref model.ObjectRef, p plan.Proxy, bundle []byte) (obj
 	return want, nil
 }
 
-// trial notes what is wrong with what DataPlanes make: what can't be rendered, and what the API server says that it would refuse. What it has
-// refused is not asked again soon, unless the object has changed.
+// trial notes what is wrong with what DataPlanes make: what can't be rendered, and what the API server says that it
+// would refuse. What it has refused is not asked again soon, unless the object has changed.
 func (d *Deployer) trial(ctx context.Context, ref model.ObjectRef, p plan.Proxy, want objects, o *outcome) error {
 	for _, k := range []kind{deployment, service} {
 		if problem := want.invalid[k]; problem != nil {

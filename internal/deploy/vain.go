@@ -22,7 +22,8 @@ func vain(ref model.ObjectRef, p plan.Proxy) (notes []note) {
 		}
 		if len(keys) > 0 {
 			notes = append(notes, note{"Reserved",
-				fmt.Sprintf("%s: Cardea sets %s itself; what is asked for has no effect: remove it", where, strings.Join(keys, ", "))})
+				fmt.Sprintf("%s: Cardea sets %s itself; what is asked for has no effect: remove it", where,
+					strings.Join(keys, ", "))})
 		}
 	}
 	look("spec.infrastructure.labels", p.Labels, labels)

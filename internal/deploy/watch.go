@@ -30,8 +30,8 @@ func (k kind) resource() schema.GroupVersionResource {
 	}[k]
 }
 
-// watch makes the informers of own objects. Of a Service the addresses count, of a Deployment how its rollout goes; of the others the metadata is
-// enough to see that somebody changed them.
+// watch makes the informers of own objects. Of a Service the addresses count, of a Deployment how its rollout goes; of
+// the others the metadata is enough to see that somebody changed them.
 func (d *Deployer) watch(client kubernetes.Interface) error {
 	own := func(o *metav1.ListOptions) { o.LabelSelector = ownSelector }
 	whole := func(k kind, client rest.Interface, example runtime.Object, by cache.Indexers) cache.SharedIndexInformer {
@@ -45,7 +45,8 @@ func (d *Deployer) watch(client kubernetes.Interface) error {
 		case deployment:
 			d.informers[k] = whole(k, client.AppsV1().RESTClient(), &appsv1.Deployment{}, cache.Indexers{})
 		default:
-			d.informers[k] = metadatainformer.NewFilteredMetadataInformer(d.objects, k.resource(), metav1.NamespaceAll, 0, cache.Indexers{}, own).Informer()
+			d.informers[k] = metadatainformer.NewFilteredMetadataInformer(d.objects, k.resource(), metav1.NamespaceAll, 0,
+				cache.Indexers{}, own).Informer()
 		}
 		if err := d.informers[k].SetTransform(forget); err != nil {
 			return err
@@ -79,8 +80,8 @@ func forget(o any) (any, error) {
 	return o, nil
 }
 
-// observe is told of each change of an own object. It asks for a look at the Gateway or XBackend if the change is somebody else's, or if it
-// may be about the Gateway's addresses or a rollout.
+// observe is told of each change of an own object. It asks for a look at the Gateway or XBackend if the change is
+// somebody else's, or if it may be about the Gateway's addresses or a rollout.
 func (d *Deployer) observe(k kind, o any, deleted bool) {
 	if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
 		o = gone.Obj

@@ -15,7 +15,8 @@ import (
 	"cardea.dev/cardea/internal/diff"
 )
 
-// notShown lists the fields of which no edit is shown by a request, and why. `cardea diff` tells that the routes or resources differ.
+// notShown lists the fields of which no edit is shown by a request, and why. `cardea diff` tells that the routes or
+// resources differ.
 var notShown = map[string]string{
 	"HTTPRoute useDefaultGateways":                                 noParent,
 	"GRPCRoute useDefaultGateways":                                 noParent,
@@ -49,7 +50,8 @@ const (
 	shown          // a request
 )
 
-// TestDiffOfEveryField edits each field of routes and backends, in the files of testdata: a request shows it, but for fields that say why not.
+// TestDiffOfEveryField edits each field of routes and backends, in the files of testdata: a request shows it, but for
+// fields that say why not.
 func TestDiffOfEveryField(t *testing.T) {
 	t.Parallel()
 	known := survey{told: map[string]int{}, tried: map[string]int{}, alone: map[string]bool{}}
@@ -89,8 +91,11 @@ type survey struct {
 	alone map[string]bool // it was edited without others
 }
 
-// edit tries edits of an object: those of fields that no request showed yet. What edits several at once counts for those that can't be edited alone.
-func (s survey) edit(t *testing.T, differ func() (*diff.Differ, error), original map[string]any, edits func(place) []edit) {
+// edit tries edits of an object: those of fields that no request showed yet. What edits several at once counts for
+// those that can't be edited alone.
+func (s survey) edit(
+	t *testing.T, differ func() (*diff.Differ, error), original map[string]any, edits func(place) []edit,
+) {
 	const most, mostOfObject = 40, 5 // edits of one field
 	here := map[string]int{}
 	for i, at := range places(original["spec"]) {
@@ -193,7 +198,8 @@ func otherValues(kind string, at place, values map[string][]any) (list []edit) {
 	return list
 }
 
-// moreFields are the same place with a field that others have, with one more element, and what others have in place of it.
+// moreFields are the same place with a field that others have, with one more element, and what others have in place of
+// it.
 func moreFields(kind string, at place, values map[string][]any) (list []edit) {
 	leavesOf := func(path string, value any) (fields []string) {
 		for _, p := range places(map[string]any{"_": value}) {

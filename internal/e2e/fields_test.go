@@ -15,24 +15,28 @@ import (
 
 // limited says of fields of an HTTPRoute what is refused of them; of those that are refused whole, "refused: ...".
 var limited = map[string]string{
-	"useDefaultGateways":                                 "refused: name the Gateway in parentRefs",
-	"rules[].filters[].extensionRef.group":               "refused: no kind of filter is known",
-	"rules[].filters[].extensionRef.kind":                "refused: no kind of filter is known",
-	"rules[].filters[].extensionRef.name":                "refused: no kind of filter is known",
-	"rules[].filters[].type":                             "CORS or RequestMirror beside RequestRedirect, and ExtensionRef, are refused",
-	"rules[].filters[].cors.exposeHeaders":               "`*` together with allowCredentials exposes nothing, with a warning",
+	"useDefaultGateways":                   "refused: name the Gateway in parentRefs",
+	"rules[].filters[].extensionRef.group": "refused: no kind of filter is known",
+	"rules[].filters[].extensionRef.kind":  "refused: no kind of filter is known",
+	"rules[].filters[].extensionRef.name":  "refused: no kind of filter is known",
+	"rules[].filters[].type": "CORS or RequestMirror beside RequestRedirect, and " +
+		"ExtensionRef, are refused",
+	"rules[].filters[].cors.exposeHeaders": "`*` together with allowCredentials exposes nothing, with a " +
+		"warning",
 	"rules[].filters[].externalAuth.forwardBody.maxSize": "a longer body is refused (413), not cut",
 	"rules[].sessionPersistence.cookie.path":             "`;` and all but printable ASCII is refused",
-	"rules[].backendRefs[].filters[]":                    "all of them; what the rule's own filters do, too, is refused, but for headers and mirrors",
-	"rules[].backendRefs[].kind":                         "Service and XBackend; others are refused",
-	"rules[].filters[].requestMirror.backendRef.kind":    "Service and XBackend; others are refused",
-	"rules[].filters[].externalAuth.backendRef.kind":     "Service and XBackend; others are refused",
-	"rules[].retry.backoff":                              "0s is refused",
-	"rules[].timeouts.backendRequest":                    "with retry, an attempt that was reset is tried again, too",
-	"rules[].sessionPersistence.absoluteTimeout":         "for a Permanent cookie; else refused",
-	"parentRefs[].kind":                                  "Gateway; others are left to others",
+	"rules[].backendRefs[].filters[]": "all of them; what the rule's own filters do, too, is " +
+		"refused, but for headers and mirrors",
+	"rules[].backendRefs[].kind":                      "Service and XBackend; others are refused",
+	"rules[].filters[].requestMirror.backendRef.kind": "Service and XBackend; others are refused",
+	"rules[].filters[].externalAuth.backendRef.kind":  "Service and XBackend; others are refused",
+	"rules[].retry.backoff":                           "0s is refused",
+	"rules[].timeouts.backendRequest":                 "with retry, an attempt that was reset is tried again, too",
+	"rules[].sessionPersistence.absoluteTimeout":      "for a Permanent cookie; else refused",
+	"parentRefs[].kind":                               "Gateway; others are left to others",
 
-	"rules[].filters[].externalAuth.http.allowedResponseHeaders": "Host, `x-envoy-*`, and what a header modifier can't state are refused",
+	"rules[].filters[].externalAuth.http.allowedResponseHeaders": "Host, `x-envoy-*`, and what a header modifier can't " +
+		"state are refused",
 }
 
 // limitedGRPCRoute says the same of a GRPCRoute's fields.
@@ -52,7 +56,8 @@ var limitedGRPCRoute = map[string]string{
 
 // limitedXBackend says the same of an XBackend's fields.
 var limitedXBackend = map[string]string{
-	"endpointSelector.matchLabels":             "in a folder, the label `cardea.dev/xbackend` of EndpointSlices in its place",
+	"endpointSelector.matchLabels": "in a folder, the label `cardea.dev/xbackend` of EndpointSlices in its " +
+		"place",
 	"sessionPersistence.absoluteTimeout":       "for a Permanent cookie; else refused",
 	"sessionPersistence.cookie.path":           "`;` and all but printable ASCII is refused",
 	"externalHostname.hostname":                "an IP address is refused",
@@ -68,16 +73,21 @@ var limitedXBackend = map[string]string{
 // inCluster are stories that show what a field does that does nothing in a folder.
 var inCluster = map[string]string{"endpointSelector.matchLabels": "kubernetes/selectors_test.go"}
 
-// TestFields: every field of a kind stands in a file of testdata whose calls are made, in an object that is served, and with another value, or
-// none, a call would be answered otherwise. Of a field that is refused, something else would be found. A document says so.
+// TestFields: every field of a kind stands in a file of testdata whose calls are made, in an object that is served, and
+// with another value, or none, a call would be answered otherwise. Of a field that is refused, something else would be
+// found. A document says so.
 func TestFields(t *testing.T) {
 	files := readPerturbed(t)
 	fieldsOf(t, files, "HTTPRoute", reflect.TypeFor[gatewayv1.HTTPRouteSpec](), limited, "../../docs/httproute.md")
-	fieldsOf(t, files, "GRPCRoute", reflect.TypeFor[gatewayv1.GRPCRouteSpec](), limitedGRPCRoute, "../../docs/grpcroute.md")
-	fieldsOf(t, files, "XBackend", reflect.TypeFor[xgatewayv1alpha1.BackendSpec](), limitedXBackend, "../../docs/xbackend.md")
+	fieldsOf(t, files, "GRPCRoute", reflect.TypeFor[gatewayv1.GRPCRouteSpec](), limitedGRPCRoute,
+		"../../docs/grpcroute.md")
+	fieldsOf(t, files, "XBackend", reflect.TypeFor[xgatewayv1alpha1.BackendSpec](), limitedXBackend,
+		"../../docs/xbackend.md")
 }
 
-func fieldsOf(t *testing.T, files *perturbed, kind string, spec reflect.Type, limited map[string]string, document string) {
+func fieldsOf(
+	t *testing.T, files *perturbed, kind string, spec reflect.Type, limited map[string]string, document string,
+) {
 	t.Helper()
 	var fields []string
 	leaves(spec, "", &fields)

@@ -128,8 +128,9 @@ func (f *faulty) versions() map[resource.Key]string {
 	return all
 }
 
-// TestPanicAnywhereLeavesTheRestServing: an edit of one route runs into a bug in each transform in turn. What it does not concern is served as
-// before, the panic is counted, and explain tells it; with the next edit, which runs into no bug, all is as if nothing had been.
+// TestPanicAnywhereLeavesTheRestServing: an edit of one route runs into a bug in each transform in turn. What it does
+// not concern is served as before, the panic is counted, and explain tells it; with the next edit, which runs into no
+// bug, all is as if nothing had been.
 func TestPanicAnywhereLeavesTheRestServing(t *testing.T) {
 	edited, again := strings.Replace(badRoute, "/0", "/1", 1), strings.Replace(badRoute, "/0", "/2", 1)
 	whole := newFaulty(t)

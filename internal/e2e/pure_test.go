@@ -24,12 +24,14 @@ import (
 // pureWorld reads a folder into a world in flow's check mode.
 func pureWorld(t *testing.T, dir string) *world.World {
 	t.Helper()
-	w := world.New(world.Config{Check: true, Environment: model.Environment{Addresses: []string{"127.0.0.1"}, PortOffset: Offset}})
+	w := world.New(world.Config{Check: true,
+		Environment: model.Environment{Addresses: []string{"127.0.0.1"}, PortOffset: Offset}})
 	s, err := schema.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder, err := files.New(files.Config{Dir: dir, Sources: w.Sources, Graph: w.Graph, Schema: s, OnProblem: func(files.Problem) {}})
+	folder, err := files.New(files.Config{Dir: dir, Sources: w.Sources, Graph: w.Graph, Schema: s,
+		OnProblem: func(files.Problem) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +85,8 @@ func statusOf(t *testing.T, dir string) string {
 				for _, k := range l.SupportedKinds {
 					kinds = append(kinds, string(k.Kind))
 				}
-				lines = append(lines, fmt.Sprintf("%s %s: attachedRoutes=%d supportedKinds=%v", ref, l.Name, l.AttachedRoutes, kinds))
+				lines = append(lines, fmt.Sprintf("%s %s: attachedRoutes=%d supportedKinds=%v", ref, l.Name, l.AttachedRoutes,
+					kinds))
 				add(fmt.Sprintf("%s %s", ref, l.Name), l.Conditions)
 			}
 		}

@@ -29,8 +29,9 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// ward holds resources that a real Envoy is to look at, each under a name of its own, so that it serves none of them: listeners bind no port;
-// tables and secrets are asked for by chains of listeners that do nothing else; endpoints by clusters of their own.
+// ward holds resources that a real Envoy is to look at, each under a name of its own, so that it serves none of them:
+// listeners bind no port; tables and secrets are asked for by chains of listeners that do nothing else; endpoints by
+// clusters of their own.
 type ward struct {
 	discoveryv3.UnimplementedAggregatedDiscoveryServiceServer
 	all map[resource.Type]map[string]proto.Message
@@ -101,9 +102,10 @@ func (w *ward) add(t *testing.T, i int, key resource.Key, r resource.Resource) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.all[resource.Listener][name] = w.listener(t, name, &listenerv3.FilterChain{Filters: manager(t, "none"), TransportSocket: &corev3.TransportSocket{
-			Name: "tls", ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: socket},
-		}})
+		w.all[resource.Listener][name] = w.listener(t, name,
+			&listenerv3.FilterChain{Filters: manager(t, "none"), TransportSocket: &corev3.TransportSocket{
+				Name: "tls", ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: socket},
+			}})
 	}
 	w.all[key.Type][name] = m
 }
@@ -121,7 +123,8 @@ func (w *ward) addBad(t *testing.T) {
 
 func overStream() *corev3.ConfigSource {
 	return &corev3.ConfigSource{
-		ResourceApiVersion: corev3.ApiVersion_V3, ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},
+		ResourceApiVersion:    corev3.ApiVersion_V3,
+		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},
 	}
 }
 
@@ -150,7 +153,8 @@ func manager(t *testing.T, table string) []*listenerv3.Filter {
 	m, err := anypb.New(&hcmv3.HttpConnectionManager{
 		StatPrefix:     "ward",
 		RouteSpecifier: &hcmv3.HttpConnectionManager_Rds{Rds: &hcmv3.Rds{RouteConfigName: table, ConfigSource: overStream()}},
-		HttpFilters:    []*hcmv3.HttpFilter{{Name: "envoy.filters.http.router", ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: router}}},
+		HttpFilters: []*hcmv3.HttpFilter{{Name: "envoy.filters.http.router",
+			ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: router}}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -215,9 +219,11 @@ func (w *ward) run(t *testing.T) []string {
 	return w.refused
 }
 
-// DeltaAggregatedResources answers each name by a response of its own, whose nonce tells which it was; clusters and listeners, which Envoy asks for
-// without a name, all at once: it names those that it refuses.
-func (w *ward) DeltaAggregatedResources(stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
+// DeltaAggregatedResources answers each name by a response of its own, whose nonce tells which it was; clusters and
+// listeners, which Envoy asks for without a name, all at once: it names those that it refuses.
+func (w *ward) DeltaAggregatedResources(
+	stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer,
+) error {
 	for {
 		request, err := stream.Recv()
 		if err != nil {

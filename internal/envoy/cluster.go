@@ -123,7 +123,8 @@ func assignment(cluster string, addresses []model.Endpoint) *endpointv3.ClusterL
 	group := &endpointv3.LocalityLbEndpoints{}
 	for _, e := range addresses {
 		group.LbEndpoints = append(group.LbEndpoints, &endpointv3.LbEndpoint{
-			HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: socketAddress(e.Address, e.Port)}},
+			HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: socketAddress(e.Address,
+				e.Port)}},
 		})
 	}
 	a.Endpoints = []*endpointv3.LocalityLbEndpoints{group}

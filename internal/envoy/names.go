@@ -57,10 +57,12 @@ func resourceBackend(k resource.Key) plan.BackendKey {
 
 func secretName(ref model.ObjectRef) string { return objectName(ref) }
 
-// clientSecretName names a certificate that backends are shown. Its life is that of clusters, so it is apart from the same one of listeners.
+// clientSecretName names a certificate that backends are shown. Its life is that of clusters, so it is apart from the
+// same one of listeners.
 func clientSecretName(ref model.ObjectRef) string { return clientPrefix + objectName(ref) }
 
-// clientPrefix begins the names of certificates that backends are shown, and is how they are told apart in what proxies say.
+// clientPrefix begins the names of certificates that backends are shown, and is how they are told apart in what proxies
+// say.
 const clientPrefix = "client/"
 
 func objectName(ref model.ObjectRef) string {
@@ -81,8 +83,8 @@ func sectionName(gateway model.ObjectRef, k model.ListenerKey) string {
 	return objectName(k.Parent) + "/" + k.Section
 }
 
-// tableName is the name of the route table that a listener's requests are looked up in. All HTTP listeners of a port share
-// one, since only the Host header tells them apart; an HTTPS listener has its own, chosen by SNI.
+// tableName is the name of the route table that a listener's requests are looked up in. All HTTP listeners of a port
+// share one, since only the Host header tells them apart; an HTTPS listener has its own, chosen by SNI.
 func tableName(l model.Listener) string {
 	port := strconv.Itoa(int(l.Port.Number))
 	if l.Protocol == model.HTTPS {
@@ -96,8 +98,8 @@ func TableOf(l model.Listener) resource.Key {
 	return resource.Key{Gateway: l.Gateway, Type: resource.Routes, Name: tableName(l)}
 }
 
-// servable tells whether this dialect knows what a port speaks. What it doesn't know is not rendered at all: a listener must
-// not serve plaintext because its protocol is new.
+// servable tells whether this dialect knows what a port speaks. What it doesn't know is not rendered at all: a listener
+// must not serve plaintext because its protocol is new.
 func servable(p model.Protocol, t model.Transport) bool {
 	return t == model.TCP && (p == model.HTTP || p == model.HTTPS)
 }
@@ -121,7 +123,8 @@ func backendOrigin(k model.BackendKey) resource.Origin {
 	return o
 }
 
-// RuleNamed is the rule that a route is called after: "httproute/NAMESPACE/NAME/RULE". It is false for a route that is of no rule.
+// RuleNamed is the rule that a route is called after: "httproute/NAMESPACE/NAME/RULE". It is false for a route that is
+// of no rule.
 func RuleNamed(route string) (model.RuleKey, bool) {
 	part := strings.SplitN(route, "/", 4)
 	if len(part) < 4 {

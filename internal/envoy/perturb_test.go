@@ -21,8 +21,8 @@ var notRendered = map[string]string{
 	"Port.Listeners[].Hostname": "the Listener's own is rendered",
 }
 
-// TestEveryFieldIsRendered sets each leaf field of the model to another value, on bases that make it meaningful, and sees
-// that the rendered bytes change or that a finding says that they can't.
+// TestEveryFieldIsRendered sets each leaf field of the model to another value, on bases that make it meaningful, and
+// sees that the rendered bytes change or that a finding says that they can't.
 func TestEveryFieldIsRendered(t *testing.T) {
 	for _, c := range []struct {
 		bases  func() []any // pointers to fresh values
@@ -197,7 +197,8 @@ func ruleBases() []any {
 		}}
 	}
 	of := func(f model.Filters) []model.WeightedBackend {
-		return []model.WeightedBackend{{Backend: service("a"), Weight: 1, Filters: &f}, {Backend: service("b"), Weight: 2, Invalid: true}}
+		return []model.WeightedBackend{{Backend: service("a"), Weight: 1, Filters: &f},
+			{Backend: service("b"), Weight: 2, Invalid: true}}
 	}
 	return []any{
 		&model.Rule{
@@ -233,7 +234,8 @@ func backendBases() []any {
 }
 
 func secretBases() []any {
-	return []any{&model.Secret{Ref: model.Ref(model.KindSecret, "shop", "s"), Certificate: []byte("c"), PrivateKey: []byte("k")}}
+	return []any{&model.Secret{Ref: model.Ref(model.KindSecret, "shop", "s"), Certificate: []byte("c"),
+		PrivateKey: []byte("k")}}
 }
 
 func listenerBases() []any {
@@ -248,6 +250,7 @@ func portBases() []any {
 	return []any{&model.Port{
 		Key:      model.PortKey{Gateway: testGateway, Number: 443, Transport: model.TCP},
 		BindPort: 10443, Addresses: []string{"127.0.0.1", "127.0.0.2"}, Protocol: model.HTTPS,
-		Listeners: []model.PortListener{{Key: model.ListenerKey{Parent: testGateway, Section: "https"}, Hostname: "h.test", Serves: true}},
+		Listeners: []model.PortListener{{Key: model.ListenerKey{Parent: testGateway, Section: "https"}, Hostname: "h.test",
+			Serves: true}},
 	}}
 }

@@ -24,8 +24,8 @@ const (
 	delayFilter  = "fault"
 )
 
-// scriptReady: Envoy's /ready says DRAINING from the moment when clients are told to leave, but then the proxy still serves, and has to as
-// long as no other proxy does.
+// scriptReady: Envoy's /ready says DRAINING from the moment when clients are told to leave, but then the proxy still
+// serves, and has to as long as no other proxy does.
 const scriptReady = `function envoy_on_response(response)
   if response:headers():get(":status") ~= "503" then return end
   local body = response:body()
@@ -57,7 +57,8 @@ func probeListener(cfg PodConfig) *listenerv3.Listener {
 			Action: &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{
 				Status: 200, Body: inlineText(fmt.Sprintf("drained for %v\n", cfg.Drain)),
 			}},
-			TypedPerFilterConfig: map[string]*anypb.Any{scriptFilter: mustAny(script(scriptDrain)), delayFilter: mustAny(delay(cfg))},
+			TypedPerFilterConfig: map[string]*anypb.Any{scriptFilter: mustAny(script(scriptDrain)),
+				delayFilter: mustAny(delay(cfg))},
 		})
 	}
 	manager := &hcmv3.HttpConnectionManager{

@@ -145,12 +145,13 @@ func TestTableWithoutRoutes(t *testing.T) {
 	}
 }
 
-// TestListenersOfOnePort: a host goes to the most specific listener; where that one has no route it gets 404, not what a
-// wider listener would do.
+// TestListenersOfOnePort: a host goes to the most specific listener; where that one has no route it gets 404, not what
+// a wider listener would do.
 func TestListenersOfOnePort(t *testing.T) {
 	w, bind := newWorld(t), freePort(t)
 	w.apply(func(b *flow.Batch) {
-		w.addPort(b, 80, bind, model.HTTP, testListener("any", ""), testListener("wild", "*.a.test"), testListener("one", "x.a.test"))
+		w.addPort(b, 80, bind, model.HTTP, testListener("any", ""), testListener("wild", "*.a.test"),
+			testListener("one", "x.a.test"))
 		w.addBackend(b, service("web"), startBackend(t, "web"))
 		w.serve(b, 1, 80, "any", "*", forward("any", model.Match{}))
 		w.serve(b, 1, 80, "wild", "b.a.test", forward("wild", model.Match{}))

@@ -26,7 +26,9 @@ func (w *world) listenerStanding(t testing.TB, section string) resource.Standing
 	return standingIn(t, w, w.out.Listeners, listenerOrigin(model.ListenerKey{Parent: testGateway, Section: section}))
 }
 
-func standingIn(t testing.TB, w *world, c *flow.Collection[resource.StandingKey, resource.Standing], o resource.Origin) (s resource.Standing) {
+func standingIn(
+	t testing.TB, w *world, c *flow.Collection[resource.StandingKey, resource.Standing], o resource.Origin,
+) (s resource.Standing) {
 	t.Helper()
 	w.g.View(func(v flow.View) {
 		var ok bool
@@ -92,7 +94,8 @@ func TestRuleIsAcknowledgedAtEveryPlace(t *testing.T) {
 	want(true)
 }
 
-// TestRuleWithoutAPlace: a rule whose only site is on a listener that is not there serves nowhere, whatever was acknowledged.
+// TestRuleWithoutAPlace: a rule whose only site is on a listener that is not there serves nowhere, whatever was
+// acknowledged.
 func TestRuleWithoutAPlace(t *testing.T) {
 	w := manyHosts(t, 1)
 	w.apply(func(b *flow.Batch) { w.serve(b, 1, 80, "gone", "x.test", forward("lost", model.Match{})) })
@@ -110,7 +113,8 @@ func TestAcknowledgementRunsOneStanding(t *testing.T) {
 	w.ack(t, resource.Routes, "80/0")
 	w.apply(func(b *flow.Batch) {
 		w.feedback.Acked.Set(b, resource.AckKey{
-			Resource: resource.Key{Gateway: testGateway, Type: resource.Routes, Name: "80/0"}, Origin: ruleOrigin(testRuleKey("h1.test")),
+			Resource: resource.Key{Gateway: testGateway, Type: resource.Routes, Name: "80/0"},
+			Origin:   ruleOrigin(testRuleKey("h1.test")),
 		}, 1)
 	})
 	turns := w.g.Turns()
@@ -119,10 +123,12 @@ func TestAcknowledgementRunsOneStanding(t *testing.T) {
 	}
 }
 
-// TestRefusedRuleAnswers500: its neighbours serve on, its requests don't fall through, and it recovers when it is edited.
+// TestRefusedRuleAnswers500: its neighbours serve on, its requests don't fall through, and it recovers when it is
+// edited.
 func TestRefusedRuleAnswers500(t *testing.T) {
 	w, bind := newWorld(t), freePort(t)
-	// Of an expression of the path nothing is known if it was what was refused; of that of a header, that there has to be one.
+	// Of an expression of the path nothing is known if it was what was refused; of that of a header, that there has to be
+	// one.
 	header := model.Match{Path: prefix("/header").Path, Headers: []model.ValueMatch{{Name: "x", Value: "a+", Regex: true}}}
 	path := model.Match{Path: model.PathMatch{Type: model.PathRegex, Value: "/path.*"}}
 	bad, good := forward("bad", prefix("/bad"), prefix("/other"), header, path), forward("good", prefix("/"))
@@ -147,7 +153,8 @@ func TestRefusedRuleAnswers500(t *testing.T) {
 		t.Errorf("in place of %+v stands %+v", content, after)
 	}
 	startProxy(t, w.resources())
-	for uri, status := range map[string]int{"/bad": 500, "/bad/x": 500, "/other": 500, "/": 200, "/badly": 200, "/header": 200, "/path": 200} {
+	for uri, status := range map[string]int{"/bad": 500, "/bad/x": 500, "/other": 500, "/": 200, "/badly": 200,
+		"/header": 200, "/path": 200} {
 		if a := (call{Host: "x.test", URI: uri}).do(t, bind); a.Status != status {
 			t.Errorf("%s: %d, want %d", uri, a.Status, status)
 		}
@@ -162,11 +169,13 @@ func TestRefusedRuleAnswers500(t *testing.T) {
 	}
 }
 
-// TestRefusedChainIsRefusedConnections: its neighbours serve on, its hosts do not fall to a wider listener, and it recovers when it is edited.
+// TestRefusedChainIsRefusedConnections: its neighbours serve on, its hosts do not fall to a wider listener, and it
+// recovers when it is edited.
 func TestRefusedChainIsRefusedConnections(t *testing.T) {
 	w, bind := newWorld(t), freePort(t)
 	cert := testSecret(t, "cert", "x.test")
-	listeners := []model.Listener{testListener("bad", "bad.test"), testListener("good", "good.test"), testListener("wide", "")}
+	listeners := []model.Listener{testListener("bad", "bad.test"), testListener("good", "good.test"),
+		testListener("wide", "")}
 	for i := range listeners {
 		listeners[i].Certificates = []model.ObjectRef{cert.Ref}
 	}
@@ -227,7 +236,8 @@ func (w *world) fragmentOf(t testing.TB, table string, k model.RuleKey) resource
 	return resource.Fragment{}
 }
 
-// TestListenerStanding: what all listeners of a port share counts for each of them, a filter chain and a table for their own.
+// TestListenerStanding: what all listeners of a port share counts for each of them, a filter chain and a table for
+// their own.
 func TestListenerStanding(t *testing.T) {
 	w := newWorld(t)
 	w.apply(func(b *flow.Batch) {
@@ -271,8 +281,8 @@ func TestListenerStanding(t *testing.T) {
 	check("c's chain is refused", map[string]resource.Standing{"a": yes, "b": yes, "c": {Refused: "bad chain"}, "d": yes})
 }
 
-// TestSecretCountsForItsListener: a certificate that the proxy does not have, or refused, is its listener's business; one that
-// is being rotated is not.
+// TestSecretCountsForItsListener: a certificate that the proxy does not have, or refused, is its listener's business;
+// one that is being rotated is not.
 func TestSecretCountsForItsListener(t *testing.T) {
 	w := newWorld(t)
 	ref := model.Ref(model.KindSecret, "shop", "cert")

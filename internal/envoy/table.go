@@ -12,8 +12,8 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// tables has a RouteConfiguration for each port, for HTTPS for each listener, even where no route serves: Envoy asks for it
-// and waits. An edited rule changes its virtual hosts' parts; the others stay the pointers that they are.
+// tables has a RouteConfiguration for each port, for HTTPS for each listener, even where no route serves: Envoy asks
+// for it and waits. An edited rule changes its virtual hosts' parts; the others stay the pointers that they are.
 func (s stages) tables(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 	hosts := flow.Group(s.virtualHosts(p.Sites), "envoy/virtual-hosts-by-table",
 		func(_ model.DomainKey, v virtualHost) []resource.Key { return []resource.Key{v.Table} },

@@ -10,7 +10,8 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// ward makes what routes and filter chains are tried in: listeners that bind no port, with the filters of those that serve.
+// ward makes what routes and filter chains are tried in: listeners that bind no port, with the filters of those that
+// serve.
 type ward struct{}
 
 // wardStats is its prefix in Envoy's statistics.
@@ -25,7 +26,8 @@ const (
 // Listener looks requests up in a table.
 func (ward) Listener(name, table string) resource.Resource {
 	l := wardListener(name, wardPort)
-	l.DefaultFilterChain = &listenerv3.FilterChain{Name: "http", Filters: []*listenerv3.Filter{connectionManager(wardStats, table)}}
+	l.DefaultFilterChain = &listenerv3.FilterChain{Name: "http",
+		Filters: []*listenerv3.Filter{connectionManager(wardStats, table)}}
 	return resource.Join(newPart("", mustMarshal(l)))
 }
 
@@ -46,7 +48,8 @@ func (ward) Trial(t resource.Type, name string, pieces [][]byte) resource.Resour
 	return resource.Join(tableHead(name), v.part("*"))
 }
 
-// Pieces knows the rule of a route by the route's name. A filter chain is one piece; the rest of a listener can't be tried apart.
+// Pieces knows the rule of a route by the route's name. A filter chain is one piece; the rest of a listener can't be
+// tried apart.
 func (ward) Pieces(t resource.Type, p *resource.Part) map[resource.Origin][][]byte {
 	pieces := map[resource.Origin][][]byte{}
 	if t == resource.Listener {

@@ -13,7 +13,8 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// TestWardPieces: all that a virtual host's rules were rendered to is found by their origins, and can be put into a table of a ward.
+// TestWardPieces: all that a virtual host's rules were rendered to is found by their origins, and can be put into a
+// table of a ward.
 func TestWardPieces(t *testing.T) {
 	w := newWorld(t)
 	w.apply(func(b *flow.Batch) {
@@ -60,7 +61,8 @@ func TestWardPieces(t *testing.T) {
 	}
 	checkWardChains(t, w)
 	var l listenerv3.Listener
-	if err := proto.Unmarshal(w.out.Ward.Listener("ward/1", "ward/1").Flatten(nil), &l); err != nil || l.ValidateAll() != nil {
+	if err := proto.Unmarshal(w.out.Ward.Listener("ward/1", "ward/1").Flatten(nil), &l); err != nil ||
+		l.ValidateAll() != nil {
 		t.Errorf("the listener: %v, %v", err, l.ValidateAll())
 	}
 	if l.GetBindToPort() == nil || l.GetBindToPort().Value {
@@ -76,10 +78,12 @@ func checkWardChains(t *testing.T, w *world) {
 		all = append(all, w.out.Ward.Pieces(resource.Listener, p)[listenerOrigin(testListener("https", "").Key)]...)
 	}
 	var l listenerv3.Listener
-	if err := proto.Unmarshal(w.out.Ward.Trial(resource.Listener, "ward/1/chains", all).Flatten(nil), &l); err != nil || l.ValidateAll() != nil {
+	if err := proto.Unmarshal(w.out.Ward.Trial(resource.Listener, "ward/1/chains", all).Flatten(nil), &l); err != nil ||
+		l.ValidateAll() != nil {
 		t.Errorf("the listener of chains: %v, %v", err, l.ValidateAll())
 	}
-	if len(l.FilterChains) != 1 || l.FilterChains[0].Name != "https" || l.GetBindToPort().GetValue() || l.Name != "ward/1/chains" {
+	if len(l.FilterChains) != 1 || l.FilterChains[0].Name != "https" || l.GetBindToPort().GetValue() ||
+		l.Name != "ward/1/chains" {
 		t.Errorf("the listener of chains: %v", &l)
 	}
 }
@@ -87,7 +91,8 @@ func checkWardChains(t *testing.T, w *world) {
 func checkWardTable(t *testing.T, ward resource.Resource, p *resource.Part) {
 	t.Helper()
 	table, own := new(routev3.RouteConfiguration), new(routev3.RouteConfiguration)
-	if err := proto.Unmarshal(ward.Flatten(nil), table); err != nil || table.ValidateAll() != nil || table.Name != "ward/1" {
+	if err := proto.Unmarshal(ward.Flatten(nil), table); err != nil || table.ValidateAll() != nil ||
+		table.Name != "ward/1" {
 		t.Fatalf("%v, %v", err, table)
 	}
 	if err := proto.Unmarshal(bytes.Join(p.Bytes, nil), own); err != nil {

@@ -46,8 +46,9 @@ func newWorldIn(g *flow.Graph) *world {
 		places:    map[model.ObjectRef][]model.Place{},
 	}
 	w.out = New(g, plan.Plan{
-		Gateways: w.gateways.Collection(), Ports: w.ports.Collection(), Listeners: w.listeners.Collection(), Routes: w.routes.Collection(),
-		Sites: w.sites.Collection(), Backends: w.backends.Collection(), Secrets: w.secrets.Collection(),
+		Gateways: w.gateways.Collection(), Ports: w.ports.Collection(), Listeners: w.listeners.Collection(),
+		Routes: w.routes.Collection(),
+		Sites:  w.sites.Collection(), Backends: w.backends.Collection(), Secrets: w.secrets.Collection(),
 	}, w.feedback)
 	g.Apply("start", func(b *flow.Batch) {
 		w.gateways.Synced(b)
@@ -73,7 +74,9 @@ func (w *world) addPort(b *flow.Batch, number, bind int32, protocol model.Protoc
 }
 
 // addPortAt adds a port that is bound at addresses.
-func (w *world) addPortAt(b *flow.Batch, addresses []string, number, bind int32, protocol model.Protocol, listeners ...model.Listener) {
+func (w *world) addPortAt(
+	b *flow.Batch, addresses []string, number, bind int32, protocol model.Protocol, listeners ...model.Listener,
+) {
 	key := model.PortKey{Gateway: testGateway, Number: number, Transport: model.TCP}
 	port := model.Port{Key: key, BindPort: bind, Addresses: addresses, Protocol: protocol}
 	for _, l := range listeners {

@@ -18,7 +18,8 @@ func (e *Explainer) reader() *reader {
 	w := e.config.World
 	r := &reader{Explainer: e, acks: flow.Follow(w.Feedback.Acked.Collection())}
 	for _, kind := range model.Kinds() {
-		if of := w.Sources.Of(kind); of != nil && kind != model.KindEndpointSlice { // nobody edits those, and they change all the time
+		// nobody edits those, and they change all the time
+		if of := w.Sources.Of(kind); of != nil && kind != model.KindEndpointSlice {
 			r.sources = append(r.sources, of.Follow())
 		}
 	}

@@ -1,6 +1,7 @@
 // Package figures reads metrics, for tests and benchmarks.
 //
-// It owns Prometheus' text format as far as they need it. It must never know what a metric means, and nothing that is shipped imports it.
+// It owns Prometheus' text format as far as they need it. It must never know what a metric means, and nothing that is
+// shipped imports it.
 package figures
 
 import (

@@ -18,8 +18,8 @@ import (
 	"cardea.dev/cardea/internal/schema"
 )
 
-// Hold is how long an object stays live after its text went away, in case that comes back, and how long a new version of an object
-// waits for what it begins to name.
+// Hold is how long an object stays live after its text went away, in case that comes back, and how long a new version
+// of an object waits for what it begins to name.
 const Hold = arrival.Hold
 
 var defaultClass = model.Ref(model.KindGatewayClass, "", "cardea")
@@ -106,8 +106,8 @@ func New(c Config) (*Folder, error) {
 	return f, nil
 }
 
-// Load reads the folder once and publishes what it holds; all input sources are then synced. Its error is that the folder
-// can't be read; what is wrong inside is in Problems.
+// Load reads the folder once and publishes what it holds; all input sources are then synced. Its error is that the
+// folder can't be read; what is wrong inside is in Problems.
 func (f *Folder) Load() error {
 	f.refresh(look{all: true})
 	if f.unread != nil {

@@ -62,7 +62,8 @@ func makeRig(t testing.TB, dir, cache string, config flow.Config) *rig {
 	r.graph.Apply("start", func(b *flow.Batch) { r.sources.Environment.Synced(b) })
 	var err error
 	r.folder, err = New(Config{
-		Dir: dir, Sources: r.sources, Graph: r.graph, Schema: one(), CacheDir: cache, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Dir: dir, Sources: r.sources, Graph: r.graph, Schema: one(), CacheDir: cache,
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		OnProblem: func(p Problem) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -140,7 +141,8 @@ func sortLines(list []string) {
 
 func lines[S any](w io.Writer, v flow.View, s *input.Source[S]) {
 	for ref, o := range flow.All(v, s.Collection()) {
-		fmt.Fprintf(w, "%s generation=%d where=%s labels=%v\n", ref, o.Meta.Generation, o.Meta.Edit.Where, o.Meta.Labels.Map())
+		fmt.Fprintf(w, "%s generation=%d where=%s labels=%v\n", ref, o.Meta.Generation, o.Meta.Edit.Where,
+			o.Meta.Labels.Map())
 	}
 }
 

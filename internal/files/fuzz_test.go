@@ -11,8 +11,10 @@ import (
 
 func seeds(f *testing.F) {
 	for _, s := range []string{
-		"", "---", "a: b\n---\nc: d\n...\ne: f", "--- {a: b}\n", "\ufeff# x\r\n---\r\na: b\r\n", "%YAML 1.1\n---\na: |\n  ---\n", route("web", "a"),
-		"{\"a\": 1}\n{\"b\": [1.5, 1e30, 2.0]}", "a: &x [1]\nb: *x\n", "\t", "? [a]\n: b\n", "a: !!binary aGk=\n1: 2\ntrue: 3\n",
+		"", "---", "a: b\n---\nc: d\n...\ne: f", "--- {a: b}\n", "\ufeff# x\r\n---\r\na: b\r\n",
+		"%YAML 1.1\n---\na: |\n  ---\n", route("web", "a"),
+		"{\"a\": 1}\n{\"b\": [1.5, 1e30, 2.0]}", "a: &x [1]\nb: *x\n", "\t", "? [a]\n: b\n",
+		"a: !!binary aGk=\n1: 2\ntrue: 3\n",
 		"kind: List\nitems: [{kind: Service}, 3]", "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {a: YQ==}\n",
 		"apiVersion: v1\nkind: Service\nmetadata: {name: 1}\nspec: {ports: [{port: 1e99}]}",
 	} {

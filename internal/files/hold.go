@@ -8,8 +8,8 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// waits says whether an object's new version must wait, with the live one serving meanwhile: it names what is not there, and the
-// live one did not. Most likely that is being written, too. It waits for Hold at most.
+// waits says whether an object's new version must wait, with the live one serving meanwhile: it names what is not
+// there, and the live one did not. Most likely that is being written, too. It waits for Hold at most.
 func (m *merge) waits(o *object) bool {
 	current := m.subjects[o.Ref].live
 	if current == nil || current == o {

@@ -19,8 +19,9 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// memory keeps across runs which texts were valid, and which objects they are, so that a restart need not ask again. It is a
-// cache: any trouble with it costs time and nothing else. Secrets are not in it: of their texts it knows only that they were valid.
+// memory keeps across runs which texts were valid, and which objects they are, so that a restart need not ask again. It
+// is a cache: any trouble with it costs time and nothing else. Secrets are not in it: of their texts it knows only that
+// they were valid.
 //
 //	"cardea objects 1\n"  rules [32 hex]  program [32 hex]
 //	for each text, sorted: digest [16]  size of its object, as uvarint (0: that is not kept)  object, by package schema
@@ -49,8 +50,8 @@ func newMemory(cacheDir, folder, rules string) *memory {
 	return m
 }
 
-// program names this build by its bytes: another one may make another object of the same text. If they can't be read it is unnamed,
-// which is nobody's.
+// program names this build by its bytes: another one may make another object of the same text. If they can't be read it
+// is unnamed, which is nobody's.
 func program() string {
 	path, err := os.Executable()
 	if err != nil {
@@ -128,7 +129,8 @@ func (m *memory) parse(text []byte) {
 		}
 		d := digest(rest[:len(digest{})])
 		size, n := binary.Uvarint(rest[len(d):])
-		if rest = rest[len(d)+max(n, 0):]; n <= 0 || size > uint64(len(rest)) || len(digests) > 0 && digests[len(digests)-1].compare(d) >= 0 {
+		if rest = rest[len(d)+max(n, 0):]; n <= 0 || size > uint64(len(rest)) || len(digests) > 0 &&
+			digests[len(digests)-1].compare(d) >= 0 {
 			return
 		}
 		digests = append(digests, d)

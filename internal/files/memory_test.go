@@ -48,7 +48,8 @@ func TestMemory(t *testing.T) {
 		t.Errorf("first run:\n%s\nsecond run:\n%s", first, second)
 	}
 	if s := f.Stats(); s.Parsed != 2 || s.Checked != 1 {
-		t.Errorf("the second run parsed %d documents (expected the bad one and the List) and checked %d objects", s.Parsed, s.Checked)
+		t.Errorf("the second run parsed %d documents (expected the bad one and the List) and checked %d objects", s.Parsed,
+			s.Checked)
 	}
 	if len(f.memory.digests) != 4 || f.memory.objects != nil {
 		t.Errorf("%d objects are remembered, expected the valid ones; in memory: %v", len(f.memory.digests), f.memory.objects)
@@ -58,9 +59,10 @@ func TestMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, damaged := range map[string][]byte{
-		"cut":     whole[:len(whole)-1],
-		"flipped": append(bytes.Clone(whole[:len(whole)-40]), append([]byte{whole[len(whole)-40] ^ 1}, whole[len(whole)-39:]...)...),
-		"empty":   nil,
+		"cut": whole[:len(whole)-1],
+		"flipped": append(bytes.Clone(whole[:len(whole)-40]),
+			append([]byte{whole[len(whole)-40] ^ 1}, whole[len(whole)-39:]...)...),
+		"empty": nil,
 	} {
 		if err := os.WriteFile(f.memory.path, damaged, 0o600); err != nil {
 			t.Fatal(err)
@@ -130,7 +132,8 @@ func TestMemoryIsPrivate(t *testing.T) {
 // The same text may be an object in YAML and a mistake in JSON.
 func TestMemoryKnowsTheLanguage(t *testing.T) {
 	const service = `{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"ports": [{"port": 80.0}]}}`
-	for what, text := range map[string]string{"alone": service, "in a List": `{"apiVersion": "v1", "kind": "List", "items": [` + service + `]}`} {
+	for what, text := range map[string]string{"alone": service,
+		"in a List": `{"apiVersion": "v1", "kind": "List", "items": [` + service + `]}`} {
 		t.Run(what, func(t *testing.T) {
 			r := newRuns(t)
 			r.write("a.yaml", text)

@@ -118,11 +118,12 @@ func TestMisuseInATransform(t *testing.T) {
 		name, want string
 		build      func(g *flow.Graph, in *flow.Collection[int, int])
 	}{
-		{"fetch of a later collection", "bad fetches from later, which is not an earlier collection", func(g *flow.Graph, in *flow.Collection[int, int]) {
-			var later *flow.Collection[int, int]
-			flow.Map(in, "bad", func(c *flow.Ctx, k, v int) (int, bool) { return flow.Fetch(c, later, k) })
-			later = flow.Map(in, "later", func(c *flow.Ctx, k, v int) (int, bool) { return v, true })
-		}},
+		{"fetch of a later collection", "bad fetches from later, which is not an earlier collection",
+			func(g *flow.Graph, in *flow.Collection[int, int]) {
+				var later *flow.Collection[int, int]
+				flow.Map(in, "bad", func(c *flow.Ctx, k, v int) (int, bool) { return flow.Fetch(c, later, k) })
+				later = flow.Map(in, "later", func(c *flow.Ctx, k, v int) (int, bool) { return v, true })
+			}},
 		{"fetch of itself", "not an earlier collection", func(g *flow.Graph, in *flow.Collection[int, int]) {
 			var bad *flow.Collection[int, int]
 			bad = flow.Map(in, "bad", func(c *flow.Ctx, k, v int) (int, bool) { return flow.Fetch(c, bad, k) })
@@ -135,7 +136,11 @@ func TestMisuseInATransform(t *testing.T) {
 			flow.Derive(in, "bad", func(c *flow.Ctx, k, v int, emit func(part, int)) { emit(part{k + 1, 0}, v) })
 		}},
 		{"a key twice", "emits {1 0} twice", func(g *flow.Graph, in *flow.Collection[int, int]) {
-			flow.Derive(in, "bad", func(c *flow.Ctx, k, v int, emit func(part, int)) { emit(part{k, 0}, v); emit(part{k, 0}, v) })
+			flow.Derive(in, "bad", func(c *flow.Ctx, k, v int,
+				emit func(part, int)) {
+				emit(part{k, 0}, v)
+				emit(part{k, 0}, v)
+			})
 		}},
 		{"one of many keys twice", "emits {1 12} twice", func(g *flow.Graph, in *flow.Collection[int, int]) {
 			flow.Derive(in, "bad", func(c *flow.Ctx, k, v int, emit func(part, int)) {

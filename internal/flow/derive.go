@@ -13,12 +13,16 @@ type Part[O comparable] interface {
 }
 
 // Derive makes any number of keys from each key of in. What f emitted last time and doesn't emit now is deleted.
-func Derive[K comparable, A any, P Part[K], B any](in *Collection[K, A], name string, f func(c *Ctx, k K, a A, emit func(P, B))) *Collection[P, B] {
+func Derive[K comparable, A any, P Part[K], B any](
+	in *Collection[K, A], name string, f func(c *Ctx, k K, a A, emit func(P, B)),
+) *Collection[P, B] {
 	return newDerived(in, name, f, func(p P) K { return p.Owner() })
 }
 
 // Map makes at most one value from each key of in, under the same key. False means none.
-func Map[K comparable, A, B any](in *Collection[K, A], name string, f func(c *Ctx, k K, a A) (B, bool)) *Collection[K, B] {
+func Map[K comparable, A, B any](
+	in *Collection[K, A], name string, f func(c *Ctx, k K, a A) (B, bool),
+) *Collection[K, B] {
 	return newDerived(in, name, mapped(f), func(k K) K { return k })
 }
 

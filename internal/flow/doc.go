@@ -2,9 +2,9 @@
 //
 // # What it owns
 //
-// A [Graph] owns a list of collections. A [Source] is filled from outside; [Derive], [Map], [Rename] and [Group] make new collections
-// from earlier ones with pure functions, and [Fetch] lets such a function look up one key of any earlier collection. The
-// order of creation is the topological order, so a cycle can't be written down.
+// A [Graph] owns a list of collections. A [Source] is filled from outside; [Derive], [Map], [Rename] and [Group] make
+// new collections from earlier ones with pure functions, and [Fetch] lets such a function look up one key of any
+// earlier collection. The order of creation is the topological order, so a cycle can't be written down.
 //
 //	edges ── Apply ──> queue ──> turn ──────────────────────────────────> commit ──> View, Watch, Follow
 //	                             source   derive   group   derive            │
@@ -17,12 +17,12 @@
 //
 // # A turn
 //
-// A turn takes every queued edit, then visits the collections in the order of their creation. In each one the dirty keys are
-// those whose input changed and those whose last run fetched something that changed, absence included. They run, in parallel when
-// they are many, and what they give is staged beside the committed values. A collection is finished before the next one begins, so no
-// transform sees half a change, and a key that moves from one group to another leaves and enters in one step. The commit
-// makes the whole turn visible at once and gives it the next [Rev]. A turn that changes nothing has no Rev of its own. [Graph.Try]
-// is a turn whose staged values are read and then dropped.
+// A turn takes every queued edit, then visits the collections in the order of their creation. In each one the dirty
+// keys are those whose input changed and those whose last run fetched something that changed, absence included. They
+// run, in parallel when they are many, and what they give is staged beside the committed values. A collection is
+// finished before the next one begins, so no transform sees half a change, and a key that moves from one group to
+// another leaves and enters in one step. The commit makes the whole turn visible at once and gives it the next [Rev]. A
+// turn that changes nothing has no Rev of its own. [Graph.Try] is a turn whose staged values are read and then dropped.
 //
 // The first turn waits until every source has said [Source.Synced]: the first thing that anyone reads is a whole world.
 //
@@ -38,9 +38,9 @@
 //	         └──> one run a collection made from this one: its deps, and the slots that it filled
 //
 // A value that is equal to the one before it is dropped and the old one stays, so pointers inside values are stable and
-// "not changed" can be seen by comparing pointers. Equality is structural and built from the type when a collection
-// is made; a type that holds a func, a channel, an interface or a protobuf message is refused there, with a panic that names
-// the field. A nil slice and an empty one differ, as they do in JSON. Values must not hold pointer cycles.
+// "not changed" can be seen by comparing pointers. Equality is structural and built from the type when a collection is
+// made; a type that holds a func, a channel, an interface or a protobuf message is refused there, with a panic that
+// names the field. A nil slice and an empty one differ, as they do in JSON. Values must not hold pointer cycles.
 //
 // A derived key costs about 130 bytes besides itself and its value, a fetch about 16 (BenchmarkBytes prints them).
 //
@@ -54,15 +54,17 @@
 //   - A transform uses its [Ctx] only in its own goroutine and only until it returns.
 //   - It doesn't call the Graph, and it doesn't fetch a key that thousands of other runs fetch: each change of that key runs them all.
 //
-// [Config.Check] turns breaches into failures; every test should set it. A transform that panics is contained: its key keeps what it had, is marked
-// stale, shows in [Graph.Panics] in a later turn, and runs again when something it read changes.
+// [Config.Check] turns breaches into failures; every test should set it. A transform that panics is contained: its key
+// keeps what it had, is marked stale, shows in [Graph.Panics] in a later turn, and runs again when something it read
+// changes.
 //
 // # Goroutines
 //
-// [Graph.Run] is the one goroutine that turns; without it, [Graph.Settle] turns in the caller's. [Graph.Apply] may be called from any
-// goroutine, also from a transform's edge or inside a View, and never waits for a turn. Views run in the caller's goroutine, many at a
-// time, beside a running turn; only the commit waits for them, so a View copies what it needs and returns. Inside a View, don't
-// call View, Try, Settle or Dump: each can wait for a commit that waits for this View.
+// [Graph.Run] is the one goroutine that turns; without it, [Graph.Settle] turns in the caller's. [Graph.Apply] may be
+// called from any goroutine, also from a transform's edge or inside a View, and never waits for a turn. Views run in
+// the caller's goroutine, many at a time, beside a running turn; only the commit waits for them, so a View copies what
+// it needs and returns. Inside a View, don't call View, Try, Settle or Dump: each can wait for a commit that waits for
+// this View.
 //
 // # Where to start reading
 //

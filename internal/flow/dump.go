@@ -39,8 +39,8 @@ type depDump struct {
 	Absent     bool   `json:"absent,omitempty"`
 }
 
-// Dump writes one collection as JSON: every key in order, its value, the Rev of its last change, and what it was made from. Values may say
-// by MarshalJSON how they want to be seen; secrets should. It waits for a turn that is running.
+// Dump writes one collection as JSON: every key in order, its value, the Rev of its last change, and what it was made
+// from. Values may say by MarshalJSON how they want to be seen; secrets should. It waits for a turn that is running.
 func (g *Graph) Dump(w io.Writer, collection string) error {
 	g.turnMu.Lock()
 	defer g.turnMu.Unlock()
@@ -71,7 +71,8 @@ func (c *Collection[K, V]) dump() (*collectionDump, error) {
 		}
 	})
 	for _, s := range c.inOrder() {
-		d.Keys = append(d.Keys, &keyDump{Key: jsonOr(s.cell.key), Value: jsonOr(s.cell.value), ChangedAt: s.changedAt, Run: from[&s.node]})
+		d.Keys = append(d.Keys, &keyDump{Key: jsonOr(s.cell.key), Value: jsonOr(s.cell.value), ChangedAt: s.changedAt,
+			Run: from[&s.node]})
 	}
 	return d, nil
 }

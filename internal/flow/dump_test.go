@@ -16,7 +16,8 @@ func TestDumpSaysWhatAKeyIsMadeFrom(t *testing.T) {
 	m := flow.Map(s.Collection(), "weighed", func(c *flow.Ctx, k string, v int) (float64, bool) {
 		return flow.Fetch(c, weights.Collection(), v)
 	})
-	flow.Group(m, "all", func(string, float64) []bool { return []bool{true} }, func(k string, _ float64) string { return "" })
+	flow.Group(m, "all", func(string, float64) []bool { return []bool{true} },
+		func(k string, _ float64) string { return "" })
 	g.Apply("load", func(b *flow.Batch) {
 		s.Set(b, "b", 2)
 		s.Set(b, "a", 1)

@@ -18,9 +18,10 @@ type run struct {
 
 // An edge is a pointer in run.deps and one in node.readers: 16 bytes, and the slack of growing.
 //
-// A short list of readers is kept exact. In a long one (a key that thousands fetch) finding one reader would make each edit cost
-// all readers, so a reader that goes is only counted in node.stale; whoever walks the list asks the run whether it still
-// depends. When the stale ones are the majority the list is swept. At all times nreaders - stale is the number of edges.
+// A short list of readers is kept exact. In a long one (a key that thousands fetch) finding one reader would make each
+// edit cost all readers, so a reader that goes is only counted in node.stale; whoever walks the list asks the run
+// whether it still depends. When the stale ones are the majority the list is swept. At all times nreaders - stale is
+// the number of edges.
 
 const exactReaders = 16
 

@@ -13,8 +13,9 @@ type Change[K comparable, V any] struct {
 	Deleted bool
 }
 
-// Follower tells one reader what changed in a collection since that reader asked last. It keeps the keys of changes that the reader has not
-// seen, each once: who lags misses no change and costs no more than the keys that there are. One goroutine may use it.
+// Follower tells one reader what changed in a collection since that reader asked last. It keeps the keys of changes
+// that the reader has not seen, each once: who lags misses no change and costs no more than the keys that there are.
+// One goroutine may use it.
 type Follower[K comparable, V any] struct {
 	c       *Collection[K, V]
 	began   bool           // the reader has asked once; before that everything is news, and nothing needs noting
@@ -48,9 +49,9 @@ func (f *Follower[K, V]) note(k K) {
 	f.pending[k] = struct{}{}
 }
 
-// Changes is what happened from the View of the last call up to v, sorted by key: each key once, with its last state. The first call gives every
-// present key. A key that appeared and went in between is told as deleted. What the loop did not reach comes again in the next call.
-// In the View of a Try see [Staged].
+// Changes is what happened from the View of the last call up to v, sorted by key: each key once, with its last state.
+// The first call gives every present key. A key that appeared and went in between is told as deleted. What the loop did
+// not reach comes again in the next call. In the View of a Try see [Staged].
 func (f *Follower[K, V]) Changes(v View) iter.Seq[Change[K, V]] {
 	return func(yield func(Change[K, V]) bool) {
 		v.check(f.c.g, f.c.name)

@@ -18,8 +18,8 @@ type Config struct {
 	Check   bool         // run each transform twice, watch stored values for changes; for tests, slow
 	Workers int          // goroutines within one collection of a turn; 0 is GOMAXPROCS
 	Log     *slog.Logger // nil discards
-	// Fault, if not nil, is called at the end of each transform, with the collection that is made and the key of its input. It may panic: so tests
-	// show what a bug in any transform does.
+	// Fault, if not nil, is called at the end of each transform, with the collection that is made and the key of its
+	// input. It may panic: so tests show what a bug in any transform does.
 	Fault func(collection, key string)
 	Now   func() time.Time // nil is time.Now; used for the record of turns only
 }

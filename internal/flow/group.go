@@ -7,8 +7,9 @@ import (
 	"unsafe"
 )
 
-// Group turns a collection around: each key of in is a member of the groups that of names (none is fine), sorted by order within each. A group
-// without members doesn't exist. Both functions are pure, like every transform, but fetch nothing: Map what they need into the value first.
+// Group turns a collection around: each key of in is a member of the groups that of names (none is fine), sorted by
+// order within each. A group without members doesn't exist. Both functions are pure, like every transform, but fetch
+// nothing: Map what they need into the value first.
 func Group[K comparable, A any, G comparable](
 	in *Collection[K, A], name string, of func(K, A) []G, order func(K, A) string,
 ) *Collection[G, Members[K, A]] {
@@ -185,7 +186,8 @@ func (f *grouped[K, A, G]) attempt(in *cell[K, A]) (names []G, order string, fau
 func (f *grouped[K, A, G]) again(in *cell[K, A], first *placed[K, A, G], order string) {
 	names, order2, fault := f.attempt(in)
 	if (fault == nil) != (first.fault == nil) || fault == nil && (order != order2 || !slices.Equal(names, first.names)) {
-		panic(&CheckError{Collection: f.out.name, Key: keyText(in.key), Reason: "two runs on the same input named different groups or orders"})
+		panic(&CheckError{Collection: f.out.name, Key: keyText(in.key),
+			Reason: "two runs on the same input named different groups or orders"})
 	}
 }
 

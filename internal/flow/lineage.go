@@ -44,15 +44,16 @@ func (g *Graph) Turns() []Turn {
 	return g.turns.all()
 }
 
-// TurnOf is the turn that made a revision; false if it is longer ago than the last 1,000. It must not be called in a View.
+// TurnOf is the turn that made a revision; false if it is longer ago than the last 1,000. It must not be called in a
+// View.
 func (g *Graph) TurnOf(rev Rev) (Turn, bool) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	return g.turns.find(rev)
 }
 
-// OnTurn has f called after each turn from now on, in the goroutine that turns: f must be quick, and must not turn. It waits for a turn that is
-// running.
+// OnTurn has f called after each turn from now on, in the goroutine that turns: f must be quick, and must not turn. It
+// waits for a turn that is running.
 func (g *Graph) OnTurn(f func(Turn)) {
 	g.turnMu.Lock()
 	defer g.turnMu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// Members is one group: keys of the grouped collection with their values, sorted by the order that Group was given, then by key.
-// It doesn't change. An edit of one member copies 8 bytes for each of the others.
+// Members is one group: keys of the grouped collection with their values, sorted by the order that Group was given,
+// then by key. It doesn't change. An edit of one member copies 8 bytes for each of the others.
 type Members[K comparable, A any] struct{ list []*member[K, A] }
 
 // member is a place in groups. All groups of a key share one.

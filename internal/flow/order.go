@@ -86,9 +86,11 @@ func orderStruct(t reflect.Type, path string) (func(a, b unsafe.Pointer) int, er
 	}, nil
 }
 
-// isHandle: a unique.Handle, also inside netip.Addr, holds one pointer per distinct value, so what it points to orders it.
+// isHandle: a unique.Handle, also inside netip.Addr, holds one pointer per distinct value, so what it points to orders
+// it.
 func isHandle(t reflect.Type) bool {
-	return t.PkgPath() == "unique" && strings.HasPrefix(t.Name(), "Handle[") && t.NumField() == 1 && t.Field(0).Type.Kind() == reflect.Pointer
+	return t.PkgPath() == "unique" && strings.HasPrefix(t.Name(), "Handle[") && t.NumField() == 1 &&
+		t.Field(0).Type.Kind() == reflect.Pointer
 }
 
 func orderHandle(t reflect.Type, path string) (func(a, b unsafe.Pointer) int, error) {

@@ -11,11 +11,12 @@ import (
 // PanicKey names a key whose transform panicked: the collection that was being made, and the key of its input.
 type PanicKey struct{ Collection, Key string }
 
-// Panic is a contained panic. Stack has the transform's frames only, without addresses, so the same panic is an equal value.
+// Panic is a contained panic. Stack has the transform's frames only, without addresses, so the same panic is an equal
+// value.
 type Panic struct{ Message, Stack string }
 
-// Panics has every key whose last run panicked. It is a source of the turn after, like anything else that comes from outside, and empties itself when
-// the run succeeds or its key is deleted.
+// Panics has every key whose last run panicked. It is a source of the turn after, like anything else that comes from
+// outside, and empties itself when the run succeeds or its key is deleted.
 func (g *Graph) Panics() *Collection[PanicKey, Panic] { return g.panics.c }
 
 type fault struct {
@@ -49,7 +50,8 @@ func (t *turn) report() {
 	}
 	for _, f := range t.faults {
 		t.g.panics.Set(b, f.key, f.panic)
-		t.g.cfg.Log.Error("transform panicked", slog.String("graph", t.g.cfg.Name), slog.String("collection", f.key.Collection),
+		t.g.cfg.Log.Error("transform panicked", slog.String("graph", t.g.cfg.Name),
+			slog.String("collection", f.key.Collection),
 			slog.String("key", f.key.Key), slog.String("message", f.panic.Message), slog.String("stack", f.panic.Stack))
 	}
 	b.closed = true

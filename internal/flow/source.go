@@ -19,13 +19,14 @@ func NewSource[K comparable, V any](g *Graph, name string) *Source[K, V] {
 // Collection is what transforms and readers use.
 func (s *Source[K, V]) Collection() *Collection[K, V] { return s.c }
 
-// Set gives k a value. The value belongs to the graph from now on: the caller doesn't change it any more. A value equal to the present one changes
-// nothing.
+// Set gives k a value. The value belongs to the graph from now on: the caller doesn't change it any more. A value equal
+// to the present one changes nothing.
 func (s *Source[K, V]) Set(b *Batch, k K, v V) {
 	b.write(s.c.g, s.c.name, func() { s.c.write(s.c.cellFor(k, v)) })
 }
 
-// Update gives k the value that f makes of the present one, when a turn takes the batch; found tells whether there is one. f must be pure.
+// Update gives k the value that f makes of the present one, when a turn takes the batch; found tells whether there is
+// one. f must be pure.
 func (s *Source[K, V]) Update(b *Batch, k K, f func(was V, found bool) V) {
 	b.write(s.c.g, s.c.name, func() {
 		var was V

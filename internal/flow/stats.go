@@ -59,7 +59,8 @@ func (c *Collection[K, V]) stats() CollectionStats {
 // edgeBytes is a pointer each way and the mean slack of a list that doubles.
 const edgeBytes = 8 + 8*4/3
 
-// keyBytes is a slot, its place in a table at mean load, and a run with its first output. The benchmark measures the same from outside.
+// keyBytes is a slot, its place in a table at mean load, and a run with its first output. The benchmark measures the
+// same from outside.
 func (c *Collection[K, V]) keyBytes() int {
 	n := int(unsafe.Sizeof(slot[K, V]{})) + 9*16/9
 	switch c.form.(type) {

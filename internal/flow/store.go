@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// Collection is a set of keys with values, made by [NewSource], [Derive], [Map] or [Group]. It has no methods that read: values are
-// read through a [View], or by [Fetch] in a transform.
+// Collection is a set of keys with values, made by [NewSource], [Derive], [Map] or [Group]. It has no methods that
+// read: values are read through a [View], or by [Fetch] in a transform.
 type Collection[K comparable, V any] struct {
 	// Set at construction.
 	g     *Graph
@@ -65,8 +65,8 @@ type node struct {
 	touched   bool // only while turning
 }
 
-// slot is the place of a key. A committed slot always has a cell; if the key is absent, the cell has the key only. A new one has a
-// staged value, a cell with the key, or both.
+// slot is the place of a key. A committed slot always has a cell; if the key is absent, the cell has the key only. A
+// new one has a staged value, a cell with the key, or both.
 type slot[K comparable, V any] struct {
 	node
 	cell *cell[K, V] // under Graph.mu
@@ -190,7 +190,8 @@ func (c *Collection[K, V]) newSlot() *slot[K, V] {
 	return &slot[K, V]{node: node{id: c.g.nextID.Add(1), coll: c.index}}
 }
 
-// cellFor is the committed cell of k if its value is equal to v, and a new one if not. Safe for workers of this collection.
+// cellFor is the committed cell of k if its value is equal to v, and a new one if not. Safe for workers of this
+// collection.
 func (c *Collection[K, V]) cellFor(k K, v V) *cell[K, V] {
 	if s := c.base.find(k); s != nil && s.present && c.equal(&s.cell.value, &v) {
 		return s.cell
@@ -293,7 +294,8 @@ func (c *Collection[K, V]) drop() {
 	c.form.drop()
 }
 
-// keepSmall empties a slice for the next turn, but lets a big one go: a first load should not be remembered as spare room.
+// keepSmall empties a slice for the next turn, but lets a big one go: a first load should not be remembered as spare
+// room.
 func keepSmall[T any](s []T) []T {
 	if cap(s) > 1024 {
 		return nil

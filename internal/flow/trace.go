@@ -7,7 +7,8 @@ type Dependency struct {
 	Key        any
 }
 
-// Trace is what was fetched by every transform that ran on key, in any collection that has keys of its type. It waits for a turn that is running.
+// Trace is what was fetched by every transform that ran on key, in any collection that has keys of its type. It waits
+// for a turn that is running.
 func (g *Graph) Trace(key any) []Dependency {
 	g.turnMu.Lock()
 	defer g.turnMu.Unlock()

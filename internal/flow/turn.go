@@ -9,8 +9,8 @@ import (
 // ErrRunning: Run was called while it runs.
 var ErrRunning = errors.New("flow: graph is running already")
 
-// Run turns whenever something is queued, until ctx ends; then it returns nil. In check mode a breach of the contract panics
-// with a *CheckError.
+// Run turns whenever something is queued, until ctx ends; then it returns nil. In check mode a breach of the contract
+// panics with a *CheckError.
 func (g *Graph) Run(ctx context.Context) error {
 	if !g.running.CompareAndSwap(false, true) {
 		return ErrRunning
@@ -31,8 +31,8 @@ func (g *Graph) Run(ctx context.Context) error {
 	}
 }
 
-// Settle turns in the caller's goroutine until nothing is queued. Without every source synced it does nothing. It may be used
-// beside Run, too; what Run has begun is then complete when Settle returns.
+// Settle turns in the caller's goroutine until nothing is queued. Without every source synced it does nothing. It may
+// be used beside Run, too; what Run has begun is then complete when Settle returns.
 func (g *Graph) Settle() {
 	for g.turn() {
 	}

@@ -10,7 +10,8 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// auth reads an ExternalAuth filter. Without its server the rule must not run: it is dropped if the server does not resolve.
+// auth reads an ExternalAuth filter. Without its server the rule must not run: it is dropped if the server does not
+// resolve.
 func (r *ruleReader) auth(field string, f gatewayv1.HTTPExternalAuthFilter) *model.ExternalAuth {
 	read := &model.ExternalAuth{GRPC: f.ExternalAuthProtocol == gatewayv1.HTTPRouteExternalAuthGRPCProtocol}
 	switch {
@@ -39,14 +40,16 @@ func (r *ruleReader) auth(field string, f gatewayv1.HTTPExternalAuthFilter) *mod
 	return read
 }
 
-// copiedNames reads names of headers that are copied from the server's answer into the request: none of them may make another message of it.
+// copiedNames reads names of headers that are copied from the server's answer into the request: none of them may make
+// another message of it.
 func (r *ruleReader) copiedNames(field string, list []string) []string {
 	names := r.headerNames(field, list)
 	for i, name := range names {
 		at := fmt.Sprintf("%s[%d]", field, i)
 		switch {
 		case name == "host":
-			r.drop("Accepted", "UnsupportedValue", at, fmt.Sprintf("header %q can't be copied from the answer%s", name, r.instead()))
+			r.drop("Accepted", "UnsupportedValue", at,
+				fmt.Sprintf("header %q can't be copied from the answer%s", name, r.instead()))
 		case slices.Contains(model.Framing, name) && !r.refs.unchecked:
 			r.drop("Accepted", "UnsupportedValue", at, framed(name))
 		}
@@ -59,7 +62,8 @@ func (r *ruleReader) headerNames(field string, list []string) []string {
 	var names []string
 	for i, name := range list {
 		if !isToken(name) {
-			r.drop("Accepted", "UnsupportedValue", fmt.Sprintf("%s[%d]", field, i), fmt.Sprintf("%q is not the name of a header", name))
+			r.drop("Accepted", "UnsupportedValue", fmt.Sprintf("%s[%d]", field, i),
+				fmt.Sprintf("%q is not the name of a header", name))
 		}
 		names = append(names, strings.ToLower(name))
 	}

@@ -23,7 +23,8 @@ func backendsOf(_ model.ObjectRef, r model.Route) []plan.BackendKey {
 	return list
 }
 
-type slicesByBackend = flow.Collection[model.ObjectRef, flow.Members[model.ObjectRef, input.Object[input.EndpointSliceSpec]]]
+type slicesByBackend = flow.Collection[model.ObjectRef,
+	flow.Members[model.ObjectRef, input.Object[input.EndpointSliceSpec]]]
 
 // backends is where backends and their endpoints are looked up.
 type backends struct {
@@ -32,7 +33,9 @@ type backends struct {
 	xbackends *xbackends
 }
 
-func (in backends) backend(c *flow.Ctx, key plan.BackendKey, _ flow.Members[model.ObjectRef, model.Route]) (b model.Backend, served bool) {
+func (in backends) backend(
+	c *flow.Ctx, key plan.BackendKey, _ flow.Members[model.ObjectRef, model.Route],
+) (b model.Backend, served bool) {
 	if key.Backend.Object.Kind() == model.KindXBackend {
 		x, found := flow.Fetch(c, in.xbackends, key.Backend.Object)
 		b, served = x.Backend, found && len(x.Findings) == 0
@@ -69,7 +72,9 @@ func (in backends) slicesOf(c *flow.Ctx, backend model.ObjectRef) iter.Seq[*inpu
 }
 
 // specs are those of the slices of a Service or an XBackend.
-func specs(members flow.Members[model.ObjectRef, input.Object[input.EndpointSliceSpec]]) iter.Seq[*input.EndpointSliceSpec] {
+func specs(
+	members flow.Members[model.ObjectRef, input.Object[input.EndpointSliceSpec]],
+) iter.Seq[*input.EndpointSliceSpec] {
 	return func(yield func(*input.EndpointSliceSpec) bool) {
 		for _, o := range members.All() {
 			if !yield(o.Spec) {

@@ -9,7 +9,8 @@ func (r *ruleReader) incompatible(field, clash string) {
 	}
 }
 
-// clash tells what some filters can't do beside others: beside each other or, those of a backendRef, beside the rule's. "": nothing.
+// clash tells what some filters can't do beside others: beside each other or, those of a backendRef, beside the rule's.
+// "": nothing.
 func clash(f, beside model.Filters) string {
 	switch {
 	case f.Redirect != nil && len(beside.Mirrors) > 0:

@@ -40,7 +40,8 @@ func TestClassKept(t *testing.T) {
 	}
 	set := func(b *flow.Batch, deleting bool) {
 		in.GatewayClasses.Set(b, class, input.Object[gatewayv1.GatewayClassSpec]{
-			Meta: model.Meta{Edit: &model.Edit{}, Deleting: deleting}, Spec: &gatewayv1.GatewayClassSpec{ControllerName: model.ControllerName},
+			Meta: model.Meta{Edit: &model.Edit{}, Deleting: deleting},
+			Spec: &gatewayv1.GatewayClassSpec{ControllerName: model.ControllerName},
 		})
 	}
 	says("is served by this controller", func(b *flow.Batch) {

@@ -11,7 +11,8 @@ import (
 // cors reads a CORS filter.
 func (r *ruleReader) cors(field string, f gatewayv1.HTTPCORSFilter) *model.CORS {
 	read := &model.CORS{
-		Origins: words(f.AllowOrigins), Methods: words(f.AllowMethods), Headers: words(f.AllowHeaders), Expose: words(f.ExposeHeaders),
+		Origins: words(f.AllowOrigins), Methods: words(f.AllowMethods), Headers: words(f.AllowHeaders),
+		Expose:      words(f.ExposeHeaders),
 		Credentials: f.AllowCredentials != nil && *f.AllowCredentials, MaxAge: f.MaxAge,
 	}
 	if read.MaxAge == 0 {

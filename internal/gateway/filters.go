@@ -15,7 +15,8 @@ func (r *ruleReader) filters(field string, list []gatewayv1.HTTPRouteFilter) (re
 	seen := map[gatewayv1.HTTPRouteFilterType]bool{}
 	for i, f := range list {
 		if seen[f.Type] && f.Type != gatewayv1.HTTPRouteFilterRequestMirror {
-			r.drop("Accepted", "IncompatibleFilters", fmt.Sprintf("%s.filters[%d]", field, i), fmt.Sprintf("a second filter of type %s; state one", f.Type))
+			r.drop("Accepted", "IncompatibleFilters", fmt.Sprintf("%s.filters[%d]", field, i),
+				fmt.Sprintf("a second filter of type %s; state one", f.Type))
 		}
 		seen[f.Type] = true
 		r.filter(fmt.Sprintf("%s.filters[%d]", field, i), f, &read)
@@ -94,11 +95,13 @@ func (r *ruleReader) headers(field string, f gatewayv1.HTTPHeaderFilter) *model.
 		case seen[name]:
 			r.drop("Accepted", "UnsupportedValue", at, fmt.Sprintf("header %q is changed twice; state each name once", name))
 		case name == "host" && !r.refs.unchecked:
-			r.drop("Accepted", "UnsupportedValue", at, fmt.Sprintf("header %q can't be changed by a header modifier%s", name, r.instead()))
+			r.drop("Accepted", "UnsupportedValue", at,
+				fmt.Sprintf("header %q can't be changed by a header modifier%s", name, r.instead()))
 		case list != "remove" && slices.Contains(model.Framing, name):
 			r.drop("Accepted", "UnsupportedValue", at, framed(name))
 		case strings.ContainsAny(value, "\r\n\x00"):
-			r.drop("Accepted", "UnsupportedValue", at, fmt.Sprintf("the value of header %q has a line break or a NUL in it", name))
+			r.drop("Accepted", "UnsupportedValue", at,
+				fmt.Sprintf("the value of header %q has a line break or a NUL in it", name))
 		}
 		seen[name] = true
 		return name
@@ -161,7 +164,8 @@ func (r *ruleReader) rewrite(field string, f gatewayv1.HTTPURLRewriteFilter) *mo
 func (r *ruleReader) path(field string, p *gatewayv1.HTTPPathModifier) *model.PathRewrite {
 	notInPath := func(field, value string) {
 		if i := strings.IndexFunc(value, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '?' || r == '#' }); i >= 0 {
-			r.drop("Accepted", "UnsupportedValue", field, fmt.Sprintf("%q can't be in a path; escape it: %%%02X", value[i:i+1], value[i]))
+			r.drop("Accepted", "UnsupportedValue", field,
+				fmt.Sprintf("%q can't be in a path; escape it: %%%02X", value[i:i+1], value[i]))
 		}
 	}
 	switch {

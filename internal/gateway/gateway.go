@@ -15,10 +15,11 @@ import (
 type Meaning struct {
 	Plan plan.Plan
 
-	in          *input.Sources
-	classes     *flow.Collection[model.ObjectRef, class]
-	gateways    *flow.Collection[model.ObjectRef, gatewayFacts]
-	named       *flow.Collection[model.ObjectRef, flow.Members[model.ObjectRef, input.Object[gatewayv1.GatewaySpec]]] // Gateways by class
+	in       *input.Sources
+	classes  *flow.Collection[model.ObjectRef, class]
+	gateways *flow.Collection[model.ObjectRef, gatewayFacts]
+	// Gateways by class
+	named       *flow.Collection[model.ObjectRef, flow.Members[model.ObjectRef, input.Object[gatewayv1.GatewaySpec]]]
 	unclassed   *flow.Collection[model.ObjectRef, []model.Finding]
 	listeners   *flow.Collection[model.ListenerKey, listenerFacts]
 	attachments *flow.Collection[model.ObjectRef, attachments]
@@ -30,8 +31,8 @@ type Meaning struct {
 
 // Options say how objects are read.
 type Options struct {
-	// Unchecked leaves to the proxies what they refuse anyhow: a change of the Host header, a key that does not fit its certificate, headers
-	// that an authorization server must not set. It is for tests of what becomes of a refusal.
+	// Unchecked leaves to the proxies what they refuse anyhow: a change of the Host header, a key that does not fit its
+	// certificate, headers that an authorization server must not set. It is for tests of what becomes of a refusal.
 	Unchecked bool
 }
 
@@ -45,16 +46,19 @@ func New(g *flow.Graph, in *input.Sources, o Options) *Meaning {
 	m.gateways = flow.Map(in.Gateways.Collection(), "gateway", gatewayOf(
 		m.classes, in.GatewayClasses.Collection(), planes, in.Environment.Collection()))
 	certificates := flow.Map(in.Secrets.Collection(), "certificate", certificateReader(o.Unchecked))
-	m.unclassed = flow.Map(in.Gateways.Collection(), "gateway/unclassed", unclassed(in.GatewayClasses.Collection(), in.Broken.Collection()))
+	m.unclassed = flow.Map(in.Gateways.Collection(), "gateway/unclassed",
+		unclassed(in.GatewayClasses.Collection(), in.Broken.Collection()))
 	named := certificateReferences{certificates, in.Unread.Collection(), in.Broken.Collection(), grants}
 	m.listeners = flow.Derive(m.gateways, "listener", listenersOf(named))
 	m.newListenerPlan(planes)
 
-	views := flow.Map(m.gateways, "gateway/view", func(_ *flow.Ctx, _ model.ObjectRef, f gatewayFacts) (gatewayView, bool) {
-		return f.View, true
-	})
+	views := flow.Map(m.gateways, "gateway/view",
+		func(_ *flow.Ctx, _ model.ObjectRef, f gatewayFacts) (gatewayView, bool) {
+			return f.View, true
+		})
 	attacher := attacher{
-		views: views, gateways: in.Gateways.Collection(), broken: in.Broken.Collection(), namespaces: in.Namespaces.Collection(),
+		views: views, gateways: in.Gateways.Collection(), broken: in.Broken.Collection(),
+		namespaces: in.Namespaces.Collection(),
 	}
 	grpc := flow.Map(in.GRPCRoutes.Collection(), "grpc/attachment", attacher.grpcRoute)
 	m.attachments = flow.Merge("attachment", flow.From(in.HTTPRoutes.Collection(), attacher.httpRoute),
@@ -65,7 +69,8 @@ func New(g *flow.Graph, in *input.Sources, o Options) *Meaning {
 		configMaps: in.ConfigMaps.Collection(), certificates: named,
 	}.read)
 	m.Plan.Routes = flow.Map(m.attachments, "plan/route", references{
-		http: in.HTTPRoutes.Collection(), grpc: in.GRPCRoutes.Collection(), rivals: newRivals(m.attachments, grpc), ports: m.Plan.Ports,
+		http: in.HTTPRoutes.Collection(), grpc: in.GRPCRoutes.Collection(), rivals: newRivals(m.attachments, grpc),
+		ports:    m.Plan.Ports,
 		services: in.Services.Collection(), xbackends: m.xbackends, broken: in.Broken.Collection(), grants: grants,
 		unchecked: o.Unchecked,
 	}.route)
@@ -76,32 +81,37 @@ func New(g *flow.Graph, in *input.Sources, o Options) *Meaning {
 	m.Plan.Backends = flow.Map(m.Plan.Users, "plan/backend", backends{
 		services: in.Services.Collection(), xbackends: m.xbackends, slices: m.slices,
 	}.backend)
-	m.naming = flow.Group(flow.Map(m.Plan.Routes, "xbackends named", namesXBackends), "routes by xbackend", namedXBackends, byKey)
+	m.naming = flow.Group(flow.Map(m.Plan.Routes, "xbackends named", namesXBackends), "routes by xbackend", namedXBackends,
+		byKey)
 	m.Plan.Selections = flow.Map(m.xbackends, "plan/selection", selected(m.naming))
 
-	m.Plan.Secrets = flow.Map(certificates, "plan/secret", func(_ *flow.Ctx, _ model.ObjectRef, own certificate) (model.Secret, bool) {
-		return own.Secret, own.Problem == ""
-	})
+	m.Plan.Secrets = flow.Map(certificates, "plan/secret",
+		func(_ *flow.Ctx, _ model.ObjectRef, own certificate) (model.Secret, bool) {
+			return own.Secret, own.Problem == ""
+		})
 	return m
 }
 
 // newListenerPlan makes the part of the plan that depends on Gateways only.
 func (m *Meaning) newListenerPlan(planes dataPlanes) {
-	m.Plan.Gateways = flow.Map(m.gateways, "plan/gateway", func(_ *flow.Ctx, ref model.ObjectRef, f gatewayFacts) (model.Gateway, bool) {
-		return model.Gateway{Ref: ref, Addresses: f.Bind}, f.served()
-	})
+	m.Plan.Gateways = flow.Map(m.gateways, "plan/gateway",
+		func(_ *flow.Ctx, ref model.ObjectRef, f gatewayFacts) (model.Gateway, bool) {
+			return model.Gateway{Ref: ref, Addresses: f.Bind}, f.served()
+		})
 	m.named = flow.Group(m.in.Gateways.Collection(), "gateways by class",
 		func(_ model.ObjectRef, o input.Object[gatewayv1.GatewaySpec]) []model.ObjectRef {
 			return []model.ObjectRef{model.Ref(model.KindGatewayClass, "", string(o.Spec.GatewayClassName))}
 		}, byKey)
-	m.Plan.Classes = flow.Map(m.classes, "plan/class", func(c *flow.Ctx, ref model.ObjectRef, own class) (plan.Class, bool) {
-		_, used := flow.Fetch(c, m.named, ref)
-		return plan.Class{Used: used, Deleting: own.Deleting}, true
-	})
+	m.Plan.Classes = flow.Map(m.classes, "plan/class",
+		func(c *flow.Ctx, ref model.ObjectRef, own class) (plan.Class, bool) {
+			_, used := flow.Fetch(c, m.named, ref)
+			return plan.Class{Used: used, Deleting: own.Deleting}, true
+		})
 	m.Plan.Proxies = flow.Map(m.in.Gateways.Collection(), "plan/proxy", proxyOf(m.gateways, planes))
-	m.Plan.Listeners = flow.Map(m.listeners, "plan/listener", func(_ *flow.Ctx, _ model.ListenerKey, f listenerFacts) (model.Listener, bool) {
-		return f.Listener, f.served()
-	})
+	m.Plan.Listeners = flow.Map(m.listeners, "plan/listener",
+		func(_ *flow.Ctx, _ model.ListenerKey, f listenerFacts) (model.Listener, bool) {
+			return f.Listener, f.served()
+		})
 	ports := flow.Group(m.listeners, "listeners by port", func(_ model.ListenerKey, f listenerFacts) []model.PortKey {
 		return []model.PortKey{f.Listener.Port}
 	}, byKey)

@@ -29,7 +29,9 @@ type class struct {
 
 type classObject = input.Object[gatewayv1.GatewayClassSpec]
 
-func classOf(planes dataPlanes, environments *environments) func(*flow.Ctx, model.ObjectRef, classObject) (class, bool) {
+func classOf(
+	planes dataPlanes, environments *environments,
+) func(*flow.Ctx, model.ObjectRef, classObject) (class, bool) {
 	return func(c *flow.Ctx, ref model.ObjectRef, o classObject) (class, bool) {
 		if o.Spec.ControllerName != model.ControllerName {
 			return class{}, false
@@ -67,7 +69,8 @@ func parameters(
 	c *flow.Ctx, planes dataPlanes, group gatewayv1.Group, kind gatewayv1.Kind, namespace, name string,
 ) (ref model.ObjectRef, problem string) {
 	if found := model.KindOf(string(group), string(kind)); found != model.KindDataPlane {
-		return ref, fmt.Sprintf("parameters of kind %s (group %q) are not supported; use DataPlane of %s", kind, group, model.KindDataPlane.Group())
+		return ref, fmt.Sprintf("parameters of kind %s (group %q) are not supported; use DataPlane of %s", kind, group,
+			model.KindDataPlane.Group())
 	}
 	if namespace == "" {
 		return ref, "the namespace of the DataPlane is missing"
@@ -79,8 +82,8 @@ func parameters(
 	return ref, ""
 }
 
-// unclassed finds Gateways whose class nobody declared and that were never served: most likely a typing error, which no controller would
-// tell about.
+// unclassed finds Gateways whose class nobody declared and that were never served: most likely a typing error, which no
+// controller would tell about.
 func unclassed(
 	classes *input.Collection[gatewayv1.GatewayClassSpec], broken *broken,
 ) func(*flow.Ctx, model.ObjectRef, input.Object[gatewayv1.GatewaySpec]) ([]model.Finding, bool) {
@@ -128,8 +131,9 @@ type gatewayFacts struct {
 // accepted tells whether proxies are made for the Gateway: it has no finding that takes back its acceptance.
 func (f gatewayFacts) accepted() bool { return !refused(f.Findings, "Accepted") }
 
-// served tells whether its proxies, if there are any, serve it. A mistake in what they are to be, such as a DataPlane that was deleted, or in the
-// address that their Service is to ask for, takes nothing from those that are deployed and stay as they are.
+// served tells whether its proxies, if there are any, serve it. A mistake in what they are to be, such as a DataPlane
+// that was deleted, or in the address that their Service is to ask for, takes nothing from those that are deployed and
+// stay as they are.
 func (f gatewayFacts) served() bool {
 	return f.accepted() || f.Fronted && !slices.ContainsFunc(f.Findings, func(g model.Finding) bool {
 		return g.Condition == "Accepted" && g.Severity == model.Error && g.Reason != "InvalidParameters" &&
@@ -151,8 +155,8 @@ type listenerSpec struct {
 
 type environments = flow.Collection[model.ObjectRef, model.Environment]
 
-// gatewayOf reads a Gateway of a class of ours. One that was ours is so still while its class does not exist: a mistyped name, or a class that
-// was deleted by mistake, takes nothing from proxies that serve.
+// gatewayOf reads a Gateway of a class of ours. One that was ours is so still while its class does not exist: a
+// mistyped name, or a class that was deleted by mistake, takes nothing from proxies that serve.
 func gatewayOf(
 	classes *flow.Collection[model.ObjectRef, class], all *input.Collection[gatewayv1.GatewayClassSpec],
 	planes dataPlanes, environments *environments,
@@ -172,7 +176,8 @@ func gatewayOf(
 		f.readInfrastructure(c, ref, o.Spec.Infrastructure, class, planes)
 		pending := func(why string) {
 			f.Findings = append(f.Findings, model.Finding{
-				Object: ref, Condition: "Accepted", Reason: "Pending", Field: classField, Message: fmt.Sprintf("%s %s", classRef, why),
+				Object: ref, Condition: "Accepted", Reason: "Pending", Field: classField,
+				Message: fmt.Sprintf("%s %s", classRef, why),
 			})
 		}
 		switch {
@@ -186,7 +191,8 @@ func gatewayOf(
 			view, spec := readListener(ref, i, l)
 			if l.Protocol == gatewayv1.HTTPSProtocolType && o.Spec.TLS != nil && o.Spec.TLS.Frontend != nil {
 				spec.Findings = append(spec.Findings, model.Finding{
-					Object: ref, Section: string(l.Name), Condition: "Accepted", Reason: "UnsupportedValue", Field: "spec.tls.frontend",
+					Object: ref, Section: string(l.Name), Condition: "Accepted", Reason: "UnsupportedValue",
+					Field:   "spec.tls.frontend",
 					Message: "validation of client certificates is not supported; the listener does not serve without it",
 				})
 			}
@@ -234,7 +240,8 @@ func unsupportedGateway(ref model.ObjectRef, spec *gatewayv1.GatewaySpec) []mode
 	if spec.TLS != nil && spec.TLS.Backend != nil {
 		warn("spec.tls.backend", "client certificates towards backends are not supported; the field has no effect")
 	}
-	if a := spec.AllowedListeners; a != nil && a.Namespaces != nil && a.Namespaces.From != nil && *a.Namespaces.From != gatewayv1.NamespacesFromNone {
+	if a := spec.AllowedListeners; a != nil && a.Namespaces != nil && a.Namespaces.From != nil &&
+		*a.Namespaces.From != gatewayv1.NamespacesFromNone {
 		warn("spec.allowedListeners", "ListenerSets are not supported; the field has no effect")
 	}
 	if spec.DefaultScope != "" && spec.DefaultScope != gatewayv1.GatewayDefaultScopeNone {
@@ -244,7 +251,9 @@ func unsupportedGateway(ref model.ObjectRef, spec *gatewayv1.GatewaySpec) []mode
 }
 
 // readInfrastructure reads what the Gateway and its class say about the proxies.
-func (f *gatewayFacts) readInfrastructure(c *flow.Ctx, ref model.ObjectRef, i *gatewayv1.GatewayInfrastructure, class class, planes dataPlanes) {
+func (f *gatewayFacts) readInfrastructure(
+	c *flow.Ctx, ref model.ObjectRef, i *gatewayv1.GatewayInfrastructure, class class, planes dataPlanes,
+) {
 	if class.Parameters != (model.ObjectRef{}) {
 		f.Parameters = append(f.Parameters, class.Parameters)
 	}
@@ -256,7 +265,8 @@ func (f *gatewayFacts) readInfrastructure(c *flow.Ctx, ref model.ObjectRef, i *g
 		own, problem := parameters(c, planes, p.Group, p.Kind, ref.Namespace(), p.Name)
 		if problem != "" {
 			f.Findings = append(f.Findings, model.Finding{
-				Object: ref, Condition: "Accepted", Reason: "InvalidParameters", Field: "spec.infrastructure.parametersRef", Message: problem,
+				Object: ref, Condition: "Accepted", Reason: "InvalidParameters", Field: "spec.infrastructure.parametersRef",
+				Message: problem,
 			})
 			return
 		}
@@ -264,7 +274,8 @@ func (f *gatewayFacts) readInfrastructure(c *flow.Ctx, ref model.ObjectRef, i *g
 	}
 	if !f.Fronted && len(f.Parameters)+len(f.Proxy.Labels)+len(f.Proxy.Annotations) > 0 {
 		f.Findings = append(f.Findings, model.Finding{
-			Object: ref, Severity: model.Warning, Field: "spec.infrastructure", Message: "nothing is deployed here, so this and DataPlanes have no effect",
+			Object: ref, Severity: model.Warning, Field: "spec.infrastructure",
+			Message: "nothing is deployed here, so this and DataPlanes have no effect",
 		})
 	}
 }
@@ -280,8 +291,11 @@ func plain[K, V ~string](words map[K]V) map[string]string {
 	return m
 }
 
-// readAddresses reads the addresses that the Gateway asks for: of its front or, where nothing stands before the proxies, those to bind.
-func (f *gatewayFacts) readAddresses(ref model.ObjectRef, wanted []gatewayv1.GatewaySpecAddress, environment model.Environment) {
+// readAddresses reads the addresses that the Gateway asks for: of its front or, where nothing stands before the
+// proxies, those to bind.
+func (f *gatewayFacts) readAddresses(
+	ref model.ObjectRef, wanted []gatewayv1.GatewaySpecAddress, environment model.Environment,
+) {
 	refuse := func(field, message string) {
 		f.Findings = append(f.Findings, model.Finding{
 			Object: ref, Condition: "Accepted", Reason: "UnsupportedAddress", Field: field, Message: message,
@@ -307,7 +321,8 @@ func (f *gatewayFacts) readAddresses(ref model.ObjectRef, wanted []gatewayv1.Gat
 			continue
 		}
 		if other, clash := clashing(ip, fields); clash && !environment.Fronted {
-			refuse(field+".value", fmt.Sprintf("%s can't be bound beside %s (%s); leave one of them out", a.Value, other, fields[other]))
+			refuse(field+".value", fmt.Sprintf("%s can't be bound beside %s (%s); leave one of them out", a.Value, other,
+				fields[other]))
 		}
 		fields[ip] = field
 		f.Proxy.Addresses = append(f.Proxy.Addresses, model.Address{Value: ip.String()})
@@ -323,7 +338,8 @@ func (f *gatewayFacts) readAddresses(ref model.ObjectRef, wanted []gatewayv1.Gat
 	f.Bind = slices.Compact(f.Bind)
 }
 
-// clashing is one of the others that can't be bound on the port on which ip is: they are one, or one of them is every address of the family.
+// clashing is one of the others that can't be bound on the port on which ip is: they are one, or one of them is every
+// address of the family.
 func clashing[V any](ip netip.Addr, others map[netip.Addr]V) (other netip.Addr, found bool) {
 	for _, other := range slices.SortedFunc(maps.Keys(others), netip.Addr.Compare) {
 		a, b := ip.Unmap(), other.Unmap()
@@ -364,7 +380,8 @@ type listenerReader struct {
 
 func (r *listenerReader) find(severity model.Severity, condition, reason, field, message string) {
 	r.spec.Findings = append(r.spec.Findings, model.Finding{
-		Object: r.ref, Section: r.section, Severity: severity, Condition: condition, Reason: reason, Field: r.field + field, Message: message,
+		Object: r.ref, Section: r.section, Severity: severity, Condition: condition, Reason: reason, Field: r.field + field,
+		Message: message,
 	})
 }
 
@@ -379,11 +396,13 @@ func (r *listenerReader) read(l gatewayv1.Listener) {
 		if l.Protocol == gatewayv1.TLSProtocolType {
 			r.spec.Protocol = model.TLS
 		}
-		r.find(model.Error, "Accepted", "UnsupportedProtocol", ".protocol", fmt.Sprintf("protocol %s is not supported; use HTTP or HTTPS", l.Protocol))
+		r.find(model.Error, "Accepted", "UnsupportedProtocol", ".protocol",
+			fmt.Sprintf("protocol %s is not supported; use HTTP or HTTPS", l.Protocol))
 		return
 	}
 	if l.Filters != nil {
-		r.find(model.Error, "Accepted", "UnsupportedValue", ".filters", "filters of a listener are not supported; the listener does not serve without them")
+		r.find(model.Error, "Accepted", "UnsupportedValue", ".filters",
+			"filters of a listener are not supported; the listener does not serve without them")
 	}
 	r.readKinds(l.AllowedRoutes)
 }
@@ -391,12 +410,15 @@ func (r *listenerReader) read(l gatewayv1.Listener) {
 func (r *listenerReader) readTLS(tls *gatewayv1.ListenerTLSConfig) {
 	switch {
 	case tls == nil:
-		r.find(model.Error, "ResolvedRefs", "InvalidCertificateRef", ".tls", "an HTTPS listener needs tls.certificateRefs; it does not serve plain text")
+		r.find(model.Error, "ResolvedRefs", "InvalidCertificateRef", ".tls",
+			"an HTTPS listener needs tls.certificateRefs; it does not serve plain text")
 		return
 	case tls.Mode != nil && *tls.Mode != gatewayv1.TLSModeTerminate:
-		r.find(model.Error, "Accepted", "UnsupportedValue", ".tls.mode", fmt.Sprintf("mode %s is not supported for HTTPS; use Terminate", *tls.Mode))
+		r.find(model.Error, "Accepted", "UnsupportedValue", ".tls.mode",
+			fmt.Sprintf("mode %s is not supported for HTTPS; use Terminate", *tls.Mode))
 	case len(tls.CertificateRefs) == 0:
-		r.find(model.Error, "ResolvedRefs", "InvalidCertificateRef", ".tls.certificateRefs", "an HTTPS listener needs a certificate")
+		r.find(model.Error, "ResolvedRefs", "InvalidCertificateRef", ".tls.certificateRefs",
+			"an HTTPS listener needs a certificate")
 	}
 	if len(tls.Options) > 0 {
 		r.find(model.Warning, "", "", ".tls.options", "no option is known here; they have no effect")
@@ -439,10 +461,12 @@ func findConflicts(ref model.ObjectRef, views []listenerView, specs []listenerSp
 				continue
 			case !compatible(specs[i].Protocol, specs[j].Protocol):
 				f.Reason, f.Field = "ProtocolConflict", fmt.Sprintf("spec.listeners[%d].protocol", i)
-				f.Message = fmt.Sprintf("port %d is %s here and %s in listener %s", views[i].Port.Number, specs[i].Protocol, specs[j].Protocol, other)
+				f.Message = fmt.Sprintf("port %d is %s here and %s in listener %s", views[i].Port.Number, specs[i].Protocol,
+					specs[j].Protocol, other)
 			case specs[i].Protocol != "" && specs[j].Protocol != "" && strings.EqualFold(views[i].Hostname, views[j].Hostname):
 				f.Reason, f.Field = "HostnameConflict", fmt.Sprintf("spec.listeners[%d].hostname", i)
-				f.Message = fmt.Sprintf("port %d has the hostname %q in listener %s, too", views[i].Port.Number, model.HostnameDomain(views[i].Hostname), other)
+				f.Message = fmt.Sprintf("port %d has the hostname %q in listener %s, too", views[i].Port.Number,
+					model.HostnameDomain(views[i].Hostname), other)
 			default:
 				continue
 			}
@@ -452,18 +476,19 @@ func findConflicts(ref model.ObjectRef, views []listenerView, specs []listenerSp
 	}
 }
 
-// compatible tells whether listeners of the two protocols may share a port. HTTPS and TLS are told apart by SNI; of a protocol
-// that is not known here nothing is said.
+// compatible tells whether listeners of the two protocols may share a port. HTTPS and TLS are told apart by SNI; of a
+// protocol that is not known here nothing is said.
 func compatible(a, b model.Protocol) bool {
 	return a == b || a == "" || b == "" || a != model.HTTP && b != model.HTTP
 }
 
-// findOverlaps marks HTTPS listeners of one port that a client can mix up: it may reuse a connection for a host whose SNI
-// would have led to another listener (ListenerConditionOverlappingTLSConfig).
+// findOverlaps marks HTTPS listeners of one port that a client can mix up: it may reuse a connection for a host whose
+// SNI would have led to another listener (ListenerConditionOverlappingTLSConfig).
 func findOverlaps(views []listenerView, specs []listenerSpec) {
 	for i := range views {
 		for j := range views {
-			if i != j && views[i].Port == views[j].Port && specs[i].Protocol == model.HTTPS && specs[j].Protocol == model.HTTPS &&
+			if i != j && views[i].Port == views[j].Port && specs[i].Protocol == model.HTTPS &&
+				specs[j].Protocol == model.HTTPS &&
 				len(resolve.Hostnames(views[i].Hostname, []string{model.HostnameDomain(views[j].Hostname)})) > 0 {
 				specs[i].Overlaps = true
 			}

@@ -25,13 +25,16 @@ type listenerFacts struct {
 
 func (f listenerFacts) served() bool { return f.Serves }
 
-func listenersOf(references certificateReferences) func(*flow.Ctx, model.ObjectRef, gatewayFacts, func(model.ListenerKey, listenerFacts)) {
+func listenersOf(
+	references certificateReferences,
+) func(*flow.Ctx, model.ObjectRef, gatewayFacts, func(model.ListenerKey, listenerFacts)) {
 	return func(c *flow.Ctx, ref model.ObjectRef, g gatewayFacts, emit func(model.ListenerKey, listenerFacts)) {
 		for i, view := range g.View.Listeners {
 			spec := g.Spec[i]
 			f := listenerFacts{
-				Listener: model.Listener{Key: view.Key, Gateway: ref, Port: view.Port, Protocol: spec.Protocol, Hostname: view.Hostname},
-				Kinds:    spec.Kinds, Overlaps: spec.Overlaps, Findings: slices.Clone(spec.Findings),
+				Listener: model.Listener{Key: view.Key, Gateway: ref, Port: view.Port, Protocol: spec.Protocol,
+					Hostname: view.Hostname},
+				Kinds: spec.Kinds, Overlaps: spec.Overlaps, Findings: slices.Clone(spec.Findings),
 			}
 			for j, cert := range spec.Certificates {
 				field := fmt.Sprintf("spec.listeners[%d].tls.certificateRefs[%d]", i, j)
@@ -64,8 +67,8 @@ type certificateReferences struct {
 	grants       *grants
 }
 
-// resolve finds the Secret that a certificateRef names. A missing grant comes before a missing Secret, so that nobody can probe
-// another namespace. A Secret that can't be read is Pending: it is neither there nor absent.
+// resolve finds the Secret that a certificateRef names. A missing grant comes before a missing Secret, so that nobody
+// can probe another namespace. A Secret that can't be read is Pending: it is neither there nor absent.
 func (in certificateReferences) resolve(
 	c *flow.Ctx, from model.ObjectRef, cert gatewayv1.SecretObjectReference,
 ) (ref model.ObjectRef, reason, message string) {
@@ -108,15 +111,17 @@ func permitted(c *flow.Ctx, grants *grants, from, to model.ObjectRef) bool {
 }
 
 func notPermitted(from, to model.ObjectRef) string {
-	return fmt.Sprintf("no ReferenceGrant in namespace %s lets %ss of namespace %s refer to %s", to.Namespace(), from.Kind(), from.Namespace(), to)
+	return fmt.Sprintf("no ReferenceGrant in namespace %s lets %ss of namespace %s refer to %s", to.Namespace(),
+		from.Kind(), from.Namespace(), to)
 }
 
-// portOf joins the listeners of a port. Those that can't serve are there, too, but for one whose hostname another one serves: it has no
-// hosts to keep. If none can serve, there is no port.
+// portOf joins the listeners of a port. Those that can't serve are there, too, but for one whose hostname another one
+// serves: it has no hosts to keep. If none can serve, there is no port.
 func portOf(
 	gateways *flow.Collection[model.ObjectRef, gatewayFacts],
 ) func(*flow.Ctx, model.PortKey, flow.Members[model.ListenerKey, listenerFacts]) (model.Port, bool) {
-	return func(c *flow.Ctx, key model.PortKey, listeners flow.Members[model.ListenerKey, listenerFacts]) (model.Port, bool) {
+	return func(c *flow.Ctx, key model.PortKey, listeners flow.Members[model.ListenerKey, listenerFacts]) (model.Port,
+		bool) {
 		g, _ := flow.Fetch(c, gateways, key.Gateway)
 		p := model.Port{Key: key, BindPort: key.Number + g.PortOffset, Addresses: g.Bind}
 		served := map[string]bool{}
@@ -144,7 +149,9 @@ type certificate struct {
 
 type certificates = flow.Collection[model.ObjectRef, certificate]
 
-func certificateReader(unchecked bool) func(*flow.Ctx, model.ObjectRef, input.Object[input.SecretSpec]) (certificate, bool) {
+func certificateReader(
+	unchecked bool,
+) func(*flow.Ctx, model.ObjectRef, input.Object[input.SecretSpec]) (certificate, bool) {
 	return func(_ *flow.Ctx, ref model.ObjectRef, o input.Object[input.SecretSpec]) (certificate, bool) {
 		secret, err := resolve.Certificate(ref, o.Spec)
 		switch {

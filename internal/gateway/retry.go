@@ -16,7 +16,8 @@ func (r *ruleReader) timeouts(spec *gatewayv1.HTTPRouteTimeouts) {
 		return
 	}
 	r.rule.Timeouts = model.Timeouts{
-		Request: r.duration(".timeouts.request", spec.Request), Backend: r.duration(".timeouts.backendRequest", spec.BackendRequest),
+		Request: r.duration(".timeouts.request", spec.Request),
+		Backend: r.duration(".timeouts.backendRequest", spec.BackendRequest),
 	}
 	if t := r.rule.Timeouts; t.Request > 0 && t.Backend > t.Request {
 		r.drop("Accepted", "UnsupportedValue", ".timeouts.backendRequest", "it must not be longer than timeouts.request")
@@ -61,7 +62,8 @@ func (r *ruleReader) retry(spec *gatewayv1.HTTPRouteRetry) {
 	}
 	if spec.Backoff != nil {
 		if read.Backoff = r.duration(".retry.backoff", spec.Backoff); read.Backoff == 0 && r.rule.Error == 0 {
-			r.drop("Accepted", "UnsupportedValue", ".retry.backoff", "it must be longer than 0s; leave it out for the default, 25ms")
+			r.drop("Accepted", "UnsupportedValue", ".retry.backoff",
+				"it must be longer than 0s; leave it out for the default, 25ms")
 		}
 	}
 	if read.Attempts > 0 {

@@ -63,7 +63,9 @@ func (refs references) route(c *flow.Ctx, ref model.ObjectRef, a attachments) (m
 }
 
 // read finds a route's spec, in the words of an HTTPRoute but for the matches of its rules.
-func (refs references) read(c *flow.Ctx, ref model.ObjectRef) (spec *gatewayv1.HTTPRouteSpec, matches [][]model.Match, found bool) {
+func (refs references) read(
+	c *flow.Ctx, ref model.ObjectRef,
+) (spec *gatewayv1.HTTPRouteSpec, matches [][]model.Match, found bool) {
 	if ref.Kind() == model.KindGRPCRoute {
 		o, found := flow.Fetch(c, refs.grpc, ref)
 		if !found {
@@ -99,7 +101,8 @@ func (r *ruleReader) drop(condition, reason, field, message string) {
 
 func (r *ruleReader) find(condition, reason, field, message string) {
 	r.findings = append(r.findings, model.Finding{
-		Object: r.route, Section: r.rule.Key.Name, Condition: condition, Reason: reason, Field: r.field + field, Message: message,
+		Object: r.route, Section: r.rule.Key.Name, Condition: condition, Reason: reason, Field: r.field + field,
+		Message: message,
 	})
 }
 
@@ -122,14 +125,16 @@ func (r *ruleReader) read(spec gatewayv1.HTTPRouteRule) {
 	r.retry(spec.Retry)
 	r.session(spec.SessionPersistence)
 	if r.rule.Error != 0 {
-		// Nothing of a dropped rule but its matches counts: so that it needs no backend, and its bytes don't change with them.
+		// Nothing of a dropped rule but its matches counts: so that it needs no backend, and its bytes don't change with
+		// them.
 		r.rule = model.Rule{Key: r.rule.Key, Matches: r.rule.Matches, Error: r.rule.Error}
 	}
 }
 
-// checkMatches finds what the schema can't: an expression that is none, or too large. What it would have taken can't be known, but it would
-// have been among the requests that have such a header or query parameter at all: so these get the rule's error, and none of
-// them falls through to a wider rule. Of a path nothing is known: such a match takes no request.
+// checkMatches finds what the schema can't: an expression that is none, or too large. What it would have taken can't be
+// known, but it would have been among the requests that have such a header or query parameter at all: so these get the
+// rule's error, and none of them falls through to a wider rule. Of a path nothing is known: such a match takes no
+// request.
 func (r *ruleReader) checkMatches() {
 	const instead = "this match takes no request"
 	for i := range r.rule.Matches {
@@ -155,11 +160,13 @@ func (r *ruleReader) checkValues(field string, list []model.ValueMatch) {
 	}
 }
 
-// isPathRegex says it of a path's, and what of it can be in no path: a character beyond ASCII stands there percent-encoded.
+// isPathRegex says it of a path's, and what of it can be in no path: a character beyond ASCII stands there
+// percent-encoded.
 func (r *ruleReader) isPathRegex(field, expression, instead string) bool {
 	if i := strings.IndexFunc(expression, func(c rune) bool { return c > unicode.MaxASCII }); i >= 0 {
 		c, _ := utf8.DecodeRuneInString(expression[i:])
-		r.find("", "", field, fmt.Sprintf("%.200q: no path has %c in it, it would be encoded: write %s", expression, c, url.PathEscape(string(c))))
+		r.find("", "", field, fmt.Sprintf("%.200q: no path has %c in it, it would be encoded: write %s", expression, c,
+			url.PathEscape(string(c))))
 		r.findings[len(r.findings)-1].Severity = model.Warning
 	}
 	return r.isRegex(field, expression, instead)
@@ -221,7 +228,8 @@ func (r *ruleReader) backend(b gatewayv1.BackendObjectReference) (key model.Back
 	ref := model.Ref(model.KindOf(group, kind), namespace, string(b.Name))
 	key.Object, key.HTTP2 = ref, r.route.Kind() == model.KindGRPCRoute
 	if ref.Kind() != model.KindService && ref.Kind() != model.KindXBackend {
-		return key, "InvalidKind", fmt.Sprintf("a backend of kind %s (group %q) is not supported; use Service or XBackend", kind, group)
+		return key, "InvalidKind", fmt.Sprintf("a backend of kind %s (group %q) is not supported; use Service or XBackend",
+			kind, group)
 	}
 	if !permitted(r.c, r.refs.grants, r.route, ref) {
 		return key, "RefNotPermitted", notPermitted(r.route, ref)
@@ -251,8 +259,10 @@ func (r *ruleReader) callable(key model.BackendKey) (reason, message string) {
 		return "", ""
 	}
 	o, _ := flow.Fetch(r.c, r.refs.services, key.Object)
-	if port, found := resolve.ServicePort(o.Spec, key.Port); found && port.AppProtocol != nil && *port.AppProtocol == "kubernetes.io/ws" {
-		return "UnsupportedProtocol", fmt.Sprintf("%s has appProtocol %q on port %d, %s", key.Object, *port.AppProtocol, key.Port, can)
+	if port, found := resolve.ServicePort(o.Spec, key.Port); found && port.AppProtocol != nil &&
+		*port.AppProtocol == "kubernetes.io/ws" {
+		return "UnsupportedProtocol", fmt.Sprintf("%s has appProtocol %q on port %d, %s", key.Object, *port.AppProtocol,
+			key.Port, can)
 	}
 	return "", ""
 }
@@ -263,14 +273,16 @@ func (r *ruleReader) service(key model.BackendKey) (reason, message string) {
 		return "BackendNotFound", absent(r.c, r.refs.broken, key.Object)
 	}
 	if o.Spec.Type == corev1.ServiceTypeExternalName {
-		return "UnsupportedProtocol", fmt.Sprintf("%s is of type ExternalName; use an XBackend of type ExternalHostname", key.Object)
+		return "UnsupportedProtocol", fmt.Sprintf("%s is of type ExternalName; use an XBackend of type ExternalHostname",
+			key.Object)
 	}
 	port, found := resolve.ServicePort(o.Spec, key.Port)
 	if !found {
 		return "BackendNotFound", fmt.Sprintf("%s has no TCP port %d", key.Object, key.Port)
 	}
 	if _, ok := resolve.Protocol(port.AppProtocol); !ok {
-		return "UnsupportedProtocol", fmt.Sprintf("%s has appProtocol %q on port %d; %s", key.Object, *port.AppProtocol, key.Port,
+		return "UnsupportedProtocol", fmt.Sprintf("%s has appProtocol %q on port %d; %s", key.Object, *port.AppProtocol,
+			key.Port,
 			otherProtocol(*port.AppProtocol))
 	}
 	return "", ""

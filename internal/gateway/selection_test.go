@@ -14,8 +14,9 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// TestSelections: pods are found for the XBackends that a route names where it serves, whatever else is wrong with them; and what keeps them from
-// being found is said of the XBackend. Before anybody looked, what is said of it and of the Gateway is tentative.
+// TestSelections: pods are found for the XBackends that a route names where it serves, whatever else is wrong with
+// them; and what keeps them from being found is said of the XBackend. Before anybody looked, what is said of it and of
+// the Gateway is tentative.
 func TestSelections(t *testing.T) {
 	g := flow.New(flow.Config{Name: "test", Check: true})
 	in := input.New(g)
@@ -39,12 +40,15 @@ func TestSelections(t *testing.T) {
 		in.GatewayClasses.Set(b, model.Ref(model.KindGatewayClass, "", "cardea"), input.Object[gatewayv1.GatewayClassSpec]{
 			Meta: meta, Spec: &gatewayv1.GatewayClassSpec{ControllerName: model.ControllerName},
 		})
-		in.Gateways.Set(b, model.Ref(model.KindGateway, "shop", "edge"), input.Object[gatewayv1.GatewaySpec]{Meta: meta, Spec: &gatewayv1.GatewaySpec{
-			GatewayClassName: "cardea", Listeners: []gatewayv1.Listener{{Name: "http", Port: 80, Protocol: gatewayv1.HTTPProtocolType}},
-		}})
+		in.Gateways.Set(b, model.Ref(model.KindGateway, "shop", "edge"),
+			input.Object[gatewayv1.GatewaySpec]{Meta: meta, Spec: &gatewayv1.GatewaySpec{
+				GatewayClassName: "cardea", Listeners: []gatewayv1.Listener{{Name: "http", Port: 80,
+					Protocol: gatewayv1.HTTPProtocolType}},
+			}})
 	})
 	reference := func(namespace string) gatewayv1.BackendObjectReference {
-		group, kind, in := gatewayv1.Group(model.KindXBackend.Group()), gatewayv1.Kind("XBackend"), gatewayv1.Namespace(namespace)
+		group, kind, in := gatewayv1.Group(model.KindXBackend.Group()), gatewayv1.Kind("XBackend"),
+			gatewayv1.Namespace(namespace)
 		return gatewayv1.BackendObjectReference{Group: &group, Kind: &kind, Namespace: &in, Name: "app"}
 	}
 	to := func(namespace string, weight int32) []gatewayv1.HTTPRouteRule {
@@ -53,7 +57,8 @@ func TestSelections(t *testing.T) {
 		}}}
 	}
 	mirror := []gatewayv1.HTTPRouteRule{{Filters: []gatewayv1.HTTPRouteFilter{{
-		Type: gatewayv1.HTTPRouteFilterRequestMirror, RequestMirror: &gatewayv1.HTTPRequestMirrorFilter{BackendRef: reference("shop")},
+		Type:          gatewayv1.HTTPRouteFilterRequestMirror,
+		RequestMirror: &gatewayv1.HTTPRequestMirrorFilter{BackendRef: reference("shop")},
 	}}}}
 	selects := func() *xgatewayv1alpha1.BackendSpec {
 		labels := map[gatewayv1.LabelKey]gatewayv1.LabelValue{"app": "web"}
@@ -91,7 +96,8 @@ func TestSelections(t *testing.T) {
 			}
 			g.Apply("test", func(b *flow.Batch) {
 				in.HTTPRoutes.Set(b, route, input.Object[gatewayv1.HTTPRouteSpec]{Meta: meta, Spec: &gatewayv1.HTTPRouteSpec{
-					CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{{Name: c.gateway}}}, Rules: c.rules,
+					CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{{Name: c.gateway}}},
+					Rules:           c.rules,
 				}})
 				in.XBackends.Set(b, ref, input.Object[xgatewayv1alpha1.BackendSpec]{
 					Meta: model.Meta{UID: "u", Deleting: deleting, Edit: &model.Edit{}}, Spec: c.spec,
@@ -117,7 +123,8 @@ func TestSelections(t *testing.T) {
 
 	g.Apply("test", func(b *flow.Batch) {
 		in.HTTPRoutes.Set(b, route, input.Object[gatewayv1.HTTPRouteSpec]{Meta: meta, Spec: &gatewayv1.HTTPRouteSpec{
-			CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{{Name: "edge"}}}, Rules: to("shop", 1),
+			CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{{Name: "edge"}}},
+			Rules:           to("shop", 1),
 		}})
 		in.XBackends.Set(b, app, input.Object[xgatewayv1alpha1.BackendSpec]{Meta: meta, Spec: selects()})
 	})

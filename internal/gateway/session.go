@@ -13,7 +13,8 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// session reads how clients are kept at one endpoint, of whichever backend gets their requests. What a backend says of it does not count then.
+// session reads how clients are kept at one endpoint, of whichever backend gets their requests. What a backend says of
+// it does not count then.
 func (r *ruleReader) session(spec *gatewayv1.SessionPersistence) {
 	const field = ".sessionPersistence"
 	if spec == nil {
@@ -35,7 +36,8 @@ func (r *ruleReader) session(spec *gatewayv1.SessionPersistence) {
 		if b.Backend.Object.Kind() != model.KindService {
 			continue
 		}
-		if o, found := flow.Fetch(r.c, r.refs.services, b.Backend.Object); found && o.Spec.SessionAffinity == corev1.ServiceAffinityClientIP {
+		if o, found := flow.Fetch(r.c, r.refs.services, b.Backend.Object); found &&
+			o.Spec.SessionAffinity == corev1.ServiceAffinityClientIP {
 			r.drop("Accepted", "UnsupportedValue", field,
 				fmt.Sprintf("%s of backendRefs[%d] has a sessionAffinity of its own; state one of the two", b.Backend.Object, i))
 		}
@@ -43,13 +45,15 @@ func (r *ruleReader) session(spec *gatewayv1.SessionPersistence) {
 	r.rule.Session = &read
 }
 
-// sessionProblem is why sessions can't be kept as a field states it. If it is unsupported, the message says what is, and ends with the verb.
+// sessionProblem is why sessions can't be kept as a field states it. If it is unsupported, the message says what is,
+// and ends with the verb.
 type sessionProblem struct {
 	field, message string
 	unsupported    bool
 }
 
-// readSession reads how clients are kept at one endpoint (GEP-1619). A cookie without a name is named after whom it is for.
+// readSession reads how clients are kept at one endpoint (GEP-1619). A cookie without a name is named after whom it is
+// for.
 func readSession(spec gatewayv1.SessionPersistence, of string) (read model.Session, problems []sessionProblem) {
 	const timeout = ".absoluteTimeout"
 	refuse := func(field, message string) {
@@ -78,7 +82,8 @@ func readSession(spec gatewayv1.SessionPersistence, of string) (read model.Sessi
 	}
 	permanent := readCookie(spec.Cookie, of, &read)
 	if strings.ContainsFunc(read.Path, notInCookie) {
-		refuse(".cookie.path", fmt.Sprintf("%q can't be the path of a cookie: leave out ';' and all but printable ASCII", read.Path))
+		refuse(".cookie.path", fmt.Sprintf("%q can't be the path of a cookie: leave out ';' and all but printable ASCII",
+			read.Path))
 	}
 	switch {
 	case permanent && read.Lifetime == 0:

@@ -17,7 +17,9 @@ import (
 )
 
 // NewReports makes the reports, out of what the objects mean and what became of it in a dialect and at the proxies.
-func (m *Meaning) NewReports(out resource.Outputs, proxies *flow.Collection[model.ObjectRef, resource.Proxies]) plan.Reports {
+func (m *Meaning) NewReports(
+	out resource.Outputs, proxies *flow.Collection[model.ObjectRef, resource.Proxies],
+) plan.Reports {
 	// Many routes ask this of one Gateway, so it is no more than they need: it changes when proxies come and go.
 	proxied := flow.Map(proxies, "proxied", func(_ *flow.Ctx, _ model.ObjectRef, p resource.Proxies) (struct{}, bool) {
 		return struct{}{}, p.Acknowledged > 0
@@ -28,18 +30,22 @@ func (m *Meaning) NewReports(out resource.Outputs, proxies *flow.Collection[mode
 		Gateways:       flow.Map(m.gateways, "report/Gateway", m.gatewayReport(out, proxies)),
 		HTTPRoutes:     flow.Map(m.in.HTTPRoutes.Collection(), "report/HTTPRoute", routes.http),
 		GRPCRoutes:     flow.Map(m.in.GRPCRoutes.Collection(), "report/GRPCRoute", routes.grpc),
-		XBackends:      flow.Map(m.in.XBackends.Collection(), "report/XBackend", xbackendReports{m, out.RefusedBackends}.report),
-		Unclassed:      m.unclassed,
+		XBackends: flow.Map(m.in.XBackends.Collection(), "report/XBackend",
+			xbackendReports{m, out.RefusedBackends}.report),
+		Unclassed: m.unclassed,
 	}
 }
 
-func (m *Meaning) classReport(c *flow.Ctx, ref model.ObjectRef, own class) (plan.Report[gatewayv1.GatewayClassStatus], bool) {
+func (m *Meaning) classReport(
+	c *flow.Ctx, ref model.ObjectRef, own class,
+) (plan.Report[gatewayv1.GatewayClassStatus], bool) {
 	facts := own.Class
 	if own.Deleting {
 		named, _ := flow.Fetch(c, m.named, ref)
 		facts.Keep = named.Len()
 	}
-	return plan.Report[gatewayv1.GatewayClassStatus]{UID: own.UID, Status: conditions.GatewayClass(facts), Findings: own.Findings}, true
+	return plan.Report[gatewayv1.GatewayClassStatus]{UID: own.UID, Status: conditions.GatewayClass(facts),
+		Findings: own.Findings}, true
 }
 
 type xbackendReports struct {
@@ -112,7 +118,8 @@ func (m *Meaning) gatewayReport(
 			findings = append(findings, l.Findings...)
 			if standing.Refused != "" && l.Serves {
 				findings = append(findings, model.Finding{
-					Object: ref, Section: view.Key.Section, Condition: "Programmed", Reason: "Invalid", Field: fmt.Sprintf("spec.listeners[%d]", i),
+					Object: ref, Section: view.Key.Section, Condition: "Programmed", Reason: "Invalid",
+					Field:   fmt.Sprintf("spec.listeners[%d]", i),
 					Message: "the proxy refused it: " + standing.Refused,
 				})
 			}
@@ -189,8 +196,8 @@ func (m routeReports) report(
 	return conditions.Route(facts), findings
 }
 
-// without leaves listeners that a proxy refused out of what a route waits for: it would wait until those are mended. Only a route that waits looks at
-// them, so that they change no others.
+// without leaves listeners that a proxy refused out of what a route waits for: it would wait until those are mended.
+// Only a route that waits looks at them, so that they change no others.
 func (m routeReports) without(c *flow.Ctx, parent *conditions.Parent, p attachment, standing resource.RouteStanding) {
 	served := func(listener model.ListenerKey) bool {
 		at, _ := flow.Fetch(c, m.out.Listeners, resource.StandingKey{
@@ -206,7 +213,10 @@ func (m routeReports) without(c *flow.Ctx, parent *conditions.Parent, p attachme
 	if len(parent.Refused) == 0 {
 		return
 	}
-	if rest := standing.At(func(l model.ListenerKey) bool { return p.has(l) && !slices.Contains(parent.Refused, l.Section) }); rest != nil {
+	if rest := standing.At(func(l model.ListenerKey) bool {
+		return p.has(l) &&
+			!slices.Contains(parent.Refused, l.Section)
+	}); rest != nil {
 		parent.Standing = rest
 	}
 }

@@ -47,7 +47,9 @@ type xbackendReferences struct {
 }
 
 // read reads an XBackend.
-func (in xbackendReferences) read(c *flow.Ctx, ref model.ObjectRef, o input.Object[xgatewayv1alpha1.BackendSpec]) (xbackend, bool) {
+func (in xbackendReferences) read(
+	c *flow.Ctx, ref model.ObjectRef, o input.Object[xgatewayv1alpha1.BackendSpec],
+) (xbackend, bool) {
 	r := xbackendReader{in: in, c: c, ref: ref}
 	r.read.Backend.Key.Object = ref
 	r.destination(o.Meta, o.Spec)
@@ -92,7 +94,8 @@ func (r *xbackendReader) destination(meta model.Meta, spec *xgatewayv1alpha1.Bac
 }
 
 func selection(meta model.Meta, spec xgatewayv1alpha1.EndpointSelectorBackend, port int32) plan.Selection {
-	s := plan.Selection{UID: meta.UID, Leaving: meta.Deleting, Port: port, Labels: make(map[string]string, len(spec.MatchLabels))}
+	s := plan.Selection{UID: meta.UID, Leaving: meta.Deleting, Port: port,
+		Labels: make(map[string]string, len(spec.MatchLabels))}
 	for key, value := range spec.MatchLabels {
 		s.Labels[string(key)] = string(value)
 	}
@@ -130,7 +133,8 @@ func (r *xbackendReader) protocol(stated *xgatewayv1alpha1.BackendProtocol) {
 	case xgatewayv1alpha1.BackendProtocolH2C, xgatewayv1alpha1.BackendProtocolHTTP2, xgatewayv1alpha1.BackendProtocolGRPC:
 		b.Protocol = model.HTTP2
 	default:
-		r.refuse("Accepted", "UnsupportedProtocol", "spec.protocol", fmt.Sprintf("protocol %s is not for HTTP; use HTTP", protocol))
+		r.refuse("Accepted", "UnsupportedProtocol", "spec.protocol",
+			fmt.Sprintf("protocol %s is not for HTTP; use HTTP", protocol))
 	}
 }
 
@@ -151,7 +155,8 @@ func (r *xbackendReader) tls(spec *xgatewayv1alpha1.BackendTLS) {
 	case spec.Mode == xgatewayv1alpha1.BackendTLSModeClientAndServer && spec.ClientCertificateRef != nil:
 		r.clientCertificate(tls, *spec.ClientCertificateRef)
 	default:
-		r.refuse("Accepted", "UnsupportedValue", "spec.tls.mode", fmt.Sprintf("TLS mode %s is not supported; use ServerOnly", spec.Mode))
+		r.refuse("Accepted", "UnsupportedValue", "spec.tls.mode",
+			fmt.Sprintf("TLS mode %s is not supported; use ServerOnly", spec.Mode))
 	}
 }
 
@@ -197,7 +202,8 @@ func (r *xbackendReader) validation(tls *model.BackendTLS, v gatewayv1.BackendTL
 func (r *xbackendReader) authority(ca gatewayv1.LocalObjectReference) (text, reason, message string) {
 	ref := model.Ref(model.KindOf(string(ca.Group), string(ca.Kind)), r.ref.Namespace(), string(ca.Name))
 	if ref.Kind() != model.KindConfigMap {
-		return "", "InvalidKind", fmt.Sprintf("a CA of kind %s (group %q) is not supported; use a ConfigMap", ca.Kind, ca.Group)
+		return "", "InvalidKind", fmt.Sprintf("a CA of kind %s (group %q) is not supported; use a ConfigMap", ca.Kind,
+			ca.Group)
 	}
 	if why, unread := flow.Fetch(r.c, r.in.certificates.unread, ref); unread {
 		return "", "InvalidCACertificateRef", fmt.Sprintf("%s can't be read: %s", ref, why)

@@ -86,13 +86,13 @@ type Sources struct {
 
 	// Unread says of objects that are loaded on demand why they can't be read: they are neither there nor absent.
 	Unread *flow.Source[model.ObjectRef, string]
-	// Broken are objects that are declared and not taken, for none of their versions was ever without a mistake: they are there for who
-	// wrote them, and for nobody else.
+	// Broken are objects that are declared and not taken, for none of their versions was ever without a mistake: they are
+	// there for who wrote them, and for nobody else.
 	Broken *flow.Source[model.ObjectRef, Broken]
 	// Environment is what all proxies have in common, under the zero ObjectRef.
 	Environment *flow.Source[model.ObjectRef, model.Environment]
-	// Fronts tells, by Gateway, what stands before its proxies where the environment says that something does; and, by XBackend, why what finds
-	// its pods can't be made (Reason and Message). An object without one was not looked at yet.
+	// Fronts tells, by Gateway, what stands before its proxies where the environment says that something does; and, by
+	// XBackend, why what finds its pods can't be made (Reason and Message). An object without one was not looked at yet.
 	Fronts *flow.Source[model.ObjectRef, model.Front]
 
 	kinds map[model.Kind]Untyped

@@ -14,11 +14,13 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// Applied tells what would be read of objects if somebody applied them (kubectl apply) to the cluster as v shows it: what is kept of each, with what
-// stays there though it is not stated. What nobody would read is left out. Who owns which field is not kept, so a spec is taken to be
-// stated whole, but for what the API server assigns. Each object comes once, defaulted and valid; specs may be changed.
+// Applied tells what would be read of objects if somebody applied them (kubectl apply) to the cluster as v shows it:
+// what is kept of each, with what stays there though it is not stated. What nobody would read is left out. Who owns
+// which field is not kept, so a spec is taken to be stated whole, but for what the API server assigns. Each object
+// comes once, defaulted and valid; specs may be changed.
 //
-// unknown is what would be read because one of the objects begins to refer to it: it is neither stated nor known to be absent.
+// unknown is what would be read because one of the objects begins to refer to it: it is neither stated nor known to be
+// absent.
 func (e *Edge) Applied(v flow.View, objects []input.Content) (read []input.Content, unknown []model.ObjectRef) {
 	a := &applied{in: e.sources, view: v, stated: map[model.ObjectRef]input.Content{}}
 	for _, o := range objects {
@@ -164,7 +166,8 @@ func (a *applied) wants() map[model.ObjectRef]bool {
 		}
 	}
 	each(a, model.KindGateway, a.in.Gateways, func(ref model.ObjectRef, spec *gatewayv1.GatewaySpec) { want(ref, spec) })
-	each(a, model.KindXBackend, a.in.XBackends, func(ref model.ObjectRef, spec *xgatewayv1alpha1.BackendSpec) { want(ref, spec) })
+	each(a, model.KindXBackend, a.in.XBackends,
+		func(ref model.ObjectRef, spec *xgatewayv1alpha1.BackendSpec) { want(ref, spec) })
 	return a.wanted
 }
 
@@ -174,7 +177,8 @@ func (a *applied) foreignClass(spec *gatewayv1.GatewaySpec) bool {
 	return class != nil && class.ControllerName != model.ControllerName
 }
 
-// foreignRoute says whether a route serves other controllers' Gateways only, or none at all. A Gateway that is not there may come to be ours.
+// foreignRoute says whether a route serves other controllers' Gateways only, or none at all. A Gateway that is not
+// there may come to be ours.
 func (a *applied) foreignRoute(ref model.ObjectRef, spec any) bool {
 	return !slices.ContainsFunc(arrival.References(ref, spec), func(r arrival.Reference) bool {
 		if r.To.Kind() != model.KindGateway {

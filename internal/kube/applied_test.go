@@ -18,7 +18,8 @@ import (
 	"cardea.dev/cardea/internal/schema"
 )
 
-// manifests are objects of every kind, as people write them: with labels, without what an API server fills in, and with what nobody reads.
+// manifests are objects of every kind, as people write them: with labels, without what an API server fills in, and with
+// what nobody reads.
 const manifests = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -190,7 +191,8 @@ func shown(list []input.Content) (texts []string) {
 	return texts
 }
 
-// TestAppliedIsWhatIsRead: what is told of objects before they are applied is what is read when they were, and when they are applied again.
+// TestAppliedIsWhatIsRead: what is told of objects before they are applied is what is read when they were, and when
+// they are applied again.
 func TestAppliedIsWhatIsRead(t *testing.T) {
 	p := newPlace(t)
 	t.Cleanup(func() { p.delete("/apis/gateway.networking.k8s.io/v1/gatewayclasses/%s-others") })
@@ -208,9 +210,10 @@ func TestAppliedIsWhatIsRead(t *testing.T) {
 	await(r, r.sources.Gateways, p.ref(model.KindGateway, "others"), anyway)
 	await(r, r.sources.ReferenceGrants, p.ref(model.KindReferenceGrant, "web"), anyway)
 	await(r, r.sources.Services, p.ref(model.KindService, "headless"), anyway)
-	await(r, r.sources.Namespaces, model.Ref(model.KindNamespace, "", p.namespace), func(o input.Object[input.NamespaceSpec]) bool {
-		return o.Meta.Labels.Get("a") == "b"
-	})
+	await(r, r.sources.Namespaces, model.Ref(model.KindNamespace, "", p.namespace),
+		func(o input.Object[input.NamespaceSpec]) bool {
+			return o.Meta.Labels.Get("a") == "b"
+		})
 	again, now := r.applied(manifests + unread)
 	if n := strings.Count(manifests, "\n---\n") + 1; len(now) != n {
 		t.Errorf("%d objects are read, want %d:\n%s", len(now), n, strings.Join(shown(now), "\n"))
@@ -231,7 +234,8 @@ func TestAppliedIsWhatIsRead(t *testing.T) {
 	}
 }
 
-// TestAppliedMakesRead: what is referred to by what is applied with it is read, if that is permitted; what is moved to another controller goes.
+// TestAppliedMakesRead: what is referred to by what is applied with it is read, if that is permitted; what is moved to
+// another controller goes.
 func TestAppliedMakesRead(t *testing.T) {
 	p := newPlace(t)
 	t.Cleanup(func() { p.delete("/apis/gateway.networking.k8s.io/v1/gatewayclasses/%s-others") })

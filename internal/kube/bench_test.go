@@ -18,9 +18,9 @@ import (
 // sets is how many routes there are in the benchmark, each with a Service and an EndpointSlice.
 const sets = 2000
 
-// BenchmarkLoad reads a cluster with 2,000 routes, Services and EndpointSlices each, as an API server gives them, with managed fields and
-// statuses. It reports, for each object: the CPU time (user and system, of this process), what was allocated on the way, and what is
-// kept in all, in the graph's sources, and beside them.
+// BenchmarkLoad reads a cluster with 2,000 routes, Services and EndpointSlices each, as an API server gives them, with
+// managed fields and statuses. It reports, for each object: the CPU time (user and system, of this process), what was
+// allocated on the way, and what is kept in all, in the graph's sources, and beside them.
 func BenchmarkLoad(b *testing.B) {
 	p := newPlace(b)
 	p.apply(shopObjects)
@@ -106,7 +106,8 @@ spec:
 	group.SetLimit(16)
 	for i := range n {
 		group.Go(func() error {
-			return p.Apply(context.Background(), []byte(strings.NewReplacer("%s", p.namespace, "#", fmt.Sprint(i)).Replace(objects)))
+			return p.Apply(context.Background(),
+				[]byte(strings.NewReplacer("%s", p.namespace, "#", fmt.Sprint(i)).Replace(objects)))
 		})
 	}
 	if err := group.Wait(); err != nil {

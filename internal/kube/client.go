@@ -23,18 +23,21 @@ import (
 	"cardea.dev/cardea/api/v1alpha1"
 )
 
-// codecs read every kind that Cardea reads, as it is sent. The beta version of ReferenceGrant has the same fields as v1, and is read as one.
+// codecs read every kind that Cardea reads, as it is sent. The beta version of ReferenceGrant has the same fields as
+// v1, and is read as one.
 var codecs = func() serializer.CodecFactory {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, discoveryv1.AddToScheme, authenticationv1.AddToScheme, gatewayv1.Install, xgatewayv1alpha1.Install, v1alpha1.AddToScheme,
+		corev1.AddToScheme, discoveryv1.AddToScheme, authenticationv1.AddToScheme, gatewayv1.Install,
+		xgatewayv1alpha1.Install, v1alpha1.AddToScheme,
 	} {
 		if err := add(s); err != nil {
 			panic(err)
 		}
 	}
 	s.AddKnownTypeWithName(gatewayv1beta1.SchemeGroupVersion.WithKind("ReferenceGrant"), &gatewayv1.ReferenceGrant{})
-	s.AddKnownTypeWithName(gatewayv1beta1.SchemeGroupVersion.WithKind("ReferenceGrantList"), &gatewayv1.ReferenceGrantList{})
+	s.AddKnownTypeWithName(gatewayv1beta1.SchemeGroupVersion.WithKind("ReferenceGrantList"),
+		&gatewayv1.ReferenceGrantList{})
 	metav1.AddToGroupVersion(s, gatewayv1beta1.SchemeGroupVersion)
 	return serializer.NewCodecFactory(s)
 }()
@@ -51,10 +54,12 @@ type clients struct {
 }
 
 func newClients(config *rest.Config) (*clients, error) {
-	// A watch is one request for minutes, and there are as many as Secrets: the API server's own priorities are limit enough.
+	// A watch is one request for minutes, and there are as many as Secrets: the API server's own priorities are limit
+	// enough.
 	config = rest.CopyConfig(config)
 	config.QPS, config.RateLimiter = -1, nil
-	config.WarningHandlerWithContext = rest.NoWarnings{} // that a version is deprecated is no news to who prefers the newer one
+	// that a version is deprecated is no news to who prefers the newer one
+	config.WarningHandlerWithContext = rest.NoWarnings{}
 	transport, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the API server: %w", err)
@@ -77,7 +82,9 @@ func newClients(config *rest.Config) (*clients, error) {
 	return c, nil
 }
 
-func newTyped(config *rest.Config, transport *http.Client, version schema.GroupVersion, custom bool) (rest.Interface, error) {
+func newTyped(
+	config *rest.Config, transport *http.Client, version schema.GroupVersion, custom bool,
+) (rest.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.GroupVersion, config.APIPath, config.NegotiatedSerializer = &version, "/apis", codecs.WithoutConversion()
 	if version.Group == "" {
@@ -113,7 +120,8 @@ func (c *clients) one(r resource, namespace, name string) reader {
 	return named{typedReader{client: c.typed[r.versions[0]], resource: r.name, namespace: namespace}, name}
 }
 
-var definitionResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+var definitionResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+	Resource: "customresourcedefinitions"}
 
 // definition reads the metadata of a single CustomResourceDefinition. The whole of one has hundreds of kilobytes.
 func (c *clients) definition(name string) reader {
@@ -125,9 +133,11 @@ type typedReader struct {
 	resource, namespace string
 }
 
-// request is tried once: the client library would sleep as long as an API server that ends or is busy asks for, and say nothing.
+// request is tried once: the client library would sleep as long as an API server that ends or is busy asks for, and say
+// nothing.
 func (t typedReader) request(options *metav1.ListOptions) *rest.Request {
-	return t.client.Get().NamespaceIfScoped(t.namespace, t.namespace != "").Resource(t.resource).VersionedParams(options, metav1.ParameterCodec).
+	return t.client.Get().NamespaceIfScoped(t.namespace, t.namespace != "").Resource(t.resource).VersionedParams(options,
+		metav1.ParameterCodec).
 		MaxRetries(0)
 }
 

@@ -93,7 +93,8 @@ func newDesk(graph *flow.Graph, sources *input.Sources) *desk {
 	return d
 }
 
-// work takes events and puts what follows into the graph, in one batch. It returns when there is work again without an event; zero: never.
+// work takes events and puts what follows into the graph, in one batch. It returns when there is work again without an
+// event; zero: never.
 func (d *desk) work(events []event, now time.Time) time.Time {
 	d.now = now
 	for _, e := range events {
@@ -215,7 +216,8 @@ func (d *desk) decide(o *object) {
 	d.commit(o)
 }
 
-// waits says whether a version must wait: for the first answer about what is read for it, or for what it begins to name.
+// waits says whether a version must wait: for the first answer about what is read for it, or for what it begins to
+// name.
 func (d *desk) waits(h *held) bool {
 	h.blocked = slices.ContainsFunc(h.names(), func(r arrival.Reference) bool { return d.unknown(r.To) }) ||
 		h.object.ref.Kind() == model.KindReferenceGrant && d.grantWaits(h.object.ref)

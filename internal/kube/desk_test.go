@@ -23,7 +23,8 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// bench is a desk with a graph behind it and a clock that the test moves. What it is told here, watches tell it elsewhere.
+// bench is a desk with a graph behind it and a clock that the test moves. What it is told here, watches tell it
+// elsewhere.
 type bench struct {
 	t       *testing.T
 	desk    *desk
@@ -61,7 +62,8 @@ func newBench(t *testing.T, objects ...metav1.Object) *bench {
 
 func newEmptyBench(t *testing.T) *bench {
 	g := flow.New(flow.Config{Name: "test", Check: true})
-	b := &bench{t: t, graph: g, sources: input.New(g), now: time.Unix(1e9, 0), asked: map[model.ObjectRef]bool{}, again: map[model.Kind]int{}}
+	b := &bench{t: t, graph: g, sources: input.New(g), now: time.Unix(1e9, 0), asked: map[model.ObjectRef]bool{},
+		again: map[model.Kind]int{}}
 	g.Apply("test", func(batch *flow.Batch) { b.sources.Environment.Synced(batch) })
 	b.desk = newDesk(g, b.sources)
 	b.desk.ask = func(ref model.ObjectRef) func() {
@@ -190,7 +192,8 @@ func meta(name string, generation int64) metav1.ObjectMeta {
 func class(name, controller string) *gatewayv1.GatewayClass {
 	m := meta(name, 1)
 	m.Namespace = ""
-	return &gatewayv1.GatewayClass{ObjectMeta: m, Spec: gatewayv1.GatewayClassSpec{ControllerName: gatewayv1.GatewayController(controller)}}
+	return &gatewayv1.GatewayClass{ObjectMeta: m,
+		Spec: gatewayv1.GatewayClassSpec{ControllerName: gatewayv1.GatewayController(controller)}}
 }
 
 func gateway(name, class string, certificates ...string) *gatewayv1.Gateway {
@@ -213,13 +216,15 @@ func gateway(name, class string, certificates ...string) *gatewayv1.Gateway {
 func route(path, gateway, service string, port int32) *gatewayv1.HTTPRoute {
 	r := &gatewayv1.HTTPRoute{ObjectMeta: meta("route", 1)}
 	r.Spec.ParentRefs = []gatewayv1.ParentReference{{
-		Group: new(gatewayv1.Group(gatewayv1.GroupName)), Kind: new(gatewayv1.Kind("Gateway")), Name: gatewayv1.ObjectName(gateway),
+		Group: new(gatewayv1.Group(gatewayv1.GroupName)), Kind: new(gatewayv1.Kind("Gateway")),
+		Name: gatewayv1.ObjectName(gateway),
 	}}
 	backend := gatewayv1.HTTPBackendRef{}
 	backend.Group, backend.Kind, backend.Name, backend.Port = new(gatewayv1.Group("")), new(gatewayv1.Kind("Service")),
 		gatewayv1.ObjectName(service), &port
 	r.Spec.Rules = []gatewayv1.HTTPRouteRule{{
-		Matches:     []gatewayv1.HTTPRouteMatch{{Path: &gatewayv1.HTTPPathMatch{Type: new(gatewayv1.PathMatchPathPrefix), Value: &path}}},
+		Matches: []gatewayv1.HTTPRouteMatch{{Path: &gatewayv1.HTTPPathMatch{Type: new(gatewayv1.PathMatchPathPrefix),
+			Value: &path}}},
 		BackendRefs: []gatewayv1.HTTPBackendRef{backend},
 	}}
 	return r
@@ -279,7 +284,8 @@ func TestNoNews(t *testing.T) {
 	s.ResourceVersion, s.Annotations = "2", map[string]string{"some": "annotation"}
 	s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "10.0.0.9"}}
 	e.Generation, e.Endpoints[0].NodeName = 2, new("elsewhere")
-	b.work(event{what: isSet, kind: model.KindHTTPRoute, object: b.trim(r)}, event{what: isSet, kind: model.KindService, object: b.trim(s)},
+	b.work(event{what: isSet, kind: model.KindHTTPRoute, object: b.trim(r)},
+		event{what: isSet, kind: model.KindService, object: b.trim(s)},
 		event{what: isSet, kind: model.KindEndpointSlice, object: b.trim(e)})
 	if b.rev() != before {
 		t.Error("the graph turned")

@@ -23,7 +23,8 @@ type Config struct {
 	Log     *slog.Logger          // nil discards
 	Metrics prometheus.Registerer // nil: none
 	Now     func() time.Time      // nil is time.Now
-	// OnState is called when a kind was read for the first time, appears, disappears, or gets another version. It must not call back.
+	// OnState is called when a kind was read for the first time, appears, disappears, or gets another version. It must not
+	// call back.
 	OnState func(State)
 }
 
@@ -61,7 +62,8 @@ func New(c Config) (*Edge, error) {
 		return nil, err
 	}
 	return &Edge{
-		graph: c.Graph, sources: c.Sources, now: c.Now, log: c.Log, clients: clients, metrics: metrics, mail: newMailbox(), board: newBoard(c.OnState),
+		graph: c.Graph, sources: c.Sources, now: c.Now, log: c.Log, clients: clients, metrics: metrics, mail: newMailbox(),
+		board:  newBoard(c.OnState),
 		outage: newOutage(c.Log, c.Now),
 		desk:   newDesk(c.Graph, c.Sources),
 	}, nil
@@ -70,8 +72,8 @@ func New(c Config) (*Edge, error) {
 // State is how reading goes. It may be called from any goroutine.
 func (e *Edge) State() State { return e.board.state() }
 
-// Run follows the cluster until ctx ends, and returns its error when everything that it started has ended. What it read stays in the graph.
-// It is called once.
+// Run follows the cluster until ctx ends, and returns its error when everything that it started has ended. What it read
+// stays in the graph. It is called once.
 func (e *Edge) Run(ctx context.Context) error {
 	var group sync.WaitGroup
 	defer group.Wait()

@@ -14,8 +14,8 @@ import (
 // feedPace is how soon a kind is asked for again.
 var feedPace = pace{250 * time.Millisecond, 2 * time.Second}
 
-// giveUp is how long a kind may be refused before nothing waits for it any more. An API server that has just started may refuse a
-// kind that it serves, so this is not at once.
+// giveUp is how long a kind may be refused before nothing waits for it any more. An API server that has just started
+// may refuse a kind that it serves, so this is not at once.
 const giveUp = 10 * time.Second
 
 // feed reads all objects of one kind, as long as there is such a kind.
@@ -29,12 +29,14 @@ type feed struct {
 	version    int // of resource.versions: the one that is tried
 	definition definition
 	changed    chan struct{} // capacity 1: definition is another one
-	refused    time.Time     // since when the API server has said that the kind is not there, or not permitted; zero: it has not
-	refusal    string        // its words
+	// since when the API server has said that the kind is not there, or not permitted; zero: it has not
+	refused time.Time
+	refusal string // its words
 }
 
 func newFeed(e *Edge, kind model.Kind) *feed {
-	f := &feed{Edge: e, kind: kind, resource: resources[kind], relist: make(chan struct{}, 1), changed: make(chan struct{}, 1)}
+	f := &feed{Edge: e, kind: kind, resource: resources[kind], relist: make(chan struct{}, 1),
+		changed: make(chan struct{}, 1)}
 	if !f.resource.custom {
 		f.definition = definition{known: true, present: true}
 	}
@@ -65,8 +67,8 @@ func (f *feed) run(ctx context.Context) {
 	}
 }
 
-// read follows the kind's objects until ctx ends, or there is a reason to begin anew: it is to be listed again, is gone, or may be
-// served by now.
+// read follows the kind's objects until ctx ends, or there is a reason to begin anew: it is to be listed again, is
+// gone, or may be served by now.
 func (f *feed) read(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	f.mu.Lock()

@@ -68,7 +68,8 @@ func newPlace(t testing.TB) *place {
 		t.Fatal(err)
 	}
 	made, err := c.Client.CoreV1().Namespaces().
-		Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})
+		Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}},
+			metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,8 @@ func newPlace(t testing.TB) *place {
 		if err := c.Client.CoreV1().Namespaces().Delete(context.Background(), made.Name, metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
-		err := c.Client.RESTClient().Delete().AbsPath("/apis/gateway.networking.k8s.io/v1/gatewayclasses/" + made.Name).Do(context.Background()).Error()
+		err := c.Client.RESTClient().Delete().AbsPath("/apis/gateway.networking.k8s.io/v1/gatewayclasses/" +
+			made.Name).Do(context.Background()).Error()
 		if err != nil && !apierrors.IsNotFound(err) {
 			t.Error(err)
 		}
@@ -90,7 +92,8 @@ func (p *place) ref(kind model.Kind, name string) model.ObjectRef {
 	return model.Ref(kind, p.namespace, name)
 }
 
-// apply writes objects; %s in the text is the place's namespace, which is also the name of its GatewayClass if it has one.
+// apply writes objects; %s in the text is the place's namespace, which is also the name of its GatewayClass if it has
+// one.
 func (p *place) apply(text string) {
 	p.t.Helper()
 	if err := p.Apply(context.Background(), []byte(strings.ReplaceAll(text, "%s", p.namespace))); err != nil {
@@ -126,7 +129,8 @@ func (p *place) read(options ...option) *reading {
 		r.sources.Environment.Set(b, model.ObjectRef{}, model.Environment{})
 		r.sources.Environment.Synced(b)
 	})
-	c := Config{REST: rest.CopyConfig(p.Config), Graph: g, Sources: r.sources, Log: slog.New(slog.NewTextHandler(r.log, nil))}
+	c := Config{REST: rest.CopyConfig(p.Config), Graph: g, Sources: r.sources,
+		Log: slog.New(slog.NewTextHandler(r.log, nil))}
 	for _, o := range options {
 		o(&c)
 	}
@@ -190,7 +194,8 @@ func leftovers(label string) error {
 	return fmt.Errorf("goroutines are left:\n%s", left)
 }
 
-// slowly has time pass more slowly for a reading, so that a machine that is busy is still fast enough for it. Then 100 ms are two seconds.
+// slowly has time pass more slowly for a reading, so that a machine that is busy is still fast enough for it. Then 100
+// ms are two seconds.
 func slowly(c *Config) {
 	began := time.Now()
 	c.Now = func() time.Time { return began.Add(time.Since(began) / 20) }
@@ -220,7 +225,9 @@ func get[S any](r *reading, source *input.Source[S], ref model.ObjectRef) (o inp
 }
 
 // await waits until an object in the graph is as wanted, and returns it.
-func await[S any](r *reading, source *input.Source[S], ref model.ObjectRef, wanted func(input.Object[S]) bool) input.Object[S] {
+func await[S any](
+	r *reading, source *input.Source[S], ref model.ObjectRef, wanted func(input.Object[S]) bool,
+) input.Object[S] {
 	r.t.Helper()
 	var o input.Object[S]
 	eventually(r.t, func() error {

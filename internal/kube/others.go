@@ -79,7 +79,8 @@ func (d *desk) foreignClass(names []arrival.Reference) bool {
 	return exists && !ours
 }
 
-// foreignRoute says whether a route serves other controllers' Gateways only, or none at all. A Gateway that is not there yet may be ours.
+// foreignRoute says whether a route serves other controllers' Gateways only, or none at all. A Gateway that is not
+// there yet may be ours.
 func (d *desk) foreignRoute(names []arrival.Reference) bool {
 	return !slices.ContainsFunc(names, func(r arrival.Reference) bool {
 		if r.To.Kind() != model.KindGateway {

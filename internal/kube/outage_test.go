@@ -22,7 +22,8 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// TestAPIServerAway: what was read stays while the API server is away, and what happens after it is back arrives, deletions included.
+// TestAPIServerAway: what was read stays while the API server is away, and what happens after it is back arrives,
+// deletions included.
 func TestAPIServerAway(t *testing.T) {
 	p := newPlace(t)
 	p.apply(shopObjects)
@@ -120,8 +121,8 @@ func TestAPIServerAway(t *testing.T) {
 	}
 }
 
-// TestStartWithoutAPIServer: reading begins when there is something to read from. That ends the outage, also if a kind is not installed; the
-// next one is said, too.
+// TestStartWithoutAPIServer: reading begins when there is something to read from. That ends the outage, also if a kind
+// is not installed; the next one is said, too.
 func TestStartWithoutAPIServer(t *testing.T) {
 	p := newPlace(t)
 	p.apply(shopObjects)
@@ -202,8 +203,8 @@ spec: {parentRefs: [{name: web}]}
 `
 }
 
-// TestHungUp: a load balancer whose API server is away takes connections and closes them. The client library makes a watch of that
-// which ends at once; it is a request that failed.
+// TestHungUp: a load balancer whose API server is away takes connections and closes them. The client library makes a
+// watch of that which ends at once; it is a request that failed.
 func TestHungUp(t *testing.T) {
 	balancer, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -239,7 +240,8 @@ func TestHungUp(t *testing.T) {
 	}
 }
 
-// TestRetryAfter: an API server that ends or is busy says when to ask again. That is an answer to be told at once, not to sleep on.
+// TestRetryAfter: an API server that ends or is busy says when to ask again. That is an answer to be told at once, not
+// to sleep on.
 func TestRetryAfter(t *testing.T) {
 	var asked atomic.Int32
 	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -276,7 +278,8 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestOutageIsSaidOnce: an API server that has started and is not ready for a kind yet does not begin another outage, unless it stays so.
+// TestOutageIsSaidOnce: an API server that has started and is not ready for a kind yet does not begin another outage,
+// unless it stays so.
 func TestOutageIsSaidOnce(t *testing.T) {
 	var log strings.Builder
 	now := time.Unix(1000, 0)
@@ -284,8 +287,10 @@ func TestOutageIsSaidOnce(t *testing.T) {
 	notReady, refused := apierrors.NewServiceUnavailable("not ready"), errors.New("connection refused")
 	said := func(began, ended int) {
 		t.Helper()
-		if b, e := strings.Count(log.String(), "can't be read"), strings.Count(log.String(), "is read again"); b != began || e != ended {
-			t.Errorf("said %d times that it began, %d times that it ended, want %d and %d:\n%s", b, e, began, ended, log.String())
+		if b, e := strings.Count(log.String(), "can't be read"), strings.Count(log.String(), "is read again"); b != began ||
+			e != ended {
+			t.Errorf("said %d times that it began, %d times that it ended, want %d and %d:\n%s", b, e, began, ended,
+				log.String())
 		}
 	}
 	o.failed(model.KindService, notReady) // whatever it says, it is the first

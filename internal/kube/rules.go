@@ -29,8 +29,10 @@ func Rules() []rbacv1.PolicyRule {
 	slices.Sort(definitions)
 	return append(rules,
 		rbacv1.PolicyRule{
-			APIGroups: []string{definitionResource.Group}, Resources: []string{definitionResource.Resource}, ResourceNames: definitions, Verbs: read,
+			APIGroups: []string{definitionResource.Group}, Resources: []string{definitionResource.Resource},
+			ResourceNames: definitions, Verbs: read,
 		},
-		rbacv1.PolicyRule{APIGroups: []string{authenticationv1.GroupName}, Resources: []string{"tokenreviews"}, Verbs: []string{"create"}},
+		rbacv1.PolicyRule{APIGroups: []string{authenticationv1.GroupName}, Resources: []string{"tokenreviews"},
+			Verbs: []string{"create"}},
 	)
 }

@@ -42,13 +42,14 @@ func TestSecrets(t *testing.T) {
 	cert, web := p.ref(model.KindSecret, "cert"), p.ref(model.KindGateway, "web")
 	var broken atomic.Bool // in any turn, the Gateway referred to the Secret and it was not there
 	r := p.read(slowly, func(c *Config) {
-		flow.Map(c.Sources.Gateways.Collection(), "probe", func(f *flow.Ctx, ref model.ObjectRef, o gatewayObject) (bool, bool) {
-			_, found := flow.Fetch(f, c.Sources.Secrets.Collection(), cert)
-			if ref == web && len(o.Spec.Listeners) > 0 && o.Spec.Listeners[0].TLS != nil && !found {
-				broken.Store(true)
-			}
-			return false, false
-		})
+		flow.Map(c.Sources.Gateways.Collection(), "probe",
+			func(f *flow.Ctx, ref model.ObjectRef, o gatewayObject) (bool, bool) {
+				_, found := flow.Fetch(f, c.Sources.Secrets.Collection(), cert)
+				if ref == web && len(o.Spec.Listeners) > 0 && o.Spec.Listeners[0].TLS != nil && !found {
+					broken.Store(true)
+				}
+				return false, false
+			})
 	}).synced()
 	s := r.sources
 	r.wantSecrets()
@@ -84,8 +85,8 @@ func TestSecrets(t *testing.T) {
 	await(r, s.Secrets, p.ref(model.KindSecret, "absent"), keyIs("late"))
 }
 
-// TestSecretsForbidden: that a Secret may not be read is told, and it is read as soon as it may. A Cardea that may read what Rules
-// says may read all it needs.
+// TestSecretsForbidden: that a Secret may not be read is told, and it is read as soon as it may. A Cardea that may read
+// what Rules says may read all it needs.
 func TestSecretsForbidden(t *testing.T) {
 	p := newPlace(t)
 	p.apply(tlsSecret("cert", "one"))
@@ -179,8 +180,9 @@ func (p *place) account(name string, rules []rbacv1.PolicyRule) *rest.Config {
 		p.t.Fatal(err)
 	}
 	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: role}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: p.namespace, Name: name}},
+		ObjectMeta: metav1.ObjectMeta{Name: role},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: p.namespace, Name: name}},
 	}
 	if _, err := p.Client.RbacV1().ClusterRoleBindings().Create(ctx, binding, metav1.CreateOptions{}); err != nil {
 		p.t.Fatal(err)
@@ -243,7 +245,8 @@ spec:
   tls: {mode: ServerOnly, validation: {hostname: far.example, caCertificateRefs: [{group: "", kind: ConfigMap, name: ca}]}}
 `)
 	r := p.read().synced()
-	ca := await(r, r.sources.ConfigMaps, p.ref(model.KindConfigMap, "ca"), func(o input.Object[input.ConfigMapSpec]) bool { return true })
+	ca := await(r, r.sources.ConfigMaps, p.ref(model.KindConfigMap, "ca"),
+		func(o input.Object[input.ConfigMapSpec]) bool { return true })
 	if ca.Spec.Data["ca.crt"] != "text" {
 		t.Errorf("the ConfigMap is %+v", ca.Spec)
 	}

@@ -16,8 +16,8 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// trim keeps of an object what Cardea reads. It may be called from any goroutine. The argument is not used by anyone else any more;
-// the result shares memory with it.
+// trim keeps of an object what Cardea reads. It may be called from any goroutine. The argument is not used by anyone
+// else any more; the result shares memory with it.
 func trim(from any) (*object, error) {
 	switch from := from.(type) {
 	case *object:
@@ -43,10 +43,12 @@ func trim(from any) (*object, error) {
 		return trimEndpointSlice(from), nil
 	case *corev1.Secret:
 		labels, spec := kept(from.Labels, &input.SecretSpec{Type: from.Type, Data: from.Data})
-		return core(model.KindSecret, from, "data", labels, spec, &corev1.Secret{Type: from.Type, Data: spec.(*input.SecretSpec).Data}), nil
+		return core(model.KindSecret, from, "data", labels, spec,
+			&corev1.Secret{Type: from.Type, Data: spec.(*input.SecretSpec).Data}), nil
 	case *corev1.ConfigMap:
 		labels, spec := kept(from.Labels, &input.ConfigMapSpec{Data: from.Data, BinaryData: from.BinaryData})
-		return core(model.KindConfigMap, from, "data", labels, spec, &corev1.ConfigMap{Data: from.Data, BinaryData: from.BinaryData}), nil
+		return core(model.KindConfigMap, from, "data", labels, spec,
+			&corev1.ConfigMap{Data: from.Data, BinaryData: from.BinaryData}), nil
 	case *metav1.PartialObjectMetadata: // of Namespaces
 		labels, spec := kept(from.Labels, &input.NamespaceSpec{})
 		return core(model.KindNamespace, from, "labels", labels, spec, none{}), nil
@@ -54,8 +56,8 @@ func trim(from any) (*object, error) {
 	return nil, fmt.Errorf("%T is not read", from)
 }
 
-// kept is what is kept of an object's labels and spec, whoever has written them down. The result shares memory with the arguments, and may
-// change them.
+// kept is what is kept of an object's labels and spec, whoever has written them down. The result shares memory with the
+// arguments, and may change them.
 func kept(labels map[string]string, spec any) (map[string]string, any) {
 	switch spec := spec.(type) {
 	case *corev1.ServiceSpec:
@@ -84,12 +86,13 @@ func kept(labels map[string]string, spec any) (map[string]string, any) {
 // routeOf keeps a custom object that several controllers may write to the status of.
 func routeOf(kind model.Kind, from metav1.Object, spec any, parents []gatewayv1.RouteParentStatus) *object {
 	o := custom(kind, from, spec)
-	o.mine = slices.ContainsFunc(parents, func(p gatewayv1.RouteParentStatus) bool { return p.ControllerName == model.ControllerName })
+	o.mine = slices.ContainsFunc(parents,
+		func(p gatewayv1.RouteParentStatus) bool { return p.ControllerName == model.ControllerName })
 	return o
 }
 
-// custom is an object of a CustomResourceDefinition: its generation grows with its spec. A spec that was copied has no room left over in
-// its slices; what JSON was decoded into has more than half.
+// custom is an object of a CustomResourceDefinition: its generation grows with its spec. A spec that was copied has no
+// room left over in its slices; what JSON was decoded into has more than half.
 func custom(kind model.Kind, from metav1.Object, spec any) *object {
 	o := newObject(kind, from, metaOf(from, nil, "spec"), spec)
 	o.print = fingerprint(o.meta)
@@ -97,7 +100,9 @@ func custom(kind model.Kind, from metav1.Object, spec any) *object {
 }
 
 // core is an object of a kind that is built in. Its generation is not to be relied on.
-func core(kind model.Kind, from metav1.Object, content string, labels map[string]string, spec any, kept marshaler) *object {
+func core(
+	kind model.Kind, from metav1.Object, content string, labels map[string]string, spec any, kept marshaler,
+) *object {
 	o := newObject(kind, from, metaOf(from, labels, content), spec)
 	o.print = fingerprint(o.meta, kept)
 	return o
@@ -125,7 +130,8 @@ func trimService(s corev1.ServiceSpec) *corev1.ServiceSpec {
 
 // trimEndpointSlice keeps addresses and whether they are to be used; of the labels, those that say whose they are.
 func trimEndpointSlice(from *discoveryv1.EndpointSlice) *object {
-	labels, spec := kept(from.Labels, &input.EndpointSliceSpec{AddressType: from.AddressType, Endpoints: from.Endpoints, Ports: from.Ports})
+	labels, spec := kept(from.Labels, &input.EndpointSliceSpec{AddressType: from.AddressType, Endpoints: from.Endpoints,
+		Ports: from.Ports})
 	slice := spec.(*input.EndpointSliceSpec)
 	o := core(model.KindEndpointSlice, from, "endpoints", labels, slice,
 		&discoveryv1.EndpointSlice{AddressType: slice.AddressType, Endpoints: slice.Endpoints, Ports: slice.Ports})
@@ -139,7 +145,8 @@ func trimAddresses(s input.EndpointSliceSpec) *input.EndpointSliceSpec {
 	endpoints := exact(s.Endpoints)
 	for i, e := range endpoints {
 		endpoints[i] = discoveryv1.Endpoint{Addresses: e.Addresses, Conditions: discoveryv1.EndpointConditions{
-			Ready: pooled(e.Conditions.Ready), Serving: pooled(e.Conditions.Serving), Terminating: pooled(e.Conditions.Terminating),
+			Ready: pooled(e.Conditions.Ready), Serving: pooled(e.Conditions.Serving),
+			Terminating: pooled(e.Conditions.Terminating),
 		}}
 	}
 	return &input.EndpointSliceSpec{AddressType: s.AddressType, Endpoints: endpoints, Ports: exact(s.Ports)}

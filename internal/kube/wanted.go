@@ -14,8 +14,8 @@ import (
 // patience is how long an object waits for the first answer about what it refers to.
 const patience = 5 * time.Second
 
-// wanted is what is read because something refers to it, and may, each by a watch of its own. There are three answers: it is there, it is absent,
-// and it can't be read. What was read once stays as it was when it can't be read any more.
+// wanted is what is read because something refers to it, and may, each by a watch of its own. There are three answers:
+// it is there, it is absent, and it can't be read. What was read once stays as it was when it can't be read any more.
 type wanted struct {
 	objects map[model.ObjectRef]*demand
 	by      map[model.ObjectRef][]model.ObjectRef // who refers: to what
@@ -40,7 +40,8 @@ const (
 	answered               // once and for all
 )
 
-// want says what an object refers to, in all its versions that count, by what they name. What it may not refer to is not read.
+// want says what an object refers to, in all its versions that count, by what they name. What it may not refer to is
+// not read.
 func (d *desk) want(user model.ObjectRef, versions ...[]arrival.Reference) {
 	var list []model.ObjectRef
 	for _, names := range versions {
@@ -119,8 +120,8 @@ func (d *desk) answer(ref model.ObjectRef, o *object) {
 	}
 }
 
-// unanswered takes why an object can't be read. The first reason is the one that is told, since the words differ from try to try; but
-// if it may not be read, that is it.
+// unanswered takes why an object can't be read. The first reason is the one that is told, since the words differ from
+// try to try; but if it may not be read, that is it.
 func (d *desk) unanswered(ref model.ObjectRef, err error) {
 	w := d.wanted.objects[ref]
 	if w == nil || w.state == answered || w.forbidden {
@@ -151,7 +152,8 @@ func (d *desk) expire() {
 	}
 }
 
-// giveUp tells the graph why an object that is wanted is neither there nor absent. Whoever waited for it goes on without.
+// giveUp tells the graph why an object that is wanted is neither there nor absent. Whoever waited for it goes on
+// without.
 func (d *desk) giveUp(w *demand, why string) {
 	w.state = unreadable
 	d.edits = append(d.edits, edit{ref: w.ref, unread: true, why: why})

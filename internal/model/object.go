@@ -10,8 +10,8 @@ import (
 // ControllerName is the controller whose GatewayClasses Cardea serves.
 const ControllerName = "cardea.dev/gateway-controller"
 
-// Finalizer keeps a Gateway until what was made for it is gone. Who has it is Cardea's until its class is another controller's: this says of a
-// Gateway whose class is missing whether it was served.
+// Finalizer keeps a Gateway until what was made for it is gone. Who has it is Cardea's until its class is another
+// controller's: this says of a Gateway whose class is missing whether it was served.
 const Finalizer = "cardea.dev/proxies"
 
 // Kind names a kind of object that Cardea knows; its group is implied.
@@ -63,8 +63,8 @@ func (k Kind) String() string { return kinds[k].kind }
 // Group is the kind's API group; the core group is "".
 func (k Kind) Group() string { return kinds[k].group }
 
-// Failure is what a route of the kind answers where it can't serve: an HTTP status, and what its users call it. Of a 503 proxies make
-// UNAVAILABLE for gRPC clients, of a 500 UNKNOWN.
+// Failure is what a route of the kind answers where it can't serve: an HTTP status, and what its users call it. Of a
+// 503 proxies make UNAVAILABLE for gRPC clients, of a 500 UNKNOWN.
 func (k Kind) Failure() (status int, name string) {
 	if k == KindGRPCRoute {
 		return 503, "UNAVAILABLE"

@@ -2,8 +2,8 @@ package model
 
 import "strings"
 
-// classes are the names of classes of characters that RE2 has, as Envoy 1.40 was built with it (Unicode 15): categories, then scripts. They are
-// listed, since Go's tables are those of a newer Unicode and grow with Go.
+// classes are the names of classes of characters that RE2 has, as Envoy 1.40 was built with it (Unicode 15):
+// categories, then scripts. They are listed, since Go's tables are those of a newer Unicode and grow with Go.
 var classes = func() map[string]bool {
 	known := map[string]bool{}
 	for _, name := range strings.Fields(`Any

@@ -26,8 +26,8 @@ type Domain struct {
 	Original string // the route's hostname that led to it, or Every: precedence goes by this one
 }
 
-// RuleKey names a rule: the route and the rule's name in it. An unnamed rule's name is made of its matches and an ordinal
-// among equals, never of its position.
+// RuleKey names a rule: the route and the rule's name in it. An unnamed rule's name is made of its matches and an
+// ordinal among equals, never of its position.
 type RuleKey struct {
 	Route ObjectRef
 	Name  string
@@ -36,8 +36,8 @@ type RuleKey struct {
 // Owner is the route.
 func (k RuleKey) Owner() ObjectRef { return k.Route }
 
-// Rule says what happens to a request that one of its matches takes. Exactly one of Error, Redirect and Backends decides
-// the answer, in this order.
+// Rule says what happens to a request that one of its matches takes. Exactly one of Error, Redirect and Backends
+// decides the answer, in this order.
 type Rule struct {
 	Key     RuleKey
 	Matches []Match // at least one; Site.Match is an index into it
@@ -97,8 +97,8 @@ type ValueMatch struct {
 type WeightedBackend struct {
 	Backend BackendKey
 	Weight  uint32
-	// Invalid: the reference did not resolve; its share is answered with the Failure of the route's kind. Backend is then what was asked for, as far
-	// as it can be named.
+	// Invalid: the reference did not resolve; its share is answered with the Failure of the route's kind. Backend is then
+	// what was asked for, as far as it can be named.
 	Invalid bool
 	// Filters work on the backend's share only, after those of the rule on the way there, before them on the way back.
 	Filters *Filters
@@ -142,7 +142,8 @@ func (k SiteKey) Owner() ObjectRef { return k.Rule.Route }
 
 // Site is one match of a rule where it serves.
 type Site struct {
-	// Order sorts the sites of one domain as Gateway API's precedence wants them; see package gateway, order.go, for how it is made.
+	// Order sorts the sites of one domain as Gateway API's precedence wants them; see package gateway, order.go, for how
+	// it is made.
 	Order string
 }
 

@@ -146,7 +146,8 @@ func typeMeta(kind model.Kind) metav1.TypeMeta {
 
 func objectMeta(ref model.ObjectRef, m model.Meta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
-		Name: ref.Name(), Namespace: ref.Namespace(), UID: types.UID(cmp.Or(m.UID, derivedUID(ref))), Generation: m.Generation,
+		Name: ref.Name(), Namespace: ref.Namespace(), UID: types.UID(cmp.Or(m.UID, derivedUID(ref))),
+		Generation:        m.Generation,
 		CreationTimestamp: metav1.NewTime(m.Created), Labels: m.Labels.Map(),
 	}
 }
@@ -163,20 +164,25 @@ func shelves(w *world.World, s *stamps) map[model.Kind]shelf {
 	in := w.Sources
 	return map[model.Kind]shelf{
 		model.KindGatewayClass: newShelf(in.GatewayClasses.Collection(), func(o head, spec gatewayv1.GatewayClassSpec) any {
-			return gatewayv1.GatewayClass{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec, Status: stamped(s, o, w.Reports.GatewayClasses, stampClass)}
+			return gatewayv1.GatewayClass{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec,
+				Status: stamped(s, o, w.Reports.GatewayClasses, stampClass)}
 		}),
 		model.KindGateway: newShelf(in.Gateways.Collection(), func(o head, spec gatewayv1.GatewaySpec) any {
-			return gatewayv1.Gateway{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec, Status: stamped(s, o, w.Reports.Gateways, stampGateway)}
+			return gatewayv1.Gateway{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec,
+				Status: stamped(s, o, w.Reports.Gateways, stampGateway)}
 		}),
 		model.KindHTTPRoute: newShelf(in.HTTPRoutes.Collection(), func(o head, spec gatewayv1.HTTPRouteSpec) any {
-			return gatewayv1.HTTPRoute{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec, Status: stamped(s, o, w.Reports.HTTPRoutes, stampHTTPRoute)}
+			return gatewayv1.HTTPRoute{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec,
+				Status: stamped(s, o, w.Reports.HTTPRoutes, stampHTTPRoute)}
 		}),
 		model.KindGRPCRoute: newShelf(in.GRPCRoutes.Collection(), func(o head, spec gatewayv1.GRPCRouteSpec) any {
-			return gatewayv1.GRPCRoute{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec, Status: stamped(s, o, w.Reports.GRPCRoutes, stampGRPCRoute)}
+			return gatewayv1.GRPCRoute{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec,
+				Status: stamped(s, o, w.Reports.GRPCRoutes, stampGRPCRoute)}
 		}),
-		model.KindReferenceGrant: newShelf(in.ReferenceGrants.Collection(), func(o head, spec gatewayv1.ReferenceGrantSpec) any {
-			return gatewayv1.ReferenceGrant{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec}
-		}),
+		model.KindReferenceGrant: newShelf(in.ReferenceGrants.Collection(),
+			func(o head, spec gatewayv1.ReferenceGrantSpec) any {
+				return gatewayv1.ReferenceGrant{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec}
+			}),
 		model.KindNamespace: newShelf(in.Namespaces.Collection(), func(o head, _ input.NamespaceSpec) any {
 			return corev1.Namespace{TypeMeta: o.Type, ObjectMeta: o.Meta}
 		}),
@@ -184,7 +190,8 @@ func shelves(w *world.World, s *stamps) map[model.Kind]shelf {
 			return corev1.Service{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec}
 		}),
 		model.KindEndpointSlice: newShelf(in.EndpointSlices.Collection(), func(o head, spec input.EndpointSliceSpec) any {
-			return discoveryv1.EndpointSlice{TypeMeta: o.Type, ObjectMeta: o.Meta, AddressType: spec.AddressType, Endpoints: spec.Endpoints, Ports: spec.Ports}
+			return discoveryv1.EndpointSlice{TypeMeta: o.Type, ObjectMeta: o.Meta, AddressType: spec.AddressType,
+				Endpoints: spec.Endpoints, Ports: spec.Ports}
 		}),
 		model.KindSecret: newShelf(in.Secrets.Collection(), func(o head, spec input.SecretSpec) any {
 			return corev1.Secret{TypeMeta: o.Type, ObjectMeta: o.Meta, Type: spec.Type, Data: spec.Data}
@@ -196,7 +203,8 @@ func shelves(w *world.World, s *stamps) map[model.Kind]shelf {
 			return v1alpha1.DataPlane{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec}
 		}),
 		model.KindXBackend: newShelf(in.XBackends.Collection(), func(o head, spec xgatewayv1alpha1.BackendSpec) any {
-			return xgatewayv1alpha1.XBackend{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec, Status: stamped(s, o, w.Reports.XBackends, stampBackend)}
+			return xgatewayv1alpha1.XBackend{TypeMeta: o.Type, ObjectMeta: o.Meta, Spec: spec,
+				Status: stamped(s, o, w.Reports.XBackends, stampBackend)}
 		}),
 	}
 }

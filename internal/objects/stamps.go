@@ -30,8 +30,8 @@ type stamps struct {
 	times map[model.ObjectRef][]moment
 }
 
-// moment is since when a condition has its status, in seconds since 1970. The condition is a hash of where it stands, its type and its
-// status.
+// moment is since when a condition has its status, in seconds since 1970. The condition is a hash of where it stands,
+// its type and its status.
 type moment struct {
 	condition uint64
 	since     int64
@@ -88,7 +88,9 @@ func note[S any](s *stamps, changes iter.Seq[flow.Change[model.ObjectRef, plan.R
 }
 
 // stamped is an object's status as reported, with times.
-func stamped[S any](s *stamps, o head, reports *flow.Collection[model.ObjectRef, plan.Report[S]], each func(S, stamper) S) S {
+func stamped[S any](
+	s *stamps, o head, reports *flow.Collection[model.ObjectRef, plan.Report[S]], each func(S, stamper) S,
+) S {
 	report, _ := flow.Get(o.view, reports, o.Ref)
 	s.mu.Lock()
 	times := s.times[o.Ref]
@@ -117,7 +119,8 @@ func (s *stamps) id(where string, c metav1.Condition) uint64 {
 	return maphash.Comparable(s.seed, [...]string{where, c.Type, string(c.Status)})
 }
 
-// stamper makes the conditions that stand somewhere in a status into others. It must not change them: reports are shared.
+// stamper makes the conditions that stand somewhere in a status into others. It must not change them: reports are
+// shared.
 type stamper func(where string, conditions []metav1.Condition) []metav1.Condition
 
 func stampClass(status gatewayv1.GatewayClassStatus, stamp stamper) gatewayv1.GatewayClassStatus {
@@ -166,7 +169,8 @@ func stampBackend(status xgatewayv1alpha1.BackendStatus, stamp stamper) xgateway
 // parent tells apart the parents of one route.
 func parent(p gatewayv1.ParentReference) string {
 	return strings.Join([]string{
-		stated(p.Group), stated(p.Kind), stated(p.Namespace), string(p.Name), stated(p.SectionName), strconv.Itoa(int(ptr.Deref(p.Port, 0))),
+		stated(p.Group), stated(p.Kind), stated(p.Namespace), string(p.Name), stated(p.SectionName),
+		strconv.Itoa(int(ptr.Deref(p.Port, 0))),
 	}, "/")
 }
 

@@ -49,7 +49,8 @@ type Proxy struct {
 	Accepted bool
 	// Held: the Gateway has model.Finalizer.
 	Held bool
-	// Leaving: the Gateway is being deleted, or another controller's by now. All that was made for it has to go, and then the finalizer.
+	// Leaving: the Gateway is being deleted, or another controller's by now. All that was made for it has to go, and then
+	// the finalizer.
 	Leaving bool
 	// Parameters are the class's and the Gateway's, those that are there, in this order: what a later one states counts.
 	Parameters []DataPlane

@@ -13,7 +13,8 @@ type Report[S any] struct {
 	UID      string // of the object that it is about; "": it has none
 	Status   S
 	Findings []model.Finding
-	// Tentative: what is deployed for the object was not looked at yet, as at a start. A status that stands is likely to be truer.
+	// Tentative: what is deployed for the object was not looked at yet, as at a start. A status that stands is likely to
+	// be truer.
 	Tentative bool
 }
 

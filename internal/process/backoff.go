@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Backoff says how long to wait before the next start: Min after the first failure, twice as long after each further one,
-// Max at most. A run that lasted Reset or longer ends a row of failures. Zero fields are 200 ms, 30 s and 60 s.
+// Backoff says how long to wait before the next start: Min after the first failure, twice as long after each further
+// one, Max at most. A run that lasted Reset or longer ends a row of failures. Zero fields are 200 ms, 30 s and 60 s.
 type Backoff struct {
 	Min, Max, Reset time.Duration
 }

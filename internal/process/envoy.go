@@ -17,7 +17,8 @@ import (
 // hack/get-envoy.sh downloads it.
 const EnvoyVersion = "1.40.0"
 
-// versionPatience is how long an Envoy may take to tell its version. It is a large program that may come from a slow disk.
+// versionPatience is how long an Envoy may take to tell its version. It is a large program that may come from a slow
+// disk.
 const versionPatience = 20 * time.Second
 
 // ErrNoEnvoy says that there is no Envoy where Find looks, and how to get one.
@@ -31,10 +32,10 @@ type Envoy struct {
 	Version string // such as "1.40.0"; "" if it does not tell
 }
 
-// Find finds the Envoy to run: explicit (the --envoy flag; "" if it was not given), else $CARDEA_ENVOY, else "envoy" on the
-// PATH, else what hack/get-envoy.sh put into the cache folder. One that is named but can't be run is an error, never a reason
-// to take another; if it is too old, that is a warning in the log. One on the PATH that is too old is passed over. The error
-// wraps ErrNoEnvoy if there is none at all.
+// Find finds the Envoy to run: explicit (the --envoy flag; "" if it was not given), else $CARDEA_ENVOY, else "envoy" on
+// the PATH, else what hack/get-envoy.sh put into the cache folder. One that is named but can't be run is an error,
+// never a reason to take another; if it is too old, that is a warning in the log. One on the PATH that is too old is
+// passed over. The error wraps ErrNoEnvoy if there is none at all.
 func Find(ctx context.Context, explicit string, log *slog.Logger) (Envoy, error) {
 	if explicit != "" {
 		return named(ctx, log, "--envoy", explicit)
@@ -126,8 +127,8 @@ func checkVersion(version string) error {
 	return nil
 }
 
-// cachedEnvoy is what hack/get-envoy.sh put into the cache folder, which is the same on every system: os.UserCacheDir does
-// not fit.
+// cachedEnvoy is what hack/get-envoy.sh put into the cache folder, which is the same on every system: os.UserCacheDir
+// does not fit.
 func cachedEnvoy() (Envoy, bool) {
 	cache := os.Getenv("XDG_CACHE_HOME")
 	if cache == "" {

@@ -19,8 +19,8 @@ const (
 	lineRate  = 20   // lines a second that may be logged for ever
 )
 
-// output takes what a child prints: each line is logged, as far as the rate allows, and the last ones are kept whatever the
-// rate. A child that floods its output so costs neither memory nor disk.
+// output takes what a child prints: each line is logged, as far as the rate allows, and the last ones are kept whatever
+// the rate. A child that floods its output so costs neither memory nor disk.
 type output struct {
 	// Set by newOutput.
 	log   *slog.Logger

@@ -70,8 +70,8 @@ func (p *Process) State() State {
 	return s
 }
 
-// Run starts the child and keeps it running until ctx is done. When it returns, the child has ended. It returns nil, since
-// a child that fails is what it is there for; State and the log tell about failures.
+// Run starts the child and keeps it running until ctx is done. When it returns, the child has ended. It returns nil,
+// since a child that fails is what it is there for; State and the log tell about failures.
 func (p *Process) Run(ctx context.Context) error {
 	failures := 0
 	for ctx.Err() == nil {

@@ -55,7 +55,8 @@ func (c *crd) readStructure() {
 	if c.badSchema = json.Unmarshal(c.Schema, &v1); c.badSchema != nil {
 		return
 	}
-	if c.badSchema = apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&v1, &c.props, nil); c.badSchema != nil {
+	if c.badSchema = apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&v1, &c.props,
+		nil); c.badSchema != nil {
 		return
 	}
 	if c.structural, c.badSchema = structuralschema.NewStructural(&c.props); c.badSchema != nil {
@@ -102,7 +103,8 @@ func (c *crd) check(doc map[string]any, obj *Object, o Options) []Problem {
 
 // unknown reports fields that the schema does not have. It removes them from the document.
 func (c *crd) unknown(doc map[string]any) []Problem {
-	paths := pruning.PruneWithOptions(doc, c.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	paths := pruning.PruneWithOptions(doc, c.structural, true,
+		structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 	var found []Problem
 	for _, path := range paths {
 		found = append(found, unknownField(path, c.fieldsBeside(path)))
@@ -136,7 +138,8 @@ func (c *crd) validate(doc, old map[string]any) field.ErrorList {
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, c.structural, doc)...)
 	for _, e := range errs {
 		switch e.Type {
-		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
+		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany,
+			field.ErrorTypeTypeInvalid:
 			return errs // CEL rules rely on these
 		}
 	}

@@ -37,7 +37,8 @@ func (s *Schema) kindOf(doc map[string]any) (model.Kind, []Problem) {
 	}
 	served := s.versions(kind)
 	if !slices.Contains(served, apiVersion) {
-		return 0, []Problem{{Field: "apiVersion", Message: fmt.Sprintf("%s has no version %q; expected %s", name, version, strings.Join(served, " or "))}}
+		return 0, []Problem{{Field: "apiVersion",
+			Message: fmt.Sprintf("%s has no version %q; expected %s", name, version, strings.Join(served, " or "))}}
 	}
 	return kind, nil
 }
@@ -67,18 +68,21 @@ func text(doc map[string]any, field string) (string, []Problem) {
 	return "", []Problem{{Field: field, Message: "is required"}}
 }
 
-// unread says that nothing reads this kind. A kind's name in a wrong group is a mistake, not a wish, and so is one that is nearly that of a kind of
-// its group.
+// unread says that nothing reads this kind. A kind's name in a wrong group is a mistake, not a wish, and so is one that
+// is nearly that of a kind of its group.
 func (s *Schema) unread(apiVersion, group, name string) Problem {
 	for _, k := range model.Kinds() {
 		if k.String() == name {
-			return Problem{Field: "apiVersion", Message: fmt.Sprintf("expected %q for kind %s, got %q", s.versions(k)[0], name, apiVersion)}
+			return Problem{Field: "apiVersion",
+				Message: fmt.Sprintf("expected %q for kind %s, got %q", s.versions(k)[0], name, apiVersion)}
 		}
 	}
 	if group == model.KindGateway.Group() && slices.Contains(notYet, name) {
-		return Problem{Field: "kind", Message: fmt.Sprintf("objects of kind %s are not supported yet; this one has no effect", name), Severity: model.Error}
+		return Problem{Field: "kind", Message: fmt.Sprintf("objects of kind %s are not supported yet; this one has no effect",
+			name), Severity: model.Error}
 	}
-	p := Problem{Field: "kind", Message: fmt.Sprintf("kind %s of %s is not read by Cardea", name, apiVersion), Severity: model.Warning}
+	p := Problem{Field: "kind", Message: fmt.Sprintf("kind %s of %s is not read by Cardea", name, apiVersion),
+		Severity: model.Warning}
 	var known []string
 	if group == "" {
 		known = append(known, "List")

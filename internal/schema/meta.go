@@ -11,8 +11,8 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// readMeta reads an object's metadata strictly and validates it. An object of a namespaced kind that names no namespace is
-// in DefaultNamespace.
+// readMeta reads an object's metadata strictly and validates it. An object of a namespaced kind that names no namespace
+// is in DefaultNamespace.
 func (s *Schema) readMeta(kind model.Kind, doc map[string]any) (*metav1.ObjectMeta, []Problem) {
 	path := field.NewPath("metadata")
 	raw, ok := doc["metadata"].(map[string]any)

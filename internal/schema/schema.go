@@ -115,8 +115,8 @@ func (s *Schema) Check(doc map[string]any, o Options) (*Object, []Problem) {
 	return obj, nil
 }
 
-// Identify reads which object a document is about, as far as it says. The kind is KindNone if Cardea does not read it; label
-// is how messages call it, e.g. "HTTPRoute shop/web".
+// Identify reads which object a document is about, as far as it says. The kind is KindNone if Cardea does not read it;
+// label is how messages call it, e.g. "HTTPRoute shop/web".
 func (s *Schema) Identify(doc map[string]any) (ref model.ObjectRef, label string) {
 	apiVersion, _ := doc["apiVersion"].(string)
 	kind, _ := doc["kind"].(string)

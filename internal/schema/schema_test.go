@@ -42,8 +42,8 @@ func parse(t testing.TB, text string) map[string]any {
 	return doc
 }
 
-// Each file in testdata holds objects (*.yaml) and, after each, what Check says (*.out). A name with "-old" is an object's
-// last good version.
+// Each file in testdata holds objects (*.yaml) and, after each, what Check says (*.out). A name with "-old" is an
+// object's last good version.
 func TestCheck(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -144,7 +144,8 @@ func TestKnownValid(t *testing.T) {
 	if diff := difference(first, second); diff != "" {
 		t.Fatal(diff)
 	}
-	if spec := first.Spec.(*gatewayv1.HTTPRouteSpec); spec.Rules[0].BackendRefs[0].Weight == nil || *spec.Rules[0].BackendRefs[0].Weight != 1 {
+	if spec := first.Spec.(*gatewayv1.HTTPRouteSpec); spec.Rules[0].BackendRefs[0].Weight == nil ||
+		*spec.Rules[0].BackendRefs[0].Weight != 1 {
 		t.Fatal("the weight was not defaulted")
 	}
 }
@@ -156,18 +157,20 @@ func TestEveryKindInParallel(t *testing.T) {
 		t.Fatal(err)
 	}
 	docs := map[model.Kind]string{
-		model.KindGatewayClass:   "spec: {controllerName: a.example/b}",
-		model.KindGateway:        "spec: {gatewayClassName: cardea, listeners: [{name: http, port: 80, protocol: HTTP}]}",
-		model.KindHTTPRoute:      "spec: {parentRefs: [{name: gw}]}",
-		model.KindGRPCRoute:      "spec: {parentRefs: [{name: gw}]}",
-		model.KindReferenceGrant: "spec: {from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: a}], to: [{group: '', kind: Service}]}",
-		model.KindNamespace:      "",
-		model.KindService:        "spec: {ports: [{port: 80}]}",
-		model.KindEndpointSlice:  "addressType: IPv4\nendpoints: [{addresses: [127.0.0.1]}]",
-		model.KindSecret:         "stringData: {a: b}",
-		model.KindConfigMap:      "data: {a: b}",
-		model.KindDataPlane:      "spec: {replicas: 2, pod: {patch: {spec: {priorityClassName: high}}}}",
-		model.KindXBackend:       "spec: {type: ExternalHostname, port: {number: 443}, externalHostname: {hostname: example.com}}",
+		model.KindGatewayClass: "spec: {controllerName: a.example/b}",
+		model.KindGateway:      "spec: {gatewayClassName: cardea, listeners: [{name: http, port: 80, protocol: HTTP}]}",
+		model.KindHTTPRoute:    "spec: {parentRefs: [{name: gw}]}",
+		model.KindGRPCRoute:    "spec: {parentRefs: [{name: gw}]}",
+		model.KindReferenceGrant: "spec: {from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: a}], to: " +
+			"[{group: '', kind: Service}]}",
+		model.KindNamespace:     "",
+		model.KindService:       "spec: {ports: [{port: 80}]}",
+		model.KindEndpointSlice: "addressType: IPv4\nendpoints: [{addresses: [127.0.0.1]}]",
+		model.KindSecret:        "stringData: {a: b}",
+		model.KindConfigMap:     "data: {a: b}",
+		model.KindDataPlane:     "spec: {replicas: 2, pod: {patch: {spec: {priorityClassName: high}}}}",
+		model.KindXBackend: "spec: {type: ExternalHostname, port: {number: 443}, externalHostname: {hostname: " +
+			"example.com}}",
 	}
 	var wait sync.WaitGroup
 	for _, kind := range model.Kinds() {

@@ -29,7 +29,8 @@ func defaultService(s *corev1.ServiceSpec) {
 func validateService(s *corev1.ServiceSpec) field.ErrorList {
 	var errs field.ErrorList
 	spec := field.NewPath("spec")
-	types := sets.New(corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeExternalName)
+	types := sets.New(corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer,
+		corev1.ServiceTypeExternalName)
 	if !types.Has(s.Type) {
 		errs = append(errs, field.NotSupported(spec.Child("type"), s.Type, sets.List(types)))
 	}

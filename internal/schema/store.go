@@ -21,7 +21,8 @@ type head struct {
 	Stated          *Stated
 }
 
-// storage is how heads are stored, and the specs of kinds of which there may be many. Secrets are not among them: others must not read them.
+// storage is how heads are stored, and the specs of kinds of which there may be many. Secrets are not among them:
+// others must not read them.
 var storage = sync.OnceValues(func() (*layout, map[model.Kind]*layout) {
 	known := layouts{}
 	return known.layout(reflect.TypeFor[head]()), map[model.Kind]*layout{
@@ -39,8 +40,8 @@ var storage = sync.OnceValues(func() (*layout, map[model.Kind]*layout) {
 
 var errNotStored = errors.New("not a stored object")
 
-// Store appends the object as bytes, which Load of the same program turns back into an equal one. It appends nothing for what is not to be
-// stored: Secrets, and objects with an Old.
+// Store appends the object as bytes, which Load of the same program turns back into an equal one. It appends nothing
+// for what is not to be stored: Secrets, and objects with an Old.
 func (o *Object) Store(b []byte) []byte {
 	heads, specs := storage()
 	spec := specs[o.Ref.Kind()]
@@ -65,7 +66,8 @@ func (p *Pool) Load(b []byte) (Object, error) {
 	if s.broken {
 		return Object{}, errNotStored
 	}
-	return Object{Ref: model.Ref(h.Kind, h.Namespace, h.Name), Labels: h.Labels, Stated: h.Stated, Spec: value.Interface()}, nil
+	return Object{Ref: model.Ref(h.Kind, h.Namespace, h.Name), Labels: h.Labels, Stated: h.Stated,
+		Spec: value.Interface()}, nil
 }
 
 // Share is the object itself, or an equal one that shares with others what is equal in them.

@@ -71,7 +71,8 @@ func TestStore(t *testing.T) {
 				{Ref: model.Ref(kind, "shop", "web"), Spec: spec.Interface()},
 				{
 					Ref: model.Ref(kind, "", "web"), Labels: model.Labels{{Key: "a"}, {Key: "b", Value: "c"}},
-					Stated: &Stated{UID: "u", Created: time.Unix(1<<35, 75e7), Generation: 1 << 40}, Spec: reflect.New(specs[kind].elem.of).Interface(),
+					Stated: &Stated{UID: "u", Created: time.Unix(1<<35, 75e7), Generation: 1 << 40},
+					Spec:   reflect.New(specs[kind].elem.of).Interface(),
 				},
 			}
 			for _, want := range objects {
@@ -176,7 +177,8 @@ func TestShare(t *testing.T) {
 func TestNotStored(t *testing.T) {
 	for _, text := range []string{
 		"apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {a: b}",
-		"apiVersion: gateway.networking.k8s.io/v1\nkind: GatewayClass\nmetadata: {name: a}\nspec: {controllerName: a.example/b}",
+		"apiVersion: gateway.networking.k8s.io/v1\nkind: GatewayClass\nmetadata: {name: a}\nspec: {controllerName: " +
+			"a.example/b}",
 	} {
 		o, found := one().Check(parse(t, text), Options{})
 		if o == nil {
@@ -199,15 +201,16 @@ func TestNotStored(t *testing.T) {
 	}
 }
 
-// Bytes that nobody stored are refused, or are some object. Some seeds are long: with -fuzzminimizetime 100x not all the time goes for making
-// what is found shorter.
+// Bytes that nobody stored are refused, or are some object. Some seeds are long: with -fuzzminimizetime 100x not all
+// the time goes for making what is found shorter.
 func FuzzLoad(f *testing.F) {
 	_, specs := storage()
 	for kind, l := range specs {
 		n := 0
 		spec := reflect.New(l.of).Elem()
 		fill(spec, &n)
-		f.Add((&Object{Ref: model.Ref(kind, "shop", "web"), Labels: model.Labels{{Key: "a", Value: "b"}}, Spec: spec.Interface()}).Store(nil))
+		f.Add((&Object{Ref: model.Ref(kind, "shop", "web"), Labels: model.Labels{{Key: "a", Value: "b"}},
+			Spec: spec.Interface()}).Store(nil))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var pool Pool

@@ -8,8 +8,8 @@ const (
 	allIPv6 = "::"
 )
 
-// families are the addresses that proxies bind, by the addresses of the host or pod that this program runs in: all of each family that it has. Pods
-// of one cluster have the same families. Where nothing tells, it is IPv4.
+// families are the addresses that proxies bind, by the addresses of the host or pod that this program runs in: all of
+// each family that it has. Pods of one cluster have the same families. Where nothing tells, it is IPv4.
 func families(own []net.Addr) (bind []string) {
 	has := map[string]bool{}
 	for _, a := range own {

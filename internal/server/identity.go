@@ -20,8 +20,9 @@ type reviewer interface {
 	Review(ctx context.Context, token string) (kube.Account, error)
 }
 
-// identify finds out whose proxy has opened a stream, by its token alone, and then the Gateway: the one that its node names, if the token is
-// that of the Gateway's ServiceAccount. So nobody else is listened to, and a proxy can read its own Gateway and no other.
+// identify finds out whose proxy has opened a stream, by its token alone, and then the Gateway: the one that its node
+// names, if the token is that of the Gateway's ServiceAccount. So nobody else is listened to, and a proxy can read its
+// own Gateway and no other.
 func identify(tokens reviewer) func(context.Context) (xds.Claim, error) {
 	return func(ctx context.Context) (xds.Claim, error) {
 		token, err := bearer(ctx)

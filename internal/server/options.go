@@ -37,7 +37,10 @@ func SecretName(service string) string { return service + "-xds" }
 
 func (o *Options) complete() error {
 	if o.Namespace == "" || o.Service == "" || o.XDSPort == 0 || o.XDS == "" || o.Image == "" || o.Admin == "" {
-		return errors.New("server: a namespace, a Service and its port, the addresses of xDS and of the admin API, and the proxies' image are needed")
+		return errors.New(
+			"server: a namespace, a Service and its port, the addresses of xDS and of the admin API, and the proxies' image " +
+				"are needed",
+		)
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

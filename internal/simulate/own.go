@@ -7,8 +7,8 @@ import (
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 )
 
-// What Envoy puts into a request or an answer by itself, of which only it knows the value. A client that sends these very words is not simulated,
-// either.
+// What Envoy puts into a request or an answer by itself, of which only it knows the value. A client that sends these
+// very words is not simulated, either.
 const (
 	MadeID        = "(an ID that the proxy makes)"
 	ClientAddress = "(the client's address)" // as the proxy sees it, or the proxy's own for a client of its machine
@@ -32,8 +32,8 @@ var internalHeaders = strings.Fields(`decorator-operation downstream-service-clu
 	retriable-status-codes retry-grpc-on retry-on upstream-alt-stat-name upstream-rq-per-try-timeout-ms upstream-rq-timeout-alt-response
 	upstream-rq-timeout-ms upstream-stream-duration-ms`)
 
-// claim replaces what a client claims about itself and its way by what the connection manager knows. One that is not told to use the address of its
-// peer believes the client.
+// claim replaces what a client claims about itself and its way by what the connection manager knows. One that is not
+// told to use the address of its peer believes the client.
 func (s *simulation) claim(m *hcmv3.HttpConnectionManager) {
 	h := s.request.Header
 	h.Del("X-Forwarded-Client-Cert")

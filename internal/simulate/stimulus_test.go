@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// TestStimuli: each origin that is allowed has a request and a preflight, and there is one with all headers that change, but for those that the
-// client sends anyway.
+// TestStimuli: each origin that is allowed has a request and a preflight, and there is one with all headers that
+// change, but for those that the client sends anyway.
 func TestStimuli(t *testing.T) {
 	policy := &corsv3.CorsPolicy{}
 	for _, expression := range []string{`(?i)HTTPS://a\.ex(:443)?`, ".*"} {

@@ -33,12 +33,13 @@ func newFolder(o Options, w *world.World, onProblem func(files.Problem)) (*files
 		return nil, err
 	}
 	return files.New(files.Config{
-		Dir: o.Dir, Sources: w.Sources, Graph: w.Graph, Schema: s, Log: o.logger(), CacheDir: o.CacheDir, OnProblem: onProblem,
+		Dir: o.Dir, Sources: w.Sources, Graph: w.Graph, Schema: s, Log: o.logger(), CacheDir: o.CacheDir,
+		OnProblem: onProblem,
 	})
 }
 
-// Check prints every finding of a folder and of its objects, a line each, and returns how many of them are errors. Nothing
-// is started.
+// Check prints every finding of a folder and of its objects, a line each, and returns how many of them are errors.
+// Nothing is started.
 func Check(_ context.Context, o Options, out io.Writer) (errors int, err error) {
 	w, folder, err := load(o)
 	if err != nil {

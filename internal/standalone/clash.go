@@ -25,7 +25,8 @@ type bind struct {
 // String is "127.0.0.1:80".
 func (b bind) String() string { return net.JoinHostPort(b.address.String(), strconv.Itoa(int(b.port))) }
 
-// clashes tells whether only one of two can be bound: they are one, or one of them is every address of the other's family.
+// clashes tells whether only one of two can be bound: they are one, or one of them is every address of the other's
+// family.
 func (b bind) clashes(o bind) bool {
 	if b.port != o.port || b.address.Is4() != o.address.Is4() {
 		return false
@@ -52,14 +53,15 @@ func bindsOf(v flow.View, w *world.World) []bind {
 	return list
 }
 
-// clashes foretells what the proxies would say: of listeners that want one address and port, those of the Gateway that comes first
-// get it. It says so as their status would.
+// clashes foretells what the proxies would say: of listeners that want one address and port, those of the Gateway that
+// comes first get it. It says so as their status would.
 func clashes(w *world.World) (list []model.Finding) {
 	w.Graph.View(func(v flow.View) { list = clashesOf(v, w, bindsOf(v, w)) })
 	return list
 }
 
-// newClashes foretells what they would say of the edits of a Try; v is its View. What is bound stays with those that have it.
+// newClashes foretells what they would say of the edits of a Try; v is its View. What is bound stays with those that
+// have it.
 func newClashes(w *world.World) func(v flow.View) []model.Finding {
 	return func(v flow.View) []model.Finding {
 		edited := map[model.PortKey]bool{}
@@ -100,8 +102,10 @@ func clashesOf(v flow.View, w *world.World, binds []bind) (list []model.Finding)
 				continue
 			}
 			list = append(list, model.Finding{
-				Object: late.key.Gateway, Section: l.Key.Section, Condition: "Accepted", Reason: "PortUnavailable", Field: portField(v, w, l.Key),
-				Message: fmt.Sprintf("%s can't be bound: %s binds %s; give one of them another port, or an address of its own (spec.addresses)",
+				Object: late.key.Gateway, Section: l.Key.Section, Condition: "Accepted", Reason: "PortUnavailable",
+				Field: portField(v, w, l.Key),
+				Message: fmt.Sprintf("%s can't be bound: %s binds %s; give one of them another port, or an address of its own "+
+					"(spec.addresses)",
 					late, bound[first].key.Gateway, bound[first]),
 			})
 		}

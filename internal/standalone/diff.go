@@ -11,8 +11,8 @@ import (
 	"cardea.dev/cardea/internal/objects"
 )
 
-// Objects are those that a folder declares, as Kubernetes objects without status. What is wrong with the folder is an error that says
-// all of it.
+// Objects are those that a folder declares, as Kubernetes objects without status. What is wrong with the folder is an
+// error that says all of it.
 func Objects(_ context.Context, o Options) (list []map[string]any, err error) {
 	w, folder, err := load(o)
 	if err != nil {

@@ -33,7 +33,8 @@ func newExplainer(w *world.World, folder *files.Folder, server *xds.Server) *exp
 		if broken == 0 {
 			return nil
 		}
-		return []string{fmt.Sprintf("`cardea check` tells of mistakes in files (%d); what is broken is not part of this", broken)}
+		return []string{fmt.Sprintf("`cardea check` tells of mistakes in files (%d); what is broken is not part of this",
+			broken)}
 	}
 	problems := func(ref model.ObjectRef) (list []model.Finding) {
 		for _, p := range folder.Problems() {

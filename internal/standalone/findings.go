@@ -17,7 +17,8 @@ func allFindings(folder *files.Folder, objects []model.Finding, place where) []a
 	var list []admin.Finding
 	for _, p := range folder.Problems() {
 		list = append(list, admin.Finding{
-			Severity: p.Severity.String(), Object: p.Object, Where: files.Place{File: p.File, Line: p.Line}.String(), Field: p.Field, Message: said(p),
+			Severity: p.Severity.String(), Object: p.Object, Where: files.Place{File: p.File, Line: p.Line}.String(),
+			Field: p.Field, Message: said(p),
 		})
 	}
 	for _, f := range objects {

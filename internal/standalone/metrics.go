@@ -14,7 +14,8 @@ type metrics struct {
 
 var (
 	proxyUp     = prometheus.NewDesc("cardea_proxy_up", "Whether the Gateway's proxy runs.", []string{"gateway"}, nil)
-	proxyStarts = prometheus.NewDesc("cardea_proxy_starts_total", "Starts of the Gateway's proxy.", []string{"gateway"}, nil)
+	proxyStarts = prometheus.NewDesc("cardea_proxy_starts_total", "Starts of the Gateway's proxy.", []string{"gateway"},
+		nil)
 )
 
 // Describe tells nothing in advance: which Gateways there are shows when they are asked for.

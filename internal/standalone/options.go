@@ -34,7 +34,8 @@ func (o Options) logger() *slog.Logger {
 	return o.Log
 }
 
-// remembering is where Run keeps what is worth it between runs; "" if this user has no cache folder: then nothing is kept.
+// remembering is where Run keeps what is worth it between runs; "" if this user has no cache folder: then nothing is
+// kept.
 func (o Options) remembering() string {
 	if o.CacheDir != "" {
 		return o.CacheDir

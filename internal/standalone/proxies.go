@@ -79,7 +79,8 @@ func (p *proxies) wanted(v flow.View) []wanted {
 	var list []wanted
 	for ref := range flow.All(v, p.world.Plan.Gateways) {
 		state, _ := flow.Get(v, p.world.Feedback.Proxies.Collection(), ref)
-		list = append(list, wanted{gateway: ref, binds: binds[ref], live: state.Connected > 0 && state.Acknowledged == state.Connected})
+		list = append(list, wanted{gateway: ref, binds: binds[ref], live: state.Connected > 0 &&
+			state.Acknowledged == state.Connected})
 	}
 	slices.SortFunc(list, func(a, b wanted) int { return a.gateway.Compare(b.gateway) })
 	return list
@@ -113,8 +114,9 @@ func (p *proxies) keep(ctx context.Context) {
 	}
 }
 
-// mustWait tells whether a proxy that is starting may bind one of these addresses. Two that bind a port at the same moment both
-// get it, and Envoy calls the later failure to listen a success; one after the other, the second is refused.
+// mustWait tells whether a proxy that is starting may bind one of these addresses. Two that bind a port at the same
+// moment both get it, and Envoy calls the later failure to listen a success; one after the other, the second is
+// refused.
 func (p *proxies) mustWait(w wanted, list []wanted) bool {
 	return slices.ContainsFunc(list, func(o wanted) bool {
 		return o.gateway != w.gateway && p.children[o.gateway] != nil && !o.live &&
@@ -147,8 +149,8 @@ func (p *proxies) start(ctx context.Context, ref model.ObjectRef) {
 	})
 }
 
-// leave stops the proxy of a Gateway that is gone when the requests in flight are answered, unless the Gateway comes back. The
-// caller holds mu.
+// leave stops the proxy of a Gateway that is gone when the requests in flight are answered, unless the Gateway comes
+// back. The caller holds mu.
 func (p *proxies) leave(ctx context.Context, ref model.ObjectRef, c *child) {
 	ctx, stay := context.WithCancel(ctx)
 	c.stay = stay
@@ -176,8 +178,8 @@ func (p *proxies) states() map[model.ObjectRef]process.State {
 	return states
 }
 
-// findings tells of proxies that ended and have not come back. One that runs and is not connected yet has not come back: it
-// may end the same way.
+// findings tells of proxies that ended and have not come back. One that runs and is not connected yet has not come
+// back: it may end the same way.
 func (p *proxies) findings(place where) []admin.Finding {
 	states := p.states()
 	var list []admin.Finding
@@ -191,7 +193,8 @@ func (p *proxies) findings(place where) []admin.Finding {
 			if n := len(state.Output); n > 0 {
 				message += "; its last words: " + state.Output[n-1]
 			}
-			list = append(list, admin.Finding{Severity: model.Error.String(), Object: ref.String(), Where: place(ref, "").String(), Message: message})
+			list = append(list, admin.Finding{Severity: model.Error.String(), Object: ref.String(),
+				Where: place(ref, "").String(), Message: message})
 		}
 	})
 	return list

@@ -43,7 +43,8 @@ func (p *proxies) command(ref model.ObjectRef) (*exec.Cmd, error) {
 	if err := os.WriteFile(path, bootstrap, 0o600); err != nil {
 		return nil, fmt.Errorf("bootstrap: %w", err)
 	}
-	return exec.Command(p.envoy, append(envoy.Flags(), "--config-path", path, "--concurrency", strconv.Itoa(runtime.NumCPU()))...), nil
+	return exec.Command(p.envoy, append(envoy.Flags(), "--config-path", path, "--concurrency",
+		strconv.Itoa(runtime.NumCPU()))...), nil
 }
 
 // proxyDir is a proxy's own folder. Unix sockets have short paths, and names of Gateways may be long.
@@ -68,8 +69,8 @@ func claim(node *corev3.Node) (model.ObjectRef, error) {
 	return model.Ref(model.KindGateway, namespace, name), nil
 }
 
-// unremarkable is in lines that are not worth a warning: what an Envoy says whenever it is stopped, and whenever it tries again to bind a
-// port that is taken, which the server tells once.
+// unremarkable is in lines that are not worth a warning: what an Envoy says whenever it is stopped, and whenever it
+// tries again to bind a port that is taken, which the server tells once.
 var unremarkable = []string{"caught ENVOY_SIGTERM", "DeltaAggregatedResources gRPC config stream to", ": cannot bind '"}
 
 // envoyLevel reads the level of a line of Envoy's log: [date][thread][level][logger] ...

@@ -16,9 +16,9 @@ const (
 	quietInterval = 20 * time.Millisecond // between looks
 )
 
-// quiet waits until a proxy whose Gateway is gone has given up its listeners, which its server tells it to, and has answered
-// every request: what else its clients hold are idle connections. It also returns if the proxy does not answer (nothing can be
-// in flight then), if that takes too long, or if ctx is done.
+// quiet waits until a proxy whose Gateway is gone has given up its listeners, which its server tells it to, and has
+// answered every request: what else its clients hold are idle connections. It also returns if the proxy does not answer
+// (nothing can be in flight then), if that takes too long, or if ctx is done.
 func quiet(ctx context.Context, adminSocket string) {
 	ctx, cancel := context.WithTimeout(ctx, quietPatience)
 	defer cancel()
@@ -43,7 +43,8 @@ func quiet(ctx context.Context, adminSocket string) {
 // isBusy asks an Envoy for the gauges of its listeners and of the requests that are not those of this admin interface.
 func isBusy(ctx context.Context, client *http.Client) (bool, error) {
 	const gauges = `^(listener_manager\.total_listeners_(active|warming)|http\..*\.downstream_rq_active)$`
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://envoy/stats?filter="+url.QueryEscape(gauges), nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://envoy/stats?filter="+url.QueryEscape(gauges),
+		nil)
 	if err != nil {
 		return false, err
 	}

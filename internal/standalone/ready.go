@@ -30,8 +30,8 @@ func (r *readiness) state() (bool, string) {
 	return why == "", why
 }
 
-// missing is what keeps the first configuration from being live: the folder must have been read, and every Gateway's proxies
-// must have acknowledged a whole configuration.
+// missing is what keeps the first configuration from being live: the folder must have been read, and every Gateway's
+// proxies must have acknowledged a whole configuration.
 func (r *readiness) missing() string {
 	if !r.folder.Loaded() {
 		if problems := r.folder.Problems(); len(problems) > 0 {
@@ -44,7 +44,8 @@ func (r *readiness) missing() string {
 	var first model.ObjectRef
 	r.world.Graph.View(func(v flow.View) {
 		for ref := range flow.All(v, r.world.Plan.Gateways) {
-			if p, _ := flow.Get(v, r.world.Feedback.Proxies.Collection(), ref); p.Connected == 0 || p.Acknowledged < p.Connected {
+			if p, _ := flow.Get(v, r.world.Feedback.Proxies.Collection(), ref); p.Connected == 0 ||
+				p.Acknowledged < p.Connected {
 				if waiting == 0 || ref.Compare(first) < 0 {
 					first = ref
 				}
@@ -58,7 +59,8 @@ func (r *readiness) missing() string {
 	case 1:
 		return fmt.Sprintf("%s waits for its proxy to acknowledge its configuration", first)
 	}
-	return fmt.Sprintf("%d Gateways, the first of them %s, wait for their proxies to acknowledge their configuration", waiting, first)
+	return fmt.Sprintf("%d Gateways, the first of them %s, wait for their proxies to acknowledge their configuration",
+		waiting, first)
 }
 
 // follow looks after every turn, so that what was ready once is so though nobody asked then.

@@ -17,8 +17,8 @@ import (
 	"cardea.dev/cardea/internal/xds"
 )
 
-// Run serves a folder until ctx is done: it reads and follows it, and keeps one Envoy for each Gateway. When it returns, every
-// process that it started has ended. The error says what kept it from starting, or what failed.
+// Run serves a folder until ctx is done: it reads and follows it, and keeps one Envoy for each Gateway. When it
+// returns, every process that it started has ended. The error says what kept it from starting, or what failed.
 func Run(ctx context.Context, o Options) (err error) {
 	binary, err := process.Find(ctx, o.Envoy, o.logger())
 	if err != nil {
@@ -39,7 +39,8 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	server, err := xds.New(xds.Config{
-		Graph: w.Graph, Resources: w.Outputs.Resources, Feedback: w.Feedback, Ward: w.Outputs.Ward, Identify: identify, Log: o.logger(), Metrics: registry,
+		Graph: w.Graph, Resources: w.Outputs.Resources, Feedback: w.Feedback, Ward: w.Outputs.Ward, Identify: identify,
+		Log: o.logger(), Metrics: registry,
 	})
 	if err != nil {
 		return err
@@ -50,7 +51,8 @@ func Run(ctx context.Context, o Options) (err error) {
 		return append(children.findings(place), allFindings(folder, w.FindingsAt(time.Now()), place)...)
 	}
 	found := admin.FindingMetrics(func() []admin.Finding { return findings(nowhere) })
-	registry.MustRegister(admin.GraphMetrics(w.Graph), admin.ProxyMetrics(w.Graph, w.Feedback), found, &metrics{proxies: children.states})
+	registry.MustRegister(admin.GraphMetrics(w.Graph), admin.ProxyMetrics(w.Graph, w.Feedback), found,
+		&metrics{proxies: children.states})
 	explainer := newExplainer(w, folder, server)
 	differ, err := diff.New(diff.Config{World: w, Offered: server.Offered, Foretold: newClashes(w)})
 	if err != nil {

@@ -57,8 +57,8 @@ func (s *socket) run(ctx context.Context) error {
 	return nil
 }
 
-// mend listens again if the socket is gone: what cleans up temporary folders may have taken it away, and a proxy that starts
-// could not reach the server.
+// mend listens again if the socket is gone: what cleans up temporary folders may have taken it away, and a proxy that
+// starts could not reach the server.
 func (s *socket) mend() error {
 	s.mending.Lock()
 	defer s.mending.Unlock()

@@ -30,8 +30,8 @@ type translation struct {
 	Secrets   []json.RawMessage `json:"secrets"`
 }
 
-// Translate prints the Envoy configuration of the Gateway ("namespace/name", "" is all) that a folder means, as "yaml" or
-// "json". Private keys are left out. The same folder prints the same bytes.
+// Translate prints the Envoy configuration of the Gateway ("namespace/name", "" is all) that a folder means, as "yaml"
+// or "json". Private keys are left out. The same folder prints the same bytes.
 func Translate(_ context.Context, o Options, gateway, format string, out io.Writer) error {
 	w, _, err := load(o)
 	if err != nil {
@@ -104,8 +104,9 @@ func translations(w *world.World, gateway string) ([]translation, error) {
 		}
 	}
 	if len(list) == 0 && gateway != "" {
-		return nil, fmt.Errorf("no Gateway %s is served: it does not exist, is not valid, or its class belongs to another controller; "+
-			"see cardea check", gateway)
+		return nil,
+			fmt.Errorf("no Gateway %s is served: it does not exist, is not valid, or its class belongs to another controller; "+
+				"see cardea check", gateway)
 	}
 	return list, nil
 }

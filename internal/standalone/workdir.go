@@ -14,8 +14,8 @@ const (
 	lockName   = "lock"
 )
 
-// workDir makes the folder for sockets and bootstraps, which only this user can enter. A temporary one is removed at the end,
-// and so are those of programs that were killed before they could.
+// workDir makes the folder for sockets and bootstraps, which only this user can enter. A temporary one is removed at
+// the end, and so are those of programs that were killed before they could.
 func workDir(path string) (dir string, remove func() error, err error) {
 	if path == "" {
 		return temporaryDir()
@@ -41,14 +41,15 @@ const maxSocket = len(syscall.RawSockaddrUnix{}.Path) - 1
 // checkLength refuses a folder whose sockets would have too long paths: no proxy could start.
 func checkLength(dir string) error {
 	if longest := len(adminSocket(proxyDir(dir, model.ObjectRef{}))); longest > maxSocket {
-		return fmt.Errorf("the path of the work folder %s is too long for the proxies' sockets: name a shorter one by --work-dir",
+		return fmt.Errorf("the path of the work folder %s is too long for the proxies' sockets: name a shorter one by "+
+			"--work-dir",
 			dir)
 	}
 	return nil
 }
 
-// checkPrivate refuses a folder that was there and that others may enter: whoever opens the sockets is believed to be this
-// user. Its mode is not changed, since it may serve others, too.
+// checkPrivate refuses a folder that was there and that others may enter: whoever opens the sockets is believed to be
+// this user. Its mode is not changed, since it may serve others, too.
 func checkPrivate(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {

@@ -24,7 +24,8 @@ const (
 	requestPatience = 15 * time.Second
 )
 
-// clients has one for each version of each group. They try once: when to try again is the desk's and the pause's to say.
+// clients has one for each version of each group. They try once: when to try again is the desk's and the pause's to
+// say.
 type clients map[schema.GroupVersion]*rest.RESTClient
 
 func newClients(config *rest.Config, kinds []*kind) (clients, error) {
@@ -62,7 +63,8 @@ func own(config *rest.Config) *rest.Config {
 
 func (c clients) list(ctx context.Context, k *kind, o metav1.ListOptions) (*objectList, error) {
 	list := &objectList{}
-	err := c[k.version].Get().Resource(k.plural).VersionedParams(&o, metav1.ParameterCodec).MaxRetries(0).Do(ctx).Into(list)
+	err := c[k.version].Get().Resource(k.plural).VersionedParams(&o,
+		metav1.ParameterCodec).MaxRetries(0).Do(ctx).Into(list)
 	return list, err
 }
 
@@ -75,13 +77,16 @@ func (c clients) get(ctx context.Context, k *kind, ref model.ObjectRef) (*object
 	ctx, cancel := context.WithTimeout(ctx, requestPatience)
 	defer cancel()
 	o := &object{}
-	err := c[k.version].Get().NamespaceIfScoped(ref.Namespace(), ref.Namespace() != "").Resource(k.plural).Name(ref.Name()).
+	err := c[k.version].Get().NamespaceIfScoped(ref.Namespace(),
+		ref.Namespace() != "").Resource(k.plural).Name(ref.Name()).
 		MaxRetries(0).Do(ctx).Into(o)
 	return o, err
 }
 
 // patch changes fields of the status of the version that was read, and of no other.
-func (c clients) patch(ctx context.Context, k *kind, ref model.ObjectRef, version uint64, status map[string]json.RawMessage) (*object, error) {
+func (c clients) patch(
+	ctx context.Context, k *kind, ref model.ObjectRef, version uint64, status map[string]json.RawMessage,
+) (*object, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestPatience)
 	defer cancel()
 	body := encoded(map[string]any{
@@ -89,7 +94,8 @@ func (c clients) patch(ctx context.Context, k *kind, ref model.ObjectRef, versio
 		"status":   status,
 	})
 	o := &object{}
-	err := c[k.version].Patch(types.MergePatchType).NamespaceIfScoped(ref.Namespace(), ref.Namespace() != "").Resource(k.plural).Name(ref.Name()).
+	err := c[k.version].Patch(types.MergePatchType).NamespaceIfScoped(ref.Namespace(),
+		ref.Namespace() != "").Resource(k.plural).Name(ref.Name()).
 		SubResource("status").Param("fieldManager", fieldManager).Body([]byte(body)).MaxRetries(0).Do(ctx).Into(o)
 	return o, err
 }

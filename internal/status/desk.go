@@ -8,8 +8,8 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// desk knows of each object what the API server has and what is wanted, and hands out those that are to be written, one at a
-// time. An object that is handed out is not handed out again before it is done.
+// desk knows of each object what the API server has and what is wanted, and hands out those that are to be written, one
+// at a time. An object that is handed out is not handed out again before it is done.
 type desk struct {
 	kinds   map[model.Kind]*kind
 	metrics *metrics
@@ -94,8 +94,8 @@ func (d *desk) lost(ref model.ObjectRef, version uint64) {
 	}
 }
 
-// sawAll takes all objects of a kind that there are. It is believed whatever the versions: they go back if the API server's store was put back
-// to an earlier state.
+// sawAll takes all objects of a kind that there are. It is believed whatever the versions: they go back if the API
+// server's store was put back to an earlier state.
 func (d *desk) sawAll(kind model.Kind, all map[model.ObjectRef]sight) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -184,7 +184,8 @@ func (d *desk) next(ctx context.Context) (j job, ok bool) {
 	}
 }
 
-// take hands out what is to be done about the first file that is due; if there is none, its kind is nil, and pause how long to wait for one.
+// take hands out what is to be done about the first file that is due; if there is none, its kind is nil, and pause how
+// long to wait for one.
 func (d *desk) take() (j job, pause time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

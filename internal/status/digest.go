@@ -7,7 +7,8 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// digest stands for what of a status is ours. The sums do not depend on the order of conditions and entries, which is not ours.
+// digest stands for what of a status is ours. The sums do not depend on the order of conditions and entries, which is
+// not ours.
 type digest struct {
 	facts      uint64   // which entries there are; the status and reason of all conditions but Programmed
 	programmed uint64   // the status and reason of Programmed

@@ -27,8 +27,8 @@ const (
 	eventRate  = 10 // a second
 	eventBurst = 100
 	maxNote    = 1024
-	// eventPatience is how long what has turned is held back: who applies several objects says bad things of the first, for the last is not
-	// there yet.
+	// eventPatience is how long what has turned is held back: who applies several objects says bad things of the first,
+	// for the last is not there yet.
 	eventPatience = time.Second
 )
 
@@ -82,8 +82,8 @@ func (e *events) stop() {
 	e.limit.Stop()
 }
 
-// tell tells of turns for the worse and back, after they were written: so each is told once, whoever wrote the status before. It is told a
-// moment later (eventPatience), and not at all if it does not hold for that long.
+// tell tells of turns for the worse and back, after they were written: so each is told once, whoever wrote the status
+// before. It is told a moment later (eventPatience), and not at all if it does not hold for that long.
 func (e *events) tell(j job, uid types.UID, turns []turn, findings []model.Finding) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -137,7 +137,8 @@ func (e *events) send(ref model.ObjectRef, uid types.UID, n note) {
 	}
 	e.metrics.events.WithLabelValues("sent").Inc()
 	e.recorder.Eventf(&corev1.ObjectReference{
-		APIVersion: versionOf(ref.Kind()).String(), Kind: ref.Kind().String(), Namespace: ref.Namespace(), Name: ref.Name(), UID: uid,
+		APIVersion: versionOf(ref.Kind()).String(), Kind: ref.Kind().String(), Namespace: ref.Namespace(), Name: ref.Name(),
+		UID:             uid,
 		ResourceVersion: n.mark(),
 	}, nil, n.kind, n.reason, n.action, "%s", n.text)
 }
@@ -149,7 +150,8 @@ type Event struct {
 	Text           string
 }
 
-// Tell tells of an object. It may be called from any goroutine, and waits for nothing; between two terms nobody is told.
+// Tell tells of an object. It may be called from any goroutine, and waits for nothing; between two terms nobody is
+// told.
 func (s *Status) Tell(ref model.ObjectRef, uid string, e Event) {
 	t := s.term.Load()
 	if t == nil {
@@ -165,8 +167,9 @@ func (s *Status) Tell(ref model.ObjectRef, uid string, e Event) {
 // note is what an Event says.
 type note struct{ kind, reason, action, text string }
 
-// mark tells a text from others. The recorder counts an Event onto an earlier one if all but the text is the same, and the text would be lost: so
-// each text is about a version of the object of its own, which nobody asks for, and only the same text is counted.
+// mark tells a text from others. The recorder counts an Event onto an earlier one if all but the text is the same, and
+// the text would be lost: so each text is about a version of the object of its own, which nobody asks for, and only the
+// same text is counted.
 func (n note) mark() string {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(n.text)) // it never fails
@@ -175,7 +178,8 @@ func (n note) mark() string {
 
 // actions are what is told of, by the condition's type: the words for what was tried.
 var actions = map[string]string{
-	"Accepted": "Accept", "ResolvedRefs": "ResolveRefs", "Programmed": "Program", ownPrefix + "Programmed": "Program", "PartiallyInvalid": "Accept",
+	"Accepted": "Accept", "ResolvedRefs": "ResolveRefs", "Programmed": "Program", ownPrefix + "Programmed": "Program",
+	"PartiallyInvalid": "Accept",
 }
 
 // notes are the Events for turns: one for each action and reason.
@@ -194,7 +198,10 @@ func notes(turns []turn, findings []model.Finding) []note {
 				text = explain(t.is, findings)
 			}
 		}
-		i := slices.IndexFunc(list, func(o note) bool { return o.kind == n.kind && o.reason == n.reason && o.action == n.action })
+		i := slices.IndexFunc(list, func(o note) bool {
+			return o.kind == n.kind && o.reason == n.reason &&
+				o.action == n.action
+		})
 		if i < 0 {
 			i, list = len(list), append(list, n)
 		}
@@ -223,7 +230,8 @@ func (t turn) worse() bool {
 	switch {
 	case isProgrammed(t.is.Type):
 		return t.is.Status == "False" && !waits(t.is) && !slices.ContainsFunc(t.beside, func(c condition) bool {
-			return c.Status == "False" && (c.Type == "Accepted" || c.Type == "ResolvedRefs" || c.Type == "Programmed" && t.is.Type != c.Type)
+			return c.Status == "False" && (c.Type == "Accepted" || c.Type == "ResolvedRefs" || c.Type == "Programmed" &&
+				t.is.Type != c.Type)
 		})
 	}
 	return t.is.bad()

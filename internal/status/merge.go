@@ -24,8 +24,8 @@ type merged struct {
 	dropped int // conditions and entries for which others left no room
 }
 
-// want takes a report's status apart, within the limits of the CRD. A condition of an unknown type is a mistake of ours: it would never be
-// taken away again.
+// want takes a report's status apart, within the limits of the CRD. A condition of an unknown type is a mistake of
+// ours: it would never be taken away again.
 func (f *form) want(text []byte, controller string) (parts, error) {
 	p, err := f.parse(text, controller)
 	if err != nil {
@@ -65,7 +65,8 @@ func cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "")
 }
 
-// merge makes of a status as it is the one that is wanted. Conditions whose status stays keep their time, others get now.
+// merge makes of a status as it is the one that is wanted. Conditions whose status stays keep their time, others get
+// now.
 func (f *form) merge(is, want parts, now metav1.Time) (m merged) {
 	m.status = map[string]json.RawMessage{}
 	if f.conditions != nil {
@@ -191,7 +192,10 @@ func stamp(is, want condition, now metav1.Time) condition {
 const timeFormat = "2006-01-02T15:04:05Z07:00"
 
 func sameConditions(texts []json.RawMessage, is []condition) bool {
-	return slices.EqualFunc(texts, is, func(text json.RawMessage, c condition) bool { return canonical(text) == canonical(c.text) })
+	return slices.EqualFunc(texts, is, func(text json.RawMessage,
+		c condition) bool {
+		return canonical(text) == canonical(c.text)
+	})
 }
 
 func encoded(value any) json.RawMessage {

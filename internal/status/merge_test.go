@@ -25,7 +25,8 @@ var now = metav1.NewTime(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC))
 
 var forms = map[string]*form{"GatewayClass": &classForm, "Gateway": &gatewayForm, "HTTPRoute": &routeForm}
 
-// TestMerge tells stories: what the API server has ("is") and a report ("want") become a verdict, a status and Events ("out").
+// TestMerge tells stories: what the API server has ("is") and a report ("want") become a verdict, a status and Events
+// ("out").
 func TestMerge(t *testing.T) {
 	paths, err := filepath.Glob("testdata/merge/*.txtar")
 	if err != nil || len(paths) == 0 {

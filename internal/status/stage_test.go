@@ -108,7 +108,8 @@ func (s *stage) run(changes ...func(*Config)) (stop func()) {
 	config.Wrap(s.wire.wrap)
 	cfg := Config{
 		REST: config, Graph: s.graph,
-		Reports: plan.Reports{GatewayClasses: s.classes.Collection(), Gateways: s.gateways.Collection(), HTTPRoutes: s.routes.Collection()},
+		Reports: plan.Reports{GatewayClasses: s.classes.Collection(), Gateways: s.gateways.Collection(),
+			HTTPRoutes: s.routes.Collection()},
 		Metrics: s.metrics,
 	}
 	if testing.Verbose() {
@@ -160,7 +161,8 @@ func (s *stage) route(name string, parents ...string) {
 	for _, p := range parents {
 		route.Spec.ParentRefs = append(route.Spec.ParentRefs, gatewayv1.ParentReference{Name: gatewayv1.ObjectName(p)})
 	}
-	if _, err := s.api.GatewayV1().HTTPRoutes(s.namespace).Create(s.t.Context(), route, metav1.CreateOptions{}); err != nil {
+	if _, err := s.api.GatewayV1().HTTPRoutes(s.namespace).Create(s.t.Context(), route,
+		metav1.CreateOptions{}); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -211,7 +213,8 @@ func (s *stage) get(name string) *gatewayv1.HTTPRoute {
 // report says what is wanted of a route; no parents: nothing.
 func (s *stage) report(name string, want gatewayv1.RouteStatus) {
 	s.graph.Apply("test", func(b *flow.Batch) {
-		s.routes.Set(b, s.ref(name), plan.Report[gatewayv1.HTTPRouteStatus]{Status: gatewayv1.HTTPRouteStatus{RouteStatus: want}})
+		s.routes.Set(b, s.ref(name),
+			plan.Report[gatewayv1.HTTPRouteStatus]{Status: gatewayv1.HTTPRouteStatus{RouteStatus: want}})
 	})
 }
 
@@ -261,7 +264,8 @@ func (s *stage) seed(name string, change func(*gatewayv1.RouteStatus)) *gatewayv
 
 // entryOf is the entry of a controller as JSON, "" if it has none.
 func entryOf(status gatewayv1.RouteStatus, controller string) string {
-	i := slices.IndexFunc(status.Parents, func(p gatewayv1.RouteParentStatus) bool { return string(p.ControllerName) == controller })
+	i := slices.IndexFunc(status.Parents,
+		func(p gatewayv1.RouteParentStatus) bool { return string(p.ControllerName) == controller })
 	if i < 0 {
 		return ""
 	}

@@ -56,7 +56,8 @@ func New(cfg Config) (*Status, error) {
 	return &Status{cfg: cfg, kinds: kindsOf(cfg.Reports), metrics: m}, nil
 }
 
-// Run writes until ctx ends; then it returns nil, and no write is under way any more. It may run again later, not twice at once.
+// Run writes until ctx ends; then it returns nil, and no write is under way any more. It may run again later, not twice
+// at once.
 func (s *Status) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	t, err := s.newTerm(ctx)

@@ -14,9 +14,11 @@ import (
 )
 
 // watchBackoff is how often an API server that does not answer, or has no such kind, is asked again.
-var watchBackoff = wait.Backoff{Duration: 200 * time.Millisecond, Cap: 10 * time.Second, Steps: 50, Factor: 2, Jitter: 0.5}
+var watchBackoff = wait.Backoff{Duration: 200 * time.Millisecond, Cap: 10 * time.Second, Steps: 50, Factor: 2,
+	Jitter: 0.5}
 
-// watch tells the desk what the API server has of a kind, until ctx ends. That it can't be read is said by who reads the objects themselves.
+// watch tells the desk what the API server has of a kind, until ctx ends. That it can't be read is said by who reads
+// the objects themselves.
 func (t *term) watch(ctx context.Context, k *kind) {
 	s := &sights{term: t, kind: k}
 	backoff := watchBackoff

@@ -1,7 +1,7 @@
 // Package testcert makes certificates for tests and benchmarks.
 //
-// It owns what all of them have in common: the key, the times, the number, and PEM. It must never know what a certificate is for, and nothing
-// that is shipped imports it.
+// It owns what all of them have in common: the key, the times, the number, and PEM. It must never know what a
+// certificate is for, and nothing that is shipped imports it.
 package testcert
 
 import (
@@ -25,8 +25,9 @@ type Pair struct {
 	Signer      crypto.Signer
 }
 
-// New makes a certificate of a template, and a key for it. The number is a fresh one and the certificate valid for the hour before and the year
-// after now, unless the template says otherwise. Without a parent it signs itself. It panics on a template that can't be.
+// New makes a certificate of a template, and a key for it. The number is a fresh one and the certificate valid for the
+// hour before and the year after now, unless the template says otherwise. Without a parent it signs itself. It panics
+// on a template that can't be.
 func New(template x509.Certificate, parent *Pair) Pair {
 	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)) // such a key is made in no time
 	if template.SerialNumber == nil {

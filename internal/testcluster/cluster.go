@@ -82,7 +82,8 @@ func (c *Cluster) start(ctx context.Context, o Options) error {
 		return err
 	}
 	c.later(away)
-	if err := container.Cover("/etc/resolv.conf", fmt.Sprintf("nameserver %v\nsearch svc.cluster.local cluster.local\n", DNSAddress)); err != nil {
+	if err := container.Cover("/etc/resolv.conf",
+		fmt.Sprintf("nameserver %v\nsearch svc.cluster.local cluster.local\n", DNSAddress)); err != nil {
 		return err
 	}
 	if err := c.startControlPlane(ctx); err != nil {

@@ -19,8 +19,8 @@ func (c *Cluster) Announce(ctx context.Context) error {
 	return nil
 }
 
-// Exec runs a command in the network of the announced cluster, with $KUBECONFIG set, and returns what cmd.Run does. It is
-// called outside a sandbox, by root.
+// Exec runs a command in the network of the announced cluster, with $KUBECONFIG set, and returns what cmd.Run does. It
+// is called outside a sandbox, by root.
 func Exec(cmd *exec.Cmd) error {
 	pid, err := sandbox.Find(announced)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"cardea.dev/cardea/internal/testcluster/sandbox"
 )
 
-// Expose makes the API server reachable from outside the sandbox, at a loopback address there, until ctx ends or the cluster
-// stops. It returns a kubeconfig for use outside.
+// Expose makes the API server reachable from outside the sandbox, at a loopback address there, until ctx ends or the
+// cluster stops. It returns a kubeconfig for use outside.
 func (c *Cluster) Expose(ctx context.Context) ([]byte, error) {
 	listener, err := sandbox.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -14,8 +14,8 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 		if err := c.control.startAPIServer(ctx); err != nil {
 			return err
 		}
-		// The controllers' watches come back after half a minute or more. A new controller manager, which is what a cluster has
-		// after it lost its lease, looks at once.
+		// The controllers' watches come back after half a minute or more. A new controller manager, which is what a cluster
+		// has after it lost its lease, looks at once.
 		c.control.controllerManager.kill()
 		return c.control.controllerManager.start()
 	})

@@ -13,7 +13,8 @@ import (
 func TestAPIServerAway(t *testing.T) {
 	p := newPlace(t)
 	p.pod("stays", "", echo)
-	service := p.service("stays", corev1.ServiceTypeClusterIP, corev1.ServicePort{Port: 80, TargetPort: intstr.FromInt32(3000)})
+	service := p.service("stays", corev1.ServiceTypeClusterIP,
+		corev1.ServicePort{Port: 80, TargetPort: intstr.FromInt32(3000)})
 	p.answers(service.Spec.ClusterIP, "stays")
 
 	p.StopAPIServer()

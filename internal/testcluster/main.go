@@ -13,9 +13,10 @@ import (
 	"cardea.dev/cardea/internal/testcluster/sandbox"
 )
 
-// Main is the whole of a TestMain: it runs m inside a sandbox, so that tests can have a cluster and reach its pods and Services.
-// If there can be no sandbox it runs m where it is: tests that want a cluster then are skipped, or fail if $CI is set.
-// Fuzzing needs no cluster, and starts the program again and again: then m is run where it is, too. It does not return.
+// Main is the whole of a TestMain: it runs m inside a sandbox, so that tests can have a cluster and reach its pods and
+// Services. If there can be no sandbox it runs m where it is: tests that want a cluster then are skipped, or fail if
+// $CI is set. Fuzzing needs no cluster, and starts the program again and again: then m is run where it is, too. It does
+// not return.
 func Main(m interface{ Run() int }) {
 	if slices.ContainsFunc(os.Args, func(a string) bool { return strings.HasPrefix(a, "-test.fuzz=") }) {
 		missing = errors.New("this is a fuzz run")
@@ -25,7 +26,8 @@ func Main(m interface{ Run() int }) {
 	os.Exit(m.Run())
 }
 
-// Enter returns inside a sandbox, or where there can be none. Main calls it; so does a program that is no test, first thing.
+// Enter returns inside a sandbox, or where there can be none. Main calls it; so does a program that is no test, first
+// thing.
 func Enter() {
 	container.Main()
 	if err := sandbox.Enter(prepare); err != nil {

@@ -17,7 +17,8 @@ import (
 
 // startNode starts what runs in this process: the kubelet, and what makes Services reachable.
 func (c *Cluster) startNode(ctx context.Context, o Options) error {
-	certificate, err := tls.LoadX509KeyPair(filepath.Join(controlDir, "kubelet.crt"), filepath.Join(controlDir, "kubelet.key"))
+	certificate, err := tls.LoadX509KeyPair(filepath.Join(controlDir, "kubelet.crt"),
+		filepath.Join(controlDir, "kubelet.key"))
 	if err != nil {
 		return err
 	}
@@ -25,11 +26,13 @@ func (c *Cluster) startNode(ctx context.Context, o Options) error {
 	authority.AppendCertsFromPEM(c.Config.CAData)
 	c.kubelet = kubelet.New(kubelet.Config{
 		Client: c.Client, Images: o.images(), Dir: podsDir,
-		Address: NodeAddress, PodRange: PodRange, DNS: DNSAddress, APIServer: netip.AddrPortFrom(ServiceRange.Addr().Next(), 443),
-		Port: kubeletPort, Certificate: certificate, ClientCAs: authority, Log: o.Log.With("part", "kubelet"),
+		Address: NodeAddress, PodRange: PodRange, DNS: DNSAddress,
+		APIServer: netip.AddrPortFrom(ServiceRange.Addr().Next(), 443),
+		Port:      kubeletPort, Certificate: certificate, ClientCAs: authority, Log: o.Log.With("part", "kubelet"),
 	})
 	forwarder := services.New(services.Config{
-		Client: c.Client, Node: NodeAddress, LoadBalancers: LoadBalancerRange, DNS: DNSAddress, Log: o.Log.With("part", "services"),
+		Client: c.Client, Node: NodeAddress, LoadBalancers: LoadBalancerRange, DNS: DNSAddress,
+		Log: o.Log.With("part", "services"),
 	})
 	for _, part := range []func(context.Context, func()) error{forwarder.Run, c.kubelet.Run} {
 		if err := c.runPart(ctx, o, part); err != nil {

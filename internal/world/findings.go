@@ -23,7 +23,8 @@ func (w *World) Findings() (list []model.Finding) {
 	return sorted(list)
 }
 
-// NewFindings are those that the edits of a Try bring; v is its View. One that only moves to another place of its object is not new.
+// NewFindings are those that the edits of a Try bring; v is its View. One that only moves to another place of its
+// object is not new.
 func (w *World) NewFindings(v flow.View) (list []model.Finding) {
 	for _, t := range w.told {
 		before, after := t.staged(v)

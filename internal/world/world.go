@@ -1,8 +1,8 @@
 // Package world joins the pure part of the program: objects in, configuration and status out.
 //
-// It owns the order in which the towers are joined (inputs, meaning, dialect, reports), which is also the order in which
-// changes run through them. It must never know where objects come from, where configuration goes, or a clock (who asks
-// for what depends on the time says it). Its methods may be called from any goroutine. Start reading at New.
+// It owns the order in which the towers are joined (inputs, meaning, dialect, reports), which is also the order in
+// which changes run through them. It must never know where objects come from, where configuration goes, or a clock (who
+// asks for what depends on the time says it). Its methods may be called from any goroutine. Start reading at New.
 package world
 
 import (

@@ -1,7 +1,8 @@
-// Package floor is a bare xDS server that sends the bytes which Cardea would send, as soon as it has them: nobody can be faster.
+// Package floor is a bare xDS server that sends the bytes which Cardea would send, as soon as it has them: nobody can
+// be faster.
 //
-// It owns the one stream of the proxy that is measured. It must never know where the bytes come from, but for All, which takes them
-// from a world. Start reading at Server.
+// It owns the one stream of the proxy that is measured. It must never know where the bytes come from, but for All,
+// which takes them from a world. Start reading at Server.
 package floor
 
 import (
@@ -65,7 +66,9 @@ func (s *Server) Acked(version string) error {
 func edit(version string) string { return "edit-" + version }
 
 // DeltaAggregatedResources is the proxy's stream.
-func (s *Server) DeltaAggregatedResources(stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
+func (s *Server) DeltaAggregatedResources(
+	stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer,
+) error {
 	requests := make(chan *discoveryv3.DeltaDiscoveryRequest)
 	go func() {
 		defer close(requests)

@@ -31,7 +31,8 @@ func newPure(dir, cache, address string) (*pure, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.folder, err = files.New(files.Config{Dir: dir, Sources: p.Sources, Graph: p.Graph, Schema: s, CacheDir: cache, OnProblem: func(files.Problem) {}})
+	p.folder, err = files.New(files.Config{Dir: dir, Sources: p.Sources, Graph: p.Graph, Schema: s, CacheDir: cache,
+		OnProblem: func(files.Problem) {}})
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +45,8 @@ func (p *pure) load() error {
 	return err
 }
 
-// measureFloor sends the tables of as many edits, one after the other, and takes the time to the ACK and to the changed answer.
+// measureFloor sends the tables of as many edits, one after the other, and takes the time to the ACK and to the changed
+// answer.
 func measureFloor(l *live) (ack, answer time.Duration, err error) {
 	p, err := newPure(l.dir, l.cache, l.address)
 	if err != nil {

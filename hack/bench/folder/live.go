@@ -76,7 +76,8 @@ func liveEdit(t table.Table) error {
 		if remembered {
 			how, target = "validation remembered", t.AtFull("5 s")
 		}
-		t.Row("start to all live, "+how, fmt.Sprintf("%.1f s, %.1f CPU-s of Cardea", took.Seconds(), c.metric("process_cpu_seconds_total")), "", target)
+		t.Row("start to all live, "+how, fmt.Sprintf("%.1f s, %.1f CPU-s of Cardea", took.Seconds(),
+			c.metric("process_cpu_seconds_total")), "", target)
 		if remembered {
 			c.memory(t, "memory of Cardea, started")
 			err = l.edits(t, c)
@@ -122,12 +123,13 @@ func (c *child) memory(t table.Table, what string) {
 	c.rest()
 	rss := c.metric("process_resident_memory_bytes")
 	c.get("/debug/pprof/heap?gc=1")
-	t.Row(what, fmt.Sprintf("RSS %.0f MB", rss/1e6), fmt.Sprintf("live heap %.0f MB", c.metric("go_memstats_heap_alloc_bytes")/1e6),
+	t.Row(what, fmt.Sprintf("RSS %.0f MB", rss/1e6),
+		fmt.Sprintf("live heap %.0f MB", c.metric("go_memstats_heap_alloc_bytes")/1e6),
 		t.AtFull("RSS 250 MB, live heap 110 MB"))
 }
 
-// rest waits until cardea has done what comes after the last answer: statuses, what it remembers of the run, and giving memory back. It
-// rests when a second costs it less than 20 CPU-ms.
+// rest waits until cardea has done what comes after the last answer: statuses, what it remembers of the run, and giving
+// memory back. It rests when a second costs it less than 20 CPU-ms.
 func (c *child) rest() {
 	const cpu = "process_cpu_seconds_total"
 	for before, now := 0.0, c.metric(cpu); now-before > 0.02; before, now = now, c.metric(cpu) {
@@ -159,7 +161,8 @@ func newLive(n int) (*live, func(), error) {
 		return nil, nil, err
 	}
 	remove := func() { os.RemoveAll(dir) }
-	l := &live{n: n, envoy: envoy, dir: filepath.Join(dir, "folder"), cache: filepath.Join(dir, "cache"), address: "127.0.0.1"}
+	l := &live{n: n, envoy: envoy, dir: filepath.Join(dir, "folder"), cache: filepath.Join(dir, "cache"),
+		address: "127.0.0.1"}
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, remove, err
@@ -181,7 +184,8 @@ func newLive(n int) (*live, func(), error) {
 
 // write makes the folder: the edited route has a file of its own, the others are in files of a hundred.
 func (l *live) write() error {
-	gateway := fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {name: web, namespace: bench}\n"+
+	gateway := fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {name: web, namespace: "+
+		"bench}\n"+
 		"spec: {gatewayClassName: cardea, listeners: [{name: http, port: %d, protocol: HTTP}]}\n", l.port)
 	if err := os.WriteFile(filepath.Join(l.dir, "gateway.yaml"), []byte(gateway), 0o644); err != nil {
 		return err
@@ -191,7 +195,8 @@ func (l *live) write() error {
 		for i := first; i < min(first+perFile, l.n); i++ {
 			text.WriteString(routeText(i, ""))
 		}
-		if err := os.WriteFile(filepath.Join(l.dir, fmt.Sprintf("routes-%05d.yaml", first)), []byte(text.String()), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(l.dir, fmt.Sprintf("routes-%05d.yaml", first)), []byte(text.String()),
+			0o644); err != nil {
 			return err
 		}
 	}
@@ -207,8 +212,8 @@ func (l *live) edit(i int) error {
 	return os.Rename(path+".draft", path)
 }
 
-// routeText is a route of one rule with its own host, Service and slice. If to is not "" it has another that redirects there, so that an
-// answer needs no backend.
+// routeText is a route of one rule with its own host, Service and slice. If to is not "" it has another that redirects
+// there, so that an answer needs no backend.
 func routeText(i int, to string) string {
 	var redirect string
 	if to != "" {

@@ -68,7 +68,8 @@ func (s *stage) quiet(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		now := fmt.Sprint(f.Sum("cardea_xds_streams"), f.Sum("cardea_status_queue"), f.Sum(turns), f.Sum(acks), f.Sum(statusWrites))
+		now := fmt.Sprint(f.Sum("cardea_xds_streams"), f.Sum("cardea_status_queue"), f.Sum(turns), f.Sum(acks),
+			f.Sum(statusWrites))
 		if same++; now != last {
 			last, same = now, 0
 		}

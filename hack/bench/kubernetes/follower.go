@@ -50,7 +50,8 @@ func (s *stage) follow(ctx context.Context, route string) (*follower, error) {
 // programmed is the generation that a route's proxies have acknowledged, 0 for none.
 func programmed(r *gatewayv1.HTTPRoute) int64 {
 	for _, p := range r.Status.Parents {
-		if c := meta.FindStatusCondition(p.Conditions, "cardea.dev/Programmed"); c != nil && c.Status == metav1.ConditionTrue {
+		if c := meta.FindStatusCondition(p.Conditions, "cardea.dev/Programmed"); c != nil &&
+			c.Status == metav1.ConditionTrue {
 			return c.ObservedGeneration
 		}
 	}
@@ -63,7 +64,8 @@ func (f *follower) made(generation int64) (time.Time, error) {
 }
 
 func (f *follower) acked(generation int64) (time.Time, error) {
-	return f.until(fmt.Sprintf("Programmed of generation %d", generation), func(v version) bool { return v.programmed >= generation })
+	return f.until(fmt.Sprintf("Programmed of generation %d", generation),
+		func(v version) bool { return v.programmed >= generation })
 }
 
 func (f *follower) until(what string, holds func(version) bool) (time.Time, error) {

@@ -1,8 +1,10 @@
-// Command kubernetes prints what `cardea controller` costs in a cluster, as a table of counts, CPU times and ratios. It asserts nothing: wall
-// time alone lies on a shared machine. Only a floor that is none is an error: other bytes than Cardea's.
+// Command kubernetes prints what `cardea controller` costs in a cluster, as a table of counts, CPU times and ratios. It
+// asserts nothing: wall time alone lies on a shared machine. Only a floor that is none is an error: other bytes than
+// Cardea's.
 //
-// It owns the scene (the test cluster with deploy/install.yaml, and many routes) and what is done to it. It sees what a user sees: the API
-// server, metrics, answers, and the process in /proc. It needs Linux and root. `make bench PART=kubernetes` runs it. Start reading at measure.
+// It owns the scene (the test cluster with deploy/install.yaml, and many routes) and what is done to it. It sees what a
+// user sees: the API server, metrics, answers, and the process in /proc. It needs Linux and root. `make bench
+// PART=kubernetes` runs it. Start reading at measure.
 package main
 
 import (
@@ -25,10 +27,11 @@ func main() {
 	testcluster.Enter()
 	sizes := table.Sizes
 	cardea := flag.String("cardea", "bin/cardea", "the program to measure")
-	flag.Func("routes", "numbers of routes, rising, with commas between them (default 1000,10000)", func(text string) (err error) {
-		sizes, err = numbers(text)
-		return err
-	})
+	flag.Func("routes", "numbers of routes, rising, with commas between them (default 1000,10000)",
+		func(text string) (err error) {
+			sizes, err = numbers(text)
+			return err
+		})
 	flag.Parse()
 	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
 		fmt.Println("The Kubernetes part was left out: it needs Linux and root.")

@@ -115,12 +115,15 @@ func route(name, gateway, service string) *gatewayv1.HTTPRoute {
 	return &gatewayv1.HTTPRoute{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: gatewayv1.HTTPRouteSpec{
-			CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{{Name: gatewayv1.ObjectName(gateway)}}},
-			Hostnames:       []gatewayv1.Hostname{gatewayv1.Hostname(host(name))},
+			CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{{Name: gatewayv1.ObjectName(
+				gateway,
+			)}}},
+			Hostnames: []gatewayv1.Hostname{gatewayv1.Hostname(host(name))},
 			Rules: []gatewayv1.HTTPRouteRule{{
 				Filters: []gatewayv1.HTTPRouteFilter{{
-					Type:                   gatewayv1.HTTPRouteFilterResponseHeaderModifier,
-					ResponseHeaderModifier: &gatewayv1.HTTPHeaderFilter{Set: []gatewayv1.HTTPHeader{{Name: markHeader, Value: markOf(0)}}},
+					Type: gatewayv1.HTTPRouteFilterResponseHeaderModifier,
+					ResponseHeaderModifier: &gatewayv1.HTTPHeaderFilter{Set: []gatewayv1.HTTPHeader{{Name: markHeader,
+						Value: markOf(0)}}},
 				}},
 				BackendRefs: []gatewayv1.HTTPBackendRef{{BackendRef: gatewayv1.BackendRef{BackendObjectReference: gatewayv1.BackendObjectReference{
 					Name: gatewayv1.ObjectName(service), Port: &port,
@@ -134,8 +137,11 @@ func route(name, gateway, service string) *gatewayv1.HTTPRoute {
 func (s *stage) edit(ctx context.Context, route string) (mark string, generation int64, err error) {
 	s.mark++
 	mark = markOf(s.mark)
-	patch := fmt.Sprintf(`[{"op":"replace","path":"/spec/rules/0/filters/0/responseHeaderModifier/set/0/value","value":%q}]`, mark)
-	r, err := s.api.GatewayV1().HTTPRoutes(namespace).Patch(ctx, route, types.JSONPatchType, []byte(patch), metav1.PatchOptions{})
+	patch := fmt.Sprintf(
+		`[{"op":"replace","path":"/spec/rules/0/filters/0/responseHeaderModifier/set/0/value","value":%q}]`, mark,
+	)
+	r, err := s.api.GatewayV1().HTTPRoutes(namespace).Patch(ctx, route, types.JSONPatchType, []byte(patch),
+		metav1.PatchOptions{})
 	if err != nil {
 		return "", 0, err
 	}

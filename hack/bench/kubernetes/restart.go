@@ -27,7 +27,8 @@ func (s *stage) restarts(ctx context.Context, t table.Table) error {
 		resources, written = resources+r.resources, written+r.written
 	}
 	asked, failed := calls.end()
-	t.Row("killed, to ready again", fmt.Sprintf("%.1f s, %.1f CPU-s of Cardea", table.Median(ready).Seconds(), table.Median(cpu).Seconds()), "",
+	t.Row("killed, to ready again", fmt.Sprintf("%.1f s, %.1f CPU-s of Cardea", table.Median(ready).Seconds(),
+		table.Median(cpu).Seconds()), "",
 		t.AtFull("5 s"))
 	t.Row("killed, to what was edited meanwhile", fmt.Sprintf("%.1f s", table.Median(answered).Seconds()),
 		fmt.Sprintf("sent: %.2f resources; %.2f statuses written", resources/kills, written/kills), "1 resource")
@@ -76,7 +77,8 @@ func (s *stage) restart(ctx context.Context) (k restarted, err error) {
 			return err
 		}
 		began := time.Now()
-		if err := until(ctx, "Cardea is ready", 5*time.Millisecond, func() error { _, err := next.get(ctx, "/readyz"); return err }); err != nil {
+		if err := until(ctx, "Cardea is ready", 5*time.Millisecond,
+			func() error { _, err := next.get(ctx, "/readyz"); return err }); err != nil {
 			return err
 		}
 		k.ready = time.Since(began)

@@ -159,7 +159,8 @@ func (s *stage) pod(ctx context.Context, namespace, selector string) (pod *corev
 // scale runs so many Cardeas, 0 or 1.
 func (s *stage) scale(ctx context.Context, replicas int) error {
 	patch := fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)
-	_, err := s.Client.AppsV1().Deployments(system).Patch(ctx, "cardea", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	_, err := s.Client.AppsV1().Deployments(system).Patch(ctx, "cardea", types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{})
 	if err != nil || replicas > 0 {
 		return errors.Join(err, s.quiet(ctx))
 	}

@@ -10,8 +10,8 @@ import (
 // perSecond is how many requests the traffic makes.
 const perSecond = 100
 
-// traffic asks many routes in turn at a steady rate, whether or not it was answered before: every other request over a fresh connection, the others
-// over connections that are kept.
+// traffic asks many routes in turn at a steady rate, whether or not it was answered before: every other request over a
+// fresh connection, the others over connections that are kept.
 type traffic struct {
 	proxy  *caller
 	routes int

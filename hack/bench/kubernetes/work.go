@@ -11,7 +11,8 @@ import (
 // worked is how many edits a mean is taken of.
 const worked = 200
 
-// work measures what edits cost: Cardea's CPU, what it sends, and which statuses it writes. The proxy serves no traffic meanwhile.
+// work measures what edits cost: Cardea's CPU, what it sends, and which statuses it writes. The proxy serves no traffic
+// meanwhile.
 func (s *stage) work(ctx context.Context, t table.Table) error {
 	progress("the work of %d edits", worked)
 	c, err := s.cost(ctx, edited, worked, (*follower).acked)
@@ -39,8 +40,11 @@ type cost struct {
 	routes, gateways float64 // statuses, by the API server's
 }
 
-// cost makes edits of a route, waits after each as done says, and after all until Cardea is at rest. Then it waits as long for nothing.
-func (s *stage) cost(ctx context.Context, route string, edits int, done func(*follower, int64) (time.Time, error)) (c cost, err error) {
+// cost makes edits of a route, waits after each as done says, and after all until Cardea is at rest. Then it waits as
+// long for nothing.
+func (s *stage) cost(
+	ctx context.Context, route string, edits int, done func(*follower, int64) (time.Time, error),
+) (c cost, err error) {
 	if err := s.quiet(ctx); err != nil {
 		return c, err
 	}

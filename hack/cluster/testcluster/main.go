@@ -1,4 +1,5 @@
-// Command testcluster starts a Kubernetes to play with, and runs commands in its network. docs/testcluster.md tells what it is.
+// Command testcluster starts a Kubernetes to play with, and runs commands in its network. docs/testcluster.md tells
+// what it is.
 package main
 
 import (
@@ -61,26 +62,29 @@ type options struct {
 func newOptions() *options {
 	o := &options{flags: flag.NewFlagSet("up", flag.ContinueOnError), images: map[string]testcluster.Program{}}
 	o.flags.Usage = func() {}
-	o.flags.StringVar(&o.channel, "gateway-api", "experimental", "the channel of the Gateway API's CRDs to install: standard, experimental or none")
-	o.flags.StringVar(&o.kubeconfig, "kubeconfig", "bin/kubeconfig", "the file to write the kubeconfig to; it is removed at the end")
+	o.flags.StringVar(&o.channel, "gateway-api", "experimental",
+		"the channel of the Gateway API's CRDs to install: standard, experimental or none")
+	o.flags.StringVar(&o.kubeconfig, "kubeconfig", "bin/kubeconfig",
+		"the file to write the kubeconfig to; it is removed at the end")
 	o.flags.BoolVar(&o.verbose, "v", false, "say what the kubelet does")
 	o.flags.Func("apply", "a file of objects to install; may be given again", func(path string) error {
 		o.manifests = append(o.manifests, path)
 		return nil
 	})
-	o.flags.Func("image", "NAME=PATH: the program at PATH stands for the image; may be given again", func(text string) error {
-		name, path, ok := strings.Cut(text, "=")
-		if !ok {
-			return errors.New("want NAME=PATH")
-		}
-		path, err := filepath.Abs(path)
-		if err != nil {
-			return err
-		}
-		inside := "/usr/local/bin/" + filepath.Base(path)
-		o.images[name] = testcluster.Program{Files: map[string]string{inside: path}, Entrypoint: []string{inside}}
-		return nil
-	})
+	o.flags.Func("image", "NAME=PATH: the program at PATH stands for the image; may be given again",
+		func(text string) error {
+			name, path, ok := strings.Cut(text, "=")
+			if !ok {
+				return errors.New("want NAME=PATH")
+			}
+			path, err := filepath.Abs(path)
+			if err != nil {
+				return err
+			}
+			inside := "/usr/local/bin/" + filepath.Base(path)
+			o.images[name] = testcluster.Program{Files: map[string]string{inside: path}, Entrypoint: []string{inside}}
+			return nil
+		})
 	return o
 }
 

@@ -99,7 +99,8 @@ other False *`)
 NAME HOSTNAMES ACCEPTED RESOLVED PROGRAMMED AGE
 web shop.example.com True True True *`)
 	is("gateways -A", "No resources found.")
-	if out, code := run(t, "get", "httproutes", "--kubeconfig", shop); code != 0 || !strings.Contains(out, "shop.example.com") {
+	if out, code := run(t, "get", "httproutes", "--kubeconfig", shop); code != 0 ||
+		!strings.Contains(out, "shop.example.com") {
 		t.Errorf("of the context's namespace: %d, %s", code, out)
 	}
 
@@ -115,7 +116,8 @@ web shop.example.com True True True *`)
 	is("httproute web -n shop -o yaml", strings.TrimSpace(ageless(asKubectl(t, c))))
 
 	for _, line := range []string{"secret key -n shop -o yaml", "secrets -A -o json"} {
-		if out := get(line); strings.Contains(out, "hidden") || strings.Contains(out, "aGlkZGVu") || !strings.Contains(out, "tls.key") {
+		if out := get(line); strings.Contains(out, "hidden") || strings.Contains(out, "aGlkZGVu") ||
+			!strings.Contains(out, "tls.key") {
 			t.Errorf("get %s shows\n%s", line, out)
 		}
 	}
@@ -141,11 +143,13 @@ func writeStatus(t *testing.T, c *testcluster.Cluster) {
 		route.Status.Parents = []gatewayv1.RouteParentStatus{{
 			ParentRef: route.Spec.ParentRefs[0], ControllerName: "cardea.dev/gateway-controller", Conditions: conditions,
 		}}
-		if _, err := client.GatewayV1().HTTPRoutes(namespace).UpdateStatus(t.Context(), route, metav1.UpdateOptions{}); err != nil {
+		if _, err := client.GatewayV1().HTTPRoutes(namespace).UpdateStatus(t.Context(), route,
+			metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	write("shop", "web", metav1.Condition{Type: "Accepted", Status: "True"}, metav1.Condition{Type: "ResolvedRefs", Status: "True"},
+	write("shop", "web", metav1.Condition{Type: "Accepted", Status: "True"},
+		metav1.Condition{Type: "ResolvedRefs", Status: "True"},
 		metav1.Condition{Type: "cardea.dev/Programmed", Status: "True"})
 	write("default", "other", metav1.Condition{Type: "Accepted", Status: "False"})
 }
@@ -226,9 +230,12 @@ func refusals(t *testing.T, c *testcluster.Cluster) {
 	}
 	nobody, admin := kubeconfig(t, c, "", token.Status.Token), "--kubeconfig "+c.Kubeconfig
 	for line, want := range map[string]string{
-		"httproute none " + admin:                  `Error from server (NotFound): httproutes.gateway.networking.k8s.io "none" not found`,
-		"dataplanes " + admin:                      "Error: the cluster has no dataplanes.cardea.dev: its CRD is not installed",
-		"dataplane x " + admin:                     "Error: the cluster has no dataplanes.cardea.dev: its CRD is not installed",
+		"httproute none " +
+			admin: `Error from server (NotFound): httproutes.gateway.networking.k8s.io "none" not found`,
+		"dataplanes " +
+			admin: "Error: the cluster has no dataplanes.cardea.dev: its CRD is not installed",
+		"dataplane x " +
+			admin: "Error: the cluster has no dataplanes.cardea.dev: its CRD is not installed",
 		"secrets --kubeconfig " + nobody:           "Error from server (Forbidden): secrets is forbidden",
 		"httproute .. " + admin:                    `Error: ".." is no name`,
 		"httproute a/b/c " + admin:                 `Error: "a/b/c" is no name`,
@@ -246,7 +253,8 @@ func refusals(t *testing.T, c *testcluster.Cluster) {
 	}
 	// $KUBECONFIG counts with --kube only.
 	t.Setenv("KUBECONFIG", c.Kubeconfig)
-	if out, code := run(t, "get", "gc", "--server", "127.0.0.1:1"); code != 1 || !strings.Contains(out, "no Cardea answers") {
+	if out, code := run(t, "get", "gc", "--server", "127.0.0.1:1"); code != 1 ||
+		!strings.Contains(out, "no Cardea answers") {
 		t.Errorf("%d, %s", code, out)
 	}
 	if out, code := run(t, "get", "gc", "--kube"); code != 0 || !strings.Contains(out, "cardea.dev/gateway-controller") {
@@ -259,7 +267,8 @@ func refusals(t *testing.T, c *testcluster.Cluster) {
 		}
 	}
 	c.StopAPIServer()
-	if out, code := run(t, "get", "gc", "--kubeconfig", c.Kubeconfig); code != 1 || !strings.HasPrefix(out, "Error: the cluster does not answer: ") {
+	if out, code := run(t, "get", "gc", "--kubeconfig", c.Kubeconfig); code != 1 ||
+		!strings.HasPrefix(out, "Error: the cluster does not answer: ") {
 		t.Errorf("%d, %s", code, out)
 	}
 }

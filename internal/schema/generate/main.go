@@ -15,7 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// crdFiles are the CRDs of the kinds that Cardea reads, by module: those of the Gateway API's experimental channel, and its own.
+// crdFiles are the CRDs of the kinds that Cardea reads, by module: those of the Gateway API's experimental channel, and
+// its own.
 var crdFiles = []struct {
 	module, folder string
 	names          []string
@@ -133,7 +134,8 @@ func read(path string) (crd, error) {
 		s := withoutDescriptions(v.Schema.OpenAPIV3Schema)
 		delete(s["properties"].(map[string]any), "status")
 		if c.Schema != nil && !reflect.DeepEqual(c.Schema, s) {
-			return crd{}, fmt.Errorf("version %s has another schema than %s: it can't be converted by renaming", v.Name, c.Versions[0])
+			return crd{}, fmt.Errorf("version %s has another schema than %s: it can't be converted by renaming", v.Name,
+				c.Versions[0])
 		}
 		c.Versions = append(c.Versions, v.Name)
 		c.Schema = s

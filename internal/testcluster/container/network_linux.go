@@ -34,8 +34,8 @@ type Network struct {
 	space netns.NsHandle
 }
 
-// NewNetwork makes a network namespace and routes address to it. The node's connections to it come from node. sysctls are
-// written there, such as net.ipv4.ip_unprivileged_port_start.
+// NewNetwork makes a network namespace and routes address to it. The node's connections to it come from node. sysctls
+// are written there, such as net.ipv4.ip_unprivileged_port_start.
 func NewNetwork(address, node netip.Addr, sysctls map[string]string) (n *Network, err error) {
 	n = &Network{Address: address, space: netns.None()}
 	defer func() {
@@ -97,7 +97,8 @@ func (n *Network) wire(inside *netlink.Handle, node netip.Addr) error {
 		func() error { return inside.LinkSetUp(there) },
 		func() error { return netlink.LinkSetUp(here) },
 		func() error {
-			return inside.NeighAdd(&netlink.Neigh{LinkIndex: thereIndex, State: permanent, IP: hop, HardwareAddr: here.Attrs().HardwareAddr})
+			return inside.NeighAdd(&netlink.Neigh{LinkIndex: thereIndex, State: permanent, IP: hop,
+				HardwareAddr: here.Attrs().HardwareAddr})
 		},
 		func() error {
 			return inside.RouteAdd(&netlink.Route{LinkIndex: thereIndex, Scope: netlink.SCOPE_LINK, Dst: single(gateway)})
@@ -108,7 +109,8 @@ func (n *Network) wire(inside *netlink.Handle, node netip.Addr) error {
 			return netlink.NeighAdd(&netlink.Neigh{LinkIndex: hereIndex, State: permanent, IP: ip, HardwareAddr: link})
 		},
 		func() error {
-			return netlink.RouteAdd(&netlink.Route{LinkIndex: hereIndex, Scope: netlink.SCOPE_LINK, Dst: single(n.Address), Src: node.AsSlice()})
+			return netlink.RouteAdd(&netlink.Route{LinkIndex: hereIndex, Scope: netlink.SCOPE_LINK, Dst: single(n.Address),
+				Src: node.AsSlice()})
 		},
 	} {
 		if err := step(); err != nil {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Local makes this network namespace a node of a cluster: it forwards packets between pods, and every address of the ranges is
-// its own, so that any process can listen on any of them. What is returned takes the ranges away.
+// Local makes this network namespace a node of a cluster: it forwards packets between pods, and every address of the
+// ranges is its own, so that any process can listen on any of them. What is returned takes the ranges away.
 func Local(ranges ...netip.Prefix) (away func(), err error) {
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0); err != nil {
 		return nil, err

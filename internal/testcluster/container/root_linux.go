@@ -25,7 +25,8 @@ const (
 	groups = "root:x:0:\nnonroot:x:65532:\nnogroup:x:65534:\n"
 )
 
-// buildRoot puts the container's root together in memory and moves there. The calling process is alone in its mount namespace.
+// buildRoot puts the container's root together in memory and moves there. The calling process is alone in its mount
+// namespace.
 func buildRoot(spec Spec) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
@@ -145,7 +146,8 @@ func (r root) kernel() error {
 // files writes the small files.
 func (r root) files(spec Spec) error {
 	files := map[string]string{
-		"/etc/passwd": passwd, "/etc/group": groups, "/etc/hostname": spec.Hostname + "\n", "/etc/nsswitch.conf": "hosts: files dns\n",
+		"/etc/passwd": passwd, "/etc/group": groups, "/etc/hostname": spec.Hostname + "\n",
+		"/etc/nsswitch.conf": "hosts: files dns\n",
 	}
 	for path, text := range spec.Files {
 		files[path] = text

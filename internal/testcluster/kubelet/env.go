@@ -12,7 +12,8 @@ import (
 // defaultPath is where container runtimes look for programs.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// env is a container's environment: the image's, the API server's address, and what the container says, later over earlier.
+// env is a container's environment: the image's, the API server's address, and what the container says, later over
+// earlier.
 func (m *member) env(program Program) (map[string]string, error) {
 	k := m.pod.kubelet
 	env := map[string]string{

@@ -20,8 +20,8 @@ type Program struct {
 	Group      uint32
 }
 
-// image finds the program that stands for an image: by its whole name, or else by its name without tag and digest, or without the
-// registry, too: nothing is pulled from there.
+// image finds the program that stands for an image: by its whole name, or else by its name without tag and digest, or
+// without the registry, too: nothing is pulled from there.
 func (k *Kubelet) image(name string) (Program, error) {
 	if p, ok := k.Images[name]; ok {
 		return p, nil
@@ -39,7 +39,8 @@ func (k *Kubelet) image(name string) (Program, error) {
 		}
 	}
 	return Program{}, &reasonError{
-		"ErrImagePull", fmt.Sprintf("no program stands for the image %s; known are: %s", name, strings.Join(slices.Sorted(maps.Keys(k.Images)), ", ")),
+		"ErrImagePull", fmt.Sprintf("no program stands for the image %s; known are: %s", name,
+			strings.Join(slices.Sorted(maps.Keys(k.Images)), ", ")),
 	}
 }
 

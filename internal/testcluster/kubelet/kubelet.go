@@ -99,8 +99,8 @@ func (k *Kubelet) Run(ctx context.Context, ready func()) error {
 	return <-served
 }
 
-// podChanged starts a worker for a new pod and tells the worker of one that changed. A pod that comes back under its old name is
-// another one.
+// podChanged starts a worker for a new pod and tells the worker of one that changed. A pod that comes back under its
+// old name is another one.
 func (k *Kubelet) podChanged(old, new *corev1.Pod) {
 	if old != nil && (new == nil || new.UID != old.UID) {
 		if w := k.worker(old.UID); w != nil {
@@ -167,7 +167,8 @@ func (k *Kubelet) sourceChanged(s source) {
 // ErrNotRunning says that there is nothing to kill.
 var ErrNotRunning = errors.New("the container does not run")
 
-// Kill ends a container by SIGKILL: its restart policy says what follows. An empty container means every one of the pod.
+// Kill ends a container by SIGKILL: its restart policy says what follows. An empty container means every one of the
+// pod.
 func (k *Kubelet) Kill(namespace, name, container string) error {
 	w := k.find(namespace, name)
 	if w == nil {

@@ -13,7 +13,8 @@ import (
 	"cardea.dev/cardea/internal/testcluster/container"
 )
 
-// The pause before a container starts again doubles from first to last: as in a kubelet with ReduceDefaultCrashLoopBackOffDecay.
+// The pause before a container starts again doubles from first to last: as in a kubelet with
+// ReduceDefaultCrashLoopBackOffDecay.
 const (
 	firstBackoff = time.Second
 	lastBackoff  = time.Minute
@@ -239,7 +240,8 @@ func (m *member) keepLast() {
 	}
 }
 
-// pauseUnlessChanged waits a second, or until something has changed that the container is made from. It is false if life ended.
+// pauseUnlessChanged waits a second, or until something has changed that the container is made from. It is false if
+// life ended.
 func (m *member) pauseUnlessChanged(life context.Context) bool {
 	select {
 	case <-m.pod.sourcesChanged.heard():

@@ -111,7 +111,8 @@ func (p *pod) run(ctx context.Context) {
 	<-p.present.Done()
 }
 
-// watchDeletion ends the pod's life when its deletion is asked for, and its grace when that is over, or when the object is gone.
+// watchDeletion ends the pod's life when its deletion is asked for, and its grace when that is over, or when the object
+// is gone.
 func (p *pod) watchDeletion(endLife, endGrace func()) {
 	var end time.Time
 	overdue := make(<-chan time.Time)
@@ -205,8 +206,8 @@ func (p *pod) tearDown() {
 	}
 }
 
-// runContainers runs the init containers one after the other, then the others at once, and returns when all have ended. Init
-// containers that restart always (sidecars) run beside them, and end last.
+// runContainers runs the init containers one after the other, then the others at once, and returns when all have ended.
+// Init containers that restart always (sidecars) run beside them, and end last.
 func (p *pod) runContainers(ctx, life, grace context.Context) {
 	beside, endBeside := context.WithCancel(ctx)
 	var sidecars, others sync.WaitGroup

@@ -1,7 +1,7 @@
 // Package mirror keeps a copy of all objects of a kind and tells of each change.
 //
-// It owns the copy and the watch behind it, which comes back within a second when the API server does. It must never know what
-// the objects mean. Run holds its goroutine; the rest may be called from any.
+// It owns the copy and the watch behind it, which comes back within a second when the API server does. It must never
+// know what the objects mean. Run holds its goroutine; the rest may be called from any.
 package mirror
 
 import (
@@ -36,8 +36,8 @@ type Of[T Object] struct {
 	once    sync.Once
 }
 
-// New makes a mirror of a resource, such as "pods". changed is told of each change, in order, with nil for what is not: it is
-// called from one goroutine, after the copy has changed.
+// New makes a mirror of a resource, such as "pods". changed is told of each change, in order, with nil for what is not:
+// it is called from one goroutine, after the copy has changed.
 func New[T Object](client rest.Interface, resource string, prototype T, changed func(old, new T)) *Of[T] {
 	m := &Of[T]{changed: changed, objects: map[types.NamespacedName]T{}, synced: make(chan struct{})}
 	from := cache.NewListWatchFromClient(client, resource, metav1.NamespaceAll, fields.Everything())

@@ -1,5 +1,6 @@
-// Package sandbox runs a program in network, mount and PID namespaces of its own, so that all it starts there, and every
-// network namespace, address, route and mount it makes, ends with it: the kernel sees to that, however the program ends.
+// Package sandbox runs a program in network, mount and PID namespaces of its own, so that all it starts there, and
+// every network namespace, address, route and mount it makes, ends with it: the kernel sees to that, however the
+// program ends.
 //
 // It owns the namespaces and the processes on the way in. There are three of the same program:
 //

@@ -37,9 +37,9 @@ func Supported() error {
 	return nil
 }
 
-// Enter returns nil in the program inside, and only there: the one outside starts it and ends when it does, with the same
-// exit code. prepare runs outside first; what it returns ("NAME=value") is added to the environment inside. An error says
-// that there is no sandbox, and the program still is outside.
+// Enter returns nil in the program inside, and only there: the one outside starts it and ends when it does, with the
+// same exit code. prepare runs outside first; what it returns ("NAME=value") is added to the environment inside. An
+// error says that there is no sandbox, and the program still is outside.
 func Enter(prepare func() (env []string, err error)) error {
 	switch os.Getenv(role) {
 	case "init":

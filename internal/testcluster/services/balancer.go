@@ -63,7 +63,8 @@ func (b *balancer) release(key types.NamespacedName) {
 	delete(b.of, key)
 }
 
-// balance gives a LoadBalancer Service its address and writes it to its status. The address is not valid if it has none.
+// balance gives a LoadBalancer Service its address and writes it to its status. The address is not valid if it has
+// none.
 func (s *Services) balance(ctx context.Context, key types.NamespacedName, service *corev1.Service) (netip.Addr, error) {
 	var address netip.Addr
 	var err error
@@ -103,7 +104,8 @@ func (s *Services) writeStatus(ctx context.Context, service *corev1.Service, wan
 	if err != nil {
 		return err
 	}
-	_, err = s.Client.CoreV1().Services(service.Namespace).Patch(ctx, service.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	_, err = s.Client.CoreV1().Services(service.Namespace).Patch(ctx, service.Name, types.MergePatchType, patch,
+		metav1.PatchOptions{}, "status")
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // its change is on the way
 	}

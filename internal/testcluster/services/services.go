@@ -59,8 +59,10 @@ type rule interface {
 // New makes it, and does nothing yet.
 func New(c Config) *Services {
 	s := &Services{
-		Config: c, balancer: newBalancer(c.LoadBalancers), dirty: map[types.NamespacedName]bool{}, wake: make(chan struct{}, 1),
-		byName: map[types.NamespacedName]map[string]*discoveryv1.EndpointSlice{}, rules: map[types.NamespacedName]map[front]rule{},
+		Config: c, balancer: newBalancer(c.LoadBalancers), dirty: map[types.NamespacedName]bool{},
+		wake:   make(chan struct{}, 1),
+		byName: map[types.NamespacedName]map[string]*discoveryv1.EndpointSlice{},
+		rules:  map[types.NamespacedName]map[front]rule{},
 	}
 	s.services = mirror.New(c.Client.CoreV1().RESTClient(), "services", &corev1.Service{}, func(old, new *corev1.Service) {
 		if new == nil {
@@ -68,7 +70,8 @@ func New(c Config) *Services {
 		}
 		s.mark(types.NamespacedName{Namespace: new.Namespace, Name: new.Name})
 	})
-	s.slices = mirror.New(c.Client.DiscoveryV1().RESTClient(), "endpointslices", &discoveryv1.EndpointSlice{}, s.sliceChanged)
+	s.slices = mirror.New(c.Client.DiscoveryV1().RESTClient(), "endpointslices", &discoveryv1.EndpointSlice{},
+		s.sliceChanged)
 	return s
 }
 
@@ -199,7 +202,9 @@ func (s *Services) remove(key types.NamespacedName) {
 }
 
 // fronts are the places where a Service is reached, with the endpoints behind each.
-func fronts(service *corev1.Service, node, balanced netip.Addr, slices []*discoveryv1.EndpointSlice) map[front][]netip.AddrPort {
+func fronts(
+	service *corev1.Service, node, balanced netip.Addr, slices []*discoveryv1.EndpointSlice,
+) map[front][]netip.AddrPort {
 	all := map[front][]netip.AddrPort{}
 	if service.Spec.ClusterIP == corev1.ClusterIPNone || service.Spec.Type == corev1.ServiceTypeExternalName {
 		return all
