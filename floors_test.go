@@ -27,12 +27,13 @@ var towers = map[string][]string{
 		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services",
 		"internal/testcluster/mirror",
 		"internal/testcluster/container", "internal/testcluster/sandbox"},
-	"ground": {"internal/plan", "internal/input", "internal/resource", "internal/flow", "internal/model", "api/v1alpha1",
+	"ground": {"internal/plan", "internal/kinds", "internal/input", "internal/resource", "internal/kind", "internal/flow",
+		"internal/model", "api/v1alpha1",
 		"internal/testcert", "internal/figures"},
 }
 
 // apart are programs and tools, which nothing imports: they may use what they like.
-var apart = []string{"deploy", "examples", "hack/", "internal/schema/generate"}
+var apart = []string{"deploy", "examples", "hack/", "internal/kinds/generate"}
 
 // libraries names the packages that may import a library, by the library's path; every other one is free to all.
 var libraries = map[string][]string{
@@ -55,10 +56,8 @@ var libraries = map[string][]string{
 		"internal/standalone", "internal/server",
 	},
 	"sigs.k8s.io/gateway-api/": {
-		"internal/gateway", "internal/conditions", "internal/resolve", "internal/plan", "internal/input",
-		"internal/schema", "internal/files", "internal/arrival",
-		"internal/kube", "internal/status", "internal/deploy", "internal/standalone", "internal/objects",
-		"internal/server", "internal/cli",
+		"internal/gateway", "internal/conditions", "internal/input", "internal/kind", "internal/kinds", "internal/files",
+		"internal/kube", "internal/deploy",
 	},
 	"sigs.k8s.io/gateway-api/conformance": {},
 }

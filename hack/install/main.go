@@ -18,6 +18,7 @@ import (
 
 	"cardea.dev/cardea/internal/certs"
 	"cardea.dev/cardea/internal/deploy"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/kube"
 	"cardea.dev/cardea/internal/server"
 	"cardea.dev/cardea/internal/status"
@@ -86,7 +87,7 @@ func roles() ([][]byte, error) {
 		rbacv1.ClusterRole{
 			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
 			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
-			Rules:      slices.Concat(kube.Rules(), status.Rules(), deploy.Rules()),
+			Rules:      slices.Concat(kube.Rules(kinds.Catalog()), status.Rules(kinds.Catalog()), deploy.Rules()),
 		},
 		rbacv1.Role{
 			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"},

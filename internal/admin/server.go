@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -49,6 +50,7 @@ type Config struct {
 	Addr     string // host:port to listen on
 	Probes   string // host:port where health, readiness and metrics are answered, too, and nothing else; "" is nowhere
 	Graph    *flow.Graph
+	Catalog  *kind.Catalog // of the Objects
 	Objects  Objects
 	Ready    func() (ready bool, reason string) // reason says what it waits for
 	Gatherer prometheus.Gatherer

@@ -19,6 +19,7 @@ import (
 	"cardea.dev/cardea/internal/diff"
 	"cardea.dev/cardea/internal/explain"
 	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -394,15 +395,11 @@ func TestTakenPortIsSaidClearly(t *testing.T) {
 }
 
 func TestEveryKindHasItsWords(t *testing.T) {
-	for _, kind := range model.Kinds() {
-		n := NamesOf(kind)
-		if n.Kind != kind || n.APIVersion == "" {
-			t.Errorf("%s has no names", kind)
-			continue
-		}
-		for _, word := range append([]string{n.Plural, kind.String(), n.Plural + "." + kind.Group()}, n.Short...) {
-			if got, ok := KindNamed(word); !ok || got.Kind != kind {
-				t.Errorf("KindNamed(%q) = %s, %v, want %s", word, got.Kind, ok, kind)
+	catalog := kinds.Catalog()
+	for _, k := range catalog.All() {
+		for _, word := range append([]string{k.Plural, k.String(), k.Plural + "." + k.Group()}, k.Short...) {
+			if got, ok := catalog.Named(word); !ok || got != k {
+				t.Errorf("Named(%q) = %s, %v, want %s", word, got, ok, k)
 			}
 		}
 	}

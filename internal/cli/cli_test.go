@@ -22,6 +22,7 @@ import (
 	"cardea.dev/cardea/internal/diff"
 	"cardea.dev/cardea/internal/explain"
 	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/standalone"
 )
@@ -173,7 +174,7 @@ func (f file) List(kind model.Kind, namespace string) (list []json.RawMessage, e
 		if err := yaml.Unmarshal([]byte(document), &o); err != nil {
 			return nil, err
 		}
-		if o.text("kind") != kind.String() || namespace != "" && o.text("metadata", "namespace") != namespace {
+		if o.Text("kind") != kind.String() || namespace != "" && o.Text("metadata", "namespace") != namespace {
 			continue
 		}
 		text, err := json.Marshal(o)
@@ -189,7 +190,7 @@ func (f file) Get(ref model.ObjectRef) (json.RawMessage, bool, error) {
 	list, err := f.List(ref.Kind(), ref.Namespace())
 	i := slices.IndexFunc(list, func(text json.RawMessage) bool {
 		var o object
-		return json.Unmarshal(text, &o) == nil && o.text("metadata", "name") == ref.Name()
+		return json.Unmarshal(text, &o) == nil && o.Text("metadata", "name") == ref.Name()
 	})
 	if err != nil || i < 0 {
 		return nil, false, err
@@ -214,8 +215,8 @@ func TestAgeIsToldAsKubectlDoes(t *testing.T) {
 }
 
 func TestEveryKindCanBePrinted(t *testing.T) {
-	for _, kind := range model.Kinds() {
-		if _, ok := columnsOf[kind]; !ok {
+	for _, kind := range kinds.All() {
+		if kind.Columns == nil {
 			t.Errorf("%s has no columns", kind)
 		}
 		// Nothing that an object lacks may matter.

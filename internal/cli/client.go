@@ -16,19 +16,21 @@ import (
 	"time"
 
 	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/kind"
 )
 
 // client asks a running program's admin API.
 type client struct {
-	server string // without a slash at its end
-	http   *http.Client
+	catalog *kind.Catalog
+	server  string // without a slash at its end
+	http    *http.Client
 }
 
 // orName is what to do where no Cardea is.
 const orName = "name the address of its admin API with --server or $CARDEA_SERVER"
 
 // newClient takes the first address that is not "", else the default one.
-func newClient(addresses ...string) *client {
+func newClient(catalog *kind.Catalog, addresses ...string) *client {
 	server := admin.DefaultAddr
 	for _, a := range addresses {
 		if a != "" {
@@ -40,23 +42,23 @@ func newClient(addresses ...string) *client {
 		server = "http://" + server
 	}
 	// Its own transport: a proxy that the environment names has no business between us and this machine's program.
-	return &client{strings.TrimSuffix(server, "/"),
+	return &client{catalog, strings.TrimSuffix(server, "/"),
 		&http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}}
 }
 
 func (c *client) kinds(ctx context.Context) (json.RawMessage, error) { return c.ask(ctx, "/objects") }
 
-func (c *client) list(ctx context.Context, n admin.KindNames, namespace string) (json.RawMessage, error) {
-	words := []string{"objects", n.Plural}
-	if n.Namespaced && namespace != "" {
+func (c *client) list(ctx context.Context, n *kind.Kind, namespace string) (json.RawMessage, error) {
+	words := []string{"objects", c.catalog.Word(n)}
+	if !n.Cluster && namespace != "" {
 		words = append(words, namespace)
 	}
 	return c.ask(ctx, join(words))
 }
 
-func (c *client) one(ctx context.Context, n admin.KindNames, namespace, name string) (json.RawMessage, error) {
-	words := []string{"objects", n.Plural}
-	if n.Namespaced {
+func (c *client) one(ctx context.Context, n *kind.Kind, namespace, name string) (json.RawMessage, error) {
+	words := []string{"objects", c.catalog.Word(n)}
+	if !n.Cluster {
 		words = append(words, namespace)
 	}
 	return c.ask(ctx, join(append(words, name)))

@@ -101,7 +101,7 @@ func runDiff(
 	if err != nil {
 		return report, err
 	}
-	text, err := newClient(server, os.Getenv("CARDEA_SERVER")).post(cmd.Context(), "/diff", body)
+	text, err := newClient(p.Catalog, server, os.Getenv("CARDEA_SERVER")).post(cmd.Context(), "/diff", body)
 	if err != nil {
 		return report, err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/explain"
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/standalone"
 )
@@ -60,8 +61,8 @@ The running program at --server is asked; with --dir the files of a folder are r
 			return runExplain(cmd, p, &o, args[len(args)-1])
 		},
 	}
-	names := func(cmd *cobra.Command, n admin.KindNames) []string { return o.names(cmd, p, n) }
-	cmd.ValidArgsFunction = completeExplain(names)
+	names := func(cmd *cobra.Command, n *kind.Kind) []string { return o.names(cmd, p, n) }
+	cmd.ValidArgsFunction = completeExplain(p.Catalog, names)
 	f := cmd.Flags()
 	f.StringVarP(&o.question.Method, "request", "X", "", "method of the request (GET)")
 	f.StringArrayVarP(&o.question.Headers, "header", "H", nil,
@@ -74,7 +75,7 @@ The running program at --server is asked; with --dir the files of a folder are r
 	f.StringVar(&o.server, "server", "", "address of the admin API ($CARDEA_SERVER, else http://"+admin.DefaultAddr+")")
 	f.StringVarP(&o.output, "output", "o", "text", "text or json")
 	bindFlags(cmd, &o.offline)
-	completeFlagBy(cmd, "namespace", completeNamespace(names))
+	completeFlagBy(cmd, "namespace", completeNamespace(p.Catalog, names))
 	completeFlag(cmd, "output", "text", "json")
 	completeFlag(cmd, "server", "http://"+admin.DefaultAddr)
 	return cmd
@@ -135,22 +136,22 @@ func explainRequest(cmd *cobra.Command, p Program, o *explainOptions) (story exp
 			values.Set(name, value)
 		}
 	}
-	return story, o.ask(cmd.Context(), "/explain?"+values.Encode(), &story)
+	return story, o.ask(cmd.Context(), p, "/explain?"+values.Encode(), &story)
 }
 
 func explainObject(
-	cmd *cobra.Command, p Program, o *explainOptions, kind, name string,
+	cmd *cobra.Command, p Program, o *explainOptions, word, name string,
 ) (story explain.Object, err error) {
-	n, known := admin.KindNamed(kind)
+	n, known := p.Catalog.Named(word)
 	if !known {
 		return story,
-			fmt.Errorf("%q is no kind (`cardea get` lists the kinds), and no URL: a URL begins with http:// or https://", kind)
+			fmt.Errorf("%q is no kind (`cardea get` lists the kinds), and no URL: a URL begins with http:// or https://", word)
 	}
 	if name == "" {
-		return story, noName(kind)
+		return story, noName(word)
 	}
 	namespace := o.namespace
-	if !n.Namespaced {
+	if n.Cluster {
 		namespace = ""
 	}
 	if o.dir != "" {
@@ -160,15 +161,15 @@ func explainObject(
 		}
 		story, found := e.Object(model.Ref(n.Kind, namespace, name))
 		if !found {
-			return story, fmt.Errorf("%s holds no %s %q in namespace %q", o.dir, n.Kind, name, namespace)
+			return story, fmt.Errorf("%s holds no %s %q in namespace %q", o.dir, n, name, namespace)
 		}
 		return story, nil
 	}
-	words := []string{"explain", n.Plural}
+	words := []string{"explain", p.Catalog.Word(n)}
 	if namespace != "" {
 		words = append(words, namespace)
 	}
-	return story, o.ask(cmd.Context(), join(append(words, name)), &story)
+	return story, o.ask(cmd.Context(), p, join(append(words, name)), &story)
 }
 
 // explainer reads the folder.
@@ -179,8 +180,8 @@ func (o *explainOptions) explainer(cmd *cobra.Command, p Program) (admin.Explain
 	return p.Explainer(cmd.Context(), o.offline)
 }
 
-func (o *explainOptions) ask(ctx context.Context, path string, story any) error {
-	text, err := newClient(o.server, os.Getenv("CARDEA_SERVER")).ask(ctx, path)
+func (o *explainOptions) ask(ctx context.Context, p Program, path string, story any) error {
+	text, err := newClient(p.Catalog, o.server, os.Getenv("CARDEA_SERVER")).ask(ctx, path)
 	if err != nil {
 		return err
 	}

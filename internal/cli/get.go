@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/kind"
 )
 
 // getOptions are the flags of get.
@@ -25,8 +26,8 @@ type getOptions struct {
 
 var getFormats = []string{"table", "wide", "yaml", "json"}
 
-func getCommand() *cobra.Command {
-	var o getOptions
+func getCommand(p Program) *cobra.Command {
+	o := getOptions{sourceOptions: sourceOptions{catalog: p.Catalog}}
 	cmd := &cobra.Command{
 		Use:   "get [KIND [NAME]]",
 		Short: "Show objects of the running program, or of a cluster, with their status",
@@ -51,7 +52,7 @@ with --kubeconfig or --context that one. A cluster is asked only if one of these
   # Of the cluster that kubectl uses
   cardea get httproutes -A --kube`,
 		Args:              atMostOne,
-		ValidArgsFunction: completeGet(o.names),
+		ValidArgsFunction: completeGet(o.catalog, o.names),
 		RunE:              func(cmd *cobra.Command, args []string) error { return get(cmd, o, args) },
 	}
 	f := cmd.Flags()
@@ -60,7 +61,7 @@ with --kubeconfig or --context that one. A cluster is asked only if one of these
 	f.BoolVarP(&o.all, "all-namespaces", "A", false, "objects of all namespaces")
 	f.StringVarP(&o.output, "output", "o", "table", "table, wide, yaml or json")
 	bindSource(cmd, &o.sourceOptions)
-	completeFlagBy(cmd, "namespace", completeNamespace(o.names))
+	completeFlagBy(cmd, "namespace", completeNamespace(o.catalog, o.names))
 	completeFlag(cmd, "output", getFormats...)
 	return cmd
 }
@@ -78,7 +79,7 @@ func get(cmd *cobra.Command, o getOptions, args []string) error {
 	if !slices.Contains(getFormats, o.output) {
 		return fmt.Errorf("-o %q: want table, wide, yaml or json", o.output)
 	}
-	names, args, err := asked(args)
+	names, args, err := asked(o.catalog, args)
 	if err != nil {
 		return err
 	}
@@ -105,7 +106,7 @@ func atMostOne(_ *cobra.Command, args []string) error {
 }
 
 // asked reads KIND, KIND NAME or KIND/NAME, or nothing.
-func asked(args []string) (names admin.KindNames, words []string, err error) {
+func asked(catalog *kind.Catalog, args []string) (names *kind.Kind, words []string, err error) {
 	if len(args) == 0 {
 		return names, nil, nil
 	}
@@ -120,7 +121,7 @@ func asked(args []string) (names admin.KindNames, words []string, err error) {
 	case slash:
 		args = []string{kind, name}
 	}
-	names, known := admin.KindNamed(kind)
+	names, known := catalog.Named(kind)
 	if !known {
 		return names, nil,
 			fmt.Errorf("Cardea shows no %q: `cardea get` lists the kinds that it reads, kubectl shows all others", kind)
@@ -155,8 +156,8 @@ func getKinds(cmd *cobra.Command, o getOptions, from source) error {
 	return t.print(cmd.OutOrStdout())
 }
 
-func getOne(cmd *cobra.Command, o getOptions, from source, names admin.KindNames, name string) error {
-	if o.all && names.Namespaced {
+func getOne(cmd *cobra.Command, o getOptions, from source, names *kind.Kind, name string) error {
+	if o.all && !names.Cluster {
 		return fmt.Errorf("a resource cannot be retrieved by name across all namespaces")
 	}
 	text, err := from.one(cmd.Context(), names, o.namespace, name)
@@ -170,12 +171,12 @@ func getOne(cmd *cobra.Command, o getOptions, from source, names admin.KindNames
 	if err := read(text, &one); err != nil {
 		return err
 	}
-	return tableOf(names.Kind, []object{one}, time.Now(), o.output == "wide", false).print(cmd.OutOrStdout())
+	return tableOf(names, []object{one}, time.Now(), o.output == "wide", false).print(cmd.OutOrStdout())
 }
 
-func getList(cmd *cobra.Command, o getOptions, from source, names admin.KindNames) error {
+func getList(cmd *cobra.Command, o getOptions, from source, names *kind.Kind) error {
 	namespace := o.namespace
-	if o.all || !names.Namespaced {
+	if o.all || names.Cluster {
 		namespace = ""
 	}
 	text, err := from.list(cmd.Context(), names, namespace)
@@ -197,7 +198,7 @@ func getList(cmd *cobra.Command, o getOptions, from source, names admin.KindName
 		_, err := fmt.Fprintf(cmd.ErrOrStderr(), "No resources found%s\n", where)
 		return err
 	}
-	return tableOf(names.Kind, list.Items, time.Now(), o.output == "wide", names.Namespaced &&
+	return tableOf(names, list.Items, time.Now(), o.output == "wide", !names.Cluster &&
 		o.all).print(cmd.OutOrStdout())
 }
 

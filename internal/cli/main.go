@@ -11,12 +11,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/server"
 	"cardea.dev/cardea/internal/standalone"
 )
 
 // Program is what the commands run.
 type Program struct {
+	// Catalog is of the kinds that the program reads.
+	Catalog    *kind.Catalog
 	Controller func(context.Context, server.Options) error
 	Standalone func(context.Context, standalone.Options) error
 	// Check prints every finding and returns how many of them are errors.
@@ -52,7 +55,7 @@ and tells what is live and what is not, and why.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(standaloneCommand(p), controllerCommand(p), getCommand(), explainCommand(p), diffCommand(p),
+	root.AddCommand(standaloneCommand(p), controllerCommand(p), getCommand(p), explainCommand(p), diffCommand(p),
 		checkCommand(p), translateCommand(p),
 		versionCommand())
 	root.SetVersionTemplate("cardea {{.Version}}\n")

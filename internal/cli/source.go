@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/kind"
 )
 
 // source is where `get` asks for objects: a running program, or a cluster's API server. Answers are JSON as `kubectl
@@ -17,12 +18,13 @@ type source interface {
 	// kinds are those that there are, as a list of admin.KindCount.
 	kinds(ctx context.Context) (json.RawMessage, error)
 	// list has the objects of a kind, of all namespaces if namespace is "".
-	list(ctx context.Context, n admin.KindNames, namespace string) (json.RawMessage, error)
-	one(ctx context.Context, n admin.KindNames, namespace, name string) (json.RawMessage, error)
+	list(ctx context.Context, n *kind.Kind, namespace string) (json.RawMessage, error)
+	one(ctx context.Context, n *kind.Kind, namespace, name string) (json.RawMessage, error)
 }
 
 // sourceOptions say which source to ask.
 type sourceOptions struct {
+	catalog             *kind.Catalog
 	server              string // "": $CARDEA_SERVER, or the default address
 	kube                bool
 	kubeconfig, context string // either one means kube
@@ -51,11 +53,11 @@ func (o sourceOptions) source() (from source, namespace string, err error) {
 		return nil, "",
 			errors.New("--server names a running Cardea; --kube, --kubeconfig and --context a cluster: whom to ask?")
 	case o.ofKube():
-		c, err := newCluster(o.kubeconfig, o.context)
+		c, err := newCluster(o.catalog, o.kubeconfig, o.context)
 		if err != nil {
 			return nil, "", err
 		}
 		return c, c.namespace, nil
 	}
-	return newClient(o.server, os.Getenv("CARDEA_SERVER")), "default", nil
+	return newClient(o.catalog, o.server, os.Getenv("CARDEA_SERVER")), "default", nil
 }

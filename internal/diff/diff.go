@@ -85,12 +85,8 @@ type Differ struct {
 }
 
 // New makes a Differ of a world. Objects are defaulted and validated by the schemas of the API, as everywhere.
-func New(c Config) (*Differ, error) {
-	s, err := schema.New()
-	if err != nil {
-		return nil, err
-	}
-	return &Differ{c.World, c.Foretold, c.Applied, c.Offered, s}, nil
+func New(c Config) *Differ {
+	return &Differ{c.World, c.Foretold, c.Applied, c.Offered, schema.New(c.World.Sources.Catalog)}
 }
 
 // ErrBadObject: an object that no schema takes.
@@ -159,12 +155,11 @@ func (d *Differ) others(objects []*schema.Object) (list []model.ObjectRef) {
 		named[o.Ref] = true
 	}
 	d.world.Graph.View(func(v flow.View) {
-		for _, kind := range model.Kinds() {
-			from := d.world.Sources.Of(kind)
-			if from == nil || kind == model.KindNamespace || kind == model.KindGatewayClass {
+		for _, k := range d.world.Sources.Catalog.All() {
+			if k.Cluster {
 				continue
 			}
-			for _, ref := range from.Refs(v) {
+			for _, ref := range d.world.Sources.Of(k.Kind).Refs(v) {
 				if !named[ref] {
 					list = append(list, ref)
 				}

@@ -59,10 +59,7 @@ type rig struct {
 func newRig(t *testing.T, texts ...string) *rig {
 	t.Helper()
 	w := world.New(world.Config{Check: true, Environment: model.Environment{Addresses: []string{"127.0.0.1"}}})
-	d, err := New(Config{World: w})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := New(Config{World: w})
 	r := &rig{d, t}
 	w.Graph.Apply("start", w.Sources.Synced)
 	r.apply(append(texts, objects)...)
@@ -289,10 +286,7 @@ func TestBadObjects(t *testing.T) {
 		}
 	}
 	empty := world.New(world.Config{Environment: model.Environment{}})
-	d, err := New(Config{World: empty})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := New(Config{World: empty})
 	if _, err := d.Diff(Edit{Objects: docs(t, good)}); !errors.Is(err, flow.ErrNotSynced) {
 		t.Errorf("of a world without objects it is %v", err)
 	}

@@ -14,11 +14,9 @@ import (
 // look reads all that the comparison needs from the View of a Try: what the edits change, and no more, since turns wait
 // meanwhile.
 func (d *Differ) look(v flow.View) (report Report, scenes []*scene) {
-	for _, kind := range model.Kinds() {
-		if from := d.world.Sources.Of(kind); from != nil {
-			for _, o := range from.Staged(v) {
-				report.Objects = append(report.Objects, sign(o.Added, o.Removed)+" "+o.Ref.String())
-			}
+	for _, k := range d.world.Sources.Catalog.All() {
+		for _, o := range d.world.Sources.Of(k.Kind).Staged(v) {
+			report.Objects = append(report.Objects, sign(o.Added, o.Removed)+" "+o.Ref.String())
 		}
 	}
 	findings := d.world.NewFindings(v)

@@ -9,10 +9,8 @@ import (
 	"sync"
 	"testing"
 
-	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
-	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
-
 	"cardea.dev/cardea/internal/diff"
+	"cardea.dev/cardea/internal/kinds"
 )
 
 // notShown lists the fields of which no edit is shown by a request, and why. `cardea diff` tells that the routes or
@@ -55,21 +53,19 @@ const (
 func TestDiffOfEveryField(t *testing.T) {
 	t.Parallel()
 	known := survey{told: map[string]int{}, tried: map[string]int{}, alone: map[string]bool{}}
-	for kind, spec := range map[string]reflect.Type{
-		"HTTPRoute": reflect.TypeFor[gatewayv1.HTTPRouteSpec](), "GRPCRoute": reflect.TypeFor[gatewayv1.GRPCRouteSpec](),
-		"XBackend": reflect.TypeFor[xgatewayv1alpha1.BackendSpec](),
-	} {
-		var fields []string
-		leaves(spec, "", &fields)
-		for _, field := range fields {
-			known.told[kind+" "+field] = nothing
+	for _, k := range kinds.All() {
+		if k.Page == nil {
+			continue
+		}
+		for _, field := range k.Fields() {
+			known.told[k.String()+" "+field] = nothing
 		}
 	}
 	c := readCorpus(t)
 	values := c.byField()
 	for _, editsOf := range []func(string, place, map[string][]any) []edit{otherValues, moreFields} {
 		for _, docs := range c.files {
-			differ := sync.OnceValues(func() (*diff.Differ, error) { return diff.New(diff.Config{World: worldOf(t, docs)}) })
+			differ := sync.OnceValue(func() *diff.Differ { return diff.New(diff.Config{World: worldOf(t, docs)}) })
 			for _, original := range docs {
 				if kind, _ := original["kind"].(string); isValid(original) {
 					known.edit(t, differ, original, func(at place) []edit { return editsOf(kind, at, values) })
@@ -94,7 +90,7 @@ type survey struct {
 // edit tries edits of an object: those of fields that no request showed yet. What edits several at once counts for
 // those that can't be edited alone.
 func (s survey) edit(
-	t *testing.T, differ func() (*diff.Differ, error), original map[string]any, edits func(place) []edit,
+	t *testing.T, differ func() *diff.Differ, original map[string]any, edits func(place) []edit,
 ) {
 	const most, mostOfObject = 40, 5 // edits of one field
 	here := map[string]int{}
@@ -112,11 +108,7 @@ func (s survey) edit(
 			if places(edited["spec"])[i].put(copyOf(e.value)); !isValid(edited) {
 				continue
 			}
-			d, err := differ()
-			if err != nil {
-				t.Fatal(err)
-			}
-			report, err := d.Diff(diff.Edit{Objects: []map[string]any{edited}})
+			report, err := differ().Diff(diff.Edit{Objects: []map[string]any{edited}})
 			if err != nil {
 				t.Fatal(err)
 			}

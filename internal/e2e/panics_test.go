@@ -75,10 +75,7 @@ func newFaulty(t *testing.T) *faulty {
 
 func (f *faulty) apply(text string) {
 	f.t.Helper()
-	s, err := schemas()
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	s := schemas()
 	f.Graph.Apply("edit", func(b *flow.Batch) {
 		for _, doc := range readDocs(text) {
 			o, problems := s.Check(doc, schema.Options{})

@@ -130,7 +130,7 @@ func RuleNamed(route string) (model.RuleKey, bool) {
 	if len(part) < 4 {
 		return model.RuleKey{}, false
 	}
-	for _, kind := range model.Kinds() {
+	for _, kind := range []model.Kind{model.KindHTTPRoute, model.KindGRPCRoute} {
 		if strings.ToLower(kind.String()) == part[0] {
 			return model.RuleKey{Route: model.Ref(kind, part[1], part[2]), Name: part[3]}, true
 		}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
 	"cardea.dev/cardea/internal/schema"
@@ -67,15 +68,12 @@ func route(name, gateway, host, path, backend string) string {
 		backend)
 }
 
-var schemas = sync.OnceValues(schema.New)
+var schemas = sync.OnceValue(func() *schema.Schema { return schema.New(kinds.Catalog()) })
 
 // apply makes edits, and waits until they are done.
 func (r *rig) apply(texts ...string) {
 	r.t.Helper()
-	s, err := schemas()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	s := schemas()
 	var list []*schema.Object
 	for _, text := range texts {
 		b, err := yaml.YAMLToJSON([]byte(text))

@@ -263,7 +263,8 @@ func (q *asked) meta(ref model.ObjectRef) (model.Meta, flow.Rev, bool) {
 	if from == nil {
 		return model.Meta{}, 0, false
 	}
-	return from.Meta(q.view, ref)
+	o, found := from.Get(q.view, ref)
+	return o.Meta, from.ChangedAt(q.view, ref), found
 }
 
 // outcome tells what happens to a share of the requests.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/schema"
 )
 
@@ -50,14 +51,12 @@ func FuzzSplit(f *testing.F) {
 // No text makes the reader panic, and what it makes of a text is what JSON would hold.
 func FuzzRead(f *testing.F) {
 	seeds(f)
-	s, err := schema.New()
-	if err != nil {
-		f.Fatal(err)
-	}
+	s := schema.New(kinds.Catalog())
+	folder := &Folder{schema: s}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for path, split := range map[string]func([]byte) []chunk{"a.yaml": splitYAML, "a.json": splitJSON} {
 			for _, c := range split(text) {
-				identify(c.text)
+				folder.identify(c.text)
 				v, err := decode(c, isJSON(path))
 				if err != nil {
 					continue

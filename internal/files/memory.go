@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/cespare/xxhash/v2"
+
+	"cardea.dev/cardea/internal/schema"
 )
 
 // memory keeps across runs which texts were valid, and which objects they are, so that a restart need not ask again. It
@@ -27,6 +29,7 @@ import (
 //	for each text, sorted: digest [16]  size of its object, as uvarint (0: that is not kept)  object, by package schema
 //	sha256 of all before [32]
 type memory struct {
+	schema  *schema.Schema
 	path    string   // "" if nothing is kept
 	rules   string   // by which texts are valid
 	program string   // which knows how objects are written
@@ -41,8 +44,8 @@ const (
 )
 
 // newMemory makes an empty memory for one folder.
-func newMemory(cacheDir, folder, rules string) *memory {
-	m := &memory{rules: rules, program: program()}
+func newMemory(cacheDir, folder string, s *schema.Schema) *memory {
+	m := &memory{schema: s, rules: s.Fingerprint(), program: program()}
 	if cacheDir != "" {
 		name := sha256.Sum256([]byte(folder))
 		m.path = filepath.Join(cacheDir, "validated-"+hex.EncodeToString(name[:8]))
@@ -172,7 +175,7 @@ func (m *memory) text(objects []*object) []byte {
 	var stored []byte
 	for _, o := range objects {
 		if stored = stored[:0]; len(text) < memorySize {
-			stored = o.Store(stored)
+			stored = m.schema.Store(stored, &o.Object)
 		}
 		text = append(text, o.digest[:]...)
 		text = append(binary.AppendUvarint(text, uint64(len(stored))), stored...)

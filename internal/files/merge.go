@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"cardea.dev/cardea/internal/arrival"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
 )
@@ -23,7 +22,7 @@ type merge struct {
 	spaces  map[string]struct{} // namespaces whose use began or ended
 	edits   []edit
 
-	withSlices map[model.ObjectRef]bool // Services that have EndpointSlices; nil until somebody asks
+	withSlices map[model.ObjectRef]bool // backends that have EndpointSlices; nil until somebody asks
 	// broken items that have no good version, the first of each object; nil until somebody asks
 	goodless map[model.ObjectRef]*item
 }
@@ -148,7 +147,7 @@ func (m *merge) settle() {
 	for ref := range m.held {
 		m.touched[ref] = struct{}{}
 	}
-	for _, ref := range slices.SortedFunc(maps.Keys(m.touched), arrival.ByNaming) {
+	for _, ref := range slices.SortedFunc(maps.Keys(m.touched), m.catalog.ByNaming) {
 		m.decide(ref)
 	}
 	if m.expire {

@@ -8,6 +8,7 @@ import (
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
 	"cardea.dev/cardea/internal/resource"
@@ -17,7 +18,7 @@ import (
 // so; it is let go to another controller's class. One that never was served is nobody's.
 func TestClassMissing(t *testing.T) {
 	g := flow.New(flow.Config{Name: "test", Check: true})
-	in := input.New(g)
+	in := kinds.NewSources(g)
 	m := New(g, in, Options{})
 	feedback := resource.NewFeedback(g)
 	listeners := flow.NewSource[resource.StandingKey, resource.Standing](g, "listeners")
@@ -82,7 +83,7 @@ func TestClassMissing(t *testing.T) {
 			if run && (p.UID != "u" || p.Name != ProxyName(web)) {
 				t.Errorf("%s: %+v", c.what, p)
 			}
-			r, _ := flow.Get(v, reports.Gateways, web)
+			r, _ := reports.Of(model.KindGateway).Get(v, web)
 			if status := acceptedReason(r); status != c.status {
 				t.Errorf("%s: the status is %q", c.what, status)
 			}
@@ -98,8 +99,8 @@ func TestClassMissing(t *testing.T) {
 	}
 }
 
-func acceptedReason(r plan.Report[gatewayv1.GatewayStatus]) string {
-	for _, c := range r.Status.Conditions {
+func acceptedReason(r plan.Report[any]) string {
+	for _, c := range r.Status.(gatewayv1.GatewayStatus).Conditions {
 		if c.Type == "Accepted" {
 			return c.Reason
 		}

@@ -7,6 +7,7 @@ import (
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
 )
@@ -15,7 +16,7 @@ import (
 type Meaning struct {
 	Plan plan.Plan
 
-	in       *input.Sources
+	in       *kinds.Sources
 	classes  *flow.Collection[model.ObjectRef, class]
 	gateways *flow.Collection[model.ObjectRef, gatewayFacts]
 	// Gateways by class
@@ -37,7 +38,7 @@ type Options struct {
 }
 
 // New makes the collections that turn the inputs into a plan.
-func New(g *flow.Graph, in *input.Sources, o Options) *Meaning {
+func New(g *flow.Graph, in *kinds.Sources, o Options) *Meaning {
 	m := &Meaning{in: in}
 	grants := flow.Group(in.ReferenceGrants.Collection(), "grants", grantNamespace, byKey)
 

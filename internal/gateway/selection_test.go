@@ -9,6 +9,7 @@ import (
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
 	"cardea.dev/cardea/internal/resource"
@@ -19,7 +20,7 @@ import (
 // the Gateway is tentative.
 func TestSelections(t *testing.T) {
 	g := flow.New(flow.Config{Name: "test", Check: true})
-	in := input.New(g)
+	in := kinds.NewSources(g)
 	m := New(g, in, Options{})
 	feedback := resource.NewFeedback(g)
 	listeners := flow.NewSource[resource.StandingKey, resource.Standing](g, "listeners")
@@ -133,8 +134,8 @@ func TestSelections(t *testing.T) {
 	tentative := func(want bool) {
 		t.Helper()
 		g.View(func(v flow.View) {
-			backend, _ := flow.Get(v, reports.XBackends, app)
-			gateway, _ := flow.Get(v, reports.Gateways, edge)
+			backend, _ := reports.Of(model.KindXBackend).Get(v, app)
+			gateway, _ := reports.Of(model.KindGateway).Get(v, edge)
 			if backend.Tentative != want || gateway.Tentative != want {
 				t.Errorf("tentative: the XBackend's %v, the Gateway's %v, want %v", backend.Tentative, gateway.Tentative, want)
 			}
@@ -148,11 +149,12 @@ func TestSelections(t *testing.T) {
 	g.Settle()
 	tentative(false)
 	g.View(func(v flow.View) {
-		report, _ := flow.Get(v, reports.XBackends, app)
-		if len(report.Findings) != 1 || report.Findings[0].Message != "exceeded quota" || len(report.Status.Ancestors) != 1 {
+		report, _ := reports.Of(model.KindXBackend).Get(v, app)
+		status := report.Status.(xgatewayv1alpha1.BackendStatus)
+		if len(report.Findings) != 1 || report.Findings[0].Message != "exceeded quota" || len(status.Ancestors) != 1 {
 			t.Fatalf("%+v", report)
 		}
-		for _, c := range report.Status.Ancestors[0].Conditions {
+		for _, c := range status.Ancestors[0].Conditions {
 			if (c.Status == "True") != (c.Type == "Accepted") {
 				t.Errorf("%s is %s: %s", c.Type, c.Status, c.Message)
 			}

@@ -25,13 +25,15 @@ func (m *Meaning) NewReports(
 		return struct{}{}, p.Acknowledged > 0
 	})
 	routes := routeReports{m, out, proxied}
+	backends := xbackendReports{m, out.RefusedBackends}
 	return plan.Reports{
-		GatewayClasses: flow.Map(m.classes, "report/GatewayClass", m.classReport),
-		Gateways:       flow.Map(m.gateways, "report/Gateway", m.gatewayReport(out, proxies)),
-		HTTPRoutes:     flow.Map(m.in.HTTPRoutes.Collection(), "report/HTTPRoute", routes.http),
-		GRPCRoutes:     flow.Map(m.in.GRPCRoutes.Collection(), "report/GRPCRoute", routes.grpc),
-		XBackends: flow.Map(m.in.XBackends.Collection(), "report/XBackend",
-			xbackendReports{m, out.RefusedBackends}.report),
+		Kinds: []plan.Reporter{
+			plan.Reported(model.KindGatewayClass, flow.Map(m.classes, "report/GatewayClass", m.classReport)),
+			plan.Reported(model.KindGateway, flow.Map(m.gateways, "report/Gateway", m.gatewayReport(out, proxies))),
+			plan.Reported(model.KindHTTPRoute, flow.Map(m.in.HTTPRoutes.Collection(), "report/HTTPRoute", routes.http)),
+			plan.Reported(model.KindGRPCRoute, flow.Map(m.in.GRPCRoutes.Collection(), "report/GRPCRoute", routes.grpc)),
+			plan.Reported(model.KindXBackend, flow.Map(m.in.XBackends.Collection(), "report/XBackend", backends.report)),
+		},
 		Unclassed: m.unclassed,
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/schema"
 )
@@ -147,10 +148,7 @@ spec: {parentRefs: [{name: others}], rules: [{backendRefs: [{name: app, port: 80
 // contents reads a text as a folder would.
 func (p *place) contents(text string) (list []input.Content) {
 	p.t.Helper()
-	s, err := schema.New()
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	s := schema.New(kinds.Catalog())
 	for doc := range strings.SplitSeq(strings.ReplaceAll(text, "%s", p.namespace), "---\n") {
 		b, err := yaml.YAMLToJSON([]byte(doc))
 		if err != nil {
@@ -176,7 +174,7 @@ func (r *reading) applied(text string) (then, now []input.Content) {
 		then, _ = r.edge.Applied(v, r.contents(text))
 		for _, o := range then {
 			if is, found := r.sources.Of(o.Ref.Kind()).Get(v, o.Ref); found {
-				now = append(now, is)
+				now = append(now, input.Content{Ref: is.Ref, Labels: is.Meta.Labels, Spec: is.Spec})
 			}
 		}
 	})

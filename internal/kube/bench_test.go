@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cardea.dev/cardea/internal/flow"
-	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kinds"
 )
 
 // sets is how many routes there are in the benchmark, each with a Service and an EndpointSlice.
@@ -31,10 +31,10 @@ func BenchmarkLoad(b *testing.B) {
 		began, before := cpu(), memory()
 		r := p.read(func(c *Config) {
 			c.Graph = flow.New(flow.Config{}) // not in check mode
-			c.Sources = input.New(c.Graph)
+			c.Sources = kinds.NewSources(c.Graph).Sources
 			c.Graph.Apply("bench", func(batch *flow.Batch) { c.Sources.Environment.Synced(batch) })
 		})
-		r.graph, r.sources = r.edge.graph, r.edge.desk.sources
+		r.graph, r.sources = r.edge.graph, kinds.Of(r.edge.desk.sources)
 		eventually(b, func() error {
 			r.graph.Settle()
 			if !r.edge.State().Synced || r.rev() == 0 {

@@ -3,8 +3,6 @@ package kube
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -20,6 +18,8 @@ import (
 	"cardea.dev/cardea/internal/arrival"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kind"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -29,7 +29,7 @@ type bench struct {
 	t       *testing.T
 	desk    *desk
 	graph   *flow.Graph
-	sources *input.Sources
+	sources *kinds.Sources
 	now     time.Time
 	next    time.Time                // when the desk wants to work again
 	asked   map[model.ObjectRef]bool // what is being read by itself
@@ -40,15 +40,15 @@ type bench struct {
 func newBench(t *testing.T, objects ...metav1.Object) *bench {
 	b := newEmptyBench(t)
 	b.list(model.KindGatewayClass, class("ours", model.ControllerName), class("theirs", "example.com/other"))
-	for _, kind := range slices.Sorted(maps.Keys(resources)) {
+	for _, k := range catalog.All() {
 		var list []metav1.Object
 		for _, o := range objects {
-			if b.trim(o).ref.Kind() == kind {
+			if b.trim(o).ref.Kind() == k.Kind {
 				list = append(list, o)
 			}
 		}
-		if kind != model.KindGatewayClass && !resources[kind].demanded {
-			b.list(kind, list...)
+		if k.Kind != model.KindGatewayClass && k.Reading != kind.OnDemand {
+			b.list(k.Kind, list...)
 		}
 	}
 	for ref := range b.asked {
@@ -62,11 +62,11 @@ func newBench(t *testing.T, objects ...metav1.Object) *bench {
 
 func newEmptyBench(t *testing.T) *bench {
 	g := flow.New(flow.Config{Name: "test", Check: true})
-	b := &bench{t: t, graph: g, sources: input.New(g), now: time.Unix(1e9, 0), asked: map[model.ObjectRef]bool{},
+	b := &bench{t: t, graph: g, sources: kinds.NewSources(g), now: time.Unix(1e9, 0), asked: map[model.ObjectRef]bool{},
 		again: map[model.Kind]int{}}
 	g.Apply("test", func(batch *flow.Batch) { b.sources.Environment.Synced(batch) })
-	b.desk = newDesk(g, b.sources)
-	b.desk.ask = func(ref model.ObjectRef) func() {
+	b.desk = newDesk(g, b.sources.Sources)
+	b.desk.ask = func(ref model.ObjectRef, _ kind.Keys) func() {
 		b.asked[ref] = true
 		return func() { delete(b.asked, ref) }
 	}
@@ -76,7 +76,7 @@ func newEmptyBench(t *testing.T) *bench {
 
 func (b *bench) trim(o metav1.Object) *object {
 	b.t.Helper()
-	trimmed, err := trim(o)
+	trimmed, err := read(o)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -119,9 +119,19 @@ func (b *bench) list(kind model.Kind, objects ...metav1.Object) {
 	b.work(e)
 }
 
+// listOthers lists the kinds that were not listed yet: of none there is anything.
+func (b *bench) listOthers() {
+	b.t.Helper()
+	for _, k := range catalog.All() {
+		if k.Reading != kind.OnDemand && !b.desk.kinds[k.Kind].read {
+			b.list(k.Kind)
+		}
+	}
+}
+
 func (b *bench) answer(ref model.ObjectRef, o metav1.Object) {
 	b.t.Helper()
-	e := event{what: isAnswered, kind: ref.Kind(), ref: ref}
+	e := event{what: isAnswered, kind: ref.Kind(), ref: ref, keys: kind.AllKeys}
 	if o != nil {
 		e.object = b.trim(o)
 	}
@@ -307,11 +317,7 @@ func TestKindsInOrder(t *testing.T) {
 	b.set(edited(route("/", "web", "shop", 80), "/two", "shop", 80))
 	b.list(model.KindGateway, gateway("web", "theirs"))
 	b.list(model.KindGatewayClass, class("ours", model.ControllerName), class("theirs", "example.com/other"))
-	for kind, r := range resources {
-		if !r.demanded && !b.desk.kinds[kind].read {
-			b.list(kind)
-		}
-	}
+	b.listOthers()
 	if !b.desk.synced {
 		t.Fatal("the first load is not over")
 	}
@@ -342,11 +348,7 @@ func TestWaitingDoesNotGrow(t *testing.T) {
 	b.remove(gone)
 	b.list(model.KindGatewayClass, class("ours", model.ControllerName))
 	b.list(model.KindGateway, gateway("web", "ours"))
-	for kind, r := range resources {
-		if !r.demanded && !b.desk.kinds[kind].read {
-			b.list(kind)
-		}
-	}
+	b.listOthers()
 	b.wantPath("route", "/99")
 	b.wantPath("gone", "")
 }
@@ -356,11 +358,7 @@ func TestSyncedWaitsForSecrets(t *testing.T) {
 	b := newEmptyBench(t)
 	b.list(model.KindGatewayClass, class("ours", model.ControllerName))
 	b.list(model.KindGateway, gateway("web", "ours", "cert"))
-	for kind, r := range resources {
-		if !r.demanded && !b.desk.kinds[kind].read {
-			b.list(kind)
-		}
-	}
+	b.listOthers()
 	if b.desk.synced || b.rev() != 0 {
 		t.Fatal("the first load is over, without the Secret")
 	}

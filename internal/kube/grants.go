@@ -37,13 +37,9 @@ func (d *desk) grant(ref model.ObjectRef, spec *gatewayv1.ReferenceGrantSpec) {
 	if len(d.grants[namespace]) == 0 {
 		delete(d.grants, namespace)
 	}
-	for user, e := range d.kinds[model.KindGateway].known {
-		d.want(user, e.names(), d.held[user].names())
-	}
-	for user, h := range d.held {
-		if _, known := d.known(user); !known {
-			d.want(user, h.names())
-		}
+	for _, user := range d.wanted.across(namespace) {
+		live, _ := d.known(user)
+		d.want(user, live.names(), d.held[user].names())
 	}
 }
 

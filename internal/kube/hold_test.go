@@ -12,6 +12,7 @@ import (
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -19,7 +20,8 @@ import (
 // endpoints.
 func (p *place) dangles(is *atomic.Bool) option {
 	return func(c *Config) {
-		slices := flow.Group(c.Sources.EndpointSlices.Collection(), "probe/slices",
+		sources := kinds.Of(c.Sources)
+		slices := flow.Group(sources.EndpointSlices.Collection(), "probe/slices",
 			func(ref model.ObjectRef, o sliceObject) []model.ObjectRef {
 				if len(o.Spec.Endpoints) == 0 {
 					return nil
@@ -27,11 +29,11 @@ func (p *place) dangles(is *atomic.Bool) option {
 				return []model.ObjectRef{model.Ref(model.KindService, ref.Namespace(),
 					o.Meta.Labels.Get(discoveryv1.LabelServiceName))}
 			}, func(model.ObjectRef, sliceObject) string { return "" })
-		flow.Map(c.Sources.HTTPRoutes.Collection(), "probe/route",
+		flow.Map(sources.HTTPRoutes.Collection(), "probe/route",
 			func(f *flow.Ctx, ref model.ObjectRef, o routeObject) (bool, bool) {
 				if ref == p.ref(model.KindHTTPRoute, "shop") {
 					service := p.ref(model.KindService, string(o.Spec.Rules[0].BackendRefs[0].Name))
-					_, there := flow.Fetch(f, c.Sources.Services.Collection(), service)
+					_, there := flow.Fetch(f, sources.Services.Collection(), service)
 					_, sliced := flow.Fetch(f, slices, service)
 					if !there || !sliced {
 						is.Store(true)

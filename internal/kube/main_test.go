@@ -3,10 +3,12 @@ package kube
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"reflect"
 	"runtime/pprof"
 	"slices"
 	"strconv"
@@ -19,11 +21,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kind"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/testcluster"
 )
@@ -113,23 +118,52 @@ type reading struct {
 	*place
 	edge    *Edge
 	graph   *flow.Graph
-	sources *input.Sources
+	sources *kinds.Sources
 	log     *logged
 	end     func() error
 }
 
 type option func(*Config)
 
+// catalog is of the kinds that are read.
+var catalog = kinds.Catalog()
+
+// read is what is kept of an object that the API server sends; of a Secret what listeners need.
+func read(o metav1.Object) (*object, error) {
+	name := reflect.TypeOf(o).Elem().Name()
+	i := slices.IndexFunc(catalog.All(), func(k *kind.Kind) bool {
+		return k.String() == name || k.Reading == kind.MetadataOnly && name == "PartialObjectMetadata"
+	})
+	k := catalog.All()[i]
+	if k.Definition == nil {
+		return trim(k, o, kind.PairKeys)
+	}
+	text, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	scheme := runtime.NewScheme()
+	k.Content.Install(scheme, k.GroupVersion(0), k.String())
+	sent, err := scheme.New(k.GroupVersion(0).WithKind(k.String()))
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(text, sent); err != nil {
+		return nil, err
+	}
+	return trim(k, sent, kind.PairKeys)
+}
+
 // read begins to read the cluster; it ends with the test at the latest.
 func (p *place) read(options ...option) *reading {
 	p.t.Helper()
 	g := flow.New(flow.Config{Name: "test", Check: true})
-	r := &reading{place: p, graph: g, sources: input.New(g), log: &logged{}}
+	r := &reading{place: p, graph: g, sources: kinds.NewSources(g), log: &logged{}}
 	g.Apply("test", func(b *flow.Batch) {
 		r.sources.Environment.Set(b, model.ObjectRef{}, model.Environment{})
 		r.sources.Environment.Synced(b)
 	})
-	c := Config{REST: rest.CopyConfig(p.Config), Graph: g, Sources: r.sources,
+	c := Config{REST: rest.CopyConfig(p.Config), Graph: g, Sources: r.sources.Sources,
 		Log: slog.New(slog.NewTextHandler(r.log, nil))}
 	for _, o := range options {
 		o(&c)

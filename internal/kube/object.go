@@ -9,7 +9,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"cardea.dev/cardea/internal/arrival"
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -27,9 +27,9 @@ type object struct {
 
 // index is what the desk must know of an object that is in the graph.
 type index struct {
-	names []arrival.Reference
-	parts []arrival.Part
-	backs string // the Service that an EndpointSlice has endpoints for
+	names []kind.Reference
+	parts []kind.Part
+	backs model.ObjectRef // whose endpoints an EndpointSlice has; zero: nobody's
 }
 
 // GetObjectMeta is for client-go, which sorts what it lists by name.
@@ -73,11 +73,10 @@ func lastEdit(entries []metav1.ManagedFieldsEntry, content string) model.Edit {
 func shared(s string) string { return unique.Make(s).Value() }
 
 // marshaler is content that is compared by its bytes.
-type marshaler interface{ Marshal() ([]byte, error) }
 
 // fingerprint tells versions apart by what is kept of them. Kinds whose generation grows with their spec need no
 // content.
-func fingerprint(meta model.Meta, content ...marshaler) uint64 {
+func fingerprint(meta model.Meta, content ...kind.Marshaler) uint64 {
 	h := xxhash.New()
 	write := func(s string) {
 		_, _ = h.WriteString(s)

@@ -50,15 +50,15 @@ func TestLastEdit(t *testing.T) {
 
 // TestHeld: a finalizer is an edit of metadata alone, and makes another version.
 func TestHeld(t *testing.T) {
-	read := func(finalizers ...string) *object {
-		o, err := trim(&gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop",
+	version := func(finalizers ...string) *object {
+		o, err := read(&gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop",
 			Finalizers: finalizers}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return o
 	}
-	other, held := read("example.com/other"), read("example.com/other", model.Finalizer)
+	other, held := version("example.com/other"), version("example.com/other", model.Finalizer)
 	if other.meta.Held || !held.meta.Held || other.print == held.print {
 		t.Errorf("%+v and %+v", other, held)
 	}

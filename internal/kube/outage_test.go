@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -43,7 +44,7 @@ func TestAPIServerAway(t *testing.T) {
 			p.StopAPIServer()
 			eventually(t, func() error { // everyone has noticed
 				for _, k := range r.edge.State().Kinds {
-					if !resources[k.Kind].demanded && k.Err == "" {
+					if catalog.Of(k.Kind).Reading != kind.OnDemand && k.Err == "" {
 						return fmt.Errorf("%s is still read", k.Kind)
 					}
 				}
@@ -220,13 +221,13 @@ func TestHungUp(t *testing.T) {
 			conn.Close()
 		}
 	}()
-	clients, err := newClients(&rest.Config{Host: "http://" + balancer.Addr().String()})
+	clients, err := newClients(&rest.Config{Host: "http://" + balancer.Addr().String()}, catalog)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var failures []error
-	services := resources[model.KindService]
-	watcher := listWatch(clients.all(services, services.versions[0]),
+	services := catalog.Of(model.KindService)
+	watcher := listWatch(clients.all(services, services.GroupVersion(0)),
 		func(err error) { failures = append(failures, err) }, func() { t.Error("a request was answered") })
 	w, err := watcher.(*cache.ListWatch).WatchWithContext(context.Background(), metav1.ListOptions{})
 	if err == nil { // else net/http had a name for it
@@ -251,7 +252,7 @@ func TestRetryAfter(t *testing.T) {
 	}))
 	defer busy.Close()
 	config := &rest.Config{Host: busy.URL}
-	clients, err := newClients(config)
+	clients, err := newClients(config, catalog)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,14 +260,14 @@ func TestRetryAfter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	services := resources[model.KindService]
+	services := catalog.Of(model.KindService)
 	for name, ask := range map[string]func(context.Context) error{
 		"list": func(ctx context.Context) error {
-			_, err := clients.all(services, services.versions[0]).List(ctx, metav1.ListOptions{})
+			_, err := clients.all(services, services.GroupVersion(0)).List(ctx, metav1.ListOptions{})
 			return err
 		},
 		"watch": func(ctx context.Context) error {
-			_, err := clients.all(services, services.versions[0]).Watch(ctx, metav1.ListOptions{})
+			_, err := clients.all(services, services.GroupVersion(0)).Watch(ctx, metav1.ListOptions{})
 			return err
 		},
 		"review": func(ctx context.Context) error { _, err := reviewer.Review(ctx, "token"); return err },

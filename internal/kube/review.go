@@ -14,6 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/singleflight"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 )
 
@@ -72,7 +74,12 @@ func NewReviewer(c ReviewerConfig) (*Reviewer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to the API server: %w", err)
 	}
-	client, err := newTyped(config, transport, authenticationv1.SchemeGroupVersion, false)
+	scheme := runtime.NewScheme()
+	if err := authenticationv1.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	client, err := newTyped(config, transport, authenticationv1.SchemeGroupVersion, false,
+		serializer.NewCodecFactory(scheme))
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -42,9 +43,10 @@ func TestSecrets(t *testing.T) {
 	cert, web := p.ref(model.KindSecret, "cert"), p.ref(model.KindGateway, "web")
 	var broken atomic.Bool // in any turn, the Gateway referred to the Secret and it was not there
 	r := p.read(slowly, func(c *Config) {
-		flow.Map(c.Sources.Gateways.Collection(), "probe",
+		sources := kinds.Of(c.Sources)
+		flow.Map(sources.Gateways.Collection(), "probe",
 			func(f *flow.Ctx, ref model.ObjectRef, o gatewayObject) (bool, bool) {
-				_, found := flow.Fetch(f, c.Sources.Secrets.Collection(), cert)
+				_, found := flow.Fetch(f, sources.Secrets.Collection(), cert)
 				if ref == web && len(o.Spec.Listeners) > 0 && o.Spec.Listeners[0].TLS != nil && !found {
 					broken.Store(true)
 				}
@@ -93,7 +95,7 @@ func TestSecretsForbidden(t *testing.T) {
 	p.apply(shopObjects)
 	p.apply(secureGateway("cert"))
 	var without []rbacv1.PolicyRule
-	for _, rule := range Rules() {
+	for _, rule := range Rules(catalog) {
 		var list []string
 		for _, name := range rule.Resources {
 			if name != "secrets" {
@@ -113,7 +115,7 @@ func TestSecretsForbidden(t *testing.T) {
 	if k := r.kind(model.KindGateway); k.Missing+k.Err != "" || k.Bundle != "v1.7.0" {
 		t.Errorf("state %+v", k)
 	}
-	p.permit("cardea", Rules())
+	p.permit("cardea", Rules(catalog))
 	await(r, r.sources.Secrets, cert, keyIs("one"))
 	eventually(t, func() error {
 		if why := r.unread(cert); why != "" {
@@ -136,7 +138,7 @@ func TestKindForbidden(t *testing.T) {
 		return nil
 	})
 	r.wantLogged(`level=WARN msg="kind can't be read; see the permissions of Cardea's ServiceAccount" kind=Service`, 1)
-	p.permit("cardea", Rules())
+	p.permit("cardea", Rules(catalog))
 	r.synced()
 	await(r, r.sources.HTTPRoutes, p.ref(model.KindHTTPRoute, "shop"), anyway)
 }

@@ -1,12 +1,12 @@
 package kube
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -55,10 +55,12 @@ type board struct {
 	notify func(State) // called under mu
 }
 
-func newBoard(notify func(State)) *board {
+func newBoard(catalog *kind.Catalog, notify func(State)) *board {
 	b := &board{kinds: map[model.Kind]*KindState{}, notify: notify}
-	for kind, r := range resources {
-		b.kinds[kind] = &KindState{Kind: kind, Optional: r.optional, Synced: r.demanded, Version: r.versions[0].String()}
+	for _, k := range catalog.All() {
+		b.kinds[k.Kind] = &KindState{
+			Kind: k.Kind, Optional: k.Optional, Synced: k.Reading == kind.OnDemand, Version: k.APIVersion(),
+		}
 	}
 	return b
 }
@@ -74,7 +76,7 @@ func (b *board) copy() State {
 	for _, k := range b.kinds {
 		s.Kinds = append(s.Kinds, *k)
 	}
-	slices.SortFunc(s.Kinds, func(a, b KindState) int { return cmp.Compare(a.Kind, b.Kind) })
+	slices.SortFunc(s.Kinds, func(a, b KindState) int { return a.Kind.Compare(b.Kind) })
 	return s
 }
 

@@ -62,13 +62,13 @@ func TestTrimmedMeansTheSame(t *testing.T) {
 		name := strings.TrimPrefix(fmt.Sprintf("%T", c.object), "*v1.")
 		t.Run(name, func(t *testing.T) {
 			kind := model.KindOf("", name)
-			if kind == model.KindNone {
+			if catalog.Of(kind) == nil {
 				kind = model.KindEndpointSlice
 			}
 			w := newTrimWorld(t, kind)
 			ref := model.Ref(kind, c.object.GetNamespace(), c.object.GetName())
 			trimmed := func() *object {
-				o, err := trim(reflect.ValueOf(c.object).MethodByName("DeepCopy").Call(nil)[0].Interface())
+				o, err := read(reflect.ValueOf(c.object).MethodByName("DeepCopy").Call(nil)[0].Interface().(metav1.Object))
 				if err != nil {
 					t.Fatal(err)
 				}

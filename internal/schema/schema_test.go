@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -22,11 +23,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // one is shared: compiling the rules of a kind takes most of a test's time.
 var one = sync.OnceValue(func() *Schema {
-	s, err := New()
-	if err != nil {
-		panic(err)
-	}
-	return s
+	return New(kinds.Catalog())
 })
 
 func parse(t testing.TB, text string) map[string]any {
@@ -152,10 +149,7 @@ func TestKnownValid(t *testing.T) {
 
 // Every kind that is read has a schema, and many goroutines may use it.
 func TestEveryKindInParallel(t *testing.T) {
-	s, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := New(kinds.Catalog())
 	docs := map[model.Kind]string{
 		model.KindGatewayClass: "spec: {controllerName: a.example/b}",
 		model.KindGateway:      "spec: {gatewayClassName: cardea, listeners: [{name: http, port: 80, protocol: HTTP}]}",
@@ -173,13 +167,14 @@ func TestEveryKindInParallel(t *testing.T) {
 			"example.com}}",
 	}
 	var wait sync.WaitGroup
-	for _, kind := range model.Kinds() {
+	for _, k := range kinds.All() {
+		kind := k.Kind
 		text, ok := docs[kind]
 		if !ok {
 			t.Errorf("no document for %s", kind)
 			continue
 		}
-		for _, version := range s.versions(kind) {
+		for _, version := range versions(k) {
 			text := "apiVersion: " + version + "\nkind: " + kind.String() + "\nmetadata: {name: a}\n" + text
 			for range 2 {
 				wait.Go(func() {
@@ -232,10 +227,7 @@ func BenchmarkHTTPRoute(b *testing.B) {
 // BenchmarkCompile is what the first HTTPRoute of a run pays.
 func BenchmarkCompile(b *testing.B) {
 	for b.Loop() {
-		s, err := New()
-		if err != nil {
-			b.Fatal(err)
-		}
+		s := New(kinds.Catalog())
 		if obj, found := s.Check(parse(b, fmt.Sprintf(route, 0)), Options{}); obj == nil {
 			b.Fatal(found)
 		}

@@ -56,7 +56,7 @@ func Run(ctx context.Context, o Options) error {
 		ProbePort: deploy.DefaultProbePort}
 	w := world.New(world.Config{Log: o.Log, Environment: environment})
 	edge, err := kube.New(kube.Config{
-		REST: cluster, Graph: w.Graph, Sources: w.Sources, Log: o.Log, Metrics: registry,
+		REST: cluster, Graph: w.Graph, Sources: w.Sources.Sources, Log: o.Log, Metrics: registry,
 		OnState: func(s kube.State) {
 			environment.APIs = s.Bundles()
 			w.SetEnvironment(environment)
@@ -84,8 +84,9 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	statuses, err := status.New(status.Config{REST: cluster, Graph: w.Graph, Reports: w.Reports, Log: o.Log,
-		Metrics: registry})
+	statuses, err := status.New(status.Config{
+		REST: cluster, Graph: w.Graph, Catalog: w.Sources.Catalog, Reports: w.Reports, Log: o.Log, Metrics: registry,
+	})
 	if err != nil {
 		return err
 	}
@@ -110,12 +111,10 @@ func Run(ctx context.Context, o Options) error {
 	registry.MustRegister(admin.GraphMetrics(w.Graph), admin.ProxyMetrics(w.Graph, w.Feedback),
 		admin.FindingMetrics(findings))
 	explainer := explain.New(explain.Config{World: w, Sent: proxies.Sent, Offered: proxies.Offered, Each: proxies.Each})
-	differ, err := diff.New(diff.Config{World: w, Applied: edge.Applied, Offered: proxies.Offered})
-	if err != nil {
-		return err
-	}
+	differ := diff.New(diff.Config{World: w, Applied: edge.Applied, Offered: proxies.Offered})
 	api, err := admin.New(admin.Config{
-		Addr: o.Admin, Probes: o.Probes, Graph: w.Graph, Objects: shown, Ready: readiness(edge, proxies), Gatherer: registry,
+		Addr: o.Admin, Probes: o.Probes, Graph: w.Graph, Catalog: w.Sources.Catalog, Objects: shown,
+		Ready: readiness(edge, proxies), Gatherer: registry,
 		Findings: findings, Explainer: explainer, Differ: differ, Log: o.Log, OnListen: o.OnAdmin,
 	})
 	if err != nil {

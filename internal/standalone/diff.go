@@ -28,13 +28,13 @@ func Objects(_ context.Context, o Options) (list []map[string]any, err error) {
 		return nil, fmt.Errorf("the folder is not right:\n%s", strings.Join(wrong, "\n"))
 	}
 	shown, locator := objects.New(w), folder.Locator()
-	for _, kind := range model.Kinds() {
-		texts, err := shown.List(kind, "")
+	for _, k := range w.Sources.Catalog.All() {
+		texts, err := shown.List(k.Kind, "")
 		if err != nil {
 			return nil, err
 		}
 		for _, text := range texts {
-			object, err := declared(locator, kind, text)
+			object, err := declared(locator, k.Kind, text)
 			if err != nil {
 				return nil, err
 			}

@@ -54,12 +54,9 @@ func Run(ctx context.Context, o Options) (err error) {
 	registry.MustRegister(admin.GraphMetrics(w.Graph), admin.ProxyMetrics(w.Graph, w.Feedback), found,
 		&metrics{proxies: children.states})
 	explainer := newExplainer(w, folder, server)
-	differ, err := diff.New(diff.Config{World: w, Offered: server.Offered, Foretold: newClashes(w)})
-	if err != nil {
-		return err
-	}
+	differ := diff.New(diff.Config{World: w, Offered: server.Offered, Foretold: newClashes(w)})
 	api, err := admin.New(admin.Config{
-		Addr: o.Admin, Graph: w.Graph, Objects: shown, Ready: ready.state, Gatherer: registry,
+		Addr: o.Admin, Graph: w.Graph, Catalog: w.Sources.Catalog, Objects: shown, Ready: ready.state, Gatherer: registry,
 		Findings: func() []admin.Finding { return findings(folder.Locator().Where) }, Log: o.logger(), OnListen: o.OnAdmin,
 		Explainer: explainer, Differ: differ,
 	})

@@ -24,7 +24,7 @@ func at(t *testing.T, story func(*counter)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := newDesk([]*kind{{Kind: model.KindHTTPRoute, form: routeForm}}, m)
+		d := newDesk([]*statusKind{routeKind}, m)
 		d.start()
 		d.sawAll(model.KindHTTPRoute, nil)
 		story(&counter{d, t, time.Now(), model.Ref(model.KindHTTPRoute, "shop", "web")})
@@ -132,7 +132,7 @@ func TestAStartWaitsForTheProxies(t *testing.T) {
 	at(t, func(c *counter) {
 		begin := func() {
 			c.start = time.Now()
-			c.desk = newDesk([]*kind{{Kind: model.KindHTTPRoute, form: routeForm}}, c.metrics)
+			c.desk = newDesk([]*statusKind{routeKind}, c.metrics)
 			c.sawAll(model.KindHTTPRoute, map[model.ObjectRef]sight{c.ref: {version: 1, generation: 1, seen: acked(1)}})
 			c.wants(pending(1))
 			c.desk.start()
@@ -165,7 +165,7 @@ func TestAStartWaitsForWhatIsDeployed(t *testing.T) {
 		at(t, func(c *counter) {
 			begin := func() {
 				c.start = time.Now()
-				c.desk = newDesk([]*kind{{Kind: model.KindHTTPRoute, form: routeForm}}, c.metrics)
+				c.desk = newDesk([]*statusKind{routeKind}, c.metrics)
 				c.sawAll(model.KindHTTPRoute, map[model.ObjectRef]sight{c.ref: {version: 1, generation: 1, seen: stands}})
 				for _, early := range []digest{broken(1), acked(1)} {
 					early.fields, early.tentative = 77, true // no address
@@ -358,7 +358,7 @@ func TestAnObjectMadeAgainIsWritten(t *testing.T) {
 
 func TestNothingIsWrittenBeforeAllIsKnown(t *testing.T) {
 	at(t, func(c *counter) {
-		c.desk = newDesk([]*kind{{Kind: model.KindHTTPRoute, form: routeForm}}, c.metrics)
+		c.desk = newDesk([]*statusKind{routeKind}, c.metrics)
 		c.has(1, acked(1)) // an entry of ours, and no report yet
 		c.rests()
 		c.sawAll(model.KindHTTPRoute, map[model.ObjectRef]sight{c.ref: {version: 1, generation: 1, seen: acked(1)}})
@@ -434,7 +434,7 @@ func TestFailuresSlowDownAndAChangeTriesAgain(t *testing.T) {
 
 func TestWhatChangesGoesBeforeWhatWasThere(t *testing.T) {
 	at(t, func(c *counter) {
-		c.desk = newDesk([]*kind{{Kind: model.KindHTTPRoute, form: routeForm}}, c.metrics)
+		c.desk = newDesk([]*statusKind{routeKind}, c.metrics)
 		c.sawAll(model.KindHTTPRoute, nil)
 		for _, name := range []string{"a", "b"} {
 			c.wanted(model.Ref(model.KindHTTPRoute, "shop", name), acked(1))

@@ -19,6 +19,7 @@ import (
 	k8sevents "k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/flowcontrol"
 
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -38,6 +39,7 @@ type events struct {
 	recorder    k8sevents.EventRecorder
 	limit       flowcontrol.RateLimiter
 	metrics     *metrics
+	catalog     *kind.Catalog
 
 	mu      sync.Mutex
 	ended   bool
@@ -65,7 +67,7 @@ func newEvents(ctx context.Context, cfg Config, m *metrics) (*events, error) {
 	}
 	return &events{
 		broadcaster: b, recorder: b.NewRecorder(runtime.NewScheme(), cfg.controller),
-		limit: flowcontrol.NewTokenBucketRateLimiter(eventRate, eventBurst), metrics: m,
+		limit: flowcontrol.NewTokenBucketRateLimiter(eventRate, eventBurst), metrics: m, catalog: cfg.Catalog,
 		untold: map[types.UID]*news{}, patient: eventPatience,
 	}, nil
 }
@@ -137,7 +139,8 @@ func (e *events) send(ref model.ObjectRef, uid types.UID, n note) {
 	}
 	e.metrics.events.WithLabelValues("sent").Inc()
 	e.recorder.Eventf(&corev1.ObjectReference{
-		APIVersion: versionOf(ref.Kind()).String(), Kind: ref.Kind().String(), Namespace: ref.Namespace(), Name: ref.Name(),
+		APIVersion: e.catalog.Of(ref.Kind()).APIVersion(), Kind: ref.Kind().String(), Namespace: ref.Namespace(),
+		Name:            ref.Name(),
 		UID:             uid,
 		ResourceVersion: n.mark(),
 	}, nil, n.kind, n.reason, n.action, "%s", n.text)

@@ -152,14 +152,15 @@ func TestAnEditOfARouteIsOneWriteOfItsStatus(t *testing.T) {
 	})
 
 	w := world.New(world.Config{Check: true, Environment: model.Environment{Addresses: []string{"192.0.2.1"}}})
-	edge, err := kube.New(kube.Config{REST: cluster.Config, Graph: w.Graph, Sources: w.Sources})
+	edge, err := kube.New(kube.Config{REST: cluster.Config, Graph: w.Graph, Sources: w.Sources.Sources})
 	if err != nil {
 		t.Fatal(err)
 	}
 	counts := &counter{paths: map[string]int{}}
 	config := rest.CopyConfig(cluster.Config)
 	config.Wrap(counts.wrap)
-	statuses, err := status.New(status.Config{REST: config, Graph: w.Graph, Reports: w.Reports})
+	statuses, err := status.New(status.Config{REST: config, Graph: w.Graph, Catalog: w.Sources.Catalog,
+		Reports: w.Reports})
 	if err != nil {
 		t.Fatal(err)
 	}

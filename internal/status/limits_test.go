@@ -54,7 +54,7 @@ func mergeRoute(t *testing.T, is, want gatewayv1.RouteStatus) (gatewayv1.RouteSt
 	if err := json.Unmarshal(text, &out); err != nil {
 		t.Fatal(err)
 	}
-	again(t, &routeForm, text, wants)
+	again(t, formOf(model.KindHTTPRoute), text, wants)
 	return out, m
 }
 
@@ -131,7 +131,7 @@ func FuzzMerge(f *testing.F) {
 			status = nil
 		}
 		text2 := after(t, status, m.status)
-		again(t, &routeForm, text2, want)
+		again(t, formOf(model.KindHTTPRoute), text2, want)
 		then, err := routeForm.parse(text2, model.ControllerName)
 		if err != nil {
 			t.Fatal(err)
@@ -155,7 +155,7 @@ func foreign(p, want parts) string {
 			continue
 		}
 		for _, c := range e.conditions {
-			if stays[e.id] && !ours(routeForm.inEntry, c.Type) {
+			if stays[e.id] && !ours(routeForm.InEntry, c.Type) {
 				fmt.Fprintln(&b, e.id, canonical(c.text))
 			}
 		}

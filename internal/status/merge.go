@@ -31,15 +31,15 @@ func (f *form) want(text []byte, controller string) (parts, error) {
 	if err != nil {
 		return p, err
 	}
-	if err := within(f.conditions, p.conditions); err != nil {
+	if err := within(f.Conditions, p.conditions); err != nil {
 		return p, err
 	}
 	for _, e := range p.entries {
-		if err := within(f.inEntry, e.conditions); err != nil {
+		if err := within(f.InEntry, e.conditions); err != nil {
 			return p, err
 		}
 	}
-	for name, most := range f.fields {
+	for name, most := range f.Fields {
 		var list []json.RawMessage
 		if json.Unmarshal(p.fields[name], &list) == nil && len(list) > most {
 			p.fields[name] = encoded(list[:most])
@@ -69,13 +69,13 @@ func cut(text string, most int) string {
 // now.
 func (f *form) merge(is, want parts, now metav1.Time) (m merged) {
 	m.status = map[string]json.RawMessage{}
-	if f.conditions != nil {
-		texts := m.conditions("", f.conditions, is.conditions, want.conditions, now)
+	if f.Conditions != nil {
+		texts := m.conditions("", f.Conditions, is.conditions, want.conditions, now)
 		if !sameConditions(texts, is.conditions) {
 			m.status[conditionsField] = encoded(texts)
 		}
 	}
-	for name := range f.fields {
+	for name := range f.Fields {
 		if text := want.fields[name]; canonical(text) != canonical(is.fields[name]) {
 			if canonical(text) == "" {
 				text = json.RawMessage("null")
@@ -83,12 +83,12 @@ func (f *form) merge(is, want parts, now metav1.Time) (m merged) {
 			m.status[name] = text
 		}
 	}
-	if f.list == "" {
+	if f.List == "" {
 		return m
 	}
 	texts, same := m.entries(f, is.entries, want.entries, now)
 	if !same {
-		m.status[f.list] = encoded(texts)
+		m.status[f.List] = encoded(texts)
 	}
 	return m
 }
@@ -109,14 +109,14 @@ func (m *merged) entries(f *form, is, want []entry, now metav1.Time) (texts []js
 			put(i, e.text)
 		case wanted < 0 || at(is, e.id) != i: // nobody wants it, or it is there twice
 			same = false
-		case f.controlled:
+		case f.Controlled:
 			put(i, m.entry(f, e, want[wanted], now))
 		}
 	}
 	for _, e := range want {
 		switch i := at(is, e.id); {
-		case i >= 0 && f.controlled: // it is there already
-		case len(texts) >= f.entries:
+		case i >= 0 && f.Controlled: // it is there already
+		case len(texts) >= f.Entries:
 			m.dropped++
 		case i >= 0:
 			put(i, m.entry(f, is[i], e, now))
@@ -132,7 +132,7 @@ func (m *merged) entry(f *form, is, want entry, now metav1.Time) json.RawMessage
 	for name, text := range want.fields {
 		fields[name] = text
 	}
-	fields[conditionsField] = encoded(m.conditions(want.id, f.inEntry, is.conditions, want.conditions, now))
+	fields[conditionsField] = encoded(m.conditions(want.id, f.InEntry, is.conditions, want.conditions, now))
 	return encoded(fields)
 }
 

@@ -21,6 +21,7 @@ import (
 	gatewayclient "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned"
 
 	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
 	"cardea.dev/cardea/internal/testcluster"
@@ -108,8 +109,12 @@ func (s *stage) run(changes ...func(*Config)) (stop func()) {
 	config.Wrap(s.wire.wrap)
 	cfg := Config{
 		REST: config, Graph: s.graph,
-		Reports: plan.Reports{GatewayClasses: s.classes.Collection(), Gateways: s.gateways.Collection(),
-			HTTPRoutes: s.routes.Collection()},
+		Catalog: kinds.Catalog(),
+		Reports: plan.Reports{Kinds: []plan.Reporter{
+			plan.Reported(model.KindGatewayClass, s.classes.Collection()),
+			plan.Reported(model.KindGateway, s.gateways.Collection()),
+			plan.Reported(model.KindHTTPRoute, s.routes.Collection()),
+		}},
 		Metrics: s.metrics,
 	}
 	if testing.Verbose() {

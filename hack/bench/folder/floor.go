@@ -13,6 +13,7 @@ import (
 	"cardea.dev/cardea/hack/bench/floor"
 	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/files"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
 	"cardea.dev/cardea/internal/schema"
@@ -27,11 +28,9 @@ type pure struct {
 
 func newPure(dir, cache, address string) (*pure, error) {
 	p := &pure{World: world.New(world.Config{Environment: model.Environment{Addresses: []string{address}}})}
-	s, err := schema.New()
-	if err != nil {
-		return nil, err
-	}
-	p.folder, err = files.New(files.Config{Dir: dir, Sources: p.Sources, Graph: p.Graph, Schema: s, CacheDir: cache,
+	s := schema.New(kinds.Catalog())
+	var err error
+	p.folder, err = files.New(files.Config{Dir: dir, Sources: p.Sources.Sources, Graph: p.Graph, Schema: s, CacheDir: cache,
 		OnProblem: func(files.Problem) {}})
 	if err != nil {
 		return nil, err

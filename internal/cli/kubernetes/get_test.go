@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/internal/cli"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/testcluster"
 )
 
@@ -56,7 +57,7 @@ stringData: {tls.key: hidden}
 func run(t *testing.T, words ...string) (out string, code int) {
 	t.Helper()
 	var b strings.Builder
-	code = cli.Main(t.Context(), words, cli.Program{}, &b, &b)
+	code = cli.Main(t.Context(), words, cli.Program{Catalog: kinds.Catalog()}, &b, &b)
 	return b.String(), code
 }
 

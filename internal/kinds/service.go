@@ -1,12 +1,86 @@
-package schema
+package kinds
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"cardea.dev/cardea/internal/kind"
+	"cardea.dev/cardea/internal/model"
 )
+
+func service() *kind.Kind {
+	k := kind.Kind{
+		Kind: model.KindService, Plural: "services", Short: []string{"svc"}, Versions: []string{"v1"},
+		Lingers: true, Many: true,
+		Sliced: func(any) bool { return true },
+	}
+	k.Parts = func(spec any) (parts []kind.Part) {
+		for _, p := range spec.(*corev1.ServiceSpec).Ports {
+			parts = append(parts, kind.Part{Port: p.Port})
+		}
+		return parts
+	}
+	k.Content = kind.BuiltIn(kind.Native[corev1.Service, corev1.ServiceSpec]{
+		Install: corev1.AddToScheme, Edited: "spec", Name: apivalidation.NameIsDNS1035Label,
+		Of:       func(s *corev1.Service) *corev1.ServiceSpec { return &s.Spec },
+		Default:  func(s *corev1.Service) { defaultService(&s.Spec) },
+		Validate: func(s *corev1.Service) field.ErrorList { return validateService(&s.Spec) },
+		Trim:     trimService,
+		Print:    func(s *corev1.ServiceSpec) kind.Marshaler { return s },
+		Show: func(t metav1.TypeMeta, m metav1.ObjectMeta, spec *corev1.ServiceSpec) any {
+			return corev1.Service{TypeMeta: t, ObjectMeta: m, Spec: *spec}
+		},
+	})
+	k.Columns = []kind.Column{
+		columnOr("TYPE", "ClusterIP", "spec", "type"),
+		columnOr("CLUSTER-IP", "<none>", "spec", "clusterIP"),
+		{Title: "EXTERNAL-IP", Of: externalIP},
+		{Title: "PORT(S)", Of: func(o kind.Shown) string {
+			var all []string
+			for _, p := range o.List("spec", "ports") {
+				all = append(all, p.Text("port")+"/"+either(p.Text("protocol"), "TCP"))
+			}
+			return words(all)
+		}},
+	}
+	return &k
+}
+
+// trimService keeps how a Service is reached, not what it is made of.
+func trimService(_ map[string]string, s *corev1.ServiceSpec) (map[string]string, *corev1.ServiceSpec) {
+	kept := &corev1.ServiceSpec{
+		Type: s.Type, ClusterIP: s.ClusterIP, ExternalName: s.ExternalName, Ports: exact(s.Ports),
+		SessionAffinity: corev1.ServiceAffinity(shared(string(s.SessionAffinity))),
+	}
+	for i := range kept.Ports {
+		kept.Ports[i].NodePort = 0
+	}
+	return nil, kept
+}
+
+// externalIP is where a Service is reached from outside its cluster, as kubectl has it. A Service without any status is
+// not of a cluster, or shown by one who does not keep it.
+func externalIP(o kind.Shown) string {
+	fixed := o.Texts("spec", "externalIPs")
+	switch o.Text("spec", "type") {
+	case "ExternalName":
+		return o.Text("spec", "externalName")
+	case "LoadBalancer":
+		for _, i := range o.List("status", "loadBalancer", "ingress") {
+			fixed = append(fixed, either(i.Text("ip"), i.Text("hostname")))
+		}
+		if len(fixed) == 0 && o["status"] == nil {
+			return "<unknown>"
+		}
+		return either(words(fixed), "<pending>")
+	}
+	return either(words(fixed), "<none>")
+}
 
 func defaultService(s *corev1.ServiceSpec) {
 	if s.Type == "" {

@@ -1,14 +1,92 @@
-package schema
+package kinds
 
 import (
 	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kind"
+	"cardea.dev/cardea/internal/model"
 )
+
+func endpointSlice() *kind.Kind {
+	k := kind.Kind{
+		Kind: model.KindEndpointSlice, Plural: "endpointslices", Short: []string{"eps"}, Versions: []string{"v1"},
+		Lingers: true, Many: true,
+		Owners: sliceOwners,
+	}
+	k.Content = kind.BuiltIn(kind.Native[discoveryv1.EndpointSlice, input.EndpointSliceSpec]{
+		Install: discoveryv1.AddToScheme, Edited: "endpoints",
+		Of: func(s *discoveryv1.EndpointSlice) *input.EndpointSliceSpec {
+			return &input.EndpointSliceSpec{AddressType: s.AddressType, Endpoints: s.Endpoints, Ports: s.Ports}
+		},
+		Default: defaultEndpointSlice, Validate: validateEndpointSlice,
+		Trim: trimEndpointSlice,
+		Print: func(s *input.EndpointSliceSpec) kind.Marshaler {
+			return &discoveryv1.EndpointSlice{AddressType: s.AddressType, Endpoints: s.Endpoints, Ports: s.Ports}
+		},
+		Show: func(t metav1.TypeMeta, m metav1.ObjectMeta, s *input.EndpointSliceSpec) any {
+			return discoveryv1.EndpointSlice{
+				TypeMeta: t, ObjectMeta: m, AddressType: s.AddressType, Endpoints: s.Endpoints, Ports: s.Ports,
+			}
+		},
+	})
+	k.Columns = []kind.Column{
+		column("ADDRESSTYPE", "addressType"),
+		{Title: "PORTS", Of: func(o kind.Shown) string { return either(eachOf(o.List("ports"), "port"), "<unset>") }},
+		{Title: "ENDPOINTS", Of: func(o kind.Shown) string {
+			var all []string
+			for _, e := range o.List("endpoints") {
+				all = append(all, e.Texts("addresses")...)
+			}
+			return words(all)
+		}},
+	}
+	return &k
+}
+
+// sliceOwners is whose endpoints a slice has, if it has any: a Service's, an XBackend's, or those of both.
+func sliceOwners(ref model.ObjectRef, labels model.Labels, spec any) (owners []model.ObjectRef) {
+	if len(spec.(*input.EndpointSliceSpec).Endpoints) == 0 {
+		return nil
+	}
+	if name := labels.Get(discoveryv1.LabelServiceName); name != "" {
+		owners = append(owners, model.Ref(model.KindService, ref.Namespace(), name))
+	}
+	if name := labels.Get(model.XBackendLabel); name != "" {
+		owners = append(owners, model.Ref(model.KindXBackend, ref.Namespace(), name))
+	}
+	return owners
+}
+
+// trimEndpointSlice keeps addresses and whether they are to be used; of the labels, those that say whose they are.
+func trimEndpointSlice(
+	labels map[string]string, s *input.EndpointSliceSpec,
+) (map[string]string, *input.EndpointSliceSpec) {
+	var own map[string]string
+	for _, name := range []string{discoveryv1.LabelServiceName, model.XBackendLabel} {
+		if value := labels[name]; value != "" {
+			if own == nil {
+				own = make(map[string]string, 1)
+			}
+			own[name] = value
+		}
+	}
+	endpoints := exact(s.Endpoints)
+	for i, e := range endpoints {
+		endpoints[i] = discoveryv1.Endpoint{Addresses: e.Addresses, Conditions: discoveryv1.EndpointConditions{
+			Ready: pooled(e.Conditions.Ready), Serving: pooled(e.Conditions.Serving),
+			Terminating: pooled(e.Conditions.Terminating),
+		}}
+	}
+	return own, &input.EndpointSliceSpec{AddressType: s.AddressType, Endpoints: endpoints, Ports: exact(s.Ports)}
+}
 
 const (
 	maxEndpoints = 1000
