@@ -65,8 +65,9 @@ func config(t *testing.T) Config {
 	counter := prometheus.NewCounter(prometheus.CounterOpts{Name: "cardea_test_total"})
 	metrics.MustRegister(counter)
 	return Config{
-		Addr:  "127.0.0.1:0",
-		Graph: graph,
+		Catalog: kinds.Catalog(),
+		Addr:    "127.0.0.1:0",
+		Graph:   graph,
 		Objects: objects{
 			model.Ref(model.KindGateway, "shop", "web"):     `{"kind":"Gateway","metadata":{"namespace":"shop","name":"web"}}`,
 			model.Ref(model.KindGateway, "other", "api"):    `{"kind":"Gateway","metadata":{"namespace":"other","name":"api"}}`,

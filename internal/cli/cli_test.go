@@ -42,6 +42,7 @@ func spy() Program {
 			o.Admin, o.WorkDir)
 	}
 	return Program{
+		Catalog: kinds.Catalog(),
 		Standalone: func(_ context.Context, o standalone.Options) error {
 			o.Log.Info("info line")
 			o.Log.Debug("debug line")
@@ -127,6 +128,7 @@ func TestScripts(t *testing.T) {
 func serve(env *testscript.Env, path string) (url string, err error) {
 	listens, done := make(chan string, 1), make(chan error, 1)
 	s, err := admin.New(admin.Config{
+		Catalog:  kinds.Catalog(),
 		Addr:     "127.0.0.1:0",
 		Graph:    flow.New(flow.Config{}),
 		Objects:  file(path),

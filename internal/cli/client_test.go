@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"cardea.dev/cardea/internal/kinds"
 )
 
 // Whatever else listens where a Cardea is looked for is called what it is, and nothing of it is taken for an answer.
@@ -85,6 +87,6 @@ func TestGetFromNobody(t *testing.T) {
 // run is a command line and all that it prints.
 func run(t *testing.T, line string) (out string, code int) {
 	var b strings.Builder
-	code = Main(t.Context(), strings.Fields(line), Program{}, &b, &b)
+	code = Main(t.Context(), strings.Fields(line), Program{Catalog: kinds.Catalog()}, &b, &b)
 	return b.String(), code
 }

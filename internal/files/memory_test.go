@@ -83,7 +83,8 @@ func TestMemoryOfAnotherProgram(t *testing.T) {
 	r.write("web.yaml", route("web", "one"))
 	first, f := r.load()
 	own, _ := os.ReadFile(f.memory.path)
-	other := memory{path: f.memory.path, rules: f.memory.rules, program: strings.Repeat("0", len(f.memory.program))}
+	other := memory{schema: one(), path: f.memory.path, rules: f.memory.rules,
+		program: strings.Repeat("0", len(f.memory.program))}
 	if err := other.load(); err != nil || len(other.objects) > 0 || !other.valid(other.digests[0]) {
 		t.Errorf("objects of another program are taken over, or its valid texts are not: %v, %v", other, err)
 	}
