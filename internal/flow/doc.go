@@ -52,7 +52,8 @@
 //     Returned values may share memory with arguments.
 //   - [Derive] may emit a key only under the input key that the key's Owner method names, and once.
 //   - A transform uses its [Ctx] only in its own goroutine and only until it returns.
-//   - It doesn't call the Graph, and it doesn't fetch a key that thousands of other runs fetch: each change of that key runs them all.
+//   - It doesn't call the Graph.
+//   - It doesn't fetch a key that thousands of other runs fetch: each change of that key would run all of them.
 //
 // [Config.Check] turns breaches into failures; every test should set it. A transform that panics is contained: its key
 // keeps what it had, is marked stale, shows in [Graph.Panics] in a later turn, and runs again when something it read

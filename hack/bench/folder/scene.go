@@ -65,12 +65,12 @@ func name(i int) string { return fmt.Sprintf("app-%05d", i) }
 // setRoute states a route of one rule; header, if not "", is the value of a response header.
 func (s *scene) setRoute(b *flow.Batch, i int, header string) {
 	prefix, root, port := gatewayv1.PathMatchPathPrefix, "/", gatewayv1.PortNumber(80)
-	backends := []gatewayv1.HTTPBackendRef{{BackendRef: gatewayv1.BackendRef{BackendObjectReference: gatewayv1.BackendObjectReference{
-		Name: gatewayv1.ObjectName(name(i)), Port: &port,
-	}}}}
+	backend := gatewayv1.BackendObjectReference{Name: gatewayv1.ObjectName(name(i)), Port: &port}
 	rule := gatewayv1.HTTPRouteRule{
-		Matches:     []gatewayv1.HTTPRouteMatch{{Path: &gatewayv1.HTTPPathMatch{Type: &prefix, Value: &root}}},
-		BackendRefs: backends,
+		Matches: []gatewayv1.HTTPRouteMatch{{Path: &gatewayv1.HTTPPathMatch{Type: &prefix, Value: &root}}},
+		BackendRefs: []gatewayv1.HTTPBackendRef{{
+			BackendRef: gatewayv1.BackendRef{BackendObjectReference: backend},
+		}},
 	}
 	if header != "" {
 		rule.Filters = []gatewayv1.HTTPRouteFilter{{

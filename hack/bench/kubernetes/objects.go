@@ -125,9 +125,11 @@ func route(name, gateway, service string) *gatewayv1.HTTPRoute {
 					ResponseHeaderModifier: &gatewayv1.HTTPHeaderFilter{Set: []gatewayv1.HTTPHeader{{Name: markHeader,
 						Value: markOf(0)}}},
 				}},
-				BackendRefs: []gatewayv1.HTTPBackendRef{{BackendRef: gatewayv1.BackendRef{BackendObjectReference: gatewayv1.BackendObjectReference{
-					Name: gatewayv1.ObjectName(service), Port: &port,
-				}}}},
+				BackendRefs: []gatewayv1.HTTPBackendRef{{BackendRef: gatewayv1.BackendRef{
+					BackendObjectReference: gatewayv1.BackendObjectReference{
+						Name: gatewayv1.ObjectName(service), Port: &port,
+					},
+				}}},
 			}},
 		},
 	}

@@ -21,7 +21,8 @@ var (
 )
 
 const (
-	passwd = "root:x:0:0:root:/root:/bin/sh\nnonroot:x:65532:65532:nonroot:/home/nonroot:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n"
+	passwd = "root:x:0:0:root:/root:/bin/sh\nnonroot:x:65532:65532:nonroot:/home/nonroot:/bin/sh\n" +
+		"nobody:x:65534:65534:nobody:/:/bin/sh\n"
 	groups = "root:x:0:\nnonroot:x:65532:\nnogroup:x:65534:\n"
 )
 

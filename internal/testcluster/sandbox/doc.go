@@ -5,7 +5,8 @@
 // It owns the namespaces and the processes on the way in. There are three of the same program:
 //
 //	outside    as it was started: makes the namespaces, waits, ends with the exit code of the one inside
-//	  init     process 1 of the PID namespace: reaps orphans. The kernel kills it if the one outside ends, and all others with it
+//	  init     process 1 of the PID namespace: reaps orphans. The kernel kills it if the one outside ends, and all
+//	           others with it
 //	    inside does the work
 //
 // It must never know what the program does inside. Enter is called first thing in main; Listen from any goroutine.
