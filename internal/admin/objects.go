@@ -128,7 +128,8 @@ func show(kind model.Kind, object json.RawMessage) (json.RawMessage, error) {
 func kindOf(w http.ResponseWriter, r *http.Request) (KindNames, bool) {
 	n, ok := KindNamed(r.PathValue("kind"))
 	if !ok {
-		fail(w, http.StatusNotFound, fmt.Sprintf("Cardea shows no %q: /objects lists the kinds", r.PathValue("kind")))
+		fail(w, http.StatusNotFound,
+			fmt.Sprintf("unknown kind %q: /objects lists the kinds that Cardea reads", r.PathValue("kind")))
 	}
 	return n, ok
 }

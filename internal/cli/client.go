@@ -24,8 +24,8 @@ type client struct {
 	http   *http.Client
 }
 
-// orName is what to do where no Cardea is.
-const orName = "name the address of its admin API with --server or $CARDEA_SERVER"
+// orName says what to do if there is no Cardea at an address.
+const orName = "set the address of Cardea's admin API with --server or $CARDEA_SERVER"
 
 // newClient takes the first address that is not "", else the default one.
 func newClient(addresses ...string) *client {
@@ -39,7 +39,7 @@ func newClient(addresses ...string) *client {
 	if !strings.Contains(server, "://") {
 		server = "http://" + server
 	}
-	// Its own transport: a proxy that the environment names has no business between us and this machine's program.
+	// Its own transport: a proxy from the environment must not stand between us and a program on this machine.
 	return &client{strings.TrimSuffix(server, "/"),
 		&http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}}
 }
@@ -84,9 +84,8 @@ func (c *client) do(ctx context.Context, method, path string, body []byte) (json
 	switch _, unreachable := errors.AsType[*net.OpError](err); {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return nil,
-			fmt.Errorf("no Cardea answers at %s: start one with `cardea standalone DIR`, or %s (`cardea get --kube` asks a "+
-				"cluster)",
-				c.server, orName)
+			fmt.Errorf("no Cardea runs at %s: start one with `cardea standalone DIR`, or %s; "+
+				"to ask a cluster, use `cardea get --kube`", c.server, orName)
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return nil, err
 	case unreachable:
@@ -98,7 +97,7 @@ func (c *client) do(ctx context.Context, method, path string, body []byte) (json
 	if response.Header.Get(admin.Header) == "" {
 		kind, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";")
 		return nil, fmt.Errorf("%s is not Cardea's admin API (it answers %s, %s): %s", c.server, response.Status,
-			cmp.Or(kind, "of no type"), orName)
+			cmp.Or(kind, "no content type"), orName)
 	}
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
@@ -108,7 +107,7 @@ func (c *client) do(ctx context.Context, method, path string, body []byte) (json
 		return nil, failure(response.StatusCode, text)
 	}
 	if !json.Valid(text) {
-		return nil, fmt.Errorf("what Cardea answers at %s can't be read: it may be of another version", c.server)
+		return nil, fmt.Errorf("can't read the answer of the Cardea at %s: it may have another version", c.server)
 	}
 	return text, nil
 }
@@ -125,12 +124,12 @@ func bare(err error) error {
 	return err
 }
 
-// serverError is a refusal by the server.
+// serverError is an error that the server answered: reason is the HTTP status as one word ("NotFound").
 type serverError struct{ reason, message string }
 
 func (e serverError) Error() string { return fmt.Sprintf("(%s): %s", e.reason, e.message) }
 
-// failure is a refusal in the server's words.
+// failure is the error in a server's answer.
 func failure(code int, text []byte) error {
 	var status admin.Status
 	if err := json.Unmarshal(text, &status); err != nil || status.Kind != "Status" {
