@@ -102,11 +102,11 @@ func (s *Server) answerObject(w http.ResponseWriter, n KindNames, ref model.Obje
 	answer(w, object)
 }
 
-// redacted stands in a Secret's place of what it holds: the base64 of "[redacted]".
+// redacted replaces each value of a Secret: the base64 of "[redacted]".
 var redacted = base64.StdEncoding.EncodeToString([]byte("[redacted]"))
 
-// show is an object as it may be seen: whoever reaches this API may not be one who may read keys, so of a Secret only
-// the names of its entries are shown.
+// show is an object as the API shows it. A client of this API may not be allowed to read keys, so of a Secret only the
+// names of its entries are shown.
 func show(kind model.Kind, object json.RawMessage) (json.RawMessage, error) {
 	if kind != model.KindSecret {
 		return object, nil
@@ -124,7 +124,7 @@ func show(kind model.Kind, object json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(secret)
 }
 
-// kindOf reads the kind of the path.
+// kindOf reads the kind in the path.
 func kindOf(w http.ResponseWriter, r *http.Request) (KindNames, bool) {
 	n, ok := KindNamed(r.PathValue("kind"))
 	if !ok {
@@ -134,7 +134,7 @@ func kindOf(w http.ResponseWriter, r *http.Request) (KindNames, bool) {
 	return n, ok
 }
 
-// resource is a kind as kubectl's messages name it: "httproutes.gateway.networking.k8s.io".
+// resourceName is a kind as kubectl's messages name it: "httproutes.gateway.networking.k8s.io".
 func resourceName(n KindNames) string {
 	if group := n.Kind.Group(); group != "" {
 		return n.Plural + "." + group

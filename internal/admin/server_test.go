@@ -221,8 +221,8 @@ func TestDiffIsAskedByPost(t *testing.T) {
 		{"POST", "application/json", `{"object": {}}`, 400, "object: want"},
 		{"POST", "application/json", `{"objects": ["` + strings.Repeat("x", maxEdit) + `"]}`, 413, "more than 64 MiB"},
 		{"POST", "application/json", `{`, 400, "unexpected"},
-		{"POST", "text/plain", `{"objects": [{"n": 1}]}`, 405, "only reads"},
-		{"PUT", "application/json", `{}`, 405, "only reads"},
+		{"POST", "text/plain", `{"objects": [{"n": 1}]}`, 405, "read-only"},
+		{"PUT", "application/json", `{}`, 405, "read-only"},
 		{"GET", "application/json", `{}`, 405, "POST the objects"},
 	} {
 		request, err := http.NewRequest(c.method, "http://"+addr+"/diff", strings.NewReader(c.body))
@@ -277,7 +277,7 @@ func TestPages(t *testing.T) {
 		{"/debug/flow/input/number", 200, `"changedAt": 1`},
 		{"/debug/flow/input/none", 404, "no such collection"},
 		{"/debug/pprof/", 200, "goroutine"},
-		{"/none", 404, "no such page: / lists those that are"},
+		{"/none", 404, "no such page: / lists the pages"},
 	} {
 		if code, body := get(t, "GET", "http://"+addr+want.path, ""); code != want.code ||
 			!strings.Contains(body, want.body) {
@@ -387,7 +387,7 @@ func TestTakenPortIsSaidClearly(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = s.Run(context.Background())
-	want := fmt.Sprintf("address %s is taken", c.Addr)
+	want := fmt.Sprintf("address %s is in use", c.Addr)
 	if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "--admin") {
 		t.Errorf("Run = %v, want %q and the flag's name", err, want)
 	}

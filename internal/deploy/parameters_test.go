@@ -132,8 +132,8 @@ func TestInvalidParameters(t *testing.T) {
 	}
 	for i, c := range []struct{ spec, message string }{
 		{`{service: {labels: {half: "yes"}}, pod: {patch: {spec: {contaners: []}}}}`, // not sent at all
-			`DataPlane shop/plane1, spec.pod.patch: it does not fit: unknown field "spec.template.spec.contaners"; ` +
-				`change or remove it`},
+			`DataPlane shop/plane1, spec.pod.patch: the patched object is invalid: ` +
+				`unknown field "spec.template.spec.contaners"; change or remove it`},
 		{`{service: {labels: {half: "yes"}}, resources: {requests: {cpu: 2}, limits: {cpu: 1}}}`,
 			`DataPlane shop/plane1, spec.resources: change or remove it: ` +
 				`Deployment, spec.template.spec.containers[0].resources.requests: Invalid value`},

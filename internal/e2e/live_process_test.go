@@ -41,7 +41,7 @@ func TestACrashedProxyComesBack(t *testing.T) {
 		// The same configuration again, and nobody had to edit anything.
 		s.soon("GET http://shop.example/ -> 200 blue")
 		s.says("gateway/shop/web", "Programmed=True")
-		ends := s.book.find("process ended, will be started again", "signal: killed")
+		ends := s.book.find("process ended; restarting", "signal: killed")
 		if len(ends) != crash {
 			t.Fatalf("the log tells of %d crashes, want %d", len(ends), crash)
 		}
