@@ -239,10 +239,10 @@ func refusals(t *testing.T, c *testcluster.Cluster) {
 		"secrets --kubeconfig " + nobody:           "Error from server (Forbidden): secrets is forbidden",
 		"httproute .. " + admin:                    `Error: ".." is not a valid name`,
 		"httproute a/b/c " + admin:                 `Error: "a/b/c" is not a valid name`,
-		"gc --server 127.0.0.1:1 " + admin:         "Error: --server names a running Cardea",
+		"gc --server 127.0.0.1:1 " + admin:         "Error: --server can't be used with --kube",
 		"gc --kubeconfig /none":                    "Error: find the cluster: stat /none: no such file or directory",
 		"gc --context elsewhere " + admin:          `Error: find the cluster: context "elsewhere" does not exist`,
-		"gc --kube --server http://127.0.0.1:9900": "Error: --server names a running Cardea",
+		"gc --kube --server http://127.0.0.1:9900": "Error: --server can't be used with --kube",
 	} {
 		if out, code := run(t, strings.Fields("get "+line)...); code != 1 || !strings.HasPrefix(out, want) {
 			t.Errorf("get %s: %d, %s", line, code, out)
