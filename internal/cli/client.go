@@ -18,9 +18,9 @@ import (
 	"cardea.dev/cardea/internal/admin"
 )
 
-// client asks a running program's admin API.
+// client asks the admin API of a running Cardea.
 type client struct {
-	server string // without a slash at its end
+	server string // without a slash at the end
 	http   *http.Client
 }
 
@@ -62,12 +62,12 @@ func (c *client) one(ctx context.Context, n admin.KindNames, namespace, name str
 	return c.ask(ctx, join(append(words, name)))
 }
 
-// ask gets a path. The answer is JSON.
+// ask sends a GET. The answer is JSON.
 func (c *client) ask(ctx context.Context, path string) (json.RawMessage, error) {
 	return c.do(ctx, http.MethodGet, path, nil)
 }
 
-// post asks a question that is JSON.
+// post sends a POST with JSON. The answer is JSON.
 func (c *client) post(ctx context.Context, path string, question []byte) (json.RawMessage, error) {
 	return c.do(ctx, http.MethodPost, path, question)
 }
@@ -112,8 +112,8 @@ func (c *client) do(ctx context.Context, method, path string, body []byte) (json
 	return text, nil
 }
 
-// bare is an error of a request without the request: "no such host" of "Get "http://...": dial tcp: lookup foo: no such
-// host".
+// bare is the innermost text of an error of a request: "no such host" instead of "Get "http://...": dial tcp: lookup
+// foo: no such host".
 func bare(err error) error {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		return errors.New(dns.Err)
@@ -138,7 +138,7 @@ func failure(code int, text []byte) error {
 	return serverError{strings.ReplaceAll(http.StatusText(code), " ", ""), status.Message}
 }
 
-// join makes a path of words, each of which may hold anything.
+// join makes a path of words, and escapes them.
 func join(words []string) string {
 	var path strings.Builder
 	for _, w := range words {

@@ -148,7 +148,7 @@ func (c *cluster) page(
 	return p, decode(text, &p)
 }
 
-// decode keeps numbers as they are written.
+// decode decodes JSON and keeps numbers as they are written.
 func decode(text []byte, value any) error {
 	d := json.NewDecoder(strings.NewReader(string(text)))
 	d.UseNumber()
@@ -219,11 +219,11 @@ func document(value any) (json.RawMessage, error) {
 	return append(text, '\n'), err
 }
 
-// redacted stands in the place of what a Secret holds, as the admin API has it.
+// redacted replaces each value of a Secret, as in the admin API.
 var redacted = base64.StdEncoding.EncodeToString([]byte("[redacted]"))
 
-// shown is an object as it is shown: with its kind, which lists leave out, without what only machines read, and a
-// Secret without what it holds.
+// shown is an object as get shows it: with its kind, which lists leave out, without managed fields, and without the
+// values of a Secret.
 func shown(n admin.KindNames, o object) object {
 	o["apiVersion"], o["kind"] = n.APIVersion, n.Kind.String()
 	if m, ok := o["metadata"].(map[string]any); ok {
@@ -238,7 +238,7 @@ func shown(n admin.KindNames, o object) object {
 		}
 	}
 	if notes, ok := o.at("metadata", "annotations").(map[string]any); ok {
-		delete(notes, "kubectl.kubernetes.io/last-applied-configuration") // it may hold all of it once more
+		delete(notes, "kubectl.kubernetes.io/last-applied-configuration") // it may have the values, too
 	}
 	return o
 }

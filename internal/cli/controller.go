@@ -50,7 +50,7 @@ the proxies must then be able to reach --xds under the name of --service.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.Kubeconfig, "kubeconfig", "",
-		"kubeconfig to use (default: the pod's ServiceAccount, else the kubeconfig that kubectl would use)")
+		"kubeconfig to use (default: the pod's ServiceAccount, else the one that kubectl would use)")
 	f.StringVar(&o.Context, "context", "", "context of the kubeconfig to use")
 	f.StringVar(&o.Namespace, "namespace", cmp.Or(os.Getenv("POD_NAMESPACE"), "cardea-system"),
 		"namespace that Cardea itself runs in ($POD_NAMESPACE, if it is set)")
@@ -60,7 +60,7 @@ the proxies must then be able to reach --xds under the name of --service.`,
 	f.StringVar(&o.Image, "proxy-image", server.DefaultImage, "image of the proxies, if no DataPlane sets one")
 	f.StringVar(&o.Admin, "admin", admin.DefaultAddr, "host:port of the admin API")
 	f.StringVar(&o.Probes, "probes", ":9901",
-		`host:port of /healthz, /readyz and /metrics, for the kubelet and Prometheus; "" turns them off`)
+		`host:port of /healthz, /readyz and /metrics; "" turns them off`)
 	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&format, "log-format", "text", "text or json")
 	completeFlag(cmd, "log-level", "debug", "info", "warn", "error")

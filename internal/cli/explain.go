@@ -74,7 +74,7 @@ run.`,
 		"header of the request, 'name: value'; may be given several times")
 	f.StringVar(&o.question.SNI, "sni", "", "server name (SNI) of the TLS handshake (default: the URL's host)")
 	f.StringVar(&o.question.Gateway, "gateway", "",
-		"Gateway that gets the request (NAMESPACE/NAME); needed if several have its port")
+		"Gateway that gets the request (NAMESPACE/NAME), if several have its port")
 	f.StringVarP(&o.namespace, "namespace", "n", "default", "namespace of the object")
 	f.StringVar(&o.dir, "dir", "", "read this folder (or file) instead of asking a running Cardea")
 	f.StringVar(&o.server, "server", "", "address of the admin API ($CARDEA_SERVER, else http://"+admin.DefaultAddr+")")
@@ -86,7 +86,7 @@ run.`,
 	return cmd
 }
 
-// isRequest tells whether the arguments are a method and a URL, as `cardea diff` tells requests.
+// isRequest reports whether the arguments are a method and a URL, the form in which `cardea diff` prints requests.
 func isRequest(args []string) bool {
 	return len(args) == 2 && !strings.ContainsAny(args[0], "/:") && strings.Contains(args[1], "://")
 }

@@ -98,7 +98,7 @@ func get(cmd *cobra.Command, o getOptions, args []string) error {
 	return getList(cmd, o, from, names)
 }
 
-// atMostOne accepts what get can show at once.
+// atMostOne accepts the arguments KIND, KIND NAME, KIND/NAME, or none.
 func atMostOne(_ *cobra.Command, args []string) error {
 	if len(args) > 2 {
 		return fmt.Errorf("%q: name one object, or all of a kind by KIND alone", strings.Join(args, " "))
@@ -206,7 +206,7 @@ func getList(cmd *cobra.Command, o getOptions, from source, names admin.KindName
 // wantsText reports whether the answer is printed as it came.
 func (o getOptions) wantsText() bool { return o.output == "yaml" || o.output == "json" }
 
-// read decodes an answer.
+// read decodes a JSON answer.
 func read(text json.RawMessage, value any) error {
 	if err := json.Unmarshal(text, value); err != nil {
 		return fmt.Errorf("can't read the answer (%w): the running Cardea may have another version", err)

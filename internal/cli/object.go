@@ -2,10 +2,10 @@ package cli
 
 import "fmt"
 
-// object is a Kubernetes object, or a part of one, as JSON tells it.
+// object is a Kubernetes object, or a part of one, decoded from JSON.
 type object map[string]any
 
-// at is what stands at a path; nil if nothing does.
+// at is the value at a path; nil if there is none.
 func (o object) at(path ...string) any {
 	var value any = map[string]any(o)
 	for _, field := range path {
@@ -15,7 +15,7 @@ func (o object) at(path ...string) any {
 	return value
 }
 
-// text is a word or a number at a path; "" if nothing is there.
+// text is the text or number at a path; "" if there is none.
 func (o object) text(path ...string) string {
 	switch v := o.at(path...).(type) {
 	case nil:
@@ -27,7 +27,7 @@ func (o object) text(path ...string) string {
 	}
 }
 
-// texts is a list of words.
+// texts is a list of texts at a path.
 func (o object) texts(path ...string) []string {
 	items, _ := o.at(path...).([]any)
 	var all []string
@@ -37,7 +37,7 @@ func (o object) texts(path ...string) []string {
 	return all
 }
 
-// list is a list of objects.
+// list is a list of objects at a path.
 func (o object) list(path ...string) []object {
 	items, _ := o.at(path...).([]any)
 	var all []object

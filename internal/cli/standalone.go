@@ -68,7 +68,7 @@ port 443 at 8443.`,
 func bindFlags(cmd *cobra.Command, o *standalone.Options) {
 	f := cmd.Flags()
 	f.IntVar(&o.PortOffset, "port-offset", 0,
-		"number to add to each listener's port to get the port to bind; redirects still use the listener's port")
+		"added to each listener's port to get the port to bind; redirects keep the listener's port")
 	f.StringSliceVar(&o.Bind, "bind", []string{"127.0.0.1"},
 		"IP addresses to bind for Gateways that have none in spec.addresses")
 	completeFlag(cmd, "port-offset")
