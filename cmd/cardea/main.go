@@ -1,4 +1,4 @@
-// Command cardea runs gateways: it keeps real proxies doing what Gateway API objects say. See `cardea --help`.
+// Command cardea runs gateways: it configures Envoy proxies to do what Gateway API objects say. See `cardea --help`.
 package main
 
 import (
@@ -14,8 +14,8 @@ import (
 )
 
 func main() {
-	// A signal asks for a gentle end, which takes a bounded time. Further ones change nothing: who signals a whole process
-	// group often does so twice, and ending at once would leave things behind.
+	// A signal asks for an orderly shutdown, which takes a limited time. Further signals change nothing: a signal to a
+	// whole process group often arrives twice, and ending at once would leave files and processes behind.
 	ctx, _ := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	program := cli.Program{
 		Catalog:    kinds.Catalog(),

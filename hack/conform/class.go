@@ -14,7 +14,7 @@ import (
 	"cardea.dev/cardea/internal/testcluster"
 )
 
-// classReady waits until the class is accepted and says what it supports: the suite reads that once, when it starts.
+// classReady waits until the class is accepted and lists its features: the suite reads them once, when it starts.
 func classReady(ctx context.Context, cluster *testcluster.Cluster) error {
 	client, err := versioned.NewForConfig(cluster.Config)
 	if err != nil {

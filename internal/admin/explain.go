@@ -8,7 +8,7 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// Explainer tells why. Its methods are called by many goroutines.
+// Explainer answers questions about requests and objects. Its methods are called by many goroutines.
 type Explainer interface {
 	Request(explain.Question) (explain.Story, error)
 	Object(ref model.ObjectRef) (story explain.Object, found bool)

@@ -102,8 +102,7 @@ func (s *Server) answerObject(w http.ResponseWriter, n *kind.Kind, ref model.Obj
 	answer(w, object)
 }
 
-// show is an object as it may be seen: whoever reaches this API may not be one who may read keys, so of a Secret only
-// the names of its entries are shown.
+// redacted replaces each value of a Secret: the base64 of "[redacted]".
 func show(k *kind.Kind, object json.RawMessage) (json.RawMessage, error) {
 	if k.Hidden == nil {
 		return object, nil
@@ -116,11 +115,12 @@ func show(k *kind.Kind, object json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(shown)
 }
 
-// kindOf reads the kind of the path.
+// kindOf reads the kind in the path.
 func (s *Server) kindOf(w http.ResponseWriter, r *http.Request) (*kind.Kind, bool) {
 	n, ok := s.config.Catalog.Named(r.PathValue("kind"))
 	if !ok {
-		fail(w, http.StatusNotFound, fmt.Sprintf("Cardea shows no %q: /objects lists the kinds", r.PathValue("kind")))
+		fail(w, http.StatusNotFound,
+			fmt.Sprintf("unknown kind %q: /objects lists the kinds that Cardea reads", r.PathValue("kind")))
 	}
 	return n, ok
 }

@@ -223,8 +223,8 @@ func TestDiffIsAskedByPost(t *testing.T) {
 		{"POST", "application/json", `{"object": {}}`, 400, "object: want"},
 		{"POST", "application/json", `{"objects": ["` + strings.Repeat("x", maxEdit) + `"]}`, 413, "more than 64 MiB"},
 		{"POST", "application/json", `{`, 400, "unexpected"},
-		{"POST", "text/plain", `{"objects": [{"n": 1}]}`, 405, "only reads"},
-		{"PUT", "application/json", `{}`, 405, "only reads"},
+		{"POST", "text/plain", `{"objects": [{"n": 1}]}`, 405, "read-only"},
+		{"PUT", "application/json", `{}`, 405, "read-only"},
 		{"GET", "application/json", `{}`, 405, "POST the objects"},
 	} {
 		request, err := http.NewRequest(c.method, "http://"+addr+"/diff", strings.NewReader(c.body))
@@ -264,8 +264,8 @@ func TestPages(t *testing.T) {
 		{"/objects/gc/cardea", 200, `"name": "cardea"`},
 		{"/objects/gc/shop/cardea", 404, `gatewayclasses have no namespace`},
 		{"/objects/gateways.gateway.networking.k8s.io/other/api", 200, `"api"`},
-		{"/objects/gateways.example.com", 404, `Cardea shows no \"gateways.example.com\"`},
-		{"/objects/pods", 404, `Cardea shows no \"pods\": /objects lists the kinds`},
+		{"/objects/gateways.example.com", 404, `unknown kind \"gateways.example.com\"`},
+		{"/objects/pods", 404, `unknown kind \"pods\": /objects lists the kinds`},
 		{"/objects/httproutes", 200, `"items": []`},
 		{"/explain?url=http://a/&method=PUT&header=x:1&header=y:2&sni=b&gateway=c/d", 200,
 			`"request": "{PUT http://a/ [x:1 y:2] b c/d}"`},
@@ -273,13 +273,13 @@ func TestPages(t *testing.T) {
 		{"/explain/gtw/shop/web", 200, `"object": "Gateway shop/web"`},
 		{"/explain/gc/cardea", 200, `"object": "GatewayClass cardea"`},
 		{"/explain/gtw/shop/none", 404, `gateways.gateway.networking.k8s.io \"none\" not found`},
-		{"/explain/pods/shop/web", 404, `Cardea shows no \"pods\"`},
+		{"/explain/pods/shop/web", 404, `unknown kind \"pods\"`},
 		{"/debug/flow", 200, `"Name": "input/number"`},
 		{"/debug/flow/turns", 200, `"test"`},
 		{"/debug/flow/input/number", 200, `"changedAt": 1`},
 		{"/debug/flow/input/none", 404, "no such collection"},
 		{"/debug/pprof/", 200, "goroutine"},
-		{"/none", 404, "no such page: / lists those that are"},
+		{"/none", 404, "no such page: / lists the pages"},
 	} {
 		if code, body := get(t, "GET", "http://"+addr+want.path, ""); code != want.code ||
 			!strings.Contains(body, want.body) {
@@ -389,7 +389,7 @@ func TestTakenPortIsSaidClearly(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = s.Run(context.Background())
-	want := fmt.Sprintf("address %s is taken", c.Addr)
+	want := fmt.Sprintf("address %s is in use", c.Addr)
 	if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "--admin") {
 		t.Errorf("Run = %v, want %q and the flag's name", err, want)
 	}

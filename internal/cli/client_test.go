@@ -36,7 +36,7 @@ func TestGetFromWhatIsNoCardea(t *testing.T) {
 			if r.URL.Path != "/login" {
 				http.Redirect(w, r, "/login", http.StatusFound)
 			}
-		}, "(it answers 200 OK, of no type)"},
+		}, "(it answers 200 OK, no content type)"},
 		"no HTTP": {func(w http.ResponseWriter, _ *http.Request) {
 			conn, _, err := w.(http.Hijacker).Hijack()
 			if err == nil {
@@ -74,8 +74,8 @@ func TestGetFromNobody(t *testing.T) {
 	l.Close()
 	for server, want := range map[string]string{
 		"http://" +
-			l.Addr().String(): "start one with `cardea standalone DIR`, or name the address of its admin API with --server " +
-			"or $CARDEA_SERVER",
+			l.Addr().String(): "start one with `cardea standalone DIR`, or set the address of Cardea's admin API with " +
+			"--server or $CARDEA_SERVER",
 		"gopher://" + l.Addr().String(): `unsupported protocol scheme "gopher"`,
 	} {
 		if out, code := run(t, "get --server "+server); code != 1 || !strings.Contains(out, want) {

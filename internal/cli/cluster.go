@@ -52,7 +52,7 @@ func newCluster(catalog *kind.Catalog, kubeconfig, context string) (*cluster, er
 	return &cluster{catalog, base, client, namespace}, nil
 }
 
-// contexts are those of a kubeconfig, for shell completion.
+// contexts are the contexts of a kubeconfig, for shell completion.
 func contexts(kubeconfig string) []string {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
@@ -63,14 +63,14 @@ func contexts(kubeconfig string) []string {
 	return slices.Sorted(maps.Keys(config.Contexts))
 }
 
-// missing says that the API server has no such kind.
+// missing is the error for a kind that the API server does not have.
 type missing struct{ names *kind.Kind }
 
 func (e missing) Error() string {
 	return fmt.Sprintf("the cluster has no %s: its CRD is not installed", e.names.Resource())
 }
 
-// get asks for a path. What is not there is a serverError; a kind that is not there is missing.
+// get asks for a path. For an object that does not exist the error is a serverError, for a kind it is missing.
 func (c *cluster) get(
 	ctx context.Context, n *kind.Kind, accept string, query url.Values, words ...string,
 ) ([]byte, error) {
@@ -80,7 +80,7 @@ func (c *cluster) get(
 	}
 	for _, word := range words {
 		if wrong := validation.IsValidPathSegmentName(word); len(wrong) > 0 {
-			return nil, fmt.Errorf("%q is no name: it %s", word, strings.Join(wrong, " and "))
+			return nil, fmt.Errorf("%q is not a valid name: it %s", word, strings.Join(wrong, " and "))
 		}
 	}
 	target := strings.TrimSuffix(c.base.String(), "/") + root + "/" + n.APIVersion() + join(words)
@@ -110,13 +110,13 @@ func (c *cluster) get(
 	return nil, failure(response.StatusCode, text)
 }
 
-// namesObject tells whether a refusal is about an object: else it is about its kind.
+// namesObject reports whether an error that the server answered is about an object. If not, it is about the kind.
 func namesObject(text []byte) bool {
 	var status struct{ Details struct{ Name string } }
 	return json.Unmarshal(text, &status) == nil && status.Details.Name != ""
 }
 
-// path is that of a kind in a namespace, or in all if it is "".
+// path is the path of a kind in a namespace, or in all namespaces if it is "".
 func path(n *kind.Kind, namespace string, more ...string) []string {
 	words := append([]string{n.Plural}, more...)
 	if !n.Cluster && namespace != "" {
@@ -148,12 +148,12 @@ func (c *cluster) page(
 	return p, decode(text, &p)
 }
 
-// decode keeps numbers as they are written.
+// decode decodes JSON and keeps numbers as they are written.
 func decode(text []byte, value any) error {
 	d := json.NewDecoder(strings.NewReader(string(text)))
 	d.UseNumber()
 	if err := d.Decode(value); err != nil {
-		return fmt.Errorf("what the cluster answers can't be read: %w", err)
+		return fmt.Errorf("can't read the cluster's answer: %w", err)
 	}
 	return nil
 }
@@ -219,8 +219,7 @@ func document(value any) (json.RawMessage, error) {
 	return append(text, '\n'), err
 }
 
-// shown is an object as it is shown: with its kind, which lists leave out, without what only machines read, and a
-// Secret without what it holds.
+// redacted replaces each value of a Secret, as in the admin API.
 func shown(n *kind.Kind, o object) object {
 	o["apiVersion"], o["kind"] = n.APIVersion(), n.String()
 	if m, ok := o["metadata"].(map[string]any); ok {

@@ -13,11 +13,12 @@ import (
 	"cardea.dev/cardea/internal/standalone"
 )
 
-// completionPatience is how long a shell waits for a word from the running program. Who types does not want to.
-const completionPatience = 2 * time.Second
+// completionTimeout is how long a shell waits for an answer of the running Cardea. It is short, since the user is
+// typing.
+const completionTimeout = 2 * time.Second
 
-// completer lists the words that may stand where the shell's cursor is. What it can't find out it does not offer,
-// silently: nobody asked for anything yet.
+// completer lists the words that can be completed at the shell's cursor. It reports no errors: words that it can't find
+// out are left out.
 type completer = func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective)
 
 // completeFlag offers words for a flag, and no files.
@@ -29,11 +30,11 @@ func completeFlag(cmd *cobra.Command, flag string, words ...string) {
 
 func completeFlagBy(cmd *cobra.Command, flag string, f completer) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, f); err != nil {
-		panic(err) // there is no such flag, or it was done twice
+		panic(err) // there is no such flag, or it has a completer already
 	}
 }
 
-// namer lists the names of a kind's objects, where a command line asks for them.
+// namer lists the names of a kind's objects, from the source that the command line names.
 type namer = func(cmd *cobra.Command, n *kind.Kind) []string
 
 // namesOf is what a namer knows of a kind, by any of the kind's words.
@@ -90,14 +91,14 @@ func objectWords(cmd *cobra.Command, catalog *kind.Catalog, typed string, names 
 	return words
 }
 
-// completeNamespace offers the namespaces that there are.
+// completeNamespace offers the existing namespaces.
 func completeNamespace(catalog *kind.Catalog, names namer) completer {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return namesOf(cmd, catalog, "namespaces", names), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// names asks for the names of a kind's objects. None of all namespaces: an object is asked for in its own.
+// names asks for the names of a kind's objects in a namespace. With -A it returns none, since a NAME needs a namespace.
 func (o *getOptions) names(cmd *cobra.Command, n *kind.Kind) []string {
 	if !n.Cluster && o.all {
 		return nil
@@ -111,7 +112,7 @@ func (o *getOptions) names(cmd *cobra.Command, n *kind.Kind) []string {
 
 // listed asks a source for the names of a kind's objects.
 func listed(cmd *cobra.Command, from source, n *kind.Kind, namespace string) (names []string) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 	defer cancel()
 	text, err := from.list(ctx, n, namespace)
 	if err != nil {
@@ -127,7 +128,7 @@ func listed(cmd *cobra.Command, from source, n *kind.Kind, namespace string) (na
 	return names
 }
 
-// names are those of a kind's objects in the folder, or in the running program.
+// names are the names of a kind's objects in the folder, or in the running Cardea.
 func (o *explainOptions) names(cmd *cobra.Command, p Program, n *kind.Kind) (names []string) {
 	if o.dir == "" {
 		return listed(cmd, newClient(p.Catalog, o.server, os.Getenv("CARDEA_SERVER")), n, o.namespace)

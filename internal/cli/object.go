@@ -2,5 +2,5 @@ package cli
 
 import "cardea.dev/cardea/internal/kind"
 
-// object is a Kubernetes object, or a part of one, as JSON tells it.
+// object is a Kubernetes object, or a part of one, decoded from JSON.
 type object = kind.Shown

@@ -13,7 +13,7 @@ import (
 	"cardea.dev/cardea/internal/kind"
 )
 
-// table is rows of words under their columns.
+// table is rows of texts with titled columns.
 type table struct {
 	columns []string
 	rows    [][]string
@@ -64,7 +64,7 @@ func tableOf(k *kind.Kind, objects []object, now time.Time, wide, namespaces boo
 	return t
 }
 
-// age is the time since the object was made, in kubectl's words.
+// age is the time since the object was created, in kubectl's format.
 func age(o object, now time.Time) string {
 	created, err := time.Parse(time.RFC3339, o.Text("metadata", "creationTimestamp"))
 	if err != nil || created.IsZero() {

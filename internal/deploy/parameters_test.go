@@ -132,13 +132,16 @@ func TestInvalidParameters(t *testing.T) {
 	}
 	for i, c := range []struct{ spec, message string }{
 		{`{service: {labels: {half: "yes"}}, pod: {patch: {spec: {contaners: []}}}}`, // not sent at all
-			`DataPlane shop/plane1, spec.pod.patch: it does not fit: unknown field "spec.template.spec.contaners"; change or remove it`},
+			`DataPlane shop/plane1, spec.pod.patch: the patched object is invalid: ` +
+				`unknown field "spec.template.spec.contaners"; change or remove it`},
 		{`{service: {labels: {half: "yes"}}, resources: {requests: {cpu: 2}, limits: {cpu: 1}}}`,
-			`DataPlane shop/plane1, spec.resources: change or remove it: Deployment, spec.template.spec.containers[0].resources.requests: Invalid value`},
+			`DataPlane shop/plane1, spec.resources: change or remove it: ` +
+				`Deployment, spec.template.spec.containers[0].resources.requests: Invalid value`},
 		{`{service: {labels: {half: "yes"}}, deployment: {patch: {spec: {minReadySeconds: -1}}}}`,
 			`DataPlane shop/plane1, spec.deployment.patch: `},
 		{`{logLevel: debug, service: {type: ClusterIP, externalTrafficPolicy: Local}}`,
-			`DataPlane shop/plane1, spec.service.externalTrafficPolicy: change or remove it: Service, spec.externalTrafficPolicy: Invalid value`},
+			`DataPlane shop/plane1, spec.service.externalTrafficPolicy: change or remove it: ` +
+				`Service, spec.externalTrafficPolicy: Invalid value`},
 	} {
 		port := int32(1000 + i)
 		p.plan(func(x *plan.Proxy) {

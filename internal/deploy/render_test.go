@@ -215,7 +215,7 @@ func TestFront(t *testing.T) {
 	}{
 		"none": {service: nil},
 		"no port": {noPort: true, service: nil, front: model.Front{
-			Reason: "AddressNotAssigned", Message: "no listener has a port for a Service to have",
+			Reason: "AddressNotAssigned", Message: "there is no Service: no listener has a port for it",
 		}},
 		"no port any more": {noPort: true, service: balanced, front: model.Front{Addresses: given}},
 		"waiting":          {service: waiting},
@@ -226,10 +226,10 @@ func TestFront(t *testing.T) {
 		"wanted":           {wanted: ip("1.2.3.4"), service: balanced, front: model.Front{Addresses: given}},
 		"unusable": {wanted: ip("1.2.3.4", "7.7.7.7"), service: balanced, front: model.Front{
 			Addresses: given,
-			Reason:    "AddressNotUsable", Message: "Service s has not been given 7.7.7.7; it has 1.2.3.4, 1.2.3.5, lb.example",
+			Reason:    "AddressNotUsable", Message: "Service s did not get 7.7.7.7; it has 1.2.3.4, 1.2.3.5, lb.example",
 		}},
 		"not given": {wanted: ip("7.7.7.7"), service: waiting, front: model.Front{
-			Reason: "AddressNotUsable", Message: "Service s has not been given 7.7.7.7",
+			Reason: "AddressNotUsable", Message: "Service s did not get 7.7.7.7",
 		}},
 	} {
 		p := plan.Proxy{Addresses: c.wanted, Ports: []plan.ProxyPort{{Number: 80, Bind: 80, Transport: model.TCP}}}

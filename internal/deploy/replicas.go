@@ -14,16 +14,16 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// scaler is the field manager that has the number of replicas when no DataPlane states it any more, until somebody
-// scales.
+// scaler is the field manager that owns the number of replicas after a DataPlane has stopped setting it, until another
+// client scales.
 const scaler = manager + "-replicas"
 
-// replicasField is how managed fields name it; nothing else in a Deployment is called so.
+// replicasField is the name of the field in managed fields; no other field of a Deployment has this name.
 const replicasField = `"f:replicas"`
 
-// keepReplicas keeps the number of replicas when it is stated no more. The API server would take a field away that
-// nobody has, and then there would be one replica. So somebody else is given it first: an autoscaler, or who scales by
-// hand, takes it from there.
+// keepReplicas keeps the number of replicas when no DataPlane sets it any more. The API server removes a field that
+// nobody owns, and the default is one replica. So scaler becomes the owner first; an autoscaler, or somebody who scales
+// by hand, takes it over from there.
 func (d *Deployer) keepReplicas(ctx context.Context, ref model.ObjectRef, p plan.Proxy, text []byte) error {
 	var want struct{ Spec struct{ Replicas *int32 } }
 	if err := json.Unmarshal(text, &want); err != nil {
@@ -45,7 +45,7 @@ func (d *Deployer) keepReplicas(ctx context.Context, ref model.ObjectRef, p plan
 	if err != nil {
 		return err
 	}
-	// Not by force: a number that is another one by now is a conflict, and looked at again.
+	// Not forced: if the number has changed meanwhile, this is a conflict, and is retried.
 	_, err = d.objects.Resource(deployment.resource()).Namespace(ref.Namespace()).
 		Patch(ctx, p.Name, types.ApplyPatchType, only, metav1.PatchOptions{FieldManager: scaler})
 	if err != nil {

@@ -45,7 +45,9 @@ func newSelecting(t *testing.T, name string) *selecting {
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: xgatewayv1alpha1.BackendSpec{
 			Type: xgatewayv1alpha1.BackendTypeEndpointSelector, Port: xgatewayv1alpha1.BackendPort{Number: 3000},
-			EndpointSelector: &xgatewayv1alpha1.EndpointSelectorBackend{LabelSelector: xgatewayv1alpha1.LabelSelector{MatchLabels: labels}},
+			EndpointSelector: &xgatewayv1alpha1.EndpointSelectorBackend{
+				LabelSelector: xgatewayv1alpha1.LabelSelector{MatchLabels: labels},
+			},
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
@@ -171,7 +173,8 @@ func TestSelectionRepair(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, text := range []string{
-		`[{"op": "add", "path": "/spec/selector/more", "value": "theirs"}, {"op": "replace", "path": "/spec/ports/0/targetPort", "value": 9},
+		`[{"op": "add", "path": "/spec/selector/more", "value": "theirs"},
+		{"op": "replace", "path": "/spec/ports/0/targetPort", "value": 9},
 		{"op": "add", "path": "/spec/publishNotReadyAddresses", "value": true}]`,
 		`[{"op": "remove", "path": "/metadata/labels"}]`,
 		`[{"op": "remove", "path": "/metadata/ownerReferences"}]`,

@@ -183,7 +183,9 @@ spec:
   type: ExternalHostname
   port: {number: 443}
   externalHostname: {hostname: app.example}
-  tls: {mode: ServerOnly, validation: {hostname: app.example, caCertificateRefs: [{group: "", kind: ConfigMap, name: ca}]}}
+  tls:
+    mode: ServerOnly
+    validation: {hostname: app.example, caCertificateRefs: [{group: "", kind: ConfigMap, name: ca}]}
 `}
 	if report := r.diff(false, edit...); len(report.Refused) < 2 {
 		t.Errorf("it is known that nothing is there, and yet %q is refused", report.Refused)

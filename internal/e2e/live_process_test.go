@@ -41,7 +41,7 @@ func TestACrashedProxyComesBack(t *testing.T) {
 		// The same configuration again, and nobody had to edit anything.
 		s.soon("GET http://shop.example/ -> 200 blue")
 		s.says("gateway/shop/web", "Programmed=True")
-		ends := s.book.find("process ended, will be started again", "signal: killed")
+		ends := s.book.find("process ended; restarting", "signal: killed")
 		if len(ends) != crash {
 			t.Fatalf("the log tells of %d crashes, want %d", len(ends), crash)
 		}
@@ -73,7 +73,7 @@ func TestAProxyThatDoesNotRun(t *testing.T) {
 			return err
 		}
 		want := admin.Finding{Severity: "error", Object: "Gateway shop/web", Where: "gateway.yaml:1",
-			Message: "the proxy does not run: exit status 3; its last words: no such luck"}
+			Message: "the proxy does not run: exit status 3; its last line of output: no such luck"}
 		if !slices.Contains(list, want) {
 			return fmt.Errorf("%s\nwant %v", body, want)
 		}
@@ -89,7 +89,7 @@ func TestAProxyThatDoesNotRun(t *testing.T) {
 		t.Errorf("%v errors are counted, want 1 or more", n)
 	}
 	if body, err := s.get("/readyz"); err == nil ||
-		!strings.Contains(err.Error(), "Gateway shop/web waits for its proxy") {
+		!strings.Contains(err.Error(), "the proxy of Gateway shop/web has not acknowledged") {
 		t.Errorf("/readyz: %s, %v", body, err)
 	}
 }

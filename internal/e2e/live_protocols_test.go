@@ -59,7 +59,9 @@ spec:
   externalHostname: {hostname: localhost}
   port: {number: %[1]d}
   protocol: WSS
-  tls: {mode: ServerOnly, validation: {hostname: localhost, caCertificateRefs: [{group: "", kind: ConfigMap, name: ca}]}}
+  tls:
+    mode: ServerOnly
+    validation: {hostname: localhost, caCertificateRefs: [{group: "", kind: ConfigMap, name: ca}]}
 ---
 apiVersion: v1
 kind: ConfigMap

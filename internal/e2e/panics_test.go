@@ -48,7 +48,9 @@ metadata: {name: bad}
 spec:
   parentRefs: [{name: web}]
   hostnames: [bad.ex]
-  rules: [{matches: [{path: {value: /0}}], backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: app}]}]
+  rules:
+  - matches: [{path: {value: /0}}]
+    backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: app}]
 `
 
 // faulty is a world in which one transform can be made to panic whenever it runs.

@@ -177,19 +177,22 @@ func headerCases() (list []headerCase) {
 // endAtEnvoy are headers that no rule sees; mayComeTwice are others, of some of which Envoy makes one where there are
 // two.
 const (
-	endAtEnvoy = `connection keep-alive proxy-connection upgrade x-forwarded-client-cert x-envoy-internal x-envoy-original-path x-envoy-original-host
-		x-envoy-max-retries x-envoy-decorator-operation x-envoy-downstream-service-cluster x-envoy-downstream-service-node
-		x-envoy-expected-rq-timeout-ms x-envoy-force-trace x-envoy-hedge-on-per-try-timeout x-envoy-ip-tags x-envoy-original-url
-		x-envoy-retriable-header-names x-envoy-retriable-status-codes x-envoy-retry-grpc-on x-envoy-retry-on x-envoy-upstream-alt-stat-name
-		x-envoy-upstream-rq-per-try-timeout-ms x-envoy-upstream-rq-timeout-alt-response x-envoy-upstream-rq-timeout-ms
-		x-envoy-upstream-stream-duration-ms`
-	mayComeTwice = `x-a accept accept-encoding accept-language access-control-request-headers access-control-request-method age authorization
-		baggage cache-control client-trace-id content-encoding content-language content-md5 content-range cookie date dnt etag expires forwarded from
-		grpc-accept-encoding grpc-encoding grpc-message grpc-status grpc-timeout http2-settings if-match if-modified-since if-none-match if-range
-		if-unmodified-since last-modified link location max-forwards origin pragma prefer priority proxy-authenticate proxy-authorization proxy-status
-		range server set-cookie trailer traceparent tracestate true-client-ip upgrade-insecure-requests user-agent vary via warning
-		x-b3-traceid x-client-trace-id x-cluster-client-ip x-envoy-attempt-count x-envoy-degraded x-envoy-is-timeout-retry x-envoy-original-method
-		x-envoy-overloaded x-envoy-peer-metadata x-forwarded x-forwarded-host x-forwarded-port x-forwarded-prefix x-forwarded-scheme
+	endAtEnvoy = `connection keep-alive proxy-connection upgrade x-forwarded-client-cert x-envoy-internal
+		x-envoy-original-path x-envoy-original-host x-envoy-max-retries x-envoy-decorator-operation
+		x-envoy-downstream-service-cluster x-envoy-downstream-service-node x-envoy-expected-rq-timeout-ms
+		x-envoy-force-trace x-envoy-hedge-on-per-try-timeout x-envoy-ip-tags x-envoy-original-url
+		x-envoy-retriable-header-names x-envoy-retriable-status-codes x-envoy-retry-grpc-on x-envoy-retry-on
+		x-envoy-upstream-alt-stat-name x-envoy-upstream-rq-per-try-timeout-ms x-envoy-upstream-rq-timeout-alt-response
+		x-envoy-upstream-rq-timeout-ms x-envoy-upstream-stream-duration-ms`
+	mayComeTwice = `x-a accept accept-encoding accept-language access-control-request-headers
+		access-control-request-method age authorization baggage cache-control client-trace-id content-encoding
+		content-language content-md5 content-range cookie date dnt etag expires forwarded from grpc-accept-encoding
+		grpc-encoding grpc-message grpc-status grpc-timeout http2-settings if-match if-modified-since if-none-match if-range
+		if-unmodified-since last-modified link location max-forwards origin pragma prefer priority proxy-authenticate
+		proxy-authorization proxy-status range server set-cookie trailer traceparent tracestate true-client-ip
+		upgrade-insecure-requests user-agent vary via warning x-b3-traceid x-client-trace-id x-cluster-client-ip
+		x-envoy-attempt-count x-envoy-degraded x-envoy-is-timeout-retry x-envoy-original-method x-envoy-overloaded
+		x-envoy-peer-metadata x-forwarded x-forwarded-host x-forwarded-port x-forwarded-prefix x-forwarded-scheme
 		x-http-method-override x-ot-span-context x-real-ip x-requested-with`
 )
 
@@ -226,12 +229,14 @@ spec:
   rules:
   - backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: app}]
   - matches: [{path: {value: /add}}]
-    filters: [{type: RequestHeaderModifier, requestHeaderModifier: {add: [{name: x-request-id, value: c}, {name: x-forwarded-for, value: c},
-      {name: x-envoy-external-address, value: c}, {name: x-forwarded-proto, value: c}, {name: accept, value: c}, {name: x-a, value: c}]}}]
+    filters: [{type: RequestHeaderModifier, requestHeaderModifier: {add: [
+      {name: x-request-id, value: c}, {name: x-forwarded-for, value: c}, {name: x-envoy-external-address, value: c},
+      {name: x-forwarded-proto, value: c}, {name: accept, value: c}, {name: x-a, value: c}]}}]
     backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: app}]
   - matches: [{path: {value: /set}}]
-    filters: [{type: RequestHeaderModifier, requestHeaderModifier: {set: [{name: x-request-id, value: c}, {name: x-forwarded-for, value: c},
-      {name: x-envoy-external-address, value: c}, {name: x-forwarded-proto, value: c}, {name: accept, value: c}, {name: x-a, value: c}]}}]
+    filters: [{type: RequestHeaderModifier, requestHeaderModifier: {set: [
+      {name: x-request-id, value: c}, {name: x-forwarded-for, value: c}, {name: x-envoy-external-address, value: c},
+      {name: x-forwarded-proto, value: c}, {name: accept, value: c}, {name: x-a, value: c}]}}]
     backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: app}]
   - matches: [{path: {value: /remove}}]
     filters: [{type: RequestHeaderModifier, requestHeaderModifier: {

@@ -159,10 +159,11 @@ func connectionLimit() *overloadv3.OverloadManager {
 
 // largeRegexes lifts Envoy's limit on regular expressions. What a table holds was measured before (model.CheckRegex).
 func largeRegexes() *bootstrapv3.LayeredRuntime {
+	limits := &structpb.Struct{Fields: map[string]*structpb.Value{
+		"re2.max_program_size.error_level": structpb.NewNumberValue(10 * model.MaxRegexSize),
+	}}
 	return &bootstrapv3.LayeredRuntime{Layers: []*bootstrapv3.RuntimeLayer{{
-		Name: "static",
-		LayerSpecifier: &bootstrapv3.RuntimeLayer_StaticLayer{StaticLayer: &structpb.Struct{Fields: map[string]*structpb.Value{
-			"re2.max_program_size.error_level": structpb.NewNumberValue(10 * model.MaxRegexSize),
-		}}},
+		Name:           "static",
+		LayerSpecifier: &bootstrapv3.RuntimeLayer_StaticLayer{StaticLayer: limits},
 	}}}
 }

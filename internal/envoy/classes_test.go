@@ -74,7 +74,8 @@ func withRegexes(t *testing.T, expressions []string) []byte {
 		"filter_chains": []object{{"filters": []object{{
 			"name": "envoy.filters.network.http_connection_manager",
 			"typed_config": object{
-				"@type":       "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+				"@type": "type.googleapis.com/envoy.extensions.filters.network." +
+					"http_connection_manager.v3.HttpConnectionManager",
 				"stat_prefix": "one",
 				"route_config": object{
 					"virtual_hosts": []object{{"name": "all", "domains": []string{"*"}, "routes": routes}},

@@ -37,14 +37,16 @@ end
 
 // scriptDrain: the admin interface takes changes by POST only, and hooks of Kubernetes are GETs.
 const scriptDrain = `function envoy_on_request(request)
-  request:httpCall("` + adminCluster + `", {[":method"] = "POST", [":path"] = "/healthcheck/fail", [":authority"] = "admin"}, "", 5000)
+  request:httpCall("` + adminCluster + `", ` +
+	`{[":method"] = "POST", [":path"] = "/healthcheck/fail", [":authority"] = "admin"}, "", 5000)
 end
 `
 
 // probeListener answers a kubelet. Like all listeners it opens when the first configuration is whole.
 //
 //	ReadyPath  the admin interface's /ready
-//	LivePath   the admin interface's /hot_restart_version: a short answer of the main thread through a worker, in every state
+//	LivePath   the admin interface's /hot_restart_version: in every state a short answer of the main thread, through a
+//	           worker
 //	DrainPath  /healthcheck/fail there, so that each answer to a client asks it to close its connection; then waits
 func probeListener(cfg PodConfig) *listenerv3.Listener {
 	routes := []*routev3.Route{

@@ -35,7 +35,9 @@ func originateTLS(t *model.BackendTLS, p model.BackendProtocol) *corev3.Transpor
 	if t == nil {
 		return nil
 	}
-	validation := &tlsv3.CertificateValidationContext{TrustedCa: &corev3.DataSource{Specifier: &corev3.DataSource_Filename{Filename: systemCA}}}
+	validation := &tlsv3.CertificateValidationContext{
+		TrustedCa: &corev3.DataSource{Specifier: &corev3.DataSource_Filename{Filename: systemCA}},
+	}
 	if t.CA != "" {
 		validation.TrustedCa = inlineText(t.CA)
 	}

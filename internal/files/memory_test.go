@@ -41,7 +41,8 @@ func TestMemory(t *testing.T) {
 	r.write("web.yaml", route("web", "one")+service("a")+slice("a"))
 	r.write("bad.yaml", strings.Replace(route("bad", "one"), "8080", "99999", 1))
 	r.write("list.yaml", `{kind: ServiceList, apiVersion: v1, items: [
-  {metadata: {name: b, uid: u, generation: 7, creationTimestamp: "2020-02-02T02:02:02Z"}, spec: {ports: [{port: 80}]}}]}`)
+  {metadata: {name: b, uid: u, generation: 7, creationTimestamp: "2020-02-02T02:02:02Z"},
+   spec: {ports: [{port: 80}]}}]}`)
 	first, _ := r.load()
 	second, f := r.load()
 	if first != second {
@@ -132,7 +133,8 @@ func TestMemoryIsPrivate(t *testing.T) {
 
 // The same text may be an object in YAML and a mistake in JSON.
 func TestMemoryKnowsTheLanguage(t *testing.T) {
-	const service = `{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"ports": [{"port": 80.0}]}}`
+	const service = `{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"},
+		"spec": {"ports": [{"port": 80.0}]}}`
 	for what, text := range map[string]string{"alone": service,
 		"in a List": `{"apiVersion": "v1", "kind": "List", "items": [` + service + `]}`} {
 		t.Run(what, func(t *testing.T) {

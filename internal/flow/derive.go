@@ -12,7 +12,7 @@ type Part[O comparable] interface {
 	Owner() O
 }
 
-// Derive makes any number of keys from each key of in. What f emitted last time and doesn't emit now is deleted.
+// Derive makes any number of keys from each key of in. A key that f emitted last time and doesn't emit now is deleted.
 func Derive[K comparable, A any, P Part[K], B any](
 	in *Collection[K, A], name string, f func(c *Ctx, k K, a A, emit func(P, B)),
 ) *Collection[P, B] {
@@ -52,7 +52,7 @@ type derived[K comparable, A any, P comparable, B any] struct {
 	f     func(*Ctx, K, A, func(P, B))
 	owner func(P) K
 
-	dirty   []*derivedRun[P, B] // queued by what they read, then by what they are made from
+	dirty   []*derivedRun[P, B] // those that read a changed key, then those with a changed input
 	results []result[P, B]      // of this turn, in the order of dirty
 }
 
@@ -63,7 +63,7 @@ type derivedRun[P comparable, B any] struct {
 	more *[]*slot[P, B] // the others
 }
 
-// result is what one dirty key came to.
+// result is the result for one dirty key.
 type result[P comparable, B any] struct {
 	run     *derivedRun[P, B]
 	isNew   bool // the run is not attached to its input yet
@@ -111,12 +111,12 @@ func (d *derived[K, A, P, B]) compute(t *turn) {
 	for i := range d.results {
 		r := &d.results[i]
 		r.isNew = r.run.in.runFor(d.out.index) == nil
-		d.settle(t, r)
+		d.stageResult(t, r)
 	}
 }
 
-// settle stages what one run gave.
-func (d *derived[K, A, P, B]) settle(t *turn, r *result[P, B]) {
+// stageResult stages the result of one run.
+func (d *derived[K, A, P, B]) stageResult(t *turn, r *result[P, B]) {
 	n := &d.out.counters.now
 	if !r.gone {
 		n.Runs++
@@ -124,10 +124,10 @@ func (d *derived[K, A, P, B]) settle(t *turn, r *result[P, B]) {
 	if r.fault != nil {
 		n.Panics++
 		t.fault(d.out.name, slotOf[K, A](r.run.in).now().key, *r.fault)
-		return // what it wrote before stands
+		return // what it wrote before stays
 	}
 	if r.run.stale {
-		t.cure(d.out.name, slotOf[K, A](r.run.in).key())
+		t.recovered(d.out.name, slotOf[K, A](r.run.in).key())
 	}
 	was := r.run.outs()
 	same := len(was) == len(r.cells)

@@ -12,7 +12,7 @@ type snapshot struct {
 	over   bool
 }
 
-// View shows read the newest committed state. Commits wait for it, so read takes what it needs and returns; see
+// View calls read with the newest committed state. Commits wait for it, so read copies what it needs and returns; see
 // "Goroutines" in the package comment for what must not be called in it. Before the first turn the Rev is 0 and every
 // collection is empty.
 func (g *Graph) View(read func(View)) {

@@ -65,7 +65,9 @@ func TestSelections(t *testing.T) {
 		labels := map[gatewayv1.LabelKey]gatewayv1.LabelValue{"app": "web"}
 		return &xgatewayv1alpha1.BackendSpec{
 			Type: xgatewayv1alpha1.BackendTypeEndpointSelector, Port: xgatewayv1alpha1.BackendPort{Number: 3000},
-			EndpointSelector: &xgatewayv1alpha1.EndpointSelectorBackend{LabelSelector: xgatewayv1alpha1.LabelSelector{MatchLabels: labels}},
+			EndpointSelector: &xgatewayv1alpha1.EndpointSelectorBackend{
+				LabelSelector: xgatewayv1alpha1.LabelSelector{MatchLabels: labels},
+			},
 		}
 	}
 	broken, hostname, portless := selects(), selects(), selects()

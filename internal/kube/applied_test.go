@@ -66,7 +66,9 @@ spec:
   type: ExternalHostname
   port: {number: 443}
   externalHostname: {hostname: app.example}
-  tls: {mode: ServerOnly, validation: {hostname: app.example, caCertificateRefs: [{group: "", kind: ConfigMap, name: ca}]}}
+  tls:
+    mode: ServerOnly
+    validation: {hostname: app.example, caCertificateRefs: [{group: "", kind: ConfigMap, name: ca}]}
 ---
 apiVersion: v1
 kind: Service
@@ -76,7 +78,11 @@ spec: {selector: {app: app}, type: NodePort, ports: [{port: 80}]}
 apiVersion: v1
 kind: Service
 metadata: {name: headless, namespace: "%s"}
-spec: {selector: {app: app}, clusterIP: None, publishNotReadyAddresses: true, ports: [{port: 80, targetPort: http, appProtocol: kubernetes.io/h2c}]}
+spec:
+  selector: {app: app}
+  clusterIP: None
+  publishNotReadyAddresses: true
+  ports: [{port: 80, targetPort: http, appProtocol: kubernetes.io/h2c}]
 ---
 apiVersion: v1
 kind: Service
@@ -118,7 +124,9 @@ spec: {controllerName: example.com/other}
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
 metadata: {name: others, namespace: "%s"}
-spec: {gatewayClassName: "%s-others", listeners: [{name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: theirs}]}}]}
+spec:
+  gatewayClassName: "%s-others"
+  listeners: [{name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: theirs}]}}]
 `
 
 // unread are objects that nobody reads.

@@ -85,8 +85,14 @@ kind: EndpointSlice
 metadata: {name: "shop-#-abcde", namespace: "%s", labels: {kubernetes.io/service-name: "shop-#"}}
 addressType: IPv4
 endpoints:
-- {addresses: [10.1.2.3], conditions: {ready: true, serving: true, terminating: false}, nodeName: node, targetRef: {kind: Pod, name: a, uid: a}}
-- {addresses: [10.1.2.4], conditions: {ready: true, serving: true, terminating: false}, nodeName: node, targetRef: {kind: Pod, name: b, uid: b}}
+- addresses: [10.1.2.3]
+  conditions: {ready: true, serving: true, terminating: false}
+  nodeName: node
+  targetRef: {kind: Pod, name: a, uid: a}
+- addresses: [10.1.2.4]
+  conditions: {ready: true, serving: true, terminating: false}
+  nodeName: node
+  targetRef: {kind: Pod, name: b, uid: b}
 ports: [{name: http, port: 8080}]
 ---
 apiVersion: gateway.networking.k8s.io/v1

@@ -18,9 +18,9 @@ import (
 //
 // An object's version is, in turn:
 //
-//	set ──> whose is it? ──> is all read that it refers to? ──> is all there that it begins to name? ──> known (in the graph)
-//	             │                     │ no                              │ no
-//	             └─> parked            └──────────> held <───────────────┘
+//	set ─> whose is it? ─> is all read that it refers to? ─> is all there that it begins to name? ─> known (in the graph)
+//	            │                    │ no                             │ no
+//	            └─> parked           └──────────> held <──────────────┘
 //
 //	removed ──> fading ──> gone
 type desk struct {

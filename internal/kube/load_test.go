@@ -147,8 +147,10 @@ func TestEdit(t *testing.T) {
 	const path = "/apis/gateway.networking.k8s.io/v1/namespaces/%s/httproutes/shop"
 	p.patch("labeller", path, "", `{"metadata":{"labels":{"some":"label"}}}`)
 	p.patch("finalizer", path, "", `{"metadata":{"finalizers":["example.com/here"]}}`)
-	p.patch("status", path, "/status", `{"status":{"parents":[{"controllerName":"example.com/other","parentRef":{"name":"web"},"conditions":[
-		{"type":"Accepted","status":"True","reason":"Accepted","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}]}}`)
+	p.patch("status", path, "/status", `{"status":{"parents":[
+		{"controllerName":"example.com/other","parentRef":{"name":"web"},"conditions":[
+			{"type":"Accepted","status":"True","reason":"Accepted","message":"",
+			"lastTransitionTime":"2026-01-01T00:00:00Z"}]}]}}`)
 	p.patch("editor", path, "", `{"spec":{"hostnames":["shop.example"]}}`)
 	now := await(r, routes, ref, func(o routeObject) bool { return o.Meta.Generation == 2 })
 	if list := changes.changes(); len(list) != 1 {
@@ -167,7 +169,8 @@ func TestEdit(t *testing.T) {
 	const service = "/api/v1/namespaces/%s/services/shop"
 	p.patch("labeller", service, "", `{"metadata":{"annotations":{"some":"annotation"}}}`)
 	p.patch("status", service, "/status", `{"status":{"conditions":[
-		{"type":"Some","status":"True","reason":"Some","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`)
+		{"type":"Some","status":"True","reason":"Some","message":"",
+			"lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`)
 	p.patch("editor", service, "", `{"spec":{"ports":[{"name":"http","port":80,"appProtocol":"http"}]}}`)
 	edited := await(r, r.sources.Services, p.ref(model.KindService, "shop"),
 		func(o serviceObject) bool { return o.Spec.Ports[0].AppProtocol != nil })

@@ -12,8 +12,8 @@ import (
 // others tells apart what other controllers serve, so that it costs next to nothing:
 //
 //   - A Gateway whose GatewayClass is another controller's is kept without its spec, but for the class.
-//   - A route all of whose Gateways are such ones is parked: it is not kept at all. (Until its status has no entry of ours any more, it
-//     stays with its parentRefs, since somebody has to take that entry away.)
+//   - A route all of whose Gateways are such ones is parked: it is not kept at all. (Until its status has no entry of
+//     ours any more, it stays with its parentRefs, since somebody has to take that entry away.)
 //
 // What is left out is listed again if it becomes ours, which is rare: somebody changed a GatewayClass.
 type others struct {
@@ -57,7 +57,8 @@ func parentsOnly(spec any) any {
 	if spec, is := spec.(*gatewayv1.GRPCRouteSpec); is {
 		return &gatewayv1.GRPCRouteSpec{CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: spec.ParentRefs}}
 	}
-	return &gatewayv1.HTTPRouteSpec{CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: spec.(*gatewayv1.HTTPRouteSpec).ParentRefs}}
+	refs := spec.(*gatewayv1.HTTPRouteSpec).ParentRefs
+	return &gatewayv1.HTTPRouteSpec{CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: refs}}
 }
 
 // stripped is an object with less of its spec. It refers to nothing that would have to be read.

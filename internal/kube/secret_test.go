@@ -209,7 +209,9 @@ apiVersion: v1
 kind: Secret
 metadata: {name: ` + name + `, namespace: "%s"}
 type: kubernetes.io/tls
-data: {tls.crt: "` + base64.StdEncoding.EncodeToString([]byte("certificate")) + `", tls.key: "` + base64.StdEncoding.EncodeToString([]byte(key)) + `"}
+data:
+  tls.crt: "` + base64.StdEncoding.EncodeToString([]byte("certificate")) + `"
+  tls.key: "` + base64.StdEncoding.EncodeToString([]byte(key)) + `"
 `
 }
 
@@ -244,7 +246,9 @@ spec:
   type: ExternalHostname
   externalHostname: {hostname: far.example}
   port: {number: 443}
-  tls: {mode: ServerOnly, validation: {hostname: far.example, caCertificateRefs: [{group: "", kind: ConfigMap, name: ca}]}}
+  tls:
+    mode: ServerOnly
+    validation: {hostname: far.example, caCertificateRefs: [{group: "", kind: ConfigMap, name: ca}]}
 `)
 	r := p.read().synced()
 	ca := await(r, r.sources.ConfigMaps, p.ref(model.KindConfigMap, "ca"),

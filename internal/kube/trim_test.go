@@ -291,7 +291,11 @@ const trimGateway = `
 gatewayClassName: cardea
 listeners:
 - {name: http, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: Same}}}
-- {name: https, port: 443, protocol: HTTPS, tls: {mode: Terminate, certificateRefs: [{name: cert}]}, allowedRoutes: {namespaces: {from: Same}}}
+- name: https
+  port: 443
+  protocol: HTTPS
+  tls: {mode: Terminate, certificateRefs: [{name: cert}]}
+  allowedRoutes: {namespaces: {from: Same}}
 `
 
 const trimEndpoints = `
@@ -304,16 +308,22 @@ const trimRoute = `
 parentRefs: [{name: web}]
 rules:
 - {matches: [{path: {type: PathPrefix, value: /}}], backendRefs: [{name: app, port: 80}]}
-- {matches: [{path: {type: PathPrefix, value: /session}}], backendRefs: [{name: app, port: 80}], sessionPersistence: {type: Cookie}}
-- {matches: [{path: {type: PathPrefix, value: /far}}], backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: far}]}
-- {matches: [{path: {type: PathPrefix, value: /near}}], backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: near}]}
+- matches: [{path: {type: PathPrefix, value: /session}}]
+  backendRefs: [{name: app, port: 80}]
+  sessionPersistence: {type: Cookie}
+- matches: [{path: {type: PathPrefix, value: /far}}]
+  backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: far}]
+- matches: [{path: {type: PathPrefix, value: /near}}]
+  backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: near}]
 `
 
 const trimBackend = `
 type: ExternalHostname
 port: {number: 443}
 externalHostname: {hostname: far.example}
-tls: {mode: ServerOnly, validation: {hostname: far.example, caCertificateRefs: [{group: "", kind: ConfigMap, name: ca}]}}
+tls:
+  mode: ServerOnly
+  validation: {hostname: far.example, caCertificateRefs: [{group: "", kind: ConfigMap, name: ca}]}
 `
 
 const trimSelector = `{type: EndpointSelector, port: {number: 80}, endpointSelector: {matchLabels: {app: near}}}`

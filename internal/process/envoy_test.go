@@ -53,7 +53,7 @@ func fakeEnvoy(t *testing.T, path, version string) string {
 	return path
 }
 
-func TestAnOldEnvoyOnThePathIsPassedOver(t *testing.T) {
+func TestAnOldEnvoyInThePathIsSkipped(t *testing.T) {
 	for version, taken := range map[string]bool{
 		"1.20.7": false, "1.39.9": false, "": false, "nonsense": false,
 		"1.40.0": true, "1.41.0-dev": true, "2.0.0": true,
@@ -70,17 +70,17 @@ func TestAnOldEnvoyOnThePathIsPassedOver(t *testing.T) {
 		}
 		// There is no other one.
 		if got, err := find(""); taken && (err != nil || got.Path != onPath || !strings.HasPrefix(version, got.Version)) {
-			t.Errorf("%q on the PATH: %v, %v", version, got, err)
+			t.Errorf("%q in the PATH: %v, %v", version, got, err)
 		} else if !taken && (!errors.Is(err, ErrNoEnvoy) || !strings.Contains(err.Error(), onPath)) {
-			t.Errorf("%q on the PATH: %v, %v, want ErrNoEnvoy and what was passed over", version, got, err)
+			t.Errorf("%q in the PATH: %v, %v, want ErrNoEnvoy and what was skipped", version, got, err)
 		}
 		want := Envoy{fakeEnvoy(t, filepath.Join(dir, "cache/cardea/envoy-"+EnvoyVersion+"/envoy"), EnvoyVersion),
 			EnvoyVersion}
 		if taken {
 			want.Path, want.Version = onPath, strings.TrimSuffix(version, "-dev")
 		}
-		if got, err := find(""); err != nil || got != want || strings.Contains(logged.String(), "passed over") == taken {
-			t.Errorf("%q on the PATH: %v, %v, want %v; log: %s", version, got, err, want, &logged)
+		if got, err := find(""); err != nil || got != want || strings.Contains(logged.String(), "skipped") == taken {
+			t.Errorf("%q in the PATH: %v, %v, want %v; log: %s", version, got, err, want, &logged)
 		}
 		// Whoever names it gets it, and is told.
 		if got, err := find(onPath); err != nil || got.Path != onPath ||

@@ -29,8 +29,8 @@ import (
 	"cardea.dev/cardea/internal/xds"
 )
 
-// Run serves a cluster until ctx is done. The error says what kept it from starting, or what failed. Proxies are left
-// running: they keep what they have until the next Run.
+// Run serves a cluster until ctx is done. An error says why it could not start, or what failed. Proxies are not
+// stopped: they keep their configuration until the next Run.
 func Run(ctx context.Context, o Options) error {
 	if err := o.complete(); err != nil {
 		return err
@@ -121,7 +121,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 
-	// What the client library would log is said by those who use it, where it matters.
+	// The client library's log is discarded: its callers log what matters.
 	group, ctx := errgroup.WithContext(klog.NewContext(ctx, logr.Discard()))
 	for _, run := range []func(context.Context) error{
 		w.Graph.Run, edge.Run, authority.Run, proxies.Run, deployer.Run, statuses.Run, shown.Run, explainer.Run, api.Run,
@@ -147,18 +147,18 @@ func podFiles(s deploy.Start) (map[string][]byte, error) {
 	return envoy.PodBootstrap(envoy.PodConfig(s))
 }
 
-// readiness: what the cluster has was read, and published to whoever connects. So a restart never pushes a smaller
-// configuration.
+// readiness: all objects of the cluster were read, and the first configuration is published to proxies that connect. So
+// a restart never pushes a smaller configuration.
 func readiness(edge *kube.Edge, proxies *xds.Server) func() (bool, string) {
 	return func() (bool, string) {
 		if !edge.State().Synced {
-			return false, "the cluster's objects are not read yet"
+			return false, "the cluster's objects have not been read yet"
 		}
 		select {
 		case <-proxies.Loaded():
 			return true, ""
 		default:
-			return false, "the first configuration is not published yet"
+			return false, "the first configuration has not been published yet"
 		}
 	}
 }

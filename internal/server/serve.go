@@ -14,9 +14,9 @@ import (
 	"cardea.dev/cardea/internal/xds"
 )
 
-// connectionAge is how long a proxy is served before it has to connect again, and to show that it is still who it was:
-// a token that was stolen, or whose pod is gone, opens nothing after that. A proxy that comes back is sent what
-// differs, which is nothing.
+// connectionAge is how long a proxy is served before it has to connect again and to authenticate again. After it, a
+// token that was stolen, or whose pod is deleted, is of no use. A proxy that connects again is sent only what differs,
+// which is nothing.
 const connectionAge = 30 * time.Minute
 
 // serve serves xDS over TLS until ctx is done.

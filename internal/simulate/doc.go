@@ -2,9 +2,9 @@
 // chain take the connection, which virtual host and route take the request, what becomes of it, and which endpoints get
 // it.
 //
-//	Request --> listener --> filter chain --> connection manager --> virtual host --> route --> cluster --> endpoints --> Result
-//	            (address,    (SNI)            (path and host         (domain          (matches, (weights)
-//	             port)                         normalised)            precedence)      edits)
+//	Request -> listener -> filter chain -> connection manager -> virtual host -> route -> cluster -> endpoints -> Result
+//	           (address,   (SNI)           (path and host        (domain         (matches, (weights)
+//	            port)                       normalised)           precedence)     edits)
 //
 // It owns Envoy's rules of precedence, matching and rewriting, over the protos that proxies get; nothing else of the
 // program is asked, so it can't share a mistake with what rendered them. What it can't evaluate (a filter, a field that

@@ -16,7 +16,7 @@ import (
 // load reads a folder once into a new world, without proxies.
 func load(o Options) (*world.World, *files.Folder, error) {
 	w := newWorld(o, "")
-	folder, err := newFolder(o, w, func(files.Problem) {}) // the caller shows them
+	folder, err := newFolder(o, w, func(files.Problem) {}) // the caller reports them
 	if err != nil {
 		return nil, nil, err
 	}
@@ -62,7 +62,7 @@ func Check(_ context.Context, o Options, out io.Writer) (errors int, err error) 
 	return errors, err
 }
 
-// oneLine shows what can't be seen, such as a newline in a name, as Go would write it.
+// oneLine escapes characters that can't be seen, such as a newline in a name, as Go does.
 func oneLine(text string) string {
 	if !strings.ContainsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) {
 		return text

@@ -9,10 +9,10 @@ import (
 // where finds an object's field in the folder.
 type where func(object model.ObjectRef, field string) files.Place
 
-// nowhere does not look: that reads files.
+// nowhere does not search, since that would read files.
 func nowhere(model.ObjectRef, string) files.Place { return files.Place{} }
 
-// allFindings is what the user should be told: about the folder, and what was found about the objects.
+// allFindings are all findings: about the folder, and about its objects.
 func allFindings(folder *files.Folder, objects []model.Finding, place where) []admin.Finding {
 	var list []admin.Finding
 	for _, p := range folder.Problems() {
@@ -30,7 +30,7 @@ func allFindings(folder *files.Folder, objects []model.Finding, place where) []a
 	return list
 }
 
-// said is a problem's message, and what becomes of the object.
+// said is the message of a problem, with what happens to the object.
 func said(p files.Problem) string {
 	if p.Stale {
 		return p.Message + "; its last good version keeps serving"

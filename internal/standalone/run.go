@@ -17,8 +17,9 @@ import (
 	"cardea.dev/cardea/internal/xds"
 )
 
-// Run serves a folder until ctx is done: it reads and follows it, and keeps one Envoy for each Gateway. When it
-// returns, every process that it started has ended. The error says what kept it from starting, or what failed.
+// Run serves a folder until ctx is done: it reads the folder, follows its changes, and keeps one Envoy for each
+// Gateway. When it returns, every process that it started has ended. An error says why it could not start, or what
+// failed.
 func Run(ctx context.Context, o Options) (err error) {
 	binary, err := process.Find(ctx, o.Envoy, o.logger())
 	if err != nil {

@@ -196,8 +196,8 @@ func TestAnEditOfARouteIsOneWriteOfItsStatus(t *testing.T) {
 	}
 	edit := func(name string, n int64) {
 		t.Helper()
-		patch := fmt.Sprintf(`{"spec":{"rules":[{"backendRefs":[{"name":"app","port":80}],"filters":[{"type":"RequestHeaderModifier",
-			"requestHeaderModifier":{"set":[{"name":"x-edit","value":"%d"}]}}]}]}}`, n)
+		patch := fmt.Sprintf(`{"spec":{"rules":[{"backendRefs":[{"name":"app","port":80}],"filters":[
+			{"type":"RequestHeaderModifier","requestHeaderModifier":{"set":[{"name":"x-edit","value":"%d"}]}}]}]}}`, n)
 		route, err := routes.Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 		if err != nil {
 			t.Fatal(err)

@@ -108,12 +108,10 @@ func TestAConditionThatIsNotListedIsAMistake(t *testing.T) {
 // FuzzMerge: whatever a status holds, others' part of it stays, and what was written once is not written again.
 func FuzzMerge(f *testing.F) {
 	f.Add(`{"parents":[{"parentRef":{"name":"a"},"controllerName":"example.com/other","conditions":[]}]}`)
-	f.Add(
-		`{"parents":[{"parentRef":{"name":"a"},"controllerName":"cardea.dev/gateway-controller","conditions":[{"type":"Accepted"}]}]}`,
-	)
-	f.Add(
-		`{"parents":[{"parentRef":{"name":"b"},"controllerName":"cardea.dev/gateway-controller","conditions":[{"type":"x/Y"}]},null]}`,
-	)
+	f.Add(`{"parents":[{"parentRef":{"name":"a"},"controllerName":"cardea.dev/gateway-controller",` +
+		`"conditions":[{"type":"Accepted"}]}]}`)
+	f.Add(`{"parents":[{"parentRef":{"name":"b"},"controllerName":"cardea.dev/gateway-controller",` +
+		`"conditions":[{"type":"x/Y"}]},null]}`)
 	f.Add(`{"parents":null,"other":{"a":[1e400]}}`)
 	f.Add(`[]`)
 	want, err := routeForm.want(encoded(routeStatus(model.ControllerName, "a", "b")), model.ControllerName)

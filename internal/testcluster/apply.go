@@ -18,11 +18,11 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// applier is who the objects that Apply writes are managed by.
+// applier is the field manager of Apply.
 const applier = "testcluster"
 
 // Apply writes the objects of a YAML text to the cluster, as `kubectl apply --server-side --force-conflicts` does. When
-// it returns, the kinds that it defined can be used.
+// it returns, the kinds that the text defines can be used.
 func (c *Cluster) Apply(ctx context.Context, text []byte) error {
 	client, err := dynamic.NewForConfig(c.Config)
 	if err != nil {
@@ -101,6 +101,6 @@ func applyOne(
 				return nil
 			}
 		}
-		return errors.Join(errors.New("it is not established"), err)
+		return errors.Join(errors.New("the CRD is not established"), err)
 	})
 }

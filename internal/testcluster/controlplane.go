@@ -20,8 +20,8 @@ type controlPlane struct {
 	etcd, apiServer, controllerManager daemon
 }
 
-// controllers are those of the controller manager that pods as processes need, and what a test of a controller may lean
-// on.
+// controllers are those controllers of the controller manager that simulated pods need, and those that a test of a
+// controller may rely on.
 var controllers = []string{
 	"deployment-controller", "replicaset-controller", "daemonset-controller", "job-controller", "disruption-controller",
 	"endpointslice-controller", "endpointslice-mirroring-controller", "endpoints-controller",
@@ -128,7 +128,7 @@ func (p *controlPlane) ready(ctx context.Context) error {
 		for _, d := range []*daemon{&p.etcd, &p.apiServer} {
 			select {
 			case <-d.done:
-				return final{fmt.Errorf("it has ended: %s", d.lastWords())}
+				return final{fmt.Errorf("it has ended: %s", d.lastOutput())}
 			default:
 			}
 		}
@@ -148,7 +148,7 @@ func (p *controlPlane) ready(ctx context.Context) error {
 	})
 }
 
-// kill ends the three, the one that leans on others first.
+// kill ends the three programs, those that depend on others first.
 func (p *controlPlane) kill() {
 	p.controllerManager.kill()
 	p.apiServer.kill()

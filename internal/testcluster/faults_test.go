@@ -56,7 +56,8 @@ func TestGatewayAPI(t *testing.T) {
 	if err := p.InstallGatewayAPI(t.Context(), "experimental"); err != nil {
 		t.Fatal(err)
 	}
-	class := `{apiVersion: gateway.networking.k8s.io/v1, kind: GatewayClass, metadata: {name: test}, spec: {controllerName: example.com/test}}`
+	class := `{apiVersion: gateway.networking.k8s.io/v1, kind: GatewayClass, metadata: {name: test},
+		spec: {controllerName: example.com/test}}`
 	if err := p.Apply(t.Context(), []byte(class)); err != nil {
 		t.Fatal(err)
 	}

@@ -126,7 +126,7 @@ func TestWithoutRoot(t *testing.T) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 		out, _ := cmd.CombinedOutput() // it fails if it should
 		if !strings.Contains(string(out), want) ||
-			!strings.Contains(string(out), "left out, for there is no test cluster here: it needs root") {
+			!strings.Contains(string(out), "a test cluster is not possible here: it needs root") {
 			t.Errorf("CI=%q: %s", ci, out)
 		}
 	}

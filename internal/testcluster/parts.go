@@ -44,7 +44,7 @@ func (c *Cluster) startNode(ctx context.Context, o Options) error {
 
 // runPart runs a part until the cluster stops, and returns when it is ready.
 func (c *Cluster) runPart(ctx context.Context, o Options, run func(context.Context, func()) error) error {
-	// What the client library would log, the part says itself, where it matters.
+	// The client library's log is discarded: its callers log what matters.
 	life, end := context.WithCancel(klog.NewContext(context.Background(), logr.Discard()))
 	ready, failed := make(chan struct{}), make(chan error, 1)
 	var running sync.WaitGroup

@@ -240,7 +240,7 @@ func TestRefused(t *testing.T) {
 		reason, text string
 	}{
 		"image": {func(object *corev1.Pod) { object.Spec.Containers[0].Image = "nobody/knows:v1" }, "ErrImagePull",
-			"known are"},
+			"the known images are"},
 		"root": {func(object *corev1.Pod) {
 			object.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsNonRoot: &nonRoot}
 		}, "CreateContainerConfigError", "runAsNonRoot"},

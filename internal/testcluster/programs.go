@@ -84,7 +84,7 @@ func sources() (string, error) {
 		if parent == dir {
 			return "",
 				errors.New(
-					"a test cluster is started in the folder of Cardea's sources, or below: its programs are built from there",
+					"start the test cluster in the folder of Cardea's sources, or below: its programs are built from them",
 				)
 		}
 		dir = parent

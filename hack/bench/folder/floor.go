@@ -20,7 +20,7 @@ import (
 	"cardea.dev/cardea/internal/world"
 )
 
-// pure is the folder's meaning without any proxy.
+// pure is the pure part for the folder, without any proxy.
 type pure struct {
 	*world.World
 	folder *files.Folder
@@ -44,8 +44,8 @@ func (p *pure) load() error {
 	return err
 }
 
-// measureFloor sends the tables of as many edits, one after the other, and takes the time to the ACK and to the changed
-// answer.
+// measureFloor sends the tables of the same number of edits, one after the other, and measures the time to the ACK and
+// to the changed answer.
 func measureFloor(l *live) (ack, answer time.Duration, err error) {
 	p, err := newPure(l.dir, l.cache, l.address)
 	if err != nil {

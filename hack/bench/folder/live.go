@@ -43,7 +43,7 @@ type live struct {
 	client  *http.Client
 }
 
-// beCardea makes this process cardea, if it was started as such: figures are then of cardea alone.
+// beCardea makes this process cardea, if it was started for that: the figures are then those of cardea alone.
 func beCardea() {
 	if os.Getenv(asCardea) == "" {
 		return
@@ -58,7 +58,7 @@ func beCardea() {
 	os.Exit(code)
 }
 
-// liveEdit measures what a user waits for: starts, and edits from the file to the first changed answer.
+// liveEdit measures what a user waits for: the start, and the time from an edit of a file to the first changed answer.
 func liveEdit(t table.Table) error {
 	l, remove, err := newLive(t.N)
 	if err != nil {
@@ -118,7 +118,7 @@ func (l *live) edits(t table.Table, c *child) (err error) {
 	return nil
 }
 
-// memory is what a running cardea that is at rest has and needs, in MB of 1,000,000 bytes.
+// memory adds rows with the memory of a running cardea at rest, in MB of 1,000,000 bytes.
 func (c *child) memory(t table.Table, what string) {
 	c.rest()
 	rss := c.metric("process_resident_memory_bytes")
@@ -128,8 +128,8 @@ func (c *child) memory(t table.Table, what string) {
 		t.AtFull("RSS 250 MB, live heap 110 MB"))
 }
 
-// rest waits until cardea has done what comes after the last answer: statuses, what it remembers of the run, and giving
-// memory back. It rests when a second costs it less than 20 CPU-ms.
+// rest waits until cardea has finished the work after the last answer: statuses, what it keeps for the next run, and
+// giving memory back. It is at rest when it uses less than 20 CPU-ms in a second.
 func (c *child) rest() {
 	const cpu = "process_cpu_seconds_total"
 	for before, now := 0.0, c.metric(cpu); now-before > 0.02; before, now = now, c.metric(cpu) {
@@ -182,7 +182,7 @@ func newLive(n int) (*live, func(), error) {
 	return l, remove, l.write()
 }
 
-// write makes the folder: the edited route has a file of its own, the others are in files of a hundred.
+// write makes the folder: the edited route has its own file, the others are in files of a hundred.
 func (l *live) write() error {
 	gateway := fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {name: web, namespace: "+
 		"bench}\n"+
@@ -203,7 +203,7 @@ func (l *live) write() error {
 	return l.edit(-1)
 }
 
-// edit writes the edited route: it redirects to a path that tells the edit.
+// edit writes the edited route: it redirects to a path with the number of the edit.
 func (l *live) edit(i int) error {
 	path := filepath.Join(l.dir, "edited.yaml")
 	if err := os.WriteFile(path+".draft", []byte(routeText(0, fmt.Sprintf("edit%d", i))), 0o644); err != nil {
@@ -245,7 +245,7 @@ ports: [{port: 9}]
 `)
 }
 
-// answers asks the edited host without a pause until the redirect is as it should be.
+// answers asks the edited host again and again until the redirect is right.
 func (l *live) answers(right func(location string) bool) error {
 	var last error
 	for end := time.Now().Add(livePatience); time.Now().Before(end); {
@@ -348,7 +348,7 @@ func (c *child) get(path string) ([]byte, error) {
 	return body, err
 }
 
-// metric is one of cardea's, 0 if it has none of that name.
+// metric is the value of a metric of cardea, 0 if there is none.
 func (c *child) metric(name string) float64 {
 	body, err := c.get("/metrics")
 	if err != nil {

@@ -68,7 +68,7 @@ func (s *scene) work(t table.Table, what, target string, edit func(*flow.Batch))
 		target)
 }
 
-// sent is what the proxies have to be told since the last call.
+// sent lists the resources that proxies have to be sent since the last call.
 func (s *scene) sent() (list []string) {
 	s.Graph.View(func(v flow.View) {
 		for _, f := range s.followers {
@@ -88,7 +88,7 @@ func (s *scene) total() (runs, changes uint64) {
 	return runs, changes
 }
 
-// flatten measures what sending costs besides: the table's bytes, put together.
+// flatten measures what sending costs in addition: building the bytes of the table.
 func flatten(t table.Table) {
 	s := newScene(t.N, listener)
 	var routes resource.Resource

@@ -91,9 +91,9 @@ func (s *stage) timed(ctx context.Context, f *follower) (all times, err error) {
 	return all, nil
 }
 
-// answered is the time from before a write to the first changed answer. The proxy is asked once the write has returned:
-// before, that would only slow it down. It returns when the status has the ACK, too, so that the next edit is alone
-// again.
+// answered is the time from before a write to the first changed answer. Requests begin when the write has returned:
+// earlier ones would only slow it down. It returns when the status has the ACK, too, so that the next edit is made
+// alone.
 func (s *stage) answered(ctx context.Context, f *follower) (time.Duration, error) {
 	began := time.Now()
 	mark, generation, err := s.edit(ctx, edited)

@@ -11,7 +11,7 @@ import (
 // kills is how often Cardea is killed.
 const kills = 3
 
-// restarts kills Cardea and edits a route while it is away. Traffic goes on all the time.
+// restarts kills Cardea and edits a route while it does not run. Traffic goes on all the time.
 func (s *stage) restarts(ctx context.Context, t table.Table) error {
 	progress("killing Cardea %d times", kills)
 	calls := s.traffic(t.N)
@@ -36,7 +36,7 @@ func (s *stage) restarts(ctx context.Context, t table.Table) error {
 	return nil
 }
 
-// restarted is what followed a kill, from the moment that the new process was there.
+// restarted is what happened after a kill, from the start of the new process.
 type restarted struct {
 	ready, cpu         time.Duration // until /readyz was answered, and the CPU time that this took
 	answered           time.Duration // until the proxy served what was edited while Cardea was away

@@ -238,12 +238,12 @@ func refusals(t *testing.T, c *testcluster.Cluster) {
 		"dataplane x " +
 			admin: "Error: the cluster has no dataplanes.cardea.dev: its CRD is not installed",
 		"secrets --kubeconfig " + nobody:           "Error from server (Forbidden): secrets is forbidden",
-		"httproute .. " + admin:                    `Error: ".." is no name`,
-		"httproute a/b/c " + admin:                 `Error: "a/b/c" is no name`,
-		"gc --server 127.0.0.1:1 " + admin:         "Error: --server names a running Cardea",
+		"httproute .. " + admin:                    `Error: ".." is not a valid name`,
+		"httproute a/b/c " + admin:                 `Error: "a/b/c" is not a valid name`,
+		"gc --server 127.0.0.1:1 " + admin:         "Error: --server can't be used with --kube",
 		"gc --kubeconfig /none":                    "Error: find the cluster: stat /none: no such file or directory",
 		"gc --context elsewhere " + admin:          `Error: find the cluster: context "elsewhere" does not exist`,
-		"gc --kube --server http://127.0.0.1:9900": "Error: --server names a running Cardea",
+		"gc --kube --server http://127.0.0.1:9900": "Error: --server can't be used with --kube",
 	} {
 		if out, code := run(t, strings.Fields("get "+line)...); code != 1 || !strings.HasPrefix(out, want) {
 			t.Errorf("get %s: %d, %s", line, code, out)
@@ -255,7 +255,7 @@ func refusals(t *testing.T, c *testcluster.Cluster) {
 	// $KUBECONFIG counts with --kube only.
 	t.Setenv("KUBECONFIG", c.Kubeconfig)
 	if out, code := run(t, "get", "gc", "--server", "127.0.0.1:1"); code != 1 ||
-		!strings.Contains(out, "no Cardea answers") {
+		!strings.Contains(out, "no Cardea runs") {
 		t.Errorf("%d, %s", code, out)
 	}
 	if out, code := run(t, "get", "gc", "--kube"); code != 0 || !strings.Contains(out, "cardea.dev/gateway-controller") {

@@ -124,7 +124,7 @@ func TestDocuments(t *testing.T) {
 	for _, d := range []struct{ document, section string }{
 		{"docs/testcluster.md", ""},
 		{"docs/kubernetes.md", "Install"},
-		{"docs/kubernetes.md", "Looking inside"},
+		{"docs/kubernetes.md", "Health, metrics and the admin API"},
 	} {
 		for _, block := range s.blocks(d.document, d.section) {
 			s.play(block)

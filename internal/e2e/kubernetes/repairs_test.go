@@ -95,7 +95,7 @@ func TestRepairs(t *testing.T) {
 	})
 	s.gets(address, "shop.example", "/", by("blue"))
 
-	said := s.says(s.controller(), "made again what somebody had deleted", `managers=""`)
+	said := s.says(s.controller(), "created again what another client deleted", `managers=""`)
 	for kind, remove := range map[string]func(context.Context, string, metav1.DeleteOptions) error{
 		"ServiceAccount": core.ServiceAccounts(s.namespace).Delete,
 		"ConfigMap":      core.ConfigMaps(s.namespace).Delete,

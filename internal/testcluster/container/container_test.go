@@ -198,7 +198,8 @@ func TestNetwork(t *testing.T) {
 
 // TestSysctl opens low ports to a user.
 func TestSysctl(t *testing.T) {
-	const script = `use IO::Socket::INET; IO::Socket::INET->new(LocalPort => 80, Listen => 5) or die "refused"; print "listens"`
+	const script = `use IO::Socket::INET;
+		IO::Socket::INET->new(LocalPort => 80, Listen => 5) or die "refused"; print "listens"`
 	for want, sysctls := range map[string]map[string]string{
 		"refused": nil, "listens": {"net.ipv4.ip_unprivileged_port_start": "0"},
 	} {

@@ -17,7 +17,7 @@ import (
 	"cardea.dev/cardea/internal/testcluster/sandbox"
 )
 
-// gateway is the next hop of every pod: an address that exists in no other place than the pods' tables.
+// gateway is the next hop of every pod: an address that exists only in the pods' routing tables.
 var gateway = netip.MustParseAddr("169.254.1.1")
 
 // Network is the network namespace of a pod, with one address.
@@ -25,7 +25,7 @@ var gateway = netip.MustParseAddr("169.254.1.1")
 //	node  podXXXX <------------------------------> eth0  pod
 //	      route ADDRESS/32 via podXXXX                   route 169.254.1.1/32 via eth0, default via 169.254.1.1
 //
-// Both ends know each other's link address, so no one ever asks by ARP.
+// Both ends know each other's link address, so ARP is never needed.
 type Network struct {
 	Address netip.Addr
 	link    netlink.Link // the node's end
@@ -76,7 +76,7 @@ func NewNetwork(address, node netip.Addr, sysctls map[string]string) (n *Network
 
 // wire sets up both ends.
 func (n *Network) wire(inside *netlink.Handle, node netip.Addr) error {
-	// Link addresses are known only when asked for.
+	// The link addresses are known only after a query.
 	here, err := netlink.LinkByName(n.link.Attrs().Name)
 	if err != nil {
 		return err
@@ -142,12 +142,12 @@ func (n *Network) Dial(ctx context.Context, port uint16) (conn net.Conn, err err
 	return conn, err
 }
 
-// Close takes the network away. Programs that still run in it keep their loopback interface.
+// Close deletes the network. Programs that still run in it keep their loopback interface.
 func (n *Network) Close() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.link != nil {
-		_ = netlink.LinkDel(n.link) // the other end and the routes go with it, and all with the sandbox at last
+		_ = netlink.LinkDel(n.link) // deletes the other end and the routes, too
 	}
 	if n.space.IsOpen() {
 		_ = n.space.Close()

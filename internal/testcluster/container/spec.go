@@ -2,25 +2,25 @@ package container
 
 import "errors"
 
-// Spec says what to run and what it sees.
+// Spec is what to run, and its environment.
 type Spec struct {
 	Hostname string
-	Argv     []string // Argv[0] is looked up on the PATH in Env, if it holds no slash
+	Argv     []string // Argv[0] is looked up in the PATH in Env, if it has no slash
 	Env      []string // NAME=value
 	Dir      string   // where it starts, "/" if empty
 
-	Root   string            // an empty folder, under which the root is put together
+	Root   string            // an empty folder, below which the root is built
 	Files  map[string]string // small files, such as /etc/resolv.conf, by their path inside
 	Mounts []Mount
 
 	User, Group     uint32
 	Groups          []uint32
-	Capabilities    []string // what root may still do inside, such as CHOWN; another user can do none of it
+	Capabilities    []string // capabilities that root keeps, such as CHOWN; another user has none
 	NoNewPrivileges bool
-	ReadOnly        bool // nothing can be written but where a Mount is
+	ReadOnly        bool // nothing can be written outside Mounts
 }
 
-// Mount shows a file or folder from outside at a path inside.
+// Mount makes a file or folder from outside available at a path inside.
 type Mount struct {
 	Source, Target string
 	ReadOnly       bool
@@ -48,10 +48,10 @@ var capabilities = []string{
 	"PERFMON", "BPF", "CHECKPOINT_RESTORE",
 }
 
-// AllCapabilities is every name that a Spec may list.
+// AllCapabilities are all names that a Spec may have.
 func AllCapabilities() []string { return append([]string(nil), capabilities...) }
 
-// DefaultCapabilities are what container runtimes leave to root.
+// DefaultCapabilities are the capabilities that container runtimes give to root.
 func DefaultCapabilities() []string {
 	return []string{
 		"AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "NET_RAW", "SETFCAP",

@@ -86,7 +86,7 @@ func (p *pod) projectedContent(
 		case s.ServiceAccountToken != nil:
 			part, err = p.tokenContent(ctx, v, s.ServiceAccountToken, projected.DefaultMode)
 		default:
-			err = fmt.Errorf("projections of this kind are not played")
+			err = fmt.Errorf("projections of this kind are not simulated")
 		}
 		if err != nil {
 			return nil, err

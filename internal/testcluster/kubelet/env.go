@@ -77,7 +77,7 @@ func (m *member) valueFrom(from *corev1.EnvVarSource) (value string, ok bool, er
 		ref := from.ConfigMapKeyRef
 		values, err = m.pod.configMapContent(ref.Name, []corev1.KeyToPath{{Key: ref.Key, Path: path}}, nil, ref.Optional)
 	default:
-		err = fmt.Errorf("references of this kind are not played")
+		err = fmt.Errorf("references of this kind are not simulated")
 	}
 	f, ok := values[path]
 	return f.data, ok, err

@@ -26,10 +26,10 @@ var forwarded = []os.Signal{
 
 var isInside bool
 
-// Inside says whether this program runs in a sandbox.
+// Inside reports whether this program runs in a sandbox.
 func Inside() bool { return isInside }
 
-// Supported is nil if this process may make a sandbox, or else says what is missing.
+// Supported returns nil if this process can make a sandbox, else an error that says what is missing.
 func Supported() error {
 	if os.Geteuid() != 0 {
 		return errors.New("it needs root")

@@ -31,7 +31,7 @@ func (b *balancer) assign(key types.NamespacedName, wanted netip.Addr) (netip.Ad
 	if wanted.IsValid() {
 		if owner, taken := b.taken[wanted]; !b.within.Contains(wanted) || taken && owner != key {
 			b.release(key)
-			return netip.Addr{}, fmt.Errorf("the address %v can't be had", wanted)
+			return netip.Addr{}, fmt.Errorf("the address %v is not free", wanted)
 		}
 		if has != wanted {
 			b.release(key)
@@ -51,7 +51,7 @@ func (b *balancer) assign(key types.NamespacedName, wanted netip.Addr) (netip.Ad
 			return b.last, nil
 		}
 	}
-	return netip.Addr{}, fmt.Errorf("no address is left in %v", b.within)
+	return netip.Addr{}, fmt.Errorf("no address is free in %v", b.within)
 }
 
 func (b *balancer) take(key types.NamespacedName, address netip.Addr) {
@@ -74,7 +74,7 @@ func (s *Services) balance(ctx context.Context, key types.NamespacedName, servic
 		s.balancer.release(key)
 	case service.Spec.LoadBalancerClass != nil:
 		s.balancer.release(key)
-		return address, nil // another one's
+		return address, nil // it belongs to another Service
 	default:
 		wanted := netip.Addr{}
 		if text := service.Spec.LoadBalancerIP; text != "" {

@@ -16,7 +16,7 @@ import (
 	"cardea.dev/cardea/internal/testcluster/mirror"
 )
 
-// retryPause is the pause before a Service is looked at again with which something went wrong.
+// retryPause is the pause before a Service is synced again after an error.
 const retryPause = 500 * time.Millisecond
 
 // Config is what it is told.
@@ -106,7 +106,7 @@ func (s *Services) Run(ctx context.Context, ready func()) error {
 		s.mu.Unlock()
 		for key := range todo {
 			if err := s.sync(ctx, key); err != nil && ctx.Err() == nil {
-				s.Log.Info("a service is looked at again", "service", key.String(), "why", err)
+				s.Log.Info("retrying a service", "service", key.String(), "why", err)
 				time.AfterFunc(retryPause, func() { s.mark(key) })
 			}
 		}

@@ -11,13 +11,13 @@ import (
 	"cardea.dev/cardea/api/v1alpha1"
 )
 
-// origin says which field of a DataPlane makes a part of an object: those below a path, as the API server names it.
+// origin says which field of a DataPlane sets a part of an object: the fields below a path, as the API server names it.
 type origin struct {
 	path, field string
 	states      func(v1alpha1.DataPlaneSpec) bool
 }
 
-// origins are those of the objects that DataPlanes make, the narrower path first. A patch may make anything.
+// origins lists the origins of the objects that DataPlanes set, the narrower path first. A patch may set any field.
 var origins = map[kind][]origin{
 	deployment: {
 		{"spec.replicas", "spec.replicas", func(s v1alpha1.DataPlaneSpec) bool { return s.Replicas != nil }},
@@ -60,9 +60,9 @@ func inService(states func(*v1alpha1.ServiceSettings) bool) func(v1alpha1.DataPl
 	return func(s v1alpha1.DataPlaneSpec) bool { return s.Service != nil && states(s.Service) }
 }
 
-// blame says why the API server calls an object invalid: for each of its fields the DataPlane and the field that makes
-// it.
-func (p parameters) blame(k kind, err error) string {
+// invalidFields says why the API server calls an object invalid: for each invalid field, the DataPlane and its field
+// that set it.
+func (p parameters) invalidFields(k kind, err error) string {
 	var causes []metav1.StatusCause
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) && status.Status().Details != nil {
 		causes = status.Status().Details.Causes
@@ -76,16 +76,16 @@ func (p parameters) blame(k kind, err error) string {
 		if c.Field == "" {
 			what = c.Message
 		}
-		if whose := p.whose(k, c.Field); whose != "" {
-			what = fmt.Sprintf("%s: change or remove it: %s", whose, what)
+		if origin := p.originOf(k, c.Field); origin != "" {
+			what = fmt.Sprintf("%s: change or remove it: %s", origin, what)
 		}
 		list = append(list, what)
 	}
 	return strings.Join(list, "; ")
 }
 
-// whose is the DataPlane that makes a field of an object, and by which of its own; "" if none states any that could.
-func (p parameters) whose(k kind, field string) string {
+// originOf names the DataPlane, and its field, that sets a field of an object; "" if no DataPlane sets one that could.
+func (p parameters) originOf(k kind, field string) string {
 	for _, o := range origins[k] {
 		if !strings.HasPrefix(field, o.path) {
 			continue

@@ -10,8 +10,8 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// vain tells of labels and annotations that are asked for and that Cardea sets itself, to something else.
-func vain(ref model.ObjectRef, p plan.Proxy) (notes []note) {
+// reserved reports labels and annotations of the user that Cardea sets itself, to another value.
+func reserved(ref model.ObjectRef, p plan.Proxy) (notes []note) {
 	labels, annotations := labels(ref, plan.Proxy{Name: p.Name}), annotations(ref, plan.Proxy{})
 	look := func(where string, asked, own map[string]string) {
 		var keys []string
@@ -22,7 +22,7 @@ func vain(ref model.ObjectRef, p plan.Proxy) (notes []note) {
 		}
 		if len(keys) > 0 {
 			notes = append(notes, note{"Reserved",
-				fmt.Sprintf("%s: Cardea sets %s itself; what is asked for has no effect: remove it", where,
+				fmt.Sprintf("%s: Cardea sets %s itself, so this value has no effect; remove it", where,
 					strings.Join(keys, ", "))})
 		}
 	}

@@ -13,11 +13,11 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// settle renders a Gateway's objects by its DataPlanes, if all that they make can be applied. Else what is wrong is in
-// the outcome, and the objects are those of the DataPlanes that were applied last, with the ports and labels of now: no
-// half of a DataPlane applies. Where nobody remembers these, after a start, Deployment and Service stay as they are.
-// The proxy is the one whose objects they are.
-func (d *Deployer) settle(
+// renderValid renders a Gateway's objects by its DataPlanes, if everything that they set can be applied. If not, the
+// mistakes are in the outcome, and the objects are rendered by the DataPlanes that were applied last, with the current
+// ports and labels: a DataPlane is applied as a whole or not at all. If these are not known (after a start), Deployment
+// and Service stay as they are. The returned proxy is the one that was rendered.
+func (d *Deployer) renderValid(
 	ctx context.Context, ref model.ObjectRef, p plan.Proxy, bundle []byte, o *outcome,
 ) (objects, plan.Proxy, error) {
 	want, err := d.render(ref, p, bundle)
@@ -28,7 +28,7 @@ func (d *Deployer) settle(
 	good := d.record(ref).good
 	d.mu.Unlock()
 	if good == nil || !reflect.DeepEqual(*good, p.Parameters) {
-		if err := d.trial(ctx, ref, p, want, o); err != nil {
+		if err := d.dryRun(ctx, ref, p, want, o); err != nil {
 			return want, p, err
 		}
 	}
@@ -55,9 +55,9 @@ func (d *Deployer) render(ref model.ObjectRef, p plan.Proxy, bundle []byte) (obj
 	return want, nil
 }
 
-// trial notes what is wrong with what DataPlanes make: what can't be rendered, and what the API server says that it
+// dryRun records what is wrong with the objects that DataPlanes set: what can't be rendered, and what the API server
 // would refuse. What it has refused is not asked again soon, unless the object has changed.
-func (d *Deployer) trial(ctx context.Context, ref model.ObjectRef, p plan.Proxy, want objects, o *outcome) error {
+func (d *Deployer) dryRun(ctx context.Context, ref model.ObjectRef, p plan.Proxy, want objects, o *outcome) error {
 	for _, k := range []kind{deployment, service} {
 		if problem := want.invalid[k]; problem != nil {
 			o.wrong = append(o.wrong, problem.Error())
@@ -80,7 +80,7 @@ func (d *Deployer) trial(ctx context.Context, ref model.ObjectRef, p plan.Proxy,
 			continue
 		}
 		switch _, err := d.patch(ctx, k, ref.Namespace(), p.Name, text, metav1.DryRunAll); {
-		case err == nil, apierrors.IsForbidden(err), apierrors.IsNotFound(err): // that is said when it is applied
+		case err == nil, apierrors.IsForbidden(err), apierrors.IsNotFound(err): // reported when it is applied
 		case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 			d.refuse(ref, p, k, sum, err, now, o)
 		default:
