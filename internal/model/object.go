@@ -65,8 +65,8 @@ func (k Kind) String() string { return k.parts().name }
 // Group is the kind's API group; the core group is "".
 func (k Kind) Group() string { return k.parts().group }
 
-// Qualified is the kind's name, followed by the group for a kind that is neither of the Gateway API nor of Kubernetes nor
-// Cardea's own: there may be another one of its name.
+// Qualified is the kind's name, followed by the group for a kind that is neither of the Gateway API nor of Kubernetes
+// nor Cardea's own: there may be another one of its name.
 func (k Kind) Qualified() string {
 	switch group := k.Group(); group {
 	case "", gatewayGroup, xGatewayGroup, ownGroup, KindEndpointSlice.Group():
@@ -85,8 +85,8 @@ func (k Kind) Compare(other Kind) int {
 	return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(a.group, b.group))
 }
 
-// Failure is what a route of the kind answers where it can't serve: an HTTP status, and what its users call it. Of a 503
-// proxies make UNAVAILABLE for gRPC clients, of a 500 UNKNOWN.
+// Failure is what a route of the kind answers where it can't serve: an HTTP status, and what its users call it. Of a
+// 503 proxies make UNAVAILABLE for gRPC clients, of a 500 UNKNOWN.
 func (k Kind) Failure() (status int, name string) {
 	if k == KindGRPCRoute {
 		return 503, "UNAVAILABLE"

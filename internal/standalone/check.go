@@ -29,7 +29,8 @@ func load(o Options) (*world.World, *files.Folder, error) {
 
 func newFolder(o Options, w *world.World, onProblem func(files.Problem)) (*files.Folder, error) {
 	return files.New(files.Config{
-		Dir: o.Dir, Sources: w.Sources.Sources, Graph: w.Graph, Schema: schema.New(w.Sources.Catalog), Log: o.logger(), CacheDir: o.CacheDir,
+		Dir: o.Dir, Sources: w.Sources.Sources, Graph: w.Graph, Schema: schema.New(w.Sources.Catalog), Log: o.logger(),
+		CacheDir:  o.CacheDir,
 		OnProblem: onProblem,
 	})
 }

@@ -30,7 +30,8 @@ func newPure(dir, cache, address string) (*pure, error) {
 	p := &pure{World: world.New(world.Config{Environment: model.Environment{Addresses: []string{address}}})}
 	s := schema.New(kinds.Catalog())
 	var err error
-	p.folder, err = files.New(files.Config{Dir: dir, Sources: p.Sources.Sources, Graph: p.Graph, Schema: s, CacheDir: cache,
+	p.folder, err = files.New(files.Config{Dir: dir, Sources: p.Sources.Sources, Graph: p.Graph, Schema: s,
+		CacheDir:  cache,
 		OnProblem: func(files.Problem) {}})
 	if err != nil {
 		return nil, err

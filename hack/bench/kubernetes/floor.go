@@ -129,10 +129,11 @@ func (s *stage) push(ctx context.Context, w *world.World, server *floor.Server, 
 func (s *stage) world(ctx context.Context) (*world.World, error) {
 	environment := model.Environment{Version: process.EnvoyVersion, Addresses: []string{"0.0.0.0"}, Fronted: true}
 	w := world.New(world.Config{Environment: environment})
-	edge, err := kube.New(kube.Config{REST: s.Config, Graph: w.Graph, Sources: w.Sources.Sources, OnState: func(s kube.State) {
-		environment.APIs = s.Bundles()
-		w.SetEnvironment(environment)
-	}})
+	edge, err := kube.New(kube.Config{REST: s.Config, Graph: w.Graph, Sources: w.Sources.Sources,
+		OnState: func(s kube.State) {
+			environment.APIs = s.Bundles()
+			w.SetEnvironment(environment)
+		}})
 	if err != nil {
 		return nil, err
 	}
