@@ -82,11 +82,14 @@ type DataPlaneSpec struct {
 
 // ProxyKind is a kind of proxy.
 //
-// +kubebuilder:validation:Enum=Envoy
+// +kubebuilder:validation:Enum=Envoy;EnvoyConfigMap
 type ProxyKind string
 
-// ProxyEnvoy is Envoy, fed over xDS.
-const ProxyEnvoy ProxyKind = "Envoy"
+// The kinds of proxies. Not stated, it is ProxyEnvoy.
+const (
+	ProxyEnvoy          ProxyKind = "Envoy"          // Envoy, fed over xDS
+	ProxyEnvoyConfigMap ProxyKind = "EnvoyConfigMap" // Envoy, which reads the files of a ConfigMap
+)
 
 // LogLevel is how much a proxy writes to its log.
 //

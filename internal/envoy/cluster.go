@@ -27,6 +27,9 @@ func clusters(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 	}
 	return flow.Rename(p.Backends, "envoy/clusters", backendResource(resource.Cluster), resourceBackend,
 		func(_ *flow.Ctx, k plan.BackendKey, b model.Backend) (resource.Resource, bool) {
+			if !ours(b.DataPlane) {
+				return resource.Resource{}, false
+			}
 			part := newPart("", mustMarshal(renderCluster(b)), common[b.Protocol])
 			part.Fragments = []resource.Fragment{{Origin: backendOrigin(k.Backend), Hash: part.Hash}}
 			if b.Hostname == "" {

@@ -12,7 +12,7 @@ import (
 func endpoints(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 	return flow.Rename(p.Backends, "envoy/endpoints", backendResource(resource.Endpoints), resourceBackend,
 		func(_ *flow.Ctx, _ plan.BackendKey, b model.Backend) (resource.Resource, bool) {
-			if b.Hostname != "" {
+			if b.Hostname != "" || !ours(b.DataPlane) {
 				return resource.Resource{}, false
 			}
 			return resource.Join(endpointPart(b)), true

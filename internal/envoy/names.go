@@ -98,10 +98,13 @@ func TableOf(l model.Listener) resource.Key {
 	return resource.Key{Gateway: l.Gateway, Type: resource.Routes, Name: tableName(l)}
 }
 
-// servable tells whether this dialect knows what a port speaks. What it doesn't know is not rendered at all: a listener
-// must not serve plaintext because its protocol is new.
-func servable(p model.Protocol, t model.Transport) bool {
-	return t == model.TCP && (p == model.HTTP || p == model.HTTPS)
+// ours tells whether this dialect renders what a data plane serves.
+func ours(d model.DataPlane) bool { return d == model.DataPlaneEnvoy }
+
+// servable tells whether a port is this dialect's, and it knows what the port speaks. What it doesn't know is not
+// rendered at all: a listener must not serve plaintext because its protocol is new.
+func servable(d model.DataPlane, p model.Protocol, t model.Transport) bool {
+	return ours(d) && t == model.TCP && (p == model.HTTP || p == model.HTTPS)
 }
 
 func ruleOrigin(k model.RuleKey) resource.Origin {

@@ -41,11 +41,14 @@ func secretUsed(k resource.Key) secretUse {
 func secrets(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 	served := flow.Group(p.Listeners, "envoy/listeners-by-secret",
 		func(_ model.ListenerKey, l model.Listener) []model.ObjectRef {
+			if !ours(l.DataPlane) {
+				return nil
+			}
 			return l.Certificates
 		}, byKey)
 	shown := flow.Group(p.Backends, "envoy/backends-by-secret",
 		func(_ plan.BackendKey, b model.Backend) []model.ObjectRef {
-			if b.TLS == nil || b.TLS.Certificate == (model.ObjectRef{}) {
+			if !ours(b.DataPlane) || b.TLS == nil || b.TLS.Certificate == (model.ObjectRef{}) {
 				return nil
 			}
 			return []model.ObjectRef{b.TLS.Certificate}

@@ -173,7 +173,7 @@ func TestPortBindsEveryAddress(t *testing.T) {
 		w.addPort(b, 80, bind, model.HTTP, testListener("http", ""))
 		w.ports.Set(b, model.PortKey{Gateway: testGateway, Number: 80, Transport: model.TCP}, model.Port{
 			Key:      model.PortKey{Gateway: testGateway, Number: 80, Transport: model.TCP},
-			BindPort: bind, Addresses: []string{"127.0.0.1", "127.0.0.2"}, Protocol: model.HTTP,
+			BindPort: bind, Addresses: []string{"127.0.0.1", "127.0.0.2"}, Protocol: model.HTTP, DataPlane: model.DataPlaneEnvoy,
 		})
 	})
 	want := []string{fmt.Sprintf("127.0.0.1:%d", bind), fmt.Sprintf("127.0.0.2:%d", bind)}

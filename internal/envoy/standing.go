@@ -75,6 +75,9 @@ func (s stages) listenerStandings(
 ) *flow.Collection[resource.StandingKey, resource.Standing] {
 	keyed := flow.Group(p.Listeners, "envoy/listeners-by-origin",
 		func(k model.ListenerKey, l model.Listener) []resource.StandingKey {
+			if !ours(l.DataPlane) {
+				return nil
+			}
 			return []resource.StandingKey{{Gateway: l.Gateway, Origin: listenerOrigin(k)}}
 		}, byKey)
 	return flow.Map(keyed, "envoy/listener-standings",
@@ -96,7 +99,7 @@ func (s stages) listenerStandings(
 					}
 				}
 			}
-			if servable(l.Protocol, l.Port.Transport) {
+			if servable(l.DataPlane, l.Protocol, l.Port.Transport) {
 				// A proxy acknowledges a listener, and lets connections in when the table that it names is there.
 				_, ok := flow.Fetch(c, s.acked, resource.Arrived(listenerHome(l).Table))
 				standing.Acknowledged = standing.Acknowledged && ok

@@ -34,7 +34,7 @@ type backends struct {
 }
 
 func (in backends) backend(
-	c *flow.Ctx, key plan.BackendKey, _ flow.Members[model.ObjectRef, model.Route],
+	c *flow.Ctx, key plan.BackendKey, users flow.Members[model.ObjectRef, model.Route],
 ) (b model.Backend, served bool) {
 	if key.Backend.Object.Kind() == model.KindXBackend {
 		x, found := flow.Fetch(c, in.xbackends, key.Backend.Object)
@@ -46,7 +46,8 @@ func (in backends) backend(
 		b.Protocol, b.Endpoints = in.service(c, key.Backend)
 		served = true
 	}
-	b.Key = key.Backend
+	_, user := users.At(0)
+	b.Key, b.DataPlane = key.Backend, user.DataPlane(key.Gateway)
 	if b.Key.HTTP2 { // whatever the object says
 		b.Protocol = model.HTTP2
 	}

@@ -31,6 +31,9 @@ type Meaning struct {
 
 // Options say how objects are read.
 type Options struct {
+	// DataPlanes are those that the program has; none: DataPlaneEnvoy. A Gateway that asks for another one is not
+	// accepted.
+	DataPlanes []model.DataPlane
 	// Unchecked leaves to the proxies what they refuse anyhow: a change of the Host header, a key that does not fit its
 	// certificate, headers that an authorization server must not set. It is for tests of what becomes of a refusal.
 	Unchecked bool
@@ -41,7 +44,10 @@ func New(g *flow.Graph, in *input.Sources, o Options) *Meaning {
 	m := &Meaning{in: in}
 	grants := flow.Group(in.ReferenceGrants.Collection(), "grants", grantNamespace, byKey)
 
-	planes := dataPlanes{in.DataPlanes.Collection(), in.Broken.Collection()}
+	planes := dataPlanes{in.DataPlanes.Collection(), in.Broken.Collection(), o.DataPlanes}
+	if len(planes.built) == 0 {
+		planes.built = []model.DataPlane{model.DataPlaneEnvoy}
+	}
 	m.classes = flow.Map(in.GatewayClasses.Collection(), "class", classOf(planes, in.Environment.Collection()))
 	m.gateways = flow.Map(in.Gateways.Collection(), "gateway", gatewayOf(
 		m.classes, in.GatewayClasses.Collection(), planes, in.Environment.Collection()))
@@ -54,7 +60,7 @@ func New(g *flow.Graph, in *input.Sources, o Options) *Meaning {
 
 	views := flow.Map(m.gateways, "gateway/view",
 		func(_ *flow.Ctx, _ model.ObjectRef, f gatewayFacts) (gatewayView, bool) {
-			return f.View, true
+			return f.view(), true
 		})
 	attacher := attacher{
 		views: views, gateways: in.Gateways.Collection(), broken: in.Broken.Collection(),
@@ -96,7 +102,7 @@ func New(g *flow.Graph, in *input.Sources, o Options) *Meaning {
 func (m *Meaning) newListenerPlan(planes dataPlanes) {
 	m.Plan.Gateways = flow.Map(m.gateways, "plan/gateway",
 		func(_ *flow.Ctx, ref model.ObjectRef, f gatewayFacts) (model.Gateway, bool) {
-			return model.Gateway{Ref: ref, Addresses: f.Bind}, f.served()
+			return model.Gateway{Ref: ref, DataPlane: f.Proxy.DataPlane, Addresses: f.Bind}, f.served()
 		})
 	m.named = flow.Group(m.in.Gateways.Collection(), "gateways by class",
 		func(_ model.ObjectRef, o input.Object[gatewayv1.GatewaySpec]) []model.ObjectRef {

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -23,7 +24,7 @@ import (
 type class struct {
 	conditions.Class
 	UID        string
-	Parameters model.ObjectRef // a DataPlane that exists; zero: none
+	Parameters parameters // zero: none
 	Deleting   bool
 }
 
@@ -48,7 +49,7 @@ func classOf(
 				namespace = string(*p.Namespace)
 			}
 			var problem string
-			if own.Parameters, problem = parameters(c, planes, p.Group, p.Kind, namespace, p.Name); problem != "" {
+			if own.Parameters, problem = planes.find(c, p.Group, p.Kind, namespace, p.Name); problem != "" {
 				own.Findings = append(own.Findings, model.Finding{
 					Object: ref, Condition: "Accepted", Reason: "InvalidParameters", Field: "spec.parametersRef", Message: problem,
 				})
@@ -62,24 +63,58 @@ func classOf(
 type dataPlanes struct {
 	all    *input.Collection[v1alpha1.DataPlaneSpec]
 	broken *broken
+	built  []model.DataPlane // see Options
 }
 
-// parameters finds the DataPlane that a parametersRef names; a problem says why there is none.
-func parameters(
-	c *flow.Ctx, planes dataPlanes, group gatewayv1.Group, kind gatewayv1.Kind, namespace, name string,
-) (ref model.ObjectRef, problem string) {
-	if found := model.KindOf(string(group), string(kind)); found != model.KindDataPlane {
-		return ref, fmt.Sprintf("parameters of kind %s (group %q) are not supported; use DataPlane of %s", kind, group,
+// parameters are a DataPlane that exists.
+type parameters struct {
+	Ref   model.ObjectRef
+	Proxy model.DataPlane // that it asks for; "": none
+}
+
+// find is the DataPlane that a parametersRef names; a problem says why there is none.
+func (in dataPlanes) find(
+	c *flow.Ctx, group gatewayv1.Group, kind gatewayv1.Kind, namespace, name string,
+) (found parameters, problem string) {
+	if k := model.KindOf(string(group), string(kind)); k != model.KindDataPlane {
+		return found, fmt.Sprintf("parameters of kind %s (group %q) are not supported; use DataPlane of %s", kind, group,
 			model.KindDataPlane.Group())
 	}
 	if namespace == "" {
-		return ref, "the namespace of the DataPlane is missing"
+		return found, "the namespace of the DataPlane is missing"
 	}
-	ref = model.Ref(model.KindDataPlane, namespace, name)
-	if _, found := flow.Fetch(c, planes.all, ref); !found {
-		return model.ObjectRef{}, absent(c, planes.broken, ref)
+	ref := model.Ref(model.KindDataPlane, namespace, name)
+	o, ok := flow.Fetch(c, in.all, ref)
+	if !ok {
+		return found, absent(c, in.broken, ref)
 	}
-	return ref, ""
+	return parameters{ref, model.DataPlane(o.Spec.Proxy)}, ""
+}
+
+// chosen is the data plane of a Gateway: the last one that its parameters ask for. A problem says which one the program
+// does not have. Such a Gateway is not accepted, and proxies that serve it stay what they are.
+func (in dataPlanes) chosen(list []parameters) (chosen model.DataPlane, problem string) {
+	chosen = model.DataPlaneEnvoy
+	for _, p := range list {
+		switch {
+		case p.Proxy == "":
+		case slices.Contains(in.built, p.Proxy):
+			chosen, problem = p.Proxy, ""
+		default:
+			problem = fmt.Sprintf("%s asks for proxy %s, which this program does not have; use %s", p.Ref, p.Proxy,
+				choice(in.built))
+		}
+	}
+	return chosen, problem
+}
+
+// choice lists words to choose from: "a, b or c".
+func choice[S ~string](list []S) string {
+	all := words(list)
+	if last := len(all) - 1; last > 0 {
+		return strings.Join(all[:last], ", ") + " or " + all[last]
+	}
+	return strings.Join(all, "")
 }
 
 // unclassed finds Gateways whose class nobody declared and that were never served: most likely a typing error, which no
@@ -101,6 +136,7 @@ func unclassed(
 
 // gatewayView is a Gateway as routes see it.
 type gatewayView struct {
+	DataPlane model.DataPlane
 	Listeners []listenerView
 }
 
@@ -118,15 +154,18 @@ type listenerView struct {
 // gatewayFacts is what one Gateway says by itself, without the objects it refers to.
 type gatewayFacts struct {
 	Generation int64
-	View       gatewayView
-	Spec       []listenerSpec // as View.Listeners
+	Listeners  []listenerView
+	Spec       []listenerSpec // as Listeners
 	Bind       []string       // IP addresses, sorted
 	PortOffset int32
-	Proxy      plan.Proxy        // but for its Parameters
-	Parameters []model.ObjectRef // DataPlanes that exist, the class's first
+	Proxy      plan.Proxy   // but for its Parameters
+	Parameters []parameters // the class's first
 	Fronted    bool
 	Findings   []model.Finding
 }
+
+// view is the Gateway as routes see it.
+func (f gatewayFacts) view() gatewayView { return gatewayView{f.Proxy.DataPlane, f.Listeners} }
 
 // accepted tells whether proxies are made for the Gateway: it has no finding that takes back its acceptance.
 func (f gatewayFacts) accepted() bool { return !refused(f.Findings, "Accepted") }
@@ -202,13 +241,13 @@ func gatewayOf(
 					Field: fmt.Sprintf("spec.listeners[%d].port", i), Message: problem,
 				})
 			}
-			f.View.Listeners = append(f.View.Listeners, view)
+			f.Listeners = append(f.Listeners, view)
 			f.Spec = append(f.Spec, spec)
 		}
-		findConflicts(ref, f.View.Listeners, f.Spec)
-		findOverlaps(f.View.Listeners, f.Spec)
+		findConflicts(ref, f.Listeners, f.Spec)
+		findOverlaps(f.Listeners, f.Spec)
 		for i := range f.Spec {
-			f.View.Listeners[i].Valid = !refused(f.Spec[i].Findings, "Accepted") && !refused(f.Spec[i].Findings, "Conflicted")
+			f.Listeners[i].Valid = !refused(f.Spec[i].Findings, "Accepted") && !refused(f.Spec[i].Findings, "Conflicted")
 		}
 		return f, true
 	}
@@ -254,25 +293,27 @@ func unsupportedGateway(ref model.ObjectRef, spec *gatewayv1.GatewaySpec) []mode
 func (f *gatewayFacts) readInfrastructure(
 	c *flow.Ctx, ref model.ObjectRef, i *gatewayv1.GatewayInfrastructure, class class, planes dataPlanes,
 ) {
-	if class.Parameters != (model.ObjectRef{}) {
+	if class.Parameters != (parameters{}) {
 		f.Parameters = append(f.Parameters, class.Parameters)
 	}
-	if i == nil {
-		return
-	}
-	f.Proxy.Labels, f.Proxy.Annotations = plain(i.Labels), plain(i.Annotations)
-	if p := i.ParametersRef; p != nil {
-		own, problem := parameters(c, planes, p.Group, p.Kind, ref.Namespace(), p.Name)
-		if problem != "" {
-			f.Findings = append(f.Findings, model.Finding{
-				Object: ref, Condition: "Accepted", Reason: "InvalidParameters", Field: "spec.infrastructure.parametersRef",
-				Message: problem,
-			})
-			return
+	field, problem := classField, ""
+	if i != nil {
+		f.Proxy.Labels, f.Proxy.Annotations = plain(i.Labels), plain(i.Annotations)
+		if p := i.ParametersRef; p != nil {
+			var own parameters
+			field = "spec.infrastructure.parametersRef"
+			if own, problem = planes.find(c, p.Group, p.Kind, ref.Namespace(), p.Name); problem == "" {
+				f.Parameters = append(f.Parameters, own)
+			}
 		}
-		f.Parameters = append(f.Parameters, own)
 	}
-	if !f.Fronted && len(f.Parameters)+len(f.Proxy.Labels)+len(f.Proxy.Annotations) > 0 {
+	chosen, missing := planes.chosen(f.Parameters)
+	f.Proxy.DataPlane = chosen
+	if problem = cmp.Or(problem, missing); problem != "" {
+		f.Findings = append(f.Findings, model.Finding{
+			Object: ref, Condition: "Accepted", Reason: "InvalidParameters", Field: field, Message: problem,
+		})
+	} else if i != nil && !f.Fronted && len(f.Parameters)+len(f.Proxy.Labels)+len(f.Proxy.Annotations) > 0 {
 		f.Findings = append(f.Findings, model.Finding{
 			Object: ref, Severity: model.Warning, Field: "spec.infrastructure",
 			Message: "nothing is deployed here, so this and DataPlanes have no effect",

@@ -29,11 +29,11 @@ func listenersOf(
 	references certificateReferences,
 ) func(*flow.Ctx, model.ObjectRef, gatewayFacts, func(model.ListenerKey, listenerFacts)) {
 	return func(c *flow.Ctx, ref model.ObjectRef, g gatewayFacts, emit func(model.ListenerKey, listenerFacts)) {
-		for i, view := range g.View.Listeners {
+		for i, view := range g.Listeners {
 			spec := g.Spec[i]
 			f := listenerFacts{
-				Listener: model.Listener{Key: view.Key, Gateway: ref, Port: view.Port, Protocol: spec.Protocol,
-					Hostname: view.Hostname},
+				Listener: model.Listener{Key: view.Key, Gateway: ref, DataPlane: g.Proxy.DataPlane, Port: view.Port,
+					Protocol: spec.Protocol, Hostname: view.Hostname},
 				Kinds: spec.Kinds, Overlaps: spec.Overlaps, Findings: slices.Clone(spec.Findings),
 			}
 			for j, cert := range spec.Certificates {
@@ -123,7 +123,9 @@ func portOf(
 	return func(c *flow.Ctx, key model.PortKey, listeners flow.Members[model.ListenerKey, listenerFacts]) (model.Port,
 		bool) {
 		g, _ := flow.Fetch(c, gateways, key.Gateway)
-		p := model.Port{Key: key, BindPort: key.Number + g.PortOffset, Addresses: g.Bind}
+		p := model.Port{
+			Key: key, BindPort: key.Number + g.PortOffset, Addresses: g.Bind, DataPlane: g.Proxy.DataPlane,
+		}
 		served := map[string]bool{}
 		for _, f := range listeners.All() {
 			if f.Serves {

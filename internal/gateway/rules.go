@@ -40,7 +40,7 @@ func (refs references) route(c *flow.Ctx, ref model.ObjectRef, a attachments) (m
 	if !found {
 		return model.Route{}, false
 	}
-	r := model.Route{Created: a.Created, Rules: newRules(ref, spec.Rules, matches)}
+	r := model.Route{Created: a.Created, Gateways: a.gateways(), Rules: newRules(ref, spec.Rules, matches)}
 	r.Places, r.Findings = refs.places(c, ref, a)
 	if spec.UseDefaultGateways != "" && spec.UseDefaultGateways != gatewayv1.GatewayDefaultScopeNone {
 		r.Findings = append(r.Findings, model.Finding{

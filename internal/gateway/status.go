@@ -105,7 +105,7 @@ func (m *Meaning) gatewayReport(
 		}
 		facts.Proxies, _ = flow.Fetch(c, proxies, ref)
 		findings := g.Findings[:len(g.Findings):len(g.Findings)]
-		for i, view := range g.View.Listeners {
+		for i, view := range g.Listeners {
 			l, _ := flow.Fetch(c, m.listeners, view.Key)
 			attached, _ := flow.Fetch(c, m.attached, view.Key)
 			standing, _ := flow.Fetch(c, out.Listeners, resource.StandingKey{
@@ -176,7 +176,7 @@ func (m routeReports) report(
 		}
 		parent.Attached = !refused(parent.Findings, "Accepted")
 		if parent.Attached {
-			_, parent.Proxied = flow.Fetch(c, m.proxied, p.Gateway)
+			_, parent.Proxied = flow.Fetch(c, m.proxied, p.Gateway.Ref)
 			parent.Standing = standing.At(p.has)
 			if slices.ContainsFunc(parent.Standing, func(s resource.Standing) bool { return !s.Acknowledged }) {
 				m.without(c, &parent, p, standing)
@@ -201,7 +201,7 @@ func (m routeReports) report(
 func (m routeReports) without(c *flow.Ctx, parent *conditions.Parent, p attachment, standing resource.RouteStanding) {
 	served := func(listener model.ListenerKey) bool {
 		at, _ := flow.Fetch(c, m.out.Listeners, resource.StandingKey{
-			Gateway: p.Gateway, Origin: resource.Origin{Object: listener.Parent, Section: listener.Section},
+			Gateway: p.Gateway.Ref, Origin: resource.Origin{Object: listener.Parent, Section: listener.Section},
 		})
 		return at.Refused == ""
 	}

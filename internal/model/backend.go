@@ -26,7 +26,8 @@ func (k BackendKey) Words() string {
 
 // Backend is where requests can be sent.
 type Backend struct {
-	Key BackendKey
+	Key       BackendKey
+	DataPlane DataPlane // of the Gateway whose proxies send the requests
 	// Hostname and HostPort, if set, are looked up by DNS at the proxy, and there are no Endpoints.
 	Hostname string
 	HostPort int32
