@@ -1,8 +1,6 @@
 package gateway
 
 import (
-	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/internal/flow"
@@ -26,7 +24,7 @@ type Meaning struct {
 	attached    *flow.Collection[model.ListenerKey, flow.Members[model.ObjectRef, attachments]]
 	slices      *slicesByBackend
 	xbackends   *xbackends
-	naming      *flow.Collection[model.ObjectRef, flow.Members[model.ObjectRef, naming]] // routes by XBackend
+	naming      *namedBackends
 }
 
 // Options say how objects are read.
@@ -74,22 +72,20 @@ func New(g *flow.Graph, in *input.Sources, o Options) *Meaning {
 	m.xbackends = flow.Map(in.XBackends.Collection(), "xbackend", xbackendReferences{
 		configMaps: in.ConfigMaps.Collection(), certificates: named,
 	}.read)
+	kinds := backendKinds{}
+	m.slices = flow.Group(in.EndpointSlices.Collection(), "slices by backend", kinds.slicesBack, byKey)
+	kinds[model.KindService] = serviceKind{in.Services.Collection(), m.slices, in.Broken.Collection()}
+	kinds[model.KindXBackend] = xbackendKind{m.xbackends, m.slices, in.Broken.Collection()}
 	m.Plan.Routes = flow.Map(m.attachments, "plan/route", references{
 		http: in.HTTPRoutes.Collection(), grpc: in.GRPCRoutes.Collection(), rivals: newRivals(m.attachments, grpc),
-		ports:    m.Plan.Ports,
-		services: in.Services.Collection(), xbackends: m.xbackends, broken: in.Broken.Collection(), grants: grants,
-		unchecked: o.Unchecked,
+		ports: m.Plan.Ports, backends: kinds, grants: grants, unchecked: o.Unchecked,
 	}.route)
 	m.Plan.Sites = flow.Derive(m.Plan.Routes, "plan/site", sites)
 
-	m.slices = flow.Group(in.EndpointSlices.Collection(), "slices by backend", sliceBacks, byKey)
 	m.Plan.Users = flow.Group(m.Plan.Routes, "routes by backend", backendsOf, byKey)
-	m.Plan.Backends = flow.Map(m.Plan.Users, "plan/backend", backends{
-		services: in.Services.Collection(), xbackends: m.xbackends, slices: m.slices,
-	}.backend)
-	m.naming = flow.Group(flow.Map(m.Plan.Routes, "xbackends named", namesXBackends), "routes by xbackend", namedXBackends,
-		byKey)
-	m.Plan.Selections = flow.Map(m.xbackends, "plan/selection", selected(m.naming))
+	m.Plan.Backends = flow.Map(m.Plan.Users, "plan/backend", kinds.backend)
+	m.naming = newNamedBackends(m.Plan.Routes)
+	m.Plan.Selections = kinds.selections(m.naming)
 
 	m.Plan.Secrets = flow.Map(certificates, "plan/secret",
 		func(_ *flow.Ctx, _ model.ObjectRef, own certificate) (model.Secret, bool) {
@@ -130,28 +126,6 @@ type grants = flow.Collection[string, flow.Members[model.ObjectRef, input.Object
 func grantNamespace(ref model.ObjectRef, _ input.Object[gatewayv1.ReferenceGrantSpec]) []string {
 	return []string{ref.Namespace()}
 }
-
-// sliceBacks is whose endpoints a slice has: a Service's, an XBackend's (as slicesOf names it), or those of both.
-func sliceBacks(ref model.ObjectRef, slice input.Object[input.EndpointSliceSpec]) []model.ObjectRef {
-	var list []model.ObjectRef
-	if name := slice.Meta.Labels.Get(discoveryv1.LabelServiceName); name != "" {
-		list = append(list, model.Ref(model.KindService, ref.Namespace(), name))
-	}
-	if name := slice.Meta.Labels.Get(model.XBackendLabel); name != "" {
-		list = append(list, model.Ref(model.KindXBackend, ref.Namespace(), name))
-	}
-	return list
-}
-
-// slicesOf is what the slices of a backend are grouped by. Theirs is the name as a label can hold it.
-func slicesOf(backend model.ObjectRef) model.ObjectRef {
-	if backend.Kind() == model.KindXBackend {
-		return model.Ref(model.KindXBackend, backend.Namespace(), model.LabelValue(backend.Name()))
-	}
-	return backend
-}
-
-type services = input.Collection[corev1.ServiceSpec]
 
 // byKey is the order of groups whose members are sorted by their keys alone.
 func byKey[K comparable, A any](K, A) string { return "" }

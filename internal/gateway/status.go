@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
-	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
 
 	"cardea.dev/cardea/internal/conditions"
 	"cardea.dev/cardea/internal/flow"
@@ -46,50 +45,6 @@ func (m *Meaning) classReport(
 	}
 	return plan.Report[gatewayv1.GatewayClassStatus]{UID: own.UID, Status: conditions.GatewayClass(facts),
 		Findings: own.Findings}, true
-}
-
-type xbackendReports struct {
-	*Meaning
-	refused *flow.Collection[resource.StandingKey, resource.Refusal]
-}
-
-func (m xbackendReports) report(
-	c *flow.Ctx, ref model.ObjectRef, o input.Object[xgatewayv1alpha1.BackendSpec],
-) (plan.Report[xgatewayv1alpha1.BackendStatus], bool) {
-	read, _ := flow.Fetch(c, m.xbackends, ref)
-	findings := read.Findings
-	_, selected := flow.Fetch(c, m.Plan.Selections, ref)
-	front, looked := flow.Fetch(c, m.in.Fronts.Collection(), ref)
-	if front.Reason != "" {
-		findings = append(findings[:len(findings):len(findings)], model.Finding{
-			Object: ref, Condition: "ResolvedRefs", Reason: front.Reason, Field: "spec.endpointSelector", Message: front.Message,
-		})
-	}
-	facts := conditions.BackendFacts{Generation: o.Meta.Generation, Controller: model.ControllerName, Findings: findings}
-	routes, _ := flow.Fetch(c, m.naming, ref)
-	for _, route := range routes.All() {
-		facts.Gateways = append(facts.Gateways, route.Gateways...)
-	}
-	slices.SortFunc(facts.Gateways, model.ObjectRef.Compare)
-	facts.Gateways = slices.Compact(facts.Gateways)
-	findings = findings[:len(findings):len(findings)]
-	for _, g := range facts.Gateways {
-		said, refused := flow.Fetch(c, m.refused, resource.StandingKey{Gateway: g, Origin: resource.Origin{Object: ref}})
-		if !refused {
-			continue
-		}
-		if facts.Refused == nil {
-			facts.Refused = map[model.ObjectRef]string{}
-		}
-		facts.Refused[g] = said.Message
-		findings = append(findings, model.Finding{
-			Object: ref, Condition: conditions.Programmed, Reason: "RejectedByProxy",
-			Message: fmt.Sprintf("the proxy of %s refused it: %s", g, said.Message),
-		})
-	}
-	return plan.Report[xgatewayv1alpha1.BackendStatus]{
-		UID: o.Meta.UID, Status: conditions.Backend(facts), Findings: findings, Tentative: selected && !looked,
-	}, true
 }
 
 func (m *Meaning) gatewayReport(
@@ -169,7 +124,7 @@ func (m routeReports) report(
 		standings[i], _ = flow.Fetch(c, m.out.Routes, resource.RouteKey{Gateway: p.Gateway.Ref, Route: ref})
 		standings[i].Unsupported = located(standings[i].Unsupported, route.Rules)
 	}
-	findings := slices.Concat(a.Findings, route.Findings, unsupported(a.Parents, standings))
+	findings := slices.Concat(a.Findings, route.Findings, cannotRender(a.Parents, standings))
 	for i, p := range a.Parents {
 		standing := standings[i]
 		parent := conditions.Parent{Ref: parents[p.Index], Findings: p.Findings, Unsupported: standing.Unsupported}
@@ -226,9 +181,9 @@ func (m routeReports) without(c *flow.Ctx, parent *conditions.Parent, p attachme
 	}
 }
 
-// unsupported lists what the dialects can't render of a route: what is said at every parent once, the rest for the
+// cannotRender lists what the dialects can't render of a route: what is said at every parent once, the rest for the
 // parent where it is said.
-func unsupported(parents []attachment, standings []resource.RouteStanding) (list []model.Finding) {
+func cannotRender(parents []attachment, standings []resource.RouteStanding) (list []model.Finding) {
 	everywhere := func(f model.Finding) bool {
 		for i, p := range parents {
 			if len(p.Listeners) > 0 && !slices.Contains(standings[i].Unsupported, f) {

@@ -8,8 +8,9 @@ type Route struct {
 	Gateways []RouteGateway // that it is attached to, each once
 	Places   []Place        // each listener once; none: it serves nowhere
 	Rules    []Rule
-	// XBackends are those that its rules name and may name, whether they can be served or not; each once.
-	XBackends []ObjectRef
+	// Backends are the objects that its rules name as backends and may name, whether they can be served or not, of kinds
+	// whose status says on which Gateways they serve; each once.
+	Backends []ObjectRef
 	// Findings are about its rules, and about it as a whole.
 	Findings []Finding
 }
