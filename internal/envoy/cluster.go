@@ -120,17 +120,20 @@ func upstreamHTTP(p model.BackendProtocol) *upstreamv3.HttpProtocolOptions {
 
 func assignment(cluster string, addresses []model.Endpoint) *endpointv3.ClusterLoadAssignment {
 	a := &endpointv3.ClusterLoadAssignment{ClusterName: cluster}
-	if len(addresses) == 0 {
-		return a
-	}
-	group := &endpointv3.LocalityLbEndpoints{}
-	for _, e := range addresses {
+	var group *endpointv3.LocalityLbEndpoints
+	for _, e := range addresses { // one group for each priority and zone, by which they are sorted
+		if group == nil || group.Priority != e.Priority || group.GetLocality().GetZone() != e.Zone {
+			group = &endpointv3.LocalityLbEndpoints{Priority: e.Priority}
+			if e.Zone != "" {
+				group.Locality = &corev3.Locality{Zone: e.Zone}
+			}
+			a.Endpoints = append(a.Endpoints, group)
+		}
 		group.LbEndpoints = append(group.LbEndpoints, &endpointv3.LbEndpoint{
 			HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: socketAddress(e.Address,
 				e.Port)}},
 		})
 	}
-	a.Endpoints = []*endpointv3.LocalityLbEndpoints{group}
 	return a
 }
 

@@ -33,7 +33,7 @@ type Backend struct {
 	HostPort int32
 	Protocol BackendProtocol
 	TLS      *BackendTLS // nil: plaintext
-	// Endpoints may get requests now: sorted, each once.
+	// Endpoints may get requests now: sorted by priority, zone, address and port, each once.
 	Endpoints []Endpoint
 }
 
@@ -68,6 +68,10 @@ type SubjectAltName struct {
 type Endpoint struct {
 	Address string
 	Port    int32
+	// Priority: those of the lowest get the requests as long as enough of them can. 0 is the lowest, and none is left out
+	// up to the highest.
+	Priority uint32
+	Zone     string // where it is; "": not known
 }
 
 // Secret is a certificate and its private key, a valid pair.
