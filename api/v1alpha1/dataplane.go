@@ -83,11 +83,14 @@ type DataPlaneSpec struct {
 
 // ProxyKind is a kind of proxy.
 //
-// +kubebuilder:validation:Enum=Envoy
+// +kubebuilder:validation:Enum=Envoy;EnvoyConfigMap
 type ProxyKind string
 
-// ProxyEnvoy is Envoy, configured over xDS.
-const ProxyEnvoy ProxyKind = "Envoy"
+// The kinds of proxies. Not stated, it is ProxyEnvoy.
+const (
+	ProxyEnvoy          ProxyKind = "Envoy"          // Envoy, configured over xDS
+	ProxyEnvoyConfigMap ProxyKind = "EnvoyConfigMap" // Envoy, which reads the files of a ConfigMap
+)
 
 // LogLevel is how much a proxy writes to its log.
 //

@@ -25,7 +25,7 @@ const filterChainsField = 3
 func (s stages) listeners(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 	chains := flow.Map(p.Listeners, "envoy/filter-chains",
 		func(c *flow.Ctx, _ model.ListenerKey, l model.Listener) (*resource.Part, bool) {
-			if l.Protocol != model.HTTPS {
+			if l.Protocol != model.HTTPS || !ours(l.DataPlane) {
 				return nil, false
 			}
 			chain := chainPart(l)
@@ -35,7 +35,7 @@ func (s stages) listeners(p plan.Plan) *flow.Collection[resource.Key, resource.R
 			return chain, true
 		})
 	ports := flow.Group(p.Ports, "envoy/ports", func(k model.PortKey, port model.Port) []resource.Key {
-		if !servable(port.Protocol, k.Transport) {
+		if !servable(port.DataPlane, port.Protocol, k.Transport) {
 			return nil
 		}
 		return listenerKeys(port)

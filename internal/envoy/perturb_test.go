@@ -33,8 +33,7 @@ func TestEveryFieldIsRendered(t *testing.T) {
 			return fmt.Sprint(f.Routes, f.Problems)
 		}},
 		{backendBases, func(v any) string {
-			b := *v.(*model.Backend)
-			return fmt.Sprint(mustMarshal(renderCluster(b)), mustMarshal(commonCluster(b.Protocol)), endpointPart(b).Hash)
+			return renderWorld(t, func(w *world, b *flow.Batch) { w.setBackend(b, *v.(*model.Backend)) })
 		}},
 		{secretBases, func(v any) string {
 			return string(mustMarshal(renderSecret(secretName(v.(*model.Secret).Ref), *v.(*model.Secret))))
@@ -240,7 +239,7 @@ func secretBases() []any {
 
 func listenerBases() []any {
 	return []any{&model.Listener{
-		Key: model.ListenerKey{Parent: testGateway, Section: "https"}, Gateway: testGateway,
+		Key: model.ListenerKey{Parent: testGateway, Section: "https"}, Gateway: testGateway, DataPlane: model.DataPlaneEnvoy,
 		Port: model.PortKey{Gateway: testGateway, Number: 443, Transport: model.TCP}, Protocol: model.HTTPS,
 		Hostname: "h.test", Certificates: []model.ObjectRef{model.Ref(model.KindSecret, "shop", "s")},
 	}}
@@ -249,7 +248,7 @@ func listenerBases() []any {
 func portBases() []any {
 	return []any{&model.Port{
 		Key:      model.PortKey{Gateway: testGateway, Number: 443, Transport: model.TCP},
-		BindPort: 10443, Addresses: []string{"127.0.0.1", "127.0.0.2"}, Protocol: model.HTTPS,
+		BindPort: 10443, Addresses: []string{"127.0.0.1", "127.0.0.2"}, Protocol: model.HTTPS, DataPlane: model.DataPlaneEnvoy,
 		Listeners: []model.PortListener{{Key: model.ListenerKey{Parent: testGateway, Section: "https"}, Hostname: "h.test",
 			Serves: true}},
 	}}

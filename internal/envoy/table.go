@@ -19,7 +19,7 @@ func (s stages) tables(p plan.Plan) *flow.Collection[resource.Key, resource.Reso
 		func(_ model.DomainKey, v virtualHost) []resource.Key { return []resource.Key{v.Table} },
 		func(_ model.DomainKey, v virtualHost) string { return v.Part.ID })
 	users := flow.Group(p.Listeners, "envoy/table-users", func(_ model.ListenerKey, l model.Listener) []resource.Key {
-		if !servable(l.Protocol, l.Port.Transport) {
+		if !servable(l.DataPlane, l.Protocol, l.Port.Transport) {
 			return nil
 		}
 		return []resource.Key{listenerHome(l).Table}

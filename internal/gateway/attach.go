@@ -27,11 +27,21 @@ func (a attachments) has(listener model.ListenerKey) bool {
 	return slices.ContainsFunc(a.Parents, func(p attachment) bool { return p.has(listener) })
 }
 
+// gateways are those that the route is attached to.
+func (a attachments) gateways() (list []model.RouteGateway) {
+	for _, p := range a.Parents {
+		if len(p.Listeners) > 0 && !slices.Contains(list, p.Gateway) {
+			list = append(list, p.Gateway)
+		}
+	}
+	return list
+}
+
 // attachment is one parentRef of a route, answered.
 type attachment struct {
 	Parent    model.ParentRef
 	Index     int // in spec.parentRefs
-	Gateway   model.ObjectRef
+	Gateway   model.RouteGateway
 	Listeners []attached // none: not attached
 	Findings  []model.Finding
 }
@@ -98,7 +108,7 @@ func (at attacher) attach(
 			a.Findings = append(a.Findings, f)
 			continue
 		}
-		found := attachment{Parent: parent, Index: i, Gateway: gateway}
+		found := attachment{Parent: parent, Index: i, Gateway: model.RouteGateway{Ref: gateway, DataPlane: view.DataPlane}}
 		var refusal model.Finding
 		found.Listeners, refusal = at.listeners(c, ref, hostnames, parent, view)
 		if len(found.Listeners) == 0 {

@@ -19,7 +19,7 @@ func (refs references) places(
 		lost := 0
 		for _, l := range parent.Listeners {
 			port, _ := flow.Fetch(c, refs.ports, l.Port)
-			p := model.Place{Listener: l.Key, Gateway: parent.Gateway}
+			p := model.Place{Listener: l.Key, Gateway: parent.Gateway.Ref}
 			for _, d := range l.Domains {
 				taker, found := taker(port, l.Key, d.Name)
 				switch rival, lose := refs.rivals.of(c, route, model.DomainKey{Listener: l.Key, Name: d.Name}); {

@@ -32,6 +32,7 @@ type Port struct {
 	BindPort  int32    // where the proxy binds: Number plus an offset
 	Addresses []string // IP addresses to bind, never empty, sorted
 	Protocol  Protocol // all listeners that serve agree on it
+	DataPlane DataPlane
 	Listeners []PortListener
 }
 
@@ -54,11 +55,12 @@ func (k ListenerKey) Owner() ObjectRef { return k.Parent }
 
 // Listener is one listener that can serve: its own references resolved, no conflict.
 type Listener struct {
-	Key      ListenerKey
-	Gateway  ObjectRef // whose data plane serves it
-	Port     PortKey
-	Protocol Protocol
-	Hostname string // "", "host" or "*.host"; "" takes every host
+	Key       ListenerKey
+	Gateway   ObjectRef // whose proxies serve it
+	DataPlane DataPlane
+	Port      PortKey
+	Protocol  Protocol
+	Hostname  string // "", "host" or "*.host"; "" takes every host
 	// Certificates, for HTTPS: Secrets of type kubernetes.io/tls that resolved, in the order of certificateRefs.
 	Certificates []ObjectRef
 }
@@ -66,6 +68,7 @@ type Listener struct {
 // Gateway is one Gateway that Cardea serves.
 type Gateway struct {
 	Ref       ObjectRef
+	DataPlane DataPlane
 	Addresses []string // that its proxies bind, sorted
 }
 

@@ -4,19 +4,37 @@ import "time"
 
 // Route is a route that names a Gateway of ours: where it serves, and what it does there.
 type Route struct {
-	Created time.Time // zero: not stated
-	Places  []Place   // each listener once; none: it serves nowhere
-	Rules   []Rule
-	// XBackends are those that its rules name and may name, whether they can be served or not; each once.
-	XBackends []ObjectRef
+	Created  time.Time      // zero: not stated
+	Gateways []RouteGateway // that it is attached to, each once
+	Places   []Place        // each listener once; none: it serves nowhere
+	Rules    []Rule
+	// Backends are the objects that its rules name as backends and may name, whether they can be served or not, of kinds
+	// whose status says on which Gateways they serve; each once.
+	Backends []ObjectRef
 	// Findings are about its rules, and about it as a whole.
 	Findings []Finding
+}
+
+// DataPlane is that of a Gateway that the route is attached to.
+func (r Route) DataPlane(gateway ObjectRef) DataPlane {
+	for _, g := range r.Gateways {
+		if g.Ref == gateway {
+			return g.DataPlane
+		}
+	}
+	return ""
+}
+
+// RouteGateway is a Gateway that a route is attached to, whether it serves there or not.
+type RouteGateway struct {
+	Ref       ObjectRef
+	DataPlane DataPlane
 }
 
 // Place is a listener where a route serves.
 type Place struct {
 	Listener ListenerKey
-	Gateway  ObjectRef // whose data plane it is
+	Gateway  ObjectRef // whose proxies serve it
 	Domains  []Domain  // at least one
 }
 

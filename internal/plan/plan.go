@@ -43,8 +43,9 @@ type Class struct {
 
 // Proxy is what to run for a Gateway.
 type Proxy struct {
-	UID  string // of the Gateway
-	Name string // of everything that is made for it
+	UID       string // of the Gateway
+	Name      string // of everything that is made for it
+	DataPlane model.DataPlane
 	// Accepted: else nothing is made anew, and what was made stays as it was when the Gateway was accepted.
 	Accepted bool
 	// Held: the Gateway has model.Finalizer.

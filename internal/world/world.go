@@ -50,7 +50,9 @@ func New(c Config) *World {
 	w := &World{Graph: flow.New(flow.Config{Name: "cardea", Check: c.Check, Log: c.Log, Fault: c.Fault})}
 	w.Sources = kinds.Of(input.New(w.Graph, c.Catalog))
 	w.Feedback = resource.NewFeedback(w.Graph)
-	meaning := gateway.New(w.Graph, w.Sources, gateway.Options{Unchecked: c.Unchecked})
+	meaning := gateway.New(w.Graph, w.Sources, gateway.Options{
+		DataPlanes: []model.DataPlane{model.DataPlaneEnvoy}, Unchecked: c.Unchecked,
+	})
 	w.Plan = meaning.Plan
 	w.Outputs = envoy.New(w.Graph, w.Plan, w.Feedback)
 	w.Reports = meaning.NewReports(w.Outputs, w.Feedback.Proxies.Collection())
