@@ -13,7 +13,7 @@ import (
 )
 
 func controllerCommand(p Program) *cobra.Command {
-	o := server.Options{}
+	o := server.Options{Dialects: p.Dialects}
 	var level, format string
 	cmd := &cobra.Command{
 		Use:   "controller",
@@ -56,7 +56,7 @@ reach --xds under the name of --service.`,
 	f.StringVar(&o.Service, "service", "cardea", "the Service in that namespace by which proxies reach xDS")
 	f.Int32Var(&o.XDSPort, "service-port", 18000, "that Service's port")
 	f.StringVar(&o.XDS, "xds", ":18000", "host:port where xDS is served")
-	f.StringVar(&o.Image, "proxy-image", server.DefaultImage, "the proxies' image, where no DataPlane states one")
+	f.StringVar(&o.Image, "proxy-image", defaultImage(p), "the proxies' image, where no DataPlane states one")
 	f.StringVar(&o.Admin, "admin", admin.DefaultAddr, "host:port of the admin API")
 	f.StringVar(&o.Probes, "probes", ":9901",
 		`host:port of /healthz, /readyz and /metrics for the kubelet and Prometheus; "" is nowhere`)
@@ -65,4 +65,12 @@ reach --xds under the name of --service.`,
 	completeFlag(cmd, "log-level", "debug", "info", "warn", "error")
 	completeFlag(cmd, "log-format", "text", "json")
 	return cmd
+}
+
+// defaultImage is that of the first data plane's proxy: the one that Cardea is tested with.
+func defaultImage(p Program) string {
+	if len(p.Dialects) == 0 {
+		return ""
+	}
+	return p.Dialects[0].Image
 }

@@ -11,12 +11,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/server"
 	"cardea.dev/cardea/internal/standalone"
 )
 
 // Program is what the commands run.
 type Program struct {
+	Dialects   []dialect.Dialect // the data planes, which the commands pass on
 	Controller func(context.Context, server.Options) error
 	Standalone func(context.Context, standalone.Options) error
 	// Check prints every finding and returns how many of them are errors.
@@ -48,13 +50,13 @@ and tells what is live and what is not, and why.`,
 
   # Is the folder right? For a commit hook or CI
   cardea check examples/quickstart`,
-		Version:       versions(),
+		Version:       versions(p),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	root.AddCommand(standaloneCommand(p), controllerCommand(p), getCommand(), explainCommand(p), diffCommand(p),
 		checkCommand(p), translateCommand(p),
-		versionCommand())
+		versionCommand(p))
 	root.SetVersionTemplate("cardea {{.Version}}\n")
 	root.SetArgs(args)
 	root.SetOut(stdout)

@@ -10,7 +10,7 @@ import (
 )
 
 func checkCommand(p Program) *cobra.Command {
-	var o standalone.Options
+	o := standalone.Options{Dialects: p.Dialects}
 	cmd := &cobra.Command{
 		Use:   "check DIR",
 		Short: "Tell what is wrong with the objects of a folder",
@@ -43,7 +43,7 @@ DIR may be one file, too; its neighbours are then not read.`,
 
 func translateCommand(p Program) *cobra.Command {
 	var gateway, format string
-	var o standalone.Options
+	o := standalone.Options{Dialects: p.Dialects}
 	cmd := &cobra.Command{
 		Use:   "translate DIR",
 		Short: "Print the Envoy configuration that the objects of a folder mean",

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"log/slog"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
+	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
@@ -24,7 +24,7 @@ type Config struct {
 	// Selections are the XBackends whose pods have to be found.
 	Selections *flow.Collection[model.ObjectRef, plan.Selection]
 	Fronts     *flow.Source[model.ObjectRef, model.Front] // is filled
-	Dialect    Dialect
+	Pod        dialect.Pod                                // how a proxy is started
 	// Bundle is the PEM text of whom proxies trust for xDS, and a channel that is closed when there is another; an empty
 	// text is waited for.
 	Bundle   func() ([]byte, <-chan struct{})
@@ -64,35 +64,12 @@ type Event struct {
 	Reason, Message string
 }
 
-// Dialect says how proxies of a kind are started.
-type Dialect struct {
-	// Files makes the text files that they start with, by name.
-	Files func(Start) (map[string][]byte, error)
-	// Command is the command line of one whose files are in dir; level is that of its log, "" for the usual one.
-	Command func(dir, level, nodeID string) []string
-}
-
-// Start is what the proxies of a Gateway start with. It has the fields of envoy.PodConfig, which says more about them.
-type Start struct {
-	NodeCluster                    string
-	ServerHost                     string
-	ServerPort                     int32
-	ServerName                     string
-	ConfigDir                      string
-	CAPath, TokenPath              string
-	AdminSocket                    string
-	ProbeAddress                   string
-	ProbePort                      int32
-	ReadyPath, LivePath, DrainPath string
-	Drain                          time.Duration
-}
-
 func (c *Config) complete() error {
 	switch {
 	case c.REST == nil, c.Graph == nil, c.Classes == nil, c.Proxies == nil, c.Selections == nil, c.Fronts == nil:
 		return errors.New("deploy: a connection, a graph, its classes, proxies, selections and fronts are needed")
-	case c.Dialect.Files == nil, c.Dialect.Command == nil, c.Bundle == nil:
-		return errors.New("deploy: a dialect and a CA bundle are needed")
+	case c.Pod.Files == nil, c.Pod.Command == nil, c.Bundle == nil:
+		return errors.New("deploy: what starts a proxy and a CA bundle are needed")
 	case c.Settings.Image == "", c.Settings.XDSHost == "", c.Settings.XDSPort == 0, c.Settings.Audience == "":
 		return errors.New("deploy: an image, the xDS server's host and port and the audience of its tokens are needed")
 	}

@@ -1,9 +1,9 @@
 // Package diff tells what applying objects would change in the proxies, before anybody does it: routes, other
 // resources, requests that would go elsewhere, and what would be refused.
 //
-//	objects --> Differ.Diff --> flow.Try --> look: what the edits change -----> compare: routes, and requests that witness them,
-//	            (schema)        (a turn       (scene: the virtual hosts that    through the simulation before and after
-//	                            thrown away)   differ, or that lead to a
+//	objects --> Differ.Diff --> flow.Try --> look: what the edits change ----> compare: routes, and requests
+//	            (schema)        (a turn       (scene: the domains that          that show them, through the
+//	                            thrown away)   differ, or that lead to a        simulation before and after
 //	                                           backend that moves, and what
 //	                                           they name)
 //

@@ -13,6 +13,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/yaml"
 
+	"cardea.dev/cardea/internal/dataplanes"
 	"cardea.dev/cardea/internal/files"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
@@ -24,7 +25,7 @@ import (
 // pureWorld reads a folder into a world in flow's check mode.
 func pureWorld(t *testing.T, dir string) *world.World {
 	t.Helper()
-	w := world.New(world.Config{Check: true,
+	w := world.New(world.Config{Dialects: dataplanes.All(), Check: true,
 		Environment: model.Environment{Addresses: []string{"127.0.0.1"}, PortOffset: Offset}})
 	s, err := schema.New()
 	if err != nil {
@@ -43,7 +44,7 @@ func pureWorld(t *testing.T, dir string) *world.World {
 }
 
 func options(dir string) standalone.Options {
-	return standalone.Options{Dir: dir, PortOffset: Offset, Bind: []string{"127.0.0.1"}}
+	return standalone.Options{Dialects: dataplanes.All(), Dir: dir, PortOffset: Offset, Bind: []string{"127.0.0.1"}}
 }
 
 func findingsOf(t *testing.T, dir string) string {

@@ -4,17 +4,16 @@ import (
 	"errors"
 	"log/slog"
 
-	"cardea.dev/cardea/internal/process"
+	"cardea.dev/cardea/internal/dialect"
 )
 
 // Audience is what the tokens are for that proxies show.
 const Audience = "cardea.dev/xds"
 
-// DefaultImage is the proxies' image unless another one is asked for: the Envoy that Cardea is tested with.
-const DefaultImage = "envoyproxy/envoy:distroless-v" + process.EnvoyVersion
-
 // Options say which cluster to serve, and how.
 type Options struct {
+	Dialects []dialect.Dialect // the data planes, at least one
+
 	Kubeconfig, Context string // "" is the cluster that this program runs in, else what kubectl would use
 
 	Namespace string // Cardea's own: its authority's Secret and its Service are there
@@ -36,6 +35,9 @@ func (o Options) serverName() string { return o.Service + "." + o.Namespace + ".
 func SecretName(service string) string { return service + "-xds" }
 
 func (o *Options) complete() error {
+	if len(o.Dialects) == 0 {
+		return errors.New("server: a data plane is needed")
+	}
 	if o.Namespace == "" || o.Service == "" || o.XDSPort == 0 || o.XDS == "" || o.Image == "" || o.Admin == "" {
 		return errors.New(
 			"server: a namespace, a Service and its port, the addresses of xDS and of the admin API, and the proxies' image " +
