@@ -25,7 +25,7 @@ func clusters(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 	for _, p := range []model.BackendProtocol{model.HTTP1, model.HTTP2, model.NegotiatedHTTP} {
 		common[p] = mustMarshal(commonCluster(p))
 	}
-	return flow.Rename(p.Backends, "envoy/clusters", backendResource(resource.Cluster), resourceBackend,
+	return flow.Rename(p.Backends, "envoy/clusters", backendResource(resource.Cluster),
 		func(_ *flow.Ctx, k plan.BackendKey, b model.Backend) (resource.Resource, bool) {
 			if !ours(b.DataPlane) {
 				return resource.Resource{}, false

@@ -30,29 +30,11 @@ func clusterName(k model.BackendKey) string {
 	return name
 }
 
-// backendResource names the resources of one type that are made of backends. resourceBackend is its inverse.
+// backendResource names the resources of one type that are made of backends.
 func backendResource(t resource.Type) func(plan.BackendKey) resource.Key {
 	return func(k plan.BackendKey) resource.Key {
 		return resource.Key{Gateway: k.Gateway, Type: t, Name: clusterName(k.Backend)}
 	}
-}
-
-func resourceBackend(k resource.Key) plan.BackendKey {
-	part := strings.Split(k.Name, "/") // names of objects have no slash
-	kind := model.KindService
-	if part[0] == strings.ToLower(model.KindXBackend.String()) {
-		kind = model.KindXBackend
-	}
-	b := plan.BackendKey{Gateway: k.Gateway, Backend: model.BackendKey{Object: model.Ref(kind, part[1], part[2])}}
-	for _, p := range part[3:] { // as clusterName wrote it
-		if p == http2Suffix {
-			b.Backend.HTTP2 = true
-			continue
-		}
-		port, _ := strconv.ParseInt(p, 10, 32)
-		b.Backend.Port = int32(port)
-	}
-	return b
 }
 
 func secretName(ref model.ObjectRef) string { return objectName(ref) }

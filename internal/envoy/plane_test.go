@@ -41,7 +41,7 @@ func TestOtherDataPlane(t *testing.T) {
 		t.Errorf("%s %s is rendered", key.Type, key.Name)
 	}
 	w.g.View(func(v flow.View) {
-		if n := flow.Len(v, w.out.Listeners); n != 0 {
+		if n := flow.Len(v, w.out.Listeners) + flow.Len(v, w.out.Routes); n != 0 {
 			t.Errorf("%d standings", n)
 		}
 	})

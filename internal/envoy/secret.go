@@ -1,8 +1,6 @@
 package envoy
 
 import (
-	"strings"
-
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 
@@ -22,18 +20,12 @@ type secretUse struct {
 // Owner is the Secret.
 func (u secretUse) Owner() model.ObjectRef { return u.Secret }
 
-// key is the resource. secretUsed is its inverse.
+// key is the resource.
 func (u secretUse) key() resource.Key {
 	if u.Client {
 		return resource.Key{Gateway: u.Gateway, Type: resource.Secret, Name: clientSecretName(u.Secret)}
 	}
 	return secretKey(u.Gateway, u.Secret)
-}
-
-func secretUsed(k resource.Key) secretUse {
-	name, client := strings.CutPrefix(k.Name, clientPrefix)
-	part := strings.Split(name, "/") // names of objects have no slash
-	return secretUse{Secret: model.Ref(model.KindSecret, part[1], part[2]), Gateway: k.Gateway, Client: client}
 }
 
 // secrets has a Secret for each certificate that a Gateway's listeners use, and one for each that its backends are
@@ -71,7 +63,7 @@ func secrets(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 				add(secretUse{Secret: ref, Gateway: k.Gateway, Client: true})
 			}
 		})
-	return flow.Rename(parts, "envoy/secrets", secretUse.key, secretUsed,
+	return flow.Rename(parts, "envoy/secrets", secretUse.key,
 		func(_ *flow.Ctx, _ secretUse, part *resource.Part) (resource.Resource, bool) {
 			return resource.Join(part), true
 		})

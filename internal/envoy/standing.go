@@ -9,33 +9,43 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// routeStandings tells of each route, rule by rule, whether what it is now was acknowledged at every place. One route's
-// acknowledgement runs that route only.
-func (s stages) routeStandings() *flow.Collection[model.ObjectRef, resource.RouteStanding] {
-	return flow.Map(s.routes, "envoy/route-standings",
-		func(c *flow.Ctx, _ model.ObjectRef, r model.Route) (resource.RouteStanding, bool) {
-			var standing resource.RouteStanding
-			fragments := make([]fragment, len(r.Rules))
-			for i, rule := range r.Rules {
-				fragments[i], _ = flow.Fetch(c, s.fragments, rule.Key)
-				standing.Unsupported = append(standing.Unsupported, unsupported(rule.Key, fragments[i])...)
-			}
-			for _, place := range r.Places {
-				h, ok := flow.Fetch(c, s.homes, place.Listener)
-				if !ok {
-					continue
-				}
-				rules := slices.Repeat([]resource.Standing{{Acknowledged: true}}, len(r.Rules))
-				standing.Places = append(standing.Places, resource.PlaceStanding{Listener: place.Listener, Rules: rules})
-				for i, rule := range r.Rules {
-					s.judge(c, &rules[i], h.Table, fragments[i].at(rule.Key, h.Place))
-					if rules[i].Refused == "" {
-						rules[i].Refused = s.backends.of(c, place.Gateway, rule)
-					}
+// routeStandings tells of each route at each Gateway, rule by rule, whether what it is now was acknowledged at every
+// place. One route's acknowledgement runs that route only.
+func (s stages) routeStandings() *flow.Collection[resource.RouteKey, resource.RouteStanding] {
+	return flow.Derive(s.routes, "envoy/route-standings",
+		func(c *flow.Ctx, ref model.ObjectRef, r model.Route, emit func(resource.RouteKey, resource.RouteStanding)) {
+			for _, g := range r.Gateways {
+				if ours(g.DataPlane) {
+					emit(resource.RouteKey{Gateway: g.Ref, Route: ref}, s.routeStanding(c, g.Ref, r))
 				}
 			}
-			return standing, true
 		})
+}
+
+func (s stages) routeStanding(c *flow.Ctx, gateway model.ObjectRef, r model.Route) (standing resource.RouteStanding) {
+	fragments := make([]fragment, len(r.Rules))
+	for i, rule := range r.Rules {
+		fragments[i], _ = flow.Fetch(c, s.fragments, rule.Key)
+		standing.Unsupported = append(standing.Unsupported, unsupported(rule.Key, fragments[i])...)
+	}
+	for _, place := range r.Places {
+		if place.Gateway != gateway {
+			continue
+		}
+		h, ok := flow.Fetch(c, s.homes, place.Listener)
+		if !ok {
+			continue
+		}
+		rules := slices.Repeat([]resource.Standing{{Acknowledged: true}}, len(r.Rules))
+		standing.Places = append(standing.Places, resource.PlaceStanding{Listener: place.Listener, Rules: rules})
+		for i, rule := range r.Rules {
+			s.judge(c, &rules[i], h.Table, fragments[i].at(rule.Key, h.Place))
+			if rules[i].Refused == "" {
+				rules[i].Refused = s.backends.of(c, gateway, rule)
+			}
+		}
+	}
+	return standing
 }
 
 // judge adds to a standing what proxies said of content in a resource.

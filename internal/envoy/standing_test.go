@@ -12,7 +12,9 @@ import (
 func (w *world) ruleStanding(t testing.TB, k model.RuleKey) resource.Standing {
 	t.Helper()
 	var standing resource.RouteStanding
-	w.g.View(func(v flow.View) { standing, _ = flow.Get(v, w.out.Routes, k.Route) })
+	w.g.View(func(v flow.View) {
+		standing, _ = flow.Get(v, w.out.Routes, resource.RouteKey{Gateway: testGateway, Route: k.Route})
+	})
 	rules := standing.At(func(model.ListenerKey) bool { return true })
 	if len(rules) != 1 {
 		t.Errorf("%v has the standing %+v", k, standing)
@@ -100,7 +102,8 @@ func TestRuleWithoutAPlace(t *testing.T) {
 	w := manyHosts(t, 1)
 	w.apply(func(b *flow.Batch) { w.serve(b, 1, 80, "gone", "x.test", forward("lost", model.Match{})) })
 	w.g.View(func(v flow.View) {
-		if s, _ := flow.Get(v, w.out.Routes, testRuleKey("lost").Route); len(s.Places) > 0 {
+		lost := resource.RouteKey{Gateway: testGateway, Route: testRuleKey("lost").Route}
+		if s, _ := flow.Get(v, w.out.Routes, lost); len(s.Places) > 0 {
 			t.Errorf("standing: %+v", s)
 		}
 	})

@@ -34,15 +34,16 @@ func mapped[K comparable, A, B any](f func(c *Ctx, k K, a A) (B, bool)) func(*Ct
 	}
 }
 
-// Rename is Map under other keys: to makes the key, and back is its inverse.
+// Rename is Map under other keys, which to makes, another one for each key. That no two inputs have one key is checked
+// when it is written.
 func Rename[K comparable, A any, P comparable, B any](
-	in *Collection[K, A], name string, to func(K) P, back func(P) K, f func(c *Ctx, k K, a A) (B, bool),
+	in *Collection[K, A], name string, to func(K) P, f func(c *Ctx, k K, a A) (B, bool),
 ) *Collection[P, B] {
 	return newDerived(in, name, func(c *Ctx, k K, a A, emit func(P, B)) {
 		if b, ok := f(c, k, a); ok {
 			emit(to(k), b)
 		}
-	}, back)
+	}, nil)
 }
 
 // derived is the form of Derive, Map and Rename.
@@ -50,7 +51,7 @@ type derived[K comparable, A any, P comparable, B any] struct {
 	in    *Collection[K, A]
 	out   *Collection[P, B]
 	f     func(*Ctx, K, A, func(P, B))
-	owner func(P) K
+	owner func(P) K // nil: keys don't tell, see alone
 
 	dirty   []*derivedRun[P, B] // queued by what they read, then by what they are made from
 	results []result[P, B]      // of this turn, in the order of dirty
@@ -117,6 +118,7 @@ func (d *derived[K, A, P, B]) compute(t *turn) {
 
 // settle stages what one run gave.
 func (d *derived[K, A, P, B]) settle(t *turn, r *result[P, B]) {
+	d.alone(r)
 	n := &d.out.counters.now
 	if !r.gone {
 		n.Runs++
@@ -151,6 +153,21 @@ func (d *derived[K, A, P, B]) settle(t *turn, r *result[P, B]) {
 		r.outs[i] = d.out.find(cell.key)
 	}
 	r.cells = nil
+}
+
+// alone sees to it that no other input has a key that a run emits, where keys don't tell whose they are.
+func (d *derived[K, A, P, B]) alone(r *result[P, B]) {
+	if d.owner != nil || r.fault != nil {
+		return
+	}
+	key := slotOf[K, A](r.run.in).key()
+	defer contain(d.out.g, d.out.name, key, &r.fault)
+	was := r.run.outs()
+	for _, cell := range r.cells {
+		if s := d.out.find(cell.key); s != nil && s.now() != nil && !slices.Contains(was, s) {
+			panic(misuse(fmt.Sprintf("%s emits %v, which another key has, too", d.out.name, cell.key)))
+		}
+	}
 }
 
 func (d *derived[K, A, P, B]) fold() {
@@ -225,7 +242,7 @@ func (w *worker[K, A, P, B]) take(p P, b B) {
 	if !w.ctx.live {
 		panic(misuse("emit of " + w.ctx.name + " used after its transform returned"))
 	}
-	if w.d.owner(p) != w.key {
+	if w.d.owner != nil && w.d.owner(p) != w.key {
 		panic(misuse(fmt.Sprintf("%s emits %v, which is owned by another key than %v", w.ctx.name, p, w.key)))
 	}
 	if w.repeated(p) {

@@ -18,7 +18,7 @@ func TestClassKept(t *testing.T) {
 	in := input.New(g)
 	m := New(g, in, Options{})
 	listeners := flow.NewSource[resource.StandingKey, resource.Standing](g, "listeners")
-	routes := flow.NewSource[model.ObjectRef, resource.RouteStanding](g, "routes")
+	routes := flow.NewSource[resource.RouteKey, resource.RouteStanding](g, "routes")
 	outputs := resource.Outputs{Listeners: listeners.Collection(), Routes: routes.Collection()}
 	reports := m.NewReports(outputs, resource.NewFeedback(g).Proxies.Collection())
 	class := model.Ref(model.KindGatewayClass, "", "cardea")

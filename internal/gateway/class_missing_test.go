@@ -21,7 +21,7 @@ func TestClassMissing(t *testing.T) {
 	m := New(g, in, Options{})
 	feedback := resource.NewFeedback(g)
 	listeners := flow.NewSource[resource.StandingKey, resource.Standing](g, "listeners")
-	routes := flow.NewSource[model.ObjectRef, resource.RouteStanding](g, "routes")
+	routes := flow.NewSource[resource.RouteKey, resource.RouteStanding](g, "routes")
 	reports := m.NewReports(resource.Outputs{Listeners: listeners.Collection(), Routes: routes.Collection()},
 		feedback.Proxies.Collection())
 	web := model.Ref(model.KindGateway, "shop", "web")

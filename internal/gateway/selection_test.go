@@ -23,7 +23,7 @@ func TestSelections(t *testing.T) {
 	m := New(g, in, Options{})
 	feedback := resource.NewFeedback(g)
 	listeners := flow.NewSource[resource.StandingKey, resource.Standing](g, "listeners")
-	routes := flow.NewSource[model.ObjectRef, resource.RouteStanding](g, "routes")
+	routes := flow.NewSource[resource.RouteKey, resource.RouteStanding](g, "routes")
 	refused := flow.NewSource[resource.StandingKey, resource.Refusal](g, "refused")
 	reports := m.NewReports(resource.Outputs{
 		Listeners: listeners.Collection(), Routes: routes.Collection(), RefusedBackends: refused.Collection(),

@@ -160,14 +160,19 @@ func (m routeReports) report(
 ) (gatewayv1.RouteStatus, []model.Finding) {
 	a, _ := flow.Fetch(c, m.attachments, ref)
 	route, _ := flow.Fetch(c, m.Plan.Routes, ref)
-	standing, _ := flow.Fetch(c, m.out.Routes, ref)
 	facts := conditions.RouteFacts{
 		Kind: ref.Kind(), Generation: meta.Generation, Controller: model.ControllerName, Rules: len(route.Rules),
-		Findings: slices.Concat(route.Findings, located(standing.Unsupported, route.Rules)),
+		Findings: route.Findings,
 	}
-	findings := slices.Concat(a.Findings, facts.Findings)
-	for _, p := range a.Parents {
-		parent := conditions.Parent{Ref: parents[p.Index], Findings: p.Findings}
+	standings := make([]resource.RouteStanding, len(a.Parents))
+	for i, p := range a.Parents {
+		standings[i], _ = flow.Fetch(c, m.out.Routes, resource.RouteKey{Gateway: p.Gateway.Ref, Route: ref})
+		standings[i].Unsupported = located(standings[i].Unsupported, route.Rules)
+	}
+	findings := slices.Concat(a.Findings, route.Findings, unsupported(a.Parents, standings))
+	for i, p := range a.Parents {
+		standing := standings[i]
+		parent := conditions.Parent{Ref: parents[p.Index], Findings: p.Findings, Unsupported: standing.Unsupported}
 		findings = append(findings, p.Findings...)
 		for _, f := range route.Findings {
 			if f.Parent == p.Parent {
@@ -219,6 +224,30 @@ func (m routeReports) without(c *flow.Ctx, parent *conditions.Parent, p attachme
 	}); rest != nil {
 		parent.Standing = rest
 	}
+}
+
+// unsupported lists what the dialects can't render of a route: what is said at every parent once, the rest for the
+// parent where it is said.
+func unsupported(parents []attachment, standings []resource.RouteStanding) (list []model.Finding) {
+	everywhere := func(f model.Finding) bool {
+		for i, p := range parents {
+			if len(p.Listeners) > 0 && !slices.Contains(standings[i].Unsupported, f) {
+				return false
+			}
+		}
+		return true
+	}
+	for i, p := range parents {
+		for _, f := range standings[i].Unsupported {
+			if !everywhere(f) {
+				f.Parent, f.Message = p.Parent, fmt.Sprintf("at %s: %s", p.Gateway.Ref, f.Message)
+			}
+			if !slices.Contains(list, f) {
+				list = append(list, f)
+			}
+		}
+	}
+	return list
 }
 
 // located says of each finding about a rule where in the route the rule stands, which a dialect does not know.

@@ -53,7 +53,8 @@ func render(g *flow.Graph, p plan.Plan, f *resource.Feedback, dialects []dialect
 		func(o resource.Outputs) *flow.Collection[resource.StandingKey, resource.Refusal] {
 			return o.RefusedBackends
 		})
-	out.Routes = routeStandings(p, list)
+	out.Routes = merge("world/route-standings", list,
+		func(o resource.Outputs) *flow.Collection[resource.RouteKey, resource.RouteStanding] { return o.Routes })
 	out.RuleChanged = func(v flow.View, rule model.RuleKey) (last flow.Rev) {
 		for _, o := range list {
 			last = max(last, o.RuleChanged(v, rule))
@@ -72,19 +73,4 @@ func merge[K comparable, V any](
 		inputs = append(inputs, flow.From(of(o), func(_ *flow.Ctx, _ K, v V) (V, bool) { return v, true }))
 	}
 	return flow.Merge(name, inputs[0], inputs[1:]...)
-}
-
-// routeStandings joins what the dialects know of each route: it may serve at Gateways of several data planes.
-func routeStandings(
-	p plan.Plan, list []resource.Outputs,
-) *flow.Collection[model.ObjectRef, resource.RouteStanding] {
-	return flow.Map(p.Routes, "world/route-standings",
-		func(c *flow.Ctx, ref model.ObjectRef, _ model.Route) (all resource.RouteStanding, ok bool) {
-			for _, o := range list {
-				own, _ := flow.Fetch(c, o.Routes, ref)
-				all.Places = slices.Concat(all.Places, own.Places)
-				all.Unsupported = slices.Concat(all.Unsupported, own.Unsupported)
-			}
-			return all, true
-		})
 }
