@@ -24,7 +24,7 @@ type Config struct {
 	// Selections are the XBackends whose pods have to be found.
 	Selections *flow.Collection[model.ObjectRef, plan.Selection]
 	Fronts     *flow.Source[model.ObjectRef, model.Front] // is filled
-	Pod        dialect.Pod                                // how a proxy is started
+	Pod        func(model.DataPlane) dialect.Pod          // how a data plane's proxies are started
 	// Bundle is the PEM text of whom proxies trust for xDS, and a channel that is closed when there is another; an empty
 	// text is waited for.
 	Bundle   func() ([]byte, <-chan struct{})
@@ -68,7 +68,7 @@ func (c *Config) complete() error {
 	switch {
 	case c.REST == nil, c.Graph == nil, c.Classes == nil, c.Proxies == nil, c.Selections == nil, c.Fronts == nil:
 		return errors.New("deploy: a connection, a graph, its classes, proxies, selections and fronts are needed")
-	case c.Pod.Files == nil, c.Pod.Command == nil, c.Bundle == nil:
+	case c.Pod == nil, c.Bundle == nil:
 		return errors.New("deploy: what starts a proxy and a CA bundle are needed")
 	case c.Settings.Image == "", c.Settings.XDSHost == "", c.Settings.XDSPort == 0, c.Settings.Audience == "":
 		return errors.New("deploy: an image, the xDS server's host and port and the audience of its tokens are needed")

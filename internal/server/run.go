@@ -17,6 +17,7 @@ import (
 	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/certs"
 	"cardea.dev/cardea/internal/deploy"
+	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/diff"
 	"cardea.dev/cardea/internal/explain"
 	"cardea.dev/cardea/internal/kube"
@@ -91,7 +92,7 @@ func Run(ctx context.Context, o Options) error {
 	deployer, err := deploy.New(deploy.Config{
 		REST: once, Graph: w.Graph, Classes: w.Plan.Classes, Proxies: w.Plan.Proxies, Selections: w.Plan.Selections,
 		Fronts: w.Sources.Fronts,
-		Pod:    o.Dialects[0].Pod, Bundle: authority.Bundle,
+		Pod:    func(name model.DataPlane) dialect.Pod { return w.Dialect(name).Pod }, Bundle: authority.Bundle,
 		Settings: deploy.Settings{
 			Image: o.Image, XDSHost: o.serverName(), XDSPort: o.XDSPort, Audience: Audience,
 			ProbeAddress: bind[len(bind)-1], ProbePort: environment.ProbePort,
