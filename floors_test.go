@@ -19,28 +19,32 @@ const module = "cardea.dev/cardea/"
 var towers = map[string][]string{
 	"roof": {"cmd/cardea", "internal/e2e/kubernetes", "internal/e2e", "internal/cli", "internal/server",
 		"internal/standalone",
-		"internal/objects", "internal/admin", "internal/diff", "internal/explain", "internal/world"},
+		"internal/objects", "internal/admin", "internal/diff", "internal/explain", "internal/world",
+		"internal/dataplanes"},
 	"meaning":  {"internal/gateway", "internal/conditions", "internal/resolve"},
-	"dialects": {"internal/simulate", "internal/envoy"},
+	"dialects": {"internal/envoy", "internal/simulate"},
 	"edges": {"internal/kube", "internal/files", "internal/arrival",
 		"internal/schema", "internal/xds", "internal/process", "internal/certs", "internal/status", "internal/deploy",
 		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services",
 		"internal/testcluster/mirror",
 		"internal/testcluster/container", "internal/testcluster/sandbox"},
-	"ground": {"internal/plan", "internal/kinds", "internal/input", "internal/resource", "internal/kind", "internal/flow",
-		"internal/model", "api/v1alpha1",
+	"ground": {"internal/dialect", "internal/request", "internal/plan", "internal/kinds", "internal/input",
+		"internal/resource", "internal/kind", "internal/flow", "internal/model", "api/v1alpha1",
 		"internal/testcert", "internal/figures"},
 }
 
 // apart are programs and tools, which nothing imports: they may use what they like.
 var apart = []string{"deploy", "examples", "hack/", "internal/kinds/generate"}
 
+// declared names the packages that may import a dialect: the list of data planes, and the tests of the whole program.
+// Others are passed a dialect.Dialect.
+var declared = []string{"internal/dataplanes", "internal/e2e", "internal/e2e/kubernetes"}
+
 // libraries names the packages that may import a library, by the library's path; every other one is free to all.
 var libraries = map[string][]string{
-	"github.com/envoyproxy/": {"internal/simulate", "internal/envoy", "internal/xds", "internal/standalone",
-		"internal/server", "internal/e2e"},
+	"github.com/envoyproxy/":     {"internal/envoy", "internal/simulate", "internal/xds", "internal/e2e"},
 	"google.golang.org/grpc":     {"internal/xds", "internal/standalone", "internal/server", "internal/e2e"},
-	"google.golang.org/protobuf": {"internal/simulate", "internal/envoy", "internal/xds"},
+	"google.golang.org/protobuf": {"internal/envoy", "internal/simulate", "internal/xds"},
 	"k8s.io/client-go": {
 		"internal/kube", "internal/certs", "internal/status", "internal/deploy", "internal/server", "internal/cli",
 		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services",
@@ -86,8 +90,12 @@ func TestFloors(t *testing.T) {
 				checkLibrary(t, pkg, path)
 				continue
 			}
-			if under, depth := find(own); !allowed(tower, floor, under, depth) {
+			under, depth := find(own)
+			if !allowed(tower, floor, under, depth) {
 				t.Errorf("%s (%s) must not import %s (%s)", pkg, tower, own, under)
+			}
+			if under == "dialects" && tower != "dialects" && !slices.Contains(declared, pkg) {
+				t.Errorf("%s must not import %s: data planes are passed to it as a list of dialect.Dialect", pkg, own)
 			}
 		}
 	}

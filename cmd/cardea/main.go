@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"cardea.dev/cardea/internal/cli"
+	"cardea.dev/cardea/internal/dataplanes"
 	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/server"
 	"cardea.dev/cardea/internal/standalone"
@@ -19,6 +20,7 @@ func main() {
 	ctx, _ := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	program := cli.Program{
 		Catalog:    kinds.Catalog(),
+		Dialects:   dataplanes.All(),
 		Controller: server.Run, Standalone: standalone.Run, Check: standalone.Check, Translate: standalone.Translate,
 		Gateways:  standalone.Gateways,
 		Explainer: standalone.Explainer, Objects: standalone.Objects,

@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/process"
 	"cardea.dev/cardea/internal/testcluster"
 )
@@ -74,12 +75,12 @@ func run(ctx context.Context, o options) error {
 
 // images are the programs for the images in deploy/install.yaml, and for the images that Cardea deploys.
 func images(cardea string) (map[string]testcluster.Program, error) {
-	envoy, err := process.FindEnvoy("")
+	binary, err := process.FindPath(envoy.Program())
 	if err != nil {
 		return nil, err
 	}
 	all := map[string]testcluster.Program{}
-	for image, path := range map[string]string{"cardea": cardea, "envoyproxy/envoy": envoy} {
+	for image, path := range map[string]string{"cardea": cardea, "envoyproxy/envoy": binary} {
 		path, err := filepath.Abs(path)
 		if err != nil {
 			return nil, err

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/dataplanes"
 	"cardea.dev/cardea/internal/diff"
 	"cardea.dev/cardea/internal/explain"
 	"cardea.dev/cardea/internal/flow"
@@ -42,7 +43,8 @@ func spy() Program {
 			o.Admin, o.WorkDir)
 	}
 	return Program{
-		Catalog: kinds.Catalog(),
+		Catalog:  kinds.Catalog(),
+		Dialects: dataplanes.All(),
 		Standalone: func(_ context.Context, o standalone.Options) error {
 			o.Log.Info("info line")
 			o.Log.Debug("debug line")

@@ -13,7 +13,7 @@ import (
 )
 
 func controllerCommand(p Program) *cobra.Command {
-	o := server.Options{}
+	o := server.Options{Dialects: p.Dialects}
 	var level, format string
 	cmd := &cobra.Command{
 		Use:   "controller",
@@ -53,11 +53,11 @@ the proxies must then be able to reach --xds under the name of --service.`,
 		"kubeconfig to use (default: the pod's ServiceAccount, else the one that kubectl would use)")
 	f.StringVar(&o.Context, "context", "", "context of the kubeconfig to use")
 	f.StringVar(&o.Namespace, "namespace", cmp.Or(os.Getenv("POD_NAMESPACE"), "cardea-system"),
-		"namespace that Cardea itself runs in ($POD_NAMESPACE, if it is set)")
-	f.StringVar(&o.Service, "service", "cardea", "Service in that namespace by which the proxies reach xDS")
-	f.Int32Var(&o.XDSPort, "service-port", 18000, "port of that Service")
-	f.StringVar(&o.XDS, "xds", ":18000", "host:port to serve xDS at")
-	f.StringVar(&o.Image, "proxy-image", server.DefaultImage, "image of the proxies, if no DataPlane sets one")
+		"Cardea's own namespace ($POD_NAMESPACE)")
+	f.StringVar(&o.Service, "service", "cardea", "the Service in that namespace by which proxies reach xDS")
+	f.Int32Var(&o.XDSPort, "service-port", 18000, "that Service's port")
+	f.StringVar(&o.XDS, "xds", ":18000", "host:port where xDS is served")
+	f.StringVar(&o.Image, "proxy-image", defaultImage(p), "the proxies' image, where no DataPlane states one")
 	f.StringVar(&o.Admin, "admin", admin.DefaultAddr, "host:port of the admin API")
 	f.StringVar(&o.Probes, "probes", ":9901",
 		`host:port of /healthz, /readyz and /metrics; "" turns them off`)
@@ -66,4 +66,12 @@ the proxies must then be able to reach --xds under the name of --service.`,
 	completeFlag(cmd, "log-level", "debug", "info", "warn", "error")
 	completeFlag(cmd, "log-format", "text", "json")
 	return cmd
+}
+
+// defaultImage is that of the first data plane's proxy: the one that Cardea is tested with.
+func defaultImage(p Program) string {
+	if len(p.Dialects) == 0 {
+		return ""
+	}
+	return p.Dialects[0].Image
 }

@@ -21,7 +21,7 @@ type exitError struct {
 func (e exitError) Unwrap() error { return e.error }
 
 func diffCommand(p Program) *cobra.Command {
-	var o standalone.Options
+	o := standalone.Options{Dialects: p.Dialects}
 	var server, output string
 	var prune bool
 	cmd := &cobra.Command{

@@ -28,7 +28,7 @@ type explainOptions struct {
 }
 
 func explainCommand(p Program) *cobra.Command {
-	var o explainOptions
+	o := explainOptions{offline: standalone.Options{Dialects: p.Dialects}}
 	cmd := &cobra.Command{
 		Use:   "explain [METHOD] URL | KIND/NAME",
 		Short: "Show where a request goes and why, or what an object became",

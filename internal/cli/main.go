@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/server"
 	"cardea.dev/cardea/internal/standalone"
@@ -20,6 +21,7 @@ import (
 type Program struct {
 	// Catalog is of the kinds that the program reads.
 	Catalog    *kind.Catalog
+	Dialects   []dialect.Dialect // the data planes, which the commands pass on
 	Controller func(context.Context, server.Options) error
 	Standalone func(context.Context, standalone.Options) error
 	// Check prints every finding and returns how many of them are errors.
@@ -52,13 +54,13 @@ objects say, and reports what is live, what is not, and why.`,
 
   # Report what is wrong with a folder, for example in a commit hook or in CI
   cardea check examples/quickstart`,
-		Version:       versions(),
+		Version:       versions(p),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	root.AddCommand(standaloneCommand(p), controllerCommand(p), getCommand(p), explainCommand(p), diffCommand(p),
 		checkCommand(p), translateCommand(p),
-		versionCommand())
+		versionCommand(p))
 	root.SetVersionTemplate("cardea {{.Version}}\n")
 	root.SetArgs(args)
 	root.SetOut(stdout)

@@ -10,7 +10,7 @@ import (
 )
 
 func checkCommand(p Program) *cobra.Command {
-	var o standalone.Options
+	o := standalone.Options{Dialects: p.Dialects}
 	cmd := &cobra.Command{
 		Use:   "check DIR",
 		Short: "Report what is wrong with the objects of a folder",
@@ -46,7 +46,7 @@ Exit codes: 0 if there is no error (there may be warnings), 1 if there is an err
 
 func translateCommand(p Program) *cobra.Command {
 	var gateway, format string
-	var o standalone.Options
+	o := standalone.Options{Dialects: p.Dialects}
 	cmd := &cobra.Command{
 		Use:   "translate DIR",
 		Short: "Print the Envoy configuration for the objects of a folder",

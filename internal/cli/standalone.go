@@ -14,7 +14,7 @@ import (
 )
 
 func standaloneCommand(p Program) *cobra.Command {
-	o := standalone.Options{}
+	o := standalone.Options{Dialects: p.Dialects}
 	var level, format string
 	cmd := &cobra.Command{
 		Use:   "standalone DIR",

@@ -4,29 +4,36 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
-
-	"cardea.dev/cardea/internal/process"
 )
 
-func versionCommand() *cobra.Command {
+func versionCommand(p Program) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
 		Example: "  cardea version",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), "cardea", versions())
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "cardea", versions(p))
 			return err
 		},
 	}
 }
 
-// versions are the versions of this program, of Go, and of Envoy.
-func versions() string {
-	return fmt.Sprintf("%s (%s %s/%s), for Envoy %s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
-		process.EnvoyVersion)
+// versions are of this program, what made it, and whom it speaks to.
+func versions(p Program) string {
+	text := fmt.Sprintf("%s (%s %s/%s)", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	var proxies []string
+	for _, d := range p.Dialects {
+		proxies = append(proxies, d.Proxy+" "+d.Version)
+	}
+	if len(proxies) == 0 {
+		return text
+	}
+	return text + ", for " + strings.Join(slices.Compact(proxies), " and ")
 }
 
 // version is the version that the Go tool wrote into the program: a tag, or a commit.

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"log/slog"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
+	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
@@ -23,10 +23,10 @@ type Config struct {
 	Proxies *flow.Collection[model.ObjectRef, plan.Proxy]
 	// Selections are the XBackends whose pods Cardea has to find.
 	Selections *flow.Collection[model.ObjectRef, plan.Selection]
-	Fronts     *flow.Source[model.ObjectRef, model.Front] // the Deployer fills it
-	Dialect    Dialect
-	// Bundle returns the CA certificates (PEM) that proxies trust for xDS, and a channel that is closed when they change.
-	// While the text is empty, the Deployer waits.
+	Fronts     *flow.Source[model.ObjectRef, model.Front] // is filled
+	Pod        func(model.DataPlane) dialect.Pod          // how a data plane's proxies are started
+	// Bundle is the PEM text of whom proxies trust for xDS, and a channel that is closed when there is another; an empty
+	// text is waited for.
 	Bundle   func() ([]byte, <-chan struct{})
 	Settings Settings
 	Log      *slog.Logger          // nil: nothing is logged
@@ -64,35 +64,12 @@ type Event struct {
 	Reason, Message string
 }
 
-// Dialect says how the proxies of a data plane are started.
-type Dialect struct {
-	// Files returns the files that a proxy starts with, by name.
-	Files func(Start) (map[string][]byte, error)
-	// Command returns the command line of a proxy whose files are in dir; level is its log level, "" for the default.
-	Command func(dir, level, nodeID string) []string
-}
-
-// Start holds the values that a Gateway's proxies start with. envoy.PodConfig has the same fields and documents them.
-type Start struct {
-	NodeCluster                    string
-	ServerHost                     string
-	ServerPort                     int32
-	ServerName                     string
-	ConfigDir                      string
-	CAPath, TokenPath              string
-	AdminSocket                    string
-	ProbeAddress                   string
-	ProbePort                      int32
-	ReadyPath, LivePath, DrainPath string
-	Drain                          time.Duration
-}
-
 func (c *Config) complete() error {
 	switch {
 	case c.REST == nil, c.Graph == nil, c.Classes == nil, c.Proxies == nil, c.Selections == nil, c.Fronts == nil:
 		return errors.New("deploy: a connection, a graph, its classes, proxies, selections and fronts are needed")
-	case c.Dialect.Files == nil, c.Dialect.Command == nil, c.Bundle == nil:
-		return errors.New("deploy: a dialect and a CA bundle are needed")
+	case c.Pod == nil, c.Bundle == nil:
+		return errors.New("deploy: what starts a proxy and a CA bundle are needed")
 	case c.Settings.Image == "", c.Settings.XDSHost == "", c.Settings.XDSPort == 0, c.Settings.Audience == "":
 		return errors.New("deploy: an image, the xDS server's host and port and the audience of its tokens are needed")
 	}

@@ -4,7 +4,7 @@
 //
 // It owns these objects, the finalizers of Gateways and GatewayClasses, and the address in front of the proxies
 // (model.Front), which it reads from the Service. It must never know listeners, routes or what a proxy's configuration
-// means: the plan says what to run, and a Dialect how it is started.
+// means: the plan says what to run, and a dialect.Pod how it is started.
 //
 //	plan.Proxies, plan.Selections ──> work queue ──> render ──> apply ──> API server
 //	                                    ^     ^                              │

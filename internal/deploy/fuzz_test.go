@@ -39,7 +39,7 @@ func FuzzPatches(f *testing.F) {
 			{Service: &v1alpha1.ServiceSettings{Patch: raw}},
 		} {
 			p.Parameters = []plan.DataPlane{{Ref: model.Ref(model.KindDataPlane, "shop", "plane"), Spec: spec}}
-			o, err := render(ref, p, testSettings, testDialect, nil)
+			o, err := render(ref, p, testSettings, testPod, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -16,6 +16,7 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
+	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -44,8 +45,8 @@ const (
 	startTime = 365 * 24 * time.Hour
 )
 
-func (r *renderer) start() Start {
-	return Start{
+func (r *renderer) start() dialect.PodStart {
+	return dialect.PodStart{
 		NodeCluster: r.ref.NamespacedName(),
 		ServerHost:  r.settings.XDSHost, ServerPort: r.settings.XDSPort, ServerName: r.settings.XDSName,
 		ConfigDir: configDir, CAPath: path.Join(configDir, caFile), TokenPath: path.Join(tokenDir, tokenFile),
@@ -106,7 +107,7 @@ func (r *renderer) template(bootstrap string) *corev1ac.PodTemplateSpecApplyConf
 func (r *renderer) container() *corev1ac.ContainerApplyConfiguration {
 	c := corev1ac.Container().WithName(containerName).
 		WithImage(cmp.Or(r.parameters.Image, r.settings.Image)).
-		WithCommand(r.dialect.Command(configDir, string(r.parameters.LogLevel), "$(POD_NAME)")...).
+		WithCommand(r.pod.Command(configDir, string(r.parameters.LogLevel), "$(POD_NAME)")...).
 		WithEnv(corev1ac.EnvVar().WithName("POD_NAME").WithValueFrom(
 			corev1ac.EnvVarSource().WithFieldRef(corev1ac.ObjectFieldSelector().WithFieldPath("metadata.name")))).
 		WithPorts(corev1ac.ContainerPort().WithName(probePortName).WithContainerPort(r.settings.ProbePort)).

@@ -14,6 +14,7 @@ import (
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
+	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
 )
@@ -55,16 +56,16 @@ type renderer struct {
 	ref        model.ObjectRef
 	proxy      plan.Proxy
 	settings   Settings
-	dialect    Dialect
+	pod        dialect.Pod
 	parameters parameters
 }
 
-// render makes the objects of a Gateway. For a Gateway that is not accepted it makes only the proxies' identity and the
-// CA certificates that they trust. It is pure. An error is a bug, or the dialect's.
-func render(ref model.ObjectRef, p plan.Proxy, s Settings, d Dialect, bundle []byte) (objects, error) {
-	r := renderer{ref, p, s, d, mergeParameters(p.Parameters)}
+// render makes the objects of a Gateway: of one that is not accepted, those that say who its proxies are and whom they
+// trust. It is pure. The error is a bug, or the dialect's.
+func render(ref model.ObjectRef, p plan.Proxy, s Settings, pod dialect.Pod, bundle []byte) (objects, error) {
+	r := renderer{ref, p, s, pod, mergeParameters(p.Parameters)}
 	o := objects{texts: map[kind][]byte{}, invalid: map[kind]error{}}
-	files, err := d.Files(r.start())
+	files, err := pod.Files(r.start())
 	if err != nil {
 		return o, err
 	}

@@ -18,15 +18,16 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/api/v1alpha1"
+	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
 )
 
 var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 
-// testDialect shows what a proxy starts with.
-var testDialect = Dialect{
-	Files: func(s Start) (map[string][]byte, error) {
+// testPod shows what a proxy starts with.
+var testPod = dialect.Pod{
+	Files: func(s dialect.PodStart) (map[string][]byte, error) {
 		text, err := yaml.Marshal(s)
 		return map[string][]byte{"start.yaml": text}, err
 	},
@@ -81,7 +82,7 @@ func testRender(t *testing.T, path string) {
 		in.Proxy.Parameters = append(in.Proxy.Parameters,
 			plan.DataPlane{Ref: model.Ref(model.KindDataPlane, namespace, fmt.Sprintf("plane%d", i)), Spec: spec})
 	}
-	o, err := render(model.Ref(model.KindGateway, namespace, name), in.Proxy, testSettings, testDialect,
+	o, err := render(model.Ref(model.KindGateway, namespace, name), in.Proxy, testSettings, testPod,
 		[]byte("the bundle\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +147,7 @@ func TestRenderIsPure(t *testing.T) {
 		Ports:  []plan.ProxyPort{{Number: 80, Bind: 80, Transport: model.TCP}},
 		Labels: map[string]string{"a": "1", "b": "2", "c": "3"}}
 	one := func(bundle string, s Settings) objects {
-		o, err := render(ref, p, s, testDialect, []byte(bundle))
+		o, err := render(ref, p, s, testPod, []byte(bundle))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,6 +31,7 @@ import (
 
 	"cardea.dev/cardea/internal/certs"
 	"cardea.dev/cardea/internal/deploy"
+	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/gateway"
@@ -78,7 +79,7 @@ var shared = sync.OnceValues(newStage)
 
 func newStage() (*stage, error) {
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
-	binary, err := process.FindEnvoy("")
+	binary, err := process.FindPath(envoy.Program())
 	if err != nil {
 		return nil, err
 	}
@@ -165,10 +166,7 @@ func (s *stage) config() deploy.Config {
 	return deploy.Config{
 		REST: s.as(deployUser), Graph: s.graph, Classes: s.classes.Collection(), Proxies: s.proxies.Collection(),
 		Selections: s.selections.Collection(), Fronts: s.fronts,
-		Dialect: deploy.Dialect{
-			Files:   func(start deploy.Start) (map[string][]byte, error) { return envoy.PodBootstrap(envoy.PodConfig(start)) },
-			Command: envoy.PodCommand,
-		},
+		Pod:      func(model.DataPlane) dialect.Pod { return envoy.Dialect().Pod },
 		Bundle:   s.bundle,
 		Settings: deploy.Settings{Image: image, XDSHost: xdsHost, XDSPort: xdsPort, Audience: audience},
 		Log:      logger("deploy"), Metrics: s.metrics, Events: s.note,

@@ -48,7 +48,7 @@ func (d *Deployer) renderValid(
 }
 
 func (d *Deployer) render(ref model.ObjectRef, p plan.Proxy, bundle []byte) (objects, error) {
-	want, err := render(ref, p, d.cfg.Settings, d.cfg.Dialect, bundle)
+	want, err := render(ref, p, d.cfg.Settings, d.cfg.Pod(p.DataPlane), bundle)
 	if err != nil {
 		return want, fmt.Errorf("render: %w", err)
 	}

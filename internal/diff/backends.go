@@ -10,10 +10,10 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
+	"cardea.dev/cardea/internal/resource"
 )
 
 // move is a backend at a Gateway that is somewhere else or is spoken to in another way, whatever becomes of the routes
@@ -26,12 +26,13 @@ type move struct {
 
 // lead is where a rule leads to a backend that moves.
 type lead struct {
-	table, domain string
-	rule          model.RuleKey
+	table  resource.Name
+	domain string
+	rule   model.RuleKey
 }
 
 func (l lead) compare(o lead) int {
-	return cmp.Or(strings.Compare(l.table, o.table), strings.Compare(l.domain, o.domain),
+	return cmp.Or(strings.Compare(l.table.Name, o.table.Name), strings.Compare(l.domain, o.domain),
 		l.rule.Route.Compare(o.rule.Route),
 		strings.Compare(l.rule.Name, o.rule.Name))
 }
@@ -42,10 +43,10 @@ func (d *Differ) moves(v flow.View) (list []move) {
 	for change := range flow.Staged(v, d.world.Plan.Backends) {
 		was, existed := flow.Before(v, d.world.Plan.Backends, change.Key)
 		m := move{key: change.Key, before: whereabouts(was), after: whereabouts(change.Value)}
-		cluster := envoy.ClusterOf(change.Key)
-		if instead, apart := d.instead(cluster); apart {
+		at := d.world.Dialect(change.Value.DataPlane).Backend(change.Key)
+		if instead, apart := d.instead(at); apart {
 			m.before = "as it was accepted last"
-			if is, _ := d.after(v, cluster); instead != nil && instead.Version == is.Version {
+			if is, _ := d.after(v, at); instead != nil && instead.Version == is.Version {
 				m.before = m.after
 			}
 		}
@@ -73,8 +74,9 @@ func (d *Differ) leads(v flow.View, to plan.BackendKey) (list []lead) {
 				if place.Gateway != to.Gateway || !found {
 					continue
 				}
+				table := nameOf(d.world.Dialect(l.DataPlane).Table(l))
 				for _, domain := range place.Domains {
-					list = append(list, lead{envoy.TableOf(l).Name, domain.Name, rule.Key})
+					list = append(list, lead{table, domain.Name, rule.Key})
 				}
 			}
 		}

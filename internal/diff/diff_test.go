@@ -12,6 +12,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
+	"cardea.dev/cardea/internal/dataplanes"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
@@ -58,7 +59,10 @@ type rig struct {
 
 func newRig(t *testing.T, texts ...string) *rig {
 	t.Helper()
-	w := world.New(world.Config{Check: true, Environment: model.Environment{Addresses: []string{"127.0.0.1"}}})
+	w := world.New(world.Config{
+		Dialects: dataplanes.All(), Check: true,
+		Environment: model.Environment{Addresses: []string{"127.0.0.1"}},
+	})
 	d := New(Config{World: w})
 	r := &rig{d, t}
 	w.Graph.Apply("start", w.Sources.Synced)
@@ -287,7 +291,7 @@ func TestBadObjects(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	empty := world.New(world.Config{Environment: model.Environment{}})
+	empty := world.New(world.Config{Dialects: dataplanes.All()})
 	d := New(Config{World: empty})
 	if _, err := d.Diff(Edit{Objects: docs(t, good)}); !errors.Is(err, flow.ErrNotSynced) {
 		t.Errorf("of a world without objects it is %v", err)

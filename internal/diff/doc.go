@@ -1,11 +1,11 @@
 // Package diff tells what applying objects would change in the proxies, before anybody does it: routes, other
 // resources, requests that would go elsewhere, and what would be refused.
 //
-//	objects --> Differ.Diff --> flow.Try --> look: what the edits change --> compare: routes, and requests that
-//	            (schema)        (a turn      (scene: the virtual hosts that  witness them, through the simulation
-//	                            thrown       differ, or that lead to a       before and after
-//	                            away)        backend that moves, and what
-//	                                         they name)
+//	objects --> Differ.Diff --> flow.Try --> look: what the edits change ----> compare: routes, and requests
+//	            (schema)        (a turn       (scene: the domains that          that show them, through the
+//	                            thrown away)   differ, or that lead to a        simulation before and after
+//	                                           backend that moves, and what
+//	                                           they name)
 //
 // Before is what proxies are offered: where they refused something, what they accepted last (Config.Offered). After is
 // what they would be.

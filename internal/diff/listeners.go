@@ -1,24 +1,22 @@
 package diff
 
 import (
-	"fmt"
 	"net"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 
-	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/request"
 	"cardea.dev/cardea/internal/resource"
-	"cardea.dev/cardea/internal/simulate"
 )
 
 // changedListener is a listener that differs, and what its old or its new form takes: a request for each of its filter
 // chains that differs.
 type changedListener struct {
 	key       resource.Key
-	witnesses []simulate.Request
+	witnesses []request.Request
 }
 
 // listenerChange makes the witnesses. Parts are in the order of their IDs.
@@ -28,7 +26,7 @@ func listenerChange(key resource.Key, was, is resource.Resource) changedListener
 		for _, bind := range side.own.Binds {
 			address, number, _ := net.SplitHostPort(bind)
 			port, _ := strconv.ParseUint(number, 10, 16)
-			from := simulate.Request{Address: address, Port: uint32(port), Method: http.MethodGet, Path: "/"}
+			from := request.Request{Address: address, Port: uint32(port), Method: http.MethodGet, Path: "/"}
 			for _, p := range side.own.Parts {
 				if slices.Equal(side.own.Binds, side.other.Binds) && hasPart(side.other.Parts, p) {
 					continue
@@ -46,35 +44,28 @@ func hasPart(parts []*resource.Part, p *resource.Part) bool {
 
 // connections are requests that a part of a listener takes: by each server name that it claims, or in the clear if it
 // names a table without that.
-func connections(from simulate.Request, p *resource.Part) (list []simulate.Request) {
+func connections(from request.Request, p *resource.Part) (list []request.Request) {
 	for _, name := range p.Claims {
-		from.TLS, from.Host = true, simulate.HostOf(model.HostnameDomain(name))
+		from.TLS, from.Host = true, request.HostOf(model.HostnameDomain(name))
 		from.SNI = from.Host
 		list = append(list, from)
 	}
 	if len(p.Claims) == 0 && slices.ContainsFunc(p.Needs,
 		func(n resource.Name) bool { return n.Type == resource.Routes }) {
-		from.Host = simulate.HostOf(model.HostnameDomain(""))
+		from.Host = request.HostOf(model.HostnameDomain(""))
 		list = append(list, from)
 	}
 	return list
 }
 
-// certificates tells what a connection that got to a filter chain is shown.
-func certificates(parts map[resource.Name][]*resource.Part, r simulate.Result) string {
-	var names []string
-	for _, p := range parts[resource.Name{Type: resource.Listener, Name: r.Listener}] {
-		if r.Closed != "" || envoy.ChainNamed(p.ID) != r.Chain {
-			continue
-		}
-		for _, n := range p.Needs {
-			if secret, ok := envoy.SecretNamed(n.Name); ok && n.Type == resource.Secret {
-				names = append(names, secret.String())
-			}
-		}
-	}
-	if len(names) == 0 {
+// certificates tells what a connection that came about is shown; "": nothing is known of that.
+func certificates(r request.Result) string {
+	if r.Closed != "" || len(r.Certificates) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("with the certificate of %s", strings.Join(names, " and "))
+	var names []string
+	for _, secret := range r.Certificates {
+		names = append(names, secret.String())
+	}
+	return "with the certificate of " + strings.Join(names, " and ")
 }

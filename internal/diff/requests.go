@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/model"
-	"cardea.dev/cardea/internal/simulate"
+	"cardea.dev/cardea/internal/request"
+	"cardea.dev/cardea/internal/resource"
 )
 
 const (
@@ -25,13 +25,12 @@ type comparison struct {
 // compare compares the listeners and tables of a Gateway, and asks both configurations what becomes of requests that
 // witness what differs of listeners, the routes that differ, and the backends that move.
 func (c *comparison) compare(s *scene) error {
-	before := side{parts: s.before, moved: map[model.BackendKey]string{}}
-	after := side{parts: s.after, moved: map[model.BackendKey]string{}}
-	var err error
-	if before.Config, err = s.before.Config(); err != nil {
+	before, err := newSide(s.was, s.before)
+	if err != nil {
 		return err
 	}
-	if after.Config, err = s.after.Config(); err != nil {
+	after, err := newSide(s.is, s.after)
+	if err != nil {
 		return err
 	}
 	for _, m := range s.moves {
@@ -47,13 +46,14 @@ func (c *comparison) compare(s *scene) error {
 		}
 	}
 	for _, t := range s.tables {
-		entrances := entrances(t.key.Name, before, after)
+		table := nameOf(t.key)
+		entrances := entrances(table, before, after)
 		for _, domain := range t.domains {
-			of := Route{Gateway: name, Port: strings.TrimSuffix(t.key.Name, "/0"), Host: domain}
-			was, is := before.Routes(t.key.Name, domain), after.Routes(t.key.Name, domain)
+			of := Route{Gateway: name, Port: s.is.Place(t.key), Host: domain}
+			was, is := before.Routes(table, domain), after.Routes(table, domain)
 			if len(was)+len(is) == 0 { // a host of a listener without routes there: it came or left
 				for _, from := range entrances {
-					about().ask(simulate.Witnesses(from, domain, nil)[0])
+					about().ask(request.At(from, domain))
 				}
 			}
 			for _, r := range c.routes(of, was, is) {
@@ -68,9 +68,9 @@ func (c *comparison) compare(s *scene) error {
 		}
 	}
 	for _, m := range s.moves {
-		c.leads(m.led, after, func(l lead, r simulate.Route) {
+		c.leads(m.led, after, func(l lead, r request.Route) {
 			for _, from := range entrances(l.table, after) {
-				about().ask(simulate.Witnesses(from, l.domain, r.Match)[0])
+				about().ask(r.Match.Witnesses(from, l.domain)[0])
 			}
 		})
 	}
@@ -78,7 +78,7 @@ func (c *comparison) compare(s *scene) error {
 }
 
 // entrances are those of a table in the last of the sides that has some.
-func entrances(table string, sides ...side) (list []simulate.Request) {
+func entrances(table resource.Name, sides ...side) (list []request.Request) {
 	for i := len(sides) - 1; i >= 0 && len(list) == 0; i-- {
 		list = sides[i].Entrances(table)
 	}
@@ -87,7 +87,7 @@ func entrances(table string, sides ...side) (list []simulate.Request) {
 
 // leads visits the routes of the rules that lead to a backend, as many as may be asked for. The leads of one virtual
 // host follow each other.
-func (c *comparison) leads(list []lead, in side, visit func(lead, simulate.Route)) {
+func (c *comparison) leads(list []lead, in side, visit func(lead, request.Route)) {
 	for len(list) > 0 {
 		at, n := list[0], 1
 		rules := map[model.RuleKey]bool{at.rule: true}
@@ -96,7 +96,7 @@ func (c *comparison) leads(list []lead, in side, visit func(lead, simulate.Route
 		}
 		list = list[n:]
 		for _, r := range in.Routes(at.table, at.domain) {
-			if rule, ok := envoy.RuleNamed(r.Name); !ok || !rules[rule] {
+			if !rules[r.Rule] {
 				continue
 			}
 			if c.left <= 0 {
@@ -109,14 +109,14 @@ func (c *comparison) leads(list []lead, in side, visit func(lead, simulate.Route
 }
 
 // forms are what a route was and is: both, if it differs in what it does.
-type forms []simulate.Route
+type forms []request.Route
 
 // routes lists the routes that differ, and gives all of whose matches or place something may have changed.
-func (c *comparison) routes(of Route, was, is []simulate.Route) (differ []forms) {
+func (c *comparison) routes(of Route, was, is []request.Route) (differ []forms) {
 	wasKeys, before := index(was)
 	isKeys, after := index(is)
-	say := func(change string, f ...simulate.Route) {
-		of.Change, of.Object, of.Match = change, objectOf(f[0].Name), simulate.Words(f[0].Match).String()
+	say := func(change string, f ...request.Route) {
+		of.Change, of.Object, of.Match = change, f[0].Rule.Route.String(), f[0].Match.Words().String()
 		c.report.Routes = append(c.report.Routes, of)
 		differ = append(differ, f)
 	}
@@ -143,27 +143,21 @@ func (c *comparison) routes(of Route, was, is []simulate.Route) (differ []forms)
 
 // identity is what makes a route the same one before and after: its rule, what it matches, and its place among equals.
 type identity struct {
-	name, match string
-	ordinal     int
+	rule    model.RuleKey
+	match   string
+	ordinal int
 }
 
-func index(list []simulate.Route) (keys []identity, routes map[identity]simulate.Route) {
-	routes = map[identity]simulate.Route{}
+func index(list []request.Route) (keys []identity, routes map[identity]request.Route) {
+	routes = map[identity]request.Route{}
 	for _, r := range list {
-		key := identity{name: r.Name, match: simulate.Words(r.Match).String()}
+		key := identity{rule: r.Rule, match: r.Match.Words().String()}
 		for _, taken := routes[key]; taken; _, taken = routes[key] {
 			key.ordinal++
 		}
 		keys, routes[key] = append(keys, key), r
 	}
 	return keys, routes
-}
-
-func objectOf(route string) string {
-	if rule, ok := envoy.RuleNamed(route); ok {
-		return rule.Route.String()
-	}
-	return route
 }
 
 // finish sorts, and cuts what is too much to read.

@@ -1,13 +1,14 @@
 package diff
 
 import (
+	"cmp"
 	"slices"
 
+	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/request"
 	"cardea.dev/cardea/internal/resource"
-	"cardea.dev/cardea/internal/simulate"
-	"cardea.dev/cardea/internal/world"
 )
 
 // scene is what an edit changes of a Gateway's configuration, and what of that decides about requests that show it: all
@@ -17,15 +18,20 @@ type scene struct {
 	tables        []changedTable
 	listeners     []changedListener
 	moves         []move
-	before, after world.Excerpt
+	was, is       dialect.Dialect // of the Gateway's proxies
+	before, after resource.Excerpt
 }
+
+// nameOf is a resource's name on its Gateway.
+func nameOf(key resource.Key) resource.Name { return resource.Name{Type: key.Type, Name: key.Name} }
 
 // scenes are those of the Gateways whose tables, listeners or backends differ, in order.
 func (d *Differ) scenes(v flow.View, tables []changedTable, listeners []changedListener, moves []move) []*scene {
 	of := map[model.ObjectRef]*scene{}
 	at := func(gateway model.ObjectRef) *scene {
 		if of[gateway] == nil {
-			of[gateway] = &scene{gateway: gateway, before: world.Excerpt{}, after: world.Excerpt{}}
+			of[gateway] = &scene{gateway: gateway, before: resource.Excerpt{}, after: resource.Excerpt{}}
+			of[gateway].was, of[gateway].is = d.dialects(v, gateway)
 		}
 		return of[gateway]
 	}
@@ -50,6 +56,15 @@ func (d *Differ) scenes(v flow.View, tables []changedTable, listeners []changedL
 	return list
 }
 
+// dialects are those of a Gateway's proxies without the edits and with them. Of a Gateway that comes or leaves both are
+// the one that is known.
+func (d *Differ) dialects(v flow.View, gateway model.ObjectRef) (was, is dialect.Dialect) {
+	old, _ := flow.Before(v, d.world.Plan.Gateways, gateway)
+	edited, _ := flow.Get(v, d.world.Plan.Gateways, gateway)
+	return d.world.Dialect(cmp.Or(old.DataPlane, edited.DataPlane)),
+		d.world.Dialect(cmp.Or(edited.DataPlane, old.DataPlane))
+}
+
 // fill takes what decides about the requests.
 func (d *Differ) fill(v flow.View, of map[model.ObjectRef]*scene) {
 	if len(of) == 0 {
@@ -57,7 +72,7 @@ func (d *Differ) fill(v flow.View, of map[model.ObjectRef]*scene) {
 	}
 	takers := map[model.ObjectRef][]string{}
 	for gateway, s := range of {
-		takers[gateway] = world.Takers(s.hosts()...)
+		takers[gateway] = resource.Takers(s.hosts()...)
 	}
 	for _, t := range []resource.Type{resource.Listener, resource.Routes} {
 		add := func(key resource.Key) {
@@ -65,7 +80,7 @@ func (d *Differ) fill(v flow.View, of map[model.ObjectRef]*scene) {
 			if s == nil {
 				return
 			}
-			name, needed := resource.Name{Type: key.Type, Name: key.Name}, takers[key.Gateway]
+			name, needed := nameOf(key), takers[key.Gateway]
 			s.before.Take(name, needed, func(n resource.Name) (resource.Resource, bool) {
 				return d.before(v, resource.Key{Gateway: s.gateway, Type: n.Type, Name: n.Name})
 			})
@@ -88,7 +103,7 @@ func (d *Differ) fill(v flow.View, of map[model.ObjectRef]*scene) {
 func (s *scene) hosts() (list []string) {
 	for _, t := range s.tables {
 		for _, domain := range t.domains {
-			list = append(list, simulate.HostOf(domain))
+			list = append(list, request.HostOf(domain))
 		}
 	}
 	for _, l := range s.listeners {
@@ -98,7 +113,7 @@ func (s *scene) hosts() (list []string) {
 	}
 	for _, m := range s.moves {
 		for _, l := range m.led {
-			list = append(list, simulate.HostOf(l.domain))
+			list = append(list, request.HostOf(l.domain))
 		}
 	}
 	return list

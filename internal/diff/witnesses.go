@@ -8,23 +8,26 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"cardea.dev/cardea/internal/envoy"
+	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/model"
-	"cardea.dev/cardea/internal/simulate"
-	"cardea.dev/cardea/internal/world"
+	"cardea.dev/cardea/internal/request"
+	"cardea.dev/cardea/internal/resource"
 )
 
 // side is one of the two configurations.
 type side struct {
-	*simulate.Config
-	parts world.Excerpt
+	request.Simulation
 	moved map[model.BackendKey]string // whereabouts of the backends that move
 }
 
-// backend names the backend that a cluster is of, and tells where it is if it moves; "": it is of none.
-func (s side) backend(cluster string) string {
-	b, ok := envoy.BackendNamed(cluster)
-	if !ok {
+func newSide(d dialect.Dialect, parts resource.Excerpt) (side, error) {
+	simulation, err := d.Simulate(parts)
+	return side{simulation, map[model.BackendKey]string{}}, err
+}
+
+// backend names a backend, and tells where it is if it moves; "" for the zero one.
+func (s side) backend(b model.BackendKey) string {
+	if b == (model.BackendKey{}) {
 		return ""
 	}
 	return strings.TrimSuffix(b.Words()+" "+s.moved[b], " ")
@@ -42,9 +45,9 @@ type subject struct {
 // route asks what shows that a route differs: requests that its match takes or nearly takes, and those that show what
 // either form does to some only. These say little of a route that came or left where others took its requests to
 // another end.
-func (s *subject) route(f forms, from simulate.Request, domain string) {
-	s.byHost = slices.ContainsFunc(f[0].Match.GetHeaders(), simulate.IsHost)
-	list := simulate.Witnesses(from, domain, f[0].Match)
+func (s *subject) route(f forms, from request.Request, domain string) {
+	s.byHost = f[0].Match.ComparesHost()
+	list := f[0].Match.Witnesses(from, domain)
 	shown := s.ask(list[0])
 	s.ask(list[1:]...)
 	if len(f) == 1 && shown {
@@ -56,7 +59,7 @@ func (s *subject) route(f forms, from simulate.Request, domain string) {
 }
 
 // ask compares what becomes of requests, and tells whether something differs.
-func (s *subject) ask(requests ...simulate.Request) (differs bool) {
+func (s *subject) ask(requests ...request.Request) (differs bool) {
 	for _, r := range requests {
 		text := requestText(r, s.byHost)
 		if s.seen[s.gateway+" "+text] {
@@ -66,7 +69,7 @@ func (s *subject) ask(requests ...simulate.Request) (differs bool) {
 		s.left--
 		once, then := s.before.Do(r), s.after.Do(r)
 		was, is := s.before.outcome(r, once), s.after.outcome(r, then)
-		if a, b := certificates(s.before.parts, once), certificates(s.after.parts, then); a != b && a != "" && b != "" {
+		if a, b := certificates(once), certificates(then); a != b && a != "" && b != "" {
 			was, is = was.with(a), is.with(b)
 		}
 		if slices.EqualFunc(was, is, slices.Equal) {
@@ -86,7 +89,7 @@ func (s *subject) ask(requests ...simulate.Request) (differs bool) {
 }
 
 // requestText is a request as `cardea explain` takes it from a shell.
-func requestText(r simulate.Request, withHost bool) string {
+func requestText(r request.Request, withHost bool) string {
 	scheme := "http"
 	if r.TLS {
 		scheme = "https"
@@ -99,7 +102,7 @@ func requestText(r simulate.Request, withHost bool) string {
 	if withHost {
 		text += " -H " + word("host:"+r.Host)
 	}
-	for _, name := range simulate.HeaderNames(r.Header) {
+	for _, name := range request.HeaderNames(r.Header) {
 		text += " -H " + word(strings.ToLower(name)+":"+strings.Join(r.Header[name], ","))
 	}
 	return text
@@ -123,12 +126,12 @@ func special(r rune) bool {
 }
 
 // outcome tells who answers, and what is done to the request.
-func (s side) outcome(sent simulate.Request, r simulate.Result) (told fate) {
+func (s side) outcome(sent request.Request, r request.Result) (told fate) {
 	if r.Closed != "" {
 		return fate{{"closed: " + r.Closed}}
 	}
 	for _, o := range r.Outcomes {
-		who := s.backend(o.Cluster)
+		who := s.backend(o.Backend)
 		if o.Status != 0 {
 			who = o.Answer()
 		}
@@ -139,9 +142,9 @@ func (s side) outcome(sent simulate.Request, r simulate.Result) (told fate) {
 		if o.Location != "" {
 			words = append(words, "to "+o.Location)
 		}
-		words = append(words, o.Filters(sent)...)
+		words = append(words, o.Words(sent)...)
 		for _, m := range o.Mirrors {
-			words = append(words, fmt.Sprintf("%.3g%% copied to %s", 100*m.Share, s.backend(m.Cluster)))
+			words = append(words, fmt.Sprintf("%.3g%% copied to %s", 100*m.Share, s.backend(m.Backend)))
 		}
 		told = append(told, words)
 	}

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"cardea.dev/cardea/internal/dataplanes"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
@@ -72,7 +73,7 @@ func isValid(doc map[string]any) bool {
 func worldOf(t *testing.T, docs []map[string]any) *world.World {
 	t.Helper()
 	s := schemas()
-	w := world.New(world.Config{Check: true,
+	w := world.New(world.Config{Dialects: dataplanes.All(), Check: true,
 		Environment: model.Environment{Addresses: []string{"127.0.0.1"}, PortOffset: Offset}})
 	w.Graph.Apply("fuzz", func(b *flow.Batch) {
 		for _, doc := range docs {

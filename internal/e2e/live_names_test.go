@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/process"
 )
 
@@ -88,13 +89,13 @@ func withoutAuthorities(t testing.TB) string {
 // withFile is an Envoy that sees a file in another one's place: it has a view of the file system of its own.
 func withFile(t testing.TB, file, at string) string {
 	t.Helper()
-	envoy, err := process.FindEnvoy("")
+	binary, err := process.FindPath(envoy.Program())
 	if err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "envoy")
 	script := fmt.Sprintf("#!/bin/sh\nexec unshare -m sh -c 'mount --bind %s %s && exec %s \"$@\"' envoy \"$@\"\n", file,
-		at, envoy)
+		at, binary)
 	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}

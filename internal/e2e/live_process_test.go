@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/process"
 )
 
@@ -153,11 +154,11 @@ func (s *stage) startBinary() *command {
 	c := &command{temp: temp, book: s.book, Cmd: exec.Command(path, "standalone", s.Dir, "--admin", "127.0.0.1:0",
 		"--bind", s.Address, "--port-offset", strconv.Itoa(Offset), "--log-format", "json")}
 	c.Stdout, c.Stderr = s.book, s.book
-	envoy, err := process.FindEnvoy("")
+	binary, err := process.FindPath(envoy.Program())
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	c.Env = append(os.Environ(), "TMPDIR="+temp, "XDG_CACHE_HOME="+s.t.TempDir(), "CARDEA_ENVOY="+envoy)
+	c.Env = append(os.Environ(), "TMPDIR="+temp, "XDG_CACHE_HOME="+s.t.TempDir(), "CARDEA_ENVOY="+binary)
 	if err := c.Start(); err != nil {
 		s.t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/explain"
 	"cardea.dev/cardea/internal/process"
 	"cardea.dev/cardea/internal/standalone"
@@ -29,7 +30,7 @@ const (
 // lowLimit runs the Envoy with a lower limit on regular expressions than Cardea gives it.
 func lowLimit(t *testing.T) func(*standalone.Options) {
 	t.Helper()
-	envoy, err := process.FindEnvoy("")
+	binary, err := process.FindPath(envoy.Program())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,7 @@ func lowLimit(t *testing.T) func(*standalone.Options) {
 	text := fmt.Sprintf("#!/bin/sh\ncase \"$*\" in *--config-path*) ;; *) exec %[1]s \"$@\" ;; esac\n"+
 		"exec %[1]s \"$@\" --config-yaml 'layered_runtime: {layers: [{name: low, static_layer: "+
 		"{re2.max_program_size.error_level: %d}}]}'\n",
-		envoy, regexesUpTo)
+		binary, regexesUpTo)
 	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -6,12 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"cardea.dev/cardea/internal/dataplanes"
 	"cardea.dev/cardea/internal/explain"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/request"
 	"cardea.dev/cardea/internal/resource"
 	"cardea.dev/cardea/internal/schema"
-	"cardea.dev/cardea/internal/simulate"
 	"cardea.dev/cardea/internal/world"
 )
 
@@ -62,7 +63,7 @@ type faulty struct {
 
 func newFaulty(t *testing.T) *faulty {
 	f := &faulty{t: t}
-	f.World = world.New(world.Config{
+	f.World = world.New(world.Config{Dialects: dataplanes.All(),
 		Check: true, Environment: model.Environment{Addresses: []string{"127.0.0.1"}},
 		Fault: func(collection, _ string) {
 			if collection == f.armed {
@@ -106,7 +107,7 @@ func (f *faulty) backend(host, path string) (cluster string) {
 			f.t.Fatal(err)
 		}
 		for _, c := range configs {
-			for _, o := range c.Do(simulate.Request{Port: 80, Method: "GET", Host: host, Path: path}).Outcomes {
+			for _, o := range c.Do(request.Request{Port: 80, Method: "GET", Host: host, Path: path}).Outcomes {
 				cluster += o.Cluster
 			}
 		}

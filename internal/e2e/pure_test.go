@@ -14,6 +14,7 @@ import (
 	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
 	"sigs.k8s.io/yaml"
 
+	"cardea.dev/cardea/internal/dataplanes"
 	"cardea.dev/cardea/internal/files"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/kinds"
@@ -26,7 +27,7 @@ import (
 // pureWorld reads a folder into a world in flow's check mode.
 func pureWorld(t *testing.T, dir string) *world.World {
 	t.Helper()
-	w := world.New(world.Config{Check: true,
+	w := world.New(world.Config{Dialects: dataplanes.All(), Check: true,
 		Environment: model.Environment{Addresses: []string{"127.0.0.1"}, PortOffset: Offset}})
 	s := schema.New(kinds.Catalog())
 	folder, err := files.New(files.Config{Dir: dir, Sources: w.Sources.Sources, Graph: w.Graph, Schema: s,
@@ -42,7 +43,7 @@ func pureWorld(t *testing.T, dir string) *world.World {
 }
 
 func options(dir string) standalone.Options {
-	return standalone.Options{Dir: dir, PortOffset: Offset, Bind: []string{"127.0.0.1"}}
+	return standalone.Options{Dialects: dataplanes.All(), Dir: dir, PortOffset: Offset, Bind: []string{"127.0.0.1"}}
 }
 
 func findingsOf(t *testing.T, dir string) string {

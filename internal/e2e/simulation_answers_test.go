@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"cardea.dev/cardea/internal/request"
 	"cardea.dev/cardea/internal/simulate"
 )
 
@@ -17,7 +18,7 @@ func TestAnswerHeadersAsEnvoyMakesThem(t *testing.T) {
 	s := startRaw(t, strings.NewReplacer("${routes}", answerRules, "${port}",
 		fmt.Sprint(Backend(t, "app"))).Replace(webGateway))
 	ask := func(path string) (http.Header, simulate.Outcome) {
-		r := simulate.Request{Port: Offset + 80, Method: http.MethodGet, Host: "any", Path: path}
+		r := request.Request{Port: Offset + 80, Method: http.MethodGet, Host: "any", Path: path}
 		_, header, _ := s.exchange(t, r)
 		result := s.config.Do(r)
 		if result.Undecided || len(result.NotSimulated) > 0 || len(result.Outcomes) != 1 {
@@ -27,7 +28,7 @@ func TestAnswerHeadersAsEnvoyMakesThem(t *testing.T) {
 	}
 	for _, path := range []string{"/kept", "/removed", "/set", "/added", "/replaced"} {
 		got, o := ask(path)
-		dated := http.Header{"Date": {simulate.TimeOfAnswer}} // as the backend's is
+		dated := http.Header{"Date": {request.TimeOfAnswer}} // as the backend's is
 		for _, e := range o.Response {
 			e.Apply(dated)
 		}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"cardea.dev/cardea/examples/calls"
-	"cardea.dev/cardea/internal/simulate"
+	"cardea.dev/cardea/internal/request"
 )
 
 // TestRequestHeadersAsEnvoyMakesThem: a real Envoy and the simulation agree on the rule that takes a request with a
@@ -27,11 +27,11 @@ func TestRequestHeadersAsEnvoyMakesThem(t *testing.T) {
 	s := startRaw(t, strings.NewReplacer("${routes}", rules.String(), "${port}",
 		fmt.Sprint(Backend(t, "app"))).Replace(webGateway))
 	for i, c := range list {
-		s.made(t, c, simulate.Request{Method: http.MethodGet, Host: "any", Path: fmt.Sprintf("/h/%d", i), Header: c.sent})
+		s.made(t, c, request.Request{Method: http.MethodGet, Host: "any", Path: fmt.Sprintf("/h/%d", i), Header: c.sent})
 	}
 	for _, edit := range []string{"add", "set", "remove"} {
 		for _, sent := range []http.Header{nil, edited("a"), edited("a", "b")} {
-			s.made(t, headerCase{name: edit}, simulate.Request{Method: http.MethodGet, Host: "any", Path: "/" + edit,
+			s.made(t, headerCase{name: edit}, request.Request{Method: http.MethodGet, Host: "any", Path: "/" + edit,
 				Header: sent})
 		}
 	}
@@ -45,7 +45,7 @@ type headerCase struct {
 }
 
 // made makes a request, and wants the simulation to tell what the backend got, or that it can't be told.
-func (s *rawStage) made(t *testing.T, c headerCase, r simulate.Request) {
+func (s *rawStage) made(t *testing.T, c headerCase, r request.Request) {
 	t.Helper()
 	r.Port = Offset + 80
 	status, body := s.send(t, r)
@@ -80,7 +80,7 @@ func (s *rawStage) made(t *testing.T, c headerCase, r simulate.Request) {
 
 // checkHeaders compares headers that are seen with those that are simulated.
 func checkHeaders(seen, simulated http.Header, except ...string) error {
-	for _, name := range append(simulate.HeaderNames(seen), simulate.HeaderNames(simulated)...) {
+	for _, name := range append(request.HeaderNames(seen), request.HeaderNames(simulated)...) {
 		if got, want := seen.Values(name), simulated.Values(name); !slices.EqualFunc(got, want, holds) &&
 			!slices.Contains(except, name) {
 			return fmt.Errorf("the backend saw header %s %q, simulated %q", name, got, want)
@@ -92,7 +92,7 @@ func checkHeaders(seen, simulated http.Header, except ...string) error {
 // holds tells whether a value is as simulated; what only Envoy knows may be anything that is no mere copy of the words.
 func holds(got, simulated string) bool {
 	pattern := regexp.QuoteMeta(simulated)
-	for _, words := range []string{simulate.MadeID, simulate.ClientAddress, simulate.TimeOfAnswer} {
+	for _, words := range []string{request.MadeID, request.ClientAddress, request.TimeOfAnswer} {
 		pattern = strings.ReplaceAll(pattern, regexp.QuoteMeta(words), "[^()]+")
 	}
 	return regexp.MustCompile("^(?:" + pattern + ")$").MatchString(got)

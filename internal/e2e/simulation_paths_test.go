@@ -6,6 +6,7 @@ import (
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/request"
 	"cardea.dev/cardea/internal/simulate"
 )
 
@@ -15,7 +16,7 @@ func TestPathsAsEnvoyReadsThem(t *testing.T) {
 	t.Parallel()
 	s := startRaw(t, oneRoute)
 	for _, path := range strangePaths() {
-		s.agree(t, simulate.Request{Method: "GET", Host: "any", Path: path})
+		s.agree(t, request.Request{Method: "GET", Host: "any", Path: path})
 	}
 }
 

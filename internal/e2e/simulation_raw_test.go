@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"cardea.dev/cardea/internal/request"
 	"cardea.dev/cardea/internal/simulate"
 )
 
@@ -37,7 +38,7 @@ func startRaw(t *testing.T, objects string) *rawStage {
 
 // agree sends a request, and wants the answer that is simulated: the proxy's status, or the backend with the path that
 // it gets.
-func (s *rawStage) agree(t *testing.T, r simulate.Request) {
+func (s *rawStage) agree(t *testing.T, r request.Request) {
 	t.Helper()
 	r.Port = Offset + 80
 	result := s.config.Do(r)
@@ -55,14 +56,14 @@ func (s *rawStage) agree(t *testing.T, r simulate.Request) {
 }
 
 // send sends a request as it is.
-func (s *rawStage) send(t *testing.T, r simulate.Request) (status int, body string) {
+func (s *rawStage) send(t *testing.T, r request.Request) (status int, body string) {
 	t.Helper()
 	status, _, body = s.exchange(t, r)
 	return status, body
 }
 
 // exchange is send that tells the answer's headers, too.
-func (s *rawStage) exchange(t *testing.T, r simulate.Request) (status int, header http.Header, body string) {
+func (s *rawStage) exchange(t *testing.T, r request.Request) (status int, header http.Header, body string) {
 	t.Helper()
 	conn, err := net.DialTimeout("tcp", net.JoinHostPort(s.program.Address, fmt.Sprint(r.Port)), 5*time.Second)
 	if err != nil {
@@ -71,7 +72,7 @@ func (s *rawStage) exchange(t *testing.T, r simulate.Request) (status int, heade
 	defer conn.Close()
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s %s HTTP/1.1\r\nHost: %s\r\n", r.Method, r.Path, r.Host)
-	for _, name := range simulate.HeaderNames(r.Header) {
+	for _, name := range request.HeaderNames(r.Header) {
 		for _, value := range r.Header[name] {
 			fmt.Fprintf(&text, "%s: %s\r\n", name, value)
 		}
@@ -96,7 +97,7 @@ func (s *rawStage) exchange(t *testing.T, r simulate.Request) (status int, heade
 }
 
 // brief is the beginning of a request.
-func brief(r simulate.Request) string {
+func brief(r request.Request) string {
 	return fmt.Sprintf("%.100q", fmt.Sprint(r.Method, " ", r.Host, r.Path, " ", r.Header))
 }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"cardea.dev/cardea/internal/simulate"
+	"cardea.dev/cardea/internal/request"
 )
 
 // TestRequestsThatEnvoyRefuses: what a real Envoy answers before it looks for a route is what is simulated: methods
@@ -16,7 +16,7 @@ import (
 func TestRequestsThatEnvoyRefuses(t *testing.T) {
 	t.Parallel()
 	s := startRaw(t, oneRoute)
-	get := simulate.Request{Method: http.MethodGet, Host: "any", Path: "/"}
+	get := request.Request{Method: http.MethodGet, Host: "any", Path: "/"}
 	for _, method := range append(strings.Fields(someMethods), "é", "(", strings.Repeat("X", 300)) {
 		r := get
 		if r.Method = method; method == http.MethodHead {
@@ -35,7 +35,7 @@ func TestRequestsThatEnvoyRefuses(t *testing.T) {
 		r.Host = "a" + string([]byte{byte(c)}) + "b"
 		s.agree(t, r)
 	}
-	s.agree(t, simulate.Request{Method: http.MethodGet, Path: "/"})
+	s.agree(t, request.Request{Method: http.MethodGet, Path: "/"})
 	const most = 60 << 10
 	for over := range 2 { // what is taken, and one byte more
 		r := get
@@ -90,14 +90,14 @@ func TestRegexesAsEnvoyReadsThem(t *testing.T) {
 	s := startRaw(t, strings.ReplaceAll(webGateway, "${routes}", rules.String()))
 	for i := range expressions {
 		for _, value := range values {
-			r := simulate.Request{Method: http.MethodGet, Host: "any", Path: fmt.Sprintf("/h/%d", i),
+			r := request.Request{Method: http.MethodGet, Host: "any", Path: fmt.Sprintf("/h/%d", i),
 				Header: http.Header{"X-A": {value}}}
 			s.agree(t, r)
 		}
 	}
 	for i, x := range folding {
 		for _, value := range values {
-			r := simulate.Request{Port: Offset + 80, Method: http.MethodGet, Host: "any",
+			r := request.Request{Port: Offset + 80, Method: http.MethodGet, Host: "any",
 				Path: fmt.Sprintf("/h/%d", len(expressions)+i)}
 			r.Header = http.Header{"X-A": {value}}
 			if ascii := !strings.ContainsFunc(value, func(c rune) bool { return c > 0x7f }); ascii {
@@ -109,7 +109,7 @@ func TestRegexesAsEnvoyReadsThem(t *testing.T) {
 	}
 	for _, list := range paths {
 		for _, path := range list {
-			s.agree(t, simulate.Request{Method: http.MethodGet, Host: "any", Path: path})
+			s.agree(t, request.Request{Method: http.MethodGet, Host: "any", Path: path})
 		}
 	}
 }

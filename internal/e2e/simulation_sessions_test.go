@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"cardea.dev/cardea/internal/simulate"
+	"cardea.dev/cardea/internal/request"
 )
 
 // TestSessionsAsEnvoyKeepsThem: where the simulation says that a request of a session goes to one endpoint, a real
@@ -35,7 +35,7 @@ func TestSessionsAsEnvoyKeepsThem(t *testing.T) {
 	config := simulationOf(t, dir)
 	// simulated tells who may answer, and what keeps the client there.
 	simulated := func(path string, header http.Header) (who []string, session string) {
-		result := config.Do(simulate.Request{Port: Offset + 80, Method: http.MethodGet, Host: "any", Path: path,
+		result := config.Do(request.Request{Port: Offset + 80, Method: http.MethodGet, Host: "any", Path: path,
 			Header: header})
 		if len(result.Outcomes) != 1 || len(result.NotSimulated) > 0 {
 			t.Fatalf("GET %s %v: %+v", path, header, result)

@@ -16,6 +16,7 @@ import (
 
 	"cardea.dev/cardea/examples/calls"
 	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/request"
 	"cardea.dev/cardea/internal/simulate"
 	"cardea.dev/cardea/internal/world"
 )
@@ -161,7 +162,7 @@ func (s *simulatedFolder) compare(t *testing.T, call calls.Call, answers []calls
 func isFilter(name string) bool { return !strings.Contains(name, ".") }
 
 // simulate asks the Gateway that has the port.
-func (s *simulatedFolder) simulate(call calls.Call) (result simulate.Result, request simulate.Request) {
+func (s *simulatedFolder) simulate(call calls.Call) (result simulate.Result, request request.Request) {
 	request = simulated(call)
 	result.Closed = "no Gateway"
 	for _, c := range s.configs {
@@ -173,8 +174,8 @@ func (s *simulatedFolder) simulate(call calls.Call) (result simulate.Result, req
 }
 
 // simulated is what Go's client sends for a call.
-func simulated(call calls.Call) simulate.Request {
-	r := simulate.Request{
+func simulated(call calls.Call) request.Request {
+	r := request.Request{
 		Method: call.Method, Host: call.URL.Host, Path: call.URL.RequestURI(), Header: call.Header.Clone(),
 		TLS: call.URL.Scheme == "https", Port: Offset + 80,
 	}
@@ -205,9 +206,9 @@ type expectation struct {
 	location string
 	header   http.Header // of the proxy's own answer
 	names    []string    // of the backends, one of which answers; none: the proxy does
-	request  simulate.Request
-	response []simulate.Edit
-	limits   simulate.Limits
+	request  request.Request
+	response []request.Edit
+	limits   request.Limits
 }
 
 func (e expectation) String() string { return fmt.Sprintf("%d %v", e.status, e.names) }
@@ -241,10 +242,10 @@ func (s *simulatedFolder) expected(r simulate.Result) []expectation {
 }
 
 // check tells how an answer differs.
-func (e expectation) check(a calls.Answer, sent simulate.Request) error {
+func (e expectation) check(a calls.Answer, sent request.Request) error {
 	for name := range a.Header {
 		said := len(e.header.Values(name)) > 0 ||
-			slices.ContainsFunc(e.response, func(edit simulate.Edit) bool { return edit.Name == name })
+			slices.ContainsFunc(e.response, func(edit request.Edit) bool { return edit.Name == name })
 		if strings.HasPrefix(name, "Access-Control-") && !said {
 			return fmt.Errorf("the answer has a header %s, simulated without", name)
 		}
@@ -276,7 +277,7 @@ func (e expectation) check(a calls.Answer, sent simulate.Request) error {
 }
 
 // fails is what a request asks of its backend: to be slow, or to answer a status, how often.
-func fails(sent simulate.Request) (slow bool, status string, times int) {
+func fails(sent request.Request) (slow bool, status string, times int) {
 	u, err := url.ParseRequestURI(sent.Path)
 	if err != nil {
 		return false, "", 0
@@ -290,7 +291,7 @@ func fails(sent simulate.Request) (slow bool, status string, times int) {
 
 // mayEnd tells whether the proxy may have ended a request for its time: its backend is slow, or is asked again and
 // again.
-func (e expectation) mayEnd(sent simulate.Request) bool {
+func (e expectation) mayEnd(sent request.Request) bool {
 	slow, status, _ := fails(sent)
 	return (slow || e.again(status)) && (e.limits.Whole > 0 || slow && e.limits.Attempt > 0)
 }
@@ -299,7 +300,7 @@ func (e expectation) mayEnd(sent simulate.Request) bool {
 func (e expectation) again(status string) bool { return slices.Contains(e.limits.On, status) }
 
 // checkAttempts wants a backend that failed for the first times to have been asked as often as is simulated.
-func (e expectation) checkAttempts(a calls.Answer, sent simulate.Request) error {
+func (e expectation) checkAttempts(a calls.Answer, sent request.Request) error {
 	slow, status, times := fails(sent)
 	got, err := strconv.Atoi(a.Seen.Headers.Get("Attempt"))
 	if err != nil || !slow && status == "" {
@@ -316,15 +317,15 @@ func (e expectation) checkAttempts(a calls.Answer, sent simulate.Request) error 
 }
 
 // checkResponse wants a backend's answer to look as after the edits. What the backend itself answers is in it, too.
-func checkResponse(got http.Header, edits []simulate.Edit) error {
+func checkResponse(got http.Header, edits []request.Edit) error {
 	want := http.Header{}
 	for _, e := range edits {
 		switch e.Apply(want); {
-		case e.Do == simulate.Remove && len(got.Values(e.Name)) > 0 && len(want.Values(e.Name)) > 0:
+		case e.Do == request.Remove && len(got.Values(e.Name)) > 0 && len(want.Values(e.Name)) > 0:
 			return fmt.Errorf("the answer has a header %s, simulated without", e.Name)
-		case e.Do == simulate.Set && got.Get(e.Name) != e.Value:
+		case e.Do == request.Set && got.Get(e.Name) != e.Value:
 			return fmt.Errorf("the answer's header %s is %q, simulated %q", e.Name, got.Get(e.Name), e.Value)
-		case e.Do == simulate.Append && !slices.Contains(got.Values(e.Name), e.Value):
+		case e.Do == request.Append && !slices.Contains(got.Values(e.Name), e.Value):
 			return fmt.Errorf("the answer's header %s is %q, simulated with %q", e.Name, got.Values(e.Name), e.Value)
 		}
 	}
@@ -335,7 +336,7 @@ func checkResponse(got http.Header, edits []simulate.Edit) error {
 var own = []string{"Accept-Encoding", "User-Agent", "Content-Length", "Connection", "Upgrade", "Attempt"}
 
 // checkRequest wants a backend to have seen what is simulated, whole.
-func checkRequest(seen calls.Seen, want, sent simulate.Request) error {
+func checkRequest(seen calls.Seen, want, sent request.Request) error {
 	u, err := url.ParseRequestURI(want.Path)
 	if err != nil {
 		return fmt.Errorf("simulated path: %w", err)

@@ -167,7 +167,7 @@ func manager(t *testing.T, table string) []*listenerv3.Filter {
 // run starts an Envoy, and tells what it refuses.
 func (w *ward) run(t *testing.T) []string {
 	t.Helper()
-	binary, err := process.FindEnvoy("")
+	binary, err := process.FindPath(envoy.Program())
 	if err != nil {
 		t.Fatal(err)
 	}

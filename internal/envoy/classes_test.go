@@ -18,7 +18,7 @@ import (
 // TestEnvoyKnowsTheClasses asks the real Envoy about every name of a class of characters that Go knows: it takes all
 // that model.CheckRegex takes, at once, and none of the others.
 func TestEnvoyKnowsTheClasses(t *testing.T) {
-	binary, err := process.FindEnvoy("")
+	binary, err := process.FindPath(Program())
 	if err != nil {
 		t.Fatal(err)
 	}

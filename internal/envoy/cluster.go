@@ -31,7 +31,7 @@ func clusters(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 				return resource.Resource{}, false
 			}
 			part := newPart("", mustMarshal(renderCluster(b)), common[b.Protocol])
-			part.Fragments = []resource.Fragment{{Origin: backendOrigin(k.Backend), Hash: part.Hash}}
+			part.Fragments = []resource.Fragment{backendFragment(k.Backend, part.Hash)}
 			if b.Hostname == "" {
 				// A new cluster serves once its endpoints are there; they follow it, and leave after it.
 				part.Needs = []resource.Name{{Type: resource.Endpoints, Name: clusterName(k.Backend)}}

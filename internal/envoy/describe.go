@@ -17,8 +17,8 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// Describe prints a resource as JSON, the same for the same resource. Private keys are left out.
-func Describe(r resource.Resource, t resource.Type) ([]byte, error) {
+// describe prints a resource as JSON, the same for the same resource. Private keys are left out.
+func describe(t resource.Type, r resource.Resource) ([]byte, error) {
 	m, err := newMessage(t)
 	if err != nil {
 		return nil, err

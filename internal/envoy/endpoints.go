@@ -21,6 +21,6 @@ func endpoints(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 
 func endpointPart(b model.Backend) *resource.Part {
 	part := newPart("", mustMarshal(assignment(clusterName(b.Key), b.Endpoints)))
-	part.Fragments = []resource.Fragment{{Origin: backendOrigin(b.Key), Hash: part.Hash}}
+	part.Fragments = []resource.Fragment{backendFragment(b.Key, part.Hash)}
 	return part
 }

@@ -122,7 +122,7 @@ func anyForRegex(list []model.ValueMatch) []model.ValueMatch {
 // refuse the whole table, and marshals it.
 func encodeRoute(k model.RuleKey, match *routev3.RouteMatch, route *routev3.Route) ([]byte, error) {
 	route.Match = match
-	route.Name = objectName(k.Route) + "/" + k.Name
+	route.Name = ruleName(k)
 	if err := route.ValidateAll(); err != nil {
 		return nil, err
 	}

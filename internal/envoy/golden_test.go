@@ -90,7 +90,7 @@ func compareResources(t *testing.T, file string, all map[resource.Key]resource.R
 			if k.Type.String()+" "+k.Name != f.Name {
 				continue
 			}
-			text, err := Describe(r, k.Type)
+			text, err := describe(k.Type, r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -148,7 +148,7 @@ func TestBootstrap(t *testing.T) {
 
 // TestEnvoyValidatesTheBootstrap asks the real Envoy, and wants no word about deprecated or unknown fields.
 func TestEnvoyValidatesTheBootstrap(t *testing.T) {
-	binary, err := process.FindEnvoy("")
+	binary, err := process.FindPath(Program())
 	if err != nil {
 		t.Fatal(err)
 	}

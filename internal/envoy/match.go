@@ -92,8 +92,8 @@ func exactly(value string) *matcherv3.StringMatcher {
 	return &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: value}}
 }
 
-// MatchIndex finds the match of a rule that was rendered to a route's match; -1 if there is none.
-func MatchIndex(r model.Rule, rendered *routev3.RouteMatch) int {
+// matchIndex finds the match of a rule that was rendered to a route's match; -1 if there is none.
+func matchIndex(r model.Rule, rendered *routev3.RouteMatch) int {
 	rendered = proto.CloneOf(rendered)
 	rendered.RuntimeFraction = nil // of a share of the requests
 	return slices.IndexFunc(r.Matches, func(m model.Match) bool {

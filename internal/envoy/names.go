@@ -75,8 +75,8 @@ func tableName(l model.Listener) string {
 	return port + "/" + shard
 }
 
-// TableOf is the route table that a listener's requests are looked up in.
-func TableOf(l model.Listener) resource.Key {
+// tableOf is the route table that a listener's requests are looked up in.
+func tableOf(l model.Listener) resource.Key {
 	return resource.Key{Gateway: l.Gateway, Type: resource.Routes, Name: tableName(l)}
 }
 
@@ -89,12 +89,29 @@ func servable(d model.DataPlane, p model.Protocol, t model.Transport) bool {
 	return ours(d) && t == model.TCP && (p == model.HTTP || p == model.HTTPS)
 }
 
+// ruleName names the routes of a rule.
+func ruleName(k model.RuleKey) string { return objectName(k.Route) + "/" + k.Name }
+
+// rulesByName finds the rules that a virtual host was made of, by the names of their routes.
+func rulesByName(p *resource.Part) map[string]resource.Origin {
+	rules := make(map[string]resource.Origin, len(p.Fragments))
+	for _, f := range p.Fragments {
+		rules[ruleName(f.Origin.Rule())] = f.Origin
+	}
+	return rules
+}
+
 func ruleOrigin(k model.RuleKey) resource.Origin {
 	return resource.Origin{Object: k.Route, Section: k.Name}
 }
 
 func listenerOrigin(k model.ListenerKey) resource.Origin {
 	return resource.Origin{Object: k.Parent, Section: k.Section}
+}
+
+// backendFragment says that a part is what a backend was rendered to.
+func backendFragment(k model.BackendKey, hash uint64) resource.Fragment {
+	return resource.Fragment{Origin: backendOrigin(k), Hash: hash, Port: k.Port, HTTP2: k.HTTP2}
 }
 
 func backendOrigin(k model.BackendKey) resource.Origin {
@@ -106,68 +123,4 @@ func backendOrigin(k model.BackendKey) resource.Origin {
 		o.Section += "/" + http2Suffix
 	}
 	return o
-}
-
-// RuleNamed is the rule that a route is called after: "httproute/NAMESPACE/NAME/RULE". It is false for a route that is
-// of no rule.
-func RuleNamed(route string) (model.RuleKey, bool) {
-	part := strings.SplitN(route, "/", 4)
-	if len(part) < 4 {
-		return model.RuleKey{}, false
-	}
-	kind, known := kindNamed(part[0])
-	if !known {
-		return model.RuleKey{}, false
-	}
-	return model.RuleKey{Route: model.Ref(kind, part[1], part[2]), Name: part[3]}, true
-}
-
-// ClusterOf is the cluster of a backend.
-func ClusterOf(k plan.BackendKey) resource.Key { return backendResource(resource.Cluster)(k) }
-
-// BackendNamed is the backend of a cluster; false for a cluster that stands for none.
-func BackendNamed(cluster string) (model.BackendKey, bool) {
-	part := strings.Split(cluster, "/") // names of objects have no slash
-	if len(part) < 3 {
-		return model.BackendKey{}, false
-	}
-	kind, known := kindNamed(part[0])
-	b := model.BackendKey{Object: model.Ref(kind, part[1], part[2])}
-	for _, p := range part[3:] { // as clusterName wrote it
-		if p == http2Suffix {
-			b.HTTP2 = true
-			continue
-		}
-		port, _ := strconv.ParseInt(p, 10, 32)
-		b.Port = int32(port)
-	}
-	return b, known
-}
-
-// kindNamed is the kind that a name made by objectName begins with.
-func kindNamed(word string) (model.Kind, bool) {
-	for _, kind := range []model.Kind{model.KindHTTPRoute, model.KindGRPCRoute, model.KindService, model.KindXBackend} {
-		if strings.ToLower(kind.String()) == word {
-			return kind, true
-		}
-	}
-	return model.KindNone, false
-}
-
-// SecretNamed is the Secret of a certificate that a listener shows; false for others.
-func SecretNamed(name string) (model.ObjectRef, bool) {
-	part := strings.Split(name, "/") // as objectName wrote it
-	if len(part) != 3 || part[0] != strings.ToLower(model.KindSecret.String()) {
-		return model.ObjectRef{}, false
-	}
-	return model.Ref(model.KindSecret, part[1], part[2]), true
-}
-
-// ChainNamed is the filter chain that a part of a listener is, by the part's ID; "" if it is none.
-func ChainNamed(part string) string {
-	name, ok := strings.CutPrefix(part, chainPrefix)
-	if !ok {
-		return ""
-	}
-	return name
 }

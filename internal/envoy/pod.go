@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"path"
-	"time"
 
 	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -14,6 +13,8 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"cardea.dev/cardea/internal/dialect"
 )
 
 // The files that PodBootstrap makes.
@@ -23,36 +24,9 @@ const (
 	podTokenFile = "sds-token.json"
 )
 
-// PodConfig is what the Envoys of one Gateway start with where each runs in a pod. All paths are absolute, and inside
-// the pod.
-type PodConfig struct {
-	NodeCluster string // what they have in common: "NAMESPACE/NAME" of the Gateway
-	// ServerHost and ServerPort are where the xDS server is, a DNS name or an IP address; ServerName is in its
-	// certificate.
-	ServerHost string
-	ServerPort int32
-	ServerName string
-	// ConfigDir is where the files stand that PodBootstrap makes.
-	ConfigDir string
-	// CAPath is the PEM bundle that the server's certificate is verified by, TokenPath the pod's token for the server.
-	// Both are read again when the folder that they are in changes the way that Kubernetes' volumes do: by a renamed link.
-	CAPath, TokenPath string
-	// AdminSocket is the path of the Unix socket where Envoy's admin interface listens, in a folder that Envoy may write
-	// to.
-	AdminSocket string
-	// ProbeAddress ("0.0.0.0"; "::" is IPv4, too) and ProbePort are where the three paths are answered, and nothing else.
-	ProbeAddress string
-	ProbePort    int32
-	// ReadyPath answers 200 when the first configuration is whole and all ports are open, and goes on while the proxy
-	// drains. LivePath answers 200 when the proxy's threads do, from then on. DrainPath, which whoever knows it may call,
-	// tells every client to leave and answers after Drain; there is none if Drain is 0.
-	ReadyPath, LivePath, DrainPath string
-	Drain                          time.Duration
-}
-
 // PodBootstrap renders what such Envoys start with, as JSON files by name: the bootstrap, and the two that lead to the
 // CA bundle and to the token, which Envoy follows. Nothing in them names a pod: PodCommand does.
-func PodBootstrap(cfg PodConfig) (map[string][]byte, error) {
+func PodBootstrap(cfg dialect.PodStart) (map[string][]byte, error) {
 	switch {
 	case cfg.ServerHost == "" || cfg.ServerPort == 0 || cfg.ServerName == "":
 		return nil, errors.New("envoy bootstrap: the server's host, port and name are needed")
@@ -99,7 +73,7 @@ func PodCommand(configDir, level, nodeID string) []string {
 }
 
 // server is where the server is, and how it is found.
-func (cfg PodConfig) server() *clusterv3.Cluster {
+func server(cfg dialect.PodStart) *clusterv3.Cluster {
 	c := staticCluster(xdsCluster, socketAddress(cfg.ServerHost, cfg.ServerPort))
 	if _, err := netip.ParseAddr(cfg.ServerHost); err != nil {
 		c.ClusterDiscoveryType = lookedUp()

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 
+	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/process"
@@ -176,7 +177,7 @@ func startPodEnvoy(t *testing.T, server *podServer, bundle []byte, token string)
 // startPodEnvoyAt starts one whose probes are answered at an address; IPv4's loopback is one of it.
 func startPodEnvoyAt(t *testing.T, address string, server *podServer, bundle []byte, token string) *podEnvoy {
 	t.Helper()
-	binary, err := process.FindEnvoy("")
+	binary, err := process.FindPath(Program())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +195,7 @@ func startPodEnvoyAt(t *testing.T, address string, server *podServer, bundle []b
 	}
 	port := freePort(t)
 	e.probes = fmt.Sprintf("http://127.0.0.1:%d", port)
-	e.files, err = PodBootstrap(PodConfig{
+	e.files, err = PodBootstrap(dialect.PodStart{
 		NodeCluster: "shop/web", ServerHost: "127.0.0.1", ServerPort: server.port, ServerName: podServerName,
 		ConfigDir: e.config.dir, CAPath: filepath.Join(e.config.dir, "ca.crt"),
 		TokenPath:   filepath.Join(e.token.dir, "token"),

@@ -14,13 +14,14 @@ import (
 	"testing"
 	"time"
 
+	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/testcert"
 )
 
 // podFiles are the files of the golden, as in a pod.
 func podFiles(t *testing.T) map[string][]byte {
 	t.Helper()
-	files, err := PodBootstrap(PodConfig{
+	files, err := PodBootstrap(dialect.PodStart{
 		NodeCluster: "shop/web", ServerHost: "cardea.cardea-system.svc", ServerPort: 18000,
 		ServerName: "cardea.cardea-system.svc",
 		ConfigDir:  "/etc/cardea", CAPath: "/etc/cardea/ca.crt", TokenPath: "/var/run/secrets/cardea.dev/token",
@@ -54,7 +55,7 @@ func TestPodBootstrap(t *testing.T) {
 	if len(files) != 3 {
 		t.Errorf("%d files", len(files))
 	}
-	good := PodConfig{
+	good := dialect.PodStart{
 		ServerHost: "s", ServerPort: 1, ServerName: "s", ConfigDir: "/c", CAPath: "/c/ca", TokenPath: "/t/t",
 		AdminSocket:  "/a",
 		ProbeAddress: "0.0.0.0", ProbePort: 2,
@@ -62,13 +63,13 @@ func TestPodBootstrap(t *testing.T) {
 	if _, err := PodBootstrap(good); err != nil {
 		t.Error(err)
 	}
-	for _, spoil := range []func(*PodConfig){
-		func(c *PodConfig) { c.ServerHost = "" }, func(c *PodConfig) { c.ServerPort = 0 },
-		func(c *PodConfig) { c.ServerName = "" },
-		func(c *PodConfig) { c.ConfigDir = "" }, func(c *PodConfig) { c.CAPath = "" },
-		func(c *PodConfig) { c.TokenPath = "" },
-		func(c *PodConfig) { c.AdminSocket = "" }, func(c *PodConfig) { c.ProbeAddress = "" },
-		func(c *PodConfig) { c.ProbePort = 0 },
+	for _, spoil := range []func(*dialect.PodStart){
+		func(c *dialect.PodStart) { c.ServerHost = "" }, func(c *dialect.PodStart) { c.ServerPort = 0 },
+		func(c *dialect.PodStart) { c.ServerName = "" },
+		func(c *dialect.PodStart) { c.ConfigDir = "" }, func(c *dialect.PodStart) { c.CAPath = "" },
+		func(c *dialect.PodStart) { c.TokenPath = "" },
+		func(c *dialect.PodStart) { c.AdminSocket = "" }, func(c *dialect.PodStart) { c.ProbeAddress = "" },
+		func(c *dialect.PodStart) { c.ProbePort = 0 },
 	} {
 		bad := good
 		spoil(&bad)

@@ -14,6 +14,8 @@ import (
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"cardea.dev/cardea/internal/dialect"
 )
 
 // The secrets that the connection to the server needs. Each is a file, named by a file.
@@ -31,8 +33,8 @@ const (
 )
 
 // serverInNetwork is the server at an address: it shows a certificate, the proxy a token in each stream's headers.
-func serverInNetwork(cfg PodConfig) *clusterv3.Cluster {
-	c := cfg.server()
+func serverInNetwork(cfg dialect.PodStart) *clusterv3.Cluster {
+	c := server(cfg)
 	c.UpstreamConnectionOptions = &clusterv3.UpstreamConnectionOptions{TcpKeepalive: &corev3.TcpKeepalive{
 		KeepaliveTime:     wrapperspb.UInt32(uint32(keepaliveIdle / time.Second)),
 		KeepaliveInterval: wrapperspb.UInt32(uint32(keepaliveInterval / time.Second)),
@@ -64,7 +66,7 @@ func serverInNetwork(cfg PodConfig) *clusterv3.Cluster {
 
 // injectToken sets each stream's header "authorization". What Envoy's own means to do so for a gRPC client do not see
 // when the CA bundle changes.
-func injectToken(cfg PodConfig) *injectorv3.CredentialInjector {
+func injectToken(cfg dialect.PodStart) *injectorv3.CredentialInjector {
 	return &injectorv3.CredentialInjector{
 		Overwrite: true,
 		Credential: &corev3.TypedExtensionConfig{
@@ -78,7 +80,7 @@ func injectToken(cfg PodConfig) *injectorv3.CredentialInjector {
 	}
 }
 
-func fromFile(cfg PodConfig, name string) *corev3.ConfigSource {
+func fromFile(cfg dialect.PodStart, name string) *corev3.ConfigSource {
 	return &corev3.ConfigSource{
 		ConfigSourceSpecifier: &corev3.ConfigSource_PathConfigSource{
 			PathConfigSource: &corev3.PathConfigSource{Path: path.Join(cfg.ConfigDir, name)},
@@ -88,7 +90,7 @@ func fromFile(cfg PodConfig, name string) *corev3.ConfigSource {
 }
 
 // authority trusts the bundle for certificates of the server's name, and no other.
-func authority(cfg PodConfig) *tlsv3.Secret {
+func authority(cfg dialect.PodStart) *tlsv3.Secret {
 	return &tlsv3.Secret{
 		Name: caSecret,
 		Type: &tlsv3.Secret_ValidationContext{ValidationContext: &tlsv3.CertificateValidationContext{
@@ -102,7 +104,7 @@ func authority(cfg PodConfig) *tlsv3.Secret {
 	}
 }
 
-func token(cfg PodConfig) *tlsv3.Secret {
+func token(cfg dialect.PodStart) *tlsv3.Secret {
 	source := file(cfg.TokenPath)
 	source.WatchedDirectory = directory(cfg.TokenPath)
 	return &tlsv3.Secret{Name: tokenSecret,

@@ -13,6 +13,8 @@ import (
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"cardea.dev/cardea/internal/dialect"
 )
 
 // adminCluster is the cluster by which the probes reach the admin interface.
@@ -48,7 +50,7 @@ end
 //	LivePath   the admin interface's /hot_restart_version: in every state a short answer of the main thread, through a
 //	           worker
 //	DrainPath  /healthcheck/fail there, so that each answer to a client asks it to close its connection; then waits
-func probeListener(cfg PodConfig) *listenerv3.Listener {
+func probeListener(cfg dialect.PodStart) *listenerv3.Listener {
 	routes := []*routev3.Route{
 		toAdmin(cfg.ReadyPath, "/ready", map[string]*anypb.Any{scriptFilter: mustAny(script(scriptReady))}),
 		toAdmin(cfg.LivePath, "/hot_restart_version", nil),
@@ -113,7 +115,7 @@ func script(code string) *luav3.LuaPerRoute {
 }
 
 // delay holds a request back for as long as the proxy is to drain.
-func delay(cfg PodConfig) *faultv3.HTTPFault {
+func delay(cfg dialect.PodStart) *faultv3.HTTPFault {
 	return &faultv3.HTTPFault{Delay: &commonfaultv3.FaultDelay{
 		FaultDelaySecifier: &commonfaultv3.FaultDelay_FixedDelay{FixedDelay: seconds(cfg.Drain)},
 		Percentage:         &typev3.FractionalPercent{Numerator: 100, Denominator: typev3.FractionalPercent_HUNDRED},

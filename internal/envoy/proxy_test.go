@@ -31,7 +31,7 @@ type proxy struct {
 // startProxy starts an Envoy and waits until it is ready. Whatever it refuses fails the test.
 func startProxy(t *testing.T, state map[resource.Key]resource.Resource) *proxy {
 	t.Helper()
-	binary, err := process.FindEnvoy("")
+	binary, err := process.FindPath(Program())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ type home struct {
 
 func listenerHome(l model.Listener) home {
 	h := home{
-		Table:    TableOf(l),
+		Table:    tableOf(l),
 		Place:    place{Scheme: "http", Port: l.Port.Number},
 		Hostname: l.Hostname,
 	}

@@ -58,10 +58,10 @@ func (ward) Pieces(t resource.Type, p *resource.Part) map[resource.Origin][][]by
 		}
 		return pieces
 	}
+	rules := rulesByName(p)
 	for _, piece := range p.Bytes {
-		if rule, ok := RuleNamed(routeName(piece)); ok {
-			o := ruleOrigin(rule)
-			pieces[o] = append(pieces[o], piece)
+		if rule, ok := rules[routeName(piece)]; ok {
+			pieces[rule] = append(pieces[rule], piece)
 		}
 	}
 	return pieces

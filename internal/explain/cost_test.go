@@ -10,6 +10,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
+	"cardea.dev/cardea/internal/dataplanes"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
@@ -33,7 +34,10 @@ type rig struct {
 // below /.
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	w := world.New(world.Config{Environment: model.Environment{Addresses: []string{"127.0.0.1"}}})
+	w := world.New(world.Config{
+		Dialects:    dataplanes.All(),
+		Environment: model.Environment{Addresses: []string{"127.0.0.1"}},
+	})
 	r := &rig{New(Config{World: w}), w, t, model.Meta{Generation: 1}}
 	w.Graph.Apply("start", w.Sources.Synced)
 	objects := []string{
@@ -140,7 +144,7 @@ func TestCostOfARequest(t *testing.T) {
 			if w.parts != nil {
 				gathered++
 			}
-			if w.result.Listener != "" {
+			if w.result.Table.Name != "" {
 				built++
 			}
 			if n := len(w.parts); n > 3 { // a listener, its table, a cluster

@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
@@ -35,7 +34,10 @@ func (q *asked) tablesOf(ref model.ObjectRef, take func(resource.Key, resource.R
 	seen := map[resource.Key]bool{}
 	for _, place := range route.Places {
 		l, found := flow.Get(q.view, q.world.Plan.Listeners, place.Listener)
-		if key := envoy.TableOf(l); found && !seen[key] {
+		if !found {
+			continue
+		}
+		if key := q.world.Dialect(l.DataPlane).Table(l); !seen[key] {
 			seen[key] = true
 			if r, found := q.rendered(key); found {
 				take(key, r)

@@ -3,11 +3,11 @@ package explain
 import (
 	"slices"
 
-	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+	"cardea.dev/cardea/internal/request"
 	"cardea.dev/cardea/internal/resource"
-	"cardea.dev/cardea/internal/simulate"
 )
 
 // rendered finds a resource as the objects say.
@@ -69,20 +69,20 @@ func (q *asked) keepsListener(w *way, origin resource.Origin) bool {
 	return false
 }
 
-// refusedBackend adds what a proxy refused of the backends to which a route sends requests, or copies of them.
-func (q *asked) refusedBackend(l *Live, gateway model.ObjectRef, route string, outcomes []simulate.Outcome) {
+// refusedBackend adds what a proxy refused of the backends to which a rule sends requests, or copies of them.
+func (q *asked) refusedBackend(l *Live, w *way, rule model.RuleKey, outcomes []request.Outcome) {
 	for _, o := range outcomes {
-		names := []string{o.Cluster}
+		backends := []model.BackendKey{o.Backend}
 		for _, m := range o.Mirrors {
-			names = append(names, m.Cluster)
+			backends = append(backends, m.Backend)
 		}
-		for _, name := range names {
-			b, known := envoy.BackendNamed(name)
-			if o.Route != route || !known || l.Refused != "" {
+		for _, b := range backends {
+			if o.Rule != rule || b == (model.BackendKey{}) || l.Refused != "" {
 				continue
 			}
-			cluster := resource.Key{Gateway: gateway, Type: resource.Cluster, Name: name}
-			if said, refused := q.refusalOf(cluster); refused {
+			gateway := w.port.Key.Gateway
+			at := w.dialect.Backend(plan.BackendKey{Gateway: gateway, Backend: b})
+			if said, refused := q.refusalOf(at); refused {
 				l.Acknowledged, l.Since, l.Refused = false, nil, b.Object.String()+": "+said.Message
 				instead, _ := q.instead(resource.Key{Gateway: gateway, Type: said.Type, Name: said.Name})
 				l.Kept = instead != nil
@@ -91,12 +91,12 @@ func (q *asked) refusedBackend(l *Live, gateway model.ObjectRef, route string, o
 	}
 }
 
-// refusalOf is what a proxy said of a backend, by its cluster.
-func (q *asked) refusalOf(cluster resource.Key) (resource.Refusal, bool) {
-	r, _ := q.rendered(cluster)
+// refusalOf is what a proxy said of a backend, by its resource.
+func (q *asked) refusalOf(backend resource.Key) (resource.Refusal, bool) {
+	r, _ := q.rendered(backend)
 	for _, p := range r.Parts {
 		for _, f := range p.Fragments {
-			key := resource.StandingKey{Gateway: cluster.Gateway, Origin: f.Origin}
+			key := resource.StandingKey{Gateway: backend.Gateway, Origin: f.Origin}
 			if said, found := flow.Get(q.view, q.world.Outputs.RefusedBackends, key); found {
 				return said, true
 			}

@@ -19,15 +19,16 @@ type Live struct {
 	Refused string  `json:"refused,omitempty"`
 	Kept    bool    `json:"kept,omitempty"`    // what was accepted before serves on, in place of what is now
 	Proxies int     `json:"proxies"`           // connected
+	Proxy   string  `json:"proxy,omitempty"`   // what they are: "Envoy"
 	Version string  `json:"version,omitempty"` // the oldest of them
 	Each    []Proxy `json:"each,omitempty"`    // of several, by name
 }
 
 // Proxy is a connected proxy.
 type Proxy struct {
-	Name         string `json:"name"`              // in a cluster its pod's
-	Version      string `json:"version,omitempty"` // of Envoy
-	Acknowledged bool   `json:"acknowledged"`      // all of the route table, as it is now
+	Name         string `json:"name"` // in a cluster its pod's
+	Version      string `json:"version,omitempty"`
+	Acknowledged bool   `json:"acknowledged"` // all of the route table, as it is now
 }
 
 // live tells it of a fragment of a resource's part.
@@ -53,7 +54,9 @@ func (q *asked) live(in resource.Key, part string, f resource.Fragment) Live {
 // proxies begins a Live with the proxies that are connected.
 func (q *asked) proxies(gateway model.ObjectRef) Live {
 	proxies, _ := flow.Get(q.view, q.world.Feedback.Proxies.Collection(), gateway)
-	return Live{Proxies: proxies.Connected, Version: proxies.Version}
+	return Live{
+		Proxies: proxies.Connected, Proxy: q.world.DialectOf(q.view, gateway).Proxy, Version: proxies.Version,
+	}
 }
 
 // each names the proxies of a rule, if they are several. No View is open.
@@ -71,7 +74,7 @@ func (l Live) names(acknowledged bool) string {
 	var names []string
 	for _, p := range l.Each {
 		if p.Acknowledged == acknowledged {
-			names = append(names, fmt.Sprintf("%s (Envoy %s)", p.Name, p.Version))
+			names = append(names, fmt.Sprintf("%s (%s %s)", p.Name, l.Proxy, p.Version))
 		}
 	}
 	if more := len(names) - nearest; more > 0 {

@@ -17,12 +17,12 @@ func TestLiveNamesProxies(t *testing.T) {
 		live Live
 		want string
 	}{
-		{Live{Proxies: 2, Version: "1.36.4"}, "not yet: it waits for web-a (Envoy 1.36.4)"},
-		{Live{Proxies: 2, Version: "1.36.4", Acknowledged: true},
+		{Live{Proxies: 2, Proxy: "Envoy", Version: "1.36.4"}, "not yet: it waits for web-a (Envoy 1.36.4)"},
+		{Live{Proxies: 2, Proxy: "Envoy", Version: "1.36.4", Acknowledged: true},
 			"acknowledged by web-b (Envoy 1.40.0); not yet all of the route table by web-a (Envoy 1.36.4)"},
-		{Live{Proxies: 2, Version: "1.36.4", Kept: true},
+		{Live{Proxies: 2, Proxy: "Envoy", Version: "1.36.4", Kept: true},
 			"as it is now at web-b (Envoy 1.40.0) only; the other proxies keep what they accepted before"},
-		{Live{Proxies: 1, Version: "1.40.0", Acknowledged: true}, "acknowledged by the proxy (Envoy 1.40.0)"},
+		{Live{Proxies: 1, Proxy: "Envoy", Version: "1.40.0", Acknowledged: true}, "acknowledged by the proxy (Envoy 1.40.0)"},
 	} {
 		e.each(&c.live, resource.Key{})
 		if got := c.live.text(time.Time{}); !strings.HasSuffix(got, c.want) {
@@ -34,7 +34,7 @@ func TestLiveNamesProxies(t *testing.T) {
 		false: "acknowledged; not yet all of the route table by web-a (Envoy 1.36.4), web-b (Envoy 1.40.0)",
 	} {
 		proxies[0].Acknowledged, proxies[1].Acknowledged = acknowledged, acknowledged
-		live := Live{Proxies: 2, Version: "1.36.4", Acknowledged: true}
+		live := Live{Proxies: 2, Proxy: "Envoy", Version: "1.36.4", Acknowledged: true}
 		if e.each(&live, resource.Key{}); !strings.HasSuffix(live.text(time.Time{}), want) {
 			t.Errorf("%q, want %q", live.text(time.Time{}), want)
 		}
@@ -43,7 +43,7 @@ func TestLiveNamesProxies(t *testing.T) {
 	for range 9 {
 		proxies = append(proxies, proxies[0])
 	}
-	live := Live{Proxies: 11}
+	live := Live{Proxies: 11, Proxy: "Envoy"}
 	if e.each(&live, resource.Key{}); !strings.HasSuffix(live.names(false), "web-a (Envoy 1.36.4), 5 more") {
 		t.Errorf("many: %s", live.names(false))
 	}

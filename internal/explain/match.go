@@ -5,11 +5,11 @@ import (
 	"strings"
 
 	"cardea.dev/cardea/internal/model"
-	"cardea.dev/cardea/internal/simulate"
+	"cardea.dev/cardea/internal/request"
 )
 
 // matchText tells what a match of a rule takes: of gRPC in words of its own, which what was rendered doesn't know.
-func matchText(r model.Rule, index int, rendered simulate.Phrase) string {
+func matchText(r model.Rule, index int, rendered request.Phrase) string {
 	if index >= 0 && index < len(r.Matches) && r.Matches[index].GRPC != nil {
 		rendered.Path = grpcText(*r.Matches[index].GRPC)
 	}

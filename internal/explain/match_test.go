@@ -4,13 +4,13 @@ import (
 	"testing"
 
 	"cardea.dev/cardea/internal/model"
-	"cardea.dev/cardea/internal/simulate"
+	"cardea.dev/cardea/internal/request"
 )
 
 // TestMatchText: a gRPC match is told as it was stated, not as the path that it was rendered to; its other conditions
 // stay.
 func TestMatchText(t *testing.T) {
-	rendered := simulate.Phrase{Path: "path /shop.Cart/Get", Conditions: []string{"header x-a: 1"}}
+	rendered := request.Phrase{Path: "path /shop.Cart/Get", Conditions: []string{"header x-a: 1"}}
 	for _, c := range []struct {
 		match model.Match
 		index int

@@ -7,70 +7,57 @@ import (
 	"slices"
 	"strings"
 
-	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/gateway"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/request"
 	"cardea.dev/cardea/internal/resource"
-	"cardea.dev/cardea/internal/simulate"
 )
 
 // nearest is how many near misses are told.
 const nearest = 5
 
-// candidate is a route that did not take the request.
-type candidate struct {
-	simulate.Tried
-	key model.RuleKey
-}
-
 // near finds the rules of the request's host that might have been expected to take it: those that would have, too, and
 // those that miss one thing only. A rule is told once, by its nearest match.
 func (q *asked) near(w *way, l model.PortListener) []Near {
-	tried := w.tried
-	first := slices.IndexFunc(tried, func(t simulate.Tried) bool { return len(t.Misses) == 0 })
-	won, _ := ruleOf(tried, first)
-	var list []candidate
-	for i, t := range tried {
-		if key, ok := ruleOf(tried, i); ok && key != won && len(t.Misses) <= 1 {
-			list = append(list, candidate{t, key})
+	var winner request.Tried
+	if first := slices.IndexFunc(w.tried, func(t request.Tried) bool { return len(t.Misses) == 0 }); first >= 0 {
+		winner = w.tried[first]
+	}
+	var list []request.Tried
+	for _, t := range w.tried {
+		if t.Rule != (model.RuleKey{}) && t.Rule != winner.Rule && len(t.Misses) <= 1 {
+			list = append(list, t)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(distance(a.Tried), distance(b.Tried)) })
+	slices.SortStableFunc(list, func(a, b request.Tried) int { return cmp.Compare(distance(a), distance(b)) })
 	var near []Near
 	told := map[model.RuleKey]bool{}
-	for _, n := range list {
-		if len(near) == nearest || told[n.key] {
+	for _, t := range list {
+		if len(near) == nearest || told[t.Rule] {
 			continue
 		}
-		told[n.key] = true
-		place, found := q.place(n.key)
+		told[t.Rule] = true
+		place, found := q.place(t.Rule)
 		if !found {
 			continue
 		}
-		at := envoy.MatchIndex(place.rule, n.Match)
-		miss := Near{Object: n.key.Route.String(), Rule: n.key.Name,
-			Match: matchText(place.rule, at, simulate.Words(n.Match))}
-		miss.Where = q.locate(n.key.Route, matchField(place.index, at))
-		if len(n.Misses) > 0 {
-			miss.Why = n.Misses[0]
+		at := t.Match.IndexIn(place.rule)
+		miss := Near{Object: t.Rule.Route.String(), Rule: t.Rule.Name, Match: matchText(place.rule, at, t.Match.Words())}
+		miss.Where = q.locate(t.Rule.Route, matchField(place.index, at))
+		if len(t.Misses) > 0 {
+			miss.Why = t.Misses[0]
 		} else {
-			miss.Why = "it matches, too; " + q.behind(w, l.Key, tried[first], n)
+			miss.Why = "it matches, too; " + q.behind(w, l.Key, winner, t)
 		}
 		near = append(near, miss)
 	}
 	return near
 }
 
-func ruleOf(tried []simulate.Tried, i int) (model.RuleKey, bool) {
-	if i < 0 {
-		return model.RuleKey{}, false
-	}
-	return envoy.RuleNamed(tried[i].Route)
-}
-
-// distance sorts candidates: what matches, what misses a header or the like, what misses the path.
-func distance(t simulate.Tried) int {
+// distance sorts routes that did not take the request: what matches, what misses a header or the like, what misses the
+// path.
+func distance(t request.Tried) int {
 	switch {
 	case len(t.Misses) == 0:
 		return 0
@@ -81,28 +68,26 @@ func distance(t simulate.Tried) int {
 }
 
 // behind tells why a route that matches comes after the one that took the request.
-func (q *asked) behind(w *way, l model.ListenerKey, winner simulate.Tried, loser candidate) string {
+func (q *asked) behind(w *way, l model.ListenerKey, winner, loser request.Tried) string {
 	first, ok := q.order(w, l, winner)
-	later, found := q.order(w, l, loser.Tried)
+	later, found := q.order(w, l, loser)
 	if !ok || !found {
 		return "it comes later"
 	}
 	return gateway.Behind(first, later)
 }
 
-// order is the precedence of a route in its virtual host: that of its site at the host's domain, or at a wider one.
-func (q *asked) order(w *way, l model.ListenerKey, t simulate.Tried) (string, bool) {
-	key, ok := envoy.RuleNamed(t.Route)
-	place, found := q.place(key)
-	if !ok || !found {
+// order is the precedence of a route in its domain: that of its site there, or at a wider one.
+func (q *asked) order(w *way, l model.ListenerKey, t request.Tried) (string, bool) {
+	place, found := q.place(t.Rule)
+	if !found {
 		return "", false
 	}
-	at := envoy.MatchIndex(place.rule, t.Match)
+	site := model.SiteKey{Rule: t.Rule, Match: t.Match.IndexIn(place.rule), Listener: l}
 	listener, _ := flow.Get(q.view, q.world.Plan.Listeners, l)
-	for _, domain := range append([]string{w.result.VirtualHost},
-		model.Wider(w.result.VirtualHost, listener.Hostname)...) {
-		if site, found := flow.Get(q.view, q.world.Plan.Sites,
-			model.SiteKey{Rule: key, Match: at, Listener: l, Domain: domain}); found {
+	for _, domain := range append([]string{w.result.Domain}, model.Wider(w.result.Domain, listener.Hostname)...) {
+		site.Domain = domain
+		if site, found := flow.Get(q.view, q.world.Plan.Sites, site); found {
 			return site.Order, true
 		}
 	}

@@ -13,12 +13,12 @@ import (
 	"golang.org/x/net/http/httpguts"
 	"golang.org/x/net/idna"
 
-	"cardea.dev/cardea/internal/simulate"
+	"cardea.dev/cardea/internal/request"
 )
 
 // call is a request, and the port that its URL names.
 type call struct {
-	simulate.Request
+	request.Request
 	text string
 	port int32
 }
@@ -52,7 +52,7 @@ func (q Question) read() (call, error) {
 		return call{}, fmt.Errorf("%q: %w", q.URL, err)
 	}
 	c := call{text: cmp.Or(q.Method, http.MethodGet) + " " + q.URL, port: 80}
-	c.Request = simulate.Request{
+	c.Request = request.Request{
 		Method: cmp.Or(q.Method, http.MethodGet), Host: sentHost(u.Host), Path: path, Header: http.Header{},
 		TLS: u.Scheme == "https",
 	}

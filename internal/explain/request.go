@@ -8,12 +8,10 @@ import (
 	"strconv"
 	"strings"
 
-	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/request"
 	"cardea.dev/cardea/internal/resource"
-	"cardea.dev/cardea/internal/simulate"
-	"cardea.dev/cardea/internal/world"
 )
 
 // Request tells the way of a request.
@@ -72,8 +70,11 @@ func (q *asked) request(c call, gateway string, ways []*way, w *way) Story {
 	story.Notes = append(story.Notes, others(ways, w)...)
 	c.Port = uint32(w.port.BindPort)
 	story.Gateway, story.Port = w.port.Key.Gateway.NamespacedName(), w.port.Key.Number
+	if len(q.world.Dialects) > 1 {
+		story.DataPlane = w.dialect.Name
+	}
 	story.Bound = net.JoinHostPort(w.port.Addresses[0], strconv.Itoa(int(w.port.BindPort)))
-	story.Host, story.Closed, story.Refused = w.result.VirtualHost, w.result.Closed, w.result.Refused
+	story.Host, story.Closed, story.Refused = w.result.Domain, w.result.Closed, w.result.Refused
 	story.NotSimulated, story.Undecided = w.result.NotSimulated, w.result.Undecided
 	listener, found := w.taker()
 	if !found {
@@ -178,32 +179,32 @@ func listenerOf(port model.Port, c call) (found model.PortListener, ok bool) {
 	return found, ok
 }
 
-// rule finds the rule that made a route, and what became of it.
-func (q *asked) rule(w *way, o simulate.Outcome) (Rule, bool) {
-	key, ok := envoy.RuleNamed(o.Route)
-	if !ok {
+// rule is the rule of an outcome, and what became of it; false if none took the request.
+func (q *asked) rule(w *way, o request.Outcome) (Rule, bool) {
+	key := o.Rule
+	if key == (model.RuleKey{}) {
 		return Rule{}, false
 	}
-	table := resource.Key{Gateway: w.port.Key.Gateway, Type: resource.Routes, Name: w.result.Table}
+	table := resource.Key{Gateway: w.port.Key.Gateway, Type: w.result.Table.Type, Name: w.result.Table.Name}
 	r := Rule{Object: key.Route.String(), Rule: key.Name, Live: q.proxies(table.Gateway), table: table}
 	origin := resource.Origin{Object: key.Route, Section: key.Name}
 	if instead, _ := q.instead(table); instead != nil {
-		if f, kept := fragment(*instead, w.result.VirtualHost, origin); kept {
-			r.Live, r.Live.Kept = q.live(table, w.result.VirtualHost, f), true
+		if f, kept := fragment(*instead, w.result.Domain, origin); kept {
+			r.Live, r.Live.Kept = q.live(table, w.result.Domain, f), true
 		}
 	}
 	place, found := q.place(key)
 	if !found { // it was kept
-		r.Match, r.Where = simulate.Words(o.Match).String(), q.locate(key.Route, "")
+		r.Match, r.Where = o.Match.Words().String(), q.locate(key.Route, "")
 		return r, true
 	}
-	at := envoy.MatchIndex(place.rule, o.Match)
-	r.Match, r.Where = matchText(place.rule, at, simulate.Words(o.Match)), q.locate(key.Route, matchField(place.index, at))
+	at := o.Match.IndexIn(place.rule)
+	r.Match, r.Where = matchText(place.rule, at, o.Match.Words()), q.locate(key.Route, matchField(place.index, at))
 	rendered, _ := q.rendered(table)
-	if f, found := fragment(rendered, w.result.VirtualHost, origin); found {
-		r.Live = q.live(table, w.result.VirtualHost, f)
+	if f, found := fragment(rendered, w.result.Domain, origin); found {
+		r.Live = q.live(table, w.result.Domain, f)
 	}
-	q.refusedBackend(&r.Live, table.Gateway, o.Route, w.result.Outcomes)
+	q.refusedBackend(&r.Live, w, key, w.result.Outcomes)
 	r.Edit, r.LastEdit = q.broughtBy(key)
 	for _, f := range place.route.Findings {
 		if f.Section == key.Name {
@@ -231,7 +232,7 @@ func (q *asked) broughtBy(rule model.RuleKey) (edit, last *Edit) {
 
 // fragment is what a part of a resource holds of an origin.
 func fragment(r resource.Resource, part string, origin resource.Origin) (found resource.Fragment, ok bool) {
-	for _, p := range world.Among(r.Parts, []string{part}) {
+	for _, p := range resource.Among(r.Parts, []string{part}) {
 		for _, f := range p.Fragments {
 			if f.Origin == origin {
 				found, ok = f, true
@@ -268,22 +269,20 @@ func (q *asked) meta(ref model.ObjectRef) (model.Meta, flow.Rev, bool) {
 }
 
 // outcome tells what happens to a share of the requests.
-func (q *asked) outcome(sent simulate.Request, o simulate.Outcome) Outcome {
-	out := Outcome{Percent: 100 * o.Share, Status: o.Status, Answer: o.Answer(), Location: o.Location,
-		Endpoints: o.Endpoints}
-	if o.Cluster != "" {
-		out.Backend = "references that don't resolve"
-		if b, ok := envoy.BackendNamed(o.Cluster); ok {
-			out.Backend = b.Words()
-		}
+func (q *asked) outcome(sent request.Request, o request.Outcome) Outcome {
+	out := Outcome{
+		Percent: 100 * o.Share, Status: o.Status, Answer: o.Answer(), Location: o.Location, Endpoints: o.Endpoints,
+		Filters: o.Words(sent),
 	}
-	out.Filters = o.Filters(sent)
+	switch {
+	case o.Unresolved:
+		out.Backend = "references that don't resolve"
+	case o.Backend != (model.BackendKey{}):
+		out.Backend = o.Backend.Words()
+	}
 	for _, m := range o.Mirrors {
-		name := m.Cluster
-		if b, ok := envoy.BackendNamed(m.Cluster); ok {
-			name = b.Object.String()
-		}
-		out.Filters = append(out.Filters, fmt.Sprintf("%g%% of the requests are copied to %s", 100*m.Share, name))
+		copies := fmt.Sprintf("%g%% of the requests are copied to %s", 100*m.Share, m.Backend.Object)
+		out.Filters = append(out.Filters, copies)
 	}
 	return out
 }

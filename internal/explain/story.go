@@ -1,6 +1,9 @@
 package explain
 
-import "cardea.dev/cardea/internal/resource"
+import (
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resource"
+)
 
 // Question asks about one request.
 type Question struct {
@@ -13,8 +16,11 @@ type Question struct {
 
 // Story is the way of one request.
 type Story struct {
-	Request  string `json:"request"`
-	Gateway  string `json:"gateway,omitempty"`
+	Request string `json:"request"`
+	Gateway string `json:"gateway,omitempty"`
+	// DataPlane of the Gateway, where the program has several.
+	DataPlane model.DataPlane `json:"dataPlane,omitempty"`
+
 	Listener string `json:"listener,omitempty"`
 	Port     int32  `json:"port,omitempty"`    // as the Gateway states it
 	Bound    string `json:"bound,omitempty"`   // address and port of the proxy

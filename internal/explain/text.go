@@ -25,6 +25,9 @@ func (s Story) Print(w io.Writer, now time.Time) error {
 			listener = s.Listener
 		}
 		p.line("gateway", "%s, listener %s, port %d (bound at %s)", s.Gateway, listener, s.Port, s.Bound)
+		if s.DataPlane != "" {
+			p.line("", "its data plane is %s", s.DataPlane)
+		}
 	}
 	switch {
 	case s.Closed != "":
@@ -169,9 +172,9 @@ func (l Live) by() string {
 	}
 	switch {
 	case l.Proxies == 1:
-		return " by the proxy (Envoy " + l.Version + ")"
+		return fmt.Sprintf(" by the proxy (%s %s)", l.Proxy, l.Version)
 	case named == "" && late == "":
-		return fmt.Sprintf(" by all %d proxies (Envoy %s)", l.Proxies, l.Version)
+		return fmt.Sprintf(" by all %d proxies (%s %s)", l.Proxies, l.Proxy, l.Version)
 	case named == "":
 		return late
 	case late == "":

@@ -9,12 +9,11 @@ import (
 	"strconv"
 	"strings"
 
-	"cardea.dev/cardea/internal/envoy"
+	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/request"
 	"cardea.dev/cardea/internal/resource"
-	"cardea.dev/cardea/internal/simulate"
-	"cardea.dev/cardea/internal/world"
 )
 
 // mostWays is how many Gateways that could take a request are asked whether they do.
@@ -26,11 +25,12 @@ type way struct {
 	listeners []resource.Key     // of the port
 	tables    [][]*resource.Part // of these
 	rank      int                // how likely it takes the request, by hosts: the lowest first
-	parts     world.Excerpt      // what decides about the request; nil if the Gateway is not asked
+	dialect   dialect.Dialect    // of the Gateway's proxies
+	parts     resource.Excerpt   // what decides about the request; nil if the Gateway is not asked
 
-	result simulate.Result
-	tried  []simulate.Tried // what the routes of the request's host miss
-	hosts  []string         // hosts that have routes, if that of the request has none
+	result request.Result
+	tried  []request.Tried // what the routes of the request's host miss
+	hosts  []string        // hosts that have routes, if that of the request has none
 }
 
 // The ranks of ways.
@@ -50,9 +50,9 @@ func (q *asked) ways(c call, gateway string) []*way {
 			continue
 		}
 		if port.BindPort == c.port {
-			bound = append(bound, &way{port: port})
+			bound = append(bound, q.way(port))
 		} else if port.Key.Number == c.port {
-			stated = append(stated, &way{port: port})
+			stated = append(stated, q.way(port))
 		}
 	}
 	list := bound
@@ -71,13 +71,14 @@ func (q *asked) ways(c call, gateway string) []*way {
 			w.listeners = append(w.listeners, key)
 		}
 	}
-	takers := world.Takers(c.host())
+	takers := resource.Takers(c.host())
 	for _, w := range list {
 		q.tables(w)
 		_, listens := listenerOf(w.port, c)
 		serves := false
 		for _, parts := range w.tables {
-			serves = serves || slices.ContainsFunc(world.Among(parts, takers), func(p *resource.Part) bool { return p.ID != "" })
+			among := resource.Among(parts, takers)
+			serves = serves || slices.ContainsFunc(among, func(p *resource.Part) bool { return p.ID != "" })
 		}
 		switch {
 		case listens && serves:
@@ -99,6 +100,10 @@ func (q *asked) ways(c call, gateway string) []*way {
 		}
 	}
 	return list
+}
+
+func (q *asked) way(port model.Port) *way {
+	return &way{port: port, dialect: q.world.Dialect(port.DataPlane)}
 }
 
 // binds says whether a listener's resource is one of a port.
@@ -125,7 +130,7 @@ func (q *asked) tables(w *way) {
 
 // take takes what decides about a way.
 func (q *asked) take(w *way, takers []string) {
-	w.parts = world.Excerpt{}
+	w.parts = resource.Excerpt{}
 	for _, key := range w.listeners {
 		w.parts.Take(resource.Name{Type: key.Type, Name: key.Name}, takers, func(n resource.Name) (resource.Resource, bool) {
 			return q.resource(resource.Key{Gateway: key.Gateway, Type: n.Type, Name: n.Name})
@@ -134,13 +139,13 @@ func (q *asked) take(w *way, takers []string) {
 }
 
 // choose asks the ways, one after the other, until one takes the request. It is that one, or the first if none does.
-func choose(ways []*way, r simulate.Request) (chosen *way, err error) {
-	var config, first *simulate.Config
+func choose(ways []*way, r request.Request) (chosen *way, err error) {
+	var config, first request.Simulation
 	for _, w := range ways {
 		if w.parts == nil {
 			continue
 		}
-		if config, err = w.parts.Config(); err != nil {
+		if config, err = w.dialect.Simulate(w.parts); err != nil {
 			return nil, err
 		}
 		r.Port = uint32(w.port.BindPort)
@@ -157,7 +162,7 @@ func choose(ways []*way, r simulate.Request) (chosen *way, err error) {
 	}
 	r.Port = uint32(chosen.port.BindPort)
 	chosen.tried = config.Try(r)
-	if r := chosen.result; r.VirtualHost == "" && r.Closed == "" && r.Refused == "" && !r.Undecided {
+	if r := chosen.result; r.Domain == "" && r.Closed == "" && r.Refused == "" && !r.Undecided {
 		chosen.hosts = hosts(chosen.tables)
 	}
 	return chosen, nil
@@ -165,7 +170,7 @@ func choose(ways []*way, r simulate.Request) (chosen *way, err error) {
 
 // takes says whether a route takes the request.
 func (w *way) takes() bool {
-	return slices.ContainsFunc(w.result.Outcomes, func(o simulate.Outcome) bool { return o.Route != "" })
+	return slices.ContainsFunc(w.result.Outcomes, func(o request.Outcome) bool { return o.Rule != (model.RuleKey{}) })
 }
 
 // sameWays tells whether two lists of ways are answered alike.
@@ -185,20 +190,12 @@ func (c call) host() string {
 	return strings.TrimSuffix(strings.ToLower(host), ".")
 }
 
-// taker is the listener whose filter chain took the request: it may be one that was kept, and has another hostname by
-// now. It is false if no chain took it, or one that is not a single listener's.
+// taker is the listener whose connection it is: it may be one that was kept, and has another hostname by now. It is
+// false if no connection came about, or it is not a single listener's.
 func (w *way) taker() (found model.PortListener, ok bool) {
-	for _, part := range w.parts[resource.Name{Type: resource.Listener, Name: w.result.Listener}] {
-		if w.result.Chain == "" || envoy.ChainNamed(part.ID) != w.result.Chain {
-			continue
-		}
-		for _, l := range w.port.Listeners {
-			if slices.ContainsFunc(part.Fragments, func(f resource.Fragment) bool {
-				return f.Origin == resource.Origin{Object: l.Key.Parent, Section: l.Key.Section}
-			}) {
-				return l, true
-			}
-		}
+	i := slices.IndexFunc(w.port.Listeners, func(l model.PortListener) bool { return l.Key == w.result.Listener })
+	if i < 0 {
+		return found, false
 	}
-	return found, false
+	return w.port.Listeners[i], true
 }

@@ -44,7 +44,9 @@ type referred struct {
 type backendKinds map[model.Kind]backendKind
 
 // sorted are the kinds in the order of model.Kind.
-func (all backendKinds) sorted() []model.Kind { return slices.SortedFunc(maps.Keys(all), model.Kind.Compare) }
+func (all backendKinds) sorted() []model.Kind {
+	return slices.SortedFunc(maps.Keys(all), model.Kind.Compare)
+}
 
 // names are the names of the kinds, to choose from.
 func (all backendKinds) names() string {

@@ -75,7 +75,7 @@ func TestDataPlane(t *testing.T) {
 }
 
 // setDataPlanes sets a Gateway with a route to a Service, and what its class and itself ask for; "": nothing.
-func setDataPlanes(b *flow.Batch, in *input.Sources, class, gateway v1alpha1.ProxyKind) {
+func setDataPlanes(b *flow.Batch, in *kinds.Sources, class, gateway v1alpha1.ProxyKind) {
 	in.Synced(b)
 	in.Environment.Set(b, model.ObjectRef{}, model.Environment{Fronted: true, Addresses: []string{"0.0.0.0"}})
 	in.Environment.Synced(b)

@@ -10,6 +10,7 @@ import (
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
 )
@@ -18,7 +19,7 @@ import (
 // the findings with its Gateway; what both say is found once.
 func TestStandingPerParent(t *testing.T) {
 	g := flow.New(flow.Config{Name: "test", Check: true})
-	in := input.New(g)
+	in := kinds.NewSources(g)
 	m := New(g, in, Options{})
 	feedback := resource.NewFeedback(g)
 	listeners := flow.NewSource[resource.StandingKey, resource.Standing](g, "listeners")
@@ -78,8 +79,8 @@ func TestStandingPerParent(t *testing.T) {
 			})
 			g.Settle()
 			g.View(func(v flow.View) {
-				r, _ := flow.Get(v, reports.HTTPRoutes, route)
-				for i, parent := range r.Status.Parents {
+				r, _ := reports.Of(model.KindHTTPRoute).Get(v, route)
+				for i, parent := range r.Status.(gatewayv1.HTTPRouteStatus).Parents {
 					if got := acceptedAndProgrammed(parent.Conditions); got != c.want[i] {
 						t.Errorf("parent %d: got %s\nwant %s", i, got, c.want[i])
 					}
@@ -112,7 +113,7 @@ func acceptedAndProgrammed(list []metav1.Condition) (text string) {
 }
 
 // setRouteOnGateways sets Gateways with a listener each, and an HTTPRoute of one rule, named "only", on all of them.
-func setRouteOnGateways(b *flow.Batch, in *input.Sources, route model.ObjectRef, gateways []model.ObjectRef) {
+func setRouteOnGateways(b *flow.Batch, in *kinds.Sources, route model.ObjectRef, gateways []model.ObjectRef) {
 	in.Synced(b)
 	in.Environment.Set(b, model.ObjectRef{}, model.Environment{Addresses: []string{"127.0.0.1"}})
 	in.Environment.Synced(b)

@@ -187,7 +187,8 @@ func (a *applied) wants() map[model.ObjectRef]kind.Keys {
 
 // foreignClass says whether a Gateway's class is another controller's.
 func (a *applied) foreignClass(spec *gatewayv1.GatewaySpec) bool {
-	class, found := a.specOf(model.Ref(model.KindGatewayClass, "", string(spec.GatewayClassName))).(*gatewayv1.GatewayClassSpec)
+	ref := model.Ref(model.KindGatewayClass, "", string(spec.GatewayClassName))
+	class, found := a.specOf(ref).(*gatewayv1.GatewayClassSpec)
 	return found && class.ControllerName != model.ControllerName
 }
 

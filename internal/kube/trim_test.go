@@ -13,6 +13,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/yaml"
 
+	"cardea.dev/cardea/internal/dataplanes"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
@@ -257,7 +258,9 @@ func trimmedSecret() *corev1.Secret {
 type trimWorld struct{ *world.World }
 
 func newTrimWorld(t *testing.T, tested model.Kind) trimWorld {
-	w := trimWorld{world.New(world.Config{Check: true, Environment: model.Environment{Addresses: []string{"127.0.0.1"}}})}
+	w := trimWorld{world.New(world.Config{
+		Dialects: dataplanes.All(), Check: true, Environment: model.Environment{Addresses: []string{"127.0.0.1"}},
+	})}
 	w.Graph.Apply("test", func(b *flow.Batch) {
 		put := func(kind model.Kind, namespace, name, text string, spec any) {
 			var meta model.Meta

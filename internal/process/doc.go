@@ -1,5 +1,5 @@
-// Package process starts a child process, watches it, restarts it when it ends, and stops it. It also finds the Envoy
-// to run.
+// Package process starts a child process, watches it, starts it again when it ends, and stops it; and it finds a
+// proxy's program on this machine.
 //
 // It owns the child's lifecycle: the backoff between starts, the child's output (logged line by line; the last lines
 // are kept for messages), and an orderly stop. It makes sure that no child outlives Cardea, however Cardea ends. It

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/grpc/metadata"
 
 	"cardea.dev/cardea/internal/gateway"
@@ -38,14 +37,14 @@ func identify(tokens reviewer) func(context.Context) (xds.Claim, error) {
 		case !gateway.IsProxyName(account.Name):
 			return nil, fmt.Errorf("ServiceAccount %s/%s does not belong to a Gateway", account.Namespace, account.Name)
 		}
-		return func(node *corev3.Node) (model.ObjectRef, error) { return claim(account, node) }, nil
+		return func(node xds.Node) (model.ObjectRef, error) { return claim(account, node) }, nil
 	}
 }
 
-func claim(account kube.Account, node *corev3.Node) (model.ObjectRef, error) {
-	namespace, name, ok := strings.Cut(node.GetCluster(), "/")
+func claim(account kube.Account, node xds.Node) (model.ObjectRef, error) {
+	namespace, name, ok := strings.Cut(node.Cluster, "/")
 	if !ok || namespace == "" || name == "" {
-		return model.ObjectRef{}, fmt.Errorf("node cluster %q does not name a Gateway as NAMESPACE/NAME", node.GetCluster())
+		return model.ObjectRef{}, fmt.Errorf("node cluster %q is not NAMESPACE/NAME of a Gateway", node.Cluster)
 	}
 	ref := model.Ref(model.KindGateway, namespace, name)
 	if account.Namespace != namespace || account.Name != gateway.ProxyName(ref) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"testing"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/grpc/metadata"
 
 	"cardea.dev/cardea/internal/gateway"
@@ -62,7 +61,7 @@ func TestIdentify(t *testing.T) {
 			}
 			var got model.ObjectRef
 			if err == nil {
-				got, err = claim(&corev3.Node{Id: "pod", Cluster: c.cluster})
+				got, err = claim(xds.Node{ID: "pod", Cluster: c.cluster})
 			}
 			if got != c.want || (err == nil) != (c.want != model.ObjectRef{}) || errors.Is(err, xds.ErrUnknown) != c.unknown {
 				t.Errorf("%v, %v", got, err)

@@ -4,18 +4,17 @@ import (
 	"errors"
 	"log/slog"
 
-	"cardea.dev/cardea/internal/process"
+	"cardea.dev/cardea/internal/dialect"
 )
 
 // Audience is the audience of the proxies' tokens.
 const Audience = "cardea.dev/xds"
 
-// DefaultImage is the default image of proxies: the Envoy with which Cardea is tested.
-const DefaultImage = "envoyproxy/envoy:distroless-v" + process.EnvoyVersion
-
 // Options say which cluster to serve, and how.
 type Options struct {
-	Kubeconfig, Context string // "" means the cluster that this program runs in, else the one that kubectl would use
+	Dialects []dialect.Dialect // the data planes, at least one
+
+	Kubeconfig, Context string // "" is the cluster that this program runs in, else what kubectl would use
 
 	Namespace string // of this program: the authority's Secret and the Service are there
 	Service   string // by which proxies reach the xDS server
@@ -36,6 +35,9 @@ func (o Options) serverName() string { return o.Service + "." + o.Namespace + ".
 func SecretName(service string) string { return service + "-xds" }
 
 func (o *Options) complete() error {
+	if len(o.Dialects) == 0 {
+		return errors.New("server: a data plane is needed")
+	}
 	if o.Namespace == "" || o.Service == "" || o.XDSPort == 0 || o.XDS == "" || o.Image == "" || o.Admin == "" {
 		return errors.New(
 			"server: a namespace, a Service and its port, the addresses of xDS and of the admin API, and the proxies' image " +

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"k8s.io/klog/v2"
+
+	"cardea.dev/cardea/internal/dataplanes"
 )
 
 // TestQuietWhileTheAPIServerIsAway: what keeps on failing is said by Cardea's own log, not by the client library's on
@@ -88,6 +90,7 @@ current-context: c
 		t.Fatal(err)
 	}
 	return Options{
+		Dialects:   dataplanes.All(),
 		Kubeconfig: config, Namespace: "cardea-system", Service: "cardea", XDSPort: 18000, XDS: "127.0.0.1:0", Image: "envoy",
 		Admin: "127.0.0.1:0", Probes: "127.0.0.1:0",
 	}

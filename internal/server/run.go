@@ -17,13 +17,12 @@ import (
 	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/certs"
 	"cardea.dev/cardea/internal/deploy"
+	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/diff"
-	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/explain"
 	"cardea.dev/cardea/internal/kube"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/objects"
-	"cardea.dev/cardea/internal/process"
 	"cardea.dev/cardea/internal/status"
 	"cardea.dev/cardea/internal/world"
 	"cardea.dev/cardea/internal/xds"
@@ -52,9 +51,10 @@ func Run(ctx context.Context, o Options) error {
 		return fmt.Errorf("find the families of IP: %w", err)
 	}
 	bind := families(own)
-	environment := model.Environment{Version: process.EnvoyVersion, Addresses: bind, Fronted: true,
-		ProbePort: deploy.DefaultProbePort}
-	w := world.New(world.Config{Log: o.Log, Environment: environment})
+	environment := model.Environment{
+		Version: o.Dialects[0].Version, Addresses: bind, Fronted: true, ProbePort: deploy.DefaultProbePort,
+	}
+	w := world.New(world.Config{Dialects: o.Dialects, Log: o.Log, Environment: environment})
 	edge, err := kube.New(kube.Config{
 		REST: cluster, Graph: w.Graph, Sources: w.Sources.Sources, Log: o.Log, Metrics: registry,
 		OnState: func(s kube.State) {
@@ -92,8 +92,8 @@ func Run(ctx context.Context, o Options) error {
 	}
 	deployer, err := deploy.New(deploy.Config{
 		REST: once, Graph: w.Graph, Classes: w.Plan.Classes, Proxies: w.Plan.Proxies, Selections: w.Plan.Selections,
-		Fronts:  w.Sources.Fronts,
-		Dialect: deploy.Dialect{Files: podFiles, Command: envoy.PodCommand}, Bundle: authority.Bundle,
+		Fronts: w.Sources.Fronts,
+		Pod:    func(name model.DataPlane) dialect.Pod { return w.Dialect(name).Pod }, Bundle: authority.Bundle,
 		Settings: deploy.Settings{
 			Image: o.Image, XDSHost: o.serverName(), XDSPort: o.XDSPort, Audience: Audience,
 			ProbeAddress: bind[len(bind)-1], ProbePort: environment.ProbePort,
@@ -143,12 +143,8 @@ func Run(ctx context.Context, o Options) error {
 	return nil
 }
 
-func podFiles(s deploy.Start) (map[string][]byte, error) {
-	return envoy.PodBootstrap(envoy.PodConfig(s))
-}
-
-// readiness: all objects of the cluster were read, and the first configuration is published to proxies that connect. So
-// a restart never pushes a smaller configuration.
+// readiness: what the cluster has was read, and published to whoever connects. So a restart never pushes a smaller
+// configuration.
 func readiness(edge *kube.Edge, proxies *xds.Server) func() (bool, string) {
 	return func() (bool, string) {
 		if !edge.State().Synced {

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+
+	"cardea.dev/cardea/internal/request"
 )
 
 var redirectStatus = map[routev3.RedirectAction_RedirectResponseCode]int{
@@ -52,8 +54,10 @@ func (s *simulation) direct(r *routev3.Route, status int, location string, edits
 	if values := header["Location"]; len(values) > 0 {
 		header.Set("Location", strings.Join(values, ",")) // an answer has one
 	}
-	s.add(Outcome{Route: r.GetName(), Match: r.GetMatch(), Status: status, Header: header,
-		Location: header.Get("Location")})
+	s.add(Outcome{
+		Route: r.GetName(), Match: r.GetMatch(),
+		Effect: request.Effect{Status: status, Header: header, Location: header.Get("Location")},
+	})
 }
 
 // redirect is where a redirect leads to.
@@ -62,7 +66,7 @@ func (s *simulation) redirect(a *routev3.RedirectAction, m *routev3.RouteMatch) 
 		"regex_rewrite",
 		"response_code", "strip_query")
 	r := s.request
-	scheme := r.scheme()
+	scheme := r.Scheme()
 	switch {
 	case a.GetSchemeRedirect() != "":
 		scheme = a.GetSchemeRedirect()
@@ -82,11 +86,11 @@ func (s *simulation) redirect(a *routev3.RedirectAction, m *routev3.RouteMatch) 
 	case a.GetPathRedirect() != "" && strings.Contains(a.GetPathRedirect(), "?"):
 		return scheme + "://" + host + port + a.GetPathRedirect()
 	case a.GetPathRedirect() != "":
-		path = r.withPath(a.GetPathRedirect())
+		path = r.WithPath(a.GetPathRedirect())
 	case a.GetPrefixRewrite() != "":
-		path = r.withPath(replacePrefix(r.path(), m, a.GetPrefixRewrite()))
+		path = r.WithPath(replacePrefix(r.URLPath(), m, a.GetPrefixRewrite()))
 	case a.GetRegexRewrite() != nil:
-		path = r.withPath(s.replaceRegex(r.path(), a.GetRegexRewrite()))
+		path = r.WithPath(s.replaceRegex(r.URLPath(), a.GetRegexRewrite()))
 	}
 	if a.GetStripQuery() {
 		path, _, _ = strings.Cut(path, "?")
@@ -96,10 +100,10 @@ func (s *simulation) redirect(a *routev3.RedirectAction, m *routev3.RouteMatch) 
 
 // ownHost is the request's host as a redirect keeps it: without its port if a new one comes, or if it was the scheme's
 // own and the scheme changes.
-func ownHost(r Request, scheme string, newPort bool) string {
+func ownHost(r request.Request, scheme string, newPort bool) string {
 	name := cutPort(r.Host)
 	port := r.Host[len(name):]
-	if newPort || scheme != r.scheme() && (r.TLS && port == ":443" || !r.TLS && port == ":80") {
+	if newPort || scheme != r.Scheme() && (r.TLS && port == ":443" || !r.TLS && port == ":80") {
 		return name
 	}
 	return r.Host

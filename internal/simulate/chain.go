@@ -7,12 +7,14 @@ import (
 	statefulsessionv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/stateful_session/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"cardea.dev/cardea/internal/request"
 )
 
 // filtered is what the HTTP filters before the router make of a request.
 type filtered struct {
 	answer   *Outcome                           // of a filter: the request goes no further
-	response []Edit                             // of whatever is answered later
+	response []request.Edit                     // of whatever is answered later
 	session  *statefulsessionv3.StatefulSession // nil: none
 }
 

@@ -6,6 +6,8 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	corsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/cors/v3"
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"cardea.dev/cardea/internal/request"
 )
 
 // cors runs the CORS filter: it answers preflight requests, and says of other answers who may read them. It does so for
@@ -18,7 +20,7 @@ func (s *simulation) cors(settings *anypb.Any, r *routev3.Route, f *filtered) bo
 	s.survey(p, "allow_origin_string_match", "allow_methods", "allow_headers", "expose_headers", "max_age",
 		"allow_credentials",
 		"allow_private_network_access", "forward_not_matching_preflights")
-	origin, _ := s.request.header("origin")
+	origin, _ := s.request.Value("origin")
 	if r.GetRoute() == nil || origin == "" {
 		return true
 	}
@@ -32,10 +34,13 @@ func (s *simulation) cors(settings *anypb.Any, r *routev3.Route, f *filtered) bo
 			f.set("Access-Control-Expose-Headers", p.GetExposeHeaders())
 		}
 	}
-	method, _ := s.request.header("access-control-request-method")
+	method, _ := s.request.Value("access-control-request-method")
 	forwards := p.GetForwardNotMatchingPreflights() == nil || p.GetForwardNotMatchingPreflights().GetValue()
 	if s.request.Method == http.MethodOptions && method != "" && (allowed || !forwards) {
-		f.answer = &Outcome{Route: r.GetName(), Match: r.GetMatch(), Status: http.StatusOK, Header: s.preflight(p, method)}
+		f.answer = &Outcome{
+			Route: r.GetName(), Match: r.GetMatch(),
+			Effect: request.Effect{Status: http.StatusOK, Header: s.preflight(p, method)},
+		}
 		f.apply(f.answer.Header)
 	}
 	return true
@@ -88,7 +93,7 @@ func (s *simulation) preflight(p *corsv3.CorsPolicy, method string) http.Header 
 
 // set sets a header of whatever is answered.
 func (f *filtered) set(name, value string) {
-	f.response = append(f.response, Edit{Do: Set, Name: name, Value: value})
+	f.response = append(f.response, request.Edit{Do: request.Set, Name: name, Value: value})
 }
 
 // apply makes the edits in an answer of the proxy's own.

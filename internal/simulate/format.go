@@ -4,12 +4,14 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+
+	"cardea.dev/cardea/internal/request"
 )
 
 // formats fills in Envoy's format strings: the commands %REQ(NAME)%, %PROTOCOL% and the like. Those that depend on what
 // is not simulated are refused.
 type formats struct {
-	request  Request
+	request  request.Request
 	response http.Header
 }
 
@@ -36,8 +38,8 @@ func (f formats) format(text string) (value string, ok bool) {
 			return ""
 		}
 		for name := range strings.SplitSeq(m[2], "?") {
-			if value, found := f.request.header(name); found {
-				ok = ok && !open(value)
+			if value, found := f.request.Value(name); found {
+				ok = ok && !request.OnlyProxyKnows(value)
 				return value
 			}
 		}

@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+
+	"cardea.dev/cardea/internal/request"
 )
 
 func itoa(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
@@ -15,7 +17,7 @@ type sending struct {
 	action  *routev3.RouteAction
 	edits   routeEdits
 	mirrors []Mirror
-	limits  Limits
+	limits  request.Limits
 	filtered
 }
 
@@ -32,7 +34,7 @@ func (s *simulation) forward(way sending) {
 	case *routev3.RouteAction_Cluster:
 		s.send(way, c.Cluster, nil, 1)
 	case *routev3.RouteAction_ClusterHeader:
-		name, _ := s.request.header(c.ClusterHeader)
+		name, _ := s.request.Value(c.ClusterHeader)
 		s.send(way, name, nil, 1)
 	case *routev3.RouteAction_WeightedClusters:
 		s.survey(c.WeightedClusters, "clusters", "total_weight", "runtime_key_prefix")
@@ -71,8 +73,10 @@ func (s *simulation) mirrors(a *routev3.RouteAction) (list []Mirror) {
 // send adds the outcome of a share that goes to a cluster. w is nil if the route has one cluster.
 func (s *simulation) send(way sending, cluster string, w *routev3.WeightedCluster_ClusterWeight, share float64) {
 	a, edits := way.action, way.edits
-	o := Outcome{Share: share, Route: way.route.GetName(), Match: way.route.GetMatch(), Cluster: cluster,
-		Mirrors: way.mirrors}
+	o := Outcome{
+		Route: way.route.GetName(), Match: way.route.GetMatch(), Cluster: cluster, Mirrors: way.mirrors,
+		Effect: request.Effect{Share: share},
+	}
 	if found := s.reach(&o); !found {
 		o.Status, o.Mirrors = notFoundStatus(a.GetClusterNotFoundResponseCode()), nil
 	}
@@ -91,17 +95,17 @@ func (s *simulation) send(way sending, cluster string, w *routev3.WeightedCluste
 	if w != nil {
 		edits = edits.with(w)
 	}
-	request := s.request.clone()
+	sent := s.request.Clone()
 	for _, e := range s.edits(edits.request(), formats{request: s.request}) {
-		e.Apply(request.Header)
+		e.Apply(sent.Header)
 	}
 	if w.GetHostRewriteLiteral() != "" && a.GetHostRewriteSpecifier() != nil {
 		s.missing("ClusterWeight.host_rewrite_literal")
 	}
-	join(request.Header)
-	s.rewriteHost(&request, a, w.GetHostRewriteLiteral())
-	s.rewritePath(&request, a, way.route.GetMatch())
-	o.Request, o.arrived = &request, s.request.Header
+	join(sent.Header)
+	s.rewriteHost(&sent, a, w.GetHostRewriteLiteral())
+	s.rewritePath(&sent, a, way.route.GetMatch())
+	o.Request, o.Arrived = &sent, s.request.Header
 	o.Response = dated(append(s.edits(edits.response(), formats{request: s.request}), way.response...))
 	s.add(o)
 }

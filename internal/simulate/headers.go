@@ -1,59 +1,21 @@
 package simulate
 
 import (
-	"net/http"
 	"slices"
 	"strings"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+
+	"cardea.dev/cardea/internal/request"
 )
-
-// Edit is one change of headers.
-type Edit struct {
-	Do    Do     `json:"do"`
-	Name  string `json:"name"`
-	Value string `json:"value,omitempty"`
-}
-
-// Do is what an Edit does.
-type Do string
-
-// What Edits do.
-const (
-	Remove  Do = "remove"
-	Set     Do = "set"              // replace, or add
-	Append  Do = "append"           // one more value
-	Replace Do = "replace"          // if it is there
-	Default Do = "set if it is not" // there
-)
-
-// Apply changes headers.
-func (e Edit) Apply(h http.Header) {
-	_, found := h[http.CanonicalHeaderKey(e.Name)]
-	switch e.Do {
-	case Remove:
-		h.Del(e.Name)
-	case Append:
-		h.Add(e.Name, e.Value)
-	case Set:
-		h.Set(e.Name, e.Value)
-	case Replace:
-		if found {
-			h.Set(e.Name, e.Value)
-		}
-	case Default:
-		if !found {
-			h.Set(e.Name, e.Value)
-		}
-	}
-}
 
 // dated are the edits of an answer with the last one, which is Envoy's: no answer is without a date.
-func dated(edits []Edit) []Edit {
-	if !slices.ContainsFunc(edits, func(e Edit) bool { return e.Do == Remove && strings.EqualFold(e.Name, "date") }) {
+func dated(edits []request.Edit) []request.Edit {
+	undated := func(e request.Edit) bool { return e.Do == request.Remove && strings.EqualFold(e.Name, "date") }
+	if !slices.ContainsFunc(edits, undated) {
 		return edits
 	}
-	return append(edits, Edit{Do: Default, Name: "date", Value: TimeOfAnswer})
+	return append(edits, request.Edit{Do: request.Default, Name: "date", Value: request.TimeOfAnswer})
 }
 
 // level is a message that edits headers: a table, a virtual host, a route, or a share of its requests.
@@ -105,16 +67,18 @@ func (e routeEdits) response() (list []stated) {
 	return list
 }
 
-var doOf = map[corev3.HeaderValueOption_HeaderAppendAction]Do{
-	corev3.HeaderValueOption_APPEND_IF_EXISTS_OR_ADD: Append, corev3.HeaderValueOption_ADD_IF_ABSENT: Default,
-	corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD: Set, corev3.HeaderValueOption_OVERWRITE_IF_EXISTS: Replace,
+var doOf = map[corev3.HeaderValueOption_HeaderAppendAction]request.Do{
+	corev3.HeaderValueOption_APPEND_IF_EXISTS_OR_ADD:    request.Append,
+	corev3.HeaderValueOption_ADD_IF_ABSENT:              request.Default,
+	corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD: request.Set,
+	corev3.HeaderValueOption_OVERWRITE_IF_EXISTS:        request.Replace,
 }
 
 // edits are those of all levels in the order in which they are made: of each, removals first.
-func (s *simulation) edits(levels []stated, in formats) (list []Edit) {
+func (s *simulation) edits(levels []stated, in formats) (list []request.Edit) {
 	for _, l := range levels {
 		for _, name := range l.remove {
-			list = append(list, Edit{Do: Remove, Name: name})
+			list = append(list, request.Edit{Do: request.Remove, Name: name})
 		}
 		for _, option := range l.add {
 			s.survey(option, "header", "append_action", "keep_empty_value")
@@ -127,7 +91,8 @@ func (s *simulation) edits(levels []stated, in formats) (list []Edit) {
 			if value == "" && !option.GetKeepEmptyValue() {
 				continue
 			}
-			list = append(list, Edit{Do: doOf[option.GetAppendAction()], Name: option.GetHeader().GetKey(), Value: value})
+			name := option.GetHeader().GetKey()
+			list = append(list, request.Edit{Do: doOf[option.GetAppendAction()], Name: name, Value: value})
 		}
 	}
 	return list

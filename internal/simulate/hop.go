@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+
+	"cardea.dev/cardea/internal/request"
 )
 
 // The bounds of what HTTP/1.1 of Envoy takes off a request because its Connection header says so.
@@ -29,14 +31,14 @@ func tokens(list string) (parts []string) {
 }
 
 // nomination tells why a Connection header is refused; "" if it isn't.
-func nomination(r Request) string {
-	connection, _ := r.header("Connection")
+func nomination(r request.Request) string {
+	connection, _ := r.Value("Connection")
 	list := tokens(connection)
 	if len(list) > mostNominated {
 		return "its Connection header names too much"
 	}
 	for _, name := range list {
-		te, _ := r.header("Te")
+		te, _ := r.Value("Te")
 		if strings.HasPrefix(name, ":") || slices.Contains(spread, name) || name == "te" && len(te) > longestTE {
 			return "its Connection header may not name " + name
 		}
@@ -82,7 +84,7 @@ func (s *simulation) hopByHop() {
 		keepTrailers(h, func(a, b string) bool { return a == b })
 	}
 	if _, found := h["Referer"]; found && !plainURL.MatchString(h.Get("Referer")) {
-		h.Set("Referer", MaybeReferer)
+		h.Set("Referer", request.MaybeReferer)
 	}
 }
 

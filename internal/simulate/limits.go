@@ -7,22 +7,15 @@ import (
 	"time"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
-)
 
-// Limits are what a proxy does if a backend is slow or fails.
-type Limits struct {
-	Whole   time.Duration `json:"whole,omitempty"`   // for all attempts together, then 504; 0: none
-	Attempt time.Duration `json:"attempt,omitempty"` // for each; 0: none
-	Retries uint32        `json:"retries,omitempty"` // attempts after the first
-	// what is tried again, in Envoy's words ("connect-failure"), and statuses ("503")
-	On []string `json:"on,omitempty"`
-}
+	"cardea.dev/cardea/internal/request"
+)
 
 // defaultTimeout is Envoy's own, where a route states none.
 const defaultTimeout = 15 * time.Second
 
 // limits reads the limits of a route.
-func (s *simulation) limits(a *routev3.RouteAction) (l Limits) {
+func (s *simulation) limits(a *routev3.RouteAction) (l request.Limits) {
 	l.Whole = defaultTimeout
 	if a.GetTimeout() != nil {
 		l.Whole = a.GetTimeout().AsDuration()

@@ -9,6 +9,8 @@ import (
 
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+
+	"cardea.dev/cardea/internal/request"
 )
 
 // listener finds who has the address; one for all addresses comes last.
@@ -93,7 +95,7 @@ func (s *simulation) filterChain(l *listenerv3.Listener) *listenerv3.FilterChain
 }
 
 // serverNames are the names under which a chain may be found, the best first.
-func serverNames(r Request) []string {
+func serverNames(r request.Request) []string {
 	names := []string{""}
 	if !r.TLS || r.SNI == "" {
 		return names

@@ -74,7 +74,7 @@ func (s *simulation) manage(m *hcmv3.HttpConnectionManager) bool {
 // normalize makes the request's path what routes are compared with.
 func (s *simulation) normalize(m *hcmv3.HttpConnectionManager) bool {
 	r := &s.request
-	path := r.path()
+	path := r.URLPath()
 	switch action := m.GetPathWithEscapedSlashesAction(); action {
 	case hcmv3.HttpConnectionManager_REJECT_REQUEST:
 		if unescapeSlashes(path) != path {
@@ -100,7 +100,7 @@ func (s *simulation) normalize(m *hcmv3.HttpConnectionManager) bool {
 	if m.GetMergeSlashes() {
 		path = mergeSlashes(path)
 	}
-	r.Path = r.withPath(path)
+	r.Path = r.WithPath(path)
 	return true
 }
 

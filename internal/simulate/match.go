@@ -8,6 +8,8 @@ import (
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+
+	"cardea.dev/cardea/internal/request"
 )
 
 // misses tells why a route doesn't take the request; decided is false if that can't be told: all else holds, and it has
@@ -41,14 +43,14 @@ func (s *simulation) misses(m *routev3.RouteMatch) (misses []string, decided boo
 	return misses, true
 }
 
-func isGRPC(r Request) bool {
+func isGRPC(r request.Request) bool {
 	kind := r.Header.Get("Content-Type")
 	return kind == "application/grpc" || strings.HasPrefix(kind, "application/grpc+")
 }
 
 // pathMiss compares paths without the query.
 func (s *simulation) pathMiss(m *routev3.RouteMatch) string {
-	path := s.request.path()
+	path := s.request.URLPath()
 	same, has := func(a, b string) bool { return a == b }, strings.HasPrefix
 	if m.GetCaseSensitive() != nil && !m.GetCaseSensitive().GetValue() {
 		same = strings.EqualFold
@@ -82,15 +84,15 @@ func (s *simulation) pathMiss(m *routev3.RouteMatch) string {
 
 // headerMiss tells why a header doesn't match; "" if it does, or if that is not simulated.
 func (s *simulation) headerMiss(h *routev3.HeaderMatcher) string {
-	value, found := s.request.header(h.GetName())
-	if open(value) {
+	value, found := s.request.Value(h.GetName())
+	if request.OnlyProxyKnows(value) {
 		s.missing(fmt.Sprintf("HeaderMatcher of %s, which the proxy itself states", h.GetName()))
 		return ""
 	}
 	known, holds, want := true, false, ""
 	switch m := h.GetHeaderMatchSpecifier().(type) {
 	case *routev3.HeaderMatcher_StringMatch:
-		holds, known = s.anyMatches(m.StringMatch, s.request.values(h.GetName()))
+		holds, known = s.anyMatches(m.StringMatch, s.request.Values(h.GetName()))
 		want = wanted(m.StringMatch)
 	case *routev3.HeaderMatcher_PresentMatch:
 		holds, want = found == m.PresentMatch, "one"
@@ -111,7 +113,7 @@ func (s *simulation) headerMiss(h *routev3.HeaderMatcher) string {
 	name := strings.TrimPrefix(h.GetName(), ":")
 	switch {
 	case !found && h.GetTreatMissingHeaderAsEmpty():
-	case !found && len(s.sent.values(h.GetName())) > 0:
+	case !found && len(s.sent.Values(h.GetName())) > 0:
 		return fmt.Sprintf("header %s is taken off by the proxy, want %s", name, want)
 	case !found:
 		// What is absent matches nothing; nor does its opposite.
@@ -208,7 +210,7 @@ func wanted(m *matcherv3.StringMatcher) string {
 }
 
 // queryOf is the request's query as Envoy compares it: nothing in it is unescaped.
-func queryOf(r Request) (url.Values, bool) {
+func queryOf(r request.Request) (url.Values, bool) {
 	_, text, found := strings.Cut(r.Path, "?")
 	values := url.Values{}
 	for _, pair := range strings.Split(text, "&") {

@@ -4,10 +4,12 @@ import (
 	"net/http"
 	"reflect"
 	"strconv"
+
+	"cardea.dev/cardea/internal/request"
 )
 
 // answer is the proxy's own.
-func (s *simulation) answer(status int) { s.add(Outcome{Status: status}) }
+func (s *simulation) answer(status int) { s.add(Outcome{Effect: request.Effect{Status: status}}) }
 
 // add adds an outcome of the share of requests that is on its way. It joins one that is the same.
 func (s *simulation) add(o Outcome) {
@@ -20,7 +22,7 @@ func (s *simulation) add(o Outcome) {
 		if o.Header == nil {
 			o.Header = http.Header{}
 		}
-		o.Header.Set("Grpc-Status", strconv.Itoa(grpcStatus(o.Status)))
+		o.Header.Set(request.GRPCStatus, strconv.Itoa(grpcStatus(o.Status)))
 		o.Status = http.StatusOK
 	}
 	for i, other := range s.result.Outcomes {
@@ -31,24 +33,6 @@ func (s *simulation) add(o Outcome) {
 		}
 	}
 	s.result.Outcomes = append(s.result.Outcomes, o)
-}
-
-// Answer is the status of the proxy's own answer in words: "404", of gRPC "UNIMPLEMENTED (12)"; "" if a backend
-// answers.
-func (o Outcome) Answer() string {
-	switch code := o.Header.Get("Grpc-Status"); {
-	case o.Status == 0:
-		return ""
-	case code != "":
-		return grpcNames[code] + " (" + code + ")"
-	}
-	return strconv.Itoa(o.Status)
-}
-
-// grpcNames are those of the statuses that Envoy answers by itself.
-var grpcNames = map[string]string{
-	"2": "UNKNOWN", "7": "PERMISSION_DENIED", "12": "UNIMPLEMENTED", "13": "INTERNAL", "14": "UNAVAILABLE",
-	"16": "UNAUTHENTICATED",
 }
 
 // grpcStatus is what Envoy tells a gRPC client in place of an HTTP status of its own.

@@ -5,26 +5,9 @@ import (
 	"strings"
 
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
-)
 
-// What Envoy puts into a request or an answer by itself, of which only it knows the value. A client that sends these
-// very words is not simulated, either.
-const (
-	MadeID        = "(an ID that the proxy makes)"
-	ClientAddress = "(the client's address)" // as the proxy sees it, or the proxy's own for a client of its machine
-	MaybeReferer  = "(as sent, if the proxy takes it for a URL)"
-	TimeOfAnswer  = "(the time of the answer)"
+	"cardea.dev/cardea/internal/request"
 )
-
-// open tells whether only Envoy knows a value.
-func open(value string) bool {
-	for _, words := range []string{MadeID, ClientAddress, MaybeReferer, TimeOfAnswer} {
-		if strings.Contains(value, words) {
-			return true
-		}
-	}
-	return false
-}
 
 // internalHeaders are those by which only Envoy's own side may tell it what to do.
 var internalHeaders = strings.Fields(`decorator-operation downstream-service-cluster downstream-service-node
@@ -43,16 +26,16 @@ func (s *simulation) claim(m *hcmv3.HttpConnectionManager) {
 		for _, name := range internalHeaders {
 			h.Del("x-envoy-" + name)
 		}
-		h.Set("X-Forwarded-Proto", s.request.scheme())
-		h.Add("X-Forwarded-For", ClientAddress)
+		h.Set("X-Forwarded-Proto", s.request.Scheme())
+		h.Add("X-Forwarded-For", request.ClientAddress)
 		join(h)
-		h.Set("X-Envoy-External-Address", ClientAddress)
+		h.Set("X-Envoy-External-Address", request.ClientAddress)
 	} else if h.Get("X-Forwarded-Proto") == "" {
-		h.Set("X-Forwarded-Proto", s.request.scheme())
+		h.Set("X-Forwarded-Proto", s.request.Scheme())
 	}
 	makes := m.GetGenerateRequestId() == nil || m.GetGenerateRequestId().GetValue()
 	if makes && (edge || h.Get("X-Request-Id") == "") {
-		h.Set("X-Request-Id", MadeID)
+		h.Set("X-Request-Id", request.MadeID)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+
+	"cardea.dev/cardea/internal/request"
 )
 
 // Limits of a connection manager that states none: in KiB, the request line included, and of headers, Host included.
@@ -46,7 +48,7 @@ func (s *simulation) decode(m *hcmv3.HttpConnectionManager) bool {
 
 // malformed is the status by which a codec of HTTP/1.1 refuses a request, and why; 0: it doesn't. Headers that a client
 // adds by itself are not known.
-func malformed(m *hcmv3.HttpConnectionManager, r Request) (status int, why string) {
+func malformed(m *hcmv3.HttpConnectionManager, r request.Request) (status int, why string) {
 	limit := defaultHeadersKB
 	if m.GetMaxRequestHeadersKb() != nil {
 		limit = int(m.GetMaxRequestHeadersKb().GetValue())
@@ -76,7 +78,7 @@ func malformed(m *hcmv3.HttpConnectionManager, r Request) (status int, why strin
 }
 
 // headSize is the size of a request line and its headers in HTTP/1.1, and how many headers they are.
-func headSize(r Request) (size, count int) {
+func headSize(r request.Request) (size, count int) {
 	size = len(r.Method+" "+r.Path+" HTTP/1.1\r\nHost: "+r.Host+"\r\n") + len("\r\n")
 	count = 1
 	for name, values := range r.Header {

@@ -1,9 +1,9 @@
 package simulate
 
 import (
-	"net/http"
-
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+
+	"cardea.dev/cardea/internal/request"
 )
 
 // Result is what would happen to a request. Names are those of the configuration; "" where the request did not get so
@@ -29,28 +29,11 @@ type Result struct {
 
 // Outcome is what happens to a share of the requests: a cluster gets them, or the proxy answers itself.
 type Outcome struct {
-	Share float64             `json:"share"`           // of the requests, above 0, at most 1
-	Route string              `json:"route,omitempty"` // "": none took the request
-	Match *routev3.RouteMatch `json:"-"`               // the route's
-
-	// Status of the proxy's own answer; 0: a backend answers.
-	Status   int         `json:"status,omitempty"`
-	Location string      `json:"location,omitempty"` // of a redirect
-	Header   http.Header `json:"header,omitempty"`   // what the configuration puts into the proxy's own answer
-
-	Cluster   string   `json:"cluster,omitempty"`
-	Endpoints []string `json:"endpoints,omitempty"` // that can get requests: "address:port", sorted
-	Named     bool     `json:"named,omitempty"`     // the endpoints are names that the proxy looks up
-	// what the backend gets; MadeID and the like stand for what only the proxy knows
-	Request  *Request `json:"request,omitempty"`
-	Response []Edit   `json:"response,omitempty"` // what is done to the headers of its answer, in order
-	Mirrors  []Mirror `json:"mirrors,omitempty"`  // where copies go
-	// what keeps a client at its endpoint: "cookie s", "header x-s"; "": nothing
-	Session string `json:"session,omitempty"`
-	Unkept  string `json:"unkept,omitempty"` // what would keep it if the request were below its path: "cookie s (path /a)"
-	Limits  Limits `json:"limits,omitzero"`
-
-	arrived http.Header // of the request as routes were compared with it
+	Route   string              `json:"route,omitempty"` // "": none took the request
+	Match   *routev3.RouteMatch `json:"-"`               // the route's
+	Cluster string              `json:"cluster,omitempty"`
+	Mirrors []Mirror            `json:"mirrors,omitempty"` // where copies go
+	request.Effect
 }
 
 // Mirror is a cluster that gets copies of requests.

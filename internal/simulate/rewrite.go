@@ -6,10 +6,12 @@ import (
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+
+	"cardea.dev/cardea/internal/request"
 )
 
 // rewriteHost changes the Host header. A share's own rewrite comes first.
-func (s *simulation) rewriteHost(r *Request, a *routev3.RouteAction, own string) {
+func (s *simulation) rewriteHost(r *request.Request, a *routev3.RouteAction, own string) {
 	host := r.Host
 	switch {
 	case own != "":
@@ -17,7 +19,7 @@ func (s *simulation) rewriteHost(r *Request, a *routev3.RouteAction, own string)
 	case a.GetHostRewriteLiteral() != "":
 		host = a.GetHostRewriteLiteral()
 	case a.GetHostRewriteHeader() != "":
-		if value, found := s.request.header(a.GetHostRewriteHeader()); found && value != "" {
+		if value, found := s.request.Value(a.GetHostRewriteHeader()); found && value != "" {
 			host = value
 		}
 	}
@@ -29,8 +31,8 @@ func (s *simulation) rewriteHost(r *Request, a *routev3.RouteAction, own string)
 }
 
 // rewritePath changes the path, and keeps the query.
-func (s *simulation) rewritePath(r *Request, a *routev3.RouteAction, m *routev3.RouteMatch) {
-	path := r.path()
+func (s *simulation) rewritePath(r *request.Request, a *routev3.RouteAction, m *routev3.RouteMatch) {
+	path := r.URLPath()
 	switch {
 	case a.GetPathRewrite() != "":
 		text, ok := formats{request: s.request}.format(a.GetPathRewrite())
@@ -44,7 +46,7 @@ func (s *simulation) rewritePath(r *Request, a *routev3.RouteAction, m *routev3.
 	case a.GetRegexRewrite() != nil:
 		path = s.replaceRegex(path, a.GetRegexRewrite())
 	}
-	r.Path = r.withPath(path)
+	r.Path = r.WithPath(path)
 }
 
 // replacePrefix puts a text in place of what the route matched: of a prefix its characters, else the whole path.

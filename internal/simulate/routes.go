@@ -9,6 +9,8 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"google.golang.org/protobuf/proto"
+
+	"cardea.dev/cardea/internal/request"
 )
 
 // Route is a route as it was rendered.
@@ -55,7 +57,7 @@ func (c *Config) Routes(tableName, domain string) []Route {
 
 // Entrances are requests, but for host and path, that are looked up in a table: one for each listener and filter chain
 // that names it.
-func (c *Config) Entrances(table string) (list []Request) {
+func (c *Config) Entrances(table string) (list []request.Request) {
 	for _, name := range slices.Sorted(maps.Keys(c.listeners)) {
 		l := c.listeners[name]
 		socket := l.GetAddress().GetSocketAddress()
@@ -63,10 +65,11 @@ func (c *Config) Entrances(table string) (list []Request) {
 			if tableOf(chain) != table || chain == nil {
 				continue
 			}
-			r := Request{Address: socket.GetAddress(), Port: socket.GetPortValue(), TLS: chain.GetTransportSocket() != nil}
+			r := request.Request{Address: socket.GetAddress(), Port: socket.GetPortValue(),
+				TLS: chain.GetTransportSocket() != nil}
 			names := chain.GetFilterChainMatch().GetServerNames()
 			if r.TLS && len(names) > 0 {
-				r.SNI = HostOf(names[0])
+				r.SNI = request.HostOf(names[0])
 			}
 			list = append(list, r)
 		}

@@ -10,6 +10,8 @@ import (
 	cookiev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/http/stateful_session/cookie/v3"
 	headerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/http/stateful_session/header/v3"
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"cardea.dev/cardea/internal/request"
 )
 
 // keep sends a request of a session to the session's endpoint, if the cluster has it; else any endpoint takes the
@@ -53,7 +55,7 @@ func coveredBy(request, cookie string) bool {
 }
 
 // cookieOf is the value of a request's cookie; "" if there is none.
-func cookieOf(r Request, name string) string {
+func cookieOf(r request.Request, name string) string {
 	for _, line := range r.Header.Values("Cookie") {
 		for pair := range strings.SplitSeq(line, ";") {
 			if key, value, _ := strings.Cut(strings.TrimSpace(pair), "="); key == name {

@@ -5,24 +5,26 @@ import (
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+
+	"cardea.dev/cardea/internal/request"
 )
 
 // simulation is one request on its way.
 type simulation struct {
 	config  *Config
-	sent    Request             // as the client sends it
-	request Request             // as it is at this point
+	sent    request.Request     // as the client sends it
+	request request.Request     // as it is at this point
 	share   float64             // of the requests like it, that get here
 	filters []*hcmv3.HttpFilter // of the connection manager, without the router
 	result  Result
 }
 
-func newSimulation(c *Config, r Request) *simulation {
-	return &simulation{config: c, sent: r, request: r.clone(), share: 1}
+func newSimulation(c *Config, r request.Request) *simulation {
+	return &simulation{config: c, sent: r, request: r.Clone(), share: 1}
 }
 
 // Do tells what would happen to a request.
-func (c *Config) Do(r Request) Result {
+func (c *Config) Do(r request.Request) Result {
 	s := newSimulation(c, r)
 	if host, v := s.virtualHost(); v != nil {
 		s.route(host, v)
@@ -105,13 +107,13 @@ type Tried struct {
 }
 
 // Try compares a request with all routes of its virtual host, in their order; the first that misses nothing gets it.
-func (c *Config) Try(r Request) []Tried {
+// way is how far the request comes: without outcomes.
+func (c *Config) Try(r request.Request) (list []Tried, way Result) {
 	s := newSimulation(c, r)
 	_, v := s.virtualHost()
 	if v == nil {
-		return nil
+		return nil, s.result
 	}
-	var list []Tried
 	for _, route := range v.GetRoutes() {
 		misses, decided := s.misses(route.GetMatch())
 		if !decided {
@@ -119,5 +121,5 @@ func (c *Config) Try(r Request) []Tried {
 		}
 		list = append(list, Tried{route.GetName(), route.GetMatch(), misses})
 	}
-	return list
+	return list, s.result
 }

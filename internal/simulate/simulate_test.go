@@ -20,6 +20,7 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_authz/v3" // the scripts name it
 
+	"cardea.dev/cardea/internal/request"
 	"cardea.dev/cardea/internal/resource"
 )
 
@@ -56,7 +57,7 @@ func script(t *testing.T, path string) {
 				got.WriteString(line)
 				continue
 			}
-			fmt.Fprintf(&got, "%s -> %s\n", call, tell(c.Do(request(t, call))))
+			fmt.Fprintf(&got, "%s -> %s\n", call, tell(c.Do(read(t, call))))
 		}
 		if got.String() == string(f.Data) {
 			continue
@@ -104,8 +105,8 @@ func addFile(t *testing.T, c *Config, f txtar.File) {
 	}
 }
 
-// request reads "GET http://host/path name:value"; the port is 80.
-func request(t *testing.T, call string) Request {
+// read reads "GET http://host/path name:value"; the port is 80.
+func read(t *testing.T, call string) request.Request {
 	t.Helper()
 	words := strings.Fields(call)
 	rest, found := strings.CutPrefix(words[1], "http://")
@@ -113,7 +114,7 @@ func request(t *testing.T, call string) Request {
 		t.Fatalf("%s: want an http URL", call)
 	}
 	host, path, _ := strings.Cut(rest, "/")
-	r := Request{Port: 80, Method: words[0], Host: host, Path: "/" + path, Header: http.Header{}}
+	r := request.Request{Port: 80, Method: words[0], Host: host, Path: "/" + path, Header: http.Header{}}
 	for _, h := range words[2:] {
 		name, value, _ := strings.Cut(h, ":")
 		r.Header.Add(name, value)
@@ -147,14 +148,14 @@ func tell(r Result) string {
 		if o.Status != 0 {
 			say("%d", o.Status)
 		}
-		for _, name := range HeaderNames(o.Header) {
+		for _, name := range request.HeaderNames(o.Header) {
 			say("%s=%s", strings.ToLower(name), strings.Join(o.Header[name], ","))
 		}
 		if o.Request != nil {
 			say("host=%s path=%s", o.Request.Host, o.Request.Path)
-			for _, name := range HeaderNames(o.Request.Header) {
+			for _, name := range request.HeaderNames(o.Request.Header) {
 				value := o.Request.Header.Get(name)
-				if every := name == "X-Forwarded-Proto" || value == MadeID || value == ClientAddress; !every {
+				if every := name == "X-Forwarded-Proto" || value == request.MadeID || value == request.ClientAddress; !every {
 					say("%s=%s", strings.ToLower(name), strings.Join(o.Request.Header[name], ","))
 				}
 			}

@@ -7,13 +7,15 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	corsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/cors/v3"
+
+	"cardea.dev/cardea/internal/request"
 )
 
 // Stimuli are requests like one that the route takes, which show what it does to some only: with the headers that it
 // changes in a request, and of each origin that it allows, one as a browser sends it, and the preflight of one.
-func (r Route) Stimuli(taken Request) (list []Request) {
+func (r Route) Stimuli(taken request.Request) (list []request.Request) {
 	if headers := r.changed(); len(headers) > 0 {
-		with := taken.clone()
+		with := taken.Clone()
 		for _, name := range headers {
 			if with.Header.Get(name) == "" {
 				with.Header.Set(name, "witness")
@@ -27,9 +29,9 @@ func (r Route) Stimuli(taken Request) (list []Request) {
 			continue
 		}
 		for _, m := range policy.GetAllowOriginStringMatch() {
-			plain := taken.clone()
+			plain := taken.Clone()
 			plain.Header.Set("Origin", originOf(exampleOf(m)))
-			preflight := plain.clone()
+			preflight := plain.Clone()
 			preflight.Method = http.MethodOptions
 			preflight.Header.Set("Access-Control-Request-Method", taken.Method)
 			preflight.Header.Set("Access-Control-Request-Headers", "x-witness")

@@ -10,6 +10,8 @@ import (
 	corsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/cors/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"cardea.dev/cardea/internal/request"
 )
 
 // TestStimuli: each origin that is allowed has a request and a preflight, and there is one with all headers that
@@ -38,9 +40,9 @@ func TestStimuli(t *testing.T) {
 		}}},
 	}}
 	var got []string
-	for _, r := range route.Stimuli(Request{Method: http.MethodPut, Header: http.Header{"X-Own": {"mine"}}}) {
+	for _, r := range route.Stimuli(request.Request{Method: http.MethodPut, Header: http.Header{"X-Own": {"mine"}}}) {
 		text := r.Method
-		for _, name := range HeaderNames(r.Header) {
+		for _, name := range request.HeaderNames(r.Header) {
 			text += " " + name + ":" + r.Header.Get(name)
 		}
 		got = append(got, text)

@@ -11,24 +11,14 @@ import (
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
-)
 
-// HostOf is a host of a domain: the one that witnesses ask for.
-func HostOf(domain string) string {
-	if domain == "*" {
-		return "any.example"
-	}
-	return strings.Replace(domain, "*", "any", 1)
-}
+	"cardea.dev/cardea/internal/request"
+)
 
 // Witnesses are requests that show what a route's match takes at a domain: one that it takes, the first, and near
 // misses: another path, each header and query parameter left out, another method. from is where they enter (Entrances).
-func Witnesses(from Request, domain string, m *routev3.RouteMatch) []Request {
-	taken := from
-	taken.Method, taken.Host, taken.Header = http.MethodGet, HostOf(domain), http.Header{}
-	if taken.TLS && taken.SNI == "" {
-		taken.SNI = taken.Host
-	}
+func Witnesses(from request.Request, domain string, m *routev3.RouteMatch) []request.Request {
+	taken := request.At(from, domain)
 	path, others := paths(m)
 	values := url.Values{}
 	for _, h := range m.GetHeaders() {
@@ -36,7 +26,7 @@ func Witnesses(from Request, domain string, m *routev3.RouteMatch) []Request {
 		case h.GetName() == ":method":
 			taken.Method = value
 		case h.GetInvertMatch():
-		case IsHost(h):
+		case isHost(h):
 			taken.Host = value
 		default:
 			taken.Header.Set(h.GetName(), value)
@@ -49,23 +39,23 @@ func Witnesses(from Request, domain string, m *routev3.RouteMatch) []Request {
 		taken.Method = http.MethodPost
 		taken.Header.Set("Content-Type", "application/grpc")
 	}
-	at := func(path string, values url.Values) Request {
-		r := taken.clone()
+	at := func(path string, values url.Values) request.Request {
+		r := taken.Clone()
 		if r.Path = path; len(values) > 0 {
 			r.Path += "?" + values.Encode()
 		}
 		return r
 	}
-	list := []Request{at(path, values)}
+	list := []request.Request{at(path, values)}
 	for _, other := range others {
 		list = append(list, at(other, values))
 	}
-	for _, name := range HeaderNames(taken.Header) {
+	for _, name := range request.HeaderNames(taken.Header) {
 		r := at(path, values)
 		r.Header.Del(name)
 		list = append(list, r)
 	}
-	if host := HostOf(domain); taken.Host != host {
+	if host := request.HostOf(domain); taken.Host != host {
 		r := at(path, values)
 		r.Host = host
 		list = append(list, r)
@@ -86,8 +76,11 @@ func Witnesses(from Request, domain string, m *routev3.RouteMatch) []Request {
 	return append(list, r)
 }
 
-// IsHost tells whether a header that is compared is the host that was asked for.
-func IsHost(h *routev3.HeaderMatcher) bool {
+// ComparesHost tells whether a match compares the host that is asked for.
+func ComparesHost(m *routev3.RouteMatch) bool { return slices.ContainsFunc(m.GetHeaders(), isHost) }
+
+// isHost tells whether a header that is compared is the host that was asked for.
+func isHost(h *routev3.HeaderMatcher) bool {
 	return h.GetName() == ":authority" || strings.EqualFold(h.GetName(), "host")
 }
 

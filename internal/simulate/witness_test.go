@@ -5,6 +5,8 @@ import (
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+
+	"cardea.dev/cardea/internal/request"
 )
 
 // TestWitnessesAreTaken: a match takes its first witness, and of the others at least one not, unless it takes
@@ -30,7 +32,7 @@ func TestWitnessesAreTaken(t *testing.T) {
 		}}},
 	} {
 		missed := 0
-		for i, r := range Witnesses(Request{}, "*.ex", m) {
+		for i, r := range Witnesses(request.Request{}, "*.ex", m) {
 			misses, _ := newSimulation(New(), r).misses(m)
 			if i == 0 && len(misses) > 0 {
 				t.Errorf("%v does not take %+v: %v", m, r, misses)

@@ -5,19 +5,12 @@ import (
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+
+	"cardea.dev/cardea/internal/request"
 )
 
-// Phrase tells what a match takes, in words.
-type Phrase struct {
-	Path       string   // "paths below /cart"
-	Conditions []string // "method GET", "header x-a: 1"
-}
-
-// String is the whole: "paths below /cart, method GET".
-func (p Phrase) String() string { return strings.Join(append([]string{p.Path}, p.Conditions...), ", ") }
-
 // Words tells what a match takes.
-func Words(m *routev3.RouteMatch) (p Phrase) {
+func Words(m *routev3.RouteMatch) (p request.Phrase) {
 	switch path := m.GetPathSpecifier().(type) {
 	case *routev3.RouteMatch_Prefix:
 		if p.Path = "paths that begin with " + path.Prefix; path.Prefix == "/" {
@@ -32,15 +25,18 @@ func Words(m *routev3.RouteMatch) (p Phrase) {
 	default:
 		p.Path = "some paths"
 	}
+	add := func(what, is string, m *matcherv3.StringMatcher) {
+		p.Conditions = append(p.Conditions, condition(what, is, m))
+	}
 	for _, h := range m.GetHeaders() {
 		if name, found := strings.CutPrefix(h.GetName(), ":"); found {
-			p.add(name, " ", h.GetStringMatch())
+			add(name, " ", h.GetStringMatch())
 		} else {
-			p.add("header "+name, ": ", h.GetStringMatch())
+			add("header "+name, ": ", h.GetStringMatch())
 		}
 	}
 	for _, q := range m.GetQueryParameters() {
-		p.add("query parameter "+q.GetName(), ": ", q.GetStringMatch())
+		add("query parameter "+q.GetName(), ": ", q.GetStringMatch())
 	}
 	if m.GetGrpc() != nil {
 		p.Conditions = append(p.Conditions, "gRPC")
@@ -48,15 +44,13 @@ func Words(m *routev3.RouteMatch) (p Phrase) {
 	return p
 }
 
-// add adds a condition: "header x-a: 1", "header x-a that matches 1+".
-func (p *Phrase) add(what, is string, m *matcherv3.StringMatcher) {
+// condition is "header x-a: 1", "header x-a that matches 1+".
+func condition(what, is string, m *matcherv3.StringMatcher) string {
 	switch value := m.GetMatchPattern().(type) {
 	case *matcherv3.StringMatcher_Exact:
-		what += is + value.Exact
+		return what + is + value.Exact
 	case *matcherv3.StringMatcher_SafeRegex:
-		what += " that matches " + value.SafeRegex.GetRegex()
-	default:
-		what += is + wanted(m)
+		return what + " that matches " + value.SafeRegex.GetRegex()
 	}
-	p.Conditions = append(p.Conditions, what)
+	return what + is + wanted(m)
 }

@@ -27,7 +27,7 @@ func TestCheckWritesALineForEachFinding(t *testing.T) {
 	}
 	check := func(dir string) (string, int, error) {
 		var out strings.Builder
-		n, err := Check(t.Context(), Options{Dir: dir, Bind: []string{"127.0.0.1"}}, &out)
+		n, err := Check(t.Context(), Options{Dialects: dialects, Dir: dir, Bind: []string{"127.0.0.1"}}, &out)
 		return out.String(), n, err
 	}
 	out, n, err := check(dir)

@@ -13,7 +13,7 @@ import (
 )
 
 func TestMetrics(t *testing.T) {
-	w, folder, err := load(Options{Dir: "../../docs/testdata/mistakes", Bind: []string{"127.0.0.1"}})
+	w, folder, err := load(Options{Dialects: dialects, Dir: "../../docs/testdata/mistakes", Bind: []string{"127.0.0.1"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,20 +7,21 @@ import (
 	"path/filepath"
 	"slices"
 
+	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/model"
-	"cardea.dev/cardea/internal/process"
 	"cardea.dev/cardea/internal/world"
 )
 
 // Options say what to run, check or translate, and how.
 type Options struct {
-	Dir        string   // the folder of objects
-	Envoy      string   // path of the Envoy to run; "" searches one, see process.Find
-	PortOffset int      // added to every listener's port to get the port to bind
-	Bind       []string // IP addresses to bind for Gateways without spec.addresses
-	Admin      string   // host:port of the admin API
-	WorkDir    string   // for the proxies' sockets and bootstrap files; "" means a temporary folder
-	CacheDir   string   // what Run keeps for the next run; "" means the user's cache folder
+	Dialects   []dialect.Dialect // the data planes, at least one
+	Dir        string            // the folder of objects
+	Envoy      string            // path of the proxy's program to run; "" looks for one, see process.Find
+	PortOffset int               // added to every listener's port to get the port to bind
+	Bind       []string          // IP addresses that Gateways bind where they state none
+	Admin      string            // host:port of the admin API
+	WorkDir    string            // for the proxies' sockets and bootstraps; "" makes a temporary one
+	CacheDir   string            // what Run remembers for the next run; "" is the user's cache folder
 	Log        *slog.Logger
 	OnAdmin    func(addr string) // is called with the address of the admin API; nil: not called
 	Unchecked  bool              // for tests: see gateway.Options
@@ -48,7 +49,10 @@ func (o Options) remembering() string {
 
 // newWorld makes a world for proxies of a version; "" means the Envoy version that Cardea is made for.
 func newWorld(o Options, version string) *world.World {
-	return world.New(world.Config{Log: o.logger(), Unchecked: o.Unchecked, Environment: model.Environment{
-		Version: cmp.Or(version, process.EnvoyVersion), PortOffset: int32(o.PortOffset), Addresses: slices.Clone(o.Bind),
-	}})
+	environment := model.Environment{
+		Version: cmp.Or(version, o.Dialects[0].Version), PortOffset: int32(o.PortOffset), Addresses: slices.Clone(o.Bind),
+	}
+	return world.New(world.Config{
+		Dialects: o.Dialects, Log: o.logger(), Unchecked: o.Unchecked, Environment: environment,
+	})
 }

@@ -42,7 +42,7 @@ spec:
 				t.Fatal(err)
 			}
 			var out strings.Builder
-			errors, err := Check(t.Context(), Options{Dir: dir, Bind: []string{"127.0.0.1"}}, &out)
+			errors, err := Check(t.Context(), Options{Dialects: dialects, Dir: dir, Bind: []string{"127.0.0.1"}}, &out)
 			if err != nil || errors > 0 {
 				t.Fatalf("%d errors, %v:\n%s", errors, err, &out)
 			}

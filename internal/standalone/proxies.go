@@ -9,19 +9,20 @@ import (
 	"sync"
 
 	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/process"
 	"cardea.dev/cardea/internal/world"
 )
 
-// proxies keeps one Envoy for each Gateway of the plan. Its methods except run may be called from any goroutine.
+// proxies keeps one proxy for each Gateway of the plan. Its methods but run may be called from any goroutine.
 type proxies struct {
-	world  *world.World
-	envoy  string // path of the binary
-	socket string // where the xDS server listens
-	dir    string // has a folder for each proxy
-	// reachable makes sure that a proxy that starts can reach the server.
+	world    *world.World
+	programs map[model.DataPlane]process.Executable
+	socket   string // where the xDS server listens
+	dir      string // holds a folder for each proxy
+	// reachable makes sure that a proxy that starts finds the server.
 	reachable func() error
 	log       *slog.Logger
 
@@ -35,9 +36,11 @@ type proxies struct {
 
 // child is a running proxy.
 type child struct {
+	dialect dialect.Dialect
 	process *process.Process
 	stop    context.CancelFunc
-	stay    context.CancelFunc // if its Gateway is deleted: cancels the pending stop; else nil
+	// stay takes back that it will be stopped, while its Gateway is gone or has another data plane; else nil
+	stay context.CancelFunc
 }
 
 // run starts and stops children as Gateways are added and deleted. When it returns, all have ended.
@@ -67,6 +70,7 @@ func (p *proxies) run(ctx context.Context) error {
 // wanted is a Gateway that needs a proxy.
 type wanted struct {
 	gateway model.ObjectRef
+	dialect dialect.Dialect
 	binds   []bind
 	live    bool // its proxy has acknowledged a complete configuration
 }
@@ -77,10 +81,10 @@ func (p *proxies) wanted(v flow.View) []wanted {
 		binds[b.key.Gateway] = append(binds[b.key.Gateway], b)
 	}
 	var list []wanted
-	for ref := range flow.All(v, p.world.Plan.Gateways) {
+	for ref, g := range flow.All(v, p.world.Plan.Gateways) {
 		state, _ := flow.Get(v, p.world.Feedback.Proxies.Collection(), ref)
-		list = append(list, wanted{gateway: ref, binds: binds[ref], live: state.Connected > 0 &&
-			state.Acknowledged == state.Connected})
+		live := state.Connected > 0 && state.Acknowledged == state.Connected
+		list = append(list, wanted{ref, p.world.Dialect(g.DataPlane), binds[ref], live})
 	}
 	slices.SortFunc(list, func(a, b wanted) int { return a.gateway.Compare(b.gateway) })
 	return list
@@ -92,7 +96,8 @@ func (p *proxies) keep(ctx context.Context) {
 		p.children = map[model.ObjectRef]*child{}
 	}
 	for ref, c := range p.children {
-		isWanted := slices.ContainsFunc(p.list, func(w wanted) bool { return w.gateway == ref })
+		isWanted := slices.ContainsFunc(p.list,
+			func(w wanted) bool { return w.gateway == ref && w.dialect.Name == c.dialect.Name })
 		switch {
 		case isWanted && c.stay != nil:
 			c.stay()
@@ -110,13 +115,13 @@ func (p *proxies) keep(ctx context.Context) {
 			p.waiting = true
 			continue
 		}
-		p.start(ctx, w.gateway)
+		p.start(ctx, w)
 	}
 }
 
-// mustWait reports whether a proxy that is starting may bind one of these addresses. If two proxies bind a port at the
-// same moment, both get it, and Envoy does not report the second one's failure to listen. One after the other, the
-// second bind fails.
+// mustWait tells whether a proxy that is starting may bind one of these addresses. Two that bind a port at the same
+// moment both get it, and a proxy may call the later failure to listen a success (Envoy does); one after the other, the
+// second is refused.
 func (p *proxies) mustWait(w wanted, list []wanted) bool {
 	return slices.ContainsFunc(list, func(o wanted) bool {
 		return o.gateway != w.gateway && p.children[o.gateway] != nil && !o.live &&
@@ -125,11 +130,12 @@ func (p *proxies) mustWait(w wanted, list []wanted) bool {
 }
 
 // start runs a Gateway's proxy until it is stopped. The caller holds mu.
-func (p *proxies) start(ctx context.Context, ref model.ObjectRef) {
-	envoy, err := process.New(process.Config{
-		Name:    "envoy " + nodeID(ref),
-		Command: func() (*exec.Cmd, error) { return p.command(ref) },
-		Level:   envoyLevel,
+func (p *proxies) start(ctx context.Context, w wanted) {
+	ref, program := w.gateway, p.programs[w.dialect.Name]
+	proxy, err := process.New(process.Config{
+		Name:    w.dialect.Child.Program.Name + " " + nodeID(ref),
+		Command: func() (*exec.Cmd, error) { return p.command(ref, w.dialect.Child, program.Path) },
+		Level:   w.dialect.Child.Level,
 		Log:     p.log,
 	})
 	if err != nil {
@@ -137,9 +143,9 @@ func (p *proxies) start(ctx context.Context, ref model.ObjectRef) {
 		return
 	}
 	running, stop := context.WithCancel(ctx)
-	p.children[ref] = &child{process: envoy, stop: stop}
+	p.children[ref] = &child{dialect: w.dialect, process: proxy, stop: stop}
 	p.running.Go(func() {
-		_ = envoy.Run(running)
+		_ = proxy.Run(running)
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		delete(p.children, ref)
@@ -149,14 +155,14 @@ func (p *proxies) start(ctx context.Context, ref model.ObjectRef) {
 	})
 }
 
-// leave stops the proxy of a deleted Gateway when the requests in flight are answered, unless the Gateway is created
-// again. The caller holds mu.
+// leave stops the proxy of a Gateway that is gone, or has another data plane, when the requests in flight are answered,
+// unless it is wanted again. The caller holds mu.
 func (p *proxies) leave(ctx context.Context, ref model.ObjectRef, c *child) {
 	ctx, stay := context.WithCancel(ctx)
 	c.stay = stay
 	p.running.Go(func() {
 		defer stay()
-		quiet(ctx, adminSocket(proxyDir(p.dir, ref)))
+		quiet(ctx, c.dialect.Child, adminSocket(proxyDir(p.dir, ref)))
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if ctx.Err() == nil {

@@ -3,25 +3,34 @@ package standalone
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
-	"strconv"
 	"strings"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-
-	"cardea.dev/cardea/internal/envoy"
+	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/gateway"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/process"
 	"cardea.dev/cardea/internal/xds"
 )
 
-// command writes the proxy's bootstrap file and makes its command.
-func (p *proxies) command(ref model.ObjectRef) (*exec.Cmd, error) {
+// findPrograms finds what each data plane runs.
+func findPrograms(ctx context.Context, o Options) (map[model.DataPlane]process.Executable, error) {
+	found := map[model.DataPlane]process.Executable{}
+	for _, d := range o.Dialects {
+		program, err := process.Find(ctx, d.Child.Program, o.Envoy, o.logger())
+		if err != nil {
+			return nil, err
+		}
+		found[d.Name] = program
+	}
+	return found, nil
+}
+
+// command writes the files that a proxy starts with, and makes its command.
+func (p *proxies) command(ref model.ObjectRef, how dialect.Child, program string) (*exec.Cmd, error) {
 	if err := p.reachable(); err != nil {
 		return nil, err
 	}
@@ -30,21 +39,19 @@ func (p *proxies) command(ref model.ObjectRef) (*exec.Cmd, error) {
 		return nil, fmt.Errorf("folder of the proxy: %w", err)
 	}
 	admin := adminSocket(dir)
-	bootstrap, err := envoy.Bootstrap(envoy.BootstrapConfig{
-		NodeID: nodeID(ref), NodeCluster: nodeID(ref), XDSSocket: p.socket, AdminSocket: admin,
-	})
+	files, err := how.Files(dialect.ChildStart{Node: nodeID(ref), XDSSocket: p.socket, AdminSocket: admin})
 	if err != nil {
 		return nil, err
 	}
 	if err := os.Remove(admin); err != nil && !os.IsNotExist(err) {
 		return nil, fmt.Errorf("socket of a former proxy: %w", err)
 	}
-	path := filepath.Join(dir, "bootstrap.json")
-	if err := os.WriteFile(path, bootstrap, 0o600); err != nil {
-		return nil, fmt.Errorf("bootstrap: %w", err)
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			return nil, fmt.Errorf("what the proxy starts with: %w", err)
+		}
 	}
-	return exec.Command(p.envoy, append(envoy.Flags(), "--config-path", path, "--concurrency",
-		strconv.Itoa(runtime.NumCPU()))...), nil
+	return exec.Command(program, how.Arguments(dir, runtime.NumCPU())...), nil
 }
 
 // proxyDir is the folder of a proxy. Paths of Unix sockets must be short, and names of Gateways may be long.
@@ -61,29 +68,10 @@ func nodeID(ref model.ObjectRef) string { return ref.NamespacedName() }
 func identify(context.Context) (xds.Claim, error) { return claim, nil }
 
 // claim finds the Gateway of a proxy.
-func claim(node *corev3.Node) (model.ObjectRef, error) {
-	namespace, name, ok := strings.Cut(node.GetId(), "/")
+func claim(node xds.Node) (model.ObjectRef, error) {
+	namespace, name, ok := strings.Cut(node.ID, "/")
 	if !ok || namespace == "" || name == "" {
-		return model.ObjectRef{}, fmt.Errorf("node id %q does not name a Gateway as NAMESPACE/NAME", node.GetId())
+		return model.ObjectRef{}, fmt.Errorf("node id %q is not NAMESPACE/NAME of a Gateway", node.ID)
 	}
 	return model.Ref(model.KindGateway, namespace, name), nil
-}
-
-// unremarkable are parts of lines that are no warning: what an Envoy logs whenever it is stopped, and whenever it tries
-// again to bind a port that is taken, which the server reports once.
-var unremarkable = []string{"caught ENVOY_SIGTERM", "DeltaAggregatedResources gRPC config stream to", ": cannot bind '"}
-
-// envoyLevel reads the level of a line of Envoy's log: [date][thread][level][logger] ...
-func envoyLevel(line string) slog.Level {
-	if slices.ContainsFunc(unremarkable, func(words string) bool { return strings.Contains(line, words) }) {
-		return slog.LevelDebug
-	}
-	for word, level := range map[string]slog.Level{
-		"[warning]": slog.LevelWarn, "[error]": slog.LevelError, "[critical]": slog.LevelError, "[info]": slog.LevelInfo,
-	} {
-		if strings.Contains(line, word) {
-			return level
-		}
-	}
-	return slog.LevelDebug
 }

@@ -1,14 +1,14 @@
 package standalone
 
 import (
-	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
-	"net/url"
-	"strings"
 	"time"
+
+	"cardea.dev/cardea/internal/dialect"
 )
 
 const (
@@ -16,10 +16,10 @@ const (
 	quietInterval = 20 * time.Millisecond // between checks
 )
 
-// quiet waits until the proxy of a deleted Gateway has closed its listeners, which its server tells it to, and has
-// answered every request: the remaining connections are idle. It also returns if the proxy does not answer (then no
-// request is in flight), after quietPatience, or when ctx is done.
-func quiet(ctx context.Context, adminSocket string) {
+// quiet waits until a proxy whose Gateway is gone has given up its listeners, which its server tells it to, and has
+// answered every request: what else its clients hold are idle connections. It also returns if the proxy does not answer
+// (nothing can be in flight then), if that takes too long, or if ctx is done.
+func quiet(ctx context.Context, how dialect.Child, adminSocket string) {
 	ctx, cancel := context.WithTimeout(ctx, quietPatience)
 	defer cancel()
 	client := &http.Client{Transport: &http.Transport{
@@ -29,7 +29,7 @@ func quiet(ctx context.Context, adminSocket string) {
 		},
 	}}
 	for {
-		if busy, err := isBusy(ctx, client); err != nil || !busy {
+		if busy, err := isBusy(ctx, client, how); err != nil || !busy {
 			return
 		}
 		select {
@@ -40,11 +40,9 @@ func quiet(ctx context.Context, adminSocket string) {
 	}
 }
 
-// isBusy asks an Envoy for the gauges of its listeners, and of its requests except those of this admin interface.
-func isBusy(ctx context.Context, client *http.Client) (bool, error) {
-	const gauges = `^(listener_manager\.total_listeners_(active|warming)|http\..*\.downstream_rq_active)$`
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://envoy/stats?filter="+url.QueryEscape(gauges),
-		nil)
+// isBusy asks a proxy's admin interface whether it still serves.
+func isBusy(ctx context.Context, client *http.Client, how dialect.Child) (bool, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://proxy"+how.BusyPath, nil)
 	if err != nil {
 		return false, err
 	}
@@ -54,15 +52,8 @@ func isBusy(ctx context.Context, client *http.Client) (bool, error) {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return false, fmt.Errorf("stats: %s", response.Status)
+		return false, fmt.Errorf("admin interface: %s", response.Status)
 	}
-	busy := false
-	lines := bufio.NewScanner(response.Body)
-	for lines.Scan() {
-		name, value, _ := strings.Cut(lines.Text(), ": ")
-		if value != "0" && !strings.HasPrefix(name, "http.admin.") {
-			busy = true
-		}
-	}
-	return busy, lines.Err()
+	answer, err := io.ReadAll(response.Body)
+	return how.IsBusy(answer), err
 }

@@ -13,15 +13,13 @@ import (
 	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/diff"
 	"cardea.dev/cardea/internal/objects"
-	"cardea.dev/cardea/internal/process"
 	"cardea.dev/cardea/internal/xds"
 )
 
-// Run serves a folder until ctx is done: it reads the folder, follows its changes, and keeps one Envoy for each
-// Gateway. When it returns, every process that it started has ended. An error says why it could not start, or what
-// failed.
+// Run serves a folder until ctx is done: it reads and follows it, and keeps one proxy for each Gateway. When it
+// returns, every process that it started has ended. The error says what kept it from starting, or what failed.
 func Run(ctx context.Context, o Options) (err error) {
-	binary, err := process.Find(ctx, o.Envoy, o.logger())
+	programs, err := findPrograms(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -33,7 +31,7 @@ func Run(ctx context.Context, o Options) (err error) {
 
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	w := newWorld(o, binary.Version)
+	w := newWorld(o, programs[o.Dialects[0].Name].Version)
 	o.CacheDir = o.remembering()
 	folder, err := newFolder(o, w, nil)
 	if err != nil {
@@ -47,7 +45,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	shown, ready := objects.New(w), &readiness{world: w, folder: folder}
-	children := &proxies{world: w, envoy: binary.Path, socket: filepath.Join(dir, "xds"), dir: dir, log: o.logger()}
+	children := &proxies{world: w, programs: programs, socket: filepath.Join(dir, "xds"), dir: dir, log: o.logger()}
 	findings := func(place where) []admin.Finding {
 		return append(children.findings(place), allFindings(folder, w.FindingsAt(time.Now()), place)...)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"cardea.dev/cardea/internal/envoy"
+	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
@@ -30,8 +30,8 @@ type translation struct {
 	Secrets   []json.RawMessage `json:"secrets"`
 }
 
-// Translate prints the Envoy configuration of the Gateway ("namespace/name", "" means all) for a folder, as "yaml" or
-// "json". Private keys are left out. The same folder always gives the same bytes.
+// Translate prints the configuration of the proxies of the Gateway ("namespace/name", "" is all) that a folder means,
+// as "yaml" or "json". Private keys are left out. The same folder prints the same bytes.
 func Translate(_ context.Context, o Options, gateway, format string, out io.Writer) error {
 	w, _, err := load(o)
 	if err != nil {
@@ -81,9 +81,10 @@ func Gateways(_ context.Context, o Options) (names []string, err error) {
 // translations are the translations of the served Gateways, by name.
 func translations(w *world.World, gateway string) ([]translation, error) {
 	byGateway := map[model.ObjectRef]map[resource.Key]resource.Resource{}
+	dialects := map[model.ObjectRef]dialect.Dialect{}
 	w.Graph.View(func(v flow.View) {
-		for ref := range flow.All(v, w.Plan.Gateways) {
-			byGateway[ref] = map[resource.Key]resource.Resource{}
+		for ref, g := range flow.All(v, w.Plan.Gateways) {
+			byGateway[ref], dialects[ref] = map[resource.Key]resource.Resource{}, w.Dialect(g.DataPlane)
 		}
 		for _, c := range w.Outputs.Resources {
 			for key, r := range flow.All(v, c) {
@@ -96,7 +97,7 @@ func translations(w *world.World, gateway string) ([]translation, error) {
 	var list []translation
 	for _, ref := range slices.SortedFunc(maps.Keys(byGateway), model.ObjectRef.Compare) {
 		if name := ref.NamespacedName(); gateway == "" || gateway == name {
-			t, err := translate(name, byGateway[ref])
+			t, err := translate(name, dialects[ref], byGateway[ref])
 			if err != nil {
 				return nil, err
 			}
@@ -111,7 +112,9 @@ func translations(w *world.World, gateway string) ([]translation, error) {
 	return list, nil
 }
 
-func translate(gateway string, resources map[resource.Key]resource.Resource) (translation, error) {
+func translate(
+	gateway string, d dialect.Dialect, resources map[resource.Key]resource.Resource,
+) (translation, error) {
 	t := translation{Gateway: gateway}
 	lists := map[resource.Type]*[]json.RawMessage{
 		resource.Listener: &t.Listeners, resource.Routes: &t.Routes, resource.Cluster: &t.Clusters,
@@ -124,7 +127,7 @@ func translate(gateway string, resources map[resource.Key]resource.Resource) (tr
 		return cmp.Or(cmp.Compare(a.Type, b.Type), strings.Compare(a.Name, b.Name))
 	})
 	for _, key := range keys {
-		b, err := envoy.Describe(resources[key], key.Type)
+		b, err := d.Describe(key.Type, resources[key])
 		if err != nil {
 			return t, fmt.Errorf("%s %s of Gateway %s: %w", key.Type, key.Name, gateway, err)
 		}

@@ -12,7 +12,7 @@ func TestGateways(t *testing.T) {
 		"../../docs/testdata/mistakes":  {"default/web"},
 		"../../examples/demo/not/there": nil,
 	} {
-		o := Options{Dir: dir, Bind: []string{"127.0.0.1"}}
+		o := Options{Dialects: dialects, Dir: dir, Bind: []string{"127.0.0.1"}}
 		names, err := Gateways(t.Context(), o)
 		if !slices.Equal(names, want) || (err != nil) != (want == nil) {
 			t.Errorf("%s: %v, %v", dir, names, err)

@@ -16,6 +16,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gatewayclient "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned"
 
+	"cardea.dev/cardea/internal/dataplanes"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/kube"
 	"cardea.dev/cardea/internal/model"
@@ -151,7 +152,9 @@ func TestAnEditOfARouteIsOneWriteOfItsStatus(t *testing.T) {
 		_ = cluster.Client.CoreV1().Namespaces().Delete(context.Background(), "joined", none)
 	})
 
-	w := world.New(world.Config{Check: true, Environment: model.Environment{Addresses: []string{"192.0.2.1"}}})
+	w := world.New(world.Config{
+		Dialects: dataplanes.All(), Check: true, Environment: model.Environment{Addresses: []string{"192.0.2.1"}},
+	})
 	edge, err := kube.New(kube.Config{REST: cluster.Config, Graph: w.Graph, Sources: w.Sources.Sources})
 	if err != nil {
 		t.Fatal(err)

@@ -23,10 +23,11 @@ func TestEveryConditionIsListed(t *testing.T) {
 		most int // conditions
 	}{
 		{formOf(model.KindGatewayClass), conditions.GatewayClass(conditions.Class{Findings: findings}), 2},
-		{formOf(model.KindGateway), conditions.Gateway(conditions.GatewayFacts{Findings: findings, Listeners: []conditions.Listener{
-			{Section: "http", Findings: findings, Overlaps: true},
-			{Section: "other", Serves: true, Standing: resource.Standing{Refused: "no"}},
-		}}), 5},
+		{formOf(model.KindGateway), conditions.Gateway(conditions.GatewayFacts{Findings: findings,
+			Listeners: []conditions.Listener{
+				{Section: "http", Findings: findings, Overlaps: true},
+				{Section: "other", Serves: true, Standing: resource.Standing{Refused: "no"}},
+			}}), 5},
 		{formOf(model.KindHTTPRoute), gatewayv1.HTTPRouteStatus{RouteStatus: conditions.Route(conditions.RouteFacts{
 			Controller: model.ControllerName, Rules: 2, Findings: findings,
 			Parents: []conditions.Parent{{Attached: true, Standing: []resource.Standing{{Acknowledged: true}}}},

@@ -1,6 +1,6 @@
 // Package world joins the pure part of the program: objects in, configuration and status out.
 //
-// It owns the order in which the towers are joined (inputs, meaning, dialect, reports), which is also the order in
+// It owns the order in which the towers are joined (inputs, meaning, dialects, reports), which is also the order in
 // which changes run through them. It must never know where objects come from, where configuration goes, or a clock (who
 // asks for what depends on the time says it). Its methods may be called from any goroutine. Start reading at New.
 package world
@@ -8,7 +8,7 @@ package world
 import (
 	"log/slog"
 
-	"cardea.dev/cardea/internal/envoy"
+	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/gateway"
 	"cardea.dev/cardea/internal/input"
@@ -21,7 +21,8 @@ import (
 
 // Config is what a World depends on besides objects.
 type Config struct {
-	Catalog     *kind.Catalog // of the kinds that are read; nil: those of package kinds
+	Catalog     *kind.Catalog     // of the kinds that are read; nil: those of package kinds
+	Dialects    []dialect.Dialect // the data planes, at least one
 	Log         *slog.Logger
 	Check       bool                         // flow's check mode, for tests
 	Environment model.Environment            // of all proxies
@@ -31,6 +32,7 @@ type Config struct {
 
 // World is one graph from objects to configuration and status.
 type World struct {
+	Dialects []dialect.Dialect // see Dialect
 	Graph    *flow.Graph
 	Sources  *kinds.Sources
 	Feedback *resource.Feedback
@@ -44,17 +46,21 @@ type World struct {
 
 // New joins the parts. Sources of objects are synced by whoever fills them; everything else is there at once.
 func New(c Config) *World {
+	if len(c.Dialects) == 0 {
+		panic("world: a dialect is needed")
+	}
 	if c.Catalog == nil {
 		c.Catalog = kinds.Catalog()
 	}
-	w := &World{Graph: flow.New(flow.Config{Name: "cardea", Check: c.Check, Log: c.Log, Fault: c.Fault})}
+	graph := flow.New(flow.Config{Name: "cardea", Check: c.Check, Log: c.Log, Fault: c.Fault})
+	w := &World{Dialects: c.Dialects, Graph: graph}
 	w.Sources = kinds.Of(input.New(w.Graph, c.Catalog))
 	w.Feedback = resource.NewFeedback(w.Graph)
 	meaning := gateway.New(w.Graph, w.Sources, gateway.Options{
-		DataPlanes: []model.DataPlane{model.DataPlaneEnvoy}, Unchecked: c.Unchecked,
+		DataPlanes: names(c.Dialects), Unchecked: c.Unchecked,
 	})
 	w.Plan = meaning.Plan
-	w.Outputs = envoy.New(w.Graph, w.Plan, w.Feedback)
+	w.Outputs = render(w.Graph, w.Plan, w.Feedback, w.Dialects)
 	w.Reports = meaning.NewReports(w.Outputs, w.Feedback.Proxies.Collection())
 	w.validity = flow.Map(w.Plan.Secrets, "validity", validityOf)
 	w.SetEnvironment(c.Environment)

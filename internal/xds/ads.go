@@ -77,7 +77,7 @@ func (a *ads) DeltaAggregatedResources(g discoveryv3.AggregatedDiscoveryService_
 	if first == nil {
 		return ended(err)
 	}
-	gateway, err := claim(first.GetNode())
+	gateway, err := claim(Node{ID: first.GetNode().GetId(), Cluster: first.GetNode().GetCluster()})
 	if err != nil {
 		return s.turnAway(ctx, first.GetNode().GetId(), err)
 	}

@@ -20,6 +20,7 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 
+	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/process"
 )
 
@@ -66,7 +67,7 @@ func startEnvoy(t testing.TB, w *world) *proxy {
 // startLimited runs one that takes regular expressions of as many instructions; 0: as many as by default.
 func startLimited(t testing.TB, w *world, regexSize int) *proxy {
 	t.Helper()
-	binary, err := process.FindEnvoy("")
+	binary, err := process.FindPath(envoy.Program())
 	if err != nil {
 		t.Fatal(err)
 	}

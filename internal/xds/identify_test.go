@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -33,7 +32,7 @@ func TestAnotherGatewaysProxyIsRefused(t *testing.T) {
 	w := newWorld(t)
 	w.sync(nil)
 	w.server.cfg.Identify = func(context.Context) (Claim, error) {
-		return func(*corev3.Node) (model.ObjectRef, error) { return model.ObjectRef{}, errors.New("no such gateway") }, nil
+		return func(Node) (model.ObjectRef, error) { return model.ObjectRef{}, errors.New("no such gateway") }, nil
 	}
 	w.server.cfg.Log = slog.New(slog.DiscardHandler)
 	c := dial(t, w)

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"cardea.dev/cardea/internal/flow"
@@ -32,7 +31,10 @@ type Config struct {
 }
 
 // Claim tells which Gateway a proxy serves, by the node that it says it is. Its error refuses the stream.
-type Claim func(*corev3.Node) (model.ObjectRef, error)
+type Claim func(Node) (model.ObjectRef, error)
+
+// Node is who a proxy says that it is: the id and the cluster of its node.
+type Node struct{ ID, Cluster string }
 
 // Server serves resources to proxies over delta ADS.
 type Server struct {

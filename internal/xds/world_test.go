@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
@@ -81,7 +80,7 @@ func newWorld(t testing.TB) *world {
 		Now: now,
 		Identify: func(context.Context) (Claim, error) {
 			w.opened.Add(1)
-			return func(*corev3.Node) (model.ObjectRef, error) {
+			return func(Node) (model.ObjectRef, error) {
 				w.asked.Add(1)
 				return gateway, nil
 			}, nil

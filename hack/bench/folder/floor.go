@@ -11,6 +11,7 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 
 	"cardea.dev/cardea/hack/bench/floor"
+	"cardea.dev/cardea/internal/dataplanes"
 	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/files"
 	"cardea.dev/cardea/internal/kinds"
@@ -27,7 +28,9 @@ type pure struct {
 }
 
 func newPure(dir, cache, address string) (*pure, error) {
-	p := &pure{World: world.New(world.Config{Environment: model.Environment{Addresses: []string{address}}})}
+	p := &pure{World: world.New(world.Config{
+		Dialects: dataplanes.All(), Environment: model.Environment{Addresses: []string{address}},
+	})}
 	s := schema.New(kinds.Catalog())
 	var err error
 	p.folder, err = files.New(files.Config{Dir: dir, Sources: p.Sources.Sources, Graph: p.Graph, Schema: s,

@@ -20,6 +20,8 @@ import (
 
 	"cardea.dev/cardea/hack/bench/table"
 	"cardea.dev/cardea/internal/cli"
+	"cardea.dev/cardea/internal/dataplanes"
+	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/figures"
 	"cardea.dev/cardea/internal/process"
 	"cardea.dev/cardea/internal/standalone"
@@ -49,10 +51,11 @@ func beCardea() {
 		return
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	program := cli.Program{Standalone: func(ctx context.Context, o standalone.Options) error {
+	serve := func(ctx context.Context, o standalone.Options) error {
 		o.CacheDir = os.Getenv(asCardea)
 		return standalone.Run(ctx, o)
-	}}
+	}
+	program := cli.Program{Dialects: dataplanes.All(), Standalone: serve}
 	code := cli.Main(ctx, os.Args[1:], program, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
@@ -152,7 +155,7 @@ func median(do func(i int) error, err *error) time.Duration {
 }
 
 func newLive(n int) (*live, func(), error) {
-	envoy, err := process.FindEnvoy("")
+	binary, err := process.FindPath(envoy.Program())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -161,7 +164,7 @@ func newLive(n int) (*live, func(), error) {
 		return nil, nil, err
 	}
 	remove := func() { os.RemoveAll(dir) }
-	l := &live{n: n, envoy: envoy, dir: filepath.Join(dir, "folder"), cache: filepath.Join(dir, "cache"),
+	l := &live{n: n, envoy: binary, dir: filepath.Join(dir, "folder"), cache: filepath.Join(dir, "cache"),
 		address: "127.0.0.1"}
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

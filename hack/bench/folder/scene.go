@@ -7,6 +7,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"cardea.dev/cardea/internal/dataplanes"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
@@ -36,7 +37,9 @@ var (
 )
 
 func newScene(n int, l gatewayv1.Listener) *scene {
-	s := &scene{n: n, World: world.New(world.Config{Environment: model.Environment{Addresses: []string{"127.0.0.1"}}})}
+	s := &scene{n: n, World: world.New(world.Config{
+		Dialects: dataplanes.All(), Environment: model.Environment{Addresses: []string{"127.0.0.1"}},
+	})}
 	for _, c := range s.Outputs.Resources {
 		s.followers = append(s.followers, flow.Follow(c))
 	}

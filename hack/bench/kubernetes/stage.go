@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/gateway-api/pkg/client/clientset/versioned"
 
+	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/process"
 	"cardea.dev/cardea/internal/testcluster"
 )
@@ -49,12 +50,12 @@ func newStage(ctx context.Context, cardea string) (s *stage, err error) {
 			s.close()
 		}
 	}()
-	envoy, err := process.FindEnvoy("")
+	binary, err := process.FindPath(envoy.Program())
 	if err != nil {
 		return s, err
 	}
 	images := map[string]testcluster.Program{}
-	for image, path := range map[string]string{"cardea": cardea, envoyImage: envoy} {
+	for image, path := range map[string]string{"cardea": cardea, envoyImage: binary} {
 		path, err := filepath.Abs(path)
 		if err != nil {
 			return s, err

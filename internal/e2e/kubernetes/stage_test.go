@@ -18,6 +18,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/gateway-api/pkg/client/clientset/versioned"
 
+	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/process"
 	"cardea.dev/cardea/internal/testcluster"
 )
@@ -87,7 +88,7 @@ func install(ctx context.Context) (err error) {
 	if out, err := exec.Command("go", "build", "-o", cardea, "cardea.dev/cardea/cmd/cardea").CombinedOutput(); err != nil {
 		return fmt.Errorf("build cardea: %w\n%s", err, out)
 	}
-	envoy, err := process.FindEnvoy("")
+	binary, err := process.FindPath(envoy.Program())
 	if err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func install(ctx context.Context) (err error) {
 		return testcluster.Program{Files: map[string]string{inside: path}, Entrypoint: []string{inside}}
 	}
 	shared.cluster, err = testcluster.Up(ctx, testcluster.Options{Images: map[string]testcluster.Program{
-		"cardea": image(cardea), "envoyproxy/envoy": image(envoy),
+		"cardea": image(cardea), "envoyproxy/envoy": image(binary),
 	}})
 	if err != nil {
 		return err

@@ -1,22 +1,34 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"cardea.dev/cardea/internal/envoy"
 )
+
+// program is one that tells its version as Envoy does.
+var program = envoy.Program()
+
+// path is that of the program that is found.
+func path(explicit string) (string, error) {
+	found, err := Find(context.Background(), program, explicit, slog.New(slog.DiscardHandler))
+	return found.Path, err
+}
 
 func TestFindEnvoyTakesTheFirstThatIsThere(t *testing.T) {
 	dir := t.TempDir()
 	executable := func(path string) string { return fakeEnvoy(t, filepath.Join(dir, path), "1.40.2") }
 	find := func(explicit, want string) {
 		t.Helper()
-		got, err := FindEnvoy(explicit)
+		got, err := path(explicit)
 		if err != nil || got != want {
-			t.Errorf("FindEnvoy(%q) = %q, %v, want %q", explicit, got, err, want)
+			t.Errorf("Find(%q) = %q, %v, want %q", explicit, got, err, want)
 		}
 	}
 	t.Setenv("CARDEA_ENVOY", "")
@@ -24,10 +36,10 @@ func TestFindEnvoyTakesTheFirstThatIsThere(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
 
 	// From the last choice to the first, each one wins over those before it.
-	if _, err := FindEnvoy(""); !errors.Is(err, ErrNoEnvoy) {
-		t.Errorf("with no Envoy anywhere: %v, want ErrNoEnvoy", err)
+	if _, err := path(""); !errors.Is(err, ErrNotFound) {
+		t.Errorf("with no Envoy anywhere: %v, want ErrNotFound", err)
 	}
-	find("", executable("cache/cardea/envoy-"+EnvoyVersion+"/envoy"))
+	find("", executable("cache/cardea/envoy-"+program.Version+"/envoy"))
 	find("", executable("bin/envoy"))
 	mine := executable("mine/my-envoy")
 	t.Setenv("CARDEA_ENVOY", mine)
@@ -64,18 +76,18 @@ func TestAnOldEnvoyInThePathIsSkipped(t *testing.T) {
 		t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
 		onPath := fakeEnvoy(t, filepath.Join(dir, "bin/envoy"), version)
 		var logged strings.Builder
-		find := func(explicit string) (Envoy, error) {
+		find := func(explicit string) (Executable, error) {
 			logged.Reset()
-			return Find(t.Context(), explicit, slog.New(slog.NewTextHandler(&logged, nil)))
+			return Find(t.Context(), program, explicit, slog.New(slog.NewTextHandler(&logged, nil)))
 		}
 		// There is no other one.
 		if got, err := find(""); taken && (err != nil || got.Path != onPath || !strings.HasPrefix(version, got.Version)) {
-			t.Errorf("%q in the PATH: %v, %v", version, got, err)
-		} else if !taken && (!errors.Is(err, ErrNoEnvoy) || !strings.Contains(err.Error(), onPath)) {
-			t.Errorf("%q in the PATH: %v, %v, want ErrNoEnvoy and what was skipped", version, got, err)
+			t.Errorf("%q on the PATH: %v, %v", version, got, err)
+		} else if !taken && (!errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), onPath)) {
+			t.Errorf("%q on the PATH: %v, %v, want ErrNotFound and what was passed over", version, got, err)
 		}
-		want := Envoy{fakeEnvoy(t, filepath.Join(dir, "cache/cardea/envoy-"+EnvoyVersion+"/envoy"), EnvoyVersion),
-			EnvoyVersion}
+		want := Executable{fakeEnvoy(t, filepath.Join(dir, "cache/cardea/envoy-"+program.Version+"/envoy"), program.Version),
+			program.Version}
 		if taken {
 			want.Path, want.Version = onPath, strings.TrimSuffix(version, "-dev")
 		}
@@ -96,16 +108,16 @@ func TestFindEnvoyNeverReplacesTheOneThatWasNamed(t *testing.T) {
 	if err := os.WriteFile(plain, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{missing, plain, dir} {
+	for _, named := range []string{missing, plain, dir} {
 		t.Setenv("CARDEA_ENVOY", "")
-		if got, err := FindEnvoy(path); err == nil || !strings.Contains(err.Error(), "--envoy") ||
-			!strings.Contains(err.Error(), path) {
-			t.Errorf("FindEnvoy(%q) = %q, %v, want an error that names --envoy and the path", path, got, err)
+		if got, err := path(named); err == nil || !strings.Contains(err.Error(), "--envoy") ||
+			!strings.Contains(err.Error(), named) {
+			t.Errorf("Find(%q) = %q, %v, want an error that names --envoy and the path", named, got, err)
 		}
-		t.Setenv("CARDEA_ENVOY", path)
-		if got, err := FindEnvoy(""); err == nil || !strings.Contains(err.Error(), "$CARDEA_ENVOY") ||
-			!strings.Contains(err.Error(), path) {
-			t.Errorf("$CARDEA_ENVOY=%q: FindEnvoy = %q, %v, want an error that names the variable and the path", path, got, err)
+		t.Setenv("CARDEA_ENVOY", named)
+		if got, err := path(""); err == nil || !strings.Contains(err.Error(), "$CARDEA_ENVOY") ||
+			!strings.Contains(err.Error(), named) {
+			t.Errorf("$CARDEA_ENVOY=%q: Find = %q, %v, want an error that names the variable and the path", named, got, err)
 		}
 	}
 }
@@ -116,7 +128,7 @@ func TestScriptAndCodeAgreeOnTheCacheFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"\nversion=" + EnvoyVersion + "\n",
+		"\nversion=" + program.Version + "\n",
 		"\nfolder=\"${XDG_CACHE_HOME:-$HOME/.cache}/cardea/envoy-$version\"\ntarget=\"$folder/envoy\"\n",
 	} {
 		if !strings.Contains(string(script), want) {

@@ -1,17 +1,15 @@
-package world
+package resource
 
 import (
 	"slices"
 
 	"cardea.dev/cardea/internal/model"
-	"cardea.dev/cardea/internal/resource"
-	"cardea.dev/cardea/internal/simulate"
 )
 
 // Excerpt is what of a Gateway's configuration decides about some requests: resources, and of route tables those
 // virtual hosts that could take one of them. Its values are shared and never change, so it outlives the View that it
 // was taken from.
-type Excerpt map[resource.Name][]*resource.Part
+type Excerpt map[Name][]*Part
 
 // Takers are the IDs of the parts of a route table that could take a request to one of the hosts, in order: domains,
 // and "" for what all share.
@@ -25,7 +23,7 @@ func Takers(hosts ...string) []string {
 }
 
 // Take adds a resource and all that it needs, as get finds them; of route tables the parts that are among takers.
-func (e Excerpt) Take(name resource.Name, takers []string, get func(resource.Name) (resource.Resource, bool)) {
+func (e Excerpt) Take(name Name, takers []string, get func(Name) (Resource, bool)) {
 	if _, known := e[name]; known {
 		return
 	}
@@ -34,7 +32,7 @@ func (e Excerpt) Take(name resource.Name, takers []string, get func(resource.Nam
 		return
 	}
 	parts := r.Parts
-	if name.Type == resource.Routes {
+	if name.Type == Routes {
 		parts = Among(parts, takers)
 	}
 	e[name] = parts
@@ -46,22 +44,11 @@ func (e Excerpt) Take(name resource.Name, takers []string, get func(resource.Nam
 }
 
 // Among are the parts that have one of the IDs. Both are in order of the IDs.
-func Among(parts []*resource.Part, ids []string) (list []*resource.Part) {
+func Among(parts []*Part, ids []string) (list []*Part) {
 	for _, id := range ids {
-		if p := resource.Find(parts, id); p != nil {
+		if p := Find(parts, id); p != nil {
 			list = append(list, p)
 		}
 	}
 	return list
-}
-
-// Config is the excerpt, ready to be asked. It takes time: no View should be open.
-func (e Excerpt) Config() (*simulate.Config, error) {
-	c := simulate.New()
-	for name, parts := range e {
-		if err := c.Add(name.Type, name.Name, resource.Resource{Parts: parts}.Flatten(nil)); err != nil {
-			return nil, err
-		}
-	}
-	return c, nil
 }

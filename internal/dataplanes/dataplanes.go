@@ -1,0 +1,15 @@
+// Package dataplanes is the list of the data planes that the program has.
+//
+// It owns the list and nothing else: whoever puts the program together takes it from here and passes it on. It must
+// never know what is done with a data plane. A new one is one more line in All.
+package dataplanes
+
+import (
+	"cardea.dev/cardea/internal/dialect"
+	"cardea.dev/cardea/internal/envoy"
+)
+
+// All has the data planes; a Gateway that asks for none has the first.
+func All() []dialect.Dialect {
+	return []dialect.Dialect{envoy.Dialect()}
+}

@@ -1,0 +1,34 @@
+package dialect
+
+import (
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+	"cardea.dev/cardea/internal/request"
+	"cardea.dev/cardea/internal/resource"
+)
+
+// Dialect is one data plane.
+type Dialect struct {
+	Name    model.DataPlane
+	Proxy   string // what users call its proxy: "Envoy"
+	Version string // of the proxy that it renders for, and the oldest that is run unasked: "1.40.0"
+	Image   string // of the proxy's container, where no DataPlane states one
+
+	// Render adds the stages that render a plan to a graph. Feedback has what the proxies said of it.
+	Render func(*flow.Graph, plan.Plan, *resource.Feedback) resource.Outputs
+	// Simulate makes an excerpt of a Gateway's configuration ready to be asked. It takes time: no View should be open.
+	Simulate func(resource.Excerpt) (request.Simulation, error)
+
+	// Table is the route table that a listener's requests are looked up in.
+	Table func(model.Listener) resource.Key
+	// Backend is the resource that says where a backend is and how it is spoken to.
+	Backend func(plan.BackendKey) resource.Key
+	// Place is where a route table serves, for users: a port, for HTTPS with the listener ("443/shop").
+	Place func(table resource.Key) string
+	// Describe prints a resource as JSON, the same for the same resource. Private keys are left out.
+	Describe func(resource.Type, resource.Resource) ([]byte, error)
+
+	Child Child
+	Pod   Pod
+}

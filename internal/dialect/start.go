@@ -1,0 +1,77 @@
+package dialect
+
+import (
+	"log/slog"
+	"time"
+)
+
+// Child is how a proxy runs as a child process.
+type Child struct {
+	Program Program
+	// Files are what it starts with, by name. They stand in one folder.
+	Files func(ChildStart) (map[string][]byte, error)
+	// Arguments are those of its command, with Files in a folder. threads is how many requests it may work at at once.
+	Arguments func(folder string, threads int) []string
+	// Level is that of a line of its log.
+	Level func(line string) slog.Level
+	// BusyPath is what its admin interface is asked for (path and query) to learn whether it still serves; IsBusy reads
+	// the answer: it has listeners, or requests in flight.
+	BusyPath string
+	IsBusy   func(answer []byte) bool
+}
+
+// ChildStart is what a child process is told.
+type ChildStart struct {
+	Node string // how it names itself to its server
+	// XDSSocket is the path of the Unix socket where its server listens, AdminSocket of that where its admin interface
+	// does.
+	XDSSocket, AdminSocket string
+}
+
+// Program is a proxy's executable, and how it is found on a machine.
+type Program struct {
+	Name     string // that of the executable, as it is looked for on the PATH: "envoy"
+	Flag     string // by which a user names one: "--envoy"
+	Variable string // the environment variable that names one: "CARDEA_ENVOY"
+	Proxy    string // what users call it: "Envoy"
+	Version  string // that Cardea is made for, and the oldest that it takes unasked (its patch does not matter)
+	// Arguments make it tell its version; VersionIn finds that ("1.40.0") in what it prints; "": it does not tell.
+	Arguments []string
+	VersionIn func(output []byte) string
+	Help      string // how to get one
+}
+
+// Pod is how a proxy runs in a pod.
+type Pod struct {
+	// Files makes the text files that the proxies of a Gateway start with, by name.
+	Files func(PodStart) (map[string][]byte, error)
+	// Command is the command line of a proxy whose files are in folder; level is that of its log, "" for the usual one.
+	Command func(folder, level, node string) []string
+}
+
+// PodStart is what the proxies of one Gateway start with where each runs in a pod. All paths are absolute, and inside
+// the pod.
+type PodStart struct {
+	NodeCluster string // what they have in common: "NAMESPACE/NAME" of the Gateway
+	// ServerHost and ServerPort are where the xDS server is, a DNS name or an IP address; ServerName is in its
+	// certificate.
+	ServerHost string
+	ServerPort int32
+	ServerName string
+	// ConfigDir is where the files of Pod.Files stand.
+	ConfigDir string
+	// CAPath is the PEM bundle that the server's certificate is verified by, TokenPath the pod's token for the server.
+	// Both are read again when the folder that they are in changes the way that Kubernetes' volumes do: by a renamed link.
+	CAPath, TokenPath string
+	// AdminSocket is the path of the Unix socket where the proxy's admin interface listens, in a folder that the proxy may
+	// write to.
+	AdminSocket string
+	// ProbeAddress ("0.0.0.0"; "::" is IPv4, too) and ProbePort are where the three paths are answered, and nothing else.
+	ProbeAddress string
+	ProbePort    int32
+	// ReadyPath answers 200 when the first configuration is whole and all ports are open, and goes on while the proxy
+	// drains. LivePath answers 200 when the proxy's threads do, from then on. DrainPath, which whoever knows it may call,
+	// tells every client to leave and answers after Drain; there is none if Drain is 0.
+	ReadyPath, LivePath, DrainPath string
+	Drain                          time.Duration
+}

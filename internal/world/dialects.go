@@ -1,0 +1,76 @@
+package world
+
+import (
+	"slices"
+
+	"cardea.dev/cardea/internal/dialect"
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+	"cardea.dev/cardea/internal/resource"
+)
+
+// Dialect is the declaration of a data plane; the first of the list if none is called that, as for a Gateway that is
+// gone.
+func (w *World) Dialect(name model.DataPlane) dialect.Dialect {
+	i := slices.IndexFunc(w.Dialects, func(d dialect.Dialect) bool { return d.Name == name })
+	return w.Dialects[max(i, 0)]
+}
+
+// DialectOf is that of a Gateway's proxies.
+func (w *World) DialectOf(v flow.View, gateway model.ObjectRef) dialect.Dialect {
+	g, _ := flow.Get(v, w.Plan.Gateways, gateway)
+	return w.Dialect(g.DataPlane)
+}
+
+// names are those of the data planes.
+func names(dialects []dialect.Dialect) (list []model.DataPlane) {
+	for _, d := range dialects {
+		list = append(list, d.Name)
+	}
+	return list
+}
+
+// render renders the plan by every dialect, and joins what comes of it. Each renders what is its own, so no two have a
+// key in common.
+func render(g *flow.Graph, p plan.Plan, f *resource.Feedback, dialects []dialect.Dialect) resource.Outputs {
+	var list []resource.Outputs
+	for _, d := range dialects {
+		list = append(list, d.Render(g, p, f))
+	}
+	out := list[0]
+	if len(list) == 1 {
+		return out
+	}
+	out.Resources = nil
+	for _, t := range resource.Types() {
+		out.Resources = append(out.Resources, merge("world/"+t.String(), list,
+			func(o resource.Outputs) *flow.Collection[resource.Key, resource.Resource] { return o.Of(t) }))
+	}
+	out.Listeners = merge("world/listener-standings", list,
+		func(o resource.Outputs) *flow.Collection[resource.StandingKey, resource.Standing] { return o.Listeners })
+	out.RefusedBackends = merge("world/refused-backends", list,
+		func(o resource.Outputs) *flow.Collection[resource.StandingKey, resource.Refusal] {
+			return o.RefusedBackends
+		})
+	out.Routes = merge("world/route-standings", list,
+		func(o resource.Outputs) *flow.Collection[resource.RouteKey, resource.RouteStanding] { return o.Routes })
+	out.RuleChanged = func(v flow.View, rule model.RuleKey) (last flow.Rev) {
+		for _, o := range list {
+			last = max(last, o.RuleChanged(v, rule))
+		}
+		return last
+	}
+	return out
+}
+
+// merge makes one collection of those of several dialects.
+func merge[K comparable, V any](
+	name string, list []resource.Outputs, of func(resource.Outputs) *flow.Collection[K, V],
+) *flow.Collection[K, V] {
+	var inputs []flow.Input[K, V]
+	for _, o := range list {
+		inputs = append(inputs, flow.From(of(o), func(_ *flow.Ctx, _ K, v V) (V, bool) { return v, true }))
+	}
+	return flow.Merge(name, inputs[0], inputs[1:]...)
+}
