@@ -199,8 +199,8 @@ func getList(cmd *cobra.Command, o getOptions, from source, names admin.KindName
 		_, err := fmt.Fprintf(cmd.ErrOrStderr(), "No resources found%s\n", where)
 		return err
 	}
-	return tableOf(names.Kind, list.Items, time.Now(), o.output == "wide", names.Namespaced &&
-		o.all).print(cmd.OutOrStdout())
+	t := tableOf(names.Kind, list.Items, time.Now(), o.output == "wide", names.Namespaced && o.all)
+	return t.print(cmd.OutOrStdout())
 }
 
 // wantsText reports whether the answer is printed as it came.
