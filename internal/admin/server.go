@@ -99,8 +99,7 @@ func New(c Config) (*Server, error) {
 		mux.HandleFunc("/healthz", s.healthz)
 		mux.HandleFunc("/readyz", s.readyz)
 		mux.Handle("/metrics", promhttp.HandlerFor(c.Gatherer, promhttp.HandlerOpts{}))
-		mux.HandleFunc("/", func(w http.ResponseWriter,
-			r *http.Request) {
+		mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 			fail(w, http.StatusNotFound, "no such page: "+see)
 		})
 	}

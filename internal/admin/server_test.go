@@ -72,8 +72,8 @@ func config(t *testing.T) Config {
 			model.Ref(model.KindGateway, "shop", "web"):     `{"kind":"Gateway","metadata":{"namespace":"shop","name":"web"}}`,
 			model.Ref(model.KindGateway, "other", "api"):    `{"kind":"Gateway","metadata":{"namespace":"other","name":"api"}}`,
 			model.Ref(model.KindGatewayClass, "", "cardea"): `{"kind":"GatewayClass","metadata":{"name":"cardea"}}`,
-			model.Ref(model.KindSecret, "shop",
-				"cert"): `{"kind":"Secret","metadata":{"name":"cert"},"data":{"tls.key":"cHJpdmF0ZQ=="}}`,
+			model.Ref(model.KindSecret, "shop", "cert"): `{"kind":"Secret","metadata":{"name":"cert"},` +
+				`"data":{"tls.key":"cHJpdmF0ZQ=="}}`,
 		},
 		Ready:     func() (bool, string) { return true, "" },
 		Gatherer:  metrics,

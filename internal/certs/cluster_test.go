@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { testcluster.Main(m) }
 
-// patience is how long a test waits for what must happen. It is a bound for broken programs, not a measure.
+// patience is how long a test waits for an event that must come. It is a limit for broken programs, not a measurement.
 const patience = 60 * time.Second
 
 const serverName = "cardea.cardea-system.svc"
@@ -73,7 +73,7 @@ func newScene(t *testing.T) *scene {
 	if s.client, err = kubernetes.NewForConfig(config); err != nil {
 		t.Fatal(err)
 	}
-	// the API server learns a moment later what it was told of rights, and nobody moves the clock for another try
+	// the API server knows new permissions a moment later, and the test's clock would not advance for a retry
 	s.await(func() error {
 		_, err := s.client.CoreV1().Secrets(namespace).Get(t.Context(), secretName, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
@@ -145,7 +145,7 @@ func (s *scene) bundles(n int) []byte {
 	return bundle
 }
 
-// pass lets time go by, once all replicas wait for it.
+// pass advances the clock, once all replicas wait for it.
 func (s *scene) pass(d time.Duration) {
 	s.t.Helper()
 	s.await(func() error {
@@ -169,7 +169,7 @@ func (s *scene) signedBy(bundle []byte, n int) {
 	}
 }
 
-// connect opens a connection to a replica's server that trusts a bundle, says something and hears it back.
+// connect opens a connection to a replica's server that trusts a bundle, sends a text and reads it back.
 func (s *scene) connect(replica int, bundle []byte) (tls.ConnectionState, error) {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(bundle)
@@ -220,7 +220,7 @@ func (s *scene) works(bundles ...[]byte) {
 	}
 }
 
-// step wants the metric to show one step.
+// step checks that the metric shows one step.
 func (s *scene) step(want string) {
 	s.t.Helper()
 	families, err := s.metrics.Gather()
@@ -255,7 +255,7 @@ func TestRotation(t *testing.T) {
 	select {
 	case <-changed:
 	default:
-		t.Error("nobody was told of the new bundle")
+		t.Error("the new bundle was not reported")
 	}
 	s.signedBy(both, 0)
 	s.works(first, both)
@@ -290,7 +290,7 @@ func TestRotation(t *testing.T) {
 	s.works(last)
 }
 
-// TestServerCertificateIsRenewed: it changes long before it expires, without a new authority.
+// TestServerCertificateIsRenewed: it is renewed long before it expires, without a new authority.
 func TestServerCertificateIsRenewed(t *testing.T) {
 	s := newScene(t)
 	s.run(1)
@@ -309,7 +309,7 @@ func TestServerCertificateIsRenewed(t *testing.T) {
 	})
 }
 
-// TestServerCertificateIsRenewedAlone: the key is here, so nobody need be asked for a certificate to serve with.
+// TestServerCertificateIsRenewedAlone: the replica has the key, so it needs no API server to renew its certificate.
 func TestServerCertificateIsRenewedAlone(t *testing.T) {
 	s := newScene(t)
 	s.run(1)
@@ -327,7 +327,7 @@ func TestServerCertificateIsRenewedAlone(t *testing.T) {
 	}
 }
 
-// TestSecretInTrouble: a Secret that was deleted comes back as it was; one that was overwritten with nonsense, too.
+// TestSecretInTrouble: a Secret that was deleted, or overwritten with invalid contents, is restored.
 func TestSecretInTrouble(t *testing.T) {
 	s := newScene(t)
 	s.run(2)

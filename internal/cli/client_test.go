@@ -73,9 +73,8 @@ func TestGetFromNobody(t *testing.T) {
 	}
 	l.Close()
 	for server, want := range map[string]string{
-		"http://" +
-			l.Addr().String(): "start one with `cardea standalone DIR`, or set the address of Cardea's admin API with " +
-			"--server or $CARDEA_SERVER",
+		"http://" + l.Addr().String(): "start one with `cardea standalone DIR`, " +
+			"or set the address of Cardea's admin API with --server or $CARDEA_SERVER",
 		"gopher://" + l.Addr().String(): `unsupported protocol scheme "gopher"`,
 	} {
 		if out, code := run(t, "get --server "+server); code != 1 || !strings.Contains(out, want) {

@@ -200,8 +200,8 @@ func getList(cmd *cobra.Command, o getOptions, from source, names *kind.Kind) er
 		_, err := fmt.Fprintf(cmd.ErrOrStderr(), "No resources found%s\n", where)
 		return err
 	}
-	return tableOf(names, list.Items, time.Now(), o.output == "wide", !names.Cluster &&
-		o.all).print(cmd.OutOrStdout())
+	wide, namespaces := o.output == "wide", !names.Cluster && o.all
+	return tableOf(names, list.Items, time.Now(), wide, namespaces).print(cmd.OutOrStdout())
 }
 
 // wantsText reports whether the answer is printed as it came.

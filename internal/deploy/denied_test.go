@@ -8,7 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// TestDenied tells what is the user's matter from what is the operator's, by what an API server says.
+// TestDenied: which refusals of the API server are for the user to correct, and which for the operator.
 func TestDenied(t *testing.T) {
 	for says, user := range map[string]bool{
 		`exceeded quota: none, requested: services=1, used: services=0, limited: services=0`:                          true,

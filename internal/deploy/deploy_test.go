@@ -21,7 +21,7 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// get asks for a page on a connection of its own.
+// get asks for a page over its own connection.
 func get(address string) (string, error) {
 	client := http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Get("http://" + address + "/")
@@ -36,8 +36,8 @@ func get(address string) (string, error) {
 	return string(body), err
 }
 
-// TestDeployed follows a Gateway to its first answer: the proxy runs without any privilege, has a token that counts,
-// and the Gateway's address leads to port 80 of it.
+// TestDeployed follows a Gateway to its first answer: the proxy runs without any privilege, has a valid token, and the
+// Gateway's address leads to its port 80.
 func TestDeployed(t *testing.T) {
 	p := newPlace(t)
 	p.plan(func(x *plan.Proxy) {
@@ -108,7 +108,7 @@ func (p *place) happened(reason, message string) {
 	})
 }
 
-// TestStaticAddress asks for two addresses of which one can't be had, then for the other alone.
+// TestStaticAddress asks for two addresses, one of which is not available, then for the other alone.
 func TestStaticAddress(t *testing.T) {
 	p := newPlace(t)
 	const usable, unusable = "10.97.200.7", "192.0.2.1"
@@ -124,9 +124,9 @@ func TestStaticAddress(t *testing.T) {
 	p.frontIs(func(f model.Front) bool { return f.Reason == "" && len(f.Addresses) == 1 })
 }
 
-// TestNoPorts: without a port there is no Service; with the first port there is, and it keeps its address when the last
-// port goes: all else of the Gateway is brought up to date, but a mistake in its only listener gives no load balancer
-// back.
+// TestNoPorts: without a port there is no Service; with the first port there is one, and it keeps its address when the
+// last port is removed: everything else of the Gateway is updated, but a mistake in its only listener does not give up
+// the load balancer.
 func TestNoPorts(t *testing.T) {
 	p := newPlace(t)
 	ports := p.proxy.Ports
@@ -178,8 +178,8 @@ func TestClusterIP(t *testing.T) {
 	}
 }
 
-// TestNotAccepted: nothing is made for a Gateway that is not accepted, and nothing is taken away from one: what others
-// change or delete is made what it was, and the proxies learn whom to trust.
+// TestNotAccepted: nothing is created for a Gateway that is not accepted, and nothing of it is deleted: what others
+// change or delete is repaired, and the proxies get new CA certificates.
 func TestNotAccepted(t *testing.T) {
 	p, other := newPlace(t), newPlace(t)
 	other.plan(func(x *plan.Proxy) { x.Accepted = false })
@@ -217,8 +217,8 @@ func TestNotAccepted(t *testing.T) {
 	p.trusts("# for all\n")
 }
 
-// TestNotAcceptedAtAStart: a Deployer that does not know what was accepted lets proxies be as they are, and tells them
-// whom to trust.
+// TestNotAcceptedAtAStart: a Deployer that does not know what was accepted does not change the proxies, but keeps their
+// CA certificates up to date.
 func TestNotAcceptedAtAStart(t *testing.T) {
 	p := newPlace(t)
 	p.plan(nil)

@@ -17,7 +17,7 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// traffic is clients that ask an address again and again until it ends.
+// traffic is clients that send requests to an address until it is stopped.
 type traffic struct {
 	answers atomic.Int64
 	failure atomic.Pointer[error] // the first
@@ -70,7 +70,7 @@ func (x *traffic) ask(ctx context.Context, client *http.Client, address string) 
 	return nil
 }
 
-// check wants no failure so far.
+// check fails the test if a request has failed so far.
 func (x *traffic) check(t *testing.T, when string) {
 	t.Helper()
 	if failure := x.failure.Load(); failure != nil {

@@ -11,7 +11,8 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// FuzzPatches: whatever the patches are, what is rendered is valid JSON of the right name, or the user is told.
+// FuzzPatches: whatever the patches are, the rendered object is valid JSON with the right name, or there is an error
+// for the user.
 func FuzzPatches(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `null`, `[]`, `7`, `{"spec":null}`, `{"metadata":{"labels":{"a":"b"}}}`,

@@ -14,9 +14,9 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// TestForeigner: somebody else's object that has the name of one that is to be made is neither changed nor deleted,
-// though it has Cardea's labels. It is said, nothing is made beside it, and when it is gone all is.
-func TestForeigner(t *testing.T) {
+// TestNameConflict: an object that is not Cardea's, with the name of one to be created, is neither changed nor deleted,
+// even with Cardea's labels. It is reported, nothing else is created, and when it is deleted everything is.
+func TestNameConflict(t *testing.T) {
 	for _, labels := range []map[string]string{nil,
 		{"app.kubernetes.io/name": "cardea-proxy", "app.kubernetes.io/managed-by": "cardea"}} {
 		p := newPlace(t)

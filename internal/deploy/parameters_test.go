@@ -22,7 +22,7 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// parameters reads the specs of DataPlanes, after one that lets no test wait for a drain.
+// parameters reads the specs of DataPlanes, after one without a drain, so that tests need not wait for it.
 func parameters(t *testing.T, texts ...string) (list []plan.DataPlane) {
 	t.Helper()
 	for i, text := range append([]string{`{pod: {drainSeconds: 0}}`}, texts...) {
@@ -61,7 +61,7 @@ func TestParametersApplyLive(t *testing.T) {
 	})
 }
 
-// TestReplicasOfAnAutoscaler: what an autoscaler sets stays, whatever else changes.
+// TestReplicasOfAnAutoscaler: the number that an autoscaler sets stays, whatever else changes.
 func TestReplicasOfAnAutoscaler(t *testing.T) {
 	p := newPlace(t)
 	p.plan(nil)
@@ -88,7 +88,7 @@ func TestReplicasOfAnAutoscaler(t *testing.T) {
 	}
 }
 
-// TestReplicasStatedNoMore: the number stays what it was when a DataPlane states it no more, until somebody scales.
+// TestReplicasStatedNoMore: when a DataPlane no longer sets the number, it stays as it is until somebody scales.
 func TestReplicasStatedNoMore(t *testing.T) {
 	p := newPlace(t)
 	p.plan(func(x *plan.Proxy) { x.Parameters = parameters(t, `{replicas: 2}`) })
@@ -119,8 +119,8 @@ func TestReplicasStatedNoMore(t *testing.T) {
 	replicas("c", 1)
 }
 
-// TestInvalidParameters: what can't be applied is said in the front, no other half of the DataPlane applies, and all
-// else goes on.
+// TestInvalidParameters: what can't be applied is reported in the front, no part of the DataPlane is applied, and
+// everything else is updated.
 func TestInvalidParameters(t *testing.T) {
 	p := newPlace(t)
 	p.plan(nil)
@@ -203,7 +203,7 @@ func TestInvalidParameters(t *testing.T) {
 	}
 }
 
-// TestAnotherBundle: pods see it where it is, and are not replaced for it.
+// TestAnotherBundle: pods see the new bundle in place, and are not replaced.
 func TestAnotherBundle(t *testing.T) {
 	p := newPlace(t)
 	p.plan(nil)
@@ -229,7 +229,7 @@ func TestAnotherBundle(t *testing.T) {
 	}
 }
 
-// TestQuota: what the namespace does not allow is said in the front, and done when it does.
+// TestQuota: what the namespace does not allow is reported in the front, and applied when it is allowed.
 func TestQuota(t *testing.T) {
 	p := newPlace(t)
 	allow := p.noServices()
@@ -240,7 +240,7 @@ func TestQuota(t *testing.T) {
 	p.frontIs(func(f model.Front) bool { return f.Reason == "" && len(f.Addresses) == 1 })
 }
 
-// noServices has the namespace allow none, until it is told to.
+// noServices makes the namespace allow no Services, until the returned function is called.
 func (p *place) noServices() (allow func()) {
 	t := p.t
 	t.Helper()
@@ -273,7 +273,7 @@ func (p *place) noServices() (allow func()) {
 	}
 }
 
-// TestRefusedService: what was refused is tried again when the Service that it was about has changed, or is gone.
+// TestRefusedService: what was refused is tried again when the Service that it concerns has changed or was deleted.
 func TestRefusedService(t *testing.T) {
 	p := newPlace(t)
 	p.plan(nil)
@@ -314,7 +314,7 @@ func TestRefusedService(t *testing.T) {
 	p.frontIs(func(f model.Front) bool { return f.Reason == "" })
 }
 
-// TestReservedLabels: what is asked for and can't be is said.
+// TestReservedLabels: labels and annotations that have no effect are reported.
 func TestReservedLabels(t *testing.T) {
 	p := newPlace(t)
 	p.plan(func(x *plan.Proxy) {

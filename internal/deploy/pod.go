@@ -135,9 +135,9 @@ func (r *renderer) container() *corev1ac.ContainerApplyConfiguration {
 
 func probe(path string, period, timeout time.Duration, failures int32) *corev1ac.ProbeApplyConfiguration {
 	return corev1ac.Probe().WithHTTPGet(page(path)).
-		WithPeriodSeconds(int32(period / time.Second)).WithTimeoutSeconds(int32(timeout / time.Second)).WithFailureThreshold(
-		failures,
-	)
+		WithPeriodSeconds(int32(period / time.Second)).
+		WithTimeoutSeconds(int32(timeout / time.Second)).
+		WithFailureThreshold(failures)
 }
 
 func page(path string) *corev1ac.HTTPGetActionApplyConfiguration {

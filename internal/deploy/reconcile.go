@@ -165,11 +165,11 @@ func (d *Deployer) show(ref model.ObjectRef, p plan.Proxy, f model.Front, notes 
 	f.Note = strings.Join(words, "; ")
 	d.mu.Lock()
 	r := d.record(ref)
-	before, told := r.front, r.notes
+	before, reported := r.front, r.notes
 	r.front, r.notes = &f, notes
 	d.mu.Unlock()
 	for _, n := range notes {
-		if !slices.Contains(told, n) {
+		if !slices.Contains(reported, n) {
 			d.cfg.Log.Warn("a data plane has a problem", "object", ref.String(), "reason", n.reason, "problem", n.text)
 			d.cfg.Events(Event{Object: ref, UID: p.UID, Warning: true, Reason: n.reason, Message: n.text})
 		}

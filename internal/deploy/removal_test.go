@@ -24,8 +24,8 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// revisions waits for the deletion of the Gateway and of all that was made for it, and returns the API server's
-// revision of each.
+// revisions waits for the deletion of the Gateway and of all its objects, and returns the API server's revision of
+// each.
 func (p *place) revisions(ctx context.Context, remove func()) map[string]int {
 	p.t.Helper()
 	core, only := p.Client.CoreV1(), metav1.ListOptions{FieldSelector: "metadata.name=" + p.proxy.Name}
@@ -91,7 +91,7 @@ func TestDeletion(t *testing.T) {
 		}
 		return nil
 	})
-	// The pod goes on for as long as it was told to.
+	// The pod keeps serving for the time of its drain.
 	list, err := p.Client.CoreV1().Pods(p.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil || len(list.Items) != 1 {
 		t.Errorf("%d pods, %v", len(list.Items), err)
@@ -105,7 +105,7 @@ func TestDeletion(t *testing.T) {
 	}
 }
 
-// TestNamespaceDeleted: what can't be made anew any more keeps neither the Gateway nor its namespace.
+// TestNamespaceDeleted: objects that can't be created any more keep neither the Gateway nor its namespace.
 func TestNamespaceDeleted(t *testing.T) {
 	p := newPlace(t)
 	p.plan(nil)
@@ -134,8 +134,8 @@ func TestNamespaceDeleted(t *testing.T) {
 	})
 }
 
-// TestLetGo: a Gateway that the plan does not know yet, or for a moment, keeps its proxies; one that goes to another
-// controller loses them, and then the finalizer; one that comes back gets both again.
+// TestLetGo: a Gateway that is not in the plan yet, or for a moment, keeps its proxies; one that gets another
+// controller's class loses them, and then the finalizer; one that comes back gets both again.
 func TestLetGo(t *testing.T) {
 	p := newPlace(t)
 	p.plan(nil)
@@ -161,8 +161,8 @@ func TestLetGo(t *testing.T) {
 	}
 }
 
-// TestFinalizerTakenAway: who takes the finalizer away sees it come back, and if the plan does not know the Gateway
-// lets it go.
+// TestFinalizerTakenAway: a finalizer that another client removes is added again; if the plan does not know the
+// Gateway, it is not.
 func TestFinalizerTakenAway(t *testing.T) {
 	p := newPlace(t)
 	p.plan(nil)
@@ -210,7 +210,7 @@ func (p *place) finalizers(want ...string) {
 	})
 }
 
-// nothingIsLeft waits until all that was made for the Gateway is gone, the finalizer included.
+// nothingIsLeft waits until all objects of the Gateway are deleted, and the finalizer is removed.
 func (p *place) nothingIsLeft() {
 	p.t.Helper()
 	p.eventually(func() error {
@@ -222,7 +222,7 @@ func (p *place) nothingIsLeft() {
 	p.finalizers()
 }
 
-// TestKindGone: that a kind is not there is told apart from that an object is not.
+// TestKindGone: a kind that does not exist is distinguished from an object that does not exist.
 func TestKindGone(t *testing.T) {
 	p := newPlace(t)
 	client, err := metadata.NewForConfig(p.Config)
@@ -238,7 +238,7 @@ func TestKindGone(t *testing.T) {
 	}
 }
 
-// TestLeftBehind: what Cardea made for a Gateway that does not exist is taken away; somebody's copy of it is not.
+// TestLeftBehind: objects of a Gateway that does not exist are deleted; copies of them by others are not.
 func TestLeftBehind(t *testing.T) {
 	p := newPlace(t)
 	left := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
@@ -273,7 +273,7 @@ func TestLeftBehind(t *testing.T) {
 	}
 }
 
-// TestClassFinalizer: a class can't go as long as Gateways name it.
+// TestClassFinalizer: a class can't be deleted while Gateways refer to it.
 func TestClassFinalizer(t *testing.T) {
 	p := newPlace(t)
 	ref := model.Ref(model.KindGatewayClass, "", p.namespace+"-class")

@@ -121,9 +121,8 @@ func uid(p plan.Proxy) types.UID { return types.UID(p.UID) }
 
 func (r *renderer) serviceAccount() *corev1ac.ServiceAccountApplyConfiguration {
 	return corev1ac.ServiceAccount(r.proxy.Name, r.ref.Namespace()).
-		WithLabels(labels(r.ref, r.proxy)).WithAnnotations(annotations(r.ref, r.proxy)).WithOwnerReferences(
-		owner(r.ref, r.proxy),
-	).
+		WithLabels(labels(r.ref, r.proxy)).WithAnnotations(annotations(r.ref, r.proxy)).
+		WithOwnerReferences(owner(r.ref, r.proxy)).
 		WithAutomountServiceAccountToken(false) // the xDS token has its own volume, and no other token is needed
 }
 
@@ -133,9 +132,8 @@ func (r *renderer) configMap(files map[string][]byte, bundle []byte) *corev1ac.C
 		data[name] = string(text)
 	}
 	return corev1ac.ConfigMap(r.proxy.Name, r.ref.Namespace()).
-		WithLabels(labels(r.ref, r.proxy)).WithAnnotations(annotations(r.ref, r.proxy)).WithOwnerReferences(
-		owner(r.ref, r.proxy),
-	).
+		WithLabels(labels(r.ref, r.proxy)).WithAnnotations(annotations(r.ref, r.proxy)).
+		WithOwnerReferences(owner(r.ref, r.proxy)).
 		WithData(data)
 }
 
@@ -149,9 +147,8 @@ func (r *renderer) deployment(bootstrap string) *appsv1ac.DeploymentApplyConfigu
 		spec.WithReplicas(*r.parameters.Replicas)
 	}
 	return appsv1ac.Deployment(r.proxy.Name, r.ref.Namespace()).
-		WithLabels(labels(r.ref, r.proxy)).WithAnnotations(annotations(r.ref, r.proxy)).WithOwnerReferences(
-		owner(r.ref, r.proxy),
-	).
+		WithLabels(labels(r.ref, r.proxy)).WithAnnotations(annotations(r.ref, r.proxy)).
+		WithOwnerReferences(owner(r.ref, r.proxy)).
 		WithSpec(spec)
 }
 

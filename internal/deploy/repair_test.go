@@ -54,7 +54,7 @@ func (p *place) state() (map[string]string, error) {
 	}, nil
 }
 
-// isAgain waits until the objects are what they were.
+// isAgain waits until the objects are as before.
 func (p *place) isAgain(before map[string]string) {
 	p.t.Helper()
 	p.eventually(func() error {
@@ -209,8 +209,8 @@ func (p *place) metric(name string) float64 {
 	return 0
 }
 
-// TestFight: against somebody who undoes every repair, repairs come less and less often, and it is said who that is.
-func TestFight(t *testing.T) {
+// TestContested: if another client undoes every repair, repairs get less frequent, and an Event names the client.
+func TestContested(t *testing.T) {
 	p := newPlace(t)
 	p.plan(func(x *plan.Proxy) { x.Parameters = parameters(t, `{replicas: 0}`) })
 	deployments := p.Client.AppsV1().Deployments(p.namespace)
@@ -255,8 +255,8 @@ func TestFight(t *testing.T) {
 	})
 }
 
-// TestAPIServerAway: what the plan says while nobody can be told is done when the API server is back, and until then
-// proxies serve.
+// TestAPIServerAway: changes of the plan during an outage of the API server are applied after it; proxies serve all the
+// time.
 func TestAPIServerAway(t *testing.T) {
 	p := newPlace(t)
 	p.plan(nil)
@@ -360,7 +360,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// restart has another Deployer, which remembers nothing, at work for the Gateway alone while something is done.
+// restart runs another Deployer, with no records, for the Gateway alone while something is done.
 func (p *place) restart(proxy plan.Proxy, change func(*deploy.Config), while func(front func() model.Front)) {
 	p.t.Helper()
 	cfg := p.config()
@@ -404,8 +404,8 @@ func (p *place) restart(proxy plan.Proxy, change func(*deploy.Config), while fun
 	}
 }
 
-// labelled tells of goroutines that have a label: those that were there before may begin others meanwhile, which are
-// not to be counted.
+// labelled counts the goroutines that have a label: older goroutines may start others meanwhile, which must not be
+// counted.
 func labelled(label string) error {
 	var all strings.Builder
 	if err := pprof.Lookup("goroutine").WriteTo(&all, 1); err != nil {

@@ -85,7 +85,7 @@ func (s *selecting) all() ([]corev1.Service, error) {
 	return list.Items, nil
 }
 
-// one waits until there is one Service, which finds the pods that are planned, and returns it.
+// one waits until there is one Service, which finds the planned pods, and returns it.
 func (s *selecting) one() (found corev1.Service) {
 	s.t.Helper()
 	s.eventually(func() error {
@@ -136,8 +136,8 @@ func (s *selecting) none(but ...string) {
 	})
 }
 
-// TestSelection: an XBackend's pods are found by one headless Service of a name that nobody can know. It follows the
-// plan, and it goes when nobody needs it any more.
+// TestSelection: an XBackend's pods are found by one headless Service with a random name. It follows the plan, and is
+// deleted when nothing needs it any more.
 func TestSelection(t *testing.T) {
 	s := newSelecting(t, "app")
 	s.plan(nil)
@@ -161,8 +161,8 @@ func TestSelection(t *testing.T) {
 	}
 }
 
-// TestSelectionRepair: what others change is repaired, what they delete is made again, and of several Services one
-// stays. What they add is theirs.
+// TestSelectionRepair: what others change is repaired, what they delete is created again, and of several Services one
+// stays. What they add stays.
 func TestSelectionRepair(t *testing.T) {
 	s := newSelecting(t, "app")
 	s.plan(nil)
@@ -239,8 +239,7 @@ func TestSelectionRepair(t *testing.T) {
 	s.none("a-copy")
 }
 
-// TestSelectionRestart: another Deployer, which remembers nothing, changes nothing, and takes away what nobody needs
-// any more.
+// TestSelectionRestart: another Deployer, with no records, changes nothing, and deletes what nothing needs any more.
 func TestSelectionRestart(t *testing.T) {
 	s := newSelecting(t, "app")
 	s.plan(nil)
@@ -288,8 +287,8 @@ func TestSelectionRestart(t *testing.T) {
 	s.one()
 }
 
-// TestSelectionLeaves: of an XBackend that is being deleted nothing is made or taken away; what was made goes with it.
-// One of its name that comes after it gets a Service of its own.
+// TestSelectionLeaves: for an XBackend that is being deleted nothing is created or deleted; its Service is deleted with
+// it. A new XBackend of the same name gets its own Service.
 func TestSelectionLeaves(t *testing.T) {
 	s := newSelecting(t, "app")
 	s.plan(nil)
@@ -325,7 +324,8 @@ func TestSelectionNames(t *testing.T) {
 	}
 }
 
-// TestSelectionQuota: what the namespace does not allow is said in the XBackend's front, and done when it does.
+// TestSelectionQuota: what the namespace does not allow is reported in the XBackend's front, and applied when it is
+// allowed.
 func TestSelectionQuota(t *testing.T) {
 	s := newSelecting(t, "app")
 	allow := s.noServices()
@@ -336,7 +336,7 @@ func TestSelectionQuota(t *testing.T) {
 	s.frontIs(func(f model.Front) bool { return f.Reason == "" && f.Message == "" })
 }
 
-// TestSelectionRefused: what the API server calls invalid is said, and is asked again when it is another one.
+// TestSelectionRefused: what the API server calls invalid is reported, and tried again when it has changed.
 func TestSelectionRefused(t *testing.T) {
 	s := newSelecting(t, "app")
 	s.plan(func(x *plan.Selection) { x.Labels = map[string]string{"app": "no value: it has spaces"} })
@@ -348,7 +348,7 @@ func TestSelectionRefused(t *testing.T) {
 	s.frontIs(func(f model.Front) bool { return f.Reason == "" })
 }
 
-// TestSelectionNamespaceDeleted: a Service that can't be made any more keeps nothing.
+// TestSelectionNamespaceDeleted: a Service that can't be created any more keeps nothing from being deleted.
 func TestSelectionNamespaceDeleted(t *testing.T) {
 	s := newSelecting(t, "app")
 	s.plan(nil)

@@ -43,7 +43,7 @@ import (
 
 func TestMain(m *testing.M) { testcluster.Main(m) }
 
-// patience is how long a test waits for what must happen. It is a bound for broken programs, not a measure.
+// patience is how long a test waits for an event that must come. It is a limit for broken programs, not a measurement.
 const patience = 90 * time.Second
 
 const (
@@ -347,7 +347,7 @@ func (p *place) eventually(ask func() error) {
 	p.t.Fatal(last)
 }
 
-// front is what is said of the place; looked is false if nobody looked at it yet, or it was let go.
+// front is the front of the place; looked is false if there is none: not computed yet, or dropped.
 func (p *place) front() (f model.Front, looked bool) {
 	p.graph.View(func(v flow.View) { f, looked = flow.Get(v, p.fronts.Collection(), p.ref) })
 	return f, looked

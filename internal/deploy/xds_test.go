@@ -20,8 +20,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// xdsServer gives every proxy one listener, at port 80, that answers every request with the proxy's name. Who has no
-// token for it is refused.
+// xdsServer gives every proxy one listener, at port 80, that answers every request with the proxy's name. A stream
+// without a valid token is refused.
 type xdsServer struct {
 	discoveryv3.UnimplementedAggregatedDiscoveryServiceServer
 	client *kubernetes.Clientset
@@ -62,7 +62,7 @@ func (s *xdsServer) DeltaAggregatedResources(
 	}
 }
 
-// user is whose token a stream has.
+// user is the account of the token of a stream.
 func (s *xdsServer) user(ctx context.Context) (string, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	token := strings.TrimPrefix(strings.Join(md.Get("authorization"), ","), "Bearer ")

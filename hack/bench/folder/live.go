@@ -187,8 +187,8 @@ func newLive(n int) (*live, func(), error) {
 
 // write makes the folder: the edited route has its own file, the others are in files of a hundred.
 func (l *live) write() error {
-	gateway := fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {name: web, namespace: "+
-		"bench}\n"+
+	gateway := fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\n"+
+		"metadata: {name: web, namespace: bench}\n"+
 		"spec: {gatewayClassName: cardea, listeners: [{name: http, port: %d, protocol: HTTP}]}\n", l.port)
 	if err := os.WriteFile(filepath.Join(l.dir, "gateway.yaml"), []byte(gateway), 0o644); err != nil {
 		return err

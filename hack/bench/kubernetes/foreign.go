@@ -25,8 +25,7 @@ func (s *stage) foreign(ctx context.Context, t table.Table) error {
 		return err
 	}
 	stranger := func(i int) string { return fmt.Sprintf("foreign-%05d", i) }
-	err = each(ctx, 0, foreignRoutes, func(ctx context.Context,
-		i int) error {
+	err = each(ctx, 0, foreignRoutes, func(ctx context.Context, i int) error {
 		return s.create(ctx, route(stranger(i), "foreign", name(0)))
 	})
 	if err != nil {

@@ -230,13 +230,12 @@ func refusals(t *testing.T, c *testcluster.Cluster) {
 		t.Fatal(err)
 	}
 	nobody, admin := kubeconfig(t, c, "", token.Status.Token), "--kubeconfig "+c.Kubeconfig
+	missing := "Error: the cluster has no dataplanes.cardea.dev: its CRD is not installed"
 	for line, want := range map[string]string{
-		"httproute none " +
-			admin: `Error from server (NotFound): httproutes.gateway.networking.k8s.io "none" not found`,
-		"dataplanes " +
-			admin: "Error: the cluster has no dataplanes.cardea.dev: its CRD is not installed",
-		"dataplane x " +
-			admin: "Error: the cluster has no dataplanes.cardea.dev: its CRD is not installed",
+		"httproute none " + admin: `Error from server (NotFound): httproutes.gateway.networking.k8s.io "none" ` +
+			"not found",
+		"dataplanes " + admin:                      missing,
+		"dataplane x " + admin:                     missing,
 		"secrets --kubeconfig " + nobody:           "Error from server (Forbidden): secrets is forbidden",
 		"httproute .. " + admin:                    `Error: ".." is not a valid name`,
 		"httproute a/b/c " + admin:                 `Error: "a/b/c" is not a valid name`,

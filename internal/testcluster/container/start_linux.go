@@ -25,7 +25,7 @@ type Process struct {
 }
 
 // Start runs a program in network. Its output is written to the two writers, each from one goroutine, as it comes. The
-// error wraps ErrStart if spec is at fault.
+// error wraps ErrStart if the spec is the reason.
 func Start(network *Network, spec Spec, stdout, stderr io.Writer) (*Process, error) {
 	p := &Process{spec: spec, done: make(chan struct{})}
 	err := sandbox.OnThread(func() error {
@@ -46,7 +46,7 @@ func Start(network *Network, spec Spec, stdout, stderr io.Writer) (*Process, err
 	return p, nil
 }
 
-// Exec runs another program beside a container's own, as the same user, and waits for it.
+// Exec runs another program in a container, as the same user, and waits for it.
 func (p *Process) Exec(argv []string, stdout, stderr io.Writer) (Exit, error) {
 	spec := p.spec
 	spec.Argv = argv
@@ -77,8 +77,8 @@ func (p *Process) Exec(argv []string, stdout, stderr io.Writer) (Exit, error) {
 	return other.exit, nil
 }
 
-// begin starts this program as the stand-in named by role, tells it the spec, and returns when it has become the
-// program of the spec.
+// begin starts this program in the given role, sends it the spec, and returns when it has become the program of the
+// spec.
 func begin(
 	role string, spec Spec, stdout, stderr io.Writer, attributes *syscall.SysProcAttr, files ...*os.File,
 ) (*exec.Cmd, error) {
@@ -104,11 +104,11 @@ func begin(
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	specOut.Close() // the other end of each is the stand-in's alone, so its end is heard
+	specOut.Close() // now only the child has the other ends, so they are closed when it ends
 	troubleIn.Close()
 	err = json.NewEncoder(specIn).Encode(spec)
 	specIn.Close()
-	trouble, readErr := io.ReadAll(troubleOut) // ends with the exec, or with the stand-in
+	trouble, readErr := io.ReadAll(troubleOut) // ends with the exec, or with the child
 	switch {
 	case len(trouble) > 0:
 		err = fmt.Errorf("%w: %s", ErrStart, trouble)

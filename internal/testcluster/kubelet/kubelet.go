@@ -159,7 +159,7 @@ func (k *Kubelet) sourceChanged(s source) {
 	defer k.mu.Unlock()
 	for _, w := range k.workers {
 		if w.sources[s] {
-			w.sourcesChanged.ring()
+			w.sourcesChanged.notify()
 		}
 	}
 }

@@ -16,7 +16,7 @@ const mostLog = 16 << 20
 
 // log is what a container has printed in one run, line by line, as it came.
 type log struct {
-	grown bell
+	grown notifier
 
 	mu      sync.Mutex
 	lines   []line
@@ -51,7 +51,7 @@ func (l *log) add(text []byte) {
 		l.dropped++
 	}
 	l.mu.Unlock()
-	l.grown.ring()
+	l.grown.notify()
 }
 
 // since is what has come after the first n lines, and how many there are now.
@@ -76,7 +76,7 @@ func (l *log) end() {
 	for _, s := range l.streams {
 		s.flush()
 	}
-	l.grown.ring()
+	l.grown.notify()
 }
 
 // stream cuts output into lines.
@@ -118,7 +118,7 @@ func (l *log) copy(w io.Writer, o *corev1.PodLogOptions, done, ended <-chan stru
 	left := deref(o.LimitBytes, -1)
 	seen, first := 0, true
 	for {
-		heard := l.grown.heard()
+		wake := l.grown.wait()
 		var over bool
 		select {
 		case <-ended:
@@ -154,7 +154,7 @@ func (l *log) copy(w io.Writer, o *corev1.PodLogOptions, done, ended <-chan stru
 			return nil
 		}
 		select {
-		case <-heard:
+		case <-wake:
 		case <-ended:
 		case <-done:
 			return nil

@@ -70,7 +70,7 @@ func (m *member) run(life, grace context.Context) (succeeded bool) {
 			continue
 		}
 		began := time.Now()
-		exit := m.attend(life, grace, process)
+		exit := m.supervise(life, grace, process)
 		succeeded = exit.Code == 0
 		if life.Err() != nil || !m.restarts(succeeded) {
 			return succeeded
@@ -128,8 +128,8 @@ func (m *member) start() (*container.Process, error) {
 	return process, nil
 }
 
-// attend watches a running program until it ends: it probes it, and stops it if a probe fails or life ends.
-func (m *member) attend(life, grace context.Context, process *container.Process) container.Exit {
+// supervise watches a running program until it ends: it probes it, and stops it if a probe fails or life ends.
+func (m *member) supervise(life, grace context.Context, process *container.Process) container.Exit {
 	probing, endProbes := context.WithCancel(context.Background())
 	unwell := make(chan string, 1)
 	probesEnded := m.probe(probing, process, unwell)
@@ -246,7 +246,7 @@ func (m *member) keepLast() {
 // life ended.
 func (m *member) pauseUnlessChanged(life context.Context) bool {
 	select {
-	case <-m.pod.sourcesChanged.heard():
+	case <-m.pod.sourcesChanged.wait():
 	case <-time.After(firstBackoff):
 	case <-life.Done():
 	}
@@ -256,7 +256,7 @@ func (m *member) pauseUnlessChanged(life context.Context) bool {
 // awaitStart returns when the container counts as started, or life ended.
 func (m *member) awaitStart(life context.Context) {
 	for life.Err() == nil {
-		heard := m.pod.changed.heard()
+		wake := m.pod.changed.wait()
 		m.pod.mu.Lock()
 		started := *m.status.Started
 		m.pod.mu.Unlock()
@@ -264,7 +264,7 @@ func (m *member) awaitStart(life context.Context) {
 			return
 		}
 		select {
-		case <-heard:
+		case <-wake:
 		case <-life.Done():
 		}
 	}

@@ -66,7 +66,7 @@ func (k *Kubelet) schedule(object *corev1.Pod) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: object.Namespace, Name: object.Name, UID: object.UID},
 			Target:     corev1.ObjectReference{Kind: "Node", Name: nodeName},
 		}
-		k.insist(k.ctx, func() error {
+		k.retry(k.ctx, func() error {
 			err := k.Client.CoreV1().Pods(object.Namespace).Bind(k.ctx, binding, metav1.CreateOptions{})
 			if now := k.pods.Get(object.Namespace, object.Name); now == nil || now.UID != object.UID || now.Spec.NodeName != "" {
 				return nil
@@ -76,9 +76,9 @@ func (k *Kubelet) schedule(object *corev1.Pod) {
 	})
 }
 
-// insist repeats a request until it succeeds, or its object is deleted, or ctx ends. No other answer is final: an API
+// retry repeats a request until it succeeds, or its object is deleted, or ctx ends. No other answer is final: an API
 // server without etcd answers with many kinds of errors, conflicts among them.
-func (k *Kubelet) insist(ctx context.Context, request func() error) {
+func (k *Kubelet) retry(ctx context.Context, request func() error) {
 	for {
 		err := request()
 		if err == nil || apierrors.IsNotFound(err) {

@@ -28,8 +28,8 @@ type pod struct {
 	network *container.Network
 	volumes map[string]*volume
 
-	changed        bell // a member's status, or object
-	sourcesChanged bell
+	changed        notifier // a member's status, or object
+	sourcesChanged notifier
 	present        context.Context // ends when the object is gone
 	gone           func()          // says that it is
 
@@ -64,8 +64,8 @@ func (p *pod) update(object *corev1.Pod) {
 	p.mu.Lock()
 	p.object = object
 	p.mu.Unlock()
-	p.changed.ring()
-	p.sourcesChanged.ring() // labels and annotations may be in a volume
+	p.changed.notify()
+	p.sourcesChanged.notify() // labels and annotations may be in a volume
 }
 
 // latest is the newest version of the object.
@@ -101,8 +101,8 @@ func (p *pod) run(ctx context.Context) {
 	endReports()
 	reports.Wait()
 	p.tearDown()
-	p.kubelet.insist(p.present, func() error { return p.writeStatus(p.present) })
-	p.kubelet.insist(p.present, func() error {
+	p.kubelet.retry(p.present, func() error { return p.writeStatus(p.present) })
+	p.kubelet.retry(p.present, func() error {
 		object := p.latest()
 		now := metav1.NewDeleteOptions(0)
 		now.Preconditions = &metav1.Preconditions{UID: &object.UID}
@@ -117,7 +117,7 @@ func (p *pod) watchDeletion(endLife, endGrace func()) {
 	var end time.Time
 	overdue := make(<-chan time.Time)
 	for {
-		heard := p.changed.heard()
+		wake := p.changed.wait()
 		if object := p.latest(); object.DeletionTimestamp != nil {
 			endLife()
 			// A later request may shorten the grace.
@@ -127,7 +127,7 @@ func (p *pod) watchDeletion(endLife, endGrace func()) {
 			}
 		}
 		select {
-		case <-heard:
+		case <-wake:
 			continue
 		case <-overdue:
 		case <-p.present.Done():
@@ -141,7 +141,7 @@ func (p *pod) watchDeletion(endLife, endGrace func()) {
 // setUp makes the network and the volumes. It tries until it can or life ends.
 func (p *pod) setUp(life context.Context) error {
 	for {
-		heard := p.sourcesChanged.heard()
+		wake := p.sourcesChanged.wait()
 		err := p.trySetUp(life)
 		if err == nil {
 			return nil
@@ -151,9 +151,9 @@ func (p *pod) setUp(life context.Context) error {
 			m.status.State.Waiting.Message = err.Error()
 		}
 		p.mu.Unlock()
-		p.changed.ring()
+		p.changed.notify()
 		select {
-		case <-heard:
+		case <-wake:
 		case <-time.After(time.Second): // not everything that can be missing is watched
 		case <-life.Done():
 			return life.Err()
@@ -184,7 +184,7 @@ func (p *pod) trySetUp(life context.Context) error {
 		p.mu.Lock()
 		p.network = network
 		p.mu.Unlock()
-		p.changed.ring()
+		p.changed.notify()
 	}
 	for i := range p.spec.Volumes {
 		v := &p.spec.Volumes[i]
@@ -237,7 +237,7 @@ func (p *pod) set(change func()) {
 	p.mu.Lock()
 	change()
 	p.mu.Unlock()
-	p.changed.ring()
+	p.changed.notify()
 }
 
 func deref[T any](p *T, otherwise T) T {

@@ -16,7 +16,7 @@ import (
 // report writes the pod's status whenever it differs from what the API server has, until ctx ends.
 func (p *pod) report(ctx context.Context) {
 	for {
-		heard := p.changed.heard()
+		wake := p.changed.wait()
 		if err := p.writeStatus(ctx); err != nil && !apierrors.IsNotFound(err) {
 			if !pause(ctx, retryPause) {
 				return
@@ -24,7 +24,7 @@ func (p *pod) report(ctx context.Context) {
 			continue
 		}
 		select {
-		case <-heard:
+		case <-wake:
 		case <-ctx.Done():
 			return
 		}

@@ -112,7 +112,7 @@ func (p *pod) show(ctx context.Context, v *volume) error {
 func (p *pod) keepVolumes(life context.Context) {
 	const never = 365 * 24 * time.Hour
 	for life.Err() == nil {
-		heard := p.sourcesChanged.heard()
+		wake := p.sourcesChanged.wait()
 		next := time.Now().Add(never)
 		for _, name := range slices.Sorted(maps.Keys(p.volumes)) {
 			v := p.volumes[name]
@@ -129,7 +129,7 @@ func (p *pod) keepVolumes(life context.Context) {
 		}
 		timer := time.NewTimer(time.Until(next))
 		select {
-		case <-heard:
+		case <-wake:
 		case <-timer.C:
 		case <-life.Done():
 		}

@@ -19,12 +19,12 @@ import (
 // retryPause is the pause before a Service is synced again after an error.
 const retryPause = 500 * time.Millisecond
 
-// Config is what it is told.
+// Config is what Services needs.
 type Config struct {
 	Client        *kubernetes.Clientset
 	Node          netip.Addr   // where node ports listen
 	LoadBalancers netip.Prefix // addresses for LoadBalancer Services; they are local
-	DNS           netip.Addr   // where names are answered
+	DNS           netip.Addr   // the address of the DNS server
 	Log           *slog.Logger
 }
 
@@ -44,19 +44,20 @@ type Services struct {
 	rules map[types.NamespacedName]map[front]rule
 }
 
-// front is where a Service is reached.
+// front is an address and port of a Service.
 type front struct {
 	protocol corev1.Protocol
 	address  netip.AddrPort
 }
 
-// rule is a front that listens. It forwards what is new to the backends set last, and goes on with what is old.
+// rule is a front that listens. It forwards new connections to the backends that were set last, and keeps existing
+// ones.
 type rule interface {
 	set(backends []netip.AddrPort)
 	close()
 }
 
-// New makes it, and does nothing yet.
+// New makes Services; Run starts the work.
 func New(c Config) *Services {
 	s := &Services{
 		Config: c, balancer: newBalancer(c.LoadBalancers), dirty: map[types.NamespacedName]bool{},
@@ -75,7 +76,7 @@ func New(c Config) *Services {
 	return s
 }
 
-// Run works until ctx ends; then nothing listens any more. ready is called when names are answered.
+// Run works until ctx ends; then nothing listens any more. ready is called when DNS queries are answered.
 func (s *Services) Run(ctx context.Context, ready func()) error {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -113,18 +114,18 @@ func (s *Services) Run(ctx context.Context, ready func()) error {
 	}
 }
 
-// mark asks for a look at a Service.
+// mark queues a Service for a sync.
 func (s *Services) mark(key types.NamespacedName) {
 	s.mu.Lock()
 	s.dirty[key] = true
 	s.mu.Unlock()
 	select {
 	case s.wake <- struct{}{}:
-	default: // it will look anyway
+	default: // a sync is pending already
 	}
 }
 
-// sliceChanged files a slice under its Service.
+// sliceChanged indexes a slice by its Service.
 func (s *Services) sliceChanged(old, new *discoveryv1.EndpointSlice) {
 	for _, slice := range []*discoveryv1.EndpointSlice{old, new} {
 		if slice == nil || slice.Labels[discoveryv1.LabelServiceName] == "" {
@@ -172,7 +173,7 @@ func (s *Services) sync(ctx context.Context, key types.NamespacedName) error {
 		s.rules[key] = have
 	}
 	for f, r := range have {
-		if len(want[f]) == 0 { // nobody listens: who calls is refused, as by a kube-proxy
+		if len(want[f]) == 0 { // nothing listens, so connections are refused, as by a kube-proxy
 			r.close()
 			delete(have, f)
 		}
@@ -201,7 +202,7 @@ func (s *Services) remove(key types.NamespacedName) {
 	delete(s.rules, key)
 }
 
-// fronts are the places where a Service is reached, with the endpoints behind each.
+// fronts are the addresses and ports of a Service, with the endpoints of each.
 func fronts(
 	service *corev1.Service, node, balanced netip.Addr, slices []*discoveryv1.EndpointSlice,
 ) map[front][]netip.AddrPort {
@@ -230,7 +231,7 @@ func fronts(
 	return all
 }
 
-// endpoints are those that are ready; if none is, those that still serve while they end.
+// endpoints are the ready endpoints; if there are none, those that still serve while they terminate.
 func endpoints(list []*discoveryv1.EndpointSlice, port corev1.ServicePort) []netip.AddrPort {
 	var ready, ending []netip.AddrPort
 	for _, slice := range list {

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// dialPatience is how long an endpoint may take to accept a connection.
-const dialPatience = 10 * time.Second
+// dialTimeout is how long an endpoint may take to accept a connection.
+const dialTimeout = 10 * time.Second
 
-// tcpRule forwards connections. Those that are established live on when the backend is no endpoint any more, and when
-// the rule closes; they end with either side, as with a kube-proxy.
+// tcpRule forwards connections. An established connection stays when its backend is no endpoint any more, and when the
+// rule is closed; it ends when either side closes it, as with a kube-proxy.
 type tcpRule struct {
 	listener *net.TCPListener
 	backends atomic.Pointer[[]netip.AddrPort]
@@ -29,7 +29,7 @@ func newTCPRule(listener *net.TCPListener) *tcpRule {
 
 func (r *tcpRule) set(backends []netip.AddrPort) { r.backends.Store(&backends) }
 
-func (r *tcpRule) close() { _ = r.listener.Close() } // what it could say is of no use
+func (r *tcpRule) close() { _ = r.listener.Close() } // an error has no consequence
 
 func (r *tcpRule) accept() {
 	for {
@@ -44,8 +44,8 @@ func (r *tcpRule) accept() {
 	}
 }
 
-// forward joins a connection with one to a backend chosen by chance. There is one choice only: a backend that can't be
-// reached is the client's trouble, as in a cluster.
+// forward connects a connection to a random backend. There is no second try: if the backend can't be reached, the
+// client sees that, as in a cluster.
 func (r *tcpRule) forward(client *net.TCPConn) {
 	backends := *r.backends.Load()
 	if len(backends) == 0 {
@@ -53,7 +53,7 @@ func (r *tcpRule) forward(client *net.TCPConn) {
 		return
 	}
 	to := backends[rand.IntN(len(backends))]
-	dialed, err := net.DialTimeout("tcp", to.String(), dialPatience)
+	dialed, err := net.DialTimeout("tcp", to.String(), dialTimeout)
 	if err != nil {
 		reset(client)
 		return
@@ -67,17 +67,17 @@ func (r *tcpRule) forward(client *net.TCPConn) {
 	_ = backend.Close()
 }
 
-// pump copies one direction: an end is passed on as an end, trouble as a reset.
+// pump copies one direction: an end is forwarded as an end, an error as a reset.
 func pump(to, from *net.TCPConn) {
 	if _, err := io.Copy(to, from); err != nil {
 		reset(to)
 		reset(from)
 		return
 	}
-	_ = to.CloseWrite() // the other side may have gone, which the other pump sees
+	_ = to.CloseWrite() // the other side may have closed already, which the other pump notices
 }
 
-// reset ends a connection in a way that its peer takes for trouble.
+// reset ends a connection with an error for its peer.
 func reset(conn *net.TCPConn) {
 	_ = conn.SetLinger(0) // it may be closed already
 	_ = conn.Close()

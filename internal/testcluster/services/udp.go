@@ -14,8 +14,8 @@ import (
 // idle is how long a client keeps its backend without a packet.
 const idle = 60 * time.Second
 
-// udpRule forwards packets. All packets from one address and port go to one backend, until that is no endpoint any more
-// or nothing was heard for a while.
+// udpRule forwards packets. All packets from one address and port go to one backend, until it is no endpoint any more,
+// or until no packet has come for some time.
 type udpRule struct {
 	conn *net.UDPConn
 
@@ -24,7 +24,7 @@ type udpRule struct {
 	sessions map[netip.AddrPort]*session
 }
 
-// session is what a client and its backend say to each other.
+// session is the exchange of a client and its backend.
 type session struct {
 	backend netip.AddrPort
 	conn    *net.UDPConn // to the backend
@@ -48,7 +48,7 @@ func (r *udpRule) set(backends []netip.AddrPort) {
 }
 
 func (r *udpRule) close() {
-	_ = r.conn.Close() // what it could say is of no use
+	_ = r.conn.Close() // an error has no consequence
 	r.set(nil)
 }
 
@@ -74,7 +74,7 @@ func (r *udpRule) receive() {
 	}
 }
 
-// session is the client's, a new one if need be, or nil if there is no backend.
+// session is the session of a client, a new one if needed, or nil if there is no backend.
 func (r *udpRule) session(client netip.AddrPort) *session {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,14 +92,14 @@ func (r *udpRule) session(client netip.AddrPort) *session {
 	return s
 }
 
-// answer takes the backend's packets to the client until the session ends.
+// answer forwards the backend's packets to the client until the session ends.
 func (r *udpRule) answer(client netip.AddrPort, s *session) {
 	packet := make([]byte, 64<<10)
 	for {
 		n, err := s.conn.Read(packet)
 		if err != nil {
 			if errors.Is(err, syscall.ECONNREFUSED) {
-				continue // a packet found nobody; the next one may
+				continue // a packet was refused; the next one may not be
 			}
 			break
 		}
