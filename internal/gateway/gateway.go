@@ -46,12 +46,13 @@ func New(g *flow.Graph, in *input.Sources, o Options) *Meaning {
 	if len(planes.built) == 0 {
 		planes.built = []model.DataPlane{model.DataPlaneEnvoy}
 	}
+	near := newNeighbours(in)
 	m.classes = flow.Map(in.GatewayClasses.Collection(), "class", classOf(planes, in.Environment.Collection()))
 	m.gateways = flow.Map(in.Gateways.Collection(), "gateway", gatewayOf(
-		m.classes, in.GatewayClasses.Collection(), planes, in.Environment.Collection()))
+		m.classes, in.GatewayClasses.Collection(), near, planes, in.Environment.Collection()))
 	certificates := flow.Map(in.Secrets.Collection(), "certificate", certificateReader(o.Unchecked))
 	m.unclassed = flow.Map(in.Gateways.Collection(), "gateway/unclassed",
-		unclassed(in.GatewayClasses.Collection(), in.Broken.Collection()))
+		unclassed(in.GatewayClasses.Collection(), near))
 	named := certificateReferences{certificates, in.Unread.Collection(), in.Broken.Collection(), grants}
 	m.listeners = flow.Derive(m.gateways, "listener", listenersOf(named))
 	m.newListenerPlan(planes)
@@ -61,7 +62,7 @@ func New(g *flow.Graph, in *input.Sources, o Options) *Meaning {
 			return f.view(), true
 		})
 	attacher := attacher{
-		views: views, gateways: in.Gateways.Collection(), broken: in.Broken.Collection(),
+		views: views, gateways: in.Gateways.Collection(), unclassed: m.unclassed, neighbours: near,
 		namespaces: in.Namespaces.Collection(),
 	}
 	grpc := flow.Map(in.GRPCRoutes.Collection(), "grpc/attachment", attacher.grpcRoute)

@@ -56,7 +56,7 @@ type environments = flow.Collection[model.ObjectRef, model.Environment]
 // mistyped name, or a class that was deleted by mistake, takes nothing from proxies that serve.
 func gatewayOf(
 	classes *flow.Collection[model.ObjectRef, class], all *input.Collection[gatewayv1.GatewayClassSpec],
-	planes dataPlanes, environments *environments,
+	near neighbours, planes dataPlanes, environments *environments,
 ) func(*flow.Ctx, model.ObjectRef, input.Object[gatewayv1.GatewaySpec]) (gatewayFacts, bool) {
 	return func(c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GatewaySpec]) (gatewayFacts, bool) {
 		classRef := model.Ref(model.KindGatewayClass, "", string(o.Spec.GatewayClassName))
@@ -69,7 +69,8 @@ func gatewayOf(
 		problems = append(unsupportedGateway(o.Spec), problems...)
 		switch {
 		case !ours:
-			problems = append(problems, pendingClass(classRef, "does not exist; the Gateway is served as it was before"))
+			problems = append(problems, pendingClass(classRef,
+				"does not exist; the Gateway is served as it was before"+near.class(c, classRef)))
 		case refused(class.Findings, "Accepted"):
 			problems = append(problems, pendingClass(classRef, "is not accepted; see its status"))
 		}
