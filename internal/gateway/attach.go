@@ -101,14 +101,14 @@ func (at attacher) attach(
 		view, ours := flow.Fetch(c, at.views, gateway)
 		field := fmt.Sprintf("spec.parentRefs[%d]", i)
 		if !ours {
-			severity, message := at.stranger(c, gateway)
+			severity, message := at.notOurs(c, gateway)
 			a.Findings = append(a.Findings, model.Finding{
 				Object: ref, Parent: parent, Severity: severity, Field: field, Message: message,
 			})
 			continue
 		}
 		found := attachment{Parent: parent, Index: i, Gateway: model.RouteGateway{Ref: gateway, DataPlane: view.DataPlane}}
-		var why refusal
+		var why unusable
 		found.Listeners, why = at.listeners(c, ref, hostnames, parent, view)
 		if !why.none() {
 			found.Findings = append(found.Findings, model.Finding{
@@ -120,8 +120,8 @@ func (at attacher) attach(
 	return a
 }
 
-// stranger says of a Gateway that is not ours why: nobody serves it, another controller does, or it does not exist.
-func (at attacher) stranger(c *flow.Ctx, gateway model.ObjectRef) (model.Severity, string) {
+// notOurs says of a Gateway that is not ours why: nobody serves it, another controller does, or it does not exist.
+func (at attacher) notOurs(c *flow.Ctx, gateway model.ObjectRef) (model.Severity, string) {
 	o, exists := flow.Fetch(c, at.gateways, gateway)
 	if !exists {
 		return model.Error, at.neighbours.gateway(c, gateway)
@@ -129,15 +129,15 @@ func (at attacher) stranger(c *flow.Ctx, gateway model.ObjectRef) (model.Severit
 	if list, nobodys := flow.Fetch(c, at.unclassed, gateway); nobodys {
 		return model.Warning, fmt.Sprintf("%s: %s", gateway, list[0].Message)
 	}
-	return model.Warning, fmt.Sprintf("%s is another controller's, by its GatewayClass %s", gateway,
+	return model.Warning, fmt.Sprintf("%s is served by another controller: its class is GatewayClass %s", gateway,
 		o.Spec.GatewayClassName)
 }
 
-// listeners lists the listeners of a Gateway that take a route; if none does, the refusal says which step ruled out the
+// listeners lists the listeners of a Gateway that take a route; if none does, the reason says which step ruled out the
 // last.
 func (at attacher) listeners(
 	c *flow.Ctx, ref model.ObjectRef, hostnames []gatewayv1.Hostname, parent model.ParentRef, view gatewayView,
-) (list []attached, why refusal) {
+) (list []attached, why unusable) {
 	is := func(l listenerView) bool { return isNamed(l, parent) }
 	does := func(l listenerView) bool { return is(l) && at.accepts(c, l, ref) }
 	for _, l := range view.Listeners {
@@ -149,17 +149,17 @@ func (at attacher) listeners(
 		}
 	}
 	if len(list) > 0 {
-		return list, refusal{}
+		return list, unusable{}
 	}
 	named := those(view.Listeners, is)
 	allowed := those(named, does)
 	switch {
 	case len(named) == 0:
-		return nil, refusal{"NoMatchingParent", noListener(parent, view)}
+		return nil, unusable{"NoMatchingParent", noListener(parent, view)}
 	case len(allowed) == 0:
-		return nil, refusal{"NotAllowedByListeners", denials(named, ref)}
+		return nil, unusable{"NotAllowedByListeners", denials(named, ref)}
 	}
-	return nil, refusal{"NoMatchingListenerHostname", noHostname(hostnames, allowed)}
+	return nil, unusable{"NoMatchingListenerHostname", noHostname(hostnames, allowed)}
 }
 
 func those(listeners []listenerView, are func(listenerView) bool) []listenerView {

@@ -35,7 +35,7 @@ type gatewayFacts struct {
 func (f gatewayFacts) view() gatewayView { return gatewayView{f.Proxy.DataPlane, f.Listeners} }
 
 // accepted tells whether proxies are made for the Gateway: it has no finding that takes back its acceptance.
-func (f gatewayFacts) accepted() bool { return !refused(f.Findings, "Accepted") }
+func (f gatewayFacts) accepted() bool { return !hasError(f.Findings, "Accepted") }
 
 // served tells whether its proxies, if there are any, serve it. A mistake in what they are to be, such as a DataPlane
 // that was deleted, or in the address that their Service is to ask for, takes nothing from those that are deployed and
@@ -71,7 +71,7 @@ func gatewayOf(
 		case !ours:
 			problems = append(problems, pendingClass(classRef,
 				"does not exist; the Gateway is served as it was before"+near.class(c, classRef)))
-		case refused(class.Findings, "Accepted"):
+		case hasError(class.Findings, "Accepted"):
 			problems = append(problems, pendingClass(classRef, "is not accepted; see its status"))
 		}
 		asked, bind, wrong := readAddresses(o.Spec.Addresses, environment)
