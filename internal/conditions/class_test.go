@@ -26,7 +26,7 @@ func TestGatewayClass(t *testing.T) {
 
 // TestClassThatIsKept: a class that can't go says how many Gateways keep it.
 func TestClassThatIsKept(t *testing.T) {
-	const want = "the class is served by this controller; it is being deleted, and kept by 2 Gateways"
+	const want = "the class is served by this controller; it is being deleted, and waits for 2 Gateways"
 	if got := GatewayClass(Class{Keep: 2}).Conditions[0].Message; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

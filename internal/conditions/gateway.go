@@ -16,7 +16,7 @@ type Class struct {
 	Generation int64
 	Findings   []model.Finding
 	InCluster  bool // proxies are deployed
-	Keep       int  // Gateways that keep it, though it is being deleted
+	Keep       int  // Gateways that it waits for while it is being deleted
 	// versions of the Gateway API that are installed, each once; none: the one that objects are read by here
 	APIs []string
 }
@@ -28,7 +28,7 @@ func GatewayClass(c Class) gatewayv1.GatewayClassStatus {
 		l.set("Accepted", false, reason, message)
 	} else if c.Keep > 0 {
 		l.set("Accepted", true, "Accepted", fmt.Sprintf(
-			"the class is served by this controller; it is being deleted, and kept by %s", count(c.Keep, "Gateway", "Gateways")))
+			"the class is served by this controller; it is being deleted, and waits for %s", count(c.Keep, "Gateway", "Gateways")))
 	} else {
 		l.set("Accepted", true, "Accepted", "the class is served by this controller")
 	}
@@ -213,7 +213,7 @@ func listenerStatus(g GatewayFacts, listener Listener) gatewayv1.ListenerStatus 
 	if conflict != "" {
 		l.set("Conflicted", true, conflict, conflictMessage)
 	} else {
-		l.set("Conflicted", false, "NoConflicts", "no other listener is in its way")
+		l.set("Conflicted", false, "NoConflicts", "no other listener conflicts with it")
 	}
 	if reason, message := errorsOn(listener.Findings, "ResolvedRefs"); reason != "" {
 		l.set("ResolvedRefs", false, reason, message)

@@ -66,10 +66,12 @@ type attached struct {
 	Domains []model.Domain
 }
 
+// attacher is where the Gateways are looked up that routes name.
 type attacher struct {
 	views      *flow.Collection[model.ObjectRef, gatewayView]
 	gateways   *input.Collection[gatewayv1.GatewaySpec]
-	broken     *broken
+	unclassed  *flow.Collection[model.ObjectRef, []model.Finding]
+	neighbours neighbours
 	namespaces *input.Collection[input.NamespaceSpec]
 }
 
@@ -97,83 +99,157 @@ func (at attacher) attach(
 		}
 		gateway := model.Ref(model.KindGateway, parent.Namespace, parent.Name)
 		view, ours := flow.Fetch(c, at.views, gateway)
+		field := fmt.Sprintf("spec.parentRefs[%d]", i)
 		if !ours {
-			f := model.Finding{Object: ref, Parent: parent, Field: fmt.Sprintf("spec.parentRefs[%d]", i)}
-			if _, foreign := flow.Fetch(c, at.gateways, gateway); foreign {
-				f.Severity, f.Message = model.Warning,
-					fmt.Sprintf("the class of %s belongs to another controller, or does not exist", gateway)
-			} else {
-				f.Message = absent(c, at.broken, gateway)
-			}
-			a.Findings = append(a.Findings, f)
+			severity, message := at.notOurs(c, gateway)
+			a.Findings = append(a.Findings, model.Finding{
+				Object: ref, Parent: parent, Severity: severity, Field: field, Message: message,
+			})
 			continue
 		}
 		found := attachment{Parent: parent, Index: i, Gateway: model.RouteGateway{Ref: gateway, DataPlane: view.DataPlane}}
-		var refusal model.Finding
-		found.Listeners, refusal = at.listeners(c, ref, hostnames, parent, view)
-		if len(found.Listeners) == 0 {
-			refusal.Object, refusal.Parent, refusal.Condition, refusal.Field = ref, parent, "Accepted",
-				fmt.Sprintf("spec.parentRefs[%d]", i)
-			found.Findings = append(found.Findings, refusal)
+		var why unusable
+		found.Listeners, why = at.listeners(c, ref, hostnames, parent, view)
+		if !why.none() {
+			found.Findings = append(found.Findings, model.Finding{
+				Object: ref, Parent: parent, Condition: "Accepted", Reason: why.reason, Field: field, Message: why.message,
+			})
 		}
 		a.Parents = append(a.Parents, found)
 	}
 	return a
 }
 
-// listeners lists the listeners of a Gateway that take a route; if none does, the finding says which step ruled out the
+// notOurs says of a Gateway that is not ours why: nobody serves it, another controller does, or it does not exist.
+func (at attacher) notOurs(c *flow.Ctx, gateway model.ObjectRef) (model.Severity, string) {
+	o, exists := flow.Fetch(c, at.gateways, gateway)
+	if !exists {
+		return model.Error, at.neighbours.gateway(c, gateway)
+	}
+	if list, nobodys := flow.Fetch(c, at.unclassed, gateway); nobodys {
+		return model.Warning, fmt.Sprintf("%s: %s", gateway, list[0].Message)
+	}
+	return model.Warning, fmt.Sprintf("%s is served by another controller: its class is GatewayClass %s", gateway,
+		o.Spec.GatewayClassName)
+}
+
+// listeners lists the listeners of a Gateway that take a route; if none does, the reason says which step ruled out the
 // last.
 func (at attacher) listeners(
 	c *flow.Ctx, ref model.ObjectRef, hostnames []gatewayv1.Hostname, parent model.ParentRef, view gatewayView,
-) ([]attached, model.Finding) {
-	var named, allowed int
-	var list []attached
+) (list []attached, why unusable) {
+	is := func(l listenerView) bool { return isNamed(l, parent) }
+	does := func(l listenerView) bool { return is(l) && at.accepts(c, l, ref) }
 	for _, l := range view.Listeners {
-		if (parent.Section != "" && parent.Section != l.Key.Section) || (parent.Port != 0 && parent.Port != l.Port.Number) {
+		if !does(l) {
 			continue
 		}
-		named++
-		if !slices.Contains(l.Kinds, ref.Kind()) || !at.namespaceAllowed(c, l, ref.Namespace()) {
-			continue
-		}
-		allowed++
 		if domains := resolve.Hostnames(l.Hostname, hostnames); len(domains) > 0 {
 			list = append(list, attached{Key: l.Key, Port: l.Port, Domains: domains})
 		}
 	}
-	switch {
-	case named == 0:
-		return nil, model.Finding{Reason: "NoMatchingParent",
-			Message: "the Gateway has no listener with this sectionName and port"}
-	case allowed == 0:
-		return nil, model.Finding{
-			Reason: "NotAllowedByListeners",
-			Message: fmt.Sprintf("no such listener allows %ss from namespace %s; see its allowedRoutes", ref.Kind(),
-				ref.Namespace()),
-		}
+	if len(list) > 0 {
+		return list, unusable{}
 	}
-	return list, model.Finding{Reason: "NoMatchingListenerHostname",
-		Message: "no hostname of the route matches the hostname of such a listener"}
+	named := those(view.Listeners, is)
+	allowed := those(named, does)
+	switch {
+	case len(named) == 0:
+		return nil, unusable{"NoMatchingParent", noListener(parent, view)}
+	case len(allowed) == 0:
+		return nil, unusable{"NotAllowedByListeners", denials(named, ref)}
+	}
+	return nil, unusable{"NoMatchingListenerHostname", noHostname(hostnames, allowed)}
 }
 
-func (at attacher) namespaceAllowed(c *flow.Ctx, l listenerView, namespace string) bool {
+func those(listeners []listenerView, are func(listenerView) bool) []listenerView {
+	return slices.DeleteFunc(slices.Clone(listeners), func(l listenerView) bool { return !are(l) })
+}
+
+// isNamed tells whether a parentRef is about a listener.
+func isNamed(l listenerView, parent model.ParentRef) bool {
+	return (parent.Section == "" || parent.Section == l.Key.Section) && (parent.Port == 0 || parent.Port == l.Port.Number)
+}
+
+// noListener says which listeners a Gateway has in place of the one that a parentRef names.
+func noListener(parent model.ParentRef, view gatewayView) string {
+	gateway := parent.Namespace + "/" + parent.Name
+	var names, ports []string
+	for _, l := range view.Listeners {
+		if l.Key.Section == parent.Section {
+			return fmt.Sprintf("listener %s of %s has port %d, not %d", parent.Section, gateway, l.Port.Number, parent.Port)
+		}
+		names = append(names, l.Key.Section)
+		ports = append(ports, fmt.Sprintf("%d (%s)", l.Port.Number, l.Key.Section))
+	}
+	if parent.Section == "" {
+		return fmt.Sprintf("%s has no listener of port %d; it has %s", gateway, parent.Port, listed(ports))
+	}
+	return fmt.Sprintf("%s has no listener %q; it has %s", gateway, parent.Section, listed(names))
+}
+
+// noHostname says which hostnames the listeners have that would take a route if they shared one with it.
+func noHostname(hostnames []gatewayv1.Hostname, listeners []listenerView) string {
+	have := make([]string, len(listeners))
+	for i, l := range listeners {
+		have[i] = fmt.Sprintf("%s has %s", l.Key.Section, l.Hostname)
+	}
+	verb := "matches"
+	if len(hostnames) > 1 {
+		verb = "match"
+	}
+	return fmt.Sprintf("%s %s no listener: %s", listed(words(hostnames)), verb, listed(have))
+}
+
+// accepts tells whether a listener takes routes like this one.
+func (at attacher) accepts(c *flow.Ctx, l listenerView, route model.ObjectRef) bool {
+	if !slices.Contains(l.Kinds, route.Kind()) {
+		return false
+	}
 	switch l.From {
 	case gatewayv1.NamespacesFromAll:
 		return true
 	case gatewayv1.NamespacesFromSame:
-		return namespace == l.Key.Parent.Namespace()
+		return route.Namespace() == l.Key.Parent.Namespace()
 	case gatewayv1.NamespacesFromSelector:
-		if l.Selector == nil {
-			return false
-		}
-		selector, err := metav1.LabelSelectorAsSelector(l.Selector)
+		selects, err := metav1.LabelSelectorAsSelector(l.Selector) // of nil: nothing
 		if err != nil {
 			return false
 		}
-		o, _ := flow.Fetch(c, at.namespaces, model.Ref(model.KindNamespace, "", namespace))
-		return selector.Matches(labels.Set(o.Meta.Labels.Map()))
+		o, _ := flow.Fetch(c, at.namespaces, model.Ref(model.KindNamespace, "", route.Namespace()))
+		return selects.Matches(labels.Set(o.Meta.Labels.Map()))
 	}
 	return false
+}
+
+// denials say which routes the listeners accept, none of which accepts this one.
+func denials(listeners []listenerView, route model.ObjectRef) string {
+	all := make([]string, len(listeners))
+	for i, l := range listeners {
+		all[i] = fmt.Sprintf("listener %s of %s accepts %s", l.Key.Section, l.Key.Parent.NamespacedName(),
+			accepted(l, route.Kind()))
+	}
+	return listed(all)
+}
+
+// accepted says which routes a listener accepts, to who may not have one of the kind there.
+func accepted(l listenerView, kind model.Kind) string {
+	switch {
+	case len(l.Kinds) == 0:
+		return fmt.Sprintf("no %ss", kind)
+	case !slices.Contains(l.Kinds, kind):
+		return fmt.Sprintf("%ss only", l.Kinds[0])
+	case l.From == gatewayv1.NamespacesFromSame:
+		return fmt.Sprintf("routes of namespace %s only", l.Key.Parent.Namespace())
+	case l.From != gatewayv1.NamespacesFromSelector:
+		return "routes of no namespace"
+	case l.Selector == nil:
+		return "routes of no namespace: its allowedRoutes.namespaces has no selector"
+	}
+	if _, err := metav1.LabelSelectorAsSelector(l.Selector); err != nil {
+		return fmt.Sprintf("routes of no namespace: its selector is invalid (%v)", err)
+	}
+	return fmt.Sprintf("routes of namespaces with the labels %s only", metav1.FormatLabelSelector(l.Selector))
 }
 
 // attachedListeners are the listeners whose attachedRoutes count the route.

@@ -37,8 +37,8 @@ func (s ruleScope) auth(f gatewayv1.HTTPExternalAuthFilter) (*model.ExternalAuth
 		server.Key.HTTP2 = true
 		server.callable()
 	}
-	if why := server.Refusal; !why.none() {
-		why.message += "; " + s.rather()
+	if why := server.Unusable; !why.none() {
+		why.message += "; " + s.answersInstead()
 		p := unresolved(".backendRef", why)
 		p.drops = true
 		return nil, append(problems, p)

@@ -31,9 +31,9 @@ type backendKind interface {
 
 // referred is what a reference to a backend means.
 type referred struct {
-	Key     model.BackendKey // as far as it can be named
-	Refusal refusal
-	Session *model.Session // its own
+	Key      model.BackendKey // as far as it can be named
+	Unusable unusable
+	Session  *model.Session // its own
 	// Affinity is how it keeps clients at an endpoint by itself, whatever a rule says; "": not at all.
 	Affinity string
 	// HTTP1 is how it says that it speaks HTTP/1.1 only, such as "protocol HTTP11"; "": it does not.
@@ -115,10 +115,10 @@ func (s ruleScope) backend(b gatewayv1.BackendObjectReference) (read referred) {
 	kind, known := s.refs.backends[r.ref.Kind()]
 	switch {
 	case !known:
-		read.Refusal = refusal{"InvalidKind", fmt.Sprintf("a backend of kind %s (group %q) is not supported; use %s", r.kind,
+		read.Unusable = unusable{"InvalidKind", fmt.Sprintf("a backend of kind %s (group %q) is not supported; use %s", r.kind,
 			r.group, s.refs.backends.names())}
 	case !permitted(s.c, s.refs.grants, s.route, r.ref):
-		read.Refusal = refusal{"RefNotPermitted", notPermitted(s.route, r.ref)}
+		read.Unusable = unusable{"RefNotPermitted", notPermitted(s.route, r.ref)}
 	default:
 		read = kind.refer(s.c, r.ref, r.port)
 	}
@@ -131,8 +131,8 @@ func (s ruleScope) backend(b gatewayv1.BackendObjectReference) (read referred) {
 
 // callable refuses a backend that says that it does not speak HTTP/2: no gRPC call can be sent to it.
 func (r *referred) callable() {
-	if r.Refusal.none() && r.HTTP1 != "" {
-		r.Refusal = refusal{"UnsupportedProtocol", fmt.Sprintf("%s has %s, which no gRPC call can be sent to", r.Key.Object,
+	if r.Unusable.none() && r.HTTP1 != "" {
+		r.Unusable = unusable{"UnsupportedProtocol", fmt.Sprintf("%s has %s, which no gRPC call can be sent to", r.Key.Object,
 			r.HTTP1)}
 	}
 }

@@ -51,7 +51,7 @@ func classOf(
 // unclassed finds Gateways whose class nobody declared and that were never served: most likely a typing error, which no
 // controller would tell about.
 func unclassed(
-	classes *input.Collection[gatewayv1.GatewayClassSpec], broken *broken,
+	classes *input.Collection[gatewayv1.GatewayClassSpec], near neighbours,
 ) func(*flow.Ctx, model.ObjectRef, input.Object[gatewayv1.GatewaySpec]) ([]model.Finding, bool) {
 	return func(c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GatewaySpec]) ([]model.Finding, bool) {
 		class := model.Ref(model.KindGatewayClass, "", string(o.Spec.GatewayClassName))
@@ -60,7 +60,7 @@ func unclassed(
 		}
 		return []model.Finding{{
 			Object: ref, Severity: model.Warning, Field: "spec.gatewayClassName",
-			Message: absent(c, broken, class) + ", so nobody serves this Gateway",
+			Message: absent(c, near.broken, class) + ", so nobody serves this Gateway" + near.class(c, class),
 		}}, true
 	}
 }

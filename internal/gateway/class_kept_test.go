@@ -55,8 +55,8 @@ func TestClassKept(t *testing.T) {
 		gateway(b, "a")
 		gateway(b, "b")
 	})
-	says("it is being deleted, and kept by 2 Gateways", func(b *flow.Batch) { set(b, true) })
-	says("and kept by 1 Gateway", func(b *flow.Batch) {
+	says("it is being deleted, and waits for 2 Gateways", func(b *flow.Batch) { set(b, true) })
+	says("and waits for 1 Gateway", func(b *flow.Batch) {
 		in.Gateways.Delete(b, model.Ref(model.KindGateway, "shop", "a"))
 	})
 	says("is served by this controller", func(b *flow.Batch) {

@@ -57,7 +57,7 @@ func (s ruleScope) filter(read model.Filters, f gatewayv1.HTTPRouteFilter) (mode
 		field = ".extensionRef"
 		wrong = []problem{{condition: "ResolvedRefs", reason: "InvalidKind", drops: true,
 			message: fmt.Sprintf("filter %s is of a kind that is not known: %s (group %q); %s",
-				f.ExtensionRef.Name, f.ExtensionRef.Kind, f.ExtensionRef.Group, s.rather())}}
+				f.ExtensionRef.Name, f.ExtensionRef.Kind, f.ExtensionRef.Group, s.answersInstead())}}
 	default:
 		wrong = []problem{s.unknown(".type", fmt.Sprintf("a filter of type %s", f.Type))}
 	}
@@ -80,7 +80,7 @@ func (s ruleScope) mirror(f gatewayv1.HTTPRequestMirrorFilter) (*model.Mirror, [
 		}
 	}
 	to := s.backend(f.BackendRef)
-	if why := to.Refusal; !why.none() {
+	if why := to.Unusable; !why.none() {
 		why.message += "; nothing is mirrored"
 		return nil, []problem{unresolved(".backendRef", why)}
 	}

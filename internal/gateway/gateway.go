@@ -47,36 +47,22 @@ func New(g *flow.Graph, in *kinds.Sources, o Options) *Meaning {
 	if len(planes.built) == 0 {
 		planes.built = []model.DataPlane{model.DataPlaneEnvoy}
 	}
+	near := newNeighbours(in)
 	m.classes = flow.Map(in.GatewayClasses.Collection(), "class", classOf(planes, in.Environment.Collection()))
 	m.gateways = flow.Map(in.Gateways.Collection(), "gateway", gatewayOf(
-		m.classes, in.GatewayClasses.Collection(), planes, in.Environment.Collection()))
+		m.classes, in.GatewayClasses.Collection(), near, planes, in.Environment.Collection()))
 	certificates := flow.Map(in.Secrets.Collection(), "certificate", certificateReader(o.Unchecked))
 	m.unclassed = flow.Map(in.Gateways.Collection(), "gateway/unclassed",
-		unclassed(in.GatewayClasses.Collection(), in.Broken.Collection()))
+		unclassed(in.GatewayClasses.Collection(), near))
 	named := certificateReferences{certificates, in.Unread.Collection(), in.Broken.Collection(), grants}
 	m.listeners = flow.Derive(m.gateways, "listener", listenersOf(named))
 	m.newListenerPlan(planes)
 
-	views := flow.Map(m.gateways, "gateway/view",
-		func(_ *flow.Ctx, _ model.ObjectRef, f gatewayFacts) (gatewayView, bool) {
-			return f.view(), true
-		})
-	attacher := attacher{
-		views: views, gateways: in.Gateways.Collection(), broken: in.Broken.Collection(),
-		namespaces: in.Namespaces.Collection(),
-	}
-	grpc := flow.Map(in.GRPCRoutes.Collection(), "grpc/attachment", attacher.grpcRoute)
-	m.attachments = flow.Merge("attachment", flow.From(in.HTTPRoutes.Collection(), attacher.httpRoute),
-		flow.From(grpc, func(_ *flow.Ctx, _ model.ObjectRef, a attachments) (attachments, bool) { return a, true }))
-	m.attached = flow.Group(m.attachments, "attached", attachedListeners, byKey)
-
+	grpc := m.newAttachments(near)
 	m.xbackends = flow.Map(in.XBackends.Collection(), "xbackend", xbackendReferences{
 		configMaps: in.ConfigMaps.Collection(), certificates: named,
 	}.read)
-	kinds := backendKinds{}
-	m.slices = flow.Group(in.EndpointSlices.Collection(), "slices by backend", kinds.slicesBack, byKey)
-	kinds[model.KindService] = serviceKind{in.Services.Collection(), m.slices, in.Broken.Collection()}
-	kinds[model.KindXBackend] = xbackendKind{m.xbackends, m.slices, in.Broken.Collection()}
+	kinds := m.newBackendKinds()
 	m.Plan.Routes = flow.Map(m.attachments, "plan/route", references{
 		http: in.HTTPRoutes.Collection(), grpc: in.GRPCRoutes.Collection(), rivals: newRivals(m.attachments, grpc),
 		ports: m.Plan.Ports, backends: kinds, grants: grants, unchecked: o.Unchecked,
@@ -93,6 +79,33 @@ func New(g *flow.Graph, in *kinds.Sources, o Options) *Meaning {
 			return own.Secret, own.Problem == ""
 		})
 	return m
+}
+
+// newAttachments makes what a route's parentRefs lead to; those of GRPCRoutes apart, too.
+func (m *Meaning) newAttachments(near neighbours) (grpc *flow.Collection[model.ObjectRef, attachments]) {
+	in := m.in
+	views := flow.Map(m.gateways, "gateway/view",
+		func(_ *flow.Ctx, _ model.ObjectRef, f gatewayFacts) (gatewayView, bool) {
+			return f.view(), true
+		})
+	attacher := attacher{
+		views: views, gateways: in.Gateways.Collection(), unclassed: m.unclassed, neighbours: near,
+		namespaces: in.Namespaces.Collection(),
+	}
+	grpc = flow.Map(in.GRPCRoutes.Collection(), "grpc/attachment", attacher.grpcRoute)
+	m.attachments = flow.Merge("attachment", flow.From(in.HTTPRoutes.Collection(), attacher.httpRoute),
+		flow.From(grpc, func(_ *flow.Ctx, _ model.ObjectRef, a attachments) (attachments, bool) { return a, true }))
+	m.attached = flow.Group(m.attachments, "attached", attachedListeners, byKey)
+	return grpc
+}
+
+// newBackendKinds makes the kinds of backends, and the slices that they look endpoints up in.
+func (m *Meaning) newBackendKinds() backendKinds {
+	in, kinds := m.in, backendKinds{}
+	m.slices = flow.Group(in.EndpointSlices.Collection(), "slices by backend", kinds.slicesBack, byKey)
+	kinds[model.KindService] = serviceKind{in.Services.Collection(), m.slices, in.Broken.Collection()}
+	kinds[model.KindXBackend] = xbackendKind{m.xbackends, m.slices, in.Broken.Collection()}
+	return kinds
 }
 
 // newListenerPlan makes the part of the plan that depends on Gateways only.

@@ -35,7 +35,7 @@ type gatewayFacts struct {
 func (f gatewayFacts) view() gatewayView { return gatewayView{f.Proxy.DataPlane, f.Listeners} }
 
 // accepted tells whether proxies are made for the Gateway: it has no finding that takes back its acceptance.
-func (f gatewayFacts) accepted() bool { return !refused(f.Findings, "Accepted") }
+func (f gatewayFacts) accepted() bool { return !hasError(f.Findings, "Accepted") }
 
 // served tells whether its proxies, if there are any, serve it. A mistake in what they are to be, such as a DataPlane
 // that was deleted, or in the address that their Service is to ask for, takes nothing from those that are deployed and
@@ -56,7 +56,7 @@ type environments = flow.Collection[model.ObjectRef, model.Environment]
 // mistyped name, or a class that was deleted by mistake, takes nothing from proxies that serve.
 func gatewayOf(
 	classes *flow.Collection[model.ObjectRef, class], all *input.Collection[gatewayv1.GatewayClassSpec],
-	planes dataPlanes, environments *environments,
+	near neighbours, planes dataPlanes, environments *environments,
 ) func(*flow.Ctx, model.ObjectRef, input.Object[gatewayv1.GatewaySpec]) (gatewayFacts, bool) {
 	return func(c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GatewaySpec]) (gatewayFacts, bool) {
 		classRef := model.Ref(model.KindGatewayClass, "", string(o.Spec.GatewayClassName))
@@ -69,8 +69,9 @@ func gatewayOf(
 		problems = append(unsupportedGateway(o.Spec), problems...)
 		switch {
 		case !ours:
-			problems = append(problems, pendingClass(classRef, "does not exist; the Gateway is served as it was before"))
-		case refused(class.Findings, "Accepted"):
+			problems = append(problems, pendingClass(classRef,
+				"does not exist; the Gateway is served as it was before"+near.class(c, classRef)))
+		case hasError(class.Findings, "Accepted"):
 			problems = append(problems, pendingClass(classRef, "is not accepted; see its status"))
 		}
 		asked, bind, wrong := readAddresses(o.Spec.Addresses, environment)

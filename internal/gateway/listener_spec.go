@@ -52,7 +52,7 @@ func readListeners(
 	findConflicts(ref, views, specs)
 	findOverlaps(views, specs)
 	for i := range specs {
-		views[i].Valid = !refused(specs[i].Findings, "Accepted") && !refused(specs[i].Findings, "Conflicted")
+		views[i].Valid = !hasError(specs[i].Findings, "Accepted") && !hasError(specs[i].Findings, "Conflicted")
 	}
 	return views, specs
 }
@@ -122,7 +122,7 @@ func readListener(l gatewayv1.Listener) (read listenerSpec, problems []problem) 
 // readListenerTLS reads which certificates an HTTPS listener has.
 func readListenerTLS(tls *gatewayv1.ListenerTLSConfig) (list []gatewayv1.SecretObjectReference, problems []problem) {
 	missing := func(field, message string) {
-		problems = append(problems, unresolved(field, refusal{"InvalidCertificateRef", message}))
+		problems = append(problems, unresolved(field, unusable{"InvalidCertificateRef", message}))
 	}
 	switch {
 	case tls == nil:
@@ -157,7 +157,7 @@ func readKinds(allowed *gatewayv1.AllowedRoutes) (kinds []model.Kind, problems [
 		}
 		switch kind := model.KindOf(group, string(k.Kind)); {
 		case !slices.Contains(httpKinds, kind):
-			problems = append(problems, unresolved(fmt.Sprintf("[%d]", i), refusal{"InvalidRouteKinds", fmt.Sprintf(
+			problems = append(problems, unresolved(fmt.Sprintf("[%d]", i), unusable{"InvalidRouteKinds", fmt.Sprintf(
 				"routes of kind %s (group %q) are not supported here; use HTTPRoute or GRPCRoute", k.Kind, group)}))
 		case !slices.Contains(kinds, kind):
 			kinds = append(kinds, kind)

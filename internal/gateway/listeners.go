@@ -69,10 +69,10 @@ type certificateReferences struct {
 // can probe another namespace. A Secret that can't be read is Pending: it is neither there nor absent.
 func (in certificateReferences) resolve(
 	c *flow.Ctx, from model.ObjectRef, cert gatewayv1.SecretObjectReference,
-) (ref model.ObjectRef, why refusal) {
+) (ref model.ObjectRef, why unusable) {
 	const invalid = "InvalidCertificateRef"
 	if (cert.Group != nil && *cert.Group != "") || (cert.Kind != nil && *cert.Kind != "Secret") {
-		return ref, refusal{invalid, "a certificate is a Secret of the core group"}
+		return ref, unusable{invalid, "a certificate is a Secret of the core group"}
 	}
 	namespace := from.Namespace()
 	if cert.Namespace != nil {
@@ -80,19 +80,19 @@ func (in certificateReferences) resolve(
 	}
 	ref = model.Ref(model.KindSecret, namespace, string(cert.Name))
 	if !permitted(c, in.grants, from, ref) {
-		return ref, refusal{"RefNotPermitted", notPermitted(from, ref)}
+		return ref, unusable{"RefNotPermitted", notPermitted(from, ref)}
 	}
 	found, ok := flow.Fetch(c, in.certificates, ref)
 	said, unread := flow.Fetch(c, in.unread, ref)
 	switch {
 	case !ok && unread:
-		return ref, refusal{"Pending", fmt.Sprintf("%s can't be read: %s", ref, said)}
+		return ref, unusable{"Pending", fmt.Sprintf("%s can't be read: %s", ref, said)}
 	case !ok:
-		return ref, refusal{invalid, absent(c, in.broken, ref)}
+		return ref, unusable{invalid, absent(c, in.broken, ref)}
 	case found.Problem != "":
-		return ref, refusal{invalid, found.Problem}
+		return ref, unusable{invalid, found.Problem}
 	}
-	return ref, refusal{}
+	return ref, unusable{}
 }
 
 // permitted tells whether from may refer to to: in its own namespace always, elsewhere by a ReferenceGrant there.

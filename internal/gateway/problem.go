@@ -22,14 +22,14 @@ func unsupported(field, message string) problem {
 }
 
 // unresolved is the problem of a reference that leads to nothing usable.
-func unresolved(field string, why refusal) problem {
+func unresolved(field string, why unusable) problem {
 	return problem{field: field, condition: "ResolvedRefs", reason: why.reason, message: why.message}
 }
 
-// refusal is why a reference can't be used; none: it can.
-type refusal struct{ reason, message string }
+// unusable is why a reference can't be used; none: it can.
+type unusable struct{ reason, message string }
 
-func (r refusal) none() bool { return r.reason == "" }
+func (r unusable) none() bool { return r.reason == "" }
 
 // below are problems of a part, for who read the whole: field is where the part is.
 func below(field string, list []problem) []problem {
@@ -64,8 +64,8 @@ func findings(object model.ObjectRef, section, field string, list []problem) []m
 	return found
 }
 
-// refused tells whether a finding is an error on the condition.
-func refused(findings []model.Finding, condition string) bool {
+// hasError tells whether a finding is an error on the condition.
+func hasError(findings []model.Finding, condition string) bool {
 	for _, f := range findings {
 		if f.Condition == condition && f.Severity == model.Error {
 			return true

@@ -44,7 +44,7 @@ func proxyOf(
 		}
 		for i, l := range f.Listeners {
 			port := plan.ProxyPort{Number: l.Port.Number, Bind: l.Port.Number + f.PortOffset, Transport: l.Port.Transport}
-			if !refused(f.Spec[i].Findings, "Accepted") && !slices.Contains(p.Ports, port) {
+			if !hasError(f.Spec[i].Findings, "Accepted") && !slices.Contains(p.Ports, port) {
 				p.Ports = append(p.Ports, port)
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// rivals are routes of two kinds on one host of one listener. They are never merged: the kind of the oldest has the
+// rivals are routes of two kinds on one host of one listener. They are never merged: the kind of the oldest gets the
 // host (GRPCRouteSpec.hostnames).
 type rivals struct {
 	// listeners that GRPCRoutes attach to; most have none, and cost nothing
@@ -62,7 +62,7 @@ func newRivals(all, grpc *flow.Collection[model.ObjectRef, attachments]) rivals 
 	return r
 }
 
-// of is the route that has a domain which another one claims in vain.
+// of is the route that has a domain, if that is of another kind than a route that wants it, too.
 func (r rivals) of(c *flow.Ctx, route model.ObjectRef, domain model.DomainKey) (rival model.ObjectRef, found bool) {
 	if _, mixed := flow.Fetch(c, r.mixed, domain.Listener); !mixed {
 		return rival, false
@@ -80,9 +80,7 @@ func rivalry(route model.ObjectRef, parent attachment, domain string, rival mode
 	return model.Finding{
 		Object: route, Parent: parent.Parent, Severity: model.Warning, Condition: "Accepted", Reason: "HostnameConflict",
 		Field: fmt.Sprintf("spec.parentRefs[%d]", parent.Index),
-		Message: fmt.Sprintf(
-			"%s, which is older or else first by name, has %s there, and requests of one host go to one kind of route", rival,
-			host,
-		),
+		Message: fmt.Sprintf("%s has %s there, as it is older or first by name; a host takes routes of one kind only",
+			rival, host),
 	}
 }

@@ -82,11 +82,11 @@ type ruleScope struct {
 
 // unknown is the problem of what is not supported, for which the rule is dropped.
 func (s ruleScope) unknown(field, what string) problem {
-	return unsupported(field, what+" is not supported; "+s.rather())
+	return unsupported(field, what+" is not supported; "+s.answersInstead())
 }
 
-// rather is what the rule does that can't run as written.
-func (s ruleScope) rather() string {
+// answersInstead is what the rule does that can't run as written.
+func (s ruleScope) answersInstead() string {
 	_, answer := s.route.Kind().Failure()
 	return fmt.Sprintf("the rule answers %s rather than run without", answer)
 }
@@ -144,8 +144,8 @@ func (s ruleScope) backends(
 		}
 		to := s.backend(b.BackendObjectReference)
 		backend := model.WeightedBackend{Backend: to.Key, Weight: weight, Session: to.Session}
-		if !to.Refusal.none() {
-			problems = append(problems, unresolved(at, to.Refusal))
+		if !to.Unusable.none() {
+			problems = append(problems, unresolved(at, to.Unusable))
 			backend.Invalid, backend.Session = true, nil
 		}
 		if len(b.Filters) > 0 {

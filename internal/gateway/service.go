@@ -27,7 +27,7 @@ func (in serviceKind) refer(c *flow.Ctx, ref model.ObjectRef, port *gatewayv1.Po
 	}
 	o, found := flow.Fetch(c, in.services, ref)
 	if !found {
-		read.Refusal = refusal{"BackendNotFound", absent(c, in.broken, ref)}
+		read.Unusable = unusable{"BackendNotFound", absent(c, in.broken, ref)}
 		return read
 	}
 	if o.Spec.SessionAffinity == corev1.ServiceAffinityClientIP {
@@ -36,15 +36,15 @@ func (in serviceKind) refer(c *flow.Ctx, ref model.ObjectRef, port *gatewayv1.Po
 	own, found := resolve.ServicePort(o.Spec, read.Key.Port)
 	switch {
 	case o.Spec.Type == corev1.ServiceTypeExternalName:
-		read.Refusal = refusal{"UnsupportedProtocol", fmt.Sprintf(
+		read.Unusable = unusable{"UnsupportedProtocol", fmt.Sprintf(
 			"%s is of type ExternalName; use an XBackend of type ExternalHostname", ref)}
 	case !found:
-		read.Refusal = refusal{"BackendNotFound", noPort(ref, o.Spec, read.Key.Port)}
+		read.Unusable = unusable{"BackendNotFound", noPort(ref, o.Spec, read.Key.Port)}
 	case own.AppProtocol == nil:
 	default:
 		app := *own.AppProtocol
 		if _, ok := resolve.Protocol(&app); !ok {
-			read.Refusal = refusal{"UnsupportedProtocol", fmt.Sprintf("%s has appProtocol %q on port %d; %s", ref, app,
+			read.Unusable = unusable{"UnsupportedProtocol", fmt.Sprintf("%s has appProtocol %q on port %d; %s", ref, app,
 				read.Key.Port, otherProtocol(app))}
 		}
 		if app == "kubernetes.io/ws" {

@@ -19,7 +19,7 @@ func (s ruleScope) session(
 	if spec == nil {
 		return nil, nil
 	}
-	read, problems := readSession(*spec, s.route.String()+"/"+rule, s.rather())
+	read, problems := readSession(*spec, s.route.String()+"/"+rule, s.answersInstead())
 	for i, b := range backends {
 		if b.Weight > 0 && !b.Invalid && b.affinity != "" {
 			problems = append(problems, unsupported("", fmt.Sprintf("%s of backendRefs[%d] has %s; state one of the two",

@@ -136,7 +136,7 @@ func (m routeReports) report(
 				parent.Findings = append(parent.Findings, f)
 			}
 		}
-		parent.Attached = !refused(parent.Findings, "Accepted")
+		parent.Attached = !hasError(parent.Findings, "Accepted")
 		if parent.Attached {
 			_, parent.Proxied = flow.Fetch(c, m.proxied, p.Gateway.Ref)
 			parent.Standing = standing.At(p.has)

@@ -26,12 +26,12 @@ func (in xbackendKind) refer(c *flow.Ctx, ref model.ObjectRef, port *gatewayv1.P
 	x, found := flow.Fetch(c, in.read, ref)
 	switch {
 	case port != nil:
-		read.Refusal = refusal{"UnsupportedValue",
+		read.Unusable = unusable{"UnsupportedValue",
 			"a reference to an XBackend must not state a port; the XBackend states it"}
 	case !found:
-		read.Refusal = refusal{"BackendNotFound", absent(c, in.broken, ref)}
+		read.Unusable = unusable{"BackendNotFound", absent(c, in.broken, ref)}
 	default:
-		read.Refusal, read.Session, read.HTTP1 = x.refusal(ref), x.Session, x.HTTP1
+		read.Unusable, read.Session, read.HTTP1 = x.unusable(ref), x.Session, x.HTTP1
 	}
 	return read
 }
@@ -71,16 +71,16 @@ type xbackend struct {
 
 type xbackends = flow.Collection[model.ObjectRef, xbackend]
 
-// refusal is why it can't be served, for a route that names it.
-func (b xbackend) refusal(ref model.ObjectRef) refusal {
+// unusable is why it can't be served, for a route that names it.
+func (b xbackend) unusable(ref model.ObjectRef) unusable {
 	if len(b.Findings) == 0 {
-		return refusal{}
+		return unusable{}
 	}
 	var all []string
 	for _, f := range b.Findings {
 		all = append(all, f.Message)
 	}
-	return refusal{b.Findings[0].Reason, fmt.Sprintf("%s: %s", ref, strings.Join(all, "; "))}
+	return unusable{b.Findings[0].Reason, fmt.Sprintf("%s: %s", ref, strings.Join(all, "; "))}
 }
 
 // xbackendReferences is where the objects are looked up that XBackends name.

@@ -44,7 +44,7 @@ func (in xbackendReferences) readTLS(
 // clientCertificate finds what the proxy shows to the backend.
 func (in xbackendReferences) clientCertificate(
 	c *flow.Ctx, ref model.ObjectRef, cert gatewayv1.SecretObjectReference,
-) (model.ObjectRef, refusal) {
+) (model.ObjectRef, unusable) {
 	secret, why := in.certificates.resolve(c, ref, cert)
 	if why.none() {
 		return secret, why
@@ -84,23 +84,23 @@ func (in xbackendReferences) readValidation(
 // authority is the PEM of a ConfigMap that is named as a CA.
 func (in xbackendReferences) authority(
 	c *flow.Ctx, from model.ObjectRef, ca gatewayv1.LocalObjectReference,
-) (text string, why refusal) {
+) (text string, why unusable) {
 	const invalid = "InvalidCACertificateRef"
 	ref := model.Ref(model.KindOf(string(ca.Group), string(ca.Kind)), from.Namespace(), string(ca.Name))
 	if ref.Kind() != model.KindConfigMap {
-		return "", refusal{"InvalidKind", fmt.Sprintf("a CA of kind %s (group %q) is not supported; use a ConfigMap",
+		return "", unusable{"InvalidKind", fmt.Sprintf("a CA of kind %s (group %q) is not supported; use a ConfigMap",
 			ca.Kind, ca.Group)}
 	}
 	if why, unread := flow.Fetch(c, in.certificates.unread, ref); unread {
-		return "", refusal{invalid, fmt.Sprintf("%s can't be read: %s", ref, why)}
+		return "", unusable{invalid, fmt.Sprintf("%s can't be read: %s", ref, why)}
 	}
 	o, found := flow.Fetch(c, in.configMaps, ref)
 	if !found {
-		return "", refusal{invalid, absent(c, in.certificates.broken, ref)}
+		return "", unusable{invalid, absent(c, in.certificates.broken, ref)}
 	}
 	text = cmp.Or(o.Spec.Data["ca.crt"], string(o.Spec.BinaryData["ca.crt"]))
 	if err := resolve.Certificates([]byte(text)); err != nil {
-		return "", refusal{invalid, fmt.Sprintf("ca.crt of %s: %v", ref, err)}
+		return "", unusable{invalid, fmt.Sprintf("ca.crt of %s: %v", ref, err)}
 	}
-	return text, refusal{}
+	return text, unusable{}
 }
