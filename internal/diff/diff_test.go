@@ -190,7 +190,9 @@ spec:
   type: ExternalHostname
   port: {number: 443}
   externalHostname: {hostname: app.example}
-  tls: {mode: ServerOnly, validation: {hostname: app.example, caCertificateRefs: [{group: "", kind: ConfigMap, name: ca}]}}
+  tls:
+    mode: ServerOnly
+    validation: {hostname: app.example, caCertificateRefs: [{group: "", kind: ConfigMap, name: ca}]}
 `}
 	if report := r.diff(false, edit...); len(report.Refused) < 2 {
 		t.Errorf("it is known that nothing is there, and yet %q is refused", report.Refused)
@@ -221,7 +223,7 @@ func TestCostIsThatOfTheChange(t *testing.T) {
 		if len(scenes) != 1 || len(report.Objects) != 1 {
 			t.Fatalf("%d scenes, %+v", len(scenes), report)
 		}
-		for name, parts := range scenes[0].after {
+		for name, parts := range scenes[0].after.Offered {
 			var ids []string
 			for _, p := range parts {
 				ids = append(ids, p.ID)

@@ -248,7 +248,8 @@ func listenerBases() []any {
 func portBases() []any {
 	return []any{&model.Port{
 		Key:      model.PortKey{Gateway: testGateway, Number: 443, Transport: model.TCP},
-		BindPort: 10443, Addresses: []string{"127.0.0.1", "127.0.0.2"}, Protocol: model.HTTPS, DataPlane: model.DataPlaneEnvoy,
+		BindPort: 10443, Addresses: []string{"127.0.0.1", "127.0.0.2"}, Protocol: model.HTTPS,
+		DataPlane: model.DataPlaneEnvoy,
 		Listeners: []model.PortListener{{Key: model.ListenerKey{Parent: testGateway, Section: "https"}, Hostname: "h.test",
 			Serves: true}},
 	}}

@@ -46,7 +46,8 @@ end
 // probeListener answers a kubelet. Like all listeners it opens when the first configuration is whole.
 //
 //	ReadyPath  the admin interface's /ready
-//	LivePath   the admin interface's /hot_restart_version: a short answer of the main thread through a worker, in every state
+//	LivePath   the admin interface's /hot_restart_version: a short answer of the main thread through a worker, in
+//	           every state
 //	DrainPath  /healthcheck/fail there, so that each answer to a client asks it to close its connection; then waits
 func probeListener(cfg dialect.PodStart) *listenerv3.Listener {
 	routes := []*routev3.Route{

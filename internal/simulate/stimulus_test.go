@@ -34,7 +34,9 @@ func TestStimuli(t *testing.T) {
 		RequestHeadersToAdd: add("x-a"), RequestHeadersToRemove: []string{"x-b", "x-own"},
 		TypedPerFilterConfig: map[string]*anypb.Any{"cors": settings},
 		Action: &routev3.Route_Route{Route: &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_WeightedClusters{
-			WeightedClusters: &routev3.WeightedCluster{Clusters: []*routev3.WeightedCluster_ClusterWeight{{RequestHeadersToAdd: add("x-c")}}},
+			WeightedClusters: &routev3.WeightedCluster{
+				Clusters: []*routev3.WeightedCluster_ClusterWeight{{RequestHeadersToAdd: add("x-c")}},
+			},
 		}}},
 	}}
 	var got []string

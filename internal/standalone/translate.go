@@ -30,8 +30,8 @@ type translation struct {
 	Secrets   []json.RawMessage `json:"secrets"`
 }
 
-// Translate prints the configuration of the proxies of the Gateway ("namespace/name", "" is all) that a folder means, as "yaml"
-// or "json". Private keys are left out. The same folder prints the same bytes.
+// Translate prints the configuration of the proxies of the Gateway ("namespace/name", "" is all) that a folder means,
+// as "yaml" or "json". Private keys are left out. The same folder prints the same bytes.
 func Translate(_ context.Context, o Options, gateway, format string, out io.Writer) error {
 	w, _, err := load(o)
 	if err != nil {

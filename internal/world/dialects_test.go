@@ -69,7 +69,8 @@ func other() dialect.Dialect {
 			for _, g := range r.Gateways {
 				if g.DataPlane == name {
 					problem := model.Finding{Object: ref, Message: "no"}
-					emit(resource.RouteKey{Gateway: g.Ref, Route: ref}, resource.RouteStanding{Unsupported: []model.Finding{problem}})
+					key := resource.RouteKey{Gateway: g.Ref, Route: ref}
+					emit(key, resource.RouteStanding{Unsupported: []model.Finding{problem}})
 				}
 			}
 		})
@@ -83,8 +84,8 @@ func other() dialect.Dialect {
 	}}
 }
 
-// TestDialectsAreJoined: each Gateway has what its own data plane renders, and a route on Gateways of two what each says
-// of it.
+// TestDialectsAreJoined: each Gateway has what its own data plane renders, and a route on Gateways of two what each
+// says of it.
 func TestDialectsAreJoined(t *testing.T) {
 	w := world.New(world.Config{
 		Dialects: append(dataplanes.All(), other()), Check: true,
