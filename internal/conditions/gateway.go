@@ -28,7 +28,8 @@ func GatewayClass(c Class) gatewayv1.GatewayClassStatus {
 		l.set("Accepted", false, reason, message)
 	} else if c.Keep > 0 {
 		l.set("Accepted", true, "Accepted", fmt.Sprintf(
-			"the class is served by this controller; it is being deleted, and waits for %s", count(c.Keep, "Gateway", "Gateways")))
+			"the class is served by this controller; it is being deleted, and waits for %s",
+			count(c.Keep, "Gateway", "Gateways")))
 	} else {
 		l.set("Accepted", true, "Accepted", "the class is served by this controller")
 	}

@@ -18,7 +18,7 @@ type Dialect struct {
 	// Render adds the stages that render a plan to a graph. Feedback has what the proxies said of it.
 	Render func(*flow.Graph, plan.Plan, *resource.Feedback) resource.Outputs
 	// Simulate makes an excerpt of a Gateway's configuration ready to be asked. It takes time: no View should be open.
-	Simulate func(resource.Excerpt) (request.Simulation, error)
+	Simulate func(*resource.Excerpt) (request.Simulation, error)
 
 	// Table is the route table that a listener's requests are looked up in.
 	Table func(model.Listener) resource.Key

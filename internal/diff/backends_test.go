@@ -111,7 +111,7 @@ func TestWaysToABackend(t *testing.T) {
 	err = r.world.Graph.Try(func(b *flow.Batch) { r.Differ.apply(b, arriving, nil) }, func(v flow.View) {
 		_, scenes := r.look(v)
 		for _, s := range scenes {
-			for name, parts := range s.after {
+			for name, parts := range s.after.Offered {
 				if len(parts) > 3 { // "", h7.ex and h107.ex
 					t.Errorf("of %v %d parts are looked at", name, len(parts))
 				}

@@ -220,7 +220,7 @@ func TestCostIsThatOfTheChange(t *testing.T) {
 		if len(scenes) != 1 || len(report.Objects) != 1 {
 			t.Fatalf("%d scenes, %+v", len(scenes), report)
 		}
-		for name, parts := range scenes[0].after {
+		for name, parts := range scenes[0].after.Offered {
 			var ids []string
 			for _, p := range parts {
 				ids = append(ids, p.ID)

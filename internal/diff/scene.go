@@ -19,7 +19,7 @@ type scene struct {
 	listeners     []changedListener
 	moves         []move
 	was, is       dialect.Dialect // of the Gateway's proxies
-	before, after resource.Excerpt
+	before, after *resource.Excerpt
 }
 
 // nameOf is a resource's name on its Gateway.
@@ -30,7 +30,7 @@ func (d *Differ) scenes(v flow.View, tables []changedTable, listeners []changedL
 	of := map[model.ObjectRef]*scene{}
 	at := func(gateway model.ObjectRef) *scene {
 		if of[gateway] == nil {
-			of[gateway] = &scene{gateway: gateway, before: resource.Excerpt{}, after: resource.Excerpt{}}
+			of[gateway] = &scene{gateway: gateway, before: resource.NewExcerpt(), after: resource.NewExcerpt()}
 			of[gateway].was, of[gateway].is = d.dialects(v, gateway)
 		}
 		return of[gateway]
@@ -76,17 +76,9 @@ func (d *Differ) fill(v flow.View, of map[model.ObjectRef]*scene) {
 	}
 	for _, t := range []resource.Type{resource.Listener, resource.Routes} {
 		add := func(key resource.Key) {
-			s := of[key.Gateway]
-			if s == nil {
-				return
+			if s := of[key.Gateway]; s != nil {
+				d.take(v, s, nameOf(key), takers[key.Gateway])
 			}
-			name, needed := nameOf(key), takers[key.Gateway]
-			s.before.Take(name, needed, func(n resource.Name) (resource.Resource, bool) {
-				return d.before(v, resource.Key{Gateway: s.gateway, Type: n.Type, Name: n.Name})
-			})
-			s.after.Take(name, needed, func(n resource.Name) (resource.Resource, bool) {
-				return d.after(v, resource.Key{Gateway: s.gateway, Type: n.Type, Name: n.Name})
-			})
 		}
 		for key := range flow.All(v, d.world.Outputs.Of(t)) {
 			add(key)
@@ -97,6 +89,27 @@ func (d *Differ) fill(v flow.View, of map[model.ObjectRef]*scene) {
 			}
 		}
 	}
+}
+
+// take takes a resource of a Gateway, and all that it needs, without the edits and with them.
+func (d *Differ) take(v flow.View, s *scene, name resource.Name, takers []string) {
+	at := func(n resource.Name) resource.Key {
+		return resource.Key{Gateway: s.gateway, Type: n.Type, Name: n.Name}
+	}
+	s.before.Take(name, takers, func(n resource.Name) (resource.Resource, bool) {
+		r, offered := d.before(v, at(n))
+		if !offered {
+			r, _ = flow.Before(v, d.world.Outputs.Of(n.Type), at(n))
+		}
+		return r, offered
+	})
+	s.after.Take(name, takers, func(n resource.Name) (resource.Resource, bool) {
+		r, offered := d.after(v, at(n))
+		if !offered {
+			r, _ = flow.Get(v, d.world.Outputs.Of(n.Type), at(n))
+		}
+		return r, offered
+	})
 }
 
 // hosts are those that its witnesses ask for.

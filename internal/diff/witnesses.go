@@ -20,7 +20,7 @@ type side struct {
 	moved map[model.BackendKey]string // whereabouts of the backends that move
 }
 
-func newSide(d dialect.Dialect, parts resource.Excerpt) (side, error) {
+func newSide(d dialect.Dialect, parts *resource.Excerpt) (side, error) {
 	simulation, err := d.Simulate(parts)
 	return side{simulation, map[model.BackendKey]string{}}, err
 }

@@ -26,8 +26,8 @@ func Dialect() dialect.Dialect {
 		Place:    func(table resource.Key) string { return strings.TrimSuffix(table.Name, "/"+shard) },
 		Describe: describe,
 		Child: dialect.Child{
-			Program: Program(), Files: childFiles, Arguments: childArguments, Level: logLevel, BusyPath: busyPath,
-			IsBusy: isBusy,
+			Program: Program(), Files: childFiles, Arguments: childArguments, Level: logLevel,
+			BusyPath: busyPath, IsBusy: isBusy,
 		},
 		Pod: dialect.Pod{Files: PodBootstrap, Command: PodCommand},
 	}

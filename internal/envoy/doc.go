@@ -1,5 +1,5 @@
 // Package envoy is the dialect of Envoy: it renders the plan to xDS resources, and the bootstrap that an Envoy starts
-// with.
+// with, and declares itself to the rest of the program (Dialect).
 //
 // It owns virtual hosts, route tables, filter chains and clusters, their names, and every setting of Envoy. It must
 // never know Kubernetes types, how the plan was computed, or how resources travel. Every rule, backend, secret and
@@ -9,7 +9,8 @@
 // Names: a cluster is "service/NAMESPACE/NAME/PORT" or "xbackend/NAMESPACE/NAME", with "/h2" behind it where the sender
 // wants HTTP/2, a secret "secret/NAMESPACE/NAME", a listener its port ("80"), a route table its port, for HTTPS the
 // listener's section too, and a shard: "80/0", "443/shop/0". The shard is always 0; it is there so that a table can be
-// cut without renaming it.
+// cut without renaming it. No name is read back: parts carry the keys that they were made of, and who has a name makes
+// the names of those keys once more (simulation.go).
 //
-// Start reading at New for the stages, at renderRule for what becomes of a rule.
+// Start reading at Dialect for what it is to others, at New for the stages, at renderRule for what becomes of a rule.
 package envoy

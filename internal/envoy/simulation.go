@@ -14,14 +14,14 @@ import (
 // making the names of the parts' keys once more, never by reading a name.
 type simulation struct {
 	config *simulate.Config
-	parts  resource.Excerpt
+	of     *resource.Excerpt
 	rules  map[*resource.Part]map[string]resource.Origin // of virtual hosts that were asked for, by the names of routes
 }
 
 // newSimulation makes an excerpt ready to be asked.
-func newSimulation(parts resource.Excerpt) (request.Simulation, error) {
-	s := simulation{simulate.New(), parts, map[*resource.Part]map[string]resource.Origin{}}
-	for name, parts := range parts {
+func newSimulation(of *resource.Excerpt) (request.Simulation, error) {
+	s := simulation{simulate.New(), of, map[*resource.Part]map[string]resource.Origin{}}
+	for name, parts := range of.Offered {
 		if err := s.config.Add(name.Type, name.Name, resource.Resource{Parts: parts}.Flatten(nil)); err != nil {
 			return nil, err
 		}
@@ -80,7 +80,7 @@ func (s simulation) chain(did simulate.Result) *resource.Part {
 	if did.Chain == "" {
 		return nil
 	}
-	return resource.Find(s.parts[resource.Name{Type: resource.Listener, Name: did.Listener}], chainPrefix+did.Chain)
+	return resource.Find(s.of.Offered[resource.Name{Type: resource.Listener, Name: did.Listener}], chainPrefix+did.Chain)
 }
 
 // certificates are the Secrets that a filter chain needs.
@@ -93,11 +93,11 @@ func (s simulation) certificates(chain *resource.Part) (list []model.ObjectRef) 
 	return list
 }
 
-// made is what a resource of one fragment was made of; false if the excerpt doesn't have it.
+// made is what a resource of one fragment was made of, be it offered or not; false if there is no such resource.
 func (s simulation) made(name resource.Name) (resource.Fragment, bool) {
-	for _, p := range s.parts[name] {
-		for _, f := range p.Fragments {
-			return f, true
+	for _, parts := range [][]*resource.Part{s.of.Offered[name], s.of.Withheld[name]} {
+		if len(parts) > 0 && len(parts[0].Fragments) > 0 {
+			return parts[0].Fragments[0], true
 		}
 	}
 	return resource.Fragment{}, false
@@ -105,7 +105,7 @@ func (s simulation) made(name resource.Name) (resource.Fragment, bool) {
 
 // rulesOf are the rules of a virtual host, by the names of their routes.
 func (s simulation) rulesOf(table resource.Name, domain string) map[string]resource.Origin {
-	part := resource.Find(s.parts[table], domain)
+	part := resource.Find(s.of.Offered[table], domain)
 	if part == nil || domain == "" {
 		return nil
 	}

@@ -13,11 +13,16 @@ import (
 // simulated is the simulation of all that the test Gateway's proxies get.
 func (w *world) simulated(t *testing.T) request.Simulation {
 	t.Helper()
-	parts := resource.Excerpt{}
+	all := resource.NewExcerpt()
 	for key, r := range w.resources() {
-		parts[resource.Name{Type: key.Type, Name: key.Name}] = r.Parts
+		all.Offered[resource.Name{Type: key.Type, Name: key.Name}] = r.Parts
 	}
-	s, err := Dialect().Simulate(parts)
+	return simulationOf(t, all)
+}
+
+func simulationOf(t *testing.T, e *resource.Excerpt) request.Simulation {
+	t.Helper()
+	s, err := Dialect().Simulate(e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,8 +99,8 @@ func TestSimulationTellsKeys(t *testing.T) {
 // all HTTP listeners of a port share a chain, whatever they are called.
 func TestSimulationTellsListeners(t *testing.T) {
 	w := newWorld(t)
-	secret := model.Secret{Ref: model.Ref(model.KindSecret, "shop", "tls"), Certificate: []byte("c"),
-		PrivateKey: []byte("k")}
+	ref := model.Ref(model.KindSecret, "shop", "tls")
+	secret := model.Secret{Ref: ref, Certificate: []byte("c"), PrivateKey: []byte("k")}
 	secure, plain, elsewhere := testListener("http", "a.ex"), testListener("http", ""), testListener("x", "b.ex")
 	secure.Certificates = []model.ObjectRef{secret.Ref}
 	secure.Key.Parent = model.Ref(model.KindGateway, "shop", "other")
@@ -123,5 +128,28 @@ func TestSimulationTellsListeners(t *testing.T) {
 			t.Errorf("%q: listener %v shows %v, want %v and %v", c.sni, got.Listener, got.Certificates, c.listener,
 				c.certificates)
 		}
+	}
+}
+
+// TestSimulationTellsWhatIsWithheld: a backend whose cluster proxies are not offered is named all the same.
+func TestSimulationTellsWhatIsWithheld(t *testing.T) {
+	w := newWorld(t)
+	k := service("web")
+	w.apply(func(b *flow.Batch) {
+		w.addPort(b, 80, 10080, model.HTTP, testListener("http", ""))
+		w.serve(b, 0, 80, "http", "*", model.Rule{
+			Key: testRuleKey("a"), Matches: []model.Match{{}}, Backends: []model.WeightedBackend{{Backend: k, Weight: 1}},
+		})
+		w.addBackend(b, k)
+	})
+	e, all := resource.NewExcerpt(), w.resources()
+	listener := resource.Name{Type: resource.Listener, Name: "127.0.0.1:80"}
+	e.Take(listener, resource.Takers("any"), func(n resource.Name) (resource.Resource, bool) {
+		r, found := all[resource.Key{Gateway: testGateway, Type: n.Type, Name: n.Name}]
+		return r, found && n.Type != resource.Cluster
+	})
+	got := simulationOf(t, e).Do(request.Request{Port: 10080, Method: "GET", Host: "any", Path: "/"})
+	if len(got.Outcomes) != 1 || got.Outcomes[0].Status != 503 || got.Outcomes[0].Backend != k {
+		t.Errorf("%+v, want 503 of %v", got.Outcomes, k)
 	}
 }

@@ -2,7 +2,6 @@ package explain
 
 import (
 	"cmp"
-	"maps"
 	"net"
 	"reflect"
 	"slices"
@@ -26,7 +25,7 @@ type way struct {
 	tables    [][]*resource.Part // of these
 	rank      int                // how likely it takes the request, by hosts: the lowest first
 	dialect   dialect.Dialect    // of the Gateway's proxies
-	parts     resource.Excerpt   // what decides about the request; nil if the Gateway is not asked
+	parts     *resource.Excerpt  // what decides about the request; nil if the Gateway is not asked
 
 	result request.Result
 	tried  []request.Tried // what the routes of the request's host miss
@@ -130,10 +129,15 @@ func (q *asked) tables(w *way) {
 
 // take takes what decides about a way.
 func (q *asked) take(w *way, takers []string) {
-	w.parts = resource.Excerpt{}
+	w.parts = resource.NewExcerpt()
 	for _, key := range w.listeners {
 		w.parts.Take(resource.Name{Type: key.Type, Name: key.Name}, takers, func(n resource.Name) (resource.Resource, bool) {
-			return q.resource(resource.Key{Gateway: key.Gateway, Type: n.Type, Name: n.Name})
+			needed := resource.Key{Gateway: key.Gateway, Type: n.Type, Name: n.Name}
+			if r, offered := q.resource(needed); offered {
+				return r, true
+			}
+			r, _ := q.rendered(needed)
+			return r, false
 		})
 	}
 }
@@ -176,8 +180,7 @@ func (w *way) takes() bool {
 // sameWays tells whether two lists of ways are answered alike.
 func sameWays(a, b []*way) bool {
 	return slices.EqualFunc(a, b, func(a, b *way) bool {
-		return a.rank == b.rank && reflect.DeepEqual(a.port, b.port) &&
-			maps.EqualFunc(a.parts, b.parts, func(a, b []*resource.Part) bool { return slices.Equal(a, b) })
+		return a.rank == b.rank && reflect.DeepEqual(a.port, b.port) && a.parts.Equal(b.parts)
 	})
 }
 

@@ -115,8 +115,9 @@ func (s ruleScope) backend(b gatewayv1.BackendObjectReference) (read referred) {
 	kind, known := s.refs.backends[r.ref.Kind()]
 	switch {
 	case !known:
-		read.Unusable = unusable{"InvalidKind", fmt.Sprintf("a backend of kind %s (group %q) is not supported; use %s", r.kind,
-			r.group, s.refs.backends.names())}
+		read.Unusable = unusable{"InvalidKind",
+			fmt.Sprintf("a backend of kind %s (group %q) is not supported; use %s", r.kind,
+				r.group, s.refs.backends.names())}
 	case !permitted(s.c, s.refs.grants, s.route, r.ref):
 		read.Unusable = unusable{"RefNotPermitted", notPermitted(s.route, r.ref)}
 	default:

@@ -15,9 +15,9 @@
 //	Service, EndpointSlice -------------------+-> plan.Backends
 //	attachment, route, listener + what the proxies said -> status
 //
-// A kind of object that requests can be sent to is one value (backendKind), which nothing else tells from other kinds. A
-// reader of a part of a spec is a function that returns what it read and what is wrong with it (problem); who knows the
-// object and the field makes findings of the problems.
+// A kind of object that requests can be sent to is one value (backendKind), which nothing else tells from other kinds.
+// A reader of a part of a spec is a function that returns what it read and what is wrong with it (problem); who knows
+// the object and the field makes findings of the problems.
 //
 // Start reading at New, for rules at ruleScope.read.
 package gateway

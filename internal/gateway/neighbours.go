@@ -5,6 +5,7 @@ import (
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -16,7 +17,7 @@ type neighbours struct {
 	broken   *broken
 }
 
-func newNeighbours(in *input.Sources) neighbours {
+func newNeighbours(in *kinds.Sources) neighbours {
 	return neighbours{
 		gateways: flow.Group(named(in.Gateways.Collection(), "gateway/named"), "gateways by name",
 			func(ref model.ObjectRef, _ struct{}) []string { return []string{ref.Name()} }, byKey),

@@ -80,7 +80,9 @@ type Resource struct {
 // Part is a piece of a resource that changes as one, such as a virtual host. Parts are immutable and shared: an
 // unchanged part is the same pointer in the resource's next value.
 type Part struct {
-	ID    string // unique in the resource; parts are in ascending order of ID
+	// ID is unique in the resource; parts are in ascending order of it. In a route table it is the domain that the part
+	// serves ("*", "*.host", "host"), "" for what all domains share.
+	ID    string
 	Hash  uint64
 	Bytes [][]byte // the rope: pieces in order, which belong to fragments and are never copied until sent
 	Size  int      // the sum of their lengths

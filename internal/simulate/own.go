@@ -40,12 +40,13 @@ func (s *simulation) claim(m *hcmv3.HttpConnectionManager) {
 }
 
 // joined are the headers of which Envoy makes one if they come twice: "a" and "b" are "a,b". Others stay two.
-var joined = strings.Fields(`accept accept-encoding access-control-request-headers access-control-request-method
-	authorization cache-control connection content-encoding content-type expect grpc-accept-encoding grpc-timeout
-	if-match if-modified-since if-none-match if-range if-unmodified-since keep-alive origin pragma proxy-connection
+var joined = strings.Fields(`accept accept-encoding access-control-request-headers
+	access-control-request-method authorization cache-control connection content-encoding content-type expect
+	grpc-accept-encoding grpc-timeout if-match
+	if-modified-since if-none-match if-range if-unmodified-since keep-alive origin pragma proxy-connection
 	proxy-status referer te transfer-encoding upgrade user-agent via x-client-trace-id x-envoy-attempt-count
-	x-envoy-external-address x-envoy-is-timeout-retry x-forwarded-for x-forwarded-host x-forwarded-port x-forwarded-proto
-	x-request-id`)
+	x-envoy-external-address x-envoy-is-timeout-retry x-forwarded-for x-forwarded-host x-forwarded-port
+	x-forwarded-proto x-request-id`)
 
 // join joins the values of a request's headers as Envoy does. Empty ones leave nothing.
 func join(h http.Header) {

@@ -65,8 +65,8 @@ func (c *Config) Entrances(table string) (list []request.Request) {
 			if tableOf(chain) != table || chain == nil {
 				continue
 			}
-			r := request.Request{Address: socket.GetAddress(), Port: socket.GetPortValue(),
-				TLS: chain.GetTransportSocket() != nil}
+			r := request.Request{Address: socket.GetAddress(), Port: socket.GetPortValue()}
+			r.TLS = chain.GetTransportSocket() != nil
 			names := chain.GetFilterChainMatch().GetServerNames()
 			if r.TLS && len(names) > 0 {
 				r.SNI = request.HostOf(names[0])

@@ -69,8 +69,8 @@ func TestClashes(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out strings.Builder
-			n, err := Check(t.Context(), Options{Dialects: dialects, Dir: dir, Bind: []string{"127.0.0.1"}, PortOffset: 1000},
-				&out)
+			o := Options{Dialects: dialects, Dir: dir, Bind: []string{"127.0.0.1"}, PortOffset: 1000}
+			n, err := Check(t.Context(), o, &out)
 			if err != nil || n != len(story.want) {
 				t.Fatalf("%d errors, want %d (%v):\n%s", n, len(story.want), err, out.String())
 			}

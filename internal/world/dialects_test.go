@@ -70,7 +70,8 @@ func other() dialect.Dialect {
 			for _, g := range r.Gateways {
 				if g.DataPlane == name {
 					problem := model.Finding{Object: ref, Message: "no"}
-					emit(resource.RouteKey{Gateway: g.Ref, Route: ref}, resource.RouteStanding{Unsupported: []model.Finding{problem}})
+					key := resource.RouteKey{Gateway: g.Ref, Route: ref}
+					emit(key, resource.RouteStanding{Unsupported: []model.Finding{problem}})
 				}
 			}
 		})
