@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
@@ -123,7 +124,7 @@ func rendered(t *testing.T, docs []map[string]any) map[resource.Key]resource.Res
 
 // valid tells what is wrong with a resource by the rules of Envoy's protos, those inside an Any included, and what it needs and is not there.
 func valid(key resource.Key, r resource.Resource, all map[resource.Key]resource.Resource) error {
-	m, err := (&anypb.Any{TypeUrl: key.Type.URL(), Value: r.Flatten(nil)}).UnmarshalNew()
+	m, err := (&anypb.Any{TypeUrl: envoy.TypeURL(key.Type), Value: r.Flatten(nil)}).UnmarshalNew()
 	if err != nil {
 		return err
 	}

@@ -130,7 +130,7 @@ func TestARegexThatIsTooLarge(t *testing.T) {
 		s.soon(fmt.Sprintf("GET http://many-%d.one.example/ -H x:aaa -> 500", i))
 	}
 	s.says("httproute/shop/many-8", "web: cardea.dev/Programmed=True")
-	s.reads("refused content found", `"culprits":2,"of":60,"rounds":2`)
+	s.reads("refused content found", `"rejected":2,"of":60,"rounds":2`)
 	s.unharmed(l)
 }
 
@@ -194,7 +194,7 @@ func TestACulpritAtTheStart(t *testing.T) {
 	s.serves("one.example", "green", one)
 	s.says("httproute/shop/many-30", rejected)
 	s.expect("GET http://many-30.one.example/ -H x:aaa -> 500")
-	s.reads("refused content found", `"culprits":1,"of":61,"rounds":2`)
+	s.reads("refused content found", `"rejected":1,"of":61,"rounds":2`)
 }
 
 // TestAChangedHost is the mistake on which other gateways froze.
@@ -208,7 +208,7 @@ func TestAChangedHost(t *testing.T) {
 	s.serves("one.example", "green", one)
 	s.says("httproute/shop/many-3", rejected+": :-prefixed or host headers may not be modified")
 	s.soon("GET http://many-3.one.example/ -> 500")
-	s.reads("refused content found", `"culprits":1,"of":60,"rounds":2`)
+	s.reads("refused content found", `"rejected":1,"of":60,"rounds":2`)
 	s.write("many.yaml", manyFile("one.example", "blue", nil))
 	s.serves("one.example", "blue", nil)
 	s.says("httproute/shop/many-3", "web: cardea.dev/Programmed=True")
@@ -286,7 +286,7 @@ func TestARefusedFilterChain(t *testing.T) {
 	s.says("gateway/shop/web", "b: Programmed=False Invalid: the proxy refused it: Error adding/updating listener(s) ",
 		"b: cardea.dev/Programmed=False RejectedByProxy: Error adding/updating listener(s) ", "a: Programmed=True", "http-80: Programmed=True")
 	s.expect("GET https://b2.example/ -> 200 blue certificate=b2.example\nGET https://b3.example/ -> closed")
-	s.reads("refused content found", `"culprits":1,"of":2,"rounds":1`)
+	s.reads("refused content found", `"rejected":1,"of":2,"rounds":1`)
 	refused := s.nacks("Listener")
 
 	// Later edits of others do not try it again, and a proxy that comes gets what was accepted.

@@ -69,7 +69,7 @@ func (w *ward) wait(typ resource.Type, name string) {
 // add takes a resource of run number i in.
 func (w *ward) add(t *testing.T, i int, key resource.Key, r resource.Resource) {
 	t.Helper()
-	m, err := (&anypb.Any{TypeUrl: key.Type.URL(), Value: r.Flatten(nil)}).UnmarshalNew()
+	m, err := (&anypb.Any{TypeUrl: envoy.TypeURL(key.Type), Value: r.Flatten(nil)}).UnmarshalNew()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func (w *ward) DeltaAggregatedResources(stream discoveryv3.AggregatedDiscoverySe
 		if err != nil {
 			return nil // it is gone
 		}
-		typ, known := resource.TypeOf(request.GetTypeUrl())
+		typ, known := envoy.TypeOf(request.GetTypeUrl())
 		if !known {
 			continue
 		}
@@ -265,7 +265,7 @@ func (w *ward) answered(request *discoveryv3.DeltaDiscoveryRequest) {
 func (w *ward) answer(typ resource.Type, name string) (*discoveryv3.DeltaDiscoveryResponse, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	response := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: typ.URL(), Nonce: nonce(typ, name)}
+	response := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: envoy.TypeURL(typ), Nonce: nonce(typ, name)}
 	list := w.all[typ]
 	if name != "" {
 		list = map[string]proto.Message{}

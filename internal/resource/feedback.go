@@ -15,8 +15,8 @@ type AckKey struct {
 	Variant  string
 }
 
-// Arrived names the row of a route table itself, of hash 0: all connected proxies acknowledged some version of it. It leaves with
-// the table.
+// Arrived names the row of a route table itself, of hash 0: all connected proxies acknowledged some version of it. It leaves
+// with the table.
 func Arrived(table Key) AckKey { return AckKey{Resource: table} }
 
 // RefusalKey names content that a Gateway's proxy refused.
@@ -54,8 +54,8 @@ type Feedback struct {
 	// Acked holds the hash of a fragment that all connected proxies acknowledged last. An entry leaves when its
 	// resource does not hold the fragment any more. Route tables have rows of their own (Arrived).
 	Acked *flow.Source[AckKey, uint64]
-	// Refused holds what was refused. An entry leaves when no resource, nor what proxies accepted last, has that content any more; or when it is to
-	// be tried again.
+	// Refused holds what was refused. An entry leaves when no resource has that content any more, when the proxy that refused
+	// it is gone, or when there is another reason to try it again.
 	Refused *flow.Source[RefusalKey, Refusal]
 	// Proxies holds an entry for each Gateway that had a connection.
 	Proxies *flow.Source[model.ObjectRef, Proxies]
@@ -92,15 +92,17 @@ type StandingKey struct {
 type Outputs struct {
 	// Resources has one collection for each type, in the order of Types.
 	Resources []*flow.Collection[Key, Resource]
-	// Routes and Listeners tell what of them was acknowledged or refused: the current content, at every place where it serves.
+	// Routes and Listeners tell what of them was acknowledged or refused: the current content, at every place where it
+	// serves.
 	Routes    *flow.Collection[model.ObjectRef, RouteStanding]
 	Listeners *flow.Collection[StandingKey, Standing]
-	// RefusedBackends has what of backends was refused: by its origin, and, of all that an object is in one, by the object alone.
+	// RefusedBackends has what of backends was refused: by its origin, and, of all that an object is in one, by the object
+	// alone.
 	RefusedBackends *flow.Collection[StandingKey, Refusal]
 	// RuleChanged is the revision in which what a rule is rendered to changed last; 0 if it is rendered to nothing.
 	RuleChanged func(flow.View, model.RuleKey) flow.Rev
-	// Ward makes what is tried apart.
-	Ward Ward
+	// Protocol is for the server that feeds proxies.
+	Protocol Protocol
 }
 
 // Of is the collection of a type.

@@ -107,11 +107,7 @@ func (s *Server) serve(
 	for {
 		out, wait := s.step(f, st, req)
 		for _, r := range out {
-			m, err := encode(r)
-			if err != nil {
-				return status.Error(codes.Internal, err.Error())
-			}
-			if err := g.Send(m); err != nil {
+			if err := g.Send(s.protocol.encode(r)); err != nil {
 				return ended(err)
 			}
 			s.metrics.sent(r)

@@ -25,6 +25,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
 )
@@ -150,7 +151,7 @@ func manager(name, table string) *hcmv3.HttpConnectionManager {
 	}
 }
 
-func unbound(l *listenerv3.Listener, _ *hcmv3.HttpConnectionManager) {
+func noPort(l *listenerv3.Listener, _ *hcmv3.HttpConnectionManager) {
 	l.BindToPort = wrapperspb.Bool(false)
 }
 
@@ -248,16 +249,23 @@ func table(name string, hosts []host, refused func(origin resource.Origin, hash 
 	return whole(parts...)
 }
 
-// envoyWard makes wards of what table makes.
-type envoyWard struct{}
-
-func (envoyWard) Listener(name, table string) resource.Resource {
-	return listener(name, 1, table, unbound)
+// testProtocol is Envoy's, with what is tried of table and chained.
+func testProtocol() resource.Protocol {
+	p := envoy.Protocol()
+	p.Trials = testTrials{}
+	return p
 }
 
-func (envoyWard) Trial(t resource.Type, name string, pieces [][]byte) resource.Resource {
+// testTrials makes trials of what table makes.
+type testTrials struct{}
+
+func (testTrials) Listener(name, table string) resource.Resource {
+	return listener(name, 1, table, noPort)
+}
+
+func (testTrials) Trial(t resource.Type, name string, pieces [][]byte) resource.Resource {
 	if t == resource.Listener {
-		b := slices.Concat(append([][]byte{mustMarshal(bare(name, 2, unbound))}, pieces...)...)
+		b := slices.Concat(append([][]byte{mustMarshal(bare(name, 2, noPort))}, pieces...)...)
 		return whole(&resource.Part{Hash: hashOf(b), Bytes: [][]byte{b}, Size: len(b)})
 	}
 	own := slices.Concat(append([][]byte{mustMarshal(&routev3.VirtualHost{Name: name, Domains: []string{"*"}})}, pieces...)...)
@@ -265,7 +273,7 @@ func (envoyWard) Trial(t resource.Type, name string, pieces [][]byte) resource.R
 	return whole(&resource.Part{Hash: hashOf(b), Bytes: [][]byte{b}, Size: len(b)})
 }
 
-func (envoyWard) Pieces(t resource.Type, p *resource.Part) map[resource.Origin][][]byte {
+func (testTrials) Pieces(t resource.Type, p *resource.Part) map[resource.Origin][][]byte {
 	pieces := map[resource.Origin][][]byte{}
 	if t == resource.Listener {
 		if p.ID != "" {

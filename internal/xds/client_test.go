@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/resource"
 )
@@ -75,7 +76,7 @@ func (c *client) send(req *discoveryv3.DeltaDiscoveryRequest) {
 // ask subscribes: names for those types that have them, and what the client has by version.
 func (c *client) ask(typ resource.Type, has map[string]string, names ...string) {
 	c.t.Helper()
-	c.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: typ.URL(), InitialResourceVersions: has, ResourceNamesSubscribe: names})
+	c.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(typ), InitialResourceVersions: has, ResourceNamesSubscribe: names})
 }
 
 func (c *client) ack(m *discoveryv3.DeltaDiscoveryResponse) {
@@ -96,7 +97,7 @@ func (c *client) next() (*discoveryv3.DeltaDiscoveryResponse, string) {
 		if !ok {
 			c.t.Fatalf("the stream ended: %v", <-c.end)
 		}
-		typ, _ := resource.TypeOf(m.TypeUrl)
+		typ, _ := envoy.TypeOf(m.TypeUrl)
 		words := []string{typ.String()}
 		for _, r := range m.Resources {
 			words = append(words, "+"+r.Name)

@@ -37,11 +37,11 @@ func (f *fleet) each(n resource.Name) (list []resource.Proxy) {
 	return list
 }
 
-// newest tells whether the proxy has acknowledged a resource as it is now: as the graph says, or as it is offered, unless that stands in for what is
-// held or put aside. uses is false if it never asked for it.
+// newest tells whether the proxy has acknowledged a resource as it is now: as the graph says, or as it is offered while it
+// serves. uses is false if it never asked for it.
 func (st *stream) newest(e *entry) (newest, uses bool) {
 	v, uses := st.accepted(e)
-	return v != nil && (v.equal(e.current) || v.equal(e.offer) && !e.held && e.refused == nil), uses
+	return v != nil && (v.equal(e.current) || v.equal(e.offer) && e.state == serving), uses
 }
 
 // behind is the metric of how far each proxy is. It costs what differs at a proxy, and what is offered in place of what the graph says.
@@ -88,7 +88,7 @@ func (f *fleet) behind() map[resource.Proxy]int {
 				n[p]++
 			}
 		}
-		for _, items := range st.items { // what has none is settled: the proxy has what it is offered
+		for _, items := range st.items { // what has none is accepted as it is offered
 			for _, it := range items {
 				if it.entry != nil {
 					count(it.entry)

@@ -45,28 +45,28 @@ func TestEachProxyOfWhatWasRefused(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		commands []string
-		held     bool
+		state    resourceState
 		has      string // the proxy that has the table
 		behind   map[string]int
 	}{
-		"held": {
+		"on trial": {
 			append(slices.Clone(joined), "turn\n  Routes t=2 parts=h1:1,h2:2,h3:3,h4:4", "q acks 4", "p nacks 4 no"),
-			true, "q", map[string]int{"p": 1, "q": 0},
+			onTrial, "q", map[string]int{"p": 1, "q": 0},
 		},
-		"put aside": {
+		"rejected": {
 			append(slices.Clone(joined), "turn\n  Routes t=2 parts=h1:1", "q acks 4", "p nacks 4 no"),
-			false, "q", map[string]int{"p": 1, "q": 0},
+			rejected, "q", map[string]int{"p": 1, "q": 0},
 		},
-		"put aside, an edit": {
+		"rejected, an edit": {
 			append(slices.Clone(joined), "turn\n  Routes t=2 parts=h1:1", "q acks 4", "p nacks 4 no", "turn\n  Routes t=3 parts=h1:2", "p acks 5"),
-			false, "p", map[string]int{"p": 0, "q": 1},
+			serving, "p", map[string]int{"p": 0, "q": 1},
 		},
 		"the first one": {
 			[]string{
 				joined[0], "connect p", "connect q", "p asks Cluster", "p asks Listener", "p acks 1 2", "q asks Cluster", "q asks Listener", "q acks 1 2",
 				"p asks Routes t", "p nacks 3 no", "q asks Routes t",
 			},
-			true, "", map[string]int{"p": 1, "q": 1},
+			onTrial, "", map[string]int{"p": 1, "q": 1},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -74,8 +74,8 @@ func TestEachProxyOfWhatWasRefused(t *testing.T) {
 			for _, command := range c.commands {
 				core.run(t, strings.Split(command, "\n"))
 			}
-			if e := core.set.lookup(storyTable); e.held != c.held {
-				t.Fatalf("held: %v", e.held)
+			if e := core.set.lookup(storyTable); e.state != c.state {
+				t.Fatalf("state %d, want %d", e.state, c.state)
 			}
 			f := &fleet{gateway: gateway, set: core.set}
 			for _, p := range f.each(storyTable) {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A proxy that asks for a ward's table at the very moment at which it is not waited for any more is not silent: it is sent what is tried.
-func TestAWardsTableAskedForInTheEnd(t *testing.T) {
+// A proxy that asks for a trial's table at the very moment at which it is not waited for any more is sent what is tried.
+func TestATrialsTableAskedForInTheEnd(t *testing.T) {
 	c := newCore()
 	run := func(command string) string { return c.run(t, strings.Split(command, "\n")) }
 	for _, command := range []string{
@@ -17,7 +17,7 @@ func TestAWardsTableAskedForInTheEnd(t *testing.T) {
 		run(command)
 	}
 	c.now = c.now.Add(answerTime)
-	if got := run("p asks Routes ward/1000001"); !strings.Contains(got, "(h1.2)") {
+	if got := run("p asks Routes trial/1000001"); !strings.Contains(got, "(h1.2)") {
 		t.Errorf("it was sent\n%s", got)
 	}
 }

@@ -67,16 +67,16 @@ func (m *metrics) sent(r *response) {
 	m.bytes.WithLabelValues(t).Add(float64(size))
 }
 
-func (m *metrics) told(tale *tale) {
+func (m *metrics) told(c *counts) {
 	for _, t := range resource.Types() {
-		if n := tale.acks[t]; n > 0 {
+		if n := c.acks[t]; n > 0 {
 			m.acks.WithLabelValues(t.String()).Add(float64(n))
 		}
-		if n := tale.nacks[t]; n > 0 {
+		if n := c.nacks[t]; n > 0 {
 			m.nacks.WithLabelValues(t.String()).Add(float64(n))
 		}
 	}
-	for _, k := range tale.took {
+	for _, k := range c.took {
 		m.took.WithLabelValues(k.typ.String()).Observe(k.d.Seconds())
 	}
 }

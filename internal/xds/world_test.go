@@ -22,7 +22,10 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	watchTransitions()
+	goleak.VerifyTestMain(m)
+}
 
 var gateway = model.Ref(model.KindGateway, "test", "gw")
 
@@ -77,7 +80,7 @@ func newWorld(t testing.TB) *world {
 		}))
 	log := slog.New(slog.NewTextHandler(logWriter{t}, &slog.HandlerOptions{Level: slog.LevelError}))
 	server, err := New(Config{
-		Graph: w.graph, Resources: collections, Feedback: w.feedback, Ward: envoyWard{}, Log: log, Metrics: w.registry,
+		Graph: w.graph, Resources: collections, Feedback: w.feedback, Protocol: testProtocol(), Log: log, Metrics: w.registry,
 		Now: now,
 		Identify: func(context.Context) (Claim, error) {
 			w.opened.Add(1)

@@ -13,6 +13,7 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/grpc"
 
+	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/resource"
 )
 
@@ -98,7 +99,7 @@ func (s *Server) DeltaAggregatedResources(stream discoveryv3.AggregatedDiscovery
 			response.TypeUrl, response.Resources = r.GetTypeUrl(), s.resources[r.GetTypeUrl()]
 		case table := <-s.edits:
 			response.Nonce = edit(table.GetVersion())
-			response.TypeUrl, response.Resources = resource.Routes.URL(), []*discoveryv3.Resource{table}
+			response.TypeUrl, response.Resources = envoy.TypeURL(resource.Routes), []*discoveryv3.Resource{table}
 		}
 		if err := stream.Send(response); err != nil {
 			return err

@@ -13,8 +13,8 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// TestWardPieces: all that a virtual host's rules were rendered to is found by their origins, and can be put into a table of a ward.
-func TestWardPieces(t *testing.T) {
+// TestTrialPieces: all that a virtual host's rules were rendered to is found by their origins, and can be put into a table of a trial.
+func TestTrialPieces(t *testing.T) {
 	w := newWorld(t)
 	w.apply(func(b *flow.Batch) {
 		w.addPort(b, 80, 10080, model.HTTP, testListener("http", ""))
@@ -35,7 +35,7 @@ func TestWardPieces(t *testing.T) {
 			continue
 		}
 		for _, p := range r.Parts {
-			pieces := w.out.Ward.Pieces(resource.Routes, p)
+			pieces := w.out.Protocol.Trials.Pieces(resource.Routes, p)
 			if len(pieces) != len(p.Fragments) {
 				t.Fatalf("%s, part %q: %d origins of %d fragments", key.Name, p.ID, len(pieces), len(p.Fragments))
 			}
@@ -52,42 +52,42 @@ func TestWardPieces(t *testing.T) {
 			if size != p.Size {
 				t.Errorf("%s, part %q: the pieces have %d bytes of %d", key.Name, p.ID, size, p.Size)
 			}
-			checkWardTable(t, w.out.Ward.Trial(resource.Routes, "ward/1", all), p)
+			checkTrialTable(t, w.out.Protocol.Trials.Trial(resource.Routes, "trial/1", all), p)
 		}
 	}
 	if parts != 3 {
 		t.Errorf("%d virtual hosts have rules, want 3", parts)
 	}
-	checkWardChains(t, w)
+	checkTrialChains(t, w)
 	var l listenerv3.Listener
-	if err := proto.Unmarshal(w.out.Ward.Listener("ward/1", "ward/1").Flatten(nil), &l); err != nil || l.ValidateAll() != nil {
+	if err := proto.Unmarshal(w.out.Protocol.Trials.Listener("trial/1", "trial/1").Flatten(nil), &l); err != nil || l.ValidateAll() != nil {
 		t.Errorf("the listener: %v, %v", err, l.ValidateAll())
 	}
 	if l.GetBindToPort() == nil || l.GetBindToPort().Value {
-		t.Error("the ward's listener binds its port")
+		t.Error("the trial listener binds its port")
 	}
 }
 
-// checkWardChains: each filter chain is a piece, and nothing else of a listener is.
-func checkWardChains(t *testing.T, w *world) {
+// checkTrialChains: each filter chain is a piece, and nothing else of a listener is.
+func checkTrialChains(t *testing.T, w *world) {
 	t.Helper()
 	var all [][]byte
 	for _, p := range w.resource(t, resource.Listener, "127.0.0.1:443").Parts {
-		all = append(all, w.out.Ward.Pieces(resource.Listener, p)[listenerOrigin(testListener("https", "").Key)]...)
+		all = append(all, w.out.Protocol.Trials.Pieces(resource.Listener, p)[listenerOrigin(testListener("https", "").Key)]...)
 	}
 	var l listenerv3.Listener
-	if err := proto.Unmarshal(w.out.Ward.Trial(resource.Listener, "ward/1/chains", all).Flatten(nil), &l); err != nil || l.ValidateAll() != nil {
+	if err := proto.Unmarshal(w.out.Protocol.Trials.Trial(resource.Listener, "trial/1/chains", all).Flatten(nil), &l); err != nil || l.ValidateAll() != nil {
 		t.Errorf("the listener of chains: %v, %v", err, l.ValidateAll())
 	}
-	if len(l.FilterChains) != 1 || l.FilterChains[0].Name != "https" || l.GetBindToPort().GetValue() || l.Name != "ward/1/chains" {
+	if len(l.FilterChains) != 1 || l.FilterChains[0].Name != "https" || l.GetBindToPort().GetValue() || l.Name != "trial/1/chains" {
 		t.Errorf("the listener of chains: %v", &l)
 	}
 }
 
-func checkWardTable(t *testing.T, ward resource.Resource, p *resource.Part) {
+func checkTrialTable(t *testing.T, ward resource.Resource, p *resource.Part) {
 	t.Helper()
 	table, own := new(routev3.RouteConfiguration), new(routev3.RouteConfiguration)
-	if err := proto.Unmarshal(ward.Flatten(nil), table); err != nil || table.ValidateAll() != nil || table.Name != "ward/1" {
+	if err := proto.Unmarshal(ward.Flatten(nil), table); err != nil || table.ValidateAll() != nil || table.Name != "trial/1" {
 		t.Fatalf("%v, %v", err, table)
 	}
 	if err := proto.Unmarshal(bytes.Join(p.Bytes, nil), own); err != nil {

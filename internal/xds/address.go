@@ -6,26 +6,12 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// listeners sends adds, changes and removals in one response, each name only when nothing of it is in flight. Those that
-// share an address wait for each other: Envoy refuses a listener whose address another one still has, and does not try again.
-func (st *stream) listeners() {
-	sub := &st.subs[resource.Listener]
-	if !sub.open {
-		return
+// notInFlight leaves out those of which a version is in flight, and all that share an address with one of these, directly or
+// through others: Envoy refuses a listener whose address another one still has, and does not try again.
+func (st *stream) notInFlight(t resource.Type, due []*item) []*item {
+	if len(due) == 0 {
+		return nil
 	}
-	due := append(st.due(resource.Listener, true), st.due(resource.Listener, false)...)
-	blocked := st.blockedListeners(due)
-	due = slices.DeleteFunc(due, func(it *item) bool { return blocked[it] })
-	for _, group := range byGroup(due) {
-		st.ship(resource.Listener, successorsLast(group)...)
-	}
-	if sub.greet {
-		st.push(&response{typ: resource.Listener})
-	}
-}
-
-// blockedListeners are those in flight, and all that share an address with one of them, directly or through others.
-func (st *stream) blockedListeners(due []*item) map[*item]bool {
 	blocked := map[*item]bool{}
 	taken := map[string]bool{}
 	block := func(it *item) {
@@ -34,15 +20,12 @@ func (st *stream) blockedListeners(due []*item) map[*item]bool {
 			taken[a] = true
 		}
 	}
-	for _, it := range st.items[resource.Listener] {
+	for _, it := range st.items[t] {
 		if len(it.sent) > 0 {
 			block(it)
 		}
 	}
-	if len(blocked) == 0 {
-		return blocked
-	}
-	for again := true; again; {
+	for again := len(blocked) > 0; again; {
 		again = false
 		for _, it := range due {
 			if !blocked[it] && slices.ContainsFunc(it.addresses(), func(a string) bool { return taken[a] }) {
@@ -51,7 +34,7 @@ func (st *stream) blockedListeners(due []*item) map[*item]bool {
 			}
 		}
 	}
-	return blocked
+	return slices.DeleteFunc(due, func(it *item) bool { return blocked[it] })
 }
 
 // addresses are all that a listener binds now, in flight or next.

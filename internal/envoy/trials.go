@@ -10,35 +10,35 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// ward makes what routes and filter chains are tried in: listeners that bind no port, with the filters of those that serve.
-type ward struct{}
+// trials makes what routes and filter chains are tried in: listeners that bind no port, with the filters of those that serve.
+type trials struct{}
 
-// wardStats is its prefix in Envoy's statistics.
-const wardStats = "ward"
+// trialStats is their prefix in Envoy's statistics.
+const trialStats = "trial"
 
-// Each listener of a ward has an address only because it has to have one, and no other may have the same.
+// Each trial listener has an address only because it has to have one, and no other may have the same.
 const (
-	wardPort = iota + 1
-	wardChainsPort
+	trialPort = iota + 1
+	trialChainsPort
 )
 
 // Listener looks requests up in a table.
-func (ward) Listener(name, table string) resource.Resource {
-	l := wardListener(name, wardPort)
-	l.DefaultFilterChain = &listenerv3.FilterChain{Name: "http", Filters: []*listenerv3.Filter{connectionManager(wardStats, table)}}
+func (trials) Listener(name, table string) resource.Resource {
+	l := trialListener(name, trialPort)
+	l.DefaultFilterChain = &listenerv3.FilterChain{Name: "http", Filters: []*listenerv3.Filter{connectionManager(trialStats, table)}}
 	return resource.Join(newPart("", mustMarshal(l)))
 }
 
-func wardListener(name string, port int32) *listenerv3.Listener {
+func trialListener(name string, port int32) *listenerv3.Listener {
 	return &listenerv3.Listener{
-		Name: name, StatPrefix: wardStats, Address: socketAddress("127.0.0.1", port), BindToPort: wrapperspb.Bool(false),
+		Name: name, StatPrefix: trialStats, Address: socketAddress("127.0.0.1", port), BindToPort: wrapperspb.Bool(false),
 	}
 }
 
 // Trial is a table with one virtual host, for all hosts, or a listener with filter chains.
-func (ward) Trial(t resource.Type, name string, pieces [][]byte) resource.Resource {
+func (trials) Trial(t resource.Type, name string, pieces [][]byte) resource.Resource {
 	if t == resource.Listener {
-		l := wardListener(name, wardChainsPort)
+		l := trialListener(name, trialChainsPort)
 		l.ListenerFilters = tlsInspector()
 		return resource.Join(newPart("", append([][]byte{mustMarshal(l)}, pieces...)...))
 	}
@@ -47,7 +47,7 @@ func (ward) Trial(t resource.Type, name string, pieces [][]byte) resource.Resour
 }
 
 // Pieces knows the rule of a route by the route's name. A filter chain is one piece; the rest of a listener can't be tried apart.
-func (ward) Pieces(t resource.Type, p *resource.Part) map[resource.Origin][][]byte {
+func (trials) Pieces(t resource.Type, p *resource.Part) map[resource.Origin][][]byte {
 	pieces := map[resource.Origin][][]byte{}
 	if t == resource.Listener {
 		if strings.HasPrefix(p.ID, chainPrefix) && len(p.Fragments) > 0 {
@@ -90,4 +90,4 @@ func routeName(piece []byte) string {
 	return ""
 }
 
-var _ resource.Ward = ward{}
+var _ resource.Trials = trials{}
