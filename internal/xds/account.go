@@ -128,7 +128,7 @@ func (s *set) tell(e *entry, id string, all []*version) bool {
 		return true
 	}
 	for _, v := range all {
-		if q := v.part(id); v != e.current && (q == nil || !same(p, q)) {
+		if q := v.part(id); v != e.current && (q == nil || !resource.Same(p, q)) {
 			return false
 		}
 	}

@@ -80,9 +80,6 @@ func (st *stream) nacked(r *response, message string) {
 		names = append(names, s.name.Name)
 	}
 	named := st.set.Refusals.Read(r.typ, names, message)
-	if len(named) == 0 && len(r.items) > 1 {
-		st.split(r)
-	}
 	for _, s := range r.items {
 		it := st.items[s.name.Type][s.name.Name]
 		if it == nil {
@@ -94,7 +91,7 @@ func (st *stream) nacked(r *response, message string) {
 		reason, isNamed := named[s.name.Name]
 		switch {
 		case !isNamed:
-			it.unknown = true
+			it.unknown, it.alone = true, len(named) == 0 // what is bad is found when it travels alone
 		case it.entry == nil:
 		case !it.entry.offer.equal(s.v): // something else is on its way
 			st.standIn(it)
@@ -115,17 +112,6 @@ func (st *stream) nacked(r *response, message string) {
 func (st *stream) restore(it *item) {
 	if st.set.spec(it.name.Type).Embedded && it.has != nil && it.has == it.want() {
 		it.force, it.first = true, true // no edit is acknowledged by it
-	}
-}
-
-// split cuts a refused response of which no resource is named into halves, which are sent each on its own: what is bad is found
-// when it travels alone.
-func (st *stream) split(r *response) {
-	st.groups += 2
-	for i, s := range r.items {
-		if it := st.items[s.name.Type][s.name.Name]; it != nil {
-			it.group = st.groups - i*2/len(r.items)
-		}
 	}
 }
 

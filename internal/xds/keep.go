@@ -31,7 +31,7 @@ func (s *set) composed(e *entry) *version {
 	switch {
 	case slices.Equal(parts, e.current.parts()):
 		return e.current
-	case slices.EqualFunc(parts, e.offer.parts(), same):
+	case slices.EqualFunc(parts, e.offer.parts(), resource.Same):
 		return e.offer
 	}
 	r := resource.Join(parts...)
@@ -52,9 +52,9 @@ func (s *set) keepMoved(e *entry, old *version) {
 	if e.confirmed == nil {
 		return
 	}
-	for c := range diff(old.parts(), e.current.parts()) {
-		if c.new == nil && e.confirmed.part(c.old.ID) != nil && s.isMoving(e, c.old) {
-			e.keep(c.old)
+	for c := range resource.Changes(old.parts(), e.current.parts()) {
+		if c.New == nil && e.confirmed.part(c.Old.ID) != nil && s.isMoving(e, c.Old) {
+			e.keep(c.Old)
 		}
 	}
 }
@@ -154,9 +154,9 @@ func addNeeds(names map[resource.Name]bool, current, v *version) {
 	if v == nil || v == current {
 		return
 	}
-	for c := range diff(current.parts(), v.parts()) {
-		if c.new != nil {
-			for _, n := range c.new.Needs {
+	for c := range resource.Changes(current.parts(), v.parts()) {
+		if c.New != nil {
+			for _, n := range c.New.Needs {
 				names[n] = true
 			}
 		}

@@ -85,14 +85,14 @@ func (s *set) rejectWhole(e *entry, suspects []*suspect) {
 // suspects are the fragments that are new in a version of a resource, without substitutes.
 func (s *set) suspects(e *entry, base, v *version) []*suspect {
 	var list []*suspect
-	for c := range diff(base.parts(), v.parts()) {
-		if c.new == nil {
+	for c := range resource.Changes(base.parts(), v.parts()) {
+		if c.New == nil {
 			continue
 		}
 		var pieces map[resource.Origin][][]byte
-		for _, f := range newFragments(c.old, c.new) {
+		for _, f := range newFragments(c.Old, c.New) {
 			if pieces == nil && s.spec(e.name.Type).Divisible {
-				pieces = s.Trials.Pieces(e.name.Type, c.new)
+				pieces = s.Trials.Pieces(e.name.Type, c.New)
 			}
 			list = append(list, &suspect{typ: e.name.Type, fragment: f, pieces: pieces[f.Origin]})
 		}

@@ -141,19 +141,19 @@ func (s *set) isUnreplaced(e *entry) bool {
 }
 
 // compareRejected looks for refused content in a part that changes.
-func (s *set) compareRejected(e *entry, c change) {
+func (s *set) compareRejected(e *entry, c resource.Change) {
 	if len(s.rejections) == 0 {
 		return
 	}
 	still := map[resource.RefusalKey]bool{}
-	if c.new != nil {
-		for _, f := range c.new.Fragments {
+	if c.New != nil {
+		for _, f := range c.New.Fragments {
 			still[s.refusalKey(f)] = true
 			e.unreplaced = e.unreplaced || s.isRejected(f)
 		}
 	}
-	if c.old != nil {
-		for _, f := range c.old.Fragments {
+	if c.Old != nil {
+		for _, f := range c.Old.Fragments {
 			if k := s.refusalKey(f); s.rejections[k] != nil && !still[k] {
 				s.stale[k] = struct{}{}
 			}

@@ -118,15 +118,16 @@ func groups(t *resource.TypeSpec, items []*item) [][]*item {
 		return slices.Collect(slices.Chunk(items, 1))
 	}
 	var groups [][]*item
-	index := map[int]int{}
+	var together []*item
 	for _, it := range items {
-		i, ok := index[it.group]
-		if !ok {
-			i = len(groups)
-			index[it.group] = i
-			groups = append(groups, nil)
+		if it.alone {
+			groups = append(groups, []*item{it})
+		} else {
+			together = append(together, it)
 		}
-		groups[i] = append(groups[i], it)
+	}
+	if len(together) > 0 {
+		groups = append(groups, together)
 	}
 	return groups
 }
@@ -172,11 +173,11 @@ func (st *stream) ready(t *resource.TypeSpec, it *item) bool {
 		if !st.subs[awaited].open {
 			continue
 		}
-		for c := range diff(it.has.parts(), it.want().parts()) {
-			if c.new == nil {
+		for c := range resource.Changes(it.has.parts(), it.want().parts()) {
+			if c.New == nil {
 				continue
 			}
-			for _, n := range c.new.Needs {
+			for _, n := range c.New.Needs {
 				if n.Type == awaited && !st.usable(n) {
 					ready = false
 				}

@@ -136,13 +136,13 @@ func (s *set) tidy() {
 
 // replace takes a new value, and counts what it names and holds.
 func (s *set) replace(e *entry, v *version) {
-	for c := range diff(e.current.parts(), v.parts()) {
-		if c.new != nil {
-			s.count(e, c.new, 1)
-			e.untold = append(e.untold, c.new.ID)
+	for c := range resource.Changes(e.current.parts(), v.parts()) {
+		if c.New != nil {
+			s.count(e, c.New, 1)
+			e.untold = append(e.untold, c.New.ID)
 		}
-		if c.old != nil {
-			s.count(e, c.old, -1)
+		if c.Old != nil {
+			s.count(e, c.Old, -1)
 		}
 		s.compareRejected(e, c)
 	}
@@ -152,7 +152,7 @@ func (s *set) replace(e *entry, v *version) {
 // changed decides what to offer after the turn in which a resource got its value.
 func (s *set) changed(e *entry, old *version) {
 	s.keepMoved(e, old)
-	sameAsRefused := e.state == rejected && slices.EqualFunc(e.refusal.current.parts(), e.current.parts(), same)
+	sameAsRefused := e.state == rejected && slices.EqualFunc(e.refusal.current.parts(), e.current.parts(), resource.Same)
 	if e.state == onTrial || sameAsRefused {
 		s.offer(e, e.offer)
 	} else {

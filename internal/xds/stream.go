@@ -22,7 +22,6 @@ type stream struct {
 	pending  [resource.TypeCount]map[string]*item // those in this state
 	inflight map[string]*response                 // by nonce
 	nonce    uint64
-	groups   int // numbers given to the halves of refused responses
 
 	whole  bool                     // it acknowledged a whole configuration
 	shown  [resource.TypeCount]bool // nothing of a type that the proxy brought along is unknown any more
@@ -57,7 +56,7 @@ type item struct {
 	sent    []*version // in flight, oldest first; a nil element is a removal
 	first   bool       // it was to be sent when the proxy connected
 	force   bool       // to be sent though it was sent
-	group   int        // items of one group travel together; 0 is the group of all that were not refused
+	alone   bool       // it travels alone: it shared a refused response in which no resource was named
 	at      time.Time  // when the oldest of what is in flight was sent
 	refused *version   // what the proxy refused; not sent again before the resource serves
 	unbound *version   // of which it could not bind the address; not sent again before its time
