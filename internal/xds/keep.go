@@ -46,22 +46,10 @@ func (e *entry) keep(p *resource.Part) {
 	e.kept[p.ID] = p
 }
 
-// keepMoved keeps what was accepted and left a resource by an edit of what names it: the virtual hosts of a listener's former
-// hostname. The hostname decides about the filter chain, too, and if that is refused it serves as it was, with these hosts.
-func (s *set) keepMoved(e *entry, old *version) {
-	if e.confirmed == nil {
-		return
-	}
-	for c := range resource.Changes(old.parts(), e.current.parts()) {
-		if c.New == nil && e.confirmed.part(c.Old.ID) != nil && s.isMoving(e, c.Old) {
-			e.keep(c.Old)
-		}
-	}
-}
-
 // isMoving tells whether a part that left a resource may still be needed there: all that it was made of is still in the
 // resource, in other parts, and proxies may still have a part of another resource that names this one with other claims than
-// it has now. What is deleted is not kept.
+// it has now. So the virtual hosts of a listener's former hostname are kept until the filter chain of the new one is accepted:
+// if that is refused the former one serves on. What is deleted is not kept.
 func (s *set) isMoving(e *entry, p *resource.Part) bool {
 	for _, f := range p.Fragments {
 		if s.fragments[keyOf(e, f.Origin, f.Variant)] == 0 || s.isRejected(f) {

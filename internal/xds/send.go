@@ -136,7 +136,10 @@ func groups(t *resource.TypeSpec, items []*item) [][]*item {
 func (st *stream) followers(v *version) (list []*entry) {
 	for _, p := range v.parts() {
 		for _, n := range p.Needs {
-			if e := st.set.lookup(n); st.set.spec(n.Type).Follows && e != nil && e.offer != nil {
+			if !st.set.spec(n.Type).Follows {
+				continue
+			}
+			if e := st.set.lookup(n); e != nil && e.offer != nil {
 				list = append(list, e)
 			}
 		}

@@ -102,7 +102,8 @@ func (s *set) lookup(n resource.Name) *entry { return s.entries[n.Type][n.Name] 
 
 // turn takes all changes of one turn.
 func (s *set) turn(updates []update, at time.Time) {
-	old := map[*entry]*version{}
+	var changed []*entry
+	var renewed []resource.Name // embedded resources
 	for _, u := range updates {
 		e := s.lookup(u.name)
 		switch {
@@ -112,18 +113,26 @@ func (s *set) turn(updates []update, at time.Time) {
 				s.entries[u.name.Type][u.name.Name] = e
 			}
 			delete(s.leaving, e)
-			if _, again := old[e]; !again {
-				old[e] = e.current
+			v := &version{res: *u.value, at: at, rev: s.rev}
+			if s.spec(u.name.Type).Embedded && !v.equal(e.current) {
+				renewed = append(renewed, u.name)
 			}
-			s.replace(e, &version{res: *u.value, at: at, rev: s.rev})
+			s.replace(e, v)
+			changed = append(changed, e)
 		case e != nil:
 			s.leaving[e] = struct{}{}
 		}
 	}
-	for _, u := range updates {
-		if e := s.lookup(u.name); u.value != nil {
-			s.changed(e, old[e])
+	for _, e := range changed {
+		refused := e.state == rejected && slices.EqualFunc(e.refusal.current.parts(), e.current.parts(), resource.Same)
+		if refused || e.state == onTrial {
+			s.offer(e, e.offer)
+		} else {
+			s.serve(e)
 		}
+	}
+	for _, n := range renewed {
+		s.retryUsers(n)
 	}
 	s.tidy()
 }
@@ -144,23 +153,12 @@ func (s *set) replace(e *entry, v *version) {
 		if c.Old != nil {
 			s.count(e, c.Old, -1)
 		}
+		if c.New == nil && s.spec(e.name.Type).Divisible && e.confirmed.part(c.Old.ID) != nil {
+			e.keep(c.Old) // as long as it may be needed
+		}
 		s.compareRejected(e, c)
 	}
 	e.current = v
-}
-
-// changed decides what to offer after the turn in which a resource got its value.
-func (s *set) changed(e *entry, old *version) {
-	s.keepMoved(e, old)
-	sameAsRefused := e.state == rejected && slices.EqualFunc(e.refusal.current.parts(), e.current.parts(), resource.Same)
-	if e.state == onTrial || sameAsRefused {
-		s.offer(e, e.offer)
-	} else {
-		s.serve(e)
-	}
-	if s.spec(e.name.Type).Embedded && !old.equal(e.current) {
-		s.retryUsers(e.name)
-	}
 }
 
 // serve offers what the graph says, unless something in that was refused and has no substitute yet. Proxies that refused what
