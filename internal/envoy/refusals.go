@@ -30,7 +30,8 @@ var namings = map[resource.Type]naming{
 func (refusals) Read(t resource.Type, names []string, message string) map[string]resource.Reason {
 	found := map[string]resource.Reason{}
 	for name, words := range attribute(t, names, message) {
-		found[name] = resource.Reason{Message: words, Unbound: unboundAddress(t, name, words)}
+		kind, address := bindFailure(t, name, words)
+		found[name] = resource.Reason{Kind: kind, Address: address, Message: words}
 	}
 	return found
 }
@@ -69,13 +70,19 @@ func attribute(t resource.Type, names []string, message string) map[string]strin
 	return found
 }
 
-// unboundAddress is the address that a listener was refused for. Envoy binds it after it has found nothing wrong with the
-// content, so other reasons do not begin like this.
-func unboundAddress(t resource.Type, name, words string) string {
+// bindFailure tells whether a listener was refused for an address, which one, and why, in the system's words. Envoy binds it
+// after it has found nothing wrong with the content, so other reasons do not begin like this.
+func bindFailure(t resource.Type, name, words string) (resource.RefusalKind, string) {
 	rest, found := strings.CutPrefix(words, namings[resource.Listener].prefix+name+": cannot bind '")
 	if !found || t != resource.Listener {
-		return ""
+		return resource.ContentRefused, ""
 	}
-	address, _, _ := strings.Cut(rest, "'")
-	return address
+	address, why, _ := strings.Cut(rest, "'")
+	switch {
+	case strings.Contains(why, "Permission denied"):
+		return resource.PortForbidden, address
+	case strings.Contains(why, "Cannot assign requested address"):
+		return resource.AddressUnknown, address
+	}
+	return resource.PortTaken, address
 }

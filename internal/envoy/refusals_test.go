@@ -79,29 +79,32 @@ func FuzzRefusals(f *testing.F) {
 	})
 }
 
-// TestUnboundAddress over what Envoy 1.40 says of addresses, and of content.
-func TestUnboundAddress(t *testing.T) {
+// TestBindFailures over what Envoy 1.40 says of addresses, and of content.
+func TestBindFailures(t *testing.T) {
 	const lds = "Error adding/updating listener(s) "
-	for message, want := range map[string]string{
-		lds + "80: cannot bind '127.0.0.1:80': Address already in use":                                    "127.0.0.1:80",
-		lds + "80: cannot bind '[::]:80': Permission denied":                                              "[::]:80",
-		lds + "80: cannot bind '10.1.2.3:80': Cannot assign requested address":                            "10.1.2.3:80",
-		lds + "80: no such filter: cannot bind '127.0.0.1:80'":                                            "",
-		lds + "81: cannot bind '127.0.0.1:81': Address already in use":                                    "",
-		lds + "80: error adding listener: '80' has duplicate address '127.0.0.1:80' as existing listener": "",
-		"cannot bind '127.0.0.1:80': Address already in use":                                              "",
+	for message, want := range map[string]resource.Reason{
+		lds + "80: cannot bind '127.0.0.1:80': Address already in use": {Kind: resource.PortTaken, Address: "127.0.0.1:80"},
+		lds + "80: cannot bind '[::]:80': Permission denied":           {Kind: resource.PortForbidden, Address: "[::]:80"},
+		lds + "80: cannot bind '10.1.2.3:80': Cannot assign requested address": {
+			Kind: resource.AddressUnknown, Address: "10.1.2.3:80",
+		},
+		lds + "80: no such filter: cannot bind '127.0.0.1:80'":                              {},
+		lds + "81: cannot bind '127.0.0.1:81': Address already in use":                      {},
+		lds + "80: error adding listener: '80' has duplicate address '127.0.0.1:80' as ...": {},
+		"cannot bind '127.0.0.1:80': Address already in use":                                {},
 	} {
-		if got := (refusals{}).Read(resource.Listener, []string{"80"}, message)["80"].Unbound; got != want {
-			t.Errorf("%s: address %q, want %q", message, got, want)
+		want.Message = message
+		if got := (refusals{}).Read(resource.Listener, []string{"80"}, message)["80"]; got != want {
+			t.Errorf("%s: %+v, want %+v", message, got, want)
 		}
 	}
 	two := lds + "443: no such filter\n80: cannot bind '127.0.0.1:80': Address already in use"
 	found := refusals{}.Read(resource.Listener, []string{"443", "80"}, two)
-	if found["443"].Unbound != "" || found["80"].Unbound != "127.0.0.1:80" {
+	if found["443"].Kind != resource.ContentRefused || found["80"].Kind != resource.PortTaken {
 		t.Errorf("%+v", found)
 	}
-	if got := (refusals{}).Read(resource.Cluster, []string{"80"}, lds+"80: cannot bind 'a:1'")["80"].Unbound; got != "" {
-		t.Errorf("a cluster's address %q", got)
+	if got := (refusals{}).Read(resource.Cluster, []string{"80"}, lds+"80: cannot bind 'a:1'")["80"].Kind; got != resource.ContentRefused {
+		t.Errorf("a cluster's address: kind %d", got)
 	}
 }
 

@@ -44,7 +44,7 @@ func (s stages) judge(c *flow.Ctx, standing *resource.Standing, in resource.Key,
 		standing.Acknowledged = false
 	}
 	if refusal, ok := flow.Fetch(c, s.refused, refusalKey(in.Gateway, content)); ok && standing.Refused == "" {
-		standing.Acknowledged, standing.Refused = false, refusal.Message
+		standing.Acknowledged, standing.Refused, standing.Kind = false, refusal.Message, refusal.Kind
 	}
 }
 
@@ -58,7 +58,7 @@ func (s stages) judgeSecret(c *flow.Ctx, standing *resource.Standing, sds *flow.
 				standing.Acknowledged = false
 			}
 			if refusal, ok := flow.Fetch(c, s.refused, refusalKey(key.Gateway, content)); ok && standing.Refused == "" {
-				standing.Acknowledged, standing.Refused = false, refusal.Message
+				standing.Acknowledged, standing.Refused, standing.Kind = false, refusal.Message, refusal.Kind
 			}
 		}
 	}

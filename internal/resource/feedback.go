@@ -27,8 +27,21 @@ type RefusalKey struct {
 	Hash    uint64
 }
 
+// RefusalKind says what a refusal is about.
+type RefusalKind uint8
+
+// The kinds of refusals. All but the first are about an address that the proxy could not bind, which is between it and its
+// machine: the same content is sent again later.
+const (
+	ContentRefused RefusalKind = iota
+	PortTaken                  // by another process
+	PortForbidden              // the proxy lacks a privilege
+	AddressUnknown             // the machine does not have the address
+)
+
 // Refusal is what the proxy said.
 type Refusal struct {
+	Kind    RefusalKind
 	Type    Type
 	Name    string // of the resource that was refused
 	Version string // the proxy's version
@@ -78,8 +91,9 @@ func NewFeedback(g *flow.Graph) *Feedback {
 
 // Standing is how far an origin got at a Gateway's proxies.
 type Standing struct {
-	Acknowledged bool   // at every place where it is
-	Refused      string // the proxy's words; "" if it did not refuse
+	Acknowledged bool        // at every place where it is
+	Refused      string      // the proxy's words; "" if it did not refuse
+	Kind         RefusalKind // of what it refused
 }
 
 // StandingKey names an origin at a Gateway.

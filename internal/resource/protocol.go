@@ -68,6 +68,7 @@ type Refusals interface {
 
 // Reason is why a proxy refused a resource.
 type Reason struct {
+	Kind    RefusalKind
+	Address string // that could not be bound, as in Resource.Binds
 	Message string // the proxy's words, as if the resource had been alone in the response
-	Unbound string // the address that the proxy could not bind, as in Resource.Binds; "" if the content was refused
 }

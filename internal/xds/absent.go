@@ -25,37 +25,16 @@ func (s *set) leave(st *stream) {
 		s.trial = nil
 	}
 	s.openTrial(st.now)
-	if st.id == "" || s.isConnected(st.who()) || !s.hasRefused(st.who()) {
+	if len(s.rejections)+len(s.suspended) == 0 || st.id == "" {
 		return
 	}
-	s.absent[st.who()] = st.now
 	for other := range s.streams {
+		if other.who() == st.who() {
+			return
+		}
 		other.wake() // to look again when it is gone for good
 	}
-}
-
-func (s *set) isConnected(proxy resource.Proxy) bool {
-	for st := range s.streams {
-		if st.who() == proxy {
-			return true
-		}
-	}
-	return false
-}
-
-// hasRefused tells whether anything is refused because of what a proxy said.
-func (s *set) hasRefused(proxy resource.Proxy) bool {
-	for _, r := range s.rejections {
-		if r.by == proxy {
-			return true
-		}
-	}
-	for e := range s.suspended {
-		if e.refusal != nil && e.refusal.stream.who() == proxy {
-			return true
-		}
-	}
-	return false
+	s.absent[st.who()] = st.now
 }
 
 // endAbsences offers again what was refused by proxies that are gone for good.

@@ -95,8 +95,8 @@ func (st *stream) nacked(r *response, message string) {
 		case it.entry == nil:
 		case !it.entry.offer.equal(s.v): // something else is on its way
 			st.standIn(it)
-		case reason.Unbound != "" && slices.Contains(s.v.res.Binds, reason.Unbound):
-			st.postpone(it, s.v, reason.Message)
+		case reason.Kind != resource.ContentRefused && slices.Contains(s.v.res.Binds, reason.Address):
+			st.postpone(it, s.v, reason)
 		default:
 			it.tries = 0
 			st.refuse(it, reason.Message)

@@ -15,14 +15,14 @@ const (
 )
 
 // postpone has a listener that the proxy could not bind sent again later.
-func (st *stream) postpone(it *item, v *version, message string) {
+func (st *stream) postpone(it *item, v *version, why resource.Reason) {
 	s, e := st.set, it.entry
 	it.unbound, it.again = v, st.now.Add(min(firstTry<<it.tries, lastTry))
 	it.tries = min(it.tries+1, 10)
-	said := resource.Refusal{Type: it.name.Type, Name: it.name.Name, Version: st.proxy, Message: message}
+	said := resource.Refusal{Kind: why.Kind, Type: it.name.Type, Name: it.name.Name, Version: st.proxy, Message: why.Message}
 	var list []content
 	for _, x := range withoutPieces(s.suspects(e, nil, v)) {
-		list = append(list, content{x.fragment, rejection{said: said, by: st.who(), whole: true, unbound: true}})
+		list = append(list, content{x.fragment, rejection{said: said, by: st.who(), whole: true}})
 	}
 	s.reject(list)
 }
@@ -47,6 +47,6 @@ func (st *stream) bound(n resource.Name) {
 		return
 	}
 	st.set.end(func(_ resource.RefusalKey, r *rejection) bool {
-		return r.unbound && r.by == st.who() && r.said.Type == n.Type && r.said.Name == n.Name
+		return r.said.Kind != resource.ContentRefused && r.by == st.who() && r.said.Type == n.Type && r.said.Name == n.Name
 	})
 }

@@ -118,19 +118,17 @@ func (s *set) keptNames() map[resource.Name]bool {
 	for e := range s.leaving {
 		addNeeds(names, nil, e.offer)
 	}
-	for e := range s.apart {
-		if _, leaving := s.leaving[e]; !leaving {
+	for _, differ := range []map[*entry]struct{}{s.apart, s.unconfirmed} {
+		for e := range differ {
+			if _, leaving := s.leaving[e]; leaving {
+				continue
+			}
 			addNeeds(names, e.current, e.offer)
-		}
-	}
-	for e := range s.unconfirmed {
-		if _, leaving := s.leaving[e]; leaving {
-			continue
-		}
-		addNeeds(names, e.current, e.confirmed)
-		for st := range s.streams {
-			if it := st.items[e.name.Type][e.name.Name]; it != nil {
-				it.addNeeds(names)
+			addNeeds(names, e.current, e.confirmed)
+			for st := range s.streams {
+				if it := st.items[e.name.Type][e.name.Name]; it != nil {
+					it.addNeeds(names)
+				}
 			}
 		}
 	}

@@ -14,8 +14,6 @@ type rejection struct {
 	by    resource.Proxy
 	group int  // of those that were refused together, none of them alone: they end together. 0: it was refused alone
 	whole bool // its resource was refused as a whole: no substitute comes
-	// unbound: it is a listener's address, which the proxy could not bind.
-	unbound bool
 }
 
 // content is a fragment that is to be rejected.
