@@ -169,24 +169,24 @@ func TestEnvoyTakesManyObjects(t *testing.T) {
 	if testing.Short() {
 		n = 100
 	}
-	ward := newWard(t)
+	trialServer := newTrialServer(t)
 	from := map[string]int{}
 	for i := range n {
 		for key, r := range rendered(t, c.mutate(i, scriptOf(uint64(i)), isValid)) {
 			id := key.Type.String() + r.Version
 			if _, known := from[id]; !known {
 				from[id] = i
-				ward.add(t, i, key, r)
+				trialServer.add(t, i, key, r)
 			}
 		}
 	}
-	ward.addBad(t)
-	refused := ward.run(t)
+	trialServer.addBad(t)
+	refused := trialServer.run(t)
 	known := len(refused)
 	if refused = slices.DeleteFunc(refused, func(r string) bool { return strings.HasPrefix(r, nonce(resource.Routes, bad)) }); len(refused) == known {
 		t.Error("Envoy takes a table that is known to be bad")
 	}
-	t.Logf("%d objects' worth of configuration, %d different resources, sent through Envoy: %d refused", n, ward.size(), len(refused))
+	t.Logf("%d objects' worth of configuration, %d different resources, sent through Envoy: %d refused", n, trialServer.size(), len(refused))
 	slices.Sort(refused)
 	if len(refused) > 0 {
 		t.Errorf("Envoy refuses what Cardea did not:\n%s", strings.Join(refused, "\n"))

@@ -16,7 +16,8 @@ import (
 	"cardea.dev/cardea/internal/testcert"
 )
 
-// What the proxy refuses though Cardea found nothing wrong with it hurts only itself. Each of these holds a load on others meanwhile.
+// What the proxy refuses though Cardea found nothing wrong with it hurts only itself. Each of these holds a load on
+// others meanwhile.
 
 const (
 	manyRoutes = 60
@@ -34,7 +35,8 @@ func lowLimit(t *testing.T) func(*standalone.Options) {
 	}
 	script := filepath.Join(t.TempDir(), "envoy")
 	text := fmt.Sprintf("#!/bin/sh\ncase \"$*\" in *--config-path*) ;; *) exec %[1]s \"$@\" ;; esac\n"+
-		"exec %[1]s \"$@\" --config-yaml 'layered_runtime: {layers: [{name: low, static_layer: {re2.max_program_size.error_level: %d}}]}'\n",
+		"exec %[1]s \"$@\" --config-yaml "+
+		"'layered_runtime: {layers: [{name: low, static_layer: {re2.max_program_size.error_level: %d}}]}'\n",
 		envoy, regexesUpTo)
 	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
@@ -87,7 +89,8 @@ func (s *stage) nacks(typ string) float64 {
 const rejected = "web: cardea.dev/Programmed=False RejectedByProxy"
 
 func regexRule(expression string) string {
-	return "{matches: [{headers: [{type: RegularExpression, name: x, value: \"" + expression + "\"}]}], " + to("green") + "}"
+	return "{matches: [{headers: [{type: RegularExpression, name: x, value: \"" + expression + "\"}]}], " + to("green") +
+		"}"
 }
 
 // TestARegexThatIsTooLarge: one bad edit alone, then one among many, then one among many at the start.
@@ -121,7 +124,7 @@ func TestARegexThatIsTooLarge(t *testing.T) {
 	s.soon(header + "200 green")
 	s.says(route, "web: cardea.dev/Programmed=True")
 
-	// Two among many: two rounds in the ward.
+	// Two among many: a trial of two rounds.
 	two := map[int]string{7: regexRule(largeRegex), 41: regexRule(largeRegex)}
 	s.write("many.yaml", manyFile("one.example", "green", two))
 	s.serves("one.example", "green", two)
@@ -134,18 +137,21 @@ func TestARegexThatIsTooLarge(t *testing.T) {
 	s.unharmed(l)
 }
 
-// TestABackendWithoutAuthorities: an image without the system's certificates. Who sends requests there says so, and nobody else is held up.
+// TestABackendWithoutAuthorities: an image without the system's certificates. Who sends requests there says so, and
+// nobody else is held up.
 func TestABackendWithoutAuthorities(t *testing.T) {
 	t.Parallel()
 	s := open(t, shop(), envoyAt(withoutAuthorities(t)))
 	l := s.load(200, "shop.example", "blue")
 	backend := func(tls string) string {
-		return "{apiVersion: gateway.networking.x-k8s.io/v1alpha1, kind: XBackend, metadata: {name: out, namespace: shop}, spec: " +
+		return "{apiVersion: gateway.networking.x-k8s.io/v1alpha1, kind: XBackend, " +
+			"metadata: {name: out, namespace: shop}, spec: " +
 			"{type: ExternalHostname, " +
 			"externalHostname: {hostname: localhost}, port: {number: 9}" + tls + "}}\n"
 	}
 	const validated = ", tls: {mode: ServerOnly, validation: {hostname: localhost, wellKnownCACertificates: System}}"
-	toOut := "{matches: [{path: {value: /out}}], backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: out}]}"
+	toOut := "{matches: [{path: {value: /out}}], " +
+		"backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: out}]}"
 	s.write("bad.yaml", routeFile("out", "out.example", to("green"), toOut)+"---\n"+backend(validated))
 	s.says("httproute/shop/out", rejected+": XBackend shop/out: Error adding/updating cluster(s) xbackend/shop/out: file")
 	s.says("xbackend/shop/out", "web: cardea.dev/Programmed=False RejectedByProxy: Error adding")
@@ -164,7 +170,8 @@ func TestAGRPCMethodThatIsTooLarge(t *testing.T) {
 	s := open(t, shop(), lowLimit(t))
 	l := s.load(200, "shop.example", "blue")
 	bad := func(method string) string {
-		return "{apiVersion: gateway.networking.k8s.io/v1, kind: GRPCRoute, metadata: {name: bad, namespace: shop}, spec: {parentRefs: [{name: web}], " +
+		return "{apiVersion: gateway.networking.k8s.io/v1, kind: GRPCRoute, metadata: {name: bad, namespace: shop}, " +
+			"spec: {parentRefs: [{name: web}], " +
 			"hostnames: [bad.example], rules: [{matches: [{method: {type: RegularExpression, service: \"" + method + "\"}}], " +
 			"backendRefs: [{name: green, port: 80}]}]}}\n"
 	}
@@ -182,7 +189,7 @@ func TestAGRPCMethodThatIsTooLarge(t *testing.T) {
 	s.unharmed(l)
 }
 
-func TestACulpritAtTheStart(t *testing.T) {
+func TestABadRuleAtTheStart(t *testing.T) {
 	t.Parallel()
 	s := prepare(t, t.TempDir(), shop())
 	one := map[int]string{30: regexRule(largeRegex)}
@@ -202,7 +209,8 @@ func TestAChangedHost(t *testing.T) {
 	t.Parallel()
 	s := open(t, shop(), unchecked)
 	l := s.load(200, "shop.example", "blue")
-	const filter = "{filters: [{type: RequestHeaderModifier, requestHeaderModifier: {set: [{name: Host, value: other.example}]}}], "
+	const filter = "{filters: [{type: RequestHeaderModifier, " +
+		"requestHeaderModifier: {set: [{name: Host, value: other.example}]}}], "
 	one := map[int]string{3: filter + to("green") + "}"}
 	s.write("many.yaml", manyFile("one.example", "green", one))
 	s.serves("one.example", "green", one)
@@ -220,7 +228,8 @@ func TestAKeyOfAnotherCertificate(t *testing.T) {
 	t.Parallel()
 	first, second := testcert.Self("shop.example"), testcert.Self("shop.example")
 	s := prepare(t, t.TempDir(), shop())
-	s.write("gateway.yaml", gatewayFile(80)+"  - {name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: shop}]}}\n")
+	s.write("gateway.yaml",
+		gatewayFile(80)+"  - {name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: shop}]}}\n")
 	s.write("secret.yaml", secretFile(first.Certificate, first.PrivateKey))
 	s.start(unchecked)
 	s.Ready(t)
@@ -231,7 +240,8 @@ func TestAKeyOfAnotherCertificate(t *testing.T) {
 	if err := s.handshake(first); err != nil {
 		t.Errorf("the former certificate: %v", err)
 	}
-	s.write("route.yaml", routeFile("web", "shop.example", to("blue"), "{matches: [{path: {value: /green}}], "+to("green")+"}"))
+	s.write("route.yaml", routeFile("web", "shop.example", to("blue"),
+		"{matches: [{path: {value: /green}}], "+to("green")+"}"))
 	s.soon("GET https://shop.example/green -> 200 green")
 	if n := s.nacks("Secret"); n != 1 {
 		t.Errorf("%v refusals, want 1", n)
@@ -247,7 +257,9 @@ func secureGateway(listeners ...string) string {
 	text := gatewayFile(80)
 	for _, l := range listeners {
 		word := strings.Fields(l)
-		text += fmt.Sprintf("  - {name: %s, hostname: %s, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: %s}]}}\n", word[0], word[1], word[2])
+		text += fmt.Sprintf("  - {name: %s, hostname: %s, port: 443, protocol: HTTPS, "+
+			"tls: {certificateRefs: [{name: %s}]}}\n",
+			word[0], word[1], word[2])
 	}
 	return text
 }
@@ -257,8 +269,9 @@ func secretNamed(name string, cert, key []byte) string {
 	return strings.Replace(secretFile(cert, key), "{name: shop,", "{name: "+name+",", 1)
 }
 
-// TestARefusedFilterChain: Envoy makes a filter chain with the certificate that it has, and refuses the whole Listener if that is a bad one. The
-// listener is put aside, and keeps what was accepted of it; the others of its port go on, their edits are live.
+// TestARefusedFilterChain: Envoy makes a filter chain with the certificate that it has, and refuses the whole Listener
+// if that is a bad one. The listener is put aside, and keeps what was accepted of it; the others of its port go on,
+// their edits are live.
 func TestARefusedFilterChain(t *testing.T) {
 	t.Parallel()
 	a, b := testcert.Self("a.example", "a2.example", "a3.example"), testcert.Self("b.example", "b2.example", "c.example")
@@ -270,11 +283,13 @@ func TestARefusedFilterChain(t *testing.T) {
 	s.write("b.yaml", secretNamed("b", b.Certificate, b.PrivateKey))
 	s.write("c.yaml", secretNamed("c", next.Certificate, b.PrivateKey))
 	s.start(unchecked)
-	s.says("gateway/shop/web", "c: cardea.dev/Programmed=False RejectedByProxy: Failed to load private key", "a: Programmed=True", "b: Programmed=True")
+	s.says("gateway/shop/web", "c: cardea.dev/Programmed=False RejectedByProxy: Failed to load private key",
+		"a: Programmed=True", "b: Programmed=True")
 	s.expect("GET https://a.example/ -> 200 blue\nGET https://b.example/ -> 200 blue certificate=b.example")
 	l := s.load(200, "shop.example", "blue")
 
-	// A certificate that is refused is as if it had not come: edits of its listener are live, with the one that was accepted.
+	// A certificate that is refused is as if it had not come: edits of its listener are live, with the one that was
+	// accepted.
 	s.write("b.yaml", secretNamed("b", next.Certificate, b.PrivateKey))
 	s.says("gateway/shop/web", "b: cardea.dev/Programmed=False RejectedByProxy: Failed to load private key")
 	s.write("gateway.yaml", secureGateway("a a.example a", "b b2.example b", "c c.example c", "d d.example b"))
@@ -284,7 +299,8 @@ func TestARefusedFilterChain(t *testing.T) {
 	s.write("gateway.yaml", secureGateway("a a2.example a", "b b3.example c", "c c.example c", "d d.example b"))
 	s.soon("GET https://a2.example/ -> 200 blue certificate=a2.example\nGET https://a.example/ -> closed")
 	s.says("gateway/shop/web", "b: Programmed=False Invalid: the proxy refused it: Error adding/updating listener(s) ",
-		"b: cardea.dev/Programmed=False RejectedByProxy: Error adding/updating listener(s) ", "a: Programmed=True", "http-80: Programmed=True")
+		"b: cardea.dev/Programmed=False RejectedByProxy: Error adding/updating listener(s) ", "a: Programmed=True",
+		"http-80: Programmed=True")
 	s.expect("GET https://b2.example/ -> 200 blue certificate=b2.example\nGET https://b3.example/ -> closed")
 	s.reads("refused content found", `"rejected":1,"of":2,"rounds":1`)
 	refused := s.nacks("Listener")
@@ -304,7 +320,8 @@ func TestARefusedFilterChain(t *testing.T) {
 	// Another certificate is a reason to try it again.
 	s.write("b.yaml", secretNamed("b", next.Certificate, next.PrivateKey))
 	s.write("c.yaml", secretNamed("c", next.Certificate, next.PrivateKey))
-	s.soon("GET https://b3.example/ -> 200 blue certificate=b3.example\nGET https://b2.example/ -> closed\nGET https://a3.example/ -> 200 blue")
+	s.soon("GET https://b3.example/ -> 200 blue certificate=b3.example\n" +
+		"GET https://b2.example/ -> closed\nGET https://a3.example/ -> 200 blue")
 	s.says("gateway/shop/web", "b: Programmed=True", "a: Programmed=True", "c: Programmed=True", "Accepted=True Accepted")
 }
 
@@ -343,7 +360,8 @@ func TestAFilterChainThatNeverServed(t *testing.T) {
 	s.soon("GET https://wide.example/ -> 200 blue\nGET https://b.example/ -> closed")
 	// c shares the bad certificate; another one comes with it.
 	s.write("gateway.yaml", secureGateway(`wide '*.example' a`, "b b.example b", "c c.example b", "d d.example a"))
-	s.says("gateway/shop/web", "c: cardea.dev/Programmed=False RejectedByProxy", "d: Programmed=True", "wide: Programmed=True")
+	s.says("gateway/shop/web", "c: cardea.dev/Programmed=False RejectedByProxy", "d: Programmed=True",
+		"wide: Programmed=True")
 	s.expect("GET https://d.example/ -> 200 blue\nGET https://wide.example/ -> 200 blue")
 	s.soon("GET https://c.example/ -> closed")
 	s.write("b.yaml", secretNamed("b", b.Certificate, b.PrivateKey))
@@ -358,13 +376,17 @@ func TestAListenerOnATakenPort(t *testing.T) {
 	l := s.load(200, "shop.example", "blue")
 	taken := s.hold(s.Address, 81)
 	s.write("gateway.yaml", gatewayFile(80, 81, 82))
-	s.says("gateway/shop/web", "http-81: Accepted=False PortUnavailable", "http-80: Programmed=True", "http-82: Programmed=True")
+	s.says("gateway/shop/web", "http-81: Accepted=False PortUnavailable", "http-80: Programmed=True",
+		"http-82: Programmed=True")
 	s.soon("GET http://shop.example:82/ -> 200 blue")
 	var story explain.Story
 	if err := s.Program.read("/explain?url="+url.QueryEscape("http://shop.example:81/"), &story); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(story.Notes, func(n string) bool { return strings.HasPrefix(n, "the proxy refused listener http-81: ") }) {
+	if !slices.ContainsFunc(story.Notes, func(n string) bool {
+		return strings.HasPrefix(n,
+			"the proxy refused listener http-81: ")
+	}) {
 		t.Errorf("notes %q, want what the proxy said of the port", story.Notes)
 	}
 	taken.Close()

@@ -24,9 +24,10 @@ var namings = map[resource.Type]naming{
 //	Error adding/updating listener(s) a: cannot bind '127.0.0.1:80': Address already in use
 //	b: ...
 //
-// Envoy takes resources in the order in which they were sent, so a name that comes later in its words was sent later. A reason
-// may hold anything, such as what looks like a name; so a name counts only where one must stand. In doubt it is left out: a
-// resource that is not named here is sent again and refused again, but one that is named is not sent any more.
+// Envoy takes resources in the order in which they were sent, so a name that comes later in its words was sent later. A
+// reason may hold anything, such as what looks like a name; so a name counts only where one must stand. In doubt it is
+// left out: a resource that is not named here is sent again and refused again, but one that is named is not sent any
+// more.
 func (refusals) Read(t resource.Type, names []string, message string) map[string]resource.Reason {
 	found := map[string]resource.Reason{}
 	for name, words := range attribute(t, names, message) {
@@ -70,8 +71,8 @@ func attribute(t resource.Type, names []string, message string) map[string]strin
 	return found
 }
 
-// bindFailure tells whether a listener was refused for an address, which one, and why, in the system's words. Envoy binds it
-// after it has found nothing wrong with the content, so other reasons do not begin like this.
+// bindFailure tells whether a listener was refused for an address, which one, and why, in the system's words. Envoy
+// binds it after it has found nothing wrong with the content, so other reasons do not begin like this.
 func bindFailure(t resource.Type, name, words string) (resource.RefusalKind, string) {
 	rest, found := strings.CutPrefix(words, namings[resource.Listener].prefix+name+": cannot bind '")
 	if !found || t != resource.Listener {

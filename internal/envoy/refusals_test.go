@@ -21,7 +21,8 @@ func TestRefusedResources(t *testing.T) {
 		{"clusters, after commas", resource.Cluster, "a b c", cds + "a: bad, c: worse", "a c"},
 		{"the only one, whatever is said", resource.Listener, "80", "no", "80"},
 		{"a name in another one's words", resource.Listener, "443 80", lds + "443: chains 'x', 80: and 'y' clash", "443"},
-		{"a name at the end of another one's words", resource.Listener, "443 80", lds + "443: cannot bind 'host:80': in use", "443"},
+		{"a name at the end of another one's words", resource.Listener, "443 80", lds +
+			"443: cannot bind 'host:80': in use", "443"},
 		{"a name that another one begins with", resource.Listener, "80 8080", lds + "8080: bad", "8080"},
 		{"a name that another one ends with", resource.Cluster, "a/b b", cds + "a/b: bad", "a/b"},
 		{"what was sent before can't be named after", resource.Cluster, "a b", cds + "b: at x, a: no", "b"},
@@ -39,7 +40,8 @@ func TestRefusedResources(t *testing.T) {
 				sent = []string{"a: b", "a"}
 			}
 			found := (refusals{}).Read(c.typ, sent, c.message)
-			if got := strings.Join(slices.DeleteFunc(sent, func(n string) bool { return found[n].Message == "" }), " "); got != c.want || len(found) > len(sent) {
+			if got := strings.Join(slices.DeleteFunc(sent, func(n string) bool { return found[n].Message == "" }),
+				" "); got != c.want || len(found) > len(sent) {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
@@ -49,8 +51,10 @@ func TestRefusedResources(t *testing.T) {
 // TestReasons: each has the words that it would have if it had been alone in the response.
 func TestReasons(t *testing.T) {
 	const lds = "Error adding/updating listener(s) "
-	found := (refusals{}).Read(resource.Listener, []string{"80", "443", "90"}, lds+"80: filters {\n  port: 443\n}\n90: cannot bind 'a:90': no")
-	if len(found) != 2 || found["80"].Message != lds+"80: filters {\n  port: 443\n}" || found["90"].Message != lds+"90: cannot bind 'a:90': no" {
+	found := (refusals{}).Read(resource.Listener, []string{"80", "443", "90"},
+		lds+"80: filters {\n  port: 443\n}\n90: cannot bind 'a:90': no")
+	if len(found) != 2 || found["80"].Message != lds+"80: filters {\n  port: 443\n}" ||
+		found["90"].Message != lds+"90: cannot bind 'a:90': no" {
 		t.Errorf("%q", found)
 	}
 }
@@ -103,7 +107,8 @@ func TestBindFailures(t *testing.T) {
 	if found["443"].Kind != resource.ContentRefused || found["80"].Kind != resource.PortTaken {
 		t.Errorf("%+v", found)
 	}
-	if got := (refusals{}).Read(resource.Cluster, []string{"80"}, lds+"80: cannot bind 'a:1'")["80"].Kind; got != resource.ContentRefused {
+	if got := (refusals{}).Read(resource.Cluster, []string{"80"},
+		lds+"80: cannot bind 'a:1'")["80"].Kind; got != resource.ContentRefused {
 		t.Errorf("a cluster's address: kind %d", got)
 	}
 }

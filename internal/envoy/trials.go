@@ -10,7 +10,8 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// trials makes what routes and filter chains are tried in: listeners that bind no port, with the filters of those that serve.
+// trials makes what routes and filter chains are tried in: listeners that bind no port, with the filters of those that
+// serve.
 type trials struct{}
 
 // trialStats is their prefix in Envoy's statistics.
@@ -25,7 +26,8 @@ const (
 // Listener looks requests up in a table.
 func (trials) Listener(name, table string) resource.Resource {
 	l := trialListener(name, trialPort)
-	l.DefaultFilterChain = &listenerv3.FilterChain{Name: "http", Filters: []*listenerv3.Filter{connectionManager(trialStats, table)}}
+	l.DefaultFilterChain = &listenerv3.FilterChain{Name: "http",
+		Filters: []*listenerv3.Filter{connectionManager(trialStats, table)}}
 	return resource.Join(newPart("", mustMarshal(l)))
 }
 
@@ -46,7 +48,8 @@ func (trials) Trial(t resource.Type, name string, pieces [][]byte) resource.Reso
 	return resource.Join(tableHead(name), v.part("*"))
 }
 
-// Pieces knows the rule of a route by the route's name. A filter chain is one piece; the rest of a listener can't be tried apart.
+// Pieces knows the rule of a route by the route's name. A filter chain is one piece; the rest of a listener can't be
+// tried apart.
 func (trials) Pieces(t resource.Type, p *resource.Part) map[resource.Origin][][]byte {
 	pieces := map[resource.Origin][][]byte{}
 	if t == resource.Listener {

@@ -13,7 +13,8 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// TestTrialPieces: all that a virtual host's rules were rendered to is found by their origins, and can be put into a table of a trial.
+// TestTrialPieces: all that a virtual host's rules were rendered to is found by their origins, and can be put into a
+// table of a trial.
 func TestTrialPieces(t *testing.T) {
 	w := newWorld(t)
 	w.apply(func(b *flow.Batch) {
@@ -60,7 +61,8 @@ func TestTrialPieces(t *testing.T) {
 	}
 	checkTrialChains(t, w)
 	var l listenerv3.Listener
-	if err := proto.Unmarshal(w.out.Protocol.Trials.Listener("trial/1", "trial/1").Flatten(nil), &l); err != nil || l.ValidateAll() != nil {
+	if err := proto.Unmarshal(w.out.Protocol.Trials.Listener("trial/1", "trial/1").Flatten(nil), &l); err != nil ||
+		l.ValidateAll() != nil {
 		t.Errorf("the listener: %v, %v", err, l.ValidateAll())
 	}
 	if l.GetBindToPort() == nil || l.GetBindToPort().Value {
@@ -73,21 +75,25 @@ func checkTrialChains(t *testing.T, w *world) {
 	t.Helper()
 	var all [][]byte
 	for _, p := range w.resource(t, resource.Listener, "127.0.0.1:443").Parts {
-		all = append(all, w.out.Protocol.Trials.Pieces(resource.Listener, p)[listenerOrigin(testListener("https", "").Key)]...)
+		all = append(all, w.out.Protocol.Trials.Pieces(resource.Listener, p)[listenerOrigin(testListener("https",
+			"").Key)]...)
 	}
 	var l listenerv3.Listener
-	if err := proto.Unmarshal(w.out.Protocol.Trials.Trial(resource.Listener, "trial/1/chains", all).Flatten(nil), &l); err != nil || l.ValidateAll() != nil {
+	if err := proto.Unmarshal(w.out.Protocol.Trials.Trial(resource.Listener, "trial/1/chains", all).Flatten(nil),
+		&l); err != nil || l.ValidateAll() != nil {
 		t.Errorf("the listener of chains: %v, %v", err, l.ValidateAll())
 	}
-	if len(l.FilterChains) != 1 || l.FilterChains[0].Name != "https" || l.GetBindToPort().GetValue() || l.Name != "trial/1/chains" {
+	if len(l.FilterChains) != 1 || l.FilterChains[0].Name != "https" || l.GetBindToPort().GetValue() ||
+		l.Name != "trial/1/chains" {
 		t.Errorf("the listener of chains: %v", &l)
 	}
 }
 
-func checkTrialTable(t *testing.T, ward resource.Resource, p *resource.Part) {
+func checkTrialTable(t *testing.T, trial resource.Resource, p *resource.Part) {
 	t.Helper()
 	table, own := new(routev3.RouteConfiguration), new(routev3.RouteConfiguration)
-	if err := proto.Unmarshal(ward.Flatten(nil), table); err != nil || table.ValidateAll() != nil || table.Name != "trial/1" {
+	if err := proto.Unmarshal(trial.Flatten(nil), table); err != nil || table.ValidateAll() != nil ||
+		table.Name != "trial/1" {
 		t.Fatalf("%v, %v", err, table)
 	}
 	if err := proto.Unmarshal(bytes.Join(p.Bytes, nil), own); err != nil {

@@ -2,6 +2,6 @@
 //
 // A Resource is a rope: parts in order, which share the bytes of fragments that were marshalled once. It tells what it
 // needs (so that the server can order its messages) and which fragments it holds, by origin (so that an acknowledgement
-// or a refusal finds the object that brought it). The package owns these shapes and Feedback, the sources that hold what
-// proxies said. It must never know how a resource's bytes are made, nor how they travel.
+// or a refusal finds the object that brought it). The package owns these shapes and Feedback, the sources that hold
+// what proxies said. It must never know how a resource's bytes are made, nor how they travel.
 package resource

@@ -15,8 +15,8 @@ type AckKey struct {
 	Variant  string
 }
 
-// Arrived names the row of a route table itself, of hash 0: all connected proxies acknowledged some version of it. It leaves
-// with the table.
+// Arrived names the row of a route table itself, of hash 0: all connected proxies acknowledged some version of it. It
+// leaves with the table.
 func Arrived(table Key) AckKey { return AckKey{Resource: table} }
 
 // RefusalKey names content that a Gateway's proxy refused.
@@ -30,8 +30,8 @@ type RefusalKey struct {
 // RefusalKind says what a refusal is about.
 type RefusalKind uint8
 
-// The kinds of refusals. All but the first are about an address that the proxy could not bind, which is between it and its
-// machine: the same content is sent again later.
+// The kinds of refusals. All but the first are about an address that the proxy could not bind, which is between it and
+// its machine: the same content is sent again later.
 const (
 	ContentRefused RefusalKind = iota
 	PortTaken                  // by another process
@@ -67,8 +67,8 @@ type Feedback struct {
 	// Acked holds the hash of a fragment that all connected proxies acknowledged last. An entry leaves when its
 	// resource does not hold the fragment any more. Route tables have rows of their own (Arrived).
 	Acked *flow.Source[AckKey, uint64]
-	// Refused holds what was refused. An entry leaves when no resource has that content any more, when the proxy that refused
-	// it is gone, or when there is another reason to try it again.
+	// Refused holds what was refused. An entry leaves when no resource has that content any more, when the proxy that
+	// refused it is gone, or when there is another reason to try it again.
 	Refused *flow.Source[RefusalKey, Refusal]
 	// Proxies holds an entry for each Gateway that had a connection.
 	Proxies *flow.Source[model.ObjectRef, Proxies]

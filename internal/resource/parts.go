@@ -18,15 +18,18 @@ func Find(parts []*Part, id string) *Part {
 // Claimed tells whether one of the other parts claims what a part does: then it can't stand beside them.
 func Claimed(part *Part, others []*Part) bool {
 	return slices.ContainsFunc(others, func(p *Part) bool {
-		return p.ID != part.ID && slices.ContainsFunc(p.Claims, func(c string) bool { return slices.Contains(part.Claims, c) })
+		return p.ID != part.ID && slices.ContainsFunc(p.Claims, func(c string) bool {
+			return slices.Contains(part.Claims,
+				c)
+		})
 	})
 }
 
 // Change is a part that differs between two values of a resource. One side is nil if the part came or left.
 type Change struct{ Old, New *Part }
 
-// Changes walks the parts of two values side by side. Unchanged parts are the same pointer most of the time, so that most steps
-// compare two pointers.
+// Changes walks the parts of two values side by side. Unchanged parts are the same pointer most of the time, so that
+// most steps compare two pointers.
 func Changes(before, after []*Part) iter.Seq[Change] {
 	return func(yield func(Change) bool) {
 		i, j := 0, 0

@@ -46,31 +46,34 @@ type Name struct {
 	Name string
 }
 
-// Resource is one xDS resource. Its bytes are those of its parts, one after the other: a concatenation of protobuf fields
-// is a protobuf message.
+// Resource is one xDS resource. Its bytes are those of its parts, one after the other: a concatenation of protobuf
+// fields is a protobuf message.
 type Resource struct {
 	Version string // short, made of the parts' hashes: equal bytes, equal version, on every replica
 	Parts   []*Part
 	// Warms: a new or changed cluster whose readiness should be awaited before routes name it (active health checks).
 	Warms bool
-	// Binds, for a listener: the addresses ("127.0.0.1:80") it binds; a listener and its successor on one address travel together.
+	// Binds, for a listener: the addresses ("127.0.0.1:80") it binds; a listener and its successor on one address travel
+	// together.
 	Binds []string
 }
 
-// Part is a piece of a resource that changes as one, such as a virtual host. Parts are immutable and shared: an unchanged
-// part is the same pointer in the resource's next value.
+// Part is a piece of a resource that changes as one, such as a virtual host. Parts are immutable and shared: an
+// unchanged part is the same pointer in the resource's next value.
 type Part struct {
-	ID        string // unique in the resource; parts are in ascending order of ID
-	Hash      uint64
-	Bytes     [][]byte // the rope: pieces in order, which belong to fragments and are never copied until sent
-	Size      int      // the sum of their lengths
-	Needs     []Name   // all that it names, to be there before it is used: a listener's tables and secrets, a route's clusters
+	ID    string // unique in the resource; parts are in ascending order of ID
+	Hash  uint64
+	Bytes [][]byte // the rope: pieces in order, which belong to fragments and are never copied until sent
+	Size  int      // the sum of their lengths
+	// all that it names, to be there before it is used: a listener's tables and secrets, a route's clusters
+	Needs     []Name
 	Fragments []Fragment
 	// Claims are what no two parts of a resource may have: a filter chain's server names, "" for every name.
 	Claims []string
 }
 
-// MarshalJSON leaves the bytes out, since JSON is what dumps show: nobody can read them, and those of a Secret hold a key.
+// MarshalJSON leaves the bytes out, since JSON is what dumps show: nobody can read them, and those of a Secret hold a
+// key.
 func (p Part) MarshalJSON() ([]byte, error) {
 	type shown Part // without this method
 	without := shown(p)
@@ -78,8 +81,8 @@ func (p Part) MarshalJSON() ([]byte, error) {
 	return json.Marshal(without)
 }
 
-// Origin is what a fragment was made of: a rule of a route (Section is the rule's name), a listener of a Gateway (Section is
-// the listener's name, "" for what all its listeners share), a backend, a Secret.
+// Origin is what a fragment was made of: a rule of a route (Section is the rule's name), a listener of a Gateway
+// (Section is the listener's name, "" for what all its listeners share), a backend, a Secret.
 type Origin struct {
 	Object  model.ObjectRef
 	Section string

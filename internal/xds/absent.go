@@ -6,9 +6,10 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// What a proxy refuses is refused for all of its Gateway's proxies, as long as it is there. When it is gone for good (a pod of
-// a rollout, whose image was at fault) the others are asked, once for each proxy that goes: one that refuses it again answers
-// for it from then on. A proxy that comes back is the same by its node's id and its version, and nothing is tried again for it.
+// What a proxy refuses is refused for all of its Gateway's proxies, as long as it is there. When it is gone for good (a
+// pod of a rollout, whose image was at fault) the others are asked, once for each proxy that goes: one that refuses it
+// again answers for it from then on. A proxy that comes back is the same by its node's id and its version, and nothing
+// is tried again for it.
 
 // absence is how long a proxy is away before it is gone for good.
 const absence = time.Minute

@@ -8,8 +8,8 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// fragmentKey stands for a fragment in one resource, whatever its content. It is a hash, since there is one for each rule: were two of
-// them ever the same, the row of the one that leaves first would stay until the other one leaves.
+// fragmentKey stands for a fragment in one resource, whatever its content. It is a hash, since there is one for each
+// rule: were two of them ever the same, the row of the one that leaves first would stay until the other one leaves.
 type fragmentKey uint64
 
 var fragmentSeed = maphash.MakeSeed()
@@ -66,7 +66,8 @@ func (s *set) arrived(e *entry) resource.AckKey {
 	return resource.Arrived(resource.Key{Gateway: s.gateway, Type: e.name.Type, Name: e.name.Name})
 }
 
-// count counts what a part names and holds in (1) or out (-1). A fragment that is in no part any more takes its row along.
+// count counts what a part names and holds in (1) or out (-1). A fragment that is in no part any more takes its row
+// along.
 func (s *set) count(e *entry, p *resource.Part, by int) {
 	for _, n := range p.Needs {
 		if s.needs[n] += by; s.needs[n] == 0 {
@@ -82,8 +83,8 @@ func (s *set) count(e *entry, p *resource.Part, by int) {
 	}
 }
 
-// counting calls f for each stream whose acknowledgements count: those that took a whole configuration, or all while there
-// is none such.
+// counting calls f for each stream whose acknowledgements count: those that took a whole configuration, or all while
+// there is none such.
 func (s *set) counting(f func(*stream)) {
 	whole := false
 	for st := range s.streams {

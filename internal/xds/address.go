@@ -6,8 +6,8 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// notInFlight leaves out those of which a version is in flight, and all that share an address with one of these, directly or
-// through others: Envoy refuses a listener whose address another one still has, and does not try again.
+// notInFlight leaves out those of which a version is in flight, and all that share an address with one of these,
+// directly or through others: Envoy refuses a listener whose address another one still has, and does not try again.
 func (st *stream) notInFlight(t resource.Type, due []*item) []*item {
 	if len(due) == 0 {
 		return nil

@@ -72,8 +72,8 @@ func (st *stream) landed(n resource.Name, v *version) *item {
 	return it
 }
 
-// nacked takes a refusal of the resources that the proxy's words name. What else was in the response is sent again, be it as
-// it was before by now: most of it was applied, but the proxy has no version for it.
+// nacked takes a refusal of the resources that the proxy's words name. What else was in the response is sent again, be
+// it as it was before by now: most of it was applied, but the proxy has no version for it.
 func (st *stream) nacked(r *response, message string) {
 	names := make([]string, 0, len(r.items))
 	for _, s := range r.items {

@@ -74,8 +74,8 @@ func settle(st *stream) (resources, bytes int) {
 	}
 }
 
-// BenchmarkEdit is what the core does for one edited virtual host, from the turn to the rows of its acknowledgement; flattening
-// and sending are not in it. rows tells that the work on rows does not depend on N.
+// BenchmarkEdit is what the core does for one edited virtual host, from the turn to the rows of its acknowledgement;
+// flattening and sending are not in it. rows tells that the work on rows does not depend on N.
 func BenchmarkEdit(b *testing.B) {
 	for _, n := range []int{1000, 10000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -89,7 +89,8 @@ func BenchmarkEdit(b *testing.B) {
 				p.Hash = uint64(i + 2)
 				next[n/2] = &p
 				parts = next
-				u := []update{{resource.Name{Type: resource.Routes, Name: "t"}, &resource.Resource{Version: strconv.Itoa(i), Parts: next}}}
+				u := []update{{resource.Name{Type: resource.Routes, Name: "t"}, &resource.Resource{Version: strconv.Itoa(i),
+					Parts: next}}}
 				b.StartTimer()
 				s.turn(u, time.Unix(1, 0))
 				if resources, _ := settle(st); resources != 1 {

@@ -7,8 +7,8 @@ import (
 )
 
 // A listener that a proxy could not bind is sent again after firstTry, and then later each time, up to lastTry: another
-// process has the port, or the machine not yet the address. That is between this proxy and its machine. Other proxies are
-// offered the listener as before. The listener's address is rejected until this proxy binds it, or is gone.
+// process has the port, or the machine not yet the address. That is between this proxy and its machine. Other proxies
+// are offered the listener as before. The listener's address is rejected until this proxy binds it, or is gone.
 const (
 	firstTry = time.Second
 	lastTry  = 15 * time.Second
@@ -19,7 +19,8 @@ func (st *stream) postpone(it *item, v *version, why resource.Reason) {
 	s, e := st.set, it.entry
 	it.unbound, it.again = v, st.now.Add(min(firstTry<<it.tries, lastTry))
 	it.tries = min(it.tries+1, 10)
-	said := resource.Refusal{Kind: why.Kind, Type: it.name.Type, Name: it.name.Name, Version: st.proxy, Message: why.Message}
+	said := resource.Refusal{Kind: why.Kind, Type: it.name.Type, Name: it.name.Name, Version: st.proxy,
+		Message: why.Message}
 	var list []content
 	for _, x := range withoutPieces(s.suspects(e, nil, v)) {
 		list = append(list, content{x.fragment, rejection{said: said, by: st.who(), whole: true}})

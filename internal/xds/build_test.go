@@ -156,7 +156,8 @@ func noPort(l *listenerv3.Listener, _ *hcmv3.HttpConnectionManager) {
 }
 
 // listener serves a route table at a port.
-func listener(name string, port int, table string, change ...func(*listenerv3.Listener, *hcmv3.HttpConnectionManager)) resource.Resource {
+func listener(name string, port int, table string, change ...func(*listenerv3.Listener,
+	*hcmv3.HttpConnectionManager)) resource.Resource {
 	h := manager(name, table)
 	l := &listenerv3.Listener{
 		Name: name, Address: socketAddress("127.0.0.1", port), StatPrefix: name,
@@ -179,8 +180,8 @@ type host struct {
 	rules []hostRule
 }
 
-// hostRule sends a prefix to a cluster, or answers itself. A rule with a bad expression is refused by Envoy. One with a large
-// expression is refused if Envoy's limit is what it is by default; one that brings filters by Envoys before 1.39.
+// hostRule sends a prefix to a cluster, or answers itself. A rule with a bad expression is refused by Envoy. One with a
+// large expression is refused if Envoy's limit is what it is by default; one that brings filters by Envoys before 1.39.
 type hostRule struct {
 	name, prefix, cluster, body string
 	bad, large, filters         bool
@@ -192,12 +193,14 @@ func (r hostRule) route() *routev3.Route {
 		m.Headers = []*routev3.HeaderMatcher{{Name: "x", HeaderMatchSpecifier: stringMatch("[" + r.name)}}
 	}
 	if r.large {
-		m.Headers = []*routev3.HeaderMatcher{{Name: "x", HeaderMatchSpecifier: stringMatch("(a{1000})?.*"), TreatMissingHeaderAsEmpty: true}}
+		m.Headers = []*routev3.HeaderMatcher{{Name: "x", HeaderMatchSpecifier: stringMatch("(a{1000})?.*"),
+			TreatMissingHeaderAsEmpty: true}}
 	}
 	out := &routev3.Route{Name: r.name, Match: m}
 	if r.filters {
 		out.TypedPerFilterConfig = map[string]*anypb.Any{"filters": mustAny(&filterchainv3.FilterChainConfigPerRoute{
-			FilterChain: &filterchainv3.FilterChain{Filters: []*corev3.TypedExtensionConfig{{Name: "cors", TypedConfig: mustAny(&corsv3.Cors{})}}},
+			FilterChain: &filterchainv3.FilterChain{Filters: []*corev3.TypedExtensionConfig{{Name: "cors",
+				TypedConfig: mustAny(&corsv3.Cors{})}}},
 		})}
 	}
 	if r.cluster != "" {
@@ -268,7 +271,8 @@ func (testTrials) Trial(t resource.Type, name string, pieces [][]byte) resource.
 		b := slices.Concat(append([][]byte{mustMarshal(bare(name, 2, noPort))}, pieces...)...)
 		return whole(&resource.Part{Hash: hashOf(b), Bytes: [][]byte{b}, Size: len(b)})
 	}
-	own := slices.Concat(append([][]byte{mustMarshal(&routev3.VirtualHost{Name: name, Domains: []string{"*"}})}, pieces...)...)
+	own := slices.Concat(append([][]byte{mustMarshal(&routev3.VirtualHost{Name: name, Domains: []string{"*"}})},
+		pieces...)...)
 	b := slices.Concat(mustMarshal(&routev3.RouteConfiguration{Name: name}), field(2, own))
 	return whole(&resource.Part{Hash: hashOf(b), Bytes: [][]byte{b}, Size: len(b)})
 }

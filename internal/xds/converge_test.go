@@ -16,9 +16,9 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// TestConverges: proxies of two versions judge what they are sent, always in the same way, while objects are edited and proxies come and go; the
-// graph puts substitutes in the place of what was refused. When the edits end, everything comes to rest, and whatever no proxy refuses is live
-// everywhere.
+// TestConverges: proxies of two versions judge what they are sent, always in the same way, while objects are edited and
+// proxies come and go; the graph puts substitutes in the place of what was refused. When the edits end, everything
+// comes to rest, and whatever no proxy refuses is live everywhere.
 func TestConverges(t *testing.T) {
 	for seed := range uint64(4000) {
 		if !t.Run(fmt.Sprint(seed), func(t *testing.T) { converge(t, seed) }) {
@@ -51,7 +51,8 @@ type judge struct {
 func converge(t *testing.T, seed uint64) {
 	s := &scene{
 		Rand: rand.New(rand.NewPCG(seed, 7)), t: t, set: newSet(gateway, storyProtocol()), now: time.Unix(1e6, 0),
-		content: map[resource.Name]map[string]map[string]uint64{}, refused: map[resource.RefusalKey]bool{}, peers: map[string]*judge{},
+		content: map[resource.Name]map[string]map[string]uint64{}, refused: map[resource.RefusalKey]bool{},
+		peers: map[string]*judge{},
 	}
 	for _, n := range sceneNames() {
 		s.content[n] = map[string]map[string]uint64{}
@@ -211,8 +212,8 @@ func (s *scene) names() (ids []string) {
 	return ids
 }
 
-// round has every proxy take what it is sent and answer some of it, or one thing only; and the graph take what they refused. It tells whether
-// anything happened.
+// round has every proxy take what it is sent and answer some of it, or one thing only; and the graph take what they
+// refused. It tells whether anything happened.
 func (s *scene) round(one bool) (busy bool) {
 	checkStates(s.t, s.set)
 	for _, id := range s.names() {
@@ -282,7 +283,8 @@ func (p *judge) answer(r *response) {
 	p.st.request(req)
 	if r.trial != nil {
 		if r.group == nil && r.typ == resource.Listener {
-			p.st.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(resource.Routes), ResourceNamesSubscribe: []string{r.trial.name}})
+			p.st.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(resource.Routes),
+				ResourceNamesSubscribe: []string{r.trial.name}})
 		}
 		return
 	}
@@ -324,7 +326,7 @@ func (p *judge) follow() {
 	}
 }
 
-// refuses tells whether something in a resource is bad; of a ward's trial, by its text.
+// refuses tells whether something in a resource is bad; of a trial, by its text.
 func (p *judge) refuses(r resource.Resource, trial bool) bool {
 	for _, part := range r.Parts {
 		if trial {

@@ -36,9 +36,10 @@ var rewrite = flag.Bool("update", false, "rewrite testdata")
 //	p goes
 //	wait 5s
 //
-// A part "h:11" has one fragment of rule h with hash 11; "!" before a hash marks a substitute. "h@x:11" claims x, "h^t:11" needs
-// Routes/t, "h>c:11" Secret/c. Parts are in the order of their IDs. Of a listener's parts those are filter chains that begin with "h".
-// "trial/1(h.11 i.2)" is a trial's table with what it tries, "trial/1/chains(...)" a listener.
+// A part "h:11" has one fragment of rule h with hash 11; "!" before a hash marks a substitute. "h@x:11" claims x,
+// "h^t:11" needs Routes/t, "h>c:11" Secret/c. Parts are in the order of their IDs. Of a listener's parts those are
+// filter chains that begin with "h". "trial/1(h.11 i.2)" is a trial's table with what it tries, "trial/1/chains(...)" a
+// listener.
 func TestCore(t *testing.T) {
 	files, err := filepath.Glob("testdata/core/*.txt")
 	if err != nil || len(files) == 0 {

@@ -9,7 +9,8 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// TestEachProxy: of two proxies one has acknowledged a newer table, and the other one something that it was not sent yet.
+// TestEachProxy: of two proxies one has acknowledged a newer table, and the other one something that it was not sent
+// yet.
 func TestEachProxy(t *testing.T) {
 	c := newCore()
 	for _, command := range []string{
@@ -26,17 +27,19 @@ func TestEachProxy(t *testing.T) {
 		t.Errorf("behind: %v, want %v", got, want)
 	}
 	p.Acknowledged = true
-	if got, want := f.each(resource.Name{Type: resource.Routes, Name: "t"}), []resource.Proxy{p, q}; !slices.Equal(got, want) {
+	if got, want := f.each(resource.Name{Type: resource.Routes, Name: "t"}), []resource.Proxy{p, q}; !slices.Equal(got,
+		want) {
 		t.Errorf("of the table: %v, want %v", got, want)
 	}
 	q.Acknowledged = true
-	if got, want := f.each(resource.Name{Type: resource.Listener, Name: "l"}), []resource.Proxy{p, q}; !slices.Equal(got, want) {
+	if got, want := f.each(resource.Name{Type: resource.Listener, Name: "l"}), []resource.Proxy{p, q}; !slices.Equal(got,
+		want) {
 		t.Errorf("of the listener: %v, want %v", got, want)
 	}
 }
 
-// TestEachProxyOfWhatWasRefused: a table that one proxy acknowledged and another one refused is acknowledged by the one that has it, while it is
-// found out what is bad in it and when all of it was put aside; the other one is behind.
+// TestEachProxyOfWhatWasRefused: a table that one proxy acknowledged and another one refused is acknowledged by the one
+// that has it, while it is found out what is bad in it and when all of it was put aside; the other one is behind.
 func TestEachProxyOfWhatWasRefused(t *testing.T) {
 	joined := []string{
 		"turn\n  Listener l=1 needs=Routes/t binds=:80\n  Routes t=1 parts=h1:1,h2:2", "connect p", "connect q",
@@ -58,12 +61,14 @@ func TestEachProxyOfWhatWasRefused(t *testing.T) {
 			rejected, "q", map[string]int{"p": 1, "q": 0},
 		},
 		"rejected, an edit": {
-			append(slices.Clone(joined), "turn\n  Routes t=2 parts=h1:1", "q acks 4", "p nacks 4 no", "turn\n  Routes t=3 parts=h1:2", "p acks 5"),
+			append(slices.Clone(joined), "turn\n  Routes t=2 parts=h1:1", "q acks 4", "p nacks 4 no",
+				"turn\n  Routes t=3 parts=h1:2", "p acks 5"),
 			serving, "p", map[string]int{"p": 0, "q": 1},
 		},
 		"the first one": {
 			[]string{
-				joined[0], "connect p", "connect q", "p asks Cluster", "p asks Listener", "p acks 1 2", "q asks Cluster", "q asks Listener", "q acks 1 2",
+				joined[0], "connect p", "connect q", "p asks Cluster", "p asks Listener", "p acks 1 2", "q asks Cluster",
+				"q asks Listener", "q acks 1 2",
 				"p asks Routes t", "p nacks 3 no", "q asks Routes t",
 			},
 			onTrial, "", map[string]int{"p": 1, "q": 1},

@@ -96,8 +96,8 @@ func (s *Server) step(f *fleet, st *stream, req *discoveryv3.DeltaDiscoveryReque
 	return out, wait
 }
 
-// publish brings what the core has to tell into the graph. The fleet's lock is held, so that news keep their order; Apply
-// only queues.
+// publish brings what the core has to tell into the graph. The fleet's lock is held, so that news keep their order;
+// Apply only queues.
 func (s *Server) publish(f *fleet) {
 	n := f.set.news
 	if n.empty() {

@@ -18,8 +18,8 @@ import (
 
 var telling = flag.Bool("tell", false, "print what the random core tests do")
 
-// FuzzCore feeds the core with random turns and random requests of two proxies. It must not panic, and what it sends must
-// keep the rules.
+// FuzzCore feeds the core with random turns and random requests of two proxies. It must not panic, and what it sends
+// must keep the rules.
 func FuzzCore(f *testing.F) {
 	f.Add([]byte("a0b1c2d3e4"))
 	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 200, 201, 202, 203, 204, 205})
@@ -42,7 +42,8 @@ func TestCoreRandom(t *testing.T) {
 }
 
 func runCore(t *testing.T, in []byte) {
-	z := &fuzzer{in: in, t: t, set: newSet(gateway, storyProtocol()), now: time.Unix(1e6, 0), rows: map[resource.AckKey]uint64{}}
+	z := &fuzzer{in: in, t: t, set: newSet(gateway, storyProtocol()), now: time.Unix(1e6, 0),
+		rows: map[resource.AckKey]uint64{}}
 	for len(z.in) > 0 {
 		z.move()
 	}
@@ -95,7 +96,8 @@ func (z *fuzzer) move() {
 		}
 	case w == nil:
 		z.streams[i] = &watched{
-			st: newStream(z.set, fmt.Sprint(z.byte()%3), "1.40.0"), sent: map[resource.Name]bool{}, routes: map[string]int{}, refused: map[string]bool{},
+			st: newStream(z.set, fmt.Sprint(z.byte()%3), "1.40.0"), sent: map[resource.Name]bool{}, routes: map[string]int{},
+			refused: map[string]bool{},
 		}
 	case op < 6 && len(w.pending) > 0:
 		z.answer(w)
@@ -146,7 +148,8 @@ func (z *fuzzer) resource(typ resource.Type) *resource.Resource {
 	}
 	for _, id := range []string{"", "h1", "h2", "h3"}[:1+z.byte()%4] {
 		h := uint64(z.byte() % 5)
-		p := &resource.Part{ID: id, Hash: h, Needs: []resource.Name{{Type: resource.Types()[h], Name: string(rune('a' + h%4))}}}
+		p := &resource.Part{ID: id, Hash: h, Needs: []resource.Name{{Type: resource.Types()[h], Name: string(rune('a' +
+			h%4))}}}
 		if id != "" {
 			p.Bytes, p.Claims = [][]byte{storyPiece(id, h)}, []string{fmt.Sprint(h)}
 			p.Fragments = []resource.Fragment{{
@@ -165,7 +168,8 @@ func (z *fuzzer) resource(typ resource.Type) *resource.Resource {
 
 func (z *fuzzer) ask(w *watched) {
 	types := append(resource.Types(), resource.Cluster)
-	req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(types[z.byte()%len(types)]), InitialResourceVersions: map[string]string{}}
+	req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(types[z.byte()%len(types)]),
+		InitialResourceVersions: map[string]string{}}
 	if z.byte()%16 == 0 {
 		req.TypeUrl = "other"
 	}
@@ -215,7 +219,8 @@ func (z *fuzzer) answer(w *watched) {
 	for _, s := range r.items {
 		if r.typ == resource.Routes && r.trial == nil {
 			delete(w.routes, s.name.Name)
-			if e := z.set.lookup(s.name); nack && e != nil && e.offer.equal(s.v) { // what is not offered any more is not looked into
+			// what is not offered any more is not looked into
+			if e := z.set.lookup(s.name); nack && e != nil && e.offer.equal(s.v) {
 				w.refused[s.name.Name+" "+s.v.res.Version] = true
 			}
 		}
@@ -228,10 +233,11 @@ func (z *fuzzer) answer(w *watched) {
 	w.subscribe(r)
 }
 
-// subscribe asks for a ward's table after its listener was answered.
+// subscribe asks for a trial's table after its listener was answered.
 func (w *watched) subscribe(r *response) {
 	if r.trial != nil && r.group == nil {
-		w.st.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(resource.Routes), ResourceNamesSubscribe: []string{r.trial.name}})
+		w.st.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(resource.Routes),
+			ResourceNamesSubscribe: []string{r.trial.name}})
 	}
 }
 
@@ -267,7 +273,8 @@ func (z *fuzzer) step() (waits bool) {
 	return waits
 }
 
-// checkRows holds the rows against what proxies have: none for a fragment or a table that left, and one for each that all of them took.
+// checkRows holds the rows against what proxies have: none for a fragment or a table that left, and one for each that
+// all of them took.
 func (z *fuzzer) checkRows() {
 	for k := range z.rows {
 		e := z.set.lookup(resource.Name{Type: k.Resource.Type, Name: k.Resource.Name})
@@ -334,7 +341,8 @@ func (z *fuzzer) check(w *watched, r *response) {
 		}
 		for _, p := range s.v.parts() {
 			for _, n := range p.Needs {
-				if e := z.set.lookup(n); n.Type == resource.Cluster && e != nil && e.offer != nil && w.st.subs[resource.Cluster].open {
+				if e := z.set.lookup(n); n.Type == resource.Cluster && e != nil && e.offer != nil &&
+					w.st.subs[resource.Cluster].open {
 					if w.st.pending[resource.Cluster][n.Name] != nil {
 						z.t.Fatalf("a table leaves before its cluster")
 					}
@@ -358,7 +366,8 @@ func (z *fuzzer) checkClaims(s shipment) {
 	}
 	for _, p := range s.v.parts() {
 		now := e.current.part(p.ID)
-		if now != nil && now != p && isSubstitute(now) && (resource.Claimed(p, e.current.parts()) || resource.Claimed(p, s.v.parts())) {
+		if now != nil && now != p && isSubstitute(now) && (resource.Claimed(p, e.current.parts()) || resource.Claimed(p,
+			s.v.parts())) {
 			z.t.Fatalf("%s: the kept part %s claims what another one does", s.name, p.ID)
 		}
 	}

@@ -8,7 +8,8 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// composed is what to offer of a resource that serves: what the graph says, with the parts that are kept of what was accepted.
+// composed is what to offer of a resource that serves: what the graph says, with the parts that are kept of what was
+// accepted.
 func (s *set) composed(e *entry) *version {
 	if len(e.kept) == 0 {
 		return e.current
@@ -16,7 +17,10 @@ func (s *set) composed(e *entry) *version {
 	parts := slices.Clone(e.current.parts())
 	for _, id := range slices.Sorted(maps.Keys(e.kept)) {
 		p := e.kept[id]
-		i, found := slices.BinarySearchFunc(parts, id, func(p *resource.Part, id string) int { return strings.Compare(p.ID, id) })
+		i, found := slices.BinarySearchFunc(parts, id, func(p *resource.Part, id string) int {
+			return strings.Compare(p.ID,
+				id)
+		})
 		switch {
 		case found && !isSubstitute(parts[i]), !found && !s.isMoving(e, p):
 			delete(e.kept, id)
@@ -47,9 +51,9 @@ func (e *entry) keep(p *resource.Part) {
 }
 
 // isMoving tells whether a part that left a resource may still be needed there: all that it was made of is still in the
-// resource, in other parts, and proxies may still have a part of another resource that names this one with other claims than
-// it has now. So the virtual hosts of a listener's former hostname are kept until the filter chain of the new one is accepted:
-// if that is refused the former one serves on. What is deleted is not kept.
+// resource, in other parts, and proxies may still have a part of another resource that names this one with other claims
+// than it has now. So the virtual hosts of a listener's former hostname are kept until the filter chain of the new one
+// is accepted: if that is refused the former one serves on. What is deleted is not kept.
 func (s *set) isMoving(e *entry, p *resource.Part) bool {
 	for _, f := range p.Fragments {
 		if s.fragments[keyOf(e, f.Origin, f.Variant)] == 0 || s.isRejected(f) {
@@ -95,9 +99,9 @@ func (s *set) accept(e *entry, v *version) {
 	}
 }
 
-// dropUnused drops what left the graph, unless proxies accepted or may accept something of others that names it, and the
-// graph no longer does: until its newer version is accepted nobody knows that it will be, and a proxy that joins needs all
-// of what is kept.
+// dropUnused drops what left the graph, unless proxies accepted or may accept something of others that names it, and
+// the graph no longer does: until its newer version is accepted nobody knows that it will be, and a proxy that joins
+// needs all of what is kept.
 func (s *set) dropUnused() {
 	for again := len(s.leaving) > 0; again; {
 		again = false

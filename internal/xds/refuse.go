@@ -23,9 +23,9 @@ type suspect struct {
 	said     string   // of it then
 }
 
-// refuse takes a proxy's refusal of what it is offered. What it has, or else what others accepted, is offered to proxies that
-// have nothing; those that have something keep it. A proxy that refuses what is offered so keeps what it has, and no more
-// comes of it: it is asked again when the resource serves.
+// refuse takes a proxy's refusal of what it is offered. What it has, or else what others accepted, is offered to
+// proxies that have nothing; those that have something keep it. A proxy that refuses what is offered so keeps what it
+// has, and no more comes of it: it is asked again when the resource serves.
 func (st *stream) refuse(it *item, message string) {
 	s, e := st.set, it.entry
 	it.refused = e.offer
@@ -67,7 +67,8 @@ func (s *set) suspend(e *entry, to resourceState) {
 	s.refile(e)
 }
 
-// rejectWhole has a resource stay as it was accepted, until its content changes. Without suspects no object can be told.
+// rejectWhole has a resource stay as it was accepted, until its content changes. Without suspects no object can be
+// told.
 func (s *set) rejectWhole(e *entry, suspects []*suspect) {
 	s.suspend(e, rejected)
 	var list []content

@@ -43,7 +43,8 @@ func TestRefusalIsLoggedOncePerResource(t *testing.T) {
 	two := *r.Parts[0]
 	two.Fragments = nil
 	for _, section := range []string{"http", "shop"} {
-		two.Fragments = append(two.Fragments, resource.Fragment{Origin: resource.Origin{Object: gateway, Section: section}, Hash: 1})
+		two.Fragments = append(two.Fragments, resource.Fragment{Origin: resource.Origin{Object: gateway, Section: section},
+			Hash: 1})
 	}
 	r.Parts = []*resource.Part{&two}
 	w.server.mu.Lock()
@@ -59,7 +60,8 @@ func TestRefusalIsLoggedOncePerResource(t *testing.T) {
 	w.server.leave(f, st)
 	_, got, _ := strings.Cut(out.String(), "level=")
 	want := `WARN msg="refused by proxy" gateway="` + gateway.String() + `" type=Listener name=80 ` +
-		`said="Error adding/updating listener(s) 80: cannot bind" count=2 origins="[` + gateway.String() + `#http ` + gateway.String() + `#shop]"` + "\n"
+		`said="Error adding/updating listener(s) 80: cannot bind" count=2 origins="[` + gateway.String() + `#http ` +
+		gateway.String() + `#shop]"` + "\n"
 	if got != want {
 		t.Errorf("logged\n%swant\n%s", got, want)
 	}

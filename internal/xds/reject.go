@@ -7,8 +7,8 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// rejection is content that a proxy refused: a row of Feedback.Refused. It ends when no current value has that content any
-// more, also not by a substitute; when its proxy is gone; or with another reason to try it again.
+// rejection is content that a proxy refused: a row of Feedback.Refused. It ends when no current value has that content
+// any more, also not by a substitute; when its proxy is gone; or with another reason to try it again.
 type rejection struct {
 	said  resource.Refusal
 	by    resource.Proxy
@@ -57,8 +57,8 @@ func (s *set) all() iter.Seq[*entry] {
 	}
 }
 
-// reject makes rows of content that is still current, and tells how many. It looks through everything, once for all that was
-// found: refusals are rare, but may concern thousands.
+// reject makes rows of content that is still current, and tells how many. It looks through everything, once for all
+// that was found: refusals are rare, but may concern thousands.
 func (s *set) reject(list []content) (told int) {
 	fresh := map[resource.RefusalKey]*content{}
 	for i := range list {
@@ -174,8 +174,8 @@ func (s *set) endStale() {
 	s.end(func(k resource.RefusalKey, _ *rejection) bool { _, is := gone[k]; return is })
 }
 
-// end ends rejections, and those that are in one group with them: any of these may have been the bad one. What waited for
-// their substitutes is served.
+// end ends rejections, and those that are in one group with them: any of these may have been the bad one. What waited
+// for their substitutes is served.
 func (s *set) end(is func(resource.RefusalKey, *rejection) bool) {
 	groups := map[int]bool{}
 	for k, r := range s.rejections {

@@ -31,8 +31,8 @@ func (st *stream) remove(t *resource.TypeSpec) {
 	}
 }
 
-// stillUsed collects what proxies may use though the set's values don't name it any more: through values that they have or
-// that are in flight. all: it has values that we don't know.
+// stillUsed collects what proxies may use though the set's values don't name it any more: through values that they have
+// or that are in flight. all: it has values that we don't know.
 func (st *stream) stillUsed(t *resource.TypeSpec) (used map[resource.Name]bool, all bool) {
 	used = map[resource.Name]bool{}
 	users := map[resource.Type]bool{}
@@ -53,8 +53,8 @@ func (st *stream) stillUsed(t *resource.TypeSpec) (used map[resource.Name]bool, 
 	return used, false
 }
 
-// knowsUsers tells whether the proxy has shown which users of a type it brought along, so that we know what they name. It asks
-// for clusters first, then for listeners, and for tables after these.
+// knowsUsers tells whether the proxy has shown which users of a type it brought along, so that we know what they name.
+// It asks for clusters first, then for listeners, and for tables after these.
 func (st *stream) knowsUsers(t *resource.TypeSpec) bool {
 	for _, user := range t.UsedBy {
 		if !st.set.spec(user).ByName || st.shown[user] {
@@ -76,7 +76,8 @@ func (st *stream) knowsUsers(t *resource.TypeSpec) bool {
 func (st *stream) hasAsked(t resource.Type) bool {
 	for _, e := range st.set.entries[resource.Listener] {
 		v := e.offer
-		if it := st.items[resource.Listener][e.name.Name]; it != nil && v != nil && (v.equal(it.refused) || v.equal(it.unbound)) {
+		if it := st.items[resource.Listener][e.name.Name]; it != nil && v != nil && (v.equal(it.refused) ||
+			v.equal(it.unbound)) {
 			v = it.has
 		}
 		for _, p := range v.parts() {
@@ -100,8 +101,8 @@ func (st *stream) asked(n resource.Name) bool {
 	return e != nil && sub.asked.has(e.slot)
 }
 
-// checkWhole tells whether the proxy acknowledged a whole configuration for the first time: clusters, listeners, and every
-// table and certificate that these name, without which it lets no connection in.
+// checkWhole tells whether the proxy acknowledged a whole configuration for the first time: clusters, listeners, and
+// every table and certificate that these name, without which it lets no connection in.
 func (st *stream) checkWhole() {
 	if st.whole {
 		return

@@ -147,8 +147,8 @@ func (st *stream) followers(v *version) (list []*entry) {
 	return list
 }
 
-// follow marks a cluster's endpoints to be sent: Envoy warms a changed cluster without asking for them again. Before the
-// proxy has asked for any endpoints it would drop them; it asks for them by itself then.
+// follow marks a cluster's endpoints to be sent: Envoy warms a changed cluster without asking for them again. Before
+// the proxy has asked for any endpoints it would drop them; it asks for them by itself then.
 func (st *stream) follow(user *item) {
 	for _, e := range st.followers(user.want()) {
 		if !st.subs[e.name.Type].open {

@@ -161,8 +161,8 @@ func (s *set) replace(e *entry, v *version) {
 	e.current = v
 }
 
-// serve offers what the graph says, unless something in that was refused and has no substitute yet. Proxies that refused what
-// was offered before are asked again.
+// serve offers what the graph says, unless something in that was refused and has no substitute yet. Proxies that
+// refused what was offered before are asked again.
 func (s *set) serve(e *entry) {
 	e.refusal = nil
 	if s.isUnreplaced(e) {

@@ -10,7 +10,8 @@ const (
 	rejected                       // what was accepted: the resource was refused as a whole
 )
 
-// proxyState says how far a proxy is with a resource. A proxy that has what it should have needs no item: it has accepted.
+// proxyState says how far a proxy is with a resource. A proxy that has what it should have needs no item: it has
+// accepted.
 type proxyState uint8
 
 const (

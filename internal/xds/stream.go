@@ -8,9 +8,9 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// stream is how one proxy differs from its Gateway's set: what it has not been sent, has not acknowledged or did not accept.
-// A name without an item is accepted: the proxy acknowledged what the set offers. Not safe for concurrent use; the set's lock
-// guards it, too.
+// stream is how one proxy differs from its Gateway's set: what it has not been sent, has not acknowledged or did not
+// accept. A name without an item is accepted: the proxy acknowledged what the set offers. Not safe for concurrent use;
+// the set's lock guards it, too.
 type stream struct {
 	set   *set
 	id    string // of its node
@@ -117,8 +117,8 @@ func (st *stream) close() {
 	st.set.tidy()
 }
 
-// want is what the proxy should have: what is offered. While the resource does not serve, it keeps what it has or is about to
-// have: another proxy refused something of it.
+// want is what the proxy should have: what is offered. While the resource does not serve, it keeps what it has or is
+// about to have: another proxy refused something of it.
 func (it *item) want() *version {
 	if it.entry == nil {
 		return nil
@@ -259,7 +259,8 @@ func (st *stream) followLate(t *resource.TypeSpec) {
 	}
 }
 
-// foreign answers a type that we don't serve: whatever was asked for does not exist. Silence would hold the proxy's listeners.
+// foreign answers a type that we don't serve: whatever was asked for does not exist. Silence would hold the proxy's
+// listeners.
 func (st *stream) foreign(req *discoveryv3.DeltaDiscoveryRequest) {
 	if len(req.GetResourceNamesSubscribe()) == 0 && req.GetResponseNonce() != "" {
 		return
@@ -269,8 +270,8 @@ func (st *stream) foreign(req *discoveryv3.DeltaDiscoveryRequest) {
 
 // openAll answers the first request for clusters or listeners: it compares what the proxy brought along with the set.
 func (st *stream) openAll(t resource.Type, brought map[string]string) {
-	// A type of which the proxy has nothing is answered, even if by nothing; and each stream has at least one response, since
-	// else Envoy waits longer and longer before it connects again.
+	// A type of which the proxy has nothing is answered, even if by nothing; and each stream has at least one response,
+	// since else Envoy waits longer and longer before it connects again.
 	st.subs[t].greet = len(brought) == 0 || st.nonce == 0
 	if t == resource.Listener {
 		st.opened = st.now

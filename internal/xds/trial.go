@@ -10,12 +10,12 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// answerTime is how long a proxy may take to ask for a trial's table, or to answer the next group. A connection that is dead
-// ends sooner or later; this is for one that lives and does not answer, while proxies wait for the verdict.
+// answerTime is how long a proxy may take to ask for a trial's table, or to answer the next group. A connection that is
+// dead ends sooner or later; this is for one that lives and does not answer, while proxies wait for the verdict.
 const answerTime = 15 * time.Second
 
-// trialPrefix begins the names of trial listeners and their tables. Each trial has a name of its own: a proxy keeps a listener
-// for a while after it was removed, and with it the table.
+// trialPrefix begins the names of trial listeners and their tables. Each trial has a name of its own: a proxy keeps a
+// listener for a while after it was removed, and with it the table.
 const trialPrefix = "trial/"
 
 // chainsSuffix ends the name of the listener in which a trial tries filter chains.
@@ -24,10 +24,10 @@ const chainsSuffix = "/chains"
 // oneByOne is how many suspects are tried one by one at once: more are tried in groups first.
 const oneByOne = 16
 
-// trial finds out which suspects of refused route tables and listeners are bad, apart from live traffic: Envoy's message names
-// none. It is a listener that takes no connection, with a table of its own, at the proxy that refused. All suspects are sent to
-// that one table, one response for each group, without a wait: Envoy answers each of them. Filter chains are tried in the same
-// way, in a second listener.
+// trial finds out which suspects of refused route tables and listeners are bad, apart from live traffic: Envoy's
+// message names none. It is a listener that takes no connection, with a table of its own, at the proxy that refused.
+// All suspects are sent to that one table, one response for each group, without a wait: Envoy answers each of them.
+// Filter chains are tried in the same way, in a second listener.
 //
 //	n suspects ---> groups of sqrt(n) ---> the members of refused groups, one by one ---> verdict
 //
@@ -64,7 +64,8 @@ func (s *set) openTrial(now time.Time) {
 	s.trials++
 	st := s.queue[0].refusal.stream
 	s.trial = &trial{
-		proxy: st, name: trialPrefix + strconv.FormatInt(s.trials, 10), suspects: map[*entry][]*suspect{}, since: now, at: now,
+		proxy: st, name: trialPrefix + strconv.FormatInt(s.trials, 10), suspects: map[*entry][]*suspect{}, since: now,
+		at: now,
 	}
 	st.wake()
 }
@@ -157,10 +158,10 @@ func (s *set) closeTrial(silent bool) {
 	s.openTrial(t.proxy.now)
 }
 
-// verdict is what is rejected of a resource: the suspects that were refused alone. If there are none, it is tried as it was
-// edited since; or it is what can't be tried, a listener's address; or else all that is new in it is rejected together, so that
-// the resource takes edits of others. Not if the proxy has accepted no version that tells what is new, or did not answer: then
-// the resource stays as it was until it changes.
+// verdict is what is rejected of a resource: the suspects that were refused alone. If there are none, it is tried as it
+// was edited since; or it is what can't be tried, a listener's address; or else all that is new in it is rejected
+// together, so that the resource takes edits of others. Not if the proxy has accepted no version that tells what is
+// new, or did not answer: then the resource stays as it was until it changes.
 func (s *set) verdict(e *entry, t *trial, silent bool) (list []content) {
 	for _, x := range t.suspects[e] {
 		if x.refused {

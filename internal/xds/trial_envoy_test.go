@@ -22,9 +22,9 @@ func manyHosts(n int, edit string) []host {
 	return hosts
 }
 
-// Many rules change at once, and two are bad. No request of anybody fails meanwhile, no connection is closed, and nothing is sent
-// twice: the proxy refuses the table, two slots, and the two rules.
-func TestWardTakesNothingFromTraffic(t *testing.T) {
+// Many rules change at once, and two are bad. No request of anybody fails meanwhile, no connection is closed, and
+// nothing is sent twice: the proxy refuses the table, two slots, and the two rules.
+func TestATrialTakesNothingFromTraffic(t *testing.T) {
 	const n = 200
 	w := newWorld(t)
 	port := freePorts(t, 1)[0]
@@ -54,13 +54,13 @@ func TestWardTakesNothingFromTraffic(t *testing.T) {
 	if got := w.metrics()["cardea_xds_nacks_total/Routes"]; got != 5 {
 		t.Errorf("%v refusals, want 5: the table, two slots, two rules", got)
 	}
-	eventually(t, "the ward is taken away", func() bool { return p.stat("listener_manager.listener_removed") == 1 })
+	eventually(t, "the trial listener is removed", func() bool { return p.stat("listener_manager.listener_removed") == 1 })
 	f.called(t, 100)
 	f.stop(t)
 	if got := p.stat("http.l.downstream_cx_drain_close"); got != 0 {
 		t.Errorf("%d connections were drained", got)
 	}
-	// The next one has a ward of its own, though the proxy keeps the first one's listener while it drains.
+	// The next trial has a name of its own, since the proxy keeps the first one's listener while it drains.
 	hosts = manyHosts(n, "third")
 	hosts[77].rules[0].bad = true
 	w.turn(func(e edits) { e.hosts("t", hosts...) })
@@ -71,8 +71,8 @@ func TestWardTakesNothingFromTraffic(t *testing.T) {
 	}
 }
 
-// Nothing is refused: there is no ward.
-func TestNoWardWithoutRefusal(t *testing.T) {
+// Nothing is refused: there is no trial.
+func TestNoTrialWithoutRefusal(t *testing.T) {
 	w, p, port := simple(t)
 	w.turn(func(e edits) { e.set(resource.Endpoints, "a", endpoints("a", backend(t, "b"))) })
 	answers(t, port, "x.test", "/", "200 b")
@@ -86,7 +86,8 @@ func shared(l *listenerv3.Listener, _ *hcmv3.HttpConnectionManager) {
 	l.EnableReusePort = wrapperspb.Bool(true)
 }
 
-// Of two proxies one refuses what the other one takes. The rule is put aside at both, and everything else goes live at both.
+// Of two proxies one refuses what the other one takes. The rule is put aside at both, and everything else goes live at
+// both.
 func TestOneOfTwoProxiesRefuses(t *testing.T) {
 	w := newWorld(t)
 	port := freePorts(t, 1)[0]
@@ -102,7 +103,10 @@ func TestOneOfTwoProxiesRefuses(t *testing.T) {
 	hosts := manyHosts(40, "new")
 	hosts[20].rules[0].large = true
 	w.turn(func(e edits) { e.hosts("t", hosts...) })
-	eventually(t, "it is refused", func() bool { return strings.Contains(w.refusals()["h20"].Message, "RE2 program size") })
+	eventually(t, "it is refused", func() bool {
+		return strings.Contains(w.refusals()["h20"].Message,
+			"RE2 program size")
+	})
 	for i := range 40 {
 		name := fmt.Sprintf("h%d", i)
 		hash := hashOf(mustMarshal(hostRule{name: name, body: "new"}.route()))
@@ -162,8 +166,14 @@ func TestAProxyJoinsAndRefuses(t *testing.T) {
 	answers(t, port, "h20", "/", "200 old")
 	eventually(t, "the first is whole", func() bool { return w.proxies().Acknowledged == 1 })
 	startEnvoy(t, w)
-	eventually(t, "it is refused", func() bool { return strings.Contains(w.refusals()["h20"].Message, "RE2 program size") })
-	eventually(t, "both are whole", func() bool { return w.proxies() == resource.Proxies{Connected: 2, Acknowledged: 2, Version: "1.40.0"} })
+	eventually(t, "it is refused", func() bool {
+		return strings.Contains(w.refusals()["h20"].Message,
+			"RE2 program size")
+	})
+	eventually(t, "both are whole", func() bool {
+		return w.proxies() == resource.Proxies{Connected: 2, Acknowledged: 2,
+			Version: "1.40.0"}
+	})
 	for range 20 {
 		if got := call(port, "h0", "/"); got != "200 old" {
 			t.Fatalf("an innocent host answers %q", got)

@@ -54,7 +54,8 @@ type edits struct {
 }
 
 func newWorld(t testing.TB) *world {
-	w := &world{t: t, registry: prometheus.NewRegistry(), sources: map[resource.Type]*flow.Source[resource.Key, resource.Resource]{}}
+	w := &world{t: t, registry: prometheus.NewRegistry(), sources: map[resource.Type]*flow.Source[resource.Key,
+		resource.Resource]{}}
 	now := func() time.Time { return time.Now().Add(time.Duration(w.passed.Load())) }
 	w.graph = flow.New(flow.Config{Name: "test", Check: true, Now: now})
 	w.feedback = resource.NewFeedback(w.graph)
@@ -67,7 +68,8 @@ func newWorld(t testing.TB) *world {
 	w.ports = flow.NewSource[resource.Key, chained](w.graph, "ports")
 	refused := func(c *flow.Ctx) func(resource.Origin, uint64) bool {
 		return func(o resource.Origin, hash uint64) bool {
-			_, refused := flow.Fetch(c, w.feedback.Refused.Collection(), resource.RefusalKey{Gateway: gateway, Origin: o, Hash: hash})
+			_, refused := flow.Fetch(c, w.feedback.Refused.Collection(), resource.RefusalKey{Gateway: gateway, Origin: o,
+				Hash: hash})
 			return refused
 		}
 	}

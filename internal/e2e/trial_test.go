@@ -29,9 +29,10 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// ward holds resources that a real Envoy is to look at, each under a name of its own, so that it serves none of them: listeners bind no port;
-// tables and secrets are asked for by chains of listeners that do nothing else; endpoints by clusters of their own.
-type ward struct {
+// trialServer holds resources that a real Envoy is to look at, each under a name of its own, so that it serves none of
+// them: listeners bind no port; tables and secrets are asked for by chains of listeners that do nothing else; endpoints
+// by clusters of their own.
+type trialServer struct {
 	discoveryv3.UnimplementedAggregatedDiscoveryServiceServer
 	all map[resource.Type]map[string]proto.Message
 
@@ -41,9 +42,10 @@ type ward struct {
 	done    chan struct{} // closed when nothing is waited for
 }
 
-func newWard(t *testing.T) *ward {
+func newTrialServer(t *testing.T) *trialServer {
 	t.Helper()
-	w := &ward{all: map[resource.Type]map[string]proto.Message{}, waits: map[string]bool{}, done: make(chan struct{})}
+	w := &trialServer{all: map[resource.Type]map[string]proto.Message{}, waits: map[string]bool{},
+		done: make(chan struct{})}
 	for _, typ := range resource.Types() {
 		w.all[typ] = map[string]proto.Message{}
 		w.wait(typ, "")
@@ -51,7 +53,7 @@ func newWard(t *testing.T) *ward {
 	return w
 }
 
-func (w *ward) size() (n int) {
+func (w *trialServer) size() (n int) {
 	for _, list := range w.all {
 		n += len(list)
 	}
@@ -60,14 +62,14 @@ func (w *ward) size() (n int) {
 
 func nonce(typ resource.Type, name string) string { return typ.String() + " " + name }
 
-func (w *ward) wait(typ resource.Type, name string) {
+func (w *trialServer) wait(typ resource.Type, name string) {
 	if typ == resource.Cluster || typ == resource.Listener || name != "" {
 		w.waits[nonce(typ, name)] = true
 	}
 }
 
 // add takes a resource of run number i in.
-func (w *ward) add(t *testing.T, i int, key resource.Key, r resource.Resource) {
+func (w *trialServer) add(t *testing.T, i int, key resource.Key, r resource.Resource) {
 	t.Helper()
 	m, err := (&anypb.Any{TypeUrl: envoy.TypeURL(key.Type), Value: r.Flatten(nil)}).UnmarshalNew()
 	if err != nil {
@@ -101,9 +103,10 @@ func (w *ward) add(t *testing.T, i int, key resource.Key, r resource.Resource) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.all[resource.Listener][name] = w.listener(t, name, &listenerv3.FilterChain{Filters: manager(t, "none"), TransportSocket: &corev3.TransportSocket{
-			Name: "tls", ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: socket},
-		}})
+		w.all[resource.Listener][name] = w.listener(t, name, &listenerv3.FilterChain{Filters: manager(t, "none"),
+			TransportSocket: &corev3.TransportSocket{
+				Name: "tls", ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: socket},
+			}})
 	}
 	w.all[key.Type][name] = m
 }
@@ -112,7 +115,7 @@ func (w *ward) add(t *testing.T, i int, key resource.Key, r resource.Resource) {
 const bad = "bad"
 
 // addBad adds it, so that it shows that refusals are seen.
-func (w *ward) addBad(t *testing.T) {
+func (w *trialServer) addBad(t *testing.T) {
 	t.Helper()
 	w.wait(resource.Routes, bad)
 	w.all[resource.Listener][bad] = w.listener(t, bad, &listenerv3.FilterChain{Filters: manager(t, bad)})
@@ -121,16 +124,17 @@ func (w *ward) addBad(t *testing.T) {
 
 func overStream() *corev3.ConfigSource {
 	return &corev3.ConfigSource{
-		ResourceApiVersion: corev3.ApiVersion_V3, ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},
+		ResourceApiVersion:    corev3.ApiVersion_V3,
+		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},
 	}
 }
 
 // port is one that no other listener has.
-func (w *ward) port() *corev3.SocketAddress_PortValue {
+func (w *trialServer) port() *corev3.SocketAddress_PortValue {
 	return &corev3.SocketAddress_PortValue{PortValue: uint32(1 + len(w.all[resource.Listener]))}
 }
 
-func (w *ward) listener(t *testing.T, name string, chain *listenerv3.FilterChain) *listenerv3.Listener {
+func (w *trialServer) listener(t *testing.T, name string, chain *listenerv3.FilterChain) *listenerv3.Listener {
 	t.Helper()
 	return &listenerv3.Listener{
 		Name: name, BindToPort: wrapperspb.Bool(false), FilterChains: []*listenerv3.FilterChain{chain},
@@ -148,9 +152,10 @@ func manager(t *testing.T, table string) []*listenerv3.Filter {
 		t.Fatal(err)
 	}
 	m, err := anypb.New(&hcmv3.HttpConnectionManager{
-		StatPrefix:     "ward",
+		StatPrefix:     "trial",
 		RouteSpecifier: &hcmv3.HttpConnectionManager_Rds{Rds: &hcmv3.Rds{RouteConfigName: table, ConfigSource: overStream()}},
-		HttpFilters:    []*hcmv3.HttpFilter{{Name: "envoy.filters.http.router", ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: router}}},
+		HttpFilters: []*hcmv3.HttpFilter{{Name: "envoy.filters.http.router",
+			ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: router}}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -161,13 +166,13 @@ func manager(t *testing.T, table string) []*listenerv3.Filter {
 }
 
 // run starts an Envoy, and tells what it refuses.
-func (w *ward) run(t *testing.T) []string {
+func (w *trialServer) run(t *testing.T) []string {
 	t.Helper()
 	binary, err := process.FindEnvoy("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "ward") // a Unix socket's path is short
+	dir, err := os.MkdirTemp("", "trial") // a Unix socket's path is short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +189,7 @@ func (w *ward) run(t *testing.T) []string {
 	defer group.Wait()
 	defer server.Stop()
 	config, err := envoy.Bootstrap(envoy.BootstrapConfig{
-		NodeID: "ward", NodeCluster: "ward", XDSSocket: socket, AdminSocket: filepath.Join(dir, "admin"),
+		NodeID: "trial", NodeCluster: "trial", XDSSocket: socket, AdminSocket: filepath.Join(dir, "admin"),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -215,9 +220,11 @@ func (w *ward) run(t *testing.T) []string {
 	return w.refused
 }
 
-// DeltaAggregatedResources answers each name by a response of its own, whose nonce tells which it was; clusters and listeners, which Envoy asks for
-// without a name, all at once: it names those that it refuses.
-func (w *ward) DeltaAggregatedResources(stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
+// DeltaAggregatedResources answers each name by a response of its own, whose nonce tells which it was; clusters and
+// listeners, which Envoy asks for without a name, all at once: it names those that it refuses.
+func (w *trialServer) DeltaAggregatedResources(
+	stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer,
+) error {
 	for {
 		request, err := stream.Recv()
 		if err != nil {
@@ -248,7 +255,7 @@ func (w *ward) DeltaAggregatedResources(stream discoveryv3.AggregatedDiscoverySe
 }
 
 // answered notes what Envoy says of a response.
-func (w *ward) answered(request *discoveryv3.DeltaDiscoveryRequest) {
+func (w *trialServer) answered(request *discoveryv3.DeltaDiscoveryRequest) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if request.GetErrorDetail() != nil {
@@ -262,7 +269,7 @@ func (w *ward) answered(request *discoveryv3.DeltaDiscoveryRequest) {
 	}
 }
 
-func (w *ward) answer(typ resource.Type, name string) (*discoveryv3.DeltaDiscoveryResponse, error) {
+func (w *trialServer) answer(typ resource.Type, name string) (*discoveryv3.DeltaDiscoveryResponse, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	response := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: envoy.TypeURL(typ), Nonce: nonce(typ, name)}
