@@ -19,24 +19,37 @@
 // A resource is in one of these states (resourceState). While it does not serve, each proxy keeps what it has of it, and
 // one that has nothing is offered what was accepted:
 //
-//	                 several suspects                none is bad alone, or it was edited
-//	   +---------+ ------------------> onTrial ------------------------------------> serving
-//	   |         |                      |   |
-//	   |         |   one suspect        v   |
-//	   | serving | ------------------> replacing --- substitutes came, or nothing is refused any more ---> serving
-//	   |         |                          |
-//	   |         |   no parts to try        v
-//	   +---------+ ------------------> rejected ---- its content changed, or the proxy is gone ----> serving, replacing
+//	serving ---> onTrial ------> replacing ---> serving
+//	 |   |          |  |                           ^
+//	 |   |          |  +---> rejected -------------+
+//	 |   |          +------------------------------+
+//	 |   +-----> replacing
+//	 +---------> rejected
+//
+//	from       to         when
+//	serving    onTrial    a proxy refused it, with several suspects (parts that are new to the proxy)
+//	serving    replacing  a proxy refused it with one suspect, or the graph brings content that is refused already
+//	serving    rejected   a proxy refused it, and nothing of it can be tried apart
+//	onTrial    replacing  suspects were refused: the graph puts substitutes in their place
+//	onTrial    rejected   none was refused alone, and there is no telling which are bad
+//	onTrial    serving    it was edited meanwhile, or the proxy went
+//	replacing  serving    nothing in it is refused any more and not replaced
+//	rejected   serving    its content changed, or the proxy has been gone for a minute (then also replacing)
 //
 // And each proxy is in one of these states with each resource (proxyState); accepted needs no memory:
 //
-//	              sent                ACK
-//	   pending ----------> sent -------------------> accepted
-//	   ^ ^ ^ ^              | |\_______ NACK ______> refused ---- the resource serves again ----> pending, accepted
-//	   | | | |              |  \_ NACK, no address _> unbound --- after a while, or an edit ----> pending, accepted
-//	   | | | +--------------+
-//	   | | |  NACK of another resource of the response; or an edit meanwhile
-//	   | | +--- accepted, by an edit
+//	          +---------------- edit -----------------+
+//	          v                                       |
+//	+---> pending ---> sent --- ACK ---------------> accepted
+//	|         ^         | | |
+//	|         |         | | +-- NACK --------------> refused --- the resource serves again ---+
+//	|         |         | +---- NACK, no address --> unbound --- some time later -------------+
+//	|         +---------+                                                                     |
+//	|           edit, or NACK of others in the response                                       |
+//	+-----------------------------------------------------------------------------------------+
+//
+// An edit may bring back what the proxy has, or what it could not bind: pending, refused and unbound then lead to
+// accepted, pending to unbound or refused.
 //
 // Both are asserted in each step of the tests (state_test.go). What a proxy refused is a rejection: a row of
 // resource.Feedback, by which the dialect puts a substitute in the place of what is bad. It ends when its content

@@ -38,9 +38,8 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		refusals: counter("cardea_xds_refusals_total", "Parts of objects that proxies refused, by the object's kind.",
 			"kind"),
 		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "cardea_xds_edit_to_ack_seconds",
-			Help: "Time from when the oldest edit of the turn that changed a resource was queued to a proxy's " +
-				"acknowledgement of it.",
+			Name:    "cardea_xds_edit_to_ack_seconds",
+			Help:    "Time from when the oldest edit of the turn that changed a resource was queued to its acknowledgement.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16),
 		}, []string{"type"}),
 	}
