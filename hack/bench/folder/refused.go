@@ -51,7 +51,7 @@ func refusals(t table.Table, bad int) error {
 			}
 			t.Row(fmt.Sprintf("%s, %d of them bad: first refusal to all others live", what, bad),
 				fmt.Sprintf("%.0f ms, %.0f of them to find it", table.Milli(at.Sub(s.Time.Add(-s.In))), table.Milli(s.In)),
-				fmt.Sprintf("%d rounds (refused, %d in the ward, the clean table)%s", s.Rounds+2, s.Rounds, more), "4 rounds, no request failed")
+				fmt.Sprintf("%d rounds (refused, %d of the trial, the clean table)%s", s.Rounds+2, s.Rounds, more), "4 rounds, no request failed")
 			return nil
 		case <-time.After(livePatience):
 			return errors.New("cardea does not say what was refused")
