@@ -20,7 +20,7 @@ import (
 // proxies come and go; the graph puts substitutes in the place of what was refused. When the edits end, everything
 // comes to rest, and whatever no proxy refuses is live everywhere.
 func TestConverges(t *testing.T) {
-	for seed := range uint64(4000) {
+	for seed := range *seeds {
 		if !t.Run(fmt.Sprint(seed), func(t *testing.T) { converge(t, seed) }) {
 			return
 		}

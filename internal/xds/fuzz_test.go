@@ -16,7 +16,10 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-var telling = flag.Bool("tell", false, "print what the random core tests do")
+var (
+	telling = flag.Bool("tell", false, "print what the random core tests do")
+	seeds   = flag.Uint64("seeds", 3000, "how many random stories the core tests run")
+)
 
 // FuzzCore feeds the core with random turns and random requests of two proxies. It must not panic, and what it sends
 // must keep the rules.
@@ -29,7 +32,7 @@ func FuzzCore(f *testing.F) {
 
 // TestCoreRandom is the same with inputs that are long enough for whole stories.
 func TestCoreRandom(t *testing.T) {
-	for seed := range uint64(3000) {
+	for seed := range *seeds {
 		r := rand.New(rand.NewPCG(seed, 1))
 		in := make([]byte, 1500)
 		for i := range in {

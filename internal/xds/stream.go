@@ -161,7 +161,8 @@ func (st *stream) offered(e *entry, old *version) {
 			delete(sub.absent, name)
 			sub.asked.set(e.slot)
 		}
-		if !sub.asked.has(e.slot) && !sub.got.has(e.slot) {
+		leaves := e.current == nil && st.items[e.name.Type][name] != nil
+		if !sub.asked.has(e.slot) && !sub.got.has(e.slot) && !leaves {
 			return
 		}
 	}
