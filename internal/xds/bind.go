@@ -44,10 +44,10 @@ func (st *stream) retryUnbound() {
 
 // bound ends that a listener's address is rejected because of this proxy, which has the listener now.
 func (st *stream) bound(n resource.Name) {
-	if len(st.set.rejections) == 0 {
+	if len(st.set.rejections) == 0 || n.Type != resource.Listener {
 		return
 	}
 	st.set.end(func(_ resource.RefusalKey, r *rejection) bool {
-		return r.said.Kind != resource.ContentRefused && r.by == st.who() && r.said.Type == n.Type && r.said.Name == n.Name
+		return r.said.Kind != resource.ContentRefused && r.by == st.who() && r.said.Name == n.Name
 	})
 }

@@ -15,21 +15,17 @@ func (s *set) composed(e *entry) *version {
 		return e.current
 	}
 	parts := slices.Clone(e.current.parts())
+	byID := func(p *resource.Part, id string) int { return strings.Compare(p.ID, id) }
 	for _, id := range slices.Sorted(maps.Keys(e.kept)) {
 		p := e.kept[id]
-		i, found := slices.BinarySearchFunc(parts, id, func(p *resource.Part, id string) int {
-			return strings.Compare(p.ID,
-				id)
-		})
+		i, found := slices.BinarySearchFunc(parts, id, byID)
 		switch {
-		case found && !isSubstitute(parts[i]), !found && !s.isMoving(e, p):
-			delete(e.kept, id)
-		case !found:
-			parts = slices.Insert(parts, i, p)
-		case resource.Claimed(p, e.current.parts()), resource.Claimed(p, parts):
-			delete(e.kept, id) // another one has its server names by now
-		default:
+		case found && s.standsIn(e, parts[i]) && !resource.Claimed(p, e.current.parts()) && !resource.Claimed(p, parts):
 			parts[i] = p
+		case !found && s.isMoving(e, p):
+			parts = slices.Insert(parts, i, p)
+		default:
+			delete(e.kept, id) // it is mended or deleted, or another one has its server names by now
 		}
 	}
 	switch {
@@ -41,6 +37,11 @@ func (s *set) composed(e *entry) *version {
 	r := resource.Join(parts...)
 	r.Warms, r.Binds = e.current.res.Warms, e.current.res.Binds
 	return &version{res: r, at: e.current.at, rev: e.current.rev}
+}
+
+// standsIn tells whether a part is a substitute in the place of which one that was accepted may serve on.
+func (s *set) standsIn(e *entry, p *resource.Part) bool {
+	return s.spec(e.name.Type).KeepsParts && isSubstitute(p)
 }
 
 func (e *entry) keep(p *resource.Part) {

@@ -184,6 +184,9 @@ func (s *set) end(is func(resource.RefusalKey, *rejection) bool) {
 			s.forget(k)
 		}
 	}
+	if len(groups) == 0 {
+		return
+	}
 	for k, r := range s.rejections {
 		if groups[r.group] {
 			s.forget(k)

@@ -158,6 +158,10 @@ func (s *set) replace(e *entry, v *version) {
 		}
 		s.compareRejected(e, c)
 	}
+	if len(e.untold) > 2*len(v.parts())+16 { // edited again and again, and not acknowledged
+		slices.Sort(e.untold)
+		e.untold = slices.DeleteFunc(slices.Compact(e.untold), func(id string) bool { return v.part(id) == nil })
+	}
 	e.current = v
 }
 
