@@ -6,16 +6,16 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// What a proxy refuses is refused for all of its Gateway's proxies, as long as it is there. When it is gone for good (a
+// What a proxy refuses is refused for all of its Gateway's proxies, as long as it is there. When it is gone (a
 // pod of a rollout, whose image was at fault) the others are asked, once for each proxy that goes: one that refuses it
 // again answers for it from then on. A proxy that comes back is the same by its node's id and its version, and nothing
 // is tried again for it.
 
-// absence is how long a proxy is away before it is gone for good.
+// absence is how long a proxy is away before it is gone.
 const absence = time.Minute
 
-// leave ends what waits for a proxy whose stream ended. What it refused for good stays for a while: it may come back.
-func (s *set) leave(st *stream) {
+// disconnected ends what waits for a proxy whose stream ended. What it refused for good stays for a while: it may come back.
+func (s *set) disconnected(st *stream) {
 	for e := range s.suspended {
 		if r := e.refusal; r != nil && r.stream == st && (e.state == onTrial || r.silent) {
 			s.withdraw(e)
@@ -33,12 +33,12 @@ func (s *set) leave(st *stream) {
 		if other.who() == st.who() {
 			return
 		}
-		other.wake() // to look again when it is gone for good
+		other.wake() // to look again when it is gone
 	}
 	s.absent[st.who()] = st.now
 }
 
-// endAbsences offers again what was refused by proxies that are gone for good.
+// endAbsences offers again what was refused by proxies that are gone.
 func (st *stream) endAbsences() {
 	s := st.set
 	for proxy, since := range s.absent {

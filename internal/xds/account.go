@@ -25,7 +25,7 @@ func keyOf(e *entry, origin resource.Origin, variant string) fragmentKey {
 // news collects what the graph should be told after a step.
 type news struct {
 	acked   map[resource.AckKey]uint64
-	left    map[resource.AckKey]struct{}
+	removed map[resource.AckKey]struct{}
 	refused map[resource.RefusalKey]resource.Refusal
 	ended   map[resource.RefusalKey]struct{} // refusals
 	proxies *resource.Proxies
@@ -35,7 +35,7 @@ type news struct {
 }
 
 func (n *news) empty() bool {
-	return len(n.acked)+len(n.left)+len(n.refused)+len(n.ended)+len(n.trials)+len(n.unattributed) == 0 && n.proxies == nil
+	return len(n.acked)+len(n.removed)+len(n.refused)+len(n.ended)+len(n.trials)+len(n.unattributed) == 0 && n.proxies == nil
 }
 
 // put adds to a map, and takes what is said of the key by another one back.
@@ -47,8 +47,8 @@ func put[K comparable, V, W any](to *map[K]V, from map[K]W, k K, v V) {
 	delete(from, k)
 }
 
-func (n *news) ack(k resource.AckKey, hash uint64) { put(&n.acked, n.left, k, hash) }
-func (n *news) leave(k resource.AckKey)            { put(&n.left, n.acked, k, struct{}{}) }
+func (n *news) ack(k resource.AckKey, hash uint64) { put(&n.acked, n.removed, k, hash) }
+func (n *news) remove(k resource.AckKey)           { put(&n.removed, n.acked, k, struct{}{}) }
 func (n *news) refuse(k resource.RefusalKey, said resource.Refusal) {
 	put(&n.refused, n.ended, k, said)
 }
@@ -78,7 +78,7 @@ func (s *set) count(e *entry, p *resource.Part, by int) {
 		k := keyOf(e, f.Origin, f.Variant)
 		if s.fragments[k] += by; s.fragments[k] == 0 {
 			delete(s.fragments, k)
-			s.news.leave(s.ackKey(e, f))
+			s.news.remove(s.ackKey(e, f))
 		}
 	}
 }

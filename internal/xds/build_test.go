@@ -268,7 +268,7 @@ func (testTrials) Listener(name, table string) resource.Resource {
 
 func (testTrials) Trial(t resource.Type, name string, pieces [][]byte) resource.Resource {
 	if t == resource.Listener {
-		b := slices.Concat(append([][]byte{mustMarshal(bare(name, 2, noPort))}, pieces...)...)
+		b := slices.Concat(append([][]byte{mustMarshal(tlsListener(name, 2, noPort))}, pieces...)...)
 		return whole(&resource.Part{Hash: hashOf(b), Bytes: [][]byte{b}, Size: len(b)})
 	}
 	own := slices.Concat(append([][]byte{mustMarshal(&routev3.VirtualHost{Name: name, Domains: []string{"*"}})},

@@ -34,7 +34,7 @@ type chain struct {
 	Filters           bool // it has one that Envoys before 1.39 do not know
 }
 
-func bare(name string, port int, change func(*listenerv3.Listener, *hcmv3.HttpConnectionManager)) *listenerv3.Listener {
+func tlsListener(name string, port int, change func(*listenerv3.Listener, *hcmv3.HttpConnectionManager)) *listenerv3.Listener {
 	l := &listenerv3.Listener{
 		Name: name, Address: socketAddress("127.0.0.1", port), StatPrefix: name,
 		ListenerFilters: []*listenerv3.ListenerFilter{{
@@ -73,7 +73,7 @@ func (c chain) render(full bool) []byte {
 
 // listener has a part for the address and one for each chain; a chain without filters in place of one that was refused.
 func (l chained) listener(name string, refused func(resource.Origin, uint64) bool) resource.Resource {
-	address := part("", bare(name, l.Port, shared), nil)
+	address := part("", tlsListener(name, l.Port, shared), nil)
 	address.Fragments = []resource.Fragment{{Origin: resource.Origin{Object: model.Ref(model.KindGateway, "test",
 		"address")}, Hash: address.Hash}}
 	parts := []*resource.Part{address}

@@ -178,12 +178,12 @@ func (c *core) outcome() string {
 		}
 		lines = append(lines, fmt.Sprintf("acked %s/%s %s=%d", k.Resource.Type, k.Resource.Name, k.Origin.Object.Name(), h))
 	}
-	for k := range n.left {
+	for k := range n.removed {
 		if k == resource.Arrived(k.Resource) {
-			lines = append(lines, fmt.Sprintf("left %s/%s itself", k.Resource.Type, k.Resource.Name))
+			lines = append(lines, fmt.Sprintf("removed %s/%s itself", k.Resource.Type, k.Resource.Name))
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("left %s/%s %s", k.Resource.Type, k.Resource.Name, k.Origin.Object.Name()))
+		lines = append(lines, fmt.Sprintf("removed %s/%s %s", k.Resource.Type, k.Resource.Name, k.Origin.Object.Name()))
 	}
 	for k, r := range n.refused {
 		lines = append(lines, fmt.Sprintf("refused %s=%d by %s/%s: %s", k.Origin.Object.Name(), k.Hash, r.Type, r.Name,

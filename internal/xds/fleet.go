@@ -106,7 +106,7 @@ func (s *Server) publish(f *fleet) {
 	f.set.news = news{}
 	fb := s.cfg.Feedback
 	s.cfg.Graph.Apply("proxies", func(b *flow.Batch) {
-		for k := range n.left {
+		for k := range n.removed {
 			fb.Acked.Delete(b, k)
 		}
 		for k, hash := range n.acked {

@@ -268,7 +268,7 @@ func (z *fuzzer) step() (waits bool) {
 		}
 	}
 	n := z.set.news
-	for k := range n.left {
+	for k := range n.removed {
 		delete(z.rows, k)
 	}
 	maps.Copy(z.rows, n.acked)

@@ -45,7 +45,7 @@ func (st *stream) push(r *response) {
 		return
 	}
 	st.inflight[r.nonce] = r
-	st.subs[r.typ].greet = false
+	st.subs[r.typ].unanswered = false
 }
 
 // ship queues a response of items, which are then in flight.
@@ -107,7 +107,7 @@ func (st *stream) send(t *resource.TypeSpec) {
 		}
 		st.ship(t.Type, successorsLast(group)...)
 	}
-	if sub.greet {
+	if sub.unanswered {
 		st.push(&response{typ: t.Type})
 	}
 }

@@ -36,10 +36,10 @@ type stream struct {
 
 // subscription is what a proxy asked for of one type.
 type subscription struct {
-	open  bool // it asked at all; clusters and listeners are then all asked for
-	greet bool // the type is to be answered, even if by nothing
-	asked bits // names that it subscribed to, by slot
-	got   bits // names that it was sent, or brought along, by slot
+	open       bool // it asked at all; clusters and listeners are then all asked for
+	unanswered bool // the type is to be answered, even if by nothing
+	asked      bits // names that it subscribed to, by slot
+	got        bits // names that it was sent, or brought along, by slot
 	// absent are names that it subscribed to and that the set does not have.
 	absent map[string]struct{}
 	// placeholders are names to be answered without a resource.
@@ -112,7 +112,7 @@ func (st *stream) who() resource.Proxy { return resource.Proxy{Node: st.id, Vers
 // close forgets the stream.
 func (st *stream) close() {
 	delete(st.set.streams, st)
-	st.set.leave(st)
+	st.set.disconnected(st)
 	st.set.recount()
 	st.set.tidy()
 }
@@ -167,7 +167,7 @@ func (st *stream) offered(e *entry, old *version) {
 		}
 	}
 	if e.current == nil {
-		st.left(e, old)
+		st.dropped(e, old)
 	} else {
 		if e.offer != nil {
 			sub.got.set(e.slot)
@@ -177,8 +177,8 @@ func (st *stream) offered(e *entry, old *version) {
 	st.wake()
 }
 
-// left handles a resource that the set has no more.
-func (st *stream) left(e *entry, old *version) {
+// dropped handles a resource that the set has no more.
+func (st *stream) dropped(e *entry, old *version) {
 	sub := &st.subs[e.name.Type]
 	it := st.item(e.name, nil, old)
 	it.refused, it.unbound = nil, nil
@@ -273,7 +273,7 @@ func (st *stream) foreign(req *discoveryv3.DeltaDiscoveryRequest) {
 func (st *stream) openAll(t resource.Type, brought map[string]string) {
 	// A type of which the proxy has nothing is answered, even if by nothing; and each stream has at least one response,
 	// since else Envoy waits longer and longer before it connects again.
-	st.subs[t].greet = len(brought) == 0 || st.nonce == 0
+	st.subs[t].unanswered = len(brought) == 0 || st.nonce == 0
 	if t == resource.Listener {
 		st.opened = st.now
 	}

@@ -184,7 +184,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	deadline := time.Now().Add(30 * time.Second)
 	for !ok() {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain: %s", what)
+			t.Fatalf("waited for nothing: %s", what)
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
