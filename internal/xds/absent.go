@@ -14,7 +14,8 @@ import (
 // absence is how long a proxy is away before it is gone.
 const absence = time.Minute
 
-// disconnected ends what waits for a proxy whose stream ended. What it refused for good stays for a while: it may come back.
+// disconnected ends what waits for a proxy whose stream ended. What it refused for good stays for a while: it may come
+// back.
 func (s *set) disconnected(st *stream) {
 	for e := range s.suspended {
 		if r := e.refusal; r != nil && r.stream == st && (e.state == onTrial || r.silent) {

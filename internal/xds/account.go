@@ -35,7 +35,8 @@ type news struct {
 }
 
 func (n *news) empty() bool {
-	return len(n.acked)+len(n.removed)+len(n.refused)+len(n.ended)+len(n.trials)+len(n.unattributed) == 0 && n.proxies == nil
+	return len(n.acked)+len(n.removed)+len(n.refused)+len(n.ended)+len(n.trials)+len(n.unattributed) == 0 &&
+		n.proxies == nil
 }
 
 // put adds to a map, and takes what is said of the key by another one back.
@@ -109,7 +110,9 @@ func (s *set) confirm(e *entry) {
 		return
 	}
 	oldest := slices.MinFunc(all, func(a, b *version) int { return cmp.Compare(a.seq, b.seq) })
-	e.untold = slices.DeleteFunc(e.untold, func(id string) bool { return s.tell(e, id, all) })
+	if e.untold = slices.DeleteFunc(e.untold, func(id string) bool { return s.tell(e, id, all) }); len(e.untold) == 0 {
+		e.untold = nil // most are never edited: their memory is given back
+	}
 	if e.confirmed != nil && oldest.seq <= e.confirmed.seq {
 		return
 	}

@@ -34,7 +34,8 @@ type chain struct {
 	Filters           bool // it has one that Envoys before 1.39 do not know
 }
 
-func tlsListener(name string, port int, change func(*listenerv3.Listener, *hcmv3.HttpConnectionManager)) *listenerv3.Listener {
+func tlsListener(name string, port int, change func(*listenerv3.Listener,
+	*hcmv3.HttpConnectionManager)) *listenerv3.Listener {
 	l := &listenerv3.Listener{
 		Name: name, Address: socketAddress("127.0.0.1", port), StatPrefix: name,
 		ListenerFilters: []*listenerv3.ListenerFilter{{

@@ -1,5 +1,5 @@
-// Package xds feeds proxies: it serves each Gateway's resources to its proxies over delta ADS, in an order that loses no
-// request, and brings back what they acknowledged and refused.
+// Package xds feeds proxies: it serves each Gateway's resources to its proxies over delta ADS, in an order that loses
+// no request, and brings back what they acknowledged and refused.
 //
 // It owns what may be sent when. It must never know how a resource's bytes are made nor what they mean: it sees their
 // parts, what they need and whom they came from. A dialect tells how each type travels, makes what is tried, and reads
@@ -16,8 +16,8 @@
 //     Nothing that was refused is sent again unchanged while the proxy that refused it is there, but a listener whose
 //     address could not be bound.
 //
-// A resource is in one of these states (resourceState). While it does not serve, each proxy keeps what it has of it, and
-// one that has nothing is offered what was accepted:
+// A resource is in one of these states (resourceState). While it does not serve, each proxy keeps what it has of it,
+// and one that has nothing is offered what was accepted:
 //
 //	serving ---> onTrial ------> replacing ---> serving
 //	 |   |          |  |                           ^
@@ -55,9 +55,9 @@
 // resource.Feedback, by which the dialect puts a substitute in the place of what is bad. It ends when its content
 // changes, or when the proxy has been gone for a minute.
 //
-// The core is pure and knows no goroutine: a set holds one Gateway's resources, and a stream holds how one proxy differs
-// from them (only that: a proxy that has everything costs a few bits per name). Both are used under the set's lock.
-// Server is the shell: one goroutine per proxy, one that follows the graph's turns.
+// The core is pure and knows no goroutine: a set holds one Gateway's resources, and a stream holds how one proxy
+// differs from them (only that: a proxy that has everything costs a few bits per name). Both are used under the set's
+// lock. Server is the shell: one goroutine per proxy, one that follows the graph's turns.
 //
 // Start reading at set.go, state.go and stream.go, then send.go, where the order is made; refuse.go, trial.go and
 // reject.go are what becomes of a refusal.
