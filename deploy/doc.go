@@ -1,7 +1,9 @@
-// Package deploy holds the manifests that install Cardea in a cluster. install.yaml is made of the files of manifests, of the CRDs in
-// api and of what the controller's parts say they must be permitted: `go generate` writes it, and a test holds it against them.
+// Package deploy has the manifests that install Cardea in a cluster. `go generate` writes install.yaml from the files
+// in manifests, the CRDs in api, and the permissions that the controller's packages declare. A test checks that it is
+// current.
 //
-// It owns what is installed and what it may do. It must never hold what is made for a single Gateway: package internal/deploy does.
+// It owns what is installed, with its permissions. It must never have objects of a single Gateway: package
+// internal/deploy creates them.
 package deploy
 
 //go:generate go run ../hack/install -o install.yaml

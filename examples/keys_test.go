@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/e2e"
+	"cardea.dev/cardea/internal/kinds"
 )
 
 // TestNoPageShowsAPrivateKey asks the admin API for everything that it can tell about an example with certificates.
@@ -18,7 +18,7 @@ func TestNoPageShowsAPrivateKey(t *testing.T) {
 	p := e2e.Start(t, copyExample(t, "https"))
 	p.Ready(t)
 	var pages []string
-	for _, kind := range admin.Kinds() {
+	for _, kind := range kinds.All() {
 		pages = append(pages, "/objects/"+kind.Plural)
 	}
 	var collections []struct{ Name string }

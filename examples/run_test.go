@@ -11,7 +11,8 @@ import (
 	"cardea.dev/cardea/internal/e2e"
 )
 
-// TestEveryCallIsAnsweredAsItSays runs each example with a real Envoy, and backends on free ports in place of 9001 and 9002.
+// TestEveryCallIsAnsweredAsItSays runs each example with a real Envoy, and backends on free ports in place of 9001 and
+// 9002.
 func TestEveryCallIsAnsweredAsItSays(t *testing.T) {
 	files, err := filepath.Glob("*/calls.txt")
 	if err != nil || len(files) == 0 {
@@ -56,7 +57,8 @@ func copyExample(t *testing.T, example string) (dir string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, filepath.Base(file)), []byte(ports.Replace(string(data))), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(file)), []byte(ports.Replace(string(data))),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

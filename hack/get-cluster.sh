@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the programs of the test cluster (docs/testcluster.md) into the cache folder, and prints that folder. Programs that are
-# there are not built again. Their versions stand in the go.mod files under hack/cluster.
+# there are not built again. Their versions are in the go.mod files under hack/cluster.
 set -euo pipefail
 
 modules="$(cd "$(dirname "$0")" && pwd)/cluster"

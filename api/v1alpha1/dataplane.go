@@ -6,12 +6,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// DataPlane says how the proxies of Gateways are run. Who may write one may run any pod in the Gateway's namespace: give it to those only who may
-// create pods there.
+// DataPlane has settings of the proxies of Gateways. With a DataPlane one can run any pod in the Gateway's namespace:
+// allow it only to users who may create pods there.
 //
-// A GatewayClass names one by spec.parametersRef, a Gateway by spec.infrastructure.parametersRef. Where both state a field, the Gateway's counts,
-// whole lists such as tolerations included. Labels and annotations add up, by key; patches are applied one after the other, the class's first.
-// Changes apply at once.
+// A GatewayClass refers to a DataPlane in spec.parametersRef, a Gateway in spec.infrastructure.parametersRef. If both
+// set a field, the Gateway's value is used; this includes lists such as tolerations. Labels and annotations are merged
+// by key. Patches are applied one after the other, the class's first. Changes are applied at once.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:categories=cardea,shortName=dp
@@ -35,20 +35,21 @@ type DataPlaneList struct {
 	Items []DataPlane `json:"items"`
 }
 
-// DataPlaneSpec has only optional fields: what is not stated is as it would be without.
+// DataPlaneSpec has only optional fields. A field that is not set keeps its default.
 type DataPlaneSpec struct {
 	// Proxy is the kind of proxy.
 	//
 	// +optional
 	Proxy ProxyKind `json:"proxy,omitempty"`
 
-	// Replicas is the number of pods. Not stated, whatever an autoscaler sets is left alone, and there is one at first.
+	// Replicas is the number of pods. If it is not set, there is one pod at first, and an autoscaler may change the
+	// number.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// Image of the proxy's container, in place of the one that the controller was started with.
+	// Image of the proxy's container, instead of the image that the controller was started with.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +optional
@@ -82,18 +83,21 @@ type DataPlaneSpec struct {
 
 // ProxyKind is a kind of proxy.
 //
-// +kubebuilder:validation:Enum=Envoy
+// +kubebuilder:validation:Enum=Envoy;EnvoyConfigMap
 type ProxyKind string
 
-// ProxyEnvoy is Envoy, fed over xDS.
-const ProxyEnvoy ProxyKind = "Envoy"
+// The kinds of proxies. Not stated, it is ProxyEnvoy.
+const (
+	ProxyEnvoy          ProxyKind = "Envoy"          // Envoy, configured over xDS
+	ProxyEnvoyConfigMap ProxyKind = "EnvoyConfigMap" // Envoy, which reads the files of a ConfigMap
+)
 
 // LogLevel is how much a proxy writes to its log.
 //
 // +kubebuilder:validation:Enum=trace;debug;info;warning;error;critical;off
 type LogLevel string
 
-// PodSettings shape the proxies' pods.
+// PodSettings are settings of the proxies' pods.
 type PodSettings struct {
 	// Labels are added to those that Cardea sets, and to those of the Gateway's spec.infrastructure.
 	//
@@ -105,7 +109,7 @@ type PodSettings struct {
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
 
-	// NodeSelector chooses nodes by their labels.
+	// NodeSelector selects nodes by their labels.
 	//
 	// +optional
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
@@ -115,30 +119,31 @@ type PodSettings struct {
 	// +optional
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 
-	// DrainSeconds is how long a pod that ends goes on serving, so that whoever sends to it learns of its end. 10 if it is not stated.
+	// DrainSeconds is how long a pod that is being deleted keeps serving, so that clients and load balancers can learn of
+	// its end. The default is 10.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=3600
 	// +optional
 	DrainSeconds *int32 `json:"drainSeconds,omitempty"`
 
-	// Patch is a strategic merge patch of the pod template (PodTemplateSpec), applied after all other settings. It must not change
-	// serviceAccountName, nor the labels that Cardea sets.
+	// Patch is a strategic merge patch of the pod template (PodTemplateSpec), applied after all other settings. It must
+	// not change serviceAccountName or the labels that Cardea sets.
 	//
 	// +optional
 	Patch *apiextensionsv1.JSON `json:"patch,omitempty"`
 }
 
-// ServiceSettings shape the Service in front of the proxies.
+// ServiceSettings are settings of the Service in front of the proxies.
 type ServiceSettings struct {
-	// Type of the Service. LoadBalancer if it is not stated. Of a ClusterIP and a NodePort the Gateway's addresses are the cluster IPs: the
-	// ports of nodes are others than the listeners'.
+	// Type of the Service; the default is LoadBalancer. With ClusterIP or NodePort, the Gateway's addresses are the
+	// cluster IPs, since node ports differ from the listeners' ports.
 	//
 	// +kubebuilder:validation:Enum=ClusterIP;NodePort;LoadBalancer
 	// +optional
 	Type corev1.ServiceType `json:"type,omitempty"`
 
-	// LoadBalancerClass chooses who gives the address.
+	// LoadBalancerClass selects the load balancer implementation that gives the address.
 	//
 	// +optional
 	LoadBalancerClass *string `json:"loadBalancerClass,omitempty"`
@@ -165,7 +170,7 @@ type ServiceSettings struct {
 	Patch *apiextensionsv1.JSON `json:"patch,omitempty"`
 }
 
-// DeploymentSettings shape the Deployment.
+// DeploymentSettings are settings of the Deployment.
 type DeploymentSettings struct {
 	// Patch is a strategic merge patch of the Deployment. It is applied last.
 	//

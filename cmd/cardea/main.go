@@ -1,4 +1,4 @@
-// Command cardea runs gateways: it keeps real proxies doing what Gateway API objects say. See `cardea --help`.
+// Command cardea runs gateways: it configures Envoy proxies to do what Gateway API objects say. See `cardea --help`.
 package main
 
 import (
@@ -8,16 +8,19 @@ import (
 	"syscall"
 
 	"cardea.dev/cardea/internal/cli"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/server"
 	"cardea.dev/cardea/internal/standalone"
 )
 
 func main() {
-	// A signal asks for a gentle end, which takes a bounded time. Further ones change nothing: who signals a whole process group often
-	// does so twice, and ending at once would leave things behind.
+	// A signal asks for an orderly shutdown, which takes a limited time. Further signals change nothing: a signal to a
+	// whole process group often arrives twice, and ending at once would leave files and processes behind.
 	ctx, _ := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	program := cli.Program{
-		Controller: server.Run, Standalone: standalone.Run, Check: standalone.Check, Translate: standalone.Translate, Gateways: standalone.Gateways,
+		Catalog:    kinds.Catalog(),
+		Controller: server.Run, Standalone: standalone.Run, Check: standalone.Check, Translate: standalone.Translate,
+		Gateways:  standalone.Gateways,
 		Explainer: standalone.Explainer, Objects: standalone.Objects,
 	}
 	os.Exit(cli.Main(ctx, os.Args[1:], program, os.Stdout, os.Stderr))

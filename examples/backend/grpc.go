@@ -12,10 +12,10 @@ func isGRPC(r *http.Request) bool {
 	return strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc")
 }
 
-// call answers a gRPC call of whatever method with one message, in JSON. It is small enough to be written by hand: a message has five bytes
-// before it, whether it is compressed and its length, and the status comes behind, as a trailer.
+// call answers a gRPC call of any method with one message, in JSON. The protocol is small enough to write by hand: five
+// bytes before a message (whether it is compressed, and its length), and the status after it, as a trailer.
 func call(w http.ResponseWriter, r *http.Request, name string) {
-	_, _ = io.Copy(io.Discard, r.Body) // the caller may have gone away, which is nobody's business
+	_, _ = io.Copy(io.Discard, r.Body) // it fails only if the client has gone
 	message, err := json.Marshal(answer{name, r.Method, r.URL.Path, r.URL.RawQuery, r.Host, r.Header})
 	w.Header().Set("Content-Type", "application/grpc+json")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// answer is what the backend tells about a request.
+// answer is the backend's answer: it describes the request.
 type answer struct {
 	Name    string      `json:"name"` // the backend's
 	Method  string      `json:"method"`
@@ -47,7 +47,7 @@ func echo(w http.ResponseWriter, r *http.Request, name string) {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
-	// The caller may have gone away, which is nobody's business.
+	// A write fails only if the client has gone.
 	_ = encoder.Encode(answer{name, r.Method, r.URL.Path, r.URL.RawQuery, r.Host, r.Header})
 }
 
@@ -76,7 +76,7 @@ func stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// seconds reads the query parameter of that name; without it the answer is otherwise.
+// seconds reads the query parameter of that name; the default is otherwise.
 func seconds(w http.ResponseWriter, r *http.Request, otherwise time.Duration) (time.Duration, bool) {
 	text := r.URL.Query().Get("seconds")
 	if text == "" {

@@ -34,7 +34,8 @@ func TestBackendTellsWhatItGot(t *testing.T) {
 	do, _ := serveTest(t)
 	for _, call := range []string{
 		"GET http://HOST/cart?a=b -> 200 web path=/cart query=a=b method=GET host=HOST",
-		"DELETE http://HOST/ -H x-one:1 -H x-one:2 -H host:other.example -> 200 web method=DELETE host=other.example header.x-one=1,2",
+		"DELETE http://HOST/ -H x-one:1 -H x-one:2 -H host:other.example -> 200 web method=DELETE host=other.example " +
+			"header.x-one=1,2",
 		"GET http://HOST/ -> 200 content-type=application/json x-none= header.x-none=",
 		"GET http://HOST/ *10 -> 200 web~100% other~0%",
 		"GET http://HOST/slow?seconds=0.001 -> 200 web path=/slow",

@@ -1,10 +1,10 @@
-// Command backend is a small HTTP server that tells what it got, to be put behind a gateway:
+// Command backend is a small HTTP server that answers with the request. It is a backend for trying out gateways:
 //
 //	backend -listen localhost:9001 -name web
 //
-// It answers every path with JSON, and every gRPC call with a message of the same JSON: its name, the method, path, query, host and headers of the
-// request. /slow?seconds=N
-// takes its time first; /stream sends an event a second for as long as the caller listens (?seconds=N: for that long).
+// It answers every path with JSON, and every gRPC call with a message of the same JSON: its name, the method, path,
+// query, host and headers of the request. /slow?seconds=N answers after N seconds; /stream sends an event per second
+// until the client closes the connection (?seconds=N: for N seconds).
 package main
 
 import (
@@ -32,7 +32,7 @@ func main() {
 	}
 }
 
-// serve answers on the address until ctx is done, then finishes the answers that are under way.
+// serve answers at the address until ctx is done, then finishes the answers in progress.
 func serve(ctx context.Context, address, name string) error {
 	listeners, err := listenAll(ctx, address)
 	if err != nil {
@@ -42,7 +42,7 @@ func serve(ctx context.Context, address, name string) error {
 		Handler:           handler(name),
 		Protocols:         protocols(),
 		ReadHeaderTimeout: 10 * time.Second,
-		// Slow answers and streams end with ctx, so that Shutdown does not wait for them.
+		// Slow answers and streams end with ctx, so that Shutdown need not wait for them.
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	done := make(chan error, 1)
@@ -63,7 +63,7 @@ func serve(ctx context.Context, address, name string) error {
 	return <-done
 }
 
-// protocols are HTTP/1.1 and, as gRPC needs it, HTTP/2 without TLS.
+// protocols are HTTP/1.1 and, for gRPC, HTTP/2 without TLS.
 func protocols() *http.Protocols {
 	p := new(http.Protocols)
 	p.SetHTTP1(true)
@@ -71,7 +71,7 @@ func protocols() *http.Protocols {
 	return p
 }
 
-// listenAll listens on every address of the host: a caller may take any of localhost's.
+// listenAll listens at every address of the host: a client may use any address of localhost.
 func listenAll(ctx context.Context, address string) ([]net.Listener, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

@@ -18,16 +18,16 @@ import (
 	"time"
 )
 
-// tolerance is how far, in percent of the calls, a share may be from what was asked for.
+// tolerance is the allowed difference of a share, in percent of the calls.
 const tolerance = 15
 
-// Client makes calls to one address, whatever host their URLs name.
+// Client makes calls to one address, whatever the host of their URLs.
 type Client struct {
 	http, http2 *http.Client
 }
 
-// NewClient makes a client that calls at an IP address, at the URL's port plus offset. Certificates are not verified but
-// where a call asks for one; Close when done.
+// NewClient makes a client that calls an IP address, at the URL's port plus offset. Certificates are not verified,
+// except where a call expects one. Close it when done.
 func NewClient(address string, offset int) *Client {
 	dialer := &net.Dialer{Timeout: 5 * time.Second}
 	dial := func(ctx context.Context, network, target string) (net.Conn, error) {
@@ -43,8 +43,9 @@ func NewClient(address string, offset int) *Client {
 	}
 	client := func(protocols *http.Protocols) *http.Client {
 		return &http.Client{
-			Timeout:       time.Minute,
-			Transport:     &http.Transport{DialContext: dial, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, Protocols: protocols},
+			Timeout: time.Minute,
+			Transport: &http.Transport{DialContext: dial, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+				Protocols: protocols},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}
 	}
@@ -54,13 +55,13 @@ func NewClient(address string, offset int) *Client {
 	return &Client{http: client(nil), http2: client(http2)}
 }
 
-// Close closes the connections that are kept for further calls.
+// Close closes the kept connections.
 func (c *Client) Close() {
 	c.http.CloseIdleConnections()
 	c.http2.CloseIdleConnections()
 }
 
-// Do makes the call as often as it says. The error tells what was wanted and what came.
+// Do makes the call as often as it says. An error says what was expected, and what was answered.
 func (c *Client) Do(ctx context.Context, call Call) error {
 	answers, err := c.Ask(ctx, call)
 	if err != nil {
@@ -69,7 +70,7 @@ func (c *Client) Do(ctx context.Context, call Call) error {
 	return Check(call, answers)
 }
 
-// Ask makes the call as often as it says, and compares nothing.
+// Ask makes the call as often as it says, without comparing the answers.
 func (c *Client) Ask(ctx context.Context, call Call) ([]Answer, error) {
 	answers := make([]Answer, call.Times)
 	for i := range answers {
@@ -81,7 +82,7 @@ func (c *Client) Ask(ctx context.Context, call Call) ([]Answer, error) {
 	return answers, nil
 }
 
-// Check tells how answers differ from what a call wants.
+// Check returns how the answers differ from what the call expects.
 func Check(call Call, answers []Answer) error {
 	backends := map[string]int{}
 	for _, answer := range answers {
@@ -101,14 +102,14 @@ func Check(call Call, answers []Answer) error {
 	return nil
 }
 
-// Answer is what came of a call.
+// Answer is the answer to a call.
 type Answer struct {
 	Status  int    // 0: the connection was closed without an answer
 	Code    string // of a gRPC call
 	Header  http.Header
 	Trailer http.Header
 	Seen    Seen   // empty if no backend of examples/backend answered
-	Body    string // how it begins
+	Body    string // its beginning
 
 	tls *tls.ConnectionState
 }
@@ -138,8 +139,8 @@ func (c *Client) once(ctx context.Context, call Call) (Answer, error) {
 	return answer, nil
 }
 
-// send makes a request, with another Host than its URL's unless that is "". The body is nil if there is no answer: without an error,
-// the connection was closed.
+// send makes a request, with another Host than its URL's unless that is "". The body is nil if there is no answer:
+// without an error, the connection was closed.
 func send(client *http.Client, request *http.Request, host string) (answer Answer, body []byte, err error) {
 	if host != "" {
 		request.Host = host
@@ -155,10 +156,11 @@ func send(client *http.Client, request *http.Request, host string) (answer Answe
 	if body, err = io.ReadAll(io.LimitReader(response.Body, 1<<20)); err != nil {
 		return Answer{}, nil, err
 	}
-	return Answer{Status: response.StatusCode, Header: response.Header, Trailer: response.Trailer, tls: response.TLS}, body, nil
+	return Answer{Status: response.StatusCode, Header: response.Header, Trailer: response.Trailer, tls: response.TLS},
+		body, nil
 }
 
-// compareAnswer tells what differs from what a call must answer, but for who answered.
+// compareAnswer returns how an answer differs from what the call expects. It does not compare who answered.
 func compareAnswer(call Call, answer Answer) error {
 	if call.Code != "" && answer.Code != call.Code {
 		return fmt.Errorf("answered %s, want %s: %s", cmp.Or(answer.Code, "closed"), call.Code, answer.Body)
@@ -213,12 +215,12 @@ func compare(want Expectation, answer Answer) error {
 	return nil
 }
 
-// isClosed tells whether the other side took the connection and then closed it.
+// isClosed reports whether the other side accepted the connection and then closed it.
 func isClosed(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// innermost drops the method and URL that net/http puts before an error, since the call's text tells them.
+// innermost removes the method and URL that net/http puts before an error, since the call's text has them.
 func innermost(err error) error {
 	if u, ok := err.(*url.Error); ok {
 		return u.Err

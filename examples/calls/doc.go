@@ -1,6 +1,6 @@
-// Package calls makes the calls that are written beside an example (its calls.txt) and compares the answers.
+// Package calls makes the calls in an example's calls.txt and compares the answers.
 //
-// One line is one call and what it must answer:
+// A line is a call and the expected answer:
 //
 //	GET http://shop.localhost:8080/cart                      -> 200 web
 //	GET http://shop.localhost:8080/cart -H x-canary:yes      -> 200 canary path=/cart header.x-canary=yes
@@ -12,12 +12,12 @@
 //	GRPC http://shop.localhost:8080/shop.Cart/Add            -> OK web trailer.x-cost=1
 //	GRPC http://shop.localhost:8080/shop.Stock/Get           -> UNAVAILABLE
 //
-// After the status comes the name of the backend that must answer; path=, query=, method=, host= and header.NAME= are what
-// that backend must have seen (see examples/backend), certificate= is a name that the server's certificate must hold, and
-// any other NAME= is a header of the answer. GRPC makes a unary gRPC call (over HTTP/2, the path is its service and method), the status is that of
-// gRPC, and trailer.NAME= is one of the answer's trailers. closed means that the connection ends without one. An empty value means that it
-// must be absent. With *N the call is made N times and each backend must get its share, within 15 points in the hundred; a share
-// of 0 is exact.
+// After the status comes the name of the backend that must answer. path=, query=, method=, host= and header.NAME= are
+// what this backend must have received (see examples/backend). certificate= is a name that the server's certificate
+// must have. Any other NAME= is a header of the answer. GRPC makes a unary gRPC call (over HTTP/2; the path is its
+// service and method): its status is a gRPC status, and trailer.NAME= is a trailer of the answer. closed means that the
+// connection is closed without an answer. An empty value means that it must be absent. With *N the call is made N
+// times, and each backend must get its share, within 15 percent of the calls; a share of 0 is exact.
 //
 // The package owns this small language and its client. It must never know which proxy answers. A Client may be used by
 // several goroutines. Start reading at Parse and Client.Do.

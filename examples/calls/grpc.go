@@ -11,20 +11,24 @@ import (
 	"strconv"
 )
 
-// grpcMethod stands where other calls have their HTTP method.
+// grpcMethod is written where other calls have their HTTP method.
 const grpcMethod = "GRPC"
 
 // codes are the names of gRPC's statuses, by number.
 var codes = []string{
-	"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED",
-	"FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
+	"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
+	"PERMISSION_DENIED", "RESOURCE_EXHAUSTED",
+	"FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS",
+	"UNAUTHENTICATED",
 }
 
 func isCode(name string) bool { return slices.Contains(codes, name) }
 
-// grpc makes a unary call, whose messages are JSON. It is made by hand, so that what the proxy answers is seen as it is.
+// grpc makes a unary call, whose messages are JSON. It does not use a gRPC library, so that the proxy's answer is seen
+// unchanged.
 func (c *Client) grpc(ctx context.Context, call Call) (Answer, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, call.URL.String(), bytes.NewReader(frame([]byte("{}"))))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, call.URL.String(),
+		bytes.NewReader(frame([]byte("{}"))))
 	if err != nil {
 		return Answer{}, err
 	}
@@ -36,7 +40,7 @@ func (c *Client) grpc(ctx context.Context, call Call) (Answer, error) {
 		return Answer{}, err
 	}
 	status := answer.Trailer.Get("Grpc-Status")
-	if status == "" { // the answer is nothing but trailers
+	if status == "" { // the answer has only trailers
 		status = answer.Header.Get("Grpc-Status")
 		answer.Body = answer.Header.Get("Grpc-Message")
 	}
@@ -52,7 +56,7 @@ func (c *Client) grpc(ctx context.Context, call Call) (Answer, error) {
 	return answer, nil
 }
 
-// frameHead is the length of what stands before a message: whether it is compressed, and its length.
+// frameHead is the length of what precedes a message: whether it is compressed, and its length.
 const frameHead = 5
 
 func frame(message []byte) []byte {

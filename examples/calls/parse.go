@@ -11,20 +11,20 @@ import (
 	"strings"
 )
 
-// Call is a request and the answer it must get.
+// Call is a request and the expected answer.
 type Call struct {
-	Line   int    // where it was read
-	Text   string // as it was written, without repeated spaces
+	Line   int    // in the file
+	Text   string // the line, without repeated spaces
 	Method string // "GRPC": a gRPC call; the URL's path names its service and method
 	URL    *url.URL
 	Header http.Header // of the request; Host is its own
-	Host   string      // "" is the URL's
+	Host   string      // "" means the URL's host
 	Body   string
 	Times  int
 
 	Code    string  // of a gRPC call: its status, such as "UNAVAILABLE"
 	Status  int     // of others. 0: the connection must be closed without an answer
-	Shares  []Share // none: whoever answers
+	Shares  []Share // none: any backend may answer
 	Expects []Expectation
 }
 
@@ -34,7 +34,7 @@ type Share struct {
 	Percent float64
 }
 
-// Expectation is what one attribute of the exchange must be; "" means absent.
+// Expectation is the expected value of an attribute of the exchange; "" means absent.
 type Expectation struct{ Name, Value string }
 
 // ParseFile reads a file of calls.
@@ -74,7 +74,8 @@ func parseCall(fields []string) (Call, error) {
 	c := Call{Text: strings.Join(fields, " "), Header: http.Header{}, Times: 1}
 	left, right, ok := cut(fields, "->")
 	if !ok || len(left) < 2 || len(right) < 1 {
-		return c, fmt.Errorf("want METHOD URL [-H name:value] [-d body] [*times] -> STATUS [backend] [name=value], got %q", c.Text)
+		return c, fmt.Errorf("want METHOD URL [-H name:value] [-d body] [*times] -> STATUS [backend] [name=value], got %q",
+			c.Text)
 	}
 	if err := c.request(left); err != nil {
 		return c, err

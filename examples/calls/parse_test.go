@@ -11,11 +11,13 @@ func TestParseSkipsCommentsAndNumbersLines(t *testing.T) {
 	if err != nil || len(list) != 2 {
 		t.Fatalf("%d calls, %v, want 2", len(list), err)
 	}
-	if c := list[0]; c.Line != 3 || c.Text != "GET http://a/ -> 200 web" || c.Times != 1 || c.Shares[0] != (Share{"web", 100}) {
+	if c := list[0]; c.Line != 3 || c.Text != "GET http://a/ -> 200 web" || c.Times != 1 ||
+		c.Shares[0] != (Share{"web", 100}) {
 		t.Errorf("the first call is %+v", c)
 	}
 	c := list[1]
-	if c.Line != 4 || c.Method != "PUT" || c.URL.Host != "b:8443" || c.Header.Get("a") != "b:c" || c.Body != "x=1" || c.Times != 7 || c.Status != 301 ||
+	if c.Line != 4 || c.Method != "PUT" || c.URL.Host != "b:8443" || c.Header.Get("a") != "b:c" || c.Body != "x=1" ||
+		c.Times != 7 || c.Status != 301 ||
 		len(c.Shares) != 0 || c.Expects[0] != (Expectation{"location", "http://c/?d=e"}) {
 		t.Errorf("the second call is %+v", c)
 	}

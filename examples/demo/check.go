@@ -12,10 +12,10 @@ import (
 	"cardea.dev/cardea/examples/calls"
 )
 
-// patience is how long anything here may take before it counts as failed.
-const patience = 60 * time.Second
+// stepTimeout is how long any step may take before it counts as failed.
+const stepTimeout = 60 * time.Second
 
-// runCheck runs a copy of the example on free ports, makes its calls, edits it, and makes sure that everything ends.
+// runCheck runs a copy of the example on free ports, makes its calls, edits it, and checks that everything ends.
 func runCheck(ctx context.Context, bin, example string) error {
 	list, err := calls.ParseFile(filepath.Join(example, "calls.txt"))
 	if err != nil {
@@ -51,7 +51,7 @@ func runCheck(ctx context.Context, bin, example string) error {
 	return s.nothingAnswers()
 }
 
-// liveEdit sends the first rule to the other backend, and back.
+// liveEdit changes the first rule to the other backend, and back.
 func (s setup) liveEdit(ctx context.Context, client *calls.Client) error {
 	file := filepath.Join(s.dir, "routes.yaml")
 	before, err := os.ReadFile(file)
@@ -78,7 +78,7 @@ func (s setup) liveEdit(ctx context.Context, client *calls.Client) error {
 	return nil
 }
 
-// nothingAnswers makes sure that whatever listened has ended.
+// nothingAnswers checks that no program listens any more.
 func (s setup) nothingAnswers() error {
 	for _, u := range s.ports() {
 		address := fmt.Sprintf("127.0.0.1:%d", u.port)
@@ -91,9 +91,9 @@ func (s setup) nothingAnswers() error {
 	return nil
 }
 
-// eventually tries until it works, for as long as patience lasts.
+// eventually tries again until it succeeds, for stepTimeout at most.
 func eventually(ctx context.Context, try func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
 	for {
 		err := try()

@@ -1,7 +1,8 @@
-// Command demo runs the quickstart: two backends and `cardea standalone`, in the foreground until Ctrl-C. With -check it does so on a
-// copy of the example and on free ports, makes the example's calls itself, one live edit included, and exits 0 or 1.
+// Command demo runs the quickstart: two backends and `cardea standalone`, in the foreground until Ctrl-C. With -check
+// it runs a copy of the example on free ports, makes the example's calls itself, with one edit while it serves, and
+// exits with 0 or 1.
 //
-// It is started by `make demo`, in Cardea's folder, with what it runs in bin/.
+// `make demo` starts it in Cardea's folder, with the programs that it needs in bin/.
 package main
 
 import (
@@ -34,7 +35,7 @@ func main() {
 	}
 }
 
-// runForeground runs the example as it is until ctx is done.
+// runForeground runs the example itself until ctx is done.
 func runForeground(ctx context.Context, bin, example string) error {
 	s := setup{bin: bin, dir: example, blue: 9001, green: 9002, admin: 9900}
 	if err := s.portsFree(); err != nil {

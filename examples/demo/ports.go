@@ -11,22 +11,24 @@ import (
 // gatewayPort is the listener's port in the example.
 const gatewayPort = 8080
 
-// use is what the demo needs a port for.
+// use is a use of a port by the demo.
 type use struct {
 	what string
 	port int
 }
 
 func (s setup) ports() []use {
-	return []use{{"gateway", gatewayPort + s.offset}, {"backend blue", s.blue}, {"backend green", s.green}, {"admin API", s.admin}}
+	return []use{{"gateway", gatewayPort + s.offset}, {"backend blue", s.blue}, {"backend green", s.green},
+		{"admin API", s.admin}}
 }
 
-// portsFree tells which port is taken, before anything is started.
+// portsFree returns an error that names a port in use, before anything is started.
 func (s setup) portsFree() error {
 	for _, u := range s.ports() {
 		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", u.port))
 		if err != nil {
-			return fmt.Errorf("the %s needs port %d on this machine, but: %w; end what uses it (`ss -ltnp` tells) and try again",
+			return fmt.Errorf("the %s needs port %d on this machine, but: %w; end the program that uses it (find it with "+
+				"`ss -ltnp`) and try again",
 				u.what, u.port, err)
 		}
 		listener.Close()
@@ -34,7 +36,7 @@ func (s setup) portsFree() error {
 	return nil
 }
 
-// freePorts chooses ports that nobody uses now.
+// freePorts selects ports that are not in use.
 func (s *setup) freePorts() error {
 	var gateway int
 	for _, port := range []*int{&gateway, &s.blue, &s.green, &s.admin} {
@@ -42,7 +44,7 @@ func (s *setup) freePorts() error {
 		if err != nil {
 			return err
 		}
-		defer listener.Close() // after all are chosen, so that none is chosen twice
+		defer listener.Close() // after all are selected, so that none is selected twice
 		*port = listener.Addr().(*net.TCPAddr).Port
 	}
 	s.offset = gateway - gatewayPort
@@ -59,6 +61,7 @@ func (s setup) copyExample(example string) error {
 	if err != nil {
 		return err
 	}
-	ports := strings.NewReplacer("number: 9001", fmt.Sprintf("number: %d", s.blue), "number: 9002", fmt.Sprintf("number: %d", s.green))
+	ports := strings.NewReplacer("number: 9001", fmt.Sprintf("number: %d", s.blue), "number: 9002",
+		fmt.Sprintf("number: %d", s.green))
 	return os.WriteFile(file, []byte(ports.Replace(string(data))), 0o644)
 }

@@ -16,18 +16,19 @@ import (
 	"cardea.dev/cardea/internal/process"
 )
 
-// setup is what runs, and where.
+// setup is the running programs and their ports.
 type setup struct {
 	bin, dir           string
 	offset             int // of the gateway's port
 	blue, green, admin int // ports
 }
 
-// run starts everything, calls body when it is ready, and ends everything. It fails as soon as a program ends by itself.
+// run starts everything, calls body when it is ready, and stops everything. It fails as soon as a program ends by
+// itself.
 func (s setup) run(ctx context.Context, body func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	// Cardea ends first, so that no request meets a gateway without backends.
+	// Cardea is stopped first, so that no request reaches a gateway without backends.
 	stopBackends, err := s.start(ctx, cancel, map[string][]string{
 		"blue":  {"backend", "-name", "blue", "-listen", fmt.Sprintf("localhost:%d", s.blue)},
 		"green": {"backend", "-name", "green", "-listen", fmt.Sprintf("localhost:%d", s.green)},
@@ -37,7 +38,8 @@ func (s setup) run(ctx context.Context, body func(context.Context) error) error 
 	}
 	defer stopBackends()
 	stopCardea, err := s.start(ctx, cancel, map[string][]string{
-		"cardea": {"cardea", "standalone", s.dir, "--port-offset=" + strconv.Itoa(s.offset), fmt.Sprintf("--admin=127.0.0.1:%d", s.admin)},
+		"cardea": {"cardea", "standalone", s.dir, "--port-offset=" + strconv.Itoa(s.offset),
+			fmt.Sprintf("--admin=127.0.0.1:%d", s.admin)},
 	})
 	if err != nil {
 		return err
@@ -49,8 +51,10 @@ func (s setup) run(ctx context.Context, body func(context.Context) error) error 
 	return body(ctx)
 }
 
-// start runs programs of bin under the given names; stop ends them and waits.
-func (s setup) start(ctx context.Context, failed context.CancelCauseFunc, programs map[string][]string) (stop func(), err error) {
+// start runs programs of bin under the given names; stop stops them and waits.
+func (s setup) start(
+	ctx context.Context, failed context.CancelCauseFunc, programs map[string][]string,
+) (stop func(), err error) {
 	var all []*process.Process
 	for name, args := range programs {
 		p, err := process.New(process.Config{
@@ -70,7 +74,7 @@ func (s setup) start(ctx context.Context, failed context.CancelCauseFunc, progra
 		}
 		all = append(all, p)
 	}
-	// Its end is ours to say (stop), not ctx's: so that things end in order.
+	// stop ends it, not ctx: so that programs end in order.
 	running, end := context.WithCancel(context.WithoutCancel(ctx))
 	var wait sync.WaitGroup
 	for _, p := range all {
@@ -79,9 +83,10 @@ func (s setup) start(ctx context.Context, failed context.CancelCauseFunc, progra
 	return func() { end(); wait.Wait() }, nil
 }
 
-// ready asks Cardea whether its first configuration is live.
+// ready returns nil if Cardea's first configuration is live.
 func (s setup) ready(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/readyz", s.admin), nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/readyz", s.admin),
+		nil)
 	if err != nil {
 		return err
 	}
@@ -97,7 +102,7 @@ func (s setup) ready(ctx context.Context) error {
 	return err
 }
 
-// lines is a slog.Handler that prints what a program prints, behind its name, and nothing else.
+// lines is a slog.Handler that prints only what a program prints, after its name.
 type lines struct {
 	to   io.Writer
 	name string

@@ -1,7 +1,8 @@
 // Command conform runs the Gateway API's conformance suite against Cardea in the test cluster, and keeps the report.
 //
-// It owns the scene: the cluster, what is installed in it, and the suite's flags. It must never leave out a test, nor know what one does:
-// the suite is upstream's, built from hack/conformance as it is. `make conformance` runs it. Start reading at run.
+// It owns the scene: the cluster, what is installed in it, and the suite's flags. It must never leave out a test, nor
+// know what a test does: the suite is built from hack/conformance, unchanged. `make conformance` runs it. Start reading
+// at run.
 package main
 
 import (
@@ -33,9 +34,9 @@ func main() {
 	flag.StringVar(&o.cardea, "cardea", "bin/cardea", "the program under test")
 	flag.StringVar(&o.report, "report", "", "the file to write the report to; none if it is empty")
 	flag.StringVar(&o.only, "run", "", "run only the test of this name; there is no report then")
-	flag.StringVar(&o.version, "version", "v0.0.0-dev", "what the report calls the version under test")
-	flag.BoolVar(&o.quiet, "quiet", false, "show the suite's words only if it fails")
-	flag.BoolVar(&o.verbose, "v", false, "show what the cluster does")
+	flag.StringVar(&o.version, "version", "v0.0.0-dev", "the version of Cardea in the report")
+	flag.BoolVar(&o.quiet, "quiet", false, "show the output of the suite only if it fails")
+	flag.BoolVar(&o.verbose, "v", false, "log what the cluster does")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -71,7 +72,7 @@ func run(ctx context.Context, o options) error {
 	return suite(ctx, o, cluster.Kubeconfig)
 }
 
-// images are the programs that stand for the images of deploy/install.yaml and of what Cardea deploys.
+// images are the programs for the images in deploy/install.yaml, and for the images that Cardea deploys.
 func images(cardea string) (map[string]testcluster.Program, error) {
 	envoy, err := process.FindEnvoy("")
 	if err != nil {
@@ -89,13 +90,14 @@ func images(cardea string) (map[string]testcluster.Program, error) {
 	return all, nil
 }
 
-// suite runs the suite in the cluster's network. Which features it tests it reads from the GatewayClass.
+// suite runs the suite in the cluster's network. The suite reads from the GatewayClass which features to test.
 func suite(ctx context.Context, o options, kubeconfig string) error {
 	args := []string{
 		"-test.v", "-test.run=TestConformance", "-test.timeout=80m", "-test.parallel=2", "-gateway-class=cardea",
-		"-conformance-profiles=GATEWAY-HTTP,GATEWAY-GRPC", "-organization=cardea", "-project=cardea", "-url=https://cardea.dev", "-version=" + o.version,
+		"-conformance-profiles=GATEWAY-HTTP,GATEWAY-GRPC", "-organization=cardea", "-project=cardea",
+		"-url=https://cardea.dev", "-version=" + o.version,
 		"-contact=https://cardea.dev/contact",
-		// Of the test cluster's LoadBalancer addresses, and of none.
+		// One address of the test cluster's load balancers, and one that it does not have.
 		"-usable-address=10.97.200.1", "-unusable-address=192.0.2.1",
 	}
 	switch {
@@ -124,7 +126,8 @@ func suite(ctx context.Context, o options, kubeconfig string) error {
 		if err != nil {
 			_, _ = os.Stdout.Write(words.Bytes())
 		} else {
-			fmt.Printf("conformance: %d tests of the suite passed, none failed\n", bytes.Count(words.Bytes(), []byte("\n    --- PASS: TestConformance/")))
+			fmt.Printf("conformance: %d tests of the suite passed, none failed\n",
+				bytes.Count(words.Bytes(), []byte("\n    --- PASS: TestConformance/")))
 		}
 	}
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package conformance runs the Gateway API's own suite, as it is, against a running Cardea. `make conformance` sets the scene.
+// Package conformance runs the Gateway API's own suite, unchanged, against a running Cardea. `make conformance`
+// prepares the cluster.
 package conformance
 
 import (

@@ -1,7 +1,7 @@
-// Command install writes deploy/install.yaml: the manifests of deploy/manifests, and at their place the CRDs of api/v1alpha1 and the roles,
-// which the parts of the controller that need them state themselves.
+// Command install writes deploy/install.yaml: the manifests of deploy/manifests, with the CRDs of api/v1alpha1 and the
+// roles in their places. The controller's packages declare the permissions in the roles themselves.
 //
-// It owns their order. It must never know what a part may do, nor change what a manifest says. Start reading at build.
+// It owns the order. It must never know what a package may do, nor change a manifest. Start reading at build.
 package main
 
 import (
@@ -18,6 +18,7 @@ import (
 
 	"cardea.dev/cardea/internal/certs"
 	"cardea.dev/cardea/internal/deploy"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/kube"
 	"cardea.dev/cardea/internal/server"
 	"cardea.dev/cardea/internal/status"
@@ -45,7 +46,7 @@ func run(out string) error {
 	return os.WriteFile(out, text, 0o644)
 }
 
-// build joins the files of dir/manifests by name; the CRDs count as 2-*, the roles as 3-*.
+// build joins the files of dir/manifests by name; the CRDs come at 2-*, the roles at 3-*.
 func build(dir string) ([]byte, error) {
 	manifests, err := filepath.Glob(filepath.Join(dir, "manifests", "*.yaml"))
 	if err != nil {
@@ -57,7 +58,7 @@ func build(dir string) ([]byte, error) {
 	}
 	i := slices.IndexFunc(manifests, func(path string) bool { return filepath.Base(path) > "2" })
 	if i < 0 || len(crds) == 0 {
-		return nil, fmt.Errorf("no manifests or no CRDs below %s", dir)
+		return nil, fmt.Errorf("no manifests or no CRDs in %s", dir)
 	}
 	var parts [][]byte
 	for _, path := range slices.Concat(manifests[:i], crds, manifests[i:]) {
@@ -71,14 +72,14 @@ func build(dir string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := []byte("# Made of the manifests folder by `make generate`: do not edit.\n")
+	all := []byte("# Generated from deploy/manifests by `make generate`: do not edit.\n")
 	for _, part := range slices.Insert(parts, i+len(crds), roles...) {
 		all = fmt.Appendf(all, "---\n%s\n", bytes.TrimSpace(part))
 	}
 	return all, nil
 }
 
-// roles are what the controller may do: in the whole cluster, and in its own namespace.
+// roles are the controller's permissions: in the whole cluster, and in its own namespace.
 func roles() ([][]byte, error) {
 	labels := map[string]string{"app.kubernetes.io/name": name}
 	var texts [][]byte
@@ -86,7 +87,7 @@ func roles() ([][]byte, error) {
 		rbacv1.ClusterRole{
 			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
 			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
-			Rules:      slices.Concat(kube.Rules(), status.Rules(), deploy.Rules()),
+			Rules:      slices.Concat(kube.Rules(kinds.Catalog()), status.Rules(kinds.Catalog()), deploy.Rules()),
 		},
 		rbacv1.Role{
 			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"},

@@ -28,6 +28,6 @@ func write(w http.ResponseWriter, code int, value any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	// The caller may have gone away, which is nobody's business.
+	// A write fails only if the client has gone.
 	_, _ = w.Write(append(text, '\n'))
 }

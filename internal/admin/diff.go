@@ -14,24 +14,24 @@ import (
 	"cardea.dev/cardea/internal/flow"
 )
 
-// Differ tells what edits would change. Its method is called by many goroutines.
+// Differ computes what edits would change. Its method is called by many goroutines.
 type Differ interface {
 	Diff(diff.Edit) (diff.Report, error)
 }
 
 const (
-	maxEdit     = 64 << 20         // bytes that one question may have: some 50,000 objects
-	editArrives = 30 * time.Second // how long it may take to arrive
+	maxEdit     = 64 << 20         // bytes of one request: some 50,000 objects
+	editArrives = 30 * time.Second // how long the request may take to arrive
 )
 
-// isQuestion tells whether a request that is not a GET only asks: an edit is too long for a URL. That it says it is JSON keeps web pages of
-// others out: a browser asks for leave first, and gets none.
+// isQuestion reports whether a request that is not a GET only reads: an edit is too long for a URL. It must have the
+// content type JSON: a browser sends that for another site's page only after a preflight request, which fails here.
 func isQuestion(r *http.Request) bool {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return r.Method == http.MethodPost && r.URL.Path == "/diff" && err == nil && kind == "application/json"
 }
 
-// diff answers POST /diff with a diff.Edit: a diff.Report. One is answered after the other: each may be long.
+// diff answers POST /diff, a diff.Edit, with a diff.Report. It answers one request at a time, since each may be long.
 func (s *Server) diff(w http.ResponseWriter, r *http.Request) {
 	if !isQuestion(r) {
 		w.Header().Set("Allow", http.MethodPost)
@@ -65,7 +65,7 @@ func (s *Server) diff(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, diff.ErrBadObject):
 		fail(w, http.StatusUnprocessableEntity, err.Error())
 	case errors.Is(err, flow.ErrNotSynced):
-		fail(w, http.StatusServiceUnavailable, "the objects that there are have not been read yet")
+		fail(w, http.StatusServiceUnavailable, "the objects have not been read yet; ask again when /readyz answers 200")
 	case err != nil:
 		fail(w, http.StatusInternalServerError, err.Error())
 	default:
@@ -73,7 +73,7 @@ func (s *Server) diff(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// readEdit reads an edit. Integers stay integers only in maps.
+// readEdit reads an edit. Only in maps do integers stay integers.
 func readEdit(text []byte) (edit diff.Edit, err error) {
 	var fields map[string]any
 	if err := utiljson.Unmarshal(text, &fields); err != nil {

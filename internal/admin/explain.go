@@ -8,7 +8,7 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// Explainer tells why. Its methods are called by many goroutines.
+// Explainer answers questions about requests and objects. Its methods are called by many goroutines.
 type Explainer interface {
 	Request(explain.Question) (explain.Story, error)
 	Object(ref model.ObjectRef) (story explain.Object, found bool)
@@ -34,7 +34,7 @@ func (s *Server) explainRequest(w http.ResponseWriter, r *http.Request) {
 
 // explainObject answers /explain/{kind}/{namespace}/{name} and /explain/{kind}/{name}.
 func (s *Server) explainObject(w http.ResponseWriter, r *http.Request) {
-	n, ok := kindOf(w, r)
+	n, ok := s.kindOf(w, r)
 	if !ok {
 		return
 	}
@@ -45,7 +45,7 @@ func (s *Server) explainObject(w http.ResponseWriter, r *http.Request) {
 	defer leave()
 	story, found := s.config.Explainer.Object(model.Ref(n.Kind, r.PathValue("namespace"), r.PathValue("name")))
 	if !found {
-		fail(w, http.StatusNotFound, fmt.Sprintf("%s %q not found", resourceName(n), r.PathValue("name")))
+		fail(w, http.StatusNotFound, fmt.Sprintf("%s %q not found", n.Resource(), r.PathValue("name")))
 		return
 	}
 	answer(w, story)

@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// Header is in every answer of the API, so that whoever asks knows that a Cardea answers, and not what else may listen there.
+// Header is in every answer of the API, so that a client knows that it talks to Cardea, and not to another program at
+// that address.
 const Header = "X-Cardea"
 
-// guard lets requests pass that only read. If the API listens on a loopback address it is meant for this machine's users
-// alone; yet a web page that they visit can make their browser ask for it, under a name that resolves to 127.0.0.1 (DNS
-// rebinding), and then read the answer. Such a request shows that name in Host, and is refused.
+// guard passes requests that only read. An API that listens at a loopback address is only for the users of this
+// machine. But a web page that they visit can make their browser ask it, under a name that resolves to 127.0.0.1 (DNS
+// rebinding), and then read the answer. Such a request has that name in Host, and is refused.
 func guard(listens net.Addr, next http.Handler) http.Handler {
 	tcp, ok := listens.(*net.TCPAddr)
 	loopback := ok && tcp.IP.IsLoopback()
@@ -19,11 +20,11 @@ func guard(listens net.Addr, next http.Handler) http.Handler {
 		w.Header().Set(Header, "admin")
 		if r.Method != http.MethodGet && r.Method != http.MethodHead && !isQuestion(r) {
 			w.Header().Set("Allow", "GET, HEAD")
-			fail(w, http.StatusMethodNotAllowed, "the admin API only reads")
+			fail(w, http.StatusMethodNotAllowed, "the admin API is read-only: use GET")
 			return
 		}
 		if loopback && !isLoopback(r.Host) {
-			fail(w, http.StatusForbidden, "ask by a loopback address or as localhost, not as "+r.Host)
+			fail(w, http.StatusForbidden, "use a loopback address or localhost as the host, not "+r.Host)
 			return
 		}
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -32,7 +33,7 @@ func guard(listens net.Addr, next http.Handler) http.Handler {
 	})
 }
 
-// isLoopback tells whether a Host header, with or without a port, names this machine in a way that no DNS can answer.
+// isLoopback reports whether a Host header, with or without a port, names this machine without DNS.
 func isLoopback(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

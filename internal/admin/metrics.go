@@ -8,13 +8,13 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// collector reads figures where they are kept, whenever they are asked for. Which labels there are shows only then.
+// collector reads values where they are kept, at each collection. The labels are known only then.
 type collector func(add func(d *prometheus.Desc, kind prometheus.ValueType, n float64, labels ...string))
 
-// Describe tells nothing in advance.
+// Describe describes nothing in advance.
 func (collector) Describe(chan<- *prometheus.Desc) {}
 
-// Collect reads all figures.
+// Collect reads all values.
 func (c collector) Collect(to chan<- prometheus.Metric) {
 	c(func(d *prometheus.Desc, kind prometheus.ValueType, n float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, kind, n, labels...)
@@ -27,9 +27,12 @@ var (
 	runsTotal   = describe("cardea_flow_runs_total", "Runs of a collection's function.", "collection")
 	changeTotal = describe("cardea_flow_changes_total", "Keys of a collection that changed.", "collection")
 	panicsTotal = describe("cardea_flow_panics_total", "Runs of a collection's function that panicked.", "collection")
-	staleNow    = describe("cardea_flow_stale", "Keys whose last run panicked: what was made of them before stays.", "collection")
-	proxiesNow  = describe("cardea_proxies", "Proxies that are connected, and of them those that have a whole configuration.", "gateway", "state")
-	refusedNow  = describe("cardea_refused", "Parts of objects that proxies refuse as they are now, by the object's kind.", "kind")
+	staleNow    = describe("cardea_flow_stale", "Keys whose last run panicked; their last good values stay in use.",
+		"collection")
+	proxiesNow = describe("cardea_proxies",
+		"Connected proxies, and those of them that have acknowledged a complete configuration.", "gateway", "state")
+	refusedNow = describe("cardea_refused", "Parts of objects that proxies refuse as they are now, by the object's kind.",
+		"kind")
 	findingsNow = describe("cardea_findings", "Findings about objects and their proxies.", "severity")
 )
 
@@ -37,13 +40,15 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, labels, nil)
 }
 
-// GraphMetrics are a graph's figures; of its turns, of those that come.
+// GraphMetrics are the metrics of a graph. Turns are counted from this call on.
 func GraphMetrics(g *flow.Graph) prometheus.Collector {
 	took := prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "cardea_flow_turn_seconds", Help: "Time that a turn took.", Buckets: prometheus.ExponentialBuckets(0.0001, 4, 10),
+		Name: "cardea_flow_turn_seconds", Help: "Time that a turn took.",
+		Buckets: prometheus.ExponentialBuckets(0.0001, 4, 10),
 	})
 	edits := prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "cardea_flow_turn_edits", Help: "Edits that a turn took at once: objects, and what proxies said.", Buckets: sizes,
+		Name: "cardea_flow_turn_edits", Help: "Edits in a turn: of objects, and of the state of proxies.",
+		Buckets: sizes,
 	})
 	runs := prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "cardea_flow_turn_runs", Help: "Functions that ran in a turn.", Buckets: sizes,
@@ -57,37 +62,38 @@ func GraphMetrics(g *flow.Graph) prometheus.Collector {
 		runs.Observe(float64(t.Runs))
 		changes.Observe(float64(t.Changes))
 	})
-	return together{took, edits, runs, changes, collector(func(add func(*prometheus.Desc, prometheus.ValueType, float64, ...string)) {
-		var rev flow.Rev
-		g.View(func(v flow.View) { rev = v.Rev() })
-		add(turnsTotal, prometheus.CounterValue, float64(rev))
-		for _, s := range g.Stats() {
-			add(keys, prometheus.GaugeValue, float64(s.Keys), s.Name)
-			add(runsTotal, prometheus.CounterValue, float64(s.Runs), s.Name)
-			add(changeTotal, prometheus.CounterValue, float64(s.Changes), s.Name)
-			add(panicsTotal, prometheus.CounterValue, float64(s.Panics), s.Name)
-			add(staleNow, prometheus.GaugeValue, float64(s.Stale), s.Name)
-		}
-	})}
+	return together{took, edits, runs, changes,
+		collector(func(add func(*prometheus.Desc, prometheus.ValueType, float64, ...string)) {
+			var rev flow.Rev
+			g.View(func(v flow.View) { rev = v.Rev() })
+			add(turnsTotal, prometheus.CounterValue, float64(rev))
+			for _, s := range g.Stats() {
+				add(keys, prometheus.GaugeValue, float64(s.Keys), s.Name)
+				add(runsTotal, prometheus.CounterValue, float64(s.Runs), s.Name)
+				add(changeTotal, prometheus.CounterValue, float64(s.Changes), s.Name)
+				add(panicsTotal, prometheus.CounterValue, float64(s.Panics), s.Name)
+				add(staleNow, prometheus.GaugeValue, float64(s.Stale), s.Name)
+			}
+		})}
 }
 
-// sizes are the buckets of what a turn counts: 1 to about a million.
+// sizes are the buckets for counts in a turn: 1 to about a million.
 var sizes = prometheus.ExponentialBuckets(1, 4, 11)
 
-// together is several collectors as one.
+// together joins several collectors.
 type together []prometheus.Collector
 
-// Describe tells nothing in advance, as collector.
+// Describe describes nothing in advance.
 func (together) Describe(chan<- *prometheus.Desc) {}
 
-// Collect reads all figures.
+// Collect reads all values.
 func (t together) Collect(to chan<- prometheus.Metric) {
 	for _, c := range t {
 		c.Collect(to)
 	}
 }
 
-// ProxyMetrics tell how far the proxies of each Gateway are.
+// ProxyMetrics are the metrics of the proxies of each Gateway.
 func ProxyMetrics(g *flow.Graph, f *resource.Feedback) prometheus.Collector {
 	return collector(func(add func(*prometheus.Desc, prometheus.ValueType, float64, ...string)) {
 		g.View(func(v flow.View) {

@@ -1,11 +1,11 @@
 package admin
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
 
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -27,30 +27,30 @@ type List struct {
 
 func (s *Server) kinds(w http.ResponseWriter, r *http.Request) {
 	counts := []KindCount{}
-	for _, n := range Kinds() {
-		count, err := s.config.Objects.Count(n.Kind)
+	for _, k := range s.config.Catalog.All() {
+		count, err := s.config.Objects.Count(k.Kind)
 		if err != nil {
 			fail(w, http.StatusInternalServerError, err.Error())
 			return
 		}
-		counts = append(counts, KindCount{n.Kind.String(), n.APIVersion, n.Plural, n.Namespaced, count})
+		counts = append(counts, KindCount{k.String(), k.APIVersion(), s.config.Catalog.Word(k), !k.Cluster, count})
 	}
 	answer(w, counts)
 }
 
 // list answers /objects/{kind}, of one namespace with ?namespace=.
 func (s *Server) list(w http.ResponseWriter, r *http.Request) {
-	if n, ok := kindOf(w, r); ok {
+	if n, ok := s.kindOf(w, r); ok {
 		s.answerList(w, n, r.URL.Query().Get("namespace"))
 	}
 }
 
 // listOrGet answers /objects/{kind}/{name}: an object of a kind without namespaces, else the objects of a namespace.
 func (s *Server) listOrGet(w http.ResponseWriter, r *http.Request) {
-	n, ok := kindOf(w, r)
+	n, ok := s.kindOf(w, r)
 	switch {
 	case !ok:
-	case n.Namespaced:
+	case !n.Cluster:
 		s.answerList(w, n, r.PathValue("name"))
 	default:
 		s.answerObject(w, n, model.Ref(n.Kind, "", r.PathValue("name")))
@@ -58,17 +58,17 @@ func (s *Server) listOrGet(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) get(w http.ResponseWriter, r *http.Request) {
-	n, ok := kindOf(w, r)
+	n, ok := s.kindOf(w, r)
 	switch {
 	case !ok:
-	case !n.Namespaced:
+	case n.Cluster:
 		fail(w, http.StatusNotFound, fmt.Sprintf("%s have no namespace: ask for /objects/%s/NAME", n.Plural, n.Plural))
 	default:
 		s.answerObject(w, n, model.Ref(n.Kind, r.PathValue("namespace"), r.PathValue("name")))
 	}
 }
 
-func (s *Server) answerList(w http.ResponseWriter, n KindNames, namespace string) {
+func (s *Server) answerList(w http.ResponseWriter, n *kind.Kind, namespace string) {
 	objects, err := s.config.Objects.List(n.Kind, namespace)
 	if err != nil {
 		fail(w, http.StatusInternalServerError, err.Error())
@@ -76,7 +76,7 @@ func (s *Server) answerList(w http.ResponseWriter, n KindNames, namespace string
 	}
 	list := List{APIVersion: "v1", Kind: "List", Items: make([]json.RawMessage, 0, len(objects))}
 	for _, o := range objects {
-		shown, err := show(n.Kind, o)
+		shown, err := show(n, o)
 		if err != nil {
 			fail(w, http.StatusInternalServerError, err.Error())
 			return
@@ -86,14 +86,14 @@ func (s *Server) answerList(w http.ResponseWriter, n KindNames, namespace string
 	answer(w, list)
 }
 
-func (s *Server) answerObject(w http.ResponseWriter, n KindNames, ref model.ObjectRef) {
+func (s *Server) answerObject(w http.ResponseWriter, n *kind.Kind, ref model.ObjectRef) {
 	object, found, err := s.config.Objects.Get(ref)
 	if err == nil && !found {
-		fail(w, http.StatusNotFound, fmt.Sprintf("%s %q not found", resourceName(n), ref.Name()))
+		fail(w, http.StatusNotFound, fmt.Sprintf("%s %q not found", n.Resource(), ref.Name()))
 		return
 	}
 	if err == nil {
-		object, err = show(n.Kind, object)
+		object, err = show(n, object)
 	}
 	if err != nil {
 		fail(w, http.StatusInternalServerError, err.Error())
@@ -102,41 +102,25 @@ func (s *Server) answerObject(w http.ResponseWriter, n KindNames, ref model.Obje
 	answer(w, object)
 }
 
-// redacted stands in a Secret's place of what it holds: the base64 of "[redacted]".
-var redacted = base64.StdEncoding.EncodeToString([]byte("[redacted]"))
-
-// show is an object as it may be seen: whoever reaches this API may not be one who may read keys, so of a Secret only the
-// names of its entries are shown.
-func show(kind model.Kind, object json.RawMessage) (json.RawMessage, error) {
-	if kind != model.KindSecret {
+// redacted replaces each value of a Secret: the base64 of "[redacted]".
+func show(k *kind.Kind, object json.RawMessage) (json.RawMessage, error) {
+	if k.Hidden == nil {
 		return object, nil
 	}
-	var secret map[string]any
-	if err := json.Unmarshal(object, &secret); err != nil {
-		return nil, fmt.Errorf("read a secret: %w", err)
+	var shown kind.Shown
+	if err := json.Unmarshal(object, &shown); err != nil {
+		return nil, fmt.Errorf("read an object of kind %s: %w", k, err)
 	}
-	for _, field := range []string{"data", "stringData"} {
-		data, _ := secret[field].(map[string]any)
-		for name := range data {
-			data[name] = redacted
-		}
-	}
-	return json.Marshal(secret)
+	shown.Redact(k.Hidden...)
+	return json.Marshal(shown)
 }
 
-// kindOf reads the kind of the path.
-func kindOf(w http.ResponseWriter, r *http.Request) (KindNames, bool) {
-	n, ok := KindNamed(r.PathValue("kind"))
+// kindOf reads the kind in the path.
+func (s *Server) kindOf(w http.ResponseWriter, r *http.Request) (*kind.Kind, bool) {
+	n, ok := s.config.Catalog.Named(r.PathValue("kind"))
 	if !ok {
-		fail(w, http.StatusNotFound, fmt.Sprintf("Cardea shows no %q: /objects lists the kinds", r.PathValue("kind")))
+		fail(w, http.StatusNotFound,
+			fmt.Sprintf("unknown kind %q: /objects lists the kinds that Cardea reads", r.PathValue("kind")))
 	}
 	return n, ok
-}
-
-// resource is a kind as kubectl's messages name it: "httproutes.gateway.networking.k8s.io".
-func resourceName(n KindNames) string {
-	if group := n.Kind.Group(); group != "" {
-		return n.Plural + "." + group
-	}
-	return n.Plural
 }

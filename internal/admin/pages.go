@@ -10,18 +10,20 @@ import (
 	"cardea.dev/cardea/internal/flow"
 )
 
-// pages are what the index lists.
+// pages is the contents of the index.
 var pages = []struct{ Path, About string }{
-	{"/healthz", "ok while the program answers"},
-	{"/readyz", "ok once the folder was read and every proxy has acknowledged a whole configuration, else 503 and why"},
+	{"/healthz", "200 while the program runs"},
+	{"/readyz", "200 once the folder was read and every proxy has acknowledged a complete configuration; " +
+		"until then 503 with the reason"},
 	{"/metrics", "for Prometheus"},
-	{"/objects", "the kinds, and how many objects there are"},
-	{"/objects/gateways", "all objects of a kind; /objects/KIND/NAMESPACE/NAME is one, with its status"},
-	{"/findings", "what is wrong with the objects, and how to mend it"},
-	{"/explain?url=http://localhost/", "where a request goes, and why; /explain/KIND/NAMESPACE/NAME: what became of an object"},
+	{"/objects", "the kinds, with the number of objects"},
+	{"/objects/gateways", "all objects of a kind, with their status; /objects/KIND/NAMESPACE/NAME is one object"},
+	{"/findings", "what is wrong with the objects"},
+	{"/explain?url=http://localhost/",
+		"where a request goes, and why; /explain/KIND/NAMESPACE/NAME: what an object became"},
 	{"/debug/flow", "every collection: keys, runs, changes"},
-	{"/debug/flow/turns", "the last turns: what caused them, what they ran and changed"},
-	{"/debug/flow/input/Gateway", "all keys of a collection: value, last change, what it was made from"},
+	{"/debug/flow/turns", "the last turns: their causes, what ran and what changed"},
+	{"/debug/flow/input/Gateway", "all keys of a collection: the value, its last change, what it was made from"},
 	{"/debug/pprof/", "profiles"},
 }
 
@@ -36,7 +38,7 @@ var index = template.Must(template.New("index").Parse(`<!doctype html>
 
 func (s *Server) index(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	// The template can't fail, the caller may have gone away.
+	// The template can't fail. A write fails only if the client has gone.
 	_ = index.Execute(w, pages)
 }
 
@@ -62,7 +64,7 @@ func (s *Server) flowStats(w http.ResponseWriter, r *http.Request) { answer(w, s
 func (s *Server) flowTurns(w http.ResponseWriter, r *http.Request) { answer(w, s.config.Graph.Turns()) }
 
 func (s *Server) flowCollection(w http.ResponseWriter, r *http.Request) {
-	// No turn runs during a dump, so it must not wait for a slow caller.
+	// Turns wait for a dump, so it must not wait for a slow client.
 	var dump bytes.Buffer
 	if err := s.config.Graph.Dump(&dump, r.PathValue("collection")); err != nil {
 		code := http.StatusInternalServerError

@@ -17,23 +17,24 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
 )
 
-// DefaultAddr is where the API listens unless told otherwise, and where `cardea get` asks.
+// DefaultAddr is the address where the API listens by default, and where `cardea get` asks.
 const DefaultAddr = "127.0.0.1:9900"
 
-// Objects are what the API shows. A message is a complete Kubernetes object: apiVersion, kind, metadata, spec and status;
-// what a Secret holds may be in it, and is not shown. Its methods are called by many goroutines.
+// Objects are the objects that the API shows. A message is a complete Kubernetes object: apiVersion, kind, metadata,
+// spec and status. It may have the contents of a Secret; they are not shown. Its methods are called by many goroutines.
 type Objects interface {
-	// Count is how many objects of a kind there are in all namespaces.
+	// Count is the number of objects of a kind in all namespaces.
 	Count(kind model.Kind) (int, error)
-	// List returns the objects of a kind in a namespace, or in all if it is "", by namespace and name.
+	// List returns the objects of a kind in a namespace, or in all namespaces if it is "", sorted by namespace and name.
 	List(kind model.Kind, namespace string) ([]json.RawMessage, error)
 	Get(ref model.ObjectRef) (object json.RawMessage, found bool, err error)
 }
 
-// Finding is something that the user should be told.
+// Finding is a problem that the user should know of.
 type Finding struct {
 	Severity  string `json:"severity"` // "error", "warning" or "info"
 	Object    string `json:"object,omitempty"`
@@ -44,19 +45,20 @@ type Finding struct {
 	Message   string `json:"message"`
 }
 
-// Config is what a Server shows. All but Probes, Log and OnListen must be set.
+// Config is what a Server shows. All fields except Probes, Log and OnListen must be set.
 type Config struct {
 	Addr     string // host:port to listen on
-	Probes   string // host:port where health, readiness and metrics are answered, too, and nothing else; "" is nowhere
+	Probes   string // host:port of a second address with health, readiness and metrics only; "" for none
 	Graph    *flow.Graph
+	Catalog  *kind.Catalog // of the Objects
 	Objects  Objects
-	Ready    func() (ready bool, reason string) // reason says what it waits for
+	Ready    func() (ready bool, reason string) // reason says what is missing
 	Gatherer prometheus.Gatherer
 	Findings func() []Finding
 	Explainer
 	Differ
 	Log      *slog.Logger
-	OnListen func(addr string) // called by Run when it can be asked
+	OnListen func(addr string) // Run calls it when the server listens
 }
 
 // Server is the API.
@@ -64,14 +66,14 @@ type Server struct {
 	config   Config
 	mux      *http.ServeMux
 	probes   *http.ServeMux
-	differs  room // one question may be long
+	differs  room // one at a time: a diff may take long
 	explains room
 }
 
-// room is for so many questions at a time. Others wait.
+// room limits the number of questions that are answered at a time. Others wait.
 type room chan struct{}
 
-// enter waits for room; leave is nil if whoever asks has gone.
+// enter waits for a place; leave is nil if the client has gone.
 func (r room) enter(ctx context.Context) (leave func()) {
 	select {
 	case r <- struct{}{}:
@@ -90,12 +92,17 @@ func New(c Config) (*Server, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{config: c, mux: http.NewServeMux(), probes: http.NewServeMux(), differs: make(room, 1), explains: make(room, 2)}
-	for mux, see := range map[*http.ServeMux]string{s.mux: "/ lists those that are", s.probes: "here are /healthz, /readyz and /metrics"} {
+	s := &Server{config: c, mux: http.NewServeMux(), probes: http.NewServeMux(), differs: make(room, 1),
+		explains: make(room, 2)}
+	for mux, see := range map[*http.ServeMux]string{s.mux: "/ lists the pages",
+		s.probes: "this address has /healthz, /readyz and /metrics"} {
 		mux.HandleFunc("/healthz", s.healthz)
 		mux.HandleFunc("/readyz", s.readyz)
 		mux.Handle("/metrics", promhttp.HandlerFor(c.Gatherer, promhttp.HandlerOpts{}))
-		mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { fail(w, http.StatusNotFound, "no such page: "+see) })
+		mux.HandleFunc("/", func(w http.ResponseWriter,
+			r *http.Request) {
+			fail(w, http.StatusNotFound, "no such page: "+see)
+		})
 	}
 	s.mux.HandleFunc("/{$}", s.index)
 	s.mux.HandleFunc("/objects", s.kinds)
@@ -143,7 +150,8 @@ func (s *Server) Run(ctx context.Context) error {
 func listen(address, whose, flag string) (net.Listener, error) {
 	listener, err := net.Listen("tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("the %s address %s is taken, perhaps by another Cardea: choose another one by %s HOST:PORT", whose, address, flag)
+		return nil, fmt.Errorf("the %s address %s is in use, perhaps by another Cardea: set another one with %s HOST:PORT",
+			whose, address, flag)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listen on the %s address (%s): %w", whose, flag, err)
@@ -155,7 +163,7 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, handler http.
 	server := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: 10 * time.Second,
-		WriteTimeout:      2 * time.Minute, // a profile takes its time
+		WriteTimeout:      2 * time.Minute, // a profile takes long
 		IdleTimeout:       2 * time.Minute,
 		ErrorLog:          slog.NewLogLogger(s.config.Log.Handler(), slog.LevelDebug),
 	}
@@ -163,7 +171,7 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, handler http.
 	go func() {
 		defer close(stopped)
 		<-ctx.Done()
-		// Nobody loses anything by a cut answer, so nobody is waited for.
+		// All answers can be asked for again, so open requests are cut off.
 		_ = server.Close()
 	}()
 	if err := server.Serve(listener); ctx.Err() == nil {

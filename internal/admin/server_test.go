@@ -19,11 +19,13 @@ import (
 	"cardea.dev/cardea/internal/diff"
 	"cardea.dev/cardea/internal/explain"
 	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait")) // after a question that is too long
+	// after a question that is too long
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
 }
 
 // objects is a few objects by their reference.
@@ -63,13 +65,15 @@ func config(t *testing.T) Config {
 	counter := prometheus.NewCounter(prometheus.CounterOpts{Name: "cardea_test_total"})
 	metrics.MustRegister(counter)
 	return Config{
-		Addr:  "127.0.0.1:0",
-		Graph: graph,
+		Catalog: kinds.Catalog(),
+		Addr:    "127.0.0.1:0",
+		Graph:   graph,
 		Objects: objects{
 			model.Ref(model.KindGateway, "shop", "web"):     `{"kind":"Gateway","metadata":{"namespace":"shop","name":"web"}}`,
 			model.Ref(model.KindGateway, "other", "api"):    `{"kind":"Gateway","metadata":{"namespace":"other","name":"api"}}`,
 			model.Ref(model.KindGatewayClass, "", "cardea"): `{"kind":"GatewayClass","metadata":{"name":"cardea"}}`,
-			model.Ref(model.KindSecret, "shop", "cert"):     `{"kind":"Secret","metadata":{"name":"cert"},"data":{"tls.key":"cHJpdmF0ZQ=="}}`,
+			model.Ref(model.KindSecret, "shop",
+				"cert"): `{"kind":"Secret","metadata":{"name":"cert"},"data":{"tls.key":"cHJpdmF0ZQ=="}}`,
 		},
 		Ready:     func() (bool, string) { return true, "" },
 		Gatherer:  metrics,
@@ -219,8 +223,8 @@ func TestDiffIsAskedByPost(t *testing.T) {
 		{"POST", "application/json", `{"object": {}}`, 400, "object: want"},
 		{"POST", "application/json", `{"objects": ["` + strings.Repeat("x", maxEdit) + `"]}`, 413, "more than 64 MiB"},
 		{"POST", "application/json", `{`, 400, "unexpected"},
-		{"POST", "text/plain", `{"objects": [{"n": 1}]}`, 405, "only reads"},
-		{"PUT", "application/json", `{}`, 405, "only reads"},
+		{"POST", "text/plain", `{"objects": [{"n": 1}]}`, 405, "read-only"},
+		{"PUT", "application/json", `{}`, 405, "read-only"},
 		{"GET", "application/json", `{}`, 405, "POST the objects"},
 	} {
 		request, err := http.NewRequest(c.method, "http://"+addr+"/diff", strings.NewReader(c.body))
@@ -235,7 +239,8 @@ func TestDiffIsAskedByPost(t *testing.T) {
 		text, err := io.ReadAll(response.Body)
 		response.Body.Close()
 		if err != nil || response.StatusCode != c.code || !strings.Contains(string(text), c.want) {
-			t.Errorf("%s %s %.80s: %d %s, %v; want %d and %q", c.method, c.kind, c.body, response.StatusCode, text, err, c.code, c.want)
+			t.Errorf("%s %s %.80s: %d %s, %v; want %d and %q", c.method, c.kind, c.body, response.StatusCode, text, err, c.code,
+				c.want)
 		}
 	}
 	http.DefaultClient.CloseIdleConnections()
@@ -259,23 +264,25 @@ func TestPages(t *testing.T) {
 		{"/objects/gc/cardea", 200, `"name": "cardea"`},
 		{"/objects/gc/shop/cardea", 404, `gatewayclasses have no namespace`},
 		{"/objects/gateways.gateway.networking.k8s.io/other/api", 200, `"api"`},
-		{"/objects/gateways.example.com", 404, `Cardea shows no \"gateways.example.com\"`},
-		{"/objects/pods", 404, `Cardea shows no \"pods\": /objects lists the kinds`},
+		{"/objects/gateways.example.com", 404, `unknown kind \"gateways.example.com\"`},
+		{"/objects/pods", 404, `unknown kind \"pods\": /objects lists the kinds`},
 		{"/objects/httproutes", 200, `"items": []`},
-		{"/explain?url=http://a/&method=PUT&header=x:1&header=y:2&sni=b&gateway=c/d", 200, `"request": "{PUT http://a/ [x:1 y:2] b c/d}"`},
+		{"/explain?url=http://a/&method=PUT&header=x:1&header=y:2&sni=b&gateway=c/d", 200,
+			`"request": "{PUT http://a/ [x:1 y:2] b c/d}"`},
 		{"/explain", 400, `want a whole URL`},
 		{"/explain/gtw/shop/web", 200, `"object": "Gateway shop/web"`},
 		{"/explain/gc/cardea", 200, `"object": "GatewayClass cardea"`},
 		{"/explain/gtw/shop/none", 404, `gateways.gateway.networking.k8s.io \"none\" not found`},
-		{"/explain/pods/shop/web", 404, `Cardea shows no \"pods\"`},
+		{"/explain/pods/shop/web", 404, `unknown kind \"pods\"`},
 		{"/debug/flow", 200, `"Name": "input/number"`},
 		{"/debug/flow/turns", 200, `"test"`},
 		{"/debug/flow/input/number", 200, `"changedAt": 1`},
 		{"/debug/flow/input/none", 404, "no such collection"},
 		{"/debug/pprof/", 200, "goroutine"},
-		{"/none", 404, "no such page: / lists those that are"},
+		{"/none", 404, "no such page: / lists the pages"},
 	} {
-		if code, body := get(t, "GET", "http://"+addr+want.path, ""); code != want.code || !strings.Contains(body, want.body) {
+		if code, body := get(t, "GET", "http://"+addr+want.path, ""); code != want.code ||
+			!strings.Contains(body, want.body) {
 			t.Errorf("%s: %d, want %d and %q in:\n%s", want.path, code, want.code, want.body, body)
 		}
 	}
@@ -291,7 +298,8 @@ func (uncounted) List(model.Kind, string) ([]json.RawMessage, error) {
 func TestObjectsAreCountedWithoutListing(t *testing.T) {
 	c := config(t)
 	c.Objects = uncounted{c.Objects.(objects)}
-	if code, body := get(t, "GET", "http://"+start(t, c)+"/objects", ""); code != 200 || !strings.Contains(body, `"count": 2`) {
+	if code, body := get(t, "GET", "http://"+start(t, c)+"/objects", ""); code != 200 ||
+		!strings.Contains(body, `"count": 2`) {
 		t.Errorf("/objects: %d, want the counts:\n%s", code, body)
 	}
 }
@@ -329,7 +337,8 @@ func TestPrivateKeysAreNotShown(t *testing.T) {
 func TestReadyTellsWhatItWaitsFor(t *testing.T) {
 	c := config(t)
 	c.Ready = func() (bool, string) { return false, "waiting for the proxy of shop/web" }
-	if code, body := get(t, "GET", "http://"+start(t, c)+"/readyz", ""); code != 503 || body != "waiting for the proxy of shop/web\n" {
+	if code, body := get(t, "GET", "http://"+start(t, c)+"/readyz", ""); code != 503 ||
+		body != "waiting for the proxy of shop/web\n" {
 		t.Errorf("/readyz: %d %q, want 503 and the reason", code, body)
 	}
 }
@@ -380,22 +389,18 @@ func TestTakenPortIsSaidClearly(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = s.Run(context.Background())
-	want := fmt.Sprintf("address %s is taken", c.Addr)
+	want := fmt.Sprintf("address %s is in use", c.Addr)
 	if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "--admin") {
 		t.Errorf("Run = %v, want %q and the flag's name", err, want)
 	}
 }
 
 func TestEveryKindHasItsWords(t *testing.T) {
-	for _, kind := range model.Kinds() {
-		n := NamesOf(kind)
-		if n.Kind != kind || n.APIVersion == "" {
-			t.Errorf("%s has no names", kind)
-			continue
-		}
-		for _, word := range append([]string{n.Plural, kind.String(), n.Plural + "." + kind.Group()}, n.Short...) {
-			if got, ok := KindNamed(word); !ok || got.Kind != kind {
-				t.Errorf("KindNamed(%q) = %s, %v, want %s", word, got.Kind, ok, kind)
+	catalog := kinds.Catalog()
+	for _, k := range catalog.All() {
+		for _, word := range append([]string{k.Plural, k.String(), k.Plural + "." + k.Group()}, k.Short...) {
+			if got, ok := catalog.Named(word); !ok || got != k {
+				t.Errorf("Named(%q) = %s, %v, want %s", word, got, ok, k)
 			}
 		}
 	}
@@ -413,7 +418,8 @@ func TestProbes(t *testing.T) {
 		t.Fatal(err)
 	}
 	start(t, c)
-	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 200, "/objects": 404, "/debug/pprof/": 404, "/": 404} {
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 200, "/objects": 404,
+		"/debug/pprof/": 404, "/": 404} {
 		request, err := http.NewRequest(http.MethodGet, "http://"+c.Probes+path, nil)
 		if err != nil {
 			t.Fatal(err)

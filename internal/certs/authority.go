@@ -10,13 +10,14 @@ import (
 	"time"
 )
 
-// What fails is tried again after firstRetry, and then later each time, up to lastRetry: proxies wait for the first certificate.
+// A failure is retried after firstRetry, and then after longer and longer waits, up to lastRetry. The waits are short,
+// since proxies wait for the first certificate.
 const (
 	firstRetry = 200 * time.Millisecond
 	lastRetry  = 5 * time.Second
 )
 
-// Authority signs, and says whom to trust.
+// Authority signs the server's certificate, and provides the bundle of trusted certificates.
 type Authority struct {
 	cfg     Config
 	metrics *metrics
@@ -24,7 +25,7 @@ type Authority struct {
 
 	state *state // only in Run
 
-	mu          sync.Mutex // guards what follows
+	mu          sync.Mutex // guards the fields below
 	certificate *tls.Certificate
 	bundle      []byte
 	changed     chan struct{} // closed when the bundle changes
@@ -45,14 +46,15 @@ func New(cfg Config) (*Authority, error) {
 // Loaded is closed when there is a certificate and a bundle.
 func (a *Authority) Loaded() <-chan struct{} { return a.loaded }
 
-// Bundle is the PEM text of all that is trusted, empty before Loaded, and a channel that is closed when there is another text.
+// Bundle returns all trusted certificates as PEM (empty before Loaded), and a channel that is closed when the text
+// changes.
 func (a *Authority) Bundle() ([]byte, <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.bundle, a.changed
 }
 
-// ServerConfig serves with the certificate of the moment, over HTTP/2. Who calls before Loaded is refused.
+// ServerConfig serves with the current certificate, over HTTP/2. A connection before Loaded is refused.
 func (a *Authority) ServerConfig() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
@@ -65,11 +67,11 @@ func (a *Authority) ServerConfig() *tls.Config {
 			}
 			return a.certificate, nil
 		},
-		SessionTicketsDisabled: true, // each connection is to see the certificate of the moment
+		SessionTicketsDisabled: true, // every connection must use the current certificate
 	}
 }
 
-// Run keeps the Secret and the certificate until ctx ends. While the API server is away, what there is goes on.
+// Run keeps the Secret and the certificate until ctx ends. While the API server is away, the current ones stay in use.
 func (a *Authority) Run(ctx context.Context) error {
 	heard, stop := a.watch(ctx)
 	defer stop()
@@ -80,7 +82,7 @@ func (a *Authority) Run(ctx context.Context) error {
 			return nil
 		}
 		if err != nil {
-			a.cfg.Log.Warn("the xDS authority is looked at again", "error", err)
+			a.cfg.Log.Warn("the xDS authority could not be brought up to date; retrying", "error", err)
 			look = a.cfg.Clock.Now().Add(min(lastRetry, firstRetry<<min(failures, 16)))
 			failures++
 		} else {
@@ -98,13 +100,13 @@ func (a *Authority) Run(ctx context.Context) error {
 	}
 }
 
-// turn brings the Secret and this replica up to date, and says when to look again.
+// turn brings the Secret and this replica up to date, and returns when to look again.
 func (a *Authority) turn(ctx context.Context) (look time.Time, err error) {
 	for {
 		now := a.cfg.Clock.Now()
 		stored, object, err := a.read(ctx)
 		if err != nil {
-			if a.state != nil { // a certificate that expires helps nobody: the key is here
+			if a.state != nil { // the key is here, so the server's certificate can be renewed before it expires
 				_, problem := a.adopt(a.state, now)
 				err = errors.Join(err, problem)
 			}
@@ -115,7 +117,7 @@ func (a *Authority) turn(ctx context.Context) (look time.Time, err error) {
 			return look, fmt.Errorf("make an authority: %w", err)
 		}
 		if want != stored {
-			// The Secret says what is true.
+			// The Secret is written first: it is the source of truth.
 			if err := a.write(ctx, want, object); err != nil {
 				return look, err
 			}
@@ -132,19 +134,19 @@ func (a *Authority) turn(ctx context.Context) (look time.Time, err error) {
 	}
 }
 
-// want is the state that there should be: stored itself if that is right, and then when to look again.
+// want is the state to reach. It is stored itself if nothing has to change; look is when to look again.
 func (a *Authority) want(stored *state, now time.Time) (want *state, look time.Time, err error) {
 	if stored != nil {
 		return advance(stored, a.cfg.Times, now)
 	}
 	if a.state != nil {
-		return a.state, look, nil // the Secret is gone: whom the proxies trust is not
+		return a.state, look, nil // the Secret was deleted; proxies still trust this authority
 	}
 	signer, err := newAuthority(a.cfg.Times.Authority, now)
 	return &state{signer: signer, since: now}, look, err
 }
 
-// adopt makes the state the one that counts here, and says when the certificate is to be renewed.
+// adopt makes the state the current one, and returns when the certificate has to be renewed.
 func (a *Authority) adopt(s *state, now time.Time) (renew time.Time, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -167,7 +169,7 @@ func (a *Authority) adopt(s *state, now time.Time) (renew time.Time, err error) 
 	return renewal(leaf), nil
 }
 
-// renewal is when a certificate has lived half of its life.
+// renewal is the time when half of a certificate's life is over.
 func renewal(c *tls.Certificate) time.Time {
 	from := c.Leaf.NotBefore.Add(skew)
 	return from.Add(c.Leaf.NotAfter.Sub(from) / 2)

@@ -57,7 +57,8 @@ func newScene(t *testing.T) *scene {
 	meta := metav1.ObjectMeta{Name: user}
 	rbac := s.cluster.Client.RbacV1()
 	if _, err := rbac.Roles(namespace).
-		Create(t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: certs.Rules(secretName)}, metav1.CreateOptions{}); err != nil {
+		Create(t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: certs.Rules(secretName)},
+			metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := rbac.RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{
@@ -72,7 +73,8 @@ func newScene(t *testing.T) *scene {
 	if s.client, err = kubernetes.NewForConfig(config); err != nil {
 		t.Fatal(err)
 	}
-	s.await(func() error { // the API server learns a moment later what it was told of rights, and nobody moves the clock for another try
+	// the API server learns a moment later what it was told of rights, and nobody moves the clock for another try
+	s.await(func() error {
 		_, err := s.client.CoreV1().Secrets(namespace).Get(t.Context(), secretName, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -93,7 +95,8 @@ func (s *scene) run(n int) {
 	})
 	for range n {
 		cfg := certs.Config{
-			Client: s.client, Namespace: namespace, Name: secretName, DNSNames: []string{serverName}, Times: times, Clock: s.clock,
+			Client: s.client, Namespace: namespace, Name: secretName, DNSNames: []string{serverName}, Times: times,
+			Clock: s.clock,
 		}
 		if len(s.replicas) == 0 {
 			cfg.Metrics = s.metrics
@@ -188,7 +191,8 @@ func (s *scene) connect(replica int, bundle []byte) (tls.ConnectionState, error)
 	if err != nil {
 		return tls.ConnectionState{}, err
 	}
-	conn := tls.Client(raw, &tls.Config{RootCAs: roots, ServerName: serverName, NextProtos: []string{"h2"}, Time: s.clock.Now})
+	conn := tls.Client(raw, &tls.Config{RootCAs: roots, ServerName: serverName, NextProtos: []string{"h2"},
+		Time: s.clock.Now})
 	word := make([]byte, 4)
 	_, err = conn.Write([]byte("xds?"))
 	if err == nil {
@@ -203,7 +207,8 @@ func (s *scene) connect(replica int, bundle []byte) (tls.ConnectionState, error)
 	return state, err
 }
 
-// works opens connections to all replicas, with this bundle and with the one of the step before, which a proxy may still have.
+// works opens connections to all replicas, with this bundle and with the one of the step before, which a proxy may
+// still have.
 func (s *scene) works(bundles ...[]byte) {
 	s.t.Helper()
 	for i := range s.replicas {
@@ -235,8 +240,8 @@ func (s *scene) step(want string) {
 	}
 }
 
-// TestRotation takes three replicas, which start at once on nothing, through a rotation. In each step they agree, and streams work with the
-// bundle of the step and with that of the step before.
+// TestRotation takes three replicas, which start at once on nothing, through a rotation. In each step they agree, and
+// streams work with the bundle of the step and with that of the step before.
 func TestRotation(t *testing.T) {
 	s := newScene(t)
 	s.run(3)

@@ -12,20 +12,20 @@ import (
 
 // Config is what an Authority needs.
 type Config struct {
-	Client          kubernetes.Interface // that makes each request once (kube.Once)
-	Namespace, Name string               // of the Secret; it is made if it is not there
+	Client          kubernetes.Interface // should make each request once (kube.Once)
+	Namespace, Name string               // of the Secret; it is created if it does not exist
 	DNSNames        []string             // of the server
-	Times           Times                // the zero Times is DefaultTimes
+	Times           Times                // zero means DefaultTimes
 	Clock           clock.Clock
 	Log             *slog.Logger          // nil: nothing is logged
 	Metrics         prometheus.Registerer // nil: none
 }
 
-// Times says how long things last.
+// Times are the durations of a rotation.
 type Times struct {
 	Authority time.Duration // life of an authority; its rotation begins after two thirds of it
-	Server    time.Duration // life of a server's certificate; there is a new one after half of it
-	// Step is how long each step of a rotation lasts: longer than a proxy may take to get a new bundle.
+	Server    time.Duration // life of a server's certificate; it is renewed after half of it
+	// Step is how long each step of a rotation lasts. It must be longer than a proxy may take to get a new bundle.
 	Step time.Duration
 }
 
@@ -40,10 +40,10 @@ func (c *Config) complete() error {
 		c.Times = DefaultTimes
 	}
 	if c.Times.Authority <= 0 || c.Times.Server <= 0 || c.Times.Step <= 0 {
-		return errors.New("certs: times must be longer than nothing")
+		return errors.New("certs: all times must be greater than 0")
 	}
 	if c.Times.Step*2 >= c.Times.Authority/3 {
-		return errors.New("certs: two steps must fit into a third of an authority's life")
+		return errors.New("certs: two steps must be shorter than a third of an authority's life")
 	}
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}

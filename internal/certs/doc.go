@@ -1,15 +1,16 @@
-// Package certs is the authority that Cardea's proxies trust: its keys stand in a Secret, it signs the certificate that each
-// replica serves xDS with, and it replaces itself before it expires without a stream lost.
+// Package certs is the certificate authority that Cardea's proxies trust. Its keys are in a Secret. It signs the
+// certificate with which each replica serves xDS, and it rotates before it expires, without the loss of a stream.
 //
-// It owns that Secret, the steps of a rotation, and the certificate in use. It must never know proxies, xDS or how a bundle
-// gets to where it is read. Several replicas run it on one Secret: whoever comes first writes a step, by optimistic
-// concurrency, and the others read it. Run holds the one goroutine that writes; the other methods may be called from any.
+// It owns that Secret, the steps of a rotation, and the certificate in use. It must never know proxies, xDS, or how the
+// bundle of trusted certificates gets to the proxies. Several replicas use one Secret: the first one writes a step, by
+// optimistic concurrency, and the others read it. Run has the one goroutine that writes; the other methods may be
+// called from any.
 //
-// A rotation, of which every step lasts long enough for the bundle of the step before to be everywhere:
+// These are the steps of a rotation. Each one lasts long enough for every proxy to have the bundle of the step before:
 //
 //	steady      one authority, trusted and signing
 //	introduced  a new one is trusted, too; the old one signs
-//	switched    the new one signs; the old one is trusted still
+//	switched    the new one signs; the old one is still trusted
 //	steady      the old one is dropped
 //
 // Start reading at advance in steps.go, then Authority.Run.

@@ -15,16 +15,16 @@ import (
 	"time"
 )
 
-// skew is how far clocks may be apart: certificates count from before they were made.
+// skew is the allowed difference of clocks: certificates are valid from this long before they are made.
 const skew = time.Hour
 
-// authority is a certificate that is its own issuer, with its key if it signs.
+// authority is a self-signed certificate, with its key if it signs.
 type authority struct {
 	cert *x509.Certificate
 	key  crypto.Signer
 }
 
-// newAuthority makes one for a time.
+// newAuthority makes an authority with this life.
 func newAuthority(life time.Duration, now time.Time) (*authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -50,7 +50,7 @@ func newAuthority(life time.Duration, now time.Time) (*authority, error) {
 	return &authority{cert, key}, nil
 }
 
-// serve makes a server's certificate. It does not outlive the authority.
+// serve makes a server's certificate. It does not live longer than the authority.
 func (a *authority) serve(names []string, life time.Duration, now time.Time) (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -101,21 +101,21 @@ func (a *authority) keyPEM() ([]byte, error) {
 func parseAuthority(certificate, key []byte) (*authority, error) {
 	block, _ := pem.Decode(certificate)
 	if block == nil || block.Type != "CERTIFICATE" {
-		return nil, errors.New("it is no PEM certificate")
+		return nil, errors.New("it is not a PEM certificate")
 	}
 	cert, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
 		return nil, err
 	}
 	if !cert.IsCA {
-		return nil, errors.New("it is no certificate of an authority")
+		return nil, errors.New("it is not the certificate of an authority")
 	}
 	a := &authority{cert: cert}
 	if key == nil {
 		return a, nil
 	}
 	if block, _ = pem.Decode(key); block == nil {
-		return nil, errors.New("its key is no PEM")
+		return nil, errors.New("its key is not PEM")
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
@@ -126,7 +126,7 @@ func parseAuthority(certificate, key []byte) (*authority, error) {
 		return nil, errors.New("its key can't sign")
 	}
 	if public, ok := signer.Public().(interface{ Equal(crypto.PublicKey) bool }); !ok || !public.Equal(cert.PublicKey) {
-		return nil, errors.New("its key is another one's")
+		return nil, errors.New("its key belongs to another certificate")
 	}
 	a.key = signer
 	return a, nil

@@ -15,11 +15,11 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		expiry: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "cardea_certs_expiry_timestamp_seconds",
-			Help: "When the certificate of the authority that signs for xDS expires, and that of this replica's server.",
+			Help: "When the certificate of the xDS authority expires, and when that of this replica's server does.",
 		}, []string{"certificate"}),
 		step: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "cardea_certs_step",
-			Help: "1 for the step at which the rotation of the xDS authority stands: steady, introduced or switched.",
+			Help: "1 for the current step of the xDS authority's rotation: steady, introduced or switched.",
 		}, []string{"step"}),
 	}
 	if r == nil {

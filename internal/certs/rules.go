@@ -5,13 +5,14 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// Rules is what an Authority must be permitted in its Secret's namespace, as the rules of a Role.
+// Rules are the permissions that an Authority needs in its Secret's namespace, as the rules of a Role.
 func Rules(secret string) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{
 			APIGroups: []string{corev1.GroupName}, Resources: []string{"secrets"}, ResourceNames: []string{secret},
 			Verbs: []string{"get", "list", "update", "watch"},
 		},
-		{APIGroups: []string{corev1.GroupName}, Resources: []string{"secrets"}, Verbs: []string{"create"}}, // a name can't be demanded here
+		// create can't be limited to a name
+		{APIGroups: []string{corev1.GroupName}, Resources: []string{"secrets"}, Verbs: []string{"create"}},
 	}
 }

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// The entries of the Secret: a certificate and, if it signs or will sign, its key; and when the step began, as RFC 3339.
+// The entries of the Secret: certificates, the keys of those that sign or will sign, and when the step began
+// (RFC 3339).
 const (
 	signerEntry   = "signer"
 	nextEntry     = "next"
@@ -61,7 +62,7 @@ func decode(data map[string][]byte) (*state, error) {
 		*e.to = a
 	}
 	if s.next != nil && s.previous != nil {
-		return nil, fmt.Errorf("there are both %s and %s", nextEntry, previousEntry)
+		return nil, fmt.Errorf("it has both %s and %s, which no step has", nextEntry, previousEntry)
 	}
 	return s, nil
 }

@@ -2,7 +2,7 @@ package certs
 
 import "time"
 
-// step is where a rotation stands.
+// step is a step of a rotation.
 type step string
 
 const (
@@ -11,11 +11,11 @@ const (
 	switched   step = "switched"
 )
 
-// state is what the Secret holds.
+// state is the decoded Secret.
 type state struct {
 	signer   *authority
-	next     *authority // will sign; nil but when introduced
-	previous *authority // has signed, its key is forgotten; nil but when switched
+	next     *authority // will sign; only in step introduced
+	previous *authority // has signed, without its key; only in step switched
 	since    time.Time  // when the step began
 }
 
@@ -29,7 +29,7 @@ func (s *state) step() step {
 	return steady
 }
 
-// bundle is all that is trusted, as PEM.
+// bundle is all trusted certificates, as PEM.
 func (s *state) bundle() []byte {
 	var text []byte
 	for _, a := range []*authority{s.signer, s.next, s.previous} {
@@ -40,11 +40,11 @@ func (s *state) bundle() []byte {
 	return text
 }
 
-// advance is the state that follows s if it is time for that; else it is s, and look is when to look again.
+// advance returns the next state if it is due, else s; look is when to look again.
 func advance(s *state, t Times, now time.Time) (to *state, look time.Time, err error) {
 	look = s.since.Add(t.Step)
 	if !now.Before(s.signer.cert.NotAfter) {
-		look = now // nobody trusts the signer any more
+		look = now // the signer has expired
 	}
 	if s.step() == steady {
 		look = s.signer.cert.NotAfter.Add(-t.Authority / 3)

@@ -109,7 +109,8 @@ func TestConfig(t *testing.T) {
 	if _, err := New(Config{}); err == nil {
 		t.Error("an empty Config is taken")
 	}
-	if _, err := New(Config{Namespace: "n", Name: "n", DNSNames: []string{"n"}, Times: Times{Authority: 6, Server: 1, Step: 1}}); err == nil {
+	if _, err := New(Config{Namespace: "n", Name: "n", DNSNames: []string{"n"},
+		Times: Times{Authority: 6, Server: 1, Step: 1}}); err == nil {
 		t.Error("steps that do not fit are taken")
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// read is what the Secret says, and the Secret. The state is nil if there is none or nobody can make sense of it, the Secret
-// if it does not exist.
+// read returns the state in the Secret, and the Secret. The state is nil if there is none, or if it is invalid; the
+// Secret is nil if it does not exist.
 func (a *Authority) read(ctx context.Context) (*state, *corev1.Secret, error) {
 	secret, err := a.cfg.Client.CoreV1().Secrets(a.cfg.Namespace).Get(ctx, a.cfg.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -22,14 +22,15 @@ func (a *Authority) read(ctx context.Context) (*state, *corev1.Secret, error) {
 	}
 	s, err := decode(secret.Data)
 	if err != nil {
-		a.cfg.Log.Error("the xDS authority's Secret can't be understood, so it is written anew", "secret", a.cfg.Name, "error", err)
+		a.cfg.Log.Error("the xDS authority's Secret is invalid and is replaced", "secret", a.cfg.Name,
+			"error", err)
 		return nil, secret, nil
 	}
 	return s, secret, nil
 }
 
-// write writes the state in place of the Secret that was read, nil for none. If there is another one by now, that is an error as any other: it is
-// read again after a pause.
+// write replaces the Secret that was read (nil: it did not exist) by the state. If it has changed meanwhile, that is an
+// error like any other: it is read again after a pause.
 func (a *Authority) write(ctx context.Context, s *state, old *corev1.Secret) error {
 	data, err := encode(s)
 	if err != nil {
@@ -44,21 +45,21 @@ func (a *Authority) write(ctx context.Context, s *state, old *corev1.Secret) err
 	} else {
 		secret := old.DeepCopy()
 		secret.Data = data
-		_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{}) // of this version only
+		_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{}) // fails if the version has changed
 	}
 	if err == nil {
-		a.cfg.Log.Info("the xDS authority's Secret is written", "secret", a.cfg.Name, "step", string(s.step()))
+		a.cfg.Log.Info("the xDS authority's Secret was written", "secret", a.cfg.Name, "step", string(s.step()))
 	}
 	return err
 }
 
-// watch rings when the Secret changes, until ctx ends. stop returns when it has ended.
+// watch reports changes of the Secret until ctx ends. stop returns when the watch has ended.
 func (a *Authority) watch(ctx context.Context) (heard <-chan struct{}, stop func()) {
 	bell := make(chan struct{}, 1)
 	ring := func(any) {
 		select {
 		case bell <- struct{}{}:
-		default: // it will look anyway
+		default: // a report is pending already
 		}
 	}
 	from := cache.NewListWatchFromClient(a.cfg.Client.CoreV1().RESTClient(), "secrets", a.cfg.Namespace,

@@ -22,6 +22,7 @@ import (
 	"cardea.dev/cardea/internal/diff"
 	"cardea.dev/cardea/internal/explain"
 	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/standalone"
 )
@@ -37,9 +38,11 @@ func TestMain(m *testing.M) {
 // spy is a Program that prints how it was called. What the real one does is tested where it is.
 func spy() Program {
 	told := func(o standalone.Options) string {
-		return fmt.Sprintf("dir=%s envoy=%s offset=%d bind=%v admin=%s work=%s", o.Dir, o.Envoy, o.PortOffset, o.Bind, o.Admin, o.WorkDir)
+		return fmt.Sprintf("dir=%s envoy=%s offset=%d bind=%v admin=%s work=%s", o.Dir, o.Envoy, o.PortOffset, o.Bind,
+			o.Admin, o.WorkDir)
 	}
 	return Program{
+		Catalog: kinds.Catalog(),
 		Standalone: func(_ context.Context, o standalone.Options) error {
 			o.Log.Info("info line")
 			o.Log.Debug("debug line")
@@ -64,8 +67,10 @@ func spy() Program {
 			at := func(namespace, name string) map[string]any {
 				return map[string]any{"namespace": namespace, "name": name}
 			}
-			return []map[string]any{{"name": o.Dir}, {"kind": "HTTPRoute", "metadata": at("shop", "cart")}, {"kind": "HTTPRoute", "metadata": at("a", "b")},
-				{"kind": "GatewayClass", "metadata": map[string]any{"name": "own"}}, {"kind": "Namespace", "metadata": map[string]any{"name": "shop"}}}, nil
+			return []map[string]any{{"name": o.Dir}, {"kind": "HTTPRoute", "metadata": at("shop", "cart")},
+				{"kind": "HTTPRoute", "metadata": at("a", "b")},
+				{"kind": "GatewayClass", "metadata": map[string]any{"name": "own"}},
+				{"kind": "Namespace", "metadata": map[string]any{"name": "shop"}}}, nil
 		},
 		Explainer: func(_ context.Context, o standalone.Options) (admin.Explainer, error) { return explainer(told(o)), nil },
 		Gateways: func(_ context.Context, o standalone.Options) ([]string, error) {
@@ -123,6 +128,7 @@ func TestScripts(t *testing.T) {
 func serve(env *testscript.Env, path string) (url string, err error) {
 	listens, done := make(chan string, 1), make(chan error, 1)
 	s, err := admin.New(admin.Config{
+		Catalog:  kinds.Catalog(),
 		Addr:     "127.0.0.1:0",
 		Graph:    flow.New(flow.Config{}),
 		Objects:  file(path),
@@ -170,7 +176,7 @@ func (f file) List(kind model.Kind, namespace string) (list []json.RawMessage, e
 		if err := yaml.Unmarshal([]byte(document), &o); err != nil {
 			return nil, err
 		}
-		if o.text("kind") != kind.String() || namespace != "" && o.text("metadata", "namespace") != namespace {
+		if o.Text("kind") != kind.String() || namespace != "" && o.Text("metadata", "namespace") != namespace {
 			continue
 		}
 		text, err := json.Marshal(o)
@@ -186,7 +192,7 @@ func (f file) Get(ref model.ObjectRef) (json.RawMessage, bool, error) {
 	list, err := f.List(ref.Kind(), ref.Namespace())
 	i := slices.IndexFunc(list, func(text json.RawMessage) bool {
 		var o object
-		return json.Unmarshal(text, &o) == nil && o.text("metadata", "name") == ref.Name()
+		return json.Unmarshal(text, &o) == nil && o.Text("metadata", "name") == ref.Name()
 	})
 	if err != nil || i < 0 {
 		return nil, false, err
@@ -211,8 +217,8 @@ func TestAgeIsToldAsKubectlDoes(t *testing.T) {
 }
 
 func TestEveryKindCanBePrinted(t *testing.T) {
-	for _, kind := range model.Kinds() {
-		if _, ok := columnsOf[kind]; !ok {
+	for _, kind := range kinds.All() {
+		if kind.Columns == nil {
 			t.Errorf("%s has no columns", kind)
 		}
 		// Nothing that an object lacks may matter.

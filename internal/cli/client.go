@@ -16,19 +16,21 @@ import (
 	"time"
 
 	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/kind"
 )
 
-// client asks a running program's admin API.
+// client asks the admin API of a running Cardea.
 type client struct {
-	server string // without a slash at its end
-	http   *http.Client
+	catalog *kind.Catalog
+	server  string // without a slash at its end
+	http    *http.Client
 }
 
-// orName is what to do where no Cardea is.
-const orName = "name the address of its admin API with --server or $CARDEA_SERVER"
+// orName says what to do if there is no Cardea at an address.
+const orName = "set the address of Cardea's admin API with --server or $CARDEA_SERVER"
 
 // newClient takes the first address that is not "", else the default one.
-func newClient(addresses ...string) *client {
+func newClient(catalog *kind.Catalog, addresses ...string) *client {
 	server := admin.DefaultAddr
 	for _, a := range addresses {
 		if a != "" {
@@ -39,34 +41,35 @@ func newClient(addresses ...string) *client {
 	if !strings.Contains(server, "://") {
 		server = "http://" + server
 	}
-	// Its own transport: a proxy that the environment names has no business between us and this machine's program.
-	return &client{strings.TrimSuffix(server, "/"), &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}}
+	// Its own transport: a proxy from the environment must not stand between us and a program on this machine.
+	return &client{catalog, strings.TrimSuffix(server, "/"),
+		&http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}}
 }
 
 func (c *client) kinds(ctx context.Context) (json.RawMessage, error) { return c.ask(ctx, "/objects") }
 
-func (c *client) list(ctx context.Context, n admin.KindNames, namespace string) (json.RawMessage, error) {
-	words := []string{"objects", n.Plural}
-	if n.Namespaced && namespace != "" {
+func (c *client) list(ctx context.Context, n *kind.Kind, namespace string) (json.RawMessage, error) {
+	words := []string{"objects", c.catalog.Word(n)}
+	if !n.Cluster && namespace != "" {
 		words = append(words, namespace)
 	}
 	return c.ask(ctx, join(words))
 }
 
-func (c *client) one(ctx context.Context, n admin.KindNames, namespace, name string) (json.RawMessage, error) {
-	words := []string{"objects", n.Plural}
-	if n.Namespaced {
+func (c *client) one(ctx context.Context, n *kind.Kind, namespace, name string) (json.RawMessage, error) {
+	words := []string{"objects", c.catalog.Word(n)}
+	if !n.Cluster {
 		words = append(words, namespace)
 	}
 	return c.ask(ctx, join(append(words, name)))
 }
 
-// ask gets a path. The answer is JSON.
+// ask sends a GET. The answer is JSON.
 func (c *client) ask(ctx context.Context, path string) (json.RawMessage, error) {
 	return c.do(ctx, http.MethodGet, path, nil)
 }
 
-// post asks a question that is JSON.
+// post sends a POST with JSON. The answer is JSON.
 func (c *client) post(ctx context.Context, path string, question []byte) (json.RawMessage, error) {
 	return c.do(ctx, http.MethodPost, path, question)
 }
@@ -82,8 +85,9 @@ func (c *client) do(ctx context.Context, method, path string, body []byte) (json
 	response, err := c.http.Do(request)
 	switch _, unreachable := errors.AsType[*net.OpError](err); {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return nil, fmt.Errorf("no Cardea answers at %s: start one with `cardea standalone DIR`, or %s (`cardea get --kube` asks a cluster)",
-			c.server, orName)
+		return nil,
+			fmt.Errorf("no Cardea runs at %s: start one with `cardea standalone DIR`, or %s; "+
+				"to ask a cluster, use `cardea get --kube`", c.server, orName)
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return nil, err
 	case unreachable:
@@ -94,7 +98,8 @@ func (c *client) do(ctx context.Context, method, path string, body []byte) (json
 	defer response.Body.Close()
 	if response.Header.Get(admin.Header) == "" {
 		kind, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";")
-		return nil, fmt.Errorf("%s is not Cardea's admin API (it answers %s, %s): %s", c.server, response.Status, cmp.Or(kind, "of no type"), orName)
+		return nil, fmt.Errorf("%s is not Cardea's admin API (it answers %s, %s): %s", c.server, response.Status,
+			cmp.Or(kind, "no content type"), orName)
 	}
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
@@ -104,12 +109,13 @@ func (c *client) do(ctx context.Context, method, path string, body []byte) (json
 		return nil, failure(response.StatusCode, text)
 	}
 	if !json.Valid(text) {
-		return nil, fmt.Errorf("what Cardea answers at %s can't be read: it may be of another version", c.server)
+		return nil, fmt.Errorf("can't read the answer of the Cardea at %s: it may have another version", c.server)
 	}
 	return text, nil
 }
 
-// bare is an error of a request without the request: "no such host" of "Get "http://...": dial tcp: lookup foo: no such host".
+// bare is the innermost text of an error of a request: "no such host" instead of "Get "http://...": dial tcp: lookup
+// foo: no such host".
 func bare(err error) error {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		return errors.New(dns.Err)
@@ -120,12 +126,12 @@ func bare(err error) error {
 	return err
 }
 
-// serverError is a refusal by the server.
+// serverError is an error that the server answered: reason is the HTTP status as one word ("NotFound").
 type serverError struct{ reason, message string }
 
 func (e serverError) Error() string { return fmt.Sprintf("(%s): %s", e.reason, e.message) }
 
-// failure is a refusal in the server's words.
+// failure is the error in a server's answer.
 func failure(code int, text []byte) error {
 	var status admin.Status
 	if err := json.Unmarshal(text, &status); err != nil || status.Kind != "Status" {
@@ -134,7 +140,7 @@ func failure(code int, text []byte) error {
 	return serverError{strings.ReplaceAll(http.StatusText(code), " ", ""), status.Message}
 }
 
-// join makes a path of words, each of which may hold anything.
+// join makes a path of words, and escapes them.
 func join(words []string) string {
 	var path strings.Builder
 	for _, w := range words {

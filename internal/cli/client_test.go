@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"cardea.dev/cardea/internal/kinds"
 )
 
 // Whatever else listens where a Cardea is looked for is called what it is, and nothing of it is taken for an answer.
@@ -22,17 +24,19 @@ func TestGetFromWhatIsNoCardea(t *testing.T) {
 		answer func(http.ResponseWriter, *http.Request)
 		want   string
 	}{
-		"a page that is not there": {answers(404, "text/html; charset=utf-8", "<h1>Not Found</h1>"), "(it answers 404 Not Found, text/html)"},
-		"a page":                   {answers(200, "text/html", "<h1>Hello</h1>"), "(it answers 200 OK, text/html)"},
-		"other JSON":               {answers(200, "application/json", `{"login": "please"}`), "(it answers 200 OK, application/json)"},
-		"an empty list":            {answers(200, "application/json", `{"kind": "List", "items": []}`), "(it answers 200 OK, application/json)"},
+		"a page that is not there": {answers(404, "text/html; charset=utf-8", "<h1>Not Found</h1>"),
+			"(it answers 404 Not Found, text/html)"},
+		"a page":     {answers(200, "text/html", "<h1>Hello</h1>"), "(it answers 200 OK, text/html)"},
+		"other JSON": {answers(200, "application/json", `{"login": "please"}`), "(it answers 200 OK, application/json)"},
+		"an empty list": {answers(200, "application/json", `{"kind": "List", "items": []}`),
+			"(it answers 200 OK, application/json)"},
 		"a Kubernetes": {answers(403, "application/json", `{"kind": "Status", "apiVersion": "v1", "message": "forbidden"}`),
 			"(it answers 403 Forbidden, application/json)"},
 		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/login" {
 				http.Redirect(w, r, "/login", http.StatusFound)
 			}
-		}, "(it answers 200 OK, of no type)"},
+		}, "(it answers 200 OK, no content type)"},
 		"no HTTP": {func(w http.ResponseWriter, _ *http.Request) {
 			conn, _, err := w.(http.Hijacker).Hijack()
 			if err == nil {
@@ -52,7 +56,8 @@ func TestGetFromWhatIsNoCardea(t *testing.T) {
 			for _, what := range []string{"", "httproutes", "httproute web", "gateways -A", "gateways -o json"} {
 				out, code := run(t, "get --server "+server.URL+" "+what)
 				want := "Error: " + server.URL + " is not Cardea's admin API ("
-				if code != 1 || !strings.HasPrefix(out, want) || !strings.Contains(out, story.want) || !strings.Contains(out, "--server or $CARDEA_SERVER") {
+				if code != 1 || !strings.HasPrefix(out, want) || !strings.Contains(out, story.want) ||
+					!strings.Contains(out, "--server or $CARDEA_SERVER") {
 					t.Errorf("get %s: %d, %s", what, code, out)
 				}
 			}
@@ -68,7 +73,9 @@ func TestGetFromNobody(t *testing.T) {
 	}
 	l.Close()
 	for server, want := range map[string]string{
-		"http://" + l.Addr().String():   "start one with `cardea standalone DIR`, or name the address of its admin API with --server or $CARDEA_SERVER",
+		"http://" +
+			l.Addr().String(): "start one with `cardea standalone DIR`, or set the address of Cardea's admin API with " +
+			"--server or $CARDEA_SERVER",
 		"gopher://" + l.Addr().String(): `unsupported protocol scheme "gopher"`,
 	} {
 		if out, code := run(t, "get --server "+server); code != 1 || !strings.Contains(out, want) {
@@ -80,6 +87,6 @@ func TestGetFromNobody(t *testing.T) {
 // run is a command line and all that it prints.
 func run(t *testing.T, line string) (out string, code int) {
 	var b strings.Builder
-	code = Main(t.Context(), strings.Fields(line), Program{}, &b, &b)
+	code = Main(t.Context(), strings.Fields(line), Program{Catalog: kinds.Catalog()}, &b, &b)
 	return b.String(), code
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,12 +19,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/kube"
-	"cardea.dev/cardea/internal/model"
 )
 
 // cluster asks a Kubernetes API server.
 type cluster struct {
+	catalog   *kind.Catalog
 	base      *url.URL
 	http      *http.Client
 	namespace string // of the kubeconfig's context
@@ -35,7 +35,7 @@ type cluster struct {
 const pageSize = 500
 
 // newCluster finds the cluster that kubectl would ask with these flags.
-func newCluster(kubeconfig, context string) (*cluster, error) {
+func newCluster(catalog *kind.Catalog, kubeconfig, context string) (*cluster, error) {
 	config, namespace, err := kube.Kubeconfig(kubeconfig, context)
 	if err != nil {
 		return nil, fmt.Errorf("find the cluster: %w", err)
@@ -49,10 +49,10 @@ func newCluster(kubeconfig, context string) (*cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig: %w", err)
 	}
-	return &cluster{base, client, namespace}, nil
+	return &cluster{catalog, base, client, namespace}, nil
 }
 
-// contexts are those of a kubeconfig, for shell completion.
+// contexts are the contexts of a kubeconfig, for shell completion.
 func contexts(kubeconfig string) []string {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
@@ -63,25 +63,27 @@ func contexts(kubeconfig string) []string {
 	return slices.Sorted(maps.Keys(config.Contexts))
 }
 
-// missing says that the API server has no such kind.
-type missing struct{ names admin.KindNames }
+// missing is the error for a kind that the API server does not have.
+type missing struct{ names *kind.Kind }
 
 func (e missing) Error() string {
-	return fmt.Sprintf("the cluster has no %s.%s: its CRD is not installed", e.names.Plural, e.names.Kind.Group())
+	return fmt.Sprintf("the cluster has no %s: its CRD is not installed", e.names.Resource())
 }
 
-// get asks for a path. What is not there is a serverError; a kind that is not there is missing.
-func (c *cluster) get(ctx context.Context, n admin.KindNames, accept string, query url.Values, words ...string) ([]byte, error) {
+// get asks for a path. For an object that does not exist the error is a serverError, for a kind it is missing.
+func (c *cluster) get(
+	ctx context.Context, n *kind.Kind, accept string, query url.Values, words ...string,
+) ([]byte, error) {
 	root := "/apis"
-	if !strings.Contains(n.APIVersion, "/") {
+	if !strings.Contains(n.APIVersion(), "/") {
 		root = "/api"
 	}
 	for _, word := range words {
 		if wrong := validation.IsValidPathSegmentName(word); len(wrong) > 0 {
-			return nil, fmt.Errorf("%q is no name: it %s", word, strings.Join(wrong, " and "))
+			return nil, fmt.Errorf("%q is not a valid name: it %s", word, strings.Join(wrong, " and "))
 		}
 	}
-	target := strings.TrimSuffix(c.base.String(), "/") + root + "/" + n.APIVersion + join(words)
+	target := strings.TrimSuffix(c.base.String(), "/") + root + "/" + n.APIVersion() + join(words)
 	if len(query) > 0 {
 		target += "?" + query.Encode()
 	}
@@ -108,16 +110,16 @@ func (c *cluster) get(ctx context.Context, n admin.KindNames, accept string, que
 	return nil, failure(response.StatusCode, text)
 }
 
-// namesObject tells whether a refusal is about an object: else it is about its kind.
+// namesObject reports whether an error that the server answered is about an object. If not, it is about the kind.
 func namesObject(text []byte) bool {
 	var status struct{ Details struct{ Name string } }
 	return json.Unmarshal(text, &status) == nil && status.Details.Name != ""
 }
 
-// path is that of a kind in a namespace, or in all if it is "".
-func path(n admin.KindNames, namespace string, more ...string) []string {
+// path is the path of a kind in a namespace, or in all namespaces if it is "".
+func path(n *kind.Kind, namespace string, more ...string) []string {
 	words := append([]string{n.Plural}, more...)
-	if n.Namespaced && namespace != "" {
+	if !n.Cluster && namespace != "" {
 		words = append([]string{"namespaces", namespace}, words...)
 	}
 	return words
@@ -132,7 +134,9 @@ type page struct {
 	Items []object
 }
 
-func (c *cluster) page(ctx context.Context, n admin.KindNames, accept, namespace string, limit int, token string) (p page, err error) {
+func (c *cluster) page(
+	ctx context.Context, n *kind.Kind, accept, namespace string, limit int, token string,
+) (p page, err error) {
 	query := url.Values{"limit": {strconv.Itoa(limit)}}
 	if token != "" {
 		query.Set("continue", token)
@@ -144,12 +148,12 @@ func (c *cluster) page(ctx context.Context, n admin.KindNames, accept, namespace
 	return p, decode(text, &p)
 }
 
-// decode keeps numbers as they are written.
+// decode decodes JSON and keeps numbers as they are written.
 func decode(text []byte, value any) error {
 	d := json.NewDecoder(strings.NewReader(string(text)))
 	d.UseNumber()
 	if err := d.Decode(value); err != nil {
-		return fmt.Errorf("what the cluster answers can't be read: %w", err)
+		return fmt.Errorf("can't read the cluster's answer: %w", err)
 	}
 	return nil
 }
@@ -162,7 +166,7 @@ const (
 // kinds counts the kinds that are installed and may be listed.
 func (c *cluster) kinds(ctx context.Context) (json.RawMessage, error) {
 	counts := []admin.KindCount{}
-	for _, n := range admin.Kinds() {
+	for _, n := range c.catalog.All() {
 		p, err := c.page(ctx, n, asNames, "", 1, "")
 		_, absent := errors.AsType[missing](err)
 		refusal, refused := errors.AsType[serverError](err)
@@ -173,13 +177,14 @@ func (c *cluster) kinds(ctx context.Context) (json.RawMessage, error) {
 			return nil, err
 		}
 		counts = append(counts, admin.KindCount{
-			Kind: n.Kind.String(), APIVersion: n.APIVersion, Name: n.Plural, Namespaced: n.Namespaced, Count: len(p.Items) + p.Metadata.Remaining,
+			Kind: n.String(), APIVersion: n.APIVersion(), Name: c.catalog.Word(n), Namespaced: !n.Cluster,
+			Count: len(p.Items) + p.Metadata.Remaining,
 		})
 	}
 	return document(counts)
 }
 
-func (c *cluster) list(ctx context.Context, n admin.KindNames, namespace string) (json.RawMessage, error) {
+func (c *cluster) list(ctx context.Context, n *kind.Kind, namespace string) (json.RawMessage, error) {
 	items, token := []object{}, ""
 	for {
 		p, err := c.page(ctx, n, asJSON, namespace, pageSize, token)
@@ -196,7 +201,7 @@ func (c *cluster) list(ctx context.Context, n admin.KindNames, namespace string)
 	return document(object{"apiVersion": "v1", "kind": "List", "items": items})
 }
 
-func (c *cluster) one(ctx context.Context, n admin.KindNames, namespace, name string) (json.RawMessage, error) {
+func (c *cluster) one(ctx context.Context, n *kind.Kind, namespace, name string) (json.RawMessage, error) {
 	text, err := c.get(ctx, n, asJSON, nil, path(n, namespace, name)...)
 	if err != nil {
 		return nil, err
@@ -214,25 +219,17 @@ func document(value any) (json.RawMessage, error) {
 	return append(text, '\n'), err
 }
 
-// redacted stands in the place of what a Secret holds, as the admin API has it.
-var redacted = base64.StdEncoding.EncodeToString([]byte("[redacted]"))
-
-// shown is an object as it is shown: with its kind, which lists leave out, without what only machines read, and a Secret without what it
-// holds.
-func shown(n admin.KindNames, o object) object {
-	o["apiVersion"], o["kind"] = n.APIVersion, n.Kind.String()
+// redacted replaces each value of a Secret, as in the admin API.
+func shown(n *kind.Kind, o object) object {
+	o["apiVersion"], o["kind"] = n.APIVersion(), n.String()
 	if m, ok := o["metadata"].(map[string]any); ok {
 		delete(m, "managedFields")
 	}
-	if n.Kind != model.KindSecret {
+	if n.Hidden == nil {
 		return o
 	}
-	if data, ok := o["data"].(map[string]any); ok {
-		for name := range data {
-			data[name] = redacted
-		}
-	}
-	if notes, ok := o.at("metadata", "annotations").(map[string]any); ok {
+	o.Redact(n.Hidden...)
+	if notes, ok := o.At("metadata", "annotations").(map[string]any); ok {
 		delete(notes, "kubectl.kubernetes.io/last-applied-configuration") // it may hold all of it once more
 	}
 	return o

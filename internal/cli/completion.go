@@ -9,15 +9,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/standalone"
 )
 
-// completionPatience is how long a shell waits for a word from the running program. Who types does not want to.
-const completionPatience = 2 * time.Second
+// completionTimeout is how long a shell waits for an answer of the running Cardea. It is short, since the user is
+// typing.
+const completionTimeout = 2 * time.Second
 
-// completer lists the words that may stand where the shell's cursor is. What it can't find out it does not offer, silently:
-// nobody asked for anything yet.
+// completer lists the words that can be completed at the shell's cursor. It reports no errors: words that it can't find
+// out are left out.
 type completer = func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective)
 
 // completeFlag offers words for a flag, and no files.
@@ -29,16 +30,16 @@ func completeFlag(cmd *cobra.Command, flag string, words ...string) {
 
 func completeFlagBy(cmd *cobra.Command, flag string, f completer) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, f); err != nil {
-		panic(err) // there is no such flag, or it was done twice
+		panic(err) // there is no such flag, or it has a completer already
 	}
 }
 
-// namer lists the names of a kind's objects, where a command line asks for them.
-type namer = func(cmd *cobra.Command, n admin.KindNames) []string
+// namer lists the names of a kind's objects, from the source that the command line names.
+type namer = func(cmd *cobra.Command, n *kind.Kind) []string
 
 // namesOf is what a namer knows of a kind, by any of the kind's words.
-func namesOf(cmd *cobra.Command, kind string, names namer) []string {
-	n, known := admin.KindNamed(kind)
+func namesOf(cmd *cobra.Command, catalog *kind.Catalog, word string, names namer) []string {
+	n, known := catalog.Named(word)
 	if !known {
 		return nil
 	}
@@ -46,60 +47,60 @@ func namesOf(cmd *cobra.Command, kind string, names namer) []string {
 }
 
 // completeGet offers kinds, then the names of the kind's objects in the namespace.
-func completeGet(names namer) completer {
+func completeGet(catalog *kind.Catalog, names namer) completer {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		switch {
 		case len(args) == 0 && strings.Contains(typed, "/"):
-			return objectWords(cmd, typed, names), cobra.ShellCompDirectiveNoFileComp
+			return objectWords(cmd, catalog, typed, names), cobra.ShellCompDirectiveNoFileComp
 		case len(args) == 0:
-			return kindWords(""), cobra.ShellCompDirectiveNoFileComp
+			return kindWords(catalog, ""), cobra.ShellCompDirectiveNoFileComp
 		case len(args) == 1 && !strings.Contains(args[0], "/"):
-			return namesOf(cmd, args[0], names), cobra.ShellCompDirectiveNoFileComp
+			return namesOf(cmd, catalog, args[0], names), cobra.ShellCompDirectiveNoFileComp
 		}
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
 // completeExplain offers KIND/, then KIND/NAME.
-func completeExplain(names namer) completer {
+func completeExplain(catalog *kind.Catalog, names namer) completer {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		switch {
 		case len(args) > 0:
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		case strings.Contains(typed, "/"):
-			return objectWords(cmd, typed, names), cobra.ShellCompDirectiveNoFileComp
+			return objectWords(cmd, catalog, typed, names), cobra.ShellCompDirectiveNoFileComp
 		}
-		return kindWords("/"), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		return kindWords(catalog, "/"), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
 }
 
 // kindWords are all kinds.
-func kindWords(end string) (words []string) {
-	for _, n := range admin.Kinds() {
-		words = append(words, n.Plural+end)
+func kindWords(catalog *kind.Catalog, end string) (words []string) {
+	for _, k := range catalog.All() {
+		words = append(words, catalog.Word(k)+end)
 	}
 	return words
 }
 
 // objectWords are KIND/NAME of all objects of the kind that was typed.
-func objectWords(cmd *cobra.Command, typed string, names namer) (words []string) {
-	kind, _, _ := strings.Cut(typed, "/")
-	for _, name := range namesOf(cmd, kind, names) {
-		words = append(words, kind+"/"+name)
+func objectWords(cmd *cobra.Command, catalog *kind.Catalog, typed string, names namer) (words []string) {
+	of, _, _ := strings.Cut(typed, "/")
+	for _, name := range namesOf(cmd, catalog, of, names) {
+		words = append(words, of+"/"+name)
 	}
 	return words
 }
 
-// completeNamespace offers the namespaces that there are.
-func completeNamespace(names namer) completer {
+// completeNamespace offers the existing namespaces.
+func completeNamespace(catalog *kind.Catalog, names namer) completer {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return namesOf(cmd, "namespaces", names), cobra.ShellCompDirectiveNoFileComp
+		return namesOf(cmd, catalog, "namespaces", names), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// names asks for the names of a kind's objects. None of all namespaces: an object is asked for in its own.
-func (o *getOptions) names(cmd *cobra.Command, n admin.KindNames) []string {
-	if n.Namespaced && o.all {
+// names asks for the names of a kind's objects in a namespace. With -A it returns none, since a NAME needs a namespace.
+func (o *getOptions) names(cmd *cobra.Command, n *kind.Kind) []string {
+	if !n.Cluster && o.all {
 		return nil
 	}
 	from, namespace, err := o.from(cmd)
@@ -110,8 +111,8 @@ func (o *getOptions) names(cmd *cobra.Command, n admin.KindNames) []string {
 }
 
 // listed asks a source for the names of a kind's objects.
-func listed(cmd *cobra.Command, from source, n admin.KindNames, namespace string) (names []string) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
+func listed(cmd *cobra.Command, from source, n *kind.Kind, namespace string) (names []string) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 	defer cancel()
 	text, err := from.list(ctx, n, namespace)
 	if err != nil {
@@ -122,15 +123,15 @@ func listed(cmd *cobra.Command, from source, n admin.KindNames, namespace string
 		return nil
 	}
 	for _, item := range list.Items {
-		names = append(names, item.text("metadata", "name"))
+		names = append(names, item.Text("metadata", "name"))
 	}
 	return names
 }
 
-// names are those of a kind's objects in the folder, or in the running program.
-func (o *explainOptions) names(cmd *cobra.Command, p Program, n admin.KindNames) (names []string) {
+// names are the names of a kind's objects in the folder, or in the running Cardea.
+func (o *explainOptions) names(cmd *cobra.Command, p Program, n *kind.Kind) (names []string) {
 	if o.dir == "" {
-		return listed(cmd, newClient(o.server, os.Getenv("CARDEA_SERVER")), n, o.namespace)
+		return listed(cmd, newClient(p.Catalog, o.server, os.Getenv("CARDEA_SERVER")), n, o.namespace)
 	}
 	if offline(cmd, o.dir, &o.offline) != nil {
 		return nil
@@ -141,8 +142,8 @@ func (o *explainOptions) names(cmd *cobra.Command, p Program, n admin.KindNames)
 	}
 	for _, fields := range all {
 		item := object(fields)
-		if item.text("kind") == n.Kind.String() && (!n.Namespaced || item.text("metadata", "namespace") == o.namespace) {
-			names = append(names, item.text("metadata", "name"))
+		if item.Text("kind") == n.String() && (n.Cluster || item.Text("metadata", "namespace") == o.namespace) {
+			names = append(names, item.Text("metadata", "name"))
 		}
 	}
 	return names

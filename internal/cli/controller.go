@@ -20,15 +20,16 @@ func controllerCommand(p Program) *cobra.Command {
 		Short: "Run the gateways of a Kubernetes cluster",
 		Long: `Run the gateways of a Kubernetes cluster.
 
-Every Gateway whose class has the controller "cardea.dev/gateway-controller" gets proxies of its own: a Deployment of Envoys behind a
-Service, in the Gateway's namespace, fed over xDS by this program. What became of each object stands in its status.
+Each Gateway whose GatewayClass has the controller "cardea.dev/gateway-controller" gets its own proxies: a Deployment
+of Envoys and a Service, in the Gateway's namespace. The proxies get their configuration from this program over xDS.
+The result for each object is written to its status.
 
-Inside a cluster the pod's ServiceAccount is used. Elsewhere it is the kubeconfig that kubectl would use, and proxies must be able to
-reach --xds under the name of --service.`,
-		Example: `  # In a cluster: install it, it runs this command
+In a cluster, the program uses its pod's ServiceAccount. Elsewhere, it uses the kubeconfig that kubectl would use;
+the proxies must then be able to reach --xds under the name of --service.`,
+		Example: `  # In a cluster: this installs a Deployment that runs the command
   kubectl apply -f deploy/install.yaml
 
-  # By hand, for a cluster that can reach this machine under the Service's name
+  # On this machine, if the cluster can reach it under the Service's name
   cardea controller --kubeconfig ~/.kube/config --namespace cardea-system`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -48,15 +49,18 @@ reach --xds under the name of --service.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "the kubeconfig to use (in a cluster: the pod's ServiceAccount; else as kubectl finds it)")
-	f.StringVar(&o.Context, "context", "", "the kubeconfig's context to use")
-	f.StringVar(&o.Namespace, "namespace", cmp.Or(os.Getenv("POD_NAMESPACE"), "cardea-system"), "Cardea's own namespace ($POD_NAMESPACE)")
-	f.StringVar(&o.Service, "service", "cardea", "the Service in that namespace by which proxies reach xDS")
-	f.Int32Var(&o.XDSPort, "service-port", 18000, "that Service's port")
-	f.StringVar(&o.XDS, "xds", ":18000", "host:port where xDS is served")
-	f.StringVar(&o.Image, "proxy-image", server.DefaultImage, "the proxies' image, where no DataPlane states one")
+	f.StringVar(&o.Kubeconfig, "kubeconfig", "",
+		"kubeconfig to use (default: the pod's ServiceAccount, else the one that kubectl would use)")
+	f.StringVar(&o.Context, "context", "", "context of the kubeconfig to use")
+	f.StringVar(&o.Namespace, "namespace", cmp.Or(os.Getenv("POD_NAMESPACE"), "cardea-system"),
+		"namespace that Cardea itself runs in ($POD_NAMESPACE, if it is set)")
+	f.StringVar(&o.Service, "service", "cardea", "Service in that namespace by which the proxies reach xDS")
+	f.Int32Var(&o.XDSPort, "service-port", 18000, "port of that Service")
+	f.StringVar(&o.XDS, "xds", ":18000", "host:port to serve xDS at")
+	f.StringVar(&o.Image, "proxy-image", server.DefaultImage, "image of the proxies, if no DataPlane sets one")
 	f.StringVar(&o.Admin, "admin", admin.DefaultAddr, "host:port of the admin API")
-	f.StringVar(&o.Probes, "probes", ":9901", `host:port of /healthz, /readyz and /metrics for the kubelet and Prometheus; "" is nowhere`)
+	f.StringVar(&o.Probes, "probes", ":9901",
+		`host:port of /healthz, /readyz and /metrics; "" turns them off`)
 	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&format, "log-format", "text", "text or json")
 	completeFlag(cmd, "log-level", "debug", "info", "warn", "error")

@@ -26,16 +26,19 @@ func diffCommand(p Program) *cobra.Command {
 	var prune bool
 	cmd := &cobra.Command{
 		Use:   "diff DIR",
-		Short: "Tell what applying a folder would change in the proxies, before anybody does it",
-		Long: `Tell what applying the objects of a folder to the running program would change in its proxies: routes that would be added, removed or
-changed, requests that would go elsewhere, and what would be refused. Nothing is applied.
+		Short: "Show what would change in the proxies if a folder were applied",
+		Long: `Show what would change in the proxies of the running Cardea if the objects of a folder were applied: routes
+that would be added, removed or changed, requests that would go elsewhere, and what would be refused. Nothing is
+applied.
 
-Objects that DIR does not declare stay, as with "kubectl apply". With --prune they go, as when the running program's folder is replaced by DIR.
+Objects that DIR does not declare stay, as with "kubectl apply". With --prune they are removed, as if DIR replaced
+the folder that the running Cardea serves.
 
-The exit code is 0 if nothing would change, 1 if something would, and 2 if something would be refused or can't be read.`,
+Exit codes: 0 if nothing would change, 1 if something would change, 2 if something would be refused or can't be
+read.`,
 		Example: `  cardea diff my-gateways
 
-  # In place of the folder that is served
+  # If it replaced the folder that is served
   cardea diff my-gateways --prune
 
   # In CI, against a cluster's Cardea behind kubectl port-forward
@@ -76,14 +79,16 @@ The exit code is 0 if nothing would change, 1 if something would, and 2 if somet
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitError{err, 2} })
 	f := cmd.Flags()
 	f.StringVar(&server, "server", "", "address of the admin API ($CARDEA_SERVER, else http://"+admin.DefaultAddr+")")
-	f.BoolVar(&prune, "prune", false, "objects that DIR does not declare are removed")
+	f.BoolVar(&prune, "prune", false, "treat objects that DIR does not declare as removed")
 	f.StringVarP(&output, "output", "o", "text", "text or json")
 	completeFlag(cmd, "output", "text", "json")
 	completeFlag(cmd, "server", "http://"+admin.DefaultAddr)
 	return cmd
 }
 
-func runDiff(cmd *cobra.Command, p Program, o *standalone.Options, dir, server string, prune bool) (report diff.Report, err error) {
+func runDiff(
+	cmd *cobra.Command, p Program, o *standalone.Options, dir, server string, prune bool,
+) (report diff.Report, err error) {
 	o.Bind = []string{"127.0.0.1"}
 	if err := offline(cmd, dir, o); err != nil {
 		return report, err
@@ -93,13 +98,13 @@ func runDiff(cmd *cobra.Command, p Program, o *standalone.Options, dir, server s
 		return report, err
 	}
 	if len(edit.Objects) == 0 {
-		return report, fmt.Errorf("%s holds no objects that Cardea reads", dir)
+		return report, fmt.Errorf("%s has no object of a kind that Cardea reads", dir)
 	}
 	body, err := json.Marshal(edit)
 	if err != nil {
 		return report, err
 	}
-	text, err := newClient(server, os.Getenv("CARDEA_SERVER")).post(cmd.Context(), "/diff", body)
+	text, err := newClient(p.Catalog, server, os.Getenv("CARDEA_SERVER")).post(cmd.Context(), "/diff", body)
 	if err != nil {
 		return report, err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/explain"
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/standalone"
 )
@@ -30,19 +31,25 @@ func explainCommand(p Program) *cobra.Command {
 	var o explainOptions
 	cmd := &cobra.Command{
 		Use:   "explain [METHOD] URL | KIND/NAME",
-		Short: "Tell where a request goes and why, or what became of an object",
-		Long: `Tell the way of one request as it is rendered now: Gateway, listener, the rule that takes it (object, file and line), what is done to it, who
-answers and in which shares, since when that is live and who edited it last; and why not: the rules that might have been expected to take it.
+		Short: "Show where a request goes and why, or what an object became",
+		Long: `For a request (URL): show how the proxies handle it with their current configuration. That is:
 
-For KIND/NAME: what the object turned into, what it looks at, its findings, and the times of its last edit on the way to the proxies.
+  - the Gateway, the listener and the rule that takes it (object, file and line);
+  - what the rule does to it, which backends can answer, and with which share;
+  - since when this rule is live, and who edited it last;
+  - which other rules could have matched, and why they did not take it.
 
-The running program at --server is asked; with --dir the files of a folder are read, and nothing needs to run.`,
+For an object (KIND/NAME): show what it became in the proxies' configuration, which objects it refers to, its
+findings, and when its last edit reached each step on the way to the proxies.
+
+The running Cardea at --server is asked. With --dir, the files of a folder are read instead, and no Cardea has to
+run.`,
 		Example: `  cardea explain http://quickstart.localhost:8080/green
 
-  # A whole request
+  # A request with a method, a header and a TLS server name
   cardea explain https://shop.example/cart -X POST -H 'x-canary: yes' --sni shop.example
 
-  # Of files
+  # For the files of a folder; no Cardea has to run
   cardea explain http://quickstart.localhost:8080/ --dir examples/quickstart
 
   # An object
@@ -60,30 +67,32 @@ The running program at --server is asked; with --dir the files of a folder are r
 			return runExplain(cmd, p, &o, args[len(args)-1])
 		},
 	}
-	names := func(cmd *cobra.Command, n admin.KindNames) []string { return o.names(cmd, p, n) }
-	cmd.ValidArgsFunction = completeExplain(names)
+	names := func(cmd *cobra.Command, n *kind.Kind) []string { return o.names(cmd, p, n) }
+	cmd.ValidArgsFunction = completeExplain(p.Catalog, names)
 	f := cmd.Flags()
-	f.StringVarP(&o.question.Method, "request", "X", "", "method of the request (GET)")
-	f.StringArrayVarP(&o.question.Headers, "header", "H", nil, "header of the request, 'name: value'; may be given several times")
-	f.StringVar(&o.question.SNI, "sni", "", "server name of the TLS handshake (the URL's host)")
-	f.StringVar(&o.question.Gateway, "gateway", "", "the Gateway that gets the request (NAMESPACE/NAME), where several have its port")
+	f.StringVarP(&o.question.Method, "request", "X", "", "method of the request (default GET)")
+	f.StringArrayVarP(&o.question.Headers, "header", "H", nil,
+		"header of the request, 'name: value'; may be given several times")
+	f.StringVar(&o.question.SNI, "sni", "", "server name (SNI) of the TLS handshake (default: the URL's host)")
+	f.StringVar(&o.question.Gateway, "gateway", "",
+		"Gateway that gets the request (NAMESPACE/NAME), if several have its port")
 	f.StringVarP(&o.namespace, "namespace", "n", "default", "namespace of the object")
-	f.StringVar(&o.dir, "dir", "", "read this folder (or file) instead of asking a running program")
+	f.StringVar(&o.dir, "dir", "", "read this folder (or file) instead of asking a running Cardea")
 	f.StringVar(&o.server, "server", "", "address of the admin API ($CARDEA_SERVER, else http://"+admin.DefaultAddr+")")
 	f.StringVarP(&o.output, "output", "o", "text", "text or json")
 	bindFlags(cmd, &o.offline)
-	completeFlagBy(cmd, "namespace", completeNamespace(names))
+	completeFlagBy(cmd, "namespace", completeNamespace(p.Catalog, names))
 	completeFlag(cmd, "output", "text", "json")
 	completeFlag(cmd, "server", "http://"+admin.DefaultAddr)
 	return cmd
 }
 
-// isRequest tells whether the arguments are a method and a URL, as `cardea diff` tells requests.
+// isRequest reports whether the arguments are a method and a URL, the form in which `cardea diff` prints requests.
 func isRequest(args []string) bool {
 	return len(args) == 2 && !strings.ContainsAny(args[0], "/:") && strings.Contains(args[1], "://")
 }
 
-// printer is a story.
+// printer is an answer that can be printed as text.
 type printer interface {
 	Print(w io.Writer, now time.Time) error
 }
@@ -93,14 +102,15 @@ func runExplain(cmd *cobra.Command, p Program, o *explainOptions, what string) e
 		return fmt.Errorf("-o %q: want text or json", o.output)
 	}
 	if o.dir != "" && o.server != "" {
-		return errors.New("--dir reads files, --server asks a running Cardea: which one?")
+		return errors.New("--dir and --server can't be used together: --dir reads files, --server asks a running Cardea")
 	}
 	var story printer
 	var err error
 	if kind, name, isObject := strings.Cut(what, "/"); isObject && !strings.Contains(what, "://") {
 		story, err = explainObject(cmd, p, o, kind, name)
 	} else if !strings.Contains(what, "://") {
-		return fmt.Errorf("%q is no URL (want a whole one, such as http://shop.example/cart), and no object (KIND/NAME)", what)
+		return fmt.Errorf("%q is neither a URL (such as http://shop.example/cart) nor an object "+
+			"(KIND/NAME, such as httproute/web)", what)
 	} else {
 		o.question.URL = what
 		story, err = explainRequest(cmd, p, o)
@@ -132,19 +142,23 @@ func explainRequest(cmd *cobra.Command, p Program, o *explainOptions) (story exp
 			values.Set(name, value)
 		}
 	}
-	return story, o.ask(cmd.Context(), "/explain?"+values.Encode(), &story)
+	return story, o.ask(cmd.Context(), p, "/explain?"+values.Encode(), &story)
 }
 
-func explainObject(cmd *cobra.Command, p Program, o *explainOptions, kind, name string) (story explain.Object, err error) {
-	n, known := admin.KindNamed(kind)
+func explainObject(
+	cmd *cobra.Command, p Program, o *explainOptions, word, name string,
+) (story explain.Object, err error) {
+	n, known := p.Catalog.Named(word)
 	if !known {
-		return story, fmt.Errorf("%q is no kind (`cardea get` lists the kinds), and no URL: a URL begins with http:// or https://", kind)
+		return story,
+			fmt.Errorf("%q is neither a kind (`cardea get` lists the kinds) nor a URL: "+
+				"a URL begins with http:// or https://", word)
 	}
 	if name == "" {
-		return story, noName(kind)
+		return story, noName(word)
 	}
 	namespace := o.namespace
-	if !n.Namespaced {
+	if n.Cluster {
 		namespace = ""
 	}
 	if o.dir != "" {
@@ -154,15 +168,15 @@ func explainObject(cmd *cobra.Command, p Program, o *explainOptions, kind, name 
 		}
 		story, found := e.Object(model.Ref(n.Kind, namespace, name))
 		if !found {
-			return story, fmt.Errorf("%s holds no %s %q in namespace %q", o.dir, n.Kind, name, namespace)
+			return story, fmt.Errorf("%s has no %s %q in namespace %q", o.dir, n, name, namespace)
 		}
 		return story, nil
 	}
-	words := []string{"explain", n.Plural}
+	words := []string{"explain", p.Catalog.Word(n)}
 	if namespace != "" {
 		words = append(words, namespace)
 	}
-	return story, o.ask(cmd.Context(), join(append(words, name)), &story)
+	return story, o.ask(cmd.Context(), p, join(append(words, name)), &story)
 }
 
 // explainer reads the folder.
@@ -173,8 +187,8 @@ func (o *explainOptions) explainer(cmd *cobra.Command, p Program) (admin.Explain
 	return p.Explainer(cmd.Context(), o.offline)
 }
 
-func (o *explainOptions) ask(ctx context.Context, path string, story any) error {
-	text, err := newClient(o.server, os.Getenv("CARDEA_SERVER")).ask(ctx, path)
+func (o *explainOptions) ask(ctx context.Context, p Program, path string, story any) error {
+	text, err := newClient(p.Catalog, o.server, os.Getenv("CARDEA_SERVER")).ask(ctx, path)
 	if err != nil {
 		return err
 	}

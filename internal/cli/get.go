@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/kind"
 )
 
 // getOptions are the flags of get.
@@ -25,46 +26,49 @@ type getOptions struct {
 
 var getFormats = []string{"table", "wide", "yaml", "json"}
 
-func getCommand() *cobra.Command {
-	var o getOptions
+func getCommand(p Program) *cobra.Command {
+	o := getOptions{sourceOptions: sourceOptions{catalog: p.Catalog}}
 	cmd := &cobra.Command{
 		Use:   "get [KIND [NAME]]",
-		Short: "Show objects of the running program, or of a cluster, with their status",
-		Long: `Show objects of the running program, with their status, the way "kubectl get" would. A KIND may be said in the ways of kubectl,
-too: httproutes, httproute, gateways.gateway.networking.k8s.io, gtw, svc. Without a KIND, the kinds are listed. The contents of
-Secrets are not shown.
+		Short: "Show objects of the running Cardea, or of a cluster, with their status",
+		Long: `Show objects with their status, the way "kubectl get" does. Without a KIND, list the kinds.
 
-Whom it asks: the running Cardea at --server, $CARDEA_SERVER or the default address; with --kube the cluster that kubectl would ask,
-with --kubeconfig or --context that one. A cluster is asked only if one of these flags is there, whatever $KUBECONFIG says.`,
-		Example: `  # The kinds, and how many objects there are
+A KIND can be written in every way that kubectl knows: httproutes, httproute, gtw, svc,
+gateways.gateway.networking.k8s.io. The contents of Secrets are not shown.
+
+By default the running Cardea is asked: the one at --server, else at $CARDEA_SERVER, else at the default address.
+With --kube, the cluster that kubectl would ask is asked instead; with --kubeconfig or --context, the cluster that
+they name. $KUBECONFIG alone selects no cluster: one of these flags has to be given.`,
+		Example: `  # The kinds, and how many objects each has
   cardea get
 
-  # All routes, and whether the proxies have them
+  # All routes, and whether the proxies have acknowledged them
   cardea get httproutes -A
 
   # One Gateway with all its conditions
   cardea get gateway quickstart -n quickstart -o yaml
 
-  # Of a program whose admin API is elsewhere
+  # From a Cardea whose admin API has another address
   cardea get gateways -A --server http://127.0.0.1:9901
 
-  # Of the cluster that kubectl uses
+  # From the cluster that kubectl uses
   cardea get httproutes -A --kube`,
 		Args:              atMostOne,
-		ValidArgsFunction: completeGet(o.names),
+		ValidArgsFunction: completeGet(o.catalog, o.names),
 		RunE:              func(cmd *cobra.Command, args []string) error { return get(cmd, o, args) },
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.namespace, "namespace", "n", "", `namespace of the objects ("default", or that of the kubeconfig's context)`)
+	f.StringVarP(&o.namespace, "namespace", "n", "",
+		`namespace of the objects (default: "default", or the namespace of the kubeconfig's context)`)
 	f.BoolVarP(&o.all, "all-namespaces", "A", false, "objects of all namespaces")
 	f.StringVarP(&o.output, "output", "o", "table", "table, wide, yaml or json")
 	bindSource(cmd, &o.sourceOptions)
-	completeFlagBy(cmd, "namespace", completeNamespace(o.names))
+	completeFlagBy(cmd, "namespace", completeNamespace(o.catalog, o.names))
 	completeFlag(cmd, "output", getFormats...)
 	return cmd
 }
 
-// from is whom to ask, and for which namespace.
+// from is the source to ask, and the namespace to ask for.
 func (o *getOptions) from(cmd *cobra.Command) (from source, namespace string, err error) {
 	from, namespace, err = o.source()
 	if cmd.Flags().Changed("namespace") {
@@ -77,7 +81,7 @@ func get(cmd *cobra.Command, o getOptions, args []string) error {
 	if !slices.Contains(getFormats, o.output) {
 		return fmt.Errorf("-o %q: want table, wide, yaml or json", o.output)
 	}
-	names, args, err := asked(args)
+	names, args, err := asked(o.catalog, args)
 	if err != nil {
 		return err
 	}
@@ -95,7 +99,7 @@ func get(cmd *cobra.Command, o getOptions, args []string) error {
 	return getList(cmd, o, from, names)
 }
 
-// atMostOne accepts what get can show at once.
+// atMostOne accepts the arguments KIND, KIND NAME, KIND/NAME, or none.
 func atMostOne(_ *cobra.Command, args []string) error {
 	if len(args) > 2 {
 		return fmt.Errorf("%q: name one object, or all of a kind by KIND alone", strings.Join(args, " "))
@@ -104,24 +108,25 @@ func atMostOne(_ *cobra.Command, args []string) error {
 }
 
 // asked reads KIND, KIND NAME or KIND/NAME, or nothing.
-func asked(args []string) (names admin.KindNames, words []string, err error) {
+func asked(catalog *kind.Catalog, args []string) (names *kind.Kind, words []string, err error) {
 	if len(args) == 0 {
 		return names, nil, nil
 	}
 	kind, name, slash := strings.Cut(args[0], "/")
 	switch {
 	case strings.Contains(kind, ","):
-		return names, nil, fmt.Errorf("%q: name one kind; several at once are not shown", args[0])
+		return names, nil, fmt.Errorf("%q: name one kind; get shows one kind at a time", args[0])
 	case kind == "all":
-		return names, nil, errors.New("\"all\" is no kind: name one, `cardea get` lists them")
+		return names, nil, errors.New("\"all\" is not a kind: name one kind; `cardea get` lists them")
 	case slash && len(args) == 2:
 		return names, nil, fmt.Errorf("%q: name one object, as KIND/NAME or as KIND NAME", strings.Join(args, " "))
 	case slash:
 		args = []string{kind, name}
 	}
-	names, known := admin.KindNamed(kind)
+	names, known := catalog.Named(kind)
 	if !known {
-		return names, nil, fmt.Errorf("Cardea shows no %q: `cardea get` lists the kinds that it reads, kubectl shows all others", kind)
+		return names, nil,
+			fmt.Errorf("unknown kind %q: `cardea get` lists the kinds that Cardea reads; for all others use kubectl", kind)
 	}
 	if len(args) == 2 && args[1] == "" {
 		return names, nil, noName(kind)
@@ -129,9 +134,9 @@ func asked(args []string) (names admin.KindNames, words []string, err error) {
 	return names, args, nil
 }
 
-// noName is said of KIND/ without a NAME.
+// noName is the error for KIND/ without a NAME.
 func noName(kind string) error {
-	return fmt.Errorf("%q: a name is missing after the slash, as in %s/web", kind+"/", kind)
+	return fmt.Errorf("%q: the name after the slash is missing; write, for example, %s/web", kind+"/", kind)
 }
 
 func getKinds(cmd *cobra.Command, o getOptions, from source) error {
@@ -153,9 +158,9 @@ func getKinds(cmd *cobra.Command, o getOptions, from source) error {
 	return t.print(cmd.OutOrStdout())
 }
 
-func getOne(cmd *cobra.Command, o getOptions, from source, names admin.KindNames, name string) error {
-	if o.all && names.Namespaced {
-		return fmt.Errorf("a resource cannot be retrieved by name across all namespaces")
+func getOne(cmd *cobra.Command, o getOptions, from source, names *kind.Kind, name string) error {
+	if o.all && !names.Cluster {
+		return errors.New("a NAME can't be used with -A: name the namespace with -n")
 	}
 	text, err := from.one(cmd.Context(), names, o.namespace, name)
 	if err != nil {
@@ -168,12 +173,12 @@ func getOne(cmd *cobra.Command, o getOptions, from source, names admin.KindNames
 	if err := read(text, &one); err != nil {
 		return err
 	}
-	return tableOf(names.Kind, []object{one}, time.Now(), o.output == "wide", false).print(cmd.OutOrStdout())
+	return tableOf(names, []object{one}, time.Now(), o.output == "wide", false).print(cmd.OutOrStdout())
 }
 
-func getList(cmd *cobra.Command, o getOptions, from source, names admin.KindNames) error {
+func getList(cmd *cobra.Command, o getOptions, from source, names *kind.Kind) error {
 	namespace := o.namespace
-	if o.all || !names.Namespaced {
+	if o.all || names.Cluster {
 		namespace = ""
 	}
 	text, err := from.list(cmd.Context(), names, namespace)
@@ -195,16 +200,17 @@ func getList(cmd *cobra.Command, o getOptions, from source, names admin.KindName
 		_, err := fmt.Fprintf(cmd.ErrOrStderr(), "No resources found%s\n", where)
 		return err
 	}
-	return tableOf(names.Kind, list.Items, time.Now(), o.output == "wide", names.Namespaced && o.all).print(cmd.OutOrStdout())
+	return tableOf(names, list.Items, time.Now(), o.output == "wide", !names.Cluster &&
+		o.all).print(cmd.OutOrStdout())
 }
 
-// wantsText tells whether the answer is printed as it came.
+// wantsText reports whether the answer is printed as it came.
 func (o getOptions) wantsText() bool { return o.output == "yaml" || o.output == "json" }
 
-// read decodes an answer.
+// read decodes a JSON answer.
 func read(text json.RawMessage, value any) error {
 	if err := json.Unmarshal(text, value); err != nil {
-		return fmt.Errorf("the answer can't be read (%w): it may be of another version", err)
+		return fmt.Errorf("can't read the answer (%w): the running Cardea may have another version", err)
 	}
 	return nil
 }

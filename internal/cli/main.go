@@ -11,12 +11,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/server"
 	"cardea.dev/cardea/internal/standalone"
 )
 
 // Program is what the commands run.
 type Program struct {
+	// Catalog is of the kinds that the program reads.
+	Catalog    *kind.Catalog
 	Controller func(context.Context, server.Options) error
 	Standalone func(context.Context, standalone.Options) error
 	// Check prints every finding and returns how many of them are errors.
@@ -24,35 +27,37 @@ type Program struct {
 	Translate func(ctx context.Context, o standalone.Options, gateway, format string, w io.Writer) error
 	// Gateways lists what Translate can be asked for, as NAMESPACE/NAME.
 	Gateways func(context.Context, standalone.Options) ([]string, error)
-	// Objects are those that a folder declares.
+	// Objects returns the objects that a folder declares.
 	Objects func(context.Context, standalone.Options) ([]map[string]any, error)
-	// Explainer tells what a folder means.
+	// Explainer answers `cardea explain` for a folder.
 	Explainer func(context.Context, standalone.Options) (admin.Explainer, error)
 }
 
-// errSaid ends a command with exit code 1 when all that is to be said was printed.
+// errSaid ends a command with exit code 1. The command has printed everything already.
 var errSaid = errors.New("")
 
-// Main runs a command line (without the program's name) and returns the exit code. A command ends gently when ctx does.
+// Main runs a command line (without the program's name) and returns the exit code. When ctx ends, the command shuts
+// down in order.
 func Main(ctx context.Context, args []string, p Program, stdout, stderr io.Writer) int {
 	root := &cobra.Command{
 		Use:   "cardea",
-		Short: "A gateway control plane: Gateway API objects in, real proxies doing exactly that",
-		Long: `Cardea runs gateways. You write Gateway API objects, Cardea keeps real Envoys doing exactly what they say,
-and tells what is live and what is not, and why.`,
+		Short: "Run gateways: Envoy proxies that do what Gateway API objects say",
+		Long: `Cardea runs gateways. You write Gateway API objects. Cardea configures Envoy proxies to do exactly what the
+objects say, and reports what is live, what is not, and why.`,
 		Example: `  # Run all gateways of a folder on this machine
   cardea standalone examples/quickstart
 
-  # How do the routes of the running program stand?
+  # Show the routes of the running Cardea with their status
   cardea get httproutes -A
 
-  # Is the folder right? For a commit hook or CI
+  # Report what is wrong with a folder, for example in a commit hook or in CI
   cardea check examples/quickstart`,
 		Version:       versions(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(standaloneCommand(p), controllerCommand(p), getCommand(), explainCommand(p), diffCommand(p), checkCommand(p), translateCommand(p),
+	root.AddCommand(standaloneCommand(p), controllerCommand(p), getCommand(p), explainCommand(p), diffCommand(p),
+		checkCommand(p), translateCommand(p),
 		versionCommand())
 	root.SetVersionTemplate("cardea {{.Version}}\n")
 	root.SetArgs(args)
@@ -68,14 +73,15 @@ and tells what is live and what is not, and why.`,
 		return 0
 	case err == errSaid:
 	case fromServer:
-		fmt.Fprintf(stderr, "Error from server %v\n", err) // as kubectl says it
+		fmt.Fprintf(stderr, "Error from server %v\n", err) // kubectl's wording
 	default:
 		fmt.Fprintf(stderr, "Error: %s\n", inWords(err))
 	}
 	return code
 }
 
-// inWords is what an error says; of a flag that wants a number, without what Go calls reading one.
+// inWords is the text of an error. For a flag that takes a number, Go's own words ("strconv.ParseInt: ...") are
+// replaced.
 func inWords(err error) string {
 	text, _, _ := strings.Cut(err.Error(), ": strconv.")
 	switch number, ok := errors.AsType[*strconv.NumError](err); {

@@ -13,11 +13,14 @@ func checkCommand(p Program) *cobra.Command {
 	var o standalone.Options
 	cmd := &cobra.Command{
 		Use:   "check DIR",
-		Short: "Tell what is wrong with the objects of a folder",
-		Long: `Tell what is wrong with the objects of a folder, as "cardea standalone" would see them, without a proxy: broken files, fields that do not
-exist, values that are not allowed, references that lead nowhere. The exit code is 1 if there is an error, 0 if there are warnings only.
+		Short: "Report what is wrong with the objects of a folder",
+		Long: `Report everything that is wrong with the objects of a folder: files that can't be read, fields that don't
+exist, values that are not allowed, references to objects that don't exist. The objects are read as "cardea standalone"
+reads them; no proxy is started.
 
-DIR may be one file, too; its neighbours are then not read.`,
+DIR can also be one file; the other files of its folder are then not read.
+
+Exit codes: 0 if there is no error (there may be warnings), 1 if there is an error.`,
 		Example: `  cardea check examples/quickstart
 
   # One file
@@ -46,9 +49,11 @@ func translateCommand(p Program) *cobra.Command {
 	var o standalone.Options
 	cmd := &cobra.Command{
 		Use:   "translate DIR",
-		Short: "Print the Envoy configuration that the objects of a folder mean",
-		Long: `Print the Envoy configuration that "cardea standalone" would give its proxies, without running any. Equal objects give equal bytes, so two
-versions of a folder can be compared. DIR may be one file, too.`,
+		Short: "Print the Envoy configuration for the objects of a folder",
+		Long: `Print the Envoy configuration that "cardea standalone" would give to its proxies. No proxy is started.
+
+The same objects always give the same bytes, so the output for two versions of a folder can be compared. DIR can also
+be one file.`,
 		Example: `  cardea translate examples/quickstart
 
   # Of one Gateway, as JSON

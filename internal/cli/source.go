@@ -9,25 +9,28 @@ import (
 	"github.com/spf13/cobra"
 
 	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/kind"
 )
 
-// source is where `get` asks for objects: a running program, or a cluster's API server. Answers are JSON as `kubectl get -o json` has it.
+// source is where `get` asks for objects: a running program, or a cluster's API server. Answers are JSON as `kubectl
+// get -o json` has it.
 type source interface {
-	// kinds are those that there are, as a list of admin.KindCount.
+	// kinds lists the kinds that exist, as a list of admin.KindCount.
 	kinds(ctx context.Context) (json.RawMessage, error)
-	// list has the objects of a kind, of all namespaces if namespace is "".
-	list(ctx context.Context, n admin.KindNames, namespace string) (json.RawMessage, error)
-	one(ctx context.Context, n admin.KindNames, namespace, name string) (json.RawMessage, error)
+	// list returns the objects of a kind, of all namespaces if namespace is "".
+	list(ctx context.Context, n *kind.Kind, namespace string) (json.RawMessage, error)
+	one(ctx context.Context, n *kind.Kind, namespace, name string) (json.RawMessage, error)
 }
 
 // sourceOptions say which source to ask.
 type sourceOptions struct {
+	catalog             *kind.Catalog
 	server              string // "": $CARDEA_SERVER, or the default address
 	kube                bool
 	kubeconfig, context string // either one means kube
 }
 
-// bindSource are the flags that say whom to ask.
+// bindSource adds the flags that select the source.
 func bindSource(cmd *cobra.Command, o *sourceOptions) {
 	f := cmd.Flags()
 	f.StringVar(&o.server, "server", "", "address of the admin API ($CARDEA_SERVER, else http://"+admin.DefaultAddr+")")
@@ -40,20 +43,22 @@ func bindSource(cmd *cobra.Command, o *sourceOptions) {
 	})
 }
 
-// ofKube tells whether a cluster is asked.
+// ofKube reports whether a cluster is asked.
 func (o sourceOptions) ofKube() bool { return o.kube || o.kubeconfig != "" || o.context != "" }
 
-// source finds the source, and the namespace that is meant where none is named.
+// source returns the source, and the namespace to use if none is named.
 func (o sourceOptions) source() (from source, namespace string, err error) {
 	switch {
 	case o.ofKube() && o.server != "":
-		return nil, "", errors.New("--server names a running Cardea; --kube, --kubeconfig and --context a cluster: whom to ask?")
+		return nil, "",
+			errors.New("--server can't be used with --kube, --kubeconfig or --context: " +
+				"--server asks a running Cardea, the others ask a cluster")
 	case o.ofKube():
-		c, err := newCluster(o.kubeconfig, o.context)
+		c, err := newCluster(o.catalog, o.kubeconfig, o.context)
 		if err != nil {
 			return nil, "", err
 		}
 		return c, c.namespace, nil
 	}
-	return newClient(o.server, os.Getenv("CARDEA_SERVER")), "default", nil
+	return newClient(o.catalog, o.server, os.Getenv("CARDEA_SERVER")), "default", nil
 }

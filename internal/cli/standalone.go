@@ -21,17 +21,18 @@ func standaloneCommand(p Program) *cobra.Command {
 		Short: "Run all gateways of a folder on this machine",
 		Long: `Run all gateways of a folder on this machine, without Kubernetes.
 
-Every .yaml, .yml and .json file below DIR is read, and read again when it changes; DIR may be one file, too. Each Gateway of class
-"cardea" gets an Envoy of its own, as a child process that ends with this program. Envoy is looked for at --envoy, $CARDEA_ENVOY,
-the PATH and the cache folder.
+Every .yaml, .yml and .json file in DIR and its subfolders is read, and read again when it changes. DIR can also be
+one file. Each Gateway of class "cardea" gets its own Envoy, as a child process that ends with this program. The
+Envoy is found at --envoy, at $CARDEA_ENVOY, in the PATH, or in the cache folder, in this order.
 
-Ports below 1024 need a privilege on most systems: --port-offset 8000 serves port 80 at 8080 and 443 at 8443.`,
+On most systems, binding a port below 1024 needs a privilege. With --port-offset 8000, port 80 is served at 8080 and
+port 443 at 8443.`,
 		Example: `  cardea standalone examples/quickstart
 
-  # Without the privilege to bind port 80, reachable from other machines, with an Envoy of your own
+  # Without the privilege to bind port 80; reachable from other machines; with your own Envoy
   cardea standalone my-gateways --port-offset 8000 --bind 0.0.0.0 --envoy ~/bin/envoy
 
-  # Two at a time on one machine
+  # A second Cardea on the same machine
   cardea standalone other-gateways --port-offset 1000 --admin 127.0.0.1:9901`,
 		Args: folder,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -50,10 +51,11 @@ Ports below 1024 need a privilege on most systems: --port-offset 8000 serves por
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Envoy, "envoy", "", "the Envoy to run (a path)")
+	f.StringVar(&o.Envoy, "envoy", "", "path of the Envoy to run (default: $CARDEA_ENVOY, the PATH, the cache folder)")
 	bindFlags(cmd, &o)
 	f.StringVar(&o.Admin, "admin", admin.DefaultAddr, "host:port of the admin API")
-	f.StringVar(&o.WorkDir, "work-dir", "", "folder for the proxies' sockets and bootstraps (a temporary one by default)")
+	f.StringVar(&o.WorkDir, "work-dir", "",
+		"folder for the proxies' sockets and bootstrap files (default: a temporary folder)")
 	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&format, "log-format", "text", "text or json")
 	completeFlag(cmd, "admin", admin.DefaultAddr)
@@ -62,16 +64,18 @@ Ports below 1024 need a privilege on most systems: --port-offset 8000 serves por
 	return cmd
 }
 
-// bindFlags are the flags that say where listeners are bound.
+// bindFlags adds the flags that say where listeners are bound.
 func bindFlags(cmd *cobra.Command, o *standalone.Options) {
 	f := cmd.Flags()
-	f.IntVar(&o.PortOffset, "port-offset", 0, "add this to every listener's port to get the port to bind; redirects still name the listener's port")
-	f.StringSliceVar(&o.Bind, "bind", []string{"127.0.0.1"}, "IP addresses to bind, for Gateways that state none")
+	f.IntVar(&o.PortOffset, "port-offset", 0,
+		"added to each listener's port to get the port to bind; redirects keep the listener's port")
+	f.StringSliceVar(&o.Bind, "bind", []string{"127.0.0.1"},
+		"IP addresses to bind for Gateways that have none in spec.addresses")
 	completeFlag(cmd, "port-offset")
 	completeFlag(cmd, "bind", "127.0.0.1", "0.0.0.0", "::1", "::")
 }
 
-// checkBinding refuses what can't be bound, before anything is started.
+// checkBinding returns an error for flags that can't be used to bind a port.
 func checkBinding(o standalone.Options) error {
 	if o.PortOffset < -65535 || o.PortOffset > 65535 {
 		return fmt.Errorf("--port-offset %d: want a number from -65535 to 65535", o.PortOffset)

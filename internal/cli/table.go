@@ -10,10 +10,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/kind"
 )
 
-// table is rows of words under their columns.
+// table is rows of texts with titled columns.
 type table struct {
 	columns []string
 	rows    [][]string
@@ -28,45 +28,45 @@ func (t table) print(w io.Writer) error {
 }
 
 // tableOf is objects of one kind as `kubectl get` prints them.
-func tableOf(kind model.Kind, objects []object, now time.Time, wide, namespaces bool) table {
+func tableOf(k *kind.Kind, objects []object, now time.Time, wide, namespaces bool) table {
 	var t table
 	if namespaces {
 		t.columns = append(t.columns, "NAMESPACE")
 	}
 	t.columns = append(t.columns, "NAME")
-	columns := slices.DeleteFunc(slices.Clone(columnsOf[kind]), func(c column) bool { return c.wide })
+	columns := slices.DeleteFunc(slices.Clone(k.Columns), func(c kind.Column) bool { return c.Wide })
 	for _, c := range columns {
-		t.columns = append(t.columns, c.title)
+		t.columns = append(t.columns, c.Title)
 	}
 	t.columns = append(t.columns, "AGE")
-	var further []column
+	var further []kind.Column
 	if wide {
-		further = slices.DeleteFunc(slices.Clone(columnsOf[kind]), func(c column) bool { return !c.wide })
+		further = slices.DeleteFunc(slices.Clone(k.Columns), func(c kind.Column) bool { return !c.Wide })
 	}
 	for _, c := range further {
-		t.columns = append(t.columns, c.title)
+		t.columns = append(t.columns, c.Title)
 	}
 	for _, o := range objects {
 		var row []string
 		if namespaces {
-			row = append(row, o.text("metadata", "namespace"))
+			row = append(row, o.Text("metadata", "namespace"))
 		}
-		row = append(row, o.text("metadata", "name"))
+		row = append(row, o.Text("metadata", "name"))
 		for _, c := range columns {
-			row = append(row, c.of(o))
+			row = append(row, c.Of(o))
 		}
 		row = append(row, age(o, now))
 		for _, c := range further {
-			row = append(row, c.of(o))
+			row = append(row, c.Of(o))
 		}
 		t.rows = append(t.rows, row)
 	}
 	return t
 }
 
-// age is the time since the object was made, in kubectl's words.
+// age is the time since the object was created, in kubectl's format.
 func age(o object, now time.Time) string {
-	created, err := time.Parse(time.RFC3339, o.text("metadata", "creationTimestamp"))
+	created, err := time.Parse(time.RFC3339, o.Text("metadata", "creationTimestamp"))
 	if err != nil || created.IsZero() {
 		return "<unknown>"
 	}

@@ -23,12 +23,13 @@ func versionCommand() *cobra.Command {
 	}
 }
 
-// versions are of this program, what made it, and whom it speaks to.
+// versions are the versions of this program, of Go, and of Envoy.
 func versions() string {
-	return fmt.Sprintf("%s (%s %s/%s), for Envoy %s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH, process.EnvoyVersion)
+	return fmt.Sprintf("%s (%s %s/%s), for Envoy %s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
+		process.EnvoyVersion)
 }
 
-// version is what the Go tool wrote into the program: a tag, or the commit it was built from.
+// version is the version that the Go tool wrote into the program: a tag, or a commit.
 func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version

@@ -32,7 +32,8 @@ func TestClassThatIsKept(t *testing.T) {
 	}
 }
 
-// TestSupportedFeatures: what is claimed is known to the Gateway API, sorted, and deployment is claimed only where there is one.
+// TestSupportedFeatures: what is claimed is known to the Gateway API, sorted, and deployment is claimed only where
+// there is one.
 func TestSupportedFeatures(t *testing.T) {
 	known := map[gatewayv1.FeatureName]bool{}
 	for f := range features.AllFeatures {

@@ -36,56 +36,70 @@ func TestGateway(t *testing.T) {
 		"all is well": {
 			GatewayFacts{Listeners: []Listener{{Serves: true, Standing: acked}}, Proxies: one},
 			"Accepted=True Accepted, Programmed=True Programmed",
-			[]string{"Accepted=True Accepted, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=True Programmed"},
+			[]string{"Accepted=True Accepted, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=True " +
+				"Programmed"},
 		},
 		"no proxy": {
 			GatewayFacts{Listeners: []Listener{{Serves: true, Standing: acked}}},
 			"Accepted=True Accepted, Programmed=False Pending",
-			[]string{"Accepted=True Accepted, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=False Pending"},
+			[]string{"Accepted=True Accepted, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=False " +
+				"Pending"},
 		},
 		"a proxy that has acknowledged the listener, not everything": {
 			GatewayFacts{Listeners: []Listener{{Serves: true, Standing: acked}}, Proxies: resource.Proxies{Connected: 1}},
 			"Accepted=True Accepted, Programmed=False Pending",
-			[]string{"Accepted=True Accepted, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=False Pending"},
+			[]string{"Accepted=True Accepted, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=False " +
+				"Pending"},
 		},
 		"one of two proxies has acknowledged": {
-			GatewayFacts{Listeners: []Listener{{Serves: true, Standing: acked}}, Proxies: resource.Proxies{Connected: 2, Acknowledged: 1}},
+			GatewayFacts{Listeners: []Listener{{Serves: true, Standing: acked}},
+				Proxies: resource.Proxies{Connected: 2, Acknowledged: 1}},
 			"Accepted=True Accepted, Programmed=False Pending", nil,
 		},
 		"some listener is invalid": {
 			GatewayFacts{Listeners: []Listener{{Findings: invalid}, {Serves: true, Standing: acked}}, Proxies: one},
 			"Accepted=True ListenersNotValid, Programmed=True Programmed",
-			[]string{"Accepted=False UnsupportedProtocol, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=False Invalid"},
+			[]string{"Accepted=False UnsupportedProtocol, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, " +
+				"Programmed=False Invalid"},
 		},
 		"no listener is valid": {
 			GatewayFacts{Listeners: []Listener{{Findings: invalid}}, Proxies: one},
 			"Accepted=False ListenersNotValid, Programmed=False Invalid", nil,
 		},
 		"the port is in use": {
-			GatewayFacts{Listeners: []Listener{{Serves: true, Standing: bindError(resource.PortTaken)}, {Serves: true, Standing: acked}}, Proxies: one},
+			GatewayFacts{Listeners: []Listener{{Serves: true, Standing: bindError(resource.PortTaken)},
+				{Serves: true, Standing: acked}}, Proxies: one},
 			"Accepted=True ListenersNotValid, Programmed=True Programmed",
-			[]string{"Accepted=False PortUnavailable, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=False Invalid"},
+			[]string{"Accepted=False PortUnavailable, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, " +
+				"Programmed=False Invalid"},
 		},
 		"the proxy refused one": {
-			GatewayFacts{Listeners: []Listener{{Serves: true, Standing: resource.Standing{Refused: "no"}}, {Serves: true, Standing: acked}}, Proxies: one},
+			GatewayFacts{Listeners: []Listener{{Serves: true, Standing: resource.Standing{Refused: "no"}},
+				{Serves: true, Standing: acked}}, Proxies: one},
 			"Accepted=True ListenersNotValid, Programmed=True Programmed",
-			[]string{"Accepted=True Accepted, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=False Invalid, " +
+			[]string{"Accepted=True Accepted, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=False " +
+				"Invalid, " +
 				"cardea.dev/Programmed=False RejectedByProxy"},
 		},
 		"the port needs a privilege": {
 			GatewayFacts{Listeners: []Listener{{Serves: true, Standing: bindError(resource.PortForbidden)}}, Proxies: one},
 			"Accepted=False ListenersNotValid, Programmed=False Invalid",
-			[]string{"Accepted=False PortUnavailable, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=False Invalid"},
+			[]string{"Accepted=False PortUnavailable, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, " +
+				"Programmed=False Invalid"},
 		},
 		"the address is another machine's": {
-			GatewayFacts{Listeners: []Listener{{Serves: true, Standing: bindError(resource.AddressUnknown)}}, Proxies: one},
+			GatewayFacts{Listeners: []Listener{{Serves: true, Standing: bindError(resource.AddressUnknown)}},
+				Proxies: one},
 			"Accepted=False ListenersNotValid, Programmed=False AddressNotUsable",
-			[]string{"Accepted=True Accepted, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=False Invalid"},
+			[]string{"Accepted=True Accepted, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=False " +
+				"Invalid"},
 		},
 		"a Secret that can't be read": {
-			GatewayFacts{Listeners: []Listener{{Findings: []model.Finding{{Condition: "Programmed", Reason: "Pending"}}}}, Proxies: one},
+			GatewayFacts{Listeners: []Listener{{Findings: []model.Finding{{Condition: "Programmed", Reason: "Pending"}}}},
+				Proxies: one},
 			"Accepted=False ListenersNotValid, Programmed=False Invalid",
-			[]string{"Accepted=True Accepted, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=False Pending"},
+			[]string{"Accepted=True Accepted, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=False " +
+				"Pending"},
 		},
 		"no address yet": {
 			GatewayFacts{Listeners: []Listener{{Serves: true, Standing: acked}}, Proxies: one, Fronted: true},
@@ -93,7 +107,8 @@ func TestGateway(t *testing.T) {
 		},
 		"an address that can't be had": {
 			GatewayFacts{
-				Listeners: []Listener{{Serves: true, Standing: acked}}, Proxies: one, Fronted: true, Front: model.Front{Reason: "AddressNotUsable"},
+				Listeners: []Listener{{Serves: true, Standing: acked}}, Proxies: one, Fronted: true,
+				Front: model.Front{Reason: "AddressNotUsable"},
 			},
 			"Accepted=True Accepted, Programmed=False AddressNotUsable", nil,
 		},
@@ -119,7 +134,8 @@ func TestGateway(t *testing.T) {
 			"Accepted=False InvalidParameters, Programmed=False Invalid", nil,
 		},
 		"the Gateway itself is not accepted": {
-			GatewayFacts{Findings: []model.Finding{{Condition: "Accepted", Reason: "UnsupportedAddress"}}, Listeners: []Listener{{}}, Proxies: one},
+			GatewayFacts{Findings: []model.Finding{{Condition: "Accepted", Reason: "UnsupportedAddress"}},
+				Listeners: []Listener{{}}, Proxies: one},
 			"Accepted=False UnsupportedAddress, Programmed=False Invalid", nil,
 		},
 	} {
@@ -154,29 +170,35 @@ func TestRoute(t *testing.T) {
 			"Accepted=True Accepted, ResolvedRefs=True ResolvedRefs, cardea.dev/Programmed=False Pending",
 		},
 		"one rule waits": {
-			RouteFacts{Rules: 2, Parents: []Parent{{Attached: true, Proxied: true, Standing: []resource.Standing{acked, pending}}}},
+			RouteFacts{Rules: 2, Parents: []Parent{{Attached: true, Proxied: true,
+				Standing: []resource.Standing{acked, pending}}}},
 			"Accepted=True Accepted, ResolvedRefs=True ResolvedRefs, cardea.dev/Programmed=False Pending",
 		},
 		"refused": {
-			RouteFacts{Rules: 1, Parents: []Parent{{Attached: true, Proxied: true, Standing: []resource.Standing{{Refused: "no"}}}}},
+			RouteFacts{Rules: 1, Parents: []Parent{{Attached: true, Proxied: true,
+				Standing: []resource.Standing{{Refused: "no"}}}}},
 			"Accepted=True Accepted, ResolvedRefs=True ResolvedRefs, cardea.dev/Programmed=False RejectedByProxy",
 		},
 		"one of two rules is dropped": {
 			RouteFacts{Rules: 2, Findings: []model.Finding{drops}, Parents: []Parent{
 				{Attached: true, Proxied: true, Standing: []resource.Standing{acked, acked}},
 			}},
-			"Accepted=True Accepted, ResolvedRefs=True ResolvedRefs, PartiallyInvalid=True UnsupportedValue, cardea.dev/Programmed=True Programmed",
+			"Accepted=True Accepted, ResolvedRefs=True ResolvedRefs, PartiallyInvalid=True UnsupportedValue, " +
+				"cardea.dev/Programmed=True Programmed",
 		},
 		"every rule is dropped": {
-			RouteFacts{Rules: 1, Findings: []model.Finding{drops}, Parents: []Parent{{Attached: true, Proxied: true, Standing: []resource.Standing{acked}}}},
+			RouteFacts{Rules: 1, Findings: []model.Finding{drops},
+				Parents: []Parent{{Attached: true, Proxied: true, Standing: []resource.Standing{acked}}}},
 			"Accepted=False UnsupportedValue, ResolvedRefs=True ResolvedRefs, cardea.dev/Programmed=True Programmed",
 		},
 		"every rule is dropped, for its filters": {
-			RouteFacts{Rules: 1, Findings: []model.Finding{{Condition: "ResolvedRefs", Reason: "X"}, clash, drops}, Parents: []Parent{{}}},
+			RouteFacts{Rules: 1, Findings: []model.Finding{{Condition: "ResolvedRefs", Reason: "X"}, clash, drops},
+				Parents: []Parent{{}}},
 			"Accepted=False IncompatibleFilters, ResolvedRefs=False X",
 		},
 		"not attached": {
-			RouteFacts{Rules: 1, Parents: []Parent{{Findings: []model.Finding{{Condition: "Accepted", Reason: "NoMatchingParent"}}}}},
+			RouteFacts{Rules: 1,
+				Parents: []Parent{{Findings: []model.Finding{{Condition: "Accepted", Reason: "NoMatchingParent"}}}}},
 			"Accepted=False NoMatchingParent, ResolvedRefs=True ResolvedRefs",
 		},
 	} {
@@ -190,7 +212,8 @@ func TestRoute(t *testing.T) {
 
 // TestDroppedRule: a match that takes no request is not said to be answered.
 func TestDroppedRule(t *testing.T) {
-	drops := model.Finding{Section: "a", Field: "spec.rules[0]", Condition: "Accepted", Reason: "UnsupportedValue", Drops: true, Message: "why"}
+	drops := model.Finding{Section: "a", Field: "spec.rules[0]", Condition: "Accepted", Reason: "UnsupportedValue",
+		Drops: true, Message: "why"}
 	route := Route(RouteFacts{Rules: 1, Findings: []model.Finding{drops}, Parents: []Parent{{Attached: true}}})
 	const want = "Dropped Rule (what it takes is answered with 500): spec.rules[0]: why"
 	if got := route.Parents[0].Conditions[0].Message; got != want {

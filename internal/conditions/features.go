@@ -7,8 +7,8 @@ import (
 	"sigs.k8s.io/gateway-api/pkg/features"
 )
 
-// served are the features of the Gateway API that Cardea serves and the API's own conformance suite has tests of; they pass
-// (docs/conformance).
+// served are the features of the Gateway API that Cardea serves and the API's own conformance suite has tests of; they
+// pass (docs/conformance).
 var served = []features.FeatureName{
 	features.SupportGRPCRoute,
 	features.SupportGRPCRouteNamedRouteRule,

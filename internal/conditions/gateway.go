@@ -15,9 +15,10 @@ import (
 type Class struct {
 	Generation int64
 	Findings   []model.Finding
-	InCluster  bool     // proxies are deployed
-	Keep       int      // Gateways that keep it, though it is being deleted
-	APIs       []string // versions of the Gateway API that are installed, each once; none: the one that objects are read by here
+	InCluster  bool // proxies are deployed
+	Keep       int  // Gateways that keep it, though it is being deleted
+	// versions of the Gateway API that are installed, each once; none: the one that objects are read by here
+	APIs []string
 }
 
 // GatewayClass is the class's status.
@@ -36,7 +37,8 @@ func GatewayClass(c Class) gatewayv1.GatewayClassStatus {
 			"CRDs of Gateway API %s are installed, and %s.x is what is tested; objects are served as far as they are understood",
 			strings.Join(strange, ", "), testedAPI))
 	} else {
-		l.set("SupportedVersion", true, "SupportedVersion", fmt.Sprintf("objects are read by the schemas of Gateway API %s", readAPI))
+		l.set("SupportedVersion", true, "SupportedVersion",
+			fmt.Sprintf("objects are read by the schemas of Gateway API %s", readAPI))
 	}
 	return gatewayv1.GatewayClassStatus{Conditions: l.conditions, SupportedFeatures: supportedFeatures(c.InCluster)}
 }
@@ -99,8 +101,8 @@ func (g GatewayFacts) addresses() (list []gatewayv1.GatewayStatusAddress) {
 	return list
 }
 
-// Gateway is the Gateway's status. It is Programmed when it has an address, every connected proxy has acknowledged all listeners that
-// can serve, and one is ready to answer there.
+// Gateway is the Gateway's status. It is Programmed when it has an address, every connected proxy has acknowledged all
+// listeners that can serve, and one is ready to answer there.
 func Gateway(g GatewayFacts) gatewayv1.GatewayStatus {
 	l := list{generation: g.Generation}
 	status := gatewayv1.GatewayStatus{Addresses: g.addresses()}
@@ -124,11 +126,13 @@ func Gateway(g GatewayFacts) gatewayv1.GatewayStatus {
 	case valid == len(g.Listeners):
 		l.set("Accepted", true, "Accepted", "the Gateway is served")
 	default:
-		l.set("Accepted", valid > 0, "ListenersNotValid", fmt.Sprintf("%d of %d listeners can serve; see their conditions", valid, len(g.Listeners)))
+		l.set("Accepted", valid > 0, "ListenersNotValid",
+			fmt.Sprintf("%d of %d listeners can serve; see their conditions", valid, len(g.Listeners)))
 	}
 	switch {
 	case accepted == "" && unusable:
-		l.set("Programmed", false, "AddressNotUsable", "an address is not one of this machine's; see the listeners' conditions")
+		l.set("Programmed", false, "AddressNotUsable",
+			"an address is not one of this machine's; see the listeners' conditions")
 	case valid == 0:
 		l.set("Programmed", false, "Invalid", "no listener can serve")
 	case accepted != "":
@@ -143,11 +147,14 @@ func Gateway(g GatewayFacts) gatewayv1.GatewayStatus {
 		l.set("Programmed", false, "Pending", fmt.Sprintf("%d of %d proxies have acknowledged their configuration",
 			g.Proxies.Acknowledged, g.Proxies.Connected))
 	case programmed < valid:
-		l.set("Programmed", false, "Pending", fmt.Sprintf("%d of %d listeners are acknowledged by the proxies", programmed, valid))
+		l.set("Programmed", false, "Pending",
+			fmt.Sprintf("%d of %d listeners are acknowledged by the proxies", programmed, valid))
 	case g.Fronted && !g.Answered:
-		l.set("Programmed", false, "Pending", fmt.Sprintf("acknowledged by %s, of which none is ready yet", count(g.Proxies.Connected, "proxy", "proxies")))
+		l.set("Programmed", false, "Pending",
+			fmt.Sprintf("acknowledged by %s, of which none is ready yet", count(g.Proxies.Connected, "proxy", "proxies")))
 	default:
-		l.set("Programmed", true, "Programmed", fmt.Sprintf("acknowledged by %s", count(g.Proxies.Connected, "proxy", "proxies")))
+		l.set("Programmed", true, "Programmed",
+			fmt.Sprintf("acknowledged by %s", count(g.Proxies.Connected, "proxy", "proxies")))
 	}
 	if g.Front.Note != "" {
 		last := &l.conditions[len(l.conditions)-1]
@@ -167,13 +174,14 @@ func count(n int, one, many string) string {
 // usable tells whether the listener serves, as far as Cardea and the proxy know.
 func (l Listener) usable() bool { return l.Serves && l.Standing.Refused == "" }
 
-// programmed tells whether the listener takes connections. A proxy that starts opens all ports at once, when it has everything.
+// programmed tells whether the listener takes connections. A proxy that starts opens all ports at once, when it has
+// everything.
 func (l Listener) programmed(p resource.Proxies) bool {
 	return l.usable() && l.Standing.Acknowledged && p.Acknowledged > 0
 }
 
-// unbound says why the proxy could not bind the listener's port: it is in use or not allowed, which is the port's fault, or not
-// this machine's, which is the address's.
+// unbound says why the proxy could not bind the listener's port: it is in use or not allowed, which is the port's
+// fault, or not this machine's, which is the address's.
 func (l Listener) unbound() (port string, address bool) {
 	words := l.Standing.Refused
 	switch l.Standing.Kind {
@@ -230,7 +238,8 @@ func listenerStatus(g GatewayFacts, listener Listener) gatewayv1.ListenerStatus 
 	}
 	if listener.Overlaps {
 		l.set("OverlappingTLSConfig", true, "OverlappingHostnames",
-			"the hostname overlaps with that of another TLS listener of this port; a client may reuse a connection for the wrong one")
+			"the hostname overlaps with that of another TLS listener of this port; a client may reuse a connection for the "+
+				"wrong one")
 	}
 	return gatewayv1.ListenerStatus{
 		Name: gatewayv1.SectionName(listener.Section), SupportedKinds: routeKinds(listener.Kinds),

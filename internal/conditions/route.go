@@ -2,6 +2,7 @@ package conditions
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,10 +20,13 @@ const Programmed = "cardea.dev/Programmed"
 type Parent struct {
 	Ref      gatewayv1.ParentReference // as written
 	Attached bool
-	Proxied  bool                // a proxy that has acknowledged a whole configuration is connected
-	Findings []model.Finding     // about this parent only
-	Standing []resource.Standing // of each rule; none if it serves nowhere
-	Refused  []string            // its listeners that a proxy refused, if rules wait; Standing is without these, if others are left
+	Proxied  bool            // a proxy that has acknowledged a whole configuration is connected
+	Findings []model.Finding // about this parent only
+	// Unsupported is what the Gateway's data plane can't serve of the route; Section is the rule's name.
+	Unsupported []model.Finding
+	Standing    []resource.Standing // of each rule; none if it serves nowhere
+	// its listeners that a proxy refused, if rules wait; Standing is without these, if others are left
+	Refused []string
 }
 
 // RouteFacts is what is known of a route.
@@ -38,18 +42,19 @@ type RouteFacts struct {
 // Route is the route's status, an entry for each parent.
 func Route(r RouteFacts) gatewayv1.RouteStatus {
 	status := gatewayv1.RouteStatus{Parents: make([]gatewayv1.RouteParentStatus, 0, len(r.Parents))}
-	dropped, why := r.dropped()
 	for _, p := range r.Parents {
+		there := slices.Concat(r.Findings, p.Unsupported)
+		dropped, why := droppedBy(there, r.Kind)
 		l := list{generation: r.Generation, conditions: make([]metav1.Condition, 0, 3)}
 		switch reason, message := errorsOn(p.Findings, "Accepted"); {
 		case reason != "":
 			l.set("Accepted", false, reason, message)
 		case dropped > 0 && dropped == r.Rules:
-			l.set("Accepted", false, r.whyNone(), why)
+			l.set("Accepted", false, whyNone(there), why)
 		default:
 			l.set("Accepted", true, "Accepted", attached(p.Findings))
 		}
-		if reason, message := errorsOn(r.Findings, "ResolvedRefs"); reason != "" {
+		if reason, message := errorsOn(there, "ResolvedRefs"); reason != "" {
 			l.set("ResolvedRefs", false, reason, message)
 		} else {
 			l.set("ResolvedRefs", true, "ResolvedRefs", "all references are resolved")
@@ -78,23 +83,24 @@ func attached(findings []model.Finding) string {
 	return cut(words)
 }
 
-// dropped counts the rules that are answered with an error, and says why.
-func (r RouteFacts) dropped() (rules int, message string) {
+// droppedBy counts the rules that are answered with an error because of findings, and says why.
+func droppedBy(findings []model.Finding, kind model.Kind) (rules int, message string) {
 	seen := map[string]bool{}
 	var why []string
-	for _, f := range r.Findings {
+	for _, f := range findings {
 		if f.Drops {
 			seen[f.Section] = true
 			why = append(why, f.Says())
 		}
 	}
-	_, answer := r.Kind.Failure()
-	return len(seen), cut(fmt.Sprintf("Dropped Rule (what it takes is answered with %s): %s", answer, strings.Join(why, "; ")))
+	_, answer := kind.Failure()
+	return len(seen), cut(fmt.Sprintf("Dropped Rule (what it takes is answered with %s): %s", answer,
+		strings.Join(why, "; ")))
 }
 
 // whyNone is the reason why a route that has no rule left is not accepted.
-func (r RouteFacts) whyNone() string {
-	for _, f := range r.Findings {
+func whyNone(findings []model.Finding) string {
+	for _, f := range findings {
 		if f.Drops && f.Condition == "Accepted" {
 			return f.Reason
 		}
@@ -104,7 +110,8 @@ func (r RouteFacts) whyNone() string {
 
 func (p Parent) programmed(l *list) {
 	if len(p.Standing) == 0 {
-		l.set(Programmed, false, "NotServed", "no listener serves it: they can't serve, or more specific listeners of their ports take its hosts")
+		l.set(Programmed, false, "NotServed",
+			"no listener serves it: they can't serve, or more specific listeners of their ports take its hosts")
 		return
 	}
 	waiting := 0

@@ -13,8 +13,10 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// apply applies an object, if it is another one than was applied last or somebody changed it.
-func (d *Deployer) apply(ctx context.Context, ref model.ObjectRef, p plan.Proxy, k kind, want objects, o *outcome) error {
+// apply applies an object, unless it is what was applied last and nobody has changed it since.
+func (d *Deployer) apply(
+	ctx context.Context, ref model.ObjectRef, p plan.Proxy, k kind, want objects, o *outcome,
+) error {
 	text, sum, now := want.texts[k], want.digest(k), time.Now()
 	d.mu.Lock()
 	before := d.record(ref).objects[k]
@@ -48,13 +50,14 @@ func (d *Deployer) apply(ctx context.Context, ref model.ObjectRef, p plan.Proxy,
 		return err
 	}
 	switch what := d.remember(ref, k, sum, before, object, now); {
-	case what.fight:
-		d.cfg.Log.Warn("somebody undoes what is repaired; it is repaired less often from now on",
+	case what.contested:
+		d.cfg.Log.Warn("another client undoes repairs again and again; repairs are made less often",
 			"kind", k.String(), "namespace", ref.Namespace(), "name", p.Name, "managers", others)
 		d.cfg.Events(Event{Object: ref, UID: p.UID, Warning: true, Reason: "Contested",
-			Message: k.String() + " " + p.Name + " is changed or deleted again and again by somebody else: " + others})
+			Message: k.String() + " " + p.Name + " is changed or deleted again and again by another client: " + others})
 	case what.repaired && !there:
-		d.cfg.Log.Info("made again what somebody had deleted", "kind", k.String(), "namespace", ref.Namespace(), "name", p.Name)
+		d.cfg.Log.Info("created again what another client deleted", "kind", k.String(), "namespace", ref.Namespace(), "name",
+			p.Name)
 	case what.repaired:
 		d.cfg.Log.Info("repaired", "kind", k.String(), "namespace", ref.Namespace(), "name", p.Name, "managers", others)
 	case what.changed && !same:
@@ -63,7 +66,9 @@ func (d *Deployer) apply(ctx context.Context, ref model.ObjectRef, p plan.Proxy,
 	return nil
 }
 
-func (d *Deployer) patch(ctx context.Context, k kind, namespace, name string, text []byte, dryRun ...string) (metav1.Object, error) {
+func (d *Deployer) patch(
+	ctx context.Context, k kind, namespace, name string, text []byte, dryRun ...string,
+) (metav1.Object, error) {
 	force := true
 	options := metav1.PatchOptions{FieldManager: manager, Force: &force, DryRun: dryRun}
 	if k == service {
@@ -72,18 +77,20 @@ func (d *Deployer) patch(ctx context.Context, k kind, namespace, name string, te
 	return d.objects.Resource(k.resource()).Namespace(namespace).Patch(ctx, name, types.ApplyPatchType, text, options)
 }
 
-// effect is what came of an apply.
+// effect is the result of an apply.
 type effect struct {
-	changed  bool // the object is not what it was
-	repaired bool // somebody else had changed it
-	fight    bool // and does so again and again, from now on
+	changed   bool // the object differs from before
+	repaired  bool // another client had changed it
+	contested bool // from now on: another client changes it again and again
 }
 
-// remember remembers what was applied, and that the object is like this now.
-func (d *Deployer) remember(ref model.ObjectRef, k kind, sum digest, before made, object metav1.Object, now time.Time) (what effect) {
+// remember records what was applied, and the state of the object after it.
+func (d *Deployer) remember(
+	ref model.ObjectRef, k kind, sum digest, before made, object metav1.Object, now time.Time,
+) (what effect) {
 	if object.GetDeletionTimestamp() != nil {
 		d.metrics.applies.WithLabelValues(k.String(), "unchanged").Inc()
-		return what // the watch tells when it is gone; then it is made anew
+		return what // the watch reports when it is deleted; then it is created again
 	}
 	print, version := fingerprint(object), object.GetResourceVersion()
 	d.mu.Lock()
@@ -92,7 +99,7 @@ func (d *Deployer) remember(ref model.ObjectRef, k kind, sum digest, before made
 	// The watch may be behind what was written here before.
 	what.changed = print != before.seen && version != before.version
 	if what.repaired = what.changed && before.text == sum && before.print != ""; what.repaired {
-		what.fight = m.repair(now)
+		what.contested = m.repair(now)
 		d.metrics.repairs.WithLabelValues(k.String()).Inc()
 	}
 	result := "unchanged"
@@ -102,14 +109,15 @@ func (d *Deployer) remember(ref model.ObjectRef, k kind, sum digest, before made
 	d.metrics.applies.WithLabelValues(k.String(), result).Inc()
 	m.text, m.print, m.version, m.why = sum, print, version, ""
 	m.refused, m.refusedAt = digest{}, time.Time{}
-	// What the watch told in the meantime may be this change, or another one's.
+	// What the watch reported in the meantime may be this change, or another one.
 	m.dirty = m.events != before.events && m.seen != print
 	return what
 }
 
-// refuse remembers that the API server called an object invalid, and why: by the field of the DataPlane that makes it so.
+// refuse records that the API server called an object invalid, and the reason with the field of the DataPlane that it
+// comes from.
 func (d *Deployer) refuse(ref model.ObjectRef, p plan.Proxy, k kind, sum digest, err error, now time.Time, o *outcome) {
-	why := mergeParameters(p.Parameters).blame(k, err)
+	why := mergeParameters(p.Parameters).invalidFields(k, err)
 	o.mistake(why, mistakeRetry)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -117,7 +125,7 @@ func (d *Deployer) refuse(ref model.ObjectRef, p plan.Proxy, k kind, sum digest,
 	m.refused, m.refusedSeen, m.why, m.refusedAt = sum, m.seen, why, now
 }
 
-// managers are those who have a hand in an object, but for Cardea, if the object is there.
+// managers lists the field managers of an object except Cardea; there is false if the object does not exist.
 func (d *Deployer) managers(k kind, namespace, name string) (list string, there bool) {
 	object := d.find(k, namespace, name)
 	if object == nil {

@@ -17,45 +17,46 @@ import (
 
 // Config is what a Deployer needs.
 type Config struct {
-	REST    *rest.Config // its limits do not count; its clients should make each request once (kube.Once)
+	REST    *rest.Config // its rate limits are not used; its clients should make each request once (kube.Once)
 	Graph   *flow.Graph
 	Classes *flow.Collection[model.ObjectRef, plan.Class]
 	Proxies *flow.Collection[model.ObjectRef, plan.Proxy]
-	// Selections are the XBackends whose pods have to be found.
+	// Selections are the XBackends whose pods Cardea has to find.
 	Selections *flow.Collection[model.ObjectRef, plan.Selection]
-	Fronts     *flow.Source[model.ObjectRef, model.Front] // is filled
+	Fronts     *flow.Source[model.ObjectRef, model.Front] // the Deployer fills it
 	Dialect    Dialect
-	// Bundle is the PEM text of whom proxies trust for xDS, and a channel that is closed when there is another; an empty text
-	// is waited for.
+	// Bundle returns the CA certificates (PEM) that proxies trust for xDS, and a channel that is closed when they change.
+	// While the text is empty, the Deployer waits.
 	Bundle   func() ([]byte, <-chan struct{})
 	Settings Settings
 	Log      *slog.Logger          // nil: nothing is logged
 	Metrics  prometheus.Registerer // nil: none
-	Events   func(Event)           // nil: nobody is told; it must not block
+	Events   func(Event)           // nil: events are dropped; it must not block
 }
 
 // Settings are the same for all Gateways.
 type Settings struct {
-	Image     string                      // of the proxy, unless a DataPlane states one
-	Resources corev1.ResourceRequirements // of the proxy's container, unless a DataPlane states them
-	// XDSHost and XDSPort are where proxies find their server, XDSName the name in its certificate; "" is XDSHost.
+	Image     string                      // of the proxy, unless a DataPlane sets one
+	Resources corev1.ResourceRequirements // of the proxy's container, unless a DataPlane sets them
+	// XDSHost and XDSPort are the address of the xDS server, XDSName is the name in its certificate ("": XDSHost).
 	XDSHost  string
 	XDSPort  int32
 	XDSName  string
 	Audience string // of the proxies' tokens
-	// ProbeAddress and ProbePort are where the kubelet's probes are answered in a pod: no listener of a Gateway can have that
-	// port. Zero is DefaultProbeAddress and DefaultProbePort.
+	// ProbeAddress and ProbePort are where a pod answers the kubelet's probes; no listener of a Gateway can have that
+	// port. The zero values mean DefaultProbeAddress and DefaultProbePort.
 	ProbeAddress string
 	ProbePort    int32
 }
 
-// What Settings are where they state nothing.
+// Defaults of Settings.
 const (
 	DefaultProbeAddress = "0.0.0.0"
 	DefaultProbePort    = 19003
 )
 
-// Event is something that happened to what is made for a Gateway or an XBackend, for those who look at that. What its conditions say is no Event.
+// Event is something that happened to the objects of a Gateway or an XBackend, for Kubernetes Events. What the
+// object's conditions say is no Event.
 type Event struct {
 	Object          model.ObjectRef
 	UID             string // of the object
@@ -63,15 +64,15 @@ type Event struct {
 	Reason, Message string
 }
 
-// Dialect says how proxies of a kind are started.
+// Dialect says how the proxies of a data plane are started.
 type Dialect struct {
-	// Files makes the text files that they start with, by name.
+	// Files returns the files that a proxy starts with, by name.
 	Files func(Start) (map[string][]byte, error)
-	// Command is the command line of one whose files are in dir; level is that of its log, "" for the usual one.
+	// Command returns the command line of a proxy whose files are in dir; level is its log level, "" for the default.
 	Command func(dir, level, nodeID string) []string
 }
 
-// Start is what the proxies of a Gateway start with. It has the fields of envoy.PodConfig, which says more about them.
+// Start holds the values that a Gateway's proxies start with. envoy.PodConfig has the same fields and documents them.
 type Start struct {
 	NodeCluster                    string
 	ServerHost                     string

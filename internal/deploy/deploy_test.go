@@ -36,8 +36,8 @@ func get(address string) (string, error) {
 	return string(body), err
 }
 
-// TestDeployed follows a Gateway to its first answer: the proxy runs without any privilege, has a token that counts, and the
-// Gateway's address leads to port 80 of it.
+// TestDeployed follows a Gateway to its first answer: the proxy runs without any privilege, has a token that counts,
+// and the Gateway's address leads to port 80 of it.
 func TestDeployed(t *testing.T) {
 	p := newPlace(t)
 	p.plan(func(x *plan.Proxy) {
@@ -124,8 +124,9 @@ func TestStaticAddress(t *testing.T) {
 	p.frontIs(func(f model.Front) bool { return f.Reason == "" && len(f.Addresses) == 1 })
 }
 
-// TestNoPorts: without a port there is no Service; with the first port there is, and it keeps its address when the last port goes: all else of
-// the Gateway is brought up to date, but a mistake in its only listener gives no load balancer back.
+// TestNoPorts: without a port there is no Service; with the first port there is, and it keeps its address when the last
+// port goes: all else of the Gateway is brought up to date, but a mistake in its only listener gives no load balancer
+// back.
 func TestNoPorts(t *testing.T) {
 	p := newPlace(t)
 	ports := p.proxy.Ports
@@ -177,8 +178,8 @@ func TestClusterIP(t *testing.T) {
 	}
 }
 
-// TestNotAccepted: nothing is made for a Gateway that is not accepted, and nothing is taken away from one: what others change or delete is
-// made what it was, and the proxies learn whom to trust.
+// TestNotAccepted: nothing is made for a Gateway that is not accepted, and nothing is taken away from one: what others
+// change or delete is made what it was, and the proxies learn whom to trust.
 func TestNotAccepted(t *testing.T) {
 	p, other := newPlace(t), newPlace(t)
 	other.plan(func(x *plan.Proxy) { x.Accepted = false })
@@ -207,7 +208,8 @@ func TestNotAccepted(t *testing.T) {
 		[]byte(`{"spec":{"template":{"spec":{"containers":[{"name":"envoy","image":"envoy:theirs"}]}}}}`), by); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Client.CoreV1().ServiceAccounts(p.namespace).Delete(t.Context(), p.proxy.Name, metav1.DeleteOptions{}); err != nil {
+	if err := p.Client.CoreV1().ServiceAccounts(p.namespace).Delete(t.Context(), p.proxy.Name,
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	p.isAgain(before)
@@ -215,7 +217,8 @@ func TestNotAccepted(t *testing.T) {
 	p.trusts("# for all\n")
 }
 
-// TestNotAcceptedAtAStart: a Deployer that does not know what was accepted lets proxies be as they are, and tells them whom to trust.
+// TestNotAcceptedAtAStart: a Deployer that does not know what was accepted lets proxies be as they are, and tells them
+// whom to trust.
 func TestNotAcceptedAtAStart(t *testing.T) {
 	p := newPlace(t)
 	p.plan(nil)

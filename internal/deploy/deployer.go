@@ -24,30 +24,32 @@ import (
 
 const (
 	workers = 4
-	// What goes wrong in the world is tried again after firstRetry, and then later each time, up to lastRetry.
+	// An error of the cluster is retried after firstRetry, and then after longer and longer waits, up to lastRetry.
 	firstRetry = 100 * time.Millisecond
 	lastRetry  = 15 * time.Second
-	// patience is how long the API server may take over one object.
-	patience = 30 * time.Second
-	// mistakeRetry is after how long the API server is asked again for what it called invalid: a port that was taken may be free by then.
+	// requestTimeout is how long the API server may take for one object.
+	requestTimeout = 30 * time.Second
+	// mistakeRetry is after how long the API server is asked again about an object that it called invalid: a port that was
+	// taken may be free by then.
 	mistakeRetry = time.Minute
 )
 
-// Deployer runs the proxies of Gateways, and has the pods of XBackends found.
+// Deployer runs the proxies of Gateways, and the Services that find the pods of XBackends.
 type Deployer struct {
 	cfg       Config
 	metrics   *metrics
-	objects   metadata.Interface // own objects but Services, and Gateways and GatewayClasses
+	objects   metadata.Interface // own objects except Services, and Gateways and GatewayClasses
 	services  corev1client.ServicesGetter
 	informers [kindsEnd]cache.SharedIndexInformer
 	queue     workqueue.TypedRateLimitingInterface[model.ObjectRef] // Gateways, GatewayClasses and XBackends
 
-	mu         sync.Mutex // guards what follows
+	mu         sync.Mutex // guards the fields below
 	proxies    map[model.ObjectRef]plan.Proxy
 	selections map[model.ObjectRef]plan.Selection
 	classes    map[model.ObjectRef]plan.Class
-	named      map[types.NamespacedName]model.ObjectRef // for whom objects are made: Gateways of the plan and XBackends, by the objects' names
-	records    map[model.ObjectRef]*record
+	// the owners of the objects by the objects' names: Gateways of the plan, and XBackends
+	named   map[types.NamespacedName]model.ObjectRef
+	records map[model.ObjectRef]*record
 }
 
 // New makes a Deployer. It does nothing before Run.
@@ -56,7 +58,7 @@ func New(cfg Config) (*Deployer, error) {
 		return nil, err
 	}
 	own := rest.CopyConfig(cfg.REST)
-	own.QPS, own.RateLimiter, own.Timeout = -1, nil, 0 // the workers are few, and what goes wrong is tried again later
+	own.QPS, own.RateLimiter, own.Timeout = -1, nil, 0 // there are few workers, and failures are retried with backoff
 	objects, err := metadata.NewForConfig(own)
 	if err != nil {
 		return nil, fmt.Errorf("deploy: %w", err)
@@ -67,8 +69,9 @@ func New(cfg Config) (*Deployer, error) {
 	}
 	d := &Deployer{
 		cfg: cfg, objects: objects, services: client.CoreV1(),
-		proxies: map[model.ObjectRef]plan.Proxy{}, selections: map[model.ObjectRef]plan.Selection{}, classes: map[model.ObjectRef]plan.Class{},
-		named: map[types.NamespacedName]model.ObjectRef{}, records: map[model.ObjectRef]*record{},
+		proxies: map[model.ObjectRef]plan.Proxy{}, selections: map[model.ObjectRef]plan.Selection{},
+		classes: map[model.ObjectRef]plan.Class{},
+		named:   map[types.NamespacedName]model.ObjectRef{}, records: map[model.ObjectRef]*record{},
 	}
 	if d.metrics, err = newMetrics(cfg.Metrics, d); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
@@ -79,9 +82,11 @@ func New(cfg Config) (*Deployer, error) {
 	return d, nil
 }
 
-// Run works until ctx ends. It can be called once. What is made stays when it returns: proxies serve on.
+// Run works until ctx ends. It can be called once. The objects stay when it returns, so proxies keep serving.
 func (d *Deployer) Run(ctx context.Context) error {
-	d.queue = workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[model.ObjectRef](firstRetry, lastRetry))
+	d.queue = workqueue.NewTypedRateLimitingQueue(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[model.ObjectRef](firstRetry, lastRetry),
+	)
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer d.queue.ShutDown()
@@ -110,7 +115,7 @@ func (d *Deployer) Run(ctx context.Context) error {
 	return nil
 }
 
-// followPlan queues what changes in the plan. planned is closed when the first whole plan is known.
+// followPlan queues what changes in the plan. planned is closed when the first complete plan is known.
 func (d *Deployer) followPlan(ctx context.Context, planned chan<- struct{}) {
 	proxies, selections, classes := flow.Follow(d.cfg.Proxies), flow.Follow(d.cfg.Selections), flow.Follow(d.cfg.Classes)
 	defer proxies.Stop()
@@ -133,7 +138,7 @@ func (d *Deployer) followPlan(ctx context.Context, planned chan<- struct{}) {
 		})
 		d.mu.Unlock()
 		for _, ref := range changed {
-			d.queue.Forget(ref) // what went wrong before says nothing about this
+			d.queue.Forget(ref) // earlier failures say nothing about this version
 			d.queue.Add(ref)
 		}
 		if planned != nil {
@@ -143,8 +148,10 @@ func (d *Deployer) followPlan(ctx context.Context, planned chan<- struct{}) {
 	}
 }
 
-// follow brings a map up to date, and says whose values are others.
-func follow[V any](changes iter.Seq[flow.Change[model.ObjectRef, V]], into map[model.ObjectRef]V) (changed []model.ObjectRef) {
+// follow brings a map up to date, and returns the keys whose values changed.
+func follow[V any](
+	changes iter.Seq[flow.Change[model.ObjectRef, V]], into map[model.ObjectRef]V,
+) (changed []model.ObjectRef) {
 	for ch := range changes {
 		if changed = append(changed, ch.Key); ch.Deleted {
 			delete(into, ch.Key)
@@ -164,7 +171,7 @@ func (d *Deployer) followBundle(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		_, changed = d.cfg.Bundle() // before anybody reads it: what comes after that is told
+		_, changed = d.cfg.Bundle() // before anybody reads it, so that every later change is seen
 		d.mu.Lock()
 		for ref := range d.proxies {
 			d.queue.Add(ref)
@@ -184,7 +191,7 @@ func (d *Deployer) work(ctx context.Context) {
 	}
 }
 
-// handle brings what is made for an object up to date, and says when to look again.
+// handle brings the objects of one Gateway, class or XBackend up to date, and queues the next look.
 func (d *Deployer) handle(ctx context.Context, ref model.ObjectRef) {
 	again, err := d.contained(ctx, ref)
 	if ctx.Err() != nil {
@@ -201,9 +208,9 @@ func (d *Deployer) handle(ctx context.Context, ref model.ObjectRef) {
 	}
 }
 
-// contained does the work. A panic is a bug, and that object's trouble alone.
+// contained does the work. It contains a panic, which is a bug, so that only this object is affected.
 func (d *Deployer) contained(ctx context.Context, ref model.ObjectRef) (again time.Duration, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	defer func() {
 		if problem := recover(); problem != nil {
@@ -220,7 +227,7 @@ func (d *Deployer) contained(ctx context.Context, ref model.ObjectRef) (again ti
 	return d.reconcile(ctx, ref)
 }
 
-// note logs trouble when it begins, when it is another one, and when it is over.
+// note logs an error when it begins, when it changes, and when it is over.
 func (d *Deployer) note(ref model.ObjectRef, err error) {
 	d.mu.Lock()
 	var before, now string
@@ -229,13 +236,14 @@ func (d *Deployer) note(ref model.ObjectRef, err error) {
 		d.record(ref)
 	}
 	if r := d.records[ref]; r != nil {
-		before, r.trouble = r.trouble, now
+		before, r.lastError = r.lastError, now
 	}
 	d.mu.Unlock()
 	switch {
 	case now != "" && now != before:
-		d.cfg.Log.Warn("what is made for an object is not as it should be; it is tried again", "object", ref.String(), "error", err)
+		d.cfg.Log.Warn("the objects of a Gateway or XBackend are not up to date; retrying", "object", ref.String(),
+			"error", err)
 	case now == "" && before != "":
-		d.cfg.Log.Info("what is made for an object is as it should be again", "object", ref.String())
+		d.cfg.Log.Info("the objects of a Gateway or XBackend are up to date again", "object", ref.String())
 	}
 }

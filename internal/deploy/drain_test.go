@@ -50,7 +50,8 @@ func newTraffic(t *testing.T, address string) *traffic {
 }
 
 func (x *traffic) ask(ctx context.Context, client *http.Client, address string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+"/", nil) // a POST is never tried again by the client
+	// a POST is never tried again by the client
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+"/", nil)
 	if err != nil {
 		return err
 	}

@@ -15,10 +15,10 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// errBehind says that the API server knows more of an object than the plan does.
-var errBehind = errors.New("the object is gone, or another one")
+// errBehind says that the API server has a newer state of an object than the plan.
+var errBehind = errors.New("the object was deleted, or replaced by another one")
 
-// reconcileClass keeps a class as long as Gateways name it.
+// reconcileClass keeps the finalizer of a class as long as Gateways refer to the class.
 func (d *Deployer) reconcileClass(ctx context.Context, ref model.ObjectRef) error {
 	d.mu.Lock()
 	class, found := d.classes[ref]
@@ -27,7 +27,7 @@ func (d *Deployer) reconcileClass(ctx context.Context, ref model.ObjectRef) erro
 	}
 	d.mu.Unlock()
 	if !found || class.Deleting && class.Used {
-		return nil // what it has, it keeps
+		return nil // it keeps the finalizer that it has
 	}
 	err := d.setFinalizer(ctx, classes, ref, "", gatewayv1.GatewayClassFinalizerGatewaysExist, class.Used)
 	if errors.Is(err, errBehind) {
@@ -36,8 +36,8 @@ func (d *Deployer) reconcileClass(ctx context.Context, ref model.ObjectRef) erro
 	return err
 }
 
-// setFinalizer adds or removes a finalizer, of the object with that UID if there is one. The error is errBehind if there is no such object to
-// add it to, or it is being deleted. A conflict is an error as any other.
+// setFinalizer adds or removes a finalizer of the object with that UID. The error is errBehind if a finalizer is to be
+// added and there is no such object, or it is being deleted. A conflict is an error like any other.
 func (d *Deployer) setFinalizer(
 	ctx context.Context, resource schema.GroupVersionResource, ref model.ObjectRef, uid types.UID, name string, on bool,
 ) error {
@@ -62,7 +62,7 @@ func (d *Deployer) setFinalizer(
 		finalizers = append(finalizers, name)
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"resourceVersion": object.ResourceVersion, // or else somebody else's finalizer may be lost
+		"resourceVersion": object.ResourceVersion, // otherwise another client's finalizer could be lost
 		"finalizers":      finalizers,
 	}})
 	if err != nil {

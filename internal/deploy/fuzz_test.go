@@ -14,9 +14,12 @@ import (
 // FuzzPatches: whatever the patches are, what is rendered is valid JSON of the right name, or the user is told.
 func FuzzPatches(f *testing.F) {
 	for _, seed := range []string{
-		`{}`, `null`, `[]`, `7`, `{"spec":null}`, `{"metadata":{"labels":{"a":"b"}}}`, `{"spec":{"containers":[{"name":"envoy","$patch":"delete"}]}}`,
-		`{"spec":{"template":{"spec":{"containers":[{"name":"x","image":"y"}]}}}}`, `{"spec":{"ports":[{"port":80,"nodePort":30000}]}}`,
-		`{"spec":{"containers":{"name":"envoy"}}}`, `{"spec":{"$setElementOrder/containers":[{"name":"envoy"}]}}`, `{"$retainKeys":["spec"]}`,
+		`{}`, `null`, `[]`, `7`, `{"spec":null}`, `{"metadata":{"labels":{"a":"b"}}}`,
+		`{"spec":{"containers":[{"name":"envoy","$patch":"delete"}]}}`,
+		`{"spec":{"template":{"spec":{"containers":[{"name":"x","image":"y"}]}}}}`,
+		`{"spec":{"ports":[{"port":80,"nodePort":30000}]}}`,
+		`{"spec":{"containers":{"name":"envoy"}}}`, `{"spec":{"$setElementOrder/containers":[{"name":"envoy"}]}}`,
+		`{"$retainKeys":["spec"]}`,
 		`{"spec":{"template":[]}}`, `{"metadata":{"name":"other"}}`, `{"spec":{"volumes":[{"$patch":"replace"}]}}`,
 	} {
 		f.Add(seed)
@@ -28,10 +31,12 @@ func FuzzPatches(f *testing.F) {
 		}
 		raw := &apiextensionsv1.JSON{Raw: []byte(patch)}
 		p := plan.Proxy{
-			UID: "u", Name: "envoy-proxy-0123456789ab", Accepted: true, Ports: []plan.ProxyPort{{Number: 80, Bind: 80, Transport: model.TCP}},
+			UID: "u", Name: "envoy-proxy-0123456789ab", Accepted: true,
+			Ports: []plan.ProxyPort{{Number: 80, Bind: 80, Transport: model.TCP}},
 		}
 		for _, spec := range []v1alpha1.DataPlaneSpec{
-			{Pod: &v1alpha1.PodSettings{Patch: raw}}, {Deployment: &v1alpha1.DeploymentSettings{Patch: raw}}, {Service: &v1alpha1.ServiceSettings{Patch: raw}},
+			{Pod: &v1alpha1.PodSettings{Patch: raw}}, {Deployment: &v1alpha1.DeploymentSettings{Patch: raw}},
+			{Service: &v1alpha1.ServiceSettings{Patch: raw}},
 		} {
 			p.Parameters = []plan.DataPlane{{Ref: model.Ref(model.KindDataPlane, "shop", "plane"), Spec: spec}}
 			o, err := render(ref, p, testSettings, testDialect, nil)
@@ -45,7 +50,8 @@ func FuzzPatches(f *testing.F) {
 				if o.invalid[k] != nil {
 					continue
 				}
-				if err := json.Unmarshal(text, &object); err != nil || object.Metadata.Name != p.Name || object.Metadata.Namespace != ref.Namespace() {
+				if err := json.Unmarshal(text, &object); err != nil || object.Metadata.Name != p.Name ||
+					object.Metadata.Namespace != ref.Namespace() {
 					t.Fatalf("%s becomes %s: %v", k, text, err)
 				}
 			}

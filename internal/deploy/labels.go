@@ -11,7 +11,7 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// Labels and annotations of all that is made. Nobody else's words can take their place.
+// Labels and annotations of all objects that this package applies. Users can't override them.
 const (
 	nameLabel      = "app.kubernetes.io/name"
 	instanceLabel  = "app.kubernetes.io/instance"
@@ -21,37 +21,38 @@ const (
 	gatewayAnnotation   = "cardea.dev/gateway" // the whole name
 	bootstrapAnnotation = "cardea.dev/bootstrap"
 
-	proxyApp    = "cardea-proxy"    // value of nameLabel, of all that is made for a Gateway
-	xbackendApp = "cardea-xbackend" // and of the Service that is made for an XBackend
+	proxyApp    = "cardea-proxy"    // value of nameLabel in the objects of a Gateway
+	xbackendApp = "cardea-xbackend" // value of nameLabel in the Service of an XBackend
 	manager     = "cardea"          // value of managedByLabel, and the field manager
 )
 
-// ownSelector finds all that is made.
+// ownSelector selects all objects that this package applies.
 const ownSelector = nameLabel + " in (" + proxyApp + ", " + xbackendApp + ")," + managedByLabel + "=" + manager
 
-// podSelector finds a Gateway's pods. A Deployment's selector can't be changed, so this never does.
+// podSelector selects a Gateway's pods. The selector of a Deployment is immutable, so this must never change.
 func podSelector(p plan.Proxy) map[string]string {
 	return map[string]string{nameLabel: proxyApp, instanceLabel: p.Name}
 }
 
-// labels are those of all that is made for a Gateway.
+// labels are the labels of all objects of a Gateway.
 func labels(ref model.ObjectRef, p plan.Proxy, more ...map[string]string) map[string]string {
 	own := map[string]string{managedByLabel: manager, gatewayLabel: model.LabelValue(ref.Name())}
 	return joined(append(append([]map[string]string{p.Labels}, more...), own, podSelector(p))...)
 }
 
 func annotations(ref model.ObjectRef, p plan.Proxy, more ...map[string]string) map[string]string {
-	return joined(append(append([]map[string]string{p.Annotations}, more...), map[string]string{gatewayAnnotation: ref.Name()})...)
+	return joined(append(append([]map[string]string{p.Annotations}, more...),
+		map[string]string{gatewayAnnotation: ref.Name()})...)
 }
 
-// owner makes the Gateway the owner, so that what is left when Cardea is gone goes with the Gateway.
+// owner makes the Gateway the owner of an object, so that the cluster deletes it with the Gateway, even without Cardea.
 func owner(ref model.ObjectRef, p plan.Proxy) *metav1ac.OwnerReferenceApplyConfiguration {
 	return metav1ac.OwnerReference().
 		WithAPIVersion(gatewayv1.GroupVersion.String()).WithKind(model.KindGateway.String()).
 		WithName(ref.Name()).WithUID(uid(p)).WithController(true)
 }
 
-// gatewayOf is the Gateway that an object was made for; false if it does not tell.
+// gatewayOf is the Gateway that an object belongs to; false if the object does not say.
 func gatewayOf(o metav1.Object) (model.ObjectRef, bool) {
 	for _, owner := range o.GetOwnerReferences() {
 		group, _, _ := strings.Cut(owner.APIVersion, "/")

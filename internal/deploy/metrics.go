@@ -15,11 +15,11 @@ func newMetrics(r prometheus.Registerer, d *Deployer) (*metrics, error) {
 	m := &metrics{
 		applies: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cardea_deploy_applies_total",
-			Help: "Objects of data planes and XBackends that were applied, by what came of it: changed, unchanged or failed.",
+			Help: "Objects of data planes and XBackends that were applied, by result: changed, unchanged or failed.",
 		}, []string{"kind", "result"}),
 		repairs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cardea_deploy_repairs_total",
-			Help: "Objects of data planes and XBackends that were brought back to what they should be after somebody else changed or deleted them.",
+			Help: "Objects of data planes and XBackends that were repaired after another client changed or deleted them.",
 		}, []string{"kind"}),
 	}
 	if r == nil {
@@ -27,7 +27,7 @@ func newMetrics(r prometheus.Registerer, d *Deployer) (*metrics, error) {
 	}
 	contested := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "cardea_deploy_contested",
-		Help: "Objects of data planes and XBackends that somebody else changes again and again.",
+		Help: "Objects of data planes and XBackends that another client changes again and again.",
 	}, func() float64 {
 		now := time.Now()
 		return d.count(func(r *record) (n int) {
@@ -41,10 +41,11 @@ func newMetrics(r prometheus.Registerer, d *Deployer) (*metrics, error) {
 	})
 	troubled := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "cardea_deploy_troubled",
-		Help: "Gateways, GatewayClasses and XBackends whose data plane, finalizer or Service could not be brought up to date; it is tried again.",
+		Help: "Gateways, GatewayClasses and XBackends whose objects or finalizers could not be brought up to date and are " +
+			"retried.",
 	}, func() float64 {
 		return d.count(func(r *record) int {
-			if r.trouble != "" {
+			if r.lastError != "" {
 				return 1
 			}
 			return 0

@@ -14,27 +14,31 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// TestForeigner: somebody else's object that has the name of one that is to be made is neither changed nor deleted, though it has Cardea's labels.
-// It is said, nothing is made beside it, and when it is gone all is.
+// TestForeigner: somebody else's object that has the name of one that is to be made is neither changed nor deleted,
+// though it has Cardea's labels. It is said, nothing is made beside it, and when it is gone all is.
 func TestForeigner(t *testing.T) {
-	for _, labels := range []map[string]string{nil, {"app.kubernetes.io/name": "cardea-proxy", "app.kubernetes.io/managed-by": "cardea"}} {
+	for _, labels := range []map[string]string{nil,
+		{"app.kubernetes.io/name": "cardea-proxy", "app.kubernetes.io/managed-by": "cardea"}} {
 		p := newPlace(t)
 		configMaps := p.Client.CoreV1().ConfigMaps(p.namespace)
-		theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: p.proxy.Name, Labels: labels}, Data: map[string]string{"theirs": "yes"}}
+		theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: p.proxy.Name, Labels: labels},
+			Data: map[string]string{"theirs": "yes"}}
 		before, err := configMaps.Create(t.Context(), theirs, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		p.plan(nil)
 		p.frontIs(func(f model.Front) bool {
-			return f.Reason == "NoResources" && strings.Contains(f.Message, "ConfigMap "+p.proxy.Name) && strings.Contains(f.Message, "until it is deleted")
+			return f.Reason == "NoResources" && strings.Contains(f.Message, "ConfigMap "+p.proxy.Name) &&
+				strings.Contains(f.Message, "until it is deleted")
 		})
 		if _, err := p.deployment(); !apierrors.IsNotFound(err) {
 			t.Errorf("a Deployment is made beside it: %v", err)
 		}
 		untouched := func() {
 			t.Helper()
-			if now, err := p.configMap(); err != nil || now.ResourceVersion != before.ResourceVersion || now.DeletionTimestamp != nil {
+			if now, err := p.configMap(); err != nil || now.ResourceVersion != before.ResourceVersion ||
+				now.DeletionTimestamp != nil {
 				t.Errorf("it is %+v, %v", now, err)
 			}
 		}

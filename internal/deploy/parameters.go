@@ -12,11 +12,11 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// defaultDrain is how long a pod that ends goes on serving: about what a cluster's nodes take to hear of it.
+// defaultDrain is how long a pod that ends keeps serving: about the time until all nodes of a cluster know of its end.
 const defaultDrain = 10 * time.Second
 
-// parameters are what a Gateway's DataPlanes say together. What a later one states counts; of labels, annotations and patches,
-// which add up, the later one counts where they say different things.
+// parameters are a Gateway's DataPlanes merged. The field of a later DataPlane replaces that of an earlier one. Labels,
+// annotations and patches are combined; for the same key, the later one is used.
 type parameters struct {
 	v1alpha1.DataPlaneSpec
 	pod, service, deployment patches
@@ -70,7 +70,7 @@ func (p *parameters) mergeService(from model.ObjectRef, s *v1alpha1.ServiceSetti
 	p.service.add(from, s.Patch)
 }
 
-// resources are those of the proxy's container.
+// resources are the resources of the proxy's container.
 func (p *parameters) resources(s Settings) corev1.ResourceRequirements {
 	if p.Resources != nil {
 		return *p.Resources
@@ -78,7 +78,7 @@ func (p *parameters) resources(s Settings) corev1.ResourceRequirements {
 	return s.Resources
 }
 
-// joined is all of the maps; a later one counts where they differ.
+// joined merges the maps; for the same key, the later one is used.
 func joined(list ...map[string]string) map[string]string {
 	all := map[string]string{}
 	for _, m := range list {

@@ -30,7 +30,8 @@ func parameters(t *testing.T, texts ...string) (list []plan.DataPlane) {
 		if err := yaml.UnmarshalStrict([]byte(text), &spec); err != nil {
 			t.Fatal(err)
 		}
-		list = append(list, plan.DataPlane{Ref: model.Ref(model.KindDataPlane, "shop", fmt.Sprintf("plane%d", i)), Spec: spec})
+		list = append(list, plan.DataPlane{Ref: model.Ref(model.KindDataPlane, "shop", fmt.Sprintf("plane%d", i)),
+			Spec: spec})
 	}
 	return list
 }
@@ -65,7 +66,8 @@ func TestReplicasOfAnAutoscaler(t *testing.T) {
 	p := newPlace(t)
 	p.plan(nil)
 	p.pods(1)
-	scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: p.proxy.Name, Namespace: p.namespace}, Spec: autoscalingv1.ScaleSpec{Replicas: 2}}
+	scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: p.proxy.Name, Namespace: p.namespace},
+		Spec: autoscalingv1.ScaleSpec{Replicas: 2}}
 	_, err := p.Client.AppsV1().Deployments(p.namespace).
 		UpdateScale(t.Context(), p.proxy.Name, scale, metav1.UpdateOptions{FieldManager: "autoscaler"})
 	if err != nil {
@@ -103,7 +105,8 @@ func TestReplicasStatedNoMore(t *testing.T) {
 	}
 	p.plan(func(x *plan.Proxy) { x.Parameters, x.Labels = parameters(t), map[string]string{"mark": "a"} })
 	replicas("a", 2)
-	scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: p.proxy.Name, Namespace: p.namespace}, Spec: autoscalingv1.ScaleSpec{Replicas: 3}}
+	scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: p.proxy.Name, Namespace: p.namespace},
+		Spec: autoscalingv1.ScaleSpec{Replicas: 3}}
 	if _, err := p.Client.AppsV1().Deployments(p.namespace).
 		UpdateScale(t.Context(), p.proxy.Name, scale, metav1.UpdateOptions{FieldManager: "autoscaler"}); err != nil {
 		t.Fatal(err)
@@ -116,7 +119,8 @@ func TestReplicasStatedNoMore(t *testing.T) {
 	replicas("c", 1)
 }
 
-// TestInvalidParameters: what can't be applied is said in the front, no other half of the DataPlane applies, and all else goes on.
+// TestInvalidParameters: what can't be applied is said in the front, no other half of the DataPlane applies, and all
+// else goes on.
 func TestInvalidParameters(t *testing.T) {
 	p := newPlace(t)
 	p.plan(nil)
@@ -128,17 +132,22 @@ func TestInvalidParameters(t *testing.T) {
 	}
 	for i, c := range []struct{ spec, message string }{
 		{`{service: {labels: {half: "yes"}}, pod: {patch: {spec: {contaners: []}}}}`, // not sent at all
-			`DataPlane shop/plane1, spec.pod.patch: it does not fit: unknown field "spec.template.spec.contaners"; change or remove it`},
+			`DataPlane shop/plane1, spec.pod.patch: the patched object is invalid: ` +
+				`unknown field "spec.template.spec.contaners"; change or remove it`},
 		{`{service: {labels: {half: "yes"}}, resources: {requests: {cpu: 2}, limits: {cpu: 1}}}`,
-			`DataPlane shop/plane1, spec.resources: change or remove it: Deployment, spec.template.spec.containers[0].resources.requests: Invalid value`},
-		{`{service: {labels: {half: "yes"}}, deployment: {patch: {spec: {minReadySeconds: -1}}}}`, `DataPlane shop/plane1, spec.deployment.patch: `},
+			`DataPlane shop/plane1, spec.resources: change or remove it: ` +
+				`Deployment, spec.template.spec.containers[0].resources.requests: Invalid value`},
+		{`{service: {labels: {half: "yes"}}, deployment: {patch: {spec: {minReadySeconds: -1}}}}`,
+			`DataPlane shop/plane1, spec.deployment.patch: `},
 		{`{logLevel: debug, service: {type: ClusterIP, externalTrafficPolicy: Local}}`,
-			`DataPlane shop/plane1, spec.service.externalTrafficPolicy: change or remove it: Service, spec.externalTrafficPolicy: Invalid value`},
+			`DataPlane shop/plane1, spec.service.externalTrafficPolicy: change or remove it: ` +
+				`Service, spec.externalTrafficPolicy: Invalid value`},
 	} {
 		port := int32(1000 + i)
 		p.plan(func(x *plan.Proxy) {
 			x.Parameters = parameters(t, c.spec)
-			x.Ports = []plan.ProxyPort{{Number: 80, Bind: 80, Transport: model.TCP}, {Number: port, Bind: port, Transport: model.TCP}}
+			x.Ports = []plan.ProxyPort{{Number: 80, Bind: 80, Transport: model.TCP},
+				{Number: port, Bind: port, Transport: model.TCP}}
 		})
 		f := p.frontIs(func(f model.Front) bool {
 			return f.Reason == "InvalidParameters" && strings.Contains(f.Message, c.message)
@@ -148,7 +157,8 @@ func TestInvalidParameters(t *testing.T) {
 		}
 		p.eventually(func() error { // the ports are not the DataPlane's hostages
 			service, err := p.service()
-			if err == nil && (service.Spec.Ports[1].Port != port || service.Labels["half"] != "" || service.Spec.Type != corev1.ServiceTypeLoadBalancer) {
+			if err == nil && (service.Spec.Ports[1].Port != port || service.Labels["half"] != "" ||
+				service.Spec.Type != corev1.ServiceTypeLoadBalancer) {
 				err = fmt.Errorf("%+v", service)
 			}
 			return err
@@ -247,8 +257,10 @@ func (p *place) noServices() (allow func()) {
 		t.Fatal(err)
 	}
 	p.eventually(func() error { // it counts when the API server has heard of it
-		probe := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "probe"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
-		_, err := p.Client.CoreV1().Services(p.namespace).Create(t.Context(), probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		probe := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "probe"},
+			Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
+		_, err := p.Client.CoreV1().Services(p.namespace).Create(t.Context(), probe,
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if apierrors.IsForbidden(err) {
 			return nil
 		}
@@ -275,10 +287,13 @@ func TestRefusedService(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.plan(func(x *plan.Proxy) {
-		x.Parameters = parameters(t, fmt.Sprintf(`{service: {type: NodePort, patch: {spec: {ports: [{port: 80, nodePort: %d}]}}}}`, taken))
+		x.Parameters = parameters(t, fmt.Sprintf(
+			`{service: {type: NodePort, patch: {spec: {ports: [{port: 80, nodePort: %d}]}}}}`, taken,
+		))
 	})
 	p.frontIs(func(f model.Front) bool {
-		return f.Reason == "InvalidParameters" && strings.Contains(f.Message, "DataPlane shop/plane1, spec.service.patch: ") &&
+		return f.Reason == "InvalidParameters" &&
+			strings.Contains(f.Message, "DataPlane shop/plane1, spec.service.patch: ") &&
 			strings.Contains(f.Message, "already allocated")
 	})
 	if err := services.Delete(t.Context(), other.Name, metav1.DeleteOptions{}); err != nil {
@@ -303,7 +318,8 @@ func TestRefusedService(t *testing.T) {
 func TestReservedLabels(t *testing.T) {
 	p := newPlace(t)
 	p.plan(func(x *plan.Proxy) {
-		x.Labels = map[string]string{"app.kubernetes.io/name": "mine", "app.kubernetes.io/managed-by": "cardea", "team": "blue"}
+		x.Labels = map[string]string{"app.kubernetes.io/name": "mine", "app.kubernetes.io/managed-by": "cardea",
+			"team": "blue"}
 		x.Parameters = parameters(t, `{pod: {annotations: {cardea.dev/gateway: other}}}`)
 	})
 	p.frontIs(func(f model.Front) bool {

@@ -18,7 +18,7 @@ import (
 type patches []patch
 
 type patch struct {
-	from model.ObjectRef // the DataPlane that states it
+	from model.ObjectRef // the DataPlane that has it
 	text []byte
 }
 
@@ -28,8 +28,8 @@ func (p *patches) add(from model.ObjectRef, text *apiextensionsv1.JSON) {
 	}
 }
 
-// apply patches an object of type T, as JSON. The error is the user's, and names the DataPlane and its field: a patch that is none, one that does
-// not fit T, or one that changes what has to stay.
+// apply patches an object of type T, as JSON. An error is a mistake of the user and names the DataPlane and its field:
+// the patch can't be parsed, does not fit T, or changes a field that must stay.
 func apply[T any](p patches, field string, object []byte) ([]byte, error) {
 	for _, patch := range p {
 		var schema, strict T
@@ -38,11 +38,11 @@ func apply[T any](p patches, field string, object []byte) ([]byte, error) {
 		}
 		patched, err := strategicpatch.StrategicMergePatch(object, patch.text, schema)
 		if err != nil {
-			return wrong("it is no strategic merge patch of the %T: %w", schema, err)
+			return wrong("it is not a strategic merge patch of %T: %w", schema, err)
 		}
 		unknown, err := kjson.UnmarshalStrict(patched, &strict)
 		if err = errors.Join(append(unknown, err)...); err != nil {
-			return wrong("it does not fit: %w", err)
+			return wrong("the patched object is invalid: %w", err)
 		}
 		if changed := firstChange(object, patched); changed != "" {
 			return wrong("it must not change %s", changed)
@@ -52,7 +52,7 @@ func apply[T any](p patches, field string, object []byte) ([]byte, error) {
 	return object, nil
 }
 
-// firstChange is what a patch changed though it has to stay; "" if it changed none of it.
+// firstChange names the first fixed field that a patch changed; "" if there is none.
 func firstChange(before, after []byte) string {
 	was, is := fixedPart{}, fixedPart{}
 	if err := errors.Join(json.Unmarshal(before, &was), json.Unmarshal(after, &is)); err != nil {
@@ -77,7 +77,7 @@ func firstChange(before, after []byte) string {
 	return ""
 }
 
-// fixedPart is what a patch has to leave alone.
+// fixedPart is the part of an object that a patch must not change.
 type fixedPart struct {
 	APIVersion, Kind string
 	Metadata         map[string]any

@@ -19,7 +19,7 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// Where things are in a pod.
+// Paths in a pod.
 const (
 	configDir = "/etc/cardea"
 	caFile    = "ca.crt" // in configDir
@@ -35,12 +35,12 @@ const (
 	containerName = "envoy"
 	probePortName = "probes"
 	nonRoot       = 65532
-	// tokenLife is how long a token counts; the kubelet renews it after four fifths.
+	// tokenLife is how long a token is valid; the kubelet renews it after four fifths of this time.
 	tokenLife = time.Hour
-	// endTime is what a pod has to end in after it has drained.
+	// endTime is how long a pod may take to end after it has drained.
 	endTime = 5 * time.Second
-	// startTime is how long a proxy may wait for its first configuration before it is started anew. That would help no control plane
-	// that is away, and the waits between the starts would grow: so it is longer than any outage.
+	// startTime is how long a proxy may wait for its first configuration before the kubelet restarts it. A restart would
+	// not help while the control plane is away, and the backoff would grow: so it is longer than any outage.
 	startTime = 365 * 24 * time.Hour
 )
 
@@ -55,7 +55,7 @@ func (r *renderer) start() Start {
 	}
 }
 
-// drainPath is known to those who may read the Gateway or its pods. Anybody may reach a pod's port for probes.
+// drainPath is a secret of those who may read the Gateway or its pods, since everybody can reach a pod's probe port.
 func drainPath(ref model.ObjectRef, uid string) string {
 	sum := sha256.Sum256([]byte("drain " + ref.NamespacedName() + " " + uid))
 	return "/drain/" + hex.EncodeToString(sum[:16])
@@ -65,13 +65,13 @@ func selector(m map[string]string) *metav1ac.LabelSelectorApplyConfiguration {
 	return metav1ac.LabelSelector().WithMatchLabels(m)
 }
 
-// strategy starts a new pod, and takes an old one away when that is ready.
+// strategy starts a new pod first, and ends an old one when the new one is ready.
 func (r *renderer) strategy() *appsv1ac.DeploymentStrategyApplyConfiguration {
 	return appsv1ac.DeploymentStrategy().WithType(appsv1.RollingUpdateDeploymentStrategyType).WithRollingUpdate(
 		appsv1ac.RollingUpdateDeployment().WithMaxUnavailable(intstr.FromInt32(0)).WithMaxSurge(intstr.FromInt32(1)))
 }
 
-// template is the pods'. bootstrap tells what they start with: when that is another one, there are other pods.
+// template is the pod template. bootstrap is a hash of the bootstrap files: when it changes, new pods are started.
 func (r *renderer) template(bootstrap string) *corev1ac.PodTemplateSpecApplyConfiguration {
 	settings := r.parameters.Pod
 	spec := corev1ac.PodSpec().
@@ -80,7 +80,7 @@ func (r *renderer) template(bootstrap string) *corev1ac.PodTemplateSpecApplyConf
 		WithSecurityContext(corev1ac.PodSecurityContext().
 			WithRunAsNonRoot(true).WithRunAsUser(nonRoot).WithRunAsGroup(nonRoot).
 			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault)).
-			// Then no privilege is needed to bind the ports below 1024.
+			// With this, ports below 1024 can be bound without a privilege.
 			WithSysctls(corev1ac.Sysctl().WithName("net.ipv4.ip_unprivileged_port_start").WithValue("0"))).
 		WithContainers(r.container()).
 		WithVolumes(
@@ -98,7 +98,8 @@ func (r *renderer) template(bootstrap string) *corev1ac.PodTemplateSpecApplyConf
 	}
 	return corev1ac.PodTemplateSpec().
 		WithLabels(labels(r.ref, r.proxy, settings.Labels)).
-		WithAnnotations(joined(annotations(r.ref, r.proxy, settings.Annotations), map[string]string{bootstrapAnnotation: bootstrap})).
+		WithAnnotations(joined(annotations(r.ref, r.proxy, settings.Annotations),
+			map[string]string{bootstrapAnnotation: bootstrap})).
 		WithSpec(spec)
 }
 
@@ -124,7 +125,7 @@ func (r *renderer) container() *corev1ac.ContainerApplyConfiguration {
 		c.WithResources(as[corev1ac.ResourceRequirementsApplyConfiguration](all))
 	}
 	if r.parameters.drain > 0 {
-		// It answers when the pod has drained, and the kubelet waits for that.
+		// The request is answered when the pod has drained; the kubelet waits for the answer.
 		c.WithLifecycle(corev1ac.Lifecycle().WithPreStop(corev1ac.LifecycleHandler().
 			WithHTTPGet(page(drainPath(r.ref, r.proxy.UID)))))
 	}
@@ -133,14 +134,16 @@ func (r *renderer) container() *corev1ac.ContainerApplyConfiguration {
 
 func probe(path string, period, timeout time.Duration, failures int32) *corev1ac.ProbeApplyConfiguration {
 	return corev1ac.Probe().WithHTTPGet(page(path)).
-		WithPeriodSeconds(int32(period / time.Second)).WithTimeoutSeconds(int32(timeout / time.Second)).WithFailureThreshold(failures)
+		WithPeriodSeconds(int32(period / time.Second)).WithTimeoutSeconds(int32(timeout / time.Second)).WithFailureThreshold(
+		failures,
+	)
 }
 
 func page(path string) *corev1ac.HTTPGetActionApplyConfiguration {
 	return corev1ac.HTTPGetAction().WithPath(path).WithPort(intstr.FromString(probePortName))
 }
 
-// as is a value of an API type in the form that can be applied: the two have the same JSON.
+// as converts a value of an API type to its apply configuration: both have the same JSON.
 func as[T, V any](v V) *T {
 	text, err := json.Marshal(v)
 	t := new(T)

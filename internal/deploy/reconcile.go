@@ -18,13 +18,13 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// reconcile brings what is made for a Gateway up to date. An error is the world's and is tried again soon; again says when to look
-// without one, 0 for when something changes.
+// reconcile brings the objects of a Gateway up to date. An error is the cluster's and is retried soon. Without an
+// error, again is when to look again; 0 means when something changes.
 func (d *Deployer) reconcile(ctx context.Context, ref model.ObjectRef) (again time.Duration, err error) {
 	p, found := d.planned(ref)
 	switch {
 	case !found:
-		return d.leftover(ctx, ref)
+		return d.removeUnplanned(ctx, ref)
 	case p.Leaving:
 		return 0, d.remove(ctx, ref, p)
 	}
@@ -35,9 +35,9 @@ func (d *Deployer) reconcile(ctx context.Context, ref model.ObjectRef) (again ti
 	}
 	bundle, _ := d.cfg.Bundle()
 	if len(bundle) == 0 {
-		return 0, nil // nobody could be trusted; the bundle tells when it is there
+		return 0, nil // without certificates no proxy can trust the server; the bundle reports when they are there
 	}
-	if !held { // so that it can't go before what is made for it
+	if !held { // so that the Gateway can't be deleted before its objects
 		switch err := d.setFinalizer(ctx, gateways, ref, uid(p), model.Finalizer, true); {
 		case errors.Is(err, errBehind):
 			return lastRetry, nil
@@ -47,29 +47,30 @@ func (d *Deployer) reconcile(ctx context.Context, ref model.ObjectRef) (again ti
 	}
 	o := outcome{}
 	if !held {
-		o.lookAfter(lastRetry) // taken away before the plan saw it, it would never be missed
+		o.lookAfter(lastRetry) // if it is deleted before the plan knows it, nothing else would report that
 	}
-	if o.foreign, err = d.foreigner(ctx, ref, p); err != nil {
+	if o.conflict, err = d.nameConflict(ctx, ref, p); err != nil {
 		return 0, err
 	}
-	if o.foreign != "" {
+	if o.conflict != "" {
 		o.lookAfter(lastRetry)
-		d.tell(ref, p, o)
+		d.report(ref, p, o)
 		return o.again, nil
 	}
-	want, p, err := d.settle(ctx, ref, p, bundle, &o)
+	want, p, err := d.renderValid(ctx, ref, p, bundle, &o)
 	if err != nil {
 		return 0, err
 	}
 	for k := range kindsEnd {
-		d.bring(ctx, ref, p, k, want, &o)
+		d.update(ctx, ref, p, k, want, &o)
 	}
-	d.tell(ref, p, o)
+	d.report(ref, p, o)
 	return o.again, errors.Join(o.failed...)
 }
 
-// runnable is what to run for a Gateway that the plan has. For one that is not accepted it is what was accepted last. If nobody remembers
-// that, Deployment and Service stay as they are, but the proxies that there are go on to learn whom to trust; found is false if there are none.
+// runnable is what to run for a Gateway of the plan. For a Gateway that is not accepted, it is what was accepted last.
+// If that is not known, Deployment and Service stay as they are, and only the CA certificates of existing proxies are
+// kept up to date; found is false if there are no proxies.
 func (d *Deployer) runnable(ref model.ObjectRef, p plan.Proxy) (run plan.Proxy, found bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -84,14 +85,14 @@ func (d *Deployer) runnable(ref model.ObjectRef, p plan.Proxy) (run plan.Proxy, 
 	return p, d.find(deployment, ref.Namespace(), p.Name) != nil
 }
 
-// outcome is what came of bringing objects up to date.
+// outcome is the result of bringing objects up to date.
 type outcome struct {
-	changed []string // kinds that are other than before
-	wrong   []string // what the user has to mend
-	denied  []string // what the cluster does not allow
-	foreign string   // what is in the way; "" if nothing is
-	failed  []error
-	again   time.Duration
+	changed  []string // kinds whose objects differ from before
+	wrong    []string // mistakes that the user has to correct
+	denied   []string // what the cluster does not allow
+	conflict string   // the object that is in the way; "" if there is none
+	failed   []error
+	again    time.Duration
 }
 
 func (o *outcome) lookAfter(d time.Duration) {
@@ -100,14 +101,14 @@ func (o *outcome) lookAfter(d time.Duration) {
 	}
 }
 
-// mistake adds what the user has to mend, and when to look whether that was done.
+// mistake adds a mistake of the user, and when to check whether it was corrected.
 func (o *outcome) mistake(why string, again time.Duration) {
 	o.wrong = append(o.wrong, why)
 	o.lookAfter(again)
 }
 
-// bring brings one object up to date.
-func (d *Deployer) bring(ctx context.Context, ref model.ObjectRef, p plan.Proxy, k kind, want objects, o *outcome) {
+// update brings one object up to date.
+func (d *Deployer) update(ctx context.Context, ref model.ObjectRef, p plan.Proxy, k kind, want objects, o *outcome) {
 	if _, wanted := want.texts[k]; !wanted { // it stays as it is
 		return
 	}
@@ -116,10 +117,11 @@ func (d *Deployer) bring(ctx context.Context, ref model.ObjectRef, p plan.Proxy,
 	}
 }
 
-// failure notes that an object could not be made as it should be.
+// failure records that an object could not be applied.
 func (o *outcome) failure(err error, object string) {
 	switch {
-	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), apierrors.IsNotFound(err): // the namespace goes, and all that is in it
+	// the namespace is being deleted, with everything in it
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), apierrors.IsNotFound(err):
 		o.lookAfter(lastRetry)
 	case denied(err):
 		o.denied = append(o.denied, err.Error())
@@ -129,24 +131,24 @@ func (o *outcome) failure(err error, object string) {
 	}
 }
 
-// denied tells whether the cluster does not allow what the user wants: a quota, a webhook. What an API server says of Cardea's own rights, also
-// while it starts, is the operator's matter.
+// denied reports whether the cluster does not allow what the user wants: a quota, a webhook. A refusal because of
+// Cardea's own permissions, also while the API server starts, is not the user's mistake.
 func denied(err error) bool {
 	return apierrors.IsForbidden(err) && !strings.Contains(err.Error(), ` is forbidden: User "`)
 }
 
-// tell says how the Gateway's data plane is: in its front, in events and in the log.
-func (d *Deployer) tell(ref model.ObjectRef, p plan.Proxy, o outcome) {
+// report writes the state of the Gateway's data plane to its front, to Events and to the log.
+func (d *Deployer) report(ref model.ObjectRef, p plan.Proxy, o outcome) {
 	f := frontOf(p, d.serviceOf(ref, p))
 	switch {
-	case o.foreign != "":
-		f.Reason, f.Message = "NoResources", o.foreign
+	case o.conflict != "":
+		f.Reason, f.Message = "NoResources", o.conflict
 	case len(o.wrong) > 0:
 		f.Reason, f.Message = "InvalidParameters", strings.Join(o.wrong, "; ")
 	case len(o.denied) > 0:
 		f.Reason, f.Message = "NoResources", strings.Join(o.denied, "; ")
 	}
-	d.show(ref, p, f, append(rollout(d.deploymentOf(ref, p)), vain(ref, p)...))
+	d.show(ref, p, f, append(rollout(d.deploymentOf(ref, p)), reserved(ref, p)...))
 	if len(o.changed) > 0 {
 		kinds := strings.Join(o.changed, ", ")
 		d.cfg.Log.Info("deployed", "gateway", ref.String(), "name", p.Name, "changed", kinds)
@@ -154,7 +156,7 @@ func (d *Deployer) tell(ref model.ObjectRef, p plan.Proxy, o outcome) {
 	}
 }
 
-// show makes a front the one that counts, and notes with it. What is new among these is told.
+// show replaces the front and its notes. New notes are logged, with an Event for each.
 func (d *Deployer) show(ref model.ObjectRef, p plan.Proxy, f model.Front, notes []note) {
 	var words []string
 	for _, n := range notes {
@@ -168,7 +170,7 @@ func (d *Deployer) show(ref model.ObjectRef, p plan.Proxy, f model.Front, notes 
 	d.mu.Unlock()
 	for _, n := range notes {
 		if !slices.Contains(told, n) {
-			d.cfg.Log.Warn("something is wrong with a data plane", "object", ref.String(), "reason", n.reason, "problem", n.text)
+			d.cfg.Log.Warn("a data plane has a problem", "object", ref.String(), "reason", n.reason, "problem", n.text)
 			d.cfg.Events(Event{Object: ref, UID: p.UID, Warning: true, Reason: n.reason, Message: n.text})
 		}
 	}

@@ -14,56 +14,56 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// record is what is remembered of a Gateway or an XBackend: what was made for it, and what was said about it. It can be lost: then
-// everything is applied once more, which changes nothing.
+// record is what is remembered of a Gateway or an XBackend: the objects that were applied, and what was reported. If it
+// is lost, everything is applied once more, which changes nothing.
 type record struct {
 	uid     string
-	removed bool         // all is taken away, and the Gateway has the finalizer no more
-	front   *model.Front // nil: not looked at yet
-	notes   []note       // that the front has
-	// accepted is what the plan said when the Gateway was accepted last; nil if it never was.
-	accepted *plan.Proxy
-	trouble  string // the last error
-	// good are the DataPlanes that were applied last, all of each; nil if nobody remembers.
+	removed bool         // all objects are deleted, and the Gateway's finalizer is removed
+	front   *model.Front // nil: not computed yet
+	notes   []note       // of the front
+	// accepted is the plan at the time when the Gateway was accepted last; nil if it never was.
+	accepted  *plan.Proxy
+	lastError string
+	// good are the DataPlanes that were applied last as a whole; nil if not known.
 	good    *[]plan.DataPlane
 	objects [kindsEnd]made
-	// service is the name of the Service that was made for an XBackend; "" if nobody remembers.
+	// service is the name of the Service of an XBackend; "" if not known.
 	service string
 }
 
-// digest tells texts apart.
+// digest is a hash of a text.
 type digest [sha256.Size]byte
 
-// made is an object that was made.
+// made is an object that was applied.
 type made struct {
 	text digest // of what was applied
-	// refused is the text that the API server called invalid, what was seen of the object then, why, and when. When the object is another one,
-	// the API server is asked again.
+	// refused is the text that the API server called invalid; the fields below are the object's state then, the reason and
+	// the time. When the object changes, the API server is asked again.
 	refused     digest
 	refusedSeen string
 	why         string
 	refusedAt   time.Time
-	print       string // of the object as it was then; "" if it was never seen to exist
-	version     string // its resource version then
-	seen        string // of the object as the watch showed it last; "" if it is gone or going
-	events      uint64 // how often the watch told of it
-	dirty       bool   // somebody else changed it
-	// Repairs that were made one soon after the other, and the last one's time.
+	print       string // of the object after the apply; "" if it was never seen to exist
+	version     string // its resource version after the apply
+	seen        string // of the object as the watch showed it last; "" if it is deleted or being deleted
+	events      uint64 // number of the watch's events about it
+	dirty       bool   // another client changed it
+	// The number of repairs shortly one after the other, and the time of the last one.
 	repairs  int
 	repaired time.Time
 }
 
-// Somebody who undoes every repair is not outdone by speed.
+// A client that undoes every repair is not repaired at once each time: the pauses between repairs grow.
 const (
-	freeRepairs  = 2           // that come at once
-	firstPause   = time.Second // before the next, and double that before each one after it
+	freeRepairs  = 2           // repairs without a pause
+	firstPause   = time.Second // before the next repair; doubled before each further one
 	longestPause = 5 * time.Minute
-	peace        = 15 * time.Minute // without a repair; then repairs are counted anew
-	contestedAt  = 5                // repairs from which on somebody is said to fight
+	quietPeriod  = 15 * time.Minute // without a repair; after it, repairs are counted from zero
+	contestedAt  = 5                // repairs after which an object counts as contested
 )
 
-// refusal is for how long the API server is not asked again about a text that it called invalid; 0: it is asked, since that was long ago, or
-// since the object is another one now.
+// refusal is for how long the API server is not asked again about a text that it called invalid. It is 0, ask now, if
+// that was long ago, or if the object has changed since.
 func (m *made) refusal(text digest, now time.Time) time.Duration {
 	if m.refused != text || m.refusedSeen != m.seen {
 		return 0
@@ -71,18 +71,18 @@ func (m *made) refusal(text digest, now time.Time) time.Duration {
 	return max(0, m.refusedAt.Add(mistakeRetry).Sub(now))
 }
 
-// pause is how long a repair has to wait at a time.
+// pause is how long the next repair has to wait.
 func (m *made) pause(now time.Time) time.Duration {
-	if m.repairs < freeRepairs || now.Sub(m.repaired) > peace {
+	if m.repairs < freeRepairs || now.Sub(m.repaired) > quietPeriod {
 		return 0
 	}
 	wait := min(longestPause, firstPause<<min(m.repairs-freeRepairs, 20))
 	return max(0, m.repaired.Add(wait).Sub(now))
 }
 
-// repair counts a repair, and tells whether somebody fights from now on.
-func (m *made) repair(now time.Time) (fight bool) {
-	if now.Sub(m.repaired) > peace {
+// repair counts a repair, and reports whether the object counts as contested from now on.
+func (m *made) repair(now time.Time) (contested bool) {
+	if now.Sub(m.repaired) > quietPeriod {
 		m.repairs = 0
 	}
 	m.repairs++
@@ -91,10 +91,10 @@ func (m *made) repair(now time.Time) (fight bool) {
 }
 
 func (m *made) contested(now time.Time) bool {
-	return m.repairs >= contestedAt && now.Sub(m.repaired) <= peace
+	return m.repairs >= contestedAt && now.Sub(m.repaired) <= quietPeriod
 }
 
-// record is that of a Gateway or a class. mu is held.
+// record returns the record of a Gateway or a class. mu is held.
 func (d *Deployer) record(ref model.ObjectRef) *record {
 	r := d.records[ref]
 	if r == nil {
@@ -104,12 +104,12 @@ func (d *Deployer) record(ref model.ObjectRef) *record {
 	return r
 }
 
-// fingerprint tells whether somebody changed what an object is to be. Writes of its status do not change it.
+// fingerprint changes if the desired state of an object changes. It does not change if only its status is written.
 func fingerprint(o metav1.Object) string {
 	if o == nil || o.GetDeletionTimestamp() != nil {
 		return ""
 	}
-	var spec any = o.GetGeneration() // grows with the spec, where there is one
+	var spec any = o.GetGeneration() // grows with each change of the spec, for kinds that have it
 	switch s := o.(type) {
 	case *corev1.Service:
 		spec = s.Spec
@@ -126,7 +126,7 @@ func fingerprint(o metav1.Object) string {
 	return string(sum[:])
 }
 
-// madeFor is the Gateway or XBackend that an object was made for, by what is known of it or else by its own word.
+// madeFor is the Gateway or XBackend that an object belongs to, from the records, or else from the object's metadata.
 func (d *Deployer) madeFor(o metav1.Object) (model.ObjectRef, bool) {
 	d.mu.Lock()
 	ref, found := d.named[types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}]
@@ -140,7 +140,7 @@ func (d *Deployer) madeFor(o metav1.Object) (model.ObjectRef, bool) {
 	return gatewayOf(o)
 }
 
-// planned is what the plan says about a Gateway. A Gateway of another UID is another one, of which nothing is known.
+// planned is the plan for a Gateway. A Gateway with another UID is another object, of which nothing is known.
 func (d *Deployer) planned(ref model.ObjectRef) (plan.Proxy, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -151,12 +151,12 @@ func (d *Deployer) planned(ref model.ObjectRef) (plan.Proxy, bool) {
 	return p, found
 }
 
-// recordOf is the record of an object of that UID, an empty one if it is of another. mu is held.
+// recordOf is the record of an object with that UID, an empty one if the UID has changed. mu is held.
 func (d *Deployer) recordOf(ref model.ObjectRef, uid string) *record {
 	r := d.record(ref)
 	switch r.uid {
 	case uid:
-	case "": // what was seen of it came before the plan
+	case "": // recorded before the plan knew the object
 		r.uid = uid
 	default:
 		*r = record{uid: uid, front: r.front, notes: r.notes, service: r.service}

@@ -24,7 +24,8 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// revisions waits for the deletion of the Gateway and of all that was made for it, and returns the API server's revision of each.
+// revisions waits for the deletion of the Gateway and of all that was made for it, and returns the API server's
+// revision of each.
 func (p *place) revisions(ctx context.Context, remove func()) map[string]int {
 	p.t.Helper()
 	core, only := p.Client.CoreV1(), metav1.ListOptions{FieldSelector: "metadata.name=" + p.proxy.Name}
@@ -97,7 +98,8 @@ func TestDeletion(t *testing.T) {
 	}
 	now := int64(0)
 	for _, pod := range list.Items {
-		if err := p.Client.CoreV1().Pods(p.namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
+		if err := p.Client.CoreV1().Pods(p.namespace).Delete(ctx, pod.Name,
+			metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -132,8 +134,8 @@ func TestNamespaceDeleted(t *testing.T) {
 	})
 }
 
-// TestLetGo: a Gateway that the plan does not know yet, or for a moment, keeps its proxies; one that goes to another controller loses them, and
-// then the finalizer; one that comes back gets both again.
+// TestLetGo: a Gateway that the plan does not know yet, or for a moment, keeps its proxies; one that goes to another
+// controller loses them, and then the finalizer; one that comes back gets both again.
 func TestLetGo(t *testing.T) {
 	p := newPlace(t)
 	p.plan(nil)
@@ -159,7 +161,8 @@ func TestLetGo(t *testing.T) {
 	}
 }
 
-// TestFinalizerTakenAway: who takes the finalizer away sees it come back, and if the plan does not know the Gateway lets it go.
+// TestFinalizerTakenAway: who takes the finalizer away sees it come back, and if the plan does not know the Gateway
+// lets it go.
 func TestFinalizerTakenAway(t *testing.T) {
 	p := newPlace(t)
 	p.plan(nil)
@@ -170,7 +173,8 @@ func TestFinalizerTakenAway(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// held waits until the plan that says so is the one that is followed: else an older look may bring the finalizer back afterwards.
+	// held waits until the plan that says so is the one that is followed: else an older look may bring the finalizer back
+	// afterwards.
 	held := func(mark string) {
 		p.plan(func(x *plan.Proxy) { x.Held, x.Annotations = true, map[string]string{"example.com/mark": mark} })
 		p.eventually(func() error {
@@ -253,7 +257,8 @@ func TestLeftBehind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := configMaps.Patch(t.Context(), left.Name, types.ApplyPatchType, text, metav1.PatchOptions{FieldManager: "cardea"}); err != nil {
+	if _, err := configMaps.Patch(t.Context(), left.Name, types.ApplyPatchType, text,
+		metav1.PatchOptions{FieldManager: "cardea"}); err != nil {
 		t.Fatal(err)
 	}
 	p.eventually(func() error {

@@ -15,10 +15,11 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// removal is the order in which things go: first what clients use, last what proxies need.
+// removal is the order in which objects are deleted: first what clients use, last what proxies need.
 var removal = []kind{service, deployment, serviceAccount, configMap}
 
-// remove takes away what was made for a Gateway, and then lets it go. It waits for no pod: they drain on their own.
+// remove deletes the objects of a Gateway, then removes its finalizer. It does not wait for pods: they drain
+// themselves.
 func (d *Deployer) remove(ctx context.Context, ref model.ObjectRef, p plan.Proxy) error {
 	if d.removed(ref) {
 		return nil
@@ -43,7 +44,7 @@ func (d *Deployer) remove(ctx context.Context, ref model.ObjectRef, p plan.Proxy
 	return nil
 }
 
-// removed tells whether all that was made for a Gateway was taken away.
+// removed reports whether all objects of a Gateway were deleted.
 func (d *Deployer) removed(ref model.ObjectRef) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -51,17 +52,19 @@ func (d *Deployer) removed(ref model.ObjectRef) bool {
 	return r != nil && r.removed
 }
 
-// leftover looks at a Gateway that the plan does not know: it is gone, or was let go. What was made for it goes, too.
-func (d *Deployer) leftover(ctx context.Context, ref model.ObjectRef) (again time.Duration, err error) {
+// removeUnplanned handles a Gateway that is not in the plan: it is deleted, or not ours any more. Its objects are
+// deleted.
+func (d *Deployer) removeUnplanned(ctx context.Context, ref model.ObjectRef) (again time.Duration, err error) {
 	if d.removed(ref) {
-		d.letGo(ref)
+		d.forget(ref)
 		return 0, nil
 	}
 	object, err := d.objects.Resource(gateways).Namespace(ref.Namespace()).Get(ctx, ref.Name(), metav1.GetOptions{})
 	switch {
 	case err == nil && slices.Contains(object.Finalizers, model.Finalizer):
-		return 0, nil // the plan will know of it
-	case apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse): // the kind itself is gone: nothing is known
+		return 0, nil // the plan will have it
+	// the kind itself is gone: nothing is known
+	case apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
 		return lastRetry, nil
 	case err != nil && !apierrors.IsNotFound(err):
 		return 0, err
@@ -71,17 +74,17 @@ func (d *Deployer) leftover(ctx context.Context, ref model.ObjectRef) (again tim
 			return 0, fmt.Errorf("delete %s %s: %w", own.kind, own.GetName(), err)
 		}
 	}
-	d.letGo(ref)
+	d.forget(ref)
 	return 0, nil
 }
 
-// own is an object that was made.
+// own is an object that this package applied.
 type own struct {
 	kind kind
 	metav1.Object
 }
 
-// ownOf are the objects that say that they were made for a Gateway, in the order in which they go.
+// ownOf lists the objects whose metadata says that they belong to a Gateway, in the order of deletion.
 func (d *Deployer) ownOf(ref model.ObjectRef) (list []own) {
 	for _, k := range removal {
 		for _, o := range d.informers[k].GetStore().List() {
@@ -97,7 +100,7 @@ func (d *Deployer) ownOf(ref model.ObjectRef) (list []own) {
 	return list
 }
 
-// delete deletes the object of that UID. It is well if there is none.
+// delete deletes the object with that UID. It is no error if there is none.
 func (d *Deployer) delete(ctx context.Context, ref model.ObjectRef, k kind, name string, uid types.UID) error {
 	background := metav1.DeletePropagationBackground
 	options := metav1.DeleteOptions{PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &uid}}
@@ -113,8 +116,8 @@ func (d *Deployer) delete(ctx context.Context, ref model.ObjectRef, k kind, name
 	return nil
 }
 
-// letGo forgets a Gateway or an XBackend, its front included.
-func (d *Deployer) letGo(ref model.ObjectRef) {
+// forget drops the record and the front of a Gateway or an XBackend.
+func (d *Deployer) forget(ref model.ObjectRef) {
 	d.cfg.Graph.Apply("front", func(b *flow.Batch) { d.cfg.Fronts.Delete(b, ref) })
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// kind is a kind of object that is made, in the order in which they are.
+// kind is a kind of object that is applied. The order is the order of creation.
 type kind int
 
 const (
@@ -33,16 +33,16 @@ func (k kind) String() string {
 	return [...]string{"ServiceAccount", "ConfigMap", "Deployment", "Service"}[k]
 }
 
-// objects are what is made for a Gateway, each as JSON that can be applied. One that is not in texts, or is in invalid for it is not what the
-// user wants it to be, stays as it is.
+// objects are the objects of a Gateway, each as JSON to apply. An object that is not in texts stays as it is; so does
+// one that is in invalid, because a DataPlane's mistake keeps it from being rendered.
 type objects struct {
 	texts   map[kind][]byte
 	invalid map[kind]error
-	// digests are of what says the same as a text and has no name, where the name does not count.
+	// digests are for kinds whose text has a generated name, which must not be part of the digest.
 	digests map[kind]digest
 }
 
-// digest tells an object from what it was or will be.
+// digest identifies the desired state of an object.
 func (o objects) digest(k kind) digest {
 	if sum, found := o.digests[k]; found {
 		return sum
@@ -59,8 +59,8 @@ type renderer struct {
 	parameters parameters
 }
 
-// render makes the objects of a Gateway: of one that is not accepted, those that say who its proxies are and whom they trust.
-// It is pure. The error is a bug, or the dialect's.
+// render makes the objects of a Gateway. For a Gateway that is not accepted it makes only the proxies' identity and the
+// CA certificates that they trust. It is pure. An error is a bug, or the dialect's.
 func render(ref model.ObjectRef, p plan.Proxy, s Settings, d Dialect, bundle []byte) (objects, error) {
 	r := renderer{ref, p, s, d, mergeParameters(p.Parameters)}
 	o := objects{texts: map[kind][]byte{}, invalid: map[kind]error{}}
@@ -89,7 +89,7 @@ func render(ref model.ObjectRef, p plan.Proxy, s Settings, d Dialect, bundle []b
 	text, problem := r.patchDeployment(text)
 	add(deployment, text, problem)
 	if len(p.Ports) == 0 {
-		return o, nil // a Service without a port can't be made, and one that is there keeps its address
+		return o, nil // a Service without a port is invalid; an existing one stays and keeps its address
 	}
 	if text, err = json.Marshal(r.service()); err != nil {
 		return o, err
@@ -105,7 +105,7 @@ func (r *renderer) patchDeployment(text []byte) ([]byte, error) {
 	for _, p := range r.parameters.pod {
 		wrapped, err := json.Marshal(map[string]any{"spec": map[string]any{"template": json.RawMessage(p.text)}})
 		if err != nil {
-			return nil, fmt.Errorf("%s, spec.pod.patch is no JSON: %w", p.from, err)
+			return nil, fmt.Errorf("%s, spec.pod.patch is not valid JSON: %w", p.from, err)
 		}
 		pod = append(pod, patch{p.from, wrapped})
 	}
@@ -120,8 +120,10 @@ func uid(p plan.Proxy) types.UID { return types.UID(p.UID) }
 
 func (r *renderer) serviceAccount() *corev1ac.ServiceAccountApplyConfiguration {
 	return corev1ac.ServiceAccount(r.proxy.Name, r.ref.Namespace()).
-		WithLabels(labels(r.ref, r.proxy)).WithAnnotations(annotations(r.ref, r.proxy)).WithOwnerReferences(owner(r.ref, r.proxy)).
-		WithAutomountServiceAccountToken(false) // the token for xDS is a volume of its own, and no other is needed
+		WithLabels(labels(r.ref, r.proxy)).WithAnnotations(annotations(r.ref, r.proxy)).WithOwnerReferences(
+		owner(r.ref, r.proxy),
+	).
+		WithAutomountServiceAccountToken(false) // the xDS token has its own volume, and no other token is needed
 }
 
 func (r *renderer) configMap(files map[string][]byte, bundle []byte) *corev1ac.ConfigMapApplyConfiguration {
@@ -130,7 +132,9 @@ func (r *renderer) configMap(files map[string][]byte, bundle []byte) *corev1ac.C
 		data[name] = string(text)
 	}
 	return corev1ac.ConfigMap(r.proxy.Name, r.ref.Namespace()).
-		WithLabels(labels(r.ref, r.proxy)).WithAnnotations(annotations(r.ref, r.proxy)).WithOwnerReferences(owner(r.ref, r.proxy)).
+		WithLabels(labels(r.ref, r.proxy)).WithAnnotations(annotations(r.ref, r.proxy)).WithOwnerReferences(
+		owner(r.ref, r.proxy),
+	).
 		WithData(data)
 }
 
@@ -144,11 +148,13 @@ func (r *renderer) deployment(bootstrap string) *appsv1ac.DeploymentApplyConfigu
 		spec.WithReplicas(*r.parameters.Replicas)
 	}
 	return appsv1ac.Deployment(r.proxy.Name, r.ref.Namespace()).
-		WithLabels(labels(r.ref, r.proxy)).WithAnnotations(annotations(r.ref, r.proxy)).WithOwnerReferences(owner(r.ref, r.proxy)).
+		WithLabels(labels(r.ref, r.proxy)).WithAnnotations(annotations(r.ref, r.proxy)).WithOwnerReferences(
+		owner(r.ref, r.proxy),
+	).
 		WithSpec(spec)
 }
 
-// hash tells the contents of files apart.
+// hash is a hash of the names and contents of files.
 func hash(files map[string][]byte) string {
 	h := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(files)) {

@@ -81,7 +81,8 @@ func testRender(t *testing.T, path string) {
 		in.Proxy.Parameters = append(in.Proxy.Parameters,
 			plan.DataPlane{Ref: model.Ref(model.KindDataPlane, namespace, fmt.Sprintf("plane%d", i)), Spec: spec})
 	}
-	o, err := render(model.Ref(model.KindGateway, namespace, name), in.Proxy, testSettings, testDialect, []byte("the bundle\n"))
+	o, err := render(model.Ref(model.KindGateway, namespace, name), in.Proxy, testSettings, testDialect,
+		[]byte("the bundle\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +142,8 @@ func (o objects) section(name string) ([]byte, error) {
 // TestRenderIsPure: equal arguments give equal bytes, and a part that is another one changes what it should.
 func TestRenderIsPure(t *testing.T) {
 	ref := model.Ref(model.KindGateway, "shop", "web")
-	p := plan.Proxy{UID: "u", Name: "envoy-proxy-0123456789ab", Accepted: true, Ports: []plan.ProxyPort{{Number: 80, Bind: 80, Transport: model.TCP}},
+	p := plan.Proxy{UID: "u", Name: "envoy-proxy-0123456789ab", Accepted: true,
+		Ports:  []plan.ProxyPort{{Number: 80, Bind: 80, Transport: model.TCP}},
 		Labels: map[string]string{"a": "1", "b": "2", "c": "3"}}
 	one := func(bundle string, s Settings) objects {
 		o, err := render(ref, p, s, testDialect, []byte(bundle))
@@ -177,7 +179,8 @@ func TestRenderIsPure(t *testing.T) {
 		t.Errorf("another port changes %v: pods must not be replaced for it", list)
 	}
 	p.Accepted = false
-	if o := one("x", testSettings); len(o.texts) != 2 || len(changed(first, o)) != 2 || o.texts[configMap] == nil || o.texts[serviceAccount] == nil {
+	if o := one("x", testSettings); len(o.texts) != 2 || len(changed(first, o)) != 2 || o.texts[configMap] == nil ||
+		o.texts[serviceAccount] == nil {
 		t.Errorf("of a Gateway that is not accepted %v are made other than before", changed(first, o))
 	}
 }
@@ -189,12 +192,16 @@ func TestFront(t *testing.T) {
 		}
 		return all
 	}
-	balanced := &corev1.Service{Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, ClusterIPs: []string{"10.0.0.1"}}}
+	balanced := &corev1.Service{Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer,
+		ClusterIPs: []string{"10.0.0.1"}}}
 	balanced.Name = "s"
-	balanced.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "1.2.3.5"}, {IP: "1.2.3.4"}, {Hostname: "lb.example"}}
-	waiting := &corev1.Service{Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, ClusterIPs: []string{"10.0.0.1"}}}
+	balanced.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "1.2.3.5"}, {IP: "1.2.3.4"},
+		{Hostname: "lb.example"}}
+	waiting := &corev1.Service{Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer,
+		ClusterIPs: []string{"10.0.0.1"}}}
 	waiting.Name = "s"
-	inside := &corev1.Service{Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, ClusterIPs: []string{"10.0.0.1", "fd00::1"}}}
+	inside := &corev1.Service{Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP,
+		ClusterIPs: []string{"10.0.0.1", "fd00::1"}}}
 	headless := &corev1.Service{Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, ClusterIPs: []string{"None"}}}
 	external := &corev1.Service{Spec: corev1.ServiceSpec{
 		Type: corev1.ServiceTypeNodePort, ClusterIPs: []string{"10.0.0.1"}, ExternalIPs: []string{"9.9.9.9"},
@@ -208,7 +215,7 @@ func TestFront(t *testing.T) {
 	}{
 		"none": {service: nil},
 		"no port": {noPort: true, service: nil, front: model.Front{
-			Reason: "AddressNotAssigned", Message: "no listener has a port for a Service to have",
+			Reason: "AddressNotAssigned", Message: "there is no Service: no listener has a port for it",
 		}},
 		"no port any more": {noPort: true, service: balanced, front: model.Front{Addresses: given}},
 		"waiting":          {service: waiting},
@@ -219,10 +226,10 @@ func TestFront(t *testing.T) {
 		"wanted":           {wanted: ip("1.2.3.4"), service: balanced, front: model.Front{Addresses: given}},
 		"unusable": {wanted: ip("1.2.3.4", "7.7.7.7"), service: balanced, front: model.Front{
 			Addresses: given,
-			Reason:    "AddressNotUsable", Message: "Service s has not been given 7.7.7.7; it has 1.2.3.4, 1.2.3.5, lb.example",
+			Reason:    "AddressNotUsable", Message: "Service s did not get 7.7.7.7; it has 1.2.3.4, 1.2.3.5, lb.example",
 		}},
 		"not given": {wanted: ip("7.7.7.7"), service: waiting, front: model.Front{
-			Reason: "AddressNotUsable", Message: "Service s has not been given 7.7.7.7",
+			Reason: "AddressNotUsable", Message: "Service s did not get 7.7.7.7",
 		}},
 	} {
 		p := plan.Proxy{Addresses: c.wanted, Ports: []plan.ProxyPort{{Number: 80, Bind: 80, Transport: model.TCP}}}

@@ -49,7 +49,8 @@ func (p *place) state() (map[string]string, error) {
 		"ServiceAccount": head(account) + fmt.Sprint(*account.AutomountServiceAccountToken),
 		"ConfigMap":      head(config) + fmt.Sprint(config.Data),
 		"Deployment":     head(deployed) + deployed.Spec.Template.String(),
-		"Service":        head(service) + fmt.Sprint(service.Spec.Type, service.Spec.Selector, service.Spec.Ports[0].TargetPort),
+		"Service": head(service) + fmt.Sprint(service.Spec.Type, service.Spec.Selector,
+			service.Spec.Ports[0].TargetPort),
 	}, nil
 }
 
@@ -107,11 +108,13 @@ func TestRepair(t *testing.T) {
 			return core.Services(p.namespace).Delete(ctx, name, metav1.DeleteOptions{})
 		}},
 		{"the ServiceAccount is changed", func(ctx context.Context) error {
-			_, err := core.ServiceAccounts(p.namespace).Patch(ctx, name, types.MergePatchType, merge(`{"automountServiceAccountToken":true}`), by)
+			_, err := core.ServiceAccounts(p.namespace).Patch(ctx, name, types.MergePatchType,
+				merge(`{"automountServiceAccountToken":true}`), by)
 			return err
 		}},
 		{"the ConfigMap is changed", func(ctx context.Context) error {
-			_, err := core.ConfigMaps(p.namespace).Patch(ctx, name, types.MergePatchType, merge(`{"data":{"envoy.json":"{}"}}`), by)
+			_, err := core.ConfigMaps(p.namespace).Patch(ctx, name, types.MergePatchType, merge(`{"data":{"envoy.json":"{}"}}`),
+				by)
 			return err
 		}},
 		{"the Deployment is changed", func(ctx context.Context) error {
@@ -120,15 +123,18 @@ func TestRepair(t *testing.T) {
 			return err
 		}},
 		{"the Service is changed", func(ctx context.Context) error {
-			_, err := core.Services(p.namespace).Patch(ctx, name, types.MergePatchType, merge(`{"spec":{"selector":{"app.kubernetes.io/name":"theirs"}}}`), by)
+			_, err := core.Services(p.namespace).Patch(ctx, name, types.MergePatchType,
+				merge(`{"spec":{"selector":{"app.kubernetes.io/name":"theirs"}}}`), by)
 			return err
 		}},
 		{"the Service loses its labels", func(ctx context.Context) error {
-			_, err := core.Services(p.namespace).Patch(ctx, name, types.JSONPatchType, merge(`[{"op":"remove","path":"/metadata/labels"}]`), by)
+			_, err := core.Services(p.namespace).Patch(ctx, name, types.JSONPatchType,
+				merge(`[{"op":"remove","path":"/metadata/labels"}]`), by)
 			return err
 		}},
 		{"the Deployment loses its owner", func(ctx context.Context) error {
-			_, err := apps.Deployments(p.namespace).Patch(ctx, name, types.JSONPatchType, merge(`[{"op":"remove","path":"/metadata/ownerReferences"}]`), by)
+			_, err := apps.Deployments(p.namespace).Patch(ctx, name, types.JSONPatchType,
+				merge(`[{"op":"remove","path":"/metadata/ownerReferences"}]`), by)
 			return err
 		}},
 	} {
@@ -165,7 +171,8 @@ func TestRepair(t *testing.T) {
 		return err
 	})
 	service, err := p.service()
-	if err != nil || service.Annotations["theirs"] != "yes" || service.Spec.SessionAffinity != corev1.ServiceAffinityClientIP {
+	if err != nil || service.Annotations["theirs"] != "yes" ||
+		service.Spec.SessionAffinity != corev1.ServiceAffinityClientIP {
 		t.Errorf("what others added is gone: %v", err)
 	}
 	p.frontIs(func(f model.Front) bool { return len(f.Addresses) == 1 })
@@ -222,7 +229,8 @@ func TestFight(t *testing.T) {
 			now, err := deployments.Get(ctx, p.proxy.Name, metav1.GetOptions{})
 			if err == nil && now.Spec.Template.Spec.Containers[0].Image == image {
 				_, err = deployments.Patch(ctx, p.proxy.Name, types.StrategicMergePatchType,
-					[]byte(`{"spec":{"template":{"spec":{"containers":[{"name":"envoy","image":"envoy:theirs"}]}}}}`), metav1.PatchOptions{FieldManager: "fighter"})
+					[]byte(`{"spec":{"template":{"spec":{"containers":[{"name":"envoy","image":"envoy:theirs"}]}}}}`),
+					metav1.PatchOptions{FieldManager: "fighter"})
 				if err == nil {
 					n++
 				}
@@ -247,7 +255,8 @@ func TestFight(t *testing.T) {
 	})
 }
 
-// TestAPIServerAway: what the plan says while nobody can be told is done when the API server is back, and until then proxies serve.
+// TestAPIServerAway: what the plan says while nobody can be told is done when the API server is back, and until then
+// proxies serve.
 func TestAPIServerAway(t *testing.T) {
 	p := newPlace(t)
 	p.plan(nil)
@@ -296,7 +305,8 @@ func TestAPIServerAway(t *testing.T) {
 	if now, _ := p.front(); now.Reason != "" || len(now.Addresses) != 1 {
 		t.Errorf("the front is %+v", now)
 	}
-	if err := p.Client.CoreV1().Services(p.namespace).Delete(t.Context(), p.proxy.Name, metav1.DeleteOptions{}); err != nil {
+	if err := p.Client.CoreV1().Services(p.namespace).Delete(t.Context(), p.proxy.Name,
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	p.isAgain(before) // it is watched again
@@ -325,20 +335,22 @@ func TestRestart(t *testing.T) {
 	// The pod's readiness is in the Deployment's status.
 	p.eventually(func() error {
 		deployed, err := p.deployment()
-		if err == nil && (deployed.Status.AvailableReplicas != 1 || deployed.Status.ObservedGeneration != deployed.Generation) {
+		if err == nil && (deployed.Status.AvailableReplicas != 1 ||
+			deployed.Status.ObservedGeneration != deployed.Generation) {
 			err = fmt.Errorf("%+v", deployed.Status)
 		}
 		return err
 	})
 	before := versions()
-	p.restart(p.proxy, func(c *deploy.Config) { c.Events = func(e deploy.Event) { t.Errorf("%+v", e) } }, func(front func() model.Front) {
-		p.eventually(func() error {
-			if f := front(); len(f.Addresses) != 1 {
-				return fmt.Errorf("the front is %+v", f)
-			}
-			return nil
+	p.restart(p.proxy, func(c *deploy.Config) { c.Events = func(e deploy.Event) { t.Errorf("%+v", e) } },
+		func(front func() model.Front) {
+			p.eventually(func() error {
+				if f := front(); len(f.Addresses) != 1 {
+					return fmt.Errorf("the front is %+v", f)
+				}
+				return nil
+			})
 		})
-	})
 	p.eventually(func() error { return labelled("restart") })
 	if after := versions(); strings.Join(after, " ") != strings.Join(before, " ") {
 		t.Errorf("versions %v became %v", before, after)
@@ -360,7 +372,8 @@ func (p *place) restart(proxy plan.Proxy, change func(*deploy.Config), while fun
 	cfg.Fronts = flow.NewSource[model.ObjectRef, model.Front](cfg.Graph, "fronts")
 	cfg.Proxies, cfg.Classes, cfg.Selections = proxies.Collection(), classes.Collection(), selections.Collection()
 	change(&cfg)
-	pprof.SetGoroutineLabels(pprof.WithLabels(p.t.Context(), pprof.Labels("test", "restart"))) // all that are begun from here on have it
+	// all that are begun from here on have it
+	pprof.SetGoroutineLabels(pprof.WithLabels(p.t.Context(), pprof.Labels("test", "restart")))
 	defer pprof.SetGoroutineLabels(p.t.Context())
 	cfg.Graph.Apply("test", func(b *flow.Batch) {
 		if proxy.UID != "" {
@@ -391,7 +404,8 @@ func (p *place) restart(proxy plan.Proxy, change func(*deploy.Config), while fun
 	}
 }
 
-// labelled tells of goroutines that have a label: those that were there before may begin others meanwhile, which are not to be counted.
+// labelled tells of goroutines that have a label: those that were there before may begin others meanwhile, which are
+// not to be counted.
 func labelled(label string) error {
 	var all strings.Builder
 	if err := pprof.Lookup("goroutine").WriteTo(&all, 1); err != nil {

@@ -4,7 +4,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// Rules is what a Deployer must be permitted, as the rules of a ClusterRole.
+// Rules are the permissions that a Deployer needs, as the rules of a ClusterRole.
 func Rules() []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
 	for k := range kindsEnd {
@@ -14,7 +14,8 @@ func Rules() []rbacv1.PolicyRule {
 		})
 	}
 	return append(rules,
-		// Their finalizers, and whether those are gone that the plan does not know.
-		rbacv1.PolicyRule{APIGroups: []string{gateways.Group}, Resources: []string{classes.Resource, gateways.Resource}, Verbs: []string{"get", "patch"}},
+		// To set their finalizers, and to find out whether one that is not in the plan is deleted.
+		rbacv1.PolicyRule{APIGroups: []string{gateways.Group}, Resources: []string{classes.Resource, gateways.Resource},
+			Verbs: []string{"get", "patch"}},
 	)
 }

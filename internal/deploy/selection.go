@@ -24,15 +24,16 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// reconcileSelection sees to it that one Service finds the pods of an XBackend. It has no address and nobody calls it: it is there for its
-// EndpointSlices, which have its labels. Its name is nobody's to rely on, so the API server makes one up (EndpointSelectorBackend).
+// reconcileSelection keeps one Service that finds the pods of an XBackend. The Service is headless, and nobody sends
+// requests to it: it exists for its EndpointSlices, which have its labels. The API server generates its name, so that
+// nobody relies on the name (EndpointSelectorBackend).
 func (d *Deployer) reconcileSelection(ctx context.Context, ref model.ObjectRef) (again time.Duration, err error) {
 	s, found := d.selection(ref)
 	if !found {
-		return 0, d.deselect(ctx, ref)
+		return 0, d.removeSelection(ctx, ref)
 	}
 	made, err := d.selecting(ctx, ref)
-	made = slices.DeleteFunc(made, func(o metav1.Object) bool { return !belongs(o, s.UID) }) // another's goes with that
+	made = slices.DeleteFunc(made, func(o metav1.Object) bool { return !belongs(o, s.UID) }) // deleted with its own owner
 	if err != nil || len(made) == 0 && s.Leaving {
 		return 0, err
 	}
@@ -53,18 +54,18 @@ func (d *Deployer) reconcileSelection(ctx context.Context, ref model.ObjectRef) 
 		if want.texts[service], err = json.Marshal(selectorService(ref, s, name)); err != nil {
 			return 0, err
 		}
-		d.bring(ctx, ref, plan.Proxy{UID: s.UID, Name: name}, service, want, &o)
+		d.update(ctx, ref, plan.Proxy{UID: s.UID, Name: name}, service, want, &o)
 	}
 	for _, extra := range made[min(1, len(made)):] {
 		if err := d.delete(ctx, ref, service, extra.GetName(), extra.GetUID()); err != nil {
 			o.failed = append(o.failed, fmt.Errorf("delete Service %s: %w", extra.GetName(), err))
 		}
 	}
-	d.tellSelection(ref, s, name, o)
+	d.reportSelection(ref, s, name, o)
 	return o.again, errors.Join(o.failed...)
 }
 
-// selection is what the plan says about an XBackend. One of another UID is another one, of which nothing is known.
+// selection is the plan for an XBackend. An XBackend with another UID is another object, of which nothing is known.
 func (d *Deployer) selection(ref model.ObjectRef) (plan.Selection, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -75,8 +76,9 @@ func (d *Deployer) selection(ref model.ObjectRef) (plan.Selection, bool) {
 	return s, found
 }
 
-// selecting are the Services that Cardea made for an XBackend of that name, the oldest first, but for those that go. The watch may not show yet
-// the one that was made last, or not any more, if somebody took its labels or its owner away: it is remembered by its name.
+// selecting lists the Services that Cardea created for an XBackend of that name, the oldest first, without those that
+// are being deleted. The watch may not have the newest one yet, or have lost it because another client removed its
+// labels or its owner: so its name is remembered.
 func (d *Deployer) selecting(ctx context.Context, ref model.ObjectRef) (list []metav1.Object, err error) {
 	all, err := d.informers[service].GetIndexer().ByIndex(byXBackend, ref.Namespace()+"/"+ref.Name())
 	if err != nil {
@@ -100,18 +102,19 @@ func (d *Deployer) selecting(ctx context.Context, ref model.ObjectRef) (list []m
 	}
 	list = slices.DeleteFunc(list, func(o metav1.Object) bool { return o.GetDeletionTimestamp() != nil || !wrote(o) })
 	slices.SortFunc(list, func(a, b metav1.Object) int {
-		return cmp.Or(a.GetCreationTimestamp().Compare(b.GetCreationTimestamp().Time), strings.Compare(a.GetName(), b.GetName()))
+		return cmp.Or(a.GetCreationTimestamp().Compare(b.GetCreationTimestamp().Time),
+			strings.Compare(a.GetName(), b.GetName()))
 	})
 	return list, nil
 }
 
-// belongs tells whether an object is the XBackend's of that UID, or nobody's: somebody took its owner away.
+// belongs reports whether an object is owned by the XBackend with that UID, or by nobody (its owner was removed).
 func belongs(o metav1.Object, uid string) bool {
 	owner := metav1.GetControllerOf(o)
 	return owner == nil || owner.UID == types.UID(uid)
 }
 
-// remembers notes the name of the Service that is an XBackend's.
+// remembers records the name of the Service of an XBackend.
 func (d *Deployer) remembers(ref model.ObjectRef, name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -121,9 +124,11 @@ func (d *Deployer) remembers(ref model.ObjectRef, name string) {
 	r.service = name
 }
 
-// begin makes the Service, still without a port: that is applied then, as all is. The name is "" if it has to wait: somebody
-// deletes it again and again.
-func (d *Deployer) begin(ctx context.Context, ref model.ObjectRef, s plan.Selection, want objects, o *outcome) (name string, err error) {
+// begin creates the Service, still without a port; the port is applied after that. The name is "" if creation has to
+// wait because another client deletes the Service again and again.
+func (d *Deployer) begin(
+	ctx context.Context, ref model.ObjectRef, s plan.Selection, want objects, o *outcome,
+) (name string, err error) {
 	now := time.Now()
 	d.mu.Lock()
 	before := d.record(ref).objects[service]
@@ -140,10 +145,12 @@ func (d *Deployer) begin(ctx context.Context, ref model.ObjectRef, s plan.Select
 		ObjectMeta: metav1.ObjectMeta{
 			GenerateName: selectorPrefix(ref), Labels: selectorLabels(ref),
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: xgatewayv1alpha1.GroupVersion.String(), Kind: ref.Kind().String(), Name: ref.Name(), UID: types.UID(s.UID), Controller: new(true),
+				APIVersion: xgatewayv1alpha1.GroupVersion.String(), Kind: ref.Kind().String(), Name: ref.Name(),
+				UID: types.UID(s.UID), Controller: new(true),
 			}},
 		},
-		Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Selector: s.Labels}, // without a selector it would be of both families of IP
+		// without a selector it would have both IP families
+		Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Selector: s.Labels},
 	}, metav1.CreateOptions{FieldManager: manager})
 	if err != nil {
 		d.metrics.applies.WithLabelValues(service.String(), "failed").Inc()
@@ -156,14 +163,15 @@ func (d *Deployer) begin(ctx context.Context, ref model.ObjectRef, s plan.Select
 	return made.Name, nil
 }
 
-// selectorPrefix is what the Service's name begins with: no more than the API server makes a name of, and as a Service's name may be.
+// selectorPrefix is the prefix of the Service's name: valid in the name of a Service, and short enough for the API
+// server to append five characters.
 func selectorPrefix(ref model.ObjectRef) string {
 	const most = 57 // and a dash and five characters
 	name := "xbackend-" + strings.ReplaceAll(ref.Name(), ".", "-")
 	return strings.TrimRight(name[:min(len(name), most)], "-") + "-"
 }
 
-// selectorService is the Service of that name.
+// selectorService renders the Service of that name.
 func selectorService(ref model.ObjectRef, s plan.Selection, name string) *corev1ac.ServiceApplyConfiguration {
 	return corev1ac.Service(name, ref.Namespace()).
 		WithLabels(selectorLabels(ref)).
@@ -173,18 +181,21 @@ func selectorService(ref model.ObjectRef, s plan.Selection, name string) *corev1
 		WithSpec(corev1ac.ServiceSpec().
 			WithType(corev1.ServiceTypeClusterIP).WithClusterIP(corev1.ClusterIPNone).
 			WithSelector(s.Labels).WithPublishNotReadyAddresses(false).
-			WithPorts(corev1ac.ServicePort().WithProtocol(corev1.ProtocolTCP).WithPort(s.Port).WithTargetPort(intstr.FromInt32(s.Port))))
+			WithPorts(corev1ac.ServicePort().WithProtocol(corev1.ProtocolTCP).WithPort(s.Port).WithTargetPort(
+				intstr.FromInt32(s.Port),
+			)))
 }
 
 func selectorLabels(ref model.ObjectRef) map[string]string {
-	return map[string]string{nameLabel: xbackendApp, managedByLabel: manager, model.XBackendLabel: model.LabelValue(ref.Name())}
+	return map[string]string{nameLabel: xbackendApp, managedByLabel: manager,
+		model.XBackendLabel: model.LabelValue(ref.Name())}
 }
 
-// tellSelection says how it is with an XBackend's Service: in its front, in events and in the log.
-func (d *Deployer) tellSelection(ref model.ObjectRef, s plan.Selection, name string, o outcome) {
+// reportSelection writes the state of an XBackend's Service to its front, to Events and to the log.
+func (d *Deployer) reportSelection(ref model.ObjectRef, s plan.Selection, name string, o outcome) {
 	f := model.Front{}
 	if trouble := slices.Concat(o.wrong, o.denied); len(trouble) > 0 {
-		f.Reason, f.Message = "NoResources", "the Service that finds its pods can't be made: "+strings.Join(trouble, "; ")
+		f.Reason, f.Message = "NoResources", "the Service that finds its pods can't be created: "+strings.Join(trouble, "; ")
 	}
 	d.show(ref, plan.Proxy{UID: s.UID}, f, nil)
 	if len(o.changed) > 0 {
@@ -193,8 +204,8 @@ func (d *Deployer) tellSelection(ref model.ObjectRef, s plan.Selection, name str
 	}
 }
 
-// deselect takes away what was made for an XBackend whose pods nobody has to find any more.
-func (d *Deployer) deselect(ctx context.Context, ref model.ObjectRef) error {
+// removeSelection deletes the Services of an XBackend to which no route refers any more.
+func (d *Deployer) removeSelection(ctx context.Context, ref model.ObjectRef) error {
 	list, err := d.selecting(ctx, ref)
 	if err != nil {
 		return err
@@ -205,16 +216,17 @@ func (d *Deployer) deselect(ctx context.Context, ref model.ObjectRef) error {
 		}
 		d.cfg.Log.Info("removed", "object", ref.String(), "name", made.GetName())
 	}
-	d.letGo(ref)
+	d.forget(ref)
 	return nil
 }
 
-// wrote tells whether Cardea made an object or applied it.
+// wrote reports whether Cardea created or applied an object.
 func wrote(o metav1.Object) bool {
-	return slices.ContainsFunc(o.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool { return f.Manager == manager })
+	return slices.ContainsFunc(o.GetManagedFields(),
+		func(f metav1.ManagedFieldsEntry) bool { return f.Manager == manager })
 }
 
-// byXBackend is an index of the Services that are made for XBackends: by "namespace/name" of the XBackend.
+// byXBackend is an index of the Services of XBackends by "namespace/name" of the XBackend.
 const byXBackend = "xbackend"
 
 func indexXBackend(o any) ([]string, error) {
@@ -229,7 +241,7 @@ func indexXBackend(o any) ([]string, error) {
 	return []string{ref.Namespace() + "/" + ref.Name()}, nil
 }
 
-// xbackendOf is the XBackend that an object was made for; false if it was made for none.
+// xbackendOf is the XBackend that an object belongs to; false if it belongs to none.
 func xbackendOf(o metav1.Object) (model.ObjectRef, bool) {
 	if owner := metav1.GetControllerOf(o); owner != nil {
 		group, _, _ := strings.Cut(owner.APIVersion, "/")

@@ -45,7 +45,9 @@ func newSelecting(t *testing.T, name string) *selecting {
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: xgatewayv1alpha1.BackendSpec{
 			Type: xgatewayv1alpha1.BackendTypeEndpointSelector, Port: xgatewayv1alpha1.BackendPort{Number: 3000},
-			EndpointSelector: &xgatewayv1alpha1.EndpointSelectorBackend{LabelSelector: xgatewayv1alpha1.LabelSelector{MatchLabels: labels}},
+			EndpointSelector: &xgatewayv1alpha1.EndpointSelectorBackend{
+				LabelSelector: xgatewayv1alpha1.LabelSelector{MatchLabels: labels},
+			},
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
@@ -103,11 +105,14 @@ func (s *selecting) one() (found corev1.Service) {
 			return fmt.Errorf("it is not as it should be: %+v", spec)
 		case !reflect.DeepEqual(spec.Selector, s.want.Labels):
 			return fmt.Errorf("it selects %v", spec.Selector)
-		case len(spec.Ports) != 1 || spec.Ports[0].Port != s.want.Port || spec.Ports[0].TargetPort != intstr.FromInt32(s.want.Port):
+		case len(spec.Ports) != 1 || spec.Ports[0].Port != s.want.Port ||
+			spec.Ports[0].TargetPort != intstr.FromInt32(s.want.Port):
 			return fmt.Errorf("it has the ports %+v", spec.Ports)
-		case found.Labels[model.XBackendLabel] != model.LabelValue(s.ref.Name()), found.Labels["app.kubernetes.io/managed-by"] != "cardea":
+		case found.Labels[model.XBackendLabel] != model.LabelValue(s.ref.Name()),
+			found.Labels["app.kubernetes.io/managed-by"] != "cardea":
 			return fmt.Errorf("it has the labels %v", found.Labels)
-		case owner == nil || owner.UID != types.UID(s.want.UID) || owner.Kind != "XBackend" || owner.APIVersion != "gateway.networking.x-k8s.io/v1alpha1":
+		case owner == nil || owner.UID != types.UID(s.want.UID) || owner.Kind != "XBackend" ||
+			owner.APIVersion != "gateway.networking.x-k8s.io/v1alpha1":
 			return fmt.Errorf("it belongs to %+v", owner)
 		}
 		return nil
@@ -131,8 +136,8 @@ func (s *selecting) none(but ...string) {
 	})
 }
 
-// TestSelection: an XBackend's pods are found by one headless Service of a name that nobody can know. It follows the plan, and it goes when nobody
-// needs it any more.
+// TestSelection: an XBackend's pods are found by one headless Service of a name that nobody can know. It follows the
+// plan, and it goes when nobody needs it any more.
 func TestSelection(t *testing.T) {
 	s := newSelecting(t, "app")
 	s.plan(nil)
@@ -156,7 +161,8 @@ func TestSelection(t *testing.T) {
 	}
 }
 
-// TestSelectionRepair: what others change is repaired, what they delete is made again, and of several Services one stays. What they add is theirs.
+// TestSelectionRepair: what others change is repaired, what they delete is made again, and of several Services one
+// stays. What they add is theirs.
 func TestSelectionRepair(t *testing.T) {
 	s := newSelecting(t, "app")
 	s.plan(nil)
@@ -167,13 +173,15 @@ func TestSelectionRepair(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, text := range []string{
-		`[{"op": "add", "path": "/spec/selector/more", "value": "theirs"}, {"op": "replace", "path": "/spec/ports/0/targetPort", "value": 9},
+		`[{"op": "add", "path": "/spec/selector/more", "value": "theirs"},
+		{"op": "replace", "path": "/spec/ports/0/targetPort", "value": 9},
 		{"op": "add", "path": "/spec/publishNotReadyAddresses", "value": true}]`,
 		`[{"op": "remove", "path": "/metadata/labels"}]`,
 		`[{"op": "remove", "path": "/metadata/ownerReferences"}]`,
 	} {
 		t.Log(text)
-		patched, err := services.Patch(t.Context(), first.Name, types.JSONPatchType, []byte(text), metav1.PatchOptions{FieldManager: "somebody"})
+		patched, err := services.Patch(t.Context(), first.Name, types.JSONPatchType, []byte(text),
+			metav1.PatchOptions{FieldManager: "somebody"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,7 +207,8 @@ func TestSelectionRepair(t *testing.T) {
 
 	t.Log("there is another one, as of a Deployer that ended before it knew")
 	extra := second.DeepCopy()
-	extra.ObjectMeta = metav1.ObjectMeta{GenerateName: "y-extra-", Labels: second.Labels, OwnerReferences: second.OwnerReferences}
+	extra.ObjectMeta = metav1.ObjectMeta{GenerateName: "y-extra-", Labels: second.Labels,
+		OwnerReferences: second.OwnerReferences}
 	extra.Spec.ClusterIPs = nil
 	if _, err := services.Create(t.Context(), extra, metav1.CreateOptions{FieldManager: "cardea"}); err != nil {
 		t.Fatal(err)
@@ -222,14 +231,16 @@ func TestSelectionRepair(t *testing.T) {
 		}
 		return err
 	})
-	if copied, err := services.Get(t.Context(), "a-copy", metav1.GetOptions{}); err != nil || copied.Spec.Ports[0].Port != 3000 {
+	if copied, err := services.Get(t.Context(), "a-copy", metav1.GetOptions{}); err != nil ||
+		copied.Spec.Ports[0].Port != 3000 {
 		t.Errorf("the stranger's: %v, %v", copied, err)
 	}
 	s.unplan()
 	s.none("a-copy")
 }
 
-// TestSelectionRestart: another Deployer, which remembers nothing, changes nothing, and takes away what nobody needs any more.
+// TestSelectionRestart: another Deployer, which remembers nothing, changes nothing, and takes away what nobody needs
+// any more.
 func TestSelectionRestart(t *testing.T) {
 	s := newSelecting(t, "app")
 	s.plan(nil)
@@ -254,7 +265,8 @@ func TestSelectionRestart(t *testing.T) {
 		// When it has mended this, it has looked at it.
 		text := []byte(`{"metadata": {"annotations": {"theirs": "stays"}}, "spec": {"selector": {"app": "theirs"}}}`)
 		if _, err := s.Client.CoreV1().Services(s.namespace).
-			Patch(t.Context(), before.Name, types.MergePatchType, text, metav1.PatchOptions{FieldManager: "somebody"}); err != nil {
+			Patch(t.Context(), before.Name, types.MergePatchType, text,
+				metav1.PatchOptions{FieldManager: "somebody"}); err != nil {
 			t.Fatal(err)
 		}
 		if now := s.one(); now.UID != before.UID || now.Annotations["theirs"] != "stays" {
@@ -276,8 +288,8 @@ func TestSelectionRestart(t *testing.T) {
 	s.one()
 }
 
-// TestSelectionLeaves: of an XBackend that is being deleted nothing is made or taken away; what was made goes with it. One of its name that comes
-// after it gets a Service of its own.
+// TestSelectionLeaves: of an XBackend that is being deleted nothing is made or taken away; what was made goes with it.
+// One of its name that comes after it gets a Service of its own.
 func TestSelectionLeaves(t *testing.T) {
 	s := newSelecting(t, "app")
 	s.plan(nil)
@@ -305,7 +317,8 @@ func TestSelectionLeaves(t *testing.T) {
 
 // TestSelectionNames: any XBackend's name can be made a Service's.
 func TestSelectionNames(t *testing.T) {
-	for _, name := range []string{"1.example", strings.Repeat("a.", 100) + "b", strings.Repeat("a", 47) + "." + strings.Repeat("b", 20)} {
+	for _, name := range []string{"1.example", strings.Repeat("a.", 100) + "b",
+		strings.Repeat("a", 47) + "." + strings.Repeat("b", 20)} {
 		s := newSelecting(t, name)
 		s.plan(nil)
 		s.one()

@@ -14,7 +14,7 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// service stands before the proxies.
+// service renders the Service in front of the proxies.
 func (r *renderer) service() *corev1ac.ServiceApplyConfiguration {
 	settings := r.parameters.Service
 	spec := corev1ac.ServiceSpec().
@@ -37,12 +37,14 @@ func (r *renderer) service() *corev1ac.ServiceApplyConfiguration {
 			WithPort(p.Number).WithTargetPort(intstr.FromInt32(p.Bind)))
 	}
 	return corev1ac.Service(r.proxy.Name, r.ref.Namespace()).
-		WithLabels(labels(r.ref, r.proxy, settings.Labels)).WithAnnotations(annotations(r.ref, r.proxy, settings.Annotations)).
+		WithLabels(labels(r.ref, r.proxy, settings.Labels)).WithAnnotations(
+		annotations(r.ref, r.proxy, settings.Annotations),
+	).
 		WithOwnerReferences(owner(r.ref, r.proxy)).
 		WithSpec(spec)
 }
 
-// requested is the address that a load balancer is asked for: it can be asked for one.
+// requested is the address to ask a load balancer for; it can be asked for one only.
 func requested(p plan.Proxy) string {
 	for _, a := range p.Addresses {
 		if !a.Hostname {
@@ -52,17 +54,17 @@ func requested(p plan.Proxy) string {
 	return ""
 }
 
-// frontOf is what stands before a Gateway's proxies when the Service is as it is; nil if there is none.
+// frontOf is the front of a Gateway's proxies for a Service; s may be nil.
 //
-// A Service without a port can't be made. One that is there when the last port goes stays: a load balancer that was given back
-// has another address the next time.
+// A Service without a port is invalid. So an existing Service stays when the last port is removed: a load balancer that
+// is given up gets another address the next time.
 //
-// A load balancer says which addresses it has. One of type ClusterIP or NodePort has its cluster IPs: the ports of a node are
-// others than those of the listeners.
+// The addresses of a load balancer are in its status. A Service of type ClusterIP or NodePort has its cluster IPs: node
+// ports differ from the listeners' ports.
 func frontOf(p plan.Proxy, s *corev1.Service) model.Front {
 	switch {
 	case s == nil && len(p.Ports) == 0:
-		return model.Front{Reason: "AddressNotAssigned", Message: "no listener has a port for a Service to have"}
+		return model.Front{Reason: "AddressNotAssigned", Message: "there is no Service: no listener has a port for it"}
 	case s == nil || s.DeletionTimestamp != nil:
 		return model.Front{}
 	}
@@ -87,14 +89,15 @@ func frontOf(p plan.Proxy, s *corev1.Service) model.Front {
 	}
 	slices.SortFunc(f.Addresses, func(a, b model.Address) int { return strings.Compare(a.Value, b.Value) })
 	f.Addresses = slices.Compact(f.Addresses)
-	missing := slices.DeleteFunc(slices.Clone(p.Addresses), func(a model.Address) bool { return slices.Contains(f.Addresses, a) })
+	missing := slices.DeleteFunc(slices.Clone(p.Addresses),
+		func(a model.Address) bool { return slices.Contains(f.Addresses, a) })
 	switch {
 	case len(missing) == 0:
 	case len(f.Addresses) == 0:
-		f.Reason, f.Message = "AddressNotUsable", fmt.Sprintf("Service %s has not been given %s", s.Name, list(missing))
+		f.Reason, f.Message = "AddressNotUsable", fmt.Sprintf("Service %s did not get %s", s.Name, list(missing))
 	default:
 		f.Reason = "AddressNotUsable"
-		f.Message = fmt.Sprintf("Service %s has not been given %s; it has %s", s.Name, list(missing), list(f.Addresses))
+		f.Message = fmt.Sprintf("Service %s did not get %s; it has %s", s.Name, list(missing), list(f.Addresses))
 	}
 	return f
 }

@@ -218,7 +218,8 @@ func (s *stage) serveXDS(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.authority, err = certs.New(certs.Config{Client: client, Namespace: system, Name: secret, DNSNames: []string{xdsHost}})
+	s.authority, err = certs.New(certs.Config{Client: client, Namespace: system, Name: secret,
+		DNSNames: []string{xdsHost}})
 	if err != nil {
 		return err
 	}
@@ -271,7 +272,8 @@ func newPlace(t *testing.T) *place {
 	}
 	strict := map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}
 	made, err := s.Client.CoreV1().Namespaces().
-		Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-", Labels: strict}}, metav1.CreateOptions{})
+		Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-", Labels: strict}},
+			metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ var (
 	classes  = gatewayv1.SchemeGroupVersion.WithResource("gatewayclasses")
 )
 
-// resource is a kind as its URL names it.
+// resource is the resource of a kind, as in URLs.
 func (k kind) resource() schema.GroupVersionResource {
 	return [...]schema.GroupVersionResource{
 		serviceAccount: corev1.SchemeGroupVersion.WithResource("serviceaccounts"),
@@ -30,8 +30,8 @@ func (k kind) resource() schema.GroupVersionResource {
 	}[k]
 }
 
-// watch makes the informers of own objects. Of a Service the addresses count, of a Deployment how its rollout goes; of the others the metadata is
-// enough to see that somebody changed them.
+// watch creates the informers of own objects. Services are needed for their addresses and Deployments for their
+// rollouts; for the others, the metadata is enough to see that another client changed them.
 func (d *Deployer) watch(client kubernetes.Interface) error {
 	own := func(o *metav1.ListOptions) { o.LabelSelector = ownSelector }
 	whole := func(k kind, client rest.Interface, example runtime.Object, by cache.Indexers) cache.SharedIndexInformer {
@@ -45,9 +45,10 @@ func (d *Deployer) watch(client kubernetes.Interface) error {
 		case deployment:
 			d.informers[k] = whole(k, client.AppsV1().RESTClient(), &appsv1.Deployment{}, cache.Indexers{})
 		default:
-			d.informers[k] = metadatainformer.NewFilteredMetadataInformer(d.objects, k.resource(), metav1.NamespaceAll, 0, cache.Indexers{}, own).Informer()
+			d.informers[k] = metadatainformer.NewFilteredMetadataInformer(d.objects, k.resource(), metav1.NamespaceAll, 0,
+				cache.Indexers{}, own).Informer()
 		}
-		if err := d.informers[k].SetTransform(forget); err != nil {
+		if err := d.informers[k].SetTransform(trim); err != nil {
 			return err
 		}
 		if _, err := d.informers[k].AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -61,8 +62,9 @@ func (d *Deployer) watch(client kubernetes.Interface) error {
 	return nil
 }
 
-// forget drops what nobody reads: of managed fields is kept who has any, and whether Cardea has the number of replicas.
-func forget(o any) (any, error) {
+// trim drops what nobody reads. Of managed fields it keeps the managers, and whether Cardea owns the number of
+// replicas.
+func trim(o any) (any, error) {
 	if object, ok := o.(metav1.Object); ok {
 		fields := object.GetManagedFields()
 		for i, f := range fields {
@@ -79,8 +81,8 @@ func forget(o any) (any, error) {
 	return o, nil
 }
 
-// observe is told of each change of an own object. It asks for a look at the Gateway or XBackend if the change is somebody else's, or if it
-// may be about the Gateway's addresses or a rollout.
+// observe handles a change of an own object. It queues the Gateway or XBackend if another client made the change, or if
+// the change may concern the Gateway's addresses or a rollout.
 func (d *Deployer) observe(k kind, o any, deleted bool) {
 	if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
 		o = gone.Obj
@@ -99,7 +101,7 @@ func (d *Deployer) observe(k kind, o any, deleted bool) {
 	planned := proxied || selects
 	if deleted && !planned && d.records[ref] == nil {
 		d.mu.Unlock()
-		return // it was taken away here, or with its Gateway
+		return // Cardea deleted it, or it was deleted with its Gateway
 	}
 	m := &d.record(ref).objects[k]
 	if m.seen = ""; !deleted {
@@ -114,7 +116,7 @@ func (d *Deployer) observe(k kind, o any, deleted bool) {
 	}
 }
 
-// find is an own object as the watch showed it last, or nil.
+// find returns an own object as the watch showed it last, or nil.
 func (d *Deployer) find(k kind, namespace, name string) metav1.Object {
 	o, found, err := d.informers[k].GetStore().GetByKey(namespace + "/" + name)
 	if err != nil || !found {

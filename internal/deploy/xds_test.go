@@ -20,8 +20,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// xdsServer gives every proxy one listener, at port 80, that answers every request with the proxy's name. Who has no token for it is
-// refused.
+// xdsServer gives every proxy one listener, at port 80, that answers every request with the proxy's name. Who has no
+// token for it is refused.
 type xdsServer struct {
 	discoveryv3.UnimplementedAggregatedDiscoveryServiceServer
 	client *kubernetes.Clientset
@@ -30,7 +30,9 @@ type xdsServer struct {
 	users map[string]int // streams that each user has opened
 }
 
-func (s *xdsServer) DeltaAggregatedResources(stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
+func (s *xdsServer) DeltaAggregatedResources(
+	stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer,
+) error {
 	user, err := s.user(stream.Context())
 	if err != nil {
 		return err
@@ -93,7 +95,8 @@ func listener(answer string) *listenerv3.Listener {
 				}},
 			}}}},
 		}},
-		HttpFilters: []*hcmv3.HttpFilter{{Name: "router", ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: pack(&routerv3.Router{})}}},
+		HttpFilters: []*hcmv3.HttpFilter{{Name: "router",
+			ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: pack(&routerv3.Router{})}}},
 	}
 	return &listenerv3.Listener{
 		Name: "80",

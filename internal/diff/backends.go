@@ -16,7 +16,8 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// move is a backend at a Gateway that is somewhere else or is spoken to in another way, whatever becomes of the routes that lead there.
+// move is a backend at a Gateway that is somewhere else or is spoken to in another way, whatever becomes of the routes
+// that lead there.
 type move struct {
 	key           plan.BackendKey
 	before, after string // where it is, and how it is spoken to
@@ -30,11 +31,13 @@ type lead struct {
 }
 
 func (l lead) compare(o lead) int {
-	return cmp.Or(strings.Compare(l.table, o.table), strings.Compare(l.domain, o.domain), l.rule.Route.Compare(o.rule.Route),
+	return cmp.Or(strings.Compare(l.table, o.table), strings.Compare(l.domain, o.domain),
+		l.rule.Route.Compare(o.rule.Route),
 		strings.Compare(l.rule.Name, o.rule.Name))
 }
 
-// moves are the backends that an edit moves, in order. One that comes or goes does not move: with it, what routes say differs.
+// moves are the backends that an edit moves, in order. One that comes or goes does not move: with it, what routes say
+// differs.
 func (d *Differ) moves(v flow.View) (list []move) {
 	for change := range flow.Staged(v, d.world.Plan.Backends) {
 		was, existed := flow.Before(v, d.world.Plan.Backends, change.Key)
@@ -80,7 +83,8 @@ func (d *Differ) leads(v flow.View, to plan.BackendKey) (list []lead) {
 	return slices.Compact(list)
 }
 
-// whereabouts tells where a backend is, and how it is spoken to. Which endpoints it has is not part of it, as they come and go; that it has none is.
+// whereabouts tells where a backend is, and how it is spoken to. Which endpoints it has is not part of it, as they come
+// and go; that it has none is.
 func whereabouts(b model.Backend) string {
 	var text string
 	switch {

@@ -19,7 +19,8 @@ import (
 // Edit is what would be applied.
 type Edit struct {
 	Objects []map[string]any `json:"objects"` // as decoded from JSON, integers as int64
-	Prune   bool             `json:"prune"`   // other objects are removed, but for Namespaces and GatewayClasses, which may be there by themselves
+	// other objects are removed, but for Namespaces and GatewayClasses, which may be there by themselves
+	Prune bool `json:"prune"`
 }
 
 // Report is what an Edit would change.
@@ -29,9 +30,10 @@ type Report struct {
 	Resources []string  `json:"resources,omitempty"` // others that proxies get: "+ shop/web: Cluster service/shop/web/80"
 	Requests  []Request `json:"requests,omitempty"`  // that would go elsewhere
 	More      int       `json:"more,omitempty"`      // requests of that kind that are not listed
-	Unasked   int       `json:"unasked,omitempty"`   // routes that differ or lead to a backend that moves, and whose requests are too many to compare
-	Refused   []string  `json:"refused,omitempty"`   // what would be wrong, and is not now
-	Warnings  []string  `json:"warnings,omitempty"`  // the same, but without harm
+	// routes that differ or lead to a backend that moves, and whose requests are too many to compare
+	Unasked  int      `json:"unasked,omitempty"`
+	Refused  []string `json:"refused,omitempty"`  // what would be wrong, and is not now
+	Warnings []string `json:"warnings,omitempty"` // the same, but without harm
 }
 
 // Route is a rendered route that differs.
@@ -44,7 +46,8 @@ type Route struct {
 	Match   string `json:"match"`
 }
 
-// Request is one that would go elsewhere. It witnesses what changes for a route's match; Like counts its near misses to which the same happens.
+// Request is one that would go elsewhere. It witnesses what changes for a route's match; Like counts its near misses to
+// which the same happens.
 type Request struct {
 	Request string `json:"request"`
 	Gateway string `json:"gateway"`
@@ -61,12 +64,12 @@ func (r Report) IsEmpty() bool {
 // Config is what a Differ asks.
 type Config struct {
 	World *world.World
-	// Applied, if not nil, tells what would be read of objects that are applied to the world that the View shows: some are read in part or not at
-	// all, and something of what is there may stay. nil: they are read as they are. It may change their specs. unknown is what would be read because
-	// of them, and nobody knows yet whether it is there.
+	// Applied, if not nil, tells what would be read of objects that are applied to the world that the View shows: some are
+	// read in part or not at all, and something of what is there may stay. nil: they are read as they are. It may change
+	// their specs. unknown is what would be read because of them, and nobody knows yet whether it is there.
 	Applied func(flow.View, []input.Content) (read []input.Content, unknown []model.ObjectRef)
-	// Offered, if not nil, tells what proxies are offered of a resource in place of what was rendered, nil if nothing; apart is false if they are
-	// offered that. It is called in a View.
+	// Offered, if not nil, tells what proxies are offered of a resource in place of what was rendered, nil if nothing;
+	// apart is false if they are offered that. It is called in a View.
 	Offered func(resource.Key) (instead *resource.Resource, apart bool)
 	// Foretold, if not nil, is what else is found of edits, where nothing but a proxy would find it. v is their View.
 	Foretold func(v flow.View) []model.Finding
@@ -82,19 +85,15 @@ type Differ struct {
 }
 
 // New makes a Differ of a world. Objects are defaulted and validated by the schemas of the API, as everywhere.
-func New(c Config) (*Differ, error) {
-	s, err := schema.New()
-	if err != nil {
-		return nil, err
-	}
-	return &Differ{c.World, c.Foretold, c.Applied, c.Offered, s}, nil
+func New(c Config) *Differ {
+	return &Differ{c.World, c.Foretold, c.Applied, c.Offered, schema.New(c.World.Sources.Catalog)}
 }
 
 // ErrBadObject: an object that no schema takes.
 var ErrBadObject = errors.New("not a valid object")
 
-// Diff tells what an edit would change. Nothing is applied. Turns wait while the edit runs through the graph, and not while what came of it is
-// compared.
+// Diff tells what an edit would change. Nothing is applied. Turns wait while the edit runs through the graph, and not
+// while what came of it is compared.
 func (d *Differ) Diff(e Edit) (Report, error) {
 	objects, err := d.read(e.Objects)
 	if err != nil {
@@ -136,7 +135,8 @@ func (d *Differ) read(docs []map[string]any) (list []*schema.Object, err error) 
 		o, problems := d.schema.Check(doc, schema.Options{})
 		switch {
 		case len(problems) > 0:
-			return nil, fmt.Errorf("%s: %w: %s", label, ErrBadObject, strings.TrimPrefix(problems[0].Field+": "+problems[0].Message, ": "))
+			return nil, fmt.Errorf("%s: %w: %s", label, ErrBadObject,
+				strings.TrimPrefix(problems[0].Field+": "+problems[0].Message, ": "))
 		case o == nil || d.world.Sources.Of(o.Ref.Kind()) == nil:
 			return nil, fmt.Errorf("%s: %w: its kind is not read", label, ErrBadObject)
 		case seen[o.Ref]:
@@ -155,12 +155,11 @@ func (d *Differ) others(objects []*schema.Object) (list []model.ObjectRef) {
 		named[o.Ref] = true
 	}
 	d.world.Graph.View(func(v flow.View) {
-		for _, kind := range model.Kinds() {
-			from := d.world.Sources.Of(kind)
-			if from == nil || kind == model.KindNamespace || kind == model.KindGatewayClass {
+		for _, k := range d.world.Sources.Catalog.All() {
+			if k.Cluster {
 				continue
 			}
-			for _, ref := range from.Refs(v) {
+			for _, ref := range d.world.Sources.Of(k.Kind).Refs(v) {
 				if !named[ref] {
 					list = append(list, ref)
 				}
@@ -202,8 +201,9 @@ func (d *Differ) arrive(objects []*schema.Object) (list []arriving, unknown []mo
 	return list, unknown
 }
 
-// apply writes objects, and deletes others. One that is there keeps its metadata but for the labels; a new one is the youngest unless it
-// states an age. What differs from what is there only in how it is written down (nothing, or an empty list; "1000m", or "1") is the same.
+// apply writes objects, and deletes others. One that is there keeps its metadata but for the labels; a new one is the
+// youngest unless it states an age. What differs from what is there only in how it is written down (nothing, or an
+// empty list; "1000m", or "1") is the same.
 func (d *Differ) apply(b *flow.Batch, objects []arriving, others []model.ObjectRef) {
 	for _, o := range objects {
 		d.world.Sources.Of(o.Ref.Kind()).Update(b, o.Ref, func(meta model.Meta, spec any) (model.Meta, any) {

@@ -59,10 +59,7 @@ type rig struct {
 func newRig(t *testing.T, texts ...string) *rig {
 	t.Helper()
 	w := world.New(world.Config{Check: true, Environment: model.Environment{Addresses: []string{"127.0.0.1"}}})
-	d, err := New(Config{World: w})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := New(Config{World: w})
 	r := &rig{d, t}
 	w.Graph.Apply("start", w.Sources.Synced)
 	r.apply(append(texts, objects)...)
@@ -126,19 +123,22 @@ func TestWhatIsAppliedIsWhatWasTold(t *testing.T) {
 			t.Errorf("prune %v: applied, and yet %+v", prune, report)
 		}
 	}
-	if report := r.diff(true, objects); !slices.Equal(report.Objects, []string{"- HTTPRoute default/a", "- HTTPRoute default/b"}) {
+	if report := r.diff(true, objects); !slices.Equal(report.Objects,
+		[]string{"- HTTPRoute default/a", "- HTTPRoute default/b"}) {
 		t.Errorf("pruned: %q", report.Objects)
 	}
 }
 
-// TestOtherWords: what is only written down in another way changes nothing, and nothing has to be known of a spec for that.
+// TestOtherWords: what is only written down in another way changes nothing, and nothing has to be known of a spec for
+// that.
 func TestOtherWords(t *testing.T) {
 	plane := func(cpu, more string) string {
 		return fmt.Sprintf("{apiVersion: cardea.dev/v1alpha1, kind: DataPlane, metadata: {name: a}, "+
 			"spec: {resources: {requests: {cpu: %s}}, pod: {%s}}}\n", cpu, more)
 	}
 	r := newRig(t, strings.Replace(route("a", "", "/"), `[""]`, "[]", 1), plane("1000m", ""))
-	same := []string{strings.Replace(route("a", "", "/"), `  hostnames: [""]`+"\n", "", 1), plane(`"1"`, "tolerations: []")}
+	same := []string{strings.Replace(route("a", "", "/"), `  hostnames: [""]`+"\n", "", 1),
+		plane(`"1"`, "tolerations: []")}
 	if report := r.diff(false, same...); !report.IsEmpty() {
 		t.Errorf("the same in other words: %+v", report)
 	}
@@ -167,12 +167,14 @@ func TestWhatIsRead(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotKnown: what an edit begins to refer to may be there. That it is not known is a warning, and nothing is refused for it.
+// TestWhatIsNotKnown: what an edit begins to refer to may be there. That it is not known is a warning, and nothing is
+// refused for it.
 func TestWhatIsNotKnown(t *testing.T) {
 	secret, ca := model.Ref(model.KindSecret, "default", "cert"), model.Ref(model.KindConfigMap, "default", "ca")
 	r := newRig(t, route("a", "a.ex", "/"))
 	edit := []string{
-		strings.Replace(objects, "listeners: [", "listeners: [{name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: cert}]}}, ", 1),
+		strings.Replace(objects, "listeners: [",
+			"listeners: [{name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: cert}]}}, ", 1),
 		route("b", "b.ex", "/"), strings.ReplaceAll(route("c", "c.ex", "/"), "name: app", "name: trusted"), `
 apiVersion: gateway.networking.x-k8s.io/v1alpha1
 kind: XBackend
@@ -181,7 +183,9 @@ spec:
   type: ExternalHostname
   port: {number: 443}
   externalHostname: {hostname: app.example}
-  tls: {mode: ServerOnly, validation: {hostname: app.example, caCertificateRefs: [{group: "", kind: ConfigMap, name: ca}]}}
+  tls:
+    mode: ServerOnly
+    validation: {hostname: app.example, caCertificateRefs: [{group: "", kind: ConfigMap, name: ca}]}
 `}
 	if report := r.diff(false, edit...); len(report.Refused) < 2 {
 		t.Errorf("it is known that nothing is there, and yet %q is refused", report.Refused)
@@ -239,7 +243,8 @@ func TestMuchIsCut(t *testing.T) {
 	}
 	report := newRig(t).diff(false, texts...)
 	if len(report.Requests) != listed || report.More == 0 || report.Unasked == 0 || len(report.Routes) != n {
-		t.Errorf("%d requests, %d more, %d of %d routes not asked", len(report.Requests), report.More, report.Unasked, len(report.Routes))
+		t.Errorf("%d requests, %d more, %d of %d routes not asked", len(report.Requests), report.More, report.Unasked,
+			len(report.Routes))
 	}
 	var b strings.Builder
 	if err := report.Print(&b); err != nil || !strings.Contains(b.String(), "more routes were not compared") {
@@ -251,8 +256,10 @@ func TestMuchIsCut(t *testing.T) {
 func TestFindingsThatMoveAreNotNew(t *testing.T) {
 	wrong := strings.Replace(route("a", "a.ex", "/"), "name: app", "name: none", 1)
 	r := newRig(t, wrong)
-	rule := "  - {matches: [{path: {value: /first}}], backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: app}]}\n"
-	if report := r.diff(false, strings.Replace(wrong, "  rules:\n", "  rules:\n"+rule, 1)); len(report.Refused) > 0 || report.IsEmpty() {
+	rule := "  - {matches: [{path: {value: /first}}], backendRefs: [{group: gateway.networking.x-k8s.io, kind: " +
+		"XBackend, name: app}]}\n"
+	if report := r.diff(false, strings.Replace(wrong, "  rules:\n", "  rules:\n"+rule, 1)); len(report.Refused) > 0 ||
+		report.IsEmpty() {
 		t.Errorf("got %+v", report)
 	}
 	if report := r.diff(false, strings.Replace(wrong, "name: a}", "name: b}", 1)); len(report.Refused) != 1 {
@@ -265,22 +272,23 @@ func TestBadObjects(t *testing.T) {
 	r := newRig(t)
 	good := route("a", "a.ex", "/")
 	for want, text := range map[string]string{
-		"HTTPRoute default/a: not a valid object: it comes twice":     good + "---\n" + good,
-		"HTTPRoute default/a: not a valid object: spec.rulez: no":     strings.Replace(good, "rules:", "rulez:", 1),
-		"Deployment default/a: not a valid object: kind: ":            "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}}",
-		": not a valid object: ":                                      "{}",
-		"HTTPRoute: not a valid object: metadata.name: ":              "{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute}",
-		"HTTPRoute default/a: not a valid object: metadata.labels: m": strings.Replace(good, "{name: a}", "{name: a, labels: 3}", 1),
+		"HTTPRoute default/a: not a valid object: it comes twice": good + "---\n" + good,
+		"HTTPRoute default/a: not a valid object: spec.rulez: no": strings.Replace(good, "rules:", "rulez:", 1),
+		"Deployment default/a: not a valid object: kind: ": "{apiVersion: apps/v1, kind: Deployment, metadata: " +
+			"{name: a}}",
+		": not a valid object: ": "{}",
+		"HTTPRoute: not a valid object: metadata.name: ": "{apiVersion: gateway.networking.k8s.io/v1, kind: " +
+			"HTTPRoute}",
+		"HTTPRoute default/a: not a valid object: metadata.labels: m": strings.Replace(good, "{name: a}",
+			"{name: a, labels: 3}", 1),
 	} {
-		if _, err := r.Diff(Edit{Objects: docs(t, text)}); !errors.Is(err, ErrBadObject) || !strings.Contains(err.Error(), want) {
+		if _, err := r.Diff(Edit{Objects: docs(t, text)}); !errors.Is(err, ErrBadObject) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
 	empty := world.New(world.Config{Environment: model.Environment{}})
-	d, err := New(Config{World: empty})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := New(Config{World: empty})
 	if _, err := d.Diff(Edit{Objects: docs(t, good)}); !errors.Is(err, flow.ErrNotSynced) {
 		t.Errorf("of a world without objects it is %v", err)
 	}
@@ -315,7 +323,8 @@ func listeners(list string) string {
 }
 
 func tls(name, host, secret string) string {
-	return fmt.Sprintf("{name: %s, hostname: %q, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: %s}]}}", name, host, secret)
+	return fmt.Sprintf("{name: %s, hostname: %q, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: %s}]}}", name,
+		host, secret)
 }
 
 // TestListenersAlone: a change of a listener is shown by a request that it takes or took, though no route differs.
@@ -326,11 +335,13 @@ func TestListenersAlone(t *testing.T) {
 	secrets := ""
 	for _, name := range []string{"one", "two"} {
 		pair := testcert.Self(name)
-		secrets += fmt.Sprintf("---\napiVersion: v1\nkind: Secret\nmetadata: {name: %s}\ntype: kubernetes.io/tls\ndata: {tls.crt: %s, tls.key: %s}\n",
+		secrets += fmt.Sprintf("---\napiVersion: v1\nkind: Secret\nmetadata: {name: %s}\ntype: kubernetes.io/tls\ndata: "+
+			"{tls.crt: %s, tls.key: %s}\n",
 			name, base64.StdEncoding.EncodeToString(pair.Certificate), base64.StdEncoding.EncodeToString(pair.PrivateKey))
 	}
 	anyHost := strings.Replace(route("any", "", "/"), `[""]`, "[]", 1)
-	const app, closed, none = "XBackend default/app", "closed: no filter chain takes its SNI", "closed: no listener has port "
+	const app, closed, none = "XBackend default/app", "closed: no filter chain takes its SNI",
+		"closed: no listener has port "
 	for name, c := range map[string]struct {
 		before, after string
 		want          []string
@@ -357,7 +368,8 @@ func TestListenersAlone(t *testing.T) {
 			"GET https://c.ex:443/ --sni a.ex: 404 -> 421",
 		}},
 		"a certificate": {tls("a", "*.ex", "one"), tls("a", "*.ex", "two"), []string{
-			"GET https://any.ex:443/: " + app + ", with the certificate of Secret default/one -> " + app + ", with the certificate of Secret default/two",
+			"GET https://any.ex:443/: " + app + ", with the certificate of Secret default/one -> " + app +
+				", with the certificate of Secret default/two",
 		}},
 		"a certificate that is not there": {tls("a", "a.ex", "one"), tls("a", "a.ex", "none"), []string{
 			"GET https://a.ex:443/: " + app + " -> " + none + "443",

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// fate is what becomes of a request, in words: of each share of the requests like it who answers, and what is done to it.
+// fate is what becomes of a request, in words: of each share of the requests like it who answers, and what is done to
+// it.
 type fate [][]string
 
 func (f fate) String() string {

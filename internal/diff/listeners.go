@@ -14,7 +14,8 @@ import (
 	"cardea.dev/cardea/internal/simulate"
 )
 
-// changedListener is a listener that differs, and what its old or its new form takes: a request for each of its filter chains that differs.
+// changedListener is a listener that differs, and what its old or its new form takes: a request for each of its filter
+// chains that differs.
 type changedListener struct {
 	key       resource.Key
 	witnesses []simulate.Request
@@ -43,14 +44,16 @@ func hasPart(parts []*resource.Part, p *resource.Part) bool {
 	return slices.ContainsFunc(parts, func(o *resource.Part) bool { return o.ID == p.ID && o.Hash == p.Hash })
 }
 
-// connections are requests that a part of a listener takes: by each server name that it claims, or in the clear if it names a table without that.
+// connections are requests that a part of a listener takes: by each server name that it claims, or in the clear if it
+// names a table without that.
 func connections(from simulate.Request, p *resource.Part) (list []simulate.Request) {
 	for _, name := range p.Claims {
 		from.TLS, from.Host = true, simulate.HostOf(model.HostnameDomain(name))
 		from.SNI = from.Host
 		list = append(list, from)
 	}
-	if len(p.Claims) == 0 && slices.ContainsFunc(p.Needs, func(n resource.Name) bool { return n.Type == resource.Routes }) {
+	if len(p.Claims) == 0 && slices.ContainsFunc(p.Needs,
+		func(n resource.Name) bool { return n.Type == resource.Routes }) {
 		from.Host = simulate.HostOf(model.HostnameDomain(""))
 		list = append(list, from)
 	}

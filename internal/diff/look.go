@@ -11,13 +11,12 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// look reads all that the comparison needs from the View of a Try: what the edits change, and no more, since turns wait meanwhile.
+// look reads all that the comparison needs from the View of a Try: what the edits change, and no more, since turns wait
+// meanwhile.
 func (d *Differ) look(v flow.View) (report Report, scenes []*scene) {
-	for _, kind := range model.Kinds() {
-		if from := d.world.Sources.Of(kind); from != nil {
-			for _, o := range from.Staged(v) {
-				report.Objects = append(report.Objects, sign(o.Added, o.Removed)+" "+o.Ref.String())
-			}
+	for _, k := range d.world.Sources.Catalog.All() {
+		for _, o := range d.world.Sources.Of(k.Kind).Staged(v) {
+			report.Objects = append(report.Objects, sign(o.Added, o.Removed)+" "+o.Ref.String())
 		}
 	}
 	findings := d.world.NewFindings(v)
@@ -46,7 +45,8 @@ func (d *Differ) look(v flow.View) (report Report, scenes []*scene) {
 				if t == resource.Listener {
 					listeners = append(listeners, listenerChange(change.Key, was, is))
 				}
-				text := fmt.Sprintf("%s %s: %s %s", sign(!existed, !exists), change.Key.Gateway.NamespacedName(), t, change.Key.Name)
+				text := fmt.Sprintf("%s %s: %s %s", sign(!existed, !exists), change.Key.Gateway.NamespacedName(), t,
+					change.Key.Name)
 				report.Resources = append(report.Resources, text)
 			}
 		}
@@ -79,7 +79,8 @@ type changedTable struct {
 	domains []string
 }
 
-// changedParts are the parts of two tables that differ, by ID: a virtual host's domain. What all share has none. Parts are in the order of their IDs.
+// changedParts are the parts of two tables that differ, by ID: a virtual host's domain. What all share has none. Parts
+// are in the order of their IDs.
 func changedParts(a, b []*resource.Part) (domains []string) {
 	note := func(id string) {
 		if id != "" {

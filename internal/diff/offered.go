@@ -8,7 +8,8 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// before finds a resource as proxies are offered it: what was rendered, or what they accepted before something of that was refused.
+// before finds a resource as proxies are offered it: what was rendered, or what they accepted before something of that
+// was refused.
 func (d *Differ) before(v flow.View, key resource.Key) (resource.Resource, bool) {
 	if instead, apart := d.instead(key); instead != nil {
 		return *instead, true
@@ -18,8 +19,8 @@ func (d *Differ) before(v flow.View, key resource.Key) (resource.Resource, bool)
 	return flow.Before(v, d.world.Outputs.Of(key.Type), key)
 }
 
-// after finds a resource as proxies would be offered it. What was refused, and is not changed by the edits, stays refused, and what is offered in its
-// place stays, too; what the edits change is taken to be accepted.
+// after finds a resource as proxies would be offered it. What was refused, and is not changed by the edits, stays
+// refused, and what is offered in its place stays, too; what the edits change is taken to be accepted.
 func (d *Differ) after(v flow.View, key resource.Key) (resource.Resource, bool) {
 	is, exists := flow.Get(v, d.world.Outputs.Of(key.Type), key)
 	instead, apart := d.instead(key)
@@ -62,7 +63,8 @@ func (d *Differ) after(v flow.View, key resource.Key) (resource.Resource, bool) 
 	return r, true
 }
 
-// instead is what proxies are offered in place of what was rendered, nil if nothing; apart is false if they are offered that.
+// instead is what proxies are offered in place of what was rendered, nil if nothing; apart is false if they are offered
+// that.
 func (d *Differ) instead(key resource.Key) (instead *resource.Resource, apart bool) {
 	if d.offered == nil {
 		return nil, false
@@ -74,7 +76,8 @@ func (d *Differ) instead(key resource.Key) (instead *resource.Resource, apart bo
 func held(p *resource.Part, in []*resource.Part) bool {
 	return !slices.ContainsFunc(p.Fragments, func(f resource.Fragment) bool {
 		return !slices.ContainsFunc(in, func(p *resource.Part) bool {
-			return slices.ContainsFunc(p.Fragments, func(o resource.Fragment) bool { return o.Origin == f.Origin && o.Variant == f.Variant })
+			return slices.ContainsFunc(p.Fragments,
+				func(o resource.Fragment) bool { return o.Origin == f.Origin && o.Variant == f.Variant })
 		})
 	})
 }

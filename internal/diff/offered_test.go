@@ -15,7 +15,8 @@ import (
 
 // TestWhatIsOffered: an edit is compared with what proxies are offered, where that is apart from what was rendered.
 func TestWhatIsOffered(t *testing.T) {
-	cluster := resource.Key{Gateway: model.Ref(model.KindGateway, "default", "web"), Type: resource.Cluster, Name: "xbackend/default/app"}
+	cluster := resource.Key{Gateway: model.Ref(model.KindGateway, "default", "web"), Type: resource.Cluster,
+		Name: "xbackend/default/app"}
 	at := func(host string) string { return strings.Replace(objects, "hostname: localhost", "hostname: "+host, 1) }
 	const changed = "~ default/web: Cluster xbackend/default/app"
 	for name, c := range map[string]struct {
@@ -33,7 +34,8 @@ func TestWhatIsOffered(t *testing.T) {
 		"another object": {
 			edit: route("b", "b.ex", "/"), requests: []string{"GET http://b.ex:80/: 404 -> XBackend default/app"},
 		},
-		"nothing is offered, another object": {nothing: true, edit: route("b", "b.ex", "/"), requests: []string{"GET http://b.ex:80/: 404 -> 503"}},
+		"nothing is offered, another object": {nothing: true, edit: route("b", "b.ex", "/"),
+			requests: []string{"GET http://b.ex:80/: 404 -> 503"}},
 		"nothing is offered, to something else": {
 			nothing: true, edit: at("c.example"), resources: []string{strings.Replace(changed, "~", "+", 1)},
 			requests: []string{"GET http://a.ex:80/: 503 -> XBackend default/app at c.example:3000"},
@@ -57,22 +59,26 @@ func TestWhatIsOffered(t *testing.T) {
 			}
 			report := r.diff(false, c.edit)
 			if got := shown(report); !slices.Equal(got, c.requests) || !slices.Equal(report.Resources, c.resources) {
-				t.Errorf("got\n%s\n%q\nwant\n%s\n%q", strings.Join(got, "\n"), report.Resources, strings.Join(c.requests, "\n"), c.resources)
+				t.Errorf("got\n%s\n%q\nwant\n%s\n%q", strings.Join(got, "\n"), report.Resources, strings.Join(c.requests, "\n"),
+					c.resources)
 			}
 		})
 	}
 }
 
-// TestAChainThatIsKept: a filter chain that proxies keep takes requests before an edit, and after it if the edit leaves its listener as it is.
+// TestAChainThatIsKept: a filter chain that proxies keep takes requests before an edit, and after it if the edit leaves
+// its listener as it is.
 func TestAChainThatIsKept(t *testing.T) {
 	pair := testcert.Self("one")
-	secret := fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: one}\ntype: kubernetes.io/tls\ndata: {tls.crt: %s, tls.key: %s}\n",
+	secret := fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: one}\ntype: kubernetes.io/tls\ndata: "+
+		"{tls.crt: %s, tls.key: %s}\n",
 		base64.StdEncoding.EncodeToString(pair.Certificate), base64.StdEncoding.EncodeToString(pair.PrivateKey))
 	listening := func(list string) string {
 		return strings.Replace(objects, "{name: http, port: 80, protocol: HTTP}", list, 1)
 	}
 	r := newRig(t)
-	r.apply(listening(tls("a", "a.ex", "one")+", "+tls("b", "b.ex", "one")), secret, strings.Replace(route("any", "", "/"), `[""]`, "[]", 1))
+	r.apply(listening(tls("a", "a.ex", "one")+", "+tls("b", "b.ex", "one")), secret,
+		strings.Replace(route("any", "", "/"), `[""]`, "[]", 1))
 	accepted := map[resource.Key]resource.Resource{}
 	r.world.Graph.View(func(v flow.View) {
 		for _, of := range []resource.Type{resource.Listener, resource.Routes} {

@@ -22,8 +22,8 @@ type comparison struct {
 	left   int             // how many more may be
 }
 
-// compare compares the listeners and tables of a Gateway, and asks both configurations what becomes of requests that witness what differs of
-// listeners, the routes that differ, and the backends that move.
+// compare compares the listeners and tables of a Gateway, and asks both configurations what becomes of requests that
+// witness what differs of listeners, the routes that differ, and the backends that move.
 func (c *comparison) compare(s *scene) error {
 	before := side{parts: s.before, moved: map[model.BackendKey]string{}}
 	after := side{parts: s.after, moved: map[model.BackendKey]string{}}
@@ -85,7 +85,8 @@ func entrances(table string, sides ...side) (list []simulate.Request) {
 	return list
 }
 
-// leads visits the routes of the rules that lead to a backend, as many as may be asked for. The leads of one virtual host follow each other.
+// leads visits the routes of the rules that lead to a backend, as many as may be asked for. The leads of one virtual
+// host follow each other.
 func (c *comparison) leads(list []lead, in side, visit func(lead, simulate.Route)) {
 	for len(list) > 0 {
 		at, n := list[0], 1

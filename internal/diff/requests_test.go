@@ -12,8 +12,10 @@ func TestRequestsAreTold(t *testing.T) {
 		return strings.Replace(route("a", "a.ex", "/"), "backendRefs", "matches: ["+matches+"], backendRefs", 1)
 	}
 	for match, want := range map[string]string{
-		match(`{headers: [{name: x-a, value: "b c"}]}`):                              `GET http://a.ex:80/ -H 'x-a:b c'`,
-		match(`{headers: [{name: x-a, value: "it's $b"}]}`):                          `GET http://a.ex:80/ -H 'x-a:it'\''s $b'`,
+		match(`{headers: [{name: x-a, value: "b c"}]}`): `GET http://a.ex:80/ -H 'x-a:b c'`,
+		match(
+			`{headers: [{name: x-a, value: "it's $b"}]}`,
+		): `GET http://a.ex:80/ -H 'x-a:it'\''s $b'`,
 		match(`{headers: [{name: x-a, value: "b\tc'"}]}`):                            `GET http://a.ex:80/ -H $'x-a:b\tc\''`,
 		match(`{queryParams: [{name: a, value: b}, {name: c, value: d}]}`):           `GET 'http://a.ex:80/?a=b&c=d'`,
 		match(`{path: {value: "/a(b)"}}`):                                            `GET 'http://a.ex:80/a(b)'`,
@@ -27,8 +29,8 @@ func TestRequestsAreTold(t *testing.T) {
 	}
 }
 
-// TestWhatDependsOnHeaders: what a route does to requests with some headers only is shown by requests that have them. What is the same for several
-// is told once.
+// TestWhatDependsOnHeaders: what a route does to requests with some headers only is shown by requests that have them.
+// What is the same for several is told once.
 func TestWhatDependsOnHeaders(t *testing.T) {
 	with := func(filters string) string {
 		return strings.Replace(route("a", "a.ex", "/"), "backendRefs", "filters: ["+filters+"], backendRefs", 1)
@@ -40,22 +42,25 @@ func TestWhatDependsOnHeaders(t *testing.T) {
 	const (
 		app       = "XBackend default/app"
 		get       = "GET http://a.ex:80/"
-		preflight = "OPTIONS http://a.ex:80/ -H access-control-request-headers:x-witness -H access-control-request-method:GET -H origin:"
-		both      = `allowOrigins: ["https://a.ex", "https://b.ex"]`
-		allowed   = "answer's header access-control-allow-origin: "
+		preflight = "OPTIONS http://a.ex:80/ -H access-control-request-headers:x-witness -H " +
+			"access-control-request-method:GET -H origin:"
+		both    = `allowOrigins: ["https://a.ex", "https://b.ex"]`
+		allowed = "answer's header access-control-allow-origin: "
 	)
 	for name, c := range map[string]struct {
 		before, after string
 		want          []string
 	}{
-		"an origin leaves": {cors(`allowOrigins: ["https://a.ex", "https://*.b.ex"]`), cors(`allowOrigins: ["https://a.ex"]`), []string{
-			get + " -H origin:https://a.b.ex: " + app + ", " + allowed + "https://a.b.ex (set) -> " + app,
-			preflight + "https://a.b.ex: 200, " + allowed + "https://a.b.ex, answer's header access-control-max-age: 5 -> " +
-				"200, answer's header access-control-max-age: 5",
-		}},
+		"an origin leaves": {cors(`allowOrigins: ["https://a.ex", "https://*.b.ex"]`), cors(`allowOrigins: ["https://a.ex"]`),
+			[]string{
+				get + " -H origin:https://a.b.ex: " + app + ", " + allowed + "https://a.b.ex (set) -> " + app,
+				preflight + "https://a.b.ex: 200, " + allowed + "https://a.b.ex, answer's header access-control-max-age: 5 -> " +
+					"200, answer's header access-control-max-age: 5",
+			}},
 		"any origin comes": {cors(`allowOrigins: ["https://a.ex"]`), cors(`allowOrigins: ["*"]`), []string{
 			get + " -H origin:https://any.example: " + app + " -> " + app + ", " + allowed + "https://any.example (set)",
-			preflight + "https://any.example: 200, answer's header access-control-max-age: 5 -> 200, " + allowed + "https://any.example, " +
+			preflight + "https://any.example: 200, answer's header access-control-max-age: 5 -> 200, " + allowed +
+				"https://any.example, " +
 				"answer's header access-control-max-age: 5",
 		}},
 		"the same of all origins": {cors(both), cors(both + ", maxAge: 6"), []string{
@@ -69,12 +74,14 @@ func TestWhatDependsOnHeaders(t *testing.T) {
 		"a header that is removed": {route("a", "a.ex", "/"), headers("remove: [x-a]"), []string{
 			get + " -H x-a:witness: " + app + " -> " + app + ", request header x-a is removed",
 		}},
-		"a header that is set, and not added": {headers("add: [{name: x-a, value: b}]"), headers("set: [{name: x-a, value: b}]"), []string{
-			get + " -H x-a:witness: " + app + ", request header x-a: witness, b -> " + app + ", request header x-a: b",
-		}},
+		"a header that is set, and not added": {headers("add: [{name: x-a, value: b}]"),
+			headers("set: [{name: x-a, value: b}]"), []string{
+				get + " -H x-a:witness: " + app + ", request header x-a: witness, b -> " + app + ", request header x-a: b",
+			}},
 		"a route that comes": {route("b", "b.ex", "/"), headers("remove: [x-a]"), []string{get + ": 404 -> " + app}},
 		"another backend, besides": {
-			headers("remove: [x-a]"), strings.Replace(headers("remove: [x-a]"), "kind: XBackend, name: app", "kind: XBackend, name: none", 1), []string{
+			headers("remove: [x-a]"), strings.Replace(headers("remove: [x-a]"), "kind: XBackend, name: app",
+				"kind: XBackend, name: none", 1), []string{
 				get + ": " + app + " -> 500",
 				get + " -H x-a:witness: " + app + ", request header x-a is removed -> 500",
 			},

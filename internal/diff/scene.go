@@ -10,8 +10,8 @@ import (
 	"cardea.dev/cardea/internal/world"
 )
 
-// scene is what an edit changes of a Gateway's configuration, and what of that decides about requests that show it: all listeners, of each table
-// the virtual hosts that could take such a request, and what those name. It outlives the View.
+// scene is what an edit changes of a Gateway's configuration, and what of that decides about requests that show it: all
+// listeners, of each table the virtual hosts that could take such a request, and what those name. It outlives the View.
 type scene struct {
 	gateway       model.ObjectRef
 	tables        []changedTable

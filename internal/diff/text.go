@@ -20,7 +20,8 @@ func (r Report) Print(w io.Writer) error {
 	}
 	section("routes", len(r.Routes))
 	for _, route := range r.Routes {
-		fmt.Fprintf(&b, "  %s %s port %s, %s: %s: %s\n", route.Change, route.Gateway, route.Port, route.Host, route.Object, route.Match)
+		fmt.Fprintf(&b, "  %s %s port %s, %s: %s: %s\n", route.Change, route.Gateway, route.Port, route.Host, route.Object,
+			route.Match)
 	}
 	section("other resources", len(r.Resources))
 	for _, o := range r.Resources {

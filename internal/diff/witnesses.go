@@ -39,8 +39,9 @@ type subject struct {
 	told          map[contrast]int // places in the report
 }
 
-// route asks what shows that a route differs: requests that its match takes or nearly takes, and those that show what either form does to some
-// only. These say little of a route that came or left where others took its requests to another end.
+// route asks what shows that a route differs: requests that its match takes or nearly takes, and those that show what
+// either form does to some only. These say little of a route that came or left where others took its requests to
+// another end.
 func (s *subject) route(f forms, from simulate.Request, domain string) {
 	s.byHost = slices.ContainsFunc(f[0].Match.GetHeaders(), simulate.IsHost)
 	list := simulate.Witnesses(from, domain, f[0].Match)
@@ -78,7 +79,8 @@ func (s *subject) ask(requests ...simulate.Request) (differs bool) {
 			continue
 		}
 		s.told[key] = len(s.report.Requests)
-		s.report.Requests = append(s.report.Requests, Request{Request: text, Gateway: s.gateway, Before: was.String(), After: is.String()})
+		s.report.Requests = append(s.report.Requests,
+			Request{Request: text, Gateway: s.gateway, Before: was.String(), After: is.String()})
 	}
 	return differs
 }

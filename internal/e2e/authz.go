@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// authorizer speaks Envoy's gRPC protocol for authorization: it allows what has the header "token", and tells the backend what it
-// saw. Of what has the token "forge" it would make another request.
+// authorizer speaks Envoy's gRPC protocol for authorization: it allows what has the header "token", and tells the
+// backend what it saw. Of what has the token "forge" it would make another request.
 func authorizer(name string) http.Handler {
 	server := grpc.NewServer()
 	authv3.RegisterAuthorizationServer(server, check{name: name})
@@ -39,7 +39,8 @@ func (c check) Check(_ context.Context, r *authv3.CheckRequest) (*authv3.CheckRe
 	}
 	var headers []*corev3.HeaderValueOption
 	for key, value := range map[string]string{
-		"allowed-by": c.name, "told": seen["x-a"], "body-bytes": strconv.Itoa(len(request.GetRawBody()) + len(request.GetBody())),
+		"allowed-by": c.name, "told": seen["x-a"],
+		"body-bytes": strconv.Itoa(len(request.GetRawBody()) + len(request.GetBody())),
 	} {
 		headers = append(headers, &corev3.HeaderValueOption{Header: &corev3.HeaderValue{Key: key, Value: value}})
 	}

@@ -15,12 +15,12 @@ import (
 	"time"
 )
 
-// Backend answers every request with what it saw, in the form that examples/calls reads, and its name. Among the headers that
-// it says it saw is one of its own: "attempt", how often it has got the same request line by now. Its answer has the headers
-// served-by, its name, served-proto, the version of HTTP, served-scheme, and body-bytes, the length of the request's body. What it speaks is in
-// its name: h2c-... is HTTP/2 without TLS alone, tls-... is HTTPS (a certificate for localhost by the authority ${ca}), authz-... is
-// Envoy's gRPC protocol for authorization, any other name HTTP/1.1 and HTTP/2 without TLS. It answers gRPC calls, too (grpc.go). The query may
-// ask it for more:
+// Backend answers every request with what it saw, in the form that examples/calls reads, and its name. Among the
+// headers that it says it saw is one of its own: "attempt", how often it has got the same request line by now. Its
+// answer has the headers served-by, its name, served-proto, the version of HTTP, served-scheme, and body-bytes, the
+// length of the request's body. What it speaks is in its name: h2c-... is HTTP/2 without TLS alone, tls-... is HTTPS (a
+// certificate for localhost by the authority ${ca}), authz-... is Envoy's gRPC protocol for authorization, any other
+// name HTTP/1.1 and HTTP/2 without TLS. It answers gRPC calls, too (grpc.go). The query may ask it for more:
 //
 //	?tell=x-a             the answer's header "told" is the request's header x-a
 //	?status=503&times=2   the first two requests with this very query get a 503
@@ -90,8 +90,8 @@ func Backend(t testing.TB, name string) (port int) {
 	return port
 }
 
-// schemeOf is what :scheme said of a request; of HTTP/1.1, which has none, what its connection is. A request by HTTP/2 whose scheme is http tells
-// nothing of its TLS (golang.org/x/net/http2).
+// schemeOf is what :scheme said of a request; of HTTP/1.1, which has none, what its connection is. A request by HTTP/2
+// whose scheme is http tells nothing of its TLS (golang.org/x/net/http2).
 func schemeOf(r *http.Request) string {
 	if r.TLS != nil {
 		return "https"

@@ -18,11 +18,11 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expectations in testdata; inspect the diff")
 
-// TestBehaviour runs every txtar file below testdata: files of objects, then what must come of them. Only the sections that are
-// there are checked.
+// TestBehaviour runs every txtar file below testdata: files of objects, then what must come of them. Only the sections
+// that are there are checked.
 //
-//	-- NAME.yaml --   a file of the folder; ${x} is the port of a backend named x, ${ca} the authority of those that speak TLS,
-//	                  ${client-cert} and ${client-key} what it signed for a client
+//	-- NAME.yaml --   a file of the folder; ${x} is the port of a backend named x, ${ca} the authority of those that
+//	                  speak TLS, ${client-cert} and ${client-key} what it signed for a client
 //	-- findings --    what `cardea check` prints
 //	-- status --      the objects' conditions, before any proxy is there
 //	-- config.yaml -- what `cardea translate` prints

@@ -9,13 +9,12 @@ import (
 	"sync"
 	"testing"
 
-	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
-	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
-
 	"cardea.dev/cardea/internal/diff"
+	"cardea.dev/cardea/internal/kinds"
 )
 
-// notShown lists the fields of which no edit is shown by a request, and why. `cardea diff` tells that the routes or resources differ.
+// notShown lists the fields of which no edit is shown by a request, and why. `cardea diff` tells that the routes or
+// resources differ.
 var notShown = map[string]string{
 	"HTTPRoute useDefaultGateways":                                 noParent,
 	"GRPCRoute useDefaultGateways":                                 noParent,
@@ -49,25 +48,24 @@ const (
 	shown          // a request
 )
 
-// TestDiffOfEveryField edits each field of routes and backends, in the files of testdata: a request shows it, but for fields that say why not.
+// TestDiffOfEveryField edits each field of routes and backends, in the files of testdata: a request shows it, but for
+// fields that say why not.
 func TestDiffOfEveryField(t *testing.T) {
 	t.Parallel()
 	known := survey{told: map[string]int{}, tried: map[string]int{}, alone: map[string]bool{}}
-	for kind, spec := range map[string]reflect.Type{
-		"HTTPRoute": reflect.TypeFor[gatewayv1.HTTPRouteSpec](), "GRPCRoute": reflect.TypeFor[gatewayv1.GRPCRouteSpec](),
-		"XBackend": reflect.TypeFor[xgatewayv1alpha1.BackendSpec](),
-	} {
-		var fields []string
-		leaves(spec, "", &fields)
-		for _, field := range fields {
-			known.told[kind+" "+field] = nothing
+	for _, k := range kinds.All() {
+		if k.Page == nil {
+			continue
+		}
+		for _, field := range k.Fields() {
+			known.told[k.String()+" "+field] = nothing
 		}
 	}
 	c := readCorpus(t)
 	values := c.byField()
 	for _, editsOf := range []func(string, place, map[string][]any) []edit{otherValues, moreFields} {
 		for _, docs := range c.files {
-			differ := sync.OnceValues(func() (*diff.Differ, error) { return diff.New(diff.Config{World: worldOf(t, docs)}) })
+			differ := sync.OnceValue(func() *diff.Differ { return diff.New(diff.Config{World: worldOf(t, docs)}) })
 			for _, original := range docs {
 				if kind, _ := original["kind"].(string); isValid(original) {
 					known.edit(t, differ, original, func(at place) []edit { return editsOf(kind, at, values) })
@@ -89,8 +87,11 @@ type survey struct {
 	alone map[string]bool // it was edited without others
 }
 
-// edit tries edits of an object: those of fields that no request showed yet. What edits several at once counts for those that can't be edited alone.
-func (s survey) edit(t *testing.T, differ func() (*diff.Differ, error), original map[string]any, edits func(place) []edit) {
+// edit tries edits of an object: those of fields that no request showed yet. What edits several at once counts for
+// those that can't be edited alone.
+func (s survey) edit(
+	t *testing.T, differ func() *diff.Differ, original map[string]any, edits func(place) []edit,
+) {
 	const most, mostOfObject = 40, 5 // edits of one field
 	here := map[string]int{}
 	for i, at := range places(original["spec"]) {
@@ -107,11 +108,7 @@ func (s survey) edit(t *testing.T, differ func() (*diff.Differ, error), original
 			if places(edited["spec"])[i].put(copyOf(e.value)); !isValid(edited) {
 				continue
 			}
-			d, err := differ()
-			if err != nil {
-				t.Fatal(err)
-			}
-			report, err := d.Diff(diff.Edit{Objects: []map[string]any{edited}})
+			report, err := differ().Diff(diff.Edit{Objects: []map[string]any{edited}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -193,7 +190,8 @@ func otherValues(kind string, at place, values map[string][]any) (list []edit) {
 	return list
 }
 
-// moreFields are the same place with a field that others have, with one more element, and what others have in place of it.
+// moreFields are the same place with a field that others have, with one more element, and what others have in place of
+// it.
 func moreFields(kind string, at place, values map[string][]any) (list []edit) {
 	leavesOf := func(path string, value any) (fields []string) {
 		for _, p := range places(map[string]any{"_": value}) {

@@ -12,8 +12,9 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// TestDiff runs every txtar file below testdata/diff: the files of live/ are served, then each section "diff DIR ..." holds what that command
-// prints of another of its folders, and in a last line its exit code. "..." stands for anything.
+// TestDiff runs every txtar file below testdata/diff: the files of live/ are served, then each section "diff DIR ..."
+// holds what that command prints of another of its folders, and in a last line its exit code. "..." stands for
+// anything.
 func TestDiff(t *testing.T) {
 	paths, err := filepath.Glob("testdata/diff/*.txtar")
 	if err != nil || len(paths) == 0 {

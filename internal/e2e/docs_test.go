@@ -13,9 +13,9 @@ import (
 	"cardea.dev/cardea/internal/standalone"
 )
 
-// documents are those whose commands are run: every line "$ cardea ..." of a console block, which must print what follows it.
-// "..." stands for anything, on a line of its own for any number of lines. What is below the heading "In a cluster" is run there
-// (internal/e2e/kubernetes).
+// documents are those whose commands are run: every line "$ cardea ..." of a console block, which must print what
+// follows it. "..." stands for anything, on a line of its own for any number of lines. What is below the heading "In a
+// cluster" is run there (internal/e2e/kubernetes).
 var documents = []string{"docs/standalone.md", "docs/explain.md", "docs/diff.md", "README.md"}
 
 func TestDocuments(t *testing.T) {
@@ -24,7 +24,8 @@ func TestDocuments(t *testing.T) {
 		t.Fatal(err)
 	}
 	binary := Build(t)
-	// The documents show this address, which is everybody's; the port that is bound they do not show, so it is one that is free now.
+	// The documents show this address, which is everybody's; the port that is bound they do not show, so it is one that is
+	// free now.
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -15,8 +15,8 @@ import (
 	"cardea.dev/cardea/internal/explain"
 )
 
-// TestExplain runs every txtar file below testdata/explain: files of objects, then sections that are called "explain ..." and hold what that
-// command prints of the folder. "..." stands for anything.
+// TestExplain runs every txtar file below testdata/explain: files of objects, then sections that are called "explain
+// ..." and hold what that command prints of the folder. "..." stands for anything.
 func TestExplain(t *testing.T) {
 	paths, err := filepath.Glob("testdata/explain/*.txtar")
 	if err != nil || len(paths) == 0 {
@@ -50,8 +50,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestExplainFollowsAnEdit: the story of a request tells the rule that is live, when it was acknowledged and by how many proxies, and the story
-// of the route the stages of its last edit.
+// TestExplainFollowsAnEdit: the story of a request tells the rule that is live, when it was acknowledged and by how
+// many proxies, and the story of the route the stages of its last edit.
 func TestExplainFollowsAnEdit(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -62,19 +62,22 @@ func TestExplainFollowsAnEdit(t *testing.T) {
 	ask := "/explain?url=" + url.QueryEscape("http://any/old")
 	var story explain.Story
 	Eventually(t, func() error {
-		if story = (explain.Story{}); p.read(ask, &story) != nil || len(story.Rules) != 1 || !story.Rules[0].Live.Acknowledged {
+		if story = (explain.Story{}); p.read(ask, &story) != nil || len(story.Rules) != 1 ||
+			!story.Rules[0].Live.Acknowledged {
 			return fmt.Errorf("%+v", story)
 		}
 		return nil
 	})
 	live := story.Rules[0].Live
-	if story.Outcomes[0].Backend != "XBackend default/app" || live.Proxies != 1 || live.Version != "1.40.0" || live.Since == nil {
+	if story.Outcomes[0].Backend != "XBackend default/app" || live.Proxies != 1 || live.Version != "1.40.0" ||
+		live.Since == nil {
 		t.Errorf("%+v, want app's backend, acknowledged by one proxy of 1.40.0", story)
 	}
 
 	p.Write(t, "web.yaml", strings.Replace(text, "rules: [{", "rules: [{matches: [{path: {value: /new}}], ", 1))
 	Eventually(t, func() error {
-		if story = (explain.Story{}); p.read(ask, &story) != nil || len(story.Rules) != 0 || len(story.Near) != 1 || story.Outcomes[0].Status != 404 {
+		if story = (explain.Story{}); p.read(ask, &story) != nil || len(story.Rules) != 0 || len(story.Near) != 1 ||
+			story.Outcomes[0].Status != 404 {
 			return fmt.Errorf("%+v", story)
 		}
 		return nil
@@ -84,23 +87,27 @@ func TestExplainFollowsAnEdit(t *testing.T) {
 	}
 	var route explain.Object
 	Eventually(t, func() error {
-		if route = (explain.Object{}); p.read("/explain/httproutes/default/web", &route) != nil || route.Stages.Acknowledged == nil {
+		if route = (explain.Object{}); p.read("/explain/httproutes/default/web", &route) != nil ||
+			route.Stages.Acknowledged == nil {
 			return fmt.Errorf("%+v", route)
 		}
 		return nil
 	})
 	s := route.Stages
-	if s.Edited == nil || s.Read == nil || s.Read.Before(s.Edited.Add(-time.Second)) || s.Sent == nil || s.Sent.Before(*s.Read) ||
+	if s.Edited == nil || s.Read == nil || s.Read.Before(s.Edited.Add(-time.Second)) || s.Sent == nil ||
+		s.Sent.Before(*s.Read) ||
 		s.Acknowledged.Before(*s.Sent) || !s.Sent.After(*live.Since) {
 		t.Errorf("stages %+v, want edited, read, sent, acknowledged in this order, after %s", s, live.Since)
 	}
-	if b := route.Before; len(b) != 1 || b[0].Stages.Sent == nil || b[0].Stages.Acknowledged == nil || b[0].Stages.Read.After(*b[0].Stages.Sent) ||
+	if b := route.Before; len(b) != 1 || b[0].Stages.Sent == nil || b[0].Stages.Acknowledged == nil ||
+		b[0].Stages.Read.After(*b[0].Stages.Sent) ||
 		b[0].Stages.Sent.After(*b[0].Stages.Acknowledged) || !b[0].Stages.Acknowledged.Equal(*live.Since) {
 		t.Errorf("before %+v, want the first edit, acknowledged at %s", b, live.Since)
 	}
 	p.Write(t, "web.yaml", strings.Replace(text, "rules: [{", "rulez: [{", 1))
 	Eventually(t, func() error {
-		if broken := (explain.Object{}); p.read("/explain/httproutes/default/web", &broken) != nil || len(broken.Findings) == 0 ||
+		if broken := (explain.Object{}); p.read("/explain/httproutes/default/web", &broken) != nil ||
+			len(broken.Findings) == 0 ||
 			!strings.HasSuffix(broken.Findings[0], "its last good version keeps serving") {
 			return fmt.Errorf("%+v, want to be told of the newest version", broken)
 		}

@@ -22,8 +22,8 @@ import (
 	"cardea.dev/cardea/internal/world"
 )
 
-// FuzzObjects: whatever valid objects hold, nothing panics, and what they are rendered to is valid by the rules of Envoy's protos. The seeds
-// are the files of testdata; the script changes them.
+// FuzzObjects: whatever valid objects hold, nothing panics, and what they are rendered to is valid by the rules of
+// Envoy's protos. The seeds are the files of testdata; the script changes them.
 func FuzzObjects(f *testing.F) {
 	c := readCorpus(f)
 	for i := range c.files {
@@ -33,7 +33,8 @@ func FuzzObjects(f *testing.F) {
 	f.Fuzz(func(t *testing.T, file uint16, script []byte) { rendered(t, c.mutate(int(file), script, isValid)) })
 }
 
-// TestManyObjects is a bounded run of FuzzObjects, the same one each time. TestEnvoyTakesManyObjects is a longer one, of other scripts.
+// TestManyObjects is a bounded run of FuzzObjects, the same one each time. TestEnvoyTakesManyObjects is a longer one,
+// of other scripts.
 func TestManyObjects(t *testing.T) {
 	const n, first = 100, 5000
 	c := readCorpus(t)
@@ -63,10 +64,7 @@ func scriptOf(seed uint64) []byte {
 
 // isValid tells whether an API server would take an object.
 func isValid(doc map[string]any) bool {
-	s, err := schemas()
-	if err != nil {
-		return false
-	}
+	s := schemas()
 	o, problems := s.Check(copyOf(doc).(map[string]any), schema.Options{})
 	return o != nil && len(problems) == 0
 }
@@ -74,11 +72,9 @@ func isValid(doc map[string]any) bool {
 // worldOf is a world that has objects, those of them that are valid.
 func worldOf(t *testing.T, docs []map[string]any) *world.World {
 	t.Helper()
-	s, err := schemas()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := world.New(world.Config{Check: true, Environment: model.Environment{Addresses: []string{"127.0.0.1"}, PortOffset: Offset}})
+	s := schemas()
+	w := world.New(world.Config{Check: true,
+		Environment: model.Environment{Addresses: []string{"127.0.0.1"}, PortOffset: Offset}})
 	w.Graph.Apply("fuzz", func(b *flow.Batch) {
 		for _, doc := range docs {
 			o, problems := s.Check(copyOf(doc).(map[string]any), schema.Options{})
@@ -122,7 +118,8 @@ func rendered(t *testing.T, docs []map[string]any) map[resource.Key]resource.Res
 	return all
 }
 
-// valid tells what is wrong with a resource by the rules of Envoy's protos, those inside an Any included, and what it needs and is not there.
+// valid tells what is wrong with a resource by the rules of Envoy's protos, those inside an Any included, and what it
+// needs and is not there.
 func valid(key resource.Key, r resource.Resource, all map[resource.Key]resource.Resource) error {
 	m, err := (&anypb.Any{TypeUrl: envoy.TypeURL(key.Type), Value: r.Flatten(nil)}).UnmarshalNew()
 	if err != nil {
@@ -161,8 +158,8 @@ func valid(key resource.Key, r resource.Resource, all map[resource.Key]resource.
 	return errors.Join(wrong...)
 }
 
-// TestEnvoyTakesManyObjects sends what many changed objects are rendered to through a real Envoy: each resource under a name of its own, listeners
-// without their ports. What Envoy refuses, Cardea should have found.
+// TestEnvoyTakesManyObjects sends what many changed objects are rendered to through a real Envoy: each resource under a
+// name of its own, listeners without their ports. What Envoy refuses, Cardea should have found.
 func TestEnvoyTakesManyObjects(t *testing.T) {
 	c := readCorpus(t)
 	n := 1000
@@ -183,10 +180,13 @@ func TestEnvoyTakesManyObjects(t *testing.T) {
 	trialServer.addBad(t)
 	refused := trialServer.run(t)
 	known := len(refused)
-	if refused = slices.DeleteFunc(refused, func(r string) bool { return strings.HasPrefix(r, nonce(resource.Routes, bad)) }); len(refused) == known {
+	if refused = slices.DeleteFunc(refused,
+		func(r string) bool { return strings.HasPrefix(r, nonce(resource.Routes, bad)) }); len(refused) == known {
 		t.Error("Envoy takes a table that is known to be bad")
 	}
-	t.Logf("%d objects' worth of configuration, %d different resources, sent through Envoy: %d refused", n, trialServer.size(), len(refused))
+	t.Logf("%d objects' worth of configuration, %d different resources, sent through Envoy: %d refused", n,
+		trialServer.size(),
+		len(refused))
 	slices.Sort(refused)
 	if len(refused) > 0 {
 		t.Errorf("Envoy refuses what Cardea did not:\n%s", strings.Join(refused, "\n"))

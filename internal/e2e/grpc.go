@@ -15,9 +15,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// echoing is a gRPC server that has every method of every service: it answers each message with what tell tells of the call, in JSON. Its headers
-// hold "served-by", its trailers "cost". A call with the header "status" gets that status at its end; one with "await: 3" and "of: /a.B/C" is
-// answered when there were three calls of that method.
+// echoing is a gRPC server that has every method of every service: it answers each message with what tell tells of the
+// call, in JSON. Its headers hold "served-by", its trailers "cost". A call with the header "status" gets that status at
+// its end; one with "await: 3" and "of: /a.B/C" is answered when there were three calls of that method.
 func echoing(name string, seen *tally, tell func(*http.Request) any) http.Handler {
 	serve := func(_ any, stream grpc.ServerStream) error {
 		request := stream.Context().Value(requestKey{}).(*http.Request)

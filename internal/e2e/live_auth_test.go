@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestAnAuthorizationServerMakesNoRequests: what its answer says of its own length is not said of the client's request, though it were asked for.
-// Else the backend would take the request's body for another request.
+// TestAnAuthorizationServerMakesNoRequests: what its answer says of its own length is not said of the client's request,
+// though it were asked for. Else the backend would take the request's body for another request.
 func TestAnAuthorizationServerMakesNoRequests(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -21,13 +21,15 @@ func TestAnAuthorizationServerMakesNoRequests(t *testing.T) {
 	s.ports["auth"] = server.Listener.Addr().(*net.TCPAddr).Port
 	s.write("auth.yaml", serviceFile("auth", "auth"))
 	auth := func(response string) string {
-		return "filters: [{type: ExternalAuth, externalAuth: {protocol: HTTP, backendRef: {name: auth, port: 80}, http: {" + response + "}}}], "
+		return "filters: [{type: ExternalAuth, externalAuth: {protocol: HTTP, backendRef: {name: auth, port: 80}, http: {" +
+			response + "}}}], "
 	}
 	s.write("route.yaml", routeFile("web", "shop.example",
 		"{matches: [{path: {value: /all}}], "+auth("")+to("blue")+"}",
 		"{matches: [{path: {value: /stated}}], "+auth("allowedResponseHeaders: [allowed-by, content-length]")+to("blue")+"}"))
 	s.start(unchecked)
 	s.Ready(t)
-	s.expect("POST http://shop.example/all -d 12345678 -> 200 blue body-bytes=8 host=shop.example header.allowed-by=auth\n" +
+	s.expect("POST http://shop.example/all -d 12345678 -> 200 blue body-bytes=8 host=shop.example " +
+		"header.allowed-by=auth\n" +
 		"POST http://shop.example/stated -d 12345678 -> 200 blue body-bytes=8 host=shop.example header.allowed-by=auth")
 }

@@ -14,7 +14,8 @@ func TestARotatedCertificate(t *testing.T) {
 	t.Parallel()
 	first, second, third := testcert.Self("shop.example"), testcert.Self("shop.example"), testcert.Self("shop.example")
 	s := prepare(t, t.TempDir(), shop())
-	s.write("gateway.yaml", gatewayFile(80)+"  - {name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: shop}]}}\n")
+	s.write("gateway.yaml", gatewayFile(80)+
+		"  - {name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: shop}]}}\n")
 	s.write("secret.yaml", secretFile(first.Certificate, first.PrivateKey))
 	s.start()
 	s.Ready(t)
@@ -53,7 +54,8 @@ func TestARotatedCertificate(t *testing.T) {
 
 	// A whole Secret that does not fit together is said, and serves nobody. The other listener goes on.
 	s.write("secret.yaml", secretFile(third.Certificate, second.PrivateKey))
-	s.says("gateway/shop/web", "https: ResolvedRefs=False InvalidCertificateRef", "https: Programmed=False", "http-80: Programmed=True",
+	s.says("gateway/shop/web", "https: ResolvedRefs=False InvalidCertificateRef", "https: Programmed=False",
+		"http-80: Programmed=True",
 		"Accepted=True ListenersNotValid")
 	Eventually(t, func() error {
 		if s.handshake(second) == nil {

@@ -18,8 +18,8 @@ import (
 	"cardea.dev/cardea/internal/standalone"
 )
 
-// TestOpenConnectionsSurviveEdits holds an HTTP/1.1 and an HTTP/2 connection through edits of every kind: the proxy neither
-// closes the one nor sends a GOAWAY on the other.
+// TestOpenConnectionsSurviveEdits holds an HTTP/1.1 and an HTTP/2 connection through edits of every kind: the proxy
+// neither closes the one nor sends a GOAWAY on the other.
 func TestOpenConnectionsSurviveEdits(t *testing.T) {
 	t.Parallel()
 	work := filepath.Join(t.TempDir(), "w")
@@ -67,7 +67,8 @@ func TestHostAndRedirectsWithAPortOffset(t *testing.T) {
 	s := prepare(t, t.TempDir(), shop())
 	s.write("gateway.yaml", gatewayFile(80, 8080))
 	s.write("route.yaml", routeFile("web", "shop.example", to("blue"),
-		"{matches: [{path: {value: /old}}], filters: [{type: RequestRedirect, requestRedirect: {path: {type: ReplaceFullPath, replaceFullPath: /new}}}]}"))
+		"{matches: [{path: {value: /old}}], filters: [{type: RequestRedirect, requestRedirect: {path: {type: "+
+			"ReplaceFullPath, replaceFullPath: /new}}}]}"))
 	s.start()
 	s.Ready(t)
 	s.expect(`

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// differs waits until `cardea diff` prints this of an edit; "..." stands for anything. While the proxy is asked what it refused, it prints another.
+// differs waits until `cardea diff` prints this of an edit; "..." stands for anything. While the proxy is asked what it
+// refused, it prints another.
 func (s *stage) differs(edit, want string) {
 	s.t.Helper()
 	dir := s.t.TempDir()
@@ -32,28 +33,34 @@ func (s *stage) differs(edit, want string) {
 	})
 }
 
-// TestDiffOfARefusedBackend: an edit is compared with the cluster that proxies have, not with the one that they refused.
+// TestDiffOfARefusedBackend: an edit is compared with the cluster that proxies have, not with the one that they
+// refused.
 func TestDiffOfARefusedBackend(t *testing.T) {
 	t.Parallel()
 	s := open(t, shop(), envoyAt(withoutAuthorities(t)))
 	old := func(port, tls string) string {
-		return "{apiVersion: gateway.networking.x-k8s.io/v1alpha1, kind: XBackend, metadata: {name: old, namespace: shop}, spec: {type: " +
+		return "{apiVersion: gateway.networking.x-k8s.io/v1alpha1, kind: XBackend, metadata: {name: old, namespace: " +
+			"shop}, spec: {type: " +
 			"ExternalHostname, externalHostname: {hostname: localhost}, port: {number: " + port + "}" + tls + "}}\n"
 	}
-	s.write("out.yaml", routeFile("out", "out.example", "{backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: old}]}"))
+	s.write("out.yaml", routeFile("out", "out.example",
+		"{backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: old}]}"))
 	s.write("old.yaml", old("${blue}", ""))
 	s.soon("GET http://out.example/ -> 200 blue")
-	s.write("old.yaml", old("10", ", tls: {mode: ServerOnly, validation: {hostname: localhost, wellKnownCACertificates: System}}"))
+	s.write("old.yaml",
+		old("10", ", tls: {mode: ServerOnly, validation: {hostname: localhost, wellKnownCACertificates: System}}"))
 	s.says("xbackend/shop/old", "web: cardea.dev/Programmed=False RejectedByProxy: Error adding")
 	s.expect("GET http://out.example/ -> 200 blue")
 	s.differs(old("${blue}", ""), "objects (1)\n  ~ XBackend shop/old\n")
-	s.differs(old("${green}", ""), "objects (1)\n  ~ XBackend shop/old\nother resources (1)\n  ~ shop/web: Cluster xbackend/shop/old\n"+
-		"requests that would go elsewhere (1)\n  shop/web: GET http://out.example:...\n"+
-		"    before: XBackend shop/old as it was accepted last\n    after:  XBackend shop/old at localhost:${green}\n")
+	s.differs(old("${green}", ""),
+		"objects (1)\n  ~ XBackend shop/old\nother resources (1)\n  ~ shop/web: Cluster xbackend/shop/old\n"+
+			"requests that would go elsewhere (1)\n  shop/web: GET http://out.example:...\n"+
+			"    before: XBackend shop/old as it was accepted last\n    after:  XBackend shop/old at localhost:${green}\n")
 }
 
-// TestDiffOfARefusedFilterChain: before an edit are the hosts that the filter chain serves which was accepted, though what was rendered closes them.
-// The other listeners of the port answer 421 to what is another's host; to those a host of what was refused is one.
+// TestDiffOfARefusedFilterChain: before an edit are the hosts that the filter chain serves which was accepted, though
+// what was rendered closes them. The other listeners of the port answer 421 to what is another's host; to those a host
+// of what was refused is one.
 func TestDiffOfARefusedFilterChain(t *testing.T) {
 	t.Parallel()
 	s, _ := withARefusedCertificate(t)
@@ -61,19 +68,21 @@ func TestDiffOfARefusedFilterChain(t *testing.T) {
 	s.says("gateway/shop/web", "b: cardea.dev/Programmed=False RejectedByProxy: Error adding/updating listener(s) ")
 	s.soon("GET https://b.example/ -> 200 blue certificate=b.example\nGET https://b2.example/ -> closed")
 
-	const blue, green, none = "Service shop/blue port 80", "Service shop/green port 80", "closed: no filter chain takes its SNI"
+	const blue, green, none = "Service shop/blue port 80", "Service shop/green port 80",
+		"closed: no filter chain takes its SNI"
 	becomes := func(request, before, after string) string {
 		return fmt.Sprintf("  shop/web: GET %s\n    before: %s\n    after:  %s\n", request, before, after)
 	}
 	requests := func(list ...string) string {
 		return fmt.Sprintf("...requests that would go elsewhere (%d)\n%s", len(list), strings.Join(list, ""))
 	}
-	s.differs(secureGateway("a a.example a", "b b.example b", "c c.example c"), "objects (1)\n  ~ Gateway shop/web\nroutes (5)\n"+
-		requests(
-			becomes("https://b.example:20443/ --sni a.example (and 2 like it)", "404", "421"),
-			becomes("https://b2.example:20443/ --sni a.example (and 2 like it)", "421", "404"),
-			becomes("https://b2.example:20443/ --sni b.example (and 2 like it)", blue, "404"),
-		))
+	s.differs(secureGateway("a a.example a", "b b.example b", "c c.example c"),
+		"objects (1)\n  ~ Gateway shop/web\nroutes (5)\n"+
+			requests(
+				becomes("https://b.example:20443/ --sni a.example (and 2 like it)", "404", "421"),
+				becomes("https://b2.example:20443/ --sni a.example (and 2 like it)", "421", "404"),
+				becomes("https://b2.example:20443/ --sni b.example (and 2 like it)", blue, "404"),
+			))
 	s.differs(secureGateway("a a.example a", "b b3.example b", "c c.example c"), requests(
 		becomes("https://b.example:20443/", blue, none),
 		becomes("https://b2.example:20443/ --sni a.example (and 2 like it)", "421", "404"),

@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// drainedNothing holds that the one Envoy with its socket in a work folder has changed no listener since it started; to come and to go is no
-// change. A listener that changes gives its connections a minute (envoy.Flags), so they outlive a test and only Envoy's counters tell.
+// drainedNothing holds that the one Envoy with its socket in a work folder has changed no listener since it started; to
+// come and to go is no change. A listener that changes gives its connections a minute (envoy.Flags), so they outlive a
+// test and only Envoy's counters tell.
 func drainedNothing(t *testing.T, work string) {
 	t.Helper()
 	sockets, err := filepath.Glob(filepath.Join(work, "*", "admin"))

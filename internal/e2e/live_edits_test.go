@@ -26,7 +26,8 @@ func TestAnEditedRouteChangesTraffic(t *testing.T) {
 
 	// Weights: all, then shares, then none.
 	weights := func(blue, green int) string {
-		return fmt.Sprintf("backendRefs: [{name: blue, port: 80, weight: %d}, {name: green, port: 80, weight: %d}]", blue, green)
+		return fmt.Sprintf("backendRefs: [{name: blue, port: 80, weight: %d}, {name: green, port: 80, weight: %d}]", blue,
+			green)
 	}
 	s.write("route.yaml", routeFile("web", "store.example", weights(1, 0)))
 	s.soon("GET http://store.example/ *20 -> 200 blue")
@@ -194,7 +195,8 @@ spec:
 	for range 2 {
 		s.remove("grant.yaml")
 		s.soon("GET http://shop.example/ -> 500")
-		s.says("httproute/shop/web", "web: ResolvedRefs=False RefNotPermitted", "web: Accepted=True", "web: cardea.dev/Programmed=True")
+		s.says("httproute/shop/web", "web: ResolvedRefs=False RefNotPermitted", "web: Accepted=True",
+			"web: cardea.dev/Programmed=True")
 		s.write("grant.yaml", grant)
 		s.soon("GET http://shop.example/ -> 200 blue")
 		s.says("httproute/shop/web", "web: ResolvedRefs=True")
@@ -213,7 +215,8 @@ func TestReadyAndProgrammedFollowTheProxy(t *testing.T) {
 	deaf.says("gateway/shop/web", "Accepted=True", "Programmed=False Pending", "http-80: Programmed=False Pending")
 	deaf.says("httproute/shop/web", "web: Accepted=True", "web: cardea.dev/Programmed=False Pending")
 	deaf.reads("process started")
-	if _, err := deaf.get("/readyz"); err == nil || !strings.Contains(err.Error(), "503") || !strings.Contains(err.Error(), "Gateway shop/web") {
+	if _, err := deaf.get("/readyz"); err == nil || !strings.Contains(err.Error(), "503") ||
+		!strings.Contains(err.Error(), "Gateway shop/web") {
 		t.Errorf("/readyz without a proxy that connected: %v, want 503 that names the Gateway", err)
 	}
 	if _, err := deaf.get("/healthz"); err != nil {

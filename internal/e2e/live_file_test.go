@@ -61,7 +61,8 @@ func TestWhatIsNoFolder(t *testing.T) {
 	} {
 		out, err := exec.Command(path, strings.Fields(command)...).CombinedOutput()
 		code, failed := err.(*exec.ExitError)
-		if !failed || code.ExitCode() != 1 || !strings.HasPrefix(string(out), "Error: ") || !strings.Contains(string(out), want) {
+		if !failed || code.ExitCode() != 1 || !strings.HasPrefix(string(out), "Error: ") ||
+			!strings.Contains(string(out), want) {
 			t.Errorf("cardea %s: %v: %s", command, err, out)
 		}
 	}

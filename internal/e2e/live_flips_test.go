@@ -69,10 +69,11 @@ func TestFlips(t *testing.T) {
 			s.write("route.yaml", route(rules[(i+1)%2], rules[i%2]))
 			s.read(i)
 		}, "blue green"},
-		{"a Service renamed", archive("route.yaml", route(to("blue-0"))+"---\n"+serviceFile("blue-0", "blue")), func(s *stage, i int) {
-			s.write("route.yaml", route(to(numbered(i+1)))+"---\n"+serviceFile(numbered(i+1), "blue"))
-			s.read(i)
-		}, "blue"},
+		{"a Service renamed", archive("route.yaml", route(to("blue-0"))+"---\n"+serviceFile("blue-0", "blue")),
+			func(s *stage, i int) {
+				s.write("route.yaml", route(to(numbered(i+1)))+"---\n"+serviceFile(numbered(i+1), "blue"))
+				s.read(i)
+			}, "blue"},
 		{"a route for every host", "", func(s *stage, i int) {
 			if i%2 == 0 {
 				s.write("every.yaml", strings.Replace(routeFile("every", "", to("green")), "  hostnames: [\"\"]\n", "", 1))
@@ -99,7 +100,8 @@ func TestFlips(t *testing.T) {
 func TestFlipsOfTwoFiles(t *testing.T) {
 	route := func(s *stage, i int) { s.write("route.yaml", routeFile("web", "shop.example", to(numbered(i)))) }
 	service := func(s *stage, i int) { s.write("service.yaml", serviceFile(numbered(i), "blue")) }
-	before := archive("route.yaml", routeFile("web", "shop.example", to(numbered(0))), "service.yaml", serviceFile(numbered(0), "blue"))
+	before := archive("route.yaml", routeFile("web", "shop.example", to(numbered(0))), "service.yaml",
+		serviceFile(numbered(0), "blue"))
 	for _, story := range []struct {
 		name          string
 		first, second func(s *stage, i int)
@@ -129,7 +131,8 @@ func TestFlipsOfTwoFiles(t *testing.T) {
 	}
 }
 
-// pause is an edit that a busy machine wrote later than the folder waits for: what fails meanwhile is the writer's failure.
+// pause is an edit that a busy machine wrote later than the folder waits for: what fails meanwhile is the writer's
+// failure.
 type pause struct{ began, ended time.Time }
 
 type pauses []pause
@@ -138,7 +141,8 @@ func (list *pauses) hold(at time.Time) bool {
 	return slices.ContainsFunc(*list, func(p pause) bool { return at.After(p.began) && at.Before(p.ended) })
 }
 
-// read waits until the route's edit after i others was taken. Nobody waits for the proxy: the next edit may overtake it.
+// read waits until the route's edit after i others was taken. Nobody waits for the proxy: the next edit may overtake
+// it.
 func (s *stage) read(i int) {
 	s.t.Helper()
 	Eventually(s.t, func() error {
@@ -173,9 +177,10 @@ func (f failure) String() string { return f.at.Format("05.000 ") + f.why }
 
 func (s *stage) load(perSecond int, host, by string) *load {
 	ctx, cancel := context.WithCancel(context.Background())
-	transport := &http.Transport{MaxIdleConnsPerHost: perSecond, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return s.dial(ctx, nil)
-	}}
+	transport := &http.Transport{MaxIdleConnsPerHost: perSecond,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return s.dial(ctx, nil)
+		}}
 	l := &load{
 		client: &http.Client{Transport: transport, Timeout: 10 * time.Second}, host: host, by: strings.Fields(by),
 		cancel: cancel, done: make(chan struct{}),

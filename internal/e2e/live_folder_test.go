@@ -23,7 +23,8 @@ func TestABrokenObjectKeepsItsLastGoodVersion(t *testing.T) {
 	s.write("route.yaml", broken)
 	s.soon("GET http://second.example/ -> 200 green")
 	s.expect("GET http://shop.example/ -> 200 blue")
-	s.reads("problem in the folder", "route.yaml:6", "HTTPRoute shop/web", "spec.hostname", "last good version keeps serving")
+	s.reads("problem in the folder", "route.yaml:6", "HTTPRoute shop/web", "spec.hostname",
+		"last good version keeps serving")
 
 	// A value that the schema refuses.
 	s.write("route.yaml", pair("{matches: [{path: {value: no-slash}}], "+to("green")+"}", to("blue")))
@@ -126,7 +127,8 @@ func TestAFolderThatIsMadeAnew(t *testing.T) {
 	}
 	s.reads("problem in the folder", "shop", "made anew and holds no .yaml, .yml or .json file yet", "keeps serving")
 	s.expect("GET http://shop.example/ -> 200 blue")
-	s.write("all.yaml", gatewayFile(80)+"---\n"+serviceFile("green", "green")+"---\n"+routeFile("web", "shop.example", to("green")))
+	s.write("all.yaml", gatewayFile(80)+"---\n"+serviceFile("green", "green")+"---\n"+
+		routeFile("web", "shop.example", to("green")))
 	s.soon("GET http://shop.example/ -> 200 green")
 	s.reads("problems solved", `"left":0`)
 	if asked, failed := l.end(); len(failed) > 0 || asked == 0 {

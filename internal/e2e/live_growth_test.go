@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// TestEditsLeaveNothingBehind makes many edits of every sort in a folder that a real cardea serves, and takes them back. Then it
-// has as many goroutines and open files as before, and every collection has as many keys as after a fresh start.
+// TestEditsLeaveNothingBehind makes many edits of every sort in a folder that a real cardea serves, and takes them
+// back. Then it has as many goroutines and open files as before, and every collection has as many keys as after a fresh
+// start.
 func TestEditsLeaveNothingBehind(t *testing.T) {
 	t.Parallel()
 	s := prepare(t, t.TempDir(), shop())
@@ -75,14 +76,17 @@ var growths = []func(s *stage, i int){
 		s.write("gateway.yaml", gatewayFile(80, 81+i))
 	},
 	func(s *stage, i int) { // a route for every host
-		s.write("every.yaml", strings.Replace(routeFile(fmt.Sprintf("every-%d", i), "", to("green")), "  hostnames: [\"\"]\n", "", 1))
+		s.write("every.yaml", strings.Replace(routeFile(fmt.Sprintf("every-%d", i), "", to("green")), "  hostnames: [\"\"]\n",
+			"", 1))
 	},
 	func(s *stage, i int) { // a namespace, with a grant and a backend of its own
 		space := fmt.Sprintf("space-%d", i)
-		s.write("space.yaml", "apiVersion: gateway.networking.k8s.io/v1\nkind: ReferenceGrant\nmetadata: {name: grant, namespace: "+space+"}\n"+
-			"spec:\n  from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: shop}]\n  to: [{group: \"\", kind: Service}]\n---\n"+
-			strings.ReplaceAll(serviceFile("far", "green"), "namespace: shop", "namespace: "+space)+"---\n"+
-			routeFile("far", "far.example", "backendRefs: [{name: far, namespace: "+space+", port: 80}]"))
+		s.write("space.yaml",
+			"apiVersion: gateway.networking.k8s.io/v1\nkind: ReferenceGrant\nmetadata: {name: grant, namespace: "+space+"}\n"+
+				"spec:\n  from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: shop}]\n  to: [{group: \"\", "+
+				"kind: Service}]\n---\n"+
+				strings.ReplaceAll(serviceFile("far", "green"), "namespace: shop", "namespace: "+space)+"---\n"+
+				routeFile("far", "far.example", "backendRefs: [{name: far, namespace: "+space+", port: 80}]"))
 	},
 	func(s *stage, i int) { // what is broken, and what Envoy never sees
 		s.write(fmt.Sprintf("broken-%d.yaml", i), fmt.Sprintf("kind: HTTPRoute %d", i))
@@ -93,8 +97,9 @@ var growths = []func(s *stage, i int){
 	},
 	func(s *stage, _ int) { s.remove("second.yaml") },
 	func(s *stage, i int) { // a host, a redirect and another rule
-		s.write("route.yaml", routeFile("web", fmt.Sprintf("shop-%d.example", i), "filters: [{type: RequestRedirect, requestRedirect: {port: "+
-			fmt.Sprint(1+i)+"}}]", to("blue")))
+		s.write("route.yaml", routeFile("web", fmt.Sprintf("shop-%d.example", i),
+			"filters: [{type: RequestRedirect, requestRedirect: {port: "+
+				fmt.Sprint(1+i)+"}}]", to("blue")))
 	},
 }
 

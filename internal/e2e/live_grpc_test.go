@@ -16,8 +16,8 @@ import (
 	"cardea.dev/cardea/internal/standalone"
 )
 
-// TestLongGRPCStreamSurvivesEdits holds a stream of a real gRPC client open, with a message each way after every edit of something else: other
-// routes, other services, other listeners. At its end come the backend's trailers.
+// TestLongGRPCStreamSurvivesEdits holds a stream of a real gRPC client open, with a message each way after every edit
+// of something else: other routes, other services, other listeners. At its end come the backend's trailers.
 func TestLongGRPCStreamSurvivesEdits(t *testing.T) {
 	t.Parallel()
 	work := filepath.Join(t.TempDir(), "w")
@@ -66,14 +66,16 @@ func TestLongGRPCStreamSurvivesEdits(t *testing.T) {
 	drainedNothing(t, work)
 }
 
-// TestShareOfInvalidGRPCBackend: of two backends of which one does not resolve, each gets half; what the second would get is UNAVAILABLE.
+// TestShareOfInvalidGRPCBackend: of two backends of which one does not resolve, each gets half; what the second would
+// get is UNAVAILABLE.
 func TestShareOfInvalidGRPCBackend(t *testing.T) {
 	t.Parallel()
 	s := open(t, shop())
 	filters := `filters: [{type: RequestHeaderModifier, requestHeaderModifier: {remove: [x]}}]`
 	s.write("calls.yaml", grpcRouteFile("calls", "calls.example",
 		"{matches: [{method: {service: a.Plain}}], backendRefs: [{name: blue, port: 80}, {name: missing, port: 80}]}",
-		"{matches: [{method: {service: a.Filtered}}], backendRefs: [{name: blue, port: 80, "+filters+"}, {name: missing, port: 80}]}",
+		"{matches: [{method: {service: a.Filtered}}], backendRefs: [{name: blue, port: 80, "+filters+
+			"}, {name: missing, port: 80}]}",
 		"{matches: [{method: {service: a.Ready}}], backendRefs: [{name: blue, port: 80}]}"))
 	s.soon("GRPC http://calls.example/a.Ready/Get -> OK blue")
 	conn := s.dialGRPC(t, "calls.example")

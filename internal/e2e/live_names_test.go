@@ -22,7 +22,8 @@ kind: XBackend
 metadata: {name: far, namespace: shop}
 spec: {type: ExternalHostname, port: {number: 80}, externalHostname: {hostname: nobody.far.test}}
 `)
-	s.write("far-route.yaml", routeFile("far", "far.example", "backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: far}]"))
+	s.write("far-route.yaml", routeFile("far", "far.example",
+		"backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: far}]"))
 	s.start(envoyAt(withFile(t, conf, "/etc/resolv.conf")))
 	s.Ready(t)
 	s.expect("GET http://shop.example/ -> 200 blue\nGET http://far.example/ -> 503")
@@ -92,7 +93,8 @@ func withFile(t testing.TB, file, at string) string {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "envoy")
-	script := fmt.Sprintf("#!/bin/sh\nexec unshare -m sh -c 'mount --bind %s %s && exec %s \"$@\"' envoy \"$@\"\n", file, at, envoy)
+	script := fmt.Sprintf("#!/bin/sh\nexec unshare -m sh -c 'mount --bind %s %s && exec %s \"$@\"' envoy \"$@\"\n", file,
+		at, envoy)
 	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,8 @@ func TestATakenPort(t *testing.T) {
 	// The port becomes free: served without an edit.
 	port.Close()
 	s.soon("GET http://shop.example:81/ -> 200 green")
-	s.says("gateway/shop/web", "http-81: Accepted=True", "http-81: Programmed=True", "Accepted=True Accepted", "Programmed=True")
+	s.says("gateway/shop/web", "http-81: Accepted=True", "http-81: Programmed=True", "Accepted=True Accepted",
+		"Programmed=True")
 	Eventually(t, func() error {
 		lines, _, err := s.conditions("httproute/shop/web")
 		if err == nil && !slices.Contains(lines, served) {
@@ -50,7 +51,8 @@ func TestATakenPort(t *testing.T) {
 		return err
 	})
 	s.expect("GET http://shop.example/ -> 200 green")
-	if once, again := s.book.find("refused by proxy", "cannot bind"), s.book.find("process output", "cannot bind"); len(once) != 1 || len(again) > 0 {
+	if once, again := s.book.find("refused by proxy", "cannot bind"),
+		s.book.find("process output", "cannot bind"); len(once) != 1 || len(again) > 0 {
 		t.Errorf("the log tells of the port %d times, and %d times in the proxy's words", len(once), len(again))
 	}
 }
@@ -69,7 +71,8 @@ func TestOneAddressOfTwoIsTaken(t *testing.T) {
 	s.says("gateway/shop/web", "http-80: Accepted=True", "http-80: Programmed=True")
 }
 
-// TestAnAddressIsAdded edits a live Gateway: what it binds already goes on serving, whether the new address can be bound or not.
+// TestAnAddressIsAdded edits a live Gateway: what it binds already goes on serving, whether the new address can be
+// bound or not.
 func TestAnAddressIsAdded(t *testing.T) {
 	t.Parallel()
 	first, second := address(), address()
@@ -112,7 +115,8 @@ func TestTwoGatewaysOnOnePort(t *testing.T) {
 		return nil
 	})
 	s.says("gateway/shop/"+loser, "Accepted=False ListenersNotValid", "Programmed=False")
-	if got, want := findingsOf(t, s.Dir), "Gateway shop/"+loser+": spec.listeners[0].port: "; !strings.Contains(got, want) {
+	if got, want := findingsOf(t, s.Dir),
+		"Gateway shop/"+loser+": spec.listeners[0].port: "; !strings.Contains(got, want) {
 		t.Errorf("check does not foretell it by %q but says %s", want, got)
 	}
 	s.expect("GET http://shop.example/ *20 -> 200 blue")
@@ -122,8 +126,9 @@ func TestTwoGatewaysOnOnePort(t *testing.T) {
 	s.expect("GET http://shop.example/ -> 200 blue")
 }
 
-// TestProgrammedMeansOpen connects to a port at the moment when its listener becomes Programmed. A proxy acknowledges a listener
-// at once, but opens its port when the route table that it names has come, which takes its time if that is large.
+// TestProgrammedMeansOpen connects to a port at the moment when its listener becomes Programmed. A proxy acknowledges a
+// listener at once, but opens its port when the route table that it names has come, which takes its time if that is
+// large.
 func TestProgrammedMeansOpen(t *testing.T) {
 	t.Parallel()
 	s := prepare(t, t.TempDir(), shop())

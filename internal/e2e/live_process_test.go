@@ -41,7 +41,7 @@ func TestACrashedProxyComesBack(t *testing.T) {
 		// The same configuration again, and nobody had to edit anything.
 		s.soon("GET http://shop.example/ -> 200 blue")
 		s.says("gateway/shop/web", "Programmed=True")
-		ends := s.book.find("process ended, will be started again", "signal: killed")
+		ends := s.book.find("process ended; restarting", "signal: killed")
 		if len(ends) != crash {
 			t.Fatalf("the log tells of %d crashes, want %d", len(ends), crash)
 		}
@@ -73,7 +73,7 @@ func TestAProxyThatDoesNotRun(t *testing.T) {
 			return err
 		}
 		want := admin.Finding{Severity: "error", Object: "Gateway shop/web", Where: "gateway.yaml:1",
-			Message: "the proxy does not run: exit status 3; its last words: no such luck"}
+			Message: "the proxy does not run: exit status 3; its last line of output: no such luck"}
 		if !slices.Contains(list, want) {
 			return fmt.Errorf("%s\nwant %v", body, want)
 		}
@@ -88,7 +88,8 @@ func TestAProxyThatDoesNotRun(t *testing.T) {
 	if n := s.gauges("cardea_findings", "severity")["error"]; n < 1 {
 		t.Errorf("%v errors are counted, want 1 or more", n)
 	}
-	if body, err := s.get("/readyz"); err == nil || !strings.Contains(err.Error(), "Gateway shop/web waits for its proxy") {
+	if body, err := s.get("/readyz"); err == nil ||
+		!strings.Contains(err.Error(), "the proxy of Gateway shop/web has not acknowledged") {
 		t.Errorf("/readyz: %s, %v", body, err)
 	}
 }
@@ -194,7 +195,8 @@ func binary() (string, error) {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
-		if out, err := exec.CommandContext(ctx, "go", "build", "-o", built.dir, "cardea.dev/cardea/cmd/cardea").CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(ctx, "go", "build", "-o", built.dir,
+			"cardea.dev/cardea/cmd/cardea").CombinedOutput(); err != nil {
 			built.err = fmt.Errorf("build cardea: %w\n%s", err, out)
 		}
 	})
@@ -240,7 +242,8 @@ func gone(pid int) error {
 	if err != nil {
 		return nil
 	}
-	if _, state, _ := bytes.Cut(stat, []byte(") ")); bytes.HasPrefix(state, []byte("Z")) || bytes.HasPrefix(state, []byte("X")) {
+	if _, state, _ := bytes.Cut(stat, []byte(") ")); bytes.HasPrefix(state, []byte("Z")) ||
+		bytes.HasPrefix(state, []byte("X")) {
 		return nil
 	}
 	return fmt.Errorf("process %d lives: %s", pid, stat)

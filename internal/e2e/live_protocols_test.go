@@ -20,7 +20,8 @@ import (
 	"cardea.dev/cardea/internal/testcert"
 )
 
-// protocolObjects is a Gateway with one HTTP listener and two HTTPS listeners on one port, and backends of several protocols.
+// protocolObjects is a Gateway with one HTTP listener and two HTTPS listeners on one port, and backends of several
+// protocols.
 const protocolObjects = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
@@ -58,7 +59,9 @@ spec:
   externalHostname: {hostname: localhost}
   port: {number: %[1]d}
   protocol: WSS
-  tls: {mode: ServerOnly, validation: {hostname: localhost, caCertificateRefs: [{group: "", kind: ConfigMap, name: ca}]}}
+  tls:
+    mode: ServerOnly
+    validation: {hostname: localhost, caCertificateRefs: [{group: "", kind: ConfigMap, name: ca}]}
 ---
 apiVersion: v1
 kind: ConfigMap
@@ -88,7 +91,8 @@ ports: [{port: %[3]d}]
 
 func startProtocols(t *testing.T) *Program {
 	pair := testcert.Self("a.example", "b.example")
-	text := fmt.Sprintf(protocolObjects, Backend(t, "tls-ws"), authority().Certificate, pair.Certificate, pair.PrivateKey) +
+	text := fmt.Sprintf(protocolObjects, Backend(t, "tls-ws"), authority().Certificate, pair.Certificate,
+		pair.PrivateKey) +
 		fmt.Sprintf(protocolService, "plain", "http", Backend(t, "plain")) +
 		fmt.Sprintf(protocolService, "h2c", "kubernetes.io/h2c", Backend(t, "h2c-a")) +
 		fmt.Sprintf(protocolService, "ws", "kubernetes.io/ws", Backend(t, "ws"))
@@ -110,15 +114,16 @@ func (p *Program) speaking(t *testing.T, port int, speak func(*http.Protocols)) 
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, net.JoinHostPort(p.Address, strconv.Itoa(port+Offset)))
 		},
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}}, Protocols: new(http.Protocols),
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}},
+		Protocols:       new(http.Protocols),
 	}
 	speak(transport.Protocols)
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport, Timeout: Patience}
 }
 
-// TestProtocolsOfListeners: an HTTP listener takes HTTP/1.1 and HTTP/2 from the first byte (h2c), an HTTPS listener what the client chooses;
-// what a backend speaks has nothing to do with it.
+// TestProtocolsOfListeners: an HTTP listener takes HTTP/1.1 and HTTP/2 from the first byte (h2c), an HTTPS listener
+// what the client chooses; what a backend speaks has nothing to do with it.
 func TestProtocolsOfListeners(t *testing.T) {
 	t.Parallel()
 	p := startProtocols(t)
@@ -143,7 +148,8 @@ func TestProtocolsOfListeners(t *testing.T) {
 				continue
 			}
 			_ = response.Body.Close()
-			if got := response.Header.Get("Served-By") + " " + response.Header.Get("Served-Proto"); response.Proto != c.want || got != want {
+			if got := response.Header.Get("Served-By") + " " + response.Header.Get("Served-Proto"); response.Proto != c.want ||
+				got != want {
 				t.Errorf("%s: %s in %s by %q, want 200 in %s by %q", c.name, response.Status, response.Proto, got, c.want, want)
 			}
 			if response.TLS != nil && response.TLS.NegotiatedProtocol != c.alpn {
@@ -153,8 +159,8 @@ func TestProtocolsOfListeners(t *testing.T) {
 	}
 }
 
-// TestMisdirectedOverOneConnection: a client may send what is for another host over an HTTP/2 connection that it has, if the certificate holds
-// both (RFC 9113, 9.1.1). It is told that this was the wrong one, and the connection goes on.
+// TestMisdirectedOverOneConnection: a client may send what is for another host over an HTTP/2 connection that it has,
+// if the certificate holds both (RFC 9113, 9.1.1). It is told that this was the wrong one, and the connection goes on.
 func TestMisdirectedOverOneConnection(t *testing.T) {
 	t.Parallel()
 	p := startProtocols(t)
@@ -164,7 +170,8 @@ func TestMisdirectedOverOneConnection(t *testing.T) {
 		want int
 	}{{"a.example", 200}, {"b.example", 421}, {"none.example", 404}, {"a.example", 200}} {
 		reused := false
-		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { reused = info.Reused }})
+		ctx := httptrace.WithClientTrace(t.Context(),
+			&httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { reused = info.Reused }})
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://a.example/", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -176,12 +183,14 @@ func TestMisdirectedOverOneConnection(t *testing.T) {
 		}
 		_ = response.Body.Close()
 		if response.StatusCode != c.want || response.ProtoMajor != 2 || reused != (i > 0) {
-			t.Errorf("%d: %s for %s in %s over a connection that is kept (%v), want %d", i, response.Status, c.host, response.Proto, reused, c.want)
+			t.Errorf("%d: %s for %s in %s over a connection that is kept (%v), want %d", i, response.Status, c.host,
+				response.Proto, reused, c.want)
 		}
 	}
 }
 
-// TestSessionsLeaveTheSharesAlone: a client that keeps its cookie comes to both backends of a rule, as their weights say (GEP-1619).
+// TestSessionsLeaveTheSharesAlone: a client that keeps its cookie comes to both backends of a rule, as their weights
+// say (GEP-1619).
 func TestSessionsLeaveTheSharesAlone(t *testing.T) {
 	t.Parallel()
 	p := startProtocols(t)
@@ -209,7 +218,8 @@ func TestSessionsLeaveTheSharesAlone(t *testing.T) {
 	}
 }
 
-// TestWebSockets: an upgrade goes through both kinds of listeners, to backends with and without TLS; then bytes go both ways.
+// TestWebSockets: an upgrade goes through both kinds of listeners, to backends with and without TLS; then bytes go both
+// ways.
 func TestWebSockets(t *testing.T) {
 	t.Parallel()
 	p := startProtocols(t)
@@ -223,7 +233,8 @@ func TestWebSockets(t *testing.T) {
 				conn = tls.Client(conn, &tls.Config{InsecureSkipVerify: true, ServerName: "a.example"})
 			}
 			_ = conn.SetDeadline(time.Now().Add(Patience))
-			_, _ = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: a.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", path)
+			_, _ = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: a.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+				path)
 			reader := bufio.NewReader(conn)
 			response, err := http.ReadResponse(reader, nil)
 			if err != nil {

@@ -383,10 +383,8 @@ func TestAListenerOnATakenPort(t *testing.T) {
 	if err := s.Program.read("/explain?url="+url.QueryEscape("http://shop.example:81/"), &story); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(story.Notes, func(n string) bool {
-		return strings.HasPrefix(n,
-			"the proxy refused listener http-81: ")
-	}) {
+	if !slices.ContainsFunc(story.Notes,
+		func(n string) bool { return strings.HasPrefix(n, "the proxy refused listener http-81: ") }) {
 		t.Errorf("notes %q, want what the proxy said of the port", story.Notes)
 	}
 	taken.Close()

@@ -31,7 +31,8 @@ type stage struct {
 	ports  map[string]int // of backends, by name
 }
 
-// open serves a folder (a txtar archive of its files; ${x} is the port of a backend named x) and waits until it is live.
+// open serves a folder (a txtar archive of its files; ${x} is the port of a backend named x) and waits until it is
+// live.
 func open(t testing.TB, archive string, change ...func(*standalone.Options)) *stage {
 	s := prepare(t, t.TempDir(), archive)
 	s.start(change...)
@@ -114,8 +115,8 @@ func (s *stage) soon(text string) {
 	Eventually(s.t, func() error { return s.try(text) })
 }
 
-// conditions lists an object's conditions, such as "Accepted=True Accepted", "http: Programmed=False Pending" for a listener
-// or "web: Accepted=True Accepted" for a parent. It also tells the generation if all of them were made for it.
+// conditions lists an object's conditions, such as "Accepted=True Accepted", "http: Programmed=False Pending" for a
+// listener or "web: Accepted=True Accepted" for a parent. It also tells the generation if all of them were made for it.
 func (s *stage) conditions(path string) (lines []string, generation int64, err error) {
 	var o struct {
 		Metadata metav1.ObjectMeta
@@ -162,7 +163,8 @@ func (s *stage) conditions(path string) (lines []string, generation int64, err e
 	return lines, generation, nil
 }
 
-// says waits until an object's status is of its newest generation and holds conditions that begin with each of the lines.
+// says waits until an object's status is of its newest generation and holds conditions that begin with each of the
+// lines.
 func (s *stage) says(path string, want ...string) {
 	s.t.Helper()
 	Eventually(s.t, func() error { return s.saysNow(path, want...) })
@@ -204,9 +206,11 @@ func (s *stage) live(path string, generation int64) {
 		if err != nil {
 			return err
 		}
-		programmed := slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "cardea.dev/Programmed=True") })
+		programmed := slices.ContainsFunc(lines,
+			func(l string) bool { return strings.Contains(l, "cardea.dev/Programmed=True") })
 		if is < generation || !programmed {
-			return fmt.Errorf("%s is of generation %d, want %d acknowledged:\n%s", path, is, generation, strings.Join(lines, "\n"))
+			return fmt.Errorf("%s is of generation %d, want %d acknowledged:\n%s", path, is, generation,
+				strings.Join(lines, "\n"))
 		}
 		return nil
 	})
@@ -322,7 +326,8 @@ func gatewayFile(ports ...int) string {
 
 // routeFile is an HTTPRoute in namespace shop for a host, with rules as they are written in YAML's flow style.
 func routeFile(name, host string, rules ...string) string {
-	return fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: %s, namespace: shop}\nspec:\n"+
+	return fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: %s, namespace: "+
+		"shop}\nspec:\n"+
 		"  parentRefs: [{name: web}]\n  hostnames: [%q]\n  rules:\n  - %s\n", name, host, strings.Join(rules, "\n  - "))
 }
 
@@ -331,8 +336,10 @@ func to(service string) string { return "backendRefs: [{name: " + service + ", p
 
 // serviceFile is a Service in namespace shop and its endpoints: the backend of that name.
 func serviceFile(name, backend string) string {
-	return fmt.Sprintf("apiVersion: v1\nkind: Service\nmetadata: {name: %s, namespace: shop}\nspec: {ports: [{port: 80}]}\n---\n"+
-		"apiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata: {name: %s, namespace: shop, labels: {kubernetes.io/service-name: %s}}\n"+
+	return fmt.Sprintf("apiVersion: v1\nkind: Service\nmetadata: {name: %s, namespace: shop}\nspec: {ports: [{port: "+
+		"80}]}\n---\n"+
+		"apiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata: {name: %s, namespace: shop, labels: "+
+		"{kubernetes.io/service-name: %s}}\n"+
 		"addressType: IPv4\nendpoints: [{addresses: [127.0.0.1]}]\nports: [{port: ${%s}}]\n", name, name, name, backend)
 }
 

@@ -9,8 +9,8 @@ import (
 	"cardea.dev/cardea/internal/standalone"
 )
 
-// TestWorkFolderGone takes the work folder away, as what cleans up temporary folders does: the next proxy that starts finds
-// the server all the same.
+// TestWorkFolderGone takes the work folder away, as what cleans up temporary folders does: the next proxy that starts
+// finds the server all the same.
 func TestWorkFolderGone(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "w")

@@ -109,16 +109,19 @@ func sortedKeys(m map[string]any) []string {
 
 // awkward are texts that something may stumble over, and that one schema or another takes.
 var awkward = []string{
-	"", "/", "//", "/a//b", "/.", "/%2f", "/%", "/a?b", "/a#b", "%", "%%", "%REQ(x)%", "%DOWNSTREAM_REMOTE_ADDRESS%", "{x}", "*", "a b", "é", "\\1",
+	"", "/", "//", "/a//b", "/.", "/%2f", "/%", "/a?b", "/a#b", "%", "%%", "%REQ(x)%", "%DOWNSTREAM_REMOTE_ADDRESS%",
+	"{x}", "*", "a b", "é", "\\1",
 	"(", "[a-z]+", "(?i)x", "(?P<n>a)\\1", "[[:alpha:]]{1000}", "((a{100}){10}){10}", ".*", "^$", "\\C", "\\pN", "x{1001}",
 	"Host", "host", ":path", ":authority", "content-length", "Connection", "transfer-encoding", "te", "upgrade",
 	"x-envoy-retry-on", "x-forwarded-for",
-	"\n", "\t", "\x00", "\x7f", "a,b", "a;b", "\"", "'", "=", "*.ex", "xn--a", "1.2.3.4", "::1", "[::1]", "localhost", "a.b.", strings.Repeat("a", 63),
+	"\n", "\t", "\x00", "\x7f", "a,b", "a;b", "\"", "'", "=", "*.ex", "xn--a", "1.2.3.4", "::1", "[::1]", "localhost",
+	"a.b.", strings.Repeat("a", 63),
 	strings.Repeat("x", 300), "0s", "1ms", "9999h", "0h0m0s", "1h1m1s1ms", "http", "https",
 	"HTTP", "GET", "CONNECT", "text/plain", "http://*", "https://a.ex:0",
 }
 
-var numbers = []any{int64(0), int64(1), int64(-1), int64(2), int64(80), int64(443), int64(65535), int64(65536), int64(100), int64(199), int64(400),
+var numbers = []any{int64(0), int64(1), int64(-1), int64(2), int64(80), int64(443), int64(65535), int64(65536),
+	int64(100), int64(199), int64(400),
 	int64(599), int64(1000000), int64(2147483647), true, false}
 
 // mutate gives a changed copy of a file's objects. An object that is not valid any more is as it was.

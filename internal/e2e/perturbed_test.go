@@ -83,8 +83,8 @@ func (p *perturbed) showing(t *testing.T, kind, field string, refused bool, n in
 	return names
 }
 
-// shows tells whether a file's calls would be answered otherwise with another value of a field, or without it; of a field that is refused,
-// whether something else would be found.
+// shows tells whether a file's calls would be answered otherwise with another value of a field, or without it; of a
+// field that is refused, whether something else would be found.
 func (p *perturbed) shows(t *testing.T, file *perturbedFile, kind, field string, refused bool) bool {
 	t.Helper()
 	for i, doc := range file.docs {
@@ -120,7 +120,8 @@ func (p *perturbed) shows(t *testing.T, file *perturbedFile, kind, field string,
 	return false
 }
 
-// others are a file's objects with other values at a place of one of them, as far as they are valid. Below 0 the place is the object itself.
+// others are a file's objects with other values at a place of one of them, as far as they are valid. Below 0 the place
+// is the object itself.
 func (p *perturbed) others(docs []map[string]any, i, at int) (list [][]map[string]any) {
 	if at < 0 {
 		return [][]map[string]any{slices.Delete(slices.Clone(docs), i, i+1)}
@@ -147,7 +148,8 @@ func (p *perturbed) valuesAt(kind string, at place) (list []any) {
 	return append(list, nil)
 }
 
-// notSimulatedFields are those that say what is asked of an authorization server, and whom a proxy trusts. Neither is simulated.
+// notSimulatedFields are those that say what is asked of an authorization server, and whom a proxy trusts. Neither is
+// simulated.
 var notSimulatedFields = regexp.MustCompile(`\.externalAuth\.|^tls\.validation\.`)
 
 // differs tells whether a call is answered otherwise, or, where that is not simulated, something else is rendered.
@@ -187,7 +189,8 @@ func (e *effect) answer(s *simulatedFolder, list []calls.Call) {
 	}
 }
 
-// refuses tells whether something is wrong with the part of an object that a place is in: a rule, a parentRef, or what is in no list.
+// refuses tells whether something is wrong with the part of an object that a place is in: a rule, a parentRef, or what
+// is in no list.
 func (e *effect) refuses(doc map[string]any, at place) bool {
 	metadata, _ := doc["metadata"].(map[string]any)
 	return slices.ContainsFunc(e.findings, func(f model.Finding) bool {

@@ -11,10 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/internal/files"
 	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/schema"
 	"cardea.dev/cardea/internal/standalone"
@@ -24,12 +26,11 @@ import (
 // pureWorld reads a folder into a world in flow's check mode.
 func pureWorld(t *testing.T, dir string) *world.World {
 	t.Helper()
-	w := world.New(world.Config{Check: true, Environment: model.Environment{Addresses: []string{"127.0.0.1"}, PortOffset: Offset}})
-	s, err := schema.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder, err := files.New(files.Config{Dir: dir, Sources: w.Sources, Graph: w.Graph, Schema: s, OnProblem: func(files.Problem) {}})
+	w := world.New(world.Config{Check: true,
+		Environment: model.Environment{Addresses: []string{"127.0.0.1"}, PortOffset: Offset}})
+	s := schema.New(kinds.Catalog())
+	folder, err := files.New(files.Config{Dir: dir, Sources: w.Sources.Sources, Graph: w.Graph, Schema: s,
+		OnProblem: func(files.Problem) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,22 +74,24 @@ func statusOf(t *testing.T, dir string) string {
 		}
 	}
 	w.Graph.View(func(v flow.View) {
-		for ref, r := range flow.All(v, w.Reports.GatewayClasses) {
-			add(ref.String(), r.Status.Conditions)
+		for ref, r := range w.Reports.Of(model.KindGatewayClass).All(v) {
+			add(ref.String(), r.Status.(gatewayv1.GatewayClassStatus).Conditions)
 		}
-		for ref, r := range flow.All(v, w.Reports.Gateways) {
-			add(ref.String(), r.Status.Conditions)
-			for _, l := range r.Status.Listeners {
+		for ref, r := range w.Reports.Of(model.KindGateway).All(v) {
+			status := r.Status.(gatewayv1.GatewayStatus)
+			add(ref.String(), status.Conditions)
+			for _, l := range status.Listeners {
 				kinds := make([]string, 0, 1)
 				for _, k := range l.SupportedKinds {
 					kinds = append(kinds, string(k.Kind))
 				}
-				lines = append(lines, fmt.Sprintf("%s %s: attachedRoutes=%d supportedKinds=%v", ref, l.Name, l.AttachedRoutes, kinds))
+				lines = append(lines, fmt.Sprintf("%s %s: attachedRoutes=%d supportedKinds=%v", ref, l.Name, l.AttachedRoutes,
+					kinds))
 				add(fmt.Sprintf("%s %s", ref, l.Name), l.Conditions)
 			}
 		}
-		for ref, r := range flow.All(v, w.Reports.XBackends) {
-			for i, a := range r.Status.Ancestors {
+		for ref, r := range w.Reports.Of(model.KindXBackend).All(v) {
+			for i, a := range r.Status.(xgatewayv1alpha1.BackendStatus).Ancestors {
 				add(fmt.Sprintf("%s ancestor %d %s", ref, i, a.AncestorRef.Name), a.Conditions)
 			}
 		}
@@ -97,11 +100,11 @@ func statusOf(t *testing.T, dir string) string {
 				add(fmt.Sprintf("%s parent %d %s", ref, i, p.ParentRef.Name), p.Conditions)
 			}
 		}
-		for ref, r := range flow.All(v, w.Reports.HTTPRoutes) {
-			parents(ref, r.Status.Parents)
+		for ref, r := range w.Reports.Of(model.KindHTTPRoute).All(v) {
+			parents(ref, r.Status.(gatewayv1.HTTPRouteStatus).Parents)
 		}
-		for ref, r := range flow.All(v, w.Reports.GRPCRoutes) {
-			parents(ref, r.Status.Parents)
+		for ref, r := range w.Reports.Of(model.KindGRPCRoute).All(v) {
+			parents(ref, r.Status.(gatewayv1.GRPCRouteStatus).Parents)
 		}
 	})
 	slices.SortStableFunc(lines, func(a, b string) int {
@@ -111,7 +114,7 @@ func statusOf(t *testing.T, dir string) string {
 }
 
 // schemas is read once: compiling its rules takes longer than a run of the fuzzer.
-var schemas = sync.OnceValues(schema.New)
+var schemas = sync.OnceValue(func() *schema.Schema { return schema.New(kinds.Catalog()) })
 
 // readDocs reads what of a text is objects. Each backend that it names has a port of its own.
 func readDocs(text string) (docs []map[string]any) {

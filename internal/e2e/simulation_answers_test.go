@@ -10,11 +10,12 @@ import (
 	"cardea.dev/cardea/internal/simulate"
 )
 
-// TestAnswerHeadersAsEnvoyMakesThem: what edits of an answer's headers come to: Envoy dates every answer, and an answer leads to one
-// location.
+// TestAnswerHeadersAsEnvoyMakesThem: what edits of an answer's headers come to: Envoy dates every answer, and an answer
+// leads to one location.
 func TestAnswerHeadersAsEnvoyMakesThem(t *testing.T) {
 	t.Parallel()
-	s := startRaw(t, strings.NewReplacer("${routes}", answerRules, "${port}", fmt.Sprint(Backend(t, "app"))).Replace(webGateway))
+	s := startRaw(t, strings.NewReplacer("${routes}", answerRules, "${port}",
+		fmt.Sprint(Backend(t, "app"))).Replace(webGateway))
 	ask := func(path string) (http.Header, simulate.Outcome) {
 		r := simulate.Request{Port: Offset + 80, Method: http.MethodGet, Host: "any", Path: path}
 		_, header, _ := s.exchange(t, r)

@@ -9,8 +9,8 @@ import (
 	"cardea.dev/cardea/internal/simulate"
 )
 
-// TestPathsAsEnvoyReadsThem sends paths that no client writes to a real Envoy, byte by byte, and wants the simulation to make of them what the
-// backend sees: every character and every escape, dots and slashes in all places.
+// TestPathsAsEnvoyReadsThem sends paths that no client writes to a real Envoy, byte by byte, and wants the simulation
+// to make of them what the backend sees: every character and every escape, dots and slashes in all places.
 func TestPathsAsEnvoyReadsThem(t *testing.T) {
 	t.Parallel()
 	s := startRaw(t, oneRoute)
@@ -61,7 +61,8 @@ func strangePaths() []string {
 		list = append(list, fmt.Sprintf("/a%%%02Xb", c))
 	}
 	for _, segment := range []string{".", "..", "...", "%2e", "%2E.", ".%2e", "a.", ".a", "..a", "%2e%2e%2e", ""} {
-		list = append(list, "/"+segment, "/"+segment+"/", "/x/"+segment+"/y", "/x/y/"+segment, `/x\`+segment+`\y`, "/x/"+segment+"//y?q=/../%2e")
+		list = append(list, "/"+segment, "/"+segment+"/", "/x/"+segment+"/y", "/x/y/"+segment, `/x\`+segment+`\y`,
+			"/x/"+segment+"//y?q=/../%2e")
 	}
 	return append(list, "/%25%32%65", "/a?b?c", "/a;b=c/d", "/a%2f..%2fb", "//../..//a")
 }

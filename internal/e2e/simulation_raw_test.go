@@ -35,7 +35,8 @@ func startRaw(t *testing.T, objects string) *rawStage {
 	return s
 }
 
-// agree sends a request, and wants the answer that is simulated: the proxy's status, or the backend with the path that it gets.
+// agree sends a request, and wants the answer that is simulated: the proxy's status, or the backend with the path that
+// it gets.
 func (s *rawStage) agree(t *testing.T, r simulate.Request) {
 	t.Helper()
 	r.Port = Offset + 80
@@ -132,7 +133,8 @@ func answerRaw(conn net.Conn) {
 		if err != nil || len(words) < 2 {
 			return
 		}
-		if _, err := fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(words[1]), words[1]); err != nil {
+		if _, err := fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(words[1]),
+			words[1]); err != nil {
 			return
 		}
 	}

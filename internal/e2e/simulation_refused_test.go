@@ -11,8 +11,8 @@ import (
 	"cardea.dev/cardea/internal/simulate"
 )
 
-// TestRequestsThatEnvoyRefuses: what a real Envoy answers before it looks for a route is what is simulated: methods that it knows or not, hosts of
-// every character, and the largest request that it takes, and one more.
+// TestRequestsThatEnvoyRefuses: what a real Envoy answers before it looks for a route is what is simulated: methods
+// that it knows or not, hosts of every character, and the largest request that it takes, and one more.
 func TestRequestsThatEnvoyRefuses(t *testing.T) {
 	t.Parallel()
 	s := startRaw(t, oneRoute)
@@ -55,23 +55,29 @@ func TestRequestsThatEnvoyRefuses(t *testing.T) {
 }
 
 // someMethods are those of RFC 9110, of WebDAV and its relatives, and some that are none.
-const someMethods = `ACL BASELINE-CONTROL BIND CHECKIN CHECKOUT CONNECT COPY DELETE GET LABEL LINK LOCK MERGE MKACTIVITY MKCALENDAR MKCOL
-	MKREDIRECTREF MKWORKSPACE MOVE MSEARCH M-SEARCH NOTIFY OPTIONS ORDERPATCH PATCH POST PRI PROPFIND PROPPATCH PURGE PUT QUERY REBIND REPORT SEARCH
-	SOURCE SUBSCRIBE TRACE UNBIND UNCHECKOUT UNLINK UNLOCK UNSUBSCRIBE UPDATE UPDATEREDIRECTREF VERSION-CONTROL BREW get Get DEBUG X`
+const someMethods = `ACL BASELINE-CONTROL BIND CHECKIN CHECKOUT CONNECT COPY DELETE GET LABEL LINK LOCK MERGE
+	MKACTIVITY MKCALENDAR MKCOL MKREDIRECTREF MKWORKSPACE MOVE MSEARCH M-SEARCH NOTIFY OPTIONS ORDERPATCH PATCH POST PRI
+	PROPFIND PROPPATCH PURGE PUT QUERY REBIND REPORT SEARCH SOURCE SUBSCRIBE TRACE UNBIND UNCHECKOUT UNLINK UNLOCK
+	UNSUBSCRIBE UPDATE UPDATEREDIRECTREF VERSION-CONTROL BREW get Get DEBUG X`
 
-// TestRegexesAsEnvoyReadsThem: which values of headers and which paths a regular expression takes, ASCII or not, UTF-8 or not.
+// TestRegexesAsEnvoyReadsThem: which values of headers and which paths a regular expression takes, ASCII or not, UTF-8
+// or not.
 func TestRegexesAsEnvoyReadsThem(t *testing.T) {
 	t.Parallel()
 	expressions := []string{
-		`\pL`, `\pL\pL`, `\PL`, `.`, `..`, `(?s).`, `[^a]`, `[^\pL]`, `\p{Greek}`, `\p{^Greek}`, `\p{Latin}+`, `\p{Lu}`, `\p{Any}`, `\xE9`, `\xC3\xA9`,
-		`\x{e9}`, `[\x{80}-\x{ff}]`, `\351`, `\D`, `\S`, `\w`, `[[:alpha:]]`, `\pL*`, `a?`, `(?i)k`, `(?i)[r-t]`, `(?i)k.*`, `\ba`,
+		`\pL`, `\pL\pL`, `\PL`, `.`, `..`, `(?s).`, `[^a]`, `[^\pL]`, `\p{Greek}`, `\p{^Greek}`, `\p{Latin}+`, `\p{Lu}`,
+		`\p{Any}`, `\xE9`, `\xC3\xA9`,
+		`\x{e9}`, `[\x{80}-\x{ff}]`, `\351`, `\D`, `\S`, `\w`, `[[:alpha:]]`, `\pL*`, `a?`, `(?i)k`, `(?i)[r-t]`, `(?i)k.*`,
+		`\ba`,
 	}
 	folding := []string{`(?i)\x{c9}`, `(?i)[\x{c0}-\x{cf}]`, `(?i)\p{Lu}`} // where Envoy folds less than Go does
 	values := []string{
-		"a", "k", "K", "S", "5", "é", "\xe9", "\xc9", "\xff", "\x80", "\xd7", "α", "\u212a", "\ufffd", "\xed\xa0\x80", "\xc0\x80", "😀", "\xf4\x90\x80\x80",
+		"a", "k", "K", "S", "5", "é", "\xe9", "\xc9", "\xff", "\x80", "\xd7", "α", "\u212a", "\ufffd", "\xed\xa0\x80",
+		"\xc0\x80", "😀", "\xf4\x90\x80\x80",
 	}
 	paths := map[string][]string{
-		`/p\p{Latin}+`: {"/pabc", "/p%C3%A9"}, `/q\p{Greek}+`: {"/q%CE%B1"}, `/r.`: {"/ra", "/r%C3%A9"}, `/s.{6}`: {"/s%C3%A9", "/sabcdef"},
+		`/p\p{Latin}+`: {"/pabc", "/p%C3%A9"}, `/q\p{Greek}+`: {"/q%CE%B1"}, `/r.`: {"/ra", "/r%C3%A9"},
+		`/s.{6}`:       {"/s%C3%A9", "/sabcdef"},
 		`(?i)/u\p{Lu}`: {"/ua", "/Uz", "/u1"}, `/é`: {"/%C3%A9"}, `/[é]`: {"/%C3%A9"},
 	}
 	rules := &strings.Builder{}
@@ -84,13 +90,15 @@ func TestRegexesAsEnvoyReadsThem(t *testing.T) {
 	s := startRaw(t, strings.ReplaceAll(webGateway, "${routes}", rules.String()))
 	for i := range expressions {
 		for _, value := range values {
-			r := simulate.Request{Method: http.MethodGet, Host: "any", Path: fmt.Sprintf("/h/%d", i), Header: http.Header{"X-A": {value}}}
+			r := simulate.Request{Method: http.MethodGet, Host: "any", Path: fmt.Sprintf("/h/%d", i),
+				Header: http.Header{"X-A": {value}}}
 			s.agree(t, r)
 		}
 	}
 	for i, x := range folding {
 		for _, value := range values {
-			r := simulate.Request{Port: Offset + 80, Method: http.MethodGet, Host: "any", Path: fmt.Sprintf("/h/%d", len(expressions)+i)}
+			r := simulate.Request{Port: Offset + 80, Method: http.MethodGet, Host: "any",
+				Path: fmt.Sprintf("/h/%d", len(expressions)+i)}
 			r.Header = http.Header{"X-A": {value}}
 			if ascii := !strings.ContainsFunc(value, func(c rune) bool { return c > 0x7f }); ascii {
 				s.agree(t, r)

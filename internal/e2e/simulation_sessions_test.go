@@ -15,8 +15,9 @@ import (
 	"cardea.dev/cardea/internal/simulate"
 )
 
-// TestSessionsAsEnvoyKeepsThem: where the simulation says that a request of a session goes to one endpoint, a real Envoy sends it there, with
-// what that Envoy gave the client; and both say of the same requests that no session is kept.
+// TestSessionsAsEnvoyKeepsThem: where the simulation says that a request of a session goes to one endpoint, a real
+// Envoy sends it there, with what that Envoy gave the client; and both say of the same requests that no session is
+// kept.
 func TestSessionsAsEnvoyKeepsThem(t *testing.T) {
 	t.Parallel()
 	dir, names := t.TempDir(), map[string]string{} // by port
@@ -34,7 +35,8 @@ func TestSessionsAsEnvoyKeepsThem(t *testing.T) {
 	config := simulationOf(t, dir)
 	// simulated tells who may answer, and what keeps the client there.
 	simulated := func(path string, header http.Header) (who []string, session string) {
-		result := config.Do(simulate.Request{Port: Offset + 80, Method: http.MethodGet, Host: "any", Path: path, Header: header})
+		result := config.Do(simulate.Request{Port: Offset + 80, Method: http.MethodGet, Host: "any", Path: path,
+			Header: header})
 		if len(result.Outcomes) != 1 || len(result.NotSimulated) > 0 {
 			t.Fatalf("GET %s %v: %+v", path, header, result)
 		}

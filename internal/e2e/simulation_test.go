@@ -35,7 +35,8 @@ type comparison struct {
 func newComparison(t *testing.T) *comparison {
 	c := &comparison{open: map[string]map[string]bool{}}
 	t.Cleanup(func() {
-		t.Logf("%d calls of %d files were made through a real Envoy and simulated: %d differ", c.calls, len(c.open), c.differed)
+		t.Logf("%d calls of %d files were made through a real Envoy and simulated: %d differ", c.calls, len(c.open),
+			c.differed)
 		c.checkOpen(t)
 	})
 	return c
@@ -104,7 +105,8 @@ func simulationsOf(t *testing.T, w *world.World, v flow.View) []*simulate.Config
 	return slices.Collect(maps.Values(configs))
 }
 
-// compare wants each answer of a real Envoy to be one that the simulation expects, and each that it expects often to have come.
+// compare wants each answer of a real Envoy to be one that the simulation expects, and each that it expects often to
+// have come.
 func (s *simulatedFolder) compare(t *testing.T, call calls.Call, answers []calls.Answer) {
 	t.Helper()
 	result, request := s.simulate(call)
@@ -143,7 +145,8 @@ func (s *simulatedFolder) compare(t *testing.T, call calls.Call, answers []calls
 	for i, e := range expected {
 		if often := e.share*float64(call.Times) > 20; often && !came[i] {
 			differs = true
-			t.Errorf("calls:%d: %s: the simulation expects %v for %.0f%% of the calls, and it never came", call.Line, call.Text, e, 100*e.share)
+			t.Errorf("calls:%d: %s: the simulation expects %v for %.0f%% of the calls, and it never came", call.Line, call.Text,
+				e, 100*e.share)
 		}
 	}
 	s.comparison.mu.Lock()
@@ -215,7 +218,8 @@ func (s *simulatedFolder) expected(r simulate.Result) []expectation {
 	}
 	var list []expectation
 	for _, o := range r.Outcomes {
-		e := expectation{share: o.Share, status: o.Status, location: o.Location, header: o.Header, response: o.Response, limits: o.Limits}
+		e := expectation{share: o.Share, status: o.Status, location: o.Location, header: o.Header, response: o.Response,
+			limits: o.Limits}
 		if o.Request != nil {
 			e.request = *o.Request
 			for _, endpoint := range o.Endpoints {
@@ -239,7 +243,8 @@ func (s *simulatedFolder) expected(r simulate.Result) []expectation {
 // check tells how an answer differs.
 func (e expectation) check(a calls.Answer, sent simulate.Request) error {
 	for name := range a.Header {
-		said := len(e.header.Values(name)) > 0 || slices.ContainsFunc(e.response, func(edit simulate.Edit) bool { return edit.Name == name })
+		said := len(e.header.Values(name)) > 0 ||
+			slices.ContainsFunc(e.response, func(edit simulate.Edit) bool { return edit.Name == name })
 		if strings.HasPrefix(name, "Access-Control-") && !said {
 			return fmt.Errorf("the answer has a header %s, simulated without", name)
 		}
@@ -283,7 +288,8 @@ func fails(sent simulate.Request) (slow bool, status string, times int) {
 	return u.Query().Has("delay"), u.Query().Get("status"), times
 }
 
-// mayEnd tells whether the proxy may have ended a request for its time: its backend is slow, or is asked again and again.
+// mayEnd tells whether the proxy may have ended a request for its time: its backend is slow, or is asked again and
+// again.
 func (e expectation) mayEnd(sent simulate.Request) bool {
 	slow, status, _ := fails(sent)
 	return (slow || e.again(status)) && (e.limits.Whole > 0 || slow && e.limits.Attempt > 0)
@@ -335,7 +341,8 @@ func checkRequest(seen calls.Seen, want, sent simulate.Request) error {
 		return fmt.Errorf("simulated path: %w", err)
 	}
 	for _, pair := range [][3]string{
-		{"method", seen.Method, want.Method}, {"path", seen.Path, u.Path}, {"query", seen.Query, u.RawQuery}, {"host", seen.Host, want.Host},
+		{"method", seen.Method, want.Method}, {"path", seen.Path, u.Path}, {"query", seen.Query, u.RawQuery},
+		{"host", seen.Host, want.Host},
 	} {
 		if pair[1] != pair[2] {
 			return fmt.Errorf("the backend saw %s %q, simulated %q (sent %s)", pair[0], pair[1], pair[2], sent.Path)

@@ -22,14 +22,18 @@ func TestShares(t *testing.T) {
 		{host: "none.test", want: map[any]int{500: 100}},
 		{host: "zero.test", backends: []model.WeightedBackend{half("a", 0)}, want: map[any]int{500: 100}},
 		{host: "invalid.test", backends: []model.WeightedBackend{invalid}, want: map[any]int{500: 100}},
-		{host: "invalid-zero.test", backends: []model.WeightedBackend{half("a", 1), {Backend: service("missing"), Invalid: true}},
+		{host: "invalid-zero.test", backends: []model.WeightedBackend{half("a", 1),
+			{Backend: service("missing"), Invalid: true}},
 			want: map[any]int{"a": 100}},
 		{host: "empty.test", backends: []model.WeightedBackend{half("empty", 1)}, want: map[any]int{503: 100}},
 		{host: "one.test", backends: []model.WeightedBackend{half("a", 7)}, want: map[any]int{"a": 100}},
 		{host: "drained.test", backends: []model.WeightedBackend{half("a", 1), half("b", 0)}, want: map[any]int{"a": 100}},
-		{host: "uneven.test", backends: []model.WeightedBackend{half("a", 1), half("b", 3)}, want: map[any]int{"a": 25, "b": 75}},
-		{host: "part-invalid.test", backends: []model.WeightedBackend{half("a", 1), invalid}, want: map[any]int{"a": 50, 500: 50}},
-		{host: "part-empty.test", backends: []model.WeightedBackend{half("a", 1), half("empty", 1)}, want: map[any]int{"a": 50, 503: 50}},
+		{host: "uneven.test", backends: []model.WeightedBackend{half("a", 1), half("b", 3)},
+			want: map[any]int{"a": 25, "b": 75}},
+		{host: "part-invalid.test", backends: []model.WeightedBackend{half("a", 1), invalid},
+			want: map[any]int{"a": 50, 500: 50}},
+		{host: "part-empty.test", backends: []model.WeightedBackend{half("a", 1), half("empty", 1)},
+			want: map[any]int{"a": 50, 503: 50}},
 		{host: "huge.test", backends: []model.WeightedBackend{half("a", unlimited), half("b", unlimited), half("empty", 1)},
 			want: map[any]int{"a": 50, "b": 50}},
 	}
@@ -40,9 +44,11 @@ func TestShares(t *testing.T) {
 		w.addBackend(b, service("b"), startBackend(t, "b"))
 		w.addBackend(b, service("empty"))
 		for i, c := range cases {
-			w.serve(b, i, 80, "http", c.host, model.Rule{Key: testRuleKey(c.host), Matches: []model.Match{{}}, Backends: c.backends})
+			w.serve(b, i, 80, "http", c.host, model.Rule{Key: testRuleKey(c.host), Matches: []model.Match{{}},
+				Backends: c.backends})
 		}
-		w.serve(b, 100, 80, "http", "error.test", model.Rule{Key: testRuleKey("error"), Matches: []model.Match{{}}, Error: 503, Backends: to("a")})
+		w.serve(b, 100, 80, "http", "error.test",
+			model.Rule{Key: testRuleKey("error"), Matches: []model.Match{{}}, Error: 503, Backends: to("a")})
 	})
 	startProxy(t, w.resources())
 	for _, c := range cases {
@@ -86,7 +92,8 @@ func TestBackendByName(t *testing.T) {
 		w.setBackend(b, model.Backend{Key: unknown, Hostname: "unknown.invalid", HostPort: 80})
 		for i, k := range []model.BackendKey{known, unknown} {
 			w.serve(b, i, 80, "http", k.Object.Name()+".test", model.Rule{
-				Key: testRuleKey(k.Object.Name()), Matches: []model.Match{{}}, Backends: []model.WeightedBackend{{Backend: k, Weight: 1}},
+				Key: testRuleKey(k.Object.Name()), Matches: []model.Match{{}},
+				Backends: []model.WeightedBackend{{Backend: k, Weight: 1}},
 			})
 		}
 	})

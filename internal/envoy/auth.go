@@ -15,15 +15,16 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// notCopied are headers of an authorization server's answer that belong to that answer alone. The Gateway API names Host; the
-// others would break the request that is sent on.
+// notCopied are headers of an authorization server's answer that belong to that answer alone. The Gateway API names
+// Host; the others would break the request that is sent on.
 var notCopied = slices.Concat(model.Framing, []string{
 	":status", "authority", "content-encoding", "content-type", "date", "host", "server", "te", "trailer",
 })
 
-// mutations are what an authorization server may do to the request, by either protocol: no message may be made another one, and no rule be left for
-// where none leads. So Host and the pseudo headers (:path) stay as they are, and by Envoy's own default what steers the router (x-envoy-*);
-// the server is not heard in that, and its other headers are set.
+// mutations are what an authorization server may do to the request, by either protocol: no message may be made another
+// one, and no rule be left for where none leads. So Host and the pseudo headers (:path) stay as they are, and by
+// Envoy's own default what steers the router (x-envoy-*); the server is not heard in that, and its other headers are
+// set.
 var mutations = &mutationrulesv3.HeaderMutationRules{
 	DisallowSystem:     wrapperspb.Bool(true),
 	DisallowExpression: &matcherv3.RegexMatcher{Regex: strings.Join(model.Framing, "|")},
@@ -99,8 +100,8 @@ func headerNames(names []string) *matcherv3.ListStringMatcher {
 	return list
 }
 
-// noneOf is a regular expression that matches every string but the words. RE2 has no negation, so it is spelled out: at each
-// character a string either leaves all words, or goes on with some, and it must not end where one of them does.
+// noneOf is a regular expression that matches every string but the words. RE2 has no negation, so it is spelled out: at
+// each character a string either leaves all words, or goes on with some, and it must not end where one of them does.
 func noneOf(words []string) string {
 	words = slices.Sorted(slices.Values(words))
 	var next []string // the first characters

@@ -23,8 +23,8 @@ import (
 // xdsCluster is the cluster that an Envoy reaches its server by.
 const xdsCluster = "xds"
 
-// Between two tries to reach the server there is a pause, at random up to a limit that doubles from the first to the last. By default it grows to
-// 30 s: too long for a server that was started again.
+// Between two tries to reach the server there is a pause, at random up to a limit that doubles from the first to the
+// last. By default it grows to 30 s: too long for a server that was started again.
 const (
 	firstReconnect = 500 * time.Millisecond
 	lastReconnect  = 5 * time.Second
@@ -86,8 +86,11 @@ func adminAddress(cfg BootstrapConfig) (*corev3.Address, error) {
 	return socketAddress(host, int32(port)), nil
 }
 
-// dynamicResources come from one server over one stream; whole says so of the list of all clusters, and that of all listeners.
-func dynamicResources(server *corev3.GrpcService_EnvoyGrpc, whole *corev3.ConfigSource) *bootstrapv3.Bootstrap_DynamicResources {
+// dynamicResources come from one server over one stream; whole says so of the list of all clusters, and that of all
+// listeners.
+func dynamicResources(
+	server *corev3.GrpcService_EnvoyGrpc, whole *corev3.ConfigSource,
+) *bootstrapv3.Bootstrap_DynamicResources {
 	server.RetryPolicy = &corev3.RetryPolicy{RetryBackOff: &corev3.BackoffStrategy{
 		BaseInterval: seconds(firstReconnect), MaxInterval: seconds(lastReconnect),
 	}}
@@ -156,10 +159,11 @@ func connectionLimit() *overloadv3.OverloadManager {
 
 // largeRegexes lifts Envoy's limit on regular expressions. What a table holds was measured before (model.CheckRegex).
 func largeRegexes() *bootstrapv3.LayeredRuntime {
+	limits := &structpb.Struct{Fields: map[string]*structpb.Value{
+		"re2.max_program_size.error_level": structpb.NewNumberValue(10 * model.MaxRegexSize),
+	}}
 	return &bootstrapv3.LayeredRuntime{Layers: []*bootstrapv3.RuntimeLayer{{
-		Name: "static",
-		LayerSpecifier: &bootstrapv3.RuntimeLayer_StaticLayer{StaticLayer: &structpb.Struct{Fields: map[string]*structpb.Value{
-			"re2.max_program_size.error_level": structpb.NewNumberValue(10 * model.MaxRegexSize),
-		}}},
+		Name:           "static",
+		LayerSpecifier: &bootstrapv3.RuntimeLayer_StaticLayer{StaticLayer: limits},
 	}}}
 }

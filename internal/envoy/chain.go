@@ -19,11 +19,12 @@ const (
 	chainFilter = "filters" // runs a list of filters that the route brings with it
 )
 
-// httpFilters is one fixed, ordered list: a change of it would drain connections. What a route does not configure is not even
-// made for its requests. See docs/adr/0009-a-route-brings-its-filters.md.
+// httpFilters is one fixed, ordered list: a change of it would drain connections. What a route does not configure is
+// not even made for its requests. See docs/adr/0009-a-route-brings-its-filters.md.
 func httpFilters() []*hcmv3.HttpFilter {
 	filters := []*hcmv3.HttpFilter{
-		optionalFilter(corsFilter, &corsv3.Cors{}), // it reads the route's settings by its own name, so it can't be in the chain
+		// it reads the route's settings by its own name, so it can't be in the chain
+		optionalFilter(corsFilter, &corsv3.Cors{}),
 		optionalFilter(chainFilter, &filterchainv3.FilterChainConfig{}),
 	}
 	for _, f := range filters {
@@ -39,8 +40,8 @@ func routerFilter() *hcmv3.HttpFilter {
 	}
 }
 
-// addFilters gives a route the HTTP filters that it needs. Their order is fixed: a preflight request is answered before anybody
-// is asked for permission, and the headers and the path that the router changes come last.
+// addFilters gives a route the HTTP filters that it needs. Their order is fixed: a preflight request is answered before
+// anybody is asked for permission, and the headers and the path that the router changes come last.
 func addFilters(route *routev3.Route, f model.Filters, s *model.Session) {
 	var chain []*corev3.TypedExtensionConfig
 	add := func(name string, config proto.Message) {
@@ -57,7 +58,9 @@ func addFilters(route *routev3.Route, f model.Filters, s *model.Session) {
 		add("stateful_session", statefulSession(s))
 	}
 	if len(chain) > 0 {
-		config[chainFilter] = mustAny(&filterchainv3.FilterChainConfigPerRoute{FilterChain: &filterchainv3.FilterChain{Filters: chain}})
+		config[chainFilter] = mustAny(
+			&filterchainv3.FilterChainConfigPerRoute{FilterChain: &filterchainv3.FilterChain{Filters: chain}},
+		)
 	}
 	if len(config) > 0 {
 		route.TypedPerFilterConfig = config

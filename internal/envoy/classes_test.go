@@ -15,8 +15,8 @@ import (
 	"cardea.dev/cardea/internal/process"
 )
 
-// TestEnvoyKnowsTheClasses asks the real Envoy about every name of a class of characters that Go knows: it takes all that model.CheckRegex takes, at
-// once, and none of the others.
+// TestEnvoyKnowsTheClasses asks the real Envoy about every name of a class of characters that Go knows: it takes all
+// that model.CheckRegex takes, at once, and none of the others.
 func TestEnvoyKnowsTheClasses(t *testing.T) {
 	binary, err := process.FindEnvoy("")
 	if err != nil {
@@ -28,7 +28,8 @@ func TestEnvoyKnowsTheClasses(t *testing.T) {
 		if err := os.WriteFile(path, withRegexes(t, expressions), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		out, err := exec.Command(binary, "--mode", "validate", "-l", "error", "--service-node", "n", "--service-cluster", "n", "-c", path).CombinedOutput()
+		out, err := exec.Command(binary, "--mode", "validate", "-l", "error", "--service-node", "n", "--service-cluster", "n",
+			"-c", path).CombinedOutput()
 		return string(out), err == nil
 	}
 	names := []string{"Any"}
@@ -73,7 +74,8 @@ func withRegexes(t *testing.T, expressions []string) []byte {
 		"filter_chains": []object{{"filters": []object{{
 			"name": "envoy.filters.network.http_connection_manager",
 			"typed_config": object{
-				"@type":       "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+				"@type": "type.googleapis.com/envoy.extensions.filters.network." +
+					"http_connection_manager.v3.HttpConnectionManager",
 				"stat_prefix": "one",
 				"route_config": object{
 					"virtual_hosts": []object{{"name": "all", "domains": []string{"*"}, "routes": routes}},

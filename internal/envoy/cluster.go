@@ -25,8 +25,11 @@ func clusters(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 	for _, p := range []model.BackendProtocol{model.HTTP1, model.HTTP2, model.NegotiatedHTTP} {
 		common[p] = mustMarshal(commonCluster(p))
 	}
-	return flow.Rename(p.Backends, "envoy/clusters", backendResource(resource.Cluster), resourceBackend,
+	return flow.Rename(p.Backends, "envoy/clusters", backendResource(resource.Cluster),
 		func(_ *flow.Ctx, k plan.BackendKey, b model.Backend) (resource.Resource, bool) {
+			if !ours(b.DataPlane) {
+				return resource.Resource{}, false
+			}
 			part := newPart("", mustMarshal(renderCluster(b)), common[b.Protocol])
 			part.Fragments = []resource.Fragment{{Origin: backendOrigin(k.Backend), Hash: part.Hash}}
 			if b.Hostname == "" {
@@ -117,16 +120,20 @@ func upstreamHTTP(p model.BackendProtocol) *upstreamv3.HttpProtocolOptions {
 
 func assignment(cluster string, addresses []model.Endpoint) *endpointv3.ClusterLoadAssignment {
 	a := &endpointv3.ClusterLoadAssignment{ClusterName: cluster}
-	if len(addresses) == 0 {
-		return a
-	}
-	group := &endpointv3.LocalityLbEndpoints{}
-	for _, e := range addresses {
+	var group *endpointv3.LocalityLbEndpoints
+	for _, e := range addresses { // one group for each priority and zone, by which they are sorted
+		if group == nil || group.Priority != e.Priority || group.GetLocality().GetZone() != e.Zone {
+			group = &endpointv3.LocalityLbEndpoints{Priority: e.Priority}
+			if e.Zone != "" {
+				group.Locality = &corev3.Locality{Zone: e.Zone}
+			}
+			a.Endpoints = append(a.Endpoints, group)
+		}
 		group.LbEndpoints = append(group.LbEndpoints, &endpointv3.LbEndpoint{
-			HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: socketAddress(e.Address, e.Port)}},
+			HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: socketAddress(e.Address,
+				e.Port)}},
 		})
 	}
-	a.Endpoints = []*endpointv3.LocalityLbEndpoints{group}
 	return a
 }
 

@@ -12,10 +12,12 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// corsPolicy renders CORS. Where a star stands Envoy answers what the browser asked for, as it must where credentials are allowed.
+// corsPolicy renders CORS. Where a star stands Envoy answers what the browser asked for, as it must where credentials
+// are allowed.
 func corsPolicy(c *model.CORS) *corsv3.CorsPolicy {
 	p := &corsv3.CorsPolicy{
-		AllowMethods: strings.Join(c.Methods, ", "), AllowHeaders: strings.Join(c.Headers, ", "), ExposeHeaders: strings.Join(c.Expose, ", "),
+		AllowMethods: strings.Join(c.Methods, ", "), AllowHeaders: strings.Join(c.Headers, ", "),
+		ExposeHeaders:    strings.Join(c.Expose, ", "),
 		MaxAge:           strconv.Itoa(int(c.MaxAge)),
 		AllowCredentials: wrapperspb.Bool(c.Credentials),
 		// A preflight of another origin is answered without headers, which the browser takes for a no.
@@ -29,8 +31,8 @@ func corsPolicy(c *model.CORS) *corsv3.CorsPolicy {
 	return p
 }
 
-// originRegex matches the Origin headers that an origin of the filter stands for. A port that the scheme implies may be left out
-// on either side.
+// originRegex matches the Origin headers that an origin of the filter stands for. A port that the scheme implies may be
+// left out on either side.
 func originRegex(origin string) string {
 	if origin == "*" {
 		return ".*"

@@ -25,7 +25,8 @@ func startBackend(t *testing.T, name string) model.Endpoint {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("From-Backend", name)
 		w.Header().Set("Many", "backend")
-		_ = json.NewEncoder(w).Encode(seen{Backend: name, Method: r.Method, Host: r.Host, URI: r.RequestURI, Header: r.Header})
+		_ = json.NewEncoder(w).Encode(seen{Backend: name, Method: r.Method, Host: r.Host, URI: r.RequestURI,
+			Header: r.Header})
 	}))
 	t.Cleanup(s.Close)
 	addr := s.Listener.Addr().(*net.TCPAddr)

@@ -7,12 +7,12 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// endpoints has a ClusterLoadAssignment for each backend that a Gateway uses and whose endpoints are known here, be it an
-// empty one: Envoy holds a cluster back until it is told.
+// endpoints has a ClusterLoadAssignment for each backend that a Gateway uses and whose endpoints are known here, be it
+// an empty one: Envoy holds a cluster back until it is told.
 func endpoints(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
-	return flow.Rename(p.Backends, "envoy/endpoints", backendResource(resource.Endpoints), resourceBackend,
+	return flow.Rename(p.Backends, "envoy/endpoints", backendResource(resource.Endpoints),
 		func(_ *flow.Ctx, _ plan.BackendKey, b model.Backend) (resource.Resource, bool) {
-			if b.Hostname != "" {
+			if b.Hostname != "" || !ours(b.DataPlane) {
 				return resource.Resource{}, false
 			}
 			return resource.Join(endpointPart(b)), true

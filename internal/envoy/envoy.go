@@ -1,6 +1,8 @@
 package envoy
 
 import (
+	"slices"
+
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
@@ -31,14 +33,18 @@ func New(_ *flow.Graph, p plan.Plan, f *resource.Feedback) resource.Outputs {
 		routes:  p.Routes,
 		acked:   f.Acked.Collection(),
 		refused: f.Refused.Collection(),
-		fragments: flow.Derive(p.Routes, "envoy/fragments", func(_ *flow.Ctx, _ model.ObjectRef, r model.Route, emit func(model.RuleKey, fragment)) {
-			for _, rule := range r.Rules {
-				emit(rule.Key, renderRule(rule, place{}))
-			}
-		}),
+		fragments: flow.Derive(p.Routes, "envoy/fragments",
+			func(_ *flow.Ctx, _ model.ObjectRef, r model.Route, emit func(model.RuleKey, fragment)) {
+				if !slices.ContainsFunc(r.Gateways, func(g model.RouteGateway) bool { return ours(g.DataPlane) }) {
+					return
+				}
+				for _, rule := range r.Rules {
+					emit(rule.Key, renderRule(rule, place{}))
+				}
+			}),
 		// A listener has many domains and a home that hardly ever changes: they fetch this, not the listener.
 		homes: flow.Map(p.Listeners, "envoy/homes", func(_ *flow.Ctx, _ model.ListenerKey, l model.Listener) (home, bool) {
-			return listenerHome(l), servable(l.Protocol, l.Port.Transport)
+			return listenerHome(l), servable(l.DataPlane, l.Protocol, l.Port.Transport)
 		}),
 	}
 	s.backends = newRefusedBackends(s.refused)

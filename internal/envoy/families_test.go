@@ -10,7 +10,8 @@ import (
 	"cardea.dev/cardea/internal/testcert"
 )
 
-// TestPodEnvoyOfBothFamilies: what a pod of two families of IP binds answers at the addresses of each, and so do its probes.
+// TestPodEnvoyOfBothFamilies: what a pod of two families of IP binds answers at the addresses of each, and so do its
+// probes.
 func TestPodEnvoyOfBothFamilies(t *testing.T) {
 	if l, err := net.Listen("tcp6", "[::1]:0"); err == nil {
 		_ = l.Close()
@@ -27,7 +28,8 @@ func TestPodEnvoyOfBothFamilies(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, address := range []string{"127.0.0.1", "[::1]"} {
-		for _, url := range []string{fmt.Sprintf("http://%s:%d/", address, port), fmt.Sprintf("http://%s:%s/live", address, probes)} {
+		for _, url := range []string{fmt.Sprintf("http://%s:%d/", address, port),
+			fmt.Sprintf("http://%s:%s/live", address, probes)} {
 			resp, err := client(t, nil).Get(url)
 			if err != nil {
 				t.Error(err)

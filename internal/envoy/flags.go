@@ -2,7 +2,8 @@ package envoy
 
 import "cmp"
 
-// Flags are the command-line flags that every Envoy starts with, besides the path of its bootstrap; docs/adr/0003 says why.
+// Flags are the command-line flags that every Envoy starts with, besides the path of its bootstrap; docs/adr/0003 says
+// why.
 func Flags() []string { return flagsAt("") }
 
 // flagsAt is Flags for another level of the log than warning.

@@ -18,8 +18,8 @@ const routesField = 3
 // fragment is what a rule was rendered to.
 type fragment struct {
 	Hash uint64
-	// Routes holds, for each of the rule's matches, the bytes of its VirtualHost.routes fields: one, or one for each backend
-	// that has filters of its own; nil where no request can match.
+	// Routes holds, for each of the rule's matches, the bytes of its VirtualHost.routes fields: one, or one for each
+	// backend that has filters of its own; nil where no request can match.
 	Routes [][]byte
 	// PerPlace: the routes depend on the listener, and these stand for no place. The hash then stands for all places.
 	PerPlace bool
@@ -70,8 +70,9 @@ func renderMatch(r model.Rule, m model.Match, at place) ([]byte, error) {
 	return all, nil
 }
 
-// substitute answers an error to the requests of a match: in place of what can't be rendered or was refused, and rather than to
-// let them fall through to a wider rule. It is nil if the match itself is what can't be rendered: nothing matches it.
+// substitute answers an error to the requests of a match: in place of what can't be rendered or was refused, and rather
+// than to let them fall through to a wider rule. It is nil if the match itself is what can't be rendered: nothing
+// matches it.
 func substitute(r model.Rule, m model.Match) []byte {
 	match, err := routeMatch(m)
 	if err != nil {
@@ -95,8 +96,9 @@ func substitutes(r model.Rule) [][]byte {
 	return routes
 }
 
-// withoutRegex is a match that no proxy refuses: for its limits, regular expressions may be too large. Where one is of a header or of a
-// query parameter, any value is taken; not ok: it is of the path, also as that of a gRPC method, of which nothing is known then.
+// withoutRegex is a match that no proxy refuses: for its limits, regular expressions may be too large. Where one is of
+// a header or of a query parameter, any value is taken; not ok: it is of the path, also as that of a gRPC method, of
+// which nothing is known then.
 func withoutRegex(m model.Match) (model.Match, bool) {
 	path := m.Path
 	if m.GRPC != nil {

@@ -42,11 +42,13 @@ func FuzzRule(f *testing.F) {
 				{GRPC: &model.GRPCMatch{Service: path, Method: method, Regex: regex}},
 			},
 			Backends: []model.WeightedBackend{
-				{Backend: service("a"), Weight: weight, Invalid: flag(0)}, {Backend: service("b"), Weight: weight / 2, Invalid: flag(1)},
+				{Backend: service("a"), Weight: weight, Invalid: flag(0)},
+				{Backend: service("b"), Weight: weight / 2, Invalid: flag(1)},
 			},
 		}
 		change := &model.HeaderModifier{
-			Set: []model.Header{{Name: name, Value: value}}, Add: []model.Header{{Name: host, Value: rewrite}}, Remove: []string{scheme},
+			Set: []model.Header{{Name: name, Value: value}}, Add: []model.Header{{Name: host, Value: rewrite}},
+			Remove: []string{scheme},
 		}
 		if flag(2) {
 			r.RequestHeaders = change
@@ -136,8 +138,10 @@ func checkRoute(t testing.TB, b []byte) []*routev3.Route {
 func TestEnvoyTakesWhateverIsRendered(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	words := []string{
-		"", "/", "/a", "/a/b/", "a", "//", "/%", "%", "%REQ(x)%", "%%", "x-h", "Host", ":path", "host.test", "a b", "é", "\\1", "\\",
-		"(", "[a-z]+", "/a(b|c)?.*", "?", "/a?b#c", "#", "\n", "\x00", "\xff", "{x}", "*", "'", "content-length", "connection", "te",
+		"", "/", "/a", "/a/b/", "a", "//", "/%", "%", "%REQ(x)%", "%%", "x-h", "Host", ":path", "host.test", "a b", "é",
+		"\\1", "\\",
+		"(", "[a-z]+", "/a(b|c)?.*", "?", "/a?b#c", "#", "\n", "\x00", "\xff", "{x}", "*", "'", "content-length",
+		"connection", "te",
 		"transfer-encoding", "https", "http", "ftp", strings.Repeat("x", 5000), strings.Repeat(`(\p{L}|.)`, 40), `[^/]{200}`,
 		`\p{Letter}`, `\p{greek}`, `\p{Greek}\pN\p{^Lu}`, `\p{Cn}`, `\p{LC}`, `\p{Any}\P{ASCII}`, `a\Qb.c`, `\Q\p{x}\E[0-9]`,
 		`/\x{10FFFF}`, `[\400]`, `\x{FF}[\x{80}-é]`, `[α-ω]+`, "\\Q\ufeff",
@@ -193,7 +197,8 @@ func TestEnvoyTakesWhateverIsRendered(t *testing.T) {
 			switch random.IntN(5) {
 			case 0:
 				r.Redirect = &model.Redirect{
-					Scheme: word(), Hostname: word(), Port: ports[random.IntN(len(ports))], Path: path, StatusCode: codes[random.IntN(len(codes))],
+					Scheme: word(), Hostname: word(), Port: ports[random.IntN(len(ports))], Path: path,
+					StatusCode: codes[random.IntN(len(codes))],
 				}
 			case 1:
 				r.Backends, r.Rewrite = to("a"), &model.Rewrite{Hostname: word(), Path: path}

@@ -26,14 +26,16 @@ func TestResources(t *testing.T) {
 	for name, fill := range map[string]func(*world, *flow.Batch){
 		"http": func(w *world, b *flow.Batch) {
 			w.addPort(b, 80, 10080, model.HTTP, testListener("http", ""))
-			w.addBackend(b, service("web"), model.Endpoint{Address: "10.0.0.1", Port: 8080}, model.Endpoint{Address: "fd00::1", Port: 8080})
+			w.addBackend(b, service("web"), model.Endpoint{Address: "10.0.0.1", Port: 8080},
+				model.Endpoint{Address: "fd00::1", Port: 8080})
 			w.serve(b, 1, 80, "http", "shop.example", forward("rule", prefix("/cart")))
 		},
 		"https": func(w *world, b *flow.Batch) {
 			l := testListener("shop", "*.shop.example")
 			l.Certificates = []model.ObjectRef{model.Ref(model.KindSecret, "shop", "cert")}
 			w.addPort(b, 443, 443, model.HTTPS, l)
-			w.secrets.Set(b, l.Certificates[0], model.Secret{Ref: l.Certificates[0], Certificate: []byte("certificate"), PrivateKey: []byte("key")})
+			w.secrets.Set(b, l.Certificates[0],
+				model.Secret{Ref: l.Certificates[0], Certificate: []byte("certificate"), PrivateKey: []byte("key")})
 		},
 		"isolation": func(w *world, b *flow.Batch) {
 			one, wild := testListener("one", "a.example"), testListener("wild", "*.example")
@@ -126,7 +128,8 @@ func TestBootstrap(t *testing.T) {
 	if !bytes.Equal(append(config, '\n'), want) {
 		t.Errorf("the bootstrap is\n%s", config)
 	}
-	if other, err := Bootstrap(BootstrapConfig{NodeID: "n", XDSSocket: "/x", AdminAddress: "127.0.0.1:9901"}); err != nil ||
+	if other, err := Bootstrap(BootstrapConfig{NodeID: "n", XDSSocket: "/x",
+		AdminAddress: "127.0.0.1:9901"}); err != nil ||
 		!strings.Contains(string(other), `"port_value": 9901`) {
 		t.Errorf("an admin address: %v\n%s", err, other)
 	}
@@ -149,7 +152,8 @@ func TestEnvoyValidatesTheBootstrap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(binary, "--mode", "validate", "-l", "warning", "-c", filepath.Join("testdata", "bootstrap.json")).CombinedOutput()
+	out, err := exec.Command(binary, "--mode", "validate", "-l", "warning", "-c",
+		filepath.Join("testdata", "bootstrap.json")).CombinedOutput()
 	if err != nil || slices.ContainsFunc([]string{"deprecated", "unknown", "[warning]"}, func(word string) bool {
 		return strings.Contains(strings.ToLower(string(out)), word)
 	}) {

@@ -10,8 +10,9 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// TestGRPCFailures: wherever a GRPCRoute answers in place of a backend it is 503, which gRPC clients are told as UNAVAILABLE; of an HTTPRoute it is
-// 500. So it is for references that don't resolve, for a share of them, and in place of what a proxy refused.
+// TestGRPCFailures: wherever a GRPCRoute answers in place of a backend it is 503, which gRPC clients are told as
+// UNAVAILABLE; of an HTTPRoute it is 500. So it is for references that don't resolve, for a share of them, and in place
+// of what a proxy refused.
 func TestGRPCFailures(t *testing.T) {
 	invalid := model.WeightedBackend{Backend: service("missing"), Weight: 1, Invalid: true}
 	filtered := model.WeightedBackend{Backend: service("a"), Weight: 1, Filters: &model.Filters{
@@ -22,7 +23,8 @@ func TestGRPCFailures(t *testing.T) {
 		"a share beside filters": {filtered, invalid},
 	} {
 		for kind, want := range map[model.Kind]uint32{model.KindGRPCRoute: 503, model.KindHTTPRoute: 500} {
-			r := model.Rule{Key: model.RuleKey{Route: model.Ref(kind, "shop", "r"), Name: "rule"}, Matches: []model.Match{{}}, Backends: backends}
+			r := model.Rule{Key: model.RuleKey{Route: model.Ref(kind, "shop", "r"), Name: "rule"}, Matches: []model.Match{{}},
+				Backends: backends}
 			for _, rendered := range [][]byte{renderRule(r, place{}).Routes[0], substitutes(r)[0]} {
 				if got := failures(t, rendered); len(got) != 1 || got[0] != want {
 					t.Errorf("%s of an %s: fails with %v, want %d", name, kind, got, want)

@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// connectionManager is the network filter that speaks HTTP and looks requests up in a route table. What stands in it can't
-// change without draining connections, so it depends on names only.
+// connectionManager is the network filter that speaks HTTP and looks requests up in a route table. What stands in it
+// can't change without draining connections, so it depends on names only.
 func connectionManager(statPrefix, table string) *listenerv3.Filter {
 	m := &hcmv3.HttpConnectionManager{
 		StatPrefix: statPrefix,

@@ -9,7 +9,8 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// TestHeaders: values are literal, set replaces, add appends, remove removes; the proxy adds nothing to answers of its own.
+// TestHeaders: values are literal, set replaces, add appends, remove removes; the proxy adds nothing to answers of its
+// own.
 func TestHeaders(t *testing.T) {
 	change := &model.HeaderModifier{
 		Set: []model.Header{

@@ -11,30 +11,33 @@ import (
 
 type tableUsers = flow.Members[model.ListenerKey, model.Listener]
 
-// isolation gives each table the virtual hosts that keep listeners apart: a host belongs to the most specific listener of
-// the port, whether a route serves it there or not, whether that listener can serve or not, and to no other. They count where
-// no route has the same domain.
+// isolation gives each table the virtual hosts that keep listeners apart: a host belongs to the most specific listener
+// of the port, whether a route serves it there or not, whether that listener can serve or not, and to no other. They
+// count where no route has the same domain.
 //
 // HTTP listeners share a table: each one's hostname gets 404 there rather than what a wider listener would do. An HTTPS
-// listener's table is chosen by SNI, so a Host of another listener was misdirected (421): a client that reuses a connection
-// for another name tries again on a new one.
-func isolation(p plan.Plan, users *flow.Collection[resource.Key, tableUsers]) *flow.Collection[resource.Key, []*resource.Part] {
-	return flow.Map(users, "envoy/isolation", func(c *flow.Ctx, _ resource.Key, users tableUsers) ([]*resource.Part, bool) {
-		var parts []*resource.Part
-		key, first := users.At(0)
-		port, _ := flow.Fetch(c, p.Ports, first.Port)
-		if len(port.Listeners) < 2 {
-			return nil, false
-		}
-		for _, l := range port.Listeners {
-			if first.Protocol == model.HTTPS && l.Key != key {
-				parts = append(parts, misdirectedHost(model.HostnameDomain(l.Hostname)))
-			} else if l.Hostname != "" {
-				parts = append(parts, emptyVirtualHost(l.Hostname))
+// listener's table is chosen by SNI, so a Host of another listener was misdirected (421): a client that reuses a
+// connection for another name tries again on a new one.
+func isolation(
+	p plan.Plan, users *flow.Collection[resource.Key, tableUsers],
+) *flow.Collection[resource.Key, []*resource.Part] {
+	return flow.Map(users, "envoy/isolation",
+		func(c *flow.Ctx, _ resource.Key, users tableUsers) ([]*resource.Part, bool) {
+			var parts []*resource.Part
+			key, first := users.At(0)
+			port, _ := flow.Fetch(c, p.Ports, first.Port)
+			if len(port.Listeners) < 2 {
+				return nil, false
 			}
-		}
-		return parts, true
-	})
+			for _, l := range port.Listeners {
+				if first.Protocol == model.HTTPS && l.Key != key {
+					parts = append(parts, misdirectedHost(model.HostnameDomain(l.Hostname)))
+				} else if l.Hostname != "" {
+					parts = append(parts, emptyVirtualHost(l.Hostname))
+				}
+			}
+			return parts, true
+		})
 }
 
 // misdirectedHost answers 421 for a domain.

@@ -19,22 +19,23 @@ import (
 // filterChainsField is Listener.filter_chains.
 const filterChainsField = 3
 
-// listeners has a Listener for each address of a port: a part of its own, and for HTTPS a filter chain for each listener that
-// shares the port. Envoy can't change the addresses of a Listener that is live, and one that is taken must not keep the others
-// from serving.
+// listeners has a Listener for each address of a port: a part of its own, and for HTTPS a filter chain for each
+// listener that shares the port. Envoy can't change the addresses of a Listener that is live, and one that is taken
+// must not keep the others from serving.
 func (s stages) listeners(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
-	chains := flow.Map(p.Listeners, "envoy/filter-chains", func(c *flow.Ctx, _ model.ListenerKey, l model.Listener) (*resource.Part, bool) {
-		if l.Protocol != model.HTTPS {
-			return nil, false
-		}
-		chain := chainPart(l)
-		if _, refused := flow.Fetch(c, s.refused, refusalKey(l.Gateway, chain.Fragments[0])); refused {
-			chain = substituteChain(sectionName(l.Gateway, l.Key), l.Hostname, chain)
-		}
-		return chain, true
-	})
+	chains := flow.Map(p.Listeners, "envoy/filter-chains",
+		func(c *flow.Ctx, _ model.ListenerKey, l model.Listener) (*resource.Part, bool) {
+			if l.Protocol != model.HTTPS || !ours(l.DataPlane) {
+				return nil, false
+			}
+			chain := chainPart(l)
+			if _, refused := flow.Fetch(c, s.refused, refusalKey(l.Gateway, chain.Fragments[0])); refused {
+				chain = substituteChain(sectionName(l.Gateway, l.Key), l.Hostname, chain)
+			}
+			return chain, true
+		})
 	ports := flow.Group(p.Ports, "envoy/ports", func(k model.PortKey, port model.Port) []resource.Key {
-		if !servable(port.Protocol, k.Transport) {
+		if !servable(port.DataPlane, port.Protocol, k.Transport) {
 			return nil
 		}
 		return listenerKeys(port)
@@ -71,7 +72,8 @@ func listenerKeys(port model.Port) []resource.Key {
 	return keys
 }
 
-// addressPart is what the listeners of a port share at an address; for HTTP that is all, so it is every listener's fragment.
+// addressPart is what the listeners of a port share at an address; for HTTP that is all, so it is every listener's
+// fragment.
 func addressPart(port model.Port, address string) *resource.Part {
 	stats := strconv.Itoa(int(port.Key.Number))
 	l := &listenerv3.Listener{
@@ -87,7 +89,8 @@ func addressPart(port model.Port, address string) *resource.Part {
 	} else {
 		table := stats + "/" + shard
 		needs = append(needs, resource.Name{Type: resource.Routes, Name: table})
-		l.DefaultFilterChain = &listenerv3.FilterChain{Name: "http", Filters: []*listenerv3.Filter{connectionManager(stats, table)}}
+		l.DefaultFilterChain = &listenerv3.FilterChain{Name: "http",
+			Filters: []*listenerv3.Filter{connectionManager(stats, table)}}
 	}
 	part := newPart("", mustMarshal(l))
 	part.Needs = needs
@@ -131,7 +134,8 @@ func chainPart(l model.Listener) *resource.Part {
 // chainPrefix begins the IDs of parts that are filter chains.
 const chainPrefix = "chain/"
 
-// filterChain is a part of a listener: what becomes of the connections to a hostname, "" for those that no other chain takes.
+// filterChain is a part of a listener: what becomes of the connections to a hostname, "" for those that no other chain
+// takes.
 func filterChain(chain *listenerv3.FilterChain, hostname string) *resource.Part {
 	host := strings.ToLower(hostname)
 	if host != "" {
@@ -142,18 +146,19 @@ func filterChain(chain *listenerv3.FilterChain, hostname string) *resource.Part 
 	return part
 }
 
-// refusingChain closes connections for the SNI of a listener that can't serve: a chain without filters does so. Without it
-// they would reach a wider listener, its certificate and its routes.
+// refusingChain closes connections for the SNI of a listener that can't serve: a chain without filters does so. Without
+// it they would reach a wider listener, its certificate and its routes.
 func refusingChain(name, hostname string) *resource.Part {
 	return filterChain(&listenerv3.FilterChain{Name: name}, hostname)
 }
 
-// substituteChain stands in place of a filter chain that a proxy refused. It keeps hold of the secrets: those of a chain that was accepted
-// before are the same most of the time, and another one is a reason to try again.
+// substituteChain stands in place of a filter chain that a proxy refused. It keeps hold of the secrets: those of a
+// chain that was accepted before are the same most of the time, and another one is a reason to try again.
 func substituteChain(name, hostname string, chain *resource.Part) *resource.Part {
 	part := refusingChain(name, hostname)
 	part.Fragments = slices.Clone(chain.Fragments)
 	part.Fragments[0].Refused = true
-	part.Needs = slices.DeleteFunc(slices.Clone(chain.Needs), func(n resource.Name) bool { return n.Type != resource.Secret })
+	part.Needs = slices.DeleteFunc(slices.Clone(chain.Needs),
+		func(n resource.Name) bool { return n.Type != resource.Secret })
 	return part
 }

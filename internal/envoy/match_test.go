@@ -43,7 +43,8 @@ func TestMatches(t *testing.T) {
 		{
 			host: "prefix.test", match: prefix("/a/b"),
 			yes: []call{{URI: "/a/b"}, {URI: "/a/b/"}, {URI: "/a/b/c"}, {URI: "/a/b?x=1"}, {URI: "/x/../a/b"}},
-			no:  []call{{URI: "/a/bc"}, {URI: "/a"}, {URI: "/A/b"}, {URI: "//a/b"}, {URI: "/a/b/../c"}, {URI: "/a%2Fb"}, {URI: "/a/b%2Fc"}},
+			no: []call{{URI: "/a/bc"}, {URI: "/a"}, {URI: "/A/b"}, {URI: "//a/b"}, {URI: "/a/b/../c"}, {URI: "/a%2Fb"},
+				{URI: "/a/b%2Fc"}},
 		},
 		{
 			host: "slash.test", match: prefix("/a/"),
@@ -68,12 +69,14 @@ func TestMatches(t *testing.T) {
 		{
 			host: "header.test", match: header("X-Kind", "a.c", false),
 			yes: []call{{URI: "/", Header: map[string]string{"x-kind": "a.c"}}},
-			no:  []call{{URI: "/"}, {URI: "/", Header: map[string]string{"X-Kind": "abc"}}, {URI: "/", Header: map[string]string{"X-Kind": "A.C"}}},
+			no: []call{{URI: "/"}, {URI: "/", Header: map[string]string{"X-Kind": "abc"}},
+				{URI: "/", Header: map[string]string{"X-Kind": "A.C"}}},
 		},
 		{
 			host: "header-regex.test", match: header("x-kind", "a.c", true),
 			yes: []call{{URI: "/", Header: map[string]string{"X-Kind": "abc"}}},
-			no:  []call{{URI: "/"}, {URI: "/", Header: map[string]string{"X-Kind": "xabc"}}, {URI: "/", Header: map[string]string{"X-Kind": "abcx"}}},
+			no: []call{{URI: "/"}, {URI: "/", Header: map[string]string{"X-Kind": "xabc"}},
+				{URI: "/", Header: map[string]string{"X-Kind": "abcx"}}},
 		},
 		{
 			host: "host-header.test", match: header("Host", "host-header.test", false),
@@ -137,11 +140,14 @@ func TestOrderOfSites(t *testing.T) {
 		for _, name := range []string{"narrow", "wide", "any"} {
 			w.addBackend(b, service(name), startBackend(t, name))
 		}
-		w.serve(b, 1, 80, "http", "a.wild.test", model.Rule{Key: testRuleKey("narrow"), Matches: []model.Match{prefix("/n")}, Backends: to("narrow")})
-		wide := model.Rule{Key: testRuleKey("wide"), Matches: []model.Match{prefix("/n/w"), prefix("/w")}, Backends: to("wide")}
+		w.serve(b, 1, 80, "http", "a.wild.test",
+			model.Rule{Key: testRuleKey("narrow"), Matches: []model.Match{prefix("/n")}, Backends: to("narrow")})
+		wide := model.Rule{Key: testRuleKey("wide"), Matches: []model.Match{prefix("/n/w"), prefix("/w")},
+			Backends: to("wide")}
 		w.serve(b, 1, 80, "http", "a.wild.test", wide) // on a domain and on one that covers it
 		w.serve(b, 1, 80, "http", "*.wild.test", wide)
-		w.serve(b, 1, 80, "http", "*", model.Rule{Key: testRuleKey("any"), Matches: []model.Match{prefix("/")}, Backends: to("any")})
+		w.serve(b, 1, 80, "http", "*", model.Rule{Key: testRuleKey("any"), Matches: []model.Match{prefix("/")},
+			Backends: to("any")})
 	})
 	startProxy(t, w.resources())
 	for _, c := range []struct{ host, uri, backend string }{

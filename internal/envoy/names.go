@@ -30,37 +30,21 @@ func clusterName(k model.BackendKey) string {
 	return name
 }
 
-// backendResource names the resources of one type that are made of backends. resourceBackend is its inverse.
+// backendResource names the resources of one type that are made of backends.
 func backendResource(t resource.Type) func(plan.BackendKey) resource.Key {
 	return func(k plan.BackendKey) resource.Key {
 		return resource.Key{Gateway: k.Gateway, Type: t, Name: clusterName(k.Backend)}
 	}
 }
 
-func resourceBackend(k resource.Key) plan.BackendKey {
-	part := strings.Split(k.Name, "/") // names of objects have no slash
-	kind := model.KindService
-	if part[0] == strings.ToLower(model.KindXBackend.String()) {
-		kind = model.KindXBackend
-	}
-	b := plan.BackendKey{Gateway: k.Gateway, Backend: model.BackendKey{Object: model.Ref(kind, part[1], part[2])}}
-	for _, p := range part[3:] { // as clusterName wrote it
-		if p == http2Suffix {
-			b.Backend.HTTP2 = true
-			continue
-		}
-		port, _ := strconv.ParseInt(p, 10, 32)
-		b.Backend.Port = int32(port)
-	}
-	return b
-}
-
 func secretName(ref model.ObjectRef) string { return objectName(ref) }
 
-// clientSecretName names a certificate that backends are shown. Its life is that of clusters, so it is apart from the same one of listeners.
+// clientSecretName names a certificate that backends are shown. Its life is that of clusters, so it is apart from the
+// same one of listeners.
 func clientSecretName(ref model.ObjectRef) string { return clientPrefix + objectName(ref) }
 
-// clientPrefix begins the names of certificates that backends are shown, and is how they are told apart in what proxies say.
+// clientPrefix begins the names of certificates that backends are shown, and is how they are told apart in what proxies
+// say.
 const clientPrefix = "client/"
 
 func objectName(ref model.ObjectRef) string {
@@ -81,8 +65,8 @@ func sectionName(gateway model.ObjectRef, k model.ListenerKey) string {
 	return objectName(k.Parent) + "/" + k.Section
 }
 
-// tableName is the name of the route table that a listener's requests are looked up in. All HTTP listeners of a port share
-// one, since only the Host header tells them apart; an HTTPS listener has its own, chosen by SNI.
+// tableName is the name of the route table that a listener's requests are looked up in. All HTTP listeners of a port
+// share one, since only the Host header tells them apart; an HTTPS listener has its own, chosen by SNI.
 func tableName(l model.Listener) string {
 	port := strconv.Itoa(int(l.Port.Number))
 	if l.Protocol == model.HTTPS {
@@ -96,10 +80,13 @@ func TableOf(l model.Listener) resource.Key {
 	return resource.Key{Gateway: l.Gateway, Type: resource.Routes, Name: tableName(l)}
 }
 
-// servable tells whether this dialect knows what a port speaks. What it doesn't know is not rendered at all: a listener must
-// not serve plaintext because its protocol is new.
-func servable(p model.Protocol, t model.Transport) bool {
-	return t == model.TCP && (p == model.HTTP || p == model.HTTPS)
+// ours tells whether this dialect renders what a data plane serves.
+func ours(d model.DataPlane) bool { return d == model.DataPlaneEnvoy }
+
+// servable tells whether a port is this dialect's, and it knows what the port speaks. What it doesn't know is not
+// rendered at all: a listener must not serve plaintext because its protocol is new.
+func servable(d model.DataPlane, p model.Protocol, t model.Transport) bool {
+	return ours(d) && t == model.TCP && (p == model.HTTP || p == model.HTTPS)
 }
 
 func ruleOrigin(k model.RuleKey) resource.Origin {
@@ -121,18 +108,18 @@ func backendOrigin(k model.BackendKey) resource.Origin {
 	return o
 }
 
-// RuleNamed is the rule that a route is called after: "httproute/NAMESPACE/NAME/RULE". It is false for a route that is of no rule.
+// RuleNamed is the rule that a route is called after: "httproute/NAMESPACE/NAME/RULE". It is false for a route that is
+// of no rule.
 func RuleNamed(route string) (model.RuleKey, bool) {
 	part := strings.SplitN(route, "/", 4)
 	if len(part) < 4 {
 		return model.RuleKey{}, false
 	}
-	for _, kind := range model.Kinds() {
-		if strings.ToLower(kind.String()) == part[0] {
-			return model.RuleKey{Route: model.Ref(kind, part[1], part[2]), Name: part[3]}, true
-		}
+	kind, known := kindNamed(part[0])
+	if !known {
+		return model.RuleKey{}, false
 	}
-	return model.RuleKey{}, false
+	return model.RuleKey{Route: model.Ref(kind, part[1], part[2]), Name: part[3]}, true
 }
 
 // ClusterOf is the cluster of a backend.
@@ -140,10 +127,31 @@ func ClusterOf(k plan.BackendKey) resource.Key { return backendResource(resource
 
 // BackendNamed is the backend of a cluster; false for a cluster that stands for none.
 func BackendNamed(cluster string) (model.BackendKey, bool) {
-	if strings.Count(cluster, "/") < 2 {
+	part := strings.Split(cluster, "/") // names of objects have no slash
+	if len(part) < 3 {
 		return model.BackendKey{}, false
 	}
-	return resourceBackend(resource.Key{Name: cluster}).Backend, true
+	kind, known := kindNamed(part[0])
+	b := model.BackendKey{Object: model.Ref(kind, part[1], part[2])}
+	for _, p := range part[3:] { // as clusterName wrote it
+		if p == http2Suffix {
+			b.HTTP2 = true
+			continue
+		}
+		port, _ := strconv.ParseInt(p, 10, 32)
+		b.Port = int32(port)
+	}
+	return b, known
+}
+
+// kindNamed is the kind that a name made by objectName begins with.
+func kindNamed(word string) (model.Kind, bool) {
+	for _, kind := range []model.Kind{model.KindHTTPRoute, model.KindGRPCRoute, model.KindService, model.KindXBackend} {
+		if strings.ToLower(kind.String()) == word {
+			return kind, true
+		}
+	}
+	return model.KindNone, false
 }
 
 // SecretNamed is the Secret of a certificate that a listener shows; false for others.

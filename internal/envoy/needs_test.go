@@ -29,7 +29,8 @@ var names = map[protoreflect.FullName]resource.Type{
 	"envoy.config.route.v3.RouteAction.RequestMirrorPolicy.cluster":                     resource.Cluster,
 }
 
-// TestNeeds: a resource says that it needs what it names, and nothing else. The order in which resources are sent and removed hangs on it.
+// TestNeeds: a resource says that it needs what it names, and nothing else. The order in which resources are sent and
+// removed hangs on it.
 func TestNeeds(t *testing.T) {
 	w := newWorld(t)
 	w.apply(func(b *flow.Batch) {
@@ -45,8 +46,10 @@ func TestNeeds(t *testing.T) {
 		shown := &model.BackendTLS{Hostname: "dns.test", Certificate: secret.Ref}
 		w.setBackend(b, model.Backend{Key: service("dns"), Hostname: "dns.test", HostPort: 80, TLS: shown})
 		w.serve(b, 1, 80, "http", "*", model.Rule{Key: testRuleKey("one"), Matches: []model.Match{{}}, Backends: to("one")})
-		w.serve(b, 2, 80, "http", "two.test", model.Rule{Key: testRuleKey("two"), Matches: []model.Match{{}}, Backends: to("a", "b")})
-		w.serve(b, 1, 443, "https", "h.test", model.Rule{Key: testRuleKey("far"), Matches: []model.Match{{}}, Backends: to("dns")})
+		w.serve(b, 2, 80, "http", "two.test",
+			model.Rule{Key: testRuleKey("two"), Matches: []model.Match{{}}, Backends: to("a", "b")})
+		w.serve(b, 1, 443, "https", "h.test",
+			model.Rule{Key: testRuleKey("far"), Matches: []model.Match{{}}, Backends: to("dns")})
 		copies := func(name string) model.Filters {
 			return model.Filters{Mirrors: []model.Mirror{{Backend: service(name), Numerator: 1, Denominator: 1}}}
 		}
@@ -68,7 +71,8 @@ func TestNeeds(t *testing.T) {
 	seen := map[resource.Type]bool{}
 	for key, r := range w.resources() {
 		message, ok := map[resource.Type]proto.Message{
-			resource.Listener: &listenerv3.Listener{}, resource.Routes: &routev3.RouteConfiguration{}, resource.Cluster: &clusterv3.Cluster{},
+			resource.Listener: &listenerv3.Listener{}, resource.Routes: &routev3.RouteConfiguration{},
+			resource.Cluster: &clusterv3.Cluster{},
 		}[key.Type]
 		if !ok {
 			continue
@@ -89,7 +93,8 @@ func TestNeeds(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if c, ok := message.(*clusterv3.Cluster); ok && c.GetType() == clusterv3.Cluster_EDS { // endpoints have their cluster's name
+		// endpoints have their cluster's name
+		if c, ok := message.(*clusterv3.Cluster); ok && c.GetType() == clusterv3.Cluster_EDS {
 			named[resource.Name{Type: resource.Endpoints, Name: c.Name}] = true
 		}
 		for _, p := range r.Parts {

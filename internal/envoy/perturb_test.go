@@ -21,8 +21,8 @@ var notRendered = map[string]string{
 	"Port.Listeners[].Hostname": "the Listener's own is rendered",
 }
 
-// TestEveryFieldIsRendered sets each leaf field of the model to another value, on bases that make it meaningful, and sees
-// that the rendered bytes change or that a finding says that they can't.
+// TestEveryFieldIsRendered sets each leaf field of the model to another value, on bases that make it meaningful, and
+// sees that the rendered bytes change or that a finding says that they can't.
 func TestEveryFieldIsRendered(t *testing.T) {
 	for _, c := range []struct {
 		bases  func() []any // pointers to fresh values
@@ -33,8 +33,7 @@ func TestEveryFieldIsRendered(t *testing.T) {
 			return fmt.Sprint(f.Routes, f.Problems)
 		}},
 		{backendBases, func(v any) string {
-			b := *v.(*model.Backend)
-			return fmt.Sprint(mustMarshal(renderCluster(b)), mustMarshal(commonCluster(b.Protocol)), endpointPart(b).Hash)
+			return renderWorld(t, func(w *world, b *flow.Batch) { w.setBackend(b, *v.(*model.Backend)) })
 		}},
 		{secretBases, func(v any) string {
 			return string(mustMarshal(renderSecret(secretName(v.(*model.Secret).Ref), *v.(*model.Secret))))
@@ -197,7 +196,8 @@ func ruleBases() []any {
 		}}
 	}
 	of := func(f model.Filters) []model.WeightedBackend {
-		return []model.WeightedBackend{{Backend: service("a"), Weight: 1, Filters: &f}, {Backend: service("b"), Weight: 2, Invalid: true}}
+		return []model.WeightedBackend{{Backend: service("a"), Weight: 1, Filters: &f},
+			{Backend: service("b"), Weight: 2, Invalid: true}}
 	}
 	return []any{
 		&model.Rule{
@@ -233,12 +233,13 @@ func backendBases() []any {
 }
 
 func secretBases() []any {
-	return []any{&model.Secret{Ref: model.Ref(model.KindSecret, "shop", "s"), Certificate: []byte("c"), PrivateKey: []byte("k")}}
+	return []any{&model.Secret{Ref: model.Ref(model.KindSecret, "shop", "s"), Certificate: []byte("c"),
+		PrivateKey: []byte("k")}}
 }
 
 func listenerBases() []any {
 	return []any{&model.Listener{
-		Key: model.ListenerKey{Parent: testGateway, Section: "https"}, Gateway: testGateway,
+		Key: model.ListenerKey{Parent: testGateway, Section: "https"}, Gateway: testGateway, DataPlane: model.DataPlaneEnvoy,
 		Port: model.PortKey{Gateway: testGateway, Number: 443, Transport: model.TCP}, Protocol: model.HTTPS,
 		Hostname: "h.test", Certificates: []model.ObjectRef{model.Ref(model.KindSecret, "shop", "s")},
 	}}
@@ -248,6 +249,8 @@ func portBases() []any {
 	return []any{&model.Port{
 		Key:      model.PortKey{Gateway: testGateway, Number: 443, Transport: model.TCP},
 		BindPort: 10443, Addresses: []string{"127.0.0.1", "127.0.0.2"}, Protocol: model.HTTPS,
-		Listeners: []model.PortListener{{Key: model.ListenerKey{Parent: testGateway, Section: "https"}, Hostname: "h.test", Serves: true}},
+			DataPlane: model.DataPlaneEnvoy,
+		Listeners: []model.PortListener{{Key: model.ListenerKey{Parent: testGateway, Section: "https"}, Hostname: "h.test",
+			Serves: true}},
 	}}
 }

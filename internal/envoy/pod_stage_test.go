@@ -71,7 +71,9 @@ func newPodServer(t *testing.T, state map[resource.Key]resource.Resource, certif
 	return s
 }
 
-func (s *podServer) DeltaAggregatedResources(stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
+func (s *podServer) DeltaAggregatedResources(
+	stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer,
+) error {
 	md, _ := metadata.FromIncomingContext(stream.Context())
 	return s.stateServer.DeltaAggregatedResources(&podStream{stream, s, strings.Join(md.Get("authorization"), ",")})
 }
@@ -183,7 +185,8 @@ func startPodEnvoyAt(t *testing.T, address string, server *podServer, bundle []b
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(base) })
-	e := &podEnvoy{t: t, config: &volume{t: t, dir: filepath.Join(base, "config")}, token: &volume{t: t, dir: filepath.Join(base, "token")}}
+	e := &podEnvoy{t: t, config: &volume{t: t, dir: filepath.Join(base, "config")},
+		token: &volume{t: t, dir: filepath.Join(base, "token")}}
 	for _, v := range []*volume{e.config, e.token} {
 		if err := os.Mkdir(v.dir, 0o755); err != nil {
 			t.Fatal(err)
@@ -193,7 +196,8 @@ func startPodEnvoyAt(t *testing.T, address string, server *podServer, bundle []b
 	e.probes = fmt.Sprintf("http://127.0.0.1:%d", port)
 	e.files, err = PodBootstrap(PodConfig{
 		NodeCluster: "shop/web", ServerHost: "127.0.0.1", ServerPort: server.port, ServerName: podServerName,
-		ConfigDir: e.config.dir, CAPath: filepath.Join(e.config.dir, "ca.crt"), TokenPath: filepath.Join(e.token.dir, "token"),
+		ConfigDir: e.config.dir, CAPath: filepath.Join(e.config.dir, "ca.crt"),
+		TokenPath:   filepath.Join(e.token.dir, "token"),
 		AdminSocket: filepath.Join(base, "admin"), ProbeAddress: address, ProbePort: port,
 		ReadyPath: "/ready", LivePath: "/live", DrainPath: "/drain/secret", Drain: podDrain,
 	})

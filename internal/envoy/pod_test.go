@@ -21,9 +21,12 @@ import (
 func podFiles(t *testing.T) map[string][]byte {
 	t.Helper()
 	files, err := PodBootstrap(PodConfig{
-		NodeCluster: "shop/web", ServerHost: "cardea.cardea-system.svc", ServerPort: 18000, ServerName: "cardea.cardea-system.svc",
-		ConfigDir: "/etc/cardea", CAPath: "/etc/cardea/ca.crt", TokenPath: "/var/run/secrets/cardea.dev/token", AdminSocket: "/tmp/admin",
-		ProbeAddress: "0.0.0.0", ProbePort: 19003, ReadyPath: "/ready", LivePath: "/live", DrainPath: "/drain/secret", Drain: 10 * time.Second,
+		NodeCluster: "shop/web", ServerHost: "cardea.cardea-system.svc", ServerPort: 18000,
+		ServerName: "cardea.cardea-system.svc",
+		ConfigDir:  "/etc/cardea", CAPath: "/etc/cardea/ca.crt", TokenPath: "/var/run/secrets/cardea.dev/token",
+		AdminSocket:  "/tmp/admin",
+		ProbeAddress: "0.0.0.0", ProbePort: 19003, ReadyPath: "/ready", LivePath: "/live", DrainPath: "/drain/secret",
+		Drain: 10 * time.Second,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -52,16 +55,20 @@ func TestPodBootstrap(t *testing.T) {
 		t.Errorf("%d files", len(files))
 	}
 	good := PodConfig{
-		ServerHost: "s", ServerPort: 1, ServerName: "s", ConfigDir: "/c", CAPath: "/c/ca", TokenPath: "/t/t", AdminSocket: "/a",
+		ServerHost: "s", ServerPort: 1, ServerName: "s", ConfigDir: "/c", CAPath: "/c/ca", TokenPath: "/t/t",
+		AdminSocket:  "/a",
 		ProbeAddress: "0.0.0.0", ProbePort: 2,
 	}
 	if _, err := PodBootstrap(good); err != nil {
 		t.Error(err)
 	}
 	for _, spoil := range []func(*PodConfig){
-		func(c *PodConfig) { c.ServerHost = "" }, func(c *PodConfig) { c.ServerPort = 0 }, func(c *PodConfig) { c.ServerName = "" },
-		func(c *PodConfig) { c.ConfigDir = "" }, func(c *PodConfig) { c.CAPath = "" }, func(c *PodConfig) { c.TokenPath = "" },
-		func(c *PodConfig) { c.AdminSocket = "" }, func(c *PodConfig) { c.ProbeAddress = "" }, func(c *PodConfig) { c.ProbePort = 0 },
+		func(c *PodConfig) { c.ServerHost = "" }, func(c *PodConfig) { c.ServerPort = 0 },
+		func(c *PodConfig) { c.ServerName = "" },
+		func(c *PodConfig) { c.ConfigDir = "" }, func(c *PodConfig) { c.CAPath = "" },
+		func(c *PodConfig) { c.TokenPath = "" },
+		func(c *PodConfig) { c.AdminSocket = "" }, func(c *PodConfig) { c.ProbeAddress = "" },
+		func(c *PodConfig) { c.ProbePort = 0 },
 	} {
 		bad := good
 		spoil(&bad)
@@ -80,8 +87,8 @@ func TestPodCommand(t *testing.T) {
 	}
 }
 
-// TestPodEnvoyAuthenticates starts an Envoy and changes its token and the authority of its server, first to one that signs with a new key
-// under a bundle of both, then to the new one alone. Each time the next stream works.
+// TestPodEnvoyAuthenticates starts an Envoy and changes its token and the authority of its server, first to one that
+// signs with a new key under a bundle of both, then to the new one alone. Each time the next stream works.
 func TestPodEnvoyAuthenticates(t *testing.T) {
 	state, _ := podWorld(t)
 	old, next := testcert.Authority("old"), testcert.Authority("new")
@@ -174,8 +181,8 @@ func get(t *testing.T, port int32) *http.Response {
 	return resp
 }
 
-// TestPodEnvoyDrains: while the drain's request waits, every answer tells the client to leave, new connections are served, and the proxy says that
-// it is ready.
+// TestPodEnvoyDrains: while the drain's request waits, every answer tells the client to leave, new connections are
+// served, and the proxy says that it is ready.
 func TestPodEnvoyDrains(t *testing.T) {
 	state, port := podWorld(t)
 	authority := testcert.Authority("test")

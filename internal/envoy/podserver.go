@@ -22,8 +22,8 @@ const (
 	tokenSecret = "token"
 )
 
-// A server that is gone without a word is noticed by the kernel, after keepaliveIdle and then keepaliveProbes times keepaliveInterval.
-// Pings of HTTP/2 would do as well, but servers of gRPC hang up on who sends them often.
+// A server that is gone without a word is noticed by the kernel, after keepaliveIdle and then keepaliveProbes times
+// keepaliveInterval. Pings of HTTP/2 would do as well, but servers of gRPC hang up on who sends them often.
 const (
 	keepaliveIdle     = 30 * time.Second
 	keepaliveInterval = 5 * time.Second
@@ -62,8 +62,8 @@ func serverInNetwork(cfg PodConfig) *clusterv3.Cluster {
 	return c
 }
 
-// injectToken sets each stream's header "authorization". What Envoy's own means to do so for a gRPC client do not see when the CA
-// bundle changes.
+// injectToken sets each stream's header "authorization". What Envoy's own means to do so for a gRPC client do not see
+// when the CA bundle changes.
 func injectToken(cfg PodConfig) *injectorv3.CredentialInjector {
 	return &injectorv3.CredentialInjector{
 		Overwrite: true,
@@ -105,7 +105,8 @@ func authority(cfg PodConfig) *tlsv3.Secret {
 func token(cfg PodConfig) *tlsv3.Secret {
 	source := file(cfg.TokenPath)
 	source.WatchedDirectory = directory(cfg.TokenPath)
-	return &tlsv3.Secret{Name: tokenSecret, Type: &tlsv3.Secret_GenericSecret{GenericSecret: &tlsv3.GenericSecret{Secret: source}}}
+	return &tlsv3.Secret{Name: tokenSecret,
+		Type: &tlsv3.Secret_GenericSecret{GenericSecret: &tlsv3.GenericSecret{Secret: source}}}
 }
 
 func file(name string) *corev3.DataSource {

@@ -24,8 +24,8 @@ const (
 	delayFilter  = "fault"
 )
 
-// scriptReady: Envoy's /ready says DRAINING from the moment when clients are told to leave, but then the proxy still serves, and has to as
-// long as no other proxy does.
+// scriptReady: Envoy's /ready says DRAINING from the moment when clients are told to leave, but then the proxy still
+// serves, and has to as long as no other proxy does.
 const scriptReady = `function envoy_on_response(response)
   if response:headers():get(":status") ~= "503" then return end
   local body = response:body()
@@ -37,14 +37,16 @@ end
 
 // scriptDrain: the admin interface takes changes by POST only, and hooks of Kubernetes are GETs.
 const scriptDrain = `function envoy_on_request(request)
-  request:httpCall("` + adminCluster + `", {[":method"] = "POST", [":path"] = "/healthcheck/fail", [":authority"] = "admin"}, "", 5000)
+  request:httpCall("` + adminCluster + `", ` +
+	`{[":method"] = "POST", [":path"] = "/healthcheck/fail", [":authority"] = "admin"}, "", 5000)
 end
 `
 
 // probeListener answers a kubelet. Like all listeners it opens when the first configuration is whole.
 //
 //	ReadyPath  the admin interface's /ready
-//	LivePath   the admin interface's /hot_restart_version: a short answer of the main thread through a worker, in every state
+//	LivePath   the admin interface's /hot_restart_version: in every state a short answer of the main thread, through a
+//	           worker
 //	DrainPath  /healthcheck/fail there, so that each answer to a client asks it to close its connection; then waits
 func probeListener(cfg PodConfig) *listenerv3.Listener {
 	routes := []*routev3.Route{
@@ -57,7 +59,8 @@ func probeListener(cfg PodConfig) *listenerv3.Listener {
 			Action: &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{
 				Status: 200, Body: inlineText(fmt.Sprintf("drained for %v\n", cfg.Drain)),
 			}},
-			TypedPerFilterConfig: map[string]*anypb.Any{scriptFilter: mustAny(script(scriptDrain)), delayFilter: mustAny(delay(cfg))},
+			TypedPerFilterConfig: map[string]*anypb.Any{scriptFilter: mustAny(script(scriptDrain)),
+				delayFilter: mustAny(delay(cfg))},
 		})
 	}
 	manager := &hcmv3.HttpConnectionManager{

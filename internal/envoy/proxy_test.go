@@ -118,7 +118,9 @@ func serveState(t testing.TB, socket string, state map[resource.Key]resource.Res
 	return s
 }
 
-func (s *stateServer) DeltaAggregatedResources(stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
+func (s *stateServer) DeltaAggregatedResources(
+	stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer,
+) error {
 	for {
 		req, err := stream.Recv()
 		if err != nil {

@@ -20,8 +20,8 @@ type place struct {
 // variant names the place; fragments of rules that don't depend on it have the variant "".
 func (p place) variant() string { return fmt.Sprintf("%s:%d", p.Scheme, p.Port) }
 
-// perPlace tells whether a rule answers differently by listener: a redirect that keeps the scheme needs to know it, for a
-// port is written only when it isn't the scheme's own.
+// perPlace tells whether a rule answers differently by listener: a redirect that keeps the scheme needs to know it, for
+// a port is written only when it isn't the scheme's own.
 func perPlace(r model.Rule) bool {
 	if r.Error != 0 {
 		return false
@@ -29,7 +29,8 @@ func perPlace(r model.Rule) bool {
 	if keepsScheme(r.Redirect) {
 		return true
 	}
-	return slices.ContainsFunc(r.Backends, func(b model.WeightedBackend) bool { return b.Filters != nil && keepsScheme(b.Filters.Redirect) })
+	return slices.ContainsFunc(r.Backends,
+		func(b model.WeightedBackend) bool { return b.Filters != nil && keepsScheme(b.Filters.Redirect) })
 }
 
 func keepsScheme(r *model.Redirect) bool {
@@ -46,9 +47,11 @@ var redirectCodes = map[int]routev3.RedirectAction_RedirectResponseCode{
 
 var wellKnownPorts = map[string]int32{"http": 80, "https": 443}
 
-// redirect renders a redirect. The second value, if not nil, mends the Location header: Envoy can name a port or keep the
-// one of the Host header, but it can't leave a port out.
-func redirect(r *model.Redirect, m model.PathMatch, at place) (*routev3.RedirectAction, *corev3.HeaderValueOption, error) {
+// redirect renders a redirect. The second value, if not nil, mends the Location header: Envoy can name a port or keep
+// the one of the Host header, but it can't leave a port out.
+func redirect(
+	r *model.Redirect, m model.PathMatch, at place,
+) (*routev3.RedirectAction, *corev3.HeaderValueOption, error) {
 	code, ok := redirectCodes[r.StatusCode]
 	if !ok {
 		return nil, nil, fmt.Errorf("a redirect can't have the status code %d", r.StatusCode)
@@ -103,8 +106,9 @@ func cutPort(scheme string, port int32) *corev3.HeaderValueOption {
 	return &corev3.HeaderValueOption{
 		AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS,
 		Header: &corev3.HeaderValue{
-			Key:   "location",
-			Value: fmt.Sprintf(`%%CEL(re.extract(response.headers['location'], '^(%s://[^/]*):%d(/.*)$', '\\1\\2'))%%`, scheme, port),
+			Key: "location",
+			Value: fmt.Sprintf(`%%CEL(re.extract(response.headers['location'], '^(%s://[^/]*):%d(/.*)$', '\\1\\2'))%%`, scheme,
+				port),
 		},
 	}
 }

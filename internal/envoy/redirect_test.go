@@ -8,7 +8,8 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// TestRedirectLocation: the port is the rule's, else that of the rule's scheme, else the listener's; never the Host header's.
+// TestRedirectLocation: the port is the rule's, else that of the rule's scheme, else the listener's; never the Host
+// header's.
 func TestRedirectLocation(t *testing.T) {
 	cases := []struct {
 		redirect  model.Redirect
@@ -26,13 +27,17 @@ func TestRedirectLocation(t *testing.T) {
 		{redirect: model.Redirect{Scheme: "https", Port: 443}, want: "https://f.example/a/b?c=d"},
 		{redirect: model.Redirect{Scheme: "https", Port: 80}, want: "https://f.example:80/a/b?c=d"},
 		{redirect: model.Redirect{Scheme: "https", Port: 8443}, want: "https://f.example:8443/a/b?c=d"},
-		{redirect: model.Redirect{Hostname: "g.example"}, want: "http://g.example/a/b?c=d", on8080: "http://g.example:8080/a/b?c=d"},
+		{redirect: model.Redirect{Hostname: "g.example"}, want: "http://g.example/a/b?c=d",
+			on8080: "http://g.example:8080/a/b?c=d"},
 		{redirect: model.Redirect{Hostname: "g.example", Scheme: "https"}, want: "https://g.example/a/b?c=d"},
 		{redirect: model.Redirect{Hostname: "g.example", Port: 99}, want: "http://g.example:99/a/b?c=d"},
 		{redirect: model.Redirect{Hostname: "g.example", Port: 80}, want: "http://g.example/a/b?c=d"},
-		{redirect: model.Redirect{Path: toPath("/x%y")}, want: "http://f.example/x%y?c=d", on8080: "http://f.example:8080/x%y?c=d"},
-		{redirect: model.Redirect{Path: toPrefix("/x/y")}, want: "http://f.example/x/y/b?c=d", on8080: "http://f.example:8080/x/y/b?c=d"},
-		{redirect: model.Redirect{Path: toPrefix("/"), StatusCode: 301}, want: "http://f.example/b?c=d", on8080: "http://f.example:8080/b?c=d"},
+		{redirect: model.Redirect{Path: toPath("/x%y")}, want: "http://f.example/x%y?c=d",
+			on8080: "http://f.example:8080/x%y?c=d"},
+		{redirect: model.Redirect{Path: toPrefix("/x/y")}, want: "http://f.example/x/y/b?c=d",
+			on8080: "http://f.example:8080/x/y/b?c=d"},
+		{redirect: model.Redirect{Path: toPrefix("/"), StatusCode: 301}, want: "http://f.example/b?c=d",
+			on8080: "http://f.example:8080/b?c=d"},
 		{redirect: model.Redirect{StatusCode: 303, Scheme: "https"}, want: "https://f.example/a/b?c=d"},
 		{redirect: model.Redirect{StatusCode: 307, Scheme: "https"}, want: "https://f.example/a/b?c=d"},
 		{redirect: model.Redirect{StatusCode: 308, Scheme: "https"}, want: "https://f.example/a/b?c=d"},
@@ -46,8 +51,9 @@ func TestRedirectLocation(t *testing.T) {
 				c.redirect.StatusCode = 302
 			}
 			rule := model.Rule{
-				Key:      testRuleKey(fmt.Sprint(i)),
-				Matches:  []model.Match{{Path: prefix("/a").Path, Headers: []model.ValueMatch{{Name: "case", Value: fmt.Sprint(i)}}}},
+				Key: testRuleKey(fmt.Sprint(i)),
+				Matches: []model.Match{{Path: prefix("/a").Path,
+					Headers: []model.ValueMatch{{Name: "case", Value: fmt.Sprint(i)}}}},
 				Redirect: &c.redirect,
 				ResponseHeaders: &model.HeaderModifier{
 					Set: []model.Header{{Name: "x-set", Value: "by-rule"}},

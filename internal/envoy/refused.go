@@ -8,7 +8,8 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// refusedBackends are those whose clusters or endpoints a proxy refused. It has what it accepted of them before, or nothing.
+// refusedBackends are those whose clusters or endpoints a proxy refused. It has what it accepted of them before, or
+// nothing.
 type refusedBackends struct {
 	// gateways have such backends. Most have none, and then their routes depend on nothing else.
 	gateways *flow.Collection[model.ObjectRef, struct{}]
@@ -16,24 +17,28 @@ type refusedBackends struct {
 }
 
 func newRefusedBackends(refused *flow.Collection[resource.RefusalKey, resource.Refusal]) refusedBackends {
-	byOrigin := flow.Group(refused, "envoy/refused-by-origin", func(k resource.RefusalKey, said resource.Refusal) []resource.StandingKey {
-		if said.Type != resource.Cluster && said.Type != resource.Endpoints {
-			return nil
-		}
-		keys := []resource.StandingKey{{Gateway: k.Gateway, Origin: k.Origin}}
-		if k.Origin.Section != "" {
-			keys = append(keys, resource.StandingKey{Gateway: k.Gateway, Origin: resource.Origin{Object: k.Origin.Object}})
-		}
-		return keys
-	}, byKey)
+	byOrigin := flow.Group(refused, "envoy/refused-by-origin",
+		func(k resource.RefusalKey, said resource.Refusal) []resource.StandingKey {
+			if said.Type != resource.Cluster && said.Type != resource.Endpoints {
+				return nil
+			}
+			keys := []resource.StandingKey{{Gateway: k.Gateway, Origin: k.Origin}}
+			if k.Origin.Section != "" {
+				keys = append(keys, resource.StandingKey{Gateway: k.Gateway, Origin: resource.Origin{Object: k.Origin.Object}})
+			}
+			return keys
+		}, byKey)
 	refusals := flow.Map(byOrigin, "envoy/refused-backends",
-		func(_ *flow.Ctx, _ resource.StandingKey, rows flow.Members[resource.RefusalKey, resource.Refusal]) (resource.Refusal, bool) {
+		func(_ *flow.Ctx, _ resource.StandingKey, rows flow.Members[resource.RefusalKey, resource.Refusal]) (
+			resource.Refusal, bool,
+		) {
 			_, said := rows.At(0)
 			return said, true
 		})
-	byGateway := flow.Group(refusals, "envoy/refused-by-gateway", func(k resource.StandingKey, _ resource.Refusal) []model.ObjectRef {
-		return []model.ObjectRef{k.Gateway}
-	}, byKey)
+	byGateway := flow.Group(refusals, "envoy/refused-by-gateway",
+		func(k resource.StandingKey, _ resource.Refusal) []model.ObjectRef {
+			return []model.ObjectRef{k.Gateway}
+		}, byKey)
 	return refusedBackends{refusals: refusals, gateways: flow.Map(byGateway, "envoy/gateways-of-refused-backends",
 		func(*flow.Ctx, model.ObjectRef, flow.Members[resource.StandingKey, resource.Refusal]) (struct{}, bool) {
 			return struct{}{}, true
@@ -46,7 +51,8 @@ func (in refusedBackends) of(c *flow.Ctx, gateway model.ObjectRef, rule model.Ru
 		return ""
 	}
 	for _, b := range rule.Uses() {
-		if said, found := flow.Fetch(c, in.refusals, resource.StandingKey{Gateway: gateway, Origin: backendOrigin(b)}); found {
+		if said, found := flow.Fetch(c, in.refusals,
+			resource.StandingKey{Gateway: gateway, Origin: backendOrigin(b)}); found {
 			return fmt.Sprintf("%s: %s", b.Object, said.Message)
 		}
 	}

@@ -18,9 +18,9 @@ const otherHosts = 5
 
 // retryPolicy renders when a request is tried again, and how long each attempt may take; nil if neither is stated.
 //
-// A connection that was never made, and a stream that the backend refused, are tried again; one that broke after the request
-// was sent is not, as the backend may have worked on it. But Envoy knows no way to try again after a timeout alone: where the
-// user bounds attempts, one that was reset is tried again, too.
+// A connection that was never made, and a stream that the backend refused, are tried again; one that broke after the
+// request was sent is not, as the backend may have worked on it. But Envoy knows no way to try again after a timeout
+// alone: where the user bounds attempts, one that was reset is tried again, too.
 func retryPolicy(t model.Timeouts, r *model.Retry) *routev3.RetryPolicy {
 	if t.Backend == 0 && r == nil {
 		return nil
@@ -45,8 +45,10 @@ func retryPolicy(t model.Timeouts, r *model.Retry) *routev3.RetryPolicy {
 		p.RetryBackOff = &routev3.RetryPolicy_RetryBackOff{BaseInterval: durationpb.New(r.Backoff)}
 	}
 	p.RetryHostPredicate = []*routev3.RetryPolicy_RetryHostPredicate{{
-		Name:       "envoy.retry_host_predicates.previous_hosts",
-		ConfigType: &routev3.RetryPolicy_RetryHostPredicate_TypedConfig{TypedConfig: mustAny(&previoushostsv3.PreviousHostsPredicate{})},
+		Name: "envoy.retry_host_predicates.previous_hosts",
+		ConfigType: &routev3.RetryPolicy_RetryHostPredicate_TypedConfig{TypedConfig: mustAny(
+			&previoushostsv3.PreviousHostsPredicate{},
+		)},
 	}}
 	p.HostSelectionRetryMaxAttempts = otherHosts
 	return p
@@ -56,7 +58,8 @@ func retryPolicy(t model.Timeouts, r *model.Retry) *routev3.RetryPolicy {
 func mirrors(list []model.Mirror) []*routev3.RouteAction_RequestMirrorPolicy {
 	var policies []*routev3.RouteAction_RequestMirrorPolicy
 	for _, m := range list {
-		policy := &routev3.RouteAction_RequestMirrorPolicy{Cluster: clusterName(m.Backend), DisableShadowHostSuffixAppend: true}
+		policy := &routev3.RouteAction_RequestMirrorPolicy{Cluster: clusterName(m.Backend),
+			DisableShadowHostSuffixAppend: true}
 		if m.Numerator < m.Denominator {
 			// The nearest that Envoy knows; a share that is stated is not nothing.
 			share := math.Round(float64(m.Numerator) / float64(m.Denominator) * wholeShare)

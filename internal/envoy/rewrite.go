@@ -10,8 +10,8 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// pathEdit is how Envoy is told to change a path; one field is set, or none if nothing is to change. The query string is
-// kept in every form.
+// pathEdit is how Envoy is told to change a path; one field is set, or none if nothing is to change. The query string
+// is kept in every form.
 type pathEdit struct {
 	whole  string // literal
 	prefix string // in place of the prefix that matched

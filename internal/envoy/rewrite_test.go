@@ -68,7 +68,8 @@ func TestRewrite(t *testing.T) {
 		for _, query := range []string{"", "?q=/foo&r=%20"} {
 			a := call{Host: host, URI: c.uri + query}.do(t, bind)
 			if a.Seen.URI != c.want+query || a.Seen.Host != host {
-				t.Errorf("%s %+v: %s became %q (%d), want %q", c.match.Value, *c.rewrite, c.uri+query, a.Seen.URI, a.Status, c.want+query)
+				t.Errorf("%s %+v: %s became %q (%d), want %q", c.match.Value, *c.rewrite, c.uri+query, a.Seen.URI, a.Status,
+					c.want+query)
 			}
 			for name := range a.Seen.Header {
 				if strings.HasPrefix(name, "X-Envoy-Original") {

@@ -11,13 +11,14 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// ruleRoutes renders what a rule does with the requests of one of its matches: one route or, where a backend has filters or sessions
-// of its own, one for each backend that takes a share of the requests.
+// ruleRoutes renders what a rule does with the requests of one of its matches: one route or, where a backend has
+// filters or sessions of its own, one for each backend that takes a share of the requests.
 func ruleRoutes(r model.Rule, m model.PathMatch, at place) ([]*routev3.Route, error) {
 	switch {
 	case r.Error != 0:
 		return []*routev3.Route{statusRoute(uint32(r.Error))}, nil
-	case r.Redirect == nil && slices.ContainsFunc(r.Backends, func(b model.WeightedBackend) bool { return b.Filters != nil || b.Session != nil }):
+	case r.Redirect == nil && slices.ContainsFunc(r.Backends,
+		func(b model.WeightedBackend) bool { return b.Filters != nil || b.Session != nil }):
 		return shareRoutes(r, m, at)
 	}
 	route, err := filteredRoute(r, r.Filters, r.Backends, m, at)
@@ -25,7 +26,9 @@ func ruleRoutes(r model.Rule, m model.PathMatch, at place) ([]*routev3.Route, er
 }
 
 // filteredRoute renders what becomes of the requests that some filters take to some backends.
-func filteredRoute(r model.Rule, f model.Filters, backends []model.WeightedBackend, m model.PathMatch, at place) (*routev3.Route, error) {
+func filteredRoute(
+	r model.Rule, f model.Filters, backends []model.WeightedBackend, m model.PathMatch, at place,
+) (*routev3.Route, error) {
 	if err := checkAuth(f.Auth); err != nil {
 		return nil, err
 	}
@@ -50,7 +53,9 @@ func filteredRoute(r model.Rule, f model.Filters, backends []model.WeightedBacke
 }
 
 // forwardRoute renders a rule that sends requests to backends, or answers an error if it has none that takes any.
-func forwardRoute(route *routev3.Route, r model.Rule, f model.Filters, backends []model.WeightedBackend, m model.PathMatch) error {
+func forwardRoute(
+	route *routev3.Route, r model.Rule, f model.Filters, backends []model.WeightedBackend, m model.PathMatch,
+) error {
 	action := shares(r.Key.Route, backends)
 	if action == nil {
 		route.Action = failure(r.Key.Route).Action

@@ -1,8 +1,6 @@
 package envoy
 
 import (
-	"strings"
-
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 
@@ -12,7 +10,8 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// secretUse is a certificate as a Gateway's proxies have it: for its listeners or, apart from that, to be shown to backends.
+// secretUse is a certificate as a Gateway's proxies have it: for its listeners or, apart from that, to be shown to
+// backends.
 type secretUse struct {
 	Secret, Gateway model.ObjectRef
 	Client          bool
@@ -21,7 +20,7 @@ type secretUse struct {
 // Owner is the Secret.
 func (u secretUse) Owner() model.ObjectRef { return u.Secret }
 
-// key is the resource. secretUsed is its inverse.
+// key is the resource.
 func (u secretUse) key() resource.Key {
 	if u.Client {
 		return resource.Key{Gateway: u.Gateway, Type: resource.Secret, Name: clientSecretName(u.Secret)}
@@ -29,23 +28,23 @@ func (u secretUse) key() resource.Key {
 	return secretKey(u.Gateway, u.Secret)
 }
 
-func secretUsed(k resource.Key) secretUse {
-	name, client := strings.CutPrefix(k.Name, clientPrefix)
-	part := strings.Split(name, "/") // names of objects have no slash
-	return secretUse{Secret: model.Ref(model.KindSecret, part[1], part[2]), Gateway: k.Gateway, Client: client}
-}
-
-// secrets has a Secret for each certificate that a Gateway's listeners use, and one for each that its backends are shown.
+// secrets has a Secret for each certificate that a Gateway's listeners use, and one for each that its backends are
+// shown.
 func secrets(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
-	served := flow.Group(p.Listeners, "envoy/listeners-by-secret", func(_ model.ListenerKey, l model.Listener) []model.ObjectRef {
-		return l.Certificates
-	}, byKey)
-	shown := flow.Group(p.Backends, "envoy/backends-by-secret", func(_ plan.BackendKey, b model.Backend) []model.ObjectRef {
-		if b.TLS == nil || b.TLS.Certificate == (model.ObjectRef{}) {
-			return nil
-		}
-		return []model.ObjectRef{b.TLS.Certificate}
-	}, byKey)
+	served := flow.Group(p.Listeners, "envoy/listeners-by-secret",
+		func(_ model.ListenerKey, l model.Listener) []model.ObjectRef {
+			if !ours(l.DataPlane) {
+				return nil
+			}
+			return l.Certificates
+		}, byKey)
+	shown := flow.Group(p.Backends, "envoy/backends-by-secret",
+		func(_ plan.BackendKey, b model.Backend) []model.ObjectRef {
+			if !ours(b.DataPlane) || b.TLS == nil || b.TLS.Certificate == (model.ObjectRef{}) {
+				return nil
+			}
+			return []model.ObjectRef{b.TLS.Certificate}
+		}, byKey)
 	parts := flow.Derive(p.Secrets, "envoy/secret-parts",
 		func(c *flow.Ctx, ref model.ObjectRef, s model.Secret, emit func(secretUse, *resource.Part)) {
 			seen := map[secretUse]bool{}
@@ -64,9 +63,10 @@ func secrets(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 				add(secretUse{Secret: ref, Gateway: k.Gateway, Client: true})
 			}
 		})
-	return flow.Rename(parts, "envoy/secrets", secretUse.key, secretUsed, func(_ *flow.Ctx, _ secretUse, part *resource.Part) (resource.Resource, bool) {
-		return resource.Join(part), true
-	})
+	return flow.Rename(parts, "envoy/secrets", secretUse.key,
+		func(_ *flow.Ctx, _ secretUse, part *resource.Part) (resource.Resource, bool) {
+			return resource.Join(part), true
+		})
 }
 
 // secretPart is the bytes of a Secret, and by which of its uses proxies speak of it.

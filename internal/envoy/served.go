@@ -8,7 +8,8 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// served is what a place holds of a rule: what it was rendered to or, if the Gateway's proxy refused that, its substitute.
+// served is what a place holds of a rule: what it was rendered to or, if the Gateway's proxy refused that, its
+// substitute.
 type served struct {
 	Fragment resource.Fragment
 	Routes   [][]byte

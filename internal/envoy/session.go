@@ -13,9 +13,9 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// statefulSession renders the filter that keeps a client at its endpoint: the client carries the endpoint's address. If that
-// endpoint is gone, another one takes the client. A lifetime is of whole seconds, as a cookie's is (RFC 6265, Max-Age): Envoy would cut 0.5 s to
-// none, which is for ever.
+// statefulSession renders the filter that keeps a client at its endpoint: the client carries the endpoint's address. If
+// that endpoint is gone, another one takes the client. A lifetime is of whole seconds, as a cookie's is (RFC 6265,
+// Max-Age): Envoy would cut 0.5 s to none, which is for ever.
 func statefulSession(s *model.Session) *statefulsessionv3.StatefulSession {
 	state := &corev3.TypedExtensionConfig{
 		Name: "envoy.http.stateful_session.cookie",

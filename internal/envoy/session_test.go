@@ -10,8 +10,8 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// TestSession: a client that carries what it was given stays at its endpoint; one that does not goes round; if the endpoint is not
-// there, another one takes the client.
+// TestSession: a client that carries what it was given stays at its endpoint; one that does not goes round; if the
+// endpoint is not there, another one takes the client.
 func TestSession(t *testing.T) {
 	w, bind := newWorld(t), freePort(t)
 	session := func(name string, s model.Session) model.Rule {
@@ -21,9 +21,12 @@ func TestSession(t *testing.T) {
 		w.addPort(b, 80, bind, model.HTTP, testListener("http", ""))
 		w.addBackend(b, service("both"), startBackend(t, "one"), startBackend(t, "two"))
 		w.serve(b, 1, 80, "http", "session.test", session("session", model.Session{Cookie: "s", Path: "/a"}))
-		w.serve(b, 2, 80, "http", "permanent.test", session("permanent", model.Session{Cookie: "s", Path: "/", Lifetime: time.Hour}))
-		w.serve(b, 3, 80, "http", "short.test", session("short", model.Session{Cookie: "s", Path: "/", Lifetime: time.Second}))
-		w.serve(b, 5, 80, "http", "half.test", session("half", model.Session{Cookie: "s", Path: "/", Lifetime: 500 * time.Millisecond}))
+		w.serve(b, 2, 80, "http", "permanent.test",
+			session("permanent", model.Session{Cookie: "s", Path: "/", Lifetime: time.Hour}))
+		w.serve(b, 3, 80, "http", "short.test",
+			session("short", model.Session{Cookie: "s", Path: "/", Lifetime: time.Second}))
+		w.serve(b, 5, 80, "http", "half.test",
+			session("half", model.Session{Cookie: "s", Path: "/", Lifetime: 500 * time.Millisecond}))
 		w.serve(b, 4, 80, "http", "header.test", session("header", model.Session{Header: "x-session"}))
 	})
 	startProxy(t, w.resources())
@@ -59,7 +62,8 @@ func TestSession(t *testing.T) {
 	if got := backends(call{Host: "session.test", URI: "/a", Header: value(c)}); got[first.Seen.Backend] != 20 {
 		t.Errorf("with a session at %s: %v", first.Seen.Backend, got)
 	}
-	if a := (call{Host: "session.test", URI: "/a", Header: map[string]string{"Cookie": "s=CgsxMC4wLjAuOTo4MA=="}}).do(t, bind); a.Status != 200 {
+	if a := (call{Host: "session.test", URI: "/a", Header: map[string]string{"Cookie": "s=CgsxMC4wLjAuOTo4MA=="}}).do(t,
+		bind); a.Status != 200 {
 		t.Errorf("with a session at an endpoint that is not there: %+v", a) // "10.0.0.9:80", as Envoy writes it
 	}
 	if _, c := cookie("permanent.test"); c.Name != "s" || c.Path != "/" || c.MaxAge != 3600 {
@@ -80,8 +84,8 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// TestSessionOfABackend: the weights decide who gets a request, and within that backend a client stays where it was. Each backend has its own
-// session; the rule's, where it states one, is that of all.
+// TestSessionOfABackend: the weights decide who gets a request, and within that backend a client stays where it was.
+// Each backend has its own session; the rule's, where it states one, is that of all.
 func TestSessionOfABackend(t *testing.T) {
 	w, bind := newWorld(t), freePort(t)
 	w.apply(func(b *flow.Batch) {
@@ -89,10 +93,11 @@ func TestSessionOfABackend(t *testing.T) {
 		w.addBackend(b, service("a"), startBackend(t, "a1"), startBackend(t, "a2"))
 		w.addBackend(b, service("b"), startBackend(t, "b1"), startBackend(t, "b2"))
 		rule := func(name string, own *model.Session) model.Rule {
-			return model.Rule{Key: testRuleKey(name), Matches: []model.Match{{}}, Session: own, Backends: []model.WeightedBackend{
-				{Backend: service("a"), Weight: 1, Session: &model.Session{Header: "x-a"}},
-				{Backend: service("b"), Weight: 1, Session: &model.Session{Header: "x-b"}},
-			}}
+			return model.Rule{Key: testRuleKey(name), Matches: []model.Match{{}}, Session: own,
+				Backends: []model.WeightedBackend{
+					{Backend: service("a"), Weight: 1, Session: &model.Session{Header: "x-a"}},
+					{Backend: service("b"), Weight: 1, Session: &model.Session{Header: "x-b"}},
+				}}
 		}
 		w.serve(b, 1, 80, "http", "backends.test", rule("backends", nil))
 		w.serve(b, 2, 80, "http", "rule.test", rule("rule", &model.Session{Header: "x-rule"}))
@@ -115,7 +120,8 @@ func TestSessionOfABackend(t *testing.T) {
 	if len(client) != 2 {
 		t.Errorf("sessions %v, at %v", client, stays)
 	}
-	if got := (call{Host: "rule.test", URI: "/"}).do(t, bind); got.Header.Get("x-rule") == "" || got.Header.Get("x-a")+got.Header.Get("x-b") != "" {
+	if got := (call{Host: "rule.test", URI: "/"}).do(t, bind); got.Header.Get("x-rule") == "" ||
+		got.Header.Get("x-a")+got.Header.Get("x-b") != "" {
 		t.Errorf("the rule's own session: %v", got.Header)
 	}
 }

@@ -15,9 +15,10 @@ import (
 // wholeShare is the denominator of shares: a millionth is the finest that Envoy knows.
 const wholeShare = 1_000_000
 
-// shareRoutes renders a route for each backend that takes a share of a rule's requests. Envoy compares one random number of the
-// request with the fraction of each route in turn: so a fraction is all that came before, and the last route has none and takes
-// what is left. A weighted cluster would do for headers, but it can't rewrite paths, mirror, or redirect.
+// shareRoutes renders a route for each backend that takes a share of a rule's requests. Envoy compares one random
+// number of the request with the fraction of each route in turn: so a fraction is all that came before, and the last
+// route has none and takes what is left. A weighted cluster would do for headers, but it can't rewrite paths, mirror,
+// or redirect.
 func shareRoutes(r model.Rule, m model.PathMatch, at place) ([]*routev3.Route, error) {
 	backends := slices.DeleteFunc(slices.Clone(r.Backends), func(b model.WeightedBackend) bool { return b.Weight == 0 })
 	if len(backends) == 0 {
@@ -57,7 +58,8 @@ func fraction(numerator uint32, of typev3.FractionalPercent_DenominatorType) *co
 	return &corev3.RuntimeFractionalPercent{DefaultValue: &typev3.FractionalPercent{Numerator: numerator, Denominator: of}}
 }
 
-// joinFilters are a rule's filters and, behind them, a backend's. Package gateway sees to it that they don't contradict.
+// joinFilters are a rule's filters and, behind them, a backend's. Package gateway sees to it that they don't
+// contradict.
 func joinFilters(rule, backend model.Filters) model.Filters {
 	return model.Filters{
 		Redirect:        backend.Redirect,
@@ -97,7 +99,8 @@ func joinHeaders(first, then *model.HeaderModifier) *model.HeaderModifier {
 	}
 	replaced := func(h model.Header) bool {
 		same := func(name string) bool { return strings.EqualFold(h.Name, name) }
-		return slices.ContainsFunc(then.Remove, same) || slices.ContainsFunc(then.Set, func(set model.Header) bool { return same(set.Name) })
+		return slices.ContainsFunc(then.Remove, same) ||
+			slices.ContainsFunc(then.Set, func(set model.Header) bool { return same(set.Name) })
 	}
 	return &model.HeaderModifier{
 		Set:    slices.Concat(slices.DeleteFunc(slices.Clone(first.Set), replaced), then.Set),

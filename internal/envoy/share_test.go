@@ -8,7 +8,8 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// TestSharesOfFilteredBackends: backends with filters get requests by weight, too, and what is mirrored is its share of them.
+// TestSharesOfFilteredBackends: backends with filters get requests by weight, too, and what is mirrored is its share of
+// them.
 func TestSharesOfFilteredBackends(t *testing.T) {
 	filtered := func(name string, weight uint32) model.WeightedBackend {
 		return model.WeightedBackend{Backend: service(name), Weight: weight, Filters: &model.Filters{
@@ -23,7 +24,8 @@ func TestSharesOfFilteredBackends(t *testing.T) {
 		{"uneven.test", []model.WeightedBackend{filtered("a", 1), filtered("b", 2), {Backend: service("c"), Weight: 1}},
 			map[string]int{"a": 25, "b": 50, "c": 25}},
 		{"none.test", []model.WeightedBackend{filtered("a", 0)}, map[string]int{"": 100}},
-		{"zero.test", []model.WeightedBackend{filtered("a", 0), filtered("b", 1), filtered("c", 0)}, map[string]int{"b": 100}},
+		{"zero.test", []model.WeightedBackend{filtered("a", 0), filtered("b", 1), filtered("c", 0)},
+			map[string]int{"b": 100}},
 		{"huge.test", []model.WeightedBackend{filtered("a", math.MaxUint32), filtered("b", math.MaxUint32), filtered("c", 1)},
 			map[string]int{"a": 50, "b": 50}},
 		{"invalid.test", []model.WeightedBackend{filtered("a", 1), {Backend: service("gone"), Weight: 1, Invalid: true}},
@@ -36,7 +38,8 @@ func TestSharesOfFilteredBackends(t *testing.T) {
 			w.addBackend(b, service(name), startBackend(t, name))
 		}
 		for i, c := range cases {
-			w.serve(b, i, 80, "http", c.host, model.Rule{Key: testRuleKey(c.host), Matches: []model.Match{{}}, Backends: c.backends})
+			w.serve(b, i, 80, "http", c.host, model.Rule{Key: testRuleKey(c.host), Matches: []model.Match{{}},
+				Backends: c.backends})
 		}
 	})
 	startProxy(t, w.resources())
@@ -51,7 +54,8 @@ func TestSharesOfFilteredBackends(t *testing.T) {
 		}
 		for _, name := range []string{"", "a", "b", "c"} {
 			// 400 calls: 10 per cent are four standard deviations
-			if percent, want := got[name]*100/400, c.want[name]; percent < want-10 || percent > want+10 || want == 0 && percent > 0 {
+			if percent, want := got[name]*100/400, c.want[name]; percent < want-10 || percent > want+10 || want == 0 &&
+				percent > 0 {
 				t.Errorf("%s: %q got %d%%, want %d%%", c.host, name, percent, want)
 			}
 		}

@@ -145,12 +145,13 @@ func TestTableWithoutRoutes(t *testing.T) {
 	}
 }
 
-// TestListenersOfOnePort: a host goes to the most specific listener; where that one has no route it gets 404, not what a
-// wider listener would do.
+// TestListenersOfOnePort: a host goes to the most specific listener; where that one has no route it gets 404, not what
+// a wider listener would do.
 func TestListenersOfOnePort(t *testing.T) {
 	w, bind := newWorld(t), freePort(t)
 	w.apply(func(b *flow.Batch) {
-		w.addPort(b, 80, bind, model.HTTP, testListener("any", ""), testListener("wild", "*.a.test"), testListener("one", "x.a.test"))
+		w.addPort(b, 80, bind, model.HTTP, testListener("any", ""), testListener("wild", "*.a.test"),
+			testListener("one", "x.a.test"))
 		w.addBackend(b, service("web"), startBackend(t, "web"))
 		w.serve(b, 1, 80, "any", "*", forward("any", model.Match{}))
 		w.serve(b, 1, 80, "wild", "b.a.test", forward("wild", model.Match{}))
@@ -172,7 +173,7 @@ func TestPortBindsEveryAddress(t *testing.T) {
 		w.addPort(b, 80, bind, model.HTTP, testListener("http", ""))
 		w.ports.Set(b, model.PortKey{Gateway: testGateway, Number: 80, Transport: model.TCP}, model.Port{
 			Key:      model.PortKey{Gateway: testGateway, Number: 80, Transport: model.TCP},
-			BindPort: bind, Addresses: []string{"127.0.0.1", "127.0.0.2"}, Protocol: model.HTTP,
+			BindPort: bind, Addresses: []string{"127.0.0.1", "127.0.0.2"}, Protocol: model.HTTP, DataPlane: model.DataPlaneEnvoy,
 		})
 	})
 	want := []string{fmt.Sprintf("127.0.0.1:%d", bind), fmt.Sprintf("127.0.0.2:%d", bind)}
@@ -228,5 +229,22 @@ func TestEqualPlansGiveEqualBytes(t *testing.T) {
 	}
 	if types := slices.Collect(maps.Keys(all)); len(types) == 0 {
 		t.Error("nothing was rendered")
+	}
+}
+
+// TestEndpointGroups: endpoints of one priority and zone are a group.
+func TestEndpointGroups(t *testing.T) {
+	at := func(address, zone string, priority uint32) model.Endpoint {
+		return model.Endpoint{Address: address, Port: 80, Zone: zone, Priority: priority}
+	}
+	a := assignment("web", []model.Endpoint{
+		at("10.0.0.1", "", 0), at("10.0.0.2", "", 0), at("10.0.0.3", "a", 0), at("10.0.0.4", "b", 0), at("10.0.0.5", "b", 1),
+	})
+	var got []string
+	for _, group := range a.Endpoints {
+		got = append(got, fmt.Sprintf("%d %q %d", group.Priority, group.GetLocality().GetZone(), len(group.LbEndpoints)))
+	}
+	if want := []string{`0 "" 2`, `0 "a" 1`, `0 "b" 1`, `1 "b" 1`}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -9,32 +9,43 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// routeStandings tells of each route, rule by rule, whether what it is now was acknowledged at every place. One route's
-// acknowledgement runs that route only.
-func (s stages) routeStandings() *flow.Collection[model.ObjectRef, resource.RouteStanding] {
-	return flow.Map(s.routes, "envoy/route-standings", func(c *flow.Ctx, _ model.ObjectRef, r model.Route) (resource.RouteStanding, bool) {
-		var standing resource.RouteStanding
-		fragments := make([]fragment, len(r.Rules))
-		for i, rule := range r.Rules {
-			fragments[i], _ = flow.Fetch(c, s.fragments, rule.Key)
-			standing.Unsupported = append(standing.Unsupported, unsupported(rule.Key, fragments[i])...)
-		}
-		for _, place := range r.Places {
-			h, ok := flow.Fetch(c, s.homes, place.Listener)
-			if !ok {
-				continue
-			}
-			rules := slices.Repeat([]resource.Standing{{Acknowledged: true}}, len(r.Rules))
-			standing.Places = append(standing.Places, resource.PlaceStanding{Listener: place.Listener, Rules: rules})
-			for i, rule := range r.Rules {
-				s.judge(c, &rules[i], h.Table, fragments[i].at(rule.Key, h.Place))
-				if rules[i].Refused == "" {
-					rules[i].Refused = s.backends.of(c, place.Gateway, rule)
+// routeStandings tells of each route at each Gateway, rule by rule, whether what it is now was acknowledged at every
+// place. One route's acknowledgement runs that route only.
+func (s stages) routeStandings() *flow.Collection[resource.RouteKey, resource.RouteStanding] {
+	return flow.Derive(s.routes, "envoy/route-standings",
+		func(c *flow.Ctx, ref model.ObjectRef, r model.Route, emit func(resource.RouteKey, resource.RouteStanding)) {
+			for _, g := range r.Gateways {
+				if ours(g.DataPlane) {
+					emit(resource.RouteKey{Gateway: g.Ref, Route: ref}, s.routeStanding(c, g.Ref, r))
 				}
 			}
+		})
+}
+
+func (s stages) routeStanding(c *flow.Ctx, gateway model.ObjectRef, r model.Route) (standing resource.RouteStanding) {
+	fragments := make([]fragment, len(r.Rules))
+	for i, rule := range r.Rules {
+		fragments[i], _ = flow.Fetch(c, s.fragments, rule.Key)
+		standing.Unsupported = append(standing.Unsupported, unsupported(rule.Key, fragments[i])...)
+	}
+	for _, place := range r.Places {
+		if place.Gateway != gateway {
+			continue
 		}
-		return standing, true
-	})
+		h, ok := flow.Fetch(c, s.homes, place.Listener)
+		if !ok {
+			continue
+		}
+		rules := slices.Repeat([]resource.Standing{{Acknowledged: true}}, len(r.Rules))
+		standing.Places = append(standing.Places, resource.PlaceStanding{Listener: place.Listener, Rules: rules})
+		for i, rule := range r.Rules {
+			s.judge(c, &rules[i], h.Table, fragments[i].at(rule.Key, h.Place))
+			if rules[i].Refused == "" {
+				rules[i].Refused = s.backends.of(c, gateway, rule)
+			}
+		}
+	}
+	return standing
 }
 
 // judge adds to a standing what proxies said of content in a resource.
@@ -48,13 +59,16 @@ func (s stages) judge(c *flow.Ctx, standing *resource.Standing, in resource.Key,
 	}
 }
 
-// judgeSecret adds what proxies said of a Secret that a listener needs. One that was acknowledged goes on serving while the
-// next one is on its way: a rotation takes nothing back.
-func (s stages) judgeSecret(c *flow.Ctx, standing *resource.Standing, sds *flow.Collection[resource.Key, resource.Resource], key resource.Key) {
+// judgeSecret adds what proxies said of a Secret that a listener needs. One that was acknowledged goes on serving while
+// the next one is on its way: a rotation takes nothing back.
+func (s stages) judgeSecret(
+	c *flow.Ctx, standing *resource.Standing, sds *flow.Collection[resource.Key, resource.Resource], key resource.Key,
+) {
 	secret, _ := flow.Fetch(c, sds, key)
 	for _, part := range secret.Parts {
 		for _, content := range part.Fragments {
-			if _, ok := flow.Fetch(c, s.acked, resource.AckKey{Resource: key, Origin: content.Origin, Variant: content.Variant}); !ok {
+			if _, ok := flow.Fetch(c, s.acked, resource.AckKey{Resource: key, Origin: content.Origin,
+				Variant: content.Variant}); !ok {
 				standing.Acknowledged = false
 			}
 			if refusal, ok := flow.Fetch(c, s.refused, refusalKey(key.Gateway, content)); ok && standing.Refused == "" {
@@ -64,16 +78,22 @@ func (s stages) judgeSecret(c *flow.Ctx, standing *resource.Standing, sds *flow.
 	}
 }
 
-// listenerStandings tells the same of each listener: its Listener resources (one for each address), and the Secrets and the
-// route table that these need.
+// listenerStandings tells the same of each listener: its Listener resources (one for each address), and the Secrets and
+// the route table that these need.
 func (s stages) listenerStandings(
 	p plan.Plan, lds, sds *flow.Collection[resource.Key, resource.Resource],
 ) *flow.Collection[resource.StandingKey, resource.Standing] {
-	keyed := flow.Group(p.Listeners, "envoy/listeners-by-origin", func(k model.ListenerKey, l model.Listener) []resource.StandingKey {
-		return []resource.StandingKey{{Gateway: l.Gateway, Origin: listenerOrigin(k)}}
-	}, byKey)
+	keyed := flow.Group(p.Listeners, "envoy/listeners-by-origin",
+		func(k model.ListenerKey, l model.Listener) []resource.StandingKey {
+			if !ours(l.DataPlane) {
+				return nil
+			}
+			return []resource.StandingKey{{Gateway: l.Gateway, Origin: listenerOrigin(k)}}
+		}, byKey)
 	return flow.Map(keyed, "envoy/listener-standings",
-		func(c *flow.Ctx, k resource.StandingKey, members flow.Members[model.ListenerKey, model.Listener]) (resource.Standing, bool) {
+		func(c *flow.Ctx, k resource.StandingKey, members flow.Members[model.ListenerKey, model.Listener]) (
+			resource.Standing, bool,
+		) {
 			_, l := members.At(0)
 			port, ok := flow.Fetch(c, p.Ports, l.Port)
 			standing := resource.Standing{Acknowledged: ok}
@@ -89,7 +109,7 @@ func (s stages) listenerStandings(
 					}
 				}
 			}
-			if servable(l.Protocol, l.Port.Transport) {
+			if servable(l.DataPlane, l.Protocol, l.Port.Transport) {
 				// A proxy acknowledges a listener, and lets connections in when the table that it names is there.
 				_, ok := flow.Fetch(c, s.acked, resource.Arrived(listenerHome(l).Table))
 				standing.Acknowledged = standing.Acknowledged && ok

@@ -12,7 +12,9 @@ import (
 func (w *world) ruleStanding(t testing.TB, k model.RuleKey) resource.Standing {
 	t.Helper()
 	var standing resource.RouteStanding
-	w.g.View(func(v flow.View) { standing, _ = flow.Get(v, w.out.Routes, k.Route) })
+	w.g.View(func(v flow.View) {
+		standing, _ = flow.Get(v, w.out.Routes, resource.RouteKey{Gateway: testGateway, Route: k.Route})
+	})
 	rules := standing.At(func(model.ListenerKey) bool { return true })
 	if len(rules) != 1 {
 		t.Errorf("%v has the standing %+v", k, standing)
@@ -26,7 +28,9 @@ func (w *world) listenerStanding(t testing.TB, section string) resource.Standing
 	return standingIn(t, w, w.out.Listeners, listenerOrigin(model.ListenerKey{Parent: testGateway, Section: section}))
 }
 
-func standingIn(t testing.TB, w *world, c *flow.Collection[resource.StandingKey, resource.Standing], o resource.Origin) (s resource.Standing) {
+func standingIn(
+	t testing.TB, w *world, c *flow.Collection[resource.StandingKey, resource.Standing], o resource.Origin,
+) (s resource.Standing) {
 	t.Helper()
 	w.g.View(func(v flow.View) {
 		var ok bool
@@ -92,12 +96,14 @@ func TestRuleIsAcknowledgedAtEveryPlace(t *testing.T) {
 	want(true)
 }
 
-// TestRuleWithoutAPlace: a rule whose only site is on a listener that is not there serves nowhere, whatever was acknowledged.
+// TestRuleWithoutAPlace: a rule whose only site is on a listener that is not there serves nowhere, whatever was
+// acknowledged.
 func TestRuleWithoutAPlace(t *testing.T) {
 	w := manyHosts(t, 1)
 	w.apply(func(b *flow.Batch) { w.serve(b, 1, 80, "gone", "x.test", forward("lost", model.Match{})) })
 	w.g.View(func(v flow.View) {
-		if s, _ := flow.Get(v, w.out.Routes, testRuleKey("lost").Route); len(s.Places) > 0 {
+		lost := resource.RouteKey{Gateway: testGateway, Route: testRuleKey("lost").Route}
+		if s, _ := flow.Get(v, w.out.Routes, lost); len(s.Places) > 0 {
 			t.Errorf("standing: %+v", s)
 		}
 	})
@@ -110,7 +116,8 @@ func TestAcknowledgementRunsOneStanding(t *testing.T) {
 	w.ack(t, resource.Routes, "80/0")
 	w.apply(func(b *flow.Batch) {
 		w.feedback.Acked.Set(b, resource.AckKey{
-			Resource: resource.Key{Gateway: testGateway, Type: resource.Routes, Name: "80/0"}, Origin: ruleOrigin(testRuleKey("h1.test")),
+			Resource: resource.Key{Gateway: testGateway, Type: resource.Routes, Name: "80/0"},
+			Origin:   ruleOrigin(testRuleKey("h1.test")),
 		}, 1)
 	})
 	turns := w.g.Turns()
@@ -119,10 +126,12 @@ func TestAcknowledgementRunsOneStanding(t *testing.T) {
 	}
 }
 
-// TestRefusedRuleAnswers500: its neighbours serve on, its requests don't fall through, and it recovers when it is edited.
+// TestRefusedRuleAnswers500: its neighbours serve on, its requests don't fall through, and it recovers when it is
+// edited.
 func TestRefusedRuleAnswers500(t *testing.T) {
 	w, bind := newWorld(t), freePort(t)
-	// Of an expression of the path nothing is known if it was what was refused; of that of a header, that there has to be one.
+	// Of an expression of the path nothing is known if it was what was refused; of that of a header, that there has to be
+	// one.
 	header := model.Match{Path: prefix("/header").Path, Headers: []model.ValueMatch{{Name: "x", Value: "a+", Regex: true}}}
 	path := model.Match{Path: model.PathMatch{Type: model.PathRegex, Value: "/path.*"}}
 	bad, good := forward("bad", prefix("/bad"), prefix("/other"), header, path), forward("good", prefix("/"))
@@ -147,7 +156,8 @@ func TestRefusedRuleAnswers500(t *testing.T) {
 		t.Errorf("in place of %+v stands %+v", content, after)
 	}
 	startProxy(t, w.resources())
-	for uri, status := range map[string]int{"/bad": 500, "/bad/x": 500, "/other": 500, "/": 200, "/badly": 200, "/header": 200, "/path": 200} {
+	for uri, status := range map[string]int{"/bad": 500, "/bad/x": 500, "/other": 500, "/": 200, "/badly": 200,
+		"/header": 200, "/path": 200} {
 		if a := (call{Host: "x.test", URI: uri}).do(t, bind); a.Status != status {
 			t.Errorf("%s: %d, want %d", uri, a.Status, status)
 		}
@@ -162,11 +172,13 @@ func TestRefusedRuleAnswers500(t *testing.T) {
 	}
 }
 
-// TestRefusedChainIsRefusedConnections: its neighbours serve on, its hosts do not fall to a wider listener, and it recovers when it is edited.
+// TestRefusedChainIsRefusedConnections: its neighbours serve on, its hosts do not fall to a wider listener, and it
+// recovers when it is edited.
 func TestRefusedChainIsRefusedConnections(t *testing.T) {
 	w, bind := newWorld(t), freePort(t)
 	cert := testSecret(t, "cert", "x.test")
-	listeners := []model.Listener{testListener("bad", "bad.test"), testListener("good", "good.test"), testListener("wide", "")}
+	listeners := []model.Listener{testListener("bad", "bad.test"), testListener("good", "good.test"),
+		testListener("wide", "")}
 	for i := range listeners {
 		listeners[i].Certificates = []model.ObjectRef{cert.Ref}
 	}
@@ -227,7 +239,8 @@ func (w *world) fragmentOf(t testing.TB, table string, k model.RuleKey) resource
 	return resource.Fragment{}
 }
 
-// TestListenerStanding: what all listeners of a port share counts for each of them, a filter chain and a table for their own.
+// TestListenerStanding: what all listeners of a port share counts for each of them, a filter chain and a table for
+// their own.
 func TestListenerStanding(t *testing.T) {
 	w := newWorld(t)
 	w.apply(func(b *flow.Batch) {
@@ -258,7 +271,8 @@ func TestListenerStanding(t *testing.T) {
 
 	head := w.resource(t, resource.Listener, "127.0.0.1:443").Parts[0].Fragments[0]
 	w.apply(func(b *flow.Batch) {
-		w.feedback.Refused.Set(b, refusalKey(testGateway, head), resource.Refusal{Kind: resource.PortTaken, Message: "cannot bind"})
+		w.feedback.Refused.Set(b, refusalKey(testGateway, head), resource.Refusal{Kind: resource.PortTaken,
+			Message: "cannot bind"})
 	})
 	no := resource.Standing{Refused: "cannot bind", Kind: resource.PortTaken}
 	check("443 can't be bound", map[string]resource.Standing{"a": yes, "b": yes, "c": no, "d": no})
@@ -271,8 +285,8 @@ func TestListenerStanding(t *testing.T) {
 	check("c's chain is refused", map[string]resource.Standing{"a": yes, "b": yes, "c": {Refused: "bad chain"}, "d": yes})
 }
 
-// TestSecretCountsForItsListener: a certificate that the proxy does not have, or refused, is its listener's business; one that
-// is being rotated is not.
+// TestSecretCountsForItsListener: a certificate that the proxy does not have, or refused, is its listener's business;
+// one that is being rotated is not.
 func TestSecretCountsForItsListener(t *testing.T) {
 	w := newWorld(t)
 	ref := model.Ref(model.KindSecret, "shop", "cert")

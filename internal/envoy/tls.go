@@ -26,7 +26,8 @@ func terminateTLS(certificates []model.ObjectRef) *corev3.TransportSocket {
 	}
 }
 
-// systemCA is where the proxy's machine keeps the authorities that it trusts: Debian's and Envoy's own image have it there.
+// systemCA is where the proxy's machine keeps the authorities that it trusts: Debian's and Envoy's own image have it
+// there.
 const systemCA = "/etc/ssl/certs/ca-certificates.crt"
 
 // originateTLS speaks TLS to a backend, and judges its certificate; nil for plaintext.
@@ -34,7 +35,9 @@ func originateTLS(t *model.BackendTLS, p model.BackendProtocol) *corev3.Transpor
 	if t == nil {
 		return nil
 	}
-	validation := &tlsv3.CertificateValidationContext{TrustedCa: &corev3.DataSource{Specifier: &corev3.DataSource_Filename{Filename: systemCA}}}
+	validation := &tlsv3.CertificateValidationContext{
+		TrustedCa: &corev3.DataSource{Specifier: &corev3.DataSource_Filename{Filename: systemCA}},
+	}
 	if t.CA != "" {
 		validation.TrustedCa = inlineText(t.CA)
 	}
@@ -54,7 +57,8 @@ func originateTLS(t *model.BackendTLS, p model.BackendProtocol) *corev3.Transpor
 		ValidationContextType: &tlsv3.CommonTlsContext_ValidationContext{ValidationContext: validation},
 	}
 	if t.Certificate != (model.ObjectRef{}) {
-		common.TlsCertificateSdsSecretConfigs = []*tlsv3.SdsSecretConfig{{Name: clientSecretName(t.Certificate), SdsConfig: overADS()}}
+		common.TlsCertificateSdsSecretConfigs = []*tlsv3.SdsSecretConfig{{Name: clientSecretName(t.Certificate),
+			SdsConfig: overADS()}}
 	}
 	switch p {
 	case model.HTTP2:

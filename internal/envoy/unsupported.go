@@ -8,7 +8,8 @@ func unsupported(k model.RuleKey, f fragment) []model.Finding {
 	_, answer := k.Route.Kind().Failure()
 	for _, problem := range f.Problems {
 		findings = append(findings, model.Finding{
-			Object: k.Route, Section: k.Name, Severity: model.Error, Condition: "Accepted", Reason: "UnsupportedValue", Drops: true,
+			Object: k.Route, Section: k.Name, Severity: model.Error, Condition: "Accepted", Reason: "UnsupportedValue",
+			Drops:   true,
 			Message: "Envoy can't serve this rule, its requests get " + answer + ": " + problem,
 		})
 	}

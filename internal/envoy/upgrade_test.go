@@ -37,7 +37,8 @@ func TestWebSocket(t *testing.T) {
 		w.addPort(b, 80, bind, model.HTTP, testListener("http", ""))
 		w.addBackend(b, service("ws"), model.Endpoint{Address: addr.IP.String(), Port: int32(addr.Port)})
 		w.serve(b, 1, 80, "http", "ws.test", model.Rule{
-			Key: testRuleKey("ws"), Matches: []model.Match{{}}, Backends: to("ws"), Timeouts: model.Timeouts{Request: 200 * time.Millisecond},
+			Key: testRuleKey("ws"), Matches: []model.Match{{}}, Backends: to("ws"),
+			Timeouts: model.Timeouts{Request: 200 * time.Millisecond},
 		})
 	})
 	startProxy(t, w.resources())

@@ -41,35 +41,40 @@ type virtualHost struct {
 	Part  *resource.Part
 }
 
-// virtualHosts renders each domain to a virtual host: the bytes of the rules that serve it, in the order of their sites. A request that
-// none of the domain's own takes falls through to those of the wider domains of the same listener, from narrow to wide.
-func (s stages) virtualHosts(sites *flow.Collection[model.SiteKey, model.Site]) *flow.Collection[model.DomainKey, virtualHost] {
+// virtualHosts renders each domain to a virtual host: the bytes of the rules that serve it, in the order of their
+// sites. A request that none of the domain's own takes falls through to those of the wider domains of the same
+// listener, from narrow to wide.
+func (s stages) virtualHosts(
+	sites *flow.Collection[model.SiteKey, model.Site],
+) *flow.Collection[model.DomainKey, virtualHost] {
 	domains := flow.Group(sites, "envoy/domains",
 		func(k model.SiteKey, _ model.Site) []model.DomainKey {
 			return []model.DomainKey{{Listener: k.Listener, Name: k.Domain}}
 		},
 		func(_ model.SiteKey, s model.Site) string { return s.Order })
-	return flow.Map(domains, "envoy/virtual-hosts", func(c *flow.Ctx, k model.DomainKey, own domainSites) (virtualHost, bool) {
-		h, ok := flow.Fetch(c, s.homes, k.Listener)
-		if !ok {
-			return virtualHost{}, false
-		}
-		v := assembly{stages: s, home: h}
-		for _, name := range model.Wider(k.Name, h.Hostname) {
-			if sites, ok := flow.Fetch(c, domains, model.DomainKey{Listener: k.Listener, Name: name}); ok && sameKind(own, sites) {
-				v.wider = append(v.wider, sites)
+	return flow.Map(domains, "envoy/virtual-hosts",
+		func(c *flow.Ctx, k model.DomainKey, own domainSites) (virtualHost, bool) {
+			h, ok := flow.Fetch(c, s.homes, k.Listener)
+			if !ok {
+				return virtualHost{}, false
 			}
-		}
-		v.add(c, own)
-		for _, sites := range v.wider {
-			v.add(c, sites)
-		}
-		return virtualHost{Table: h.Table, Part: v.part(k.Name)}, true
-	})
+			v := assembly{stages: s, home: h}
+			for _, name := range model.Wider(k.Name, h.Hostname) {
+				if sites, ok := flow.Fetch(c, domains, model.DomainKey{Listener: k.Listener, Name: name}); ok &&
+					sameKind(own, sites) {
+					v.wider = append(v.wider, sites)
+				}
+			}
+			v.add(c, own)
+			for _, sites := range v.wider {
+				v.add(c, sites)
+			}
+			return virtualHost{Table: h.Table, Part: v.part(k.Name)}, true
+		})
 }
 
-// sameKind tells whether the routes of two domains are of one kind, as those of each are: HTTPRoutes and GRPCRoutes are never merged
-// (GRPCRouteRule.matches).
+// sameKind tells whether the routes of two domains are of one kind, as those of each are: HTTPRoutes and GRPCRoutes are
+// never merged (GRPCRouteRule.matches).
 func sameKind(a, b domainSites) bool {
 	first, _ := a.At(0)
 	second, _ := b.At(0)
@@ -138,7 +143,8 @@ func (v *assembly) rule(c *flow.Ctx, k model.RuleKey) served {
 	return r
 }
 
-// part lays the virtual host's own bytes, in one piece with the field's tag, before those of the routes, which are not copied.
+// part lays the virtual host's own bytes, in one piece with the field's tag, before those of the routes, which are not
+// copied.
 func (v *assembly) part(domain string) *resource.Part {
 	own := mustMarshal(&routev3.VirtualHost{Name: domain, Domains: hosts(domain)})
 	size := len(own)

@@ -1,6 +1,7 @@
 package envoy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"testing"
@@ -46,8 +47,9 @@ func newWorldIn(g *flow.Graph) *world {
 		places:    map[model.ObjectRef][]model.Place{},
 	}
 	w.out = New(g, plan.Plan{
-		Gateways: w.gateways.Collection(), Ports: w.ports.Collection(), Listeners: w.listeners.Collection(), Routes: w.routes.Collection(),
-		Sites: w.sites.Collection(), Backends: w.backends.Collection(), Secrets: w.secrets.Collection(),
+		Gateways: w.gateways.Collection(), Ports: w.ports.Collection(), Listeners: w.listeners.Collection(),
+		Routes: w.routes.Collection(),
+		Sites:  w.sites.Collection(), Backends: w.backends.Collection(), Secrets: w.secrets.Collection(),
 	}, w.feedback)
 	g.Apply("start", func(b *flow.Batch) {
 		w.gateways.Synced(b)
@@ -73,11 +75,13 @@ func (w *world) addPort(b *flow.Batch, number, bind int32, protocol model.Protoc
 }
 
 // addPortAt adds a port that is bound at addresses.
-func (w *world) addPortAt(b *flow.Batch, addresses []string, number, bind int32, protocol model.Protocol, listeners ...model.Listener) {
+func (w *world) addPortAt(
+	b *flow.Batch, addresses []string, number, bind int32, protocol model.Protocol, listeners ...model.Listener,
+) {
 	key := model.PortKey{Gateway: testGateway, Number: number, Transport: model.TCP}
-	port := model.Port{Key: key, BindPort: bind, Addresses: addresses, Protocol: protocol}
+	port := model.Port{Key: key, BindPort: bind, Addresses: addresses, Protocol: protocol, DataPlane: model.DataPlaneEnvoy}
 	for _, l := range listeners {
-		l.Gateway, l.Port, l.Protocol = testGateway, key, protocol
+		l.Gateway, l.DataPlane, l.Port, l.Protocol = testGateway, cmp.Or(l.DataPlane, model.DataPlaneEnvoy), key, protocol
 		w.listeners.Set(b, l.Key, l)
 		port.Listeners = append(port.Listeners, model.PortListener{Key: l.Key, Hostname: l.Hostname, Serves: true})
 	}
@@ -112,10 +116,14 @@ func (w *world) serve(b *flow.Batch, order int, port int32, section, domain stri
 
 // setRule changes the rule of a route where it is.
 func (w *world) setRule(b *flow.Batch, r model.Rule) {
-	w.routes.Set(b, r.Key.Route, model.Route{Places: slices.Clone(w.places[r.Key.Route]), Rules: []model.Rule{r}})
+	w.routes.Set(b, r.Key.Route, model.Route{
+		Gateways: []model.RouteGateway{{Ref: testGateway, DataPlane: model.DataPlaneEnvoy}},
+		Places:   slices.Clone(w.places[r.Key.Route]), Rules: []model.Rule{r},
+	})
 }
 
 func (w *world) setBackend(b *flow.Batch, backend model.Backend) {
+	backend.DataPlane = cmp.Or(backend.DataPlane, model.DataPlaneEnvoy)
 	w.backends.Set(b, plan.BackendKey{Gateway: testGateway, Backend: backend.Key}, backend)
 }
 

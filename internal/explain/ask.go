@@ -23,7 +23,8 @@ type asked struct {
 	turns  []flow.Turn
 }
 
-// tries is how often a question begins anew because something has changed while it was worked at. Then turns have to wait.
+// tries is how often a question begins anew because something has changed while it was worked at. Then turns have to
+// wait.
 const tries = 3
 
 // ask answers a question with one consistent state.

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
 	"cardea.dev/cardea/internal/schema"
@@ -28,7 +29,8 @@ type rig struct {
 	meta model.Meta // of what apply makes
 }
 
-// newRig has Gateways g0 to g19 on port 80. Each has a host of its own ("g7.ex") with many routes, and all have all.ex, below /.
+// newRig has Gateways g0 to g19 on port 80. Each has a host of its own ("g7.ex") with many routes, and all have all.ex,
+// below /.
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	w := world.New(world.Config{Environment: model.Environment{Addresses: []string{"127.0.0.1"}}})
@@ -41,7 +43,8 @@ func newRig(t *testing.T) *rig {
 	}
 	for i := range gateways {
 		g := fmt.Sprintf("g%d", i)
-		objects = append(objects, fmt.Sprintf("{apiVersion: gateway.networking.k8s.io/v1, kind: Gateway, metadata: {name: %s}, "+
+		objects = append(objects, fmt.Sprintf("{apiVersion: gateway.networking.k8s.io/v1, kind: Gateway, metadata: {name: "+
+			"%s}, "+
 			"spec: {gatewayClassName: cardea, listeners: [{name: http, port: 80, protocol: HTTP}]}}", g),
 			route(g, g, g+".ex", "/", "app"), route("all-"+g, g, "all.ex", "/all", "app"))
 		for n := range 10 {
@@ -58,20 +61,19 @@ func xbackend(name string) string {
 }
 
 func route(name, gateway, host, path, backend string) string {
-	return fmt.Sprintf("{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: %s}, spec: {parentRefs: [{name: %s}], "+
+	return fmt.Sprintf("{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: %s}, spec: "+
+		"{parentRefs: [{name: %s}], "+
 		"hostnames: [%s], rules: [{matches: [{path: {value: %s}}], "+
-		"backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: %s}]}]}}", name, gateway, host, path, backend)
+		"backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: %s}]}]}}", name, gateway, host, path,
+		backend)
 }
 
-var schemas = sync.OnceValues(schema.New)
+var schemas = sync.OnceValue(func() *schema.Schema { return schema.New(kinds.Catalog()) })
 
 // apply makes edits, and waits until they are done.
 func (r *rig) apply(texts ...string) {
 	r.t.Helper()
-	s, err := schemas()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	s := schemas()
 	var list []*schema.Object
 	for _, text := range texts {
 		b, err := yaml.YAMLToJSON([]byte(text))
@@ -105,8 +107,8 @@ func (r *rig) question(url string) *requested {
 	return &requested{call: c}
 }
 
-// TestCostOfARequest: of many Gateways on one port those are asked that have the request's host, one after the other until one takes it, and no
-// more than a few. Of each, what decides about that host is looked at.
+// TestCostOfARequest: of many Gateways on one port those are asked that have the request's host, one after the other
+// until one takes it, and no more than a few. Of each, what decides about that host is looked at.
 func TestCostOfARequest(t *testing.T) {
 	r := newRig(t)
 	const five = "default/g0, default/g1, default/g10, default/g11, default/g12"
@@ -118,7 +120,8 @@ func TestCostOfARequest(t *testing.T) {
 	}{
 		{"http://g7.ex/", "default/g7", 1, 1, 1, "Gateways " + five + " and 14 more have this port, too: --gateway chooses"},
 		{"http://all.ex/all", "default/g0", mostWays, 1, 1, "Gateways default/g1, "},
-		{"http://all.ex/none", "default/g0", mostWays, mostWays, 1, "--gateway chooses; 12 of the Gateways with this host were not asked"},
+		{"http://all.ex/none", "default/g0", mostWays, mostWays, 1,
+			"--gateway chooses; 12 of the Gateways with this host were not asked"},
 		{"http://none.ex/", "default/g0", 1, 1, 1 + nearest + 1, "--gateway chooses"},
 		{"http://all.ex:81/", "", 0, 0, 1, "Gateways " + five + " and 15 more have port 80"},
 	} {
@@ -127,7 +130,8 @@ func TestCostOfARequest(t *testing.T) {
 			t.Fatal(err)
 		}
 		if q.story.Gateway != c.gateway || len(q.story.Notes) != c.notes {
-			t.Errorf("%s: %s, %d notes, want %s, %d: %q", c.url, q.story.Gateway, len(q.story.Notes), c.gateway, c.notes, q.story.Notes)
+			t.Errorf("%s: %s, %d notes, want %s, %d: %q", c.url, q.story.Gateway, len(q.story.Notes), c.gateway, c.notes,
+				q.story.Notes)
 		} else if !strings.Contains(q.story.Notes[0], c.first) {
 			t.Errorf("%s: the note is %q, want %q", c.url, q.story.Notes[0], c.first)
 		}
@@ -149,7 +153,8 @@ func TestCostOfARequest(t *testing.T) {
 			}
 		}
 		if gathered != c.gathered || built != c.built {
-			t.Errorf("%s: %d Gateways are looked into and %d simulated, want %d and %d", c.url, gathered, built, c.gathered, c.built)
+			t.Errorf("%s: %d Gateways are looked into and %d simulated, want %d and %d", c.url, gathered, built, c.gathered,
+				c.built)
 		}
 	}
 }
@@ -175,8 +180,8 @@ func (e *edited) work() error {
 	return e.steps.work()
 }
 
-// TestTurnsGoOn: while a question is worked at turns go on. What they change elsewhere does not matter to it; what they change of it has it asked
-// anew, and at last turns wait. So what is told is a state that there was.
+// TestTurnsGoOn: while a question is worked at turns go on. What they change elsewhere does not matter to it; what they
+// change of it has it asked anew, and at last turns wait. So what is told is a state that there was.
 func TestTurnsGoOn(t *testing.T) {
 	r := newRig(t)
 	for _, c := range []struct {
@@ -191,7 +196,8 @@ func TestTurnsGoOn(t *testing.T) {
 				r.apply(route("g7", "g7", "g7.ex", "/a", "app"))
 			}
 		}, 2, "paths below /a"},
-		{"again and again", func(n int) { r.apply(route("g7", "g7", "g7.ex", "/a/"+strings.Repeat("b", n), "app")) }, tries + 1, ""},
+		{"again and again", func(n int) { r.apply(route("g7", "g7", "g7.ex", "/a/"+strings.Repeat("b", n), "app")) },
+			tries + 1, ""},
 	} {
 		q := r.question("http://g7.ex/a/bbb")
 		e := &edited{steps: q, edit: c.edit}

@@ -30,12 +30,15 @@ func newTwo(t *testing.T) *two {
 
 // edit is an edit of the second rule; a file's is by nobody.
 func (r *two) edit(by string, generation int64, second string) {
-	r.meta = model.Meta{Generation: generation, Created: born, Edit: &model.Edit{By: by, At: born.Add(time.Duration(generation-1) * time.Minute)}}
+	r.meta = model.Meta{Generation: generation, Created: born,
+		Edit: &model.Edit{By: by, At: born.Add(time.Duration(generation-1) * time.Minute)}}
 	if strings.HasSuffix(by, ".yaml") {
 		r.meta.Created, r.meta.Edit = time.Time{}, &model.Edit{Where: by}
 	}
-	r.apply(fmt.Sprintf("{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: two}, spec: {parentRefs: [{name: g0}], "+
-		"hostnames: [two.ex], rules: [{matches: [{path: {value: /a}}], backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: late}]}, "+
+	r.apply(fmt.Sprintf("{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: two}, spec: "+
+		"{parentRefs: [{name: g0}], "+
+		"hostnames: [two.ex], rules: [{matches: [{path: {value: /a}}], backendRefs: [{group: gateway.networking.x-k8s.io, "+
+		"kind: XBackend, name: late}]}, "+
 		"{matches: [{path: {value: %s}}]}]}}", second))
 }
 
@@ -55,8 +58,9 @@ func (r *two) tells(e *Explainer, path string) string {
 	return told
 }
 
-// TestTheEditThatBroughtIt: a rule's edit is the one that brought the rule as it is, not one that came later and changed another rule; where that is
-// not known the last one of the object is told as that. What became of the object names the rules by their place in it.
+// TestTheEditThatBroughtIt: a rule's edit is the one that brought the rule as it is, not one that came later and
+// changed another rule; where that is not known the last one of the object is told as that. What became of the object
+// names the rules by their place in it.
 func TestTheEditThatBroughtIt(t *testing.T) {
 	look := func(r *two) { r.reader.look() }
 	edit := func(by string, generation int64, second string) func(*two) {
@@ -103,11 +107,13 @@ func TestTheEditThatBroughtIt(t *testing.T) {
 			map[string]string{"/a": "last: eve", "/c": "last: eve"},
 		},
 		"another object changes it": {
-			[]func(*two){look, edit("ann", 1, "/b"), look, edit("bob", 2, "/c"), look, func(r *two) { r.apply(xbackend("late")) }, look},
+			[]func(*two){look, edit("ann", 1, "/b"), look, edit("bob", 2, "/c"), look,
+				func(r *two) { r.apply(xbackend("late")) }, look},
 			map[string]string{"/a": "last: bob", "/c": "bob"},
 		},
 		"another object changes what one person made": {
-			[]func(*two){look, edit("ann", 1, "/b"), look, func(r *two) { r.apply(xbackend("late")) }, look, edit("bob", 2, "/c"), look},
+			[]func(*two){look, edit("ann", 1, "/b"), look, func(r *two) { r.apply(xbackend("late")) }, look,
+				edit("bob", 2, "/c"), look},
 			map[string]string{"/a": "ann", "/c": "bob"},
 		},
 		"a file that was there": {

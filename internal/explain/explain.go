@@ -18,11 +18,11 @@ type Config struct {
 	World *world.World
 	// Locate, if not nil, is called for each question, and tells where an object's field stands: "web.yaml:12".
 	Locate func() func(object model.ObjectRef, field string) string
-	// Sent, if not nil, tells when a proxy was first sent a resource as it is since a revision; false if it was not, or nobody remembers. It is
-	// called in a View.
+	// Sent, if not nil, tells when a proxy was first sent a resource as it is since a revision; false if it was not, or
+	// nobody remembers. It is called in a View.
 	Sent func(resource.Key, flow.Rev) (time.Time, bool)
-	// Offered, if not nil, tells what proxies are offered of a resource in place of what was rendered, nil if nothing; apart is false if they are
-	// offered that. It is called in a View.
+	// Offered, if not nil, tells what proxies are offered of a resource in place of what was rendered, nil if nothing;
+	// apart is false if they are offered that. It is called in a View.
 	Offered func(resource.Key) (instead *resource.Resource, apart bool)
 	// Each, if not nil, tells how far each connected proxy is with a resource. It is called when no View is open.
 	Each func(resource.Key) []resource.Proxy
@@ -45,14 +45,16 @@ func New(c Config) *Explainer { return &Explainer{config: c, history: newHistory
 
 // turnOf is the turn in which something changed; false if it is longer ago than is remembered.
 func (q *asked) turnOf(rev flow.Rev) (flow.Turn, bool) {
-	i, found := slices.BinarySearchFunc(q.turns, rev, func(t flow.Turn, rev flow.Rev) int { return cmp.Compare(t.Rev, rev) })
+	i, found := slices.BinarySearchFunc(q.turns, rev,
+		func(t flow.Turn, rev flow.Rev) int { return cmp.Compare(t.Rev, rev) })
 	if !found || rev == 0 {
 		return flow.Turn{}, false
 	}
 	return q.turns[i], true
 }
 
-// panics tells which parts of Cardea itself fail on something that names one of the objects: a bug, which is contained to that.
+// panics tells which parts of Cardea itself fail on something that names one of the objects: a bug, which is contained
+// to that.
 func (q *asked) panics(objects ...string) (list []string) {
 	for key, p := range flow.All(q.view, q.world.Graph.Panics()) {
 		if slices.ContainsFunc(objects, func(o string) bool { return names(key.Key, o) }) {

@@ -23,7 +23,8 @@ type Past struct {
 	Stages Stages `json:"stages"`
 }
 
-// history remembers the last edits that were read. It may be asked in a View, so nothing that waits for the graph runs under its lock.
+// history remembers the last edits that were read. It may be asked in a View, so nothing that waits for the graph runs
+// under its lock.
 type history struct {
 	mu    sync.Mutex
 	order []model.ObjectRef // of the edits, the oldest first; an object's are in the order of its own
@@ -48,12 +49,14 @@ func (h *history) read(ref model.ObjectRef, meta model.Meta, turn flow.Turn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	r := &record{
-		Past: Past{Edit: editOf(meta)}, from: h.seen, rev: turn.Rev, generation: meta.Generation, made: makes(meta), acked: map[resource.AckKey]bool{},
+		Past: Past{Edit: editOf(meta)}, from: h.seen, rev: turn.Rev, generation: meta.Generation, made: makes(meta),
+		acked: map[resource.AckKey]bool{},
 	}
 	if list := h.edits[ref]; len(list) > 0 {
 		r.sole = meta.Generation == list[len(list)-1].generation+1
 	} else {
-		r.sole = h.seen > 0 && meta.Generation == 1 && r.Edit != nil && r.Edit.Where != "" // a file that came; others may have been there unread
+		// a file that came; others may have been there unread
+		r.sole = h.seen > 0 && meta.Generation == 1 && r.Edit != nil && r.Edit.Where != ""
 	}
 	if r.Edit != nil {
 		r.Stages.Edited = r.Edit.At
@@ -78,9 +81,11 @@ func (h *history) drop(ref model.ObjectRef) {
 	}
 }
 
-// acknowledged notes that all proxies have a fragment, of the last edit that it was sent with. What is acknowledged again was changed by
-// something else.
-func (h *history) acknowledged(key resource.AckKey, at time.Time, sentWith func(resource.Key, flow.Rev) (time.Time, bool)) {
+// acknowledged notes that all proxies have a fragment, of the last edit that it was sent with. What is acknowledged
+// again was changed by something else.
+func (h *history) acknowledged(
+	key resource.AckKey, at time.Time, sentWith func(resource.Key, flow.Rev) (time.Time, bool),
+) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, r := range slices.Backward(h.edits[key.Origin.Object]) {
@@ -123,13 +128,15 @@ func (h *history) looked(rev flow.Rev) {
 	h.seen = rev
 }
 
-// makes tells whether an edit made its object, and no later one changed the spec. A folder does not know when an object was made.
+// makes tells whether an edit made its object, and no later one changed the spec. A folder does not know when an object
+// was made.
 func makes(m model.Meta) bool {
 	return m.Generation == 1 && !m.Created.IsZero() && m.Edit != nil && !m.Edit.At.After(m.Created)
 }
 
-// brought is the edit of an object, as read in a revision, that brought what changed last in another one; false if that is not known. It is not if
-// several edits were made between two looks, if nobody looked since, or if something else than the object's edit changed it.
+// brought is the edit of an object, as read in a revision, that brought what changed last in another one; false if that
+// is not known. It is not if several edits were made between two looks, if nobody looked since, or if something else
+// than the object's edit changed it.
 func (h *history) brought(ref model.ObjectRef, read, changed flow.Rev) (*Edit, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// TestHistory: an edit has the times of what was acknowledged because of it; the last few of an object are kept, and so many of all.
+// TestHistory: an edit has the times of what was acknowledged because of it; the last few of an object are kept, and so
+// many of all.
 func TestHistory(t *testing.T) {
 	web := model.Ref(model.KindHTTPRoute, "shop", "web")
 	second := func(n int) time.Time { return time.Unix(int64(n), 0) }

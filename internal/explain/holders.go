@@ -7,7 +7,8 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// holders are the resources that may have something of an object, by its kind: of a route the tables of its listeners, which may be long, only.
+// holders are the resources that may have something of an object, by its kind: of a route the tables of its listeners,
+// which may be long, only.
 func (q *asked) holders(ref model.ObjectRef, take func(resource.Key, resource.Resource)) {
 	switch ref.Kind() {
 	case model.KindHTTPRoute, model.KindGRPCRoute:

@@ -7,8 +7,8 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// idle tells which Gateways state a port, or would bind it, that none of their listeners can serve, and why: a few lines. gateway is the one
-// to look at, "" for any.
+// idle tells which Gateways state a port, or would bind it, that none of their listeners can serve, and why: a few
+// lines. gateway is the one to look at, "" for any.
 func (q *asked) idle(port int32, gateway string) (notes []string) {
 	environment, _ := flow.Get(q.view, q.world.Sources.Environment.Collection(), model.ObjectRef{})
 	for ref, o := range flow.All(q.view, q.world.Sources.Gateways.Collection()) {
@@ -32,7 +32,8 @@ func (q *asked) wrong(gateway model.ObjectRef, section string, serves bool) (not
 	}
 	for _, f := range q.world.Seen(q.view, gateway) {
 		if f.Severity == model.Error && (f.Section == section || f.Section == "") {
-			notes = append(notes, fmt.Sprintf("listener %s of Gateway %s %s: %s", section, gateway.NamespacedName(), how, f.Says()))
+			notes = append(notes, fmt.Sprintf("listener %s of Gateway %s %s: %s", section, gateway.NamespacedName(), how,
+				f.Says()))
 		}
 	}
 	return notes

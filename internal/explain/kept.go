@@ -15,7 +15,8 @@ func (q *asked) rendered(key resource.Key) (resource.Resource, bool) {
 	return flow.Get(q.view, q.world.Outputs.Of(key.Type), key)
 }
 
-// resource finds a resource as proxies are offered it: what was rendered, or what they accepted before something of that was refused.
+// resource finds a resource as proxies are offered it: what was rendered, or what they accepted before something of
+// that was refused.
 func (q *asked) resource(key resource.Key) (resource.Resource, bool) {
 	if instead, apart := q.instead(key); !apart {
 		return q.rendered(key)
@@ -25,7 +26,8 @@ func (q *asked) resource(key resource.Key) (resource.Resource, bool) {
 	return resource.Resource{}, false
 }
 
-// instead is what proxies are offered in place of what was rendered, nil if nothing; apart is false if they are offered that.
+// instead is what proxies are offered in place of what was rendered, nil if nothing; apart is false if they are offered
+// that.
 func (q *asked) instead(key resource.Key) (instead *resource.Resource, apart bool) {
 	if q.config.Offered == nil {
 		return nil, false

@@ -12,13 +12,15 @@ import (
 
 // Live tells how far something got at the proxies of a Gateway.
 type Live struct {
-	Acknowledged bool       `json:"acknowledged"`      // by all proxies that are connected, as it is now
-	Since        *time.Time `json:"since,omitempty"`   // when the last of them did; nil if that is longer ago than is remembered
-	Refused      string     `json:"refused,omitempty"` // the proxy's words about it, or about a backend that is named before them
-	Kept         bool       `json:"kept,omitempty"`    // what was accepted before serves on, in place of what is now
-	Proxies      int        `json:"proxies"`           // connected
-	Version      string     `json:"version,omitempty"` // the oldest of them
-	Each         []Proxy    `json:"each,omitempty"`    // of several, by name
+	Acknowledged bool `json:"acknowledged"` // by all proxies that are connected, as it is now
+	// when the last of them did; nil if that is longer ago than is remembered
+	Since *time.Time `json:"since,omitempty"`
+	// the proxy's words about it, or about a backend that is named before them
+	Refused string  `json:"refused,omitempty"`
+	Kept    bool    `json:"kept,omitempty"`    // what was accepted before serves on, in place of what is now
+	Proxies int     `json:"proxies"`           // connected
+	Version string  `json:"version,omitempty"` // the oldest of them
+	Each    []Proxy `json:"each,omitempty"`    // of several, by name
 }
 
 // Proxy is a connected proxy.

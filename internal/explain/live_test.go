@@ -8,7 +8,8 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// TestLiveNamesProxies: of several proxies those are named that have a rule, or those that it waits for; of one it is clear.
+// TestLiveNamesProxies: of several proxies those are named that have a rule, or those that it waits for; of one it is
+// clear.
 func TestLiveNamesProxies(t *testing.T) {
 	proxies := []resource.Proxy{{Node: "web-a", Version: "1.36.4"}, {Node: "web-b", Version: "1.40.0", Acknowledged: true}}
 	e := New(Config{Each: func(resource.Key) []resource.Proxy { return proxies }})

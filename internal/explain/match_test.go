@@ -7,7 +7,8 @@ import (
 	"cardea.dev/cardea/internal/simulate"
 )
 
-// TestMatchText: a gRPC match is told as it was stated, not as the path that it was rendered to; its other conditions stay.
+// TestMatchText: a gRPC match is told as it was stated, not as the path that it was rendered to; its other conditions
+// stay.
 func TestMatchText(t *testing.T) {
 	rendered := simulate.Phrase{Path: "path /shop.Cart/Get", Conditions: []string{"header x-a: 1"}}
 	for _, c := range []struct {
@@ -16,8 +17,10 @@ func TestMatchText(t *testing.T) {
 		want  string
 	}{
 		{model.Match{}, 0, "path /shop.Cart/Get, header x-a: 1"},
-		{model.Match{GRPC: &model.GRPCMatch{Service: "shop.Cart", Method: "Get"}}, 0, "gRPC service shop.Cart, method Get, header x-a: 1"},
-		{model.Match{GRPC: &model.GRPCMatch{Service: "shop", Regex: true}}, 0, "gRPC service that matches shop, header x-a: 1"},
+		{model.Match{GRPC: &model.GRPCMatch{Service: "shop.Cart", Method: "Get"}}, 0,
+			"gRPC service shop.Cart, method Get, header x-a: 1"},
+		{model.Match{GRPC: &model.GRPCMatch{Service: "shop", Regex: true}}, 0,
+			"gRPC service that matches shop, header x-a: 1"},
 		{model.Match{GRPC: &model.GRPCMatch{}}, 0, "every gRPC method, header x-a: 1"},
 		{model.Match{GRPC: &model.GRPCMatch{Service: "shop.Cart"}}, -1, "path /shop.Cart/Get, header x-a: 1"},
 	} {

@@ -24,8 +24,8 @@ type candidate struct {
 	key model.RuleKey
 }
 
-// near finds the rules of the request's host that might have been expected to take it: those that would have, too, and those
-// that miss one thing only. A rule is told once, by its nearest match.
+// near finds the rules of the request's host that might have been expected to take it: those that would have, too, and
+// those that miss one thing only. A rule is told once, by its nearest match.
 func (q *asked) near(w *way, l model.PortListener) []Near {
 	tried := w.tried
 	first := slices.IndexFunc(tried, func(t simulate.Tried) bool { return len(t.Misses) == 0 })
@@ -49,7 +49,8 @@ func (q *asked) near(w *way, l model.PortListener) []Near {
 			continue
 		}
 		at := envoy.MatchIndex(place.rule, n.Match)
-		miss := Near{Object: n.key.Route.String(), Rule: n.key.Name, Match: matchText(place.rule, at, simulate.Words(n.Match))}
+		miss := Near{Object: n.key.Route.String(), Rule: n.key.Name,
+			Match: matchText(place.rule, at, simulate.Words(n.Match))}
 		miss.Where = q.locate(n.key.Route, matchField(place.index, at))
 		if len(n.Misses) > 0 {
 			miss.Why = n.Misses[0]
@@ -98,8 +99,10 @@ func (q *asked) order(w *way, l model.ListenerKey, t simulate.Tried) (string, bo
 	}
 	at := envoy.MatchIndex(place.rule, t.Match)
 	listener, _ := flow.Get(q.view, q.world.Plan.Listeners, l)
-	for _, domain := range append([]string{w.result.VirtualHost}, model.Wider(w.result.VirtualHost, listener.Hostname)...) {
-		if site, found := flow.Get(q.view, q.world.Plan.Sites, model.SiteKey{Rule: key, Match: at, Listener: l, Domain: domain}); found {
+	for _, domain := range append([]string{w.result.VirtualHost},
+		model.Wider(w.result.VirtualHost, listener.Hostname)...) {
+		if site, found := flow.Get(q.view, q.world.Plan.Sites,
+			model.SiteKey{Rule: key, Match: at, Listener: l, Domain: domain}); found {
 			return site.Order, true
 		}
 	}

@@ -29,13 +29,15 @@ type Object struct {
 	Offline bool     `json:"offline,omitempty"` // no proxy runs
 }
 
-// Stages are the times of the last edit on its way to the proxies; nil where a time is longer ago than is remembered, or not reached.
+// Stages are the times of the last edit on its way to the proxies; nil where a time is longer ago than is remembered,
+// or not reached.
 type Stages struct {
-	Edited       *time.Time    `json:"edited,omitempty"`
-	Read         *time.Time    `json:"read,omitempty"`         // the turn that took it began
-	Turn         time.Duration `json:"turn,omitempty"`         // how long that turn took, in nanoseconds
-	Sent         *time.Time    `json:"sent,omitempty"`         // the last part of it that was changed was, to the first proxy
-	Acknowledged *time.Time    `json:"acknowledged,omitempty"` // the last part of it was, by the last proxy
+	Edited *time.Time    `json:"edited,omitempty"`
+	Read   *time.Time    `json:"read,omitempty"` // the turn that took it began
+	Turn   time.Duration `json:"turn,omitempty"` // how long that turn took, in nanoseconds
+	// the last part of it that was changed was, to the first proxy
+	Sent         *time.Time `json:"sent,omitempty"`
+	Acknowledged *time.Time `json:"acknowledged,omitempty"` // the last part of it was, by the last proxy
 }
 
 // Dependency is another object.
@@ -56,7 +58,8 @@ type Made struct {
 	Where   string `json:"where,omitempty"` // where that stands, of files: "web.yaml:12"
 	Live    Live   `json:"live"`
 
-	Sent *time.Time `json:"sent,omitempty"` // with the last edit, to the first proxy; nil if the edit changed nothing of it
+	// with the last edit, to the first proxy; nil if the edit changed nothing of it
+	Sent *time.Time `json:"sent,omitempty"`
 }
 
 // Object tells what became of an object; false if there is none.
@@ -100,7 +103,10 @@ func (o *became) gather(q *asked) {
 	if _, _, o.found = q.meta(o.ref); !o.found {
 		return
 	}
-	q.holders(o.ref, func(key resource.Key, r resource.Resource) { o.resources = append(o.resources, keyed{key, r.Parts}) })
+	q.holders(o.ref, func(key resource.Key,
+		r resource.Resource) {
+		o.resources = append(o.resources, keyed{key, r.Parts})
+	})
 }
 
 func (o *became) work() error {
@@ -125,7 +131,8 @@ func (o *became) tell(q *asked) {
 		return
 	}
 	o.story = Object{
-		Object: o.ref.String(), Where: q.locate(o.ref, ""), Generation: meta.Generation, Edit: editOf(meta), Offline: q.config.Offline,
+		Object: o.ref.String(), Where: q.locate(o.ref, ""), Generation: meta.Generation, Edit: editOf(meta),
+		Offline:   q.config.Offline,
 		DependsOn: q.dependencies(o.ref, o.fetched), Made: q.made(o.places, changed),
 	}
 	findings := o.findings
@@ -166,7 +173,8 @@ func (q *asked) dependencies(own model.ObjectRef, fetched []flow.Dependency) []D
 	list := make([]Dependency, 0, len(objects))
 	for ref := range objects {
 		_, _, there := q.meta(ref)
-		wrong := slices.ContainsFunc(q.world.Seen(q.view, ref), func(f model.Finding) bool { return f.Severity == model.Error })
+		wrong := slices.ContainsFunc(q.world.Seen(q.view, ref),
+			func(f model.Finding) bool { return f.Severity == model.Error })
 		list = append(list, Dependency{ref.String(), !there, wrong})
 	}
 	slices.SortFunc(list, func(a, b Dependency) int { return strings.Compare(a.Object, b.Object) })
@@ -179,7 +187,8 @@ func (q *asked) made(places []place, edited flow.Rev) []Made {
 	for _, p := range places {
 		live := q.live(p.key, p.part, p.fragment)
 		m := Made{
-			Gateway: p.key.Gateway.NamespacedName(), Type: p.key.Type.String(), Name: p.key.Name, Part: p.part, Of: p.fragment.Origin.Section,
+			Gateway: p.key.Gateway.NamespacedName(), Type: p.key.Type.String(), Name: p.key.Name, Part: p.part,
+			Of:   p.fragment.Origin.Section,
 			Live: live, Sent: q.sent(p.key, edited, live),
 		}
 		if place, found := q.place(model.RuleKey{Route: p.fragment.Origin.Object, Name: m.Of}); found {
@@ -195,7 +204,8 @@ func (q *asked) made(places []place, edited flow.Rev) []Made {
 	return list
 }
 
-// sent is when a proxy was first sent a resource with an edit, as far as that changed something: what was acknowledged before it was not.
+// sent is when a proxy was first sent a resource with an edit, as far as that changed something: what was acknowledged
+// before it was not.
 func (q *asked) sent(in resource.Key, edited flow.Rev, l Live) *time.Time {
 	if q.config.Sent == nil || edited == 0 {
 		return nil

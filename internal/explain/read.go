@@ -53,7 +53,8 @@ func (q Question) read() (call, error) {
 	}
 	c := call{text: cmp.Or(q.Method, http.MethodGet) + " " + q.URL, port: 80}
 	c.Request = simulate.Request{
-		Method: cmp.Or(q.Method, http.MethodGet), Host: sentHost(u.Host), Path: path, Header: http.Header{}, TLS: u.Scheme == "https",
+		Method: cmp.Or(q.Method, http.MethodGet), Host: sentHost(u.Host), Path: path, Header: http.Header{},
+		TLS: u.Scheme == "https",
 	}
 	if !isToken(c.Method) {
 		return call{}, fmt.Errorf("-X %q: %w", c.Method, errToken)

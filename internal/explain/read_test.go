@@ -39,7 +39,8 @@ func TestRead(t *testing.T) {
 		}
 	}
 	for _, q := range []Question{
-		{URL: "a/b"}, {URL: "ftp://a/"}, {URL: "http:///a"}, {URL: "http://a b/"}, {URL: "http://a:b/"}, {URL: "http://a:70000/"}, {URL: "http://a/\n"},
+		{URL: "a/b"}, {URL: "ftp://a/"}, {URL: "http:///a"}, {URL: "http://a b/"}, {URL: "http://a:b/"},
+		{URL: "http://a:70000/"}, {URL: "http://a/\n"},
 		{URL: "http://a/", Method: "G E"}, {URL: "http://a/", Method: "é"}, {URL: "http://a/", Headers: []string{"x"}},
 		{URL: "http://a/", Headers: []string{":path: /"}}, {URL: "http://a/", Headers: []string{"x y: 1"}},
 		{URL: "http://a/", Headers: []string{"x: a\x01b"}},

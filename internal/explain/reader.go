@@ -2,24 +2,23 @@ package explain
 
 import (
 	"cardea.dev/cardea/internal/flow"
-	"cardea.dev/cardea/internal/input"
-	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/resource"
 )
 
 // reader brings what turns changed into a history. It may look at several turns at once. One goroutine uses it.
 type reader struct {
 	*Explainer
-	sources []input.Follower
+	sources []kind.Follower
 	acks    *flow.Follower[resource.AckKey, uint64]
 }
 
 func (e *Explainer) reader() *reader {
 	w := e.config.World
 	r := &reader{Explainer: e, acks: flow.Follow(w.Feedback.Acked.Collection())}
-	for _, kind := range model.Kinds() {
-		if of := w.Sources.Of(kind); of != nil && kind != model.KindEndpointSlice { // nobody edits those, and they change all the time
-			r.sources = append(r.sources, of.Follow())
+	for _, k := range w.Sources.Catalog.All() {
+		if k.Owners == nil { // else nobody edits it, and it changes all the time
+			r.sources = append(r.sources, w.Sources.Of(k.Kind).Follow())
 		}
 	}
 	return r
@@ -41,10 +40,11 @@ func (r *reader) look() {
 		rev = v.Rev()
 		for _, s := range r.sources {
 			for _, ref := range s.Changed(v) {
-				meta, rev, found := w.Sources.Of(ref.Kind()).Meta(v, ref)
+				o, found := w.Sources.Of(ref.Kind()).Get(v, ref)
+				rev := w.Sources.Of(ref.Kind()).ChangedAt(v, ref)
 				news = append(news, func() {
 					if turn, known := w.Graph.TurnOf(rev); known && found {
-						r.history.read(ref, meta, turn)
+						r.history.read(ref, o.Meta, turn)
 					}
 				})
 			}

@@ -82,7 +82,8 @@ func (q *asked) request(c call, gateway string, ways []*way, w *way) Story {
 	if found {
 		story.Listener = listener.Key.Section
 		origin := resource.Origin{Object: listener.Key.Parent, Section: listener.Key.Section}
-		standing, _ := flow.Get(q.view, q.world.Outputs.Listeners, resource.StandingKey{Gateway: w.port.Key.Gateway, Origin: origin})
+		standing, _ := flow.Get(q.view, q.world.Outputs.Listeners,
+			resource.StandingKey{Gateway: w.port.Key.Gateway, Origin: origin})
 		if standing.Refused != "" {
 			note := fmt.Sprintf("the proxy refused listener %s: %s", story.Listener, standing.Refused)
 			if q.keepsListener(w, origin) {
@@ -95,7 +96,8 @@ func (q *asked) request(c call, gateway string, ways []*way, w *way) Story {
 	}
 	for _, o := range w.result.Outcomes {
 		story.Outcomes = append(story.Outcomes, q.outcome(c.Request, o))
-		if rule, ok := q.rule(w, o); ok && !slices.ContainsFunc(story.Rules, func(r Rule) bool { return r.Object == rule.Object && r.Rule == rule.Rule }) {
+		if rule, ok := q.rule(w, o); ok && !slices.ContainsFunc(story.Rules,
+			func(r Rule) bool { return r.Object == rule.Object && r.Rule == rule.Rule }) {
 			story.Rules = append(story.Rules, rule)
 		}
 	}
@@ -211,7 +213,8 @@ func (q *asked) rule(w *way, o simulate.Outcome) (Rule, bool) {
 	return r, true
 }
 
-// broughtBy is the edit of its object that brought a rule as it is, or else, if that is not known, the last one of the object.
+// broughtBy is the edit of its object that brought a rule as it is, or else, if that is not known, the last one of the
+// object.
 func (q *asked) broughtBy(rule model.RuleKey) (edit, last *Edit) {
 	meta, read, found := q.meta(rule.Route)
 	if !found {
@@ -260,12 +263,14 @@ func (q *asked) meta(ref model.ObjectRef) (model.Meta, flow.Rev, bool) {
 	if from == nil {
 		return model.Meta{}, 0, false
 	}
-	return from.Meta(q.view, ref)
+	o, found := from.Get(q.view, ref)
+	return o.Meta, from.ChangedAt(q.view, ref), found
 }
 
 // outcome tells what happens to a share of the requests.
 func (q *asked) outcome(sent simulate.Request, o simulate.Outcome) Outcome {
-	out := Outcome{Percent: 100 * o.Share, Status: o.Status, Answer: o.Answer(), Location: o.Location, Endpoints: o.Endpoints}
+	out := Outcome{Percent: 100 * o.Share, Status: o.Status, Answer: o.Answer(), Location: o.Location,
+		Endpoints: o.Endpoints}
 	if o.Cluster != "" {
 		out.Backend = "references that don't resolve"
 		if b, ok := envoy.BackendNamed(o.Cluster); ok {

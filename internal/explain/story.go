@@ -29,8 +29,9 @@ type Story struct {
 	NotSimulated []string `json:"notSimulated,omitempty"`
 	Undecided    bool     `json:"undecided,omitempty"` // because of what is not simulated
 	Notes        []string `json:"notes,omitempty"`
-	Panics       []string `json:"panics,omitempty"`  // bugs of Cardea's own that concern its Gateway or its rules; what was made before stays
-	Offline      bool     `json:"offline,omitempty"` // no proxy runs
+	// bugs of Cardea's own that concern its Gateway or its rules; what was made before stays
+	Panics  []string `json:"panics,omitempty"`
+	Offline bool     `json:"offline,omitempty"` // no proxy runs
 }
 
 // Rule is a rule of a route.

@@ -41,8 +41,8 @@ const (
 	hasNeither
 )
 
-// ways are the Gateways that have the request's port, as it is bound or else as they state it: the likeliest first. Of those that are to be asked
-// they have what decides, by reference.
+// ways are the Gateways that have the request's port, as it is bound or else as they state it: the likeliest first. Of
+// those that are to be asked they have what decides, by reference.
 func (q *asked) ways(c call, gateway string) []*way {
 	var bound, stated []*way
 	for _, port := range flow.All(q.view, q.world.Plan.Ports) {
@@ -185,8 +185,8 @@ func (c call) host() string {
 	return strings.TrimSuffix(strings.ToLower(host), ".")
 }
 
-// taker is the listener whose filter chain took the request: it may be one that was kept, and has another hostname by now. It is false if no chain
-// took it, or one that is not a single listener's.
+// taker is the listener whose filter chain took the request: it may be one that was kept, and has another hostname by
+// now. It is false if no chain took it, or one that is not a single listener's.
 func (w *way) taker() (found model.PortListener, ok bool) {
 	for _, part := range w.parts[resource.Name{Type: resource.Listener, Name: w.result.Listener}] {
 		if w.result.Chain == "" || envoy.ChainNamed(part.ID) != w.result.Chain {

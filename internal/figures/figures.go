@@ -1,6 +1,7 @@
 // Package figures reads metrics, for tests and benchmarks.
 //
-// It owns Prometheus' text format as far as they need it. It must never know what a metric means, and nothing that is shipped imports it.
+// It owns Prometheus' text format as far as they need it. It must never know what a metric means. Only tests and
+// benchmarks import it.
 package figures
 
 import (
@@ -8,10 +9,10 @@ import (
 	"strings"
 )
 
-// Figures are the values of series, by name and labels as they are written: `requests_total{code="200"}`.
+// Figures are the values of series, by name and labels as in the text: `requests_total{code="200"}`.
 type Figures map[string]float64
 
-// Read reads Prometheus' text format. Lines that are none are left out.
+// Read reads Prometheus' text format. Lines that are not series are left out.
 func Read(text []byte) Figures {
 	f := Figures{}
 	for line := range strings.Lines(string(text)) {
@@ -27,7 +28,7 @@ func Read(text []byte) Figures {
 	return f
 }
 
-// Sum adds all series of a metric that have the labels, each written as name="value".
+// Sum adds all series of a metric that have these labels, each given as name="value".
 func (f Figures) Sum(metric string, labels ...string) (total float64) {
 next:
 	for series, n := range f {
@@ -45,7 +46,7 @@ next:
 	return total
 }
 
-// By are the values of a metric by those of its only label.
+// By returns the values of a metric by the value of its only label.
 func (f Figures) By(metric, label string) map[string]float64 {
 	values := map[string]float64{}
 	for series, n := range f {

@@ -27,7 +27,8 @@ func world(r *rig, n, perFile int) {
 	var text strings.Builder
 	for i := range n {
 		name := fmt.Sprintf("r-%d", i)
-		text.WriteString(route(name, name) + service(name) + strings.Replace(slice(name), "127.0.0.1", fmt.Sprintf("127.0.%d.%d", i/256, i%256), 1))
+		text.WriteString(route(name, name) + service(name) +
+			strings.Replace(slice(name), "127.0.0.1", fmt.Sprintf("127.0.%d.%d", i/256, i%256), 1))
 		if (i+1)%perFile == 0 {
 			r.write(fmt.Sprintf("%d/%d.yaml", i/perFile%100, i/perFile), text.String())
 			text.Reset()
@@ -35,7 +36,8 @@ func world(r *rig, n, perFile int) {
 	}
 }
 
-// BenchmarkLoad is a start, with 30,000 objects in 100 files: what it costs, and what lives then in the folder and its sources.
+// BenchmarkLoad is a start, with 30,000 objects in 100 files: what it costs, and what lives then in the folder and its
+// sources.
 func BenchmarkLoad(b *testing.B) {
 	dir, cache := b.TempDir(), b.TempDir()
 	world(newRig(b, dir, ""), 10000, 100)

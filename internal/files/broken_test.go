@@ -9,8 +9,8 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// An object is broken while its text has a mistake and nothing is published of it: until it is mended or gone, and not while its last good version
-// serves.
+// An object is broken while its text has a mistake and nothing is published of it: until it is mended or gone, and not
+// while its last good version serves.
 func TestBroken(t *testing.T) {
 	s := newStill(t)
 	broken := func() (b input.Broken) {
@@ -28,9 +28,10 @@ func TestBroken(t *testing.T) {
 		{"broken from the start", mistake, input.Broken{Where: "web.yaml:11", Why: why}},
 		{"on another line", route("api", "one") + mistake, input.Broken{Where: "web.yaml:22", Why: why}},
 		{"gone", route("api", "one"), input.Broken{}},
-		{"no YAML", "kind: HTTPRoute\napiVersion: gateway.networking.k8s.io/v1\nmetadata: {name: web, namespace: shop}\n}\n", input.Broken{
-			Where: "web.yaml:3", Why: "did not find expected key",
-		}},
+		{"no YAML", "kind: HTTPRoute\napiVersion: gateway.networking.k8s.io/v1\nmetadata: {name: web, namespace: shop}\n}\n",
+			input.Broken{
+				Where: "web.yaml:3", Why: "did not find expected key",
+			}},
 		{"mended", route("web", "one"), input.Broken{}},
 		{"broken again, and its last good version serves", mistake, input.Broken{}},
 	} {

@@ -34,7 +34,7 @@ func (f *Folder) check(j *job, pool *schema.Pool) {
 		objects, isList, err = expand(value)
 	}
 	if err != nil {
-		j.fail(err)
+		f.fail(j, err)
 		return
 	}
 	for _, o := range objects {
@@ -63,7 +63,7 @@ func (f *Folder) remembered(d digest, j *job, pool *schema.Pool) *object {
 	if len(stored) == 0 {
 		return nil
 	}
-	o, err := pool.Load(stored)
+	o, err := f.schema.Load(pool, stored)
 	if err != nil {
 		return nil
 	}
@@ -79,7 +79,7 @@ func (f *Folder) checkObject(j *job, listed listed, d digest, pool *schema.Pool)
 	}
 	obj, problems := f.schema.Check(listed.doc, options)
 	if obj != nil {
-		return item{doc: j.doc, object: newObject(pool.Share(obj), d, j.edit)}
+		return item{doc: j.doc, object: newObject(f.schema.Share(pool, obj), d, j.edit)}
 	}
 	n := &note{path: listed.path, ref: ref, label: label}
 	for _, p := range problems {
@@ -92,13 +92,13 @@ func (f *Folder) checkObject(j *job, listed listed, d digest, pool *schema.Pool)
 }
 
 // fail notes that the text can't be parsed, and which object it seems to be about.
-func (j *job) fail(err error) {
+func (f *Folder) fail(j *job, err error) {
 	p := &Problem{Message: err.Error()}
 	var syntax *syntaxError
 	if errors.As(err, &syntax) && syntax.line > 0 {
 		p.Line = syntax.line - 1
 	}
-	ref, label := identify(j.chunk.text)
+	ref, label := f.identify(j.chunk.text)
 	p.Ref, p.Object = ref, label
 	j.doc.trouble = p
 	if ref.Kind() != model.KindNone {

@@ -21,7 +21,8 @@ func compareClaims(a, b *item) int {
 	case b.kept() && !a.kept():
 		return -1
 	}
-	return cmp.Or(strings.Compare(a.doc.file.path, b.doc.file.path), a.doc.line-b.doc.line, strings.Compare(a.path(), b.path()))
+	return cmp.Or(strings.Compare(a.doc.file.path, b.doc.file.path), a.doc.line-b.doc.line,
+		strings.Compare(a.path(), b.path()))
 }
 
 // claims lists the items that declare an object.

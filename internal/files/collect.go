@@ -37,7 +37,8 @@ type said struct {
 func (f *Folder) collect() said {
 	now := said{f.collectProblems(), map[model.ObjectRef]input.Broken{}}
 	for _, p := range sorted(now.problems) {
-		if _, known := now.broken[p.Ref]; known || p.Severity != model.Error || f.subjects[p.Ref].live != nil || p.Ref.Kind() == model.KindNone {
+		if _, known := now.broken[p.Ref]; known || p.Severity != model.Error || f.subjects[p.Ref].live != nil ||
+			p.Ref.Kind() == model.KindNone {
 			continue
 		}
 		b := input.Broken{Where: Place{p.File, p.Line}.String(), Why: p.Message}
@@ -99,7 +100,8 @@ func (f *Folder) folderProblem() (Problem, bool) {
 	case errors.Is(f.unread, fs.ErrNotExist):
 		p.Message = "the " + f.what() + " does not exist"
 	case errors.Is(f.unread, errUnfilled):
-		p.Message = fmt.Sprintf("the folder was made anew and holds no .yaml, .yml or .json file yet; what was last read from it "+
+		p.Message = fmt.Sprintf("the folder was made anew and holds no .yaml, .yml or .json file yet; what was last read "+
+			"from it "+
 			"keeps serving until one is there, for %v at most", Refill)
 		return p, true
 	}

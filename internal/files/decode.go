@@ -21,8 +21,8 @@ type syntaxError struct {
 
 func (e *syntaxError) Error() string { return e.message }
 
-// decode reads a document into maps, slices, strings, bools, int64, float64 and nil. YAML is read as kubectl reads it: by the
-// rules of YAML 1.1, in which an unquoted yes is true.
+// decode reads a document into maps, slices, strings, bools, int64, float64 and nil. YAML is read as kubectl reads it:
+// by the rules of YAML 1.1, in which an unquoted yes is true.
 func decode(c chunk, isJSON bool) (any, error) {
 	if c.err != nil {
 		return nil, jsonError(c.text, c.err)

@@ -11,7 +11,8 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// fingerprint tells whether a document changed since the last look. It is quick, as every document of a changed file is asked.
+// fingerprint tells whether a document changed since the last look. It is quick, as every document of a changed file is
+// asked.
 type fingerprint uint64
 
 func fingerprintOf(text []byte) fingerprint { return fingerprint(xxhash.Sum64(text)) }
@@ -27,8 +28,8 @@ func digestOf(text []byte, isJSON bool) digest {
 	return digest(sum[:16])
 }
 
-// digestOfValue is the digest of an item of a List, which has no text of its own: of a text of it that tells 80.0 from 80, which YAML and JSON
-// decode differently.
+// digestOfValue is the digest of an item of a List, which has no text of its own: of a text of it that tells 80.0 from
+// 80, which YAML and JSON decode differently.
 func digestOfValue(v any) digest {
 	return digestOf(appendValue(nil, v), true)
 }

@@ -1,25 +1,26 @@
 // Package files makes a folder of YAML and JSON files, or one such file, a source of objects.
 //
-// It owns reading: which files count, where one document ends and the next begins, which documents changed, which version of
-// a broken one keeps serving, which of two files wins, and at which line something stands. It must never know what the
-// objects mean: package schema says whether one is valid, package input holds it.
+// It owns reading: which files count, where one document ends and the next begins, which documents changed, which
+// version of a broken one keeps serving, which of two files wins, and at which line something stands. It must never
+// know what the objects mean: package schema says whether one is valid, package input holds it.
 //
 //	walk.go -> split.go -> decode.go -> package schema -> merge.go -> package input
 //	(paths)    (texts)     (maps)       (objects)         (who wins)
 //
-// A document is known by the hash of its text: one that did not change is neither parsed nor checked again, so one edit in a
-// file of 10,000 documents costs one document's work. Which objects the texts are is remembered from run to run (memory.go), so a
-// start costs hardly more than reading.
+// A document is known by the hash of its text: one that did not change is neither parsed nor checked again, so one edit
+// in a file of 10,000 documents costs one document's work. Which objects the texts are is remembered from run to run
+// (memory.go), so a start costs hardly more than reading.
 //
-// Nothing that is live goes because a read failed, nor because the folder was taken away and made anew (refill.go). An object
-// whose text is gone goes only after it stayed away for Hold: an editor that replaces a file, or a document that moves from one
-// file to another, leaves no gap. In the same way a new version that begins to name what is not there waits for that, for Hold
-// at most, while the live version serves: a route and its Service may be written in either order. What "names" means is all in
-// hold.go; whether it is allowed is not asked. While a file is being written, all of them wait for that, too. Only a
-// ReferenceGrant goes at once, since it is a permission taken back, unless nobody can tell because the folder can't be read.
+// Nothing that is live goes because a read failed, nor because the folder was taken away and made anew (refill.go). An
+// object whose text is gone goes only after it stayed away for Hold: an editor that replaces a file, or a document that
+// moves from one file to another, leaves no gap. In the same way a new version that begins to name what is not there
+// waits for that, for Hold at most, while the live version serves: a route and its Service may be written in either
+// order. What "names" means is all in hold.go; whether it is allowed is not asked. While a file is being written, all
+// of them wait for that, too. Only a ReferenceGrant goes at once, since it is a permission taken back, unless nobody
+// can tell because the folder can't be read.
 //
-// Run is the one goroutine that reads (Load in its stead, for one-shot commands); it splits the checking of many documents
-// over all cores. Problems, Where and Stats may be called from any goroutine.
+// Run is the one goroutine that reads (Load in its stead, for one-shot commands); it splits the checking of many
+// documents over all cores. Problems, Where and Stats may be called from any goroutine.
 //
 // Start reading at Folder.refresh.
 package files

@@ -13,7 +13,8 @@ type file struct {
 	docs    []*document
 	problem string // why it could not be read as a whole; its documents are then those of the last good read
 	line    int    // where, if that is known
-	// kept has the objects that the file does not declare any more, since it has a mistake of which nobody can tell what it was; nil if there are none.
+	// kept has the objects that the file does not declare any more, since it has a mistake of which nobody can tell what
+	// it was; nil if there are none.
 	kept *document
 }
 

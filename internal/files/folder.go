@@ -14,12 +14,13 @@ import (
 	"cardea.dev/cardea/internal/arrival"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/schema"
 )
 
-// Hold is how long an object stays live after its text went away, in case that comes back, and how long a new version of an object
-// waits for what it begins to name.
+// Hold is how long an object stays live after its text went away, in case that comes back, and how long a new version
+// of an object waits for what it begins to name.
 const Hold = arrival.Hold
 
 var defaultClass = model.Ref(model.KindGatewayClass, "", "cardea")
@@ -42,6 +43,7 @@ type Folder struct {
 	// Set by New.
 	root
 	sources   *input.Sources
+	catalog   *kind.Catalog
 	graph     *flow.Graph
 	schema    *schema.Schema
 	log       *slog.Logger
@@ -86,11 +88,12 @@ func New(c Config) (*Folder, error) {
 		c.Now = time.Now
 	}
 	f := &Folder{
-		root: root, sources: c.Sources, graph: c.Graph, schema: c.Schema, log: c.Log, now: c.Now, onProblem: c.OnProblem,
-		shown: flow.NewSource[ProblemKey, Problem](c.Graph, "files/problems"),
-		files: map[string]*file{}, subjects: map[model.ObjectRef]subject{},
+		root: root, sources: c.Sources, catalog: c.Sources.Catalog, graph: c.Graph, schema: c.Schema, log: c.Log, now: c.Now,
+		onProblem: c.OnProblem,
+		shown:     flow.NewSource[ProblemKey, Problem](c.Graph, "files/problems"),
+		files:     map[string]*file{}, subjects: map[model.ObjectRef]subject{},
 		contested: map[model.ObjectRef][]*item{}, flawed: map[*document]struct{}{},
-		memory: newMemory(c.CacheDir, root.path(), c.Schema.Fingerprint()),
+		memory: newMemory(c.CacheDir, root.path(), c.Schema),
 		fading: map[model.ObjectRef]time.Time{}, held: map[model.ObjectRef]time.Time{}, uses: map[string]int{},
 		unsettled: map[string]struct{}{}, listing: &listing{},
 	}
@@ -106,8 +109,8 @@ func New(c Config) (*Folder, error) {
 	return f, nil
 }
 
-// Load reads the folder once and publishes what it holds; all input sources are then synced. Its error is that the folder
-// can't be read; what is wrong inside is in Problems.
+// Load reads the folder once and publishes what it holds; all input sources are then synced. Its error is that the
+// folder can't be read; what is wrong inside is in Problems.
 func (f *Folder) Load() error {
 	f.refresh(look{all: true})
 	if f.unread != nil {

@@ -20,6 +20,7 @@ import (
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/schema"
 )
@@ -30,10 +31,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // one is shared: compiling the rules of a kind takes most of a test's time.
 var one = sync.OnceValue(func() *schema.Schema {
-	s, err := schema.New()
-	if err != nil {
-		panic(err)
-	}
+	s := schema.New(kinds.Catalog())
 	return s
 })
 
@@ -43,7 +41,7 @@ type rig struct {
 	dir     string
 	cache   string
 	graph   *flow.Graph
-	sources *input.Sources
+	sources *kinds.Sources
 	folder  *Folder
 	mu      sync.Mutex
 	told    []Problem
@@ -58,11 +56,12 @@ func makeRig(t testing.TB, dir, cache string, config flow.Config) *rig {
 	t.Helper()
 	r := &rig{t: t, dir: dir, cache: cache}
 	r.graph = flow.New(config)
-	r.sources = input.New(r.graph)
+	r.sources = kinds.NewSources(r.graph)
 	r.graph.Apply("start", func(b *flow.Batch) { r.sources.Environment.Synced(b) })
 	var err error
 	r.folder, err = New(Config{
-		Dir: dir, Sources: r.sources, Graph: r.graph, Schema: one(), CacheDir: cache, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Dir: dir, Sources: r.sources.Sources, Graph: r.graph, Schema: one(), CacheDir: cache,
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		OnProblem: func(p Problem) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -140,7 +139,8 @@ func sortLines(list []string) {
 
 func lines[S any](w io.Writer, v flow.View, s *input.Source[S]) {
 	for ref, o := range flow.All(v, s.Collection()) {
-		fmt.Fprintf(w, "%s generation=%d where=%s labels=%v\n", ref, o.Meta.Generation, o.Meta.Edit.Where, o.Meta.Labels.Map())
+		fmt.Fprintf(w, "%s generation=%d where=%s labels=%v\n", ref, o.Meta.Generation, o.Meta.Edit.Where,
+			o.Meta.Labels.Map())
 	}
 }
 

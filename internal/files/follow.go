@@ -54,8 +54,8 @@ type watch struct {
 	deaf    bool // some folder could not be watched
 }
 
-// add watches folders, those of links' targets included; it reports whether any is new. Watching one again mends a watch that was
-// lost when its folder was replaced.
+// add watches folders, those of links' targets included; it reports whether any is new. Watching one again mends a
+// watch that was lost when its folder was replaced.
 func (w *watch) add(dirs ...string) (added bool) {
 	for target := range w.listing.links {
 		dirs = append(dirs, filepath.Dir(target))
@@ -173,7 +173,8 @@ func (w *watch) take(e fsnotify.Event, next *look) {
 	}
 }
 
-// plainFile says that a path is neither a folder nor a link. What is gone counts as plain: if it was a folder, it was watched.
+// plainFile says that a path is neither a folder nor a link. What is gone counts as plain: if it was a folder, it was
+// watched.
 func plainFile(path string) bool {
 	info, err := os.Lstat(path)
 	return err != nil || info.Mode().IsRegular()

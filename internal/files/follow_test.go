@@ -111,7 +111,9 @@ func TestOneOfTenThousand(t *testing.T) {
 	const n = 10000
 	docs := make([]string, n)
 	for i := range docs {
-		docs[i] = fmt.Sprintf("---\napiVersion: v1\nkind: Service\nmetadata: {name: s-%d, namespace: shop}\nspec: {ports: [{port: 80}]}\n", i)
+		docs[i] = fmt.Sprintf(
+			"---\napiVersion: v1\nkind: Service\nmetadata: {name: s-%d, namespace: shop}\nspec: {ports: [{port: 80}]}\n", i,
+		)
 	}
 	docs[5000] = route("web", "one")
 	r := newRig(t, t.TempDir(), "")
@@ -203,7 +205,8 @@ func TestDeletedFolderKeepsServing(t *testing.T) {
 	s.look(look{paths: map[string]struct{}{"web.yaml": {}}})
 	s.must(os.Remove(s.dir))
 	s.later()
-	if p := s.folder.Problems(); len(p) != 1 || !strings.Contains(p[0].Message, "keeps serving") || s.backend("web") != "one" {
+	if p := s.folder.Problems(); len(p) != 1 || !strings.Contains(p[0].Message, "keeps serving") ||
+		s.backend("web") != "one" {
 		t.Errorf("a deleted folder: %v, backend %q", p, s.backend("web"))
 	}
 	s.write("api.yaml", route("api", "one"))
@@ -233,7 +236,8 @@ func TestMoveBetweenFiles(t *testing.T) {
 	s.write("b.yaml", route("other", "one")+route("web", "one"))
 	s.look(look{paths: map[string]struct{}{"b.yaml": {}}})
 	s.later()
-	if path := s.folder.Locator().Where(model.Ref(model.KindHTTPRoute, "shop", "web"), "").File; path != "b.yaml" || s.backend("web") != "one" {
+	if path := s.folder.Locator().Where(model.Ref(model.KindHTTPRoute, "shop", "web"), "").File; path != "b.yaml" ||
+		s.backend("web") != "one" {
 		t.Errorf("the route stands in %q, backend %q", path, s.backend("web"))
 	}
 	if n := s.folder.Stats().Published - published; n != 1 {

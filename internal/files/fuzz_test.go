@@ -6,13 +6,16 @@ import (
 	"encoding/json"
 	"testing"
 
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/schema"
 )
 
 func seeds(f *testing.F) {
 	for _, s := range []string{
-		"", "---", "a: b\n---\nc: d\n...\ne: f", "--- {a: b}\n", "\ufeff# x\r\n---\r\na: b\r\n", "%YAML 1.1\n---\na: |\n  ---\n", route("web", "a"),
-		"{\"a\": 1}\n{\"b\": [1.5, 1e30, 2.0]}", "a: &x [1]\nb: *x\n", "\t", "? [a]\n: b\n", "a: !!binary aGk=\n1: 2\ntrue: 3\n",
+		"", "---", "a: b\n---\nc: d\n...\ne: f", "--- {a: b}\n", "\ufeff# x\r\n---\r\na: b\r\n",
+		"%YAML 1.1\n---\na: |\n  ---\n", route("web", "a"),
+		"{\"a\": 1}\n{\"b\": [1.5, 1e30, 2.0]}", "a: &x [1]\nb: *x\n", "\t", "? [a]\n: b\n",
+		"a: !!binary aGk=\n1: 2\ntrue: 3\n",
 		"kind: List\nitems: [{kind: Service}, 3]", "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {a: YQ==}\n",
 		"apiVersion: v1\nkind: Service\nmetadata: {name: 1}\nspec: {ports: [{port: 1e99}]}",
 	} {
@@ -48,14 +51,12 @@ func FuzzSplit(f *testing.F) {
 // No text makes the reader panic, and what it makes of a text is what JSON would hold.
 func FuzzRead(f *testing.F) {
 	seeds(f)
-	s, err := schema.New()
-	if err != nil {
-		f.Fatal(err)
-	}
+	s := schema.New(kinds.Catalog())
+	folder := &Folder{schema: s}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for path, split := range map[string]func([]byte) []chunk{"a.yaml": splitYAML, "a.json": splitJSON} {
 			for _, c := range split(text) {
-				identify(c.text)
+				folder.identify(c.text)
 				v, err := decode(c, isJSON(path))
 				if err != nil {
 					continue

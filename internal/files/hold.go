@@ -1,21 +1,19 @@
 package files
 
 import (
-	discoveryv1 "k8s.io/api/discovery/v1"
-	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
-
 	"cardea.dev/cardea/internal/arrival"
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
 )
 
-// waits says whether an object's new version must wait, with the live one serving meanwhile: it names what is not there, and the
-// live one did not. Most likely that is being written, too. It waits for Hold at most.
+// waits says whether an object's new version must wait, with the live one serving meanwhile: it names what is not
+// there, and the live one did not. Most likely that is being written, too. It waits for Hold at most.
 func (m *merge) waits(o *object) bool {
 	current := m.subjects[o.Ref].live
 	if current == nil || current == o {
 		return false
 	}
-	if !arrival.Loses(m, arrival.References(o.Ref, current.Spec), arrival.References(o.Ref, o.Spec)) {
+	if !arrival.Loses(m, m.catalog.Names(o.Ref, current.Spec), m.catalog.Names(o.Ref, o.Spec)) {
 		return false
 	}
 	until, waited := m.held[o.Ref]
@@ -27,14 +25,15 @@ func (m *merge) waits(o *object) bool {
 }
 
 // Has implements arrival.Present: an object that was published, with that part.
-func (m *merge) Has(r arrival.Reference) bool {
+func (m *merge) Has(r kind.Reference) bool {
 	o := m.subjects[r.To].live
 	if o == nil {
 		return false
 	}
-	parts, divided := arrival.Parts(o.Spec)
+	k := m.catalog.Of(r.To.Kind())
+	parts, divided := k.PartsOf(o.Spec)
 	switch {
-	case needsSlices(o) && !m.sliced(r.To):
+	case k.Sliced != nil && k.Sliced(o.Spec) && !m.sliced(r.To):
 		return false // an object and its slices are often two files, and without slices it can't serve
 	case !divided:
 		return true
@@ -42,25 +41,17 @@ func (m *merge) Has(r arrival.Reference) bool {
 	return r.Finds(parts)
 }
 
-// needsSlices says whether an object has its endpoints in EndpointSlices.
-func needsSlices(o *object) bool {
-	spec, is := o.Spec.(*xgatewayv1alpha1.BackendSpec)
-	return is && spec.EndpointSelector != nil || o.Ref.Kind() == model.KindService
-}
-
-// sliced says whether a Service or an XBackend has an EndpointSlice.
+// sliced says whether a backend has an EndpointSlice with endpoints.
 func (m *merge) sliced(backend model.ObjectRef) bool {
 	if m.withSlices == nil {
 		m.withSlices = map[model.ObjectRef]bool{}
 		for ref, s := range m.subjects {
-			if ref.Kind() == model.KindEndpointSlice && s.live != nil {
-				m.withSlices[model.Ref(model.KindService, ref.Namespace(), s.live.Labels.Get(discoveryv1.LabelServiceName))] = true
-				m.withSlices[model.Ref(model.KindXBackend, ref.Namespace(), s.live.Labels.Get(model.XBackendLabel))] = true
+			if k := m.catalog.Of(ref.Kind()); s.live != nil && k != nil && k.Owners != nil {
+				for _, owner := range k.Owners(ref, s.live.Labels, s.live.Spec) {
+					m.withSlices[owner] = true
+				}
 			}
 		}
 	}
-	if backend.Kind() == model.KindXBackend {
-		backend = model.Ref(model.KindXBackend, backend.Namespace(), model.LabelValue(backend.Name()))
-	}
-	return m.withSlices[backend]
+	return m.withSlices[model.Ref(backend.Kind(), backend.Namespace(), model.LabelValue(backend.Name()))]
 }

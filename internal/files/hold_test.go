@@ -12,7 +12,9 @@ import (
 )
 
 func service(name string) string {
-	return fmt.Sprintf("---\napiVersion: v1\nkind: Service\nmetadata: {name: %s, namespace: shop}\nspec: {ports: [{port: 8080}]}\n", name)
+	return fmt.Sprintf(
+		"---\napiVersion: v1\nkind: Service\nmetadata: {name: %s, namespace: shop}\nspec: {ports: [{port: 8080}]}\n", name,
+	)
 }
 
 func slice(service string) string {
@@ -22,13 +24,16 @@ func slice(service string) string {
 }
 
 func selecting(xbackend string) string {
-	return fmt.Sprintf("---\napiVersion: gateway.networking.x-k8s.io/v1alpha1\nkind: XBackend\nmetadata: {name: %s, namespace: shop}\n"+
+	return fmt.Sprintf("---\napiVersion: gateway.networking.x-k8s.io/v1alpha1\nkind: XBackend\nmetadata: {name: %s, "+
+		"namespace: shop}\n"+
 		"spec: {type: EndpointSelector, port: {number: 80}, endpointSelector: {matchLabels: {app: b}}}\n", xbackend)
 }
 
 func gateway(listener, secret string) string {
-	return fmt.Sprintf("---\napiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {name: gw, namespace: shop}\nspec:\n"+
-		"  gatewayClassName: cardea\n  listeners: [{name: %s, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: %s}]}}]\n", listener, secret)
+	return fmt.Sprintf("---\napiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {name: gw, namespace: "+
+		"shop}\nspec:\n"+
+		"  gatewayClassName: cardea\n  listeners: [{name: %s, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: "+
+		"%s}]}}]\n", listener, secret)
 }
 
 func secret(name string) string {
@@ -65,22 +70,30 @@ func TestWaitsForWhatItNames(t *testing.T) {
 		new    string
 		come   []string // the last one ends the wait
 	}{
-		"a Service and its slice": {model.KindHTTPRoute, "o", web("{backendRefs: [{name: a, port: 8080}]}"), web("{backendRefs: [{name: b, port: 8080}]}"),
+		"a Service and its slice": {model.KindHTTPRoute, "o", web("{backendRefs: [{name: a, port: 8080}]}"),
+			web("{backendRefs: [{name: b, port: 8080}]}"),
 			[]string{service("b"), slice("b")}},
-		"a slice and its Service": {model.KindHTTPRoute, "o", web("{backendRefs: [{name: a, port: 8080}]}"), web("{backendRefs: [{name: b, port: 8080}]}"),
+		"a slice and its Service": {model.KindHTTPRoute, "o", web("{backendRefs: [{name: a, port: 8080}]}"),
+			web("{backendRefs: [{name: b, port: 8080}]}"),
 			[]string{slice("b"), service("b")}},
 		"two Services": {model.KindHTTPRoute, "o", web("{backendRefs: [{name: a, port: 8080}]}"),
 			web("{backendRefs: [{name: b, port: 8080}]}, {backendRefs: [{name: c, port: 8080}]}"),
 			[]string{service("b") + slice("b"), service("c") + slice("c")}},
-		"a port": {model.KindHTTPRoute, "o", web("{backendRefs: [{name: a, port: 8080}]}"), web("{backendRefs: [{name: a, port: 9090}]}"),
-			[]string{service("other"), strings.Replace(service("a"), "[{port: 8080}]", "[{name: one, port: 8080}, {name: two, port: 9090}]", 1)}},
+		"a port": {model.KindHTTPRoute, "o", web("{backendRefs: [{name: a, port: 8080}]}"),
+			web("{backendRefs: [{name: a, port: 9090}]}"),
+			[]string{service("other"), strings.Replace(service("a"), "[{port: 8080}]",
+				"[{name: one, port: 8080}, {name: two, port: 9090}]", 1)}},
 		"a mirror": {model.KindHTTPRoute, "o", web("{backendRefs: [{name: a, port: 8080}]}"),
-			web("{filters: [{type: RequestMirror, requestMirror: {backendRef: {name: b, port: 8080}}}], backendRefs: [{name: a, port: 8080}]}"),
+			web(
+				"{filters: [{type: RequestMirror, requestMirror: {backendRef: {name: b, port: 8080}}}], backendRefs: [{name: a, " +
+					"port: 8080}]}",
+			),
 			[]string{slice("b"), service("b")}},
 		"an XBackend": {model.KindHTTPRoute, "o", web("{backendRefs: [{name: a, port: 8080}]}"),
 			web("{backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: b}]}"),
-			[]string{service("b"), "apiVersion: gateway.networking.x-k8s.io/v1alpha1\nkind: XBackend\nmetadata: {name: b, namespace: shop}\n" +
-				"spec: {type: ExternalHostname, port: {number: 80}, externalHostname: {hostname: b.example}}\n"}},
+			[]string{service("b"),
+				"apiVersion: gateway.networking.x-k8s.io/v1alpha1\nkind: XBackend\nmetadata: {name: b, namespace: shop}\n" +
+					"spec: {type: ExternalHostname, port: {number: 80}, externalHostname: {hostname: b.example}}\n"}},
 		"an XBackend and its slice": {model.KindHTTPRoute, "o", web("{backendRefs: [{name: a, port: 8080}]}"),
 			web("{backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: b}]}"),
 			[]string{selecting("b"), strings.Replace(slice("b"), "kubernetes.io/service-name", "cardea.dev/xbackend", 1)}},
@@ -89,7 +102,8 @@ func TestWaitsForWhatItNames(t *testing.T) {
 			[]string{strings.Replace(slice("b"), "kubernetes.io/service-name", "cardea.dev/xbackend", 1), selecting("b")}},
 		"a listener": {model.KindHTTPRoute, "o", web("{}"), strings.Replace(web("{}"), "sectionName: a", "sectionName: b", 1),
 			[]string{gateway("a", "new"), gateway("b", "s")}},
-		"a Secret": {model.KindGateway, "gw", gateway("a", "s"), gateway("a", "new"), []string{secret("other"), secret("new")}},
+		"a Secret": {model.KindGateway, "gw", gateway("a", "s"), gateway("a", "new"),
+			[]string{secret("other"), secret("new")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStill(t)
@@ -142,7 +156,8 @@ func TestWaitsNotForEver(t *testing.T) {
 	}
 }
 
-// A file that is being written when Hold ends may bring what is waited for. One that is written for ever holds nobody up.
+// A file that is being written when Hold ends may bring what is waited for. One that is written for ever holds nobody
+// up.
 func TestWaitsForAFileThatIsBeingWritten(t *testing.T) {
 	for _, story := range []struct {
 		name           string
@@ -151,7 +166,8 @@ func TestWaitsForAFileThatIsBeingWritten(t *testing.T) {
 		before, within string
 		never          string // what serves if that file is never whole
 	}{
-		{"a Service to come", func(s *still) { s.read("web.yaml", route("web", "b")) }, service("b") + slice("b"), "a", "b", "b"},
+		{"a Service to come", func(s *still) { s.read("web.yaml", route("web", "b")) }, service("b") + slice("b"), "a", "b",
+			"b"},
 		{"a route that moves", func(s *still) {
 			s.must(os.Remove(filepath.Join(s.dir, "web.yaml")))
 			s.look(look{paths: map[string]struct{}{"web.yaml": {}}})
@@ -277,7 +293,8 @@ func TestRevokedAtOnce(t *testing.T) {
 	s.must(os.Remove(filepath.Join(s.dir, "all.yaml")))
 	s.look(look{paths: map[string]struct{}{"all.yaml": {}}})
 	if granted() || s.generation(model.KindSecret, "s") == 0 {
-		t.Errorf("after its file was deleted the grant is there: %v; the Secret's generation is %d", granted(), s.generation(model.KindSecret, "s"))
+		t.Errorf("after its file was deleted the grant is there: %v; the Secret's generation is %d", granted(),
+			s.generation(model.KindSecret, "s"))
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"regexp"
 
 	"cardea.dev/cardea/internal/model"
-	"cardea.dev/cardea/internal/schema"
 )
 
 var (
@@ -17,9 +16,10 @@ var (
 )
 
 // identify guesses which object a text that can't be parsed is about, by the lines that usually say so.
-func identify(text []byte) (model.ObjectRef, string) {
+func (f *Folder) identify(text []byte) (model.ObjectRef, string) {
 	meta := section(text)
-	return schema.IdentifyBy(first(apiVersionText, text), first(kindText, text), first(namespaceText, meta), first(nameText, meta))
+	return f.schema.IdentifyBy(first(apiVersionText, text), first(kindText, text), first(namespaceText, meta),
+		first(nameText, meta))
 }
 
 // section is the text of the metadata, as far as its end can be told.

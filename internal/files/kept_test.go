@@ -29,8 +29,9 @@ spec:
   parentRefs: [{name: web}]
 `
 
-// TestMistakesInWhatNamesAnObject: whatever is mistyped in the lines that say what a document is, or where the next one begins, takes nothing away;
-// the mistake is an error. When it is mended all is as it was, and what leaves then is gone.
+// TestMistakesInWhatNamesAnObject: whatever is mistyped in the lines that say what a document is, or where the next one
+// begins, takes nothing away; the mistake is an error. When it is mended all is as it was, and what leaves then is
+// gone.
 func TestMistakesInWhatNamesAnObject(t *testing.T) {
 	for mistake, edit := range map[string][3]string{ // in the line that holds the first, the second becomes the third
 		"a kind":                        {"kind: Gateway", "Gateway", "Gatway"},
@@ -151,7 +152,8 @@ func TestANameOfAnother(t *testing.T) {
 	}
 }
 
-// TestMovedToABrokenDocument: an object that another file declares, too, but with a mistake, keeps its last good version when the good one goes.
+// TestMovedToABrokenDocument: an object that another file declares, too, but with a mistake, keeps its last good
+// version when the good one goes.
 func TestMovedToABrokenDocument(t *testing.T) {
 	for mistake, broken := range map[string]string{
 		"a field": strings.Replace(service("b"), "port:", "prt:", 1),
@@ -183,7 +185,8 @@ func TestMovedToABrokenDocument(t *testing.T) {
 
 // TestAListWithAMistake: a List whose kind or items are mistyped keeps what it held.
 func TestAListWithAMistake(t *testing.T) {
-	list := "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Service, metadata: {name: a, namespace: shop}, spec: {ports: [{port: 80}]}}\n"
+	list := "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Service, metadata: {name: a, namespace: " +
+		"shop}, spec: {ports: [{port: 80}]}}\n"
 	for from, to := range map[string]string{
 		"List": "Lst", "items": "itms", "kind:": "knd:", "items:\n": "items: {}\n#", "apiVersion: v1\nkind: List": "",
 	} {

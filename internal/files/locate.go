@@ -33,8 +33,8 @@ func shown(name string) string {
 	return strconv.Quote(name)
 }
 
-// Locator finds where objects stand now. It reads each file once, so it is made for one list of questions and then dropped. Lines
-// are not kept otherwise: they move whenever a neighbour changes. Not safe for concurrent use.
+// Locator finds where objects stand now. It reads each file once, so it is made for one list of questions and then
+// dropped. Lines are not kept otherwise: they move whenever a neighbour changes. Not safe for concurrent use.
 type Locator struct {
 	folder *Folder
 	files  map[string]map[fingerprint][]chunk
@@ -45,7 +45,8 @@ func (f *Folder) Locator() *Locator {
 	return &Locator{folder: f, files: map[string]map[fingerprint][]chunk{}}
 }
 
-// Where is the place of an object's field, or of the nearest field around it that is there; of the object itself if field is "".
+// Where is the place of an object's field, or of the nearest field around it that is there; of the object itself if
+// field is "".
 func (l *Locator) Where(ref model.ObjectRef, field string) Place {
 	l.folder.mu.Lock()
 	it := l.folder.subjects[ref].claim

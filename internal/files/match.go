@@ -28,7 +28,8 @@ func match(chunks []chunk, fl *file) matched {
 		head++
 	}
 	tail := 0
-	for tail < len(chunks)-head && tail < len(former)-head && former[len(former)-1-tail].hash == hashes[len(chunks)-1-tail] {
+	for tail < len(chunks)-head && tail < len(former)-head &&
+		former[len(former)-1-tail].hash == hashes[len(chunks)-1-tail] {
 		docs[len(chunks)-1-tail] = former[len(former)-1-tail]
 		tail++
 	}

@@ -17,15 +17,19 @@ import (
 	"time"
 
 	"github.com/cespare/xxhash/v2"
+
+	"cardea.dev/cardea/internal/schema"
 )
 
-// memory keeps across runs which texts were valid, and which objects they are, so that a restart need not ask again. It is a
-// cache: any trouble with it costs time and nothing else. Secrets are not in it: of their texts it knows only that they were valid.
+// memory keeps across runs which texts were valid, and which objects they are, so that a restart need not ask again. It
+// is a cache: any trouble with it costs time and nothing else. Secrets are not in it: of their texts it knows only that
+// they were valid.
 //
 //	"cardea objects 1\n"  rules [32 hex]  program [32 hex]
 //	for each text, sorted: digest [16]  size of its object, as uvarint (0: that is not kept)  object, by package schema
 //	sha256 of all before [32]
 type memory struct {
+	schema  *schema.Schema
 	path    string   // "" if nothing is kept
 	rules   string   // by which texts are valid
 	program string   // which knows how objects are written
@@ -40,8 +44,8 @@ const (
 )
 
 // newMemory makes an empty memory for one folder.
-func newMemory(cacheDir, folder, rules string) *memory {
-	m := &memory{rules: rules, program: program()}
+func newMemory(cacheDir, folder string, s *schema.Schema) *memory {
+	m := &memory{schema: s, rules: s.Fingerprint(), program: program()}
 	if cacheDir != "" {
 		name := sha256.Sum256([]byte(folder))
 		m.path = filepath.Join(cacheDir, "validated-"+hex.EncodeToString(name[:8]))
@@ -49,8 +53,8 @@ func newMemory(cacheDir, folder, rules string) *memory {
 	return m
 }
 
-// program names this build by its bytes: another one may make another object of the same text. If they can't be read it is unnamed,
-// which is nobody's.
+// program names this build by its bytes: another one may make another object of the same text. If they can't be read it
+// is unnamed, which is nobody's.
 func program() string {
 	path, err := os.Executable()
 	if err != nil {
@@ -128,7 +132,8 @@ func (m *memory) parse(text []byte) {
 		}
 		d := digest(rest[:len(digest{})])
 		size, n := binary.Uvarint(rest[len(d):])
-		if rest = rest[len(d)+max(n, 0):]; n <= 0 || size > uint64(len(rest)) || len(digests) > 0 && digests[len(digests)-1].compare(d) >= 0 {
+		if rest = rest[len(d)+max(n, 0):]; n <= 0 || size > uint64(len(rest)) || len(digests) > 0 &&
+			digests[len(digests)-1].compare(d) >= 0 {
 			return
 		}
 		digests = append(digests, d)
@@ -170,7 +175,7 @@ func (m *memory) text(objects []*object) []byte {
 	var stored []byte
 	for _, o := range objects {
 		if stored = stored[:0]; len(text) < memorySize {
-			stored = o.Store(stored)
+			stored = m.schema.Store(stored, &o.Object)
 		}
 		text = append(text, o.digest[:]...)
 		text = append(binary.AppendUvarint(text, uint64(len(stored))), stored...)

@@ -41,14 +41,16 @@ func TestMemory(t *testing.T) {
 	r.write("web.yaml", route("web", "one")+service("a")+slice("a"))
 	r.write("bad.yaml", strings.Replace(route("bad", "one"), "8080", "99999", 1))
 	r.write("list.yaml", `{kind: ServiceList, apiVersion: v1, items: [
-  {metadata: {name: b, uid: u, generation: 7, creationTimestamp: "2020-02-02T02:02:02Z"}, spec: {ports: [{port: 80}]}}]}`)
+  {metadata: {name: b, uid: u, generation: 7, creationTimestamp: "2020-02-02T02:02:02Z"},
+   spec: {ports: [{port: 80}]}}]}`)
 	first, _ := r.load()
 	second, f := r.load()
 	if first != second {
 		t.Errorf("first run:\n%s\nsecond run:\n%s", first, second)
 	}
 	if s := f.Stats(); s.Parsed != 2 || s.Checked != 1 {
-		t.Errorf("the second run parsed %d documents (expected the bad one and the List) and checked %d objects", s.Parsed, s.Checked)
+		t.Errorf("the second run parsed %d documents (expected the bad one and the List) and checked %d objects", s.Parsed,
+			s.Checked)
 	}
 	if len(f.memory.digests) != 4 || f.memory.objects != nil {
 		t.Errorf("%d objects are remembered, expected the valid ones; in memory: %v", len(f.memory.digests), f.memory.objects)
@@ -58,9 +60,10 @@ func TestMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, damaged := range map[string][]byte{
-		"cut":     whole[:len(whole)-1],
-		"flipped": append(bytes.Clone(whole[:len(whole)-40]), append([]byte{whole[len(whole)-40] ^ 1}, whole[len(whole)-39:]...)...),
-		"empty":   nil,
+		"cut": whole[:len(whole)-1],
+		"flipped": append(bytes.Clone(whole[:len(whole)-40]),
+			append([]byte{whole[len(whole)-40] ^ 1}, whole[len(whole)-39:]...)...),
+		"empty": nil,
 	} {
 		if err := os.WriteFile(f.memory.path, damaged, 0o600); err != nil {
 			t.Fatal(err)
@@ -81,7 +84,8 @@ func TestMemoryOfAnotherProgram(t *testing.T) {
 	r.write("web.yaml", route("web", "one"))
 	first, f := r.load()
 	own, _ := os.ReadFile(f.memory.path)
-	other := memory{path: f.memory.path, rules: f.memory.rules, program: strings.Repeat("0", len(f.memory.program))}
+	other := memory{schema: one(), path: f.memory.path, rules: f.memory.rules,
+		program: strings.Repeat("0", len(f.memory.program))}
 	if err := other.load(); err != nil || len(other.objects) > 0 || !other.valid(other.digests[0]) {
 		t.Errorf("objects of another program are taken over, or its valid texts are not: %v, %v", other, err)
 	}
@@ -129,8 +133,10 @@ func TestMemoryIsPrivate(t *testing.T) {
 
 // The same text may be an object in YAML and a mistake in JSON.
 func TestMemoryKnowsTheLanguage(t *testing.T) {
-	const service = `{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"ports": [{"port": 80.0}]}}`
-	for what, text := range map[string]string{"alone": service, "in a List": `{"apiVersion": "v1", "kind": "List", "items": [` + service + `]}`} {
+	const service = `{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"},
+		"spec": {"ports": [{"port": 80.0}]}}`
+	for what, text := range map[string]string{"alone": service,
+		"in a List": `{"apiVersion": "v1", "kind": "List", "items": [` + service + `]}`} {
 		t.Run(what, func(t *testing.T) {
 			r := newRuns(t)
 			r.write("a.yaml", text)

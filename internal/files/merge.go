@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"cardea.dev/cardea/internal/arrival"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
 )
@@ -23,12 +22,14 @@ type merge struct {
 	spaces  map[string]struct{} // namespaces whose use began or ended
 	edits   []edit
 
-	withSlices map[model.ObjectRef]bool  // Services that have EndpointSlices; nil until somebody asks
-	goodless   map[model.ObjectRef]*item // broken items that have no good version, the first of each object; nil until somebody asks
+	withSlices map[model.ObjectRef]bool // backends that have EndpointSlices; nil until somebody asks
+	// broken items that have no good version, the first of each object; nil until somebody asks
+	goodless map[model.ObjectRef]*item
 }
 
 func (f *Folder) newMerge(now time.Time, expire bool) *merge {
-	return &merge{Folder: f, now: now, expire: expire, touched: map[model.ObjectRef]struct{}{}, spaces: map[string]struct{}{}}
+	return &merge{Folder: f, now: now, expire: expire, touched: map[model.ObjectRef]struct{}{},
+		spaces: map[string]struct{}{}}
 }
 
 // replace puts a file's new documents in the place of its former ones. Documents that are in both keep their claims.
@@ -88,7 +89,8 @@ func (m *merge) keepLastGood(d, pair *document, gone map[model.ObjectRef]*object
 	d.items = nil
 	for i := range pair.items {
 		if it := &pair.items[i]; it.object != nil && m.subjects[it.ref()].claim == nil {
-			d.items = append(d.items, item{doc: d, object: it.object, note: &note{path: it.path(), ref: it.ref(), label: it.label(), stale: true}})
+			d.items = append(d.items, item{doc: d, object: it.object,
+				note: &note{path: it.path(), ref: it.ref(), label: it.label(), stale: true}})
 		}
 	}
 	if len(d.items) == 1 && d.trouble.Object == "" {
@@ -120,7 +122,8 @@ func (m *merge) declare(d *document) {
 }
 
 func hasError(it *item) bool {
-	return it.doc.trouble != nil || slices.ContainsFunc(it.flaws(), func(p Problem) bool { return p.Severity == model.Error })
+	return it.doc.trouble != nil || slices.ContainsFunc(it.flaws(),
+		func(p Problem) bool { return p.Severity == model.Error })
 }
 
 // release takes the claims of a document back.
@@ -144,7 +147,7 @@ func (m *merge) settle() {
 	for ref := range m.held {
 		m.touched[ref] = struct{}{}
 	}
-	for _, ref := range slices.SortedFunc(maps.Keys(m.touched), arrival.ByNaming) {
+	for _, ref := range slices.SortedFunc(maps.Keys(m.touched), m.catalog.ByNaming) {
 		m.decide(ref)
 	}
 	if m.expire {
@@ -199,15 +202,16 @@ func (m *merge) decide(ref model.ObjectRef) {
 	m.drop(ref)
 }
 
-// broken is the first item that declares an object, with a mistake, and has no good version of it; nil if there is none. No document comes or goes
-// after it was asked for.
+// broken is the first item that declares an object, with a mistake, and has no good version of it; nil if there is
+// none. No document comes or goes after it was asked for.
 func (m *merge) broken(ref model.ObjectRef) *item {
 	if m.goodless == nil {
 		m.goodless = map[model.ObjectRef]*item{}
 		for d := range m.flawed {
 			for i := range d.items {
 				it := &d.items[i]
-				if first := m.goodless[it.ref()]; it.object == nil && hasError(it) && (first == nil || compareClaims(it, first) < 0) {
+				if first := m.goodless[it.ref()]; it.object == nil && hasError(it) &&
+					(first == nil || compareClaims(it, first) < 0) {
 					m.goodless[it.ref()] = it
 				}
 			}
@@ -280,7 +284,8 @@ func (m *merge) builtin(ref model.ObjectRef) *object {
 	o.Ref = ref
 	switch {
 	case ref == defaultClass:
-		o.Spec = &gatewayv1.GatewayClassSpec{ControllerName: model.ControllerName, Description: new("Gateways that Cardea runs.")}
+		o.Spec = &gatewayv1.GatewayClassSpec{ControllerName: model.ControllerName,
+			Description: new("Gateways that Cardea runs.")}
 	case ref.Kind() == model.KindNamespace && m.uses[ref.Name()] > 0:
 		o.Spec = &input.NamespaceSpec{}
 		o.Labels = model.Labels{{Key: corev1.LabelMetadataName, Value: ref.Name()}}

@@ -7,8 +7,8 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 )
 
-// lineOf finds the line (from 1, in text) where a field stands, or the nearest that is there: a missing field is shown at
-// the object that should have it. It parses the text once more, which only happens to a text with a problem.
+// lineOf finds the line (from 1, in text) where a field stands, or the nearest that is there: a missing field is shown
+// at the object that should have it. It parses the text once more, which only happens to a text with a problem.
 func lineOf(text []byte, base, field string) int {
 	var root yamlv3.Node
 	if yamlv3.Unmarshal(text, &root) != nil || len(root.Content) == 0 {

@@ -75,7 +75,8 @@ func (f *Folder) deadline() (first time.Time, ok bool) {
 	return first, ok
 }
 
-// until is how long is waited for what should have come by a time: longer while a file is being written, for it may bring that.
+// until is how long is waited for what should have come by a time: longer while a file is being written, for it may
+// bring that.
 func (f *Folder) until(at time.Time) time.Time {
 	if len(f.unsettled) > 0 {
 		return at.Add(patience)

@@ -60,7 +60,8 @@ func TestFollowsOneFile(t *testing.T) {
 	r.must(os.Remove(path))
 	r.until("the problem", func() bool {
 		p := r.folder.Problems()
-		return len(p) == 1 && strings.Contains(p[0].String(), "web.conf: the file does not exist; what was last read from it keeps serving")
+		return len(p) == 1 && strings.Contains(p[0].String(),
+			"web.conf: the file does not exist; what was last read from it keeps serving")
 	})
 	if r.backend("web") != "three" {
 		t.Error("a vanished file took its route along")

@@ -27,7 +27,8 @@ var errNotRegular = errors.New("not a regular file")
 // errUnsettled is a file that is being written.
 var errUnsettled = errors.New("being written")
 
-// slurp reads a whole file. Unless it is the first look at the folder, it refuses with errUnsettled while someone writes.
+// slurp reads a whole file. Unless it is the first look at the folder, it refuses with errUnsettled while someone
+// writes.
 func slurp(path string, now time.Time, wait bool) ([]byte, fs.FileInfo, error) {
 	// A pipe would block whoever opens it.
 	if info, err := os.Stat(path); err != nil {

@@ -49,8 +49,8 @@ func nextMarker(text []byte) int {
 	}
 }
 
-// trimmed cuts what stands before a document's first line of content: markers, directives (they say nothing that matters here,
-// and the parser wants them at the start of a stream), comments. It is not ok if no content is left.
+// trimmed cuts what stands before a document's first line of content: markers, directives (they say nothing that
+// matters here, and the parser wants them at the start of a stream), comments. It is not ok if no content is left.
 func trimmed(c chunk) (_ chunk, ok bool) {
 	for len(c.text) > 0 {
 		end := len(c.text)

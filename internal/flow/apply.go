@@ -12,9 +12,9 @@ type Batch struct {
 	closed bool
 }
 
-// Apply queues what edit writes into the batch for the next turn. All edits of one call share a turn, in the order in which they
-// were written; calls keep their order. The cause ("file", "ack") stands in the record of that turn. Apply runs edit in the
-// caller's goroutine and never waits for a turn.
+// Apply queues what edit writes into the batch for the next turn. All edits of one call share a turn, in the order in
+// which they were written; calls keep their order. The cause ("file", "ack") is in the record of that turn. Apply
+// runs edit in the caller's goroutine and never waits for a turn.
 func (g *Graph) Apply(cause string, edit func(*Batch)) {
 	b := &Batch{g: g, cause: cause}
 	edit(b)
@@ -36,9 +36,10 @@ func (g *Graph) push(b *Batch) {
 	}
 }
 
-// take is the queued batches, or false if no turn is due: nothing is queued and the first turn is over, or a source is not synced.
+// take returns the queued batches, or false if no turn is due: nothing is queued and the first turn is over, or a
+// source is not synced.
 func (g *Graph) take() ([]*Batch, bool) {
-	first := g.rev == 0 // only a turn writes rev, and the caller is the one who turns
+	first := g.rev == 0 // only a turn writes rev, and the caller runs the turn
 	g.queueMu.Lock()
 	defer g.queueMu.Unlock()
 	if g.unsynced > 0 || len(g.queue) == 0 && !first {

@@ -28,8 +28,8 @@ type rulePart struct {
 
 func (p rulePart) Owner() name { return p.Route }
 
-// bench is the shape of the real graph in small: routes and backends, rules made of routes that look up their backend, hosts that
-// group the rules, and a chain behind them.
+// bench is the shape of the real graph in small: routes and backends, rules made of routes that look up their backend,
+// hosts that group the rules, and a chain behind them.
 type bench struct {
 	g        *flow.Graph
 	routes   *flow.Source[name, thing]

@@ -6,14 +6,14 @@ import (
 	"unsafe"
 )
 
-// CheckError is the panic of check mode: a transform or a reader breaks the contract in the package comment.
+// CheckError is the panic of check mode: a transform or a reader breaks the contract (see the package comment).
 type CheckError struct{ Collection, Key, Reason string }
 
 func (e *CheckError) Error() string {
 	return fmt.Sprintf("flow: check: collection %q, key %s: %s", e.Collection, e.Key, e.Reason)
 }
 
-// again runs the transform a second time and demands the same result: values, panic or not, and dependencies.
+// again runs the transform a second time and checks that the result is the same: values, panic or not, dependencies.
 func (w *worker[K, A, P, B]) again(in *cell[K, A], first *result[P, B], deps []*node) {
 	deps = slices.Clone(deps)
 	emitted := slices.Clone(w.emitted)

@@ -9,7 +9,8 @@ import (
 
 // checked runs a graph over a source of slices in check mode and returns the breach, or nil.
 func checked(
-	t *testing.T, build func(in, other *flow.Collection[int, []int]), then func(g *flow.Graph, in *flow.Collection[int, []int]),
+	t *testing.T, build func(in, other *flow.Collection[int, []int]),
+	then func(g *flow.Graph, in *flow.Collection[int, []int]),
 ) (breach *flow.CheckError) {
 	t.Helper()
 	g := flow.New(flow.Config{Check: true})

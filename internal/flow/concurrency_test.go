@@ -10,8 +10,8 @@ import (
 	"cardea.dev/cardea/internal/flow"
 )
 
-// Everything at once, for the race detector: writers, a Run, views, followers, previews, dumps. Each Apply writes one number to every key
-// of both sources, so a reader that sees two numbers sees half a turn.
+// Everything at once, for the race detector: writers, a Run, views, followers, previews, dumps. Each Apply writes one
+// number to every key of both sources, so a reader that sees two numbers sees half a turn.
 func TestEverythingAtOnce(t *testing.T) {
 	const keys, writers, edits = 100, 3, 60
 	g := flow.New(flow.Config{Check: true, Workers: 4})
@@ -20,7 +20,8 @@ func TestEverythingAtOnce(t *testing.T) {
 		x, _ := flow.Fetch(c, b.Collection(), k)
 		return v - x, true
 	})
-	groups := flow.Group(a.Collection(), "groups", func(k, v int) []int { return []int{v} }, func(int, int) string { return "" })
+	groups := flow.Group(a.Collection(), "groups", func(k, v int) []int { return []int{v} },
+		func(int, int) string { return "" })
 
 	write := func(batch *flow.Batch, n int) {
 		for k := range keys {

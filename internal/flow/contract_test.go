@@ -118,11 +118,12 @@ func TestMisuseInATransform(t *testing.T) {
 		name, want string
 		build      func(g *flow.Graph, in *flow.Collection[int, int])
 	}{
-		{"fetch of a later collection", "bad fetches from later, which is not an earlier collection", func(g *flow.Graph, in *flow.Collection[int, int]) {
-			var later *flow.Collection[int, int]
-			flow.Map(in, "bad", func(c *flow.Ctx, k, v int) (int, bool) { return flow.Fetch(c, later, k) })
-			later = flow.Map(in, "later", func(c *flow.Ctx, k, v int) (int, bool) { return v, true })
-		}},
+		{"fetch of a later collection", "bad fetches from later, which is not an earlier collection",
+			func(g *flow.Graph, in *flow.Collection[int, int]) {
+				var later *flow.Collection[int, int]
+				flow.Map(in, "bad", func(c *flow.Ctx, k, v int) (int, bool) { return flow.Fetch(c, later, k) })
+				later = flow.Map(in, "later", func(c *flow.Ctx, k, v int) (int, bool) { return v, true })
+			}},
 		{"fetch of itself", "not an earlier collection", func(g *flow.Graph, in *flow.Collection[int, int]) {
 			var bad *flow.Collection[int, int]
 			bad = flow.Map(in, "bad", func(c *flow.Ctx, k, v int) (int, bool) { return flow.Fetch(c, bad, k) })
@@ -135,7 +136,11 @@ func TestMisuseInATransform(t *testing.T) {
 			flow.Derive(in, "bad", func(c *flow.Ctx, k, v int, emit func(part, int)) { emit(part{k + 1, 0}, v) })
 		}},
 		{"a key twice", "emits {1 0} twice", func(g *flow.Graph, in *flow.Collection[int, int]) {
-			flow.Derive(in, "bad", func(c *flow.Ctx, k, v int, emit func(part, int)) { emit(part{k, 0}, v); emit(part{k, 0}, v) })
+			flow.Derive(in, "bad", func(c *flow.Ctx, k, v int,
+				emit func(part, int)) {
+				emit(part{k, 0}, v)
+				emit(part{k, 0}, v)
+			})
 		}},
 		{"one of many keys twice", "emits {1 12} twice", func(g *flow.Graph, in *flow.Collection[int, int]) {
 			flow.Derive(in, "bad", func(c *flow.Ctx, k, v int, emit func(part, int)) {
@@ -171,6 +176,44 @@ func TestMisuseInATransform(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRenameToOneKey: two inputs under one key are a misuse of the one that comes later, in the same turn and in
+// another one; the first one's value stays, and what one lets go is free.
+func TestRenameToOneKey(t *testing.T) {
+	g := flow.New(flow.Config{})
+	s := flow.NewSource[int, int](g, "in")
+	out := flow.Rename(s.Collection(), "out", func(k int) int { return k % 10 },
+		func(_ *flow.Ctx, _, v int) (int, bool) { return v, v > 0 })
+	for _, step := range []struct {
+		name       string
+		edit       func(b *flow.Batch)
+		want, seen int
+	}{
+		{"one", func(b *flow.Batch) { s.Set(b, 1, 5); s.Synced(b) }, 5, 0},
+		{"another one in a later turn", func(b *flow.Batch) { s.Set(b, 11, 6) }, 5, 1},
+		{"the first changes", func(b *flow.Batch) { s.Set(b, 1, 7) }, 7, 1},
+		{"the first has no value", func(b *flow.Batch) { s.Set(b, 1, 0) }, 0, 1},
+		{"the other one takes it", func(b *flow.Batch) { s.Set(b, 11, 8) }, 8, 0},
+		{"two more in one turn", func(b *flow.Batch) { s.Delete(b, 11); s.Set(b, 2, 2); s.Set(b, 12, 3) }, 0, 1},
+	} {
+		g.Apply(step.name, step.edit)
+		g.Settle()
+		g.View(func(v flow.View) {
+			if got, _ := flow.Get(v, out, 1); got != step.want {
+				t.Errorf("%s: got %d, want %d", step.name, got, step.want)
+			}
+			if n := flow.Len(v, g.Panics()); n != step.seen {
+				t.Errorf("%s: %d panics, want %d", step.name, n, step.seen)
+			}
+		})
+	}
+	checked := flow.New(flow.Config{Check: true})
+	both := flow.NewSource[int, int](checked, "in")
+	flow.Rename(both.Collection(), "out", func(int) int { return 1 },
+		func(_ *flow.Ctx, _, v int) (int, bool) { return v, true })
+	checked.Apply("load", func(b *flow.Batch) { both.Set(b, 1, 1); both.Set(b, 2, 2); both.Synced(b) })
+	wantPanic(t, "out emits 1, which another key has, too", checked.Settle)
 }
 
 // What is not contained reaches the caller from workers, too, and from a transform that ends its goroutine.

@@ -12,13 +12,17 @@ type Part[O comparable] interface {
 	Owner() O
 }
 
-// Derive makes any number of keys from each key of in. What f emitted last time and doesn't emit now is deleted.
-func Derive[K comparable, A any, P Part[K], B any](in *Collection[K, A], name string, f func(c *Ctx, k K, a A, emit func(P, B))) *Collection[P, B] {
+// Derive makes any number of keys from each key of in. A key that f emitted last time and doesn't emit now is deleted.
+func Derive[K comparable, A any, P Part[K], B any](
+	in *Collection[K, A], name string, f func(c *Ctx, k K, a A, emit func(P, B)),
+) *Collection[P, B] {
 	return newDerived(in, name, f, func(p P) K { return p.Owner() })
 }
 
 // Map makes at most one value from each key of in, under the same key. False means none.
-func Map[K comparable, A, B any](in *Collection[K, A], name string, f func(c *Ctx, k K, a A) (B, bool)) *Collection[K, B] {
+func Map[K comparable, A, B any](
+	in *Collection[K, A], name string, f func(c *Ctx, k K, a A) (B, bool),
+) *Collection[K, B] {
 	return newDerived(in, name, mapped(f), func(k K) K { return k })
 }
 
@@ -30,15 +34,16 @@ func mapped[K comparable, A, B any](f func(c *Ctx, k K, a A) (B, bool)) func(*Ct
 	}
 }
 
-// Rename is Map under other keys: to makes the key, and back is its inverse.
+// Rename is Map under other keys, which to makes, another one for each key. That no two inputs have one key is checked
+// when it is written.
 func Rename[K comparable, A any, P comparable, B any](
-	in *Collection[K, A], name string, to func(K) P, back func(P) K, f func(c *Ctx, k K, a A) (B, bool),
+	in *Collection[K, A], name string, to func(K) P, f func(c *Ctx, k K, a A) (B, bool),
 ) *Collection[P, B] {
 	return newDerived(in, name, func(c *Ctx, k K, a A, emit func(P, B)) {
 		if b, ok := f(c, k, a); ok {
 			emit(to(k), b)
 		}
-	}, back)
+	}, nil)
 }
 
 // derived is the form of Derive, Map and Rename.
@@ -46,9 +51,9 @@ type derived[K comparable, A any, P comparable, B any] struct {
 	in    *Collection[K, A]
 	out   *Collection[P, B]
 	f     func(*Ctx, K, A, func(P, B))
-	owner func(P) K
+	owner func(P) K // nil: keys don't tell, see alone
 
-	dirty   []*derivedRun[P, B] // queued by what they read, then by what they are made from
+	dirty   []*derivedRun[P, B] // those that read a changed key, then those with a changed input
 	results []result[P, B]      // of this turn, in the order of dirty
 }
 
@@ -59,7 +64,7 @@ type derivedRun[P comparable, B any] struct {
 	more *[]*slot[P, B] // the others
 }
 
-// result is what one dirty key came to.
+// result is the result for one dirty key.
 type result[P comparable, B any] struct {
 	run     *derivedRun[P, B]
 	isNew   bool // the run is not attached to its input yet
@@ -107,12 +112,13 @@ func (d *derived[K, A, P, B]) compute(t *turn) {
 	for i := range d.results {
 		r := &d.results[i]
 		r.isNew = r.run.in.runFor(d.out.index) == nil
-		d.settle(t, r)
+		d.stageResult(t, r)
 	}
 }
 
-// settle stages what one run gave.
-func (d *derived[K, A, P, B]) settle(t *turn, r *result[P, B]) {
+// stageResult stages the result of one run.
+func (d *derived[K, A, P, B]) stageResult(t *turn, r *result[P, B]) {
+	d.alone(r)
 	n := &d.out.counters.now
 	if !r.gone {
 		n.Runs++
@@ -120,10 +126,10 @@ func (d *derived[K, A, P, B]) settle(t *turn, r *result[P, B]) {
 	if r.fault != nil {
 		n.Panics++
 		t.fault(d.out.name, slotOf[K, A](r.run.in).now().key, *r.fault)
-		return // what it wrote before stands
+		return // what it wrote before stays
 	}
 	if r.run.stale {
-		t.cure(d.out.name, slotOf[K, A](r.run.in).key())
+		t.recovered(d.out.name, slotOf[K, A](r.run.in).key())
 	}
 	was := r.run.outs()
 	same := len(was) == len(r.cells)
@@ -147,6 +153,21 @@ func (d *derived[K, A, P, B]) settle(t *turn, r *result[P, B]) {
 		r.outs[i] = d.out.find(cell.key)
 	}
 	r.cells = nil
+}
+
+// alone sees to it that no other input has a key that a run emits, where keys don't tell whose they are.
+func (d *derived[K, A, P, B]) alone(r *result[P, B]) {
+	if d.owner != nil || r.fault != nil {
+		return
+	}
+	key := slotOf[K, A](r.run.in).key()
+	defer contain(d.out.g, d.out.name, key, &r.fault)
+	was := r.run.outs()
+	for _, cell := range r.cells {
+		if s := d.out.find(cell.key); s != nil && s.now() != nil && !slices.Contains(was, s) {
+			panic(misuse(fmt.Sprintf("%s emits %v, which another key has, too", d.out.name, cell.key)))
+		}
+	}
 }
 
 func (d *derived[K, A, P, B]) fold() {
@@ -221,7 +242,7 @@ func (w *worker[K, A, P, B]) take(p P, b B) {
 	if !w.ctx.live {
 		panic(misuse("emit of " + w.ctx.name + " used after its transform returned"))
 	}
-	if w.d.owner(p) != w.key {
+	if w.d.owner != nil && w.d.owner(p) != w.key {
 		panic(misuse(fmt.Sprintf("%s emits %v, which is owned by another key than %v", w.ctx.name, p, w.key)))
 	}
 	if w.repeated(p) {

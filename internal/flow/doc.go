@@ -2,9 +2,9 @@
 //
 // # What it owns
 //
-// A [Graph] owns a list of collections. A [Source] is filled from outside; [Derive], [Map], [Rename] and [Group] make new collections
-// from earlier ones with pure functions, and [Fetch] lets such a function look up one key of any earlier collection. The
-// order of creation is the topological order, so a cycle can't be written down.
+// A [Graph] owns a list of collections. A [Source] is filled from outside; [Derive], [Map], [Rename] and [Group] make
+// new collections from earlier ones with pure functions, and [Fetch] lets such a function look up one key of any
+// earlier collection. The order of creation is the topological order, so a cycle can't be written down.
 //
 //	edges ── Apply ──> queue ──> turn ──────────────────────────────────> commit ──> View, Watch, Follow
 //	                             source   derive   group   derive            │
@@ -17,14 +17,15 @@
 //
 // # A turn
 //
-// A turn takes every queued edit, then visits the collections in the order of their creation. In each one the dirty keys are
-// those whose input changed and those whose last run fetched something that changed, absence included. They run, in parallel when
-// they are many, and what they give is staged beside the committed values. A collection is finished before the next one begins, so no
-// transform sees half a change, and a key that moves from one group to another leaves and enters in one step. The commit
-// makes the whole turn visible at once and gives it the next [Rev]. A turn that changes nothing has no Rev of its own. [Graph.Try]
-// is a turn whose staged values are read and then dropped.
+// A turn takes every queued edit, then visits the collections in the order of their creation. In each one the dirty
+// keys are those whose input changed and those whose last run fetched something that changed, absence included. They
+// run, in parallel if there are many, and their results are staged beside the committed values. A collection is
+// finished before the next one begins, so no transform sees half a change, and a key that moves from one group to
+// another leaves and enters in one step. The commit makes the whole turn visible at once and gives it the next [Rev]. A
+// turn that changes nothing has no Rev of its own. [Graph.Try] is a turn whose staged values are read and then dropped.
 //
-// The first turn waits until every source has said [Source.Synced]: the first thing that anyone reads is a whole world.
+// The first turn waits until [Source.Synced] was called for every source: so the first state that anybody reads is
+// complete.
 //
 // # What is kept
 //
@@ -37,10 +38,10 @@
 //	         │  └──> runs of later collections that fetched this key
 //	         └──> one run a collection made from this one: its deps, and the slots that it filled
 //
-// A value that is equal to the one before it is dropped and the old one stays, so pointers inside values are stable and
-// "not changed" can be seen by comparing pointers. Equality is structural and built from the type when a collection
-// is made; a type that holds a func, a channel, an interface or a protobuf message is refused there, with a panic that names
-// the field. A nil slice and an empty one differ, as they do in JSON. Values must not hold pointer cycles.
+// A new value that is equal to the old one is dropped and the old one stays, so pointers inside values are stable and
+// "not changed" can be seen by comparing pointers. Equality is structural and built from the type when a collection is
+// made; a type that holds a func, a channel, an interface or a protobuf message is refused there, with a panic that
+// names the field. A nil slice and an empty one differ, as they do in JSON. Values must not hold pointer cycles.
 //
 // A derived key costs about 130 bytes besides itself and its value, a fetch about 16 (BenchmarkBytes prints them).
 //
@@ -48,24 +49,28 @@
 //
 //   - A transform's result depends on its arguments and on what it fetches, and on nothing else: no clock, no
 //     random numbers, no package variables, no order of a map.
-//   - What a transform gets it neither changes nor keeps for the next run. What it returns it no longer touches.
+//   - A transform neither changes its arguments nor keeps them for the next run. It does not change what it has
+//     returned.
 //     Returned values may share memory with arguments.
 //   - [Derive] may emit a key only under the input key that the key's Owner method names, and once.
 //   - A transform uses its [Ctx] only in its own goroutine and only until it returns.
-//   - It doesn't call the Graph, and it doesn't fetch a key that thousands of other runs fetch: each change of that key runs them all.
+//   - It doesn't call the Graph.
+//   - It doesn't fetch a key that thousands of other runs fetch: each change of that key would run all of them.
 //
-// [Config.Check] turns breaches into failures; every test should set it. A transform that panics is contained: its key keeps what it had, is marked
-// stale, shows in [Graph.Panics] in a later turn, and runs again when something it read changes.
+// [Config.Check] turns breaches into failures; every test should set it. A panic of a transform is contained: its key
+// keeps its old results, is marked stale, appears in [Graph.Panics] in a later turn, and runs again when something that
+// it read changes.
 //
 // # Goroutines
 //
-// [Graph.Run] is the one goroutine that turns; without it, [Graph.Settle] turns in the caller's. [Graph.Apply] may be called from any
-// goroutine, also from a transform's edge or inside a View, and never waits for a turn. Views run in the caller's goroutine, many at a
-// time, beside a running turn; only the commit waits for them, so a View copies what it needs and returns. Inside a View, don't
-// call View, Try, Settle or Dump: each can wait for a commit that waits for this View.
+// [Graph.Run] is the one goroutine that runs turns; without it, [Graph.Settle] runs them in the caller's. [Graph.Apply]
+// may be called from any goroutine, also inside a View, and never waits for a turn. Views run in
+// the caller's goroutine, many at a time, beside a running turn; only the commit waits for them, so a View copies what
+// it needs and returns. Inside a View, don't call View, Try, Settle or Dump: each can wait for a commit that waits for
+// this View.
 //
 // # Where to start reading
 //
-// turn.go is the heart; then store.go (slots and the overlay), derive.go and group.go (the forms), edge.go (who
-// read what).
+// Start with turn.go; then store.go (slots and the overlay), derive.go and group.go (the forms), edge.go (which run
+// read which key).
 package flow

@@ -9,14 +9,14 @@ import (
 	"unsafe"
 )
 
-// ErrNoCollection: the graph has no collection of that name.
+// ErrNoCollection: the graph has no collection with that name.
 var ErrNoCollection = errors.New("no such collection")
 
 type collectionDump struct {
 	Collection string     `json:"collection"`
 	Rev        Rev        `json:"rev"`
 	Keys       []*keyDump `json:"keys"`
-	Silent     []*runDump `json:"silent,omitempty"` // runs that gave nothing, and what that depends on
+	Silent     []*runDump `json:"silent,omitempty"` // runs without an output, with their dependencies
 }
 
 type keyDump struct {
@@ -39,8 +39,8 @@ type depDump struct {
 	Absent     bool   `json:"absent,omitempty"`
 }
 
-// Dump writes one collection as JSON: every key in order, its value, the Rev of its last change, and what it was made from. Values may say
-// by MarshalJSON how they want to be seen; secrets should. It waits for a turn that is running.
+// Dump writes one collection as JSON: every key in order, its value, the Rev of its last change, and what it was made
+// from. A value can choose its text with MarshalJSON; secrets should. Dump waits for a turn that is running.
 func (g *Graph) Dump(w io.Writer, collection string) error {
 	g.turnMu.Lock()
 	defer g.turnMu.Unlock()
@@ -58,7 +58,7 @@ func (g *Graph) Dump(w io.Writer, collection string) error {
 	return enc.Encode(d)
 }
 
-// dump reads what commits write and what turns write; the caller holds Graph.turnMu, so nobody writes either.
+// dump reads what commits and turns write; the caller holds Graph.turnMu, so nothing is written meanwhile.
 func (c *Collection[K, V]) dump() (*collectionDump, error) {
 	d := &collectionDump{Collection: c.name, Rev: c.g.rev, Keys: []*keyDump{}}
 	from := map[*node]*runDump{}
@@ -71,12 +71,13 @@ func (c *Collection[K, V]) dump() (*collectionDump, error) {
 		}
 	})
 	for _, s := range c.inOrder() {
-		d.Keys = append(d.Keys, &keyDump{Key: jsonOr(s.cell.key), Value: jsonOr(s.cell.value), ChangedAt: s.changedAt, Run: from[&s.node]})
+		d.Keys = append(d.Keys, &keyDump{Key: jsonOr(s.cell.key), Value: jsonOr(s.cell.value), ChangedAt: s.changedAt,
+			Run: from[&s.node]})
 	}
 	return d, nil
 }
 
-// jsonOr is x if JSON can say it, or else its text.
+// jsonOr is x if it can be encoded as JSON, else its text.
 func jsonOr(x any) any {
 	text, err := json.Marshal(x)
 	if err != nil {
@@ -118,5 +119,5 @@ func (d *derived[K, A, P, B]) runs(each func(d *runDump, outs []*node)) {
 	}
 }
 
-// runs of a group: its members are its dependencies, and stand in its value.
+// runs of a group are left out: the members are the dependencies, and the value has them.
 func (f *grouped[K, A, G]) runs(func(d *runDump, outs []*node)) {}

@@ -16,7 +16,8 @@ func TestDumpSaysWhatAKeyIsMadeFrom(t *testing.T) {
 	m := flow.Map(s.Collection(), "weighed", func(c *flow.Ctx, k string, v int) (float64, bool) {
 		return flow.Fetch(c, weights.Collection(), v)
 	})
-	flow.Group(m, "all", func(string, float64) []bool { return []bool{true} }, func(k string, _ float64) string { return "" })
+	flow.Group(m, "all", func(string, float64) []bool { return []bool{true} },
+		func(k string, _ float64) string { return "" })
 	g.Apply("load", func(b *flow.Batch) {
 		s.Set(b, "b", 2)
 		s.Set(b, "a", 1)
@@ -30,11 +31,14 @@ func TestDumpSaysWhatAKeyIsMadeFrom(t *testing.T) {
 	g.Settle()
 	for name, want := range map[string]string{
 		"weighed": `{"collection":"weighed","rev":2,"keys":[` +
-			`{"key":"a","value":0.5,"changedAt":1,"from":{"collection":"rows","key":"a","fetched":[{"collection":"weights","key":1}]}},` +
-			`{"key":"b","value":1.5,"changedAt":2,"from":{"collection":"rows","key":"b","fetched":[{"collection":"weights","key":2}]}}],` +
+			`{"key":"a","value":0.5,"changedAt":1,` +
+			`"from":{"collection":"rows","key":"a","fetched":[{"collection":"weights","key":1}]}},` +
+			`{"key":"b","value":1.5,"changedAt":2,` +
+			`"from":{"collection":"rows","key":"b","fetched":[{"collection":"weights","key":2}]}}],` +
 			`"silent":[{"collection":"rows","key":"c","fetched":[{"collection":"weights","key":3,"absent":true}]}]}`,
 		"all": `{"collection":"all","rev":2,"keys":[{"key":true,"value":["a","b"],"changedAt":2}]}`,
-		"rows": `{"collection":"rows","rev":2,"keys":[{"key":"a","value":1,"changedAt":1},{"key":"b","value":2,"changedAt":1},` +
+		"rows": `{"collection":"rows","rev":2,"keys":[` +
+			`{"key":"a","value":1,"changedAt":1},{"key":"b","value":2,"changedAt":1},` +
 			`{"key":"c","value":3,"changedAt":1}]}`,
 	} {
 		var text, compact bytes.Buffer

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// run is the last run of a transform on one key of its input: what it read. Each form adds what it wrote.
+// run is the last run of a transform on one key of its input, with what it read. Each form adds what the run wrote.
 type run struct {
 	next  *run  // of another collection, on the same input key
 	in    *node // the input key
@@ -13,14 +13,15 @@ type run struct {
 	ndeps uint32 // fetched keys, sorted by id, each once
 	coll  uint16 // the collection that it feeds
 	dirty bool   // queued in this turn
-	stale bool   // it panicked; what it wrote before stands
+	stale bool   // it panicked; what it wrote before stays
 }
 
-// An edge is a pointer in run.deps and one in node.readers: 16 bytes, and the slack of growing.
+// An edge is a pointer in run.deps and one in node.readers: 16 bytes, and the spare room of growing lists.
 //
-// A short list of readers is kept exact. In a long one (a key that thousands fetch) finding one reader would make each edit cost
-// all readers, so a reader that goes is only counted in node.stale; whoever walks the list asks the run whether it still
-// depends. When the stale ones are the majority the list is swept. At all times nreaders - stale is the number of edges.
+// A short list of readers is exact. In a long list (a key that thousands fetch), finding one reader would make each
+// edit cost as much as all readers. So a reader that no longer reads the key is only counted in node.stale, and the
+// list is checked against the runs when it is used. When most entries are stale, the list is swept. At all times
+// nreaders - stale is the number of edges.
 
 const exactReaders = 16
 
@@ -43,7 +44,7 @@ func (r *run) dependsOn(n *node) bool {
 	return ok
 }
 
-// depend replaces r's dependencies. deps is sorted by id and belongs to r from now on.
+// depend replaces the dependencies of r. deps is sorted by id and belongs to r from now on.
 func (g *Graph) depend(r *run, deps []*node) {
 	old := r.dependencies()
 	r.deps, r.ndeps = unsafe.SliceData(deps), uint32(len(deps))
@@ -61,7 +62,7 @@ func (g *Graph) depend(r *run, deps []*node) {
 	}
 }
 
-// addReader appends. The room of a list is its length rounded up to a power of two.
+// addReader appends. The capacity of a list is its length rounded up to a power of two.
 func (n *node) addReader(r *run) {
 	if n.nreaders&(n.nreaders-1) == 0 { // full, or empty
 		grown := make([]*run, max(1, 2*n.nreaders))
@@ -93,7 +94,7 @@ func (g *Graph) removeReader(n *node, r *run) {
 // sweep keeps each reader that still depends on n, once.
 func (n *node) sweep() {
 	list := n.readerList()
-	// A run that left and came back is in the list twice. Sorting brings the two together.
+	// A run that left and came back is in the list twice. After sorting, the two are neighbours.
 	slices.SortFunc(list, func(a, b *run) int {
 		if a.coll != b.coll {
 			return int(a.coll) - int(b.coll)
@@ -110,7 +111,7 @@ func (n *node) sweep() {
 	n.setReaders(kept)
 }
 
-// setReaders stores a list with exactly the room that addReader counts on.
+// setReaders stores a list with exactly the capacity that addReader expects.
 func (n *node) setReaders(list []*run) {
 	n.nreaders = uint32(len(list))
 	if len(list) == 0 {
@@ -127,8 +128,8 @@ func (n *node) setReaders(list []*run) {
 	n.readers = unsafe.SliceData(list)
 }
 
-// disturb queues every run that read n.
-func (g *Graph) disturb(n *node) {
+// queueReaders queues every run that read n.
+func (g *Graph) queueReaders(n *node) {
 	for _, r := range n.readerList() {
 		if r.dirty || n.stale > 0 && !r.dependsOn(n) {
 			continue

@@ -6,7 +6,8 @@ import (
 	"unsafe"
 )
 
-// The shapes of each kind. Equal pointers, and slices and maps with the same memory, are equal without a look inside.
+// The shapes of each kind. Equal pointers, and slices and maps with the same memory, are equal without a comparison of
+// their contents.
 
 var timeShape = shape{
 	equal: func(a, b unsafe.Pointer) bool { return (*time.Time)(a).Equal(*(*time.Time)(b)) },
@@ -68,7 +69,7 @@ func pointerShape(elem shape) shape {
 	}
 }
 
-// header is how a slice of any type lies in memory.
+// header is the layout of a slice of any type.
 type header struct {
 	data unsafe.Pointer
 	len  int
@@ -107,7 +108,7 @@ func equalRun(elem shape, size uintptr, n int, a, b unsafe.Pointer) bool {
 	return true
 }
 
-// stringsShape is for labels and annotations, the maps that are everywhere.
+// stringsShape is for labels and annotations, the most frequent maps.
 var stringsShape = shape{
 	equal: func(a, b unsafe.Pointer) bool {
 		if *(*unsafe.Pointer)(a) == *(*unsafe.Pointer)(b) {
@@ -125,7 +126,7 @@ var stringsShape = shape{
 		return true
 	},
 	hash: func(h uint64, p unsafe.Pointer) uint64 {
-		var sum uint64 // the order of a map must not count
+		var sum uint64 // does not depend on the order of the map
 		x := *(*map[string]string)(p)
 		for k, v := range x {
 			sum += hashString(hashString(h, k), v)
@@ -203,7 +204,7 @@ func wordShape[W uint8 | uint16 | uint32 | uint64]() shape {
 	}
 }
 
-// floatShape: NaN is equal to NaN, or a value that holds one would change in every turn.
+// floatShape: NaN is equal to NaN; otherwise a value with NaN would change in every turn.
 func floatShape[F float32 | float64]() shape {
 	return shape{
 		equal: func(a, b unsafe.Pointer) bool {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Ctx is a transform's hand in the graph: what it fetches through it is a dependency of its result. It is valid until the
-// transform returns.
+// Ctx is a transform's access to the graph: what it fetches through it is a dependency of its result. It is valid until
+// the transform returns.
 type Ctx struct {
 	g    *Graph
 	coll uint16
@@ -15,8 +15,8 @@ type Ctx struct {
 	deps []*node
 }
 
-// Fetch is the value of k in an earlier collection, as of this turn. Finding nothing is a dependency, too: the transform runs
-// again when the key appears. On a Group this is a lookup in an index.
+// Fetch returns the value of k in an earlier collection, as of this turn. An absent key is a dependency, too: the
+// transform runs again when the key appears. On a Group this is a lookup in an index.
 //
 // A collection can't fetch from itself, from one made after it, or from another graph: that panics with a message that
 // names both. In check mode the panic isn't contained.
@@ -45,7 +45,7 @@ func (c *Ctx) begin() {
 	c.deps = c.deps[:0]
 }
 
-// end is what was fetched, sorted by id, each once. It is valid until the next begin.
+// end returns what was fetched, sorted by id, each once. It is valid until the next begin.
 func (c *Ctx) end() []*node {
 	c.live = false
 	slices.SortFunc(c.deps, byID)

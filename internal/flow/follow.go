@@ -6,19 +6,20 @@ import (
 	"unsafe"
 )
 
-// Change is one key that differs from what it was.
+// Change is one key with a new value, or without a value.
 type Change[K comparable, V any] struct {
 	Key     K
 	Value   V
 	Deleted bool
 }
 
-// Follower tells one reader what changed in a collection since that reader asked last. It keeps the keys of changes that the reader has not
-// seen, each once: who lags misses no change and costs no more than the keys that there are. One goroutine may use it.
+// Follower reports to one reader what changed in a collection since that reader last asked. It keeps the keys of
+// changes that the reader has not seen, each once: a slow reader misses no change, and costs no more memory than all
+// keys. One goroutine may use it.
 type Follower[K comparable, V any] struct {
 	c       *Collection[K, V]
-	began   bool           // the reader has asked once; before that everything is news, and nothing needs noting
-	pending map[K]struct{} // changed since it asked last; written by commits under Graph.mu
+	began   bool           // the reader has asked once; before that every key is new, and changes need not be noted
+	pending map[K]struct{} // changed since it last asked; written by commits under Graph.mu
 }
 
 // Follow begins to follow c. It must not be called in a View.
@@ -30,7 +31,7 @@ func Follow[K comparable, V any](c *Collection[K, V]) *Follower[K, V] {
 	return f
 }
 
-// Stop ends following. It must not be called in a View.
+// Stop stops following. It must not be called in a View.
 func (f *Follower[K, V]) Stop() {
 	f.c.g.mu.Lock()
 	defer f.c.g.mu.Unlock()
@@ -48,9 +49,9 @@ func (f *Follower[K, V]) note(k K) {
 	f.pending[k] = struct{}{}
 }
 
-// Changes is what happened from the View of the last call up to v, sorted by key: each key once, with its last state. The first call gives every
-// present key. A key that appeared and went in between is told as deleted. What the loop did not reach comes again in the next call.
-// In the View of a Try see [Staged].
+// Changes yields the changes from the View of the last call up to v, sorted by key: each key once, with its last state.
+// The first call yields every present key. A key that appeared and was deleted in between is reported as deleted. Keys
+// that the loop did not reach come again in the next call. In the View of a Try see [Staged].
 func (f *Follower[K, V]) Changes(v View) iter.Seq[Change[K, V]] {
 	return func(yield func(Change[K, V]) bool) {
 		v.check(f.c.g, f.c.name)
@@ -68,11 +69,11 @@ func (f *Follower[K, V]) Changes(v View) iter.Seq[Change[K, V]] {
 				return
 			}
 		}
-		f.pending = nil // a map keeps the room that it had
+		f.pending = nil // a cleared map would keep its capacity
 	}
 }
 
-// begin notes every present key before the first look.
+// begin notes every present key before the first call.
 func (f *Follower[K, V]) begin() {
 	if f.began {
 		return

@@ -117,7 +117,8 @@ func TestStaged(t *testing.T) {
 	})
 }
 
-// A source of which all keys come and go leaves nothing behind, and who follows is told of each deletion, whatever they are in number.
+// A source of which all keys come and go leaves nothing behind, and who follows is told of each deletion, whatever they
+// are in number.
 func TestFollowerOfDeletions(t *testing.T) {
 	g := flow.New(flow.Config{})
 	s := flow.NewSource[int, int](g, "s")

@@ -9,26 +9,26 @@ import (
 	"time"
 )
 
-// Rev numbers committed turns that changed something. It grows by one; 0 is the empty world before the first turn.
+// Rev numbers the committed turns that changed something. It grows by one; 0 is the empty state before the first turn.
 type Rev uint64
 
-// Config says how a Graph works. The zero Config is usable.
+// Config has the settings of a Graph. The zero Config is usable.
 type Config struct {
 	Name    string       // in log lines and panics
-	Check   bool         // run each transform twice, watch stored values for changes; for tests, slow
+	Check   bool         // run each transform twice, and check that stored values do not change; for tests, slow
 	Workers int          // goroutines within one collection of a turn; 0 is GOMAXPROCS
-	Log     *slog.Logger // nil discards
-	// Fault, if not nil, is called at the end of each transform, with the collection that is made and the key of its input. It may panic: so tests
-	// show what a bug in any transform does.
+	Log     *slog.Logger // nil: nothing is logged
+	// Fault, if not nil, is called at the end of each transform, with the collection that is made and the key of its
+	// input. It may panic: with it, tests show the effect of a bug in any transform.
 	Fault func(collection, key string)
 	Now   func() time.Time // nil is time.Now; used for the record of turns only
 }
 
-// Graph is a set of collections that change together.
+// Graph is a set of collections that change together, in turns.
 type Graph struct {
 	cfg Config
 
-	// Set while collections are made, fixed from the first turn on.
+	// Set while collections are made; fixed from the first turn on.
 	stages []stage
 	names  map[string]bool
 	panics *Source[PanicKey, Panic]
@@ -42,7 +42,7 @@ type Graph struct {
 	unsynced int
 	wake     chan struct{} // capacity 1
 
-	turnMu  sync.Mutex   // held by whoever turns: Run, Settle, Try; and by Dump
+	turnMu  sync.Mutex   // held while a turn runs, in Run, Settle or Try; and by Dump
 	onTurn  []func(Turn) // under turnMu
 	running atomic.Bool
 
@@ -53,7 +53,7 @@ type Graph struct {
 	turns ring
 }
 
-// New makes a Graph without collections, but for [Graph.Panics].
+// New makes a Graph without collections, except [Graph.Panics].
 func New(cfg Config) *Graph {
 	if cfg.Workers <= 0 {
 		cfg.Workers = runtime.GOMAXPROCS(0)
@@ -75,16 +75,16 @@ func New(cfg Config) *Graph {
 	return g
 }
 
-// stage is a collection as a turn sees it.
+// stage is a collection as the code of a turn uses it.
 type stage interface {
 	title() string
-	compute(t *turn)   // run what is dirty and stage what it gives
+	compute(t *turn)   // run the dirty keys and stage their results
 	finish(t *turn)    // find what changed and queue the runs that read it
 	changes() int      // keys that finish found changed
 	verify()           // check mode: stored and staged values are as they were stored
-	fold()             // give runs their new dependencies and outputs; no reader looks at these
+	fold()             // store the new dependencies and outputs of runs; no reader looks at these
 	commit(rev Rev)    // make staged values the committed ones; under Graph.mu
-	drop()             // forget what this turn staged, or what is left after a commit
+	drop()             // forget what this turn staged, or what remains after a commit
 	enqueue(r *run)    // r read something that changed
 	idle(n *node)      // n may have lost its last reader
 	label(n *node) any // the key of n

@@ -7,8 +7,9 @@ import (
 	"unsafe"
 )
 
-// Group turns a collection around: each key of in is a member of the groups that of names (none is fine), sorted by order within each. A group
-// without members doesn't exist. Both functions are pure, like every transform, but fetch nothing: Map what they need into the value first.
+// Group inverts a collection: each key of in is a member of the groups that of returns (there may be none), sorted by
+// order within each. A group without members doesn't exist. Both functions are pure, like every transform, but can't
+// fetch: use Map first to put what they need into the value.
 func Group[K comparable, A any, G comparable](
 	in *Collection[K, A], name string, of func(K, A) []G, order func(K, A) string,
 ) *Collection[G, Members[K, A]] {
@@ -28,14 +29,14 @@ type grouped[K comparable, A any, G comparable] struct {
 	placed []placed[K, A, G] // the runs of this turn
 }
 
-// groupRun is where one input key is a member.
+// groupRun is the groups of which one input key is a member.
 type groupRun[K comparable, A any, G comparable] struct {
 	run
 	member *member[K, A]
 	groups []*slot[G, Members[K, A]]
 }
 
-// placed is what one changed input key came to.
+// placed is the result for one changed input key.
 type placed[K comparable, A any, G comparable] struct {
 	run    *groupRun[K, A, G]
 	isNew  bool
@@ -45,14 +46,14 @@ type placed[K comparable, A any, G comparable] struct {
 	groups []*slot[G, Members[K, A]]
 }
 
-// regroup is what leaves and enters one group in a turn.
+// regroup is the members that leave and enter one group in a turn.
 type regroup[K comparable, A any, G comparable] struct {
 	slot         *slot[G, Members[K, A]]
 	name         G
 	leave, enter []*member[K, A]
 }
 
-// regroups is every group that a turn touches, in the order in which it met them.
+// regroups are all groups that a turn changes, in the order in which they were found.
 type regroups[K comparable, A any, G comparable] struct {
 	of   map[*slot[G, Members[K, A]]]*regroup[K, A, G]
 	list []*regroup[K, A, G]
@@ -68,7 +69,7 @@ func (e *regroups[K, A, G]) at(s *slot[G, Members[K, A]], name G) *regroup[K, A,
 	return r
 }
 
-func (f *grouped[K, A, G]) enqueue(*run) {} // nothing is fetched
+func (f *grouped[K, A, G]) enqueue(*run) {} // groups fetch nothing
 
 func (f *grouped[K, A, G]) compute(t *turn) {
 	changed := f.in.changed
@@ -81,7 +82,7 @@ func (f *grouped[K, A, G]) compute(t *turn) {
 	})
 	edits := &regroups[K, A, G]{of: map[*slot[G, Members[K, A]]]*regroup[K, A, G]{}}
 	for i := range f.placed {
-		f.settle(t, changed[i], &f.placed[i], edits)
+		f.collect(t, changed[i], &f.placed[i], edits)
 	}
 	for _, e := range edits.list {
 		if list := f.merge(e); len(list) > 0 {
@@ -92,8 +93,8 @@ func (f *grouped[K, A, G]) compute(t *turn) {
 	}
 }
 
-// settle notes which groups one key leaves and enters.
-func (f *grouped[K, A, G]) settle(t *turn, in *slot[K, A], p *placed[K, A, G], edits *regroups[K, A, G]) {
+// collect notes which groups one key leaves and enters.
+func (f *grouped[K, A, G]) collect(t *turn, in *slot[K, A], p *placed[K, A, G], edits *regroups[K, A, G]) {
 	n := &f.out.counters.now
 	if p.member != nil || p.fault != nil {
 		n.Runs++
@@ -101,10 +102,10 @@ func (f *grouped[K, A, G]) settle(t *turn, in *slot[K, A], p *placed[K, A, G], e
 	if p.fault != nil {
 		n.Panics++
 		t.fault(f.out.name, in.now().key, *p.fault)
-		return // it stays where it was, with the value that it had
+		return // it stays in its groups, with the value that it had
 	}
 	if p.run.stale {
-		t.cure(f.out.name, in.key())
+		t.recovered(f.out.name, in.key())
 	}
 	for _, s := range p.run.groups {
 		e := edits.at(s, s.cell.key)
@@ -118,7 +119,7 @@ func (f *grouped[K, A, G]) settle(t *turn, in *slot[K, A], p *placed[K, A, G], e
 	}
 }
 
-// merge copies a group without those who leave and with those who enter.
+// merge copies a group without the members that leave, and with those that enter.
 func (f *grouped[K, A, G]) merge(e *regroup[K, A, G]) []*member[K, A] {
 	var old []*member[K, A]
 	if was := e.slot.was(); was != nil {
@@ -185,11 +186,12 @@ func (f *grouped[K, A, G]) attempt(in *cell[K, A]) (names []G, order string, fau
 func (f *grouped[K, A, G]) again(in *cell[K, A], first *placed[K, A, G], order string) {
 	names, order2, fault := f.attempt(in)
 	if (fault == nil) != (first.fault == nil) || fault == nil && (order != order2 || !slices.Equal(names, first.names)) {
-		panic(&CheckError{Collection: f.out.name, Key: keyText(in.key), Reason: "two runs on the same input named different groups or orders"})
+		panic(&CheckError{Collection: f.out.name, Key: keyText(in.key),
+			Reason: "two runs on the same input named different groups or orders"})
 	}
 }
 
-// distinct is names with each name once. It doesn't write to names, which may belong to a value.
+// distinct is names with each name once. It does not change names, which may belong to a value.
 func distinct[G comparable](names []G) []G {
 	if len(names) < 2 {
 		return names

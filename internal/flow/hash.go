@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// Hashes are of this process and for check mode only: they notice a change, they name nothing.
+// Hashes are only for check mode in this process: they detect a change, and identify nothing.
 
 func mix(h, x uint64) uint64 {
 	hi, lo := bits.Mul64(h^0x9e3779b97f4a7c15, x^0xd6e8feb86659fd93)

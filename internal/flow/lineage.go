@@ -9,17 +9,17 @@ import (
 // Turn is the record of one turn. A turn that changed nothing has the Rev of the one before it.
 type Turn struct {
 	Rev         Rev
-	Queued      time.Time // when the oldest Apply that it took was
+	Queued      time.Time // when the oldest of its Applies was queued
 	At          time.Time // when it began
 	Took        time.Duration
-	Causes      []string // of the Applies that it took, each word once, in order
+	Causes      []string // of its Applies, each once, in order
 	Edits       int      // Sets and Deletes
 	Runs        int      // of transforms
 	Changes     int      // keys whose value differs after it, in all collections
 	Collections []TurnCollection
 }
 
-// TurnCollection is a collection's part in a turn. Collections without one are left out.
+// TurnCollection is the work on one collection in a turn. Collections without work are left out.
 type TurnCollection struct {
 	Name    string
 	Runs    int
@@ -27,7 +27,7 @@ type TurnCollection struct {
 	Took    time.Duration
 }
 
-// take notes a batch.
+// take adds a batch to the record.
 func (t *Turn) take(b *Batch) {
 	if b.at.Before(t.Queued) {
 		t.Queued = b.at
@@ -37,22 +37,23 @@ func (t *Turn) take(b *Batch) {
 	}
 }
 
-// Turns is the last 1,000 turns, the oldest first.
+// Turns returns the last 1,000 turns, the oldest first.
 func (g *Graph) Turns() []Turn {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	return g.turns.all()
 }
 
-// TurnOf is the turn that made a revision; false if it is longer ago than the last 1,000. It must not be called in a View.
+// TurnOf returns the turn that made a revision; false if it is older than the last 1,000. It must not be called in a
+// View.
 func (g *Graph) TurnOf(rev Rev) (Turn, bool) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	return g.turns.find(rev)
 }
 
-// OnTurn has f called after each turn from now on, in the goroutine that turns: f must be quick, and must not turn. It waits for a turn that is
-// running.
+// OnTurn registers f, which is called after each later turn in the goroutine of the turn: f must be quick, and must not
+// start a turn. OnTurn waits for a turn that is running.
 func (g *Graph) OnTurn(f func(Turn)) {
 	g.turnMu.Lock()
 	defer g.turnMu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// Members is one group: keys of the grouped collection with their values, sorted by the order that Group was given, then by key.
-// It doesn't change. An edit of one member copies 8 bytes for each of the others.
+// Members is one group: keys of the grouped collection with their values, sorted by the order that was given to Group,
+// then by key. It is immutable. An edit of one member copies 8 bytes for each of the others.
 type Members[K comparable, A any] struct{ list []*member[K, A] }
 
 // member is a place in groups. All groups of a key share one.
@@ -44,7 +44,7 @@ func (m Members[K, A]) MarshalJSON() ([]byte, error) {
 	return json.Marshal(keys)
 }
 
-// membersShape: members are equal if their keys and values are, which mostly is to say, if they are the same cells.
+// membersShape: members are equal if their keys and values are. Mostly they are the same cells.
 func (Members[K, A]) membersShape(b *shaper, path string) (shape, error) {
 	of, err := b.shape(reflect.TypeFor[A](), path+" member")
 	if err != nil {
@@ -57,7 +57,7 @@ func (Members[K, A]) membersShape(b *shaper, path string) (shape, error) {
 					of.equal(unsafe.Pointer(&x.cell.value), unsafe.Pointer(&y.cell.value))
 			})
 		},
-		// Nobody outside this package can write to members, and their values are watched where they are stored.
+		// Nothing outside this package can write to members, and their values are checked where they are stored.
 		hash: func(h uint64, p unsafe.Pointer) uint64 { return mix(h, uint64(len((*Members[K, A])(p).list))) },
 	}, nil
 }

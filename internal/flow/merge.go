@@ -1,6 +1,6 @@
 package flow
 
-// Input is a collection, and what is made of each of its keys, for Merge.
+// Input is a collection, with the function that makes a value from each of its keys, for Merge.
 type Input[K comparable, V any] interface {
 	graph() *Graph
 	feed(out *Collection[K, V]) feeder[K]
@@ -30,7 +30,7 @@ func (i input[K, A, V]) feed(out *Collection[K, V]) feeder[K] {
 	return &derived[K, A, K, V]{in: i.in, out: out, f: mapped(i.f), owner: func(k K) K { return k }}
 }
 
-// Merge is Map of several collections into one. No key may be in two of them.
+// Merge is Map for several collections, with one result. No key may be in two of them.
 func Merge[K comparable, V any](name string, first Input[K, V], others ...Input[K, V]) *Collection[K, V] {
 	m := &merged[K, V]{}
 	out := newCollection[K, V](first.graph(), name)

@@ -7,8 +7,9 @@ import (
 	"unsafe"
 )
 
-// orderOf is a total order on keys of type t, so that nothing depends on the order of a map or of arrival: groups whose
-// members have one order string, and dumps. Keys that have no such order (pointers, interfaces, channels) are refused.
+// orderOf returns a total order on keys of type t, so that no result depends on the order of a map or of arrival: it
+// sorts group members with the same order string, and dumps. Keys without such an order (pointers, interfaces,
+// channels) are refused.
 func orderOf(t reflect.Type) (func(a, b unsafe.Pointer) int, error) {
 	return orderAt(t, t.String())
 }
@@ -24,7 +25,7 @@ func orderAt(t reflect.Type, path string) (func(a, b unsafe.Pointer) int, error)
 	case reflect.Int32:
 		return orderAs[int32](), nil
 	case reflect.Int, reflect.Int64:
-		return orderAs[int64](), nil // int has 64 bits wherever this runs
+		return orderAs[int64](), nil // int has 64 bits on all supported systems
 	case reflect.Uint8:
 		return orderAs[uint8](), nil
 	case reflect.Uint16:
@@ -86,9 +87,11 @@ func orderStruct(t reflect.Type, path string) (func(a, b unsafe.Pointer) int, er
 	}, nil
 }
 
-// isHandle: a unique.Handle, also inside netip.Addr, holds one pointer per distinct value, so what it points to orders it.
+// isHandle: a unique.Handle, also inside netip.Addr, holds one pointer per distinct value, so what it points to orders
+// it.
 func isHandle(t reflect.Type) bool {
-	return t.PkgPath() == "unique" && strings.HasPrefix(t.Name(), "Handle[") && t.NumField() == 1 && t.Field(0).Type.Kind() == reflect.Pointer
+	return t.PkgPath() == "unique" && strings.HasPrefix(t.Name(), "Handle[") && t.NumField() == 1 &&
+		t.Field(0).Type.Kind() == reflect.Pointer
 }
 
 func orderHandle(t reflect.Type, path string) (func(a, b unsafe.Pointer) int, error) {

@@ -11,11 +11,12 @@ import (
 // PanicKey names a key whose transform panicked: the collection that was being made, and the key of its input.
 type PanicKey struct{ Collection, Key string }
 
-// Panic is a contained panic. Stack has the transform's frames only, without addresses, so the same panic is an equal value.
+// Panic is a contained panic. Stack has only the transform's frames, without addresses, so that the same panic gives an
+// equal value.
 type Panic struct{ Message, Stack string }
 
-// Panics has every key whose last run panicked. It is a source of the turn after, like anything else that comes from outside, and empties itself when
-// the run succeeds or its key is deleted.
+// Panics has every key whose last run panicked. It is a source that the next turn reads. A key is removed when its run
+// succeeds, or when the key is deleted.
 func (g *Graph) Panics() *Collection[PanicKey, Panic] { return g.panics.c }
 
 type fault struct {
@@ -34,29 +35,30 @@ func (t *turn) fault(collection string, key any, p Panic) {
 	t.faults = append(t.faults, fault{PanicKey{collection, keyText(key)}, p})
 }
 
-func (t *turn) cure(collection string, key any) {
-	t.cures = append(t.cures, PanicKey{collection, keyText(key)})
+func (t *turn) recovered(collection string, key any) {
+	t.recoveries = append(t.recoveries, PanicKey{collection, keyText(key)})
 }
 
-// report queues what this turn learned about panics, for the next one.
+// report queues the panics and recoveries of this turn for the next one.
 func (t *turn) report() {
-	if len(t.faults)+len(t.cures) == 0 {
+	if len(t.faults)+len(t.recoveries) == 0 {
 		return
 	}
 	b := &Batch{g: t.g, cause: "panic"}
-	for _, k := range t.cures {
+	for _, k := range t.recoveries {
 		t.g.panics.Delete(b, k)
 	}
 	for _, f := range t.faults {
 		t.g.panics.Set(b, f.key, f.panic)
-		t.g.cfg.Log.Error("transform panicked", slog.String("graph", t.g.cfg.Name), slog.String("collection", f.key.Collection),
+		t.g.cfg.Log.Error("transform panicked", slog.String("graph", t.g.cfg.Name),
+			slog.String("collection", f.key.Collection),
 			slog.String("key", f.key.Key), slog.String("message", f.panic.Message), slog.String("stack", f.panic.Stack))
 	}
 	b.closed = true
 	t.g.push(b)
 }
 
-// fail gives Config.Fault its chance.
+// fail calls Config.Fault, which may panic.
 func (g *Graph) fail(collection string, key any) {
 	if g.cfg.Fault != nil {
 		g.cfg.Fault(collection, keyText(key))

@@ -72,7 +72,8 @@ func TestAPanicKeepsTheValueUntilADependencyChanges(t *testing.T) {
 	f.expect(t, "after a fetched value made it panic", 2, true, 1, 1)
 	f.g.View(func(v flow.View) {
 		p, ok := flow.Get(v, f.g.Panics(), flow.PanicKey{Collection: "out", Key: "1"})
-		if !ok || p.Message != "thirteen" || !strings.Contains(p.Stack, "panics_test.go") || strings.Contains(p.Stack, "derive.go") {
+		if !ok || p.Message != "thirteen" || !strings.Contains(p.Stack, "panics_test.go") ||
+			strings.Contains(p.Stack, "derive.go") {
 			t.Errorf("%t %+v", ok, p)
 		}
 		if at := flow.ChangedAt(v, f.g.Panics(), flow.PanicKey{Collection: "out", Key: "1"}); at != v.Rev() {

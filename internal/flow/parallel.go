@@ -5,13 +5,13 @@ import (
 	"sync/atomic"
 )
 
-// Fewer dirty keys than this run inline: starting goroutines would cost more than they save.
+// A turn with fewer dirty keys than this runs them inline: starting goroutines would cost more than it saves.
 const (
 	inlineKeys = 64
 	chunkKeys  = 16
 )
 
-// spread calls do(0) ... do(n-1), each once, where each worker has a do of its own from start.
+// spread calls do(0) ... do(n-1), each once. Each worker has its own do, made by start.
 func spread(workers, n int, start func() func(i int)) {
 	if workers < 2 || n < inlineKeys {
 		do := start()

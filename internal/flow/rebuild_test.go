@@ -48,8 +48,8 @@ func (w *world) edit(rnd *rand.Rand, b *flow.Batch, now contents, keys, n int) c
 	return after
 }
 
-// After any edits, every collection of every rig is what a rebuild from scratch makes of the same sources; a follower of
-// Changes holds the same; and a Try shows what its edits would make, and leaves nothing behind.
+// After any edits, every collection of every rig is what a rebuild from scratch makes of the same sources; a follower
+// of Changes holds the same; and a Try shows what its edits would make, and leaves nothing behind.
 func TestRandomEditsEqualARebuild(t *testing.T) {
 	eachRig(t, func(t *testing.T, r rig) {
 		for _, size := range []struct{ keys, edits, turns, workers int }{{8, 4, 150, 1}, {300, 200, 12, 4}} {
@@ -84,7 +84,8 @@ func TestRandomEditsEqualARebuild(t *testing.T) {
 	})
 }
 
-// checkSizes: a graph with a history keeps no more than one without: no edge that nothing depends on, no place for a key that nobody waits for.
+// checkSizes: a graph with a history keeps no more than one without: no edge that nothing depends on, no place for a
+// key that nobody waits for.
 func checkSizes(t *testing.T, got, rebuilt []flow.CollectionStats) {
 	t.Helper()
 	for i, s := range got {
@@ -93,7 +94,8 @@ func checkSizes(t *testing.T, got, rebuilt []flow.CollectionStats) {
 			r.Keys = s.Keys // what stale runs keep is history
 		}
 		if s.Keys != r.Keys || s.Edges != r.Edges || s.Stale != r.Stale {
-			t.Fatalf("%s has %d keys, %d edges, %d stale; rebuilt %d, %d, %d", s.Name, s.Keys, s.Edges, s.Stale, r.Keys, r.Edges, r.Stale)
+			t.Fatalf("%s has %d keys, %d edges, %d stale; rebuilt %d, %d, %d", s.Name, s.Keys, s.Edges, s.Stale, r.Keys, r.Edges,
+				r.Stale)
 		}
 		if s.Absent != r.Absent {
 			t.Fatalf("%s waits for %d absent keys; rebuilt it waits for %d", s.Name, s.Absent, r.Absent)

@@ -14,8 +14,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A rig is a small graph that stresses one form of collection, or how forms meet. Its sources are tables of small numbers,
-// so random edits collide often. Every rig runs through the same suite.
+// A rig is a small graph that stresses one form of collection, or how forms meet. Its sources are tables of small
+// numbers, so random edits collide often. Every rig runs through the same suite.
 type rig struct {
 	name  string
 	build func(w *world)
@@ -169,8 +169,10 @@ var rigs = []rig{
 				return t, r.B > 0
 			}),
 			flow.From(side("evens", even, 2), func(_ *flow.Ctx, _ part, r row) (row, bool) { return r, r.B > 1 })))
-		groups := flow.Group(merged, "groups", func(_ part, r row) []int { return r.List }, func(part, row) string { return "" })
-		show(w, "sizes", flow.Map(groups, "sizes", func(_ *flow.Ctx, _ int, m flow.Members[part, row]) (int, bool) { return m.Len(), true }))
+		groups := flow.Group(merged, "groups", func(_ part, r row) []int { return r.List },
+			func(part, row) string { return "" })
+		show(w, "sizes", flow.Map(groups, "sizes",
+			func(_ *flow.Ctx, _ int, m flow.Members[part, row]) (int, bool) { return m.Len(), true }))
 	}},
 
 	{"derive", func(w *world) {
@@ -184,7 +186,8 @@ var rigs = []rig{
 				}
 			}
 		}))
-		show(w, "again", flow.Map(parts, "again", func(_ *flow.Ctx, p part, c int) (string, bool) { return fmt.Sprint(p.N, c), c != 1 }))
+		show(w, "again", flow.Map(parts, "again",
+			func(_ *flow.Ctx, p part, c int) (string, bool) { return fmt.Sprint(p.N, c), c != 1 }))
 	}},
 
 	{"many parts", func(w *world) {
@@ -199,14 +202,17 @@ var rigs = []rig{
 	{"group", func(w *world) {
 		in := w.source("rows")
 		show(w, "by list", flow.Group(in, "by list", func(_ int, r row) []int { return r.List }, byContent))
-		show(w, "by one", flow.Group(in, "by one", func(_ int, r row) []string { return []string{fmt.Sprint(r.B)} }, byContent))
+		show(w, "by one", flow.Group(in, "by one", func(_ int, r row) []string { return []string{fmt.Sprint(r.B)} },
+			byContent))
 	}},
 
 	{"map of group", func(w *world) {
 		in := w.source("rows")
 		groups := show(w, "groups", flow.Group(in, "groups", func(_ int, r row) []int { return []int{r.B} }, byContent))
-		show(w, "totals", flow.Map(groups, "totals", func(_ *flow.Ctx, g int, m flow.Members[int, row]) (int, bool) { return total(m), true }))
-		show(w, "kept", flow.Map(groups, "kept", func(_ *flow.Ctx, g int, m flow.Members[int, row]) (kept, bool) { return kept{m}, m.Len() > 1 }))
+		show(w, "totals", flow.Map(groups, "totals",
+			func(_ *flow.Ctx, g int, m flow.Members[int, row]) (int, bool) { return total(m), true }))
+		show(w, "kept", flow.Map(groups, "kept",
+			func(_ *flow.Ctx, g int, m flow.Members[int, row]) (kept, bool) { return kept{m}, m.Len() > 1 }))
 	}},
 
 	{"fetch", func(w *world) {
@@ -261,7 +267,8 @@ var rigs = []rig{
 	{"diamond", func(w *world) {
 		in := w.source("rows")
 		left := show(w, "left", flow.Map(in, "left", func(_ *flow.Ctx, k int, r row) (int, bool) { return r.B, true }))
-		right := show(w, "right", flow.Map(in, "right", func(_ *flow.Ctx, k int, r row) (int, bool) { return -r.B, r.C != 2 }))
+		right := show(w, "right", flow.Map(in, "right",
+			func(_ *flow.Ctx, k int, r row) (int, bool) { return -r.B, r.C != 2 }))
 		show(w, "bottom", flow.Map(left, "bottom", func(c *flow.Ctx, k int, l int) (string, bool) {
 			r, ok := flow.Fetch(c, right, k)
 			if ok && l+r != 0 {

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// shape compares and hashes values of one type, through pointers to them. It is built once, when a collection is made.
+// shape compares and hashes values of one type, through pointers. It is built once, when a collection is made.
 type shape struct {
 	equal func(a, b unsafe.Pointer) bool
 	hash  func(h uint64, p unsafe.Pointer) uint64
@@ -19,7 +19,7 @@ func shapeOf(t reflect.Type) (shape, error) {
 	return b.shape(t, t.String())
 }
 
-// shaper walks one type.
+// shaper builds the shape of one type.
 type shaper struct {
 	done map[reflect.Type]*shape // also those under construction: types may be recursive
 }

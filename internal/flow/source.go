@@ -1,6 +1,6 @@
 package flow
 
-// Source is a collection that is filled from outside, by batches. It is the only place where history may live.
+// Source is a collection that is filled from outside, by batches. Only sources may keep history.
 type Source[K comparable, V any] struct {
 	c      *Collection[K, V]
 	synced bool // under Graph.queueMu
@@ -16,16 +16,17 @@ func NewSource[K comparable, V any](g *Graph, name string) *Source[K, V] {
 	return s
 }
 
-// Collection is what transforms and readers use.
+// Collection is the collection that transforms and readers use.
 func (s *Source[K, V]) Collection() *Collection[K, V] { return s.c }
 
-// Set gives k a value. The value belongs to the graph from now on: the caller doesn't change it any more. A value equal to the present one changes
-// nothing.
+// Set gives k a value. The value belongs to the graph from now on: the caller must not change it. A value that is equal
+// to the current one changes nothing.
 func (s *Source[K, V]) Set(b *Batch, k K, v V) {
 	b.write(s.c.g, s.c.name, func() { s.c.write(s.c.cellFor(k, v)) })
 }
 
-// Update gives k the value that f makes of the present one, when a turn takes the batch; found tells whether there is one. f must be pure.
+// Update gives k the value that f makes from the current one, when a turn takes the batch; found reports whether there
+// is one. f must be pure.
 func (s *Source[K, V]) Update(b *Batch, k K, f func(was V, found bool) V) {
 	b.write(s.c.g, s.c.name, func() {
 		var was V
@@ -37,7 +38,7 @@ func (s *Source[K, V]) Update(b *Batch, k K, f func(was V, found bool) V) {
 	})
 }
 
-// Delete removes k, if it is there.
+// Delete removes k, if it is present.
 func (s *Source[K, V]) Delete(b *Batch, k K) {
 	b.write(s.c.g, s.c.name, func() {
 		if at := s.c.find(k); at != nil {
@@ -46,13 +47,13 @@ func (s *Source[K, V]) Delete(b *Batch, k K) {
 	})
 }
 
-// Synced says that the first load of this source is complete with this batch. Saying it again changes nothing.
+// Synced says that the first load of this source is complete with this batch. Calling it again changes nothing.
 func (s *Source[K, V]) Synced(b *Batch) {
 	b.write(s.c.g, s.c.name, func() {})
 	b.synced = append(b.synced, s)
 }
 
-// markSynced is called under Graph.queueMu, or before anyone else knows the graph.
+// markSynced is called under Graph.queueMu, or before the graph is shared.
 func (s *Source[K, V]) markSynced() {
 	if !s.synced {
 		s.synced = true

@@ -9,25 +9,25 @@ import (
 type CollectionStats struct {
 	Name      string
 	Keys      int // present
-	Absent    int // keys that were fetched in vain, and are waited for
-	Edges     int // fetches that the present values depend on
+	Absent    int // absent keys that were fetched
+	Edges     int // fetches that the current values depend on
 	Stale     int // input keys whose last run panicked
 	Runs      uint64
 	Changes   uint64
 	Panics    uint64
 	Took      time.Duration // in turns
-	KeyBytes  int           // what the machinery keeps for one key, besides the key and its value
-	EdgeBytes int           // and for one edge
+	KeyBytes  int           // memory for one key, without the key and its value
+	EdgeBytes int           // memory for one edge
 }
 
-// counted is the part of the statistics that a turn counts.
+// counted are the statistics that a turn counts.
 type counted struct {
 	Edges, Stale          int
 	Runs, Changes, Panics uint64
 	Took                  time.Duration
 }
 
-// counters: now is for the goroutine that turns, shown for readers. A Try saves and restores.
+// counters: now is for the goroutine of the turn, shown is for readers. A Try saves and restores them.
 type counters struct {
 	now, shown, saved counted
 }
@@ -56,10 +56,11 @@ func (c *Collection[K, V]) stats() CollectionStats {
 	}
 }
 
-// edgeBytes is a pointer each way and the mean slack of a list that doubles.
+// edgeBytes is a pointer in each direction and the mean spare room of a list that doubles.
 const edgeBytes = 8 + 8*4/3
 
-// keyBytes is a slot, its place in a table at mean load, and a run with its first output. The benchmark measures the same from outside.
+// keyBytes is a slot, its place in a table at mean load, and a run with its first output. The benchmark measures the
+// same from outside.
 func (c *Collection[K, V]) keyBytes() int {
 	n := int(unsafe.Sizeof(slot[K, V]{})) + 9*16/9
 	switch c.form.(type) {

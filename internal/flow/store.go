@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// Collection is a set of keys with values, made by [NewSource], [Derive], [Map] or [Group]. It has no methods that read: values are
-// read through a [View], or by [Fetch] in a transform.
+// Collection is a set of keys with values, made by [NewSource], [Derive], [Map] or [Group]. It has no methods for
+// reading: values are read through a [View], or by [Fetch] in a transform.
 type Collection[K comparable, V any] struct {
 	// Set at construction.
 	g     *Graph
@@ -19,17 +19,17 @@ type Collection[K comparable, V any] struct {
 	order func(a, b unsafe.Pointer) int // of keys
 
 	// The committed values. Written under Graph.mu.
-	base      table[K, V] // present keys, and absent keys that somebody fetched
+	base      table[K, V] // present keys, and absent keys that a run fetched
 	present   int
 	followers []*Follower[K, V]
 
-	// The overlay. Only the goroutine that turns writes it.
+	// The overlay. Only the goroutine of the turn writes it.
 	fresh   table[K, V]   // keys that base does not have
 	touched []*slot[K, V] // keys with a staged value, in base or fresh
 	changed []*slot[K, V] // those of touched whose value differs; complete after finish
 	idles   []*node
 
-	// Keys fetched in this turn that neither base nor fresh has. Workers meet here.
+	// Keys fetched in this turn that neither base nor fresh has. All workers write it.
 	absentMu sync.Mutex
 	absent   table[K, V]
 
@@ -37,7 +37,7 @@ type Collection[K comparable, V any] struct {
 	sums     map[*cell[K, V]]uint64 // check mode: hash of each stored value
 }
 
-// form is what differs between the kinds of collections.
+// form is what differs between the forms of collections.
 type form interface {
 	compute(t *turn)
 	enqueue(r *run)
@@ -52,7 +52,7 @@ type cell[K comparable, V any] struct {
 	value V
 }
 
-// node is what the machinery knows of a key, whatever its type is. It is the first field of a slot.
+// node is what is kept for a key, whatever its type is. It is the first field of a slot.
 type node struct {
 	id        uint64
 	changedAt Rev   // under Graph.mu
@@ -62,11 +62,11 @@ type node struct {
 	stale     uint32 // how many of them no longer depend on it
 	coll      uint16
 	present   bool // under Graph.mu
-	touched   bool // only while turning
+	touched   bool // only during a turn
 }
 
-// slot is the place of a key. A committed slot always has a cell; if the key is absent, the cell has the key only. A new one has a
-// staged value, a cell with the key, or both.
+// slot is the place of a key. A committed slot always has a cell; if the key is absent, the cell has only the key. A
+// new slot has a staged value, a cell with the key, or both.
 type slot[K comparable, V any] struct {
 	node
 	cell *cell[K, V] // under Graph.mu
@@ -145,7 +145,7 @@ func (c *Collection[K, V]) find(k K) *slot[K, V] {
 	return c.fresh.find(k)
 }
 
-// write stages a value and returns its slot. Only for the goroutine that turns, in this collection's part of the turn.
+// write stages a value and returns its slot. Only for the goroutine of the turn, while it computes this collection.
 func (c *Collection[K, V]) write(next *cell[K, V]) *slot[K, V] {
 	s := c.find(next.key)
 	fresh := s == nil
@@ -159,7 +159,7 @@ func (c *Collection[K, V]) write(next *cell[K, V]) *slot[K, V] {
 	return s
 }
 
-// place is find that makes the slot if there is none. For the same goroutine as write.
+// place is find, and makes the slot if there is none. For the same goroutine as write.
 func (c *Collection[K, V]) place(k K) *slot[K, V] {
 	s := c.find(k)
 	if s == nil {
@@ -170,7 +170,7 @@ func (c *Collection[K, V]) place(k K) *slot[K, V] {
 	return s
 }
 
-// expect is place for a Fetch that finds nothing, so that it has something to depend on. Safe for workers.
+// expect is place for a Fetch of an absent key, so that the run can depend on it. Safe for workers.
 func (c *Collection[K, V]) expect(k K) *slot[K, V] {
 	if s := c.find(k); s != nil {
 		return s
@@ -190,7 +190,7 @@ func (c *Collection[K, V]) newSlot() *slot[K, V] {
 	return &slot[K, V]{node: node{id: c.g.nextID.Add(1), coll: c.index}}
 }
 
-// cellFor is the committed cell of k if its value is equal to v, and a new one if not. Safe for workers of this collection.
+// cellFor is the committed cell of k if its value is equal to v, else a new one. Safe for workers of this collection.
 func (c *Collection[K, V]) cellFor(k K, v V) *cell[K, V] {
 	if s := c.base.find(k); s != nil && s.present && c.equal(&s.cell.value, &v) {
 		return s.cell
@@ -198,7 +198,7 @@ func (c *Collection[K, V]) cellFor(k K, v V) *cell[K, V] {
 	return &cell[K, V]{key: k, value: v}
 }
 
-// stage sets what s will be after this turn; nil deletes.
+// stage sets the state of s after this turn; nil deletes.
 func (c *Collection[K, V]) stage(s *slot[K, V], next *cell[K, V]) {
 	if !s.touched {
 		s.touched = true
@@ -208,7 +208,7 @@ func (c *Collection[K, V]) stage(s *slot[K, V], next *cell[K, V]) {
 		delete(c.sums, s.next)
 	}
 	if next == nil && s.cell == nil {
-		s.cell = &cell[K, V]{key: s.next.key} // it came and went in one turn
+		s.cell = &cell[K, V]{key: s.next.key} // it was added and deleted in one turn
 	}
 	s.next = next
 	if c.sums != nil && next != nil && next != s.cell {
@@ -221,7 +221,7 @@ func (c *Collection[K, V]) finish(*turn) {
 	for _, s := range c.touched {
 		if s.now() != s.was() {
 			c.changed = append(c.changed, s)
-			c.g.disturb(&s.node)
+			c.g.queueReaders(&s.node)
 		}
 	}
 }
@@ -239,7 +239,7 @@ func (c *Collection[K, V]) commit(rev Rev) {
 			s.cell = s.next
 			c.present++
 		} else {
-			s.cell = &cell[K, V]{key: s.cell.key} // lets go of the value
+			s.cell = &cell[K, V]{key: s.cell.key} // drops the value
 		}
 		s.present = s.next != nil
 		for _, f := range c.followers {
@@ -270,14 +270,14 @@ func (c *Collection[K, V]) insertFresh() {
 	}
 }
 
-// release forgets a key that is absent and that nobody waits for.
+// release forgets a key that is absent and on which no run depends.
 func (c *Collection[K, V]) release(s *slot[K, V]) {
 	if !s.present && s.nreaders == 0 && c.base.find(s.key()) == s {
 		c.base.remove(s)
 	}
 }
 
-// drop ends the overlay. After a commit it has nothing more to lose.
+// drop ends the overlay. After a commit nothing is lost by it.
 func (c *Collection[K, V]) drop() {
 	for i, s := range c.touched {
 		if c.sums != nil && s.next != nil && s.next != s.cell {
@@ -293,7 +293,8 @@ func (c *Collection[K, V]) drop() {
 	c.form.drop()
 }
 
-// keepSmall empties a slice for the next turn, but lets a big one go: a first load should not be remembered as spare room.
+// keepSmall empties a slice for the next turn, but drops a big one, so that the memory of a first load is not kept as
+// spare capacity.
 func keepSmall[T any](s []T) []T {
 	if cap(s) > 1024 {
 		return nil

@@ -118,7 +118,8 @@ func TestNothingIsKeptOfKeysThatWent(t *testing.T) {
 	g := New(Config{})
 	s, targets := NewSource[string, string](g, "s"), NewSource[string, int](g, "targets")
 	Map(s.Collection(), "m", func(c *Ctx, k, v string) (int, bool) { return Fetch(c, targets.Collection(), v) })
-	groups := Group(s.Collection(), "g", func(k, v string) []string { return []string{v} }, func(k, v string) string { return k })
+	groups := Group(s.Collection(), "g", func(k, v string) []string { return []string{v} },
+		func(k, v string) string { return k })
 	Map(groups, "gm", func(c *Ctx, k string, m Members[string, string]) (int, bool) { return m.Len(), true })
 	g.Apply("start", func(b *Batch) { s.Synced(b); targets.Synced(b) })
 	for i := range 100 {

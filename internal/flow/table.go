@@ -2,9 +2,9 @@ package flow
 
 import "hash/maphash"
 
-// table finds slots by key. Unlike a map it holds no copy of the key, which stands in the slot's cell already: 9 bytes a place instead of a
-// key and 9. Linear probing; tags save most looks at the wrong slot; a removal moves followers up, so there are no
-// graves. The zero table is empty and may be read.
+// table finds slots by key. Unlike a map it has no copy of the key, since the slot's cell has it: 9 bytes a place
+// instead of a key and 9. It uses linear probing. Tags avoid most comparisons with the wrong slot. A removal moves the
+// following slots up, so there are no tombstones. The zero table is empty and may be read.
 type table[K comparable, V any] struct {
 	tags  []uint8 // 0 is free, else the top bits of the hash
 	slots []*slot[K, V]

@@ -1,13 +1,14 @@
 package flow
 
-// Dependency is a key that a transform fetched, whether it is there or not.
+// Dependency is a key that a transform fetched, present or absent.
 type Dependency struct {
 	By         string // the collection that the transform feeds
 	Collection string
 	Key        any
 }
 
-// Trace is what was fetched by every transform that ran on key, in any collection that has keys of its type. It waits for a turn that is running.
+// Trace lists what every transform that ran on key has fetched, in any collection that has keys of its type. It waits
+// for a turn that is running.
 func (g *Graph) Trace(key any) []Dependency {
 	g.turnMu.Lock()
 	defer g.turnMu.Unlock()

@@ -9,8 +9,8 @@ import (
 // ErrRunning: Run was called while it runs.
 var ErrRunning = errors.New("flow: graph is running already")
 
-// Run turns whenever something is queued, until ctx ends; then it returns nil. In check mode a breach of the contract panics
-// with a *CheckError.
+// Run runs a turn whenever something is queued, until ctx ends; then it returns nil. In check mode a breach of the
+// contract panics with a *CheckError.
 func (g *Graph) Run(ctx context.Context) error {
 	if !g.running.CompareAndSwap(false, true) {
 		return ErrRunning
@@ -31,20 +31,20 @@ func (g *Graph) Run(ctx context.Context) error {
 	}
 }
 
-// Settle turns in the caller's goroutine until nothing is queued. Without every source synced it does nothing. It may be used
-// beside Run, too; what Run has begun is then complete when Settle returns.
+// Settle runs turns in the caller's goroutine until nothing is queued. It does nothing before every source is synced.
+// It can be called while Run runs; a turn that Run has begun is complete when Settle returns.
 func (g *Graph) Settle() {
 	for g.turn() {
 	}
 }
 
-// turn is one whole turn, if one is due. It is the state of that turn for the stages.
+// turn is the state of one turn.
 type turn struct {
-	g      *Graph
-	rev    Rev // what it will be called if it changes anything
-	record Turn
-	faults []fault // contained panics
-	cures  []PanicKey
+	g          *Graph
+	rev        Rev // what it will be called if it changes anything
+	record     Turn
+	faults     []fault // contained panics
+	recoveries []PanicKey
 }
 
 func (g *Graph) turn() bool {
@@ -72,7 +72,7 @@ func (g *Graph) turn() bool {
 	return true
 }
 
-// run stages everything that follows from the batches. Nothing of it is visible yet.
+// run stages the results of the batches. Nothing of it is visible yet.
 func (t *turn) run(batches []*Batch) {
 	for _, b := range batches {
 		t.record.Edits += len(b.edits) - len(b.synced)

@@ -77,20 +77,22 @@ func newSmall() *small {
 	s.resolved = flow.Map(s.routes.Collection(), "resolved", func(c *flow.Ctx, k string, r [2]string) (*int, bool) {
 		return flow.Fetch(c, s.backends.Collection(), r[1])
 	})
-	s.hosts = flow.Group(s.routes.Collection(), "hosts", func(k string, r [2]string) []string { return []string{r[0], r[0]} },
+	s.hosts = flow.Group(s.routes.Collection(), "hosts",
+		func(k string, r [2]string) []string { return []string{r[0], r[0]} },
 		func(k string, r [2]string) string { return k })
-	s.summary = flow.Map(s.hosts, "summary", func(c *flow.Ctx, h string, m flow.Members[string, [2]string]) (string, bool) {
-		text := ""
-		for k := range m.All() {
-			x, _ := flow.Fetch(c, s.resolved, k)
-			if x == nil {
-				text += k + "=none "
-			} else {
-				text += fmt.Sprintf("%s=%d ", k, *x)
+	s.summary = flow.Map(s.hosts, "summary",
+		func(c *flow.Ctx, h string, m flow.Members[string, [2]string]) (string, bool) {
+			text := ""
+			for k := range m.All() {
+				x, _ := flow.Fetch(c, s.resolved, k)
+				if x == nil {
+					text += k + "=none "
+				} else {
+					text += fmt.Sprintf("%s=%d ", k, *x)
+				}
 			}
-		}
-		return text, true
-	})
+			return text, true
+		})
 	s.apply(func(b *flow.Batch) {
 		for i, k := range []string{"r1", "r2", "r3"} {
 			s.routes.Set(b, k, [2]string{"h", "b" + k[1:]})
@@ -133,16 +135,22 @@ func TestATurnRunsOnlyWhatIsTouched(t *testing.T) {
 			s.backends.Delete(b, "new")
 			s.backends.Delete(b, "unknown")
 		}},
-		{"one backend", "backends 0/1, resolved 1/1, summary 1/1, ", "r1=0 r2=7 r3=2 ", func(b *flow.Batch) { s.backends.Set(b, "b2", new(7)) }},
-		{"a backend nobody names", "backends 0/1, ", "r1=0 r2=7 r3=2 ", func(b *flow.Batch) { s.backends.Set(b, "b9", new(9)) }},
-		{"a backend goes", "backends 0/1, resolved 1/1, summary 1/1, ", "r1=0 r2=7 r3=none ", func(b *flow.Batch) { s.backends.Delete(b, "b3") }},
-		{"and comes back", "backends 0/1, resolved 1/1, summary 1/1, ", "r1=0 r2=7 r3=3 ", func(b *flow.Batch) { s.backends.Set(b, "b3", new(3)) }},
-		{"a route moves, in one step", "routes 0/1, resolved 1/0, hosts 1/2, summary 2/2, ", "r1=0 r3=3 ", func(b *flow.Batch) {
-			s.routes.Set(b, "r2", [2]string{"other", "b2"})
-		}},
+		{"one backend", "backends 0/1, resolved 1/1, summary 1/1, ", "r1=0 r2=7 r3=2 ",
+			func(b *flow.Batch) { s.backends.Set(b, "b2", new(7)) }},
+		{"a backend nobody names", "backends 0/1, ", "r1=0 r2=7 r3=2 ",
+			func(b *flow.Batch) { s.backends.Set(b, "b9", new(9)) }},
+		{"a backend goes", "backends 0/1, resolved 1/1, summary 1/1, ", "r1=0 r2=7 r3=none ",
+			func(b *flow.Batch) { s.backends.Delete(b, "b3") }},
+		{"and comes back", "backends 0/1, resolved 1/1, summary 1/1, ", "r1=0 r2=7 r3=3 ",
+			func(b *flow.Batch) { s.backends.Set(b, "b3", new(3)) }},
+		{"a route moves, in one step", "routes 0/1, resolved 1/0, hosts 1/2, summary 2/2, ", "r1=0 r3=3 ",
+			func(b *flow.Batch) {
+				s.routes.Set(b, "r2", [2]string{"other", "b2"})
+			}},
 		{"the last one leaves a host", "routes 0/1, resolved 0/1, hosts 0/1, summary 0/1, ", "r1=0 r3=3 ",
 			func(b *flow.Batch) { s.routes.Delete(b, "r2") }},
-		{"what it named no longer matters", "backends 0/1, ", "r1=0 r3=3 ", func(b *flow.Batch) { s.backends.Set(b, "b2", new(8)) }},
+		{"what it named no longer matters", "backends 0/1, ", "r1=0 r3=3 ",
+			func(b *flow.Batch) { s.backends.Set(b, "b2", new(8)) }},
 	} {
 		before := revOf(s.g)
 		turn := s.apply(step.edit)

@@ -12,8 +12,9 @@ type snapshot struct {
 	over   bool
 }
 
-// View shows read the newest committed state. Commits wait for it, so read takes what it needs and returns; see "Goroutines" in the package
-// comment for what must not be called in it. Before the first turn the Rev is 0 and every collection is empty.
+// View calls read with the newest committed state. Commits wait for it, so read copies what it needs and returns; see
+// "Goroutines" in the package comment for what must not be called in it. Before the first turn the Rev is 0 and every
+// collection is empty.
 func (g *Graph) View(read func(View)) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -98,7 +99,8 @@ func Len[K comparable, V any](v View, c *Collection[K, V]) int {
 	return n
 }
 
-// ChangedAt is the Rev in which k got its value, and 0 if it has none. In a Try, the Rev that the turn would get is also that of a deletion.
+// ChangedAt is the Rev in which k got its value, and 0 if it has none. In a Try, the Rev that the turn would get is
+// also that of a deletion.
 func ChangedAt[K comparable, V any](v View, c *Collection[K, V], k K) Rev {
 	s := c.at(v, k)
 	switch {

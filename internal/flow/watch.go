@@ -6,7 +6,7 @@ import (
 )
 
 // Watch yields the newest committed Rev, at once if there is one, and then each time it has grown, until ctx ends. A
-// slow consumer skips what it missed. It needs no goroutine, and holds no lock while it yields.
+// slow consumer skips the Revs that it missed. It needs no goroutine, and holds no lock while it yields.
 func (g *Graph) Watch(ctx context.Context) iter.Seq[Rev] {
 	return func(yield func(Rev) bool) {
 		var seen Rev

@@ -10,8 +10,8 @@ import (
 
 type broken = flow.Collection[model.ObjectRef, input.Broken]
 
-// absent says of an object that was not found why: nobody declares it, or what declares it has a mistake. Whether the one who refers to it may
-// know must have been asked before.
+// absent says of an object that was not found why: nobody declares it, or what declares it has a mistake. Whether the
+// one who refers to it may know must have been asked before.
 func absent(c *flow.Ctx, all *broken, ref model.ObjectRef) string {
 	if b, declared := flow.Fetch(c, all, ref); declared {
 		return fmt.Sprintf("%s is in %s, but can't be read: %s", ref, b.Where, b.Why)

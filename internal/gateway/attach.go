@@ -27,11 +27,21 @@ func (a attachments) has(listener model.ListenerKey) bool {
 	return slices.ContainsFunc(a.Parents, func(p attachment) bool { return p.has(listener) })
 }
 
+// gateways are those that the route is attached to.
+func (a attachments) gateways() (list []model.RouteGateway) {
+	for _, p := range a.Parents {
+		if len(p.Listeners) > 0 && !slices.Contains(list, p.Gateway) {
+			list = append(list, p.Gateway)
+		}
+	}
+	return list
+}
+
 // attachment is one parentRef of a route, answered.
 type attachment struct {
 	Parent    model.ParentRef
 	Index     int // in spec.parentRefs
-	Gateway   model.ObjectRef
+	Gateway   model.RouteGateway
 	Listeners []attached // none: not attached
 	Findings  []model.Finding
 }
@@ -63,11 +73,15 @@ type attacher struct {
 	namespaces *input.Collection[input.NamespaceSpec]
 }
 
-func (at attacher) httpRoute(c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.HTTPRouteSpec]) (attachments, bool) {
+func (at attacher) httpRoute(
+	c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.HTTPRouteSpec],
+) (attachments, bool) {
 	return at.attach(c, ref, o.Meta, o.Spec.ParentRefs, o.Spec.Hostnames), true
 }
 
-func (at attacher) grpcRoute(c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GRPCRouteSpec]) (attachments, bool) {
+func (at attacher) grpcRoute(
+	c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GRPCRouteSpec],
+) (attachments, bool) {
 	return at.attach(c, ref, o.Meta, o.Spec.ParentRefs, o.Spec.Hostnames), true
 }
 
@@ -86,18 +100,20 @@ func (at attacher) attach(
 		if !ours {
 			f := model.Finding{Object: ref, Parent: parent, Field: fmt.Sprintf("spec.parentRefs[%d]", i)}
 			if _, foreign := flow.Fetch(c, at.gateways, gateway); foreign {
-				f.Severity, f.Message = model.Warning, fmt.Sprintf("the class of %s belongs to another controller, or does not exist", gateway)
+				f.Severity, f.Message = model.Warning,
+					fmt.Sprintf("the class of %s belongs to another controller, or does not exist", gateway)
 			} else {
 				f.Message = absent(c, at.broken, gateway)
 			}
 			a.Findings = append(a.Findings, f)
 			continue
 		}
-		found := attachment{Parent: parent, Index: i, Gateway: gateway}
+		found := attachment{Parent: parent, Index: i, Gateway: model.RouteGateway{Ref: gateway, DataPlane: view.DataPlane}}
 		var refusal model.Finding
 		found.Listeners, refusal = at.listeners(c, ref, hostnames, parent, view)
 		if len(found.Listeners) == 0 {
-			refusal.Object, refusal.Parent, refusal.Condition, refusal.Field = ref, parent, "Accepted", fmt.Sprintf("spec.parentRefs[%d]", i)
+			refusal.Object, refusal.Parent, refusal.Condition, refusal.Field = ref, parent, "Accepted",
+				fmt.Sprintf("spec.parentRefs[%d]", i)
 			found.Findings = append(found.Findings, refusal)
 		}
 		a.Parents = append(a.Parents, found)
@@ -105,7 +121,8 @@ func (at attacher) attach(
 	return a
 }
 
-// listeners lists the listeners of a Gateway that take a route; if none does, the finding says which step ruled out the last.
+// listeners lists the listeners of a Gateway that take a route; if none does, the finding says which step ruled out the
+// last.
 func (at attacher) listeners(
 	c *flow.Ctx, ref model.ObjectRef, hostnames []gatewayv1.Hostname, parent model.ParentRef, view gatewayView,
 ) ([]attached, model.Finding) {
@@ -126,14 +143,17 @@ func (at attacher) listeners(
 	}
 	switch {
 	case named == 0:
-		return nil, model.Finding{Reason: "NoMatchingParent", Message: "the Gateway has no listener with this sectionName and port"}
+		return nil, model.Finding{Reason: "NoMatchingParent",
+			Message: "the Gateway has no listener with this sectionName and port"}
 	case allowed == 0:
 		return nil, model.Finding{
-			Reason:  "NotAllowedByListeners",
-			Message: fmt.Sprintf("no such listener allows %ss from namespace %s; see its allowedRoutes", ref.Kind(), ref.Namespace()),
+			Reason: "NotAllowedByListeners",
+			Message: fmt.Sprintf("no such listener allows %ss from namespace %s; see its allowedRoutes", ref.Kind(),
+				ref.Namespace()),
 		}
 	}
-	return list, model.Finding{Reason: "NoMatchingListenerHostname", Message: "no hostname of the route matches the hostname of such a listener"}
+	return list, model.Finding{Reason: "NoMatchingListenerHostname",
+		Message: "no hostname of the route matches the hostname of such a listener"}
 }
 
 func (at attacher) namespaceAllowed(c *flow.Ctx, l listenerView, namespace string) bool {

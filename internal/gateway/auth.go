@@ -10,58 +10,68 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// auth reads an ExternalAuth filter. Without its server the rule must not run: it is dropped if the server does not resolve.
-func (r *ruleReader) auth(field string, f gatewayv1.HTTPExternalAuthFilter) *model.ExternalAuth {
+// auth reads an ExternalAuth filter. Without its server the rule must not run: it is dropped if the server does not
+// resolve.
+func (s ruleScope) auth(f gatewayv1.HTTPExternalAuthFilter) (*model.ExternalAuth, []problem) {
 	read := &model.ExternalAuth{GRPC: f.ExternalAuthProtocol == gatewayv1.HTTPRouteExternalAuthGRPCProtocol}
+	var problems []problem
 	switch {
 	case !read.GRPC && f.ExternalAuthProtocol != gatewayv1.HTTPRouteExternalAuthHTTPProtocol:
-		r.unsupported(field+".protocol", fmt.Sprintf("protocol %q is", f.ExternalAuthProtocol))
-		return nil
+		return nil, []problem{s.unknown(".protocol", fmt.Sprintf("protocol %q", f.ExternalAuthProtocol))}
 	case read.GRPC && f.GRPCAuthConfig != nil:
-		read.RequestHeaders = r.headerNames(field+".grpc.allowedHeaders", f.GRPCAuthConfig.AllowedRequestHeaders)
+		var wrong []problem
+		read.RequestHeaders, wrong = headerNames(f.GRPCAuthConfig.AllowedRequestHeaders)
+		problems = below(".grpc.allowedHeaders", wrong)
 	case !read.GRPC && f.HTTPAuthConfig != nil:
-		read.RequestHeaders = r.headerNames(field+".http.allowedHeaders", f.HTTPAuthConfig.AllowedRequestHeaders)
-		read.ResponseHeaders = r.copiedNames(field+".http.allowedResponseHeaders", f.HTTPAuthConfig.AllowedResponseHeaders)
+		names, wrong := headerNames(f.HTTPAuthConfig.AllowedRequestHeaders)
+		copied, also := s.copiedNames(f.HTTPAuthConfig.AllowedResponseHeaders)
+		read.RequestHeaders, read.ResponseHeaders = names, copied
 		read.Path = strings.TrimRight(f.HTTPAuthConfig.Path, "/")
+		problems = append(below(".http.allowedHeaders", wrong), below(".http.allowedResponseHeaders", also)...)
 	}
 	if f.ForwardBody != nil {
 		read.MaxBody = f.ForwardBody.MaxSize
 	}
-	key, reason, message := r.backend(f.BackendRef)
-	if key.HTTP2 = key.HTTP2 || read.GRPC; reason == "" && key.HTTP2 {
-		reason, message = r.callable(key)
+	server := s.backend(f.BackendRef)
+	if read.GRPC {
+		server.Key.HTTP2 = true
+		server.callable()
 	}
-	if reason != "" {
-		r.drop("ResolvedRefs", reason, field+".backendRef", message+"; "+r.rather())
-		return nil
+	if why := server.Refusal; !why.none() {
+		why.message += "; " + s.rather()
+		p := unresolved(".backendRef", why)
+		p.drops = true
+		return nil, append(problems, p)
 	}
-	read.Backend = key
-	return read
+	read.Backend = server.Key
+	return read, problems
 }
 
-// copiedNames reads names of headers that are copied from the server's answer into the request: none of them may make another message of it.
-func (r *ruleReader) copiedNames(field string, list []string) []string {
-	names := r.headerNames(field, list)
+// copiedNames reads names of headers that are copied from the server's answer into the request: none of them may make
+// another message of it.
+func (s ruleScope) copiedNames(list []string) ([]string, []problem) {
+	names, problems := headerNames(list)
 	for i, name := range names {
-		at := fmt.Sprintf("%s[%d]", field, i)
+		at := fmt.Sprintf("[%d]", i)
 		switch {
 		case name == "host":
-			r.drop("Accepted", "UnsupportedValue", at, fmt.Sprintf("header %q can't be copied from the answer%s", name, r.instead()))
-		case slices.Contains(model.Framing, name) && !r.refs.unchecked:
-			r.drop("Accepted", "UnsupportedValue", at, framed(name))
+			problems = append(problems, unsupported(at,
+				fmt.Sprintf("header %q can't be copied from the answer%s", name, s.instead())))
+		case slices.Contains(model.Framing, name) && !s.refs.unchecked:
+			problems = append(problems, unsupported(at, framed(name)))
 		}
 	}
-	return names
+	return names, problems
 }
 
 // headerNames reads names of headers, lower case.
-func (r *ruleReader) headerNames(field string, list []string) []string {
-	var names []string
+func headerNames(list []string) (names []string, problems []problem) {
 	for i, name := range list {
 		if !isToken(name) {
-			r.drop("Accepted", "UnsupportedValue", fmt.Sprintf("%s[%d]", field, i), fmt.Sprintf("%q is not the name of a header", name))
+			problems = append(problems, unsupported(fmt.Sprintf("[%d]", i),
+				fmt.Sprintf("%q is not the name of a header", name)))
 		}
 		names = append(names, strings.ToLower(name))
 	}
-	return names
+	return names, problems
 }

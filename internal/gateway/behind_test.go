@@ -16,7 +16,8 @@ func TestBehindNamesThePartThatDecides(t *testing.T) {
 		rule  int
 	}
 	order := func(s site) string {
-		return siteOrder(s.host, matchOrder(s.match), ageOrder(s.born), model.Ref(model.KindHTTPRoute, "a", s.route), s.rule, 0)
+		return siteOrder(s.host, matchOrder(s.match), ageOrder(s.born), model.Ref(model.KindHTTPRoute, "a", s.route), s.rule,
+			0)
 	}
 	path := func(kind model.PathType, value string) model.Match {
 		return model.Match{Path: model.PathMatch{Type: kind, Value: value}}
@@ -27,7 +28,8 @@ func TestBehindNamesThePartThatDecides(t *testing.T) {
 	query.match.Query = []model.ValueMatch{{Name: "x"}}
 	method.match.Method = "GET"
 	grpc := func(service, method string, headers ...model.ValueMatch) site {
-		return site{"a.ex", model.Match{GRPC: &model.GRPCMatch{Service: service, Method: method}, Headers: headers}, time.Unix(5, 0), "r", 0}
+		return site{"a.ex", model.Match{GRPC: &model.GRPCMatch{Service: service, Method: method}, Headers: headers},
+			time.Unix(5, 0), "r", 0}
 	}
 	for want, pair := range map[string][2]site{
 		"its hostname is less specific":     {base, {"*.ex", base.match, base.born, "r", 0}},

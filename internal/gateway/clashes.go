@@ -2,14 +2,16 @@ package gateway
 
 import "cardea.dev/cardea/internal/model"
 
-// incompatible drops the rule if there is a clash of its filters.
-func (r *ruleReader) incompatible(field, clash string) {
-	if clash != "" {
-		r.drop("Accepted", "IncompatibleFilters", field, clash)
+// incompatible is the problem of a clash of filters; none if there is no clash.
+func incompatible(clash string) []problem {
+	if clash == "" {
+		return nil
 	}
+	return []problem{{condition: "Accepted", reason: "IncompatibleFilters", message: clash, drops: true}}
 }
 
-// clash tells what some filters can't do beside others: beside each other or, those of a backendRef, beside the rule's. "": nothing.
+// clash tells what some filters can't do beside others: beside each other or, those of a backendRef, beside the rule's.
+// "": nothing.
 func clash(f, beside model.Filters) string {
 	switch {
 	case f.Redirect != nil && len(beside.Mirrors) > 0:

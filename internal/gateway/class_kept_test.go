@@ -8,6 +8,7 @@ import (
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
 )
@@ -15,10 +16,10 @@ import (
 // TestClassKept: a class that is being deleted says how many Gateways it waits for.
 func TestClassKept(t *testing.T) {
 	g := flow.New(flow.Config{Name: "test", Check: true})
-	in := input.New(g)
+	in := kinds.NewSources(g)
 	m := New(g, in, Options{})
 	listeners := flow.NewSource[resource.StandingKey, resource.Standing](g, "listeners")
-	routes := flow.NewSource[model.ObjectRef, resource.RouteStanding](g, "routes")
+	routes := flow.NewSource[resource.RouteKey, resource.RouteStanding](g, "routes")
 	outputs := resource.Outputs{Listeners: listeners.Collection(), Routes: routes.Collection()}
 	reports := m.NewReports(outputs, resource.NewFeedback(g).Proxies.Collection())
 	class := model.Ref(model.KindGatewayClass, "", "cardea")
@@ -27,8 +28,8 @@ func TestClassKept(t *testing.T) {
 		g.Apply("edit", edit)
 		g.Settle()
 		g.View(func(v flow.View) {
-			r, _ := flow.Get(v, reports.GatewayClasses, class)
-			if got := r.Status.Conditions[0].Message; !strings.HasSuffix(got, want) {
+			r, _ := reports.Of(model.KindGatewayClass).Get(v, class)
+			if got := r.Status.(gatewayv1.GatewayClassStatus).Conditions[0].Message; !strings.HasSuffix(got, want) {
 				t.Errorf("%q, want %q", got, want)
 			}
 		})
@@ -40,7 +41,8 @@ func TestClassKept(t *testing.T) {
 	}
 	set := func(b *flow.Batch, deleting bool) {
 		in.GatewayClasses.Set(b, class, input.Object[gatewayv1.GatewayClassSpec]{
-			Meta: model.Meta{Edit: &model.Edit{}, Deleting: deleting}, Spec: &gatewayv1.GatewayClassSpec{ControllerName: model.ControllerName},
+			Meta: model.Meta{Edit: &model.Edit{}, Deleting: deleting},
+			Spec: &gatewayv1.GatewayClassSpec{ControllerName: model.ControllerName},
 		})
 	}
 	says("is served by this controller", func(b *flow.Batch) {

@@ -8,21 +8,23 @@ import (
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
 	"cardea.dev/cardea/internal/resource"
 )
 
-// TestClassMissing: a Gateway that was served goes on being served as it was while its class does not exist, and says so; it is let go to another
-// controller's class. One that never was served is nobody's.
+// TestClassMissing: a Gateway that was served goes on being served as it was while its class does not exist, and says
+// so; it is let go to another controller's class. One that never was served is nobody's.
 func TestClassMissing(t *testing.T) {
 	g := flow.New(flow.Config{Name: "test", Check: true})
-	in := input.New(g)
+	in := kinds.NewSources(g)
 	m := New(g, in, Options{})
 	feedback := resource.NewFeedback(g)
 	listeners := flow.NewSource[resource.StandingKey, resource.Standing](g, "listeners")
-	routes := flow.NewSource[model.ObjectRef, resource.RouteStanding](g, "routes")
-	reports := m.NewReports(resource.Outputs{Listeners: listeners.Collection(), Routes: routes.Collection()}, feedback.Proxies.Collection())
+	routes := flow.NewSource[resource.RouteKey, resource.RouteStanding](g, "routes")
+	reports := m.NewReports(resource.Outputs{Listeners: listeners.Collection(), Routes: routes.Collection()},
+		feedback.Proxies.Collection())
 	web := model.Ref(model.KindGateway, "shop", "web")
 	object := input.Object[gatewayv1.GatewaySpec]{
 		Meta: model.Meta{UID: "u", Generation: 1, Edit: &model.Edit{}},
@@ -33,7 +35,8 @@ func TestClassMissing(t *testing.T) {
 	}
 	class := func(b *flow.Batch, name, controller string) {
 		in.GatewayClasses.Set(b, model.Ref(model.KindGatewayClass, "", name), input.Object[gatewayv1.GatewayClassSpec]{
-			Meta: model.Meta{Edit: &model.Edit{}}, Spec: &gatewayv1.GatewayClassSpec{ControllerName: gatewayv1.GatewayController(controller)},
+			Meta: model.Meta{Edit: &model.Edit{}},
+			Spec: &gatewayv1.GatewayClassSpec{ControllerName: gatewayv1.GatewayController(controller)},
 		})
 	}
 	g.Apply("start", func(b *flow.Batch) {
@@ -54,8 +57,10 @@ func TestClassMissing(t *testing.T) {
 	}{
 		{what: "new", class: "cardea", run: true, accepted: true, served: true, status: "Accepted"},
 		{what: "held", class: "cardea", held: true, run: true, accepted: true, served: true, status: "Accepted"},
-		{what: "mistyped", class: "carrdea", held: true, run: true, served: true, status: "Pending", finding: "as it was before"},
-		{what: "mistyped and deleted", class: "carrdea", held: true, deleting: true, run: true, leaving: true, served: true, status: "Pending"},
+		{what: "mistyped", class: "carrdea", held: true, run: true, served: true, status: "Pending",
+			finding: "as it was before"},
+		{what: "mistyped and deleted", class: "carrdea", held: true, deleting: true, run: true, leaving: true, served: true,
+			status: "Pending"},
 		{what: "mistyped at first", class: "carrdea", finding: "nobody serves this Gateway"},
 		{what: "another controller's", class: "theirs", held: true, run: true, leaving: true},
 		{what: "another controller's alone", class: "theirs"},
@@ -78,7 +83,7 @@ func TestClassMissing(t *testing.T) {
 			if run && (p.UID != "u" || p.Name != ProxyName(web)) {
 				t.Errorf("%s: %+v", c.what, p)
 			}
-			r, _ := flow.Get(v, reports.Gateways, web)
+			r, _ := reports.Of(model.KindGateway).Get(v, web)
 			if status := acceptedReason(r); status != c.status {
 				t.Errorf("%s: the status is %q", c.what, status)
 			}
@@ -94,8 +99,8 @@ func TestClassMissing(t *testing.T) {
 	}
 }
 
-func acceptedReason(r plan.Report[gatewayv1.GatewayStatus]) string {
-	for _, c := range r.Status.Conditions {
+func acceptedReason(r plan.Report[any]) string {
+	for _, c := range r.Status.(gatewayv1.GatewayStatus).Conditions {
 		if c.Type == "Accepted" {
 			return c.Reason
 		}

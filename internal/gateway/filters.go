@@ -2,8 +2,6 @@ package gateway
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -11,53 +9,68 @@ import (
 )
 
 // filters reads a list of filters: of a rule, or of a reference to a backend.
-func (r *ruleReader) filters(field string, list []gatewayv1.HTTPRouteFilter) (read model.Filters) {
+func (s ruleScope) filters(list []gatewayv1.HTTPRouteFilter) (read model.Filters, problems []problem) {
 	seen := map[gatewayv1.HTTPRouteFilterType]bool{}
 	for i, f := range list {
+		at := fmt.Sprintf("[%d]", i)
 		if seen[f.Type] && f.Type != gatewayv1.HTTPRouteFilterRequestMirror {
-			r.drop("Accepted", "IncompatibleFilters", fmt.Sprintf("%s.filters[%d]", field, i), fmt.Sprintf("a second filter of type %s; state one", f.Type))
+			problems = append(problems, below(at,
+				incompatible(fmt.Sprintf("a second filter of type %s; state one", f.Type)))...)
 		}
 		seen[f.Type] = true
-		r.filter(fmt.Sprintf("%s.filters[%d]", field, i), f, &read)
+		with, wrong := s.filter(read, f)
+		read, problems = with, append(problems, below(at, wrong)...)
 	}
-	r.incompatible(field+".filters", clash(read, read))
-	return read
+	return read, append(problems, incompatible(clash(read, read))...)
 }
 
-// filter reads one filter.
-func (r *ruleReader) filter(field string, f gatewayv1.HTTPRouteFilter, into *model.Filters) {
+// filter reads one filter, and gives those that are read so far with it.
+func (s ruleScope) filter(read model.Filters, f gatewayv1.HTTPRouteFilter) (model.Filters, []problem) {
+	var field string
+	var wrong []problem
 	switch {
 	case f.Type == gatewayv1.HTTPRouteFilterRequestHeaderModifier && f.RequestHeaderModifier != nil:
-		into.RequestHeaders = r.headers(field+".requestHeaderModifier", *f.RequestHeaderModifier)
+		field = ".requestHeaderModifier"
+		read.RequestHeaders, wrong = s.headers(*f.RequestHeaderModifier)
 	case f.Type == gatewayv1.HTTPRouteFilterResponseHeaderModifier && f.ResponseHeaderModifier != nil:
-		into.ResponseHeaders = r.headers(field+".responseHeaderModifier", *f.ResponseHeaderModifier)
+		field = ".responseHeaderModifier"
+		read.ResponseHeaders, wrong = s.headers(*f.ResponseHeaderModifier)
 	case f.Type == gatewayv1.HTTPRouteFilterRequestRedirect && f.RequestRedirect != nil:
-		into.Redirect = r.redirect(field+".requestRedirect", *f.RequestRedirect)
+		field = ".requestRedirect"
+		read.Redirect, wrong = s.redirect(*f.RequestRedirect)
 	case f.Type == gatewayv1.HTTPRouteFilterURLRewrite && f.URLRewrite != nil:
-		into.Rewrite = r.rewrite(field+".urlRewrite", *f.URLRewrite)
+		field = ".urlRewrite"
+		read.Rewrite, wrong = s.rewrite(*f.URLRewrite)
 	case f.Type == gatewayv1.HTTPRouteFilterRequestMirror && f.RequestMirror != nil:
-		r.mirror(field+".requestMirror", *f.RequestMirror, into)
+		field = ".requestMirror"
+		var m *model.Mirror
+		if m, wrong = s.mirror(*f.RequestMirror); m != nil {
+			read.Mirrors = append(read.Mirrors, *m)
+		}
 	case f.Type == gatewayv1.HTTPRouteFilterCORS && f.CORS != nil:
-		into.CORS = r.cors(field+".cors", *f.CORS)
+		field = ".cors"
+		read.CORS, wrong = readCORS(*f.CORS)
 	case f.Type == gatewayv1.HTTPRouteFilterExternalAuth && f.ExternalAuth != nil:
-		into.Auth = r.auth(field+".externalAuth", *f.ExternalAuth)
+		field = ".externalAuth"
+		read.Auth, wrong = s.auth(*f.ExternalAuth)
 	case f.Type == gatewayv1.HTTPRouteFilterExtensionRef && f.ExtensionRef != nil:
-		r.drop("ResolvedRefs", "InvalidKind", field+".extensionRef",
-			fmt.Sprintf("filter %s is of a kind that is not known: %s (group %q); %s",
-				f.ExtensionRef.Name, f.ExtensionRef.Kind, f.ExtensionRef.Group, r.rather()))
+		field = ".extensionRef"
+		wrong = []problem{{condition: "ResolvedRefs", reason: "InvalidKind", drops: true,
+			message: fmt.Sprintf("filter %s is of a kind that is not known: %s (group %q); %s",
+				f.ExtensionRef.Name, f.ExtensionRef.Kind, f.ExtensionRef.Group, s.rather())}}
 	default:
-		r.unsupported(field+".type", fmt.Sprintf("a filter of type %s is", f.Type))
+		wrong = []problem{s.unknown(".type", fmt.Sprintf("a filter of type %s", f.Type))}
 	}
+	return read, below(field, wrong)
 }
 
 // mirror reads a mirror. One whose backend does not resolve is left out, and the rule serves without it
 // (HTTPRequestMirrorFilter.backendRef).
-func (r *ruleReader) mirror(field string, f gatewayv1.HTTPRequestMirrorFilter, into *model.Filters) {
-	m := model.Mirror{Numerator: 100, Denominator: 100}
+func (s ruleScope) mirror(f gatewayv1.HTTPRequestMirrorFilter) (*model.Mirror, []problem) {
+	m := &model.Mirror{Numerator: 100, Denominator: 100}
 	switch {
 	case f.Percent != nil && f.Fraction != nil:
-		r.drop("Accepted", "UnsupportedValue", field, "percent and fraction exclude each other; leave one of them out")
-		return
+		return nil, []problem{unsupported("", "percent and fraction exclude each other; leave one of them out")}
 	case f.Percent != nil:
 		m.Numerator = *f.Percent
 	case f.Fraction != nil:
@@ -66,75 +79,20 @@ func (r *ruleReader) mirror(field string, f gatewayv1.HTTPRequestMirrorFilter, i
 			m.Denominator = *f.Fraction.Denominator
 		}
 	}
-	key, reason, message := r.backend(f.BackendRef)
-	if reason != "" {
-		r.find("ResolvedRefs", reason, field+".backendRef", message+"; nothing is mirrored")
-		return
+	to := s.backend(f.BackendRef)
+	if why := to.Refusal; !why.none() {
+		why.message += "; nothing is mirrored"
+		return nil, []problem{unresolved(".backendRef", why)}
 	}
-	if m.Backend = key; m.Numerator > 0 {
-		into.Mirrors = append(into.Mirrors, m)
+	if m.Backend = to.Key; m.Numerator == 0 {
+		return nil, nil
 	}
+	return m, nil
 }
 
-// framed says why a header can't be stated.
-func framed(name string) string {
-	return fmt.Sprintf("header %q says where a message ends, or how a connection is used: it can't be stated", name)
-}
-
-// headers reads a header modifier. The schema can't say that no name may stand in it twice.
-func (r *ruleReader) headers(field string, f gatewayv1.HTTPHeaderFilter) *model.HeaderModifier {
-	m := &model.HeaderModifier{}
-	seen := map[string]bool{}
-	check := func(list string, i int, name, value string) string {
-		at := fmt.Sprintf("%s.%s[%d]", field, list, i)
-		name = strings.ToLower(name)
-		switch {
-		case !isToken(name):
-			r.drop("Accepted", "UnsupportedValue", at, fmt.Sprintf("%q is not the name of a header", name))
-		case seen[name]:
-			r.drop("Accepted", "UnsupportedValue", at, fmt.Sprintf("header %q is changed twice; state each name once", name))
-		case name == "host" && !r.refs.unchecked:
-			r.drop("Accepted", "UnsupportedValue", at, fmt.Sprintf("header %q can't be changed by a header modifier%s", name, r.instead()))
-		case list != "remove" && slices.Contains(model.Framing, name):
-			r.drop("Accepted", "UnsupportedValue", at, framed(name))
-		case strings.ContainsAny(value, "\r\n\x00"):
-			r.drop("Accepted", "UnsupportedValue", at, fmt.Sprintf("the value of header %q has a line break or a NUL in it", name))
-		}
-		seen[name] = true
-		return name
-	}
-	for i, h := range f.Set {
-		m.Set = append(m.Set, model.Header{Name: check("set", i, string(h.Name), h.Value), Value: h.Value})
-	}
-	for i, h := range f.Add {
-		m.Add = append(m.Add, model.Header{Name: check("add", i, string(h.Name), h.Value), Value: h.Value})
-	}
-	for i, name := range f.Remove {
-		m.Remove = append(m.Remove, check("remove", i, name, ""))
-	}
-	return m
-}
-
-// instead is how the Host header can be changed: an HTTPRoute has a filter for it.
-func (r *ruleReader) instead() string {
-	if r.route.Kind() == model.KindGRPCRoute {
-		return ""
-	}
-	return "; use the URLRewrite filter's hostname"
-}
-
-// isToken tells whether a header can have the name (RFC 9110, 5.1).
-func isToken(name string) bool {
-	for _, c := range []byte(name) {
-		if c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
-			return false
-		}
-	}
-	return name != ""
-}
-
-func (r *ruleReader) redirect(field string, f gatewayv1.HTTPRequestRedirectFilter) *model.Redirect {
-	d := &model.Redirect{StatusCode: 302, Path: r.path(field+".path", f.Path)}
+func (s ruleScope) redirect(f gatewayv1.HTTPRequestRedirectFilter) (*model.Redirect, []problem) {
+	path, problems := s.path(f.Path)
+	d := &model.Redirect{StatusCode: 302, Path: path}
 	if f.Scheme != nil {
 		d.Scheme = *f.Scheme
 	}
@@ -147,39 +105,33 @@ func (r *ruleReader) redirect(field string, f gatewayv1.HTTPRequestRedirectFilte
 	if f.StatusCode != nil {
 		d.StatusCode = *f.StatusCode
 	}
-	return d
+	return d, below(".path", problems)
 }
 
-func (r *ruleReader) rewrite(field string, f gatewayv1.HTTPURLRewriteFilter) *model.Rewrite {
-	w := &model.Rewrite{Path: r.path(field+".path", f.Path)}
+func (s ruleScope) rewrite(f gatewayv1.HTTPURLRewriteFilter) (*model.Rewrite, []problem) {
+	path, problems := s.path(f.Path)
+	w := &model.Rewrite{Path: path}
 	if f.Hostname != nil {
 		w.Hostname = string(*f.Hostname)
 	}
-	return w
+	return w, below(".path", problems)
 }
 
-func (r *ruleReader) path(field string, p *gatewayv1.HTTPPathModifier) *model.PathRewrite {
-	notInPath := func(field, value string) {
-		if i := strings.IndexFunc(value, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '?' || r == '#' }); i >= 0 {
-			r.drop("Accepted", "UnsupportedValue", field, fmt.Sprintf("%q can't be in a path; escape it: %%%02X", value[i:i+1], value[i]))
-		}
-	}
+// path reads what replaces a path, or the prefix of it that a match of the rule takes.
+func (s ruleScope) path(p *gatewayv1.HTTPPathModifier) (*model.PathRewrite, []problem) {
 	switch {
 	case p == nil:
-		return nil
+		return nil, nil
 	case p.Type == gatewayv1.FullPathHTTPPathModifier && p.ReplaceFullPath != nil:
-		notInPath(field+".replaceFullPath", *p.ReplaceFullPath)
-		return &model.PathRewrite{Value: *p.ReplaceFullPath}
+		return &model.PathRewrite{Value: *p.ReplaceFullPath}, notInPath(".replaceFullPath", *p.ReplaceFullPath)
 	case p.Type == gatewayv1.PrefixMatchHTTPPathModifier && p.ReplacePrefixMatch != nil:
-		for _, m := range r.rule.Matches {
+		for _, m := range s.matches {
 			if m.Path.Type != model.PathPrefix {
-				r.drop("Accepted", "UnsupportedValue", field+".replacePrefixMatch", "it needs a match of type PathPrefix")
-				return nil
+				return nil, []problem{unsupported(".replacePrefixMatch", "it needs a match of type PathPrefix")}
 			}
 		}
-		notInPath(field+".replacePrefixMatch", *p.ReplacePrefixMatch)
-		return &model.PathRewrite{Prefix: true, Value: *p.ReplacePrefixMatch}
+		return &model.PathRewrite{Prefix: true, Value: *p.ReplacePrefixMatch},
+			notInPath(".replacePrefixMatch", *p.ReplacePrefixMatch)
 	}
-	r.unsupported(field+".type", fmt.Sprintf("a path modifier of type %s is", p.Type))
-	return nil
+	return nil, []problem{s.unknown(".type", fmt.Sprintf("a path modifier of type %s", p.Type))}
 }

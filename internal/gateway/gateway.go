@@ -1,12 +1,11 @@
 package gateway
 
 import (
-	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
 )
@@ -15,46 +14,56 @@ import (
 type Meaning struct {
 	Plan plan.Plan
 
-	in          *input.Sources
-	classes     *flow.Collection[model.ObjectRef, class]
-	gateways    *flow.Collection[model.ObjectRef, gatewayFacts]
-	named       *flow.Collection[model.ObjectRef, flow.Members[model.ObjectRef, input.Object[gatewayv1.GatewaySpec]]] // Gateways by class
+	in       *kinds.Sources
+	classes  *flow.Collection[model.ObjectRef, class]
+	gateways *flow.Collection[model.ObjectRef, gatewayFacts]
+	// Gateways by class
+	named       *flow.Collection[model.ObjectRef, flow.Members[model.ObjectRef, input.Object[gatewayv1.GatewaySpec]]]
 	unclassed   *flow.Collection[model.ObjectRef, []model.Finding]
 	listeners   *flow.Collection[model.ListenerKey, listenerFacts]
 	attachments *flow.Collection[model.ObjectRef, attachments]
 	attached    *flow.Collection[model.ListenerKey, flow.Members[model.ObjectRef, attachments]]
 	slices      *slicesByBackend
 	xbackends   *xbackends
-	naming      *flow.Collection[model.ObjectRef, flow.Members[model.ObjectRef, naming]] // routes by XBackend
+	naming      *namedBackends
 }
 
 // Options say how objects are read.
 type Options struct {
-	// Unchecked leaves to the proxies what they refuse anyhow: a change of the Host header, a key that does not fit its certificate, headers
-	// that an authorization server must not set. It is for tests of what becomes of a refusal.
+	// DataPlanes are those that the program has; none: DataPlaneEnvoy. A Gateway that asks for another one is not
+	// accepted.
+	DataPlanes []model.DataPlane
+	// Unchecked leaves to the proxies what they refuse anyhow: a change of the Host header, a key that does not fit its
+	// certificate, headers that an authorization server must not set. It is for tests of what becomes of a refusal.
 	Unchecked bool
 }
 
 // New makes the collections that turn the inputs into a plan.
-func New(g *flow.Graph, in *input.Sources, o Options) *Meaning {
+func New(g *flow.Graph, in *kinds.Sources, o Options) *Meaning {
 	m := &Meaning{in: in}
 	grants := flow.Group(in.ReferenceGrants.Collection(), "grants", grantNamespace, byKey)
 
-	planes := dataPlanes{in.DataPlanes.Collection(), in.Broken.Collection()}
+	planes := dataPlanes{in.DataPlanes.Collection(), in.Broken.Collection(), o.DataPlanes}
+	if len(planes.built) == 0 {
+		planes.built = []model.DataPlane{model.DataPlaneEnvoy}
+	}
 	m.classes = flow.Map(in.GatewayClasses.Collection(), "class", classOf(planes, in.Environment.Collection()))
 	m.gateways = flow.Map(in.Gateways.Collection(), "gateway", gatewayOf(
 		m.classes, in.GatewayClasses.Collection(), planes, in.Environment.Collection()))
 	certificates := flow.Map(in.Secrets.Collection(), "certificate", certificateReader(o.Unchecked))
-	m.unclassed = flow.Map(in.Gateways.Collection(), "gateway/unclassed", unclassed(in.GatewayClasses.Collection(), in.Broken.Collection()))
+	m.unclassed = flow.Map(in.Gateways.Collection(), "gateway/unclassed",
+		unclassed(in.GatewayClasses.Collection(), in.Broken.Collection()))
 	named := certificateReferences{certificates, in.Unread.Collection(), in.Broken.Collection(), grants}
 	m.listeners = flow.Derive(m.gateways, "listener", listenersOf(named))
 	m.newListenerPlan(planes)
 
-	views := flow.Map(m.gateways, "gateway/view", func(_ *flow.Ctx, _ model.ObjectRef, f gatewayFacts) (gatewayView, bool) {
-		return f.View, true
-	})
+	views := flow.Map(m.gateways, "gateway/view",
+		func(_ *flow.Ctx, _ model.ObjectRef, f gatewayFacts) (gatewayView, bool) {
+			return f.view(), true
+		})
 	attacher := attacher{
-		views: views, gateways: in.Gateways.Collection(), broken: in.Broken.Collection(), namespaces: in.Namespaces.Collection(),
+		views: views, gateways: in.Gateways.Collection(), broken: in.Broken.Collection(),
+		namespaces: in.Namespaces.Collection(),
 	}
 	grpc := flow.Map(in.GRPCRoutes.Collection(), "grpc/attachment", attacher.grpcRoute)
 	m.attachments = flow.Merge("attachment", flow.From(in.HTTPRoutes.Collection(), attacher.httpRoute),
@@ -64,44 +73,48 @@ func New(g *flow.Graph, in *input.Sources, o Options) *Meaning {
 	m.xbackends = flow.Map(in.XBackends.Collection(), "xbackend", xbackendReferences{
 		configMaps: in.ConfigMaps.Collection(), certificates: named,
 	}.read)
+	kinds := backendKinds{}
+	m.slices = flow.Group(in.EndpointSlices.Collection(), "slices by backend", kinds.slicesBack, byKey)
+	kinds[model.KindService] = serviceKind{in.Services.Collection(), m.slices, in.Broken.Collection()}
+	kinds[model.KindXBackend] = xbackendKind{m.xbackends, m.slices, in.Broken.Collection()}
 	m.Plan.Routes = flow.Map(m.attachments, "plan/route", references{
-		http: in.HTTPRoutes.Collection(), grpc: in.GRPCRoutes.Collection(), rivals: newRivals(m.attachments, grpc), ports: m.Plan.Ports,
-		services: in.Services.Collection(), xbackends: m.xbackends, broken: in.Broken.Collection(), grants: grants,
-		unchecked: o.Unchecked,
+		http: in.HTTPRoutes.Collection(), grpc: in.GRPCRoutes.Collection(), rivals: newRivals(m.attachments, grpc),
+		ports: m.Plan.Ports, backends: kinds, grants: grants, unchecked: o.Unchecked,
 	}.route)
 	m.Plan.Sites = flow.Derive(m.Plan.Routes, "plan/site", sites)
 
-	m.slices = flow.Group(in.EndpointSlices.Collection(), "slices by backend", sliceBacks, byKey)
 	m.Plan.Users = flow.Group(m.Plan.Routes, "routes by backend", backendsOf, byKey)
-	m.Plan.Backends = flow.Map(m.Plan.Users, "plan/backend", backends{
-		services: in.Services.Collection(), xbackends: m.xbackends, slices: m.slices,
-	}.backend)
-	m.naming = flow.Group(flow.Map(m.Plan.Routes, "xbackends named", namesXBackends), "routes by xbackend", namedXBackends, byKey)
-	m.Plan.Selections = flow.Map(m.xbackends, "plan/selection", selected(m.naming))
+	m.Plan.Backends = flow.Map(m.Plan.Users, "plan/backend", kinds.backend)
+	m.naming = newNamedBackends(m.Plan.Routes)
+	m.Plan.Selections = kinds.selections(m.naming)
 
-	m.Plan.Secrets = flow.Map(certificates, "plan/secret", func(_ *flow.Ctx, _ model.ObjectRef, own certificate) (model.Secret, bool) {
-		return own.Secret, own.Problem == ""
-	})
+	m.Plan.Secrets = flow.Map(certificates, "plan/secret",
+		func(_ *flow.Ctx, _ model.ObjectRef, own certificate) (model.Secret, bool) {
+			return own.Secret, own.Problem == ""
+		})
 	return m
 }
 
 // newListenerPlan makes the part of the plan that depends on Gateways only.
 func (m *Meaning) newListenerPlan(planes dataPlanes) {
-	m.Plan.Gateways = flow.Map(m.gateways, "plan/gateway", func(_ *flow.Ctx, ref model.ObjectRef, f gatewayFacts) (model.Gateway, bool) {
-		return model.Gateway{Ref: ref, Addresses: f.Bind}, f.served()
-	})
+	m.Plan.Gateways = flow.Map(m.gateways, "plan/gateway",
+		func(_ *flow.Ctx, ref model.ObjectRef, f gatewayFacts) (model.Gateway, bool) {
+			return model.Gateway{Ref: ref, DataPlane: f.Proxy.DataPlane, Addresses: f.Bind}, f.served()
+		})
 	m.named = flow.Group(m.in.Gateways.Collection(), "gateways by class",
 		func(_ model.ObjectRef, o input.Object[gatewayv1.GatewaySpec]) []model.ObjectRef {
 			return []model.ObjectRef{model.Ref(model.KindGatewayClass, "", string(o.Spec.GatewayClassName))}
 		}, byKey)
-	m.Plan.Classes = flow.Map(m.classes, "plan/class", func(c *flow.Ctx, ref model.ObjectRef, own class) (plan.Class, bool) {
-		_, used := flow.Fetch(c, m.named, ref)
-		return plan.Class{Used: used, Deleting: own.Deleting}, true
-	})
+	m.Plan.Classes = flow.Map(m.classes, "plan/class",
+		func(c *flow.Ctx, ref model.ObjectRef, own class) (plan.Class, bool) {
+			_, used := flow.Fetch(c, m.named, ref)
+			return plan.Class{Used: used, Deleting: own.Deleting}, true
+		})
 	m.Plan.Proxies = flow.Map(m.in.Gateways.Collection(), "plan/proxy", proxyOf(m.gateways, planes))
-	m.Plan.Listeners = flow.Map(m.listeners, "plan/listener", func(_ *flow.Ctx, _ model.ListenerKey, f listenerFacts) (model.Listener, bool) {
-		return f.Listener, f.served()
-	})
+	m.Plan.Listeners = flow.Map(m.listeners, "plan/listener",
+		func(_ *flow.Ctx, _ model.ListenerKey, f listenerFacts) (model.Listener, bool) {
+			return f.Listener, f.served()
+		})
 	ports := flow.Group(m.listeners, "listeners by port", func(_ model.ListenerKey, f listenerFacts) []model.PortKey {
 		return []model.PortKey{f.Listener.Port}
 	}, byKey)
@@ -114,28 +127,6 @@ type grants = flow.Collection[string, flow.Members[model.ObjectRef, input.Object
 func grantNamespace(ref model.ObjectRef, _ input.Object[gatewayv1.ReferenceGrantSpec]) []string {
 	return []string{ref.Namespace()}
 }
-
-// sliceBacks is whose endpoints a slice has: a Service's, an XBackend's (as slicesOf names it), or those of both.
-func sliceBacks(ref model.ObjectRef, slice input.Object[input.EndpointSliceSpec]) []model.ObjectRef {
-	var list []model.ObjectRef
-	if name := slice.Meta.Labels.Get(discoveryv1.LabelServiceName); name != "" {
-		list = append(list, model.Ref(model.KindService, ref.Namespace(), name))
-	}
-	if name := slice.Meta.Labels.Get(model.XBackendLabel); name != "" {
-		list = append(list, model.Ref(model.KindXBackend, ref.Namespace(), name))
-	}
-	return list
-}
-
-// slicesOf is what the slices of a backend are grouped by. Theirs is the name as a label can hold it.
-func slicesOf(backend model.ObjectRef) model.ObjectRef {
-	if backend.Kind() == model.KindXBackend {
-		return model.Ref(model.KindXBackend, backend.Namespace(), model.LabelValue(backend.Name()))
-	}
-	return backend
-}
-
-type services = input.Collection[corev1.ServiceSpec]
 
 // byKey is the order of groups whose members are sorted by their keys alone.
 func byKey[K comparable, A any](K, A) string { return "" }

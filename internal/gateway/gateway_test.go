@@ -4,10 +4,10 @@ import (
 	"testing"
 
 	"cardea.dev/cardea/internal/flow"
-	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kinds"
 )
 
 func TestNewBuilds(t *testing.T) {
 	g := flow.New(flow.Config{Name: "test", Check: true})
-	New(g, input.New(g), Options{})
+	New(g, kinds.NewSources(g), Options{})
 }

@@ -25,25 +25,26 @@ type listenerFacts struct {
 
 func (f listenerFacts) served() bool { return f.Serves }
 
-func listenersOf(references certificateReferences) func(*flow.Ctx, model.ObjectRef, gatewayFacts, func(model.ListenerKey, listenerFacts)) {
+func listenersOf(
+	references certificateReferences,
+) func(*flow.Ctx, model.ObjectRef, gatewayFacts, func(model.ListenerKey, listenerFacts)) {
 	return func(c *flow.Ctx, ref model.ObjectRef, g gatewayFacts, emit func(model.ListenerKey, listenerFacts)) {
-		for i, view := range g.View.Listeners {
+		for i, view := range g.Listeners {
 			spec := g.Spec[i]
 			f := listenerFacts{
-				Listener: model.Listener{Key: view.Key, Gateway: ref, Port: view.Port, Protocol: spec.Protocol, Hostname: view.Hostname},
-				Kinds:    spec.Kinds, Overlaps: spec.Overlaps, Findings: slices.Clone(spec.Findings),
+				Listener: model.Listener{Key: view.Key, Gateway: ref, DataPlane: g.Proxy.DataPlane, Port: view.Port,
+					Protocol: spec.Protocol, Hostname: view.Hostname},
+				Kinds: spec.Kinds, Overlaps: spec.Overlaps, Findings: slices.Clone(spec.Findings),
 			}
 			for j, cert := range spec.Certificates {
 				field := fmt.Sprintf("spec.listeners[%d].tls.certificateRefs[%d]", i, j)
-				secret, reason, message := references.resolve(c, ref, cert)
-				if reason != "" {
-					condition := "ResolvedRefs"
-					if reason == "Pending" {
-						condition = "Programmed" // whether it resolves is not known
+				secret, why := references.resolve(c, ref, cert)
+				if !why.none() {
+					p := unresolved("", why)
+					if why.reason == "Pending" {
+						p.condition = "Programmed" // whether it resolves is not known
 					}
-					f.Findings = append(f.Findings, model.Finding{
-						Object: ref, Section: view.Key.Section, Condition: condition, Reason: reason, Field: field, Message: message,
-					})
+					f.Findings = append(f.Findings, findings(ref, view.Key.Section, field, []problem{p})...)
 					continue
 				}
 				if !slices.Contains(f.Listener.Certificates, secret) {
@@ -64,13 +65,14 @@ type certificateReferences struct {
 	grants       *grants
 }
 
-// resolve finds the Secret that a certificateRef names. A missing grant comes before a missing Secret, so that nobody can probe
-// another namespace. A Secret that can't be read is Pending: it is neither there nor absent.
+// resolve finds the Secret that a certificateRef names. A missing grant comes before a missing Secret, so that nobody
+// can probe another namespace. A Secret that can't be read is Pending: it is neither there nor absent.
 func (in certificateReferences) resolve(
 	c *flow.Ctx, from model.ObjectRef, cert gatewayv1.SecretObjectReference,
-) (ref model.ObjectRef, reason, message string) {
+) (ref model.ObjectRef, why refusal) {
+	const invalid = "InvalidCertificateRef"
 	if (cert.Group != nil && *cert.Group != "") || (cert.Kind != nil && *cert.Kind != "Secret") {
-		return ref, "InvalidCertificateRef", "a certificate is a Secret of the core group"
+		return ref, refusal{invalid, "a certificate is a Secret of the core group"}
 	}
 	namespace := from.Namespace()
 	if cert.Namespace != nil {
@@ -78,19 +80,19 @@ func (in certificateReferences) resolve(
 	}
 	ref = model.Ref(model.KindSecret, namespace, string(cert.Name))
 	if !permitted(c, in.grants, from, ref) {
-		return ref, "RefNotPermitted", notPermitted(from, ref)
+		return ref, refusal{"RefNotPermitted", notPermitted(from, ref)}
 	}
 	found, ok := flow.Fetch(c, in.certificates, ref)
-	why, unread := flow.Fetch(c, in.unread, ref)
+	said, unread := flow.Fetch(c, in.unread, ref)
 	switch {
 	case !ok && unread:
-		return ref, "Pending", fmt.Sprintf("%s can't be read: %s", ref, why)
+		return ref, refusal{"Pending", fmt.Sprintf("%s can't be read: %s", ref, said)}
 	case !ok:
-		return ref, "InvalidCertificateRef", absent(c, in.broken, ref)
+		return ref, refusal{invalid, absent(c, in.broken, ref)}
 	case found.Problem != "":
-		return ref, "InvalidCertificateRef", found.Problem
+		return ref, refusal{invalid, found.Problem}
 	}
-	return ref, "", ""
+	return ref, refusal{}
 }
 
 // permitted tells whether from may refer to to: in its own namespace always, elsewhere by a ReferenceGrant there.
@@ -108,17 +110,21 @@ func permitted(c *flow.Ctx, grants *grants, from, to model.ObjectRef) bool {
 }
 
 func notPermitted(from, to model.ObjectRef) string {
-	return fmt.Sprintf("no ReferenceGrant in namespace %s lets %ss of namespace %s refer to %s", to.Namespace(), from.Kind(), from.Namespace(), to)
+	return fmt.Sprintf("no ReferenceGrant in namespace %s lets %ss of namespace %s refer to %s", to.Namespace(),
+		from.Kind(), from.Namespace(), to)
 }
 
-// portOf joins the listeners of a port. Those that can't serve are there, too, but for one whose hostname another one serves: it has no
-// hosts to keep. If none can serve, there is no port.
+// portOf joins the listeners of a port. Those that can't serve are there, too, but for one whose hostname another one
+// serves: it has no hosts to keep. If none can serve, there is no port.
 func portOf(
 	gateways *flow.Collection[model.ObjectRef, gatewayFacts],
 ) func(*flow.Ctx, model.PortKey, flow.Members[model.ListenerKey, listenerFacts]) (model.Port, bool) {
-	return func(c *flow.Ctx, key model.PortKey, listeners flow.Members[model.ListenerKey, listenerFacts]) (model.Port, bool) {
+	return func(c *flow.Ctx, key model.PortKey, listeners flow.Members[model.ListenerKey, listenerFacts]) (model.Port,
+		bool) {
 		g, _ := flow.Fetch(c, gateways, key.Gateway)
-		p := model.Port{Key: key, BindPort: key.Number + g.PortOffset, Addresses: g.Bind}
+		p := model.Port{
+			Key: key, BindPort: key.Number + g.PortOffset, Addresses: g.Bind, DataPlane: g.Proxy.DataPlane,
+		}
 		served := map[string]bool{}
 		for _, f := range listeners.All() {
 			if f.Serves {
@@ -144,7 +150,9 @@ type certificate struct {
 
 type certificates = flow.Collection[model.ObjectRef, certificate]
 
-func certificateReader(unchecked bool) func(*flow.Ctx, model.ObjectRef, input.Object[input.SecretSpec]) (certificate, bool) {
+func certificateReader(
+	unchecked bool,
+) func(*flow.Ctx, model.ObjectRef, input.Object[input.SecretSpec]) (certificate, bool) {
 	return func(_ *flow.Ctx, ref model.ObjectRef, o input.Object[input.SecretSpec]) (certificate, bool) {
 		secret, err := resolve.Certificate(ref, o.Spec)
 		switch {

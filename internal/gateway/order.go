@@ -8,8 +8,8 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// An Order is a string that sorts as HTTPRouteRule.matches wants it: the smaller one gets the request. Its parts, each of a
-// fixed width, from strong to weak:
+// An Order is a string that sorts as HTTPRouteRule.matches wants it: the smaller one gets the request. Its parts, each
+// of a fixed width, from strong to weak:
 //
 //	hostname  a exact, b wildcard, c none; then the longer first
 //	path      a exact, b regular expression, c prefix; then the longer first
@@ -139,11 +139,13 @@ const grpcOrder = 'g'
 
 // grpcParts are orderParts of a GRPCRoute.
 var grpcParts = []orderPart{
-	{4, "its hostname is less specific"}, {10, "it states a shorter service"}, {15, "it states a shorter method"}, {17, "it states fewer headers"},
+	{4, "its hostname is less specific"}, {10, "it states a shorter service"}, {15, "it states a shorter method"},
+	{17, "it states fewer headers"},
 }
 
 // orderParts are the parts of fixed width that an Order begins with, by where they end.
 var orderParts = []orderPart{
-	{4, "its hostname is less specific"}, {5, "its kind of path ranks lower"}, {10, "it has a shorter path"}, {11, "it states no method"},
+	{4, "its hostname is less specific"}, {5, "its kind of path ranks lower"}, {10, "it has a shorter path"},
+	{11, "it states no method"},
 	{13, "it states fewer headers"}, {15, "it states fewer query parameters"},
 }

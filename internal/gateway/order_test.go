@@ -35,7 +35,8 @@ func (p placement) order(t *testing.T) string {
 	if p.hostname == "" {
 		p.hostname = "*"
 	}
-	return siteOrder(p.hostname, matchOrder(p.match), ageOrder(created), model.Ref(model.KindHTTPRoute, namespace, name), p.rule, p.index)
+	return siteOrder(p.hostname, matchOrder(p.match), ageOrder(created), model.Ref(model.KindHTTPRoute, namespace, name),
+		p.rule, p.index)
 }
 
 func path(kind model.PathType, value string) model.PathMatch {

@@ -37,12 +37,12 @@ func proxyOf(
 		}
 		p := f.Proxy
 		p.Accepted = f.accepted()
-		for _, ref := range f.Parameters {
-			if o, found := flow.Fetch(c, planes.all, ref); found {
-				p.Parameters = append(p.Parameters, plan.DataPlane{Ref: ref, Spec: *o.Spec})
+		for _, own := range f.Parameters {
+			if o, found := flow.Fetch(c, planes.all, own.Ref); found {
+				p.Parameters = append(p.Parameters, plan.DataPlane{Ref: own.Ref, Spec: *o.Spec})
 			}
 		}
-		for i, l := range f.View.Listeners {
+		for i, l := range f.Listeners {
 			port := plan.ProxyPort{Number: l.Port.Number, Bind: l.Port.Number + f.PortOffset, Transport: l.Port.Transport}
 			if !refused(f.Spec[i].Findings, "Accepted") && !slices.Contains(p.Ports, port) {
 				p.Ports = append(p.Ports, port)

@@ -10,25 +10,26 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// timeouts reads a rule's timeouts: 0s is no timeout, as nothing is.
-func (r *ruleReader) timeouts(spec *gatewayv1.HTTPRouteTimeouts) {
+// readTimeouts reads a rule's timeouts: 0s is no timeout, as nothing is.
+func readTimeouts(spec *gatewayv1.HTTPRouteTimeouts) (read model.Timeouts, problems []problem) {
 	if spec == nil {
-		return
+		return read, nil
 	}
-	r.rule.Timeouts = model.Timeouts{
-		Request: r.duration(".timeouts.request", spec.Request), Backend: r.duration(".timeouts.backendRequest", spec.BackendRequest),
+	request, wrong := readDuration(".request", spec.Request)
+	backend, also := readDuration(".backendRequest", spec.BackendRequest)
+	problems = append(wrong, also...)
+	if request > 0 && backend > request {
+		problems = append(problems, unsupported(".backendRequest", "it must not be longer than timeouts.request"))
 	}
-	if t := r.rule.Timeouts; t.Request > 0 && t.Backend > t.Request {
-		r.drop("Accepted", "UnsupportedValue", ".timeouts.backendRequest", "it must not be longer than timeouts.request")
-	}
+	return model.Timeouts{Request: request, Backend: backend}, problems
 }
 
-func (r *ruleReader) duration(field string, text *gatewayv1.Duration) time.Duration {
+func readDuration(field string, text *gatewayv1.Duration) (time.Duration, []problem) {
 	d, wrong := duration(text)
 	if wrong != "" {
-		r.drop("Accepted", "UnsupportedValue", field, wrong)
+		return d, []problem{unsupported(field, wrong)}
 	}
-	return d
+	return d, nil
 }
 
 // duration reads a duration as GEP-2257 writes them, which is a subset of Go's; wrong is why it is none.
@@ -43,28 +44,28 @@ func duration(text *gatewayv1.Duration) (d time.Duration, wrong string) {
 	return d, ""
 }
 
-// retry reads when a request is tried again; without attempts, never.
-func (r *ruleReader) retry(spec *gatewayv1.HTTPRouteRetry) {
+// readRetry reads when a request is tried again; without attempts, never.
+func readRetry(spec *gatewayv1.HTTPRouteRetry) (*model.Retry, []problem) {
 	if spec == nil {
-		return
+		return nil, nil
 	}
 	read := model.Retry{Attempts: 1}
 	if spec.Attempts != nil {
 		if *spec.Attempts < 0 || *spec.Attempts > math.MaxInt32 {
-			r.drop("Accepted", "UnsupportedValue", ".retry.attempts", fmt.Sprintf("state 0 to %d", math.MaxInt32))
-			return
+			return nil, []problem{unsupported(".attempts", fmt.Sprintf("state 0 to %d", math.MaxInt32))}
 		}
 		read.Attempts = uint32(*spec.Attempts)
 	}
 	for _, code := range spec.Codes {
 		read.Codes = append(read.Codes, uint32(code))
 	}
-	if spec.Backoff != nil {
-		if read.Backoff = r.duration(".retry.backoff", spec.Backoff); read.Backoff == 0 && r.rule.Error == 0 {
-			r.drop("Accepted", "UnsupportedValue", ".retry.backoff", "it must be longer than 0s; leave it out for the default, 25ms")
-		}
+	var problems []problem
+	read.Backoff, problems = readDuration(".backoff", spec.Backoff)
+	if spec.Backoff != nil && read.Backoff == 0 && len(problems) == 0 {
+		problems = append(problems, unsupported(".backoff", "it must be longer than 0s; leave it out for the default, 25ms"))
 	}
-	if read.Attempts > 0 {
-		r.rule.Retry = &read
+	if read.Attempts == 0 {
+		return nil, problems
 	}
+	return &read, problems
 }

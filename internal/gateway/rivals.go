@@ -8,10 +8,11 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// rivals are routes of two kinds on one host of one listener. They are never merged: the kind of the oldest has the host
-// (GRPCRouteSpec.hostnames).
+// rivals are routes of two kinds on one host of one listener. They are never merged: the kind of the oldest has the
+// host (GRPCRouteSpec.hostnames).
 type rivals struct {
-	mixed  *flow.Collection[model.ListenerKey, struct{}]      // listeners that GRPCRoutes attach to; most have none, and cost nothing
+	// listeners that GRPCRoutes attach to; most have none, and cost nothing
+	mixed  *flow.Collection[model.ListenerKey, struct{}]
 	oldest *flow.Collection[model.DomainKey, model.ObjectRef] // the route that has a domain of such a listener
 }
 
@@ -78,7 +79,10 @@ func rivalry(route model.ObjectRef, parent attachment, domain string, rival mode
 	}
 	return model.Finding{
 		Object: route, Parent: parent.Parent, Severity: model.Warning, Condition: "Accepted", Reason: "HostnameConflict",
-		Field:   fmt.Sprintf("spec.parentRefs[%d]", parent.Index),
-		Message: fmt.Sprintf("%s, which is older or else first by name, has %s there, and requests of one host go to one kind of route", rival, host),
+		Field: fmt.Sprintf("spec.parentRefs[%d]", parent.Index),
+		Message: fmt.Sprintf(
+			"%s, which is older or else first by name, has %s there, and requests of one host go to one kind of route", rival,
+			host,
+		),
 	}
 }

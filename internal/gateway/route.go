@@ -33,8 +33,9 @@ func parentRef(route model.ObjectRef, p gatewayv1.ParentReference) model.ParentR
 	return ref
 }
 
-// newRules makes a route's rules, with their names and matches (those of each rule) and nothing else yet. A rule is named as the user did,
-// else by what it matches and an ordinal among equals. The tilde can't stand in a user's name. So moving a rule renames no other.
+// newRules makes a route's rules, with their names and matches (those of each rule) and nothing else yet. A rule is
+// named as the user did, else by what it matches and an ordinal among equals. The tilde can't stand in a user's name.
+// So moving a rule renames no other.
 func newRules(route model.ObjectRef, specs []gatewayv1.HTTPRouteRule, matches [][]model.Match) []model.Rule {
 	rules := make([]model.Rule, len(specs))
 	seen := make(map[string]int, len(specs))
@@ -76,7 +77,8 @@ func grpcMatches(rules []gatewayv1.GRPCRouteRule) [][]model.Match {
 	return ruleMatches(rules, func(r gatewayv1.GRPCRouteRule) []gatewayv1.GRPCRouteMatch { return r.Matches }, grpcMatch)
 }
 
-// ruleMatches reads the matches of each rule. A rule without any takes every request, as a match does that asks for nothing.
+// ruleMatches reads the matches of each rule. A rule without any takes every request, as a match does that asks for
+// nothing.
 func ruleMatches[R, M any](rules []R, of func(R) []M, read func(M) model.Match) [][]model.Match {
 	all := make([][]model.Match, len(rules))
 	for i, rule := range rules {
@@ -104,7 +106,8 @@ func grpcMatch(m gatewayv1.GRPCRouteMatch) model.Match {
 	}
 	for _, h := range m.Headers {
 		regex := h.Type != nil && *h.Type == gatewayv1.GRPCHeaderMatchRegularExpression
-		read.Headers = addFirst(read.Headers, model.ValueMatch{Name: strings.ToLower(string(h.Name)), Value: h.Value, Regex: regex})
+		read.Headers = addFirst(read.Headers,
+			model.ValueMatch{Name: strings.ToLower(string(h.Name)), Value: h.Value, Regex: regex})
 	}
 	return read
 }
@@ -120,7 +123,8 @@ func httpMatch(m gatewayv1.HTTPRouteMatch) model.Match {
 		read.Headers = addFirst(read.Headers, v)
 	}
 	for _, q := range m.QueryParams {
-		v := model.ValueMatch{Name: string(q.Name), Value: q.Value, Regex: q.Type != nil && *q.Type == gatewayv1.QueryParamMatchRegularExpression}
+		v := model.ValueMatch{Name: string(q.Name), Value: q.Value, Regex: q.Type != nil &&
+			*q.Type == gatewayv1.QueryParamMatchRegularExpression}
 		read.Query = addFirst(read.Query, v)
 	}
 	return read

@@ -9,20 +9,22 @@ import (
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
 	"cardea.dev/cardea/internal/resource"
 )
 
-// TestSelections: pods are found for the XBackends that a route names where it serves, whatever else is wrong with them; and what keeps them from
-// being found is said of the XBackend. Before anybody looked, what is said of it and of the Gateway is tentative.
+// TestSelections: pods are found for the XBackends that a route names where it serves, whatever else is wrong with
+// them; and what keeps them from being found is said of the XBackend. Before anybody looked, what is said of it and of
+// the Gateway is tentative.
 func TestSelections(t *testing.T) {
 	g := flow.New(flow.Config{Name: "test", Check: true})
-	in := input.New(g)
+	in := kinds.NewSources(g)
 	m := New(g, in, Options{})
 	feedback := resource.NewFeedback(g)
 	listeners := flow.NewSource[resource.StandingKey, resource.Standing](g, "listeners")
-	routes := flow.NewSource[model.ObjectRef, resource.RouteStanding](g, "routes")
+	routes := flow.NewSource[resource.RouteKey, resource.RouteStanding](g, "routes")
 	refused := flow.NewSource[resource.StandingKey, resource.Refusal](g, "refused")
 	reports := m.NewReports(resource.Outputs{
 		Listeners: listeners.Collection(), Routes: routes.Collection(), RefusedBackends: refused.Collection(),
@@ -39,12 +41,15 @@ func TestSelections(t *testing.T) {
 		in.GatewayClasses.Set(b, model.Ref(model.KindGatewayClass, "", "cardea"), input.Object[gatewayv1.GatewayClassSpec]{
 			Meta: meta, Spec: &gatewayv1.GatewayClassSpec{ControllerName: model.ControllerName},
 		})
-		in.Gateways.Set(b, model.Ref(model.KindGateway, "shop", "edge"), input.Object[gatewayv1.GatewaySpec]{Meta: meta, Spec: &gatewayv1.GatewaySpec{
-			GatewayClassName: "cardea", Listeners: []gatewayv1.Listener{{Name: "http", Port: 80, Protocol: gatewayv1.HTTPProtocolType}},
-		}})
+		in.Gateways.Set(b, model.Ref(model.KindGateway, "shop", "edge"),
+			input.Object[gatewayv1.GatewaySpec]{Meta: meta, Spec: &gatewayv1.GatewaySpec{
+				GatewayClassName: "cardea", Listeners: []gatewayv1.Listener{{Name: "http", Port: 80,
+					Protocol: gatewayv1.HTTPProtocolType}},
+			}})
 	})
 	reference := func(namespace string) gatewayv1.BackendObjectReference {
-		group, kind, in := gatewayv1.Group(model.KindXBackend.Group()), gatewayv1.Kind("XBackend"), gatewayv1.Namespace(namespace)
+		group, kind, in := gatewayv1.Group(model.KindXBackend.Group()), gatewayv1.Kind("XBackend"),
+			gatewayv1.Namespace(namespace)
 		return gatewayv1.BackendObjectReference{Group: &group, Kind: &kind, Namespace: &in, Name: "app"}
 	}
 	to := func(namespace string, weight int32) []gatewayv1.HTTPRouteRule {
@@ -53,13 +58,16 @@ func TestSelections(t *testing.T) {
 		}}}
 	}
 	mirror := []gatewayv1.HTTPRouteRule{{Filters: []gatewayv1.HTTPRouteFilter{{
-		Type: gatewayv1.HTTPRouteFilterRequestMirror, RequestMirror: &gatewayv1.HTTPRequestMirrorFilter{BackendRef: reference("shop")},
+		Type:          gatewayv1.HTTPRouteFilterRequestMirror,
+		RequestMirror: &gatewayv1.HTTPRequestMirrorFilter{BackendRef: reference("shop")},
 	}}}}
 	selects := func() *xgatewayv1alpha1.BackendSpec {
 		labels := map[gatewayv1.LabelKey]gatewayv1.LabelValue{"app": "web"}
 		return &xgatewayv1alpha1.BackendSpec{
 			Type: xgatewayv1alpha1.BackendTypeEndpointSelector, Port: xgatewayv1alpha1.BackendPort{Number: 3000},
-			EndpointSelector: &xgatewayv1alpha1.EndpointSelectorBackend{LabelSelector: xgatewayv1alpha1.LabelSelector{MatchLabels: labels}},
+			EndpointSelector: &xgatewayv1alpha1.EndpointSelectorBackend{
+				LabelSelector: xgatewayv1alpha1.LabelSelector{MatchLabels: labels},
+			},
 		}
 	}
 	broken, hostname, portless := selects(), selects(), selects()
@@ -91,7 +99,8 @@ func TestSelections(t *testing.T) {
 			}
 			g.Apply("test", func(b *flow.Batch) {
 				in.HTTPRoutes.Set(b, route, input.Object[gatewayv1.HTTPRouteSpec]{Meta: meta, Spec: &gatewayv1.HTTPRouteSpec{
-					CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{{Name: c.gateway}}}, Rules: c.rules,
+					CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{{Name: c.gateway}}},
+					Rules:           c.rules,
 				}})
 				in.XBackends.Set(b, ref, input.Object[xgatewayv1alpha1.BackendSpec]{
 					Meta: model.Meta{UID: "u", Deleting: deleting, Edit: &model.Edit{}}, Spec: c.spec,
@@ -117,7 +126,8 @@ func TestSelections(t *testing.T) {
 
 	g.Apply("test", func(b *flow.Batch) {
 		in.HTTPRoutes.Set(b, route, input.Object[gatewayv1.HTTPRouteSpec]{Meta: meta, Spec: &gatewayv1.HTTPRouteSpec{
-			CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{{Name: "edge"}}}, Rules: to("shop", 1),
+			CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{{Name: "edge"}}},
+			Rules:           to("shop", 1),
 		}})
 		in.XBackends.Set(b, app, input.Object[xgatewayv1alpha1.BackendSpec]{Meta: meta, Spec: selects()})
 	})
@@ -126,8 +136,8 @@ func TestSelections(t *testing.T) {
 	tentative := func(want bool) {
 		t.Helper()
 		g.View(func(v flow.View) {
-			backend, _ := flow.Get(v, reports.XBackends, app)
-			gateway, _ := flow.Get(v, reports.Gateways, edge)
+			backend, _ := reports.Of(model.KindXBackend).Get(v, app)
+			gateway, _ := reports.Of(model.KindGateway).Get(v, edge)
 			if backend.Tentative != want || gateway.Tentative != want {
 				t.Errorf("tentative: the XBackend's %v, the Gateway's %v, want %v", backend.Tentative, gateway.Tentative, want)
 			}
@@ -141,11 +151,12 @@ func TestSelections(t *testing.T) {
 	g.Settle()
 	tentative(false)
 	g.View(func(v flow.View) {
-		report, _ := flow.Get(v, reports.XBackends, app)
-		if len(report.Findings) != 1 || report.Findings[0].Message != "exceeded quota" || len(report.Status.Ancestors) != 1 {
+		report, _ := reports.Of(model.KindXBackend).Get(v, app)
+		status := report.Status.(xgatewayv1alpha1.BackendStatus)
+		if len(report.Findings) != 1 || report.Findings[0].Message != "exceeded quota" || len(status.Ancestors) != 1 {
 			t.Fatalf("%+v", report)
 		}
-		for _, c := range report.Status.Ancestors[0].Conditions {
+		for _, c := range status.Ancestors[0].Conditions {
 			if (c.Status == "True") != (c.Type == "Accepted") {
 				t.Errorf("%s is %s: %s", c.Type, c.Status, c.Message)
 			}

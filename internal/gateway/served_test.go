@@ -33,11 +33,14 @@ func TestServed(t *testing.T) {
 			gatewayFacts{Fronted: true, Findings: wrong("InvalidParameters", "spec.infrastructure.parametersRef")}, false, true,
 		},
 		"no DataPlane of the class": {gatewayFacts{Fronted: true, Findings: wrong("Pending", classField)}, false, true},
-		"an address":                {gatewayFacts{Fronted: true, Findings: wrong("UnsupportedAddress", "spec.addresses[0].value")}, false, true},
-		"an address to bind":        {gatewayFacts{Findings: wrong("UnsupportedAddress", "spec.addresses[0].value")}, false, false},
-		"nothing is deployed":       {gatewayFacts{Findings: wrong("InvalidParameters", "spec.infrastructure.parametersRef")}, false, false},
+		"an address": {gatewayFacts{Fronted: true,
+			Findings: wrong("UnsupportedAddress", "spec.addresses[0].value")}, false, true},
+		"an address to bind": {gatewayFacts{Findings: wrong("UnsupportedAddress", "spec.addresses[0].value")}, false, false},
+		"nothing is deployed": {gatewayFacts{Findings: wrong("InvalidParameters", "spec.infrastructure.parametersRef")},
+			false, false},
 		"an address and no DataPlane": {
-			gatewayFacts{Fronted: true, Findings: append(wrong("InvalidParameters", ""), wrong("UnsupportedAddress", "")...)}, false, true,
+			gatewayFacts{Fronted: true, Findings: append(wrong("InvalidParameters", ""), wrong("UnsupportedAddress", "")...)},
+			false, true,
 		},
 	} {
 		if c.facts.accepted() != c.accepted || c.facts.served() != c.served {

@@ -6,57 +6,40 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 )
 
-// session reads how clients are kept at one endpoint, of whichever backend gets their requests. What a backend says of it does not count then.
-func (r *ruleReader) session(spec *gatewayv1.SessionPersistence) {
-	const field = ".sessionPersistence"
+// session reads how clients are kept at one endpoint, of whichever backend gets their requests; backends are those that
+// the rule refers to.
+func (s ruleScope) session(
+	spec *gatewayv1.SessionPersistence, rule string, backends []sharing,
+) (*model.Session, []problem) {
 	if spec == nil {
-		return
+		return nil, nil
 	}
-	read, problems := readSession(*spec, r.rule.Key.Route.String()+"/"+r.rule.Key.Name)
-	for _, p := range problems {
-		if p.unsupported {
-			r.unsupported(field+p.field, p.message)
-		} else {
-			r.drop("Accepted", "UnsupportedValue", field+p.field, p.message)
-		}
-	}
-	for i := range r.rule.Backends {
-		b := &r.rule.Backends[i]
-		if b.Session = nil; b.Weight == 0 || b.Invalid {
-			continue
-		}
-		if b.Backend.Object.Kind() != model.KindService {
-			continue
-		}
-		if o, found := flow.Fetch(r.c, r.refs.services, b.Backend.Object); found && o.Spec.SessionAffinity == corev1.ServiceAffinityClientIP {
-			r.drop("Accepted", "UnsupportedValue", field,
-				fmt.Sprintf("%s of backendRefs[%d] has a sessionAffinity of its own; state one of the two", b.Backend.Object, i))
+	read, problems := readSession(*spec, s.route.String()+"/"+rule, s.rather())
+	for i, b := range backends {
+		if b.Weight > 0 && !b.Invalid && b.affinity != "" {
+			problems = append(problems, unsupported("", fmt.Sprintf("%s of backendRefs[%d] has %s; state one of the two",
+				b.Backend.Object, i, b.affinity)))
 		}
 	}
-	r.rule.Session = &read
+	return &read, problems
 }
 
-// sessionProblem is why sessions can't be kept as a field states it. If it is unsupported, the message says what is, and ends with the verb.
-type sessionProblem struct {
-	field, message string
-	unsupported    bool
-}
-
-// readSession reads how clients are kept at one endpoint (GEP-1619). A cookie without a name is named after whom it is for.
-func readSession(spec gatewayv1.SessionPersistence, of string) (read model.Session, problems []sessionProblem) {
+// readSession reads how clients are kept at one endpoint (GEP-1619). A cookie without a name is named after whom it is
+// for. What happens rather than to serve what is not supported is said in those words; "": nothing is.
+func readSession(spec gatewayv1.SessionPersistence, of, rather string) (read model.Session, problems []problem) {
 	const timeout = ".absoluteTimeout"
-	refuse := func(field, message string) {
-		problems = append(problems, sessionProblem{field: field, message: message})
-	}
-	unsupported := func(what string) {
-		problems = append(problems, sessionProblem{field: timeout, message: what, unsupported: true})
+	refuse := func(field, message string) { problems = append(problems, unsupported(field, message)) }
+	unknown := func(what string) {
+		if message := what + " is not supported"; rather != "" {
+			refuse(timeout, message+"; "+rather)
+		} else {
+			refuse(timeout, message)
+		}
 	}
 	var wrong string
 	if read.Lifetime, wrong = duration(spec.AbsoluteTimeout); wrong != "" {
@@ -72,19 +55,20 @@ func readSession(spec gatewayv1.SessionPersistence, of string) (read model.Sessi
 			return read, problems
 		}
 		if read.Header = string(spec.Header.Name); read.Lifetime > 0 {
-			unsupported("a lifetime of sessions that a header keeps is")
+			unknown("a lifetime of sessions that a header keeps")
 		}
 		return read, problems
 	}
 	permanent := readCookie(spec.Cookie, of, &read)
 	if strings.ContainsFunc(read.Path, notInCookie) {
-		refuse(".cookie.path", fmt.Sprintf("%q can't be the path of a cookie: leave out ';' and all but printable ASCII", read.Path))
+		refuse(".cookie.path", fmt.Sprintf("%q can't be the path of a cookie: leave out ';' and all but printable ASCII",
+			read.Path))
 	}
 	switch {
 	case permanent && read.Lifetime == 0:
 		refuse(timeout, "a cookie whose lifetimeType is Permanent needs it; 0s is none")
 	case !permanent && read.Lifetime > 0:
-		unsupported("a lifetime of a cookie whose lifetimeType is Session (Permanent would do) is")
+		unknown("a lifetime of a cookie whose lifetimeType is Session (Permanent would do)")
 	}
 	return read, problems
 }

@@ -8,16 +8,18 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// places lists the listeners where a route serves, each once though two parentRefs may lead to it, with the domains that no more
-// specific listener of the port takes: a request goes to the most specific listener and to no other (listener isolation). Nor does it serve
-// a domain that a rival has.
-func (refs references) places(c *flow.Ctx, route model.ObjectRef, a attachments) (list []model.Place, findings []model.Finding) {
+// places lists the listeners where a route serves, each once though two parentRefs may lead to it, with the domains
+// that no more specific listener of the port takes: a request goes to the most specific listener and to no other
+// (listener isolation). Nor does it serve a domain that a rival has.
+func (refs references) places(
+	c *flow.Ctx, route model.ObjectRef, a attachments,
+) (list []model.Place, findings []model.Finding) {
 	var isolated []model.Finding
 	for _, parent := range a.Parents {
 		lost := 0
 		for _, l := range parent.Listeners {
 			port, _ := flow.Fetch(c, refs.ports, l.Port)
-			p := model.Place{Listener: l.Key, Gateway: parent.Gateway}
+			p := model.Place{Listener: l.Key, Gateway: parent.Gateway.Ref}
 			for _, d := range l.Domains {
 				taker, found := taker(port, l.Key, d.Name)
 				switch rival, lose := refs.rivals.of(c, route, model.DomainKey{Listener: l.Key, Name: d.Name}); {
@@ -44,7 +46,8 @@ func (refs references) places(c *flow.Ctx, route model.ObjectRef, a attachments)
 	return list, append(findings, isolated...)
 }
 
-// taker is the listener of a port that gets a domain which one of them shares with a route: that one, or a more specific one that covers it.
+// taker is the listener of a port that gets a domain which one of them shares with a route: that one, or a more
+// specific one that covers it.
 func taker(port model.Port, listener model.ListenerKey, domain string) (most model.PortListener, found bool) {
 	at := slices.IndexFunc(port.Listeners, func(l model.PortListener) bool { return l.Key == listener })
 	if at < 0 {
@@ -61,11 +64,14 @@ func taker(port model.Port, listener model.ListenerKey, domain string) (most mod
 }
 
 // isolation says that a route does not get a domain at a listener that it is attached to.
-func isolation(route model.ObjectRef, parent attachment, port int32, domain string, taker model.ListenerKey) model.Finding {
+func isolation(
+	route model.ObjectRef, parent attachment, port int32, domain string, taker model.ListenerKey,
+) model.Finding {
 	return model.Finding{
 		Object: route, Parent: parent.Parent, Severity: model.Warning, Condition: "Accepted", Reason: "ListenerIsolation",
 		Field: fmt.Sprintf("spec.parentRefs[%d]", parent.Index),
-		Message: fmt.Sprintf("host %s of port %d goes to listener %s, which is more specific; attach the route to that one, if its allowedRoutes permit",
+		Message: fmt.Sprintf("host %s of port %d goes to listener %s, which is more specific; attach the route to that "+
+			"one, if its allowedRoutes permit",
 			domain, port, taker.Section),
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
-	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
 
 	"cardea.dev/cardea/internal/conditions"
 	"cardea.dev/cardea/internal/flow"
@@ -17,73 +16,37 @@ import (
 )
 
 // NewReports makes the reports, out of what the objects mean and what became of it in a dialect and at the proxies.
-func (m *Meaning) NewReports(out resource.Outputs, proxies *flow.Collection[model.ObjectRef, resource.Proxies]) plan.Reports {
+func (m *Meaning) NewReports(
+	out resource.Outputs, proxies *flow.Collection[model.ObjectRef, resource.Proxies],
+) plan.Reports {
 	// Many routes ask this of one Gateway, so it is no more than they need: it changes when proxies come and go.
 	proxied := flow.Map(proxies, "proxied", func(_ *flow.Ctx, _ model.ObjectRef, p resource.Proxies) (struct{}, bool) {
 		return struct{}{}, p.Acknowledged > 0
 	})
 	routes := routeReports{m, out, proxied}
+	backends := xbackendReports{m, out.RefusedBackends}
 	return plan.Reports{
-		GatewayClasses: flow.Map(m.classes, "report/GatewayClass", m.classReport),
-		Gateways:       flow.Map(m.gateways, "report/Gateway", m.gatewayReport(out, proxies)),
-		HTTPRoutes:     flow.Map(m.in.HTTPRoutes.Collection(), "report/HTTPRoute", routes.http),
-		GRPCRoutes:     flow.Map(m.in.GRPCRoutes.Collection(), "report/GRPCRoute", routes.grpc),
-		XBackends:      flow.Map(m.in.XBackends.Collection(), "report/XBackend", xbackendReports{m, out.RefusedBackends}.report),
-		Unclassed:      m.unclassed,
+		Kinds: []plan.Reporter{
+			plan.Reported(model.KindGatewayClass, flow.Map(m.classes, "report/GatewayClass", m.classReport)),
+			plan.Reported(model.KindGateway, flow.Map(m.gateways, "report/Gateway", m.gatewayReport(out, proxies))),
+			plan.Reported(model.KindHTTPRoute, flow.Map(m.in.HTTPRoutes.Collection(), "report/HTTPRoute", routes.http)),
+			plan.Reported(model.KindGRPCRoute, flow.Map(m.in.GRPCRoutes.Collection(), "report/GRPCRoute", routes.grpc)),
+			plan.Reported(model.KindXBackend, flow.Map(m.in.XBackends.Collection(), "report/XBackend", backends.report)),
+		},
+		Unclassed: m.unclassed,
 	}
 }
 
-func (m *Meaning) classReport(c *flow.Ctx, ref model.ObjectRef, own class) (plan.Report[gatewayv1.GatewayClassStatus], bool) {
+func (m *Meaning) classReport(
+	c *flow.Ctx, ref model.ObjectRef, own class,
+) (plan.Report[gatewayv1.GatewayClassStatus], bool) {
 	facts := own.Class
 	if own.Deleting {
 		named, _ := flow.Fetch(c, m.named, ref)
 		facts.Keep = named.Len()
 	}
-	return plan.Report[gatewayv1.GatewayClassStatus]{UID: own.UID, Status: conditions.GatewayClass(facts), Findings: own.Findings}, true
-}
-
-type xbackendReports struct {
-	*Meaning
-	refused *flow.Collection[resource.StandingKey, resource.Refusal]
-}
-
-func (m xbackendReports) report(
-	c *flow.Ctx, ref model.ObjectRef, o input.Object[xgatewayv1alpha1.BackendSpec],
-) (plan.Report[xgatewayv1alpha1.BackendStatus], bool) {
-	read, _ := flow.Fetch(c, m.xbackends, ref)
-	findings := read.Findings
-	_, selected := flow.Fetch(c, m.Plan.Selections, ref)
-	front, looked := flow.Fetch(c, m.in.Fronts.Collection(), ref)
-	if front.Reason != "" {
-		findings = append(findings[:len(findings):len(findings)], model.Finding{
-			Object: ref, Condition: "ResolvedRefs", Reason: front.Reason, Field: "spec.endpointSelector", Message: front.Message,
-		})
-	}
-	facts := conditions.BackendFacts{Generation: o.Meta.Generation, Controller: model.ControllerName, Findings: findings}
-	routes, _ := flow.Fetch(c, m.naming, ref)
-	for _, route := range routes.All() {
-		facts.Gateways = append(facts.Gateways, route.Gateways...)
-	}
-	slices.SortFunc(facts.Gateways, model.ObjectRef.Compare)
-	facts.Gateways = slices.Compact(facts.Gateways)
-	findings = findings[:len(findings):len(findings)]
-	for _, g := range facts.Gateways {
-		said, refused := flow.Fetch(c, m.refused, resource.StandingKey{Gateway: g, Origin: resource.Origin{Object: ref}})
-		if !refused {
-			continue
-		}
-		if facts.Refused == nil {
-			facts.Refused = map[model.ObjectRef]string{}
-		}
-		facts.Refused[g] = said.Message
-		findings = append(findings, model.Finding{
-			Object: ref, Condition: conditions.Programmed, Reason: "RejectedByProxy",
-			Message: fmt.Sprintf("the proxy of %s refused it: %s", g, said.Message),
-		})
-	}
-	return plan.Report[xgatewayv1alpha1.BackendStatus]{
-		UID: o.Meta.UID, Status: conditions.Backend(facts), Findings: findings, Tentative: selected && !looked,
-	}, true
+	return plan.Report[gatewayv1.GatewayClassStatus]{UID: own.UID, Status: conditions.GatewayClass(facts),
+		Findings: own.Findings}, true
 }
 
 func (m *Meaning) gatewayReport(
@@ -99,7 +62,7 @@ func (m *Meaning) gatewayReport(
 		}
 		facts.Proxies, _ = flow.Fetch(c, proxies, ref)
 		findings := g.Findings[:len(g.Findings):len(g.Findings)]
-		for i, view := range g.View.Listeners {
+		for i, view := range g.Listeners {
 			l, _ := flow.Fetch(c, m.listeners, view.Key)
 			attached, _ := flow.Fetch(c, m.attached, view.Key)
 			standing, _ := flow.Fetch(c, out.Listeners, resource.StandingKey{
@@ -112,7 +75,8 @@ func (m *Meaning) gatewayReport(
 			findings = append(findings, l.Findings...)
 			if standing.Refused != "" && l.Serves {
 				findings = append(findings, model.Finding{
-					Object: ref, Section: view.Key.Section, Condition: "Programmed", Reason: "Invalid", Field: fmt.Sprintf("spec.listeners[%d]", i),
+					Object: ref, Section: view.Key.Section, Condition: "Programmed", Reason: "Invalid",
+					Field:   fmt.Sprintf("spec.listeners[%d]", i),
 					Message: "the proxy refused it: " + standing.Refused,
 				})
 			}
@@ -153,14 +117,19 @@ func (m routeReports) report(
 ) (gatewayv1.RouteStatus, []model.Finding) {
 	a, _ := flow.Fetch(c, m.attachments, ref)
 	route, _ := flow.Fetch(c, m.Plan.Routes, ref)
-	standing, _ := flow.Fetch(c, m.out.Routes, ref)
 	facts := conditions.RouteFacts{
 		Kind: ref.Kind(), Generation: meta.Generation, Controller: model.ControllerName, Rules: len(route.Rules),
-		Findings: slices.Concat(route.Findings, located(standing.Unsupported, route.Rules)),
+		Findings: route.Findings,
 	}
-	findings := slices.Concat(a.Findings, facts.Findings)
-	for _, p := range a.Parents {
-		parent := conditions.Parent{Ref: parents[p.Index], Findings: p.Findings}
+	standings := make([]resource.RouteStanding, len(a.Parents))
+	for i, p := range a.Parents {
+		standings[i], _ = flow.Fetch(c, m.out.Routes, resource.RouteKey{Gateway: p.Gateway.Ref, Route: ref})
+		standings[i].Unsupported = located(standings[i].Unsupported, route.Rules)
+	}
+	findings := slices.Concat(a.Findings, route.Findings, cannotRender(a.Parents, standings))
+	for i, p := range a.Parents {
+		standing := standings[i]
+		parent := conditions.Parent{Ref: parents[p.Index], Findings: p.Findings, Unsupported: standing.Unsupported}
 		findings = append(findings, p.Findings...)
 		for _, f := range route.Findings {
 			if f.Parent == p.Parent {
@@ -169,7 +138,7 @@ func (m routeReports) report(
 		}
 		parent.Attached = !refused(parent.Findings, "Accepted")
 		if parent.Attached {
-			_, parent.Proxied = flow.Fetch(c, m.proxied, p.Gateway)
+			_, parent.Proxied = flow.Fetch(c, m.proxied, p.Gateway.Ref)
 			parent.Standing = standing.At(p.has)
 			if slices.ContainsFunc(parent.Standing, func(s resource.Standing) bool { return !s.Acknowledged }) {
 				m.without(c, &parent, p, standing)
@@ -189,12 +158,12 @@ func (m routeReports) report(
 	return conditions.Route(facts), findings
 }
 
-// without leaves listeners that a proxy refused out of what a route waits for: it would wait until those are mended. Only a route that waits looks at
-// them, so that they change no others.
+// without leaves listeners that a proxy refused out of what a route waits for: it would wait until those are mended.
+// Only a route that waits looks at them, so that they change no others.
 func (m routeReports) without(c *flow.Ctx, parent *conditions.Parent, p attachment, standing resource.RouteStanding) {
 	served := func(listener model.ListenerKey) bool {
 		at, _ := flow.Fetch(c, m.out.Listeners, resource.StandingKey{
-			Gateway: p.Gateway, Origin: resource.Origin{Object: listener.Parent, Section: listener.Section},
+			Gateway: p.Gateway.Ref, Origin: resource.Origin{Object: listener.Parent, Section: listener.Section},
 		})
 		return at.Refused == ""
 	}
@@ -206,9 +175,36 @@ func (m routeReports) without(c *flow.Ctx, parent *conditions.Parent, p attachme
 	if len(parent.Refused) == 0 {
 		return
 	}
-	if rest := standing.At(func(l model.ListenerKey) bool { return p.has(l) && !slices.Contains(parent.Refused, l.Section) }); rest != nil {
+	if rest := standing.At(func(l model.ListenerKey) bool {
+		return p.has(l) &&
+			!slices.Contains(parent.Refused, l.Section)
+	}); rest != nil {
 		parent.Standing = rest
 	}
+}
+
+// cannotRender lists what the dialects can't render of a route: what is said at every parent once, the rest for the
+// parent where it is said.
+func cannotRender(parents []attachment, standings []resource.RouteStanding) (list []model.Finding) {
+	everywhere := func(f model.Finding) bool {
+		for i, p := range parents {
+			if len(p.Listeners) > 0 && !slices.Contains(standings[i].Unsupported, f) {
+				return false
+			}
+		}
+		return true
+	}
+	for i, p := range parents {
+		for _, f := range standings[i].Unsupported {
+			if !everywhere(f) {
+				f.Parent, f.Message = p.Parent, fmt.Sprintf("at %s: %s", p.Gateway.Ref, f.Message)
+			}
+			if !slices.Contains(list, f) {
+				list = append(list, f)
+			}
+		}
+	}
+	return list
 }
 
 // located says of each finding about a rule where in the route the rule stands, which a dialect does not know.

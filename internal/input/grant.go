@@ -6,15 +6,17 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// Permits tells whether a ReferenceGrant, which stands in the namespace of the object that is referred to, lets from refer
-// to it (ReferenceGrantSpec: an entry of From and an entry of To must match). Who reads what is referred to asks, and who serves it.
+// Permits tells whether a ReferenceGrant, which stands in the namespace of the object that is referred to, lets from
+// refer to it (ReferenceGrantSpec: an entry of From and an entry of To must match). Who reads what is referred to asks,
+// and who serves it.
 func Permits(grant *gatewayv1.ReferenceGrantSpec, from, to model.ObjectRef) bool {
 	return permitsFrom(grant.From, from) && permitsTo(grant.To, to)
 }
 
 func permitsFrom(list []gatewayv1.ReferenceGrantFrom, from model.ObjectRef) bool {
 	for _, f := range list {
-		if string(f.Group) == from.Kind().Group() && string(f.Kind) == from.Kind().String() && string(f.Namespace) == from.Namespace() {
+		if string(f.Group) == from.Kind().Group() && string(f.Kind) == from.Kind().String() &&
+			string(f.Namespace) == from.Namespace() {
 			return true
 		}
 	}
@@ -24,7 +26,8 @@ func permitsFrom(list []gatewayv1.ReferenceGrantFrom, from model.ObjectRef) bool
 func permitsTo(list []gatewayv1.ReferenceGrantTo, to model.ObjectRef) bool {
 	for _, t := range list {
 		named := t.Name != nil && *t.Name != ""
-		if string(t.Group) == to.Kind().Group() && string(t.Kind) == to.Kind().String() && (!named || string(*t.Name) == to.Name()) {
+		if string(t.Group) == to.Kind().Group() && string(t.Kind) == to.Kind().String() &&
+			(!named || string(*t.Name) == to.Name()) {
 			return true
 		}
 	}

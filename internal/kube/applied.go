@@ -6,23 +6,24 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
-	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
 
-	"cardea.dev/cardea/internal/arrival"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
 )
 
-// Applied tells what would be read of objects if somebody applied them (kubectl apply) to the cluster as v shows it: what is kept of each, with what
-// stays there though it is not stated. What nobody would read is left out. Who owns which field is not kept, so a spec is taken to be
-// stated whole, but for what the API server assigns. Each object comes once, defaulted and valid; specs may be changed.
+// Applied tells what would be read of objects if somebody applied them (kubectl apply) to the cluster as v shows it:
+// what is kept of each, with what stays there though it is not stated. What nobody would read is left out. Who owns
+// which field is not kept, so a spec is taken to be stated whole, but for what the API server assigns. Each object
+// comes once, defaulted and valid; specs may be changed.
 //
-// unknown is what would be read because one of the objects begins to refer to it: it is neither stated nor known to be absent.
+// unknown is what would be read because one of the objects begins to refer to it: it is neither stated nor known to be
+// absent.
 func (e *Edge) Applied(v flow.View, objects []input.Content) (read []input.Content, unknown []model.ObjectRef) {
-	a := &applied{in: e.sources, view: v, stated: map[model.ObjectRef]input.Content{}}
+	a := &applied{in: e.sources, catalog: e.sources.Catalog, view: v, stated: map[model.ObjectRef]input.Content{}}
 	for _, o := range objects {
-		labels, spec := kept(o.Labels.Map(), o.Spec)
+		labels, spec := a.catalog.Of(o.Ref.Kind()).Content.Trim(o.Labels.Map(), o.Spec)
 		a.stated[o.Ref] = input.Content{Ref: o.Ref, Labels: model.LabelsOf(labels), Spec: spec}
 	}
 	for ref, o := range a.stated {
@@ -30,7 +31,7 @@ func (e *Edge) Applied(v flow.View, objects []input.Content) (read []input.Conte
 	}
 	for _, o := range objects {
 		if a.isRead(o.Ref) {
-			read = append(read, a.stated[o.Ref])
+			read = append(read, a.narrowed(a.stated[o.Ref]))
 		}
 	}
 	return read, a.unknown()
@@ -38,14 +39,14 @@ func (e *Edge) Applied(v flow.View, objects []input.Content) (read []input.Conte
 
 // unknown lists what objects begin to refer to.
 func (a *applied) unknown() (list []model.ObjectRef) {
-	if !slices.ContainsFunc(slices.Collect(maps.Keys(a.stated)), namesDemanded) {
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(a.stated)), a.namesDemanded) {
 		return nil
 	}
-	before := (&applied{in: a.in, view: a.view}).wants()
+	before := (&applied{in: a.in, catalog: a.catalog, view: a.view}).wants()
 	for ref := range a.wants() {
 		_, stated := a.stated[ref]
 		_, found := a.in.Of(ref.Kind()).Get(a.view, ref)
-		if !before[ref] && !stated && !found {
+		if _, wanted := before[ref]; !wanted && !stated && !found {
 			list = append(list, ref)
 		}
 	}
@@ -54,41 +55,45 @@ func (a *applied) unknown() (list []model.ObjectRef) {
 }
 
 // namesDemanded says whether an object may bring about that something is read that it, or another one, refers to.
-func namesDemanded(ref model.ObjectRef) bool {
-	switch ref.Kind() {
-	case model.KindGateway, model.KindGatewayClass, model.KindXBackend, model.KindReferenceGrant:
-		return true
-	}
-	return false
+func (a *applied) namesDemanded(ref model.ObjectRef) bool {
+	kind := ref.Kind()
+	return kind == model.KindReferenceGrant || a.catalog.Demands(kind) ||
+		slices.ContainsFunc(a.catalog.All(), func(k *declared) bool { return k.After == kind && a.catalog.Demands(k.Kind) })
 }
 
 // applied is a cluster to which objects are applied.
 type applied struct {
-	in     *input.Sources
-	view   flow.View
-	stated map[model.ObjectRef]input.Content
-	wanted map[model.ObjectRef]bool // nil: nobody has asked yet
+	in      *input.Sources
+	catalog *kind.Catalog
+	view    flow.View
+	stated  map[model.ObjectRef]input.Content
+	wanted  map[model.ObjectRef]kind.Keys // nil: nobody has asked yet
 }
 
+// declared is a kind's declaration.
+type declared = kind.Kind
+
 // specOf is the spec that an object has then; nil if there is none.
-func specOf[S any](a *applied, source *input.Source[S], ref model.ObjectRef) *S {
+func (a *applied) specOf(ref model.ObjectRef) any {
 	if o, is := a.stated[ref]; is {
-		return o.Spec.(*S)
+		return o.Spec
 	}
-	o, _ := flow.Get(a.view, source.Collection(), ref)
+	o, _ := a.in.Of(ref.Kind()).Get(a.view, ref)
 	return o.Spec
 }
 
 // each goes through the objects of a kind that there are then.
-func each[S any](a *applied, kind model.Kind, source *input.Source[S], do func(model.ObjectRef, *S)) {
-	for ref, o := range flow.All(a.view, source.Collection()) {
+func (a *applied) each(kind model.Kind, do func(ref model.ObjectRef, spec any)) {
+	source := a.in.Of(kind)
+	for _, ref := range source.Refs(a.view) {
 		if _, again := a.stated[ref]; !again {
+			o, _ := source.Get(a.view, ref)
 			do(ref, o.Spec)
 		}
 	}
 	for ref, o := range a.stated {
 		if ref.Kind() == kind {
-			do(ref, o.Spec.(*S))
+			do(ref, o.Spec)
 		}
 	}
 }
@@ -110,9 +115,9 @@ func (a *applied) merge(o input.Content) input.Content {
 			spec.ClusterIP = was.Spec.(*corev1.ServiceSpec).ClusterIP // the API server's: it stays
 		}
 	case *input.NamespaceSpec:
-		o.Labels = over(was.Labels, model.Labels{{Key: corev1.LabelMetadataName, Value: o.Ref.Name()}}, o.Labels)
+		o.Labels = over(was.Meta.Labels, model.Labels{{Key: corev1.LabelMetadataName, Value: o.Ref.Name()}}, o.Labels)
 	case *input.EndpointSliceSpec:
-		o.Labels = over(was.Labels, o.Labels)
+		o.Labels = over(was.Meta.Labels, o.Labels)
 	}
 	return o
 }
@@ -134,53 +139,66 @@ func (a *applied) isRead(ref model.ObjectRef) bool {
 	if isRoute(ref.Kind()) {
 		return !a.foreignRoute(ref, a.stated[ref].Spec)
 	}
-	if !resources[ref.Kind()].demanded {
+	if a.catalog.Of(ref.Kind()).Reading != kind.OnDemand {
 		return true
 	}
 	if _, unread := flow.Get(a.view, a.in.Unread.Collection(), ref); unread {
 		return false // to write it is not to permit that it is read
 	}
-	return a.wants()[ref]
+	_, wanted := a.wants()[ref]
+	return wanted
 }
 
-// wants is what something refers to that is read for that only.
-func (a *applied) wants() map[model.ObjectRef]bool {
+// narrowed is an object without the entries that nobody asks for.
+func (a *applied) narrowed(o input.Content) input.Content {
+	if narrow := a.catalog.Of(o.Ref.Kind()).Content.Narrow; narrow != nil {
+		o.Spec = narrow(o.Spec, a.wants()[o.Ref])
+	}
+	return o
+}
+
+// wants is what something refers to that is read for that only, and which of its entries.
+func (a *applied) wants() map[model.ObjectRef]kind.Keys {
 	if a.wanted != nil {
 		return a.wanted
 	}
 	permitted := grants{}
-	each(a, model.KindReferenceGrant, a.in.ReferenceGrants, func(ref model.ObjectRef, spec *gatewayv1.ReferenceGrantSpec) {
+	a.each(model.KindReferenceGrant, func(ref model.ObjectRef, spec any) {
 		if permitted[ref.Namespace()] == nil {
 			permitted[ref.Namespace()] = map[model.ObjectRef]*gatewayv1.ReferenceGrantSpec{}
 		}
-		permitted[ref.Namespace()][ref] = spec
+		permitted[ref.Namespace()][ref] = spec.(*gatewayv1.ReferenceGrantSpec)
 	})
-	a.wanted = map[model.ObjectRef]bool{}
-	want := func(user model.ObjectRef, spec any) {
-		for _, r := range arrival.References(user, spec) {
-			if resources[r.To.Kind()].demanded && permitted.mayRead(user, r.To) {
-				a.wanted[r.To] = true
-			}
+	a.wanted = map[model.ObjectRef]kind.Keys{}
+	for _, k := range a.catalog.All() {
+		if !a.catalog.Demands(k.Kind) {
+			continue
 		}
+		a.each(k.Kind, func(user model.ObjectRef, spec any) {
+			for _, r := range k.Names(user, spec) {
+				if a.catalog.Of(r.To.Kind()).Reading == kind.OnDemand && permitted.mayRead(user, r.To) {
+					a.wanted[r.To] = max(a.wanted[r.To], r.Keys)
+				}
+			}
+		})
 	}
-	each(a, model.KindGateway, a.in.Gateways, func(ref model.ObjectRef, spec *gatewayv1.GatewaySpec) { want(ref, spec) })
-	each(a, model.KindXBackend, a.in.XBackends, func(ref model.ObjectRef, spec *xgatewayv1alpha1.BackendSpec) { want(ref, spec) })
 	return a.wanted
 }
 
 // foreignClass says whether a Gateway's class is another controller's.
 func (a *applied) foreignClass(spec *gatewayv1.GatewaySpec) bool {
-	class := specOf(a, a.in.GatewayClasses, model.Ref(model.KindGatewayClass, "", string(spec.GatewayClassName)))
-	return class != nil && class.ControllerName != model.ControllerName
+	class, found := a.specOf(model.Ref(model.KindGatewayClass, "", string(spec.GatewayClassName))).(*gatewayv1.GatewayClassSpec)
+	return found && class.ControllerName != model.ControllerName
 }
 
-// foreignRoute says whether a route serves other controllers' Gateways only, or none at all. A Gateway that is not there may come to be ours.
+// foreignRoute says whether a route serves other controllers' Gateways only, or none at all. A Gateway that is not
+// there may come to be ours.
 func (a *applied) foreignRoute(ref model.ObjectRef, spec any) bool {
-	return !slices.ContainsFunc(arrival.References(ref, spec), func(r arrival.Reference) bool {
+	return !slices.ContainsFunc(a.catalog.Names(ref, spec), func(r kind.Reference) bool {
 		if r.To.Kind() != model.KindGateway {
 			return false
 		}
-		gateway := specOf(a, a.in.Gateways, r.To)
-		return gateway == nil || !a.foreignClass(gateway)
+		gateway, found := a.specOf(r.To).(*gatewayv1.GatewaySpec)
+		return !found || !a.foreignClass(gateway)
 	})
 }

@@ -14,11 +14,13 @@ import (
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/schema"
 )
 
-// manifests are objects of every kind, as people write them: with labels, without what an API server fills in, and with what nobody reads.
+// manifests are objects of every kind, as people write them: with labels, without what an API server fills in, and with
+// what nobody reads.
 const manifests = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -64,7 +66,9 @@ spec:
   type: ExternalHostname
   port: {number: 443}
   externalHostname: {hostname: app.example}
-  tls: {mode: ServerOnly, validation: {hostname: app.example, caCertificateRefs: [{group: "", kind: ConfigMap, name: ca}]}}
+  tls:
+    mode: ServerOnly
+    validation: {hostname: app.example, caCertificateRefs: [{group: "", kind: ConfigMap, name: ca}]}
 ---
 apiVersion: v1
 kind: Service
@@ -74,7 +78,11 @@ spec: {selector: {app: app}, type: NodePort, ports: [{port: 80}]}
 apiVersion: v1
 kind: Service
 metadata: {name: headless, namespace: "%s"}
-spec: {selector: {app: app}, clusterIP: None, publishNotReadyAddresses: true, ports: [{port: 80, targetPort: http, appProtocol: kubernetes.io/h2c}]}
+spec:
+  selector: {app: app}
+  clusterIP: None
+  publishNotReadyAddresses: true
+  ports: [{port: 80, targetPort: http, appProtocol: kubernetes.io/h2c}]
 ---
 apiVersion: v1
 kind: Service
@@ -116,7 +124,9 @@ spec: {controllerName: example.com/other}
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
 metadata: {name: others, namespace: "%s"}
-spec: {gatewayClassName: "%s-others", listeners: [{name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: theirs}]}}]}
+spec:
+  gatewayClassName: "%s-others"
+  listeners: [{name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: theirs}]}}]
 `
 
 // unread are objects that nobody reads.
@@ -146,10 +156,7 @@ spec: {parentRefs: [{name: others}], rules: [{backendRefs: [{name: app, port: 80
 // contents reads a text as a folder would.
 func (p *place) contents(text string) (list []input.Content) {
 	p.t.Helper()
-	s, err := schema.New()
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	s := schema.New(kinds.Catalog())
 	for doc := range strings.SplitSeq(strings.ReplaceAll(text, "%s", p.namespace), "---\n") {
 		b, err := yaml.YAMLToJSON([]byte(doc))
 		if err != nil {
@@ -175,7 +182,7 @@ func (r *reading) applied(text string) (then, now []input.Content) {
 		then, _ = r.edge.Applied(v, r.contents(text))
 		for _, o := range then {
 			if is, found := r.sources.Of(o.Ref.Kind()).Get(v, o.Ref); found {
-				now = append(now, is)
+				now = append(now, input.Content{Ref: is.Ref, Labels: is.Meta.Labels, Spec: is.Spec})
 			}
 		}
 	})
@@ -190,7 +197,8 @@ func shown(list []input.Content) (texts []string) {
 	return texts
 }
 
-// TestAppliedIsWhatIsRead: what is told of objects before they are applied is what is read when they were, and when they are applied again.
+// TestAppliedIsWhatIsRead: what is told of objects before they are applied is what is read when they were, and when
+// they are applied again.
 func TestAppliedIsWhatIsRead(t *testing.T) {
 	p := newPlace(t)
 	t.Cleanup(func() { p.delete("/apis/gateway.networking.k8s.io/v1/gatewayclasses/%s-others") })
@@ -208,9 +216,10 @@ func TestAppliedIsWhatIsRead(t *testing.T) {
 	await(r, r.sources.Gateways, p.ref(model.KindGateway, "others"), anyway)
 	await(r, r.sources.ReferenceGrants, p.ref(model.KindReferenceGrant, "web"), anyway)
 	await(r, r.sources.Services, p.ref(model.KindService, "headless"), anyway)
-	await(r, r.sources.Namespaces, model.Ref(model.KindNamespace, "", p.namespace), func(o input.Object[input.NamespaceSpec]) bool {
-		return o.Meta.Labels.Get("a") == "b"
-	})
+	await(r, r.sources.Namespaces, model.Ref(model.KindNamespace, "", p.namespace),
+		func(o input.Object[input.NamespaceSpec]) bool {
+			return o.Meta.Labels.Get("a") == "b"
+		})
 	again, now := r.applied(manifests + unread)
 	if n := strings.Count(manifests, "\n---\n") + 1; len(now) != n {
 		t.Errorf("%d objects are read, want %d:\n%s", len(now), n, strings.Join(shown(now), "\n"))
@@ -231,7 +240,8 @@ func TestAppliedIsWhatIsRead(t *testing.T) {
 	}
 }
 
-// TestAppliedMakesRead: what is referred to by what is applied with it is read, if that is permitted; what is moved to another controller goes.
+// TestAppliedMakesRead: what is referred to by what is applied with it is read, if that is permitted; what is moved to
+// another controller goes.
 func TestAppliedMakesRead(t *testing.T) {
 	p := newPlace(t)
 	t.Cleanup(func() { p.delete("/apis/gateway.networking.k8s.io/v1/gatewayclasses/%s-others") })

@@ -12,15 +12,15 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cardea.dev/cardea/internal/flow"
-	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kinds"
 )
 
 // sets is how many routes there are in the benchmark, each with a Service and an EndpointSlice.
 const sets = 2000
 
-// BenchmarkLoad reads a cluster with 2,000 routes, Services and EndpointSlices each, as an API server gives them, with managed fields and
-// statuses. It reports, for each object: the CPU time (user and system, of this process), what was allocated on the way, and what is
-// kept in all, in the graph's sources, and beside them.
+// BenchmarkLoad reads a cluster with 2,000 routes, Services and EndpointSlices each, as an API server gives them, with
+// managed fields and statuses. It reports, for each object: the CPU time (user and system, of this process), what was
+// allocated on the way, and what is kept in all, in the graph's sources, and beside them.
 func BenchmarkLoad(b *testing.B) {
 	p := newPlace(b)
 	p.apply(shopObjects)
@@ -31,10 +31,10 @@ func BenchmarkLoad(b *testing.B) {
 		began, before := cpu(), memory()
 		r := p.read(func(c *Config) {
 			c.Graph = flow.New(flow.Config{}) // not in check mode
-			c.Sources = input.New(c.Graph)
+			c.Sources = kinds.NewSources(c.Graph).Sources
 			c.Graph.Apply("bench", func(batch *flow.Batch) { c.Sources.Environment.Synced(batch) })
 		})
-		r.graph, r.sources = r.edge.graph, r.edge.desk.sources
+		r.graph, r.sources = r.edge.graph, kinds.Of(r.edge.desk.sources)
 		eventually(b, func() error {
 			r.graph.Settle()
 			if !r.edge.State().Synced || r.rev() == 0 {
@@ -85,8 +85,14 @@ kind: EndpointSlice
 metadata: {name: "shop-#-abcde", namespace: "%s", labels: {kubernetes.io/service-name: "shop-#"}}
 addressType: IPv4
 endpoints:
-- {addresses: [10.1.2.3], conditions: {ready: true, serving: true, terminating: false}, nodeName: node, targetRef: {kind: Pod, name: a, uid: a}}
-- {addresses: [10.1.2.4], conditions: {ready: true, serving: true, terminating: false}, nodeName: node, targetRef: {kind: Pod, name: b, uid: b}}
+- addresses: [10.1.2.3]
+  conditions: {ready: true, serving: true, terminating: false}
+  nodeName: node
+  targetRef: {kind: Pod, name: a, uid: a}
+- addresses: [10.1.2.4]
+  conditions: {ready: true, serving: true, terminating: false}
+  nodeName: node
+  targetRef: {kind: Pod, name: b, uid: b}
 ports: [{name: http, port: 8080}]
 ---
 apiVersion: gateway.networking.k8s.io/v1
@@ -106,7 +112,8 @@ spec:
 	group.SetLimit(16)
 	for i := range n {
 		group.Go(func() error {
-			return p.Apply(context.Background(), []byte(strings.NewReplacer("%s", p.namespace, "#", fmt.Sprint(i)).Replace(objects)))
+			return p.Apply(context.Background(),
+				[]byte(strings.NewReplacer("%s", p.namespace, "#", fmt.Sprint(i)).Replace(objects)))
 		})
 	}
 	if err := group.Wait(); err != nil {

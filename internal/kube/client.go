@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"net/http"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,28 +13,20 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
-	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
-	gatewayv1beta1 "sigs.k8s.io/gateway-api/apis/v1beta1"
-	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
 
-	"cardea.dev/cardea/api/v1alpha1"
+	"cardea.dev/cardea/internal/kind"
 )
 
-// codecs read every kind that Cardea reads, as it is sent. The beta version of ReferenceGrant has the same fields as v1, and is read as one.
-var codecs = func() serializer.CodecFactory {
+// codecsFor read every kind of a catalog, as it is sent. All versions of a kind have the same fields.
+func codecsFor(catalog *kind.Catalog) serializer.CodecFactory {
 	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, discoveryv1.AddToScheme, authenticationv1.AddToScheme, gatewayv1.Install, xgatewayv1alpha1.Install, v1alpha1.AddToScheme,
-	} {
-		if err := add(s); err != nil {
-			panic(err)
+	for _, k := range catalog.All() {
+		for i := range k.Versions {
+			k.Content.Install(s, k.GroupVersion(i), k.String())
 		}
 	}
-	s.AddKnownTypeWithName(gatewayv1beta1.SchemeGroupVersion.WithKind("ReferenceGrant"), &gatewayv1.ReferenceGrant{})
-	s.AddKnownTypeWithName(gatewayv1beta1.SchemeGroupVersion.WithKind("ReferenceGrantList"), &gatewayv1.ReferenceGrantList{})
-	metav1.AddToGroupVersion(s, gatewayv1beta1.SchemeGroupVersion)
 	return serializer.NewCodecFactory(s)
-}()
+}
 
 const (
 	asProtobuf = runtime.ContentTypeProtobuf
@@ -50,11 +39,13 @@ type clients struct {
 	metadata metadata.Interface
 }
 
-func newClients(config *rest.Config) (*clients, error) {
-	// A watch is one request for minutes, and there are as many as Secrets: the API server's own priorities are limit enough.
+func newClients(config *rest.Config, catalog *kind.Catalog) (*clients, error) {
+	// A watch is one request for minutes, and there are as many as Secrets: the API server's own priorities are limit
+	// enough.
 	config = rest.CopyConfig(config)
 	config.QPS, config.RateLimiter = -1, nil
-	config.WarningHandlerWithContext = rest.NoWarnings{} // that a version is deprecated is no news to who prefers the newer one
+	// that a version is deprecated is no news to who prefers the newer one
+	config.WarningHandlerWithContext = rest.NoWarnings{}
 	transport, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the API server: %w", err)
@@ -64,12 +55,14 @@ func newClients(config *rest.Config) (*clients, error) {
 	if c.metadata, err = metadata.NewForConfigAndClient(config, tryOnce); err != nil {
 		return nil, fmt.Errorf("connect to the API server: %w", err)
 	}
-	for _, r := range resources {
-		for _, version := range r.versions {
+	codecs := codecsFor(catalog)
+	for _, k := range catalog.All() {
+		for i := range k.Versions {
+			version := k.GroupVersion(i)
 			if c.typed[version] != nil {
 				continue
 			}
-			if c.typed[version], err = newTyped(config, transport, version, r.custom); err != nil {
+			if c.typed[version], err = newTyped(config, transport, version, k.Definition != nil, codecs); err != nil {
 				return nil, err
 			}
 		}
@@ -77,9 +70,13 @@ func newClients(config *rest.Config) (*clients, error) {
 	return c, nil
 }
 
-func newTyped(config *rest.Config, transport *http.Client, version schema.GroupVersion, custom bool) (rest.Interface, error) {
+func newTyped(
+	config *rest.Config, transport *http.Client, version schema.GroupVersion, custom bool,
+	codecs serializer.CodecFactory,
+) (rest.Interface, error) {
 	config = rest.CopyConfig(config)
-	config.GroupVersion, config.APIPath, config.NegotiatedSerializer = &version, "/apis", codecs.WithoutConversion()
+	config.GroupVersion, config.APIPath = &version, "/apis"
+	config.NegotiatedSerializer = codecs.WithoutConversion()
 	if version.Group == "" {
 		config.APIPath = "/api"
 	}
@@ -100,20 +97,21 @@ type reader interface {
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// all reads every object of a resource in one of its versions.
-func (c *clients) all(r resource, version schema.GroupVersion) reader {
-	if r.bare {
-		return metadataReader{c.metadata.Resource(version.WithResource(r.name))}
+// all reads every object of a kind in one of its versions.
+func (c *clients) all(k *kind.Kind, version schema.GroupVersion) reader {
+	if k.Reading == kind.MetadataOnly {
+		return metadataReader{c.metadata.Resource(version.WithResource(k.Plural))}
 	}
-	return typedReader{client: c.typed[version], resource: r.name}
+	return typedReader{client: c.typed[version], resource: k.Plural}
 }
 
 // one reads a single object.
-func (c *clients) one(r resource, namespace, name string) reader {
-	return named{typedReader{client: c.typed[r.versions[0]], resource: r.name, namespace: namespace}, name}
+func (c *clients) one(k *kind.Kind, namespace, name string) reader {
+	return named{typedReader{client: c.typed[k.GroupVersion(0)], resource: k.Plural, namespace: namespace}, name}
 }
 
-var definitionResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+var definitionResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+	Resource: "customresourcedefinitions"}
 
 // definition reads the metadata of a single CustomResourceDefinition. The whole of one has hundreds of kilobytes.
 func (c *clients) definition(name string) reader {
@@ -125,9 +123,11 @@ type typedReader struct {
 	resource, namespace string
 }
 
-// request is tried once: the client library would sleep as long as an API server that ends or is busy asks for, and say nothing.
+// request is tried once: the client library would sleep as long as an API server that ends or is busy asks for, and say
+// nothing.
 func (t typedReader) request(options *metav1.ListOptions) *rest.Request {
-	return t.client.Get().NamespaceIfScoped(t.namespace, t.namespace != "").Resource(t.resource).VersionedParams(options, metav1.ParameterCodec).
+	return t.client.Get().NamespaceIfScoped(t.namespace, t.namespace != "").Resource(t.resource).VersionedParams(options,
+		metav1.ParameterCodec).
 		MaxRetries(0)
 }
 

@@ -35,7 +35,8 @@ func TestLoadConfig(t *testing.T) {
 	// Another context of the same file, and the file that the environment names.
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	two := api.NewConfig()
-	two.Clusters["a"], two.Clusters["b"] = &api.Cluster{Server: "https://a.example"}, &api.Cluster{Server: "https://b.example"}
+	two.Clusters["a"], two.Clusters["b"] = &api.Cluster{Server: "https://a.example"},
+		&api.Cluster{Server: "https://b.example"}
 	two.Contexts["a"], two.Contexts["b"] = &api.Context{Cluster: "a"}, &api.Context{Cluster: "b"}
 	two.CurrentContext = "a"
 	if err := clientcmd.WriteToFile(*two, file); err != nil {

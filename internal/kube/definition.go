@@ -34,10 +34,10 @@ func (f *feed) followDefinition(ctx context.Context) {
 			d.present = true
 			bundle, channel = m.Annotations[bundleAnnotation], m.Annotations[channelAnnotation]
 		}
-		f.board.set(f.kind, func(k *KindState) { k.Bundle, k.Channel = bundle, channel })
+		f.board.set(f.kind.Kind, func(k *KindState) { k.Bundle, k.Channel = bundle, channel })
 		f.define(d)
 	}
-	follow(ctx, f.clients.definition(f.resource.definition()), sink[*metav1.PartialObjectMetadata]{
+	follow(ctx, f.clients.definition(f.kind.Resource()), sink[*metav1.PartialObjectMetadata]{
 		trim: trimDefinition,
 		replace: func(list []*metav1.PartialObjectMetadata) {
 			if len(list) == 0 {
@@ -89,7 +89,7 @@ type versioned struct{ *feed }
 func (v versioned) reader() reader {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.clients.all(v.resource, v.resource.versions[v.version])
+	return v.clients.all(v.kind, v.kind.GroupVersion(v.version))
 }
 
 func (v versioned) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {

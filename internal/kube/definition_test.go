@@ -13,8 +13,8 @@ import (
 
 const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"
 
-// TestDefinitionComesAndGoes: a kind that is not installed is there without objects, and is read as soon as it is installed. Its
-// objects are gone when it is.
+// TestDefinitionComesAndGoes: a kind that is not installed is there without objects, and is read as soon as it is
+// installed. Its objects are gone when it is.
 func TestDefinitionComesAndGoes(t *testing.T) {
 	p := newPlace(t)
 	p.uninstall("xbackends.gateway.networking.x-k8s.io")
@@ -119,7 +119,8 @@ func (p *place) unserve(resource, version string) (serve func()) {
 			{"op": "test", "path": "/spec/versions/0/name", "value": %q},
 			{"op": "replace", "path": "/spec/versions/0/served", "value": %v}
 		]`, name, served)
-		err := p.Client.RESTClient().Patch("application/json-patch+json").AbsPath(definitions + resource + "." + group).Body([]byte(text)).
+		err := p.Client.RESTClient().Patch("application/json-patch+json").AbsPath(definitions + resource + "." +
+			group).Body([]byte(text)).
 			Do(context.Background()).Error()
 		if err != nil {
 			p.t.Fatal(err)

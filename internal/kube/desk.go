@@ -10,6 +10,7 @@ import (
 	"cardea.dev/cardea/internal/arrival"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -17,22 +18,23 @@ import (
 //
 // An object's version is, in turn:
 //
-//	set ──> whose is it? ──> is all read that it refers to? ──> is all there that it begins to name? ──> known (in the graph)
-//	             │                     │ no                              │ no
-//	             └─> parked            └──────────> held <───────────────┘
+//	set ─> whose is it? ─> is all read that it refers to? ─> is all there that it begins to name? ─> known (in the graph)
+//	            │                    │ no                             │ no
+//	            └─> parked           └──────────> held <──────────────┘
 //
 //	removed ──> fading ──> gone
 type desk struct {
 	graph   *flow.Graph
 	sources *input.Sources
-	ask     func(model.ObjectRef) (stop func()) // begins to read one object
-	again   func(model.Kind)                    // lists a kind again
-	now     time.Time                           // of this round of work
+	catalog *kind.Catalog
+	ask     func(model.ObjectRef, kind.Keys) (stop func()) // begins to read one object
+	again   func(model.Kind)                               // lists a kind again
+	now     time.Time                                      // of this round of work
 
 	kinds  map[model.Kind]*shelf
 	held   map[model.ObjectRef]*held
 	fading map[model.ObjectRef]time.Time // until when
-	backed map[model.ObjectRef]int       // EndpointSlices with endpoints, by Service
+	backed map[model.ObjectRef]int       // EndpointSlices with endpoints, by backend
 	others others
 	wanted wanted
 	grants grants
@@ -63,7 +65,7 @@ type held struct {
 	until   time.Time // for what it names to arrive; zero: it does not wait for that yet
 }
 
-func (h *held) names() []arrival.Reference {
+func (h *held) names() []kind.Reference {
 	if h == nil {
 		return nil
 	}
@@ -80,20 +82,24 @@ type edit struct {
 
 func newDesk(graph *flow.Graph, sources *input.Sources) *desk {
 	d := &desk{
-		graph: graph, sources: sources,
+		graph: graph, sources: sources, catalog: sources.Catalog,
 		kinds: map[model.Kind]*shelf{}, held: map[model.ObjectRef]*held{}, fading: map[model.ObjectRef]time.Time{},
 		backed: map[model.ObjectRef]int{}, relist: map[model.Kind]struct{}{},
-		others: others{classes: map[string]bool{}, parked: map[model.ObjectRef][]arrival.Reference{}},
+		others: others{classes: map[string]bool{}, parked: map[model.ObjectRef][]kind.Reference{}},
 		grants: grants{},
-		wanted: wanted{objects: map[model.ObjectRef]*demand{}, by: map[model.ObjectRef][]model.ObjectRef{}},
+		wanted: wanted{
+			objects: map[model.ObjectRef]*demand{}, by: map[model.ObjectRef][]model.ObjectRef{},
+			refused: map[string]map[model.ObjectRef]struct{}{},
+		},
 	}
-	for kind, r := range resources {
-		d.kinds[kind] = &shelf{known: map[model.ObjectRef]entry{}, read: r.demanded}
+	for _, k := range d.catalog.All() {
+		d.kinds[k.Kind] = &shelf{known: map[model.ObjectRef]entry{}, read: k.Reading == kind.OnDemand}
 	}
 	return d
 }
 
-// work takes events and puts what follows into the graph, in one batch. It returns when there is work again without an event; zero: never.
+// work takes events and puts what follows into the graph, in one batch. It returns when there is work again without an
+// event; zero: never.
 func (d *desk) work(events []event, now time.Time) time.Time {
 	d.now = now
 	for _, e := range events {
@@ -106,7 +112,7 @@ func (d *desk) work(events []event, now time.Time) time.Time {
 
 func (d *desk) take(e event) {
 	s := d.kinds[e.kind]
-	if first := after[e.kind]; first != model.KindNone && !d.kinds[first].read {
+	if first := d.catalog.Of(e.kind).After; first != model.KindNone && !d.kinds[first].read {
 		s.waiting.add(e)
 		return
 	}
@@ -121,7 +127,7 @@ func (d *desk) take(e event) {
 	case isUnreadable:
 		d.wasRead(e.kind)
 	case isAnswered:
-		d.answer(e.ref, e.object)
+		d.answer(e.ref, e.object, e.keys)
 	case isFailed:
 		d.unanswered(e.ref, e.err)
 	}
@@ -133,9 +139,9 @@ func (d *desk) wasRead(kind model.Kind) {
 		return
 	}
 	d.kinds[kind].read = true
-	for _, next := range slices.Sorted(maps.Keys(after)) {
-		if s := d.kinds[next]; after[next] == kind {
-			for _, e := range s.waiting.take() {
+	for _, next := range d.catalog.All() {
+		if next.After == kind {
+			for _, e := range d.kinds[next.Kind].waiting.take() {
 				d.take(e)
 			}
 		}
@@ -215,9 +221,10 @@ func (d *desk) decide(o *object) {
 	d.commit(o)
 }
 
-// waits says whether a version must wait: for the first answer about what is read for it, or for what it begins to name.
+// waits says whether a version must wait: for the first answer about what is read for it, or for what it begins to
+// name.
 func (d *desk) waits(h *held) bool {
-	h.blocked = slices.ContainsFunc(h.names(), func(r arrival.Reference) bool { return d.unknown(r.To) }) ||
+	h.blocked = slices.ContainsFunc(h.names(), func(r kind.Reference) bool { return d.unknown(r) }) ||
 		h.object.ref.Kind() == model.KindReferenceGrant && d.grantWaits(h.object.ref)
 	if h.blocked {
 		return true
@@ -233,14 +240,14 @@ func (d *desk) waits(h *held) bool {
 }
 
 // Has implements arrival.Present.
-func (d *desk) Has(r arrival.Reference) bool {
+func (d *desk) Has(r kind.Reference) bool {
 	e, known := d.known(r.To)
 	switch {
 	case !known:
 		return false
 	case e.whole || e.trimmed:
 		return true
-	case r.To.Kind() == model.KindService && d.backed[r.To] == 0:
+	case d.catalog.Of(r.To.Kind()).Sliced != nil && d.backed[r.To] == 0:
 		return false // its endpoints are on their way: they are objects of their own
 	}
 	return e.index != nil && r.Finds(e.index.parts)
@@ -252,12 +259,12 @@ func (d *desk) commit(o *object) {
 	delete(d.fading, o.ref)
 	live, known := d.known(o.ref)
 	now := entry{print: o.print, whole: o.whole, trimmed: o.trimmed}
-	if i := o.index; len(i.names)+len(i.parts)+len(i.backs) > 0 {
+	if i := o.index; len(i.names)+len(i.parts) > 0 || i.backs != (model.ObjectRef{}) {
 		now.index = &i
 	}
 	d.kinds[o.ref.Kind()].known[o.ref] = now
-	d.back(o.ref, live, -1)
-	d.back(o.ref, now, +1)
+	d.back(live, -1)
+	d.back(now, +1)
 	d.want(o.ref, now.names())
 	d.edits = append(d.edits, edit{ref: o.ref, object: o})
 	d.regard(o, live, known)
@@ -273,7 +280,7 @@ func (d *desk) remove(ref model.ObjectRef) {
 	if _, known := d.known(ref); !known {
 		return
 	}
-	if !lingers(ref.Kind()) || !d.synced {
+	if !d.catalog.Of(ref.Kind()).Lingers || !d.synced {
 		d.drop(ref)
 		return
 	}
@@ -299,7 +306,7 @@ func (d *desk) drop(ref model.ObjectRef) {
 	}
 	delete(d.fading, ref)
 	delete(d.kinds[ref.Kind()].known, ref)
-	d.back(ref, live, -1)
+	d.back(live, -1)
 	d.want(ref)
 	d.edits = append(d.edits, edit{ref: ref})
 	if ref.Kind() == model.KindGatewayClass {
@@ -307,14 +314,13 @@ func (d *desk) drop(ref model.ObjectRef) {
 	}
 }
 
-// back counts the slices of a Service.
-func (d *desk) back(slice model.ObjectRef, e entry, n int) {
-	if e.index == nil || e.index.backs == "" {
+// back counts the slices of a backend.
+func (d *desk) back(e entry, n int) {
+	if e.index == nil || e.index.backs == (model.ObjectRef{}) {
 		return
 	}
-	service := model.Ref(model.KindService, slice.Namespace(), e.index.backs)
-	if d.backed[service] += n; d.backed[service] == 0 {
-		delete(d.backed, service)
+	if d.backed[e.index.backs] += n; d.backed[e.index.backs] == 0 {
+		delete(d.backed, e.index.backs)
 	}
 }
 
@@ -345,7 +351,7 @@ func (d *desk) unblocked() []model.ObjectRef {
 			list = append(list, ref)
 		}
 	}
-	slices.SortFunc(list, arrival.ByNaming)
+	slices.SortFunc(list, d.catalog.ByNaming)
 	return list
 }
 
@@ -409,7 +415,7 @@ func (d *desk) next() (at time.Time) {
 	return at
 }
 
-func (e entry) names() []arrival.Reference {
+func (e entry) names() []kind.Reference {
 	if e.index == nil {
 		return nil
 	}

@@ -22,7 +22,8 @@ func grantTo(generation int64, secret string) *gatewayv1.ReferenceGrant {
 	return g
 }
 
-// TestSecretOfAnotherNamespace is read only while a ReferenceGrant permits it. The grant counts when there is an answer.
+// TestSecretOfAnotherNamespace is read only while a ReferenceGrant permits it. The grant counts when there is an
+// answer.
 func TestSecretOfAnotherNamespace(t *testing.T) {
 	there, grant := model.Ref(model.KindSecret, "safe", "cert"), model.Ref(model.KindReferenceGrant, "safe", "grant")
 	theirs := func(key string) *corev1.Secret {
@@ -42,7 +43,8 @@ func TestSecretOfAnotherNamespace(t *testing.T) {
 			_, hasSecret = flow.Get(v, b.sources.Secrets.Collection(), there)
 		})
 		if b.asked[there] != asked || hasGrant != granted || hasSecret != read {
-			t.Errorf("%s: asked %v, granted %v, read %v; want %v, %v, %v", what, b.asked[there], hasGrant, hasSecret, asked, granted, read)
+			t.Errorf("%s: asked %v, granted %v, read %v; want %v, %v, %v", what, b.asked[there], hasGrant, hasSecret, asked,
+				granted, read)
 		}
 	}
 	wants("no grant", false, false, false)

@@ -13,7 +13,8 @@ func TestOthers(t *testing.T) {
 	theirs := gateway("web", "theirs")
 	r := route("/", "web", "shop", 80)
 	b := newBench(t, theirs, r)
-	if o, found := lookup(b, b.sources.Gateways, "web"); !found || len(o.Spec.Listeners) > 0 || o.Spec.GatewayClassName != "theirs" {
+	if o, found := lookup(b, b.sources.Gateways, "web"); !found || len(o.Spec.Listeners) > 0 ||
+		o.Spec.GatewayClassName != "theirs" {
 		t.Errorf("of another's Gateway is kept: %+v", o)
 	}
 	b.wantPath("route", "")
@@ -48,13 +49,15 @@ func TestNobodys(t *testing.T) {
 // TestRouteLeaves: a route that begins to serve others keeps its parentRefs here until our entry is out of its status.
 func TestRouteLeaves(t *testing.T) {
 	r := route("/", "ours", "shop", 80)
-	r.Status.Parents = []gatewayv1.RouteParentStatus{{ControllerName: "example.com/other"}, {ControllerName: model.ControllerName}}
+	r.Status.Parents = []gatewayv1.RouteParentStatus{{ControllerName: "example.com/other"},
+		{ControllerName: model.ControllerName}}
 	b := newBench(t, gateway("ours", "ours"), gateway("theirs", "theirs"), r)
 	b.wantPath("route", "/")
 	r = edited(r, "/new", "shop", 80)
 	r.Spec.ParentRefs[0].Name = "theirs"
 	b.set(r)
-	if o, found := lookup(b, b.sources.HTTPRoutes, "route"); !found || len(o.Spec.Rules) > 0 || len(o.Spec.ParentRefs) != 1 {
+	if o, found := lookup(b, b.sources.HTTPRoutes, "route"); !found || len(o.Spec.Rules) > 0 ||
+		len(o.Spec.ParentRefs) != 1 {
 		t.Fatalf("there: %v, %+v", found, o)
 	}
 	before := b.rev()
@@ -73,7 +76,8 @@ func TestRouteLeaves(t *testing.T) {
 	b.wantPath("route", "/back")
 }
 
-// TestGatewayJoins: a Gateway that becomes ours is there with all that it says, and so are its routes, once they were listed again.
+// TestGatewayJoins: a Gateway that becomes ours is there with all that it says, and so are its routes, once they were
+// listed again.
 func TestGatewayJoins(t *testing.T) {
 	g, r := gateway("web", "theirs"), route("/", "web", "shop", 80)
 	b := newBench(t, g, r)
@@ -131,8 +135,8 @@ func TestClassLeaves(t *testing.T) {
 	}
 }
 
-// TestClassMadeAnew: a class of ours is made anew as another controller's, a route of it is edited, and its Gateway moves to another class of
-// ours: the route is looked at again.
+// TestClassMadeAnew: a class of ours is made anew as another controller's, a route of it is edited, and its Gateway
+// moves to another class of ours: the route is looked at again.
 func TestClassMadeAnew(t *testing.T) {
 	g, r := gateway("web", "ours"), route("/", "web", "shop", 80)
 	b := newBench(t, g, r)
@@ -155,7 +159,8 @@ func TestClassMadeAnew(t *testing.T) {
 	b.wantPath("route", "/new")
 }
 
-// TestGRPCRoutesOfOthers: a GRPCRoute is left out, kept for the sake of its status, and listed again as an HTTPRoute is.
+// TestGRPCRoutesOfOthers: a GRPCRoute is left out, kept for the sake of its status, and listed again as an HTTPRoute
+// is.
 func TestGRPCRoutesOfOthers(t *testing.T) {
 	g := gateway("web", "theirs")
 	r := &gatewayv1.GRPCRoute{ObjectMeta: meta("calls", 1)}

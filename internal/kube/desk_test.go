@@ -3,8 +3,6 @@ package kube
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -20,15 +18,18 @@ import (
 	"cardea.dev/cardea/internal/arrival"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kind"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 )
 
-// bench is a desk with a graph behind it and a clock that the test moves. What it is told here, watches tell it elsewhere.
+// bench is a desk with a graph behind it and a clock that the test moves. What it is told here, watches tell it
+// elsewhere.
 type bench struct {
 	t       *testing.T
 	desk    *desk
 	graph   *flow.Graph
-	sources *input.Sources
+	sources *kinds.Sources
 	now     time.Time
 	next    time.Time                // when the desk wants to work again
 	asked   map[model.ObjectRef]bool // what is being read by itself
@@ -39,15 +40,15 @@ type bench struct {
 func newBench(t *testing.T, objects ...metav1.Object) *bench {
 	b := newEmptyBench(t)
 	b.list(model.KindGatewayClass, class("ours", model.ControllerName), class("theirs", "example.com/other"))
-	for _, kind := range slices.Sorted(maps.Keys(resources)) {
+	for _, k := range catalog.All() {
 		var list []metav1.Object
 		for _, o := range objects {
-			if b.trim(o).ref.Kind() == kind {
+			if b.trim(o).ref.Kind() == k.Kind {
 				list = append(list, o)
 			}
 		}
-		if kind != model.KindGatewayClass && !resources[kind].demanded {
-			b.list(kind, list...)
+		if k.Kind != model.KindGatewayClass && k.Reading != kind.OnDemand {
+			b.list(k.Kind, list...)
 		}
 	}
 	for ref := range b.asked {
@@ -61,10 +62,11 @@ func newBench(t *testing.T, objects ...metav1.Object) *bench {
 
 func newEmptyBench(t *testing.T) *bench {
 	g := flow.New(flow.Config{Name: "test", Check: true})
-	b := &bench{t: t, graph: g, sources: input.New(g), now: time.Unix(1e9, 0), asked: map[model.ObjectRef]bool{}, again: map[model.Kind]int{}}
+	b := &bench{t: t, graph: g, sources: kinds.NewSources(g), now: time.Unix(1e9, 0), asked: map[model.ObjectRef]bool{},
+		again: map[model.Kind]int{}}
 	g.Apply("test", func(batch *flow.Batch) { b.sources.Environment.Synced(batch) })
-	b.desk = newDesk(g, b.sources)
-	b.desk.ask = func(ref model.ObjectRef) func() {
+	b.desk = newDesk(g, b.sources.Sources)
+	b.desk.ask = func(ref model.ObjectRef, _ kind.Keys) func() {
 		b.asked[ref] = true
 		return func() { delete(b.asked, ref) }
 	}
@@ -74,7 +76,7 @@ func newEmptyBench(t *testing.T) *bench {
 
 func (b *bench) trim(o metav1.Object) *object {
 	b.t.Helper()
-	trimmed, err := trim(o)
+	trimmed, err := read(o)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -117,9 +119,19 @@ func (b *bench) list(kind model.Kind, objects ...metav1.Object) {
 	b.work(e)
 }
 
+// listOthers lists the kinds that were not listed yet: of none there is anything.
+func (b *bench) listOthers() {
+	b.t.Helper()
+	for _, k := range catalog.All() {
+		if k.Reading != kind.OnDemand && !b.desk.kinds[k.Kind].read {
+			b.list(k.Kind)
+		}
+	}
+}
+
 func (b *bench) answer(ref model.ObjectRef, o metav1.Object) {
 	b.t.Helper()
-	e := event{what: isAnswered, kind: ref.Kind(), ref: ref}
+	e := event{what: isAnswered, kind: ref.Kind(), ref: ref, keys: kind.AllKeys}
 	if o != nil {
 		e.object = b.trim(o)
 	}
@@ -190,7 +202,8 @@ func meta(name string, generation int64) metav1.ObjectMeta {
 func class(name, controller string) *gatewayv1.GatewayClass {
 	m := meta(name, 1)
 	m.Namespace = ""
-	return &gatewayv1.GatewayClass{ObjectMeta: m, Spec: gatewayv1.GatewayClassSpec{ControllerName: gatewayv1.GatewayController(controller)}}
+	return &gatewayv1.GatewayClass{ObjectMeta: m,
+		Spec: gatewayv1.GatewayClassSpec{ControllerName: gatewayv1.GatewayController(controller)}}
 }
 
 func gateway(name, class string, certificates ...string) *gatewayv1.Gateway {
@@ -213,13 +226,15 @@ func gateway(name, class string, certificates ...string) *gatewayv1.Gateway {
 func route(path, gateway, service string, port int32) *gatewayv1.HTTPRoute {
 	r := &gatewayv1.HTTPRoute{ObjectMeta: meta("route", 1)}
 	r.Spec.ParentRefs = []gatewayv1.ParentReference{{
-		Group: new(gatewayv1.Group(gatewayv1.GroupName)), Kind: new(gatewayv1.Kind("Gateway")), Name: gatewayv1.ObjectName(gateway),
+		Group: new(gatewayv1.Group(gatewayv1.GroupName)), Kind: new(gatewayv1.Kind("Gateway")),
+		Name: gatewayv1.ObjectName(gateway),
 	}}
 	backend := gatewayv1.HTTPBackendRef{}
 	backend.Group, backend.Kind, backend.Name, backend.Port = new(gatewayv1.Group("")), new(gatewayv1.Kind("Service")),
 		gatewayv1.ObjectName(service), &port
 	r.Spec.Rules = []gatewayv1.HTTPRouteRule{{
-		Matches:     []gatewayv1.HTTPRouteMatch{{Path: &gatewayv1.HTTPPathMatch{Type: new(gatewayv1.PathMatchPathPrefix), Value: &path}}},
+		Matches: []gatewayv1.HTTPRouteMatch{{Path: &gatewayv1.HTTPPathMatch{Type: new(gatewayv1.PathMatchPathPrefix),
+			Value: &path}}},
 		BackendRefs: []gatewayv1.HTTPBackendRef{backend},
 	}}
 	return r
@@ -279,7 +294,8 @@ func TestNoNews(t *testing.T) {
 	s.ResourceVersion, s.Annotations = "2", map[string]string{"some": "annotation"}
 	s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "10.0.0.9"}}
 	e.Generation, e.Endpoints[0].NodeName = 2, new("elsewhere")
-	b.work(event{what: isSet, kind: model.KindHTTPRoute, object: b.trim(r)}, event{what: isSet, kind: model.KindService, object: b.trim(s)},
+	b.work(event{what: isSet, kind: model.KindHTTPRoute, object: b.trim(r)},
+		event{what: isSet, kind: model.KindService, object: b.trim(s)},
 		event{what: isSet, kind: model.KindEndpointSlice, object: b.trim(e)})
 	if b.rev() != before {
 		t.Error("the graph turned")
@@ -301,11 +317,7 @@ func TestKindsInOrder(t *testing.T) {
 	b.set(edited(route("/", "web", "shop", 80), "/two", "shop", 80))
 	b.list(model.KindGateway, gateway("web", "theirs"))
 	b.list(model.KindGatewayClass, class("ours", model.ControllerName), class("theirs", "example.com/other"))
-	for kind, r := range resources {
-		if !r.demanded && !b.desk.kinds[kind].read {
-			b.list(kind)
-		}
-	}
+	b.listOthers()
 	if !b.desk.synced {
 		t.Fatal("the first load is not over")
 	}
@@ -336,11 +348,7 @@ func TestWaitingDoesNotGrow(t *testing.T) {
 	b.remove(gone)
 	b.list(model.KindGatewayClass, class("ours", model.ControllerName))
 	b.list(model.KindGateway, gateway("web", "ours"))
-	for kind, r := range resources {
-		if !r.demanded && !b.desk.kinds[kind].read {
-			b.list(kind)
-		}
-	}
+	b.listOthers()
 	b.wantPath("route", "/99")
 	b.wantPath("gone", "")
 }
@@ -350,11 +358,7 @@ func TestSyncedWaitsForSecrets(t *testing.T) {
 	b := newEmptyBench(t)
 	b.list(model.KindGatewayClass, class("ours", model.ControllerName))
 	b.list(model.KindGateway, gateway("web", "ours", "cert"))
-	for kind, r := range resources {
-		if !r.demanded && !b.desk.kinds[kind].read {
-			b.list(kind)
-		}
-	}
+	b.listOthers()
 	if b.desk.synced || b.rev() != 0 {
 		t.Fatal("the first load is over, without the Secret")
 	}

@@ -224,7 +224,8 @@ func TestSecretOtherType(t *testing.T) {
 	s.Type = corev1.SecretTypeOpaque
 	b.answer(certificate, s)
 	b.wantPort("web", 443)
-	if o, found := lookup(b, b.sources.Secrets, "cert"); !found || o.Spec.Type != corev1.SecretTypeOpaque || len(o.Spec.Data) > 0 {
+	if o, found := lookup(b, b.sources.Secrets, "cert"); !found || o.Spec.Type != corev1.SecretTypeOpaque ||
+		len(o.Spec.Data) > 0 {
 		t.Errorf("kept: %+v", o)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -23,7 +24,8 @@ type Config struct {
 	Log     *slog.Logger          // nil discards
 	Metrics prometheus.Registerer // nil: none
 	Now     func() time.Time      // nil is time.Now
-	// OnState is called when a kind was read for the first time, appears, disappears, or gets another version. It must not call back.
+	// OnState is called when a kind was read for the first time, appears, disappears, or gets another version. It must not
+	// call back.
 	OnState func(State)
 }
 
@@ -52,7 +54,7 @@ func New(c Config) (*Edge, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	clients, err := newClients(c.REST)
+	clients, err := newClients(c.REST, c.Sources.Catalog)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +63,8 @@ func New(c Config) (*Edge, error) {
 		return nil, err
 	}
 	return &Edge{
-		graph: c.Graph, sources: c.Sources, now: c.Now, log: c.Log, clients: clients, metrics: metrics, mail: newMailbox(), board: newBoard(c.OnState),
+		graph: c.Graph, sources: c.Sources, now: c.Now, log: c.Log, clients: clients, metrics: metrics, mail: newMailbox(),
+		board:  newBoard(c.Sources.Catalog, c.OnState),
 		outage: newOutage(c.Log, c.Now),
 		desk:   newDesk(c.Graph, c.Sources),
 	}, nil
@@ -70,23 +73,23 @@ func New(c Config) (*Edge, error) {
 // State is how reading goes. It may be called from any goroutine.
 func (e *Edge) State() State { return e.board.state() }
 
-// Run follows the cluster until ctx ends, and returns its error when everything that it started has ended. What it read stays in the graph.
-// It is called once.
+// Run follows the cluster until ctx ends, and returns its error when everything that it started has ended. What it read
+// stays in the graph. It is called once.
 func (e *Edge) Run(ctx context.Context) error {
 	var group sync.WaitGroup
 	defer group.Wait()
 	feeds := map[model.Kind]*feed{}
-	for _, kind := range model.Kinds() {
-		if r, ok := resources[kind]; ok && !r.demanded {
-			f := newFeed(e, kind)
-			feeds[kind] = f
+	for _, k := range e.sources.Catalog.All() {
+		if k.Reading != kind.OnDemand {
+			f := newFeed(e, k)
+			feeds[k.Kind] = f
 			group.Go(func() { f.run(ctx) })
 		}
 	}
 	e.desk.again = func(kind model.Kind) { knock(feeds[kind].relist) }
-	e.desk.ask = func(ref model.ObjectRef) func() {
+	e.desk.ask = func(ref model.ObjectRef, keys kind.Keys) func() {
 		ctx, stop := context.WithCancel(ctx)
-		group.Go(func() { e.point(ctx, ref) })
+		group.Go(func() { e.point(ctx, ref, keys) })
 		return stop
 	}
 	timer := time.NewTimer(0)

@@ -8,34 +8,35 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
 )
 
 // feedPace is how soon a kind is asked for again.
 var feedPace = pace{250 * time.Millisecond, 2 * time.Second}
 
-// giveUp is how long a kind may be refused before nothing waits for it any more. An API server that has just started may refuse a
-// kind that it serves, so this is not at once.
+// giveUp is how long a kind may be refused before nothing waits for it any more. An API server that has just started
+// may refuse a kind that it serves, so this is not at once.
 const giveUp = 10 * time.Second
 
 // feed reads all objects of one kind, as long as there is such a kind.
 type feed struct {
 	*Edge
-	kind     model.Kind
-	resource resource
-	relist   chan struct{} // capacity 1: the kind is to be listed again
+	kind   *kind.Kind
+	relist chan struct{} // capacity 1: the kind is to be listed again
 
 	mu         sync.Mutex
-	version    int // of resource.versions: the one that is tried
+	version    int // of kind.Versions: the one that is tried
 	definition definition
 	changed    chan struct{} // capacity 1: definition is another one
-	refused    time.Time     // since when the API server has said that the kind is not there, or not permitted; zero: it has not
-	refusal    string        // its words
+	// since when the API server has said that the kind is not there, or not permitted; zero: it has not
+	refused time.Time
+	refusal string // its words
 }
 
-func newFeed(e *Edge, kind model.Kind) *feed {
-	f := &feed{Edge: e, kind: kind, resource: resources[kind], relist: make(chan struct{}, 1), changed: make(chan struct{}, 1)}
-	if !f.resource.custom {
+func newFeed(e *Edge, k *kind.Kind) *feed {
+	f := &feed{Edge: e, kind: k, relist: make(chan struct{}, 1), changed: make(chan struct{}, 1)}
+	if f.kind.Definition == nil {
 		f.definition = definition{known: true, present: true}
 	}
 	return f
@@ -45,7 +46,7 @@ func newFeed(e *Edge, kind model.Kind) *feed {
 func (f *feed) run(ctx context.Context) {
 	var group sync.WaitGroup
 	defer group.Wait()
-	if f.resource.custom {
+	if f.kind.Definition != nil {
 		group.Go(func() { f.followDefinition(ctx) })
 	}
 	for ctx.Err() == nil {
@@ -56,7 +57,8 @@ func (f *feed) run(ctx context.Context) {
 		case d.known:
 			f.well(func(*KindState) {})
 			f.missing("it is not installed")
-			f.mail.put(event{what: isReplaced, kind: f.kind}) // the API server deletes the objects of a kind that it deletes
+			// the API server deletes the objects of a kind that it deletes
+			f.mail.put(event{what: isReplaced, kind: f.kind.Kind})
 		}
 		select {
 		case <-ctx.Done():
@@ -65,8 +67,8 @@ func (f *feed) run(ctx context.Context) {
 	}
 }
 
-// read follows the kind's objects until ctx ends, or there is a reason to begin anew: it is to be listed again, is gone, or may be
-// served by now.
+// read follows the kind's objects until ctx ends, or there is a reason to begin anew: it is to be listed again, is
+// gone, or may be served by now.
 func (f *feed) read(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	f.mu.Lock()
@@ -91,7 +93,7 @@ func (f *feed) read(ctx context.Context) {
 		case <-look.C:
 			if why, refused := f.refusedFor(giveUp); refused {
 				if f.missing(why) {
-					f.mail.put(event{what: isUnreadable, kind: f.kind})
+					f.mail.put(event{what: isUnreadable, kind: f.kind.Kind})
 				}
 			}
 		}
@@ -100,14 +102,14 @@ func (f *feed) read(ctx context.Context) {
 
 func (f *feed) sink() sink[*object] {
 	return sink[*object]{
-		trim: trim,
+		trim: func(from any) (*object, error) { return trim(f.kind, from, kind.AllKeys) },
 		replace: func(objects []*object) {
-			f.metrics.listed(f.kind)
-			f.mail.put(event{what: isReplaced, kind: f.kind, objects: objects})
+			f.metrics.listed(f.kind.Kind)
+			f.mail.put(event{what: isReplaced, kind: f.kind.Kind, objects: objects})
 		},
-		set: func(o *object) { f.mail.put(event{what: isSet, kind: f.kind, object: o}) },
+		set: func(o *object) { f.mail.put(event{what: isSet, kind: f.kind.Kind, object: o}) },
 		remove: func(o metav1.Object) {
-			f.mail.put(event{what: isRemoved, kind: f.kind, ref: model.Ref(f.kind, o.GetNamespace(), o.GetName())})
+			f.mail.put(event{what: isRemoved, kind: f.kind.Kind, ref: model.Ref(f.kind.Kind, o.GetNamespace(), o.GetName())})
 		},
 		failed: f.failed,
 		works:  f.works,
@@ -123,11 +125,11 @@ func (f *feed) refusedFor(d time.Duration) (why string, is bool) {
 
 // failed takes why a request failed.
 func (f *feed) failed(err error) {
-	f.metrics.failed(f.kind)
+	f.metrics.failed(f.kind.Kind)
 	f.mu.Lock()
-	refused := apierrors.IsNotFound(err) || f.resource.optional && apierrors.IsForbidden(err)
+	refused := apierrors.IsNotFound(err) || f.kind.Optional && apierrors.IsForbidden(err)
 	if apierrors.IsNotFound(err) {
-		f.version = (f.version + 1) % len(f.resource.versions)
+		f.version = (f.version + 1) % len(f.kind.Versions)
 	}
 	switch {
 	case !refused:
@@ -136,16 +138,16 @@ func (f *feed) failed(err error) {
 		f.refused, f.refusal = f.now(), err.Error()
 	}
 	f.mu.Unlock()
-	f.board.set(f.kind, func(k *KindState) {
+	f.board.set(f.kind.Kind, func(k *KindState) {
 		if k.Since.IsZero() {
 			k.Since = f.now()
 		}
 		k.Err = err.Error()
 	})
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-		f.outage.answered(f.kind, err)
+		f.outage.answered(f.kind.Kind, err)
 	} else {
-		f.outage.failed(f.kind, err)
+		f.outage.failed(f.kind.Kind, err)
 	}
 }
 
@@ -153,7 +155,7 @@ func (f *feed) failed(err error) {
 func (f *feed) works() {
 	f.mu.Lock()
 	f.refused = time.Time{}
-	version := f.resource.versions[f.version].String()
+	version := f.kind.GroupVersion(f.version).String()
 	f.mu.Unlock()
 	before := f.well(func(k *KindState) { k.Missing, k.Version = "", version })
 	if before.Missing != "" {
@@ -163,8 +165,8 @@ func (f *feed) works() {
 
 // well notes that the API server tells all there is of the kind, and what else changes with that.
 func (f *feed) well(change func(*KindState)) (before KindState) {
-	f.outage.answered(f.kind, nil)
-	return f.board.set(f.kind, func(k *KindState) {
+	f.outage.answered(f.kind.Kind, nil)
+	return f.board.set(f.kind.Kind, func(k *KindState) {
 		k.Err, k.Since = "", time.Time{}
 		change(k)
 	})
@@ -172,12 +174,12 @@ func (f *feed) well(change func(*KindState)) (before KindState) {
 
 // missing says, once, that there is no such kind as things are. It returns whether that is news.
 func (f *feed) missing(why string) bool {
-	before := f.board.set(f.kind, func(k *KindState) { k.Missing = why })
+	before := f.board.set(f.kind.Kind, func(k *KindState) { k.Missing = why })
 	if before.Missing != "" {
 		return false
 	}
-	log := f.log.With("kind", f.kind.String(), "definition", f.resource.definition(), "reason", why)
-	if f.resource.optional {
+	log := f.log.With("kind", f.kind.String(), "definition", f.kind.Resource(), "reason", why)
+	if f.kind.Optional {
 		log.Info("kind can't be read; Cardea does without")
 	} else {
 		log.Warn("kind can't be read; install the Gateway API", "see", install)

@@ -31,11 +31,13 @@ type pace struct{ pause, most time.Duration }
 
 // follow lists and watches until ctx ends.
 func follow[T metav1.ObjectMetaAccessor](ctx context.Context, r reader, to sink[T], p pace) {
-	log := klog.FromContext(ctx) // what fails is told to the sink; whoever runs this says where the client library's words go
+	// what fails is told to the sink; whoever runs this says where the client library's words go
+	log := klog.FromContext(ctx)
 	backoff := wait.Backoff{Duration: p.pause, Cap: p.most, Steps: 100, Factor: 2, Jitter: 1}
-	reflector := cache.NewReflectorWithOptions(listWatch(r, to.failed, to.works), nil, store[T]{to}, cache.ReflectorOptions{
-		Logger: &log, Name: "cardea", Clock: endingClock{ctx: ctx}, Backoff: &backoff,
-	})
+	reflector := cache.NewReflectorWithOptions(listWatch(r, to.failed, to.works), nil, store[T]{to},
+		cache.ReflectorOptions{
+			Logger: &log, Name: "cardea", Clock: endingClock{ctx: ctx}, Backoff: &backoff,
+		})
 	reflector.RunWithContext(ctx)
 }
 
@@ -43,7 +45,8 @@ func follow[T metav1.ObjectMetaAccessor](ctx context.Context, r reader, to sink[
 func listWatch(r reader, failed func(error), works func()) cache.ListerWatcher {
 	tell := func(ctx context.Context, err error) {
 		switch {
-		case err == nil, apierrors.IsResourceExpired(err), apierrors.IsGone(err): // what was asked for is too old, so it is listed
+		// what was asked for is too old, so it is listed
+		case err == nil, apierrors.IsResourceExpired(err), apierrors.IsGone(err):
 			works()
 		case ctx.Err() == nil:
 			failed(err)
@@ -70,8 +73,8 @@ func listWatch(r reader, failed func(error), works func()) cache.ListerWatcher {
 // errHungUp is why there was no answer, where the client library does not say.
 var errHungUp = errors.New("the connection to the API server was closed before an answer came")
 
-// hungUp says whether a watch is the one that the client library makes up when the connection was closed, as by a load balancer whose API
-// server is away, or nothing came in time. It ends at once, without an error.
+// hungUp says whether a watch is the one that the client library makes up when the connection was closed, as by a load
+// balancer whose API server is away, or nothing came in time. It ends at once, without an error.
 func hungUp(w watch.Interface) bool {
 	return reflect.TypeOf(w) == reflect.TypeOf(watch.NewEmptyWatch())
 }

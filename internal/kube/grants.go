@@ -7,8 +7,8 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// grants are the ReferenceGrants as they are now, also those that wait. What an object refers to in another namespace is read only if one
-// of them permits it: so nobody can have others' Secrets read by naming them.
+// grants are the ReferenceGrants as they are now, also those that wait. What an object refers to in another namespace
+// is read only if one of them permits it: so nobody can have others' Secrets read by naming them.
 type grants map[string]map[model.ObjectRef]*gatewayv1.ReferenceGrantSpec // by namespace
 
 // mayRead says whether an object is to be read because another one refers to it.
@@ -24,8 +24,8 @@ func (g grants) mayRead(user, to model.ObjectRef) bool {
 	return false
 }
 
-// grant notes what a ReferenceGrant permits from now on, nil: nothing. What becomes permitted is asked for at once; the grant itself goes into
-// the graph with the answers.
+// grant notes what a ReferenceGrant permits from now on, nil: nothing. What becomes permitted is asked for at once; the
+// grant itself goes into the graph with the answers.
 func (d *desk) grant(ref model.ObjectRef, spec *gatewayv1.ReferenceGrantSpec) {
 	namespace := ref.Namespace()
 	if d.grants[namespace] == nil {
@@ -37,13 +37,9 @@ func (d *desk) grant(ref model.ObjectRef, spec *gatewayv1.ReferenceGrantSpec) {
 	if len(d.grants[namespace]) == 0 {
 		delete(d.grants, namespace)
 	}
-	for user, e := range d.kinds[model.KindGateway].known {
-		d.want(user, e.names(), d.held[user].names())
-	}
-	for user, h := range d.held {
-		if _, known := d.known(user); !known {
-			d.want(user, h.names())
-		}
+	for _, user := range d.wanted.across(namespace) {
+		live, _ := d.known(user)
+		d.want(user, live.names(), d.held[user].names())
 	}
 }
 

@@ -12,36 +12,42 @@ import (
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 )
 
-// dangles has *is set if, in any turn of the graph, the place's route names a Service that is not there or has no endpoints.
+// dangles has *is set if, in any turn of the graph, the place's route names a Service that is not there or has no
+// endpoints.
 func (p *place) dangles(is *atomic.Bool) option {
 	return func(c *Config) {
-		slices := flow.Group(c.Sources.EndpointSlices.Collection(), "probe/slices", func(ref model.ObjectRef, o sliceObject) []model.ObjectRef {
-			if len(o.Spec.Endpoints) == 0 {
-				return nil
-			}
-			return []model.ObjectRef{model.Ref(model.KindService, ref.Namespace(), o.Meta.Labels.Get(discoveryv1.LabelServiceName))}
-		}, func(model.ObjectRef, sliceObject) string { return "" })
-		flow.Map(c.Sources.HTTPRoutes.Collection(), "probe/route", func(f *flow.Ctx, ref model.ObjectRef, o routeObject) (bool, bool) {
-			if ref == p.ref(model.KindHTTPRoute, "shop") {
-				service := p.ref(model.KindService, string(o.Spec.Rules[0].BackendRefs[0].Name))
-				_, there := flow.Fetch(f, c.Sources.Services.Collection(), service)
-				_, sliced := flow.Fetch(f, slices, service)
-				if !there || !sliced {
-					is.Store(true)
+		sources := kinds.Of(c.Sources)
+		slices := flow.Group(sources.EndpointSlices.Collection(), "probe/slices",
+			func(ref model.ObjectRef, o sliceObject) []model.ObjectRef {
+				if len(o.Spec.Endpoints) == 0 {
+					return nil
 				}
-			}
-			return false, false
-		})
+				return []model.ObjectRef{model.Ref(model.KindService, ref.Namespace(),
+					o.Meta.Labels.Get(discoveryv1.LabelServiceName))}
+			}, func(model.ObjectRef, sliceObject) string { return "" })
+		flow.Map(sources.HTTPRoutes.Collection(), "probe/route",
+			func(f *flow.Ctx, ref model.ObjectRef, o routeObject) (bool, bool) {
+				if ref == p.ref(model.KindHTTPRoute, "shop") {
+					service := p.ref(model.KindService, string(o.Spec.Rules[0].BackendRefs[0].Name))
+					_, there := flow.Fetch(f, sources.Services.Collection(), service)
+					_, sliced := flow.Fetch(f, slices, service)
+					if !there || !sliced {
+						is.Store(true)
+					}
+				}
+				return false, false
+			})
 	}
 }
 
 type sliceObject = input.Object[input.EndpointSliceSpec]
 
-// TestSwitch: a Service is made, the route is pointed at it at once, and the former Service is deleted, over and over, in either order
-// of the first two. The graph never has a route that names what is not there.
+// TestSwitch: a Service is made, the route is pointed at it at once, and the former Service is deleted, over and over,
+// in either order of the first two. The graph never has a route that names what is not there.
 func TestSwitch(t *testing.T) {
 	p := newPlace(t)
 	p.apply(shopObjects)
@@ -81,7 +87,8 @@ func TestServiceMadeAnew(t *testing.T) {
 	before, _ := get(r, r.sources.Services, p.ref(model.KindService, "one"))
 	p.deleteBackend("one")
 	p.backend("one", "10.1.0.1")
-	await(r, r.sources.Services, p.ref(model.KindService, "one"), func(o serviceObject) bool { return o.Meta.UID != before.Meta.UID })
+	await(r, r.sources.Services, p.ref(model.KindService, "one"),
+		func(o serviceObject) bool { return o.Meta.UID != before.Meta.UID })
 	if broken.Load() {
 		t.Error("it was gone")
 	}
@@ -94,7 +101,8 @@ func TestServiceMadeAnew(t *testing.T) {
 func (p *place) backend(name, address string) {
 	p.t.Helper()
 	ctx := context.Background()
-	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
 	if _, err := p.Client.CoreV1().Services(p.namespace).Create(ctx, service, metav1.CreateOptions{}); err != nil {
 		p.t.Fatal(err)
 	}
@@ -103,7 +111,8 @@ func (p *place) backend(name, address string) {
 		AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{address}}},
 		Ports: []discoveryv1.EndpointPort{{Name: new(""), Port: new(int32(80))}},
 	}
-	if _, err := p.Client.DiscoveryV1().EndpointSlices(p.namespace).Create(ctx, slice, metav1.CreateOptions{}); err != nil {
+	if _, err := p.Client.DiscoveryV1().EndpointSlices(p.namespace).Create(ctx, slice,
+		metav1.CreateOptions{}); err != nil {
 		p.t.Fatal(err)
 	}
 }

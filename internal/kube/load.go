@@ -18,9 +18,9 @@ const (
 	requestsAtOnce    = 200
 )
 
-// LoadConfig finds the cluster: that of a kubeconfig file and one of its contexts or, where these are "", the one that this process runs
-// in, or else what kubectl would use. Built-in kinds are read and written as protobuf; who makes a typed client of other kinds must set
-// ContentType and AcceptContentTypes to JSON.
+// LoadConfig finds the cluster: that of a kubeconfig file and one of its contexts or, where these are "", the one that
+// this process runs in, or else what kubectl would use. Built-in kinds are read and written as protobuf; who makes a
+// typed client of other kinds must set ContentType and AcceptContentTypes to JSON.
 func LoadConfig(kubeconfig, context string) (*rest.Config, error) {
 	config, err := load(kubeconfig, context)
 	if err != nil {
@@ -43,12 +43,14 @@ func load(kubeconfig, context string) (*rest.Config, error) {
 	return config, err
 }
 
-// Kubeconfig is what kubectl would use, and the namespace that is meant where none is named: of a file and one of its contexts or, where
-// these are "", of $KUBECONFIG or the file at home. The error names the files where nothing was found.
+// Kubeconfig is what kubectl would use, and the namespace that is meant where none is named: of a file and one of its
+// contexts or, where these are "", of $KUBECONFIG or the file at home. The error names the files where nothing was
+// found.
 func Kubeconfig(file, context string) (config *rest.Config, namespace string, err error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath, rules.WarnIfAllMissing = file, false
-	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: context})
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
+		&clientcmd.ConfigOverrides{CurrentContext: context})
 	if config, err = loader.ClientConfig(); err != nil {
 		return nil, "", unfound(rules, err)
 	}

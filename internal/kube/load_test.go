@@ -83,14 +83,16 @@ func TestLoad(t *testing.T) {
 		m.Edit.At.Before(m.Created) || m.Edit.At.After(before.Time) {
 		t.Errorf("metadata %+v", m)
 	}
-	if o := await(r, s.GatewayClasses, model.Ref(model.KindGatewayClass, "", p.namespace), anyway); o.Spec.ControllerName != model.ControllerName {
+	if o := await(r, s.GatewayClasses, model.Ref(model.KindGatewayClass, "", p.namespace),
+		anyway); o.Spec.ControllerName != model.ControllerName {
 		t.Errorf("GatewayClass %+v", o)
 	}
 	route := await(r, s.HTTPRoutes, p.ref(model.KindHTTPRoute, "shop"), anyway)
 	if len(route.Spec.Rules) != 1 || *route.Spec.Rules[0].BackendRefs[0].Port != 80 || route.Meta.Labels != nil {
 		t.Errorf("HTTPRoute %+v", route)
 	}
-	if o := await(r, s.ReferenceGrants, p.ref(model.KindReferenceGrant, "open"), anyway); o.Spec.From[0].Namespace != "elsewhere" {
+	if o := await(r, s.ReferenceGrants, p.ref(model.KindReferenceGrant, "open"),
+		anyway); o.Spec.From[0].Namespace != "elsewhere" {
 		t.Errorf("ReferenceGrant %+v", o)
 	}
 	namespace := await(r, s.Namespaces, model.Ref(model.KindNamespace, "", p.namespace), anyway)
@@ -98,7 +100,8 @@ func TestLoad(t *testing.T) {
 		t.Errorf("Namespace %+v", namespace)
 	}
 	service := await(r, s.Services, p.ref(model.KindService, "shop"), anyway)
-	if service.Spec.ClusterIP == "" || len(service.Spec.Ports) != 1 || service.Spec.Ports[0].Port != 80 || service.Meta.Labels != nil {
+	if service.Spec.ClusterIP == "" || len(service.Spec.Ports) != 1 || service.Spec.Ports[0].Port != 80 ||
+		service.Meta.Labels != nil {
 		t.Errorf("Service %+v", service)
 	}
 	slice := await(r, s.EndpointSlices, p.ref(model.KindEndpointSlice, "shop-1"), anyway)
@@ -108,7 +111,8 @@ func TestLoad(t *testing.T) {
 	if want := (model.Labels{{Key: discoveryv1.LabelServiceName, Value: "shop"}}); !slices.Equal(slice.Meta.Labels, want) {
 		t.Errorf("labels %v, want %v", slice.Meta.Labels, want)
 	}
-	if o := await(r, s.XBackends, p.ref(model.KindXBackend, "app"), anyway); o.Spec.ExternalHostname.Hostname != "app.example" {
+	if o := await(r, s.XBackends, p.ref(model.KindXBackend, "app"),
+		anyway); o.Spec.ExternalHostname.Hostname != "app.example" {
 		t.Errorf("XBackend %+v", o)
 	}
 	if o := await(r, s.DataPlanes, p.ref(model.KindDataPlane, "small"), anyway); *o.Spec.Replicas != 1 {
@@ -120,7 +124,8 @@ func TestLoad(t *testing.T) {
 		t.Errorf("bundles %v", bundles)
 	}
 	k := r.kind(model.KindHTTPRoute)
-	if k.Objects < 1 || k.Channel != "experimental" || k.Version != "gateway.networking.k8s.io/v1" || k.Missing+k.Err != "" {
+	if k.Objects < 1 || k.Channel != "experimental" || k.Version != "gateway.networking.k8s.io/v1" ||
+		k.Missing+k.Err != "" {
 		t.Errorf("state %+v", k)
 	}
 	if k := r.kind(model.KindDataPlane); k.Bundle != "" || k.Version != "cardea.dev/v1alpha1" {
@@ -142,8 +147,10 @@ func TestEdit(t *testing.T) {
 	const path = "/apis/gateway.networking.k8s.io/v1/namespaces/%s/httproutes/shop"
 	p.patch("labeller", path, "", `{"metadata":{"labels":{"some":"label"}}}`)
 	p.patch("finalizer", path, "", `{"metadata":{"finalizers":["example.com/here"]}}`)
-	p.patch("status", path, "/status", `{"status":{"parents":[{"controllerName":"example.com/other","parentRef":{"name":"web"},"conditions":[
-		{"type":"Accepted","status":"True","reason":"Accepted","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}]}}`)
+	p.patch("status", path, "/status", `{"status":{"parents":[
+		{"controllerName":"example.com/other","parentRef":{"name":"web"},"conditions":[
+			{"type":"Accepted","status":"True","reason":"Accepted","message":"",
+			"lastTransitionTime":"2026-01-01T00:00:00Z"}]}]}}`)
 	p.patch("editor", path, "", `{"spec":{"hostnames":["shop.example"]}}`)
 	now := await(r, routes, ref, func(o routeObject) bool { return o.Meta.Generation == 2 })
 	if list := changes.changes(); len(list) != 1 {
@@ -162,9 +169,11 @@ func TestEdit(t *testing.T) {
 	const service = "/api/v1/namespaces/%s/services/shop"
 	p.patch("labeller", service, "", `{"metadata":{"annotations":{"some":"annotation"}}}`)
 	p.patch("status", service, "/status", `{"status":{"conditions":[
-		{"type":"Some","status":"True","reason":"Some","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`)
+		{"type":"Some","status":"True","reason":"Some","message":"",
+			"lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`)
 	p.patch("editor", service, "", `{"spec":{"ports":[{"name":"http","port":80,"appProtocol":"http"}]}}`)
-	edited := await(r, r.sources.Services, p.ref(model.KindService, "shop"), func(o serviceObject) bool { return o.Spec.Ports[0].AppProtocol != nil })
+	edited := await(r, r.sources.Services, p.ref(model.KindService, "shop"),
+		func(o serviceObject) bool { return o.Spec.Ports[0].AppProtocol != nil })
 	if list := services.changes(); len(list) != 1 || edited.Meta.Edit.By != "editor" {
 		t.Errorf("%d changes, want 1; %+v", len(list), edited.Meta)
 	}
@@ -182,16 +191,19 @@ func TestNamespaceLabels(t *testing.T) {
 	r := p.read().synced()
 	ref := model.Ref(model.KindNamespace, "", p.namespace)
 	p.patch("editor", "/api/v1/namespaces/%s", "", `{"metadata":{"labels":{"team":"shop"}}}`)
-	o := await(r, r.sources.Namespaces, ref, func(o input.Object[input.NamespaceSpec]) bool { return o.Meta.Labels.Get("team") == "shop" })
+	o := await(r, r.sources.Namespaces, ref,
+		func(o input.Object[input.NamespaceSpec]) bool { return o.Meta.Labels.Get("team") == "shop" })
 	if o.Meta.Edit.By != "editor" {
 		t.Errorf("edited by %q", o.Meta.Edit.By)
 	}
 }
 
-// patch changes an object, or a subresource of it, by a JSON merge patch, as a manager. %s in the path is the place's namespace.
+// patch changes an object, or a subresource of it, by a JSON merge patch, as a manager. %s in the path is the place's
+// namespace.
 func (p *place) patch(manager, path, sub, text string) {
 	p.t.Helper()
-	err := p.Client.RESTClient().Patch("application/merge-patch+json").AbsPath(p.path(path)+sub).Param("fieldManager", manager).
+	err := p.Client.RESTClient().Patch("application/merge-patch+json").AbsPath(p.path(path)+sub).Param("fieldManager",
+		manager).
 		Body([]byte(text)).Do(context.Background()).Error()
 	if err != nil {
 		p.t.Fatal(err)

@@ -3,6 +3,7 @@ package kube
 import (
 	"sync"
 
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -13,6 +14,7 @@ type event struct {
 	ref     model.ObjectRef // removed, failed: the object; answered: the one that was asked for
 	object  *object         // set; answered, nil if there is none
 	objects []*object       // replaced: all there are
+	keys    kind.Keys       // answered: the entries that the object has
 	err     error           // failed
 }
 
@@ -27,7 +29,8 @@ const (
 	isFailed     // it could not be
 )
 
-// mailbox hands events to the desk. It is as large as need be: a watch that nobody takes from would be ended by the API server.
+// mailbox hands events to the desk. It is as large as need be: a watch that nobody takes from would be ended by the API
+// server.
 type mailbox struct {
 	mu     sync.Mutex
 	events []event

@@ -3,10 +3,12 @@ package kube
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"reflect"
 	"runtime/pprof"
 	"slices"
 	"strconv"
@@ -19,11 +21,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kind"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/testcluster"
 )
@@ -68,7 +73,8 @@ func newPlace(t testing.TB) *place {
 		t.Fatal(err)
 	}
 	made, err := c.Client.CoreV1().Namespaces().
-		Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})
+		Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}},
+			metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +83,8 @@ func newPlace(t testing.TB) *place {
 		if err := c.Client.CoreV1().Namespaces().Delete(context.Background(), made.Name, metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
-		err := c.Client.RESTClient().Delete().AbsPath("/apis/gateway.networking.k8s.io/v1/gatewayclasses/" + made.Name).Do(context.Background()).Error()
+		err := c.Client.RESTClient().Delete().AbsPath("/apis/gateway.networking.k8s.io/v1/gatewayclasses/" +
+			made.Name).Do(context.Background()).Error()
 		if err != nil && !apierrors.IsNotFound(err) {
 			t.Error(err)
 		}
@@ -90,7 +97,8 @@ func (p *place) ref(kind model.Kind, name string) model.ObjectRef {
 	return model.Ref(kind, p.namespace, name)
 }
 
-// apply writes objects; %s in the text is the place's namespace, which is also the name of its GatewayClass if it has one.
+// apply writes objects; %s in the text is the place's namespace, which is also the name of its GatewayClass if it has
+// one.
 func (p *place) apply(text string) {
 	p.t.Helper()
 	if err := p.Apply(context.Background(), []byte(strings.ReplaceAll(text, "%s", p.namespace))); err != nil {
@@ -110,23 +118,53 @@ type reading struct {
 	*place
 	edge    *Edge
 	graph   *flow.Graph
-	sources *input.Sources
+	sources *kinds.Sources
 	log     *logged
 	end     func() error
 }
 
 type option func(*Config)
 
+// catalog is of the kinds that are read.
+var catalog = kinds.Catalog()
+
+// read is what is kept of an object that the API server sends; of a Secret what listeners need.
+func read(o metav1.Object) (*object, error) {
+	name := reflect.TypeOf(o).Elem().Name()
+	i := slices.IndexFunc(catalog.All(), func(k *kind.Kind) bool {
+		return k.String() == name || k.Reading == kind.MetadataOnly && name == "PartialObjectMetadata"
+	})
+	k := catalog.All()[i]
+	if k.Definition == nil {
+		return trim(k, o, kind.PairKeys)
+	}
+	text, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	scheme := runtime.NewScheme()
+	k.Content.Install(scheme, k.GroupVersion(0), k.String())
+	sent, err := scheme.New(k.GroupVersion(0).WithKind(k.String()))
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(text, sent); err != nil {
+		return nil, err
+	}
+	return trim(k, sent, kind.PairKeys)
+}
+
 // read begins to read the cluster; it ends with the test at the latest.
 func (p *place) read(options ...option) *reading {
 	p.t.Helper()
 	g := flow.New(flow.Config{Name: "test", Check: true})
-	r := &reading{place: p, graph: g, sources: input.New(g), log: &logged{}}
+	r := &reading{place: p, graph: g, sources: kinds.NewSources(g), log: &logged{}}
 	g.Apply("test", func(b *flow.Batch) {
 		r.sources.Environment.Set(b, model.ObjectRef{}, model.Environment{})
 		r.sources.Environment.Synced(b)
 	})
-	c := Config{REST: rest.CopyConfig(p.Config), Graph: g, Sources: r.sources, Log: slog.New(slog.NewTextHandler(r.log, nil))}
+	c := Config{REST: rest.CopyConfig(p.Config), Graph: g, Sources: r.sources.Sources,
+		Log: slog.New(slog.NewTextHandler(r.log, nil))}
 	for _, o := range options {
 		o(&c)
 	}
@@ -190,7 +228,8 @@ func leftovers(label string) error {
 	return fmt.Errorf("goroutines are left:\n%s", left)
 }
 
-// slowly has time pass more slowly for a reading, so that a machine that is busy is still fast enough for it. Then 100 ms are two seconds.
+// slowly has time pass more slowly for a reading, so that a machine that is busy is still fast enough for it. Then 100
+// ms are two seconds.
 func slowly(c *Config) {
 	began := time.Now()
 	c.Now = func() time.Time { return began.Add(time.Since(began) / 20) }
@@ -220,7 +259,9 @@ func get[S any](r *reading, source *input.Source[S], ref model.ObjectRef) (o inp
 }
 
 // await waits until an object in the graph is as wanted, and returns it.
-func await[S any](r *reading, source *input.Source[S], ref model.ObjectRef, wanted func(input.Object[S]) bool) input.Object[S] {
+func await[S any](
+	r *reading, source *input.Source[S], ref model.ObjectRef, wanted func(input.Object[S]) bool,
+) input.Object[S] {
 	r.t.Helper()
 	var o input.Object[S]
 	eventually(r.t, func() error {

@@ -14,12 +14,15 @@ type metrics struct {
 
 func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
-		objects: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cardea_kube_objects", Help: "Objects of the cluster that are kept."}, []string{"kind"}),
+		objects: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cardea_kube_objects",
+			Help: "Objects of the cluster that are kept."}, []string{"kind"}),
 		lists: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "cardea_kube_lists_total", Help: "Times that all objects of a kind were read; 1 unless something broke a watch for long.",
+			Name: "cardea_kube_lists_total",
+			Help: "Times that all objects of a kind were read; 1 unless something broke a watch for long.",
 		}, []string{"kind"}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "cardea_kube_request_errors_total", Help: "Requests to read objects that the API server refused or did not answer.",
+			Name: "cardea_kube_request_errors_total",
+			Help: "Requests to read objects that the API server refused or did not answer.",
 		}, []string{"kind"}),
 	}
 	if r == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"cardea.dev/cardea/internal/arrival"
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -27,9 +27,9 @@ type object struct {
 
 // index is what the desk must know of an object that is in the graph.
 type index struct {
-	names []arrival.Reference
-	parts []arrival.Part
-	backs string // the Service that an EndpointSlice has endpoints for
+	names []kind.Reference
+	parts []kind.Part
+	backs model.ObjectRef // whose endpoints an EndpointSlice has; zero: nobody's
 }
 
 // GetObjectMeta is for client-go, which sorts what it lists by name.
@@ -37,18 +37,19 @@ func (o *object) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{Namespace: o.ref.Namespace(), Name: o.ref.Name()}
 }
 
-// metaOf keeps what counts of an object's metadata. Of the managed fields, an entry that has the field that holds the kind's content
-// tells who made the last edit.
+// metaOf keeps what counts of an object's metadata. Of the managed fields, an entry that has the field that holds the
+// kind's content tells who made the last edit.
 func metaOf(m metav1.Object, labels map[string]string, content string) model.Meta {
 	return model.Meta{
 		UID: string(m.GetUID()), Generation: m.GetGeneration(), Created: m.GetCreationTimestamp().UTC(),
-		Deleting: m.GetDeletionTimestamp() != nil, Held: slices.Contains(m.GetFinalizers(), model.Finalizer), Labels: model.LabelsOf(labels),
-		Edit: new(lastEdit(m.GetManagedFields(), content)),
+		Deleting: m.GetDeletionTimestamp() != nil, Held: slices.Contains(m.GetFinalizers(), model.Finalizer),
+		Labels: model.LabelsOf(labels),
+		Edit:   new(lastEdit(m.GetManagedFields(), content)),
 	}
 }
 
-// lastEdit finds the newest edit of a field. An edit of the status is none, nor is one of metadata alone: who adds a finalizer has not
-// changed the object. If nobody has the field, whoever wrote last counts.
+// lastEdit finds the newest edit of a field. An edit of the status is none, nor is one of metadata alone: who adds a
+// finalizer has not changed the object. If nobody has the field, whoever wrote last counts.
 func lastEdit(entries []metav1.ManagedFieldsEntry, content string) model.Edit {
 	newest := func(counts func(metav1.ManagedFieldsEntry) bool) (edit model.Edit) {
 		for _, e := range entries {
@@ -72,10 +73,10 @@ func lastEdit(entries []metav1.ManagedFieldsEntry, content string) model.Edit {
 func shared(s string) string { return unique.Make(s).Value() }
 
 // marshaler is content that is compared by its bytes.
-type marshaler interface{ Marshal() ([]byte, error) }
 
-// fingerprint tells versions apart by what is kept of them. Kinds whose generation grows with their spec need no content.
-func fingerprint(meta model.Meta, content ...marshaler) uint64 {
+// fingerprint tells versions apart by what is kept of them. Kinds whose generation grows with their spec need no
+// content.
+func fingerprint(meta model.Meta, content ...kind.Marshaler) uint64 {
 	h := xxhash.New()
 	write := func(s string) {
 		_, _ = h.WriteString(s)

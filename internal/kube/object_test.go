@@ -14,11 +14,13 @@ import (
 func TestLastEdit(t *testing.T) {
 	at := func(second int64) time.Time { return time.Unix(1e9+second, 0).UTC() }
 	entry := func(manager string, second int64, subresource, fields string) metav1.ManagedFieldsEntry {
-		e := metav1.ManagedFieldsEntry{Manager: manager, Time: &metav1.Time{Time: at(second)}, Subresource: subresource, FieldsV1: &metav1.FieldsV1{}}
+		e := metav1.ManagedFieldsEntry{Manager: manager, Time: &metav1.Time{Time: at(second)}, Subresource: subresource,
+			FieldsV1: &metav1.FieldsV1{}}
 		e.FieldsV1.SetRawString(fields)
 		return e
 	}
-	const spec, meta, status = `{"f:metadata":{"f:labels":{}},"f:spec":{"f:hostnames":{}}}`, `{"f:metadata":{"f:finalizers":{}}}`, `{"f:status":{}}`
+	const spec, meta, status = `{"f:metadata":{"f:labels":{}},"f:spec":{"f:hostnames":{}}}`,
+		`{"f:metadata":{"f:finalizers":{}}}`, `{"f:status":{}}`
 	untimed := entry("untimed", 0, "", spec)
 	untimed.Time = nil
 	for _, c := range []struct {
@@ -28,11 +30,16 @@ func TestLastEdit(t *testing.T) {
 	}{
 		{"nobody", nil, model.Edit{}},
 		{"one", []metav1.ManagedFieldsEntry{entry("kubectl", 1, "", spec)}, model.Edit{By: "kubectl", At: at(1)}},
-		{"the newest", []metav1.ManagedFieldsEntry{entry("new", 2, "", spec), entry("old", 1, "", spec)}, model.Edit{By: "new", At: at(2)}},
-		{"within a second, the last", []metav1.ManagedFieldsEntry{entry("a", 1, "", spec), entry("b", 1, "", spec)}, model.Edit{By: "b", At: at(1)}},
-		{"not the status", []metav1.ManagedFieldsEntry{entry("a", 1, "", spec), entry("b", 2, "status", status)}, model.Edit{By: "a", At: at(1)}},
-		{"not a finalizer", []metav1.ManagedFieldsEntry{entry("a", 1, "", spec), entry("b", 2, "", meta)}, model.Edit{By: "a", At: at(1)}},
-		{"no spec", []metav1.ManagedFieldsEntry{entry("a", 1, "", meta), entry("b", 2, "status", status)}, model.Edit{By: "a", At: at(1)}},
+		{"the newest", []metav1.ManagedFieldsEntry{entry("new", 2, "", spec), entry("old", 1, "", spec)},
+			model.Edit{By: "new", At: at(2)}},
+		{"within a second, the last", []metav1.ManagedFieldsEntry{entry("a", 1, "", spec), entry("b", 1, "", spec)},
+			model.Edit{By: "b", At: at(1)}},
+		{"not the status", []metav1.ManagedFieldsEntry{entry("a", 1, "", spec), entry("b", 2, "status", status)},
+			model.Edit{By: "a", At: at(1)}},
+		{"not a finalizer", []metav1.ManagedFieldsEntry{entry("a", 1, "", spec), entry("b", 2, "", meta)},
+			model.Edit{By: "a", At: at(1)}},
+		{"no spec", []metav1.ManagedFieldsEntry{entry("a", 1, "", meta), entry("b", 2, "status", status)},
+			model.Edit{By: "a", At: at(1)}},
 		{"no time", []metav1.ManagedFieldsEntry{untimed}, model.Edit{}},
 	} {
 		if got := lastEdit(c.entries, "spec"); got != c.want {
@@ -43,14 +50,15 @@ func TestLastEdit(t *testing.T) {
 
 // TestHeld: a finalizer is an edit of metadata alone, and makes another version.
 func TestHeld(t *testing.T) {
-	read := func(finalizers ...string) *object {
-		o, err := trim(&gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop", Finalizers: finalizers}})
+	version := func(finalizers ...string) *object {
+		o, err := read(&gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop",
+			Finalizers: finalizers}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return o
 	}
-	other, held := read("example.com/other"), read("example.com/other", model.Finalizer)
+	other, held := version("example.com/other"), version("example.com/other", model.Finalizer)
 	if other.meta.Held || !held.meta.Held || other.print == held.print {
 		t.Errorf("%+v and %+v", other, held)
 	}

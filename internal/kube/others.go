@@ -5,20 +5,20 @@ import (
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"cardea.dev/cardea/internal/arrival"
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
 )
 
 // others tells apart what other controllers serve, so that it costs next to nothing:
 //
 //   - A Gateway whose GatewayClass is another controller's is kept without its spec, but for the class.
-//   - A route all of whose Gateways are such ones is parked: it is not kept at all. (Until its status has no entry of ours any more, it
-//     stays with its parentRefs, since somebody has to take that entry away.)
+//   - A route all of whose Gateways are such ones is parked: it is not kept at all. (Until its status has no entry of
+//     ours any more, it stays with its parentRefs, since somebody has to take that entry away.)
 //
 // What is left out is listed again if it becomes ours, which is rare: somebody changed a GatewayClass.
 type others struct {
-	classes map[string]bool                         // GatewayClasses that exist: whether they are ours
-	parked  map[model.ObjectRef][]arrival.Reference // routes that are left out, with what they name
+	classes map[string]bool                      // GatewayClasses that exist: whether they are ours
+	parked  map[model.ObjectRef][]kind.Reference // routes that are left out, with what they name
 }
 
 // claim decides whose an object is: it returns the version to keep, or nil.
@@ -28,14 +28,14 @@ func (d *desk) claim(o *object) *object {
 		if !d.foreignClass(o.index.names) {
 			return o
 		}
-		return stripped(o, classOnly(o.spec.(*gatewayv1.GatewaySpec)))
+		return d.stripped(o, classOnly(o.spec.(*gatewayv1.GatewaySpec)))
 	case model.KindHTTPRoute, model.KindGRPCRoute:
 		delete(d.others.parked, o.ref)
 		if !d.foreignRoute(o.index.names) {
 			return o
 		}
 		if o.mine {
-			return stripped(o, parentsOnly(o.spec))
+			return d.stripped(o, parentsOnly(o.spec))
 		}
 		d.unhold(o.ref)
 		d.drop(o.ref)
@@ -57,21 +57,23 @@ func parentsOnly(spec any) any {
 	if spec, is := spec.(*gatewayv1.GRPCRouteSpec); is {
 		return &gatewayv1.GRPCRouteSpec{CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: spec.ParentRefs}}
 	}
-	return &gatewayv1.HTTPRouteSpec{CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: spec.(*gatewayv1.HTTPRouteSpec).ParentRefs}}
+	refs := spec.(*gatewayv1.HTTPRouteSpec).ParentRefs
+	return &gatewayv1.HTTPRouteSpec{CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: refs}}
 }
 
 // stripped is an object with less of its spec. It refers to nothing that would have to be read.
-func stripped(o *object, spec any) *object {
+func (d *desk) stripped(o *object, spec any) *object {
 	less := *o
 	less.spec, less.trimmed = spec, true
-	less.index.names = arrival.References(o.ref, spec)
-	less.index.parts, _ = arrival.Parts(spec)
+	whole := less.whole
+	less.indexed(d.catalog.Of(o.ref.Kind()))
+	less.whole = whole
 	return &less
 }
 
 // foreignClass says whether a Gateway's class is another controller's, by what the Gateway names.
-func (d *desk) foreignClass(names []arrival.Reference) bool {
-	i := slices.IndexFunc(names, func(r arrival.Reference) bool { return r.To.Kind() == model.KindGatewayClass })
+func (d *desk) foreignClass(names []kind.Reference) bool {
+	i := slices.IndexFunc(names, func(r kind.Reference) bool { return r.To.Kind() == model.KindGatewayClass })
 	if i < 0 {
 		return false
 	}
@@ -79,9 +81,10 @@ func (d *desk) foreignClass(names []arrival.Reference) bool {
 	return exists && !ours
 }
 
-// foreignRoute says whether a route serves other controllers' Gateways only, or none at all. A Gateway that is not there yet may be ours.
-func (d *desk) foreignRoute(names []arrival.Reference) bool {
-	return !slices.ContainsFunc(names, func(r arrival.Reference) bool {
+// foreignRoute says whether a route serves other controllers' Gateways only, or none at all. A Gateway that is not
+// there yet may be ours.
+func (d *desk) foreignRoute(names []kind.Reference) bool {
+	return !slices.ContainsFunc(names, func(r kind.Reference) bool {
 		if r.To.Kind() != model.KindGateway {
 			return false
 		}
@@ -116,8 +119,8 @@ func (d *desk) declare(class string, exists, ours bool) {
 	if before == now {
 		return
 	}
-	names := func(list []arrival.Reference) bool {
-		return slices.Contains(list, arrival.Reference{To: model.Ref(model.KindGatewayClass, "", class)})
+	names := func(list []kind.Reference) bool {
+		return slices.Contains(list, kind.Reference{To: model.Ref(model.KindGatewayClass, "", class)})
 	}
 	for ref, e := range d.kinds[model.KindGateway].known {
 		switch {
@@ -140,7 +143,7 @@ func (d *desk) declare(class string, exists, ours bool) {
 // unpark has routes listed again if one that was left out names a Gateway.
 func (d *desk) unpark(gateway model.ObjectRef) {
 	for route, names := range d.others.parked {
-		if slices.ContainsFunc(names, func(r arrival.Reference) bool { return r.To == gateway }) {
+		if slices.ContainsFunc(names, func(r kind.Reference) bool { return r.To == gateway }) {
 			d.relist[route.Kind()] = struct{}{}
 		}
 	}

@@ -10,7 +10,8 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// outage says once that the API server does not answer, for all kinds, and once that it does again; and once of a kind that it may not be read.
+// outage says once that the API server does not answer, for all kinds, and once that it does again; and once of a kind
+// that it may not be read.
 type outage struct {
 	log       *slog.Logger
 	now       func() time.Time
@@ -62,6 +63,7 @@ func (o *outage) answered(kind model.Kind, refusal error) {
 	settled := len(o.failing) == 0 && (o.ended.IsZero() || o.now().Sub(o.ended) >= giveUp)
 	if _, said := o.forbidden[kind]; !said && settled && apierrors.IsForbidden(refusal) {
 		o.forbidden[kind] = struct{}{}
-		o.log.Warn("kind can't be read; see the permissions of Cardea's ServiceAccount", "kind", kind.String(), "error", refusal)
+		o.log.Warn("kind can't be read; see the permissions of Cardea's ServiceAccount", "kind", kind.String(), "error",
+			refusal)
 	}
 }

@@ -19,10 +19,12 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
 )
 
-// TestAPIServerAway: what was read stays while the API server is away, and what happens after it is back arrives, deletions included.
+// TestAPIServerAway: what was read stays while the API server is away, and what happens after it is back arrives,
+// deletions included.
 func TestAPIServerAway(t *testing.T) {
 	p := newPlace(t)
 	p.apply(shopObjects)
@@ -42,7 +44,7 @@ func TestAPIServerAway(t *testing.T) {
 			p.StopAPIServer()
 			eventually(t, func() error { // everyone has noticed
 				for _, k := range r.edge.State().Kinds {
-					if !resources[k.Kind].demanded && k.Err == "" {
+					if catalog.Of(k.Kind).Reading != kind.OnDemand && k.Err == "" {
 						return fmt.Errorf("%s is still read", k.Kind)
 					}
 				}
@@ -120,8 +122,8 @@ func TestAPIServerAway(t *testing.T) {
 	}
 }
 
-// TestStartWithoutAPIServer: reading begins when there is something to read from. That ends the outage, also if a kind is not installed; the
-// next one is said, too.
+// TestStartWithoutAPIServer: reading begins when there is something to read from. That ends the outage, also if a kind
+// is not installed; the next one is said, too.
 func TestStartWithoutAPIServer(t *testing.T) {
 	p := newPlace(t)
 	p.apply(shopObjects)
@@ -202,8 +204,8 @@ spec: {parentRefs: [{name: web}]}
 `
 }
 
-// TestHungUp: a load balancer whose API server is away takes connections and closes them. The client library makes a watch of that
-// which ends at once; it is a request that failed.
+// TestHungUp: a load balancer whose API server is away takes connections and closes them. The client library makes a
+// watch of that which ends at once; it is a request that failed.
 func TestHungUp(t *testing.T) {
 	balancer, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -219,13 +221,13 @@ func TestHungUp(t *testing.T) {
 			conn.Close()
 		}
 	}()
-	clients, err := newClients(&rest.Config{Host: "http://" + balancer.Addr().String()})
+	clients, err := newClients(&rest.Config{Host: "http://" + balancer.Addr().String()}, catalog)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var failures []error
-	services := resources[model.KindService]
-	watcher := listWatch(clients.all(services, services.versions[0]),
+	services := catalog.Of(model.KindService)
+	watcher := listWatch(clients.all(services, services.GroupVersion(0)),
 		func(err error) { failures = append(failures, err) }, func() { t.Error("a request was answered") })
 	w, err := watcher.(*cache.ListWatch).WatchWithContext(context.Background(), metav1.ListOptions{})
 	if err == nil { // else net/http had a name for it
@@ -239,7 +241,8 @@ func TestHungUp(t *testing.T) {
 	}
 }
 
-// TestRetryAfter: an API server that ends or is busy says when to ask again. That is an answer to be told at once, not to sleep on.
+// TestRetryAfter: an API server that ends or is busy says when to ask again. That is an answer to be told at once, not
+// to sleep on.
 func TestRetryAfter(t *testing.T) {
 	var asked atomic.Int32
 	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -249,7 +252,7 @@ func TestRetryAfter(t *testing.T) {
 	}))
 	defer busy.Close()
 	config := &rest.Config{Host: busy.URL}
-	clients, err := newClients(config)
+	clients, err := newClients(config, catalog)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,14 +260,14 @@ func TestRetryAfter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	services := resources[model.KindService]
+	services := catalog.Of(model.KindService)
 	for name, ask := range map[string]func(context.Context) error{
 		"list": func(ctx context.Context) error {
-			_, err := clients.all(services, services.versions[0]).List(ctx, metav1.ListOptions{})
+			_, err := clients.all(services, services.GroupVersion(0)).List(ctx, metav1.ListOptions{})
 			return err
 		},
 		"watch": func(ctx context.Context) error {
-			_, err := clients.all(services, services.versions[0]).Watch(ctx, metav1.ListOptions{})
+			_, err := clients.all(services, services.GroupVersion(0)).Watch(ctx, metav1.ListOptions{})
 			return err
 		},
 		"review": func(ctx context.Context) error { _, err := reviewer.Review(ctx, "token"); return err },
@@ -276,7 +279,8 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestOutageIsSaidOnce: an API server that has started and is not ready for a kind yet does not begin another outage, unless it stays so.
+// TestOutageIsSaidOnce: an API server that has started and is not ready for a kind yet does not begin another outage,
+// unless it stays so.
 func TestOutageIsSaidOnce(t *testing.T) {
 	var log strings.Builder
 	now := time.Unix(1000, 0)
@@ -284,8 +288,10 @@ func TestOutageIsSaidOnce(t *testing.T) {
 	notReady, refused := apierrors.NewServiceUnavailable("not ready"), errors.New("connection refused")
 	said := func(began, ended int) {
 		t.Helper()
-		if b, e := strings.Count(log.String(), "can't be read"), strings.Count(log.String(), "is read again"); b != began || e != ended {
-			t.Errorf("said %d times that it began, %d times that it ended, want %d and %d:\n%s", b, e, began, ended, log.String())
+		if b, e := strings.Count(log.String(), "can't be read"), strings.Count(log.String(), "is read again"); b != began ||
+			e != ended {
+			t.Errorf("said %d times that it began, %d times that it ended, want %d and %d:\n%s", b, e, began, ended,
+				log.String())
 		}
 	}
 	o.failed(model.KindService, notReady) // whatever it says, it is the first

@@ -14,10 +14,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/singleflight"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 )
 
-// ErrRefused means that a token is not one of a ServiceAccount for the audience. Any other error means that nobody knows.
+// ErrRefused means that a token is not one of a ServiceAccount for the audience. Any other error means that nobody
+// knows.
 var ErrRefused = errors.New("token refused")
 
 // Account is who a token belongs to. Pod and PodUID are "" if the token is bound to no pod.
@@ -45,8 +48,8 @@ type ReviewerConfig struct {
 	Now      func() time.Time      // nil is time.Now
 }
 
-// Reviewer asks the API server whose tokens are (TokenReview). While the API server is away, a token that it has accepted goes on
-// being accepted until it expires. Any goroutine may use it.
+// Reviewer asks the API server whose tokens are (TokenReview). While the API server is away, a token that it has
+// accepted goes on being accepted until it expires. Any goroutine may use it.
 type Reviewer struct {
 	client   rest.Interface
 	audience string
@@ -71,7 +74,12 @@ func NewReviewer(c ReviewerConfig) (*Reviewer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to the API server: %w", err)
 	}
-	client, err := newTyped(config, transport, authenticationv1.SchemeGroupVersion, false)
+	scheme := runtime.NewScheme()
+	if err := authenticationv1.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	client, err := newTyped(config, transport, authenticationv1.SchemeGroupVersion, false,
+		serializer.NewCodecFactory(scheme))
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +87,8 @@ func NewReviewer(c ReviewerConfig) (*Reviewer, error) {
 		client: client, audience: c.Audience, now: c.Now, memory: newReviews(), slots: make(chan struct{}, reviewsAtOnce),
 		results: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cardea_kube_token_reviews_total",
-			Help: "Tokens of proxies by what the API server said of them: accepted, refused, unknown (it did not answer). What is remembered is not counted.",
+			Help: "Tokens of proxies by what the API server said of them: accepted, refused, unknown (it did not answer). " +
+				"What is remembered is not counted.",
 		}, []string{"result"}),
 	}
 	if c.Metrics != nil {
@@ -128,7 +137,8 @@ func (r *Reviewer) remembered(key reviewKey) (known review, fresh bool) {
 
 // ask has a token reviewed, and remembers the answer. Without one, a token that was accepted before still is.
 func (r *Reviewer) ask(ctx context.Context, key reviewKey, token string, known review) review {
-	question := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{r.audience}}}
+	question := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token,
+		Audiences: []string{r.audience}}}
 	answer := &authenticationv1.TokenReview{}
 	if err := r.post(ctx, question, answer); err != nil {
 		r.results.WithLabelValues("unknown").Inc()
@@ -186,7 +196,8 @@ func (r *Reviewer) read(s authenticationv1.TokenReviewStatus) (Account, error) {
 	return Account{Namespace: namespace, Name: name, Pod: extra("pod-name"), PodUID: extra("pod-uid")}, nil
 }
 
-// expiry reads when a token ends from the token itself (RFC 7519, exp), which the API server has accepted; zero: it does not say.
+// expiry reads when a token ends from the token itself (RFC 7519, exp), which the API server has accepted; zero: it
+// does not say.
 func expiry(token string) time.Time {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {

@@ -37,7 +37,8 @@ func newReviewing(p *place) *reviewing {
 		return r.time
 	}
 	var err error
-	if r.Reviewer, err = NewReviewer(ReviewerConfig{REST: p.Config, Audience: audience, Metrics: r.registry, Now: now}); err != nil {
+	if r.Reviewer, err = NewReviewer(ReviewerConfig{REST: p.Config, Audience: audience, Metrics: r.registry,
+		Now: now}); err != nil {
 		p.t.Fatal(err)
 	}
 	return r
@@ -64,8 +65,10 @@ func (r *reviewing) counts() string {
 // token asks for a token of a ServiceAccount of the place, for the API server unless audiences are given.
 func (p *place) token(account string, bound *authenticationv1.BoundObjectReference, audiences ...string) string {
 	p.t.Helper()
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: audiences, BoundObjectRef: bound}}
-	made, err := p.Client.CoreV1().ServiceAccounts(p.namespace).CreateToken(context.Background(), account, request, metav1.CreateOptions{})
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: audiences,
+		BoundObjectRef: bound}}
+	made, err := p.Client.CoreV1().ServiceAccounts(p.namespace).CreateToken(context.Background(), account, request,
+		metav1.CreateOptions{})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -156,7 +159,8 @@ func TestReviewOfNoAccount(t *testing.T) {
 	}
 }
 
-// TestReviewWithoutAPIServer: who was accepted goes on being accepted until the token ends; nobody else is, and nobody is refused.
+// TestReviewWithoutAPIServer: who was accepted goes on being accepted until the token ends; nobody else is, and nobody
+// is refused.
 func TestReviewWithoutAPIServer(t *testing.T) {
 	p := newPlace(t)
 	p.account("proxy", nil)
@@ -236,7 +240,8 @@ func (a *atOnce) RoundTrip(r *http.Request) (*http.Response, error) {
 	return a.next.RoundTrip(r)
 }
 
-// TestReviewsAtOnce: whoever comes with garbage, and however much of it, asks the API server no more than so many things at once.
+// TestReviewsAtOnce: whoever comes with garbage, and however much of it, asks the API server no more than so many
+// things at once.
 func TestReviewsAtOnce(t *testing.T) {
 	p := newPlace(t)
 	seen := &atOnce{enough: make(chan struct{})}

@@ -42,7 +42,8 @@ func (m *reviews) get(key reviewKey, now time.Time) (review, bool) {
 	return r.review, true
 }
 
-// put remembers a review. If there are too many, those that ended go, or else a refused one, or the one that was not used for longest.
+// put remembers a review. If there are too many, those that ended go, or else a refused one, or the one that was not
+// used for longest.
 func (m *reviews) put(key reviewKey, r review, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

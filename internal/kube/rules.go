@@ -6,19 +6,20 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+
+	"cardea.dev/cardea/internal/kind"
 )
 
 // Rules is what an Edge and a Reviewer must be permitted, as the rules of a ClusterRole: to read what Cardea reads, its
 // CustomResourceDefinitions by name, and to review tokens.
-func Rules() []rbacv1.PolicyRule {
+func Rules(catalog *kind.Catalog) []rbacv1.PolicyRule {
 	read := []string{"list", "watch"}
 	byGroup := map[string][]string{}
 	var definitions []string
-	for _, r := range resources {
-		group := r.versions[0].Group
-		byGroup[group] = append(byGroup[group], r.name)
-		if r.custom {
-			definitions = append(definitions, r.definition())
+	for _, k := range catalog.All() {
+		byGroup[k.Group()] = append(byGroup[k.Group()], k.Plural)
+		if k.Definition != nil {
+			definitions = append(definitions, k.Resource())
 		}
 	}
 	var rules []rbacv1.PolicyRule
@@ -29,8 +30,10 @@ func Rules() []rbacv1.PolicyRule {
 	slices.Sort(definitions)
 	return append(rules,
 		rbacv1.PolicyRule{
-			APIGroups: []string{definitionResource.Group}, Resources: []string{definitionResource.Resource}, ResourceNames: definitions, Verbs: read,
+			APIGroups: []string{definitionResource.Group}, Resources: []string{definitionResource.Resource},
+			ResourceNames: definitions, Verbs: read,
 		},
-		rbacv1.PolicyRule{APIGroups: []string{authenticationv1.GroupName}, Resources: []string{"tokenreviews"}, Verbs: []string{"create"}},
+		rbacv1.PolicyRule{APIGroups: []string{authenticationv1.GroupName}, Resources: []string{"tokenreviews"},
+			Verbs: []string{"create"}},
 	)
 }

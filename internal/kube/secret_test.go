@@ -17,6 +17,7 @@ import (
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -42,13 +43,15 @@ func TestSecrets(t *testing.T) {
 	cert, web := p.ref(model.KindSecret, "cert"), p.ref(model.KindGateway, "web")
 	var broken atomic.Bool // in any turn, the Gateway referred to the Secret and it was not there
 	r := p.read(slowly, func(c *Config) {
-		flow.Map(c.Sources.Gateways.Collection(), "probe", func(f *flow.Ctx, ref model.ObjectRef, o gatewayObject) (bool, bool) {
-			_, found := flow.Fetch(f, c.Sources.Secrets.Collection(), cert)
-			if ref == web && len(o.Spec.Listeners) > 0 && o.Spec.Listeners[0].TLS != nil && !found {
-				broken.Store(true)
-			}
-			return false, false
-		})
+		sources := kinds.Of(c.Sources)
+		flow.Map(sources.Gateways.Collection(), "probe",
+			func(f *flow.Ctx, ref model.ObjectRef, o gatewayObject) (bool, bool) {
+				_, found := flow.Fetch(f, sources.Secrets.Collection(), cert)
+				if ref == web && len(o.Spec.Listeners) > 0 && o.Spec.Listeners[0].TLS != nil && !found {
+					broken.Store(true)
+				}
+				return false, false
+			})
 	}).synced()
 	s := r.sources
 	r.wantSecrets()
@@ -84,15 +87,15 @@ func TestSecrets(t *testing.T) {
 	await(r, s.Secrets, p.ref(model.KindSecret, "absent"), keyIs("late"))
 }
 
-// TestSecretsForbidden: that a Secret may not be read is told, and it is read as soon as it may. A Cardea that may read what Rules
-// says may read all it needs.
+// TestSecretsForbidden: that a Secret may not be read is told, and it is read as soon as it may. A Cardea that may read
+// what Rules says may read all it needs.
 func TestSecretsForbidden(t *testing.T) {
 	p := newPlace(t)
 	p.apply(tlsSecret("cert", "one"))
 	p.apply(shopObjects)
 	p.apply(secureGateway("cert"))
 	var without []rbacv1.PolicyRule
-	for _, rule := range Rules() {
+	for _, rule := range Rules(catalog) {
 		var list []string
 		for _, name := range rule.Resources {
 			if name != "secrets" {
@@ -112,7 +115,7 @@ func TestSecretsForbidden(t *testing.T) {
 	if k := r.kind(model.KindGateway); k.Missing+k.Err != "" || k.Bundle != "v1.7.0" {
 		t.Errorf("state %+v", k)
 	}
-	p.permit("cardea", Rules())
+	p.permit("cardea", Rules(catalog))
 	await(r, r.sources.Secrets, cert, keyIs("one"))
 	eventually(t, func() error {
 		if why := r.unread(cert); why != "" {
@@ -135,7 +138,7 @@ func TestKindForbidden(t *testing.T) {
 		return nil
 	})
 	r.wantLogged(`level=WARN msg="kind can't be read; see the permissions of Cardea's ServiceAccount" kind=Service`, 1)
-	p.permit("cardea", Rules())
+	p.permit("cardea", Rules(catalog))
 	r.synced()
 	await(r, r.sources.HTTPRoutes, p.ref(model.KindHTTPRoute, "shop"), anyway)
 }
@@ -179,8 +182,9 @@ func (p *place) account(name string, rules []rbacv1.PolicyRule) *rest.Config {
 		p.t.Fatal(err)
 	}
 	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: role}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: p.namespace, Name: name}},
+		ObjectMeta: metav1.ObjectMeta{Name: role},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: p.namespace, Name: name}},
 	}
 	if _, err := p.Client.RbacV1().ClusterRoleBindings().Create(ctx, binding, metav1.CreateOptions{}); err != nil {
 		p.t.Fatal(err)
@@ -205,7 +209,9 @@ apiVersion: v1
 kind: Secret
 metadata: {name: ` + name + `, namespace: "%s"}
 type: kubernetes.io/tls
-data: {tls.crt: "` + base64.StdEncoding.EncodeToString([]byte("certificate")) + `", tls.key: "` + base64.StdEncoding.EncodeToString([]byte(key)) + `"}
+data:
+  tls.crt: "` + base64.StdEncoding.EncodeToString([]byte("certificate")) + `"
+  tls.key: "` + base64.StdEncoding.EncodeToString([]byte(key)) + `"
 `
 }
 
@@ -240,10 +246,13 @@ spec:
   type: ExternalHostname
   externalHostname: {hostname: far.example}
   port: {number: 443}
-  tls: {mode: ServerOnly, validation: {hostname: far.example, caCertificateRefs: [{group: "", kind: ConfigMap, name: ca}]}}
+  tls:
+    mode: ServerOnly
+    validation: {hostname: far.example, caCertificateRefs: [{group: "", kind: ConfigMap, name: ca}]}
 `)
 	r := p.read().synced()
-	ca := await(r, r.sources.ConfigMaps, p.ref(model.KindConfigMap, "ca"), func(o input.Object[input.ConfigMapSpec]) bool { return true })
+	ca := await(r, r.sources.ConfigMaps, p.ref(model.KindConfigMap, "ca"),
+		func(o input.Object[input.ConfigMapSpec]) bool { return true })
 	if ca.Spec.Data["ca.crt"] != "text" {
 		t.Errorf("the ConfigMap is %+v", ca.Spec)
 	}

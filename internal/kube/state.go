@@ -1,12 +1,12 @@
 package kube
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -22,19 +22,21 @@ type KindState struct {
 	Optional bool
 	Synced   bool // it was read once, or is known not to be there
 	Objects  int  // that are kept
-	// Missing says why the kind can't be read as things are, while nothing waits for it: it is not installed, or not permitted. "" if it is
-	// read, or will be as soon as the API server answers.
+	// Missing says why the kind can't be read as things are, while nothing waits for it: it is not installed, or not
+	// permitted. "" if it is read, or will be as soon as the API server answers.
 	Missing string
 	// Version is the API version in which the kind is read.
 	Version string
-	// Bundle and Channel are what the CustomResourceDefinition says of its release of the Gateway API: "v1.7.0", "standard".
+	// Bundle and Channel are what the CustomResourceDefinition says of its release of the Gateway API: "v1.7.0",
+	// "standard".
 	Bundle, Channel string
 	// Err is what the last request failed with, if none has been answered since; Since is when that began.
 	Err   string
 	Since time.Time
 }
 
-// Bundles lists the releases of the Gateway API whose CustomResourceDefinitions are installed, of the kinds that Cardea can't do without.
+// Bundles lists the releases of the Gateway API whose CustomResourceDefinitions are installed, of the kinds that Cardea
+// can't do without.
 func (s State) Bundles() []string {
 	found := map[string]bool{}
 	for _, k := range s.Kinds {
@@ -53,10 +55,12 @@ type board struct {
 	notify func(State) // called under mu
 }
 
-func newBoard(notify func(State)) *board {
+func newBoard(catalog *kind.Catalog, notify func(State)) *board {
 	b := &board{kinds: map[model.Kind]*KindState{}, notify: notify}
-	for kind, r := range resources {
-		b.kinds[kind] = &KindState{Kind: kind, Optional: r.optional, Synced: r.demanded, Version: r.versions[0].String()}
+	for _, k := range catalog.All() {
+		b.kinds[k.Kind] = &KindState{
+			Kind: k.Kind, Optional: k.Optional, Synced: k.Reading == kind.OnDemand, Version: k.APIVersion(),
+		}
 	}
 	return b
 }
@@ -72,7 +76,7 @@ func (b *board) copy() State {
 	for _, k := range b.kinds {
 		s.Kinds = append(s.Kinds, *k)
 	}
-	slices.SortFunc(s.Kinds, func(a, b KindState) int { return cmp.Compare(a.Kind, b.Kind) })
+	slices.SortFunc(s.Kinds, func(a, b KindState) int { return a.Kind.Compare(b.Kind) })
 	return s
 }
 

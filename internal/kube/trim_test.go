@@ -20,9 +20,9 @@ import (
 	"cardea.dev/cardea/internal/world"
 )
 
-// TestTrimmedMeansTheSame: what is left out of an object has no meaning. Each leaf of an object of the kinds that are trimmed is given other
-// values; what comes of the whole object (as from a folder) comes of the trimmed one, too, and one that means something else is seen as
-// another version.
+// TestTrimmedMeansTheSame: what is left out of an object has no meaning. Each leaf of an object of the kinds that are
+// trimmed is given other values; what comes of the whole object (as from a folder) comes of the trimmed one, too, and
+// one that means something else is seen as another version.
 func TestTrimmedMeansTheSame(t *testing.T) {
 	secret := trimmedSecret()
 	authority := secret.Data[corev1.TLSCertKey]
@@ -33,7 +33,8 @@ func TestTrimmedMeansTheSame(t *testing.T) {
 	}{
 		{
 			trimmedService, func(o metav1.Object) any { return &o.(*corev1.Service).Spec },
-			[]string{"Spec.Type", "Spec.SessionAffinity", "Spec.Ports[].Port", "Spec.Ports[].Protocol", "Spec.Ports[].Name", "Spec.Ports[].AppProtocol"},
+			[]string{"Spec.Type", "Spec.SessionAffinity", "Spec.Ports[].Port", "Spec.Ports[].Protocol", "Spec.Ports[].Name",
+				"Spec.Ports[].AppProtocol"},
 		},
 		{
 			trimmedSlice, func(o metav1.Object) any {
@@ -41,7 +42,8 @@ func TestTrimmedMeansTheSame(t *testing.T) {
 				return &input.EndpointSliceSpec{AddressType: s.AddressType, Endpoints: s.Endpoints, Ports: s.Ports}
 			},
 			[]string{
-				"ObjectMeta.Labels{}", "AddressType", "Endpoints[].Addresses[]", "Endpoints[].Conditions.Ready", "Endpoints[].Conditions.Serving",
+				"ObjectMeta.Labels{}", "AddressType", "Endpoints[].Addresses[]", "Endpoints[].Conditions.Ready",
+				"Endpoints[].Conditions.Serving",
 				"Endpoints[].Conditions.Terminating", "Ports[].Name", "Ports[].Port", "Ports[].Protocol",
 			},
 		},
@@ -52,19 +54,21 @@ func TestTrimmedMeansTheSame(t *testing.T) {
 			},
 			[]string{"Type", "Data{}"},
 		},
-		{&corev1.ConfigMap{ObjectMeta: inShop("ca"), Data: map[string]string{"ca.crt": string(authority)}}, configMapSpec, []string{"Data{}"}},
-		{&corev1.ConfigMap{ObjectMeta: inShop("ca"), BinaryData: map[string][]byte{"ca.crt": authority}}, configMapSpec, []string{"BinaryData{}"}},
+		{&corev1.ConfigMap{ObjectMeta: inShop("ca"), Data: map[string]string{"ca.crt": string(authority)}}, configMapSpec,
+			[]string{"Data{}"}},
+		{&corev1.ConfigMap{ObjectMeta: inShop("ca"), BinaryData: map[string][]byte{"ca.crt": authority}}, configMapSpec,
+			[]string{"BinaryData{}"}},
 	} {
 		name := strings.TrimPrefix(fmt.Sprintf("%T", c.object), "*v1.")
 		t.Run(name, func(t *testing.T) {
 			kind := model.KindOf("", name)
-			if kind == model.KindNone {
+			if catalog.Of(kind) == nil {
 				kind = model.KindEndpointSlice
 			}
 			w := newTrimWorld(t, kind)
 			ref := model.Ref(kind, c.object.GetNamespace(), c.object.GetName())
 			trimmed := func() *object {
-				o, err := trim(reflect.ValueOf(c.object).MethodByName("DeepCopy").Call(nil)[0].Interface())
+				o, err := read(reflect.ValueOf(c.object).MethodByName("DeepCopy").Call(nil)[0].Interface().(metav1.Object))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -104,7 +108,8 @@ func configMapSpec(o metav1.Object) any {
 
 func inShop(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name, Namespace: "shop"} }
 
-// vary gives each leaf of an object's content, one after the other, some other values. Leaves of what is not there are tried as well.
+// vary gives each leaf of an object's content, one after the other, some other values. Leaves of what is not there are
+// tried as well.
 func vary(v reflect.Value, path string, tried func(leaf, value string)) {
 	switch v.Kind() {
 	case reflect.Struct:
@@ -195,7 +200,8 @@ func within(v, value reflect.Value, path string, tried func(leaf, value string))
 
 // words are what some field of some kind makes a difference of.
 var words = []string{
-	"x", "", "ClientIP", "None", "ExternalName", "UDP", "TCP", "http", "kubernetes.io/h2c", "kubernetes.io/wss", "FQDN", "IPv6", "Opaque",
+	"x", "", "ClientIP", "None", "ExternalName", "UDP", "TCP", "http", "kubernetes.io/h2c", "kubernetes.io/wss", "FQDN",
+	"IPv6", "Opaque",
 	"10.0.0.9", "app", "other", "near",
 }
 
@@ -230,17 +236,21 @@ var trimmedService = &corev1.Service{
 }
 
 var trimmedSlice = &discoveryv1.EndpointSlice{
-	ObjectMeta:  metav1.ObjectMeta{Name: "app-1", Namespace: "shop", Labels: map[string]string{discoveryv1.LabelServiceName: "app"}},
+	ObjectMeta: metav1.ObjectMeta{Name: "app-1", Namespace: "shop",
+		Labels: map[string]string{discoveryv1.LabelServiceName: "app"}},
 	AddressType: discoveryv1.AddressTypeIPv4,
 	Endpoints: []discoveryv1.Endpoint{
-		{Addresses: []string{"10.0.0.2"}, Conditions: discoveryv1.EndpointConditions{Ready: new(false), Serving: new(true), Terminating: new(true)}},
-		{Addresses: []string{"10.0.0.3"}, Conditions: discoveryv1.EndpointConditions{Ready: new(false), Serving: new(true), Terminating: new(true)}},
+		{Addresses: []string{"10.0.0.2"}, Conditions: discoveryv1.EndpointConditions{Ready: new(false), Serving: new(true),
+			Terminating: new(true)}},
+		{Addresses: []string{"10.0.0.3"}, Conditions: discoveryv1.EndpointConditions{Ready: new(false), Serving: new(true),
+			Terminating: new(true)}},
 	},
 	Ports: []discoveryv1.EndpointPort{{Name: new("web"), Port: new(int32(8080)), Protocol: new(corev1.ProtocolTCP)}},
 }
 
 func trimmedSecret() *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: inShop("cert"), Type: corev1.SecretTypeTLS, Data: testcert.Self("shop.example").Data()}
+	return &corev1.Secret{ObjectMeta: inShop("cert"), Type: corev1.SecretTypeTLS,
+		Data: testcert.Self("shop.example").Data()}
 }
 
 // trimWorld is a pure part in which objects of the kind that is tested mean something.
@@ -259,12 +269,14 @@ func newTrimWorld(t *testing.T, tested model.Kind) trimWorld {
 			}
 			w.Sources.Of(kind).Set(b, model.Ref(kind, namespace, name), meta, spec)
 		}
-		put(model.KindGatewayClass, "", "cardea", `{controllerName: cardea.dev/gateway-controller}`, &gatewayv1.GatewayClassSpec{})
+		put(model.KindGatewayClass, "", "cardea", `{controllerName: cardea.dev/gateway-controller}`,
+			&gatewayv1.GatewayClassSpec{})
 		put(model.KindGateway, "shop", "web", trimGateway, &gatewayv1.GatewaySpec{})
 		put(model.KindHTTPRoute, "shop", "plain", trimRoute, &gatewayv1.HTTPRouteSpec{})
 		put(model.KindXBackend, "shop", "far", trimBackend, newSpec(w.Sources.XBackends))
 		put(model.KindXBackend, "shop", "near", trimSelector, newSpec(w.Sources.XBackends))
-		put(model.KindEndpointSlice, "shop", "app-0", fmt.Sprintf(trimEndpoints, tested == model.KindService), &input.EndpointSliceSpec{})
+		put(model.KindEndpointSlice, "shop", "app-0", fmt.Sprintf(trimEndpoints, tested == model.KindService),
+			&input.EndpointSliceSpec{})
 		put(model.KindService, "shop", "app", `{ports: [{name: web, port: 80}]}`, &corev1.ServiceSpec{})
 		w.Sources.Synced(b)
 	})
@@ -279,7 +291,11 @@ const trimGateway = `
 gatewayClassName: cardea
 listeners:
 - {name: http, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: Same}}}
-- {name: https, port: 443, protocol: HTTPS, tls: {mode: Terminate, certificateRefs: [{name: cert}]}, allowedRoutes: {namespaces: {from: Same}}}
+- name: https
+  port: 443
+  protocol: HTTPS
+  tls: {mode: Terminate, certificateRefs: [{name: cert}]}
+  allowedRoutes: {namespaces: {from: Same}}
 `
 
 const trimEndpoints = `
@@ -292,16 +308,22 @@ const trimRoute = `
 parentRefs: [{name: web}]
 rules:
 - {matches: [{path: {type: PathPrefix, value: /}}], backendRefs: [{name: app, port: 80}]}
-- {matches: [{path: {type: PathPrefix, value: /session}}], backendRefs: [{name: app, port: 80}], sessionPersistence: {type: Cookie}}
-- {matches: [{path: {type: PathPrefix, value: /far}}], backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: far}]}
-- {matches: [{path: {type: PathPrefix, value: /near}}], backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: near}]}
+- matches: [{path: {type: PathPrefix, value: /session}}]
+  backendRefs: [{name: app, port: 80}]
+  sessionPersistence: {type: Cookie}
+- matches: [{path: {type: PathPrefix, value: /far}}]
+  backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: far}]
+- matches: [{path: {type: PathPrefix, value: /near}}]
+  backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: near}]
 `
 
 const trimBackend = `
 type: ExternalHostname
 port: {number: 443}
 externalHostname: {hostname: far.example}
-tls: {mode: ServerOnly, validation: {hostname: far.example, caCertificateRefs: [{group: "", kind: ConfigMap, name: ca}]}}
+tls:
+  mode: ServerOnly
+  validation: {hostname: far.example, caCertificateRefs: [{group: "", kind: ConfigMap, name: ca}]}
 `
 
 const trimSelector = `{type: EndpointSelector, port: {number: 80}, endpointSelector: {matchLabels: {app: near}}}`

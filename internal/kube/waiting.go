@@ -7,8 +7,8 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// waiting is what watches saw of a kind that can't be judged yet: the last of each object, after what is known of all. So it does not grow,
-// however long it takes.
+// waiting is what watches saw of a kind that can't be judged yet: the last of each object, after what is known of all.
+// So it does not grow, however long it takes.
 type waiting struct {
 	all  *event // the kind was listed, or can't be read
 	each map[model.ObjectRef]event

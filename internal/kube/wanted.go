@@ -2,29 +2,34 @@ package kube
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"cardea.dev/cardea/internal/arrival"
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
 )
 
 // patience is how long an object waits for the first answer about what it refers to.
 const patience = 5 * time.Second
 
-// wanted is what is read because something refers to it, and may, each by a watch of its own. There are three answers: it is there, it is absent,
-// and it can't be read. What was read once stays as it was when it can't be read any more.
+// wanted is what is read because something refers to it, and may, each by a watch of its own. There are three answers:
+// it is there, it is absent, and it can't be read. What was read once stays as it was when it can't be read any more.
 type wanted struct {
 	objects map[model.ObjectRef]*demand
 	by      map[model.ObjectRef][]model.ObjectRef // who refers: to what
-	asked   []*demand                             // in the order of their deadlines; some may have been answered
+	// refused are those that name something of another namespace that no ReferenceGrant lets them, by that namespace.
+	refused map[string]map[model.ObjectRef]struct{}
+	asked   []*demand // in the order of their deadlines; some may have been answered
 }
 
 type demand struct {
 	ref       model.ObjectRef
 	users     map[model.ObjectRef]struct{}
+	keys      kind.Keys // the entries that are read: the most that a user has asked for
+	answered  kind.Keys // those that the last answer had
 	stop      func()
 	deadline  time.Time // of the first answer
 	state     answerState
@@ -40,14 +45,24 @@ const (
 	answered               // once and for all
 )
 
-// want says what an object refers to, in all its versions that count, by what they name. What it may not refer to is not read.
-func (d *desk) want(user model.ObjectRef, versions ...[]arrival.Reference) {
+// want says what an object refers to, in all its versions that count, by what they name. What it may not refer to is
+// not read.
+func (d *desk) want(user model.ObjectRef, versions ...[]kind.Reference) {
 	var list []model.ObjectRef
+	keys := map[model.ObjectRef]kind.Keys{}
 	for _, names := range versions {
 		for _, r := range names {
-			if resources[r.To.Kind()].demanded && !slices.Contains(list, r.To) && d.grants.mayRead(user, r.To) {
+			if k := d.catalog.Of(r.To.Kind()); k == nil || k.Reading != kind.OnDemand {
+				continue
+			}
+			if !d.grants.mayRead(user, r.To) {
+				d.wanted.refuse(user, r.To.Namespace())
+				continue
+			}
+			if !slices.Contains(list, r.To) {
 				list = append(list, r.To)
 			}
+			keys[r.To] = max(keys[r.To], r.Keys)
 		}
 	}
 	before := d.wanted.by[user]
@@ -55,7 +70,7 @@ func (d *desk) want(user model.ObjectRef, versions ...[]arrival.Reference) {
 		return
 	}
 	for _, ref := range list {
-		d.ref(ref).users[user] = struct{}{}
+		d.demand(ref, user, keys[ref])
 	}
 	for _, ref := range before {
 		if !slices.Contains(list, ref) {
@@ -67,16 +82,53 @@ func (d *desk) want(user model.ObjectRef, versions ...[]arrival.Reference) {
 	}
 }
 
-// ref is the demand for an object, begun if there was none.
-func (d *desk) ref(ref model.ObjectRef) *demand {
-	w := d.wanted.objects[ref]
-	if w == nil {
-		w = &demand{ref: ref, users: map[model.ObjectRef]struct{}{}, deadline: d.now.Add(patience)}
-		d.wanted.objects[ref] = w
-		d.wanted.asked = append(d.wanted.asked, w)
-		w.stop = d.ask(ref)
+// refuse notes that an object names something of a namespace that it may not. It is asked again with the next change of
+// a grant there, if it still exists.
+func (w *wanted) refuse(user model.ObjectRef, namespace string) {
+	if w.refused[namespace] == nil {
+		w.refused[namespace] = map[model.ObjectRef]struct{}{}
 	}
-	return w
+	w.refused[namespace][user] = struct{}{}
+}
+
+// across lists those that name, or would name if they were let, something of a namespace from another one. It forgets
+// the latter: they are asked again.
+func (w *wanted) across(namespace string) []model.ObjectRef {
+	users := w.refused[namespace]
+	delete(w.refused, namespace)
+	if users == nil {
+		users = map[model.ObjectRef]struct{}{}
+	}
+	for to, d := range w.objects {
+		if to.Namespace() != namespace {
+			continue
+		}
+		for user := range d.users {
+			if user.Namespace() != namespace {
+				users[user] = struct{}{}
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Keys(users), model.ObjectRef.Compare)
+}
+
+// demand has an object read for a user, with the entries that the user asks for. It begins anew if more is asked for
+// than is read: what was read stays meanwhile.
+func (d *desk) demand(ref, user model.ObjectRef, keys kind.Keys) {
+	w, known := d.wanted.objects[ref]
+	if !known {
+		w = &demand{ref: ref, users: map[model.ObjectRef]struct{}{}, stop: func() {}}
+		d.wanted.objects[ref] = w
+	}
+	w.users[user] = struct{}{}
+	if known && keys <= w.keys {
+		return
+	}
+	w.stop()
+	w.keys = max(w.keys, keys)
+	w.deadline = d.now.Add(patience)
+	d.wanted.asked = append(d.wanted.asked, w)
+	w.stop = d.ask(ref, w.keys)
 }
 
 // release ends the demand for an object with its last user.
@@ -95,22 +147,23 @@ func (d *desk) release(ref, user model.ObjectRef) {
 	d.drop(ref)
 }
 
-// unknown says whether an object is wanted and its first answer is still to be waited for.
-func (d *desk) unknown(ref model.ObjectRef) bool {
-	w := d.wanted.objects[ref]
-	return w != nil && w.state == pending
+// unknown says whether a reference is to something that is wanted, and the first answer about it, or about the entries
+// that are asked for, is still to be waited for.
+func (d *desk) unknown(r kind.Reference) bool {
+	w := d.wanted.objects[r.To]
+	return w != nil && (w.state == pending || w.state == answered && w.answered < min(r.Keys, w.keys))
 }
 
 // answer takes what is known of an object that was asked for; nil: it is absent.
-func (d *desk) answer(ref model.ObjectRef, o *object) {
+func (d *desk) answer(ref model.ObjectRef, o *object, keys kind.Keys) {
 	w := d.wanted.objects[ref]
-	if w == nil {
-		return // nobody wants to know any more
+	if w == nil || keys < w.keys {
+		return // nobody wants to know that any more
 	}
 	if w.state == unreadable {
 		d.edits = append(d.edits, edit{ref: ref, unread: true})
 	}
-	w.state = answered
+	w.state, w.answered = answered, keys
 	d.unblock(w)
 	if o == nil {
 		d.remove(ref)
@@ -119,8 +172,8 @@ func (d *desk) answer(ref model.ObjectRef, o *object) {
 	}
 }
 
-// unanswered takes why an object can't be read. The first reason is the one that is told, since the words differ from try to try; but
-// if it may not be read, that is it.
+// unanswered takes why an object can't be read. The first reason is the one that is told, since the words differ from
+// try to try; but if it may not be read, that is it.
 func (d *desk) unanswered(ref model.ObjectRef, err error) {
 	w := d.wanted.objects[ref]
 	if w == nil || w.state == answered || w.forbidden {
@@ -143,6 +196,8 @@ func (d *desk) expire() {
 		d.wanted.asked = d.wanted.asked[1:]
 		switch {
 		case w.state != pending:
+			w.answered = w.keys // nobody waits for more any longer
+			d.unblock(w)
 		case w.failure != nil:
 			d.giveUp(w, w.failure.Error())
 		default:
@@ -151,7 +206,8 @@ func (d *desk) expire() {
 	}
 }
 
-// giveUp tells the graph why an object that is wanted is neither there nor absent. Whoever waited for it goes on without.
+// giveUp tells the graph why an object that is wanted is neither there nor absent. Whoever waited for it goes on
+// without.
 func (d *desk) giveUp(w *demand, why string) {
 	w.state = unreadable
 	d.edits = append(d.edits, edit{ref: w.ref, unread: true, why: why})

@@ -26,13 +26,14 @@ func (k BackendKey) Words() string {
 
 // Backend is where requests can be sent.
 type Backend struct {
-	Key BackendKey
+	Key       BackendKey
+	DataPlane DataPlane // of the Gateway whose proxies send the requests
 	// Hostname and HostPort, if set, are looked up by DNS at the proxy, and there are no Endpoints.
 	Hostname string
 	HostPort int32
 	Protocol BackendProtocol
 	TLS      *BackendTLS // nil: plaintext
-	// Endpoints may get requests now: sorted, each once.
+	// Endpoints may get requests now: sorted by priority, zone, address and port, each once.
 	Endpoints []Endpoint
 }
 
@@ -67,6 +68,10 @@ type SubjectAltName struct {
 type Endpoint struct {
 	Address string
 	Port    int32
+	// Priority: those of the lowest get the requests as long as enough of them can. 0 is the lowest, and none is left out
+	// up to the highest.
+	Priority uint32
+	Zone     string // where it is; "": not known
 }
 
 // Secret is a certificate and its private key, a valid pair.

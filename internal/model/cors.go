@@ -1,9 +1,10 @@
 package model
 
-// CORS answers preflight requests, and tells browsers which other origins' scripts may read the answers. In each list a "*"
-// stands alone and means all.
+// CORS answers preflight requests, and tells browsers which other origins' scripts may read the answers. In each list a
+// "*" stands alone and means all.
 type CORS struct {
-	Origins     []string // "scheme://host" or "scheme://host:port"; a "*" in the host is any number of labels or parts of one
+	// "scheme://host" or "scheme://host:port"; a "*" in the host is any number of labels or parts of one
+	Origins     []string
 	Methods     []string
 	Headers     []string // of requests
 	Expose      []string // headers of answers

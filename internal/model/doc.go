@@ -1,5 +1,5 @@
-// Package model is what gateways mean, as plain data in Gateway API's words: listeners, rules, sites, backends, endpoints,
-// secrets, findings.
+// Package model is what gateways mean, as plain data in Gateway API's words: listeners, rules, sites, backends,
+// endpoints, secrets, findings.
 //
 // It owns the types that the meaning tower produces and every dialect reads. It must never know Kubernetes types, Envoy
 // types or any library: it imports the standard library only, and it holds no virtual hosts, clusters or filter chains,

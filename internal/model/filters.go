@@ -40,8 +40,9 @@ type HeaderModifier struct {
 // Header is a header's name and value.
 type Header struct{ Name, Value string }
 
-// Framing are headers by which a message is told from the next one, or that are about one connection (RFC 9110, 7.6.1; RFC 9112, 6): who could set
-// them could have a part of a body taken for a message. No route and no authorization server may.
+// Framing are headers by which a message is told from the next one, or that are about one connection (RFC 9110, 7.6.1;
+// RFC 9112, 6): who could set them could have a part of a body taken for a message. No route and no authorization
+// server may.
 var Framing = []string{"connection", "content-length", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"}
 
 // PathRewrite replaces a path: all of it, or the prefix that matched (by path elements).
@@ -56,8 +57,8 @@ type Rewrite struct {
 	Path     *PathRewrite
 }
 
-// Redirect answers with a Location. Empty fields keep what the request had; Port 0 means the scheme's well-known port if
-// Scheme is set, else the listener's port (HTTPRequestRedirectFilter.port).
+// Redirect answers with a Location. Empty fields keep what the request had; Port 0 means the scheme's well-known port
+// if Scheme is set, else the listener's port (HTTPRequestRedirectFilter.port).
 type Redirect struct {
 	Scheme     string
 	Hostname   string

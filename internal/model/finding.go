@@ -21,7 +21,8 @@ const (
 // String is "error", "warning" or "info".
 func (s Severity) String() string { return [...]string{"error", "warning", "info"}[s] }
 
-// Finding is something that the user should be told about an object: it becomes a condition, and a line of `cardea check`.
+// Finding is something that the user should be told about an object: it becomes a condition, and a line of `cardea
+// check`.
 type Finding struct {
 	Object    ObjectRef
 	Parent    ParentRef // of a route, if it concerns one parent only; else zero

@@ -42,8 +42,8 @@ func rank(hostname string) int {
 	return 2
 }
 
-// Wider lists the domains that cover the given one and that the listener's hostname allows, from narrow to wide, without
-// the domain itself.
+// Wider lists the domains that cover the given one and that the listener's hostname allows, from narrow to wide,
+// without the domain itself.
 func Wider(domain, listener string) []string {
 	listener = HostnameDomain(listener)
 	var wider []string

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// XBackendLabel is on EndpointSlices that have the endpoints of an XBackend in their namespace; its value is LabelValue of the name.
+// XBackendLabel is on EndpointSlices that have the endpoints of an XBackend in their namespace; its value is LabelValue
+// of the name.
 const XBackendLabel = ownGroup + "/xbackend"
 
 // LabelValue is a name as a label's value can hold it: one of more than 63 characters is cut, and told apart by a hash.
@@ -22,7 +23,8 @@ func LabelValue(name string) string {
 	return strings.TrimRight(name[:most-hashed-1], "-.") + "-" + hex.EncodeToString(sum[:hashed/2])
 }
 
-// Labels are an object's labels, in order of their keys. Most objects have one or none, and a map would need ten times the memory.
+// Labels are an object's labels, in order of their keys. Most objects have one or none, and a map would need ten times
+// the memory.
 type Labels []Label
 
 // Label is one of them.
@@ -42,7 +44,8 @@ func LabelsOf(m map[string]string) Labels {
 
 // Get is the value of a label, "" if there is none.
 func (l Labels) Get(key string) string {
-	if i, found := slices.BinarySearchFunc(l, key, func(l Label, key string) int { return cmp.Compare(l.Key, key) }); found {
+	if i, found := slices.BinarySearchFunc(l, key,
+		func(l Label, key string) int { return cmp.Compare(l.Key, key) }); found {
 		return l[i].Value
 	}
 	return ""

@@ -32,11 +32,12 @@ type Port struct {
 	BindPort  int32    // where the proxy binds: Number plus an offset
 	Addresses []string // IP addresses to bind, never empty, sorted
 	Protocol  Protocol // all listeners that serve agree on it
+	DataPlane DataPlane
 	Listeners []PortListener
 }
 
-// PortListener is a listener as its port's other listeners see it: hosts go to the most specific one. One that can't serve
-// keeps its hosts all the same: no other listener may answer for them.
+// PortListener is a listener as its port's other listeners see it: hosts go to the most specific one. One that can't
+// serve keeps its hosts all the same: no other listener may answer for them.
 type PortListener struct {
 	Key      ListenerKey
 	Hostname string
@@ -54,11 +55,12 @@ func (k ListenerKey) Owner() ObjectRef { return k.Parent }
 
 // Listener is one listener that can serve: its own references resolved, no conflict.
 type Listener struct {
-	Key      ListenerKey
-	Gateway  ObjectRef // whose data plane serves it
-	Port     PortKey
-	Protocol Protocol
-	Hostname string // "", "host" or "*.host"; "" takes every host
+	Key       ListenerKey
+	Gateway   ObjectRef // whose proxies serve it
+	DataPlane DataPlane
+	Port      PortKey
+	Protocol  Protocol
+	Hostname  string // "", "host" or "*.host"; "" takes every host
 	// Certificates, for HTTPS: Secrets of type kubernetes.io/tls that resolved, in the order of certificateRefs.
 	Certificates []ObjectRef
 }
@@ -66,6 +68,7 @@ type Listener struct {
 // Gateway is one Gateway that Cardea serves.
 type Gateway struct {
 	Ref       ObjectRef
+	DataPlane DataPlane
 	Addresses []string // that its proxies bind, sorted
 }
 
@@ -74,21 +77,23 @@ type Environment struct {
 	Version    string   // of Envoy: "1.40.0"
 	PortOffset int32    // added to every listener's port to get the port to bind
 	Addresses  []string // IP addresses to bind where nothing else says so
-	// Fronted: a Service stands before the proxies. It has the Gateway's addresses, and the proxies bind Addresses. Else the proxies
-	// bind the Gateway's addresses themselves.
+	// Fronted: a Service stands before the proxies. It has the Gateway's addresses, and the proxies bind Addresses. Else
+	// the proxies bind the Gateway's addresses themselves.
 	Fronted bool
 	// ProbePort is the proxies' own, which no listener can bind; 0: none.
 	ProbePort int32
 	APIs      []string // versions of the Gateway API whose CRDs are installed, each once; none: there are no CRDs
 }
 
-// Front is what stands before a Gateway's proxies, as far as it is there. Of an XBackend it has what is wrong with what finds its pods (NoResources).
+// Front is what stands before a Gateway's proxies, as far as it is there. Of an XBackend it has what is wrong with what
+// finds its pods (NoResources).
 type Front struct {
 	Addresses []Address // that lead to the Gateway, sorted
 	// Reason and Message say what is wrong, in words of the Gateway's condition Accepted (InvalidParameters) or Programmed
 	// (AddressNotAssigned, AddressNotUsable, NoResources); none if all is as it was asked for.
 	Reason, Message string
-	// Note is what else should be known of what stands there, though it may serve: a rollout that does not come to its end, a label that was not set.
+	// Note is what else should be known of what stands there, though it may serve: a rollout that does not come to its
+	// end, a label that was not set.
 	Note string
 }
 

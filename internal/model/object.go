@@ -10,29 +10,32 @@ import (
 // ControllerName is the controller whose GatewayClasses Cardea serves.
 const ControllerName = "cardea.dev/gateway-controller"
 
-// Finalizer keeps a Gateway until what was made for it is gone. Who has it is Cardea's until its class is another controller's: this says of a
-// Gateway whose class is missing whether it was served.
+// Finalizer keeps a Gateway until what was made for it is gone. Who has it is Cardea's until its class is another
+// controller's: this says of a Gateway whose class is missing whether it was served.
 const Finalizer = "cardea.dev/proxies"
 
-// Kind names a kind of object that Cardea knows; its group is implied.
-type Kind uint8
+// Kind names a kind of object by its API group and its name, whether Cardea reads such objects or not. Equal kinds
+// are equal. The zero Kind names none.
+type Kind struct{ unique unique.Handle[kindName] }
 
-// The kinds that Cardea reads. The zero Kind is none of them.
-const (
-	KindNone Kind = iota
-	KindGatewayClass
-	KindGateway
-	KindHTTPRoute
-	KindGRPCRoute
-	KindReferenceGrant
-	KindNamespace
-	KindService
-	KindEndpointSlice
-	KindSecret
-	KindConfigMap
-	KindXBackend
-	KindDataPlane
-	kindEnd
+type kindName struct{ group, name string }
+
+// The kinds whose meaning several packages know. What else there is to know of a kind stands in its declaration
+// (packages kind and kinds).
+var (
+	KindNone           = Kind{}
+	KindGatewayClass   = KindOf(gatewayGroup, "GatewayClass")
+	KindGateway        = KindOf(gatewayGroup, "Gateway")
+	KindHTTPRoute      = KindOf(gatewayGroup, "HTTPRoute")
+	KindGRPCRoute      = KindOf(gatewayGroup, "GRPCRoute")
+	KindReferenceGrant = KindOf(gatewayGroup, "ReferenceGrant")
+	KindNamespace      = KindOf("", "Namespace")
+	KindService        = KindOf("", "Service")
+	KindEndpointSlice  = KindOf("discovery.k8s.io", "EndpointSlice")
+	KindSecret         = KindOf("", "Secret")
+	KindConfigMap      = KindOf("", "ConfigMap")
+	KindXBackend       = KindOf(xGatewayGroup, "XBackend")
+	KindDataPlane      = KindOf(ownGroup, "DataPlane")
 )
 
 const (
@@ -41,54 +44,54 @@ const (
 	ownGroup      = "cardea.dev"
 )
 
-var kinds = [...]struct{ group, kind string }{
-	KindNone:           {"", ""},
-	KindGatewayClass:   {gatewayGroup, "GatewayClass"},
-	KindGateway:        {gatewayGroup, "Gateway"},
-	KindHTTPRoute:      {gatewayGroup, "HTTPRoute"},
-	KindGRPCRoute:      {gatewayGroup, "GRPCRoute"},
-	KindReferenceGrant: {gatewayGroup, "ReferenceGrant"},
-	KindNamespace:      {"", "Namespace"},
-	KindService:        {"", "Service"},
-	KindEndpointSlice:  {"discovery.k8s.io", "EndpointSlice"},
-	KindSecret:         {"", "Secret"},
-	KindConfigMap:      {"", "ConfigMap"},
-	KindXBackend:       {xGatewayGroup, "XBackend"},
-	KindDataPlane:      {ownGroup, "DataPlane"},
+// KindOf is the kind of an API group (the core group is "") and a name; KindNone if name is "".
+func KindOf(group, name string) Kind {
+	if name == "" {
+		return KindNone
+	}
+	return Kind{unique.Make(kindName{group, name})}
 }
 
-// String is the kind's name as in an object's `kind` field.
-func (k Kind) String() string { return kinds[k].kind }
+func (k Kind) parts() kindName {
+	if k == KindNone {
+		return kindName{}
+	}
+	return k.unique.Value()
+}
+
+// String is the kind's name as in an object's `kind` field. Kinds of several groups may have one name.
+func (k Kind) String() string { return k.parts().name }
 
 // Group is the kind's API group; the core group is "".
-func (k Kind) Group() string { return kinds[k].group }
+func (k Kind) Group() string { return k.parts().group }
 
-// Failure is what a route of the kind answers where it can't serve: an HTTP status, and what its users call it. Of a 503 proxies make
-// UNAVAILABLE for gRPC clients, of a 500 UNKNOWN.
+// Qualified is the kind's name, followed by the group for a kind that is neither of the Gateway API nor of Kubernetes
+// nor Cardea's own: there may be another one of its name.
+func (k Kind) Qualified() string {
+	switch group := k.Group(); group {
+	case "", gatewayGroup, xGatewayGroup, ownGroup, KindEndpointSlice.Group():
+		return k.String()
+	default:
+		return k.String() + "." + group
+	}
+}
+
+// Compare orders kinds by name and group.
+func (k Kind) Compare(other Kind) int {
+	if k == other {
+		return 0
+	}
+	a, b := k.parts(), other.parts()
+	return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(a.group, b.group))
+}
+
+// Failure is what a route of the kind answers where it can't serve: an HTTP status, and what its users call it. Of a
+// 503 proxies make UNAVAILABLE for gRPC clients, of a 500 UNKNOWN.
 func (k Kind) Failure() (status int, name string) {
 	if k == KindGRPCRoute {
 		return 503, "UNAVAILABLE"
 	}
 	return 500, "500"
-}
-
-// Kinds lists every kind that Cardea reads.
-func Kinds() []Kind {
-	list := make([]Kind, 0, kindEnd-1)
-	for k := KindNone + 1; k < kindEnd; k++ {
-		list = append(list, k)
-	}
-	return list
-}
-
-// KindOf finds the kind for an API group and a kind's name; KindNone if Cardea does not read it.
-func KindOf(group, kind string) Kind {
-	for k, e := range kinds {
-		if k != 0 && e.group == group && e.kind == kind {
-			return Kind(k)
-		}
-	}
-	return KindNone
 }
 
 // ObjectRef names one object. References to the same object are equal. The zero reference names none.
@@ -138,7 +141,7 @@ func (r ObjectRef) Compare(other ObjectRef) int {
 		return 0
 	}
 	a, b := r.parts(), other.parts()
-	return cmp.Or(cmp.Compare(a.kind, b.kind), strings.Compare(a.namespace, b.namespace), strings.Compare(a.name, b.name))
+	return cmp.Or(a.kind.Compare(b.kind), strings.Compare(a.namespace, b.namespace), strings.Compare(a.name, b.name))
 }
 
 // Meta is what Cardea keeps of an object's metadata. Status and managed fields are not kept.

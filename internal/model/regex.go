@@ -15,23 +15,30 @@ import (
 const (
 	// MaxRegexSize bounds a regular expression, in about the instructions of its program. RE2 gives up at about 350,000.
 	MaxRegexSize = 50_000
-	// maxRanges bounds what the classes of an expression are made of (\pL has 700 ranges of characters), counted as they are written: without a
-	// bound, reading 4 KB takes as long as compiling them. An expression of so many is too large, unless it says the same again and again in brackets.
+	// maxRanges bounds what the classes of an expression are made of (\pL has 700 ranges of characters), counted as they
+	// are written: without a bound, reading 4 KB takes as long as compiling them. An expression of so many is too large,
+	// unless it says the same again and again in brackets.
 	maxRanges = MaxRegexSize
 )
 
-// CheckRegex tells why a regular expression can't be served: it is none of RE2, which reads expression and values as bytes, or it is too large.
-// Nothing is compiled, and the work is bounded by the length of the text: whoever may write a route must not keep all others waiting. There is no
-// bound on all expressions of a route together: it would refuse whichever comes last, and several routes would get around it.
+// CheckRegex tells why a regular expression can't be served: it is none of RE2, which reads expression and values as
+// bytes, or it is too large. Nothing is compiled, and the work is bounded by the length of the text: whoever may write
+// a route must not keep all others waiting. There is no bound on all expressions of a route together: it would refuse
+// whichever comes last, and several routes would get around it.
 func CheckRegex(expr string) error {
 	if expr == "" {
 		return errors.New("it is empty, which Envoy takes for none; .* is everything")
 	}
 	if name, unknown := foreignClass(expr); unknown {
-		return fmt.Errorf(`\p{%s} is no class of characters that RE2 knows; name a category as in \p{Lu}, or a script as in \p{Latin}`, name)
+		return fmt.Errorf(
+			`\p{%s} is no class of characters that RE2 knows; name a category as in \p{Lu}, or a script as in \p{Latin}`, name,
+		)
 	}
 	if escape, found := wideEscape(expr); found {
-		return fmt.Errorf(`\%s is more than a byte: bytes are compared, \xFF is the last; é is \xC3\xA9 in a header, %%C3%%A9 in a path`, escape)
+		return fmt.Errorf(
+			`\%s is more than a byte: bytes are compared, \xFF is the last; é is \xC3\xA9 in a header, %%C3%%A9 in a path`,
+			escape,
+		)
 	}
 	if n := namedRanges(expr); n > maxRanges {
 		return fmt.Errorf("too large: its classes have %d ranges of characters, at most %d", n, maxRanges)
@@ -50,8 +57,9 @@ func CheckRegex(expr string) error {
 	return nil
 }
 
-// programSize is about the number of instructions that an expression is compiled to: as many as Go has, but that a class of characters counts four
-// for each range, for the bytes that tell it apart. What is repeated is compiled as often as it is repeated.
+// programSize is about the number of instructions that an expression is compiled to: as many as Go has, but that a
+// class of characters counts four for each range, for the bytes that tell it apart. What is repeated is compiled as
+// often as it is repeated.
 func programSize(re *syntax.Regexp) int {
 	const begin, end = 1, 1
 	return addSizes(begin+end, partSize(re))
@@ -151,8 +159,8 @@ func bytesOf(latin1 string) string {
 	return string(b)
 }
 
-// foreignClass finds a name of a class in a valid expression that Go takes and RE2 does not: Go knows newer scripts, further categories, their
-// long names, and all names in any case (regexp/syntax since Go 1.25).
+// foreignClass finds a name of a class in a valid expression that Go takes and RE2 does not: Go knows newer scripts,
+// further categories, their long names, and all names in any case (regexp/syntax since Go 1.25).
 func foreignClass(expr string) (name string, found bool) {
 	for escape := range escapes(expr) {
 		if escape[0] != 'p' && escape[0] != 'P' {
@@ -165,7 +173,8 @@ func foreignClass(expr string) (name string, found bool) {
 	return "", false
 }
 
-// wideEscape finds an escape of a character that no byte is. RE2 refuses it, for Envoy lets it read expressions and values as Latin-1.
+// wideEscape finds an escape of a character that no byte is. RE2 refuses it, for Envoy lets it read expressions and
+// values as Latin-1.
 func wideEscape(expr string) (escape string, found bool) {
 	for text := range escapes(expr) {
 		escape, base := text[:min(3, len(text))], 8

@@ -9,13 +9,16 @@ import (
 	"unicode/utf8"
 )
 
-// TestProgramSizes: what is counted of an expression is what comes of compiling it. The size of a large one is as right as that of a small one.
+// TestProgramSizes: what is counted of an expression is what comes of compiling it. The size of a large one is as right
+// as that of a small one.
 func TestProgramSizes(t *testing.T) {
 	for _, expr := range []string{
 		"", "a", "/api/v[0-9]+/.*", "(?i)content-[a-z]+", "(?i)é1", "a|b|cd|", "(?:a|b)?", "(a*)*x", "^a$", `\bword\b`,
 		`[^/]+\.(png|jpe?g)`, "(?s).{3,}", ".",
-		"a{0}", "a{1}", "a{3}", "a{0,3}", "a{2,5}", "(ab){4,}", "((a{9}){9}){9}", "(?:a{2}|b{3}){5}", "(a|b{7,10}){11,12}", `\pL`, `[\pL\d_]{5}`,
-		`\p{Greek}{100}`, `(\p{L}|.){40}`, `\PL?`, "[a]", "[^a]", "[^\\n]", `[\x00-\xff]`, "(?:){3}", `/\pL{1000}`, "a{1000}b{1000}", `\x{ff}`, "(?:x*)*",
+		"a{0}", "a{1}", "a{3}", "a{0,3}", "a{2,5}", "(ab){4,}", "((a{9}){9}){9}", "(?:a{2}|b{3}){5}", "(a|b{7,10}){11,12}",
+		`\pL`, `[\pL\d_]{5}`,
+		`\p{Greek}{100}`, `(\p{L}|.){40}`, `\PL?`, "[a]", "[^a]", "[^\\n]", `[\x00-\xff]`, "(?:){3}", `/\pL{1000}`,
+		"a{1000}b{1000}", `\x{ff}`, "(?:x*)*",
 	} {
 		re, err := syntax.Parse(expr, syntax.Perl)
 		if err != nil {
@@ -62,11 +65,13 @@ func TestLargeRegexes(t *testing.T) {
 	}
 }
 
-// TestCheckingIsBounded: expressions of 4 KB, which a route may have hundreds of, are judged with about the memory that reading text takes.
+// TestCheckingIsBounded: expressions of 4 KB, which a route may have hundreds of, are judged with about the memory that
+// reading text takes.
 func TestCheckingIsBounded(t *testing.T) {
 	const length, bound = 4096, 4 << 20
 	for _, part := range []string{
-		`\pL{1000}`, `\pL`, `[\pL]`, `\PL|`, `a{1000}`, "(?i)[B-\U0001E942]", `(?i)\p{Lu}`, `\p{Letter}`, `\p{lu}`, `(\pL`, `[\pL\PL]?`,
+		`\pL{1000}`, `\pL`, `[\pL]`, `\PL|`, `a{1000}`, "(?i)[B-\U0001E942]", `(?i)\p{Lu}`, `\p{Letter}`, `\p{lu}`, `(\pL`,
+		`[\pL\PL]?`,
 		`a{2}`, `(a|`, `.*`, `[^x]`,
 	} {
 		expr := strings.Repeat(part, length/len(part))

@@ -8,8 +8,10 @@ import (
 // TestClassNames: Go takes names that RE2 does not know.
 func TestClassNames(t *testing.T) {
 	for expr, valid := range map[string]bool{
-		`\p{Greek}`: true, `\p{^Greek}+`: true, `\P{Lu}`: true, `\pN`: true, `[\p{Any}]`: true, `\Q\p{Letter}\E\d`: true, `\\p{2}`: true,
-		`\p{Letter}`: false, `\p{greek}`: false, `x\p{^Uppercase_Letter}`: false, `\P{ASCII}`: false, `\p{Cn}`: false, `\p{LC}`: false,
+		`\p{Greek}`: true, `\p{^Greek}+`: true, `\P{Lu}`: true, `\pN`: true, `[\p{Any}]`: true, `\Q\p{Letter}\E\d`: true,
+		`\\p{2}`:     true,
+		`\p{Letter}`: false, `\p{greek}`: false, `x\p{^Uppercase_Letter}`: false, `\P{ASCII}`: false, `\p{Cn}`: false,
+		`\p{LC}`:          false,
 		`\Qa\E\p{Letter}`: false, `\p{Lu}\p{Letter}`: false, `\p{No_Such}`: false,
 		"": false, ".*": true, `\p{Kawi}`: true, `\p{Garay}`: false, `[^\P{Tulu_Tigalari}]`: false,
 	} {
@@ -22,7 +24,8 @@ func TestClassNames(t *testing.T) {
 // TestWideEscapes: RE2 reads what Envoy gives it as bytes, and refuses an escape that is none.
 func TestWideEscapes(t *testing.T) {
 	for expr, valid := range map[string]bool{
-		`\x{ff}`: true, `[\x{80}-\x{00ff}]`: true, `\377`: true, `\0777`: true, `\xE9\x41`: true, `\Q\x{100}\E`: true, `\\x{100}`: true, `é`: true,
+		`\x{ff}`: true, `[\x{80}-\x{00ff}]`: true, `\377`: true, `\0777`: true, `\xE9\x41`: true, `\Q\x{100}\E`: true,
+		`\\x{100}`: true, `é`: true,
 		`\x{100}`: false, `[a\x{10FFFF}]`: false, `[^\x{0100}]?`: false, `a\400`: false, `\777`: false, `\Qa\E\x{100}`: false,
 	} {
 		if err := CheckRegex(expr); (err == nil) != valid {
@@ -34,7 +37,8 @@ func TestWideEscapes(t *testing.T) {
 // TestClosed: what is put behind an expression is no part of its quotation, and the expression means what it did.
 func TestClosed(t *testing.T) {
 	for expr, want := range map[string]string{
-		`a\.b`: `a\.b`, `\Qa.b`: `\Qa.b\E`, `\Qa.b\E.`: `\Qa.b\E.`, `\Qa\E\Qb\`: `\Qa\E\Qb\\E`, `\\Qa`: `\\Qa`, "\\Q\ufeff": "\\Q\ufeff\\E",
+		`a\.b`: `a\.b`, `\Qa.b`: `\Qa.b\E`, `\Qa.b\E.`: `\Qa.b\E.`, `\Qa\E\Qb\`: `\Qa\E\Qb\\E`, `\\Qa`: `\\Qa`,
+		"\\Q\ufeff": "\\Q\ufeff\\E",
 	} {
 		if got := ClosedRegex(expr); got != want {
 			t.Errorf("%s: %s, want %s", expr, got, want)

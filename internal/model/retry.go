@@ -8,8 +8,8 @@ type Timeouts struct {
 	Backend time.Duration // each attempt at a backend
 }
 
-// Retry tries a request again that no backend has processed: because none could be reached, or it was rejected, or answered
-// with one of Codes. Where Timeouts.Backend is set, an attempt that takes longer is one more reason.
+// Retry tries a request again that no backend has processed: because none could be reached, or it was rejected, or
+// answered with one of Codes. Where Timeouts.Backend is set, an attempt that takes longer is one more reason.
 type Retry struct {
 	Codes    []uint32 // HTTP statuses
 	Attempts uint32   // after the first one, at least 1

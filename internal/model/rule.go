@@ -4,19 +4,37 @@ import "time"
 
 // Route is a route that names a Gateway of ours: where it serves, and what it does there.
 type Route struct {
-	Created time.Time // zero: not stated
-	Places  []Place   // each listener once; none: it serves nowhere
-	Rules   []Rule
-	// XBackends are those that its rules name and may name, whether they can be served or not; each once.
-	XBackends []ObjectRef
+	Created  time.Time      // zero: not stated
+	Gateways []RouteGateway // that it is attached to, each once
+	Places   []Place        // each listener once; none: it serves nowhere
+	Rules    []Rule
+	// Backends are the objects that its rules name as backends and may name, whether they can be served or not, of kinds
+	// whose status says on which Gateways they serve; each once.
+	Backends []ObjectRef
 	// Findings are about its rules, and about it as a whole.
 	Findings []Finding
+}
+
+// DataPlane is that of a Gateway that the route is attached to.
+func (r Route) DataPlane(gateway ObjectRef) DataPlane {
+	for _, g := range r.Gateways {
+		if g.Ref == gateway {
+			return g.DataPlane
+		}
+	}
+	return ""
+}
+
+// RouteGateway is a Gateway that a route is attached to, whether it serves there or not.
+type RouteGateway struct {
+	Ref       ObjectRef
+	DataPlane DataPlane
 }
 
 // Place is a listener where a route serves.
 type Place struct {
 	Listener ListenerKey
-	Gateway  ObjectRef // whose data plane it is
+	Gateway  ObjectRef // whose proxies serve it
 	Domains  []Domain  // at least one
 }
 
@@ -26,8 +44,8 @@ type Domain struct {
 	Original string // the route's hostname that led to it, or Every: precedence goes by this one
 }
 
-// RuleKey names a rule: the route and the rule's name in it. An unnamed rule's name is made of its matches and an ordinal
-// among equals, never of its position.
+// RuleKey names a rule: the route and the rule's name in it. An unnamed rule's name is made of its matches and an
+// ordinal among equals, never of its position.
 type RuleKey struct {
 	Route ObjectRef
 	Name  string
@@ -36,8 +54,8 @@ type RuleKey struct {
 // Owner is the route.
 func (k RuleKey) Owner() ObjectRef { return k.Route }
 
-// Rule says what happens to a request that one of its matches takes. Exactly one of Error, Redirect and Backends decides
-// the answer, in this order.
+// Rule says what happens to a request that one of its matches takes. Exactly one of Error, Redirect and Backends
+// decides the answer, in this order.
 type Rule struct {
 	Key     RuleKey
 	Matches []Match // at least one; Site.Match is an index into it
@@ -97,8 +115,8 @@ type ValueMatch struct {
 type WeightedBackend struct {
 	Backend BackendKey
 	Weight  uint32
-	// Invalid: the reference did not resolve; its share is answered with the Failure of the route's kind. Backend is then what was asked for, as far
-	// as it can be named.
+	// Invalid: the reference did not resolve; its share is answered with the Failure of the route's kind. Backend is then
+	// what was asked for, as far as it can be named.
 	Invalid bool
 	// Filters work on the backend's share only, after those of the rule on the way there, before them on the way back.
 	Filters *Filters
@@ -142,7 +160,8 @@ func (k SiteKey) Owner() ObjectRef { return k.Rule.Route }
 
 // Site is one match of a rule where it serves.
 type Site struct {
-	// Order sorts the sites of one domain as Gateway API's precedence wants them; see package gateway, order.go, for how it is made.
+	// Order sorts the sites of one domain as Gateway API's precedence wants them; see package gateway, order.go, for how
+	// it is made.
 	Order string
 }
 

@@ -43,13 +43,15 @@ type Class struct {
 
 // Proxy is what to run for a Gateway.
 type Proxy struct {
-	UID  string // of the Gateway
-	Name string // of everything that is made for it
+	UID       string // of the Gateway
+	Name      string // of everything that is made for it
+	DataPlane model.DataPlane
 	// Accepted: else nothing is made anew, and what was made stays as it was when the Gateway was accepted.
 	Accepted bool
 	// Held: the Gateway has model.Finalizer.
 	Held bool
-	// Leaving: the Gateway is being deleted, or another controller's by now. All that was made for it has to go, and then the finalizer.
+	// Leaving: the Gateway is being deleted, or another controller's by now. All that was made for it has to go, and then
+	// the finalizer.
 	Leaving bool
 	// Parameters are the class's and the Gateway's, those that are there, in this order: what a later one states counts.
 	Parameters []DataPlane

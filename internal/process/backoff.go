@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// Backoff says how long to wait before the next start: Min after the first failure, twice as long after each further one,
-// Max at most. A run that lasted Reset or longer ends a row of failures. Zero fields are 200 ms, 30 s and 60 s.
+// Backoff is how long to wait before the next start: Min after the first failure, twice as long after each further one,
+// Max at most. After a run of Reset or longer, the count of failures begins again. Zero fields mean 200 ms, 30 s and 60
+// s.
 type Backoff struct {
 	Min, Max, Reset time.Duration
 }
@@ -24,8 +25,8 @@ func (b Backoff) withDefaults() Backoff {
 	return b
 }
 
-// delay is the wait after this many failures in a row before the last one. A quarter of it is left to chance, so that
-// children that failed together don't start together for ever.
+// delay is the wait after a failure that follows this many others. A quarter of it is random, so that children that
+// failed at the same time don't always start at the same time.
 func (b Backoff) delay(failures int) time.Duration {
 	d := b.Min
 	for ; failures > 0 && d < b.Max; failures-- {

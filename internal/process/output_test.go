@@ -72,7 +72,8 @@ func TestFloodOfOutputIsLoggedAtABoundedRate(t *testing.T) {
 	if got := strings.Count(logged.String(), "\n"); got != lineRate {
 		t.Errorf("%d lines were logged a second later, want %d", got, lineRate)
 	}
-	if first, want := strings.SplitN(logged.String(), "\n", 2)[0], `level=INFO line="later 0" dropped_before=1800`; first != want {
+	if first, want := strings.SplitN(logged.String(), "\n", 2)[0],
+		`level=INFO line="later 0" dropped_before=1800`; first != want {
 		t.Errorf("the first line after the flood is %s, want %s", first, want)
 	}
 }

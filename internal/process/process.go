@@ -14,12 +14,12 @@ import (
 // Config is what a Process needs. Only Name and Command must be set.
 type Config struct {
 	Name string // for messages, e.g. "envoy shop/web"
-	// Command makes the command of the next start (made by exec.Command, not started). It may prepare what the child
-	// reads; an error counts as a failed start. Stdout, Stderr and SysProcAttr belong to Process.
+	// Command makes the command of the next start (by exec.Command, not started). It may prepare the files that the child
+	// reads; an error counts as a failed start. Process sets Stdout, Stderr and SysProcAttr.
 	Command func() (*exec.Cmd, error)
 	// Level chooses the level at which a line of the child's output is logged; nil is slog.LevelInfo for all.
 	Level func(line string) slog.Level
-	// Grace is how long the child may take to end after SIGTERM, before SIGKILL; 0 is 10 s.
+	// Grace is how long the child may take to end after SIGTERM, before SIGKILL; 0 means 10 s.
 	Grace   time.Duration
 	Backoff Backoff
 	Log     *slog.Logger // nil discards
@@ -27,7 +27,7 @@ type Config struct {
 	OnChange func(State)
 }
 
-// State is what a Process knows of its child.
+// State is the state of the child.
 type State struct {
 	PID    int      // 0: not running
 	Starts int      // successful ones
@@ -35,14 +35,14 @@ type State struct {
 	Output []string // the child's last lines, oldest first
 }
 
-// Process runs one child and starts it again whenever it ends.
+// Process runs one child and restarts it whenever it ends.
 type Process struct {
 	// Set by New.
 	config Config
 	output *output
 
 	mu    sync.Mutex
-	state State // but for Output
+	state State // without Output
 }
 
 // New makes a Process; Run starts the child.
@@ -70,8 +70,8 @@ func (p *Process) State() State {
 	return s
 }
 
-// Run starts the child and keeps it running until ctx is done. When it returns, the child has ended. It returns nil, since
-// a child that fails is what it is there for; State and the log tell about failures.
+// Run starts the child and keeps it running until ctx is done. When it returns, the child has ended. It always returns
+// nil: failures of the child are shown by State and the log.
 func (p *Process) Run(ctx context.Context) error {
 	failures := 0
 	for ctx.Err() == nil {
@@ -85,7 +85,7 @@ func (p *Process) Run(ctx context.Context) error {
 		}
 		wait := p.config.Backoff.delay(failures)
 		failures++
-		p.config.Log.Warn("process ended, will be started again", "why", exitText(err), "in", wait.Round(time.Millisecond))
+		p.config.Log.Warn("process ended; restarting", "why", exitText(err), "in", wait.Round(time.Millisecond))
 		select {
 		case <-ctx.Done():
 		case <-time.After(wait):
@@ -94,7 +94,7 @@ func (p *Process) Run(ctx context.Context) error {
 	return nil
 }
 
-// once runs the child once, until it ended. When ctx is done it stops the child.
+// once runs the child once, until it has ended. When ctx is done, it stops the child.
 func (p *Process) once(ctx context.Context) error {
 	cmd, err := p.config.Command()
 	if err != nil {
@@ -103,13 +103,13 @@ func (p *Process) once(ctx context.Context) error {
 	}
 	cmd.Stdout, cmd.Stderr = p.output, p.output
 	cmd.SysProcAttr = attributes()
-	// Something that the child started may hold its output open; don't wait for that.
+	// A process that the child started may keep its output open; do not wait for that.
 	cmd.WaitDelay = time.Second
 
 	started, exited := make(chan error, 1), make(chan error, 1)
 	go func() {
-		// Where attributes ask the kernel to end the child with its parent, "parent" means the thread that started it. So
-		// this thread is kept, and does nothing else, until the child has ended.
+		// If attributes ask the kernel to kill the child with its parent, "parent" means the thread that started it. So
+		// this thread is kept, without other work, until the child has ended.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -131,14 +131,14 @@ func (p *Process) once(ctx context.Context) error {
 	return err
 }
 
-// await waits for the child's end, which it brings about when ctx is done.
+// await waits for the child to end, and stops it when ctx is done.
 func (p *Process) await(ctx context.Context, cmd *exec.Cmd, exited <-chan error) error {
 	select {
 	case err := <-exited:
 		return err
 	case <-ctx.Done():
 	}
-	// A signal fails only if the child has ended already, which is what is wanted.
+	// A signal fails only if the child has ended already.
 	_ = cmd.Process.Signal(syscall.SIGTERM)
 	grace := time.NewTimer(p.config.Grace)
 	defer grace.Stop()
@@ -147,12 +147,12 @@ func (p *Process) await(ctx context.Context, cmd *exec.Cmd, exited <-chan error)
 		return err
 	case <-grace.C:
 	}
-	p.config.Log.Warn("process did not end in time and is killed", "grace", p.config.Grace)
+	p.config.Log.Warn("process did not end in time; killing it", "grace", p.config.Grace)
 	_ = cmd.Process.Kill()
 	return <-exited
 }
 
-// change edits the state and tells about it.
+// change edits the state and reports it to OnChange.
 func (p *Process) change(edit func(*State)) {
 	p.mu.Lock()
 	edit(&p.state)
@@ -162,7 +162,7 @@ func (p *Process) change(edit func(*State)) {
 	}
 }
 
-// exitText is err in words; a child that ended without an error ended all the same.
+// exitText is the text of err; nil is an exit without an error.
 func exitText(err error) string {
 	if err == nil {
 		return "exit status 0"

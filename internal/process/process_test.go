@@ -201,7 +201,8 @@ func TestChildHasItsOwnProcessGroup(t *testing.T) {
 	}
 }
 
-// endThreads makes many OS threads and ends them: a goroutine that ends while it is locked to its thread ends the thread.
+// endThreads makes many OS threads and ends them: a goroutine that ends while it is locked to its thread ends the
+// thread.
 func endThreads() {
 	var all, ready sync.WaitGroup
 	ready.Add(50)
@@ -229,7 +230,8 @@ func TestChildOutlivesThreadsOfItsParent(t *testing.T) {
 	}
 }
 
-// runParent is the role of a program that supervises a child and gets killed. Its file 3 is inherited by the child, too.
+// runParent is the role of a program that supervises a child and gets killed. Its file 3 is inherited by the child,
+// too.
 func runParent() {
 	p, err := New(Config{Name: "child", Command: func() (*exec.Cmd, error) {
 		cmd := child("stubborn")

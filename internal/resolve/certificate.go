@@ -48,15 +48,16 @@ func Certificate(ref model.ObjectRef, secret *input.SecretSpec) (model.Secret, e
 	return model.Secret{Ref: ref, Certificate: cert, PrivateKey: key}, nil
 }
 
-// servable holds a pair against what TLS servers ask for beyond a pair that fits: a whole chain, and a key that is strong
-// enough. A proxy would refuse the Secret, and nobody could tell which listener it is.
+// servable holds a pair against what TLS servers ask for beyond a pair that fits: a whole chain, and a key that is
+// strong enough. A proxy would refuse the Secret, and nobody could tell which listener it is.
 func servable(pair tls.Certificate) error {
 	for i, der := range pair.Certificate[1:] {
 		if _, err := x509.ParseCertificate(der); err != nil {
 			return fmt.Errorf("certificate %d of the chain is none: %w", i+2, err)
 		}
 	}
-	if slices.ContainsFunc(pair.Leaf.Extensions, func(e pkix.Extension) bool { return e.Id.Equal(tlsFeature) && bytes.Equal(e.Value, mustStaple) }) {
+	if slices.ContainsFunc(pair.Leaf.Extensions,
+		func(e pkix.Extension) bool { return e.Id.Equal(tlsFeature) && bytes.Equal(e.Value, mustStaple) }) {
 		return errors.New("it must be served with an OCSP response (must-staple), and there is none")
 	}
 	switch key := pair.Leaf.PublicKey.(type) {
@@ -74,7 +75,8 @@ func servable(pair tls.Certificate) error {
 
 // whole tells whether all PEM blocks of a text end. Go leaves out one that doesn't, proxies refuse it.
 func whole(text []byte) error {
-	if last := bytes.LastIndex(text, []byte("-----BEGIN ")); last >= 0 && !bytes.Contains(text[last:], []byte("-----END ")) {
+	if last := bytes.LastIndex(text, []byte("-----BEGIN ")); last >= 0 &&
+		!bytes.Contains(text[last:], []byte("-----END ")) {
 		return errors.New("its last PEM block has no end")
 	}
 	return nil

@@ -29,9 +29,11 @@ func TestCertificate(t *testing.T) {
 	}{
 		{"good", corev1.SecretTypeTLS, certificate, key, ""},
 		{"a chain", corev1.SecretTypeTLS, append(certificate[:len(certificate):len(certificate)], certificate...), key, ""},
-		{"a chain with a broken end", corev1.SecretTypeTLS, append(certificate[:len(certificate):len(certificate)], broken...), key,
+		{"a chain with a broken end", corev1.SecretTypeTLS,
+			append(certificate[:len(certificate):len(certificate)], broken...), key,
 			"certificate 2 of the chain is none"},
-		{"a chain that is cut off", corev1.SecretTypeTLS, append(certificate[:len(certificate):len(certificate)], certificate[:100]...), key,
+		{"a chain that is cut off", corev1.SecretTypeTLS,
+			append(certificate[:len(certificate):len(certificate)], certificate[:100]...), key,
 			"its last PEM block has no end"},
 		{"text around", corev1.SecretTypeTLS, append(append([]byte("subject=a\n"), certificate...), "the end\n"...), key, ""},
 		{"to be stapled", corev1.SecretTypeTLS, stapled.Certificate, stapled.PrivateKey, "an OCSP response"},
@@ -42,7 +44,8 @@ func TestCertificate(t *testing.T) {
 		{"exchanged", corev1.SecretTypeTLS, key, certificate, "is not a valid certificate and key"},
 		{"no PEM", corev1.SecretTypeTLS, []byte("a"), []byte("b"), "is not a valid certificate and key"},
 	} {
-		got, err := Certificate(ref, &input.SecretSpec{Type: c.kind, Data: map[string][]byte{"tls.crt": c.crt, "tls.key": c.key}})
+		got, err := Certificate(ref, &input.SecretSpec{Type: c.kind,
+			Data: map[string][]byte{"tls.crt": c.crt, "tls.key": c.key}})
 		switch {
 		case c.problem == "" && (err != nil || got.Ref != ref || len(got.Certificate) == 0 || len(got.PrivateKey) == 0):
 			t.Errorf("%s: %v, %v", c.about, got.Ref, err)

@@ -22,8 +22,8 @@ func ServicePort(service *corev1.ServiceSpec, number int32) (corev1.ServicePort,
 	return corev1.ServicePort{}, false
 }
 
-// Protocol tells what a Service port's appProtocol means for HTTP (GEP-1911); not ok: it can't be spoken. TLS needs to be told
-// whom to trust, which appProtocol does not.
+// Protocol tells what a Service port's appProtocol means for HTTP (GEP-1911); not ok: it can't be spoken. TLS needs to
+// be told whom to trust, which appProtocol does not.
 func Protocol(app *string) (protocol model.BackendProtocol, ok bool) {
 	if app == nil {
 		return model.HTTP1, true
@@ -37,8 +37,8 @@ func Protocol(app *string) (protocol model.BackendProtocol, ok bool) {
 	return "", false
 }
 
-// Endpoints collects the addresses that may get requests for the named port, from all slices of a Service: those that are
-// ready; if there is none, those that still serve while they terminate. Sorted, each once.
+// Endpoints collects the addresses that may get requests for the named port, from all slices of a Service: those that
+// are ready; if there is none, those that still serve while they terminate. Sorted, each once.
 func Endpoints(port string, slicesOfService iter.Seq[*input.EndpointSliceSpec]) []model.Endpoint {
 	return endpoints(slicesOfService, func(s *input.EndpointSliceSpec) (int32, bool) { return slicePort(s.Ports, port) })
 }
@@ -48,7 +48,9 @@ func EndpointsAt(port int32, all iter.Seq[*input.EndpointSliceSpec]) []model.End
 	return endpoints(all, func(*input.EndpointSliceSpec) (int32, bool) { return port, true })
 }
 
-func endpoints(all iter.Seq[*input.EndpointSliceSpec], portOf func(*input.EndpointSliceSpec) (int32, bool)) []model.Endpoint {
+func endpoints(
+	all iter.Seq[*input.EndpointSliceSpec], portOf func(*input.EndpointSliceSpec) (int32, bool),
+) []model.Endpoint {
 	var ready, terminating []model.Endpoint
 	for slice := range all {
 		if slice.AddressType == discoveryv1.AddressTypeFQDN {

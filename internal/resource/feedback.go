@@ -107,8 +107,8 @@ type Outputs struct {
 	// Resources has one collection for each type, in the order of Types.
 	Resources []*flow.Collection[Key, Resource]
 	// Routes and Listeners tell what of them was acknowledged or refused: the current content, at every place where it
-	// serves.
-	Routes    *flow.Collection[model.ObjectRef, RouteStanding]
+	// serves. A route has an entry for each Gateway that it is attached to.
+	Routes    *flow.Collection[RouteKey, RouteStanding]
 	Listeners *flow.Collection[StandingKey, Standing]
 	// RefusedBackends has what of backends was refused: by its origin, and, of all that an object is in one, by the object
 	// alone.
@@ -122,7 +122,13 @@ type Outputs struct {
 // Of is the collection of a type.
 func (o Outputs) Of(t Type) *flow.Collection[Key, Resource] { return o.Resources[t] }
 
-// RouteStanding is how far a route's rules got.
+// RouteKey names a route at a Gateway.
+type RouteKey struct{ Gateway, Route model.ObjectRef }
+
+// Owner is the route.
+func (k RouteKey) Owner() model.ObjectRef { return k.Route }
+
+// RouteStanding is how far a route's rules got at a Gateway's proxies.
 type RouteStanding struct {
 	Places      []PlaceStanding // where it serves
 	Unsupported []model.Finding // what the dialect can't render; their Section is the rule's name

@@ -18,10 +18,8 @@ func Find(parts []*Part, id string) *Part {
 // Claimed tells whether one of the other parts claims what a part does: then it can't stand beside them.
 func Claimed(part *Part, others []*Part) bool {
 	return slices.ContainsFunc(others, func(p *Part) bool {
-		return p.ID != part.ID && slices.ContainsFunc(p.Claims, func(c string) bool {
-			return slices.Contains(part.Claims,
-				c)
-		})
+		return p.ID != part.ID && slices.ContainsFunc(p.Claims,
+			func(c string) bool { return slices.Contains(part.Claims, c) })
 	})
 }
 

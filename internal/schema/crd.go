@@ -17,25 +17,15 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
-	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
-	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
 
-	"cardea.dev/cardea/api/v1alpha1"
-	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/kind"
 )
 
-// crd is a kind that is defined by a custom resource's schema.
+// crd is the schema of a kind that a CustomResourceDefinition defines.
 type crd struct {
-	Group    string          `json:"group"`
-	Kind     string          `json:"kind"`
-	Scope    string          `json:"scope"`
-	Versions []string        `json:"versions"` // all have the same Schema
-	Schema   json.RawMessage `json:"schema"`
-
-	kind model.Kind
+	*kind.Kind
 
 	// Compiling a schema's rules takes much longer than reading its structure, and an object that is known valid needs
 	// the structure only.
@@ -52,17 +42,18 @@ type crd struct {
 
 func (c *crd) readStructure() {
 	var v1 apiextensionsv1.JSONSchemaProps
-	if c.badSchema = json.Unmarshal(c.Schema, &v1); c.badSchema != nil {
+	if c.badSchema = json.Unmarshal(c.Definition.Schema, &v1); c.badSchema != nil {
 		return
 	}
-	if c.badSchema = apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&v1, &c.props, nil); c.badSchema != nil {
+	if c.badSchema = apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&v1, &c.props,
+		nil); c.badSchema != nil {
 		return
 	}
 	if c.structural, c.badSchema = structuralschema.NewStructural(&c.props); c.badSchema != nil {
 		return
 	}
 	c.badSchema = defaulting.PruneDefaults(c.structural)
-	c.hasOldSelf = strings.Contains(string(c.Schema), "oldSelf")
+	c.hasOldSelf = strings.Contains(string(c.Definition.Schema), "oldSelf")
 }
 
 func (c *crd) compile() {
@@ -73,10 +64,10 @@ func (c *crd) compile() {
 // check goes the way of an API server's create or update: defaults, unknown fields, OpenAPI, lists, CEL.
 func (c *crd) check(doc map[string]any, obj *Object, o Options) []Problem {
 	if c.structure.Do(c.readStructure); c.badSchema != nil {
-		return []Problem{{Message: "the schema of " + c.Kind + " can't be read: " + c.badSchema.Error()}}
+		return []Problem{{Message: "the schema of " + c.String() + " can't be read: " + c.badSchema.Error()}}
 	}
 	delete(doc, "status") // written by controllers, never by users
-	doc["apiVersion"] = c.Group + "/" + c.Versions[0]
+	doc["apiVersion"] = c.APIVersion()
 	defaulting.Default(doc, c.structural)
 	if !o.KnownValid {
 		if found := c.unknown(doc); len(found) > 0 {
@@ -91,7 +82,7 @@ func (c *crd) check(doc map[string]any, obj *Object, o Options) []Problem {
 		}
 	}
 	var err error
-	if obj.Spec, err = c.typed(doc); err != nil {
+	if obj.Spec, err = c.Content.Typed(doc); err != nil {
 		return []Problem{{Field: "spec", Message: err.Error()}}
 	}
 	if c.hasOldSelf {
@@ -102,7 +93,8 @@ func (c *crd) check(doc map[string]any, obj *Object, o Options) []Problem {
 
 // unknown reports fields that the schema does not have. It removes them from the document.
 func (c *crd) unknown(doc map[string]any) []Problem {
-	paths := pruning.PruneWithOptions(doc, c.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	paths := pruning.PruneWithOptions(doc, c.structural, true,
+		structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 	var found []Problem
 	for _, path := range paths {
 		found = append(found, unknownField(path, c.fieldsBeside(path)))
@@ -130,13 +122,14 @@ func (c *crd) fieldsBeside(path string) []string {
 
 func (c *crd) validate(doc, old map[string]any) field.ErrorList {
 	if c.rules.Do(c.compile); c.badRules != nil {
-		return field.ErrorList{field.InternalError(nil, fmt.Errorf("compile the schema of %s: %w", c.Kind, c.badRules))}
+		return field.ErrorList{field.InternalError(nil, fmt.Errorf("compile the schema of %s: %w", c, c.badRules))}
 	}
 	errs := validation.ValidateCustomResource(nil, doc, c.validator)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, c.structural, doc)...)
 	for _, e := range errs {
 		switch e.Type {
-		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
+		case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany,
+			field.ErrorTypeTypeInvalid:
 			return errs // CEL rules rely on these
 		}
 	}
@@ -146,34 +139,4 @@ func (c *crd) validate(doc, old map[string]any) field.ErrorList {
 	}
 	celErrs, _ := c.cel.Validate(context.Background(), nil, c.structural, doc, oldDoc, celconfig.RuntimeCELCostBudget)
 	return append(errs, celErrs...)
-}
-
-// typed reads the spec into its Go type.
-func (c *crd) typed(doc map[string]any) (any, error) {
-	switch c.kind {
-	case model.KindGatewayClass:
-		return specOf[gatewayv1.GatewayClassSpec](doc)
-	case model.KindGateway:
-		return specOf[gatewayv1.GatewaySpec](doc)
-	case model.KindHTTPRoute:
-		return specOf[gatewayv1.HTTPRouteSpec](doc)
-	case model.KindGRPCRoute:
-		return specOf[gatewayv1.GRPCRouteSpec](doc)
-	case model.KindReferenceGrant:
-		return specOf[gatewayv1.ReferenceGrantSpec](doc)
-	case model.KindXBackend:
-		return specOf[xgatewayv1alpha1.BackendSpec](doc)
-	case model.KindDataPlane:
-		return specOf[v1alpha1.DataPlaneSpec](doc)
-	}
-	return nil, fmt.Errorf("no type for kind %s", c.Kind)
-}
-
-func specOf[S any](doc map[string]any) (*S, error) {
-	s := new(S)
-	spec, ok := doc["spec"].(map[string]any)
-	if !ok {
-		return s, fmt.Errorf("must be a map, got %s", shown(doc["spec"]))
-	}
-	return s, runtime.DefaultUnstructuredConverter.FromUnstructured(spec, s)
 }

@@ -5,51 +5,40 @@ import (
 	"slices"
 	"strings"
 
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
 )
-
-// coreVersions are the versions in which Cardea reads kinds that are no custom resources.
-var coreVersions = map[model.Kind]string{
-	model.KindNamespace:     "v1",
-	model.KindService:       "v1",
-	model.KindSecret:        "v1",
-	model.KindConfigMap:     "v1",
-	model.KindEndpointSlice: "discovery.k8s.io/v1",
-}
 
 // notYet are kinds of the Gateway API that Cardea means to serve and does not.
 var notYet = []string{"TLSRoute", "TCPRoute", "UDPRoute", "BackendTLSPolicy", "ListenerSet"}
 
 // kindOf finds the kind of a document, or says why it can't be read.
-func (s *Schema) kindOf(doc map[string]any) (model.Kind, []Problem) {
+func (s *Schema) kindOf(doc map[string]any) (*kind.Kind, []Problem) {
 	apiVersion, problem := text(doc, "apiVersion")
 	if problem != nil {
-		return 0, problem
+		return nil, problem
 	}
 	name, problem := text(doc, "kind")
 	if problem != nil {
-		return 0, problem
+		return nil, problem
 	}
 	group, version := splitVersion(apiVersion)
-	kind := model.KindOf(group, name)
-	if kind == model.KindNone {
-		return 0, []Problem{s.unread(apiVersion, group, name)}
+	k := s.catalog.Of(model.KindOf(group, name))
+	if k == nil {
+		return nil, []Problem{s.unread(apiVersion, group, name)}
 	}
-	served := s.versions(kind)
-	if !slices.Contains(served, apiVersion) {
-		return 0, []Problem{{Field: "apiVersion", Message: fmt.Sprintf("%s has no version %q; expected %s", name, version, strings.Join(served, " or "))}}
+	if served := versions(k); !slices.Contains(served, apiVersion) {
+		return nil, []Problem{{Field: "apiVersion", Message: fmt.Sprintf("%s has no version %q; expected %s", name, version,
+			strings.Join(served, " or "))}}
 	}
-	return kind, nil
+	return k, nil
 }
 
-func (s *Schema) versions(kind model.Kind) []string {
-	c, ok := s.crds[kind]
-	if !ok {
-		return []string{coreVersions[kind]}
-	}
+// versions are those in which objects of a kind may be written, with the group.
+func versions(k *kind.Kind) []string {
 	var list []string
-	for _, v := range c.Versions {
-		list = append(list, c.Group+"/"+v)
+	for i := range k.Versions {
+		list = append(list, k.GroupVersion(i).String())
 	}
 	return list
 }
@@ -67,30 +56,31 @@ func text(doc map[string]any, field string) (string, []Problem) {
 	return "", []Problem{{Field: field, Message: "is required"}}
 }
 
-// unread says that nothing reads this kind. A kind's name in a wrong group is a mistake, not a wish, and so is one that is nearly that of a kind of
-// its group.
+// unread says that nothing reads this kind. A kind's name in a wrong group is a mistake, not a wish, and so is one that
+// is nearly that of a kind of its group.
 func (s *Schema) unread(apiVersion, group, name string) Problem {
-	for _, k := range model.Kinds() {
-		if k.String() == name {
-			return Problem{Field: "apiVersion", Message: fmt.Sprintf("expected %q for kind %s, got %q", s.versions(k)[0], name, apiVersion)}
-		}
-	}
-	if group == model.KindGateway.Group() && slices.Contains(notYet, name) {
-		return Problem{Field: "kind", Message: fmt.Sprintf("objects of kind %s are not supported yet; this one has no effect", name), Severity: model.Error}
-	}
-	p := Problem{Field: "kind", Message: fmt.Sprintf("kind %s of %s is not read by Cardea", name, apiVersion), Severity: model.Warning}
 	var known []string
 	if group == "" {
 		known = append(known, "List")
 	}
-	for _, k := range model.Kinds() {
+	for _, k := range s.catalog.All() {
+		if k.String() == name {
+			return Problem{Field: "apiVersion", Message: fmt.Sprintf("expected %q for kind %s, got %q", k.APIVersion(), name,
+				apiVersion)}
+		}
 		if k.Group() == group {
 			known = append(known, k.String())
 		}
 	}
-	if near := nearest(name, known); near != "" {
-		p.Severity = model.Error
-		p.Message += fmt.Sprintf("; did you mean %q?", near)
+	if group == model.KindGateway.Group() && slices.Contains(notYet, name) {
+		return Problem{Field: "kind", Message: fmt.Sprintf("kind %s is not supported yet; this object has no effect", name),
+			Severity: model.Error}
 	}
-	return p
+	if near := nearest(name, known); near != "" {
+		return Problem{Field: "kind", Message: fmt.Sprintf("unknown kind %q; did you mean %s?", name, near),
+			Severity: model.Error}
+	}
+	return Problem{Field: "kind", Message: fmt.Sprintf("kind %s of %s is not one that Cardea reads; this object has no "+
+		"effect",
+		name, apiVersion), Severity: model.Warning}
 }

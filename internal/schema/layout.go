@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// layout says how values of one type are written as bytes. What a pointer, a slice or a map holds stands behind its length,
-// so that a reader who knows these bytes need not look inside.
+// layout says how values of one type are written as bytes. What a pointer, a slice or a map holds stands behind its
+// length, so that a reader who knows these bytes need not look inside.
 //
 //	bool, integer     varint
 //	time              seconds since 1970, as a varint
@@ -30,7 +30,8 @@ var timeType = reflect.TypeFor[time.Time]()
 // layouts knows those that were made: types may be recursive.
 type layouts map[reflect.Type]*layout
 
-// layout makes the layout of a type. It panics on what can't be stored: interfaces, functions, floats, unexported fields, keys that are no text.
+// layout makes the layout of a type. It panics on what can't be stored: interfaces, functions, floats, unexported
+// fields, keys that are no text.
 func (known layouts) layout(t reflect.Type) *layout {
 	if l := known[t]; l != nil {
 		return l

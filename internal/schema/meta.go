@@ -8,12 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/kind"
 )
 
-// readMeta reads an object's metadata strictly and validates it. An object of a namespaced kind that names no namespace is
-// in DefaultNamespace.
-func (s *Schema) readMeta(kind model.Kind, doc map[string]any) (*metav1.ObjectMeta, []Problem) {
+// readMeta reads an object's metadata strictly and validates it. An object of a namespaced kind that names no namespace
+// is in DefaultNamespace.
+func (s *Schema) readMeta(k *kind.Kind, doc map[string]any) (*metav1.ObjectMeta, []Problem) {
 	path := field.NewPath("metadata")
 	raw, ok := doc["metadata"].(map[string]any)
 	if !ok {
@@ -39,7 +39,7 @@ func (s *Schema) readMeta(kind model.Kind, doc map[string]any) (*metav1.ObjectMe
 		}
 		return nil, []Problem{{Field: "metadata.name", Message: message}}
 	}
-	namespaced := !isClusterScoped(kind)
+	namespaced := !k.Cluster
 	switch {
 	case !namespaced:
 		meta.Namespace = ""
@@ -48,15 +48,12 @@ func (s *Schema) readMeta(kind model.Kind, doc map[string]any) (*metav1.ObjectMe
 		meta.Namespace = DefaultNamespace
 		raw["namespace"] = DefaultNamespace
 	}
-	return meta, problems(apivalidation.ValidateObjectMeta(meta, namespaced, nameRule(kind), path))
+	return meta, problems(apivalidation.ValidateObjectMeta(meta, namespaced, nameRule(k), path))
 }
 
-func nameRule(kind model.Kind) apivalidation.ValidateNameFunc {
-	switch kind {
-	case model.KindNamespace:
-		return apivalidation.NameIsDNSLabel
-	case model.KindService:
-		return apivalidation.NameIsDNS1035Label
+func nameRule(k *kind.Kind) apivalidation.ValidateNameFunc {
+	if d := k.Content.Document; d != nil && d.Name != nil {
+		return d.Name
 	}
 	return apivalidation.NameIsDNSSubdomain
 }

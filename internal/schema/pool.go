@@ -2,8 +2,9 @@ package schema
 
 import "reflect"
 
-// Pool lets objects that were stored share what is equal in them: a text, a list of matches, a whole spec. Objects never change, so
-// nobody can tell, and most objects of a folder are alike. It is for one load and one goroutine; the zero Pool is empty.
+// Pool lets objects that were stored share what is equal in them: a text, a list of matches, a whole spec. Objects
+// never change, so nobody can tell, and most objects of a folder are alike. It is for one load and one goroutine; the
+// zero Pool is empty.
 type Pool struct {
 	texts map[string]string
 	parts map[part]reflect.Value

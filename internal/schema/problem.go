@@ -73,7 +73,8 @@ func message(e *field.Error) string {
 	return detail
 }
 
-// wrongKind tells a type that is not the schema's. Here the libraries show the type that they found in place of the value.
+// wrongKind tells a type that is not the schema's. Here the libraries show the type that they found in place of the
+// value.
 func wrongKind(detail string, bad any) string {
 	must, _, _ := strings.Cut(detail, ": ")
 	found := fmt.Sprint(bad)

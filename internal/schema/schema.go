@@ -2,56 +2,52 @@ package schema
 
 import (
 	"crypto/sha256"
-	_ "embed"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"runtime/debug"
 	"strings"
 	"time"
 
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
 )
-
-//go:generate go run ./generate -o crds.json
-
-//go:embed crds.json
-var crdsJSON []byte
 
 // DefaultNamespace is the namespace of an object that does not name one.
 const DefaultNamespace = "default"
 
-// Schema knows every kind that Cardea reads.
+// Schema knows the schema of every kind of a catalog.
 type Schema struct {
+	catalog     *kind.Catalog
 	crds        map[model.Kind]*crd
+	storage     storage
 	fingerprint string
 	shapes      shapes
 }
 
-// New reads the embedded schemas. Nothing is compiled yet.
-func New() (*Schema, error) {
-	var list []*crd
-	if err := json.Unmarshal(crdsJSON, &list); err != nil {
-		return nil, fmt.Errorf("embedded schemas: %w", err)
+// New makes the schemas of a catalog. Nothing is compiled yet.
+func New(catalog *kind.Catalog) *Schema {
+	s := &Schema{
+		catalog: catalog, crds: map[model.Kind]*crd{}, storage: newStorage(catalog), fingerprint: fingerprint(catalog),
 	}
-	s := &Schema{crds: map[model.Kind]*crd{}, fingerprint: fingerprint()}
-	for _, c := range list {
-		kind := model.KindOf(c.Group, c.Kind)
-		if kind == model.KindNone {
-			return nil, fmt.Errorf("embedded schemas: unknown kind %s/%s", c.Group, c.Kind)
+	for _, k := range catalog.All() {
+		if k.Definition != nil {
+			s.crds[k.Kind] = &crd{Kind: k}
 		}
-		c.kind = kind
-		s.crds[kind] = c
 	}
-	return s, nil
+	return s
 }
 
 // Fingerprint names the schemas and the libraries that check by them. What was valid stays valid while it is the same.
 func (s *Schema) Fingerprint() string { return s.fingerprint }
 
-func fingerprint() string {
+func fingerprint(catalog *kind.Catalog) string {
 	h := sha256.New()
-	h.Write(crdsJSON)
+	for _, k := range catalog.All() {
+		fmt.Fprintln(h, k.APIVersion(), k)
+		if k.Definition != nil {
+			h.Write(k.Definition.Schema)
+		}
+	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range info.Deps {
 			if strings.HasPrefix(m.Path, "k8s.io/") || strings.Contains(m.Path, "cel-go") {
@@ -92,22 +88,22 @@ type Options struct {
 // changes what it gets. The Object is nil if any Problem is an error. For a kind that Cardea does not read it returns a
 // Warning and no Object.
 func (s *Schema) Check(doc map[string]any, o Options) (*Object, []Problem) {
-	kind, found := s.kindOf(doc)
+	k, found := s.kindOf(doc)
 	if len(found) > 0 {
 		return nil, found
 	}
-	meta, found := s.readMeta(kind, doc)
+	meta, found := s.readMeta(k, doc)
 	if len(found) > 0 {
 		return nil, found
 	}
-	obj := &Object{Ref: model.Ref(kind, meta.Namespace, meta.Name), Labels: model.LabelsOf(meta.Labels)}
+	obj := &Object{Ref: model.Ref(k.Kind, meta.Namespace, meta.Name), Labels: model.LabelsOf(meta.Labels)}
 	if stated := (Stated{string(meta.UID), meta.CreationTimestamp.Time, meta.Generation}); stated != (Stated{}) {
 		obj.Stated = &stated
 	}
-	if c, ok := s.crds[kind]; ok {
+	if c, ok := s.crds[k.Kind]; ok {
 		found = c.check(doc, obj, o)
 	} else {
-		found = s.checkCore(doc, obj)
+		found = s.readDocument(k.Content.Document, doc, obj)
 	}
 	if len(found) > 0 {
 		return nil, found
@@ -115,44 +111,38 @@ func (s *Schema) Check(doc map[string]any, o Options) (*Object, []Problem) {
 	return obj, nil
 }
 
-// Identify reads which object a document is about, as far as it says. The kind is KindNone if Cardea does not read it; label
-// is how messages call it, e.g. "HTTPRoute shop/web".
+// Identify reads which object a document is about, as far as it says. The kind is KindNone if Cardea does not read it;
+// label is how messages call it, e.g. "HTTPRoute shop/web".
 func (s *Schema) Identify(doc map[string]any) (ref model.ObjectRef, label string) {
 	apiVersion, _ := doc["apiVersion"].(string)
 	kind, _ := doc["kind"].(string)
 	meta, _ := doc["metadata"].(map[string]any)
 	name, _ := meta["name"].(string)
 	namespace, _ := meta["namespace"].(string)
-	return IdentifyBy(apiVersion, kind, namespace, name)
+	return s.IdentifyBy(apiVersion, kind, namespace, name)
 }
 
 // IdentifyBy is Identify for fields that were read some other way.
-func IdentifyBy(apiVersion, kind, namespace, name string) (ref model.ObjectRef, label string) {
+func (s *Schema) IdentifyBy(apiVersion, name, namespace, object string) (ref model.ObjectRef, label string) {
 	group, _ := splitVersion(apiVersion)
-	k := model.KindOf(group, kind)
+	k := s.catalog.Of(model.KindOf(group, name))
 	if namespace == "" {
 		namespace = DefaultNamespace
 	}
-	if isClusterScoped(k) {
+	if k != nil && k.Cluster {
 		namespace = ""
 	}
-	if k != model.KindNone && name != "" {
-		ref = model.Ref(k, namespace, name)
+	if k != nil && object != "" {
+		ref = model.Ref(k.Kind, namespace, object)
 		return ref, ref.String()
 	}
 	switch {
-	case kind == "":
-		return ref, ""
 	case name == "":
-		return ref, kind
-	case k != model.KindNone && namespace == "":
-		return ref, kind + " " + name
+		return ref, ""
+	case object == "":
+		return ref, name
 	}
-	return ref, kind + " " + namespace + "/" + name
-}
-
-func isClusterScoped(k model.Kind) bool {
-	return k == model.KindGatewayClass || k == model.KindNamespace
+	return ref, name + " " + namespace + "/" + object
 }
 
 func splitVersion(apiVersion string) (group, version string) {

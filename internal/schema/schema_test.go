@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -22,11 +23,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // one is shared: compiling the rules of a kind takes most of a test's time.
 var one = sync.OnceValue(func() *Schema {
-	s, err := New()
-	if err != nil {
-		panic(err)
-	}
-	return s
+	return New(kinds.Catalog())
 })
 
 func parse(t testing.TB, text string) map[string]any {
@@ -42,8 +39,8 @@ func parse(t testing.TB, text string) map[string]any {
 	return doc
 }
 
-// Each file in testdata holds objects (*.yaml) and, after each, what Check says (*.out). A name with "-old" is an object's
-// last good version.
+// Each file in testdata holds objects (*.yaml) and, after each, what Check says (*.out). A name with "-old" is an
+// object's last good version.
 func TestCheck(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -144,39 +141,40 @@ func TestKnownValid(t *testing.T) {
 	if diff := difference(first, second); diff != "" {
 		t.Fatal(diff)
 	}
-	if spec := first.Spec.(*gatewayv1.HTTPRouteSpec); spec.Rules[0].BackendRefs[0].Weight == nil || *spec.Rules[0].BackendRefs[0].Weight != 1 {
+	if spec := first.Spec.(*gatewayv1.HTTPRouteSpec); spec.Rules[0].BackendRefs[0].Weight == nil ||
+		*spec.Rules[0].BackendRefs[0].Weight != 1 {
 		t.Fatal("the weight was not defaulted")
 	}
 }
 
 // Every kind that is read has a schema, and many goroutines may use it.
 func TestEveryKindInParallel(t *testing.T) {
-	s, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := New(kinds.Catalog())
 	docs := map[model.Kind]string{
-		model.KindGatewayClass:   "spec: {controllerName: a.example/b}",
-		model.KindGateway:        "spec: {gatewayClassName: cardea, listeners: [{name: http, port: 80, protocol: HTTP}]}",
-		model.KindHTTPRoute:      "spec: {parentRefs: [{name: gw}]}",
-		model.KindGRPCRoute:      "spec: {parentRefs: [{name: gw}]}",
-		model.KindReferenceGrant: "spec: {from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: a}], to: [{group: '', kind: Service}]}",
-		model.KindNamespace:      "",
-		model.KindService:        "spec: {ports: [{port: 80}]}",
-		model.KindEndpointSlice:  "addressType: IPv4\nendpoints: [{addresses: [127.0.0.1]}]",
-		model.KindSecret:         "stringData: {a: b}",
-		model.KindConfigMap:      "data: {a: b}",
-		model.KindDataPlane:      "spec: {replicas: 2, pod: {patch: {spec: {priorityClassName: high}}}}",
-		model.KindXBackend:       "spec: {type: ExternalHostname, port: {number: 443}, externalHostname: {hostname: example.com}}",
+		model.KindGatewayClass: "spec: {controllerName: a.example/b}",
+		model.KindGateway:      "spec: {gatewayClassName: cardea, listeners: [{name: http, port: 80, protocol: HTTP}]}",
+		model.KindHTTPRoute:    "spec: {parentRefs: [{name: gw}]}",
+		model.KindGRPCRoute:    "spec: {parentRefs: [{name: gw}]}",
+		model.KindReferenceGrant: "spec: {from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: a}], to: " +
+			"[{group: '', kind: Service}]}",
+		model.KindNamespace:     "",
+		model.KindService:       "spec: {ports: [{port: 80}]}",
+		model.KindEndpointSlice: "addressType: IPv4\nendpoints: [{addresses: [127.0.0.1]}]",
+		model.KindSecret:        "stringData: {a: b}",
+		model.KindConfigMap:     "data: {a: b}",
+		model.KindDataPlane:     "spec: {replicas: 2, pod: {patch: {spec: {priorityClassName: high}}}}",
+		model.KindXBackend: "spec: {type: ExternalHostname, port: {number: 443}, externalHostname: {hostname: " +
+			"example.com}}",
 	}
 	var wait sync.WaitGroup
-	for _, kind := range model.Kinds() {
+	for _, k := range kinds.All() {
+		kind := k.Kind
 		text, ok := docs[kind]
 		if !ok {
 			t.Errorf("no document for %s", kind)
 			continue
 		}
-		for _, version := range s.versions(kind) {
+		for _, version := range versions(k) {
 			text := "apiVersion: " + version + "\nkind: " + kind.String() + "\nmetadata: {name: a}\n" + text
 			for range 2 {
 				wait.Go(func() {
@@ -229,10 +227,7 @@ func BenchmarkHTTPRoute(b *testing.B) {
 // BenchmarkCompile is what the first HTTPRoute of a run pays.
 func BenchmarkCompile(b *testing.B) {
 	for b.Loop() {
-		s, err := New()
-		if err != nil {
-			b.Fatal(err)
-		}
+		s := New(kinds.Catalog())
 		if obj, found := s.Check(parse(b, fmt.Sprintf(route, 0)), Options{}); obj == nil {
 			b.Fatal(found)
 		}

@@ -21,8 +21,8 @@ type shapes struct {
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
-// check compares a decoded value with a Go type: unknown fields, wrong types and numbers out of range are problems. (The
-// libraries' own converters wrap numbers silently, and do not tell where a type was wrong.)
+// check compares a decoded value with a Go type: unknown fields, wrong types and numbers out of range are problems.
+// (The libraries' own converters wrap numbers silently, and do not tell where a type was wrong.)
 func (s *shapes) check(path *field.Path, t reflect.Type, v any) []Problem {
 	if v == nil {
 		return nil

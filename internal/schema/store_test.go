@@ -16,6 +16,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -56,8 +57,9 @@ func fill(v reflect.Value, n *int) {
 
 // Whatever an object holds, it comes back.
 func TestStore(t *testing.T) {
-	_, specs := storage()
-	for _, kind := range model.Kinds() {
+	specs := one().storage.specs
+	for _, k := range kinds.All() {
+		kind := k.Kind
 		if specs[kind] == nil {
 			if !slices.Contains([]model.Kind{model.KindSecret, model.KindGatewayClass, model.KindDataPlane}, kind) {
 				t.Errorf("a %s is not stored: each one is parsed again at each start", kind)
@@ -71,18 +73,19 @@ func TestStore(t *testing.T) {
 				{Ref: model.Ref(kind, "shop", "web"), Spec: spec.Interface()},
 				{
 					Ref: model.Ref(kind, "", "web"), Labels: model.Labels{{Key: "a"}, {Key: "b", Value: "c"}},
-					Stated: &Stated{UID: "u", Created: time.Unix(1<<35, 75e7), Generation: 1 << 40}, Spec: reflect.New(specs[kind].elem.of).Interface(),
+					Stated: &Stated{UID: "u", Created: time.Unix(1<<35, 75e7), Generation: 1 << 40},
+					Spec:   reflect.New(specs[kind].elem.of).Interface(),
 				},
 			}
 			for _, want := range objects {
 				var pool Pool
-				stored := want.Store(nil)
+				stored := one().Store(nil, &want)
 				for range 10 {
-					got, err := pool.Load(stored)
+					got, err := one().Load(&pool, stored)
 					if diff := difference(want, got); err != nil || diff != "" {
 						t.Fatal(err, diff)
 					}
-					if !bytes.Equal(got.Store(nil), stored) {
+					if !bytes.Equal(one().Store(nil, &got), stored) {
 						t.Fatal("equal objects are stored in several ways")
 					}
 				}
@@ -110,7 +113,7 @@ func TestStoreExamples(t *testing.T) {
 				continue
 			}
 			stored[want.Ref.Kind()] = true
-			if diff := difference(*want, pool.Share(want)); diff != "" {
+			if diff := difference(*want, one().Share(&pool, want)); diff != "" {
 				t.Errorf("%s: %s", f.Name, diff)
 			}
 		}
@@ -126,13 +129,13 @@ func TestLoadWhole(t *testing.T) {
 	if o == nil {
 		t.Fatal(found)
 	}
-	stored := o.Store(nil)
+	stored := one().Store(nil, o)
 	for i := range stored {
-		if got, err := new(Pool).Load(stored[:i]); err == nil {
+		if got, err := one().Load(new(Pool), stored[:i]); err == nil {
 			t.Errorf("the first %d of %d bytes are %v", i, len(stored), got)
 		}
 	}
-	if got, err := new(Pool).Load(append(stored, 0)); err == nil {
+	if got, err := one().Load(new(Pool), append(stored, 0)); err == nil {
 		t.Errorf("with one byte more it is %v", got)
 	}
 }
@@ -145,25 +148,26 @@ func TestShare(t *testing.T) {
 		if o == nil {
 			t.Fatal(found)
 		}
-		shared := pool.Share(o)
+		shared := one().Share(&pool, o)
 		return shared, shared.Spec.(*gatewayv1.HTTPRouteSpec)
 	}
-	_, one := load(1)
+	_, first := load(1)
 	other, two := load(2)
-	if &one.ParentRefs[0] != &two.ParentRefs[0] || &one.Rules[0].Matches[0] != &two.Rules[0].Matches[0] {
+	if &first.ParentRefs[0] != &two.ParentRefs[0] || &first.Rules[0].Matches[0] != &two.Rules[0].Matches[0] {
 		t.Error("equal parts are not shared")
 	}
-	if one.Rules[0].BackendRefs[0].Weight != two.Rules[0].BackendRefs[0].Weight || one.Hostnames[0] == two.Hostnames[0] {
+	if first.Rules[0].BackendRefs[0].Weight != two.Rules[0].BackendRefs[0].Weight ||
+		first.Hostnames[0] == two.Hostnames[0] {
 		t.Error("parts of unequal ones are not shared, or what is not equal is")
 	}
-	stored := other.Store(nil)
-	if allocs := testing.AllocsPerRun(10, func() { _, _ = pool.Load(stored) }); allocs > 2 {
+	stored := one().Store(nil, &other)
+	if allocs := testing.AllocsPerRun(10, func() { _, _ = one().Load(&pool, stored) }); allocs > 2 {
 		t.Errorf("an object that is known to the last part takes %v allocations", allocs)
 	}
 	// A pool that is full begins anew.
 	for i := range 3 * poolSize {
 		other.Labels = model.Labels{{Key: "number", Value: fmt.Sprint(i)}}
-		if got := pool.Share(&other); !reflect.DeepEqual(got, other) {
+		if got := one().Share(&pool, &other); !reflect.DeepEqual(got, other) {
 			t.Fatal(difference(got, other))
 		}
 		if len(pool.texts) > poolSize || len(pool.parts) > poolSize {
@@ -176,46 +180,47 @@ func TestShare(t *testing.T) {
 func TestNotStored(t *testing.T) {
 	for _, text := range []string{
 		"apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {a: b}",
-		"apiVersion: gateway.networking.k8s.io/v1\nkind: GatewayClass\nmetadata: {name: a}\nspec: {controllerName: a.example/b}",
+		"apiVersion: gateway.networking.k8s.io/v1\nkind: GatewayClass\nmetadata: {name: a}\nspec: {controllerName: " +
+			"a.example/b}",
 	} {
 		o, found := one().Check(parse(t, text), Options{})
 		if o == nil {
 			t.Fatal(found)
 		}
-		if b := o.Store(nil); len(b) > 0 {
+		if b := one().Store(nil, o); len(b) > 0 {
 			t.Errorf("%s is stored: %q", o.Ref, b)
 		}
 		var pool Pool
-		if diff := difference(*o, pool.Share(o)); diff != "" {
+		if diff := difference(*o, one().Share(&pool, o)); diff != "" {
 			t.Error(diff)
 		}
 	}
 	o := &Object{Ref: model.Ref(model.KindNamespace, "", "a"), Spec: &input.NamespaceSpec{}}
-	if len(o.Store(nil)) == 0 {
+	if len(one().Store(nil, o)) == 0 {
 		t.Error("a Namespace is not stored")
 	}
-	if o.Old = map[string]any{}; len(o.Store(nil)) > 0 {
+	if o.Old = map[string]any{}; len(one().Store(nil, o)) > 0 {
 		t.Error("an object is stored without its Old")
 	}
 }
 
-// Bytes that nobody stored are refused, or are some object. Some seeds are long: with -fuzzminimizetime 100x not all the time goes for making
-// what is found shorter.
+// Bytes that nobody stored are refused, or are some object. Some seeds are long: with -fuzzminimizetime 100x not all
+// the time goes for making what is found shorter.
 func FuzzLoad(f *testing.F) {
-	_, specs := storage()
-	for kind, l := range specs {
+	for kind, l := range one().storage.specs {
 		n := 0
 		spec := reflect.New(l.of).Elem()
 		fill(spec, &n)
-		f.Add((&Object{Ref: model.Ref(kind, "shop", "web"), Labels: model.Labels{{Key: "a", Value: "b"}}, Spec: spec.Interface()}).Store(nil))
+		f.Add(one().Store(nil, &Object{Ref: model.Ref(kind, "shop", "web"), Labels: model.Labels{{Key: "a", Value: "b"}},
+			Spec: spec.Interface()}))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var pool Pool
-		first, err := pool.Load(b)
+		first, err := one().Load(&pool, b)
 		if err != nil {
 			return
 		}
-		again, err := pool.Load(first.Store(nil))
+		again, err := one().Load(&pool, one().Store(nil, &first))
 		if err != nil || !reflect.DeepEqual(first, again) {
 			t.Fatal(err, difference(first, again))
 		}
@@ -224,12 +229,12 @@ func FuzzLoad(f *testing.F) {
 
 func BenchmarkLoad(b *testing.B) {
 	o, _ := one().Check(parse(b, fmt.Sprintf(route, 0)), Options{})
-	text := o.Store(nil)
+	text := one().Store(nil, o)
 	b.ReportMetric(float64(len(text)), "bytes")
 	b.ReportAllocs()
 	var pool Pool
 	for b.Loop() {
-		if _, err := pool.Load(text); err != nil {
+		if _, err := one().Load(&pool, text); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// TestABusyAPIServer: an API server that asks for an hour's patience is asked again by everybody who has something to do: nobody sleeps in the
-// client library, which would hold up a rotation of certificates, or every Gateway for the sake of one.
+// TestABusyAPIServer: an API server that asks for an hour's patience is asked again by everybody who has something to
+// do: nobody sleeps in the client library, which would hold up a rotation of certificates, or every Gateway for the
+// sake of one.
 func TestABusyAPIServer(t *testing.T) {
 	asked := make(chan string, 10_000)
 	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -2,14 +2,14 @@ package server
 
 import "net"
 
-// All addresses of a family of IP. Envoy binds IPv6's without IPv4's, unless it is told otherwise.
+// The addresses that mean all addresses of an IP family. Envoy's IPv6 listeners do not take IPv4, unless configured to.
 const (
 	allIPv4 = "0.0.0.0"
 	allIPv6 = "::"
 )
 
-// families are the addresses that proxies bind, by the addresses of the host or pod that this program runs in: all of each family that it has. Pods
-// of one cluster have the same families. Where nothing tells, it is IPv4.
+// families returns the addresses that proxies bind: all addresses of each IP family of which the host or pod of this
+// program has an address. The pods of a cluster have the same families. If there is none, it is IPv4.
 func families(own []net.Addr) (bind []string) {
 	has := map[string]bool{}
 	for _, a := range own {

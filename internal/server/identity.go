@@ -15,13 +15,14 @@ import (
 	"cardea.dev/cardea/internal/xds"
 )
 
-// reviewer says whose a token is.
+// reviewer returns the account that a token belongs to.
 type reviewer interface {
 	Review(ctx context.Context, token string) (kube.Account, error)
 }
 
-// identify finds out whose proxy has opened a stream, by its token alone, and then the Gateway: the one that its node names, if the token is
-// that of the Gateway's ServiceAccount. So nobody else is listened to, and a proxy can read its own Gateway and no other.
+// identify authenticates a stream by its token alone, and then finds the Gateway: the one that the proxy's node names,
+// if the token is of that Gateway's ServiceAccount. So nothing is read from strangers, and a proxy can read its own
+// Gateway and no other.
 func identify(tokens reviewer) func(context.Context) (xds.Claim, error) {
 	return func(ctx context.Context) (xds.Claim, error) {
 		token, err := bearer(ctx)
@@ -35,7 +36,7 @@ func identify(tokens reviewer) func(context.Context) (xds.Claim, error) {
 		case err != nil:
 			return nil, fmt.Errorf("%w: %w", xds.ErrUnknown, err)
 		case !gateway.IsProxyName(account.Name):
-			return nil, fmt.Errorf("ServiceAccount %s/%s is not that of a Gateway", account.Namespace, account.Name)
+			return nil, fmt.Errorf("ServiceAccount %s/%s does not belong to a Gateway", account.Namespace, account.Name)
 		}
 		return func(node *corev3.Node) (model.ObjectRef, error) { return claim(account, node) }, nil
 	}
@@ -44,11 +45,12 @@ func identify(tokens reviewer) func(context.Context) (xds.Claim, error) {
 func claim(account kube.Account, node *corev3.Node) (model.ObjectRef, error) {
 	namespace, name, ok := strings.Cut(node.GetCluster(), "/")
 	if !ok || namespace == "" || name == "" {
-		return model.ObjectRef{}, fmt.Errorf("node cluster %q is not NAMESPACE/NAME of a Gateway", node.GetCluster())
+		return model.ObjectRef{}, fmt.Errorf("node cluster %q does not name a Gateway as NAMESPACE/NAME", node.GetCluster())
 	}
 	ref := model.Ref(model.KindGateway, namespace, name)
 	if account.Namespace != namespace || account.Name != gateway.ProxyName(ref) {
-		return model.ObjectRef{}, fmt.Errorf("ServiceAccount %s/%s is not that of %s", account.Namespace, account.Name, ref)
+		return model.ObjectRef{}, fmt.Errorf("ServiceAccount %s/%s does not belong to %s",
+			account.Namespace, account.Name, ref)
 	}
 	return ref, nil
 }
@@ -60,5 +62,5 @@ func bearer(ctx context.Context) (string, error) {
 			return token, nil
 		}
 	}
-	return "", errors.New("no bearer token was shown")
+	return "", errors.New("the stream has no bearer token")
 }

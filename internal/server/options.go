@@ -7,37 +7,40 @@ import (
 	"cardea.dev/cardea/internal/process"
 )
 
-// Audience is what the tokens are for that proxies show.
+// Audience is the audience of the proxies' tokens.
 const Audience = "cardea.dev/xds"
 
-// DefaultImage is the proxies' image unless another one is asked for: the Envoy that Cardea is tested with.
+// DefaultImage is the default image of proxies: the Envoy with which Cardea is tested.
 const DefaultImage = "envoyproxy/envoy:distroless-v" + process.EnvoyVersion
 
 // Options say which cluster to serve, and how.
 type Options struct {
-	Kubeconfig, Context string // "" is the cluster that this program runs in, else what kubectl would use
+	Kubeconfig, Context string // "" means the cluster that this program runs in, else the one that kubectl would use
 
-	Namespace string // Cardea's own: its authority's Secret and its Service are there
-	Service   string // that proxies reach XDS by
+	Namespace string // of this program: the authority's Secret and the Service are there
+	Service   string // by which proxies reach the xDS server
 	XDSPort   int32  // of the Service
-	XDS       string // host:port that the xDS server listens on
-	Image     string // of proxies, where a DataPlane states none
+	XDS       string // host:port at which the xDS server listens
+	Image     string // of proxies, if no DataPlane sets one
 
 	Admin   string // host:port of the admin API
-	Probes  string // host:port of health, readiness and metrics for the kubelet and Prometheus
+	Probes  string // host:port of health, readiness and metrics, for the kubelet and Prometheus; "" for none
 	Log     *slog.Logger
-	OnAdmin func(addr string) // hears where the admin API listens; nil: nobody
+	OnAdmin func(addr string) // is called with the address of the admin API; nil: not called
 }
 
-// serverName is the DNS name that proxies reach xDS by, and that the server's certificate has.
+// serverName is the DNS name by which proxies reach the xDS server. The server's certificate has it.
 func (o Options) serverName() string { return o.Service + "." + o.Namespace + ".svc" }
 
-// SecretName is the name of the Secret of the authority that proxies trust.
+// SecretName is the name of the Secret of the certificate authority for xDS.
 func SecretName(service string) string { return service + "-xds" }
 
 func (o *Options) complete() error {
 	if o.Namespace == "" || o.Service == "" || o.XDSPort == 0 || o.XDS == "" || o.Image == "" || o.Admin == "" {
-		return errors.New("server: a namespace, a Service and its port, the addresses of xDS and of the admin API, and the proxies' image are needed")
+		return errors.New(
+			"server: a namespace, a Service and its port, the addresses of xDS and of the admin API, and the proxies' image " +
+				"are needed",
+		)
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -16,7 +16,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// TestQuietWhileTheAPIServerIsAway: what keeps on failing is said by Cardea's own log, not by the client library's on standard error.
+// TestQuietWhileTheAPIServerIsAway: what keeps on failing is said by Cardea's own log, not by the client library's on
+// standard error.
 func TestQuietWhileTheAPIServerIsAway(t *testing.T) {
 	asked := make(chan struct{}, 1000)
 	away := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

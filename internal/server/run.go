@@ -29,8 +29,8 @@ import (
 	"cardea.dev/cardea/internal/xds"
 )
 
-// Run serves a cluster until ctx is done. The error says what kept it from starting, or what failed. Proxies are left running: they keep what
-// they have until the next Run.
+// Run serves a cluster until ctx is done. An error says why it could not start, or what failed. Proxies are not
+// stopped: they keep their configuration until the next Run.
 func Run(ctx context.Context, o Options) error {
 	if err := o.complete(); err != nil {
 		return err
@@ -52,10 +52,11 @@ func Run(ctx context.Context, o Options) error {
 		return fmt.Errorf("find the families of IP: %w", err)
 	}
 	bind := families(own)
-	environment := model.Environment{Version: process.EnvoyVersion, Addresses: bind, Fronted: true, ProbePort: deploy.DefaultProbePort}
+	environment := model.Environment{Version: process.EnvoyVersion, Addresses: bind, Fronted: true,
+		ProbePort: deploy.DefaultProbePort}
 	w := world.New(world.Config{Log: o.Log, Environment: environment})
 	edge, err := kube.New(kube.Config{
-		REST: cluster, Graph: w.Graph, Sources: w.Sources, Log: o.Log, Metrics: registry,
+		REST: cluster, Graph: w.Graph, Sources: w.Sources.Sources, Log: o.Log, Metrics: registry,
 		OnState: func(s kube.State) {
 			environment.APIs = s.Bundles()
 			w.SetEnvironment(environment)
@@ -69,7 +70,8 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	authority, err := certs.New(certs.Config{
-		Client: client, Namespace: o.Namespace, Name: SecretName(o.Service), DNSNames: []string{o.serverName()}, Log: o.Log, Metrics: registry,
+		Client: client, Namespace: o.Namespace, Name: SecretName(o.Service), DNSNames: []string{o.serverName()}, Log: o.Log,
+		Metrics: registry,
 	})
 	if err != nil {
 		return err
@@ -82,12 +84,15 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	statuses, err := status.New(status.Config{REST: cluster, Graph: w.Graph, Reports: w.Reports, Log: o.Log, Metrics: registry})
+	statuses, err := status.New(status.Config{
+		REST: cluster, Graph: w.Graph, Catalog: w.Sources.Catalog, Reports: w.Reports, Log: o.Log, Metrics: registry,
+	})
 	if err != nil {
 		return err
 	}
 	deployer, err := deploy.New(deploy.Config{
-		REST: once, Graph: w.Graph, Classes: w.Plan.Classes, Proxies: w.Plan.Proxies, Selections: w.Plan.Selections, Fronts: w.Sources.Fronts,
+		REST: once, Graph: w.Graph, Classes: w.Plan.Classes, Proxies: w.Plan.Proxies, Selections: w.Plan.Selections,
+		Fronts:  w.Sources.Fronts,
 		Dialect: deploy.Dialect{Files: podFiles, Command: envoy.PodCommand}, Bundle: authority.Bundle,
 		Settings: deploy.Settings{
 			Image: o.Image, XDSHost: o.serverName(), XDSPort: o.XDSPort, Audience: Audience,
@@ -103,21 +108,20 @@ func Run(ctx context.Context, o Options) error {
 	}
 	shown := objects.New(w)
 	findings := func() []admin.Finding { return findings(w) }
-	registry.MustRegister(admin.GraphMetrics(w.Graph), admin.ProxyMetrics(w.Graph, w.Feedback), admin.FindingMetrics(findings))
+	registry.MustRegister(admin.GraphMetrics(w.Graph), admin.ProxyMetrics(w.Graph, w.Feedback),
+		admin.FindingMetrics(findings))
 	explainer := explain.New(explain.Config{World: w, Sent: proxies.Sent, Offered: proxies.Offered, Each: proxies.Each})
-	differ, err := diff.New(diff.Config{World: w, Applied: edge.Applied, Offered: proxies.Offered})
-	if err != nil {
-		return err
-	}
+	differ := diff.New(diff.Config{World: w, Applied: edge.Applied, Offered: proxies.Offered})
 	api, err := admin.New(admin.Config{
-		Addr: o.Admin, Probes: o.Probes, Graph: w.Graph, Objects: shown, Ready: readiness(edge, proxies), Gatherer: registry,
+		Addr: o.Admin, Probes: o.Probes, Graph: w.Graph, Catalog: w.Sources.Catalog, Objects: shown,
+		Ready: readiness(edge, proxies), Gatherer: registry,
 		Findings: findings, Explainer: explainer, Differ: differ, Log: o.Log, OnListen: o.OnAdmin,
 	})
 	if err != nil {
 		return err
 	}
 
-	// What the client library would log is said by those who use it, where it matters.
+	// The client library's log is discarded: its callers log what matters.
 	group, ctx := errgroup.WithContext(klog.NewContext(ctx, logr.Discard()))
 	for _, run := range []func(context.Context) error{
 		w.Graph.Run, edge.Run, authority.Run, proxies.Run, deployer.Run, statuses.Run, shown.Run, explainer.Run, api.Run,
@@ -143,17 +147,18 @@ func podFiles(s deploy.Start) (map[string][]byte, error) {
 	return envoy.PodBootstrap(envoy.PodConfig(s))
 }
 
-// readiness: what the cluster has was read, and published to whoever connects. So a restart never pushes a smaller configuration.
+// readiness: all objects of the cluster were read, and the first configuration is published to proxies that connect. So
+// a restart never pushes a smaller configuration.
 func readiness(edge *kube.Edge, proxies *xds.Server) func() (bool, string) {
 	return func() (bool, string) {
 		if !edge.State().Synced {
-			return false, "the cluster's objects are not read yet"
+			return false, "the cluster's objects have not been read yet"
 		}
 		select {
 		case <-proxies.Loaded():
 			return true, ""
 		default:
-			return false, "the first configuration is not published yet"
+			return false, "the first configuration has not been published yet"
 		}
 	}
 }
@@ -163,7 +168,8 @@ func findings(w *world.World) []admin.Finding {
 	var list []admin.Finding
 	for _, f := range w.FindingsAt(time.Now()) {
 		list = append(list, admin.Finding{
-			Severity: f.Severity.String(), Object: f.Object.String(), Field: f.Field, Condition: f.Condition, Reason: f.Reason, Message: f.Message,
+			Severity: f.Severity.String(), Object: f.Object.String(), Field: f.Field, Condition: f.Condition, Reason: f.Reason,
+			Message: f.Message,
 		})
 	}
 	return list

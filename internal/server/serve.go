@@ -14,8 +14,9 @@ import (
 	"cardea.dev/cardea/internal/xds"
 )
 
-// connectionAge is how long a proxy is served before it has to connect again, and to show that it is still who it was: a token that was stolen,
-// or whose pod is gone, opens nothing after that. A proxy that comes back is sent what differs, which is nothing.
+// connectionAge is how long a proxy is served before it has to connect again and to authenticate again. After it, a
+// token that was stolen, or whose pod is deleted, is of no use. A proxy that connects again is sent only what differs,
+// which is nothing.
 const connectionAge = 30 * time.Minute
 
 // serve serves xDS over TLS until ctx is done.
@@ -29,7 +30,8 @@ func serve(ctx context.Context, address string, proxies *xds.Server, authority *
 	if err != nil {
 		return fmt.Errorf("listen for proxies (--xds): %w", err)
 	}
-	options := append(xds.GRPCOptions(connectionAge), grpc.Creds(credentials.NewTLS(authority.ServerConfig())), grpc.WaitForHandlers(true))
+	options := append(xds.GRPCOptions(connectionAge), grpc.Creds(credentials.NewTLS(authority.ServerConfig())),
+		grpc.WaitForHandlers(true))
 	rpc := grpc.NewServer(options...)
 	proxies.Register(rpc)
 	stop := context.AfterFunc(ctx, rpc.Stop)

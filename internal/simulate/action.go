@@ -9,13 +9,15 @@ import (
 
 var redirectStatus = map[routev3.RedirectAction_RedirectResponseCode]int{
 	routev3.RedirectAction_MOVED_PERMANENTLY: http.StatusMovedPermanently, routev3.RedirectAction_FOUND: http.StatusFound,
-	routev3.RedirectAction_SEE_OTHER: http.StatusSeeOther, routev3.RedirectAction_TEMPORARY_REDIRECT: http.StatusTemporaryRedirect,
+	routev3.RedirectAction_SEE_OTHER:          http.StatusSeeOther,
+	routev3.RedirectAction_TEMPORARY_REDIRECT: http.StatusTemporaryRedirect,
 	routev3.RedirectAction_PERMANENT_REDIRECT: http.StatusPermanentRedirect,
 }
 
 // act does what a route says.
 func (s *simulation) act(t *table, v *routev3.VirtualHost, r *routev3.Route) {
-	s.survey(r, "name", "match", "route", "redirect", "direct_response", "metadata", "decorator", "stat_prefix", "request_headers_to_add",
+	s.survey(r, "name", "match", "route", "redirect", "direct_response", "metadata", "decorator", "stat_prefix",
+		"request_headers_to_add",
 		"request_headers_to_remove", "response_headers_to_add", "response_headers_to_remove", "typed_per_filter_config")
 	filtered := s.filter(t, v, r)
 	if filtered.answer != nil {
@@ -50,12 +52,14 @@ func (s *simulation) direct(r *routev3.Route, status int, location string, edits
 	if values := header["Location"]; len(values) > 0 {
 		header.Set("Location", strings.Join(values, ",")) // an answer has one
 	}
-	s.add(Outcome{Route: r.GetName(), Match: r.GetMatch(), Status: status, Header: header, Location: header.Get("Location")})
+	s.add(Outcome{Route: r.GetName(), Match: r.GetMatch(), Status: status, Header: header,
+		Location: header.Get("Location")})
 }
 
 // redirect is where a redirect leads to.
 func (s *simulation) redirect(a *routev3.RedirectAction, m *routev3.RouteMatch) string {
-	s.survey(a, "https_redirect", "scheme_redirect", "host_redirect", "port_redirect", "path_redirect", "prefix_rewrite", "regex_rewrite",
+	s.survey(a, "https_redirect", "scheme_redirect", "host_redirect", "port_redirect", "path_redirect", "prefix_rewrite",
+		"regex_rewrite",
 		"response_code", "strip_query")
 	r := s.request
 	scheme := r.scheme()
@@ -90,8 +94,8 @@ func (s *simulation) redirect(a *routev3.RedirectAction, m *routev3.RouteMatch) 
 	return scheme + "://" + host + port + path
 }
 
-// ownHost is the request's host as a redirect keeps it: without its port if a new one comes, or if it was the scheme's own and the scheme
-// changes.
+// ownHost is the request's host as a redirect keeps it: without its port if a new one comes, or if it was the scheme's
+// own and the scheme changes.
 func ownHost(r Request, scheme string, newPort bool) string {
 	name := cutPort(r.Host)
 	port := r.Host[len(name):]

@@ -24,7 +24,8 @@ const (
 
 var inert = map[string]bool{corsKind: true, chainKind: true, "HeaderMutationPerRoute": true, "StatefulSession": true}
 
-// chain notes the HTTP filters of a connection manager. What does something for every request is named: it is not simulated.
+// chain notes the HTTP filters of a connection manager. What does something for every request is named: it is not
+// simulated.
 func (s *simulation) chain(m *hcmv3.HttpConnectionManager) {
 	for _, f := range m.GetHttpFilters() {
 		router := new(routerv3.Router)

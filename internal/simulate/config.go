@@ -26,7 +26,8 @@ type Config struct {
 func New() *Config {
 	return &Config{
 		listeners: map[string]*listenerv3.Listener{}, tables: map[string]*table{}, clusters: map[string]*clusterv3.Cluster{},
-		endpoints: map[string]*endpointv3.ClusterLoadAssignment{}, secrets: map[string]bool{}, expressions: map[string]*expression{},
+		endpoints: map[string]*endpointv3.ClusterLoadAssignment{}, secrets: map[string]bool{},
+		expressions: map[string]*expression{},
 	}
 }
 

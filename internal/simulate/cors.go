@@ -8,14 +8,15 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// cors runs the CORS filter: it answers preflight requests, and says of other answers who may read them. It does so for requests that a backend
-// gets alone. It is false if settings are not simulated.
+// cors runs the CORS filter: it answers preflight requests, and says of other answers who may read them. It does so for
+// requests that a backend gets alone. It is false if settings are not simulated.
 func (s *simulation) cors(settings *anypb.Any, r *routev3.Route, f *filtered) bool {
 	p := new(corsv3.CorsPolicy)
 	if err := settings.UnmarshalTo(p); err != nil {
 		return false
 	}
-	s.survey(p, "allow_origin_string_match", "allow_methods", "allow_headers", "expose_headers", "max_age", "allow_credentials",
+	s.survey(p, "allow_origin_string_match", "allow_methods", "allow_headers", "expose_headers", "max_age",
+		"allow_credentials",
 		"allow_private_network_access", "forward_not_matching_preflights")
 	origin, _ := s.request.header("origin")
 	if r.GetRoute() == nil || origin == "" {
@@ -56,7 +57,8 @@ func (s *simulation) allows(p *corsv3.CorsPolicy, origin string) bool {
 	return false
 }
 
-// preflight is what the answer to a preflight request says, whatever its origin. A star stands for what the request asks for.
+// preflight is what the answer to a preflight request says, whatever its origin. A star stands for what the request
+// asks for.
 func (s *simulation) preflight(p *corsv3.CorsPolicy, method string) http.Header {
 	h := http.Header{}
 	if p.GetAllowCredentials().GetValue() {
@@ -77,7 +79,8 @@ func (s *simulation) preflight(p *corsv3.CorsPolicy, method string) http.Header 
 	if p.GetMaxAge() != "" {
 		h.Set("Access-Control-Max-Age", p.GetMaxAge())
 	}
-	if p.GetAllowPrivateNetworkAccess().GetValue() && s.request.Header.Get("Access-Control-Request-Private-Network") == "true" {
+	if p.GetAllowPrivateNetworkAccess().GetValue() &&
+		s.request.Header.Get("Access-Control-Request-Private-Network") == "true" {
 		h.Set("Access-Control-Allow-Private-Network", "true")
 	}
 	return h

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Filters tells in words what is done to a request and its answer: what differs between the request as sent and as the backend gets it.
+// Filters tells in words what is done to a request and its answer: what differs between the request as sent and as the
+// backend gets it.
 func (o Outcome) Filters(sent Request) (list []string) {
 	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	if got := o.Request; got != nil {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// formats fills in Envoy's format strings: the commands %REQ(NAME)%, %PROTOCOL% and the like. Those that depend on what is not
-// simulated are refused.
+// formats fills in Envoy's format strings: the commands %REQ(NAME)%, %PROTOCOL% and the like. Those that depend on what
+// is not simulated are refused.
 type formats struct {
 	request  Request
 	response http.Header
@@ -16,7 +16,9 @@ type formats struct {
 var command = regexp.MustCompile(`%%|%([A-Z_]+)(?:\((.*?)\))?(?::(\d+))?%`)
 
 // extract is the one CEL expression that is understood: a substring of a header of the answer, put into another text.
-var extract = regexp.MustCompile(`%CEL\(re\.extract\(response\.headers\['([^']+)'\], '((?:[^'\\]|\\.)*)', '((?:[^'\\]|\\.)*)'\)\)%`)
+var extract = regexp.MustCompile(
+	`%CEL\(re\.extract\(response\.headers\['([^']+)'\], '((?:[^'\\]|\\.)*)', '((?:[^'\\]|\\.)*)'\)\)%`,
+)
 
 // format fills in a text; ok is false if it holds a command that is not simulated.
 func (f formats) format(text string) (value string, ok bool) {

@@ -22,8 +22,10 @@ type sending struct {
 // forward sends the request to the clusters that share it.
 func (s *simulation) forward(way sending) {
 	a := way.action
-	s.survey(a, "cluster", "weighted_clusters", "cluster_header", "cluster_not_found_response_code", "prefix_rewrite", "regex_rewrite",
-		"path_rewrite", "host_rewrite_literal", "host_rewrite_header", "append_x_forwarded_host", "request_mirror_policies", "priority",
+	s.survey(a, "cluster", "weighted_clusters", "cluster_header", "cluster_not_found_response_code", "prefix_rewrite",
+		"regex_rewrite",
+		"path_rewrite", "host_rewrite_literal", "host_rewrite_header", "append_x_forwarded_host", "request_mirror_policies",
+		"priority",
 		"metadata_match", "max_grpc_timeout", "grpc_timeout_offset", "timeout", "retry_policy")
 	way.mirrors, way.limits = s.mirrors(a), s.limits(a)
 	switch c := a.GetClusterSpecifier().(type) {
@@ -69,7 +71,8 @@ func (s *simulation) mirrors(a *routev3.RouteAction) (list []Mirror) {
 // send adds the outcome of a share that goes to a cluster. w is nil if the route has one cluster.
 func (s *simulation) send(way sending, cluster string, w *routev3.WeightedCluster_ClusterWeight, share float64) {
 	a, edits := way.action, way.edits
-	o := Outcome{Share: share, Route: way.route.GetName(), Match: way.route.GetMatch(), Cluster: cluster, Mirrors: way.mirrors}
+	o := Outcome{Share: share, Route: way.route.GetName(), Match: way.route.GetMatch(), Cluster: cluster,
+		Mirrors: way.mirrors}
 	if found := s.reach(&o); !found {
 		o.Status, o.Mirrors = notFoundStatus(a.GetClusterNotFoundResponseCode()), nil
 	}

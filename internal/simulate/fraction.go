@@ -5,8 +5,9 @@ import (
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 )
 
-// portion is the requests that no route has taken yet. Envoy draws one number for a request, and compares it with the fraction of each route
-// in turn: a route with a fraction takes what is below, so what remains is everything above the greatest fraction so far.
+// portion is the requests that no route has taken yet. Envoy draws one number for a request, and compares it with the
+// fraction of each route in turn: a route with a fraction takes what is below, so what remains is everything above the
+// greatest fraction so far.
 type portion struct {
 	from float64 // up to 1
 	of   typev3.FractionalPercent_DenominatorType
@@ -19,7 +20,8 @@ func (p *portion) size() float64 { return 1 - p.from }
 
 func (p *portion) isEmpty() bool { return p.from >= 1 }
 
-// take gives a route its part: all, without a fraction. It is not known where denominators differ: the number is then not the same.
+// take gives a route its part: all, without a fraction. It is not known where denominators differ: the number is then
+// not the same.
 func (p *portion) take(f *corev3.RuntimeFractionalPercent) (share float64, known bool) {
 	upTo := 1.0
 	if value := f.GetDefaultValue(); f != nil {

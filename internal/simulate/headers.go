@@ -64,7 +64,8 @@ type level interface {
 	GetResponseHeadersToRemove() []string
 }
 
-// routeEdits are the levels from wide to narrow. The last one that edits has the last word: that is the widest, unless the narrow win.
+// routeEdits are the levels from wide to narrow. The last one that edits has the last word: that is the widest, unless
+// the narrow win.
 type routeEdits struct {
 	levels     []level
 	narrowLast bool

@@ -88,7 +88,8 @@ func (s *simulation) hopByHop() {
 
 // keepTrailers leaves of a TE header that the client takes trailers, or nothing.
 func keepTrailers(h http.Header, same func(a, b string) bool) {
-	takes := slices.ContainsFunc(strings.Split(h.Get("Te"), ","), func(t string) bool { return same(strings.TrimSpace(t), "trailers") })
+	takes := slices.ContainsFunc(strings.Split(h.Get("Te"), ","),
+		func(t string) bool { return same(strings.TrimSpace(t), "trailers") })
 	if h.Del("Te"); takes {
 		h.Set("Te", "trailers")
 	}

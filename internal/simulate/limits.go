@@ -14,7 +14,8 @@ type Limits struct {
 	Whole   time.Duration `json:"whole,omitempty"`   // for all attempts together, then 504; 0: none
 	Attempt time.Duration `json:"attempt,omitempty"` // for each; 0: none
 	Retries uint32        `json:"retries,omitempty"` // attempts after the first
-	On      []string      `json:"on,omitempty"`      // what is tried again, in Envoy's words ("connect-failure"), and statuses ("503")
+	// what is tried again, in Envoy's words ("connect-failure"), and statuses ("503")
+	On []string `json:"on,omitempty"`
 }
 
 // defaultTimeout is Envoy's own, where a route states none.
@@ -30,7 +31,8 @@ func (s *simulation) limits(a *routev3.RouteAction) (l Limits) {
 	if p == nil {
 		return l
 	}
-	s.survey(p, "retry_on", "num_retries", "per_try_timeout", "retriable_status_codes", "retry_back_off", "retry_host_predicate",
+	s.survey(p, "retry_on", "num_retries", "per_try_timeout", "retriable_status_codes", "retry_back_off",
+		"retry_host_predicate",
 		"host_selection_retry_max_attempts")
 	l.Attempt = p.GetPerTryTimeout().AsDuration()
 	if p.GetRetryOn() == "" {

@@ -22,13 +22,17 @@ func (s *simulation) connectionManager(chain *listenerv3.FilterChain) *hcmv3.Htt
 		s.result.Undecided = true
 		return nil
 	}
-	s.survey(manager, "stat_prefix", "codec_type", "rds", "route_config", "http_filters", "use_remote_address", "normalize_path", "merge_slashes",
+	s.survey(manager, "stat_prefix", "codec_type", "rds", "route_config", "http_filters", "use_remote_address",
+		"normalize_path", "merge_slashes",
 		"path_with_escaped_slashes_action", "strip_matching_host_port", "strip_any_host_port", "strip_trailing_host_dot",
-		"common_http_protocol_options", "http_protocol_options", "http2_protocol_options", "server_name", "server_header_transformation",
+		"common_http_protocol_options", "http_protocol_options", "http2_protocol_options", "server_name",
+		"server_header_transformation",
 		"scheme_header_transformation", // the backend's own, which is not told here
-		"stream_idle_timeout", "request_timeout", "request_headers_timeout", "drain_timeout", "delayed_close_timeout", "access_log",
+		"stream_idle_timeout", "request_timeout", "request_headers_timeout", "drain_timeout", "delayed_close_timeout",
+		"access_log",
 		"access_log_options", "max_request_headers_kb", "generate_request_id", "upgrade_configs", "tracing")
-	s.survey(manager.GetCommonHttpProtocolOptions(), "idle_timeout", "max_connection_duration", "max_stream_duration", "max_headers_count")
+	s.survey(manager.GetCommonHttpProtocolOptions(), "idle_timeout", "max_connection_duration", "max_stream_duration",
+		"max_headers_count")
 	return manager
 }
 
@@ -114,7 +118,8 @@ func (s *simulation) table(m *hcmv3.HttpConnectionManager) *table {
 		s.answer(http.StatusNotFound) // Envoy has an empty table until it comes
 		return nil
 	}
-	s.survey(t.head, "name", "ignore_port_in_host_matching", "request_headers_to_add", "request_headers_to_remove", "response_headers_to_add",
+	s.survey(t.head, "name", "ignore_port_in_host_matching", "request_headers_to_add", "request_headers_to_remove",
+		"response_headers_to_add",
 		"response_headers_to_remove", "validate_clusters", "max_direct_response_body_size_bytes", "typed_per_filter_config",
 		"most_specific_header_mutations_wins")
 	return t

@@ -10,11 +10,12 @@ import (
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 )
 
-// misses tells why a route doesn't take the request; decided is false if that can't be told: all else holds, and it has a condition that is not
-// simulated. Fractions are not looked at.
+// misses tells why a route doesn't take the request; decided is false if that can't be told: all else holds, and it has
+// a condition that is not simulated. Fractions are not looked at.
 func (s *simulation) misses(m *routev3.RouteMatch) (misses []string, decided bool) {
 	probe := &simulation{config: s.config, sent: s.sent, request: s.request}
-	probe.survey(m, "prefix", "path", "safe_regex", "path_separated_prefix", "case_sensitive", "headers", "query_parameters", "grpc", "runtime_fraction")
+	probe.survey(m, "prefix", "path", "safe_regex", "path_separated_prefix", "case_sensitive", "headers",
+		"query_parameters", "grpc", "runtime_fraction")
 	add := func(miss string) {
 		if miss != "" {
 			misses = append(misses, miss)
@@ -155,7 +156,8 @@ func (s *simulation) queryMiss(query url.Values, hasQuery bool, q *routev3.Query
 	return ""
 }
 
-// anyMatches is stringMatches of any of several values: of a header that is there more than once each is compared by itself.
+// anyMatches is stringMatches of any of several values: of a header that is there more than once each is compared by
+// itself.
 func (s *simulation) anyMatches(m *matcherv3.StringMatcher, values []string) (matches, known bool) {
 	if len(values) == 0 {
 		return s.stringMatches(m, "")

@@ -33,7 +33,8 @@ func (s *simulation) add(o Outcome) {
 	s.result.Outcomes = append(s.result.Outcomes, o)
 }
 
-// Answer is the status of the proxy's own answer in words: "404", of gRPC "UNIMPLEMENTED (12)"; "" if a backend answers.
+// Answer is the status of the proxy's own answer in words: "404", of gRPC "UNIMPLEMENTED (12)"; "" if a backend
+// answers.
 func (o Outcome) Answer() string {
 	switch code := o.Header.Get("Grpc-Status"); {
 	case o.Status == 0:
@@ -46,7 +47,8 @@ func (o Outcome) Answer() string {
 
 // grpcNames are those of the statuses that Envoy answers by itself.
 var grpcNames = map[string]string{
-	"2": "UNKNOWN", "7": "PERMISSION_DENIED", "12": "UNIMPLEMENTED", "13": "INTERNAL", "14": "UNAVAILABLE", "16": "UNAUTHENTICATED",
+	"2": "UNKNOWN", "7": "PERMISSION_DENIED", "12": "UNIMPLEMENTED", "13": "INTERNAL", "14": "UNAVAILABLE",
+	"16": "UNAUTHENTICATED",
 }
 
 // grpcStatus is what Envoy tells a gRPC client in place of an HTTP status of its own.

@@ -7,8 +7,8 @@ import (
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 )
 
-// What Envoy puts into a request or an answer by itself, of which only it knows the value. A client that sends these very words is not simulated,
-// either.
+// What Envoy puts into a request or an answer by itself, of which only it knows the value. A client that sends these
+// very words is not simulated, either.
 const (
 	MadeID        = "(an ID that the proxy makes)"
 	ClientAddress = "(the client's address)" // as the proxy sees it, or the proxy's own for a client of its machine
@@ -27,13 +27,14 @@ func open(value string) bool {
 }
 
 // internalHeaders are those by which only Envoy's own side may tell it what to do.
-var internalHeaders = strings.Fields(`decorator-operation downstream-service-cluster downstream-service-node expected-rq-timeout-ms external-address
-	force-trace hedge-on-per-try-timeout internal ip-tags max-retries original-host original-path original-url retriable-header-names
-	retriable-status-codes retry-grpc-on retry-on upstream-alt-stat-name upstream-rq-per-try-timeout-ms upstream-rq-timeout-alt-response
-	upstream-rq-timeout-ms upstream-stream-duration-ms`)
+var internalHeaders = strings.Fields(`decorator-operation downstream-service-cluster downstream-service-node
+	expected-rq-timeout-ms external-address force-trace hedge-on-per-try-timeout internal ip-tags max-retries
+	original-host original-path original-url retriable-header-names retriable-status-codes retry-grpc-on retry-on
+	upstream-alt-stat-name upstream-rq-per-try-timeout-ms upstream-rq-timeout-alt-response upstream-rq-timeout-ms
+	upstream-stream-duration-ms`)
 
-// claim replaces what a client claims about itself and its way by what the connection manager knows. One that is not told to use the address of its
-// peer believes the client.
+// claim replaces what a client claims about itself and its way by what the connection manager knows. One that is not
+// told to use the address of its peer believes the client.
 func (s *simulation) claim(m *hcmv3.HttpConnectionManager) {
 	h := s.request.Header
 	h.Del("X-Forwarded-Client-Cert")
@@ -56,12 +57,12 @@ func (s *simulation) claim(m *hcmv3.HttpConnectionManager) {
 }
 
 // joined are the headers of which Envoy makes one if they come twice: "a" and "b" are "a,b". Others stay two.
-var joined = strings.Fields(`accept accept-encoding access-control-request-headers access-control-request-method authorization
-	cache-control connection content-encoding content-type expect grpc-accept-encoding grpc-timeout if-match
-	if-modified-since if-none-match if-range if-unmodified-since keep-alive origin pragma proxy-connection
+var joined = strings.Fields(`accept accept-encoding access-control-request-headers access-control-request-method
+	authorization cache-control connection content-encoding content-type expect grpc-accept-encoding grpc-timeout
+	if-match if-modified-since if-none-match if-range if-unmodified-since keep-alive origin pragma proxy-connection
 	proxy-status referer te transfer-encoding upgrade user-agent via x-client-trace-id x-envoy-attempt-count
-	x-envoy-external-address x-envoy-is-timeout-retry x-forwarded-for x-forwarded-host x-forwarded-port
-	x-forwarded-proto x-request-id`)
+	x-envoy-external-address x-envoy-is-timeout-retry x-forwarded-for x-forwarded-host x-forwarded-port x-forwarded-proto
+	x-request-id`)
 
 // join joins the values of a request's headers as Envoy does. Empty ones leave nothing.
 func join(h http.Header) {

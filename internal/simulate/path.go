@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// canonicalPath makes a path what Envoy's normalize_path makes of it: dots resolved, a backslash a slash, unreserved characters
-// unescaped and forbidden ones escaped (the path rules of Chromium's URL library). It is false for a path that Envoy refuses.
+// canonicalPath makes a path what Envoy's normalize_path makes of it: dots resolved, a backslash a slash, unreserved
+// characters unescaped and forbidden ones escaped (the path rules of Chromium's URL library). It is false for a path
+// that Envoy refuses.
 func canonicalPath(path string) (canonical string, ok bool) {
 	out := make([]byte, 0, len(path))
 	for i := 0; i < len(path); {
@@ -68,8 +69,8 @@ func dotAt(path string, i int) int {
 	return 0
 }
 
-// segment looks at what follows a dot that begins a segment: the segment is "." or ".." and length more characters belong to it, its
-// slash among them, or it is neither and length is negative.
+// segment looks at what follows a dot that begins a segment: the segment is "." or ".." and length more characters
+// belong to it, its slash among them, or it is neither and length is negative.
 func segment(path string, i int) (up bool, length int) {
 	isEnd := func(i int) (int, bool) {
 		if i == len(path) {

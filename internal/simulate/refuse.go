@@ -16,8 +16,9 @@ const (
 )
 
 // methods are those that Envoy knows in HTTP/1.1; case counts. In HTTP/2 it takes all.
-var methods = strings.Fields(`ACL BIND CHECKOUT CONNECT COPY DELETE GET HEAD LINK LOCK MERGE MKACTIVITY MKCALENDAR MKCOL MOVE MSEARCH NOTIFY OPTIONS
-	PATCH POST PROPFIND PROPPATCH PURGE PUT QUERY REBIND REPORT SEARCH SOURCE SUBSCRIBE TRACE UNBIND UNLINK UNLOCK UNSUBSCRIBE`)
+var methods = strings.Fields(`ACL BIND CHECKOUT CONNECT COPY DELETE GET HEAD LINK LOCK MERGE MKACTIVITY MKCALENDAR
+	MKCOL MOVE MSEARCH NOTIFY OPTIONS PATCH POST PROPFIND PROPPATCH PURGE PUT QUERY REBIND REPORT SEARCH SOURCE SUBSCRIBE
+	TRACE UNBIND UNLINK UNLOCK UNSUBSCRIBE`)
 
 // noHost are the printable characters that no host has.
 const noHost = "\"#/<>?\\^`{|}"
@@ -28,8 +29,8 @@ func (s *simulation) refuse(status int, why string, args ...any) {
 	s.answer(status)
 }
 
-// decode tells whether the codec takes a request. HTTP/1.1 is what a client speaks without TLS, but for gRPC; where HTTP/2 decides otherwise and the
-// client may speak it, nothing is said.
+// decode tells whether the codec takes a request. HTTP/1.1 is what a client speaks without TLS, but for gRPC; where
+// HTTP/2 decides otherwise and the client may speak it, nothing is said.
 func (s *simulation) decode(m *hcmv3.HttpConnectionManager) bool {
 	status, why := malformed(m, s.request)
 	switch {
@@ -43,7 +44,8 @@ func (s *simulation) decode(m *hcmv3.HttpConnectionManager) bool {
 	return false
 }
 
-// malformed is the status by which a codec of HTTP/1.1 refuses a request, and why; 0: it doesn't. Headers that a client adds by itself are not known.
+// malformed is the status by which a codec of HTTP/1.1 refuses a request, and why; 0: it doesn't. Headers that a client
+// adds by itself are not known.
 func malformed(m *hcmv3.HttpConnectionManager, r Request) (status int, why string) {
 	limit := defaultHeadersKB
 	if m.GetMaxRequestHeadersKb() != nil {
@@ -57,7 +59,8 @@ func malformed(m *hcmv3.HttpConnectionManager, r Request) (status int, why strin
 	strange := func(c rune) bool { return c <= ' ' || c >= 0x7f || strings.ContainsRune(noHost, c) }
 	switch {
 	case size > limit<<10:
-		return http.StatusRequestHeaderFieldsTooLarge, fmt.Sprintf("request line and headers are of %d bytes, at most %d are taken", size, limit<<10)
+		return http.StatusRequestHeaderFieldsTooLarge,
+			fmt.Sprintf("request line and headers are of %d bytes, at most %d are taken", size, limit<<10)
 	case !slices.Contains(methods, r.Method) && !m.GetHttpProtocolOptions().GetAllowCustomMethods():
 		return http.StatusBadRequest, fmt.Sprintf("there is no method %q", r.Method)
 	case r.Method == http.MethodConnect && strings.HasPrefix(r.Path, "/"):

@@ -8,8 +8,9 @@ import (
 	"unicode"
 )
 
-// expression is a regular expression as Envoy takes it: Go's syntax is RE2's, but for names of classes that only Go knows; and Envoy compares
-// bytes, not characters. It reads expression and value as Latin-1, whatever they are: "é" in UTF-8 is two letters, `\pL\pL` or `\xC3\xA9`.
+// expression is a regular expression as Envoy takes it: Go's syntax is RE2's, but for names of classes that only Go
+// knows; and Envoy compares bytes, not characters. It reads expression and value as Latin-1, whatever they are: "é" in
+// UTF-8 is two letters, `\pL\pL` or `\xC3\xA9`.
 type expression struct {
 	whole *regexp.Regexp // of a whole value
 	folds bool           // a part without case names characters of Latin-1 that are not ASCII
@@ -21,7 +22,8 @@ func (c *Config) expression(text string) *expression {
 	if known {
 		return e
 	}
-	if parsed, err := syntax.Parse(latin1(text), syntax.Perl); err == nil { // by itself: a quotation (\Q) may be open at its end
+	// by itself: a quotation (\Q) may be open at its end
+	if parsed, err := syntax.Parse(latin1(text), syntax.Perl); err == nil {
 		if whole, err := regexp.Compile(`\A(?:` + parsed.String() + `)\z`); err == nil {
 			e = &expression{whole, folds(parsed)}
 		}
@@ -30,7 +32,8 @@ func (c *Config) expression(text string) *expression {
 	return e
 }
 
-// matches tells whether a whole value matches. known is false where Go and RE2 differ: of Latin-1 that folds letters of ASCII only.
+// matches tells whether a whole value matches. known is false where Go and RE2 differ: of Latin-1 that folds letters of
+// ASCII only.
 func (e *expression) matches(value string) (matches, known bool) {
 	if e == nil {
 		return false, true

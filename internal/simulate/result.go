@@ -6,7 +6,8 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 )
 
-// Result is what would happen to a request. Names are those of the configuration; "" where the request did not get so far.
+// Result is what would happen to a request. Names are those of the configuration; "" where the request did not get so
+// far.
 type Result struct {
 	Listener    string `json:"listener,omitempty"`
 	Chain       string `json:"chain,omitempty"`
@@ -40,12 +41,14 @@ type Outcome struct {
 	Cluster   string   `json:"cluster,omitempty"`
 	Endpoints []string `json:"endpoints,omitempty"` // that can get requests: "address:port", sorted
 	Named     bool     `json:"named,omitempty"`     // the endpoints are names that the proxy looks up
-	Request   *Request `json:"request,omitempty"`   // what the backend gets; MadeID and the like stand for what only the proxy knows
-	Response  []Edit   `json:"response,omitempty"`  // what is done to the headers of its answer, in order
-	Mirrors   []Mirror `json:"mirrors,omitempty"`   // where copies go
-	Session   string   `json:"session,omitempty"`   // what keeps a client at its endpoint: "cookie s", "header x-s"; "": nothing
-	Unkept    string   `json:"unkept,omitempty"`    // what would keep it if the request were below its path: "cookie s (path /a)"
-	Limits    Limits   `json:"limits,omitzero"`
+	// what the backend gets; MadeID and the like stand for what only the proxy knows
+	Request  *Request `json:"request,omitempty"`
+	Response []Edit   `json:"response,omitempty"` // what is done to the headers of its answer, in order
+	Mirrors  []Mirror `json:"mirrors,omitempty"`  // where copies go
+	// what keeps a client at its endpoint: "cookie s", "header x-s"; "": nothing
+	Session string `json:"session,omitempty"`
+	Unkept  string `json:"unkept,omitempty"` // what would keep it if the request were below its path: "cookie s (path /a)"
+	Limits  Limits `json:"limits,omitzero"`
 
 	arrived http.Header // of the request as routes were compared with it
 }

@@ -53,7 +53,8 @@ func (c *Config) Routes(tableName, domain string) []Route {
 	return list
 }
 
-// Entrances are requests, but for host and path, that are looked up in a table: one for each listener and filter chain that names it.
+// Entrances are requests, but for host and path, that are looked up in a table: one for each listener and filter chain
+// that names it.
 func (c *Config) Entrances(table string) (list []Request) {
 	for _, name := range slices.Sorted(maps.Keys(c.listeners)) {
 		l := c.listeners[name]

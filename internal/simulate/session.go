@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// keep sends a request of a session to the session's endpoint, if the cluster has it; else any endpoint takes the client, as it takes one without
-// a session.
+// keep sends a request of a session to the session's endpoint, if the cluster has it; else any endpoint takes the
+// client, as it takes one without a session.
 func (s *simulation) keep(session *statefulsessionv3.StatefulSession, o *Outcome) {
 	cookie, header := new(cookiev3.CookieBasedSessionState), new(headerv3.HeaderBasedSessionState)
 	state, endpoint := session.GetSessionState().GetTypedConfig(), ""
@@ -72,8 +72,8 @@ func unbase64(text string) string {
 	return string(b)
 }
 
-// endpointIn reads the value of a session's cookie: a message of two fields, the endpoint's address and the time at which the session ends. It is ""
-// if there is none, or if only the clock knows.
+// endpointIn reads the value of a session's cookie: a message of two fields, the endpoint's address and the time at
+// which the session ends. It is "" if there is none, or if only the clock knows.
 func (s *simulation) endpointIn(value string) (endpoint string) {
 	ends := false
 	err := fields([]byte(unbase64(value)), func(number protowire.Number, _, text []byte) error {

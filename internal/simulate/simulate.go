@@ -59,7 +59,8 @@ func (s *simulation) virtualHost() (*table, *routev3.VirtualHost) {
 		return nil, nil
 	}
 	s.result.VirtualHost = v.GetName()
-	s.survey(v, "name", "domains", "routes", "request_headers_to_add", "request_headers_to_remove", "response_headers_to_add",
+	s.survey(v, "name", "domains", "routes", "request_headers_to_add", "request_headers_to_remove",
+		"response_headers_to_add",
 		"response_headers_to_remove", "typed_per_filter_config", "virtual_clusters")
 	return t, v
 }

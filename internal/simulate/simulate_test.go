@@ -79,8 +79,10 @@ func addFile(t *testing.T, c *Config, f txtar.File) {
 		t resource.Type
 		m proto.Message
 	}{
-		"listener": {resource.Listener, new(listenerv3.Listener)}, "routes": {resource.Routes, new(routev3.RouteConfiguration)},
-		"cluster": {resource.Cluster, new(clusterv3.Cluster)}, "endpoints": {resource.Endpoints, new(endpointv3.ClusterLoadAssignment)},
+		"listener":  {resource.Listener, new(listenerv3.Listener)},
+		"routes":    {resource.Routes, new(routev3.RouteConfiguration)},
+		"cluster":   {resource.Cluster, new(clusterv3.Cluster)},
+		"endpoints": {resource.Endpoints, new(endpointv3.ClusterLoadAssignment)},
 	}
 	of, ok := types[kind]
 	if !ok {

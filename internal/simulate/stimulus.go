@@ -9,8 +9,8 @@ import (
 	corsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/cors/v3"
 )
 
-// Stimuli are requests like one that the route takes, which show what it does to some only: with the headers that it changes in a request, and of
-// each origin that it allows, one as a browser sends it, and the preflight of one.
+// Stimuli are requests like one that the route takes, which show what it does to some only: with the headers that it
+// changes in a request, and of each origin that it allows, one as a browser sends it, and the preflight of one.
 func (r Route) Stimuli(taken Request) (list []Request) {
 	if headers := r.changed(); len(headers) > 0 {
 		with := taken.clone()

@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// TestStimuli: each origin that is allowed has a request and a preflight, and there is one with all headers that change, but for those that the
-// client sends anyway.
+// TestStimuli: each origin that is allowed has a request and a preflight, and there is one with all headers that
+// change, but for those that the client sends anyway.
 func TestStimuli(t *testing.T) {
 	policy := &corsv3.CorsPolicy{}
 	for _, expression := range []string{`(?i)HTTPS://a\.ex(:443)?`, ".*"} {
@@ -32,7 +32,9 @@ func TestStimuli(t *testing.T) {
 		RequestHeadersToAdd: add("x-a"), RequestHeadersToRemove: []string{"x-b", "x-own"},
 		TypedPerFilterConfig: map[string]*anypb.Any{"cors": settings},
 		Action: &routev3.Route_Route{Route: &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_WeightedClusters{
-			WeightedClusters: &routev3.WeightedCluster{Clusters: []*routev3.WeightedCluster_ClusterWeight{{RequestHeadersToAdd: add("x-c")}}},
+			WeightedClusters: &routev3.WeightedCluster{
+				Clusters: []*routev3.WeightedCluster_ClusterWeight{{RequestHeadersToAdd: add("x-c")}},
+			},
 		}}},
 	}}
 	var got []string

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// survey names the fields of a message that are set, and that neither the code evaluates nor the caller says to be without effect on what a
-// Result tells. So what is rendered tomorrow is never ignored.
+// survey names the fields of a message that are set, and that neither the code evaluates nor the caller says to be
+// without effect on what a Result tells. So what is rendered tomorrow is never ignored.
 func (s *simulation) survey(m proto.Message, known ...string) {
 	message := m.ProtoReflect()
 	message.Range(func(field protoreflect.FieldDescriptor, _ protoreflect.Value) bool {

@@ -88,8 +88,8 @@ func (t *table) add(domain string, h *host) {
 	}
 }
 
-// find is the virtual host of a Host header: an exact domain before a wildcard at the front before one at the end, the longest
-// of each, and at last "*". A wildcard stands for one character or more.
+// find is the virtual host of a Host header: an exact domain before a wildcard at the front before one at the end, the
+// longest of each, and at last "*". A wildcard stands for one character or more.
 func (t *table) find(authority string) *host {
 	name := strings.ToLower(authority)
 	if t.head.GetIgnorePortInHostMatching() {

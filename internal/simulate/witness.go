@@ -21,8 +21,8 @@ func HostOf(domain string) string {
 	return strings.Replace(domain, "*", "any", 1)
 }
 
-// Witnesses are requests that show what a route's match takes at a domain: one that it takes, the first, and near misses: another path, each
-// header and query parameter left out, another method. from is where they enter (Entrances).
+// Witnesses are requests that show what a route's match takes at a domain: one that it takes, the first, and near
+// misses: another path, each header and query parameter left out, another method. from is where they enter (Entrances).
 func Witnesses(from Request, domain string, m *routev3.RouteMatch) []Request {
 	taken := from
 	taken.Method, taken.Host, taken.Header = http.MethodGet, HostOf(domain), http.Header{}
@@ -98,7 +98,8 @@ func paths(m *routev3.RouteMatch) (path string, near []string) {
 		path = cmp.Or(p.Prefix, "/")
 		return path, []string{strings.TrimRight(path, "/") + "/witness"}
 	case *routev3.RouteMatch_PathSeparatedPrefix:
-		return p.PathSeparatedPrefix, []string{p.PathSeparatedPrefix + "/", p.PathSeparatedPrefix + "/witness", p.PathSeparatedPrefix + "witness"}
+		return p.PathSeparatedPrefix, []string{p.PathSeparatedPrefix + "/", p.PathSeparatedPrefix + "/witness",
+			p.PathSeparatedPrefix + "witness"}
 	case *routev3.RouteMatch_Path:
 		if !strings.HasPrefix(p.Path, "/") {
 			return "/", nil // no request has such a path

@@ -7,14 +7,17 @@ import (
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 )
 
-// TestWitnessesAreTaken: a match takes its first witness, and of the others at least one not, unless it takes everything.
+// TestWitnessesAreTaken: a match takes its first witness, and of the others at least one not, unless it takes
+// everything.
 func TestWitnessesAreTaken(t *testing.T) {
 	text := func(m *matcherv3.StringMatcher) *routev3.HeaderMatcher {
 		return &routev3.HeaderMatcher{Name: "x", HeaderMatchSpecifier: &routev3.HeaderMatcher_StringMatch{StringMatch: m}}
 	}
 	regex := func(expression string) *matcherv3.RegexMatcher { return &matcherv3.RegexMatcher{Regex: expression} }
 	exactly := &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: "1"}}
-	matching := &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_SafeRegex{SafeRegex: regex(`v[0-9]{2,}(-beta)?`)}}
+	matching := &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_SafeRegex{SafeRegex: regex(
+		`v[0-9]{2,}(-beta)?`,
+	)}}
 	for _, m := range []*routev3.RouteMatch{
 		{PathSpecifier: &routev3.RouteMatch_PathSeparatedPrefix{PathSeparatedPrefix: "/a"}},
 		{PathSpecifier: &routev3.RouteMatch_Path{Path: "/a"}},

@@ -16,7 +16,7 @@ import (
 // load reads a folder once into a new world, without proxies.
 func load(o Options) (*world.World, *files.Folder, error) {
 	w := newWorld(o, "")
-	folder, err := newFolder(o, w, func(files.Problem) {}) // the caller shows them
+	folder, err := newFolder(o, w, func(files.Problem) {}) // the caller reports them
 	if err != nil {
 		return nil, nil, err
 	}
@@ -28,17 +28,15 @@ func load(o Options) (*world.World, *files.Folder, error) {
 }
 
 func newFolder(o Options, w *world.World, onProblem func(files.Problem)) (*files.Folder, error) {
-	s, err := schema.New()
-	if err != nil {
-		return nil, err
-	}
 	return files.New(files.Config{
-		Dir: o.Dir, Sources: w.Sources, Graph: w.Graph, Schema: s, Log: o.logger(), CacheDir: o.CacheDir, OnProblem: onProblem,
+		Dir: o.Dir, Sources: w.Sources.Sources, Graph: w.Graph, Schema: schema.New(w.Sources.Catalog), Log: o.logger(),
+		CacheDir:  o.CacheDir,
+		OnProblem: onProblem,
 	})
 }
 
-// Check prints every finding of a folder and of its objects, a line each, and returns how many of them are errors. Nothing
-// is started.
+// Check prints every finding of a folder and of its objects, a line each, and returns how many of them are errors.
+// Nothing is started.
 func Check(_ context.Context, o Options, out io.Writer) (errors int, err error) {
 	w, folder, err := load(o)
 	if err != nil {
@@ -65,7 +63,7 @@ func Check(_ context.Context, o Options, out io.Writer) (errors int, err error) 
 	return errors, err
 }
 
-// oneLine shows what can't be seen, such as a newline in a name, as Go would write it.
+// oneLine escapes characters that can't be seen, such as a newline in a name, as Go does.
 func oneLine(text string) string {
 	if !strings.ContainsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) {
 		return text

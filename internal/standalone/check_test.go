@@ -48,7 +48,8 @@ func TestCheckWritesALineForEachFinding(t *testing.T) {
 		}
 	}
 	_, _, err = check(dir + "-none")
-	if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), `a\nfolder-none": no such file`) {
+	if err == nil || strings.Contains(err.Error(), "\n") ||
+		!strings.Contains(err.Error(), `a\nfolder-none": no such file`) {
 		t.Errorf("an error on several lines: %v", err)
 	}
 }

@@ -25,7 +25,8 @@ type bind struct {
 // String is "127.0.0.1:80".
 func (b bind) String() string { return net.JoinHostPort(b.address.String(), strconv.Itoa(int(b.port))) }
 
-// clashes tells whether only one of two can be bound: they are one, or one of them is every address of the other's family.
+// clashes reports whether only one of two addresses can be bound: they are equal, or one of them means every address of
+// the other's family.
 func (b bind) clashes(o bind) bool {
 	if b.port != o.port || b.address.Is4() != o.address.Is4() {
 		return false
@@ -33,7 +34,7 @@ func (b bind) clashes(o bind) bool {
 	return b.address == o.address || b.address.IsUnspecified() || o.address.IsUnspecified()
 }
 
-// bindsOf lists what the Gateways that are served bind, in the order in which their proxies are started.
+// bindsOf lists what the served Gateways bind, in the order in which their proxies are started.
 func bindsOf(v flow.View, w *world.World) []bind {
 	var list []bind
 	for key, port := range flow.All(v, w.Plan.Ports) {
@@ -41,7 +42,7 @@ func bindsOf(v flow.View, w *world.World) []bind {
 			continue
 		}
 		for _, text := range port.Addresses {
-			if address, err := netip.ParseAddr(text); err == nil { // it was read before, so it is one
+			if address, err := netip.ParseAddr(text); err == nil { // it was parsed before, so it is valid
 				list = append(list, bind{key, address.Unmap(), port.BindPort, port.Listeners})
 			}
 		}
@@ -52,14 +53,15 @@ func bindsOf(v flow.View, w *world.World) []bind {
 	return list
 }
 
-// clashes foretells what the proxies would say: of listeners that want one address and port, those of the Gateway that comes first
-// get it. It says so as their status would.
+// clashes predicts what the proxies will report: if listeners want the same address and port, those of the first
+// Gateway get it. The findings are those that status would have.
 func clashes(w *world.World) (list []model.Finding) {
 	w.Graph.View(func(v flow.View) { list = clashesOf(v, w, bindsOf(v, w)) })
 	return list
 }
 
-// newClashes foretells what they would say of the edits of a Try; v is its View. What is bound stays with those that have it.
+// newClashes predicts what the proxies would report after the edits of a Try; v is its View. Addresses that are bound
+// already stay with their Gateways.
 func newClashes(w *world.World) func(v flow.View) []model.Finding {
 	return func(v flow.View) []model.Finding {
 		edited := map[model.PortKey]bool{}
@@ -86,7 +88,7 @@ func newClashes(w *world.World) func(v flow.View) []model.Finding {
 	}
 }
 
-// clashesOf foretells it of those that bind in this order.
+// clashesOf predicts it for Gateways that bind in this order.
 func clashesOf(v flow.View, w *world.World, binds []bind) (list []model.Finding) {
 	var bound []bind
 	for _, late := range binds {
@@ -100,8 +102,10 @@ func clashesOf(v flow.View, w *world.World, binds []bind) (list []model.Finding)
 				continue
 			}
 			list = append(list, model.Finding{
-				Object: late.key.Gateway, Section: l.Key.Section, Condition: "Accepted", Reason: "PortUnavailable", Field: portField(v, w, l.Key),
-				Message: fmt.Sprintf("%s can't be bound: %s binds %s; give one of them another port, or an address of its own (spec.addresses)",
+				Object: late.key.Gateway, Section: l.Key.Section, Condition: "Accepted", Reason: "PortUnavailable",
+				Field: portField(v, w, l.Key),
+				Message: fmt.Sprintf("%s can't be bound: %s binds %s; give one of them another port, or its own address "+
+					"(spec.addresses)",
 					late, bound[first].key.Gateway, bound[first]),
 			})
 		}
@@ -112,7 +116,7 @@ func clashesOf(v flow.View, w *world.World, binds []bind) (list []model.Finding)
 	return list
 }
 
-// portField is where a Gateway states a listener's port.
+// portField is the field that has a listener's port.
 func portField(v flow.View, w *world.World, l model.ListenerKey) string {
 	o, found := flow.Get(v, w.Sources.Gateways.Collection(), l.Parent)
 	if !found {

@@ -11,8 +11,8 @@ import (
 	"cardea.dev/cardea/internal/objects"
 )
 
-// Objects are those that a folder declares, as Kubernetes objects without status. What is wrong with the folder is an error that says
-// all of it.
+// Objects are the objects that a folder declares, as Kubernetes objects without status. If the folder has mistakes, the
+// error lists all of them.
 func Objects(_ context.Context, o Options) (list []map[string]any, err error) {
 	w, folder, err := load(o)
 	if err != nil {
@@ -25,16 +25,16 @@ func Objects(_ context.Context, o Options) (list []map[string]any, err error) {
 		}
 	}
 	if len(wrong) > 0 {
-		return nil, fmt.Errorf("the folder is not right:\n%s", strings.Join(wrong, "\n"))
+		return nil, fmt.Errorf("the folder has errors:\n%s", strings.Join(wrong, "\n"))
 	}
 	shown, locator := objects.New(w), folder.Locator()
-	for _, kind := range model.Kinds() {
-		texts, err := shown.List(kind, "")
+	for _, k := range w.Sources.Catalog.All() {
+		texts, err := shown.List(k.Kind, "")
 		if err != nil {
 			return nil, err
 		}
 		for _, text := range texts {
-			object, err := declared(locator, kind, text)
+			object, err := declared(locator, k.Kind, text)
 			if err != nil {
 				return nil, err
 			}

@@ -1,9 +1,10 @@
-// Package standalone is a roof: it joins a folder of objects, what they mean, Envoy's dialect, the xDS server and the proxies as
-// child processes into one program that needs no cluster.
+// Package standalone joins a folder of objects, their meaning, the Envoy dialect, the xDS server, and the proxies as
+// child processes, to one program that needs no cluster.
 //
-// It owns the joints only: which collection feeds which, one child per Gateway, when the whole is ready, and objects with
-// their status as JSON. It must never know a rule of the Gateway API or a field of Envoy's configuration. Run is called once by
-// a command and starts every goroutine; Check and Translate use the same world without proxies.
+// It owns only the connections: which collection feeds which, one child process per Gateway, when everything is ready,
+// and objects with their status as JSON. It must never know a rule of the Gateway API or a field of Envoy's
+// configuration. A command calls Run once, which starts every goroutine; Check and Translate use the same world without
+// proxies.
 //
 // Start reading at Run.
 package standalone

@@ -12,7 +12,7 @@ import (
 	"cardea.dev/cardea/internal/xds"
 )
 
-// Explainer tells what the objects of a folder mean. Nothing is started.
+// Explainer answers questions about the objects of a folder. Nothing is started.
 func Explainer(_ context.Context, o Options) (admin.Explainer, error) {
 	w, folder, err := load(o)
 	if err != nil {
@@ -21,7 +21,7 @@ func Explainer(_ context.Context, o Options) (admin.Explainer, error) {
 	return newExplainer(w, folder, nil), nil
 }
 
-// newExplainer explains what a folder came to be. No proxy runs if server is nil.
+// newExplainer makes an explainer of a folder. If server is nil, no proxy runs.
 func newExplainer(w *world.World, folder *files.Folder, server *xds.Server) *explain.Explainer {
 	notes := func() []string {
 		broken := 0
@@ -33,7 +33,8 @@ func newExplainer(w *world.World, folder *files.Folder, server *xds.Server) *exp
 		if broken == 0 {
 			return nil
 		}
-		return []string{fmt.Sprintf("`cardea check` tells of mistakes in files (%d); what is broken is not part of this", broken)}
+		return []string{fmt.Sprintf("%d mistakes in files are left out of this answer; `cardea check` shows them",
+			broken)}
 	}
 	problems := func(ref model.ObjectRef) (list []model.Finding) {
 		for _, p := range folder.Problems() {

@@ -9,15 +9,16 @@ import (
 // where finds an object's field in the folder.
 type where func(object model.ObjectRef, field string) files.Place
 
-// nowhere does not look: that reads files.
+// nowhere does not search, since that would read files.
 func nowhere(model.ObjectRef, string) files.Place { return files.Place{} }
 
-// allFindings is what the user should be told: about the folder, and what was found about the objects.
+// allFindings are all findings: about the folder, and about its objects.
 func allFindings(folder *files.Folder, objects []model.Finding, place where) []admin.Finding {
 	var list []admin.Finding
 	for _, p := range folder.Problems() {
 		list = append(list, admin.Finding{
-			Severity: p.Severity.String(), Object: p.Object, Where: files.Place{File: p.File, Line: p.Line}.String(), Field: p.Field, Message: said(p),
+			Severity: p.Severity.String(), Object: p.Object, Where: files.Place{File: p.File, Line: p.Line}.String(),
+			Field: p.Field, Message: said(p),
 		})
 	}
 	for _, f := range objects {
@@ -29,7 +30,7 @@ func allFindings(folder *files.Folder, objects []model.Finding, place where) []a
 	return list
 }
 
-// said is a problem's message, and what becomes of the object.
+// said is the message of a problem, with what happens to the object.
 func said(p files.Problem) string {
 	if p.Stale {
 		return p.Message + "; its last good version keeps serving"

@@ -7,20 +7,21 @@ import (
 	"cardea.dev/cardea/internal/process"
 )
 
-// metrics reads figures of child processes whenever they are asked for.
+// metrics reads the state of child processes at each collection.
 type metrics struct {
 	proxies func() map[model.ObjectRef]process.State
 }
 
 var (
 	proxyUp     = prometheus.NewDesc("cardea_proxy_up", "Whether the Gateway's proxy runs.", []string{"gateway"}, nil)
-	proxyStarts = prometheus.NewDesc("cardea_proxy_starts_total", "Starts of the Gateway's proxy.", []string{"gateway"}, nil)
+	proxyStarts = prometheus.NewDesc("cardea_proxy_starts_total", "Starts of the Gateway's proxy.", []string{"gateway"},
+		nil)
 )
 
-// Describe tells nothing in advance: which Gateways there are shows when they are asked for.
+// Describe describes nothing in advance: the Gateways are known only at a collection.
 func (m *metrics) Describe(chan<- *prometheus.Desc) {}
 
-// Collect reads all figures.
+// Collect reads all values.
 func (m *metrics) Collect(to chan<- prometheus.Metric) {
 	for ref, s := range m.proxies() {
 		up := 0.0

@@ -30,7 +30,8 @@ func TestMetrics(t *testing.T) {
 	web := model.Ref(model.KindGateway, "shop", "up")
 	w.Graph.Apply("test", func(b *flow.Batch) {
 		w.Feedback.Proxies.Set(b, web, resource.Proxies{Connected: 3, Acknowledged: 2, Version: "1.40.0"})
-		refused := resource.RefusalKey{Gateway: web, Origin: resource.Origin{Object: model.Ref(model.KindHTTPRoute, "shop", "a")}, Hash: 1}
+		refused := resource.RefusalKey{Gateway: web,
+			Origin: resource.Origin{Object: model.Ref(model.KindHTTPRoute, "shop", "a")}, Hash: 1}
 		w.Feedback.Refused.Set(b, refused, resource.Refusal{Message: "no"})
 	})
 	w.Graph.Settle()

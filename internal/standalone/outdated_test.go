@@ -20,9 +20,11 @@ func TestCertificatesThatAreNotValidNow(t *testing.T) {
 		from, to time.Time
 		want     string
 	}{
-		"now":     {now.Add(-time.Hour), now.Add(time.Hour), ""},
-		"expired": {now.Add(-2 * time.Hour), now.Add(-time.Hour), "expired at " + now.Add(-time.Hour).Format(time.RFC3339) + " (NotAfter)"},
-		"early":   {now.Add(time.Hour), now.Add(2 * time.Hour), "is not valid before " + now.Add(time.Hour).Format(time.RFC3339) + " (NotBefore)"},
+		"now": {now.Add(-time.Hour), now.Add(time.Hour), ""},
+		"expired": {now.Add(-2 * time.Hour), now.Add(-time.Hour),
+			"expired at " + now.Add(-time.Hour).Format(time.RFC3339) + " (NotAfter)"},
+		"early": {now.Add(time.Hour), now.Add(2 * time.Hour),
+			"is not valid before " + now.Add(time.Hour).Format(time.RFC3339) + " (NotBefore)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pair := testcert.New(x509.Certificate{DNSNames: []string{"a.example"}, NotBefore: c.from, NotAfter: c.to}, nil)
@@ -44,8 +46,10 @@ spec:
 			if err != nil || errors > 0 {
 				t.Fatalf("%d errors, %v:\n%s", errors, err, &out)
 			}
-			const field = "warning: web.yaml:7: Gateway default/web: spec.listeners[0].tls.certificateRefs[1]: the certificate of Secret default/cert "
-			if want := field + c.want; strings.HasPrefix(out.String(), want) != (c.want != "") || c.want == "" && out.String() != "no findings\n" {
+			const field = "warning: web.yaml:7: Gateway default/web: spec.listeners[0].tls.certificateRefs[1]: the " +
+				"certificate of Secret default/cert "
+			if want := field + c.want; strings.HasPrefix(out.String(), want) != (c.want != "") || c.want == "" &&
+				out.String() != "no findings\n" {
 				t.Errorf("%swant %q", &out, want)
 			}
 		})
@@ -53,6 +57,7 @@ spec:
 }
 
 func secretYAML(name string, pair testcert.Pair) string {
-	return fmt.Sprintf("---\napiVersion: v1\nkind: Secret\nmetadata: {name: %s}\ntype: kubernetes.io/tls\ndata: {tls.crt: %s, tls.key: %s}\n", name,
+	return fmt.Sprintf("---\napiVersion: v1\nkind: Secret\nmetadata: {name: %s}\ntype: kubernetes.io/tls\ndata: "+
+		"{tls.crt: %s, tls.key: %s}\n", name,
 		base64.StdEncoding.EncodeToString(pair.Certificate), base64.StdEncoding.EncodeToString(pair.PrivateKey))
 }

@@ -15,13 +15,13 @@ import (
 	"cardea.dev/cardea/internal/world"
 )
 
-// proxies keeps one Envoy for each Gateway of the plan. Its methods but run may be called from any goroutine.
+// proxies keeps one Envoy for each Gateway of the plan. Its methods except run may be called from any goroutine.
 type proxies struct {
 	world  *world.World
 	envoy  string // path of the binary
 	socket string // where the xDS server listens
-	dir    string // holds a folder for each proxy
-	// reachable makes sure that a proxy that starts finds the server.
+	dir    string // has a folder for each proxy
+	// reachable makes sure that a proxy that starts can reach the server.
 	reachable func() error
 	log       *slog.Logger
 
@@ -30,17 +30,17 @@ type proxies struct {
 	mu       sync.Mutex
 	list     []wanted
 	children map[model.ObjectRef]*child
-	waiting  bool // some Gateway's proxy may not start yet
+	waiting  bool // the proxy of some Gateway may not start yet
 }
 
-// child is a proxy that runs.
+// child is a running proxy.
 type child struct {
 	process *process.Process
 	stop    context.CancelFunc
-	stay    context.CancelFunc // while its Gateway is gone: takes back that it will be stopped; else nil
+	stay    context.CancelFunc // if its Gateway is deleted: cancels the pending stop; else nil
 }
 
-// run starts and stops children as Gateways come and go. When it returns, all have ended.
+// run starts and stops children as Gateways are added and deleted. When it returns, all have ended.
 func (p *proxies) run(ctx context.Context) error {
 	defer p.running.Wait()
 	gateways := flow.Follow(p.world.Plan.Gateways)
@@ -68,7 +68,7 @@ func (p *proxies) run(ctx context.Context) error {
 type wanted struct {
 	gateway model.ObjectRef
 	binds   []bind
-	live    bool // its proxy has acknowledged a whole configuration
+	live    bool // its proxy has acknowledged a complete configuration
 }
 
 func (p *proxies) wanted(v flow.View) []wanted {
@@ -79,13 +79,14 @@ func (p *proxies) wanted(v flow.View) []wanted {
 	var list []wanted
 	for ref := range flow.All(v, p.world.Plan.Gateways) {
 		state, _ := flow.Get(v, p.world.Feedback.Proxies.Collection(), ref)
-		list = append(list, wanted{gateway: ref, binds: binds[ref], live: state.Connected > 0 && state.Acknowledged == state.Connected})
+		list = append(list, wanted{gateway: ref, binds: binds[ref], live: state.Connected > 0 &&
+			state.Acknowledged == state.Connected})
 	}
 	slices.SortFunc(list, func(a, b wanted) int { return a.gateway.Compare(b.gateway) })
 	return list
 }
 
-// keep makes the wanted Gateways' proxies run, and no others. The caller holds mu.
+// keep makes the proxies of the wanted Gateways run, and no others. The caller holds mu.
 func (p *proxies) keep(ctx context.Context) {
 	if p.children == nil {
 		p.children = map[model.ObjectRef]*child{}
@@ -113,8 +114,9 @@ func (p *proxies) keep(ctx context.Context) {
 	}
 }
 
-// mustWait tells whether a proxy that is starting may bind one of these addresses. Two that bind a port at the same moment both
-// get it, and Envoy calls the later failure to listen a success; one after the other, the second is refused.
+// mustWait reports whether a proxy that is starting may bind one of these addresses. If two proxies bind a port at the
+// same moment, both get it, and Envoy does not report the second one's failure to listen. One after the other, the
+// second bind fails.
 func (p *proxies) mustWait(w wanted, list []wanted) bool {
 	return slices.ContainsFunc(list, func(o wanted) bool {
 		return o.gateway != w.gateway && p.children[o.gateway] != nil && !o.live &&
@@ -131,7 +133,7 @@ func (p *proxies) start(ctx context.Context, ref model.ObjectRef) {
 		Log:     p.log,
 	})
 	if err != nil {
-		p.log.Error("proxy can't be started", "gateway", ref, "error", err)
+		p.log.Error("can't start proxy", "gateway", ref, "error", err)
 		return
 	}
 	running, stop := context.WithCancel(ctx)
@@ -142,13 +144,13 @@ func (p *proxies) start(ctx context.Context, ref model.ObjectRef) {
 		defer p.mu.Unlock()
 		delete(p.children, ref)
 		if ctx.Err() == nil {
-			p.keep(ctx) // its Gateway may be back
+			p.keep(ctx) // its Gateway may exist again
 		}
 	})
 }
 
-// leave stops the proxy of a Gateway that is gone when the requests in flight are answered, unless the Gateway comes back. The
-// caller holds mu.
+// leave stops the proxy of a deleted Gateway when the requests in flight are answered, unless the Gateway is created
+// again. The caller holds mu.
 func (p *proxies) leave(ctx context.Context, ref model.ObjectRef, c *child) {
 	ctx, stay := context.WithCancel(ctx)
 	c.stay = stay
@@ -163,7 +165,7 @@ func (p *proxies) leave(ctx context.Context, ref model.ObjectRef, c *child) {
 	})
 }
 
-// states tells how the proxies of the wanted Gateways stand.
+// states returns the states of the processes of the wanted Gateways.
 func (p *proxies) states() map[model.ObjectRef]process.State {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -176,8 +178,8 @@ func (p *proxies) states() map[model.ObjectRef]process.State {
 	return states
 }
 
-// findings tells of proxies that ended and have not come back. One that runs and is not connected yet has not come back: it
-// may end the same way.
+// findings reports proxies that have ended and are not back. A proxy that runs and is not connected yet is not back: it
+// may end in the same way.
 func (p *proxies) findings(place where) []admin.Finding {
 	states := p.states()
 	var list []admin.Finding
@@ -189,9 +191,10 @@ func (p *proxies) findings(place where) []admin.Finding {
 			}
 			message := "the proxy does not run: " + state.Exit
 			if n := len(state.Output); n > 0 {
-				message += "; its last words: " + state.Output[n-1]
+				message += "; its last line of output: " + state.Output[n-1]
 			}
-			list = append(list, admin.Finding{Severity: model.Error.String(), Object: ref.String(), Where: place(ref, "").String(), Message: message})
+			list = append(list, admin.Finding{Severity: model.Error.String(), Object: ref.String(),
+				Where: place(ref, "").String(), Message: message})
 		}
 	})
 	return list

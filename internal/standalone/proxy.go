@@ -20,7 +20,7 @@ import (
 	"cardea.dev/cardea/internal/xds"
 )
 
-// command writes the proxy's bootstrap and makes its command.
+// command writes the proxy's bootstrap file and makes its command.
 func (p *proxies) command(ref model.ObjectRef) (*exec.Cmd, error) {
 	if err := p.reachable(); err != nil {
 		return nil, err
@@ -43,33 +43,34 @@ func (p *proxies) command(ref model.ObjectRef) (*exec.Cmd, error) {
 	if err := os.WriteFile(path, bootstrap, 0o600); err != nil {
 		return nil, fmt.Errorf("bootstrap: %w", err)
 	}
-	return exec.Command(p.envoy, append(envoy.Flags(), "--config-path", path, "--concurrency", strconv.Itoa(runtime.NumCPU()))...), nil
+	return exec.Command(p.envoy, append(envoy.Flags(), "--config-path", path, "--concurrency",
+		strconv.Itoa(runtime.NumCPU()))...), nil
 }
 
-// proxyDir is a proxy's own folder. Unix sockets have short paths, and names of Gateways may be long.
+// proxyDir is the folder of a proxy. Paths of Unix sockets must be short, and names of Gateways may be long.
 func proxyDir(dir string, ref model.ObjectRef) string {
 	return filepath.Join(dir, gateway.ProxyName(ref))
 }
 
 func adminSocket(proxyDir string) string { return filepath.Join(proxyDir, "admin") }
 
-// nodeID is how a proxy says which Gateway it serves.
+// nodeID says which Gateway a proxy serves.
 func nodeID(ref model.ObjectRef) string { return ref.NamespacedName() }
 
-// identify: only this user can open the server's socket, so a node's word is enough.
+// identify: only this user can open the server's socket, so the node id is trusted.
 func identify(context.Context) (xds.Claim, error) { return claim, nil }
 
 // claim finds the Gateway of a proxy.
 func claim(node *corev3.Node) (model.ObjectRef, error) {
 	namespace, name, ok := strings.Cut(node.GetId(), "/")
 	if !ok || namespace == "" || name == "" {
-		return model.ObjectRef{}, fmt.Errorf("node id %q is not NAMESPACE/NAME of a Gateway", node.GetId())
+		return model.ObjectRef{}, fmt.Errorf("node id %q does not name a Gateway as NAMESPACE/NAME", node.GetId())
 	}
 	return model.Ref(model.KindGateway, namespace, name), nil
 }
 
-// unremarkable is in lines that are not worth a warning: what an Envoy says whenever it is stopped, and whenever it tries again to bind a
-// port that is taken, which the server tells once.
+// unremarkable are parts of lines that are no warning: what an Envoy logs whenever it is stopped, and whenever it tries
+// again to bind a port that is taken, which the server reports once.
 var unremarkable = []string{"caught ENVOY_SIGTERM", "DeltaAggregatedResources gRPC config stream to", ": cannot bind '"}
 
 // envoyLevel reads the level of a line of Envoy's log: [date][thread][level][logger] ...

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	quietPatience = 5 * time.Second       // a proxy's last requests may take so long
-	quietInterval = 20 * time.Millisecond // between looks
+	quietPatience = 5 * time.Second       // for a proxy's last requests
+	quietInterval = 20 * time.Millisecond // between checks
 )
 
-// quiet waits until a proxy whose Gateway is gone has given up its listeners, which its server tells it to, and has answered
-// every request: what else its clients hold are idle connections. It also returns if the proxy does not answer (nothing can be
-// in flight then), if that takes too long, or if ctx is done.
+// quiet waits until the proxy of a deleted Gateway has closed its listeners, which its server tells it to, and has
+// answered every request: the remaining connections are idle. It also returns if the proxy does not answer (then no
+// request is in flight), after quietPatience, or when ctx is done.
 func quiet(ctx context.Context, adminSocket string) {
 	ctx, cancel := context.WithTimeout(ctx, quietPatience)
 	defer cancel()
@@ -40,10 +40,11 @@ func quiet(ctx context.Context, adminSocket string) {
 	}
 }
 
-// isBusy asks an Envoy for the gauges of its listeners and of the requests that are not those of this admin interface.
+// isBusy asks an Envoy for the gauges of its listeners, and of its requests except those of this admin interface.
 func isBusy(ctx context.Context, client *http.Client) (bool, error) {
 	const gauges = `^(listener_manager\.total_listeners_(active|warming)|http\..*\.downstream_rq_active)$`
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://envoy/stats?filter="+url.QueryEscape(gauges), nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://envoy/stats?filter="+url.QueryEscape(gauges),
+		nil)
 	if err != nil {
 		return false, err
 	}

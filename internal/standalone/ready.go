@@ -11,14 +11,14 @@ import (
 	"cardea.dev/cardea/internal/world"
 )
 
-// readiness says when the first whole configuration is live. Once ready, it stays so.
+// readiness says whether the first complete configuration is live. Once ready, it stays ready.
 type readiness struct {
 	world  *world.World
 	folder *files.Folder
 	ready  atomic.Bool
 }
 
-// state is whether it is ready, and if not, what it waits for.
+// state is whether it is ready, and if not, what is missing.
 func (r *readiness) state() (bool, string) {
 	if r.ready.Load() {
 		return true, ""
@@ -30,21 +30,22 @@ func (r *readiness) state() (bool, string) {
 	return why == "", why
 }
 
-// missing is what keeps the first configuration from being live: the folder must have been read, and every Gateway's proxies
-// must have acknowledged a whole configuration.
+// missing says why the first configuration is not live yet: the folder must have been read, and every Gateway's proxies
+// must have acknowledged a complete configuration.
 func (r *readiness) missing() string {
 	if !r.folder.Loaded() {
 		if problems := r.folder.Problems(); len(problems) > 0 {
 			return problems[0].String()
 		}
-		return "the folder was not read yet"
+		return "the folder has not been read yet"
 	}
-	r.world.Graph.Settle() // what was read from it counts
+	r.world.Graph.Settle() // so that what was read is in the graph
 	waiting := 0
 	var first model.ObjectRef
 	r.world.Graph.View(func(v flow.View) {
 		for ref := range flow.All(v, r.world.Plan.Gateways) {
-			if p, _ := flow.Get(v, r.world.Feedback.Proxies.Collection(), ref); p.Connected == 0 || p.Acknowledged < p.Connected {
+			if p, _ := flow.Get(v, r.world.Feedback.Proxies.Collection(), ref); p.Connected == 0 ||
+				p.Acknowledged < p.Connected {
 				if waiting == 0 || ref.Compare(first) < 0 {
 					first = ref
 				}
@@ -56,12 +57,13 @@ func (r *readiness) missing() string {
 	case 0:
 		return ""
 	case 1:
-		return fmt.Sprintf("%s waits for its proxy to acknowledge its configuration", first)
+		return fmt.Sprintf("the proxy of %s has not acknowledged its configuration yet", first)
 	}
-	return fmt.Sprintf("%d Gateways, the first of them %s, wait for their proxies to acknowledge their configuration", waiting, first)
+	return fmt.Sprintf("the proxies of %d Gateways, the first of them %s, have not acknowledged their configuration yet",
+		waiting, first)
 }
 
-// follow looks after every turn, so that what was ready once is so though nobody asked then.
+// follow checks after every turn, so that readiness is noticed even if nobody asks.
 func (r *readiness) follow(ctx context.Context) error {
 	for range r.world.Graph.Watch(ctx) {
 		if ready, _ := r.state(); ready {

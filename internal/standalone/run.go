@@ -17,8 +17,9 @@ import (
 	"cardea.dev/cardea/internal/xds"
 )
 
-// Run serves a folder until ctx is done: it reads and follows it, and keeps one Envoy for each Gateway. When it returns, every
-// process that it started has ended. The error says what kept it from starting, or what failed.
+// Run serves a folder until ctx is done: it reads the folder, follows its changes, and keeps one Envoy for each
+// Gateway. When it returns, every process that it started has ended. An error says why it could not start, or what
+// failed.
 func Run(ctx context.Context, o Options) (err error) {
 	binary, err := process.Find(ctx, o.Envoy, o.logger())
 	if err != nil {
@@ -51,14 +52,12 @@ func Run(ctx context.Context, o Options) (err error) {
 		return append(children.findings(place), allFindings(folder, w.FindingsAt(time.Now()), place)...)
 	}
 	found := admin.FindingMetrics(func() []admin.Finding { return findings(nowhere) })
-	registry.MustRegister(admin.GraphMetrics(w.Graph), admin.ProxyMetrics(w.Graph, w.Feedback), found, &metrics{proxies: children.states})
+	registry.MustRegister(admin.GraphMetrics(w.Graph), admin.ProxyMetrics(w.Graph, w.Feedback), found,
+		&metrics{proxies: children.states})
 	explainer := newExplainer(w, folder, server)
-	differ, err := diff.New(diff.Config{World: w, Offered: server.Offered, Foretold: newClashes(w)})
-	if err != nil {
-		return err
-	}
+	differ := diff.New(diff.Config{World: w, Offered: server.Offered, Foretold: newClashes(w)})
 	api, err := admin.New(admin.Config{
-		Addr: o.Admin, Graph: w.Graph, Objects: shown, Ready: ready.state, Gatherer: registry,
+		Addr: o.Admin, Graph: w.Graph, Catalog: w.Sources.Catalog, Objects: shown, Ready: ready.state, Gatherer: registry,
 		Findings: func() []admin.Finding { return findings(folder.Locator().Where) }, Log: o.logger(), OnListen: o.OnAdmin,
 		Explainer: explainer, Differ: differ,
 	})

@@ -14,7 +14,7 @@ import (
 	"cardea.dev/cardea/internal/xds"
 )
 
-// socket is the Unix socket where proxies reach the xDS server. Its folder lets in this user only.
+// socket is the Unix socket where proxies reach the xDS server. Only this user may enter its folder.
 type socket struct {
 	path  string
 	rpc   *grpc.Server
@@ -27,7 +27,7 @@ type socket struct {
 func newSocket(path string, server *xds.Server) (*socket, error) {
 	if conn, err := net.Dial("unix", path); err == nil {
 		conn.Close()
-		return nil, fmt.Errorf("another cardea uses the work folder %s; name another one by --work-dir", filepath.Dir(path))
+		return nil, fmt.Errorf("another cardea uses the work folder %s; set another one with --work-dir", filepath.Dir(path))
 	}
 	s := &socket{path: path, rpc: grpc.NewServer(append(xds.GRPCOptions(0), grpc.WaitForHandlers(true))...)}
 	server.Register(s.rpc)
@@ -57,8 +57,8 @@ func (s *socket) run(ctx context.Context) error {
 	return nil
 }
 
-// mend listens again if the socket is gone: what cleans up temporary folders may have taken it away, and a proxy that starts
-// could not reach the server.
+// mend listens again if the socket file is gone: a program that cleans up temporary folders may have removed it, and
+// then a new proxy could not reach the server.
 func (s *socket) mend() error {
 	s.mending.Lock()
 	defer s.mending.Unlock()

@@ -20,7 +20,7 @@ import (
 	"cardea.dev/cardea/internal/world"
 )
 
-// translation is a Gateway's configuration as it is printed: its proxies' resources, by type and name.
+// translation is a Gateway's configuration for printing: its proxies' resources, by type and name.
 type translation struct {
 	Gateway   string            `json:"gateway"`
 	Listeners []json.RawMessage `json:"listeners"`
@@ -30,8 +30,8 @@ type translation struct {
 	Secrets   []json.RawMessage `json:"secrets"`
 }
 
-// Translate prints the Envoy configuration of the Gateway ("namespace/name", "" is all) that a folder means, as "yaml" or
-// "json". Private keys are left out. The same folder prints the same bytes.
+// Translate prints the Envoy configuration of the Gateway ("namespace/name", "" means all) for a folder, as "yaml" or
+// "json". Private keys are left out. The same folder always gives the same bytes.
 func Translate(_ context.Context, o Options, gateway, format string, out io.Writer) error {
 	w, _, err := load(o)
 	if err != nil {
@@ -63,7 +63,7 @@ func Translate(_ context.Context, o Options, gateway, format string, out io.Writ
 	return nil
 }
 
-// Gateways lists the Gateways that Translate can be asked for, by name ("namespace/name").
+// Gateways lists the Gateways that can be given to Translate, by name ("namespace/name").
 func Gateways(_ context.Context, o Options) (names []string, err error) {
 	w, _, err := load(o)
 	if err != nil {
@@ -78,7 +78,7 @@ func Gateways(_ context.Context, o Options) (names []string, err error) {
 	return names, nil
 }
 
-// translations are those of the Gateways that are served, by name.
+// translations are the translations of the served Gateways, by name.
 func translations(w *world.World, gateway string) ([]translation, error) {
 	byGateway := map[model.ObjectRef]map[resource.Key]resource.Resource{}
 	w.Graph.View(func(v flow.View) {
@@ -104,8 +104,9 @@ func translations(w *world.World, gateway string) ([]translation, error) {
 		}
 	}
 	if len(list) == 0 && gateway != "" {
-		return nil, fmt.Errorf("no Gateway %s is served: it does not exist, is not valid, or its class belongs to another controller; "+
-			"see cardea check", gateway)
+		return nil,
+			fmt.Errorf("Gateway %s is not served: it does not exist, is invalid, or its class belongs to another controller; "+
+				"see `cardea check`", gateway)
 	}
 	return list, nil
 }

@@ -14,8 +14,8 @@ const (
 	lockName   = "lock"
 )
 
-// workDir makes the folder for sockets and bootstraps, which only this user can enter. A temporary one is removed at the end,
-// and so are those of programs that were killed before they could.
+// workDir makes the folder for sockets and bootstrap files, which only this user can enter. A temporary folder is
+// removed at the end. Temporary folders of programs that were killed before that are removed, too.
 func workDir(path string) (dir string, remove func() error, err error) {
 	if path == "" {
 		return temporaryDir()
@@ -35,26 +35,27 @@ func workDir(path string) (dir string, remove func() error, err error) {
 	return dir, func() error { return nil }, nil
 }
 
-// maxSocket is the length of the longest path that a Unix socket can have; one byte ends it.
+// maxSocket is the length of the longest path of a Unix socket; the last byte ends the text.
 const maxSocket = len(syscall.RawSockaddrUnix{}.Path) - 1
 
-// checkLength refuses a folder whose sockets would have too long paths: no proxy could start.
+// checkLength refuses a folder in which the paths of sockets would be too long: no proxy could start.
 func checkLength(dir string) error {
 	if longest := len(adminSocket(proxyDir(dir, model.ObjectRef{}))); longest > maxSocket {
-		return fmt.Errorf("the path of the work folder %s is too long for the proxies' sockets: name a shorter one by --work-dir",
+		return fmt.Errorf("the path of the work folder %s is too long for the proxies' sockets: set a shorter one with "+
+			"--work-dir",
 			dir)
 	}
 	return nil
 }
 
-// checkPrivate refuses a folder that was there and that others may enter: whoever opens the sockets is believed to be this
-// user. Its mode is not changed, since it may serve others, too.
+// checkPrivate refuses an existing folder that other users may enter, since whoever can open the sockets is trusted.
+// Its mode is not changed, since somebody else may need it.
 func checkPrivate(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
 		return fmt.Errorf("work folder: %w", err)
 	}
-	const mend = "name one by --work-dir that does not exist yet, or that only you can enter"
+	const mend = "set one with --work-dir that does not exist yet, or that only you can enter"
 	if owner := info.Sys().(*syscall.Stat_t).Uid; owner != uint32(os.Getuid()) {
 		return fmt.Errorf("the work folder %s belongs to another user (%d): "+mend, dir, owner)
 	}
@@ -73,7 +74,7 @@ func temporaryDir() (dir string, remove func() error, err error) {
 	if dir, err = os.MkdirTemp("", workPrefix); err != nil {
 		return "", nil, fmt.Errorf("work folder: %w", err)
 	}
-	// The lock gets its name when it is held, so that nobody finds one that is not.
+	// The lock file gets its name after it is locked, so that nobody finds it unlocked.
 	draft := filepath.Join(dir, "locking")
 	lock, err := os.OpenFile(draft, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -91,7 +92,7 @@ func temporaryDir() (dir string, remove func() error, err error) {
 	}, nil
 }
 
-// sweep removes this user's work folders whose program is gone. What can't be removed is left: it does no harm.
+// sweep removes this user's work folders whose program has ended. Folders that can't be removed stay; they do no harm.
 func sweep(parent string) {
 	locks, _ := filepath.Glob(filepath.Join(parent, workPrefix+"*", lockName))
 	for _, path := range locks {

@@ -64,7 +64,8 @@ func TestAWorkDirThatIsThere(t *testing.T) {
 		if want == "" && (err != nil || got != dir) {
 			t.Errorf("%s: %q, %v", mode, got, err)
 		}
-		if want != "" && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "--work-dir")) {
+		if want != "" && (err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "--work-dir")) {
 			t.Errorf("%s: %v, want %q and the flag", mode, err, want)
 		}
 		if info, err := os.Stat(dir); err != nil || info.Mode() != mode|os.ModeDir {

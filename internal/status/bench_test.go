@@ -15,8 +15,8 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// BenchmarkStart writes 10,000 statuses that nobody had written, and tells what others notice of it: how long another client's
-// write takes (before and meanwhile), and the status of a route that is edited meanwhile.
+// BenchmarkStart writes 10,000 statuses that nobody had written, and tells what others notice of it: how long another
+// client's write takes (before and meanwhile), and the status of a route that is edited meanwhile.
 func BenchmarkStart(b *testing.B) {
 	const n = 10_000
 	for b.Loop() {
@@ -63,7 +63,8 @@ func (s *stage) neighbour(done func() bool) (list []time.Duration) {
 	client := s.Client.CoreV1().ConfigMaps(s.namespace)
 	for start := time.Now(); time.Since(start) < time.Second || !done() && time.Since(start) < 2*patience; {
 		at := time.Now()
-		made, err := client.Create(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "x"}}, metav1.CreateOptions{})
+		made, err := client.Create(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "x"}},
+			metav1.CreateOptions{})
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -97,7 +98,7 @@ func BenchmarkDesk(b *testing.B) {
 	}
 	for b.Loop() {
 		before := heap()
-		d := newDesk([]*kind{{Kind: model.KindHTTPRoute, form: routeForm}}, m)
+		d := newDesk([]*statusKind{routeKind}, m)
 		all := map[model.ObjectRef]sight{}
 		for i := range n {
 			ref := model.Ref(model.KindHTTPRoute, "shop", fmt.Sprint("route-", i))

@@ -24,7 +24,8 @@ func classify(err error) (result, time.Duration) {
 	case apierrors.IsTooManyRequests(err):
 		seconds, _ := apierrors.SuggestsClientDelay(err)
 		return away, time.Duration(seconds) * time.Second
-	case unreachable, errors.Is(err, context.DeadlineExceeded), apierrors.IsServiceUnavailable(err), apierrors.IsTimeout(err),
+	case unreachable, errors.Is(err, context.DeadlineExceeded), apierrors.IsServiceUnavailable(err),
+		apierrors.IsTimeout(err),
 		apierrors.IsServerTimeout(err):
 		return away, 0
 	}

@@ -24,31 +24,33 @@ const (
 	requestPatience = 15 * time.Second
 )
 
-// clients has one for each version of each group. They try once: when to try again is the desk's and the pause's to say.
+// clients has one for each version of each group. They try once: when to try again is the desk's and the pause's to
+// say.
 type clients map[schema.GroupVersion]*rest.RESTClient
 
-func newClients(config *rest.Config, kinds []*kind) (clients, error) {
+func newClients(config *rest.Config, kinds []*statusKind) (clients, error) {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"}) // of errors
 	for _, k := range kinds {
-		scheme.AddKnownTypeWithName(k.version.WithKind(k.String()), &object{})
-		scheme.AddKnownTypeWithName(k.version.WithKind(k.String()+"List"), &objectList{})
-		metav1.AddToGroupVersion(scheme, k.version)
+		scheme.AddKnownTypeWithName(k.version().WithKind(k.String()), &object{})
+		scheme.AddKnownTypeWithName(k.version().WithKind(k.String()+"List"), &objectList{})
+		metav1.AddToGroupVersion(scheme, k.version())
 	}
 	codecs := serializer.NewCodecFactory(scheme).WithoutConversion()
 	all := clients{}
 	for _, k := range kinds {
-		if all[k.version] != nil {
+		if all[k.version()] != nil {
 			continue
 		}
 		c := own(config)
-		c.APIPath, c.GroupVersion, c.NegotiatedSerializer = "/apis", &k.version, codecs
+		version := k.version()
+		c.APIPath, c.GroupVersion, c.NegotiatedSerializer = "/apis", &version, codecs
 		c.ContentType, c.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 		client, err := rest.RESTClientFor(c)
 		if err != nil {
 			return nil, err
 		}
-		all[k.version] = client
+		all[k.version()] = client
 	}
 	return all, nil
 }
@@ -60,28 +62,32 @@ func own(config *rest.Config) *rest.Config {
 	return c
 }
 
-func (c clients) list(ctx context.Context, k *kind, o metav1.ListOptions) (*objectList, error) {
+func (c clients) list(ctx context.Context, k *statusKind, o metav1.ListOptions) (*objectList, error) {
 	list := &objectList{}
-	err := c[k.version].Get().Resource(k.plural).VersionedParams(&o, metav1.ParameterCodec).MaxRetries(0).Do(ctx).Into(list)
+	err := c[k.version()].Get().Resource(k.Plural).VersionedParams(&o,
+		metav1.ParameterCodec).MaxRetries(0).Do(ctx).Into(list)
 	return list, err
 }
 
-func (c clients) watch(ctx context.Context, k *kind, o metav1.ListOptions) (watch.Interface, error) {
+func (c clients) watch(ctx context.Context, k *statusKind, o metav1.ListOptions) (watch.Interface, error) {
 	o.Watch = true
-	return c[k.version].Get().Resource(k.plural).VersionedParams(&o, metav1.ParameterCodec).MaxRetries(0).Watch(ctx)
+	return c[k.version()].Get().Resource(k.Plural).VersionedParams(&o, metav1.ParameterCodec).MaxRetries(0).Watch(ctx)
 }
 
-func (c clients) get(ctx context.Context, k *kind, ref model.ObjectRef) (*object, error) {
+func (c clients) get(ctx context.Context, k *statusKind, ref model.ObjectRef) (*object, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestPatience)
 	defer cancel()
 	o := &object{}
-	err := c[k.version].Get().NamespaceIfScoped(ref.Namespace(), ref.Namespace() != "").Resource(k.plural).Name(ref.Name()).
+	err := c[k.version()].Get().NamespaceIfScoped(ref.Namespace(),
+		ref.Namespace() != "").Resource(k.Plural).Name(ref.Name()).
 		MaxRetries(0).Do(ctx).Into(o)
 	return o, err
 }
 
 // patch changes fields of the status of the version that was read, and of no other.
-func (c clients) patch(ctx context.Context, k *kind, ref model.ObjectRef, version uint64, status map[string]json.RawMessage) (*object, error) {
+func (c clients) patch(
+	ctx context.Context, k *statusKind, ref model.ObjectRef, version uint64, status map[string]json.RawMessage,
+) (*object, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestPatience)
 	defer cancel()
 	body := encoded(map[string]any{
@@ -89,7 +95,8 @@ func (c clients) patch(ctx context.Context, k *kind, ref model.ObjectRef, versio
 		"status":   status,
 	})
 	o := &object{}
-	err := c[k.version].Patch(types.MergePatchType).NamespaceIfScoped(ref.Namespace(), ref.Namespace() != "").Resource(k.plural).Name(ref.Name()).
+	err := c[k.version()].Patch(types.MergePatchType).NamespaceIfScoped(ref.Namespace(),
+		ref.Namespace() != "").Resource(k.Plural).Name(ref.Name()).
 		SubResource("status").Param("fieldManager", fieldManager).Body([]byte(body)).MaxRetries(0).Do(ctx).Into(o)
 	return o, err
 }

@@ -104,7 +104,8 @@ func TestARefusal(t *testing.T) {
 			return nil
 		}
 		body := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d}`, reason, code)
-		return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}
+		return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}},
+			Body: io.NopCloser(strings.NewReader(body))}
 	}
 	s.run()
 	for _, name := range []string{"invalid", "forbidden"} {
@@ -132,7 +133,8 @@ func TestEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, e := range all.Items {
-			list = append(list, fmt.Sprintf("%s %s/%s %s %s: %s", e.Type, e.Regarding.Kind, e.Regarding.Name, e.Action, e.Reason, e.Note))
+			list = append(list, fmt.Sprintf("%s %s/%s %s %s: %s", e.Type, e.Regarding.Kind, e.Regarding.Name, e.Action, e.Reason,
+				e.Note))
 		}
 		return list
 	}
@@ -147,7 +149,8 @@ func TestEvents(t *testing.T) {
 			return nil
 		})
 	}
-	bad := "Warning HTTPRoute/a ResolveRefs BackendNotFound: Gateway web: spec.rules[0].backendRefs[0]: Service none does not exist"
+	bad := "Warning HTTPRoute/a ResolveRefs BackendNotFound: Gateway web: spec.rules[0].backendRefs[0]: Service none " +
+		"does not exist"
 	is(bad)
 	s.becomes("a", fmt.Sprintf("web %s: Accepted=True@1 ResolvedRefs=False@1 cardea.dev/Programmed=False@1\n", us))
 	s.report("a", says(us, "web", 1, accepted(), resolved(), programmed(true)))
@@ -183,7 +186,8 @@ func TestEvents(t *testing.T) {
 	})
 	// kubectl describe asks by the object's UID.
 	uid := string(s.get("a").UID)
-	list, err := s.Client.CoreV1().Events(s.namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.uid=" + uid})
+	list, err := s.Client.CoreV1().Events(s.namespace).List(t.Context(),
+		metav1.ListOptions{FieldSelector: "involvedObject.uid=" + uid})
 	if err != nil || len(list.Items) != 3 || list.Items[0].InvolvedObject.APIVersion != "gateway.networking.k8s.io/v1" {
 		t.Errorf("%v: %+v", err, list.Items)
 	}

@@ -25,7 +25,8 @@ const (
 
 // entryLine is one entry as brief tells it, when all is well.
 func entryLine(parent string, generation int64) string {
-	return fmt.Sprintf("%s %s: Accepted=True@%d ResolvedRefs=True@%d cardea.dev/Programmed=True@%d\n", parent, us, generation, generation, generation)
+	return fmt.Sprintf("%s %s: Accepted=True@%d ResolvedRefs=True@%d cardea.dev/Programmed=True@%d\n", parent, us,
+		generation, generation, generation)
 }
 
 // steady makes a route whose status is written and acknowledged.
@@ -36,7 +37,8 @@ func (s *stage) steady(name string) {
 	s.becomes(name, entryLine("web", 1))
 }
 
-// One edit makes one write, with the acknowledgement; the times of what did not turn stay, and so does who owns the spec.
+// One edit makes one write, with the acknowledgement; the times of what did not turn stay, and so does who owns the
+// spec.
 func TestAnEditIsOneWrite(t *testing.T) {
 	s := newStage(t)
 	s.run()
@@ -68,7 +70,8 @@ func TestAnEditIsOneWrite(t *testing.T) {
 		}
 	}
 	for _, f := range now.ManagedFields {
-		if f.Manager == fieldManager && f.Subresource != "status" || f.Manager == fieldManager && bytes.Contains(f.FieldsV1.Raw, []byte("f:spec")) {
+		if f.Manager == fieldManager && f.Subresource != "status" || f.Manager == fieldManager &&
+			bytes.Contains(f.FieldsV1.Raw, []byte("f:spec")) {
 			t.Errorf("%s owns %s", f.Manager, f.FieldsV1.Raw)
 		}
 		if f.Subresource == "" && !bytes.Contains(f.FieldsV1.Raw, []byte("f:spec")) {
@@ -150,14 +153,16 @@ func TestAGatewayInOneWrite(t *testing.T) {
 		}
 		kind, address := gatewayv1.Group(gatewayv1.GroupName), gatewayv1.IPAddressType
 		s.graph.Apply("test", func(b *flow.Batch) {
-			s.gateways.Set(b, model.Ref(model.KindGateway, s.namespace, "web"), plan.Report[gatewayv1.GatewayStatus]{Status: gatewayv1.GatewayStatus{
-				Addresses:  []gatewayv1.GatewayStatusAddress{{Type: &address, Value: "192.0.2.1"}},
-				Conditions: at(truth("Accepted", true, "Accepted", ""), truth("Programmed", true, "Programmed", "")),
-				Listeners: []gatewayv1.ListenerStatus{{
-					Name: "http", AttachedRoutes: attached, SupportedKinds: []gatewayv1.RouteGroupKind{{Group: &kind, Kind: "HTTPRoute"}},
+			s.gateways.Set(b, model.Ref(model.KindGateway, s.namespace, "web"),
+				plan.Report[gatewayv1.GatewayStatus]{Status: gatewayv1.GatewayStatus{
+					Addresses:  []gatewayv1.GatewayStatusAddress{{Type: &address, Value: "192.0.2.1"}},
 					Conditions: at(truth("Accepted", true, "Accepted", ""), truth("Programmed", true, "Programmed", "")),
-				}},
-			}})
+					Listeners: []gatewayv1.ListenerStatus{{
+						Name: "http", AttachedRoutes: attached,
+						SupportedKinds: []gatewayv1.RouteGroupKind{{Group: &kind, Kind: "HTTPRoute"}},
+						Conditions:     at(truth("Accepted", true, "Accepted", ""), truth("Programmed", true, "Programmed", "")),
+					}},
+				}})
 		})
 	}
 	get := func() *gatewayv1.Gateway {
@@ -171,7 +176,8 @@ func TestAGatewayInOneWrite(t *testing.T) {
 		t.Helper()
 		s.eventually(func() error {
 			g := get()
-			if len(g.Status.Listeners) != 1 || g.Status.Conditions[0].ObservedGeneration != generation || g.Status.Listeners[0].AttachedRoutes != attached {
+			if len(g.Status.Listeners) != 1 || g.Status.Conditions[0].ObservedGeneration != generation ||
+				g.Status.Listeners[0].AttachedRoutes != attached {
 				return fmt.Errorf("%+v", g.Status)
 			}
 			for _, c := range append(g.Status.Conditions, g.Status.Listeners[0].Conditions...) {
@@ -204,7 +210,8 @@ func TestAGatewayInOneWrite(t *testing.T) {
 	say(2, 0)
 	told(2, 0)
 	g := get()
-	if len(g.Status.Conditions) != 3 || g.Status.Conditions[2].Type != foreign.Type || g.Status.Listeners[0].Conditions[0].Type != foreign.Type {
+	if len(g.Status.Conditions) != 3 || g.Status.Conditions[2].Type != foreign.Type ||
+		g.Status.Listeners[0].Conditions[0].Type != foreign.Type {
 		t.Errorf("a foreign condition is gone: %+v", g.Status)
 	}
 	s.written("web", 2)
@@ -294,7 +301,8 @@ func TestAConflict(t *testing.T) {
 	}
 	s.wire.mu.Unlock()
 	s.report("a", says(us, "web", generation, accepted(), resolved(), programmed(true)))
-	s.becomes("a", entryLine("web", generation)+fmt.Sprintf("theirs1 %s: Accepted=True@1\ntheirs2 %s: Accepted=True@1\n", them, them))
+	s.becomes("a", entryLine("web", generation)+
+		fmt.Sprintf("theirs1 %s: Accepted=True@1\ntheirs2 %s: Accepted=True@1\n", them, them))
 	s.written("a", 1+3)
 }
 
@@ -359,7 +367,8 @@ func TestAGatewayOfAnotherClass(t *testing.T) {
 	s.run()
 	s.steady("a")
 	now := metav1.Now().Rfc3339Copy()
-	g.Status.Conditions = []metav1.Condition{{Type: "Accepted", Status: "True", Reason: "Accepted", LastTransitionTime: now}}
+	g.Status.Conditions = []metav1.Condition{{Type: "Accepted", Status: "True", Reason: "Accepted",
+		LastTransitionTime: now}}
 	if g, err = gateways.UpdateStatus(t.Context(), g, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -384,7 +393,8 @@ func TestManyDeleted(t *testing.T) {
 	s.wire.mu.Lock()
 	s.wire.asked = nil
 	s.wire.mu.Unlock()
-	err := s.api.GatewayV1().HTTPRoutes(s.namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{})
+	err := s.api.GatewayV1().HTTPRoutes(s.namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{},
+		metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -396,7 +406,8 @@ func TestManyDeleted(t *testing.T) {
 	s.steady("later")
 	s.graph.Apply("test", func(b *flow.Batch) { s.routes.Delete(b, s.ref("later")) })
 	s.becomes("later", "")
-	if list := append(s.asked(http.MethodGet, ""), s.writes("")...); len(list) != len(s.reads("later"))+len(s.writes("later")) {
+	if list := append(s.asked(http.MethodGet, ""), s.writes("")...); len(list) != len(s.reads("later"))+
+		len(s.writes("later")) {
 		t.Errorf("asked for what is gone: %v", list)
 	}
 }

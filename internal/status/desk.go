@@ -8,10 +8,10 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// desk knows of each object what the API server has and what is wanted, and hands out those that are to be written, one at a
-// time. An object that is handed out is not handed out again before it is done.
+// desk knows of each object what the API server has and what is wanted, and hands out those that are to be written, one
+// at a time. An object that is handed out is not handed out again before it is done.
 type desk struct {
-	kinds   map[model.Kind]*kind
+	kinds   map[model.Kind]*statusKind
 	metrics *metrics
 	wake    chan struct{} // holds a token when something may be due earlier than it was
 
@@ -23,9 +23,9 @@ type desk struct {
 	ready    line // by rank
 }
 
-func newDesk(kinds []*kind, m *metrics) *desk {
+func newDesk(kinds []*statusKind, m *metrics) *desk {
 	d := &desk{
-		kinds: map[model.Kind]*kind{}, metrics: m, wake: make(chan struct{}, 1),
+		kinds: map[model.Kind]*statusKind{}, metrics: m, wake: make(chan struct{}, 1),
 		listed: map[model.Kind]bool{}, files: map[model.ObjectRef]*file{},
 		waiting: line{before: func(a, b *file) bool { return a.due.Before(b.due) }},
 		ready:   line{before: func(a, b *file) bool { return a.rank().Before(b.rank()) }},
@@ -94,8 +94,8 @@ func (d *desk) lost(ref model.ObjectRef, version uint64) {
 	}
 }
 
-// sawAll takes all objects of a kind that there are. It is believed whatever the versions: they go back if the API server's store was put back
-// to an earlier state.
+// sawAll takes all objects of a kind that there are. It is believed whatever the versions: they go back if the API
+// server's store was put back to an earlier state.
 func (d *desk) sawAll(kind model.Kind, all map[model.ObjectRef]sight) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -159,7 +159,7 @@ func (d *desk) place(f *file) {
 
 // job is one object to be written.
 type job struct {
-	*kind
+	*statusKind
 	ref   model.ObjectRef
 	blank *sight // the object as it is, if it needs no reading
 	since time.Time
@@ -169,7 +169,7 @@ type job struct {
 func (d *desk) next(ctx context.Context) (j job, ok bool) {
 	for {
 		j, pause := d.take()
-		if j.kind != nil {
+		if j.statusKind != nil {
 			return j, ctx.Err() == nil
 		}
 		timer := time.NewTimer(pause)
@@ -184,7 +184,8 @@ func (d *desk) next(ctx context.Context) (j job, ok bool) {
 	}
 }
 
-// take hands out what is to be done about the first file that is due; if there is none, its kind is nil, and pause how long to wait for one.
+// take hands out what is to be done about the first file that is due; if there is none, its kind is nil, and pause how
+// long to wait for one.
 func (d *desk) take() (j job, pause time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -198,7 +199,7 @@ func (d *desk) take() (j job, pause time.Duration) {
 		f := d.ready.files[0]
 		f.leave()
 		f.busy = true
-		j = job{kind: d.kinds[f.ref.Kind()], ref: f.ref, since: f.since}
+		j = job{statusKind: d.kinds[f.ref.Kind()], ref: f.ref, since: f.since}
 		if f.known && f.seen.blank && f.version != 0 {
 			j.blank = &sight{version: f.version, generation: f.generation, seen: digest{uid: f.seen.uid}}
 		}

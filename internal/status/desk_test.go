@@ -24,14 +24,15 @@ func at(t *testing.T, story func(*counter)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := newDesk([]*kind{{Kind: model.KindHTTPRoute, form: routeForm}}, m)
+		d := newDesk([]*statusKind{routeKind}, m)
 		d.start()
 		d.sawAll(model.KindHTTPRoute, nil)
 		story(&counter{d, t, time.Now(), model.Ref(model.KindHTTPRoute, "shop", "web")})
 	})
 }
 
-// Digests of a route at a generation: acknowledged, waiting for it, with a broken reference (acknowledged, waiting), with another message.
+// Digests of a route at a generation: acknowledged, waiting for it, with a broken reference (acknowledged, waiting),
+// with another message.
 func acked(generation int64) digest {
 	return digest{facts: 1, programmed: 1, fields: uint64(generation), words: 1, generation: generation, claimed: true}
 }
@@ -125,12 +126,13 @@ func TestAnEditWithoutAcknowledgementIsWrittenWhenPatienceEnds(t *testing.T) {
 	})
 }
 
-// A controller that starts knows of no proxy yet: what they had acknowledged stands until they are back, or for a while.
+// A controller that starts knows of no proxy yet: what they had acknowledged stands until they are back, or for a
+// while.
 func TestAStartWaitsForTheProxies(t *testing.T) {
 	at(t, func(c *counter) {
 		begin := func() {
 			c.start = time.Now()
-			c.desk = newDesk([]*kind{{Kind: model.KindHTTPRoute, form: routeForm}}, c.metrics)
+			c.desk = newDesk([]*statusKind{routeKind}, c.metrics)
 			c.sawAll(model.KindHTTPRoute, map[model.ObjectRef]sight{c.ref: {version: 1, generation: 1, seen: acked(1)}})
 			c.wants(pending(1))
 			c.desk.start()
@@ -156,13 +158,14 @@ func TestAStartWaitsForTheProxies(t *testing.T) {
 	})
 }
 
-// What is deployed was not looked at yet: what it may turn out to be is not said, neither that it is well nor that it is not.
+// What is deployed was not looked at yet: what it may turn out to be is not said, neither that it is well nor that it
+// is not.
 func TestAStartWaitsForWhatIsDeployed(t *testing.T) {
 	for _, stands := range []digest{acked(1), broken(1)} {
 		at(t, func(c *counter) {
 			begin := func() {
 				c.start = time.Now()
-				c.desk = newDesk([]*kind{{Kind: model.KindHTTPRoute, form: routeForm}}, c.metrics)
+				c.desk = newDesk([]*statusKind{routeKind}, c.metrics)
 				c.sawAll(model.KindHTTPRoute, map[model.ObjectRef]sight{c.ref: {version: 1, generation: 1, seen: stands}})
 				for _, early := range []digest{broken(1), acked(1)} {
 					early.fields, early.tentative = 77, true // no address
@@ -191,7 +194,8 @@ func TestABrokenReferenceIsWrittenAtOnce(t *testing.T) {
 	})
 }
 
-// TestANewRouteIsWrittenWithItsAcknowledgement: it is accepted at once, and that can wait for a moment; what is wrong, for less.
+// TestANewRouteIsWrittenWithItsAcknowledgement: it is accepted at once, and that can wait for a moment; what is wrong,
+// for less.
 func TestANewRouteIsWrittenWithItsAcknowledgement(t *testing.T) {
 	for _, c := range []struct {
 		waits, acked digest
@@ -222,7 +226,8 @@ func TestANewRouteIsWrittenWithItsAcknowledgement(t *testing.T) {
 	}
 }
 
-// TestAReportOfThePredecessorIsNotWritten: an object was deleted and made again, and the report is still that of the first one.
+// TestAReportOfThePredecessorIsNotWritten: an object was deleted and made again, and the report is still that of the
+// first one.
 func TestAReportOfThePredecessorIsNotWritten(t *testing.T) {
 	at(t, func(c *counter) {
 		of := func(uid uint64, d digest) digest {
@@ -241,7 +246,8 @@ func TestAReportOfThePredecessorIsNotWritten(t *testing.T) {
 	})
 }
 
-// TestAListIsBelieved: the API server's store was put back to an earlier state, so versions are lower, and a status is an old one.
+// TestAListIsBelieved: the API server's store was put back to an earlier state, so versions are lower, and a status is
+// an old one.
 func TestAListIsBelieved(t *testing.T) {
 	at(t, func(c *counter) {
 		c.wants(acked(1))
@@ -255,7 +261,8 @@ func TestAListIsBelieved(t *testing.T) {
 	})
 }
 
-// TestWhatTurnsOutToBeWrittenIsAskedForLessAndLess: what is known of an object is wrong for whatever reason. It is not read in a loop.
+// TestWhatTurnsOutToBeWrittenIsAskedForLessAndLess: what is known of an object is wrong for whatever reason. It is not
+// read in a loop.
 func TestWhatTurnsOutToBeWrittenIsAskedForLessAndLess(t *testing.T) {
 	for _, r := range []result{unchanged, stale} {
 		at(t, func(c *counter) {
@@ -269,7 +276,8 @@ func TestWhatTurnsOutToBeWrittenIsAskedForLessAndLess(t *testing.T) {
 			}
 			c.wants(broken(2))
 			c.handsOut(total - doubled(failPace, 4, failMax))
-			c.done(c.ref, outcome{result: unchanged, sight: &sight{version: 1001, generation: 2, seen: broken(2)}, want: broken(2)})
+			c.done(c.ref, outcome{result: unchanged, sight: &sight{version: 1001, generation: 2, seen: broken(2)},
+				want: broken(2)})
 			c.rests()
 		})
 	}
@@ -350,7 +358,7 @@ func TestAnObjectMadeAgainIsWritten(t *testing.T) {
 
 func TestNothingIsWrittenBeforeAllIsKnown(t *testing.T) {
 	at(t, func(c *counter) {
-		c.desk = newDesk([]*kind{{Kind: model.KindHTTPRoute, form: routeForm}}, c.metrics)
+		c.desk = newDesk([]*statusKind{routeKind}, c.metrics)
 		c.has(1, acked(1)) // an entry of ours, and no report yet
 		c.rests()
 		c.sawAll(model.KindHTTPRoute, map[model.ObjectRef]sight{c.ref: {version: 1, generation: 1, seen: acked(1)}})
@@ -426,7 +434,7 @@ func TestFailuresSlowDownAndAChangeTriesAgain(t *testing.T) {
 
 func TestWhatChangesGoesBeforeWhatWasThere(t *testing.T) {
 	at(t, func(c *counter) {
-		c.desk = newDesk([]*kind{{Kind: model.KindHTTPRoute, form: routeForm}}, c.metrics)
+		c.desk = newDesk([]*statusKind{routeKind}, c.metrics)
 		c.sawAll(model.KindHTTPRoute, nil)
 		for _, name := range []string{"a", "b"} {
 			c.wanted(model.Ref(model.KindHTTPRoute, "shop", name), acked(1))

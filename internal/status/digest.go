@@ -7,7 +7,8 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// digest stands for what of a status is ours. The sums do not depend on the order of conditions and entries, which is not ours.
+// digest stands for what of a status is ours. The sums do not depend on the order of conditions and entries, which is
+// not ours.
 type digest struct {
 	facts      uint64   // which entries there are; the status and reason of all conditions but Programmed
 	programmed uint64   // the status and reason of Programmed
@@ -48,24 +49,24 @@ func (d *digest) waits(o *digest) bool {
 // digest sums up a status.
 func (f *form) digest(p parts) digest {
 	d := digest{blank: len(p.entries) == 0}
-	if f.conditions != nil {
-		d.add("", f.conditions, p.conditions)
+	if f.Conditions != nil {
+		d.add("", f.Conditions, p.conditions)
 	}
-	for name := range f.fields {
+	for name := range f.Fields {
 		d.fields += field("", name, p.fields[name])
 	}
 	for _, e := range p.entries {
 		if !e.ours {
 			continue
 		}
-		d.claimed = f.controlled
+		d.claimed = f.Controlled
 		d.facts += hash(e.id)
-		d.add(e.id, f.inEntry, e.conditions)
+		d.add(e.id, f.InEntry, e.conditions)
 		for name, text := range e.fields {
 			switch name {
 			case countField:
 				d.words += field(e.id, name, text)
-			case f.identity, controllerField: // they are the entry
+			case f.Identity, controllerField: // they are the entry
 			default:
 				d.fields += field(e.id, name, text)
 			}

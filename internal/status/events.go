@@ -19,6 +19,7 @@ import (
 	k8sevents "k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/flowcontrol"
 
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -27,8 +28,8 @@ const (
 	eventRate  = 10 // a second
 	eventBurst = 100
 	maxNote    = 1024
-	// eventPatience is how long what has turned is held back: who applies several objects says bad things of the first, for the last is not
-	// there yet.
+	// eventPatience is how long what has turned is held back: who applies several objects says bad things of the first,
+	// for the last is not there yet.
 	eventPatience = time.Second
 )
 
@@ -38,6 +39,7 @@ type events struct {
 	recorder    k8sevents.EventRecorder
 	limit       flowcontrol.RateLimiter
 	metrics     *metrics
+	catalog     *kind.Catalog
 
 	mu      sync.Mutex
 	ended   bool
@@ -65,7 +67,7 @@ func newEvents(ctx context.Context, cfg Config, m *metrics) (*events, error) {
 	}
 	return &events{
 		broadcaster: b, recorder: b.NewRecorder(runtime.NewScheme(), cfg.controller),
-		limit: flowcontrol.NewTokenBucketRateLimiter(eventRate, eventBurst), metrics: m,
+		limit: flowcontrol.NewTokenBucketRateLimiter(eventRate, eventBurst), metrics: m, catalog: cfg.Catalog,
 		untold: map[types.UID]*news{}, patient: eventPatience,
 	}, nil
 }
@@ -82,8 +84,8 @@ func (e *events) stop() {
 	e.limit.Stop()
 }
 
-// tell tells of turns for the worse and back, after they were written: so each is told once, whoever wrote the status before. It is told a
-// moment later (eventPatience), and not at all if it does not hold for that long.
+// tell tells of turns for the worse and back, after they were written: so each is told once, whoever wrote the status
+// before. It is told a moment later (eventPatience), and not at all if it does not hold for that long.
 func (e *events) tell(j job, uid types.UID, turns []turn, findings []model.Finding) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -137,7 +139,9 @@ func (e *events) send(ref model.ObjectRef, uid types.UID, n note) {
 	}
 	e.metrics.events.WithLabelValues("sent").Inc()
 	e.recorder.Eventf(&corev1.ObjectReference{
-		APIVersion: versionOf(ref.Kind()).String(), Kind: ref.Kind().String(), Namespace: ref.Namespace(), Name: ref.Name(), UID: uid,
+		APIVersion: e.catalog.Of(ref.Kind()).APIVersion(), Kind: ref.Kind().String(), Namespace: ref.Namespace(),
+		Name:            ref.Name(),
+		UID:             uid,
 		ResourceVersion: n.mark(),
 	}, nil, n.kind, n.reason, n.action, "%s", n.text)
 }
@@ -149,7 +153,8 @@ type Event struct {
 	Text           string
 }
 
-// Tell tells of an object. It may be called from any goroutine, and waits for nothing; between two terms nobody is told.
+// Tell tells of an object. It may be called from any goroutine, and waits for nothing; between two terms nobody is
+// told.
 func (s *Status) Tell(ref model.ObjectRef, uid string, e Event) {
 	t := s.term.Load()
 	if t == nil {
@@ -165,8 +170,9 @@ func (s *Status) Tell(ref model.ObjectRef, uid string, e Event) {
 // note is what an Event says.
 type note struct{ kind, reason, action, text string }
 
-// mark tells a text from others. The recorder counts an Event onto an earlier one if all but the text is the same, and the text would be lost: so
-// each text is about a version of the object of its own, which nobody asks for, and only the same text is counted.
+// mark tells a text from others. The recorder counts an Event onto an earlier one if all but the text is the same, and
+// the text would be lost: so each text is about a version of the object of its own, which nobody asks for, and only the
+// same text is counted.
 func (n note) mark() string {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(n.text)) // it never fails
@@ -175,7 +181,8 @@ func (n note) mark() string {
 
 // actions are what is told of, by the condition's type: the words for what was tried.
 var actions = map[string]string{
-	"Accepted": "Accept", "ResolvedRefs": "ResolveRefs", "Programmed": "Program", ownPrefix + "Programmed": "Program", "PartiallyInvalid": "Accept",
+	"Accepted": "Accept", "ResolvedRefs": "ResolveRefs", "Programmed": "Program", ownPrefix + "Programmed": "Program",
+	"PartiallyInvalid": "Accept",
 }
 
 // notes are the Events for turns: one for each action and reason.
@@ -194,7 +201,10 @@ func notes(turns []turn, findings []model.Finding) []note {
 				text = explain(t.is, findings)
 			}
 		}
-		i := slices.IndexFunc(list, func(o note) bool { return o.kind == n.kind && o.reason == n.reason && o.action == n.action })
+		i := slices.IndexFunc(list, func(o note) bool {
+			return o.kind == n.kind && o.reason == n.reason &&
+				o.action == n.action
+		})
 		if i < 0 {
 			i, list = len(list), append(list, n)
 		}
@@ -223,7 +233,8 @@ func (t turn) worse() bool {
 	switch {
 	case isProgrammed(t.is.Type):
 		return t.is.Status == "False" && !waits(t.is) && !slices.ContainsFunc(t.beside, func(c condition) bool {
-			return c.Status == "False" && (c.Type == "Accepted" || c.Type == "ResolvedRefs" || c.Type == "Programmed" && t.is.Type != c.Type)
+			return c.Status == "False" && (c.Type == "Accepted" || c.Type == "ResolvedRefs" || c.Type == "Programmed" &&
+				t.is.Type != c.Type)
 		})
 	}
 	return t.is.bad()

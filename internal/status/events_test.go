@@ -7,7 +7,8 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// TestNotesOfListeners: an Event about a listener tells of that listener, though the Gateway's findings are about all of them.
+// TestNotesOfListeners: an Event about a listener tells of that listener, though the Gateway's findings are about all
+// of them.
 func TestNotesOfListeners(t *testing.T) {
 	finding := func(section, condition, reason, message string) model.Finding {
 		return model.Finding{Section: section, Condition: condition, Reason: reason, Message: message}
@@ -19,9 +20,11 @@ func TestNotesOfListeners(t *testing.T) {
 	}
 	var turns []turn
 	for _, f := range findings {
-		turns = append(turns, turn{place: `"` + f.Section + `"`, is: condition{Type: "Accepted", Status: "False", Reason: f.Reason, Message: f.Message}})
+		turns = append(turns, turn{place: `"` + f.Section + `"`,
+			is: condition{Type: "Accepted", Status: "False", Reason: f.Reason, Message: f.Message}})
 	}
-	turns = append(turns, turn{is: condition{Type: "Accepted", Status: "False", Reason: "ListenersNotValid", Message: "0 of 3 listeners can serve"}})
+	turns = append(turns, turn{is: condition{Type: "Accepted", Status: "False", Reason: "ListenersNotValid",
+		Message: "0 of 3 listeners can serve"}})
 	var got []string
 	for _, n := range notes(turns, findings) {
 		got = append(got, n.reason+": "+n.text)
@@ -29,14 +32,16 @@ func TestNotesOfListeners(t *testing.T) {
 	want := []string{
 		"ProtocolConflict: listener http: port 82 is HTTP here and HTTPS in listener https",
 		"UnsupportedProtocol: listener tls: protocol TLS is not supported; listener tcp: protocol TCP is not supported",
-		"ListenersNotValid: 0 of 3 listeners can serve: tls: protocol TLS is not supported; tcp: protocol TCP is not supported",
+		"ListenersNotValid: 0 of 3 listeners can serve: tls: protocol TLS is not supported; tcp: protocol TCP is not " +
+			"supported",
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
 
-// TestTurnsThatAreUndone: what turned and is back is not told, and what was put into other words is told in the last ones.
+// TestTurnsThatAreUndone: what turned and is back is not told, and what was put into other words is told in the last
+// ones.
 func TestTurnsThatAreUndone(t *testing.T) {
 	well := condition{Type: "ResolvedRefs", Status: "True", Reason: "ResolvedRefs", Message: "all"}
 	bad := func(message string) condition {
@@ -54,7 +59,8 @@ func TestTurnsThatAreUndone(t *testing.T) {
 		"other words, and back": {[]turn{{was: bad("a"), is: bad("b")}, {was: bad("b"), is: bad("a")}}, "[]"},
 		"well":                  {[]turn{{was: bad("a"), is: well}}, "[all]"},
 		"at two places": {
-			[]turn{{place: `"a"`, is: bad("a")}, {place: `"b"`, is: bad("b")}, {place: `"a"`, was: bad("a"), is: well}}, "[listener b: b]",
+			[]turn{{place: `"a"`, is: bad("a")}, {place: `"b"`, is: bad("b")}, {place: `"a"`, was: bad("a"), is: well}},
+			"[listener b: b]",
 		},
 	} {
 		var turns []turn

@@ -5,17 +5,18 @@ import (
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
 )
 
 // follow tells the desk what is wanted, until ctx ends.
 func (t *term) follow(ctx context.Context) {
-	followers := make([]follower, len(t.kinds))
+	followers := make([]plan.ReportFollower, len(t.kinds))
 	for i, k := range t.kinds {
-		followers[i] = k.reports.follow()
-		defer followers[i].stop()
+		followers[i] = k.reports.Follow()
+		defer followers[i].Stop()
 	}
 	type news struct {
-		kind *kind
+		kind *statusKind
 		ref  model.ObjectRef
 		read func() (report, error)
 	}
@@ -24,8 +25,8 @@ func (t *term) follow(ctx context.Context) {
 		var all []news
 		t.cfg.Graph.View(func(v flow.View) {
 			for i, f := range followers {
-				for ref, read := range f.changes(v) {
-					all = append(all, news{t.kinds[i], ref, read})
+				for ref, r := range f.Changes(v) {
+					all = append(all, news{t.kinds[i], ref, said(r.Report, !r.Deleted)})
 				}
 			}
 		})
@@ -51,7 +52,7 @@ type wanting struct {
 	digest digest
 }
 
-func (t *term) wants(k *kind, read func() (report, error)) (w wanting, err error) {
+func (t *term) wants(k *statusKind, read func() (report, error)) (w wanting, err error) {
 	if w.report, err = read(); err != nil || w.status == nil {
 		return w, err
 	}
@@ -60,6 +61,6 @@ func (t *term) wants(k *kind, read func() (report, error)) (w wanting, err error
 	}
 	w.digest = k.form.digest(w.parts)
 	w.digest.uid, w.digest.tentative = identity(w.uid), w.tentative
-	w.digest.claimed = w.digest.claimed || !k.form.controlled
+	w.digest.claimed = w.digest.claimed || !k.form.Controlled
 	return w, nil
 }

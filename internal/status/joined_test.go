@@ -74,7 +74,8 @@ type counted struct {
 func (t counted) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/status") {
 		t.c.mu.Lock()
-		t.c.paths[strings.TrimSuffix(r.URL.Path[strings.LastIndex(strings.TrimSuffix(r.URL.Path, "/status"), "/")+1:], "/status")]++
+		t.c.paths[strings.TrimSuffix(r.URL.Path[strings.LastIndex(strings.TrimSuffix(r.URL.Path, "/status"), "/")+1:],
+			"/status")]++
 		t.c.mu.Unlock()
 	}
 	return t.next.RoundTrip(r)
@@ -124,8 +125,8 @@ func acknowledge(ctx context.Context, w *world.World, gateway model.ObjectRef) {
 	}
 }
 
-// TestAnEditOfARouteIsOneWriteOfItsStatus joins the edges with everything between them: of each edit one status is written, once, and no
-// neighbour's.
+// TestAnEditOfARouteIsOneWriteOfItsStatus joins the edges with everything between them: of each edit one status is
+// written, once, and no neighbour's.
 func TestAnEditOfARouteIsOneWriteOfItsStatus(t *testing.T) {
 	testcluster.Require(t)
 	cluster, err := status.Shared()
@@ -151,14 +152,15 @@ func TestAnEditOfARouteIsOneWriteOfItsStatus(t *testing.T) {
 	})
 
 	w := world.New(world.Config{Check: true, Environment: model.Environment{Addresses: []string{"192.0.2.1"}}})
-	edge, err := kube.New(kube.Config{REST: cluster.Config, Graph: w.Graph, Sources: w.Sources})
+	edge, err := kube.New(kube.Config{REST: cluster.Config, Graph: w.Graph, Sources: w.Sources.Sources})
 	if err != nil {
 		t.Fatal(err)
 	}
 	counts := &counter{paths: map[string]int{}}
 	config := rest.CopyConfig(cluster.Config)
 	config.Wrap(counts.wrap)
-	statuses, err := status.New(status.Config{REST: config, Graph: w.Graph, Reports: w.Reports})
+	statuses, err := status.New(status.Config{REST: config, Graph: w.Graph, Catalog: w.Sources.Catalog,
+		Reports: w.Reports})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,8 +196,8 @@ func TestAnEditOfARouteIsOneWriteOfItsStatus(t *testing.T) {
 	}
 	edit := func(name string, n int64) {
 		t.Helper()
-		patch := fmt.Sprintf(`{"spec":{"rules":[{"backendRefs":[{"name":"app","port":80}],"filters":[{"type":"RequestHeaderModifier",
-			"requestHeaderModifier":{"set":[{"name":"x-edit","value":"%d"}]}}]}]}}`, n)
+		patch := fmt.Sprintf(`{"spec":{"rules":[{"backendRefs":[{"name":"app","port":80}],"filters":[
+			{"type":"RequestHeaderModifier","requestHeaderModifier":{"set":[{"name":"x-edit","value":"%d"}]}}]}]}}`, n)
 		route, err := routes.Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -216,15 +218,16 @@ func TestAnEditOfARouteIsOneWriteOfItsStatus(t *testing.T) {
 			}
 		}
 	}
-	// written are the writes of all that was done before: what came after it, an edit of d and one of web, which the watches tell in order, is
-	// written, too, and then nothing is left to write. These two have a write each.
+	// written are the writes of all that was done before: what came after it, an edit of d and one of web, which the
+	// watches tell in order, is written, too, and then nothing is left to write. These two have a write each.
 	marks := int64(0)
 	written := func() map[string]int {
 		t.Helper()
 		marks++
 		edit("d", marks)
 		mark := fmt.Appendf(nil, `{"spec":{"infrastructure":{"labels":{"example.com/mark":"%d"}}}}`, marks)
-		marked, err := client.GatewayV1().Gateways("joined").Patch(t.Context(), "web", types.MergePatchType, mark, metav1.PatchOptions{})
+		marked, err := client.GatewayV1().Gateways("joined").Patch(t.Context(), "web", types.MergePatchType, mark,
+			metav1.PatchOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -305,7 +308,8 @@ func followBackend(t *testing.T, cluster *testcluster.Cluster, client *gatewaycl
 		}
 		t.Fatalf("the XBackend's status is %q, want %q", last, want)
 	}
-	for i, c := range []struct{ protocol, accepted string }{{"HTTP", "True Accepted"}, {"TCP", "False UnsupportedProtocol"}} {
+	for i, c := range []struct{ protocol, accepted string }{{"HTTP", "True Accepted"},
+		{"TCP", "False UnsupportedProtocol"}} {
 		if err := cluster.Apply(t.Context(), fmt.Appendf(nil, joinedBackend, c.protocol)); err != nil {
 			t.Fatal(err)
 		}

@@ -54,12 +54,13 @@ func mergeRoute(t *testing.T, is, want gatewayv1.RouteStatus) (gatewayv1.RouteSt
 	if err := json.Unmarshal(text, &out); err != nil {
 		t.Fatal(err)
 	}
-	again(t, &routeForm, text, wants)
+	again(t, formOf(model.KindHTTPRoute), text, wants)
 	return out, m
 }
 
 func TestOthersEntriesAreKeptWhenThereIsNoRoom(t *testing.T) {
-	out, m := mergeRoute(t, routeStatus("example.com/other", names("other", 30)...), routeStatus(model.ControllerName, names("web", 5)...))
+	out, m := mergeRoute(t, routeStatus("example.com/other", names("other", 30)...),
+		routeStatus(model.ControllerName, names("web", 5)...))
 	others := 0
 	for _, p := range out.Parents {
 		if p.ControllerName == "example.com/other" {
@@ -75,7 +76,8 @@ func TestOthersConditionsAreKeptWhenThereIsNoRoom(t *testing.T) {
 	is := routeStatus(model.ControllerName, "web")
 	is.Parents[0].Conditions = nil
 	for i := range 7 {
-		is.Parents[0].Conditions = append(is.Parents[0].Conditions, metav1.Condition{Type: fmt.Sprint("example.com/", i), Status: "True"})
+		is.Parents[0].Conditions = append(is.Parents[0].Conditions,
+			metav1.Condition{Type: fmt.Sprint("example.com/", i), Status: "True"})
 	}
 	out, m := mergeRoute(t, is, routeStatus(model.ControllerName, "web"))
 	if list := out.Parents[0].Conditions; len(list) != 8 || list[7].Type != "Accepted" || m.dropped != 1 {
@@ -97,7 +99,8 @@ func TestLongWordsAreCut(t *testing.T) {
 func TestAConditionThatIsNotListedIsAMistake(t *testing.T) {
 	want := routeStatus(model.ControllerName, "web")
 	want.Parents[0].Conditions[0].Type = "Fine"
-	if _, err := routeForm.want(encoded(want), model.ControllerName); err == nil || !strings.Contains(err.Error(), "Fine") {
+	if _, err := routeForm.want(encoded(want), model.ControllerName); err == nil ||
+		!strings.Contains(err.Error(), "Fine") {
 		t.Errorf("it would stay for ever: %v", err)
 	}
 }
@@ -105,8 +108,10 @@ func TestAConditionThatIsNotListedIsAMistake(t *testing.T) {
 // FuzzMerge: whatever a status holds, others' part of it stays, and what was written once is not written again.
 func FuzzMerge(f *testing.F) {
 	f.Add(`{"parents":[{"parentRef":{"name":"a"},"controllerName":"example.com/other","conditions":[]}]}`)
-	f.Add(`{"parents":[{"parentRef":{"name":"a"},"controllerName":"cardea.dev/gateway-controller","conditions":[{"type":"Accepted"}]}]}`)
-	f.Add(`{"parents":[{"parentRef":{"name":"b"},"controllerName":"cardea.dev/gateway-controller","conditions":[{"type":"x/Y"}]},null]}`)
+	f.Add(`{"parents":[{"parentRef":{"name":"a"},"controllerName":"cardea.dev/gateway-controller",` +
+		`"conditions":[{"type":"Accepted"}]}]}`)
+	f.Add(`{"parents":[{"parentRef":{"name":"b"},"controllerName":"cardea.dev/gateway-controller",` +
+		`"conditions":[{"type":"x/Y"}]},null]}`)
 	f.Add(`{"parents":null,"other":{"a":[1e400]}}`)
 	f.Add(`[]`)
 	want, err := routeForm.want(encoded(routeStatus(model.ControllerName, "a", "b")), model.ControllerName)
@@ -124,7 +129,7 @@ func FuzzMerge(f *testing.F) {
 			status = nil
 		}
 		text2 := after(t, status, m.status)
-		again(t, &routeForm, text2, want)
+		again(t, formOf(model.KindHTTPRoute), text2, want)
 		then, err := routeForm.parse(text2, model.ControllerName)
 		if err != nil {
 			t.Fatal(err)
@@ -148,7 +153,7 @@ func foreign(p, want parts) string {
 			continue
 		}
 		for _, c := range e.conditions {
-			if stays[e.id] && !ours(routeForm.inEntry, c.Type) {
+			if stays[e.id] && !ours(routeForm.InEntry, c.Type) {
 				fmt.Fprintln(&b, e.id, canonical(c.text))
 			}
 		}

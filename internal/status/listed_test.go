@@ -14,23 +14,26 @@ import (
 func TestEveryConditionIsListed(t *testing.T) {
 	findings := []model.Finding{
 		{Condition: "Accepted", Reason: "Invalid"}, {Condition: "ResolvedRefs", Reason: "InvalidKind"},
-		{Condition: "Conflicted", Reason: "HostnameConflict"}, {Condition: "Programmed", Reason: "Pending"}, {Drops: true, Section: "a"},
+		{Condition: "Conflicted", Reason: "HostnameConflict"}, {Condition: "Programmed", Reason: "Pending"},
+		{Drops: true, Section: "a"},
 	}
 	for _, c := range []struct {
 		form *form
 		said any
 		most int // conditions
 	}{
-		{&classForm, conditions.GatewayClass(conditions.Class{Findings: findings}), 2},
-		{&gatewayForm, conditions.Gateway(conditions.GatewayFacts{Findings: findings, Listeners: []conditions.Listener{
-			{Section: "http", Findings: findings, Overlaps: true}, {Section: "other", Serves: true, Standing: resource.Standing{Refused: "no"}},
+		{formOf(model.KindGatewayClass), conditions.GatewayClass(conditions.Class{Findings: findings}), 2},
+		{formOf(model.KindGateway), conditions.Gateway(conditions.GatewayFacts{Findings: findings, Listeners: []conditions.Listener{
+			{Section: "http", Findings: findings, Overlaps: true},
+			{Section: "other", Serves: true, Standing: resource.Standing{Refused: "no"}},
 		}}), 5},
-		{&routeForm, gatewayv1.HTTPRouteStatus{RouteStatus: conditions.Route(conditions.RouteFacts{
+		{formOf(model.KindHTTPRoute), gatewayv1.HTTPRouteStatus{RouteStatus: conditions.Route(conditions.RouteFacts{
 			Controller: model.ControllerName, Rules: 2, Findings: findings,
 			Parents: []conditions.Parent{{Attached: true, Standing: []resource.Standing{{Acknowledged: true}}}},
 		})}, 4},
-		{&backendForm, conditions.Backend(conditions.BackendFacts{
-			Controller: model.ControllerName, Findings: findings, Gateways: []model.ObjectRef{model.Ref(model.KindGateway, "a", "g")},
+		{formOf(model.KindXBackend), conditions.Backend(conditions.BackendFacts{
+			Controller: model.ControllerName, Findings: findings,
+			Gateways: []model.ObjectRef{model.Ref(model.KindGateway, "a", "g")},
 		}), 2},
 	} {
 		p, err := c.form.want(encoded(c.said), model.ControllerName)

@@ -24,22 +24,22 @@ type merged struct {
 	dropped int // conditions and entries for which others left no room
 }
 
-// want takes a report's status apart, within the limits of the CRD. A condition of an unknown type is a mistake of ours: it would never be
-// taken away again.
+// want takes a report's status apart, within the limits of the CRD. A condition of an unknown type is a mistake of
+// ours: it would never be taken away again.
 func (f *form) want(text []byte, controller string) (parts, error) {
 	p, err := f.parse(text, controller)
 	if err != nil {
 		return p, err
 	}
-	if err := within(f.conditions, p.conditions); err != nil {
+	if err := within(f.Conditions, p.conditions); err != nil {
 		return p, err
 	}
 	for _, e := range p.entries {
-		if err := within(f.inEntry, e.conditions); err != nil {
+		if err := within(f.InEntry, e.conditions); err != nil {
 			return p, err
 		}
 	}
-	for name, most := range f.fields {
+	for name, most := range f.Fields {
 		var list []json.RawMessage
 		if json.Unmarshal(p.fields[name], &list) == nil && len(list) > most {
 			p.fields[name] = encoded(list[:most])
@@ -65,16 +65,17 @@ func cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "")
 }
 
-// merge makes of a status as it is the one that is wanted. Conditions whose status stays keep their time, others get now.
+// merge makes of a status as it is the one that is wanted. Conditions whose status stays keep their time, others get
+// now.
 func (f *form) merge(is, want parts, now metav1.Time) (m merged) {
 	m.status = map[string]json.RawMessage{}
-	if f.conditions != nil {
-		texts := m.conditions("", f.conditions, is.conditions, want.conditions, now)
+	if f.Conditions != nil {
+		texts := m.conditions("", f.Conditions, is.conditions, want.conditions, now)
 		if !sameConditions(texts, is.conditions) {
 			m.status[conditionsField] = encoded(texts)
 		}
 	}
-	for name := range f.fields {
+	for name := range f.Fields {
 		if text := want.fields[name]; canonical(text) != canonical(is.fields[name]) {
 			if canonical(text) == "" {
 				text = json.RawMessage("null")
@@ -82,12 +83,12 @@ func (f *form) merge(is, want parts, now metav1.Time) (m merged) {
 			m.status[name] = text
 		}
 	}
-	if f.list == "" {
+	if f.List == "" {
 		return m
 	}
 	texts, same := m.entries(f, is.entries, want.entries, now)
 	if !same {
-		m.status[f.list] = encoded(texts)
+		m.status[f.List] = encoded(texts)
 	}
 	return m
 }
@@ -108,14 +109,14 @@ func (m *merged) entries(f *form, is, want []entry, now metav1.Time) (texts []js
 			put(i, e.text)
 		case wanted < 0 || at(is, e.id) != i: // nobody wants it, or it is there twice
 			same = false
-		case f.controlled:
+		case f.Controlled:
 			put(i, m.entry(f, e, want[wanted], now))
 		}
 	}
 	for _, e := range want {
 		switch i := at(is, e.id); {
-		case i >= 0 && f.controlled: // it is there already
-		case len(texts) >= f.entries:
+		case i >= 0 && f.Controlled: // it is there already
+		case len(texts) >= f.Entries:
 			m.dropped++
 		case i >= 0:
 			put(i, m.entry(f, is[i], e, now))
@@ -131,7 +132,7 @@ func (m *merged) entry(f *form, is, want entry, now metav1.Time) json.RawMessage
 	for name, text := range want.fields {
 		fields[name] = text
 	}
-	fields[conditionsField] = encoded(m.conditions(want.id, f.inEntry, is.conditions, want.conditions, now))
+	fields[conditionsField] = encoded(m.conditions(want.id, f.InEntry, is.conditions, want.conditions, now))
 	return encoded(fields)
 }
 
@@ -191,7 +192,10 @@ func stamp(is, want condition, now metav1.Time) condition {
 const timeFormat = "2006-01-02T15:04:05Z07:00"
 
 func sameConditions(texts []json.RawMessage, is []condition) bool {
-	return slices.EqualFunc(texts, is, func(text json.RawMessage, c condition) bool { return canonical(text) == canonical(c.text) })
+	return slices.EqualFunc(texts, is, func(text json.RawMessage,
+		c condition) bool {
+		return canonical(text) == canonical(c.text)
+	})
 }
 
 func encoded(value any) json.RawMessage {

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -23,9 +24,19 @@ var update = flag.Bool("update", false, "rewrite what the stories expect")
 // now is when the stories are written; before that it was 2026.
 var now = metav1.NewTime(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC))
 
-var forms = map[string]*form{"GatewayClass": &classForm, "Gateway": &gatewayForm, "HTTPRoute": &routeForm}
+// formOf is the form of a kind's status.
+func formOf(k model.Kind) *form { return &form{kinds.Catalog().Of(k).Status} }
 
-// TestMerge tells stories: what the API server has ("is") and a report ("want") become a verdict, a status and Events ("out").
+var (
+	routeForm = formOf(model.KindHTTPRoute)
+	routeKind = &statusKind{declared: kinds.Catalog().Of(model.KindHTTPRoute), form: *routeForm}
+)
+
+var forms = map[string]*form{"GatewayClass": formOf(model.KindGatewayClass), "Gateway": formOf(model.KindGateway),
+	"HTTPRoute": formOf(model.KindHTTPRoute)}
+
+// TestMerge tells stories: what the API server has ("is") and a report ("want") become a verdict, a status and Events
+// ("out").
 func TestMerge(t *testing.T) {
 	paths, err := filepath.Glob("testdata/merge/*.txtar")
 	if err != nil || len(paths) == 0 {
@@ -72,7 +83,7 @@ func tell(t *testing.T, sections map[string]string) string {
 		t.Fatal(err)
 	}
 	seen, wanted := f.digest(is), f.digest(want)
-	wanted.claimed = wanted.claimed || !f.controlled
+	wanted.claimed = wanted.claimed || !f.Controlled
 	generation := wanted.generation
 	if text := strings.TrimSpace(sections["generation"]); text != "" {
 		if generation, err = strconv.ParseInt(text, 10, 64); err != nil {

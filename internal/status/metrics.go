@@ -14,10 +14,12 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cardea_status_writes_total", Help: "Statuses that were to be written, by what became of it.",
 		}, []string{"kind", "result"}),
-		queue: prometheus.NewGauge(prometheus.GaugeOpts{Name: "cardea_status_queue", Help: "Statuses that wait to be written."}),
+		queue: prometheus.NewGauge(prometheus.GaugeOpts{Name: "cardea_status_queue",
+			Help: "Statuses that wait to be written."}),
 		took: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "cardea_status_report_to_write_seconds",
-			Help:    "Time from the report that first differed from an object's status to its write, the wait for acknowledgements included.",
+			Name: "cardea_status_report_to_write_seconds",
+			Help: "Time from the report that first differed from an object's status to its write, the wait for " +
+				"acknowledgements included.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 17),
 		}),
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -49,16 +49,16 @@ func (f *form) parse(text []byte, controller string) (p parts, err error) {
 	if err := json.Unmarshal(text, &p.fields); err != nil {
 		return p, fmt.Errorf("read a status: %w", err)
 	}
-	if f.conditions != nil {
+	if f.Conditions != nil {
 		if p.conditions, err = takeConditions(p.fields); err != nil {
 			return p, err
 		}
 	}
-	if f.list == "" {
+	if f.List == "" {
 		return p, nil
 	}
 	var texts []json.RawMessage
-	if err := take(p.fields, f.list, &texts); err != nil {
+	if err := take(p.fields, f.List, &texts); err != nil {
 		return p, err
 	}
 	for _, text := range texts {
@@ -74,16 +74,16 @@ func (f *form) parse(text []byte, controller string) (p parts, err error) {
 func (f *form) parseEntry(text json.RawMessage, controller string) (e entry, err error) {
 	e.text = text
 	if err := json.Unmarshal(text, &e.fields); err != nil {
-		return e, fmt.Errorf("read %s: %w", f.list, err)
+		return e, fmt.Errorf("read %s: %w", f.List, err)
 	}
 	if e.conditions, err = takeConditions(e.fields); err != nil {
 		return e, err
 	}
-	if e.id, err = identify(e.fields[f.identity]); err != nil {
+	if e.id, err = identify(e.fields[f.Identity]); err != nil {
 		return e, err
 	}
 	e.ours = true
-	if f.controlled {
+	if f.Controlled {
 		var name string
 		if err := json.Unmarshal(e.fields[controllerField], &name); err != nil {
 			return e, fmt.Errorf("read %s: %w", controllerField, err)

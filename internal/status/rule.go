@@ -5,9 +5,11 @@ import "time"
 // The times of the rule in the package comment.
 const (
 	ackPatience = 2 * time.Second
-	// startPatience is for proxies that come back to a controller that has started: until then what they had acknowledged stands.
+	// startPatience is for proxies that come back to a controller that has started: until then what they had acknowledged
+	// stands.
 	startPatience = 30 * time.Second
-	// newsPatience is for other conditions that turned beside: what is well can wait for a moment, what is wrong for the blink of an eye.
+	// newsPatience is for other conditions that turned beside: what is well can wait for a moment, what is wrong for the
+	// blink of an eye.
 	newsPatience = time.Second
 	badPatience  = 100 * time.Millisecond
 	wordsPace    = time.Second

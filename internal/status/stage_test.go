@@ -21,6 +21,7 @@ import (
 	gatewayclient "sigs.k8s.io/gateway-api/pkg/client/clientset/versioned"
 
 	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
 	"cardea.dev/cardea/internal/testcluster"
@@ -108,7 +109,12 @@ func (s *stage) run(changes ...func(*Config)) (stop func()) {
 	config.Wrap(s.wire.wrap)
 	cfg := Config{
 		REST: config, Graph: s.graph,
-		Reports: plan.Reports{GatewayClasses: s.classes.Collection(), Gateways: s.gateways.Collection(), HTTPRoutes: s.routes.Collection()},
+		Catalog: kinds.Catalog(),
+		Reports: plan.Reports{Kinds: []plan.Reporter{
+			plan.Reported(model.KindGatewayClass, s.classes.Collection()),
+			plan.Reported(model.KindGateway, s.gateways.Collection()),
+			plan.Reported(model.KindHTTPRoute, s.routes.Collection()),
+		}},
 		Metrics: s.metrics,
 	}
 	if testing.Verbose() {
@@ -160,7 +166,8 @@ func (s *stage) route(name string, parents ...string) {
 	for _, p := range parents {
 		route.Spec.ParentRefs = append(route.Spec.ParentRefs, gatewayv1.ParentReference{Name: gatewayv1.ObjectName(p)})
 	}
-	if _, err := s.api.GatewayV1().HTTPRoutes(s.namespace).Create(s.t.Context(), route, metav1.CreateOptions{}); err != nil {
+	if _, err := s.api.GatewayV1().HTTPRoutes(s.namespace).Create(s.t.Context(), route,
+		metav1.CreateOptions{}); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -211,7 +218,8 @@ func (s *stage) get(name string) *gatewayv1.HTTPRoute {
 // report says what is wanted of a route; no parents: nothing.
 func (s *stage) report(name string, want gatewayv1.RouteStatus) {
 	s.graph.Apply("test", func(b *flow.Batch) {
-		s.routes.Set(b, s.ref(name), plan.Report[gatewayv1.HTTPRouteStatus]{Status: gatewayv1.HTTPRouteStatus{RouteStatus: want}})
+		s.routes.Set(b, s.ref(name),
+			plan.Report[gatewayv1.HTTPRouteStatus]{Status: gatewayv1.HTTPRouteStatus{RouteStatus: want}})
 	})
 }
 
@@ -261,7 +269,8 @@ func (s *stage) seed(name string, change func(*gatewayv1.RouteStatus)) *gatewayv
 
 // entryOf is the entry of a controller as JSON, "" if it has none.
 func entryOf(status gatewayv1.RouteStatus, controller string) string {
-	i := slices.IndexFunc(status.Parents, func(p gatewayv1.RouteParentStatus) bool { return string(p.ControllerName) == controller })
+	i := slices.IndexFunc(status.Parents,
+		func(p gatewayv1.RouteParentStatus) bool { return string(p.ControllerName) == controller })
 	if i < 0 {
 		return ""
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
 )
@@ -22,6 +23,7 @@ import (
 type Config struct {
 	REST       *rest.Config // its limits do not count: Status has its own
 	Graph      *flow.Graph
+	Catalog    *kind.Catalog // the kinds of the Reports
 	Reports    plan.Reports
 	controller string // of our entries in a route's status: model.ControllerName, but where a test plays another one
 	Log        *slog.Logger
@@ -32,15 +34,15 @@ type Config struct {
 // Status writes statuses to an API server.
 type Status struct {
 	cfg     Config
-	kinds   []*kind
+	kinds   []*statusKind
 	metrics *metrics
 	term    atomic.Pointer[term] // nil while none runs
 }
 
 // New makes a Status. It does nothing before Run.
 func New(cfg Config) (*Status, error) {
-	if cfg.REST == nil || cfg.Graph == nil {
-		return nil, errors.New("status: a client configuration and a graph are needed")
+	if cfg.REST == nil || cfg.Graph == nil || cfg.Catalog == nil {
+		return nil, errors.New("status: a client configuration, a graph and a catalog of kinds are needed")
 	}
 	cfg.controller = cmp.Or(cfg.controller, model.ControllerName)
 	if cfg.Log == nil {
@@ -53,10 +55,11 @@ func New(cfg Config) (*Status, error) {
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	return &Status{cfg: cfg, kinds: kindsOf(cfg.Reports), metrics: m}, nil
+	return &Status{cfg: cfg, kinds: kindsOf(cfg.Catalog, cfg.Reports), metrics: m}, nil
 }
 
-// Run writes until ctx ends; then it returns nil, and no write is under way any more. It may run again later, not twice at once.
+// Run writes until ctx ends; then it returns nil, and no write is under way any more. It may run again later, not twice
+// at once.
 func (s *Status) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	t, err := s.newTerm(ctx)

@@ -14,10 +14,12 @@ import (
 )
 
 // watchBackoff is how often an API server that does not answer, or has no such kind, is asked again.
-var watchBackoff = wait.Backoff{Duration: 200 * time.Millisecond, Cap: 10 * time.Second, Steps: 50, Factor: 2, Jitter: 0.5}
+var watchBackoff = wait.Backoff{Duration: 200 * time.Millisecond, Cap: 10 * time.Second, Steps: 50, Factor: 2,
+	Jitter: 0.5}
 
-// watch tells the desk what the API server has of a kind, until ctx ends. That it can't be read is said by who reads the objects themselves.
-func (t *term) watch(ctx context.Context, k *kind) {
+// watch tells the desk what the API server has of a kind, until ctx ends. That it can't be read is said by who reads
+// the objects themselves.
+func (t *term) watch(ctx context.Context, k *statusKind) {
 	s := &sights{term: t, kind: k}
 	backoff := watchBackoff
 	cache.NewReflectorWithOptions(&cache.ListWatch{
@@ -27,13 +29,13 @@ func (t *term) watch(ctx context.Context, k *kind) {
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			return t.clients.watch(ctx, k, o)
 		},
-	}, &object{}, s, cache.ReflectorOptions{Name: "status/" + k.plural, Backoff: &backoff}).RunWithContext(ctx)
+	}, &object{}, s, cache.ReflectorOptions{Name: "status/" + k.Plural, Backoff: &backoff}).RunWithContext(ctx)
 }
 
 // sights is the store of a Reflector: it sums up what it gets and keeps nothing.
 type sights struct {
 	*term
-	kind *kind
+	kind *statusKind
 }
 
 // Add is for the Reflector.

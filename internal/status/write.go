@@ -79,7 +79,7 @@ func (t *term) do(ctx context.Context, j job) outcome {
 		o.result, o.retry = classify(err)
 		t.complain(j, o.result, err)
 	}
-	t.metrics.writes.WithLabelValues(j.kind.String(), string(o.result)).Inc()
+	t.metrics.writes.WithLabelValues(j.statusKind.String(), string(o.result)).Inc()
 	if o.result == written {
 		t.metrics.took.Observe(time.Since(j.since).Seconds())
 	}
@@ -93,7 +93,7 @@ func (t *term) try(ctx context.Context, j job) (o outcome, err error) {
 		if n == 0 && j.blank != nil {
 			is.Generation = j.blank.generation
 		} else {
-			read, err := t.clients.get(ctx, j.kind, j.ref)
+			read, err := t.clients.get(ctx, j.statusKind, j.ref)
 			if err != nil {
 				return o, err
 			}
@@ -112,8 +112,8 @@ func (t *term) try(ctx context.Context, j job) (o outcome, err error) {
 // once writes the newest report to the object as it was read.
 func (t *term) once(ctx context.Context, j job, is object, o outcome) (outcome, error) {
 	var read func() (report, error)
-	t.cfg.Graph.View(func(v flow.View) { read = j.reports.get(v, j.ref) })
-	want, err := t.wants(j.kind, read)
+	t.cfg.Graph.View(func(v flow.View) { read = said(j.reports.Get(v, j.ref)) })
+	want, err := t.wants(j.statusKind, read)
 	if err != nil {
 		return o, mistake{err}
 	}
@@ -127,7 +127,7 @@ func (t *term) once(ctx context.Context, j job, is object, o outcome) (outcome, 
 		version, seen = j.blank.version, j.blank.seen
 	}
 	switch {
-	case !want.digest.claimed && !j.form.controlled:
+	case !want.digest.claimed && !j.form.Controlled:
 		o.result = unchanged
 		return o, nil
 	case want.digest.claimed && (is.Generation > want.digest.generation || seen.another(&want.digest)):
@@ -139,7 +139,7 @@ func (t *term) once(ctx context.Context, j job, is object, o outcome) (outcome, 
 		o.result = unchanged
 		return o, nil
 	}
-	now, err := t.clients.patch(ctx, j.kind, j.ref, version, m.status)
+	now, err := t.clients.patch(ctx, j.statusKind, j.ref, version, m.status)
 	if err != nil {
 		return o, err
 	}

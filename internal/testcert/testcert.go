@@ -1,7 +1,7 @@
 // Package testcert makes certificates for tests and benchmarks.
 //
-// It owns what all of them have in common: the key, the times, the number, and PEM. It must never know what a certificate is for, and nothing
-// that is shipped imports it.
+// It owns what all of them have in common: the key, the times, the serial number, and PEM. It must never know what a
+// certificate is for. Only tests and benchmarks import it.
 package testcert
 
 import (
@@ -25,10 +25,11 @@ type Pair struct {
 	Signer      crypto.Signer
 }
 
-// New makes a certificate of a template, and a key for it. The number is a fresh one and the certificate valid for the hour before and the year
-// after now, unless the template says otherwise. Without a parent it signs itself. It panics on a template that can't be.
+// New makes a certificate from a template, and a key for it. Unless the template has others, the serial number is new,
+// and the certificate is valid from an hour ago for a year. Without a parent it is self-signed. It panics if the
+// template is invalid.
 func New(template x509.Certificate, parent *Pair) Pair {
-	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)) // such a key is made in no time
+	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)) // fast to generate
 	if template.SerialNumber == nil {
 		template.SerialNumber = must(rand.Int(rand.Reader, big.NewInt(1<<62)))
 	}
@@ -47,12 +48,12 @@ func New(template x509.Certificate, parent *Pair) Pair {
 	}
 }
 
-// Self is a certificate for hosts that signs itself.
+// Self makes a self-signed certificate for hosts.
 func Self(hosts ...string) Pair {
 	return New(x509.Certificate{Subject: pkix.Name{CommonName: hosts[0]}, DNSNames: hosts}, nil)
 }
 
-// Authority is a certificate that may sign others.
+// Authority makes a certificate that can sign others.
 func Authority(name string) Pair {
 	return New(x509.Certificate{
 		Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
@@ -67,12 +68,12 @@ func (p Pair) Server(host string) Pair {
 	}, &p)
 }
 
-// TLS is the pair as a server or client shows it.
+// TLS is the pair for use in a tls.Config.
 func (p Pair) TLS() tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{p.Leaf.Raw}, PrivateKey: p.Signer, Leaf: p.Leaf}
 }
 
-// Data is that of a Secret of type kubernetes.io/tls.
+// Data is the pair as the data of a Secret of type kubernetes.io/tls.
 func (p Pair) Data() map[string][]byte {
 	return map[string][]byte{"tls.crt": p.Certificate, "tls.key": p.PrivateKey}
 }

@@ -2,17 +2,17 @@ package testcluster
 
 import "net/netip"
 
-// The addresses of a cluster. They are the same in each, for each is alone in its network.
+// The addresses of a cluster. They are the same in each cluster, since each has its own network.
 var (
-	// NodeAddress is where the API server and the kubelet listen, and where the node's own connections come from.
+	// NodeAddress is the address of the API server and the kubelet, and the source of the node's own connections.
 	NodeAddress = netip.MustParseAddr("10.95.0.1")
-	// ServiceRange holds the ClusterIPs. The first address is the API server's.
+	// ServiceRange has the ClusterIPs. The first address is the API server's.
 	ServiceRange = netip.MustParsePrefix("10.96.0.0/16")
-	// LoadBalancerRange holds the addresses of LoadBalancer Services. One that is not in it can't be had.
+	// LoadBalancerRange has the addresses of LoadBalancer Services. An address outside it can't be used.
 	LoadBalancerRange = netip.MustParsePrefix("10.97.0.0/16")
-	// PodRange holds the pods' addresses.
+	// PodRange has the pods' addresses.
 	PodRange = netip.MustParsePrefix("10.98.0.0/16")
-	// DNSAddress is where the names of Services are answered.
+	// DNSAddress is the address of the cluster's DNS server.
 	DNSAddress = netip.MustParseAddr("10.96.0.10")
 )
 

@@ -18,11 +18,11 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// applier is who the objects that Apply writes are managed by.
+// applier is the field manager of Apply.
 const applier = "testcluster"
 
-// Apply writes the objects of a YAML text to the cluster, as `kubectl apply --server-side --force-conflicts` does. When it
-// returns, the kinds that it defined can be used.
+// Apply writes the objects of a YAML text to the cluster, as `kubectl apply --server-side --force-conflicts` does. When
+// it returns, the kinds that the text defines can be used.
 func (c *Cluster) Apply(ctx context.Context, text []byte) error {
 	client, err := dynamic.NewForConfig(c.Config)
 	if err != nil {
@@ -66,7 +66,8 @@ func (c *Cluster) ApplyFiles(ctx context.Context, paths ...string) error {
 }
 
 func applyOne(
-	ctx context.Context, client dynamic.Interface, mapper *restmapper.DeferredDiscoveryRESTMapper, object *unstructured.Unstructured,
+	ctx context.Context, client dynamic.Interface, mapper *restmapper.DeferredDiscoveryRESTMapper,
+	object *unstructured.Unstructured,
 ) error {
 	kind := object.GroupVersionKind()
 	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
@@ -81,7 +82,8 @@ func applyOne(
 		}
 		resource = client.Resource(mapping.Resource).Namespace(namespace)
 	}
-	if _, err := resource.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: applier, Force: true}); err != nil {
+	if _, err := resource.Apply(ctx, object.GetName(), object,
+		metav1.ApplyOptions{FieldManager: applier, Force: true}); err != nil {
 		return err
 	}
 	if kind.Kind != "CustomResourceDefinition" {
@@ -99,6 +101,6 @@ func applyOne(
 				return nil
 			}
 		}
-		return errors.Join(errors.New("it is not established"), err)
+		return errors.Join(errors.New("the CRD is not established"), err)
 	})
 }

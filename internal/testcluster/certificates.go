@@ -49,7 +49,8 @@ func (a *authority) sign(name string, template x509.Certificate) error {
 
 func (a *authority) write(name string, pair testcert.Pair) error {
 	path := filepath.Join(a.dir, name)
-	return errors.Join(os.WriteFile(path+".crt", pair.Certificate, 0o600), os.WriteFile(path+".key", pair.PrivateKey, 0o600))
+	return errors.Join(os.WriteFile(path+".crt", pair.Certificate, 0o600),
+		os.WriteFile(path+".key", pair.PrivateKey, 0o600))
 }
 
 // writeSigningKey makes the key that signs the service accounts' tokens.

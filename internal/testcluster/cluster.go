@@ -22,10 +22,10 @@ import (
 	"cardea.dev/cardea/internal/testcluster/sandbox"
 )
 
-// startPatience is how long a cluster may take to start, or its API server to come back.
-const startPatience = 90 * time.Second
+// startTimeout is how long a cluster may take to start, or its API server to come back.
+const startTimeout = 90 * time.Second
 
-// Where the files of a cluster are, in a file system of the sandbox's own. The cluster that runs is alone there.
+// Where the files of a cluster are, in a file system of the sandbox. Only one cluster runs there.
 const (
 	dir            = "/run/testcluster"
 	controlDir     = dir + "/control-plane"
@@ -36,20 +36,20 @@ const (
 // Cluster is a running cluster. Its methods may be called from any goroutine, the faults from one at a time.
 type Cluster struct {
 	Config     *rest.Config          // for the admin, from inside the sandbox; copy it before you change it
-	Client     *kubernetes.Clientset // the same
-	Kubeconfig string                // path of a file that says the same
+	Client     *kubernetes.Clientset // for Config
+	Kubeconfig string                // path of a kubeconfig with the same contents
 
 	control *controlPlane
 	kubelet *kubelet.Kubelet
 	stop    sync.Once
 	mu      sync.Mutex
-	undo    []func() // what Stop does, the last one first
+	undo    []func() // what Stop does, in reverse order
 }
 
-// alive is held by the cluster that runs: there is one set of addresses.
+// alive is held by the running cluster, since there is only one set of addresses.
 var alive sync.Mutex
 
-// Up starts a cluster and returns when a pod can be created. It needs Main or Enter before. ctx bounds the start only.
+// Up starts a cluster and returns when a pod can be created. Call Main or Enter before. ctx limits the start only.
 func Up(ctx context.Context, o Options) (*Cluster, error) {
 	if !sandbox.Inside() {
 		return nil, reason()
@@ -60,7 +60,7 @@ func Up(ctx context.Context, o Options) (*Cluster, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, startPatience, fmt.Errorf("not within %v", startPatience))
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not within %v", startTimeout))
 	defer cancel()
 	c := &Cluster{}
 	c.later(alive.Unlock)
@@ -75,14 +75,15 @@ func (c *Cluster) start(ctx context.Context, o Options) error {
 	if err := os.MkdirAll(controlDir, 0o700); err != nil {
 		return err
 	}
-	c.later(func() { _ = os.RemoveAll(dir) }) // it is in memory, and goes with the sandbox at last
+	c.later(func() { _ = os.RemoveAll(dir) }) // it is in memory, and is gone with the sandbox in any case
 	node := netip.PrefixFrom(NodeAddress, NodeAddress.BitLen())
 	away, err := container.Local(node, ServiceRange, LoadBalancerRange)
 	if err != nil {
 		return err
 	}
 	c.later(away)
-	if err := container.Cover("/etc/resolv.conf", fmt.Sprintf("nameserver %v\nsearch svc.cluster.local cluster.local\n", DNSAddress)); err != nil {
+	if err := container.Cover("/etc/resolv.conf",
+		fmt.Sprintf("nameserver %v\nsearch svc.cluster.local cluster.local\n", DNSAddress)); err != nil {
 		return err
 	}
 	if err := c.startControlPlane(ctx); err != nil {
@@ -129,7 +130,7 @@ func (c *Cluster) startControlPlane(ctx context.Context) (err error) {
 	return c.control.start(ctx)
 }
 
-// Stop ends the cluster and all that runs in it. It may be called again.
+// Stop stops the cluster and everything that runs in it. It may be called again.
 func (c *Cluster) Stop() {
 	c.stop.Do(func() {
 		c.mu.Lock()
@@ -140,7 +141,7 @@ func (c *Cluster) Stop() {
 	})
 }
 
-// later has f called by Stop.
+// later makes Stop call f.
 func (c *Cluster) later(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

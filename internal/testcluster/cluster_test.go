@@ -117,7 +117,8 @@ func (p *place) until(name string, is func(*corev1.Pod) bool) *corev1.Pod {
 	p.t.Helper()
 	var found *corev1.Pod
 	p.eventually(func() (err error) {
-		if found, err = p.Client.CoreV1().Pods(p.namespace).Get(p.t.Context(), name, metav1.GetOptions{}); err == nil && !is(found) {
+		if found, err = p.Client.CoreV1().Pods(p.namespace).Get(p.t.Context(), name, metav1.GetOptions{}); err == nil &&
+			!is(found) {
 			err = fmt.Errorf("pod %s: %+v", name, found.Status)
 		}
 		return err

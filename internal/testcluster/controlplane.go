@@ -20,11 +20,13 @@ type controlPlane struct {
 	etcd, apiServer, controllerManager daemon
 }
 
-// controllers are those of the controller manager that pods as processes need, and what a test of a controller may lean on.
+// controllers are those controllers of the controller manager that simulated pods need, and those that a test of a
+// controller may rely on.
 var controllers = []string{
 	"deployment-controller", "replicaset-controller", "daemonset-controller", "job-controller", "disruption-controller",
 	"endpointslice-controller", "endpointslice-mirroring-controller", "endpoints-controller",
-	"namespace-controller", "garbage-collector-controller", "pod-garbage-collector-controller", "ttl-after-finished-controller",
+	"namespace-controller", "garbage-collector-controller", "pod-garbage-collector-controller",
+	"ttl-after-finished-controller",
 	"serviceaccount-controller", "serviceaccount-token-controller", "root-ca-certificate-publisher-controller",
 	"clusterrole-aggregation-controller",
 }
@@ -59,7 +61,8 @@ func newControlPlane(dir, programs, token string) (*controlPlane, error) {
 	peer := "http://" + netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), etcdPort+1).String()
 	p.etcd = daemon{
 		argv: []string{
-			filepath.Join(programs, etcdProgram), "--name=testcluster", "--data-dir=" + at("etcd"), "--unsafe-no-fsync", "--log-level=warn",
+			filepath.Join(programs, etcdProgram), "--name=testcluster", "--data-dir=" + at("etcd"), "--unsafe-no-fsync",
+			"--log-level=warn",
 			"--listen-client-urls=" + client, "--advertise-client-urls=" + client,
 			"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=testcluster=" + peer,
 		},
@@ -68,12 +71,14 @@ func newControlPlane(dir, programs, token string) (*controlPlane, error) {
 	p.apiServer = daemon{
 		argv: []string{
 			filepath.Join(programs, apiServerProgram), "--etcd-servers=" + client,
-			"--bind-address=" + NodeAddress.String(), "--advertise-address=" + NodeAddress.String(), "--secure-port=" + strconv.Itoa(apiServerPort),
+			"--bind-address=" + NodeAddress.String(), "--advertise-address=" + NodeAddress.String(),
+			"--secure-port=" + strconv.Itoa(apiServerPort),
 			"--tls-cert-file=" + at("apiserver.crt"), "--tls-private-key-file=" + at("apiserver.key"),
 			"--token-auth-file=" + at("tokens.csv"), "--authorization-mode=RBAC", "--allow-privileged",
 			"--service-cluster-ip-range=" + ServiceRange.String(),
 			"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
-			"--service-account-key-file=" + at("serviceaccounts.key"), "--service-account-signing-key-file=" + at("serviceaccounts.key"),
+			"--service-account-key-file=" + at("serviceaccounts.key"),
+			"--service-account-signing-key-file=" + at("serviceaccounts.key"),
 			"--kubelet-client-certificate=" + at("kubelet-client.crt"), "--kubelet-client-key=" + at("kubelet-client.key"),
 			"--kubelet-certificate-authority=" + at("ca.crt"), "--kubelet-preferred-address-types=InternalIP",
 			"--profiling=false",
@@ -123,7 +128,7 @@ func (p *controlPlane) ready(ctx context.Context) error {
 		for _, d := range []*daemon{&p.etcd, &p.apiServer} {
 			select {
 			case <-d.done:
-				return final{fmt.Errorf("it has ended: %s", d.lastWords())}
+				return final{fmt.Errorf("it has ended: %s", d.lastOutput())}
 			default:
 			}
 		}
@@ -143,7 +148,7 @@ func (p *controlPlane) ready(ctx context.Context) error {
 	})
 }
 
-// kill ends the three, the one that leans on others first.
+// kill ends the three programs, those that depend on others first.
 func (p *controlPlane) kill() {
 	p.controllerManager.kill()
 	p.apiServer.kill()

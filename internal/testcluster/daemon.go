@@ -49,8 +49,8 @@ func (d *daemon) kill() {
 	}
 }
 
-// lastWords are the end of its log, for errors.
-func (d *daemon) lastWords() string {
+// lastOutput is the end of its log, for errors.
+func (d *daemon) lastOutput() string {
 	const enough = 4 << 10
 	log, err := os.ReadFile(d.log)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"cardea.dev/cardea/internal/testcluster/sandbox"
 )
 
-// Expose makes the API server reachable from outside the sandbox, at a loopback address there, until ctx ends or the cluster
-// stops. It returns a kubeconfig for use outside.
+// Expose makes the API server reachable from outside the sandbox, at a loopback address there, until ctx ends or the
+// cluster stops. It returns a kubeconfig for use outside.
 func (c *Cluster) Expose(ctx context.Context) ([]byte, error) {
 	listener, err := sandbox.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -41,13 +41,13 @@ func relay(conn net.Conn, address string) {
 	defer conn.Close()
 	to, err := net.Dial("tcp", address)
 	if err != nil {
-		return // the API server is away: the caller sees its connection end
+		return // the API server does not run: the client's connection is closed
 	}
 	defer to.Close()
 	var both sync.WaitGroup
 	for _, pair := range [][2]net.Conn{{conn, to}, {to, conn}} {
 		both.Go(func() {
-			_, _ = io.Copy(pair[0], pair[1]) // either side may go whenever it likes
+			_, _ = io.Copy(pair[0], pair[1]) // either side may close its connection
 			_ = pair[0].(*net.TCPConn).CloseWrite()
 		})
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// StopAPIServer kills the API server: whoever calls it is refused. Pods and Services go on.
+// StopAPIServer kills the API server: connections to it are refused. Pods and Services are not affected.
 func (c *Cluster) StopAPIServer() { c.control.apiServer.kill() }
 
 // StartAPIServer starts the API server again, at the same address with the same data, and returns when it is ready.
@@ -14,8 +14,8 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 		if err := c.control.startAPIServer(ctx); err != nil {
 			return err
 		}
-		// The controllers' watches come back after half a minute or more. A new controller manager, which is what a cluster has
-		// after it lost its lease, looks at once.
+		// The controllers' watches reconnect after half a minute or more. A new controller manager, as after a lost lease in
+		// a real cluster, reads everything at once.
 		c.control.controllerManager.kill()
 		return c.control.controllerManager.start()
 	})
@@ -32,7 +32,7 @@ func (c *Cluster) RestartEtcd(ctx context.Context) error {
 	})
 }
 
-// KillPod ends every running container of a pod by SIGKILL; what follows is up to its restart policy. The error wraps
+// KillPod ends every running container of a pod by SIGKILL; then its restart policy applies. The error wraps
 // kubelet.ErrNotRunning if none runs.
 func (c *Cluster) KillPod(namespace, name string) error { return c.kubelet.Kill(namespace, name, "") }
 
@@ -41,9 +41,9 @@ func (c *Cluster) KillContainer(namespace, pod, container string) error {
 	return c.kubelet.Kill(namespace, pod, container)
 }
 
-// patiently does what may take a while.
+// patiently runs do with startTimeout.
 func (c *Cluster) patiently(ctx context.Context, what string, do func(context.Context) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, startPatience, fmt.Errorf("not within %v", startPatience))
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not within %v", startTimeout))
 	defer cancel()
 	if err := do(ctx); err != nil {
 		return fmt.Errorf("%s: %w", what, err)

@@ -13,7 +13,8 @@ import (
 func TestAPIServerAway(t *testing.T) {
 	p := newPlace(t)
 	p.pod("stays", "", echo)
-	service := p.service("stays", corev1.ServiceTypeClusterIP, corev1.ServicePort{Port: 80, TargetPort: intstr.FromInt32(3000)})
+	service := p.service("stays", corev1.ServiceTypeClusterIP,
+		corev1.ServicePort{Port: 80, TargetPort: intstr.FromInt32(3000)})
 	p.answers(service.Spec.ClusterIP, "stays")
 
 	p.StopAPIServer()
@@ -55,7 +56,8 @@ func TestGatewayAPI(t *testing.T) {
 	if err := p.InstallGatewayAPI(t.Context(), "experimental"); err != nil {
 		t.Fatal(err)
 	}
-	class := `{apiVersion: gateway.networking.k8s.io/v1, kind: GatewayClass, metadata: {name: test}, spec: {controllerName: example.com/test}}`
+	class := `{apiVersion: gateway.networking.k8s.io/v1, kind: GatewayClass, metadata: {name: test},
+		spec: {controllerName: example.com/test}}`
 	if err := p.Apply(t.Context(), []byte(class)); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,8 @@ func TestPortForward(t *testing.T) {
 	p := newPlace(t)
 	p.pod("echo", "", echo)
 	p.until("echo", ready)
-	cmd := exec.Command("kubectl", "--kubeconfig", p.Kubeconfig, "--namespace", p.namespace, "port-forward", "pod/echo", ":3000", ":3333")
+	cmd := exec.Command("kubectl", "--kubeconfig", p.Kubeconfig, "--namespace", p.namespace, "port-forward", "pod/echo",
+		":3000", ":3333")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -13,9 +13,10 @@ import (
 	"cardea.dev/cardea/internal/testcluster/sandbox"
 )
 
-// Main is the whole of a TestMain: it runs m inside a sandbox, so that tests can have a cluster and reach its pods and Services.
-// If there can be no sandbox it runs m where it is: tests that want a cluster then are skipped, or fail if $CI is set.
-// Fuzzing needs no cluster, and starts the program again and again: then m is run where it is, too. It does not return.
+// Main is the body of a TestMain: it runs m inside a sandbox, so that tests can have a cluster and reach its pods and
+// Services. If a sandbox is not possible, it runs m in this process: tests that need a cluster are then skipped, or
+// fail if $CI is set. A fuzz run starts the program again and again and needs no cluster, so m runs in this process,
+// too. Main does not return.
 func Main(m interface{ Run() int }) {
 	if slices.ContainsFunc(os.Args, func(a string) bool { return strings.HasPrefix(a, "-test.fuzz=") }) {
 		missing = errors.New("this is a fuzz run")
@@ -25,7 +26,8 @@ func Main(m interface{ Run() int }) {
 	os.Exit(m.Run())
 }
 
-// Enter returns inside a sandbox, or where there can be none. Main calls it; so does a program that is no test, first thing.
+// Enter returns inside a sandbox, or in this process if a sandbox is not possible. Main calls it; a program that is not
+// a test calls it first.
 func Enter() {
 	container.Main()
 	if err := sandbox.Enter(prepare); err != nil {
@@ -36,7 +38,8 @@ func Enter() {
 // missing says why there is no sandbox.
 var missing error
 
-// Start starts a cluster that ends with the test. Where there can be none, the test is skipped, or fails if $CI is set.
+// Start starts a cluster that ends with the test. If a cluster is not possible, the test is skipped, or fails if $CI is
+// set.
 func Start(t testing.TB, o Options) *Cluster {
 	t.Helper()
 	Require(t)
@@ -48,20 +51,20 @@ func Start(t testing.TB, o Options) *Cluster {
 	return c
 }
 
-// Require skips the test where there can be no cluster, or fails it if $CI is set.
+// Require skips the test if a cluster is not possible, or fails it if $CI is set.
 func Require(t testing.TB) {
 	t.Helper()
 	if sandbox.Inside() {
 		return
 	}
-	text := fmt.Sprintf("left out, for there is no test cluster here: %v", reason())
+	text := fmt.Sprintf("a test cluster is not possible here: %v", reason())
 	if os.Getenv("CI") != "" {
 		t.Fatal(text)
 	}
 	t.Skip(text)
 }
 
-// reason says why this process is in no sandbox.
+// reason says why this process does not run in a sandbox.
 func reason() error {
 	if missing != nil {
 		return missing

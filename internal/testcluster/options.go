@@ -9,22 +9,24 @@ import (
 	"cardea.dev/cardea/internal/testcluster/kubelet"
 )
 
-// Program stands for an image: the files that a container of that image sees, and what it runs unless the container says
-// otherwise. Nothing is pulled.
+// Program is what is used for an image: the files that a container of the image has, and the command that it runs
+// unless the container has another. Images are not pulled.
 type Program = kubelet.Program
 
-// EchoImage is the echo server of the Gateway API's conformance suite. Every cluster knows it, with any tag and from any registry.
+// EchoImage is the echo server of the Gateway API's conformance suite. Every cluster has it, with any tag and from any
+// registry.
 const EchoImage = "gateway-api/conformance/echo-basic"
 
-// whoamiImage is the server of examples and docs, which tells what it was asked. The echo server plays it, on port 8080.
+// whoamiImage is the server of examples and docs, which answers with the request. The echo server is used for it, on
+// port 8080.
 const whoamiImage = "traefik/whoami"
 
-// Options say what a cluster is to be.
+// Options are the settings of a cluster.
 type Options struct {
-	// Images says which program stands for an image, by the image's name with or without its tag. They go before the ones that
-	// every cluster knows. A container with any other image waits, with reason ErrImagePull.
+	// Images are the programs for images, by the image's name with or without its tag. They take precedence over the
+	// images that every cluster has. A container with any other image waits, with reason ErrImagePull.
 	Images map[string]Program
-	// Log gets what the kubelet and the forwarder have to say; nothing is logged if it is nil.
+	// Log receives the log of the kubelet and the Services; nil discards.
 	Log *slog.Logger
 }
 

@@ -22,8 +22,8 @@ import (
 // nested tells the test binary that it is started by TestFromOutside.
 const nested = "TESTCLUSTER_NESTED"
 
-// TestFromOutside starts another cluster in a sandbox of its own, reaches it from outside, kills the program that made it, and
-// looks for what is left. This test's own sandbox is the outside.
+// TestFromOutside starts another cluster in a sandbox of its own, reaches it from outside, kills the program that made
+// it, and looks for what is left. This test's own sandbox is the outside.
 func TestFromOutside(t *testing.T) {
 	if path := os.Getenv(nested); path != "" {
 		stay(t, path)
@@ -125,7 +125,8 @@ func TestWithoutRoot(t *testing.T) {
 		cmd.Env = append(os.Environ(), "CI="+ci)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 		out, _ := cmd.CombinedOutput() // it fails if it should
-		if !strings.Contains(string(out), want) || !strings.Contains(string(out), "left out, for there is no test cluster here: it needs root") {
+		if !strings.Contains(string(out), want) ||
+			!strings.Contains(string(out), "a test cluster is not possible here: it needs root") {
 			t.Errorf("CI=%q: %s", ci, out)
 		}
 	}

@@ -17,7 +17,8 @@ import (
 
 // startNode starts what runs in this process: the kubelet, and what makes Services reachable.
 func (c *Cluster) startNode(ctx context.Context, o Options) error {
-	certificate, err := tls.LoadX509KeyPair(filepath.Join(controlDir, "kubelet.crt"), filepath.Join(controlDir, "kubelet.key"))
+	certificate, err := tls.LoadX509KeyPair(filepath.Join(controlDir, "kubelet.crt"),
+		filepath.Join(controlDir, "kubelet.key"))
 	if err != nil {
 		return err
 	}
@@ -25,11 +26,13 @@ func (c *Cluster) startNode(ctx context.Context, o Options) error {
 	authority.AppendCertsFromPEM(c.Config.CAData)
 	c.kubelet = kubelet.New(kubelet.Config{
 		Client: c.Client, Images: o.images(), Dir: podsDir,
-		Address: NodeAddress, PodRange: PodRange, DNS: DNSAddress, APIServer: netip.AddrPortFrom(ServiceRange.Addr().Next(), 443),
-		Port: kubeletPort, Certificate: certificate, ClientCAs: authority, Log: o.Log.With("part", "kubelet"),
+		Address: NodeAddress, PodRange: PodRange, DNS: DNSAddress,
+		APIServer: netip.AddrPortFrom(ServiceRange.Addr().Next(), 443),
+		Port:      kubeletPort, Certificate: certificate, ClientCAs: authority, Log: o.Log.With("part", "kubelet"),
 	})
 	forwarder := services.New(services.Config{
-		Client: c.Client, Node: NodeAddress, LoadBalancers: LoadBalancerRange, DNS: DNSAddress, Log: o.Log.With("part", "services"),
+		Client: c.Client, Node: NodeAddress, LoadBalancers: LoadBalancerRange, DNS: DNSAddress,
+		Log: o.Log.With("part", "services"),
 	})
 	for _, part := range []func(context.Context, func()) error{forwarder.Run, c.kubelet.Run} {
 		if err := c.runPart(ctx, o, part); err != nil {
@@ -41,7 +44,7 @@ func (c *Cluster) startNode(ctx context.Context, o Options) error {
 
 // runPart runs a part until the cluster stops, and returns when it is ready.
 func (c *Cluster) runPart(ctx context.Context, o Options, run func(context.Context, func()) error) error {
-	// What the client library would log, the part says itself, where it matters.
+	// The client library's log is discarded: its callers log what matters.
 	life, end := context.WithCancel(klog.NewContext(context.Background(), logr.Discard()))
 	ready, failed := make(chan struct{}), make(chan error, 1)
 	var running sync.WaitGroup

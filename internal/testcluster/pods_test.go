@@ -54,18 +54,20 @@ const forever = "; trap 'exit 0' TERM; while :; do sleep 0.05; done"
 func TestReadiness(t *testing.T) {
 	p := newPlace(t)
 	p.service("gated", corev1.ServiceTypeClusterIP, corev1.ServicePort{Port: 80, TargetPort: intstr.FromInt32(3000)})
-	p.pod("gated", "while :; do if [ -e /switch/on ]; then touch /tmp/ready; else rm -f /tmp/ready; fi; sleep 0.05; done", func(object *corev1.Pod) {
-		c := &object.Spec.Containers[0]
-		c.ReadinessProbe = &corev1.Probe{
-			PeriodSeconds: 1, FailureThreshold: 1,
-			ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"test", "-e", "/tmp/ready"}}},
-		}
-		optional := true
-		object.Spec.Volumes = []corev1.Volume{{Name: "switch", VolumeSource: corev1.VolumeSource{
-			ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "switch"}, Optional: &optional},
-		}}}
-		c.VolumeMounts = []corev1.VolumeMount{{Name: "switch", MountPath: "/switch"}}
-	})
+	p.pod("gated", "while :; do if [ -e /switch/on ]; then touch /tmp/ready; else rm -f /tmp/ready; fi; sleep 0.05; done",
+		func(object *corev1.Pod) {
+			c := &object.Spec.Containers[0]
+			c.ReadinessProbe = &corev1.Probe{
+				PeriodSeconds: 1, FailureThreshold: 1,
+				ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"test", "-e", "/tmp/ready"}}},
+			}
+			optional := true
+			object.Spec.Volumes = []corev1.Volume{{Name: "switch", VolumeSource: corev1.VolumeSource{
+				ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "switch"},
+					Optional: &optional},
+			}}}
+			c.VolumeMounts = []corev1.VolumeMount{{Name: "switch", MountPath: "/switch"}}
+		})
 	p.until("gated", func(object *corev1.Pod) bool { return object.Status.Phase == corev1.PodRunning && !ready(object) })
 	p.endpoint("gated", false)
 
@@ -78,7 +80,8 @@ func TestReadiness(t *testing.T) {
 	p.endpoint("gated", true)
 
 	configMap.Data = map[string]string{"off": ""}
-	if _, err := p.Client.CoreV1().ConfigMaps(p.namespace).Update(t.Context(), configMap, metav1.UpdateOptions{}); err != nil {
+	if _, err := p.Client.CoreV1().ConfigMaps(p.namespace).Update(t.Context(), configMap,
+		metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	p.until("gated", func(object *corev1.Pod) bool { return !ready(object) })
@@ -161,7 +164,8 @@ func TestDeletion(t *testing.T) {
 	p := newPlace(t)
 	p.pod("gentle", "trap 'echo told; exit 0' TERM; echo up; while :; do sleep 0.05; done", func(object *corev1.Pod) {
 		object.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{
-			PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"sh", "-c", "echo hook >/proc/1/fd/1"}}},
+			PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"sh", "-c",
+				"echo hook >/proc/1/fd/1"}}},
 		}
 	})
 	p.prints("gentle", "up")
@@ -201,12 +205,14 @@ func TestOneAfterTheOther(t *testing.T) {
 	}}
 	p.pod("steps", "cat /work/1 /work/2", func(object *corev1.Pod) {
 		object.Spec.RestartPolicy = corev1.RestartPolicyNever
-		object.Spec.Volumes = []corev1.Volume{{Name: "work", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+		object.Spec.Volumes = []corev1.Volume{{Name: "work",
+			VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
 		mounts := []corev1.VolumeMount{{Name: "work", MountPath: "/work"}}
 		object.Spec.Containers[0].VolumeMounts = mounts
 		for _, c := range []corev1.Container{
 			{Name: "one", Args: []string{"sleep 0.2; echo one >/work/1"}},
-			{Name: "beside", Args: []string{"sleep 0.2; touch /work/sidecar" + forever}, RestartPolicy: &always, StartupProbe: started},
+			{Name: "beside", Args: []string{"sleep 0.2; touch /work/sidecar" + forever}, RestartPolicy: &always,
+				StartupProbe: started},
 			{Name: "two", Args: []string{"test -e /work/sidecar && cat /work/1 >/work/2 && echo two >>/work/2"}},
 		} {
 			c.Image, c.VolumeMounts = "shell", mounts
@@ -233,13 +239,16 @@ func TestRefused(t *testing.T) {
 		change       func(*corev1.Pod)
 		reason, text string
 	}{
-		"image": {func(object *corev1.Pod) { object.Spec.Containers[0].Image = "nobody/knows:v1" }, "ErrImagePull", "known are"},
+		"image": {func(object *corev1.Pod) { object.Spec.Containers[0].Image = "nobody/knows:v1" }, "ErrImagePull",
+			"the known images are"},
 		"root": {func(object *corev1.Pod) {
 			object.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsNonRoot: &nonRoot}
 		}, "CreateContainerConfigError", "runAsNonRoot"},
-		"command": {func(object *corev1.Pod) { object.Spec.Containers[0].Command = []string{"/no/such"} }, "RunContainerError", "no such file"},
+		"command": {func(object *corev1.Pod) { object.Spec.Containers[0].Command = []string{"/no/such"} },
+			"RunContainerError", "no such file"},
 		"key": {func(object *corev1.Pod) {
-			object.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "X", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{Key: "k"}}}}
+			object.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "X",
+				ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{Key: "k"}}}}
 			object.Spec.Containers[0].Env[0].ValueFrom.SecretKeyRef.Name = "nosuch"
 		}, "CreateContainerConfigError", "not found"},
 	} {
@@ -255,22 +264,27 @@ func TestRefused(t *testing.T) {
 // TestEnvironment shows what a program is told.
 func TestEnvironment(t *testing.T) {
 	p := newPlace(t)
-	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings"}, Data: map[string]string{"A": "1", "B": "2"}}
-	if _, err := p.Client.CoreV1().ConfigMaps(p.namespace).Create(t.Context(), configMap, metav1.CreateOptions{}); err != nil {
+	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings"},
+		Data: map[string]string{"A": "1", "B": "2"}}
+	if _, err := p.Client.CoreV1().ConfigMaps(p.namespace).Create(t.Context(), configMap,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	user := int64(7)
-	p.pod("told", `echo "$IP $X_A $B $JOINED $(id -u) $KUBERNETES_SERVICE_HOST $(B)" '$$(B)'`+forever, func(object *corev1.Pod) {
-		object.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsUser: &user}
-		c := &object.Spec.Containers[0]
-		of := corev1.LocalObjectReference{Name: "settings"}
-		c.EnvFrom = []corev1.EnvFromSource{{Prefix: "X_", ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: of}}}
-		c.Env = []corev1.EnvVar{
-			{Name: "IP", ValueFrom: field("status.podIP")},
-			{Name: "B", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: of, Key: "B"}}},
-			{Name: "JOINED", Value: "$(X_A)-$(B)-$(NONE)"},
-		}
-	})
+	p.pod("told", `echo "$IP $X_A $B $JOINED $(id -u) $KUBERNETES_SERVICE_HOST $(B)" '$$(B)'`+forever,
+		func(object *corev1.Pod) {
+			object.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsUser: &user}
+			c := &object.Spec.Containers[0]
+			of := corev1.LocalObjectReference{Name: "settings"}
+			c.EnvFrom = []corev1.EnvFromSource{{Prefix: "X_",
+				ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: of}}}
+			c.Env = []corev1.EnvVar{
+				{Name: "IP", ValueFrom: field("status.podIP")},
+				{Name: "B", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: of,
+					Key: "B"}}},
+				{Name: "JOINED", Value: "$(X_A)-$(B)-$(NONE)"},
+			}
+		})
 	object := p.until("told", ready)
 	if text, want := p.prints("told", "\n"), object.Status.PodIP+" 1 2 1-2-$(NONE) 7 10.96.0.1 2 $(B)\n"; text != want {
 		t.Errorf("%q, want %q", text, want)

@@ -82,7 +82,10 @@ func sources() (string, error) {
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			return "", errors.New("a test cluster is started in the folder of Cardea's sources, or below: its programs are built from there")
+			return "",
+				errors.New(
+					"start the test cluster in the folder of Cardea's sources, or below: its programs are built from them",
+				)
 		}
 		dir = parent
 	}

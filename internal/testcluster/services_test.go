@@ -72,8 +72,8 @@ func TestChosenAddress(t *testing.T) {
 	}
 }
 
-// TestEndpoints moves a Service from one pod to the next: new connections go to the new one, old ones stay, and with none left
-// they are refused.
+// TestEndpoints moves a Service from one pod to the next: new connections go to the new one, old ones stay, and with
+// none left they are refused.
 func TestEndpoints(t *testing.T) {
 	p := newPlace(t)
 	tcp := func(object *corev1.Pod) {
@@ -82,7 +82,8 @@ func TestEndpoints(t *testing.T) {
 		c.Env = append(c.Env, corev1.EnvVar{Name: "TCP_ECHO_SERVER", Value: "1"})
 	}
 	p.pod("first", "", echo, tcp)
-	service := p.service("moving", corev1.ServiceTypeClusterIP, corev1.ServicePort{Port: 80, TargetPort: intstr.FromInt32(3000)})
+	service := p.service("moving", corev1.ServiceTypeClusterIP,
+		corev1.ServicePort{Port: 80, TargetPort: intstr.FromInt32(3000)})
 	address := service.Spec.ClusterIP + ":80"
 	old := p.speak(address, "first")
 
@@ -164,7 +165,8 @@ func TestNames(t *testing.T) {
 	_, err := p.Client.CoreV1().Services(p.namespace).Create(t.Context(), &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "headless"},
 		Spec: corev1.ServiceSpec{
-			ClusterIP: corev1.ClusterIPNone, Selector: map[string]string{"app": "member"}, Ports: []corev1.ServicePort{{Port: 80}},
+			ClusterIP: corev1.ClusterIPNone, Selector: map[string]string{"app": "member"},
+			Ports: []corev1.ServicePort{{Port: 80}},
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
@@ -180,7 +182,8 @@ func TestNames(t *testing.T) {
 		return err
 	})
 	missing := (*net.DNSError)(nil)
-	if _, err := net.LookupHost("nobody." + p.namespace + ".svc.cluster.local"); !errors.As(err, &missing) || !missing.IsNotFound {
+	if _, err := net.LookupHost("nobody." + p.namespace + ".svc.cluster.local"); !errors.As(err, &missing) ||
+		!missing.IsNotFound {
 		t.Errorf("an unknown name: %v", err)
 	}
 	// A pod asks by the short name.

@@ -16,7 +16,8 @@ import (
 // alone tells the test binary that it is started by TestStop, so that no other cluster is in the process.
 const alone = "TESTCLUSTER_ALONE"
 
-// TestStop starts a cluster with a pod, stops it, and does so again: what is left of the first is in the way of the second.
+// TestStop starts a cluster with a pod, stops it, and does so again: what is left of the first is in the way of the
+// second.
 func TestStop(t *testing.T) {
 	testcluster.Require(t)
 	if os.Getenv(alone) == "" {

@@ -29,9 +29,11 @@ func TestRotation(t *testing.T) {
 		}}))
 	p.until("reader", func(object *corev1.Pod) bool {
 		s := object.Status.ContainerStatuses
-		return len(s) == 1 && s[0].State.Waiting != nil && strings.Contains(s[0].State.Waiting.Message, `secret "late" not found`)
+		return len(s) == 1 && s[0].State.Waiting != nil &&
+			strings.Contains(s[0].State.Waiting.Message, `secret "late" not found`)
 	})
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "late"}, StringData: map[string]string{"tls.crt": "old\n"}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "late"},
+		StringData: map[string]string{"tls.crt": "old\n"}}
 	secret, err := p.Client.CoreV1().Secrets(p.namespace).Create(t.Context(), secret, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -56,8 +58,11 @@ func TestToken(t *testing.T) {
 			object.Spec.SecurityContext = &corev1.PodSecurityContext{FSGroup: &group}
 		},
 		mounted("/token", corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
-			{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: "xds.example", ExpirationSeconds: &seconds, Path: "xds"}},
-			{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "kube-root-ca.crt"}}},
+			{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: "xds.example", ExpirationSeconds: &seconds,
+				Path: "xds"}},
+			{ConfigMap: &corev1.ConfigMapProjection{
+				LocalObjectReference: corev1.LocalObjectReference{Name: "kube-root-ca.crt"},
+			}},
 			{DownwardAPI: &corev1.DownwardAPIProjection{Items: []corev1.DownwardAPIVolumeFile{
 				{Path: "labels", FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels"}},
 			}}},
@@ -94,7 +99,8 @@ func TestEmptyDir(t *testing.T) {
 		mounted("/work", corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}),
 		func(object *corev1.Pod) {
 			object.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{
-				RunAsUser: &user, RunAsNonRoot: &yes, ReadOnlyRootFilesystem: &yes, Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+				RunAsUser: &user, RunAsNonRoot: &yes, ReadOnlyRootFilesystem: &yes,
+				Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 			}
 		})
 	log := p.prints("writer", "chown")

@@ -8,11 +8,13 @@ import (
 	"cardea.dev/cardea/internal/simulate"
 )
 
-// Excerpt is what of a Gateway's configuration decides about some requests: resources, and of route tables those virtual hosts that could take one
-// of them. Its values are shared and never change, so it outlives the View that it was taken from.
+// Excerpt is what of a Gateway's configuration decides about some requests: resources, and of route tables those
+// virtual hosts that could take one of them. Its values are shared and never change, so it outlives the View that it
+// was taken from.
 type Excerpt map[resource.Name][]*resource.Part
 
-// Takers are the IDs of the parts of a route table that could take a request to one of the hosts, in order: domains, and "" for what all share.
+// Takers are the IDs of the parts of a route table that could take a request to one of the hosts, in order: domains,
+// and "" for what all share.
 func Takers(hosts ...string) []string {
 	ids := []string{""}
 	for _, host := range hosts {

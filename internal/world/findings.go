@@ -9,24 +9,28 @@ import (
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
-	"cardea.dev/cardea/internal/plan"
 )
 
 // Findings is what the user should be told about objects, sorted by object.
 func (w *World) Findings() (list []model.Finding) {
 	w.Graph.View(func(v flow.View) {
-		for _, t := range w.told {
-			list = append(list, t.all(v)...)
+		for _, k := range w.Reports.Kinds {
+			for _, r := range k.All(v) {
+				list = append(list, r.Findings...)
+			}
+		}
+		for _, findings := range flow.All(v, w.Reports.Unclassed) {
+			list = append(list, findings...)
 		}
 		list = append(list, w.refusals(v)...)
 	})
 	return sorted(list)
 }
 
-// NewFindings are those that the edits of a Try bring; v is its View. One that only moves to another place of its object is not new.
+// NewFindings are those that the edits of a Try bring; v is its View. One that only moves to another place of its
+// object is not new.
 func (w *World) NewFindings(v flow.View) (list []model.Finding) {
-	for _, t := range w.told {
-		before, after := t.staged(v)
+	fresh := func(before, after []model.Finding) {
 		known := map[model.Finding]int{}
 		for _, f := range before {
 			known[unplaced(f)]++
@@ -37,6 +41,18 @@ func (w *World) NewFindings(v flow.View) (list []model.Finding) {
 			} else {
 				list = append(list, f)
 			}
+		}
+	}
+	for _, k := range w.Reports.Kinds {
+		for staged := range k.Staged(v) {
+			fresh(staged.Before.Findings, staged.After.Findings)
+		}
+	}
+	for change := range flow.Staged(v, w.Reports.Unclassed) {
+		if was, _ := flow.Before(v, w.Reports.Unclassed, change.Key); change.Deleted {
+			fresh(was, nil)
+		} else {
+			fresh(was, change.Value)
 		}
 	}
 	return sorted(list)
@@ -50,9 +66,12 @@ func (w *World) FindingsOf(ref model.ObjectRef) (list []model.Finding) {
 
 // Seen are those about one object in a View.
 func (w *World) Seen(v flow.View, ref model.ObjectRef) (list []model.Finding) {
-	for _, t := range w.told {
-		list = append(list, t.about(v, ref)...)
+	if reports := w.Reports.Of(ref.Kind()); reports != nil {
+		r, _ := reports.Get(v, ref)
+		list = append(list, r.Findings...)
 	}
+	unclassed, _ := flow.Get(v, w.Reports.Unclassed, ref)
+	list = append(list, unclassed...)
 	list = append(list, w.refusals(v)...)
 	return sorted(slices.DeleteFunc(list, func(f model.Finding) bool { return f.Object != ref }))
 }
@@ -70,47 +89,6 @@ func sorted(list []model.Finding) []model.Finding {
 		return cmp.Or(a.Object.Compare(b.Object), strings.Compare(a.Field, b.Field))
 	})
 	return list
-}
-
-// told is a collection whose values have findings.
-type told interface {
-	all(v flow.View) []model.Finding
-	about(v flow.View, ref model.ObjectRef) []model.Finding
-	// staged are those of the values that a Try changes, without its edits and with them.
-	staged(v flow.View) (before, after []model.Finding)
-}
-
-type toldBy[V any] struct {
-	c  *flow.Collection[model.ObjectRef, V] // by the object that the findings are about
-	of func(V) []model.Finding
-}
-
-func reported[S any](c *flow.Collection[model.ObjectRef, plan.Report[S]]) told {
-	return toldBy[plan.Report[S]]{c, func(r plan.Report[S]) []model.Finding { return r.Findings }}
-}
-
-func (t toldBy[V]) all(v flow.View) (list []model.Finding) {
-	for _, value := range flow.All(v, t.c) {
-		list = append(list, t.of(value)...)
-	}
-	return list
-}
-
-func (t toldBy[V]) about(v flow.View, ref model.ObjectRef) []model.Finding {
-	value, _ := flow.Get(v, t.c, ref)
-	return t.of(value)
-}
-
-func (t toldBy[V]) staged(v flow.View) (before, after []model.Finding) {
-	for change := range flow.Staged(v, t.c) {
-		if was, found := flow.Before(v, t.c, change.Key); found {
-			before = append(before, t.of(was)...)
-		}
-		if !change.Deleted {
-			after = append(after, t.of(change.Value)...)
-		}
-	}
-	return before, after
 }
 
 // refusals tells of what a proxy refused and no report does: Services, and the certificates that backends are shown.

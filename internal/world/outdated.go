@@ -31,15 +31,18 @@ func validityOf(_ *flow.Ctx, _ model.ObjectRef, s model.Secret) (validity, bool)
 func (t validity) wrong(now time.Time) string {
 	switch {
 	case now.After(t.To):
-		return fmt.Sprintf("expired at %s (NotAfter): clients refuse it; put a new one into the Secret", t.To.UTC().Format(time.RFC3339))
+		return fmt.Sprintf("expired at %s (NotAfter): clients refuse it; put a new one into the Secret",
+			t.To.UTC().Format(time.RFC3339))
 	case now.Before(t.From):
-		return fmt.Sprintf("is not valid before %s (NotBefore): until then clients refuse it; put one that is valid now into the Secret, or set "+
+		return fmt.Sprintf("is not valid before %s (NotBefore): until then clients refuse it; put one that is valid now "+
+			"into the Secret, or set "+
 			"this machine's clock right", t.From.UTC().Format(time.RFC3339))
 	}
 	return ""
 }
 
-// FindingsAt are Findings, and what is wrong at that time only: listeners that show a certificate which is not valid. They serve it all the same.
+// FindingsAt are Findings, and what is wrong at that time only: listeners that show a certificate which is not valid.
+// They serve it all the same.
 func (w *World) FindingsAt(now time.Time) []model.Finding {
 	return append(w.Findings(), w.outdated(now)...)
 }

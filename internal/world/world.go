@@ -1,8 +1,8 @@
 // Package world joins the pure part of the program: objects in, configuration and status out.
 //
-// It owns the order in which the towers are joined (inputs, meaning, dialect, reports), which is also the order in which
-// changes run through them. It must never know where objects come from, where configuration goes, or a clock (who asks
-// for what depends on the time says it). Its methods may be called from any goroutine. Start reading at New.
+// It owns the order in which the towers are joined (inputs, meaning, dialect, reports), which is also the order in
+// which changes run through them. It must never know where objects come from, where configuration goes, or a clock (who
+// asks for what depends on the time says it). Its methods may be called from any goroutine. Start reading at New.
 package world
 
 import (
@@ -12,6 +12,8 @@ import (
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/gateway"
 	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kind"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
 	"cardea.dev/cardea/internal/resource"
@@ -19,6 +21,7 @@ import (
 
 // Config is what a World depends on besides objects.
 type Config struct {
+	Catalog     *kind.Catalog // of the kinds that are read; nil: those of package kinds
 	Log         *slog.Logger
 	Check       bool                         // flow's check mode, for tests
 	Environment model.Environment            // of all proxies
@@ -29,7 +32,7 @@ type Config struct {
 // World is one graph from objects to configuration and status.
 type World struct {
 	Graph    *flow.Graph
-	Sources  *input.Sources
+	Sources  *kinds.Sources
 	Feedback *resource.Feedback
 	Plan     plan.Plan
 	Outputs  resource.Outputs
@@ -37,25 +40,23 @@ type World struct {
 
 	validity *flow.Collection[model.ObjectRef, validity] // of Secrets
 
-	told []told // all that has findings, but for what proxies refuse
 }
 
 // New joins the parts. Sources of objects are synced by whoever fills them; everything else is there at once.
 func New(c Config) *World {
+	if c.Catalog == nil {
+		c.Catalog = kinds.Catalog()
+	}
 	w := &World{Graph: flow.New(flow.Config{Name: "cardea", Check: c.Check, Log: c.Log, Fault: c.Fault})}
-	w.Sources = input.New(w.Graph)
+	w.Sources = kinds.Of(input.New(w.Graph, c.Catalog))
 	w.Feedback = resource.NewFeedback(w.Graph)
-	meaning := gateway.New(w.Graph, w.Sources, gateway.Options{Unchecked: c.Unchecked})
+	meaning := gateway.New(w.Graph, w.Sources, gateway.Options{
+		DataPlanes: []model.DataPlane{model.DataPlaneEnvoy}, Unchecked: c.Unchecked,
+	})
 	w.Plan = meaning.Plan
 	w.Outputs = envoy.New(w.Graph, w.Plan, w.Feedback)
 	w.Reports = meaning.NewReports(w.Outputs, w.Feedback.Proxies.Collection())
 	w.validity = flow.Map(w.Plan.Secrets, "validity", validityOf)
-	w.told = []told{
-		reported(w.Reports.GatewayClasses), reported(w.Reports.Gateways), reported(w.Reports.HTTPRoutes),
-		reported(w.Reports.GRPCRoutes),
-		reported(w.Reports.XBackends),
-		toldBy[[]model.Finding]{w.Reports.Unclassed, func(list []model.Finding) []model.Finding { return list }},
-	}
 	w.SetEnvironment(c.Environment)
 	return w
 }

@@ -1,7 +1,8 @@
-// Package floor is a bare xDS server that sends the bytes which Cardea would send, as soon as it has them: nobody can be faster.
+// Package floor is a bare xDS server that sends the bytes that Cardea would send, as soon as it has them. Its times are
+// the lower bound for any control plane.
 //
-// It owns the one stream of the proxy that is measured. It must never know where the bytes come from, but for All, which takes them
-// from a world. Start reading at Server.
+// It owns the one stream of the measured proxy. It must never know where the bytes come from, except in All, which
+// takes them from a world. Start reading at Server.
 package floor
 
 import (
@@ -17,10 +18,10 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// patience is how long an acknowledgement may take.
-const patience = 2 * time.Minute
+// ackTimeout is how long an acknowledgement may take.
+const ackTimeout = 2 * time.Minute
 
-// Server answers each type's first request by everything and sends edits after that.
+// Server answers the first request of each type with all resources, and sends edits after that.
 type Server struct {
 	discoveryv3.UnimplementedAggregatedDiscoveryServiceServer
 	resources map[string][]*discoveryv3.Resource // by type URL
@@ -33,7 +34,7 @@ func New(resources map[string][]*discoveryv3.Resource) *Server {
 	return &Server{resources: resources, edits: make(chan *discoveryv3.Resource), acks: make(chan string, 100)}
 }
 
-// Listen serves one Envoy on a Unix socket until stop is called.
+// Listen serves one Envoy at a Unix socket until stop is called.
 func (s *Server) Listen(socket string) (stop func(), err error) {
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
@@ -45,10 +46,10 @@ func (s *Server) Listen(socket string) (stop func(), err error) {
 	return server.Stop, nil
 }
 
-// Push sends a route table. It returns when the proxy's stream has taken it.
+// Push sends a route table. It returns when the stream of the proxy has taken it.
 func (s *Server) Push(table *discoveryv3.Resource) { s.edits <- table }
 
-// Acked returns when the table of that version is acknowledged.
+// Acked returns when the table of this version is acknowledged.
 func (s *Server) Acked(version string) error {
 	for {
 		select {
@@ -56,7 +57,7 @@ func (s *Server) Acked(version string) error {
 			if nonce == edit(version) {
 				return nil
 			}
-		case <-time.After(patience):
+		case <-time.After(ackTimeout):
 			return fmt.Errorf("no acknowledgement of edit %s", version)
 		}
 	}
@@ -66,7 +67,9 @@ func (s *Server) Acked(version string) error {
 func edit(version string) string { return "edit-" + version }
 
 // DeltaAggregatedResources is the proxy's stream.
-func (s *Server) DeltaAggregatedResources(stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
+func (s *Server) DeltaAggregatedResources(
+	stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer,
+) error {
 	requests := make(chan *discoveryv3.DeltaDiscoveryRequest)
 	go func() {
 		defer close(requests)

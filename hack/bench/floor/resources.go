@@ -10,7 +10,7 @@ import (
 	"cardea.dev/cardea/internal/world"
 )
 
-// All flattens the resources of these types that a world has now, by type URL.
+// All flattens the current resources of these types of a world, by type URL.
 func All(w *world.World, types ...resource.Type) map[string][]*discoveryv3.Resource {
 	list := map[string][]*discoveryv3.Resource{}
 	w.Graph.View(func(v flow.View) {
@@ -29,7 +29,7 @@ func All(w *world.World, types ...resource.Type) map[string][]*discoveryv3.Resou
 	return list
 }
 
-// Table is the one route table that a world has now; version is what it is to be called.
+// Table is the one current route table of a world; version is the version to give it.
 func Table(w *world.World, version string) *discoveryv3.Resource {
 	table := All(w, resource.Routes)[envoy.TypeURL(resource.Routes)][0]
 	table.Version = version

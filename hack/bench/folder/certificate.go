@@ -9,7 +9,7 @@ import (
 	"cardea.dev/cardea/internal/testcert"
 )
 
-// setSecret states a certificate that was never there before.
+// setSecret sets a new certificate.
 func (s *scene) setSecret(b *flow.Batch) {
 	s.Sources.Secrets.Set(b, model.Ref(model.KindSecret, namespace, "certificate"), input.Object[input.SecretSpec]{
 		Spec: &input.SecretSpec{Type: corev1.SecretTypeTLS, Data: testcert.Self("*.example.com").Data()},

@@ -13,13 +13,14 @@ import (
 	"cardea.dev/cardea/hack/bench/floor"
 	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/files"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
 	"cardea.dev/cardea/internal/schema"
 	"cardea.dev/cardea/internal/world"
 )
 
-// pure is the folder's meaning without any proxy.
+// pure is the pure part for the folder, without any proxy.
 type pure struct {
 	*world.World
 	folder *files.Folder
@@ -27,11 +28,11 @@ type pure struct {
 
 func newPure(dir, cache, address string) (*pure, error) {
 	p := &pure{World: world.New(world.Config{Environment: model.Environment{Addresses: []string{address}}})}
-	s, err := schema.New()
-	if err != nil {
-		return nil, err
-	}
-	p.folder, err = files.New(files.Config{Dir: dir, Sources: p.Sources, Graph: p.Graph, Schema: s, CacheDir: cache, OnProblem: func(files.Problem) {}})
+	s := schema.New(kinds.Catalog())
+	var err error
+	p.folder, err = files.New(files.Config{Dir: dir, Sources: p.Sources.Sources, Graph: p.Graph, Schema: s,
+		CacheDir:  cache,
+		OnProblem: func(files.Problem) {}})
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +45,8 @@ func (p *pure) load() error {
 	return err
 }
 
-// measureFloor sends the tables of as many edits, one after the other, and takes the time to the ACK and to the changed answer.
+// measureFloor sends the tables of the same number of edits, one after the other, and measures the time to the ACK and
+// to the changed answer.
 func measureFloor(l *live) (ack, answer time.Duration, err error) {
 	p, err := newPure(l.dir, l.cache, l.address)
 	if err != nil {

@@ -43,7 +43,7 @@ type live struct {
 	client  *http.Client
 }
 
-// beCardea makes this process cardea, if it was started as such: figures are then of cardea alone.
+// beCardea makes this process cardea, if it was started for that: the figures are then those of cardea alone.
 func beCardea() {
 	if os.Getenv(asCardea) == "" {
 		return
@@ -58,7 +58,7 @@ func beCardea() {
 	os.Exit(code)
 }
 
-// liveEdit measures what a user waits for: starts, and edits from the file to the first changed answer.
+// liveEdit measures what a user waits for: the start, and the time from an edit of a file to the first changed answer.
 func liveEdit(t table.Table) error {
 	l, remove, err := newLive(t.N)
 	if err != nil {
@@ -76,7 +76,8 @@ func liveEdit(t table.Table) error {
 		if remembered {
 			how, target = "validation remembered", t.AtFull("5 s")
 		}
-		t.Row("start to all live, "+how, fmt.Sprintf("%.1f s, %.1f CPU-s of Cardea", took.Seconds(), c.metric("process_cpu_seconds_total")), "", target)
+		t.Row("start to all live, "+how, fmt.Sprintf("%.1f s, %.1f CPU-s of Cardea", took.Seconds(),
+			c.metric("process_cpu_seconds_total")), "", target)
 		if remembered {
 			c.memory(t, "memory of Cardea, started")
 			err = l.edits(t, c)
@@ -117,17 +118,18 @@ func (l *live) edits(t table.Table, c *child) (err error) {
 	return nil
 }
 
-// memory is what a running cardea that is at rest has and needs, in MB of 1,000,000 bytes.
+// memory adds rows with the memory of a running cardea at rest, in MB of 1,000,000 bytes.
 func (c *child) memory(t table.Table, what string) {
 	c.rest()
 	rss := c.metric("process_resident_memory_bytes")
 	c.get("/debug/pprof/heap?gc=1")
-	t.Row(what, fmt.Sprintf("RSS %.0f MB", rss/1e6), fmt.Sprintf("live heap %.0f MB", c.metric("go_memstats_heap_alloc_bytes")/1e6),
+	t.Row(what, fmt.Sprintf("RSS %.0f MB", rss/1e6),
+		fmt.Sprintf("live heap %.0f MB", c.metric("go_memstats_heap_alloc_bytes")/1e6),
 		t.AtFull("RSS 250 MB, live heap 110 MB"))
 }
 
-// rest waits until cardea has done what comes after the last answer: statuses, what it remembers of the run, and giving memory back. It
-// rests when a second costs it less than 20 CPU-ms.
+// rest waits until cardea has finished the work after the last answer: statuses, what it keeps for the next run, and
+// giving memory back. It is at rest when it uses less than 20 CPU-ms in a second.
 func (c *child) rest() {
 	const cpu = "process_cpu_seconds_total"
 	for before, now := 0.0, c.metric(cpu); now-before > 0.02; before, now = now, c.metric(cpu) {
@@ -159,7 +161,8 @@ func newLive(n int) (*live, func(), error) {
 		return nil, nil, err
 	}
 	remove := func() { os.RemoveAll(dir) }
-	l := &live{n: n, envoy: envoy, dir: filepath.Join(dir, "folder"), cache: filepath.Join(dir, "cache"), address: "127.0.0.1"}
+	l := &live{n: n, envoy: envoy, dir: filepath.Join(dir, "folder"), cache: filepath.Join(dir, "cache"),
+		address: "127.0.0.1"}
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, remove, err
@@ -179,9 +182,10 @@ func newLive(n int) (*live, func(), error) {
 	return l, remove, l.write()
 }
 
-// write makes the folder: the edited route has a file of its own, the others are in files of a hundred.
+// write makes the folder: the edited route has its own file, the others are in files of a hundred.
 func (l *live) write() error {
-	gateway := fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {name: web, namespace: bench}\n"+
+	gateway := fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {name: web, namespace: "+
+		"bench}\n"+
 		"spec: {gatewayClassName: cardea, listeners: [{name: http, port: %d, protocol: HTTP}]}\n", l.port)
 	if err := os.WriteFile(filepath.Join(l.dir, "gateway.yaml"), []byte(gateway), 0o644); err != nil {
 		return err
@@ -191,14 +195,15 @@ func (l *live) write() error {
 		for i := first; i < min(first+perFile, l.n); i++ {
 			text.WriteString(routeText(i, ""))
 		}
-		if err := os.WriteFile(filepath.Join(l.dir, fmt.Sprintf("routes-%05d.yaml", first)), []byte(text.String()), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(l.dir, fmt.Sprintf("routes-%05d.yaml", first)), []byte(text.String()),
+			0o644); err != nil {
 			return err
 		}
 	}
 	return l.edit(-1)
 }
 
-// edit writes the edited route: it redirects to a path that tells the edit.
+// edit writes the edited route: it redirects to a path with the number of the edit.
 func (l *live) edit(i int) error {
 	path := filepath.Join(l.dir, "edited.yaml")
 	if err := os.WriteFile(path+".draft", []byte(routeText(0, fmt.Sprintf("edit%d", i))), 0o644); err != nil {
@@ -207,8 +212,8 @@ func (l *live) edit(i int) error {
 	return os.Rename(path+".draft", path)
 }
 
-// routeText is a route of one rule with its own host, Service and slice. If to is not "" it has another that redirects there, so that an
-// answer needs no backend.
+// routeText is a route of one rule with its own host, Service and slice. If to is not "" it has another that redirects
+// there, so that an answer needs no backend.
 func routeText(i int, to string) string {
 	var redirect string
 	if to != "" {
@@ -240,7 +245,7 @@ ports: [{port: 9}]
 `)
 }
 
-// answers asks the edited host without a pause until the redirect is as it should be.
+// answers asks the edited host again and again until the redirect is right.
 func (l *live) answers(right func(location string) bool) error {
 	var last error
 	for end := time.Now().Add(livePatience); time.Now().Before(end); {
@@ -343,7 +348,7 @@ func (c *child) get(path string) ([]byte, error) {
 	return body, err
 }
 
-// metric is one of cardea's, 0 if it has none of that name.
+// metric is the value of a metric of cardea, 0 if there is none.
 func (c *child) metric(name string) float64 {
 	body, err := c.get("/metrics")
 	if err != nil {

@@ -1,7 +1,8 @@
-// Command folder prints what `cardea standalone` costs, as a table of counts, CPU times and ratios. It asserts nothing: wall time alone
-// lies on a shared machine.
+// Command folder prints what `cardea standalone` costs, as a table of counts, CPU times and ratios. It asserts nothing:
+// on a shared machine, wall time alone is misleading.
 //
-// It owns the pure part's figures and those of a folder that a real cardea and a real Envoy serve. `make bench PART=folder` runs it.
+// It owns the figures of the pure part, and those of a folder that a real cardea and a real Envoy serve. `make bench
+// PART=folder` runs it.
 package main
 
 import (

@@ -12,7 +12,8 @@ import (
 	"cardea.dev/cardea/hack/bench/table"
 )
 
-// The Envoy of these figures takes no regular expression of more than lowLimit instructions; Cardea takes largeRegex, so Envoy refuses it.
+// The Envoy of these figures takes no regular expression of more than lowLimit instructions; Cardea takes largeRegex,
+// so Envoy refuses it.
 const (
 	lowLimit   = 1000
 	largeRegex = "a{1000}b{1000}"
@@ -25,7 +26,8 @@ type search struct {
 	In                   time.Duration
 }
 
-// refusals measures what bad routes among n cost the others: when a proxy starts with them, and when all routes are edited at once.
+// refusals measures what bad routes among n cost the others: when a proxy starts with them, and when all routes are
+// edited at once.
 func refusals(t table.Table, bad int) error {
 	l, remove, err := newLive(t.N)
 	if err != nil {
@@ -51,7 +53,8 @@ func refusals(t table.Table, bad int) error {
 			}
 			t.Row(fmt.Sprintf("%s, %d of them bad: first refusal to all others live", what, bad),
 				fmt.Sprintf("%.0f ms, %.0f of them to find it", table.Milli(at.Sub(s.Time.Add(-s.In))), table.Milli(s.In)),
-				fmt.Sprintf("%d rounds (refused, %d of the trial, the clean table)%s", s.Rounds+2, s.Rounds, more), "4 rounds, no request failed")
+				fmt.Sprintf("%d rounds (refused, %d of the trial, the clean table)%s", s.Rounds+2, s.Rounds, more),
+				"4 rounds, no request failed")
 			return nil
 		case <-time.After(livePatience):
 			return errors.New("cardea does not say what was refused")
@@ -69,20 +72,22 @@ func refusals(t table.Table, bad int) error {
 	}
 	at := time.Now()
 	asked, failed := end()
-	return errors.Join(row("all edited at once", at, fmt.Sprintf("; %d of %d requests failed", failed, asked)), l.allBut(l.n/2, bad, "two"))
+	return errors.Join(row("all edited at once", at, fmt.Sprintf("; %d of %d requests failed", failed, asked)),
+		l.allBut(l.n/2, bad, "two"))
 }
 
 // limited is an Envoy with the low limit.
 func limited(envoy, dir string) (string, error) {
 	path := filepath.Join(dir, "envoy")
 	text := fmt.Sprintf("#!/bin/sh\ncase \"$*\" in *--config-path*) ;; *) exec %[1]s \"$@\" ;; esac\n"+
-		"exec %[1]s \"$@\" --config-yaml 'layered_runtime: {layers: [{name: low, static_layer: {re2.max_program_size.error_level: %d}}]}'\n",
+		"exec %[1]s \"$@\" --config-yaml 'layered_runtime: {layers: [{name: low, static_layer: "+
+		"{re2.max_program_size.error_level: %d}}]}'\n",
 		envoy, lowLimit)
 	return path, os.WriteFile(path, []byte(text), 0o755)
 }
 
-// publish makes an edition of all routes, and swaps the one link by which the folder has it: a single edit. Some routes from the first on
-// are bad.
+// publish makes an edition of all routes, and swaps the one link by which the folder has it: a single edit. Some routes
+// from the first on are bad.
 func (l *live) publish(edition string, bad, first int) error {
 	dir := filepath.Join(l.dir, ".."+edition)
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -93,7 +98,8 @@ func (l *live) publish(edition string, bad, first int) error {
 		for i := start; i < min(start+perFile, l.n); i++ {
 			route := routeText(i, edition)
 			if i >= first && i < first+bad {
-				route = strings.Replace(route, "value: /moved}", "value: /moved}, headers: [{type: RegularExpression, name: x, value: '"+largeRegex+"'}]", 1)
+				route = strings.Replace(route, "value: /moved}",
+					"value: /moved}, headers: [{type: RegularExpression, name: x, value: '"+largeRegex+"'}]", 1)
 			}
 			text.WriteString(route)
 		}

@@ -29,9 +29,10 @@ var gatewayRef = model.Ref(model.KindGateway, namespace, "web")
 // listener serves without TLS, secureListener with the certificate of the scene's Secret.
 var (
 	listener       = gatewayv1.Listener{Name: "http", Port: 8080, Protocol: gatewayv1.HTTPProtocolType}
-	secureListener = gatewayv1.Listener{Name: "https", Port: 8443, Protocol: gatewayv1.HTTPSProtocolType, TLS: &gatewayv1.ListenerTLSConfig{
-		CertificateRefs: []gatewayv1.SecretObjectReference{{Name: "certificate"}},
-	}}
+	secureListener = gatewayv1.Listener{Name: "https", Port: 8443, Protocol: gatewayv1.HTTPSProtocolType,
+		TLS: &gatewayv1.ListenerTLSConfig{
+			CertificateRefs: []gatewayv1.SecretObjectReference{{Name: "certificate"}},
+		}}
 )
 
 func newScene(n int, l gatewayv1.Listener) *scene {
@@ -61,15 +62,15 @@ func newScene(n int, l gatewayv1.Listener) *scene {
 
 func name(i int) string { return fmt.Sprintf("app-%05d", i) }
 
-// setRoute states a route of one rule; header, if not "", is the value of a response header.
+// setRoute sets a route of one rule; header, if not "", is the value of a response header.
 func (s *scene) setRoute(b *flow.Batch, i int, header string) {
 	prefix, root, port := gatewayv1.PathMatchPathPrefix, "/", gatewayv1.PortNumber(80)
-	backends := []gatewayv1.HTTPBackendRef{{BackendRef: gatewayv1.BackendRef{BackendObjectReference: gatewayv1.BackendObjectReference{
-		Name: gatewayv1.ObjectName(name(i)), Port: &port,
-	}}}}
+	backend := gatewayv1.BackendObjectReference{Name: gatewayv1.ObjectName(name(i)), Port: &port}
 	rule := gatewayv1.HTTPRouteRule{
-		Matches:     []gatewayv1.HTTPRouteMatch{{Path: &gatewayv1.HTTPPathMatch{Type: &prefix, Value: &root}}},
-		BackendRefs: backends,
+		Matches: []gatewayv1.HTTPRouteMatch{{Path: &gatewayv1.HTTPPathMatch{Type: &prefix, Value: &root}}},
+		BackendRefs: []gatewayv1.HTTPBackendRef{{
+			BackendRef: gatewayv1.BackendRef{BackendObjectReference: backend},
+		}},
 	}
 	if header != "" {
 		rule.Filters = []gatewayv1.HTTPRouteFilter{{
@@ -94,15 +95,16 @@ func (s *scene) setService(b *flow.Batch, i int) {
 	})
 }
 
-// setSlice states a slice of one endpoint; edit chooses another port.
+// setSlice sets a slice of one endpoint; edit selects another port.
 func (s *scene) setSlice(b *flow.Batch, i, edit int) {
 	port := int32(20000 + edit)
-	s.Sources.EndpointSlices.Set(b, model.Ref(model.KindEndpointSlice, namespace, name(i)), input.Object[input.EndpointSliceSpec]{
-		Meta: model.Meta{Labels: model.Labels{{Key: "kubernetes.io/service-name", Value: name(i)}}},
-		Spec: &input.EndpointSliceSpec{
-			AddressType: discoveryv1.AddressTypeIPv4,
-			Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"127.0.0.1"}}},
-			Ports:       []discoveryv1.EndpointPort{{Port: &port}},
-		},
-	})
+	s.Sources.EndpointSlices.Set(b, model.Ref(model.KindEndpointSlice, namespace, name(i)),
+		input.Object[input.EndpointSliceSpec]{
+			Meta: model.Meta{Labels: model.Labels{{Key: "kubernetes.io/service-name", Value: name(i)}}},
+			Spec: &input.EndpointSliceSpec{
+				AddressType: discoveryv1.AddressTypeIPv4,
+				Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"127.0.0.1"}}},
+				Ports:       []discoveryv1.EndpointPort{{Port: &port}},
+			},
+		})
 }

@@ -21,7 +21,8 @@ func translation(t table.Table) {
 	load := cpu() - start
 	t.Row("load", ms(load)+" CPU-ms", fmt.Sprintf("heap %d MB", (heap()-before)/1e6), "")
 
-	s.work(t, "one route edited", "no more at 10,000 than at 1,000; one table", func(b *flow.Batch) { s.setRoute(b, n/2, "first") })
+	s.work(t, "one route edited", "no more at 10,000 than at 1,000; one table",
+		func(b *flow.Batch) { s.setRoute(b, n/2, "first") })
 	s.work(t, "one endpoint changed", "endpoints only", func(b *flow.Batch) { s.setSlice(b, n/2, 1) })
 	s.work(t, "an edit that changes nothing", "nothing", func(b *flow.Batch) { s.setSlice(b, n/2, 1) })
 
@@ -63,10 +64,11 @@ func (s *scene) work(t table.Table, what, target string, edit func(*flow.Batch))
 	if len(sent) == 0 {
 		sent = []string{"nothing"}
 	}
-	t.Row(what, fmt.Sprintf("%d transforms run, %d values changed", r-runs, c-changes), "sent: "+strings.Join(sent, ", "), target)
+	t.Row(what, fmt.Sprintf("%d transforms run, %d values changed", r-runs, c-changes), "sent: "+strings.Join(sent, ", "),
+		target)
 }
 
-// sent is what the proxies have to be told since the last call.
+// sent lists the resources that proxies have to be sent since the last call.
 func (s *scene) sent() (list []string) {
 	s.Graph.View(func(v flow.View) {
 		for _, f := range s.followers {
@@ -86,7 +88,7 @@ func (s *scene) total() (runs, changes uint64) {
 	return runs, changes
 }
 
-// flatten measures what sending costs besides: the table's bytes, put together.
+// flatten measures what sending costs in addition: building the bytes of the table.
 func flatten(t table.Table) {
 	s := newScene(t.N, listener)
 	var routes resource.Resource

@@ -13,7 +13,7 @@ import (
 // pollPause is the pause between two requests to a proxy.
 const pollPause = time.Millisecond
 
-// caller asks a proxy in its pod, over one connection that is kept.
+// caller sends requests to a proxy in its pod, over one kept connection.
 type caller struct {
 	address string
 	client  *http.Client
@@ -26,7 +26,7 @@ func newCaller(ip string) *caller {
 	}
 }
 
-// ask makes one request, which no client makes again by itself, and returns the mark of the answer.
+// ask makes one request, without retries by the client, and returns the mark of the answer.
 func ask(ctx context.Context, client *http.Client, address, host string) (mark string, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+"/", nil)
 	if err != nil {
@@ -47,12 +47,12 @@ func ask(ctx context.Context, client *http.Client, address, host string) (mark s
 	return response.Header.Get(markHeader), nil
 }
 
-// sees asks without end until a route's answer has a mark, and returns when it had.
+// sees sends requests until a route's answer has the mark, and returns when it had.
 func (c *caller) sees(ctx context.Context, route, mark string) (at time.Time, err error) {
 	tick := time.NewTicker(pollPause)
 	defer tick.Stop()
 	var saw string
-	for end := time.Now().Add(patience); time.Now().Before(end) && ctx.Err() == nil; <-tick.C {
+	for end := time.Now().Add(stepTimeout); time.Now().Before(end) && ctx.Err() == nil; <-tick.C {
 		if saw, err = ask(ctx, c.client, c.address, host(route)); err == nil && saw == mark {
 			return time.Now(), nil
 		}

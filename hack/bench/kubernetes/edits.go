@@ -14,8 +14,8 @@ const watched = 30
 // edited is the route that is edited.
 var edited = name(0)
 
-// edits measures what a user waits for: one edit after the other, from before the write to the ACK in the status, and as many more to the first
-// changed answer.
+// edits measures what a user waits for: one edit after the other, from before the write to the ACK in the status, and
+// as many more to the first changed answer.
 func (s *stage) edits(ctx context.Context, t table.Table) error {
 	progress("%d edits", 2*watched)
 	r, err := s.cardea(ctx)
@@ -50,12 +50,14 @@ func (s *stage) edits(ctx context.Context, t table.Table) error {
 	s.table = least.bytes
 	write := table.Median(took.written)
 	row := func(what string, is, floor time.Duration, parts string) {
-		t.Row("API write to "+what, fmt.Sprintf("%.1f ms (%.1f ms after it returned)", table.Milli(is), table.Milli(is-write)),
+		t.Row("API write to "+what, fmt.Sprintf("%.1f ms (%.1f ms after it returned)", table.Milli(is),
+			table.Milli(is-write)),
 			table.BesideFloor(is, floor)+": "+parts, "")
 	}
 	event, ack, answer := table.Milli(least.event), table.Milli(least.ack), table.Milli(least.answer)
 	row("the ACK in the status", table.Median(took.acked), 2*least.event+least.ack,
-		fmt.Sprintf("twice write to watch event %.1f, push to ACK %.1f (%.1f from turn to ACK, says Cardea)", event, ack, own))
+		fmt.Sprintf("twice write to watch event %.1f, push to ACK %.1f (%.1f from turn to ACK, says Cardea)", event, ack,
+			own))
 	row("the first changed answer", table.Median(took.answered), least.event+least.answer,
 		fmt.Sprintf("write to watch event %.1f, push to answer %.1f", event, answer))
 	return nil
@@ -89,8 +91,9 @@ func (s *stage) timed(ctx context.Context, f *follower) (all times, err error) {
 	return all, nil
 }
 
-// answered is the time from before a write to the first changed answer. The proxy is asked once the write has returned: before, that would only
-// slow it down. It returns when the status has the ACK, too, so that the next edit is alone again.
+// answered is the time from before a write to the first changed answer. Requests begin when the write has returned:
+// earlier ones would only slow it down. It returns when the status has the ACK, too, so that the next edit is made
+// alone.
 func (s *stage) answered(ctx context.Context, f *follower) (time.Duration, error) {
 	began := time.Now()
 	mark, generation, err := s.edit(ctx, edited)

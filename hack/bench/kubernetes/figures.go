@@ -9,7 +9,7 @@ import (
 	"cardea.dev/cardea/internal/figures"
 )
 
-// figures asks Cardea.
+// figures reads the metrics of Cardea.
 func (r running) figures(ctx context.Context) (figures.Figures, error) {
 	text, err := r.get(ctx, "/metrics")
 	return figures.Read(text), err
@@ -27,7 +27,7 @@ func (s *stage) counts(ctx context.Context, r running) (c counts, err error) {
 	return c, err
 }
 
-// Counters that tell what an edit has caused.
+// Counters that show the effects of an edit.
 const (
 	statusWrites = "cardea_status_writes_total"
 	sentBytes    = "cardea_xds_bytes_total"
@@ -42,17 +42,17 @@ const (
 	routesType = `type="Routes"`
 )
 
-// written are statuses that Cardea has written, others those that it found it need not write, or could not.
+// written are statuses that Cardea has written; others are statuses that need not be written, or could not be.
 func (c counts) written() float64 { return c.cardea.Sum(statusWrites, `result="written"`) }
 
 func (c counts) others() float64 { return c.cardea.Sum(statusWrites) - c.written() }
 
-// patched are status writes, of anybody, that the API server has answered.
+// patched are status writes of all clients that the API server has answered.
 func (c counts) patched(resource string) float64 {
 	return c.server.Sum(requests, `resource="`+resource+`"`, `subresource="status"`)
 }
 
-// quiet returns when Cardea is ready and has nothing to do any more.
+// quiet returns when Cardea is ready and has no work left.
 func (s *stage) quiet(ctx context.Context) error {
 	if _, err := s.cardea(ctx); err != nil {
 		return err
@@ -68,7 +68,8 @@ func (s *stage) quiet(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		now := fmt.Sprint(f.Sum("cardea_xds_streams"), f.Sum("cardea_status_queue"), f.Sum(turns), f.Sum(acks), f.Sum(statusWrites))
+		now := fmt.Sprint(f.Sum("cardea_xds_streams"), f.Sum("cardea_status_queue"), f.Sum(turns), f.Sum(acks),
+			f.Sum(statusWrites))
 		if same++; now != last {
 			last, same = now, 0
 		}

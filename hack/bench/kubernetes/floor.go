@@ -24,7 +24,7 @@ import (
 	"cardea.dev/cardea/internal/world"
 )
 
-// floors are the least times that the parts of an edit take, whoever makes them.
+// floors are lower bounds of the times that the parts of an edit take.
 type floors struct {
 	event  time.Duration // from an API write to a watch event of it
 	ack    time.Duration // from a bare push of the table to Envoy's ACK
@@ -32,7 +32,7 @@ type floors struct {
 	bytes  int           // of a table
 }
 
-// floor measures them, while no Cardea runs.
+// floor measures them while no Cardea runs.
 func (s *stage) floor(ctx context.Context) (f floors, err error) {
 	if err := s.scale(ctx, 0); err != nil {
 		return f, err
@@ -72,7 +72,8 @@ func (s *stage) eventFloor(ctx context.Context) (time.Duration, error) {
 	return table.Median(took), nil
 }
 
-// pushFloor makes as many edits, has a world of its own translate each, and pushes the table to a bare Envoy in a pod.
+// pushFloor makes the same number of edits, translates each in a world of its own, and pushes the table to a bare Envoy
+// in a pod.
 func (s *stage) pushFloor(ctx context.Context, f *floors) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -124,14 +125,15 @@ func (s *stage) push(ctx context.Context, w *world.World, server *floor.Server, 
 	return nil
 }
 
-// world is what Cardea makes of the cluster, in this program and without proxies, until ctx ends.
+// world is the pure part for the cluster, in this program and without proxies, until ctx ends.
 func (s *stage) world(ctx context.Context) (*world.World, error) {
 	environment := model.Environment{Version: process.EnvoyVersion, Addresses: []string{"0.0.0.0"}, Fronted: true}
 	w := world.New(world.Config{Environment: environment})
-	edge, err := kube.New(kube.Config{REST: s.Config, Graph: w.Graph, Sources: w.Sources, OnState: func(s kube.State) {
-		environment.APIs = s.Bundles()
-		w.SetEnvironment(environment)
-	}})
+	edge, err := kube.New(kube.Config{REST: s.Config, Graph: w.Graph, Sources: w.Sources.Sources,
+		OnState: func(s kube.State) {
+			environment.APIs = s.Bundles()
+			w.SetEnvironment(environment)
+		}})
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +158,7 @@ func tableWith(ctx context.Context, w *world.World, mark string) (t *discoveryv3
 	})
 }
 
-// bareEnvoy runs an Envoy in a pod that a bare server feeds over a Unix socket.
+// bareEnvoy runs an Envoy in a pod, configured by a bare server over a Unix socket.
 func (s *stage) bareEnvoy(ctx context.Context, server *floor.Server) (c *caller, stop func(), err error) {
 	dir, err := os.MkdirTemp("/run", "floor-") // which only the sandbox sees, and which goes with it
 	if err != nil {

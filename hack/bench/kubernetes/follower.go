@@ -12,14 +12,14 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// version is a route as the API server tells of it.
+// version is a version of a route from the API server.
 type version struct {
 	generation int64
 	programmed int64 // the generation that its proxies have acknowledged, as its status says
 	at         time.Time
 }
 
-// follower hears of one route's versions.
+// follower receives the versions of one route.
 type follower struct{ versions chan version }
 
 // follow watches a route until ctx ends.
@@ -50,24 +50,27 @@ func (s *stage) follow(ctx context.Context, route string) (*follower, error) {
 // programmed is the generation that a route's proxies have acknowledged, 0 for none.
 func programmed(r *gatewayv1.HTTPRoute) int64 {
 	for _, p := range r.Status.Parents {
-		if c := meta.FindStatusCondition(p.Conditions, "cardea.dev/Programmed"); c != nil && c.Status == metav1.ConditionTrue {
+		if c := meta.FindStatusCondition(p.Conditions, "cardea.dev/Programmed"); c != nil &&
+			c.Status == metav1.ConditionTrue {
 			return c.ObservedGeneration
 		}
 	}
 	return 0
 }
 
-// made waits for a generation, acked for its acknowledgement in the status. They return when the API server told of it.
+// made waits for a generation, acked for its acknowledgement in the status. They return when the API server reported
+// it.
 func (f *follower) made(generation int64) (time.Time, error) {
 	return f.until(fmt.Sprintf("generation %d", generation), func(v version) bool { return v.generation >= generation })
 }
 
 func (f *follower) acked(generation int64) (time.Time, error) {
-	return f.until(fmt.Sprintf("Programmed of generation %d", generation), func(v version) bool { return v.programmed >= generation })
+	return f.until(fmt.Sprintf("Programmed of generation %d", generation),
+		func(v version) bool { return v.programmed >= generation })
 }
 
 func (f *follower) until(what string, holds func(version) bool) (time.Time, error) {
-	late := time.After(patience)
+	late := time.After(stepTimeout)
 	for {
 		select {
 		case v, open := <-f.versions:
@@ -78,7 +81,7 @@ func (f *follower) until(what string, holds func(version) bool) (time.Time, erro
 				return v.at, nil
 			}
 		case <-late:
-			return time.Time{}, fmt.Errorf("%s of a route was not told", what)
+			return time.Time{}, fmt.Errorf("%s of a route was not reported", what)
 		}
 	}
 }

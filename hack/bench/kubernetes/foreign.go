@@ -7,8 +7,8 @@ import (
 	"cardea.dev/cardea/hack/bench/table"
 )
 
-// strangers is how many routes of somebody else's Gateway there are.
-const strangers = 5_000
+// foreignRoutes is the number of routes of another controller's Gateway.
+const foreignRoutes = 5_000
 
 // foreign measures what they cost Cardea, which serves t.N routes of its own.
 func (s *stage) foreign(ctx context.Context, t table.Table) error {
@@ -20,12 +20,15 @@ func (s *stage) foreign(ctx context.Context, t table.Table) error {
 	if err != nil {
 		return err
 	}
-	progress("making %d routes of another class", strangers)
+	progress("making %d routes of another class", foreignRoutes)
 	if err := s.Apply(ctx, []byte(foreignText)); err != nil {
 		return err
 	}
 	stranger := func(i int) string { return fmt.Sprintf("foreign-%05d", i) }
-	err = each(ctx, 0, strangers, func(ctx context.Context, i int) error { return s.create(ctx, route(stranger(i), "foreign", name(0))) })
+	err = each(ctx, 0, foreignRoutes, func(ctx context.Context,
+		i int) error {
+		return s.create(ctx, route(stranger(i), "foreign", name(0)))
+	})
 	if err != nil {
 		return err
 	}
@@ -37,8 +40,11 @@ func (s *stage) foreign(ctx context.Context, t table.Table) error {
 	if err != nil {
 		return err
 	}
-	t.Row(fmt.Sprintf("and %d of another class, one edit of theirs", strangers), fmt.Sprintf("%.2f CPU-ms (mean of %d)", c.cpu, worked),
-		fmt.Sprintf("%.2f transforms run, %.2f resources sent, %.2f statuses written", c.runs, c.resources, c.written), "nothing")
-	t.Row(fmt.Sprintf("and %d of another class, memory", strangers), fmt.Sprintf("live heap %+.1f MB", (after-before)/(1<<20)), "", "")
+	t.Row(fmt.Sprintf("and %d of another class, one edit of theirs", foreignRoutes),
+		fmt.Sprintf("%.2f CPU-ms (mean of %d)", c.cpu, worked),
+		fmt.Sprintf("%.2f transforms run, %.2f resources sent, %.2f statuses written", c.runs, c.resources, c.written),
+		"nothing")
+	t.Row(fmt.Sprintf("and %d of another class, memory", foreignRoutes),
+		fmt.Sprintf("live heap %+.1f MB", (after-before)/(1<<20)), "", "")
 	return nil
 }

@@ -27,7 +27,8 @@ func (s *stage) load(ctx context.Context, t table.Table, have int) error {
 	}
 	made := time.Since(began)
 	progress("they are made; waiting for their statuses")
-	if err := until(ctx, "all routes are live", 250*time.Millisecond, func() error { return s.attached(ctx, t.N) }); err != nil {
+	if err := until(ctx, "all routes are live", 250*time.Millisecond,
+		func() error { return s.attached(ctx, t.N) }); err != nil {
 		return err
 	}
 	if err := until(ctx, "all routes are live", time.Second, func() error { return s.live(ctx, t.N) }); err != nil {
@@ -44,7 +45,8 @@ func (s *stage) load(ctx context.Context, t table.Table, have int) error {
 	n := t.N - have
 	t.Row(fmt.Sprintf("%d more made, to all live in status", n),
 		fmt.Sprintf("%.0f s (%.0f s after the last was made)", live.Seconds(), (live-made).Seconds()),
-		fmt.Sprintf("%.2f status writes a route, %.0f of the Gateway", (after.patched("httproutes")-before.patched("httproutes"))/float64(n),
+		fmt.Sprintf("%.2f status writes a route, %.0f of the Gateway",
+			(after.patched("httproutes")-before.patched("httproutes"))/float64(n),
 			after.patched("gateways")-before.patched("gateways")),
 		"")
 	return nil

@@ -1,8 +1,10 @@
-// Command kubernetes prints what `cardea controller` costs in a cluster, as a table of counts, CPU times and ratios. It asserts nothing: wall
-// time alone lies on a shared machine. Only a floor that is none is an error: other bytes than Cardea's.
+// Command kubernetes prints what `cardea controller` costs in a cluster, as a table of counts, CPU times and ratios. It
+// asserts nothing: on a shared machine, wall time alone is misleading. The only error is a floor that sends other bytes
+// than Cardea.
 //
-// It owns the scene (the test cluster with deploy/install.yaml, and many routes) and what is done to it. It sees what a user sees: the API
-// server, metrics, answers, and the process in /proc. It needs Linux and root. `make bench PART=kubernetes` runs it. Start reading at measure.
+// It owns the scene (the test cluster with deploy/install.yaml, and many routes) and the edits of it. It sees what a
+// user sees: the API server, metrics, answers, and the process in /proc. It needs Linux and root. `make bench
+// PART=kubernetes` runs it. Start reading at measure.
 package main
 
 import (
@@ -25,13 +27,14 @@ func main() {
 	testcluster.Enter()
 	sizes := table.Sizes
 	cardea := flag.String("cardea", "bin/cardea", "the program to measure")
-	flag.Func("routes", "numbers of routes, rising, with commas between them (default 1000,10000)", func(text string) (err error) {
-		sizes, err = numbers(text)
-		return err
-	})
+	flag.Func("routes", "increasing numbers of routes, separated by commas (default 1000,10000)",
+		func(text string) (err error) {
+			sizes, err = numbers(text)
+			return err
+		})
 	flag.Parse()
 	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
-		fmt.Println("The Kubernetes part was left out: it needs Linux and root.")
+		fmt.Println("The Kubernetes part was skipped: it needs Linux and root.")
 		return
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -42,7 +45,7 @@ func main() {
 	}
 }
 
-// numbers reads rising numbers.
+// numbers reads increasing numbers.
 func numbers(text string) (list []int, err error) {
 	for word := range strings.SplitSeq(text, ",") {
 		n, err := strconv.Atoi(word)
@@ -50,14 +53,14 @@ func numbers(text string) (list []int, err error) {
 			return nil, err
 		}
 		if len(list) > 0 && n <= list[len(list)-1] || n < 1 {
-			return nil, errors.New("want rising numbers")
+			return nil, errors.New("want increasing numbers")
 		}
 		list = append(list, n)
 	}
 	return list, nil
 }
 
-// measure prints the table. The routes of the first number stay when those of the next are made.
+// measure prints the table. The routes of the first number are kept for the next one.
 func measure(ctx context.Context, cardea string, sizes []int) (err error) {
 	s, err := newStage(ctx, cardea)
 	if err != nil {

@@ -21,7 +21,8 @@ func (s *stage) memory(ctx context.Context, t table.Table) error {
 	if err != nil {
 		return err
 	}
-	t.Row("memory of Cardea", fmt.Sprintf("RSS %d MB", now/1e6), fmt.Sprintf("live heap %.0f MB, RSS at most %d MB", heap/1e6, most/1e6),
+	t.Row("memory of Cardea", fmt.Sprintf("RSS %d MB", now/1e6),
+		fmt.Sprintf("live heap %.0f MB, RSS at most %d MB", heap/1e6, most/1e6),
 		t.AtFull("RSS 250 MB, live heap 110 MB"))
 	return nil
 }

@@ -28,7 +28,7 @@ metadata: {name: web, namespace: bench}
 spec: {gatewayClassName: cardea, listeners: [{name: http, port: 8080, protocol: HTTP}]}
 `
 
-// foreignText is a Gateway of somebody else's class.
+// foreignText is a Gateway of another controller's class.
 const foreignText = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -68,7 +68,7 @@ func (s *stage) routes(ctx context.Context, from, to int) error {
 	})
 }
 
-// each calls do for each number, for several at once.
+// each calls do for each number, several at a time.
 func each(ctx context.Context, from, to int, do func(ctx context.Context, i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
@@ -83,7 +83,7 @@ func (s *stage) create(ctx context.Context, r *gatewayv1.HTTPRoute) error {
 	return err
 }
 
-// service is one without an address of its own and without a selector: nobody but Cardea does anything for it.
+// service has no ClusterIP and no selector, so only Cardea has work with it.
 func service(name string) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -115,27 +115,35 @@ func route(name, gateway, service string) *gatewayv1.HTTPRoute {
 	return &gatewayv1.HTTPRoute{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: gatewayv1.HTTPRouteSpec{
-			CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{{Name: gatewayv1.ObjectName(gateway)}}},
-			Hostnames:       []gatewayv1.Hostname{gatewayv1.Hostname(host(name))},
+			CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{{Name: gatewayv1.ObjectName(
+				gateway,
+			)}}},
+			Hostnames: []gatewayv1.Hostname{gatewayv1.Hostname(host(name))},
 			Rules: []gatewayv1.HTTPRouteRule{{
 				Filters: []gatewayv1.HTTPRouteFilter{{
-					Type:                   gatewayv1.HTTPRouteFilterResponseHeaderModifier,
-					ResponseHeaderModifier: &gatewayv1.HTTPHeaderFilter{Set: []gatewayv1.HTTPHeader{{Name: markHeader, Value: markOf(0)}}},
+					Type: gatewayv1.HTTPRouteFilterResponseHeaderModifier,
+					ResponseHeaderModifier: &gatewayv1.HTTPHeaderFilter{Set: []gatewayv1.HTTPHeader{{Name: markHeader,
+						Value: markOf(0)}}},
 				}},
-				BackendRefs: []gatewayv1.HTTPBackendRef{{BackendRef: gatewayv1.BackendRef{BackendObjectReference: gatewayv1.BackendObjectReference{
-					Name: gatewayv1.ObjectName(service), Port: &port,
-				}}}},
+				BackendRefs: []gatewayv1.HTTPBackendRef{{BackendRef: gatewayv1.BackendRef{
+					BackendObjectReference: gatewayv1.BackendObjectReference{
+						Name: gatewayv1.ObjectName(service), Port: &port,
+					},
+				}}},
 			}},
 		},
 	}
 }
 
-// edit changes a route's mark to one that was never there before, of the same length.
+// edit changes a route's mark to a new one of the same length.
 func (s *stage) edit(ctx context.Context, route string) (mark string, generation int64, err error) {
 	s.mark++
 	mark = markOf(s.mark)
-	patch := fmt.Sprintf(`[{"op":"replace","path":"/spec/rules/0/filters/0/responseHeaderModifier/set/0/value","value":%q}]`, mark)
-	r, err := s.api.GatewayV1().HTTPRoutes(namespace).Patch(ctx, route, types.JSONPatchType, []byte(patch), metav1.PatchOptions{})
+	patch := fmt.Sprintf(
+		`[{"op":"replace","path":"/spec/rules/0/filters/0/responseHeaderModifier/set/0/value","value":%q}]`, mark,
+	)
+	r, err := s.api.GatewayV1().HTTPRoutes(namespace).Patch(ctx, route, types.JSONPatchType, []byte(patch),
+		metav1.PatchOptions{})
 	if err != nil {
 		return "", 0, err
 	}

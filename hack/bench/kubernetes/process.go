@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// running is a Cardea that runs.
+// running is a running Cardea.
 type running struct {
 	pid int
 	ip  string // of its pod
@@ -32,7 +32,7 @@ func (s *stage) cardea(ctx context.Context) (running, error) {
 
 var errNotRunning = errors.New("Cardea does not run")
 
-// pidOfCardea finds its process. There are no others than the cluster's in sight, and one Cardea at most.
+// pidOfCardea finds the process. Only processes of the cluster are visible, with one Cardea at most.
 func pidOfCardea() (int, error) {
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -50,7 +50,7 @@ func pidOfCardea() (int, error) {
 	return 0, errNotRunning
 }
 
-// cpu is the time that Cardea has had of all cores, in steps of 10 ms.
+// cpu is the CPU time of Cardea on all cores, in steps of 10 ms.
 func (r running) cpu() (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", r.pid))
 	if err != nil {
@@ -70,7 +70,7 @@ func (r running) cpu() (time.Duration, error) {
 	return sum, nil
 }
 
-// resident are its resident bytes now, and the most that they were.
+// resident are its resident bytes now, and at most so far.
 func (r running) resident() (now, most int, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", r.pid))
 	if err != nil {

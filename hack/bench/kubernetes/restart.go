@@ -11,7 +11,7 @@ import (
 // kills is how often Cardea is killed.
 const kills = 3
 
-// restarts kills Cardea and edits a route while it is away. Traffic goes on all the time.
+// restarts kills Cardea and edits a route while it does not run. Traffic goes on all the time.
 func (s *stage) restarts(ctx context.Context, t table.Table) error {
 	progress("killing Cardea %d times", kills)
 	calls := s.traffic(t.N)
@@ -27,7 +27,8 @@ func (s *stage) restarts(ctx context.Context, t table.Table) error {
 		resources, written = resources+r.resources, written+r.written
 	}
 	asked, failed := calls.end()
-	t.Row("killed, to ready again", fmt.Sprintf("%.1f s, %.1f CPU-s of Cardea", table.Median(ready).Seconds(), table.Median(cpu).Seconds()), "",
+	t.Row("killed, to ready again", fmt.Sprintf("%.1f s, %.1f CPU-s of Cardea", table.Median(ready).Seconds(),
+		table.Median(cpu).Seconds()), "",
 		t.AtFull("5 s"))
 	t.Row("killed, to what was edited meanwhile", fmt.Sprintf("%.1f s", table.Median(answered).Seconds()),
 		fmt.Sprintf("sent: %.2f resources; %.2f statuses written", resources/kills, written/kills), "1 resource")
@@ -35,7 +36,7 @@ func (s *stage) restarts(ctx context.Context, t table.Table) error {
 	return nil
 }
 
-// restarted is what followed a kill, from the moment that the new process was there.
+// restarted is what happened after a kill, from the start of the new process.
 type restarted struct {
 	ready, cpu         time.Duration // until /readyz was answered, and the CPU time that this took
 	answered           time.Duration // until the proxy served what was edited while Cardea was away
@@ -76,7 +77,8 @@ func (s *stage) restart(ctx context.Context) (k restarted, err error) {
 			return err
 		}
 		began := time.Now()
-		if err := until(ctx, "Cardea is ready", 5*time.Millisecond, func() error { _, err := next.get(ctx, "/readyz"); return err }); err != nil {
+		if err := until(ctx, "Cardea is ready", 5*time.Millisecond,
+			func() error { _, err := next.get(ctx, "/readyz"); return err }); err != nil {
 			return err
 		}
 		k.ready = time.Since(began)

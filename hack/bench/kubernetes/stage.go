@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// namespace is where all that is measured is, system where Cardea is.
+	// namespace has all measured objects, system has Cardea.
 	namespace = "bench"
 	system    = "cardea-system"
 	// ours selects Cardea's pods, proxies those of the Gateway.
@@ -27,8 +27,8 @@ const (
 	proxies = "gateway.networking.k8s.io/gateway-name=web"
 	// envoyImage is what proxies run.
 	envoyImage = "envoyproxy/envoy"
-	// patience is how long anything may take before it counts as not happening.
-	patience = 5 * time.Minute
+	// stepTimeout is how long any step may take before it counts as failed.
+	stepTimeout = 5 * time.Minute
 )
 
 // stage is a cluster with Cardea in it, one Gateway with one proxy, and a backend that all routes lead to.
@@ -41,7 +41,7 @@ type stage struct {
 	table   int // bytes of the route table that the floor has sent
 }
 
-// newStage does what README says: the Gateway API's CRDs, then deploy/install.yaml.
+// newStage does what the README says: it installs the CRDs of the Gateway API, then deploy/install.yaml.
 func newStage(ctx context.Context, cardea string) (s *stage, err error) {
 	s = &stage{}
 	defer func() {
@@ -92,7 +92,7 @@ func newStage(ctx context.Context, cardea string) (s *stage, err error) {
 	return s, nil
 }
 
-// close ends all that runs.
+// close stops everything.
 func (s *stage) close() {
 	if s.backend != nil {
 		s.backend.close()
@@ -102,7 +102,7 @@ func (s *stage) close() {
 	}
 }
 
-// manifest is deploy/install.yaml, with the admin API where this program can ask it.
+// manifest is deploy/install.yaml, with an address of the admin API that this program can reach.
 func manifest() ([]byte, error) {
 	text, err := os.ReadFile("deploy/install.yaml")
 	if err != nil {
@@ -115,9 +115,9 @@ func manifest() ([]byte, error) {
 	return []byte(strings.Replace(string(text), is, asked, 1)), nil
 }
 
-// until waits for a condition, and says why it does not hold if it never does.
+// until waits for a condition; if it never holds, the error says why.
 func until(ctx context.Context, what string, pause time.Duration, holds func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
 	for {
 		err := holds()
@@ -132,7 +132,7 @@ func until(ctx context.Context, what string, pause time.Duration, holds func() e
 	}
 }
 
-// lookPause is the pause between two looks at what is not measured.
+// lookPause is the pause between two checks of what is not measured.
 const lookPause = 100 * time.Millisecond
 
 // pod waits for the one pod that a selector finds to be ready.
@@ -156,10 +156,11 @@ func (s *stage) pod(ctx context.Context, namespace, selector string) (pod *corev
 	return pod, err
 }
 
-// scale runs so many Cardeas, 0 or 1.
+// scale sets the number of Cardeas, 0 or 1.
 func (s *stage) scale(ctx context.Context, replicas int) error {
 	patch := fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)
-	_, err := s.Client.AppsV1().Deployments(system).Patch(ctx, "cardea", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	_, err := s.Client.AppsV1().Deployments(system).Patch(ctx, "cardea", types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{})
 	if err != nil || replicas > 0 {
 		return errors.Join(err, s.quiet(ctx))
 	}
@@ -172,7 +173,7 @@ func (s *stage) scale(ctx context.Context, replicas int) error {
 	})
 }
 
-// progress tells what is going on; the table is on standard output.
+// progress prints what the program does, to standard error; the table goes to standard output.
 func progress(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, time.Now().Format("15:04:05 ")+format+"\n", args...)
 }

@@ -10,8 +10,8 @@ import (
 // perSecond is how many requests the traffic makes.
 const perSecond = 100
 
-// traffic asks many routes in turn at a steady rate, whether or not it was answered before: every other request over a fresh connection, the others
-// over connections that are kept.
+// traffic sends requests to many routes in turn at a steady rate, whether or not earlier ones were answered: every
+// second request over a new connection, the others over kept connections.
 type traffic struct {
 	proxy  *caller
 	routes int
@@ -48,7 +48,7 @@ func (t *traffic) run(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		// A prime is a stride through all routes.
+		// A prime as the step goes through all routes.
 		t.flying.Go(func() { t.once(clients[n%2], host(name(n*7919%t.routes))) })
 	}
 }
@@ -64,7 +64,7 @@ func (t *traffic) once(client *http.Client, host string) {
 	}
 }
 
-// end stops asking and waits for the answers.
+// end stops the traffic and waits for the answers.
 func (t *traffic) end() (asked, failed int) {
 	t.cancel()
 	<-t.done

@@ -8,10 +8,11 @@ import (
 	"cardea.dev/cardea/hack/bench/table"
 )
 
-// worked is how many edits a mean is taken of.
+// worked is the number of edits for a mean.
 const worked = 200
 
-// work measures what edits cost: Cardea's CPU, what it sends, and which statuses it writes. The proxy serves no traffic meanwhile.
+// work measures what edits cost: Cardea's CPU, what it sends, and which statuses it writes. The proxy serves no traffic
+// meanwhile.
 func (s *stage) work(ctx context.Context, t table.Table) error {
 	progress("the work of %d edits", worked)
 	c, err := s.cost(ctx, edited, worked, (*follower).acked)
@@ -29,7 +30,7 @@ func (s *stage) work(ctx context.Context, t table.Table) error {
 	return nil
 }
 
-// cost is what an edit has caused, as a mean.
+// cost is what an edit costs, as a mean.
 type cost struct {
 	cpu              float64 // CPU-ms of Cardea, less what it takes anyway in that time
 	idle             float64 // that, in CPU-ms a second
@@ -39,8 +40,11 @@ type cost struct {
 	routes, gateways float64 // statuses, by the API server's
 }
 
-// cost makes edits of a route, waits after each as done says, and after all until Cardea is at rest. Then it waits as long for nothing.
-func (s *stage) cost(ctx context.Context, route string, edits int, done func(*follower, int64) (time.Time, error)) (c cost, err error) {
+// cost makes edits of a route, waits after each one as done says, and after all of them until Cardea is at rest. Then
+// it waits for the same time without edits.
+func (s *stage) cost(
+	ctx context.Context, route string, edits int, done func(*follower, int64) (time.Time, error),
+) (c cost, err error) {
 	if err := s.quiet(ctx); err != nil {
 		return c, err
 	}
@@ -91,7 +95,7 @@ func (s *stage) cost(ctx context.Context, route string, edits int, done func(*fo
 	return c, nil
 }
 
-// during is Cardea's CPU time while do runs, and how long that took.
+// during is Cardea's CPU time while do runs, and how long do took.
 func (r running) during(do func() error) (used, took time.Duration, err error) {
 	before, err := r.cpu()
 	if err != nil {

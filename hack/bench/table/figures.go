@@ -16,7 +16,7 @@ func Median[T cmp.Ordered](figures []T) T {
 	return sorted[len(sorted)/2]
 }
 
-// BesideFloor is what a time is compared with: the least that it could be.
+// BesideFloor compares a time with its lower bound.
 func BesideFloor(is, floor time.Duration) string {
 	return fmt.Sprintf("floor %.1f ms, ratio %.2f", Milli(floor), float64(is)/float64(floor))
 }

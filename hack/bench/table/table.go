@@ -1,6 +1,6 @@
 // Package table prints what hack/bench measures: rows of Markdown, and the figures in them.
 //
-// It owns the columns and the words that all parts share. It must never know what is measured. Start reading at Table.
+// It owns the columns and the units that all parts share. It must never know what is measured. Start reading at Table.
 package table
 
 import (
@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Full is the number of routes that targets are stated for.
+// Full is the number of routes for which there are targets.
 const Full = 10_000
 
-// Sizes are the numbers of routes that there are rows for.
+// Sizes are the numbers of routes for which there are rows.
 var Sizes = []int{1_000, Full}
 
 // Begin prints the head of the table.
@@ -26,7 +26,7 @@ type Table struct {
 	N int
 }
 
-// Row prints what was measured. The target is what we aim at; "" if no figure is stated.
+// Row prints what was measured. The target is the value to reach; "" if there is none.
 func (t Table) Row(what, cost, more, target string) {
 	line := fmt.Sprintf("| %d routes: %s ", t.N, what)
 	for _, cell := range []string{cost, more, target} {
@@ -35,7 +35,7 @@ func (t Table) Row(what, cost, more, target string) {
 	fmt.Fprintln(t.W, line+"|")
 }
 
-// AtFull is a target that is stated for the full number of routes only.
+// AtFull is a target that applies to the full number of routes only.
 func (t Table) AtFull(target string) string {
 	if t.N != Full {
 		return ""

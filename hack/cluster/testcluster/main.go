@@ -1,4 +1,5 @@
-// Command testcluster starts a Kubernetes to play with, and runs commands in its network. docs/testcluster.md tells what it is.
+// Command testcluster starts a test cluster, a Kubernetes for trying things out, and runs commands in its network.
+// docs/testcluster.md describes it.
 package main
 
 import (
@@ -46,7 +47,7 @@ func main() {
 	}
 }
 
-// helps tells whether a word asks for help.
+// helps reports whether a word asks for help.
 func helps(word string) bool { return slices.Contains([]string{"-h", "-help", "--help", "help"}, word) }
 
 type options struct {
@@ -61,37 +62,40 @@ type options struct {
 func newOptions() *options {
 	o := &options{flags: flag.NewFlagSet("up", flag.ContinueOnError), images: map[string]testcluster.Program{}}
 	o.flags.Usage = func() {}
-	o.flags.StringVar(&o.channel, "gateway-api", "experimental", "the channel of the Gateway API's CRDs to install: standard, experimental or none")
-	o.flags.StringVar(&o.kubeconfig, "kubeconfig", "bin/kubeconfig", "the file to write the kubeconfig to; it is removed at the end")
-	o.flags.BoolVar(&o.verbose, "v", false, "say what the kubelet does")
+	o.flags.StringVar(&o.channel, "gateway-api", "experimental",
+		"the channel of the Gateway API's CRDs to install: standard, experimental or none")
+	o.flags.StringVar(&o.kubeconfig, "kubeconfig", "bin/kubeconfig",
+		"the file to write the kubeconfig to; it is removed at the end")
+	o.flags.BoolVar(&o.verbose, "v", false, "log what the kubelet does")
 	o.flags.Func("apply", "a file of objects to install; may be given again", func(path string) error {
 		o.manifests = append(o.manifests, path)
 		return nil
 	})
-	o.flags.Func("image", "NAME=PATH: the program at PATH stands for the image; may be given again", func(text string) error {
-		name, path, ok := strings.Cut(text, "=")
-		if !ok {
-			return errors.New("want NAME=PATH")
-		}
-		path, err := filepath.Abs(path)
-		if err != nil {
-			return err
-		}
-		inside := "/usr/local/bin/" + filepath.Base(path)
-		o.images[name] = testcluster.Program{Files: map[string]string{inside: path}, Entrypoint: []string{inside}}
-		return nil
-	})
+	o.flags.Func("image", "NAME=PATH: use the program at PATH for the image NAME; may be given again",
+		func(text string) error {
+			name, path, ok := strings.Cut(text, "=")
+			if !ok {
+				return errors.New("want NAME=PATH")
+			}
+			path, err := filepath.Abs(path)
+			if err != nil {
+				return err
+			}
+			inside := "/usr/local/bin/" + filepath.Base(path)
+			o.images[name] = testcluster.Program{Files: map[string]string{inside: path}, Entrypoint: []string{inside}}
+			return nil
+		})
 	return o
 }
 
-// help says how the program is called.
+// help prints the usage.
 func (o *options) help(w io.Writer) {
 	fmt.Fprint(w, usage)
 	o.flags.SetOutput(w)
 	o.flags.PrintDefaults()
 }
 
-// up runs a cluster until it is told to end.
+// up runs a cluster until it is interrupted.
 func up(o *options) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -141,11 +145,11 @@ const greeting = `The cluster is up: Kubernetes %s.
   export KUBECONFIG=%s
   kubectl get pods --all-namespaces
 
-Pods and Services have their addresses in a network of the cluster's own. To run a command there:
+Pods and Services have addresses in the network of the cluster. To run a command in this network:
 
   %s exec -- curl http://ADDRESS
 
-Ctrl-C ends the cluster and all that runs in it.
+Ctrl-C stops the cluster and everything that runs in it.
 `
 
 // join runs a command in the cluster's network and returns its exit code.

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/internal/cli"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/testcluster"
 )
 
@@ -56,7 +57,7 @@ stringData: {tls.key: hidden}
 func run(t *testing.T, words ...string) (out string, code int) {
 	t.Helper()
 	var b strings.Builder
-	code = cli.Main(t.Context(), words, cli.Program{}, &b, &b)
+	code = cli.Main(t.Context(), words, cli.Program{Catalog: kinds.Catalog()}, &b, &b)
 	return b.String(), code
 }
 
@@ -99,7 +100,8 @@ other False *`)
 NAME HOSTNAMES ACCEPTED RESOLVED PROGRAMMED AGE
 web shop.example.com True True True *`)
 	is("gateways -A", "No resources found.")
-	if out, code := run(t, "get", "httproutes", "--kubeconfig", shop); code != 0 || !strings.Contains(out, "shop.example.com") {
+	if out, code := run(t, "get", "httproutes", "--kubeconfig", shop); code != 0 ||
+		!strings.Contains(out, "shop.example.com") {
 		t.Errorf("of the context's namespace: %d, %s", code, out)
 	}
 
@@ -115,7 +117,8 @@ web shop.example.com True True True *`)
 	is("httproute web -n shop -o yaml", strings.TrimSpace(ageless(asKubectl(t, c))))
 
 	for _, line := range []string{"secret key -n shop -o yaml", "secrets -A -o json"} {
-		if out := get(line); strings.Contains(out, "hidden") || strings.Contains(out, "aGlkZGVu") || !strings.Contains(out, "tls.key") {
+		if out := get(line); strings.Contains(out, "hidden") || strings.Contains(out, "aGlkZGVu") ||
+			!strings.Contains(out, "tls.key") {
 			t.Errorf("get %s shows\n%s", line, out)
 		}
 	}
@@ -141,11 +144,13 @@ func writeStatus(t *testing.T, c *testcluster.Cluster) {
 		route.Status.Parents = []gatewayv1.RouteParentStatus{{
 			ParentRef: route.Spec.ParentRefs[0], ControllerName: "cardea.dev/gateway-controller", Conditions: conditions,
 		}}
-		if _, err := client.GatewayV1().HTTPRoutes(namespace).UpdateStatus(t.Context(), route, metav1.UpdateOptions{}); err != nil {
+		if _, err := client.GatewayV1().HTTPRoutes(namespace).UpdateStatus(t.Context(), route,
+			metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	write("shop", "web", metav1.Condition{Type: "Accepted", Status: "True"}, metav1.Condition{Type: "ResolvedRefs", Status: "True"},
+	write("shop", "web", metav1.Condition{Type: "Accepted", Status: "True"},
+		metav1.Condition{Type: "ResolvedRefs", Status: "True"},
 		metav1.Condition{Type: "cardea.dev/Programmed", Status: "True"})
 	write("default", "other", metav1.Condition{Type: "Accepted", Status: "False"})
 }
@@ -226,16 +231,19 @@ func refusals(t *testing.T, c *testcluster.Cluster) {
 	}
 	nobody, admin := kubeconfig(t, c, "", token.Status.Token), "--kubeconfig "+c.Kubeconfig
 	for line, want := range map[string]string{
-		"httproute none " + admin:                  `Error from server (NotFound): httproutes.gateway.networking.k8s.io "none" not found`,
-		"dataplanes " + admin:                      "Error: the cluster has no dataplanes.cardea.dev: its CRD is not installed",
-		"dataplane x " + admin:                     "Error: the cluster has no dataplanes.cardea.dev: its CRD is not installed",
+		"httproute none " +
+			admin: `Error from server (NotFound): httproutes.gateway.networking.k8s.io "none" not found`,
+		"dataplanes " +
+			admin: "Error: the cluster has no dataplanes.cardea.dev: its CRD is not installed",
+		"dataplane x " +
+			admin: "Error: the cluster has no dataplanes.cardea.dev: its CRD is not installed",
 		"secrets --kubeconfig " + nobody:           "Error from server (Forbidden): secrets is forbidden",
-		"httproute .. " + admin:                    `Error: ".." is no name`,
-		"httproute a/b/c " + admin:                 `Error: "a/b/c" is no name`,
-		"gc --server 127.0.0.1:1 " + admin:         "Error: --server names a running Cardea",
+		"httproute .. " + admin:                    `Error: ".." is not a valid name`,
+		"httproute a/b/c " + admin:                 `Error: "a/b/c" is not a valid name`,
+		"gc --server 127.0.0.1:1 " + admin:         "Error: --server can't be used with --kube",
 		"gc --kubeconfig /none":                    "Error: find the cluster: stat /none: no such file or directory",
 		"gc --context elsewhere " + admin:          `Error: find the cluster: context "elsewhere" does not exist`,
-		"gc --kube --server http://127.0.0.1:9900": "Error: --server names a running Cardea",
+		"gc --kube --server http://127.0.0.1:9900": "Error: --server can't be used with --kube",
 	} {
 		if out, code := run(t, strings.Fields("get "+line)...); code != 1 || !strings.HasPrefix(out, want) {
 			t.Errorf("get %s: %d, %s", line, code, out)
@@ -246,7 +254,8 @@ func refusals(t *testing.T, c *testcluster.Cluster) {
 	}
 	// $KUBECONFIG counts with --kube only.
 	t.Setenv("KUBECONFIG", c.Kubeconfig)
-	if out, code := run(t, "get", "gc", "--server", "127.0.0.1:1"); code != 1 || !strings.Contains(out, "no Cardea answers") {
+	if out, code := run(t, "get", "gc", "--server", "127.0.0.1:1"); code != 1 ||
+		!strings.Contains(out, "no Cardea runs") {
 		t.Errorf("%d, %s", code, out)
 	}
 	if out, code := run(t, "get", "gc", "--kube"); code != 0 || !strings.Contains(out, "cardea.dev/gateway-controller") {
@@ -259,7 +268,8 @@ func refusals(t *testing.T, c *testcluster.Cluster) {
 		}
 	}
 	c.StopAPIServer()
-	if out, code := run(t, "get", "gc", "--kubeconfig", c.Kubeconfig); code != 1 || !strings.HasPrefix(out, "Error: the cluster does not answer: ") {
+	if out, code := run(t, "get", "gc", "--kubeconfig", c.Kubeconfig); code != 1 ||
+		!strings.HasPrefix(out, "Error: the cluster does not answer: ") {
 		t.Errorf("%d, %s", code, out)
 	}
 }

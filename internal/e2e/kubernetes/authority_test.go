@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestAuthorityDeleted: the Secret of the authority that proxies trust is deleted, and then edited to nonsense. It is written again as it was, so
-// no proxy loses its trust.
+// TestAuthorityDeleted: the Secret of the authority that proxies trust is deleted, and then edited to nonsense. It is
+// written again as it was, so no proxy loses its trust.
 func TestAuthorityDeleted(t *testing.T) {
 	s := newStage(t)
 	address := s.shop("edge")
@@ -25,7 +25,8 @@ func TestAuthorityDeleted(t *testing.T) {
 		s.step("it is %s", how)
 		s.until("the Secret is as it was", func() (string, bool) {
 			now, err := secrets.Get(ctx, authority, metav1.GetOptions{})
-			return fmt.Sprint(err), err == nil && now.ResourceVersion != before.ResourceVersion && reflect.DeepEqual(now.Data, before.Data)
+			return fmt.Sprint(err), err == nil && now.ResourceVersion != before.ResourceVersion &&
+				reflect.DeepEqual(now.Data, before.Data)
 		})
 	}
 	if err := secrets.Delete(ctx, authority, metav1.DeleteOptions{}); err != nil {
@@ -46,8 +47,8 @@ func TestAuthorityDeleted(t *testing.T) {
 	s.sentTo("green", address)
 }
 
-// TestAuthorityLost: the Secret is deleted while no Cardea runs that knows what was in it. The next one makes another authority, the proxies hear
-// of it, and serve all the time.
+// TestAuthorityLost: the Secret is deleted while no Cardea runs that knows what was in it. The next one makes another
+// authority, the proxies hear of it, and serve all the time.
 func TestAuthorityLost(t *testing.T) {
 	s := newStage(t)
 	address := s.shop("edge")

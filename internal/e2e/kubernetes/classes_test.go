@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestClassMistyped: a Gateway gets the name of a class that does not exist. It is served as before, also by a Cardea that is started
-// meanwhile; edits of its routes are served; its status says what is wrong. Named right again, it is accepted. Given to another controller, it
-// is served no more.
+// TestClassMistyped: a Gateway gets the name of a class that does not exist. It is served as before, also by a Cardea
+// that is started meanwhile; edits of its routes are served; its status says what is wrong. Named right again, it is
+// accepted. Given to another controller, it is served no more.
 func TestClassMistyped(t *testing.T) {
 	s := newStage(t)
 	address := s.fleet("edge", "{pod: {drainSeconds: 2}}")
@@ -46,13 +46,15 @@ func TestClassMistyped(t *testing.T) {
 	s.apply("apiVersion: gateway.networking.k8s.io/v1\nkind: GatewayClass\nmetadata: {name: " + s.namespace +
 		"}\nspec: {controllerName: example.com/other}\n")
 	s.Cleanup(func() {
-		if err := s.api.GatewayV1().GatewayClasses().Delete(context.Background(), s.namespace, metav1.DeleteOptions{}); err != nil {
+		if err := s.api.GatewayV1().GatewayClasses().Delete(context.Background(), s.namespace,
+			metav1.DeleteOptions{}); err != nil {
 			s.Error(err)
 		}
 	})
 	class(s.namespace)
 	s.until("all that was made is gone", func() (string, bool) {
-		list, err := s.Client.AppsV1().Deployments(s.namespace).List(context.Background(), metav1.ListOptions{LabelSelector: proxiesOf("edge")})
+		list, err := s.Client.AppsV1().Deployments(s.namespace).List(context.Background(),
+			metav1.ListOptions{LabelSelector: proxiesOf("edge")})
 		if err != nil {
 			return err.Error(), false
 		}
@@ -64,7 +66,8 @@ func TestClassMistyped(t *testing.T) {
 	})
 }
 
-// TestAddressUnsupported: a running Gateway gets an address of a kind that is not supported. It says so, and is served as before, edits included.
+// TestAddressUnsupported: a running Gateway gets an address of a kind that is not supported. It says so, and is served
+// as before, edits included.
 func TestAddressUnsupported(t *testing.T) {
 	s := newStage(t)
 	address := s.shop("edge")

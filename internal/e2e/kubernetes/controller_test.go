@@ -11,8 +11,9 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// TestControllerDeleted: Cardea's pod is deleted. The next one finds everything as it should be: it sends no proxy a resource and writes no
-// status, and then it does what it is for: of an edit it writes one status, and nothing that was put off comes after.
+// TestControllerDeleted: Cardea's pod is deleted. The next one finds everything as it should be: it sends no proxy a
+// resource and writes no status, and then it does what it is for: of an edit it writes one status, and nothing that was
+// put off comes after.
 func TestControllerDeleted(t *testing.T) {
 	s := newStage(t)
 	address := s.shop("edge")
@@ -49,7 +50,8 @@ func TestControllerDeleted(t *testing.T) {
 		}
 		return fmt.Sprint(f.Sum("cardea_status_queue")), still > 5 // what has left the queue has been written by then
 	})
-	all, edits := f.Sum("cardea_status_writes_total", `result="written"`), f.Sum("cardea_status_writes_total", `kind="HTTPRoute"`, `result="written"`)
+	all, edits := f.Sum("cardea_status_writes_total", `result="written"`),
+		f.Sum("cardea_status_writes_total", `kind="HTTPRoute"`, `result="written"`)
 	if all != 1 || edits != 1 {
 		t.Errorf("one route was edited: %v statuses were written, %v of them of routes: %v", all, edits, writes(f))
 	}
@@ -59,8 +61,8 @@ func TestControllerDeleted(t *testing.T) {
 	calls.flawless()
 }
 
-// TestControllerKilledInMidWrite: Cardea is killed while it writes the statuses of many routes. Proxies serve on, all the routes that they
-// had; what was not served yet is served by the next Cardea, and all statuses are true.
+// TestControllerKilledInMidWrite: Cardea is killed while it writes the statuses of many routes. Proxies serve on, all
+// the routes that they had; what was not served yet is served by the next Cardea, and all statuses are true.
 func TestControllerKilledInMidWrite(t *testing.T) {
 	const routes = 300
 	s := newStage(t)
@@ -100,8 +102,8 @@ func TestControllerKilledInMidWrite(t *testing.T) {
 	calls.flawless()
 }
 
-// TestControllerKilledWhileGatewaysComeAndGo: Cardea is killed while it makes what Gateways need, and while it takes it away again. All of them
-// serve, and then nothing of them is left.
+// TestControllerKilledWhileGatewaysComeAndGo: Cardea is killed while it makes what Gateways need, and while it takes it
+// away again. All of them serve, and then nothing of them is left.
 func TestControllerKilledWhileGatewaysComeAndGo(t *testing.T) {
 	const n = 6
 	s := newStage(t)
@@ -159,8 +161,8 @@ func TestControllerKilledWhileGatewaysComeAndGo(t *testing.T) {
 	calls.flawless()
 }
 
-// TestStartWithoutAPIServer: Cardea is started again while the API server is away. It is not ready and tells proxies nothing, so they go
-// on, until it knows all.
+// TestStartWithoutAPIServer: Cardea is started again while the API server is away. It is not ready and tells proxies
+// nothing, so they go on, until it knows all.
 func TestStartWithoutAPIServer(t *testing.T) {
 	s := newStage(t)
 	address := s.shop("edge")

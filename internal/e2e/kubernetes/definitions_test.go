@@ -12,13 +12,14 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
-// TestRouteDefinitionDeleted: the CRD of HTTPRoutes is deleted, and with it all routes. What has no route any more is answered with 404; the
-// Gateway stays. The CRD and a route are put back, and are served without a restart.
+// TestRouteDefinitionDeleted: the CRD of HTTPRoutes is deleted, and with it all routes. What has no route any more is
+// answered with 404; the Gateway stays. The CRD and a route are put back, and are served without a restart.
 func TestRouteDefinitionDeleted(t *testing.T) {
 	s := newStage(t)
 	address := s.shop("edge")
 	was := s.controller()
-	calls := s.traffic(100, address, func(a answer) bool { return by("blue")(a) || a.Status == http.StatusNotFound }, "shop.example")
+	calls := s.traffic(100, address, func(a answer) bool { return by("blue")(a) || a.Status == http.StatusNotFound },
+		"shop.example")
 	s.deleteDefinition("httproutes.gateway.networking.k8s.io")
 	s.gets(address, "shop.example", "/", func(a answer) bool { return a.Status == http.StatusNotFound })
 	s.attached("edge", 0)
@@ -34,8 +35,8 @@ func TestRouteDefinitionDeleted(t *testing.T) {
 	calls.flawless()
 }
 
-// TestOptionalDefinitionsDeleted: the CRDs of XBackends and DataPlanes are deleted while they are used. All else goes on, also when Cardea
-// is started without them; when they are back they are used without a restart.
+// TestOptionalDefinitionsDeleted: the CRDs of XBackends and DataPlanes are deleted while they are used. All else goes
+// on, also when Cardea is started without them; when they are back they are used without a restart.
 func TestOptionalDefinitionsDeleted(t *testing.T) {
 	s := newStage(t)
 	address := s.fleet("edge", "{replicas: 2}")
@@ -54,7 +55,8 @@ func TestOptionalDefinitionsDeleted(t *testing.T) {
 	s.step("a new Cardea does without them")
 	was := s.controller()
 	s.define()
-	s.apply(xbackend(s.namespace, "far", "blue") + dataPlane(s.namespace, "edge", "{replicas: 1, logLevel: info, pod: {drainSeconds: 2}}"))
+	s.apply(xbackend(s.namespace, "far", "blue") +
+		dataPlane(s.namespace, "edge", "{replicas: 1, logLevel: info, pod: {drainSeconds: 2}}"))
 	s.gets(address, "far.example", "/", by("blue"))
 	s.live("web", "far")
 	s.until("the DataPlane counts", func() (string, bool) {
@@ -67,7 +69,8 @@ func TestOptionalDefinitionsDeleted(t *testing.T) {
 	calls.flawless()
 }
 
-var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
+	Resource: "customresourcedefinitions"}
 
 // deleteDefinition deletes a CRD, and returns when it is gone with all its objects. The test puts it back in the end.
 func (s *stage) deleteDefinition(name string) {

@@ -12,8 +12,8 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// TestNamespaceDeleted: a Namespace is deleted with its Gateway and all. It is gone within 30 s, so no finalizer is left that nobody takes away;
-// another Gateway goes on.
+// TestNamespaceDeleted: a Namespace is deleted with its Gateway and all. It is gone within 30 s, so no finalizer is
+// left that nobody takes away; another Gateway goes on.
 func TestNamespaceDeleted(t *testing.T) {
 	other, s := newStage(t), newStage(t)
 	calls := other.traffic(100, other.shop("edge"), by("blue"), "shop.example")
@@ -45,7 +45,8 @@ func TestGatewayDeleted(t *testing.T) {
 	s := newStage(t)
 	s.fleet("edge", "{pod: {drainSeconds: 20}}")
 	began := time.Now()
-	if err := s.api.GatewayV1().Gateways(s.namespace).Delete(context.Background(), "edge", metav1.DeleteOptions{}); err != nil {
+	if err := s.api.GatewayV1().Gateways(s.namespace).Delete(context.Background(), "edge",
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	s.until("the Gateway is gone", func() (string, bool) {
@@ -68,7 +69,8 @@ func TestGatewayDeleted(t *testing.T) {
 				return err.Error(), false
 			}
 		}
-		left := len(services.Items) + len(accounts.Items) + len(maps.Items) + len(deployments.Items) + len(s.pods(s.namespace, proxiesOf("edge")))
+		left := len(services.Items) + len(accounts.Items) + len(maps.Items) + len(deployments.Items) +
+			len(s.pods(s.namespace, proxiesOf("edge")))
 		return fmt.Sprint(left), left == 0
 	})
 	s.until("the route has no parent", func() (string, bool) {
@@ -80,7 +82,8 @@ func TestGatewayDeleted(t *testing.T) {
 	})
 }
 
-// TestGatewayMadeAnew: a Gateway is deleted and made again at once, over and over. Each serves, though it shares all names with the one that goes.
+// TestGatewayMadeAnew: a Gateway is deleted and made again at once, over and over. Each serves, though it shares all
+// names with the one that goes.
 func TestGatewayMadeAnew(t *testing.T) {
 	s := newStage(t)
 	s.fleet("edge", "{pod: {drainSeconds: 1}}")
@@ -109,7 +112,8 @@ func TestGatewayMadeAnew(t *testing.T) {
 	}
 }
 
-// TestRoutesDeleted: a thousand routes are deleted at once. The one that remains is served all the time, and the Gateway counts one.
+// TestRoutesDeleted: a thousand routes are deleted at once. The one that remains is served all the time, and the
+// Gateway counts one.
 func TestRoutesDeleted(t *testing.T) {
 	const routes = 1000
 	s := newStage(t)

@@ -13,24 +13,30 @@ import (
 	"cardea.dev/cardea/internal/testcert"
 )
 
-// TestDiff asks the Cardea of the cluster what a folder would change, as a pipeline does: nothing once it is applied, whatever the API server
-// has added to the objects and whatever nobody reads of them; of an edit, that edit, until it is applied.
+// TestDiff asks the Cardea of the cluster what a folder would change, as a pipeline does: nothing once it is applied,
+// whatever the API server has added to the objects and whatever nobody reads of them; of an edit, that edit, until it
+// is applied.
 func TestDiff(t *testing.T) {
 	s := newShell(newStage(t))
 	const host = "shop.example"
 	dir := t.TempDir()
 	pair := testcert.Self(host).Data()
-	s.write(dir, "app.yaml", echo(s.namespace, "blue", 1)+echo(s.namespace, "green", 1)+secret(s.namespace, "cert", "kubernetes.io/tls", pair)+
+	s.write(dir, "app.yaml", echo(s.namespace, "blue", 1)+echo(s.namespace, "green", 1)+
+		secret(s.namespace, "cert", "kubernetes.io/tls", pair)+
 		secret(s.namespace, "password", "Opaque", map[string][]byte{"password": []byte("secret")})+
 		secret(s.namespace, "unused", "kubernetes.io/tls", pair)+
-		fmt.Sprintf("---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: %s}, data: {a: b}}\n", s.namespace)+
+		fmt.Sprintf("---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: %s}, data: {a: b}}\n",
+			s.namespace)+
 		fmt.Sprintf("---\n{apiVersion: v1, kind: Namespace, metadata: {name: %s, labels: {team: shop}}}\n", s.namespace))
-	from := fmt.Sprintf("allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {team: shop, %s: \"\"}}}}", testLabel)
-	s.write(dir, "gateway.yaml", labelled(gateway(s.namespace, "edge", fmt.Sprintf("listeners: [{name: http, port: 80, protocol: HTTP, %[1]s}, "+
+	from := fmt.Sprintf("allowedRoutes: {namespaces: {from: Selector, selector: {matchLabels: {team: shop, %s: \"\"}}}}",
+		testLabel)
+	s.write(dir, "gateway.yaml", labelled(gateway(s.namespace, "edge", fmt.Sprintf("listeners: [{name: http, port: 80, "+
+		"protocol: HTTP, %[1]s}, "+
 		"{name: https, port: 443, protocol: HTTPS, %[1]s, tls: {certificateRefs: [{name: cert}]}}]", from))))
 	routes := func(path string) {
 		s.write(dir, "routes.yaml", labelled(route(s.namespace, "web", "edge", host, "blue")+
-			strings.Replace(route(s.namespace, "green", "edge", host, "green"), "rules: [{", "rules: [{matches: [{path: {value: "+path+"}}], ", 1)))
+			strings.Replace(route(s.namespace, "green", "edge", host, "green"), "rules: [{",
+				"rules: [{matches: [{path: {value: "+path+"}}], ", 1)))
 	}
 	routes("/green")
 	apply := func() {
@@ -50,8 +56,10 @@ func TestDiff(t *testing.T) {
 	routes("/emerald")
 	edge, green := s.namespace+"/edge", s.namespace+"/green"
 	changed := fmt.Sprintf("objects (1)\n  ~ HTTPRoute %[2]s\nroutes (4)\n"+
-		"  + %[1]s port 443/https, %[3]s: HTTPRoute %[2]s: paths below /emerald\n  - %[1]s port 443/https, %[3]s: HTTPRoute %[2]s: paths below /green\n"+
-		"  + %[1]s port 80, %[3]s: HTTPRoute %[2]s: paths below /emerald\n  - %[1]s port 80, %[3]s: HTTPRoute %[2]s: paths below /green\n"+
+		"  + %[1]s port 443/https, %[3]s: HTTPRoute %[2]s: paths below /emerald\n  - %[1]s port 443/https, %[3]s: "+
+		"HTTPRoute %[2]s: paths below /green\n"+
+		"  + %[1]s port 80, %[3]s: HTTPRoute %[2]s: paths below /emerald\n  - %[1]s port 80, %[3]s: HTTPRoute %[2]s: "+
+		"paths below /green\n"+
 		"requests that would go elsewhere (4)\n...", edge, green, host)
 	s.diffs(dir, 1, changed)
 	apply()
@@ -67,7 +75,8 @@ func (s shell) write(dir, name, text string) {
 	}
 }
 
-// diffs asks what a folder would change; "..." of what is wanted stands for anything. Cardea may be about to read what was just written.
+// diffs asks what a folder would change; "..." of what is wanted stands for anything. Cardea may be about to read what
+// was just written.
 func (s shell) diffs(dir string, code int, want string) {
 	s.Helper()
 	s.until("cardea diff", func() (string, bool) {

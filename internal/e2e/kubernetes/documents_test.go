@@ -52,7 +52,8 @@ func newShell(s *stage) shell {
 // run runs a line. The tests are in the cluster's network already, and have built Cardea elsewhere.
 func (s shell) run(line string) (out string, err error) {
 	for is, here := range map[string]string{
-		"bin/testcluster exec -- ": "", "bin/cardea ": filepath.Join(shared.dir, "cardea") + " ", ".default.svc": "." + s.namespace + ".svc",
+		"bin/testcluster exec -- ": "", "bin/cardea ": filepath.Join(shared.dir, "cardea") + " ",
+		".default.svc": "." + s.namespace + ".svc",
 	} {
 		line = strings.ReplaceAll(line, is, here)
 	}
@@ -123,7 +124,7 @@ func TestDocuments(t *testing.T) {
 	for _, d := range []struct{ document, section string }{
 		{"docs/testcluster.md", ""},
 		{"docs/kubernetes.md", "Install"},
-		{"docs/kubernetes.md", "Looking inside"},
+		{"docs/kubernetes.md", "Health, metrics and the admin API"},
 	} {
 		for _, block := range s.blocks(d.document, d.section) {
 			s.play(block)

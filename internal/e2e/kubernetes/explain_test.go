@@ -41,8 +41,9 @@ func (s shell) forward() {
 	s.Fatalf("kubectl port-forward: %s", strings.Join(said, "\n"))
 }
 
-// TestExplain asks the Cardea of the cluster, by a port-forward, as docs/explain.md has it: why a request goes where it goes, who brought that and
-// who acknowledged it, and what became of the route; and again after an edit by somebody else, who wants what can't be.
+// TestExplain asks the Cardea of the cluster, by a port-forward, as docs/explain.md has it: why a request goes where it
+// goes, who brought that and who acknowledged it, and what became of the route; and again after an edit by somebody
+// else, who wants what can't be.
 func TestExplain(t *testing.T) {
 	s := newShell(newStage(t))
 	if out, err := s.run("kubectl apply -f examples/kubernetes/first-gateway.yaml"); err != nil {
@@ -58,10 +59,12 @@ func TestExplain(t *testing.T) {
 	question := " http://any.example/cart --gateway " + s.namespace + "/first"
 	var story explain.Story
 	s.asks(&story, "cardea explain -o json"+question)
-	if o := story.Outcomes; len(o) != 1 || o[0].Backend != "Service "+s.namespace+"/whoami port 80" || len(o[0].Endpoints) != 2 {
+	if o := story.Outcomes; len(o) != 1 || o[0].Backend != "Service "+s.namespace+"/whoami port 80" ||
+		len(o[0].Endpoints) != 2 {
 		t.Errorf("outcomes %+v, want two endpoints of whoami", o)
 	}
-	if r := story.Rules; len(r) != 1 || !r[0].Live.Acknowledged || r[0].Live.Proxies != 1 || r[0].Edit.By != "kubectl-client-side-apply" {
+	if r := story.Rules; len(r) != 1 || !r[0].Live.Acknowledged || r[0].Live.Proxies != 1 ||
+		r[0].Edit.By != "kubectl-client-side-apply" {
 		t.Errorf("rules %+v, want one that a proxy has acknowledged, by kubectl", r)
 	}
 
@@ -75,7 +78,8 @@ func TestExplain(t *testing.T) {
 	s.until("the story of the route follows the edit", func() (string, bool) {
 		var o explain.Object
 		s.asks(&o, "cardea explain -o json httproute/whoami -n "+s.namespace)
-		return statusText(o), o.Edit != nil && o.Edit.By == "somebody-else" && o.Stages.Acknowledged != nil && len(o.Findings) == 1 &&
+		return statusText(o), o.Edit != nil && o.Edit.By == "somebody-else" && o.Stages.Acknowledged != nil &&
+			len(o.Findings) == 1 &&
 			strings.Contains(o.Findings[0], "Service "+s.namespace+"/nobody")
 	})
 	out, err := s.run("bin/cardea explain" + question)

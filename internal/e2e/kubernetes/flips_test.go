@@ -14,8 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// TestFlips: a Service is made and the route is pointed at it at once; it is pointed back, and the Service is deleted at once. Watches of different
-// kinds tell of that in any order, and the endpoints come when the cluster has made them: still, no request fails.
+// TestFlips: a Service is made and the route is pointed at it at once; it is pointed back, and the Service is deleted
+// at once. Watches of different kinds tell of that in any order, and the endpoints come when the cluster has made them:
+// still, no request fails.
 func TestFlips(t *testing.T) {
 	const flips, rate = 200, 500
 	s := newStage(t)
@@ -32,7 +33,8 @@ func TestFlips(t *testing.T) {
 		}
 		s.gets(address, "shop.example", "/", by("green"))
 		s.point("web", "blue")
-		if err := s.Client.CoreV1().Services(s.namespace).Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
+		if err := s.Client.CoreV1().Services(s.namespace).Delete(context.Background(), name,
+			metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		s.gets(address, "shop.example", "/", by("blue"))
@@ -62,7 +64,8 @@ func (s *stage) makeService(name, app string) {
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{
 		Selector: map[string]string{"app": app}, Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(3000)}},
 	}}
-	if _, err := s.Client.CoreV1().Services(s.namespace).Create(context.Background(), service, metav1.CreateOptions{}); err != nil {
+	if _, err := s.Client.CoreV1().Services(s.namespace).Create(context.Background(), service,
+		metav1.CreateOptions{}); err != nil {
 		s.Fatal(err)
 	}
 }

@@ -8,12 +8,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestInstall is the first minute, as README and examples/kubernetes tell it: install.yaml, a Gateway and a route, and a request is answered.
+// TestInstall is the first minute, as README and examples/kubernetes tell it: install.yaml, a Gateway and a route, and
+// a request is answered.
 func TestInstall(t *testing.T) {
 	s := newStage(t)
 	s.example("first-gateway.yaml")
 	address := s.address("first")
-	s.gets(address, "any.example", "/hello", func(a answer) bool { return a.Status == 200 && a.Path == "/hello" && a.Host == "any.example" })
+	s.gets(address, "any.example", "/hello",
+		func(a answer) bool { return a.Status == 200 && a.Path == "/hello" && a.Host == "any.example" })
 
 	s.example("two-replicas.yaml")
 	s.until("two proxies", func() (string, bool) {
@@ -25,5 +27,6 @@ func TestInstall(t *testing.T) {
 		}
 		return fmt.Sprintf("%+v", list.Items[0].Status), list.Items[0].Status.ReadyReplicas == 2
 	})
-	s.gets(s.address("first"), "any.example", "/again", func(a answer) bool { return a.Status == 200 && a.Path == "/again" })
+	s.gets(s.address("first"), "any.example", "/again",
+		func(a answer) bool { return a.Status == 200 && a.Path == "/again" })
 }

@@ -77,7 +77,8 @@ func (s *stage) controller() corev1.Pod {
 // deployment is the one of a Gateway.
 func (s *stage) deployment(gateway string) appsv1.Deployment {
 	s.Helper()
-	list, err := s.Client.AppsV1().Deployments(s.namespace).List(context.Background(), metav1.ListOptions{LabelSelector: proxiesOf(gateway)})
+	list, err := s.Client.AppsV1().Deployments(s.namespace).List(context.Background(),
+		metav1.ListOptions{LabelSelector: proxiesOf(gateway)})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -105,7 +106,8 @@ func (s *stage) live(routes ...string) {
 	}
 }
 
-// routeIs waits until a route's status has conditions ("Accepted=True", "ResolvedRefs=False BackendNotFound") for the route as it is now.
+// routeIs waits until a route's status has conditions ("Accepted=True", "ResolvedRefs=False BackendNotFound") for the
+// route as it is now.
 func (s *stage) routeIs(name string, conditions ...string) {
 	s.Helper()
 	s.until("HTTPRoute "+name+" is "+strings.Join(conditions, ", "), func() (string, bool) {
@@ -113,7 +115,8 @@ func (s *stage) routeIs(name string, conditions ...string) {
 		if err != nil {
 			return err.Error(), false
 		}
-		return statusText(r.Status), len(r.Status.Parents) == 1 && has(r.Status.Parents[0].Conditions, r.Generation, conditions...)
+		return statusText(r.Status), len(r.Status.Parents) == 1 &&
+			has(r.Status.Parents[0].Conditions, r.Generation, conditions...)
 	})
 }
 
@@ -174,14 +177,16 @@ func (s *stage) attached(gateway string, routes int32) {
 	})
 }
 
-// has says whether conditions are there, of that generation: TYPE=STATUS, also with the REASON, also with ": " and words of the message.
+// has says whether conditions are there, of that generation: TYPE=STATUS, also with the REASON, also with ": " and
+// words of the message.
 func has(list []metav1.Condition, generation int64, conditions ...string) bool {
 	for _, want := range conditions {
 		want, words, _ := strings.Cut(want, ": ")
 		state, reason, _ := strings.Cut(want, " ")
 		kind, status, _ := strings.Cut(state, "=")
 		c := meta.FindStatusCondition(list, kind)
-		if c == nil || string(c.Status) != status || c.ObservedGeneration != generation || reason != "" && c.Reason != reason ||
+		if c == nil || string(c.Status) != status || c.ObservedGeneration != generation || reason != "" &&
+			c.Reason != reason ||
 			!strings.Contains(c.Message, words) {
 			return false
 		}

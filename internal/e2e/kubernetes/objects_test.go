@@ -12,8 +12,8 @@ import (
 	"cardea.dev/cardea/internal/testcluster"
 )
 
-// shop sets up two echo servers, blue and green, a Gateway, and the route web from shop.example to blue. It returns the Gateway's
-// address when a request was answered. more is said of the Gateway.
+// shop sets up two echo servers, blue and green, a Gateway, and the route web from shop.example to blue. It returns the
+// Gateway's address when a request was answered. more is said of the Gateway.
 func (s *stage) shop(gatewayName string, more ...string) (address string) {
 	s.Helper()
 	s.apply(echo(s.namespace, "blue", 1) + echo(s.namespace, "green", 1) + gateway(s.namespace, gatewayName, more...) +
@@ -59,7 +59,8 @@ func (s *stage) routes(gateway, name string, n int) (hosts []string) {
 			r.Spec.Rules = []gatewayv1.HTTPRouteRule{{BackendRefs: []gatewayv1.HTTPBackendRef{{BackendRef: gatewayv1.BackendRef{
 				BackendObjectReference: gatewayv1.BackendObjectReference{Name: "blue", Port: &port},
 			}}}}}
-			if _, err := s.api.GatewayV1().HTTPRoutes(s.namespace).Create(context.Background(), r, metav1.CreateOptions{}); err != nil {
+			if _, err := s.api.GatewayV1().HTTPRoutes(s.namespace).Create(context.Background(), r,
+				metav1.CreateOptions{}); err != nil {
 				s.Errorf("create route %s: %v", name, err)
 			}
 		})
@@ -124,7 +125,10 @@ spec:
 
 // dataPlane states a DataPlane.
 func dataPlane(namespace, name, spec string) string {
-	return fmt.Sprintf("---\napiVersion: cardea.dev/v1alpha1\nkind: DataPlane\nmetadata: {name: %s, namespace: %s}\nspec: %s\n", name, namespace, spec)
+	return fmt.Sprintf(
+		"---\napiVersion: cardea.dev/v1alpha1\nkind: DataPlane\nmetadata: {name: %s, namespace: %s}\nspec: %s\n", name,
+		namespace, spec,
+	)
 }
 
 // xbackend states an XBackend that stands for a Service, by its DNS name.

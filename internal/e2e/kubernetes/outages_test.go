@@ -11,11 +11,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// away is how long the API server is. What depends on the length are the pauses before Cardea's parts ask again: they grow to 30 s.
+// away is how long the API server is. What depends on the length are the pauses before Cardea's parts ask again: they
+// grow to 30 s.
 var away = flag.Duration("away", 60*time.Second, "how long the API server is away in TestAPIServerAway")
 
-// TestAPIServerAway: requests go on while the API server is away, and a proxy that is started again meanwhile is served, too. What is
-// written when it is back is served, and statuses are true.
+// TestAPIServerAway: requests go on while the API server is away, and a proxy that is started again meanwhile is
+// served, too. What is written when it is back is served, and statuses are true.
 func TestAPIServerAway(t *testing.T) {
 	s := newStage(t)
 	address := s.shop("edge")

@@ -22,7 +22,8 @@ func TestProgrammedAnswers(t *testing.T) {
 	}
 }
 
-// TestRolloutStuck: a Gateway says of its proxies that they don't come up, in the Deployment's words, and an Event tells. Those that run serve on.
+// TestRolloutStuck: a Gateway says of its proxies that they don't come up, in the Deployment's words, and an Event
+// tells. Those that run serve on.
 func TestRolloutStuck(t *testing.T) {
 	s := newStage(t)
 	address := s.shop("edge")
@@ -41,7 +42,8 @@ func TestRolloutStuck(t *testing.T) {
 	for _, name := range []string{"edge", "other"} {
 		s.until("an Event tells of "+name, func() (string, bool) {
 			list, err := s.Client.CoreV1().Events(s.namespace).
-				List(context.Background(), metav1.ListOptions{FieldSelector: "reason=RolloutStuck,type=Warning,involvedObject.name=" + name})
+				List(context.Background(),
+					metav1.ListOptions{FieldSelector: "reason=RolloutStuck,type=Warning,involvedObject.name=" + name})
 			return fmt.Sprintf("%+v, %v", list, err), err == nil && len(list.Items) > 0
 		})
 	}
@@ -58,7 +60,8 @@ func TestRolloutStuck(t *testing.T) {
 			return err.Error(), false
 		}
 		text := statusText(g.Status)
-		return text, has(g.Status.Conditions, g.Generation, "Programmed=True Programmed") && !strings.Contains(text, "ProgressDeadlineExceeded")
+		return text, has(g.Status.Conditions, g.Generation, "Programmed=True Programmed") &&
+			!strings.Contains(text, "ProgressDeadlineExceeded")
 	})
 	s.address("other")
 }

@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestProxyKilled: one of two proxies is killed by SIGKILL. What it was answering and what was sent to it before the cluster knew fails; the
-// other one serves on, and when it is back nothing fails any more.
+// TestProxyKilled: one of two proxies is killed by SIGKILL. What it was answering and what was sent to it before the
+// cluster knew fails; the other one serves on, and when it is back nothing fails any more.
 func TestProxyKilled(t *testing.T) {
 	s := newStage(t)
 	address := s.fleet("edge", "{replicas: 2}")
@@ -45,8 +45,8 @@ func TestProxyKilled(t *testing.T) {
 	s.live("web")
 }
 
-// TestProxyDeleted: the pods of the proxies are deleted, one after the other. They tell their clients to leave, and end when those have: no
-// request fails.
+// TestProxyDeleted: the pods of the proxies are deleted, one after the other. They tell their clients to leave, and end
+// when those have: no request fails.
 func TestProxyDeleted(t *testing.T) {
 	s := newStage(t)
 	address := s.fleet("edge", "{replicas: 2, pod: {drainSeconds: 3}}")
@@ -76,7 +76,8 @@ func TestRollout(t *testing.T) {
 	}{
 		{"another log level", "{replicas: 1, logLevel: info, pod: {drainSeconds: 3}}", 1, true},
 		{"two replicas", "{replicas: 2, logLevel: info, pod: {drainSeconds: 3}}", 2, false},
-		{"other resources", "{replicas: 2, logLevel: info, resources: {requests: {cpu: 10m}}, pod: {drainSeconds: 3}}", 2, true},
+		{"other resources", "{replicas: 2, logLevel: info, resources: {requests: {cpu: 10m}}, pod: {drainSeconds: 3}}", 2,
+			true},
 		{"one replica", "{replicas: 1, logLevel: info, resources: {requests: {cpu: 10m}}, pod: {drainSeconds: 3}}", 1, false},
 	} {
 		s.step("%s", change.what)
@@ -84,7 +85,8 @@ func TestRollout(t *testing.T) {
 		s.until("the pods are as they should be", func() (string, bool) {
 			d := s.deployment("edge")
 			all, err := s.allPods(s.namespace, proxiesOf("edge"))
-			return fmt.Sprint(len(all), err, statusText(d.Status)), err == nil && len(all) == change.pods && settled(d, change.pods) &&
+			return fmt.Sprint(len(all), err, statusText(d.Status)), err == nil && len(all) == change.pods &&
+				settled(d, change.pods) &&
 				(!change.others || !anyOf(all, before))
 		})
 		before = s.ready(s.namespace, proxiesOf("edge"), change.pods)

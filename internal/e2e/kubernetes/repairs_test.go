@@ -12,8 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestRepairs: others edit what was made for a Gateway. It is as it was soon after, but for what is theirs: the number of replicas and words
-// that Cardea does not use. No request fails. Then others delete it, one after the other: it is made again.
+// TestRepairs: others edit what was made for a Gateway. It is as it was soon after, but for what is theirs: the number
+// of replicas and words that Cardea does not use. No request fails. Then others delete it, one after the other: it is
+// made again.
 func TestRepairs(t *testing.T) {
 	s := newStage(t)
 	address := s.shop("edge")
@@ -23,12 +24,14 @@ func TestRepairs(t *testing.T) {
 	name, core, deployments := made.Name, s.Client.CoreV1(), s.Client.AppsV1().Deployments(s.namespace)
 
 	s.until("that it was deployed is told", func() (string, bool) {
-		list, err := core.Events(s.namespace).List(ctx, metav1.ListOptions{FieldSelector: "reason=Deployed,involvedObject.name=edge"})
+		list, err := core.Events(s.namespace).List(ctx,
+			metav1.ListOptions{FieldSelector: "reason=Deployed,involvedObject.name=edge"})
 		return fmt.Sprintf("%+v, %v", list, err), err == nil && len(list.Items) > 0
 	})
 
 	s.step("an autoscaler wants two")
-	scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.namespace}, Spec: autoscalingv1.ScaleSpec{Replicas: 2}}
+	scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.namespace},
+		Spec: autoscalingv1.ScaleSpec{Replicas: 2}}
 	if _, err := deployments.UpdateScale(ctx, name, scale, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -46,13 +49,16 @@ func TestRepairs(t *testing.T) {
 		"spec": {"template": {"spec": {"containers": [{"name": "envoy", "image": "example.com/other"}]}}}}`),
 		metav1.PatchOptions{})
 	edit(err)
-	_, err = core.Services(s.namespace).Patch(ctx, name, types.MergePatchType, []byte(`{"metadata": {"labels": {"app.kubernetes.io/name": "other"}}}`),
+	_, err = core.Services(s.namespace).Patch(ctx, name, types.MergePatchType,
+		[]byte(`{"metadata": {"labels": {"app.kubernetes.io/name": "other"}}}`),
 		metav1.PatchOptions{})
 	edit(err)
-	_, err = core.ConfigMaps(s.namespace).Patch(ctx, name, types.MergePatchType, []byte(`{"data": {"envoy.json": "{}"}}`), metav1.PatchOptions{})
+	_, err = core.ConfigMaps(s.namespace).Patch(ctx, name, types.MergePatchType, []byte(`{"data": {"envoy.json": "{}"}}`),
+		metav1.PatchOptions{})
 	edit(err)
 	_, err = core.ServiceAccounts(s.namespace).Patch(ctx, name, types.MergePatchType,
-		[]byte(`{"automountServiceAccountToken": true, "metadata": {"labels": {"app.kubernetes.io/instance": "other"}}}`), metav1.PatchOptions{})
+		[]byte(`{"automountServiceAccountToken": true, "metadata": {"labels": {"app.kubernetes.io/instance": "other"}}}`),
+		metav1.PatchOptions{})
 	edit(err)
 	s.until("all is as it was", func() (string, bool) {
 		d, err1 := deployments.Get(ctx, name, metav1.GetOptions{})
@@ -66,7 +72,8 @@ func TestRepairs(t *testing.T) {
 		}
 		return statusText([]any{d.Spec, service.Spec, config.Data, account}),
 			image(*d) == image(made) && d.Annotations["theirs"] == "stays" && *d.Spec.Replicas == 2 &&
-				service.Labels["app.kubernetes.io/name"] == made.Labels["app.kubernetes.io/name"] && len(config.Data["envoy.json"]) > 10 &&
+				service.Labels["app.kubernetes.io/name"] == made.Labels["app.kubernetes.io/name"] &&
+				len(config.Data["envoy.json"]) > 10 &&
 				account.Labels["app.kubernetes.io/instance"] == name && !*account.AutomountServiceAccountToken
 	})
 	s.until("the Deployment is at rest", func() (string, bool) {
@@ -78,7 +85,8 @@ func TestRepairs(t *testing.T) {
 	calls.flawless()
 
 	s.step("the Service is sent astray")
-	_, err = core.Services(s.namespace).Patch(ctx, name, types.MergePatchType, []byte(`{"spec": {"selector": {"app.kubernetes.io/instance": "other"}}}`),
+	_, err = core.Services(s.namespace).Patch(ctx, name, types.MergePatchType,
+		[]byte(`{"spec": {"selector": {"app.kubernetes.io/instance": "other"}}}`),
 		metav1.PatchOptions{})
 	edit(err)
 	s.until("it finds its pods again", func() (string, bool) {
@@ -87,7 +95,7 @@ func TestRepairs(t *testing.T) {
 	})
 	s.gets(address, "shop.example", "/", by("blue"))
 
-	said := s.says(s.controller(), "made again what somebody had deleted", `managers=""`)
+	said := s.says(s.controller(), "created again what another client deleted", `managers=""`)
 	for kind, remove := range map[string]func(context.Context, string, metav1.DeleteOptions) error{
 		"ServiceAccount": core.ServiceAccounts(s.namespace).Delete,
 		"ConfigMap":      core.ConfigMaps(s.namespace).Delete,

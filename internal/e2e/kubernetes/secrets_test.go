@@ -18,8 +18,9 @@ import (
 	"cardea.dev/cardea/internal/testcert"
 )
 
-// TestSecrets: a listener's Secret is missing, then no TLS secret, then broken, then right, then another one. The listener says what is wrong and
-// serves when it is right; the other listener goes on. A new certificate closes no connection.
+// TestSecrets: a listener's Secret is missing, then no TLS secret, then broken, then right, then another one. The
+// listener says what is wrong and serves when it is right; the other listener goes on. A new certificate closes no
+// connection.
 func TestSecrets(t *testing.T) {
 	const host = "shop.example"
 	s := newStage(t)
@@ -29,7 +30,8 @@ func TestSecrets(t *testing.T) {
 		"{name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: shop}]}}]"))
 	refused := func(why string) {
 		t.Helper()
-		s.listenerIs("edge", "https", "Accepted=True", "ResolvedRefs=False InvalidCertificateRef: "+why, "Programmed=False Invalid")
+		s.listenerIs("edge", "https", "Accepted=True", "ResolvedRefs=False InvalidCertificateRef: "+why,
+			"Programmed=False Invalid")
 	}
 	served := []string{"Accepted=True", "ResolvedRefs=True", "Programmed=True"}
 	refused("does not exist")

@@ -16,14 +16,16 @@ import (
 	"cardea.dev/cardea/internal/testcluster"
 )
 
-// TestSelectors follows an XBackend that selects pods, from the first request to its end: pods come and go, selector and port are edited, others
-// edit and delete what Cardea made for it, and it goes when no route names the XBackend, or there is none any more.
+// TestSelectors follows an XBackend that selects pods, from the first request to its end: pods come and go, selector
+// and port are edited, others edit and delete what Cardea made for it, and it goes when no route names the XBackend, or
+// there is none any more.
 func TestSelectors(t *testing.T) {
 	const host = "pods.example"
 	s := newStage(t)
 	ctx := context.Background()
 	core, deployments := s.Client.CoreV1(), s.Client.AppsV1().Deployments(s.namespace)
-	s.apply(pods(s.namespace, "blue", "front", 3000) + pods(s.namespace, "green", "front", 3000) + pods(s.namespace, "red", "back", 3005) +
+	s.apply(pods(s.namespace, "blue", "front", 3000) + pods(s.namespace, "green", "front", 3000) +
+		pods(s.namespace, "red", "back", 3005) +
 		gateway(s.namespace, "edge") + selector(s.namespace, "app", 3000, "{app: blue}"))
 	s.ready(s.namespace, "app", 3)
 	address := s.address("edge")
@@ -136,8 +138,10 @@ func TestSelectors(t *testing.T) {
 func TestSelectedSessions(t *testing.T) {
 	const host = "sessions.example"
 	s := newStage(t)
-	s.apply(echo(s.namespace, "blue", 2) + gateway(s.namespace, "edge") + xroute(s.namespace, "pods", "edge", host, "app") +
-		strings.TrimSuffix(selector(s.namespace, "app", 3000, "{app: blue}"), "}\n") + ", sessionPersistence: {type: Header, header: {name: x-session}}}\n")
+	s.apply(echo(s.namespace, "blue", 2) + gateway(s.namespace, "edge") +
+		xroute(s.namespace, "pods", "edge", host, "app") +
+		strings.TrimSuffix(selector(s.namespace, "app", 3000, "{app: blue}"), "}\n") +
+		", sessionPersistence: {type: Header, header: {name: x-session}}}\n")
 	s.ready(s.namespace, "app", 2)
 	address := s.address("edge")
 	seen := map[string]bool{}
@@ -174,7 +178,8 @@ func TestSelectedSessions(t *testing.T) {
 func (s *stage) selectors(n int) (found []corev1.Service) {
 	s.Helper()
 	s.until(fmt.Sprintf("%d Services for XBackends", n), func() (string, bool) {
-		list, err := s.Client.CoreV1().Services(s.namespace).List(context.Background(), metav1.ListOptions{LabelSelector: "cardea.dev/xbackend"})
+		list, err := s.Client.CoreV1().Services(s.namespace).List(context.Background(),
+			metav1.ListOptions{LabelSelector: "cardea.dev/xbackend"})
 		if err != nil {
 			return err.Error(), false
 		}
@@ -194,7 +199,8 @@ func (s *stage) accepted(name string) {
 		}
 		ok := len(b.Status.Ancestors) == 1
 		for _, a := range b.Status.Ancestors {
-			ok = ok && meta.IsStatusConditionTrue(a.Conditions, "Accepted") && meta.IsStatusConditionTrue(a.Conditions, "ResolvedRefs")
+			ok = ok && meta.IsStatusConditionTrue(a.Conditions, "Accepted") &&
+				meta.IsStatusConditionTrue(a.Conditions, "ResolvedRefs")
 		}
 		return statusText(b.Status), ok
 	})

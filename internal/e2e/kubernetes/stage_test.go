@@ -70,7 +70,8 @@ func newStage(t *testing.T) *stage {
 		t.Fatal(shared.err)
 	}
 	s := &stage{T: t, Cluster: shared.cluster, api: shared.api, namespace: "test-" + fmt.Sprint(time.Now().UnixNano())}
-	s.apply(fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: %s, labels: {%s: \"\"}}\n", s.namespace, testLabel))
+	s.apply(fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: %s, labels: {%s: \"\"}}\n", s.namespace,
+		testLabel))
 	t.Cleanup(func() {
 		_ = s.Client.CoreV1().Namespaces().Delete(context.Background(), s.namespace, metav1.DeleteOptions{})
 	})

@@ -23,8 +23,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestStrangers: who asks for a Gateway's configuration with the token of another Gateway, of another namespace's, for another audience, with a
-// forged one or none, is refused, counted, and said once. With the Gateway's own it is given.
+// TestStrangers: who asks for a Gateway's configuration with the token of another Gateway, of another namespace's, for
+// another audience, with a forged one or none, is refused, counted, and said once. With the Gateway's own it is given.
 func TestStrangers(t *testing.T) {
 	const audience = "cardea.dev/xds"
 	s, other := newStage(t), newStage(t)
@@ -88,7 +88,8 @@ func ask(conn *grpc.ClientConn, node, cluster, token string) error {
 		return err
 	}
 	const listeners = "type.googleapis.com/envoy.config.listener.v3.Listener"
-	err = stream.Send(&discoveryv3.DeltaDiscoveryRequest{Node: &corev3.Node{Id: node, Cluster: cluster}, TypeUrl: listeners})
+	err = stream.Send(&discoveryv3.DeltaDiscoveryRequest{Node: &corev3.Node{Id: node, Cluster: cluster},
+		TypeUrl: listeners})
 	if err != nil && err != io.EOF {
 		return err
 	}
@@ -102,7 +103,8 @@ func ask(conn *grpc.ClientConn, node, cluster, token string) error {
 // dialXDS connects to Cardea as the proxies of a Gateway do: by its name, which its certificate has.
 func (s *stage) dialXDS(gateway string) *grpc.ClientConn {
 	s.Helper()
-	maps, err := s.Client.CoreV1().ConfigMaps(s.namespace).List(context.Background(), metav1.ListOptions{LabelSelector: proxiesOf(gateway)})
+	maps, err := s.Client.CoreV1().ConfigMaps(s.namespace).List(context.Background(),
+		metav1.ListOptions{LabelSelector: proxiesOf(gateway)})
 	if err != nil || len(maps.Items) != 1 {
 		s.Fatalf("%d ConfigMaps, %v", len(maps.Items), err)
 	}
@@ -133,7 +135,8 @@ func (s *stage) token(account, audience string) string {
 	s.until("ServiceAccount "+account+" has a token", func() (string, bool) {
 		var err error
 		request, err = s.Client.CoreV1().ServiceAccounts(s.namespace).CreateToken(context.Background(), account,
-			&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{audience}}}, metav1.CreateOptions{})
+			&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{audience}}},
+			metav1.CreateOptions{})
 		return fmt.Sprint(err), err == nil
 	})
 	return request.Status.Token
@@ -142,7 +145,8 @@ func (s *stage) token(account, audience string) string {
 // logs is what a pod has written.
 func (s *stage) logs(pod corev1.Pod) string {
 	s.Helper()
-	text, err := s.Client.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(context.Background())
+	text, err := s.Client.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name,
+		&corev1.PodLogOptions{}).DoRaw(context.Background())
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// traffic asks a Gateway at a steady rate, whether or not it has answered before: every other request over a fresh connection,
-// the others over connections that are kept. No client would make any of them again by itself.
+// traffic asks a Gateway at a steady rate, whether or not it has answered before: every other request over a fresh
+// connection, the others over connections that are kept. No client would make any of them again by itself.
 type traffic struct {
 	*stage
 	address     string
@@ -47,7 +47,8 @@ func (s *stage) traffic(perSecond int, address string, right func(answer) bool, 
 	kept, fresh := &http.Transport{MaxIdleConnsPerHost: perSecond}, &http.Transport{DisableKeepAlives: true}
 	t := &traffic{
 		stage: s, address: address, hosts: hosts, right: right, cancel: cancel, done: make(chan struct{}),
-		kept: &http.Client{Transport: kept, Timeout: 10 * time.Second}, fresh: &http.Client{Transport: fresh, Timeout: 10 * time.Second},
+		kept:  &http.Client{Transport: kept, Timeout: 10 * time.Second},
+		fresh: &http.Client{Transport: fresh, Timeout: 10 * time.Second},
 	}
 	s.Cleanup(func() { t.end(); kept.CloseIdleConnections() })
 	go t.run(ctx, perSecond)
@@ -154,6 +155,7 @@ func (t *traffic) flawlessBut(excused func(failure) bool) {
 // by says whether an answer comes from a pod of one of the Deployments.
 func by(deployments ...string) func(answer) bool {
 	return func(a answer) bool {
-		return a.Status == http.StatusOK && slices.ContainsFunc(deployments, func(d string) bool { return strings.HasPrefix(a.Pod, d+"-") })
+		return a.Status == http.StatusOK &&
+			slices.ContainsFunc(deployments, func(d string) bool { return strings.HasPrefix(a.Pod, d+"-") })
 	}
 }

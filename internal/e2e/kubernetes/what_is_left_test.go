@@ -11,9 +11,9 @@ import (
 	"cardea.dev/cardea/internal/figures"
 )
 
-// TestWhatIsLeft comes after all other stories, by the name of its file; those in which Cardea is started again come first. Cardea, which has run
-// through the others, and the API server have no more of anything than after a fresh start with the same objects: no goroutine, no watch, no key
-// of a collection.
+// TestWhatIsLeft comes after all other stories, by the name of its file; those in which Cardea is started again come
+// first. Cardea, which has run through the others, and the API server have no more of anything than after a fresh start
+// with the same objects: no goroutine, no watch, no key of a collection.
 func TestWhatIsLeft(t *testing.T) {
 	s := newStage(t)
 	s.shop("edge")
@@ -50,8 +50,8 @@ const (
 	watches    = "watches"
 )
 
-// burden is what Cardea and the API server carry, when it has come to rest: what it is many times in a row. Of goroutines, which come and go, it
-// is the fewest.
+// burden is what Cardea and the API server carry, when it has come to rest: what it is many times in a row. Of
+// goroutines, which come and go, it is the fewest.
 func (s *stage) burden() (now figures.Figures) {
 	s.Helper()
 	var last figures.Figures

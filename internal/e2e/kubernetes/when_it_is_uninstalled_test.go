@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestUninstall does what docs/kubernetes.md says, in order, and then what it says for those who did it in another order. It stands in the last
-// file, for what it takes away the other tests need; it puts it back.
+// TestUninstall does what docs/kubernetes.md says, in order, and then what it says for those who did it in another
+// order. It stands in the last file, for what it takes away the other tests need; it puts it back.
 func TestUninstall(t *testing.T) {
 	s := newShell(newStage(t))
 	ctx := context.Background()
@@ -69,7 +69,10 @@ func TestUninstall(t *testing.T) {
 func (s shell) nothingMade(name string) {
 	s.Helper()
 	s.until("nothing is left of Gateway "+name, func() (string, bool) {
-		out, err := s.run("kubectl get gateway,deployment,service,configmap,serviceaccount -l gateway.networking.k8s.io/gateway-name=" + name + " -o name")
+		out, err := s.run(
+			"kubectl get gateway,deployment,service,configmap,serviceaccount -l gateway.networking.k8s.io/gateway-name=" + name +
+				" -o name",
+		)
 		_, gone := s.api.GatewayV1().Gateways(s.namespace).Get(context.Background(), name, metav1.GetOptions{})
 		return out + fmt.Sprint(err, gone), err == nil && out == "" && apierrors.IsNotFound(gone)
 	})

@@ -88,21 +88,25 @@ func TestPlace(t *testing.T) {
 		change func(*container.Spec)
 		want   string
 	}{
-		"pid":        {script: "echo $$", want: "1"},
-		"host name":  {script: "cat /proc/sys/kernel/hostname", want: "box"},
-		"file":       {script: "cat /etc/hosts", change: func(s *container.Spec) { s.Files = map[string]string{"/etc/hosts": "hello"} }, want: "hello"},
-		"nothing":    {script: "ls /root /mnt", want: "cannot access '/mnt'"},
-		"root":       {script: "id -u; chown 7 /tmp && echo changed", want: "0\nchanged"},
-		"user":       {script: "id -u; id -g; id -G", change: func(s *container.Spec) { s.User, s.Group, s.Groups = 7, 8, []uint32{9} }, want: "7\n8\n8 9"},
-		"no rights":  {script: "chown 7 /tmp", change: func(s *container.Spec) { s.Capabilities = nil }, want: "Operation not permitted"},
+		"pid":       {script: "echo $$", want: "1"},
+		"host name": {script: "cat /proc/sys/kernel/hostname", want: "box"},
+		"file": {script: "cat /etc/hosts",
+			change: func(s *container.Spec) { s.Files = map[string]string{"/etc/hosts": "hello"} }, want: "hello"},
+		"nothing": {script: "ls /root /mnt", want: "cannot access '/mnt'"},
+		"root":    {script: "id -u; chown 7 /tmp && echo changed", want: "0\nchanged"},
+		"user": {script: "id -u; id -g; id -G",
+			change: func(s *container.Spec) { s.User, s.Group, s.Groups = 7, 8, []uint32{9} }, want: "7\n8\n8 9"},
+		"no rights": {script: "chown 7 /tmp", change: func(s *container.Spec) { s.Capabilities = nil },
+			want: "Operation not permitted"},
 		"mount":      {script: "cat /etc/x/y/key", change: mount(volume, "/etc/x/y", true), want: "value"},
 		"one file":   {script: "cat /k", change: mount(volume+"/key", "/k", true), want: "value"},
 		"no writing": {script: "echo 1 >/etc/x/new", change: mount(volume, "/etc/x", true), want: "Read-only file system"},
 		"writing":    {script: "echo 1 >/etc/x/new && cat /etc/x/new", change: mount(volume, "/etc/x", false), want: "1"},
-		"root ro":    {script: "echo 1 >/new", change: func(s *container.Spec) { s.ReadOnly = true }, want: "Read-only file system"},
-		"stdout":     {script: "echo 1 >/dev/stdout", change: func(s *container.Spec) { s.User = 7 }, want: "1"},
-		"host's":     {script: "echo 1 >/usr/bin/new", want: "Read-only file system"},
-		"address":    {script: "cat /proc/net/fib_trie", want: n.Address.String()},
+		"root ro": {script: "echo 1 >/new", change: func(s *container.Spec) { s.ReadOnly = true },
+			want: "Read-only file system"},
+		"stdout":  {script: "echo 1 >/dev/stdout", change: func(s *container.Spec) { s.User = 7 }, want: "1"},
+		"host's":  {script: "echo 1 >/usr/bin/new", want: "Read-only file system"},
+		"address": {script: "cat /proc/net/fib_trie", want: n.Address.String()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := shell(t, c.script)
@@ -153,7 +157,8 @@ func TestExec(t *testing.T) {
 	}
 	defer p.Kill()
 	var out bytes.Buffer
-	exit, err := p.Exec([]string{"sh", "-c", "until cat /tmp/x 2>/dev/null; do :; done; id -u; cat /proc/1/comm; exit 5"}, &out, &out)
+	exit, err := p.Exec([]string{"sh", "-c", "until cat /tmp/x 2>/dev/null; do :; done; id -u; cat /proc/1/comm; exit 5"},
+		&out, &out)
 	if err != nil || exit.Code != 5 || out.String() != "here\n7\nsleep\n" {
 		t.Errorf("%v %v %q", err, exit, out.String())
 	}
@@ -184,7 +189,8 @@ func TestNetwork(t *testing.T) {
 	if who, err := io.ReadAll(conn); err != nil || string(who) != node.String() {
 		t.Errorf("the node is %q: %v", who, err)
 	}
-	spec.Argv = []string{"perl", "-e", `use IO::Socket::INET; print IO::Socket::INET->new("` + server.Address.String() + `:80")->getline`}
+	spec.Argv = []string{"perl", "-e", `use IO::Socket::INET; print IO::Socket::INET->new("` + server.Address.String() +
+		`:80")->getline`}
 	if who, _ := run(t, client, spec); who != client.Address.String() {
 		t.Errorf("the pod is %q", who)
 	}
@@ -192,7 +198,8 @@ func TestNetwork(t *testing.T) {
 
 // TestSysctl opens low ports to a user.
 func TestSysctl(t *testing.T) {
-	const script = `use IO::Socket::INET; IO::Socket::INET->new(LocalPort => 80, Listen => 5) or die "refused"; print "listens"`
+	const script = `use IO::Socket::INET;
+		IO::Socket::INET->new(LocalPort => 80, Listen => 5) or die "refused"; print "listens"`
 	for want, sysctls := range map[string]map[string]string{
 		"refused": nil, "listens": {"net.ipv4.ip_unprivileged_port_start": "0"},
 	} {

@@ -12,23 +12,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// roleVariable tells a process that it is to become a container's program.
+// roleVariable says that a process has to become a container's program.
 const roleVariable = "CARDEA_TESTCLUSTER_CONTAINER"
 
-// The descriptors that Start and Exec hand over.
+// The file descriptors that Start and Exec pass.
 const (
 	specFile    = 3
 	troubleFile = 4
 	mountsFile  = 5 // exec only
 )
 
-// Main returns at once, but in a process that Start or Exec has started: that one becomes the container's program.
+// Main returns at once, except in a process that Start or Exec has started: this one becomes the container's program.
 func Main() {
 	role := os.Getenv(roleVariable)
 	if role == "" {
 		return
 	}
-	// User, capabilities and file system are the thread's; exec takes those of the thread that calls it.
+	// User, capabilities and file system belong to the thread; exec uses those of the thread that calls it.
 	runtime.LockOSThread()
 	trouble := os.NewFile(troubleFile, "trouble")
 	unix.CloseOnExec(troubleFile)
@@ -60,7 +60,7 @@ func become(role string) error {
 	if err := os.Chdir("/" + strings.TrimPrefix(spec.Dir, "/")); err != nil {
 		return err
 	}
-	// A program may open /dev/stdout anew, which asks for permission.
+	// A program may open /dev/stdout again, which needs permission.
 	for _, stream := range []int{1, 2} {
 		if err := unix.Fchown(stream, int(spec.User), int(spec.Group)); err != nil {
 			return fmt.Errorf("hand over the output: %w", err)
@@ -88,7 +88,7 @@ func enter(fd int) error {
 	return unix.Close(fd)
 }
 
-// look finds the program on the PATH of the container.
+// look finds the program in the PATH of the container.
 func look(spec Spec) (string, error) {
 	for _, v := range spec.Env {
 		if path, ok := strings.CutPrefix(v, "PATH="); ok {

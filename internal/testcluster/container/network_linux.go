@@ -17,7 +17,7 @@ import (
 	"cardea.dev/cardea/internal/testcluster/sandbox"
 )
 
-// gateway is the next hop of every pod: an address that exists in no other place than the pods' tables.
+// gateway is the next hop of every pod: an address that exists only in the pods' routing tables.
 var gateway = netip.MustParseAddr("169.254.1.1")
 
 // Network is the network namespace of a pod, with one address.
@@ -25,7 +25,7 @@ var gateway = netip.MustParseAddr("169.254.1.1")
 //	node  podXXXX <------------------------------> eth0  pod
 //	      route ADDRESS/32 via podXXXX                   route 169.254.1.1/32 via eth0, default via 169.254.1.1
 //
-// Both ends know each other's link address, so no one ever asks by ARP.
+// Both ends know each other's link address, so ARP is never needed.
 type Network struct {
 	Address netip.Addr
 	link    netlink.Link // the node's end
@@ -34,8 +34,8 @@ type Network struct {
 	space netns.NsHandle
 }
 
-// NewNetwork makes a network namespace and routes address to it. The node's connections to it come from node. sysctls are
-// written there, such as net.ipv4.ip_unprivileged_port_start.
+// NewNetwork makes a network namespace and routes address to it. The node's connections to it come from node. sysctls
+// are written there, such as net.ipv4.ip_unprivileged_port_start.
 func NewNetwork(address, node netip.Addr, sysctls map[string]string) (n *Network, err error) {
 	n = &Network{Address: address, space: netns.None()}
 	defer func() {
@@ -76,7 +76,7 @@ func NewNetwork(address, node netip.Addr, sysctls map[string]string) (n *Network
 
 // wire sets up both ends.
 func (n *Network) wire(inside *netlink.Handle, node netip.Addr) error {
-	// Link addresses are known only when asked for.
+	// The link addresses are known only after a query.
 	here, err := netlink.LinkByName(n.link.Attrs().Name)
 	if err != nil {
 		return err
@@ -97,7 +97,8 @@ func (n *Network) wire(inside *netlink.Handle, node netip.Addr) error {
 		func() error { return inside.LinkSetUp(there) },
 		func() error { return netlink.LinkSetUp(here) },
 		func() error {
-			return inside.NeighAdd(&netlink.Neigh{LinkIndex: thereIndex, State: permanent, IP: hop, HardwareAddr: here.Attrs().HardwareAddr})
+			return inside.NeighAdd(&netlink.Neigh{LinkIndex: thereIndex, State: permanent, IP: hop,
+				HardwareAddr: here.Attrs().HardwareAddr})
 		},
 		func() error {
 			return inside.RouteAdd(&netlink.Route{LinkIndex: thereIndex, Scope: netlink.SCOPE_LINK, Dst: single(gateway)})
@@ -108,7 +109,8 @@ func (n *Network) wire(inside *netlink.Handle, node netip.Addr) error {
 			return netlink.NeighAdd(&netlink.Neigh{LinkIndex: hereIndex, State: permanent, IP: ip, HardwareAddr: link})
 		},
 		func() error {
-			return netlink.RouteAdd(&netlink.Route{LinkIndex: hereIndex, Scope: netlink.SCOPE_LINK, Dst: single(n.Address), Src: node.AsSlice()})
+			return netlink.RouteAdd(&netlink.Route{LinkIndex: hereIndex, Scope: netlink.SCOPE_LINK, Dst: single(n.Address),
+				Src: node.AsSlice()})
 		},
 	} {
 		if err := step(); err != nil {
@@ -140,12 +142,12 @@ func (n *Network) Dial(ctx context.Context, port uint16) (conn net.Conn, err err
 	return conn, err
 }
 
-// Close takes the network away. Programs that still run in it keep their loopback interface.
+// Close deletes the network. Programs that still run in it keep their loopback interface.
 func (n *Network) Close() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.link != nil {
-		_ = netlink.LinkDel(n.link) // the other end and the routes go with it, and all with the sandbox at last
+		_ = netlink.LinkDel(n.link) // deletes the other end and the routes, too
 	}
 	if n.space.IsOpen() {
 		_ = n.space.Close()

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Local makes this network namespace a node of a cluster: it forwards packets between pods, and every address of the ranges is
-// its own, so that any process can listen on any of them. What is returned takes the ranges away.
+// Local makes this network namespace a node of a cluster: it forwards packets between pods, and every address of the
+// ranges is local, so that any process can listen on any of them. The returned function removes the ranges.
 func Local(ranges ...netip.Prefix) (away func(), err error) {
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0); err != nil {
 		return nil, err
@@ -23,7 +23,7 @@ func Local(ranges ...netip.Prefix) (away func(), err error) {
 	var added []*netlink.Addr
 	away = func() {
 		for _, address := range added {
-			_ = netlink.AddrDel(loopback, address) // it goes with the namespace at last
+			_ = netlink.AddrDel(loopback, address) // on failure it is gone with the namespace
 		}
 	}
 	for _, r := range ranges {
@@ -41,7 +41,7 @@ func Local(ranges ...netip.Prefix) (away func(), err error) {
 	return away, nil
 }
 
-// Cover shows text in the place of a file of this mount namespace.
+// Cover replaces a file in this mount namespace by text.
 func Cover(path, text string) error {
 	file, err := os.CreateTemp("/run", "cover-")
 	if err != nil {

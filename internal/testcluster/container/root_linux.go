@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What every container sees: the host's programs and libraries, read-only, and a few files of its /etc.
+// What every container has: the host's programs and libraries, read-only, and a few files of its /etc.
 var (
 	systemFolders = []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
 	systemFiles   = []string{"/etc/ssl", "/etc/ca-certificates", "/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime"}
@@ -21,11 +21,13 @@ var (
 )
 
 const (
-	passwd = "root:x:0:0:root:/root:/bin/sh\nnonroot:x:65532:65532:nonroot:/home/nonroot:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n"
+	passwd = "root:x:0:0:root:/root:/bin/sh\nnonroot:x:65532:65532:nonroot:/home/nonroot:/bin/sh\n" +
+		"nobody:x:65534:65534:nobody:/:/bin/sh\n"
 	groups = "root:x:0:\nnonroot:x:65532:\nnogroup:x:65534:\n"
 )
 
-// buildRoot puts the container's root together in memory and moves there. The calling process is alone in its mount namespace.
+// buildRoot builds the container's root folder in memory and changes to it. The calling process is alone in its mount
+// namespace.
 func buildRoot(spec Spec) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
@@ -43,7 +45,7 @@ func buildRoot(spec Spec) error {
 			return err
 		}
 	}
-	// The old root goes below the new one, and away.
+	// The old root is moved below the new one, and unmounted.
 	if err := os.Chdir(spec.Root); err != nil {
 		return err
 	}
@@ -62,10 +64,10 @@ func buildRoot(spec Spec) error {
 // root is the folder that becomes the root.
 type root string
 
-// at is where a path inside is now.
+// at is the current path of a path inside.
 func (r root) at(path string) string { return filepath.Join(string(r), filepath.Clean("/"+path)) }
 
-// system shows the host's programs and libraries. /usr/local is the container's own.
+// system mounts the host's programs and libraries. /usr/local belongs to the container.
 func (r root) system() error {
 	list := slices.Clone(systemFolders)
 	entries, err := os.ReadDir("/usr")
@@ -108,7 +110,7 @@ func (r root) copyLink(path string) error {
 	return os.Symlink(to, r.at(path))
 }
 
-// kernel shows /proc of the container's own PID namespace and the devices that every program may have.
+// kernel mounts /proc of the container's PID namespace and the devices that every program may use.
 func (r root) kernel() error {
 	for _, dir := range []string{"/proc", "/dev/shm", "/usr/local/bin", "/root", "/home/nonroot", "/run", "/var"} {
 		if err := os.MkdirAll(r.at(dir), 0o755); err != nil {
@@ -145,7 +147,8 @@ func (r root) kernel() error {
 // files writes the small files.
 func (r root) files(spec Spec) error {
 	files := map[string]string{
-		"/etc/passwd": passwd, "/etc/group": groups, "/etc/hostname": spec.Hostname + "\n", "/etc/nsswitch.conf": "hosts: files dns\n",
+		"/etc/passwd": passwd, "/etc/group": groups, "/etc/hostname": spec.Hostname + "\n",
+		"/etc/nsswitch.conf": "hosts: files dns\n",
 	}
 	for path, text := range spec.Files {
 		files[path] = text
@@ -161,7 +164,7 @@ func (r root) files(spec Spec) error {
 	return nil
 }
 
-// mounts shows the volumes, outer paths before those below them.
+// mounts mounts the volumes, outer paths before paths below them.
 func (r root) mounts(list []Mount) error {
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b Mount) int {
@@ -175,7 +178,7 @@ func (r root) mounts(list []Mount) error {
 	return nil
 }
 
-// bind shows a file or folder at a path inside, which is made if need be.
+// bind mounts a file or folder at a path inside, which is created if needed.
 func (r root) bind(m Mount) error {
 	info, err := os.Stat(m.Source)
 	if err != nil {

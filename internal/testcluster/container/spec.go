@@ -2,25 +2,25 @@ package container
 
 import "errors"
 
-// Spec says what to run and what it sees.
+// Spec is what to run, and its environment.
 type Spec struct {
 	Hostname string
-	Argv     []string // Argv[0] is looked up on the PATH in Env, if it holds no slash
+	Argv     []string // Argv[0] is looked up in the PATH in Env, if it has no slash
 	Env      []string // NAME=value
 	Dir      string   // where it starts, "/" if empty
 
-	Root   string            // an empty folder, under which the root is put together
+	Root   string            // an empty folder, below which the root is built
 	Files  map[string]string // small files, such as /etc/resolv.conf, by their path inside
 	Mounts []Mount
 
 	User, Group     uint32
 	Groups          []uint32
-	Capabilities    []string // what root may still do inside, such as CHOWN; another user can do none of it
+	Capabilities    []string // capabilities that root keeps, such as CHOWN; another user has none
 	NoNewPrivileges bool
-	ReadOnly        bool // nothing can be written but where a Mount is
+	ReadOnly        bool // nothing can be written outside Mounts
 }
 
-// Mount shows a file or folder from outside at a path inside.
+// Mount makes a file or folder from outside available at a path inside.
 type Mount struct {
 	Source, Target string
 	ReadOnly       bool
@@ -37,17 +37,21 @@ var ErrStart = errors.New("the program can't be started")
 
 // capabilities are the names of the kernel's capabilities, by number.
 var capabilities = []string{
-	"CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP", "LINUX_IMMUTABLE",
-	"NET_BIND_SERVICE", "NET_BROADCAST", "NET_ADMIN", "NET_RAW", "IPC_LOCK", "IPC_OWNER", "SYS_MODULE", "SYS_RAWIO", "SYS_CHROOT",
-	"SYS_PTRACE", "SYS_PACCT", "SYS_ADMIN", "SYS_BOOT", "SYS_NICE", "SYS_RESOURCE", "SYS_TIME", "SYS_TTY_CONFIG", "MKNOD", "LEASE",
-	"AUDIT_WRITE", "AUDIT_CONTROL", "SETFCAP", "MAC_OVERRIDE", "MAC_ADMIN", "SYSLOG", "WAKE_ALARM", "BLOCK_SUSPEND", "AUDIT_READ",
+	"CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP",
+	"LINUX_IMMUTABLE",
+	"NET_BIND_SERVICE", "NET_BROADCAST", "NET_ADMIN", "NET_RAW", "IPC_LOCK", "IPC_OWNER", "SYS_MODULE", "SYS_RAWIO",
+	"SYS_CHROOT",
+	"SYS_PTRACE", "SYS_PACCT", "SYS_ADMIN", "SYS_BOOT", "SYS_NICE", "SYS_RESOURCE", "SYS_TIME", "SYS_TTY_CONFIG", "MKNOD",
+	"LEASE",
+	"AUDIT_WRITE", "AUDIT_CONTROL", "SETFCAP", "MAC_OVERRIDE", "MAC_ADMIN", "SYSLOG", "WAKE_ALARM", "BLOCK_SUSPEND",
+	"AUDIT_READ",
 	"PERFMON", "BPF", "CHECKPOINT_RESTORE",
 }
 
-// AllCapabilities is every name that a Spec may list.
+// AllCapabilities are all names that a Spec may have.
 func AllCapabilities() []string { return append([]string(nil), capabilities...) }
 
-// DefaultCapabilities are what container runtimes leave to root.
+// DefaultCapabilities are the capabilities that container runtimes give to root.
 func DefaultCapabilities() []string {
 	return []string{
 		"AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "NET_RAW", "SETFCAP",

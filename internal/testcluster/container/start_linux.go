@@ -15,8 +15,8 @@ import (
 	"cardea.dev/cardea/internal/testcluster/sandbox"
 )
 
-// Process is a program that runs in a container: process 1 of its PID namespace. When it ends, the kernel ends all that it
-// has started.
+// Process is a program that runs in a container: process 1 of its PID namespace. When it ends, the kernel ends all that
+// it has started.
 type Process struct {
 	cmd  *exec.Cmd
 	spec Spec
@@ -24,8 +24,8 @@ type Process struct {
 	exit Exit
 }
 
-// Start runs a program in network. Its output is written to the two writers, each from one goroutine, as it comes. The error
-// wraps ErrStart if spec is at fault.
+// Start runs a program in network. Its output is written to the two writers, each from one goroutine, as it comes. The
+// error wraps ErrStart if spec is at fault.
 func Start(network *Network, spec Spec, stdout, stderr io.Writer) (*Process, error) {
 	p := &Process{spec: spec, done: make(chan struct{})}
 	err := sandbox.OnThread(func() error {
@@ -77,9 +77,11 @@ func (p *Process) Exec(argv []string, stdout, stderr io.Writer) (Exit, error) {
 	return other.exit, nil
 }
 
-// begin starts this program as the stand-in named by role, tells it the spec, and returns when it has become the program of the
-// spec.
-func begin(role string, spec Spec, stdout, stderr io.Writer, attributes *syscall.SysProcAttr, files ...*os.File) (*exec.Cmd, error) {
+// begin starts this program as the stand-in named by role, tells it the spec, and returns when it has become the
+// program of the spec.
+func begin(
+	role string, spec Spec, stdout, stderr io.Writer, attributes *syscall.SysProcAttr, files ...*os.File,
+) (*exec.Cmd, error) {
 	specOut, specIn, err := os.Pipe()
 	if err != nil {
 		return nil, err

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// addresses gives pods their addresses, each as late again as possible.
+// addresses gives addresses to pods. An address is used again as late as possible.
 type addresses struct {
 	within netip.Prefix
 	mu     sync.Mutex
@@ -18,7 +18,7 @@ func newAddresses(within netip.Prefix) *addresses {
 	return &addresses{within: within, last: within.Addr(), taken: map[netip.Addr]bool{}}
 }
 
-// take is an address that no pod has.
+// take returns an address that no pod has.
 func (a *addresses) take() (netip.Addr, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -33,7 +33,7 @@ func (a *addresses) take() (netip.Addr, error) {
 			return a.last, nil
 		}
 		if a.last == start {
-			return netip.Addr{}, fmt.Errorf("no address is left in %v", a.within)
+			return netip.Addr{}, fmt.Errorf("no address is free in %v", a.within)
 		}
 	}
 }

@@ -2,13 +2,13 @@ package kubelet
 
 import "sync"
 
-// bell tells any number of goroutines that something has changed.
+// bell notifies any number of goroutines of a change.
 type bell struct {
 	mu   sync.Mutex
 	next chan struct{}
 }
 
-// heard is closed at the next ring. Take it before looking at what may change.
+// heard returns a channel that is closed at the next ring. Take it before you read what may change.
 func (b *bell) heard() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -69,7 +69,9 @@ func (p *pod) contentOf(ctx context.Context, v *volume) (content, error) {
 	}
 }
 
-func (p *pod) projectedContent(ctx context.Context, v *volume, projected *corev1.ProjectedVolumeSource) (content, error) {
+func (p *pod) projectedContent(
+	ctx context.Context, v *volume, projected *corev1.ProjectedVolumeSource,
+) (content, error) {
 	all := content{}
 	for _, s := range projected.Sources {
 		var part content
@@ -84,7 +86,7 @@ func (p *pod) projectedContent(ctx context.Context, v *volume, projected *corev1
 		case s.ServiceAccountToken != nil:
 			part, err = p.tokenContent(ctx, v, s.ServiceAccountToken, projected.DefaultMode)
 		default:
-			err = fmt.Errorf("projections of this kind are not played")
+			err = fmt.Errorf("projections of this kind are not simulated")
 		}
 		if err != nil {
 			return nil, err
@@ -129,7 +131,9 @@ func missing(kind, name string, optional *bool) (content, error) {
 }
 
 // chosen is the files that items ask for: all keys if there are none.
-func chosen(what string, values map[string]string, items []corev1.KeyToPath, mode *int32, optional *bool) (content, error) {
+func chosen(
+	what string, values map[string]string, items []corev1.KeyToPath, mode *int32, optional *bool,
+) (content, error) {
 	files := content{}
 	if len(items) == 0 {
 		for key, value := range values {

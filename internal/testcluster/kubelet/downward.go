@@ -62,7 +62,8 @@ func lines(of map[string]string) string {
 	return b.String()
 }
 
-// resource is what a resourceFieldRef means for a container, or for the one that it names. Without a limit that is the node's.
+// resource is what a resourceFieldRef means for a container, or for the one that it names. Without a limit that is the
+// node's.
 func (p *pod) resource(ref *corev1.ResourceFieldSelector, c *corev1.Container) (string, error) {
 	for _, m := range p.members() {
 		if m.spec.Name == ref.ContainerName {

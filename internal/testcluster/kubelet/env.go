@@ -12,7 +12,8 @@ import (
 // defaultPath is where container runtimes look for programs.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// env is a container's environment: the image's, the API server's address, and what the container says, later over earlier.
+// env is a container's environment: the image's, the API server's address, and what the container says, later over
+// earlier.
 func (m *member) env(program Program) (map[string]string, error) {
 	k := m.pod.kubelet
 	env := map[string]string{
@@ -76,7 +77,7 @@ func (m *member) valueFrom(from *corev1.EnvVarSource) (value string, ok bool, er
 		ref := from.ConfigMapKeyRef
 		values, err = m.pod.configMapContent(ref.Name, []corev1.KeyToPath{{Key: ref.Key, Path: path}}, nil, ref.Optional)
 	default:
-		err = fmt.Errorf("references of this kind are not played")
+		err = fmt.Errorf("references of this kind are not simulated")
 	}
 	f, ok := values[path]
 	return f.data, ok, err

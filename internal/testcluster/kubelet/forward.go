@@ -11,7 +11,8 @@ import (
 	"k8s.io/cri-streaming/pkg/streaming/portforward"
 )
 
-// Of a connection that forwards ports: how long it may be idle, and how long a client may take to open the streams of one port.
+// Of a connection that forwards ports: how long it may be idle, and how long a client may take to open the streams of
+// one port.
 const (
 	forwardIdle    = 4 * time.Hour
 	forwardStreams = 30 * time.Second
@@ -37,8 +38,8 @@ func (k *Kubelet) serveForward(w http.ResponseWriter, r *http.Request) {
 // forwarder reaches the ports of a pod.
 type forwarder struct{ pod *pod }
 
-// PortForward copies between a stream and a port that is open in the pod, on its loopback interface, until the pod's side ends or the
-// pod does.
+// PortForward copies between a stream and a port that is open in the pod, on its loopback interface, until the pod's
+// side ends or the pod does.
 func (f forwarder) PortForward(_ context.Context, _, _ string, port int32, stream io.ReadWriteCloser) error {
 	f.pod.mu.Lock()
 	network := f.pod.network

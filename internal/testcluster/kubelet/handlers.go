@@ -61,7 +61,7 @@ func (m *member) try(ctx context.Context, process *container.Process, h handler)
 		pause(ctx, time.Duration(h.sleep.Seconds)*time.Second)
 		return nil
 	}
-	return errors.New("probes and hooks of this kind are not played")
+	return errors.New("probes and hooks of this kind are not simulated")
 }
 
 // get makes an HTTP request, as a kubelet does: to the pod, from the node, without a look at the certificate.

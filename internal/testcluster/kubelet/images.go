@@ -9,19 +9,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Program stands for an image: what the container sees of it, and what it runs unless the container says otherwise.
+// Program is what is used for an image: its files, and the command that it runs unless the container has another.
 type Program struct {
 	Files      map[string]string // path in the container -> file or folder outside
-	Entrypoint []string          // as in an image: a container's command takes its place
-	Cmd        []string          // as in an image: a container's args, or its command, take its place
+	Entrypoint []string          // as in an image; replaced by a container's command
+	Cmd        []string          // as in an image; replaced by a container's args or command
 	Env        []string          // NAME=value
 	Dir        string            // working folder
-	User       uint32            // who runs it, unless a security context says
+	User       uint32            // the user, unless a security context sets one
 	Group      uint32
 }
 
-// image finds the program that stands for an image: by its whole name, or else by its name without tag and digest, or without the
-// registry, too: nothing is pulled from there.
+// image finds the program for an image: by its complete name, else by its name without tag and digest, else also
+// without the registry, since images are not pulled.
 func (k *Kubelet) image(name string) (Program, error) {
 	if p, ok := k.Images[name]; ok {
 		return p, nil
@@ -39,7 +39,8 @@ func (k *Kubelet) image(name string) (Program, error) {
 		}
 	}
 	return Program{}, &reasonError{
-		"ErrImagePull", fmt.Sprintf("no program stands for the image %s; known are: %s", name, strings.Join(slices.Sorted(maps.Keys(k.Images)), ", ")),
+		"ErrImagePull", fmt.Sprintf("no program is known for the image %s; the known images are: %s", name,
+			strings.Join(slices.Sorted(maps.Keys(k.Images)), ", ")),
 	}
 }
 

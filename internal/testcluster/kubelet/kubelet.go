@@ -17,7 +17,7 @@ import (
 	"cardea.dev/cardea/internal/testcluster/mirror"
 )
 
-// Config is what a kubelet is told.
+// Config is what a kubelet needs.
 type Config struct {
 	Client *kubernetes.Clientset
 	Images map[string]Program
@@ -25,11 +25,11 @@ type Config struct {
 
 	Address     netip.Addr   // the node's
 	PodRange    netip.Prefix // pods get addresses from it
-	DNS         netip.Addr   // what pods ask for names
+	DNS         netip.Addr   // the DNS server of pods
 	APIServer   netip.AddrPort
 	Port        int // where logs and ports are served
 	Certificate tls.Certificate
-	ClientCAs   *x509.CertPool // who may ask
+	ClientCAs   *x509.CertPool // clients with certificates of these may ask
 
 	Log *slog.Logger
 }
@@ -62,7 +62,7 @@ func New(c Config) *Kubelet {
 	return k
 }
 
-// either is what is not nil, the new one first.
+// either returns the new value, or the old one if it is nil.
 func either[T comparable](old, new T) T {
 	var none T
 	if new != none {
@@ -99,8 +99,8 @@ func (k *Kubelet) Run(ctx context.Context, ready func()) error {
 	return <-served
 }
 
-// podChanged starts a worker for a new pod and tells the worker of one that changed. A pod that comes back under its old name is
-// another one.
+// podChanged starts a worker for a new pod, and notifies the worker of a changed one. A pod that is created again under
+// the same name is another pod.
 func (k *Kubelet) podChanged(old, new *corev1.Pod) {
 	if old != nil && (new == nil || new.UID != old.UID) {
 		if w := k.worker(old.UID); w != nil {
@@ -142,7 +142,7 @@ func (k *Kubelet) worker(uid types.UID) *pod {
 	return k.workers[uid]
 }
 
-// find is the worker of a pod that is named.
+// find returns the worker of a pod by name.
 func (k *Kubelet) find(namespace, name string) *pod {
 	if object := k.pods.Get(namespace, name); object != nil {
 		return k.worker(object.UID)
@@ -153,7 +153,7 @@ func (k *Kubelet) find(namespace, name string) *pod {
 // source names an object whose content a pod shows.
 type source struct{ kind, namespace, name string }
 
-// sourceChanged tells the pods that show it.
+// sourceChanged notifies the pods that use the object.
 func (k *Kubelet) sourceChanged(s source) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -164,10 +164,11 @@ func (k *Kubelet) sourceChanged(s source) {
 	}
 }
 
-// ErrNotRunning says that there is nothing to kill.
+// ErrNotRunning says that no container runs that could be killed.
 var ErrNotRunning = errors.New("the container does not run")
 
-// Kill ends a container by SIGKILL: its restart policy says what follows. An empty container means every one of the pod.
+// Kill ends a container by SIGKILL; then its restart policy applies. An empty container name means every container of
+// the pod.
 func (k *Kubelet) Kill(namespace, name, container string) error {
 	w := k.find(namespace, name)
 	if w == nil {

@@ -167,7 +167,8 @@ func logOptions(query func(string) string) (*corev1.PodLogOptions, error) {
 	o := &corev1.PodLogOptions{
 		Follow: query("follow") == "true", Previous: query("previous") == "true", Timestamps: query("timestamps") == "true",
 	}
-	for name, into := range map[string]**int64{"tailLines": &o.TailLines, "sinceSeconds": &o.SinceSeconds, "limitBytes": &o.LimitBytes} {
+	for name, into := range map[string]**int64{"tailLines": &o.TailLines, "sinceSeconds": &o.SinceSeconds,
+		"limitBytes": &o.LimitBytes} {
 		if text := query(name); text != "" {
 			number, err := strconv.ParseInt(text, 10, 64)
 			if err != nil {

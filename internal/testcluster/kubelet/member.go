@@ -13,14 +13,16 @@ import (
 	"cardea.dev/cardea/internal/testcluster/container"
 )
 
-// The pause before a container starts again doubles from first to last: as in a kubelet with ReduceDefaultCrashLoopBackOffDecay.
+// The pause before a container starts again doubles from first to last: as in a kubelet with
+// ReduceDefaultCrashLoopBackOffDecay.
 const (
 	firstBackoff = time.Second
 	lastBackoff  = time.Minute
-	steady       = 10 * time.Minute // who ran that long starts anew
+	steady       = 10 * time.Minute // after a run of this length, the pause begins at first again
 )
 
-// leastGrace is what a program has between SIGTERM and SIGKILL, even if its preStop hook took all the grace.
+// leastGrace is the time that a program has between SIGTERM and SIGKILL, even if its preStop hook took the whole grace
+// period.
 const leastGrace = 2 * time.Second
 
 // member is a container of a pod.
@@ -48,12 +50,13 @@ func newMember(p *pod, c *corev1.Container, init bool) *member {
 	return m
 }
 
-// sidecar says whether this is an init container that runs beside the others.
+// sidecar reports whether this is an init container that runs beside the others.
 func (m *member) sidecar() bool {
 	return m.init && deref(m.spec.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways
 }
 
-// run keeps the container running as its restart policy says, until life ends. It says whether the last run succeeded.
+// run keeps the container running as its restart policy says, until life ends. It reports whether the last run
+// succeeded.
 func (m *member) run(life, grace context.Context) (succeeded bool) {
 	defer m.pod.set(func() { m.over = true })
 	backoff := time.Duration(0)
@@ -87,7 +90,7 @@ func (m *member) run(life, grace context.Context) (succeeded bool) {
 	return succeeded
 }
 
-// restarts says whether the container runs again after it has ended by itself.
+// restarts reports whether the container runs again after it has ended by itself.
 func (m *member) restarts(succeeded bool) bool {
 	switch policy := m.pod.spec.RestartPolicy; {
 	case m.sidecar():
@@ -125,7 +128,7 @@ func (m *member) start() (*container.Process, error) {
 	return process, nil
 }
 
-// attend watches a running program to its end: it probes it, and stops it if it is not well or life ends.
+// attend watches a running program until it ends: it probes it, and stops it if a probe fails or life ends.
 func (m *member) attend(life, grace context.Context, process *container.Process) container.Exit {
 	probing, endProbes := context.WithCancel(context.Background())
 	unwell := make(chan string, 1)
@@ -138,7 +141,7 @@ func (m *member) attend(life, grace context.Context, process *container.Process)
 	select {
 	case <-process.Done():
 	case why := <-unwell:
-		m.pod.kubelet.Log.Info("a container is not well", "container", m.spec.Name, "why", why)
+		m.pod.kubelet.Log.Info("a probe failed", "container", m.spec.Name, "why", why)
 		patience, cancel := context.WithTimeout(grace, m.gracePeriod())
 		m.stop(patience, process)
 		cancel()
@@ -185,7 +188,7 @@ func (m *member) stop(grace context.Context, process *container.Process) {
 	}
 }
 
-// ended writes down how the program has ended.
+// ended records how the program has ended.
 func (m *member) ended(process *container.Process) container.Exit {
 	exit := process.Exit()
 	m.log.end()
@@ -239,7 +242,8 @@ func (m *member) keepLast() {
 	}
 }
 
-// pauseUnlessChanged waits a second, or until something has changed that the container is made from. It is false if life ended.
+// pauseUnlessChanged waits a second, or until something has changed that the container is made from. It is false if
+// life ended.
 func (m *member) pauseUnlessChanged(life context.Context) bool {
 	select {
 	case <-m.pod.sourcesChanged.heard():

@@ -16,12 +16,13 @@ const nodeName = "node"
 // retryPause is the pause between two tries of a request to the API server.
 const retryPause = 200 * time.Millisecond
 
-// nodeCapacity is more than anyone asks for: nothing is counted.
+// nodeCapacity is more than any pod requests; usage is not counted.
 var nodeCapacity = corev1.ResourceList{
-	corev1.ResourceCPU: resource.MustParse("1000"), corev1.ResourceMemory: resource.MustParse("1Ti"), corev1.ResourcePods: resource.MustParse("1000"),
+	corev1.ResourceCPU: resource.MustParse("1000"), corev1.ResourceMemory: resource.MustParse("1Ti"),
+	corev1.ResourcePods: resource.MustParse("1000"),
 }
 
-// register makes the Node object. Nothing watches over its health: this program is it.
+// register creates the Node object. Its health is not monitored, since this program is the node.
 func (k *Kubelet) register(ctx context.Context) error {
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
@@ -37,7 +38,8 @@ func (k *Kubelet) register(ctx context.Context) error {
 		},
 		DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: int32(k.Port)}},
 		Conditions: []corev1.NodeCondition{{
-			Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "pods are played by processes",
+			Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady",
+			Message:           "pods are simulated by processes",
 			LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now(),
 		}},
 	}
@@ -74,8 +76,8 @@ func (k *Kubelet) schedule(object *corev1.Pod) {
 	})
 }
 
-// insist makes a request until it is done, or its object is gone, or ctx ends. No other answer is final: an API server that
-// has lost its etcd answers in many ways, a conflict among them.
+// insist repeats a request until it succeeds, or its object is deleted, or ctx ends. No other answer is final: an API
+// server without etcd answers with many kinds of errors, conflicts among them.
 func (k *Kubelet) insist(ctx context.Context, request func() error) {
 	for {
 		err := request()
@@ -85,7 +87,7 @@ func (k *Kubelet) insist(ctx context.Context, request func() error) {
 		if !pause(ctx, retryPause) {
 			return
 		}
-		k.Log.Debug("a request is made again", "error", err)
+		k.Log.Debug("retrying a request", "error", err)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"cardea.dev/cardea/internal/testcluster/container"
 )
 
-// pod is the life of one pod.
+// pod runs one pod.
 type pod struct {
 	// Set by newPod.
 	kubelet *Kubelet
@@ -75,7 +75,7 @@ func (p *pod) latest() *corev1.Pod {
 	return p.object
 }
 
-// run plays the pod until its object is gone or ctx ends.
+// run runs the pod until its object is deleted or ctx ends.
 func (p *pod) run(ctx context.Context) {
 	// life ends when the pod is to end, grace when it must have ended.
 	life, endLife := context.WithCancel(ctx)
@@ -97,7 +97,7 @@ func (p *pod) run(ctx context.Context) {
 		beside.Go(func() { p.keepVolumes(life) })
 		p.runContainers(ctx, life, grace)
 	}
-	<-life.Done() // a pod that has done its work stays until it is deleted
+	<-life.Done() // a completed pod stays until it is deleted
 	endReports()
 	reports.Wait()
 	p.tearDown()
@@ -111,7 +111,8 @@ func (p *pod) run(ctx context.Context) {
 	<-p.present.Done()
 }
 
-// watchDeletion ends the pod's life when its deletion is asked for, and its grace when that is over, or when the object is gone.
+// watchDeletion ends the pod's life when its deletion is asked for, and its grace when that is over, or when the object
+// is gone.
 func (p *pod) watchDeletion(endLife, endGrace func()) {
 	var end time.Time
 	overdue := make(<-chan time.Time)
@@ -153,7 +154,7 @@ func (p *pod) setUp(life context.Context) error {
 		p.changed.ring()
 		select {
 		case <-heard:
-		case <-time.After(time.Second): // not all that can be missing tells when it comes
+		case <-time.After(time.Second): // not everything that can be missing is watched
 		case <-life.Done():
 			return life.Err()
 		}
@@ -194,19 +195,19 @@ func (p *pod) trySetUp(life context.Context) error {
 	return nil
 }
 
-// tearDown takes away what setUp made.
+// tearDown undoes setUp.
 func (p *pod) tearDown() {
 	if p.network != nil {
 		p.network.Close()
 		p.kubelet.addresses.release(p.network.Address)
 	}
 	if err := os.RemoveAll(p.dir); err != nil {
-		p.kubelet.Log.Warn("a pod's folder is left", "error", err)
+		p.kubelet.Log.Warn("can't remove a pod's folder", "error", err)
 	}
 }
 
-// runContainers runs the init containers one after the other, then the others at once, and returns when all have ended. Init
-// containers that restart always (sidecars) run beside them, and end last.
+// runContainers runs the init containers one after the other, then the others at once, and returns when all have ended.
+// Init containers that restart always (sidecars) run beside them, and end last.
 func (p *pod) runContainers(ctx, life, grace context.Context) {
 	beside, endBeside := context.WithCancel(ctx)
 	var sidecars, others sync.WaitGroup
@@ -231,7 +232,7 @@ func (p *pod) runContainers(ctx, life, grace context.Context) {
 	others.Wait()
 }
 
-// set changes the pod's state, and its members', and tells.
+// set changes the state of the pod and its members, and notifies.
 func (p *pod) set(change func()) {
 	p.mu.Lock()
 	change()

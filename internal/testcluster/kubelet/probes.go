@@ -10,8 +10,9 @@ import (
 	"cardea.dev/cardea/internal/testcluster/container"
 )
 
-// probe runs the container's probes until ctx ends: the startup probe first, then the others. It sets started and ready, and
-// says on unwell why the container is to be restarted. What it returns is closed when no probe runs any more.
+// probe runs the container's probes until ctx ends: the startup probe first, then the others. It sets started and
+// ready, and says on unwell why the container is to be restarted. What it returns is closed when no probe runs any
+// more.
 func (m *member) probe(ctx context.Context, process *container.Process, unwell chan<- string) <-chan struct{} {
 	var running sync.WaitGroup
 	restart := func(why string) {
@@ -64,8 +65,11 @@ func (m *member) probe(ctx context.Context, process *container.Process, unwell c
 	return ended
 }
 
-// repeat probes until ctx ends or result says that it is enough. result is told when the probe's thresholds are reached.
-func (m *member) repeat(ctx context.Context, process *container.Process, probe *corev1.Probe, result func(well bool, err error) (more bool)) {
+// repeat probes until ctx ends or result says that it is enough. result is told when the probe's thresholds are
+// reached.
+func (m *member) repeat(
+	ctx context.Context, process *container.Process, probe *corev1.Probe, result func(well bool, err error) (more bool),
+) {
 	if !pause(ctx, time.Duration(probe.InitialDelaySeconds)*time.Second) {
 		return
 	}

@@ -16,7 +16,8 @@ import (
 //	volume/a -> ..data/a
 const data = "..data"
 
-// replace makes the content of dir the wanted one, all at once, the way that a kubelet does and watchers of such volumes expect.
+// replace makes the content of dir the wanted one, all at once, the way that a kubelet does and watchers of such
+// volumes expect.
 func replace(dir string, want content, group int) error {
 	old, err := os.Readlink(filepath.Join(dir, data))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

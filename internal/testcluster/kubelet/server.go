@@ -81,7 +81,8 @@ func (k *Kubelet) log(namespace, name, container string, previous bool) (*log, <
 		case previous:
 			return nil, nil, fmt.Errorf("previous terminated container %q in pod %q not found", container, name)
 		case m.log == nil:
-			return nil, nil, fmt.Errorf("container %q in pod %q is waiting to start: %s", container, name, m.status.State.Waiting.Reason)
+			return nil, nil, fmt.Errorf("container %q in pod %q is waiting to start: %s", container, name,
+				m.status.State.Waiting.Reason)
 		case m.process == nil:
 			return m.log, closed, nil
 		}

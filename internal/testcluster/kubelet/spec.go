@@ -41,7 +41,8 @@ func (m *member) containerSpec() (container.Spec, error) {
 		spec.Argv = append(spec.Argv, expand(argument, env))
 	}
 	if len(spec.Argv) == 0 {
-		return spec, &reasonError{"CreateContainerConfigError", fmt.Sprintf("neither the container nor the image %s has a command", m.spec.Image)}
+		return spec, &reasonError{"CreateContainerConfigError",
+			fmt.Sprintf("neither the container nor the image %s has a command", m.spec.Image)}
 	}
 	if err := m.secure(&spec, program); err != nil {
 		return spec, err
@@ -138,7 +139,10 @@ func capabilities(s *corev1.SecurityContext) []string {
 		return names
 	}
 	dropped, added := names(s.Capabilities.Drop), names(s.Capabilities.Add)
-	left = slices.DeleteFunc(left, func(c string) bool { return slices.Contains(dropped, "ALL") || slices.Contains(dropped, c) })
+	left = slices.DeleteFunc(left, func(c string) bool {
+		return slices.Contains(dropped, "ALL") ||
+			slices.Contains(dropped, c)
+	})
 	if slices.Contains(added, "ALL") {
 		return container.AllCapabilities()
 	}
@@ -151,7 +155,8 @@ func (p *pod) resolvConf() string {
 		return ""
 	}
 	namespace := p.latest().Namespace
-	return fmt.Sprintf("nameserver %v\nsearch %s.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n", p.kubelet.DNS, namespace)
+	return fmt.Sprintf("nameserver %v\nsearch %s.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n",
+		p.kubelet.DNS, namespace)
 }
 
 // hosts is the pod's /etc/hosts.

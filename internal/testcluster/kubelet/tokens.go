@@ -17,7 +17,9 @@ type token struct {
 }
 
 // tokenContent is a token of the pod's service account, bound to the pod. It is renewed after four fifths of its life.
-func (p *pod) tokenContent(ctx context.Context, v *volume, s *corev1.ServiceAccountTokenProjection, mode *int32) (content, error) {
+func (p *pod) tokenContent(
+	ctx context.Context, v *volume, s *corev1.ServiceAccountTokenProjection, mode *int32,
+) (content, error) {
 	t := v.tokens[s.Path]
 	if t == nil || !time.Now().Before(t.renewAt) {
 		var err error
@@ -43,7 +45,8 @@ func (p *pod) requestToken(ctx context.Context, s *corev1.ServiceAccountTokenPro
 	object := p.latest()
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		ExpirationSeconds: s.ExpirationSeconds,
-		BoundObjectRef:    &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: object.Name, UID: object.UID},
+		BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: object.Name,
+			UID: object.UID},
 	}}
 	if s.Audience != "" {
 		request.Spec.Audiences = []string{s.Audience}

@@ -63,7 +63,7 @@ func (p *pod) mountVolume(ctx context.Context, spec *corev1.Volume) error {
 			return err
 		}
 	default:
-		return fmt.Errorf("volumes of this kind are not played")
+		return fmt.Errorf("volumes of this kind are not simulated")
 	}
 	p.volumes[spec.Name] = v
 	return nil

@@ -1,7 +1,7 @@
-// Package mirror keeps a copy of all objects of a kind and tells of each change.
+// Package mirror keeps a copy of all objects of a kind and reports each change.
 //
-// It owns the copy and the watch behind it, which comes back within a second when the API server does. It must never know what
-// the objects mean. Run holds its goroutine; the rest may be called from any.
+// It owns the copy and the watch that fills it. After an outage of the API server, the watch reconnects within a
+// second. It must never know what the objects mean. Run blocks its goroutine; the other methods may be called from any.
 package mirror
 
 import (
@@ -36,8 +36,8 @@ type Of[T Object] struct {
 	once    sync.Once
 }
 
-// New makes a mirror of a resource, such as "pods". changed is told of each change, in order, with nil for what is not: it is
-// called from one goroutine, after the copy has changed.
+// New makes a mirror of a resource, such as "pods". changed is called for each change, in order, from one goroutine,
+// after the copy has changed; old or new is nil if the object was created or deleted.
 func New[T Object](client rest.Interface, resource string, prototype T, changed func(old, new T)) *Of[T] {
 	m := &Of[T]{changed: changed, objects: map[types.NamespacedName]T{}, synced: make(chan struct{})}
 	from := cache.NewListWatchFromClient(client, resource, metav1.NamespaceAll, fields.Everything())
@@ -50,17 +50,17 @@ func New[T Object](client rest.Interface, resource string, prototype T, changed 
 // Run follows the objects until ctx ends.
 func (m *Of[T]) Run(ctx context.Context) { m.reflector.RunWithContext(ctx) }
 
-// Synced is closed when the copy is whole for the first time.
+// Synced is closed when the copy is complete for the first time.
 func (m *Of[T]) Synced() <-chan struct{} { return m.synced }
 
-// Get is an object, or nil.
+// Get returns an object, or nil.
 func (m *Of[T]) Get(namespace, name string) T {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.objects[types.NamespacedName{Namespace: namespace, Name: name}]
 }
 
-// All is every object, in no order.
+// All returns every object, in no order.
 func (m *Of[T]) All() []T {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -75,7 +75,7 @@ func key(o metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-// put changes the copy and tells.
+// put changes the copy and reports the change.
 func (m *Of[T]) put(k types.NamespacedName, new T) {
 	var none T
 	m.mu.Lock()

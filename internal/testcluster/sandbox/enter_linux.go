@@ -26,10 +26,10 @@ var forwarded = []os.Signal{
 
 var isInside bool
 
-// Inside says whether this program runs in a sandbox.
+// Inside reports whether this program runs in a sandbox.
 func Inside() bool { return isInside }
 
-// Supported is nil if this process may make a sandbox, or else says what is missing.
+// Supported returns nil if this process can make a sandbox, else an error that says what is missing.
 func Supported() error {
 	if os.Geteuid() != 0 {
 		return errors.New("it needs root")
@@ -37,9 +37,9 @@ func Supported() error {
 	return nil
 }
 
-// Enter returns nil in the program inside, and only there: the one outside starts it and ends when it does, with the same
-// exit code. prepare runs outside first; what it returns ("NAME=value") is added to the environment inside. An error says
-// that there is no sandbox, and the program still is outside.
+// Enter returns nil in the program inside, and only there: the one outside starts it and ends when it does, with the
+// same exit code. prepare runs outside first; what it returns ("NAME=value") is added to the environment inside. An
+// error says that there is no sandbox, and the program still is outside.
 func Enter(prepare func() (env []string, err error)) error {
 	switch os.Getenv(role) {
 	case "init":

@@ -10,8 +10,8 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// initialize is the life of process 1: it makes the place, starts the program inside, and reaps whatever ends until that one
-// does. The kernel then ends all that is left.
+// initialize is the life of process 1: it makes the place, starts the program inside, and reaps whatever ends until
+// that one does. The kernel then ends all that is left.
 func initialize() int {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, forwarded...)

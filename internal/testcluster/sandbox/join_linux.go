@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Announce makes this process findable from outside by name until ctx ends. It is called inside. An error may say that the
-// name is taken.
+// Announce makes this process findable from outside by name until ctx ends. It is called inside. An error may say that
+// the name is taken.
 func Announce(ctx context.Context, name string) error {
 	// The address is abstract: it is nowhere in the file system, so nothing of it can be left.
 	listener, err := Listen(ctx, "unix", "@"+name)
@@ -43,7 +43,10 @@ func Find(name string) (pid int, err error) {
 		return 0, err
 	}
 	var peer *unix.Ucred
-	if e := raw.Control(func(fd uintptr) { peer, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); e != nil {
+	if e := raw.Control(func(fd uintptr) {
+		peer,
+			err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	}); e != nil {
 		return 0, e
 	}
 	if err != nil {
@@ -52,8 +55,8 @@ func Find(name string) (pid int, err error) {
 	return int(peer.Pid), nil
 }
 
-// Join runs cmd in the namespaces of the process pid, and returns what cmd.Run does. The program is looked up outside; both
-// sides see the same files. It is called outside.
+// Join runs cmd in the namespaces of the process pid, and returns what cmd.Run does. The program is looked up outside;
+// both sides see the same files. It is called outside.
 func Join(pid int, cmd *exec.Cmd) error {
 	if cmd.Dir == "" {
 		// Entering a mount namespace moves to its root.

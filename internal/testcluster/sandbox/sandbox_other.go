@@ -9,7 +9,7 @@ import (
 	"os/exec"
 )
 
-// Inside says whether this program runs in a sandbox.
+// Inside reports whether this program runs in a sandbox.
 func Inside() bool { return false }
 
 // Supported says why there is no sandbox.

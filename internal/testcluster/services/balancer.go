@@ -31,7 +31,7 @@ func (b *balancer) assign(key types.NamespacedName, wanted netip.Addr) (netip.Ad
 	if wanted.IsValid() {
 		if owner, taken := b.taken[wanted]; !b.within.Contains(wanted) || taken && owner != key {
 			b.release(key)
-			return netip.Addr{}, fmt.Errorf("the address %v can't be had", wanted)
+			return netip.Addr{}, fmt.Errorf("the address %v is not free", wanted)
 		}
 		if has != wanted {
 			b.release(key)
@@ -51,7 +51,7 @@ func (b *balancer) assign(key types.NamespacedName, wanted netip.Addr) (netip.Ad
 			return b.last, nil
 		}
 	}
-	return netip.Addr{}, fmt.Errorf("no address is left in %v", b.within)
+	return netip.Addr{}, fmt.Errorf("no address is free in %v", b.within)
 }
 
 func (b *balancer) take(key types.NamespacedName, address netip.Addr) {
@@ -63,7 +63,8 @@ func (b *balancer) release(key types.NamespacedName) {
 	delete(b.of, key)
 }
 
-// balance gives a LoadBalancer Service its address and writes it to its status. The address is not valid if it has none.
+// balance gives a LoadBalancer Service its address and writes it to its status. The address is not valid if it has
+// none.
 func (s *Services) balance(ctx context.Context, key types.NamespacedName, service *corev1.Service) (netip.Addr, error) {
 	var address netip.Addr
 	var err error
@@ -73,7 +74,7 @@ func (s *Services) balance(ctx context.Context, key types.NamespacedName, servic
 		s.balancer.release(key)
 	case service.Spec.LoadBalancerClass != nil:
 		s.balancer.release(key)
-		return address, nil // another one's
+		return address, nil // it belongs to another Service
 	default:
 		wanted := netip.Addr{}
 		if text := service.Spec.LoadBalancerIP; text != "" {
@@ -103,7 +104,8 @@ func (s *Services) writeStatus(ctx context.Context, service *corev1.Service, wan
 	if err != nil {
 		return err
 	}
-	_, err = s.Client.CoreV1().Services(service.Namespace).Patch(ctx, service.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	_, err = s.Client.CoreV1().Services(service.Namespace).Patch(ctx, service.Name, types.MergePatchType, patch,
+		metav1.PatchOptions{}, "status")
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // its change is on the way
 	}

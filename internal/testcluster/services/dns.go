@@ -100,7 +100,8 @@ func (s *Services) answer(query []byte, most int) []byte {
 	addresses, alias, known := s.lookUp(question.Name.String())
 	reply := dnsmessage.Message{
 		Header: dnsmessage.Header{
-			ID: header.ID, Response: true, Authoritative: true, RecursionDesired: header.RecursionDesired, RecursionAvailable: true,
+			ID: header.ID, Response: true, Authoritative: true, RecursionDesired: header.RecursionDesired,
+			RecursionAvailable: true,
 		},
 		Questions: []dnsmessage.Question{question},
 	}
@@ -109,7 +110,8 @@ func (s *Services) answer(query []byte, most int) []byte {
 	}
 	record := dnsmessage.ResourceHeader{Name: question.Name, Class: dnsmessage.ClassINET, TTL: lifetime}
 	if name, err := dnsmessage.NewName(alias); alias != "" && err == nil {
-		reply.Answers = append(reply.Answers, dnsmessage.Resource{Header: record, Body: &dnsmessage.CNAMEResource{CNAME: name}})
+		reply.Answers = append(reply.Answers,
+			dnsmessage.Resource{Header: record, Body: &dnsmessage.CNAMEResource{CNAME: name}})
 	}
 	if question.Type == dnsmessage.TypeA {
 		for _, a := range addresses {
@@ -129,8 +131,8 @@ func (s *Services) answer(query []byte, most int) []byte {
 	return packed
 }
 
-// lookUp is what a name means: SERVICE.NAMESPACE.svc.cluster.local is the ClusterIP, the endpoints of a headless Service, or
-// the name that an ExternalName Service stands for.
+// lookUp is what a name means: SERVICE.NAMESPACE.svc.cluster.local is the ClusterIP, the endpoints of a headless
+// Service, or the name that an ExternalName Service stands for.
 func (s *Services) lookUp(name string) (addresses []netip.Addr, alias string, known bool) {
 	rest, ours := strings.CutSuffix(strings.ToLower(name), zone)
 	service, namespace, two := strings.Cut(rest, ".")

@@ -16,7 +16,7 @@ import (
 	"cardea.dev/cardea/internal/testcluster/mirror"
 )
 
-// retryPause is the pause before a Service is looked at again with which something went wrong.
+// retryPause is the pause before a Service is synced again after an error.
 const retryPause = 500 * time.Millisecond
 
 // Config is what it is told.
@@ -59,8 +59,10 @@ type rule interface {
 // New makes it, and does nothing yet.
 func New(c Config) *Services {
 	s := &Services{
-		Config: c, balancer: newBalancer(c.LoadBalancers), dirty: map[types.NamespacedName]bool{}, wake: make(chan struct{}, 1),
-		byName: map[types.NamespacedName]map[string]*discoveryv1.EndpointSlice{}, rules: map[types.NamespacedName]map[front]rule{},
+		Config: c, balancer: newBalancer(c.LoadBalancers), dirty: map[types.NamespacedName]bool{},
+		wake:   make(chan struct{}, 1),
+		byName: map[types.NamespacedName]map[string]*discoveryv1.EndpointSlice{},
+		rules:  map[types.NamespacedName]map[front]rule{},
 	}
 	s.services = mirror.New(c.Client.CoreV1().RESTClient(), "services", &corev1.Service{}, func(old, new *corev1.Service) {
 		if new == nil {
@@ -68,7 +70,8 @@ func New(c Config) *Services {
 		}
 		s.mark(types.NamespacedName{Namespace: new.Namespace, Name: new.Name})
 	})
-	s.slices = mirror.New(c.Client.DiscoveryV1().RESTClient(), "endpointslices", &discoveryv1.EndpointSlice{}, s.sliceChanged)
+	s.slices = mirror.New(c.Client.DiscoveryV1().RESTClient(), "endpointslices", &discoveryv1.EndpointSlice{},
+		s.sliceChanged)
 	return s
 }
 
@@ -103,7 +106,7 @@ func (s *Services) Run(ctx context.Context, ready func()) error {
 		s.mu.Unlock()
 		for key := range todo {
 			if err := s.sync(ctx, key); err != nil && ctx.Err() == nil {
-				s.Log.Info("a service is looked at again", "service", key.String(), "why", err)
+				s.Log.Info("retrying a service", "service", key.String(), "why", err)
 				time.AfterFunc(retryPause, func() { s.mark(key) })
 			}
 		}
@@ -199,7 +202,9 @@ func (s *Services) remove(key types.NamespacedName) {
 }
 
 // fronts are the places where a Service is reached, with the endpoints behind each.
-func fronts(service *corev1.Service, node, balanced netip.Addr, slices []*discoveryv1.EndpointSlice) map[front][]netip.AddrPort {
+func fronts(
+	service *corev1.Service, node, balanced netip.Addr, slices []*discoveryv1.EndpointSlice,
+) map[front][]netip.AddrPort {
 	all := map[front][]netip.AddrPort{}
 	if service.Spec.ClusterIP == corev1.ClusterIPNone || service.Spec.Type == corev1.ServiceTypeExternalName {
 		return all

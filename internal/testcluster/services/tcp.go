@@ -13,8 +13,8 @@ import (
 // dialPatience is how long an endpoint may take to accept a connection.
 const dialPatience = 10 * time.Second
 
-// tcpRule forwards connections. Those that are established live on when the backend is no endpoint any more, and when the rule
-// closes; they end with either side, as with a kube-proxy.
+// tcpRule forwards connections. Those that are established live on when the backend is no endpoint any more, and when
+// the rule closes; they end with either side, as with a kube-proxy.
 type tcpRule struct {
 	listener *net.TCPListener
 	backends atomic.Pointer[[]netip.AddrPort]
@@ -44,8 +44,8 @@ func (r *tcpRule) accept() {
 	}
 }
 
-// forward joins a connection with one to a backend chosen by chance. There is one choice only: a backend that can't be reached
-// is the client's trouble, as in a cluster.
+// forward joins a connection with one to a backend chosen by chance. There is one choice only: a backend that can't be
+// reached is the client's trouble, as in a cluster.
 func (r *tcpRule) forward(client *net.TCPConn) {
 	backends := *r.backends.Load()
 	if len(backends) == 0 {

@@ -14,8 +14,8 @@ import (
 // idle is how long a client keeps its backend without a packet.
 const idle = 60 * time.Second
 
-// udpRule forwards packets. All packets from one address and port go to one backend, until that is no endpoint any more or
-// nothing was heard for a while.
+// udpRule forwards packets. All packets from one address and port go to one backend, until that is no endpoint any more
+// or nothing was heard for a while.
 type udpRule struct {
 	conn *net.UDPConn
 

@@ -1,0 +1,91 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+)
+
+// renderValid renders a Gateway's objects by its DataPlanes, if everything that they set can be applied. If not, the
+// mistakes are in the outcome, and the objects are rendered by the DataPlanes that were applied last, with the current
+// ports and labels: a DataPlane is applied as a whole or not at all. If these are not known (after a start), Deployment
+// and Service stay as they are. The returned proxy is the one that was rendered.
+func (d *Deployer) renderValid(
+	ctx context.Context, ref model.ObjectRef, p plan.Proxy, bundle []byte, o *outcome,
+) (objects, plan.Proxy, error) {
+	want, err := d.render(ref, p, bundle)
+	if err != nil {
+		return want, p, err
+	}
+	d.mu.Lock()
+	good := d.record(ref).good
+	d.mu.Unlock()
+	if good == nil || !reflect.DeepEqual(*good, p.Parameters) {
+		if err := d.dryRun(ctx, ref, p, want, o); err != nil {
+			return want, p, err
+		}
+	}
+	switch {
+	case len(o.wrong) == 0:
+		d.mu.Lock()
+		d.record(ref).good = &p.Parameters
+		d.mu.Unlock()
+	case good == nil:
+		delete(want.texts, deployment)
+		delete(want.texts, service)
+	default:
+		p.Parameters = *good
+		want, err = d.render(ref, p, bundle)
+	}
+	return want, p, err
+}
+
+func (d *Deployer) render(ref model.ObjectRef, p plan.Proxy, bundle []byte) (objects, error) {
+	want, err := render(ref, p, d.cfg.Settings, d.cfg.Dialect, bundle)
+	if err != nil {
+		return want, fmt.Errorf("render: %w", err)
+	}
+	return want, nil
+}
+
+// dryRun records what is wrong with the objects that DataPlanes set: what can't be rendered, and what the API server
+// would refuse. What it has refused is not asked again soon, unless the object has changed.
+func (d *Deployer) dryRun(ctx context.Context, ref model.ObjectRef, p plan.Proxy, want objects, o *outcome) error {
+	for _, k := range []kind{deployment, service} {
+		if problem := want.invalid[k]; problem != nil {
+			o.wrong = append(o.wrong, problem.Error())
+		}
+	}
+	if len(o.wrong) > 0 || len(p.Parameters) == 0 {
+		return nil
+	}
+	for _, k := range []kind{deployment, service} {
+		text, wanted := want.texts[k]
+		if !wanted {
+			continue
+		}
+		sum, now := want.digest(k), time.Now()
+		d.mu.Lock()
+		before := d.record(ref).objects[k]
+		d.mu.Unlock()
+		if again := before.refusal(sum, now); again > 0 {
+			o.mistake(before.why, again)
+			continue
+		}
+		switch _, err := d.patch(ctx, k, ref.Namespace(), p.Name, text, metav1.DryRunAll); {
+		case err == nil, apierrors.IsForbidden(err), apierrors.IsNotFound(err): // reported when it is applied
+		case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+			d.refuse(ref, p, k, sum, err, now, o)
+		default:
+			return fmt.Errorf("%s %s/%s: %w", k, ref.Namespace(), p.Name, err)
+		}
+	}
+	return nil
+}

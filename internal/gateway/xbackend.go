@@ -1,0 +1,173 @@
+package gateway
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+	"cardea.dev/cardea/internal/resolve"
+)
+
+// xbackendKind are XBackends. Their pods, if they select some, have to be found.
+type xbackendKind struct {
+	read   *xbackends
+	slices *slicesByBackend
+	broken *broken
+}
+
+func (in xbackendKind) refer(c *flow.Ctx, ref model.ObjectRef, port *gatewayv1.PortNumber) (read referred) {
+	x, found := flow.Fetch(c, in.read, ref)
+	switch {
+	case port != nil:
+		read.Refusal = refusal{"UnsupportedValue",
+			"a reference to an XBackend must not state a port; the XBackend states it"}
+	case !found:
+		read.Refusal = refusal{"BackendNotFound", absent(c, in.broken, ref)}
+	default:
+		read.Refusal, read.Session, read.HTTP1 = x.refusal(ref), x.Session, x.HTTP1
+	}
+	return read
+}
+
+func (in xbackendKind) backend(c *flow.Ctx, key model.BackendKey) (b model.Backend, served bool) {
+	x, found := flow.Fetch(c, in.read, key.Object)
+	b = x.Backend
+	if port := x.Selection.Port; port != 0 {
+		b.Endpoints = resolve.EndpointsAt(port, slicesOf(c, in.slices, key.Object))
+	}
+	return b, found && len(x.Findings) == 0
+}
+
+func (xbackendKind) sliceLabel() string { return model.XBackendLabel }
+
+func (xbackendKind) reports() bool { return true }
+
+// selections are the XBackends with a selector that a route names where it serves.
+func (in xbackendKind) selections(named *namedBackends) flow.Input[model.ObjectRef, plan.Selection] {
+	return flow.From(in.read, func(c *flow.Ctx, ref model.ObjectRef, x xbackend) (plan.Selection, bool) {
+		if x.Selection.Port == 0 {
+			return plan.Selection{}, false
+		}
+		_, is := flow.Fetch(c, named, ref)
+		return x.Selection, is
+	})
+}
+
+// xbackend is what an XBackend means, whoever sends requests to it.
+type xbackend struct {
+	Backend   model.Backend   // without Endpoints
+	Selection plan.Selection  // whose pods are its endpoints; zero: it has a Hostname
+	Session   *model.Session  // unless a rule states its own
+	Findings  []model.Finding // why it can't be served; none: it can
+	HTTP1     string          // see referred
+}
+
+type xbackends = flow.Collection[model.ObjectRef, xbackend]
+
+// refusal is why it can't be served, for a route that names it.
+func (b xbackend) refusal(ref model.ObjectRef) refusal {
+	if len(b.Findings) == 0 {
+		return refusal{}
+	}
+	var all []string
+	for _, f := range b.Findings {
+		all = append(all, f.Message)
+	}
+	return refusal{b.Findings[0].Reason, fmt.Sprintf("%s: %s", ref, strings.Join(all, "; "))}
+}
+
+// xbackendReferences is where the objects are looked up that XBackends name.
+type xbackendReferences struct {
+	configMaps   *input.Collection[input.ConfigMapSpec]
+	certificates certificateReferences
+}
+
+// read reads an XBackend.
+func (in xbackendReferences) read(
+	c *flow.Ctx, ref model.ObjectRef, o input.Object[xgatewayv1alpha1.BackendSpec],
+) (xbackend, bool) {
+	x, problems := readDestination(o.Meta, o.Spec)
+	x.Backend.Key.Object = ref
+	session, wrong := readBackendSession(ref, o.Spec.SessionPersistence)
+	x.Session, problems = session, append(problems, below("spec.sessionPersistence", wrong)...)
+	tls, wrong := in.readTLS(c, ref, o.Spec.TLS)
+	x.Backend.TLS, problems = tls, append(problems, below("spec.tls", wrong)...)
+	x.Backend.Protocol, x.HTTP1, wrong = readProtocol(o.Spec.Protocol, tls != nil)
+	x.Findings = findings(ref, "", "", append(problems, wrong...))
+	for i := range x.Findings {
+		x.Findings[i].Drops = false // that is said of rules
+	}
+	return x, true
+}
+
+// readDestination reads where an XBackend is.
+func readDestination(meta model.Meta, spec *xgatewayv1alpha1.BackendSpec) (x xbackend, problems []problem) {
+	port := int32(spec.Port.Number)
+	if port == 0 {
+		problems = append(problems, unsupported("spec.port.number", "state the port's number"))
+	}
+	switch {
+	case spec.Type == xgatewayv1alpha1.BackendTypeExternalHostname && spec.ExternalHostname != nil:
+		x.Backend.Hostname, x.Backend.HostPort = string(spec.ExternalHostname.Hostname), port
+	case spec.Type == xgatewayv1alpha1.BackendTypeEndpointSelector && spec.EndpointSelector != nil:
+		x.Selection = selection(meta, *spec.EndpointSelector, port)
+	default:
+		problems = append(problems, unsupported("spec.type",
+			fmt.Sprintf("type %s is not supported; use ExternalHostname or EndpointSelector", spec.Type)))
+	}
+	if _, err := netip.ParseAddr(x.Backend.Hostname); err == nil {
+		problems = append(problems, unsupported("spec.externalHostname.hostname",
+			fmt.Sprintf("%q is an IP address; state a hostname, such as localhost", x.Backend.Hostname)))
+	}
+	return x, problems
+}
+
+func selection(meta model.Meta, spec xgatewayv1alpha1.EndpointSelectorBackend, port int32) plan.Selection {
+	s := plan.Selection{UID: meta.UID, Leaving: meta.Deleting, Port: port,
+		Labels: make(map[string]string, len(spec.MatchLabels))}
+	for key, value := range spec.MatchLabels {
+		s.Labels[string(key)] = string(value)
+	}
+	return s
+}
+
+// readBackendSession reads how clients are kept at one of the endpoints, whichever rule sends them here.
+func readBackendSession(ref model.ObjectRef, spec *gatewayv1.SessionPersistence) (*model.Session, []problem) {
+	if spec == nil {
+		return nil, nil
+	}
+	read, problems := readSession(*spec, ref.String(), "")
+	return &read, problems
+}
+
+// readProtocol reads what an XBackend speaks. HTTP1 is how it says that this is HTTP/1.1 only.
+func readProtocol(
+	stated *xgatewayv1alpha1.BackendProtocol, tls bool,
+) (spoken model.BackendProtocol, http1 string, problems []problem) {
+	protocol := xgatewayv1alpha1.BackendProtocolHTTP
+	if stated != nil {
+		protocol = *stated
+	}
+	switch protocol {
+	case xgatewayv1alpha1.BackendProtocolHTTP, xgatewayv1alpha1.BackendProtocolMCP:
+		if tls {
+			return model.NegotiatedHTTP, "", nil
+		}
+		return model.HTTP1, "", nil
+	case xgatewayv1alpha1.BackendProtocolHTTP11, xgatewayv1alpha1.BackendProtocolWSS:
+		return model.HTTP1, fmt.Sprintf("protocol %s", protocol), nil
+	case xgatewayv1alpha1.BackendProtocolH2C, xgatewayv1alpha1.BackendProtocolHTTP2, xgatewayv1alpha1.BackendProtocolGRPC:
+		return model.HTTP2, "", nil
+	}
+	return model.HTTP1, "", []problem{{
+		field: "spec.protocol", condition: "Accepted", reason: "UnsupportedProtocol",
+		message: fmt.Sprintf("protocol %s is not for HTTP; use HTTP", protocol),
+	}}
+}

@@ -1,0 +1,72 @@
+package kind
+
+import (
+	"encoding/base64"
+	"fmt"
+)
+
+// Column is one of the table that `cardea get` prints.
+type Column struct {
+	Title string
+	Of    func(Shown) string
+	Wide  bool // it comes with -o wide only, after the age
+}
+
+// Shown is an object, or a part of one, as JSON tells it.
+type Shown map[string]any
+
+// At is what stands at a path; nil if nothing does.
+func (o Shown) At(path ...string) any {
+	var value any = map[string]any(o)
+	for _, field := range path {
+		fields, _ := value.(map[string]any)
+		value = fields[field]
+	}
+	return value
+}
+
+// Text is a word or a number at a path; "" if nothing is there.
+func (o Shown) Text(path ...string) string {
+	switch v := o.At(path...).(type) {
+	case nil:
+		return ""
+	case float64:
+		return fmt.Sprintf("%.0f", v)
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+// Texts is a list of words.
+func (o Shown) Texts(path ...string) []string {
+	items, _ := o.At(path...).([]any)
+	var all []string
+	for _, item := range items {
+		all = append(all, fmt.Sprint(item))
+	}
+	return all
+}
+
+// Redact puts "[redacted]", as base64, in the place of the values of some fields: those are maps.
+func (o Shown) Redact(fields ...string) {
+	for _, field := range fields {
+		data, _ := o[field].(map[string]any)
+		for name := range data {
+			data[name] = redacted
+		}
+	}
+}
+
+var redacted = base64.StdEncoding.EncodeToString([]byte("[redacted]"))
+
+// List is a list of objects.
+func (o Shown) List(path ...string) []Shown {
+	items, _ := o.At(path...).([]any)
+	var all []Shown
+	for _, item := range items {
+		if fields, ok := item.(map[string]any); ok {
+			all = append(all, fields)
+		}
+	}
+	return all
+}

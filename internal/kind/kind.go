@@ -1,0 +1,89 @@
+package kind
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"cardea.dev/cardea/internal/model"
+)
+
+// Kind declares a kind of object.
+type Kind struct {
+	model.Kind
+	Plural   string   // as in a path of the API: "httproutes"
+	Short    []string // short names, as kubectl has them
+	Versions []string // without the group; the first is the one that is shown, and that is tried first in a cluster
+	Cluster  bool     // objects have no namespace
+	// Definition is its CustomResourceDefinition; nil for a kind that is built into Kubernetes.
+	Definition *Definition
+	Content    Content
+
+	Reading  Reading
+	Optional bool // a cluster may be without this kind: Cardea does all but what it is for
+	// After is a kind all of whose objects have to be read before one of this kind can be judged; zero: none.
+	After model.Kind
+	// Lingers: an object that is gone goes on being there for arrival.Hold, since what names it is about to change, or it
+	// is about to come back. A permission that is taken back must not linger.
+	Lingers bool
+	// Many objects may be in one folder: what was read of them is remembered from one run to the next. Not for kinds whose
+	// content must not be written anywhere else.
+	Many bool
+
+	// References lists what an object names, by its spec; nil: nothing. What is not listed is not read in a cluster.
+	References func(from model.ObjectRef, spec any) []Reference
+	// Refers lists the kinds of what References may name.
+	Refers []model.Kind
+	// Parts lists the parts of an object that references can name; nil: objects are named as a whole.
+	Parts func(spec any) []Part
+	// Sliced tells whether an object has its endpoints in EndpointSlices of its own; nil: it has not.
+	Sliced func(spec any) bool
+	// Owners lists the objects whose endpoints an object has, by its labels; nil: objects of this kind have none. Names
+	// are as labels can hold them (model.LabelValue).
+	Owners func(ref model.ObjectRef, labels model.Labels, spec any) []model.ObjectRef
+
+	// Hidden are fields, each a map, whose values are shown to nobody.
+	Hidden  []string
+	Status  *Status // nil: nothing is written to it
+	Columns []Column
+	Page    *Page // nil: no page lists its fields
+}
+
+// Reading is how much of a kind is read from a cluster.
+type Reading uint8
+
+const (
+	// Everything: all objects, whole.
+	Everything Reading = iota
+	// OnDemand: each object by itself, when an object refers to it that may.
+	OnDemand
+	// MetadataOnly: of all objects the metadata.
+	MetadataOnly
+)
+
+// APIVersion is the version of the API in which objects are shown, e.g. "gateway.networking.k8s.io/v1".
+func (k *Kind) APIVersion() string { return k.GroupVersion(0).String() }
+
+// GroupVersion is one of the Versions with the group.
+func (k *Kind) GroupVersion(i int) schema.GroupVersion {
+	return schema.GroupVersion{Group: k.Group(), Version: k.Versions[i]}
+}
+
+// Resource is the plural with the group: "httproutes.gateway.networking.k8s.io", the name of its definition.
+func (k *Kind) Resource() string {
+	return schema.GroupResource{Group: k.Group(), Resource: k.Plural}.String()
+}
+
+// Names lists what an object names.
+func (k *Kind) Names(from model.ObjectRef, spec any) []Reference {
+	if k.References == nil {
+		return nil
+	}
+	return k.References(from, spec)
+}
+
+// PartsOf lists the parts of an object; divided is false if it is named as a whole.
+func (k *Kind) PartsOf(spec any) (parts []Part, divided bool) {
+	if k.Parts == nil {
+		return nil, false
+	}
+	return k.Parts(spec), true
+}

@@ -1,0 +1,86 @@
+package kinds
+
+import (
+	"fmt"
+	"slices"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/internal/kind"
+	"cardea.dev/cardea/internal/model"
+)
+
+func gateway() *kind.Kind {
+	k := custom(model.KindGateway, kind.Custom[gatewayv1.GatewaySpec]())
+	k.After, k.Many = model.KindGatewayClass, true
+	k.References = gatewayReferences
+	k.Refers = []model.Kind{model.KindGatewayClass, model.KindDataPlane, model.KindSecret}
+	k.Parts = func(spec any) (parts []kind.Part) {
+		for _, l := range spec.(*gatewayv1.GatewaySpec).Listeners {
+			parts = append(parts, kind.Part{Port: l.Port, Section: string(l.Name)})
+		}
+		return parts
+	}
+	k.Status = &kind.Status{
+		Conditions: []string{
+			"Accepted", "Programmed", "ResolvedRefs", "AddressesAssigned", "InsecureFrontendValidationMode",
+		},
+		List: "listeners", Identity: "name", Entries: 64,
+		InEntry: []string{"Accepted", "Conflicted", "ResolvedRefs", "Programmed", "OverlappingTLSConfig"},
+		Fields:  map[string]int{"addresses": 16},
+		Stamp:   kind.StampOf(stampGateway),
+	}
+	k.Columns = []kind.Column{
+		column("CLASS", "spec", "gatewayClassName"),
+		{Title: "ADDRESS", Of: func(o kind.Shown) string { return eachOf(o.List("status", "addresses"), "value") }},
+		{Title: "PROGRAMMED", Of: gatewayProgrammed},
+		wide("LISTENERS", func(o kind.Shown) string {
+			var all []string
+			for _, l := range o.List("spec", "listeners") {
+				all = append(all, fmt.Sprintf("%s:%s/%s", l.Text("name"), l.Text("protocol"), l.Text("port")))
+			}
+			return words(all)
+		}),
+	}
+	return &k
+}
+
+func gatewayReferences(from model.ObjectRef, spec any) []kind.Reference {
+	gateway := spec.(*gatewayv1.GatewaySpec)
+	r := kind.References{Namespace: from.Namespace()}
+	r.List = append(r.List, kind.Reference{To: model.Ref(model.KindGatewayClass, "", string(gateway.GatewayClassName))})
+	if i := gateway.Infrastructure; i != nil && i.ParametersRef != nil {
+		p := i.ParametersRef
+		r.Add(&p.Group, &p.Kind, nil, gatewayv1.ObjectName(p.Name), kind.Reference{}, model.KindDataPlane)
+	}
+	for _, listener := range gateway.Listeners {
+		if listener.TLS == nil {
+			continue
+		}
+		for _, c := range listener.TLS.CertificateRefs {
+			r.Add(c.Group, c.Kind, c.Namespace, c.Name, kind.Reference{Keys: kind.PairKeys}, model.KindSecret)
+		}
+	}
+	return r.List
+}
+
+func stampGateway(status gatewayv1.GatewayStatus, stamp kind.Stamper) gatewayv1.GatewayStatus {
+	status.Conditions = stamp("", status.Conditions)
+	status.Listeners = slices.Clone(status.Listeners)
+	for i := range status.Listeners {
+		l := &status.Listeners[i]
+		l.Conditions = stamp(string(l.Name), l.Conditions)
+	}
+	return status
+}
+
+// gatewayProgrammed is a Gateway's Programmed, and Partially where some of its listeners don't serve.
+func gatewayProgrammed(o kind.Shown) string {
+	is := condition("Programmed", o.List("status", "conditions"))
+	for _, l := range o.List("status", "listeners") {
+		if is == "True" && condition("Programmed", l.List("conditions")) == "False" {
+			return "Partially"
+		}
+	}
+	return is
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"cardea.dev/cardea/internal/kind"
+)
+
+// crdFiles are the CRDs of the kinds that Cardea reads, by module: those of the Gateway API's experimental channel, and
+// its own.
+var crdFiles = []struct {
+	module, folder string
+	names          []string
+}{
+	{"sigs.k8s.io/gateway-api", "config/crd/experimental", []string{
+		"gateway.networking.k8s.io_gatewayclasses.yaml",
+		"gateway.networking.k8s.io_gateways.yaml",
+		"gateway.networking.k8s.io_grpcroutes.yaml",
+		"gateway.networking.k8s.io_httproutes.yaml",
+		"gateway.networking.k8s.io_referencegrants.yaml",
+		"gateway.networking.x-k8s.io_xbackends.yaml",
+	}},
+	{"cardea.dev/cardea", "api/v1alpha1", []string{"cardea.dev_dataplanes.yaml"}},
+}
+
+func main() {
+	out := flag.String("o", "crds.json", "the file to write")
+	flag.Parse()
+	if err := run(*out); err != nil {
+		fmt.Fprintln(os.Stderr, "generate:", err)
+		os.Exit(1)
+	}
+}
+
+func run(out string) error {
+	content, err := build()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(out, content, 0o644)
+}
+
+// build makes the file's content: one line of JSON for each kind.
+func build() ([]byte, error) {
+	var b bytes.Buffer
+	separator := "["
+	for _, from := range crdFiles {
+		dir, err := moduleDir(from.module)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range from.names {
+			text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(from.folder), name))
+			if err != nil {
+				return nil, err
+			}
+			d, err := kind.ParseDefinition(text)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			line, err := json.Marshal(d)
+			if err != nil {
+				return nil, err
+			}
+			b.WriteString(separator)
+			b.Write(line)
+			b.WriteByte('\n')
+			separator = ","
+		}
+	}
+	b.WriteString("]\n")
+	return b.Bytes(), nil
+}
+
+func moduleDir(module string) (string, error) {
+	cmd := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("find module %s: %w", module, err)
+	}
+	dir := strings.TrimSpace(string(out))
+	if dir == "" {
+		return "", fmt.Errorf("module %s is not in the module cache", module)
+	}
+	return dir, nil
+}

@@ -1,0 +1,26 @@
+package kinds
+
+import (
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kind"
+	"cardea.dev/cardea/internal/model"
+)
+
+func grpcRoute() *kind.Kind {
+	k := custom(model.KindGRPCRoute, kind.Custom[gatewayv1.GRPCRouteSpec]())
+	k.After, k.Many, k.Optional = model.KindGateway, true, true
+	k.References = func(from model.ObjectRef, spec any) []kind.Reference {
+		return routeReferences(from, input.AsHTTPRoute(spec.(*gatewayv1.GRPCRouteSpec)))
+	}
+	k.Refers = routeRefers
+	k.Status = routeStatus(kind.StampOf(func(s gatewayv1.GRPCRouteStatus, stamp kind.Stamper) gatewayv1.GRPCRouteStatus {
+		s.RouteStatus = stampRoute(s.RouteStatus, stamp)
+		return s
+	}))
+	k.Columns = routeColumns()
+	k.Page = &kind.Page{Path: "docs/grpcroute.md", Limits: grpcRouteLimits,
+		Once: []string{"rules[].backendRefs[].filters[]"}}
+	return &k
+}

@@ -1,0 +1,46 @@
+package kinds
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+
+	"cardea.dev/cardea/internal/kind"
+	"cardea.dev/cardea/internal/model"
+)
+
+//go:generate go run ./generate -o crds.json
+
+//go:embed crds.json
+var crdsJSON []byte
+
+// All lists the kinds, those that users ask for most first.
+func All() []*kind.Kind {
+	return []*kind.Kind{
+		gatewayClass(), gateway(), httpRoute(), grpcRoute(), referenceGrant(), xBackend(), dataPlane(),
+		service(), endpointSlice(), secret(), configMap(), namespace(),
+	}
+}
+
+// Catalog is All as a catalog.
+func Catalog() *kind.Catalog { return kind.NewCatalog(All()...) }
+
+// definitions are the CustomResourceDefinitions of crds.json.
+var definitions = func() map[model.Kind]*kind.Definition {
+	var list []*kind.Definition
+	if err := json.Unmarshal(crdsJSON, &list); err != nil {
+		panic(fmt.Sprintf("kinds: crds.json: %v", err))
+	}
+	all := map[model.Kind]*kind.Definition{}
+	for _, d := range list {
+		all[model.KindOf(d.Group, d.Kind)] = d
+	}
+	return all
+}()
+
+// custom begins the declaration of a kind that crds.json defines.
+func custom(k model.Kind, content kind.Content) kind.Kind {
+	declared := definitions[k].Declare()
+	declared.Content = content
+	return declared
+}

@@ -1,0 +1,58 @@
+package kinds
+
+// httpRouteLimits says of fields of an HTTPRoute what is refused of them (see kind.Page).
+var httpRouteLimits = map[string]string{
+	"useDefaultGateways":                   "refused: name the Gateway in parentRefs",
+	"rules[].filters[].extensionRef.group": "refused: no kind of filter is known",
+	"rules[].filters[].extensionRef.kind":  "refused: no kind of filter is known",
+	"rules[].filters[].extensionRef.name":  "refused: no kind of filter is known",
+	"rules[].filters[].type": "CORS or RequestMirror beside RequestRedirect, and " +
+		"ExtensionRef, are refused",
+	"rules[].filters[].cors.exposeHeaders": "`*` together with allowCredentials exposes nothing, with a " +
+		"warning",
+	"rules[].filters[].externalAuth.forwardBody.maxSize": "a longer body is refused (413), not cut",
+	"rules[].sessionPersistence.cookie.path":             "`;` and all but printable ASCII is refused",
+	"rules[].backendRefs[].filters[]": "all of them; what the rule's own filters do, too, is " +
+		"refused, but for headers and mirrors",
+	"rules[].backendRefs[].kind":                      "Service and XBackend; others are refused",
+	"rules[].filters[].requestMirror.backendRef.kind": "Service and XBackend; others are refused",
+	"rules[].filters[].externalAuth.backendRef.kind":  "Service and XBackend; others are refused",
+	"rules[].retry.backoff":                           "0s is refused",
+	"rules[].timeouts.backendRequest":                 "with retry, an attempt that was reset is tried again, too",
+	"rules[].sessionPersistence.absoluteTimeout":      "for a Permanent cookie; else refused",
+	"parentRefs[].kind":                               "Gateway; others are left to others",
+
+	"rules[].filters[].externalAuth.http.allowedResponseHeaders": "Host, `x-envoy-*`, and what a header modifier can't " +
+		"state are refused",
+}
+
+// grpcRouteLimits says the same of a GRPCRoute's fields.
+var grpcRouteLimits = map[string]string{
+	"useDefaultGateways":                              "refused: name the Gateway in parentRefs",
+	"rules[].filters[].extensionRef.group":            "refused: no kind of filter is known",
+	"rules[].filters[].extensionRef.kind":             "refused: no kind of filter is known",
+	"rules[].filters[].extensionRef.name":             "refused: no kind of filter is known",
+	"rules[].filters[].type":                          "ExtensionRef is refused",
+	"rules[].sessionPersistence.cookie.path":          "`;` and all but printable ASCII is refused",
+	"rules[].backendRefs[].filters[]":                 "all of them",
+	"rules[].backendRefs[].kind":                      "Service and XBackend; others are refused",
+	"rules[].filters[].requestMirror.backendRef.kind": "Service and XBackend; others are refused",
+	"rules[].sessionPersistence.absoluteTimeout":      "for a Permanent cookie; else refused",
+	"parentRefs[].kind":                               "Gateway; others are left to others",
+}
+
+// xBackendLimits says the same of an XBackend's fields.
+var xBackendLimits = map[string]string{
+	"endpointSelector.matchLabels": "in a folder, the label `cardea.dev/xbackend` of EndpointSlices in its " +
+		"place",
+	"sessionPersistence.absoluteTimeout":       "for a Permanent cookie; else refused",
+	"sessionPersistence.cookie.path":           "`;` and all but printable ASCII is refused",
+	"externalHostname.hostname":                "an IP address is refused",
+	"protocol":                                 "TCP is refused",
+	"tls.clientCertificateRef.group":           "the core group; others are refused",
+	"tls.clientCertificateRef.kind":            "Secret, of type kubernetes.io/tls; others are refused",
+	"tls.clientCertificateRef.namespace":       "another one needs a ReferenceGrant there, from XBackends to Secrets",
+	"tls.validation.caCertificateRefs[].group": "the core group; others are refused",
+	"tls.validation.caCertificateRefs[].kind":  "ConfigMap; others are refused",
+	"tls.validation.wellKnownCACertificates":   "System; others are refused",
+}
