@@ -249,7 +249,7 @@ func portBases() []any {
 	return []any{&model.Port{
 		Key:      model.PortKey{Gateway: testGateway, Number: 443, Transport: model.TCP},
 		BindPort: 10443, Addresses: []string{"127.0.0.1", "127.0.0.2"}, Protocol: model.HTTPS,
-			DataPlane: model.DataPlaneEnvoy,
+		DataPlane: model.DataPlaneEnvoy,
 		Listeners: []model.PortListener{{Key: model.ListenerKey{Parent: testGateway, Section: "https"}, Hostname: "h.test",
 			Serves: true}},
 	}}
