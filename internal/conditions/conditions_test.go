@@ -20,8 +20,8 @@ func brief(list []metav1.Condition) string {
 	return strings.Join(parts, ", ")
 }
 
-func bindError(why string) resource.Standing {
-	return resource.Standing{Refused: "Error adding/updating listener(s) 80: cannot bind '127.0.0.1:80': " + why}
+func bindError(kind resource.RefusalKind) resource.Standing {
+	return resource.Standing{Refused: "Error adding/updating listener(s) 80: cannot bind '127.0.0.1:80': ...", Kind: kind}
 }
 
 func TestGateway(t *testing.T) {
@@ -67,7 +67,7 @@ func TestGateway(t *testing.T) {
 			"Accepted=False ListenersNotValid, Programmed=False Invalid", nil,
 		},
 		"the port is in use": {
-			GatewayFacts{Listeners: []Listener{{Serves: true, Standing: bindError("Address already in use")},
+			GatewayFacts{Listeners: []Listener{{Serves: true, Standing: bindError(resource.PortTaken)},
 				{Serves: true, Standing: acked}}, Proxies: one},
 			"Accepted=True ListenersNotValid, Programmed=True Programmed",
 			[]string{"Accepted=False PortUnavailable, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, " +
@@ -82,13 +82,13 @@ func TestGateway(t *testing.T) {
 				"cardea.dev/Programmed=False RejectedByProxy"},
 		},
 		"the port needs a privilege": {
-			GatewayFacts{Listeners: []Listener{{Serves: true, Standing: bindError("Permission denied")}}, Proxies: one},
+			GatewayFacts{Listeners: []Listener{{Serves: true, Standing: bindError(resource.PortForbidden)}}, Proxies: one},
 			"Accepted=False ListenersNotValid, Programmed=False Invalid",
 			[]string{"Accepted=False PortUnavailable, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, " +
 				"Programmed=False Invalid"},
 		},
 		"the address is another machine's": {
-			GatewayFacts{Listeners: []Listener{{Serves: true, Standing: bindError("Cannot assign requested address")}},
+			GatewayFacts{Listeners: []Listener{{Serves: true, Standing: bindError(resource.AddressUnknown)}},
 				Proxies: one},
 			"Accepted=False ListenersNotValid, Programmed=False AddressNotUsable",
 			[]string{"Accepted=True Accepted, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=False " +

@@ -181,16 +181,16 @@ func (l Listener) programmed(p resource.Proxies) bool {
 	return l.usable() && l.Standing.Acknowledged && p.Acknowledged > 0
 }
 
-// unbound says why the proxy could not bind the listener's port, in Envoy's words and the system's: in use or not
-// allowed, which is the port's fault, or not this machine's, which is the address's.
+// unbound says why the proxy could not bind the listener's port: it is in use or not allowed, which is the port's
+// fault, or not this machine's, which is the address's.
 func (l Listener) unbound() (port string, address bool) {
 	words := l.Standing.Refused
-	switch {
-	case !strings.Contains(words, "cannot bind"):
+	switch l.Standing.Kind {
+	case resource.ContentRefused:
 		return "", false
-	case strings.Contains(words, "Cannot assign requested address"):
+	case resource.AddressUnknown:
 		return "", true
-	case strings.Contains(words, "Permission denied"):
+	case resource.PortForbidden:
 		return "the proxy may not bind the port: those below 1024 need a privilege, or an offset: " + words, false
 	}
 	return "the proxy could not bind the port: " + words, false

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"cardea.dev/cardea/internal/dataplanes"
+	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
@@ -121,7 +122,7 @@ func rendered(t *testing.T, docs []map[string]any) map[resource.Key]resource.Res
 // valid tells what is wrong with a resource by the rules of Envoy's protos, those inside an Any included, and what it
 // needs and is not there.
 func valid(key resource.Key, r resource.Resource, all map[resource.Key]resource.Resource) error {
-	m, err := (&anypb.Any{TypeUrl: key.Type.URL(), Value: r.Flatten(nil)}).UnmarshalNew()
+	m, err := (&anypb.Any{TypeUrl: envoy.TypeURL(key.Type), Value: r.Flatten(nil)}).UnmarshalNew()
 	if err != nil {
 		return err
 	}
@@ -166,25 +167,26 @@ func TestEnvoyTakesManyObjects(t *testing.T) {
 	if testing.Short() {
 		n = 100
 	}
-	ward := newWard(t)
+	trialServer := newTrialServer(t)
 	from := map[string]int{}
 	for i := range n {
 		for key, r := range rendered(t, c.mutate(i, scriptOf(uint64(i)), isValid)) {
 			id := key.Type.String() + r.Version
 			if _, known := from[id]; !known {
 				from[id] = i
-				ward.add(t, i, key, r)
+				trialServer.add(t, i, key, r)
 			}
 		}
 	}
-	ward.addBad(t)
-	refused := ward.run(t)
+	trialServer.addBad(t)
+	refused := trialServer.run(t)
 	known := len(refused)
 	if refused = slices.DeleteFunc(refused,
 		func(r string) bool { return strings.HasPrefix(r, nonce(resource.Routes, bad)) }); len(refused) == known {
 		t.Error("Envoy takes a table that is known to be bad")
 	}
-	t.Logf("%d objects' worth of configuration, %d different resources, sent through Envoy: %d refused", n, ward.size(),
+	t.Logf("%d objects' worth of configuration, %d different resources, sent through Envoy: %d refused", n,
+		trialServer.size(),
 		len(refused))
 	slices.Sort(refused)
 	if len(refused) > 0 {

@@ -125,7 +125,7 @@ func TestARegexThatIsTooLarge(t *testing.T) {
 	s.soon(header + "200 green")
 	s.says(route, "web: cardea.dev/Programmed=True")
 
-	// Two among many: two rounds in the ward.
+	// Two among many: a trial of two rounds.
 	two := map[int]string{7: regexRule(largeRegex), 41: regexRule(largeRegex)}
 	s.write("many.yaml", manyFile("one.example", "green", two))
 	s.serves("one.example", "green", two)
@@ -134,7 +134,7 @@ func TestARegexThatIsTooLarge(t *testing.T) {
 		s.soon(fmt.Sprintf("GET http://many-%d.one.example/ -H x:aaa -> 500", i))
 	}
 	s.says("httproute/shop/many-8", "web: cardea.dev/Programmed=True")
-	s.reads("refused content found", `"culprits":2,"of":60,"rounds":2`)
+	s.reads("refused content found", `"rejected":2,"of":60,"rounds":2`)
 	s.unharmed(l)
 }
 
@@ -145,14 +145,14 @@ func TestABackendWithoutAuthorities(t *testing.T) {
 	s := open(t, shop(), envoyAt(withoutAuthorities(t)))
 	l := s.load(200, "shop.example", "blue")
 	backend := func(tls string) string {
-		return "{apiVersion: gateway.networking.x-k8s.io/v1alpha1, kind: XBackend, metadata: {name: out, namespace: " +
-			"shop}, spec: " +
+		return "{apiVersion: gateway.networking.x-k8s.io/v1alpha1, kind: XBackend, " +
+			"metadata: {name: out, namespace: shop}, spec: " +
 			"{type: ExternalHostname, " +
 			"externalHostname: {hostname: localhost}, port: {number: 9}" + tls + "}}\n"
 	}
 	const validated = ", tls: {mode: ServerOnly, validation: {hostname: localhost, wellKnownCACertificates: System}}"
-	toOut := "{matches: [{path: {value: /out}}], backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, " +
-		"name: out}]}"
+	toOut := "{matches: [{path: {value: /out}}], " +
+		"backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: out}]}"
 	s.write("bad.yaml", routeFile("out", "out.example", to("green"), toOut)+"---\n"+backend(validated))
 	s.says("httproute/shop/out", rejected+": XBackend shop/out: Error adding/updating cluster(s) xbackend/shop/out: file")
 	s.says("xbackend/shop/out", "web: cardea.dev/Programmed=False RejectedByProxy: Error adding")
@@ -171,8 +171,8 @@ func TestAGRPCMethodThatIsTooLarge(t *testing.T) {
 	s := open(t, shop(), lowLimit(t))
 	l := s.load(200, "shop.example", "blue")
 	bad := func(method string) string {
-		return "{apiVersion: gateway.networking.k8s.io/v1, kind: GRPCRoute, metadata: {name: bad, namespace: shop}, spec: " +
-			"{parentRefs: [{name: web}], " +
+		return "{apiVersion: gateway.networking.k8s.io/v1, kind: GRPCRoute, metadata: {name: bad, namespace: shop}, " +
+			"spec: {parentRefs: [{name: web}], " +
 			"hostnames: [bad.example], rules: [{matches: [{method: {type: RegularExpression, service: \"" + method + "\"}}], " +
 			"backendRefs: [{name: green, port: 80}]}]}}\n"
 	}
@@ -190,7 +190,7 @@ func TestAGRPCMethodThatIsTooLarge(t *testing.T) {
 	s.unharmed(l)
 }
 
-func TestACulpritAtTheStart(t *testing.T) {
+func TestABadRuleAtTheStart(t *testing.T) {
 	t.Parallel()
 	s := prepare(t, t.TempDir(), shop())
 	one := map[int]string{30: regexRule(largeRegex)}
@@ -202,7 +202,7 @@ func TestACulpritAtTheStart(t *testing.T) {
 	s.serves("one.example", "green", one)
 	s.says("httproute/shop/many-30", rejected)
 	s.expect("GET http://many-30.one.example/ -H x:aaa -> 500")
-	s.reads("refused content found", `"culprits":1,"of":61,"rounds":2`)
+	s.reads("refused content found", `"rejected":1,"of":61,"rounds":2`)
 }
 
 // TestAChangedHost is the mistake on which other gateways froze.
@@ -210,14 +210,14 @@ func TestAChangedHost(t *testing.T) {
 	t.Parallel()
 	s := open(t, shop(), unchecked)
 	l := s.load(200, "shop.example", "blue")
-	const filter = "{filters: [{type: RequestHeaderModifier, requestHeaderModifier: {set: [{name: Host, value: " +
-		"other.example}]}}], "
+	const filter = "{filters: [{type: RequestHeaderModifier, " +
+		"requestHeaderModifier: {set: [{name: Host, value: other.example}]}}], "
 	one := map[int]string{3: filter + to("green") + "}"}
 	s.write("many.yaml", manyFile("one.example", "green", one))
 	s.serves("one.example", "green", one)
 	s.says("httproute/shop/many-3", rejected+": :-prefixed or host headers may not be modified")
 	s.soon("GET http://many-3.one.example/ -> 500")
-	s.reads("refused content found", `"culprits":1,"of":60,"rounds":2`)
+	s.reads("refused content found", `"rejected":1,"of":60,"rounds":2`)
 	s.write("many.yaml", manyFile("one.example", "blue", nil))
 	s.serves("one.example", "blue", nil)
 	s.says("httproute/shop/many-3", "web: cardea.dev/Programmed=True")
@@ -229,8 +229,8 @@ func TestAKeyOfAnotherCertificate(t *testing.T) {
 	t.Parallel()
 	first, second := testcert.Self("shop.example"), testcert.Self("shop.example")
 	s := prepare(t, t.TempDir(), shop())
-	s.write("gateway.yaml", gatewayFile(80)+
-		"  - {name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: shop}]}}\n")
+	s.write("gateway.yaml",
+		gatewayFile(80)+"  - {name: https, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: shop}]}}\n")
 	s.write("secret.yaml", secretFile(first.Certificate, first.PrivateKey))
 	s.start(unchecked)
 	s.Ready(t)
@@ -258,10 +258,9 @@ func secureGateway(listeners ...string) string {
 	text := gatewayFile(80)
 	for _, l := range listeners {
 		word := strings.Fields(l)
-		text += fmt.Sprintf(
-			"  - {name: %s, hostname: %s, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: %s}]}}\n", word[0], word[1],
-			word[2],
-		)
+		text += fmt.Sprintf("  - {name: %s, hostname: %s, port: 443, protocol: HTTPS, "+
+			"tls: {certificateRefs: [{name: %s}]}}\n",
+			word[0], word[1], word[2])
 	}
 	return text
 }
@@ -304,7 +303,7 @@ func TestARefusedFilterChain(t *testing.T) {
 		"b: cardea.dev/Programmed=False RejectedByProxy: Error adding/updating listener(s) ", "a: Programmed=True",
 		"http-80: Programmed=True")
 	s.expect("GET https://b2.example/ -> 200 blue certificate=b2.example\nGET https://b3.example/ -> closed")
-	s.reads("refused content found", `"culprits":1,"of":2,"rounds":1`)
+	s.reads("refused content found", `"rejected":1,"of":2,"rounds":1`)
 	refused := s.nacks("Listener")
 
 	// Later edits of others do not try it again, and a proxy that comes gets what was accepted.
@@ -322,10 +321,8 @@ func TestARefusedFilterChain(t *testing.T) {
 	// Another certificate is a reason to try it again.
 	s.write("b.yaml", secretNamed("b", next.Certificate, next.PrivateKey))
 	s.write("c.yaml", secretNamed("c", next.Certificate, next.PrivateKey))
-	s.soon(
-		"GET https://b3.example/ -> 200 blue certificate=b3.example\nGET https://b2.example/ -> closed\nGET " +
-			"https://a3.example/ -> 200 blue",
-	)
+	s.soon("GET https://b3.example/ -> 200 blue certificate=b3.example\n" +
+		"GET https://b2.example/ -> closed\nGET https://a3.example/ -> 200 blue")
 	s.says("gateway/shop/web", "b: Programmed=True", "a: Programmed=True", "c: Programmed=True", "Accepted=True Accepted")
 }
 

@@ -57,7 +57,7 @@ func New(_ *flow.Graph, p plan.Plan, f *resource.Feedback) resource.Outputs {
 		Listeners:       s.listenerStandings(p, lds, sds),
 		RefusedBackends: s.backends.refusals,
 		RuleChanged:     func(v flow.View, k model.RuleKey) flow.Rev { return flow.ChangedAt(v, s.fragments, k) },
-		Ward:            ward{},
+		Protocol:        Protocol(),
 	}
 }
 

@@ -135,7 +135,7 @@ func (s *stateServer) DeltaAggregatedResources(
 		if req.ResponseNonce != "" && len(req.ResourceNamesSubscribe) == 0 {
 			continue // an acknowledgement
 		}
-		typ, ok := resource.TypeOf(req.TypeUrl)
+		typ, ok := TypeOf(req.TypeUrl)
 		if !ok {
 			continue
 		}
@@ -148,7 +148,7 @@ func (s *stateServer) DeltaAggregatedResources(
 
 // answer holds the named resources of a type, or all if none is named.
 func (s *stateServer) answer(typ resource.Type, names []string) *discoveryv3.DeltaDiscoveryResponse {
-	resp := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: typ.URL(), Nonce: "1"}
+	resp := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: TypeURL(typ), Nonce: "1"}
 	wanted := make(map[string]bool)
 	for _, name := range names {
 		wanted[name] = true
@@ -160,7 +160,7 @@ func (s *stateServer) answer(typ resource.Type, names []string) *discoveryv3.Del
 		delete(wanted, k.Name)
 		resp.Resources = append(resp.Resources, &discoveryv3.Resource{
 			Name: k.Name, Version: r.Version,
-			Resource: &anypb.Any{TypeUrl: typ.URL(), Value: r.Flatten(nil)},
+			Resource: &anypb.Any{TypeUrl: TypeURL(typ), Value: r.Flatten(nil)},
 		})
 	}
 	for name := range wanted {

@@ -55,7 +55,7 @@ func (s stages) judge(c *flow.Ctx, standing *resource.Standing, in resource.Key,
 		standing.Acknowledged = false
 	}
 	if refusal, ok := flow.Fetch(c, s.refused, refusalKey(in.Gateway, content)); ok && standing.Refused == "" {
-		standing.Acknowledged, standing.Refused = false, refusal.Message
+		standing.Acknowledged, standing.Refused, standing.Kind = false, refusal.Message, refusal.Kind
 	}
 }
 
@@ -72,7 +72,7 @@ func (s stages) judgeSecret(
 				standing.Acknowledged = false
 			}
 			if refusal, ok := flow.Fetch(c, s.refused, refusalKey(key.Gateway, content)); ok && standing.Refused == "" {
-				standing.Acknowledged, standing.Refused = false, refusal.Message
+				standing.Acknowledged, standing.Refused, standing.Kind = false, refusal.Message, refusal.Kind
 			}
 		}
 	}

@@ -271,9 +271,10 @@ func TestListenerStanding(t *testing.T) {
 
 	head := w.resource(t, resource.Listener, "127.0.0.1:443").Parts[0].Fragments[0]
 	w.apply(func(b *flow.Batch) {
-		w.feedback.Refused.Set(b, refusalKey(testGateway, head), resource.Refusal{Message: "cannot bind"})
+		w.feedback.Refused.Set(b, refusalKey(testGateway, head), resource.Refusal{Kind: resource.PortTaken,
+			Message: "cannot bind"})
 	})
-	no := resource.Standing{Refused: "cannot bind"}
+	no := resource.Standing{Refused: "cannot bind", Kind: resource.PortTaken}
 	check("443 can't be bound", map[string]resource.Standing{"a": yes, "b": yes, "c": no, "d": no})
 
 	chain := w.resource(t, resource.Listener, "127.0.0.1:443").Parts[1].Fragments[0]

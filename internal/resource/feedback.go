@@ -27,8 +27,21 @@ type RefusalKey struct {
 	Hash    uint64
 }
 
+// RefusalKind says what a refusal is about.
+type RefusalKind uint8
+
+// The kinds of refusals. All but the first are about an address that the proxy could not bind, which is between it and
+// its machine: the same content is sent again later.
+const (
+	ContentRefused RefusalKind = iota
+	PortTaken                  // by another process
+	PortForbidden              // the proxy lacks a privilege
+	AddressUnknown             // the machine does not have the address
+)
+
 // Refusal is what the proxy said.
 type Refusal struct {
+	Kind    RefusalKind
 	Type    Type
 	Name    string // of the resource that was refused
 	Version string // the proxy's version
@@ -54,8 +67,8 @@ type Feedback struct {
 	// Acked holds the hash of a fragment that all connected proxies acknowledged last. An entry leaves when its
 	// resource does not hold the fragment any more. Route tables have rows of their own (Arrived).
 	Acked *flow.Source[AckKey, uint64]
-	// Refused holds what was refused. An entry leaves when no resource, nor what proxies accepted last, has that content
-	// any more; or when it is to be tried again.
+	// Refused holds what was refused. An entry leaves when no resource has that content any more, when the proxy that
+	// refused it is gone, or when there is another reason to try it again.
 	Refused *flow.Source[RefusalKey, Refusal]
 	// Proxies holds an entry for each Gateway that had a connection.
 	Proxies *flow.Source[model.ObjectRef, Proxies]
@@ -78,8 +91,9 @@ func NewFeedback(g *flow.Graph) *Feedback {
 
 // Standing is how far an origin got at a Gateway's proxies.
 type Standing struct {
-	Acknowledged bool   // at every place where it is
-	Refused      string // the proxy's words; "" if it did not refuse
+	Acknowledged bool        // at every place where it is
+	Refused      string      // the proxy's words; "" if it did not refuse
+	Kind         RefusalKind // of what it refused
 }
 
 // StandingKey names an origin at a Gateway.
@@ -101,8 +115,8 @@ type Outputs struct {
 	RefusedBackends *flow.Collection[StandingKey, Refusal]
 	// RuleChanged is the revision in which what a rule is rendered to changed last; 0 if it is rendered to nothing.
 	RuleChanged func(flow.View, model.RuleKey) flow.Rev
-	// Ward makes what is tried apart.
-	Ward Ward
+	// Protocol is for the server that feeds proxies.
+	Protocol Protocol
 }
 
 // Of is the collection of a type.

@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"iter"
 	"slices"
 	"strings"
 )
@@ -20,4 +21,43 @@ func Claimed(part *Part, others []*Part) bool {
 		return p.ID != part.ID && slices.ContainsFunc(p.Claims,
 			func(c string) bool { return slices.Contains(part.Claims, c) })
 	})
+}
+
+// Change is a part that differs between two values of a resource. One side is nil if the part came or left.
+type Change struct{ Old, New *Part }
+
+// Changes walks the parts of two values side by side. Unchanged parts are the same pointer most of the time, so that
+// most steps compare two pointers.
+func Changes(before, after []*Part) iter.Seq[Change] {
+	return func(yield func(Change) bool) {
+		i, j := 0, 0
+		for i < len(before) || j < len(after) {
+			if i < len(before) && j < len(after) && before[i] == after[j] {
+				i, j = i+1, j+1
+				continue
+			}
+			var c Change
+			if j == len(after) || i < len(before) && before[i].ID <= after[j].ID {
+				c.Old = before[i]
+			}
+			if i == len(before) || j < len(after) && after[j].ID <= before[i].ID {
+				c.New = after[j]
+			}
+			if c.Old != nil {
+				i++
+			}
+			if c.New != nil {
+				j++
+			}
+			if (c.Old == nil || c.New == nil || !Same(c.Old, c.New)) && !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// Same tells whether parts are equal. The hash is of their bytes: two routes may be rendered to the same bytes.
+func Same(a, b *Part) bool {
+	return a == b || a.ID == b.ID && a.Hash == b.Hash &&
+		slices.Equal(a.Fragments, b.Fragments) && slices.Equal(a.Needs, b.Needs)
 }

@@ -13,44 +13,25 @@ import (
 // Type is a kind of xDS resource.
 type Type uint8
 
-// The types, in the order in which additions are sent, but that secrets go first.
+// The types. How each travels is in a dialect's table (TypeSpec).
 const (
 	Cluster   Type = iota // envoy.config.cluster.v3.Cluster
 	Endpoints             // envoy.config.endpoint.v3.ClusterLoadAssignment
 	Secret                // envoy.extensions.transport_sockets.tls.v3.Secret
 	Listener              // envoy.config.listener.v3.Listener
 	Routes                // envoy.config.route.v3.RouteConfiguration
-	types
 )
 
-var typeNames = [types]string{"Cluster", "Endpoints", "Secret", "Listener", "Routes"}
+// TypeCount is how many types there are.
+const TypeCount = int(Routes) + 1
 
-var typeURLs = [types]string{
-	Cluster:   "type.googleapis.com/envoy.config.cluster.v3.Cluster",
-	Endpoints: "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment",
-	Secret:    "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret",
-	Listener:  "type.googleapis.com/envoy.config.listener.v3.Listener",
-	Routes:    "type.googleapis.com/envoy.config.route.v3.RouteConfiguration",
-}
+var typeNames = [TypeCount]string{"Cluster", "Endpoints", "Secret", "Listener", "Routes"}
 
 // String is the type's short name.
 func (t Type) String() string { return typeNames[t] }
 
-// URL is the type URL that xDS uses.
-func (t Type) URL() string { return typeURLs[t] }
-
 // Types lists all types, in this order.
 func Types() []Type { return []Type{Cluster, Endpoints, Secret, Listener, Routes} }
-
-// TypeOf finds the type for a type URL.
-func TypeOf(url string) (Type, bool) {
-	for t, u := range typeURLs {
-		if u == url {
-			return Type(t), true
-		}
-	}
-	return 0, false
-}
 
 // Key names a resource of one Gateway's proxies.
 type Key struct {
@@ -89,7 +70,7 @@ type Part struct {
 	// all that it names, to be there before it is used: a listener's tables and secrets, a route's clusters
 	Needs     []Name
 	Fragments []Fragment
-	// Claims is what no two parts of a resource may have: a filter chain's server names, "" for every name.
+	// Claims are what no two parts of a resource may have: a filter chain's server names, "" for every name.
 	Claims []string
 }
 

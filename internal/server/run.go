@@ -77,7 +77,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	proxies, err := xds.New(xds.Config{
-		Graph: w.Graph, Resources: w.Outputs.Resources, Feedback: w.Feedback, Ward: w.Outputs.Ward,
+		Graph: w.Graph, Resources: w.Outputs.Resources, Feedback: w.Feedback, Protocol: w.Outputs.Protocol,
 		Identify: identify(tokens),
 		Log:      o.Log, Metrics: registry,
 	})

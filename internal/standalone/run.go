@@ -38,8 +38,8 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	server, err := xds.New(xds.Config{
-		Graph: w.Graph, Resources: w.Outputs.Resources, Feedback: w.Feedback, Ward: w.Outputs.Ward, Identify: identify,
-		Log: o.logger(), Metrics: registry,
+		Graph: w.Graph, Resources: w.Outputs.Resources, Feedback: w.Feedback, Protocol: w.Outputs.Protocol,
+		Identify: identify, Log: o.logger(), Metrics: registry,
 	})
 	if err != nil {
 		return err

@@ -1,19 +1,21 @@
 package xds
 
 import (
+	"cmp"
 	"hash/maphash"
+	"slices"
 
 	"cardea.dev/cardea/internal/resource"
 )
 
-// heldKey stands for a fragment in one resource, whatever its content. It is a hash, since there is one for each rule: were two of
-// them ever the same, the row of the one that leaves first would stay until the other one leaves.
-type heldKey uint64
+// fragmentKey stands for a fragment in one resource, whatever its content. It is a hash, since there is one for each
+// rule: were two of them ever the same, the row of the one that leaves first would stay until the other one leaves.
+type fragmentKey uint64
 
-var heldSeed = maphash.MakeSeed()
+var fragmentSeed = maphash.MakeSeed()
 
-func heldAs(e *entry, origin resource.Origin, variant string) heldKey {
-	return heldKey(maphash.Comparable(heldSeed, struct {
+func keyOf(e *entry, origin resource.Origin, variant string) fragmentKey {
+	return fragmentKey(maphash.Comparable(fragmentSeed, struct {
 		entry   *entry
 		origin  resource.Origin
 		variant string
@@ -23,34 +25,35 @@ func heldAs(e *entry, origin resource.Origin, variant string) heldKey {
 // news collects what the graph should be told after a step.
 type news struct {
 	acked   map[resource.AckKey]uint64
-	left    map[resource.AckKey]struct{}
+	removed map[resource.AckKey]struct{}
 	refused map[resource.RefusalKey]resource.Refusal
-	pardon  map[resource.RefusalKey]struct{}
+	ended   map[resource.RefusalKey]struct{} // refusals
 	proxies *resource.Proxies
 
-	searches []search
-	stuck    []resource.Refusal // for which nothing can be put aside
+	trials       []result
+	unattributed []resource.Refusal // for which no object can be told
 }
 
 func (n *news) empty() bool {
-	return len(n.acked)+len(n.left)+len(n.refused)+len(n.pardon)+len(n.searches)+len(n.stuck) == 0 && n.proxies == nil
+	return len(n.acked)+len(n.removed)+len(n.refused)+len(n.ended)+len(n.trials)+len(n.unattributed) == 0 &&
+		n.proxies == nil
 }
 
-func (n *news) ack(k resource.AckKey, hash uint64) {
-	if n.acked == nil {
-		n.acked = map[resource.AckKey]uint64{}
+// put adds to a map, and takes what is said of the key by another one back.
+func put[K comparable, V, W any](to *map[K]V, from map[K]W, k K, v V) {
+	if *to == nil {
+		*to = map[K]V{}
 	}
-	n.acked[k] = hash
-	delete(n.left, k)
+	(*to)[k] = v
+	delete(from, k)
 }
 
-func (n *news) leave(k resource.AckKey) {
-	if n.left == nil {
-		n.left = map[resource.AckKey]struct{}{}
-	}
-	n.left[k] = struct{}{}
-	delete(n.acked, k)
+func (n *news) ack(k resource.AckKey, hash uint64) { put(&n.acked, n.removed, k, hash) }
+func (n *news) remove(k resource.AckKey)           { put(&n.removed, n.acked, k, struct{}{}) }
+func (n *news) refuse(k resource.RefusalKey, said resource.Refusal) {
+	put(&n.refused, n.ended, k, said)
 }
+func (n *news) end(k resource.RefusalKey) { put(&n.ended, n.refused, k, struct{}{}) }
 
 func (s *set) ackKey(e *entry, f resource.Fragment) resource.AckKey {
 	return resource.AckKey{
@@ -64,36 +67,25 @@ func (s *set) arrived(e *entry) resource.AckKey {
 	return resource.Arrived(resource.Key{Gateway: s.gateway, Type: e.name.Type, Name: e.name.Name})
 }
 
-// hold counts a part's fragments in.
-func (s *set) hold(e *entry, p *resource.Part) {
+// count counts what a part names and holds in (1) or out (-1). A fragment that is in no part any more takes its row
+// along.
+func (s *set) count(e *entry, p *resource.Part, by int) {
+	for _, n := range p.Needs {
+		if s.needs[n] += by; s.needs[n] == 0 {
+			delete(s.needs, n)
+		}
+	}
 	for _, f := range p.Fragments {
-		s.held[heldAs(e, f.Origin, f.Variant)]++
-		s.blame.add(1, e.name.Type, s.refusalKey(f), f)
+		k := keyOf(e, f.Origin, f.Variant)
+		if s.fragments[k] += by; s.fragments[k] == 0 {
+			delete(s.fragments, k)
+			s.news.remove(s.ackKey(e, f))
+		}
 	}
 }
 
-// release counts a part's fragments out. A fragment that is in no part any more takes its row along.
-func (s *set) release(e *entry, p *resource.Part) {
-	for _, f := range p.Fragments {
-		s.blame.add(-1, e.name.Type, s.refusalKey(f), f)
-		k := heldAs(e, f.Origin, f.Variant)
-		if s.held[k]--; s.held[k] > 0 {
-			continue
-		}
-		delete(s.held, k)
-		s.news.leave(s.ackKey(e, f))
-		if e.confirmed.part(p.ID) == nil {
-			continue // it is new to confirmed when it comes back
-		}
-		if e.lost == nil {
-			e.lost = map[string]struct{}{}
-		}
-		e.lost[p.ID] = struct{}{}
-	}
-}
-
-// counting calls f for each stream whose acknowledgements count: those that took a whole configuration, or all while there
-// is none such.
+// counting calls f for each stream whose acknowledgements count: those that took a whole configuration, or all while
+// there is none such.
 func (s *set) counting(f func(*stream)) {
 	whole := false
 	for st := range s.streams {
@@ -106,81 +98,50 @@ func (s *set) counting(f func(*stream)) {
 	}
 }
 
-// confirm tells which fragments all counting proxies acknowledged by now. It costs what changed since it did so last.
+// confirm tells which fragments all counting proxies acknowledged by now, as they are current.
 func (s *set) confirm(e *entry) {
-	if e.current == nil {
-		return
-	}
-	var floor *version
-	var have []*version
-	missing := false
+	var all []*version
 	s.counting(func(st *stream) {
-		v, uses := st.accepted(e)
-		if !uses {
-			return
-		}
-		missing = missing || v == nil
-		have = append(have, v)
-		if v != nil && (floor == nil || v.seq < floor.seq) {
-			floor = v
+		if v, uses := st.accepted(e); uses {
+			all = append(all, v)
 		}
 	})
-	if missing || floor == nil || e.confirmed != nil && floor.seq <= e.confirmed.seq && len(e.lost) == 0 {
+	if len(all) == 0 || slices.Contains(all, nil) {
 		return
 	}
-	if e.confirmed != nil && floor.seq < e.confirmed.seq {
+	oldest := slices.MinFunc(all, func(a, b *version) int { return cmp.Compare(a.seq, b.seq) })
+	if e.untold = slices.DeleteFunc(e.untold, func(id string) bool { return s.tell(e, id, all) }); len(e.untold) == 0 {
+		e.untold = nil // most are never edited: their memory is given back
+	}
+	if e.confirmed != nil && oldest.seq <= e.confirmed.seq {
 		return
 	}
-	s.tell(e, floor, have)
 	if e.confirmed == nil && e.name.Type == resource.Routes {
 		s.news.ack(s.arrived(e), 0)
 	}
-	s.accept(e, floor)
-	if e.offer == floor {
+	s.accept(e, oldest)
+	if e.offer == oldest {
 		delete(s.unconfirmed, e)
-	}
-	s.refresh(e)
-	if e.name.Type == resource.Listener {
-		s.trim()
 	}
 }
 
-// tell makes the rows of the parts that are new in floor. A part that changed since waits for the next time: its content may
-// come back.
-func (s *set) tell(e *entry, floor *version, have []*version) {
-	var again map[string]struct{}
-	row := func(p *resource.Part) {
-		for _, v := range append(have, e.current) {
-			if v == floor {
-				continue
-			}
-			if q := v.part(p.ID); q == nil || !same(p, q) {
-				if again == nil {
-					again = map[string]struct{}{}
-				}
-				again[p.ID] = struct{}{}
-				return
-			}
+// tell makes the rows of a part, if all have it as it is now.
+func (s *set) tell(e *entry, id string, all []*version) bool {
+	p := e.current.part(id)
+	if p == nil {
+		return true
+	}
+	for _, v := range all {
+		if q := v.part(id); v != e.current && (q == nil || !resource.Same(p, q)) {
+			return false
 		}
-		for _, f := range p.Fragments {
-			if f.Refused || s.held[heldAs(e, f.Origin, f.Variant)] == 0 {
-				continue
-			}
+	}
+	for _, f := range p.Fragments {
+		if !f.Refused {
 			s.news.ack(s.ackKey(e, f), f.Hash)
 		}
 	}
-	for c := range diff(e.confirmed.parts(), floor.parts()) {
-		if c.new != nil {
-			row(c.new)
-			delete(e.lost, c.new.ID)
-		}
-	}
-	for id := range e.lost {
-		if p := floor.part(id); p != nil {
-			row(p)
-		}
-	}
-	e.lost = again
+	return true
 }
 
 // recount looks again at everything that waits for a proxy: one left, or began to count.

@@ -16,8 +16,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// What one who has not said who it is may make the server hold. A connection needs one stream; the window is opened for a long message
-// when it is read, which is when the server knows whom it is from.
+// What one who has not said who it is may make the server hold. A connection needs one stream; the window is opened for
+// a long message when it is read, which is when the server knows whom it is from.
 const (
 	streamsPerConnection = 16
 	headerBytes          = 32 << 10
@@ -26,8 +26,8 @@ const (
 )
 
 // GRPCOptions are what a gRPC server needs to serve proxies: a proxy that reconnects names all its resources in one
-// request, and one that is gone without a word is noticed. A connection is ended at the age, so that who opened it has to show again who it
-// is; 0: never.
+// request, and one that is gone without a word is noticed. A connection is ended at the age, so that who opened it has
+// to show again who it is; 0: never.
 func GRPCOptions(age time.Duration) []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.MaxConcurrentStreams(streamsPerConnection),
@@ -48,6 +48,8 @@ func (s *Server) Register(r grpc.ServiceRegistrar) {
 	discoveryv3.RegisterAggregatedDiscoveryServiceServer(r, &ads{server: s})
 }
 
+type deltaStream = discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer
+
 type ads struct {
 	discoveryv3.UnimplementedAggregatedDiscoveryServiceServer
 	server *Server
@@ -59,7 +61,7 @@ func (*ads) StreamAggregatedResources(discoveryv3.AggregatedDiscoveryService_Str
 }
 
 // DeltaAggregatedResources serves one proxy.
-func (a *ads) DeltaAggregatedResources(g discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) (err error) {
+func (a *ads) DeltaAggregatedResources(g deltaStream) (err error) {
 	s := a.server
 	defer func() {
 		if p := recover(); p != nil {
@@ -99,7 +101,7 @@ func (a *ads) DeltaAggregatedResources(g discoveryv3.AggregatedDiscoveryService_
 
 // serve runs the core whenever the proxy says something, the set changed, or time has come.
 func (s *Server) serve(
-	g discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer, said said,
+	g deltaStream, said said,
 	f *fleet, st *stream, req *discoveryv3.DeltaDiscoveryRequest, awake <-chan struct{},
 ) error {
 	alarm := time.NewTimer(math.MaxInt64)
@@ -107,11 +109,7 @@ func (s *Server) serve(
 	for {
 		out, wait := s.step(f, st, req)
 		for _, r := range out {
-			m, err := encode(r)
-			if err != nil {
-				return status.Error(codes.Internal, err.Error())
-			}
-			if err := g.Send(m); err != nil {
+			if err := g.Send(s.protocol.encode(r)); err != nil {
 				return ended(err)
 			}
 			s.metrics.sent(r)
@@ -139,7 +137,7 @@ type said struct {
 	failed   chan error // capacity 1
 }
 
-func receive(g discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) said {
+func receive(g deltaStream) said {
 	s := said{make(chan *discoveryv3.DeltaDiscoveryRequest), make(chan error, 1)}
 	go func() {
 		for {

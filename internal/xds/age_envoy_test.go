@@ -8,8 +8,8 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// TestConnectionsEndAtTheirAge: a proxy has to show again and again who it is. It loses nothing by that: no request, no edit, and what it
-// has is not sent again.
+// TestConnectionsEndAtTheirAge: a proxy has to show again and again who it is. It loses nothing by that: no request, no
+// edit, and what it has is not sent again.
 func TestConnectionsEndAtTheirAge(t *testing.T) {
 	w, _, port := simple(t)
 	f := startTraffic(port, "x.test", "y.test")

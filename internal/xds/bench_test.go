@@ -9,13 +9,14 @@ import (
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 
+	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
 )
 
 // bigSet is a set of n clusters, endpoints and virtual hosts in one table, and a proxy that has it all.
 func bigSet(n int) (*set, *stream, []*resource.Part) {
-	s := newSet(gateway, storyWard{})
+	s := newSet(gateway, storyProtocol())
 	var updates []update
 	one := func(typ resource.Type, name string, parts ...*resource.Part) {
 		updates = append(updates, update{
@@ -43,8 +44,8 @@ func bigSet(n int) (*set, *stream, []*resource.Part) {
 	s.turn(updates, time.Unix(1, 0))
 	st := newStream(s, "p", "1.40.0")
 	for _, typ := range resource.Types() {
-		req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: typ.URL()}
-		if !wildcard(typ) {
+		req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(typ)}
+		if !s.wildcard(typ) {
 			for name := range s.entries[typ] {
 				req.ResourceNamesSubscribe = append(req.ResourceNamesSubscribe, name)
 			}
@@ -68,13 +69,13 @@ func settle(st *stream) (resources, bytes int) {
 				resources++
 				bytes += s.v.res.Size()
 			}
-			st.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: r.typ.URL(), ResponseNonce: r.nonce})
+			st.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(r.typ), ResponseNonce: r.nonce})
 		}
 	}
 }
 
-// BenchmarkEdit is what the core does for one edited virtual host, from the turn to the rows of its acknowledgement; flattening
-// and sending are not in it. rows tells that the work on rows does not depend on N.
+// BenchmarkEdit is what the core does for one edited virtual host, from the turn to the rows of its acknowledgement;
+// flattening and sending are not in it. rows tells that the work on rows does not depend on N.
 func BenchmarkEdit(b *testing.B) {
 	for _, n := range []int{1000, 10000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -88,7 +89,8 @@ func BenchmarkEdit(b *testing.B) {
 				p.Hash = uint64(i + 2)
 				next[n/2] = &p
 				parts = next
-				u := []update{{resource.Name{Type: resource.Routes, Name: "t"}, &resource.Resource{Version: strconv.Itoa(i), Parts: next}}}
+				u := []update{{resource.Name{Type: resource.Routes, Name: "t"}, &resource.Resource{Version: strconv.Itoa(i),
+					Parts: next}}}
 				b.StartTimer()
 				s.turn(u, time.Unix(1, 0))
 				if resources, _ := settle(st); resources != 1 {
@@ -113,10 +115,10 @@ func BenchmarkMemory(b *testing.B) {
 		whole := heap()
 		second := newStream(s, "q", "1.40.0")
 		for _, typ := range resource.Types() {
-			req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: typ.URL(), InitialResourceVersions: map[string]string{}}
+			req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(typ), InitialResourceVersions: map[string]string{}}
 			for name, e := range s.entries[typ] {
 				req.InitialResourceVersions[name] = e.offer.res.Version
-				if !wildcard(typ) {
+				if !s.wildcard(typ) {
 					req.ResourceNamesSubscribe = append(req.ResourceNamesSubscribe, name)
 				}
 			}

@@ -25,6 +25,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
 )
@@ -150,12 +151,13 @@ func manager(name, table string) *hcmv3.HttpConnectionManager {
 	}
 }
 
-func unbound(l *listenerv3.Listener, _ *hcmv3.HttpConnectionManager) {
+func noPort(l *listenerv3.Listener, _ *hcmv3.HttpConnectionManager) {
 	l.BindToPort = wrapperspb.Bool(false)
 }
 
 // listener serves a route table at a port.
-func listener(name string, port int, table string, change ...func(*listenerv3.Listener, *hcmv3.HttpConnectionManager)) resource.Resource {
+func listener(name string, port int, table string, change ...func(*listenerv3.Listener,
+	*hcmv3.HttpConnectionManager)) resource.Resource {
 	h := manager(name, table)
 	l := &listenerv3.Listener{
 		Name: name, Address: socketAddress("127.0.0.1", port), StatPrefix: name,
@@ -178,8 +180,8 @@ type host struct {
 	rules []hostRule
 }
 
-// hostRule sends a prefix to a cluster, or answers itself. A rule with a bad expression is refused by Envoy. One with a large
-// expression is refused if Envoy's limit is what it is by default; one that brings filters by Envoys before 1.39.
+// hostRule sends a prefix to a cluster, or answers itself. A rule with a bad expression is refused by Envoy. One with a
+// large expression is refused if Envoy's limit is what it is by default; one that brings filters by Envoys before 1.39.
 type hostRule struct {
 	name, prefix, cluster, body string
 	bad, large, filters         bool
@@ -191,12 +193,14 @@ func (r hostRule) route() *routev3.Route {
 		m.Headers = []*routev3.HeaderMatcher{{Name: "x", HeaderMatchSpecifier: stringMatch("[" + r.name)}}
 	}
 	if r.large {
-		m.Headers = []*routev3.HeaderMatcher{{Name: "x", HeaderMatchSpecifier: stringMatch("(a{1000})?.*"), TreatMissingHeaderAsEmpty: true}}
+		m.Headers = []*routev3.HeaderMatcher{{Name: "x", HeaderMatchSpecifier: stringMatch("(a{1000})?.*"),
+			TreatMissingHeaderAsEmpty: true}}
 	}
 	out := &routev3.Route{Name: r.name, Match: m}
 	if r.filters {
 		out.TypedPerFilterConfig = map[string]*anypb.Any{"filters": mustAny(&filterchainv3.FilterChainConfigPerRoute{
-			FilterChain: &filterchainv3.FilterChain{Filters: []*corev3.TypedExtensionConfig{{Name: "cors", TypedConfig: mustAny(&corsv3.Cors{})}}},
+			FilterChain: &filterchainv3.FilterChain{Filters: []*corev3.TypedExtensionConfig{{Name: "cors",
+				TypedConfig: mustAny(&corsv3.Cors{})}}},
 		})}
 	}
 	if r.cluster != "" {
@@ -248,24 +252,32 @@ func table(name string, hosts []host, refused func(origin resource.Origin, hash 
 	return whole(parts...)
 }
 
-// envoyWard makes wards of what table makes.
-type envoyWard struct{}
-
-func (envoyWard) Listener(name, table string) resource.Resource {
-	return listener(name, 1, table, unbound)
+// testProtocol is Envoy's, with what is tried of table and chained.
+func testProtocol() resource.Protocol {
+	p := envoy.Protocol()
+	p.Trials = testTrials{}
+	return p
 }
 
-func (envoyWard) Trial(t resource.Type, name string, pieces [][]byte) resource.Resource {
+// testTrials makes trials of what table makes.
+type testTrials struct{}
+
+func (testTrials) Listener(name, table string) resource.Resource {
+	return listener(name, 1, table, noPort)
+}
+
+func (testTrials) Trial(t resource.Type, name string, pieces [][]byte) resource.Resource {
 	if t == resource.Listener {
-		b := slices.Concat(append([][]byte{mustMarshal(bare(name, 2, unbound))}, pieces...)...)
+		b := slices.Concat(append([][]byte{mustMarshal(tlsListener(name, 2, noPort))}, pieces...)...)
 		return whole(&resource.Part{Hash: hashOf(b), Bytes: [][]byte{b}, Size: len(b)})
 	}
-	own := slices.Concat(append([][]byte{mustMarshal(&routev3.VirtualHost{Name: name, Domains: []string{"*"}})}, pieces...)...)
+	own := slices.Concat(append([][]byte{mustMarshal(&routev3.VirtualHost{Name: name, Domains: []string{"*"}})},
+		pieces...)...)
 	b := slices.Concat(mustMarshal(&routev3.RouteConfiguration{Name: name}), field(2, own))
 	return whole(&resource.Part{Hash: hashOf(b), Bytes: [][]byte{b}, Size: len(b)})
 }
 
-func (envoyWard) Pieces(t resource.Type, p *resource.Part) map[resource.Origin][][]byte {
+func (testTrials) Pieces(t resource.Type, p *resource.Part) map[resource.Origin][][]byte {
 	pieces := map[resource.Origin][][]byte{}
 	if t == resource.Listener {
 		if p.ID != "" {

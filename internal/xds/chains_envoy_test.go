@@ -34,11 +34,13 @@ type chain struct {
 	Filters           bool // it has one that Envoys before 1.39 do not know
 }
 
-func bare(name string, port int, change func(*listenerv3.Listener, *hcmv3.HttpConnectionManager)) *listenerv3.Listener {
+func tlsListener(name string, port int, change func(*listenerv3.Listener,
+	*hcmv3.HttpConnectionManager)) *listenerv3.Listener {
 	l := &listenerv3.Listener{
 		Name: name, Address: socketAddress("127.0.0.1", port), StatPrefix: name,
 		ListenerFilters: []*listenerv3.ListenerFilter{{
-			Name: "tls_inspector", ConfigType: &listenerv3.ListenerFilter_TypedConfig{TypedConfig: mustAny(&tlsinspectorv3.TlsInspector{})},
+			Name:       "tls_inspector",
+			ConfigType: &listenerv3.ListenerFilter_TypedConfig{TypedConfig: mustAny(&tlsinspectorv3.TlsInspector{})},
 		}},
 	}
 	change(l, nil)
@@ -72,13 +74,15 @@ func (c chain) render(full bool) []byte {
 
 // listener has a part for the address and one for each chain; a chain without filters in place of one that was refused.
 func (l chained) listener(name string, refused func(resource.Origin, uint64) bool) resource.Resource {
-	address := part("", bare(name, l.Port, shared), nil)
-	address.Fragments = []resource.Fragment{{Origin: resource.Origin{Object: model.Ref(model.KindGateway, "test", "address")}, Hash: address.Hash}}
+	address := part("", tlsListener(name, l.Port, shared), nil)
+	address.Fragments = []resource.Fragment{{Origin: resource.Origin{Object: model.Ref(model.KindGateway, "test",
+		"address")}, Hash: address.Hash}}
 	parts := []*resource.Part{address}
 	for _, c := range l.Chains {
 		b := c.render(true)
 		f := resource.Fragment{Origin: c.origin(), Hash: hashOf(b)}
-		p := &resource.Part{ID: "chain/" + c.Name, Claims: []string{c.Host}, Needs: []resource.Name{{Type: resource.Secret, Name: "cert"}}}
+		p := &resource.Part{ID: "chain/" + c.Name, Claims: []string{c.Host}, Needs: []resource.Name{{Type: resource.Secret,
+			Name: "cert"}}}
 		if f.Refused = refused(f.Origin, f.Hash); f.Refused {
 			b = c.render(false)
 		} else {
@@ -97,7 +101,10 @@ func secureCall(port int, host string) string {
 	c := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
 		DisableKeepAlives: true,
 		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true},
-		Dial:              func(network, _ string) (net.Conn, error) { return net.Dial(network, fmt.Sprintf("127.0.0.1:%d", port)) },
+		Dial: func(network, _ string) (net.Conn, error) {
+			return net.Dial(network, fmt.Sprintf("127.0.0.1:%d",
+				port))
+		},
 	}}
 	r, err := c.Get("https://" + host + "/")
 	if err != nil {
@@ -151,8 +158,8 @@ func (w *world) refusedChains() (list map[string]string) {
 	return list
 }
 
-// One chain of a port is refused, others of it are edited with it and after it: they are live. The bad one keeps what was accepted, for a
-// proxy that joins, too; and serves when it is mended.
+// One chain of a port is refused, others of it are edited with it and after it: they are live. The bad one keeps what
+// was accepted, for a proxy that joins, too; and serves when it is mended.
 func TestARefusedChainHurtsOnlyItself(t *testing.T) {
 	w := newWorld(t)
 	port := freePorts(t, 1)[0]
@@ -173,7 +180,8 @@ func TestARefusedChainHurtsOnlyItself(t *testing.T) {
 	securely(t, port, "a.test: 200 a2", "c.test: 200 c")
 	alwaysSecurely(t, port, "b.test: 200 b")
 	eventually(t, "it is refused", func() bool { return len(w.refusedChains()) > 0 })
-	if got := w.refusedChains(); len(got) != 1 || !strings.HasPrefix(got["gwb"], "Error adding/updating listener(s) l: Didn't find a registered") {
+	if got := w.refusedChains(); len(got) != 1 || !strings.HasPrefix(got["gwb"],
+		"Error adding/updating listener(s) l: Didn't find a registered") {
 		t.Errorf("refused: %v", got)
 	}
 	if got := w.metrics()["cardea_xds_nacks_total/Listener"]; got != 2 {
@@ -201,16 +209,18 @@ func TestARefusedChainHurtsOnlyItself(t *testing.T) {
 	eventually(t, "it is refused", func() bool { return len(w.refusedChains()) == 1 })
 	securely(t, port, "b.test: 200 c", "b2.test: no answer")
 	w.turn(func(e edits) {
-		set(e, chain{Name: "a", Host: "a.test", Table: "a3"}, chain{Name: "b", Host: "b2.test", Table: "b2"}, chain{Name: "c", Host: "b.test", Table: "c"})
+		set(e, chain{Name: "a", Host: "a.test", Table: "a3"}, chain{Name: "b", Host: "b2.test", Table: "b2"},
+			chain{Name: "c", Host: "b.test", Table: "c"})
 	})
 	securely(t, port, "b2.test: 200 b2", "b.test: 200 c")
 	eventually(t, "nothing is refused", func() bool { return len(w.refusedChains()) == 0 })
 	if got := second.stat("listener_manager.total_listeners_active"); got != 1 {
-		t.Errorf("%d listeners, want 1: the wards are gone", got)
+		t.Errorf("%d listeners, want 1: the trials' are gone", got)
 	}
 }
 
-// A fresh proxy gets bad chains, few and many: all others serve, and a host of a bad one is refused rather than served by a wider chain.
+// A fresh proxy gets bad chains, few and many: all others serve, and a host of a bad one is refused rather than served
+// by a wider chain.
 func TestBadChainsAtTheStart(t *testing.T) {
 	for _, n := range []int{2, 30} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -265,7 +275,8 @@ func TestATakenPortOfChains(t *testing.T) {
 	w.sync(func(e edits) {
 		secured(e)
 		e.tables("a", "b")
-		e.chains("l", chained{port, []chain{{Name: "a", Host: "a.test", Table: "a"}, {Name: "b", Host: "b.test", Table: "b", Bad: true}}})
+		e.chains("l", chained{port, []chain{{Name: "a", Host: "a.test", Table: "a"}, {Name: "b", Host: "b.test", Table: "b",
+			Bad: true}}})
 	})
 	startEnvoy(t, w)
 	refused := func() string { return w.refusedChains()["address"] }

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/resource"
 )
@@ -75,7 +76,8 @@ func (c *client) send(req *discoveryv3.DeltaDiscoveryRequest) {
 // ask subscribes: names for those types that have them, and what the client has by version.
 func (c *client) ask(typ resource.Type, has map[string]string, names ...string) {
 	c.t.Helper()
-	c.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: typ.URL(), InitialResourceVersions: has, ResourceNamesSubscribe: names})
+	c.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(typ), InitialResourceVersions: has,
+		ResourceNamesSubscribe: names})
 }
 
 func (c *client) ack(m *discoveryv3.DeltaDiscoveryResponse) {
@@ -85,7 +87,8 @@ func (c *client) ack(m *discoveryv3.DeltaDiscoveryResponse) {
 
 func (c *client) nack(m *discoveryv3.DeltaDiscoveryResponse, message string) {
 	c.t.Helper()
-	c.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: m.TypeUrl, ResponseNonce: m.Nonce, ErrorDetail: &statuspb.Status{Message: message}})
+	c.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: m.TypeUrl, ResponseNonce: m.Nonce,
+		ErrorDetail: &statuspb.Status{Message: message}})
 }
 
 // next is the next response: "Cluster +a -b".
@@ -96,7 +99,7 @@ func (c *client) next() (*discoveryv3.DeltaDiscoveryResponse, string) {
 		if !ok {
 			c.t.Fatalf("the stream ended: %v", <-c.end)
 		}
-		typ, _ := resource.TypeOf(m.TypeUrl)
+		typ, _ := envoy.TypeOf(m.TypeUrl)
 		words := []string{typ.String()}
 		for _, r := range m.Resources {
 			words = append(words, "+"+r.Name)
@@ -270,7 +273,10 @@ func TestRule2OneTableInFlightThenTheNewest(t *testing.T) {
 		edit(i + 1)
 	}
 	last := rule("r")
-	eventually(t, "the server has seen the last edit", func() bool { return w.offered(resource.Routes, "t", last) == bodyHash("10") })
+	eventually(t, "the server has seen the last edit", func() bool {
+		return w.offered(resource.Routes, "t",
+			last) == bodyHash("10")
+	})
 	c.nothing()
 	c.ack(first)
 	m := c.wants("Routes +t")
@@ -282,7 +288,10 @@ func TestRule2OneTableInFlightThenTheNewest(t *testing.T) {
 		t.Errorf("body %q, not the newest", got)
 	}
 	c.ack(m)
-	eventually(t, "the newest is acknowledged", func() bool { return w.acked(resource.Routes, "t", last) == bodyHash("10") })
+	eventually(t, "the newest is acknowledged", func() bool {
+		return w.acked(resource.Routes, "t",
+			last) == bodyHash("10")
+	})
 	c.nothing()
 }
 
@@ -328,7 +337,8 @@ func TestRule5EveryNameIsAnswered(t *testing.T) {
 	}
 	c.ask(resource.Routes, nil, "t")
 	var rc routev3.RouteConfiguration
-	if err := c.wants("Routes +t").Resources[0].Resource.UnmarshalTo(&rc); err != nil || rc.Name != "t" || len(rc.VirtualHosts) > 0 {
+	if err := c.wants("Routes +t").Resources[0].Resource.UnmarshalTo(&rc); err != nil || rc.Name != "t" ||
+		len(rc.VirtualHosts) > 0 {
 		t.Errorf("not a table of 404: %v, %v", &rc, err)
 	}
 	c.ask(resource.Secret, nil, "s")
@@ -410,7 +420,8 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestTimeFromTheEdit: what an edit takes is counted from when it was queued, so that its turn is part of it, and what that waits for.
+// TestTimeFromTheEdit: what an edit takes is counted from when it was queued, so that its turn is part of it, and what
+// that waits for.
 func TestTimeFromTheEdit(t *testing.T) {
 	w := newWorld(t)
 	w.sync(func(e edits) { fill(e, 3) })
@@ -423,5 +434,6 @@ func TestTimeFromTheEdit(t *testing.T) {
 		w.passed.Add(int64(time.Hour))
 	})
 	c.ack(c.wants("Routes +t"))
-	eventually(t, "an hour is told", func() bool { return w.metrics()["cardea_xds_edit_to_ack_seconds/Routes"] >= time.Hour.Seconds() })
+	eventually(t, "an hour is told",
+		func() bool { return w.metrics()["cardea_xds_edit_to_ack_seconds/Routes"] >= time.Hour.Seconds() })
 }

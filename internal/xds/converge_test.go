@@ -12,14 +12,15 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	statuspb "google.golang.org/genproto/googleapis/rpc/status"
 
+	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/resource"
 )
 
-// TestConverges: proxies of two versions judge what they are sent, always in the same way, while objects are edited and proxies come and go; the
-// graph puts substitutes in the place of what was refused. When the edits end, everything comes to rest, and whatever no proxy refuses is live
-// everywhere.
+// TestConverges: proxies of two versions judge what they are sent, always in the same way, while objects are edited and
+// proxies come and go; the graph puts substitutes in the place of what was refused. When the edits end, everything
+// comes to rest, and whatever no proxy refuses is live everywhere.
 func TestConverges(t *testing.T) {
-	for seed := range uint64(4000) {
+	for seed := range *seeds {
 		if !t.Run(fmt.Sprint(seed), func(t *testing.T) { converge(t, seed) }) {
 			return
 		}
@@ -49,8 +50,9 @@ type judge struct {
 
 func converge(t *testing.T, seed uint64) {
 	s := &scene{
-		Rand: rand.New(rand.NewPCG(seed, 7)), t: t, set: newSet(gateway, storyWard{}), now: time.Unix(1e6, 0),
-		content: map[resource.Name]map[string]map[string]uint64{}, refused: map[resource.RefusalKey]bool{}, peers: map[string]*judge{},
+		Rand: rand.New(rand.NewPCG(seed, 7)), t: t, set: newSet(gateway, storyProtocol()), now: time.Unix(1e6, 0),
+		content: map[resource.Name]map[string]map[string]uint64{}, refused: map[resource.RefusalKey]bool{},
+		peers: map[string]*judge{},
 	}
 	for _, n := range sceneNames() {
 		s.content[n] = map[string]map[string]uint64{}
@@ -188,7 +190,7 @@ func (s *scene) connect() {
 	s.say("%s of %s connects", id, p.st.proxy)
 	p.st.now = s.now
 	for _, t := range []resource.Type{resource.Cluster, resource.Listener} {
-		p.st.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: t.URL()})
+		p.st.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(t)})
 	}
 }
 
@@ -210,9 +212,10 @@ func (s *scene) names() (ids []string) {
 	return ids
 }
 
-// round has every proxy take what it is sent and answer some of it, or one thing only; and the graph take what they refused. It tells whether
-// anything happened.
+// round has every proxy take what it is sent and answer some of it, or one thing only; and the graph take what they
+// refused. It tells whether anything happened.
 func (s *scene) round(one bool) (busy bool) {
+	checkStates(s.t, s.set)
 	for _, id := range s.names() {
 		p := s.peers[id]
 		p.st.now = s.now
@@ -236,7 +239,7 @@ func (s *scene) round(one bool) (busy bool) {
 	n := s.set.news
 	s.set.news = news{}
 	changed := map[string]bool{}
-	for k := range n.pardon {
+	for k := range n.ended {
 		delete(s.refused, k)
 		changed[k.Origin.Object.Name()] = true
 	}
@@ -260,26 +263,28 @@ func (s *scene) round(one bool) (busy bool) {
 
 // answer judges a response as Envoy does: of listeners and clusters it takes what is good, and names what is not.
 func (p *judge) answer(r *response) {
-	req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: r.typ.URL(), ResponseNonce: r.nonce}
+	req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(r.typ), ResponseNonce: r.nonce}
 	var wrong []string
 	for _, item := range r.items {
-		if p.refuses(item.v.res, r.slot != nil) {
+		if p.refuses(item.v.res, r.group != nil) {
 			wrong = append(wrong, item.name.Name+": bad")
-		} else if r.ward == nil {
+		} else if r.trial == nil {
 			p.has[item.name] = &item.v.res
 		}
 	}
 	for _, name := range r.removed {
 		delete(p.has, resource.Name{Type: r.typ, Name: name})
 	}
-	if n := namings[r.typ]; len(wrong) > 0 {
-		req.ErrorDetail = &statuspb.Status{Message: n.prefix + strings.Join(wrong, n.between)}
+	if len(wrong) > 0 {
+		prefix, between := wording(r.typ)
+		req.ErrorDetail = &statuspb.Status{Message: prefix + strings.Join(wrong, between)}
 	}
 	p.say("%s answers %s: %s", p.st.id, r.nonce, req.GetErrorDetail().GetMessage())
 	p.st.request(req)
-	if r.ward != nil {
-		if r.slot == nil && r.typ == resource.Listener {
-			p.st.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resource.Routes.URL(), ResourceNamesSubscribe: []string{r.ward.name}})
+	if r.trial != nil {
+		if r.group == nil && r.typ == resource.Listener {
+			p.st.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(resource.Routes),
+				ResourceNamesSubscribe: []string{r.trial.name}})
 		}
 		return
 	}
@@ -301,7 +306,7 @@ func (p *judge) follow() {
 			}
 		}
 	}
-	req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: resource.Routes.URL()}
+	req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(resource.Routes)}
 	for name := range named {
 		if !p.tables[name] {
 			req.ResourceNamesSubscribe = append(req.ResourceNamesSubscribe, name)
@@ -321,7 +326,7 @@ func (p *judge) follow() {
 	}
 }
 
-// refuses tells whether something in a resource is bad; of a ward's trial, by its text.
+// refuses tells whether something in a resource is bad; of a trial, by its text.
 func (p *judge) refuses(r resource.Resource, trial bool) bool {
 	for _, part := range r.Parts {
 		if trial {

@@ -16,6 +16,7 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	statuspb "google.golang.org/genproto/googleapis/rpc/status"
 
+	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
 )
@@ -35,9 +36,10 @@ var rewrite = flag.Bool("update", false, "rewrite testdata")
 //	p goes
 //	wait 5s
 //
-// A part "h:11" has one fragment of rule h with hash 11; "!" before a hash marks a substitute. "h@x:11" claims x, "h^t:11" needs
-// Routes/t, "h>c:11" Secret/c. Parts are in the order of their IDs. Of a listener's parts those are filter chains that begin with "h".
-// "ward/1(h.11 i.2)" is a ward's table with what it tries, "ward/1/chains(...)" a listener.
+// A part "h:11" has one fragment of rule h with hash 11; "!" before a hash marks a substitute. "h@x:11" claims x,
+// "h^t:11" needs Routes/t, "h>c:11" Secret/c. Parts are in the order of their IDs. Of a listener's parts those are
+// filter chains that begin with "h". "trial/1(h.11 i.2)" is a trial's table with what it tries, "trial/1/chains(...)" a
+// listener.
 func TestCore(t *testing.T) {
 	files, err := filepath.Glob("testdata/core/*.txt")
 	if err != nil || len(files) == 0 {
@@ -97,7 +99,7 @@ type core struct {
 }
 
 func newCore() *core {
-	return &core{set: newSet(gateway, storyWard{}), streams: map[string]*stream{}, now: time.Unix(1_000_000, 0)}
+	return &core{set: newSet(gateway, storyProtocol()), streams: map[string]*stream{}, now: time.Unix(1_000_000, 0)}
 }
 
 func (c *core) run(t *testing.T, lines []string) string {
@@ -147,9 +149,9 @@ func (c *core) run(t *testing.T, lines []string) string {
 
 func (c *core) url(st *stream, nonce string) string {
 	if r := st.inflight[nonce]; r != nil {
-		return r.typ.URL()
+		return envoy.TypeURL(r.typ)
 	}
-	return resource.Cluster.URL()
+	return envoy.TypeURL(resource.Cluster)
 }
 
 // outcome steps every stream and writes what they send and what is news.
@@ -176,25 +178,25 @@ func (c *core) outcome() string {
 		}
 		lines = append(lines, fmt.Sprintf("acked %s/%s %s=%d", k.Resource.Type, k.Resource.Name, k.Origin.Object.Name(), h))
 	}
-	for k := range n.left {
+	for k := range n.removed {
 		if k == resource.Arrived(k.Resource) {
-			lines = append(lines, fmt.Sprintf("left %s/%s itself", k.Resource.Type, k.Resource.Name))
+			lines = append(lines, fmt.Sprintf("removed %s/%s itself", k.Resource.Type, k.Resource.Name))
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("left %s/%s %s", k.Resource.Type, k.Resource.Name, k.Origin.Object.Name()))
+		lines = append(lines, fmt.Sprintf("removed %s/%s %s", k.Resource.Type, k.Resource.Name, k.Origin.Object.Name()))
 	}
 	for k, r := range n.refused {
 		lines = append(lines, fmt.Sprintf("refused %s=%d by %s/%s: %s", k.Origin.Object.Name(), k.Hash, r.Type, r.Name,
 			strings.ReplaceAll(r.Message, "\n", `\n`)))
 	}
-	for k := range n.pardon {
-		lines = append(lines, fmt.Sprintf("pardoned %s=%d", k.Origin.Object.Name(), k.Hash))
+	for k := range n.ended {
+		lines = append(lines, fmt.Sprintf("ended %s=%d", k.Origin.Object.Name(), k.Hash))
 	}
-	for _, r := range n.stuck {
-		lines = append(lines, fmt.Sprintf("stuck %s/%s: %s", r.Type, r.Name, r.Message))
+	for _, r := range n.unattributed {
+		lines = append(lines, fmt.Sprintf("unattributed %s/%s: %s", r.Type, r.Name, r.Message))
 	}
-	for _, r := range n.searches {
-		lines = append(lines, fmt.Sprintf("searched: %d of %d in %d rounds", r.culprits, r.suspects, r.rounds))
+	for _, r := range n.trials {
+		lines = append(lines, fmt.Sprintf("tried: %d of %d rejected in %d rounds", r.rejected, r.suspects, r.rounds))
 	}
 	slices.Sort(lines)
 	if n.proxies != nil {
@@ -213,15 +215,15 @@ func describe(r *response) string {
 	words := []string{r.nonce, r.typ.String()}
 	for _, s := range r.items {
 		w := "+" + s.name.Name + "=" + s.v.res.Version
-		if r.slot != nil {
+		if r.group != nil {
 			w = "+" + s.name.Name + "(" + string(s.v.res.Flatten(nil)) + ")"
-		} else if r.ward != nil {
+		} else if r.trial != nil {
 			w = "+" + s.name.Name
 		}
 		words = append(words, w)
 	}
 	for _, n := range r.empty {
-		if r.waiting {
+		if r.pending {
 			n += ":waiting"
 		}
 		words = append(words, "empty:"+n)
@@ -247,7 +249,7 @@ func parseRequest(t *testing.T, words []string) *discoveryv3.DeltaDiscoveryReque
 	if strings.Contains(words[1], ".") {
 		req.TypeUrl = words[1]
 	} else {
-		req.TypeUrl = typeNamed(t, words[1]).URL()
+		req.TypeUrl = envoy.TypeURL(typeNamed(t, words[1]))
 	}
 	for _, w := range words[2:] {
 		name, version, has := strings.Cut(w, "=")
@@ -258,7 +260,7 @@ func parseRequest(t *testing.T, words []string) *discoveryv3.DeltaDiscoveryReque
 		if has {
 			req.InitialResourceVersions[name] = version
 		}
-		if typ, ok := resource.TypeOf(req.TypeUrl); !ok || !wildcard(typ) {
+		if typ, ok := envoy.TypeOf(req.TypeUrl); !ok || !storyProtocol().wildcard(typ) {
 			req.ResourceNamesSubscribe = append(req.ResourceNamesSubscribe, name)
 		}
 	}
@@ -347,17 +349,35 @@ func parsePart(t *testing.T, typ resource.Type, s string) *resource.Part {
 	return p
 }
 
-// storyWard makes wards of parts whose pieces are "rule.hash".
-type storyWard struct{}
+// storyProtocol is Envoy's, but for what is tried.
+func storyProtocol() *protocol {
+	p := envoy.Protocol()
+	p.Trials = storyTrials{}
+	return newProtocol(p)
+}
 
-func (storyWard) Listener(string, string) resource.Resource { return resource.Resource{Version: "1"} }
+// wording is how Envoy names resources of a type that it refuses: a prefix, and what stands between them.
+func wording(t resource.Type) (prefix, between string) {
+	switch t {
+	case resource.Cluster:
+		return "Error adding/updating cluster(s) ", ", "
+	case resource.Listener:
+		return "Error adding/updating listener(s) ", "\n"
+	}
+	return "", ""
+}
 
-func (storyWard) Trial(_ resource.Type, _ string, pieces [][]byte) resource.Resource {
+// storyTrials makes trials of parts whose pieces are "rule.hash".
+type storyTrials struct{}
+
+func (storyTrials) Listener(string, string) resource.Resource { return resource.Resource{Version: "1"} }
+
+func (storyTrials) Trial(_ resource.Type, _ string, pieces [][]byte) resource.Resource {
 	text := bytes.Join(pieces, []byte(" "))
 	return resource.Resource{Version: string(text), Parts: []*resource.Part{{Bytes: [][]byte{text}, Size: len(text)}}}
 }
 
-func (storyWard) Pieces(t resource.Type, p *resource.Part) map[resource.Origin][][]byte {
+func (storyTrials) Pieces(t resource.Type, p *resource.Part) map[resource.Origin][][]byte {
 	pieces := map[resource.Origin][][]byte{}
 	if t == resource.Listener && !strings.HasPrefix(p.ID, "h") {
 		return pieces

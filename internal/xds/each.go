@@ -9,8 +9,8 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// Each tells how far each connected proxy of a Gateway is with a resource, by the proxies' nodes. It must not be called in a View, for which the
-// server may wait.
+// Each tells how far each connected proxy of a Gateway is with a resource, by the proxies' nodes. It must not be called
+// in a View, for which the server may wait.
 func (s *Server) Each(key resource.Key) []resource.Proxy {
 	s.mu.Lock()
 	f := s.fleets[key.Gateway]
@@ -37,14 +37,15 @@ func (f *fleet) each(n resource.Name) (list []resource.Proxy) {
 	return list
 }
 
-// newest tells whether the proxy has acknowledged a resource as it is now: as the graph says, or as it is offered, unless that stands in for what is
-// held or put aside. uses is false if it never asked for it.
+// newest tells whether the proxy has acknowledged a resource as it is now: as the graph says, or as it is offered while
+// it serves. uses is false if it never asked for it.
 func (st *stream) newest(e *entry) (newest, uses bool) {
 	v, uses := st.accepted(e)
-	return v != nil && (v.equal(e.current) || v.equal(e.offer) && !e.held && e.refused == nil), uses
+	return v != nil && (v.equal(e.current) || v.equal(e.offer) && e.state == serving), uses
 }
 
-// behind is the metric of how far each proxy is. It costs what differs at a proxy, and what is offered in place of what the graph says.
+// behind is the metric of how far each proxy is. It costs what differs at a proxy, and what is offered in place of what
+// the graph says.
 type behind struct {
 	server *Server
 	desc   *prometheus.Desc
@@ -70,12 +71,14 @@ func (b behind) Collect(to chan<- prometheus.Metric) {
 	b.server.mu.Unlock()
 	for _, f := range fleets {
 		for st, n := range f.behind() {
-			to <- prometheus.MustNewConstMetric(b.desc, prometheus.GaugeValue, float64(n), f.gateway.NamespacedName(), st.Node, st.Version)
+			to <- prometheus.MustNewConstMetric(b.desc, prometheus.GaugeValue, float64(n), f.gateway.NamespacedName(), st.Node,
+				st.Version)
 		}
 	}
 }
 
-// behind counts for each proxy what it has not acknowledged. Two streams of a node, of which one is about to end, count as one.
+// behind counts for each proxy what it has not acknowledged. Two streams of a node, of which one is about to end, count
+// as one.
 func (f *fleet) behind() map[resource.Proxy]int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -88,7 +91,7 @@ func (f *fleet) behind() map[resource.Proxy]int {
 				n[p]++
 			}
 		}
-		for _, items := range st.items { // what has none is settled: the proxy has what it is offered
+		for _, items := range st.items { // what has none is accepted as it is offered
 			for _, it := range items {
 				if it.entry != nil {
 					count(it.entry)

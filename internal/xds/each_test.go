@@ -9,7 +9,8 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// TestEachProxy: of two proxies one has acknowledged a newer table, and the other one something that it was not sent yet.
+// TestEachProxy: of two proxies one has acknowledged a newer table, and the other one something that it was not sent
+// yet.
 func TestEachProxy(t *testing.T) {
 	c := newCore()
 	for _, command := range []string{
@@ -26,17 +27,19 @@ func TestEachProxy(t *testing.T) {
 		t.Errorf("behind: %v, want %v", got, want)
 	}
 	p.Acknowledged = true
-	if got, want := f.each(resource.Name{Type: resource.Routes, Name: "t"}), []resource.Proxy{p, q}; !slices.Equal(got, want) {
+	if got, want := f.each(resource.Name{Type: resource.Routes, Name: "t"}), []resource.Proxy{p, q}; !slices.Equal(got,
+		want) {
 		t.Errorf("of the table: %v, want %v", got, want)
 	}
 	q.Acknowledged = true
-	if got, want := f.each(resource.Name{Type: resource.Listener, Name: "l"}), []resource.Proxy{p, q}; !slices.Equal(got, want) {
+	if got, want := f.each(resource.Name{Type: resource.Listener, Name: "l"}), []resource.Proxy{p, q}; !slices.Equal(got,
+		want) {
 		t.Errorf("of the listener: %v, want %v", got, want)
 	}
 }
 
-// TestEachProxyOfWhatWasRefused: a table that one proxy acknowledged and another one refused is acknowledged by the one that has it, while it is
-// found out what is bad in it and when all of it was put aside; the other one is behind.
+// TestEachProxyOfWhatWasRefused: a table that one proxy acknowledged and another one refused is acknowledged by the one
+// that has it, while it is found out what is bad in it and when all of it was put aside; the other one is behind.
 func TestEachProxyOfWhatWasRefused(t *testing.T) {
 	joined := []string{
 		"turn\n  Listener l=1 needs=Routes/t binds=:80\n  Routes t=1 parts=h1:1,h2:2", "connect p", "connect q",
@@ -45,28 +48,30 @@ func TestEachProxyOfWhatWasRefused(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		commands []string
-		held     bool
+		state    resourceState
 		has      string // the proxy that has the table
 		behind   map[string]int
 	}{
-		"held": {
+		"on trial": {
 			append(slices.Clone(joined), "turn\n  Routes t=2 parts=h1:1,h2:2,h3:3,h4:4", "q acks 4", "p nacks 4 no"),
-			true, "q", map[string]int{"p": 1, "q": 0},
+			onTrial, "q", map[string]int{"p": 1, "q": 0},
 		},
-		"put aside": {
+		"rejected": {
 			append(slices.Clone(joined), "turn\n  Routes t=2 parts=h1:1", "q acks 4", "p nacks 4 no"),
-			false, "q", map[string]int{"p": 1, "q": 0},
+			rejected, "q", map[string]int{"p": 1, "q": 0},
 		},
-		"put aside, an edit": {
-			append(slices.Clone(joined), "turn\n  Routes t=2 parts=h1:1", "q acks 4", "p nacks 4 no", "turn\n  Routes t=3 parts=h1:2", "p acks 5"),
-			false, "p", map[string]int{"p": 0, "q": 1},
+		"rejected, an edit": {
+			append(slices.Clone(joined), "turn\n  Routes t=2 parts=h1:1", "q acks 4", "p nacks 4 no",
+				"turn\n  Routes t=3 parts=h1:2", "p acks 5"),
+			serving, "p", map[string]int{"p": 0, "q": 1},
 		},
 		"the first one": {
 			[]string{
-				joined[0], "connect p", "connect q", "p asks Cluster", "p asks Listener", "p acks 1 2", "q asks Cluster", "q asks Listener", "q acks 1 2",
+				joined[0], "connect p", "connect q", "p asks Cluster", "p asks Listener", "p acks 1 2", "q asks Cluster",
+				"q asks Listener", "q acks 1 2",
 				"p asks Routes t", "p nacks 3 no", "q asks Routes t",
 			},
-			true, "", map[string]int{"p": 1, "q": 1},
+			onTrial, "", map[string]int{"p": 1, "q": 1},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -74,8 +79,8 @@ func TestEachProxyOfWhatWasRefused(t *testing.T) {
 			for _, command := range c.commands {
 				core.run(t, strings.Split(command, "\n"))
 			}
-			if e := core.set.lookup(storyTable); e.held != c.held {
-				t.Fatalf("held: %v", e.held)
+			if e := core.set.lookup(storyTable); e.state != c.state {
+				t.Fatalf("state %d, want %d", e.state, c.state)
 			}
 			f := &fleet{gateway: gateway, set: core.set}
 			for _, p := range f.each(storyTable) {

@@ -43,7 +43,8 @@ const bootstrap = `
 node: {id: proxy, cluster: test}
 admin: {address: {pipe: {path: %[1]q}}}
 dynamic_resources:
-  ads_config: {api_type: DELTA_GRPC, transport_api_version: V3, grpc_services: [{envoy_grpc: {cluster_name: xds, authority: cardea}}]}
+  ads_config: {api_type: DELTA_GRPC, transport_api_version: V3, grpc_services: [
+    {envoy_grpc: {cluster_name: xds, authority: cardea}}]}
   cds_config: {ads: {}, resource_api_version: V3}
   lds_config: {ads: {}, resource_api_version: V3}
 static_resources:
@@ -85,7 +86,8 @@ func startBinary(t testing.TB, w *world, binary string, regexSize int) *proxy {
 	config := filepath.Join(dir, "envoy.yaml")
 	text := fmt.Appendf(nil, strings.Replace(bootstrap, "id: proxy", "id: "+filepath.Base(dir), 1), socket, w.socket)
 	if regexSize > 0 {
-		text = fmt.Appendf(text, "layered_runtime: {layers: [{name: l, static_layer: {re2.max_program_size.error_level: %d}}]}\n", regexSize)
+		text = fmt.Appendf(text,
+			"layered_runtime: {layers: [{name: l, static_layer: {re2.max_program_size.error_level: %d}}]}\n", regexSize)
 	}
 	if err := os.WriteFile(config, text, 0o600); err != nil {
 		t.Fatal(err)
@@ -108,7 +110,8 @@ func startBinary(t testing.TB, w *world, binary string, regexSize int) *proxy {
 		}
 		os.RemoveAll(dir)
 	})
-	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn,
+		error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}}
 	p.admin = &http.Client{Transport: transport}

@@ -24,7 +24,7 @@ type fleet struct {
 func (s *Server) fleetLocked(gateway model.ObjectRef) *fleet {
 	f := s.fleets[gateway]
 	if f == nil {
-		f = &fleet{gateway: gateway, set: newSet(gateway, s.cfg.Ward)}
+		f = &fleet{gateway: gateway, set: newSet(gateway, s.protocol)}
 		s.fleets[gateway] = f
 		s.sends.Store(gateway, f.set.sends)
 		s.offers.Store(gateway, f.set.offers)
@@ -40,7 +40,9 @@ func (s *Server) join(gateway model.ObjectRef, id, proxy string, wake func()) (*
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	st := newStream(f.set, id, proxy)
-	st.wake = wake
+	if wake != nil {
+		st.wake = wake
+	}
 	s.publish(f)
 	s.metrics.streams.Inc()
 	return f, st
@@ -88,14 +90,14 @@ func (s *Server) step(f *fleet, st *stream, req *discoveryv3.DeltaDiscoveryReque
 		st.request(req)
 	}
 	out, wait := st.step()
-	s.metrics.told(&st.tale)
-	st.tale = tale{}
+	s.metrics.told(&st.counts)
+	st.counts = counts{}
 	s.publish(f)
 	return out, wait
 }
 
-// publish brings what the core has to tell into the graph. The fleet's lock is held, so that news keep their order; Apply
-// only queues.
+// publish brings what the core has to tell into the graph. The fleet's lock is held, so that news keep their order;
+// Apply only queues.
 func (s *Server) publish(f *fleet) {
 	n := f.set.news
 	if n.empty() {
@@ -104,13 +106,13 @@ func (s *Server) publish(f *fleet) {
 	f.set.news = news{}
 	fb := s.cfg.Feedback
 	s.cfg.Graph.Apply("proxies", func(b *flow.Batch) {
-		for k := range n.left {
+		for k := range n.removed {
 			fb.Acked.Delete(b, k)
 		}
 		for k, hash := range n.acked {
 			fb.Acked.Set(b, k, hash)
 		}
-		for k := range n.pardon {
+		for k := range n.ended {
 			fb.Refused.Delete(b, k)
 		}
 		for k, said := range n.refused {
@@ -124,12 +126,13 @@ func (s *Server) publish(f *fleet) {
 		s.metrics.refusals.WithLabelValues(k.Origin.Object.Kind().String()).Inc()
 	}
 	s.warn(f.gateway, n.refused)
-	for _, said := range n.stuck {
+	for _, said := range n.unattributed {
 		s.cfg.Log.Warn("refused by proxy, and nothing in it is refused alone: proxies keep what they have until it changes",
 			"gateway", f.gateway.String(), "type", said.Type.String(), "name", said.Name, "said", said.Message)
 	}
-	for _, r := range n.searches {
-		s.cfg.Log.Info("refused content found", "gateway", f.gateway.String(), "culprits", r.culprits, "of", r.suspects, "rounds", r.rounds, "in", r.took)
+	for _, r := range n.trials {
+		s.cfg.Log.Info("refused content found", "gateway", f.gateway.String(),
+			"rejected", r.rejected, "of", r.suspects, "rounds", r.rounds, "in", r.took)
 	}
 }
 

@@ -12,13 +12,17 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	statuspb "google.golang.org/genproto/googleapis/rpc/status"
 
+	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/resource"
 )
 
-var telling = flag.Bool("tell", false, "print what the random core tests do")
+var (
+	telling = flag.Bool("tell", false, "print what the random core tests do")
+	seeds   = flag.Uint64("seeds", 3000, "how many random stories the core tests run")
+)
 
-// FuzzCore feeds the core with random turns and random requests of two proxies. It must not panic, and what it sends must
-// keep the rules.
+// FuzzCore feeds the core with random turns and random requests of two proxies. It must not panic, and what it sends
+// must keep the rules.
 func FuzzCore(f *testing.F) {
 	f.Add([]byte("a0b1c2d3e4"))
 	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 200, 201, 202, 203, 204, 205})
@@ -28,7 +32,7 @@ func FuzzCore(f *testing.F) {
 
 // TestCoreRandom is the same with inputs that are long enough for whole stories.
 func TestCoreRandom(t *testing.T) {
-	for seed := range uint64(3000) {
+	for seed := range *seeds {
 		r := rand.New(rand.NewPCG(seed, 1))
 		in := make([]byte, 1500)
 		for i := range in {
@@ -41,7 +45,8 @@ func TestCoreRandom(t *testing.T) {
 }
 
 func runCore(t *testing.T, in []byte) {
-	z := &fuzzer{in: in, t: t, set: newSet(gateway, storyWard{}), now: time.Unix(1e6, 0), rows: map[resource.AckKey]uint64{}}
+	z := &fuzzer{in: in, t: t, set: newSet(gateway, storyProtocol()), now: time.Unix(1e6, 0),
+		rows: map[resource.AckKey]uint64{}}
 	for len(z.in) > 0 {
 		z.move()
 	}
@@ -94,7 +99,8 @@ func (z *fuzzer) move() {
 		}
 	case w == nil:
 		z.streams[i] = &watched{
-			st: newStream(z.set, fmt.Sprint(z.byte()%3), "1.40.0"), sent: map[resource.Name]bool{}, routes: map[string]int{}, refused: map[string]bool{},
+			st: newStream(z.set, fmt.Sprint(z.byte()%3), "1.40.0"), sent: map[resource.Name]bool{}, routes: map[string]int{},
+			refused: map[string]bool{},
 		}
 	case op < 6 && len(w.pending) > 0:
 		z.answer(w)
@@ -107,7 +113,7 @@ func (z *fuzzer) move() {
 func (z *fuzzer) turn() {
 	var updates []update
 	for range 1 + z.byte()%4 {
-		typ := resource.Types()[z.byte()%typeCount]
+		typ := resource.Types()[z.byte()%resource.TypeCount]
 		u := update{name: resource.Name{Type: typ, Name: z.name()}}
 		if z.byte()%4 > 0 {
 			u.value = z.resource(typ)
@@ -145,7 +151,8 @@ func (z *fuzzer) resource(typ resource.Type) *resource.Resource {
 	}
 	for _, id := range []string{"", "h1", "h2", "h3"}[:1+z.byte()%4] {
 		h := uint64(z.byte() % 5)
-		p := &resource.Part{ID: id, Hash: h, Needs: []resource.Name{{Type: resource.Types()[h], Name: string(rune('a' + h%4))}}}
+		p := &resource.Part{ID: id, Hash: h, Needs: []resource.Name{{Type: resource.Types()[h], Name: string(rune('a' +
+			h%4))}}}
 		if id != "" {
 			p.Bytes, p.Claims = [][]byte{storyPiece(id, h)}, []string{fmt.Sprint(h)}
 			p.Fragments = []resource.Fragment{{
@@ -153,7 +160,7 @@ func (z *fuzzer) resource(typ resource.Type) *resource.Resource {
 			}}
 		}
 		r.Version += fmt.Sprint(h)
-		if substitutes(p) {
+		if isSubstitute(p) {
 			p.Hash += 10
 			r.Version += "!"
 		}
@@ -164,7 +171,8 @@ func (z *fuzzer) resource(typ resource.Type) *resource.Resource {
 
 func (z *fuzzer) ask(w *watched) {
 	types := append(resource.Types(), resource.Cluster)
-	req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: types[z.byte()%len(types)].URL(), InitialResourceVersions: map[string]string{}}
+	req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(types[z.byte()%len(types)]),
+		InitialResourceVersions: map[string]string{}}
 	if z.byte()%16 == 0 {
 		req.TypeUrl = "other"
 	}
@@ -183,7 +191,7 @@ func (z *fuzzer) ask(w *watched) {
 	if z.byte()%8 == 0 {
 		req.ResponseNonce = "zzz"
 	}
-	if req.TypeUrl == resource.Routes.URL() {
+	if req.TypeUrl == envoy.TypeURL(resource.Routes) {
 		for _, n := range req.ResourceNamesUnsubscribe {
 			delete(w.routes, n)
 		}
@@ -201,19 +209,21 @@ func (z *fuzzer) ask(w *watched) {
 func (z *fuzzer) answer(w *watched) {
 	r := w.pending[0]
 	w.pending = w.pending[1:]
-	req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: r.typ.URL(), ResponseNonce: r.nonce}
+	req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(r.typ), ResponseNonce: r.nonce}
 	nack := z.byte()%3 == 0
 	if nack {
-		n, why := namings[r.typ], ": bad"
+		prefix, between := wording(r.typ)
+		why := ": bad"
 		if z.byte()%2 == 0 {
 			why = ": cannot bind '" + z.name() + "': in use"
 		}
-		req.ErrorDetail = &statuspb.Status{Message: n.prefix + z.name() + why + n.between + z.name() + ": bad"}
+		req.ErrorDetail = &statuspb.Status{Message: prefix + z.name() + why + between + z.name() + ": bad"}
 	}
 	for _, s := range r.items {
-		if r.typ == resource.Routes && r.ward == nil {
+		if r.typ == resource.Routes && r.trial == nil {
 			delete(w.routes, s.name.Name)
-			if e := z.set.lookup(s.name); nack && e != nil && e.offer.equal(s.v) { // what is not offered any more is not looked into
+			// what is not offered any more is not looked into
+			if e := z.set.lookup(s.name); nack && e != nil && e.offer.equal(s.v) {
 				w.refused[s.name.Name+" "+s.v.res.Version] = true
 			}
 		}
@@ -221,27 +231,22 @@ func (z *fuzzer) answer(w *watched) {
 	if *telling {
 		z.t.Logf("%p answers %v", w.st, req)
 	}
-	if r.ward != nil && r.ward != z.set.ward { // the proxy's silence is over: what it refused is tried again
-		for _, w := range z.streams {
-			if w != nil {
-				clear(w.refused)
-			}
-		}
-	}
 	w.st.now = z.now
 	w.st.request(req)
 	w.subscribe(r)
 }
 
-// subscribe asks for a ward's table after its listener was answered.
+// subscribe asks for a trial's table after its listener was answered.
 func (w *watched) subscribe(r *response) {
-	if r.ward != nil && r.slot == nil {
-		w.st.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resource.Routes.URL(), ResourceNamesSubscribe: []string{r.ward.name}})
+	if r.trial != nil && r.group == nil {
+		w.st.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(resource.Routes),
+			ResourceNamesSubscribe: []string{r.trial.name}})
 	}
 }
 
 // step returns whether a stream waits for a time.
 func (z *fuzzer) step() (waits bool) {
+	checkStates(z.t, z.set)
 	for _, w := range z.streams {
 		if w == nil {
 			continue
@@ -263,7 +268,7 @@ func (z *fuzzer) step() (waits bool) {
 		}
 	}
 	n := z.set.news
-	for k := range n.left {
+	for k := range n.removed {
 		delete(z.rows, k)
 	}
 	maps.Copy(z.rows, n.acked)
@@ -271,14 +276,15 @@ func (z *fuzzer) step() (waits bool) {
 	return waits
 }
 
-// checkRows holds the rows against what proxies have: none for a fragment or a table that left, and one for each that all of them took.
+// checkRows holds the rows against what proxies have: none for a fragment or a table that left, and one for each that
+// all of them took.
 func (z *fuzzer) checkRows() {
 	for k := range z.rows {
 		e := z.set.lookup(resource.Name{Type: k.Resource.Type, Name: k.Resource.Name})
 		if e != nil && k == z.set.arrived(e) {
 			continue
 		}
-		if e == nil || z.set.held[heldAs(e, k.Origin, k.Variant)] == 0 {
+		if e == nil || z.set.fragments[keyOf(e, k.Origin, k.Variant)] == 0 {
 			z.t.Fatalf("a row of what left: %v", k)
 		}
 	}
@@ -321,7 +327,7 @@ func (z *fuzzer) check(w *watched, r *response) {
 	if !w.st.subs[r.typ].open {
 		z.t.Fatalf("%s were not asked for", r.typ)
 	}
-	if r.ward != nil {
+	if r.trial != nil {
 		return
 	}
 	for _, s := range r.items {
@@ -338,8 +344,9 @@ func (z *fuzzer) check(w *watched, r *response) {
 		}
 		for _, p := range s.v.parts() {
 			for _, n := range p.Needs {
-				if e := z.set.lookup(n); n.Type == resource.Cluster && e != nil && e.offer != nil && w.st.subs[resource.Cluster].open {
-					if w.st.dirty[resource.Cluster][n.Name] != nil && w.st.items[resource.Cluster][n.Name].no == nil {
+				if e := z.set.lookup(n); n.Type == resource.Cluster && e != nil && e.offer != nil &&
+					w.st.subs[resource.Cluster].open {
+					if w.st.pending[resource.Cluster][n.Name] != nil {
 						z.t.Fatalf("a table leaves before its cluster")
 					}
 				}
@@ -357,12 +364,13 @@ func (z *fuzzer) check(w *watched, r *response) {
 // checkClaims: what is kept of a listener is in nobody's way.
 func (z *fuzzer) checkClaims(s shipment) {
 	e := z.set.lookup(s.name)
-	if e == nil || s.name.Type != resource.Listener || e.current == s.v || e.offer != s.v || e.held || e.refused != nil {
+	if e == nil || s.name.Type != resource.Listener || e.current == s.v || e.offer != s.v || e.state != serving {
 		return
 	}
 	for _, p := range s.v.parts() {
 		now := e.current.part(p.ID)
-		if now != nil && now != p && substitutes(now) && (resource.Claimed(p, e.current.parts()) || resource.Claimed(p, s.v.parts())) {
+		if now != nil && now != p && isSubstitute(now) && (resource.Claimed(p, e.current.parts()) || resource.Claimed(p,
+			s.v.parts())) {
 			z.t.Fatalf("%s: the kept part %s claims what another one does", s.name, p.ID)
 		}
 	}
@@ -383,7 +391,7 @@ func (z *fuzzer) calm() {
 					delete(w.routes, s.name.Name)
 				}
 				w.st.now = z.now
-				w.st.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: r.typ.URL(), ResponseNonce: r.nonce})
+				w.st.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(r.typ), ResponseNonce: r.nonce})
 				w.subscribe(r)
 			}
 			w.pending = nil
@@ -392,34 +400,12 @@ func (z *fuzzer) calm() {
 			break
 		}
 	}
-	if z.set.ward != nil || len(z.set.queue) > 0 {
-		z.t.Fatalf("the ward is never closed")
+	if z.set.trial != nil || len(z.set.queue) > 0 {
+		z.t.Fatalf("the trial is never over")
 	}
-	for _, t := range resource.Types() {
-		for _, e := range z.set.entries[t] {
-			if e.held && !z.set.tainted(e) {
-				z.t.Fatalf("%s is held for ever", e.name)
-			}
-			if !e.held && e.refused == nil && !e.offer.equal(z.set.servable(e)) {
-				z.t.Fatalf("%s: %s is offered, not %s", e.name, e.offer.res.Version, z.set.servable(e).res.Version)
-			}
-		}
-	}
-	bare := 0
-	for _, g := range z.set.blame.refused {
-		bare += g.bare
-	}
-	if z.set.blame.bare != bare {
-		z.t.Fatalf("%d parts of tables have refused content, counted are %d", bare, z.set.blame.bare)
-	}
-	for e := range z.set.unbound {
-		if e.held {
-			continue // it is not tried meanwhile
-		}
-		for st := range z.set.streams {
-			if v, uses := st.accepted(e); uses && v != nil && v.equal(e.offer) {
-				z.t.Fatalf("%s is bound, and refused for it", e.name)
-			}
+	for e := range z.set.all() {
+		if e.state == serving && !e.offer.equal(z.set.composed(e)) {
+			z.t.Fatalf("%s: %s is offered, not %s", e.name, e.offer.res.Version, z.set.composed(e).res.Version)
 		}
 	}
 	for _, w := range z.streams {
@@ -428,13 +414,10 @@ func (z *fuzzer) calm() {
 		}
 		for t, items := range w.st.items {
 			for name, it := range items {
-				if it.entry != nil && it.want() != nil && !it.unknown && w.st.dirty[t][name] != nil {
+				if it.entry != nil && it.want() != nil && !it.unknown && it.state == pending {
 					z.t.Fatalf("%s %s is never sent", resource.Types()[t], name)
 				}
-				if e := it.entry; e != nil && it.no != nil && e.offer.equal(it.no) && !e.confirmed.equal(it.no) && !e.held {
-					z.t.Fatalf("%s %s was refused, and nothing comes of it", resource.Types()[t], name)
-				}
-				if len(it.sent) > 0 && wildcard(resource.Types()[t]) {
+				if len(it.sent) > 0 && w.st.set.wildcard(resource.Types()[t]) {
 					z.t.Fatalf("%s %s is in flight for ever", resource.Types()[t], name)
 				}
 			}

@@ -14,12 +14,15 @@ import (
 // unknownSocket is a cluster with an extension that no Envoy knows.
 func unknownSocket(c *clusterv3.Cluster) *clusterv3.Cluster {
 	c.TransportSocket = &corev3.TransportSocket{
-		Name: "nope", ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: &anypb.Any{TypeUrl: "type.googleapis.com/foo.Bar"}},
+		Name: "nope", ConfigType: &corev3.TransportSocket_TypedConfig{
+			TypedConfig: &anypb.Any{TypeUrl: "type.googleapis.com/foo.Bar"},
+		},
 	}
 	return c
 }
 
-// A newer version of a resource is refused. A proxy that joins then gets the one that was accepted, and serves, also if it is alone by then.
+// A newer version of a resource is refused. A proxy that joins then gets the one that was accepted, and serves, also if
+// it is alone by then.
 func TestWhoJoinsGetsWhatWasAccepted(t *testing.T) {
 	first, second := testcert.Self("first", "x.test"), testcert.Self("second", "x.test")
 	for name, bad := range map[string]func(e edits, port int){
@@ -49,7 +52,10 @@ func TestWhoJoinsGetsWhatWasAccepted(t *testing.T) {
 				eventually(t, "it is refused", func() bool { return len(w.refusals()) == 1 })
 				leave := func() {
 					p.kill()
-					eventually(t, "the first one is gone", func() bool { return w.proxies().Connected == 0 || w.proxies().Connected == 1 && !alone })
+					eventually(t, "the first one is gone", func() bool {
+						return w.proxies().Connected == 0 ||
+							w.proxies().Connected == 1 && !alone
+					})
 				}
 				if alone {
 					leave()
@@ -78,8 +84,8 @@ func TestWhoJoinsGetsWhatWasAccepted(t *testing.T) {
 	}
 }
 
-// Envoy makes a filter chain with the certificate that it was sent last, also if it refused that. So the one that was accepted is sent after it:
-// an edit of the listener is live with it.
+// Envoy makes a filter chain with the certificate that it was sent last, also if it refused that. So the one that was
+// accepted is sent after it: an edit of the listener is live with it.
 func TestARefusedCertificateIsNotKept(t *testing.T) {
 	first, second := testcert.Self("first", "x.test"), testcert.Self("second", "x.test")
 	w, _, _ := simple(t)

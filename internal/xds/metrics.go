@@ -24,8 +24,9 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
 	}
 	m := &metrics{
-		streams:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "cardea_xds_streams", Help: "Connected proxies."}),
-		strangers: prometheus.NewCounter(prometheus.CounterOpts{Name: "cardea_xds_strangers_total", Help: "Streams of proxies that were refused."}),
+		streams: prometheus.NewGauge(prometheus.GaugeOpts{Name: "cardea_xds_streams", Help: "Connected proxies."}),
+		strangers: prometheus.NewCounter(prometheus.CounterOpts{Name: "cardea_xds_strangers_total",
+			Help: "Streams of proxies that were refused."}),
 		unchecked: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "cardea_xds_unchecked_total", Help: "Streams that ended because nobody could say then whose they are.",
 		}),
@@ -34,10 +35,11 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		bytes:     counter("cardea_xds_bytes_total", "Bytes of resources sent to proxies.", "type"),
 		acks:      counter("cardea_xds_acks_total", "Responses that proxies acknowledged.", "type"),
 		nacks:     counter("cardea_xds_nacks_total", "Responses that proxies refused.", "type"),
-		refusals:  counter("cardea_xds_refusals_total", "Parts of objects that proxies refused, by the object's kind.", "kind"),
+		refusals: counter("cardea_xds_refusals_total", "Parts of objects that proxies refused, by the object's kind.",
+			"kind"),
 		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "cardea_xds_edit_to_ack_seconds",
-			Help:    "Time from when the oldest edit of the turn that changed a resource was queued to a proxy's acknowledgement of it.",
+			Help:    "Time from when the oldest edit of the turn that changed a resource was queued to its acknowledgement.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16),
 		}, []string{"type"}),
 	}
@@ -67,16 +69,16 @@ func (m *metrics) sent(r *response) {
 	m.bytes.WithLabelValues(t).Add(float64(size))
 }
 
-func (m *metrics) told(tale *tale) {
+func (m *metrics) told(c *counts) {
 	for _, t := range resource.Types() {
-		if n := tale.acks[t]; n > 0 {
+		if n := c.acks[t]; n > 0 {
 			m.acks.WithLabelValues(t.String()).Add(float64(n))
 		}
-		if n := tale.nacks[t]; n > 0 {
+		if n := c.nacks[t]; n > 0 {
 			m.nacks.WithLabelValues(t.String()).Add(float64(n))
 		}
 	}
-	for _, k := range tale.took {
+	for _, k := range c.took {
 		m.took.WithLabelValues(k.typ.String()).Observe(k.d.Seconds())
 	}
 }

@@ -6,8 +6,9 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// offers are what the proxies of a Gateway are offered in place of what the graph says: what they accepted before something was refused, and while
-// it is found out what. As sends it has a lock of its own, since who asks may be in a View of the graph.
+// offers are what the proxies of a Gateway are offered in place of what the graph says: what they accepted before
+// something was refused, and while it is found out what. As sends it has a lock of its own, since who asks may be in a
+// View of the graph.
 type offers struct {
 	mu      sync.Mutex
 	instead map[resource.Name]*version // nil: nothing is offered
@@ -27,8 +28,8 @@ func (o *offers) note(e *entry, apart bool) {
 	}
 }
 
-// Offered is what a Gateway's proxies are offered of a resource in place of what the graph says, nil if they are offered nothing; apart is false if
-// they are offered what the graph says. It may be called in a View.
+// Offered is what a Gateway's proxies are offered of a resource in place of what the graph says, nil if they are
+// offered nothing; apart is false if they are offered what the graph says. It may be called in a View.
 func (s *Server) Offered(key resource.Key) (instead *resource.Resource, apart bool) {
 	kept, found := s.offers.Load(key.Gateway)
 	if !found {

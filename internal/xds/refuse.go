@@ -1,245 +1,115 @@
 package xds
 
 import (
-	"slices"
-
 	"cardea.dev/cardea/internal/resource"
 )
 
-// blame is what this Gateway's proxies refused.
-type blame struct {
-	refused map[resource.RefusalKey]*guilt
-	proven  []resource.RefusalKey // whose content is in no part any more: looked at when the turn is complete
-	walks   int                   // how often everything was looked through
-	bare    int                   // how many parts have refused content for which a substitute will come, each counted
-	turned  bool                  // something was refused, or is no more: what may be served of other resources may be something else
-}
-
-type guilt struct {
-	parts int // how many parts of current values have this content, or a substitute for it
-	bare  int // how many parts of tables and listeners have the content itself, for which a substitute will come
-	kept  int // how many parts of what was accepted of tables and listeners have the content itself: it may be served on
-	said  resource.Refusal
-	by    resource.Proxy // that refused it last
-	with  *company       // nil: it was refused alone
-	whole bool           // its resource was refused as a whole: there is no substitute
-}
-
-// company is what was refused together, though nothing of it was refused alone.
-type company struct{ keys []resource.RefusalKey }
-
-func newBlame() blame { return blame{refused: map[resource.RefusalKey]*guilt{}} }
-
-func (s *set) refusalKey(f resource.Fragment) resource.RefusalKey {
-	return resource.RefusalKey{Gateway: s.gateway, Origin: f.Origin, Variant: f.Variant, Hash: f.Hash}
-}
-
-// add counts a fragment of a part in (1) or out (-1).
-func (b *blame) add(n int, t resource.Type, k resource.RefusalKey, f resource.Fragment) {
-	if len(b.refused) == 0 {
-		return
-	}
-	g := b.refused[k]
-	if g == nil {
-		return
-	}
-	g.count(b, n, t, f)
-	b.left(k, g)
-}
-
-// left has a refusal looked at whose content may be nowhere any more.
-func (b *blame) left(k resource.RefusalKey, g *guilt) {
-	if g.parts+g.kept <= 0 {
-		b.proven = append(b.proven, k)
-	}
-}
-
-// keep counts what is in a part of an accepted value in (1) or out (-1).
-func (s *set) keep(n int, p *resource.Part) {
-	for _, f := range p.Fragments {
-		if k := s.refusalKey(f); !f.Refused && s.blame.refused[k] != nil {
-			g := s.blame.refused[k]
-			g.kept += n
-			s.blame.left(k, g)
-		}
-	}
-}
-
-// accept changes what all counting proxies acknowledged last.
-func (s *set) accept(e *entry, v *version) {
-	if len(s.blame.refused) > 0 && warded(e.name.Type) {
-		for c := range diff(e.confirmed.parts(), v.parts()) {
-			if c.new != nil {
-				s.keep(1, c.new)
-			}
-			if c.old != nil {
-				s.keep(-1, c.old)
-			}
-		}
-	}
-	e.confirmed, s.stirred = v, true
-}
-
-func (g *guilt) count(b *blame, n int, t resource.Type, f resource.Fragment) {
-	g.parts += n
-	if warded(t) && !g.whole && !f.Refused {
-		g.bare += n
-		b.bare += n
-	}
-}
-
-// sweep ends refusals whose content is gone, also from what proxies accepted last. A substitute carries the hash of what it stands for, so a
-// refusal stays while its origin is unchanged. Then everything else is offered as far as it is not refused any more, or by now.
-func (s *set) sweep() {
-	for _, k := range s.blame.proven {
-		if g := s.blame.refused[k]; g != nil && g.parts+g.kept <= 0 {
-			s.pardon(k)
-		}
-	}
-	s.blame.proven = nil
-	if !s.blame.turned {
-		return
-	}
-	s.blame.turned = false
-	for t, byName := range s.entries {
-		if !warded(resource.Type(t)) {
-			continue
-		}
-		for _, e := range byName {
-			s.settle(e)
-			s.refresh(e)
-		}
-	}
-}
-
-// pardon forgets that a fragment was refused, and that others were together with it: it may have been the one.
-func (s *set) pardon(k resource.RefusalKey) {
-	g := s.blame.refused[k]
-	if g == nil {
-		return
-	}
-	s.blame.bare -= g.bare
-	s.blame.turned = true
-	delete(s.blame.refused, k)
-	delete(s.news.refused, k)
-	if s.news.pardon == nil {
-		s.news.pardon = map[resource.RefusalKey]struct{}{}
-	}
-	s.news.pardon[k] = struct{}{}
-	if g.with != nil {
-		for _, other := range g.with.keys {
-			s.pardon(other)
-		}
-	}
-}
-
-// charge is a fragment that a proxy refused, and what it said.
-type charge struct {
-	fragment resource.Fragment
+// refusal is that a proxy refused what it was offered of a resource.
+type refusal struct {
+	stream   *stream
+	version  *version // that was refused
+	current  *version // what the graph said then
+	accepted *version // by that proxy, before; nil if it had nothing
 	said     resource.Refusal
-	with     *company
-	whole    bool // there will be no substitute
+	silent   bool // the proxy did not answer the trial
 }
 
-// convict makes the rows of fragments that a proxy refused, and counts them. What has left meanwhile gets none. By is the zero Proxy if it is
-// not what the refusal depends on.
-func (s *set) convict(by resource.Proxy, charges []charge) (rows int) {
-	fresh := map[resource.RefusalKey]*guilt{}
-	for _, c := range charges {
-		k := s.refusalKey(c.fragment)
-		g := s.blame.refused[k]
-		if g != nil && g.said.Message == c.said.Message && c.whole {
-			continue // it was told
-		}
-		if g == nil || g.whole && !c.whole { // where there is a substitute it is needed
-			g = &guilt{whole: c.whole}
-			s.blame.refused[k], fresh[k] = g, g
-		}
-		if g.said, g.by, g.with = c.said, by, c.with; c.with != nil {
-			c.with.keys = append(c.with.keys, k)
-		}
-		if s.news.refused == nil {
-			s.news.refused = map[resource.RefusalKey]resource.Refusal{}
-		}
-		s.news.refused[k] = c.said
-		delete(s.news.pardon, k)
-	}
-	if len(fresh) > 0 {
-		s.blame.turned = true
-		s.countParts(fresh)
-	}
-	for k, g := range fresh {
-		if g.parts+g.kept > 0 {
-			rows++
-			continue
-		}
-		delete(s.blame.refused, k)
-		delete(s.news.refused, k)
-	}
-	return rows
+// suspect is a fragment that is new in a refused resource.
+type suspect struct {
+	typ      resource.Type // of the resource
+	fragment resource.Fragment
+	pieces   [][]byte // that are tried; none if it can't be tried
+	refused  bool     // alone
+	said     string   // of it then
 }
 
-// countParts looks through everything, once for a whole verdict: refusals are rare, but may concern thousands.
-func (s *set) countParts(fresh map[resource.RefusalKey]*guilt) {
-	s.blame.walks++
-	for _, byName := range s.entries {
-		for _, e := range byName {
-			for _, p := range e.current.parts() {
-				for _, f := range p.Fragments {
-					if g := fresh[s.refusalKey(f)]; g != nil {
-						g.count(&s.blame, 1, e.name.Type, f)
-					}
-				}
-			}
-			if !warded(e.name.Type) {
-				continue
-			}
-			for _, p := range e.confirmed.parts() {
-				for _, f := range p.Fragments {
-					if g := fresh[s.refusalKey(f)]; g != nil && !f.Refused {
-						g.kept++
-					}
-				}
-			}
-		}
+// refuse takes a proxy's refusal of what it is offered. What it has, or else what others accepted, is offered to
+// proxies that have nothing; those that have something keep it. A proxy that refuses what is offered so keeps what it
+// has, and no more comes of it: it is asked again when the resource serves.
+func (st *stream) refuse(it *item, message string) {
+	s, e := st.set, it.entry
+	it.refused = e.offer
+	if e.state != serving {
+		return
+	}
+	e.refusal = &refusal{
+		stream: st, version: e.offer, current: e.current, accepted: it.has,
+		said: resource.Refusal{Type: e.name.Type, Name: e.name.Name, Version: st.proxy, Message: message},
+	}
+	list := s.suspects(e, it.has, e.offer)
+	if len(list) == 0 && !s.spec(e.name.Type).Divisible { // nothing differs from what was accepted
+		list = s.suspects(e, nil, e.offer)
+	}
+	switch untriable := withoutPieces(list); {
+	case len(untriable) == len(list):
+		s.rejectWhole(e, list)
+	case len(list) == 1:
+		s.suspend(e, replacing)
+		s.reject([]content{{list[0].fragment, e.refusal.rejection()}})
+		s.serve(e)
+	default:
+		s.suspend(e, onTrial)
+		s.queue = append(s.queue, e)
+		s.openTrial(st.now)
 	}
 }
 
-// refuse takes a proxy's refusal of what it is offered. What it has instead, or else what others have accepted, is kept, also for those that
-// join. In a route table or a listener the culprit is looked for.
-func (s *set) refuse(st *stream, e *entry, has *version, message string) {
-	v := e.offer
-	base := has
+func (r *refusal) rejection() rejection { return rejection{said: r.said, by: r.stream.who()} }
+
+// suspend offers what was accepted.
+func (s *set) suspend(e *entry, to resourceState) {
+	s.enter(e, to)
+	base := e.refusal.accepted
 	if base == nil {
 		base = e.confirmed
 	}
-	said := resource.Refusal{Type: e.name.Type, Name: e.name.Name, Version: st.proxy, Message: message}
-	if warded(e.name.Type) {
-		s.inquire(refusal{st, e, v, e.current, base, said}, has)
-		return
-	}
-	found := s.accused(e, has, v)
-	if len(found) == 0 { // nothing differs from what was accepted
-		found = s.accused(e, nil, v)
-	}
-	s.refuseWhole(refusal{st, e, v, e.current, base, said}, found)
+	s.offer(e, base)
+	s.refile(e)
 }
 
-// refuseWhole puts a resource aside: what was accepted of it stays until it changes.
-func (s *set) refuseWhole(r refusal, culprits []*suspect) {
-	var charges []charge
-	for _, x := range culprits {
-		charges = append(charges, charge{fragment: x.fragment, said: r.said, whole: true})
+// rejectWhole has a resource stay as it was accepted, until its content changes. Without suspects no object can be
+// told.
+func (s *set) rejectWhole(e *entry, suspects []*suspect) {
+	s.suspend(e, rejected)
+	var list []content
+	for _, x := range suspects {
+		c := content{x.fragment, e.refusal.rejection()}
+		c.whole = true
+		list = append(list, c)
 	}
-	s.convict(r.stream.who(), charges)
-	r.entry.held = false
-	r.entry.putAside(r.stream)
-	s.offer(r.entry, r.base)
-	s.lookAgain(r.entry)
+	if len(list) == 0 {
+		s.news.unattributed = append(s.news.unattributed, e.refusal.said)
+	}
+	s.reject(list)
 }
 
-// putAside has what was accepted stand in for all of a resource.
-func (e *entry) putAside(by *stream) { e.refused, e.refusedBy = e.current, by.who() }
+// suspects are the fragments that are new in a version of a resource, without substitutes.
+func (s *set) suspects(e *entry, base, v *version) []*suspect {
+	var list []*suspect
+	for c := range resource.Changes(base.parts(), v.parts()) {
+		if c.New == nil {
+			continue
+		}
+		var pieces map[resource.Origin][][]byte
+		for _, f := range newFragments(c.Old, c.New) {
+			if pieces == nil && s.spec(e.name.Type).Divisible {
+				pieces = s.Trials.Pieces(e.name.Type, c.New)
+			}
+			list = append(list, &suspect{typ: e.name.Type, fragment: f, pieces: pieces[f.Origin]})
+		}
+	}
+	return list
+}
+
+// withoutPieces are those that can't be tried.
+func withoutPieces(list []*suspect) (rest []*suspect) {
+	for _, x := range list {
+		if len(x.pieces) == 0 {
+			rest = append(rest, x)
+		}
+	}
+	return rest
+}
 
 // newFragments are those of a part that its old value does not have, without substitutes.
 func newFragments(old, new *resource.Part) []resource.Fragment {
@@ -256,41 +126,4 @@ func newFragments(old, new *resource.Part) []resource.Fragment {
 		}
 	}
 	return list
-}
-
-// reconsider gives another try to what was refused of clusters and listeners that name a secret which is another one now. Envoy looks at a
-// certificate that it has when it makes a filter chain or a cluster, and refuses it for that.
-func (s *set) reconsider(n resource.Name) {
-	if len(s.blame.refused) == 0 {
-		return
-	}
-	var again []*entry
-	var pardoned []resource.RefusalKey
-	for _, t := range []resource.Type{resource.Cluster, resource.Listener} {
-		for _, e := range s.entries[t] {
-			for _, p := range e.current.parts() {
-				if !slices.Contains(p.Needs, n) {
-					continue
-				}
-				for _, f := range p.Fragments {
-					if k := s.refusalKey(f); s.blame.refused[k] != nil {
-						again, pardoned = append(again, e), append(pardoned, k)
-					}
-				}
-			}
-		}
-	}
-	for _, k := range pardoned {
-		s.pardon(k)
-	}
-	for _, e := range again { // now, since two addresses of a port have the same chains
-		s.tryAgain(e)
-	}
-}
-
-// tryAgain offers a resource that was refused again, as far as nothing in it is refused, to those that refused it, too.
-func (s *set) tryAgain(e *entry) {
-	e.refused = nil
-	s.lookAgain(e)
-	s.reoffer(e)
 }

@@ -11,7 +11,8 @@ import (
 )
 
 // simple is a world of one listener, one table and one cluster with one backend.
-func simple(t *testing.T, change ...func(*listenerv3.Listener, *hcmv3.HttpConnectionManager)) (w *world, p *proxy, port int) {
+func simple(t *testing.T, change ...func(*listenerv3.Listener, *hcmv3.HttpConnectionManager)) (w *world, p *proxy,
+	port int) {
 	t.Helper()
 	w = newWorld(t)
 	port = freePorts(t, 1)[0]
@@ -34,7 +35,8 @@ func TestEnvoyStarts(t *testing.T) {
 	if got := w.proxies(); got != (resource.Proxies{Connected: 1, Acknowledged: 1, Version: "1.40.0"}) {
 		t.Errorf("proxies: %+v", got)
 	}
-	for typ, name := range map[resource.Type]string{resource.Cluster: "a", resource.Endpoints: "a", resource.Listener: "l", resource.Routes: "t"} {
+	for typ, name := range map[resource.Type]string{resource.Cluster: "a", resource.Endpoints: "a",
+		resource.Listener: "l", resource.Routes: "t"} {
 		r := map[resource.Type]resource.Resource{
 			resource.Routes: toCluster("t", "a"), resource.Cluster: cluster(edsCluster("a")),
 		}[typ]
@@ -42,11 +44,15 @@ func TestEnvoyStarts(t *testing.T) {
 			continue
 		}
 		f := r.Parts[len(r.Parts)-1].Fragments[0]
-		eventually(t, fmt.Sprintf("%s %s is acknowledged", typ, name), func() bool { return w.acked(typ, name, f.Origin) == f.Hash })
+		eventually(t, fmt.Sprintf("%s %s is acknowledged", typ, name), func() bool {
+			return w.acked(typ, name,
+				f.Origin) == f.Hash
+		})
 	}
 }
 
-// A route flips between clusters that come and go with it: clusters and endpoints are there before it, and leave after it.
+// A route flips between clusters that come and go with it: clusters and endpoints are there before it, and leave after
+// it.
 func TestRule3RouteLeavesAfterItsClusters(t *testing.T) {
 	w, p, port := simple(t)
 	b := backend(t, "b")

@@ -43,14 +43,16 @@ func secure(r resource.Resource, secretName string) resource.Resource {
 			},
 		})},
 	}
-	s := single(model.KindGateway, l.Name, &l, append(r.Parts[0].Needs, resource.Name{Type: resource.Secret, Name: secretName})...)
+	s := single(model.KindGateway, l.Name, &l, append(r.Parts[0].Needs, resource.Name{Type: resource.Secret,
+		Name: secretName})...)
 	s.Binds = r.Binds
 	return s
 }
 
 // subject is the name in the certificate that a new handshake sees.
 func subject(port int) string {
-	c, err := tls.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port), &tls.Config{InsecureSkipVerify: true, ServerName: "x.test"})
+	c, err := tls.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port), &tls.Config{InsecureSkipVerify: true,
+		ServerName: "x.test"})
 	if err != nil {
 		return ""
 	}
@@ -58,8 +60,8 @@ func subject(port int) string {
 	return c.ConnectionState().PeerCertificates[0].Subject.CommonName
 }
 
-// Edits of routes, endpoints, clusters and secrets leave connections alone; new handshakes see a new certificate; one that
-// Envoy can't use is refused, and the last good one serves on.
+// Edits of routes, endpoints, clusters and secrets leave connections alone; new handshakes see a new certificate; one
+// that Envoy can't use is refused, and the last good one serves on.
 func TestRule7EditsDrainNothing(t *testing.T) {
 	w, _, _ := simple(t)
 	port := freePorts(t, 1)[0]
@@ -101,7 +103,10 @@ func TestRule7EditsDrainNothing(t *testing.T) {
 	eventually(t, "the new route serves on the old connection", func() bool { return get() == "b" })
 
 	w.turn(func(e edits) { e.set(resource.Secret, "cert", secret("cert", cert.Certificate, second.PrivateKey)) })
-	eventually(t, "the bad pair is refused", func() bool { return w.refusals()["cert"].Type == resource.Secret && w.refusals()["cert"].Message != "" })
+	eventually(t, "the bad pair is refused", func() bool {
+		return w.refusals()["cert"].Type == resource.Secret &&
+			w.refusals()["cert"].Message != ""
+	})
 	if got := subject(port); got != "second" {
 		t.Errorf("the last good certificate does not serve: %q", got)
 	}
@@ -131,7 +136,8 @@ func TestRule5MissingSecretHoldsNothing(t *testing.T) {
 	eventually(t, "the certificate serves", func() bool { return subject(ports[1]) == "late" })
 }
 
-// A cluster with a client certificate that Envoy can't use is refused when it is made anew, and tried again when the certificate is mended.
+// A cluster with a client certificate that Envoy can't use is refused when it is made anew, and tried again when the
+// certificate is mended.
 func TestARefusedClusterIsTriedAgainWithItsSecret(t *testing.T) {
 	w, _, _ := simple(t)
 	good, other := testcert.Self("good", "x.test"), testcert.Self("other", "x.test")
@@ -144,7 +150,8 @@ func TestARefusedClusterIsTriedAgainWithItsSecret(t *testing.T) {
 				TlsCertificateSdsSecretConfigs: []*tlsv3.SdsSecretConfig{{Name: "client", SdsConfig: adsSource()}},
 			}}),
 		}}
-		r := single(model.KindService, "c", c, resource.Name{Type: resource.Endpoints, Name: "c"}, resource.Name{Type: resource.Secret, Name: "client"})
+		r := single(model.KindService, "c", c, resource.Name{Type: resource.Endpoints, Name: "c"},
+			resource.Name{Type: resource.Secret, Name: "client"})
 		e.set(resource.Cluster, "c", r)
 		return r
 	}
@@ -156,7 +163,10 @@ func TestARefusedClusterIsTriedAgainWithItsSecret(t *testing.T) {
 	eventually(t, "the secret is refused", func() bool { return w.refusals()["client"].Message != "" })
 	var edited resource.Resource
 	w.turn(func(e edits) { edited = shows(e, 2*time.Second) })
-	eventually(t, "the cluster is refused", func() bool { return w.refusals()["c"].Type == resource.Cluster && w.refusals()["c"].Message != "" })
+	eventually(t, "the cluster is refused", func() bool {
+		return w.refusals()["c"].Type == resource.Cluster &&
+			w.refusals()["c"].Message != ""
+	})
 	w.turn(func(e edits) { e.set(resource.Secret, "client", secret("client", good.Certificate, good.PrivateKey)) })
 	eventually(t, "the cluster is accepted", ackedFragment(w, resource.Cluster, "c", edited))
 	if got := w.refusals(); len(got) != 0 {

@@ -18,8 +18,8 @@ type send struct {
 	at   time.Time
 }
 
-// sends are the last ones of a Gateway, the oldest at next when there are keptSends. It has a lock of its own, under which nothing else is locked:
-// who asks may be in a View of the graph, for which the server waits with its locks held.
+// sends are the last ones of a Gateway, the oldest at next when there are keptSends. It has a lock of its own, under
+// which nothing else is locked: who asks may be in a View of the graph, for which the server waits with its locks held.
 type sends struct {
 	mu    sync.Mutex
 	ring  []send
@@ -39,7 +39,8 @@ func (l *sends) add(s send) {
 	l.next = (l.next + 1) % keptSends
 }
 
-// first is when a resource was first sent as it is since a revision; false if it was not, or if that is longer ago than is remembered.
+// first is when a resource was first sent as it is since a revision; false if it was not, or if that is longer ago than
+// is remembered.
 func (l *sends) first(name resource.Name, since flow.Rev) (at time.Time, found bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,8 +64,8 @@ func (st *stream) note(n resource.Name, v *version) {
 	st.set.sends.add(send{n, v.rev, st.now})
 }
 
-// Sent is when a proxy was first sent a resource as the graph says since a revision: with that turn's edits, or later ones. It is false if that
-// did not happen, or is longer ago than is remembered. It may be called in a View.
+// Sent is when a proxy was first sent a resource as the graph says since a revision: with that turn's edits, or later
+// ones. It is false if that did not happen, or is longer ago than is remembered. It may be called in a View.
 func (s *Server) Sent(key resource.Key, since flow.Rev) (time.Time, bool) {
 	kept, found := s.sends.Load(key.Gateway)
 	if !found {

@@ -8,17 +8,19 @@ import (
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 
+	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/resource"
 )
 
-// TestSends: the first send of a version is told for the revisions that it is the first to show, once, whatever goes to other proxies and
-// however many neighbours a part has; what is forgotten is not guessed.
+// TestSends: the first send of a version is told for the revisions that it is the first to show, once, whatever goes to
+// other proxies and however many neighbours a part has; what is forgotten is not guessed.
 func TestSends(t *testing.T) {
 	s, first, parts := bigSet(100)
 	second := newStream(s, "q", "1.40.0")
 	table := resource.Name{Type: resource.Routes, Name: "t"}
-	second.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resource.Routes.URL(), ResourceNamesSubscribe: []string{"t"}})
+	second.request(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(resource.Routes),
+		ResourceNamesSubscribe: []string{"t"}})
 	if n, _ := settle(second); n != 1 {
 		t.Fatalf("the second proxy was sent %d resources, want the table", n)
 	}

@@ -21,9 +21,9 @@ type Config struct {
 	// Resources has one collection per type, as dialects make them (resource.Outputs).
 	Resources []*flow.Collection[resource.Key, resource.Resource]
 	Feedback  *resource.Feedback
-	Ward      resource.Ward // to find what is bad in a refused table
-	// Identify tells who opened a stream, by what came with it, before a word of it is read. Its error refuses the stream: for now if it is
-	// ErrUnknown.
+	Protocol  resource.Protocol // of the dialect
+	// Identify tells who opened a stream, by what came with it, before a word of it is read. Its error refuses the stream:
+	// for now if it is ErrUnknown.
 	Identify func(context.Context) (Claim, error)
 	Log      *slog.Logger
 	Metrics  prometheus.Registerer // nil: none
@@ -39,6 +39,7 @@ type Node struct{ ID, Cluster string }
 // Server serves resources to proxies over delta ADS.
 type Server struct {
 	cfg      Config
+	protocol *protocol
 	metrics  *metrics
 	patience time.Duration // with a proxy that says nothing
 	loaded   chan struct{} // closed after the first whole turn
@@ -57,8 +58,8 @@ func New(cfg Config) (*Server, error) {
 	switch {
 	case cfg.Graph == nil, cfg.Feedback == nil:
 		return nil, errors.New("xds: a graph and feedback sources are needed")
-	case cfg.Ward == nil:
-		return nil, errors.New("xds: a ward is needed")
+	case cfg.Protocol.Trials == nil, cfg.Protocol.Refusals == nil, len(cfg.Protocol.Types) != resource.TypeCount:
+		return nil, errors.New("xds: a dialect's protocol is needed")
 	case cfg.Identify == nil:
 		return nil, errors.New("xds: a way to identify proxies is needed")
 	}
@@ -72,7 +73,10 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	s := &Server{cfg: cfg, metrics: m, patience: firstWord, loaded: make(chan struct{}), fleets: map[model.ObjectRef]*fleet{}}
+	s := &Server{
+		cfg: cfg, protocol: newProtocol(cfg.Protocol), metrics: m, patience: firstWord,
+		loaded: make(chan struct{}), fleets: map[model.ObjectRef]*fleet{},
+	}
 	if cfg.Metrics != nil {
 		if err := cfg.Metrics.Register(newBehind(s)); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)

@@ -9,57 +9,53 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-const typeCount = int(resource.Routes) + 1
-
 // set is what one Gateway's proxies should have, shared by all their streams. Not safe for concurrent use.
 type set struct {
+	*protocol
 	gateway model.ObjectRef
-	maker   resource.Ward
-	entries [typeCount]map[string]*entry
-	slots   [typeCount]slots
+	entries [resource.TypeCount]map[string]*entry
+	slots   [resource.TypeCount]slots
 	needs   map[resource.Name]int // how many parts of current values name it
 	streams map[*stream]struct{}
 	seq     uint64
 	rev     flow.Rev // of the graph, that the last turn showed
 	sends   *sends
 	offers  *offers
+	news    news
 
-	held        map[heldKey]int // how many parts of a resource hold a fragment
-	unconfirmed map[*entry]struct{}
+	fragments   map[fragmentKey]int // how many parts of a resource hold a fragment
+	unconfirmed map[*entry]struct{} // whose offer is not acknowledged by all
 	apart       map[*entry]struct{} // whose offer is not what the graph says
-	left        map[*entry]struct{} // the graph has them no more, and what is kept of others names them
-	stirred     bool                // what is kept of others may be less since depart looked
-	unbound     map[*entry]unable   // listeners that a proxy could not bind
-	blame       blame
-	news        news
+	leaving     map[*entry]struct{} // which the graph has no more, and what proxies keep of others may name
 
-	gone map[resource.Proxy]time.Time // that refused what still is refused, and when they went
-
-	queue []refusal // not looked into yet
-	ward  *ward     // nil: none
-	wards int64     // number of the last one
+	suspended  map[*entry]struct{} // whose state is not serving
+	rejections map[resource.RefusalKey]*rejection
+	groups     int                              // number of the last group of rejections
+	stale      map[resource.RefusalKey]struct{} // rejections whose content left a part
+	absent     map[resource.Proxy]time.Time     // that refused something which still is refused, and when they went
+	queue      []*entry                         // on trial, and not tried yet
+	trial      *trial                           // nil: none
+	trials     int64                            // number of the last one
 }
 
 // entry is one resource.
 type entry struct {
-	name resource.Name
-	slot int
-	// current is what the graph says; nil if it says nothing any more.
+	name  resource.Name
+	slot  int
+	state resourceState
+	// current is what the graph says.
 	current *version
-	// offer is what proxies should have: current, or what stands in for it after a refusal; nil if nothing can.
+	// offer is what proxies should have: current, or what they accepted while the state is not serving; nil if nothing.
 	offer *version
 	// confirmed is what all counting proxies acknowledged last.
 	confirmed *version
-	// lost are parts to be told again when they are acknowledged, though they may be those of confirmed.
-	lost map[string]struct{}
-	// refused is the version that a proxy refused, if offer stands in for it.
-	refused   *version
-	refusedBy resource.Proxy
-	// held, for what a ward looks into: something in it was refused or may be. Proxies keep what they have.
-	held bool
-	// vain is the value of current of which a search found nothing, so that it was tried with other chains that were kept. Not again: two proxies
-	// that refuse each other's would be sent the one and the other in turn.
-	vain *version
+	// untold are parts that changed, by ID, whose rows are to be told when all counting proxies have them as they are now.
+	untold []string
+	// kept are parts that were accepted and serve on, by ID: in the place of substitutes, or beside what is current.
+	kept map[string]*resource.Part
+	// unreplaced: a part of current may have content that was refused, and no substitute yet.
+	unreplaced bool
+	refusal    *refusal // for which the state is onTrial or rejected
 }
 
 // update is a resource's new value; a nil value means that it left.
@@ -68,21 +64,22 @@ type update struct {
 	value *resource.Resource
 }
 
-func newSet(gateway model.ObjectRef, maker resource.Ward) *set {
+func newSet(gateway model.ObjectRef, p *protocol) *set {
 	s := &set{
+		protocol:    p,
 		gateway:     gateway,
-		maker:       maker,
 		sends:       &sends{},
 		offers:      &offers{},
 		needs:       map[resource.Name]int{},
 		streams:     map[*stream]struct{}{},
-		held:        map[heldKey]int{},
+		fragments:   map[fragmentKey]int{},
 		unconfirmed: map[*entry]struct{}{},
 		apart:       map[*entry]struct{}{},
-		left:        map[*entry]struct{}{},
-		unbound:     map[*entry]unable{},
-		blame:       newBlame(),
-		gone:        map[resource.Proxy]time.Time{},
+		leaving:     map[*entry]struct{}{},
+		suspended:   map[*entry]struct{}{},
+		rejections:  map[resource.RefusalKey]*rejection{},
+		stale:       map[resource.RefusalKey]struct{}{},
+		absent:      map[resource.Proxy]time.Time{},
 	}
 	for t := range s.entries {
 		s.entries[t] = map[string]*entry{}
@@ -105,122 +102,93 @@ func (s *set) lookup(n resource.Name) *entry { return s.entries[n.Type][n.Name] 
 
 // turn takes all changes of one turn.
 func (s *set) turn(updates []update, at time.Time) {
+	var changed []*entry
+	var renewed []resource.Name // embedded resources
 	for _, u := range updates {
 		e := s.lookup(u.name)
-		if u.value == nil {
-			if e != nil {
-				s.left[e], s.stirred = struct{}{}, true
+		switch {
+		case u.value != nil:
+			if e == nil {
+				e = &entry{name: u.name, slot: s.slots[u.name.Type].take()}
+				s.entries[u.name.Type][u.name.Name] = e
 			}
-			continue
+			delete(s.leaving, e)
+			v := &version{res: *u.value, at: at, rev: s.rev}
+			if s.spec(u.name.Type).Embedded && !v.equal(e.current) {
+				renewed = append(renewed, u.name)
+			}
+			s.replace(e, v)
+			changed = append(changed, e)
+		case e != nil:
+			s.leaving[e] = struct{}{}
 		}
-		if e == nil {
-			e = &entry{name: u.name, slot: s.slots[u.name.Type].take()}
-			s.entries[u.name.Type][u.name.Name] = e
+	}
+	for _, e := range changed {
+		refused := e.state == rejected && slices.EqualFunc(e.refusal.current.parts(), e.current.parts(), resource.Same)
+		if refused || e.state == onTrial {
+			s.offer(e, e.offer)
+		} else {
+			s.serve(e)
 		}
-		delete(s.left, e)
-		s.put(e, u.value, at)
+	}
+	for _, n := range renewed {
+		s.retryUsers(n)
 	}
 	s.tidy()
 }
 
 // tidy does what follows from what changed.
 func (s *set) tidy() {
-	s.depart()
-	s.sweep()
-	for e := range s.unbound {
-		s.bound(e)
-	}
+	s.dropUnused()
+	s.endStale()
 }
 
-func (s *set) put(e *entry, value *resource.Resource, at time.Time) {
-	old := e.current
-	e.current, s.stirred = &version{res: *value, at: at, rev: s.rev}, true
-	s.count(e, old, e.current)
-	s.reoffer(e)
-	if e.name.Type == resource.Secret && !old.equal(e.current) {
-		s.reconsider(e.name)
+// replace takes a new value, and counts what it names and holds.
+func (s *set) replace(e *entry, v *version) {
+	for c := range resource.Changes(e.current.parts(), v.parts()) {
+		if c.New != nil {
+			s.count(e, c.New, 1)
+			e.untold = append(e.untold, c.New.ID)
+		}
+		if c.Old != nil {
+			s.count(e, c.Old, -1)
+		}
+		if c.New == nil && s.spec(e.name.Type).Divisible && e.confirmed.part(c.Old.ID) != nil {
+			e.keep(c.Old) // as long as it may be needed
+		}
+		s.compareRejected(e, c)
 	}
+	if len(e.untold) > 2*len(v.parts())+16 { // edited again and again, and not acknowledged
+		slices.Sort(e.untold)
+		e.untold = slices.DeleteFunc(slices.Compact(e.untold), func(id string) bool { return v.part(id) == nil })
+	}
+	e.current = v
 }
 
-// reoffer offers what is right after a new value, or after a search.
-func (s *set) reoffer(e *entry) {
-	held := e.held
-	s.offer(e, s.choose(e))
-	if held && !e.held {
-		s.lookAgain(e)
+// serve offers what the graph says, unless something in that was refused and has no substitute yet. Proxies that
+// refused what was offered before are asked again.
+func (s *set) serve(e *entry) {
+	e.refusal = nil
+	if s.isUnreplaced(e) {
+		s.enter(e, replacing)
+		s.offer(e, e.offer)
+	} else {
+		s.enter(e, serving)
+		s.offer(e, s.composed(e))
 	}
+	s.refile(e)
 	s.confirm(e) // if proxies have these bytes nothing will be sent, and nothing acknowledged
 }
 
-// lookAgain has proxies sent what is offered of a resource that is held no more. One may have another version, and one may have refused just that
-// before anybody knew what of it is bad: what it refuses now is searched for. It is not asked about what stands in for all of the resource.
-func (s *set) lookAgain(e *entry) {
+// refile looks at every proxy's item after the state of a resource changed.
+func (s *set) refile(e *entry) {
 	for st := range s.streams {
-		it := st.items[e.name.Type][e.name.Name]
-		if it == nil {
-			continue
-		}
-		if e.refused == nil {
-			it.no = nil
-		}
-		st.touch(it)
-		if st.wake != nil {
+		if it := st.items[e.name.Type][e.name.Name]; it != nil {
+			if e.state == serving {
+				it.refused = nil
+			}
+			st.touch(it)
 			st.wake()
-		}
-	}
-}
-
-// choose is what to offer.
-func (s *set) choose(e *entry) *version {
-	if warded(e.name.Type) && (s.searched(e) || s.tainted(e)) {
-		e.held = true
-		return e.offer
-	}
-	e.held = false
-	if e.refused != nil {
-		if slices.EqualFunc(e.refused.parts(), e.current.parts(), same) {
-			return e.offer
-		}
-		e.refused = nil
-	}
-	return s.servable(e)
-}
-
-func (s *set) drop(e *entry) {
-	delete(s.left, e)
-	s.count(e, e.current, nil)
-	if e.confirmed != nil && e.name.Type == resource.Routes {
-		s.news.leave(s.arrived(e))
-	}
-	s.accept(e, nil)
-	e.current, e.refused = nil, nil
-	s.forget(e)
-	delete(s.unbound, e)
-	s.offer(e, nil)
-	delete(s.unconfirmed, e)
-	delete(s.entries[e.name.Type], e.name.Name)
-	s.slots[e.name.Type].give(e.slot)
-	if e.name.Type == resource.Listener {
-		s.trim()
-	}
-}
-
-// count keeps the numbers of what parts name and hold.
-func (s *set) count(e *entry, old, new *version) {
-	for c := range diff(old.parts(), new.parts()) {
-		if c.new != nil {
-			for _, n := range c.new.Needs {
-				s.needs[n]++
-			}
-			s.hold(e, c.new)
-		}
-		if c.old != nil {
-			for _, n := range c.old.Needs {
-				if s.needs[n]--; s.needs[n] == 0 {
-					delete(s.needs, n)
-				}
-			}
-			s.release(e, c.old)
 		}
 	}
 }
@@ -233,7 +201,7 @@ func (s *set) offer(e *entry, v *version) {
 		s.apart[e] = struct{}{}
 	}
 	old := e.offer
-	e.offer, s.stirred = v, true
+	e.offer = v
 	s.note(e)
 	if old == v && e.current != nil {
 		return
@@ -250,4 +218,27 @@ func (s *set) offer(e *entry, v *version) {
 	for st := range s.streams {
 		st.offered(e, old)
 	}
+}
+
+// note tells those who ask what is offered of a resource in place of what the graph says.
+func (s *set) note(e *entry) {
+	_, leaving := s.leaving[e]
+	s.offers.note(e, e.offer != e.current || leaving)
+}
+
+// drop forgets a resource that left.
+func (s *set) drop(e *entry) {
+	delete(s.leaving, e)
+	s.replace(e, nil)
+	if e.confirmed != nil && e.name.Type == resource.Routes {
+		s.news.remove(s.arrived(e))
+	}
+	s.withdraw(e)
+	delete(s.suspended, e)
+	s.offer(e, nil)
+	s.accept(e, nil)
+	delete(s.apart, e)
+	delete(s.unconfirmed, e)
+	delete(s.entries[e.name.Type], e.name.Name)
+	s.slots[e.name.Type].give(e.slot)
 }

@@ -23,7 +23,8 @@ func TestStrangers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{metrics: m, cfg: Config{Log: slog.New(slog.NewTextHandler(&log, nil)), Now: func() time.Time { return now }}}
+	s := &Server{metrics: m, cfg: Config{Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Now: func() time.Time { return now }}}
 	lines := func(want int) {
 		t.Helper()
 		if got := strings.Count(log.String(), "proxy refused"); got != want {
@@ -37,7 +38,8 @@ func TestStrangers(t *testing.T) {
 	}
 	lines(1)
 	for _, node := range []string{"a", "b"} { // the API server is away, which is not theirs to answer for
-		if code := status.Code(s.turnAway(t.Context(), node, fmt.Errorf("review: %w", ErrUnknown))); code != codes.Unavailable {
+		if code := status.Code(s.turnAway(t.Context(), node, fmt.Errorf("review: %w",
+			ErrUnknown))); code != codes.Unavailable {
 			t.Errorf("code %v", code)
 		}
 	}

@@ -8,43 +8,38 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// stream is how one proxy differs from its Gateway's set: what it has not been sent, has not acknowledged or did not accept.
-// A name without an item is settled: the proxy acknowledged what the set offers. Not safe for concurrent use; the set's lock
-// guards it, too.
+// stream is how one proxy differs from its Gateway's set: what it has not been sent, has not acknowledged or did not
+// accept. A name without an item is accepted: the proxy acknowledged what the set offers. Not safe for concurrent use;
+// the set's lock guards it, too.
 type stream struct {
 	set   *set
 	id    string // of its node
 	proxy string // its version
-	wake  func() // tells the goroutine around it that there may be something to send; nil in tests
+	wake  func() // tells the goroutine around it that there may be something to send
 
-	subs     [typeCount]subscription
-	items    [typeCount]map[string]*item
-	dirty    [typeCount]map[string]*item
-	inflight map[string]*response // by nonce
+	subs     [resource.TypeCount]subscription
+	items    [resource.TypeCount]map[string]*item
+	pending  [resource.TypeCount]map[string]*item // those in this state
+	inflight map[string]*response                 // by nonce
 	nonce    uint64
-	groups   int // numbers given to the halves of refused responses
 
-	whole      bool
-	routesSeen bool      // nothing that the proxy brought along is unknown any more
-	opened     time.Time // when it asked for listeners
-	now        time.Time // of this step
+	whole  bool                     // it acknowledged a whole configuration
+	shown  [resource.TypeCount]bool // nothing of a type that the proxy brought along is unknown any more
+	opened time.Time                // when it asked for listeners
+	now    time.Time                // of this step
+	closed []string                 // listeners of trials that are over, to be removed
 
-	postponed map[*item]struct{} // listeners to be tried again
-	closed    []string           // wards to be taken away
-	silences  int                // for how many wards, one after the other, it said nothing in time
-	silent    *ward              // the last of these
-
-	out  []*response // of this step
-	wait time.Time   // when to look again though nothing happened; zero: never
-	tale tale
+	out    []*response // of this step
+	wait   time.Time   // when to look again though nothing happened; zero: never
+	counts counts
 }
 
 // subscription is what a proxy asked for of one type.
 type subscription struct {
-	open  bool // it asked at all; clusters and listeners are then all asked for
-	greet bool // the type is to be answered, even if by nothing
-	asked bits // names that it subscribed to, by slot
-	got   bits // names that it was sent, or brought along, by slot
+	open       bool // it asked at all; clusters and listeners are then all asked for
+	unanswered bool // the type is to be answered, even if by nothing
+	asked      bits // names that it subscribed to, by slot
+	got        bits // names that it was sent, or brought along, by slot
 	// absent are names that it subscribed to and that the set does not have.
 	absent map[string]struct{}
 	// placeholders are names to be answered without a resource.
@@ -54,30 +49,32 @@ type subscription struct {
 // item is one name in which the proxy differs from the set.
 type item struct {
 	name    resource.Name
+	state   proxyState
 	entry   *entry     // nil if the set does not have the name
 	has     *version   // what the proxy acknowledged last; nil if it has nothing, or something unknown
-	unknown bool       // it brought along a version that is not the set's
+	unknown bool       // the proxy may have a version that is not the set's
 	sent    []*version // in flight, oldest first; a nil element is a removal
 	first   bool       // it was to be sent when the proxy connected
 	force   bool       // to be sent though it was sent
-	group   int        // items of one group travel together; 0 is the group of all that were not refused
+	alone   bool       // it travels alone: it shared a refused response in which no resource was named
 	at      time.Time  // when the oldest of what is in flight was sent
-	no      *version   // what the proxy refused last: not to be sent again
-	tries   int        // in how many of them, one after the other, a listener could not be bound
-	again   time.Time  // when it is tried again
+	refused *version   // what the proxy refused; not sent again before the resource serves
+	unbound *version   // of which it could not bind the address; not sent again before its time
+	tries   int        // how often, one after the other, it could not bind the address
+	again   time.Time  // when unbound is sent again
 }
 
 // response is one message to the proxy.
 type response struct {
 	typ     resource.Type
-	foreign string // a type URL that is none of ours
+	foreign string // a type URL that the dialect does not have
 	nonce   string
 	items   []shipment
 	removed []string
-	empty   []string // placeholders: names answered without content
-	waiting bool     // they are known, but there is nothing to send yet
-	ward    *ward    // what it belongs to; its names are no resources of the set
-	slot    slot     // what of the ward is tried
+	empty   []string   // placeholders: names answered without content
+	pending bool       // they are known, but there is nothing to send yet
+	trial   *trial     // what it belongs to; its names are no resources of the set
+	group   []*suspect // which are tried
 }
 
 // shipment is one resource in a response.
@@ -86,9 +83,9 @@ type shipment struct {
 	v    *version
 }
 
-// tale is what metrics are made of.
-type tale struct {
-	acks, nacks [typeCount]int
+// counts are what metrics are made of.
+type counts struct {
+	acks, nacks [resource.TypeCount]int
 	took        []took
 }
 
@@ -98,12 +95,12 @@ type took struct {
 }
 
 func newStream(s *set, id, proxy string) *stream {
-	st := &stream{set: s, id: id, proxy: proxy, inflight: map[string]*response{}, postponed: map[*item]struct{}{}}
+	st := &stream{set: s, id: id, proxy: proxy, wake: func() {}, inflight: map[string]*response{}}
 	for t := range st.items {
 		st.items[t] = map[string]*item{}
-		st.dirty[t] = map[string]*item{}
+		st.pending[t] = map[string]*item{}
 	}
-	delete(s.gone, st.who())
+	delete(s.absent, st.who())
 	s.streams[st] = struct{}{}
 	s.recount()
 	return st
@@ -115,23 +112,21 @@ func (st *stream) who() resource.Proxy { return resource.Proxy{Node: st.id, Vers
 // close forgets the stream.
 func (st *stream) close() {
 	delete(st.set.streams, st)
-	st.set.stirred = true
-	st.set.undrive(st)
-	st.speaks()
-	st.set.departs(st)
+	st.set.disconnected(st)
 	st.set.recount()
 	st.set.tidy()
 }
 
-func wildcard(t resource.Type) bool { return t == resource.Cluster || t == resource.Listener }
-
-// want is what the proxy should have. A proxy that accepted what another one refused keeps it, and all do while a table is held.
+// want is what the proxy should have: what is offered. While the resource does not serve, it keeps what it has or is
+// about to have: another proxy refused something of it.
 func (it *item) want() *version {
 	if it.entry == nil {
 		return nil
 	}
-	if it.has != nil && (it.entry.held || it.has == it.entry.current) {
-		return it.has
+	if it.entry.state != serving {
+		if v, _ := it.last(); v != nil {
+			return v
+		}
 	}
 	return it.entry.offer
 }
@@ -142,30 +137,6 @@ func (it *item) last() (v *version, unknown bool) {
 		return it.sent[n-1], false
 	}
 	return it.has, it.unknown
-}
-
-// touch files an item after it changed: to be sent, in flight, or settled.
-func (st *stream) touch(it *item) {
-	t, want := it.name.Type, it.want()
-	last, unknown := it.last()
-	dirty := it.force || unknown || !last.equal(want)
-	if want == nil {
-		// Only what left is removed. Of what was refused and has no stand-in the proxy keeps what it has.
-		dirty = it.entry == nil && (unknown || last != nil)
-	} else if want.equal(it.no) {
-		dirty = false
-	}
-	if dirty {
-		st.dirty[t][it.name.Name] = it
-	} else {
-		delete(st.dirty[t], it.name.Name)
-	}
-	settled := !dirty && len(it.sent) == 0 && !it.unknown && it.has.equal(want) && (it.entry == nil || want == it.entry.offer)
-	if settled {
-		delete(st.items[t], it.name.Name)
-	} else {
-		st.items[t][it.name.Name] = it
-	}
 }
 
 // item finds or makes the item of a resource; has is what the proxy acknowledged if there is none.
@@ -185,38 +156,33 @@ func (st *stream) offered(e *entry, old *version) {
 		return
 	}
 	name := e.name.Name
-	if !wildcard(e.name.Type) {
+	if !st.set.wildcard(e.name.Type) {
 		if _, ok := sub.absent[name]; ok && e.offer != nil {
 			delete(sub.absent, name)
 			sub.asked.set(e.slot)
 		}
-		if !sub.asked.has(e.slot) && !sub.got.has(e.slot) {
+		leaves := e.current == nil && st.items[e.name.Type][name] != nil
+		if !sub.asked.has(e.slot) && !sub.got.has(e.slot) && !leaves {
 			return
 		}
 	}
 	if e.current == nil {
-		st.left(e, old)
+		st.dropped(e, old)
 	} else {
 		if e.offer != nil {
 			sub.got.set(e.slot)
 		}
-		it := st.item(e.name, e, old)
-		if !e.held && e.refused == nil && !e.offer.equal(it.no) {
-			it.no = nil // nothing stands in for what it refused: should that come back, it is tried again
-		}
-		st.touch(it)
+		st.touch(st.item(e.name, e, old))
 	}
-	if st.wake != nil {
-		st.wake()
-	}
+	st.wake()
 }
 
-// left handles a resource that the set has no more.
-func (st *stream) left(e *entry, old *version) {
+// dropped handles a resource that the set has no more.
+func (st *stream) dropped(e *entry, old *version) {
 	sub := &st.subs[e.name.Type]
 	it := st.item(e.name, nil, old)
-	it.no = nil
-	if !wildcard(e.name.Type) {
+	it.refused, it.unbound = nil, nil
+	if !st.set.wildcard(e.name.Type) {
 		if sub.asked.has(e.slot) {
 			sub.ask(e.name.Name)
 		}
@@ -239,7 +205,7 @@ func (st *stream) accepted(e *entry) (v *version, uses bool) {
 	if it := st.items[e.name.Type][e.name.Name]; it != nil {
 		return it.has, true
 	}
-	if !sub.open || !wildcard(e.name.Type) && !sub.asked.has(e.slot) && !sub.got.has(e.slot) {
+	if !sub.open || !st.set.wildcard(e.name.Type) && !sub.asked.has(e.slot) && !sub.got.has(e.slot) {
 		return nil, false
 	}
 	return e.offer, true
@@ -247,18 +213,19 @@ func (st *stream) accepted(e *entry) (v *version, uses bool) {
 
 // request takes one message of the proxy.
 func (st *stream) request(req *discoveryv3.DeltaDiscoveryRequest) {
-	t, ok := resource.TypeOf(req.GetTypeUrl())
-	if !ok {
+	spec := st.set.ofURL(req.GetTypeUrl())
+	if spec == nil {
 		st.foreign(req)
 		return
 	}
+	t := spec.Type
 	if req.GetResponseNonce() != "" {
 		st.answer(t, req.GetResponseNonce(), req.GetErrorDetail())
 	}
 	sub := &st.subs[t]
 	first := !sub.open
 	sub.open = true
-	if wildcard(t) {
+	if !spec.ByName {
 		if first {
 			st.openAll(t, req.GetInitialResourceVersions())
 		}
@@ -273,21 +240,28 @@ func (st *stream) request(req *discoveryv3.DeltaDiscoveryRequest) {
 		}
 		n := resource.Name{Type: t, Name: name}
 		v, has := req.GetInitialResourceVersions()[name]
-		if !st.isWard(n) {
+		if !st.isTrial(n) {
 			st.subscribe(n, v, has)
 		}
 	}
-	if first && t == resource.Endpoints {
-		// Clusters that were sent before could not take theirs along.
-		for _, it := range st.items[resource.Cluster] {
-			if len(it.sent) > 0 && it.want() != nil && !st.followed(it.entry) {
+	if first && spec.Follows {
+		st.followLate(spec)
+	}
+}
+
+// followLate has resources follow those that were sent before the proxy could take both.
+func (st *stream) followLate(t *resource.TypeSpec) {
+	for _, user := range t.UsedBy {
+		for _, it := range st.items[user] {
+			if len(it.sent) > 0 && it.want() != nil && !st.followed(it.want()) {
 				st.follow(it)
 			}
 		}
 	}
 }
 
-// foreign answers a type that we don't serve: whatever was asked for does not exist. Silence would hold the proxy's listeners.
+// foreign answers a type that we don't serve: whatever was asked for does not exist. Silence would hold the proxy's
+// listeners.
 func (st *stream) foreign(req *discoveryv3.DeltaDiscoveryRequest) {
 	if len(req.GetResourceNamesSubscribe()) == 0 && req.GetResponseNonce() != "" {
 		return
@@ -297,7 +271,9 @@ func (st *stream) foreign(req *discoveryv3.DeltaDiscoveryRequest) {
 
 // openAll answers the first request for clusters or listeners: it compares what the proxy brought along with the set.
 func (st *stream) openAll(t resource.Type, brought map[string]string) {
-	st.subs[t].greet = t == resource.Cluster || len(brought) == 0
+	// A type of which the proxy has nothing is answered, even if by nothing; and each stream has at least one response,
+	// since else Envoy waits longer and longer before it connects again.
+	st.subs[t].unanswered = len(brought) == 0 || st.nonce == 0
 	if t == resource.Listener {
 		st.opened = st.now
 	}
@@ -379,7 +355,7 @@ func (st *stream) unsubscribe(n resource.Name) {
 	sub := &st.subs[n.Type]
 	delete(sub.absent, n.Name)
 	e := st.set.lookup(n)
-	if it := st.items[n.Type][n.Name]; it != nil && n.Type == resource.Endpoints {
+	if it := st.items[n.Type][n.Name]; it != nil && st.set.spec(n.Type).Follows {
 		if v, _ := it.last(); v != nil && len(it.sent) > 0 {
 			// They followed their cluster, which is back. This message crossed them; the proxy asks again.
 			if e != nil {
@@ -389,7 +365,7 @@ func (st *stream) unsubscribe(n resource.Name) {
 		}
 	}
 	delete(st.items[n.Type], n.Name)
-	delete(st.dirty[n.Type], n.Name)
+	delete(st.pending[n.Type], n.Name)
 	if e != nil {
 		sub.asked.clear(e.slot)
 		sub.got.clear(e.slot)

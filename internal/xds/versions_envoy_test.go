@@ -15,7 +15,8 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// old is a version that does not know the filter by which routes bring theirs (docs/adr/0009-a-route-brings-its-filters.md).
+// old is a version that does not know the filter by which routes bring theirs
+// (docs/adr/0009-a-route-brings-its-filters.md).
 const old = "1.36.4"
 
 // startOld runs an Envoy of that version, or skips the test where it can't be had.
@@ -35,12 +36,13 @@ func startOld(t *testing.T, w *world) *proxy {
 // withFilters has the filter that the old version does not know.
 func withFilters(_ *listenerv3.Listener, h *hcmv3.HttpConnectionManager) {
 	h.HttpFilters = append([]*hcmv3.HttpFilter{{
-		Name: "filters", Disabled: true, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: mustAny(&filterchainv3.FilterChainConfig{})},
+		Name: "filters", Disabled: true,
+		ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: mustAny(&filterchainv3.FilterChainConfig{})},
 	}}, h.HttpFilters...)
 }
 
-// Two versions of the proxy serve one Gateway. What the older one does not know is put aside at both, and nothing else is: of routes and of
-// filter chains, whichever of the two is there first.
+// Two versions of the proxy serve one Gateway. What the older one does not know is put aside at both, and nothing else
+// is: of routes and of filter chains, whichever of the two is there first.
 func TestTwoVersions(t *testing.T) {
 	w := newWorld(t)
 	ports := freePorts(t, 2)
@@ -76,9 +78,13 @@ func TestTwoVersions(t *testing.T) {
 		}
 		a := chain{Name: "a", Host: "a.test", Table: "a-" + edit}
 		hash := hashOf(a.render(true))
-		eventually(t, "the good chain is live at both", func() bool { return w.acked(resource.Listener, "s", a.origin()) == hash })
+		eventually(t, "the good chain is live at both", func() bool {
+			return w.acked(resource.Listener, "s",
+				a.origin()) == hash
+		})
 		got := w.refusedChains()
-		if len(got) != 2 || !strings.Contains(got["gwb"], "FilterChainConfig") || !strings.Contains(got["h20rule"], "FilterChain") {
+		if len(got) != 2 || !strings.Contains(got["gwb"], "FilterChainConfig") || !strings.Contains(got["h20rule"],
+			"FilterChain") {
 			t.Errorf("refused: %v", got)
 		}
 		alwaysSecurely(t, ports[1], "a.test: 200 a-"+edit, "b.test: 200 b-one") // some go to the one, some to the other
@@ -97,7 +103,8 @@ func TestTwoVersions(t *testing.T) {
 	startEnvoy(t, w)
 	eventually(t, "both are whole", func() bool { return w.proxies() == both })
 	alwaysSecurely(t, ports[1], "a.test: 200 a-two", "b.test: 200 b-one")
-	if now := w.metrics()["cardea_xds_nacks_total/Routes"] + w.metrics()["cardea_xds_nacks_total/Listener"]; now != refusals {
+	if now := w.metrics()["cardea_xds_nacks_total/Routes"] +
+		w.metrics()["cardea_xds_nacks_total/Listener"]; now != refusals {
 		t.Errorf("%v refusals, want the %v of before", now, refusals)
 	}
 	w.turn(func(e edits) { set(e, "three", false) })
@@ -105,27 +112,33 @@ func TestTwoVersions(t *testing.T) {
 	eventually(t, "nothing is refused", func() bool { return len(w.refusedRows()) == 0 })
 }
 
-// A proxy of the old version joins one that serves what it does not know: that is put aside at both, and everything else goes on.
+// A proxy of the old version joins one that serves what it does not know: that is put aside at both, and everything
+// else goes on.
 func TestAnOldVersionJoins(t *testing.T) {
 	w := newWorld(t)
 	port := freePorts(t, 1)[0]
 	w.sync(func(e edits) {
 		secured(e)
 		e.tables("a", "b")
-		e.chains("s", chained{port, []chain{{Name: "a", Host: "a.test", Table: "a"}, {Name: "b", Host: "b.test", Table: "b", Filters: true}}})
+		e.chains("s", chained{port, []chain{{Name: "a", Host: "a.test", Table: "a"}, {Name: "b", Host: "b.test", Table: "b",
+			Filters: true}}})
 	})
 	startEnvoy(t, w)
 	securely(t, port, "a.test: 200 a", "b.test: 200 b")
 	eventually(t, "the new one is whole", func() bool { return w.proxies().Acknowledged == 1 })
 	startOld(t, w)
-	eventually(t, "both are whole", func() bool { return w.proxies() == resource.Proxies{Connected: 2, Acknowledged: 2, Version: old} })
+	eventually(t, "both are whole", func() bool {
+		return w.proxies() == resource.Proxies{Connected: 2, Acknowledged: 2,
+			Version: old}
+	})
 	alwaysSecurely(t, port, "a.test: 200 a", "b.test: no answer")
 	if got := w.refusedChains(); len(got) != 1 || got["gwb"] == "" {
 		t.Errorf("refused: %v", got)
 	}
 }
 
-// The same, of a chain that is kept since its newer version was refused: what is kept of it, the old one does not know either.
+// The same, of a chain that is kept since its newer version was refused: what is kept of it, the old one does not know
+// either.
 func TestAnOldVersionJoinsAKeptChain(t *testing.T) {
 	w := newWorld(t)
 	port := freePorts(t, 1)[0]
@@ -144,7 +157,10 @@ func TestAnOldVersionJoinsAKeptChain(t *testing.T) {
 	alwaysSecurely(t, port, "a.test: 200 a", "b.test: 200 b")
 
 	startOld(t, w)
-	eventually(t, "both are whole", func() bool { return w.proxies() == resource.Proxies{Connected: 2, Acknowledged: 2, Version: old} })
+	eventually(t, "both are whole", func() bool {
+		return w.proxies() == resource.Proxies{Connected: 2, Acknowledged: 2,
+			Version: old}
+	})
 	eventually(t, "both have the substitute", func() bool { return len(w.refusedRows()) == 1 })
 	alwaysSecurely(t, port, "a.test: 200 a", "b.test: no answer")
 }

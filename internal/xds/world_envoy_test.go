@@ -69,8 +69,8 @@ func ackedFragment(w *world, typ resource.Type, name string, r resource.Resource
 	return func() bool { return w.acked(typ, name, f.Origin) == f.Hash }
 }
 
-// A cluster whose DNS is silent and that is waited for holds back the acknowledgement of all later clusters. Nothing of ours
-// waits for that.
+// A cluster whose DNS is silent and that is waited for holds back the acknowledgement of all later clusters. Nothing of
+// ours waits for that.
 func TestRule1SilentDNSHoldsNothing(t *testing.T) {
 	w, _, port := simple(t)
 	b := backend(t, "b")
@@ -109,8 +109,8 @@ func TestRule1StartWithSilentDNS(t *testing.T) {
 	eventually(t, "acknowledged", func() bool { return w.proxies().Acknowledged == 1 })
 }
 
-// A health check that nobody answers holds back acknowledgements of clusters. A table that names the new cluster waits for
-// it; other tables and endpoints don't.
+// A health check that nobody answers holds back acknowledgements of clusters. A table that names the new cluster waits
+// for it; other tables and endpoints don't.
 func TestRule3SilentHealthCheckHoldsOnlyItsTable(t *testing.T) {
 	w, _, port := simple(t)
 	b := backend(t, "b")
@@ -149,8 +149,8 @@ func TestRule3SilentHealthCheckHoldsOnlyItsTable(t *testing.T) {
 	eventually(t, "the table is acknowledged", ackedFragment(w, resource.Routes, "t", toCluster("t", "sick")))
 }
 
-// A changed cluster warms again without asking for its endpoints. Without them, and with no fetch timeout, it would never be
-// acknowledged.
+// A changed cluster warms again without asking for its endpoints. Without them, and with no fetch timeout, it would
+// never be acknowledged.
 func TestRule1EndpointsFollowAChangedCluster(t *testing.T) {
 	w, _, port := simple(t)
 	f := startTraffic(port, "x.test")
@@ -283,7 +283,8 @@ func TestRule6TakenPort(t *testing.T) {
 	eventually(t, "the listener is refused", func() bool {
 		return strings.Contains(w.refusals()["busy"].Message, "Address already in use")
 	})
-	eventually(t, "the other one is acknowledged", ackedFragment(w, resource.Listener, "free", listener("free", free, "t")))
+	eventually(t, "the other one is acknowledged", ackedFragment(w, resource.Listener, "free", listener("free", free,
+		"t")))
 	if len(w.refusals()) != 1 {
 		t.Errorf("refused: %v", w.refusals())
 	}
@@ -304,7 +305,8 @@ func TestRule6RefusedListenerKeepsItsOldForm(t *testing.T) {
 	f.called(t, 50)
 	f.stop(t)
 	second := startEnvoy(t, w)
-	eventually(t, "the second one serves it", func() bool { return second.stat("listener_manager.total_listeners_active") == 1 })
+	eventually(t, "the second one serves it",
+		func() bool { return second.stat("listener_manager.total_listeners_active") == 1 })
 	for range 20 {
 		if got := call(port, "x.test", "/"); got != "200 a" {
 			t.Fatalf("answered %q", got)
@@ -351,11 +353,13 @@ func TestRule6BadRouteIsFoundAndTheRestGoesLive(t *testing.T) {
 			}
 			eventually(t, "just the bad ones are refused", func() bool {
 				r := w.refusals()
-				return len(r) == 2 && strings.Contains(r["m2"].Message, "missing ]") && r["m2"].Version == "1.40.0" && r[fmt.Sprintf("h%d", n/2)].Name == "u"
+				return len(r) == 2 && strings.Contains(r["m2"].Message, "missing ]") && r["m2"].Version == "1.40.0" &&
+					r[fmt.Sprintf("h%d", n/2)].Name == "u"
 			})
 			// The owner mends one.
 			w.turn(func(e edits) {
-				e.hosts("u", host{"many", []hostRule{{name: "m1", prefix: "1", body: "one"}, {name: "m2", prefix: "2", body: "two"}}})
+				e.hosts("u", host{"many", []hostRule{{name: "m1", prefix: "1", body: "one"}, {name: "m2", prefix: "2",
+					body: "two"}}})
 			})
 			answers(t, port, "many", "/2", "200 two")
 			eventually(t, "nothing is refused", func() bool { return len(w.refusals()) == 0 })
@@ -387,12 +391,15 @@ func TestReconnect(t *testing.T) {
 	eventually(t, "acknowledged", func() bool { return w.proxies().Acknowledged == 1 })
 }
 
-// A second proxy can't bind the port: that is told, and the first one, which accepted the listener, keeps it. When that one is gone the second one
-// has the port, though nothing was edited.
+// A second proxy can't bind the port: that is told, and the first one, which accepted the listener, keeps it. When that
+// one is gone the second one has the port, though nothing was edited.
 func TestProxyThatCannotBindTakesNothingFromTheOther(t *testing.T) {
 	w, first, port := simple(t)
 	startEnvoy(t, w).live()
-	eventually(t, "the refusal is told", func() bool { return strings.Contains(w.refusals()["l"].Message, "Address already in use") })
+	eventually(t, "the refusal is told", func() bool {
+		return strings.Contains(w.refusals()["l"].Message,
+			"Address already in use")
+	})
 	b := backend(t, "b")
 	w.turn(func(e edits) { e.set(resource.Endpoints, "a", endpoints("a", b)) })
 	answers(t, port, "x.test", "/", "200 b")
@@ -487,7 +494,10 @@ func TestRule6AllCulpritsAreFoundInOneAnswer(t *testing.T) {
 		})
 		return out
 	}
-	eventually(t, "all are refused", func() bool { return len(rows()[resource.Listener]) == 3 && len(rows()[resource.Cluster]) == 3 })
+	eventually(t, "all are refused", func() bool {
+		return len(rows()[resource.Listener]) == 3 &&
+			len(rows()[resource.Cluster]) == 3
+	})
 	eventually(t, "the good cluster is there", func() bool { return p.clusters()["n2"] })
 	for typ, names := range rows() {
 		slices.Sort(names)

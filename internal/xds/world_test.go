@@ -21,7 +21,10 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	watchTransitions()
+	goleak.VerifyTestMain(m)
+}
 
 var gateway = model.Ref(model.KindGateway, "test", "gw")
 
@@ -50,7 +53,8 @@ type edits struct {
 }
 
 func newWorld(t testing.TB) *world {
-	w := &world{t: t, registry: prometheus.NewRegistry(), sources: map[resource.Type]*flow.Source[resource.Key, resource.Resource]{}}
+	w := &world{t: t, registry: prometheus.NewRegistry(), sources: map[resource.Type]*flow.Source[resource.Key,
+		resource.Resource]{}}
 	now := func() time.Time { return time.Now().Add(time.Duration(w.passed.Load())) }
 	w.graph = flow.New(flow.Config{Name: "test", Check: true, Now: now})
 	w.feedback = resource.NewFeedback(w.graph)
@@ -63,7 +67,8 @@ func newWorld(t testing.TB) *world {
 	w.ports = flow.NewSource[resource.Key, chained](w.graph, "ports")
 	refused := func(c *flow.Ctx) func(resource.Origin, uint64) bool {
 		return func(o resource.Origin, hash uint64) bool {
-			_, refused := flow.Fetch(c, w.feedback.Refused.Collection(), resource.RefusalKey{Gateway: gateway, Origin: o, Hash: hash})
+			_, refused := flow.Fetch(c, w.feedback.Refused.Collection(), resource.RefusalKey{Gateway: gateway, Origin: o,
+				Hash: hash})
 			return refused
 		}
 	}
@@ -76,7 +81,7 @@ func newWorld(t testing.TB) *world {
 		}))
 	log := slog.New(slog.NewTextHandler(logWriter{t}, &slog.HandlerOptions{Level: slog.LevelError}))
 	server, err := New(Config{
-		Graph: w.graph, Resources: collections, Feedback: w.feedback, Ward: envoyWard{}, Log: log, Metrics: w.registry,
+		Graph: w.graph, Resources: collections, Feedback: w.feedback, Protocol: testProtocol(), Log: log, Metrics: w.registry,
 		Now: now,
 		Identify: func(context.Context) (Claim, error) {
 			w.opened.Add(1)
@@ -178,7 +183,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	deadline := time.Now().Add(30 * time.Second)
 	for !ok() {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain: %s", what)
+			t.Fatalf("waited for nothing: %s", what)
 		}
 		time.Sleep(2 * time.Millisecond)
 	}

@@ -14,6 +14,7 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/grpc"
 
+	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/resource"
 )
 
@@ -101,7 +102,7 @@ func (s *Server) DeltaAggregatedResources(
 			response.TypeUrl, response.Resources = r.GetTypeUrl(), s.resources[r.GetTypeUrl()]
 		case table := <-s.edits:
 			response.Nonce = edit(table.GetVersion())
-			response.TypeUrl, response.Resources = resource.Routes.URL(), []*discoveryv3.Resource{table}
+			response.TypeUrl, response.Resources = envoy.TypeURL(resource.Routes), []*discoveryv3.Resource{table}
 		}
 		if err := stream.Send(response); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/resource"
 	"cardea.dev/cardea/internal/world"
@@ -17,8 +18,8 @@ func All(w *world.World, types ...resource.Type) map[string][]*discoveryv3.Resou
 			for key, r := range flow.All(v, c) {
 				for _, t := range types {
 					if key.Type == t {
-						list[t.URL()] = append(list[t.URL()], &discoveryv3.Resource{
-							Name: key.Name, Version: r.Version, Resource: &anypb.Any{TypeUrl: t.URL(), Value: r.Flatten(nil)},
+						list[envoy.TypeURL(t)] = append(list[envoy.TypeURL(t)], &discoveryv3.Resource{
+							Name: key.Name, Version: r.Version, Resource: &anypb.Any{TypeUrl: envoy.TypeURL(t), Value: r.Flatten(nil)},
 						})
 					}
 				}
@@ -30,7 +31,7 @@ func All(w *world.World, types ...resource.Type) map[string][]*discoveryv3.Resou
 
 // Table is the one current route table of a world; version is the version to give it.
 func Table(w *world.World, version string) *discoveryv3.Resource {
-	table := All(w, resource.Routes)[resource.Routes.URL()][0]
+	table := All(w, resource.Routes)[envoy.TypeURL(resource.Routes)][0]
 	table.Version = version
 	return table
 }

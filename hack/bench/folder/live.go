@@ -275,7 +275,7 @@ type child struct {
 	admin      string
 	generation int64 // of the edited route
 	ended      bool
-	searches   chan search // what was found in the ward
+	searches   chan search // what was found by trials
 }
 
 // start runs cardea and waits until all routes are live.

@@ -22,7 +22,7 @@ const (
 // search is what Cardea says when it has found what a proxy refused.
 type search struct {
 	Time                 time.Time
-	Culprits, Of, Rounds int
+	Rejected, Of, Rounds int
 	In                   time.Duration
 }
 
@@ -48,12 +48,12 @@ func refusals(t table.Table, bad int) error {
 	row := func(what string, at time.Time, more string) error {
 		select {
 		case s := <-c.searches:
-			if s.Culprits != bad {
-				return fmt.Errorf("%d culprits were found, not %d", s.Culprits, bad)
+			if s.Rejected != bad {
+				return fmt.Errorf("%d rules were rejected, not %d", s.Rejected, bad)
 			}
 			t.Row(fmt.Sprintf("%s, %d of them bad: first refusal to all others live", what, bad),
 				fmt.Sprintf("%.0f ms, %.0f of them to find it", table.Milli(at.Sub(s.Time.Add(-s.In))), table.Milli(s.In)),
-				fmt.Sprintf("%d rounds (refused, %d in the ward, the clean table)%s", s.Rounds+2, s.Rounds, more),
+				fmt.Sprintf("%d rounds (refused, %d of the trial, the clean table)%s", s.Rounds+2, s.Rounds, more),
 				"4 rounds, no request failed")
 			return nil
 		case <-time.After(livePatience):

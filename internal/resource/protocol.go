@@ -1,0 +1,77 @@
+package resource
+
+// Protocol is what the server that feeds proxies has to know of a dialect.
+type Protocol struct {
+	Types    []TypeSpec // in the order in which additions are sent
+	Trials   Trials
+	Refusals Refusals
+}
+
+// TypeSpec says how resources of a type travel, and what becomes of one that a proxy refuses. A further type is one
+// more of these.
+type TypeSpec struct {
+	Type Type
+	URL  string // the type URL of xDS
+	// ByName: proxies subscribe to names, each of which is answered. Else they subscribe to all that there is (a
+	// wildcard).
+	ByName bool
+	// Alone: a response has one resource. A refusal of several would not tell what became of each.
+	Alone bool
+	// InTurn: one version of a resource is in flight, then the newest.
+	InTurn bool
+	// Follows: a resource is sent again, unasked, behind each change of one that needs it.
+	Follows bool
+	// Embedded: proxies read the version that was sent last, also one that they refused, whenever they take a resource
+	// that needs it. So after a refusal the accepted one is sent again, and with a new one refused resources that need it
+	// are tried again.
+	Embedded bool
+	// Awaits are the types of which a resource's new needs must be ready at the proxy before it is sent.
+	Awaits []Type
+	// UsedBy are the types whose resources may need one of this type.
+	UsedBy  []Type
+	Removal Removal
+	// Divisible: which parts of a refused resource are bad is found by a trial, and the dialect makes substitutes for them
+	// (Fragment.Refused). Else, or if that is of no avail, the resource is refused as a whole.
+	Divisible bool
+	// KeepsParts: where a substitute would stand, the part that was accepted before serves on.
+	KeepsParts bool
+	// Placeholder is the content of an answer to a name that has none; pending: it is known, and there is nothing to send
+	// yet. Nil: such a name is answered as removed.
+	Placeholder func(name string, pending bool) []byte
+}
+
+// Removal says how what left the graph is removed from proxies.
+type Removal uint8
+
+// The ways to remove resources.
+const (
+	WhenUnused   Removal = iota // in a response of its own, as soon as the proxy can't use it any more
+	WithAddition                // in one response with additions, which may take its address
+	Never                       // not at all: the proxy unsubscribes
+)
+
+// Trials makes the resources in which suspects (what is new in a refused resource) are tried apart from what serves.
+type Trials interface {
+	// Listener takes no connection. A proxy that has it asks for the route table.
+	Listener(name, table string) Resource
+	// Trial is a route table, or a listener that takes no connection. It holds pieces of other resources' parts, and
+	// nothing else that can be refused.
+	Trial(t Type, name string, pieces [][]byte) Resource
+	// Pieces are what each origin was rendered to in a part of a resource; none if it can't be tried apart from the
+	// others.
+	Pieces(t Type, p *Part) map[Origin][][]byte
+}
+
+// Refusals reads the words of proxies.
+type Refusals interface {
+	// Read tells which resources of a refused response the message is about, by name. Names are all that were sent, in
+	// this order. It is empty if the message does not tell.
+	Read(t Type, names []string, message string) map[string]Reason
+}
+
+// Reason is why a proxy refused a resource.
+type Reason struct {
+	Kind    RefusalKind
+	Address string // that could not be bound, as in Resource.Binds
+	Message string // the proxy's words, as if the resource had been alone in the response
+}

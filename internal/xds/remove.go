@@ -1,0 +1,146 @@
+package xds
+
+import (
+	"maps"
+
+	"cardea.dev/cardea/internal/resource"
+)
+
+// remove sends what left, in responses of their own, as soon as the proxy can't use it any more. Route tables are never
+// removed (a proxy that waits for one would wait forever): the proxy unsubscribes.
+func (st *stream) remove(t *resource.TypeSpec) {
+	if t.Removal != resource.WhenUnused {
+		return
+	}
+	due := st.due(t.Type, true)
+	if len(due) == 0 || !st.knowsUsers(t) {
+		return
+	}
+	used, all := st.stillUsed(t)
+	if all {
+		return
+	}
+	var free []*item
+	for _, it := range due {
+		if !used[it.name] && st.set.needs[it.name] == 0 {
+			free = append(free, it)
+		}
+	}
+	if len(free) > 0 {
+		st.ship(t.Type, free...)
+	}
+}
+
+// stillUsed collects what proxies may use though the set's values don't name it any more: through values that they have
+// or that are in flight. all: it has values that we don't know.
+func (st *stream) stillUsed(t *resource.TypeSpec) (used map[resource.Name]bool, all bool) {
+	used = map[resource.Name]bool{}
+	users := map[resource.Type]bool{}
+	for _, user := range t.UsedBy {
+		users[user] = true
+		for _, it := range st.items[user] {
+			if it.unknown {
+				return nil, true
+			}
+			it.addNeeds(used)
+		}
+	}
+	for e := range st.set.apart {
+		if users[e.name.Type] {
+			addNeeds(used, e.current, e.offer)
+		}
+	}
+	return used, false
+}
+
+// knowsUsers tells whether the proxy has shown which users of a type it brought along, so that we know what they name.
+// It asks for clusters first, then for listeners, and for tables after these.
+func (st *stream) knowsUsers(t *resource.TypeSpec) bool {
+	for _, user := range t.UsedBy {
+		if !st.set.spec(user).ByName || st.shown[user] {
+			continue
+		}
+		if !st.subs[resource.Listener].open {
+			return false
+		}
+		if until := st.opened.Add(patience); st.now.Before(until) && !st.hasAsked(user) {
+			st.later(until)
+			return false
+		}
+		st.shown[user] = true
+	}
+	return true
+}
+
+// hasAsked tells whether the proxy asked for all of a type that its listeners name.
+func (st *stream) hasAsked(t resource.Type) bool {
+	for _, e := range st.set.entries[resource.Listener] {
+		v := e.offer
+		if it := st.items[resource.Listener][e.name.Name]; it != nil && v != nil && (v.equal(it.refused) ||
+			v.equal(it.unbound)) {
+			v = it.has
+		}
+		for _, p := range v.parts() {
+			for _, n := range p.Needs {
+				if n.Type == t && !st.asked(n) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// asked tells whether the proxy subscribed to a name.
+func (st *stream) asked(n resource.Name) bool {
+	sub := &st.subs[n.Type]
+	if _, ok := sub.absent[n.Name]; ok {
+		return true
+	}
+	e := st.set.lookup(n)
+	return e != nil && sub.asked.has(e.slot)
+}
+
+// checkWhole tells whether the proxy acknowledged a whole configuration for the first time: clusters, listeners, and
+// every table and certificate that these name, without which it lets no connection in.
+func (st *stream) checkWhole() {
+	if st.whole {
+		return
+	}
+	for i := range st.set.Types {
+		if t := &st.set.Types[i]; !t.Follows && !st.hasAll(t) {
+			return
+		}
+	}
+	for e := range st.set.suspended {
+		if e.state == rejected {
+			continue
+		}
+		if v, uses := st.accepted(e); uses && v == nil {
+			return // it waits for a verdict
+		}
+	}
+	st.whole = true
+	for t := range st.items { // maps don't shrink
+		st.items[t], st.pending[t] = maps.Collect(maps.All(st.items[t])), maps.Collect(maps.All(st.pending[t]))
+	}
+	st.set.recount()
+}
+
+// hasAll tells whether the proxy asked for all of a type, and nothing of that is to be sent or in flight.
+func (st *stream) hasAll(t *resource.TypeSpec) bool {
+	for _, r := range st.inflight {
+		if r.typ == t.Type {
+			return false
+		}
+	}
+	for _, it := range st.pending[t.Type] {
+		if it.want() != nil {
+			return false
+		}
+	}
+	if t.ByName {
+		return st.hasAsked(t.Type)
+	}
+	return st.subs[t.Type].open
+}
