@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"cardea.dev/cardea/internal/dialect"
+	"cardea.dev/cardea/internal/world"
 )
 
 // Audience is the audience of the proxies' tokens.
@@ -12,7 +13,8 @@ const Audience = "cardea.dev/xds"
 
 // Options say which cluster to serve, and how.
 type Options struct {
-	Dialects []dialect.Dialect // the data planes, at least one
+	Dialects   []dialect.Dialect // the data planes, at least one
+	Extensions []world.Extension // kinds that are read besides Cardea's own
 
 	Kubeconfig, Context string // "" is the cluster that this program runs in, else what kubectl would use
 

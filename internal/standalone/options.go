@@ -15,6 +15,7 @@ import (
 // Options say what to run, check or translate, and how.
 type Options struct {
 	Dialects   []dialect.Dialect // the data planes, at least one
+	Extensions []world.Extension // kinds that are read besides Cardea's own
 	Dir        string            // the folder of objects
 	Envoy      string            // path of the proxy's program to run; "" looks for one, see process.Find
 	PortOffset int               // added to every listener's port to get the port to bind
@@ -53,6 +54,6 @@ func newWorld(o Options, version string) *world.World {
 		Version: cmp.Or(version, o.Dialects[0].Version), PortOffset: int32(o.PortOffset), Addresses: slices.Clone(o.Bind),
 	}
 	return world.New(world.Config{
-		Dialects: o.Dialects, Log: o.logger(), Unchecked: o.Unchecked, Environment: environment,
+		Dialects: o.Dialects, Extensions: o.Extensions, Log: o.logger(), Unchecked: o.Unchecked, Environment: environment,
 	})
 }

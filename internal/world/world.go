@@ -12,7 +12,6 @@ import (
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/gateway"
 	"cardea.dev/cardea/internal/input"
-	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
@@ -21,7 +20,7 @@ import (
 
 // Config is what a World depends on besides objects.
 type Config struct {
-	Catalog     *kind.Catalog     // of the kinds that are read; nil: those of package kinds
+	Extensions  []Extension       // kinds that are read besides those of package kinds
 	Dialects    []dialect.Dialect // the data planes, at least one
 	Log         *slog.Logger
 	Check       bool                         // flow's check mode, for tests
@@ -41,7 +40,6 @@ type World struct {
 	Reports  plan.Reports
 
 	validity *flow.Collection[model.ObjectRef, validity] // of Secrets
-
 }
 
 // New joins the parts. Sources of objects are synced by whoever fills them; everything else is there at once.
@@ -49,12 +47,9 @@ func New(c Config) *World {
 	if len(c.Dialects) == 0 {
 		panic("world: a dialect is needed")
 	}
-	if c.Catalog == nil {
-		c.Catalog = kinds.Catalog()
-	}
 	graph := flow.New(flow.Config{Name: "cardea", Check: c.Check, Log: c.Log, Fault: c.Fault})
 	w := &World{Dialects: c.Dialects, Graph: graph}
-	w.Sources = kinds.Of(input.New(w.Graph, c.Catalog))
+	w.Sources = kinds.Of(input.New(w.Graph, Catalog(c.Extensions...)))
 	w.Feedback = resource.NewFeedback(w.Graph)
 	meaning := gateway.New(w.Graph, w.Sources, gateway.Options{
 		DataPlanes: names(c.Dialects), Unchecked: c.Unchecked,
@@ -62,6 +57,11 @@ func New(c Config) *World {
 	w.Plan = meaning.Plan
 	w.Outputs = render(w.Graph, w.Plan, w.Feedback, w.Dialects)
 	w.Reports = meaning.NewReports(w.Outputs, w.Feedback.Proxies.Collection())
+	for _, e := range c.Extensions {
+		if e.Meaning != nil {
+			w.Reports.Kinds = append(w.Reports.Kinds, e.Meaning(w.Sources))
+		}
+	}
 	w.validity = flow.Map(w.Plan.Secrets, "validity", validityOf)
 	w.SetEnvironment(c.Environment)
 	return w

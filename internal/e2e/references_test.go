@@ -1,0 +1,69 @@
+package e2e
+
+import (
+	"testing"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/world"
+)
+
+// TestReferencesAreDeclared: every object that a transform fetched for another one is among the declared references of
+// that one (kind.Kind.References), or of what it refers to. What is not declared works from a folder, where all objects
+// are there, and is never read in a cluster.
+func TestReferencesAreDeclared(t *testing.T) {
+	t.Parallel()
+	fetched := 0
+	for _, docs := range readCorpus(t).files {
+		w := worldOf(t, docs)
+		for from, declared := range declaredReferences(w) {
+			for _, d := range w.Graph.Trace(from) {
+				to, isObject := d.Key.(model.ObjectRef)
+				switch {
+				case !isObject, to == (model.ObjectRef{}): // the Environment
+				case to == from || declared[to]:
+					fetched++
+				default:
+					t.Errorf("%s of %s fetched %s from %s, but the declaration of its kind does not list that reference",
+						d.By, from, to, d.Collection)
+				}
+			}
+		}
+	}
+	if fetched < 1000 {
+		t.Errorf("only %d objects were fetched: this test sees nothing", fetched)
+	}
+}
+
+// declaredReferences are, by object, what it refers to, what that refers to and so on, and its namespace.
+func declaredReferences(w *world.World) map[model.ObjectRef]map[model.ObjectRef]bool {
+	direct := map[model.ObjectRef][]model.ObjectRef{}
+	w.Graph.View(func(v flow.View) {
+		for _, k := range w.Sources.Catalog.All() {
+			source := w.Sources.Of(k.Kind)
+			for _, ref := range source.Refs(v) {
+				o, _ := source.Get(v, ref)
+				direct[ref] = nil
+				for _, r := range k.Names(ref, o.Spec) {
+					direct[ref] = append(direct[ref], r.To)
+				}
+			}
+		}
+	})
+	all := map[model.ObjectRef]map[model.ObjectRef]bool{}
+	for ref := range direct {
+		names := map[model.ObjectRef]bool{model.Ref(model.KindNamespace, "", ref.Namespace()): true}
+		var add func(from model.ObjectRef)
+		add = func(from model.ObjectRef) {
+			for _, to := range direct[from] {
+				if !names[to] {
+					names[to] = true
+					add(to)
+				}
+			}
+		}
+		add(ref)
+		all[ref] = names
+	}
+	return all
+}
