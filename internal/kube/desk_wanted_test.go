@@ -216,16 +216,17 @@ func TestSecretForgotten(t *testing.T) {
 	}
 }
 
-// TestSecretOtherType: what is not used is not kept.
-func TestSecretOtherType(t *testing.T) {
+// TestSecretKeys: of a Secret those entries are kept that somebody asks for, whatever its type.
+func TestSecretKeys(t *testing.T) {
 	b := newBench(t)
 	b.set(gateway("web", "ours", "cert"))
 	s := secret("cert", "password")
 	s.Type = corev1.SecretTypeOpaque
+	s.Data["token"] = []byte("nobody asks for it")
 	b.answer(certificate, s)
 	b.wantPort("web", 443)
 	if o, found := lookup(b, b.sources.Secrets, "cert"); !found || o.Spec.Type != corev1.SecretTypeOpaque ||
-		len(o.Spec.Data) > 0 {
+		len(o.Spec.Data) != 2 || o.Spec.Data["token"] != nil {
 		t.Errorf("kept: %+v", o)
 	}
 }

@@ -29,7 +29,7 @@ type Executable struct {
 // Find finds the program to run: explicit (what its flag names; "" if that was not given), else what its environment
 // variable names, else what the PATH has, else what is in the cache folder, where hack/get-envoy.sh puts an Envoy. One
 // that is named but can't be run is an error, never a reason to take another; if it is too old, that is a warning in
-// the log. One on the PATH that is too old is passed over. The error wraps ErrNotFound if there is none at all.
+// the log. One on the PATH that is too old is skipped. The error wraps ErrNotFound if there is none at all.
 func Find(ctx context.Context, p dialect.Program, explicit string, log *slog.Logger) (Executable, error) {
 	if explicit != "" {
 		return named(ctx, p, log, p.Flag, explicit)
@@ -56,10 +56,10 @@ func Find(ctx context.Context, p dialect.Program, explicit string, log *slog.Log
 	case err == nil:
 		return Executable{path, version}, nil
 	case inCache:
-		log.Warn("the program on the PATH is passed over", "path", path, "why", err, "taken", cached.Path)
+		log.Warn("the program in the PATH is skipped", "path", path, "why", err, "taken", cached.Path)
 		return cached, nil
 	}
-	return Executable{}, fmt.Errorf("%w; %s, which is on the PATH, is passed over: %w", notFound(p), path, err)
+	return Executable{}, fmt.Errorf("%w; %s, which is in the PATH, is skipped: %w", notFound(p), path, err)
 }
 
 // FindPath is the path of what Find finds, for tests and tools.
