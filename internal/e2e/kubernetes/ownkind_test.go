@@ -86,7 +86,7 @@ func ownDeclaration(t *testing.T) *kind.Kind {
 	}
 	k.Refers = []model.Kind{model.KindSecret}
 	k.Status = &kind.Status{
-		Conditions: []string{"Ready"},
+		Conditions: []string{"Accepted"},
 		Stamp: kind.StampOf(func(s ownStatus, stamp kind.Stamper) ownStatus {
 			s.Conditions = stamp("", s.Conditions)
 			return s
@@ -94,7 +94,7 @@ func ownDeclaration(t *testing.T) *kind.Kind {
 	}
 	k.Columns = []kind.Column{
 		{Title: "SECRET", Of: func(o kind.Shown) string { return o.Text("spec", "secret") }},
-		{Title: "READY", Of: func(o kind.Shown) string { return o.List("status", "conditions")[0].Text("status") }},
+		{Title: "ACCEPTED", Of: func(o kind.Shown) string { return o.List("status", "conditions")[0].Text("status") }},
 	}
 	k.Page = &kind.Page{Path: "docs/own.md", Limits: map[string]string{"secret": "in the object's own namespace"}}
 	return &k
@@ -104,22 +104,22 @@ func ownSecret(from model.ObjectRef, spec *ownSpec) model.ObjectRef {
 	return model.Ref(model.KindSecret, from.Namespace(), spec.Secret)
 }
 
-// ownMeaning: an object is Ready if its Secret has a token.
+// ownMeaning: an object is Accepted if its Secret has a token.
 func ownMeaning(in *kinds.Sources) plan.Reporter {
 	source := input.Of[ownSpec](in.Sources, ownKind)
 	return plan.Reported(ownKind, flow.Map(source.Collection(), "report/own",
 		func(c *flow.Ctx, ref model.ObjectRef, o input.Object[ownSpec]) (plan.Report[ownStatus], bool) {
 			secret, _ := flow.Fetch(c, in.Secrets.Collection(), ownSecret(ref, o.Spec))
 			r := plan.Report[ownStatus]{UID: o.Meta.UID}
-			ready := metav1.Condition{Type: "Ready", ObservedGeneration: o.Meta.Generation}
+			ready := metav1.Condition{Type: "Accepted", ObservedGeneration: o.Meta.Generation}
 			if secret.Spec != nil && len(secret.Spec.Data["token"]) > 0 {
-				ready.Status, ready.Reason = metav1.ConditionTrue, "Ready"
+				ready.Status, ready.Reason = metav1.ConditionTrue, "Accepted"
 				ready.Message = fmt.Sprintf("the token has %d bytes", len(secret.Spec.Data["token"]))
 			} else {
 				ready.Status, ready.Reason = metav1.ConditionFalse, "NoToken"
 				ready.Message = fmt.Sprintf("Secret %s has no token", o.Spec.Secret)
 				r.Findings = []model.Finding{{
-					Object: ref, Condition: "Ready", Reason: ready.Reason, Field: "spec.secret", Message: ready.Message,
+					Object: ref, Condition: "Accepted", Reason: ready.Reason, Field: "spec.secret", Message: ready.Message,
 				}}
 			}
 			r.Status.Conditions = []metav1.Condition{ready}
@@ -143,7 +143,7 @@ func TestOwnKindInAFolder(t *testing.T) {
 	write("main.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: main}\nstringData: {token: abc}\n")
 	options := standalone.Options{
 		Dialects: dataplanes.All(), Extensions: []world.Extension{extension}, Dir: dir, Bind: []string{"127.0.0.1"},
-		Admin: "127.0.0.1:0", WorkDir: t.TempDir(), CacheDir: t.TempDir(),
+		Admin: "127.0.0.1:0", WorkDir: filepath.Join(t.TempDir(), "work"), CacheDir: t.TempDir(),
 	}
 	check := func(wants ...string) {
 		t.Helper()
@@ -159,19 +159,24 @@ func TestOwnKindInAFolder(t *testing.T) {
 	}
 	check("own.yaml:8", "spec.secret: Secret other has no token")
 
-	address := make(chan string, 1)
+	address, ended := make(chan string, 1), make(chan error, 1)
 	options.OnAdmin = func(a string) { address <- a }
 	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := standalone.Run(ctx, options); err != nil {
+	go func() { ended <- standalone.Run(ctx, options) }()
+	defer func() {
+		cancel()
+		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-	})
-	defer running.Wait()
-	defer cancel()
+	}()
 	program := cli.Program{Catalog: world.Catalog(extension)}
-	server := <-address
+	var server string
+	select {
+	case server = <-address:
+	case err := <-ended:
+		ended <- nil
+		t.Fatal(err)
+	}
 	get := func(words ...string) string {
 		t.Helper()
 		var out bytes.Buffer
@@ -179,7 +184,7 @@ func TestOwnKindInAFolder(t *testing.T) {
 		return strings.Join(strings.Fields(out.String()), " ")
 	}
 	table := get("xbackends.own.example")
-	if !strings.Contains(table, "NAME SECRET READY AGE one main True ") || !strings.Contains(table, " two other False ") {
+	if !strings.Contains(table, "NAME SECRET ACCEPTED AGE one main True ") || !strings.Contains(table, " two other False ") {
 		t.Errorf("get prints %q", table)
 	}
 	if table := get("xbackends"); !strings.Contains(table, "No resources found") {
