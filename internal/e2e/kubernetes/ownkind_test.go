@@ -184,7 +184,8 @@ func TestOwnKindInAFolder(t *testing.T) {
 		return strings.Join(strings.Fields(out.String()), " ")
 	}
 	table := get("xbackends.own.example")
-	if !strings.Contains(table, "NAME SECRET ACCEPTED AGE one main True ") || !strings.Contains(table, " two other False ") {
+	head, row := "NAME SECRET ACCEPTED AGE one main True ", " two other False "
+	if !strings.Contains(table, head) || !strings.Contains(table, row) {
 		t.Errorf("get prints %q", table)
 	}
 	if table := get("xbackends"); !strings.Contains(table, "No resources found") {
@@ -194,7 +195,8 @@ func TestOwnKindInAFolder(t *testing.T) {
 		t.Errorf("get prints %q", list)
 	}
 	write("own.yaml",
-		"apiVersion: own.example/v1\nkind: XBackend\nmetadata: {name: one}\nspec: {secret: much-too-long-a-name}\n")
+		"apiVersion: own.example/v1\nkind: XBackend\nmetadata: {name: one}\n"+
+			"spec: {secret: much-too-long-a-name}\n")
 	check("own.yaml:4", "spec.secret")
 }
 
