@@ -76,7 +76,7 @@ func (s *Schema) unread(apiVersion, group, name string) Problem {
 		return Problem{Field: "kind", Message: fmt.Sprintf("kind %s is not supported yet; this object has no effect", name),
 			Severity: model.Error}
 	}
-	if near := nearest(name, known); near != "" {
+	if near := model.Nearest(name, known); near != "" {
 		return Problem{Field: "kind", Message: fmt.Sprintf("unknown kind %q; did you mean %s?", name, near),
 			Severity: model.Error}
 	}
