@@ -49,9 +49,6 @@ func (c *Catalog) ByNaming(a, b model.ObjectRef) int {
 	return cmp.Or(c.order[a.Kind()]-c.order[b.Kind()], a.Compare(b))
 }
 
-// With is the catalog with further kinds.
-func (c *Catalog) With(kinds ...*Kind) *Catalog { return NewCatalog(slices.Concat(c.list, kinds)...) }
-
 // All lists the kinds.
 func (c *Catalog) All() []*Kind { return c.list }
 

@@ -89,7 +89,7 @@ func newDesk(graph *flow.Graph, sources *input.Sources) *desk {
 		grants: grants{},
 		wanted: wanted{
 			objects: map[model.ObjectRef]*demand{}, by: map[model.ObjectRef][]model.ObjectRef{},
-			refused: map[string]map[model.ObjectRef]struct{}{},
+			refused: map[string]map[model.ObjectRef]struct{}{}, refusedIn: map[model.ObjectRef][]string{},
 		},
 	}
 	for _, k := range d.catalog.All() {
@@ -407,7 +407,7 @@ func (d *desk) next() (at time.Time) {
 		consider(h.until)
 	}
 	for _, w := range d.wanted.asked {
-		if w.state == pending {
+		if w.waiting() {
 			consider(w.deadline)
 			break
 		}

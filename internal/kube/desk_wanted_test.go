@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -228,5 +229,54 @@ func TestSecretKeys(t *testing.T) {
 	if o, found := lookup(b, b.sources.Secrets, "cert"); !found || o.Spec.Type != corev1.SecretTypeOpaque ||
 		len(o.Spec.Data) != 2 || o.Spec.Data["token"] != nil {
 		t.Errorf("kept: %+v", o)
+	}
+}
+
+// TestMoreKeys: who asks for more entries of a Secret than are read waits for them, until patience is over; who has
+// what it asked for does not.
+func TestMoreKeys(t *testing.T) {
+	for name, answered := range map[string]bool{"answered": true, "not answered": false} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.set(gateway("web", "ours", "cert"))
+			b.answer(certificate, secret("cert", "one"))
+			b.desk.wanted.objects[certificate].answered = kind.PairKeys
+			pair := kind.Reference{To: certificate, Keys: kind.PairKeys}
+			all := kind.Reference{To: certificate, Keys: kind.AllKeys}
+			waits := func(r kind.Reference, want bool) {
+				t.Helper()
+				if got := b.desk.unknown(r); got != want {
+					t.Errorf("entries %d are waited for: %t, want %t", r.Keys, got, want)
+				}
+			}
+			b.desk.want(model.Ref(model.KindXBackend, certificate.Namespace(), "other"), []kind.Reference{all})
+			b.work()
+			waits(pair, false)
+			waits(all, true)
+			if answered {
+				b.answer(certificate, secret("cert", "one"))
+			} else {
+				b.now = b.now.Add(patience)
+				b.work()
+			}
+			waits(all, false)
+			if why := b.unread(certificate); why != "" {
+				t.Errorf("what was read is said to be unreadable: %s", why)
+			}
+		})
+	}
+}
+
+// TestRefusedIsForgotten: an object that named what it may not, and is gone, leaves nothing behind.
+func TestRefusedIsForgotten(t *testing.T) {
+	b := newBench(t)
+	user := model.Ref(model.KindXBackend, "elsewhere", "app")
+	b.desk.want(user, []kind.Reference{{To: certificate, Keys: kind.PairKeys}})
+	if len(b.desk.wanted.refused) != 1 || len(b.asked) > 0 {
+		t.Errorf("refused: %v, asked for: %v", b.desk.wanted.refused, b.asked)
+	}
+	b.desk.want(user)
+	if len(b.desk.wanted.refused)+len(b.desk.wanted.refusedIn) > 0 {
+		t.Errorf("left: %v, %v", b.desk.wanted.refused, b.desk.wanted.refusedIn)
 	}
 }

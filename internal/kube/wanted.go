@@ -21,8 +21,9 @@ type wanted struct {
 	objects map[model.ObjectRef]*demand
 	by      map[model.ObjectRef][]model.ObjectRef // who refers: to what
 	// refused are those that name something of another namespace that no ReferenceGrant lets them, by that namespace.
-	refused map[string]map[model.ObjectRef]struct{}
-	asked   []*demand // in the order of their deadlines; some may have been answered
+	refused   map[string]map[model.ObjectRef]struct{}
+	refusedIn map[model.ObjectRef][]string // the way back: the namespaces under which an object is in refused
+	asked     []*demand                    // in the order of their deadlines; some may have been answered
 }
 
 type demand struct {
@@ -37,6 +38,11 @@ type demand struct {
 	forbidden bool  // the API server has said that it may not be read
 }
 
+// waiting says whether an answer is still to come: the first one, or one with the entries that are read by now.
+func (w *demand) waiting() bool {
+	return w.state == pending || w.state == answered && w.answered < w.keys
+}
+
 type answerState uint8
 
 const (
@@ -48,6 +54,7 @@ const (
 // want says what an object refers to, in all its versions that count, by what they name. What it may not refer to is
 // not read.
 func (d *desk) want(user model.ObjectRef, versions ...[]kind.Reference) {
+	d.wanted.permit(user)
 	var list []model.ObjectRef
 	keys := map[model.ObjectRef]kind.Keys{}
 	for _, names := range versions {
@@ -83,22 +90,31 @@ func (d *desk) want(user model.ObjectRef, versions ...[]kind.Reference) {
 }
 
 // refuse notes that an object names something of a namespace that it may not. It is asked again with the next change of
-// a grant there, if it still exists.
+// a grant there.
 func (w *wanted) refuse(user model.ObjectRef, namespace string) {
 	if w.refused[namespace] == nil {
 		w.refused[namespace] = map[model.ObjectRef]struct{}{}
 	}
-	w.refused[namespace][user] = struct{}{}
+	if _, noted := w.refused[namespace][user]; !noted {
+		w.refused[namespace][user] = struct{}{}
+		w.refusedIn[user] = append(w.refusedIn[user], namespace)
+	}
 }
 
-// across lists those that name, or would name if they were let, something of a namespace from another one. It forgets
-// the latter: they are asked again.
-func (w *wanted) across(namespace string) []model.ObjectRef {
-	users := w.refused[namespace]
-	delete(w.refused, namespace)
-	if users == nil {
-		users = map[model.ObjectRef]struct{}{}
+// permit takes back all that refuse noted of an object: it is gone, or its references are read again.
+func (w *wanted) permit(user model.ObjectRef) {
+	for _, namespace := range w.refusedIn[user] {
+		if delete(w.refused[namespace], user); len(w.refused[namespace]) == 0 {
+			delete(w.refused, namespace)
+		}
 	}
+	delete(w.refusedIn, user)
+}
+
+// across lists those that name, or would name if they were let, something of a namespace from another one.
+func (w *wanted) across(namespace string) []model.ObjectRef {
+	users := map[model.ObjectRef]struct{}{}
+	maps.Copy(users, w.refused[namespace])
 	for to, d := range w.objects {
 		if to.Namespace() != namespace {
 			continue
@@ -143,7 +159,7 @@ func (d *desk) release(ref, user model.ObjectRef) {
 	if w.state == unreadable {
 		d.edits = append(d.edits, edit{ref: ref, unread: true})
 	}
-	w.state = answered // nobody asks any more
+	w.state, w.answered = answered, w.keys // nobody asks any more
 	d.drop(ref)
 }
 
@@ -190,13 +206,14 @@ func (d *desk) unanswered(ref model.ObjectRef, err error) {
 func (d *desk) expire() {
 	for len(d.wanted.asked) > 0 {
 		w := d.wanted.asked[0]
-		if w.state == pending && d.now.Before(w.deadline) {
+		if w.waiting() && d.now.Before(w.deadline) {
 			return
 		}
 		d.wanted.asked = d.wanted.asked[1:]
 		switch {
-		case w.state != pending:
-			w.answered = w.keys // nobody waits for more any longer
+		case !w.waiting():
+		case w.state == answered: // who waits for more entries goes on with those that were read
+			w.answered = w.keys
 			d.unblock(w)
 		case w.failure != nil:
 			d.giveUp(w, w.failure.Error())
