@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -183,10 +184,17 @@ func TestOwnKindInAFolder(t *testing.T) {
 		cli.Main(t.Context(), slices.Concat([]string{"get", "--server", server}, words), program, &out, &out)
 		return strings.Join(strings.Fields(out.String()), " ")
 	}
-	table := get("xbackends.own.example")
 	head, row := "NAME SECRET ACCEPTED AGE one main True ", " two other False "
-	if !strings.Contains(table, head) || !strings.Contains(table, row) {
-		t.Errorf("get prints %q", table)
+	readWithin := time.Now().Add(20 * time.Second) // the API answers before the folder was read
+	for {
+		table := get("xbackends.own.example")
+		if strings.Contains(table, head) && strings.Contains(table, row) {
+			break
+		}
+		if time.Now().After(readWithin) {
+			t.Fatalf("get prints %q", table)
+		}
+		time.Sleep(20 * time.Millisecond)
 	}
 	if table := get("xbackends"); !strings.Contains(table, "No resources found") {
 		t.Errorf("get of the other kind prints %q", table)
