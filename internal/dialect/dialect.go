@@ -15,6 +15,8 @@ type Dialect struct {
 	Version string // of the proxy that it renders for, and the oldest that is run unasked: "1.40.0"
 	Image   string // of the proxy's container, where no DataPlane states one
 
+	// RenderedBy is the data plane whose Render makes this one's resources, too; "": its own Render does.
+	RenderedBy model.DataPlane
 	// Render adds the stages that render a plan to a graph. Feedback has what the proxies said of it.
 	Render func(*flow.Graph, plan.Plan, *resource.Feedback) resource.Outputs
 	// Simulate makes an excerpt of a Gateway's configuration ready to be asked. It takes time: no View should be open.
@@ -28,6 +30,9 @@ type Dialect struct {
 	Place func(table resource.Key) string
 	// Describe prints a resource as JSON, the same for the same resource. Private keys are left out.
 	Describe func(resource.Type, resource.Resource) ([]byte, error)
+
+	// Files is how its proxies are fed by files; nil: a server feeds them.
+	Files *Files
 
 	Child Child
 	Pod   Pod

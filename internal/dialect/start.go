@@ -14,6 +14,8 @@ type Child struct {
 	Arguments func(folder string, threads int) []string
 	// Level is that of a line of its log.
 	Level func(line string) slog.Level
+	// ReadyPath is what its admin interface answers with 200 when its first configuration is whole.
+	ReadyPath string
 	// BusyPath is what its admin interface is asked for (path and query) to learn whether it still serves; IsBusy reads
 	// the answer: it has listeners, or requests in flight.
 	BusyPath string
@@ -26,6 +28,7 @@ type ChildStart struct {
 	// XDSSocket is the path of the Unix socket where its server listens, AdminSocket of that where its admin interface
 	// does.
 	XDSSocket, AdminSocket string
+	Files                  FileStart // of a data plane that is fed by files
 }
 
 // Program is a proxy's executable, and how it is found on a machine.
@@ -59,7 +62,8 @@ type PodStart struct {
 	ServerPort int32
 	ServerName string
 	// ConfigDir is where the files of Pod.Files stand.
-	ConfigDir string
+	ConfigDir     string
+	Configuration FileStart // of a data plane that is fed by files
 	// CAPath is the PEM bundle that the server's certificate is verified by, TokenPath the pod's token for the server.
 	// Both are read again when the folder that they are in changes the way that Kubernetes' volumes do: by a renamed link.
 	CAPath, TokenPath string

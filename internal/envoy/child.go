@@ -65,6 +65,9 @@ func logLevel(line string) slog.Level {
 	return slog.LevelDebug
 }
 
+// readyPath answers 200 when all initial resources have been read and the listeners accept connections.
+const readyPath = "/ready"
+
 // busyPath asks for the gauges of listeners and of requests.
 var busyPath = "/stats?filter=" + url.QueryEscape(
 	`^(listener_manager\.total_listeners_(active|warming)|http\..*\.downstream_rq_active)$`)

@@ -27,7 +27,7 @@ func Dialect() dialect.Dialect {
 		Describe: describe,
 		Child: dialect.Child{
 			Program: Program(), Files: childFiles, Arguments: childArguments, Level: logLevel,
-			BusyPath: busyPath, IsBusy: isBusy,
+			ReadyPath: readyPath, BusyPath: busyPath, IsBusy: isBusy,
 		},
 		Pod: dialect.Pod{Files: PodBootstrap, Command: PodCommand},
 	}

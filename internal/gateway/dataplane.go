@@ -45,10 +45,11 @@ func (in dataPlanes) find(
 	return parameters{ref, model.DataPlane(o.Spec.Proxy)}, ""
 }
 
-// chosen is the data plane of a Gateway: the last one that its parameters ask for. A problem says which one the program
-// does not have. Such a Gateway is not accepted, and proxies that serve it stay what they are.
+// chosen is the data plane of a Gateway: the last one that its parameters ask for, or the first that there is. A
+// problem says which one the program does not have. Such a Gateway is not accepted, and proxies that serve it stay what
+// they are.
 func (in dataPlanes) chosen(list []parameters) (chosen model.DataPlane, problem string) {
-	chosen = model.DataPlaneEnvoy
+	chosen = in.built[0]
 	for _, p := range list {
 		switch {
 		case p.Proxy == "":

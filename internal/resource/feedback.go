@@ -3,6 +3,7 @@ package resource
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
@@ -62,6 +63,14 @@ type Proxy struct {
 	Acknowledged bool   // the resource, as it is now
 }
 
+// Written is what is known of a Gateway whose proxies read files: they acknowledge nothing.
+type Written struct {
+	Where string    // "ConfigMap infra/edge-files", or a folder
+	At    time.Time // when a file was changed last; zero: nothing is written yet
+	// TooLarge says why what is current can't be written, with figures; "" if it can. What was written last stays.
+	TooLarge string
+}
+
 // Feedback is what proxies said, as sources: it comes back in a later turn.
 type Feedback struct {
 	// Acked holds the hash of a fragment that all connected proxies acknowledged last. An entry leaves when its
@@ -72,6 +81,12 @@ type Feedback struct {
 	Refused *flow.Source[RefusalKey, Refusal]
 	// Proxies holds an entry for each Gateway that had a connection.
 	Proxies *flow.Source[model.ObjectRef, Proxies]
+
+	// InFiles is Acked of Gateways whose proxies read files: the hash of a fragment as it was written last. While such a
+	// Gateway's proxies are replaced, others of it may be connected, so the rows are apart.
+	InFiles *flow.Source[AckKey, uint64]
+	// Written holds an entry for each Gateway whose proxies read files.
+	Written *flow.Source[model.ObjectRef, Written]
 }
 
 // NewFeedback makes the sources. They have nothing to load, so they are synced at once.
@@ -80,11 +95,15 @@ func NewFeedback(g *flow.Graph) *Feedback {
 		Acked:   flow.NewSource[AckKey, uint64](g, "feedback/acked"),
 		Refused: flow.NewSource[RefusalKey, Refusal](g, "feedback/refused"),
 		Proxies: flow.NewSource[model.ObjectRef, Proxies](g, "feedback/proxies"),
+		InFiles: flow.NewSource[AckKey, uint64](g, "feedback/in-files"),
+		Written: flow.NewSource[model.ObjectRef, Written](g, "feedback/written"),
 	}
 	g.Apply("start", func(b *flow.Batch) {
 		f.Acked.Synced(b)
 		f.Refused.Synced(b)
 		f.Proxies.Synced(b)
+		f.InFiles.Synced(b)
+		f.Written.Synced(b)
 	})
 	return f
 }

@@ -31,12 +31,14 @@ func names(dialects []dialect.Dialect) (list []model.DataPlane) {
 	return list
 }
 
-// render renders the plan by every dialect, and joins what comes of it. Each renders what is its own, so no two have a
-// key in common.
+// render renders the plan by every dialect that does so itself, and joins what comes of it. Each renders what is its
+// own, so no two have a key in common.
 func render(g *flow.Graph, p plan.Plan, f *resource.Feedback, dialects []dialect.Dialect) resource.Outputs {
 	var list []resource.Outputs
 	for _, d := range dialects {
-		list = append(list, d.Render(g, p, f))
+		if d.RenderedBy == "" {
+			list = append(list, d.Render(g, p, f))
+		}
 	}
 	out := list[0]
 	if len(list) == 1 {
