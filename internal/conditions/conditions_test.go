@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -27,6 +28,7 @@ func bindError(kind resource.RefusalKind) resource.Standing {
 func TestGateway(t *testing.T) {
 	acked := resource.Standing{Acknowledged: true}
 	one := resource.Proxies{Connected: 1, Acknowledged: 1}
+	written := resource.Written{Where: "ConfigMap infra/edge-files", At: time.Unix(0, 0)}
 	invalid := []model.Finding{{Condition: "Accepted", Reason: "UnsupportedProtocol"}}
 	for name, c := range map[string]struct {
 		gateway       GatewayFacts
@@ -133,6 +135,36 @@ func TestGateway(t *testing.T) {
 			},
 			"Accepted=False InvalidParameters, Programmed=False Invalid", nil,
 		},
+		"files are not written yet": {
+			GatewayFacts{Listeners: []Listener{{Serves: true}}, Proxies: one, Files: true},
+			"Accepted=True Accepted, Programmed=False Pending",
+			[]string{"Accepted=True Accepted, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=False " +
+				"Pending"},
+		},
+		"files are written": {
+			GatewayFacts{Listeners: []Listener{{Serves: true, Standing: acked}}, Files: true, Written: written},
+			"Accepted=True Accepted, Programmed=True Programmed",
+			[]string{"Accepted=True Accepted, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=True " +
+				"Programmed"},
+		},
+		"files would be too large, and have one listener of two": {
+			GatewayFacts{
+				Listeners: []Listener{{Serves: true, Standing: acked}, {Serves: true}}, Files: true,
+				Written: resource.Written{At: written.At, TooLarge: "112 files"},
+			},
+			"Accepted=True Accepted, Programmed=False TooLarge",
+			[]string{
+				"Accepted=True Accepted, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=True Programmed",
+				"Accepted=True Accepted, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=False TooLarge",
+			},
+		},
+		"files are written, and no proxy is ready": {
+			GatewayFacts{
+				Listeners: []Listener{{Serves: true, Standing: acked}}, Files: true, Written: written, Fronted: true,
+				Front: model.Front{Addresses: []model.Address{{Value: "10.0.0.1"}}},
+			},
+			"Accepted=True Accepted, Programmed=False Pending", nil,
+		},
 		"the Gateway itself is not accepted": {
 			GatewayFacts{Findings: []model.Finding{{Condition: "Accepted", Reason: "UnsupportedAddress"}},
 				Listeners: []Listener{{}}, Proxies: one},
@@ -179,6 +211,20 @@ func TestRoute(t *testing.T) {
 				Standing: []resource.Standing{{Refused: "no"}}}}},
 			"Accepted=True Accepted, ResolvedRefs=True ResolvedRefs, cardea.dev/Programmed=False RejectedByProxy",
 		},
+		"written to files": {
+			RouteFacts{Rules: 1, Parents: []Parent{{Attached: true, Files: true, Standing: []resource.Standing{acked}}}},
+			"Accepted=True Accepted, ResolvedRefs=True ResolvedRefs, cardea.dev/Programmed=True Programmed",
+		},
+		"not written to files yet": {
+			RouteFacts{Rules: 1, Parents: []Parent{{Attached: true, Files: true, Standing: []resource.Standing{pending}}}},
+			"Accepted=True Accepted, ResolvedRefs=True ResolvedRefs, cardea.dev/Programmed=False Pending",
+		},
+		"too large for files": {
+			RouteFacts{Rules: 1, Parents: []Parent{
+				{Attached: true, Files: true, TooLarge: true, Standing: []resource.Standing{pending}},
+			}},
+			"Accepted=True Accepted, ResolvedRefs=True ResolvedRefs, cardea.dev/Programmed=False TooLarge",
+		},
 		"one of two rules is dropped": {
 			RouteFacts{Rules: 2, Findings: []model.Finding{drops}, Parents: []Parent{
 				{Attached: true, Proxied: true, Standing: []resource.Standing{acked, acked}},
@@ -211,6 +257,27 @@ func TestRoute(t *testing.T) {
 }
 
 // TestDroppedRule: a match that takes no request is not said to be answered.
+// TestWrittenMessages: what is said of proxies that acknowledge nothing is what is known.
+func TestWrittenMessages(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	g := GatewayFacts{
+		Listeners: []Listener{{Serves: true, Standing: resource.Standing{Acknowledged: true}}}, Files: true,
+		Written: resource.Written{Where: "ConfigMap infra/edge-files", At: at},
+	}
+	last := func() string { return Gateway(g).Conditions[1].Message }
+	const written = "written to ConfigMap infra/edge-files at 2026-01-02T03:04:05Z; " +
+		"its proxies read it by themselves, and acknowledge nothing"
+	if got := last(); got != written {
+		t.Errorf("got  %s\nwant %s", got, written)
+	}
+	g.Written.TooLarge = "112 files are needed, and a proxy can follow 100"
+	const tooLarge = "112 files are needed, and a proxy can follow 100; " +
+		"ConfigMap infra/edge-files keeps what was written at 2026-01-02T03:04:05Z"
+	if got := last(); got != tooLarge {
+		t.Errorf("got  %s\nwant %s", got, tooLarge)
+	}
+}
+
 func TestDroppedRule(t *testing.T) {
 	drops := model.Finding{Section: "a", Field: "spec.rules[0]", Condition: "Accepted", Reason: "UnsupportedValue",
 		Drops: true, Message: "why"}

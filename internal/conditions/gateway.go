@@ -72,6 +72,8 @@ type GatewayFacts struct {
 	Front      model.Front
 	Answered   bool // Fronted: a proxy gets the requests to the Front's addresses
 	Proxies    resource.Proxies
+	Files      bool // its proxies read files, which Written tells of; Proxies does not count
+	Written    resource.Written
 }
 
 // accepted says why the Gateway is not accepted; "" if it is.
@@ -103,7 +105,7 @@ func (g GatewayFacts) addresses() (list []gatewayv1.GatewayStatusAddress) {
 }
 
 // Gateway is the Gateway's status. It is Programmed when it has an address, every connected proxy has acknowledged all
-// listeners that can serve, and one is ready to answer there.
+// listeners that can serve (or they are written to its proxies' files), and one is ready to answer there.
 func Gateway(g GatewayFacts) gatewayv1.GatewayStatus {
 	l := list{generation: g.Generation}
 	status := gatewayv1.GatewayStatus{Addresses: g.addresses()}
@@ -116,7 +118,7 @@ func Gateway(g GatewayFacts) gatewayv1.GatewayStatus {
 		if _, address := listener.unbound(); address {
 			unusable = true
 		}
-		if listener.programmed(g.Proxies) {
+		if g.programmed(listener) {
 			programmed++
 		}
 	}
@@ -142,20 +144,13 @@ func Gateway(g GatewayFacts) gatewayv1.GatewayStatus {
 		l.set("Programmed", false, g.Front.Reason, g.Front.Message)
 	case g.Fronted && len(g.Front.Addresses) == 0:
 		l.set("Programmed", false, "AddressNotAssigned", "no address is assigned yet")
-	case g.Proxies.Connected == 0:
-		l.set("Programmed", false, "Pending", "no proxy is connected yet")
-	case g.Proxies.Acknowledged < g.Proxies.Connected:
-		l.set("Programmed", false, "Pending", fmt.Sprintf("%d of %d proxies have acknowledged their configuration",
-			g.Proxies.Acknowledged, g.Proxies.Connected))
-	case programmed < valid:
-		l.set("Programmed", false, "Pending",
-			fmt.Sprintf("%d of %d listeners are acknowledged by the proxies", programmed, valid))
-	case g.Fronted && !g.Answered:
-		l.set("Programmed", false, "Pending",
-			fmt.Sprintf("acknowledged by %s, of which none is ready yet", count(g.Proxies.Connected, "proxy", "proxies")))
 	default:
-		l.set("Programmed", true, "Programmed",
-			fmt.Sprintf("acknowledged by %s", count(g.Proxies.Connected, "proxy", "proxies")))
+		fed := g.acknowledged
+		if g.Files {
+			fed = g.written
+		}
+		reason, message := fed(programmed, valid)
+		l.set("Programmed", reason == "Programmed", reason, message)
 	}
 	if g.Front.Note != "" {
 		last := &l.conditions[len(l.conditions)-1]
@@ -163,6 +158,23 @@ func Gateway(g GatewayFacts) gatewayv1.GatewayStatus {
 	}
 	status.Conditions = l.conditions
 	return status
+}
+
+// acknowledged is the Gateway's Programmed condition as far as its proxies say, if a server feeds them.
+func (g GatewayFacts) acknowledged(programmed, valid int) (reason, message string) {
+	switch p := g.Proxies; {
+	case p.Connected == 0:
+		return "Pending", "no proxy is connected yet"
+	case p.Acknowledged < p.Connected:
+		return "Pending", fmt.Sprintf("%d of %d proxies have acknowledged their configuration", p.Acknowledged, p.Connected)
+	case programmed < valid:
+		return "Pending", fmt.Sprintf("%d of %d listeners are acknowledged by the proxies", programmed, valid)
+	case g.Fronted && !g.Answered:
+		return "Pending", fmt.Sprintf("acknowledged by %s, of which none is ready yet",
+			count(p.Connected, "proxy", "proxies"))
+	default:
+		return "Programmed", "acknowledged by " + count(p.Connected, "proxy", "proxies")
+	}
 }
 
 func count(n int, one, many string) string {
@@ -175,10 +187,10 @@ func count(n int, one, many string) string {
 // usable tells whether the listener serves, as far as Cardea and the proxy know.
 func (l Listener) usable() bool { return l.Serves && l.Standing.Refused == "" }
 
-// programmed tells whether the listener takes connections. A proxy that starts opens all ports at once, when it has
-// everything.
-func (l Listener) programmed(p resource.Proxies) bool {
-	return l.usable() && l.Standing.Acknowledged && p.Acknowledged > 0
+// programmed tells whether a listener takes connections. A proxy that starts opens all ports at once, when it has
+// everything. Of proxies that read files it is known only that they find the listener there.
+func (g GatewayFacts) programmed(l Listener) bool {
+	return l.usable() && l.Standing.Acknowledged && (g.Files || g.Proxies.Acknowledged > 0)
 }
 
 // unbound says why the proxy could not bind the listener's port: it is in use or not allowed, which is the port's
@@ -229,7 +241,10 @@ func listenerStatus(g GatewayFacts, listener Listener) gatewayv1.ListenerStatus 
 		l.set("Programmed", false, pending, why)
 	case !listener.Serves:
 		l.set("Programmed", false, "Invalid", "the listener can't serve; see its other conditions and the Gateway's")
-	case !listener.programmed(g.Proxies):
+	case g.Files:
+		reason, message := g.listenerWritten(listener)
+		l.set("Programmed", reason == "Programmed", reason, message)
+	case !g.programmed(listener):
 		l.set("Programmed", false, "Pending", "the proxies have not acknowledged it yet")
 	default:
 		l.set("Programmed", true, "Programmed", "the proxies have acknowledged it")

@@ -21,6 +21,8 @@ type Parent struct {
 	Ref      gatewayv1.ParentReference // as written
 	Attached bool
 	Proxied  bool            // a proxy that has acknowledged a whole configuration is connected
+	Files    bool            // the Gateway's proxies read files; Proxied does not count
+	TooLarge bool            // what is current can't be written to these files
 	Findings []model.Finding // about this parent only
 	// Unsupported is what the Gateway's data plane can't serve of the route; Section is the rule's name.
 	Unsupported []model.Finding
@@ -123,6 +125,10 @@ func (p Parent) programmed(l *list) {
 		if !s.Acknowledged {
 			waiting++
 		}
+	}
+	if p.Files {
+		p.written(l, waiting)
+		return
 	}
 	if !p.Proxied {
 		l.set(Programmed, false, "Pending", "no proxy is connected that has acknowledged its configuration")

@@ -14,7 +14,7 @@ type stages struct {
 	routes    *flow.Collection[model.ObjectRef, model.Route]
 	fragments *flow.Collection[model.RuleKey, fragment]
 	homes     *flow.Collection[model.ListenerKey, home]
-	acked     *flow.Collection[resource.AckKey, uint64]
+	feedback  *resource.Feedback
 	refused   *flow.Collection[resource.RefusalKey, resource.Refusal]
 	backends  refusedBackends
 }
@@ -30,9 +30,9 @@ type stages struct {
 //	Feedback ------------------> what is served, standings
 func New(_ *flow.Graph, p plan.Plan, f *resource.Feedback) resource.Outputs {
 	s := stages{
-		routes:  p.Routes,
-		acked:   f.Acked.Collection(),
-		refused: f.Refused.Collection(),
+		routes:   p.Routes,
+		feedback: f,
+		refused:  f.Refused.Collection(),
 		fragments: flow.Derive(p.Routes, "envoy/fragments",
 			func(_ *flow.Ctx, _ model.ObjectRef, r model.Route, emit func(model.RuleKey, fragment)) {
 				if !slices.ContainsFunc(r.Gateways, func(g model.RouteGateway) bool { return ours(g.DataPlane) }) {

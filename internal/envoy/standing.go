@@ -16,20 +16,23 @@ func (s stages) routeStandings() *flow.Collection[resource.RouteKey, resource.Ro
 		func(c *flow.Ctx, ref model.ObjectRef, r model.Route, emit func(resource.RouteKey, resource.RouteStanding)) {
 			for _, g := range r.Gateways {
 				if ours(g.DataPlane) {
-					emit(resource.RouteKey{Gateway: g.Ref, Route: ref}, s.routeStanding(c, g.Ref, r))
+					emit(resource.RouteKey{Gateway: g.Ref, Route: ref}, s.routeStanding(c, g, r))
 				}
 			}
 		})
 }
 
-func (s stages) routeStanding(c *flow.Ctx, gateway model.ObjectRef, r model.Route) (standing resource.RouteStanding) {
+func (s stages) routeStanding(
+	c *flow.Ctx, gateway model.RouteGateway, r model.Route,
+) (standing resource.RouteStanding) {
+	judge := s.judge(c, gateway.DataPlane)
 	fragments := make([]fragment, len(r.Rules))
 	for i, rule := range r.Rules {
 		fragments[i], _ = flow.Fetch(c, s.fragments, rule.Key)
 		standing.Unsupported = append(standing.Unsupported, unsupported(rule.Key, fragments[i])...)
 	}
 	for _, place := range r.Places {
-		if place.Gateway != gateway {
+		if place.Gateway != gateway.Ref {
 			continue
 		}
 		h, ok := flow.Fetch(c, s.homes, place.Listener)
@@ -39,42 +42,55 @@ func (s stages) routeStanding(c *flow.Ctx, gateway model.ObjectRef, r model.Rout
 		rules := slices.Repeat([]resource.Standing{{Acknowledged: true}}, len(r.Rules))
 		standing.Places = append(standing.Places, resource.PlaceStanding{Listener: place.Listener, Rules: rules})
 		for i, rule := range r.Rules {
-			s.judge(c, &rules[i], h.Table, fragments[i].at(rule.Key, h.Place))
+			judge.content(&rules[i], h.Table, fragments[i].at(rule.Key, h.Place))
 			if rules[i].Refused == "" {
-				rules[i].Refused = s.backends.of(c, gateway, rule)
+				rules[i].Refused = s.backends.of(c, gateway.Ref, rule)
 			}
 		}
 	}
 	return standing
 }
 
-// judge adds to a standing what proxies said of content in a resource.
-func (s stages) judge(c *flow.Ctx, standing *resource.Standing, in resource.Key, content resource.Fragment) {
-	hash, ok := flow.Fetch(c, s.acked, resource.AckKey{Resource: in, Origin: content.Origin, Variant: content.Variant})
-	if !ok || hash != content.Hash {
-		standing.Acknowledged = false
-	}
-	if refusal, ok := flow.Fetch(c, s.refused, refusalKey(in.Gateway, content)); ok && standing.Refused == "" {
-		standing.Acknowledged, standing.Refused, standing.Kind = false, refusal.Message, refusal.Kind
+// judge reads what the proxies of one data plane said.
+type judge struct {
+	ctx     *flow.Ctx
+	acked   *flow.Collection[resource.AckKey, uint64]
+	refused *flow.Collection[resource.RefusalKey, resource.Refusal]
+}
+
+func (s stages) judge(c *flow.Ctx, d model.DataPlane) judge {
+	return judge{c, s.feedback.AckedBy(d), s.refused}
+}
+
+// content adds to a standing what they said of content in a resource.
+func (j judge) content(standing *resource.Standing, in resource.Key, content resource.Fragment) {
+	hash, ok := j.fetch(in, content)
+	j.add(standing, in, content, ok && hash == content.Hash)
+}
+
+// secret adds what they said of a Secret that a listener needs. One that was acknowledged goes on serving while the
+// next one is on its way: a rotation takes nothing back.
+func (j judge) secret(
+	standing *resource.Standing, sds *flow.Collection[resource.Key, resource.Resource], key resource.Key,
+) {
+	secret, _ := flow.Fetch(j.ctx, sds, key)
+	for _, part := range secret.Parts {
+		for _, content := range part.Fragments {
+			_, ok := j.fetch(key, content)
+			j.add(standing, key, content, ok)
+		}
 	}
 }
 
-// judgeSecret adds what proxies said of a Secret that a listener needs. One that was acknowledged goes on serving while
-// the next one is on its way: a rotation takes nothing back.
-func (s stages) judgeSecret(
-	c *flow.Ctx, standing *resource.Standing, sds *flow.Collection[resource.Key, resource.Resource], key resource.Key,
-) {
-	secret, _ := flow.Fetch(c, sds, key)
-	for _, part := range secret.Parts {
-		for _, content := range part.Fragments {
-			if _, ok := flow.Fetch(c, s.acked, resource.AckKey{Resource: key, Origin: content.Origin,
-				Variant: content.Variant}); !ok {
-				standing.Acknowledged = false
-			}
-			if refusal, ok := flow.Fetch(c, s.refused, refusalKey(key.Gateway, content)); ok && standing.Refused == "" {
-				standing.Acknowledged, standing.Refused, standing.Kind = false, refusal.Message, refusal.Kind
-			}
-		}
+func (j judge) fetch(in resource.Key, content resource.Fragment) (hash uint64, ok bool) {
+	return flow.Fetch(j.ctx, j.acked,
+		resource.AckKey{Resource: in, Origin: content.Origin, Variant: content.Variant})
+}
+
+func (j judge) add(standing *resource.Standing, in resource.Key, content resource.Fragment, acknowledged bool) {
+	standing.Acknowledged = standing.Acknowledged && acknowledged
+	if said, ok := flow.Fetch(j.ctx, j.refused, refusalKey(in.Gateway, content)); ok && standing.Refused == "" {
+		standing.Acknowledged, standing.Refused, standing.Kind = false, said.Message, said.Kind
 	}
 }
 
@@ -97,25 +113,25 @@ func (s stages) listenerStandings(
 			_, l := members.At(0)
 			port, ok := flow.Fetch(c, p.Ports, l.Port)
 			standing := resource.Standing{Acknowledged: ok}
-			shared := resource.Origin{Object: l.Gateway}
+			judge, shared := s.judge(c, l.DataPlane), resource.Origin{Object: l.Gateway}
 			for _, in := range listenerKeys(port) {
 				r, ok := flow.Fetch(c, lds, in)
 				standing.Acknowledged = standing.Acknowledged && ok
 				for _, part := range r.Parts {
 					for _, content := range part.Fragments {
 						if content.Origin == k.Origin || content.Origin == shared {
-							s.judge(c, &standing, in, content)
+							judge.content(&standing, in, content)
 						}
 					}
 				}
 			}
 			if servable(l.DataPlane, l.Protocol, l.Port.Transport) {
 				// A proxy acknowledges a listener, and lets connections in when the table that it names is there.
-				_, ok := flow.Fetch(c, s.acked, resource.Arrived(listenerHome(l).Table))
+				_, ok := flow.Fetch(c, judge.acked, resource.Arrived(listenerHome(l).Table))
 				standing.Acknowledged = standing.Acknowledged && ok
 			}
 			for _, ref := range l.Certificates {
-				s.judgeSecret(c, &standing, sds, secretKey(l.Gateway, ref))
+				judge.secret(&standing, sds, secretKey(l.Gateway, ref))
 			}
 			return standing, true
 		})

@@ -21,7 +21,7 @@ func TestClassKept(t *testing.T) {
 	listeners := flow.NewSource[resource.StandingKey, resource.Standing](g, "listeners")
 	routes := flow.NewSource[resource.RouteKey, resource.RouteStanding](g, "routes")
 	outputs := resource.Outputs{Listeners: listeners.Collection(), Routes: routes.Collection()}
-	reports := m.NewReports(outputs, resource.NewFeedback(g).Proxies.Collection())
+	reports := m.NewReports(outputs, resource.NewFeedback(g))
 	class := model.Ref(model.KindGatewayClass, "", "cardea")
 	says := func(want string, edit func(*flow.Batch)) {
 		t.Helper()

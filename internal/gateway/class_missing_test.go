@@ -24,7 +24,7 @@ func TestClassMissing(t *testing.T) {
 	listeners := flow.NewSource[resource.StandingKey, resource.Standing](g, "listeners")
 	routes := flow.NewSource[resource.RouteKey, resource.RouteStanding](g, "routes")
 	reports := m.NewReports(resource.Outputs{Listeners: listeners.Collection(), Routes: routes.Collection()},
-		feedback.Proxies.Collection())
+		feedback)
 	web := model.Ref(model.KindGateway, "shop", "web")
 	object := input.Object[gatewayv1.GatewaySpec]{
 		Meta: model.Meta{UID: "u", Generation: 1, Edit: &model.Edit{}},

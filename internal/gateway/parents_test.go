@@ -25,7 +25,7 @@ func TestStandingPerParent(t *testing.T) {
 	listeners := flow.NewSource[resource.StandingKey, resource.Standing](g, "listeners")
 	routes := flow.NewSource[resource.RouteKey, resource.RouteStanding](g, "routes")
 	reports := m.NewReports(resource.Outputs{Listeners: listeners.Collection(), Routes: routes.Collection()},
-		feedback.Proxies.Collection())
+		feedback)
 	route := model.Ref(model.KindHTTPRoute, "shop", "web")
 	gateways := []model.ObjectRef{model.Ref(model.KindGateway, "shop", "a"), model.Ref(model.KindGateway, "shop", "b")}
 	g.Apply("start", func(b *flow.Batch) {

@@ -28,7 +28,7 @@ func TestSelections(t *testing.T) {
 	refused := flow.NewSource[resource.StandingKey, resource.Refusal](g, "refused")
 	reports := m.NewReports(resource.Outputs{
 		Listeners: listeners.Collection(), Routes: routes.Collection(), RefusedBackends: refused.Collection(),
-	}, feedback.Proxies.Collection())
+	}, feedback)
 	meta := model.Meta{Edit: &model.Edit{}}
 	route, app := model.Ref(model.KindHTTPRoute, "shop", "web"), model.Ref(model.KindXBackend, "shop", "app")
 	g.Apply("start", func(b *flow.Batch) {

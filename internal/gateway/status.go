@@ -17,18 +17,23 @@ import (
 
 // NewReports makes the reports, out of what the objects mean and what became of it in a dialect and at the proxies.
 func (m *Meaning) NewReports(
-	out resource.Outputs, proxies *flow.Collection[model.ObjectRef, resource.Proxies],
+	out resource.Outputs, f *resource.Feedback,
 ) plan.Reports {
 	// Many routes ask this of one Gateway, so it is no more than they need: it changes when proxies come and go.
-	proxied := flow.Map(proxies, "proxied", func(_ *flow.Ctx, _ model.ObjectRef, p resource.Proxies) (struct{}, bool) {
-		return struct{}{}, p.Acknowledged > 0
-	})
-	routes := routeReports{m, out, proxied}
+	proxied := flow.Map(f.Proxies.Collection(), "proxied",
+		func(_ *flow.Ctx, _ model.ObjectRef, p resource.Proxies) (struct{}, bool) {
+			return struct{}{}, p.Acknowledged > 0
+		})
+	tooLarge := flow.Map(f.Written.Collection(), "too-large",
+		func(_ *flow.Ctx, _ model.ObjectRef, w resource.Written) (struct{}, bool) {
+			return struct{}{}, w.TooLarge != ""
+		})
+	routes := routeReports{m, out, proxied, tooLarge}
 	backends := xbackendReports{m, out.RefusedBackends}
 	return plan.Reports{
 		Kinds: []plan.Reporter{
 			plan.Reported(model.KindGatewayClass, flow.Map(m.classes, "report/GatewayClass", m.classReport)),
-			plan.Reported(model.KindGateway, flow.Map(m.gateways, "report/Gateway", m.gatewayReport(out, proxies))),
+			plan.Reported(model.KindGateway, flow.Map(m.gateways, "report/Gateway", m.gatewayReport(out, f))),
 			plan.Reported(model.KindHTTPRoute, flow.Map(m.in.HTTPRoutes.Collection(), "report/HTTPRoute", routes.http)),
 			plan.Reported(model.KindGRPCRoute, flow.Map(m.in.GRPCRoutes.Collection(), "report/GRPCRoute", routes.grpc)),
 			plan.Reported(model.KindXBackend, flow.Map(m.in.XBackends.Collection(), "report/XBackend", backends.report)),
@@ -50,7 +55,7 @@ func (m *Meaning) classReport(
 }
 
 func (m *Meaning) gatewayReport(
-	out resource.Outputs, proxies *flow.Collection[model.ObjectRef, resource.Proxies],
+	out resource.Outputs, f *resource.Feedback,
 ) func(*flow.Ctx, model.ObjectRef, gatewayFacts) (plan.Report[gatewayv1.GatewayStatus], bool) {
 	return func(c *flow.Ctx, ref model.ObjectRef, g gatewayFacts) (plan.Report[gatewayv1.GatewayStatus], bool) {
 		facts := conditions.GatewayFacts{Generation: g.Generation, Findings: g.Findings, Bind: g.Bind, Fronted: g.Fronted}
@@ -60,8 +65,17 @@ func (m *Meaning) gatewayReport(
 			behind, _ := flow.Fetch(c, m.slices, model.Ref(model.KindService, ref.Namespace(), g.Proxy.Name))
 			facts.Answered = resolve.Answered(specs(behind))
 		}
-		facts.Proxies, _ = flow.Fetch(c, proxies, ref)
+		if facts.Files = g.Proxy.DataPlane.ReadsFiles(); facts.Files {
+			facts.Written, _ = flow.Fetch(c, f.Written.Collection(), ref)
+		} else {
+			facts.Proxies, _ = flow.Fetch(c, f.Proxies.Collection(), ref)
+		}
 		findings := g.Findings[:len(g.Findings):len(g.Findings)]
+		if facts.Written.TooLarge != "" {
+			findings = append(findings, model.Finding{
+				Object: ref, Condition: "Programmed", Reason: conditions.TooLarge, Message: facts.Written.TooLarge,
+			})
+		}
 		for i, view := range g.Listeners {
 			l, _ := flow.Fetch(c, m.listeners, view.Key)
 			attached, _ := flow.Fetch(c, m.attached, view.Key)
@@ -90,8 +104,9 @@ func (m *Meaning) gatewayReport(
 // routeReports reports on routes of both kinds.
 type routeReports struct {
 	*Meaning
-	out     resource.Outputs
-	proxied *flow.Collection[model.ObjectRef, struct{}]
+	out      resource.Outputs
+	proxied  *flow.Collection[model.ObjectRef, struct{}]
+	tooLarge *flow.Collection[model.ObjectRef, struct{}] // what is current can't be written to files
 }
 
 func (m routeReports) http(
@@ -138,7 +153,11 @@ func (m routeReports) report(
 		}
 		parent.Attached = !hasError(parent.Findings, "Accepted")
 		if parent.Attached {
-			_, parent.Proxied = flow.Fetch(c, m.proxied, p.Gateway.Ref)
+			if parent.Files = p.Gateway.DataPlane.ReadsFiles(); parent.Files {
+				_, parent.TooLarge = flow.Fetch(c, m.tooLarge, p.Gateway.Ref)
+			} else {
+				_, parent.Proxied = flow.Fetch(c, m.proxied, p.Gateway.Ref)
+			}
 			parent.Standing = standing.At(p.has)
 			if slices.ContainsFunc(parent.Standing, func(s resource.Standing) bool { return !s.Acknowledged }) {
 				m.without(c, &parent, p, standing)

@@ -10,3 +10,6 @@ const (
 	DataPlaneEnvoy          DataPlane = "Envoy"          // Envoy, fed over xDS
 	DataPlaneEnvoyConfigMap DataPlane = "EnvoyConfigMap" // Envoy, which reads the files of a ConfigMap
 )
+
+// ReadsFiles tells whether its proxies read files by themselves, and acknowledge nothing. Others are fed by a server.
+func (d DataPlane) ReadsFiles() bool { return d == DataPlaneEnvoyConfigMap }

@@ -89,6 +89,15 @@ type Feedback struct {
 	Written *flow.Source[model.ObjectRef, Written]
 }
 
+// AckedBy has the content that the proxies of a data plane have: what they acknowledged or, of those that acknowledge
+// nothing, what was written.
+func (f *Feedback) AckedBy(d model.DataPlane) *flow.Collection[AckKey, uint64] {
+	if d.ReadsFiles() {
+		return f.InFiles.Collection()
+	}
+	return f.Acked.Collection()
+}
+
 // NewFeedback makes the sources. They have nothing to load, so they are synced at once.
 func NewFeedback(g *flow.Graph) *Feedback {
 	f := &Feedback{

@@ -56,7 +56,7 @@ func New(c Config) *World {
 	})
 	w.Plan = meaning.Plan
 	w.Outputs = render(w.Graph, w.Plan, w.Feedback, w.Dialects)
-	w.Reports = meaning.NewReports(w.Outputs, w.Feedback.Proxies.Collection())
+	w.Reports = meaning.NewReports(w.Outputs, w.Feedback)
 	for _, e := range c.Extensions {
 		if e.Meaning != nil {
 			w.Reports.Kinds = append(w.Reports.Kinds, e.Meaning(w.Sources))

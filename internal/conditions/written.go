@@ -1,0 +1,62 @@
+package conditions
+
+import (
+	"fmt"
+	"time"
+)
+
+// TooLarge is the reason of Programmed=False of what can't be written to files, since it is too large. What was written
+// before stays.
+const TooLarge = "TooLarge"
+
+// written is the Gateway's Programmed condition as far as it is known of proxies that read files: they acknowledge
+// nothing.
+func (g GatewayFacts) written(programmed, valid int) (reason, message string) {
+	w := g.Written
+	switch {
+	case w.TooLarge != "" && w.At.IsZero():
+		return TooLarge, "nothing is written: " + w.TooLarge
+	case w.TooLarge != "":
+		return TooLarge, fmt.Sprintf("%s; %s keeps what was written at %s", w.TooLarge, w.Where, stamp(w.At))
+	case w.At.IsZero():
+		return "Pending", "the files of its proxies are not written yet"
+	case programmed < valid:
+		return "Pending", fmt.Sprintf("%d of %d listeners are written to %s", programmed, valid, w.Where)
+	case g.Fronted && !g.Answered:
+		return "Pending", fmt.Sprintf("written to %s at %s; none of its proxies is ready yet", w.Where, stamp(w.At))
+	default:
+		return "Programmed", fmt.Sprintf("written to %s at %s; its proxies read it by themselves, and acknowledge nothing",
+			w.Where, stamp(w.At))
+	}
+}
+
+// listenerWritten is the same of one listener.
+func (g GatewayFacts) listenerWritten(l Listener) (reason, message string) {
+	switch {
+	case g.programmed(l):
+		return "Programmed", "written to the files of its proxies, which acknowledge nothing"
+	case g.Written.TooLarge != "":
+		return TooLarge, "not written: " + g.Written.TooLarge
+	default:
+		return "Pending", "not written to the files of its proxies yet"
+	}
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// written sets a route's Programmed condition at a Gateway whose proxies read files, of whose rules some are not
+// written yet.
+func (p Parent) written(l *list, waiting int) {
+	switch {
+	case waiting > 0 && p.TooLarge:
+		l.set(Programmed, false, TooLarge, fmt.Sprintf(
+			"%s of %d not written: the Gateway's configuration is too large, see its condition Programmed%s",
+			count(waiting, "rule", "rules"), len(p.Standing), p.elsewhere()))
+	case waiting > 0:
+		l.set(Programmed, false, "Pending", fmt.Sprintf("%s of %d not written to the files of the proxies yet%s",
+			count(waiting, "rule", "rules"), len(p.Standing), p.elsewhere()))
+	default:
+		l.set(Programmed, true, "Programmed",
+			"written to the files of the proxies, which acknowledge nothing"+p.elsewhere())
+	}
+}
