@@ -13,6 +13,8 @@ import (
 )
 
 // brief prints conditions as "Type=Status Reason, ...".
+const files = model.DataPlaneEnvoyConfigMap
+
 func brief(list []metav1.Condition) string {
 	parts := make([]string, len(list))
 	for i, c := range list {
@@ -136,20 +138,20 @@ func TestGateway(t *testing.T) {
 			"Accepted=False InvalidParameters, Programmed=False Invalid", nil,
 		},
 		"files are not written yet": {
-			GatewayFacts{Listeners: []Listener{{Serves: true}}, Proxies: one, Files: true},
+			GatewayFacts{Listeners: []Listener{{Serves: true}}, Proxies: one, DataPlane: files},
 			"Accepted=True Accepted, Programmed=False Pending",
 			[]string{"Accepted=True Accepted, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=False " +
 				"Pending"},
 		},
 		"files are written": {
-			GatewayFacts{Listeners: []Listener{{Serves: true, Standing: acked}}, Files: true, Written: written},
+			GatewayFacts{Listeners: []Listener{{Serves: true, Standing: acked}}, DataPlane: files, Written: written},
 			"Accepted=True Accepted, Programmed=True Programmed",
 			[]string{"Accepted=True Accepted, Conflicted=False NoConflicts, ResolvedRefs=True ResolvedRefs, Programmed=True " +
 				"Programmed"},
 		},
 		"files would be too large, and have one listener of two": {
 			GatewayFacts{
-				Listeners: []Listener{{Serves: true, Standing: acked}, {Serves: true}}, Files: true,
+				Listeners: []Listener{{Serves: true, Standing: acked}, {Serves: true}}, DataPlane: files,
 				Written: resource.Written{At: written.At, TooLarge: "112 files"},
 			},
 			"Accepted=True Accepted, Programmed=False TooLarge",
@@ -160,7 +162,7 @@ func TestGateway(t *testing.T) {
 		},
 		"files are written, and no proxy is ready": {
 			GatewayFacts{
-				Listeners: []Listener{{Serves: true, Standing: acked}}, Files: true, Written: written, Fronted: true,
+				Listeners: []Listener{{Serves: true, Standing: acked}}, DataPlane: files, Written: written, Fronted: true,
 				Front: model.Front{Addresses: []model.Address{{Value: "10.0.0.1"}}},
 			},
 			"Accepted=True Accepted, Programmed=False Pending", nil,
@@ -212,16 +214,16 @@ func TestRoute(t *testing.T) {
 			"Accepted=True Accepted, ResolvedRefs=True ResolvedRefs, cardea.dev/Programmed=False RejectedByProxy",
 		},
 		"written to files": {
-			RouteFacts{Rules: 1, Parents: []Parent{{Attached: true, Files: true, Standing: []resource.Standing{acked}}}},
+			RouteFacts{Rules: 1, Parents: []Parent{{Attached: true, DataPlane: files, Standing: []resource.Standing{acked}}}},
 			"Accepted=True Accepted, ResolvedRefs=True ResolvedRefs, cardea.dev/Programmed=True Programmed",
 		},
 		"not written to files yet": {
-			RouteFacts{Rules: 1, Parents: []Parent{{Attached: true, Files: true, Standing: []resource.Standing{pending}}}},
+			RouteFacts{Rules: 1, Parents: []Parent{{Attached: true, DataPlane: files, Standing: []resource.Standing{pending}}}},
 			"Accepted=True Accepted, ResolvedRefs=True ResolvedRefs, cardea.dev/Programmed=False Pending",
 		},
 		"too large for files": {
 			RouteFacts{Rules: 1, Parents: []Parent{
-				{Attached: true, Files: true, TooLarge: true, Standing: []resource.Standing{pending}},
+				{Attached: true, DataPlane: files, TooLarge: true, Standing: []resource.Standing{pending}},
 			}},
 			"Accepted=True Accepted, ResolvedRefs=True ResolvedRefs, cardea.dev/Programmed=False TooLarge",
 		},
@@ -261,12 +263,12 @@ func TestRoute(t *testing.T) {
 func TestWrittenMessages(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	g := GatewayFacts{
-		Listeners: []Listener{{Serves: true, Standing: resource.Standing{Acknowledged: true}}}, Files: true,
+		Listeners: []Listener{{Serves: true, Standing: resource.Standing{Acknowledged: true}}}, DataPlane: files,
 		Written: resource.Written{Where: "ConfigMap infra/edge-files", At: at},
 	}
 	last := func() string { return Gateway(g).Conditions[1].Message }
 	const written = "written to ConfigMap infra/edge-files at 2026-01-02T03:04:05Z; " +
-		"its proxies read it by themselves, and acknowledge nothing"
+		"its proxies (EnvoyConfigMap) read it by themselves, and acknowledge nothing"
 	if got := last(); got != written {
 		t.Errorf("got  %s\nwant %s", got, written)
 	}

@@ -72,7 +72,7 @@ type GatewayFacts struct {
 	Front      model.Front
 	Answered   bool // Fronted: a proxy gets the requests to the Front's addresses
 	Proxies    resource.Proxies
-	Files      bool // its proxies read files, which Written tells of; Proxies does not count
+	DataPlane  model.DataPlane // if its proxies read files, Written counts in place of Proxies
 	Written    resource.Written
 }
 
@@ -146,7 +146,7 @@ func Gateway(g GatewayFacts) gatewayv1.GatewayStatus {
 		l.set("Programmed", false, "AddressNotAssigned", "no address is assigned yet")
 	default:
 		fed := g.acknowledged
-		if g.Files {
+		if g.DataPlane.ReadsFiles() {
 			fed = g.written
 		}
 		reason, message := fed(programmed, valid)
@@ -190,7 +190,7 @@ func (l Listener) usable() bool { return l.Serves && l.Standing.Refused == "" }
 // programmed tells whether a listener takes connections. A proxy that starts opens all ports at once, when it has
 // everything. Of proxies that read files it is known only that they find the listener there.
 func (g GatewayFacts) programmed(l Listener) bool {
-	return l.usable() && l.Standing.Acknowledged && (g.Files || g.Proxies.Acknowledged > 0)
+	return l.usable() && l.Standing.Acknowledged && (g.DataPlane.ReadsFiles() || g.Proxies.Acknowledged > 0)
 }
 
 // unbound says why the proxy could not bind the listener's port: it is in use or not allowed, which is the port's
@@ -241,7 +241,7 @@ func listenerStatus(g GatewayFacts, listener Listener) gatewayv1.ListenerStatus 
 		l.set("Programmed", false, pending, why)
 	case !listener.Serves:
 		l.set("Programmed", false, "Invalid", "the listener can't serve; see its other conditions and the Gateway's")
-	case g.Files:
+	case g.DataPlane.ReadsFiles():
 		reason, message := g.listenerWritten(listener)
 		l.set("Programmed", reason == "Programmed", reason, message)
 	case !g.programmed(listener):

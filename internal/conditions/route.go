@@ -18,12 +18,12 @@ const Programmed = "cardea.dev/Programmed"
 
 // Parent is what is known of a route at one of its parents.
 type Parent struct {
-	Ref      gatewayv1.ParentReference // as written
-	Attached bool
-	Proxied  bool            // a proxy that has acknowledged a whole configuration is connected
-	Files    bool            // the Gateway's proxies read files; Proxied does not count
-	TooLarge bool            // what is current can't be written to these files
-	Findings []model.Finding // about this parent only
+	Ref       gatewayv1.ParentReference // as written
+	Attached  bool
+	Proxied   bool            // a proxy that has acknowledged a whole configuration is connected
+	DataPlane model.DataPlane // of the Gateway; if its proxies read files, Proxied does not count
+	TooLarge  bool            // what is current can't be written to these files
+	Findings  []model.Finding // about this parent only
 	// Unsupported is what the Gateway's data plane can't serve of the route; Section is the rule's name.
 	Unsupported []model.Finding
 	Standing    []resource.Standing // of each rule; none if it serves nowhere
@@ -126,7 +126,7 @@ func (p Parent) programmed(l *list) {
 			waiting++
 		}
 	}
-	if p.Files {
+	if p.DataPlane.ReadsFiles() {
 		p.written(l, waiting)
 		return
 	}

@@ -25,8 +25,9 @@ func (g GatewayFacts) written(programmed, valid int) (reason, message string) {
 	case g.Fronted && !g.Answered:
 		return "Pending", fmt.Sprintf("written to %s at %s; none of its proxies is ready yet", w.Where, stamp(w.At))
 	default:
-		return "Programmed", fmt.Sprintf("written to %s at %s; its proxies read it by themselves, and acknowledge nothing",
-			w.Where, stamp(w.At))
+		return "Programmed", fmt.Sprintf(
+			"written to %s at %s; its proxies (%s) read it by themselves, and acknowledge nothing",
+			w.Where, stamp(w.At), g.DataPlane)
 	}
 }
 
@@ -34,7 +35,7 @@ func (g GatewayFacts) written(programmed, valid int) (reason, message string) {
 func (g GatewayFacts) listenerWritten(l Listener) (reason, message string) {
 	switch {
 	case g.programmed(l):
-		return "Programmed", "written to the files of its proxies, which acknowledge nothing"
+		return "Programmed", fmt.Sprintf("written to the files of its proxies (%s), which acknowledge nothing", g.DataPlane)
 	case g.Written.TooLarge != "":
 		return TooLarge, "not written: " + g.Written.TooLarge
 	default:
@@ -56,7 +57,7 @@ func (p Parent) written(l *list, waiting int) {
 		l.set(Programmed, false, "Pending", fmt.Sprintf("%s of %d not written to the files of the proxies yet%s",
 			count(waiting, "rule", "rules"), len(p.Standing), p.elsewhere()))
 	default:
-		l.set(Programmed, true, "Programmed",
-			"written to the files of the proxies, which acknowledge nothing"+p.elsewhere())
+		l.set(Programmed, true, "Programmed", fmt.Sprintf(
+			"written to the files of the proxies (%s), which acknowledge nothing%s", p.DataPlane, p.elsewhere()))
 	}
 }

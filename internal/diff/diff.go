@@ -25,11 +25,14 @@ type Edit struct {
 
 // Report is what an Edit would change.
 type Report struct {
-	Objects   []string  `json:"objects,omitempty"`   // "+ HTTPRoute shop/web", "~" changed, "-" removed
-	Routes    []Route   `json:"routes,omitempty"`    // of route tables
-	Resources []string  `json:"resources,omitempty"` // others that proxies get: "+ shop/web: Cluster service/shop/web/80"
-	Requests  []Request `json:"requests,omitempty"`  // that would go elsewhere
-	More      int       `json:"more,omitempty"`      // requests of that kind that are not listed
+	Objects []string `json:"objects,omitempty"` // "+ HTTPRoute shop/web", "~" changed, "-" removed
+	// DataPlanes of Gateways that are told of, where Gateways have several, and those that would change:
+	// "infra/edge: Envoy, would be EnvoyConfigMap"
+	DataPlanes []string  `json:"dataPlanes,omitempty"`
+	Routes     []Route   `json:"routes,omitempty"`    // of route tables
+	Resources  []string  `json:"resources,omitempty"` // others that proxies get: "+ shop/web: Cluster service/shop/web/80"
+	Requests   []Request `json:"requests,omitempty"`  // that would go elsewhere
+	More       int       `json:"more,omitempty"`      // requests of that kind that are not listed
 	// routes that differ or lead to a backend that moves, and whose requests are too many to compare
 	Unasked  int      `json:"unasked,omitempty"`
 	Refused  []string `json:"refused,omitempty"`  // what would be wrong, and is not now

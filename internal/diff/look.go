@@ -60,7 +60,9 @@ func (d *Differ) look(v flow.View) (report Report, scenes []*scene) {
 	slices.SortFunc(listeners, func(a, b changedListener) int {
 		return cmp.Or(a.key.Gateway.Compare(b.key.Gateway), strings.Compare(a.key.Name, b.key.Name))
 	})
-	return report, d.scenes(v, tables, listeners, d.moves(v))
+	scenes = d.scenes(v, tables, listeners, d.moves(v))
+	report.DataPlanes = d.dataPlanes(v, scenes)
+	return report, scenes
 }
 
 func sign(added, removed bool) string {

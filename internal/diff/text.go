@@ -18,6 +18,10 @@ func (r Report) Print(w io.Writer) error {
 	for _, o := range r.Objects {
 		fmt.Fprintf(&b, "  %s\n", o)
 	}
+	section("data planes", len(r.DataPlanes))
+	for _, o := range r.DataPlanes {
+		fmt.Fprintf(&b, "  %s\n", o)
+	}
 	section("routes", len(r.Routes))
 	for _, route := range r.Routes {
 		fmt.Fprintf(&b, "  %s %s port %s, %s: %s: %s\n", route.Change, route.Gateway, route.Port, route.Host, route.Object,

@@ -22,6 +22,15 @@ type Live struct {
 	Proxy   string  `json:"proxy,omitempty"`   // what they are: "Envoy"
 	Version string  `json:"version,omitempty"` // the oldest of them
 	Each    []Proxy `json:"each,omitempty"`    // of several, by name
+	// of proxies that read files: then nothing is acknowledged, and Acknowledged says that it is written as it is now
+	Files *Files `json:"files,omitempty"`
+}
+
+// Files is what proxies read by themselves.
+type Files struct {
+	Where    string     `json:"where,omitempty"`
+	Written  *time.Time `json:"written,omitempty"`  // when one of them changed last; nil: there are none yet
+	TooLarge string     `json:"tooLarge,omitempty"` // why they are not as they should be
 }
 
 // Proxy is a connected proxy.
@@ -39,7 +48,8 @@ func (q *asked) live(in resource.Key, part string, f resource.Fragment) Live {
 		l.Refused, l.Kept = refused.Message, q.keeps(in, part, f)
 		return l
 	}
-	acked, key := q.world.Feedback.Acked.Collection(), resource.AckKey{Resource: in, Origin: f.Origin, Variant: f.Variant}
+	acked := q.world.Feedback.AckedBy(q.world.DialectOf(q.view, in.Gateway).Name)
+	key := resource.AckKey{Resource: in, Origin: f.Origin, Variant: f.Variant}
 	if hash, found := flow.Get(q.view, acked, key); !found || hash != f.Hash {
 		l.Kept = q.keeps(in, part, f)
 		return l
@@ -51,12 +61,17 @@ func (q *asked) live(in resource.Key, part string, f resource.Fragment) Live {
 	return l
 }
 
-// proxies begins a Live with the proxies that are connected.
+// proxies begins a Live with the proxies that are connected, or the files that they read.
 func (q *asked) proxies(gateway model.ObjectRef) Live {
-	proxies, _ := flow.Get(q.view, q.world.Feedback.Proxies.Collection(), gateway)
-	return Live{
-		Proxies: proxies.Connected, Proxy: q.world.DialectOf(q.view, gateway).Proxy, Version: proxies.Version,
+	l := Live{Proxy: q.world.DialectOf(q.view, gateway).Proxy}
+	if q.world.DialectOf(q.view, gateway).Name.ReadsFiles() {
+		w, _ := flow.Get(q.view, q.world.Feedback.Written.Collection(), gateway)
+		l.Files = &Files{Where: w.Where, Written: moment(w.At), TooLarge: w.TooLarge}
+		return l
 	}
+	proxies, _ := flow.Get(q.view, q.world.Feedback.Proxies.Collection(), gateway)
+	l.Proxies, l.Version = proxies.Connected, proxies.Version
+	return l
 }
 
 // each names the proxies of a rule, if they are several. No View is open.

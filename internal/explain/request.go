@@ -70,7 +70,7 @@ func (q *asked) request(c call, gateway string, ways []*way, w *way) Story {
 	story.Notes = append(story.Notes, others(ways, w)...)
 	c.Port = uint32(w.port.BindPort)
 	story.Gateway, story.Port = w.port.Key.Gateway.NamespacedName(), w.port.Key.Number
-	if len(q.world.Dialects) > 1 {
+	if q.world.Mixed(q.view) {
 		story.DataPlane = w.dialect.Name
 	}
 	story.Bound = net.JoinHostPort(w.port.Addresses[0], strconv.Itoa(int(w.port.BindPort)))

@@ -18,7 +18,7 @@ type Question struct {
 type Story struct {
 	Request string `json:"request"`
 	Gateway string `json:"gateway,omitempty"`
-	// DataPlane of the Gateway, where the program has several.
+	// DataPlane of the Gateway, where Gateways have several.
 	DataPlane model.DataPlane `json:"dataPlane,omitempty"`
 
 	Listener string `json:"listener,omitempty"`

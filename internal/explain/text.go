@@ -142,6 +142,8 @@ func (l Live) text(now time.Time) string {
 	switch {
 	case l.Refused != "":
 		return "no: the proxy refused it: " + l.Refused + l.kept()
+	case l.Files != nil:
+		return l.Files.text(l, now)
 	case l.Proxies == 0:
 		return "no: no proxy is connected"
 	case l.Kept && !l.Acknowledged:
@@ -221,7 +223,7 @@ func (o Object) Print(w io.Writer, now time.Time) error {
 			if d := s.Acknowledged.Sub(before); d > 0 {
 				took = d.Round(time.Millisecond).String() + " later"
 			}
-			p.line("live", "%s, %s", when(*s.Acknowledged, now), took)
+			p.line(o.reached(), "%s, %s", when(*s.Acknowledged, now), took)
 		}
 	}
 	for i, b := range o.Before {
@@ -291,6 +293,10 @@ func (l Live) short() string {
 	switch {
 	case l.Refused != "":
 		return "refused: " + l.Refused + l.kept()
+	case l.Files != nil && l.Acknowledged:
+		return "written"
+	case l.Files != nil:
+		return "not written"
 	case l.Acknowledged:
 		return "acknowledged"
 	}

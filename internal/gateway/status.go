@@ -58,14 +58,16 @@ func (m *Meaning) gatewayReport(
 	out resource.Outputs, f *resource.Feedback,
 ) func(*flow.Ctx, model.ObjectRef, gatewayFacts) (plan.Report[gatewayv1.GatewayStatus], bool) {
 	return func(c *flow.Ctx, ref model.ObjectRef, g gatewayFacts) (plan.Report[gatewayv1.GatewayStatus], bool) {
-		facts := conditions.GatewayFacts{Generation: g.Generation, Findings: g.Findings, Bind: g.Bind, Fronted: g.Fronted}
+		facts := conditions.GatewayFacts{
+			Generation: g.Generation, Findings: g.Findings, Bind: g.Bind, Fronted: g.Fronted, DataPlane: g.Proxy.DataPlane,
+		}
 		looked := !g.Fronted
 		if g.Fronted {
 			facts.Front, looked = flow.Fetch(c, m.in.Fronts.Collection(), ref)
 			behind, _ := flow.Fetch(c, m.slices, model.Ref(model.KindService, ref.Namespace(), g.Proxy.Name))
 			facts.Answered = resolve.Answered(specs(behind))
 		}
-		if facts.Files = g.Proxy.DataPlane.ReadsFiles(); facts.Files {
+		if facts.DataPlane.ReadsFiles() {
 			facts.Written, _ = flow.Fetch(c, f.Written.Collection(), ref)
 		} else {
 			facts.Proxies, _ = flow.Fetch(c, f.Proxies.Collection(), ref)
@@ -153,7 +155,7 @@ func (m routeReports) report(
 		}
 		parent.Attached = !hasError(parent.Findings, "Accepted")
 		if parent.Attached {
-			if parent.Files = p.Gateway.DataPlane.ReadsFiles(); parent.Files {
+			if parent.DataPlane = p.Gateway.DataPlane; parent.DataPlane.ReadsFiles() {
 				_, parent.TooLarge = flow.Fetch(c, m.tooLarge, p.Gateway.Ref)
 			} else {
 				_, parent.Proxied = flow.Fetch(c, m.proxied, p.Gateway.Ref)

@@ -23,6 +23,17 @@ func (w *World) DialectOf(v flow.View, gateway model.ObjectRef) dialect.Dialect 
 	return w.Dialect(g.DataPlane)
 }
 
+// Mixed tells whether a Gateway has another data plane than the program's first, so that it has to be said which one is
+// spoken of.
+func (w *World) Mixed(v flow.View) bool {
+	for _, g := range flow.All(v, w.Plan.Gateways) {
+		if g.DataPlane != w.Dialects[0].Name {
+			return true
+		}
+	}
+	return false
+}
+
 // names are those of the data planes.
 func names(dialects []dialect.Dialect) (list []model.DataPlane) {
 	for _, d := range dialects {
