@@ -7,9 +7,10 @@ package dataplanes
 import (
 	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/envoy"
+	"cardea.dev/cardea/internal/envoystatic"
 )
 
 // All has the data planes; a Gateway that asks for none has the first.
 func All() []dialect.Dialect {
-	return []dialect.Dialect{envoy.Dialect()}
+	return []dialect.Dialect{envoy.Dialect(), envoystatic.Dialect()}
 }

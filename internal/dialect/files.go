@@ -10,8 +10,9 @@ import (
 
 // Files is how proxies are fed that read files by themselves, and answer nobody.
 type Files struct {
-	// Next is the next step from what is written towards what the proxies should have. It depends on its arguments only,
-	// so whoever starts anew goes on where another one stopped. It is asked again after each step.
+	// Next is the next step from what is written towards what the proxies should have; if nothing is written, everything
+	// at once. It depends on its arguments only, so whoever starts anew goes on where another one stopped. It is asked
+	// again after each step.
 	Next func(FileStart, FileSet, map[resource.Name]resource.Resource) (FileStep, error)
 	// MaxFiles is how many files a proxy can follow.
 	MaxFiles int
@@ -52,28 +53,30 @@ func (s FileSet) Size() int {
 
 // FileStep is one step of an edit.
 type FileStep struct {
-	Files FileSet
-	// Stage is what the step does. Before the next one, proxies must have had the time to read it.
-	Stage FileStage
-	// Pending are the resources that are not in Files as they are now.
-	Pending []resource.Name
+	// Missing are the resources that are not in what is written as they are now.
+	Missing []resource.Name
+	Stage   FileStage
+	Files   FileSet // that are to be written
 }
 
-// FileStage is what a step does. A folder that changes as a whole says nothing of the order in which its files are
-// read, so what names and what is named can't change together.
+// FileStage is what a step does. Two folders do not change at the same moment, and a folder that changes as a whole
+// says nothing of the order in which its files are read. So what names something, and what is named, can't change
+// together.
 type FileStage uint8
 
 // The stages, in the order of an edit.
 const (
 	FilesCurrent FileStage = iota // nothing: what is written is what should be
-	FilesAdd                      // what is new or changed and named by others: clusters, keys
-	FilesSwitch                   // listeners and route tables
-	FilesRemove                   // what nothing names any more
+	FilesUpdate                   // changes clusters and keys that are there
+	FilesAddKeys                  // adds keys: clusters and listeners that name them have to wait
+	FilesAdd                      // adds clusters: route tables that name them have to wait
+	FilesSwitch                   // changes listeners and route tables: what only the old ones name has to stay
+	FilesRemove                   // removes what nothing names any more
 )
 
-var stageNames = [...]string{"nothing", "adds", "switches", "removes"}
+var stageNames = [...]string{"nothing", "update", "add keys", "add", "switch", "remove"}
 
-// String is what the step does.
+// String is the stage as the log says it.
 func (s FileStage) String() string { return stageNames[s] }
 
 // MaxObject is how large a ConfigMap or a Secret may be, in bytes. Kubernetes takes 1 MiB; the rest is for its

@@ -54,7 +54,14 @@ func Bootstrap(cfg BootstrapConfig) ([]byte, error) {
 	b.StaticResources = &bootstrapv3.Bootstrap_StaticResources{
 		Clusters: []*clusterv3.Cluster{serverOnSocket(cfg.XDSSocket)},
 	}
-	return toJSON(b)
+	return JSON(b)
+}
+
+// ChildBootstrap is what a child process starts with that gets its configuration from elsewhere than a server, as JSON.
+func ChildBootstrap(node, adminSocket string, from *bootstrapv3.Bootstrap_DynamicResources) ([]byte, error) {
+	b := bootstrap(&corev3.Node{Id: node, Cluster: node}, pipe(adminSocket))
+	b.DynamicResources = from
+	return JSON(b)
 }
 
 // bootstrap is what all Envoys start with, wherever they run.

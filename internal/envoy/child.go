@@ -32,18 +32,18 @@ func versionIn(output []byte) string {
 	return ""
 }
 
-// childFile is the bootstrap of a child process.
-const childFile = "bootstrap.json"
+// ChildFile is the name of the bootstrap of a child process.
+const ChildFile = "bootstrap.json"
 
 func childFiles(s dialect.ChildStart) (map[string][]byte, error) {
 	text, err := Bootstrap(BootstrapConfig{
 		NodeID: s.Node, NodeCluster: s.Node, XDSSocket: s.XDSSocket, AdminSocket: s.AdminSocket,
 	})
-	return map[string][]byte{childFile: text}, err
+	return map[string][]byte{ChildFile: text}, err
 }
 
 func childArguments(folder string, threads int) []string {
-	return append(Flags(), "--config-path", filepath.Join(folder, childFile), "--concurrency", strconv.Itoa(threads))
+	return append(Flags(), "--config-path", filepath.Join(folder, ChildFile), "--concurrency", strconv.Itoa(threads))
 }
 
 // unremarkable is in lines that are not worth a warning: what an Envoy says whenever it is stopped, and whenever it

@@ -19,7 +19,7 @@ import (
 
 // describe prints a resource as JSON, the same for the same resource. Private keys are left out.
 func describe(t resource.Type, r resource.Resource) ([]byte, error) {
-	m, err := newMessage(t)
+	m, err := Message(t)
 	if err != nil {
 		return nil, err
 	}
@@ -31,10 +31,11 @@ func describe(t resource.Type, r resource.Resource) ([]byte, error) {
 			Specifier: &corev3.DataSource_InlineString{InlineString: "[redacted]"},
 		}
 	}
-	return toJSON(m)
+	return JSON(m)
 }
 
-func newMessage(t resource.Type) (proto.Message, error) {
+// Message is an empty message of a type of resource.
+func Message(t resource.Type) (proto.Message, error) {
 	switch t {
 	case resource.Cluster:
 		return new(clusterv3.Cluster), nil
@@ -50,8 +51,8 @@ func newMessage(t resource.Type) (proto.Message, error) {
 	return nil, fmt.Errorf("resource type %d is unknown", t)
 }
 
-// toJSON prints a message with the field names of the protos. protojson puts in spaces at random; they are taken out.
-func toJSON(m proto.Message) ([]byte, error) {
+// JSON prints a message with the field names of the protos. protojson puts in spaces at random; they are taken out.
+func JSON(m proto.Message) ([]byte, error) {
 	b, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
 	if err != nil {
 		return nil, fmt.Errorf("print %s: %w", m.ProtoReflect().Descriptor().FullName(), err)

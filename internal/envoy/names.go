@@ -80,8 +80,10 @@ func tableOf(l model.Listener) resource.Key {
 	return resource.Key{Gateway: l.Gateway, Type: resource.Routes, Name: tableName(l)}
 }
 
-// ours tells whether this dialect renders what a data plane serves.
-func ours(d model.DataPlane) bool { return d == model.DataPlaneEnvoy }
+// ours tells whether this dialect renders what a data plane serves: that of every Envoy, whatever brings it there.
+func ours(d model.DataPlane) bool {
+	return d == model.DataPlaneEnvoy || d == model.DataPlaneEnvoyConfigMap
+}
 
 // servable tells whether a port is this dialect's, and it knows what the port speaks. What it doesn't know is not
 // rendered at all: a listener must not serve plaintext because its protocol is new.

@@ -30,39 +30,67 @@ func PodBootstrap(cfg dialect.PodStart) (map[string][]byte, error) {
 	switch {
 	case cfg.ServerHost == "" || cfg.ServerPort == 0 || cfg.ServerName == "":
 		return nil, errors.New("envoy bootstrap: the server's host, port and name are needed")
-	case cfg.AdminSocket == "" || cfg.ConfigDir == "" || cfg.CAPath == "" || cfg.TokenPath == "":
-		return nil,
-			errors.New(
-				"envoy bootstrap: the paths of the configuration, the CA bundle, the token and the admin socket are needed",
-			)
-	case cfg.ProbeAddress == "" || cfg.ProbePort == 0:
-		return nil, errors.New("envoy bootstrap: the address and port of the probes are needed")
+	case cfg.ConfigDir == "" || cfg.CAPath == "" || cfg.TokenPath == "":
+		return nil, errors.New("envoy bootstrap: the paths of the configuration, the CA bundle and the token are needed")
+	}
+	b, err := podBootstrap(cfg)
+	if err != nil {
+		return nil, err
 	}
 	// Without a limit to the wait for the first answers, a proxy that can't reach the server stays what it is: not ready.
 	// With one, it would be ready after 15 s, with no listener, and take the place of a proxy that serves.
 	whole := overADS()
 	whole.InitialFetchTimeout = seconds(0)
-	b := bootstrap(&corev3.Node{Id: "pod", Cluster: cfg.NodeCluster}, pipe(cfg.AdminSocket))
 	b.DynamicResources = dynamicResources(
 		&corev3.GrpcService_EnvoyGrpc{ClusterName: xdsCluster, Authority: cfg.ServerName}, whole,
 	)
-	b.StaticResources = &bootstrapv3.Bootstrap_StaticResources{
-		Clusters:  []*clusterv3.Cluster{serverInNetwork(cfg), staticCluster(adminCluster, pipe(cfg.AdminSocket))},
-		Listeners: []*listenerv3.Listener{probeListener(cfg)},
-	}
+	b.StaticResources.Clusters = append(b.StaticResources.Clusters, serverInNetwork(cfg))
 	files := map[string][]byte{}
 	for name, message := range map[string]proto.Message{
 		podMainFile:  b,
 		podCAFile:    &discoveryv3.DiscoveryResponse{Resources: []*anypb.Any{mustAny(authority(cfg))}},
 		podTokenFile: &discoveryv3.DiscoveryResponse{Resources: []*anypb.Any{mustAny(token(cfg))}},
 	} {
-		text, err := toJSON(message)
+		text, err := JSON(message)
 		if err != nil {
 			return nil, fmt.Errorf("envoy bootstrap: %s: %w", name, err)
 		}
 		files[name] = append(text, '\n')
 	}
 	return files, nil
+}
+
+// PodBootstrapFrom is what Envoys of a pod start with that get their configuration from elsewhere than a server: one
+// file, for PodCommand.
+func PodBootstrapFrom(
+	cfg dialect.PodStart, from *bootstrapv3.Bootstrap_DynamicResources,
+) (map[string][]byte, error) {
+	b, err := podBootstrap(cfg)
+	if err != nil {
+		return nil, err
+	}
+	b.DynamicResources = from
+	text, err := JSON(b)
+	if err != nil {
+		return nil, fmt.Errorf("envoy bootstrap: %w", err)
+	}
+	return map[string][]byte{podMainFile: append(text, '\n')}, nil
+}
+
+// podBootstrap is what all Envoys of pods start with: the admin interface, and what answers the kubelet.
+func podBootstrap(cfg dialect.PodStart) (*bootstrapv3.Bootstrap, error) {
+	switch {
+	case cfg.AdminSocket == "":
+		return nil, errors.New("envoy bootstrap: the path of the admin socket is needed")
+	case cfg.ProbeAddress == "" || cfg.ProbePort == 0:
+		return nil, errors.New("envoy bootstrap: the address and port of the probes are needed")
+	}
+	b := bootstrap(&corev3.Node{Id: "pod", Cluster: cfg.NodeCluster}, pipe(cfg.AdminSocket))
+	b.StaticResources = &bootstrapv3.Bootstrap_StaticResources{
+		Clusters:  []*clusterv3.Cluster{staticCluster(adminCluster, pipe(cfg.AdminSocket))},
+		Listeners: []*listenerv3.Listener{probeListener(cfg)},
+	}
+	return b, nil
 }
 
 // PodCommand is the command line of an Envoy with the files of PodBootstrap in configDir. Its log has the given level;

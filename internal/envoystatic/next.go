@@ -1,0 +1,155 @@
+package envoystatic
+
+import (
+	"bytes"
+	"maps"
+
+	"cardea.dev/cardea/internal/dialect"
+	"cardea.dev/cardea/internal/resource"
+)
+
+// wanted is what the files should say.
+type wanted struct {
+	listeners, clusters texts
+	tables, keys        map[string][]byte // files
+}
+
+func newWanted(at dialect.FileStart, all map[resource.Name]resource.Resource) (wanted, error) {
+	w := wanted{texts{}, texts{}, map[string][]byte{}, map[string][]byte{}}
+	for n := range all {
+		if n.Type == resource.Endpoints { // they stand in their clusters
+			continue
+		}
+		text, err := textOf(n, all, at)
+		if err != nil {
+			return w, err
+		}
+		switch n.Type {
+		case resource.Listener:
+			w.listeners[n.Name] = text
+		case resource.Cluster:
+			w.clusters[n.Name] = text
+		case resource.Routes:
+			w.tables[fileOf(n)] = texts{n.Name: text}.file()
+		case resource.Secret:
+			w.keys[fileOf(n)] = texts{n.Name: text}.file()
+		}
+	}
+	return w, nil
+}
+
+// next is dialect.Files.Next.
+//
+//	written --update--> clusters and keys that are there, as wanted
+//	        --add keys--> and the new keys
+//	        --add--> and the new clusters
+//	        --switch--> and listeners and tables as wanted
+//	        --remove--> what is wanted, and nothing else
+func next(
+	at dialect.FileStart, written dialect.FileSet, all map[resource.Name]resource.Resource,
+) (step dialect.FileStep, err error) {
+	w, err := newWanted(at, all)
+	if err != nil {
+		return step, err
+	}
+	h := had{readTexts(written.Plain[listenersFile]), readTexts(written.Plain[clustersFile]), written}
+	step.Missing = h.missing(w, all)
+	whole := dialect.FileSet{Plain: maps.Clone(w.tables), Keys: w.keys}
+	whole.Plain[clustersFile], whole.Plain[listenersFile] = w.clusters.file(), w.listeners.file()
+	if len(written.Plain) == 0 {
+		step.Stage, step.Files = dialect.FilesSwitch, whole
+		return step, nil
+	}
+	now := dialect.FileSet{Plain: maps.Clone(written.Plain), Keys: maps.Clone(written.Keys)}
+	changes := func(stage dialect.FileStage) bool {
+		if now.Equal(written) {
+			return false
+		}
+		step.Stage, step.Files = stage, now
+		return true
+	}
+	now.Plain[clustersFile], now.Keys = h.updated(w).file(), updated(written.Keys, w.keys)
+	if changes(dialect.FilesUpdate) {
+		return step, nil
+	}
+	if now.Keys = union(written.Keys, w.keys); changes(dialect.FilesAddKeys) {
+		return step, nil
+	}
+	if now.Plain[clustersFile] = union(h.clusters, w.clusters).file(); changes(dialect.FilesAdd) {
+		return step, nil
+	}
+	now.Plain = union(now.Plain, w.tables)
+	if now.Plain[listenersFile] = whole.Plain[listenersFile]; changes(dialect.FilesSwitch) {
+		return step, nil
+	}
+	now = whole
+	if !changes(dialect.FilesRemove) {
+		step.Files = written
+	}
+	return step, nil
+}
+
+// updated are the clusters that are written, as they are wanted: but for those that name a key which is not written.
+func (h had) updated(w wanted) texts {
+	list := updated(h.clusters, w.clusters)
+	for key := range w.keys {
+		if _, known := h.files.Keys[key]; known {
+			continue
+		}
+		for name, text := range list {
+			if bytes.Contains(text, []byte("/"+key+`"`)) {
+				list[name] = h.clusters[name]
+			}
+		}
+	}
+	return list
+}
+
+// updated has the names of a, as they are in b if they are there.
+func updated[M ~map[string]V, V any](a, b M) M {
+	list := M{}
+	for name, was := range a {
+		list[name] = was
+		if is, known := b[name]; known {
+			list[name] = is
+		}
+	}
+	return list
+}
+
+// had is what is written.
+type had struct {
+	listeners, clusters texts
+	files               dialect.FileSet
+}
+
+// missing are the resources that are not written as they are now.
+func (h had) missing(w wanted, all map[resource.Name]resource.Resource) (list []resource.Name) {
+	for n := range all {
+		file, is := fileOf(n), false
+		switch n.Type {
+		case resource.Listener:
+			is = bytes.Equal(h.listeners[n.Name], w.listeners[n.Name])
+		case resource.Cluster, resource.Endpoints:
+			is = bytes.Equal(h.clusters[n.Name], w.clusters[n.Name])
+		case resource.Routes:
+			is = bytes.Equal(h.files.Plain[file], w.tables[file])
+		case resource.Secret:
+			is = bytes.Equal(h.files.Keys[file], w.keys[file])
+		}
+		if !is {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// union has all of both; what both have is that of b.
+func union[M ~map[string]V, V any](a, b M) M {
+	all := maps.Clone(a)
+	if all == nil {
+		all = M{}
+	}
+	maps.Copy(all, b)
+	return all
+}
