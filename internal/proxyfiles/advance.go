@@ -1,0 +1,168 @@
+package proxyfiles
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"cardea.dev/cardea/internal/dialect"
+	"cardea.dev/cardea/internal/resource"
+)
+
+// After a failure the store is tried again, after longer and longer pauses.
+const (
+	firstPause = 250 * time.Millisecond
+	lastPause  = 30 * time.Second
+)
+
+// never is when nothing is to be done before something changes.
+func (w *Writer) never() time.Time { return w.cfg.Now().Add(24 * time.Hour) }
+
+// advance writes all steps of a Gateway that need not wait, and finds when the next one is due.
+func (w *Writer) advance(ctx context.Context, t *target) {
+	if t.resources == nil {
+		t.due = w.never() // they come with a turn
+		return
+	}
+	if err := w.readFiles(ctx, t); err != nil {
+		w.fail(ctx, t, "read", err)
+		return
+	}
+	for {
+		step, due, err := w.step(t)
+		if err != nil {
+			w.cfg.Log.Error("can't make the files of proxies", "gateway", t.gateway.String(), "error", err)
+			t.due = w.never()
+			return
+		}
+		if why := t.files.TooLarge(step.Files); why != "" && step.Stage != dialect.FilesCurrent {
+			w.tellTooLarge(t, why)
+			t.due = w.never()
+			return
+		}
+		if now := w.cfg.Now(); step.Stage == dialect.FilesCurrent || now.Before(due) {
+			t.due = due
+			return
+		}
+		if err := w.write(ctx, t, step); err != nil {
+			w.fail(ctx, t, "write", err)
+			return
+		}
+	}
+}
+
+// readFiles reads what is written, unless that is known.
+func (w *Writer) readFiles(ctx context.Context, t *target) (err error) {
+	if t.read {
+		return nil
+	}
+	if t.written, t.at, err = w.cfg.Store.Read(ctx, t.gateway); err != nil {
+		return err
+	}
+	t.read, t.failing, t.pause = true, false, 0
+	for i := range t.wrote { // what was written when is not known any more
+		t.wrote[i] = t.at
+	}
+	return nil
+}
+
+// step finds the next step, and when it is due, and tells what is written.
+func (w *Writer) step(t *target) (step dialect.FileStep, due time.Time, err error) {
+	start := w.cfg.Store.Start(t.gateway)
+	if step, err = t.files.Next(start, t.written, t.resources); err != nil {
+		return step, due, err
+	}
+	w.tell(t, step.Missing)
+	if step.Stage == dialect.FilesCurrent || step.Stage == dialect.FilesRemove {
+		t.snapshot = nil // what was to be switched was edited back
+	}
+	if due = w.dueAt(t, step.Stage); step.Stage != dialect.FilesSwitch {
+		return step, due, nil
+	}
+	if t.snapshot == nil {
+		t.snapshot = &snapshot{switched(t.resources), due}
+	}
+	if due = t.snapshot.due; w.cfg.Now().Before(due) {
+		return step, due, nil
+	}
+	all := maps.Clone(t.resources)
+	maps.DeleteFunc(all, func(n resource.Name, _ resource.Resource) bool { return isSwitched(n) })
+	maps.Copy(all, t.snapshot.resources)
+	t.snapshot = nil
+	if step, err = t.files.Next(start, t.written, all); err == nil && step.Stage != dialect.FilesSwitch {
+		return w.step(t) // the snapshot is what is written; what came after it is not
+	}
+	return step, due, err
+}
+
+// dueAt is when a step of a stage may be written: when every proxy has read the last step of the stages before it.
+func (w *Writer) dueAt(t *target, stage dialect.FileStage) time.Time {
+	after := func(last time.Time) time.Time {
+		if last.IsZero() {
+			return last
+		}
+		return last.Add(w.cfg.Sync)
+	}
+	switch stage {
+	case dialect.FilesCurrent:
+		return w.never()
+	case dialect.FilesAdd:
+		return after(t.wrote[dialect.FilesAddKeys])
+	case dialect.FilesSwitch:
+		return after(latest(t.wrote[dialect.FilesAddKeys], t.wrote[dialect.FilesAdd]))
+	case dialect.FilesRemove:
+		return after(t.wrote[dialect.FilesSwitch])
+	}
+	return time.Time{} // at once
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// isSwitched tells whether a resource changes in the stage FilesSwitch.
+func isSwitched(n resource.Name) bool {
+	return n.Type == resource.Listener || n.Type == resource.Routes
+}
+
+func switched(all map[resource.Name]resource.Resource) map[resource.Name]resource.Resource {
+	list := map[resource.Name]resource.Resource{}
+	for n, r := range all {
+		if isSwitched(n) {
+			list[n] = r
+		}
+	}
+	return list
+}
+
+// write writes a step.
+func (w *Writer) write(ctx context.Context, t *target, step dialect.FileStep) error {
+	now := w.cfg.Now()
+	if err := w.cfg.Store.Write(ctx, t.gateway, step.Files, now); err != nil {
+		return err
+	}
+	t.written, t.at, t.wrote[step.Stage] = step.Files, now, now
+	t.failing, t.pause = false, 0
+	w.metrics.wrote(step)
+	w.cfg.Log.Info("proxies' files written", "gateway", t.gateway.String(), "to", w.cfg.Store.Where(t.gateway),
+		"stage", step.Stage.String(), "files", step.Files.Count(), "bytes", step.Files.Size())
+	return nil
+}
+
+// fail notes that the store failed, and when it is tried again. It is logged once, until it works again.
+func (w *Writer) fail(ctx context.Context, t *target, what string, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	w.metrics.failures.Inc()
+	if !t.failing {
+		w.cfg.Log.Error("can't "+what+" the files of proxies; it is tried again", "gateway", t.gateway.String(),
+			"where", w.cfg.Store.Where(t.gateway), "error", err)
+	}
+	t.failing, t.read = true, false // the store may have taken it all the same
+	t.pause = min(max(2*t.pause, firstPause), lastPause)
+	t.due = w.cfg.Now().Add(t.pause)
+}
