@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -40,6 +41,9 @@ port 443 at 8443.`,
 			if err := checkBinding(o); err != nil {
 				return err
 			}
+			if o.ConfigMapSync < 0 {
+				return fmt.Errorf("--configmap-sync %v: want a duration that is not negative, such as 1s", o.ConfigMapSync)
+			}
 			if _, _, err := net.SplitHostPort(o.Admin); err != nil {
 				return fmt.Errorf("--admin %q: want host:port, such as %s", o.Admin, admin.DefaultAddr)
 			}
@@ -56,6 +60,8 @@ port 443 at 8443.`,
 	f.StringVar(&o.Admin, "admin", admin.DefaultAddr, "host:port of the admin API")
 	f.StringVar(&o.WorkDir, "work-dir", "",
 		"folder for the proxies' sockets and bootstrap files (default: a temporary folder)")
+	f.DurationVar(&o.ConfigMapSync, "configmap-sync", time.Second,
+		"time between the steps of an edit of files, which proxies of the data plane EnvoyConfigMap read by themselves")
 	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&format, "log-format", "text", "text or json")
 	completeFlag(cmd, "admin", admin.DefaultAddr)

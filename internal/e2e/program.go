@@ -9,11 +9,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"cardea.dev/cardea/internal/dataplanes"
+	"cardea.dev/cardea/internal/dialect"
+	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/standalone"
 )
 
@@ -33,6 +36,20 @@ type Program struct {
 	done chan error
 }
 
+// DataPlanes are all, the one that $CARDEA_DATAPLANE names first: Gateways that name none have that.
+func DataPlanes(t testing.TB) []dialect.Dialect {
+	t.Helper()
+	list, name := dataplanes.All(), model.DataPlane(os.Getenv("CARDEA_DATAPLANE"))
+	if name == "" {
+		return list
+	}
+	i := slices.IndexFunc(list, func(d dialect.Dialect) bool { return d.Name == name })
+	if i < 0 {
+		t.Fatalf("CARDEA_DATAPLANE=%s: there is no such data plane", name)
+	}
+	return append([]dialect.Dialect{list[i]}, slices.Delete(list, i, i+1)...)
+}
+
 var addresses atomic.Uint32
 
 // address is a loopback address that no other test of this process uses. The process id keeps test binaries apart.
@@ -48,8 +65,8 @@ func Start(t testing.TB, dir string, change ...func(*standalone.Options)) *Progr
 	p := &Program{Dir: dir, Address: address(), done: make(chan error, 1)}
 	listening := make(chan string, 1)
 	o := standalone.Options{
-		Dialects: dataplanes.All(),
-		Dir:      dir, PortOffset: Offset, Bind: []string{p.Address}, Admin: "127.0.0.1:0", CacheDir: t.TempDir(),
+		Dialects: DataPlanes(t), ConfigMapSync: 100 * time.Millisecond,
+		Dir: dir, PortOffset: Offset, Bind: []string{p.Address}, Admin: "127.0.0.1:0", CacheDir: t.TempDir(),
 		Log: slog.New(slog.NewTextHandler(&logTo{t}, nil)), OnAdmin: func(addr string) { listening <- addr },
 	}
 	for _, f := range change {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"path"
+	"slices"
 
 	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -44,7 +45,7 @@ func PodBootstrap(cfg dialect.PodStart) (map[string][]byte, error) {
 	b.DynamicResources = dynamicResources(
 		&corev3.GrpcService_EnvoyGrpc{ClusterName: xdsCluster, Authority: cfg.ServerName}, whole,
 	)
-	b.StaticResources.Clusters = append(b.StaticResources.Clusters, serverInNetwork(cfg))
+	b.StaticResources.Clusters = slices.Insert(b.StaticResources.Clusters, 0, serverInNetwork(cfg))
 	files := map[string][]byte{}
 	for name, message := range map[string]proto.Message{
 		podMainFile:  b,

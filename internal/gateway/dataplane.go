@@ -92,10 +92,11 @@ func (in dataPlanes) infrastructure(
 	if why = cmp.Or(why, missing); why != "" {
 		return read, []problem{{field: field, condition: "Accepted", reason: "InvalidParameters", message: why}}
 	}
-	if i != nil && !fronted && len(read.Parameters)+len(read.Labels)+len(read.Annotations) > 0 {
+	mute := slices.ContainsFunc(read.Parameters, func(p parameters) bool { return p.Proxy == "" })
+	if i != nil && !fronted && (mute || len(read.Labels)+len(read.Annotations) > 0) {
 		problems = append(problems, problem{
 			severity: model.Warning, field: "spec.infrastructure",
-			message: "nothing is deployed here, so this and DataPlanes have no effect",
+			message: "nothing is deployed here: of DataPlanes only spec.proxy has an effect, labels and annotations have none",
 		})
 	}
 	return read, problems

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/model"
@@ -22,10 +23,12 @@ type Options struct {
 	Bind       []string          // IP addresses that Gateways bind where they state none
 	Admin      string            // host:port of the admin API
 	WorkDir    string            // for the proxies' sockets and bootstraps; "" makes a temporary one
-	CacheDir   string            // what Run remembers for the next run; "" is the user's cache folder
-	Log        *slog.Logger
-	OnAdmin    func(addr string) // is called with the address of the admin API; nil: not called
-	Unchecked  bool              // for tests: see gateway.Options
+	// ConfigMapSync is the time between the steps of an edit of files that proxies read by themselves.
+	ConfigMapSync time.Duration
+	CacheDir      string // what Run remembers for the next run; "" is the user's cache folder
+	Log           *slog.Logger
+	OnAdmin       func(addr string) // is called with the address of the admin API; nil: not called
+	Unchecked     bool              // for tests: see gateway.Options
 }
 
 // logger is the logger of the options; nil discards.

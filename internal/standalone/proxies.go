@@ -13,6 +13,7 @@ import (
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/process"
+	"cardea.dev/cardea/internal/proxyfiles"
 	"cardea.dev/cardea/internal/world"
 )
 
@@ -22,6 +23,7 @@ type proxies struct {
 	programs map[model.DataPlane]process.Executable
 	socket   string // where the xDS server listens
 	dir      string // holds a folder for each proxy
+	files    proxyfiles.Folder
 	// reachable makes sure that a proxy that starts finds the server.
 	reachable func() error
 	log       *slog.Logger
@@ -41,6 +43,7 @@ type child struct {
 	stop    context.CancelFunc
 	// stay takes back that it will be stopped, while its Gateway is gone or has another data plane; else nil
 	stay context.CancelFunc
+	live bool // it reads files, and serves
 }
 
 // run starts and stops children as Gateways are added and deleted. When it returns, all have ended.
@@ -72,7 +75,8 @@ type wanted struct {
 	gateway model.ObjectRef
 	dialect dialect.Dialect
 	binds   []bind
-	live    bool // its proxy has acknowledged a complete configuration
+	live    bool // its proxy has acknowledged a complete configuration, or serves what it reads
+	waits   bool // for the first files that its proxy is to read
 }
 
 func (p *proxies) wanted(v flow.View) []wanted {
@@ -82,9 +86,15 @@ func (p *proxies) wanted(v flow.View) []wanted {
 	}
 	var list []wanted
 	for ref, g := range flow.All(v, p.world.Plan.Gateways) {
-		state, _ := flow.Get(v, p.world.Feedback.Proxies.Collection(), ref)
-		live := state.Connected > 0 && state.Acknowledged == state.Connected
-		list = append(list, wanted{ref, p.world.Dialect(g.DataPlane), binds[ref], live})
+		w := wanted{gateway: ref, dialect: p.world.Dialect(g.DataPlane), binds: binds[ref]}
+		if g.DataPlane.ReadsFiles() {
+			written, _ := flow.Get(v, p.world.Feedback.Written.Collection(), ref)
+			c := p.children[ref]
+			w.live, w.waits = c != nil && c.live, written.At.IsZero()
+		} else {
+			w.live = acknowledged(v, p.world, ref)
+		}
+		list = append(list, w)
 	}
 	slices.SortFunc(list, func(a, b wanted) int { return a.gateway.Compare(b.gateway) })
 	return list
@@ -111,7 +121,7 @@ func (p *proxies) keep(ctx context.Context) {
 		if p.children[w.gateway] != nil {
 			continue
 		}
-		if p.mustWait(w, p.list) {
+		if w.waits || p.mustWait(w, p.list) {
 			p.waiting = true
 			continue
 		}
@@ -143,7 +153,11 @@ func (p *proxies) start(ctx context.Context, w wanted) {
 		return
 	}
 	running, stop := context.WithCancel(ctx)
-	p.children[ref] = &child{dialect: w.dialect, process: proxy, stop: stop}
+	c := &child{dialect: w.dialect, process: proxy, stop: stop}
+	p.children[ref] = c
+	if w.dialect.Files != nil {
+		p.running.Go(func() { p.follow(running, ref, c) })
+	}
 	p.running.Go(func() {
 		_ = proxy.Run(running)
 		p.mu.Lock()
@@ -171,6 +185,29 @@ func (p *proxies) leave(ctx context.Context, ref model.ObjectRef, c *child) {
 	})
 }
 
+// follow waits until a proxy that reads files serves.
+func (p *proxies) follow(ctx context.Context, ref model.ObjectRef, c *child) {
+	if !isReady(ctx, c.dialect.Child, adminSocket(proxyDir(p.dir, ref))) {
+		return
+	}
+	p.mu.Lock()
+	c.live = true
+	p.mu.Unlock()
+	p.world.Graph.Apply("proxy serves", func(*flow.Batch) {}) // those that wait for it look again
+}
+
+// live has the Gateways whose proxies read files, and serve. It must not be called in a View: run opens one with mu
+// held.
+func (p *proxies) live() map[model.ObjectRef]bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	list := map[model.ObjectRef]bool{}
+	for ref, c := range p.children {
+		list[ref] = c.live
+	}
+	return list
+}
+
 // states returns the states of the processes of the wanted Gateways.
 func (p *proxies) states() map[model.ObjectRef]process.State {
 	p.mu.Lock()
@@ -192,7 +229,9 @@ func (p *proxies) findings(place where) []admin.Finding {
 	p.world.Graph.View(func(v flow.View) {
 		for _, ref := range slices.SortedFunc(maps.Keys(states), model.ObjectRef.Compare) {
 			state := states[ref]
-			if proxies, _ := flow.Get(v, p.world.Feedback.Proxies.Collection(), ref); state.Exit == "" || proxies.Connected > 0 {
+			proxies, _ := flow.Get(v, p.world.Feedback.Proxies.Collection(), ref)
+			g, _ := flow.Get(v, p.world.Plan.Gateways, ref)
+			if state.Exit == "" || proxies.Connected > 0 || g.DataPlane.ReadsFiles() && state.PID != 0 {
 				continue
 			}
 			message := "the proxy does not run: " + state.Exit

@@ -39,7 +39,9 @@ func (p *proxies) command(ref model.ObjectRef, how dialect.Child, program string
 		return nil, fmt.Errorf("folder of the proxy: %w", err)
 	}
 	admin := adminSocket(dir)
-	files, err := how.Files(dialect.ChildStart{Node: nodeID(ref), XDSSocket: p.socket, AdminSocket: admin})
+	files, err := how.Files(dialect.ChildStart{
+		Node: nodeID(ref), XDSSocket: p.socket, AdminSocket: admin, Files: p.files.Start(ref),
+	})
 	if err != nil {
 		return nil, err
 	}

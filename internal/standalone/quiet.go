@@ -22,12 +22,7 @@ const (
 func quiet(ctx context.Context, how dialect.Child, adminSocket string) {
 	ctx, cancel := context.WithTimeout(ctx, quietPatience)
 	defer cancel()
-	client := &http.Client{Transport: &http.Transport{
-		DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", adminSocket)
-		},
-	}}
+	client := adminClient(adminSocket)
 	for {
 		if busy, err := isBusy(ctx, client, how); err != nil || !busy {
 			return
@@ -40,20 +35,49 @@ func quiet(ctx context.Context, how dialect.Child, adminSocket string) {
 	}
 }
 
+// isReady waits until a proxy's first configuration is whole; false if ctx is done before.
+func isReady(ctx context.Context, how dialect.Child, adminSocket string) bool {
+	client := adminClient(adminSocket)
+	for {
+		if _, err := ask(ctx, client, how.ReadyPath); err == nil {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(quietInterval):
+		}
+	}
+}
+
+func adminClient(socket string) *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		},
+	}}
+}
+
 // isBusy asks a proxy's admin interface whether it still serves.
 func isBusy(ctx context.Context, client *http.Client, how dialect.Child) (bool, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://proxy"+how.BusyPath, nil)
+	answer, err := ask(ctx, client, how.BusyPath)
+	return how.IsBusy(answer), err
+}
+
+// ask asks a proxy's admin interface for a page.
+func ask(ctx context.Context, client *http.Client, path string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://proxy"+path, nil)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return false, fmt.Errorf("admin interface: %s", response.Status)
+		return nil, fmt.Errorf("admin interface: %s", response.Status)
 	}
-	answer, err := io.ReadAll(response.Body)
-	return how.IsBusy(answer), err
+	return io.ReadAll(response.Body)
 }

@@ -15,6 +15,7 @@ import (
 type readiness struct {
 	world  *world.World
 	folder *files.Folder
+	live   func() map[model.ObjectRef]bool // Gateways whose proxies read files, and serve
 	ready  atomic.Bool
 }
 
@@ -31,7 +32,7 @@ func (r *readiness) state() (bool, string) {
 }
 
 // missing says why the first configuration is not live yet: the folder must have been read, and every Gateway's proxies
-// must have acknowledged a complete configuration.
+// must have acknowledged a complete configuration, or serve what they read.
 func (r *readiness) missing() string {
 	if !r.folder.Loaded() {
 		if problems := r.folder.Problems(); len(problems) > 0 {
@@ -40,12 +41,15 @@ func (r *readiness) missing() string {
 		return "the folder has not been read yet"
 	}
 	r.world.Graph.Settle() // so that what was read is in the graph
-	waiting := 0
+	live, waiting := r.live(), 0
 	var first model.ObjectRef
 	r.world.Graph.View(func(v flow.View) {
-		for ref := range flow.All(v, r.world.Plan.Gateways) {
-			if p, _ := flow.Get(v, r.world.Feedback.Proxies.Collection(), ref); p.Connected == 0 ||
-				p.Acknowledged < p.Connected {
+		for ref, g := range flow.All(v, r.world.Plan.Gateways) {
+			serves := acknowledged(v, r.world, ref)
+			if g.DataPlane.ReadsFiles() {
+				serves = live[ref]
+			}
+			if !serves {
 				if waiting == 0 || ref.Compare(first) < 0 {
 					first = ref
 				}
@@ -61,6 +65,12 @@ func (r *readiness) missing() string {
 	}
 	return fmt.Sprintf("the proxies of %d Gateways, the first of them %s, have not acknowledged their configuration yet",
 		waiting, first)
+}
+
+// acknowledged tells whether a Gateway's proxies have acknowledged a complete configuration.
+func acknowledged(v flow.View, w *world.World, gateway model.ObjectRef) bool {
+	p, _ := flow.Get(v, w.Feedback.Proxies.Collection(), gateway)
+	return p.Connected > 0 && p.Acknowledged == p.Connected
 }
 
 // follow checks after every turn, so that readiness is noticed even if nobody asks.

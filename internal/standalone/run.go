@@ -11,8 +11,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/diff"
+	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/objects"
+	"cardea.dev/cardea/internal/proxyfiles"
 	"cardea.dev/cardea/internal/xds"
 )
 
@@ -45,7 +48,19 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	shown, ready := objects.New(w), &readiness{world: w, folder: folder}
-	children := &proxies{world: w, programs: programs, socket: filepath.Join(dir, "xds"), dir: dir, log: o.logger()}
+	files := proxyfiles.Folder{Of: func(ref model.ObjectRef) string { return proxyDir(dir, ref) }}
+	writer, err := proxyfiles.New(proxyfiles.Config{
+		Graph: w.Graph, Gateways: w.Plan.Gateways, Resources: w.Outputs.Resources, Feedback: w.Feedback,
+		Files: func(d model.DataPlane) *dialect.Files { return w.Dialect(d).Files }, Store: files, Sync: o.ConfigMapSync,
+		Log: o.logger(), Metrics: registry,
+	})
+	if err != nil {
+		return err
+	}
+	children := &proxies{
+		world: w, programs: programs, socket: filepath.Join(dir, "xds"), dir: dir, files: files, log: o.logger(),
+	}
+	ready.live = children.live
 	findings := func(place where) []admin.Finding {
 		return append(children.findings(place), allFindings(folder, w.FindingsAt(time.Now()), place)...)
 	}
@@ -72,6 +87,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	group.Go(func() error { return w.Graph.Run(ctx) })
 	group.Go(func() error { return folder.Run(ctx) })
 	group.Go(func() error { return server.Run(ctx) })
+	group.Go(func() error { return writer.Run(ctx) })
 	group.Go(func() error { return socket.run(ctx) })
 	group.Go(func() error { return api.Run(ctx) })
 	group.Go(func() error { return shown.Run(ctx) })
