@@ -58,8 +58,8 @@ var libraries = map[string][]string{
 	"github.com/fsnotify/":           {"internal/files"},
 	"github.com/spf13/":              {"cmd/cardea", "internal/cli"},
 	"github.com/prometheus/": {
-		"internal/xds", "internal/kube", "internal/certs", "internal/status", "internal/deploy", "internal/admin",
-		"internal/standalone", "internal/server",
+		"internal/xds", "internal/proxyfiles", "internal/kube", "internal/certs", "internal/status", "internal/deploy",
+		"internal/admin", "internal/standalone", "internal/server",
 	},
 	"sigs.k8s.io/gateway-api/": {
 		"internal/gateway", "internal/conditions", "internal/input", "internal/kind", "internal/kinds", "internal/files",

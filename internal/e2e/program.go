@@ -47,7 +47,7 @@ func DataPlanes(t testing.TB) []dialect.Dialect {
 	if i < 0 {
 		t.Fatalf("CARDEA_DATAPLANE=%s: there is no such data plane", name)
 	}
-	return append([]dialect.Dialect{list[i]}, slices.Delete(list, i, i+1)...)
+	return slices.Concat(list[i:i+1], list[:i], list[i+1:])
 }
 
 var addresses atomic.Uint32
