@@ -46,8 +46,8 @@ bench: build envoy ## measure what Cardea costs: the tables of docs/bench.md; PA
 	@for part in $(or $(PART),folder kubernetes); do \
 	  $(GO) build $(PARALLEL) -o bin/bench-$$part ./hack/bench/$$part && bin/bench-$$part || exit 1; done
 
-calls: envoy ## make the calls of all behaviour files, through a real Envoy and through the simulation, and print their number
-	@out=$$($(GO) test -v -count=1 -timeout 30m -run '^TestBehaviour$$' ./internal/e2e) || { echo "$$out"; exit 1; }; \
+calls: envoy ## make the calls of all behaviour files, through a real Envoy and through the simulation; DATAPLANE=EnvoyConfigMap on that data plane
+	@out=$$(CARDEA_DATAPLANE=$(DATAPLANE) $(GO) test -v -count=1 -timeout 30m -run '^TestBehaviour$$' ./internal/e2e) || { echo "$$out"; exit 1; }; \
 	  echo "$$out" | sed -n 's/.*: \([0-9]* calls of .*\)/\1/p'
 
 golden: envoy ## rewrite the expected results of the tests; then read the diff

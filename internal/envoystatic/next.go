@@ -89,16 +89,15 @@ func next(
 	return step, nil
 }
 
-// updated are the clusters that are written, as they are wanted: but for those that name a key which is not written.
+// updated are the clusters that are written, as they are wanted: but for those that name another key by then, which
+// proxies may not have read yet.
 func (h had) updated(w wanted) texts {
 	list := updated(h.clusters, w.clusters)
 	for key := range w.keys {
-		if _, known := h.files.Keys[key]; known {
-			continue
-		}
+		path := []byte("/" + key + `"`)
 		for name, text := range list {
-			if bytes.Contains(text, []byte("/"+key+`"`)) {
-				list[name] = h.clusters[name]
+			if was := h.clusters[name]; bytes.Contains(text, path) && !bytes.Contains(was, path) {
+				list[name] = was
 			}
 		}
 	}
