@@ -37,11 +37,11 @@ func (w *Writer) advance(ctx context.Context, t *target) {
 		}
 		if why := t.files.TooLarge(step.Files); why != "" && step.Stage != dialect.FilesCurrent {
 			w.tellTooLarge(t, why)
-			t.due = w.never()
+			t.due, t.failing = w.never(), false
 			return
 		}
 		if now := w.cfg.Now(); step.Stage == dialect.FilesCurrent || now.Before(due) {
-			t.due = due
+			t.due, t.failing, t.pause = due, false, 0
 			return
 		}
 		if err := w.write(ctx, t, step); err != nil {
@@ -59,7 +59,7 @@ func (w *Writer) readFiles(ctx context.Context, t *target) (err error) {
 	if t.written, t.at, err = w.cfg.Store.Read(ctx, t.gateway); err != nil {
 		return err
 	}
-	t.read, t.failing, t.pause = true, false, 0
+	t.read = true
 	for i := range t.wrote { // what was written when is not known any more
 		t.wrote[i] = t.at
 	}

@@ -55,7 +55,7 @@ func (f Folder) Read(_ context.Context, gateway model.ObjectRef) (set dialect.Fi
 }
 
 func readAll(dir string) (files map[string][]byte, at time.Time, err error) {
-	info, err := os.Lstat(filepath.Join(dir, link))
+	info, err := os.Stat(filepath.Join(dir, link))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, at, nil
 	}
@@ -76,12 +76,12 @@ func readAll(dir string) (files map[string][]byte, at time.Time, err error) {
 }
 
 // Write replaces all files: keys first, since others name them.
-func (f Folder) Write(_ context.Context, gateway model.ObjectRef, files dialect.FileSet, _ time.Time) error {
+func (f Folder) Write(_ context.Context, gateway model.ObjectRef, files dialect.FileSet, at time.Time) error {
 	start := f.Start(gateway)
-	if err := replaceAll(start.Keys, files.Keys); err != nil {
+	if err := replaceAll(start.Keys, files.Keys, at); err != nil {
 		return err
 	}
-	return replaceAll(start.Dir, files.Plain)
+	return replaceAll(start.Dir, files.Plain, at)
 }
 
 // Release has proxies close their ports.
@@ -89,11 +89,11 @@ func (f Folder) Release(ctx context.Context, gateway model.ObjectRef, files dial
 	if _, err := os.Stat(f.Of(gateway)); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return f.Write(ctx, gateway, files, time.Time{})
+	return f.Write(ctx, gateway, files, time.Now())
 }
 
 // replaceAll makes the files of a folder these, all at once.
-func replaceAll(dir string, files map[string][]byte) error {
+func replaceAll(dir string, files map[string][]byte, at time.Time) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("write files: %w", err)
 	}
@@ -105,6 +105,9 @@ func replaceAll(dir string, files map[string][]byte) error {
 		if err := os.WriteFile(filepath.Join(content, name), text, 0o600); err != nil {
 			return fmt.Errorf("write files: %w", err)
 		}
+	}
+	if err := os.Chtimes(content, at, at); err != nil {
+		return fmt.Errorf("write files: %w", err)
 	}
 	next := filepath.Join(dir, nextLink)
 	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
