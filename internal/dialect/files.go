@@ -57,6 +57,7 @@ type FileStep struct {
 	Missing []resource.Name
 	Stage   FileStage
 	Files   FileSet // that are to be written
+	Whole   FileSet // that are written after the last step
 }
 
 // FileStage is what a step does. Two folders do not change at the same moment, and a folder that changes as a whole

@@ -92,12 +92,13 @@ func Start(t testing.TB, dir string, change ...func(*standalone.Options)) *Progr
 func (p *Program) Stop(t testing.TB) {
 	t.Helper()
 	p.stop()
-	if err, running := <-p.done; running && err != nil {
+	err, running := <-p.done
+	if err != nil {
 		t.Errorf("stop: %v", err)
 	}
-	close(p.done)
-	p.done = make(chan error)
-	close(p.done)
+	if running {
+		close(p.done)
+	}
 }
 
 // Ready waits until the first whole configuration is acknowledged.

@@ -56,6 +56,7 @@ func next(
 	step.Missing = h.missing(w, all)
 	whole := dialect.FileSet{Plain: maps.Clone(w.tables), Keys: w.keys}
 	whole.Plain[clustersFile], whole.Plain[listenersFile] = w.clusters.file(), w.listeners.file()
+	step.Whole = whole
 	if len(written.Plain) == 0 {
 		step.Stage, step.Files = dialect.FilesSwitch, whole
 		return step, nil

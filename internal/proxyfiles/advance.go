@@ -1,6 +1,7 @@
 package proxyfiles
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"time"
@@ -35,7 +36,8 @@ func (w *Writer) advance(ctx context.Context, t *target) {
 			t.due = w.never()
 			return
 		}
-		if why := t.files.TooLarge(step.Files); why != "" && step.Stage != dialect.FilesCurrent {
+		why := cmp.Or(t.files.TooLarge(step.Whole), t.files.TooLarge(step.Files))
+		if why != "" && step.Stage != dialect.FilesCurrent {
 			w.tellTooLarge(t, why)
 			t.due, t.failing = w.never(), false
 			return

@@ -52,6 +52,7 @@ func plainNext(
 		maps.Copy(switched.Plain, want)
 	}
 	whole := dialect.FileSet{Plain: want}
+	step.Whole = whole
 	switch {
 	case now == nil:
 		step.Stage, step.Files = dialect.FilesSwitch, whole

@@ -163,8 +163,9 @@ func (p *proxies) start(ctx context.Context, w wanted) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		delete(p.children, ref)
-		if ctx.Err() == nil {
-			p.keep(ctx) // its Gateway may exist again
+		if ctx.Err() == nil { // its Gateway may exist again, or have another data plane
+			p.world.Graph.View(func(v flow.View) { p.list = p.wanted(v) })
+			p.keep(ctx)
 		}
 	})
 }
