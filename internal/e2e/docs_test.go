@@ -16,7 +16,7 @@ import (
 // documents are those whose commands are run: every line "$ cardea ..." of a console block, which must print what
 // follows it. "..." stands for anything, on a line of its own for any number of lines. What is below the heading "In a
 // cluster" is run there (internal/e2e/kubernetes).
-var documents = []string{"docs/standalone.md", "docs/explain.md", "docs/diff.md", "README.md"}
+var documents = []string{"docs/standalone.md", "docs/explain.md", "docs/diff.md", "docs/configmap.md", "README.md"}
 
 func TestDocuments(t *testing.T) {
 	root, err := filepath.Abs("../..")

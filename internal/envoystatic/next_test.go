@@ -308,7 +308,8 @@ func anyWorld(r *rand.Rand) world {
 func TestFileNames(t *testing.T) {
 	long := strings.Repeat("x", 300)
 	seen := map[string]bool{}
-	for _, name := range []string{"80/0", "8/00", "443/https/0", "443/https-0", "443/a.b/0", "443/a/b/0", long, long + "y"} {
+	names := []string{"80/0", "8/00", "443/https/0", "443/https-0", "443/a.b/0", "443/a/b/0", long, long + "y"}
+	for _, name := range names {
 		file := fileOf(resource.Name{Type: resource.Routes, Name: name})
 		if seen[file] || len(file) > longestName || strings.Trim(file, "abcdefghijklmnopqrstuvwxyz0123456789-_.") != "" {
 			t.Errorf("%s: %s", name, file)
