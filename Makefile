@@ -35,8 +35,9 @@ cluster: build envoy kubernetes ## start a real Kubernetes with Cardea, in the f
 	@$(GO) build $(PARALLEL) -o bin/ ./hack/cluster/testcluster
 	@exec bin/testcluster up -apply deploy/install.yaml -image cardea=bin/cardea -image envoyproxy/envoy=$$(hack/get-envoy.sh)
 
-conformance: suite ## run the Gateway API's own suite against Cardea in the test cluster; the report goes to docs/conformance
+conformance: suite ## run the Gateway API's own suite against Cardea in the test cluster, on both data planes; the reports go to docs/conformance
 	bin/conform -report docs/conformance/report.yaml
+	bin/conform -dataplane EnvoyConfigMap -report docs/conformance/report-configmap.yaml
 
 suite: build envoy kubernetes
 	@cd hack/conformance && $(GO) test -c $(PARALLEL) -o ../../bin/conformance.test .

@@ -24,7 +24,7 @@ import (
 )
 
 type options struct {
-	suite, cardea, envoy, report, only, version string
+	suite, cardea, dataplane, report, only, version string
 	verbose, quiet                              bool
 }
 
@@ -33,6 +33,8 @@ func main() {
 	o := options{}
 	flag.StringVar(&o.suite, "suite", "bin/conformance.test", "the suite's test binary")
 	flag.StringVar(&o.cardea, "cardea", "bin/cardea", "the program under test")
+	flag.StringVar(&o.dataplane, "dataplane", "",
+		"the data plane of the class's Gateways (DataPlane.spec.proxy); the default one if it is empty")
 	flag.StringVar(&o.report, "report", "", "the file to write the report to; none if it is empty")
 	flag.StringVar(&o.only, "run", "", "run only the test of this name; there is no report then")
 	flag.StringVar(&o.version, "version", "v0.0.0-dev", "the version of Cardea in the report")
@@ -64,7 +66,7 @@ func run(ctx context.Context, o options) error {
 	if err := cluster.InstallGatewayAPI(ctx, "experimental"); err != nil {
 		return err
 	}
-	if err := cluster.ApplyFiles(ctx, "deploy/install.yaml"); err != nil {
+	if err := installs(ctx, cluster, o.dataplane); err != nil {
 		return err
 	}
 	if err := classReady(ctx, cluster); err != nil {

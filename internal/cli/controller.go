@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -41,6 +42,9 @@ the proxies must then be able to reach --xds under the name of --service.`,
 			if o.XDSPort < 1 || o.XDSPort > 65535 {
 				return fmt.Errorf("--service-port %d: want a port, 1 to 65535", o.XDSPort)
 			}
+			if o.ConfigMapSync < 0 {
+				return fmt.Errorf("--configmap-sync %v: want a duration that is not negative, such as 90s", o.ConfigMapSync)
+			}
 			var err error
 			if o.Log, err = logger(cmd.ErrOrStderr(), level, format); err != nil {
 				return err
@@ -58,6 +62,9 @@ the proxies must then be able to reach --xds under the name of --service.`,
 	f.Int32Var(&o.XDSPort, "service-port", 18000, "that Service's port")
 	f.StringVar(&o.XDS, "xds", ":18000", "host:port where xDS is served")
 	f.StringVar(&o.Image, "proxy-image", defaultImage(p), "the proxies' image, where no DataPlane states one")
+	f.DurationVar(&o.ConfigMapSync, "configmap-sync", 90*time.Second,
+		"how long the cluster takes to bring a changed ConfigMap to the pods; an edit of proxies that read files\n"+
+			"(DataPlane, proxy: EnvoyConfigMap) is written in steps that are this far apart")
 	f.StringVar(&o.Admin, "admin", admin.DefaultAddr, "host:port of the admin API")
 	f.StringVar(&o.Probes, "probes", ":9901",
 		`host:port of /healthz, /readyz and /metrics; "" turns them off`)

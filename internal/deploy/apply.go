@@ -72,7 +72,7 @@ func (d *Deployer) patch(
 	force := true
 	options := metav1.PatchOptions{FieldManager: manager, Force: &force, DryRun: dryRun}
 	if k == service {
-		return d.services.Services(namespace).Patch(ctx, name, types.ApplyPatchType, text, options)
+		return d.core.Services(namespace).Patch(ctx, name, types.ApplyPatchType, text, options)
 	}
 	return d.objects.Resource(k.resource()).Namespace(namespace).Patch(ctx, name, types.ApplyPatchType, text, options)
 }

@@ -27,11 +27,13 @@ type Config struct {
 	Pod        func(model.DataPlane) dialect.Pod          // how a data plane's proxies are started
 	// Bundle is the PEM text of whom proxies trust for xDS, and a channel that is closed when there is another; an empty
 	// text is waited for.
-	Bundle   func() ([]byte, <-chan struct{})
-	Settings Settings
-	Log      *slog.Logger          // nil: nothing is logged
-	Metrics  prometheus.Registerer // nil: none
-	Events   func(Event)           // nil: events are dropped; it must not block
+	Bundle func() ([]byte, <-chan struct{})
+	// FilesChanged is called when somebody else may have changed what Files wrote of a Gateway; nil: nobody is told.
+	FilesChanged func(model.ObjectRef)
+	Settings     Settings
+	Log          *slog.Logger          // nil: nothing is logged
+	Metrics      prometheus.Registerer // nil: none
+	Events       func(Event)           // nil: events are dropped; it must not block
 }
 
 // Settings are the same for all Gateways.
@@ -82,6 +84,9 @@ func (c *Config) complete() error {
 	}
 	if c.Events == nil {
 		c.Events = func(Event) {}
+	}
+	if c.FilesChanged == nil {
+		c.FilesChanged = func(model.ObjectRef) {}
 	}
 	return nil
 }

@@ -38,8 +38,8 @@ const (
 type Deployer struct {
 	cfg       Config
 	metrics   *metrics
-	objects   metadata.Interface // own objects except Services, and Gateways and GatewayClasses
-	services  corev1client.ServicesGetter
+	objects   metadata.Interface           // own objects except Services, and Gateways and GatewayClasses
+	core      corev1client.CoreV1Interface // Services, and what Files reads
 	informers [kindsEnd]cache.SharedIndexInformer
 	queue     workqueue.TypedRateLimitingInterface[model.ObjectRef] // Gateways, GatewayClasses and XBackends
 
@@ -68,7 +68,7 @@ func New(cfg Config) (*Deployer, error) {
 		return nil, fmt.Errorf("deploy: %w", err)
 	}
 	d := &Deployer{
-		cfg: cfg, objects: objects, services: client.CoreV1(),
+		cfg: cfg, objects: objects, core: client.CoreV1(),
 		proxies: map[model.ObjectRef]plan.Proxy{}, selections: map[model.ObjectRef]plan.Selection{},
 		classes: map[model.ObjectRef]plan.Class{},
 		named:   map[types.NamespacedName]model.ObjectRef{}, records: map[model.ObjectRef]*record{},

@@ -1,6 +1,7 @@
 // Package deploy runs the proxies of each Gateway in the cluster. In the Gateway's namespace it applies a
-// ServiceAccount, a ConfigMap, a Deployment and a Service, server-side. It repairs them when another client changes
-// them, and deletes them with the Gateway. For each XBackend that selects pods, it applies a Service that finds them.
+// ServiceAccount, a ConfigMap, a Deployment and a Service, server-side; for proxies that read files, a ConfigMap and a
+// Secret with these files (Files). It repairs them when another client changes them, and deletes them with the Gateway.
+// For each XBackend that selects pods, it applies a Service that finds them.
 //
 // It owns these objects, the finalizers of Gateways and GatewayClasses, and the address in front of the proxies
 // (model.Front), which it reads from the Service. It must never know listeners, routes or what a proxy's configuration

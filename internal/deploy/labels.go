@@ -21,6 +21,9 @@ const (
 	gatewayAnnotation   = "cardea.dev/gateway" // the whole name
 	bootstrapAnnotation = "cardea.dev/bootstrap"
 
+	filesLabel          = "cardea.dev/files"      // of the objects that Files writes
+	writtenAtAnnotation = "cardea.dev/written-at" // of the same: when they changed last
+
 	proxyApp    = "cardea-proxy"    // value of nameLabel in the objects of a Gateway
 	xbackendApp = "cardea-xbackend" // value of nameLabel in the Service of an XBackend
 	manager     = "cardea"          // value of managedByLabel, and the field manager

@@ -46,13 +46,16 @@ func (d *Deployer) lookup(ctx context.Context, k kind, namespace, name string) (
 // there is none.
 func (d *Deployer) nameConflict(ctx context.Context, ref model.ObjectRef, p plan.Proxy) (string, error) {
 	for k := range kindsEnd {
-		object, err := d.lookup(ctx, k, ref.Namespace(), p.Name)
+		if k.isFiles() && !p.DataPlane.ReadsFiles() {
+			continue
+		}
+		object, err := d.lookup(ctx, k, ref.Namespace(), k.of(p))
 		if err != nil {
-			return "", fmt.Errorf("look for %s %s: %w", k, p.Name, err)
+			return "", fmt.Errorf("look for %s %s: %w", k, k.of(p), err)
 		}
 		if object != nil && !ours(object, p) {
 			return fmt.Sprintf("%s %s exists and does not belong to Cardea; nothing is created or changed for this Gateway "+
-				"until it is deleted", k, p.Name), nil
+				"until it is deleted", k, k.of(p)), nil
 		}
 	}
 	return "", nil

@@ -53,6 +53,7 @@ func (r *renderer) start() dialect.PodStart {
 		AdminSocket:  path.Join(tmpDir, "admin"),
 		ProbeAddress: r.settings.ProbeAddress, ProbePort: r.settings.ProbePort,
 		ReadyPath: readyPath, LivePath: livePath, DrainPath: drainPath(r.ref, r.proxy.UID), Drain: r.parameters.drain,
+		Configuration: configuration,
 	}
 }
 
@@ -77,20 +78,16 @@ func (r *renderer) template(bootstrap string) *corev1ac.PodTemplateSpecApplyConf
 	settings := r.parameters.Pod
 	spec := corev1ac.PodSpec().
 		WithServiceAccountName(r.proxy.Name).WithAutomountServiceAccountToken(false).WithEnableServiceLinks(false).
-		WithTerminationGracePeriodSeconds(int64((r.parameters.drain+endTime)/time.Second)).
+		WithTerminationGracePeriodSeconds(int64((r.parameters.drain + endTime) / time.Second)).
 		WithSecurityContext(corev1ac.PodSecurityContext().
 			WithRunAsNonRoot(true).WithRunAsUser(nonRoot).WithRunAsGroup(nonRoot).
 			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault)).
 			// With this, ports below 1024 can be bound without a privilege.
 			WithSysctls(corev1ac.Sysctl().WithName("net.ipv4.ip_unprivileged_port_start").WithValue("0"))).
-		WithContainers(r.container()).
-		WithVolumes(
-			corev1ac.Volume().WithName("config").WithConfigMap(corev1ac.ConfigMapVolumeSource().WithName(r.proxy.Name)),
-			corev1ac.Volume().WithName("token").WithProjected(corev1ac.ProjectedVolumeSource().WithSources(
-				corev1ac.VolumeProjection().WithServiceAccountToken(corev1ac.ServiceAccountTokenProjection().
-					WithAudience(r.settings.Audience).WithExpirationSeconds(int64(tokenLife/time.Second)).WithPath(tokenFile)))),
-			corev1ac.Volume().WithName("tmp").WithEmptyDir(corev1ac.EmptyDirVolumeSource()),
-		)
+		WithContainers(r.container())
+	for _, v := range r.volumes() {
+		spec.WithVolumes(v.source)
+	}
 	if len(settings.NodeSelector) > 0 {
 		spec.WithNodeSelector(settings.NodeSelector)
 	}
@@ -116,12 +113,10 @@ func (r *renderer) container() *corev1ac.ContainerApplyConfiguration {
 			WithCapabilities(corev1ac.Capabilities().WithDrop("ALL"))).
 		WithStartupProbe(probe(readyPath, time.Second, time.Second, int32(startTime/time.Second))).
 		WithReadinessProbe(probe(readyPath, 5*time.Second, 2*time.Second, 3)).
-		WithLivenessProbe(probe(livePath, 10*time.Second, 5*time.Second, 6)).
-		WithVolumeMounts(
-			corev1ac.VolumeMount().WithName("config").WithMountPath(configDir).WithReadOnly(true),
-			corev1ac.VolumeMount().WithName("token").WithMountPath(tokenDir).WithReadOnly(true),
-			corev1ac.VolumeMount().WithName("tmp").WithMountPath(tmpDir),
-		)
+		WithLivenessProbe(probe(livePath, 10*time.Second, 5*time.Second, 6))
+	for _, v := range r.volumes() {
+		c.WithVolumeMounts(v.mount)
+	}
 	if all := r.parameters.resources(r.settings); len(all.Limits)+len(all.Requests)+len(all.Claims) > 0 {
 		c.WithResources(as[corev1ac.ResourceRequirementsApplyConfiguration](all))
 	}

@@ -64,6 +64,7 @@ func (d *Deployer) reconcile(ctx context.Context, ref model.ObjectRef) (again ti
 	for k := range kindsEnd {
 		d.update(ctx, ref, p, k, want, &o)
 	}
+	d.keepFiles(ctx, ref, p, want, &o)
 	d.report(ref, p, o)
 	return o.again, errors.Join(o.failed...)
 }

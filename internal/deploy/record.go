@@ -48,6 +48,7 @@ type made struct {
 	seen        string // of the object as the watch showed it last; "" if it is deleted or being deleted
 	events      uint64 // number of the watch's events about it
 	dirty       bool   // another client changed it
+	writing     bool   // of an object with files: it is being written
 	// The number of repairs shortly one after the other, and the time of the last one.
 	repairs  int
 	repaired time.Time

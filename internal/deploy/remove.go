@@ -16,7 +16,7 @@ import (
 )
 
 // removal is the order in which objects are deleted: first what clients use, last what proxies need.
-var removal = []kind{service, deployment, serviceAccount, configMap}
+var removal = []kind{service, deployment, serviceAccount, configMap, fileMap, fileSecret}
 
 // remove deletes the objects of a Gateway, then removes its finalizer. It does not wait for pods: they drain
 // themselves.
@@ -25,12 +25,12 @@ func (d *Deployer) remove(ctx context.Context, ref model.ObjectRef, p plan.Proxy
 		return nil
 	}
 	for _, k := range removal {
-		object, err := d.lookup(ctx, k, ref.Namespace(), p.Name)
+		object, err := d.lookup(ctx, k, ref.Namespace(), k.of(p))
 		if err == nil && object != nil && ours(object, p) {
-			err = d.delete(ctx, ref, k, p.Name, object.GetUID())
+			err = d.delete(ctx, ref, k, k.of(p), object.GetUID())
 		}
 		if err != nil {
-			return fmt.Errorf("delete %s %s: %w", k, p.Name, err)
+			return fmt.Errorf("delete %s %s: %w", k, k.of(p), err)
 		}
 	}
 	if err := d.setFinalizer(ctx, gateways, ref, uid(p), model.Finalizer, false); err != nil {

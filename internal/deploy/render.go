@@ -27,12 +27,22 @@ const (
 	configMap
 	deployment
 	service
+	fileSecret // the files with keys of proxies that read files; see Files
+	fileMap    // their other files
 	kindsEnd
 )
 
 func (k kind) String() string {
-	return [...]string{"ServiceAccount", "ConfigMap", "Deployment", "Service"}[k]
+	return [...]string{"ServiceAccount", "ConfigMap", "Deployment", "Service", "Secret", "ConfigMap"}[k]
 }
+
+// of is the name of a Gateway's object of that kind.
+func (k kind) of(p plan.Proxy) string {
+	return p.Name + [kindsEnd]string{fileSecret: "-keys", fileMap: "-files"}[k]
+}
+
+// isFiles tells whether an object has what proxies read by themselves. Files writes it, the others are rendered.
+func (k kind) isFiles() bool { return k == fileSecret || k == fileMap }
 
 // objects are the objects of a Gateway, each as JSON to apply. An object that is not in texts stays as it is; so does
 // one that is in invalid, because a DataPlane's mistake keeps it from being rendered.

@@ -8,6 +8,9 @@ import (
 func Rules() []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
 	for k := range kindsEnd {
+		if k == fileMap {
+			continue // a ConfigMap, too
+		}
 		rules = append(rules, rbacv1.PolicyRule{
 			APIGroups: []string{k.resource().Group}, Resources: []string{k.resource().Resource},
 			Verbs: []string{"create", "delete", "get", "list", "patch", "watch"},

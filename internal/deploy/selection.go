@@ -93,7 +93,7 @@ func (d *Deployer) selecting(ctx context.Context, ref model.ObjectRef) (list []m
 	name := d.record(ref).service
 	d.mu.Unlock()
 	if name != "" && !slices.ContainsFunc(list, func(o metav1.Object) bool { return o.GetName() == name }) {
-		switch o, err := d.services.Services(ref.Namespace()).Get(ctx, name, metav1.GetOptions{}); {
+		switch o, err := d.core.Services(ref.Namespace()).Get(ctx, name, metav1.GetOptions{}); {
 		case err == nil:
 			list = append(list, o)
 		case !apierrors.IsNotFound(err):
@@ -141,7 +141,7 @@ func (d *Deployer) begin(
 		o.mistake(before.why, wait)
 		return "", nil
 	}
-	made, err := d.services.Services(ref.Namespace()).Create(ctx, &corev1.Service{
+	made, err := d.core.Services(ref.Namespace()).Create(ctx, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
 			GenerateName: selectorPrefix(ref), Labels: selectorLabels(ref),
 			OwnerReferences: []metav1.OwnerReference{{

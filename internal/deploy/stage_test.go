@@ -33,6 +33,7 @@ import (
 	"cardea.dev/cardea/internal/deploy"
 	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/envoy"
+	"cardea.dev/cardea/internal/envoystatic"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/gateway"
 	"cardea.dev/cardea/internal/model"
@@ -67,10 +68,12 @@ type stage struct {
 	metrics    *prometheus.Registry
 	authority  *certs.Authority
 	xds        *xdsServer
+	deployer   *deploy.Deployer
 
 	mu     sync.Mutex
-	extra  []byte        // more in the CA bundle
-	more   chan struct{} // closed when it changes
+	files  map[model.ObjectRef]int // how often somebody changed files
+	extra  []byte                  // more in the CA bundle
+	more   chan struct{}           // closed when it changes
 	events []deploy.Event
 }
 
@@ -84,7 +87,7 @@ func newStage() (*stage, error) {
 		return nil, err
 	}
 	ctx := context.Background()
-	s := &stage{metrics: prometheus.NewRegistry(), more: make(chan struct{})}
+	s := &stage{metrics: prometheus.NewRegistry(), more: make(chan struct{}), files: map[model.ObjectRef]int{}}
 	if s.Cluster, err = testcluster.Up(ctx, testcluster.Options{Images: map[string]testcluster.Program{
 		"envoy": {Files: map[string]string{"/usr/local/bin/envoy": binary}, Entrypoint: []string{"envoy"}},
 	}, Log: logger("cluster")}); err != nil {
@@ -117,6 +120,7 @@ func newStage() (*stage, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.deployer = d
 	go func() { _ = s.graph.Run(ctx) }()
 	go func() { _ = d.Run(ctx) }()
 	return s, nil
@@ -166,8 +170,18 @@ func (s *stage) config() deploy.Config {
 	return deploy.Config{
 		REST: s.as(deployUser), Graph: s.graph, Classes: s.classes.Collection(), Proxies: s.proxies.Collection(),
 		Selections: s.selections.Collection(), Fronts: s.fronts,
-		Pod:      func(model.DataPlane) dialect.Pod { return envoy.Dialect().Pod },
-		Bundle:   s.bundle,
+		Pod: func(name model.DataPlane) dialect.Pod {
+			if name.ReadsFiles() {
+				return envoystatic.Dialect().Pod
+			}
+			return envoy.Dialect().Pod
+		},
+		Bundle: s.bundle,
+		FilesChanged: func(ref model.ObjectRef) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.files[ref]++
+		},
 		Settings: deploy.Settings{Image: image, XDSHost: xdsHost, XDSPort: xdsPort, Audience: audience},
 		Log:      logger("deploy"), Metrics: s.metrics, Events: s.note,
 	}

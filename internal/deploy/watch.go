@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"bytes"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -27,13 +28,20 @@ func (k kind) resource() schema.GroupVersionResource {
 		configMap:      corev1.SchemeGroupVersion.WithResource("configmaps"),
 		deployment:     appsv1.SchemeGroupVersion.WithResource("deployments"),
 		service:        corev1.SchemeGroupVersion.WithResource("services"),
+		fileSecret:     corev1.SchemeGroupVersion.WithResource("secrets"),
+		fileMap:        corev1.SchemeGroupVersion.WithResource("configmaps"),
 	}[k]
 }
 
 // watch creates the informers of own objects. Services are needed for their addresses and Deployments for their
 // rollouts; for the others, the metadata is enough to see that another client changed them.
 func (d *Deployer) watch(client kubernetes.Interface) error {
-	own := func(o *metav1.ListOptions) { o.LabelSelector = ownSelector }
+	own := func(o *metav1.ListOptions) { o.LabelSelector = ownSelector + ",!" + filesLabel }
+	files := func(o *metav1.ListOptions) { o.LabelSelector = ownSelector + "," + filesLabel }
+	metadataOf := func(k kind, chosen func(*metav1.ListOptions)) cache.SharedIndexInformer {
+		return metadatainformer.NewFilteredMetadataInformer(d.objects, k.resource(), metav1.NamespaceAll, 0,
+			cache.Indexers{}, chosen).Informer()
+	}
 	whole := func(k kind, client rest.Interface, example runtime.Object, by cache.Indexers) cache.SharedIndexInformer {
 		from := cache.NewFilteredListWatchFromClient(client, k.resource().Resource, metav1.NamespaceAll, own)
 		return cache.NewSharedIndexInformer(from, example, 0, by)
@@ -44,9 +52,10 @@ func (d *Deployer) watch(client kubernetes.Interface) error {
 			d.informers[k] = whole(k, client.CoreV1().RESTClient(), &corev1.Service{}, cache.Indexers{byXBackend: indexXBackend})
 		case deployment:
 			d.informers[k] = whole(k, client.AppsV1().RESTClient(), &appsv1.Deployment{}, cache.Indexers{})
+		case fileSecret, fileMap:
+			d.informers[k] = metadataOf(k, files)
 		default:
-			d.informers[k] = metadatainformer.NewFilteredMetadataInformer(d.objects, k.resource(), metav1.NamespaceAll, 0,
-				cache.Indexers{}, own).Informer()
+			d.informers[k] = metadataOf(k, own)
 		}
 		if err := d.informers[k].SetTransform(trim); err != nil {
 			return err
@@ -104,6 +113,16 @@ func (d *Deployer) observe(k kind, o any, deleted bool) {
 		return // Cardea deleted it, or it was deleted with its Gateway
 	}
 	m := &d.record(ref).objects[k]
+	if k.isFiles() {
+		p := d.proxies[ref]
+		again, others := m.observeFiles(object, deleted, time.Now())
+		d.mu.Unlock()
+		if others && p.DataPlane.ReadsFiles() && !p.Leaving {
+			d.metrics.repairs.WithLabelValues(k.String()).Inc()
+			time.AfterFunc(again, func() { d.cfg.FilesChanged(ref) })
+		}
+		return
+	}
 	if m.seen = ""; !deleted {
 		m.seen = fingerprint(object)
 	}

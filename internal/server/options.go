@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"log/slog"
+	"time"
 
 	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/world"
@@ -23,6 +24,10 @@ type Options struct {
 	XDSPort   int32  // of the Service
 	XDS       string // host:port at which the xDS server listens
 	Image     string // of proxies, if no DataPlane sets one
+
+	// ConfigMapSync is how long a cluster takes to bring a ConfigMap to the pods: the time between the steps of an edit of
+	// files that proxies read by themselves.
+	ConfigMapSync time.Duration
 
 	Admin   string // host:port of the admin API
 	Probes  string // host:port of health, readiness and metrics, for the kubelet and Prometheus; "" for none

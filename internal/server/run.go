@@ -23,6 +23,7 @@ import (
 	"cardea.dev/cardea/internal/kube"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/objects"
+	"cardea.dev/cardea/internal/proxyfiles"
 	"cardea.dev/cardea/internal/status"
 	"cardea.dev/cardea/internal/world"
 	"cardea.dev/cardea/internal/xds"
@@ -90,6 +91,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	var writer *proxyfiles.Writer
 	deployer, err := deploy.New(deploy.Config{
 		REST: once, Graph: w.Graph, Classes: w.Plan.Classes, Proxies: w.Plan.Proxies, Selections: w.Plan.Selections,
 		Fronts: w.Sources.Fronts,
@@ -98,12 +100,20 @@ func Run(ctx context.Context, o Options) error {
 			Image: o.Image, XDSHost: o.serverName(), XDSPort: o.XDSPort, Audience: Audience,
 			ProbeAddress: bind[len(bind)-1], ProbePort: environment.ProbePort,
 		},
-		Log: o.Log, Metrics: registry,
+		FilesChanged: func(gateway model.ObjectRef) { writer.Look(gateway) },
+		Log:          o.Log, Metrics: registry,
 		Events: func(e deploy.Event) {
 			statuses.Tell(e.Object, e.UID, status.Event{Warning: e.Warning, Reason: e.Reason, Action: "Deploy", Text: e.Message})
 		},
 	})
 	if err != nil {
+		return err
+	}
+	if writer, err = proxyfiles.New(proxyfiles.Config{
+		Graph: w.Graph, Gateways: w.Plan.Gateways, Resources: w.Outputs.Resources, Feedback: w.Feedback,
+		Files: func(d model.DataPlane) *dialect.Files { return w.Dialect(d).Files }, Store: deployer.Files(),
+		Sync: o.ConfigMapSync, Log: o.Log, Metrics: registry,
+	}); err != nil {
 		return err
 	}
 	shown := objects.New(w)
@@ -124,7 +134,8 @@ func Run(ctx context.Context, o Options) error {
 	// The client library's log is discarded: its callers log what matters.
 	group, ctx := errgroup.WithContext(klog.NewContext(ctx, logr.Discard()))
 	for _, run := range []func(context.Context) error{
-		w.Graph.Run, edge.Run, authority.Run, proxies.Run, deployer.Run, statuses.Run, shown.Run, explainer.Run, api.Run,
+		w.Graph.Run, edge.Run, authority.Run, proxies.Run, writer.Run, deployer.Run, statuses.Run, shown.Run,
+		explainer.Run, api.Run,
 		func(ctx context.Context) error { return serve(ctx, o.XDS, proxies, authority) },
 		func(ctx context.Context) error {
 			select {

@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"testing"
 
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -54,27 +53,13 @@ func TestAuthorityLost(t *testing.T) {
 	address := s.shop("edge")
 	calls := s.traffic(100, address, by("blue", "green"), "shop.example")
 	ctx := context.Background()
-	scale := func(replicas int32) {
-		s.Helper()
-		s.step("Cardea has %d replicas", replicas)
-		_, err := s.Client.AppsV1().Deployments(system).UpdateScale(ctx, "cardea", &autoscalingv1.Scale{
-			ObjectMeta: metav1.ObjectMeta{Name: "cardea", Namespace: system}, Spec: autoscalingv1.ScaleSpec{Replicas: replicas},
-		}, metav1.UpdateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	scale(0)
-	s.until("no Cardea runs", func() (string, bool) {
-		pods, err := s.allPods(system, ours)
-		return fmt.Sprint(len(pods), err), err == nil && len(pods) == 0
-	})
+	s.scale(0)
 	if err := s.Client.CoreV1().Secrets(system).Delete(ctx, authority, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	s.apply(route(s.namespace, "web", "edge", "shop.example", "green"))
 	calls.moves(100)
-	scale(1)
+	s.scale(1)
 	s.gets(address, "shop.example", "/", by("green"))
 	s.live("web")
 	s.step("an edit is served")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +30,23 @@ func (s *stage) sameController(was corev1.Pod) {
 	if was.UID != now.UID || was.Status.ContainerStatuses[0].RestartCount != now.Status.ContainerStatuses[0].RestartCount {
 		s.Errorf("Cardea was started again: %s", statusText(now.Status.ContainerStatuses))
 	}
+}
+
+// scale gives Cardea so many replicas, and waits until they are there.
+func (s *stage) scale(replicas int) {
+	s.Helper()
+	s.step("Cardea has %d replicas", replicas)
+	_, err := s.Client.AppsV1().Deployments(system).UpdateScale(context.Background(), "cardea", &autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{Name: "cardea", Namespace: system},
+		Spec:       autoscalingv1.ScaleSpec{Replicas: int32(replicas)},
+	}, metav1.UpdateOptions{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.until(fmt.Sprintf("%d Cardeas run", replicas), func() (string, bool) {
+		pods, err := s.allPods(system, ours)
+		return fmt.Sprint(len(pods), err), err == nil && len(pods) == replicas
+	})
 }
 
 // kill ends all containers of a pod by SIGKILL.

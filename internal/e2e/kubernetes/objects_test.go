@@ -88,12 +88,17 @@ spec:
         env:
         - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
         - {name: NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}
----
+`, namespace, name, replicas, testcluster.EchoImage) + service(namespace, name, name)
+}
+
+// service states a Service of the pods of an app.
+func service(namespace, name, app string) string {
+	return fmt.Sprintf(`---
 apiVersion: v1
 kind: Service
 metadata: {name: %[2]s, namespace: %[1]s}
-spec: {selector: {app: %[2]s}, ports: [{port: 80, targetPort: 3000}]}
-`, namespace, name, replicas, testcluster.EchoImage)
+spec: {selector: {app: %[3]s}, ports: [{port: 80, targetPort: 3000}]}
+`, namespace, name, app)
 }
 
 // gateway states a Gateway with more fields of its spec; if they are no listeners, with one HTTP listener.
