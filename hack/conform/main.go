@@ -25,7 +25,7 @@ import (
 
 type options struct {
 	suite, cardea, dataplane, report, only, version string
-	verbose, quiet                              bool
+	verbose, quiet                                  bool
 }
 
 func main() {

@@ -2,28 +2,22 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
 	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/assembly"
 	"cardea.dev/cardea/internal/certs"
 	"cardea.dev/cardea/internal/deploy"
 	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/diff"
-	"cardea.dev/cardea/internal/explain"
 	"cardea.dev/cardea/internal/kube"
 	"cardea.dev/cardea/internal/model"
-	"cardea.dev/cardea/internal/objects"
-	"cardea.dev/cardea/internal/proxyfiles"
 	"cardea.dev/cardea/internal/status"
 	"cardea.dev/cardea/internal/world"
 	"cardea.dev/cardea/internal/xds"
@@ -44,8 +38,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry := assembly.NewMetrics()
 
 	own, err := net.InterfaceAddrs()
 	if err != nil {
@@ -77,21 +70,13 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	proxies, err := xds.New(xds.Config{
-		Graph: w.Graph, Resources: w.Outputs.Resources, Feedback: w.Feedback, Protocol: w.Outputs.Protocol,
-		Identify: identify(tokens),
-		Log:      o.Log, Metrics: registry,
-	})
-	if err != nil {
-		return err
-	}
 	statuses, err := status.New(status.Config{
 		REST: cluster, Graph: w.Graph, Catalog: w.Sources.Catalog, Reports: w.Reports, Log: o.Log, Metrics: registry,
 	})
 	if err != nil {
 		return err
 	}
-	var writer *proxyfiles.Writer
+	var parts *assembly.Parts
 	deployer, err := deploy.New(deploy.Config{
 		REST: once, Graph: w.Graph, Classes: w.Plan.Classes, Proxies: w.Plan.Proxies, Selections: w.Plan.Selections,
 		Fronts: w.Sources.Fronts,
@@ -100,7 +85,7 @@ func Run(ctx context.Context, o Options) error {
 			Image: o.Image, XDSHost: o.serverName(), XDSPort: o.XDSPort, Audience: Audience,
 			ProbeAddress: bind[len(bind)-1], ProbePort: environment.ProbePort,
 		},
-		FilesChanged: func(gateway model.ObjectRef) { writer.Look(gateway) },
+		FilesChanged: func(gateway model.ObjectRef) { parts.Files.Look(gateway) },
 		Log:          o.Log, Metrics: registry,
 		Events: func(e deploy.Event) {
 			statuses.Tell(e.Object, e.UID, status.Event{Warning: e.Warning, Reason: e.Reason, Action: "Deploy", Text: e.Message})
@@ -109,64 +94,41 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if writer, err = proxyfiles.New(proxyfiles.Config{
-		Graph: w.Graph, Gateways: w.Plan.Gateways, Resources: w.Outputs.Resources, Feedback: w.Feedback,
-		Files: func(d model.DataPlane) *dialect.Files { return w.Dialect(d).Files }, Store: deployer.Files(),
-		Sync: o.ConfigMapSync, Log: o.Log, Metrics: registry,
+	if parts, err = assembly.New(assembly.Config{
+		World: w, Log: o.Log, Metrics: registry, Identify: identify(tokens), Files: deployer.Files(), Sync: o.ConfigMapSync,
+		Diff: diff.Config{Applied: edge.Applied},
+		Admin: admin.Config{
+			Addr: o.Admin, Probes: o.Probes, OnListen: o.OnAdmin,
+			Ready:    func() (bool, string) { return ready(edge, parts.XDS) },
+			Findings: func() []admin.Finding { return findings(w) },
+		},
 	}); err != nil {
 		return err
 	}
-	shown := objects.New(w)
-	findings := func() []admin.Finding { return findings(w) }
-	registry.MustRegister(admin.GraphMetrics(w.Graph), admin.ProxyMetrics(w.Graph, w.Feedback),
-		admin.FindingMetrics(findings))
-	explainer := explain.New(explain.Config{World: w, Sent: proxies.Sent, Offered: proxies.Offered, Each: proxies.Each})
-	differ := diff.New(diff.Config{World: w, Applied: edge.Applied, Offered: proxies.Offered})
-	api, err := admin.New(admin.Config{
-		Addr: o.Admin, Probes: o.Probes, Graph: w.Graph, Catalog: w.Sources.Catalog, Objects: shown,
-		Ready: readiness(edge, proxies), Gatherer: registry,
-		Findings: findings, Explainer: explainer, Differ: differ, Log: o.Log, OnListen: o.OnAdmin,
-	})
-	if err != nil {
-		return err
-	}
-
 	// The client library's log is discarded: its callers log what matters.
-	group, ctx := errgroup.WithContext(klog.NewContext(ctx, logr.Discard()))
-	for _, run := range []func(context.Context) error{
-		w.Graph.Run, edge.Run, authority.Run, proxies.Run, writer.Run, deployer.Run, statuses.Run, shown.Run,
-		explainer.Run, api.Run,
-		func(ctx context.Context) error { return serve(ctx, o.XDS, proxies, authority) },
+	return parts.Run(klog.NewContext(ctx, logr.Discard()), edge.Run, authority.Run, deployer.Run, statuses.Run,
+		func(ctx context.Context) error { return serve(ctx, o.XDS, parts.XDS, authority) },
 		func(ctx context.Context) error {
 			select {
-			case <-proxies.Loaded():
+			case <-parts.XDS.Loaded():
 				world.SaveMemory()
 			case <-ctx.Done():
 			}
 			return nil
-		},
-	} {
-		group.Go(func() error { return run(ctx) })
-	}
-	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
-		return err
-	}
-	return nil
+		})
 }
 
-// readiness: what the cluster has was read, and published to whoever connects. So a restart never pushes a smaller
+// ready: what the cluster has was read, and published to whoever connects. So a restart never pushes a smaller
 // configuration.
-func readiness(edge *kube.Edge, proxies *xds.Server) func() (bool, string) {
-	return func() (bool, string) {
-		if !edge.State().Synced {
-			return false, "the cluster's objects have not been read yet"
-		}
-		select {
-		case <-proxies.Loaded():
-			return true, ""
-		default:
-			return false, "the first configuration has not been published yet"
-		}
+func ready(edge *kube.Edge, proxies *xds.Server) (bool, string) {
+	if !edge.State().Synced {
+		return false, "the cluster's objects have not been read yet"
+	}
+	select {
+	case <-proxies.Loaded():
+		return true, ""
+	default:
+		return false, "the first configuration has not been published yet"
 	}
 }
 

@@ -8,8 +8,6 @@ import (
 	"cardea.dev/cardea/internal/explain"
 	"cardea.dev/cardea/internal/files"
 	"cardea.dev/cardea/internal/model"
-	"cardea.dev/cardea/internal/world"
-	"cardea.dev/cardea/internal/xds"
 )
 
 // Explainer answers questions about the objects of a folder. Nothing is started.
@@ -18,11 +16,13 @@ func Explainer(_ context.Context, o Options) (admin.Explainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newExplainer(w, folder, nil), nil
+	c := explained(folder)
+	c.World, c.Offline = w, true
+	return explain.New(c), nil
 }
 
-// newExplainer makes an explainer of a folder. If server is nil, no proxy runs.
-func newExplainer(w *world.World, folder *files.Folder, server *xds.Server) *explain.Explainer {
+// explained is what a folder adds to explanations: where an object stands, and what is wrong with the files.
+func explained(folder *files.Folder) explain.Config {
 	notes := func() []string {
 		broken := 0
 		for _, p := range folder.Problems() {
@@ -48,9 +48,5 @@ func newExplainer(w *world.World, folder *files.Folder, server *xds.Server) *exp
 		locator := folder.Locator()
 		return func(ref model.ObjectRef, field string) string { return locator.Where(ref, field).String() }
 	}
-	config := explain.Config{World: w, Offline: server == nil, Notes: notes, Problems: problems, Locate: locate}
-	if server != nil {
-		config.Sent, config.Offered, config.Each = server.Sent, server.Offered, server.Each
-	}
-	return explain.New(config)
+	return explain.Config{Notes: notes, Problems: problems, Locate: locate}
 }

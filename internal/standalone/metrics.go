@@ -7,8 +7,8 @@ import (
 	"cardea.dev/cardea/internal/process"
 )
 
-// metrics reads the state of child processes at each collection.
-type metrics struct {
+// childMetrics reads the state of child processes at each collection.
+type childMetrics struct {
 	proxies func() map[model.ObjectRef]process.State
 }
 
@@ -19,10 +19,10 @@ var (
 )
 
 // Describe describes nothing in advance: the Gateways are known only at a collection.
-func (m *metrics) Describe(chan<- *prometheus.Desc) {}
+func (m *childMetrics) Describe(chan<- *prometheus.Desc) {}
 
 // Collect reads all values.
-func (m *metrics) Collect(to chan<- prometheus.Metric) {
+func (m *childMetrics) Collect(to chan<- prometheus.Metric) {
 	for ref, s := range m.proxies() {
 		up := 0.0
 		if s.PID != 0 {

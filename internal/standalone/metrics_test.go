@@ -19,7 +19,7 @@ func TestMetrics(t *testing.T) {
 	}
 	registry := prometheus.NewPedanticRegistry()
 	findings := admin.FindingMetrics(func() []admin.Finding { return allFindings(folder, w.Findings(), nowhere) })
-	registry.MustRegister(admin.GraphMetrics(w.Graph), admin.ProxyMetrics(w.Graph, w.Feedback), findings, &metrics{
+	registry.MustRegister(admin.GraphMetrics(w.Graph), admin.ProxyMetrics(w.Graph, w.Feedback), findings, &childMetrics{
 		proxies: func() map[model.ObjectRef]process.State {
 			return map[model.ObjectRef]process.State{
 				model.Ref(model.KindGateway, "shop", "up"):   {PID: 1, Starts: 1},
