@@ -6,19 +6,15 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// holders are the resources that may have something of an object, by its kind: of a route the tables of its listeners,
-// which may be long, only.
+// holders are the resources that may have something of an object: of a route only the tables of its listeners, which
+// may be long, of another object all but tables.
 func (q *asked) holders(ref model.ObjectRef, take func(resource.Key, resource.Resource)) {
-	switch ref.Kind() {
-	case model.KindHTTPRoute, model.KindGRPCRoute:
+	if _, isRoute := flow.Get(q.view, q.world.Plan.Routes, ref); isRoute {
 		q.tablesOf(ref, take)
-	case model.KindGateway:
-		q.holdersOf(resource.Listener, take)
-	case model.KindService, model.KindXBackend:
-		q.holdersOf(resource.Cluster, take)
-		q.holdersOf(resource.Endpoints, take)
-	case model.KindSecret:
-		q.holdersOf(resource.Secret, take)
+		return
+	}
+	for _, t := range []resource.Type{resource.Listener, resource.Cluster, resource.Endpoints, resource.Secret} {
+		q.holdersOf(t, take)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/gateway"
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/request"
 	"cardea.dev/cardea/internal/resource"
@@ -95,7 +96,7 @@ func (q *asked) order(w *way, l model.ListenerKey, t request.Tried) (string, boo
 }
 
 // hosts names some hosts of route tables, with the routes that they have.
-func hosts(tables [][]*resource.Part) (notes []string) {
+func hosts(tables [][]*resource.Part, catalog *kind.Catalog) (notes []string) {
 	type host struct {
 		domain string
 		route  model.ObjectRef
@@ -104,7 +105,7 @@ func hosts(tables [][]*resource.Part) (notes []string) {
 	for _, parts := range tables {
 		for _, p := range parts {
 			for _, f := range p.Fragments {
-				if kind := f.Origin.Object.Kind(); kind == model.KindHTTPRoute || kind == model.KindGRPCRoute {
+				if k := catalog.Of(f.Origin.Object.Kind()); k != nil && k.Route {
 					seen[host{p.ID, f.Origin.Object}] = true
 				}
 			}

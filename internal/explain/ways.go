@@ -10,6 +10,7 @@ import (
 
 	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/request"
 	"cardea.dev/cardea/internal/resource"
@@ -25,7 +26,8 @@ type way struct {
 	tables    [][]*resource.Part // of these
 	rank      int                // how likely it takes the request, by hosts: the lowest first
 	dialect   dialect.Dialect    // of the Gateway's proxies
-	parts     *resource.Excerpt  // what decides about the request; nil if the Gateway is not asked
+	catalog   *kind.Catalog
+	parts     *resource.Excerpt // what decides about the request; nil if the Gateway is not asked
 
 	result request.Result
 	tried  []request.Tried // what the routes of the request's host miss
@@ -102,7 +104,7 @@ func (q *asked) ways(c call, gateway string) []*way {
 }
 
 func (q *asked) way(port model.Port) *way {
-	return &way{port: port, dialect: q.world.Dialect(port.DataPlane)}
+	return &way{port: port, dialect: q.world.Dialect(port.DataPlane), catalog: q.world.Sources.Catalog}
 }
 
 // binds says whether a listener's resource is one of a port.
@@ -167,7 +169,7 @@ func choose(ways []*way, r request.Request) (chosen *way, err error) {
 	r.Port = uint32(chosen.port.BindPort)
 	chosen.tried = config.Try(r)
 	if r := chosen.result; r.Domain == "" && r.Closed == "" && r.Refused == "" && !r.Undecided {
-		chosen.hosts = hosts(chosen.tables)
+		chosen.hosts = hosts(chosen.tables, chosen.catalog)
 	}
 	return chosen, nil
 }

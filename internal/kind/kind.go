@@ -17,6 +17,9 @@ type Kind struct {
 	Definition *Definition
 	Content    Content
 
+	// Route: an object attaches to Gateways by its parentRefs.
+	Route bool
+
 	Reading  Reading
 	Optional bool // a cluster may be without this kind: Cardea does all but what it is for
 	// After is a kind all of whose objects have to be read before one of this kind can be judged; zero: none.

@@ -10,7 +10,7 @@ import (
 
 func grpcRoute() *kind.Kind {
 	k := custom(model.KindGRPCRoute, kind.Custom[gatewayv1.GRPCRouteSpec]())
-	k.After, k.Many, k.Optional = model.KindGateway, true, true
+	k.After, k.Many, k.Route, k.Optional = model.KindGateway, true, true, true
 	k.References = func(from model.ObjectRef, spec any) []kind.Reference {
 		return routeReferences(from, input.AsHTTPRoute(spec.(*gatewayv1.GRPCRouteSpec)))
 	}

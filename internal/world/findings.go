@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -91,12 +92,18 @@ func sorted(list []model.Finding) []model.Finding {
 	return list
 }
 
+// onDemand tells whether an object is read because others name it: their reports tell of it, unless it was refused as a
+// part of something else.
+func (w *World) onDemand(ref model.ObjectRef) bool {
+	declared := w.Sources.Catalog.Of(ref.Kind())
+	return declared != nil && declared.Reading == kind.OnDemand
+}
+
 // refusals tells of what a proxy refused and no report does: Services, and the certificates that backends are shown.
 func (w *World) refusals(v flow.View) []model.Finding {
 	var list []model.Finding
 	for key, refusal := range flow.All(v, w.Feedback.Refused.Collection()) {
-		kind, section := key.Origin.Object.Kind(), key.Origin.Section
-		if kind == model.KindService || kind == model.KindSecret && section != "" {
+		if of := key.Origin; w.Reports.Of(of.Object.Kind()) == nil && (of.Section != "" || !w.onDemand(of.Object)) {
 			list = append(list, model.Finding{
 				Object: key.Origin.Object, Reason: "RejectedByProxy",
 				Message: fmt.Sprintf("the proxy of %s refused it: %s", key.Gateway, refusal.Message),
