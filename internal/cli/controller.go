@@ -61,7 +61,8 @@ the proxies must then be able to reach --xds under the name of --service.`,
 	f.StringVar(&o.Service, "service", "cardea", "the Service in that namespace by which proxies reach xDS")
 	f.Int32Var(&o.XDSPort, "service-port", 18000, "that Service's port")
 	f.StringVar(&o.XDS, "xds", ":18000", "host:port where xDS is served")
-	f.StringVar(&o.Image, "proxy-image", defaultImage(p), "the proxies' image, where no DataPlane states one")
+	f.StringVar(&o.Image, "proxy-image", "",
+		"the proxies' image, where no DataPlane states one (default: that of the data plane)")
 	f.DurationVar(&o.ConfigMapSync, "configmap-sync", 90*time.Second,
 		"how long the cluster takes to bring a changed ConfigMap to the pods; an edit of proxies that read files\n"+
 			"(DataPlane, proxy: EnvoyConfigMap) is written in steps that are this far apart")
@@ -73,12 +74,4 @@ the proxies must then be able to reach --xds under the name of --service.`,
 	completeFlag(cmd, "log-level", "debug", "info", "warn", "error")
 	completeFlag(cmd, "log-format", "text", "json")
 	return cmd
-}
-
-// defaultImage is that of the first data plane's proxy: the one that Cardea is tested with.
-func defaultImage(p Program) string {
-	if len(p.Dialects) == 0 {
-		return ""
-	}
-	return p.Dialects[0].Image
 }

@@ -38,7 +38,7 @@ type Config struct {
 
 // Settings are the same for all Gateways.
 type Settings struct {
-	Image     string                      // of the proxy, unless a DataPlane sets one
+	Image     string                      // of the proxy, unless a DataPlane sets one; "": that of its data plane
 	Resources corev1.ResourceRequirements // of the proxy's container, unless a DataPlane sets them
 	// XDSHost and XDSPort are the address of the xDS server, XDSName is the name in its certificate ("": XDSHost).
 	XDSHost  string
@@ -72,8 +72,8 @@ func (c *Config) complete() error {
 		return errors.New("deploy: a connection, a graph, its classes, proxies, selections and fronts are needed")
 	case c.Pod == nil, c.Bundle == nil:
 		return errors.New("deploy: what starts a proxy and a CA bundle are needed")
-	case c.Settings.Image == "", c.Settings.XDSHost == "", c.Settings.XDSPort == 0, c.Settings.Audience == "":
-		return errors.New("deploy: an image, the xDS server's host and port and the audience of its tokens are needed")
+	case c.Settings.XDSHost == "", c.Settings.XDSPort == 0, c.Settings.Audience == "":
+		return errors.New("deploy: the xDS server's host and port and the audience of its tokens are needed")
 	}
 	s := &c.Settings
 	s.XDSName = cmp.Or(s.XDSName, s.XDSHost)

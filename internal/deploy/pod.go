@@ -103,7 +103,7 @@ func (r *renderer) template(bootstrap string) *corev1ac.PodTemplateSpecApplyConf
 
 func (r *renderer) container() *corev1ac.ContainerApplyConfiguration {
 	c := corev1ac.Container().WithName(containerName).
-		WithImage(cmp.Or(r.parameters.Image, r.settings.Image)).
+		WithImage(cmp.Or(r.parameters.Image, r.settings.Image, r.pod.Image)).
 		WithCommand(r.pod.Command(configDir, string(r.parameters.LogLevel), "$(POD_NAME)")...).
 		WithEnv(corev1ac.EnvVar().WithName("POD_NAME").WithValueFrom(
 			corev1ac.EnvVarSource().WithFieldRef(corev1ac.ObjectFieldSelector().WithFieldPath("metadata.name")))).

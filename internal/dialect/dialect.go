@@ -13,7 +13,6 @@ type Dialect struct {
 	Name    model.DataPlane
 	Proxy   string // what users call its proxy: "Envoy"
 	Version string // of the proxy that it renders for, and the oldest that is run unasked: "1.40.0"
-	Image   string // of the proxy's container, where no DataPlane states one
 
 	// RenderedBy is the data plane whose Render makes this one's resources, too; "": its own Render does.
 	RenderedBy model.DataPlane

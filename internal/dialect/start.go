@@ -46,6 +46,7 @@ type Program struct {
 
 // Pod is how a proxy runs in a pod.
 type Pod struct {
+	Image string // of the proxy's container, where nobody states one
 	// Files makes the text files that the proxies of a Gateway start with, by name.
 	Files func(PodStart) (map[string][]byte, error)
 	// Command is the command line of a proxy whose files are in folder; level is that of its log, "" for the usual one.

@@ -18,7 +18,7 @@ const proxyName = "Envoy"
 // Dialect is the data plane "Envoy": Envoys that are fed over xDS.
 func Dialect() dialect.Dialect {
 	return dialect.Dialect{
-		Name: model.DataPlaneEnvoy, Proxy: proxyName, Version: Version, Image: "envoyproxy/envoy:distroless-v" + Version,
+		Name: model.DataPlaneEnvoy, Proxy: proxyName, Version: Version,
 		Render:   New,
 		Simulate: newSimulation,
 		Table:    tableOf,
@@ -29,6 +29,8 @@ func Dialect() dialect.Dialect {
 			Program: Program(), Files: childFiles, Arguments: childArguments, Level: logLevel,
 			ReadyPath: readyPath, BusyPath: busyPath, IsBusy: isBusy,
 		},
-		Pod: dialect.Pod{Files: PodBootstrap, Command: PodCommand},
+		Pod: dialect.Pod{
+			Image: "envoyproxy/envoy:distroless-v" + Version, Files: PodBootstrap, Command: PodCommand,
+		},
 	}
 }

@@ -23,7 +23,7 @@ type Options struct {
 	Service   string // by which proxies reach the xDS server
 	XDSPort   int32  // of the Service
 	XDS       string // host:port at which the xDS server listens
-	Image     string // of proxies, if no DataPlane sets one
+	Image     string // of proxies, if no DataPlane sets one; "": that of their data plane
 
 	// ConfigMapSync is how long a cluster takes to bring a ConfigMap to the pods: the time between the steps of an edit of
 	// files that proxies read by themselves.
@@ -45,10 +45,9 @@ func (o *Options) complete() error {
 	if len(o.Dialects) == 0 {
 		return errors.New("server: a data plane is needed")
 	}
-	if o.Namespace == "" || o.Service == "" || o.XDSPort == 0 || o.XDS == "" || o.Image == "" || o.Admin == "" {
+	if o.Namespace == "" || o.Service == "" || o.XDSPort == 0 || o.XDS == "" || o.Admin == "" {
 		return errors.New(
-			"server: a namespace, a Service and its port, the addresses of xDS and of the admin API, and the proxies' image " +
-				"are needed",
+			"server: a namespace, a Service and its port, and the addresses of xDS and of the admin API are needed",
 		)
 	}
 	if o.Log == nil {
