@@ -37,7 +37,8 @@ type DataPlaneList struct {
 
 // DataPlaneSpec has only optional fields. A field that is not set keeps its default.
 type DataPlaneSpec struct {
-	// Proxy is the kind of proxy.
+	// Proxy is the kind of proxy. Envoy (the default) is fed over xDS. EnvoyConfigMap is an Envoy that reads files of a
+	// ConfigMap and a Secret, and needs no connection to the controller.
 	//
 	// +optional
 	Proxy ProxyKind `json:"proxy,omitempty"`
@@ -49,7 +50,7 @@ type DataPlaneSpec struct {
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// Image of the proxy's container, instead of the image that the controller was started with.
+	// Image of the proxy's container, instead of its data plane's, or of --proxy-image.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +optional
