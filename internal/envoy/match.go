@@ -13,6 +13,9 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
+// noPath is a path that no request has: a request's path starts with a slash.
+const noPath = "unmatchable"
+
 // routeMatch renders a match. An error means that no Envoy takes it.
 func routeMatch(m model.Match) (*routev3.RouteMatch, error) {
 	match := &routev3.RouteMatch{}
@@ -22,6 +25,8 @@ func routeMatch(m model.Match) (*routev3.RouteMatch, error) {
 	switch m.Path.Type {
 	case model.PathExact:
 		match.PathSpecifier = &routev3.RouteMatch_Path{Path: m.Path.Value}
+	case model.PathNone:
+		match.PathSpecifier = &routev3.RouteMatch_Path{Path: noPath}
 	case model.PathRegex:
 		match.PathSpecifier = &routev3.RouteMatch_SafeRegex{SafeRegex: &matcherv3.RegexMatcher{Regex: m.Path.Value}}
 	case model.PathPrefix, "":

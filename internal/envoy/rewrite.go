@@ -36,7 +36,7 @@ func editPath(r *model.PathRewrite, m model.PathMatch) (pathEdit, error) {
 		to = rooted(to)
 	}
 	switch m.Type {
-	case model.PathExact:
+	case model.PathExact, model.PathNone:
 		return pathEdit{whole: rooted(to)}, nil
 	case model.PathPrefix, "":
 		from := cutSlash(m.Value)

@@ -46,9 +46,12 @@ func (q *asked) near(w *way, l model.PortListener) []Near {
 		at := t.Match.IndexIn(place.rule)
 		miss := Near{Object: t.Rule.Route.String(), Rule: t.Rule.Name, Match: matchText(place.rule, at, t.Match.Words())}
 		miss.Where = q.locate(t.Rule.Route, matchField(place.index, at))
-		if len(t.Misses) > 0 {
+		switch {
+		case at >= 0 && place.rule.Matches[at].Path.Type == model.PathNone:
+			miss.Why = place.rule.Matches[at].Path.Value + ", so it takes nothing"
+		case len(t.Misses) > 0:
 			miss.Why = t.Misses[0]
-		} else {
+		default:
 			miss.Why = "it matches, too; " + q.behind(w, l.Key, winner, t)
 		}
 		near = append(near, miss)

@@ -134,7 +134,7 @@ func (p *page) live(r Rule, offline bool, now time.Time) {
 		p.line("edit", "%s", r.Edit.text(now))
 	}
 	if r.LastEdit != nil {
-		p.line("last edit", "%s; it may have brought another rule", r.LastEdit.text(now))
+		p.line("edit", "%s; which edit made this rule is not known", r.LastEdit.last(now))
 	}
 }
 
@@ -197,6 +197,24 @@ func (e Edit) text(now time.Time) string {
 		words = append(words, "at "+when(*e.At, now))
 	}
 	return strings.Join(words, " ")
+}
+
+// last tells an edit as the last one of its file or, in a cluster, of its object.
+func (e Edit) last(now time.Time) string {
+	text := "object last edited"
+	if e.Where != "" {
+		text = "file last edited"
+	}
+	if e.At != nil {
+		text += " at " + when(*e.At, now)
+	}
+	if e.By != "" {
+		text += " by " + e.By
+	}
+	if e.Where != "" {
+		text += ": " + e.Where
+	}
+	return text
 }
 
 // when is a time and how long ago it was.

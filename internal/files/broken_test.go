@@ -21,6 +21,8 @@ func TestBroken(t *testing.T) {
 	}
 	mistake := strings.Replace(route("web", "one"), "port: 8080", "port: eighty", 1)
 	const why = "spec.rules[0].backendRefs[0].port: must be of type integer, got a string"
+	const indented = "kind: HTTPRoute\napiVersion: gateway.networking.k8s.io/v1\nmetadata:\n  name: web\n" +
+		"  namespace: shop\n labels: {}\n"
 	for _, step := range []struct {
 		what, text string
 		want       input.Broken
@@ -30,8 +32,12 @@ func TestBroken(t *testing.T) {
 		{"gone", route("api", "one"), input.Broken{}},
 		{"no YAML", "kind: HTTPRoute\napiVersion: gateway.networking.k8s.io/v1\nmetadata: {name: web, namespace: shop}\n}\n",
 			input.Broken{
-				Where: "web.yaml:3", Why: "did not find expected key",
+				Where: "web.yaml:4", Why: `"}" closes nothing`,
 			}},
+		{"indented", indented, input.Broken{Where: "web.yaml:6", Why: "line 6 is indented less than line 5"}},
+		{"on another line", "# One more.\n\n---\n" + indented, input.Broken{
+			Where: "web.yaml:9", Why: "line 9 is indented less than line 8",
+		}},
 		{"mended", route("web", "one"), input.Broken{}},
 		{"broken again, and its last good version serves", mistake, input.Broken{}},
 	} {

@@ -93,10 +93,10 @@ func (f *Folder) checkObject(j *job, listed listed, d digest, pool *schema.Pool)
 
 // fail notes that the text can't be parsed, and which object it seems to be about.
 func (f *Folder) fail(j *job, err error) {
-	p := &Problem{Message: err.Error()}
-	var syntax *syntaxError
-	if errors.As(err, &syntax) && syntax.line > 0 {
-		p.Line = syntax.line - 1
+	p := &trouble{Problem: Problem{Message: err.Error()}}
+	if syntax, ok := errors.AsType[*syntaxError](err); ok {
+		p.Line, p.syntax = max(0, syntax.line-1), syntax
+		p.key = err.Error()
 	}
 	ref, label := f.identify(j.chunk.text)
 	p.Ref, p.Object = ref, label

@@ -75,8 +75,8 @@ func (f *Folder) collectProblems() map[ProblemKey]Problem {
 			}
 		}
 		if d.trouble != nil {
-			p := *d.trouble
-			p.File, p.Line, p.Stale = d.file.path, d.line+p.Line, stale
+			p := d.trouble.at(d.line)
+			p.File, p.Stale = d.file.path, stale
 			add(p)
 		}
 	}
@@ -134,7 +134,8 @@ func (f *Folder) doubles(add func(Problem)) {
 			}
 			p := Problem{File: c.doc.file.path, Line: c.doc.line, Object: ref.String(), Ref: ref}
 			if c.doc.file == winner {
-				p.Message = "is declared twice in this file: the first serves"
+				p.Message = fmt.Sprintf("is already declared on line %d, which serves", claims[0].doc.line)
+				p.key = "is already declared in this file"
 			} else {
 				p.Message = fmt.Sprintf("is declared in %s, too: that one serves, since it is first by path", shown(winner.path))
 			}

@@ -13,14 +13,6 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// syntaxError is a text that can't be read, with the line (from 1) in that text; 0 if unknown.
-type syntaxError struct {
-	line    int
-	message string
-}
-
-func (e *syntaxError) Error() string { return e.message }
-
 // decode reads a document into maps, slices, strings, bools, int64, float64 and nil. YAML is read as kubectl reads it:
 // by the rules of YAML 1.1, in which an unquoted yes is true.
 func decode(c chunk, isJSON bool) (any, error) {
@@ -34,7 +26,7 @@ func decode(c chunk, isJSON bool) (any, error) {
 			return nil, jsonError(c.text, err)
 		}
 		if len(strict) > 0 {
-			return nil, &syntaxError{message: strict[0].Error()}
+			return nil, jsonRepeats(c.text, strict[0])
 		}
 		return v, nil
 	}
@@ -42,8 +34,17 @@ func decode(c chunk, isJSON bool) (any, error) {
 	if err := yamlv2.UnmarshalStrict(c.text, &v); err != nil {
 		return nil, yamlError(c.text, err)
 	}
-	return plain(v)
+	v, err := plain(v)
+	if again, ok := errors.AsType[repeated](err); ok {
+		err = repeatedKey(c.text, string(again), 0)
+	}
+	return v, err
 }
+
+// repeated is a key that a map has more than once.
+type repeated string
+
+func (r repeated) Error() string { return fmt.Sprintf("key %q is there more than once", string(r)) }
 
 // plain turns what the YAML library made into what JSON would have made.
 func plain(v any) (any, error) {
@@ -56,7 +57,7 @@ func plain(v any) (any, error) {
 				return nil, err
 			}
 			if _, ok := m[key]; ok {
-				return nil, &syntaxError{message: fmt.Sprintf("key %q is there twice", key)}
+				return nil, repeated(key)
 			}
 			if m[key], err = plain(value); err != nil {
 				return nil, err
@@ -105,25 +106,38 @@ func keyText(k any) (string, error) {
 	return "", &syntaxError{message: fmt.Sprintf("a key must be text, got %v", k)}
 }
 
-var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?line (\d+): (.*)`)
+var yamlLine = regexp.MustCompile(`^(?:unmarshal errors:\s*)?line (\d+): (.*)`)
 
 func yamlError(text []byte, err error) error {
-	e := &syntaxError{message: err.Error()}
-	if m := yamlLine.FindStringSubmatch(e.message); m != nil {
-		e.line, _ = strconv.Atoi(m[1])
-		e.message = m[2]
+	line, message := 0, strings.TrimPrefix(err.Error(), "yaml: ")
+	if m := yamlLine.FindStringSubmatch(message); m != nil {
+		line, _ = strconv.Atoi(m[1])
+		message = m[2]
 	}
-	e.message = strings.TrimPrefix(e.message, "yaml: ")
-	if line := indentedByTab(text); line > 0 && !strings.Contains(e.message, "already set") {
-		e.line, e.message = line, "a tab indents this line; YAML wants spaces"
+	if key, ok := strings.CutSuffix(message, " already set in map"); ok {
+		key = strings.TrimPrefix(key, "key ")
+		if text, err := strconv.Unquote(key); err == nil {
+			key = text
+		}
+		return repeatedKey(text, key, line)
 	}
-	if key, ok := strings.CutSuffix(e.message, " already set in map"); ok {
-		e.message = key + " is there twice"
+	if line := indentedByTab(text); line > 0 {
+		return &syntaxError{line: line, message: "a tab indents this line; YAML wants spaces"}
 	}
-	if strings.Contains(e.message, "excessive aliasing") {
-		e.message = "its aliases expand to too much"
+	if strings.Contains(message, "excessive aliasing") {
+		return &syntaxError{message: "its aliases expand to too much"}
 	}
-	return e
+	return yamlMistake(text, message, line)
+}
+
+// jsonRepeats tells a key that a JSON object has more than once.
+func jsonRepeats(text []byte, err error) error {
+	path, ok := strings.CutPrefix(err.Error(), "duplicate field ")
+	path, unquoteErr := strconv.Unquote(path)
+	if !ok || unquoteErr != nil {
+		return &syntaxError{message: err.Error()}
+	}
+	return repeatedKey(text, path[strings.LastIndexByte(path, '.')+1:], 0)
 }
 
 // indentedByTab finds the first line whose indentation has a tab.

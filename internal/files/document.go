@@ -25,8 +25,24 @@ type document struct {
 	file    *file
 	line    int      // its first line in the file
 	items   []item   // its object, or those of a List
-	trouble *Problem // why it could not be parsed: its items, if any, are then what stood in its place
+	trouble *trouble // why it could not be parsed: its items, if any, are then what stood in its place
 	only    [1]item  // where items usually are
+}
+
+// trouble is why a document could not be parsed.
+type trouble struct {
+	Problem
+	syntax *syntaxError // nil if no line of the text is known
+}
+
+// at is the problem of a document that begins in that line of its file.
+func (t *trouble) at(line int) Problem {
+	p := t.Problem
+	p.Line += line
+	if t.syntax != nil {
+		p.Message = t.syntax.tell(line)
+	}
+	return p
 }
 
 // item is one object in a document.

@@ -60,8 +60,8 @@ func (m *merge) replace(fl *file, now matched, chunks []chunk) {
 			m.touchAll(d)
 		}
 	}
-	for i := now.head; i < len(now.docs); i++ {
-		now.docs[i].line = chunks[i].line
+	for i, c := range chunks { // comments between documents may have moved all of them
+		now.docs[i].line = c.line
 	}
 	for _, n := range now.fresh {
 		m.keepLastGood(now.docs[n.at], n.pair, gone)

@@ -18,6 +18,8 @@ type Problem struct {
 	Message  string          // what was expected
 	Severity model.Severity
 	Stale    bool // the last good version keeps serving
+
+	key string // in place of a Message that names lines
 }
 
 // ProblemKey names a Problem. It does not change when other documents of the file move it to another line.
@@ -26,7 +28,9 @@ type ProblemKey struct {
 }
 
 // Key names the problem.
-func (p Problem) Key() ProblemKey { return ProblemKey{p.File, p.Object, p.Field, p.Message} }
+func (p Problem) Key() ProblemKey {
+	return ProblemKey{p.File, p.Object, p.Field, cmp.Or(p.key, p.Message)}
+}
 
 // String is one line: file, line, object, field, what was expected.
 func (p Problem) String() string {

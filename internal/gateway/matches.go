@@ -11,14 +11,11 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-const (
-	unmatchable = "unmatchable" // a path that no request has: a request's path starts with a slash
-	anything    = ".*"
-)
+const anything = ".*"
 
-// readMatches finds what the schema can't: an expression that is none, or too large. What it would have taken can't be
-// known, but it would have been among the requests that have such a header or query parameter at all: so these get the
-// rule's error, and none of them falls through to a wider rule. Of a path nothing is known: such a match takes no
+// readMatches finds what the schema can't: an expression that is invalid, or too large. What it would have taken can't
+// be known, but it would have been among the requests that have such a header or query parameter at all. So these get
+// the rule's error, and none of them falls through to a wider rule. Of a path nothing is known: such a match takes no
 // request.
 func readMatches(list []model.Match) (read []model.Match, problems []problem) {
 	read = make([]model.Match, len(list))
@@ -31,22 +28,28 @@ func readMatches(list []model.Match) (read []model.Match, problems []problem) {
 }
 
 func readMatch(m model.Match) (model.Match, []problem) {
-	const instead = "this match takes no request"
 	var problems []problem
+	var invalid string
+	check := func(field, expression string) {
+		if wrong := invalidRegex(expression); wrong != "" && invalid == "" {
+			invalid = "its regular expression " + wrong
+			problems = append(problems, unsupported(field, invalid+", so it takes nothing"))
+		}
+	}
 	if m.Path.Type == model.PathRegex {
-		problems = append(notEncoded(".path.value", m.Path.Value),
-			checkRegex(".path.value", m.Path.Value, instead)...)
+		problems = notEncoded(".path.value", m.Path.Value)
+		check(".path.value", m.Path.Value)
 	}
 	if g := m.GRPC; g != nil && g.Regex {
 		if g.Service != "" {
-			problems = append(problems, checkRegex(".method.service", g.Service, instead)...)
+			check(".method.service", g.Service)
 		}
-		if g.Method != "" && len(problems) == 0 {
-			problems = append(problems, checkRegex(".method.method", g.Method, instead)...)
+		if g.Method != "" {
+			check(".method.method", g.Method)
 		}
 	}
-	if drops(problems) {
-		m.Path, m.GRPC = model.PathMatch{Type: model.PathExact, Value: unmatchable}, nil
+	if invalid != "" {
+		m.Path, m.GRPC = model.PathMatch{Type: model.PathNone, Value: invalid}, nil
 	}
 	var wrong, also []problem
 	m.Headers, wrong = readValues(m.Headers)
@@ -54,31 +57,29 @@ func readMatch(m model.Match) (model.Match, []problem) {
 	return m, slices.Concat(problems, below(".headers", wrong), below(".queryParams", also))
 }
 
-// readValues takes any value in place of an expression that is none.
+// readValues takes any value in place of an invalid expression.
 func readValues(list []model.ValueMatch) (read []model.ValueMatch, problems []problem) {
 	read = list
 	for i, v := range list {
 		if !v.Regex {
 			continue
 		}
-		wrong := checkRegex("", v.Value, "any value is taken for a match")
-		if len(wrong) > 0 {
+		if wrong := invalidRegex(v.Value); wrong != "" {
 			read = slices.Clone(read)
 			read[i].Value = anything
+			problems = append(problems, unsupported("", fmt.Sprintf(
+				"the regular expression %.200q of %s %s, so any value is taken", v.Value, v.Name, wrong)))
 		}
-		problems = append(problems, wrong...)
 	}
 	return read, problems
 }
 
-// checkRegex says of an expression that is none what becomes of the match.
-func checkRegex(field, expression, instead string) []problem {
-	err := model.CheckRegex(expression)
-	if err == nil {
-		return nil
+// invalidRegex says why an expression can't be served; "" if it can.
+func invalidRegex(expression string) string {
+	if err := model.CheckRegex(expression); err != nil {
+		return fmt.Sprintf("is invalid (%.300s)", err)
 	}
-	return []problem{unsupported(field,
-		fmt.Sprintf("%.200q is not a regular expression of RE2 (%.300s), so %s", expression, err, instead))}
+	return ""
 }
 
 // notEncoded warns of what can be in no path, so that an expression of one never matches it: a character beyond ASCII

@@ -48,7 +48,7 @@ func matchOrder(m model.Match) string {
 		return string(append(b, descending(len(m.Headers), 2)...))
 	}
 	switch m.Path.Type {
-	case model.PathExact:
+	case model.PathExact, model.PathNone:
 		b = append(b, 'a')
 	case model.PathRegex:
 		b = append(b, 'b')

@@ -1,6 +1,8 @@
 package kinds
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -39,7 +41,7 @@ func validateConfigMap(c *corev1.ConfigMap) field.ErrorList {
 	for k, v := range c.Data {
 		errs = append(errs, validateKey(data, k)...)
 		if _, ok := c.BinaryData[k]; ok {
-			errs = append(errs, field.Duplicate(binary.Key(k), k))
+			errs = append(errs, field.Invalid(binary.Key(k), k, fmt.Sprintf("key %q is already used in data", k)))
 		}
 		size += len(v)
 	}

@@ -163,7 +163,7 @@ func validateEndpointPorts(ports []discoveryv1.EndpointPort) field.ErrorList {
 	for i, p := range ports {
 		at := path.Index(i)
 		if names.Has(*p.Name) {
-			errs = append(errs, field.Duplicate(at.Child("name"), *p.Name))
+			errs = append(errs, field.Duplicate(at, map[string]any{"name": *p.Name}))
 		}
 		names.Insert(*p.Name)
 		if *p.Name != "" {

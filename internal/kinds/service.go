@@ -136,7 +136,7 @@ func validateServicePorts(ports []corev1.ServicePort, path *field.Path) field.Er
 	numbers := sets.New[number]()
 	for i, p := range ports {
 		at := path.Index(i)
-		errs = append(errs, validatePortName(p.Name, len(ports) > 1, names, at.Child("name"))...)
+		errs = append(errs, validatePortName(p.Name, len(ports) > 1, names, at)...)
 		for _, m := range validation.IsValidPortNum(int(p.Port)) {
 			errs = append(errs, field.Invalid(at.Child("port"), p.Port, m))
 		}
@@ -146,14 +146,15 @@ func validateServicePorts(ports []corev1.ServicePort, path *field.Path) field.Er
 		}
 		n := number{p.Port, p.Protocol}
 		if numbers.Has(n) {
-			errs = append(errs, field.Duplicate(at.Child("port"), p.Port))
+			errs = append(errs, field.Duplicate(at, map[string]any{"port": int64(p.Port), "protocol": string(p.Protocol)}))
 		}
 		numbers.Insert(n)
 	}
 	return errs
 }
 
-func validatePortName(name string, required bool, seen sets.Set[string], path *field.Path) field.ErrorList {
+func validatePortName(name string, required bool, seen sets.Set[string], port *field.Path) field.ErrorList {
+	path := port.Child("name")
 	if name == "" {
 		if required {
 			return field.ErrorList{field.Required(path, "several ports need names")}
@@ -165,7 +166,7 @@ func validatePortName(name string, required bool, seen sets.Set[string], path *f
 		errs = append(errs, field.Invalid(path, name, m))
 	}
 	if seen.Has(name) {
-		errs = append(errs, field.Duplicate(path, name))
+		errs = append(errs, field.Duplicate(port, map[string]any{"name": name}))
 	}
 	seen.Insert(name)
 	return errs

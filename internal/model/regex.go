@@ -46,6 +46,8 @@ func CheckRegex(expr string) error {
 	re, err := syntax.Parse(latin1(expr), syntax.Perl)
 	var wrong *syntax.Error
 	switch {
+	case errors.As(err, &wrong) && (wrong.Code == syntax.ErrMissingBracket || wrong.Code == syntax.ErrMissingParen):
+		return fmt.Errorf("missing %q", strings.TrimPrefix(string(wrong.Code), "missing closing "))
 	case errors.As(err, &wrong):
 		return fmt.Errorf("%s: `%s`", wrong.Code, bytesOf(wrong.Expr))
 	case err != nil:

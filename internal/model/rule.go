@@ -84,12 +84,13 @@ type Match struct {
 type PathType string
 
 // Path types. A prefix is compared by path elements; a trailing slash of its value has no meaning and is cut
-// (HTTPPathMatch). A regular expression matches the whole path. In a plan each one is
-// valid (CheckRegex), here and in other matches.
+// (HTTPPathMatch). A regular expression matches the whole path. In a plan each one is valid (CheckRegex), here and in
+// other matches. A match of no path takes no request; its Value says why: "its regular expression is invalid (...)".
 const (
 	PathPrefix PathType = "PathPrefix"
 	PathExact  PathType = "Exact"
 	PathRegex  PathType = "RegularExpression"
+	PathNone   PathType = "None"
 )
 
 // PathMatch compares the path without its query. A prefix "/" (or a zero PathMatch) is every path.

@@ -78,7 +78,7 @@ func (c *crd) check(doc map[string]any, obj *Object, o Options) []Problem {
 	// A rule over the old object has to be asked even if the text was valid by itself.
 	if !o.KnownValid || c.hasOldSelf && o.Old != nil {
 		if errs := c.validate(doc, o.Old); len(errs) > 0 {
-			return problems(errs)
+			return problems(doc, errs)
 		}
 	}
 	var err error
@@ -105,7 +105,7 @@ func (c *crd) unknown(doc map[string]any) []Problem {
 // fieldsBeside lists the fields that the schema knows where path points.
 func (c *crd) fieldsBeside(path string) []string {
 	s := c.structural
-	steps := strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
+	steps := pathSteps(path)
 	for _, step := range steps[:max(0, len(steps)-1)] {
 		if s.Items != nil {
 			s = s.Items
@@ -138,5 +138,5 @@ func (c *crd) validate(doc, old map[string]any) field.ErrorList {
 		oldDoc = old
 	}
 	celErrs, _ := c.cel.Validate(context.Background(), nil, c.structural, doc, oldDoc, celconfig.RuntimeCELCostBudget)
-	return append(errs, celErrs...)
+	return append(errs, c.clashes(doc, celErrs, errs)...)
 }

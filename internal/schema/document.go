@@ -21,5 +21,12 @@ func (s *Schema) readDocument(k *kind.Document, doc map[string]any, obj *Object)
 	}
 	spec, wrong := k.Admit(value)
 	obj.Spec = spec
-	return problems(wrong)
+	if len(wrong) == 0 {
+		return nil
+	}
+	defaulted, err := runtime.DefaultUnstructuredConverter.ToUnstructured(value)
+	if err != nil {
+		defaulted = doc
+	}
+	return problems(defaulted, wrong)
 }

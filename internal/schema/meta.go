@@ -48,7 +48,7 @@ func (s *Schema) readMeta(k *kind.Kind, doc map[string]any) (*metav1.ObjectMeta,
 		meta.Namespace = DefaultNamespace
 		raw["namespace"] = DefaultNamespace
 	}
-	return meta, problems(apivalidation.ValidateObjectMeta(meta, namespaced, nameRule(k), path))
+	return meta, problems(doc, apivalidation.ValidateObjectMeta(meta, namespaced, nameRule(k), path))
 }
 
 func nameRule(k *kind.Kind) apivalidation.ValidateNameFunc {

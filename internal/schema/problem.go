@@ -19,14 +19,15 @@ type Problem struct {
 	Severity model.Severity
 }
 
-// problems turns what the Kubernetes libraries found into Problems, in order of the fields, without repetitions.
-func problems(errs field.ErrorList) []Problem {
+// problems turns what the Kubernetes libraries found in a document into Problems, in order of the fields, without
+// repetitions.
+func problems(doc any, errs field.ErrorList) []Problem {
 	var list []Problem
 	for _, e := range errs {
 		if e.Field == "<nil>" || e.Field == "" && strings.HasPrefix(e.Detail, "some validation rules were not checked") {
 			continue // a remark about the other errors
 		}
-		p := Problem{Field: e.Field, Message: message(e)}
+		p := Problem{Field: e.Field, Message: message(doc, e)}
 		if !slices.Contains(list, p) {
 			list = append(list, p)
 		}
@@ -42,7 +43,7 @@ func problems(errs field.ErrorList) []Problem {
 var regexRemark = regexp.MustCompile(`,? regex used for validation is '[^']*'`)
 
 // message says what was expected and what was found.
-func message(e *field.Error) string {
+func message(doc any, e *field.Error) string {
 	detail := regexRemark.ReplaceAllString(e.Detail, "")
 	if _, rest, ok := strings.Cut(detail, " in body "); ok {
 		detail = rest
@@ -58,10 +59,7 @@ func message(e *field.Error) string {
 	case field.ErrorTypeTypeInvalid:
 		return wrongKind(detail, e.BadValue)
 	case field.ErrorTypeDuplicate:
-		if isScalar(e.BadValue) {
-			return "is there twice: " + shown(e.BadValue)
-		}
-		return "is there twice"
+		return repeats(doc, e)
 	case field.ErrorTypeInvalid:
 		if s := shown(e.BadValue); s != "" && isScalar(e.BadValue) && !strings.Contains(detail, s) {
 			return detail + ", got " + s

@@ -67,6 +67,9 @@ func (s *simulation) pathMiss(m *routev3.RouteMatch) string {
 		}
 	case *routev3.RouteMatch_Path:
 		if !same(path, p.Path) {
+			if !strings.HasPrefix(p.Path, "/") {
+				return "path " + path + " is not matched: no path is"
+			}
 			return fmt.Sprintf("path %s is not %s", path, p.Path)
 		}
 	case *routev3.RouteMatch_SafeRegex:

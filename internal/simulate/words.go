@@ -19,7 +19,9 @@ func Words(m *routev3.RouteMatch) (p request.Phrase) {
 	case *routev3.RouteMatch_PathSeparatedPrefix:
 		p.Path = "paths below " + path.PathSeparatedPrefix
 	case *routev3.RouteMatch_Path:
-		p.Path = "path " + path.Path
+		if p.Path = "path " + path.Path; !strings.HasPrefix(path.Path, "/") {
+			p.Path = "no path"
+		}
 	case *routev3.RouteMatch_SafeRegex:
 		p.Path = "paths that match " + path.SafeRegex.GetRegex()
 	default:
