@@ -23,7 +23,13 @@ func All() []*kind.Kind {
 }
 
 // Catalog is All as a catalog.
-func Catalog() *kind.Catalog { return kind.NewCatalog(All()...) }
+func Catalog() *kind.Catalog {
+	c := kind.NewCatalog(All()...)
+	for _, name := range []string{"TLSRoute", "TCPRoute", "UDPRoute", "BackendTLSPolicy", "ListenerSet"} {
+		c.NotYet = append(c.NotYet, model.KindOf(model.KindGateway.Group(), name))
+	}
+	return c
+}
 
 // definitions are the CustomResourceDefinitions of crds.json.
 var definitions = func() map[model.Kind]*kind.Definition {

@@ -9,9 +9,6 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// notYet are kinds of the Gateway API that Cardea means to serve and does not.
-var notYet = []string{"TLSRoute", "TCPRoute", "UDPRoute", "BackendTLSPolicy", "ListenerSet"}
-
 // kindOf finds the kind of a document, or says why it can't be read.
 func (s *Schema) kindOf(doc map[string]any) (*kind.Kind, []Problem) {
 	apiVersion, problem := text(doc, "apiVersion")
@@ -72,7 +69,7 @@ func (s *Schema) unread(apiVersion, group, name string) Problem {
 			known = append(known, k.String())
 		}
 	}
-	if group == model.KindGateway.Group() && slices.Contains(notYet, name) {
+	if slices.Contains(s.catalog.NotYet, model.KindOf(group, name)) {
 		return Problem{Field: "kind", Message: fmt.Sprintf("kind %s is not supported yet; this object has no effect", name),
 			Severity: model.Error}
 	}
