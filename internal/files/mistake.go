@@ -126,8 +126,8 @@ func (t yamlText) openQuote(end int) int {
 func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
 func isEntry(line string) bool {
-	line = strings.TrimSpace(line)
-	return line == "-" || strings.HasPrefix(line, "- ")
+	line = strings.TrimLeft(line, " ")
+	return strings.HasPrefix(line, "- ") || strings.TrimSpace(line) == "-" && line[0] == '-'
 }
 
 // misplaced tells a line that goes on with nothing that is open before it.

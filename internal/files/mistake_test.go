@@ -19,6 +19,7 @@ func TestMistakes(t *testing.T) {
 		"a: 1\n  # x\n b: 2\n":                {13, "line 13 is indented more than line 11"},
 		"a: b\n  c: d\n":                      {12, "line 12 is indented more than line 11, which has a value already"},
 		"l:\n  - a\n  b: 1\n":                 {13, `expected a list entry ("- "), as before`},
+		"a:\n  b: |\n    - \t- x\n c: 1\n":    {14, "line 14 is indented less than line 13"},
 		"a: 1\n- b\n":                         {12, `expected a key, got a list entry ("- ")`},
 		"a: 1\n}\n":                           {12, `"}" closes nothing`},
 		"a: 'it's'\n":                         {11, "text follows the closing quote; put the whole value in quotes"},
