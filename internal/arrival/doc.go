@@ -6,10 +6,11 @@
 //	Absent      nothing       Known by its first version, or Unanswered
 //	Known       newest        Held if a version begins to name what is missing, Unanswered, or Fading if it is deleted
 //	Held        one before    Known when that is there, Hold is over, or the version is taken back; Unanswered, Fading
-//	Unanswered  one before    Known, or Held, when it is known whether that is there which is read on demand; Fading
+//	Unanswered  one before    Known or Held when what it names and is read on demand was answered; Fading
 //	Fading      last          Absent when Hold is over; Known, Held, Unanswered if a version comes before
 //
-// It must never know files, an API server or a graph, and has no clock: the source says what arrives and when, publishes
-// and removes what it is told to, and looks again when Next says so. It is also for the source to say whether a deleted
-// object fades, since a permission that is taken back can't wait. One goroutine calls it. Start reading at Objects.
+// It must never know files, an API server or a graph, and has no clock: the source says what arrives and when,
+// publishes and removes what it is told to, and looks again when Next says so. Whether a deleted object fades is also
+// for the source to say, since a permission that is taken back can't wait. One goroutine calls it. Start reading at
+// Objects.
 package arrival

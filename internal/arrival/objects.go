@@ -1,7 +1,6 @@
 package arrival
 
 import (
-	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -17,7 +16,6 @@ const Hold = 100 * time.Millisecond
 // State is what an object is in; see the package.
 type State uint8
 
-// The states.
 const (
 	Absent State = iota
 	Known
@@ -34,8 +32,7 @@ type Source[V any] interface {
 	// Finds says whether a reference finds its part in the published version of the object that it names, and somebody who
 	// serves it. Whether it may be named is not asked.
 	Finds(kind.Reference, V) bool
-	// Unanswered says whether a version refers to something that is read on demand, of which it is not yet known whether it
-	// is there.
+	// Unanswered says whether it can't be judged yet what a version names: that is read on demand, or was not read yet.
 	Unanswered(model.ObjectRef, V) bool
 }
 
@@ -96,8 +93,10 @@ func (o *Objects[V]) Publish(ref model.ObjectRef, v V) (before V, was bool) {
 // Confirm takes that the published version is the newest one: the version that waits is taken back, or the object that
 // fades is there again.
 func (o *Objects[V]) Confirm(ref model.ObjectRef) {
-	for _, m := range o.waits[Held:] {
-		delete(m, ref)
+	if s := o.find(ref).state; s != Absent {
+		if delete(o.waits[s], ref); len(o.waits[s]) == 0 {
+			o.waits[s] = map[model.ObjectRef]wait[V]{} // there may have been very many
+		}
 	}
 }
 
@@ -179,13 +178,8 @@ func (o *Objects[V]) Known(ref model.ObjectRef) (v V, is bool) {
 	return v, is
 }
 
-// AllKnown are the published versions of a kind.
-func (o *Objects[V]) AllKnown(k model.Kind) iter.Seq2[model.ObjectRef, V] {
-	return maps.All(o.known[k])
-}
-
-// Len is how many objects of a kind are published.
-func (o *Objects[V]) Len(k model.Kind) int { return len(o.known[k]) }
+// AllKnown are the published versions of a kind, to be read only.
+func (o *Objects[V]) AllKnown(k model.Kind) map[model.ObjectRef]V { return o.known[k] }
 
 // Waiting is the version of an object that waits, if it is Held or Unanswered.
 func (o *Objects[V]) Waiting(ref model.ObjectRef) (v V, is bool) {

@@ -244,7 +244,7 @@ func TestStates(t *testing.T) {
 			t.Errorf("%s: a version waits: %v, want %v", c.step, waiting, want)
 		}
 		_, known := r.Known(web)
-		if n := r.Len(web.Kind()); known != (n == 1) {
+		if n := len(r.AllKnown(web.Kind())); known != (n == 1) {
 			t.Errorf("%s: published: %v, and %d of its kind", c.step, known, n)
 		}
 	}

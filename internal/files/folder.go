@@ -64,13 +64,12 @@ type Folder struct {
 	life      *arrival.Objects[*object] // what is published, and what waits
 	uses      map[string]int            // published objects by namespace
 	unsettled map[string]struct{}       // files that were being written at the last look
-	// withSlices are the backends that have EndpointSlices in this look; nil until somebody asks.
-	withSlices map[model.ObjectRef]bool
-	listing    *listing
-	refill     refill
-	unread     error // why the folder could not be read; nil if it could
-	loaded     bool
-	scan       int
+	sliced    map[model.ObjectRef]bool  // backends that have EndpointSlices in this look; nil until somebody asks
+	listing   *listing
+	refill    refill
+	unread    error // why the folder could not be read; nil if it could
+	loaded    bool
+	scan      int
 
 	listed atomic.Bool // the folder was listed and published at least once
 	stats  struct{ parsed, checked, published atomic.Int64 }

@@ -147,7 +147,7 @@ func lines[S any](w io.Writer, v flow.View, s *input.Source[S]) {
 // known is how many objects are published.
 func (r *rig) known() (n int) {
 	for _, k := range r.folder.catalog.All() {
-		n += r.folder.life.Len(k.Kind)
+		n += len(r.folder.life.AllKnown(k.Kind))
 	}
 	return n
 }

@@ -27,7 +27,7 @@ type merge struct {
 }
 
 func (f *Folder) newMerge(now, due time.Time) *merge {
-	f.withSlices = nil
+	f.sliced = nil
 	return &merge{Folder: f, now: now, due: due, touched: map[model.ObjectRef]struct{}{}, spaces: map[string]struct{}{}}
 }
 

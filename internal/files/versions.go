@@ -17,27 +17,27 @@ func (f versions) Unanswered(model.ObjectRef, *object) bool { return false }
 // Finds implements arrival.Source: the object has that part.
 func (f versions) Finds(r kind.Reference, o *object) bool {
 	k := f.catalog.Of(r.To.Kind())
-	if k.Sliced != nil && k.Sliced(o.Spec) && !f.sliced(r.To) {
+	if k.Sliced != nil && k.Sliced(o.Spec) && !f.isSliced(r.To) {
 		return false // an object and its slices are often two files, and without slices it can't serve
 	}
 	parts, divided := k.PartsOf(o.Spec)
 	return !divided || r.Finds(parts)
 }
 
-// sliced says whether a backend has an EndpointSlice with endpoints.
-func (f versions) sliced(backend model.ObjectRef) bool {
-	if f.withSlices == nil {
-		f.withSlices = map[model.ObjectRef]bool{}
+// isSliced says whether a backend has an EndpointSlice with endpoints.
+func (f versions) isSliced(backend model.ObjectRef) bool {
+	if f.sliced == nil {
+		f.sliced = map[model.ObjectRef]bool{}
 		for _, k := range f.catalog.All() {
 			if k.Owners == nil {
 				continue
 			}
 			for ref, o := range f.life.AllKnown(k.Kind) {
 				for _, owner := range k.Owners(ref, o.Labels, o.Spec) {
-					f.withSlices[owner] = true
+					f.sliced[owner] = true
 				}
 			}
 		}
 	}
-	return f.withSlices[model.Ref(backend.Kind(), backend.Namespace(), model.LabelValue(backend.Name()))]
+	return f.sliced[model.Ref(backend.Kind(), backend.Namespace(), model.LabelValue(backend.Name()))]
 }

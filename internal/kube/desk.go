@@ -18,7 +18,6 @@ import (
 //
 //	set ──> whose is it? ──> package arrival: may it be published, or must it wait? ──> graph
 //	             └──> parked
-//	removed ──> package arrival, if its kind lingers ──> gone
 type desk struct {
 	graph   *flow.Graph
 	sources *input.Sources
@@ -27,8 +26,8 @@ type desk struct {
 	again   func(model.Kind)                               // lists a kind again
 	now     time.Time                                      // of this round of work
 
-	kinds  map[model.Kind]*shelf
 	life   *arrival.Objects[version]
+	read   map[model.Kind]bool     // kinds that were listed, or can't be
 	backed map[model.ObjectRef]int // EndpointSlices with endpoints, by backend
 	others others
 	wanted wanted
@@ -37,12 +36,6 @@ type desk struct {
 
 	edits  []edit
 	relist map[model.Kind]struct{}
-}
-
-// shelf is what the desk keeps of a kind.
-type shelf struct {
-	read    bool    // it was listed, or can't be
-	waiting waiting // before another kind was read it can't be judged
 }
 
 // edit is one for the graph: an object's new version, or nil; or why it can't be read.
@@ -56,7 +49,7 @@ type edit struct {
 func newDesk(graph *flow.Graph, sources *input.Sources) *desk {
 	d := &desk{
 		graph: graph, sources: sources, catalog: sources.Catalog,
-		kinds: map[model.Kind]*shelf{}, backed: map[model.ObjectRef]int{}, relist: map[model.Kind]struct{}{},
+		read: map[model.Kind]bool{}, backed: map[model.ObjectRef]int{}, relist: map[model.Kind]struct{}{},
 		others: others{classes: map[string]bool{}, parked: map[model.ObjectRef][]kind.Reference{}},
 		grants: grants{},
 		wanted: wanted{
@@ -65,7 +58,7 @@ func newDesk(graph *flow.Graph, sources *input.Sources) *desk {
 		},
 	}
 	for _, k := range d.catalog.All() {
-		d.kinds[k.Kind] = &shelf{read: k.Reading == kind.OnDemand}
+		d.read[k.Kind] = k.Reading == kind.OnDemand
 	}
 	d.life = arrival.New(d, d.catalog.ByNaming)
 	return d
@@ -78,17 +71,13 @@ func (d *desk) work(events []event, now time.Time) time.Time {
 	for _, e := range events {
 		d.take(e)
 	}
-	d.settle()
+	d.expire()
+	d.life.Settle(d.now, d.publish, d.drop)
 	d.apply()
 	return d.next()
 }
 
 func (d *desk) take(e event) {
-	s := d.kinds[e.kind]
-	if first := d.catalog.Of(e.kind).After; first != model.KindNone && !d.kinds[first].read {
-		s.waiting.add(e)
-		return
-	}
 	switch e.what {
 	case isSet:
 		d.set(e.object)
@@ -106,19 +95,23 @@ func (d *desk) take(e event) {
 	}
 }
 
-// wasRead takes up what waited for a kind.
+// wasRead judges what waited for a kind.
 func (d *desk) wasRead(kind model.Kind) {
-	if d.kinds[kind].read {
+	if d.read[kind] {
 		return
 	}
-	d.kinds[kind].read = true
-	for _, next := range d.catalog.All() {
-		if next.After == kind {
-			for _, e := range d.kinds[next.Kind].waiting.take() {
-				d.take(e)
-			}
+	d.read[kind] = true
+	for _, ref := range d.life.AllWaiting() {
+		if v, waits := d.life.Waiting(ref); waits && d.judges(ref.Kind()) {
+			d.decide(v.object)
 		}
 	}
+}
+
+// judges says whether all was read that must be before objects of a kind can be judged.
+func (d *desk) judges(kind model.Kind) bool {
+	first := d.catalog.Of(kind).After
+	return first == model.KindNone || d.read[first] && d.judges(first)
 }
 
 // replace makes a kind's objects those of a list.
@@ -128,22 +121,14 @@ func (d *desk) replace(kind model.Kind, objects []*object) {
 		there[o.ref] = struct{}{}
 		d.set(o)
 	}
-	gone := map[model.ObjectRef]struct{}{}
-	note := func(ref model.ObjectRef) {
-		if _, is := there[ref]; !is && ref.Kind() == kind {
-			gone[ref] = struct{}{}
-		}
-	}
-	for ref := range d.life.AllKnown(kind) {
-		note(ref)
-	}
-	for _, ref := range d.life.AllWaiting() {
-		note(ref)
-	}
-	for ref := range d.others.parked {
-		note(ref)
-	}
-	for _, ref := range slices.SortedFunc(maps.Keys(gone), model.ObjectRef.Compare) {
+	gone := slices.Concat(slices.Collect(maps.Keys(d.life.AllKnown(kind))), d.life.AllWaiting(),
+		slices.Collect(maps.Keys(d.others.parked)))
+	gone = slices.DeleteFunc(gone, func(ref model.ObjectRef) bool {
+		_, is := there[ref]
+		return is || ref.Kind() != kind
+	})
+	slices.SortFunc(gone, model.ObjectRef.Compare)
+	for _, ref := range slices.Compact(gone) {
 		d.remove(ref)
 	}
 }
@@ -167,11 +152,13 @@ func (d *desk) set(o *object) {
 
 // decide finds out what is to become of a version.
 func (d *desk) decide(o *object) {
-	if o = d.claim(o); o == nil {
-		return
+	if d.judges(o.ref.Kind()) {
+		if o = d.claim(o); o == nil {
+			return
+		}
+		live, _ := d.life.Known(o.ref)
+		d.want(o.ref, live.names(), o.index.names)
 	}
-	live, _ := d.life.Known(o.ref)
-	d.want(o.ref, live.names(), o.index.names)
 	v := version{o.print, o.index, o}
 	if d.life.Arrive(o.ref, v, d.now) {
 		d.publish(o.ref, v)
@@ -181,9 +168,11 @@ func (d *desk) decide(o *object) {
 // Names implements arrival.Source.
 func (d *desk) Names(v version) []kind.Reference { return v.names() }
 
-// Unanswered implements arrival.Source: the first answer is still to come about what is read for the object.
+// Unanswered implements arrival.Source: the object can't be judged yet, or the first answer is still to come about what
+// is read for it.
 func (d *desk) Unanswered(ref model.ObjectRef, v version) bool {
-	return slices.ContainsFunc(v.names(), d.unknown) || ref.Kind() == model.KindReferenceGrant && d.grantWaits(ref)
+	return !d.judges(ref.Kind()) || slices.ContainsFunc(v.names(), d.unknown) ||
+		ref.Kind() == model.KindReferenceGrant && d.grantWaits(ref)
 }
 
 // Finds implements arrival.Source.
@@ -255,19 +244,13 @@ func (d *desk) back(v version, n int) {
 	}
 }
 
-// settle goes on with what has waited long enough, and with what waited for that.
-func (d *desk) settle() {
-	d.expire()
-	d.life.Settle(d.now, d.publish, d.drop)
-}
-
 // apply gives the graph what was decided.
 func (d *desk) apply() {
 	edits := d.edits
 	d.edits = nil
 	begin := !d.synced && d.life.Count(arrival.Held)+d.life.Count(arrival.Unanswered) == 0
-	for _, s := range d.kinds {
-		begin = begin && s.read
+	for _, read := range d.read {
+		begin = begin && read
 	}
 	if begin || len(edits) > 0 {
 		d.graph.Apply("kube", func(b *flow.Batch) {
