@@ -192,6 +192,14 @@ var stories = map[string]string{
 		cert?                       | web held 50
 		+50                         | web.3`,
 
+	"what is held may become unanswered": `
+		cert?                       |
+		web.1                       | web.1
+		web.2 shop ?cert            | web held 100
+		?cert                       | web unanswered
+		+200                        | web unanswered
+		cert?                       | web.2`,
+
 	"all may have to wait for longer": `
 		shop.1                      | shop.1
 		web.1                       | web.1

@@ -82,7 +82,8 @@ func (r *rig) remove(name string) {
 //
 //	web.2 shop   a version arrives          =web      the published version is the newest one
 //	-web         web was deleted            !web      web was deleted, and must go at once
-//	cert?        cert is there, or absent   ~         all that wait do so for longer
+//	cert?        cert is there, or absent   ?cert     nobody knows, since more of it is asked for
+//	~            all that wait do so for longer
 //	+50          50 ms later                +50 late  50 ms later, and nobody stops waiting
 func (r *rig) step(line string) {
 	due := r.now
@@ -101,6 +102,8 @@ func (r *rig) step(line string) {
 		r.remove(line[1:])
 	case first == "=":
 		r.Confirm(refTo(line[1:]))
+	case first == "?":
+		delete(r.answered, line[1:])
 	case first == "~":
 		r.Postpone(r.now)
 	case strings.HasSuffix(line, "?"):
