@@ -69,8 +69,8 @@ func BenchmarkLoad(b *testing.B) {
 				b.StopTimer()
 				r.graph.Settle()
 				b.ReportMetric(live()-idle, "MB-live")
-				if len(r.folder.subjects) != 30002 || len(r.folder.Problems()) > 0 {
-					b.Fatal(len(r.folder.subjects), r.folder.Problems())
+				if r.known() != 30002 || len(r.folder.Problems()) > 0 {
+					b.Fatal(r.known(), r.folder.Problems())
 				}
 				b.StartTimer()
 			}

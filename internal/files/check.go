@@ -74,7 +74,7 @@ func (f *Folder) checkObject(j *job, listed listed, d digest, pool *schema.Pool)
 	f.stats.checked.Add(1)
 	ref, label := f.schema.Identify(listed.doc)
 	options := schema.Options{KnownValid: f.memory.valid(d)}
-	if live := f.subjects[ref].live; live != nil {
+	if live, known := f.life.Known(ref); known {
 		options.Old = live.Old
 	}
 	obj, problems := f.schema.Check(listed.doc, options)

@@ -37,8 +37,9 @@ type said struct {
 func (f *Folder) collect() said {
 	now := said{f.collectProblems(), map[model.ObjectRef]input.Broken{}}
 	for _, p := range sorted(now.problems) {
-		if _, known := now.broken[p.Ref]; known || p.Severity != model.Error || f.subjects[p.Ref].live != nil ||
-			p.Ref.Kind() == model.KindNone {
+		_, again := now.broken[p.Ref]
+		_, live := f.life.Known(p.Ref)
+		if again || live || p.Severity != model.Error || p.Ref.Kind() == model.KindNone {
 			continue
 		}
 		b := input.Broken{Where: Place{p.File, p.Line}.String(), Why: p.Message}

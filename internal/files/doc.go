@@ -15,8 +15,8 @@
 // object whose text is gone goes only after it stayed away for Hold: an editor that replaces a file, or a document that
 // moves from one file to another, leaves no gap. In the same way a new version that begins to name what is not there
 // waits for that, for Hold at most, while the live version serves: a route and its Service may be written in either
-// order. What "names" means is all in hold.go; whether it is allowed is not asked. While a file is being written, all
-// of them wait for that, too. Only a ReferenceGrant goes at once, since it is a permission taken back, unless nobody
+// order. Package arrival decides both (versions.go tells it what objects name). While a file is being written, all of
+// them wait for that, too. Only a ReferenceGrant goes at once, since it is a permission taken back, unless nobody
 // can tell because the folder can't be read.
 //
 // Run is the one goroutine that reads (Load in its stead, for one-shot commands); it splits the checking of many

@@ -54,17 +54,17 @@ type Folder struct {
 	// Written by the goroutine that reads, under mu; read by others under mu.
 	mu        sync.Mutex
 	files     map[string]*file
-	subjects  map[model.ObjectRef]subject
+	winners   map[model.ObjectRef]*item   // which item declares an object: of several, the one that wins
 	contested map[model.ObjectRef][]*item // what several items declare: all of them, the one that wins first
 	flawed    map[*document]struct{}
 	said
 
 	// Only in the goroutine that reads.
 	memory    *memory
-	fading    map[model.ObjectRef]time.Time // live without a claim, until then
-	held      map[model.ObjectRef]time.Time // whose new version names what is not there, until then
-	uses      map[string]int                // live objects by namespace
-	unsettled map[string]struct{}           // files that were being written at the last look
+	life      *arrival.Objects[*object] // what is published, and what waits
+	uses      map[string]int            // published objects by namespace
+	unsettled map[string]struct{}       // files that were being written at the last look
+	sliced    map[model.ObjectRef]bool  // backends that have EndpointSlices in this look; nil until somebody asks
 	listing   *listing
 	refill    refill
 	unread    error // why the folder could not be read; nil if it could
@@ -91,12 +91,12 @@ func New(c Config) (*Folder, error) {
 		root: root, sources: c.Sources, catalog: c.Sources.Catalog, graph: c.Graph, schema: c.Schema, log: c.Log, now: c.Now,
 		onProblem: c.OnProblem,
 		shown:     flow.NewSource[ProblemKey, Problem](c.Graph, "files/problems"),
-		files:     map[string]*file{}, subjects: map[model.ObjectRef]subject{},
+		files:     map[string]*file{}, winners: map[model.ObjectRef]*item{},
 		contested: map[model.ObjectRef][]*item{}, flawed: map[*document]struct{}{},
-		memory: newMemory(c.CacheDir, root.path(), c.Schema),
-		fading: map[model.ObjectRef]time.Time{}, held: map[model.ObjectRef]time.Time{}, uses: map[string]int{},
+		memory: newMemory(c.CacheDir, root.path(), c.Schema), uses: map[string]int{},
 		unsettled: map[string]struct{}{}, listing: &listing{},
 	}
+	f.life = arrival.New(versions{f}, f.catalog.ByNaming)
 	if f.onProblem == nil {
 		f.onProblem = func(p Problem) {
 			level := slog.LevelError

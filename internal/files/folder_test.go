@@ -144,6 +144,14 @@ func lines[S any](w io.Writer, v flow.View, s *input.Source[S]) {
 	}
 }
 
+// known is how many objects are published.
+func (r *rig) known() (n int) {
+	for _, k := range r.folder.catalog.All() {
+		n += len(r.folder.life.AllKnown(k.Kind))
+	}
+	return n
+}
+
 // backend is the name of a route's only backend: it stands for the route's version.
 func (r *rig) backend(name string) string {
 	backend := ""

@@ -132,8 +132,8 @@ func (w *watch) patience() time.Duration {
 		wait = retry
 	}
 	if w.unread == nil {
-		if at, ok := w.deadline(); ok {
-			wait = min(wait, max(0, at.Sub(w.now())))
+		if at := w.life.Next(); !at.IsZero() {
+			wait = min(wait, max(0, at.Add(w.extra()).Sub(w.now())))
 		}
 	}
 	return wait

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
+	"cardea.dev/cardea/internal/arrival"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 )
@@ -271,8 +272,9 @@ func TestForgets(t *testing.T) {
 	s.must(os.Remove(filepath.Join(s.dir, "web.yaml")))
 	s.look(look{all: true})
 	s.later()
-	if len(s.folder.subjects) != 1 || len(s.folder.contested)+len(s.folder.uses)+len(s.folder.fading) > 0 {
-		t.Errorf("only the default class is left, and these are known: %v", s.folder.subjects)
+	if s.known() != 1 || len(s.folder.winners)+len(s.folder.contested)+len(s.folder.uses)+
+		s.folder.life.Count(arrival.Fading) > 0 {
+		t.Errorf("only the default class is left, and %d objects are known, %d declared", s.known(), len(s.folder.winners))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"cardea.dev/cardea/internal/arrival"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 )
@@ -51,8 +52,8 @@ func (s *still) read(name, text string) {
 func (s *still) generation(kind model.Kind, name string) (generation int64) {
 	s.folder.mu.Lock()
 	defer s.folder.mu.Unlock()
-	if l := s.folder.subjects[model.Ref(kind, "shop", name)].live; l != nil {
-		generation = l.generation
+	if live, known := s.folder.life.Known(model.Ref(kind, "shop", name)); known {
+		generation = live.generation
 	}
 	return generation
 }
@@ -151,8 +152,8 @@ func TestWaitsNotForEver(t *testing.T) {
 	}
 	s.now = s.now.Add(Hold / 2)
 	s.look(look{})
-	if s.backend("web") != "c" || len(s.folder.held) > 0 {
-		t.Errorf("after Hold the backend is %q; waiting: %v", s.backend("web"), s.folder.held)
+	if held := s.folder.life.Count(arrival.Held); s.backend("web") != "c" || held > 0 {
+		t.Errorf("after Hold the backend is %q; %d wait", s.backend("web"), held)
 	}
 }
 
@@ -249,13 +250,13 @@ func TestWaitEndsWithItsText(t *testing.T) {
 	s.look(look{all: true})
 	s.read("web.yaml", route("web", "b"))
 	s.read("web.yaml", route("web", "a"))
-	if len(s.folder.held) > 0 || s.generation(model.KindHTTPRoute, "web") != 1 {
+	if s.folder.life.Count(arrival.Held) > 0 || s.generation(model.KindHTTPRoute, "web") != 1 {
 		t.Error("an edit that was taken back still waits")
 	}
 	s.read("web.yaml", route("web", "b"))
 	s.must(os.Remove(filepath.Join(s.dir, "web.yaml")))
 	s.look(look{paths: map[string]struct{}{"web.yaml": {}}})
-	if s.backend("web") != "a" || len(s.folder.held) > 0 {
+	if s.backend("web") != "a" || s.folder.life.Count(arrival.Held) > 0 {
 		t.Error("a route that lost its text does not stay as it was")
 	}
 	s.now = s.now.Add(2 * Hold)

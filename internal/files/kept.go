@@ -18,7 +18,7 @@ func (m *merge) keep(fl *file, gone map[model.ObjectRef]*object) {
 	}
 	kept := &document{file: fl}
 	for _, ref := range slices.SortedFunc(maps.Keys(gone), model.ObjectRef.Compare) {
-		if gone[ref] != nil && ref.Kind() != model.KindReferenceGrant && m.subjects[ref].claim == nil {
+		if gone[ref] != nil && ref.Kind() != model.KindReferenceGrant && m.winners[ref] == nil {
 			kept.items = append(kept.items, item{doc: kept, object: gone[ref],
 				note: &note{ref: ref, label: ref.String(), stale: true, flaws: []Problem{{
 					Object: ref.String(), Ref: ref, Severity: model.Warning,

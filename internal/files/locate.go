@@ -49,7 +49,7 @@ func (f *Folder) Locator() *Locator {
 // field is "".
 func (l *Locator) Where(ref model.ObjectRef, field string) Place {
 	l.folder.mu.Lock()
-	it := l.folder.subjects[ref].claim
+	it := l.folder.winners[ref]
 	if it == nil {
 		l.folder.mu.Unlock()
 		return Place{}

@@ -17,19 +17,18 @@ import (
 type merge struct {
 	*Folder
 	now     time.Time
-	expire  bool // objects that lost their text long enough ago may go
+	due     time.Time // who waits until then waits no longer; zero: nobody stops waiting
 	touched map[model.ObjectRef]struct{}
 	spaces  map[string]struct{} // namespaces whose use began or ended
 	edits   []edit
 
-	withSlices map[model.ObjectRef]bool // backends that have EndpointSlices; nil until somebody asks
 	// broken items that have no good version, the first of each object; nil until somebody asks
 	goodless map[model.ObjectRef]*item
 }
 
-func (f *Folder) newMerge(now time.Time, expire bool) *merge {
-	return &merge{Folder: f, now: now, expire: expire, touched: map[model.ObjectRef]struct{}{},
-		spaces: map[string]struct{}{}}
+func (f *Folder) newMerge(now, due time.Time) *merge {
+	f.sliced = nil
+	return &merge{Folder: f, now: now, due: due, touched: map[model.ObjectRef]struct{}{}, spaces: map[string]struct{}{}}
 }
 
 // replace puts a file's new documents in the place of its former ones. Documents that are in both keep their claims.
@@ -88,7 +87,7 @@ func (m *merge) keepLastGood(d, pair *document, gone map[model.ObjectRef]*object
 	// Its text doesn't tell what it is, or wrongly: it is what stood in its place.
 	d.items = nil
 	for i := range pair.items {
-		if it := &pair.items[i]; it.object != nil && m.subjects[it.ref()].claim == nil {
+		if it := &pair.items[i]; it.object != nil && m.winners[it.ref()] == nil {
 			d.items = append(d.items, item{doc: d, object: it.object,
 				note: &note{path: it.path(), ref: it.ref(), label: it.label(), stale: true}})
 		}
@@ -104,14 +103,14 @@ func (m *merge) declare(d *document) {
 	for i := range d.items {
 		it := &d.items[i]
 		ref := it.ref()
-		s := m.subjects[ref]
 		flawed = flawed || len(it.flaws()) > 0
 		if it.object == nil {
 			// Its good version may have stood in another file until now.
-			if s.live == nil || s.live.builtin() || s.claim != nil || !hasError(it) {
+			live, known := m.life.Known(ref)
+			if !known || live.builtin() || m.winners[ref] != nil || !hasError(it) {
 				continue
 			}
-			it.object, it.note.stale = s.live, true
+			it.object, it.note.stale = live, true
 		}
 		m.setClaims(ref, append(m.claims(ref), it))
 		m.touched[ref] = struct{}{}
@@ -144,23 +143,10 @@ func (m *merge) touchAll(d *document) {
 
 // settle decides every object that was touched or waits, then the namespaces that follow from them.
 func (m *merge) settle() {
-	for ref := range m.held {
-		m.touched[ref] = struct{}{}
-	}
 	for _, ref := range slices.SortedFunc(maps.Keys(m.touched), m.catalog.ByNaming) {
 		m.decide(ref)
 	}
-	if m.expire {
-		for _, ref := range slices.SortedFunc(maps.Keys(m.fading), model.ObjectRef.Compare) {
-			switch {
-			case m.now.Before(m.until(m.fading[ref])):
-			case m.listing.unknown(m.subjects[ref].live.edit.Where):
-				m.fading[ref] = m.now.Add(Hold) // nobody knows whether its file is there
-			default:
-				m.drop(ref)
-			}
-		}
-	}
+	m.life.Settle(m.due, m.publish, m.faded)
 	for _, name := range slices.Sorted(maps.Keys(m.spaces)) {
 		m.decide(model.Ref(model.KindNamespace, "", name))
 	}
@@ -175,31 +161,36 @@ func (m *merge) decide(ref model.ObjectRef) {
 		slices.SortFunc(list, compareClaims)
 		m.setClaims(ref, list)
 	}
-	s := m.subjects[ref]
-	if s.claim == nil && s.live != nil && !s.live.builtin() {
+	live, known := m.life.Known(ref)
+	declared := known && !live.builtin()
+	if m.winners[ref] == nil && declared {
 		if it := m.broken(ref); it != nil { // its good version stood in another file
-			it.object, it.note.stale = s.live, true
+			it.object, it.note.stale = live, true
 			m.setClaims(ref, []*item{it})
-			s = m.subjects[ref]
 		}
 	}
-	if s.claim != nil {
-		delete(m.fading, ref)
-		if !m.waits(s.claim.object) {
-			delete(m.held, ref)
-			m.set(s.claim.object, s.claim.doc.file.path)
+	switch it := m.winners[ref]; {
+	case it != nil:
+		if it.object == live || m.life.Arrive(ref, it.object, m.now) {
+			m.publish(ref, it.object)
 		}
-		return
+	case declared && ref.Kind() != model.KindReferenceGrant:
+		m.life.Fade(ref, m.now)
+	default: // a ReferenceGrant that is gone is a permission taken back: that can't wait
+		m.drop(ref)
 	}
-	delete(m.held, ref)
-	// A ReferenceGrant that is gone is a permission taken back: that can't wait.
-	if s.live != nil && !s.live.builtin() && ref.Kind() != model.KindReferenceGrant {
-		if _, ok := m.fading[ref]; !ok {
-			m.fading[ref] = m.now.Add(Hold)
-		}
-		return
+}
+
+// publish sets the version of an object that the text has that wins.
+func (m *merge) publish(_ model.ObjectRef, o *object) { m.set(o, m.winners[o.Ref].doc.file.path) }
+
+// faded drops an object, unless nobody knows whether its file is there.
+func (m *merge) faded(ref model.ObjectRef) {
+	if o, _ := m.life.Known(ref); m.listing.unknown(o.edit.Where) {
+		m.life.Fade(ref, m.now)
+	} else {
+		m.drop(ref)
 	}
-	m.drop(ref)
 }
 
 // broken is the first item that declares an object, with a mistake, and has no good version of it; nil if there is
@@ -222,26 +213,21 @@ func (m *merge) broken(ref model.ObjectRef) *item {
 
 // drop takes away an object that nothing declares. What is there by itself comes back.
 func (m *merge) drop(ref model.ObjectRef) {
-	delete(m.fading, ref)
 	if o := m.builtin(ref); o != nil {
 		m.set(o, "")
-		return
+	} else if _, was := m.life.Remove(ref); was {
+		m.use(ref.Namespace(), -1)
+		m.edits = append(m.edits, edit{ref: ref})
 	}
-	if m.subjects[ref].live == nil {
-		return
-	}
-	m.put(ref, subject{m.subjects[ref].claim, nil})
-	m.use(ref.Namespace(), -1)
-	m.edits = append(m.edits, edit{ref: ref})
 }
 
-// set makes a version live. What did not change the spec changes neither generation nor time of the edit.
+// set publishes a version. What did not change the spec changes neither generation nor time of the edit.
 func (m *merge) set(o *object, where string) {
-	current := m.subjects[o.Ref].live
+	current, known := m.life.Publish(o.Ref, o)
 	edited := model.Edit{At: o.edit.At, Where: where}
 	var before model.Meta
 	same := false
-	if current == nil {
+	if !known {
 		o.generation = o.stated()
 		m.use(o.Ref.Namespace(), +1)
 	} else {
@@ -257,7 +243,6 @@ func (m *merge) set(o *object, where string) {
 	if *o.edit != edited {
 		o.edit = new(edited)
 	}
-	m.put(o.Ref, subject{m.subjects[o.Ref].claim, o})
 	if !same || !reflect.DeepEqual(before, o.meta()) {
 		m.edits = append(m.edits, edit{o.Ref, o})
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"cardea.dev/cardea/internal/arrival"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 )
@@ -35,7 +36,7 @@ func (f *Folder) refresh(l look) {
 			f.log.Warn("the memory of valid documents is of no use", "error", err)
 		}
 	}
-	l.all = l.all || f.due(f.now()) // nobody stops waiting before the folder was asked once more
+	l.all = l.all || f.overdue(f.now()) // nobody stops waiting before the folder was asked once more
 	paths := f.candidates(l)
 	var readings []reading
 	var jobs []*job
@@ -52,36 +53,23 @@ func (f *Folder) refresh(l look) {
 	}
 	each(jobs, f.check)
 	if f.refill.coming && slices.ContainsFunc(readings, func(r reading) bool { return f.files[r.file.path] == nil }) {
-		f.postpone() // more may come
+		f.life.Postpone(f.now()) // more may come
 	}
 	f.commit(readings, append(gone, f.vanished(l)...), l.all)
 }
 
-// due says that an object has been without its text, or its new version without what it names, for long enough.
-func (f *Folder) due(now time.Time) bool {
-	at, ok := f.deadline()
-	return ok && !now.Before(at)
+// overdue says that an object has been without its text, or its new version without what it names, for long enough.
+func (f *Folder) overdue(now time.Time) bool {
+	at := f.life.Next()
+	return !at.IsZero() && !now.Before(at.Add(f.extra()))
 }
 
-// deadline is when the first object has waited for long enough.
-func (f *Folder) deadline() (first time.Time, ok bool) {
-	for _, waiting := range []map[model.ObjectRef]time.Time{f.fading, f.held} {
-		for _, at := range waiting {
-			if at = f.until(at); !ok || at.Before(first) {
-				first, ok = at, true
-			}
-		}
-	}
-	return first, ok
-}
-
-// until is how long is waited for what should have come by a time: longer while a file is being written, for it may
-// bring that.
-func (f *Folder) until(at time.Time) time.Time {
+// extra is how much longer everything waits while a file is being written, for it may bring what is waited for.
+func (f *Folder) extra() time.Duration {
 	if len(f.unsettled) > 0 {
-		return at.Add(patience)
+		return patience
 	}
-	return at
+	return 0
 }
 
 // candidates lists the files to read in this look.
@@ -113,7 +101,7 @@ func (f *Folder) relist(paths map[string]struct{}) {
 		f.listing = listing
 	}
 	if err == nil && f.unread != nil {
-		f.postpone() // the folder is back, perhaps not yet whole
+		f.life.Postpone(f.now()) // the folder is back, perhaps not yet whole
 	}
 	f.unread = err
 	if err != nil {
@@ -128,16 +116,7 @@ func (f *Folder) relist(paths map[string]struct{}) {
 }
 
 // serves says whether there is anything that was read from the folder.
-func (f *Folder) serves() bool { return len(f.files) > 0 || len(f.fading) > 0 }
-
-// postpone lets everything that waits do so for Hold from now.
-func (f *Folder) postpone() {
-	for _, waiting := range []map[model.ObjectRef]time.Time{f.fading, f.held} {
-		for ref := range waiting {
-			waiting[ref] = f.now().Add(Hold)
-		}
-	}
-}
+func (f *Folder) serves() bool { return len(f.files) > 0 || f.life.Count(arrival.Fading) > 0 }
 
 func sameStat(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
@@ -235,7 +214,11 @@ func objectsOf(docs []*document) map[digest]*object {
 // commit merges what was read, publishes it, and tells what is wrong. whole: the folder was listed in this look.
 func (f *Folder) commit(readings []reading, gone []string, whole bool) {
 	f.mu.Lock()
-	m := f.newMerge(f.now(), whole && f.loaded && f.unread == nil)
+	now, due := f.now(), time.Time{}
+	if whole && f.loaded && f.unread == nil {
+		due = now.Add(-f.extra())
+	}
+	m := f.newMerge(now, due)
 	if !f.loaded {
 		m.touched[defaultClass] = struct{}{}
 	}
@@ -252,15 +235,14 @@ func (f *Folder) commit(readings []reading, gone []string, whole bool) {
 		m.replace(r.file, r.matched, r.chunks)
 	}
 	m.settle()
-	f.refill.coming = f.refill.coming && len(f.fading) > 0
-	before := f.said
-	f.said = f.collect()
-	now := f.said
+	f.refill.coming = f.refill.coming && f.life.Count(arrival.Fading) > 0
+	before, said := f.said, f.collect()
+	f.said = said
 	f.mu.Unlock()
 
 	f.stats.published.Add(int64(len(m.edits)))
-	f.apply(m.edits, before, now)
-	f.tell(before.problems, now.problems)
+	f.apply(m.edits, before, said)
+	f.tell(before.problems, said.problems)
 	f.loaded = true
 	if f.unread == nil && !f.listed.Swap(true) {
 		f.remember()

@@ -22,6 +22,32 @@ func grantTo(generation int64, secret string) *gatewayv1.ReferenceGrant {
 	return g
 }
 
+// TestGrantGoneBeforeAnswer: a Gateway does not wait for a Secret that it may not refer to any more, nor does a grant
+// wait for one that nobody refers to any more.
+func TestGrantGoneBeforeAnswer(t *testing.T) {
+	refers := func() *gatewayv1.Gateway {
+		g := gateway("web", "ours", "cert")
+		g.Spec.Listeners[0].TLS.CertificateRefs[0].Namespace = new(gatewayv1.Namespace("safe"))
+		return g
+	}
+	t.Run("the grant", func(t *testing.T) {
+		b := newBench(t, grantTo(1, "cert"))
+		b.set(refers())
+		b.wantPort("web", 0)
+		b.remove(grantTo(1, "cert"))
+		b.wantPort("web", 443)
+	})
+	t.Run("the Gateway", func(t *testing.T) {
+		g := refers()
+		b := newBench(t, g)
+		b.set(grantTo(1, "cert"))
+		b.remove(g)
+		if _, found := lookup(b, b.sources.ReferenceGrants, "grant"); !found {
+			t.Error("the grant still waits for an answer that nobody asks for")
+		}
+	})
+}
+
 // TestSecretOfAnotherNamespace is read only while a ReferenceGrant permits it. The grant counts when there is an
 // answer.
 func TestSecretOfAnotherNamespace(t *testing.T) {

@@ -123,7 +123,7 @@ func (b *bench) list(kind model.Kind, objects ...metav1.Object) {
 func (b *bench) listOthers() {
 	b.t.Helper()
 	for _, k := range catalog.All() {
-		if k.Reading != kind.OnDemand && !b.desk.kinds[k.Kind].read {
+		if k.Reading != kind.OnDemand && !b.desk.read[k.Kind] {
 			b.list(k.Kind)
 		}
 	}
@@ -340,8 +340,8 @@ func TestWaitingDoesNotGrow(t *testing.T) {
 		b.remove(gone)
 		b.work(event{what: isUnreadable, kind: model.KindHTTPRoute})
 	}
-	if n := len(b.desk.kinds[model.KindHTTPRoute].waiting.take()); n != 3 {
-		t.Errorf("%d events wait, want the list and one for each object", n)
+	if n := len(b.desk.life.AllWaiting()); n != 1 {
+		t.Errorf("%d versions wait, want that of the route that is there", n)
 	}
 	b.list(model.KindHTTPRoute, gone)
 	b.set(r)

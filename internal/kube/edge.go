@@ -112,8 +112,8 @@ func (e *Edge) Run(ctx context.Context) error {
 // report tells what the desk has.
 func (e *Edge) report() {
 	e.board.count(e.desk.synced, func(kind model.Kind) (int, bool) {
-		s := e.desk.kinds[kind]
-		e.metrics.count(kind, len(s.known))
-		return len(s.known), s.read
+		n := len(e.desk.life.AllKnown(kind))
+		e.metrics.count(kind, n)
+		return n, e.desk.read[kind] && e.desk.judges(kind)
 	})
 }

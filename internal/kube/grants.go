@@ -38,8 +38,10 @@ func (d *desk) grant(ref model.ObjectRef, spec *gatewayv1.ReferenceGrantSpec) {
 		delete(d.grants, namespace)
 	}
 	for _, user := range d.wanted.across(namespace) {
-		live, _ := d.known(user)
-		d.want(user, live.names(), d.held[user].names())
+		live, _ := d.life.Known(user)
+		next, _ := d.life.Waiting(user)
+		d.want(user, live.names(), next.names())
+		d.life.Answered(user, d.now) // what is not permitted any more is not waited for
 	}
 }
 

@@ -15,21 +15,38 @@ import (
 
 // object is what is kept of an object of the API server, on its way to the graph.
 type object struct {
-	ref     model.ObjectRef
-	meta    model.Meta
-	spec    any    // of the type that the kind's source has
-	print   uint64 // equal for versions that differ in nothing that is kept
-	index   index
-	whole   bool // it has no parts, or they are not known: whoever names one of them finds it
-	mine    bool // its status has an entry of this controller
-	trimmed bool // most of its spec was left out, since it is another controller's
+	ref   model.ObjectRef
+	meta  model.Meta
+	spec  any    // of the type that the kind's source has
+	print uint64 // equal for versions that differ in nothing that is kept
+	index *index
+	mine  bool // its status has an entry of this controller
 }
 
 // index is what the desk must know of an object that is in the graph.
 type index struct {
-	names []kind.Reference
-	parts []kind.Part
-	backs model.ObjectRef // whose endpoints an EndpointSlice has; zero: nobody's
+	names   []kind.Reference
+	parts   []kind.Part
+	backs   model.ObjectRef // whose endpoints an EndpointSlice has; zero: nobody's
+	whole   bool            // it has no parts, or they are not known: whoever names one of them finds it
+	trimmed bool            // most of its spec was left out, since it is another controller's
+}
+
+// plain is the index of all objects of which there is nothing to know but that they are there.
+var plain = &index{whole: true}
+
+// version is a version of an object at the desk; zero: there is none.
+type version struct {
+	print  uint64
+	index  *index
+	object *object // nil once it is in the graph
+}
+
+func (v version) names() []kind.Reference {
+	if v.index == nil {
+		return nil
+	}
+	return v.index.names
 }
 
 // GetObjectMeta is for client-go, which sorts what it lists by name.
@@ -71,8 +88,6 @@ func lastEdit(entries []metav1.ManagedFieldsEntry, content string) model.Edit {
 
 // shared is a string that many objects have, in one place.
 func shared(s string) string { return unique.Make(s).Value() }
-
-// marshaler is content that is compared by its bytes.
 
 // fingerprint tells versions apart by what is kept of them. Kinds whose generation grows with their spec need no
 // content.

@@ -37,7 +37,6 @@ func (d *desk) claim(o *object) *object {
 		if o.mine {
 			return d.stripped(o, parentsOnly(o.spec))
 		}
-		d.unhold(o.ref)
 		d.drop(o.ref)
 		d.others.parked[o.ref] = o.index.names
 		return nil
@@ -64,10 +63,10 @@ func parentsOnly(spec any) any {
 // stripped is an object with less of its spec. It refers to nothing that would have to be read.
 func (d *desk) stripped(o *object, spec any) *object {
 	less := *o
-	less.spec, less.trimmed = spec, true
-	whole := less.whole
-	less.indexed(d.catalog.Of(o.ref.Kind()))
-	less.whole = whole
+	less.spec = spec
+	i := *indexOf(d.catalog.Of(o.ref.Kind()), &less)
+	i.whole, i.trimmed = true, true
+	less.index = &i
 	return &less
 }
 
@@ -88,20 +87,20 @@ func (d *desk) foreignRoute(names []kind.Reference) bool {
 		if r.To.Kind() != model.KindGateway {
 			return false
 		}
-		g, known := d.known(r.To)
+		g, known := d.life.Known(r.To)
 		return !known || !d.foreignClass(g.names())
 	})
 }
 
 // regard sees to what depends on whose an object is that went into the graph.
-func (d *desk) regard(o *object, before entry, known bool) {
+func (d *desk) regard(o *object, before version, known bool) {
 	switch o.ref.Kind() {
 	case model.KindGatewayClass:
 		spec := o.spec.(*gatewayv1.GatewayClassSpec)
 		d.declare(o.ref.Name(), true, spec.ControllerName == model.ControllerName)
 	case model.KindGateway:
 		// Not before.trimmed: a class of ours that was made another controller's leaves its Gateways as they are.
-		if !o.trimmed && (!known || d.foreignClass(before.names())) {
+		if !o.index.trimmed && (!known || d.foreignClass(before.names())) {
 			d.unpark(o.ref)
 		}
 	}
@@ -122,9 +121,9 @@ func (d *desk) declare(class string, exists, ours bool) {
 	names := func(list []kind.Reference) bool {
 		return slices.Contains(list, kind.Reference{To: model.Ref(model.KindGatewayClass, "", class)})
 	}
-	for ref, e := range d.kinds[model.KindGateway].known {
+	for ref, v := range d.life.AllKnown(model.KindGateway) {
 		switch {
-		case !names(e.names()):
+		case !names(v.names()):
 		case now:
 			d.want(ref) // it stays as it is, and has nothing read for it
 		default:
@@ -133,9 +132,9 @@ func (d *desk) declare(class string, exists, ours bool) {
 			d.relist[model.KindGateway] = struct{}{}
 		}
 	}
-	for ref, h := range d.held {
-		if now && ref.Kind() == model.KindGateway && names(h.object.index.names) {
-			d.decide(h.object)
+	for _, ref := range d.life.AllWaiting() {
+		if v, _ := d.life.Waiting(ref); now && ref.Kind() == model.KindGateway && names(v.names()) {
+			d.decide(v.object)
 		}
 	}
 }

@@ -37,19 +37,21 @@ func trim(k *kind.Kind, from any, keys kind.Keys) (*object, error) {
 	} else {
 		o.print = fingerprint(o.meta, k.Content.Print(o.spec))
 	}
-	o.indexed(k)
+	o.index = indexOf(k, o)
 	return o, nil
 }
 
-// indexed notes what others have to know of the object.
-func (o *object) indexed(k *kind.Kind) {
-	o.index.names = k.Names(o.ref, o.spec)
+// indexOf is what others have to know of an object.
+func indexOf(k *kind.Kind, o *object) *index {
 	parts, divided := k.PartsOf(o.spec)
-	o.index.parts, o.whole = parts, !divided
-	if k.Owners == nil {
-		return
+	i := &index{names: k.Names(o.ref, o.spec), parts: parts, whole: !divided}
+	if k.Owners != nil {
+		if owners := k.Owners(o.ref, o.meta.Labels, o.spec); len(owners) > 0 {
+			i.backs = owners[0]
+		}
 	}
-	if owners := k.Owners(o.ref, o.meta.Labels, o.spec); len(owners) > 0 {
-		o.index.backs = owners[0]
+	if len(i.names) == 0 && i.backs == (model.ObjectRef{}) && i.whole {
+		return plain
 	}
+	return i
 }

@@ -160,6 +160,7 @@ func (d *desk) release(ref, user model.ObjectRef) {
 		d.edits = append(d.edits, edit{ref: ref, unread: true})
 	}
 	w.state, w.answered = answered, w.keys // nobody asks any more
+	d.unblock(w)
 	d.drop(ref)
 }
 
@@ -188,9 +189,9 @@ func (d *desk) answer(ref model.ObjectRef, o *object, keys kind.Keys) {
 	}
 }
 
-// unanswered takes why an object can't be read. The first reason is the one that is told, since the words differ from
+// failed takes why an object can't be read. The first reason is the one that is told, since the words differ from
 // try to try; but if it may not be read, that is it.
-func (d *desk) unanswered(ref model.ObjectRef, err error) {
+func (d *desk) failed(ref model.ObjectRef, err error) {
 	w := d.wanted.objects[ref]
 	if w == nil || w.state == answered || w.forbidden {
 		return
@@ -231,16 +232,12 @@ func (d *desk) giveUp(w *demand, why string) {
 	d.unblock(w)
 }
 
-// unblock has those looked at again that waited for an answer.
+// unblock has those judged again that waited for an answer.
 func (d *desk) unblock(w *demand) {
 	for user := range w.users {
-		if h := d.held[user]; h != nil {
-			h.blocked = false
-		}
+		d.life.Answered(user, d.now)
 	}
-	for ref, h := range d.held {
-		if ref.Kind() == model.KindReferenceGrant {
-			h.blocked = false
-		}
+	for grant := range d.grants[w.ref.Namespace()] {
+		d.life.Answered(grant, d.now)
 	}
 }
