@@ -19,6 +19,8 @@ type Kind struct {
 
 	// Route: an object attaches to Gateways by its parentRefs.
 	Route bool
+	// Foreign is what is kept of the spec of an object that only other controllers serve; nil: all of it.
+	Foreign func(spec any) any
 
 	Reading  Reading
 	Optional bool // a cluster may be without this kind: Cardea does all but what it is for

@@ -14,6 +14,9 @@ func gateway() *kind.Kind {
 	k := custom(model.KindGateway, kind.Custom[gatewayv1.GatewaySpec]())
 	k.After, k.Many = model.KindGatewayClass, true
 	k.References = gatewayReferences
+	k.Foreign = func(spec any) any {
+		return &gatewayv1.GatewaySpec{GatewayClassName: spec.(*gatewayv1.GatewaySpec).GatewayClassName}
+	}
 	k.Refers = []model.Kind{model.KindGatewayClass, model.KindDataPlane, model.KindSecret}
 	k.Parts = func(spec any) (parts []kind.Part) {
 		for _, l := range spec.(*gatewayv1.GatewaySpec).Listeners {

@@ -15,6 +15,10 @@ func grpcRoute() *kind.Kind {
 		return routeReferences(from, input.AsHTTPRoute(spec.(*gatewayv1.GRPCRouteSpec)))
 	}
 	k.Refers = routeRefers
+	k.Foreign = func(spec any) any {
+		refs := spec.(*gatewayv1.GRPCRouteSpec).ParentRefs
+		return &gatewayv1.GRPCRouteSpec{CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: refs}}
+	}
 	k.Status = routeStatus(kind.StampOf(func(s gatewayv1.GRPCRouteStatus, stamp kind.Stamper) gatewayv1.GRPCRouteStatus {
 		s.RouteStatus = stampRoute(s.RouteStatus, stamp)
 		return s

@@ -14,6 +14,10 @@ func httpRoute() *kind.Kind {
 		return routeReferences(from, spec.(*gatewayv1.HTTPRouteSpec))
 	}
 	k.Refers = routeRefers
+	k.Foreign = func(spec any) any {
+		refs := spec.(*gatewayv1.HTTPRouteSpec).ParentRefs
+		return &gatewayv1.HTTPRouteSpec{CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: refs}}
+	}
 	k.Status = routeStatus(kind.StampOf(func(s gatewayv1.HTTPRouteStatus, stamp kind.Stamper) gatewayv1.HTTPRouteStatus {
 		s.RouteStatus = stampRoute(s.RouteStatus, stamp)
 		return s

@@ -101,15 +101,10 @@ func (a *applied) each(kind model.Kind, do func(ref model.ObjectRef, spec any)) 
 // merge adds what stays of the object that is there, and takes from it what is another controller's.
 func (a *applied) merge(o input.Content) input.Content {
 	was, found := a.in.Of(o.Ref.Kind()).Get(a.view, o.Ref)
+	if k := a.catalog.Of(o.Ref.Kind()); k.Foreign != nil && a.isForeign(k, o) {
+		o.Spec = k.Foreign(o.Spec)
+	}
 	switch spec := o.Spec.(type) {
-	case *gatewayv1.GatewaySpec:
-		if a.foreignClass(spec) {
-			o.Spec = classOnly(spec)
-		}
-	case *gatewayv1.HTTPRouteSpec, *gatewayv1.GRPCRouteSpec:
-		if a.foreignRoute(o.Ref, spec) {
-			o.Spec = parentsOnly(spec)
-		}
 	case *corev1.ServiceSpec:
 		if found && spec.ClusterIP == "" && spec.Type != corev1.ServiceTypeExternalName {
 			spec.ClusterIP = was.Spec.(*corev1.ServiceSpec).ClusterIP // the API server's: it stays
@@ -120,6 +115,15 @@ func (a *applied) merge(o input.Content) input.Content {
 		o.Labels = over(was.Meta.Labels, o.Labels)
 	}
 	return o
+}
+
+// isForeign says whether only other controllers would serve an object: a route, or a Gateway.
+func (a *applied) isForeign(k *declared, o input.Content) bool {
+	if k.Route {
+		return a.foreignRoute(o.Ref, o.Spec)
+	}
+	gateway, is := o.Spec.(*gatewayv1.GatewaySpec)
+	return is && a.foreignClass(gateway)
 }
 
 // over are labels of which later ones win.
@@ -136,7 +140,7 @@ func (a *applied) isRead(ref model.ObjectRef) bool {
 	if _, found := a.in.Of(ref.Kind()).Get(a.view, ref); found {
 		return true
 	}
-	if isRoute(ref.Kind()) {
+	if a.catalog.Of(ref.Kind()).Route {
 		return !a.foreignRoute(ref, a.stated[ref].Spec)
 	}
 	if a.catalog.Of(ref.Kind()).Reading != kind.OnDemand {

@@ -142,7 +142,7 @@ func (d *desk) set(o *object) {
 	next, waits := d.life.Waiting(o.ref)
 	switch {
 	case waits && next.print == o.print:
-	case known && live.print == o.print && !(live.index.trimmed && isRoute(o.ref.Kind()) && !o.mine):
+	case known && live.print == o.print && !(live.index.trimmed && d.catalog.Of(o.ref.Kind()).Route && !o.mine):
 		d.takeBack(o.ref)
 		d.life.Confirm(o.ref)
 	default:

@@ -23,41 +23,25 @@ type others struct {
 
 // claim decides whose an object is: it returns the version to keep, or nil.
 func (d *desk) claim(o *object) *object {
-	switch o.ref.Kind() {
-	case model.KindGateway:
-		if !d.foreignClass(o.index.names) {
-			return o
-		}
-		return d.stripped(o, classOnly(o.spec.(*gatewayv1.GatewaySpec)))
-	case model.KindHTTPRoute, model.KindGRPCRoute:
-		delete(d.others.parked, o.ref)
-		if !d.foreignRoute(o.index.names) {
-			return o
-		}
-		if o.mine {
-			return d.stripped(o, parentsOnly(o.spec))
-		}
-		d.drop(o.ref)
-		d.others.parked[o.ref] = o.index.names
-		return nil
+	k := d.catalog.Of(o.ref.Kind())
+	switch {
+	case k.Foreign == nil:
+		return o
+	case !k.Route && d.foreignClass(o.index.names):
+		return d.stripped(o, k.Foreign(o.spec))
+	case !k.Route:
+		return o
 	}
-	return o
-}
-
-func isRoute(kind model.Kind) bool { return kind == model.KindHTTPRoute || kind == model.KindGRPCRoute }
-
-// classOnly is a Gateway's spec without all else.
-func classOnly(spec *gatewayv1.GatewaySpec) *gatewayv1.GatewaySpec {
-	return &gatewayv1.GatewaySpec{GatewayClassName: spec.GatewayClassName}
-}
-
-// parentsOnly is a route's spec without all else.
-func parentsOnly(spec any) any {
-	if spec, is := spec.(*gatewayv1.GRPCRouteSpec); is {
-		return &gatewayv1.GRPCRouteSpec{CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: spec.ParentRefs}}
+	delete(d.others.parked, o.ref)
+	if !d.foreignRoute(o.index.names) {
+		return o
 	}
-	refs := spec.(*gatewayv1.HTTPRouteSpec).ParentRefs
-	return &gatewayv1.HTTPRouteSpec{CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: refs}}
+	if o.mine {
+		return d.stripped(o, k.Foreign(o.spec))
+	}
+	d.drop(o.ref)
+	d.others.parked[o.ref] = o.index.names
+	return nil
 }
 
 // stripped is an object with less of its spec. It refers to nothing that would have to be read.
