@@ -37,8 +37,8 @@ func NewCatalog(kinds ...*Kind) *Catalog {
 	return c
 }
 
-// Demands tells whether objects of a kind may name what is read on demand.
-func (c *Catalog) Demands(k model.Kind) bool {
+// NamesOnDemand tells whether objects of a kind may name what is read on demand.
+func (c *Catalog) NamesOnDemand(k model.Kind) bool {
 	declared := c.byKind[k]
 	return declared != nil && slices.ContainsFunc(declared.Refers, func(to model.Kind) bool {
 		named := c.byKind[to]

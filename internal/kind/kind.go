@@ -26,9 +26,9 @@ type Kind struct {
 	Optional bool // a cluster may be without this kind: Cardea does all but what it is for
 	// After is a kind all of whose objects have to be read before one of this kind can be judged; zero: none.
 	After model.Kind
-	// Lingers: an object that is gone goes on being there for arrival.Hold, since what names it is about to change, or it
-	// is about to come back. A permission that is taken back must not linger.
-	Lingers bool
+	// Fades: an object that was deleted stays published for a moment (arrival.Fading), since what names it is about to
+	// change, or it is about to come back. A permission that is taken back must not.
+	Fades bool
 	// Many objects may be in one folder: what was read of them is remembered from one run to the next. Not for kinds whose
 	// content must not be written anywhere else.
 	Many bool

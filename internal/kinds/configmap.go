@@ -15,7 +15,7 @@ import (
 func configMap() *kind.Kind {
 	k := kind.Kind{
 		Kind: model.KindConfigMap, Plural: "configmaps", Short: []string{"cm"}, Versions: []string{"v1"},
-		Reading: kind.OnDemand, Lingers: true, Many: true,
+		Reading: kind.OnDemand, Fades: true, Many: true,
 		Columns: []kind.Column{{Title: "DATA", Of: entries("data", "binaryData")}},
 	}
 	k.Content = kind.BuiltIn(kind.Native[corev1.ConfigMap, input.ConfigMapSpec]{

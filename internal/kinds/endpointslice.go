@@ -18,7 +18,7 @@ import (
 func endpointSlice() *kind.Kind {
 	k := kind.Kind{
 		Kind: model.KindEndpointSlice, Plural: "endpointslices", Short: []string{"eps"}, Versions: []string{"v1"},
-		Lingers: true, Many: true,
+		Fades: true, Many: true,
 		Owners: sliceOwners,
 	}
 	k.Content = kind.BuiltIn(kind.Native[discoveryv1.EndpointSlice, input.EndpointSliceSpec]{

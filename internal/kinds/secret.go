@@ -13,7 +13,7 @@ import (
 
 func secret() *kind.Kind {
 	k := kind.Kind{
-		Kind: model.KindSecret, Plural: "secrets", Versions: []string{"v1"}, Reading: kind.OnDemand, Lingers: true,
+		Kind: model.KindSecret, Plural: "secrets", Versions: []string{"v1"}, Reading: kind.OnDemand, Fades: true,
 		Hidden:  []string{"data", "stringData"},
 		Columns: []kind.Column{column("TYPE", "type"), {Title: "DATA", Of: entries("data")}},
 	}

@@ -16,7 +16,7 @@ import (
 func service() *kind.Kind {
 	k := kind.Kind{
 		Kind: model.KindService, Plural: "services", Short: []string{"svc"}, Versions: []string{"v1"},
-		Lingers: true, Many: true,
+		Fades: true, Many: true,
 		Sliced: func(any) bool { return true },
 	}
 	k.Parts = func(spec any) (parts []kind.Part) {

@@ -12,7 +12,7 @@ import (
 
 func xBackend() *kind.Kind {
 	k := custom(model.KindXBackend, kind.Custom[xgatewayv1alpha1.BackendSpec]())
-	k.Optional, k.Lingers, k.Many = true, true, true
+	k.Optional, k.Fades, k.Many = true, true, true
 	k.References = xBackendReferences
 	k.Refers = []model.Kind{model.KindSecret, model.KindConfigMap}
 	k.Sliced = func(spec any) bool { return spec.(*xgatewayv1alpha1.BackendSpec).EndpointSelector != nil }

@@ -57,8 +57,8 @@ func (a *applied) unknown() (list []model.ObjectRef) {
 // namesDemanded says whether an object may bring about that something is read that it, or another one, refers to.
 func (a *applied) namesDemanded(ref model.ObjectRef) bool {
 	kind := ref.Kind()
-	return kind == model.KindReferenceGrant || a.catalog.Demands(kind) ||
-		slices.ContainsFunc(a.catalog.All(), func(k *declared) bool { return k.After == kind && a.catalog.Demands(k.Kind) })
+	return kind == model.KindReferenceGrant || a.catalog.NamesOnDemand(kind) ||
+		slices.ContainsFunc(a.catalog.All(), func(k *declared) bool { return k.After == kind && a.catalog.NamesOnDemand(k.Kind) })
 }
 
 // applied is a cluster to which objects are applied.
@@ -175,7 +175,7 @@ func (a *applied) wants() map[model.ObjectRef]kind.Keys {
 	})
 	a.wanted = map[model.ObjectRef]kind.Keys{}
 	for _, k := range a.catalog.All() {
-		if !a.catalog.Demands(k.Kind) {
+		if !a.catalog.NamesOnDemand(k.Kind) {
 			continue
 		}
 		a.each(k.Kind, func(user model.ObjectRef, spec any) {

@@ -34,7 +34,7 @@ func BenchmarkLoad(b *testing.B) {
 			c.Sources = kinds.NewSources(c.Graph).Sources
 			c.Graph.Apply("bench", func(batch *flow.Batch) { c.Sources.Environment.Synced(batch) })
 		})
-		r.graph, r.sources = r.edge.graph, kinds.Of(r.edge.desk.sources)
+		r.graph, r.sources = r.edge.graph, kinds.Of(r.edge.intake.sources)
 		eventually(b, func() error {
 			r.graph.Settle()
 			if !r.edge.State().Synced || r.rev() == 0 {
@@ -56,7 +56,7 @@ func BenchmarkLoad(b *testing.B) {
 		runtime.GC()
 		runtime.GC()
 		all := memory()
-		r.edge.desk = nil
+		r.edge.intake = nil
 		runtime.GC()
 		runtime.GC()
 		graph := memory()

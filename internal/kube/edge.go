@@ -40,7 +40,7 @@ type Edge struct {
 	board   *board
 	outage  *outage
 	mail    *mailbox
-	desk    *desk
+	intake  *intake
 }
 
 // New makes an Edge. It makes no request.
@@ -66,7 +66,7 @@ func New(c Config) (*Edge, error) {
 		graph: c.Graph, sources: c.Sources, now: c.Now, log: c.Log, clients: clients, metrics: metrics, mail: newMailbox(),
 		board:  newBoard(c.Sources.Catalog, c.OnState),
 		outage: newOutage(c.Log, c.Now),
-		desk:   newDesk(c.Graph, c.Sources),
+		intake: newIntake(c.Graph, c.Sources),
 	}, nil
 }
 
@@ -86,8 +86,8 @@ func (e *Edge) Run(ctx context.Context) error {
 			group.Go(func() { f.run(ctx) })
 		}
 	}
-	e.desk.again = func(kind model.Kind) { knock(feeds[kind].relist) }
-	e.desk.ask = func(ref model.ObjectRef, keys kind.Keys) func() {
+	e.intake.again = func(kind model.Kind) { knock(feeds[kind].relist) }
+	e.intake.ask = func(ref model.ObjectRef, keys kind.Keys) func() {
 		ctx, stop := context.WithCancel(ctx)
 		group.Go(func() { e.point(ctx, ref, keys) })
 		return stop
@@ -101,7 +101,7 @@ func (e *Edge) Run(ctx context.Context) error {
 		case <-e.mail.wake:
 		case <-timer.C:
 		}
-		next := e.desk.work(e.mail.take(), e.now())
+		next := e.intake.work(e.mail.take(), e.now())
 		e.report()
 		if timer.Stop(); !next.IsZero() {
 			timer.Reset(next.Sub(e.now()))
@@ -109,11 +109,11 @@ func (e *Edge) Run(ctx context.Context) error {
 	}
 }
 
-// report tells what the desk has.
+// report tells what the intake has.
 func (e *Edge) report() {
-	e.board.count(e.desk.synced, func(kind model.Kind) (int, bool) {
-		n := len(e.desk.life.AllKnown(kind))
+	e.board.count(e.intake.synced, func(kind model.Kind) (int, bool) {
+		n := len(e.intake.life.AllKnown(kind))
 		e.metrics.count(kind, n)
-		return n, e.desk.read[kind] && e.desk.judges(kind)
+		return n, e.intake.read[kind] && e.intake.judges(kind)
 	})
 }

@@ -26,7 +26,7 @@ func (g grants) mayRead(user, to model.ObjectRef) bool {
 
 // grant notes what a ReferenceGrant permits from now on, nil: nothing. What becomes permitted is asked for at once; the
 // grant itself goes into the graph with the answers.
-func (d *desk) grant(ref model.ObjectRef, spec *gatewayv1.ReferenceGrantSpec) {
+func (d *intake) grant(ref model.ObjectRef, spec *gatewayv1.ReferenceGrantSpec) {
 	namespace := ref.Namespace()
 	if d.grants[namespace] == nil {
 		d.grants[namespace] = map[model.ObjectRef]*gatewayv1.ReferenceGrantSpec{}
@@ -46,7 +46,7 @@ func (d *desk) grant(ref model.ObjectRef, spec *gatewayv1.ReferenceGrantSpec) {
 }
 
 // grantWaits says whether something that a grant may permit is still to be answered.
-func (d *desk) grantWaits(grant model.ObjectRef) bool {
+func (d *intake) grantWaits(grant model.ObjectRef) bool {
 	for to, w := range d.wanted.objects {
 		if w.state == pending && to.Namespace() == grant.Namespace() {
 			for user := range w.users {

@@ -23,7 +23,7 @@ type object struct {
 	mine  bool // its status has an entry of this controller
 }
 
-// index is what the desk must know of an object that is in the graph.
+// index is what the intake must know of an object that is in the graph.
 type index struct {
 	names   []kind.Reference
 	parts   []kind.Part
@@ -35,7 +35,7 @@ type index struct {
 // plain is the index of all objects of which there is nothing to know but that they are there.
 var plain = &index{whole: true}
 
-// version is a version of an object at the desk; zero: there is none.
+// version is a version of an object at the intake; zero: there is none.
 type version struct {
 	print  uint64
 	index  *index

@@ -22,7 +22,7 @@ type others struct {
 }
 
 // claim decides whose an object is: it returns the version to keep, or nil.
-func (d *desk) claim(o *object) *object {
+func (d *intake) claim(o *object) *object {
 	k := d.catalog.Of(o.ref.Kind())
 	switch {
 	case k.Foreign == nil:
@@ -45,7 +45,7 @@ func (d *desk) claim(o *object) *object {
 }
 
 // stripped is an object with less of its spec. It refers to nothing that would have to be read.
-func (d *desk) stripped(o *object, spec any) *object {
+func (d *intake) stripped(o *object, spec any) *object {
 	less := *o
 	less.spec = spec
 	i := *indexOf(d.catalog.Of(o.ref.Kind()), &less)
@@ -55,7 +55,7 @@ func (d *desk) stripped(o *object, spec any) *object {
 }
 
 // foreignClass says whether a Gateway's class is another controller's, by what the Gateway names.
-func (d *desk) foreignClass(names []kind.Reference) bool {
+func (d *intake) foreignClass(names []kind.Reference) bool {
 	i := slices.IndexFunc(names, func(r kind.Reference) bool { return r.To.Kind() == model.KindGatewayClass })
 	if i < 0 {
 		return false
@@ -66,7 +66,7 @@ func (d *desk) foreignClass(names []kind.Reference) bool {
 
 // foreignRoute says whether a route serves other controllers' Gateways only, or none at all. A Gateway that is not
 // there yet may be ours.
-func (d *desk) foreignRoute(names []kind.Reference) bool {
+func (d *intake) foreignRoute(names []kind.Reference) bool {
 	return !slices.ContainsFunc(names, func(r kind.Reference) bool {
 		if r.To.Kind() != model.KindGateway {
 			return false
@@ -77,7 +77,7 @@ func (d *desk) foreignRoute(names []kind.Reference) bool {
 }
 
 // regard sees to what depends on whose an object is that went into the graph.
-func (d *desk) regard(o *object, before version, known bool) {
+func (d *intake) regard(o *object, before version, known bool) {
 	switch o.ref.Kind() {
 	case model.KindGatewayClass:
 		spec := o.spec.(*gatewayv1.GatewayClassSpec)
@@ -91,7 +91,7 @@ func (d *desk) regard(o *object, before version, known bool) {
 }
 
 // declare notes whose a GatewayClass is, or that it is gone, and judges its Gateways again.
-func (d *desk) declare(class string, exists, ours bool) {
+func (d *intake) declare(class string, exists, ours bool) {
 	mine, existed := d.others.classes[class]
 	before, now := existed && !mine, exists && !ours
 	if exists {
@@ -124,7 +124,7 @@ func (d *desk) declare(class string, exists, ours bool) {
 }
 
 // unpark has routes listed again if one that was left out names a Gateway.
-func (d *desk) unpark(gateway model.ObjectRef) {
+func (d *intake) unpark(gateway model.ObjectRef) {
 	for route, names := range d.others.parked {
 		if slices.ContainsFunc(names, func(r kind.Reference) bool { return r.To == gateway }) {
 			d.relist[route.Kind()] = struct{}{}

@@ -53,7 +53,7 @@ const (
 
 // want says what an object refers to, in all its versions that count, by what they name. What it may not refer to is
 // not read.
-func (d *desk) want(user model.ObjectRef, versions ...[]kind.Reference) {
+func (d *intake) want(user model.ObjectRef, versions ...[]kind.Reference) {
 	d.wanted.permit(user)
 	var list []model.ObjectRef
 	keys := map[model.ObjectRef]kind.Keys{}
@@ -130,7 +130,7 @@ func (w *wanted) across(namespace string) []model.ObjectRef {
 
 // demand has an object read for a user, with the entries that the user asks for. It begins anew if more is asked for
 // than is read: what was read stays meanwhile.
-func (d *desk) demand(ref, user model.ObjectRef, keys kind.Keys) {
+func (d *intake) demand(ref, user model.ObjectRef, keys kind.Keys) {
 	w, known := d.wanted.objects[ref]
 	if !known {
 		w = &demand{ref: ref, users: map[model.ObjectRef]struct{}{}, stop: func() {}}
@@ -148,7 +148,7 @@ func (d *desk) demand(ref, user model.ObjectRef, keys kind.Keys) {
 }
 
 // release ends the demand for an object with its last user.
-func (d *desk) release(ref, user model.ObjectRef) {
+func (d *intake) release(ref, user model.ObjectRef) {
 	w := d.wanted.objects[ref]
 	delete(w.users, user)
 	if len(w.users) > 0 {
@@ -160,19 +160,19 @@ func (d *desk) release(ref, user model.ObjectRef) {
 		d.edits = append(d.edits, edit{ref: ref, unread: true})
 	}
 	w.state, w.answered = answered, w.keys // nobody asks any more
-	d.unblock(w)
+	d.judgeAgain(w)
 	d.drop(ref)
 }
 
 // unknown says whether a reference is to something that is wanted, and the first answer about it, or about the entries
 // that are asked for, is still to be waited for.
-func (d *desk) unknown(r kind.Reference) bool {
+func (d *intake) unknown(r kind.Reference) bool {
 	w := d.wanted.objects[r.To]
 	return w != nil && (w.state == pending || w.state == answered && w.answered < min(r.Keys, w.keys))
 }
 
 // answer takes what is known of an object that was asked for; nil: it is absent.
-func (d *desk) answer(ref model.ObjectRef, o *object, keys kind.Keys) {
+func (d *intake) answer(ref model.ObjectRef, o *object, keys kind.Keys) {
 	w := d.wanted.objects[ref]
 	if w == nil || keys < w.keys {
 		return // nobody wants to know that any more
@@ -181,7 +181,7 @@ func (d *desk) answer(ref model.ObjectRef, o *object, keys kind.Keys) {
 		d.edits = append(d.edits, edit{ref: ref, unread: true})
 	}
 	w.state, w.answered = answered, keys
-	d.unblock(w)
+	d.judgeAgain(w)
 	if o == nil {
 		d.remove(ref)
 	} else {
@@ -191,7 +191,7 @@ func (d *desk) answer(ref model.ObjectRef, o *object, keys kind.Keys) {
 
 // failed takes why an object can't be read. The first reason is the one that is told, since the words differ from
 // try to try; but if it may not be read, that is it.
-func (d *desk) failed(ref model.ObjectRef, err error) {
+func (d *intake) failed(ref model.ObjectRef, err error) {
 	w := d.wanted.objects[ref]
 	if w == nil || w.state == answered || w.forbidden {
 		return
@@ -204,7 +204,7 @@ func (d *desk) failed(ref model.ObjectRef, err error) {
 }
 
 // expire gives up those that have waited long enough.
-func (d *desk) expire() {
+func (d *intake) expire() {
 	for len(d.wanted.asked) > 0 {
 		w := d.wanted.asked[0]
 		if w.waiting() && d.now.Before(w.deadline) {
@@ -215,7 +215,7 @@ func (d *desk) expire() {
 		case !w.waiting():
 		case w.state == answered: // who waits for more entries goes on with those that were read
 			w.answered = w.keys
-			d.unblock(w)
+			d.judgeAgain(w)
 		case w.failure != nil:
 			d.giveUp(w, w.failure.Error())
 		default:
@@ -226,14 +226,14 @@ func (d *desk) expire() {
 
 // giveUp tells the graph why an object that is wanted is neither there nor absent. Whoever waited for it goes on
 // without.
-func (d *desk) giveUp(w *demand, why string) {
+func (d *intake) giveUp(w *demand, why string) {
 	w.state = unreadable
 	d.edits = append(d.edits, edit{ref: w.ref, unread: true, why: why})
-	d.unblock(w)
+	d.judgeAgain(w)
 }
 
-// unblock has those judged again that waited for an answer.
-func (d *desk) unblock(w *demand) {
+// judgeAgain has those judged again that waited for an answer.
+func (d *intake) judgeAgain(w *demand) {
 	for user := range w.users {
 		d.life.Answered(user, d.now)
 	}

@@ -98,7 +98,7 @@ func BenchmarkDesk(b *testing.B) {
 	}
 	for b.Loop() {
 		before := heap()
-		d := newDesk([]*statusKind{routeKind}, m)
+		d := newQueue([]*statusKind{routeKind}, m)
 		all := map[model.ObjectRef]sight{}
 		for i := range n {
 			ref := model.Ref(model.KindHTTPRoute, "shop", fmt.Sprint("route-", i))

@@ -24,7 +24,7 @@ const (
 	requestPatience = 15 * time.Second
 )
 
-// clients has one for each version of each group. They try once: when to try again is the desk's and the pause's to
+// clients has one for each version of each group. They try once: when to try again is the queue's and the pause's to
 // say.
 type clients map[schema.GroupVersion]*rest.RESTClient
 

@@ -6,7 +6,7 @@
 // of its own.
 //
 //	plan.Reports ── follow.go ──> wanted ┐
-//	                                     ├─ desk.go: differs? when? ──> write.go: read, merge.go, patch ──> events.go
+//	                                     ├─ queue.go: differs? when? ──> write.go: read, merge.go, patch ──> events.go
 //	API server ──── watch.go ──── seen ──┘          (rule.go)
 //
 // # What is ours
@@ -46,6 +46,6 @@
 // status itself is read again before it is changed, unless it is as the API server makes it; the patch names the
 // version that was read, so nobody's change is lost.
 //
-// Run is called for each term as the leader. Start reading at rule.go and merge.go, which are pure; desk.go holds the
+// Run is called for each term as the leader. Start reading at rule.go and merge.go, which are pure; queue.go holds the
 // state.
 package status

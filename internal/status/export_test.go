@@ -5,7 +5,7 @@ var Shared = shared
 
 // Idle tells whether there is nothing to be written, now or later, of all that was reported and seen.
 func (s *Status) Idle() bool {
-	d := s.term.Load().desk
+	d := s.term.Load().queue
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, f := range d.files {

@@ -8,7 +8,7 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// follow tells the desk what is wanted, until ctx ends.
+// follow tells the queue what is wanted, until ctx ends.
 func (t *term) follow(ctx context.Context) {
 	followers := make([]plan.ReportFollower, len(t.kinds))
 	for i, k := range t.kinds {
@@ -36,10 +36,10 @@ func (t *term) follow(ctx context.Context) {
 				t.cfg.Log.Error("a status can't be written", "object", n.ref, "error", err)
 				continue
 			}
-			t.desk.wanted(n.ref, w.digest)
+			t.queue.wanted(n.ref, w.digest)
 		}
 		if first {
-			t.desk.start()
+			t.queue.start()
 			first = false
 		}
 	}

@@ -78,7 +78,7 @@ func (s *Status) Run(ctx context.Context) error {
 // term is one Run.
 type term struct {
 	*Status
-	desk    *desk
+	queue   *queue
 	clients clients
 	events  *events
 }
@@ -92,7 +92,7 @@ func (s *Status) newTerm(ctx context.Context) (*term, error) {
 	if err != nil {
 		return nil, fmt.Errorf("status: make a client for events: %w", err)
 	}
-	t := &term{Status: s, desk: newDesk(s.kinds, s.metrics), clients: clients, events: events}
+	t := &term{Status: s, queue: newQueue(s.kinds, s.metrics), clients: clients, events: events}
 	s.term.Store(t)
 	return t, nil
 }

@@ -17,7 +17,7 @@ import (
 var watchBackoff = wait.Backoff{Duration: 200 * time.Millisecond, Cap: 10 * time.Second, Steps: 50, Factor: 2,
 	Jitter: 0.5}
 
-// watch tells the desk what the API server has of a kind, until ctx ends. That it can't be read is said by who reads
+// watch tells the queue what the API server has of a kind, until ctx ends. That it can't be read is said by who reads
 // the objects themselves.
 func (t *term) watch(ctx context.Context, k *statusKind) {
 	s := &sights{term: t, kind: k}
@@ -41,7 +41,7 @@ type sights struct {
 // Add is for the Reflector.
 func (s *sights) Add(is any) error {
 	o := is.(*object)
-	s.desk.saw(o.ref(s.kind.Kind), o.sight(&s.kind.form, s.cfg.controller))
+	s.queue.saw(o.ref(s.kind.Kind), o.sight(&s.kind.form, s.cfg.controller))
 	return nil
 }
 
@@ -51,7 +51,7 @@ func (s *sights) Update(is any) error { return s.Add(is) }
 // Delete is for the Reflector.
 func (s *sights) Delete(is any) error {
 	o := is.(*object)
-	s.desk.lost(o.ref(s.kind.Kind), o.number())
+	s.queue.lost(o.ref(s.kind.Kind), o.number())
 	return nil
 }
 
@@ -62,7 +62,7 @@ func (s *sights) Replace(list []any, _ string) error {
 		o := is.(*object)
 		all[o.ref(s.kind.Kind)] = o.sight(&s.kind.form, s.cfg.controller)
 	}
-	s.desk.sawAll(s.kind.Kind, all)
+	s.queue.sawAll(s.kind.Kind, all)
 	return nil
 }
 

@@ -51,14 +51,14 @@ func (t *term) write(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		j, ok := t.desk.next(ctx)
+		j, ok := t.queue.next(ctx)
 		if !ok {
 			return
 		}
 		work := func() {
 			o := t.do(ctx, j)
 			pause.note(o.result, o.retry)
-			t.desk.done(j.ref, o)
+			t.queue.done(j.ref, o)
 			<-slots
 		}
 		if pause.on() {

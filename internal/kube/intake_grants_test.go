@@ -96,12 +96,12 @@ func TestSecretOfAnotherNamespace(t *testing.T) {
 	b.later(patience)
 	wants("no answer", true, true, false)
 	b.remove(g)
-	if len(b.asked)+len(b.desk.wanted.objects)+len(b.desk.wanted.by) > 0 {
-		t.Errorf("still asked for: %v, %+v", b.asked, b.desk.wanted)
+	if len(b.asked)+len(b.intake.wanted.objects)+len(b.intake.wanted.by) > 0 {
+		t.Errorf("still asked for: %v, %+v", b.asked, b.intake.wanted)
 	}
 	b.remove(grantTo(6, "cert"))
-	if len(b.desk.grants) > 0 {
-		t.Errorf("kept: %v", b.desk.grants)
+	if len(b.intake.grants) > 0 {
+		t.Errorf("kept: %v", b.intake.grants)
 	}
 	// At a start the grants may be read first, or last.
 	b.set(grantTo(7, "cert"), gateway("other", "ours"), g)

@@ -23,20 +23,20 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// bench is a desk with a graph behind it and a clock that the test moves. What it is told here, watches tell it
+// bench is a intake with a graph behind it and a clock that the test moves. What it is told here, watches tell it
 // elsewhere.
 type bench struct {
 	t       *testing.T
-	desk    *desk
+	intake  *intake
 	graph   *flow.Graph
 	sources *kinds.Sources
 	now     time.Time
-	next    time.Time                // when the desk wants to work again
+	next    time.Time                // when the intake wants to work again
 	asked   map[model.ObjectRef]bool // what is being read by itself
 	again   map[model.Kind]int       // how often kinds were to be listed again
 }
 
-// newBench is a desk that has read a cluster with a GatewayClass "ours", one "theirs", and these objects.
+// newBench is a intake that has read a cluster with a GatewayClass "ours", one "theirs", and these objects.
 func newBench(t *testing.T, objects ...metav1.Object) *bench {
 	b := newEmptyBench(t)
 	b.list(model.KindGatewayClass, class("ours", model.ControllerName), class("theirs", "example.com/other"))
@@ -54,8 +54,8 @@ func newBench(t *testing.T, objects ...metav1.Object) *bench {
 	for ref := range b.asked {
 		b.answer(ref, nil)
 	}
-	if !b.desk.synced {
-		t.Fatal("the desk waits for something")
+	if !b.intake.synced {
+		t.Fatal("the intake waits for something")
 	}
 	return b
 }
@@ -65,12 +65,12 @@ func newEmptyBench(t *testing.T) *bench {
 	b := &bench{t: t, graph: g, sources: kinds.NewSources(g), now: time.Unix(1e9, 0), asked: map[model.ObjectRef]bool{},
 		again: map[model.Kind]int{}}
 	g.Apply("test", func(batch *flow.Batch) { b.sources.Environment.Synced(batch) })
-	b.desk = newDesk(g, b.sources.Sources)
-	b.desk.ask = func(ref model.ObjectRef, _ kind.Keys) func() {
+	b.intake = newIntake(g, b.sources.Sources)
+	b.intake.ask = func(ref model.ObjectRef, _ kind.Keys) func() {
 		b.asked[ref] = true
 		return func() { delete(b.asked, ref) }
 	}
-	b.desk.again = func(kind model.Kind) { b.again[kind]++ }
+	b.intake.again = func(kind model.Kind) { b.again[kind]++ }
 	return b
 }
 
@@ -83,10 +83,10 @@ func (b *bench) trim(o metav1.Object) *object {
 	return trimmed
 }
 
-// work has the desk do what events ask for, and the graph turn.
+// work has the intake do what events ask for, and the graph turn.
 func (b *bench) work(events ...event) {
 	b.t.Helper()
-	b.next = b.desk.work(events, b.now)
+	b.next = b.intake.work(events, b.now)
 	b.graph.Settle()
 }
 
@@ -123,7 +123,7 @@ func (b *bench) list(kind model.Kind, objects ...metav1.Object) {
 func (b *bench) listOthers() {
 	b.t.Helper()
 	for _, k := range catalog.All() {
-		if k.Reading != kind.OnDemand && !b.desk.read[k.Kind] {
+		if k.Reading != kind.OnDemand && !b.intake.read[k.Kind] {
 			b.list(k.Kind)
 		}
 	}
@@ -143,11 +143,11 @@ func (b *bench) fail(ref model.ObjectRef, err error) {
 	b.work(event{what: isFailed, kind: ref.Kind(), ref: ref, err: err})
 }
 
-// later lets time pass until the desk wants to work again, which must be after so long.
+// later lets time pass until the intake wants to work again, which must be after so long.
 func (b *bench) later(want time.Duration) {
 	b.t.Helper()
 	if got := b.next.Sub(b.now); b.next.IsZero() || got != want {
-		b.t.Fatalf("the desk wants to work in %v (at %v), want in %v", got, b.next, want)
+		b.t.Fatalf("the intake wants to work in %v (at %v), want in %v", got, b.next, want)
 	}
 	b.now = b.next
 	b.work()
@@ -300,8 +300,8 @@ func TestNoNews(t *testing.T) {
 	if b.rev() != before {
 		t.Error("the graph turned")
 	}
-	if len(b.desk.edits) > 0 {
-		t.Errorf("edits %v", b.desk.edits)
+	if len(b.intake.edits) > 0 {
+		t.Errorf("edits %v", b.intake.edits)
 	}
 	r.DeletionTimestamp = &metav1.Time{Time: b.now}
 	b.set(r)
@@ -318,11 +318,11 @@ func TestKindsInOrder(t *testing.T) {
 	b.list(model.KindGateway, gateway("web", "theirs"))
 	b.list(model.KindGatewayClass, class("ours", model.ControllerName), class("theirs", "example.com/other"))
 	b.listOthers()
-	if !b.desk.synced {
+	if !b.intake.synced {
 		t.Fatal("the first load is not over")
 	}
 	b.wantPath("route", "")
-	if len(b.desk.others.parked) != 1 {
+	if len(b.intake.others.parked) != 1 {
 		t.Error("another controller's route was kept")
 	}
 }
@@ -340,7 +340,7 @@ func TestWaitingDoesNotGrow(t *testing.T) {
 		b.remove(gone)
 		b.work(event{what: isUnreadable, kind: model.KindHTTPRoute})
 	}
-	if n := len(b.desk.life.AllWaiting()); n != 1 {
+	if n := len(b.intake.life.AllWaiting()); n != 1 {
 		t.Errorf("%d versions wait, want that of the route that is there", n)
 	}
 	b.list(model.KindHTTPRoute, gone)
@@ -359,11 +359,11 @@ func TestSyncedWaitsForSecrets(t *testing.T) {
 	b.list(model.KindGatewayClass, class("ours", model.ControllerName))
 	b.list(model.KindGateway, gateway("web", "ours", "cert"))
 	b.listOthers()
-	if b.desk.synced || b.rev() != 0 {
+	if b.intake.synced || b.rev() != 0 {
 		t.Fatal("the first load is over, without the Secret")
 	}
 	b.answer(model.Ref(model.KindSecret, "shop", "cert"), secret("cert", "key"))
-	if !b.desk.synced {
+	if !b.intake.synced {
 		t.Fatal("the first load is not over")
 	}
 	if _, found := lookup(b, b.sources.Secrets, "cert"); !found {

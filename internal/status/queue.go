@@ -8,9 +8,9 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// desk knows of each object what the API server has and what is wanted, and hands out those that are to be written, one
-// at a time. An object that is handed out is not handed out again before it is done.
-type desk struct {
+// queue knows of each object what the API server has and what is wanted, and hands out those that are to be written,
+// one at a time. An object that is handed out is not handed out again before it is done.
+type queue struct {
 	kinds   map[model.Kind]*statusKind
 	metrics *metrics
 	wake    chan struct{} // holds a token when something may be due earlier than it was
@@ -23,8 +23,8 @@ type desk struct {
 	ready    line // by rank
 }
 
-func newDesk(kinds []*statusKind, m *metrics) *desk {
-	d := &desk{
+func newQueue(kinds []*statusKind, m *metrics) *queue {
+	d := &queue{
 		kinds: map[model.Kind]*statusKind{}, metrics: m, wake: make(chan struct{}, 1),
 		listed: map[model.Kind]bool{}, files: map[model.ObjectRef]*file{},
 		waiting: line{before: func(a, b *file) bool { return a.due.Before(b.due) }},
@@ -36,7 +36,7 @@ func newDesk(kinds []*statusKind, m *metrics) *desk {
 	return d
 }
 
-func (d *desk) file(ref model.ObjectRef) *file {
+func (d *queue) file(ref model.ObjectRef) *file {
 	f, found := d.files[ref]
 	if !found {
 		f = &file{ref: ref}
@@ -46,7 +46,7 @@ func (d *desk) file(ref model.ObjectRef) *file {
 }
 
 // wanted takes a report's digest; the zero digest says that there is none.
-func (d *desk) wanted(ref model.ObjectRef, want digest) {
+func (d *queue) wanted(ref model.ObjectRef, want digest) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f := d.file(ref)
@@ -58,7 +58,7 @@ func (d *desk) wanted(ref model.ObjectRef, want digest) {
 }
 
 // start says that wanted was told of every report that there is.
-func (d *desk) start() {
+func (d *queue) start() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.reported = true
@@ -73,7 +73,7 @@ type sight struct {
 }
 
 // saw takes what the API server has. What is older than what is known is dropped.
-func (d *desk) saw(ref model.ObjectRef, s sight) {
+func (d *queue) saw(ref model.ObjectRef, s sight) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f := d.file(ref)
@@ -85,7 +85,7 @@ func (d *desk) saw(ref model.ObjectRef, s sight) {
 }
 
 // lost says that an object was deleted, by the version of its deletion.
-func (d *desk) lost(ref model.ObjectRef, version uint64) {
+func (d *queue) lost(ref model.ObjectRef, version uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if f := d.files[ref]; f != nil && (version == 0 || version >= f.version) {
@@ -96,7 +96,7 @@ func (d *desk) lost(ref model.ObjectRef, version uint64) {
 
 // sawAll takes all objects of a kind that there are. It is believed whatever the versions: they go back if the API
 // server's store was put back to an earlier state.
-func (d *desk) sawAll(kind model.Kind, all map[model.ObjectRef]sight) {
+func (d *queue) sawAll(kind model.Kind, all map[model.ObjectRef]sight) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.listed[kind] = true
@@ -119,14 +119,14 @@ func (d *desk) sawAll(kind model.Kind, all map[model.ObjectRef]sight) {
 	}
 }
 
-func (d *desk) placeAll() {
+func (d *queue) placeAll() {
 	for _, f := range d.files {
 		d.place(f)
 	}
 }
 
 // place puts a file where it belongs: into a line, or nowhere.
-func (d *desk) place(f *file) {
+func (d *queue) place(f *file) {
 	if f.busy {
 		return // done places it
 	}
@@ -166,7 +166,7 @@ type job struct {
 }
 
 // next waits for an object that is due. ok is false when ctx ends.
-func (d *desk) next(ctx context.Context) (j job, ok bool) {
+func (d *queue) next(ctx context.Context) (j job, ok bool) {
 	for {
 		j, pause := d.take()
 		if j.statusKind != nil {
@@ -186,7 +186,7 @@ func (d *desk) next(ctx context.Context) (j job, ok bool) {
 
 // take hands out what is to be done about the first file that is due; if there is none, its kind is nil, and pause how
 // long to wait for one.
-func (d *desk) take() (j job, pause time.Duration) {
+func (d *queue) take() (j job, pause time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
@@ -220,7 +220,7 @@ type outcome struct {
 }
 
 // done takes a job back.
-func (d *desk) done(ref model.ObjectRef, o outcome) {
+func (d *queue) done(ref model.ObjectRef, o outcome) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f := d.files[ref]
@@ -256,4 +256,4 @@ func (d *desk) done(ref model.ObjectRef, o outcome) {
 	d.place(f)
 }
 
-func (d *desk) count() { d.metrics.queue.Set(float64(len(d.waiting.files) + len(d.ready.files))) }
+func (d *queue) count() { d.metrics.queue.Set(float64(len(d.waiting.files) + len(d.ready.files))) }

@@ -96,14 +96,14 @@ func TestSecretOnDemand(t *testing.T) {
 			t.Errorf("why it can't be read: %q", why)
 		}
 		if !b.next.IsZero() {
-			t.Errorf("the desk wants to work at %v, and has nothing to do", b.next)
+			t.Errorf("the intake wants to work at %v, and has nothing to do", b.next)
 		}
 		b.fail(certificate, errForbidden(certificate)) // this is an answer
 		if why := b.unread(certificate); why != errForbidden(certificate).Error() {
 			t.Errorf("why it can't be read: %q", why)
 		}
-		if len(b.desk.wanted.asked) > 0 {
-			t.Errorf("still asked for: %v", b.desk.wanted.asked)
+		if len(b.intake.wanted.asked) > 0 {
+			t.Errorf("still asked for: %v", b.intake.wanted.asked)
 		}
 	})
 	t.Run("not readable any more", func(t *testing.T) {
@@ -149,8 +149,8 @@ func TestSecretOfEdit(t *testing.T) {
 	b.set(back)
 	b.wantPort("web", 80)
 	b.wantSecret("")
-	if len(b.asked) > 0 || len(b.desk.wanted.objects)+len(b.desk.wanted.by) > 0 {
-		t.Errorf("still asked for: %v, %+v", b.asked, b.desk.wanted)
+	if len(b.asked) > 0 || len(b.intake.wanted.objects)+len(b.intake.wanted.by) > 0 {
+		t.Errorf("still asked for: %v, %+v", b.asked, b.intake.wanted)
 	}
 	b.answer(certificate, secret("cert", "late")) // was on its way
 	b.wantSecret("")
@@ -240,16 +240,16 @@ func TestMoreKeys(t *testing.T) {
 			b := newBench(t)
 			b.set(gateway("web", "ours", "cert"))
 			b.answer(certificate, secret("cert", "one"))
-			b.desk.wanted.objects[certificate].answered = kind.PairKeys
+			b.intake.wanted.objects[certificate].answered = kind.PairKeys
 			pair := kind.Reference{To: certificate, Keys: kind.PairKeys}
 			all := kind.Reference{To: certificate, Keys: kind.AllKeys}
 			waits := func(r kind.Reference, want bool) {
 				t.Helper()
-				if got := b.desk.unknown(r); got != want {
+				if got := b.intake.unknown(r); got != want {
 					t.Errorf("entries %d are waited for: %t, want %t", r.Keys, got, want)
 				}
 			}
-			b.desk.want(model.Ref(model.KindXBackend, certificate.Namespace(), "other"), []kind.Reference{all})
+			b.intake.want(model.Ref(model.KindXBackend, certificate.Namespace(), "other"), []kind.Reference{all})
 			b.work()
 			waits(pair, false)
 			waits(all, true)
@@ -271,12 +271,12 @@ func TestMoreKeys(t *testing.T) {
 func TestRefusedIsForgotten(t *testing.T) {
 	b := newBench(t)
 	user := model.Ref(model.KindXBackend, "elsewhere", "app")
-	b.desk.want(user, []kind.Reference{{To: certificate, Keys: kind.PairKeys}})
-	if len(b.desk.wanted.refused) != 1 || len(b.asked) > 0 {
-		t.Errorf("refused: %v, asked for: %v", b.desk.wanted.refused, b.asked)
+	b.intake.want(user, []kind.Reference{{To: certificate, Keys: kind.PairKeys}})
+	if len(b.intake.wanted.refused) != 1 || len(b.asked) > 0 {
+		t.Errorf("refused: %v, asked for: %v", b.intake.wanted.refused, b.asked)
 	}
-	b.desk.want(user)
-	if len(b.desk.wanted.refused)+len(b.desk.wanted.refusedIn) > 0 {
-		t.Errorf("left: %v, %v", b.desk.wanted.refused, b.desk.wanted.refusedIn)
+	b.intake.want(user)
+	if len(b.intake.wanted.refused)+len(b.intake.wanted.refusedIn) > 0 {
+		t.Errorf("left: %v, %v", b.intake.wanted.refused, b.intake.wanted.refusedIn)
 	}
 }

@@ -9,22 +9,22 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// counter is a desk under a clock of its own, and when it handed out what.
+// counter is a queue under a clock of its own, and when it handed out what.
 type counter struct {
-	*desk
+	*queue
 	t     *testing.T
 	start time.Time
 	ref   model.ObjectRef
 }
 
-// at tells a story about one route at a desk that knows of all objects.
+// at tells a story about one route at a queue that knows of all objects.
 func at(t *testing.T, story func(*counter)) {
 	synctest.Test(t, func(t *testing.T) {
 		m, err := newMetrics(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := newDesk([]*statusKind{routeKind}, m)
+		d := newQueue([]*statusKind{routeKind}, m)
 		d.start()
 		d.sawAll(model.KindHTTPRoute, nil)
 		story(&counter{d, t, time.Now(), model.Ref(model.KindHTTPRoute, "shop", "web")})
@@ -132,10 +132,10 @@ func TestAStartWaitsForTheProxies(t *testing.T) {
 	at(t, func(c *counter) {
 		begin := func() {
 			c.start = time.Now()
-			c.desk = newDesk([]*statusKind{routeKind}, c.metrics)
+			c.queue = newQueue([]*statusKind{routeKind}, c.metrics)
 			c.sawAll(model.KindHTTPRoute, map[model.ObjectRef]sight{c.ref: {version: 1, generation: 1, seen: acked(1)}})
 			c.wants(pending(1))
-			c.desk.start()
+			c.queue.start()
 			time.Sleep(20 * time.Second)
 		}
 		begin()
@@ -165,13 +165,13 @@ func TestAStartWaitsForWhatIsDeployed(t *testing.T) {
 		at(t, func(c *counter) {
 			begin := func() {
 				c.start = time.Now()
-				c.desk = newDesk([]*statusKind{routeKind}, c.metrics)
+				c.queue = newQueue([]*statusKind{routeKind}, c.metrics)
 				c.sawAll(model.KindHTTPRoute, map[model.ObjectRef]sight{c.ref: {version: 1, generation: 1, seen: stands}})
 				for _, early := range []digest{broken(1), acked(1)} {
 					early.fields, early.tentative = 77, true // no address
 					c.wants(early)
 				}
-				c.desk.start()
+				c.queue.start()
 				time.Sleep(20 * time.Second)
 			}
 			begin()
@@ -358,13 +358,13 @@ func TestAnObjectMadeAgainIsWritten(t *testing.T) {
 
 func TestNothingIsWrittenBeforeAllIsKnown(t *testing.T) {
 	at(t, func(c *counter) {
-		c.desk = newDesk([]*statusKind{routeKind}, c.metrics)
+		c.queue = newQueue([]*statusKind{routeKind}, c.metrics)
 		c.has(1, acked(1)) // an entry of ours, and no report yet
 		c.rests()
 		c.sawAll(model.KindHTTPRoute, map[model.ObjectRef]sight{c.ref: {version: 1, generation: 1, seen: acked(1)}})
 		c.rests()
 		c.wants(acked(1))
-		c.desk.start()
+		c.queue.start()
 		c.rests()
 	})
 }
@@ -434,12 +434,12 @@ func TestFailuresSlowDownAndAChangeTriesAgain(t *testing.T) {
 
 func TestWhatChangesGoesBeforeWhatWasThere(t *testing.T) {
 	at(t, func(c *counter) {
-		c.desk = newDesk([]*statusKind{routeKind}, c.metrics)
+		c.queue = newQueue([]*statusKind{routeKind}, c.metrics)
 		c.sawAll(model.KindHTTPRoute, nil)
 		for _, name := range []string{"a", "b"} {
 			c.wanted(model.Ref(model.KindHTTPRoute, "shop", name), acked(1))
 		}
-		c.desk.start()
+		c.queue.start()
 		c.handsOut(0)
 		time.Sleep(time.Second)
 		c.wanted(model.Ref(model.KindHTTPRoute, "shop", "edited"), acked(1))

@@ -55,7 +55,7 @@ func TestRouteWaits(t *testing.T) {
 		b.later(hold)
 		b.wantPath("route", "/new")
 		if !b.next.IsZero() {
-			t.Errorf("the desk wants to work at %v, and has nothing to do", b.next)
+			t.Errorf("the intake wants to work at %v, and has nothing to do", b.next)
 		}
 	})
 	t.Run("and is edited meanwhile", func(t *testing.T) {
@@ -116,8 +116,8 @@ func TestLinger(t *testing.T) {
 		if _, found := lookup(b, b.sources.EndpointSlices, "shop-1"); has(b) || found {
 			t.Fatal("it is still there")
 		}
-		if len(b.desk.backed) > 0 {
-			t.Errorf("slices are counted that are gone: %v", b.desk.backed)
+		if len(b.intake.backed) > 0 {
+			t.Errorf("slices are counted that are gone: %v", b.intake.backed)
 		}
 	})
 	t.Run("or comes back", func(t *testing.T) {

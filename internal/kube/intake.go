@@ -14,11 +14,11 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// desk decides what goes into the graph, and when. One goroutine uses it.
+// intake decides what goes into the graph, and when. One goroutine uses it.
 //
 //	set ──> whose is it? ──> package arrival: may it be published, or must it wait? ──> graph
 //	             └──> parked
-type desk struct {
+type intake struct {
 	graph   *flow.Graph
 	sources *input.Sources
 	catalog *kind.Catalog
@@ -46,8 +46,8 @@ type edit struct {
 	why    string // of unread; "" if it can be read now
 }
 
-func newDesk(graph *flow.Graph, sources *input.Sources) *desk {
-	d := &desk{
+func newIntake(graph *flow.Graph, sources *input.Sources) *intake {
+	d := &intake{
 		graph: graph, sources: sources, catalog: sources.Catalog,
 		read: map[model.Kind]bool{}, backed: map[model.ObjectRef]int{}, relist: map[model.Kind]struct{}{},
 		others: others{classes: map[string]bool{}, parked: map[model.ObjectRef][]kind.Reference{}},
@@ -66,7 +66,7 @@ func newDesk(graph *flow.Graph, sources *input.Sources) *desk {
 
 // work takes events and puts what follows into the graph, in one batch. It returns when there is work again without an
 // event; zero: never.
-func (d *desk) work(events []event, now time.Time) time.Time {
+func (d *intake) work(events []event, now time.Time) time.Time {
 	d.now = now
 	for _, e := range events {
 		d.take(e)
@@ -77,7 +77,7 @@ func (d *desk) work(events []event, now time.Time) time.Time {
 	return d.next()
 }
 
-func (d *desk) take(e event) {
+func (d *intake) take(e event) {
 	switch e.what {
 	case isSet:
 		d.set(e.object)
@@ -96,7 +96,7 @@ func (d *desk) take(e event) {
 }
 
 // wasRead judges what waited for a kind.
-func (d *desk) wasRead(kind model.Kind) {
+func (d *intake) wasRead(kind model.Kind) {
 	if d.read[kind] {
 		return
 	}
@@ -109,13 +109,13 @@ func (d *desk) wasRead(kind model.Kind) {
 }
 
 // judges says whether all was read that must be before objects of a kind can be judged.
-func (d *desk) judges(kind model.Kind) bool {
+func (d *intake) judges(kind model.Kind) bool {
 	first := d.catalog.Of(kind).After
 	return first == model.KindNone || d.read[first] && d.judges(first)
 }
 
 // replace makes a kind's objects those of a list.
-func (d *desk) replace(kind model.Kind, objects []*object) {
+func (d *intake) replace(kind model.Kind, objects []*object) {
 	there := make(map[model.ObjectRef]struct{}, len(objects))
 	for _, o := range objects {
 		there[o.ref] = struct{}{}
@@ -134,7 +134,7 @@ func (d *desk) replace(kind model.Kind, objects []*object) {
 }
 
 // set takes an object's new version. One that differs in nothing that is kept is none.
-func (d *desk) set(o *object) {
+func (d *intake) set(o *object) {
 	if grant, is := o.spec.(*gatewayv1.ReferenceGrantSpec); is {
 		d.grant(o.ref, grant)
 	}
@@ -151,7 +151,7 @@ func (d *desk) set(o *object) {
 }
 
 // decide finds out what is to become of a version.
-func (d *desk) decide(o *object) {
+func (d *intake) decide(o *object) {
 	if d.judges(o.ref.Kind()) {
 		if o = d.claim(o); o == nil {
 			return
@@ -166,17 +166,17 @@ func (d *desk) decide(o *object) {
 }
 
 // Names implements arrival.Source.
-func (d *desk) Names(v version) []kind.Reference { return v.names() }
+func (d *intake) Names(v version) []kind.Reference { return v.names() }
 
 // Unanswered implements arrival.Source: the object can't be judged yet, or the first answer is still to come about what
 // is read for it.
-func (d *desk) Unanswered(ref model.ObjectRef, v version) bool {
+func (d *intake) Unanswered(ref model.ObjectRef, v version) bool {
 	return !d.judges(ref.Kind()) || slices.ContainsFunc(v.names(), d.unknown) ||
 		ref.Kind() == model.KindReferenceGrant && d.grantWaits(ref)
 }
 
 // Finds implements arrival.Source.
-func (d *desk) Finds(r kind.Reference, v version) bool {
+func (d *intake) Finds(r kind.Reference, v version) bool {
 	switch {
 	case v.index.whole:
 		return true
@@ -187,7 +187,7 @@ func (d *desk) Finds(r kind.Reference, v version) bool {
 }
 
 // publish puts a version into the graph.
-func (d *desk) publish(ref model.ObjectRef, v version) {
+func (d *intake) publish(ref model.ObjectRef, v version) {
 	o := v.object
 	v.object = nil
 	live, known := d.life.Publish(ref, v)
@@ -199,12 +199,12 @@ func (d *desk) publish(ref model.ObjectRef, v version) {
 }
 
 // remove takes an object that is gone.
-func (d *desk) remove(ref model.ObjectRef) {
+func (d *intake) remove(ref model.ObjectRef) {
 	if ref.Kind() == model.KindReferenceGrant {
 		d.grant(ref, nil)
 	}
 	delete(d.others.parked, ref)
-	if !d.catalog.Of(ref.Kind()).Lingers || !d.synced {
+	if !d.catalog.Of(ref.Kind()).Fades || !d.synced {
 		d.drop(ref)
 		return
 	}
@@ -213,7 +213,7 @@ func (d *desk) remove(ref model.ObjectRef) {
 }
 
 // takeBack ends what is read for a version that waits, and not for the one that is in the graph.
-func (d *desk) takeBack(ref model.ObjectRef) {
+func (d *intake) takeBack(ref model.ObjectRef) {
 	if _, waits := d.life.Waiting(ref); waits {
 		live, _ := d.life.Known(ref)
 		d.want(ref, live.names())
@@ -221,7 +221,7 @@ func (d *desk) takeBack(ref model.ObjectRef) {
 }
 
 // drop takes an object out of the graph.
-func (d *desk) drop(ref model.ObjectRef) {
+func (d *intake) drop(ref model.ObjectRef) {
 	live, known := d.life.Remove(ref)
 	d.want(ref)
 	if !known {
@@ -235,7 +235,7 @@ func (d *desk) drop(ref model.ObjectRef) {
 }
 
 // back counts the slices of a backend.
-func (d *desk) back(v version, n int) {
+func (d *intake) back(v version, n int) {
 	if v.index == nil || v.index.backs == (model.ObjectRef{}) {
 		return
 	}
@@ -245,7 +245,7 @@ func (d *desk) back(v version, n int) {
 }
 
 // apply gives the graph what was decided.
-func (d *desk) apply() {
+func (d *intake) apply() {
 	edits := d.edits
 	d.edits = nil
 	begin := !d.synced && d.life.Count(arrival.Held)+d.life.Count(arrival.Unanswered) == 0
@@ -269,7 +269,7 @@ func (d *desk) apply() {
 	}
 }
 
-func (d *desk) write(b *flow.Batch, e edit) {
+func (d *intake) write(b *flow.Batch, e edit) {
 	switch source := d.sources.Of(e.ref.Kind()); {
 	case e.unread && e.why != "":
 		d.sources.Unread.Set(b, e.ref, e.why)
@@ -283,7 +283,7 @@ func (d *desk) write(b *flow.Batch, e edit) {
 }
 
 // next is when something has waited long enough.
-func (d *desk) next() time.Time {
+func (d *intake) next() time.Time {
 	at := d.life.Next()
 	i := slices.IndexFunc(d.wanted.asked, (*demand).waiting)
 	if i >= 0 && (at.IsZero() || d.wanted.asked[i].deadline.Before(at)) {
