@@ -58,7 +58,9 @@ func (a *applied) unknown() (list []model.ObjectRef) {
 func (a *applied) namesDemanded(ref model.ObjectRef) bool {
 	kind := ref.Kind()
 	return kind == model.KindReferenceGrant || a.catalog.NamesOnDemand(kind) ||
-		slices.ContainsFunc(a.catalog.All(), func(k *declared) bool { return k.After == kind && a.catalog.NamesOnDemand(k.Kind) })
+		slices.ContainsFunc(a.catalog.All(), func(k *declared) bool {
+			return k.After == kind && a.catalog.NamesOnDemand(k.Kind)
+		})
 }
 
 // applied is a cluster to which objects are applied.

@@ -29,8 +29,8 @@ const (
 	isFailed     // it could not be
 )
 
-// mailbox hands events to the intake. It is as large as need be: a watch that nobody takes from would be ended by the API
-// server.
+// mailbox hands events to the intake. It is as large as need be: a watch that nobody takes from would be ended by the
+// API server.
 type mailbox struct {
 	mu     sync.Mutex
 	events []event
