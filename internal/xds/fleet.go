@@ -14,8 +14,6 @@ import (
 
 // fleet is one Gateway's proxies: the core, and the lock around it.
 type fleet struct {
-	gateway model.ObjectRef
-
 	mu  sync.Mutex
 	set *set // guarded by mu, with all its streams
 }
@@ -24,10 +22,8 @@ type fleet struct {
 func (s *Server) fleetLocked(gateway model.ObjectRef) *fleet {
 	f := s.fleets[gateway]
 	if f == nil {
-		f = &fleet{gateway: gateway, set: newSet(gateway, s.protocol)}
+		f = &fleet{set: newSet(gateway, s.protocol)}
 		s.fleets[gateway] = f
-		s.sends.Store(gateway, f.set.sends)
-		s.offers.Store(gateway, f.set.offers)
 	}
 	return f
 }
@@ -62,13 +58,11 @@ func (s *Server) leave(f *fleet, st *stream) {
 }
 
 func (s *Server) forgetLocked(f *fleet) {
-	if !f.set.empty() || s.fleets[f.gateway] != f {
+	if !f.set.empty() || s.fleets[f.set.gateway] != f {
 		return
 	}
-	delete(s.fleets, f.gateway)
-	s.sends.Delete(f.gateway)
-	s.offers.Delete(f.gateway)
-	s.cfg.Graph.Apply("proxies", func(b *flow.Batch) { s.cfg.Feedback.Proxies.Delete(b, f.gateway) })
+	delete(s.fleets, f.set.gateway)
+	s.cfg.Graph.Apply("proxies", func(b *flow.Batch) { s.cfg.Feedback.Proxies.Delete(b, f.set.gateway) })
 }
 
 // turn gives a fleet one turn's changes, all or none of which a proxy sees.
@@ -119,19 +113,19 @@ func (s *Server) publish(f *fleet) {
 			fb.Refused.Set(b, k, said)
 		}
 		if n.proxies != nil {
-			fb.Proxies.Set(b, f.gateway, *n.proxies)
+			fb.Proxies.Set(b, f.set.gateway, *n.proxies)
 		}
 	})
 	for k := range n.refused {
 		s.metrics.refusals.WithLabelValues(k.Origin.Object.Kind().String()).Inc()
 	}
-	s.warn(f.gateway, n.refused)
+	s.warn(f.set.gateway, n.refused)
 	for _, said := range n.unattributed {
 		s.cfg.Log.Warn("refused by proxy, and nothing in it is refused alone: proxies keep what they have until it changes",
-			"gateway", f.gateway.String(), "type", said.Type.String(), "name", said.Name, "said", said.Message)
+			"gateway", f.set.gateway.String(), "type", said.Type.String(), "name", said.Name, "said", said.Message)
 	}
 	for _, r := range n.trials {
-		s.cfg.Log.Info("refused content found", "gateway", f.gateway.String(),
+		s.cfg.Log.Info("refused content found", "gateway", f.set.gateway.String(),
 			"rejected", r.rejected, "of", r.suspects, "rounds", r.rounds, "in", r.took)
 	}
 }

@@ -108,9 +108,7 @@ func (s *set) dropUnused() {
 		again = false
 		kept := s.keptNames()
 		for e := range s.leaving {
-			if kept[e.name] {
-				s.note(e)
-			} else {
+			if !kept[e.name] {
 				s.drop(e)
 				again = true
 			}

@@ -58,7 +58,7 @@ func (st *stream) ship(t resource.Type, items ...*item) {
 		}
 		it.sent = append(it.sent, v)
 		it.force, it.unbound = false, nil
-		st.note(it.name, v)
+		st.noteSent(it.name, v)
 		if v == nil {
 			r.removed = append(r.removed, it.name.Name)
 		} else {

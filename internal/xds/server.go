@@ -44,11 +44,8 @@ type Server struct {
 	patience time.Duration // with a proxy that says nothing
 	loaded   chan struct{} // closed after the first whole turn
 
-	mu     sync.Mutex
+	mu     sync.Mutex                 // under which nothing waits for the graph
 	fleets map[model.ObjectRef]*fleet // guarded by mu
-
-	sends  sync.Map // *sends by Gateway
-	offers sync.Map // *offers by Gateway
 
 	strangers, unchecked strangers
 }
@@ -99,7 +96,6 @@ func (s *Server) Run(ctx context.Context) error {
 	for range s.cfg.Graph.Watch(ctx) {
 		updates := map[model.ObjectRef][]update{}
 		var rev flow.Rev
-		s.mu.Lock()
 		s.cfg.Graph.View(func(v flow.View) {
 			rev = v.Rev()
 			for _, f := range followers {
@@ -114,6 +110,7 @@ func (s *Server) Run(ctx context.Context) error {
 		})
 		at := s.queued(seen, rev)
 		seen = rev
+		s.mu.Lock()
 		for gateway, list := range updates {
 			s.turn(s.fleetLocked(gateway), list, rev, at)
 		}

@@ -19,8 +19,7 @@ type set struct {
 	streams map[*stream]struct{}
 	seq     uint64
 	rev     flow.Rev // of the graph, that the last turn showed
-	sends   *sends
-	offers  *offers
+	sends   sends
 	news    news
 
 	fragments   map[fragmentKey]int // how many parts of a resource hold a fragment
@@ -68,8 +67,6 @@ func newSet(gateway model.ObjectRef, p *protocol) *set {
 	s := &set{
 		protocol:    p,
 		gateway:     gateway,
-		sends:       &sends{},
-		offers:      &offers{},
 		needs:       map[resource.Name]int{},
 		streams:     map[*stream]struct{}{},
 		fragments:   map[fragmentKey]int{},
@@ -202,7 +199,6 @@ func (s *set) offer(e *entry, v *version) {
 	}
 	old := e.offer
 	e.offer = v
-	s.note(e)
 	if old == v && e.current != nil {
 		return
 	}
@@ -218,12 +214,6 @@ func (s *set) offer(e *entry, v *version) {
 	for st := range s.streams {
 		st.offered(e, old)
 	}
-}
-
-// note tells those who ask what is offered of a resource in place of what the graph says.
-func (s *set) note(e *entry) {
-	_, leaving := s.leaving[e]
-	s.offers.note(e, e.offer != e.current || leaving)
 }
 
 // drop forgets a resource that left.
