@@ -98,29 +98,41 @@ func (st *stream) send(t *resource.TypeSpec) {
 		due = append(st.due(t.Type, true), due...)
 	}
 	if t.InTurn {
-		due = st.notInFlight(t.Type, due)
+		due = st.inTurn(t, due)
 	}
 	due = slices.DeleteFunc(due, func(it *item) bool { return !st.ready(t, it) })
 	for _, group := range groups(t, due) {
 		for _, it := range group {
 			st.follow(it)
 		}
-		st.ship(t.Type, successorsLast(group)...)
+		st.ship(t.Type, group...)
 	}
 	if sub.unanswered {
 		st.push(&response{typ: t.Type})
 	}
 }
 
+// inTurn leaves out what has to wait for an answer. One response of a table is in flight, and one of all listeners:
+// Envoy refuses a listener whose address another one still has.
+func (st *stream) inTurn(t *resource.TypeSpec, due []*item) []*item {
+	inFlight := func(it *item) bool { return len(it.sent) > 0 }
+	if t.Removal != resource.WithAddition {
+		return slices.DeleteFunc(due, inFlight)
+	}
+	for _, it := range st.items[t.Type] {
+		if inFlight(it) {
+			return nil
+		}
+	}
+	return due
+}
+
 // groups cuts items into those that travel together.
 func groups(t *resource.TypeSpec, items []*item) [][]*item {
-	if t.Alone {
-		return slices.Collect(slices.Chunk(items, 1))
-	}
 	var groups [][]*item
 	var together []*item
 	for _, it := range items {
-		if it.alone {
+		if t.Alone || it.alone {
 			groups = append(groups, []*item{it})
 		} else {
 			together = append(together, it)
