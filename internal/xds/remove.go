@@ -9,11 +9,11 @@ import (
 // remove sends what left, in responses of their own, as soon as the proxy can't use it any more. Route tables are never
 // removed (a proxy that waits for one would wait forever): the proxy unsubscribes.
 func (st *stream) remove(t *resource.TypeSpec) {
-	if t.Removal != resource.WhenUnused {
+	if t.Removal != resource.WhenUnused || !st.whole {
 		return
 	}
 	due := st.due(t.Type, true)
-	if len(due) == 0 || !st.knowsUsers(t) {
+	if len(due) == 0 {
 		return
 	}
 	used, all := st.stillUsed(t)
@@ -51,25 +51,6 @@ func (st *stream) stillUsed(t *resource.TypeSpec) (used map[resource.Name]bool, 
 		}
 	}
 	return used, false
-}
-
-// knowsUsers tells whether the proxy has shown which users of a type it brought along, so that we know what they name.
-// It asks for clusters first, then for listeners, and for tables after these.
-func (st *stream) knowsUsers(t *resource.TypeSpec) bool {
-	for _, user := range t.UsedBy {
-		if !st.set.spec(user).ByName || st.shown[user] {
-			continue
-		}
-		if !st.subs[resource.Listener].open {
-			return false
-		}
-		if until := st.opened.Add(patience); st.now.Before(until) && !st.hasAsked(user) {
-			st.later(until)
-			return false
-		}
-		st.shown[user] = true
-	}
-	return true
 }
 
 // hasAsked tells whether the proxy asked for all of a type that its listeners name.

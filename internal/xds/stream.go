@@ -23,11 +23,9 @@ type stream struct {
 	inflight map[string]*response                 // by nonce
 	nonce    uint64
 
-	whole  bool                     // it acknowledged a whole configuration
-	shown  [resource.TypeCount]bool // nothing of a type that the proxy brought along is unknown any more
-	opened time.Time                // when it asked for listeners
-	now    time.Time                // of this step
-	closed []string                 // listeners of trials that are over, to be removed
+	whole  bool      // it acknowledged a whole configuration
+	now    time.Time // of this step
+	closed []string  // listeners of trials that are over, to be removed
 
 	out    []*response // of this step
 	wait   time.Time   // when to look again though nothing happened; zero: never
@@ -274,9 +272,6 @@ func (st *stream) openAll(t resource.Type, brought map[string]string) {
 	// A type of which the proxy has nothing is answered, even if by nothing; and each stream has at least one response,
 	// since else Envoy waits longer and longer before it connects again.
 	st.subs[t].unanswered = len(brought) == 0 || st.nonce == 0
-	if t == resource.Listener {
-		st.opened = st.now
-	}
 	for name, e := range st.set.entries[t] {
 		v, has := brought[name]
 		if has && e.offer != nil && e.offer.res.Version == v {
