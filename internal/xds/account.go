@@ -2,6 +2,7 @@ package xds
 
 import (
 	"cmp"
+	"fmt"
 	"hash/maphash"
 	"slices"
 
@@ -163,4 +164,14 @@ func (s *set) tellProxies() {
 		}
 	}
 	s.news.proxies = &p
+}
+
+// older compares versions by their numbers.
+func older(a, b string) bool {
+	numbers := func(v string) (n [3]int) {
+		fmt.Sscanf(v, "%d.%d.%d", &n[0], &n[1], &n[2])
+		return n
+	}
+	x, y := numbers(a), numbers(b)
+	return slices.Compare(x[:], y[:]) < 0
 }

@@ -16,7 +16,6 @@ func (st *stream) answer(t resource.Type, nonce string, detail *statuspb.Status)
 		return
 	}
 	delete(st.inflight, nonce)
-	st.count(t, detail)
 	if r.trial != nil {
 		st.tried(r, detail != nil, strings.TrimSpace(detail.GetMessage()))
 		return
@@ -38,21 +37,13 @@ func (st *stream) answer(t resource.Type, nonce string, detail *statuspb.Status)
 			continue
 		}
 		if !it.first {
-			st.counts.took = append(st.counts.took, took{t, st.now.Sub(s.v.at)})
+			st.took = append(st.took, took{t, st.now.Sub(s.v.at)})
 		}
 		it.first = false
 		if it.entry != nil {
 			st.bound(it.name)
 			st.set.confirm(it.entry)
 		}
-	}
-}
-
-func (st *stream) count(t resource.Type, detail *statuspb.Status) {
-	if detail != nil {
-		st.counts.nacks[t]++
-	} else {
-		st.counts.acks[t]++
 	}
 }
 

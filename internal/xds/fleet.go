@@ -81,11 +81,16 @@ func (s *Server) step(f *fleet, st *stream, req *discoveryv3.DeltaDiscoveryReque
 	defer f.mu.Unlock()
 	st.now = s.cfg.Now()
 	if req != nil {
+		if t := s.protocol.ofURL(req.GetTypeUrl()); t != nil && req.GetResponseNonce() != "" {
+			s.metrics.answered(t.Type, req.GetErrorDetail() != nil)
+		}
 		st.request(req)
 	}
 	out, wait := st.step()
-	s.metrics.told(&st.counts)
-	st.counts = counts{}
+	for _, k := range st.took {
+		s.metrics.took.WithLabelValues(k.typ.String()).Observe(k.d.Seconds())
+	}
+	st.took = nil
 	s.publish(f)
 	return out, wait
 }

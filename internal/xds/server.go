@@ -3,7 +3,6 @@ package xds
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -66,18 +65,12 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	m, err := newMetrics(cfg.Metrics)
-	if err != nil {
-		return nil, fmt.Errorf("register metrics: %w", err)
-	}
 	s := &Server{
-		cfg: cfg, protocol: newProtocol(cfg.Protocol), metrics: m, patience: firstWord,
+		cfg: cfg, protocol: newProtocol(cfg.Protocol), metrics: newMetrics(cfg.Metrics), patience: firstWord,
 		loaded: make(chan struct{}), fleets: map[model.ObjectRef]*fleet{},
 	}
 	if cfg.Metrics != nil {
-		if err := cfg.Metrics.Register(newBehind(s)); err != nil {
-			return nil, fmt.Errorf("register metrics: %w", err)
-		}
+		cfg.Metrics.MustRegister(newBehind(s))
 	}
 	return s, nil
 }

@@ -72,9 +72,6 @@ func hostOf(ctx context.Context) string {
 	if !known {
 		return ""
 	}
-	host, _, err := net.SplitHostPort(p.Addr.String())
-	if err != nil {
-		return ""
-	}
+	host, _, _ := net.SplitHostPort(p.Addr.String())
 	return host
 }

@@ -27,9 +27,9 @@ type stream struct {
 	now    time.Time // of this step
 	closed []string  // listeners of trials that are over, to be removed
 
-	out    []*response // of this step
-	wait   time.Time   // when to look again though nothing happened; zero: never
-	counts counts
+	out  []*response // of this step
+	wait time.Time   // when to look again though nothing happened; zero: never
+	took []took      // of this step
 }
 
 // subscription is what a proxy asked for of one type.
@@ -81,12 +81,7 @@ type shipment struct {
 	v    *version
 }
 
-// counts are what metrics are made of.
-type counts struct {
-	acks, nacks [resource.TypeCount]int
-	took        []took
-}
-
+// took is how long it was from an edit to a proxy's acknowledgement.
 type took struct {
 	typ resource.Type
 	d   time.Duration
