@@ -2,6 +2,7 @@ package xds
 
 import (
 	"maps"
+	"slices"
 
 	"cardea.dev/cardea/internal/resource"
 )
@@ -9,11 +10,11 @@ import (
 // remove sends what left, in responses of their own, as soon as the proxy can't use it any more. Route tables are never
 // removed (a proxy that waits for one would wait forever): the proxy unsubscribes.
 func (st *stream) remove(t *resource.TypeSpec) {
-	if t.Removal != resource.WhenUnused || !st.whole {
+	if t.Removal != resource.WhenUnused {
 		return
 	}
 	due := st.due(t.Type, true)
-	if len(due) == 0 {
+	if len(due) == 0 || !st.knowsUsers(t) {
 		return
 	}
 	used, all := st.stillUsed(t)
@@ -51,6 +52,14 @@ func (st *stream) stillUsed(t *resource.TypeSpec) (used map[resource.Name]bool, 
 		}
 	}
 	return used, false
+}
+
+// knowsUsers tells whether the proxy has shown which users of a type it brought along, so that we know what they name.
+// It asks for clusters first, then for listeners, and for tables after these.
+func (st *stream) knowsUsers(t *resource.TypeSpec) bool {
+	return !slices.ContainsFunc(t.UsedBy, func(user resource.Type) bool {
+		return st.set.spec(user).ByName && !(st.subs[resource.Listener].open && st.hasAsked(user))
+	})
 }
 
 // hasAsked tells whether the proxy asked for all of a type that its listeners name.

@@ -27,10 +27,10 @@ func (st *stream) step() ([]*response, time.Time) {
 		st.send(&types[i])
 	}
 	st.try()
-	st.checkWhole()
 	for i := range slices.Backward(types) {
 		st.remove(&types[i])
 	}
+	st.checkWhole()
 	out := st.out
 	st.out = nil
 	return out, st.wait
