@@ -29,12 +29,12 @@ type set struct {
 
 	suspended  map[*entry]struct{} // whose state is not serving
 	rejections map[resource.RefusalKey]*rejection
-	groups     int                              // number of the last group of rejections
-	stale      map[resource.RefusalKey]struct{} // rejections whose content left a part
-	absent     map[resource.Proxy]time.Time     // that refused something which still is refused, and when they went
-	queue      []*entry                         // on trial, and not tried yet
-	trial      *trial                           // nil: none
-	trials     int64                            // number of the last one
+	groups     int                          // number of the last group of rejections
+	stale      bool                         // the content of rejections left parts
+	absent     map[resource.Proxy]time.Time // that refused something which still is refused, and when they went
+	queue      []*entry                     // on trial, and not tried yet
+	trial      *trial                       // nil: none
+	trials     int64                        // number of the last one
 }
 
 // entry is one resource.
@@ -103,7 +103,6 @@ func newSet(gateway model.ObjectRef, p *protocol) *set {
 		leaving:     map[*entry]struct{}{},
 		suspended:   map[*entry]struct{}{},
 		rejections:  map[resource.RefusalKey]*rejection{},
-		stale:       map[resource.RefusalKey]struct{}{},
 		absent:      map[resource.Proxy]time.Time{},
 	}
 	for t := range s.entries {
