@@ -183,23 +183,17 @@ func (st *stream) follow(user *item) {
 
 // ready tells whether everything that a resource newly names, and waits for, is at the proxy.
 func (st *stream) ready(t *resource.TypeSpec, it *item) bool {
-	ready := true
-	for _, awaited := range t.Awaits {
-		if !st.subs[awaited].open {
-			continue
-		}
-		for c := range resource.Changes(it.has.parts(), it.want().parts()) {
-			if c.New == nil {
-				continue
-			}
-			for _, n := range c.New.Needs {
-				if n.Type == awaited && !st.usable(n) {
-					ready = false
-				}
-			}
+	if len(t.Awaits) == 0 {
+		return true
+	}
+	for c := range resource.Changes(it.has.parts(), it.want().parts()) {
+		if c.New != nil && slices.ContainsFunc(c.New.Needs, func(n resource.Name) bool {
+			return slices.Contains(t.Awaits, n.Type) && st.subs[n.Type].open && !st.usable(n)
+		}) {
+			return false
 		}
 	}
-	return ready
+	return true
 }
 
 // usable tells whether routes may name a cluster: it and its endpoints were sent, and if it is new and warms it was

@@ -90,6 +90,7 @@ type took struct {
 func newStream(s *set, id, proxy string) *stream {
 	st := &stream{set: s, id: id, proxy: proxy, wake: func() {}, inflight: map[string]*response{}}
 	for t := range st.items {
+		st.subs[t].absent = map[string]struct{}{}
 		st.items[t] = map[string]*item{}
 		st.pending[t] = map[string]*item{}
 	}
@@ -177,19 +178,12 @@ func (st *stream) dropped(e *entry, old *version) {
 	it.refused, it.unbound = nil, nil
 	if !st.set.wildcard(e.name.Type) {
 		if sub.asked.has(e.slot) {
-			sub.ask(e.name.Name)
+			sub.absent[e.name.Name] = struct{}{}
 		}
 		sub.asked.clear(e.slot)
 		sub.got.clear(e.slot)
 	}
 	st.touch(it)
-}
-
-func (sub *subscription) ask(name string) {
-	if sub.absent == nil {
-		sub.absent = map[string]struct{}{}
-	}
-	sub.absent[name] = struct{}{}
 }
 
 // accepted is what the proxy acknowledged of a resource; uses is false if it never asked for it.
@@ -283,34 +277,26 @@ func (st *stream) openAll(t resource.Type, brought map[string]string) {
 			st.touch(&item{name: resource.Name{Type: t, Name: name}, unknown: true, first: true})
 		}
 	}
-	st.confirmAll(t)
-}
-
-// confirmAll counts what a proxy brought along as acknowledged.
-func (st *stream) confirmAll(t resource.Type) {
 	for e := range st.set.unconfirmed {
 		if e.name.Type == t && st.items[t][e.name.Name] == nil {
-			st.set.confirm(e)
+			st.set.confirm(e) // it brought it along
 		}
 	}
 }
 
 func (st *stream) subscribe(n resource.Name, brought string, has bool) {
-	sub := &st.subs[n.Type]
-	e := st.set.lookup(n)
+	sub, e, it := &st.subs[n.Type], st.set.lookup(n), st.items[n.Type][n.Name]
 	if e == nil {
-		sub.ask(n.Name)
-		if it := st.items[n.Type][n.Name]; it != nil && (it.has != nil || len(it.sent) > 0) {
-			return // it was sent unasked, and left since: empty endpoints would fail those who still use it
-		}
-		if has && brought != placeholderVersion {
+		sub.absent[n.Name] = struct{}{}
+		switch {
+		case it != nil && (it.has != nil || len(it.sent) > 0):
+			// It was sent unasked, and left since: empty endpoints would fail those who still use it.
+		case has && brought != placeholderVersion:
 			// It belongs to something that leaves, too; what the proxy has must serve until then.
-			it := st.item(n, nil, nil)
+			it = st.item(n, nil, nil)
 			it.unknown = true
 			st.touch(it)
-			return
-		}
-		if !has {
+		case !has:
 			sub.placeholders = append(sub.placeholders, n.Name)
 		}
 		return
@@ -324,21 +310,18 @@ func (st *stream) subscribe(n resource.Name, brought string, has bool) {
 		return
 	}
 	sub.got.set(e.slot)
-	switch {
-	case has && !again && brought == e.offer.res.Version && st.items[n.Type][n.Name] == nil:
-		st.set.confirm(e)
-	case pushed && !again:
-		// The endpoints that followed their cluster unasked.
-		st.set.confirm(e)
-	default:
-		it := st.item(n, e, nil)
-		if again && st.items[n.Type][n.Name] == nil {
-			it.has = e.offer
-		}
-		it.unknown = it.unknown || has
-		it.force, it.first = true, !again
-		st.touch(it)
+	if !again && (pushed || has && it == nil && brought == e.offer.res.Version) {
+		st.set.confirm(e) // pushed are the endpoints that followed their cluster unasked
+		return
 	}
+	var acknowledged *version
+	if again {
+		acknowledged = e.offer
+	}
+	it = st.item(n, e, acknowledged)
+	it.unknown = it.unknown || has
+	it.force, it.first = true, !again
+	st.touch(it)
 }
 
 func (st *stream) unsubscribe(n resource.Name) {
