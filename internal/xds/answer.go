@@ -33,14 +33,14 @@ func (st *stream) answer(t resource.Type, nonce string, detail *statuspb.Status)
 		return
 	}
 	for _, s := range r.items {
-		it := st.landed(s.name, s.v)
-		if it == nil {
+		it := st.items[t][s.name.Name]
+		isNew := it != nil && s.v.seq > st.joined && !s.v.equal(it.has)
+		if st.landed(s.name, s.v) == nil {
 			continue
 		}
-		if !it.first {
+		if isNew {
 			st.took = append(st.took, took{t, st.now.Sub(s.v.at)})
 		}
-		it.first = false
 		if it.entry != nil {
 			st.bound(it.name)
 			st.set.confirm(it.entry)
@@ -103,7 +103,7 @@ func (st *stream) nacked(r *response, message string) {
 // restore sends an embedded resource again that the proxy accepted before one that it refused.
 func (st *stream) restore(it *item) {
 	if st.set.spec(it.name.Type).Embedded && it.has != nil && it.has == it.want() {
-		it.force, it.first = true, true // no edit is acknowledged by it
+		it.force = true
 	}
 }
 

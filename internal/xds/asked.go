@@ -1,6 +1,7 @@
 package xds
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -49,6 +50,43 @@ func (s *set) each(n resource.Name) (list []resource.Proxy) {
 func (st *stream) newest(e *entry) (newest, uses bool) {
 	v, uses := st.accepted(e)
 	return v != nil && (v.equal(e.current) || v.equal(e.offer) && e.state == serving), uses
+}
+
+// Behind counts the resources that each connected proxy uses and has not acknowledged as they are now.
+func (s *Server) Behind() map[model.ObjectRef]map[resource.Proxy]int {
+	s.mu.Lock()
+	all := make(map[model.ObjectRef]map[resource.Proxy]int, len(s.fleets))
+	for gateway := range s.fleets {
+		all[gateway] = nil
+	}
+	s.mu.Unlock()
+	for gateway := range all {
+		s.read(gateway, func(s *set) { all[gateway] = s.behind() })
+	}
+	return all
+}
+
+// behind costs what differs at a proxy, and what is offered in place of what the graph says. Two streams of a node, of
+// which one is about to end, count as one.
+func (s *set) behind() map[resource.Proxy]int {
+	n := map[resource.Proxy]int{}
+	for st := range s.streams {
+		n[st.who()] += 0
+		differ := maps.Clone(s.apart) // what is in neither is accepted as the graph says
+		for _, items := range st.items {
+			for _, it := range items {
+				if it.entry != nil {
+					differ[it.entry] = struct{}{}
+				}
+			}
+		}
+		for e := range differ {
+			if newest, uses := st.newest(e); uses && !newest {
+				n[st.who()]++
+			}
+		}
+	}
+	return n
 }
 
 // Offered is what a Gateway's proxies are offered of a resource in place of what the graph says, nil if they are

@@ -29,7 +29,7 @@ func (s *set) composed(e *entry) *version {
 		}
 	}
 	switch {
-	case slices.Equal(parts, e.current.parts()):
+	case len(e.kept) == 0:
 		return e.current
 	case slices.EqualFunc(parts, e.offer.parts(), resource.Same):
 		return e.offer

@@ -1,9 +1,6 @@
 package xds
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
@@ -71,59 +68,4 @@ func (m *metrics) answered(t resource.Type, refused bool) {
 		counter = m.nacks
 	}
 	counter.WithLabelValues(t.String()).Inc()
-}
-
-// behind is the metric of how far each proxy is. It costs what differs at a proxy, and what is offered in place of what
-// the graph says.
-type behind struct {
-	server *Server
-	desc   *prometheus.Desc
-}
-
-func newBehind(s *Server) behind {
-	return behind{s, prometheus.NewDesc(
-		"cardea_proxy_behind", "Resources that a connected proxy uses and has not acknowledged as they are now.",
-		[]string{"gateway", "proxy", "version"}, nil,
-	)}
-}
-
-// Describe tells the only metric.
-func (b behind) Describe(to chan<- *prometheus.Desc) { to <- b.desc }
-
-// Collect counts for each proxy.
-func (b behind) Collect(to chan<- prometheus.Metric) {
-	b.server.mu.Lock()
-	gateways := slices.Collect(maps.Keys(b.server.fleets))
-	b.server.mu.Unlock()
-	for _, gateway := range gateways {
-		var counts map[resource.Proxy]int
-		b.server.read(gateway, func(s *set) { counts = s.behind() })
-		for p, n := range counts {
-			to <- prometheus.MustNewConstMetric(b.desc, prometheus.GaugeValue, float64(n), gateway.NamespacedName(), p.Node,
-				p.Version)
-		}
-	}
-}
-
-// behind counts for each proxy what it has not acknowledged. Two streams of a node, of which one is about to end, count
-// as one.
-func (s *set) behind() map[resource.Proxy]int {
-	n := map[resource.Proxy]int{}
-	for st := range s.streams {
-		n[st.who()] += 0
-		differ := maps.Clone(s.apart) // what is in neither is accepted as the graph says
-		for _, items := range st.items {
-			for _, it := range items {
-				if it.entry != nil {
-					differ[it.entry] = struct{}{}
-				}
-			}
-		}
-		for e := range differ {
-			if newest, uses := st.newest(e); uses && !newest {
-				n[st.who()]++
-			}
-		}
-	}
-	return n
 }

@@ -17,41 +17,24 @@ func (st *stream) remove(t *resource.TypeSpec) {
 	if len(due) == 0 || !st.knowsUsers(t) {
 		return
 	}
-	used, all := st.stillUsed(t)
-	if all {
-		return
-	}
-	var free []*item
-	for _, it := range due {
-		if !used[it.name] && st.set.needs[it.name] == 0 {
-			free = append(free, it)
-		}
-	}
-	if len(free) > 0 {
-		st.ship(t.Type, free...)
-	}
-}
-
-// stillUsed collects what proxies may use though the set's values don't name it any more: through values that they have
-// or that are in flight. all: it has values that we don't know.
-func (st *stream) stillUsed(t *resource.TypeSpec) (used map[resource.Name]bool, all bool) {
-	used = map[resource.Name]bool{}
-	users := map[resource.Type]bool{}
+	used := map[resource.Name]bool{} // though the set's values don't name it any more
 	for _, user := range t.UsedBy {
-		users[user] = true
 		for _, it := range st.items[user] {
 			if it.unknown {
-				return nil, true
+				return
 			}
 			it.addNeeds(used)
 		}
 	}
 	for e := range st.set.apart {
-		if users[e.name.Type] {
+		if slices.Contains(t.UsedBy, e.name.Type) {
 			addNeeds(used, e.current, e.offer)
 		}
 	}
-	return used, false
+	free := slices.DeleteFunc(due, func(it *item) bool { return used[it.name] || st.set.needs[it.name] > 0 })
+	if len(free) > 0 {
+		st.ship(t.Type, free...)
+	}
 }
 
 // knowsUsers tells whether the proxy has shown which users of a type it brought along, so that we know what they name.

@@ -174,7 +174,6 @@ func (st *stream) follow(user *item) {
 				it.has = e.offer
 			}
 		}
-		it.first = it.first || user.first
 		got.set(e.slot)
 		it.force = true
 		st.touch(it)

@@ -65,14 +65,10 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	s := &Server{
+	return &Server{
 		cfg: cfg, protocol: newProtocol(cfg.Protocol), metrics: newMetrics(cfg.Metrics), patience: firstWord,
 		loaded: make(chan struct{}), fleets: map[model.ObjectRef]*fleet{},
-	}
-	if cfg.Metrics != nil {
-		cfg.Metrics.MustRegister(newBehind(s))
-	}
-	return s, nil
+	}, nil
 }
 
 // Loaded is closed when the first whole turn has been published.

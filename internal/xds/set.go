@@ -219,11 +219,7 @@ func (s *set) refile(e *entry) {
 
 // offer changes what proxies should have, and tells every stream.
 func (s *set) offer(e *entry, v *version) {
-	if v == e.current {
-		delete(s.apart, e)
-	} else {
-		s.apart[e] = struct{}{}
-	}
+	note(s.apart, e, v != e.current)
 	old := e.offer
 	e.offer = v
 	if old == v && e.current != nil {
@@ -233,13 +229,18 @@ func (s *set) offer(e *entry, v *version) {
 		s.seq++
 		v.seq = s.seq
 	}
-	if v != nil && v != e.confirmed {
-		s.unconfirmed[e] = struct{}{}
-	} else {
-		delete(s.unconfirmed, e)
-	}
+	note(s.unconfirmed, e, v != nil && v != e.confirmed)
 	for st := range s.streams {
 		st.offered(e, old)
+	}
+}
+
+// note adds a resource to those of which something is true, or takes it out.
+func note(those map[*entry]struct{}, e *entry, is bool) {
+	if is {
+		those[e] = struct{}{}
+	} else {
+		delete(those, e)
 	}
 }
 

@@ -12,10 +12,11 @@ import (
 // accept. A name without an item is accepted: the proxy acknowledged what the set offers. Not safe for concurrent use;
 // the set's lock guards it, too.
 type stream struct {
-	set   *set
-	id    string // of its node
-	proxy string // its version
-	wake  func() // tells the goroutine around it that there may be something to send
+	set    *set
+	id     string // of its node
+	proxy  string // its version
+	joined uint64 // the newest version when it connected
+	wake   func() // tells the goroutine around it that there may be something to send
 
 	subs     [resource.TypeCount]subscription
 	items    [resource.TypeCount]map[string]*item
@@ -52,7 +53,6 @@ type item struct {
 	has     *version   // what the proxy acknowledged last; nil if it has nothing, or something unknown
 	unknown bool       // the proxy may have a version that is not the set's
 	sent    []*version // in flight, oldest first; a nil element is a removal
-	first   bool       // it was to be sent when the proxy connected
 	force   bool       // to be sent though it was sent
 	alone   bool       // it travels alone: it shared a refused response in which no resource was named
 	at      time.Time  // when the oldest of what is in flight was sent
@@ -88,7 +88,7 @@ type took struct {
 }
 
 func newStream(s *set, id, proxy string) *stream {
-	st := &stream{set: s, id: id, proxy: proxy, wake: func() {}, inflight: map[string]*response{}}
+	st := &stream{set: s, id: id, proxy: proxy, joined: s.seq, wake: func() {}, inflight: map[string]*response{}}
 	for t := range st.items {
 		st.subs[t].absent = map[string]struct{}{}
 		st.items[t] = map[string]*item{}
@@ -266,7 +266,7 @@ func (st *stream) openAll(t resource.Type, brought map[string]string) {
 		if has && e.offer != nil && e.offer.res.Version == v {
 			continue
 		}
-		it := &item{name: e.name, entry: e, unknown: has, first: true}
+		it := &item{name: e.name, entry: e, unknown: has}
 		if has && e.current.res.Version == v {
 			it.has, it.unknown = e.current, false // another proxy refused what this one accepted
 		}
@@ -274,7 +274,7 @@ func (st *stream) openAll(t resource.Type, brought map[string]string) {
 	}
 	for name := range brought {
 		if st.set.entries[t][name] == nil {
-			st.touch(&item{name: resource.Name{Type: t, Name: name}, unknown: true, first: true})
+			st.touch(&item{name: resource.Name{Type: t, Name: name}, unknown: true})
 		}
 	}
 	for e := range st.set.unconfirmed {
@@ -320,7 +320,7 @@ func (st *stream) subscribe(n resource.Name, brought string, has bool) {
 	}
 	it = st.item(n, e, acknowledged)
 	it.unknown = it.unknown || has
-	it.force, it.first = true, !again
+	it.force = true
 	st.touch(it)
 }
 
