@@ -56,16 +56,12 @@ func (n *news) refuse(k resource.RefusalKey, said resource.Refusal) {
 }
 func (n *news) end(k resource.RefusalKey) { put(&n.ended, n.refused, k, struct{}{}) }
 
-func (s *set) ackKey(e *entry, f resource.Fragment) resource.AckKey {
-	return resource.AckKey{
-		Resource: resource.Key{Gateway: s.gateway, Type: e.name.Type, Name: e.name.Name},
-		Origin:   f.Origin, Variant: f.Variant,
-	}
+func (s *set) key(e *entry) resource.Key {
+	return resource.Key{Gateway: s.gateway, Type: e.name.Type, Name: e.name.Name}
 }
 
-// arrived is the row that says that proxies have a table at all: until then they keep its listeners closed.
-func (s *set) arrived(e *entry) resource.AckKey {
-	return resource.Arrived(resource.Key{Gateway: s.gateway, Type: e.name.Type, Name: e.name.Name})
+func (s *set) ackKey(e *entry, f resource.Fragment) resource.AckKey {
+	return resource.AckKey{Resource: s.key(e), Origin: f.Origin, Variant: f.Variant}
 }
 
 // count counts what a part names and holds in (1) or out (-1). A fragment that is in no part any more takes its row
@@ -118,7 +114,7 @@ func (s *set) confirm(e *entry) {
 		return
 	}
 	if e.confirmed == nil && e.name.Type == resource.Routes {
-		s.news.ack(s.arrived(e), 0)
+		s.news.ack(resource.Arrived(s.key(e)), 0) // until then proxies keep its listeners closed
 	}
 	s.accept(e, oldest)
 	if e.offer == oldest {

@@ -54,14 +54,21 @@ func (st *stream) landed(n resource.Name, v *version) *item {
 	if it == nil {
 		return nil
 	}
-	i := slices.Index(it.sent, v)
-	if i < 0 {
+	if !it.arrived(v) {
 		return nil
 	}
-	it.sent = slices.Delete(it.sent, i, i+1)
 	it.has, it.unknown, it.refused, it.unbound, it.tries = v, false, nil, nil, 0
 	st.touch(it)
 	return it
+}
+
+// arrived takes a version out of those that are in flight.
+func (it *item) arrived(v *version) bool {
+	i := slices.Index(it.sent, v)
+	if i >= 0 {
+		it.sent = slices.Delete(it.sent, i, i+1)
+	}
+	return i >= 0
 }
 
 // nacked takes a refusal of the resources that the proxy's words name. What else was in the response is sent again, be
@@ -77,9 +84,7 @@ func (st *stream) nacked(r *response, message string) {
 		if it == nil {
 			continue
 		}
-		if i := slices.Index(it.sent, s.v); i >= 0 {
-			it.sent = slices.Delete(it.sent, i, i+1)
-		}
+		it.arrived(s.v)
 		reason, isNamed := named[s.name.Name]
 		switch {
 		case !isNamed:
@@ -93,28 +98,10 @@ func (st *stream) nacked(r *response, message string) {
 			it.tries = 0
 			st.refuse(it, reason.Message)
 			st.standIn(it)
-			st.restore(it)
+			// A proxy uses an embedded resource that it refused: it is sent again what it accepted.
+			it.force = it.force || st.set.spec(r.typ).Embedded && it.has != nil && it.has == it.want()
 		}
 		st.touch(it)
-	}
-	st.unfollow(r)
-}
-
-// restore sends an embedded resource again that the proxy accepted before one that it refused.
-func (st *stream) restore(it *item) {
-	if st.set.spec(it.name.Type).Embedded && it.has != nil && it.has == it.want() {
-		it.force = true
-	}
-}
-
-// unfollow forgets that endpoints were pushed behind clusters that were refused: the proxy may have dropped them.
-func (st *stream) unfollow(r *response) {
-	for _, s := range r.items {
-		for _, e := range st.followers(s.v) {
-			if sub := &st.subs[e.name.Type]; !sub.asked.has(e.slot) {
-				sub.got.clear(e.slot)
-			}
-		}
 	}
 }
 

@@ -249,7 +249,7 @@ func (s *set) drop(e *entry) {
 	delete(s.leaving, e)
 	s.replace(e, nil)
 	if e.confirmed != nil && e.name.Type == resource.Routes {
-		s.news.remove(s.arrived(e))
+		s.news.remove(resource.Arrived(s.key(e)))
 	}
 	s.withdraw(e)
 	delete(s.suspended, e)
