@@ -90,25 +90,24 @@ func (a *ads) DeltaAggregatedResources(g deltaStream) (err error) {
 		return nil
 	}
 	awake := make(chan struct{}, 1)
-	f, st := s.join(gateway, req.GetNode().GetId(), proxyVersion(req.GetNode()), func() {
+	st := s.join(gateway, req.GetNode().GetId(), proxyVersion(req.GetNode()), func() {
 		select {
 		case awake <- struct{}{}:
 		default:
 		}
 	})
-	defer s.leave(f, st)
-	return s.serve(g, words, f, st, req, awake)
+	defer s.leave(st)
+	return s.serve(g, words, st, req, awake)
 }
 
 // serve runs the core whenever the proxy says something, the set changed, or time has come.
 func (s *Server) serve(
-	g deltaStream, words <-chan word,
-	f *fleet, st *stream, req *discoveryv3.DeltaDiscoveryRequest, awake <-chan struct{},
+	g deltaStream, words <-chan word, st *stream, req *discoveryv3.DeltaDiscoveryRequest, awake <-chan struct{},
 ) error {
 	alarm := time.NewTimer(math.MaxInt64)
 	defer alarm.Stop()
 	for {
-		out, wait := s.step(f, st, req)
+		out, wait := s.step(st, req)
 		for _, r := range out {
 			if err := g.Send(s.protocol.encode(r)); err != nil {
 				return ended(err)

@@ -16,12 +16,12 @@ import (
 // read calls f with a Gateway's set, if there is one.
 func (s *Server) read(gateway model.ObjectRef, f func(*set)) {
 	s.mu.Lock()
-	fleet := s.fleets[gateway]
+	set := s.sets[gateway]
 	s.mu.Unlock()
-	if fleet != nil {
-		fleet.mu.Lock()
-		defer fleet.mu.Unlock()
-		f(fleet.set)
+	if set != nil {
+		set.mu.Lock()
+		defer set.mu.Unlock()
+		f(set)
 	}
 }
 
@@ -55,8 +55,8 @@ func (st *stream) newest(e *entry) (newest, uses bool) {
 // Behind counts the resources that each connected proxy uses and has not acknowledged as they are now.
 func (s *Server) Behind() map[model.ObjectRef]map[resource.Proxy]int {
 	s.mu.Lock()
-	all := make(map[model.ObjectRef]map[resource.Proxy]int, len(s.fleets))
-	for gateway := range s.fleets {
+	all := make(map[model.ObjectRef]map[resource.Proxy]int, len(s.sets))
+	for gateway := range s.sets {
 		all[gateway] = nil
 	}
 	s.mu.Unlock()

@@ -43,8 +43,8 @@ type Server struct {
 	patience time.Duration // with a proxy that says nothing
 	loaded   chan struct{} // closed after the first whole turn
 
-	mu     sync.Mutex                 // under which nothing waits for the graph
-	fleets map[model.ObjectRef]*fleet // guarded by mu
+	mu   sync.Mutex               // under which nothing waits for the graph
+	sets map[model.ObjectRef]*set // guarded by mu
 
 	strangers, unchecked strangers
 }
@@ -67,7 +67,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	return &Server{
 		cfg: cfg, protocol: newProtocol(cfg.Protocol), metrics: newMetrics(cfg.Metrics), patience: firstWord,
-		loaded: make(chan struct{}), fleets: map[model.ObjectRef]*fleet{},
+		loaded: make(chan struct{}), sets: map[model.ObjectRef]*set{},
 	}, nil
 }
 
@@ -101,7 +101,7 @@ func (s *Server) Run(ctx context.Context) error {
 		seen = rev
 		s.mu.Lock()
 		for gateway, list := range updates {
-			s.turn(s.fleetLocked(gateway), list, rev, at)
+			s.turn(s.setLocked(gateway), list, rev, at)
 		}
 		s.mu.Unlock()
 		select {

@@ -2,6 +2,7 @@ package xds
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	"cardea.dev/cardea/internal/flow"
@@ -9,8 +10,10 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// set is what one Gateway's proxies should have, shared by all their streams. Not safe for concurrent use.
+// set is what one Gateway's proxies should have, shared by all their streams.
 type set struct {
+	mu sync.Mutex // guards it and its streams; the server locks it, nothing else does
+
 	*protocol
 	gateway model.ObjectRef
 	entries [resource.TypeCount]map[string]*entry

@@ -48,7 +48,7 @@ func checkStates(t *testing.T, s *set) {
 		if hasRefusal := e.state == onTrial || e.state == rejected; hasRefusal != (e.refusal != nil) {
 			t.Fatalf("%s: state %d, refusal %v", e.name, e.state, e.refusal)
 		}
-		inTrial := slices.Contains(s.queue, e) || s.inTrial(e)
+		inTrial := slices.Contains(s.queue, e) || s.trial != nil && slices.Contains(s.trial.resources, e)
 		if inTrial != (e.state == onTrial) {
 			t.Fatalf("%s: state %d, in a trial: %v", e.name, e.state, inTrial)
 		}
@@ -82,13 +82,4 @@ func checkItem(t *testing.T, st *stream, it *item) {
 	case it.entry != nil && it.entry.state == serving && it.refused != nil:
 		t.Fatalf("%v: a refusal of a resource that serves", it.name)
 	}
-}
-
-// inTrial tells whether a resource is in the trial that is open.
-func (s *set) inTrial(e *entry) bool {
-	if s.trial == nil {
-		return false
-	}
-	_, is := s.trial.suspects[e]
-	return is
 }

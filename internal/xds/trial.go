@@ -36,6 +36,7 @@ type trial struct {
 	proxy     *stream
 	name      string
 	listeners []string              // that were sent, to be removed
+	resources []*entry              // that are tried here
 	suspects  map[*entry][]*suspect // of each resource; nil until it begins. What serves at many places is one suspect
 	next      [][]*suspect          // groups to be sent, each of one type
 	open      int                   // groups without an answer
@@ -68,9 +69,10 @@ func (s *set) openTrial(now time.Time) {
 
 // withdraw takes a resource out of the trial and out of those that wait for one.
 func (s *set) withdraw(e *entry) {
-	s.queue = slices.DeleteFunc(s.queue, func(other *entry) bool { return other == e })
+	is := func(other *entry) bool { return other == e }
+	s.queue = slices.DeleteFunc(s.queue, is)
 	if s.trial != nil {
-		delete(s.trial.suspects, e)
+		s.trial.resources = slices.DeleteFunc(s.trial.resources, is)
 	}
 }
 
@@ -84,7 +86,7 @@ func (s *set) begin() {
 		if e.refusal.stream != t.proxy {
 			return false
 		}
-		t.suspects[e] = nil
+		t.resources = append(t.resources, e)
 		for _, x := range s.suspects(e, e.refusal.accepted, s.composed(e)) {
 			k := s.refusalKey(x.fragment)
 			if known[k] == nil {
@@ -138,11 +140,11 @@ func (s *set) closeTrial() {
 		}
 	}
 	var list []content
-	for e := range t.suspects {
+	for _, e := range t.resources {
 		list = append(list, s.verdict(e, t)...)
 	}
 	told := s.reject(list)
-	for e := range t.suspects {
+	for _, e := range t.resources {
 		if e.state == onTrial {
 			s.serve(e)
 		}
