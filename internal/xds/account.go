@@ -162,7 +162,6 @@ func (s *set) tellProxies() {
 	s.news.proxies = &p
 }
 
-// older compares versions by their numbers.
 func older(a, b string) bool {
 	numbers := func(v string) (n [3]int) {
 		fmt.Sscanf(v, "%d.%d.%d", &n[0], &n[1], &n[2])

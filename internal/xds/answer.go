@@ -48,7 +48,6 @@ func (st *stream) answer(t resource.Type, nonce string, detail *statuspb.Status)
 	}
 }
 
-// landed notes that the proxy has a version, or nothing.
 func (st *stream) landed(n resource.Name, v *version) *item {
 	it := st.items[n.Type][n.Name]
 	if it == nil {
@@ -113,7 +112,6 @@ const (
 	lastTry  = 15 * time.Second
 )
 
-// postpone has a listener that the proxy could not bind sent again later.
 func (st *stream) postpone(it *item, v *version, why resource.Reason) {
 	s, e := st.set, it.entry
 	it.unbound, it.again = v, st.now.Add(min(firstTry<<it.tries, lastTry))
@@ -127,7 +125,6 @@ func (st *stream) postpone(it *item, v *version, why resource.Reason) {
 	s.reject(list)
 }
 
-// retryUnbound has what could not be bound sent again when its time has come.
 func (st *stream) retryUnbound() {
 	for _, it := range st.items[resource.Listener] {
 		switch {

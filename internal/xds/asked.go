@@ -133,7 +133,6 @@ type sends struct {
 	until flow.Rev // the newest revision of those that are forgotten
 }
 
-// noteSent remembers that a version is sent now.
 func (st *stream) noteSent(n resource.Name, v *version) {
 	if v == nil || v.sent {
 		return

@@ -20,7 +20,6 @@ type metrics struct {
 	took      *prometheus.HistogramVec
 }
 
-// newMetrics registers them, if there is where.
 func newMetrics(r prometheus.Registerer) *metrics {
 	auto := promauto.With(r)
 	counter := func(name, help, label string) *prometheus.CounterVec {
@@ -61,7 +60,6 @@ func (m *metrics) sent(r *response) {
 	m.bytes.WithLabelValues(t).Add(float64(size))
 }
 
-// answered counts an acknowledgement or a refusal of a response.
 func (m *metrics) answered(t resource.Type, refused bool) {
 	counter := m.acks
 	if refused {

@@ -19,7 +19,6 @@ func (s *Server) setLocked(gateway model.ObjectRef) *set {
 	return s.sets[gateway]
 }
 
-// join adds a proxy.
 func (s *Server) join(gateway model.ObjectRef, id, proxy string, wake func()) *stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()

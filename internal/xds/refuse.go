@@ -58,7 +58,6 @@ func (r *refusal) of(x *suspect) content {
 	return content{x.fragment, rejection{said: r.said, by: r.stream.who()}}
 }
 
-// suspend offers what was accepted.
 func (s *set) suspend(e *entry, to resourceState) {
 	s.enter(e, to)
 	base := e.refusal.accepted
@@ -103,7 +102,6 @@ func (s *set) suspects(e *entry, base, v *version) []*suspect {
 	return list
 }
 
-// withoutPieces are those that can't be tried.
 func withoutPieces(list []*suspect) (rest []*suspect) {
 	for _, x := range list {
 		if len(x.pieces) == 0 {

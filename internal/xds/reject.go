@@ -18,7 +18,6 @@ type rejection struct {
 	whole bool // its resource was refused as a whole: no substitute comes
 }
 
-// content is a fragment that is to be rejected.
 type content struct {
 	fragment resource.Fragment
 	rejection
@@ -33,7 +32,6 @@ func (s *set) isRejected(f resource.Fragment) bool {
 	return len(s.rejections) > 0 && !f.Refused && s.rejections[s.refusalKey(f)] != nil
 }
 
-// fragmentsOf are all of a version, by their parts.
 func fragmentsOf(v *version) iter.Seq2[*resource.Part, resource.Fragment] {
 	return func(yield func(*resource.Part, resource.Fragment) bool) {
 		for _, p := range v.parts() {
@@ -46,7 +44,6 @@ func fragmentsOf(v *version) iter.Seq2[*resource.Part, resource.Fragment] {
 	}
 }
 
-// all are the resources of the set.
 func (s *set) all() iter.Seq[*entry] {
 	return func(yield func(*entry) bool) {
 		for _, byName := range s.entries {

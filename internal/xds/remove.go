@@ -64,7 +64,6 @@ func (st *stream) hasAsked(t resource.Type) bool {
 	return true
 }
 
-// asked tells whether the proxy subscribed to a name.
 func (st *stream) asked(n resource.Name) bool {
 	sub := &st.subs[n.Type]
 	if _, ok := sub.absent[n.Name]; ok {

@@ -36,7 +36,6 @@ func (st *stream) step() ([]*response, time.Time) {
 	return out, st.wait
 }
 
-// push queues a response.
 func (st *stream) push(r *response) {
 	st.nonce++
 	r.nonce = strconv.FormatUint(st.nonce, 36)
@@ -48,7 +47,6 @@ func (st *stream) push(r *response) {
 	st.subs[r.typ].unanswered = false
 }
 
-// ship queues a response of items, which are then in flight.
 func (st *stream) ship(t resource.Type, items ...*item) {
 	r := &response{typ: t}
 	for _, it := range items {
@@ -80,14 +78,12 @@ func (st *stream) due(t resource.Type, removed bool) []*item {
 	return due
 }
 
-// later asks to look again at a time.
 func (st *stream) later(at time.Time) {
 	if st.wait.IsZero() || at.Before(st.wait) {
 		st.wait = at
 	}
 }
 
-// send sends what is new or changed of a type.
 func (st *stream) send(t *resource.TypeSpec) {
 	sub := &st.subs[t.Type]
 	if !sub.open {
@@ -237,9 +233,8 @@ func (st *stream) standIn(it *item) {
 
 // placeholders answers names for which there is nothing to send, so that the proxy does not wait for them.
 func (st *stream) placeholders(t *resource.TypeSpec) {
-	sub := &st.subs[t.Type]
-	names := sub.placeholders
-	sub.placeholders = nil
+	names := st.subs[t.Type].placeholders
+	st.subs[t.Type].placeholders = nil
 	switch {
 	case len(names) == 0:
 	case t.Placeholder == nil:

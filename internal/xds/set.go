@@ -40,24 +40,17 @@ type set struct {
 	trials     int64                        // number of the last one
 }
 
-// entry is one resource.
 type entry struct {
-	name  resource.Name
-	slot  int
-	state resourceState
-	// current is what the graph says.
-	current *version
-	// offer is what proxies should have: current, or what they accepted while the state is not serving; nil if nothing.
-	offer *version
-	// confirmed is what all counting proxies acknowledged last.
-	confirmed *version
-	// untold are parts that changed, by ID, whose rows are to be told when all counting proxies have them as they are now.
-	untold []string
-	// kept are parts that were accepted and serve on, by ID: in the place of substitutes, or beside what is current.
-	kept map[string]*resource.Part
-	// unreplaced: a part of current may have content that was refused, and no substitute yet.
-	unreplaced bool
-	refusal    *refusal // for which the state is onTrial or rejected
+	name       resource.Name
+	slot       int
+	state      resourceState
+	current    *version                  // what the graph says
+	offer      *version                  // what proxies should have: current, or what they accepted before
+	confirmed  *version                  // what all counting proxies acknowledged last
+	untold     []string                  // changed parts, by ID, that not all counting proxies have as they are now
+	kept       map[string]*resource.Part // that were accepted and serve on, in place of substitutes or beside current
+	unreplaced bool                      // a part of current may have refused content, and no substitute yet
+	refusal    *refusal                  // for which the state is onTrial or rejected
 }
 
 // version is one value of a resource, as it was or will be sent.
@@ -82,7 +75,6 @@ func (v *version) equal(o *version) bool {
 	return v == o || v != nil && o != nil && v.res.Version == o.res.Version
 }
 
-// part finds a part by its ID.
 func (v *version) part(id string) *resource.Part { return resource.Find(v.parts(), id) }
 
 // placeholderVersion is that of an answer without content.
@@ -114,7 +106,6 @@ func newSet(gateway model.ObjectRef, p *protocol) *set {
 	return s
 }
 
-// empty tells that the set can be forgotten.
 func (s *set) empty() bool {
 	for _, byName := range s.entries {
 		if len(byName) > 0 {
@@ -124,10 +115,8 @@ func (s *set) empty() bool {
 	return len(s.streams) == 0
 }
 
-// lookup finds a resource.
 func (s *set) lookup(n resource.Name) *entry { return s.entries[n.Type][n.Name] }
 
-// turn takes all changes of one turn.
 func (s *set) turn(updates []update, at time.Time) {
 	var changed []*entry
 	var renewed []resource.Name // embedded resources
@@ -164,7 +153,6 @@ func (s *set) turn(updates []update, at time.Time) {
 	s.tidy()
 }
 
-// tidy does what follows from what changed.
 func (s *set) tidy() {
 	s.dropUnused()
 	s.endStale()
@@ -247,7 +235,6 @@ func note(those map[*entry]struct{}, e *entry, is bool) {
 	}
 }
 
-// drop forgets a resource that left.
 func (s *set) drop(e *entry) {
 	delete(s.leaving, e)
 	s.replace(e, nil)

@@ -28,7 +28,6 @@ var moved struct {
 	proxy    func(from, to proxyState)
 }
 
-// enter changes the state of a resource.
 func (s *set) enter(e *entry, to resourceState) {
 	if moved.resource != nil {
 		moved.resource(e.state, to)

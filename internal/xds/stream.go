@@ -39,10 +39,9 @@ type subscription struct {
 	unanswered bool // the type is to be answered, even if by nothing
 	asked      bits // names that it subscribed to, by slot
 	got        bits // names that it was sent, or brought along, by slot
-	// absent are names that it subscribed to and that the set does not have.
-	absent map[string]struct{}
-	// placeholders are names to be answered without a resource.
-	placeholders []string
+
+	absent       map[string]struct{} // names that it subscribed to and that the set does not have
+	placeholders []string            // names to be answered without a resource
 }
 
 // item is one name in which the proxy differs from the set.
@@ -62,7 +61,6 @@ type item struct {
 	again   time.Time  // when unbound is sent again
 }
 
-// response is one message to the proxy.
 type response struct {
 	typ     resource.Type
 	foreign string // a type URL that the dialect does not have
@@ -75,7 +73,6 @@ type response struct {
 	group   []*suspect // which are tried
 }
 
-// shipment is one resource in a response.
 type shipment struct {
 	name resource.Name
 	v    *version
@@ -103,7 +100,6 @@ func newStream(s *set, id, proxy string) *stream {
 // who is the proxy: one that is started again with another version is another one.
 func (st *stream) who() resource.Proxy { return resource.Proxy{Node: st.id, Version: st.proxy} }
 
-// close forgets the stream.
 func (st *stream) close() {
 	delete(st.set.streams, st)
 	st.set.disconnected(st)
@@ -171,7 +167,6 @@ func (st *stream) offered(e *entry, old *version) {
 	st.wake()
 }
 
-// dropped handles a resource that the set has no more.
 func (st *stream) dropped(e *entry, old *version) {
 	sub := &st.subs[e.name.Type]
 	it := st.item(e.name, nil, old)
@@ -198,7 +193,6 @@ func (st *stream) accepted(e *entry) (v *version, uses bool) {
 	return e.offer, true
 }
 
-// request takes one message of the proxy.
 func (st *stream) request(req *discoveryv3.DeltaDiscoveryRequest) {
 	spec := st.set.ofURL(req.GetTypeUrl())
 	if spec == nil {
