@@ -141,15 +141,11 @@ func (s *set) tell(e *entry, id string, all []*version) bool {
 	return true
 }
 
-// recount looks again at everything that waits for a proxy: one left, or began to count.
+// recount looks again at everything that waits for a proxy: one came, left, or began to count.
 func (s *set) recount() {
 	for e := range s.unconfirmed {
 		s.confirm(e)
 	}
-	s.tellProxies()
-}
-
-func (s *set) tellProxies() {
 	p := resource.Proxies{Connected: len(s.streams)}
 	for st := range s.streams {
 		if st.whole {

@@ -118,11 +118,7 @@ func (st *stream) postpone(it *item, v *version, why resource.Reason) {
 	it.tries = min(it.tries+1, 10)
 	said := resource.Refusal{Kind: why.Kind, Type: it.name.Type, Name: it.name.Name, Version: st.proxy,
 		Message: why.Message}
-	var list []content
-	for _, x := range withoutPieces(s.suspects(e, nil, v)) {
-		list = append(list, content{x.fragment, rejection{said: said, by: st.who(), whole: true}})
-	}
-	s.reject(list)
+	s.rejectWholly(&refusal{stream: st, said: said}, withoutPieces(s.suspects(e, nil, v)))
 }
 
 func (st *stream) retryUnbound() {

@@ -72,14 +72,19 @@ func (s *set) suspend(e *entry, to resourceState) {
 // told.
 func (s *set) rejectWhole(e *entry, suspects []*suspect) {
 	s.suspend(e, rejected)
+	if len(suspects) == 0 {
+		s.news.unattributed = append(s.news.unattributed, e.refusal.said)
+	}
+	s.rejectWholly(e.refusal, suspects)
+}
+
+// rejectWholly rejects content for which no substitutes come.
+func (s *set) rejectWholly(r *refusal, suspects []*suspect) {
 	var list []content
 	for _, x := range suspects {
-		c := e.refusal.of(x)
+		c := r.of(x)
 		c.whole = true
 		list = append(list, c)
-	}
-	if len(list) == 0 {
-		s.news.unattributed = append(s.news.unattributed, e.refusal.said)
 	}
 	s.reject(list)
 }

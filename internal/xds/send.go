@@ -159,18 +159,16 @@ func (st *stream) followers(v *version) (list []*entry) {
 // the proxy has asked for any endpoints it would drop them; it asks for them by itself then.
 func (st *stream) follow(user *item) {
 	for _, e := range st.followers(user.want()) {
-		if !st.subs[e.name.Type].open {
+		sub := &st.subs[e.name.Type]
+		if !sub.open {
 			continue
 		}
-		got := &st.subs[e.name.Type].got
-		it := st.items[e.name.Type][e.name.Name]
-		if it == nil {
-			it = &item{name: e.name, entry: e}
-			if got.has(e.slot) {
-				it.has = e.offer
-			}
+		var has *version
+		if sub.got.has(e.slot) {
+			has = e.offer
 		}
-		got.set(e.slot)
+		it := st.item(e.name, e, has)
+		sub.got.set(e.slot)
 		it.force = true
 		st.touch(it)
 	}
