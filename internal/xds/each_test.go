@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/resource"
 )
 
@@ -129,4 +130,26 @@ func behindOf(s *set) map[string]int {
 		n[p.Node] += of
 	}
 	return n
+}
+
+// TestAskedInAView: what explain and diff ask is answered in a View, while a turn waits for its end, and a proxy
+// acknowledges something.
+func TestAskedInAView(t *testing.T) {
+	w := newWorld(t)
+	w.sync(func(e edits) { fill(e, 3) })
+	c, _, _, _, _ := load(t, w, 3)
+	for i := range 20 {
+		w.graph.View(func(v flow.View) {
+			w.turn(func(e edits) { e.set(resource.Endpoints, "c001", endpoints("c001", 2000+i)) })
+			key := resource.Key{Gateway: gateway, Type: resource.Endpoints, Name: "c001"}
+			if _, apart := w.server.Offered(key); apart {
+				t.Error("something else is offered than the graph says")
+			}
+			_, _ = w.server.Sent(key, v.Rev())
+			if len(w.server.Each(key)) != 1 || len(w.server.Behind()[gateway]) != 1 {
+				t.Error("not one proxy")
+			}
+		})
+		c.ack(c.wants("Endpoints +c001"))
+	}
 }
