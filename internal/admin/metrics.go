@@ -31,6 +31,8 @@ var (
 		"collection")
 	proxiesNow = describe("cardea_proxies",
 		"Connected proxies, and those of them that have acknowledged a complete configuration.", "gateway", "state")
+	behindNow = describe("cardea_proxy_behind",
+		"Resources that a connected proxy uses and has not acknowledged as they are now.", "gateway", "proxy", "version")
 	refusedNow = describe("cardea_refused", "Parts of objects that proxies refuse as they are now, by the object's kind.",
 		"kind")
 	findingsNow = describe("cardea_findings", "Findings about objects and their proxies.", "severity")
@@ -93,8 +95,10 @@ func (t together) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// ProxyMetrics are the metrics of the proxies of each Gateway.
-func ProxyMetrics(g *flow.Graph, f *resource.Feedback) prometheus.Collector {
+// ProxyMetrics are the metrics of the proxies of each Gateway; behind counts what each has not acknowledged.
+func ProxyMetrics(
+	g *flow.Graph, f *resource.Feedback, behind func() map[model.ObjectRef]map[resource.Proxy]int,
+) prometheus.Collector {
 	return collector(func(add func(*prometheus.Desc, prometheus.ValueType, float64, ...string)) {
 		g.View(func(v flow.View) {
 			for ref, p := range flow.All(v, f.Proxies.Collection()) {
@@ -110,6 +114,11 @@ func ProxyMetrics(g *flow.Graph, f *resource.Feedback) prometheus.Collector {
 				add(refusedNow, prometheus.GaugeValue, float64(n), kind.String())
 			}
 		})
+		for gateway, proxies := range behind() {
+			for p, n := range proxies {
+				add(behindNow, prometheus.GaugeValue, float64(n), gateway.NamespacedName(), p.Node, p.Version)
+			}
+		}
 	})
 }
 

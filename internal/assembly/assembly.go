@@ -102,7 +102,7 @@ func (c Config) api(shown *objects.Objects, explainer *explain.Explainer, proxie
 	if counted == nil {
 		counted = c.Admin.Findings
 	}
-	c.Metrics.MustRegister(admin.GraphMetrics(w.Graph), admin.ProxyMetrics(w.Graph, w.Feedback),
+	c.Metrics.MustRegister(admin.GraphMetrics(w.Graph), admin.ProxyMetrics(w.Graph, w.Feedback, proxies.Behind),
 		admin.FindingMetrics(counted))
 	d := c.Diff
 	d.World, d.Offered = w, proxies.Offered

@@ -24,7 +24,7 @@ type Config struct {
 	// Offered, if not nil, tells what proxies are offered of a resource in place of what was rendered, nil if nothing;
 	// apart is false if they are offered that. It is called in a View.
 	Offered func(resource.Key) (instead *resource.Resource, apart bool)
-	// Each, if not nil, tells how far each connected proxy is with a resource. It is called when no View is open.
+	// Each, if not nil, tells how far each connected proxy is with a resource. It may be called in a View.
 	Each func(resource.Key) []resource.Proxy
 	// Notes, if not nil, are for every story of a request: what the objects don't show.
 	Notes func() []string

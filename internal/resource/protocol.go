@@ -17,7 +17,7 @@ type TypeSpec struct {
 	ByName bool
 	// Alone: a response has one resource. A refusal of several would not tell what became of each.
 	Alone bool
-	// InTurn: one version of a resource is in flight, then the newest.
+	// InTurn: one version of a resource is in flight, then the newest; of a type WithAddition, one response of all.
 	InTurn bool
 	// Follows: a resource is sent again, unasked, behind each change of one that needs it.
 	Follows bool

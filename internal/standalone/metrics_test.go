@@ -19,7 +19,9 @@ func TestMetrics(t *testing.T) {
 	}
 	registry := prometheus.NewPedanticRegistry()
 	findings := admin.FindingMetrics(func() []admin.Finding { return allFindings(folder, w.Findings(), nowhere) })
-	registry.MustRegister(admin.GraphMetrics(w.Graph), admin.ProxyMetrics(w.Graph, w.Feedback), findings, &childMetrics{
+	behind := func() map[model.ObjectRef]map[resource.Proxy]int { return nil }
+	registry.MustRegister(admin.GraphMetrics(w.Graph), admin.ProxyMetrics(w.Graph, w.Feedback, behind), findings)
+	registry.MustRegister(&childMetrics{
 		proxies: func() map[model.ObjectRef]process.State {
 			return map[model.ObjectRef]process.State{
 				model.Ref(model.KindGateway, "shop", "up"):   {PID: 1, Starts: 1},

@@ -2,6 +2,7 @@ package xds
 
 import (
 	"cmp"
+	"fmt"
 	"hash/maphash"
 	"slices"
 
@@ -55,16 +56,12 @@ func (n *news) refuse(k resource.RefusalKey, said resource.Refusal) {
 }
 func (n *news) end(k resource.RefusalKey) { put(&n.ended, n.refused, k, struct{}{}) }
 
-func (s *set) ackKey(e *entry, f resource.Fragment) resource.AckKey {
-	return resource.AckKey{
-		Resource: resource.Key{Gateway: s.gateway, Type: e.name.Type, Name: e.name.Name},
-		Origin:   f.Origin, Variant: f.Variant,
-	}
+func (s *set) key(e *entry) resource.Key {
+	return resource.Key{Gateway: s.gateway, Type: e.name.Type, Name: e.name.Name}
 }
 
-// arrived is the row that says that proxies have a table at all: until then they keep its listeners closed.
-func (s *set) arrived(e *entry) resource.AckKey {
-	return resource.Arrived(resource.Key{Gateway: s.gateway, Type: e.name.Type, Name: e.name.Name})
+func (s *set) ackKey(e *entry, f resource.Fragment) resource.AckKey {
+	return resource.AckKey{Resource: s.key(e), Origin: f.Origin, Variant: f.Variant}
 }
 
 // count counts what a part names and holds in (1) or out (-1). A fragment that is in no part any more takes its row
@@ -117,7 +114,7 @@ func (s *set) confirm(e *entry) {
 		return
 	}
 	if e.confirmed == nil && e.name.Type == resource.Routes {
-		s.news.ack(s.arrived(e), 0)
+		s.news.ack(resource.Arrived(s.key(e)), 0) // until then proxies keep its listeners closed
 	}
 	s.accept(e, oldest)
 	if e.offer == oldest {
@@ -144,15 +141,11 @@ func (s *set) tell(e *entry, id string, all []*version) bool {
 	return true
 }
 
-// recount looks again at everything that waits for a proxy: one left, or began to count.
+// recount looks again at everything that waits for a proxy: one came, left, or began to count.
 func (s *set) recount() {
 	for e := range s.unconfirmed {
 		s.confirm(e)
 	}
-	s.tellProxies()
-}
-
-func (s *set) tellProxies() {
 	p := resource.Proxies{Connected: len(s.streams)}
 	for st := range s.streams {
 		if st.whole {
@@ -163,4 +156,13 @@ func (s *set) tellProxies() {
 		}
 	}
 	s.news.proxies = &p
+}
+
+func older(a, b string) bool {
+	numbers := func(v string) (n [3]int) {
+		fmt.Sscanf(v, "%d.%d.%d", &n[0], &n[1], &n[2])
+		return n
+	}
+	x, y := numbers(a), numbers(b)
+	return slices.Compare(x[:], y[:]) < 0
 }

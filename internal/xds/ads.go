@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -74,14 +75,14 @@ func (a *ads) DeltaAggregatedResources(g deltaStream) (err error) {
 	if err != nil {
 		return s.turnAway(ctx, "", err)
 	}
-	said := receive(g)
-	first, err := said.first(ctx, s.patience)
-	if first == nil {
+	words := receive(g)
+	req, err := first(ctx, words, s.patience)
+	if req == nil {
 		return ended(err)
 	}
-	gateway, err := claim(Node{ID: first.GetNode().GetId(), Cluster: first.GetNode().GetCluster()})
+	gateway, err := claim(Node{ID: req.GetNode().GetId(), Cluster: req.GetNode().GetCluster()})
 	if err != nil {
-		return s.turnAway(ctx, first.GetNode().GetId(), err)
+		return s.turnAway(ctx, req.GetNode().GetId(), err)
 	}
 	select {
 	case <-s.loaded:
@@ -89,25 +90,24 @@ func (a *ads) DeltaAggregatedResources(g deltaStream) (err error) {
 		return nil
 	}
 	awake := make(chan struct{}, 1)
-	f, st := s.join(gateway, first.GetNode().GetId(), proxyVersion(first.GetNode()), func() {
+	st := s.join(gateway, req.GetNode().GetId(), proxyVersion(req.GetNode()), func() {
 		select {
 		case awake <- struct{}{}:
 		default:
 		}
 	})
-	defer s.leave(f, st)
-	return s.serve(g, said, f, st, first, awake)
+	defer s.leave(st)
+	return s.serve(g, words, st, req, awake)
 }
 
 // serve runs the core whenever the proxy says something, the set changed, or time has come.
 func (s *Server) serve(
-	g deltaStream, said said,
-	f *fleet, st *stream, req *discoveryv3.DeltaDiscoveryRequest, awake <-chan struct{},
+	g deltaStream, words <-chan word, st *stream, req *discoveryv3.DeltaDiscoveryRequest, awake <-chan struct{},
 ) error {
 	alarm := time.NewTimer(math.MaxInt64)
 	defer alarm.Stop()
 	for {
-		out, wait := s.step(f, st, req)
+		out, wait := s.step(st, req)
 		for _, r := range out {
 			if err := g.Send(s.protocol.encode(r)); err != nil {
 				return ended(err)
@@ -120,52 +120,49 @@ func (s *Server) serve(
 		}
 		req = nil
 		select {
-		case req = <-said.requests:
+		case w := <-words:
+			if w.err != nil {
+				return ended(w.err)
+			}
+			req = w.req
 		case <-awake:
 		case <-alarm.C:
-		case err := <-said.failed:
-			return ended(err)
 		case <-g.Context().Done():
 			return nil
 		}
 	}
 }
 
-// said is what the proxy says, until its stream ends.
-type said struct {
-	requests chan *discoveryv3.DeltaDiscoveryRequest
-	failed   chan error // capacity 1
+// word is a request of the proxy, or the end of its stream.
+type word struct {
+	req *discoveryv3.DeltaDiscoveryRequest
+	err error
 }
 
-func receive(g deltaStream) said {
-	s := said{make(chan *discoveryv3.DeltaDiscoveryRequest), make(chan error, 1)}
+func receive(g deltaStream) <-chan word {
+	words := make(chan word)
 	go func() {
 		for {
 			req, err := g.Recv()
-			if err != nil {
-				s.failed <- err
+			select {
+			case words <- word{req, err}:
+			case <-g.Context().Done():
 				return
 			}
-			select {
-			case s.requests <- req:
-			case <-g.Context().Done():
+			if err != nil {
 				return
 			}
 		}
 	}()
-	return s
+	return words
 }
 
 // first is the first request, nil if none comes in time.
-func (s said) first(ctx context.Context, patience time.Duration) (*discoveryv3.DeltaDiscoveryRequest, error) {
-	late := time.NewTimer(patience)
-	defer late.Stop()
+func first(ctx context.Context, words <-chan word, patience time.Duration) (*discoveryv3.DeltaDiscoveryRequest, error) {
 	select {
-	case req := <-s.requests:
-		return req, nil
-	case err := <-s.failed:
-		return nil, err
-	case <-late.C:
+	case w := <-words:
+		return w.req, w.err
+	case <-time.After(patience):
 		return nil, status.Errorf(codes.DeadlineExceeded, "nothing was asked for within %v", patience)
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
@@ -178,4 +175,13 @@ func ended(err error) error {
 		return nil
 	}
 	return err
+}
+
+// proxyVersion is what a proxy says of itself: "1.40.0", or "" if it does not say.
+func proxyVersion(node *corev3.Node) string {
+	v := node.GetUserAgentBuildVersion().GetVersion()
+	if v == nil {
+		return node.GetUserAgentVersion()
+	}
+	return fmt.Sprintf("%d.%d.%d", v.GetMajorNumber(), v.GetMinorNumber(), v.GetPatch())
 }

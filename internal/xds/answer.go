@@ -3,6 +3,7 @@ package xds
 import (
 	"slices"
 	"strings"
+	"time"
 
 	statuspb "google.golang.org/genproto/googleapis/rpc/status"
 
@@ -16,7 +17,6 @@ func (st *stream) answer(t resource.Type, nonce string, detail *statuspb.Status)
 		return
 	}
 	delete(st.inflight, nonce)
-	st.count(t, detail)
 	if r.trial != nil {
 		st.tried(r, detail != nil, strings.TrimSpace(detail.GetMessage()))
 		return
@@ -33,14 +33,14 @@ func (st *stream) answer(t resource.Type, nonce string, detail *statuspb.Status)
 		return
 	}
 	for _, s := range r.items {
-		it := st.landed(s.name, s.v)
-		if it == nil {
+		it := st.items[t][s.name.Name]
+		isNew := it != nil && s.v.seq > st.joined && !s.v.equal(it.has)
+		if st.landed(s.name, s.v) == nil {
 			continue
 		}
-		if !it.first {
-			st.counts.took = append(st.counts.took, took{t, st.now.Sub(s.v.at)})
+		if isNew {
+			st.took = append(st.took, took{t, st.now.Sub(s.v.at)})
 		}
-		it.first = false
 		if it.entry != nil {
 			st.bound(it.name)
 			st.set.confirm(it.entry)
@@ -48,28 +48,26 @@ func (st *stream) answer(t resource.Type, nonce string, detail *statuspb.Status)
 	}
 }
 
-func (st *stream) count(t resource.Type, detail *statuspb.Status) {
-	if detail != nil {
-		st.counts.nacks[t]++
-	} else {
-		st.counts.acks[t]++
-	}
-}
-
-// landed notes that the proxy has a version, or nothing.
 func (st *stream) landed(n resource.Name, v *version) *item {
 	it := st.items[n.Type][n.Name]
 	if it == nil {
 		return nil
 	}
-	i := slices.Index(it.sent, v)
-	if i < 0 {
+	if !it.arrived(v) {
 		return nil
 	}
-	it.sent = slices.Delete(it.sent, i, i+1)
 	it.has, it.unknown, it.refused, it.unbound, it.tries = v, false, nil, nil, 0
 	st.touch(it)
 	return it
+}
+
+// arrived takes a version out of those that are in flight.
+func (it *item) arrived(v *version) bool {
+	i := slices.Index(it.sent, v)
+	if i >= 0 {
+		it.sent = slices.Delete(it.sent, i, i+1)
+	}
+	return i >= 0
 }
 
 // nacked takes a refusal of the resources that the proxy's words name. What else was in the response is sent again, be
@@ -85,9 +83,7 @@ func (st *stream) nacked(r *response, message string) {
 		if it == nil {
 			continue
 		}
-		if i := slices.Index(it.sent, s.v); i >= 0 {
-			it.sent = slices.Delete(it.sent, i, i+1)
-		}
+		it.arrived(s.v)
 		reason, isNamed := named[s.name.Name]
 		switch {
 		case !isNamed:
@@ -101,27 +97,49 @@ func (st *stream) nacked(r *response, message string) {
 			it.tries = 0
 			st.refuse(it, reason.Message)
 			st.standIn(it)
-			st.restore(it)
+			// A proxy uses an embedded resource that it refused: it is sent again what it accepted.
+			it.force = it.force || st.set.spec(r.typ).Embedded && it.has != nil && it.has == it.want()
 		}
 		st.touch(it)
 	}
-	st.unfollow(r)
 }
 
-// restore sends an embedded resource again that the proxy accepted before one that it refused.
-func (st *stream) restore(it *item) {
-	if st.set.spec(it.name.Type).Embedded && it.has != nil && it.has == it.want() {
-		it.force, it.first = true, true // no edit is acknowledged by it
-	}
+// A listener that a proxy could not bind is sent again after firstTry, and then later each time, up to lastTry: another
+// process has the port, or the machine not yet the address. That is between this proxy and its machine. Other proxies
+// are offered the listener as before. The listener's address is rejected until this proxy binds it, or is gone.
+const (
+	firstTry = time.Second
+	lastTry  = 15 * time.Second
+)
+
+func (st *stream) postpone(it *item, v *version, why resource.Reason) {
+	s, e := st.set, it.entry
+	it.unbound, it.again = v, st.now.Add(min(firstTry<<it.tries, lastTry))
+	it.tries = min(it.tries+1, 10)
+	said := resource.Refusal{Kind: why.Kind, Type: it.name.Type, Name: it.name.Name, Version: st.proxy,
+		Message: why.Message}
+	s.rejectWholly(&refusal{stream: st, said: said}, withoutPieces(s.suspects(e, nil, v)))
 }
 
-// unfollow forgets that endpoints were pushed behind clusters that were refused: the proxy may have dropped them.
-func (st *stream) unfollow(r *response) {
-	for _, s := range r.items {
-		for _, e := range st.followers(s.v) {
-			if sub := &st.subs[e.name.Type]; !sub.asked.has(e.slot) {
-				sub.got.clear(e.slot)
-			}
+func (st *stream) retryUnbound() {
+	for _, it := range st.items[resource.Listener] {
+		switch {
+		case it.state != unbound:
+		case st.now.Before(it.again):
+			st.later(it.again)
+		default:
+			it.unbound = nil
+			st.touch(it)
 		}
 	}
+}
+
+// bound ends that a listener's address is rejected because of this proxy, which has the listener now.
+func (st *stream) bound(n resource.Name) {
+	if len(st.set.rejections) == 0 || n.Type != resource.Listener {
+		return
+	}
+	st.set.end(func(_ resource.RefusalKey, r *rejection) bool {
+		return r.said.Kind != resource.ContentRefused && r.by == st.who() && r.said.Name == n.Name
+	})
 }

@@ -302,14 +302,14 @@ func bodyHash(body string) uint64 {
 // offered is the hash of a fragment in what the server offers.
 func (w *world) offered(t resource.Type, name string, origin resource.Origin) uint64 {
 	w.server.mu.Lock()
-	f := w.server.fleets[gateway]
+	f := w.server.sets[gateway]
 	w.server.mu.Unlock()
 	if f == nil {
 		return 0
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	e := f.set.lookup(resource.Name{Type: t, Name: name})
+	e := f.lookup(resource.Name{Type: t, Name: name})
 	if e == nil {
 		return 0
 	}

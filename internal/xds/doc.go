@@ -7,8 +7,8 @@
 //
 //  1. Changed clusters, endpoints and secrets leave at once, and the endpoints of each changed cluster follow it
 //     unasked. They wait for no acknowledgement: Envoy keeps those of clusters back while any cluster warms.
-//  2. Of a listener or a route table one response is in flight, then the newest. A listener and its successor on one
-//     address share one response.
+//  2. Of a route table one response is in flight, of listeners one in all, then the newest. So a listener never meets
+//     a former one at its address: both are in one response, in which Envoy takes removals first.
 //  3. A route table leaves after the clusters that it names and their endpoints.
 //  4. A removal leaves when no proxy may still use what is removed; it is dropped if the name is back.
 //  5. Every name that a proxy asks for is answered; nothing is answered before the first whole turn.
@@ -57,8 +57,8 @@
 //
 // The core is pure and knows no goroutine: a set holds one Gateway's resources, and a stream holds how one proxy
 // differs from them (only that: a proxy that has everything costs a few bits per name). Both are used under the set's
-// lock. Server is the shell: one goroutine per proxy, one that follows the graph's turns.
+// lock, under which nothing waits for the graph. Server is the shell: one goroutine per proxy, one that follows turns.
 //
 // Start reading at set.go, state.go and stream.go, then send.go, where the order is made; refuse.go, trial.go and
-// reject.go are what becomes of a refusal.
+// reject.go are what becomes of a refusal. asked.go is for explain, diff and metrics.
 package xds

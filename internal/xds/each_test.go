@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/resource"
 )
 
@@ -21,19 +22,17 @@ func TestEachProxy(t *testing.T) {
 	} {
 		c.run(t, strings.Split(command, "\n"))
 	}
-	f := &fleet{gateway: gateway, set: c.set}
 	p, q := resource.Proxy{Node: "p", Version: "1.40.0"}, resource.Proxy{Node: "q", Version: "1.40.0"}
-	if got, want := f.behind(), map[resource.Proxy]int{p: 0, q: 1}; !maps.Equal(got, want) {
+	if got, want := c.set.behind(), map[resource.Proxy]int{p: 0, q: 1}; !maps.Equal(got, want) {
 		t.Errorf("behind: %v, want %v", got, want)
 	}
 	p.Acknowledged = true
-	if got, want := f.each(resource.Name{Type: resource.Routes, Name: "t"}), []resource.Proxy{p, q}; !slices.Equal(got,
-		want) {
+	if got, want := c.set.each(storyTable), []resource.Proxy{p, q}; !slices.Equal(got, want) {
 		t.Errorf("of the table: %v, want %v", got, want)
 	}
 	q.Acknowledged = true
-	if got, want := f.each(resource.Name{Type: resource.Listener, Name: "l"}), []resource.Proxy{p, q}; !slices.Equal(got,
-		want) {
+	listener := resource.Name{Type: resource.Listener, Name: "l"}
+	if got, want := c.set.each(listener), []resource.Proxy{p, q}; !slices.Equal(got, want) {
 		t.Errorf("of the listener: %v, want %v", got, want)
 	}
 }
@@ -82,13 +81,12 @@ func TestEachProxyOfWhatWasRefused(t *testing.T) {
 			if e := core.set.lookup(storyTable); e.state != c.state {
 				t.Fatalf("state %d, want %d", e.state, c.state)
 			}
-			f := &fleet{gateway: gateway, set: core.set}
-			for _, p := range f.each(storyTable) {
+			for _, p := range core.set.each(storyTable) {
 				if p.Acknowledged != (p.Node == c.has) {
 					t.Errorf("%s acknowledged the table: %v", p.Node, p.Acknowledged)
 				}
 			}
-			if got := behindOf(f); !maps.Equal(got, c.behind) {
+			if got := behindOf(core.set); !maps.Equal(got, c.behind) {
 				t.Errorf("behind: %v, want %v", got, c.behind)
 			}
 		})
@@ -98,7 +96,6 @@ func TestEachProxyOfWhatWasRefused(t *testing.T) {
 // TestAProxyThatJoinsIsBehind: it has acknowledged nothing of what another one has.
 func TestAProxyThatJoinsIsBehind(t *testing.T) {
 	c := newCore()
-	f := &fleet{gateway: gateway, set: c.set}
 	for _, step := range []struct {
 		command string
 		want    map[string]int
@@ -117,7 +114,7 @@ func TestAProxyThatJoinsIsBehind(t *testing.T) {
 		{"q acks 3", map[string]int{"p": 0, "q": 0}},
 	} {
 		c.run(t, strings.Split(step.command, "\n"))
-		if got := behindOf(f); !maps.Equal(got, step.want) {
+		if got := behindOf(c.set); !maps.Equal(got, step.want) {
 			t.Errorf("after %q: behind %v, want %v", step.command, got, step.want)
 		}
 	}
@@ -127,10 +124,32 @@ func TestAProxyThatJoinsIsBehind(t *testing.T) {
 var storyTable = resource.Name{Type: resource.Routes, Name: "t"}
 
 // behindOf is how far each proxy is behind, by its node.
-func behindOf(f *fleet) map[string]int {
+func behindOf(s *set) map[string]int {
 	n := map[string]int{}
-	for p, of := range f.behind() {
+	for p, of := range s.behind() {
 		n[p.Node] += of
 	}
 	return n
+}
+
+// TestAskedInAView: what explain and diff ask is answered in a View, while a turn waits for its end, and a proxy
+// acknowledges something.
+func TestAskedInAView(t *testing.T) {
+	w := newWorld(t)
+	w.sync(func(e edits) { fill(e, 3) })
+	c, _, _, _, _ := load(t, w, 3)
+	for i := range 20 {
+		w.graph.View(func(v flow.View) {
+			w.turn(func(e edits) { e.set(resource.Endpoints, "c001", endpoints("c001", 2000+i)) })
+			key := resource.Key{Gateway: gateway, Type: resource.Endpoints, Name: "c001"}
+			if _, apart := w.server.Offered(key); apart {
+				t.Error("something else is offered than the graph says")
+			}
+			_, _ = w.server.Sent(key, v.Rev())
+			if len(w.server.Each(key)) != 1 || len(w.server.Behind()[gateway]) != 1 {
+				t.Error("not one proxy")
+			}
+		})
+		c.ack(c.wants("Endpoints +c001"))
+	}
 }

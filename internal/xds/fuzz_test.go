@@ -281,7 +281,7 @@ func (z *fuzzer) step() (waits bool) {
 func (z *fuzzer) checkRows() {
 	for k := range z.rows {
 		e := z.set.lookup(resource.Name{Type: k.Resource.Type, Name: k.Resource.Name})
-		if e != nil && k == z.set.arrived(e) {
+		if e != nil && k == resource.Arrived(z.set.key(e)) {
 			continue
 		}
 		if e == nil || z.set.fragments[keyOf(e, k.Origin, k.Variant)] == 0 {
@@ -299,7 +299,7 @@ func (z *fuzzer) checkRows() {
 			if !used || !settled {
 				continue
 			}
-			if _, arrived := z.rows[z.set.arrived(e)]; arrived != (e.name.Type == resource.Routes) {
+			if _, arrived := z.rows[resource.Arrived(z.set.key(e))]; arrived != (e.name.Type == resource.Routes) {
 				z.t.Fatalf("%v: the row of its arrival: %v", e.name, arrived)
 			}
 			for _, p := range e.current.parts() {

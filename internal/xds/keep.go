@@ -14,13 +14,14 @@ func (s *set) composed(e *entry) *version {
 	if len(e.kept) == 0 {
 		return e.current
 	}
-	parts := slices.Clone(e.current.parts())
+	parts, keeps := slices.Clone(e.current.parts()), s.spec(e.name.Type).KeepsParts
 	byID := func(p *resource.Part, id string) int { return strings.Compare(p.ID, id) }
 	for _, id := range slices.Sorted(maps.Keys(e.kept)) {
 		p := e.kept[id]
 		i, found := slices.BinarySearchFunc(parts, id, byID)
 		switch {
-		case found && s.standsIn(e, parts[i]) && !resource.Claimed(p, e.current.parts()) && !resource.Claimed(p, parts):
+		case found && keeps && isSubstitute(parts[i]) &&
+			!resource.Claimed(p, e.current.parts()) && !resource.Claimed(p, parts):
 			parts[i] = p
 		case !found && s.isMoving(e, p):
 			parts = slices.Insert(parts, i, p)
@@ -29,7 +30,7 @@ func (s *set) composed(e *entry) *version {
 		}
 	}
 	switch {
-	case slices.Equal(parts, e.current.parts()):
+	case len(e.kept) == 0:
 		return e.current
 	case slices.EqualFunc(parts, e.offer.parts(), resource.Same):
 		return e.offer
@@ -37,11 +38,6 @@ func (s *set) composed(e *entry) *version {
 	r := resource.Join(parts...)
 	r.Warms, r.Binds = e.current.res.Warms, e.current.res.Binds
 	return &version{res: r, at: e.current.at, rev: e.current.rev}
-}
-
-// standsIn tells whether a part is a substitute in the place of which one that was accepted may serve on.
-func (s *set) standsIn(e *entry, p *resource.Part) bool {
-	return s.spec(e.name.Type).KeepsParts && isSubstitute(p)
 }
 
 func (e *entry) keep(p *resource.Part) {
@@ -108,9 +104,7 @@ func (s *set) dropUnused() {
 		again = false
 		kept := s.keptNames()
 		for e := range s.leaving {
-			if kept[e.name] {
-				s.note(e)
-			} else {
+			if !kept[e.name] {
 				s.drop(e)
 				again = true
 			}

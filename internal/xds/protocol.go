@@ -26,10 +26,8 @@ func newProtocol(p resource.Protocol) *protocol {
 
 func (p *protocol) spec(t resource.Type) *resource.TypeSpec { return p.specs[t] }
 
-// wildcard tells whether proxies subscribe to all of a type.
 func (p *protocol) wildcard(t resource.Type) bool { return !p.specs[t].ByName }
 
-// ofURL finds a type, nil if the dialect has none of that URL.
 func (p *protocol) ofURL(url string) *resource.TypeSpec {
 	i := slices.IndexFunc(p.Types, func(t resource.TypeSpec) bool { return t.URL == url })
 	if i < 0 {

@@ -11,7 +11,6 @@ type refusal struct {
 	current  *version // what the graph said then
 	accepted *version // by that proxy, before; nil if it had nothing
 	said     resource.Refusal
-	silent   bool // the proxy did not answer the trial
 }
 
 // suspect is a fragment that is new in a refused resource.
@@ -45,7 +44,7 @@ func (st *stream) refuse(it *item, message string) {
 		s.rejectWhole(e, list)
 	case len(list) == 1:
 		s.suspend(e, replacing)
-		s.reject([]content{{list[0].fragment, e.refusal.rejection()}})
+		s.reject([]content{e.refusal.of(list[0])})
 		s.serve(e)
 	default:
 		s.suspend(e, onTrial)
@@ -54,9 +53,11 @@ func (st *stream) refuse(it *item, message string) {
 	}
 }
 
-func (r *refusal) rejection() rejection { return rejection{said: r.said, by: r.stream.who()} }
+// of says of a suspect what was said of the resource.
+func (r *refusal) of(x *suspect) content {
+	return content{x.fragment, rejection{said: r.said, by: r.stream.who()}}
+}
 
-// suspend offers what was accepted.
 func (s *set) suspend(e *entry, to resourceState) {
 	s.enter(e, to)
 	base := e.refusal.accepted
@@ -71,14 +72,19 @@ func (s *set) suspend(e *entry, to resourceState) {
 // told.
 func (s *set) rejectWhole(e *entry, suspects []*suspect) {
 	s.suspend(e, rejected)
+	if len(suspects) == 0 {
+		s.news.unattributed = append(s.news.unattributed, e.refusal.said)
+	}
+	s.rejectWholly(e.refusal, suspects)
+}
+
+// rejectWholly rejects content for which no substitutes come.
+func (s *set) rejectWholly(r *refusal, suspects []*suspect) {
 	var list []content
 	for _, x := range suspects {
-		c := content{x.fragment, e.refusal.rejection()}
+		c := r.of(x)
 		c.whole = true
 		list = append(list, c)
-	}
-	if len(list) == 0 {
-		s.news.unattributed = append(s.news.unattributed, e.refusal.said)
 	}
 	s.reject(list)
 }
@@ -101,7 +107,6 @@ func (s *set) suspects(e *entry, base, v *version) []*suspect {
 	return list
 }
 
-// withoutPieces are those that can't be tried.
 func withoutPieces(list []*suspect) (rest []*suspect) {
 	for _, x := range list {
 		if len(x.pieces) == 0 {

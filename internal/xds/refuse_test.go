@@ -48,16 +48,16 @@ func TestRefusalIsLoggedOncePerResource(t *testing.T) {
 	}
 	r.Parts = []*resource.Part{&two}
 	w.server.mu.Lock()
-	f := w.server.fleetLocked(gateway)
+	f := w.server.setLocked(gateway)
 	w.server.mu.Unlock()
-	f.set.turn([]update{{resource.Name{Type: resource.Listener, Name: "80"}, &r}}, w.server.cfg.Now())
-	_, st := w.server.join(gateway, "p", "1.40.0", nil)
-	sent, _ := w.server.step(f, st, &discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(resource.Listener)})
-	w.server.step(f, st, &discoveryv3.DeltaDiscoveryRequest{
+	f.turn([]update{{resource.Name{Type: resource.Listener, Name: "80"}, &r}}, w.server.cfg.Now())
+	st := w.server.join(gateway, "p", "1.40.0", func() {})
+	sent, _ := w.server.step(st, &discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(resource.Listener)})
+	w.server.step(st, &discoveryv3.DeltaDiscoveryRequest{
 		TypeUrl: envoy.TypeURL(resource.Listener), ResponseNonce: sent[0].nonce,
 		ErrorDetail: &statuspb.Status{Message: "Error adding/updating listener(s) 80: cannot bind\n"},
 	})
-	w.server.leave(f, st)
+	w.server.leave(st)
 	_, got, _ := strings.Cut(out.String(), "level=")
 	want := `WARN msg="refused by proxy" gateway="` + gateway.String() + `" type=Listener name=80 ` +
 		`said="Error adding/updating listener(s) 80: cannot bind" count=2 origins="[` + gateway.String() + `#http ` +

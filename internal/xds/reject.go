@@ -2,7 +2,9 @@ package xds
 
 import (
 	"iter"
+	"maps"
 	"slices"
+	"time"
 
 	"cardea.dev/cardea/internal/resource"
 )
@@ -16,7 +18,6 @@ type rejection struct {
 	whole bool // its resource was refused as a whole: no substitute comes
 }
 
-// content is a fragment that is to be rejected.
 type content struct {
 	fragment resource.Fragment
 	rejection
@@ -31,7 +32,6 @@ func (s *set) isRejected(f resource.Fragment) bool {
 	return len(s.rejections) > 0 && !f.Refused && s.rejections[s.refusalKey(f)] != nil
 }
 
-// fragmentsOf are all of a version, by their parts.
 func fragmentsOf(v *version) iter.Seq2[*resource.Part, resource.Fragment] {
 	return func(yield func(*resource.Part, resource.Fragment) bool) {
 		for _, p := range v.parts() {
@@ -44,7 +44,6 @@ func fragmentsOf(v *version) iter.Seq2[*resource.Part, resource.Fragment] {
 	}
 }
 
-// all are the resources of the set.
 func (s *set) all() iter.Seq[*entry] {
 	return func(yield func(*entry) bool) {
 		for _, byName := range s.entries {
@@ -71,24 +70,21 @@ func (s *set) reject(list []content) (told int) {
 			if c == nil {
 				continue
 			}
-			old := s.rejections[k]
-			if old == nil || old.said != c.said {
-				s.news.refuse(k, c.said)
+			if old := s.rejections[k]; old != &c.rejection {
+				told++
+				if old == nil || old.said != c.said {
+					s.news.refuse(k, c.said)
+				}
+				c.whole = c.whole && (old == nil || old.whole) // where there is a substitute it stays
+				s.rejections[k] = &c.rejection
 			}
-			c.whole = c.whole && (old == nil || old.whole) // where there is a substitute it stays
-			s.rejections[k] = &c.rejection
 			if !f.Refused {
 				e.unreplaced = true
 				s.keepAccepted(e, p.ID)
 			}
 		}
+		s.dropKept(e, fresh)
 	}
-	for k := range fresh {
-		if s.rejections[k] != nil {
-			told++
-		}
-	}
-	s.dropKept(fresh)
 	return told
 }
 
@@ -107,20 +103,15 @@ func (s *set) keepAccepted(e *entry, id string) {
 }
 
 // dropKept drops what is kept and was refused, by another proxy than took it. Proxies get what the graph says.
-func (s *set) dropKept(fresh map[resource.RefusalKey]*content) {
-	for e := range s.all() {
-		dropped := false
-		for id, p := range e.kept {
-			for _, f := range p.Fragments {
-				if !f.Refused && fresh[s.refusalKey(f)] != nil {
-					delete(e.kept, id)
-					dropped = true
-				}
-			}
-		}
-		if dropped && e.state == serving {
-			s.serve(e)
-		}
+func (s *set) dropKept(e *entry, fresh map[resource.RefusalKey]*content) {
+	before := len(e.kept)
+	maps.DeleteFunc(e.kept, func(_ string, p *resource.Part) bool {
+		return slices.ContainsFunc(p.Fragments, func(f resource.Fragment) bool {
+			return !f.Refused && fresh[s.refusalKey(f)] != nil
+		})
+	})
+	if len(e.kept) < before && e.state == serving {
+		s.serve(e)
 	}
 }
 
@@ -143,35 +134,31 @@ func (s *set) compareRejected(e *entry, c resource.Change) {
 	if len(s.rejections) == 0 {
 		return
 	}
-	still := map[resource.RefusalKey]bool{}
 	if c.New != nil {
 		for _, f := range c.New.Fragments {
-			still[s.refusalKey(f)] = true
 			e.unreplaced = e.unreplaced || s.isRejected(f)
 		}
 	}
 	if c.Old != nil {
 		for _, f := range c.Old.Fragments {
-			if k := s.refusalKey(f); s.rejections[k] != nil && !still[k] {
-				s.stale[k] = struct{}{}
-			}
+			s.stale = s.stale || s.rejections[s.refusalKey(f)] != nil
 		}
 	}
 }
 
 // endStale ends the rejections of content that is nowhere any more.
 func (s *set) endStale() {
-	if len(s.stale) == 0 {
+	if !s.stale {
 		return
 	}
+	s.stale = false
+	gone := maps.Clone(s.rejections)
 	for e := range s.all() {
 		for _, f := range fragmentsOf(e.current) {
-			delete(s.stale, s.refusalKey(f))
+			delete(gone, s.refusalKey(f))
 		}
 	}
-	gone := s.stale
-	s.stale = map[resource.RefusalKey]struct{}{}
-	s.end(func(k resource.RefusalKey, _ *rejection) bool { _, is := gone[k]; return is })
+	s.end(func(k resource.RefusalKey, _ *rejection) bool { return gone[k] != nil })
 }
 
 // end ends rejections, and those that are in one group with them: any of these may have been the bad one. What waited
@@ -181,60 +168,96 @@ func (s *set) end(is func(resource.RefusalKey, *rejection) bool) {
 	for k, r := range s.rejections {
 		if is(k, r) {
 			groups[r.group] = r.group > 0
-			s.forget(k)
 		}
 	}
-	if len(groups) == 0 {
+	whole := map[resource.RefusalKey]bool{} // of those that ended
+	for k, r := range s.rejections {
+		if groups[r.group] || is(k, r) {
+			whole[k] = r.whole
+			delete(s.rejections, k)
+			s.news.end(k)
+		}
+	}
+	if len(whole) == 0 {
 		return
 	}
-	for k, r := range s.rejections {
-		if groups[r.group] {
-			s.forget(k)
-		}
-	}
 	for e := range s.suspended {
-		if e.state == replacing {
+		if e.state == replacing || e.state == rejected && s.holds(e.current, whole) {
 			s.serve(e)
 		}
 	}
 }
 
-func (s *set) forget(k resource.RefusalKey) {
-	delete(s.rejections, k)
-	s.news.end(k)
+func (s *set) holds(v *version, content map[resource.RefusalKey]bool) bool {
+	for _, f := range fragmentsOf(v) {
+		if content[s.refusalKey(f)] {
+			return true
+		}
+	}
+	return false
 }
 
-// retryUsers tries again what was refused of resources that need an embedded one, which is another one now.
+// retryUsers tries again what was refused of parts that need an embedded resource, which is another one now.
 func (s *set) retryUsers(n resource.Name) {
 	if len(s.rejections) == 0 {
 		return
 	}
 	again := map[resource.RefusalKey]bool{}
-	var users []*entry
-	for _, t := range s.spec(n.Type).UsedBy {
-		for _, e := range s.entries[t] {
-			if s.addRejected(again, e, n) {
-				users = append(users, e)
+	for e := range s.all() {
+		for p, f := range fragmentsOf(e.current) {
+			if slices.Contains(p.Needs, n) {
+				again[s.refusalKey(f)] = true
 			}
 		}
 	}
-	if len(users) == 0 {
-		return
-	}
 	s.end(func(k resource.RefusalKey, _ *rejection) bool { return again[k] })
-	for _, e := range users {
-		if e.state == rejected {
+}
+
+// absence is how long a proxy is away before it is gone. What it refused is then offered again: one that refuses it
+// then answers for it. A proxy that comes back is the same by its node's id and its version, and nothing is tried again
+// for it.
+const absence = time.Minute
+
+// disconnected ends the trial of a proxy whose stream ended. What it refused for good stays for a while: it may come
+// back.
+func (s *set) disconnected(st *stream) {
+	for e := range s.suspended {
+		if e.state == onTrial && e.refusal.stream == st {
+			s.withdraw(e)
 			s.serve(e)
+		}
+	}
+	if s.trial != nil && s.trial.proxy == st {
+		s.trial = nil
+	}
+	s.openTrial(st.now)
+	for other := range s.streams {
+		if other.who() == st.who() {
+			return
+		}
+	}
+	if len(s.rejections)+len(s.suspended) > 0 {
+		s.absent[st.who()] = st.now
+		for other := range s.streams {
+			other.wake() // to look again when it is gone
 		}
 	}
 }
 
-// addRejected adds what was refused in parts that need a resource.
-func (s *set) addRejected(keys map[resource.RefusalKey]bool, e *entry, n resource.Name) (found bool) {
-	for p, f := range fragmentsOf(e.current) {
-		if k := s.refusalKey(f); s.rejections[k] != nil && slices.Contains(p.Needs, n) {
-			keys[k], found = true, true
+// endAbsences offers again what was refused by proxies that are gone.
+func (st *stream) endAbsences() {
+	s := st.set
+	for proxy, since := range s.absent {
+		if until := since.Add(absence); st.now.Before(until) {
+			st.later(until)
+			continue
+		}
+		delete(s.absent, proxy)
+		s.end(func(_ resource.RefusalKey, r *rejection) bool { return r.by == proxy })
+		for e := range s.suspended {
+			if e.state == rejected && e.refusal.stream.who() == proxy {
+				s.serve(e)
+			}
 		}
 	}
-	return found
 }

@@ -2,6 +2,7 @@ package xds
 
 import (
 	"maps"
+	"slices"
 
 	"cardea.dev/cardea/internal/resource"
 )
@@ -16,60 +17,32 @@ func (st *stream) remove(t *resource.TypeSpec) {
 	if len(due) == 0 || !st.knowsUsers(t) {
 		return
 	}
-	used, all := st.stillUsed(t)
-	if all {
-		return
-	}
-	var free []*item
-	for _, it := range due {
-		if !used[it.name] && st.set.needs[it.name] == 0 {
-			free = append(free, it)
-		}
-	}
-	if len(free) > 0 {
-		st.ship(t.Type, free...)
-	}
-}
-
-// stillUsed collects what proxies may use though the set's values don't name it any more: through values that they have
-// or that are in flight. all: it has values that we don't know.
-func (st *stream) stillUsed(t *resource.TypeSpec) (used map[resource.Name]bool, all bool) {
-	used = map[resource.Name]bool{}
-	users := map[resource.Type]bool{}
+	used := map[resource.Name]bool{} // though the set's values don't name it any more
 	for _, user := range t.UsedBy {
-		users[user] = true
 		for _, it := range st.items[user] {
 			if it.unknown {
-				return nil, true
+				return
 			}
 			it.addNeeds(used)
 		}
 	}
 	for e := range st.set.apart {
-		if users[e.name.Type] {
+		if slices.Contains(t.UsedBy, e.name.Type) {
 			addNeeds(used, e.current, e.offer)
 		}
 	}
-	return used, false
+	free := slices.DeleteFunc(due, func(it *item) bool { return used[it.name] || st.set.needs[it.name] > 0 })
+	if len(free) > 0 {
+		st.ship(t.Type, free...)
+	}
 }
 
 // knowsUsers tells whether the proxy has shown which users of a type it brought along, so that we know what they name.
 // It asks for clusters first, then for listeners, and for tables after these.
 func (st *stream) knowsUsers(t *resource.TypeSpec) bool {
-	for _, user := range t.UsedBy {
-		if !st.set.spec(user).ByName || st.shown[user] {
-			continue
-		}
-		if !st.subs[resource.Listener].open {
-			return false
-		}
-		if until := st.opened.Add(patience); st.now.Before(until) && !st.hasAsked(user) {
-			st.later(until)
-			return false
-		}
-		st.shown[user] = true
-	}
-	return true
+	return !slices.ContainsFunc(t.UsedBy, func(user resource.Type) bool {
+		return st.set.spec(user).ByName && !(st.subs[resource.Listener].open && st.hasAsked(user))
+	})
 }
 
 // hasAsked tells whether the proxy asked for all of a type that its listeners name.
@@ -91,7 +64,6 @@ func (st *stream) hasAsked(t resource.Type) bool {
 	return true
 }
 
-// asked tells whether the proxy subscribed to a name.
 func (st *stream) asked(n resource.Name) bool {
 	sub := &st.subs[n.Type]
 	if _, ok := sub.absent[n.Name]; ok {

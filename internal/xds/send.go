@@ -36,7 +36,6 @@ func (st *stream) step() ([]*response, time.Time) {
 	return out, st.wait
 }
 
-// push queues a response.
 func (st *stream) push(r *response) {
 	st.nonce++
 	r.nonce = strconv.FormatUint(st.nonce, 36)
@@ -48,7 +47,6 @@ func (st *stream) push(r *response) {
 	st.subs[r.typ].unanswered = false
 }
 
-// ship queues a response of items, which are then in flight.
 func (st *stream) ship(t resource.Type, items ...*item) {
 	r := &response{typ: t}
 	for _, it := range items {
@@ -58,7 +56,7 @@ func (st *stream) ship(t resource.Type, items ...*item) {
 		}
 		it.sent = append(it.sent, v)
 		it.force, it.unbound = false, nil
-		st.note(it.name, v)
+		st.noteSent(it.name, v)
 		if v == nil {
 			r.removed = append(r.removed, it.name.Name)
 		} else {
@@ -80,14 +78,12 @@ func (st *stream) due(t resource.Type, removed bool) []*item {
 	return due
 }
 
-// later asks to look again at a time.
 func (st *stream) later(at time.Time) {
 	if st.wait.IsZero() || at.Before(st.wait) {
 		st.wait = at
 	}
 }
 
-// send sends what is new or changed of a type.
 func (st *stream) send(t *resource.TypeSpec) {
 	sub := &st.subs[t.Type]
 	if !sub.open {
@@ -98,29 +94,41 @@ func (st *stream) send(t *resource.TypeSpec) {
 		due = append(st.due(t.Type, true), due...)
 	}
 	if t.InTurn {
-		due = st.notInFlight(t.Type, due)
+		due = st.inTurn(t, due)
 	}
 	due = slices.DeleteFunc(due, func(it *item) bool { return !st.ready(t, it) })
 	for _, group := range groups(t, due) {
 		for _, it := range group {
 			st.follow(it)
 		}
-		st.ship(t.Type, successorsLast(group)...)
+		st.ship(t.Type, group...)
 	}
 	if sub.unanswered {
 		st.push(&response{typ: t.Type})
 	}
 }
 
+// inTurn leaves out what has to wait for an answer. One response of a table is in flight, and one of all listeners:
+// Envoy refuses a listener whose address another one still has.
+func (st *stream) inTurn(t *resource.TypeSpec, due []*item) []*item {
+	inFlight := func(it *item) bool { return len(it.sent) > 0 }
+	if t.Removal != resource.WithAddition {
+		return slices.DeleteFunc(due, inFlight)
+	}
+	for _, it := range st.items[t.Type] {
+		if inFlight(it) {
+			return nil
+		}
+	}
+	return due
+}
+
 // groups cuts items into those that travel together.
 func groups(t *resource.TypeSpec, items []*item) [][]*item {
-	if t.Alone {
-		return slices.Collect(slices.Chunk(items, 1))
-	}
 	var groups [][]*item
 	var together []*item
 	for _, it := range items {
-		if it.alone {
+		if t.Alone || it.alone {
 			groups = append(groups, []*item{it})
 		} else {
 			together = append(together, it)
@@ -151,19 +159,16 @@ func (st *stream) followers(v *version) (list []*entry) {
 // the proxy has asked for any endpoints it would drop them; it asks for them by itself then.
 func (st *stream) follow(user *item) {
 	for _, e := range st.followers(user.want()) {
-		if !st.subs[e.name.Type].open {
+		sub := &st.subs[e.name.Type]
+		if !sub.open {
 			continue
 		}
-		got := &st.subs[e.name.Type].got
-		it := st.items[e.name.Type][e.name.Name]
-		if it == nil {
-			it = &item{name: e.name, entry: e}
-			if got.has(e.slot) {
-				it.has = e.offer
-			}
+		var has *version
+		if sub.got.has(e.slot) {
+			has = e.offer
 		}
-		it.first = it.first || user.first
-		got.set(e.slot)
+		it := st.item(e.name, e, has)
+		sub.got.set(e.slot)
 		it.force = true
 		st.touch(it)
 	}
@@ -171,23 +176,17 @@ func (st *stream) follow(user *item) {
 
 // ready tells whether everything that a resource newly names, and waits for, is at the proxy.
 func (st *stream) ready(t *resource.TypeSpec, it *item) bool {
-	ready := true
-	for _, awaited := range t.Awaits {
-		if !st.subs[awaited].open {
-			continue
-		}
-		for c := range resource.Changes(it.has.parts(), it.want().parts()) {
-			if c.New == nil {
-				continue
-			}
-			for _, n := range c.New.Needs {
-				if n.Type == awaited && !st.usable(n) {
-					ready = false
-				}
-			}
+	if len(t.Awaits) == 0 {
+		return true
+	}
+	for c := range resource.Changes(it.has.parts(), it.want().parts()) {
+		if c.New != nil && slices.ContainsFunc(c.New.Needs, func(n resource.Name) bool {
+			return slices.Contains(t.Awaits, n.Type) && st.subs[n.Type].open && !st.usable(n)
+		}) {
+			return false
 		}
 	}
-	return ready
+	return true
 }
 
 // usable tells whether routes may name a cluster: it and its endpoints were sent, and if it is new and warms it was
@@ -232,9 +231,8 @@ func (st *stream) standIn(it *item) {
 
 // placeholders answers names for which there is nothing to send, so that the proxy does not wait for them.
 func (st *stream) placeholders(t *resource.TypeSpec) {
-	sub := &st.subs[t.Type]
-	names := sub.placeholders
-	sub.placeholders = nil
+	names := st.subs[t.Type].placeholders
+	st.subs[t.Type].placeholders = nil
 	switch {
 	case len(names) == 0:
 	case t.Placeholder == nil:

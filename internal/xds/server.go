@@ -3,7 +3,6 @@ package xds
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -44,11 +43,8 @@ type Server struct {
 	patience time.Duration // with a proxy that says nothing
 	loaded   chan struct{} // closed after the first whole turn
 
-	mu     sync.Mutex
-	fleets map[model.ObjectRef]*fleet // guarded by mu
-
-	sends  sync.Map // *sends by Gateway
-	offers sync.Map // *offers by Gateway
+	mu   sync.Mutex               // under which nothing waits for the graph
+	sets map[model.ObjectRef]*set // guarded by mu
 
 	strangers, unchecked strangers
 }
@@ -69,20 +65,10 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	m, err := newMetrics(cfg.Metrics)
-	if err != nil {
-		return nil, fmt.Errorf("register metrics: %w", err)
-	}
-	s := &Server{
-		cfg: cfg, protocol: newProtocol(cfg.Protocol), metrics: m, patience: firstWord,
-		loaded: make(chan struct{}), fleets: map[model.ObjectRef]*fleet{},
-	}
-	if cfg.Metrics != nil {
-		if err := cfg.Metrics.Register(newBehind(s)); err != nil {
-			return nil, fmt.Errorf("register metrics: %w", err)
-		}
-	}
-	return s, nil
+	return &Server{
+		cfg: cfg, protocol: newProtocol(cfg.Protocol), metrics: newMetrics(cfg.Metrics), patience: firstWord,
+		loaded: make(chan struct{}), sets: map[model.ObjectRef]*set{},
+	}, nil
 }
 
 // Loaded is closed when the first whole turn has been published.
@@ -99,7 +85,6 @@ func (s *Server) Run(ctx context.Context) error {
 	for range s.cfg.Graph.Watch(ctx) {
 		updates := map[model.ObjectRef][]update{}
 		var rev flow.Rev
-		s.mu.Lock()
 		s.cfg.Graph.View(func(v flow.View) {
 			rev = v.Rev()
 			for _, f := range followers {
@@ -114,8 +99,9 @@ func (s *Server) Run(ctx context.Context) error {
 		})
 		at := s.queued(seen, rev)
 		seen = rev
+		s.mu.Lock()
 		for gateway, list := range updates {
-			s.turn(s.fleetLocked(gateway), list, rev, at)
+			s.turn(s.setLocked(gateway), list, rev, at)
 		}
 		s.mu.Unlock()
 		select {

@@ -2,6 +2,7 @@ package xds
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	"cardea.dev/cardea/internal/flow"
@@ -9,8 +10,10 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// set is what one Gateway's proxies should have, shared by all their streams. Not safe for concurrent use.
+// set is what one Gateway's proxies should have, shared by all their streams.
 type set struct {
+	mu sync.Mutex // guards it and its streams; the server locks it, nothing else does
+
 	*protocol
 	gateway model.ObjectRef
 	entries [resource.TypeCount]map[string]*entry
@@ -19,8 +22,7 @@ type set struct {
 	streams map[*stream]struct{}
 	seq     uint64
 	rev     flow.Rev // of the graph, that the last turn showed
-	sends   *sends
-	offers  *offers
+	sends   sends
 	news    news
 
 	fragments   map[fragmentKey]int // how many parts of a resource hold a fragment
@@ -30,33 +32,53 @@ type set struct {
 
 	suspended  map[*entry]struct{} // whose state is not serving
 	rejections map[resource.RefusalKey]*rejection
-	groups     int                              // number of the last group of rejections
-	stale      map[resource.RefusalKey]struct{} // rejections whose content left a part
-	absent     map[resource.Proxy]time.Time     // that refused something which still is refused, and when they went
-	queue      []*entry                         // on trial, and not tried yet
-	trial      *trial                           // nil: none
-	trials     int64                            // number of the last one
+	groups     int                          // number of the last group of rejections
+	stale      bool                         // the content of rejections left parts
+	absent     map[resource.Proxy]time.Time // that refused something which still is refused, and when they went
+	queue      []*entry                     // on trial, and not tried yet
+	trial      *trial                       // nil: none
+	trials     int64                        // number of the last one
 }
 
-// entry is one resource.
 type entry struct {
-	name  resource.Name
-	slot  int
-	state resourceState
-	// current is what the graph says.
-	current *version
-	// offer is what proxies should have: current, or what they accepted while the state is not serving; nil if nothing.
-	offer *version
-	// confirmed is what all counting proxies acknowledged last.
-	confirmed *version
-	// untold are parts that changed, by ID, whose rows are to be told when all counting proxies have them as they are now.
-	untold []string
-	// kept are parts that were accepted and serve on, by ID: in the place of substitutes, or beside what is current.
-	kept map[string]*resource.Part
-	// unreplaced: a part of current may have content that was refused, and no substitute yet.
-	unreplaced bool
-	refusal    *refusal // for which the state is onTrial or rejected
+	name       resource.Name
+	slot       int
+	state      resourceState
+	current    *version                  // what the graph says
+	offer      *version                  // what proxies should have: current, or what they accepted before
+	confirmed  *version                  // what all counting proxies acknowledged last
+	untold     []string                  // changed parts, by ID, that not all counting proxies have as they are now
+	kept       map[string]*resource.Part // that were accepted and serve on, in place of substitutes or beside current
+	unreplaced bool                      // a part of current may have refused content, and no substitute yet
+	refusal    *refusal                  // for which the state is onTrial or rejected
 }
+
+// version is one value of a resource, as it was or will be sent.
+type version struct {
+	res  resource.Resource
+	seq  uint64    // grows with each offer of the set
+	at   time.Time // when the oldest edit of the turn that made it was queued
+	rev  flow.Rev  // of the graph, that was seen then
+	sent bool      // to a proxy, at least once
+}
+
+// parts are those of a version; a nil version has none.
+func (v *version) parts() []*resource.Part {
+	if v == nil {
+		return nil
+	}
+	return v.res.Parts
+}
+
+// equal tells whether two versions are the same to a proxy.
+func (v *version) equal(o *version) bool {
+	return v == o || v != nil && o != nil && v.res.Version == o.res.Version
+}
+
+func (v *version) part(id string) *resource.Part { return resource.Find(v.parts(), id) }
+
+// placeholderVersion is that of an answer without content.
+const placeholderVersion = "-"
 
 // update is a resource's new value; a nil value means that it left.
 type update struct {
@@ -68,8 +90,6 @@ func newSet(gateway model.ObjectRef, p *protocol) *set {
 	s := &set{
 		protocol:    p,
 		gateway:     gateway,
-		sends:       &sends{},
-		offers:      &offers{},
 		needs:       map[resource.Name]int{},
 		streams:     map[*stream]struct{}{},
 		fragments:   map[fragmentKey]int{},
@@ -78,7 +98,6 @@ func newSet(gateway model.ObjectRef, p *protocol) *set {
 		leaving:     map[*entry]struct{}{},
 		suspended:   map[*entry]struct{}{},
 		rejections:  map[resource.RefusalKey]*rejection{},
-		stale:       map[resource.RefusalKey]struct{}{},
 		absent:      map[resource.Proxy]time.Time{},
 	}
 	for t := range s.entries {
@@ -87,7 +106,6 @@ func newSet(gateway model.ObjectRef, p *protocol) *set {
 	return s
 }
 
-// empty tells that the set can be forgotten.
 func (s *set) empty() bool {
 	for _, byName := range s.entries {
 		if len(byName) > 0 {
@@ -97,10 +115,8 @@ func (s *set) empty() bool {
 	return len(s.streams) == 0
 }
 
-// lookup finds a resource.
 func (s *set) lookup(n resource.Name) *entry { return s.entries[n.Type][n.Name] }
 
-// turn takes all changes of one turn.
 func (s *set) turn(updates []update, at time.Time) {
 	var changed []*entry
 	var renewed []resource.Name // embedded resources
@@ -137,7 +153,6 @@ func (s *set) turn(updates []update, at time.Time) {
 	s.tidy()
 }
 
-// tidy does what follows from what changed.
 func (s *set) tidy() {
 	s.dropUnused()
 	s.endStale()
@@ -195,14 +210,9 @@ func (s *set) refile(e *entry) {
 
 // offer changes what proxies should have, and tells every stream.
 func (s *set) offer(e *entry, v *version) {
-	if v == e.current {
-		delete(s.apart, e)
-	} else {
-		s.apart[e] = struct{}{}
-	}
+	note(s.apart, e, v != e.current)
 	old := e.offer
 	e.offer = v
-	s.note(e)
 	if old == v && e.current != nil {
 		return
 	}
@@ -210,28 +220,26 @@ func (s *set) offer(e *entry, v *version) {
 		s.seq++
 		v.seq = s.seq
 	}
-	if v != nil && v != e.confirmed {
-		s.unconfirmed[e] = struct{}{}
-	} else {
-		delete(s.unconfirmed, e)
-	}
+	note(s.unconfirmed, e, v != nil && v != e.confirmed)
 	for st := range s.streams {
 		st.offered(e, old)
 	}
 }
 
-// note tells those who ask what is offered of a resource in place of what the graph says.
-func (s *set) note(e *entry) {
-	_, leaving := s.leaving[e]
-	s.offers.note(e, e.offer != e.current || leaving)
+// note adds a resource to those of which something is true, or takes it out.
+func note(those map[*entry]struct{}, e *entry, is bool) {
+	if is {
+		those[e] = struct{}{}
+	} else {
+		delete(those, e)
+	}
 }
 
-// drop forgets a resource that left.
 func (s *set) drop(e *entry) {
 	delete(s.leaving, e)
 	s.replace(e, nil)
 	if e.confirmed != nil && e.name.Type == resource.Routes {
-		s.news.remove(s.arrived(e))
+		s.news.remove(resource.Arrived(s.key(e)))
 	}
 	s.withdraw(e)
 	delete(s.suspended, e)

@@ -28,16 +28,12 @@ var moved struct {
 	proxy    func(from, to proxyState)
 }
 
-// enter changes the state of a resource.
 func (s *set) enter(e *entry, to resourceState) {
 	if moved.resource != nil {
 		moved.resource(e.state, to)
 	}
-	if e.state = to; to == serving {
-		delete(s.suspended, e)
-	} else {
-		s.suspended[e] = struct{}{}
-	}
+	e.state = to
+	note(s.suspended, e, to != serving)
 }
 
 // touch finds the state of an item after something of it changed, and files it by that.

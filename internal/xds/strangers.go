@@ -56,25 +56,13 @@ func (s *Server) turnAway(ctx context.Context, node string, err error) error {
 		return status.Error(codes.Unavailable, err.Error())
 	}
 	s.metrics.strangers.Inc()
-	node = strings.ToValidUTF8(node[:min(len(node), strangerName)], "")
-	why := err.Error()
-	why = strings.ToValidUTF8(why[:min(len(why), 2*strangerName)], "")
-	from := hostOf(ctx)
+	shorten := func(s string, to int) string { return strings.ToValidUTF8(s[:min(len(s), to)], "") }
+	node, why, from := shorten(node, strangerName), shorten(err.Error(), 2*strangerName), ""
+	if p, known := peer.FromContext(ctx); known {
+		from, _, _ = net.SplitHostPort(p.Addr.String()) // "" if it has none
+	}
 	if s.strangers.news(from+"\x00"+node+"\x00"+why, s.cfg.Now()) {
 		s.cfg.Log.Warn("proxy refused", "from", from, "node", node, "error", why)
 	}
 	return status.Error(codes.PermissionDenied, err.Error())
-}
-
-// hostOf is the address that a stream comes from, "" if it has none.
-func hostOf(ctx context.Context) string {
-	p, known := peer.FromContext(ctx)
-	if !known {
-		return ""
-	}
-	host, _, err := net.SplitHostPort(p.Addr.String())
-	if err != nil {
-		return ""
-	}
-	return host
 }

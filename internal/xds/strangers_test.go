@@ -19,11 +19,7 @@ func TestStrangers(t *testing.T) {
 	var log bytes.Buffer
 	registry := prometheus.NewRegistry()
 	now := time.Unix(0, 0)
-	m, err := newMetrics(registry)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &Server{metrics: m, cfg: Config{Log: slog.New(slog.NewTextHandler(&log, nil)),
+	s := &Server{metrics: newMetrics(registry), cfg: Config{Log: slog.New(slog.NewTextHandler(&log, nil)),
 		Now: func() time.Time { return now }}}
 	lines := func(want int) {
 		t.Helper()

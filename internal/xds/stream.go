@@ -12,10 +12,11 @@ import (
 // accept. A name without an item is accepted: the proxy acknowledged what the set offers. Not safe for concurrent use;
 // the set's lock guards it, too.
 type stream struct {
-	set   *set
-	id    string // of its node
-	proxy string // its version
-	wake  func() // tells the goroutine around it that there may be something to send
+	set    *set
+	id     string // of its node
+	proxy  string // its version
+	joined uint64 // the newest version when it connected
+	wake   func() // tells the goroutine around it that there may be something to send
 
 	subs     [resource.TypeCount]subscription
 	items    [resource.TypeCount]map[string]*item
@@ -23,15 +24,13 @@ type stream struct {
 	inflight map[string]*response                 // by nonce
 	nonce    uint64
 
-	whole  bool                     // it acknowledged a whole configuration
-	shown  [resource.TypeCount]bool // nothing of a type that the proxy brought along is unknown any more
-	opened time.Time                // when it asked for listeners
-	now    time.Time                // of this step
-	closed []string                 // listeners of trials that are over, to be removed
+	whole  bool      // it acknowledged a whole configuration
+	now    time.Time // of this step
+	closed []string  // listeners of trials that are over, to be removed
 
-	out    []*response // of this step
-	wait   time.Time   // when to look again though nothing happened; zero: never
-	counts counts
+	out  []*response // of this step
+	wait time.Time   // when to look again though nothing happened; zero: never
+	took []took      // of this step
 }
 
 // subscription is what a proxy asked for of one type.
@@ -40,10 +39,9 @@ type subscription struct {
 	unanswered bool // the type is to be answered, even if by nothing
 	asked      bits // names that it subscribed to, by slot
 	got        bits // names that it was sent, or brought along, by slot
-	// absent are names that it subscribed to and that the set does not have.
-	absent map[string]struct{}
-	// placeholders are names to be answered without a resource.
-	placeholders []string
+
+	absent       map[string]struct{} // names that it subscribed to and that the set does not have
+	placeholders []string            // names to be answered without a resource
 }
 
 // item is one name in which the proxy differs from the set.
@@ -54,7 +52,6 @@ type item struct {
 	has     *version   // what the proxy acknowledged last; nil if it has nothing, or something unknown
 	unknown bool       // the proxy may have a version that is not the set's
 	sent    []*version // in flight, oldest first; a nil element is a removal
-	first   bool       // it was to be sent when the proxy connected
 	force   bool       // to be sent though it was sent
 	alone   bool       // it travels alone: it shared a refused response in which no resource was named
 	at      time.Time  // when the oldest of what is in flight was sent
@@ -64,7 +61,6 @@ type item struct {
 	again   time.Time  // when unbound is sent again
 }
 
-// response is one message to the proxy.
 type response struct {
 	typ     resource.Type
 	foreign string // a type URL that the dialect does not have
@@ -77,26 +73,21 @@ type response struct {
 	group   []*suspect // which are tried
 }
 
-// shipment is one resource in a response.
 type shipment struct {
 	name resource.Name
 	v    *version
 }
 
-// counts are what metrics are made of.
-type counts struct {
-	acks, nacks [resource.TypeCount]int
-	took        []took
-}
-
+// took is how long it was from an edit to a proxy's acknowledgement.
 type took struct {
 	typ resource.Type
 	d   time.Duration
 }
 
 func newStream(s *set, id, proxy string) *stream {
-	st := &stream{set: s, id: id, proxy: proxy, wake: func() {}, inflight: map[string]*response{}}
+	st := &stream{set: s, id: id, proxy: proxy, joined: s.seq, wake: func() {}, inflight: map[string]*response{}}
 	for t := range st.items {
+		st.subs[t].absent = map[string]struct{}{}
 		st.items[t] = map[string]*item{}
 		st.pending[t] = map[string]*item{}
 	}
@@ -109,7 +100,6 @@ func newStream(s *set, id, proxy string) *stream {
 // who is the proxy: one that is started again with another version is another one.
 func (st *stream) who() resource.Proxy { return resource.Proxy{Node: st.id, Version: st.proxy} }
 
-// close forgets the stream.
 func (st *stream) close() {
 	delete(st.set.streams, st)
 	st.set.disconnected(st)
@@ -177,26 +167,18 @@ func (st *stream) offered(e *entry, old *version) {
 	st.wake()
 }
 
-// dropped handles a resource that the set has no more.
 func (st *stream) dropped(e *entry, old *version) {
 	sub := &st.subs[e.name.Type]
 	it := st.item(e.name, nil, old)
 	it.refused, it.unbound = nil, nil
 	if !st.set.wildcard(e.name.Type) {
 		if sub.asked.has(e.slot) {
-			sub.ask(e.name.Name)
+			sub.absent[e.name.Name] = struct{}{}
 		}
 		sub.asked.clear(e.slot)
 		sub.got.clear(e.slot)
 	}
 	st.touch(it)
-}
-
-func (sub *subscription) ask(name string) {
-	if sub.absent == nil {
-		sub.absent = map[string]struct{}{}
-	}
-	sub.absent[name] = struct{}{}
 }
 
 // accepted is what the proxy acknowledged of a resource; uses is false if it never asked for it.
@@ -211,7 +193,6 @@ func (st *stream) accepted(e *entry) (v *version, uses bool) {
 	return e.offer, true
 }
 
-// request takes one message of the proxy.
 func (st *stream) request(req *discoveryv3.DeltaDiscoveryRequest) {
 	spec := st.set.ofURL(req.GetTypeUrl())
 	if spec == nil {
@@ -274,15 +255,12 @@ func (st *stream) openAll(t resource.Type, brought map[string]string) {
 	// A type of which the proxy has nothing is answered, even if by nothing; and each stream has at least one response,
 	// since else Envoy waits longer and longer before it connects again.
 	st.subs[t].unanswered = len(brought) == 0 || st.nonce == 0
-	if t == resource.Listener {
-		st.opened = st.now
-	}
 	for name, e := range st.set.entries[t] {
 		v, has := brought[name]
 		if has && e.offer != nil && e.offer.res.Version == v {
 			continue
 		}
-		it := &item{name: e.name, entry: e, unknown: has, first: true}
+		it := &item{name: e.name, entry: e, unknown: has}
 		if has && e.current.res.Version == v {
 			it.has, it.unknown = e.current, false // another proxy refused what this one accepted
 		}
@@ -290,37 +268,29 @@ func (st *stream) openAll(t resource.Type, brought map[string]string) {
 	}
 	for name := range brought {
 		if st.set.entries[t][name] == nil {
-			st.touch(&item{name: resource.Name{Type: t, Name: name}, unknown: true, first: true})
+			st.touch(&item{name: resource.Name{Type: t, Name: name}, unknown: true})
 		}
 	}
-	st.confirmAll(t)
-}
-
-// confirmAll counts what a proxy brought along as acknowledged.
-func (st *stream) confirmAll(t resource.Type) {
 	for e := range st.set.unconfirmed {
 		if e.name.Type == t && st.items[t][e.name.Name] == nil {
-			st.set.confirm(e)
+			st.set.confirm(e) // it brought it along
 		}
 	}
 }
 
 func (st *stream) subscribe(n resource.Name, brought string, has bool) {
-	sub := &st.subs[n.Type]
-	e := st.set.lookup(n)
+	sub, e, it := &st.subs[n.Type], st.set.lookup(n), st.items[n.Type][n.Name]
 	if e == nil {
-		sub.ask(n.Name)
-		if it := st.items[n.Type][n.Name]; it != nil && (it.has != nil || len(it.sent) > 0) {
-			return // it was sent unasked, and left since: empty endpoints would fail those who still use it
-		}
-		if has && brought != placeholderVersion {
+		sub.absent[n.Name] = struct{}{}
+		switch {
+		case it != nil && (it.has != nil || len(it.sent) > 0):
+			// It was sent unasked, and left since: empty endpoints would fail those who still use it.
+		case has && brought != placeholderVersion:
 			// It belongs to something that leaves, too; what the proxy has must serve until then.
-			it := st.item(n, nil, nil)
+			it = st.item(n, nil, nil)
 			it.unknown = true
 			st.touch(it)
-			return
-		}
-		if !has {
+		case !has:
 			sub.placeholders = append(sub.placeholders, n.Name)
 		}
 		return
@@ -334,21 +304,18 @@ func (st *stream) subscribe(n resource.Name, brought string, has bool) {
 		return
 	}
 	sub.got.set(e.slot)
-	switch {
-	case has && !again && brought == e.offer.res.Version && st.items[n.Type][n.Name] == nil:
-		st.set.confirm(e)
-	case pushed && !again:
-		// The endpoints that followed their cluster unasked.
-		st.set.confirm(e)
-	default:
-		it := st.item(n, e, nil)
-		if again && st.items[n.Type][n.Name] == nil {
-			it.has = e.offer
-		}
-		it.unknown = it.unknown || has
-		it.force, it.first = true, !again
-		st.touch(it)
+	if !again && (pushed || has && it == nil && brought == e.offer.res.Version) {
+		st.set.confirm(e) // pushed are the endpoints that followed their cluster unasked
+		return
 	}
+	var acknowledged *version
+	if again {
+		acknowledged = e.offer
+	}
+	it = st.item(n, e, acknowledged)
+	it.unknown = it.unknown || has
+	it.force = true
+	st.touch(it)
 }
 
 func (st *stream) unsubscribe(n resource.Name) {

@@ -36,13 +36,13 @@ type trial struct {
 	proxy     *stream
 	name      string
 	listeners []string              // that were sent, to be removed
-	begun     bool                  // the proxy asked for the table
-	resources []*entry              // that are on trial here
-	suspects  map[*entry][]*suspect // of each; what serves at many places is one suspect
+	resources []*entry              // that are tried here
+	suspects  map[*entry][]*suspect // of each resource; nil until it begins. What serves at many places is one suspect
 	next      [][]*suspect          // groups to be sent, each of one type
 	open      int                   // groups without an answer
 	tried     int                   // suspects
 	rounds    int
+	silent    bool // the proxy did not answer in time
 	since     time.Time
 	at        time.Time // when something was sent last, or an answer came
 }
@@ -63,10 +63,7 @@ func (s *set) openTrial(now time.Time) {
 	}
 	s.trials++
 	st := s.queue[0].refusal.stream
-	s.trial = &trial{
-		proxy: st, name: trialPrefix + strconv.FormatInt(s.trials, 10), suspects: map[*entry][]*suspect{}, since: now,
-		at: now,
-	}
+	s.trial = &trial{proxy: st, name: trialPrefix + strconv.FormatInt(s.trials, 10), since: now, at: now}
 	st.wake()
 }
 
@@ -82,7 +79,7 @@ func (s *set) withdraw(e *entry) {
 // begin makes the groups when the proxy is ready for them, of the newest content of all that it refused by then.
 func (s *set) begin() {
 	t := s.trial
-	t.begun, t.rounds = true, 1
+	t.suspects, t.rounds = map[*entry][]*suspect{}, 1
 	known := map[resource.RefusalKey]*suspect{}
 	var byType [resource.TypeCount][]*suspect
 	s.queue = slices.DeleteFunc(s.queue, func(e *entry) bool {
@@ -111,7 +108,7 @@ func (s *set) begin() {
 		t.tried += len(list)
 	}
 	if t.open = len(t.next); t.open == 0 {
-		s.closeTrial(false)
+		s.closeTrial()
 	}
 }
 
@@ -130,21 +127,21 @@ func (s *set) answered(group []*suspect, refused bool, said string) {
 		t.open += len(group)
 	}
 	if t.open == 0 {
-		s.closeTrial(false)
+		s.closeTrial()
 	}
 }
 
 // closeTrial ends the trial by its verdict, and goes on with what waits.
-func (s *set) closeTrial(silent bool) {
+func (s *set) closeTrial() {
 	t := s.trial
-	if !t.begun {
+	if t.suspects == nil {
 		if s.begin(); s.trial != t {
 			return
 		}
 	}
 	var list []content
 	for _, e := range t.resources {
-		list = append(list, s.verdict(e, t, silent)...)
+		list = append(list, s.verdict(e, t)...)
 	}
 	told := s.reject(list)
 	for _, e := range t.resources {
@@ -162,10 +159,10 @@ func (s *set) closeTrial(silent bool) {
 // was edited since; or it is what can't be tried, a listener's address; or else all that is new in it is rejected
 // together, so that the resource takes edits of others. Not if the proxy has accepted no version that tells what is
 // new, or did not answer: then the resource stays as it was until it changes.
-func (s *set) verdict(e *entry, t *trial, silent bool) (list []content) {
+func (s *set) verdict(e *entry, t *trial) (list []content) {
 	for _, x := range t.suspects[e] {
 		if x.refused {
-			c := content{x.fragment, e.refusal.rejection()}
+			c := e.refusal.of(x)
 			c.said.Message = strings.ReplaceAll(x.said, t.name+chainsSuffix, e.name.Name)
 			list = append(list, c)
 		}
@@ -175,13 +172,12 @@ func (s *set) verdict(e *entry, t *trial, silent bool) (list []content) {
 	case len(list) > 0, !e.refusal.version.equal(s.composed(e)):
 	case s.spec(e.name.Type).KeepsParts && len(untriable) > 0:
 		s.rejectWhole(e, untriable)
-	case e.refusal.accepted == nil, silent:
-		e.refusal.silent = silent
+	case e.refusal.accepted == nil, t.silent:
 		s.rejectWhole(e, nil)
 	default:
 		s.groups++
 		for _, x := range t.suspects[e] {
-			c := content{x.fragment, e.refusal.rejection()}
+			c := e.refusal.of(x)
 			c.group = s.groups
 			list = append(list, c)
 		}
@@ -197,7 +193,7 @@ func (st *stream) try() {
 		st.closed = nil
 	}
 	for s.trial != nil && s.trial.proxy == st && !st.subs[resource.Listener].open {
-		s.closeTrial(false)
+		s.closeTrial()
 	}
 	t := s.trial
 	if t == nil || t.proxy != st {
@@ -239,7 +235,7 @@ func (st *stream) tried(r *response, refused bool, said string) {
 		s.answered(r.group, refused, said)
 	case refused: // so nothing can be tried
 		s.trial.next = nil
-		s.closeTrial(false)
+		s.closeTrial()
 	}
 }
 
@@ -251,7 +247,8 @@ func (st *stream) endSilence() {
 	case st.now.Before(t.at.Add(answerTime)):
 		st.later(t.at.Add(answerTime))
 	default:
-		st.set.closeTrial(true)
+		t.silent = true
+		st.set.closeTrial()
 	}
 }
 
@@ -260,7 +257,7 @@ func (st *stream) isTrial(n resource.Name) bool {
 	if n.Type != resource.Routes || !strings.HasPrefix(n.Name, trialPrefix) {
 		return false
 	}
-	if t := st.set.trial; t != nil && t.proxy == st && t.name == n.Name && !t.begun {
+	if t := st.set.trial; t != nil && t.proxy == st && t.name == n.Name && t.suspects == nil {
 		st.set.begin()
 	}
 	return true

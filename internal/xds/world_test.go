@@ -150,9 +150,9 @@ func (w *world) pass(d time.Duration) {
 	w.passed.Add(int64(d))
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
-	for _, f := range w.server.fleets {
+	for _, f := range w.server.sets {
 		f.mu.Lock()
-		for st := range f.set.streams {
+		for st := range f.streams {
 			st.wake()
 		}
 		f.mu.Unlock()

@@ -2,7 +2,6 @@ package xds
 
 import (
 	"slices"
-	"sync"
 	"time"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
@@ -12,98 +11,86 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// fleet is one Gateway's proxies: the core, and the lock around it.
-type fleet struct {
-	gateway model.ObjectRef
-
-	mu  sync.Mutex
-	set *set // guarded by mu, with all its streams
-}
-
-// fleetLocked finds or makes a Gateway's fleet. The server's lock is held.
-func (s *Server) fleetLocked(gateway model.ObjectRef) *fleet {
-	f := s.fleets[gateway]
-	if f == nil {
-		f = &fleet{gateway: gateway, set: newSet(gateway, s.protocol)}
-		s.fleets[gateway] = f
-		s.sends.Store(gateway, f.set.sends)
-		s.offers.Store(gateway, f.set.offers)
+// setLocked finds or makes a Gateway's set. The server's lock is held.
+func (s *Server) setLocked(gateway model.ObjectRef) *set {
+	if s.sets[gateway] == nil {
+		s.sets[gateway] = newSet(gateway, s.protocol)
 	}
-	return f
+	return s.sets[gateway]
 }
 
-// join adds a proxy.
-func (s *Server) join(gateway model.ObjectRef, id, proxy string, wake func()) (*fleet, *stream) {
+func (s *Server) join(gateway model.ObjectRef, id, proxy string, wake func()) *stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := s.fleetLocked(gateway)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	st := newStream(f.set, id, proxy)
-	if wake != nil {
-		st.wake = wake
-	}
-	s.publish(f)
+	set := s.setLocked(gateway)
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	st := newStream(set, id, proxy)
+	st.wake = wake
+	s.publish(set)
 	s.metrics.streams.Inc()
-	return f, st
+	return st
 }
 
 // leave takes a proxy out, and forgets a Gateway that has neither resources nor proxies.
-func (s *Server) leave(f *fleet, st *stream) {
+func (s *Server) leave(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	st.set.mu.Lock()
+	defer st.set.mu.Unlock()
 	st.now = s.cfg.Now()
 	st.close()
-	s.publish(f)
+	s.publish(st.set)
 	s.metrics.streams.Dec()
-	s.forgetLocked(f)
+	s.forgetLocked(st.set)
 }
 
-func (s *Server) forgetLocked(f *fleet) {
-	if !f.set.empty() || s.fleets[f.gateway] != f {
+func (s *Server) forgetLocked(set *set) {
+	if !set.empty() || s.sets[set.gateway] != set {
 		return
 	}
-	delete(s.fleets, f.gateway)
-	s.sends.Delete(f.gateway)
-	s.offers.Delete(f.gateway)
-	s.cfg.Graph.Apply("proxies", func(b *flow.Batch) { s.cfg.Feedback.Proxies.Delete(b, f.gateway) })
+	delete(s.sets, set.gateway)
+	s.cfg.Graph.Apply("proxies", func(b *flow.Batch) { s.cfg.Feedback.Proxies.Delete(b, set.gateway) })
 }
 
-// turn gives a fleet one turn's changes, all or none of which a proxy sees.
-func (s *Server) turn(f *fleet, updates []update, rev flow.Rev, at time.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.set.rev = rev
-	f.set.turn(updates, at)
-	s.publish(f)
-	s.forgetLocked(f)
+// turn gives a set one turn's changes, all or none of which a proxy sees.
+func (s *Server) turn(set *set, updates []update, rev flow.Rev, at time.Time) {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	set.rev = rev
+	set.turn(updates, at)
+	s.publish(set)
+	s.forgetLocked(set)
 }
 
 // step runs the core for one stream: it takes a request, if there is one, and returns what to send.
-func (s *Server) step(f *fleet, st *stream, req *discoveryv3.DeltaDiscoveryRequest) ([]*response, time.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (s *Server) step(st *stream, req *discoveryv3.DeltaDiscoveryRequest) ([]*response, time.Time) {
+	st.set.mu.Lock()
+	defer st.set.mu.Unlock()
 	st.now = s.cfg.Now()
 	if req != nil {
+		if t := s.protocol.ofURL(req.GetTypeUrl()); t != nil && req.GetResponseNonce() != "" {
+			s.metrics.answered(t.Type, req.GetErrorDetail() != nil)
+		}
 		st.request(req)
 	}
 	out, wait := st.step()
-	s.metrics.told(&st.counts)
-	st.counts = counts{}
-	s.publish(f)
+	for _, k := range st.took {
+		s.metrics.took.WithLabelValues(k.typ.String()).Observe(k.d.Seconds())
+	}
+	st.took = nil
+	s.publish(st.set)
 	return out, wait
 }
 
-// publish brings what the core has to tell into the graph. The fleet's lock is held, so that news keep their order;
+// publish brings what the core has to tell into the graph. The set's lock is held, so that news keep their order;
 // Apply only queues.
-func (s *Server) publish(f *fleet) {
-	n := f.set.news
+func (s *Server) publish(set *set) {
+	n := set.news
 	if n.empty() {
 		return
 	}
-	f.set.news = news{}
+	set.news = news{}
 	fb := s.cfg.Feedback
 	s.cfg.Graph.Apply("proxies", func(b *flow.Batch) {
 		for k := range n.removed {
@@ -119,19 +106,19 @@ func (s *Server) publish(f *fleet) {
 			fb.Refused.Set(b, k, said)
 		}
 		if n.proxies != nil {
-			fb.Proxies.Set(b, f.gateway, *n.proxies)
+			fb.Proxies.Set(b, set.gateway, *n.proxies)
 		}
 	})
 	for k := range n.refused {
 		s.metrics.refusals.WithLabelValues(k.Origin.Object.Kind().String()).Inc()
 	}
-	s.warn(f.gateway, n.refused)
+	s.warn(set.gateway, n.refused)
 	for _, said := range n.unattributed {
 		s.cfg.Log.Warn("refused by proxy, and nothing in it is refused alone: proxies keep what they have until it changes",
-			"gateway", f.gateway.String(), "type", said.Type.String(), "name", said.Name, "said", said.Message)
+			"gateway", set.gateway.String(), "type", said.Type.String(), "name", said.Name, "said", said.Message)
 	}
 	for _, r := range n.trials {
-		s.cfg.Log.Info("refused content found", "gateway", f.gateway.String(),
+		s.cfg.Log.Info("refused content found", "gateway", set.gateway.String(),
 			"rejected", r.rejected, "of", r.suspects, "rounds", r.rounds, "in", r.took)
 	}
 }
