@@ -3,6 +3,7 @@ package deploy
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +13,9 @@ import (
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
 )
+
+// remembered is how many versions of an object are known as Cardea's own: the watch may be behind what was written.
+const remembered = 32
 
 // begin notes that an object is being written: what the watch reports until then may be that.
 func (f Files) begin(gateway model.ObjectRef, k kind) {
@@ -26,8 +30,9 @@ func (f Files) remember(gateway model.ObjectRef, k kind, text digest, object met
 	m := &f.d.record(gateway).objects[k]
 	if m.writing, m.text, m.version = false, text, ""; object != nil {
 		m.version = object.GetResourceVersion()
+		m.own = append(m.own[max(0, len(m.own)+1-remembered):], m.version)
 	}
-	other := m.dirty && m.seen != m.version
+	other := m.dirty && !slices.Contains(m.own, m.seen)
 	m.dirty = false
 	f.d.mu.Unlock()
 	if other && object != nil {
@@ -53,7 +58,7 @@ func (m *made) observeFiles(object metav1.Object, deleted bool, now time.Time) (
 	case m.writing:
 		m.dirty = true
 		return 0, false
-	case m.version == "" || m.seen == m.version: // it was not read yet, or this is what was written
+	case m.version == "" || slices.Contains(m.own, m.seen): // it was not read yet, or this is what was written
 		return 0, false
 	}
 	wait = m.pause(now)
@@ -90,7 +95,7 @@ func (d *Deployer) rolledOut(ref model.ObjectRef, p plan.Proxy, want objects) bo
 	return rendered && is != nil && m.text == want.digest(deployment) && m.seen == m.print && !m.dirty && isComplete(is)
 }
 
-// isComplete tells whether a rollout is over: no pod is there of what was before.
+// isComplete tells whether a rollout is over: all pods are those that the Deployment asks for, but for some that drain.
 func isComplete(is *appsv1.Deployment) bool {
 	replicas := int32(1)
 	if is.Spec.Replicas != nil {

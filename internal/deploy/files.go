@@ -53,12 +53,14 @@ func (f Files) Read(ctx context.Context, gateway model.ObjectRef) (set dialect.F
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
+	missing := false
 	for _, k := range []kind{fileSecret, fileMap} {
 		object, files, err := f.get(ctx, k, gateway.Namespace(), k.of(p))
 		switch {
 		case apierrors.IsNotFound(err):
 			f.remember(gateway, k, digest{}, nil)
-			return dialect.FileSet{}, time.Time{}, nil
+			missing = true
+			continue
 		case err != nil:
 			return set, at, err
 		case !ours(object, p):
@@ -66,10 +68,7 @@ func (f Files) Read(ctx context.Context, gateway model.ObjectRef) (set dialect.F
 		}
 		o := fileObject{k, gateway, p, files}
 		f.remember(gateway, k, o.digest(), object)
-		written, err := time.Parse(time.RFC3339Nano, object.GetAnnotations()[writtenAtAnnotation])
-		if err != nil {
-			written = object.GetCreationTimestamp().Time
-		}
+		written := writtenAt(object, time.Now())
 		if !o.hasHead(object) {
 			if err := f.apply(ctx, o, written); err != nil {
 				return set, at, err
@@ -79,7 +78,22 @@ func (f Files) Read(ctx context.Context, gateway model.ObjectRef) (set dialect.F
 			at = written
 		}
 	}
+	if missing {
+		return dialect.FileSet{}, time.Time{}, nil
+	}
 	return set, at, nil
+}
+
+// writtenAt is when an object was written, by its annotation. Who changed that can't put off what follows for ever.
+func writtenAt(object metav1.Object, now time.Time) time.Time {
+	written, err := time.Parse(time.RFC3339Nano, object.GetAnnotations()[writtenAtAnnotation])
+	switch {
+	case err != nil:
+		return object.GetCreationTimestamp().Time
+	case written.After(now):
+		return now
+	}
+	return written
 }
 
 // get reads an object.
@@ -158,7 +172,7 @@ type fileObject struct {
 }
 
 func (o fileObject) labels() map[string]string {
-	return labels(o.gateway, o.proxy, map[string]string{filesLabel: "true"})
+	return joined(labels(o.gateway, o.proxy), map[string]string{filesLabel: "true"})
 }
 
 // hasHead tells whether an object has its labels, annotations and owner.

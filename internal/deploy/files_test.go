@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"cardea.dev/cardea/internal/deploy"
 	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/envoystatic"
 	"cardea.dev/cardea/internal/model"
@@ -171,6 +172,13 @@ func TestFilesOfOthers(t *testing.T) {
 	}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	theirs := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: p.proxy.Name + "-files"}, Data: map[string]string{"theirs": "yes"},
+	}
+	configMaps := p.Client.CoreV1().ConfigMaps(p.namespace)
+	if _, err := configMaps.Create(t.Context(), theirs, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	p.plan(onFiles)
 	p.frontIs(func(f model.Front) bool {
 		return f.Reason == "NoResources" && strings.HasPrefix(f.Message, "Secret "+p.proxy.Name+"-keys exists")
@@ -183,4 +191,49 @@ func TestFilesOfOthers(t *testing.T) {
 		Delete(t.Context(), p.proxy.Name+"-keys", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	_, _, err = p.deployer.Files().Read(t.Context(), p.ref) // one that is missing does not hide the other
+	if want := "ConfigMap " + p.proxy.Name + "-files exists and does not belong to Cardea"; err == nil ||
+		err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if err := configMaps.Delete(t.Context(), theirs.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestMistakenDataPlane: a DataPlane that asks for another proxy, and for what the API server does not take, changes
+// nothing; nor does one that is missing, for a Deployer that has just started.
+func TestMistakenDataPlane(t *testing.T) {
+	p := newPlace(t)
+	p.plan(func(x *plan.Proxy) {
+		onFiles(x)
+		x.Parameters = parameters(t, `{replicas: 0}`)
+		x.Labels = map[string]string{"cardea.dev/files": "mine"}
+	})
+	f := p.frontIs(func(f model.Front) bool { return len(f.Addresses) == 1 })
+	if !strings.Contains(f.Note, "Cardea sets cardea.dev/files itself") {
+		t.Errorf("the note is %q", f.Note)
+	}
+	var before map[string]string
+	p.eventually(func() (err error) {
+		before, err = p.state()
+		return err
+	})
+	p.plan(func(x *plan.Proxy) {
+		x.DataPlane = model.DataPlaneEnvoy
+		x.Parameters = parameters(t, `{replicas: 0, pod: {nodeSelector: {"not a label": x}}}`)
+	})
+	p.frontIs(func(f model.Front) bool { return f.Reason == "InvalidParameters" })
+	p.isAgain(before)
+	unknown := p.proxy
+	unknown.Accepted, unknown.Parameters = false, nil
+	p.restart(unknown, func(*deploy.Config) {}, func(front func() model.Front) {
+		p.eventually(func() error {
+			if f := front(); len(f.Addresses) != 1 {
+				return fmt.Errorf("the front is %+v", f)
+			}
+			return nil
+		})
+		p.isAgain(before)
+	})
 }

@@ -18,7 +18,8 @@ const (
 	managedByLabel = "app.kubernetes.io/managed-by"
 	gatewayLabel   = gatewayv1.GatewayNameLabelKey
 
-	gatewayAnnotation   = "cardea.dev/gateway" // the whole name
+	gatewayAnnotation   = "cardea.dev/gateway"    // the whole name
+	dataPlaneAnnotation = "cardea.dev/data-plane" // of the Deployment: that of its pods
 	bootstrapAnnotation = "cardea.dev/bootstrap"
 
 	filesLabel          = "cardea.dev/files"      // of the objects that Files writes
@@ -40,7 +41,9 @@ func podSelector(p plan.Proxy) map[string]string {
 // labels are the labels of all objects of a Gateway.
 func labels(ref model.ObjectRef, p plan.Proxy, more ...map[string]string) map[string]string {
 	own := map[string]string{managedByLabel: manager, gatewayLabel: model.LabelValue(ref.Name())}
-	return joined(append(append([]map[string]string{p.Labels}, more...), own, podSelector(p))...)
+	all := joined(append(append([]map[string]string{p.Labels}, more...), own, podSelector(p))...)
+	delete(all, filesLabel)
+	return all
 }
 
 func annotations(ref model.ObjectRef, p plan.Proxy, more ...map[string]string) map[string]string {

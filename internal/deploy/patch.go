@@ -93,7 +93,8 @@ func (f fixedPart) ownLabels() map[string]any {
 		all, _ := metadata["labels"].(map[string]any)
 		all = maps.Clone(all)
 		maps.DeleteFunc(all, func(k string, _ any) bool {
-			return k != nameLabel && k != instanceLabel && k != managedByLabel && k != gatewayLabel
+			return k != nameLabel && k != instanceLabel && k != managedByLabel && k != gatewayLabel &&
+				k != filesLabel
 		})
 		for k, v := range all {
 			own[where+k] = v

@@ -71,7 +71,7 @@ func (d *Deployer) reconcile(ctx context.Context, ref model.ObjectRef) (again ti
 
 // runnable is what to run for a Gateway of the plan. For a Gateway that is not accepted, it is what was accepted last.
 // If that is not known, Deployment and Service stay as they are, and only the CA certificates of existing proxies are
-// kept up to date; found is false if there are no proxies.
+// kept up to date, whatever their data plane is; found is false if there are no proxies.
 func (d *Deployer) runnable(ref model.ObjectRef, p plan.Proxy) (run plan.Proxy, found bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -83,6 +83,7 @@ func (d *Deployer) runnable(ref model.ObjectRef, p plan.Proxy) (run plan.Proxy, 
 	if r.accepted != nil {
 		return *r.accepted, true
 	}
+	p.DataPlane = d.running(ref, p)
 	return p, d.find(deployment, ref.Namespace(), p.Name) != nil
 }
 

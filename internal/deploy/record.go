@@ -24,8 +24,8 @@ type record struct {
 	// accepted is the plan at the time when the Gateway was accepted last; nil if it never was.
 	accepted  *plan.Proxy
 	lastError string
-	// good are the DataPlanes that were applied last as a whole; nil if not known.
-	good    *[]plan.DataPlane
+	// good is the plan whose DataPlanes were applied last as a whole; nil if not known.
+	good    *plan.Proxy
 	objects [kindsEnd]made
 	// service is the name of the Service of an XBackend; "" if not known.
 	service string
@@ -48,7 +48,9 @@ type made struct {
 	seen        string // of the object as the watch showed it last; "" if it is deleted or being deleted
 	events      uint64 // number of the watch's events about it
 	dirty       bool   // another client changed it
-	writing     bool   // of an object with files: it is being written
+	// Of an object with files: it is being written, and versions that were read or written.
+	writing bool
+	own     []string
 	// The number of repairs shortly one after the other, and the time of the last one.
 	repairs  int
 	repaired time.Time

@@ -157,7 +157,9 @@ func (r *renderer) deployment(bootstrap string) *appsv1ac.DeploymentApplyConfigu
 		spec.WithReplicas(*r.parameters.Replicas)
 	}
 	return appsv1ac.Deployment(r.proxy.Name, r.ref.Namespace()).
-		WithLabels(labels(r.ref, r.proxy)).WithAnnotations(annotations(r.ref, r.proxy)).
+		WithLabels(labels(r.ref, r.proxy)).WithAnnotations(annotations(r.ref, r.proxy, map[string]string{
+		dataPlaneAnnotation: string(r.proxy.DataPlane),
+	})).
 		WithOwnerReferences(owner(r.ref, r.proxy)).
 		WithSpec(spec)
 }

@@ -16,7 +16,7 @@ func reserved(ref model.ObjectRef, p plan.Proxy) (notes []note) {
 	look := func(where string, asked, own map[string]string) {
 		var keys []string
 		for _, key := range slices.Sorted(maps.Keys(asked)) {
-			if value, taken := own[key]; taken && value != asked[key] {
+			if value, taken := own[key]; taken && value != asked[key] || key == filesLabel {
 				keys = append(keys, key)
 			}
 		}

@@ -27,7 +27,7 @@ func (d *Deployer) renderValid(
 	d.mu.Lock()
 	good := d.record(ref).good
 	d.mu.Unlock()
-	if good == nil || !reflect.DeepEqual(*good, p.Parameters) {
+	if good == nil || good.DataPlane != p.DataPlane || !reflect.DeepEqual(good.Parameters, p.Parameters) {
 		if err := d.dryRun(ctx, ref, p, want, o); err != nil {
 			return want, p, err
 		}
@@ -35,16 +35,26 @@ func (d *Deployer) renderValid(
 	switch {
 	case len(o.wrong) == 0:
 		d.mu.Lock()
-		d.record(ref).good = &p.Parameters
+		d.record(ref).good = &p
 		d.mu.Unlock()
 	case good == nil:
+		p.DataPlane = d.running(ref, p)
+		want, err = d.render(ref, p, bundle)
 		delete(want.texts, deployment)
 		delete(want.texts, service)
 	default:
-		p.Parameters = *good
+		p.Parameters, p.DataPlane = good.Parameters, good.DataPlane
 		want, err = d.render(ref, p, bundle)
 	}
 	return want, p, err
+}
+
+// running is the data plane of the proxies that run for a Gateway; that of the plan if there are none.
+func (d *Deployer) running(ref model.ObjectRef, p plan.Proxy) model.DataPlane {
+	if is := d.deploymentOf(ref, p); is != nil && is.Annotations[dataPlaneAnnotation] != "" {
+		return model.DataPlane(is.Annotations[dataPlaneAnnotation])
+	}
+	return p.DataPlane
 }
 
 func (d *Deployer) render(ref model.ObjectRef, p plan.Proxy, bundle []byte) (objects, error) {

@@ -112,7 +112,8 @@ func (m *Meaning) newBackendKinds() backendKinds {
 func (m *Meaning) newListenerPlan(planes dataPlanes) {
 	m.Plan.Gateways = flow.Map(m.gateways, "plan/gateway",
 		func(_ *flow.Ctx, ref model.ObjectRef, f gatewayFacts) (model.Gateway, bool) {
-			return model.Gateway{Ref: ref, DataPlane: f.Proxy.DataPlane, Addresses: f.Bind}, f.served()
+			g := model.Gateway{Ref: ref, Accepted: f.accepted(), DataPlane: f.Proxy.DataPlane, Addresses: f.Bind}
+			return g, f.served()
 		})
 	m.named = flow.Group(m.in.Gateways.Collection(), "gateways by class",
 		func(_ model.ObjectRef, o input.Object[gatewayv1.GatewaySpec]) []model.ObjectRef {

@@ -22,9 +22,9 @@ func All() []*kind.Kind {
 	}
 }
 
-// Catalog is All as a catalog.
-func Catalog() *kind.Catalog {
-	c := kind.NewCatalog(All()...)
+// Catalog is All and more as a catalog.
+func Catalog(more ...*kind.Kind) *kind.Catalog {
+	c := kind.NewCatalog(append(All(), more...)...)
 	for _, name := range []string{"TLSRoute", "TCPRoute", "UDPRoute", "BackendTLSPolicy", "ListenerSet"} {
 		c.NotYet = append(c.NotYet, model.KindOf(model.KindGateway.Group(), name))
 	}

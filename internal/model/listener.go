@@ -67,7 +67,10 @@ type Listener struct {
 
 // Gateway is one Gateway that Cardea serves.
 type Gateway struct {
-	Ref       ObjectRef
+	Ref ObjectRef
+	// Accepted: what it asks for is known. If it is not, DataPlane may be another one than before a mistake was made, and
+	// proxies that run stay what they are.
+	Accepted  bool
 	DataPlane DataPlane
 	Addresses []string // that its proxies bind, sorted
 }

@@ -36,11 +36,13 @@ func (w *Writer) advance(ctx context.Context, t *target) {
 			t.due = w.never()
 			return
 		}
-		why := cmp.Or(t.files.TooLarge(step.Whole), t.files.TooLarge(step.Files))
-		if why != "" && step.Stage != dialect.FilesCurrent {
+		if why := t.tooLarge(step); why != "" {
 			w.tellTooLarge(t, why)
-			t.due, t.failing = w.never(), false
-			return
+			// What is written already goes on following its endpoints and certificates.
+			if step.Stage != dialect.FilesUpdate || t.files.TooLarge(step.Files) != "" {
+				t.due, t.failing = w.never(), false
+				return
+			}
 		}
 		if now := w.cfg.Now(); step.Stage == dialect.FilesCurrent || now.Before(due) {
 			t.due, t.failing, t.pause = due, false, 0
@@ -58,10 +60,13 @@ func (w *Writer) readFiles(ctx context.Context, t *target) (err error) {
 	if t.read {
 		return nil
 	}
+	known := t.at
 	if t.written, t.at, err = w.cfg.Store.Read(ctx, t.gateway); err != nil {
 		return err
 	}
-	t.read = true
+	if t.read = true; t.at.Equal(known) {
+		return nil // nothing was written since
+	}
 	for i := range t.wrote { // what was written when is not known any more
 		t.wrote[i] = t.at
 	}
@@ -74,7 +79,7 @@ func (w *Writer) step(t *target) (step dialect.FileStep, due time.Time, err erro
 	if step, err = t.files.Next(start, t.written, t.resources); err != nil {
 		return step, due, err
 	}
-	w.tell(t, step.Missing)
+	w.tell(t, step.Missing, t.tooLarge(step))
 	if step.Stage == dialect.FilesCurrent || step.Stage == dialect.FilesRemove {
 		t.snapshot = nil // what was to be switched was edited back
 	}
@@ -95,6 +100,14 @@ func (w *Writer) step(t *target) (step dialect.FileStep, due time.Time, err erro
 		return w.step(t) // the snapshot is what is written; what came after it is not
 	}
 	return step, due, err
+}
+
+// tooLarge says why what the proxies should have can't be written; "" if it can.
+func (t *target) tooLarge(step dialect.FileStep) string {
+	if step.Stage == dialect.FilesCurrent {
+		return ""
+	}
+	return cmp.Or(t.files.TooLarge(step.Whole), t.files.TooLarge(step.Files))
 }
 
 // dueAt is when a step of a stage may be written: when every proxy has read the last step of the stages before it.

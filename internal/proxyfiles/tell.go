@@ -10,7 +10,7 @@ type rows map[resource.Name]map[resource.AckKey]uint64
 
 // tell tells the graph what of a Gateway is written as it is now, and since when. What is missing keeps the rows of its
 // former content.
-func (w *Writer) tell(t *target, missing []resource.Name) {
+func (w *Writer) tell(t *target, missing []resource.Name, tooLarge string) {
 	now := rows{}
 	for n, r := range t.resources {
 		now[n] = rowsOf(t, n, r)
@@ -20,7 +20,10 @@ func (w *Writer) tell(t *target, missing []resource.Name) {
 			delete(now, n)
 		}
 	}
-	said := resource.Written{Where: w.cfg.Store.Where(t.gateway), At: t.at}
+	said := resource.Written{Where: w.cfg.Store.Where(t.gateway), At: t.at, TooLarge: tooLarge}
+	if tooLarge != "" && t.said.TooLarge == "" {
+		w.warnTooLarge(t, tooLarge)
+	}
 	gone, fresh := now.changes(t.told)
 	if len(gone)+len(fresh) > 0 || said != t.said {
 		w.cfg.Graph.Apply("files", func(b *flow.Batch) {
@@ -79,10 +82,14 @@ func (w *Writer) tellTooLarge(t *target, why string) {
 	if said.TooLarge = why; said == t.said {
 		return
 	}
-	w.cfg.Log.Warn("the configuration is too large for files; proxies keep what was written", "gateway",
-		t.gateway.String(), "why", why)
+	w.warnTooLarge(t, why)
 	w.cfg.Graph.Apply("files", func(b *flow.Batch) { w.cfg.Feedback.Written.Set(b, t.gateway, said) })
 	t.said = said
+}
+
+func (w *Writer) warnTooLarge(t *target, why string) {
+	w.cfg.Log.Warn("the configuration is too large for files; proxies keep what was written", "gateway",
+		t.gateway.String(), "why", why)
 }
 
 // untell takes back all that was told of a Gateway.

@@ -2,6 +2,7 @@ package proxyfiles
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"cardea.dev/cardea/internal/dialect"
@@ -37,6 +38,7 @@ func (w *Writer) targetsNow() (gone []*target) {
 		for c := range w.gateways.Changes(v) {
 			t, files := w.targets[c.Key], w.cfg.Files(c.Value.DataPlane)
 			switch {
+			case !c.Deleted && !c.Value.Accepted && t != nil: // its proxies still read files
 			case (c.Deleted || files == nil) && t != nil:
 				delete(w.targets, c.Key)
 				gone = append(gone, t)
@@ -87,12 +89,14 @@ func (w *Writer) change(c flow.Change[resource.Key, resource.Resource]) {
 	}
 }
 
-// release ends that a Gateway's proxies read files.
+// release ends that a Gateway's proxies read files. Those that still run close their ports; for the requests that they
+// still have, all else stays.
 func (w *Writer) release(ctx context.Context, t *target) {
 	w.untell(t)
-	empty, err := t.files.Next(w.cfg.Store.Start(t.gateway), dialect.FileSet{}, nil)
+	maps.DeleteFunc(t.resources, func(n resource.Name, _ resource.Resource) bool { return n.Type == resource.Listener })
+	closed, err := t.files.Next(w.cfg.Store.Start(t.gateway), dialect.FileSet{}, t.resources)
 	if err == nil {
-		err = w.cfg.Store.Release(ctx, t.gateway, empty.Files)
+		err = w.cfg.Store.Release(ctx, t.gateway, closed.Files)
 	}
 	if err != nil && ctx.Err() == nil {
 		w.cfg.Log.Error("can't release the files of proxies", "gateway", t.gateway.String(), "error", err)

@@ -161,7 +161,7 @@ func newStage(t *testing.T, dir string) *stage {
 func (s *stage) edit(words ...string) {
 	s.t.Helper()
 	s.graph.Apply("edit", func(b *flow.Batch) {
-		s.gateways.Set(b, edge, model.Gateway{DataPlane: model.DataPlaneEnvoyConfigMap})
+		s.gateways.Set(b, edge, model.Gateway{Accepted: true, DataPlane: model.DataPlaneEnvoyConfigMap})
 		s.gateways.Synced(b)
 		s.resources.Synced(b)
 		for _, word := range words {
@@ -320,22 +320,28 @@ func TestTooLarge(t *testing.T) {
 		if want := "6 files are needed, and a proxy can follow 5"; w.TooLarge != want || !w.At.Equal(s.store.begun) {
 			t.Errorf("told %+v, want %q", w, want)
 		}
+		s.edit("c=2") // what is there already follows its endpoints
+		s.wrote("0s write c=2 lds= t=1")
+		if _, w := s.told(); w.TooLarge == "" {
+			t.Error("it is not told any more")
+		}
 		s.edit("-t3", "-t4")
-		s.wrote("0s write c=1 lds= t=2 t2=1")
+		s.wrote("0s write c=2 lds= t=2 t2=1")
 		if _, w := s.told(); w.TooLarge != "" {
 			t.Errorf("told %+v", w)
 		}
 	})
 }
 
-// TestRelease: a Gateway that reads no files any more leaves files without listeners, and nothing is told of it.
+// TestRelease: a Gateway that reads no files any more leaves files without listeners, with all else for the requests that
+// its proxies still have, and nothing is told of it.
 func TestRelease(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stage) {
 		s.graph.Apply("edit", func(b *flow.Batch) {
-			s.gateways.Set(b, edge, model.Gateway{DataPlane: model.DataPlaneEnvoy})
+			s.gateways.Set(b, edge, model.Gateway{Accepted: true, DataPlane: model.DataPlaneEnvoy})
 		})
 		synctest.Wait()
-		s.wrote("0s release lds=")
+		s.wrote("0s release c=1 lds= t=1")
 		s.tells()
 		if _, w := s.told(); w != (resource.Written{}) {
 			t.Errorf("told %+v", w)
@@ -344,7 +350,21 @@ func TestRelease(t *testing.T) {
 		s.wrote() // proxies of before may still read the files
 		time.Sleep(2 * wait)
 		synctest.Wait()
-		s.wrote("1m30s write c=1 lds=", "3m0s write c=1 lds= t=2")
+		s.wrote("1m30s write c=1 lds= t=2")
+	})
+}
+
+// TestMistake: while a Gateway is not accepted, since its DataPlane is missing, its proxies read files as before.
+func TestMistake(t *testing.T) {
+	bubble(t, func(t *testing.T, s *stage) {
+		s.graph.Apply("edit", func(b *flow.Batch) {
+			s.gateways.Set(b, edge, model.Gateway{DataPlane: model.DataPlaneEnvoy})
+		})
+		synctest.Wait()
+		s.wrote()
+		s.edit("t=2")
+		s.wrote("0s write c=1 lds= t=2")
+		s.tells("c=1", "t=2")
 	})
 }
 

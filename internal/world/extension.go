@@ -15,9 +15,9 @@ type Extension struct {
 
 // Catalog is all kinds that a program with these extensions reads.
 func Catalog(extensions ...Extension) *kind.Catalog {
-	list := kinds.All()
+	var more []*kind.Kind
 	for _, e := range extensions {
-		list = append(list, e.Kind)
+		more = append(more, e.Kind)
 	}
-	return kind.NewCatalog(list...)
+	return kinds.Catalog(more...)
 }

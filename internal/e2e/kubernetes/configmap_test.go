@@ -10,7 +10,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 
 	"cardea.dev/cardea/internal/testcert"
 )
@@ -131,6 +133,7 @@ func TestFilesInACluster(t *testing.T) {
 	s.step("what others did is mended")
 	s.gets(address, "shop.example", "/", by("blue"))
 
+	s.withoutDataPlane(address)
 	if err := s.api.GatewayV1().Gateways(s.namespace).Delete(ctx, "files", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -139,6 +142,31 @@ func TestFilesInACluster(t *testing.T) {
 		_, err2 := secrets.Get(ctx, name+"-keys", metav1.GetOptions{})
 		return fmt.Sprint(err1, err2), apierrors.IsNotFound(err1) && apierrors.IsNotFound(err2)
 	})
+}
+
+// withoutDataPlane: while the DataPlane of the Gateway files is missing, edits are served, and after a restart of Cardea
+// a proxy that is started serves.
+func (s *stage) withoutDataPlane(address string) {
+	s.Helper()
+	planes := schema.GroupVersionResource{Group: "cardea.dev", Version: "v1alpha1", Resource: "dataplanes"}
+	objects, err := dynamic.NewForConfig(s.Config)
+	if err == nil {
+		err = objects.Resource(planes).Namespace(s.namespace).Delete(context.Background(), "files", metav1.DeleteOptions{})
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.gatewayIs("files", "Accepted=False InvalidParameters")
+	s.apply(route(s.namespace, "web", "files", "shop.example", "green"))
+	s.gets(address, "shop.example", "/", by("green"))
+	s.step("an edit is served without the DataPlane")
+	s.deletePod(s.controller())
+	s.controller()
+	s.gatewayIs("files", "Accepted=False InvalidParameters")
+	s.deletePod(s.ready(s.namespace, proxiesOf("files"), 1)[0])
+	s.ready(s.namespace, proxiesOf("files"), 1)
+	s.gets(address, "shop.example", "/", by("green"))
+	s.step("a proxy that is started serves")
 }
 
 // files waits until the files of a Gateway's proxies, one after the other, are as they should be: plain ones, and those
