@@ -273,8 +273,8 @@ func TestWrittenMessages(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, written)
 	}
 	g.Written.TooLarge = "112 files are needed, and a proxy can follow 100"
-	const tooLarge = "112 files are needed, and a proxy can follow 100; " +
-		"ConfigMap infra/edge-files keeps what was written at 2026-01-02T03:04:05Z"
+	const tooLarge = "112 files are needed, and a proxy can follow 100 (use fewer HTTPS listeners and certificates, " +
+		"or the data plane Envoy); ConfigMap infra/edge-files keeps what was written at 2026-01-02T03:04:05Z"
 	if got := last(); got != tooLarge {
 		t.Errorf("got  %s\nwant %s", got, tooLarge)
 	}

@@ -9,15 +9,19 @@ import (
 // before stays.
 const TooLarge = "TooLarge"
 
+// smaller is what to do about it.
+const smaller = " (use fewer HTTPS listeners and certificates, or the data plane Envoy)"
+
 // written is the Gateway's Programmed condition as far as it is known of proxies that read files: they acknowledge
 // nothing.
 func (g GatewayFacts) written(programmed, valid int) (reason, message string) {
 	w := g.Written
 	switch {
 	case w.TooLarge != "" && w.At.IsZero():
-		return TooLarge, "nothing is written: " + w.TooLarge
+		return TooLarge, "nothing is written: " + w.TooLarge + smaller
 	case w.TooLarge != "":
-		return TooLarge, fmt.Sprintf("%s; %s keeps what was written at %s", w.TooLarge, w.Where, stamp(w.At))
+		return TooLarge, fmt.Sprintf("%s%s; %s keeps what was written at %s", w.TooLarge, smaller, w.Where,
+			stamp(w.At))
 	case w.At.IsZero():
 		return "Pending", "the files of its proxies are not written yet"
 	case programmed < valid:

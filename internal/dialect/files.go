@@ -80,17 +80,17 @@ var stageNames = [...]string{"nothing", "update", "add keys", "add", "switch", "
 // String is the stage as the log says it.
 func (s FileStage) String() string { return stageNames[s] }
 
-// MaxObject is how large a ConfigMap or a Secret may be, in bytes. Kubernetes takes 1 MiB; the rest is for its
+// maxObject is how large a ConfigMap or a Secret may be, in bytes. Kubernetes takes 1 MiB; the rest is for its
 // metadata.
-const MaxObject = 900_000
+const maxObject = 900_000
 
 // TooLarge says why a set of files can't be written; "" if it can.
 func (f Files) TooLarge(s FileSet) string {
 	switch count, size := s.Count(), s.Size(); {
 	case count > f.MaxFiles:
 		return fmt.Sprintf("%d files are needed, and a proxy can follow %d", count, f.MaxFiles)
-	case size > MaxObject:
-		return fmt.Sprintf("%d bytes are needed, and one object holds %d", size, MaxObject)
+	case size > maxObject:
+		return fmt.Sprintf("%d bytes are needed, and one object holds %d", size, maxObject)
 	}
 	return ""
 }

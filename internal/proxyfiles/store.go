@@ -18,7 +18,7 @@ type Store interface {
 	Read(ctx context.Context, gateway model.ObjectRef) (dialect.FileSet, time.Time, error)
 	// Write replaces all files of a Gateway.
 	Write(ctx context.Context, gateway model.ObjectRef, files dialect.FileSet, at time.Time) error
-	// Release: the Gateway is gone, or its next proxies read no files. Files are those of a Gateway without listeners, for
+	// Release: the Gateway is gone, or its next proxies read no files. Files are those without listeners, for
 	// proxies that still run and nobody else tells to close their ports.
 	Release(ctx context.Context, gateway model.ObjectRef, files dialect.FileSet) error
 }

@@ -333,8 +333,8 @@ func TestTooLarge(t *testing.T) {
 	})
 }
 
-// TestRelease: a Gateway that reads no files any more leaves files without listeners, with all else for the requests that
-// its proxies still have, and nothing is told of it.
+// TestRelease: a Gateway that reads no files any more leaves files without listeners, with all else for the requests
+// that its proxies still have, and nothing is told of it.
 func TestRelease(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stage) {
 		s.graph.Apply("edit", func(b *flow.Batch) {

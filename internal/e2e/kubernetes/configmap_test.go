@@ -144,8 +144,8 @@ func TestFilesInACluster(t *testing.T) {
 	})
 }
 
-// withoutDataPlane: while the DataPlane of the Gateway files is missing, edits are served, and after a restart of Cardea
-// a proxy that is started serves.
+// withoutDataPlane: while the DataPlane of the Gateway files is missing, edits are served, and after a restart of
+// Cardea a proxy that is started serves.
 func (s *stage) withoutDataPlane(address string) {
 	s.Helper()
 	planes := schema.GroupVersionResource{Group: "cardea.dev", Version: "v1alpha1", Resource: "dataplanes"}
