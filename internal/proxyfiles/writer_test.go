@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -73,12 +74,36 @@ func plainNext(
 // recorder notes what a folder is told, and when. It may be broken for a while.
 type recorder struct {
 	Folder
-	begun  time.Time
+	begun time.Time
+
+	mu     sync.Mutex
 	broken bool
 	lines  []string
 }
 
+// take returns what was noted since.
+func (r *recorder) take() (lines []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	lines, r.lines = r.lines, nil
+	return lines
+}
+
+func (r *recorder) breaks(broken bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.broken = broken
+}
+
+func (r *recorder) isBroken() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.broken
+}
+
 func (r *recorder) note(what string, s dialect.FileSet) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.lines = append(r.lines, fmt.Sprintf("%v %s %s", time.Since(r.begun), what, brief(s)))
 }
 
@@ -91,7 +116,7 @@ func brief(s dialect.FileSet) string {
 }
 
 func (r *recorder) Write(ctx context.Context, ref model.ObjectRef, s dialect.FileSet, at time.Time) error {
-	if r.broken {
+	if r.isBroken() {
 		return errors.New("no space")
 	}
 	r.note("write", s)
@@ -184,10 +209,9 @@ func (s *stage) edit(words ...string) {
 
 func (s *stage) wrote(want ...string) {
 	s.t.Helper()
-	if !slices.Equal(s.store.lines, want) {
-		s.t.Errorf("written:\n%s\nwant:\n%s", strings.Join(s.store.lines, "\n"), strings.Join(want, "\n"))
+	if lines := s.store.take(); !slices.Equal(lines, want) {
+		s.t.Errorf("written:\n%s\nwant:\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
 	}
-	s.store.lines = nil
 }
 
 // told is what the graph knows: the hashes of fragments, and what is written.
@@ -282,7 +306,7 @@ func TestEditedBack(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stage) {
 		s.edit("cc=1", "t=2")
 		s.edit("t=1")
-		s.store.lines = nil
+		s.store.take()
 		time.Sleep(wait)
 		synctest.Wait()
 		s.wrote()
@@ -386,7 +410,7 @@ func TestLook(t *testing.T) {
 // TestStoreFails: it is tried again, and said once.
 func TestStoreFails(t *testing.T) {
 	bubble(t, func(t *testing.T, s *stage) {
-		s.store.broken = true
+		s.store.breaks(true)
 		s.edit("t=2")
 		time.Sleep(time.Minute)
 		s.edit("t=3")
@@ -394,7 +418,7 @@ func TestStoreFails(t *testing.T) {
 		if n := strings.Count(s.log.String(), "no space"); n != 1 {
 			t.Errorf("said %d times:\n%s", n, s.log.String())
 		}
-		s.store.broken = false
+		s.store.breaks(false)
 		time.Sleep(lastPause)
 		synctest.Wait()
 		s.tells("c=1", "t=3")
