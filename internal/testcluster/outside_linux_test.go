@@ -1,6 +1,7 @@
 package testcluster_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -136,14 +137,14 @@ func TestWithoutRoot(t *testing.T) {
 func outside(t *testing.T) []string {
 	t.Helper()
 	var found []string
-	links, err := netlink.LinkList()
+	links, err := listed(netlink.LinkList)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, l := range links {
 		found = append(found, "link "+l.Attrs().Name)
 	}
-	routes, err := netlink.RouteList(nil, netlink.FAMILY_ALL)
+	routes, err := listed(func() ([]netlink.Route, error) { return netlink.RouteList(nil, netlink.FAMILY_ALL) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,6 +161,16 @@ func outside(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	return append(found, files...)
+}
+
+// listed asks the kernel for a list, and again if something changed while it answered.
+func listed[T any](ask func() ([]T, error)) (list []T, err error) {
+	for range 100 {
+		if list, err = ask(); !errors.Is(err, netlink.ErrDumpInterrupted) {
+			break
+		}
+	}
+	return list, err
 }
 
 // processes are the ids of all processes.
