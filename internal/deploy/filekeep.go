@@ -6,9 +6,8 @@ import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
@@ -67,7 +66,7 @@ func (m *made) observeFiles(object metav1.Object, deleted bool, now time.Time) (
 }
 
 // keepFiles has the objects with files mended if they lack a label, such as one that the Gateway has now. If the
-// proxies of the Gateway read no files, the objects are deleted when the last proxy that does has ended.
+// proxies of the Gateway read no files, the objects are deleted when its Deployment has rolled out.
 func (d *Deployer) keepFiles(ctx context.Context, ref model.ObjectRef, p plan.Proxy, want objects, o *outcome) {
 	for _, k := range []kind{fileMap, fileSecret} {
 		object := d.find(k, ref.Namespace(), k.of(p))

@@ -20,7 +20,7 @@ import (
 
 // Files is where proxies that read files find them in a cluster: in the ConfigMap NAME-files and the Secret NAME-keys,
 // beside the Gateway's other objects of that NAME. It is a proxyfiles.Store. The Deployer deletes the objects, with the
-// Gateway or when its last proxy that reads files has ended.
+// Gateway, or when a Deployment of another data plane has rolled out.
 type Files struct{ d *Deployer }
 
 // Files is the store of the proxies that this Deployer runs.

@@ -36,13 +36,11 @@ func (w *Writer) advance(ctx context.Context, t *target) {
 			t.due = w.never()
 			return
 		}
-		if why := t.tooLarge(step); why != "" {
-			w.tellTooLarge(t, why)
-			// What is written already goes on following its endpoints and certificates.
-			if step.Stage != dialect.FilesUpdate || t.files.TooLarge(step.Files) != "" {
-				t.due, t.failing = w.never(), false
-				return
-			}
+		// Of what is too large, only what is written already is brought up to date: endpoints and certificates.
+		updates := step.Stage == dialect.FilesUpdate && t.files.TooLarge(step.Files) == ""
+		if t.tooLarge(step) != "" && !updates {
+			t.due, t.failing = w.never(), false
+			return
 		}
 		if now := w.cfg.Now(); step.Stage == dialect.FilesCurrent || now.Before(due) {
 			t.due, t.failing, t.pause = due, false, 0
@@ -96,10 +94,17 @@ func (w *Writer) step(t *target) (step dialect.FileStep, due time.Time, err erro
 	maps.DeleteFunc(all, func(n resource.Name, _ resource.Resource) bool { return isSwitched(n) })
 	maps.Copy(all, t.snapshot.resources)
 	t.snapshot = nil
-	if step, err = t.files.Next(start, t.written, all); err == nil && step.Stage != dialect.FilesSwitch {
+	missing := step.Missing
+	if step, err = t.files.Next(start, t.written, all); err != nil {
+		return step, due, err
+	}
+	if step.Stage != dialect.FilesSwitch {
 		return w.step(t) // the snapshot is what is written; what came after it is not
 	}
-	return step, due, err
+	if why := t.tooLarge(step); why != "" {
+		w.tell(t, missing, why)
+	}
+	return step, due, nil
 }
 
 // tooLarge says why what the proxies should have can't be written; "" if it can.

@@ -9,7 +9,7 @@ import (
 type rows map[resource.Name]map[resource.AckKey]uint64
 
 // tell tells the graph what of a Gateway is written as it is now, and since when. What is missing keeps the rows of its
-// former content.
+// former content. tooLarge says why the next step can't be written; "" if it can.
 func (w *Writer) tell(t *target, missing []resource.Name, tooLarge string) {
 	now := rows{}
 	for n, r := range t.resources {
@@ -21,8 +21,9 @@ func (w *Writer) tell(t *target, missing []resource.Name, tooLarge string) {
 		}
 	}
 	said := resource.Written{Where: w.cfg.Store.Where(t.gateway), At: t.at, TooLarge: tooLarge}
-	if tooLarge != "" && t.said.TooLarge == "" {
-		w.warnTooLarge(t, tooLarge)
+	if tooLarge != "" && t.said.TooLarge != tooLarge {
+		w.cfg.Log.Warn("the configuration is too large for files; proxies keep what was written", "gateway",
+			t.gateway.String(), "why", tooLarge)
 	}
 	gone, fresh := now.changes(t.told)
 	if len(gone)+len(fresh) > 0 || said != t.said {
@@ -74,22 +75,6 @@ func rowsOf(t *target, n resource.Name, r resource.Resource) map[resource.AckKey
 		}
 	}
 	return list
-}
-
-// tellTooLarge tells why what is current can't be written.
-func (w *Writer) tellTooLarge(t *target, why string) {
-	said := t.said
-	if said.TooLarge = why; said == t.said {
-		return
-	}
-	w.warnTooLarge(t, why)
-	w.cfg.Graph.Apply("files", func(b *flow.Batch) { w.cfg.Feedback.Written.Set(b, t.gateway, said) })
-	t.said = said
-}
-
-func (w *Writer) warnTooLarge(t *target, why string) {
-	w.cfg.Log.Warn("the configuration is too large for files; proxies keep what was written", "gateway",
-		t.gateway.String(), "why", why)
 }
 
 // untell takes back all that was told of a Gateway.
