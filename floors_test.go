@@ -22,7 +22,7 @@ var towers = map[string][]string{
 		"internal/objects", "internal/admin", "internal/diff", "internal/explain", "internal/world",
 		"internal/dataplanes"},
 	"meaning":  {"internal/gateway", "internal/conditions", "internal/resolve"},
-	"dialects": {"internal/envoystatic", "internal/envoy", "internal/simulate"},
+	"dialects": {"internal/envoystatic", "internal/envoy", "internal/simulate", "internal/slots"},
 	"edges": {"internal/kube", "internal/files", "internal/arrival",
 		"internal/schema", "internal/xds", "internal/proxyfiles", "internal/process", "internal/certs",
 		"internal/status", "internal/deploy",
@@ -43,10 +43,11 @@ var declared = []string{"internal/dataplanes", "internal/e2e", "internal/e2e/kub
 
 // libraries names the packages that may import a library, by the library's path; every other one is free to all.
 var libraries = map[string][]string{
-	"github.com/envoyproxy/": {"internal/envoystatic", "internal/envoy", "internal/simulate", "internal/xds",
+	"github.com/envoyproxy/": {"internal/envoystatic", "internal/envoy", "internal/simulate", "internal/slots", "internal/xds",
 		"internal/e2e"},
 	"google.golang.org/grpc":     {"internal/xds", "internal/standalone", "internal/server", "internal/e2e"},
-	"google.golang.org/protobuf": {"internal/envoystatic", "internal/envoy", "internal/simulate", "internal/xds"},
+	"google.golang.org/protobuf": {"internal/envoystatic", "internal/envoy", "internal/simulate", "internal/slots",
+		"internal/xds"},
 	"k8s.io/client-go": {
 		"internal/kube", "internal/certs", "internal/status", "internal/deploy", "internal/server", "internal/cli",
 		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services",

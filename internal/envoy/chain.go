@@ -1,37 +1,17 @@
 package envoy
 
 import (
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
-	corsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/cors/v3"
-	filterchainv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/filter_chain/v3"
 	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/anypb"
 
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+	"cardea.dev/cardea/internal/slots"
 )
 
-// Names of the HTTP filters of every connection manager, by which routes configure them.
-const (
-	corsFilter  = "cors"
-	chainFilter = "filters" // runs a list of filters that the route brings with it
-)
-
-// httpFilters is one fixed, ordered list: a change of it would drain connections. What a route does not configure is
-// not even made for its requests. See docs/adr/0009-a-route-brings-its-filters.md.
-func httpFilters() []*hcmv3.HttpFilter {
-	filters := []*hcmv3.HttpFilter{
-		// it reads the route's settings by its own name, so it can't be in the chain
-		optionalFilter(corsFilter, &corsv3.Cors{}),
-		optionalFilter(chainFilter, &filterchainv3.FilterChainConfig{}),
-	}
-	for _, f := range filters {
-		f.Disabled = true
-	}
-	return append(filters, routerFilter())
-}
+// httpFilters is one fixed, ordered list: a change of it would drain connections. What no level configures is not even
+// made for a request. See docs/adr/0018-slots-for-filters.md.
+func httpFilters() []*hcmv3.HttpFilter { return append(slots.Filters(overADS()), routerFilter()) }
 
 func routerFilter() *hcmv3.HttpFilter {
 	return &hcmv3.HttpFilter{
@@ -40,29 +20,23 @@ func routerFilter() *hcmv3.HttpFilter {
 	}
 }
 
-// addFilters gives a route the HTTP filters that it needs. Their order is fixed: a preflight request is answered before
-// anybody is asked for permission, and the headers and the path that the router changes come last.
-func addFilters(route *routev3.Route, f model.Filters, s *model.Session) {
-	var chain []*corev3.TypedExtensionConfig
-	add := func(name string, config proto.Message) {
-		chain = append(chain, &corev3.TypedExtensionConfig{Name: name, TypedConfig: mustAny(config)})
-	}
-	config := map[string]*anypb.Any{}
+// Names of the filters that a route's own fields bring into slots. What policies bring has other names, so that both
+// run.
+const (
+	authFilter    = "route"
+	sessionFilter = "stateful_session"
+)
+
+// ownSettings are the HTTP filters that the fields of a rule, or of a backendRef, need.
+func ownSettings(f model.Filters, s *model.Session) (own []plan.Setting) {
 	if f.CORS != nil {
-		config[corsFilter] = mustAny(corsPolicy(f.CORS))
+		own = append(own, slots.Set(slots.CORS, "", corsPolicy(f.CORS)))
 	}
 	if f.Auth != nil {
-		add("ext_authz", externalAuth(f.Auth))
+		own = append(own, slots.Set(slots.ExtAuth, authFilter, externalAuth(f.Auth)))
 	}
 	if s != nil {
-		add("stateful_session", statefulSession(s))
+		own = append(own, slots.Set(slots.Session, sessionFilter, statefulSession(s)))
 	}
-	if len(chain) > 0 {
-		config[chainFilter] = mustAny(
-			&filterchainv3.FilterChainConfigPerRoute{FilterChain: &filterchainv3.FilterChain{Filters: chain}},
-		)
-	}
-	if len(config) > 0 {
-		route.TypedPerFilterConfig = config
-	}
+	return own
 }

@@ -11,9 +11,12 @@ import (
 
 // stages are the collections that several stages read.
 type stages struct {
+	settings  plan.Settings
 	routes    *flow.Collection[model.ObjectRef, model.Route]
+	users     *flow.Collection[resource.Key, tableUsers]
 	fragments *flow.Collection[model.RuleKey, fragment]
 	homes     *flow.Collection[model.ListenerKey, home]
+	ofTables  *flow.Collection[resource.Key, []placed] // nil: nothing is stated for tables
 	feedback  *resource.Feedback
 	refused   *flow.Collection[resource.RefusalKey, resource.Refusal]
 	backends  refusedBackends
@@ -30,23 +33,35 @@ type stages struct {
 //	Feedback ------------------> what is served, standings
 func New(_ *flow.Graph, p plan.Plan, f *resource.Feedback) resource.Outputs {
 	s := stages{
+		settings: p.Settings,
 		routes:   p.Routes,
 		feedback: f,
 		refused:  f.Refused.Collection(),
 		fragments: flow.Derive(p.Routes, "envoy/fragments",
-			func(_ *flow.Ctx, _ model.ObjectRef, r model.Route, emit func(model.RuleKey, fragment)) {
+			func(c *flow.Ctx, ref model.ObjectRef, r model.Route, emit func(model.RuleKey, fragment)) {
 				if !slices.ContainsFunc(r.Gateways, func(g model.RouteGateway) bool { return ours(g.DataPlane) }) {
 					return
 				}
+				settings := fetch(c, p.Settings.Routes, ref)
 				for _, rule := range r.Rules {
-					emit(rule.Key, renderRule(rule, place{}))
+					emit(rule.Key, renderRule(stated(rule, settings), place{}))
 				}
 			}),
-		// A listener has many domains and a home that hardly ever changes: they fetch this, not the listener.
-		homes: flow.Map(p.Listeners, "envoy/homes", func(_ *flow.Ctx, _ model.ListenerKey, l model.Listener) (home, bool) {
-			return listenerHome(l), servable(l.DataPlane, l.Protocol, l.Port.Transport)
-		}),
+		users: flow.Group(p.Listeners, "envoy/table-users", func(_ model.ListenerKey, l model.Listener) []resource.Key {
+			if !servable(l.DataPlane, l.Protocol, l.Port.Transport) {
+				return nil
+			}
+			return []resource.Key{tableOf(l)}
+		}, byKey),
 	}
+	// A listener has many domains and a home that hardly ever changes: they fetch this, not the listener.
+	s.homes = flow.Map(p.Listeners, "envoy/homes", func(c *flow.Ctx, _ model.ListenerKey, l model.Listener) (home, bool) {
+		h := listenerHome(l)
+		users, ok := flow.Fetch(c, s.users, h.Table)
+		h.Alone = users.Len() == 1
+		return h, ok && servable(l.DataPlane, l.Protocol, l.Port.Transport)
+	})
+	s.ofTables = s.tableSettings()
 	s.backends = newRefusedBackends(s.refused)
 	lds, sds := s.listeners(p), secrets(p)
 	return resource.Outputs{

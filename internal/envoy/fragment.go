@@ -25,27 +25,25 @@ type fragment struct {
 	PerPlace bool
 	Clusters []resource.Name // that the routes name
 	Problems []string        // why matches answer 500 in place of what the rule says
+	Fails    bool            // the rule says itself that it answers an error
 }
 
 // renderRule renders a rule for a place. What can't be rendered answers an error, and says why.
-func renderRule(r model.Rule, at place) fragment {
-	f := fragment{PerPlace: perPlace(r)}
+func renderRule(r statedRule, at place) fragment {
+	f := fragment{PerPlace: perPlace(r.Rule), Clusters: r.clusters(), Fails: r.Error != 0}
 	for i, m := range r.Matches {
 		b, err := renderMatch(r, m, at)
 		if err != nil {
 			f.Problems = append(f.Problems, fmt.Sprintf("match %d: %v", i, err))
-			b = substitute(r, m)
+			b = substitute(r.Rule, m)
 		}
 		f.Routes = append(f.Routes, b)
-	}
-	for _, b := range r.Uses() {
-		f.Clusters = append(f.Clusters, resource.Name{Type: resource.Cluster, Name: clusterName(b)})
 	}
 	f.Hash = hashRoutes(f.Routes)
 	return f
 }
 
-func renderMatch(r model.Rule, m model.Match, at place) ([]byte, error) {
+func renderMatch(r statedRule, m model.Match, at place) ([]byte, error) {
 	match, err := routeMatch(m)
 	if err != nil {
 		return nil, err

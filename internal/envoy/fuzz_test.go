@@ -73,8 +73,8 @@ func FuzzRule(f *testing.F) {
 func checkRendered(t testing.TB, r model.Rule) {
 	t.Helper()
 	at := place{Scheme: "http", Port: 8080}
-	f := renderRule(r, at)
-	if again := renderRule(r, at); again.Hash != f.Hash {
+	f := renderRule(statedRule{Rule: r}, at)
+	if again := renderRule(statedRule{Rule: r}, at); again.Hash != f.Hash {
 		t.Errorf("rendered twice, %x became %x", f.Hash, again.Hash)
 	}
 	if len(f.Routes) != len(r.Matches) {
@@ -208,7 +208,7 @@ func TestEnvoyTakesWhateverIsRendered(t *testing.T) {
 				r.Backends, r.ResponseHeaders = to("a"), change
 			}
 			checkRendered(t, r)
-			f := renderRule(r, place{Scheme: "http", Port: 80})
+			f := renderRule(statedRule{Rule: r}, place{Scheme: "http", Port: 80})
 			if len(f.Problems) == 0 {
 				served++
 			}

@@ -25,7 +25,7 @@ func TestGRPCFailures(t *testing.T) {
 		for kind, want := range map[model.Kind]uint32{model.KindGRPCRoute: 503, model.KindHTTPRoute: 500} {
 			r := model.Rule{Key: model.RuleKey{Route: model.Ref(kind, "shop", "r"), Name: "rule"}, Matches: []model.Match{{}},
 				Backends: backends}
-			for _, rendered := range [][]byte{renderRule(r, place{}).Routes[0], substitutes(r)[0]} {
+			for _, rendered := range [][]byte{renderRule(statedRule{Rule: r}, place{}).Routes[0], substitutes(r)[0]} {
 				if got := failures(t, rendered); len(got) != 1 || got[0] != want {
 					t.Errorf("%s of an %s: fails with %v, want %d", name, kind, got, want)
 				}

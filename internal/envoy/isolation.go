@@ -18,20 +18,19 @@ type tableUsers = flow.Members[model.ListenerKey, model.Listener]
 // HTTP listeners share a table: each one's hostname gets 404 there rather than what a wider listener would do. An HTTPS
 // listener's table is chosen by SNI, so a Host of another listener was misdirected (421): a client that reuses a
 // connection for another name tries again on a new one.
-func isolation(
-	p plan.Plan, users *flow.Collection[resource.Key, tableUsers],
-) *flow.Collection[resource.Key, []*resource.Part] {
-	return flow.Map(users, "envoy/isolation",
-		func(c *flow.Ctx, _ resource.Key, users tableUsers) ([]*resource.Part, bool) {
+func (s stages) isolation(p plan.Plan) *flow.Collection[resource.Key, []*resource.Part] {
+	return flow.Map(s.users, "envoy/isolation",
+		func(c *flow.Ctx, table resource.Key, users tableUsers) ([]*resource.Part, bool) {
 			var parts []*resource.Part
 			key, first := users.At(0)
 			port, _ := flow.Fetch(c, p.Ports, first.Port)
 			if len(port.Listeners) < 2 {
 				return nil, false
 			}
+			silence := silenced(fetch(c, s.ofTables, table))
 			for _, l := range port.Listeners {
 				if first.Protocol == model.HTTPS && l.Key != key {
-					parts = append(parts, misdirectedHost(model.HostnameDomain(l.Hostname)))
+					parts = append(parts, misdirectedHost(model.HostnameDomain(l.Hostname), silence))
 				} else if l.Hostname != "" {
 					parts = append(parts, emptyVirtualHost(l.Hostname))
 				}
@@ -40,11 +39,11 @@ func isolation(
 		})
 }
 
-// misdirectedHost answers 421 for a domain.
-func misdirectedHost(domain string) *resource.Part {
+// misdirectedHost answers 421 for a domain, and no filter answers in its place.
+func misdirectedHost(domain string, silence []placed) *resource.Part {
 	route := statusRoute(421)
 	route.Name = "misdirected"
 	route.Match = &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}}
-	v := assembly{routes: [][]byte{field(routesField, mustMarshal(route))}}
+	v := assembly{own: silence, routes: [][]byte{field(routesField, mustMarshal(route))}}
 	return v.part(domain)
 }

@@ -29,7 +29,7 @@ func TestEveryFieldIsRendered(t *testing.T) {
 		render func(any) string
 	}{
 		{ruleBases, func(v any) string {
-			f := renderRule(*v.(*model.Rule), place{Scheme: "http", Port: 8080})
+			f := renderRule(statedRule{Rule: *v.(*model.Rule)}, place{Scheme: "http", Port: 8080})
 			return fmt.Sprint(f.Routes, f.Problems)
 		}},
 		{backendBases, func(v any) string {

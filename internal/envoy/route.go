@@ -2,23 +2,22 @@ package envoy
 
 import (
 	"math"
-	"slices"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/slots"
 )
 
 // ruleRoutes renders what a rule does with the requests of one of its matches: one route or, where a backend has
 // filters or sessions of its own, one for each backend that takes a share of the requests.
-func ruleRoutes(r model.Rule, m model.PathMatch, at place) ([]*routev3.Route, error) {
+func ruleRoutes(r statedRule, m model.PathMatch, at place) ([]*routev3.Route, error) {
 	switch {
 	case r.Error != 0:
 		return []*routev3.Route{statusRoute(uint32(r.Error))}, nil
-	case r.Redirect == nil && slices.ContainsFunc(r.Backends,
-		func(b model.WeightedBackend) bool { return b.Filters != nil || b.Session != nil }):
+	case r.Redirect == nil && r.apart():
 		return shareRoutes(r, m, at)
 	}
 	route, err := filteredRoute(r, r.Filters, r.Backends, m, at)
@@ -27,7 +26,7 @@ func ruleRoutes(r model.Rule, m model.PathMatch, at place) ([]*routev3.Route, er
 
 // filteredRoute renders what becomes of the requests that some filters take to some backends.
 func filteredRoute(
-	r model.Rule, f model.Filters, backends []model.WeightedBackend, m model.PathMatch, at place,
+	r statedRule, f model.Filters, backends []model.WeightedBackend, m model.PathMatch, at place,
 ) (*routev3.Route, error) {
 	if err := checkAuth(f.Auth); err != nil {
 		return nil, err
@@ -44,7 +43,7 @@ func filteredRoute(
 			route.ResponseHeadersToAdd = append(route.ResponseHeadersToAdd, mend)
 		}
 		route.Action = &routev3.Route_Redirect{Redirect: action}
-		addFilters(route, f, nil)
+		r.configure(route, f, nil)
 	} else if err := forwardRoute(route, r, f, backends, m); err != nil {
 		return nil, err
 	}
@@ -54,7 +53,7 @@ func filteredRoute(
 
 // forwardRoute renders a rule that sends requests to backends, or answers an error if it has none that takes any.
 func forwardRoute(
-	route *routev3.Route, r model.Rule, f model.Filters, backends []model.WeightedBackend, m model.PathMatch,
+	route *routev3.Route, r statedRule, f model.Filters, backends []model.WeightedBackend, m model.PathMatch,
 ) error {
 	action := shares(r.Key.Route, backends)
 	if action == nil {
@@ -76,8 +75,13 @@ func forwardRoute(
 		action.PathRewrite, action.PrefixRewrite, action.RegexRewrite = literal(edit.whole), edit.prefix, edit.regex
 	}
 	route.Action = &routev3.Route_Route{Route: action}
-	addFilters(route, f, r.Session)
+	r.configure(route, f, r.Session)
 	return nil
+}
+
+// configure states the route's HTTP filters: those of its levels and, nearest, those of its own fields.
+func (r statedRule) configure(route *routev3.Route, f model.Filters, s *model.Session) {
+	route.TypedPerFilterConfig = slots.Config(slots.Join(r.Settings, ownSettings(f, s)))
 }
 
 // shares names the clusters that share a rule's requests; nil if none takes any.

@@ -5,6 +5,7 @@ import (
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
 	"cardea.dev/cardea/internal/resource"
 )
 
@@ -16,8 +17,9 @@ type served struct {
 	Needs    []resource.Name
 }
 
-// serve finds what a rule is served as at a listener.
-func (s stages) serve(c *flow.Ctx, k model.RuleKey, h home) (served, bool) {
+// serve finds what a rule is served as at a listener. inherited are the settings of farther levels there; what answers
+// an error lets none of them answer in its place.
+func (s stages) serve(c *flow.Ctx, k model.RuleKey, h home, inherited []plan.Setting) (served, bool) {
 	f, ok := flow.Fetch(c, s.fragments, k)
 	if !ok {
 		return served{}, false
@@ -25,6 +27,9 @@ func (s stages) serve(c *flow.Ctx, k model.RuleKey, h home) (served, bool) {
 	out := served{Fragment: f.at(k, h.Place), Routes: f.Routes, Needs: f.Clusters}
 	_, refused := flow.Fetch(c, s.refused, refusalKey(h.Table.Gateway, out.Fragment))
 	if !refused && !f.PerPlace {
+		if f.Fails {
+			out.Routes = silence(out.Routes, inherited)
+		}
 		return out, true
 	}
 	route, _ := flow.Fetch(c, s.routes, k.Route)
@@ -35,9 +40,9 @@ func (s stages) serve(c *flow.Ctx, k model.RuleKey, h home) (served, bool) {
 	rule := route.Rules[at]
 	if refused {
 		out.Fragment.Refused = true
-		out.Routes, out.Needs = substitutes(rule), nil
+		out.Routes, out.Needs = silence(substitutes(rule), inherited), nil
 	} else {
-		out.Routes = renderRule(rule, h.Place).Routes
+		out.Routes = renderRule(stated(rule, fetch(c, s.settings.Routes, k.Route)), h.Place).Routes
 	}
 	return out, true
 }

@@ -10,6 +10,7 @@ import (
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/slots"
 )
 
 // wholeShare is the denominator of shares: a millionth is the finest that Envoy knows.
@@ -19,17 +20,21 @@ const wholeShare = 1_000_000
 // number of the request with the fraction of each route in turn: so a fraction is all that came before, and the last
 // route has none and takes what is left. A weighted cluster would do for headers, but it can't rewrite paths, mirror,
 // or redirect.
-func shareRoutes(r model.Rule, m model.PathMatch, at place) ([]*routev3.Route, error) {
-	backends := slices.DeleteFunc(slices.Clone(r.Backends), func(b model.WeightedBackend) bool { return b.Weight == 0 })
-	if len(backends) == 0 {
+func shareRoutes(r statedRule, m model.PathMatch, at place) ([]*routev3.Route, error) {
+	var taking []int // the backends that take a share
+	var total, sum, taken uint64
+	for i, b := range r.Backends {
+		if b.Weight > 0 {
+			taking = append(taking, i)
+			total += uint64(b.Weight)
+		}
+	}
+	if len(taking) == 0 {
 		return []*routev3.Route{failure(r.Key.Route)}, nil
 	}
-	var total, sum, taken uint64
-	for _, b := range backends {
-		total += uint64(b.Weight)
-	}
-	routes := make([]*routev3.Route, len(backends))
-	for i, b := range backends {
+	routes := make([]*routev3.Route, len(taking))
+	for i, index := range taking {
+		b := r.Backends[index]
 		if routes[i] = failure(r.Key.Route); !b.Invalid {
 			filters := r.Filters
 			if b.Filters != nil {
@@ -37,16 +42,17 @@ func shareRoutes(r model.Rule, m model.PathMatch, at place) ([]*routev3.Route, e
 			}
 			own := r
 			own.Session = cmp.Or(r.Session, b.Session)
+			own.Settings = slots.Join(r.Settings, r.of(index))
 			route, err := filteredRoute(own, filters, []model.WeightedBackend{b}, m, at)
 			if err != nil {
 				return nil, err
 			}
 			routes[i] = route
 		}
-		if i < len(backends)-1 {
+		if i < len(taking)-1 {
 			sum += uint64(b.Weight)
 			// No share becomes nothing.
-			taken = min(max(sum*wholeShare/total, taken+1), wholeShare-uint64(len(backends)-1-i))
+			taken = min(max(sum*wholeShare/total, taken+1), wholeShare-uint64(len(taking)-1-i))
 			routes[i].Match = &routev3.RouteMatch{RuntimeFraction: fraction(uint32(taken), typev3.FractionalPercent_MILLION)}
 		}
 	}

@@ -18,19 +18,13 @@ func (s stages) tables(p plan.Plan) *flow.Collection[resource.Key, resource.Reso
 	hosts := flow.Group(s.virtualHosts(p.Sites), "envoy/virtual-hosts-by-table",
 		func(_ model.DomainKey, v virtualHost) []resource.Key { return []resource.Key{v.Table} },
 		func(_ model.DomainKey, v virtualHost) string { return v.Part.ID })
-	users := flow.Group(p.Listeners, "envoy/table-users", func(_ model.ListenerKey, l model.Listener) []resource.Key {
-		if !servable(l.DataPlane, l.Protocol, l.Port.Transport) {
-			return nil
-		}
-		return []resource.Key{listenerHome(l).Table}
-	}, byKey)
 	// Parts that few things change are made apart, so that they stay the same pointers, too.
-	heads := flow.Map(users, "envoy/table-heads",
-		func(_ *flow.Ctx, k resource.Key, _ tableUsers) (*resource.Part, bool) {
-			return tableHead(k.Name), true
+	heads := flow.Map(s.users, "envoy/table-heads",
+		func(c *flow.Ctx, k resource.Key, _ tableUsers) (*resource.Part, bool) {
+			return tableHead(k.Name, fetch(c, s.ofTables, k)...), true
 		})
-	isolation := isolation(p, users)
-	return flow.Map(users, "envoy/tables",
+	isolation := s.isolation(p)
+	return flow.Map(s.users, "envoy/tables",
 		func(c *flow.Ctx, k resource.Key, _ tableUsers) (resource.Resource, bool) {
 			members, _ := flow.Fetch(c, hosts, k)
 			parts := make([]*resource.Part, 0, 1+members.Len())
@@ -50,8 +44,12 @@ func (s stages) tables(p plan.Plan) *flow.Collection[resource.Key, resource.Reso
 		})
 }
 
-func tableHead(name string) *resource.Part {
-	return newPart("", mustMarshal(&routev3.RouteConfiguration{Name: name, IgnorePortInHostMatching: true}))
+// tableHead is what all virtual hosts of a table share.
+func tableHead(name string, settings ...placed) *resource.Part {
+	own := mustMarshal(&routev3.RouteConfiguration{Name: name, IgnorePortInHostMatching: true})
+	part := newPart("", append([][]byte{own}, encodeSettings(tableSettings, settings)...)...)
+	addSettings(part, settings)
+	return part
 }
 
 // withPart adds a part at its place, unless one has its place.

@@ -1,6 +1,7 @@
 package envoy
 
 import (
+	"slices"
 	"strings"
 
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
@@ -48,7 +49,8 @@ func (trials) Trial(t resource.Type, name string, pieces [][]byte) resource.Reso
 	return resource.Join(tableHead(name), v.part("*"))
 }
 
-// Pieces knows the rule of a route by the route's name. A filter chain is one piece; the rest of a listener can't be
+// Pieces knows the rule of a route by the route's name, and tries a setting of a table or a virtual host as that of a
+// route. A filter chain is one piece; the rest of a listener can't be
 // tried apart.
 func (trials) Pieces(t resource.Type, p *resource.Part) map[resource.Origin][][]byte {
 	pieces := map[resource.Origin][][]byte{}
@@ -60,6 +62,13 @@ func (trials) Pieces(t resource.Type, p *resource.Part) map[resource.Origin][][]
 	}
 	rules := rulesByName(p)
 	for _, piece := range p.Bytes {
+		for name, trial := range settingTrials(piece) {
+			if at := slices.IndexFunc(p.Fragments, func(f resource.Fragment) bool {
+				return isSetting(f) && f.Origin.Section == name
+			}); at >= 0 {
+				pieces[p.Fragments[at].Origin] = [][]byte{trial}
+			}
+		}
 		if rule, ok := rules[routeName(piece)]; ok {
 			pieces[rule] = append(pieces[rule], piece)
 		}

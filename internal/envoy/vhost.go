@@ -10,6 +10,7 @@ import (
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
 	"cardea.dev/cardea/internal/resource"
 )
 
@@ -21,6 +22,7 @@ type home struct {
 	Table    resource.Key
 	Place    place
 	Hostname string // the listener's
+	Alone    bool   // no other listener has the table
 }
 
 func listenerHome(l model.Listener) home {
@@ -59,6 +61,7 @@ func (s stages) virtualHosts(
 				return virtualHost{}, false
 			}
 			v := assembly{stages: s, home: h}
+			v.own, v.inherited = s.atListener(c, k.Listener, h)
 			for _, name := range model.Wider(k.Name, h.Hostname) {
 				if sites, ok := flow.Fetch(c, domains, model.DomainKey{Listener: k.Listener, Name: name}); ok &&
 					sameKind(own, sites) {
@@ -94,6 +97,9 @@ type assembly struct {
 	stages
 	home  home
 	wider []domainSites // none: no site can come twice
+
+	own       []placed       // settings that stand in the virtual host
+	inherited []plan.Setting // all of farther levels than a route, those of the table too
 
 	routes    [][]byte
 	fragments []resource.Fragment
@@ -135,7 +141,7 @@ func (v *assembly) rule(c *flow.Ctx, k model.RuleKey) served {
 	if ok {
 		return r
 	}
-	if r, ok = v.serve(c, k, v.home); ok {
+	if r, ok = v.serve(c, k, v.home, v.inherited); ok {
 		v.fragments = append(v.fragments, r.Fragment)
 		v.needs = append(v.needs, r.Needs...)
 	}
@@ -147,15 +153,16 @@ func (v *assembly) rule(c *flow.Ctx, k model.RuleKey) served {
 // copied.
 func (v *assembly) part(domain string) *resource.Part {
 	own := mustMarshal(&routev3.VirtualHost{Name: domain, Domains: hosts(domain)})
+	pieces := append(encodeSettings(virtualHostSettings, v.own), v.routes...)
 	size := len(own)
-	for _, r := range v.routes {
-		size += len(r)
+	for _, b := range pieces {
+		size += len(b)
 	}
 	head := protowire.AppendTag(nil, virtualHostsField, protowire.BytesType)
 	head = protowire.AppendVarint(head, uint64(size))
-	part := newPart(domain, append([][]byte{append(head, own...)}, v.routes...)...)
-	slices.SortFunc(v.needs, compareNames)
-	part.Fragments, part.Needs = v.fragments, slices.Compact(v.needs)
+	part := newPart(domain, append([][]byte{append(head, own...)}, pieces...)...)
+	part.Fragments, part.Needs = v.fragments, v.needs
+	addSettings(part, v.own)
 	return part
 }
 

@@ -15,6 +15,7 @@ type Plan struct {
 	Sites     *flow.Collection[model.SiteKey, model.Site]
 	Backends  *flow.Collection[BackendKey, model.Backend]     // that a route on the Gateway sends requests to
 	Secrets   *flow.Collection[model.ObjectRef, model.Secret] // the valid ones; who uses them, listeners and backends say
+	Settings  Settings
 
 	// Users is the way back from a backend: the routes that send requests to it.
 	Users *flow.Collection[BackendKey, flow.Members[model.ObjectRef, model.Route]]

@@ -1,0 +1,216 @@
+package envoy
+
+import (
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	filterchainv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/filter_chain/v3"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+	"cardea.dev/cardea/internal/resource"
+	"cardea.dev/cardea/internal/slots"
+)
+
+// The fields typed_per_filter_config of RouteConfiguration, VirtualHost and Route.
+const (
+	tableSettings       protowire.Number = 16
+	virtualHostSettings protowire.Number = 15
+	routeSettings       protowire.Number = 13
+)
+
+// placed is a setting where it stands: in a table, for all its virtual hosts, or in a virtual host.
+type placed struct {
+	plan.Setting // what is rendered: a substitute, if a proxy refused what was stated
+	Fragment     resource.Fragment
+}
+
+// fetch reads a collection that need not be there.
+func fetch[K comparable, V any](c *flow.Ctx, from *flow.Collection[K, V], k K) (v V) {
+	if from != nil {
+		v, _ = flow.Fetch(c, from, k)
+	}
+	return v
+}
+
+// tableSettings has the settings that stand in each table: its Gateway's, and those of a listener that has the table
+// alone.
+func (s stages) tableSettings() *flow.Collection[resource.Key, []placed] {
+	if s.settings.Gateways == nil && s.settings.Listeners == nil {
+		return nil
+	}
+	return flow.Map(s.users, "envoy/table-settings",
+		func(c *flow.Ctx, table resource.Key, users tableUsers) ([]placed, bool) {
+			settings := fetch(c, s.settings.Gateways, table.Gateway)
+			if users.Len() == 1 {
+				listener, _ := users.At(0)
+				settings = slots.Join(settings, fetch(c, s.settings.Listeners, listener))
+			}
+			return s.place(c, table.Gateway, "", settings), len(settings) > 0
+		})
+}
+
+// atListener are the settings that stand in a listener's virtual hosts, and all that hold there.
+func (s stages) atListener(c *flow.Ctx, k model.ListenerKey, h home) (own []placed, inherited []plan.Setting) {
+	for _, p := range fetch(c, s.ofTables, h.Table) {
+		inherited = append(inherited, p.Setting)
+	}
+	if h.Alone {
+		return nil, inherited
+	}
+	settings := fetch(c, s.settings.Listeners, k)
+	return s.place(c, h.Table.Gateway, sectionName(h.Table.Gateway, k), settings), slots.Join(inherited, settings)
+}
+
+// place makes fragments of settings. What a proxy refused is replaced by what answers an error.
+func (s stages) place(c *flow.Ctx, gateway model.ObjectRef, variant string, settings []plan.Setting) []placed {
+	all := make([]placed, len(settings))
+	for i, setting := range settings {
+		f := resource.Fragment{
+			Origin:  resource.Origin{Object: setting.From, Section: settingName(setting.Slot, setting.Name)},
+			Variant: variant, Hash: settingHash(setting),
+		}
+		if _, refused := flow.Fetch(c, s.refused, refusalKey(gateway, f)); refused {
+			setting, f.Refused = slots.Closed(setting), true
+		}
+		all[i] = placed{setting, f}
+	}
+	return all
+}
+
+// settingName is the section of a setting's origin.
+func settingName(slot, name string) string { return slot + "/" + name }
+
+// isSetting tells whether a fragment of a table is a setting; else it is a rule.
+func isSetting(f resource.Fragment) bool {
+	return f.Origin.Object.Kind() != model.KindHTTPRoute && f.Origin.Object.Kind() != model.KindGRPCRoute
+}
+
+func settingHash(s plan.Setting) uint64 {
+	h := xxhash.New()
+	for _, b := range encodeSettings(routeSettings, []placed{{Setting: s}}) {
+		_, _ = h.Write(b)
+	}
+	return h.Sum64()
+}
+
+// encodeSettings makes an entry of a field typed_per_filter_config for each slot, in the order of their names.
+func encodeSettings(number protowire.Number, settings []placed) [][]byte {
+	stated := make([]plan.Setting, len(settings))
+	for i, p := range settings {
+		stated[i] = p.Setting
+	}
+	config := slots.Config(stated)
+	pieces := make([][]byte, 0, len(config))
+	for _, name := range slices.Sorted(maps.Keys(config)) {
+		pieces = append(pieces, settingEntry(number, name, config[name]))
+	}
+	return pieces
+}
+
+// settingEntry is an entry of map<string, google.protobuf.Any>.
+func settingEntry(number protowire.Number, slot string, config *anypb.Any) []byte {
+	return field(number, append(field(1, []byte(slot)), field(2, mustMarshal(config))...))
+}
+
+// addSettings lists the settings of a part.
+func addSettings(part *resource.Part, settings []placed) {
+	for _, p := range settings {
+		if p.From != (model.ObjectRef{}) {
+			part.Fragments = append(part.Fragments, p.Fragment)
+			part.Needs = append(part.Needs, needs([]plan.Setting{p.Setting})...)
+		}
+	}
+	slices.SortFunc(part.Needs, compareNames)
+	part.Needs = slices.Compact(part.Needs)
+}
+
+// silenced turns off what could answer in place of a virtual host's routes.
+func silenced(settings []placed) (silence []placed) {
+	var stated []plan.Setting
+	for _, p := range settings {
+		stated = append(stated, p.Setting)
+	}
+	for _, s := range slots.Silence(stated) {
+		silence = append(silence, placed{Setting: s})
+	}
+	return silence
+}
+
+// silence turns off in routes what farther levels could answer in their place.
+func silence(routes [][]byte, inherited []plan.Setting) [][]byte {
+	off := slots.Config(slots.Silence(inherited))
+	if len(off) == 0 {
+		return routes
+	}
+	var entries []byte
+	for _, name := range slices.Sorted(maps.Keys(off)) {
+		entries = append(entries, settingEntry(routeSettings, name, off[name])...)
+	}
+	silent := make([][]byte, len(routes))
+	for i, b := range routes {
+		if b != nil {
+			silent[i] = extendRoute(b, entries)
+		}
+	}
+	return silent
+}
+
+// extendRoute adds fields to a route of a virtual host, which is the first field of b.
+func extendRoute(b, fields []byte) []byte {
+	_, _, tag := protowire.ConsumeTag(b)
+	route, _ := protowire.ConsumeBytes(b[tag:])
+	return field(routesField, slices.Concat(route, fields))
+}
+
+// settingTrials are, of an entry of a table's or a virtual host's settings, routes that have one setting each, by the
+// name of the setting; none if it is no such entry.
+func settingTrials(piece []byte) iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		number, kind, tag := protowire.ConsumeTag(piece)
+		if kind != protowire.BytesType || number != tableSettings && number != virtualHostSettings {
+			return
+		}
+		entry, n := protowire.ConsumeBytes(piece[tag:])
+		route := new(routev3.Route)
+		if n < 0 || proto.Unmarshal(field(routeSettings, entry), route) != nil {
+			return
+		}
+		for slot, config := range route.GetTypedPerFilterConfig() {
+			for name, alone := range settingsOf(config) {
+				if !yield(settingName(slot, name), settingTrial(slot, alone)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// settingsOf takes the settings of a slot apart, by name.
+func settingsOf(config *anypb.Any) map[string]*anypb.Any {
+	chain := new(filterchainv3.FilterChainConfigPerRoute)
+	if config.UnmarshalTo(chain) != nil {
+		return map[string]*anypb.Any{"": config}
+	}
+	each := map[string]*anypb.Any{}
+	for _, f := range chain.GetFilterChain().GetFilters() {
+		alone := &filterchainv3.FilterChain{Filters: []*corev3.TypedExtensionConfig{f}}
+		each[f.GetName()] = mustAny(&filterchainv3.FilterChainConfigPerRoute{FilterChain: alone})
+	}
+	return each
+}
+
+func settingTrial(slot string, config *anypb.Any) []byte {
+	route := statusRoute(404)
+	route.Match = &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}}
+	route.TypedPerFilterConfig = map[string]*anypb.Any{slot: config}
+	return field(routesField, mustMarshal(route))
+}

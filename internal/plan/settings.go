@@ -1,0 +1,55 @@
+package plan
+
+import (
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+)
+
+// Settings are what is stated for all requests of a level, rendered for the data plane that serves them. The levels are,
+// from far to near: Gateway, listener, route, rule, backendRef. A nearer setting counts in place of a farther one of the
+// same slot and name; all others add up. A collection may be nil: nobody states anything there.
+type Settings struct {
+	Gateways  *flow.Collection[model.ObjectRef, []Setting]
+	Listeners *flow.Collection[model.ListenerKey, []Setting]
+	Routes    *flow.Collection[model.ObjectRef, RouteSettings]
+	// Shared are the entries of filters that keep state, which all levels of a Gateway share. A setting of such a slot
+	// refers to one by its ID.
+	Shared *flow.Collection[SharedKey, []byte]
+}
+
+// Setting is what one object states for one filter at one level.
+type Setting struct {
+	From model.ObjectRef // the object that states it
+	Slot string          // the place among the data plane's filters
+	Name string          // of the filter, in a slot that holds several; "" in one that is one filter
+	Off  bool            // it does not run at this level, whatever a farther one states
+	// Config is the filter's configuration. Without a type, a filter that keeps state runs as it is.
+	Config Packed
+	Uses   []model.BackendKey // that it sends requests to
+}
+
+// Packed is a message with its type: "type.googleapis.com/NAME", and its bytes.
+type Packed struct {
+	Type  string
+	Value []byte
+}
+
+// RouteSettings are those of a route, of its rules, and of their backendRefs.
+type RouteSettings struct {
+	Own   []Setting
+	Rules []RuleSettings // of those rules that have some
+}
+
+// RuleSettings are those of a rule and, in the order of model.Rule.Backends, of its backendRefs; those at the end that
+// have none may be left out.
+type RuleSettings struct {
+	Rule     model.RuleKey
+	Own      []Setting
+	Backends [][]Setting
+}
+
+// SharedKey names an entry of a Gateway's filter that keeps state.
+type SharedKey struct {
+	Gateway  model.ObjectRef
+	Slot, ID string
+}

@@ -1,0 +1,137 @@
+package slots
+
+import (
+	"net/http"
+	"slices"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	faultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3"
+	filterchainv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/filter_chain/v3"
+	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
+	jwtauthnv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/jwt_authn/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"cardea.dev/cardea/internal/plan"
+)
+
+// Set is a setting that an object's own fields make of a filter.
+func Set(slot, name string, config proto.Message) plan.Setting {
+	return plan.Setting{Slot: slot, Name: name, Config: packed(config)}
+}
+
+func packed(m proto.Message) plan.Packed {
+	a := pack(m)
+	return plan.Packed{Type: a.GetTypeUrl(), Value: a.GetValue()}
+}
+
+// Join is what counts of settings of several levels, from far to near: the nearest of each slot and name.
+func Join(levels ...[]plan.Setting) []plan.Setting {
+	var joined []plan.Setting
+	for _, level := range levels {
+		for _, near := range level {
+			joined = slices.DeleteFunc(joined, func(far plan.Setting) bool {
+				return far.Slot == near.Slot && far.Name == near.Name
+			})
+			joined = append(joined, near)
+		}
+	}
+	return joined
+}
+
+// Config encodes settings for the field typed_per_filter_config of a table, a virtual host or a route, by slot; nil for
+// none.
+func Config(settings []plan.Setting) map[string]*anypb.Any {
+	if len(settings) == 0 {
+		return nil
+	}
+	bySlot := map[string][]plan.Setting{}
+	for _, s := range settings {
+		bySlot[s.Slot] = append(bySlot[s.Slot], s)
+	}
+	config := map[string]*anypb.Any{}
+	for name, own := range bySlot {
+		config[name] = find(name).config(own)
+	}
+	return config
+}
+
+// config encodes what is stated for one slot.
+func (s slot) config(settings []plan.Setting) *anypb.Any {
+	switch last := settings[len(settings)-1]; {
+	case last.Off && last.Name == "":
+		return off
+	case s.isChain():
+		return pack(&filterchainv3.FilterChainConfigPerRoute{FilterChain: chainOf(settings)})
+	case last.Config.Type == "":
+		return on
+	default:
+		return unpacked(last.Config)
+	}
+}
+
+func chainOf(settings []plan.Setting) *filterchainv3.FilterChain {
+	filters := make([]*corev3.TypedExtensionConfig, len(settings))
+	for i, s := range settings {
+		filters[i] = &corev3.TypedExtensionConfig{Name: s.Name, TypedConfig: filter(s)}
+	}
+	return &filterchainv3.FilterChain{Filters: filters}
+}
+
+// filter is what stands for a setting in a chain: one that is off is a filter that does nothing, in place of what a
+// farther level has under its name.
+func filter(s plan.Setting) *anypb.Any {
+	if s.Off {
+		return nothing
+	}
+	return unpacked(s.Config)
+}
+
+var (
+	off     = pack(&routev3.FilterConfig{Disabled: true})
+	on      = pack(&routev3.FilterConfig{Config: &anypb.Any{}}) // runs as the list, or its resource, has it
+	nothing = pack(&headermutationv3.HeaderMutation{})
+)
+
+// Silence turns off what settings of farther levels could answer with: for answers that have to be as they are.
+func Silence(settings []plan.Setting) []plan.Setting {
+	var silent []plan.Setting
+	for _, s := range list {
+		if s.answers && slices.ContainsFunc(settings, func(far plan.Setting) bool { return far.Slot == s.name }) {
+			silent = append(silent, plan.Setting{Slot: s.name, Off: true})
+		}
+	}
+	return silent
+}
+
+// Closed stands in place of a setting that a proxy refused: requests that it would have held for get an error, since
+// they must not pass as if nothing were stated.
+func Closed(s plan.Setting) plan.Setting {
+	closed := plan.Setting{From: s.From, Slot: s.Slot, Name: s.Name}
+	switch {
+	case find(s.Slot).isChain():
+		closed.Config = packed(&faultv3.HTTPFault{Abort: &faultv3.FaultAbort{
+			ErrorType:  &faultv3.FaultAbort_HttpStatus{HttpStatus: http.StatusInternalServerError},
+			Percentage: &typev3.FractionalPercent{Numerator: 100, Denominator: typev3.FractionalPercent_HUNDRED},
+		}})
+	case s.Slot == JWT:
+		closed.Config = packed(&jwtauthnv3.PerRouteConfig{
+			RequirementSpecifier: &jwtauthnv3.PerRouteConfig_RequirementName{RequirementName: "refused"}, // there is none: 403
+		})
+	default: // without CORS headers browsers allow nothing
+		closed.Off = true
+	}
+	return closed
+}
+
+func unpacked(p plan.Packed) *anypb.Any { return &anypb.Any{TypeUrl: p.Type, Value: p.Value} }
+
+func pack(m proto.Message) *anypb.Any {
+	a := new(anypb.Any)
+	if err := anypb.MarshalFrom(a, m, proto.MarshalOptions{Deterministic: true}); err != nil {
+		panic(err)
+	}
+	return a
+}

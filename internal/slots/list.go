@@ -1,0 +1,123 @@
+package slots
+
+import (
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	corsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/cors/v3"
+	filterchainv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/filter_chain/v3"
+	jwtauthnv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/jwt_authn/v3"
+	localratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/local_ratelimit/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+)
+
+// The slots, in the order in which requests pass them; answers pass them in reverse.
+const (
+	Coding      = "coding"       // decompressor, compressor: all others see plain bodies, error pages are compressed, too
+	Errors      = "errors"       // custom_response: sees what every later filter answered
+	Observe     = "observe"      // set_metadata, grpc_stats: names the rule for logs before anybody answers
+	Fault       = "fault"        // fault: an injected failure costs nothing and depends on nobody
+	CORS        = "cors"         // cors: a preflight has no credentials, so it is answered before anybody asks for them
+	Origin      = "origin"       // csrf: before authorization servers are called
+	Custom1     = "custom-1"     // others' filters, before anything is refused
+	Guard       = "guard"        // rbac that needs no identity, geoip: the cheapest refusal
+	LimitsEarly = "limits-early" // local_ratelimit by address or header: protects authentication and its servers
+	Authn       = "authn"        // header_mutation "sanitise", basic_auth, api_key_auth, oauth2
+	JWT         = "jwt"          // jwt_authn: after oauth2, which brings the token
+	MCP         = "mcp"          // mcp, json_to_metadata: what agents ask for, as metadata for the next
+	Authz       = "authz"        // rbac by identity: local and free, so before a server is called
+	ExtAuth     = "extauth"      // ext_authz: is only asked about who may pass otherwise
+	Limits      = "limits"       // ratelimit: the unauthenticated spend nobody's quota
+	LimitsLate  = "limits-late"  // local_ratelimit by identity
+	Custom2     = "custom-2"     // others' filters, of requests that may pass
+	Body        = "body"         // body_size_limit, buffer, bandwidth_limit: before bodies are read by the next
+	Transform   = "transform"    // header_mutation, transform, lua: after all decisions, so that it can't fool them
+	Bridge      = "bridge"       // mcp_json_rest_bridge: what the backend speaks in place of MCP
+	ExtProc     = "extproc"      // ext_proc: its edits are the last word
+	GRPC        = "grpc"         // grpc_web, grpc_json_transcoder: protocols
+	Custom3     = "custom-3"     // others' filters, of what the backend will see
+	Session     = "session"      // stateful_session, dynamic_forward_proxy: needs the final route and host
+	AI          = "ai"           // what is told of models and tokens
+	Picker      = "picker"       // ext_proc of an inference pool: the last to change where a request goes
+)
+
+// slot is one HTTP filter of every connection manager.
+type slot struct {
+	name string
+	// filter is its configuration in the list, of a shared one until its own comes.
+	filter proto.Message
+	shared bool // it keeps state: its configuration is a resource of its own
+	// answers: what stands here may answer a request, or replace the answer.
+	answers bool
+}
+
+var list = []slot{
+	chain(Coding).passive(), chain(Errors), chain(Observe).passive(), chain(Fault),
+	// It reads a level's settings by its own name, so it can't be in a chain beside others.
+	{name: CORS, filter: &corsv3.Cors{}, answers: true},
+	chain(Origin), chain(Custom1), chain(Guard), limits(LimitsEarly), chain(Authn),
+	{name: JWT, filter: &jwtauthnv3.JwtAuthentication{}, shared: true, answers: true},
+	chain(MCP), chain(Authz), chain(ExtAuth), chain(Limits), limits(LimitsLate), chain(Custom2), chain(Body),
+	chain(Transform), chain(Bridge), chain(ExtProc), chain(GRPC), chain(Custom3), chain(Session), chain(AI),
+	chain(Picker),
+}
+
+func chain(name string) slot {
+	return slot{name: name, filter: &filterchainv3.FilterChainConfig{}, answers: true}
+}
+
+func (s slot) passive() slot {
+	s.answers = false
+	return s
+}
+
+func limits(name string) slot {
+	return slot{name: name, shared: true, answers: true, filter: &localratelimitv3.LocalRateLimit{StatPrefix: name}}
+}
+
+func (s slot) isChain() bool {
+	_, is := s.filter.(*filterchainv3.FilterChainConfig)
+	return is
+}
+
+func find(name string) slot {
+	for _, s := range list {
+		if s.name == name {
+			return s
+		}
+	}
+	panic("there is no slot " + name)
+}
+
+// Names are those of all slots, in order.
+func Names() []string {
+	names := make([]string, len(list))
+	for i, s := range list {
+		names[i] = s.name
+	}
+	return names
+}
+
+// sharedWait is how long a listener waits for the configuration of a shared filter before it serves without.
+const sharedWait = 2 * time.Second
+
+// Filters are the HTTP filters of a connection manager, but for the router. Each is disabled until a level states
+// something for it. source is where the configuration of the shared ones comes from.
+func Filters(source *corev3.ConfigSource) []*hcmv3.HttpFilter {
+	filters := make([]*hcmv3.HttpFilter, len(list))
+	for i, s := range list {
+		config := pack(s.filter)
+		f := &hcmv3.HttpFilter{Name: s.name, Disabled: true, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: config}}
+		if s.shared {
+			source := proto.CloneOf(source)
+			source.InitialFetchTimeout = durationpb.New(sharedWait)
+			f.ConfigType = &hcmv3.HttpFilter_ConfigDiscovery{ConfigDiscovery: &corev3.ExtensionConfigSource{
+				ConfigSource: source, DefaultConfig: config, TypeUrls: []string{config.GetTypeUrl()},
+			}}
+		}
+		filters[i] = f
+	}
+	return filters
+}
