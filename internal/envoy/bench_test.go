@@ -16,7 +16,7 @@ import (
 func BenchmarkEdit(b *testing.B) {
 	for _, n := range []int{1_000, 10_000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
-			w := newWorldIn(flow.New(flow.Config{Name: "bench"}))
+			w := newWorldIn(flow.New(flow.Config{Name: "bench"}), nil)
 			w.fillHosts(b, n)
 			var m runtime.MemStats
 			runtime.GC()

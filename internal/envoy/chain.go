@@ -23,7 +23,7 @@ func routerFilter() *hcmv3.HttpFilter {
 // Names of the filters that a route's own fields bring into slots. What policies bring has other names, so that both
 // run.
 const (
-	authFilter    = "route"
+	authFilter    = "ext_authz"
 	sessionFilter = "stateful_session"
 )
 

@@ -31,6 +31,19 @@ type proxy struct {
 // startProxy starts an Envoy and waits until it is ready. Whatever it refuses fails the test.
 func startProxy(t *testing.T, state map[resource.Key]resource.Resource) *proxy {
 	t.Helper()
+	var server *stateServer
+	p := startEnvoy(t, func(socket string) { server = serveState(t, socket, state) })
+	for deadline := time.Now().Add(30 * time.Second); server.unanswered.Load() > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d responses are not answered", server.unanswered.Load())
+		}
+	}
+	return p
+}
+
+// startEnvoy starts an Envoy, fed by what serve starts at a Unix socket, and waits until it is ready.
+func startEnvoy(t *testing.T, serve func(socket string)) *proxy {
+	t.Helper()
 	binary, err := process.FindPath(Program())
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +53,7 @@ func startProxy(t *testing.T, state map[resource.Key]resource.Resource) *proxy {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	server := serveState(t, filepath.Join(dir, "xds"), state)
+	serve(filepath.Join(dir, "xds"))
 
 	config, err := Bootstrap(BootstrapConfig{
 		NodeID: "test", NodeCluster: "test",
@@ -69,11 +82,6 @@ func startProxy(t *testing.T, state map[resource.Key]resource.Resource) *proxy {
 	}}}
 	t.Cleanup(p.admin.CloseIdleConnections)
 	p.await(t, "/ready", "LIVE")
-	for deadline := time.Now().Add(30 * time.Second); server.unanswered.Load() > 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d responses are not answered", server.unanswered.Load())
-		}
-	}
 	return p
 }
 

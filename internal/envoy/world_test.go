@@ -28,13 +28,51 @@ type world struct {
 	backends  *flow.Source[plan.BackendKey, model.Backend]
 	secrets   *flow.Source[model.ObjectRef, model.Secret]
 
+	stated *statedSources // nil: nobody states settings
+
 	places map[model.ObjectRef][]model.Place // of each route
 }
 
-func newWorld(testing.TB) *world { return newWorldIn(flow.New(flow.Config{Name: "test", Check: true})) }
+// statedSources are the settings of each level.
+type statedSources struct {
+	gateways  *flow.Source[model.ObjectRef, []plan.Setting]
+	listeners *flow.Source[model.ListenerKey, []plan.Setting]
+	routes    *flow.Source[model.ObjectRef, plan.RouteSettings]
+	shared    *flow.Source[plan.SharedKey, []byte]
+}
 
-func newWorldIn(g *flow.Graph) *world {
+func newWorld(testing.TB) *world {
+	return newWorldIn(flow.New(flow.Config{Name: "test", Check: true}), nil)
+}
+
+// newStatedWorld is one in which settings are stated.
+func newStatedWorld(testing.TB) *world {
+	g := flow.New(flow.Config{Name: "test", Check: true})
+	s := &statedSources{
+		gateways:  flow.NewSource[model.ObjectRef, []plan.Setting](g, "gateway-settings"),
+		listeners: flow.NewSource[model.ListenerKey, []plan.Setting](g, "listener-settings"),
+		routes:    flow.NewSource[model.ObjectRef, plan.RouteSettings](g, "route-settings"),
+		shared:    flow.NewSource[plan.SharedKey, []byte](g, "shared-settings"),
+	}
+	g.Apply("start", func(b *flow.Batch) {
+		s.gateways.Synced(b)
+		s.listeners.Synced(b)
+		s.routes.Synced(b)
+		s.shared.Synced(b)
+	})
+	return newWorldIn(g, s)
+}
+
+func newWorldIn(g *flow.Graph, stated *statedSources) *world {
+	var settings plan.Settings
+	if stated != nil {
+		settings = plan.Settings{
+			Gateways: stated.gateways.Collection(), Listeners: stated.listeners.Collection(),
+			Routes: stated.routes.Collection(), Shared: stated.shared.Collection(),
+		}
+	}
 	w := &world{
+		stated:    stated,
 		g:         g,
 		feedback:  resource.NewFeedback(g),
 		gateways:  flow.NewSource[model.ObjectRef, model.Gateway](g, "gateways"),
@@ -50,6 +88,7 @@ func newWorldIn(g *flow.Graph) *world {
 		Gateways: w.gateways.Collection(), Ports: w.ports.Collection(), Listeners: w.listeners.Collection(),
 		Routes: w.routes.Collection(),
 		Sites:  w.sites.Collection(), Backends: w.backends.Collection(), Secrets: w.secrets.Collection(),
+		Settings: settings,
 	}, w.feedback)
 	g.Apply("start", func(b *flow.Batch) {
 		w.gateways.Synced(b)

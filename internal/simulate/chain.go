@@ -1,6 +1,9 @@
 package simulate
 
 import (
+	"slices"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	filterchainv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/filter_chain/v3"
 	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
@@ -18,7 +21,7 @@ type filtered struct {
 	session  *statefulsessionv3.StatefulSession // nil: none
 }
 
-// The filters that do nothing for a route that has no settings for them.
+// The filters that do nothing where no level has settings for them.
 const (
 	corsKind  = "Cors"
 	chainKind = "FilterChainConfig"
@@ -44,55 +47,85 @@ func (s *simulation) chain(m *hcmv3.HttpConnectionManager) {
 	}
 }
 
-// filter runs the filters that a route has settings for, in the order of the chain, up to one that answers.
+// filter runs the filters that a table, a virtual host or a route has settings for, in the order of the list, up to one
+// that answers.
 func (s *simulation) filter(t *table, v *routev3.VirtualHost, r *routev3.Route) (f filtered) {
-	for _, wide := range []map[string]*anypb.Any{t.head.GetTypedPerFilterConfig(), v.GetTypedPerFilterConfig()} {
-		for name := range wide {
-			s.missing(name)
-		}
+	levels := []map[string]*anypb.Any{ // from far to near
+		t.head.GetTypedPerFilterConfig(), v.GetTypedPerFilterConfig(), r.GetTypedPerFilterConfig(),
 	}
-	inChain := map[string]bool{}
+	listed := map[string]bool{}
 	for _, filter := range s.filters {
-		inChain[filter.GetName()] = true
-		settings := r.GetTypedPerFilterConfig()[filter.GetName()]
-		if settings == nil || f.answer != nil {
+		name := filter.GetName()
+		listed[name] = true
+		var settings []*anypb.Any
+		for _, level := range levels {
+			if own := level[name]; own != nil {
+				settings = append(settings, own)
+			}
+		}
+		if len(settings) == 0 || f.answer != nil || isOff(settings[len(settings)-1]) {
 			continue
 		}
 		known := false
 		switch shortType(filter.GetTypedConfig().GetTypeUrl()) {
 		case corsKind:
-			known = s.cors(settings, r, &f)
+			known = s.cors(settings[len(settings)-1], r, &f)
 		case chainKind:
 			known = s.brought(settings, &f)
 		}
 		if !known {
-			s.missing(filter.GetName())
+			s.missing(name)
 		}
 	}
-	for name := range r.GetTypedPerFilterConfig() {
-		if !inChain[name] {
-			s.missing(name)
+	for _, level := range levels {
+		for name := range level {
+			if !listed[name] {
+				s.missing(name)
+			}
 		}
 	}
 	return f
 }
 
-// brought runs the filters that a route brings along. It is false if settings are not simulated.
-func (s *simulation) brought(settings *anypb.Any, f *filtered) bool {
-	route := new(filterchainv3.FilterChainConfigPerRoute)
-	if err := settings.UnmarshalTo(route); err != nil {
-		return false
-	}
-	s.survey(route, "filter_chain")
-	s.survey(route.GetFilterChain(), "filters")
-	for _, filter := range route.GetFilterChain().GetFilters() {
-		session := new(statefulsessionv3.StatefulSession)
-		if err := filter.GetTypedConfig().UnmarshalTo(session); err != nil {
-			s.missing(filter.GetName())
+// isOff tells whether the nearest settings turn a filter off.
+func isOff(settings *anypb.Any) bool {
+	f := new(routev3.FilterConfig)
+	return settings.UnmarshalTo(f) == nil && f.GetDisabled()
+}
+
+// brought runs the filters that levels bring along, from far to near: the nearest of each name. It is false if settings
+// are not simulated.
+func (s *simulation) brought(levels []*anypb.Any, f *filtered) bool {
+	var filters []*corev3.TypedExtensionConfig
+	for _, settings := range levels {
+		level := new(filterchainv3.FilterChainConfigPerRoute)
+		if isOff(settings) {
 			continue
 		}
-		s.survey(session, "session_state")
-		f.session = session
+		if err := settings.UnmarshalTo(level); err != nil {
+			return false
+		}
+		s.survey(level, "filter_chain")
+		s.survey(level.GetFilterChain(), "filters")
+		for _, near := range level.GetFilterChain().GetFilters() {
+			filters = slices.DeleteFunc(filters, func(far *corev3.TypedExtensionConfig) bool {
+				return far.GetName() == near.GetName()
+			})
+			filters = append(filters, near)
+		}
+	}
+	for _, filter := range filters {
+		s.runBrought(filter, f)
 	}
 	return true
+}
+
+func (s *simulation) runBrought(filter *corev3.TypedExtensionConfig, f *filtered) {
+	session := new(statefulsessionv3.StatefulSession)
+	if err := filter.GetTypedConfig().UnmarshalTo(session); err != nil {
+		s.missing(filter.GetName())
+		return
+	}
+	s.survey(session, "session_state")
+	f.session = session
 }

@@ -1,0 +1,135 @@
+package envoy
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	mutationrulesv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+	"cardea.dev/cardea/internal/slots"
+)
+
+// chains are the slots that hold chains: all that their filters do can be seen in the answer.
+func chains() []string {
+	return slices.DeleteFunc(slots.Names(), func(s string) bool {
+		return s == slots.CORS || s == slots.JWT || s == slots.LimitsEarly || s == slots.LimitsLate
+	})
+}
+
+// mark is a setting whose filter says in the answer who stated it.
+func mark(slot, name, by string) plan.Setting {
+	s := slots.Set(slot, name, &headermutationv3.HeaderMutation{Mutations: &headermutationv3.Mutations{
+		ResponseMutations: []*mutationrulesv3.HeaderMutation{{Action: &mutationrulesv3.HeaderMutation_Append{
+			Append: &corev3.HeaderValueOption{Header: &corev3.HeaderValue{Key: "x-" + slot + "-" + name, Value: by}},
+		}}},
+	}})
+	s.From = model.Ref(model.KindOf("test", "Policy"), "shop", by)
+	return s
+}
+
+// marks are settings for all chains.
+func marks(name, by string) (all []plan.Setting) {
+	for _, slot := range chains() {
+		all = append(all, mark(slot, name, by))
+	}
+	return all
+}
+
+// offs turn filters of that name off in all chains.
+func offs(name, by string) (all []plan.Setting) {
+	for _, s := range marks(name, by) {
+		s.Off, s.Config = true, plan.Packed{}
+		all = append(all, s)
+	}
+	return all
+}
+
+// marked is what the answer to a host says of each chain: who stated the filter of that name.
+func marked(a answer, name string) map[string]string {
+	found := map[string]string{}
+	for _, slot := range chains() {
+		if by := a.Header.Values("x-" + slot + "-" + name); len(by) > 0 {
+			found[slot] = strings.Join(by, "+")
+		}
+	}
+	return found
+}
+
+func allBy(by string) map[string]string {
+	all := map[string]string{}
+	for _, slot := range chains() {
+		all[slot] = by
+	}
+	return all
+}
+
+// levelsWorld has two listeners on a port, and hosts with rules that state settings at each level, or none.
+func levelsWorld(t *testing.T, bind int32) *world {
+	w := newStatedWorld(t)
+	w.apply(func(b *flow.Batch) {
+		w.addPort(b, 80, bind, model.HTTP, testListener("every", ""), testListener("own", "*.own.test"))
+		w.addBackend(b, service("web"), startBackend(t, "web"))
+		serve := func(listener, host string, settings plan.RouteSettings) {
+			name := strings.ReplaceAll(host, ".", "-")
+			r := forward(name, prefix("/"))
+			w.serve(b, 1, 80, listener, host, r)
+			for i := range settings.Rules {
+				settings.Rules[i].Rule = r.Key
+			}
+			w.stated.routes.Set(b, r.Key.Route, settings)
+		}
+		rule := func(own []plan.Setting, backends ...[]plan.Setting) []plan.RuleSettings {
+			return []plan.RuleSettings{{Own: own, Backends: backends}}
+		}
+		w.stated.gateways.Set(b, testGateway, append(marks("a", "gateway"), marks("b", "gateway")...))
+		w.stated.listeners.Set(b, testListener("own", "").Key, marks("a", "listener"))
+		serve("every", "gateway.test", plan.RouteSettings{})
+		serve("own", "listener.own.test", plan.RouteSettings{})
+		serve("own", "route.own.test", plan.RouteSettings{Own: marks("a", "route")})
+		serve("own", "rule.own.test", plan.RouteSettings{Own: marks("a", "route"), Rules: rule(marks("a", "rule"))})
+		serve("own", "backend.own.test", plan.RouteSettings{
+			Own: marks("a", "route"), Rules: rule(marks("a", "rule"), marks("a", "backendRef")),
+		})
+		serve("own", "off.own.test", plan.RouteSettings{Rules: rule(offs("a", "rule"))})
+		serve("own", "other.own.test", plan.RouteSettings{Rules: rule(marks("c", "rule"))})
+		one := marks("a", "rule")[:1]
+		serve("own", "one.own.test", plan.RouteSettings{Rules: rule(one)})
+	})
+	return w
+}
+
+// TestLevels: of the settings of a filter in each slot counts the nearest; what a level does not state is inherited.
+func TestLevels(t *testing.T) {
+	bind := freePort(t)
+	startProxy(t, levelsWorld(t, bind).resources())
+	for host, by := range map[string]string{
+		"gateway.test": "gateway", "listener.own.test": "listener", "route.own.test": "route", "rule.own.test": "rule",
+		"backend.own.test": "backendRef", "other.own.test": "listener",
+	} {
+		a := call{Host: host, URI: "/"}.do(t, bind)
+		if got := marked(a, "a"); a.Status != 200 || !maps.Equal(got, allBy(by)) {
+			t.Errorf("%s: %d, filters a are stated by %v, want %s", host, a.Status, got, by)
+		}
+		if got := marked(a, "b"); !maps.Equal(got, allBy("gateway")) {
+			t.Errorf("%s: filters b are stated by %v, want gateway", host, got)
+		}
+	}
+	if got := marked(call{Host: "other.own.test", URI: "/"}.do(t, bind), "c"); !maps.Equal(got, allBy("rule")) {
+		t.Errorf("filters c are stated by %v, want rule", got)
+	}
+	if got := marked(call{Host: "off.own.test", URI: "/"}.do(t, bind), "a"); len(got) > 0 {
+		t.Errorf("filters a that the rule turned off are stated by %v", got)
+	}
+	want := allBy("listener")
+	want[chains()[0]] = "rule"
+	if got := marked(call{Host: "one.own.test", URI: "/"}.do(t, bind), "a"); !maps.Equal(got, want) {
+		t.Errorf("of a rule that states one slot: %v, want %v", got, want)
+	}
+}
