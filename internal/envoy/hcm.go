@@ -16,7 +16,8 @@ func connectionManager(statPrefix, table string) *listenerv3.Filter {
 			ConfigSource:    overADS(),
 			RouteConfigName: table,
 		}},
-		HttpFilters: httpFilters(),
+		HttpFilters:      httpFilters(),
+		LocalReplyConfig: localReplies(),
 
 		CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{IdleTimeout: seconds(connectionIdleTimeout)},
 		Http2ProtocolOptions:      http2(),
