@@ -26,10 +26,11 @@ import (
 // proxy is a real Envoy, started with the package's own bootstrap and fed with one state.
 type proxy struct {
 	admin *http.Client
+	pid   int
 }
 
 // startProxy starts an Envoy and waits until it is ready. Whatever it refuses fails the test.
-func startProxy(t *testing.T, state map[resource.Key]resource.Resource) *proxy {
+func startProxy(t testing.TB, state map[resource.Key]resource.Resource) *proxy {
 	t.Helper()
 	var server *stateServer
 	p := startEnvoy(t, func(socket string) { server = serveState(t, socket, state) })
@@ -42,7 +43,7 @@ func startProxy(t *testing.T, state map[resource.Key]resource.Resource) *proxy {
 }
 
 // startEnvoy starts an Envoy, fed by what serve starts at a Unix socket, and waits until it is ready.
-func startEnvoy(t *testing.T, serve func(socket string)) *proxy {
+func startEnvoy(t testing.TB, serve func(socket string)) *proxy {
 	t.Helper()
 	binary, err := process.FindPath(Program())
 	if err != nil {
@@ -75,7 +76,7 @@ func startEnvoy(t *testing.T, serve func(socket string)) *proxy {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	p := &proxy{admin: &http.Client{Transport: &http.Transport{
+	p := &proxy{pid: cmd.Process.Pid, admin: &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(dir, "admin"))
 		},
@@ -86,7 +87,7 @@ func startEnvoy(t *testing.T, serve func(socket string)) *proxy {
 }
 
 // await waits until a page of the admin interface has some text.
-func (p *proxy) await(t *testing.T, path, text string) {
+func (p *proxy) await(t testing.TB, path, text string) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
 		if resp, err := p.admin.Get("http://admin" + path); err == nil {
