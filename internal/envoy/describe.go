@@ -47,6 +47,8 @@ func Message(t resource.Type) (proto.Message, error) {
 		return new(listenerv3.Listener), nil
 	case resource.Routes:
 		return new(routev3.RouteConfiguration), nil
+	case resource.Extension:
+		return new(corev3.TypedExtensionConfig), nil
 	}
 	return nil, fmt.Errorf("resource type %d is unknown", t)
 }

@@ -8,7 +8,8 @@ import (
 )
 
 // Protocol says how Envoy's resources travel, as measured on Envoy 1.40. It makes filter chains and clusters with the
-// certificates that it was sent before, so these go first; and it drops a route table that no listener names yet.
+// certificates that it was sent before, so these go first; and it drops a route table, or an extension, that no
+// listener names yet.
 func Protocol() resource.Protocol {
 	return resource.Protocol{Types: types[:], Trials: trials{}, Refusals: refusals{}}
 }
@@ -18,16 +19,16 @@ const typeURLPrefix = "type.googleapis.com/envoy."
 var types = [...]resource.TypeSpec{
 	{
 		Type: resource.Secret, URL: typeURLPrefix + "extensions.transport_sockets.tls.v3.Secret",
-		ByName: true, Alone: true, Embedded: true,
+		ByName: true, Alone: true, Embedded: []resource.Type{resource.Cluster, resource.Listener},
 		UsedBy: []resource.Type{resource.Cluster, resource.Listener},
 	},
 	{
 		Type: resource.Cluster, URL: typeURLPrefix + "config.cluster.v3.Cluster",
-		UsedBy: []resource.Type{resource.Listener, resource.Routes},
+		UsedBy: []resource.Type{resource.Listener, resource.Extension, resource.Routes},
 	},
 	{
 		Type: resource.Endpoints, URL: typeURLPrefix + "config.endpoint.v3.ClusterLoadAssignment",
-		ByName: true, Follows: true,
+		ByName: true, Follows: resource.EachChange,
 		UsedBy: []resource.Type{resource.Cluster},
 		Placeholder: func(name string, _ bool) []byte {
 			return mustMarshal(&endpointv3.ClusterLoadAssignment{ClusterName: name})
@@ -39,9 +40,15 @@ var types = [...]resource.TypeSpec{
 		Divisible: true, KeepsParts: true,
 	},
 	{
+		Type: resource.Extension, URL: typeURLPrefix + "config.core.v3.TypedExtensionConfig",
+		ByName: true, Alone: true, Follows: resource.FirstUser, Embedded: []resource.Type{resource.Listener},
+		HasDefault: true, Removal: resource.Never,
+		UsedBy: []resource.Type{resource.Listener, resource.Routes},
+	},
+	{
 		Type: resource.Routes, URL: typeURLPrefix + "config.route.v3.RouteConfiguration",
 		ByName: true, Alone: true, InTurn: true, Removal: resource.Never,
-		Awaits:    []resource.Type{resource.Cluster},
+		Awaits:    []resource.Type{resource.Cluster, resource.Extension},
 		Divisible: true, Placeholder: emptyTable,
 	},
 }

@@ -19,12 +19,15 @@ type TypeSpec struct {
 	Alone bool
 	// InTurn: one version of a resource is in flight, then the newest; of a type WithAddition, one response of all.
 	InTurn bool
-	// Follows: a resource is sent again, unasked, behind each change of one that needs it.
-	Follows bool
-	// Embedded: proxies read the version that was sent last, also one that they refused, whenever they take a resource
-	// that needs it. So after a refusal the accepted one is sent again, and with a new one refused resources that need it
-	// are tried again.
-	Embedded bool
+	// Follows tells when a resource is sent unasked, behind one that needs it and does not await it.
+	Follows Following
+	// Embedded are the types of which proxies make a resource with the version that was sent last of this one, be it one
+	// that they refused. So after a refusal the accepted one is sent again, and with a new one refused resources that need
+	// it are tried again. Listeners wait for the answer to it.
+	Embedded []Type
+	// HasDefault: what needs a resource brings what is used without it. A name that there is not is not answered, and what
+	// was refused is removed from a proxy that has accepted no version of it.
+	HasDefault bool
 	// Awaits are the types of which a resource's new needs must be ready at the proxy before it is sent.
 	Awaits []Type
 	// UsedBy are the types whose resources may need one of this type.
@@ -39,6 +42,16 @@ type TypeSpec struct {
 	// yet. Nil: such a name is answered as removed.
 	Placeholder func(name string, pending bool) []byte
 }
+
+// Following says when a resource is sent unasked.
+type Following uint8
+
+// When resources are sent unasked.
+const (
+	OnRequest  Following = iota // never
+	FirstUser                   // behind the first resource that needs it, to a proxy that does not have it
+	EachChange                  // behind each change of a resource that needs it
+)
 
 // Removal says how what left the graph is removed from proxies.
 type Removal uint8

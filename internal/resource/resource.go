@@ -20,18 +20,19 @@ const (
 	Secret                // envoy.extensions.transport_sockets.tls.v3.Secret
 	Listener              // envoy.config.listener.v3.Listener
 	Routes                // envoy.config.route.v3.RouteConfiguration
+	Extension             // envoy.config.core.v3.TypedExtensionConfig: what a filter of listeners is configured with
 )
 
 // TypeCount is how many types there are.
-const TypeCount = int(Routes) + 1
+const TypeCount = int(Extension) + 1
 
-var typeNames = [TypeCount]string{"Cluster", "Endpoints", "Secret", "Listener", "Routes"}
+var typeNames = [TypeCount]string{"Cluster", "Endpoints", "Secret", "Listener", "Routes", "Extension"}
 
 // String is the type's short name.
 func (t Type) String() string { return typeNames[t] }
 
 // Types lists all types, in this order.
-func Types() []Type { return []Type{Cluster, Endpoints, Secret, Listener, Routes} }
+func Types() []Type { return []Type{Cluster, Endpoints, Secret, Listener, Routes, Extension} }
 
 // Key names a resource of one Gateway's proxies.
 type Key struct {
@@ -67,7 +68,8 @@ type Part struct {
 	Hash  uint64
 	Bytes [][]byte // the rope: pieces in order, which belong to fragments and are never copied until sent
 	Size  int      // the sum of their lengths
-	// all that it names, to be there before it is used: a listener's tables and secrets, a route's clusters
+	// all that it names, to be there before it is used: a listener's tables, secrets and extensions, a route's clusters
+	// and extensions
 	Needs     []Name
 	Fragments []Fragment
 	// Claims are what no two parts of a resource may have: a filter chain's server names, "" for every name.

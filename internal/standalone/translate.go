@@ -28,6 +28,8 @@ type translation struct {
 	Clusters  []json.RawMessage `json:"clusters"`
 	Endpoints []json.RawMessage `json:"endpoints"`
 	Secrets   []json.RawMessage `json:"secrets"`
+	// Extensions configure filters of the listeners.
+	Extensions []json.RawMessage `json:"extensions,omitempty"`
 }
 
 // Translate prints the configuration of the proxies of the Gateway ("namespace/name", "" is all) that a folder means,
@@ -118,7 +120,7 @@ func translate(
 	t := translation{Gateway: gateway}
 	lists := map[resource.Type]*[]json.RawMessage{
 		resource.Listener: &t.Listeners, resource.Routes: &t.Routes, resource.Cluster: &t.Clusters,
-		resource.Endpoints: &t.Endpoints, resource.Secret: &t.Secrets,
+		resource.Endpoints: &t.Endpoints, resource.Secret: &t.Secrets, resource.Extension: &t.Extensions,
 	}
 	for _, list := range lists {
 		*list = []json.RawMessage{}

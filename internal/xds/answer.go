@@ -84,6 +84,7 @@ func (st *stream) nacked(r *response, message string) {
 			continue
 		}
 		it.arrived(s.v)
+		st.forgetFirst(r.typ, s.v)
 		reason, isNamed := named[s.name.Name]
 		switch {
 		case !isNamed:
@@ -97,10 +98,32 @@ func (st *stream) nacked(r *response, message string) {
 			it.tries = 0
 			st.refuse(it, reason.Message)
 			st.standIn(it)
-			// A proxy uses an embedded resource that it refused: it is sent again what it accepted.
-			it.force = it.force || st.set.spec(r.typ).Embedded && it.has != nil && it.has == it.want()
 		}
+		st.restore(it)
 		st.touch(it)
+	}
+}
+
+// restore sends again at once what a proxy accepted of an embedded resource, since it uses what it refused. If it has
+// accepted none it goes back to the default; not if it may have one that it brought along.
+func (st *stream) restore(it *item) {
+	t := st.set.spec(it.name.Type)
+	if len(t.Embedded) == 0 || it.entry == nil || len(it.sent) > 0 || it.has == nil && (!t.HasDefault || it.unknown) {
+		return
+	}
+	it.force = true
+	if st.touch(it); it.state == pending { // not if it is what others accepted and this one refused
+		st.ship(t.Type, it)
+	}
+}
+
+// forgetFirst has what was sent behind a resource for the first time be sent again: a proxy that refused the resource
+// dropped it.
+func (st *stream) forgetFirst(t resource.Type, v *version) {
+	for _, e := range st.followers(t, v) {
+		if n := e.name; st.set.spec(n.Type).Follows == resource.FirstUser && !st.subs[n.Type].asked.has(e.slot) {
+			st.unsubscribe(n)
+		}
 	}
 }
 

@@ -203,10 +203,12 @@ func (s *set) retryUsers(n resource.Name) {
 		return
 	}
 	again := map[resource.RefusalKey]bool{}
-	for e := range s.all() {
-		for p, f := range fragmentsOf(e.current) {
-			if slices.Contains(p.Needs, n) {
-				again[s.refusalKey(f)] = true
+	for _, t := range s.spec(n.Type).Embedded {
+		for _, e := range s.entries[t] {
+			for p, f := range fragmentsOf(e.current) {
+				if slices.Contains(p.Needs, n) {
+					again[s.refusalKey(f)] = true
+				}
 			}
 		}
 	}

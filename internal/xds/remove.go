@@ -80,7 +80,7 @@ func (st *stream) checkWhole() {
 		return
 	}
 	for i := range st.set.Types {
-		if t := &st.set.Types[i]; !t.Follows && !st.hasAll(t) {
+		if t := &st.set.Types[i]; t.Follows != resource.EachChange && !st.hasAll(t) {
 			return
 		}
 	}

@@ -99,7 +99,7 @@ func (st *stream) send(t *resource.TypeSpec) {
 	due = slices.DeleteFunc(due, func(it *item) bool { return !st.ready(t, it) })
 	for _, group := range groups(t, due) {
 		for _, it := range group {
-			st.follow(it)
+			st.follow(t.Type, it)
 		}
 		st.ship(t.Type, group...)
 	}
@@ -120,7 +120,21 @@ func (st *stream) inTurn(t *resource.TypeSpec, due []*item) []*item {
 			return nil
 		}
 	}
+	if st.embeds(t.Type) {
+		return nil
+	}
 	return due
+}
+
+// embeds tells whether something is in flight of which the proxy makes resources of a type: if it refuses that, it
+// refuses these, too, until it is sent again what it accepted.
+func (st *stream) embeds(t resource.Type) bool {
+	for _, r := range st.inflight {
+		if len(r.items) > 0 && slices.Contains(st.set.spec(r.typ).Embedded, t) {
+			return true
+		}
+	}
+	return false
 }
 
 // groups cuts items into those that travel together.
@@ -140,11 +154,12 @@ func groups(t *resource.TypeSpec, items []*item) [][]*item {
 	return groups
 }
 
-// followers are the resources that a version needs and that follow it: the endpoints of a cluster.
-func (st *stream) followers(v *version) (list []*entry) {
+// followers are the resources that a version needs and that follow it: the endpoints of a cluster, the extensions of a
+// listener.
+func (st *stream) followers(t resource.Type, v *version) (list []*entry) {
 	for _, p := range v.parts() {
 		for _, n := range p.Needs {
-			if !st.set.spec(n.Type).Follows {
+			if st.set.spec(n.Type).Follows == resource.OnRequest || slices.Contains(st.set.spec(t).Awaits, n.Type) {
 				continue
 			}
 			if e := st.set.lookup(n); e != nil && e.offer != nil {
@@ -155,12 +170,13 @@ func (st *stream) followers(v *version) (list []*entry) {
 	return list
 }
 
-// follow marks a cluster's endpoints to be sent: Envoy warms a changed cluster without asking for them again. Before
-// the proxy has asked for any endpoints it would drop them; it asks for them by itself then.
-func (st *stream) follow(user *item) {
-	for _, e := range st.followers(user.want()) {
+// follow marks a cluster's endpoints to be sent: Envoy warms a changed cluster without asking for them again; and a
+// listener's extensions that the proxy does not have. Before the proxy has asked for any of the type it would drop
+// them; it asks for them by itself then.
+func (st *stream) follow(t resource.Type, user *item) {
+	for _, e := range st.followers(t, user.want()) {
 		sub := &st.subs[e.name.Type]
-		if !sub.open {
+		if !sub.open || sub.got.has(e.slot) && st.set.spec(e.name.Type).Follows == resource.FirstUser {
 			continue
 		}
 		var has *version
@@ -201,7 +217,7 @@ func (st *stream) usable(n resource.Name) bool {
 		return true
 	}
 	warming := it.has == nil && !it.unknown && e.offer.res.Warms
-	if !warming && st.followed(e.offer) {
+	if !warming && st.followed(n.Type, e.offer) {
 		return true
 	}
 	until := it.at.Add(patience)
@@ -213,8 +229,8 @@ func (st *stream) usable(n resource.Name) bool {
 }
 
 // followed tells whether a cluster's endpoints were sent, as far as there are any.
-func (st *stream) followed(v *version) bool {
-	return !slices.ContainsFunc(st.followers(v), func(e *entry) bool { return !st.subs[e.name.Type].got.has(e.slot) })
+func (st *stream) followed(t resource.Type, v *version) bool {
+	return !slices.ContainsFunc(st.followers(t, v), func(e *entry) bool { return !st.subs[e.name.Type].got.has(e.slot) })
 }
 
 // standIn answers a first table that was refused: its listener is open by now.
@@ -234,7 +250,7 @@ func (st *stream) placeholders(t *resource.TypeSpec) {
 	names := st.subs[t.Type].placeholders
 	st.subs[t.Type].placeholders = nil
 	switch {
-	case len(names) == 0:
+	case len(names) == 0, t.HasDefault:
 	case t.Placeholder == nil:
 		st.push(&response{typ: t.Type, removed: names})
 	case !t.Alone:

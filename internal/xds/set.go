@@ -130,7 +130,7 @@ func (s *set) turn(updates []update, at time.Time) {
 			}
 			delete(s.leaving, e)
 			v := &version{res: *u.value, at: at, rev: s.rev}
-			if s.spec(u.name.Type).Embedded && !v.equal(e.current) {
+			if len(s.spec(u.name.Type).Embedded) > 0 && !v.equal(e.current) {
 				renewed = append(renewed, u.name)
 			}
 			s.replace(e, v)

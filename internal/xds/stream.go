@@ -225,7 +225,7 @@ func (st *stream) request(req *discoveryv3.DeltaDiscoveryRequest) {
 			st.subscribe(n, v, has)
 		}
 	}
-	if first && spec.Follows {
+	if first && spec.Follows != resource.OnRequest {
 		st.followLate(spec)
 	}
 }
@@ -234,8 +234,8 @@ func (st *stream) request(req *discoveryv3.DeltaDiscoveryRequest) {
 func (st *stream) followLate(t *resource.TypeSpec) {
 	for _, user := range t.UsedBy {
 		for _, it := range st.items[user] {
-			if len(it.sent) > 0 && it.want() != nil && !st.followed(it.want()) {
-				st.follow(it)
+			if len(it.sent) > 0 && it.want() != nil && !st.followed(user, it.want()) {
+				st.follow(user, it)
 			}
 		}
 	}
@@ -304,8 +304,10 @@ func (st *stream) subscribe(n resource.Name, brought string, has bool) {
 		return
 	}
 	sub.got.set(e.slot)
-	if !again && (pushed || has && it == nil && brought == e.offer.res.Version) {
-		st.set.confirm(e) // pushed are the endpoints that followed their cluster unasked
+	// A proxy that brought along what it accepted of an embedded resource may use what it refused since.
+	embedded := e.state != serving && len(st.set.spec(n.Type).Embedded) > 0
+	if !again && (pushed || has && it == nil && brought == e.offer.res.Version && !embedded) {
+		st.set.confirm(e) // pushed is what followed unasked
 		return
 	}
 	var acknowledged *version
@@ -322,7 +324,7 @@ func (st *stream) unsubscribe(n resource.Name) {
 	sub := &st.subs[n.Type]
 	delete(sub.absent, n.Name)
 	e := st.set.lookup(n)
-	if it := st.items[n.Type][n.Name]; it != nil && st.set.spec(n.Type).Follows {
+	if it := st.items[n.Type][n.Name]; it != nil && st.set.spec(n.Type).Follows == resource.EachChange {
 		if v, _ := it.last(); v != nil && len(it.sent) > 0 {
 			// They followed their cluster, which is back. This message crossed them; the proxy asks again.
 			if e != nil {

@@ -196,7 +196,7 @@ func (st *stream) try() {
 		s.closeTrial()
 	}
 	t := s.trial
-	if t == nil || t.proxy != st {
+	if t == nil || t.proxy != st || st.embeds(resource.Listener) {
 		return
 	}
 	if len(t.listeners) == 0 {
