@@ -88,7 +88,7 @@ func addressPart(port model.Port, address string) *resource.Part {
 		l.ListenerFilters = tlsInspector()
 	} else {
 		table := stats + "/" + shard
-		needs = append(needs, resource.Name{Type: resource.Routes, Name: table})
+		needs = append(extensionNames(), resource.Name{Type: resource.Routes, Name: table})
 		l.DefaultFilterChain = &listenerv3.FilterChain{Name: "http",
 			Filters: []*listenerv3.Filter{connectionManager(stats, table)}}
 	}
@@ -124,7 +124,7 @@ func chainPart(l model.Listener) *resource.Part {
 	}
 	part := filterChain(chain, l.Hostname)
 	part.Fragments = []resource.Fragment{{Origin: listenerOrigin(l.Key), Hash: part.Hash}}
-	part.Needs = []resource.Name{{Type: resource.Routes, Name: tableName(l)}}
+	part.Needs = append(extensionNames(), resource.Name{Type: resource.Routes, Name: tableName(l)})
 	for _, ref := range l.Certificates {
 		part.Needs = append(part.Needs, resource.Name{Type: resource.Secret, Name: secretName(ref)})
 	}

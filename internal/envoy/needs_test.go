@@ -8,6 +8,7 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protopath"
 	"google.golang.org/protobuf/reflect/protorange"
@@ -85,6 +86,10 @@ func TestNeeds(t *testing.T) {
 			last := v.Index(-1)
 			if last.Step.Kind() != protopath.FieldAccessStep {
 				return nil
+			}
+			if last.Step.FieldDescriptor().Name() == "config_discovery" {
+				filter := v.Index(-2).Value.Message().Interface().(*hcmv3.HttpFilter)
+				named[resource.Name{Type: resource.Extension, Name: filter.GetName()}] = true
 			}
 			if typ, ok := names[last.Step.FieldDescriptor().FullName()]; ok {
 				named[resource.Name{Type: typ, Name: last.Value.String()}], seen[typ] = true, true

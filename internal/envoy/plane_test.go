@@ -23,6 +23,7 @@ func TestOtherDataPlane(t *testing.T) {
 				Listeners: []model.PortListener{{Key: l.Key, Hostname: l.Hostname, Serves: true}},
 			})
 		}
+		w.gateways.Set(b, testGateway, model.Gateway{Ref: testGateway, Accepted: true, DataPlane: other})
 		secret := model.Ref(model.KindSecret, "shop", "cert")
 		w.secrets.Set(b, secret, model.Secret{Ref: secret, Certificate: []byte("certificate"), PrivateKey: []byte("key")})
 		w.setBackend(b, model.Backend{

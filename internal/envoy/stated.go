@@ -61,6 +61,9 @@ func needs(settings []plan.Setting) (names []resource.Name) {
 		for _, b := range s.Uses {
 			names = append(names, resource.Name{Type: resource.Cluster, Name: clusterName(b)})
 		}
+		if slices.Contains(slots.Shared(), s.Slot) {
+			names = append(names, resource.Name{Type: resource.Extension, Name: s.Slot})
+		}
 	}
 	return names
 }

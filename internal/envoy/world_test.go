@@ -125,6 +125,7 @@ func (w *world) addPortAt(
 		port.Listeners = append(port.Listeners, model.PortListener{Key: l.Key, Hostname: l.Hostname, Serves: true})
 	}
 	w.ports.Set(b, key, port)
+	w.gateways.Set(b, testGateway, model.Gateway{Ref: testGateway, Accepted: true, DataPlane: model.DataPlaneEnvoy})
 }
 
 func testListener(section, hostname string) model.Listener {

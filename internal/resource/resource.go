@@ -41,6 +41,9 @@ type Key struct {
 	Name    string // the xDS resource name
 }
 
+// Owner is the Gateway.
+func (k Key) Owner() model.ObjectRef { return k.Gateway }
+
 // Name is a resource that another one needs, on the same Gateway.
 type Name struct {
 	Type Type

@@ -31,7 +31,7 @@ func New() *Config {
 	}
 }
 
-// Add adds a resource, or replaces it. b is the resource's message. Of a Secret only the name counts.
+// Add adds a resource, or replaces it. b is the resource's message. Of a Secret and an Extension only the name counts.
 func (c *Config) Add(t resource.Type, name string, b []byte) (err error) {
 	switch t {
 	case resource.Listener:
@@ -44,6 +44,7 @@ func (c *Config) Add(t resource.Type, name string, b []byte) (err error) {
 		c.tables[name], err = readTable(b)
 	case resource.Secret:
 		c.secrets[name] = true
+	case resource.Extension: // the filter is named where it is turned on
 	default:
 		err = fmt.Errorf("resources of type %s are not known", t)
 	}

@@ -10,6 +10,7 @@ import (
 	localratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/local_ratelimit/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
@@ -98,6 +99,24 @@ func Names() []string {
 		names[i] = s.name
 	}
 	return names
+}
+
+// Shared are the names of the slots whose configuration is a resource of its own.
+func Shared() (names []string) {
+	for _, s := range list {
+		if s.shared {
+			names = append(names, s.name)
+		}
+	}
+	return names
+}
+
+// SharedConfig is the configuration of a shared slot with entries: messages of its type, one after the other, which
+// protobuf merges.
+func SharedConfig(name string, entries []byte) *anypb.Any {
+	config := pack(find(name).filter)
+	config.Value = append(config.Value, entries...)
+	return config
 }
 
 // sharedWait is how long a listener waits for the configuration of a shared filter before it serves without.
