@@ -6,9 +6,7 @@ import (
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
-	filterchainv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/filter_chain/v3"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -26,6 +24,10 @@ const (
 	virtualHostSettings protowire.Number = 15
 	routeSettings       protowire.Number = 13
 )
+
+var slotLevels = map[protowire.Number]slots.Level{
+	tableSettings: slots.Table, virtualHostSettings: slots.VirtualHost, routeSettings: slots.Route,
+}
 
 // placed is a setting where it stands: in a table, for all its virtual hosts, or in a virtual host.
 type placed struct {
@@ -102,13 +104,13 @@ func settingHash(s plan.Setting) uint64 {
 	return h.Sum64()
 }
 
-// encodeSettings makes an entry of a field typed_per_filter_config for each slot, in the order of their names.
+// encodeSettings makes an entry of a field typed_per_filter_config for each filter, in the order of their names.
 func encodeSettings(number protowire.Number, settings []placed) [][]byte {
 	stated := make([]plan.Setting, len(settings))
 	for i, p := range settings {
 		stated[i] = p.Setting
 	}
-	config := slots.Config(stated)
+	config := slots.Config(slotLevels[number], stated)
 	pieces := make([][]byte, 0, len(config))
 	for _, name := range slices.Sorted(maps.Keys(config)) {
 		pieces = append(pieces, settingEntry(number, name, config[name]))
@@ -117,8 +119,8 @@ func encodeSettings(number protowire.Number, settings []placed) [][]byte {
 }
 
 // settingEntry is an entry of map<string, google.protobuf.Any>.
-func settingEntry(number protowire.Number, slot string, config *anypb.Any) []byte {
-	return field(number, append(field(1, []byte(slot)), field(2, mustMarshal(config))...))
+func settingEntry(number protowire.Number, filter string, config *anypb.Any) []byte {
+	return field(number, append(field(1, []byte(filter)), field(2, mustMarshal(config))...))
 }
 
 // addSettings lists the settings of a part.
@@ -147,7 +149,7 @@ func silenced(settings []placed) (silence []placed) {
 
 // silence turns off in routes what farther levels could answer in their place.
 func silence(routes [][]byte, inherited []plan.Setting) [][]byte {
-	off := slots.Config(slots.Silence(inherited))
+	off := slots.Config(slots.Route, slots.Silence(inherited))
 	if len(off) == 0 {
 		return routes
 	}
@@ -184,9 +186,9 @@ func settingTrials(piece []byte) iter.Seq2[string, []byte] {
 		if n < 0 || proto.Unmarshal(field(routeSettings, entry), route) != nil {
 			return
 		}
-		for slot, config := range route.GetTypedPerFilterConfig() {
-			for name, alone := range settingsOf(config) {
-				if !yield(settingName(slot, name), settingTrial(slot, alone)) {
+		for filter, config := range route.GetTypedPerFilterConfig() {
+			for name, alone := range slots.Settings(filter, config) {
+				if !yield(settingName(name[0], name[1]), settingTrial(filter, alone)) {
 					return
 				}
 			}
@@ -194,23 +196,9 @@ func settingTrials(piece []byte) iter.Seq2[string, []byte] {
 	}
 }
 
-// settingsOf takes the settings of a slot apart, by name.
-func settingsOf(config *anypb.Any) map[string]*anypb.Any {
-	chain := new(filterchainv3.FilterChainConfigPerRoute)
-	if config.UnmarshalTo(chain) != nil {
-		return map[string]*anypb.Any{"": config}
-	}
-	each := map[string]*anypb.Any{}
-	for _, f := range chain.GetFilterChain().GetFilters() {
-		alone := &filterchainv3.FilterChain{Filters: []*corev3.TypedExtensionConfig{f}}
-		each[f.GetName()] = mustAny(&filterchainv3.FilterChainConfigPerRoute{FilterChain: alone})
-	}
-	return each
-}
-
-func settingTrial(slot string, config *anypb.Any) []byte {
+func settingTrial(filter string, config *anypb.Any) []byte {
 	route := statusRoute(404)
 	route.Match = &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}}
-	route.TypedPerFilterConfig = map[string]*anypb.Any{slot: config}
+	route.TypedPerFilterConfig = map[string]*anypb.Any{filter: config}
 	return field(routesField, mustMarshal(route))
 }

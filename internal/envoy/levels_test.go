@@ -8,11 +8,15 @@ import (
 
 	mutationrulesv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	corsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/cors/v3"
 	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
+	"google.golang.org/protobuf/proto"
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
+	"cardea.dev/cardea/internal/resource"
 	"cardea.dev/cardea/internal/slots"
 )
 
@@ -131,5 +135,90 @@ func TestLevels(t *testing.T) {
 	want[chains()[0]] = "rule"
 	if got := marked(call{Host: "one.own.test", URI: "/"}.do(t, bind), "a"); !maps.Equal(got, want) {
 		t.Errorf("of a rule that states one slot: %v, want %v", got, want)
+	}
+}
+
+// TestSettingsAreTriedAlone: each setting of a table or of a virtual host is tried as a route's, and nothing else of the
+// head is.
+func TestSettingsAreTriedAlone(t *testing.T) {
+	w := levelsWorld(t, 80)
+	w.apply(func(b *flow.Batch) {
+		cors := slots.Set(slots.CORS, "", &corsv3.CorsPolicy{AllowMethods: "GET"})
+		off := plan.Setting{Slot: slots.LimitsEarly, Off: true}
+		cors.From, off.From = testGateway, testGateway
+		w.stated.listeners.Set(b, testListener("own", "").Key, []plan.Setting{mark(slots.Guard, "a", "own"), cors, off})
+	})
+	heads := 0
+	for _, p := range w.resource(t, resource.Routes, "80/0").Parts {
+		pieces := w.out.Protocol.Trials.Pieces(resource.Routes, p)
+		if len(pieces) != len(p.Fragments) {
+			t.Errorf("part %q: %d origins of %d fragments", p.ID, len(pieces), len(p.Fragments))
+		}
+		for _, f := range p.Fragments {
+			if !isSetting(f) {
+				continue
+			}
+			heads++
+			table := new(routev3.RouteConfiguration)
+			trial := w.out.Protocol.Trials.Trial(resource.Routes, "trial/1", pieces[f.Origin])
+			if err := proto.Unmarshal(trial.Flatten(nil), table); err != nil || table.ValidateAll() != nil {
+				t.Fatalf("%v, %v", err, table.ValidateAll())
+			}
+			for _, r := range table.VirtualHosts[0].Routes {
+				if len(r.TypedPerFilterConfig) != 1 {
+					t.Errorf("%s is tried with %v", f.Origin.Section, r.TypedPerFilterConfig)
+				}
+			}
+		}
+	}
+	if want := 2*len(chains()) + 3*7; heads != want {
+		t.Errorf("%d settings, want %d", heads, want)
+	}
+}
+
+// TestASettingTouchesHeadsOnly: an edit of what a Gateway states renders the head of each table, and no route; one of
+// what a listener states, its virtual hosts.
+func TestASettingTouchesHeadsOnly(t *testing.T) {
+	w := newStatedWorld(t)
+	w.fillHosts(t, 50)
+	before := w.resource(t, resource.Routes, "80/0")
+	check := func(what string, edit func(b *flow.Batch)) {
+		t.Helper()
+		w.apply(edit)
+		after := w.resource(t, resource.Routes, "80/0")
+		for i, p := range after.Parts {
+			if same := p == before.Parts[i]; same == (p.ID == "") {
+				t.Errorf("%s: part %q: same is %v", what, p.ID, same)
+			}
+		}
+		before = after
+		runs := map[string]int{}
+		w.g.View(func(flow.View) {
+			turns := w.g.Turns()
+			for _, c := range turns[len(turns)-1].Collections {
+				runs[c.Name] = c.Runs
+			}
+		})
+		if runs["envoy/fragments"] != 0 {
+			t.Errorf("%s: %d rules were rendered", what, runs["envoy/fragments"])
+		}
+	}
+	check("of the Gateway", func(b *flow.Batch) {
+		w.stated.gateways.Set(b, testGateway, []plan.Setting{mark(slots.Guard, "a", "gateway")})
+	})
+	check("of a listener that is alone", func(b *flow.Batch) {
+		w.stated.listeners.Set(b, testListener("http", "").Key, []plan.Setting{mark(slots.Authz, "a", "listener")})
+	})
+	w.apply(func(b *flow.Batch) { // now it shares its table
+		w.addPort(b, 80, 80, model.HTTP, testListener("http", ""), testListener("other", "other.test"))
+	})
+	shared := w.resource(t, resource.Routes, "80/0")
+	w.apply(func(b *flow.Batch) {
+		w.stated.listeners.Set(b, testListener("other", "").Key, []plan.Setting{mark(slots.Authz, "a", "other")})
+	})
+	for i, p := range w.resource(t, resource.Routes, "80/0").Parts {
+		if p != shared.Parts[i] {
+			t.Errorf("part %q changed with what another listener states", p.ID)
+		}
 	}
 }

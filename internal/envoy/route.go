@@ -81,7 +81,7 @@ func forwardRoute(
 
 // configure states the route's HTTP filters: those of its levels and, nearest, those of its own fields.
 func (r statedRule) configure(route *routev3.Route, f model.Filters, s *model.Session) {
-	route.TypedPerFilterConfig = slots.Config(slots.Join(r.Settings, ownSettings(f, s)))
+	route.TypedPerFilterConfig = slots.Config(slots.Route, slots.Join(r.Settings, ownSettings(f, s)))
 }
 
 // shares names the clusters that share a rule's requests; nil if none takes any.

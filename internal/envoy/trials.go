@@ -66,7 +66,7 @@ func (trials) Pieces(t resource.Type, p *resource.Part) map[resource.Origin][][]
 			if at := slices.IndexFunc(p.Fragments, func(f resource.Fragment) bool {
 				return isSetting(f) && f.Origin.Section == name
 			}); at >= 0 {
-				pieces[p.Fragments[at].Origin] = [][]byte{trial}
+				pieces[p.Fragments[at].Origin] = append(pieces[p.Fragments[at].Origin], trial)
 			}
 		}
 		if rule, ok := rules[routeName(piece)]; ok {

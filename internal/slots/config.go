@@ -41,9 +41,8 @@ func Join(levels ...[]plan.Setting) []plan.Setting {
 	return joined
 }
 
-// Config encodes settings for the field typed_per_filter_config of a table, a virtual host or a route, by slot; nil for
-// none.
-func Config(settings []plan.Setting) map[string]*anypb.Any {
+// Config encodes settings for the field typed_per_filter_config of a table, a virtual host or a route; nil for none.
+func Config(at Level, settings []plan.Setting) map[string]*anypb.Any {
 	if len(settings) == 0 {
 		return nil
 	}
@@ -53,9 +52,34 @@ func Config(settings []plan.Setting) map[string]*anypb.Any {
 	}
 	config := map[string]*anypb.Any{}
 	for name, own := range bySlot {
-		config[name] = find(name).config(own)
+		s := find(name)
+		if s.perLevel {
+			for _, farther := range levels[:slices.Index(levels, at)] {
+				config[s.at(farther)] = off
+			}
+		}
+		config[s.at(at)] = s.config(own)
 	}
 	return config
+}
+
+// Settings takes apart what Config encoded for one filter: each setting's configuration, encoded as if it were alone, by
+// the names of its slot and of the setting.
+func Settings(filter string, config *anypb.Any) map[[2]string]*anypb.Any {
+	i := slices.IndexFunc(list, func(s slot) bool { return slices.Contains(s.filters(), filter) })
+	if i < 0 {
+		return nil
+	}
+	chain := new(filterchainv3.FilterChainConfigPerRoute)
+	if config.UnmarshalTo(chain) != nil {
+		return map[[2]string]*anypb.Any{{list[i].name, ""}: config}
+	}
+	each := map[[2]string]*anypb.Any{}
+	for _, f := range chain.GetFilterChain().GetFilters() {
+		alone := &filterchainv3.FilterChain{Filters: []*corev3.TypedExtensionConfig{f}}
+		each[[2]string{list[i].name, f.GetName()}] = pack(&filterchainv3.FilterChainConfigPerRoute{FilterChain: alone})
+	}
+	return each
 }
 
 // config encodes what is stated for one slot.

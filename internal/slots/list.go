@@ -52,12 +52,47 @@ type slot struct {
 	shared bool // it keeps state: its configuration is a resource of its own
 	// answers: what stands here may answer a request, or replace the answer.
 	answers bool
+	// perLevel: it is several filters, one for the settings of each of Envoy's levels.
+	perLevel bool
+}
+
+// Level is one of the places where Envoy takes settings of filters, from far to near.
+type Level string
+
+// Envoy's levels.
+const (
+	Table       Level = "table"
+	VirtualHost Level = "host"
+	Route       Level = "route"
+)
+
+var levels = []Level{Table, VirtualHost, Route}
+
+// filters are the names of a slot's filters: one, or one for each level.
+func (s slot) filters() []string {
+	if !s.perLevel {
+		return []string{s.name}
+	}
+	var names []string
+	for _, l := range levels {
+		names = append(names, s.at(l))
+	}
+	return names
+}
+
+// at is the name of the filter that takes the settings of a level.
+func (s slot) at(l Level) string {
+	if s.perLevel {
+		return s.name + "-" + string(l)
+	}
+	return s.name
 }
 
 var list = []slot{
 	chain(Coding).passive(), chain(Errors), chain(Observe).passive(), chain(Fault),
-	// It reads a level's settings by its own name, so it can't be in a chain beside others.
-	{name: CORS, filter: &corsv3.Cors{}, answers: true},
+	// It reads settings by its own name, so it can't be in a chain beside others; and what the nearest settings leave out
+	// it takes from farther ones. So each of Envoy's levels has one of its own, and a nearer level turns off the farther.
+	{name: CORS, filter: &corsv3.Cors{}, answers: true, perLevel: true},
 	chain(Origin), chain(Custom1), chain(Guard), limits(LimitsEarly), chain(Authn),
 	{name: JWT, filter: &jwtauthnv3.JwtAuthentication{}, shared: true, answers: true},
 	chain(MCP), chain(Authz), chain(ExtAuth), chain(Limits), limits(LimitsLate), chain(Custom2), chain(Body),
@@ -125,18 +160,24 @@ const sharedWait = 2 * time.Second
 // Filters are the HTTP filters of a connection manager, but for the router. Each is disabled until a level states
 // something for it. source is where the configuration of the shared ones comes from.
 func Filters(source *corev3.ConfigSource) []*hcmv3.HttpFilter {
-	filters := make([]*hcmv3.HttpFilter, len(list))
-	for i, s := range list {
-		config := pack(s.filter)
-		f := &hcmv3.HttpFilter{Name: s.name, Disabled: true, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: config}}
-		if s.shared {
-			source := proto.CloneOf(source)
-			source.InitialFetchTimeout = durationpb.New(sharedWait)
-			f.ConfigType = &hcmv3.HttpFilter_ConfigDiscovery{ConfigDiscovery: &corev3.ExtensionConfigSource{
-				ConfigSource: source, DefaultConfig: config, TypeUrls: []string{config.GetTypeUrl()},
-			}}
+	source = proto.CloneOf(source)
+	source.InitialFetchTimeout = durationpb.New(sharedWait)
+	var filters []*hcmv3.HttpFilter
+	for _, s := range list {
+		for _, name := range s.filters() {
+			filters = append(filters, s.httpFilter(name, source))
 		}
-		filters[i] = f
 	}
 	return filters
+}
+
+func (s slot) httpFilter(name string, source *corev3.ConfigSource) *hcmv3.HttpFilter {
+	config := pack(s.filter)
+	f := &hcmv3.HttpFilter{Name: name, Disabled: true, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: config}}
+	if s.shared {
+		f.ConfigType = &hcmv3.HttpFilter_ConfigDiscovery{ConfigDiscovery: &corev3.ExtensionConfigSource{
+			ConfigSource: source, DefaultConfig: config, TypeUrls: []string{config.GetTypeUrl()},
+		}}
+	}
+	return f
 }
