@@ -18,7 +18,7 @@ const (
 const longestName = 253
 
 // prefixes begin the names of files of one resource.
-var prefixes = map[resource.Type]string{resource.Routes: "rds", resource.Secret: "sds"}
+var prefixes = map[resource.Type]string{resource.Routes: "rds", resource.Secret: "sds", resource.Extension: "ecds"}
 
 // fileOf is the file of a resource that has one of its own. An underscore stands for a slash: names of objects have
 // none, so no two resources have one file. What would be too long ends with a hash.

@@ -12,10 +12,11 @@ import (
 type wanted struct {
 	listeners, clusters texts
 	tables, keys        map[string][]byte // files
+	extensions          map[string][]byte // files
 }
 
 func newWanted(at dialect.FileStart, all map[resource.Name]resource.Resource) (wanted, error) {
-	w := wanted{texts{}, texts{}, map[string][]byte{}, map[string][]byte{}}
+	w := wanted{texts{}, texts{}, map[string][]byte{}, map[string][]byte{}, map[string][]byte{}}
 	for n := range all {
 		if n.Type == resource.Endpoints { // they stand in their clusters
 			continue
@@ -31,6 +32,8 @@ func newWanted(at dialect.FileStart, all map[resource.Name]resource.Resource) (w
 			w.clusters[n.Name] = text
 		case resource.Routes:
 			w.tables[fileOf(n)] = texts{n.Name: text}.file()
+		case resource.Extension:
+			w.extensions[fileOf(n)] = texts{n.Name: text}.file()
 		case resource.Secret:
 			w.keys[fileOf(n)] = texts{n.Name: text}.file()
 		}
@@ -42,7 +45,7 @@ func newWanted(at dialect.FileStart, all map[resource.Name]resource.Resource) (w
 //
 //	written --update--> clusters and keys that are there, as wanted
 //	        --add keys--> and the new keys
-//	        --add--> and the new clusters
+//	        --add--> and the new clusters, and the extensions as wanted
 //	        --switch--> and listeners and tables as wanted
 //	        --remove--> what is wanted, and nothing else
 func next(
@@ -54,7 +57,7 @@ func next(
 	}
 	h := had{readTexts(written.Plain[listenersFile]), readTexts(written.Plain[clustersFile]), written}
 	step.Missing = h.missing(w, all)
-	whole := dialect.FileSet{Plain: maps.Clone(w.tables), Keys: w.keys}
+	whole := dialect.FileSet{Plain: union(w.tables, w.extensions), Keys: w.keys}
 	whole.Plain[clustersFile], whole.Plain[listenersFile] = w.clusters.file(), w.listeners.file()
 	step.Whole = whole
 	if len(written.Plain) == 0 {
@@ -76,6 +79,7 @@ func next(
 	if now.Keys = union(written.Keys, w.keys); changes(dialect.FilesAddKeys) {
 		return step, nil
 	}
+	now.Plain = union(now.Plain, w.extensions)
 	if now.Plain[clustersFile] = union(h.clusters, w.clusters).file(); changes(dialect.FilesAdd) {
 		return step, nil
 	}
@@ -134,6 +138,8 @@ func (h had) missing(w wanted, all map[resource.Name]resource.Resource) (list []
 			is = bytes.Equal(h.clusters[n.Name], w.clusters[n.Name])
 		case resource.Routes:
 			is = bytes.Equal(h.files.Plain[file], w.tables[file])
+		case resource.Extension:
+			is = bytes.Equal(h.files.Plain[file], w.extensions[file])
 		case resource.Secret:
 			is = bytes.Equal(h.files.Keys[file], w.keys[file])
 		}

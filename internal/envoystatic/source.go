@@ -29,13 +29,20 @@ func pathSource(dir, file string) *corev3.ConfigSource {
 	}
 }
 
-// fromPaths has a message name files where it names a server's resources: route tables and certificates, also in what
-// it packs.
+// fromPaths has a message name files where it names a server's resources: route tables, certificates and extensions,
+// also in what it packs.
 func fromPaths(m proto.Message, at dialect.FileStart) error {
 	switch m := m.(type) {
 	case *hcmv3.Rds:
 		m.ConfigSource = pathSource(at.Dir, fileOf(resource.Name{Type: resource.Routes, Name: m.RouteConfigName}))
 		return nil
+	case *hcmv3.HttpFilter:
+		if d := m.GetConfigDiscovery(); d != nil {
+			wait := d.GetConfigSource().GetInitialFetchTimeout()
+			d.ConfigSource = pathSource(at.Dir, fileOf(resource.Name{Type: resource.Extension, Name: m.Name}))
+			d.ConfigSource.InitialFetchTimeout = wait
+			return nil
+		}
 	case *tlsv3.SdsSecretConfig:
 		m.SdsConfig = pathSource(at.Keys, fileOf(resource.Name{Type: resource.Secret, Name: m.Name}))
 		return nil
