@@ -47,9 +47,11 @@ func extension(key resource.Key, entries entriesOf) resource.Resource {
 	part := newPart("", mustMarshal(&corev3.TypedExtensionConfig{
 		Name: key.Name, TypedConfig: slots.SharedConfig(key.Name, bytes),
 	}))
-	part.Fragments = []resource.Fragment{{
-		Origin: resource.Origin{Object: key.Gateway, Section: settingName(key.Name, "")}, Hash: part.Hash,
-	}}
+	if entries.Len() > 0 {
+		part.Fragments = []resource.Fragment{{
+			Origin: resource.Origin{Object: key.Gateway, Section: settingName(key.Name, "")}, Hash: part.Hash,
+		}}
+	}
 	return resource.Join(part)
 }
 

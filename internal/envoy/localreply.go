@@ -12,8 +12,8 @@ import (
 // mcpMetadata is where the filter mcp says what it read of a request.
 const mcpMetadata = "envoy.filters.http.mcp"
 
-// localReplies are how Envoy's own answers are written: what is forbidden to an agent comes as an error of JSON-RPC, with
-// the id of its request. Clients of MCP read that; at a plain 403 some end their session.
+// localReplies are how Envoy's own answers are written: what is forbidden to an agent comes as an error of JSON-RPC,
+// with the id of its request. Clients of MCP read that; at a plain 403 some end their session.
 func localReplies() *hcmv3.LocalReplyConfig {
 	return &hcmv3.LocalReplyConfig{Mappers: []*hcmv3.ResponseMapper{{
 		Filter: &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_AndFilter{

@@ -27,7 +27,8 @@ func TestForbiddenForAnAgent(t *testing.T) {
 		w.addBackend(b, service("web"), startBackend(t, "web"))
 		w.serve(b, 1, 80, "http", "*", forward("tools", prefix("/mcp")))
 		w.serve(b, 2, 80, "http", "*", forward("plain", prefix("/")))
-		forbid := slots.Set(slots.Authz, "allow", &rbacv3.RBAC{Rules: &rbacconfigv3.RBAC{Action: rbacconfigv3.RBAC_ALLOW}})
+		nobody := &rbacconfigv3.RBAC{Action: rbacconfigv3.RBAC_ALLOW}
+		forbid := slots.Set(slots.Authz, "allow", &rbacv3.RBAC{Rules: nobody})
 		read := slots.Set(slots.MCP, "mcp", &mcpv3.Mcp{TrafficMode: mcpv3.Mcp_REJECT_NO_MCP})
 		forbid.From, read.From = testGateway, testGateway
 		w.stated.gateways.Set(b, testGateway, []plan.Setting{forbid})

@@ -150,7 +150,7 @@ func TestCostOfARequest(t *testing.T) {
 			if w.parts == nil {
 				continue
 			}
-			if n := len(w.parts.Offered); n > 3 { // a listener, its table, a cluster
+			if n := len(w.parts.Offered); n > 6 { // a listener, its three extensions and its table, a cluster
 				t.Errorf("%s: %d resources of %s are looked at: %v", c.url, n, w.port.Key.Gateway, w.parts)
 			}
 			for name, parts := range w.parts.Offered {

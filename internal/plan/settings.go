@@ -5,9 +5,9 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// Settings are what is stated for all requests of a level, rendered for the data plane that serves them. The levels are,
-// from far to near: Gateway, listener, route, rule, backendRef. A nearer setting counts in place of a farther one of the
-// same slot and name; all others add up. A collection may be nil: nobody states anything there.
+// Settings are what is stated for all requests of a level, rendered for the data plane that serves them. The levels
+// are, from far to near: Gateway, listener, route, rule, backendRef. A nearer setting counts in place of a farther one
+// of the same slot and name; all others add up. A collection may be nil: nobody states anything there.
 type Settings struct {
 	Gateways  *flow.Collection[model.ObjectRef, []Setting]
 	Listeners *flow.Collection[model.ListenerKey, []Setting]

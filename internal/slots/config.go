@@ -63,8 +63,8 @@ func Config(at Level, settings []plan.Setting) map[string]*anypb.Any {
 	return config
 }
 
-// Settings takes apart what Config encoded for one filter: each setting's configuration, encoded as if it were alone, by
-// the names of its slot and of the setting.
+// Settings takes apart what Config encoded for one filter: each setting's configuration, encoded as if it were alone,
+// by the names of its slot and of the setting.
 func Settings(filter string, config *anypb.Any) map[[2]string]*anypb.Any {
 	i := slices.IndexFunc(list, func(s slot) bool { return slices.Contains(s.filters(), filter) })
 	if i < 0 {
