@@ -43,8 +43,8 @@ var declared = []string{"internal/dataplanes", "internal/e2e", "internal/e2e/kub
 
 // libraries names the packages that may import a library, by the library's path; every other one is free to all.
 var libraries = map[string][]string{
-	"github.com/envoyproxy/": {"internal/envoystatic", "internal/envoy", "internal/simulate", "internal/slots", "internal/xds",
-		"internal/e2e"},
+	"github.com/envoyproxy/": {"internal/envoystatic", "internal/envoy", "internal/simulate", "internal/slots",
+		"internal/xds", "internal/e2e"},
 	"google.golang.org/grpc":     {"internal/xds", "internal/standalone", "internal/server", "internal/e2e"},
 	"google.golang.org/protobuf": {"internal/envoystatic", "internal/envoy", "internal/simulate", "internal/slots",
 		"internal/xds"},

@@ -10,8 +10,8 @@ import (
 	"cardea.dev/cardea/internal/slots"
 )
 
-// extensions are the configurations of the filters that keep state, all of which each Gateway has: Envoy's listeners wait
-// for them.
+// extensions are the configurations of the filters that keep state, all of which each Gateway has: Envoy's listeners
+// wait for them.
 func extensions(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 	entries := sharedEntries(p.Settings)
 	return flow.Derive(p.Gateways, "envoy/extensions",

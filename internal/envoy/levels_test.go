@@ -138,8 +138,8 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// TestSettingsAreTriedAlone: each setting of a table or of a virtual host is tried as a route's, and nothing else of the
-// head is.
+// TestSettingsAreTriedAlone: each setting of a table or of a virtual host is tried as a route's, and nothing else of
+// the head is.
 func TestSettingsAreTriedAlone(t *testing.T) {
 	w := levelsWorld(t, 80)
 	w.apply(func(b *flow.Batch) {

@@ -38,7 +38,8 @@ func TestForbiddenForAnAgent(t *testing.T) {
 	post := func(path, id string) (int, string) {
 		t.Helper()
 		body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"a"}}`, id)
-		req, err := http.NewRequest(http.MethodPost, fmt.Sprintf("http://127.0.0.1:%d%s", bind, path), strings.NewReader(body))
+		url := fmt.Sprintf("http://127.0.0.1:%d%s", bind, path)
+		req, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
