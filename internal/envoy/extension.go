@@ -1,6 +1,8 @@
 package envoy
 
 import (
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
@@ -16,4 +18,25 @@ func extensions(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 		func(*flow.Ctx, model.ObjectRef, model.Gateway) (resource.Resource, bool) {
 			return resource.Resource{}, false
 		})
+}
+
+// extensionTypes has the type URL of what each extension holds, by its name.
+var extensionTypes = map[string]string{}
+
+// extensionHead is what stands before the parts of an extension: they are fields of a message inside of one that begins
+// with its length.
+func extensionHead(name string, rest []*resource.Part) *resource.Part {
+	size := 0
+	for _, p := range rest {
+		size += p.Size
+	}
+	const nameOrType, content = 1, 2 // the fields of TypedExtensionConfig, and of Any
+	text := func(s string) []byte {
+		return protowire.AppendString(protowire.AppendTag(nil, nameOrType, protowire.BytesType), s)
+	}
+	length := func(n int) []byte {
+		return protowire.AppendVarint(protowire.AppendTag(nil, content, protowire.BytesType), uint64(n))
+	}
+	inner := append(text(extensionTypes[name]), length(size)...)
+	return newPart("", append(append(text(name), length(len(inner)+size)...), inner...))
 }

@@ -155,6 +155,7 @@ func (s *set) turn(updates []update, at time.Time) {
 
 func (s *set) tidy() {
 	s.dropUnused()
+	s.dropFormer()
 	s.endStale()
 }
 
@@ -168,8 +169,8 @@ func (s *set) replace(e *entry, v *version) {
 		if c.Old != nil {
 			s.count(e, c.Old, -1)
 		}
-		if c.New == nil && s.spec(e.name.Type).Divisible && e.confirmed.part(c.Old.ID) != nil {
-			e.keep(c.Old) // as long as it may be needed
+		if c.New == nil {
+			s.keepFormer(e, c.Old)
 		}
 		s.compareRejected(e, c)
 	}
