@@ -154,7 +154,8 @@ func (s *scene) render(names []resource.Name) {
 			case n.Type == resource.Listener && id == "e":
 				p.Needs = []resource.Name{{Type: resource.Extension, Name: "Extension" + n.Name[len("Listener"):]}}
 			case n.Type == resource.Routes:
-				p.Needs = []resource.Name{{Type: resource.Extension, Name: fmt.Sprint("Extension", s.content[n][id][n.Name+"-"+id]%2)}}
+				i := s.content[n][id][n.Name+"-"+id] % 2
+				p.Needs = []resource.Name{{Type: resource.Extension, Name: fmt.Sprint("Extension", i)}}
 			}
 			if n.Type == resource.Listener && id != "e" {
 				p.Needs = []resource.Name{{Type: resource.Routes, Name: resource.Routes.String() + strconv.Itoa(int(id[1]-'1'))}}
