@@ -60,6 +60,7 @@ type version struct {
 	at   time.Time // when the oldest edit of the turn that made it was queued
 	rev  flow.Rev  // of the graph, that was seen then
 	sent bool      // to a proxy, at least once
+	wire wire      // of its own lock
 }
 
 // parts are those of a version; a nil version has none.
