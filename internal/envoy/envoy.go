@@ -66,7 +66,7 @@ func New(_ *flow.Graph, p plan.Plan, f *resource.Feedback) resource.Outputs {
 	lds, sds := s.listeners(p), secrets(p)
 	return resource.Outputs{
 		Resources: []*flow.Collection[resource.Key, resource.Resource]{
-			clusters(p), endpoints(p), sds, lds, s.tables(p), extensions(p),
+			clusters(p), endpoints(p), sds, lds, s.tables(p), s.extensions(p),
 		},
 		Routes:          s.routeStandings(),
 		Listeners:       s.listenerStandings(p, lds, sds),

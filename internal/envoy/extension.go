@@ -1,7 +1,7 @@
 package envoy
 
 import (
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
@@ -12,7 +12,7 @@ import (
 
 // extensions are the configurations of the filters that keep state, all of which each Gateway has: Envoy's listeners
 // wait for them.
-func extensions(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
+func (s stages) extensions(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 	entries := sharedEntries(p.Settings)
 	return flow.Derive(p.Gateways, "envoy/extensions",
 		func(c *flow.Ctx, ref model.ObjectRef, g model.Gateway, emit func(resource.Key, resource.Resource)) {
@@ -21,38 +21,64 @@ func extensions(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 			}
 			for _, slot := range slots.Shared() {
 				key := resource.Key{Gateway: ref, Type: resource.Extension, Name: slot}
-				emit(key, extension(key, fetch(c, entries, key)))
+				emit(key, s.extension(c, key, fetch(c, entries, key)))
 			}
 		})
 }
 
-type entriesOf = flow.Members[plan.SharedKey, []byte]
+type entriesOf = flow.Members[plan.SharedKey, plan.SharedEntry]
 
 // sharedEntries are what settings put into each filter; nil if nobody states any.
 func sharedEntries(s plan.Settings) *flow.Collection[resource.Key, entriesOf] {
 	if s.Shared == nil {
 		return nil
 	}
-	return flow.Group(s.Shared, "envoy/shared-entries", func(k plan.SharedKey, _ []byte) []resource.Key {
+	return flow.Group(s.Shared, "envoy/shared-entries", func(k plan.SharedKey, _ plan.SharedEntry) []resource.Key {
 		return []resource.Key{{Gateway: k.Gateway, Type: resource.Extension, Name: k.Slot}}
-	}, func(k plan.SharedKey, _ []byte) string { return k.ID })
+	}, func(k plan.SharedKey, _ plan.SharedEntry) string { return k.ID })
 }
 
-// extension joins the entries of a filter. Proxies take or refuse it as a whole.
-func extension(key resource.Key, entries entriesOf) resource.Resource {
-	var bytes []byte
-	for _, entry := range entries.All() {
-		bytes = append(bytes, entry...)
+// Parts of an extension that are no head: what it has without entries, and each entry.
+const (
+	extensionBase = "base"
+	entryPrefix   = "entry/"
+)
+
+// extension has a part for each entry. One that a proxy refused is left out: what names it finds nothing.
+func (s stages) extension(c *flow.Ctx, key resource.Key, entries entriesOf) resource.Resource {
+	parts := []*resource.Part{newPart(extensionBase, slots.SharedConfig(key.Name).GetValue())}
+	for k, entry := range entries.All() {
+		part := newPart(entryPrefix+k.ID, entry.Value)
+		f := resource.Fragment{
+			Origin: resource.Origin{Object: entry.From, Section: settingName(k.Slot, k.ID)}, Hash: part.Hash,
+		}
+		if _, refused := flow.Fetch(c, s.refused, refusalKey(key.Gateway, f)); refused {
+			f.Refused, part = true, newPart(part.ID)
+		} else {
+			part.Needs = clustersOf(entry.Uses)
+		}
+		part.Fragments = []resource.Fragment{f}
+		parts = append(parts, part)
 	}
-	part := newPart("", mustMarshal(&corev3.TypedExtensionConfig{
-		Name: key.Name, TypedConfig: slots.SharedConfig(key.Name, bytes),
-	}))
-	if entries.Len() > 0 {
-		part.Fragments = []resource.Fragment{{
-			Origin: resource.Origin{Object: key.Gateway, Section: settingName(key.Name, "")}, Hash: part.Hash,
-		}}
+	return resource.Join(append([]*resource.Part{extensionHead(key.Name, parts)}, parts...)...)
+}
+
+// extensionHead is what stands before the parts of an extension: they are fields of a message inside of one that begins
+// with its length.
+func extensionHead(name string, rest []*resource.Part) *resource.Part {
+	size := 0
+	for _, p := range rest {
+		size += p.Size
 	}
-	return resource.Join(part)
+	const nameOrType, content = 1, 2 // the fields of TypedExtensionConfig, and of Any
+	text := func(s string) []byte {
+		return protowire.AppendString(protowire.AppendTag(nil, nameOrType, protowire.BytesType), s)
+	}
+	length := func(n int) []byte {
+		return protowire.AppendVarint(protowire.AppendTag(nil, content, protowire.BytesType), uint64(n))
+	}
+	inner := append(text(slots.SharedConfig(name).GetTypeUrl()), length(size)...)
+	return newPart("", append(append(text(name), length(len(inner)+size)...), inner...))
 }
 
 // extensionNames are the extensions that every connection manager names.

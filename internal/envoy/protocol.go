@@ -42,7 +42,7 @@ var types = [...]resource.TypeSpec{
 	{
 		Type: resource.Extension, URL: typeURLPrefix + "config.core.v3.TypedExtensionConfig",
 		ByName: true, Alone: true, Follows: resource.FirstUser, Embedded: []resource.Type{resource.Listener},
-		HasDefault: true, Removal: resource.Never,
+		HasDefault: true, Removal: resource.Never, Head: extensionHead,
 		UsedBy: []resource.Type{resource.Listener, resource.Routes},
 	},
 	{

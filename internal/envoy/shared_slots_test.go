@@ -85,7 +85,8 @@ func TestLimitSlots(t *testing.T) {
 			bind := freePort(t)
 			w := stateEach(t, bind, alternate(plan.Setting{Slot: slot}, plan.Setting{Slot: slot, Off: true}))
 			w.apply(func(b *flow.Batch) {
-				w.stated.shared.Set(b, plan.SharedKey{Gateway: testGateway, Slot: slot, ID: "bucket"}, entry)
+				w.stated.shared.Set(b, plan.SharedKey{Gateway: testGateway, Slot: slot, ID: "bucket"},
+					plan.SharedEntry{From: testGateway, Value: entry})
 			})
 			w.serveLive(t)
 			eventually(t, "it serves", func() bool { return statusAt(t, bind, "listener.own.test") == 200 })
@@ -120,23 +121,11 @@ func TestLimitSlots(t *testing.T) {
 
 // TestJWTSlot: the nearest level chooses the requirement; one that does not exist refuses every request.
 func TestJWTSlot(t *testing.T) {
-	entry := mustMarshal(&jwtauthnv3.JwtAuthentication{
-		Providers: map[string]*jwtauthnv3.JwtProvider{"corp": {
-			Issuer: "https://corp.test",
-			JwksSourceSpecifier: &jwtauthnv3.JwtProvider_LocalJwks{LocalJwks: &corev3.DataSource{
-				Specifier: &corev3.DataSource_InlineString{InlineString: testKeys},
-			}},
-		}},
+	entry := append(testProvider("corp", testKeys), mustMarshal(&jwtauthnv3.JwtAuthentication{
 		RequirementMap: map[string]*jwtauthnv3.JwtRequirement{
-			"corp": {RequiresType: &jwtauthnv3.JwtRequirement_ProviderName{ProviderName: "corp"}},
-			"any":  {RequiresType: &jwtauthnv3.JwtRequirement_AllowMissing{AllowMissing: &emptypb.Empty{}}},
+			"any": {RequiresType: &jwtauthnv3.JwtRequirement_AllowMissing{AllowMissing: &emptypb.Empty{}}},
 		},
-	})
-	require := func(name string) plan.Setting {
-		return slots.Set(slots.JWT, "", &jwtauthnv3.PerRouteConfig{
-			RequirementSpecifier: &jwtauthnv3.PerRouteConfig_RequirementName{RequirementName: name},
-		})
-	}
+	})...)
 	for name, c := range map[string]struct {
 		on, off plan.Setting
 		status  int // where it is on
@@ -149,7 +138,8 @@ func TestJWTSlot(t *testing.T) {
 			bind := freePort(t)
 			w := stateEach(t, bind, alternate(c.on, c.off))
 			w.apply(func(b *flow.Batch) {
-				w.stated.shared.Set(b, plan.SharedKey{Gateway: testGateway, Slot: slots.JWT, ID: "corp"}, entry)
+				w.stated.shared.Set(b, plan.SharedKey{Gateway: testGateway, Slot: slots.JWT, ID: "corp"},
+					plan.SharedEntry{From: testGateway, Value: entry})
 			})
 			startProxy(t, w.resources())
 			for i, host := range levelHosts {
@@ -160,6 +150,30 @@ func TestJWTSlot(t *testing.T) {
 			}
 		})
 	}
+}
+
+// testProvider is a provider of tokens, and the requirement of its name that asks for one.
+func testProvider(name, keys string) []byte {
+	return mustMarshal(&jwtauthnv3.JwtAuthentication{
+		Providers: map[string]*jwtauthnv3.JwtProvider{name: {
+			Issuer: "https://" + name + ".test",
+			JwksSourceSpecifier: &jwtauthnv3.JwtProvider_LocalJwks{LocalJwks: &corev3.DataSource{
+				Specifier: &corev3.DataSource_InlineString{InlineString: keys},
+			}},
+		}},
+		RequirementMap: map[string]*jwtauthnv3.JwtRequirement{
+			name: {RequiresType: &jwtauthnv3.JwtRequirement_ProviderName{ProviderName: name}},
+		},
+	})
+}
+
+// require asks for a requirement of the slot jwt.
+func require(name string) plan.Setting {
+	s := slots.Set(slots.JWT, "", &jwtauthnv3.PerRouteConfig{
+		RequirementSpecifier: &jwtauthnv3.PerRouteConfig_RequirementName{RequirementName: name},
+	})
+	s.From = testGateway
+	return s
 }
 
 // testKeys is a set of keys of which the test knows no private one.

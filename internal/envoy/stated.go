@@ -45,10 +45,7 @@ func (r statedRule) apart() bool {
 
 // clusters are those that the rule names.
 func (r statedRule) clusters() (names []resource.Name) {
-	for _, b := range r.Uses() {
-		names = append(names, resource.Name{Type: resource.Cluster, Name: clusterName(b)})
-	}
-	names = append(names, needs(r.Settings)...)
+	names = append(clustersOf(r.Uses()), needs(r.Settings)...)
 	for _, settings := range r.Nearer {
 		names = append(names, needs(settings)...)
 	}
@@ -58,12 +55,17 @@ func (r statedRule) clusters() (names []resource.Name) {
 // needs are the resources that settings name: clusters, and the configuration of filters that keep state.
 func needs(settings []plan.Setting) (names []resource.Name) {
 	for _, s := range settings {
-		for _, b := range s.Uses {
-			names = append(names, resource.Name{Type: resource.Cluster, Name: clusterName(b)})
-		}
+		names = append(names, clustersOf(s.Uses)...)
 		if slices.Contains(slots.Shared(), s.Slot) {
 			names = append(names, resource.Name{Type: resource.Extension, Name: s.Slot})
 		}
+	}
+	return names
+}
+
+func clustersOf(backends []model.BackendKey) (names []resource.Name) {
+	for _, b := range backends {
+		names = append(names, resource.Name{Type: resource.Cluster, Name: clusterName(b)})
 	}
 	return names
 }

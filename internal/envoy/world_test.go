@@ -38,7 +38,7 @@ type statedSources struct {
 	gateways  *flow.Source[model.ObjectRef, []plan.Setting]
 	listeners *flow.Source[model.ListenerKey, []plan.Setting]
 	routes    *flow.Source[model.ObjectRef, plan.RouteSettings]
-	shared    *flow.Source[plan.SharedKey, []byte]
+	shared    *flow.Source[plan.SharedKey, plan.SharedEntry]
 }
 
 func newWorld(testing.TB) *world {
@@ -52,7 +52,7 @@ func newStatedWorld(testing.TB) *world {
 		gateways:  flow.NewSource[model.ObjectRef, []plan.Setting](g, "gateway-settings"),
 		listeners: flow.NewSource[model.ListenerKey, []plan.Setting](g, "listener-settings"),
 		routes:    flow.NewSource[model.ObjectRef, plan.RouteSettings](g, "route-settings"),
-		shared:    flow.NewSource[plan.SharedKey, []byte](g, "shared-settings"),
+		shared:    flow.NewSource[plan.SharedKey, plan.SharedEntry](g, "shared-settings"),
 	}
 	g.Apply("start", func(b *flow.Batch) {
 		s.gateways.Synced(b)

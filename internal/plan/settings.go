@@ -14,7 +14,7 @@ type Settings struct {
 	Routes    *flow.Collection[model.ObjectRef, RouteSettings]
 	// Shared are the entries of filters that keep state, which all levels of a Gateway share. A setting of such a slot
 	// refers to one by its ID.
-	Shared *flow.Collection[SharedKey, []byte]
+	Shared *flow.Collection[SharedKey, SharedEntry]
 }
 
 // Setting is what one object states for one filter at one level.
@@ -46,6 +46,14 @@ type RuleSettings struct {
 	Rule     model.RuleKey
 	Own      []Setting
 	Backends [][]Setting
+}
+
+// SharedEntry is what one object states of a filter that keeps state: a message of the filter's type, which is merged
+// with the other entries as protobuf does.
+type SharedEntry struct {
+	From  model.ObjectRef // the object that states it
+	Value []byte
+	Uses  []model.BackendKey // that it sends requests to
 }
 
 // SharedKey names an entry of a Gateway's filter that keeps state.

@@ -38,6 +38,10 @@ type TypeSpec struct {
 	Divisible bool
 	// KeepsParts: where a substitute would stand, the part that was accepted before serves on.
 	KeepsParts bool
+	// Head makes the first part of a resource (its ID is "") for those that stand behind it, if it holds their length.
+	// Parts that left a resource of such a type are kept until no proxy has, or may get, an awaiting resource that needed
+	// it before: a route table that names what is in them. Nil: parts are independent of each other.
+	Head func(name string, rest []*Part) *Part
 	// Placeholder is the content of an answer to a name that has none; pending: it is known, and there is nothing to send
 	// yet. Nil: such a name is answered as removed.
 	Placeholder func(name string, pending bool) []byte

@@ -146,13 +146,8 @@ func Shared() (names []string) {
 	return names
 }
 
-// SharedConfig is the configuration of a shared slot with entries: messages of its type, one after the other, which
-// protobuf merges.
-func SharedConfig(name string, entries []byte) *anypb.Any {
-	config := pack(find(name).filter)
-	config.Value = append(config.Value, entries...)
-	return config
-}
+// SharedConfig is the configuration of a shared slot without entries. It does nothing.
+func SharedConfig(name string) *anypb.Any { return pack(find(name).filter) }
 
 // sharedWait is how long a listener waits for the configuration of a shared filter before it serves without.
 const sharedWait = 2 * time.Second

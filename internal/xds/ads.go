@@ -31,6 +31,7 @@ const (
 // to show again who it is; 0: never.
 func GRPCOptions(age time.Duration) []grpc.ServerOption {
 	return []grpc.ServerOption{
+		grpc.ForceServerCodecV2(codec{}),
 		grpc.MaxConcurrentStreams(streamsPerConnection),
 		grpc.MaxHeaderListSize(headerBytes),
 		grpc.MaxRecvMsgSize(64 << 20),
@@ -109,7 +110,7 @@ func (s *Server) serve(
 	for {
 		out, wait := s.step(st, req)
 		for _, r := range out {
-			if err := g.Send(s.protocol.encode(r)); err != nil {
+			if err := g.SendMsg(s.protocol.encode(r)); err != nil {
 				return ended(err)
 			}
 			s.metrics.sent(r)

@@ -56,7 +56,10 @@ func (st *stream) landed(n resource.Name, v *version) *item {
 	if !it.arrived(v) {
 		return nil
 	}
-	it.has, it.unknown, it.refused, it.unbound, it.tries = v, false, nil, nil, 0
+	if v != nil {
+		it.refused = nil
+	}
+	it.has, it.unknown, it.unbound, it.tries = v, false, nil, 0
 	st.touch(it)
 	return it
 }
@@ -108,12 +111,17 @@ func (st *stream) nacked(r *response, message string) {
 // accepted none it goes back to the default; not if it may have one that it brought along.
 func (st *stream) restore(it *item) {
 	t := st.set.spec(it.name.Type)
-	if len(t.Embedded) == 0 || it.entry == nil || len(it.sent) > 0 || it.has == nil && (!t.HasDefault || it.unknown) {
+	if len(t.Embedded) == 0 || it.entry == nil || len(it.sent) > 0 {
 		return
 	}
-	it.force = true
-	if st.touch(it); it.state == pending { // not if it is what others accepted and this one refused
-		st.ship(t.Type, it)
+	v := it.want()
+	if v.equal(it.refused) { // others accepted it
+		v = nil
+	}
+	if v != nil || t.HasDefault && !it.unknown {
+		r := &response{typ: t.Type}
+		st.put(r, it, v)
+		st.push(r)
 	}
 }
 

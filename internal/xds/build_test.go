@@ -256,7 +256,7 @@ func table(name string, hosts []host, refused func(origin resource.Origin, hash 
 func testProtocol() resource.Protocol {
 	p := envoy.Protocol()
 	p.Trials = testTrials{}
-	return p
+	return withHead(p, entriesHead)
 }
 
 // testTrials makes trials of what table makes.

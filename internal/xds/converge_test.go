@@ -44,7 +44,8 @@ type judge struct {
 	*scene
 	st      *stream
 	has     map[resource.Name]*resource.Resource
-	tables  map[string]bool // that it asks for
+	last    map[resource.Name]*resource.Resource // extensions as they were sent last, also those that it refused
+	asked   map[resource.Name]bool               // tables and extensions
 	pending []*response
 }
 
@@ -87,7 +88,7 @@ func converge(t *testing.T, seed uint64) {
 }
 
 func sceneNames() (names []resource.Name) {
-	for _, t := range []resource.Type{resource.Cluster, resource.Listener, resource.Routes} {
+	for _, t := range []resource.Type{resource.Cluster, resource.Listener, resource.Routes, resource.Extension} {
 		for i := range 2 {
 			names = append(names, resource.Name{Type: t, Name: t.String() + strconv.Itoa(i)})
 		}
@@ -144,8 +145,18 @@ func (s *scene) render(names []resource.Name) {
 		if n.Type == resource.Listener {
 			r.Binds = []string{n.Name}
 		}
+		if n.Type == resource.Extension {
+			r.Parts = append(r.Parts, s.set.spec(n.Type).Head(n.Name, make([]*resource.Part, 1)))
+		}
 		for _, id := range sceneParts(n) {
 			p := &resource.Part{ID: id, Hash: 1}
+			switch {
+			case n.Type == resource.Listener && id == "e":
+				p.Needs = []resource.Name{{Type: resource.Extension, Name: "Extension" + n.Name[len("Listener"):]}}
+			case n.Type == resource.Routes:
+				i := s.content[n][id][n.Name+"-"+id] % 2
+				p.Needs = []resource.Name{{Type: resource.Extension, Name: fmt.Sprint("Extension", i)}}
+			}
 			if n.Type == resource.Listener && id != "e" {
 				p.Needs = []resource.Name{{Type: resource.Routes, Name: resource.Routes.String() + strconv.Itoa(int(id[1]-'1'))}}
 				p.Claims = []string{id}
@@ -184,7 +195,8 @@ func (s *scene) connect() {
 	}
 	p := &judge{
 		scene: s, st: newStream(s.set, id, []string{"1.0.0", "2.0.0"}[s.IntN(2)]),
-		has: map[resource.Name]*resource.Resource{}, tables: map[string]bool{},
+		has: map[resource.Name]*resource.Resource{}, last: map[resource.Name]*resource.Resource{},
+		asked: map[resource.Name]bool{},
 	}
 	s.peers[id] = p
 	s.say("%s of %s connects", id, p.st.proxy)
@@ -266,14 +278,23 @@ func (p *judge) answer(r *response) {
 	req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(r.typ), ResponseNonce: r.nonce}
 	var wrong []string
 	for _, item := range r.items {
-		if p.refuses(item.v.res, r.group != nil) {
+		switch bad := p.refuses(item.v.res, r.group != nil) || r.typ == resource.Listener && p.frozen(item.v.res, r); {
+		case r.typ == resource.Extension && (!p.asked[item.name] || p.last[item.name] != nil &&
+			p.last[item.name].Version == item.v.res.Version): // it drops what nobody names, and takes no notice of the same
+		case bad:
 			wrong = append(wrong, item.name.Name+": bad")
-		} else if r.trial == nil {
-			p.has[item.name] = &item.v.res
+			p.last[item.name] = &item.v.res
+		case r.trial == nil:
+			p.has[item.name], p.last[item.name] = &item.v.res, &item.v.res
 		}
 	}
 	for _, name := range r.removed {
-		delete(p.has, resource.Name{Type: r.typ, Name: name})
+		n := resource.Name{Type: r.typ, Name: name}
+		if r.typ == resource.Extension && p.last[n] == nil {
+			p.t.Fatalf("%s: the first answer about %s is that it does not exist", p.st.id, n)
+		}
+		delete(p.has, n)
+		delete(p.last, n)
 	}
 	if len(wrong) > 0 {
 		prefix, between := wording(r.typ)
@@ -293,36 +314,55 @@ func (p *judge) answer(r *response) {
 	}
 }
 
-// follow asks for the tables that its listeners name, and no others.
+// frozen tells whether an extension that a listener needs is one that was refused: then the listener is, too. A trial
+// of filter chains needs all of them.
+func (p *judge) frozen(l resource.Resource, r *response) bool {
+	for n, last := range p.last {
+		needed := r.group != nil
+		for _, part := range l.Parts {
+			needed = needed || slices.Contains(part.Needs, n)
+		}
+		if n.Type == resource.Extension && needed && p.has[n] != last {
+			return true
+		}
+	}
+	return false
+}
+
+// follow asks for the tables and extensions that its listeners name, and no others.
 func (p *judge) follow() {
-	named := map[string]bool{}
+	named := map[resource.Name]bool{}
 	for n, l := range p.has {
 		if n.Type != resource.Listener {
 			continue
 		}
 		for _, part := range l.Parts {
 			for _, need := range part.Needs {
-				named[need.Name] = true
+				named[need] = true
 			}
 		}
 	}
-	req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(resource.Routes)}
-	for name := range named {
-		if !p.tables[name] {
-			req.ResourceNamesSubscribe = append(req.ResourceNamesSubscribe, name)
+	before := p.asked
+	p.asked = named
+	for _, t := range []resource.Type{resource.Extension, resource.Routes} {
+		req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(t)}
+		for n := range named {
+			if n.Type == t && !before[n] {
+				req.ResourceNamesSubscribe = append(req.ResourceNamesSubscribe, n.Name)
+			}
 		}
-	}
-	for name := range p.tables {
-		if !named[name] {
-			req.ResourceNamesUnsubscribe = append(req.ResourceNamesUnsubscribe, name)
-			delete(p.has, resource.Name{Type: resource.Routes, Name: name})
+		for n := range before {
+			if n.Type == t && !named[n] {
+				req.ResourceNamesUnsubscribe = append(req.ResourceNamesUnsubscribe, n.Name)
+				delete(p.has, n)
+				delete(p.last, n)
+			}
 		}
-	}
-	p.tables = named
-	slices.Sort(req.ResourceNamesSubscribe)
-	slices.Sort(req.ResourceNamesUnsubscribe)
-	if len(req.ResourceNamesSubscribe)+len(req.ResourceNamesUnsubscribe) > 0 {
-		p.st.request(req)
+		slices.Sort(req.ResourceNamesSubscribe)
+		slices.Sort(req.ResourceNamesUnsubscribe)
+		if len(req.ResourceNamesSubscribe)+len(req.ResourceNamesUnsubscribe) > 0 {
+			p.st.request(req)
+		}
 	}
 }
 
@@ -373,7 +413,7 @@ func (s *scene) check() {
 		for _, id := range s.names() {
 			p := s.peers[id]
 			has := p.has[n]
-			if has == nil && n.Type == resource.Routes && !p.tables[n.Name] {
+			if has == nil && (n.Type == resource.Routes || n.Type == resource.Extension) && !p.asked[n] {
 				continue
 			}
 			if has == nil {

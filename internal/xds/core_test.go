@@ -353,7 +353,17 @@ func parsePart(t *testing.T, typ resource.Type, s string) *resource.Part {
 func storyProtocol() *protocol {
 	p := envoy.Protocol()
 	p.Trials = storyTrials{}
-	return newProtocol(p)
+	return newProtocol(withHead(p, func(_ string, rest []*resource.Part) *resource.Part {
+		return &resource.Part{Hash: uint64(len(rest))}
+	}))
+}
+
+// withHead has the first part of extensions made in another way.
+func withHead(p resource.Protocol, head func(string, []*resource.Part) *resource.Part) resource.Protocol {
+	p.Types = slices.Clone(p.Types)
+	i := slices.IndexFunc(p.Types, func(t resource.TypeSpec) bool { return t.Type == resource.Extension })
+	p.Types[i].Head = head
+	return p
 }
 
 // wording is how Envoy names resources of a type that it refuses: a prefix, and what stands between them.

@@ -52,7 +52,8 @@
 //	+-----------------------------------------------------------------------------------------+
 //
 // An edit may bring back what the proxy has, or what it could not bind: pending, refused and unbound then lead to
-// accepted, pending to unbound or refused.
+// accepted, pending to unbound or refused. An embedded resource that was refused is sent as it was accepted, or is
+// removed: refused leads to sent.
 //
 // Both are asserted in each step of the tests (state_test.go). What a proxy refused is a rejection: a row of
 // resource.Feedback, by which the dialect puts a substitute in the place of what is bad. It ends when its content

@@ -13,6 +13,7 @@ import (
 	limitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/local_ratelimit/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -26,6 +27,31 @@ import (
 // extension configures a filter of that name.
 func extension(name string, m proto.Message) resource.Resource {
 	return single(model.KindService, name, &corev3.TypedExtensionConfig{Name: name, TypedConfig: mustAny(m)})
+}
+
+// entriesHead stands before the requirements of an extension.
+func entriesHead(name string, rest []*resource.Part) *resource.Part {
+	size := 0
+	for _, p := range rest {
+		size += p.Size
+	}
+	length := func(b []byte, n int) []byte {
+		return protowire.AppendVarint(protowire.AppendTag(b, 2, protowire.BytesType), uint64(n))
+	}
+	value := length(field(1, []byte(mustAny(requirements()).TypeUrl)), size)
+	b := append(length(field(1, []byte(name)), len(value)+size), value...)
+	return &resource.Part{Hash: hashOf(b), Bytes: [][]byte{b}, Size: len(b)}
+}
+
+// entries is an extension with a part for each requirement.
+func entries(name string, requirement ...string) resource.Resource {
+	var rest []*resource.Part
+	for _, r := range requirement {
+		p := part(r, requirements(r), nil)
+		p.Fragments = []resource.Fragment{{Origin: rule(r), Hash: p.Hash}}
+		rest = append(rest, p)
+	}
+	return whole(append(rest, entriesHead(name, rest))...)
 }
 
 // limit lets as many requests pass in an hour. One that is bad is refilled faster than Envoy takes.
@@ -236,7 +262,7 @@ func TestExtensionsComeBeforeTables(t *testing.T) {
 	w := newWorld(t)
 	port := freePorts(t, 1)[0]
 	w.sync(func(e edits) {
-		e.set(resource.Extension, "jwt", extension("jwt", requirements("r0")))
+		e.set(resource.Extension, "jwt", entries("jwt", "r0"))
 		e.set(resource.Listener, "l", needing(listener("l", port, "t", verified), "jwt"))
 		e.set(resource.Routes, "t", enabled("t", "a", "jwt", requires("r0")))
 	})
@@ -245,10 +271,17 @@ func TestExtensionsComeBeforeTables(t *testing.T) {
 	f := startTraffic(port, "x.test", "y.test", "z.test")
 	for i := range 20 {
 		w.turn(func(e edits) {
-			e.set(resource.Extension, "jwt", extension("jwt", requirements(fmt.Sprint("r", i), fmt.Sprint("r", i+1))))
+			e.set(resource.Extension, "jwt", entries("jwt", fmt.Sprint("r", i+1), "other"))
 			e.set(resource.Routes, "t", enabled("t", "a", "jwt", requires(fmt.Sprint("r", i+1))))
 		})
 		f.called(t, 30)
 	}
 	f.stop(t)
+	eventually(t, "what left is gone", func() bool {
+		offered, apart := w.server.Offered(resource.Key{Gateway: gateway, Type: resource.Extension, Name: "jwt"})
+		return !apart && offered == nil && w.acked(resource.Extension, "jwt", rule("r20")) != 0
+	})
+	w.turn(func(e edits) { e.set(resource.Routes, "t", enabled("t", "a", "jwt", requires("r20x"))) })
+	answers(t, port, "x.test", "/",
+		"403 Failed JWT authentication: Wrong requirement_name: r20x. It should be one of [other,r20]")
 }

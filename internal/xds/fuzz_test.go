@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -318,7 +319,7 @@ func (z *fuzzer) check(w *watched, r *response) {
 	if r.typ == resource.Cluster && len(r.items) > 0 && len(r.removed) > 0 {
 		z.t.Fatalf("adds and removals of clusters in one response")
 	}
-	if (r.typ == resource.Routes || r.typ == resource.Secret) && len(r.items) > 1 {
+	if (r.typ == resource.Routes || r.typ == resource.Secret || r.typ == resource.Extension) && len(r.items) > 1 {
 		z.t.Fatalf("%s don't travel alone", r.typ)
 	}
 	if r.typ == resource.Routes && len(r.removed) > 0 {
@@ -344,10 +345,10 @@ func (z *fuzzer) check(w *watched, r *response) {
 		}
 		for _, p := range s.v.parts() {
 			for _, n := range p.Needs {
-				if e := z.set.lookup(n); n.Type == resource.Cluster && e != nil && e.offer != nil &&
-					w.st.subs[resource.Cluster].open {
-					if w.st.pending[resource.Cluster][n.Name] != nil {
-						z.t.Fatalf("a table leaves before its cluster")
+				if e := z.set.lookup(n); slices.Contains(z.set.spec(resource.Routes).Awaits, n.Type) && e != nil &&
+					e.offer != nil && w.st.subs[n.Type].open {
+					if w.st.pending[n.Type][n.Name] != nil {
+						z.t.Fatalf("a table leaves before its %s", n.Type)
 					}
 				}
 			}
@@ -357,7 +358,11 @@ func (z *fuzzer) check(w *watched, r *response) {
 		if z.set.needs[resource.Name{Type: r.typ, Name: n}] > 0 && r.typ == resource.Cluster {
 			z.t.Fatalf("a cluster is removed though it is named")
 		}
-		delete(w.sent, resource.Name{Type: r.typ, Name: n})
+		name := resource.Name{Type: r.typ, Name: n}
+		if r.typ == resource.Extension && !w.sent[name] {
+			z.t.Fatalf("an extension is removed though none was sent")
+		}
+		delete(w.sent, name)
 	}
 }
 

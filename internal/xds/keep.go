@@ -29,6 +29,9 @@ func (s *set) composed(e *entry) *version {
 			delete(e.kept, id) // it is mended or deleted, or another one has its server names by now
 		}
 	}
+	if head := s.spec(e.name.Type).Head; head != nil && len(e.kept) > 0 {
+		parts[0] = head(e.name.Name, parts[1:])
+	}
 	switch {
 	case len(e.kept) == 0:
 		return e.current
@@ -47,11 +50,26 @@ func (e *entry) keep(p *resource.Part) {
 	e.kept[p.ID] = p
 }
 
+// keepFormer keeps a part that left the graph, as long as it may be needed.
+func (s *set) keepFormer(e *entry, p *resource.Part) {
+	spec, offered := s.spec(e.name.Type), e.offer.part(p.ID)
+	switch {
+	case spec.Divisible && e.confirmed.part(p.ID) != nil:
+		e.keep(p)
+	case spec.Head != nil && offered != nil:
+		e.keep(offered)
+	}
+}
+
 // isMoving tells whether a part that left a resource may still be needed there: all that it was made of is still in the
 // resource, in other parts, and proxies may still have a part of another resource that names this one with other claims
 // than it has now. So the virtual hosts of a listener's former hostname are kept until the filter chain of the new one
-// is accepted: if that is refused the former one serves on. What is deleted is not kept.
+// is accepted: if that is refused the former one serves on. What is deleted is not kept, unless it is an entry of an
+// extension: those who name it are edited after it.
 func (s *set) isMoving(e *entry, p *resource.Part) bool {
+	if s.spec(e.name.Type).Head != nil {
+		return s.isFormer(e.name)
+	}
 	for _, f := range p.Fragments {
 		if s.fragments[keyOf(e, f.Origin, f.Variant)] == 0 || s.isRejected(f) {
 			return false
@@ -65,6 +83,36 @@ func (s *set) isMoving(e *entry, p *resource.Part) bool {
 		}
 	}
 	return false
+}
+
+// isFormer tells whether proxies have, or may get, a resource that awaits this one and needed it by a part that is
+// another one now.
+func (s *set) isFormer(n resource.Name) bool {
+	names := map[resource.Name]bool{}
+	for _, t := range s.Types {
+		if !slices.Contains(t.Awaits, n.Type) {
+			continue
+		}
+		for name, user := range s.entries[t.Type] {
+			addNeeds(names, user.current, user.offer)
+			addNeeds(names, user.current, user.confirmed)
+			for st := range s.streams {
+				if it := st.items[t.Type][name]; it != nil {
+					it.addNeeds(names)
+				}
+			}
+		}
+	}
+	return names[n]
+}
+
+// dropFormer drops the parts that left resources, when they are not needed any more.
+func (s *set) dropFormer() {
+	for e := range s.apart {
+		if e.state == serving && len(e.kept) > 0 && s.spec(e.name.Type).Head != nil && !s.isFormer(e.name) {
+			s.serve(e)
+		}
+	}
 }
 
 // claimsChange tells whether a part that was accepted names a resource, and has other claims by now, or left.

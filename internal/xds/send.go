@@ -50,21 +50,25 @@ func (st *stream) push(r *response) {
 func (st *stream) ship(t resource.Type, items ...*item) {
 	r := &response{typ: t}
 	for _, it := range items {
-		v := it.want()
-		if len(it.sent) == 0 {
-			it.at = st.now
-		}
-		it.sent = append(it.sent, v)
-		it.force, it.unbound = false, nil
-		st.noteSent(it.name, v)
-		if v == nil {
-			r.removed = append(r.removed, it.name.Name)
-		} else {
-			r.items = append(r.items, shipment{it.name, v})
-		}
-		st.touch(it)
+		st.put(r, it, it.want())
 	}
 	st.push(r)
+}
+
+// put adds a version to a response, or a removal.
+func (st *stream) put(r *response, it *item, v *version) {
+	if len(it.sent) == 0 {
+		it.at = st.now
+	}
+	it.sent = append(it.sent, v)
+	it.force, it.unbound = false, nil
+	st.noteSent(it.name, v)
+	if v == nil {
+		r.removed = append(r.removed, it.name.Name)
+	} else {
+		r.items = append(r.items, shipment{it.name, v})
+	}
+	st.touch(it)
 }
 
 // due lists what is to be sent of a type, by name: additions and changes, or removals.

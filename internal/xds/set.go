@@ -60,6 +60,7 @@ type version struct {
 	at   time.Time // when the oldest edit of the turn that made it was queued
 	rev  flow.Rev  // of the graph, that was seen then
 	sent bool      // to a proxy, at least once
+	wire wire      // of its own lock
 }
 
 // parts are those of a version; a nil version has none.
@@ -155,6 +156,7 @@ func (s *set) turn(updates []update, at time.Time) {
 
 func (s *set) tidy() {
 	s.dropUnused()
+	s.dropFormer()
 	s.endStale()
 }
 
@@ -168,8 +170,8 @@ func (s *set) replace(e *entry, v *version) {
 		if c.Old != nil {
 			s.count(e, c.Old, -1)
 		}
-		if c.New == nil && s.spec(e.name.Type).Divisible && e.confirmed.part(c.Old.ID) != nil {
-			e.keep(c.Old) // as long as it may be needed
+		if c.New == nil {
+			s.keepFormer(e, c.Old)
 		}
 		s.compareRejected(e, c)
 	}

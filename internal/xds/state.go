@@ -62,7 +62,7 @@ func (st *stream) stateOf(it *item) proxyState {
 	due := it.force || unknown || !last.equal(want)
 	if want == nil {
 		// Only what left is removed. A proxy keeps what it has of a resource that was refused and never accepted.
-		due = it.entry == nil && (unknown || last != nil) || it.force && st.set.spec(it.name.Type).HasDefault
+		due = it.entry == nil && (unknown || last != nil)
 	}
 	held := it.entry != nil && it.entry.state != serving
 	switch {

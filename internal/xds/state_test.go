@@ -18,7 +18,7 @@ var (
 		accepted: {pending},
 		pending:  {sent, accepted, refused, unbound},
 		sent:     {accepted, pending, refused, unbound},
-		refused:  {pending, accepted},
+		refused:  {pending, sent, accepted},
 		unbound:  {pending, accepted},
 	}
 )
