@@ -52,6 +52,9 @@ func addFilters(route *routev3.Route, f model.Filters, s *model.Session) {
 		config[corsFilter] = mustAny(corsPolicy(f.CORS))
 	}
 	if f.Auth != nil {
+		if own := sanitise(f.Auth); own != nil {
+			add("sanitise", own)
+		}
 		add("ext_authz", externalAuth(f.Auth))
 	}
 	if s != nil {

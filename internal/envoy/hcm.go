@@ -25,8 +25,10 @@ func connectionManager(statPrefix, table string) *listenerv3.Filter {
 		RequestTimeout:            seconds(0),
 		RequestHeadersTimeout:     seconds(headersTimeout),
 
+		// A backend may read %2F, a backslash and // as a slash; what a rule protects is protected in all spellings.
 		NormalizePath:                wrapperspb.Bool(true),
-		PathWithEscapedSlashesAction: hcmv3.HttpConnectionManager_KEEP_UNCHANGED,
+		MergeSlashes:                 true,
+		PathWithEscapedSlashesAction: hcmv3.HttpConnectionManager_UNESCAPE_AND_REDIRECT,
 
 		UseRemoteAddress:           wrapperspb.Bool(true),
 		ServerHeaderTransformation: hcmv3.HttpConnectionManager_PASS_THROUGH,
