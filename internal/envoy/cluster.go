@@ -7,6 +7,7 @@ import (
 	dnscommonv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/clusters/common/dns/v3"
 	dnsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/clusters/dns/v3"
 	upstreamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -81,13 +82,17 @@ func lookedUp() *clusterv3.Cluster_ClusterType {
 	}}
 }
 
-// noLimits lifts Envoy's circuit breakers, which by default let 1,024 connections and requests through.
+// noLimits lifts Envoy's circuit breakers, which by default let 1,024 connections and requests through. But of the
+// requests that are under way few may be retries, or a backend in trouble would get a multiple of its load.
 func noLimits() *clusterv3.CircuitBreakers {
 	return &clusterv3.CircuitBreakers{Thresholds: []*clusterv3.CircuitBreakers_Thresholds{{
 		MaxConnections:     wrapperspb.UInt32(unlimited),
 		MaxPendingRequests: wrapperspb.UInt32(unlimited),
 		MaxRequests:        wrapperspb.UInt32(unlimited),
-		MaxRetries:         wrapperspb.UInt32(unlimited),
+		RetryBudget: &clusterv3.CircuitBreakers_Thresholds_RetryBudget{
+			BudgetPercent:       &typev3.Percent{Value: retryPercent},
+			MinRetryConcurrency: wrapperspb.UInt32(minRetries),
+		},
 	}}}
 }
 

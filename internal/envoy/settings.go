@@ -20,6 +20,8 @@ const (
 	h2ConnectionWindow    = 1 << 20
 	maxConnections        = 50_000
 	unlimited             = 1<<32 - 1
+	retryPercent          = 20 // of the requests that are under way at a backend
+	minRetries            = 10 // that may be under way at a backend anyhow
 )
 
 // overADS is where Envoy gets what a resource names: from the stream that brought the resource.
