@@ -50,6 +50,9 @@ func commonCluster(p model.BackendProtocol) *clusterv3.Cluster {
 		ConnectTimeout:                seconds(connectTimeout),
 		PerConnectionBufferLimitBytes: wrapperspb.UInt32(connectionBufferBytes),
 		CircuitBreakers:               noLimits(),
+		UpstreamConnectionOptions: &clusterv3.UpstreamConnectionOptions{
+			TcpKeepalive: tcpKeepalive(keepaliveIdle, keepaliveInterval),
+		},
 		TypedExtensionProtocolOptions: map[string]*anypb.Any{httpOptionsName: mustAny(upstreamHTTP(p))},
 	}
 }
@@ -103,14 +106,14 @@ func upstreamHTTP(p model.BackendProtocol) *upstreamv3.HttpProtocolOptions {
 		return &upstreamv3.HttpProtocolOptions{UpstreamProtocolOptions: &upstreamv3.HttpProtocolOptions_ExplicitHttpConfig_{
 			ExplicitHttpConfig: &upstreamv3.HttpProtocolOptions_ExplicitHttpConfig{
 				ProtocolConfig: &upstreamv3.HttpProtocolOptions_ExplicitHttpConfig_Http2ProtocolOptions{
-					Http2ProtocolOptions: http2(),
+					Http2ProtocolOptions: http2Client(),
 				},
 			},
 		}}
 	case model.NegotiatedHTTP:
 		return &upstreamv3.HttpProtocolOptions{UpstreamProtocolOptions: &upstreamv3.HttpProtocolOptions_AutoConfig{
 			AutoConfig: &upstreamv3.HttpProtocolOptions_AutoHttpConfig{
-				HttpProtocolOptions: &corev3.Http1ProtocolOptions{}, Http2ProtocolOptions: http2(),
+				HttpProtocolOptions: &corev3.Http1ProtocolOptions{}, Http2ProtocolOptions: http2Client(),
 			},
 		}}
 	}

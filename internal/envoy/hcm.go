@@ -19,7 +19,7 @@ func connectionManager(statPrefix, table string) *listenerv3.Filter {
 		HttpFilters: httpFilters(),
 
 		CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{IdleTimeout: seconds(connectionIdleTimeout)},
-		Http2ProtocolOptions:      http2(),
+		Http2ProtocolOptions:      http2Server(),
 		UpgradeConfigs:            []*hcmv3.HttpConnectionManager_UpgradeConfig{{UpgradeType: "websocket"}},
 		StreamIdleTimeout:         seconds(0),
 		RequestTimeout:            seconds(0),
