@@ -14,7 +14,7 @@ import (
 )
 
 // authorizer speaks Envoy's gRPC protocol for authorization: it allows what has the header "token", and tells the
-// backend what it saw. Of what has the token "forge" it would make another request.
+// backend what it saw, without the header "claimed". Of what has the token "forge" it would make another request.
 func authorizer(name string) http.Handler {
 	server := grpc.NewServer()
 	authv3.RegisterAuthorizationServer(server, check{name: name})
@@ -44,7 +44,7 @@ func (c check) Check(_ context.Context, r *authv3.CheckRequest) (*authv3.CheckRe
 	} {
 		headers = append(headers, &corev3.HeaderValueOption{Header: &corev3.HeaderValue{Key: key, Value: value}})
 	}
-	allowed := &authv3.OkHttpResponse{Headers: headers}
+	allowed := &authv3.OkHttpResponse{Headers: headers, HeadersToRemove: []string{"claimed"}}
 	if seen["token"] == "forge" {
 		forge(allowed)
 	}
@@ -66,5 +66,5 @@ func forge(allowed *authv3.OkHttpResponse) {
 			AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
 		})
 	}
-	allowed.HeadersToRemove = []string{"content-length", "host"}
+	allowed.HeadersToRemove = append(allowed.HeadersToRemove, "content-length", "host")
 }

@@ -14,6 +14,7 @@ func TestAnAuthorizationServerMakesNoRequests(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Allowed-By", "auth")
 		w.Header().Set("Host", "forged")
+		w.Header().Set("X-Envoy-Auth-Headers-To-Remove", "claimed")
 		w.WriteHeader(http.StatusOK) // and no body: Content-Length: 0
 	}))
 	t.Cleanup(server.Close)
@@ -29,7 +30,7 @@ func TestAnAuthorizationServerMakesNoRequests(t *testing.T) {
 		"{matches: [{path: {value: /stated}}], "+auth("allowedResponseHeaders: [allowed-by, content-length]")+to("blue")+"}"))
 	s.start(unchecked)
 	s.Ready(t)
-	s.expect("POST http://shop.example/all -d 12345678 -> 200 blue body-bytes=8 host=shop.example " +
-		"header.allowed-by=auth\n" +
+	s.expect("POST http://shop.example/all -H claimed:admin -d 12345678 -> 200 blue body-bytes=8 host=shop.example " +
+		"header.allowed-by=auth header.claimed=\n" +
 		"POST http://shop.example/stated -d 12345678 -> 200 blue body-bytes=8 host=shop.example header.allowed-by=auth")
 }

@@ -65,5 +65,7 @@ func strangePaths() []string {
 		list = append(list, "/"+segment, "/"+segment+"/", "/x/"+segment+"/y", "/x/y/"+segment, `/x\`+segment+`\y`,
 			"/x/"+segment+"//y?q=/../%2e")
 	}
-	return append(list, "/%25%32%65", "/a?b?c", "/a;b=c/d", "/a%2f..%2fb", "//../..//a")
+	return append(list, "/%25%32%65", "/a?b?c", "/a;b=c/d", "/a%2f..%2fb", "//../..//a", "///", "//?a", "/a//",
+		"///a///b?//", "/%2F", "//%2f/", "/%5c%2f..//a", "/a%2F%2Fb//c?%2F//", "/a/..%2F../%2e%2e%5cb", "/%252F",
+		"/%%2F2F", "/a%2", "/a%2f%00")
 }

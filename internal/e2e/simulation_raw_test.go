@@ -36,8 +36,8 @@ func startRaw(t *testing.T, objects string) *rawStage {
 	return s
 }
 
-// agree sends a request, and wants the answer that is simulated: the proxy's status, or the backend with the path that
-// it gets.
+// agree sends a request, and wants the answer that is simulated: the proxy's status and where it redirects to, or the
+// backend with the path that it gets.
 func (s *rawStage) agree(t *testing.T, r request.Request) {
 	t.Helper()
 	r.Port = Offset + 80
@@ -50,8 +50,12 @@ func (s *rawStage) agree(t *testing.T, r request.Request) {
 	if request := result.Outcomes[0].Request; request != nil {
 		status, want = http.StatusOK, request.Path
 	}
-	if gotStatus, got := s.send(t, r); gotStatus != status || status == http.StatusOK && got != want {
+	gotStatus, header, got := s.exchange(t, r)
+	if gotStatus != status || status == http.StatusOK && got != want {
 		t.Errorf("%s: Envoy answers %d %.100q, simulated %d %.100q", brief(r), gotStatus, got, status, want)
+	}
+	if location := result.Outcomes[0].Location; header.Get("Location") != location {
+		t.Errorf("%s: Envoy redirects to %.100q, simulated %.100q", brief(r), header.Get("Location"), location)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	mutationrulesv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	extauthzv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_authz/v3"
+	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -44,6 +45,24 @@ func checkAuth(a *model.ExternalAuth) error {
 		}
 	}
 	return nil
+}
+
+// sanitise renders the filter that takes off a request what only the authorization server may say of it (x-user): else
+// a client's own word passes where the server has none. What the server is shown it judges, so that stays. nil: nothing
+// is known to be the server's, as it may answer with any header, or has words of its own for what is removed (gRPC).
+func sanitise(a *model.ExternalAuth) *headermutationv3.HeaderMutation {
+	var remove []*mutationrulesv3.HeaderMutation
+	for _, name := range a.ResponseHeaders {
+		if name != "authorization" && !slices.Contains(a.RequestHeaders, name) {
+			remove = append(remove, &mutationrulesv3.HeaderMutation{
+				Action: &mutationrulesv3.HeaderMutation_Remove{Remove: name},
+			})
+		}
+	}
+	if len(remove) == 0 {
+		return nil
+	}
+	return &headermutationv3.HeaderMutation{Mutations: &headermutationv3.Mutations{RequestMutations: remove}}
 }
 
 // externalAuth renders the filter that asks an authorization server. What it can't ask about is refused (403).

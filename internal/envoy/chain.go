@@ -23,20 +23,24 @@ func routerFilter() *hcmv3.HttpFilter {
 // Names of the filters that a route's own fields bring into slots. What policies bring has other names, so that both
 // run.
 const (
-	authFilter    = "ext_authz"
-	sessionFilter = "stateful_session"
+	sanitiseFilter = "sanitise-ext_authz"
+	authFilter     = "ext_authz"
+	sessionFilter  = "stateful_session"
 )
 
 // ownSettings are the HTTP filters that the fields of a rule, or of a backendRef, need.
-func ownSettings(f model.Filters, s *model.Session) (own []plan.Setting) {
+func ownSettings(f model.Filters, s *model.Session) (config []plan.Setting) {
 	if f.CORS != nil {
-		own = append(own, slots.Set(slots.CORS, "", corsPolicy(f.CORS)))
+		config = append(config, slots.Set(slots.CORS, "", corsPolicy(f.CORS)))
 	}
 	if f.Auth != nil {
-		own = append(own, slots.Set(slots.ExtAuth, authFilter, externalAuth(f.Auth)))
+		if own := sanitise(f.Auth); own != nil {
+			config = append(config, slots.Set(slots.Authn, sanitiseFilter, own))
+		}
+		config = append(config, slots.Set(slots.ExtAuth, authFilter, externalAuth(f.Auth)))
 	}
 	if s != nil {
-		own = append(own, slots.Set(slots.Session, sessionFilter, statefulSession(s)))
+		config = append(config, slots.Set(slots.Session, sessionFilter, statefulSession(s)))
 	}
-	return own
+	return config
 }

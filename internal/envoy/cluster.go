@@ -7,6 +7,7 @@ import (
 	dnscommonv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/clusters/common/dns/v3"
 	dnsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/clusters/dns/v3"
 	upstreamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -49,6 +50,9 @@ func commonCluster(p model.BackendProtocol) *clusterv3.Cluster {
 		ConnectTimeout:                seconds(connectTimeout),
 		PerConnectionBufferLimitBytes: wrapperspb.UInt32(connectionBufferBytes),
 		CircuitBreakers:               noLimits(),
+		UpstreamConnectionOptions: &clusterv3.UpstreamConnectionOptions{
+			TcpKeepalive: tcpKeepalive(keepaliveIdle, keepaliveInterval),
+		},
 		TypedExtensionProtocolOptions: map[string]*anypb.Any{httpOptionsName: mustAny(upstreamHTTP(p))},
 	}
 }
@@ -81,13 +85,17 @@ func lookedUp() *clusterv3.Cluster_ClusterType {
 	}}
 }
 
-// noLimits lifts Envoy's circuit breakers, which by default let 1,024 connections and requests through.
+// noLimits lifts Envoy's circuit breakers, which by default let 1,024 connections and requests through. But of the
+// requests that are under way few may be retries, or a backend in trouble would get a multiple of its load.
 func noLimits() *clusterv3.CircuitBreakers {
 	return &clusterv3.CircuitBreakers{Thresholds: []*clusterv3.CircuitBreakers_Thresholds{{
 		MaxConnections:     wrapperspb.UInt32(unlimited),
 		MaxPendingRequests: wrapperspb.UInt32(unlimited),
 		MaxRequests:        wrapperspb.UInt32(unlimited),
-		MaxRetries:         wrapperspb.UInt32(unlimited),
+		RetryBudget: &clusterv3.CircuitBreakers_Thresholds_RetryBudget{
+			BudgetPercent:       &typev3.Percent{Value: retryPercent},
+			MinRetryConcurrency: wrapperspb.UInt32(minRetries),
+		},
 	}}}
 }
 
@@ -98,14 +106,14 @@ func upstreamHTTP(p model.BackendProtocol) *upstreamv3.HttpProtocolOptions {
 		return &upstreamv3.HttpProtocolOptions{UpstreamProtocolOptions: &upstreamv3.HttpProtocolOptions_ExplicitHttpConfig_{
 			ExplicitHttpConfig: &upstreamv3.HttpProtocolOptions_ExplicitHttpConfig{
 				ProtocolConfig: &upstreamv3.HttpProtocolOptions_ExplicitHttpConfig_Http2ProtocolOptions{
-					Http2ProtocolOptions: http2(),
+					Http2ProtocolOptions: http2Client(),
 				},
 			},
 		}}
 	case model.NegotiatedHTTP:
 		return &upstreamv3.HttpProtocolOptions{UpstreamProtocolOptions: &upstreamv3.HttpProtocolOptions_AutoConfig{
 			AutoConfig: &upstreamv3.HttpProtocolOptions_AutoHttpConfig{
-				HttpProtocolOptions: &corev3.Http1ProtocolOptions{}, Http2ProtocolOptions: http2(),
+				HttpProtocolOptions: &corev3.Http1ProtocolOptions{}, Http2ProtocolOptions: http2Client(),
 			},
 		}}
 	}

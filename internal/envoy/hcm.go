@@ -20,14 +20,16 @@ func connectionManager(statPrefix, table string) *listenerv3.Filter {
 		LocalReplyConfig: localReplies(),
 
 		CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{IdleTimeout: seconds(connectionIdleTimeout)},
-		Http2ProtocolOptions:      http2(),
+		Http2ProtocolOptions:      http2Server(),
 		UpgradeConfigs:            []*hcmv3.HttpConnectionManager_UpgradeConfig{{UpgradeType: "websocket"}},
 		StreamIdleTimeout:         seconds(0),
 		RequestTimeout:            seconds(0),
 		RequestHeadersTimeout:     seconds(headersTimeout),
 
+		// A backend may read %2F, a backslash and // as a slash; what a rule protects is protected in all spellings.
 		NormalizePath:                wrapperspb.Bool(true),
-		PathWithEscapedSlashesAction: hcmv3.HttpConnectionManager_KEEP_UNCHANGED,
+		MergeSlashes:                 true,
+		PathWithEscapedSlashesAction: hcmv3.HttpConnectionManager_UNESCAPE_AND_REDIRECT,
 
 		UseRemoteAddress:           wrapperspb.Bool(true),
 		ServerHeaderTransformation: hcmv3.HttpConnectionManager_PASS_THROUGH,

@@ -82,10 +82,11 @@ func addressPart(port model.Port, address string) *resource.Part {
 		Address:                       socketAddress(address, port.BindPort),
 		EnableReusePort:               wrapperspb.Bool(false), // a taken port is refused, not shared
 		PerConnectionBufferLimitBytes: wrapperspb.UInt32(connectionBufferBytes),
+		TcpKeepalive:                  tcpKeepalive(keepaliveIdle, keepaliveInterval),
 	}
 	var needs []resource.Name
 	if port.Protocol == model.HTTPS {
-		l.ListenerFilters = tlsInspector()
+		l.ListenerFilters, l.ListenerFiltersTimeout = tlsInspector(), seconds(handshakeTimeout)
 	} else {
 		table := stats + "/" + shard
 		needs = append(extensionNames(), resource.Name{Type: resource.Routes, Name: table})
@@ -121,6 +122,8 @@ func chainPart(l model.Listener) *resource.Part {
 		Name:            name,
 		Filters:         []*listenerv3.Filter{connectionManager(strconv.Itoa(int(l.Port.Number)), tableName(l))},
 		TransportSocket: terminateTLS(l.Certificates),
+		// Before it, listener_filters_timeout bounds the wait for the client's first message.
+		TransportSocketConnectTimeout: seconds(handshakeTimeout),
 	}
 	part := filterChain(chain, l.Hostname)
 	part.Fragments = []resource.Fragment{{Origin: listenerOrigin(l.Key), Hash: part.Hash}}

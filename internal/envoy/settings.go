@@ -20,7 +20,28 @@ const (
 	h2ConnectionWindow    = 1 << 20
 	maxConnections        = 50_000
 	unlimited             = 1<<32 - 1
+	retryPercent          = 20 // of the requests that are under way at a backend
+	minRetries            = 10 // that may be under way at a backend anyhow
+	handshakeTimeout      = 10 * time.Second
+	h2PingInterval        = time.Minute
+	h2PingTimeout         = 20 * time.Second
 )
+
+// A peer that is gone without a word is noticed by the kernel, after keepaliveIdle and then keepaliveProbes times
+// keepaliveInterval.
+const (
+	keepaliveIdle     = 60 * time.Second
+	keepaliveInterval = 10 * time.Second
+	keepaliveProbes   = 3
+)
+
+func tcpKeepalive(idle, interval time.Duration) *corev3.TcpKeepalive {
+	return &corev3.TcpKeepalive{
+		KeepaliveTime:     wrapperspb.UInt32(uint32(idle / time.Second)),
+		KeepaliveInterval: wrapperspb.UInt32(uint32(interval / time.Second)),
+		KeepaliveProbes:   wrapperspb.UInt32(keepaliveProbes),
+	}
+}
 
 // overADS is where Envoy gets what a resource names: from the stream that brought the resource.
 func overADS() *corev3.ConfigSource {
@@ -37,6 +58,23 @@ func http2() *corev3.Http2ProtocolOptions {
 		InitialConnectionWindowSize: wrapperspb.UInt32(h2ConnectionWindow),
 		AllowConnect:                true, // WebSockets over HTTP/2 (RFC 8441)
 	}
+}
+
+// http2Server is towards clients. Pings find those that are gone behind something that keeps TCP alive in their place.
+func http2Server() *corev3.Http2ProtocolOptions {
+	o := http2()
+	o.ConnectionKeepalive = &corev3.KeepaliveSettings{Interval: seconds(h2PingInterval), Timeout: seconds(h2PingTimeout)}
+	return o
+}
+
+// http2Client is towards backends. Servers of gRPC hang up on who sends pings often, so one is sent only ahead of a
+// request on a connection from which nothing has come for a while: the request does not wait for ever.
+func http2Client() *corev3.Http2ProtocolOptions {
+	o := http2()
+	o.ConnectionKeepalive = &corev3.KeepaliveSettings{
+		ConnectionIdleInterval: seconds(h2PingInterval), Timeout: seconds(h2PingTimeout),
+	}
+	return o
 }
 
 func seconds(d time.Duration) *durationpb.Duration { return durationpb.New(d) }

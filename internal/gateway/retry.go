@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -44,24 +43,36 @@ func duration(text *gatewayv1.Duration) (d time.Duration, wrong string) {
 	return d, ""
 }
 
+// mostAttempts is how often a request is tried again at most. The stated number is a maximum, too, so fewer are
+// allowed; many would let one client's request become a load.
+const mostAttempts = 10
+
 // readRetry reads when a request is tried again; without attempts, never.
 func readRetry(spec *gatewayv1.HTTPRouteRetry) (*model.Retry, []problem) {
 	if spec == nil {
 		return nil, nil
 	}
 	read := model.Retry{Attempts: 1}
-	if spec.Attempts != nil {
-		if *spec.Attempts < 0 || *spec.Attempts > math.MaxInt32 {
-			return nil, []problem{unsupported(".attempts", fmt.Sprintf("state 0 to %d", math.MaxInt32))}
-		}
-		read.Attempts = uint32(*spec.Attempts)
+	var problems []problem
+	switch n := spec.Attempts; {
+	case n == nil:
+	case *n < 0:
+		return nil, []problem{unsupported(".attempts", fmt.Sprintf("state 0 to %d", mostAttempts))}
+	case *n > mostAttempts:
+		read.Attempts = mostAttempts
+		problems = []problem{{
+			field: ".attempts", severity: model.Warning,
+			message: fmt.Sprintf("%d are stated, and a request is tried again %d times at most", *n, mostAttempts),
+		}}
+	default:
+		read.Attempts = uint32(*n)
 	}
 	for _, code := range spec.Codes {
 		read.Codes = append(read.Codes, uint32(code))
 	}
-	var problems []problem
-	read.Backoff, problems = readDuration(".backoff", spec.Backoff)
-	if spec.Backoff != nil && read.Backoff == 0 && len(problems) == 0 {
+	backoff, wrong := readDuration(".backoff", spec.Backoff)
+	read.Backoff, problems = backoff, append(problems, wrong...)
+	if spec.Backoff != nil && backoff == 0 && len(wrong) == 0 {
 		problems = append(problems, unsupported(".backoff", "it must be longer than 0s; leave it out for the default, 25ms"))
 	}
 	if read.Attempts == 0 {

@@ -17,6 +17,7 @@ var httpRouteLimits = map[string]string{
 	"rules[].backendRefs[].kind":                      "Service and XBackend; others are refused",
 	"rules[].filters[].requestMirror.backendRef.kind": "Service and XBackend; others are refused",
 	"rules[].filters[].externalAuth.backendRef.kind":  "Service and XBackend; others are refused",
+	"rules[].retry.attempts":                          "more than 10 are 10, with a warning",
 	"rules[].retry.backoff":                           "0s is refused",
 	"rules[].timeouts.backendRequest":                 "with retry, an attempt that was reset is tried again, too",
 	"rules[].sessionPersistence.absoluteTimeout":      "for a Permanent cookie; else refused",

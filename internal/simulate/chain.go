@@ -6,6 +6,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	filterchainv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/filter_chain/v3"
+	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
 	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	statefulsessionv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/stateful_session/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
@@ -17,6 +18,7 @@ import (
 // filtered is what the HTTP filters before the router make of a request.
 type filtered struct {
 	answer   *Outcome                           // of a filter: the request goes no further
+	request  []request.Edit                     // before those of the routes
 	response []request.Edit                     // of whatever is answered later
 	session  *statefulsessionv3.StatefulSession // nil: none
 }
@@ -121,6 +123,11 @@ func (s *simulation) brought(levels []*anypb.Any, f *filtered) bool {
 }
 
 func (s *simulation) runBrought(filter *corev3.TypedExtensionConfig, f *filtered) {
+	mutation := new(headermutationv3.HeaderMutation)
+	if filter.GetTypedConfig().UnmarshalTo(mutation) == nil {
+		s.mutate(mutation, f)
+		return
+	}
 	session := new(statefulsessionv3.StatefulSession)
 	if err := filter.GetTypedConfig().UnmarshalTo(session); err != nil {
 		s.missing(filter.GetName())
@@ -128,4 +135,16 @@ func (s *simulation) runBrought(filter *corev3.TypedExtensionConfig, f *filtered
 	}
 	s.survey(session, "session_state")
 	f.session = session
+}
+
+// mutate notes the headers that a filter takes off a request.
+func (s *simulation) mutate(m *headermutationv3.HeaderMutation, f *filtered) {
+	s.survey(m, "mutations")
+	s.survey(m.GetMutations(), "request_mutations")
+	for _, change := range m.GetMutations().GetRequestMutations() {
+		s.survey(change, "remove")
+		if change.GetRemove() != "" {
+			f.request = append(f.request, request.Edit{Do: request.Remove, Name: change.GetRemove()})
+		}
+	}
 }

@@ -96,7 +96,10 @@ func (s *simulation) send(way sending, cluster string, w *routev3.WeightedCluste
 		edits = edits.with(w)
 	}
 	sent := s.request.Clone()
-	for _, e := range s.edits(edits.request(), formats{request: s.request}) {
+	for _, e := range way.request {
+		e.Apply(sent.Header)
+	}
+	for _, e := range s.edits(edits.request(), formats{request: sent}) {
 		e.Apply(sent.Header)
 	}
 	if w.GetHostRewriteLiteral() != "" && a.GetHostRewriteSpecifier() != nil {

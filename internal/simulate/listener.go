@@ -37,7 +37,8 @@ func (s *simulation) listener() *listenerv3.Listener {
 	s.result.Listener = found.GetName()
 	s.survey(found, "name", "address", "stat_prefix", "filter_chains", "default_filter_chain", "listener_filters",
 		"enable_reuse_port",
-		"per_connection_buffer_limit_bytes", "access_log", "traffic_direction", "tcp_backlog_size")
+		"per_connection_buffer_limit_bytes", "access_log", "traffic_direction", "tcp_backlog_size", "tcp_keepalive",
+		"listener_filters_timeout")
 	for _, f := range found.GetListenerFilters() {
 		if shortType(f.GetTypedConfig().GetTypeUrl()) != "TlsInspector" {
 			s.missing(f.GetName())

@@ -6,6 +6,8 @@ import (
 
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+
+	"cardea.dev/cardea/internal/request"
 )
 
 func (s *simulation) connectionManager(chain *listenerv3.FilterChain) *hcmv3.HttpConnectionManager {
@@ -72,22 +74,16 @@ func (s *simulation) manage(m *hcmv3.HttpConnectionManager) bool {
 	return s.normalize(m) && s.upgrade(m)
 }
 
-// normalize makes the request's path what routes are compared with.
+// normalize makes the request's path what routes are compared with. It tells whether one is looked for.
 func (s *simulation) normalize(m *hcmv3.HttpConnectionManager) bool {
 	r := &s.request
-	path := r.URLPath()
-	switch action := m.GetPathWithEscapedSlashesAction(); action {
-	case hcmv3.HttpConnectionManager_REJECT_REQUEST:
-		if unescapeSlashes(path) != path {
-			s.refuse(http.StatusBadRequest, "its path has an escaped slash")
-			return false
-		}
-	case hcmv3.HttpConnectionManager_UNESCAPE_AND_REDIRECT:
-		if unescapeSlashes(path) != path {
-			s.undecided("HttpConnectionManager.path_with_escaped_slashes_action: a redirect")
-			return false
-		}
-	case hcmv3.HttpConnectionManager_UNESCAPE_AND_FORWARD:
+	path, action := r.URLPath(), m.GetPathWithEscapedSlashesAction()
+	escaped := unescapeSlashes(path) != path && action != hcmv3.HttpConnectionManager_KEEP_UNCHANGED
+	if escaped && (action == hcmv3.HttpConnectionManager_REJECT_REQUEST || toAnother(action) && isGRPC(*r)) {
+		s.refuse(http.StatusBadRequest, "its path has an escaped slash")
+		return false
+	}
+	if escaped {
 		path = unescapeSlashes(path)
 	}
 	if m.GetNormalizePath().GetValue() {
@@ -102,7 +98,19 @@ func (s *simulation) normalize(m *hcmv3.HttpConnectionManager) bool {
 		path = mergeSlashes(path)
 	}
 	r.Path = r.WithPath(path)
+	if escaped && toAnother(action) {
+		s.result.Refused = "its path has an escaped slash, and the client is sent to the path without"
+		s.add(Outcome{Effect: request.Effect{
+			Status: http.StatusTemporaryRedirect, Header: http.Header{"Location": {r.Path}}, Location: r.Path,
+		}})
+		return false
+	}
 	return true
+}
+
+// toAnother tells whether a client that escapes a slash is sent to the path without.
+func toAnother(a hcmv3.HttpConnectionManager_PathWithEscapedSlashesAction) bool {
+	return a == hcmv3.HttpConnectionManager_UNESCAPE_AND_REDIRECT
 }
 
 // table is where the connection manager looks routes up. Its HTTP filters come first.
