@@ -2,7 +2,6 @@ package envoy
 
 import (
 	"math"
-	"slices"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -17,8 +16,7 @@ func ruleRoutes(r model.Rule, m model.PathMatch, at place) ([]*routev3.Route, er
 	switch {
 	case r.Error != 0:
 		return []*routev3.Route{statusRoute(uint32(r.Error))}, nil
-	case r.Redirect == nil && slices.ContainsFunc(r.Backends,
-		func(b model.WeightedBackend) bool { return b.Filters != nil || b.Session != nil }):
+	case r.Divided():
 		return shareRoutes(r, m, at)
 	}
 	route, err := filteredRoute(r, r.Filters, r.Backends, m, at)

@@ -27,12 +27,10 @@ func (s stages) serve(c *flow.Ctx, k model.RuleKey, h home) (served, bool) {
 	if !refused && !f.PerPlace {
 		return out, true
 	}
-	route, _ := flow.Fetch(c, s.routes, k.Route)
-	at := slices.IndexFunc(route.Rules, func(r model.Rule) bool { return r.Key == k })
-	if at < 0 {
+	rule, found := s.find(c, k)
+	if !found {
 		return served{}, false
 	}
-	rule := route.Rules[at]
 	if refused {
 		out.Fragment.Refused = true
 		out.Routes, out.Needs = substitutes(rule), nil
@@ -40,6 +38,16 @@ func (s stages) serve(c *flow.Ctx, k model.RuleKey, h home) (served, bool) {
 		out.Routes = renderRule(rule, h.Place).Routes
 	}
 	return out, true
+}
+
+// find is the rule itself.
+func (s stages) find(c *flow.Ctx, k model.RuleKey) (model.Rule, bool) {
+	route, _ := flow.Fetch(c, s.routes, k.Route)
+	at := slices.IndexFunc(route.Rules, func(r model.Rule) bool { return r.Key == k })
+	if at < 0 {
+		return model.Rule{}, false
+	}
+	return route.Rules[at], true
 }
 
 // at is the fragment as it is known at a place.

@@ -58,7 +58,7 @@ func (k RuleKey) Owner() ObjectRef { return k.Route }
 // decides the answer, in this order.
 type Rule struct {
 	Key     RuleKey
-	Matches []Match // at least one; Site.Match is an index into it
+	Matches []Match // none: it takes no request; Site.Match is an index into it
 
 	// Error, if not zero, is the HTTP status that answers in place of the rule: it can't be served as written.
 	Error int
