@@ -15,14 +15,15 @@ type budget struct {
 }
 
 func budgetsOf(b *model.Budgets) []budget {
-	const routes, expressions = "routes that %s may have at one Gateway, counted for each match, hostname and listener",
-		"regular expressions (of matches, origins of CORS) that %s may have at one Gateway, counted as routes are"
+	const routes = "routes that %s may have at one Gateway, one for each match, hostname and listener"
+	const expressions = "regular expressions (of matches, and CORS origins) of these routes that %s may have"
 	return []budget{
 		{"rule-routes", fmt.Sprintf(routes, "a rule"), &b.Rule.Routes},
 		{"rule-expressions", fmt.Sprintf(expressions, "a rule"), &b.Rule.Expressions},
 		{"namespace-routes", fmt.Sprintf(routes, "a namespace"), &b.Namespace.Routes},
 		{"namespace-expressions", fmt.Sprintf(expressions, "a namespace"), &b.Namespace.Expressions},
 		{"gateway-routes", "routes that a Gateway may have", &b.Gateway.Routes},
+		{"gateway-expressions", "regular expressions of these routes that a Gateway may have", &b.Gateway.Expressions},
 	}
 }
 

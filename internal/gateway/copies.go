@@ -75,10 +75,12 @@ func newCopies(loads *flow.Collection[model.ObjectRef, load]) copies {
 		}
 		return list
 	}, byKey)
-	counts := flow.Map(counted, "copies", func(_ *flow.Ctx, _ copied, hosts flow.Members[model.DomainKey, host]) (int, bool) {
-		return hosts.Len(), true
-	})
-	cs.byPayer = flow.Group(counts, "copies by namespace", func(k copied, _ int) []payer { return []payer{k.Payer} }, byKey)
+	counts := flow.Map(counted, "copies",
+		func(_ *flow.Ctx, _ copied, hosts flow.Members[model.DomainKey, host]) (int, bool) {
+			return hosts.Len(), true
+		})
+	cs.byPayer = flow.Group(counts, "copies by namespace",
+		func(k copied, _ int) []payer { return []payer{k.Payer} }, byKey)
 	return cs
 }
 
