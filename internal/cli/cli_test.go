@@ -39,8 +39,8 @@ func TestMain(m *testing.M) {
 // spy is a Program that prints how it was called. What the real one does is tested where it is.
 func spy() Program {
 	told := func(o standalone.Options) string {
-		return fmt.Sprintf("dir=%s envoy=%s offset=%d bind=%v admin=%s work=%s", o.Dir, o.Envoy, o.PortOffset, o.Bind,
-			o.Admin, o.WorkDir)
+		return fmt.Sprintf("dir=%s envoy=%s offset=%d bind=%v admin=%s work=%s budgets=%v", o.Dir, o.Envoy, o.PortOffset,
+			o.Bind, o.Admin, o.WorkDir, o.Budgets)
 	}
 	return Program{
 		Catalog:  kinds.Catalog(),

@@ -45,6 +45,9 @@ the proxies must then be able to reach --xds under the name of --service.`,
 			if o.ConfigMapSync < 0 {
 				return fmt.Errorf("--configmap-sync %v: want a duration that is not negative, such as 90s", o.ConfigMapSync)
 			}
+			if err := checkBudgets(o.Budgets); err != nil {
+				return err
+			}
 			var err error
 			if o.Log, err = logger(cmd.ErrOrStderr(), level, format); err != nil {
 				return err
@@ -69,6 +72,7 @@ the proxies must then be able to reach --xds under the name of --service.`,
 	f.StringVar(&o.Admin, "admin", admin.DefaultAddr, "host:port of the admin API")
 	f.StringVar(&o.Probes, "probes", ":9901",
 		`host:port of /healthz, /readyz and /metrics; "" turns them off`)
+	bindBudgets(cmd, &o.Budgets)
 	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&format, "log-format", "text", "text or json")
 	completeFlag(cmd, "log-level", "debug", "info", "warn", "error")

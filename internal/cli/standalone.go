@@ -70,18 +70,19 @@ port 443 at 8443.`,
 	return cmd
 }
 
-// bindFlags adds the flags that say where listeners are bound.
+// bindFlags adds the flags that say where listeners are bound, and how much may be rendered.
 func bindFlags(cmd *cobra.Command, o *standalone.Options) {
 	f := cmd.Flags()
 	f.IntVar(&o.PortOffset, "port-offset", 0,
 		"added to each listener's port to get the port to bind; redirects keep the listener's port")
 	f.StringSliceVar(&o.Bind, "bind", []string{"127.0.0.1"},
 		"IP addresses to bind for Gateways that have none in spec.addresses")
+	bindBudgets(cmd, &o.Budgets)
 	completeFlag(cmd, "port-offset")
 	completeFlag(cmd, "bind", "127.0.0.1", "0.0.0.0", "::1", "::")
 }
 
-// checkBinding returns an error for flags that can't be used to bind a port.
+// checkBinding returns an error for flags of bindFlags that can't be used.
 func checkBinding(o standalone.Options) error {
 	if o.PortOffset < -65535 || o.PortOffset > 65535 {
 		return fmt.Errorf("--port-offset %d: want a number from -65535 to 65535", o.PortOffset)
@@ -94,7 +95,7 @@ func checkBinding(o standalone.Options) error {
 			return fmt.Errorf("--bind %q: want an IP address", address)
 		}
 	}
-	return nil
+	return checkBudgets(o.Budgets)
 }
 
 func logger(w io.Writer, level, format string) (*slog.Logger, error) {

@@ -27,7 +27,7 @@ import (
 // pureWorld reads a folder into a world in flow's check mode.
 func pureWorld(t *testing.T, dir string) *world.World {
 	t.Helper()
-	w := world.New(world.Config{Dialects: dataplanes.All(), Check: true,
+	w := world.New(world.Config{Dialects: dataplanes.All(), Check: true, Budgets: model.DefaultBudgets,
 		Environment: model.Environment{Addresses: []string{"127.0.0.1"}, PortOffset: Offset}})
 	s := schema.New(kinds.Catalog())
 	folder, err := files.New(files.Config{Dir: dir, Sources: w.Sources.Sources, Graph: w.Graph, Schema: s,
@@ -43,7 +43,9 @@ func pureWorld(t *testing.T, dir string) *world.World {
 }
 
 func options(dir string) standalone.Options {
-	return standalone.Options{Dialects: dataplanes.All(), Dir: dir, PortOffset: Offset, Bind: []string{"127.0.0.1"}}
+	return standalone.Options{
+		Dialects: dataplanes.All(), Dir: dir, PortOffset: Offset, Bind: []string{"127.0.0.1"}, Budgets: model.DefaultBudgets,
+	}
 }
 
 func findingsOf(t *testing.T, dir string) string {

@@ -2,7 +2,6 @@ package envoy
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/cespare/xxhash/v2"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
@@ -87,33 +86,11 @@ func substitute(r model.Rule, m model.Match) []byte {
 func substitutes(r model.Rule) [][]byte {
 	routes := make([][]byte, len(r.Matches))
 	for i, m := range r.Matches {
-		if m, ok := withoutRegex(m); ok {
+		if m, ok := m.WithoutRegex(); ok {
 			routes[i] = substitute(r, m)
 		}
 	}
 	return routes
-}
-
-// withoutRegex is a match that no proxy refuses: for its limits, regular expressions may be too large. Where one is of
-// a header or of a query parameter, any value is taken; not ok: it is of the path, also as that of a gRPC method, of
-// which nothing is known then.
-func withoutRegex(m model.Match) (model.Match, bool) {
-	path := m.Path
-	if m.GRPC != nil {
-		path = grpcPath(*m.GRPC)
-	}
-	m.Headers, m.Query = anyForRegex(m.Headers), anyForRegex(m.Query)
-	return m, path.Type != model.PathRegex
-}
-
-func anyForRegex(list []model.ValueMatch) []model.ValueMatch {
-	list = slices.Clone(list)
-	for i, v := range list {
-		if v.Regex {
-			list[i].Value = ".*"
-		}
-	}
-	return list
 }
 
 // encodeRoute checks a route against the rules that Envoy's protos state, since one route that breaks them makes Envoy

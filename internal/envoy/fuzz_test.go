@@ -92,7 +92,7 @@ func checkRendered(t testing.TB, r model.Rule) {
 			for _, route := range checkRoute(t, b) {
 				checkSubstitute(t, route.GetMatch())
 			}
-		} else if _, ok := withoutRegex(r.Matches[i]); ok && len(f.Problems) == 0 {
+		} else if _, ok := r.Matches[i].WithoutRegex(); ok && len(f.Problems) == 0 {
 			t.Errorf("match %d has no substitute and there is no reason", i)
 		}
 	}

@@ -27,6 +27,9 @@ func routeMatch(m model.Match) (*routev3.RouteMatch, error) {
 		match.PathSpecifier = &routev3.RouteMatch_Path{Path: m.Path.Value}
 	case model.PathNone:
 		match.PathSpecifier = &routev3.RouteMatch_Path{Path: noPath}
+	case model.PathStart:
+		start, _ := model.RegexStart(m.Path.Value)
+		match.PathSpecifier = &routev3.RouteMatch_Prefix{Prefix: start}
 	case model.PathRegex:
 		match.PathSpecifier = &routev3.RouteMatch_SafeRegex{SafeRegex: &matcherv3.RegexMatcher{Regex: m.Path.Value}}
 	case model.PathPrefix, "":
@@ -41,13 +44,21 @@ func routeMatch(m model.Match) (*routev3.RouteMatch, error) {
 		match.Headers = append(match.Headers, headerMatch(":method", exactly(m.Method)))
 	}
 	for _, h := range m.Headers {
-		match.Headers = append(match.Headers, headerMatch(h.Name, valueMatch(h)))
+		matcher := headerMatch(h.Name, valueMatch(h))
+		if anyValue(h) {
+			matcher.HeaderMatchSpecifier = &routev3.HeaderMatcher_PresentMatch{PresentMatch: true}
+		}
+		match.Headers = append(match.Headers, matcher)
 	}
 	for _, q := range m.Query {
-		match.QueryParameters = append(match.QueryParameters, &routev3.QueryParameterMatcher{
+		matcher := &routev3.QueryParameterMatcher{
 			Name:                         q.Name,
 			QueryParameterMatchSpecifier: &routev3.QueryParameterMatcher_StringMatch{StringMatch: valueMatch(q)},
-		})
+		}
+		if anyValue(q) {
+			matcher.QueryParameterMatchSpecifier = &routev3.QueryParameterMatcher_PresentMatch{PresentMatch: true}
+		}
+		match.QueryParameters = append(match.QueryParameters, matcher)
 	}
 	return match, match.ValidateAll()
 }
@@ -83,6 +94,9 @@ func headerMatch(name string, value *matcherv3.StringMatcher) *routev3.HeaderMat
 		HeaderMatchSpecifier: &routev3.HeaderMatcher_StringMatch{StringMatch: value},
 	}
 }
+
+// anyValue tells whether a value only has to be there.
+func anyValue(v model.ValueMatch) bool { return v.Regex && v.Value == "" }
 
 func valueMatch(v model.ValueMatch) *matcherv3.StringMatcher {
 	if !v.Regex {

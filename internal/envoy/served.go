@@ -32,12 +32,10 @@ func (s stages) serve(c *flow.Ctx, k model.RuleKey, h home, inherited []plan.Set
 		}
 		return out, true
 	}
-	route, _ := flow.Fetch(c, s.routes, k.Route)
-	at := slices.IndexFunc(route.Rules, func(r model.Rule) bool { return r.Key == k })
-	if at < 0 {
+	rule, found := s.find(c, k)
+	if !found {
 		return served{}, false
 	}
-	rule := route.Rules[at]
 	if refused {
 		out.Fragment.Refused = true
 		out.Routes, out.Needs = silence(substitutes(rule), inherited), nil
@@ -45,6 +43,16 @@ func (s stages) serve(c *flow.Ctx, k model.RuleKey, h home, inherited []plan.Set
 		out.Routes = renderRule(stated(rule, fetch(c, s.settings.Routes, k.Route)), h.Place).Routes
 	}
 	return out, true
+}
+
+// find is the rule itself.
+func (s stages) find(c *flow.Ctx, k model.RuleKey) (model.Rule, bool) {
+	route, _ := flow.Fetch(c, s.routes, k.Route)
+	at := slices.IndexFunc(route.Rules, func(r model.Rule) bool { return r.Key == k })
+	if at < 0 {
+		return model.Rule{}, false
+	}
+	return route.Rules[at], true
 }
 
 // at is the fragment as it is known at a place.

@@ -42,6 +42,9 @@ func (s stages) routeStanding(
 		rules := slices.Repeat([]resource.Standing{{Acknowledged: true}}, len(r.Rules))
 		standing.Places = append(standing.Places, resource.PlaceStanding{Listener: place.Listener, Rules: rules})
 		for i, rule := range r.Rules {
+			if len(rule.Matches) == 0 {
+				continue // it is nowhere
+			}
 			judge.content(&rules[i], h.Table, fragments[i].at(rule.Key, h.Place))
 			if rules[i].Refused == "" {
 				rules[i].Refused = s.backends.of(c, gateway.Ref, rule)

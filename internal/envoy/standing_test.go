@@ -130,11 +130,12 @@ func TestAcknowledgementRunsOneStanding(t *testing.T) {
 // edited.
 func TestRefusedRuleAnswers500(t *testing.T) {
 	w, bind := newWorld(t), freePort(t)
-	// Of an expression of the path nothing is known if it was what was refused; of that of a header, that there has to be
-	// one.
+	// Of an expression of the path it is known what it begins with, if it was what was refused; of that of a header, that
+	// there has to be one.
 	header := model.Match{Path: prefix("/header").Path, Headers: []model.ValueMatch{{Name: "x", Value: "a+", Regex: true}}}
 	path := model.Match{Path: model.PathMatch{Type: model.PathRegex, Value: "/path.*"}}
-	bad, good := forward("bad", prefix("/bad"), prefix("/other"), header, path), forward("good", prefix("/"))
+	open := model.Match{Path: model.PathMatch{Type: model.PathRegex, Value: "/(open|any).*"}}
+	bad, good := forward("bad", prefix("/bad"), prefix("/other"), header, path, open), forward("good", prefix("/"))
 	w.apply(func(b *flow.Batch) {
 		w.addPort(b, 80, bind, model.HTTP, testListener("http", ""))
 		w.addBackend(b, service("web"), startBackend(t, "web"))
@@ -157,7 +158,7 @@ func TestRefusedRuleAnswers500(t *testing.T) {
 	}
 	startProxy(t, w.resources())
 	for uri, status := range map[string]int{"/bad": 500, "/bad/x": 500, "/other": 500, "/": 200, "/badly": 200,
-		"/header": 200, "/path": 200} {
+		"/header": 200, "/path": 500, "/open": 200} {
 		if a := (call{Host: "x.test", URI: uri}).do(t, bind); a.Status != status {
 			t.Errorf("%s: %d, want %d", uri, a.Status, status)
 		}

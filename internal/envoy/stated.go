@@ -35,12 +35,7 @@ func (r statedRule) of(backend int) []plan.Setting {
 
 // apart tells whether one of a rule's backends needs a route of its own.
 func (r statedRule) apart() bool {
-	for i, b := range r.Backends {
-		if b.Filters != nil || b.Session != nil || len(r.of(i)) > 0 {
-			return true
-		}
-	}
-	return false
+	return r.Divided() || slices.ContainsFunc(r.Nearer, func(s []plan.Setting) bool { return len(s) > 0 })
 }
 
 // clusters are those that the rule names.

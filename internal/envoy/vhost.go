@@ -48,6 +48,7 @@ type virtualHost struct {
 // listener, from narrow to wide.
 func (s stages) virtualHosts(
 	sites *flow.Collection[model.SiteKey, model.Site],
+	reduced *flow.Collection[model.DomainKey, model.Reduced],
 ) *flow.Collection[model.DomainKey, virtualHost] {
 	domains := flow.Group(sites, "envoy/domains",
 		func(k model.SiteKey, _ model.Site) []model.DomainKey {
@@ -68,9 +69,13 @@ func (s stages) virtualHosts(
 					v.wider = append(v.wider, sites)
 				}
 			}
-			v.add(c, own)
+			v.add(c, own, nil)
+			var forms model.Reduced
+			if len(v.wider) > 0 {
+				forms, _ = flow.Fetch(c, reduced, k)
+			}
 			for _, sites := range v.wider {
-				v.add(c, sites)
+				v.add(c, sites, forms)
 			}
 			return virtualHost{Table: h.Table, Part: v.part(k.Name)}, true
 		})
@@ -113,7 +118,8 @@ type siteMatch struct {
 	Match int
 }
 
-func (v *assembly) add(c *flow.Ctx, sites domainSites) {
+// add adds the routes of sites; those of some rules may be copies for which there is no room as they are.
+func (v *assembly) add(c *flow.Ctx, sites domainSites, reduced model.Reduced) {
 	if v.rules == nil {
 		v.rules = make(map[model.RuleKey]served, sites.Len())
 	}
@@ -129,24 +135,46 @@ func (v *assembly) add(c *flow.Ctx, sites domainSites) {
 			}
 			v.listed[m] = struct{}{}
 		}
-		if r := v.rule(c, k.Rule); k.Match < len(r.Routes) && r.Routes[k.Match] != nil {
+		if r := v.rule(c, k.Rule, sites, reduced); k.Match < len(r.Routes) && r.Routes[k.Match] != nil {
 			v.routes = append(v.routes, r.Routes[k.Match])
 		}
 	}
 }
 
 // rule fetches a rule at its first site, and lists its fragment and what it needs.
-func (v *assembly) rule(c *flow.Ctx, k model.RuleKey) served {
+func (v *assembly) rule(c *flow.Ctx, k model.RuleKey, sites domainSites, reduced model.Reduced) served {
 	r, ok := v.rules[k]
 	if ok {
 		return r
 	}
 	if r, ok = v.serve(c, k, v.home, v.inherited); ok {
+		if form := reduced[k]; form != model.FormWhole {
+			r.Routes, r.Needs = silence(v.reduce(c, k, form, sites), v.inherited), nil
+		}
 		v.fragments = append(v.fragments, r.Fragment)
 		v.needs = append(v.needs, r.Needs...)
 	}
 	v.rules[k] = r
 	return r
+}
+
+// reduce renders a rule in a form that is not whole: to a route for each match or, if its one match is another one, in
+// the place of the last.
+func (v *assembly) reduce(c *flow.Ctx, k model.RuleKey, form model.Form, sites domainSites) [][]byte {
+	rule, _ := v.find(c, k)
+	if form == model.FormMatches {
+		return substitutes(rule)
+	}
+	routes := make([][]byte, len(rule.Matches))
+	for _, in := range renderRule(statedRule{Rule: rule.In(form)}, v.home.Place).Routes { // one, or none
+		for site := range sites.All() {
+			if site.Rule == k {
+				clear(routes)
+				routes[site.Match] = in
+			}
+		}
+	}
+	return routes
 }
 
 // part lays the virtual host's own bytes, in one piece with the field's tag, before those of the routes, which are not

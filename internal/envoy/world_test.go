@@ -25,6 +25,7 @@ type world struct {
 	listeners *flow.Source[model.ListenerKey, model.Listener]
 	routes    *flow.Source[model.ObjectRef, model.Route]
 	sites     *flow.Source[model.SiteKey, model.Site]
+	reduced   *flow.Source[model.DomainKey, model.Reduced]
 	backends  *flow.Source[plan.BackendKey, model.Backend]
 	secrets   *flow.Source[model.ObjectRef, model.Secret]
 
@@ -80,6 +81,7 @@ func newWorldIn(g *flow.Graph, stated *statedSources) *world {
 		listeners: flow.NewSource[model.ListenerKey, model.Listener](g, "listeners"),
 		routes:    flow.NewSource[model.ObjectRef, model.Route](g, "routes"),
 		sites:     flow.NewSource[model.SiteKey, model.Site](g, "sites"),
+		reduced:   flow.NewSource[model.DomainKey, model.Reduced](g, "reduced"),
 		backends:  flow.NewSource[plan.BackendKey, model.Backend](g, "backends"),
 		secrets:   flow.NewSource[model.ObjectRef, model.Secret](g, "secrets"),
 		places:    map[model.ObjectRef][]model.Place{},
@@ -87,8 +89,8 @@ func newWorldIn(g *flow.Graph, stated *statedSources) *world {
 	w.out = New(g, plan.Plan{
 		Gateways: w.gateways.Collection(), Ports: w.ports.Collection(), Listeners: w.listeners.Collection(),
 		Routes: w.routes.Collection(),
-		Sites:  w.sites.Collection(), Backends: w.backends.Collection(), Secrets: w.secrets.Collection(),
-		Settings: settings,
+		Sites:  w.sites.Collection(), Reduced: w.reduced.Collection(), Settings: settings,
+		Backends: w.backends.Collection(), Secrets: w.secrets.Collection(),
 	}, w.feedback)
 	g.Apply("start", func(b *flow.Batch) {
 		w.gateways.Synced(b)
@@ -96,6 +98,7 @@ func newWorldIn(g *flow.Graph, stated *statedSources) *world {
 		w.listeners.Synced(b)
 		w.routes.Synced(b)
 		w.sites.Synced(b)
+		w.reduced.Synced(b)
 		w.backends.Synced(b)
 		w.secrets.Synced(b)
 	})

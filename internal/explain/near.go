@@ -48,7 +48,7 @@ func (q *asked) near(w *way, l model.PortListener) []Near {
 		miss.Where = q.locate(t.Rule.Route, matchField(place.index, at))
 		switch {
 		case at >= 0 && place.rule.Matches[at].Path.Type == model.PathNone:
-			miss.Why = place.rule.Matches[at].Path.Value + ", so it takes nothing"
+			miss.Why = place.rule.Matches[at].Path.Value + ", so it takes no request"
 		case len(t.Misses) > 0:
 			miss.Why = t.Misses[0]
 		default:

@@ -36,6 +36,8 @@ type Options struct {
 	// Unchecked leaves to the proxies what they refuse anyhow: a change of the Host header, a key that does not fit its
 	// certificate, headers that an authorization server must not set. It is for tests of what becomes of a refusal.
 	Unchecked bool
+	// Budgets bound what is rendered for a Gateway. The zero Budgets bound nothing.
+	Budgets model.Budgets
 }
 
 // New makes the collections that turn the inputs into a plan.
@@ -63,10 +65,11 @@ func New(g *flow.Graph, in *kinds.Sources, o Options) *Meaning {
 		configMaps: in.ConfigMaps.Collection(), certificates: named,
 	}.read)
 	kinds := m.newBackendKinds()
-	m.Plan.Routes = flow.Map(m.attachments, "plan/route", references{
+	drafts := flow.Map(m.attachments, "route/draft", references{
 		http: in.HTTPRoutes.Collection(), grpc: in.GRPCRoutes.Collection(), rivals: newRivals(m.attachments, grpc),
 		ports: m.Plan.Ports, backends: kinds, grants: grants, unchecked: o.Unchecked,
 	}.route)
+	m.Plan.Routes, m.Plan.Reduced = newBudgets(drafts, m.attachments, o.Budgets)
 	m.Plan.Sites = flow.Derive(m.Plan.Routes, "plan/site", sites)
 
 	m.Plan.Users = flow.Group(m.Plan.Routes, "routes by backend", backendsOf, byKey)

@@ -11,12 +11,10 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-const anything = ".*"
-
 // readMatches finds what the schema can't: an expression that is invalid, or too large. What it would have taken can't
 // be known, but it would have been among the requests that have such a header or query parameter at all. So these get
-// the rule's error, and none of them falls through to a wider rule. Of a path nothing is known: such a match takes no
-// request.
+// the rule's error, and none of them falls through to a wider rule. Of a path it is known what it begins with, if the
+// expression begins with literal text; else such a match takes no request.
 func readMatches(list []model.Match) (read []model.Match, problems []problem) {
 	read = make([]model.Match, len(list))
 	for i, m := range list {
@@ -33,7 +31,7 @@ func readMatch(m model.Match) (model.Match, []problem) {
 	check := func(field, expression string) {
 		if wrong := invalidRegex(expression); wrong != "" && invalid == "" {
 			invalid = "its regular expression " + wrong
-			problems = append(problems, unsupported(field, invalid+", so it takes nothing"))
+			problems = append(problems, unsupported(field, invalid+"; "+instead(m, expression)))
 		}
 	}
 	if m.Path.Type == model.PathRegex {
@@ -48,13 +46,29 @@ func readMatch(m model.Match) (model.Match, []problem) {
 			check(".method.method", g.Method)
 		}
 	}
-	if invalid != "" {
+	switch _, known := model.RegexStart(m.Path.Value); {
+	case invalid == "":
+	case known && m.GRPC == nil:
+		m.Path.Type = model.PathStart
+	default:
 		m.Path, m.GRPC = model.PathMatch{Type: model.PathNone, Value: invalid}, nil
 	}
 	var wrong, also []problem
 	m.Headers, wrong = readValues(m.Headers)
 	m.Query, also = readValues(m.Query)
 	return m, slices.Concat(problems, below(".headers", wrong), below(".queryParams", also))
+}
+
+// instead says which requests get the rule's error, where a path's expression is invalid.
+func instead(m model.Match, expression string) string {
+	start, known := model.RegexStart(expression)
+	switch {
+	case m.GRPC != nil || !known:
+		return "which requests it is for is not known, so it takes none, and they go to other rules"
+	case m.Method != "" || len(m.Headers)+len(m.Query) > 0:
+		return fmt.Sprintf("what begins with %s, and is as the match says besides, is answered with 500", start)
+	}
+	return fmt.Sprintf("what begins with %s is answered with 500", start)
 }
 
 // readValues takes any value in place of an invalid expression.
@@ -66,7 +80,7 @@ func readValues(list []model.ValueMatch) (read []model.ValueMatch, problems []pr
 		}
 		if wrong := invalidRegex(v.Value); wrong != "" {
 			read = slices.Clone(read)
-			read[i].Value = anything
+			read[i].Value = ""
 			problems = append(problems, unsupported("", fmt.Sprintf(
 				"the regular expression %.200q of %s %s, so any value is taken", v.Value, v.Name, wrong)))
 		}

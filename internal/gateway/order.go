@@ -50,7 +50,7 @@ func matchOrder(m model.Match) string {
 	switch m.Path.Type {
 	case model.PathExact, model.PathNone:
 		b = append(b, 'a')
-	case model.PathRegex:
+	case model.PathRegex, model.PathStart:
 		b = append(b, 'b')
 	default:
 		b = append(b, 'c')

@@ -58,7 +58,7 @@ func (k RuleKey) Owner() ObjectRef { return k.Route }
 // decides the answer, in this order.
 type Rule struct {
 	Key     RuleKey
-	Matches []Match // at least one; Site.Match is an index into it
+	Matches []Match // none: it takes no request; Site.Match is an index into it
 
 	// Error, if not zero, is the HTTP status that answers in place of the rule: it can't be served as written.
 	Error int
@@ -85,11 +85,14 @@ type PathType string
 
 // Path types. A prefix is compared by path elements; a trailing slash of its value has no meaning and is cut
 // (HTTPPathMatch). A regular expression matches the whole path. In a plan each one is valid (CheckRegex), here and in
-// other matches. A match of no path takes no request; its Value says why: "its regular expression is invalid (...)".
+// other matches. In place of an expression that can't be served stands PathStart, which is any path that begins with
+// the expression's RegexStart, or PathNone: it takes no request, and its Value says why ("its regular expression is
+// invalid (...)").
 const (
 	PathPrefix PathType = "PathPrefix"
 	PathExact  PathType = "Exact"
 	PathRegex  PathType = "RegularExpression"
+	PathStart  PathType = "RegexStart"
 	PathNone   PathType = "None"
 )
 
@@ -109,7 +112,7 @@ type GRPCMatch struct {
 type ValueMatch struct {
 	Name  string
 	Value string
-	Regex bool // a regular expression of the whole value; else exact
+	Regex bool // a regular expression of the whole value, "" any value that is there; else exact
 }
 
 // WeightedBackend is a backend and its share of the requests.

@@ -13,8 +13,9 @@ type Plan struct {
 	Listeners *flow.Collection[model.ListenerKey, model.Listener]
 	Routes    *flow.Collection[model.ObjectRef, model.Route]
 	Sites     *flow.Collection[model.SiteKey, model.Site]
-	Backends  *flow.Collection[BackendKey, model.Backend]     // that a route on the Gateway sends requests to
-	Secrets   *flow.Collection[model.ObjectRef, model.Secret] // the valid ones; who uses them, listeners and backends say
+	Reduced   *flow.Collection[model.DomainKey, model.Reduced] // hosts where copies of wider rules are over a budget
+	Backends  *flow.Collection[BackendKey, model.Backend]      // that a route on the Gateway sends requests to
+	Secrets   *flow.Collection[model.ObjectRef, model.Secret]  // the valid ones; who uses them, listeners and backends say
 	Settings  Settings
 
 	// Users is the way back from a backend: the routes that send requests to it.

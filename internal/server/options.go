@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cardea.dev/cardea/internal/dialect"
+	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/world"
 )
 
@@ -24,6 +25,8 @@ type Options struct {
 	XDSPort   int32  // of the Service
 	XDS       string // host:port at which the xDS server listens
 	Image     string // of proxies, if no DataPlane sets one; "": that of their data plane
+
+	Budgets model.Budgets // of what is rendered for a Gateway; the zero Budgets bound nothing
 
 	// ConfigMapSync is how long a cluster takes to bring a ConfigMap to the pods: the time between the steps of an edit of
 	// files that proxies read by themselves.

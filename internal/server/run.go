@@ -48,7 +48,9 @@ func Run(ctx context.Context, o Options) error {
 	environment := model.Environment{
 		Version: o.Dialects[0].Version, Addresses: bind, Fronted: true, ProbePort: deploy.DefaultProbePort,
 	}
-	w := world.New(world.Config{Dialects: o.Dialects, Extensions: o.Extensions, Log: o.Log, Environment: environment})
+	w := world.New(world.Config{
+		Dialects: o.Dialects, Extensions: o.Extensions, Log: o.Log, Environment: environment, Budgets: o.Budgets,
+	})
 	edge, err := kube.New(kube.Config{
 		REST: cluster, Graph: w.Graph, Sources: w.Sources.Sources, Log: o.Log, Metrics: registry,
 		OnState: func(s kube.State) {

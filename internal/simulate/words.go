@@ -46,9 +46,11 @@ func Words(m *routev3.RouteMatch) (p request.Phrase) {
 	return p
 }
 
-// condition is "header x-a: 1", "header x-a that matches 1+".
+// condition is "header x-a: 1", "header x-a that matches 1+", "header x-a" where any value will do.
 func condition(what, is string, m *matcherv3.StringMatcher) string {
 	switch value := m.GetMatchPattern().(type) {
+	case nil:
+		return what
 	case *matcherv3.StringMatcher_Exact:
 		return what + is + value.Exact
 	case *matcherv3.StringMatcher_SafeRegex:

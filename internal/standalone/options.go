@@ -29,6 +29,7 @@ type Options struct {
 	Log           *slog.Logger
 	OnAdmin       func(addr string) // is called with the address of the admin API; nil: not called
 	Unchecked     bool              // for tests: see gateway.Options
+	Budgets       model.Budgets     // of what is rendered for a Gateway; the zero Budgets bound nothing
 }
 
 // logger is the logger of the options; nil discards.
@@ -58,5 +59,6 @@ func newWorld(o Options, version string) *world.World {
 	}
 	return world.New(world.Config{
 		Dialects: o.Dialects, Extensions: o.Extensions, Log: o.logger(), Unchecked: o.Unchecked, Environment: environment,
+		Budgets: o.Budgets,
 	})
 }

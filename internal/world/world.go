@@ -26,6 +26,7 @@ type Config struct {
 	Check       bool                         // flow's check mode, for tests
 	Environment model.Environment            // of all proxies
 	Unchecked   bool                         // see gateway.Options
+	Budgets     model.Budgets                // see gateway.Options
 	Fault       func(collection, key string) // flow.Config.Fault, for tests
 }
 
@@ -52,7 +53,7 @@ func New(c Config) *World {
 	w.Sources = kinds.Of(input.New(w.Graph, Catalog(c.Extensions...)))
 	w.Feedback = resource.NewFeedback(w.Graph)
 	meaning := gateway.New(w.Graph, w.Sources, gateway.Options{
-		DataPlanes: names(c.Dialects), Unchecked: c.Unchecked,
+		DataPlanes: names(c.Dialects), Unchecked: c.Unchecked, Budgets: c.Budgets,
 	})
 	w.Plan = meaning.Plan
 	w.Outputs = render(w.Graph, w.Plan, w.Feedback, w.Dialects)

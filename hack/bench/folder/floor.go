@@ -30,6 +30,7 @@ type pure struct {
 func newPure(dir, cache, address string) (*pure, error) {
 	p := &pure{World: world.New(world.Config{
 		Dialects: dataplanes.All(), Environment: model.Environment{Addresses: []string{address}},
+		Budgets: model.DefaultBudgets,
 	})}
 	s := schema.New(kinds.Catalog())
 	var err error

@@ -39,6 +39,7 @@ var (
 func newScene(n int, l gatewayv1.Listener) *scene {
 	s := &scene{n: n, World: world.New(world.Config{
 		Dialects: dataplanes.All(), Environment: model.Environment{Addresses: []string{"127.0.0.1"}},
+		Budgets: model.DefaultBudgets,
 	})}
 	for _, c := range s.Outputs.Resources {
 		s.followers = append(s.followers, flow.Follow(c))

@@ -1,0 +1,380 @@
+package gateway
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+)
+
+// Budgets bound what the routes of a Gateway make its proxies keep. What a proxy keeps is counted after a rule was
+// multiplied: by its matches, listeners and hostnames, and by the narrower hosts that it is copied into. A namespace
+// pays for its rules and, after these, for the copies that others' wider rules have in its hosts: so nobody's hosts make
+// another one pay, and nobody's wide rule displaces another one's rules.
+//
+//	route/draft -> load -+-> by namespace -> account --> by Gateway -> verdict -> over -> plan/route
+//	                     +-> copies.go: hosts, counted -^                  +-> copies over -> plan/reduced
+//
+// An edit that changes no size ends at its load.
+
+// payer is whose budget something counts in.
+type payer struct {
+	Gateway   model.ObjectRef
+	Namespace string
+}
+
+// load is what a route asks of proxies.
+type load struct {
+	Order  string // of its age and name
+	Rules  []ruleLoad
+	Places []model.Place
+}
+
+// ruleLoad has a rule's sizes at one domain of one listener.
+type ruleLoad struct {
+	Key   model.RuleKey
+	Sizes [model.FormNone]model.Size
+}
+
+func loadOf(_ *flow.Ctx, ref model.ObjectRef, r model.Route) (load, bool) {
+	l := load{Order: ageOrder(r.Created) + " " + ref.NamespacedName(), Places: r.Places}
+	for _, rule := range r.Rules {
+		l.Rules = append(l.Rules, ruleLoad{rule.Key, rule.Forms()})
+	}
+	return l, len(r.Places) > 0
+}
+
+// payers are those that a route's rules count for.
+func payers(ref model.ObjectRef, l load) (list []payer) {
+	for _, p := range l.Places {
+		list = append(list, payer{p.Gateway, ref.Namespace()})
+	}
+	return list
+}
+
+// domains counts those of the route at a Gateway.
+func (l load) domains(gateway model.ObjectRef) (n int) {
+	for _, p := range l.Places {
+		if p.Gateway == gateway {
+			n += len(p.Domains)
+		}
+	}
+	return n
+}
+
+// entry is a rule where a namespace pays for it: at its own places or, of a copy, in that namespace's narrower hosts.
+type entry struct {
+	Rule   model.RuleKey
+	Payer  payer
+	Copy   bool
+	Order  string // own ones before copies, then by age
+	Sizes  [model.FormNone]model.Size
+	Form   model.Form
+	Reason string // why it is not whole: which budget it is over, and by how much
+}
+
+// in is the size of a form.
+func (e entry) in(form model.Form) model.Size {
+	if form == model.FormNone {
+		return model.Size{}
+	}
+	return e.Sizes[form]
+}
+
+// budget is one that entries are paid from, the oldest first.
+type budget struct {
+	limit, used model.Size
+	of          string // "a rule", "namespace shop"
+	flag        string
+}
+
+// over says by how much something would be over the budget; "" if there is room.
+func (b budget) over(s model.Size) string {
+	sum := b.used.Plus(s)
+	say := func(sum, used, limit int, what string) string {
+		beside := ""
+		if used > 0 {
+			beside = fmt.Sprintf(" beside %d that are older", used)
+		}
+		return fmt.Sprintf("it has %d %s%s, %d over the budget of %d for %s (--%s-%s)", sum-used, what, beside, sum-limit,
+			limit, b.of, b.flag, what)
+	}
+	switch {
+	case b.limit.Routes > 0 && s.Routes > 0 && sum.Routes > b.limit.Routes:
+		return say(sum.Routes, b.used.Routes, b.limit.Routes, "routes")
+	case b.limit.Expressions > 0 && s.Expressions > 0 && sum.Expressions > b.limit.Expressions:
+		return say(sum.Expressions, b.used.Expressions, b.limit.Expressions, "expressions")
+	}
+	return ""
+}
+
+// admit pays for an entry, in the first form for which there is room. FormNone has no size: there is always room.
+func (b *budget) admit(e *entry) {
+	for ; ; e.Form++ {
+		over := b.over(e.in(e.Form))
+		if over == "" {
+			b.used = b.used.Plus(e.in(e.Form))
+			return
+		}
+		if e.Reason == "" {
+			e.Reason = over
+		}
+	}
+}
+
+// budgets are where what is counted is looked up.
+type budgets struct {
+	limits model.Budgets
+	owned  *flow.Collection[payer, flow.Members[model.ObjectRef, load]] // in the order of age
+	copies copies
+}
+
+// entries are what a namespace pays for, in the order in which it does, as far as its own budget goes.
+func (b budgets) entries(c *flow.Ctx, p payer, yield func(entry)) {
+	whole := budget{limit: b.limits.Namespace, of: "namespace " + p.Namespace, flag: "namespace"}
+	pay := func(e entry) {
+		alone := budget{limit: b.limits.Rule, of: "a rule", flag: "rule"}
+		if !e.Copy {
+			alone.admit(&e)
+		}
+		whole.admit(&e)
+		yield(e)
+	}
+	owned, _ := flow.Fetch(c, b.owned, p)
+	for _, l := range owned.All() {
+		for _, rule := range l.Rules {
+			pay(rule.entry(p, l.Order, l.domains(p.Gateway)))
+		}
+	}
+	for _, wide := range b.copies.in(c, p) {
+		wide.Copy = true
+		pay(wide)
+	}
+}
+
+func (r ruleLoad) entry(p payer, order string, times int) entry {
+	e := entry{Rule: r.Key, Payer: p, Order: order}
+	for form, size := range r.Sizes {
+		e.Sizes[form] = size.Times(times)
+	}
+	return e
+}
+
+// account is what a namespace pays for at a Gateway.
+type account struct {
+	Used model.Size
+	Lost []entry // those that are not whole
+}
+
+func (b budgets) account(
+	c *flow.Ctx, p payer, _ flow.Members[model.ObjectRef, load],
+) (a account, _ bool) {
+	b.entries(c, p, func(e entry) {
+		if a.Used = a.Used.Plus(e.in(e.Form)); e.Form != model.FormWhole {
+			a.Lost = append(a.Lost, e)
+		}
+	})
+	return a, true
+}
+
+// verdict has the entries of a Gateway that are not whole; most have none, and no verdict.
+type verdict struct{ Lost []entry }
+
+func (b budgets) verdict(
+	c *flow.Ctx, gateway model.ObjectRef, accounts flow.Members[payer, account],
+) (v verdict, _ bool) {
+	var used model.Size
+	for _, a := range accounts.All() {
+		used = used.Plus(a.Used)
+		v.Lost = append(v.Lost, a.Lost...)
+	}
+	whole := budget{limit: b.limits.Gateway, of: gateway.String(), flag: "gateway"}
+	if whole.over(used) == "" {
+		return v, len(v.Lost) > 0
+	}
+	var all []entry
+	for p := range accounts.All() {
+		b.entries(c, p, func(e entry) { all = append(all, e) })
+	}
+	slices.SortStableFunc(all, func(a, b entry) int {
+		if a.Copy != b.Copy {
+			return 2*btoi(a.Copy) - 1
+		}
+		return strings.Compare(a.Order, b.Order)
+	})
+	v.Lost = nil
+	for _, e := range all {
+		if whole.admit(&e); e.Form != model.FormWhole {
+			v.Lost = append(v.Lost, e)
+		}
+	}
+	return v, true
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// overKey names a route's entries at a Gateway that are not whole, overCopies those copies in a namespace's hosts.
+type (
+	overKey struct {
+		Gateway, Route model.ObjectRef
+	}
+	overCopies struct{ Payer payer }
+)
+
+// Owner is the Gateway.
+func (k overKey) Owner() model.ObjectRef { return k.Gateway }
+
+// Owner is the Gateway.
+func (k overCopies) Owner() model.ObjectRef { return k.Payer.Gateway }
+
+// by hands out the entries of a verdict by what they are about.
+func by[K comparable](v verdict, key func(entry) K, emit func(K, []entry)) {
+	var keys []K
+	list := map[K][]entry{}
+	for _, e := range v.Lost {
+		k := key(e)
+		if list[k] == nil {
+			keys = append(keys, k)
+		}
+		list[k] = append(list[k], e)
+	}
+	for _, k := range keys {
+		emit(k, list[k])
+	}
+}
+
+// budgeted is what the budgets leave of the drafts of routes.
+type budgeted struct {
+	over        *flow.Collection[overKey, []entry]
+	attachments *flow.Collection[model.ObjectRef, attachments]
+}
+
+// newBudgets makes the routes out of their drafts, and what is left of copies.
+func newBudgets(
+	drafts *flow.Collection[model.ObjectRef, model.Route], attachments *flow.Collection[model.ObjectRef, attachments],
+	limits model.Budgets,
+) (*flow.Collection[model.ObjectRef, model.Route], *flow.Collection[model.DomainKey, model.Reduced]) {
+	loads := flow.Map(drafts, "load", loadOf)
+	b := budgets{
+		limits: limits, copies: newCopies(loads),
+		owned: flow.Group(loads, "loads by namespace", payers, func(_ model.ObjectRef, l load) string { return l.Order }),
+	}
+	accounts := flow.Group(flow.Map(b.owned, "account", b.account), "accounts by Gateway",
+		func(p payer, _ account) []model.ObjectRef { return []model.ObjectRef{p.Gateway} }, byKey)
+	verdicts := flow.Map(accounts, "verdict", b.verdict)
+	over := flow.Derive(verdicts, "over",
+		func(_ *flow.Ctx, gateway model.ObjectRef, v verdict, emit func(overKey, []entry)) {
+			by(v, func(e entry) overKey { return overKey{gateway, e.Rule.Route} }, emit)
+		})
+	copies := flow.Derive(verdicts, "copies over",
+		func(_ *flow.Ctx, _ model.ObjectRef, v verdict, emit func(overCopies, model.Reduced)) {
+			v.Lost = slices.DeleteFunc(slices.Clone(v.Lost), func(e entry) bool { return !e.Copy })
+			by(v, func(e entry) overCopies { return overCopies{e.Payer} }, func(k overCopies, list []entry) {
+				forms := make(model.Reduced, len(list))
+				for _, e := range list {
+					forms[e.Rule] = e.Form
+				}
+				emit(k, forms)
+			})
+		})
+	return flow.Map(drafts, "plan/route", budgeted{over, attachments}.route), b.copies.reduced(copies)
+}
+
+// route is a draft with what the budgets leave of its rules. A rule that is over a budget at one Gateway is so at all
+// that its route is attached to: its rules are one for all.
+func (o budgeted) route(c *flow.Ctx, ref model.ObjectRef, draft model.Route) (model.Route, bool) {
+	var lost []entry
+	for _, g := range draft.Gateways {
+		found, _ := flow.Fetch(c, o.over, overKey{g.Ref, ref})
+		lost = append(lost, found...)
+	}
+	if len(lost) == 0 {
+		return draft, true
+	}
+	r := draft
+	r.Rules, r.Findings = slices.Clone(draft.Rules), slices.Clone(draft.Findings)
+	attached, _ := flow.Fetch(c, o.attachments, ref)
+	for i, rule := range draft.Rules {
+		own, copies := split(lost, rule.Key)
+		f := model.Finding{Object: ref, Section: rule.Key.Name, Condition: "Accepted", Reason: "OverBudget",
+			Field: fmt.Sprintf("spec.rules[%d]", i)}
+		form := model.FormWhole
+		for _, e := range own {
+			form = max(form, e.Form)
+			f.Drops, f.Message = true, e.says(rule)
+			r.Findings = append(r.Findings, f)
+		}
+		r.Rules[i] = rule.In(form)
+		f.Drops, f.Severity = false, model.Warning
+		for _, p := range attached.Parents {
+			if f.Parent, f.Message = p.Parent, copiesSay(copies, p.Gateway.Ref, rule); f.Message != "" {
+				r.Findings = append(r.Findings, f)
+			}
+		}
+	}
+	return r, true
+}
+
+// split are the entries of a rule, its copies apart.
+func split(list []entry, rule model.RuleKey) (own, copies []entry) {
+	for _, e := range list {
+		switch {
+		case e.Rule != rule:
+		case e.Copy:
+			copies = append(copies, e)
+		default:
+			own = append(own, e)
+		}
+	}
+	return own, copies
+}
+
+const lessen = "write fewer matches, hostnames or parentRefs, or exact values and prefixes in place of expressions"
+
+func (e entry) says(rule model.Rule) string {
+	return fmt.Sprintf("at %s %s; %s; %s", e.Payer.Gateway, e.Reason, answersIn(rule, e.Form), lessen)
+}
+
+// copiesSay says what becomes of a rule's copies at a Gateway; "" if all are whole.
+func copiesSay(copies []entry, gateway model.ObjectRef, rule model.Rule) string {
+	var namespaces []string
+	var first entry
+	for _, e := range copies {
+		if e.Payer.Gateway == gateway {
+			if len(namespaces) == 0 {
+				first = e
+			}
+			namespaces = append(namespaces, e.Payer.Namespace)
+		}
+	}
+	if len(namespaces) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the copies of the rule in narrower hosts of namespace %s are over a budget: %s; there %s",
+		listed(namespaces), first.Reason, answersIn(rule, first.Form))
+}
+
+// answersIn says what a rule does in a form that is not whole.
+func answersIn(rule model.Rule, form model.Form) string {
+	_, answer := rule.Key.Route.Kind().Failure()
+	reduced := rule.In(form)
+	switch {
+	case len(reduced.Matches) == 0:
+		return "it takes no request, and other rules get what it would take"
+	case form == model.FormPrefix && reduced.Matches[0].GRPC == nil:
+		return fmt.Sprintf("what is below %s, and no other rule takes first, is answered with %s",
+			reduced.Matches[0].Path.Value, answer)
+	}
+	if len(reduced.Matches) < len(rule.Matches) {
+		return fmt.Sprintf("what it takes is answered with %s, but for expressions of paths that begin with no literal text: "+
+			"these take no request", answer)
+	}
+	return fmt.Sprintf("what it takes is answered with %s", answer)
+}

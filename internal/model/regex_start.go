@@ -1,0 +1,86 @@
+package model
+
+import (
+	"strings"
+	"unicode"
+)
+
+// RegexStart is the literal text that an expression of a path begins with, valid or not: whatever it matches begins
+// with this text. False if there is none, or nothing but the slash that every path begins with.
+func RegexStart(expr string) (start string, found bool) {
+	rest := strings.TrimPrefix(expr, "^")
+	if hasAlternatives(rest) {
+		return "", false
+	}
+	var text []byte
+	for rest != "" {
+		c, escaped := rest[0], rest[0] == '\\' && len(rest) > 1
+		if escaped {
+			c = rest[1]
+		}
+		if c > unicode.MaxASCII || escaped && isWord(c) || !escaped && strings.IndexByte(`\.+*?()|[]{}^$`, c) >= 0 {
+			break
+		}
+		rest = rest[1:]
+		if escaped {
+			rest = rest[1:]
+		}
+		if rest != "" && strings.IndexByte("*?{", rest[0]) >= 0 {
+			break // it may be left out
+		}
+		text = append(text, c)
+	}
+	return string(text), len(text) > 1 && text[0] == '/'
+}
+
+// hasAlternatives tells whether an expression as a whole is one of several, outside its brackets.
+func hasAlternatives(expr string) bool {
+	depth := 0
+	for i := 0; i < len(expr); i++ {
+		switch expr[i] {
+		case '\\':
+			i++
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			depth--
+		case '|':
+			if depth <= 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func isWord(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_'
+}
+
+// WithoutRegex is a match without expressions, of which proxies have little to keep and nothing to refuse: any value in
+// place of one of a header or of a query parameter, what it begins with in place of one of a path. Not ok: of its path
+// nothing is known, or it takes no request anyhow.
+func (m Match) WithoutRegex() (wide Match, ok bool) {
+	switch g := m.GRPC; {
+	case g != nil && (g.Service != "" || g.Method != "") && (g.Regex || g.Service == ""), m.Path.Type == PathNone:
+		return m, false
+	case m.Path.Type == PathRegex:
+		if _, ok := RegexStart(m.Path.Value); !ok {
+			return m, false
+		}
+		m.Path.Type = PathStart
+	}
+	m.Headers, m.Query = present(m.Headers), present(m.Query)
+	return m, true
+}
+
+func present(list []ValueMatch) []ValueMatch {
+	var read []ValueMatch
+	for _, v := range list {
+		if v.Regex {
+			v.Value = ""
+		}
+		read = append(read, v)
+	}
+	return read
+}
