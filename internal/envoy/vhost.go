@@ -10,6 +10,7 @@ import (
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
 	"cardea.dev/cardea/internal/resource"
 )
 
@@ -45,15 +46,10 @@ type virtualHost struct {
 // sites. A request that none of the domain's own takes falls through to those of the wider domains of the same
 // listener, from narrow to wide.
 func (s stages) virtualHosts(
-	sites *flow.Collection[model.SiteKey, model.Site],
+	domains *flow.Collection[model.DomainKey, plan.Sites],
 ) *flow.Collection[model.DomainKey, virtualHost] {
-	domains := flow.Group(sites, "envoy/domains",
-		func(k model.SiteKey, _ model.Site) []model.DomainKey {
-			return []model.DomainKey{{Listener: k.Listener, Name: k.Domain}}
-		},
-		func(_ model.SiteKey, s model.Site) string { return s.Order })
 	return flow.Map(domains, "envoy/virtual-hosts",
-		func(c *flow.Ctx, k model.DomainKey, own domainSites) (virtualHost, bool) {
+		func(c *flow.Ctx, k model.DomainKey, own plan.Sites) (virtualHost, bool) {
 			h, ok := flow.Fetch(c, s.homes, k.Listener)
 			if !ok {
 				return virtualHost{}, false
@@ -75,13 +71,11 @@ func (s stages) virtualHosts(
 
 // sameKind tells whether the routes of two domains are of one kind, as those of each are: HTTPRoutes and GRPCRoutes are
 // never merged (GRPCRouteRule.matches).
-func sameKind(a, b domainSites) bool {
+func sameKind(a, b plan.Sites) bool {
 	first, _ := a.At(0)
 	second, _ := b.At(0)
 	return first.Rule.Route.Kind() == second.Rule.Route.Kind()
 }
-
-type domainSites = flow.Members[model.SiteKey, model.Site]
 
 // emptyVirtualHost answers 404 for a domain.
 func emptyVirtualHost(domain string) *resource.Part {
@@ -93,7 +87,7 @@ func emptyVirtualHost(domain string) *resource.Part {
 type assembly struct {
 	stages
 	home  home
-	wider []domainSites // none: no site can come twice
+	wider []plan.Sites // none: no site can come twice
 
 	routes    [][]byte
 	fragments []resource.Fragment
@@ -107,7 +101,7 @@ type siteMatch struct {
 	Match int
 }
 
-func (v *assembly) add(c *flow.Ctx, sites domainSites) {
+func (v *assembly) add(c *flow.Ctx, sites plan.Sites) {
 	if v.rules == nil {
 		v.rules = make(map[model.RuleKey]served, sites.Len())
 	}

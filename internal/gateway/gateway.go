@@ -68,6 +68,7 @@ func New(g *flow.Graph, in *kinds.Sources, o Options) *Meaning {
 		ports: m.Plan.Ports, backends: kinds, grants: grants, unchecked: o.Unchecked,
 	}.route)
 	m.Plan.Sites = flow.Derive(m.Plan.Routes, "plan/site", sites)
+	m.Plan.Domains = plan.DomainsOf(m.Plan.Sites)
 
 	m.Plan.Users = flow.Group(m.Plan.Routes, "routes by backend", backendsOf, byKey)
 	m.Plan.Backends = flow.Map(m.Plan.Users, "plan/backend", kinds.backend)
