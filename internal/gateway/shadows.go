@@ -113,7 +113,7 @@ type hider struct {
 	rule  model.RuleKey
 	same  bool
 	why   string
-	hosts []string
+	where []string
 }
 
 func (r *ruleShadows) read(own shadows) {
@@ -123,27 +123,28 @@ func (r *ruleShadows) read(own shadows) {
 				continue
 			}
 			r.hidden++
-			r.by = withHider(r.by, s, k.Domain)
+			r.by = withHider(r.by, s, k.Domain, len(r.rule.Matches))
 			if s.Same && s.By.Route != r.rule.Key.Route {
-				r.rivals = withHider(r.rivals, s, k.Domain)
+				r.rivals = withHider(r.rivals, s, k.Domain, len(r.rule.Matches))
 			}
 		}
 	}
 }
 
-func withHider(list []hider, s shadow, at model.DomainKey) []hider {
+func withHider(list []hider, s shadow, at model.DomainKey, matches int) []hider {
 	i := slices.IndexFunc(list, func(h hider) bool { return h.rule == s.By && h.same == s.Same && h.why == s.Why })
 	if i < 0 {
 		i, list = len(list), append(list, hider{rule: s.By, same: s.Same, why: s.Why})
 	}
-	host := "host " + at.Name
+	where := "host " + at.Name
 	if at.Name == model.Every {
-		host = "every host"
+		where = "every host"
 	}
-	host += " of listener " + at.Listener.Section
-	if !slices.Contains(list[i].hosts, host) {
-		list[i].hosts = append(list[i].hosts, host)
+	where += " of listener " + at.Listener.Section
+	if matches > 1 {
+		where += fmt.Sprintf(" (matches[%d])", s.Match)
 	}
+	list[i].where = append(list[i].where, where)
 	return list
 }
 
@@ -155,12 +156,12 @@ func (r *ruleShadows) message(places int) string {
 		for _, h := range r.by {
 			all = append(all, r.said(h))
 		}
-		return "this rule takes no request: they go to " + listed(all)
+		return "no request gets to this rule: all go to " + listed(all)
 	case len(r.rivals) > 0:
 		for _, h := range r.rivals {
-			all = append(all, fmt.Sprintf("at %s they go to %s", listed(h.hosts), r.said(h)))
+			all = append(all, listed(h.where)+" go to "+r.said(h))
 		}
-		return "this rule does not take all requests that it matches: " + listed(all)
+		return "requests for " + listed(all)
 	}
 	return ""
 }
@@ -171,7 +172,7 @@ func (r *ruleShadows) said(h hider) string {
 	if h.same {
 		how = "which has the same host and match"
 	}
-	return fmt.Sprintf("%s, %s (this one comes later: %s)", r.words(h.rule), how, h.why)
+	return fmt.Sprintf("%s, %s (this rule comes later: %s)", r.words(h.rule), how, h.why)
 }
 
 // ruleWords name a rule by its place: "rules[0] of HTTPRoute shop/web", of the route itself "rules[0]".

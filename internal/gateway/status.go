@@ -42,7 +42,9 @@ func (m *Meaning) NewReports(
 	}
 }
 
-func itself(_ *flow.Ctx, _ model.ObjectRef, list []model.Finding) ([]model.Finding, bool) { return list, true }
+func itself(_ *flow.Ctx, _ model.ObjectRef, list []model.Finding) ([]model.Finding, bool) {
+	return list, true
+}
 
 func (m *Meaning) classReport(
 	c *flow.Ctx, ref model.ObjectRef, own class,

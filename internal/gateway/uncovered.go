@@ -27,11 +27,7 @@ func (in certificateReferences) uncovered(c *flow.Ctx, l model.Listener, stated 
 		return nil
 	}
 	slices.Sort(names)
-	what := "the certificate is"
-	if len(l.Certificates) > 1 {
-		what = "the certificates are"
-	}
 	return []problem{{severity: model.Warning, field: ".tls.certificateRefs", message: fmt.Sprintf(
-		"%s for %s, not for %s: clients refuse it; add the hostname to the names of a certificate (subjectAltName)", what,
-		listed(slices.Compact(names)), l.Hostname)}}
+		"no certificate is for %s, so clients refuse it (names here: %s); add the hostname to a certificate's subjectAltName",
+		l.Hostname, listed(slices.Compact(names)))}}
 }

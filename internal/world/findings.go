@@ -24,9 +24,7 @@ func (w *World) Findings() (list []model.Finding) {
 			list = append(list, findings...)
 		}
 		list = append(list, w.refusals(v)...)
-		for key, backend := range flow.All(v, w.Plan.Backends) {
-			list = append(list, unanswered(key, backend)...)
-		}
+		list = append(list, w.unanswered(v)...)
 	})
 	return sorted(list)
 }
@@ -59,11 +57,7 @@ func (w *World) NewFindings(v flow.View) (list []model.Finding) {
 			fresh(was, change.Value)
 		}
 	}
-	for change := range flow.Staged(v, w.Plan.Backends) {
-		if was, there := flow.Before(v, w.Plan.Backends, change.Key); !change.Deleted && (!there || was.Reachable()) {
-			list = append(list, unanswered(change.Key, change.Value)...)
-		}
-	}
+	list = append(list, w.newlyUnanswered(v)...)
 	return sorted(list)
 }
 

@@ -2,33 +2,62 @@ package world
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
 )
 
-// unanswered tells of a backend that nobody answers for. Who asks for findings looks for it: so a change of endpoints
+// unanswered tells of backends that nobody answers for. Who asks for findings looks for them: so a change of endpoints
 // costs no more for it.
-func unanswered(key plan.BackendKey, b model.Backend) []model.Finding {
-	if b.Reachable() {
-		return nil
+func (w *World) unanswered(v flow.View) (list []model.Finding) {
+	for key, b := range flow.All(v, w.Plan.Backends) {
+		if !b.Reachable() {
+			list = append(list, noEndpoint(key))
+		}
 	}
-	return []model.Finding{{
-		Object: key.Backend.Object, Severity: model.Warning, Message: fmt.Sprintf(
-			"%s has no endpoint that is ready: what %s sends to it fails", key.Backend.Words(), key.Gateway),
-	}}
+	return byMessage(list)
 }
 
-// unansweredOf looks for them among the backends of one object.
-func (w *World) unansweredOf(v flow.View, ref model.ObjectRef) (list []model.Finding) {
+// newlyUnanswered are those that the edits of a Try bring; v is its View.
+func (w *World) newlyUnanswered(v flow.View) (list []model.Finding) {
+	for change := range flow.Staged(v, w.Plan.Backends) {
+		was, there := flow.Before(v, w.Plan.Backends, change.Key)
+		if !change.Deleted && !change.Value.Reachable() && (!there || was.Reachable()) {
+			list = append(list, noEndpoint(change.Key))
+		}
+	}
+	return byMessage(list)
+}
+
+// unansweredOf are those about one object.
+func (w *World) unansweredOf(v flow.View, ref model.ObjectRef) []model.Finding {
 	if k := w.Sources.Catalog.Of(ref.Kind()); k == nil || k.Sliced == nil {
 		return nil
 	}
-	for key, b := range flow.All(v, w.Plan.Backends) {
-		if key.Backend.Object == ref {
-			list = append(list, unanswered(key, b)...)
-		}
+	return slices.DeleteFunc(w.unanswered(v), func(f model.Finding) bool { return f.Object != ref })
+}
+
+func noEndpoint(key plan.BackendKey) model.Finding {
+	what := "it"
+	if key.Backend.Port != 0 {
+		what = fmt.Sprintf("port %d", key.Backend.Port)
 	}
-	return list
+	return model.Finding{
+		Object: key.Backend.Object, Severity: model.Warning,
+		Message: fmt.Sprintf("%s has no endpoint that is ready: what %s sends there fails", what, key.Gateway),
+	}
+}
+
+// byMessage sorts findings whose fields don't tell them apart; those that say the same are one.
+func byMessage(list []model.Finding) []model.Finding {
+	slices.SortFunc(list, func(a, b model.Finding) int {
+		if c := a.Object.Compare(b.Object); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Message, b.Message)
+	})
+	return slices.Compact(list)
 }
