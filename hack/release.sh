@@ -13,16 +13,14 @@ version=${1:-} image=${IMAGE:-cardea}
   exit 2
 }
 platforms=(linux/amd64 linux/arm64 darwin/amd64 darwin/arm64)
-export GOTOOLCHAIN=auto CGO_ENABLED=0 GOWORK=off
 
 rm -rf dist
 mkdir dist
 for platform in "${platforms[@]}"; do
   echo "release: $platform" >&2
-  GOOS=${platform%/*} GOARCH=${platform#*/} go build -p 2 -trimpath -buildvcs=false \
-    -ldflags "-s -w -X cardea.dev/cardea/internal/cli.stamp=$version" \
-    -o "dist/cardea-$version-${platform//\//-}" ./cmd/cardea
+  hack/build.sh "$version" "$platform" "dist/cardea-$version-${platform//\//-}"
 done
 hack/manifest.sh "$image:$version" >dist/install.yaml
-hack/image.sh "$version" "dist/cardea-$version-image.tar" linux/amd64 linux/arm64 >/dev/null
+hack/image.sh "$version" "dist/cardea-$version-image.tar" "linux/amd64=dist/cardea-$version-linux-amd64" \
+  "linux/arm64=dist/cardea-$version-linux-arm64" >/dev/null
 (cd dist && sha256sum -- * >SHA256SUMS && cat SHA256SUMS)

@@ -2,6 +2,7 @@ package world
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -38,6 +39,35 @@ func (w *World) unansweredOf(v flow.View, ref model.ObjectRef) []model.Finding {
 		return nil
 	}
 	return slices.DeleteFunc(w.unanswered(v), func(f model.Finding) bool { return f.Object != ref })
+}
+
+// Endpoints are how many endpoints are ready of each backend that requests are sent to, in the words of
+// model.EndpointsAnnotation. Of a hostname only the proxy knows.
+func (w *World) Endpoints(v flow.View) map[model.ObjectRef]string {
+	counts := map[model.ObjectRef]map[int32]int{}
+	for key, b := range flow.All(v, w.Plan.Backends) {
+		if b.Hostname != "" {
+			continue
+		}
+		of := key.Backend.Object
+		if counts[of] == nil {
+			counts[of] = map[int32]int{}
+		}
+		counts[of][key.Backend.Port] = len(b.Endpoints)
+	}
+	words := make(map[model.ObjectRef]string, len(counts))
+	for of, ports := range counts {
+		var all []string
+		for _, port := range slices.Sorted(maps.Keys(ports)) {
+			if port == 0 { // an XBackend has one
+				all = append(all, fmt.Sprint(ports[port]))
+			} else {
+				all = append(all, fmt.Sprintf("%d:%d", port, ports[port]))
+			}
+		}
+		words[of] = strings.Join(all, ",")
+	}
+	return words
 }
 
 func noEndpoint(key plan.BackendKey) model.Finding {
