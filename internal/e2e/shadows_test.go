@@ -62,7 +62,8 @@ func smallRequests(yield func(request.Request) bool) {
 		for _, path := range []string{"/", "/a", "/a/", "/a/b", "/ab", "/a/b/c", "/b", "/a?q=1", "/a/b?q=2"} {
 			for _, header := range []string{"", "1", "2"} {
 				for i, method := range []string{"GET", "POST", "GET", "POST"} {
-					r := request.Request{Method: method, Host: host, Path: path, Port: Offset + 80 + uint32(i/2), Header: http.Header{}}
+					r := request.Request{Method: method, Host: host, Path: path, Port: Offset + 80 + uint32(i/2)}
+					r.Header = http.Header{}
 					if header != "" {
 						r.Header.Set("h", header)
 					}

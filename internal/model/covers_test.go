@@ -13,6 +13,7 @@ func with(m Match, method string, headers ...ValueMatch) Match {
 func TestMatchCovers(t *testing.T) {
 	root, api := path(PathPrefix, "/"), path(PathPrefix, "/api")
 	canary, anyVersion := ValueMatch{Name: "x", Value: "v2"}, ValueMatch{Name: "x", Value: ".*", Regex: true}
+	third, other := ValueMatch{Name: "x", Value: "v3"}, ValueMatch{Name: "y", Value: "v2"}
 	odd := ValueMatch{Name: "x", Value: "v[13]", Regex: true}
 	call := func(service, method string, regex bool) Match {
 		return Match{GRPC: &GRPCMatch{Service: service, Method: method, Regex: regex}}
@@ -55,8 +56,8 @@ func TestMatchCovers(t *testing.T) {
 		"other methods":                      {with(api, "GET"), with(api, "POST"), false},
 		"any header":                         {api, with(api, "", canary), true},
 		"a header":                           {with(api, "", canary), api, false},
-		"another value":                      {with(api, "", canary), with(api, "", ValueMatch{Name: "x", Value: "v3"}), false},
-		"another header":                     {with(api, "", canary), with(api, "", ValueMatch{Name: "y", Value: "v2"}), false},
+		"another value":                      {with(api, "", canary), with(api, "", third), false},
+		"another header":                     {with(api, "", canary), with(api, "", other), false},
 		"any value":                          {with(api, "", anyVersion), with(api, "", canary), true},
 		"any value, of an expression":        {with(api, "", anyVersion), with(api, "", odd), true},
 		"any value, of none":                 {with(api, "", anyVersion), api, false},
