@@ -7,7 +7,7 @@ PARALLEL := -p 2
 RACE := $(addprefix ./internal/,flow/... xds/... proxyfiles/... files/... process/... admin/... kube/... status/... deploy/... certs/... server/...)
 
 .DEFAULT_GOAL := all
-.PHONY: all build lint test demo cluster conformance suite bench calls golden generate envoy kubernetes clean help
+.PHONY: all build lint test demo cluster conformance suite bench calls golden generate image release envoy kubernetes clean help
 
 all: build lint test ## build, lint and test
 
@@ -57,14 +57,25 @@ golden: envoy ## rewrite the expected results of the tests; then read the diff
 generate: ## rewrite generated files
 	$(GO) generate ./...
 
+# The version of `make image` is the one that deploy/install.yaml names; the name is without a registry, as there.
+VERSION = $(shell sed -n 's/^        image: cardea://p' deploy/install.yaml)
+IMAGE ?= cardea
+PLATFORMS = linux/amd64 linux/arm64
+
+image: ## build bin/image.tar, an OCI archive, without a container engine; VERSION=, IMAGE= and PLATFORMS= change what it is
+	@IMAGE=$(IMAGE) hack/image.sh $(VERSION) bin/image.tar $(PLATFORMS)
+
+release: ## make a release in dist/: programs, checksums, image, manifest; VERSION=v1.2.3, IMAGE=registry.example/cardea
+	@IMAGE=$(IMAGE) hack/release.sh $(VERSION)
+
 envoy: ## download Envoy into the cache folder
 	@hack/get-envoy.sh >/dev/null
 
 kubernetes: ## build the programs of the test cluster into the cache folder: once, 7 minutes
 	@[ "$$(uname -s) $$(id -u)" != "Linux 0" ] || hack/get-cluster.sh >/dev/null
 
-clean: ## remove bin/
-	rm -rf bin
+clean: ## remove bin/ and dist/
+	rm -rf bin dist
 
 help: ## print this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 12

@@ -36,8 +36,14 @@ func versions(p Program) string {
 	return text + ", for " + strings.Join(slices.Compact(proxies), " and ")
 }
 
-// version is the version that the Go tool wrote into the program: a tag, or a commit.
+// stamp is the version that the linker wrote into the program of a release (-X): hack/image.sh, hack/release.sh.
+var stamp string
+
+// version is that of the release, or what the Go tool wrote into the program: a tag, or a commit.
 func version() string {
+	if stamp != "" {
+		return stamp
+	}
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version
 	}

@@ -15,7 +15,7 @@ import (
 // tables has a RouteConfiguration for each port, for HTTPS for each listener, even where no route serves: Envoy asks
 // for it and waits. An edited rule changes its virtual hosts' parts; the others stay the pointers that they are.
 func (s stages) tables(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
-	hosts := flow.Group(s.virtualHosts(p.Sites, p.Reduced), "envoy/virtual-hosts-by-table",
+	hosts := flow.Group(s.virtualHosts(p.Domains, p.Reduced), "envoy/virtual-hosts-by-table",
 		func(_ model.DomainKey, v virtualHost) []resource.Key { return []resource.Key{v.Table} },
 		func(_ model.DomainKey, v virtualHost) string { return v.Part.ID })
 	// Parts that few things change are made apart, so that they stay the same pointers, too.

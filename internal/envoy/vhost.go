@@ -47,16 +47,11 @@ type virtualHost struct {
 // sites. A request that none of the domain's own takes falls through to those of the wider domains of the same
 // listener, from narrow to wide.
 func (s stages) virtualHosts(
-	sites *flow.Collection[model.SiteKey, model.Site],
+	domains *flow.Collection[model.DomainKey, plan.Sites],
 	reduced *flow.Collection[model.DomainKey, model.Reduced],
 ) *flow.Collection[model.DomainKey, virtualHost] {
-	domains := flow.Group(sites, "envoy/domains",
-		func(k model.SiteKey, _ model.Site) []model.DomainKey {
-			return []model.DomainKey{{Listener: k.Listener, Name: k.Domain}}
-		},
-		func(_ model.SiteKey, s model.Site) string { return s.Order })
 	return flow.Map(domains, "envoy/virtual-hosts",
-		func(c *flow.Ctx, k model.DomainKey, own domainSites) (virtualHost, bool) {
+		func(c *flow.Ctx, k model.DomainKey, own plan.Sites) (virtualHost, bool) {
 			h, ok := flow.Fetch(c, s.homes, k.Listener)
 			if !ok {
 				return virtualHost{}, false
@@ -83,13 +78,11 @@ func (s stages) virtualHosts(
 
 // sameKind tells whether the routes of two domains are of one kind, as those of each are: HTTPRoutes and GRPCRoutes are
 // never merged (GRPCRouteRule.matches).
-func sameKind(a, b domainSites) bool {
+func sameKind(a, b plan.Sites) bool {
 	first, _ := a.At(0)
 	second, _ := b.At(0)
 	return first.Rule.Route.Kind() == second.Rule.Route.Kind()
 }
-
-type domainSites = flow.Members[model.SiteKey, model.Site]
 
 // emptyVirtualHost answers 404 for a domain.
 func emptyVirtualHost(domain string) *resource.Part {
@@ -101,7 +94,7 @@ func emptyVirtualHost(domain string) *resource.Part {
 type assembly struct {
 	stages
 	home  home
-	wider []domainSites // none: no site can come twice
+	wider []plan.Sites // none: no site can come twice
 
 	own       []placed       // settings that stand in the virtual host
 	inherited []plan.Setting // all of farther levels than a route, those of the table too
@@ -119,7 +112,7 @@ type siteMatch struct {
 }
 
 // add adds the routes of sites; those of some rules may be copies for which there is no room as they are.
-func (v *assembly) add(c *flow.Ctx, sites domainSites, reduced model.Reduced) {
+func (v *assembly) add(c *flow.Ctx, sites plan.Sites, reduced model.Reduced) {
 	if v.rules == nil {
 		v.rules = make(map[model.RuleKey]served, sites.Len())
 	}
@@ -142,7 +135,7 @@ func (v *assembly) add(c *flow.Ctx, sites domainSites, reduced model.Reduced) {
 }
 
 // rule fetches a rule at its first site, and lists its fragment and what it needs.
-func (v *assembly) rule(c *flow.Ctx, k model.RuleKey, sites domainSites, reduced model.Reduced) served {
+func (v *assembly) rule(c *flow.Ctx, k model.RuleKey, sites plan.Sites, reduced model.Reduced) served {
 	r, ok := v.rules[k]
 	if ok {
 		return r
@@ -160,7 +153,7 @@ func (v *assembly) rule(c *flow.Ctx, k model.RuleKey, sites domainSites, reduced
 
 // reduce renders a rule in a form that is not whole: to a route for each match or, if its one match is another one, in
 // the place of the last.
-func (v *assembly) reduce(c *flow.Ctx, k model.RuleKey, form model.Form, sites domainSites) [][]byte {
+func (v *assembly) reduce(c *flow.Ctx, k model.RuleKey, form model.Form, sites plan.Sites) [][]byte {
 	rule, _ := v.find(c, k)
 	if form == model.FormMatches {
 		return substitutes(rule)

@@ -87,7 +87,7 @@ func TestClassMissing(t *testing.T) {
 			if status := acceptedReason(r); status != c.status {
 				t.Errorf("%s: the status is %q", c.what, status)
 			}
-			unclassed, _ := flow.Get(v, reports.Unclassed, web)
+			unclassed, _ := flow.Get(v, reports.Beside, web)
 			var said []string
 			for _, f := range append(r.Findings, unclassed...) {
 				said = append(said, f.Message)

@@ -71,6 +71,7 @@ func New(g *flow.Graph, in *kinds.Sources, o Options) *Meaning {
 	}.route)
 	m.Plan.Routes, m.Plan.Reduced = newBudgets(drafts, m.attachments, o.Budgets)
 	m.Plan.Sites = flow.Derive(m.Plan.Routes, "plan/site", sites)
+	m.Plan.Domains = plan.DomainsOf(m.Plan.Sites)
 
 	m.Plan.Users = flow.Group(m.Plan.Routes, "routes by backend", backendsOf, byKey)
 	m.Plan.Backends = flow.Map(m.Plan.Users, "plan/backend", kinds.backend)

@@ -51,6 +51,8 @@ func listenersOf(
 					f.Listener.Certificates = append(f.Listener.Certificates, secret)
 				}
 			}
+			f.Findings = append(f.Findings, findings(ref, view.Key.Section, fmt.Sprintf("spec.listeners[%d]", i),
+				references.uncovered(c, f.Listener, len(spec.Certificates)))...)
 			f.Serves = g.served() && view.Valid && (spec.Protocol != model.HTTPS || len(f.Listener.Certificates) > 0)
 			emit(view.Key, f)
 		}
@@ -145,7 +147,8 @@ func portOf(
 // certificate is a Secret read as one.
 type certificate struct {
 	Secret  model.Secret
-	Problem string // why it is none
+	Names   []string // that it is good for
+	Problem string   // why it is none
 }
 
 type certificates = flow.Collection[model.ObjectRef, certificate]
@@ -163,6 +166,6 @@ func certificateReader(
 		case err != nil:
 			return certificate{Problem: err.Error()}, true
 		}
-		return certificate{Secret: secret}, true
+		return certificate{Secret: secret, Names: resolve.Names(secret.Certificate)}, true
 	}
 }

@@ -103,7 +103,7 @@ func (s ruleScope) read(spec gatewayv1.HTTPRouteRule, rule model.Rule) (model.Ru
 	rule.Filters, wrong = s.filters(spec.Filters)
 	add(".filters", wrong)
 	backends, wrong := s.backends(spec.BackendRefs, rule.Filters)
-	add(".backendRefs", wrong)
+	add(".backendRefs", append(wrong, s.weightless(backends)...))
 	rule.Timeouts, wrong = readTimeouts(spec.Timeouts)
 	add(".timeouts", wrong)
 	rule.Retry, wrong = readRetry(spec.Retry)
@@ -124,6 +124,16 @@ func (s ruleScope) read(spec gatewayv1.HTTPRouteRule, rule model.Rule) (model.Ru
 		rule.Backends[i] = b.WeightedBackend
 	}
 	return rule, problems
+}
+
+// weightless warns of backends none of which gets a request.
+func (s ruleScope) weightless(backends []sharing) []problem {
+	if len(backends) == 0 || slices.ContainsFunc(backends, func(b sharing) bool { return b.Weight > 0 }) {
+		return nil
+	}
+	_, answer := s.route.Kind().Failure()
+	return []problem{{severity: model.Warning, message: fmt.Sprintf(
+		"each weight is 0, so no backend gets a request: the rule answers %s; give one a weight of 1 or more", answer)}}
 }
 
 // sharing is a backend that shares a rule's requests.

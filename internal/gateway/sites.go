@@ -80,12 +80,13 @@ func isolation(
 func sites(_ *flow.Ctx, ref model.ObjectRef, route model.Route, emit func(model.SiteKey, model.Site)) {
 	age := ageOrder(route.Created)
 	for i, rule := range route.Rules {
-		for j, match := range rule.Matches {
-			order := matchOrder(match)
+		for j := range rule.Matches {
+			match := &rule.Matches[j]
+			order := matchOrder(*match)
 			for _, p := range route.Places {
 				for _, d := range p.Domains {
 					emit(model.SiteKey{Rule: rule.Key, Match: j, Listener: p.Listener, Domain: d.Name},
-						model.Site{Order: siteOrder(d.Original, order, age, ref, i, j)})
+						model.Site{Order: siteOrder(d.Original, order, age, ref, i, j), Match: match})
 				}
 			}
 		}

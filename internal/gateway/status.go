@@ -38,8 +38,12 @@ func (m *Meaning) NewReports(
 			plan.Reported(model.KindGRPCRoute, flow.Map(m.in.GRPCRoutes.Collection(), "report/GRPCRoute", routes.grpc)),
 			plan.Reported(model.KindXBackend, flow.Map(m.in.XBackends.Collection(), "report/XBackend", backends.report)),
 		},
-		Unclassed: m.unclassed,
+		Beside: flow.Merge("beside", flow.From(m.unclassed, itself), flow.From(newShadowed(m.Plan), itself)),
 	}
+}
+
+func itself(_ *flow.Ctx, _ model.ObjectRef, list []model.Finding) ([]model.Finding, bool) {
+	return list, true
 }
 
 func (m *Meaning) classReport(

@@ -47,6 +47,7 @@ func service() *kind.Kind {
 			}
 			return words(all)
 		}},
+		columnOr("ENDPOINTS", "-", "metadata", "annotations", model.EndpointsAnnotation),
 	}
 	return &k
 }

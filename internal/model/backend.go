@@ -37,6 +37,9 @@ type Backend struct {
 	Endpoints []Endpoint
 }
 
+// Reachable tells whether there is somebody to send requests to. Of a hostname only the proxy knows.
+func (b Backend) Reachable() bool { return b.Hostname != "" || len(b.Endpoints) > 0 }
+
 // BackendProtocol is the version of HTTP that a backend speaks.
 type BackendProtocol string
 

@@ -13,6 +13,10 @@ import (
 // of the name.
 const XBackendLabel = ownGroup + "/xbackend"
 
+// EndpointsAnnotation is on backends that the running Cardea shows, if requests are sent to them: how many endpoints
+// are ready, by port ("80:2,81:0").
+const EndpointsAnnotation = ownGroup + "/endpoints"
+
 // LabelValue is a name as a label's value can hold it: one of more than 63 characters is cut, and told apart by a hash.
 func LabelValue(name string) string {
 	const most, hashed = 63, 12

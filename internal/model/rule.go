@@ -167,6 +167,7 @@ type Site struct {
 	// Order sorts the sites of one domain as Gateway API's precedence wants them; see package gateway, order.go, for how
 	// it is made.
 	Order string
+	Match *Match // that of the rule
 }
 
 // DomainKey names a domain of a listener: "*" (every host), "host" or "*.host".

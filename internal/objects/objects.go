@@ -32,8 +32,16 @@ func New(w *world.World) *Objects {
 // Run stamps what every turn changes, until ctx is done.
 func (o *Objects) Run(ctx context.Context) error { return o.stamps.follow(ctx, o.world) }
 
+// endpoints are those of all objects of a kind; nil if objects of the kind have none.
+func (o *Objects) endpoints(v flow.View, kind model.Kind) map[model.ObjectRef]string {
+	if k := o.world.Sources.Catalog.Of(kind); k == nil || k.Sliced == nil {
+		return nil
+	}
+	return o.world.Endpoints(v)
+}
+
 // show is an object as Kubernetes has it; false if there is none.
-func (o *Objects) show(v flow.View, ref model.ObjectRef) (any, bool) {
+func (o *Objects) show(v flow.View, ref model.ObjectRef, endpoints map[model.ObjectRef]string) (any, bool) {
 	k, source := o.world.Sources.Catalog.Of(ref.Kind()), o.world.Sources.Of(ref.Kind())
 	if k == nil {
 		return nil, false
@@ -48,7 +56,11 @@ func (o *Objects) show(v flow.View, ref model.ObjectRef) (any, bool) {
 		status = o.stamps.stamped(k, ref, report.Status)
 	}
 	t := metav1.TypeMeta{APIVersion: k.APIVersion(), Kind: k.String()}
-	return k.Content.Show(t, objectMeta(ref, found.Meta), found.Spec, status), true
+	meta := objectMeta(ref, found.Meta)
+	if text, known := endpoints[ref]; known {
+		meta.Annotations = map[string]string{model.EndpointsAnnotation: text}
+	}
+	return k.Content.Show(t, meta, found.Spec, status), true
 }
 
 // Count is how many objects of a kind there are.
@@ -74,8 +86,9 @@ func (o *Objects) List(kind model.Kind, namespace string) (list []json.RawMessag
 			refs = slices.DeleteFunc(refs, func(ref model.ObjectRef) bool { return ref.Namespace() != namespace })
 		}
 		slices.SortFunc(refs, model.ObjectRef.Compare)
+		endpoints := o.endpoints(v, kind)
 		for _, ref := range refs {
-			object, _ := o.show(v, ref)
+			object, _ := o.show(v, ref, endpoints)
 			shown = append(shown, object)
 		}
 	})
@@ -93,7 +106,7 @@ func (o *Objects) List(kind model.Kind, namespace string) (list []json.RawMessag
 func (o *Objects) Get(ref model.ObjectRef) (json.RawMessage, bool, error) {
 	var object any
 	var found bool
-	o.world.Graph.View(func(v flow.View) { object, found = o.show(v, ref) })
+	o.world.Graph.View(func(v flow.View) { object, found = o.show(v, ref, o.endpoints(v, ref.Kind())) })
 	if !found {
 		return nil, false, nil
 	}

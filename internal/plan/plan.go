@@ -13,6 +13,7 @@ type Plan struct {
 	Listeners *flow.Collection[model.ListenerKey, model.Listener]
 	Routes    *flow.Collection[model.ObjectRef, model.Route]
 	Sites     *flow.Collection[model.SiteKey, model.Site]
+	Domains   *flow.Collection[model.DomainKey, Sites]         // those of each domain that has some, in their Order
 	Reduced   *flow.Collection[model.DomainKey, model.Reduced] // hosts where copies of wider rules are over a budget
 	Backends  *flow.Collection[BackendKey, model.Backend]      // that a route on the Gateway sends requests to
 	Secrets   *flow.Collection[model.ObjectRef, model.Secret]  // the valid ones; who uses them, listeners and backends say
@@ -27,6 +28,18 @@ type Plan struct {
 	Classes *flow.Collection[model.ObjectRef, Class]
 	// Proxies is what to run for each Gateway of ours, and for each that was ours and has not been let go.
 	Proxies *flow.Collection[model.ObjectRef, Proxy]
+}
+
+// Sites are those of one domain.
+type Sites = flow.Members[model.SiteKey, model.Site]
+
+// DomainsOf sorts sites into their domains.
+func DomainsOf(sites *flow.Collection[model.SiteKey, model.Site]) *flow.Collection[model.DomainKey, Sites] {
+	return flow.Group(sites, "plan/domain",
+		func(k model.SiteKey, _ model.Site) []model.DomainKey {
+			return []model.DomainKey{{Listener: k.Listener, Name: k.Domain}}
+		},
+		func(_ model.SiteKey, s model.Site) string { return s.Order })
 }
 
 // Selection is the pods that are an XBackend's endpoints.

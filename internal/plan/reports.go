@@ -21,8 +21,9 @@ type Report[S any] struct {
 type Reports struct {
 	// Kinds has those of each kind with a status, in the order in which they are made.
 	Kinds []Reporter
-	// Unclassed are findings about Gateways that are nobody's.
-	Unclassed *flow.Collection[model.ObjectRef, []model.Finding]
+	// Beside are findings that no report has, since they change no status: Gateways that are nobody's, and rules that
+	// other rules hide.
+	Beside *flow.Collection[model.ObjectRef, []model.Finding]
 }
 
 // Of are the reports on a kind; nil if there are none.

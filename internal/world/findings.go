@@ -20,10 +20,11 @@ func (w *World) Findings() (list []model.Finding) {
 				list = append(list, r.Findings...)
 			}
 		}
-		for _, findings := range flow.All(v, w.Reports.Unclassed) {
+		for _, findings := range flow.All(v, w.Reports.Beside) {
 			list = append(list, findings...)
 		}
 		list = append(list, w.refusals(v)...)
+		list = append(list, w.unanswered(v)...)
 	})
 	return sorted(list)
 }
@@ -49,13 +50,14 @@ func (w *World) NewFindings(v flow.View) (list []model.Finding) {
 			fresh(staged.Before.Findings, staged.After.Findings)
 		}
 	}
-	for change := range flow.Staged(v, w.Reports.Unclassed) {
-		if was, _ := flow.Before(v, w.Reports.Unclassed, change.Key); change.Deleted {
+	for change := range flow.Staged(v, w.Reports.Beside) {
+		if was, _ := flow.Before(v, w.Reports.Beside, change.Key); change.Deleted {
 			fresh(was, nil)
 		} else {
 			fresh(was, change.Value)
 		}
 	}
+	list = append(list, w.newlyUnanswered(v)...)
 	return sorted(list)
 }
 
@@ -71,9 +73,10 @@ func (w *World) Seen(v flow.View, ref model.ObjectRef) (list []model.Finding) {
 		r, _ := reports.Get(v, ref)
 		list = append(list, r.Findings...)
 	}
-	unclassed, _ := flow.Get(v, w.Reports.Unclassed, ref)
-	list = append(list, unclassed...)
+	beside, _ := flow.Get(v, w.Reports.Beside, ref)
+	list = append(list, beside...)
 	list = append(list, w.refusals(v)...)
+	list = append(list, w.unansweredOf(v, ref)...)
 	return sorted(slices.DeleteFunc(list, func(f model.Finding) bool { return f.Object != ref }))
 }
 

@@ -225,7 +225,7 @@ func TestOwnKindInACluster(t *testing.T) {
 	// The cluster's own Cardea writes the other kinds' statuses.
 	statuses, err := status.New(status.Config{
 		REST: s.Config, Graph: w.Graph, Catalog: w.Sources.Catalog,
-		Reports: plan.Reports{Kinds: []plan.Reporter{w.Reports.Of(ownKind)}, Unclassed: w.Reports.Unclassed},
+		Reports: plan.Reports{Kinds: []plan.Reporter{w.Reports.Of(ownKind)}, Beside: w.Reports.Beside},
 	})
 	if err != nil {
 		t.Fatal(err)
