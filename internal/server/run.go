@@ -16,6 +16,7 @@ import (
 	"cardea.dev/cardea/internal/deploy"
 	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/diff"
+	"cardea.dev/cardea/internal/gateway"
 	"cardea.dev/cardea/internal/kube"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/status"
@@ -59,7 +60,9 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	tokens, err := kube.NewReviewer(kube.ReviewerConfig{REST: cluster, Audience: Audience, Metrics: registry})
+	tokens, err := kube.NewReviewer(kube.ReviewerConfig{
+		REST: cluster, Audience: Audience, Account: gateway.IsProxyName, Metrics: registry,
+	})
 	if err != nil {
 		return err
 	}
