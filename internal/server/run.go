@@ -48,6 +48,7 @@ func Run(ctx context.Context, o Options) error {
 	bind := families(own)
 	environment := model.Environment{
 		Version: o.Dialects[0].Version, Addresses: bind, Fronted: true, ProbePort: deploy.DefaultProbePort,
+		ClusterDomain: o.ClusterDomain,
 	}
 	w := world.New(world.Config{Dialects: o.Dialects, Extensions: o.Extensions, Log: o.Log, Environment: environment})
 	edge, err := kube.New(kube.Config{
@@ -87,6 +88,7 @@ func Run(ctx context.Context, o Options) error {
 		Settings: deploy.Settings{
 			Image: o.Image, XDSHost: o.serverName(), XDSPort: o.XDSPort, Audience: Audience,
 			ProbeAddress: bind[len(bind)-1], ProbePort: environment.ProbePort,
+			EgressExcept: o.EgressExcept,
 		},
 		FilesChanged: func(gateway model.ObjectRef) { parts.Files.Look(gateway) },
 		Log:          o.Log, Metrics: registry,
