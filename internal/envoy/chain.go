@@ -42,7 +42,7 @@ func routerFilter() *hcmv3.HttpFilter {
 
 // addFilters gives a route the HTTP filters that it needs. Their order is fixed: a preflight request is answered before
 // anybody is asked for permission, and the headers and the path that the router changes come last.
-func addFilters(route *routev3.Route, f model.Filters, s *model.Session) {
+func addFilters(route *routev3.Route, f model.Filters, s *model.Session, out bool) {
 	var chain []*corev3.TypedExtensionConfig
 	add := func(name string, config proto.Message) {
 		chain = append(chain, &corev3.TypedExtensionConfig{Name: name, TypedConfig: mustAny(config)})
@@ -50,6 +50,9 @@ func addFilters(route *routev3.Route, f model.Filters, s *model.Session) {
 	config := map[string]*anypb.Any{}
 	if f.CORS != nil {
 		config[corsFilter] = mustAny(corsPolicy(f.CORS))
+	}
+	if out {
+		add("loop", loopGuard())
 	}
 	if f.Auth != nil {
 		add("ext_authz", externalAuth(f.Auth))

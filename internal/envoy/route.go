@@ -44,7 +44,7 @@ func filteredRoute(
 			route.ResponseHeadersToAdd = append(route.ResponseHeadersToAdd, mend)
 		}
 		route.Action = &routev3.Route_Redirect{Redirect: action}
-		addFilters(route, f, nil)
+		addFilters(route, f, nil, goesOut(f, nil))
 	} else if err := forwardRoute(route, r, f, backends, m); err != nil {
 		return nil, err
 	}
@@ -76,7 +76,11 @@ func forwardRoute(
 		action.PathRewrite, action.PrefixRewrite, action.RegexRewrite = literal(edit.whole), edit.prefix, edit.regex
 	}
 	route.Action = &routev3.Route_Route{Route: action}
-	addFilters(route, f, r.Session)
+	out := goesOut(f, backends)
+	if out {
+		route.RequestHeadersToAdd = append(route.RequestHeadersToAdd, hop())
+	}
+	addFilters(route, f, r.Session, out)
 	return nil
 }
 

@@ -143,7 +143,7 @@ func (s ruleScope) backends(
 			weight = uint32(*b.Weight)
 		}
 		to := s.backend(b.BackendObjectReference)
-		backend := model.WeightedBackend{Backend: to.Key, Weight: weight, Session: to.Session}
+		backend := model.WeightedBackend{Backend: to.Key, Weight: weight, Session: to.Session, External: to.External}
 		if !to.Unusable.none() {
 			problems = append(problems, unresolved(at, to.Unusable))
 			backend.Invalid, backend.Session = true, nil

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	faultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3"
 	filterchainv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/filter_chain/v3"
 	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	statefulsessionv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/stateful_session/v3"
@@ -63,7 +64,7 @@ func (s *simulation) filter(t *table, v *routev3.VirtualHost, r *routev3.Route) 
 		case corsKind:
 			known = s.cors(settings, r, &f)
 		case chainKind:
-			known = s.brought(settings, &f)
+			known = s.brought(settings, r, &f)
 		}
 		if !known {
 			s.missing(filter.GetName())
@@ -78,7 +79,7 @@ func (s *simulation) filter(t *table, v *routev3.VirtualHost, r *routev3.Route) 
 }
 
 // brought runs the filters that a route brings along. It is false if settings are not simulated.
-func (s *simulation) brought(settings *anypb.Any, f *filtered) bool {
+func (s *simulation) brought(settings *anypb.Any, r *routev3.Route, f *filtered) bool {
 	route := new(filterchainv3.FilterChainConfigPerRoute)
 	if err := settings.UnmarshalTo(route); err != nil {
 		return false
@@ -86,6 +87,12 @@ func (s *simulation) brought(settings *anypb.Any, f *filtered) bool {
 	s.survey(route, "filter_chain")
 	s.survey(route.GetFilterChain(), "filters")
 	for _, filter := range route.GetFilterChain().GetFilters() {
+		if fault := new(faultv3.HTTPFault); filter.GetTypedConfig().UnmarshalTo(fault) == nil {
+			if s.fault(fault, r, f); f.answer != nil {
+				return true
+			}
+			continue
+		}
 		session := new(statefulsessionv3.StatefulSession)
 		if err := filter.GetTypedConfig().UnmarshalTo(session); err != nil {
 			s.missing(filter.GetName())
