@@ -10,12 +10,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/deploy"
 	"cardea.dev/cardea/internal/server"
 )
 
 func controllerCommand(p Program) *cobra.Command {
 	o := server.Options{Dialects: p.Dialects}
 	var level, format string
+	var except []string
 	cmd := &cobra.Command{
 		Use:   "controller",
 		Short: "Run the gateways of a Kubernetes cluster",
@@ -49,6 +51,9 @@ the proxies must then be able to reach --xds under the name of --service.`,
 				return err
 			}
 			var err error
+			if o.EgressExcept, err = deploy.Prefixes(except); err != nil {
+				return fmt.Errorf("--egress-except: %w; want networks such as 10.0.0.0/24", err)
+			}
 			if o.Log, err = logger(cmd.ErrOrStderr(), level, format); err != nil {
 				return err
 			}
@@ -66,6 +71,11 @@ the proxies must then be able to reach --xds under the name of --service.`,
 	f.StringVar(&o.XDS, "xds", ":18000", "host:port where xDS is served")
 	f.StringVar(&o.Image, "proxy-image", "",
 		"the proxies' image, where no DataPlane states one (default: that of the data plane)")
+	f.StringVar(&o.ClusterDomain, "cluster-domain", "cluster.local",
+		"the cluster's DNS domain; XBackends can't name what is below it")
+	f.StringSliceVar(&except, "egress-except", deploy.DefaultEgressExcept(),
+		"networks that no proxy may connect to, by a NetworkPolicy of each Gateway's proxies; add those of\n"+
+			"the nodes and of the API server; \"\": no NetworkPolicy is made")
 	f.DurationVar(&o.ConfigMapSync, "configmap-sync", 90*time.Second,
 		"how long the cluster takes to bring a changed ConfigMap to the pods; an edit of proxies that read files\n"+
 			"(DataPlane, proxy: EnvoyConfigMap) is written in steps that are this far apart")

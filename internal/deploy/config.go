@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"log/slog"
+	"net/netip"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
@@ -49,6 +50,9 @@ type Settings struct {
 	// port. The zero values mean DefaultProbeAddress and DefaultProbePort.
 	ProbeAddress string
 	ProbePort    int32
+	// EgressExcept are the addresses that proxies must not reach, by a NetworkPolicy beside each Deployment; none: there
+	// is no such policy.
+	EgressExcept []netip.Prefix
 }
 
 // Defaults of Settings.

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"cardea.dev/cardea/internal/deploy"
@@ -75,8 +76,17 @@ func TestDeployed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	policy, err := p.Client.NetworkingV1().NetworkPolicies(p.namespace).Get(t.Context(), p.proxy.Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chosen, err := metav1.LabelSelectorAsSelector(&policy.Spec.PodSelector)
+	if err != nil || !chosen.Matches(labels.Set(pod.Labels)) {
+		t.Errorf("the NetworkPolicy is of other pods: %v, %v", policy.Spec.PodSelector, err)
+	}
 	for kind, o := range map[string]metav1.Object{
 		"ServiceAccount": account, "ConfigMap": config, "Deployment": deployed, "Service": service, "Pod": &pod,
+		"NetworkPolicy": policy,
 	} {
 		if o.GetLabels()["gateway.networking.k8s.io/gateway-name"] != "web" || o.GetLabels()["team"] != "blue" ||
 			o.GetAnnotations()["example.com/note"] != "hello" {
@@ -86,7 +96,7 @@ func TestDeployed(t *testing.T) {
 			t.Errorf("%s is owned by %v", kind, owners)
 		}
 	}
-	p.happened("Deployed", "applied ServiceAccount, ConfigMap, Deployment, Service "+p.proxy.Name)
+	p.happened("Deployed", "applied ServiceAccount, ConfigMap, NetworkPolicy, Deployment, Service "+p.proxy.Name)
 }
 
 // happened waits for an event of the Gateway.

@@ -16,7 +16,7 @@ import (
 )
 
 // removal is the order in which objects are deleted: first what clients use, last what proxies need.
-var removal = []kind{service, deployment, serviceAccount, configMap, fileMap, fileSecret}
+var removal = []kind{service, deployment, serviceAccount, configMap, fileMap, fileSecret, networkPolicy}
 
 // remove deletes the objects of a Gateway, then removes its finalizer. It does not wait for pods: they drain
 // themselves.

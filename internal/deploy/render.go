@@ -25,6 +25,7 @@ type kind int
 const (
 	serviceAccount kind = iota
 	configMap
+	networkPolicy // before the pods that it bounds
 	deployment
 	service
 	fileSecret // the files with keys of proxies that read files; see Files
@@ -33,7 +34,9 @@ const (
 )
 
 func (k kind) String() string {
-	return [...]string{"ServiceAccount", "ConfigMap", "Deployment", "Service", "Secret", "ConfigMap"}[k]
+	return [...]string{
+		"ServiceAccount", "ConfigMap", "NetworkPolicy", "Deployment", "Service", "Secret", "ConfigMap",
+	}[k]
 }
 
 // of is the name of a Gateway's object of that kind.
@@ -84,6 +87,11 @@ func render(ref model.ObjectRef, p plan.Proxy, s Settings, pod dialect.Pod, bund
 	}
 	if o.texts[configMap], err = json.Marshal(r.configMap(files, bundle)); err != nil {
 		return o, err
+	}
+	if len(s.EgressExcept) > 0 {
+		if o.texts[networkPolicy], err = json.Marshal(r.egress()); err != nil {
+			return o, err
+		}
 	}
 	if !p.Accepted {
 		return o, nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,6 +40,9 @@ var testPod = dialect.Pod{
 var testSettings = Settings{
 	Image: "envoy:v1", XDSHost: "cardea.cardea-system.svc", XDSPort: 18000, XDSName: "cardea.cardea-system.svc",
 	Audience: "cardea.dev/xds", ProbeAddress: DefaultProbeAddress, ProbePort: DefaultProbePort,
+	EgressExcept: []netip.Prefix{
+		netip.MustParsePrefix("169.254.0.0/16"), netip.MustParsePrefix("10.1.2.3/32"), netip.MustParsePrefix("fe80::/10"),
+	},
 	Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}},
 }
 
@@ -179,9 +183,14 @@ func TestRenderIsPure(t *testing.T) {
 	if list := changed(first, one("x", testSettings)); !slices.Equal(list, []kind{service}) {
 		t.Errorf("another port changes %v: pods must not be replaced for it", list)
 	}
+	unbounded := testSettings
+	unbounded.EgressExcept = nil
+	if list := changed(one("x", testSettings), one("x", unbounded)); !slices.Equal(list, []kind{networkPolicy}) {
+		t.Errorf("a NetworkPolicy that is turned off changes %v", list)
+	}
 	p.Accepted = false
-	if o := one("x", testSettings); len(o.texts) != 2 || len(changed(first, o)) != 2 || o.texts[configMap] == nil ||
-		o.texts[serviceAccount] == nil {
+	if o := one("x", testSettings); len(o.texts) != 3 || len(changed(first, o)) != 2 || o.texts[configMap] == nil ||
+		o.texts[serviceAccount] == nil || o.texts[networkPolicy] == nil {
 		t.Errorf("of a Gateway that is not accepted %v are made other than before", changed(first, o))
 	}
 }

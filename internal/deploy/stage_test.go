@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"slices"
 	"sync"
@@ -182,8 +183,11 @@ func (s *stage) config() deploy.Config {
 			defer s.mu.Unlock()
 			s.files[ref]++
 		},
-		Settings: deploy.Settings{Image: image, XDSHost: xdsHost, XDSPort: xdsPort, Audience: audience},
-		Log:      logger("deploy"), Metrics: s.metrics, Events: s.note,
+		Settings: deploy.Settings{
+			Image: image, XDSHost: xdsHost, XDSPort: xdsPort, Audience: audience,
+			EgressExcept: []netip.Prefix{netip.MustParsePrefix("169.254.0.0/16")},
+		},
+		Log: logger("deploy"), Metrics: s.metrics, Events: s.note,
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,6 +27,7 @@ func (k kind) resource() schema.GroupVersionResource {
 	return [...]schema.GroupVersionResource{
 		serviceAccount: corev1.SchemeGroupVersion.WithResource("serviceaccounts"),
 		configMap:      corev1.SchemeGroupVersion.WithResource("configmaps"),
+		networkPolicy:  networkingv1.SchemeGroupVersion.WithResource("networkpolicies"),
 		deployment:     appsv1.SchemeGroupVersion.WithResource("deployments"),
 		service:        corev1.SchemeGroupVersion.WithResource("services"),
 		fileSecret:     corev1.SchemeGroupVersion.WithResource("secrets"),

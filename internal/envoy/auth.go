@@ -27,8 +27,10 @@ var notCopied = slices.Concat(model.Framing, []string{
 // Envoy's own default what steers the router (x-envoy-*); the server is not heard in that, and its other headers are
 // set.
 var mutations = &mutationrulesv3.HeaderMutationRules{
-	DisallowSystem:     wrapperspb.Bool(true),
-	DisallowExpression: &matcherv3.RegexMatcher{Regex: strings.Join(model.Framing, "|")},
+	DisallowSystem: wrapperspb.Bool(true),
+	DisallowExpression: &matcherv3.RegexMatcher{
+		Regex: strings.Join(append(slices.Clone(model.Framing), model.LoopHeader), "|"),
+	},
 }
 
 // steering is how names of headers begin by which Envoy's router is told what to do.
@@ -82,6 +84,9 @@ func externalAuth(a *model.ExternalAuth) *extauthzv3.ExtAuthz {
 			TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{ClusterName: cluster}},
 			Timeout:         seconds(authTimeout),
 		}}
+		if a.External {
+			f.GetGrpcService().InitialMetadata = []*corev3.HeaderValue{lastHop()}
+		}
 		return f
 	}
 	copied := headerNames(a.ResponseHeaders)
@@ -97,6 +102,9 @@ func externalAuth(a *model.ExternalAuth) *extauthzv3.ExtAuthz {
 			Timeout:          seconds(authTimeout),
 		},
 		AuthorizationResponse: &extauthzv3.AuthorizationResponse{AllowedUpstreamHeaders: copied},
+	}
+	if a.External {
+		service.AuthorizationRequest = &extauthzv3.AuthorizationRequest{HeadersToAdd: []*corev3.HeaderValue{lastHop()}}
 	}
 	if a.Path != "" {
 		service.PathPrefix = rooted(a.Path)

@@ -23,15 +23,20 @@ func routerFilter() *hcmv3.HttpFilter {
 // Names of the filters that a route's own fields bring into slots. What policies bring has other names, so that both
 // run.
 const (
+	loopFilter     = "loop"
 	sanitiseFilter = "sanitise-ext_authz"
 	authFilter     = "ext_authz"
 	sessionFilter  = "stateful_session"
 )
 
-// ownSettings are the HTTP filters that the fields of a rule, or of a backendRef, need.
-func ownSettings(f model.Filters, s *model.Session) (config []plan.Setting) {
+// ownSettings are the HTTP filters that the fields of a rule, or of a backendRef, need. out: it sends something to a
+// hostname.
+func ownSettings(f model.Filters, s *model.Session, out bool) (config []plan.Setting) {
 	if f.CORS != nil {
 		config = append(config, slots.Set(slots.CORS, "", corsPolicy(f.CORS)))
+	}
+	if out {
+		config = append(config, slots.Set(slots.Guard, loopFilter, loopGuard()))
 	}
 	if f.Auth != nil {
 		if own := sanitise(f.Auth); own != nil {

@@ -6,6 +6,7 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	dnscommonv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/clusters/common/dns/v3"
 	dnsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/clusters/dns/v3"
+	caresv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/network/dns_resolver/cares/v3"
 	upstreamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -68,20 +69,25 @@ func renderCluster(b model.Backend) *clusterv3.Cluster {
 	}
 	// The proxy looks the name up. It must not wait for the answer: a silent resolver would hold back every later
 	// acknowledgement of clusters.
-	c.ClusterDiscoveryType = lookedUp()
+	c.ClusterDiscoveryType = lookedUp(b.WholeName)
 	c.WaitForWarmOnInit = wrapperspb.Bool(false)
 	c.LoadAssignment = assignment(name, []model.Endpoint{{Address: b.Hostname, Port: b.HostPort}})
 	return c
 }
 
-// lookedUp is how a cluster finds the addresses of a DNS name.
-func lookedUp() *clusterv3.Cluster_ClusterType {
+// lookedUp is how a cluster finds the addresses of a DNS name; of a whole name, without search domains.
+func lookedUp(whole bool) *clusterv3.Cluster_ClusterType {
+	dns := &dnsv3.DnsCluster{RespectDnsTtl: true, DnsLookupFamily: dnscommonv3.DnsLookupFamily_V4_PREFERRED}
+	if whole {
+		dns.TypedDnsResolverConfig = &corev3.TypedExtensionConfig{
+			Name: "envoy.network.dns_resolver.cares",
+			TypedConfig: mustAny(&caresv3.CaresDnsResolverConfig{
+				DnsResolverOptions: &corev3.DnsResolverOptions{NoDefaultSearchDomain: true},
+			}),
+		}
+	}
 	return &clusterv3.Cluster_ClusterType{ClusterType: &clusterv3.Cluster_CustomClusterType{
-		Name: "envoy.clusters.dns",
-		TypedConfig: mustAny(&dnsv3.DnsCluster{
-			RespectDnsTtl:   true,
-			DnsLookupFamily: dnscommonv3.DnsLookupFamily_V4_PREFERRED,
-		}),
+		Name: "envoy.clusters.dns", TypedConfig: mustAny(dns),
 	}}
 }
 

@@ -105,7 +105,7 @@ func PodCommand(configDir, level, nodeID string) []string {
 func server(cfg dialect.PodStart) *clusterv3.Cluster {
 	c := staticCluster(xdsCluster, socketAddress(cfg.ServerHost, cfg.ServerPort))
 	if _, err := netip.ParseAddr(cfg.ServerHost); err != nil {
-		c.ClusterDiscoveryType = lookedUp()
+		c.ClusterDiscoveryType = lookedUp(false)
 	}
 	return c
 }

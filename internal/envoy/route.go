@@ -43,7 +43,7 @@ func filteredRoute(
 			route.ResponseHeadersToAdd = append(route.ResponseHeadersToAdd, mend)
 		}
 		route.Action = &routev3.Route_Redirect{Redirect: action}
-		r.configure(route, f, nil)
+		r.configure(route, f, nil, goesOut(f, nil))
 	} else if err := forwardRoute(route, r, f, backends, m); err != nil {
 		return nil, err
 	}
@@ -75,13 +75,17 @@ func forwardRoute(
 		action.PathRewrite, action.PrefixRewrite, action.RegexRewrite = literal(edit.whole), edit.prefix, edit.regex
 	}
 	route.Action = &routev3.Route_Route{Route: action}
-	r.configure(route, f, r.Session)
+	out := goesOut(f, backends)
+	if out {
+		route.RequestHeadersToAdd = append(route.RequestHeadersToAdd, hop())
+	}
+	r.configure(route, f, r.Session, out)
 	return nil
 }
 
 // configure states the route's HTTP filters: those of its levels and, nearest, those of its own fields.
-func (r statedRule) configure(route *routev3.Route, f model.Filters, s *model.Session) {
-	route.TypedPerFilterConfig = slots.Config(slots.Route, slots.Join(r.Settings, ownSettings(f, s)))
+func (r statedRule) configure(route *routev3.Route, f model.Filters, s *model.Session, out bool) {
+	route.TypedPerFilterConfig = slots.Config(slots.Route, slots.Join(r.Settings, ownSettings(f, s, out)))
 }
 
 // shares names the clusters that share a rule's requests; nil if none takes any.

@@ -43,7 +43,7 @@ func (s ruleScope) auth(f gatewayv1.HTTPExternalAuthFilter) (*model.ExternalAuth
 		p.drops = true
 		return nil, append(problems, p)
 	}
-	read.Backend = server.Key
+	read.Backend, read.External = server.Key, server.External
 	return read, problems
 }
 

@@ -38,6 +38,8 @@ type referred struct {
 	Affinity string
 	// HTTP1 is how it says that it speaks HTTP/1.1 only, such as "protocol HTTP11"; "": it does not.
 	HTTP1 string
+	// External: it is a hostname.
+	External bool
 }
 
 // backendKinds are all of them.

@@ -84,7 +84,7 @@ func (s ruleScope) mirror(f gatewayv1.HTTPRequestMirrorFilter) (*model.Mirror, [
 		why.message += "; nothing is mirrored"
 		return nil, []problem{unresolved(".backendRef", why)}
 	}
-	if m.Backend = to.Key; m.Numerator == 0 {
+	if m.Backend, m.External = to.Key, to.External; m.Numerator == 0 {
 		return nil, nil
 	}
 	return m, nil

@@ -62,7 +62,7 @@ func New(g *flow.Graph, in *kinds.Sources, o Options) *Meaning {
 
 	grpc := m.newAttachments(near)
 	m.xbackends = flow.Map(in.XBackends.Collection(), "xbackend", xbackendReferences{
-		configMaps: in.ConfigMaps.Collection(), certificates: named,
+		configMaps: in.ConfigMaps.Collection(), certificates: named, environment: in.Environment.Collection(),
 	}.read)
 	kinds := m.newBackendKinds()
 	drafts := flow.Map(m.attachments, "route/draft", references{

@@ -44,6 +44,8 @@ func (s ruleScope) header(list, name, value string, again bool) string {
 		return fmt.Sprintf("header %q is changed twice; state each name once", name)
 	case name == "host" && !s.refs.unchecked:
 		return fmt.Sprintf("header %q can't be changed by a header modifier%s", name, s.instead())
+	case name == model.LoopHeader && !s.refs.unchecked:
+		return "header cdn-loop can't be changed: by it loops of requests are found"
 	case list != "remove" && slices.Contains(model.Framing, name):
 		return framed(name)
 	case strings.ContainsAny(value, "\r\n\x00"):

@@ -28,7 +28,7 @@ func (refs references) route(c *flow.Ctx, ref model.ObjectRef, a attachments) (m
 	if len(a.Parents) == 0 {
 		return model.Route{}, false
 	}
-	spec, matches, found := refs.read(c, ref)
+	spec, matches, unknown, found := refs.read(c, ref)
 	if !found {
 		return model.Route{}, false
 	}
@@ -40,11 +40,23 @@ func (refs references) route(c *flow.Ctx, ref model.ObjectRef, a attachments) (m
 			Message: "default Gateways are not supported; name the Gateway in parentRefs",
 		})
 	}
+	r.Findings = append(r.Findings, unknown.finding(ref)...)
 	for i, spec := range spec.Rules {
-		scope := ruleScope{c: c, refs: refs, route: ref}
+		scope, at := ruleScope{c: c, refs: refs, route: ref}, fmt.Sprintf("spec.rules[%d]", i)
+		matches, unread, problems := unknown.split(i, r.Rules[i].Matches)
+		if len(unread) > 0 {
+			apart := scope.apart(r.Rules[i], unread)
+			r.Findings = append(r.Findings, findings(ref, apart.Key.Name, at, problems)...)
+			if len(matches) == 0 {
+				r.Rules[i] = apart
+				continue
+			}
+			r.Rules = append(r.Rules, apart)
+			r.Rules[i].Matches = matches
+		}
 		rule, problems := scope.read(spec, r.Rules[i])
 		r.Rules[i] = rule
-		r.Findings = append(r.Findings, findings(ref, rule.Key.Name, fmt.Sprintf("spec.rules[%d]", i), problems)...)
+		r.Findings = append(r.Findings, findings(ref, rule.Key.Name, at, problems)...)
 		for _, named := range scope.reporting(spec) {
 			if !slices.Contains(r.Backends, named) {
 				r.Backends = append(r.Backends, named)
@@ -54,22 +66,23 @@ func (refs references) route(c *flow.Ctx, ref model.ObjectRef, a attachments) (m
 	return r, true
 }
 
-// read finds a route's spec, in the words of an HTTPRoute but for the matches of its rules.
+// read finds a route's spec, in the words of an HTTPRoute but for the matches of its rules, and which fields of it are
+// not known.
 func (refs references) read(
 	c *flow.Ctx, ref model.ObjectRef,
-) (spec *gatewayv1.HTTPRouteSpec, matches [][]model.Match, found bool) {
+) (spec *gatewayv1.HTTPRouteSpec, matches [][]model.Match, unknown unknownFields, found bool) {
 	if ref.Kind() == model.KindGRPCRoute {
 		o, found := flow.Fetch(c, refs.grpc, ref)
 		if !found {
-			return nil, nil, false
+			return nil, nil, nil, false
 		}
-		return input.AsHTTPRoute(o.Spec), grpcMatches(o.Spec.Rules), true
+		return input.AsHTTPRoute(o.Spec), grpcMatches(o.Spec.Rules), o.Meta.Unknown, true
 	}
 	o, found := flow.Fetch(c, refs.http, ref)
 	if !found {
-		return nil, nil, false
+		return nil, nil, nil, false
 	}
-	return o.Spec, httpMatches(o.Spec.Rules), true
+	return o.Spec, httpMatches(o.Spec.Rules), o.Meta.Unknown, true
 }
 
 // ruleScope is what the readers of one rule look up. It never changes; what they read they return.
@@ -153,7 +166,7 @@ func (s ruleScope) backends(
 			weight = uint32(*b.Weight)
 		}
 		to := s.backend(b.BackendObjectReference)
-		backend := model.WeightedBackend{Backend: to.Key, Weight: weight, Session: to.Session}
+		backend := model.WeightedBackend{Backend: to.Key, Weight: weight, Session: to.Session, External: to.External}
 		if !to.Unusable.none() {
 			problems = append(problems, unresolved(at, to.Unusable))
 			backend.Invalid, backend.Session = true, nil

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"fmt"
-	"net/netip"
 	"strings"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -32,6 +31,7 @@ func (in xbackendKind) refer(c *flow.Ctx, ref model.ObjectRef, port *gatewayv1.P
 		read.Unusable = unusable{"BackendNotFound", absent(c, in.broken, ref)}
 	default:
 		read.Unusable, read.Session, read.HTTP1 = x.unusable(ref), x.Session, x.HTTP1
+		read.External = x.Backend.Hostname != ""
 	}
 	return read
 }
@@ -87,13 +87,15 @@ func (b xbackend) unusable(ref model.ObjectRef) unusable {
 type xbackendReferences struct {
 	configMaps   *input.Collection[input.ConfigMapSpec]
 	certificates certificateReferences
+	environment  *environments
 }
 
 // read reads an XBackend.
 func (in xbackendReferences) read(
 	c *flow.Ctx, ref model.ObjectRef, o input.Object[xgatewayv1alpha1.BackendSpec],
 ) (xbackend, bool) {
-	x, problems := readDestination(o.Meta, o.Spec)
+	environment, _ := flow.Fetch(c, in.environment, model.ObjectRef{})
+	x, problems := readDestination(o.Meta, o.Spec, environment.ClusterDomain)
 	x.Backend.Key.Object = ref
 	session, wrong := readBackendSession(ref, o.Spec.SessionPersistence)
 	x.Session, problems = session, append(problems, below("spec.sessionPersistence", wrong)...)
@@ -107,24 +109,26 @@ func (in xbackendReferences) read(
 	return x, true
 }
 
-// readDestination reads where an XBackend is.
-func readDestination(meta model.Meta, spec *xgatewayv1alpha1.BackendSpec) (x xbackend, problems []problem) {
+// readDestination reads where an XBackend is. See hostProblem for domain.
+func readDestination(
+	meta model.Meta, spec *xgatewayv1alpha1.BackendSpec, domain string,
+) (x xbackend, problems []problem) {
 	port := int32(spec.Port.Number)
 	if port == 0 {
 		problems = append(problems, unsupported("spec.port.number", "state the port's number"))
 	}
 	switch {
 	case spec.Type == xgatewayv1alpha1.BackendTypeExternalHostname && spec.ExternalHostname != nil:
-		x.Backend.Hostname, x.Backend.HostPort = string(spec.ExternalHostname.Hostname), port
+		host := string(spec.ExternalHostname.Hostname)
+		x.Backend.Hostname, x.Backend.HostPort, x.Backend.WholeName = host, port, domain != ""
+		if why := hostProblem(host, domain); why != "" {
+			problems = append(problems, unsupported("spec.externalHostname.hostname", why))
+		}
 	case spec.Type == xgatewayv1alpha1.BackendTypeEndpointSelector && spec.EndpointSelector != nil:
 		x.Selection = selection(meta, *spec.EndpointSelector, port)
 	default:
 		problems = append(problems, unsupported("spec.type",
 			fmt.Sprintf("type %s is not supported; use ExternalHostname or EndpointSelector", spec.Type)))
-	}
-	if _, err := netip.ParseAddr(x.Backend.Hostname); err == nil {
-		problems = append(problems, unsupported("spec.externalHostname.hostname",
-			fmt.Sprintf("%q is an IP address; state a hostname, such as localhost", x.Backend.Hostname)))
 	}
 	return x, problems
 }

@@ -55,6 +55,7 @@ type Kept struct {
 	Spec   any
 	// Controllers are those that have an entry in status.parents.
 	Controllers []string
+	Unknown     []string // see model.Meta
 }
 
 // Marshaler turns content into bytes that are equal for equal content.
@@ -87,7 +88,7 @@ func Custom[S any, P interface {
 				return Kept{}, fmt.Errorf("%T is not read", object)
 			}
 			// A copy has no room left over in its slices; what JSON was decoded into has more than half.
-			kept := Kept{Spec: deepCopy[S, P](&o.Spec)}
+			kept := Kept{Spec: deepCopy[S, P](&o.Spec.known), Unknown: o.Spec.unknown}
 			for _, p := range o.Status.Parents {
 				kept.Controllers = append(kept.Controllers, p.ControllerName)
 			}
@@ -123,7 +124,7 @@ type shownObject[S any] struct {
 type served[S any] struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
-	Spec              S `json:"spec"`
+	Spec              spec[S] `json:"spec"`
 	Status            struct {
 		Parents []struct {
 			ControllerName string `json:"controllerName"`

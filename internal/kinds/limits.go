@@ -46,9 +46,10 @@ var grpcRouteLimits = map[string]string{
 var xBackendLimits = map[string]string{
 	"endpointSelector.matchLabels": "in a folder, the label `cardea.dev/xbackend` of EndpointSlices in its " +
 		"place",
-	"sessionPersistence.absoluteTimeout":       "for a Permanent cookie; else refused",
-	"sessionPersistence.cookie.path":           "`;` and all but printable ASCII is refused",
-	"externalHostname.hostname":                "an IP address is refused",
+	"sessionPersistence.absoluteTimeout": "for a Permanent cookie; else refused",
+	"sessionPersistence.cookie.path":     "`;` and all but printable ASCII is refused",
+	"externalHostname.hostname": "an IP address is refused; in a cluster, so are `localhost`, names of one label and " +
+		"names of the cluster",
 	"protocol":                                 "TCP is refused",
 	"tls.clientCertificateRef.group":           "the core group; others are refused",
 	"tls.clientCertificateRef.kind":            "Secret, of type kubernetes.io/tls; others are refused",

@@ -3,12 +3,9 @@ package kube
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
-	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -36,23 +33,27 @@ const (
 	unknownFor   = 2 * time.Second  // the same, for who was accepted before
 	reviewWithin = 5 * time.Second
 	maxReviews   = 4096
-	// reviewsAtOnce is how many questions are under way at most, whoever asks: each garbage token is one.
+	// reviewsAtOnce is how many questions are under way at most, whoever asks: each forged token is one.
 	reviewsAtOnce = 16
 )
 
 // ReviewerConfig says who may be who.
 type ReviewerConfig struct {
 	REST     *rest.Config
-	Audience string                // that tokens must be for
-	Metrics  prometheus.Registerer // nil: none
-	Now      func() time.Time      // nil is time.Now
+	Audience string // that tokens must be for
+	// Account says whether a ServiceAccount of that name may be a proxy's. Tokens of others are refused unasked.
+	Account func(name string) bool
+	Metrics prometheus.Registerer // nil: none
+	Now     func() time.Time      // nil is time.Now
 }
 
-// Reviewer asks the API server whose tokens are (TokenReview). While the API server is away, a token that it has
+// Reviewer asks the API server whose tokens are (TokenReview). It refuses by itself what does not even claim to be a
+// token for the audience, of an account that may be a proxy's. While the API server is away, a token that it has
 // accepted goes on being accepted until it expires. Any goroutine may use it.
 type Reviewer struct {
 	client   rest.Interface
 	audience string
+	account  func(name string) bool
 	now      func() time.Time
 	results  *prometheus.CounterVec
 	asking   singleflight.Group
@@ -62,8 +63,8 @@ type Reviewer struct {
 
 // NewReviewer makes a Reviewer. It makes no request.
 func NewReviewer(c ReviewerConfig) (*Reviewer, error) {
-	if c.REST == nil || c.Audience == "" {
-		return nil, errors.New("kube: a cluster and an audience are needed to review tokens")
+	if c.REST == nil || c.Audience == "" || c.Account == nil {
+		return nil, errors.New("kube: a cluster, an audience and a rule for accounts are needed to review tokens")
 	}
 	if c.Now == nil {
 		c.Now = time.Now
@@ -84,7 +85,8 @@ func NewReviewer(c ReviewerConfig) (*Reviewer, error) {
 		return nil, err
 	}
 	r := &Reviewer{
-		client: client, audience: c.Audience, now: c.Now, memory: newReviews(), slots: make(chan struct{}, reviewsAtOnce),
+		client: client, audience: c.Audience, account: c.Account, now: c.Now, memory: newReviews(),
+		slots: make(chan struct{}, reviewsAtOnce),
 		results: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cardea_kube_token_reviews_total",
 			Help: "Tokens of proxies by what the API server said of them: accepted, refused, unknown (it did not answer). " +
@@ -101,8 +103,8 @@ func NewReviewer(c ReviewerConfig) (*Reviewer, error) {
 
 // Review says whose a token is. The error is ErrRefused, or what kept the API server from answering.
 func (r *Reviewer) Review(ctx context.Context, token string) (Account, error) {
-	if token == "" {
-		return Account{}, fmt.Errorf("%w: there is none", ErrRefused)
+	if err := r.refusal(token); err != nil {
+		return Account{}, err
 	}
 	key := sha256.Sum256([]byte(token))
 	known, fresh := r.remembered(key)
@@ -149,7 +151,8 @@ func (r *Reviewer) ask(ctx context.Context, key reviewKey, token string, known r
 		r.memory.put(key, known, r.now())
 		return known
 	}
-	found := review{ends: expiry(token)}
+	c, _ := claimsOf(token)
+	found := review{ends: c.ends()}
 	if found.account, found.err = r.read(answer.Status); found.err != nil {
 		r.results.WithLabelValues("refused").Inc()
 		found.until = r.now().Add(refusedFor)
@@ -182,9 +185,8 @@ func (r *Reviewer) read(s authenticationv1.TokenReviewStatus) (Account, error) {
 	case !slices.Contains(s.Audiences, r.audience):
 		return Account{}, fmt.Errorf("%w: it is not for the audience %s", ErrRefused, r.audience)
 	}
-	account, isAccount := strings.CutPrefix(s.User.Username, "system:serviceaccount:")
-	namespace, name, whole := strings.Cut(account, ":")
-	if !isAccount || !whole {
+	namespace, name, isAccount := accountOf(s.User.Username)
+	if !isAccount {
 		return Account{}, fmt.Errorf("%w: it belongs to %s, which is no ServiceAccount", ErrRefused, s.User.Username)
 	}
 	extra := func(key string) string {
@@ -194,23 +196,6 @@ func (r *Reviewer) read(s authenticationv1.TokenReviewStatus) (Account, error) {
 		return ""
 	}
 	return Account{Namespace: namespace, Name: name, Pod: extra("pod-name"), PodUID: extra("pod-uid")}, nil
-}
-
-// expiry reads when a token ends from the token itself (RFC 7519, exp), which the API server has accepted; zero: it
-// does not say.
-func expiry(token string) time.Time {
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 {
-		return time.Time{}
-	}
-	text, err := base64.RawURLEncoding.DecodeString(parts[1])
-	var claims struct {
-		Expires int64 `json:"exp"`
-	}
-	if err != nil || stdjson.Unmarshal(text, &claims) != nil || claims.Expires <= 0 {
-		return time.Time{}
-	}
-	return time.Unix(claims.Expires, 0)
 }
 
 // earlier is the earlier of two times; a zero time is never.

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -29,6 +30,9 @@ type reviewing struct {
 	time     time.Time
 }
 
+// mayBeProxy tells the accounts of tests' proxies.
+func mayBeProxy(account string) bool { return account != "default" }
+
 func newReviewing(p *place) *reviewing {
 	r := &reviewing{registry: prometheus.NewRegistry(), time: time.Now()}
 	now := func() time.Time {
@@ -37,8 +41,8 @@ func newReviewing(p *place) *reviewing {
 		return r.time
 	}
 	var err error
-	if r.Reviewer, err = NewReviewer(ReviewerConfig{REST: p.Config, Audience: audience, Metrics: r.registry,
-		Now: now}); err != nil {
+	if r.Reviewer, err = NewReviewer(ReviewerConfig{REST: p.Config, Audience: audience, Account: mayBeProxy,
+		Metrics: r.registry, Now: now}); err != nil {
 		p.t.Fatal(err)
 	}
 	return r
@@ -98,6 +102,7 @@ func TestReview(t *testing.T) {
 	pod := p.pod("proxy-1", "proxy")
 	r := newReviewing(p)
 	good := p.token("proxy", pod, audience)
+	changed := good[:len(good)-4] + "AAAA"
 	for _, c := range []struct {
 		name, token string
 		want        Account
@@ -109,8 +114,9 @@ func TestReview(t *testing.T) {
 		{"several audiences", p.token("proxy", nil, "more", audience), Account{Namespace: p.namespace, Name: "proxy"}, ""},
 		{"another audience", p.token("proxy", pod, "example.com/else"), Account{}, "audience"},
 		{"the API server's audience", p.token("proxy", pod), Account{}, "audience"},
-		{"garbage", "garbage", Account{}, ""},
-		{"a changed token", good[:len(good)-4] + "AAAA", Account{}, ""},
+		{"no proxy's account", p.token("default", nil, audience), Account{}, "default"},
+		{"garbage", "garbage", Account{}, "no token of a ServiceAccount"},
+		{"a changed token", changed, Account{}, ""},
 		{"none", "", Account{}, ""},
 	} {
 		account, err := r.Review(t.Context(), c.token)
@@ -123,7 +129,7 @@ func TestReview(t *testing.T) {
 			t.Errorf("%s: %v, want something of %q", c.name, err, c.refusal)
 		}
 	}
-	if got, want := r.counts(), "accepted 4, refused 4"; got != want {
+	if got, want := r.counts(), "accepted 4, refused 1"; got != want {
 		t.Errorf("counted %s, want %s", got, want)
 	}
 	// What is known is not asked about again, for a while.
@@ -131,21 +137,21 @@ func TestReview(t *testing.T) {
 		if _, err := r.Review(t.Context(), good); err != nil {
 			t.Error(err)
 		}
-		if _, err := r.Review(t.Context(), "garbage"); !errors.Is(err, ErrRefused) {
+		if _, err := r.Review(t.Context(), changed); !errors.Is(err, ErrRefused) {
 			t.Error(err)
 		}
 	}
-	if got, want := r.counts(), "accepted 4, refused 4"; got != want {
+	if got, want := r.counts(), "accepted 4, refused 1"; got != want {
 		t.Errorf("counted %s, want %s", got, want)
 	}
 	r.later(refusedFor)
-	_, _ = r.Review(t.Context(), "garbage")
-	if got, want := r.counts(), "accepted 4, refused 5"; got != want {
+	_, _ = r.Review(t.Context(), changed)
+	if got, want := r.counts(), "accepted 4, refused 2"; got != want {
 		t.Errorf("counted %s, want %s", got, want)
 	}
 	r.later(acceptedFor)
 	_, _ = r.Review(t.Context(), good)
-	if got, want := r.counts(), "accepted 5, refused 5"; got != want {
+	if got, want := r.counts(), "accepted 5, refused 2"; got != want {
 		t.Errorf("counted %s, want %s", got, want)
 	}
 }
@@ -169,7 +175,8 @@ func TestReviewWithoutAPIServer(t *testing.T) {
 	if _, err := r.Review(t.Context(), known); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Review(t.Context(), "garbage"); !errors.Is(err, ErrRefused) {
+	forged := known[:len(known)-4] + "AAAA"
+	if _, err := r.Review(t.Context(), forged); !errors.Is(err, ErrRefused) {
 		t.Fatal(err)
 	}
 	p.StopAPIServer()
@@ -185,13 +192,13 @@ func TestReviewWithoutAPIServer(t *testing.T) {
 	if _, err := r.Review(t.Context(), known); err != nil || r.counts() != "accepted 1, refused 1, unknown 1" {
 		t.Errorf("again: %v, counted %s", err, r.counts())
 	}
-	for _, token := range []string{unknown, "garbage"} {
+	for _, token := range []string{unknown, forged} {
 		if account, err := r.Review(t.Context(), token); err == nil || errors.Is(err, ErrRefused) {
 			t.Errorf("unknown: %+v, %v", account, err)
 		}
 	}
 	r.later(24 * time.Hour)
-	if account, err := r.Review(t.Context(), known); err == nil || errors.Is(err, ErrRefused) {
+	if account, err := r.Review(t.Context(), known); !errors.Is(err, ErrRefused) {
 		t.Errorf("ended: %+v, %v", account, err)
 	}
 }
@@ -240,7 +247,72 @@ func (a *atOnce) RoundTrip(r *http.Request) (*http.Response, error) {
 	return a.next.RoundTrip(r)
 }
 
-// TestReviewsAtOnce: whoever comes with garbage, and however much of it, asks the API server no more than so many
+// forge makes a token of claims; the signature is none.
+func forge(claims string) string {
+	encode := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
+	return encode(`{"alg":"RS256","kid":"none"}`) + "." + encode(claims) + "." + encode("signature")
+}
+
+// claimed are claims like those of a proxy's token.
+func claimed(i int) string {
+	return fmt.Sprintf(`{"iss":"https://kubernetes.default.svc.cluster.local","aud":[%q],"exp":%d,"jti":"%d",
+		"sub":"system:serviceaccount:shop:envoy-proxy-1"}`, audience, time.Now().Add(time.Hour).Unix(), i)
+}
+
+// TestGarbageIsNotReviewed: what says of itself that it is no token of a proxy, or says nothing, is refused by itself,
+// in however many forms it comes. The API server is not asked, and nothing is remembered.
+func TestGarbageIsNotReviewed(t *testing.T) {
+	p := newPlace(t)
+	r := newReviewing(p)
+	change := func(old, now string) string { return forge(strings.Replace(claimed(0), old, now, 1)) }
+	whole := forge(claimed(0))
+	parts := strings.Split(whole, ".")
+	garbage := map[string]string{
+		"no parts":            "garbage",
+		"parts of nothing":    "..",
+		"parts of garbage":    "gar.ba.ge",
+		"two parts":           parts[0] + "." + parts[1],
+		"four parts":          whole + "." + parts[2],
+		"no signature":        parts[0] + "." + parts[1] + ".",
+		"no base64":           parts[0] + "." + parts[1] + "!." + parts[2],
+		"no JSON":             forge("{"),
+		"no object":           forge("[]"),
+		"null":                forge("null"),
+		"nothing is claimed":  forge("{}"),
+		"another audience":    change(audience, "https://kubernetes.default.svc.cluster.local"),
+		"no audience":         change(`"aud"`, `"else"`),
+		"a user":              change("system:serviceaccount:shop:envoy-proxy-1", "admin"),
+		"no name":             change("shop:envoy-proxy-1", "shop"),
+		"an empty name":       change("shop:envoy-proxy-1", "shop:"),
+		"an empty namespace":  change("shop:envoy-proxy-1", ":envoy-proxy-1"),
+		"no proxy's account":  change("envoy-proxy-1", "default"),
+		"long ago":            change(fmt.Sprint(time.Now().Add(time.Hour).Unix()), "1"),
+		"it never ends":       change(`"exp"`, `"else"`),
+		"longer than a token": forge(claimed(0) + strings.Repeat(" ", maxToken)),
+	}
+	for name, token := range garbage {
+		for range 50 {
+			if account, err := r.Review(t.Context(), token); !errors.Is(err, ErrRefused) || account != (Account{}) {
+				t.Errorf("%s: %+v, %v", name, account, err)
+			} else if len(err.Error()) > 1000 {
+				t.Errorf("%s: a message of %d bytes", name, len(err.Error()))
+			}
+		}
+	}
+	for i := range 10 * maxReviews {
+		if _, err := r.Review(t.Context(), fmt.Sprint("garbage", i)); !errors.Is(err, ErrRefused) {
+			t.Fatal(err)
+		}
+	}
+	if got := r.counts(); got != "" || len(r.memory.of) > 0 {
+		t.Errorf("counted %s, %d are remembered; want nothing", got, len(r.memory.of))
+	}
+	if _, err := r.Review(t.Context(), whole); !errors.Is(err, ErrRefused) || r.counts() != "refused 1" {
+		t.Errorf("%v, counted %s: what may be a proxy's is the API server's to judge", err, r.counts())
+	}
+}
+
+// TestReviewsAtOnce: whoever comes with forged tokens, and however much of it, asks the API server no more than so many
 // things at once.
 func TestReviewsAtOnce(t *testing.T) {
 	p := newPlace(t)
@@ -250,14 +322,14 @@ func TestReviewsAtOnce(t *testing.T) {
 		seen.next = next
 		return seen
 	})
-	r, err := NewReviewer(ReviewerConfig{REST: config, Audience: audience})
+	r, err := NewReviewer(ReviewerConfig{REST: config, Audience: audience, Account: mayBeProxy})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var group sync.WaitGroup
 	for i := range 5 * reviewsAtOnce {
 		group.Go(func() {
-			if _, err := r.Review(t.Context(), fmt.Sprint("garbage", i)); !errors.Is(err, ErrRefused) {
+			if _, err := r.Review(t.Context(), forge(claimed(i))); !errors.Is(err, ErrRefused) {
 				t.Error(err)
 			}
 		})

@@ -32,6 +32,7 @@ func trim(k *kind.Kind, from any, keys kind.Keys) (*object, error) {
 		meta: metaOf(m, kept.Labels, k.Content.Edited), spec: kept.Spec,
 		mine: slices.Contains(kept.Controllers, model.ControllerName),
 	}
+	o.meta.Unknown = kept.Unknown
 	if k.Content.Print == nil {
 		o.print = fingerprint(o.meta)
 	} else {

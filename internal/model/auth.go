@@ -3,8 +3,9 @@ package model
 // ExternalAuth asks a server before a request is sent on. What the server does not allow, and everything while it can't
 // be reached, is refused.
 type ExternalAuth struct {
-	Backend BackendKey
-	GRPC    bool // Envoy's ext_authz protocol; else HTTP, where the status 200 allows
+	Backend  BackendKey
+	External bool // see WeightedBackend
+	GRPC     bool // Envoy's ext_authz protocol; else HTTP, where the status 200 allows
 	// Path goes before the request's path; HTTP only.
 	Path string
 	// RequestHeaders go to the server. HTTP: besides Host, Method, Path, Content-Length and Authorization. GRPC: none

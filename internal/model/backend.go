@@ -31,8 +31,10 @@ type Backend struct {
 	// Hostname and HostPort, if set, are looked up by DNS at the proxy, and there are no Endpoints.
 	Hostname string
 	HostPort int32
-	Protocol BackendProtocol
-	TLS      *BackendTLS // nil: plaintext
+	// WholeName: Hostname is looked up as it is, not below the search domains of where the proxy runs.
+	WholeName bool
+	Protocol  BackendProtocol
+	TLS       *BackendTLS // nil: plaintext
 	// Endpoints may get requests now: sorted by priority, zone, address and port, each once.
 	Endpoints []Endpoint
 }

@@ -27,6 +27,7 @@ func (f Filters) uses() []BackendKey {
 // Mirror sends copies of requests to a backend, and drops the answers. Numerator of Denominator requests are copied.
 type Mirror struct {
 	Backend                BackendKey
+	External               bool  // see WeightedBackend
 	Numerator, Denominator int32 // Denominator is at least 1, Numerator at most Denominator
 }
 
@@ -39,6 +40,9 @@ type HeaderModifier struct {
 
 // Header is a header's name and value.
 type Header struct{ Name, Value string }
+
+// LoopHeader is the header by which hops through hostnames are counted (RFC 8586): nobody else changes it.
+const LoopHeader = "cdn-loop"
 
 // Framing are headers by which a message is told from the next one, or that are about one connection (RFC 9110, 7.6.1;
 // RFC 9112, 6): who could set them could have a part of a body taken for a message. No route and no authorization

@@ -85,7 +85,9 @@ type Environment struct {
 	Fronted bool
 	// ProbePort is the proxies' own, which no listener can bind; 0: none.
 	ProbePort int32
-	APIs      []string // versions of the Gateway API whose CRDs are installed, each once; none: there are no CRDs
+	// ClusterDomain is the DNS domain of the cluster in which the proxies are pods: "cluster.local"; "": they are not.
+	ClusterDomain string
+	APIs          []string // versions of the Gateway API whose CRDs are installed, each once; none: there are no CRDs
 }
 
 // Front is what stands before a Gateway's proxies, as far as it is there. Of an XBackend it has what is wrong with what

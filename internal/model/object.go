@@ -152,8 +152,14 @@ type Meta struct {
 	Deleting   bool      // it is being deleted
 	Held       bool      // it has the Finalizer
 	Labels     Labels
-	Edit       *Edit // objects of one file share it
+	// Unknown are the fields of the spec that this version does not know, such as "rules[0].matches[1].language": they
+	// were left out. The last one may be MoreUnknown.
+	Unknown []string
+	Edit    *Edit // objects of one file share it
 }
+
+// MoreUnknown stands in Meta.Unknown for fields that were not counted any more.
+const MoreUnknown = "and more"
 
 // Edit says who made the last change to an object's spec, when and where.
 type Edit struct {

@@ -122,6 +122,8 @@ type WeightedBackend struct {
 	// Invalid: the reference did not resolve; its share is answered with the Failure of the route's kind. Backend is then
 	// what was asked for, as far as it can be named.
 	Invalid bool
+	// External: it is a hostname, which may lead anywhere, also back to the proxy.
+	External bool
 	// Filters work on the backend's share only, after those of the rule on the way there, before them on the way back.
 	Filters *Filters
 	// Session is the backend's own, and counts unless the rule states one.

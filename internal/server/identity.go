@@ -20,7 +20,8 @@ type reviewer interface {
 }
 
 // identify authenticates a stream by its token alone, and then finds the Gateway: the one that the proxy's node names,
-// if the token is of that Gateway's ServiceAccount. So nothing is read from strangers, and a proxy can read its own
+// if the token is of that Gateway's ServiceAccount and, where it is bound to a pod, of the pod that the node names. So
+// nothing is read from strangers, and a proxy can read its own
 // Gateway and no other.
 func identify(tokens reviewer) func(context.Context) (xds.Claim, error) {
 	return func(ctx context.Context) (xds.Claim, error) {
@@ -34,8 +35,6 @@ func identify(tokens reviewer) func(context.Context) (xds.Claim, error) {
 			return nil, err
 		case err != nil:
 			return nil, fmt.Errorf("%w: %w", xds.ErrUnknown, err)
-		case !gateway.IsProxyName(account.Name):
-			return nil, fmt.Errorf("ServiceAccount %s/%s does not belong to a Gateway", account.Namespace, account.Name)
 		}
 		return func(node xds.Node) (model.ObjectRef, error) { return claim(account, node) }, nil
 	}
@@ -50,6 +49,10 @@ func claim(account kube.Account, node xds.Node) (model.ObjectRef, error) {
 	if account.Namespace != namespace || account.Name != gateway.ProxyName(ref) {
 		return model.ObjectRef{}, fmt.Errorf("ServiceAccount %s/%s does not belong to %s",
 			account.Namespace, account.Name, ref)
+	}
+	if account.Pod != "" && account.Pod != node.ID {
+		return model.ObjectRef{}, fmt.Errorf("the token belongs to pod %s/%s, not to the node's id %q",
+			account.Namespace, account.Pod, node.ID)
 	}
 	return ref, nil
 }

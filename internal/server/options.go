@@ -2,8 +2,13 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
+	"net/netip"
+	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/model"
@@ -26,7 +31,10 @@ type Options struct {
 	XDS       string // host:port at which the xDS server listens
 	Image     string // of proxies, if no DataPlane sets one; "": that of their data plane
 
-	Budgets model.Budgets // of what is rendered for a Gateway; the zero Budgets bound nothing
+	Budgets       model.Budgets // of what is rendered for a Gateway; the zero Budgets bound nothing
+	ClusterDomain string        // the cluster's DNS domain
+	// EgressExcept are the addresses that proxies must not reach; none: nothing bounds what they reach.
+	EgressExcept []netip.Prefix
 
 	// ConfigMapSync is how long a cluster takes to bring a ConfigMap to the pods: the time between the steps of an edit of
 	// files that proxies read by themselves.
@@ -52,6 +60,9 @@ func (o *Options) complete() error {
 		return errors.New(
 			"server: a namespace, a Service and its port, and the addresses of xDS and of the admin API are needed",
 		)
+	}
+	if errs := validation.IsDNS1123Subdomain(o.ClusterDomain); len(errs) > 0 {
+		return fmt.Errorf("--cluster-domain %q: %s", o.ClusterDomain, strings.Join(errs, "; "))
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -16,6 +16,7 @@ import (
 	"cardea.dev/cardea/internal/deploy"
 	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/diff"
+	"cardea.dev/cardea/internal/gateway"
 	"cardea.dev/cardea/internal/kube"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/status"
@@ -47,6 +48,7 @@ func Run(ctx context.Context, o Options) error {
 	bind := families(own)
 	environment := model.Environment{
 		Version: o.Dialects[0].Version, Addresses: bind, Fronted: true, ProbePort: deploy.DefaultProbePort,
+		ClusterDomain: o.ClusterDomain,
 	}
 	w := world.New(world.Config{
 		Dialects: o.Dialects, Extensions: o.Extensions, Log: o.Log, Environment: environment, Budgets: o.Budgets,
@@ -61,7 +63,9 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	tokens, err := kube.NewReviewer(kube.ReviewerConfig{REST: cluster, Audience: Audience, Metrics: registry})
+	tokens, err := kube.NewReviewer(kube.ReviewerConfig{
+		REST: cluster, Audience: Audience, Account: gateway.IsProxyName, Metrics: registry,
+	})
 	if err != nil {
 		return err
 	}
@@ -86,6 +90,7 @@ func Run(ctx context.Context, o Options) error {
 		Settings: deploy.Settings{
 			Image: o.Image, XDSHost: o.serverName(), XDSPort: o.XDSPort, Audience: Audience,
 			ProbeAddress: bind[len(bind)-1], ProbePort: environment.ProbePort,
+			EgressExcept: o.EgressExcept,
 		},
 		FilesChanged: func(gateway model.ObjectRef) { parts.Files.Look(gateway) },
 		Log:          o.Log, Metrics: registry,

@@ -5,6 +5,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	faultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3"
 	filterchainv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/filter_chain/v3"
 	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
 	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
@@ -73,7 +74,7 @@ func (s *simulation) filter(t *table, v *routev3.VirtualHost, r *routev3.Route) 
 		case corsKind:
 			known = s.cors(settings[len(settings)-1], r, &f)
 		case chainKind:
-			known = s.brought(settings, &f)
+			known = s.brought(settings, r, &f)
 		}
 		if !known {
 			s.missing(name)
@@ -97,7 +98,7 @@ func isOff(settings *anypb.Any) bool {
 
 // brought runs the filters that levels bring along, from far to near: the nearest of each name. It is false if settings
 // are not simulated.
-func (s *simulation) brought(levels []*anypb.Any, f *filtered) bool {
+func (s *simulation) brought(levels []*anypb.Any, r *routev3.Route, f *filtered) bool {
 	var filters []*corev3.TypedExtensionConfig
 	for _, settings := range levels {
 		level := new(filterchainv3.FilterChainConfigPerRoute)
@@ -117,12 +118,18 @@ func (s *simulation) brought(levels []*anypb.Any, f *filtered) bool {
 		}
 	}
 	for _, filter := range filters {
-		s.runBrought(filter, f)
+		if f.answer == nil {
+			s.runBrought(filter, r, f)
+		}
 	}
 	return true
 }
 
-func (s *simulation) runBrought(filter *corev3.TypedExtensionConfig, f *filtered) {
+func (s *simulation) runBrought(filter *corev3.TypedExtensionConfig, r *routev3.Route, f *filtered) {
+	if fault := new(faultv3.HTTPFault); filter.GetTypedConfig().UnmarshalTo(fault) == nil {
+		s.fault(fault, r, f)
+		return
+	}
 	mutation := new(headermutationv3.HeaderMutation)
 	if filter.GetTypedConfig().UnmarshalTo(mutation) == nil {
 		s.mutate(mutation, f)

@@ -136,14 +136,18 @@ func dataPlane(namespace, name, spec string) string {
 	)
 }
 
-// xbackend states an XBackend that stands for a Service, by its DNS name.
+// xbackend states an XBackend that stands for a Service, by a name outside of the cluster.
 func xbackend(namespace, name, service string) string {
+	return xbackendAt(namespace, name, service+"."+namespace+".outside.test")
+}
+
+func xbackendAt(namespace, name, host string) string {
 	return fmt.Sprintf(`---
 apiVersion: gateway.networking.x-k8s.io/v1alpha1
 kind: XBackend
 metadata: {name: %[2]s, namespace: %[1]s}
-spec: {type: ExternalHostname, port: {number: 80}, externalHostname: {hostname: %[3]s.%[1]s.svc}}
-`, namespace, name, service)
+spec: {type: ExternalHostname, port: {number: 80}, externalHostname: {hostname: %[3]s}}
+`, namespace, name, host)
 }
 
 // xroute states an HTTPRoute from a host to an XBackend.

@@ -37,6 +37,8 @@ func TestStrangers(t *testing.T) {
 	xds := s.dialXDS("edge")
 
 	own := s.token(s.account("edge"), audience)
+	pod := s.ready(s.namespace, proxiesOf("edge"), 1)[0]
+	bound := &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID}
 	if err := ask(xds, "own", s.namespace+"/edge", own); err != nil {
 		t.Fatalf("with its own token: %v", err)
 	}
@@ -46,6 +48,7 @@ func TestStrangers(t *testing.T) {
 		"another-namespace": other.token(other.account("edge"), audience),
 		"another-audience":  s.token(s.account("edge"), "https://kubernetes.default.svc.cluster.local"),
 		"another-account":   s.token("default", audience),
+		"another-pod":       s.tokenOf(s.account("edge"), bound, audience),
 		"forged":            own[:len(own)-20] + strings.Repeat("A", 20),
 		"nothing":           "",
 	}
@@ -68,10 +71,25 @@ func TestStrangers(t *testing.T) {
 	if n := strings.Count(said, `msg="proxy refused" from=`+from[1]+" "); n != len(strangers) {
 		t.Errorf("strangers were said %d times, want %d: each once", n, len(strangers))
 	}
+	want := fmt.Sprintf(`the token belongs to pod %s/%s, not to the node's id \"another-pod\"`, s.namespace, pod.Name)
+	if !strings.Contains(said, want) {
+		t.Errorf("not said: %s", want)
+	}
 	for node, token := range strangers {
 		if token != "" && strings.Contains(said, token) {
 			t.Errorf("the token of %s is in the log", node)
 		}
+	}
+	reviews := s.figures().Sum("cardea_kube_token_reviews_total")
+	for i := range 300 {
+		err := ask(xds, "garbage", s.namespace+"/edge", fmt.Sprint(i, strangers["another-audience"]))
+		if status.Code(err) != codes.PermissionDenied {
+			t.Fatalf("garbage: %v", err)
+		}
+	}
+	// Proxies are reviewed again when they connect again, which none does meanwhile.
+	if n := s.figures().Sum("cardea_kube_token_reviews_total") - reviews; n != 0 {
+		t.Errorf("%v reviews were asked of the API server because of garbage", n)
 	}
 	calls.flawless()
 }
@@ -128,15 +146,21 @@ func (s *stage) account(gateway string) string {
 	return s.deployment(gateway).Spec.Template.Spec.ServiceAccountName
 }
 
-// token makes one of a ServiceAccount.
+// token makes one of a ServiceAccount that is bound to no pod.
 func (s *stage) token(account, audience string) string {
+	s.Helper()
+	return s.tokenOf(account, nil, audience)
+}
+
+func (s *stage) tokenOf(account string, bound *authenticationv1.BoundObjectReference, audience string) string {
 	s.Helper()
 	var request *authenticationv1.TokenRequest
 	s.until("ServiceAccount "+account+" has a token", func() (string, bool) {
 		var err error
 		request, err = s.Client.CoreV1().ServiceAccounts(s.namespace).CreateToken(context.Background(), account,
-			&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{audience}}},
-			metav1.CreateOptions{})
+			&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+				Audiences: []string{audience}, BoundObjectRef: bound,
+			}}, metav1.CreateOptions{})
 		return fmt.Sprint(err), err == nil
 	})
 	return request.Status.Token

@@ -14,7 +14,10 @@ import (
 )
 
 const (
-	zone     = ".svc.cluster.local."
+	zone = ".svc.cluster.local."
+	// outside is a zone beside the cluster's, for what clients take for names of the world: SERVICE.NAMESPACE.outside.test
+	// is the same as SERVICE.NAMESPACE.svc.cluster.local.
+	outside  = ".outside.test."
 	lifetime = 1   // seconds that an answer may be kept
 	mostUDP  = 512 // bytes of an answer; a longer one is asked for again over TCP
 	patience = 10 * time.Second
@@ -134,7 +137,11 @@ func (s *Services) answer(query []byte, most int) []byte {
 // lookUp is what a name means: SERVICE.NAMESPACE.svc.cluster.local is the ClusterIP, the endpoints of a headless
 // Service, or the name that an ExternalName Service stands for.
 func (s *Services) lookUp(name string) (addresses []netip.Addr, alias string, known bool) {
-	rest, ours := strings.CutSuffix(strings.ToLower(name), zone)
+	name = strings.ToLower(name)
+	rest, ours := strings.CutSuffix(name, zone)
+	if !ours {
+		rest, ours = strings.CutSuffix(name, outside)
+	}
 	service, namespace, two := strings.Cut(rest, ".")
 	if !ours || !two {
 		return nil, "", false

@@ -1,0 +1,101 @@
+package e2e
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"cardea.dev/cardea/internal/standalone"
+)
+
+// TestLoops: requests that a tenant leads back to the proxy by a hostname end at the sixth hop with 508: through one
+// Gateway or two, or as copies. A question to an authorization server makes no further one. Meanwhile others are
+// served.
+func TestLoops(t *testing.T) {
+	t.Parallel()
+	var copies atomic.Int64
+	counted := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { copies.Add(1) }))
+	t.Cleanup(counted.Close)
+	one, other := freePort(t), freePort(t)
+	s := prepare(t, t.TempDir(), archive("blue.yaml", serviceFile("blue", "blue"), "counted.yaml",
+		serviceFile("counted", "counted"), "shop.yaml", routeFile("web", "shop.example", to("blue"))))
+	s.ports["counted"] = counted.Listener.Addr().(*net.TCPAddr).Port
+	s.write("counted.yaml", serviceFile("counted", "counted"))
+	s.write("gateway.yaml", gatewayFile(80, one-Offset))
+	s.write("other.yaml", strings.Replace(gatewayFile(other-Offset), "name: web", "name: other", 1))
+	s.write("backends.yaml", hostFile("self", one)+"---\n"+hostFile("there", other))
+	out := func(name string) string {
+		return fmt.Sprintf("{group: gateway.networking.x-k8s.io, kind: XBackend, name: %s}", name)
+	}
+	s.write("routes.yaml", strings.Join([]string{
+		routeFile("loop", "loop.example", "{backendRefs: ["+out("self")+"], timeouts: {request: 3s}}"),
+		routeFile("out", "two.example", "{backendRefs: ["+out("there")+"], timeouts: {request: 3s}}"),
+		strings.Replace(routeFile("back", "two.example", "{backendRefs: ["+out("self")+"], timeouts: {request: 3s}}"),
+			"parentRefs: [{name: web}]", "parentRefs: [{name: other}]", 1),
+		routeFile("copied", "copied.example",
+			"{filters: [{type: RequestMirror, requestMirror: {backendRef: "+out("self")+"}}], "+to("counted")+"}"),
+		routeFile("asked", "asked.example",
+			"{filters: [{type: ExternalAuth, externalAuth: {protocol: HTTP, http: {}, backendRef: "+out("self")+"}}], "+
+				to("counted")+"}"),
+		routeFile("pass", "pass.example", "{backendRefs: ["+out("blue")+"]}"),
+		routeFile("change", "change.example", "{filters: [{type: RequestHeaderModifier, requestHeaderModifier: {remove: "+
+			"[CDN-Loop]}}], backendRefs: ["+out("self")+"]}"),
+	}, "---\n"))
+	s.write("pass.yaml", hostFile("blue", Backend(t, "blue")))
+	s.start(func(o *standalone.Options) { o.Bind = append(o.Bind, "127.0.0.1") })
+	s.Ready(t)
+	for range 5 {
+		s.expect(`
+			GET http://loop.example/ -> 508
+			GET http://two.example/ -> 508
+			GET http://shop.example/ -> 200 blue host=shop.example
+			GET http://pass.example/ -> 200 blue host=pass.example header.cdn-loop=cardea
+			GET http://pass.example/ -H cdn-loop:other -> 200 blue host=pass.example header.cdn-loop=other,cardea
+			GET http://asked.example/ -> 403
+			GET http://shop.example/ -> 200 blue host=shop.example
+			GET http://change.example/ -> 500`)
+	}
+	if n := copies.Load(); n != 0 {
+		t.Errorf("%d requests were let through that nobody was asked about", n)
+	}
+	s.expect("GET http://copied.example/ -> 200")
+	Eventually(t, func() error {
+		if n := copies.Load(); n < 5 {
+			return fmt.Errorf("%d copies", n)
+		}
+		return nil
+	})
+	s.expect("GET http://shop.example/ -> 200 blue host=shop.example\nGET http://copied.example/ -> 200")
+	Eventually(t, func() error {
+		if n := copies.Load(); n < 10 {
+			return fmt.Errorf("%d copies", n)
+		}
+		return nil
+	})
+	s.expect("GET http://loop.example/ -> 508\nGET http://shop.example/ -> 200 blue host=shop.example")
+	if n := copies.Load(); n > 10 {
+		t.Errorf("two requests were copied %d times: copies of copies go on", n)
+	}
+}
+
+// hostFile is an XBackend of namespace shop on this machine.
+func hostFile(name string, port int) string {
+	return fmt.Sprintf("apiVersion: gateway.networking.x-k8s.io/v1alpha1\nkind: XBackend\nmetadata: {name: %s, "+
+		"namespace: shop}\nspec: {type: ExternalHostname, port: {number: %d}, externalHostname: {hostname: localhost}}\n",
+		name, port)
+}
+
+// freePort is one that nobody has at this moment, high enough for a listener with the Offset.
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
