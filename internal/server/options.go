@@ -7,6 +7,7 @@ import (
 
 	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/world"
+	"cardea.dev/cardea/internal/xds"
 )
 
 // Audience is the audience of the proxies' tokens.
@@ -24,6 +25,8 @@ type Options struct {
 	XDSPort   int32  // of the Service
 	XDS       string // host:port at which the xDS server listens
 	Image     string // of proxies, if no DataPlane sets one; "": that of their data plane
+
+	XDSLimits xds.Limits // of a Gateway's proxies; what is 0 is as by default
 
 	// ConfigMapSync is how long a cluster takes to bring a ConfigMap to the pods: the time between the steps of an edit of
 	// files that proxies read by themselves.
