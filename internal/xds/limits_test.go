@@ -88,18 +88,19 @@ func TestALockHoldsNoOtherGateway(t *testing.T) {
 	}
 }
 
-// flood opens streams of a Gateway's proxies, as many on a connection as it may have, each with its node's id, and tells
-// how many the server took.
+// flood opens streams of a Gateway's proxies, as many on a connection as it may have, each with its node's id, and
+// tells how many the server took.
 func (w *world) flood(gateway model.ObjectRef, streams int, id func(i int) string) (taken int) {
 	w.t.Helper()
 	var conn *grpc.ClientConn
 	for i := range streams {
 		if i%streamsPerConnection == 0 {
-			var err error
-			if conn, err = grpc.NewClient("unix:"+w.socket, grpc.WithTransportCredentials(insecure.NewCredentials())); err != nil {
+			c, err := grpc.NewClient("unix:"+w.socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
+			if err != nil {
 				w.t.Fatal(err)
 			}
-			w.t.Cleanup(func(c *grpc.ClientConn) func() { return func() { c.Close() } }(conn))
+			w.t.Cleanup(func() { c.Close() })
+			conn = c
 		}
 		s, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).DeltaAggregatedResources(w.t.Context())
 		if err != nil {
@@ -161,10 +162,12 @@ func TestSubscriptionsAreLimited(t *testing.T) {
 			{TypeUrl: url, ResourceNamesSubscribe: names(DefaultNames/2, strconv.Itoa)},
 			{TypeUrl: url, ResourceNamesSubscribe: half},
 		},
-		"many that it has":     {{TypeUrl: envoy.TypeURL(resource.Cluster), InitialResourceVersions: brought}},
-		"many of no type":      {{TypeUrl: "x", ResourceNamesSubscribe: names(DefaultNames+1, strconv.Itoa)}},
-		"a long one":           {{TypeUrl: url, ResourceNamesSubscribe: []string{strings.Repeat("x", nameBytes+1)}}},
-		"a long one it has":    {{TypeUrl: url, InitialResourceVersions: map[string]string{strings.Repeat("x", nameBytes+1): "1"}}},
+		"many that it has": {{TypeUrl: envoy.TypeURL(resource.Cluster), InitialResourceVersions: brought}},
+		"many of no type":  {{TypeUrl: "x", ResourceNamesSubscribe: names(DefaultNames+1, strconv.Itoa)}},
+		"a long one":       {{TypeUrl: url, ResourceNamesSubscribe: []string{strings.Repeat("x", nameBytes+1)}}},
+		"a long one it has": {
+			{TypeUrl: url, InitialResourceVersions: map[string]string{strings.Repeat("x", nameBytes+1): "1"}},
+		},
 		"more than it may say": {{TypeUrl: strings.Repeat("x", requestBytes)}},
 	} {
 		t.Run(name, func(t *testing.T) {
