@@ -184,17 +184,17 @@ func TestSubscriptionsAreLimited(t *testing.T) {
 	}
 }
 
-// serveWith serves a world's proxies at another socket, by other rules for connections.
+// serveWith serves a world's proxies at another socket, too, by other rules for connections.
 func (w *world) serveWith(c connections) {
-	w.grpc.Stop()
 	w.socket += "2"
 	l, err := net.Listen("unix", w.socket)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.grpc = grpc.NewServer(append(c.options(), grpc.WaitForHandlers(true))...)
-	w.server.Register(w.grpc)
-	go func() { _ = w.grpc.Serve(l) }()
+	rpc := grpc.NewServer(append(c.options(), grpc.WaitForHandlers(true))...)
+	w.server.Register(rpc)
+	go func() { _ = rpc.Serve(l) }()
+	w.t.Cleanup(rpc.Stop)
 }
 
 // TestASilentConnectionEnds: it takes no file descriptor for long.
