@@ -34,6 +34,7 @@ type Config struct {
 
 	// Identify tells who a proxy is that connects.
 	Identify func(context.Context) (xds.Claim, error)
+	Limits   xds.Limits // of a Gateway's proxies
 	// Files is where proxies that read files find them, and Sync how long after a write each has read it.
 	Files proxyfiles.Store
 	Sync  time.Duration
@@ -68,7 +69,7 @@ func New(c Config) (p *Parts, err error) {
 	w := c.World
 	if p.XDS, err = xds.New(xds.Config{
 		Graph: w.Graph, Resources: w.Outputs.Resources, Feedback: w.Feedback, Protocol: w.Outputs.Protocol,
-		Identify: c.Identify, Log: c.Log, Metrics: c.Metrics,
+		Identify: c.Identify, Limits: c.Limits, Log: c.Log, Metrics: c.Metrics,
 	}); err != nil {
 		return nil, err
 	}

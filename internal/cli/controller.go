@@ -12,6 +12,7 @@ import (
 	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/deploy"
 	"cardea.dev/cardea/internal/server"
+	"cardea.dev/cardea/internal/xds"
 )
 
 func controllerCommand(p Program) *cobra.Command {
@@ -44,6 +45,9 @@ the proxies must then be able to reach --xds under the name of --service.`,
 			if o.XDSPort < 1 || o.XDSPort > 65535 {
 				return fmt.Errorf("--service-port %d: want a port, 1 to 65535", o.XDSPort)
 			}
+			if o.XDSLimits.Streams < 1 || o.XDSLimits.Names < 1 {
+				return fmt.Errorf("--xds-streams %d, --xds-names %d: want 1 or more", o.XDSLimits.Streams, o.XDSLimits.Names)
+			}
 			if o.ConfigMapSync < 0 {
 				return fmt.Errorf("--configmap-sync %v: want a duration that is not negative, such as 90s", o.ConfigMapSync)
 			}
@@ -69,6 +73,10 @@ the proxies must then be able to reach --xds under the name of --service.`,
 	f.StringVar(&o.Service, "service", "cardea", "the Service in that namespace by which proxies reach xDS")
 	f.Int32Var(&o.XDSPort, "service-port", 18000, "that Service's port")
 	f.StringVar(&o.XDS, "xds", ":18000", "host:port where xDS is served")
+	f.IntVar(&o.XDSLimits.Streams, "xds-streams", xds.DefaultStreams,
+		"how many streams the proxies of one Gateway may have; a proxy has one")
+	f.IntVar(&o.XDSLimits.Names, "xds-names", xds.DefaultNames,
+		"how many resources of one type a proxy may name, such as clusters; it has one for each backend")
 	f.StringVar(&o.Image, "proxy-image", "",
 		"the proxies' image, where no DataPlane states one (default: that of the data plane)")
 	f.StringVar(&o.ClusterDomain, "cluster-domain", "cluster.local",

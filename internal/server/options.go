@@ -13,6 +13,7 @@ import (
 	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/world"
+	"cardea.dev/cardea/internal/xds"
 )
 
 // Audience is the audience of the proxies' tokens.
@@ -35,6 +36,7 @@ type Options struct {
 	ClusterDomain string        // the cluster's DNS domain
 	// EgressExcept are the addresses that proxies must not reach; none: nothing bounds what they reach.
 	EgressExcept []netip.Prefix
+	XDSLimits    xds.Limits // of a Gateway's proxies; what is 0 is as by default
 
 	// ConfigMapSync is how long a cluster takes to bring a ConfigMap to the pods: the time between the steps of an edit of
 	// files that proxies read by themselves.

@@ -102,7 +102,8 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	if parts, err = assembly.New(assembly.Config{
-		World: w, Log: o.Log, Metrics: registry, Identify: identify(tokens), Files: deployer.Files(), Sync: o.ConfigMapSync,
+		World: w, Log: o.Log, Metrics: registry, Identify: identify(tokens), Limits: o.XDSLimits,
+		Files: deployer.Files(), Sync: o.ConfigMapSync,
 		Diff: diff.Config{Applied: edge.Applied},
 		Admin: admin.Config{
 			Addr: o.Admin, Probes: o.Probes, OnListen: o.OnAdmin,

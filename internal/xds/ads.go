@@ -23,23 +23,35 @@ const (
 	streamsPerConnection = 16
 	headerBytes          = 32 << 10
 	windowBytes          = 64 << 10
+	requestBytes         = 16 << 20         // all names and versions of a proxy that connects again: 80 bytes each
 	firstWord            = 10 * time.Second // how long a proxy may take to say what it wants
+	handshake            = 10 * time.Second // how long a connection may take to begin HTTP/2, TLS included
+	idle                 = time.Minute      // how long a connection without a stream is kept
 )
 
 // GRPCOptions are what a gRPC server needs to serve proxies: a proxy that reconnects names all its resources in one
 // request, and one that is gone without a word is noticed. A connection is ended at the age, so that who opened it has
 // to show again who it is; 0: never.
 func GRPCOptions(age time.Duration) []grpc.ServerOption {
+	return connections{age: age, idle: idle, handshake: handshake}.options()
+}
+
+// connections say when connections end.
+type connections struct{ age, idle, handshake time.Duration }
+
+func (c connections) options() []grpc.ServerOption {
 	return []grpc.ServerOption{
+		grpc.ConnectionTimeout(c.handshake),
 		grpc.ForceServerCodecV2(codec{}),
 		grpc.MaxConcurrentStreams(streamsPerConnection),
 		grpc.MaxHeaderListSize(headerBytes),
-		grpc.MaxRecvMsgSize(64 << 20),
+		grpc.MaxRecvMsgSize(requestBytes),
 		grpc.MaxSendMsgSize(math.MaxInt32),
 		grpc.InitialWindowSize(windowBytes),
 		grpc.InitialConnWindowSize(streamsPerConnection * windowBytes),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
-			Time: 30 * time.Second, Timeout: 20 * time.Second, MaxConnectionAge: age, MaxConnectionAgeGrace: time.Second,
+			Time: 30 * time.Second, Timeout: 20 * time.Second, MaxConnectionIdle: c.idle, MaxConnectionAge: c.age,
+			MaxConnectionAgeGrace: time.Second,
 		}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 	}
@@ -91,12 +103,15 @@ func (a *ads) DeltaAggregatedResources(g deltaStream) (err error) {
 		return nil
 	}
 	awake := make(chan struct{}, 1)
-	st := s.join(gateway, req.GetNode().GetId(), proxyVersion(req.GetNode()), func() {
+	st, err := s.join(gateway, req.GetNode().GetId(), proxyVersion(req.GetNode()), func() {
 		select {
 		case awake <- struct{}{}:
 		default:
 		}
 	})
+	if err != nil {
+		return err
+	}
 	defer s.leave(st)
 	return s.serve(g, words, st, req, awake)
 }
@@ -108,7 +123,10 @@ func (s *Server) serve(
 	alarm := time.NewTimer(math.MaxInt64)
 	defer alarm.Stop()
 	for {
-		out, wait := s.step(st, req)
+		out, wait, err := s.step(st, req)
+		if err != nil {
+			return err
+		}
 		for _, r := range out {
 			if err := g.SendMsg(s.protocol.encode(r)); err != nil {
 				return ended(err)

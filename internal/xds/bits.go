@@ -1,5 +1,7 @@
 package xds
 
+import mathbits "math/bits"
+
 // bits is a set of slots: what a stream knows of 10,000 names fits in 1.25 kB.
 type bits []uint64
 
@@ -16,6 +18,14 @@ func (b bits) clear(i int) {
 	if i>>6 < len(b) {
 		b[i>>6] &^= 1 << (i & 63)
 	}
+}
+
+// count is how many slots are in the set.
+func (b bits) count() (n int) {
+	for _, word := range b {
+		n += mathbits.OnesCount64(word)
+	}
+	return n
 }
 
 // slots hands out small numbers and takes them back.

@@ -11,6 +11,7 @@ type metrics struct {
 	streams   prometheus.Gauge
 	strangers prometheus.Counter
 	unchecked prometheus.Counter
+	limited   prometheus.Counter
 	responses *prometheus.CounterVec
 	resources *prometheus.CounterVec
 	bytes     *prometheus.CounterVec
@@ -32,6 +33,8 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		unchecked: auto.NewCounter(prometheus.CounterOpts{
 			Name: "cardea_xds_unchecked_total", Help: "Streams that ended because nobody could say then whose they are.",
 		}),
+		limited: auto.NewCounter(prometheus.CounterOpts{Name: "cardea_xds_limited_total",
+			Help: "Streams of proxies that were refused or ended because a limit was reached."}),
 		responses: counter("cardea_xds_responses_total", "Responses sent to proxies.", "type"),
 		resources: counter("cardea_xds_resources_total", "Resources sent to proxies, removals not counted.", "type"),
 		bytes:     counter("cardea_xds_bytes_total", "Bytes of resources sent to proxies.", "type"),

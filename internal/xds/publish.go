@@ -11,64 +11,82 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// setLocked finds or makes a Gateway's set. The server's lock is held.
-func (s *Server) setLocked(gateway model.ObjectRef) *set {
-	if s.sets[gateway] == nil {
-		s.sets[gateway] = newSet(gateway, s.protocol)
+// locked finds or makes a Gateway's set, and locks it. The server's lock is not held meanwhile: who waits for one
+// Gateway holds up no other.
+func (s *Server) locked(gateway model.ObjectRef) *set {
+	for {
+		s.mu.Lock()
+		if s.sets[gateway] == nil {
+			s.sets[gateway] = newSet(gateway, s.protocol)
+		}
+		set := s.sets[gateway]
+		s.mu.Unlock()
+		set.mu.Lock()
+		if !set.gone {
+			return set
+		}
+		set.mu.Unlock()
 	}
-	return s.sets[gateway]
 }
 
-func (s *Server) join(gateway model.ObjectRef, id, proxy string, wake func()) *stream {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	set := s.setLocked(gateway)
-	set.mu.Lock()
+// join takes a proxy in, unless there are too many.
+func (s *Server) join(gateway model.ObjectRef, id, proxy string, wake func()) (*stream, error) {
+	set := s.locked(gateway)
 	defer set.mu.Unlock()
+	if err := s.cfg.Limits.admit(set, id); err != nil {
+		return nil, s.limited(gateway, id, err)
+	}
 	st := newStream(set, id, proxy)
 	st.wake = wake
 	s.publish(set)
 	s.metrics.streams.Inc()
-	return st
+	return st, nil
 }
 
 // leave takes a proxy out, and forgets a Gateway that has neither resources nor proxies.
 func (s *Server) leave(st *stream) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	st.set.mu.Lock()
 	defer st.set.mu.Unlock()
 	st.now = s.cfg.Now()
 	st.close()
 	s.publish(st.set)
 	s.metrics.streams.Dec()
-	s.forgetLocked(st.set)
+	s.forget(st.set)
 }
 
-func (s *Server) forgetLocked(set *set) {
-	if !set.empty() || s.sets[set.gateway] != set {
+// forget forgets a set that is empty, whose lock is held. The row goes before another set can be made, which has its
+// own.
+func (s *Server) forget(set *set) {
+	if !set.empty() {
 		return
 	}
-	delete(s.sets, set.gateway)
+	set.gone = true
 	s.cfg.Graph.Apply("proxies", func(b *flow.Batch) { s.cfg.Feedback.Proxies.Delete(b, set.gateway) })
+	s.mu.Lock()
+	delete(s.sets, set.gateway)
+	s.mu.Unlock()
 }
 
-// turn gives a set one turn's changes, all or none of which a proxy sees.
-func (s *Server) turn(set *set, updates []update, rev flow.Rev, at time.Time) {
-	set.mu.Lock()
+// turn gives a Gateway's set one turn's changes, all or none of which a proxy sees.
+func (s *Server) turn(gateway model.ObjectRef, updates []update, rev flow.Rev, at time.Time) {
+	set := s.locked(gateway)
 	defer set.mu.Unlock()
 	set.rev = rev
 	set.turn(updates, at)
 	s.publish(set)
-	s.forgetLocked(set)
+	s.forget(set)
 }
 
-// step runs the core for one stream: it takes a request, if there is one, and returns what to send.
-func (s *Server) step(st *stream, req *discoveryv3.DeltaDiscoveryRequest) ([]*response, time.Time) {
+// step runs the core for one stream: it takes a request, if there is one, and returns what to send. An error ends the
+// stream.
+func (s *Server) step(st *stream, req *discoveryv3.DeltaDiscoveryRequest) ([]*response, time.Time, error) {
 	st.set.mu.Lock()
 	defer st.set.mu.Unlock()
 	st.now = s.cfg.Now()
 	if req != nil {
+		if err := s.cfg.Limits.fits(st, req); err != nil {
+			return nil, time.Time{}, s.limited(st.set.gateway, st.id, err)
+		}
 		if t := s.protocol.ofURL(req.GetTypeUrl()); t != nil && req.GetResponseNonce() != "" {
 			s.metrics.answered(t.Type, req.GetErrorDetail() != nil)
 		}
@@ -80,7 +98,7 @@ func (s *Server) step(st *stream, req *discoveryv3.DeltaDiscoveryRequest) ([]*re
 	}
 	st.took = nil
 	s.publish(st.set)
-	return out, wait
+	return out, wait, nil
 }
 
 // publish brings what the core has to tell into the graph. The set's lock is held, so that news keep their order;

@@ -47,12 +47,9 @@ func TestRefusalIsLoggedOncePerResource(t *testing.T) {
 			Hash: 1})
 	}
 	r.Parts = []*resource.Part{&two}
-	w.server.mu.Lock()
-	f := w.server.setLocked(gateway)
-	w.server.mu.Unlock()
-	f.turn([]update{{resource.Name{Type: resource.Listener, Name: "80"}, &r}}, w.server.cfg.Now())
-	st := w.server.join(gateway, "p", "1.40.0", func() {})
-	sent, _ := w.server.step(st, &discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(resource.Listener)})
+	w.server.turn(gateway, []update{{resource.Name{Type: resource.Listener, Name: "80"}, &r}}, 0, w.server.cfg.Now())
+	st, _ := w.server.join(gateway, "p", "1.40.0", func() {})
+	sent, _, _ := w.server.step(st, &discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(resource.Listener)})
 	w.server.step(st, &discoveryv3.DeltaDiscoveryRequest{
 		TypeUrl: envoy.TypeURL(resource.Listener), ResponseNonce: sent[0].nonce,
 		ErrorDetail: &statuspb.Status{Message: "Error adding/updating listener(s) 80: cannot bind\n"},

@@ -24,6 +24,7 @@ type Config struct {
 	// Identify tells who opened a stream, by what came with it, before a word of it is read. Its error refuses the stream:
 	// for now if it is ErrUnknown.
 	Identify func(context.Context) (Claim, error)
+	Limits   Limits
 	Log      *slog.Logger
 	Metrics  prometheus.Registerer // nil: none
 	Now      func() time.Time      // nil: time.Now
@@ -43,7 +44,7 @@ type Server struct {
 	patience time.Duration // with a proxy that says nothing
 	loaded   chan struct{} // closed after the first whole turn
 
-	mu   sync.Mutex               // under which nothing waits for the graph
+	mu   sync.Mutex               // of sets; under it nothing waits for the graph, nor for a set's lock
 	sets map[model.ObjectRef]*set // guarded by mu
 
 	strangers, unchecked strangers
@@ -65,6 +66,7 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	cfg.Limits = cfg.Limits.complete()
 	return &Server{
 		cfg: cfg, protocol: newProtocol(cfg.Protocol), metrics: newMetrics(cfg.Metrics), patience: firstWord,
 		loaded: make(chan struct{}), sets: map[model.ObjectRef]*set{},
@@ -99,11 +101,9 @@ func (s *Server) Run(ctx context.Context) error {
 		})
 		at := s.queued(seen, rev)
 		seen = rev
-		s.mu.Lock()
 		for gateway, list := range updates {
-			s.turn(s.setLocked(gateway), list, rev, at)
+			s.turn(gateway, list, rev, at)
 		}
-		s.mu.Unlock()
 		select {
 		case <-s.loaded:
 		default:

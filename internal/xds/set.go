@@ -12,7 +12,8 @@ import (
 
 // set is what one Gateway's proxies should have, shared by all their streams.
 type set struct {
-	mu sync.Mutex // guards it and its streams; the server locks it, nothing else does
+	mu   sync.Mutex // guards it and its streams; the server locks it, nothing else does
+	gone bool       // the server has forgotten it
 
 	*protocol
 	gateway model.ObjectRef

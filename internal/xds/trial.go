@@ -243,7 +243,8 @@ func (st *stream) tried(r *response, refused bool, said string) {
 func (st *stream) endSilence() {
 	t := st.set.trial
 	switch {
-	case t == nil || t.proxy != st || len(t.listeners) == 0 || len(t.next) > 0: // what is next is sent in this step
+	case t == nil || t.proxy != st:
+	case (len(t.listeners) == 0 || len(t.next) > 0) && !st.embeds(resource.Listener): // what is next is sent in this step
 	case st.now.Before(t.at.Add(answerTime)):
 		st.later(t.at.Add(answerTime))
 	default:

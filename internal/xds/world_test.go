@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -149,8 +150,9 @@ func (w *world) turn(edit func(e edits)) {
 func (w *world) pass(d time.Duration) {
 	w.passed.Add(int64(d))
 	w.server.mu.Lock()
-	defer w.server.mu.Unlock()
-	for _, f := range w.server.sets {
+	sets := slices.Collect(maps.Values(w.server.sets))
+	w.server.mu.Unlock()
+	for _, f := range sets {
 		f.mu.Lock()
 		for st := range f.streams {
 			st.wake()
