@@ -100,12 +100,13 @@ func (o *Objects[V]) Confirm(ref model.ObjectRef) {
 	}
 }
 
-// Fade takes that an object was deleted at its source, where it may stay published for a moment.
-func (o *Objects[V]) Fade(ref model.ObjectRef, now time.Time) {
+// Fade takes that an object was deleted at its source, where it may stay published until a time, now.Add(Hold) as a
+// rule. One that fades already does so until the earlier one.
+func (o *Objects[V]) Fade(ref model.ObjectRef, until time.Time) {
 	if _, known := o.Known(ref); !known {
 		o.Confirm(ref)
-	} else if w := o.find(ref); w.state != Fading {
-		o.enter(ref, wait[V]{}, Fading, now.Add(Hold))
+	} else if w := o.find(ref); w.state != Fading || until.Before(w.until) {
+		o.enter(ref, wait[V]{}, Fading, until)
 	}
 }
 

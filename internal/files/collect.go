@@ -82,6 +82,7 @@ func (f *Folder) collectProblems() map[ProblemKey]Problem {
 		}
 	}
 	f.doubles(add)
+	f.waiting(add)
 	return all
 }
 

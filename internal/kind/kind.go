@@ -27,7 +27,7 @@ type Kind struct {
 	// After is a kind all of whose objects have to be read before one of this kind can be judged; zero: none.
 	After model.Kind
 	// Fades: an object that was deleted stays published for a moment (arrival.Fading), since what names it is about to
-	// change, or it is about to come back. A permission that is taken back must not.
+	// change, or it is about to come back. In a cluster, a permission that is taken back must not.
 	Fades bool
 	// Many objects may be in one folder: what was read of them is remembered from one run to the next. Not for kinds whose
 	// content must not be written anywhere else.
