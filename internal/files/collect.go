@@ -83,6 +83,7 @@ func (f *Folder) collectProblems() map[ProblemKey]Problem {
 	}
 	f.doubles(add)
 	f.waiting(add)
+	f.orphans(all, add)
 	return all
 }
 

@@ -146,6 +146,7 @@ func (m *merge) settle() {
 	for _, ref := range slices.SortedFunc(maps.Keys(m.touched), m.catalog.ByNaming) {
 		m.decide(ref)
 	}
+	m.answer()
 	m.reconsider()
 	m.life.Settle(m.due, m.publish, m.faded)
 	for _, name := range slices.Sorted(maps.Keys(m.spaces)) {

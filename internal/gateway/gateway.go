@@ -53,7 +53,7 @@ func New(g *flow.Graph, in *kinds.Sources, o Options) *Meaning {
 		m.classes, in.GatewayClasses.Collection(), near, planes, in.Environment.Collection()))
 	certificates := flow.Map(in.Secrets.Collection(), "certificate", certificateReader(o.Unchecked))
 	m.unclassed = flow.Map(in.Gateways.Collection(), "gateway/unclassed",
-		unclassed(in.GatewayClasses.Collection(), near))
+		unclassed(in.GatewayClasses.Collection(), near, in.Environment.Collection()))
 	named := certificateReferences{certificates, in.Unread.Collection(), in.Broken.Collection(), grants}
 	m.listeners = flow.Derive(m.gateways, "listener", listenersOf(named))
 	m.newListenerPlan(planes)
