@@ -139,8 +139,9 @@ func TestAFolderThatIsMadeAnew(t *testing.T) {
 	}
 }
 
-// TestAMistypedClass: a Gateway whose class is mistyped is served as it was, and nothing else of that edit counts, until
-// the name is mended. With the class of another controller it is given away. At a start there is nothing to stay as.
+// TestAMistypedClass: a Gateway whose class is mistyped is served as it was, and nothing else of that edit counts,
+// until the name is mended. With the class of another controller it is given away. At a start there is nothing to stay
+// as.
 func TestAMistypedClass(t *testing.T) {
 	t.Parallel()
 	s := open(t, shop())
@@ -148,8 +149,8 @@ func TestAMistypedClass(t *testing.T) {
 		s.write("gateway.yaml", strings.Replace(gatewayFile(ports...), "cardea", class, 1))
 	}
 	of("cadrea", 81)
-	s.reads("problem in the folder", "gateway.yaml:1: Gateway shop/web: spec.gatewayClassName: GatewayClass cadrea does not "+
-		"exist; did you mean cardea?; its last good version keeps serving")
+	s.reads("problem in the folder", "gateway.yaml:1: Gateway shop/web: spec.gatewayClassName: "+
+		"GatewayClass cadrea does not exist; did you mean cardea?; its last good version keeps serving")
 	s.write("green.yaml", serviceFile("green", "green")+"---\n"+routeFile("web", "green.example", to("green")))
 	s.remove("route.yaml") // a later edit takes effect all the same
 	s.soon("GET http://green.example/ -> 200 green")
@@ -176,8 +177,8 @@ func TestAMistypedClass(t *testing.T) {
 	found, err := standalone.Check(t.Context(), standalone.Options{
 		Dialects: DataPlanes(t), Dir: s.Dir, Bind: []string{"127.0.0.1"},
 	}, &out)
-	const want = "error: gateway.yaml:5: Gateway shop/web: spec.gatewayClassName: GatewayClass cadrea does not exist, so " +
-		"nobody serves this Gateway; did you mean cardea?\n"
+	const want = "error: gateway.yaml:5: Gateway shop/web: spec.gatewayClassName: GatewayClass cadrea does not exist, " +
+		"so nobody serves this Gateway; did you mean cardea?\n"
 	if err != nil || found != 1 || !strings.Contains(out.String(), want) {
 		t.Errorf("%v, %d errors:\n%swant\n%s", err, found, out.String(), want)
 	}

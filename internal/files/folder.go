@@ -34,7 +34,8 @@ type Config struct {
 	Log      *slog.Logger
 	CacheDir string           // "" remembers nothing
 	Now      func() time.Time // time.Now if nil
-	// OnProblem hears of each new problem once, from the goroutine that reads. If nil, they are logged.
+	// OnProblem hears of each new problem once, from the goroutine that reads; of very many that one look finds, of some.
+	// If nil, they are logged.
 	OnProblem func(Problem)
 }
 
