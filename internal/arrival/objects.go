@@ -32,7 +32,8 @@ type Source[V any] interface {
 	// Finds says whether a reference finds its part in the published version of the object that it names, and somebody who
 	// serves it. Whether it may be named is not asked.
 	Finds(kind.Reference, V) bool
-	// Unanswered says whether it can't be judged yet what a version names: that is read on demand, or was not read yet.
+	// Unanswered says whether it can't be judged yet what a version names: that is read on demand, or was not read yet,
+	// or it is the class that says whose the object is. It waits for as long as this is so.
 	Unanswered(model.ObjectRef, V) bool
 }
 
