@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/txtar"
+
 	"cardea.dev/cardea/internal/testcert"
 )
 
@@ -77,24 +79,16 @@ func (s *stage) calm() {
 	Eventually(s.t, func() error { return s.finds(false, "message") })
 }
 
-// TestGrantsOfAFolderThatIsMadeAnew: rm -rf and back, again and again, in which the files go and come in any order,
-// costs no request and no handshake that need a ReferenceGrant.
+// TestGrantsOfAFolderThatIsMadeAnew: rm -rf and back, again and again, also with the grants later than the rest,
+// costs no request and no handshake that need one.
 func TestGrantsOfAFolderThatIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	pair := testcert.Self("shop.example")
 	dir := filepath.Join(t.TempDir(), "shop")
 	s := prepare(t, dir, granted(pair))
-	files := map[string][]byte{}
-	var names []string
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		if files[e.Name()], err = os.ReadFile(filepath.Join(dir, e.Name())); err != nil {
-			t.Fatal(err)
-		}
-		names = append(names, e.Name())
+	files := map[string]string{}
+	for _, f := range txtar.Parse([]byte(granted(pair))).Files {
+		files[f.Name] = string(f.Data)
 	}
 	s.start()
 	s.Ready(t)
@@ -114,17 +108,22 @@ func TestGrantsOfAFolderThatIsMadeAnew(t *testing.T) {
 				return nil
 			})
 		}
-		if err := os.Mkdir(dir, 0o755); err != nil {
+		// All is back at once, or all but the grants: these come when they are waited for.
+		s.Dir = filepath.Join(filepath.Dir(dir), "new")
+		for name, text := range files {
+			if late := round%3 > 0 && strings.Contains(name, "grants"); !late {
+				s.write(name, text)
+			}
+		}
+		if err := os.Rename(s.Dir, dir); err != nil {
 			t.Fatal(err)
 		}
-		for i := range names {
-			name := names[(i+round)%len(names)]
-			if err := os.WriteFile(filepath.Join(dir, name), files[name], 0o644); err != nil {
-				t.Fatal(err)
-			}
-			if i == 0 && round%3 == 0 { // it is read before the others come
-				Eventually(t, func() error { return s.finds(false, "made anew") })
-			}
+		s.Dir = dir
+		if round%3 > 0 {
+			Eventually(t, func() error { return s.finds(true, "which was made anew, are back") })
+			s.expect("GET http://shop.example/ -> 200 blue")
+			s.write("a-grants.yaml", files["a-grants.yaml"])
+			s.write("z-grants.yaml", files["z-grants.yaml"])
 		}
 		s.calm()
 	}
