@@ -6,7 +6,7 @@
 //	Absent      nothing       Known by its first version, or Unanswered
 //	Known       newest        Held if a version begins to name what is missing, Unanswered, or Fading if it is deleted
 //	Held        one before    Known when that is there, Hold is over, or the version is taken back; Unanswered, Fading
-//	Unanswered  one before    Known or Held when what it names and is read on demand was answered; Fading
+//	Unanswered  one before    Known or Held when what it names was answered (Source.Unanswered); Fading
 //	Fading      last          Absent when Hold is over; Known, Held, Unanswered if a version comes before
 //
 // It must never know files, an API server or a graph, and has no clock: the source says what arrives and when,

@@ -32,7 +32,8 @@ type Source[V any] interface {
 	// Finds says whether a reference finds its part in the published version of the object that it names, and somebody who
 	// serves it. Whether it may be named is not asked.
 	Finds(kind.Reference, V) bool
-	// Unanswered says whether it can't be judged yet what a version names: that is read on demand, or was not read yet.
+	// Unanswered says whether it can't be judged yet what a version names: that is read on demand, or was not read yet,
+	// or it is the class that says whose the object is. It waits for as long as this is so.
 	Unanswered(model.ObjectRef, V) bool
 }
 
@@ -100,12 +101,13 @@ func (o *Objects[V]) Confirm(ref model.ObjectRef) {
 	}
 }
 
-// Fade takes that an object was deleted at its source, where it may stay published for a moment.
-func (o *Objects[V]) Fade(ref model.ObjectRef, now time.Time) {
+// Fade takes that an object was deleted at its source, where it may stay published until a time, now.Add(Hold) as a
+// rule. One that fades already does so until the earlier one.
+func (o *Objects[V]) Fade(ref model.ObjectRef, until time.Time) {
 	if _, known := o.Known(ref); !known {
 		o.Confirm(ref)
-	} else if w := o.find(ref); w.state != Fading {
-		o.enter(ref, wait[V]{}, Fading, now.Add(Hold))
+	} else if w := o.find(ref); w.state != Fading || until.Before(w.until) {
+		o.enter(ref, wait[V]{}, Fading, until)
 	}
 }
 

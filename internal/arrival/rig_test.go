@@ -97,7 +97,7 @@ func (r *rig) step(line string) {
 			due = time.Time{}
 		}
 	case first == "-":
-		r.Fade(refTo(line[1:]), r.now)
+		r.Fade(refTo(line[1:]), r.now.Add(Hold))
 	case first == "!":
 		r.remove(line[1:])
 	case first == "=":

@@ -1,10 +1,13 @@
 package e2e
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"cardea.dev/cardea/internal/standalone"
 )
 
 func TestABrokenObjectKeepsItsLastGoodVersion(t *testing.T) {
@@ -133,5 +136,55 @@ func TestAFolderThatIsMadeAnew(t *testing.T) {
 	s.reads("problems solved", `"left":0`)
 	if asked, failed := l.end(); len(failed) > 0 || asked == 0 {
 		t.Errorf("%d of %d requests failed, such as %q", len(failed), asked, failed[:min(len(failed), 5)])
+	}
+}
+
+// TestAMistypedClass: a Gateway whose class is mistyped is served as it was, and nothing else of that edit counts,
+// until the name is mended. With the class of another controller it is given away. At a start there is nothing to stay
+// as.
+func TestAMistypedClass(t *testing.T) {
+	t.Parallel()
+	s := open(t, shop())
+	of := func(class string, ports ...int) {
+		s.write("gateway.yaml", strings.Replace(gatewayFile(ports...), "cardea", class, 1))
+	}
+	of("cadrea", 81)
+	s.reads("problem in the folder", "gateway.yaml:1: Gateway shop/web: spec.gatewayClassName: "+
+		"GatewayClass cadrea does not exist; did you mean cardea?; its last good version keeps serving")
+	s.write("green.yaml", serviceFile("green", "green")+"---\n"+routeFile("web", "green.example", to("green")))
+	s.remove("route.yaml") // a later edit takes effect all the same
+	s.soon("GET http://green.example/ -> 200 green")
+	if err := s.try("GET http://green.example:81/ -> 200 green"); err == nil {
+		t.Error("a port of the edit with the mistake serves")
+	}
+	of("cardea", 81)
+	s.soon("GET http://green.example:81/ -> 200 green")
+	s.calm()
+	s.write("class.yaml", "apiVersion: gateway.networking.k8s.io/v1\nkind: GatewayClass\nmetadata: {name: theirs}\n"+
+		"spec: {controllerName: example.com/theirs}\n")
+	of("theirs", 81)
+	Eventually(t, func() error {
+		if s.try("GET http://green.example:81/ -> 200 green") == nil {
+			return errors.New("a Gateway of another controller is still served")
+		}
+		return nil
+	})
+	of("cadrea", 81)
+	s.remove("class.yaml")
+	s.Stop(t)
+
+	var out strings.Builder
+	found, err := standalone.Check(t.Context(), standalone.Options{
+		Dialects: DataPlanes(t), Dir: s.Dir, Bind: []string{"127.0.0.1"},
+	}, &out)
+	const want = "error: gateway.yaml:5: Gateway shop/web: spec.gatewayClassName: GatewayClass cadrea does not exist, " +
+		"so nobody serves this Gateway; did you mean cardea?\n"
+	if err != nil || found != 1 || !strings.Contains(out.String(), want) {
+		t.Errorf("%v, %d errors:\n%swant\n%s", err, found, out.String(), want)
+	}
+	s.start()
+	s.Ready(t)
+	if err := s.finds(true, "so nobody serves this Gateway; did you mean cardea?"); err != nil {
+		t.Error(err)
 	}
 }

@@ -1,20 +1,32 @@
 package files
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
 )
 
-// tell reports each new problem once, and says when one is gone.
+// tell reports each new problem once, or of very many some, and says when one is gone.
 func (f *Folder) tell(before, now map[ProblemKey]Problem) {
-	for _, p := range sorted(now) {
-		if _, ok := before[p.Key()]; !ok {
-			f.onProblem(p)
-		}
+	fresh := slices.DeleteFunc(sorted(now), func(p Problem) bool {
+		_, told := before[p.Key()]
+		return told
+	})
+	more := len(fresh) - manyTold
+	if more > 0 { // errors first
+		slices.SortStableFunc(fresh, func(a, b Problem) int { return cmp.Compare(a.Severity, b.Severity) })
+		fresh = fresh[:manyTold]
+	}
+	for _, p := range fresh {
+		f.onProblem(p)
+	}
+	if more > 0 {
+		f.log.Warn("more problems in the folder: see cardea get findings", "more", more)
 	}
 	solved := 0
 	for key := range before {
@@ -82,6 +94,8 @@ func (f *Folder) collectProblems() map[ProblemKey]Problem {
 		}
 	}
 	f.doubles(add)
+	f.waiting(add)
+	f.orphans(all, add)
 	return all
 }
 

@@ -16,8 +16,9 @@
 // moves from one file to another, leaves no gap. In the same way a new version that begins to name what is not there
 // waits for that, for Hold at most, while the live version serves: a route and its Service may be written in either
 // order. Package arrival decides both (versions.go tells it what objects name). While a file is being written, all of
-// them wait for that, too. Only a ReferenceGrant goes at once, since it is a permission taken back, unless nobody
-// can tell because the folder can't be read.
+// them wait for that, too. A Gateway whose class does not exist waits for that without an end (owner.go). Only a
+// ReferenceGrant goes at once, since it is a permission taken back, unless something may hide it: then it waits for
+// Withdraw at most (grants.go).
 //
 // Run is the one goroutine that reads (Load in its stead, for one-shot commands); it splits the checking of many
 // documents over all cores. Problems, Where and Stats may be called from any goroutine.

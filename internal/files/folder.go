@@ -34,7 +34,8 @@ type Config struct {
 	Log      *slog.Logger
 	CacheDir string           // "" remembers nothing
 	Now      func() time.Time // time.Now if nil
-	// OnProblem hears of each new problem once, from the goroutine that reads. If nil, they are logged.
+	// OnProblem hears of each new problem once, from the goroutine that reads; of very many that one look finds, of some.
+	// If nil, they are logged.
 	OnProblem func(Problem)
 }
 
@@ -61,10 +62,12 @@ type Folder struct {
 
 	// Only in the goroutine that reads.
 	memory    *memory
-	life      *arrival.Objects[*object] // what is published, and what waits
-	uses      map[string]int            // published objects by namespace
-	unsettled map[string]struct{}       // files that were being written at the last look
-	sliced    map[model.ObjectRef]bool  // backends that have EndpointSlices in this look; nil until somebody asks
+	life      *arrival.Objects[*object]   // what is published, and what waits
+	uses      map[string]int              // published objects by namespace
+	missed    map[model.ObjectRef]missing // ReferenceGrants that are live and that no text declares
+	withdrawn []model.ObjectRef           // ReferenceGrants that are gone, the last manyWithdrawn
+	unsettled map[string]struct{}         // files that were being written at the last look
+	sliced    map[model.ObjectRef]bool    // backends that have EndpointSlices in this look; nil until somebody asks
 	listing   *listing
 	refill    refill
 	unread    error // why the folder could not be read; nil if it could
@@ -92,7 +95,7 @@ func New(c Config) (*Folder, error) {
 		onProblem: c.OnProblem,
 		shown:     flow.NewSource[ProblemKey, Problem](c.Graph, "files/problems"),
 		files:     map[string]*file{}, winners: map[model.ObjectRef]*item{},
-		contested: map[model.ObjectRef][]*item{}, flawed: map[*document]struct{}{},
+		contested: map[model.ObjectRef][]*item{}, flawed: map[*document]struct{}{}, missed: map[model.ObjectRef]missing{},
 		memory: newMemory(c.CacheDir, root.path(), c.Schema), uses: map[string]int{},
 		unsettled: map[string]struct{}{}, listing: &listing{},
 	}

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"cardea.dev/cardea/internal/arrival"
-	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -263,39 +262,6 @@ func TestWaitEndsWithItsText(t *testing.T) {
 	s.look(look{})
 	if s.backend("web") != "" {
 		t.Error("a route without text stayed")
-	}
-}
-
-const grant = `apiVersion: gateway.networking.k8s.io/v1
-kind: ReferenceGrant
-metadata: {name: open, namespace: shop}
-spec: {from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: other}], to: [{group: "", kind: Service}]}
-`
-
-// A permission that is taken back is gone at once; what else is deleted with it is not.
-func TestRevokedAtOnce(t *testing.T) {
-	s := newStill(t)
-	s.write("all.yaml", grant+secret("s"))
-	s.write("other.yaml", service("a"))
-	s.look(look{all: true})
-	granted := func() (ok bool) {
-		s.graph.View(func(v flow.View) {
-			_, ok = flow.Get(v, s.sources.ReferenceGrants.Collection(), model.Ref(model.KindReferenceGrant, "shop", "open"))
-		})
-		return ok
-	}
-	s.must(os.Rename(s.dir, s.dir+".away"))
-	s.look(look{all: true})
-	if !granted() {
-		t.Error("a grant was revoked because the folder could not be read")
-	}
-	s.must(os.Rename(s.dir+".away", s.dir))
-	s.look(look{all: true})
-	s.must(os.Remove(filepath.Join(s.dir, "all.yaml")))
-	s.look(look{paths: map[string]struct{}{"all.yaml": {}}})
-	if granted() || s.generation(model.KindSecret, "s") == 0 {
-		t.Errorf("after its file was deleted the grant is there: %v; the Secret's generation is %d", granted(),
-			s.generation(model.KindSecret, "s"))
 	}
 }
 

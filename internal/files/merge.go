@@ -146,6 +146,8 @@ func (m *merge) settle() {
 	for _, ref := range slices.SortedFunc(maps.Keys(m.touched), m.catalog.ByNaming) {
 		m.decide(ref)
 	}
+	m.answer()
+	m.reconsider()
 	m.life.Settle(m.due, m.publish, m.faded)
 	for _, name := range slices.Sorted(maps.Keys(m.spaces)) {
 		m.decide(model.Ref(model.KindNamespace, "", name))
@@ -171,12 +173,15 @@ func (m *merge) decide(ref model.ObjectRef) {
 	}
 	switch it := m.winners[ref]; {
 	case it != nil:
+		delete(m.missed, ref)
 		if it.object == live || m.life.Arrive(ref, it.object, m.now) {
 			m.publish(ref, it.object)
 		}
-	case declared && ref.Kind() != model.KindReferenceGrant:
-		m.life.Fade(ref, m.now)
-	default: // a ReferenceGrant that is gone is a permission taken back: that can't wait
+	case declared && ref.Kind() == model.KindReferenceGrant:
+		m.miss(ref)
+	case declared:
+		m.life.Fade(ref, m.now.Add(Hold))
+	default:
 		m.drop(ref)
 	}
 }
@@ -186,9 +191,11 @@ func (m *merge) publish(_ model.ObjectRef, o *object) { m.set(o, m.winners[o.Ref
 
 // faded drops an object, unless nobody knows whether its file is there.
 func (m *merge) faded(ref model.ObjectRef) {
-	if o, _ := m.life.Known(ref); m.listing.unknown(o.edit.Where) {
-		m.life.Fade(ref, m.now)
-	} else {
+	switch o, _ := m.life.Known(ref); {
+	case m.wait(ref):
+	case m.listing.unknown(o.edit.Where):
+		m.life.Fade(ref, m.now.Add(Hold))
+	default:
 		m.drop(ref)
 	}
 }
@@ -215,10 +222,11 @@ func (m *merge) broken(ref model.ObjectRef) *item {
 func (m *merge) drop(ref model.ObjectRef) {
 	if o := m.builtin(ref); o != nil {
 		m.set(o, "")
-	} else if _, was := m.life.Remove(ref); was {
+	} else if last, was := m.life.Remove(ref); was {
 		m.use(ref.Namespace(), -1)
-		m.edits = append(m.edits, edit{ref: ref})
+		m.edits = append(m.edits, edit{ref: ref, last: last})
 	}
+	delete(m.missed, ref)
 }
 
 // set publishes a version. What did not change the spec changes neither generation nor time of the edit.
@@ -244,7 +252,7 @@ func (m *merge) set(o *object, where string) {
 		o.edit = new(edited)
 	}
 	if !same || !reflect.DeepEqual(before, o.meta()) {
-		m.edits = append(m.edits, edit{o.Ref, o})
+		m.edits = append(m.edits, edit{ref: o.Ref, object: o})
 	}
 }
 

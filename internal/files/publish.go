@@ -10,6 +10,7 @@ import (
 type edit struct {
 	ref    model.ObjectRef
 	object *object // nil deletes
+	last   *object // what is deleted
 }
 
 // publish writes edits into the sources of their kinds.

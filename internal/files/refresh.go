@@ -102,6 +102,7 @@ func (f *Folder) relist(paths map[string]struct{}) {
 	}
 	if err == nil && f.unread != nil {
 		f.life.Postpone(f.now()) // the folder is back, perhaps not yet whole
+		f.missAnew(f.now())
 	}
 	f.unread = err
 	if err != nil {
@@ -241,6 +242,7 @@ func (f *Folder) commit(readings []reading, gone []string, whole bool) {
 	f.mu.Unlock()
 
 	f.stats.published.Add(int64(len(m.edits)))
+	f.tellWithdrawn(m.edits)
 	f.apply(m.edits, before, said)
 	f.tell(before.problems, said.problems)
 	f.loaded = true
@@ -256,6 +258,7 @@ func (f *Folder) apply(edits []edit, before, now said) {
 	}
 	f.graph.Apply("file", func(b *flow.Batch) {
 		publish(b, f.sources, edits)
+		f.withdraw(b, edits)
 		change(b, f.shown, before.problems, now.problems)
 		change(b, f.sources.Broken, before.broken, now.broken)
 		if !f.loaded {

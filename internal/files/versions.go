@@ -5,14 +5,11 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// versions is what package arrival has to know of objects. Nothing is read on demand.
+// versions is what package arrival has to know of objects.
 type versions struct{ *Folder }
 
 // Names implements arrival.Source.
 func (f versions) Names(o *object) []kind.Reference { return f.catalog.Names(o.Ref, o.Spec) }
-
-// Unanswered implements arrival.Source.
-func (f versions) Unanswered(model.ObjectRef, *object) bool { return false }
 
 // Finds implements arrival.Source: the object has that part.
 func (f versions) Finds(r kind.Reference, o *object) bool {

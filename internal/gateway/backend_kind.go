@@ -120,8 +120,8 @@ func (s ruleScope) backend(b gatewayv1.BackendObjectReference) (read referred) {
 		read.Unusable = unusable{"InvalidKind",
 			fmt.Sprintf("a backend of kind %s (group %q) is not supported; use %s", r.kind,
 				r.group, s.refs.backends.names())}
-	case !permitted(s.c, s.refs.grants, s.route, r.ref):
-		read.Unusable = unusable{"RefNotPermitted", notPermitted(s.route, r.ref)}
+	case !s.refs.grants.permit(s.c, s.route, r.ref):
+		read.Unusable = unusable{"RefNotPermitted", s.refs.grants.refusal(s.c, s.route, r.ref)}
 	default:
 		read = kind.refer(s.c, r.ref, r.port)
 	}
@@ -145,7 +145,7 @@ func (s ruleScope) reporting(spec gatewayv1.HTTPRouteRule) (list []model.ObjectR
 	for b := range backendsNamed(spec) {
 		ref := readBackendReference(s.route, b).ref
 		kind, known := s.refs.backends[ref.Kind()]
-		if known && kind.reports() && permitted(s.c, s.refs.grants, s.route, ref) {
+		if known && kind.reports() && s.refs.grants.permit(s.c, s.route, ref) {
 			list = append(list, ref)
 		}
 	}

@@ -49,17 +49,21 @@ func classOf(
 }
 
 // unclassed finds Gateways whose class nobody declared and that were never served: most likely a typing error, which no
-// controller would tell about.
+// controller would tell about. In a cluster another controller may declare it later; a folder has nobody else's.
 func unclassed(
-	classes *input.Collection[gatewayv1.GatewayClassSpec], near neighbours,
+	classes *input.Collection[gatewayv1.GatewayClassSpec], near neighbours, environments *environments,
 ) func(*flow.Ctx, model.ObjectRef, input.Object[gatewayv1.GatewaySpec]) ([]model.Finding, bool) {
 	return func(c *flow.Ctx, ref model.ObjectRef, o input.Object[gatewayv1.GatewaySpec]) ([]model.Finding, bool) {
 		class := model.Ref(model.KindGatewayClass, "", string(o.Spec.GatewayClassName))
 		if _, found := flow.Fetch(c, classes, class); found || o.Meta.Held {
 			return nil, false
 		}
+		severity := model.Error
+		if environment, _ := flow.Fetch(c, environments, model.ObjectRef{}); environment.Fronted {
+			severity = model.Warning
+		}
 		return []model.Finding{{
-			Object: ref, Severity: model.Warning, Field: "spec.gatewayClassName",
+			Object: ref, Severity: severity, Field: classField,
 			Message: absent(c, near.broken, class) + ", so nobody serves this Gateway" + near.class(c, class),
 		}}, true
 	}

@@ -43,7 +43,7 @@ type Options struct {
 // New makes the collections that turn the inputs into a plan.
 func New(g *flow.Graph, in *kinds.Sources, o Options) *Meaning {
 	m := &Meaning{in: in}
-	grants := flow.Group(in.ReferenceGrants.Collection(), "grants", grantNamespace, byKey)
+	grants := newGrants(in)
 
 	planes := dataPlanes{in.DataPlanes.Collection(), in.Broken.Collection(), o.DataPlanes}
 	if len(planes.built) == 0 {
@@ -55,7 +55,7 @@ func New(g *flow.Graph, in *kinds.Sources, o Options) *Meaning {
 		m.classes, in.GatewayClasses.Collection(), near, planes, in.Environment.Collection()))
 	certificates := flow.Map(in.Secrets.Collection(), "certificate", certificateReader(o.Unchecked))
 	m.unclassed = flow.Map(in.Gateways.Collection(), "gateway/unclassed",
-		unclassed(in.GatewayClasses.Collection(), near))
+		unclassed(in.GatewayClasses.Collection(), near, in.Environment.Collection()))
 	named := certificateReferences{certificates, in.Unread.Collection(), in.Broken.Collection(), grants}
 	m.listeners = flow.Derive(m.gateways, "listener", listenersOf(named))
 	m.newListenerPlan(planes)
@@ -137,13 +137,6 @@ func (m *Meaning) newListenerPlan(planes dataPlanes) {
 		return []model.PortKey{f.Listener.Port}
 	}, byKey)
 	m.Plan.Ports = flow.Map(ports, "plan/port", portOf(m.gateways))
-}
-
-// grants are ReferenceGrants by the namespace that they open.
-type grants = flow.Collection[string, flow.Members[model.ObjectRef, input.Object[gatewayv1.ReferenceGrantSpec]]]
-
-func grantNamespace(ref model.ObjectRef, _ input.Object[gatewayv1.ReferenceGrantSpec]) []string {
-	return []string{ref.Namespace()}
 }
 
 // byKey is the order of groups whose members are sorted by their keys alone.

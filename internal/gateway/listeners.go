@@ -81,8 +81,8 @@ func (in certificateReferences) resolve(
 		namespace = string(*cert.Namespace)
 	}
 	ref = model.Ref(model.KindSecret, namespace, string(cert.Name))
-	if !permitted(c, in.grants, from, ref) {
-		return ref, unusable{"RefNotPermitted", notPermitted(from, ref)}
+	if !in.grants.permit(c, from, ref) {
+		return ref, unusable{"RefNotPermitted", in.grants.refusal(c, from, ref)}
 	}
 	found, ok := flow.Fetch(c, in.certificates, ref)
 	said, unread := flow.Fetch(c, in.unread, ref)
@@ -95,25 +95,6 @@ func (in certificateReferences) resolve(
 		return ref, unusable{invalid, found.Problem}
 	}
 	return ref, unusable{}
-}
-
-// permitted tells whether from may refer to to: in its own namespace always, elsewhere by a ReferenceGrant there.
-func permitted(c *flow.Ctx, grants *grants, from, to model.ObjectRef) bool {
-	if from.Namespace() == to.Namespace() {
-		return true
-	}
-	there, _ := flow.Fetch(c, grants, to.Namespace())
-	for _, grant := range there.All() {
-		if input.Permits(grant.Spec, from, to) {
-			return true
-		}
-	}
-	return false
-}
-
-func notPermitted(from, to model.ObjectRef) string {
-	return fmt.Sprintf("no ReferenceGrant in namespace %s lets %ss of namespace %s refer to %s", to.Namespace(),
-		from.Kind(), from.Namespace(), to)
 }
 
 // portOf joins the listeners of a port. Those that can't serve are there, too, but for one whose hostname another one

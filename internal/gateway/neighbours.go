@@ -63,11 +63,5 @@ func (n neighbours) class(c *flow.Ctx, ref model.ObjectRef) string {
 	for other := range all.All() {
 		names = append(names, other.Name())
 	}
-	if near := model.Nearest(ref.Name(), names); near != "" {
-		return fmt.Sprintf("; did you mean %s?", near)
-	}
-	if len(names) == 0 {
-		return ""
-	}
-	return "; there is " + listed(names)
+	return model.Meant(ref.Name(), names)
 }

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"fmt"
 	"strings"
 
 	"cardea.dev/cardea/internal/model"
@@ -83,16 +82,8 @@ func choice[S ~string](list []S) string {
 	return strings.Join(all, "")
 }
 
-// maxListed is how many neighbours a message names.
-const maxListed = 6
-
 // listed names some of a list, and says how many more there are.
-func listed(list []string) string {
-	if n := len(list) - maxListed; n > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(list[:maxListed], ", "), n)
-	}
-	return strings.Join(list, ", ")
-}
+func listed(list []string) string { return model.Listed(list) }
 
 // words are strings of whatever type.
 func words[S ~string](list []S) []string {

@@ -6,6 +6,12 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
+// Withdrawn is a ReferenceGrant as it was last.
+type Withdrawn struct {
+	Spec  *gatewayv1.ReferenceGrantSpec
+	Where string // the file that had it
+}
+
 // Permits tells whether a ReferenceGrant, which stands in the namespace of the object that is referred to, lets from
 // refer to it (ReferenceGrantSpec: an entry of From and an entry of To must match). Who reads what is referred to asks,
 // and who serves it.

@@ -71,6 +71,8 @@ type Sources struct {
 	// Broken are objects that are declared and not taken, for none of their versions was ever without a mistake: they are
 	// there for who wrote them, and for nobody else.
 	Broken *flow.Source[model.ObjectRef, Broken]
+	// Withdrawn are ReferenceGrants that were there until lately and are not any more: who still needs one is told so.
+	Withdrawn *flow.Source[model.ObjectRef, Withdrawn]
 	// Environment is what all proxies have in common, under the zero ObjectRef.
 	Environment *flow.Source[model.ObjectRef, model.Environment]
 	// Fronts tells, by Gateway, what stands before its proxies where the environment says that something does; and, by
@@ -88,9 +90,13 @@ func New(g *flow.Graph, catalog *kind.Catalog) *Sources {
 	}
 	s.Unread = flow.NewSource[model.ObjectRef, string](g, "input/unread")
 	s.Broken = flow.NewSource[model.ObjectRef, Broken](g, "input/broken")
+	s.Withdrawn = flow.NewSource[model.ObjectRef, Withdrawn](g, "input/withdrawn")
 	s.Environment = flow.NewSource[model.ObjectRef, model.Environment](g, "input/environment")
 	s.Fronts = flow.NewSource[model.ObjectRef, model.Front](g, "input/front")
-	g.Apply("start", func(b *flow.Batch) { s.Fronts.Synced(b) }) // there is nothing to load
+	g.Apply("start", func(b *flow.Batch) { // there is nothing to load
+		s.Fronts.Synced(b)
+		s.Withdrawn.Synced(b)
+	})
 	return s
 }
 

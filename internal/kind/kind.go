@@ -26,8 +26,10 @@ type Kind struct {
 	Optional bool // a cluster may be without this kind: Cardea does all but what it is for
 	// After is a kind all of whose objects have to be read before one of this kind can be judged; zero: none.
 	After model.Kind
+	// Owner says which controller an object is for; nil: nothing in an object says it.
+	Owner *Owner
 	// Fades: an object that was deleted stays published for a moment (arrival.Fading), since what names it is about to
-	// change, or it is about to come back. A permission that is taken back must not.
+	// change, or it is about to come back. In a cluster, a permission that is taken back must not.
 	Fades bool
 	// Many objects may be in one folder: what was read of them is remembered from one run to the next. Not for kinds whose
 	// content must not be written anywhere else.
@@ -50,6 +52,12 @@ type Kind struct {
 	Status  *Status // nil: nothing is written to it
 	Columns []Column
 	Page    *Page // nil: no page lists its fields
+}
+
+// Owner is how an object names the one that says which controller it is for: a Gateway its class.
+type Owner struct {
+	Field string // that names it
+	Of    func(spec any) model.ObjectRef
 }
 
 // Reading is how much of a kind is read from a cluster.

@@ -14,6 +14,9 @@ func gateway() *kind.Kind {
 	k := custom(model.KindGateway, kind.Custom[gatewayv1.GatewaySpec]())
 	k.After, k.Many = model.KindGatewayClass, true
 	k.References = gatewayReferences
+	k.Owner = &kind.Owner{Field: "spec.gatewayClassName", Of: func(spec any) model.ObjectRef {
+		return model.Ref(model.KindGatewayClass, "", string(spec.(*gatewayv1.GatewaySpec).GatewayClassName))
+	}}
 	k.Foreign = func(spec any) any {
 		return &gatewayv1.GatewaySpec{GatewayClassName: spec.(*gatewayv1.GatewaySpec).GatewayClassName}
 	}

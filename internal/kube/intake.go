@@ -209,7 +209,7 @@ func (d *intake) remove(ref model.ObjectRef) {
 		return
 	}
 	d.takeBack(ref)
-	d.life.Fade(ref, d.now)
+	d.life.Fade(ref, d.now.Add(arrival.Hold))
 }
 
 // takeBack ends what is read for a version that waits, and not for the one that is in the graph.

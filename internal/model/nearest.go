@@ -1,6 +1,9 @@
 package model
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // Nearest finds the known name that a misspelt one probably means, without regard to case; "" if none is close.
 func Nearest(name string, known []string) string {
@@ -11,6 +14,29 @@ func Nearest(name string, known []string) string {
 		}
 	}
 	return best
+}
+
+// Meant is which of the known names may have been meant by one that is none of them, to stand behind what is said of
+// it: "; did you mean web?", or which there are; "" if there are none.
+func Meant(name string, known []string) string {
+	if near := Nearest(name, known); near != "" {
+		return fmt.Sprintf("; did you mean %s?", near)
+	}
+	if len(known) == 0 {
+		return ""
+	}
+	return "; there is " + Listed(known)
+}
+
+// maxListed is how many things a message names of a list.
+const maxListed = 6
+
+// Listed names some of a list, and says how many more there are.
+func Listed(list []string) string {
+	if n := len(list) - maxListed; n > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(list[:maxListed], ", "), n)
+	}
+	return strings.Join(list, ", ")
 }
 
 // distance is the number of letters to insert, delete or replace between two words.

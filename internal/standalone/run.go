@@ -59,5 +59,6 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	children.reachable = socket.mend
-	return parts.Run(ctx, folder.Run, socket.run, ready.follow, children.run)
+	journal := &journal{world: w, locate: func() where { return folder.Locator().Where }, log: o.logger()}
+	return parts.Run(ctx, folder.Run, socket.run, ready.follow, children.run, journal.run)
 }

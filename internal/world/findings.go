@@ -10,6 +10,7 @@ import (
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resource"
 )
 
 // Findings is what the user should be told about objects, sorted by object.
@@ -32,19 +33,7 @@ func (w *World) Findings() (list []model.Finding) {
 // NewFindings are those that the edits of a Try bring; v is its View. One that only moves to another place of its
 // object is not new.
 func (w *World) NewFindings(v flow.View) (list []model.Finding) {
-	fresh := func(before, after []model.Finding) {
-		known := map[model.Finding]int{}
-		for _, f := range before {
-			known[unplaced(f)]++
-		}
-		for _, f := range after {
-			if key := unplaced(f); known[key] > 0 {
-				known[key]--
-			} else {
-				list = append(list, f)
-			}
-		}
-	}
+	fresh := func(before, after []model.Finding) { list = append(list, without(after, before)...) }
 	for _, k := range w.Reports.Kinds {
 		for staged := range k.Staged(v) {
 			fresh(staged.Before.Findings, staged.After.Findings)
@@ -82,9 +71,9 @@ func (w *World) Seen(v flow.View, ref model.ObjectRef) (list []model.Finding) {
 
 var index = regexp.MustCompile(`\[\d+\]`)
 
-// unplaced is a finding without its place in lists.
+// unplaced is a finding without its place in lists: a rule's name may be its place, too.
 func unplaced(f model.Finding) model.Finding {
-	f.Field = index.ReplaceAllString(f.Field, "[]")
+	f.Field, f.Section = index.ReplaceAllString(f.Field, "[]"), ""
 	return f
 }
 
@@ -106,12 +95,18 @@ func (w *World) onDemand(ref model.ObjectRef) bool {
 func (w *World) refusals(v flow.View) []model.Finding {
 	var list []model.Finding
 	for key, refusal := range flow.All(v, w.Feedback.Refused.Collection()) {
-		if of := key.Origin; w.Reports.Of(of.Object.Kind()) == nil && (of.Section != "" || !w.onDemand(of.Object)) {
-			list = append(list, model.Finding{
-				Object: key.Origin.Object, Reason: "RejectedByProxy",
-				Message: fmt.Sprintf("the proxy of %s refused it: %s", key.Gateway, refusal.Message),
-			})
+		if finding, is := w.refusal(key, refusal); is {
+			list = append(list, finding)
 		}
 	}
 	return list
+}
+
+// refusal is what is told of a refusal, if no report tells of it.
+func (w *World) refusal(key resource.RefusalKey, refusal resource.Refusal) (f model.Finding, is bool) {
+	of := key.Origin
+	return model.Finding{
+		Object: of.Object, Reason: "RejectedByProxy",
+		Message: fmt.Sprintf("the proxy of %s refused it: %s", key.Gateway, refusal.Message),
+	}, w.Reports.Of(of.Object.Kind()) == nil && (of.Section != "" || !w.onDemand(of.Object))
 }
