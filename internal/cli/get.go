@@ -153,7 +153,11 @@ func getKinds(cmd *cobra.Command, o getOptions, from source) error {
 	}
 	t := table{columns: []string{"NAME", "APIVERSION", "KIND", "COUNT"}}
 	for _, k := range kinds {
-		t.rows = append(t.rows, []string{k.Name, k.APIVersion, k.Kind, fmt.Sprint(k.Count)})
+		count := fmt.Sprint(k.Count)
+		if k.Unread != "" {
+			count = "forbidden"
+		}
+		t.rows = append(t.rows, []string{k.Name, k.APIVersion, k.Kind, count})
 	}
 	return t.print(cmd.OutOrStdout())
 }

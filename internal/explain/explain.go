@@ -32,6 +32,8 @@ type Config struct {
 	Problems func(model.ObjectRef) []model.Finding
 	// Offline: the objects are read and no proxy runs.
 	Offline bool
+	// Unasked: the objects are a cluster's, and nobody asked its proxies.
+	Unasked bool
 }
 
 // Explainer answers questions.

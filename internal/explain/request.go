@@ -51,7 +51,7 @@ func (r *requested) holds(q *asked) bool { return sameWays(r.ways, q.ways(r.call
 func (r *requested) tell(q *asked) { r.story = q.request(r.call, r.gateway, r.ways, r.chosen) }
 
 func (q *asked) request(c call, gateway string, ways []*way, w *way) Story {
-	story := Story{Request: c.text, Offline: q.config.Offline}
+	story := Story{Request: c.text, Offline: q.config.Offline, Unasked: q.config.Unasked}
 	if q.config.Notes != nil {
 		story.Notes = q.config.Notes()
 	}

@@ -38,6 +38,7 @@ type Story struct {
 	// bugs of Cardea's own that concern its Gateway or its rules; what was made before stays
 	Panics  []string `json:"panics,omitempty"`
 	Offline bool     `json:"offline,omitempty"` // no proxy runs
+	Unasked bool     `json:"unasked,omitempty"` // the proxies of the cluster were not asked
 }
 
 // Rule is a rule of a route.

@@ -51,7 +51,7 @@ func (s Story) Print(w io.Writer, now time.Time) error {
 		p.outcome(o, i == 0, len(s.Outcomes))
 	}
 	for _, r := range s.Rules {
-		p.live(r, s.Offline, now)
+		p.live(r, s, now)
 	}
 	for _, name := range s.NotSimulated {
 		p.line("", "not simulated: %s", name)
@@ -123,10 +123,12 @@ func (p *page) outcome(o Outcome, first bool, of int) {
 	}
 }
 
-func (p *page) live(r Rule, offline bool, now time.Time) {
+func (p *page) live(r Rule, s Story, now time.Time) {
 	switch {
-	case offline:
+	case s.Offline:
 		p.line("live", "nowhere: these are files")
+	case s.Unasked:
+		p.line("live", "not known: the proxies of the cluster were not asked; the status of %s tells", r.Object)
 	default:
 		p.line("live", "%s", r.Live.text(now))
 	}
@@ -280,7 +282,7 @@ func (o Object) Print(w io.Writer, now time.Time) error {
 			text += " (" + told(m.Field, m.Where) + ")"
 		}
 		live := ""
-		if !o.Offline {
+		if !o.Offline && !o.Unasked {
 			live = ": " + m.Live.short()
 		}
 		p.line(heading, "%s: %s%s", m.Gateway, text, live)

@@ -2,9 +2,10 @@ package standalone
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"cardea.dev/cardea/internal/files"
 	"cardea.dev/cardea/internal/model"
@@ -49,7 +50,7 @@ func Objects(_ context.Context, o Options) (list []map[string]any, err error) {
 // declared is an object as a file states it; nil if no file does.
 func declared(locator *files.Locator, kind model.Kind, text []byte) (map[string]any, error) {
 	var object map[string]any
-	if err := json.Unmarshal(text, &object); err != nil {
+	if err := utiljson.Unmarshal(text, &object); err != nil { // integers stay integers
 		return nil, fmt.Errorf("read %s: %w", kind, err)
 	}
 	meta, _ := object["metadata"].(map[string]any)

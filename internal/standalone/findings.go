@@ -22,10 +22,9 @@ func allFindings(folder *files.Folder, objects []model.Finding, place where) []a
 		})
 	}
 	for _, f := range objects {
-		list = append(list, admin.Finding{
-			Severity: f.Severity.String(), Object: f.Object.String(), Where: place(f.Object, f.Field).String(), Field: f.Field,
-			Condition: f.Condition, Reason: f.Reason, Message: f.Message,
-		})
+		shown := admin.FindingOf(f)
+		shown.Where = place(f.Object, f.Field).String()
+		list = append(list, shown)
 	}
 	return list
 }

@@ -248,7 +248,7 @@ func refusals(t *testing.T, c *testcluster.Cluster) {
 			t.Errorf("get %s: %d, %s", line, code, out)
 		}
 	}
-	if out, code := run(t, "get", "--kubeconfig", nobody); code != 0 || strings.Contains(out, "secrets") {
+	if out, code := run(t, "get", "--kubeconfig", nobody); code != 0 || !strings.Contains(out, "forbidden") {
 		t.Errorf("get: %d, %s", code, out)
 	}
 	// $KUBECONFIG counts with --kube only.
