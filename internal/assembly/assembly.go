@@ -19,9 +19,11 @@ import (
 	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/diff"
 	"cardea.dev/cardea/internal/explain"
+	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/objects"
 	"cardea.dev/cardea/internal/proxyfiles"
+	"cardea.dev/cardea/internal/resource"
 	"cardea.dev/cardea/internal/world"
 	"cardea.dev/cardea/internal/xds"
 )
@@ -43,6 +45,8 @@ type Config struct {
 	Explain explain.Config
 	Diff    diff.Config
 	Admin   admin.Config
+	// Older, if not nil, tells of which objects a newer version was not taken, so that an older one serves, and why.
+	Older func() map[model.ObjectRef]string
 	// Counted are the findings for metrics, if those of the API cost too much; nil: Admin.Findings.
 	Counted func() []admin.Finding
 }
@@ -79,7 +83,7 @@ func New(c Config) (p *Parts, err error) {
 	}); err != nil {
 		return nil, err
 	}
-	shown, explainer := objects.New(w), explain.New(c.explain(p.XDS))
+	shown, explainer := objects.New(w, c.older(p.XDS)), explain.New(c.explain(p.XDS))
 	api, err := admin.New(c.api(shown, explainer, p.XDS))
 	if err != nil {
 		return nil, err
@@ -88,6 +92,27 @@ func New(c Config) (p *Parts, err error) {
 		w.Graph.Run, p.XDS.Run, p.Files.Run, shown.Run, explainer.Run, api.Run,
 	}
 	return p, nil
+}
+
+// older tells of which objects an older version serves: a newer one was not taken, or the proxies refused it and keep
+// what they accepted before.
+func (c Config) older(proxies *xds.Server) func() map[model.ObjectRef]string {
+	return func() map[model.ObjectRef]string {
+		older := map[model.ObjectRef]string{}
+		if c.Older != nil {
+			older = c.Older()
+		}
+		c.World.Graph.View(func(v flow.View) {
+			for key, refusal := range flow.All(v, c.World.Feedback.Refused.Collection()) {
+				at := resource.Key{Gateway: key.Gateway, Type: refusal.Type, Name: refusal.Name}
+				instead, _ := proxies.Offered(at)
+				if refusal.Kind == resource.ContentRefused && instead != nil && instead.HoldsOther(key) {
+					older[key.Origin.Object] = "the proxy refused the newest version: " + refusal.Message
+				}
+			}
+		})
+		return older
+	}
 }
 
 func (c Config) explain(proxies *xds.Server) explain.Config {

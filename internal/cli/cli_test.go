@@ -52,7 +52,10 @@ func spy() Program {
 			return err
 		},
 		Check: func(_ context.Context, o standalone.Options, w io.Writer) (int, error) {
-			_, err := fmt.Fprintln(w, "check", told(o))
+			_, err := fmt.Fprintln(w, "check", told(o), "namespace="+o.Namespace)
+			if text, failed := os.ReadFile(o.Dir); failed == nil {
+				_, err = fmt.Fprintf(w, "%s: %s", filepath.Base(o.Dir), text)
+			}
 			return strings.Count(o.Dir, "wrong"), err
 		},
 		Translate: func(_ context.Context, o standalone.Options, gateway, format string, w io.Writer) error {
@@ -136,7 +139,13 @@ func serve(env *testscript.Env, path string) (url string, err error) {
 		Objects:  file(path),
 		Ready:    func() (bool, string) { return true, "" },
 		Gatherer: prometheus.NewRegistry(),
-		Findings: func() []admin.Finding { return nil },
+		Findings: func() []admin.Finding {
+			return []admin.Finding{
+				{Severity: "error", Object: "HTTPRoute shop/web", Where: "web.yaml:7", Field: "spec.rules[0]",
+					Condition: "ResolvedRefs", Reason: "BackendNotFound", Message: "Service shop/x does not\nexist"},
+				{Severity: "warning", Where: "web.yaml:3", Message: "odd"},
+			}
+		},
 
 		Explainer: explainer("server"),
 		Differ:    differ{},

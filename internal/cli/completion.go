@@ -54,7 +54,7 @@ func completeGet(catalog *kind.Catalog, names namer) completer {
 		case len(args) == 0 && strings.Contains(typed, "/"):
 			return objectWords(cmd, catalog, typed, names), cobra.ShellCompDirectiveNoFileComp
 		case len(args) == 0:
-			return kindWords(catalog, ""), cobra.ShellCompDirectiveNoFileComp
+			return append(kindWords(catalog, ""), findingsWords[0]), cobra.ShellCompDirectiveNoFileComp
 		case len(args) == 1 && !strings.Contains(args[0], "/"):
 			return namesOf(cmd, catalog, args[0], names), cobra.ShellCompDirectiveNoFileComp
 		}

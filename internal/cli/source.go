@@ -54,5 +54,10 @@ func (o sourceOptions) source() (from source, namespace string, err error) {
 		}
 		return c, c.namespace, nil
 	}
-	return newClient(o.catalog, o.server, os.Getenv("CARDEA_SERVER")), "default", nil
+	return o.client(), "default", nil
+}
+
+// client asks the running Cardea.
+func (o sourceOptions) client() *client {
+	return newClient(o.catalog, o.server, os.Getenv("CARDEA_SERVER"))
 }

@@ -118,6 +118,11 @@ func (p *page) outcome(o Outcome, first bool, of int) {
 	default:
 		p.line(heading, "%s%s, endpoints that can get it: %s", share, o.Backend, strings.Join(o.Endpoints, " "))
 	}
+	if c := o.Connections; c != nil && c.Failed == c.Tried {
+		p.line("", "connections to it fail: all %d that the proxy tried so far", c.Tried)
+	} else if c != nil {
+		p.line("", "%d of %d connections to it have failed so far", c.Failed, c.Tried)
+	}
 	for _, f := range o.Filters {
 		p.line("", "%s", f)
 	}

@@ -28,7 +28,7 @@ func Objects(_ context.Context, o Options) (list []map[string]any, err error) {
 	if len(wrong) > 0 {
 		return nil, fmt.Errorf("the folder has errors:\n%s", strings.Join(wrong, "\n"))
 	}
-	shown, locator := objects.New(w), folder.Locator()
+	shown, locator := objects.New(w, nil), folder.Locator()
 	for _, k := range w.Sources.Catalog.All() {
 		texts, err := shown.List(k.Kind, "")
 		if err != nil {
@@ -59,7 +59,7 @@ func declared(locator *files.Locator, kind model.Kind, text []byte) (map[string]
 	if locator.Where(model.Ref(kind, namespace, name), "").File == "" {
 		return nil, nil
 	}
-	for _, field := range []string{"uid", "generation"} {
+	for _, field := range []string{"uid", "generation", "annotations"} {
 		delete(meta, field)
 	}
 	if meta["creationTimestamp"] == nil {
