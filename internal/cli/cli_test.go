@@ -225,6 +225,16 @@ func TestAgeIsToldAsKubectlDoes(t *testing.T) {
 			t.Errorf("created %q: %s, want %s", created, got, want)
 		}
 	}
+	// In a file, the creation counts where it is stated, else the edit of the file.
+	edited := map[string]any{"creationTimestamp": nil,
+		"annotations": map[string]any{"cardea.dev/edited": "2026-11-21T11:00:00Z"}}
+	if got := age(object{"metadata": edited}, now); got != "60m" {
+		t.Errorf("edited an hour ago: %s", got)
+	}
+	edited["creationTimestamp"] = "2026-11-11T12:00:00Z"
+	if got := age(object{"metadata": edited}, now); got != "10d" {
+		t.Errorf("created ten days ago: %s", got)
+	}
 }
 
 func TestEveryKindCanBePrinted(t *testing.T) {

@@ -22,8 +22,8 @@ type Child struct {
 	// the answer: it has listeners, or requests in flight.
 	BusyPath string
 	IsBusy   func(answer []byte) bool
-	// ConnectionsPath is what its admin interface is asked for to learn how connections to a backend went, by the backend's
-	// resource; Connections reads the answer.
+	// ConnectionsPath is what its admin interface is asked for to learn how connections to a backend went, by the
+	// backend's resource; Connections reads the answer.
 	ConnectionsPath func(backend resource.Key) string
 	Connections     func(answer []byte) Connections
 }
