@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -173,7 +174,9 @@ func (c *Cluster) doubted(list []model.Finding) []model.Finding {
 	for i := range list {
 		if list[i].Severity == model.Error && c.doubtful(list[i]) {
 			list[i].Severity = model.Warning
-			list[i].Message += " (or it could not be read)"
+			if !strings.Contains(list[i].Message, "can't be read") {
+				list[i].Message += " (or it could not be read)"
+			}
 		}
 	}
 	return list

@@ -190,6 +190,7 @@ func (p place) diffs() {
 }
 
 func (p place) checks() {
+	p.says(p.admin, "get findings", 0, "No findings.")
 	p.says(p.admin, "check "+p.file(cart), 0, "no findings")
 	p.says(p.admin, "check "+p.file(strings.ReplaceAll(cart, "name: app", "name: none")), 1,
 		"error: web.yaml:10: HTTPRoute shop/cart: spec.rules[0].backendRefs[0]: Service shop/none does not exist")
@@ -211,5 +212,8 @@ func (p place) reads() {
 	p.says(p.nobody, "check "+p.file(cart), 0, append(forbidden, "warning: web.yaml:10: HTTPRoute shop/cart: "+
 		"spec.rules[0].backendRefs[0]: Service shop/app does not exist (or it could not be read)")...)
 	p.says(p.nobody, "get httproutes", 0, "shop.example")
+	p.says(p.nobody, "get findings -n shop", 0, append(forbidden, "warning HTTPRoute shop/web BackendNotFound "+
+		"spec.rules[0].backendRefs[0]: Service shop/app does not exist (or it could not be read)", "!error HTTPRoute",
+		"!error Gateway")...)
 	p.says(p.nobody, "get", 0, "httproutes", "secrets v1 Secret forbidden")
 }
