@@ -19,11 +19,9 @@ import (
 	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/diff"
 	"cardea.dev/cardea/internal/explain"
-	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/objects"
 	"cardea.dev/cardea/internal/proxyfiles"
-	"cardea.dev/cardea/internal/resource"
 	"cardea.dev/cardea/internal/world"
 	"cardea.dev/cardea/internal/xds"
 )
@@ -92,27 +90,6 @@ func New(c Config) (p *Parts, err error) {
 		w.Graph.Run, p.XDS.Run, p.Files.Run, shown.Run, explainer.Run, api.Run,
 	}
 	return p, nil
-}
-
-// older tells of which objects an older version serves: a newer one was not taken, or the proxies refused it and keep
-// what they accepted before.
-func (c Config) older(proxies *xds.Server) func() map[model.ObjectRef]string {
-	return func() map[model.ObjectRef]string {
-		older := map[model.ObjectRef]string{}
-		if c.Older != nil {
-			older = c.Older()
-		}
-		c.World.Graph.View(func(v flow.View) {
-			for key, refusal := range flow.All(v, c.World.Feedback.Refused.Collection()) {
-				at := resource.Key{Gateway: key.Gateway, Type: refusal.Type, Name: refusal.Name}
-				instead, _ := proxies.Offered(at)
-				if refusal.Kind == resource.ContentRefused && instead != nil && instead.HoldsOther(key) {
-					older[key.Origin.Object] = "the proxy refused the newest version: " + refusal.Message
-				}
-			}
-		})
-		return older
-	}
 }
 
 func (c Config) explain(proxies *xds.Server) explain.Config {

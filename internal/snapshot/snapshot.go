@@ -91,10 +91,16 @@ func (c *Cluster) Unread() (list []string) {
 	return list
 }
 
-// doubtful says of an error that it may be none: it names a kind of which not all could be read.
+// doubtful says of an error that it may be none: it names an object that could not be read, or a kind of which none
+// could.
 func (c *Cluster) doubtful(f model.Finding) bool {
 	return slices.ContainsFunc(c.unread, func(u kube.Unread) bool {
-		return regexp.MustCompile(`\b` + u.Kind.String() + `\b`).MatchString(f.Message)
+		if u.Objects == nil {
+			return regexp.MustCompile(`(?i)\b` + u.Kind.String() + `\b`).MatchString(f.Message)
+		}
+		return slices.ContainsFunc(u.Objects, func(ref model.ObjectRef) bool {
+			return regexp.MustCompile(regexp.QuoteMeta(ref.String()) + `\b`).MatchString(f.Message)
+		})
 	})
 }
 
