@@ -100,6 +100,9 @@ func get(cmd *cobra.Command, o getOptions, p Program, args []string) error {
 			"nor without a KIND")
 	case isFindings(args) && len(args) > 1:
 		return errFindingsName
+	case isFindings(args) && o.watch && o.ofKube():
+		return errors.New("findings of a cluster can't be watched: all of it would be read each second; " +
+			"watch a KIND, or the findings of a running Cardea (--server)")
 	case isFindings(args):
 		return getFindings(cmd, o, p)
 	}

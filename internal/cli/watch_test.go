@@ -104,6 +104,7 @@ func TestWhatIsWatched(t *testing.T) {
 		"get ns --watch -o yaml":  "--watch shows tables of one KIND or of findings",
 		"get findings/web":        "unknown kind",
 		"get findings web":        "findings have no names",
+		"get findings -w --kube":  "findings of a cluster can't be watched",
 		"get findings -o nothing": "want table, wide, yaml or json",
 	} {
 		if out, code := run(t, line); code != 1 || !strings.Contains(out, want) {
