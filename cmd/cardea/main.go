@@ -11,6 +11,7 @@ import (
 	"cardea.dev/cardea/internal/dataplanes"
 	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/server"
+	"cardea.dev/cardea/internal/snapshot"
 	"cardea.dev/cardea/internal/standalone"
 )
 
@@ -24,6 +25,7 @@ func main() {
 		Controller: server.Run, Standalone: standalone.Run, Check: standalone.Check, Translate: standalone.Translate,
 		Gateways:  standalone.Gateways,
 		Explainer: standalone.Explainer, Objects: standalone.Objects,
+		Cluster: func(ctx context.Context, o snapshot.Options) (cli.Cluster, error) { return snapshot.Open(ctx, o) },
 	}
 	os.Exit(cli.Main(ctx, os.Args[1:], program, os.Stdout, os.Stderr))
 }

@@ -16,6 +16,8 @@ type KindCount struct {
 	Name       string `json:"name"` // in paths
 	Namespaced bool   `json:"namespaced"`
 	Count      int    `json:"count"`
+	// Unread says why the objects are not counted: the user may not list them.
+	Unread string `json:"unread,omitempty"`
 }
 
 // List is several objects, as `kubectl get -o json` prints them.
@@ -33,7 +35,9 @@ func (s *Server) kinds(w http.ResponseWriter, r *http.Request) {
 			fail(w, http.StatusInternalServerError, err.Error())
 			return
 		}
-		counts = append(counts, KindCount{k.String(), k.APIVersion(), s.config.Catalog.Word(k), !k.Cluster, count})
+		counts = append(counts, KindCount{
+			Kind: k.String(), APIVersion: k.APIVersion(), Name: s.config.Catalog.Word(k), Namespaced: !k.Cluster, Count: count,
+		})
 	}
 	answer(w, counts)
 }

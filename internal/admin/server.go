@@ -45,6 +45,14 @@ type Finding struct {
 	Message   string `json:"message"`
 }
 
+// FindingOf shows a finding about an object. Where it stands is for those to say who have files.
+func FindingOf(f model.Finding) Finding {
+	return Finding{
+		Severity: f.Severity.String(), Object: f.Object.String(), Field: f.Field, Condition: f.Condition, Reason: f.Reason,
+		Message: f.Message,
+	}
+}
+
 // Config is what a Server shows. All fields except Probes, Log and OnListen must be set.
 type Config struct {
 	Addr     string // host:port to listen on

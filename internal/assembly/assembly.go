@@ -44,6 +44,8 @@ type Config struct {
 	Explain explain.Config
 	Diff    diff.Config
 	Admin   admin.Config
+	// Older, if not nil, tells of which objects a newer version was not taken, so that an older one serves, and why.
+	Older func() map[model.ObjectRef]string
 	// Counted are the findings for metrics, if those of the API cost too much; nil: Admin.Findings.
 	Counted func() []admin.Finding
 }
@@ -80,7 +82,7 @@ func New(c Config) (p *Parts, err error) {
 	}); err != nil {
 		return nil, err
 	}
-	shown, explainer := objects.New(w), explain.New(c.explain(p.XDS))
+	shown, explainer := objects.New(w, c.older(p.XDS)), explain.New(c.explain(p.XDS))
 	api, err := admin.New(c.api(shown, explainer, p.XDS))
 	if err != nil {
 		return nil, err

@@ -52,7 +52,10 @@ func spy() Program {
 			return err
 		},
 		Check: func(_ context.Context, o standalone.Options, w io.Writer) (int, error) {
-			_, err := fmt.Fprintln(w, "check", told(o))
+			_, err := fmt.Fprintln(w, "check", told(o), "namespace="+o.Namespace)
+			if text, failed := os.ReadFile(o.Dir); failed == nil {
+				_, err = fmt.Fprintf(w, "%s: %s", filepath.Base(o.Dir), text)
+			}
 			return strings.Count(o.Dir, "wrong"), err
 		},
 		Translate: func(_ context.Context, o standalone.Options, gateway, format string, w io.Writer) error {
@@ -136,7 +139,13 @@ func serve(env *testscript.Env, path string) (url string, err error) {
 		Objects:  file(path),
 		Ready:    func() (bool, string) { return true, "" },
 		Gatherer: prometheus.NewRegistry(),
-		Findings: func() []admin.Finding { return nil },
+		Findings: func() []admin.Finding {
+			return []admin.Finding{
+				{Severity: "error", Object: "HTTPRoute shop/web", Where: "web.yaml:7", Field: "spec.rules[0]",
+					Condition: "ResolvedRefs", Reason: "BackendNotFound", Message: "Service shop/x does not\nexist"},
+				{Severity: "warning", Where: "web.yaml:3", Message: "odd"},
+			}
+		},
 
 		Explainer: explainer("server"),
 		Differ:    differ{},
@@ -215,6 +224,16 @@ func TestAgeIsToldAsKubectlDoes(t *testing.T) {
 		if got := age(o, now); got != want {
 			t.Errorf("created %q: %s, want %s", created, got, want)
 		}
+	}
+	// In a file, the creation counts where it is stated, else the edit of the file.
+	edited := map[string]any{"creationTimestamp": nil,
+		"annotations": map[string]any{"cardea.dev/edited": "2026-11-21T11:00:00Z"}}
+	if got := age(object{"metadata": edited}, now); got != "60m" {
+		t.Errorf("edited an hour ago: %s", got)
+	}
+	edited["creationTimestamp"] = "2026-11-11T12:00:00Z"
+	if got := age(object{"metadata": edited}, now); got != "10d" {
+		t.Errorf("created ten days ago: %s", got)
 	}
 }
 

@@ -87,7 +87,7 @@ func (c *client) do(ctx context.Context, method, path string, body []byte) (json
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return nil,
 			fmt.Errorf("no Cardea runs at %s: start one with `cardea standalone DIR`, or %s; "+
-				"to ask a cluster, use `cardea get --kube`", c.server, orName)
+				"to read a cluster without it, use --kube", c.server, orName)
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return nil, err
 	case unreachable:

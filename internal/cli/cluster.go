@@ -163,23 +163,26 @@ const (
 	asNames = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 )
 
-// kinds counts the kinds that are installed and may be listed.
+// kinds counts the kinds that are installed. Of one that may not be listed, it says so.
 func (c *cluster) kinds(ctx context.Context) (json.RawMessage, error) {
 	counts := []admin.KindCount{}
 	for _, n := range c.catalog.All() {
 		p, err := c.page(ctx, n, asNames, "", 1, "")
 		_, absent := errors.AsType[missing](err)
 		refusal, refused := errors.AsType[serverError](err)
+		count := admin.KindCount{
+			Kind: n.String(), APIVersion: n.APIVersion(), Name: c.catalog.Word(n), Namespaced: !n.Cluster,
+			Count: len(p.Items) + p.Metadata.Remaining,
+		}
 		switch {
-		case absent || refused && refusal.reason == "Forbidden":
+		case absent:
 			continue
+		case refused && refusal.reason == "Forbidden":
+			count.Unread = refusal.message
 		case err != nil:
 			return nil, err
 		}
-		counts = append(counts, admin.KindCount{
-			Kind: n.String(), APIVersion: n.APIVersion(), Name: c.catalog.Word(n), Namespaced: !n.Cluster,
-			Count: len(p.Items) + p.Metadata.Remaining,
-		})
+		counts = append(counts, count)
 	}
 	return document(counts)
 }

@@ -1,15 +1,16 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"cardea.dev/cardea/internal/kind"
+	"cardea.dev/cardea/internal/schema"
 	"cardea.dev/cardea/internal/standalone"
 )
 
@@ -53,7 +54,7 @@ func completeGet(catalog *kind.Catalog, names namer) completer {
 		case len(args) == 0 && strings.Contains(typed, "/"):
 			return objectWords(cmd, catalog, typed, names), cobra.ShellCompDirectiveNoFileComp
 		case len(args) == 0:
-			return kindWords(catalog, ""), cobra.ShellCompDirectiveNoFileComp
+			return append(kindWords(catalog, ""), findingsWords[0]), cobra.ShellCompDirectiveNoFileComp
 		case len(args) == 1 && !strings.Contains(args[0], "/"):
 			return namesOf(cmd, catalog, args[0], names), cobra.ShellCompDirectiveNoFileComp
 		}
@@ -131,8 +132,13 @@ func listed(cmd *cobra.Command, from source, n *kind.Kind, namespace string) (na
 // names are the names of a kind's objects in the folder, or in the running Cardea.
 func (o *explainOptions) names(cmd *cobra.Command, p Program, n *kind.Kind) (names []string) {
 	if o.dir == "" {
-		return listed(cmd, newClient(p.Catalog, o.server, os.Getenv("CARDEA_SERVER")), n, o.namespace)
+		from, namespace, err := sourceOptions{p.Catalog, o.server, o.kubeOptions}.source()
+		if err != nil {
+			return nil
+		}
+		return listed(cmd, from, n, cmp.Or(o.namespace, namespace))
 	}
+	namespace := cmp.Or(o.namespace, schema.DefaultNamespace)
 	if offline(cmd, o.dir, &o.offline) != nil {
 		return nil
 	}
@@ -142,7 +148,7 @@ func (o *explainOptions) names(cmd *cobra.Command, p Program, n *kind.Kind) (nam
 	}
 	for _, fields := range all {
 		item := object(fields)
-		if item.Text("kind") == n.String() && (n.Cluster || item.Text("metadata", "namespace") == o.namespace) {
+		if item.Text("kind") == n.String() && (n.Cluster || item.Text("metadata", "namespace") == namespace) {
 			names = append(names, item.Text("metadata", "name"))
 		}
 	}

@@ -1,13 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 
-	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/diff"
 	"cardea.dev/cardea/internal/standalone"
 )
@@ -21,9 +21,8 @@ type exitError struct {
 func (e exitError) Unwrap() error { return e.error }
 
 func diffCommand(p Program) *cobra.Command {
-	o := standalone.Options{Dialects: p.Dialects}
-	var server, output string
-	var prune bool
+	o := diffOptions{offline: standalone.Options{Dialects: p.Dialects}}
+	var output string
 	cmd := &cobra.Command{
 		Use:   "diff DIR",
 		Short: "Show what would change in the proxies if a folder were applied",
@@ -31,8 +30,11 @@ func diffCommand(p Program) *cobra.Command {
 that would be added, removed or changed, requests that would go elsewhere, and what would be refused. Nothing is
 applied.
 
+With --kube, the objects are compared with those of the cluster that kubectl would ask, which are read with your own
+permissions; no Cardea has to run. What its proxies rejected is then not known.
+
 Objects that DIR does not declare stay, as with "kubectl apply". With --prune they are removed, as if DIR replaced
-the folder that the running Cardea serves.
+the folder that the running Cardea serves. DIR can also be one file, or - for stdin.
 
 Exit codes: 0 if nothing would change, 1 if something would change, 2 if something would be refused or can't be
 read.`,
@@ -40,6 +42,9 @@ read.`,
 
   # If it replaced the folder that is served
   cardea diff my-gateways --prune
+
+  # Against the cluster that kubectl uses
+  cardea diff deploy/gateways --kube
 
   # In CI, against a cluster's Cardea behind kubectl port-forward
   cardea diff deploy/gateways --server http://127.0.0.1:9900 -o json`,
@@ -53,7 +58,11 @@ read.`,
 			if output != "text" && output != "json" {
 				return exitError{fmt.Errorf("-o %q: want text or json", output), 2}
 			}
-			report, err := runDiff(cmd, p, &o, args[0], server, prune)
+			var report diff.Report
+			err := withFolder(cmd, args[0], func(dir string) (err error) {
+				report, err = runDiff(cmd, p, &o, dir)
+				return err
+			})
 			if err != nil {
 				return exitError{err, 2}
 			}
@@ -78,33 +87,53 @@ read.`,
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitError{err, 2} })
 	f := cmd.Flags()
-	f.StringVar(&server, "server", "", "address of the admin API ($CARDEA_SERVER, else http://"+admin.DefaultAddr+")")
-	f.BoolVar(&prune, "prune", false, "treat objects that DIR does not declare as removed")
+	bindServer(cmd, &o.server)
+	bindKube(cmd, &o.kubeOptions, ", instead of asking a running Cardea")
+	bindNamespace(cmd, &o.offline)
+	f.BoolVar(&o.prune, "prune", false, "treat objects that DIR does not declare as removed")
 	f.StringVarP(&output, "output", "o", "text", "text or json")
 	completeFlag(cmd, "output", "text", "json")
-	completeFlag(cmd, "server", "http://"+admin.DefaultAddr)
 	return cmd
 }
 
-func runDiff(
-	cmd *cobra.Command, p Program, o *standalone.Options, dir, server string, prune bool,
-) (report diff.Report, err error) {
-	o.Bind = []string{"127.0.0.1"}
-	if err := offline(cmd, dir, o); err != nil {
+type diffOptions struct {
+	offline standalone.Options
+	server  string
+	kubeOptions
+	prune bool
+}
+
+func runDiff(cmd *cobra.Command, p Program, o *diffOptions, dir string) (report diff.Report, err error) {
+	if err := o.notWith("--server", o.server, asksServer); err != nil {
 		return report, err
 	}
-	edit := diff.Edit{Prune: prune}
-	if edit.Objects, err = p.Objects(cmd.Context(), *o); err != nil {
+	o.offline.Bind = []string{"127.0.0.1"}
+	if err := offline(cmd, dir, &o.offline); err != nil {
+		return report, err
+	}
+	var c Cluster
+	if o.ofKube() {
+		if c, err = o.open(cmd, p); err != nil {
+			return report, err
+		}
+		o.offline.Namespace = cmp.Or(o.offline.Namespace, c.Namespace())
+	}
+	edit := diff.Edit{Prune: o.prune}
+	if edit.Objects, err = p.Objects(cmd.Context(), o.offline); err != nil {
 		return report, err
 	}
 	if len(edit.Objects) == 0 {
-		return report, fmt.Errorf("%s has no object of a kind that Cardea reads", dir)
+		return report, fmt.Errorf("%s has no object of a kind that Cardea reads", cmd.Flags().Arg(0))
+	}
+	if c != nil {
+		defer warn(cmd, c)
+		return c.Diff(cmd.Context(), edit)
 	}
 	body, err := json.Marshal(edit)
 	if err != nil {
 		return report, err
 	}
-	text, err := newClient(p.Catalog, server, os.Getenv("CARDEA_SERVER")).post(cmd.Context(), "/diff", body)
+	text, err := newClient(p.Catalog, o.server, os.Getenv("CARDEA_SERVER")).post(cmd.Context(), "/diff", body)
 	if err != nil {
 		return report, err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"cardea.dev/cardea/internal/explain"
 	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/schema"
 	"cardea.dev/cardea/internal/standalone"
 )
 
@@ -24,7 +26,8 @@ type explainOptions struct {
 	question               explain.Question
 	namespace, dir, output string
 	server                 string
-	offline                standalone.Options
+	kubeOptions
+	offline standalone.Options
 }
 
 func explainCommand(p Program) *cobra.Command {
@@ -43,7 +46,8 @@ For an object (KIND/NAME): show what it became in the proxies' configuration, wh
 findings, and when its last edit reached each step on the way to the proxies.
 
 The running Cardea at --server is asked. With --dir, the files of a folder are read instead, and no Cardea has to
-run.`,
+run. With --kube, the objects of the cluster that kubectl would ask are read, with your own permissions; its proxies
+are not asked, so what they acknowledged is not shown.`,
 		Example: `  cardea explain http://quickstart.localhost:8080/green
 
   # A request with a method, a header and a TLS server name
@@ -53,7 +57,10 @@ run.`,
   cardea explain http://quickstart.localhost:8080/ --dir examples/quickstart
 
   # An object
-  cardea explain httproute/quickstart -n quickstart`,
+  cardea explain httproute/quickstart -n quickstart
+
+  # In the cluster that kubectl uses
+  cardea explain http://shop.example/cart --kube`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 && !isRequest(args) {
 				return fmt.Errorf("name one URL, or one object as KIND/NAME: %s", cmd.UseLine())
@@ -76,14 +83,15 @@ run.`,
 	f.StringVar(&o.question.SNI, "sni", "", "server name (SNI) of the TLS handshake (default: the URL's host)")
 	f.StringVar(&o.question.Gateway, "gateway", "",
 		"Gateway that gets the request (NAMESPACE/NAME), if several have its port")
-	f.StringVarP(&o.namespace, "namespace", "n", "default", "namespace of the object")
+	f.StringVarP(&o.namespace, "namespace", "n", "",
+		`namespace of the object (default: "default", or the namespace of the kubeconfig's context)`)
 	f.StringVar(&o.dir, "dir", "", "read this folder (or file) instead of asking a running Cardea")
-	f.StringVar(&o.server, "server", "", "address of the admin API ($CARDEA_SERVER, else http://"+admin.DefaultAddr+")")
+	bindServer(cmd, &o.server)
+	bindKube(cmd, &o.kubeOptions, ", instead of asking a running Cardea")
 	f.StringVarP(&o.output, "output", "o", "text", "text or json")
 	bindFlags(cmd, &o.offline)
 	completeFlagBy(cmd, "namespace", completeNamespace(p.Catalog, names))
 	completeFlag(cmd, "output", "text", "json")
-	completeFlag(cmd, "server", "http://"+admin.DefaultAddr)
 	return cmd
 }
 
@@ -103,6 +111,9 @@ func runExplain(cmd *cobra.Command, p Program, o *explainOptions, what string) e
 	}
 	if o.dir != "" && o.server != "" {
 		return errors.New("--dir and --server can't be used together: --dir reads files, --server asks a running Cardea")
+	}
+	if err := cmp.Or(o.notWith("--server", o.server, asksServer), o.notWith("--dir", o.dir, "reads files")); err != nil {
+		return err
 	}
 	var story printer
 	var err error
@@ -128,7 +139,7 @@ func runExplain(cmd *cobra.Command, p Program, o *explainOptions, what string) e
 }
 
 func explainRequest(cmd *cobra.Command, p Program, o *explainOptions) (story explain.Story, err error) {
-	if o.dir != "" {
+	if o.reads() {
 		e, err := o.explainer(cmd, p)
 		if err != nil {
 			return story, err
@@ -157,18 +168,20 @@ func explainObject(
 	if name == "" {
 		return story, noName(word)
 	}
-	namespace := o.namespace
+	var e admin.Explainer
+	if o.reads() {
+		if e, err = o.explainer(cmd, p); err != nil {
+			return story, err
+		}
+	}
+	namespace := cmp.Or(o.namespace, schema.DefaultNamespace)
 	if n.Cluster {
 		namespace = ""
 	}
-	if o.dir != "" {
-		e, err := o.explainer(cmd, p)
-		if err != nil {
-			return story, err
-		}
+	if e != nil {
 		story, found := e.Object(model.Ref(n.Kind, namespace, name))
 		if !found {
-			return story, fmt.Errorf("%s has no %s %q in namespace %q", o.dir, n, name, namespace)
+			return story, fmt.Errorf("%s has no %s %q in namespace %q", cmp.Or(o.dir, "the cluster"), n, name, namespace)
 		}
 		return story, nil
 	}
@@ -179,8 +192,20 @@ func explainObject(
 	return story, o.ask(cmd.Context(), p, join(append(words, name)), &story)
 }
 
-// explainer reads the folder.
+// reads tells whether objects are read here, and no running Cardea is asked.
+func (o *explainOptions) reads() bool { return o.dir != "" || o.ofKube() }
+
+// explainer reads the folder or the cluster.
 func (o *explainOptions) explainer(cmd *cobra.Command, p Program) (admin.Explainer, error) {
+	if o.ofKube() {
+		c, err := o.open(cmd, p)
+		if err != nil {
+			return nil, err
+		}
+		o.namespace = cmp.Or(o.namespace, c.Namespace())
+		warn(cmd, c)
+		return c, nil
+	}
 	if err := offline(cmd, o.dir, &o.offline); err != nil {
 		return nil, err
 	}

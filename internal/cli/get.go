@@ -21,6 +21,7 @@ type getOptions struct {
 	namespace string
 	all       bool
 	output    string
+	watch     bool
 	sourceOptions
 }
 
@@ -29,12 +30,18 @@ var getFormats = []string{"table", "wide", "yaml", "json"}
 func getCommand(p Program) *cobra.Command {
 	o := getOptions{sourceOptions: sourceOptions{catalog: p.Catalog}}
 	cmd := &cobra.Command{
-		Use:   "get [KIND [NAME]]",
+		Use:   "get [KIND [NAME] | findings]",
 		Short: "Show objects of the running Cardea, or of a cluster, with their status",
 		Long: `Show objects with their status, the way "kubectl get" does. Without a KIND, list the kinds.
 
 A KIND can be written in every way that kubectl knows: httproutes, httproute, gtw, svc,
 gateways.gateway.networking.k8s.io. The contents of Secrets are not shown.
+
+STALE is True if an older version of the object serves than the newest one: its file has a mistake, or the proxies
+rejected the newest version and keep the one before. -o yaml says why (annotation cardea.dev/stale). AGE is the time
+since the object was created or, if it is in a file that does not say so, since the file was last edited.
+
+"findings" is no KIND: it shows what is wrong with the objects, of all namespaces unless -n names one.
 
 By default the running Cardea is asked: the one at --server, else at $CARDEA_SERVER, else at the default address.
 With --kube, the cluster that kubectl would ask is asked instead; with --kubeconfig or --context, the cluster that
@@ -48,6 +55,12 @@ they name. $KUBECONFIG alone selects no cluster: one of these flags has to be gi
   # One Gateway with all its conditions
   cardea get gateway quickstart -n quickstart -o yaml
 
+  # What is wrong
+  cardea get findings
+
+  # Each change of a route, until Ctrl-C
+  cardea get httproutes -A --watch
+
   # From a Cardea whose admin API has another address
   cardea get gateways -A --server http://127.0.0.1:9901
 
@@ -55,13 +68,14 @@ they name. $KUBECONFIG alone selects no cluster: one of these flags has to be gi
   cardea get httproutes -A --kube`,
 		Args:              atMostOne,
 		ValidArgsFunction: completeGet(o.catalog, o.names),
-		RunE:              func(cmd *cobra.Command, args []string) error { return get(cmd, o, args) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return get(cmd, o, p, args) },
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.namespace, "namespace", "n", "",
 		`namespace of the objects (default: "default", or the namespace of the kubeconfig's context)`)
 	f.BoolVarP(&o.all, "all-namespaces", "A", false, "objects of all namespaces")
 	f.StringVarP(&o.output, "output", "o", "table", "table, wide, yaml or json")
+	f.BoolVarP(&o.watch, "watch", "w", false, "print the table, then each row that changes; asks every second")
 	bindSource(cmd, &o.sourceOptions)
 	completeFlagBy(cmd, "namespace", completeNamespace(o.catalog, o.names))
 	completeFlag(cmd, "output", getFormats...)
@@ -77,9 +91,20 @@ func (o *getOptions) from(cmd *cobra.Command) (from source, namespace string, er
 	return from, namespace, err
 }
 
-func get(cmd *cobra.Command, o getOptions, args []string) error {
-	if !slices.Contains(getFormats, o.output) {
+func get(cmd *cobra.Command, o getOptions, p Program, args []string) error {
+	switch {
+	case !slices.Contains(getFormats, o.output):
 		return fmt.Errorf("-o %q: want table, wide, yaml or json", o.output)
+	case o.watch && (o.wantsText() || len(args) == 0):
+		return errors.New("--watch shows tables of one KIND or of findings: it can't be used with -o yaml or json, " +
+			"nor without a KIND")
+	case isFindings(args) && len(args) > 1:
+		return errFindingsName
+	case isFindings(args) && o.watch && o.ofKube():
+		return errors.New("findings of a cluster can't be watched: all of it would be read each second; " +
+			"watch a KIND, or the findings of a running Cardea (--server)")
+	case isFindings(args):
+		return getFindings(cmd, o, p)
 	}
 	names, args, err := asked(o.catalog, args)
 	if err != nil {
@@ -153,7 +178,11 @@ func getKinds(cmd *cobra.Command, o getOptions, from source) error {
 	}
 	t := table{columns: []string{"NAME", "APIVERSION", "KIND", "COUNT"}}
 	for _, k := range kinds {
-		t.rows = append(t.rows, []string{k.Name, k.APIVersion, k.Kind, fmt.Sprint(k.Count)})
+		count := fmt.Sprint(k.Count)
+		if k.Unread != "" {
+			count = "forbidden"
+		}
+		t.rows = append(t.rows, []string{k.Name, k.APIVersion, k.Kind, count})
 	}
 	return t.print(cmd.OutOrStdout())
 }
@@ -169,11 +198,22 @@ func getOne(cmd *cobra.Command, o getOptions, from source, names *kind.Kind, nam
 	if o.wantsText() {
 		return printText(cmd.OutOrStdout(), o.output, text)
 	}
-	var one object
-	if err := read(text, &one); err != nil {
+	made := func(text json.RawMessage) (table, error) {
+		var one object
+		err := read(text, &one)
+		return tableOf(names, []object{one}, time.Now(), o.output == "wide", false), err
+	}
+	t, err := made(text)
+	if err != nil {
 		return err
 	}
-	return tableOf(names, []object{one}, time.Now(), o.output == "wide", false).print(cmd.OutOrStdout())
+	return o.show(cmd, t, func() (table, error) {
+		text, err := from.one(cmd.Context(), names, o.namespace, name)
+		if err != nil {
+			return table{}, err
+		}
+		return made(text)
+	})
 }
 
 func getList(cmd *cobra.Command, o getOptions, from source, names *kind.Kind) error {
@@ -188,11 +228,17 @@ func getList(cmd *cobra.Command, o getOptions, from source, names *kind.Kind) er
 	if o.wantsText() {
 		return printText(cmd.OutOrStdout(), o.output, text)
 	}
-	var list struct{ Items []object }
-	if err := read(text, &list); err != nil {
+	made := func(text json.RawMessage) (table, error) {
+		var list struct{ Items []object }
+		err := read(text, &list)
+		wide, namespaces := o.output == "wide", !names.Cluster && o.all
+		return tableOf(names, list.Items, time.Now(), wide, namespaces), err
+	}
+	t, err := made(text)
+	if err != nil {
 		return err
 	}
-	if len(list.Items) == 0 {
+	if len(t.rows) == 0 && !o.watch {
 		where := "."
 		if namespace != "" {
 			where = " in " + namespace + " namespace; -A shows all namespaces."
@@ -200,8 +246,13 @@ func getList(cmd *cobra.Command, o getOptions, from source, names *kind.Kind) er
 		_, err := fmt.Fprintf(cmd.ErrOrStderr(), "No resources found%s\n", where)
 		return err
 	}
-	wide, namespaces := o.output == "wide", !names.Cluster && o.all
-	return tableOf(names, list.Items, time.Now(), wide, namespaces).print(cmd.OutOrStdout())
+	return o.show(cmd, t, func() (table, error) {
+		text, err := from.list(cmd.Context(), names, namespace)
+		if err != nil {
+			return table{}, err
+		}
+		return made(text)
+	})
 }
 
 // wantsText reports whether the answer is printed as it came.

@@ -14,6 +14,7 @@ import (
 	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/server"
+	"cardea.dev/cardea/internal/snapshot"
 	"cardea.dev/cardea/internal/standalone"
 )
 
@@ -33,6 +34,8 @@ type Program struct {
 	Objects func(context.Context, standalone.Options) ([]map[string]any, error)
 	// Explainer answers `cardea explain` for a folder.
 	Explainer func(context.Context, standalone.Options) (admin.Explainer, error)
+	// Cluster reads a cluster once.
+	Cluster func(context.Context, snapshot.Options) (Cluster, error)
 }
 
 // errSaid ends a command with exit code 1. The command has printed everything already.

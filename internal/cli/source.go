@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -24,41 +23,41 @@ type source interface {
 
 // sourceOptions say which source to ask.
 type sourceOptions struct {
-	catalog             *kind.Catalog
-	server              string // "": $CARDEA_SERVER, or the default address
-	kube                bool
-	kubeconfig, context string // either one means kube
+	catalog *kind.Catalog
+	server  string // "": $CARDEA_SERVER, or the default address
+	kubeOptions
 }
 
 // bindSource adds the flags that select the source.
 func bindSource(cmd *cobra.Command, o *sourceOptions) {
-	f := cmd.Flags()
-	f.StringVar(&o.server, "server", "", "address of the admin API ($CARDEA_SERVER, else http://"+admin.DefaultAddr+")")
-	f.BoolVar(&o.kube, "kube", false, "ask the cluster that kubectl would ask, instead of a running Cardea")
-	f.StringVar(&o.kubeconfig, "kubeconfig", "", "ask the cluster of this kubeconfig")
-	f.StringVar(&o.context, "context", "", "ask the cluster of this context of the kubeconfig")
-	completeFlag(cmd, "server", "http://"+admin.DefaultAddr)
-	completeFlagBy(cmd, "context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return contexts(o.kubeconfig), cobra.ShellCompDirectiveNoFileComp
-	})
+	bindServer(cmd, &o.server)
+	bindKube(cmd, &o.kubeOptions, ", instead of asking a running Cardea")
 }
 
-// ofKube reports whether a cluster is asked.
-func (o sourceOptions) ofKube() bool { return o.kube || o.kubeconfig != "" || o.context != "" }
+func bindServer(cmd *cobra.Command, server *string) {
+	cmd.Flags().StringVar(server, "server", "",
+		"address of the admin API ($CARDEA_SERVER, else http://"+admin.DefaultAddr+")")
+	completeFlag(cmd, "server", "http://"+admin.DefaultAddr)
+}
+
+const asksServer = "asks a running Cardea"
 
 // source returns the source, and the namespace to use if none is named.
 func (o sourceOptions) source() (from source, namespace string, err error) {
-	switch {
-	case o.ofKube() && o.server != "":
-		return nil, "",
-			errors.New("--server can't be used with --kube, --kubeconfig or --context: " +
-				"--server asks a running Cardea, the others ask a cluster")
-	case o.ofKube():
+	if err := o.notWith("--server", o.server, asksServer); err != nil {
+		return nil, "", err
+	}
+	if o.ofKube() {
 		c, err := newCluster(o.catalog, o.kubeconfig, o.context)
 		if err != nil {
 			return nil, "", err
 		}
 		return c, c.namespace, nil
 	}
-	return newClient(o.catalog, o.server, os.Getenv("CARDEA_SERVER")), "default", nil
+	return o.client(), "default", nil
+}
+
+// client asks the running Cardea.
+func (o sourceOptions) client() *client {
+	return newClient(o.catalog, o.server, os.Getenv("CARDEA_SERVER"))
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -11,12 +12,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"cardea.dev/cardea/internal/kind"
+	"cardea.dev/cardea/internal/model"
 )
 
 // table is rows of texts with titled columns.
 type table struct {
 	columns []string
 	rows    [][]string
+	keys    []string // of rows: what a row is about
+}
+
+func (t *table) add(key string, row []string) {
+	t.keys, t.rows = append(t.keys, key), append(t.rows, row)
 }
 
 func (t table) print(w io.Writer) error {
@@ -38,7 +45,7 @@ func tableOf(k *kind.Kind, objects []object, now time.Time, wide, namespaces boo
 	for _, c := range columns {
 		t.columns = append(t.columns, c.Title)
 	}
-	t.columns = append(t.columns, "AGE")
+	t.columns = append(t.columns, "STALE", "AGE")
 	var further []kind.Column
 	if wide {
 		further = slices.DeleteFunc(slices.Clone(k.Columns), func(c kind.Column) bool { return !c.Wide })
@@ -55,18 +62,43 @@ func tableOf(k *kind.Kind, objects []object, now time.Time, wide, namespaces boo
 		for _, c := range columns {
 			row = append(row, c.Of(o))
 		}
-		row = append(row, age(o, now))
+		row = append(row, stale(o), age(o, now))
 		for _, c := range further {
 			row = append(row, c.Of(o))
 		}
-		t.rows = append(t.rows, row)
+		t.add(o.Text("metadata", "namespace")+"/"+o.Text("metadata", "name"), row)
 	}
 	return t
 }
 
-// age is the time since the object was created, in kubectl's format.
+// stale tells whether an older version of an object serves than the newest one. In a cluster that is what the status
+// has: it is of an older version.
+func stale(o object) string {
+	conditions := o.List("status", "conditions")
+	for _, l := range o.List("status", "listeners") {
+		conditions = append(conditions, l.List("conditions")...)
+	}
+	for _, p := range o.List("status", "parents") {
+		if p.Text("controllerName") == model.ControllerName {
+			conditions = append(conditions, p.List("conditions")...)
+		}
+	}
+	generation := o.Text("metadata", "generation")
+	late := func(c object) bool {
+		seen := c.Text("observedGeneration")
+		return seen != "" && seen != generation
+	}
+	if o.Text("metadata", "annotations", kind.StaleAnnotation) != "" || slices.ContainsFunc(conditions, late) {
+		return "True"
+	}
+	return "False"
+}
+
+// age is the time since the object was created or, of an object in a file that does not say so, since the file was
+// edited; in kubectl's format.
 func age(o object, now time.Time) string {
-	created, err := time.Parse(time.RFC3339, o.Text("metadata", "creationTimestamp"))
+	stated := cmp.Or(o.Text("metadata", "creationTimestamp"), o.Text("metadata", "annotations", kind.EditedAnnotation))
+	created, err := time.Parse(time.RFC3339, stated)
 	if err != nil || created.IsZero() {
 		return "<unknown>"
 	}

@@ -3,6 +3,8 @@ package dialect
 import (
 	"log/slog"
 	"time"
+
+	"cardea.dev/cardea/internal/resource"
 )
 
 // Child is how a proxy runs as a child process.
@@ -20,7 +22,14 @@ type Child struct {
 	// the answer: it has listeners, or requests in flight.
 	BusyPath string
 	IsBusy   func(answer []byte) bool
+	// ConnectionsPath is what its admin interface is asked for to learn how connections to a backend went, by the
+	// backend's resource; Connections reads the answer.
+	ConnectionsPath func(backend resource.Key) string
+	Connections     func(answer []byte) Connections
 }
+
+// Connections is how those went that a proxy tried to the endpoints of a backend, since the proxy has the backend.
+type Connections struct{ Tried, Failed int }
 
 // ChildStart is what a child process is told.
 type ChildStart struct {

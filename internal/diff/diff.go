@@ -76,6 +76,9 @@ type Config struct {
 	Offered func(resource.Key) (instead *resource.Resource, apart bool)
 	// Foretold, if not nil, is what else is found of edits, where nothing but a proxy would find it. v is their View.
 	Foretold func(v flow.View) []model.Finding
+	// Doubtful, if not nil, tells of an error that it may be none, since not all was read that decides about it: it is
+	// shown as a warning.
+	Doubtful func(model.Finding) bool
 }
 
 // Differ answers what edits would change.
@@ -84,12 +87,27 @@ type Differ struct {
 	foretold func(flow.View) []model.Finding
 	applied  func(flow.View, []input.Content) ([]input.Content, []model.ObjectRef)
 	offered  func(resource.Key) (*resource.Resource, bool)
+	doubtful func(model.Finding) bool
 	schema   *schema.Schema
 }
 
 // New makes a Differ of a world. Objects are defaulted and validated by the schemas of the API, as everywhere.
 func New(c Config) *Differ {
-	return &Differ{c.World, c.Foretold, c.Applied, c.Offered, schema.New(c.World.Sources.Catalog)}
+	doubtful := func(f model.Finding) bool { return strings.Contains(f.Message, notRead) }
+	if c.Doubtful != nil {
+		doubtful = func(f model.Finding) bool { return strings.Contains(f.Message, notRead) || c.Doubtful(f) }
+	}
+	return &Differ{c.World, c.Foretold, c.Applied, c.Offered, doubtful, schema.New(c.World.Sources.Catalog)}
+}
+
+// Unknown lists what an edit begins to refer to, and of which nobody knows yet whether it is there.
+func (d *Differ) Unknown(e Edit) ([]model.ObjectRef, error) {
+	objects, err := d.read(e.Objects)
+	if err != nil {
+		return nil, err
+	}
+	_, unknown := d.arrive(objects)
+	return unknown, nil
 }
 
 // ErrBadObject: an object that no schema takes.

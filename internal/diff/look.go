@@ -25,7 +25,7 @@ func (d *Differ) look(v flow.View) (report Report, scenes []*scene) {
 	}
 	for _, f := range findings {
 		text := f.Object.String() + ": " + f.Says()
-		if f.Severity == model.Error && !strings.Contains(f.Message, notRead) {
+		if f.Severity == model.Error && !d.doubtful(f) {
 			report.Refused = append(report.Refused, text)
 		} else {
 			report.Warnings = append(report.Warnings, text)

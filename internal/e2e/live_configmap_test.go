@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/standalone"
 	"cardea.dev/cardea/internal/testcert"
 )
@@ -133,6 +134,8 @@ func TestTwoDataPlanes(t *testing.T) {
 
 	s.write("second.yaml", manyListeners("files", 81, testcert.Self("shop.example")))
 	s.says("gateway/shop/files", "Programmed=False TooLarge")
+	s.noted("gateways/shop/files", kind.StaleAnnotation, "its proxies keep what was written before: 129 files are needed")
+	s.noted("gateways/shop/web", kind.StaleAnnotation, "")
 	s.write("route.yaml", both("green"))
 	s.soon("GET http://shop.example/ -> 200 green")
 	s.says("httproute/shop/web", "web: cardea.dev/Programmed=True", "files: cardea.dev/Programmed=False TooLarge")
@@ -144,6 +147,7 @@ func TestTwoDataPlanes(t *testing.T) {
 	s.soon("GET http://shop.example:81/ -> 200 green")
 	s.says("gateway/shop/files", "Programmed=True")
 	s.says("httproute/shop/web", "files: cardea.dev/Programmed=True")
+	s.noted("gateways/shop/files", kind.StaleAnnotation, "")
 }
 
 // TestAnotherDataPlane: a Gateway that is live gets another data plane, and back.

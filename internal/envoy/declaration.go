@@ -28,6 +28,7 @@ func Dialect() dialect.Dialect {
 		Child: dialect.Child{
 			Program: Program(), Files: childFiles, Arguments: childArguments, Level: logLevel,
 			ReadyPath: readyPath, BusyPath: busyPath, IsBusy: isBusy,
+			ConnectionsPath: connectionsPath, Connections: connections,
 		},
 		Pod: dialect.Pod{
 			Image: "envoyproxy/envoy:distroless-v" + Version, Files: PodBootstrap, Command: PodCommand,

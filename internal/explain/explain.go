@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
@@ -26,12 +27,17 @@ type Config struct {
 	Offered func(resource.Key) (instead *resource.Resource, apart bool)
 	// Each, if not nil, tells how far each connected proxy is with a resource. It may be called in a View.
 	Each func(resource.Key) []resource.Proxy
+	// Connections, if not nil, tells how connections of a Gateway's proxy to a backend went, by the backend's resource;
+	// false if that is not known. It asks the proxy, and is not called in a View.
+	Connections func(backend resource.Key) (dialect.Connections, bool)
 	// Notes, if not nil, are for every story of a request: what the objects don't show.
 	Notes func() []string
 	// Problems, if not nil, are findings about a newer version of an object, which was not taken.
 	Problems func(model.ObjectRef) []model.Finding
 	// Offline: the objects are read and no proxy runs.
 	Offline bool
+	// Unasked: the objects are a cluster's, and nobody asked its proxies.
+	Unasked bool
 }
 
 // Explainer answers questions.

@@ -27,6 +27,7 @@ type Object struct {
 	// Panics are bugs of Cardea's own that concern the object, or what it looks at. What was made before stays.
 	Panics  []string `json:"panics,omitempty"`
 	Offline bool     `json:"offline,omitempty"` // no proxy runs
+	Unasked bool     `json:"unasked,omitempty"` // the proxies of the cluster were not asked
 }
 
 // Stages are the times of the last edit on its way to the proxies; nil where a time is longer ago than is remembered,
@@ -132,7 +133,7 @@ func (o *became) tell(q *asked) {
 	}
 	o.story = Object{
 		Object: o.ref.String(), Where: q.locate(o.ref, ""), Generation: meta.Generation, Edit: editOf(meta),
-		Offline:   q.config.Offline,
+		Offline: q.config.Offline, Unasked: q.config.Unasked,
 		DependsOn: q.dependencies(o.ref, o.fetched), Made: q.made(o.places, changed),
 	}
 	findings := o.findings

@@ -10,6 +10,7 @@ import (
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
 	"cardea.dev/cardea/internal/request"
 	"cardea.dev/cardea/internal/resource"
 )
@@ -24,6 +25,9 @@ func (e *Explainer) Request(question Question) (story Story, err error) {
 	err = e.ask(r)
 	for i := range r.story.Rules {
 		e.each(&r.story.Rules[i].Live, r.story.Rules[i].table)
+	}
+	for i := range r.story.Outcomes {
+		e.connections(&r.story.Outcomes[i])
 	}
 	return r.story, err
 }
@@ -51,7 +55,7 @@ func (r *requested) holds(q *asked) bool { return sameWays(r.ways, q.ways(r.call
 func (r *requested) tell(q *asked) { r.story = q.request(r.call, r.gateway, r.ways, r.chosen) }
 
 func (q *asked) request(c call, gateway string, ways []*way, w *way) Story {
-	story := Story{Request: c.text, Offline: q.config.Offline}
+	story := Story{Request: c.text, Offline: q.config.Offline, Unasked: q.config.Unasked}
 	if q.config.Notes != nil {
 		story.Notes = q.config.Notes()
 	}
@@ -96,7 +100,11 @@ func (q *asked) request(c call, gateway string, ways []*way, w *way) Story {
 		}
 	}
 	for _, o := range w.result.Outcomes {
-		story.Outcomes = append(story.Outcomes, q.outcome(c.Request, o))
+		out := q.outcome(c.Request, o)
+		if o.Backend != (model.BackendKey{}) {
+			out.backend = w.dialect.Backend(plan.BackendKey{Gateway: w.port.Key.Gateway, Backend: o.Backend})
+		}
+		story.Outcomes = append(story.Outcomes, out)
 		if rule, ok := q.rule(w, o); ok && !slices.ContainsFunc(story.Rules,
 			func(r Rule) bool { return r.Object == rule.Object && r.Rule == rule.Rule }) {
 			story.Rules = append(story.Rules, rule)

@@ -38,6 +38,7 @@ type Story struct {
 	// bugs of Cardea's own that concern its Gateway or its rules; what was made before stays
 	Panics  []string `json:"panics,omitempty"`
 	Offline bool     `json:"offline,omitempty"` // no proxy runs
+	Unasked bool     `json:"unasked,omitempty"` // the proxies of the cluster were not asked
 }
 
 // Rule is a rule of a route.
@@ -65,6 +66,16 @@ type Outcome struct {
 	Answer    string   `json:"answer,omitempty"` // the status in words: "404", of gRPC "UNIMPLEMENTED (12)"
 	Location  string   `json:"location,omitempty"`
 	Filters   []string `json:"filters,omitempty"` // what is done to request and answer
+	// Connections are those that the proxy tried to the backend, if one failed.
+	Connections *Connections `json:"connections,omitempty"`
+
+	backend resource.Key // zero: none
+}
+
+// Connections are those that a proxy tried to a backend since it has the backend.
+type Connections struct {
+	Tried  int `json:"tried"`
+	Failed int `json:"failed"`
 }
 
 // Near is a rule that did not take the request.

@@ -51,7 +51,7 @@ func (s Story) Print(w io.Writer, now time.Time) error {
 		p.outcome(o, i == 0, len(s.Outcomes))
 	}
 	for _, r := range s.Rules {
-		p.live(r, s.Offline, now)
+		p.live(r, s, now)
 	}
 	for _, name := range s.NotSimulated {
 		p.line("", "not simulated: %s", name)
@@ -118,15 +118,22 @@ func (p *page) outcome(o Outcome, first bool, of int) {
 	default:
 		p.line(heading, "%s%s, endpoints that can get it: %s", share, o.Backend, strings.Join(o.Endpoints, " "))
 	}
+	if c := o.Connections; c != nil && c.Failed == c.Tried {
+		p.line("", "connections to it fail: all %d that the proxy tried so far", c.Tried)
+	} else if c != nil {
+		p.line("", "%d of %d connections to it have failed so far", c.Failed, c.Tried)
+	}
 	for _, f := range o.Filters {
 		p.line("", "%s", f)
 	}
 }
 
-func (p *page) live(r Rule, offline bool, now time.Time) {
+func (p *page) live(r Rule, s Story, now time.Time) {
 	switch {
-	case offline:
+	case s.Offline:
 		p.line("live", "nowhere: these are files")
+	case s.Unasked:
+		p.line("live", "not known: the proxies of the cluster were not asked; the status of %s tells", r.Object)
 	default:
 		p.line("live", "%s", r.Live.text(now))
 	}
@@ -280,7 +287,7 @@ func (o Object) Print(w io.Writer, now time.Time) error {
 			text += " (" + told(m.Field, m.Where) + ")"
 		}
 		live := ""
-		if !o.Offline {
+		if !o.Offline && !o.Unasked {
 			live = ": " + m.Live.short()
 		}
 		p.line(heading, "%s: %s%s", m.Gateway, text, live)

@@ -12,6 +12,14 @@ type Column struct {
 	Wide  bool // it comes with -o wide only, after the age
 }
 
+// What a running Cardea says of objects that it shows, in annotations: Kubernetes has no field for it.
+const (
+	// EditedAnnotation is when the file of an object was edited last, as of the version that is shown (RFC 3339).
+	EditedAnnotation = "cardea.dev/edited"
+	// StaleAnnotation says why the version that serves is older than the newest one.
+	StaleAnnotation = "cardea.dev/stale"
+)
+
 // Shown is an object, or a part of one, as JSON tells it.
 type Shown map[string]any
 

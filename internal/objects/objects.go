@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/world"
 )
@@ -21,12 +22,17 @@ import (
 // Objects are a world's objects, with their status. It is what package admin shows.
 type Objects struct {
 	world  *world.World
+	older  func() map[model.ObjectRef]string
 	stamps *stamps
 }
 
-// New makes Objects; Run keeps statuses up to date.
-func New(w *world.World) *Objects {
-	return &Objects{world: w, stamps: newStamps(w.Sources.Catalog, time.Now)}
+// New makes Objects; Run keeps statuses up to date. older, if not nil, tells of which objects an older version serves
+// than the newest one, and why. It is not called in a View.
+func New(w *world.World, older func() map[model.ObjectRef]string) *Objects {
+	if older == nil {
+		older = func() map[model.ObjectRef]string { return nil }
+	}
+	return &Objects{world: w, older: older, stamps: newStamps(w.Sources.Catalog, time.Now)}
 }
 
 // Run stamps what every turn changes, until ctx is done.
@@ -40,8 +46,12 @@ func (o *Objects) endpoints(v flow.View, kind model.Kind) map[model.ObjectRef]st
 	return o.world.Endpoints(v)
 }
 
+// told is what is said of objects beside what they say themselves: which endpoints they have, and why an older version
+// of them serves.
+type told struct{ endpoints, older map[model.ObjectRef]string }
+
 // show is an object as Kubernetes has it; false if there is none.
-func (o *Objects) show(v flow.View, ref model.ObjectRef, endpoints map[model.ObjectRef]string) (any, bool) {
+func (o *Objects) show(v flow.View, ref model.ObjectRef, told told) (any, bool) {
 	k, source := o.world.Sources.Catalog.Of(ref.Kind()), o.world.Sources.Of(ref.Kind())
 	if k == nil {
 		return nil, false
@@ -56,9 +66,12 @@ func (o *Objects) show(v flow.View, ref model.ObjectRef, endpoints map[model.Obj
 		status = o.stamps.stamped(k, ref, report.Status)
 	}
 	t := metav1.TypeMeta{APIVersion: k.APIVersion(), Kind: k.String()}
-	meta := objectMeta(ref, found.Meta)
-	if text, known := endpoints[ref]; known {
-		meta.Annotations = map[string]string{model.EndpointsAnnotation: text}
+	meta := objectMeta(ref, found.Meta, told.older[ref])
+	if text, known := told.endpoints[ref]; known {
+		if meta.Annotations == nil {
+			meta.Annotations = map[string]string{}
+		}
+		meta.Annotations[model.EndpointsAnnotation] = text
 	}
 	return k.Content.Show(t, meta, found.Spec, status), true
 }
@@ -80,6 +93,7 @@ func (o *Objects) List(kind model.Kind, namespace string) (list []json.RawMessag
 		return nil, notKept(kind)
 	}
 	var shown []any
+	older := o.older()
 	o.world.Graph.View(func(v flow.View) {
 		refs := source.Refs(v)
 		if namespace != "" {
@@ -88,7 +102,7 @@ func (o *Objects) List(kind model.Kind, namespace string) (list []json.RawMessag
 		slices.SortFunc(refs, model.ObjectRef.Compare)
 		endpoints := o.endpoints(v, kind)
 		for _, ref := range refs {
-			object, _ := o.show(v, ref, endpoints)
+			object, _ := o.show(v, ref, told{endpoints, older})
 			shown = append(shown, object)
 		}
 	})
@@ -106,7 +120,8 @@ func (o *Objects) List(kind model.Kind, namespace string) (list []json.RawMessag
 func (o *Objects) Get(ref model.ObjectRef) (json.RawMessage, bool, error) {
 	var object any
 	var found bool
-	o.world.Graph.View(func(v flow.View) { object, found = o.show(v, ref, o.endpoints(v, ref.Kind())) })
+	older := o.older()
+	o.world.Graph.View(func(v flow.View) { object, found = o.show(v, ref, told{o.endpoints(v, ref.Kind()), older}) })
 	if !found {
 		return nil, false, nil
 	}
@@ -119,12 +134,26 @@ func (o *Objects) Get(ref model.ObjectRef) (json.RawMessage, bool, error) {
 
 func notKept(kind model.Kind) error { return fmt.Errorf("objects of kind %s are not kept", kind) }
 
-func objectMeta(ref model.ObjectRef, m model.Meta) metav1.ObjectMeta {
+func objectMeta(ref model.ObjectRef, m model.Meta, older string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
-		Name: ref.Name(), Namespace: ref.Namespace(), UID: types.UID(cmp.Or(m.UID, derivedUID(ref))),
+		Annotations: annotations(m, older),
+		Name:        ref.Name(), Namespace: ref.Namespace(), UID: types.UID(cmp.Or(m.UID, derivedUID(ref))),
 		Generation:        m.Generation,
 		CreationTimestamp: metav1.NewTime(m.Created), Labels: m.Labels.Map(),
 	}
+}
+
+// annotations tell what Cardea knows of an object and Kubernetes has no field for: when the file that it stands in was
+// edited last, and why an older version of it serves.
+func annotations(m model.Meta, older string) map[string]string {
+	notes := map[string]string{}
+	if m.Edit != nil && m.Edit.Where != "" {
+		notes[kind.EditedAnnotation] = m.Edit.At.UTC().Format(time.RFC3339)
+	}
+	if older != "" {
+		notes[kind.StaleAnnotation] = older
+	}
+	return notes
 }
 
 // derivedUID is a UID that is the same in every run, for an object that states none.

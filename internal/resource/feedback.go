@@ -28,6 +28,15 @@ type RefusalKey struct {
 	Hash    uint64
 }
 
+// HoldsOther tells whether a resource holds other content of the origin of content that was refused.
+func (r Resource) HoldsOther(refused RefusalKey) bool {
+	return slices.ContainsFunc(r.Parts, func(p *Part) bool {
+		return slices.ContainsFunc(p.Fragments, func(f Fragment) bool {
+			return f.Origin == refused.Origin && f.Variant == refused.Variant && f.Hash != refused.Hash && !f.Refused
+		})
+	})
+}
+
 // RefusalKind says what a refusal is about.
 type RefusalKind uint8
 

@@ -12,7 +12,7 @@ import (
 )
 
 // readMeta reads an object's metadata strictly and validates it. An object of a namespaced kind that names no namespace
-// is in DefaultNamespace.
+// is in that of the Schema.
 func (s *Schema) readMeta(k *kind.Kind, doc map[string]any) (*metav1.ObjectMeta, []Problem) {
 	path := field.NewPath("metadata")
 	raw, ok := doc["metadata"].(map[string]any)
@@ -45,8 +45,8 @@ func (s *Schema) readMeta(k *kind.Kind, doc map[string]any) (*metav1.ObjectMeta,
 		meta.Namespace = ""
 		delete(raw, "namespace")
 	case meta.Namespace == "":
-		meta.Namespace = DefaultNamespace
-		raw["namespace"] = DefaultNamespace
+		meta.Namespace = s.namespace
+		raw["namespace"] = s.namespace
 	}
 	return meta, problems(doc, apivalidation.ValidateObjectMeta(meta, namespaced, nameRule(k), path))
 }

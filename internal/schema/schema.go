@@ -12,7 +12,7 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// DefaultNamespace is the namespace of an object that does not name one.
+// DefaultNamespace is the namespace of an object that does not name one, unless Schema.In states another one.
 const DefaultNamespace = "default"
 
 // Schema knows the schema of every kind of a catalog.
@@ -22,17 +22,28 @@ type Schema struct {
 	storage     storage
 	fingerprint string
 	shapes      shapes
+	namespace   string // of an object that does not name one
 }
 
 // New makes the schemas of a catalog. Nothing is compiled yet.
 func New(catalog *kind.Catalog) *Schema {
 	s := &Schema{
 		catalog: catalog, crds: map[model.Kind]*crd{}, storage: newStorage(catalog), fingerprint: fingerprint(catalog),
+		namespace: DefaultNamespace,
 	}
 	for _, k := range catalog.All() {
 		if k.Definition != nil {
 			s.crds[k.Kind] = &crd{Kind: k}
 		}
+	}
+	return s
+}
+
+// In has the Schema put objects that name no namespace into another one than DefaultNamespace; "" changes nothing. It
+// is called before any other method.
+func (s *Schema) In(namespace string) *Schema {
+	if namespace != "" {
+		s.namespace = namespace
 	}
 	return s
 }
@@ -127,7 +138,7 @@ func (s *Schema) IdentifyBy(apiVersion, name, namespace, object string) (ref mod
 	group, _ := splitVersion(apiVersion)
 	k := s.catalog.Of(model.KindOf(group, name))
 	if namespace == "" {
-		namespace = DefaultNamespace
+		namespace = s.namespace
 	}
 	if k != nil && k.Cluster {
 		namespace = ""

@@ -144,10 +144,7 @@ func ready(edge *kube.Edge, proxies *xds.Server) (bool, string) {
 func findings(w *world.World) []admin.Finding {
 	var list []admin.Finding
 	for _, f := range w.FindingsAt(time.Now()) {
-		list = append(list, admin.Finding{
-			Severity: f.Severity.String(), Object: f.Object.String(), Field: f.Field, Condition: f.Condition, Reason: f.Reason,
-			Message: f.Message,
-		})
+		list = append(list, admin.FindingOf(f))
 	}
 	return list
 }

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"cardea.dev/cardea/internal/files"
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/schema"
 	"cardea.dev/cardea/internal/world"
 )
@@ -29,20 +32,29 @@ func load(o Options) (*world.World, *files.Folder, error) {
 
 func newFolder(o Options, w *world.World, onProblem func(files.Problem)) (*files.Folder, error) {
 	return files.New(files.Config{
-		Dir: o.Dir, Sources: w.Sources.Sources, Graph: w.Graph, Schema: schema.New(w.Sources.Catalog), Log: o.logger(),
-		CacheDir:  o.CacheDir,
-		OnProblem: onProblem,
+		Dir: o.Dir, Sources: w.Sources.Sources, Graph: w.Graph, Log: o.logger(), CacheDir: o.CacheDir,
+		Schema: schema.New(w.Sources.Catalog).In(o.Namespace), OnProblem: onProblem,
 	})
 }
 
-// Check prints every finding of a folder and of its objects, a line each, and returns how many of them are errors.
+// Check prints every finding of a folder and of its objects, a line each, and returns how many of them are errors. With
+// Options.Beside, the objects are looked at where others are, too.
 // Nothing is started.
-func Check(_ context.Context, o Options, out io.Writer) (errors int, err error) {
+func Check(ctx context.Context, o Options, out io.Writer) (errors int, err error) {
 	w, folder, err := load(o)
 	if err != nil {
 		return 0, err
 	}
-	list := allFindings(folder, append(w.FindingsAt(time.Now()), clashes(w)...), folder.Locator().Where)
+	place := folder.Locator().Where
+	var found []model.Finding
+	if o.Beside != nil {
+		if found, err = o.Beside(ctx, declaredBy(w, place)); err != nil {
+			return 0, err
+		}
+	} else {
+		found = append(w.FindingsAt(time.Now()), clashes(w)...)
+	}
+	list := allFindings(folder, found, place)
 	for _, f := range list {
 		if f.Severity == "error" {
 			errors++
@@ -61,6 +73,21 @@ func Check(_ context.Context, o Options, out io.Writer) (errors int, err error) 
 		_, err = fmt.Fprintln(out, "no findings")
 	}
 	return errors, err
+}
+
+// declaredBy are the objects that a folder declares, but for those that are there without a file.
+func declaredBy(w *world.World, place where) (list []input.Content) {
+	w.Graph.View(func(v flow.View) {
+		for _, k := range w.Sources.Catalog.All() {
+			source := w.Sources.Of(k.Kind)
+			for _, ref := range source.Refs(v) {
+				if o, _ := source.Get(v, ref); place(ref, "").File != "" {
+					list = append(list, input.Content{Ref: ref, Labels: o.Meta.Labels, Spec: o.Spec})
+				}
+			}
+		}
+	})
+	return list
 }
 
 // oneLine escapes characters that can't be seen, such as a newline in a name, as Go does.

@@ -2,9 +2,10 @@ package standalone
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"cardea.dev/cardea/internal/files"
 	"cardea.dev/cardea/internal/model"
@@ -27,7 +28,7 @@ func Objects(_ context.Context, o Options) (list []map[string]any, err error) {
 	if len(wrong) > 0 {
 		return nil, fmt.Errorf("the folder has errors:\n%s", strings.Join(wrong, "\n"))
 	}
-	shown, locator := objects.New(w), folder.Locator()
+	shown, locator := objects.New(w, nil), folder.Locator()
 	for _, k := range w.Sources.Catalog.All() {
 		texts, err := shown.List(k.Kind, "")
 		if err != nil {
@@ -49,7 +50,7 @@ func Objects(_ context.Context, o Options) (list []map[string]any, err error) {
 // declared is an object as a file states it; nil if no file does.
 func declared(locator *files.Locator, kind model.Kind, text []byte) (map[string]any, error) {
 	var object map[string]any
-	if err := json.Unmarshal(text, &object); err != nil {
+	if err := utiljson.Unmarshal(text, &object); err != nil { // integers stay integers
 		return nil, fmt.Errorf("read %s: %w", kind, err)
 	}
 	meta, _ := object["metadata"].(map[string]any)
@@ -58,7 +59,7 @@ func declared(locator *files.Locator, kind model.Kind, text []byte) (map[string]
 	if locator.Where(model.Ref(kind, namespace, name), "").File == "" {
 		return nil, nil
 	}
-	for _, field := range []string{"uid", "generation"} {
+	for _, field := range []string{"uid", "generation", "annotations"} {
 		delete(meta, field)
 	}
 	if meta["creationTimestamp"] == nil {

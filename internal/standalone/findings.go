@@ -22,10 +22,18 @@ func allFindings(folder *files.Folder, objects []model.Finding, place where) []a
 		})
 	}
 	for _, f := range objects {
-		list = append(list, admin.Finding{
-			Severity: f.Severity.String(), Object: f.Object.String(), Where: place(f.Object, f.Field).String(), Field: f.Field,
-			Condition: f.Condition, Reason: f.Reason, Message: f.Message,
-		})
+		shown := admin.FindingOf(f)
+		shown.Where = place(f.Object, f.Field).String()
+		list = append(list, shown)
+	}
+	return list
+}
+
+// older says why the last good versions of objects serve, and not the newest ones.
+func older(folder *files.Folder) map[model.ObjectRef]string {
+	list := map[model.ObjectRef]string{}
+	for ref, at := range folder.Older() {
+		list[ref] = "the newest version has a mistake, or its file has: " + at.String()
 	}
 	return list
 }

@@ -2,6 +2,7 @@ package standalone
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"cardea.dev/cardea/internal/dialect"
+	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/world"
 )
@@ -18,6 +20,7 @@ type Options struct {
 	Dialects   []dialect.Dialect // the data planes, at least one
 	Extensions []world.Extension // kinds that are read besides Cardea's own
 	Dir        string            // the folder of objects
+	Namespace  string            // of objects that state none; "": "default"
 	Envoy      string            // path of the proxy's program to run; "" looks for one, see process.Find
 	PortOffset int               // added to every listener's port to get the port to bind
 	Bind       []string          // IP addresses that Gateways bind where they state none
@@ -28,8 +31,10 @@ type Options struct {
 	CacheDir      string // what Run remembers for the next run; "" is the user's cache folder
 	Log           *slog.Logger
 	OnAdmin       func(addr string) // is called with the address of the admin API; nil: not called
-	Unchecked     bool              // for tests: see gateway.Options
-	Budgets       model.Budgets     // of what is rendered for a Gateway; the zero Budgets bound nothing
+	// Beside, if not nil, tells Check what is wrong with the folder's objects where others are, too: those of a cluster.
+	Beside    func(context.Context, []input.Content) ([]model.Finding, error)
+	Unchecked bool          // for tests: see gateway.Options
+	Budgets   model.Budgets // of what is rendered for a Gateway; the zero Budgets bound nothing
 }
 
 // logger is the logger of the options; nil discards.

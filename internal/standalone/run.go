@@ -42,9 +42,12 @@ func Run(ctx context.Context, o Options) (err error) {
 	findings := func(place where) []admin.Finding {
 		return append(children.findings(place), allFindings(folder, w.FindingsAt(time.Now()), place)...)
 	}
+	explains := explained(folder)
+	explains.Connections = children.connections
 	parts, err := assembly.New(assembly.Config{
 		World: w, Log: o.logger(), Metrics: metrics, Identify: identify, Files: files, Sync: o.ConfigMapSync,
-		Explain: explained(folder), Diff: diff.Config{Foretold: newClashes(w)},
+		Older:   func() map[model.ObjectRef]string { return older(folder) },
+		Explain: explains, Diff: diff.Config{Foretold: newClashes(w)},
 		Admin: admin.Config{
 			Addr: o.Admin, Ready: ready.state, OnListen: o.OnAdmin,
 			Findings: func() []admin.Finding { return findings(folder.Locator().Where) },

@@ -12,18 +12,18 @@ import (
 // FindingFollower tells one reader which findings come and go, as [flow.Follower] does: the work is that of the reports
 // that changed. What depends on the time (FindingsAt) is not among them. One goroutine may use it.
 type FindingFollower struct {
-	world     *World
-	reports   []plan.ReportFollower // as Reports.Kinds
-	unclassed *flow.Follower[model.ObjectRef, []model.Finding]
-	refused   *flow.Follower[resource.RefusalKey, resource.Refusal]
-	said      map[any][]model.Finding // what was told last, by what says it; without those that say nothing
+	world   *World
+	reports []plan.ReportFollower // as Reports.Kinds
+	beside  *flow.Follower[model.ObjectRef, []model.Finding]
+	refused *flow.Follower[resource.RefusalKey, resource.Refusal]
+	said    map[any][]model.Finding // what was told last, by what says it; without those that say nothing
 }
 
 // FollowFindings begins to follow all findings. It must not be called in a View.
 func (w *World) FollowFindings() *FindingFollower {
 	f := &FindingFollower{
 		world: w, said: map[any][]model.Finding{},
-		unclassed: flow.Follow(w.Reports.Unclassed), refused: flow.Follow(w.Feedback.Refused.Collection()),
+		beside: flow.Follow(w.Reports.Beside), refused: flow.Follow(w.Feedback.Refused.Collection()),
 	}
 	for _, k := range w.Reports.Kinds {
 		f.reports = append(f.reports, k.Follow())
@@ -36,7 +36,7 @@ func (f *FindingFollower) Stop() {
 	for _, r := range f.reports {
 		r.Stop()
 	}
-	f.unclassed.Stop()
+	f.beside.Stop()
 	f.refused.Stop()
 }
 
@@ -58,9 +58,9 @@ func (f *FindingFollower) Changes(v flow.View) (come, gone []model.Finding) {
 			says(ref, changed.Findings)
 		}
 	}
-	type unclassed struct{ model.ObjectRef }
-	for change := range f.unclassed.Changes(v) {
-		says(unclassed{change.Key}, change.Value)
+	type beside struct{ model.ObjectRef }
+	for change := range f.beside.Changes(v) {
+		says(beside{change.Key}, change.Value)
 	}
 	for change := range f.refused.Changes(v) {
 		var now []model.Finding

@@ -184,7 +184,7 @@ func TestOwnKindInAFolder(t *testing.T) {
 		cli.Main(t.Context(), slices.Concat([]string{"get", "--server", server}, words), program, &out, &out)
 		return strings.Join(strings.Fields(out.String()), " ")
 	}
-	head, row := "NAME SECRET ACCEPTED AGE one main True ", " two other False "
+	head, row := "NAME SECRET ACCEPTED STALE AGE one main True ", " two other False False "
 	readWithin := time.Now().Add(20 * time.Second) // the API answers before the folder was read
 	for {
 		table := get("xbackends.own.example")
