@@ -14,7 +14,6 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/api/v1alpha1"
@@ -39,7 +38,7 @@ var testPod = dialect.Pod{
 var testSettings = Settings{
 	Image: "envoy:v1", XDSHost: "cardea.cardea-system.svc", XDSPort: 18000, XDSName: "cardea.cardea-system.svc",
 	Audience: "cardea.dev/xds", ProbeAddress: DefaultProbeAddress, ProbePort: DefaultProbePort,
-	Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}},
+	Resources: DefaultResources(), key: []byte("key"),
 }
 
 // TestRender renders the Gateways of testdata/*.txtar. A file holds:
@@ -174,6 +173,11 @@ func TestRenderIsPure(t *testing.T) {
 	elsewhere.XDSPort++
 	if list := changed(first, one("x", elsewhere)); !slices.Equal(list, []kind{configMap, deployment}) {
 		t.Errorf("another bootstrap changes %v", list)
+	}
+	rekeyed := testSettings
+	rekeyed.key = []byte("another key")
+	if list := changed(first, one("x", rekeyed)); !slices.Equal(list, []kind{configMap, deployment}) {
+		t.Errorf("another key changes %v: the path of the drain must not be guessed from the Gateway", list)
 	}
 	p.Ports = append(p.Ports, plan.ProxyPort{Number: 443, Bind: 443, Transport: model.TCP})
 	if list := changed(first, one("x", testSettings)); !slices.Equal(list, []kind{service}) {
