@@ -56,7 +56,8 @@ type DataPlaneSpec struct {
 	// +optional
 	Image string `json:"image,omitempty"`
 
-	// Resources of the proxy's container.
+	// Resources of the proxy's container. The default is a request of 256Mi and a limit of 1Gi of memory, and no limit of
+	// the CPU. A proxy that has nearly the memory of its limit refuses requests.
 	//
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`

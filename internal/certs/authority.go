@@ -28,6 +28,7 @@ type Authority struct {
 	mu          sync.Mutex // guards the fields below
 	certificate *tls.Certificate
 	bundle      []byte
+	key         []byte
 	changed     chan struct{} // closed when the bundle changes
 }
 
@@ -52,6 +53,14 @@ func (a *Authority) Bundle() ([]byte, <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.bundle, a.changed
+}
+
+// Key is what secrets of the proxies are derived from: random bytes that nobody else knows, the same as long as the
+// Secret exists. It is empty before Loaded.
+func (a *Authority) Key() []byte {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.key
 }
 
 // ServerConfig serves with the current certificate, over HTTP/2. A connection before Loaded is refused.
@@ -137,13 +146,16 @@ func (a *Authority) turn(ctx context.Context) (look time.Time, err error) {
 // want is the state to reach. It is stored itself if nothing has to change; look is when to look again.
 func (a *Authority) want(stored *state, now time.Time) (want *state, look time.Time, err error) {
 	if stored != nil {
-		return advance(stored, a.cfg.Times, now)
+		if want, look, err = advance(stored, a.cfg.Times, now); err != nil {
+			return nil, look, err
+		}
+		return want.keyed(stored), look, nil
 	}
 	if a.state != nil {
 		return a.state, look, nil // the Secret was deleted; proxies still trust this authority
 	}
 	signer, err := newAuthority(a.cfg.Times.Authority, now)
-	return &state{signer: signer, since: now}, look, err
+	return (&state{signer: signer, since: now}).keyed(nil), look, err
 }
 
 // adopt makes the state the current one, and returns when the certificate has to be renewed.
@@ -156,7 +168,7 @@ func (a *Authority) adopt(s *state, now time.Time) (renew time.Time, err error) 
 			return renew, err
 		}
 	}
-	a.state, a.certificate = s, leaf
+	a.state, a.certificate, a.key = s, leaf, s.key
 	if bundle := s.bundle(); !bytes.Equal(bundle, a.bundle) {
 		if a.bundle == nil {
 			defer close(a.loaded)

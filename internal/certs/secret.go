@@ -12,6 +12,7 @@ const (
 	nextEntry     = "next"
 	previousEntry = "previous"
 	sinceEntry    = "since"
+	proxiesEntry  = "proxies" // key only: what secrets of the proxies are derived from
 
 	certificateSuffix = ".crt"
 	keySuffix         = ".key"
@@ -20,6 +21,9 @@ const (
 // encode is the Secret's content.
 func encode(s *state) (map[string][]byte, error) {
 	data := map[string][]byte{sinceEntry: []byte(s.since.UTC().Format(time.RFC3339Nano))}
+	if len(s.key) > 0 {
+		data[proxiesEntry+keySuffix] = s.key
+	}
 	for entry, a := range map[string]*authority{signerEntry: s.signer, nextEntry: s.next, previousEntry: s.previous} {
 		if a == nil {
 			continue
@@ -60,6 +64,9 @@ func decode(data map[string][]byte) (*state, error) {
 			return nil, fmt.Errorf("entry %s: %w", e.entry+certificateSuffix, err)
 		}
 		*e.to = a
+	}
+	if key := data[proxiesEntry+keySuffix]; len(key) > 0 { // a former version wrote none
+		s.key = key
 	}
 	if s.next != nil && s.previous != nil {
 		return nil, fmt.Errorf("it has both %s and %s, which no step has", nextEntry, previousEntry)

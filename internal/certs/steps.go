@@ -1,6 +1,9 @@
 package certs
 
-import "time"
+import (
+	"crypto/rand"
+	"time"
+)
 
 // step is a step of a rotation.
 type step string
@@ -17,6 +20,24 @@ type state struct {
 	next     *authority // will sign; only in step introduced
 	previous *authority // has signed, without its key; only in step switched
 	since    time.Time  // when the step began
+	// key is what secrets of the proxies are derived from. It is random, and stays the same in all steps.
+	key []byte
+}
+
+// keyed is the state with the key of the former one (nil: there is none), or a new one if that has none.
+func (s *state) keyed(former *state) *state {
+	if s.key != nil {
+		return s
+	}
+	with := *s
+	if former != nil {
+		with.key = former.key
+	}
+	if with.key == nil {
+		with.key = make([]byte, 32)
+		_, _ = rand.Read(with.key) // never fails
+	}
+	return &with
 }
 
 func (s *state) step() step {

@@ -114,3 +114,35 @@ func TestConfig(t *testing.T) {
 		t.Error("steps that do not fit are taken")
 	}
 }
+
+// TestKeyStays: what secrets of the proxies are derived from is the same in all steps, and is made for the Secret of a
+// version that had none.
+func TestKeyStays(t *testing.T) {
+	a := &Authority{cfg: Config{Times: testTimes}}
+	first, _, err := a.want(nil, start)
+	if err != nil || len(first.key) != 32 {
+		t.Fatalf("%v: a key of %d bytes", err, len(first.key))
+	}
+	s, turns := first, 0
+	for at := start; turns < 4; at = at.Add(time.Hour) {
+		data, err := encode(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored, err := decode(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, _, err = a.want(stored, at); err != nil || !bytes.Equal(s.key, first.key) {
+			t.Fatalf("%v: after %v the key is another one", err, at.Sub(start))
+		}
+		if s != stored {
+			turns++
+		}
+	}
+	former := &state{signer: first.signer, since: start}
+	with, _, err := a.want(former, start)
+	if err != nil || with == former || len(with.key) != 32 || bytes.Equal(with.key, first.key) {
+		t.Errorf("%v: a Secret without a key gets %x", err, with.key)
+	}
+}

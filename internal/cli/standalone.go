@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/standalone"
@@ -16,7 +18,7 @@ import (
 
 func standaloneCommand(p Program) *cobra.Command {
 	o := standalone.Options{Dialects: p.Dialects}
-	var level, format string
+	var level, format, memory string
 	cmd := &cobra.Command{
 		Use:   "standalone DIR",
 		Short: "Run all gateways of a folder on this machine",
@@ -48,6 +50,9 @@ port 443 at 8443.`,
 				return fmt.Errorf("--admin %q: want host:port, such as %s", o.Admin, admin.DefaultAddr)
 			}
 			var err error
+			if o.Memory, err = bytesOf(memory); err != nil {
+				return fmt.Errorf("--proxy-memory %q: %w", memory, err)
+			}
 			if o.Log, err = logger(cmd.ErrOrStderr(), level, format); err != nil {
 				return err
 			}
@@ -60,6 +65,9 @@ port 443 at 8443.`,
 	f.StringVar(&o.Admin, "admin", admin.DefaultAddr, "host:port of the admin API")
 	f.StringVar(&o.WorkDir, "work-dir", "",
 		"folder for the proxies' sockets and bootstrap files (default: a temporary folder)")
+	f.StringVar(&memory, "proxy-memory", "",
+		"memory that each proxy may take, such as 1Gi: when it is full, requests are refused rather than the proxy killed\n"+
+			"(default: no bound)")
 	f.DurationVar(&o.ConfigMapSync, "configmap-sync", time.Second,
 		"time between the steps of an edit of files, which proxies of the data plane EnvoyConfigMap read by themselves")
 	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
@@ -119,4 +127,19 @@ func logger(w io.Writer, level, format string) (*slog.Logger, error) {
 		return slog.New(slog.NewJSONHandler(w, &options)), nil
 	}
 	return nil, fmt.Errorf("--log-format %q: want text or json", format)
+}
+
+// leastMemory is what a proxy needs that serves anything.
+const leastMemory = 64 << 20
+
+// bytesOf reads an amount of memory as Kubernetes writes it; "" is 0.
+func bytesOf(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	q, err := resource.ParseQuantity(text)
+	if err != nil || q.Value() < leastMemory {
+		return 0, errors.New("want an amount of at least 64Mi, such as 1Gi")
+	}
+	return q.Value(), nil
 }

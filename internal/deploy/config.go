@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/client-go/rest"
 
 	"cardea.dev/cardea/internal/dialect"
@@ -29,6 +30,8 @@ type Config struct {
 	// Bundle is the PEM text of whom proxies trust for xDS, and a channel that is closed when there is another; an empty
 	// text is waited for.
 	Bundle func() ([]byte, <-chan struct{})
+	// Key is random, stays the same, and nobody else knows it; there is one when there is a bundle.
+	Key func() []byte
 	// FilesChanged is called when somebody else may have changed what Files wrote of a Gateway; nil: nobody is told.
 	FilesChanged func(model.ObjectRef)
 	Settings     Settings
@@ -39,8 +42,9 @@ type Config struct {
 
 // Settings are the same for all Gateways.
 type Settings struct {
-	Image     string                      // of the proxy, unless a DataPlane sets one; "": that of its data plane
-	Resources corev1.ResourceRequirements // of the proxy's container, unless a DataPlane sets them
+	Image string // of the proxy, unless a DataPlane sets one; "": that of its data plane
+	// Resources of the proxy's container, unless a DataPlane sets them. The zero value means DefaultResources.
+	Resources corev1.ResourceRequirements
 	// XDSHost and XDSPort are the address of the xDS server, XDSName is the name in its certificate ("": XDSHost).
 	XDSHost  string
 	XDSPort  int32
@@ -53,6 +57,8 @@ type Settings struct {
 	// EgressExcept are the addresses that proxies must not reach, by a NetworkPolicy beside each Deployment; none: there
 	// is no such policy.
 	EgressExcept []netip.Prefix
+
+	key []byte // of Config.Key, when there is one
 }
 
 // Defaults of Settings.
@@ -60,6 +66,14 @@ const (
 	DefaultProbeAddress = "0.0.0.0"
 	DefaultProbePort    = 19003
 )
+
+// DefaultResources bound the memory, and let a proxy use the processors that nobody else uses.
+func DefaultResources() corev1.ResourceRequirements {
+	return corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")},
+		Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")},
+	}
+}
 
 // Event is something that happened to the objects of a Gateway or an XBackend, for Kubernetes Events. What the
 // object's conditions say is no Event.
@@ -74,8 +88,8 @@ func (c *Config) complete() error {
 	switch {
 	case c.REST == nil, c.Graph == nil, c.Classes == nil, c.Proxies == nil, c.Selections == nil, c.Fronts == nil:
 		return errors.New("deploy: a connection, a graph, its classes, proxies, selections and fronts are needed")
-	case c.Pod == nil, c.Bundle == nil:
-		return errors.New("deploy: what starts a proxy and a CA bundle are needed")
+	case c.Pod == nil, c.Bundle == nil, c.Key == nil:
+		return errors.New("deploy: what starts a proxy, a CA bundle and a key are needed")
 	case c.Settings.XDSHost == "", c.Settings.XDSPort == 0, c.Settings.Audience == "":
 		return errors.New("deploy: the xDS server's host and port and the audience of its tokens are needed")
 	}
@@ -83,6 +97,9 @@ func (c *Config) complete() error {
 	s.XDSName = cmp.Or(s.XDSName, s.XDSHost)
 	s.ProbeAddress = cmp.Or(s.ProbeAddress, DefaultProbeAddress)
 	s.ProbePort = cmp.Or(s.ProbePort, DefaultProbePort)
+	if r := s.Resources; len(r.Limits)+len(r.Requests)+len(r.Claims) == 0 {
+		s.Resources = DefaultResources()
+	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}

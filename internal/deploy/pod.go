@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"cmp"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -17,7 +18,6 @@ import (
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	"cardea.dev/cardea/internal/dialect"
-	"cardea.dev/cardea/internal/model"
 )
 
 // Paths in a pod.
@@ -52,15 +52,24 @@ func (r *renderer) start() dialect.PodStart {
 		ConfigDir: configDir, CAPath: path.Join(configDir, caFile), TokenPath: path.Join(tokenDir, tokenFile),
 		AdminSocket:  path.Join(tmpDir, "admin"),
 		ProbeAddress: r.settings.ProbeAddress, ProbePort: r.settings.ProbePort,
-		ReadyPath: readyPath, LivePath: livePath, DrainPath: drainPath(r.ref, r.proxy.UID), Drain: r.parameters.drain,
+		ReadyPath: readyPath, LivePath: livePath, DrainPath: r.drainPath(),
+		Drain: r.parameters.drain, AfterDrain: 2 * endTime, Memory: r.memory(),
 		Configuration: configuration,
 	}
 }
 
-// drainPath is a secret of those who may read the Gateway or its pods, since everybody can reach a pod's probe port.
-func drainPath(ref model.ObjectRef, uid string) string {
-	sum := sha256.Sum256([]byte("drain " + ref.NamespacedName() + " " + uid))
-	return "/drain/" + hex.EncodeToString(sum[:16])
+// drainPath is a secret, since everybody can reach a pod's probe port: only those can know it who may read the
+// Gateway's pods, or what they start with. It stays the same as long as the key does.
+func (r *renderer) drainPath() string {
+	mac := hmac.New(sha256.New, r.settings.key)
+	mac.Write([]byte("drain " + r.ref.NamespacedName() + " " + r.proxy.UID))
+	return "/drain/" + hex.EncodeToString(mac.Sum(nil)[:16])
+}
+
+// memory is the limit of the container's memory; 0: there is none.
+func (r *renderer) memory() int64 {
+	all := r.parameters.resources(r.settings)
+	return all.Limits.Memory().Value()
 }
 
 func selector(m map[string]string) *metav1ac.LabelSelectorApplyConfiguration {
@@ -123,7 +132,7 @@ func (r *renderer) container() *corev1ac.ContainerApplyConfiguration {
 	if r.parameters.drain > 0 {
 		// The request is answered when the pod has drained; the kubelet waits for the answer.
 		c.WithLifecycle(corev1ac.Lifecycle().WithPreStop(corev1ac.LifecycleHandler().
-			WithHTTPGet(page(drainPath(r.ref, r.proxy.UID)))))
+			WithHTTPGet(page(r.drainPath()))))
 	}
 	return c
 }

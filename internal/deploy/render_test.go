@@ -15,7 +15,6 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/api/v1alpha1"
@@ -43,7 +42,7 @@ var testSettings = Settings{
 	EgressExcept: []netip.Prefix{
 		netip.MustParsePrefix("169.254.0.0/16"), netip.MustParsePrefix("10.1.2.3/32"), netip.MustParsePrefix("fe80::/10"),
 	},
-	Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}},
+	Resources: DefaultResources(), key: []byte("key"),
 }
 
 // TestRender renders the Gateways of testdata/*.txtar. A file holds:
@@ -178,6 +177,11 @@ func TestRenderIsPure(t *testing.T) {
 	elsewhere.XDSPort++
 	if list := changed(first, one("x", elsewhere)); !slices.Equal(list, []kind{configMap, deployment}) {
 		t.Errorf("another bootstrap changes %v", list)
+	}
+	rekeyed := testSettings
+	rekeyed.key = []byte("another key")
+	if list := changed(first, one("x", rekeyed)); !slices.Equal(list, []kind{configMap, deployment}) {
+		t.Errorf("another key changes %v: the path of the drain must not be guessed from the Gateway", list)
 	}
 	p.Ports = append(p.Ports, plan.ProxyPort{Number: 443, Bind: 443, Transport: model.TCP})
 	if list := changed(first, one("x", testSettings)); !slices.Equal(list, []kind{service}) {

@@ -177,7 +177,7 @@ func (s *stage) config() deploy.Config {
 			}
 			return envoy.Dialect().Pod
 		},
-		Bundle: s.bundle,
+		Bundle: s.bundle, Key: s.authority.Key,
 		FilesChanged: func(ref model.ObjectRef) {
 			s.mu.Lock()
 			defer s.mu.Unlock()

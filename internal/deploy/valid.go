@@ -58,7 +58,9 @@ func (d *Deployer) running(ref model.ObjectRef, p plan.Proxy) model.DataPlane {
 }
 
 func (d *Deployer) render(ref model.ObjectRef, p plan.Proxy, bundle []byte) (objects, error) {
-	want, err := render(ref, p, d.cfg.Settings, d.cfg.Pod(p.DataPlane), bundle)
+	settings := d.cfg.Settings
+	settings.key = d.cfg.Key()
+	want, err := render(ref, p, settings, d.cfg.Pod(p.DataPlane), bundle)
 	if err != nil {
 		return want, fmt.Errorf("render: %w", err)
 	}

@@ -38,6 +38,7 @@ type ChildStart struct {
 	// does.
 	XDSSocket, AdminSocket string
 	Files                  FileStart // of a data plane that is fed by files
+	Memory                 int64     // that it may take, in bytes; 0: no bound is known
 }
 
 // Program is a proxy's executable, and how it is found on a machine.
@@ -77,15 +78,17 @@ type PodStart struct {
 	// CAPath is the PEM bundle that the server's certificate is verified by, TokenPath the pod's token for the server.
 	// Both are read again when the folder that they are in changes the way that Kubernetes' volumes do: by a renamed link.
 	CAPath, TokenPath string
+	Memory            int64 // that each proxy may take, in bytes; 0: no bound is known
 	// AdminSocket is the path of the Unix socket where the proxy's admin interface listens, in a folder that the proxy may
 	// write to.
 	AdminSocket string
 	// ProbeAddress ("0.0.0.0"; "::" is IPv4, too) and ProbePort are where the three paths are answered, and nothing else.
 	ProbeAddress string
 	ProbePort    int32
-	// ReadyPath answers 200 when the first configuration is whole and all ports are open, and goes on while the proxy
-	// drains. LivePath answers 200 when the proxy's threads do, from then on. DrainPath, which whoever knows it may call,
-	// tells every client to leave and answers after Drain; there is none if Drain is 0.
+	// ReadyPath answers 200 when the first configuration is whole, all ports are open, and a connection and a request of a
+	// client would be taken; it goes on while the proxy drains. LivePath answers 200 when the proxy's threads do, from
+	// then on, however many clients there are. DrainPath, which whoever knows it may call, tells every client to leave and
+	// answers after Drain; there is none if Drain is 0. A proxy that is alive AfterDrain later takes clients as before.
 	ReadyPath, LivePath, DrainPath string
-	Drain                          time.Duration
+	Drain, AfterDrain              time.Duration
 }

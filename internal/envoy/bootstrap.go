@@ -11,12 +11,11 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
-	overloadv3 "github.com/envoyproxy/go-control-plane/envoy/config/overload/v3"
-	downstreamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/resource_monitors/downstream_connections/v3"
 	upstreamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -38,6 +37,7 @@ type BootstrapConfig struct {
 	// AdminSocket is the path of the Unix socket where Envoy's admin interface listens; or AdminAddress, "IP:port".
 	AdminSocket  string
 	AdminAddress string
+	Memory       int64 // that it may take, in bytes; 0: its heap has no bound
 }
 
 // Bootstrap renders an Envoy's bootstrap, as JSON.
@@ -49,7 +49,7 @@ func Bootstrap(cfg BootstrapConfig) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := bootstrap(&corev3.Node{Id: cfg.NodeID, Cluster: cfg.NodeCluster}, admin)
+	b := bootstrap(&corev3.Node{Id: cfg.NodeID, Cluster: cfg.NodeCluster}, admin, cfg.Memory)
 	b.DynamicResources = dynamicResources(&corev3.GrpcService_EnvoyGrpc{ClusterName: xdsCluster}, overADS())
 	b.StaticResources = &bootstrapv3.Bootstrap_StaticResources{
 		Clusters: []*clusterv3.Cluster{serverOnSocket(cfg.XDSSocket)},
@@ -58,19 +58,19 @@ func Bootstrap(cfg BootstrapConfig) ([]byte, error) {
 }
 
 // ChildBootstrap is what a child process starts with that gets its configuration from elsewhere than a server, as JSON.
-func ChildBootstrap(node, adminSocket string, from *bootstrapv3.Bootstrap_DynamicResources) ([]byte, error) {
-	b := bootstrap(&corev3.Node{Id: node, Cluster: node}, pipe(adminSocket))
+func ChildBootstrap(s dialect.ChildStart, from *bootstrapv3.Bootstrap_DynamicResources) ([]byte, error) {
+	b := bootstrap(&corev3.Node{Id: s.Node, Cluster: s.Node}, pipe(s.AdminSocket), s.Memory)
 	b.DynamicResources = from
 	return JSON(b)
 }
 
 // bootstrap is what all Envoys start with, wherever they run.
-func bootstrap(node *corev3.Node, admin *corev3.Address) *bootstrapv3.Bootstrap {
+func bootstrap(node *corev3.Node, admin *corev3.Address, memory int64) *bootstrapv3.Bootstrap {
 	return &bootstrapv3.Bootstrap{
 		Node:                node,
 		Admin:               &bootstrapv3.Admin{Address: admin, IgnoreGlobalConnLimit: true},
 		DeferredStatOptions: &bootstrapv3.Bootstrap_DeferredStatOptions{EnableDeferredCreationStats: true},
-		OverloadManager:     connectionLimit(),
+		OverloadManager:     overload(memory),
 		LayeredRuntime:      largeRegexes(),
 	}
 }
@@ -152,16 +152,6 @@ func http2Upstream() *upstreamv3.HttpProtocolOptions {
 			},
 		},
 	}
-}
-
-// connectionLimit bounds the clients' connections of a whole Envoy; the admin interface is not counted.
-func connectionLimit() *overloadv3.OverloadManager {
-	return &overloadv3.OverloadManager{ResourceMonitors: []*overloadv3.ResourceMonitor{{
-		Name: "envoy.resource_monitors.global_downstream_max_connections",
-		ConfigType: &overloadv3.ResourceMonitor_TypedConfig{TypedConfig: mustAny(&downstreamv3.DownstreamConnectionsConfig{
-			MaxActiveDownstreamConnections: maxConnections,
-		})},
-	}}}
 }
 
 // largeRegexes lifts Envoy's limit on regular expressions. What a table holds was measured before (model.CheckRegex).

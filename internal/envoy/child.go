@@ -38,6 +38,7 @@ const ChildFile = "bootstrap.json"
 func childFiles(s dialect.ChildStart) (map[string][]byte, error) {
 	text, err := Bootstrap(BootstrapConfig{
 		NodeID: s.Node, NodeCluster: s.Node, XDSSocket: s.XDSSocket, AdminSocket: s.AdminSocket,
+		Memory: s.Memory,
 	})
 	return map[string][]byte{ChildFile: text}, err
 }

@@ -111,6 +111,7 @@ func compareResources(t *testing.T, file string, all map[resource.Key]resource.R
 func TestBootstrap(t *testing.T) {
 	config, err := Bootstrap(BootstrapConfig{
 		NodeID: "node", NodeCluster: "shop/web", XDSSocket: "/run/xds.sock", AdminSocket: "/run/admin.sock",
+		Memory: 1 << 30,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -86,10 +86,12 @@ func podBootstrap(cfg dialect.PodStart) (*bootstrapv3.Bootstrap, error) {
 	case cfg.ProbeAddress == "" || cfg.ProbePort == 0:
 		return nil, errors.New("envoy bootstrap: the address and port of the probes are needed")
 	}
-	b := bootstrap(&corev3.Node{Id: "pod", Cluster: cfg.NodeCluster}, pipe(cfg.AdminSocket))
+	b := bootstrap(&corev3.Node{Id: "pod", Cluster: cfg.NodeCluster}, pipe(cfg.AdminSocket), cfg.Memory)
 	b.StaticResources = &bootstrapv3.Bootstrap_StaticResources{
-		Clusters:  []*clusterv3.Cluster{staticCluster(adminCluster, pipe(cfg.AdminSocket))},
-		Listeners: []*listenerv3.Listener{probeListener(cfg)},
+		Clusters: []*clusterv3.Cluster{
+			staticCluster(adminCluster, pipe(cfg.AdminSocket)), toEntrance(cfg),
+		},
+		Listeners: []*listenerv3.Listener{probeListener(cfg), entranceListener(cfg)},
 	}
 	return b, nil
 }

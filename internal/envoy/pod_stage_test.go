@@ -167,16 +167,31 @@ type podEnvoy struct {
 	cmd           *exec.Cmd
 }
 
-const podDrain = 700 * time.Millisecond
+const (
+	podDrain      = 700 * time.Millisecond
+	podAfterDrain = 2 * time.Second
+)
 
 func startPodEnvoy(t *testing.T, server *podServer, bundle []byte, token string) *podEnvoy {
 	t.Helper()
 	return startPodEnvoyAt(t, "127.0.0.1", server, bundle, token)
 }
 
+// podChange is what a test's proxy has besides: a bound of its memory, an edit of its bootstrap.
+type podChange struct {
+	memory int64
+	edit   func(bootstrap string) string
+}
+
 // startPodEnvoyAt starts one whose probes are answered at an address; IPv4's loopback is one of it.
-func startPodEnvoyAt(t *testing.T, address string, server *podServer, bundle []byte, token string) *podEnvoy {
+func startPodEnvoyAt(
+	t *testing.T, address string, server *podServer, bundle []byte, token string, changes ...podChange,
+) *podEnvoy {
 	t.Helper()
+	change := podChange{edit: func(s string) string { return s }}
+	if len(changes) > 0 {
+		change = changes[0]
+	}
 	binary, err := process.FindPath(Program())
 	if err != nil {
 		t.Fatal(err)
@@ -200,11 +215,13 @@ func startPodEnvoyAt(t *testing.T, address string, server *podServer, bundle []b
 		ConfigDir: e.config.dir, CAPath: filepath.Join(e.config.dir, "ca.crt"),
 		TokenPath:   filepath.Join(e.token.dir, "token"),
 		AdminSocket: filepath.Join(base, "admin"), ProbeAddress: address, ProbePort: port,
-		ReadyPath: "/ready", LivePath: "/live", DrainPath: "/drain/secret", Drain: podDrain,
+		ReadyPath: "/ready", LivePath: "/live", DrainPath: "/drain/secret", Drain: podDrain, AfterDrain: podAfterDrain,
+		Memory: change.memory,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	e.files[podMainFile] = []byte(change.edit(string(e.files[podMainFile])))
 	e.trust(bundle)
 	e.token.show(map[string][]byte{"token": []byte(token)})
 	e.cmd = exec.Command(binary, append(PodCommand(e.config.dir, "", "pod-1")[1:], "--concurrency", "1")...)
@@ -230,7 +247,9 @@ func (e *podEnvoy) trust(bundle []byte) {
 
 // probe asks for a page of the probes; the status is 0 if nobody answers.
 func (e *podEnvoy) probe(path string) (int, string) {
-	resp, err := client(e.t, nil).Get(e.probes + path)
+	c := client(e.t, nil)
+	c.Transport.(*http.Transport).DisableKeepAlives = true
+	resp, err := c.Get(e.probes + path)
 	if err != nil {
 		return 0, err.Error()
 	}

@@ -27,7 +27,7 @@ func podFiles(t *testing.T) map[string][]byte {
 		ConfigDir:  "/etc/cardea", CAPath: "/etc/cardea/ca.crt", TokenPath: "/var/run/secrets/cardea.dev/token",
 		AdminSocket:  "/tmp/admin",
 		ProbeAddress: "0.0.0.0", ProbePort: 19003, ReadyPath: "/ready", LivePath: "/live", DrainPath: "/drain/secret",
-		Drain: 10 * time.Second,
+		Drain: 10 * time.Second, AfterDrain: 5 * time.Second, Memory: 1 << 30,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +183,7 @@ func get(t *testing.T, port int32) *http.Response {
 }
 
 // TestPodEnvoyDrains: while the drain's request waits, every answer tells the client to leave, new connections are
-// served, and the proxy says that it is ready.
+// served, and the proxy says that it is ready. One that lives on serves as before.
 func TestPodEnvoyDrains(t *testing.T) {
 	state, port := podWorld(t)
 	authority := testcert.Authority("test")
@@ -229,6 +229,14 @@ func TestPodEnvoyDrains(t *testing.T) {
 			}
 			if resp := get(t, port); !resp.Close {
 				t.Error("after the drain, an answer does not tell the client to leave")
+			}
+			for deadline := time.Now().Add(30 * time.Second); get(t, port).Close; time.Sleep(10 * time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatal("long after the drain, answers tell the client to leave")
+				}
+			}
+			if status, body := e.probe("/ready"); status != http.StatusOK {
+				t.Errorf("ready after the drain: %d %s", status, body)
 			}
 			return
 		default:

@@ -23,7 +23,7 @@ func Dialect() dialect.Dialect {
 }
 
 func childFiles(s dialect.ChildStart) (map[string][]byte, error) {
-	text, err := envoy.ChildBootstrap(s.Node, s.AdminSocket, fromFiles(s.Files))
+	text, err := envoy.ChildBootstrap(s, fromFiles(s.Files))
 	return map[string][]byte{envoy.ChildFile: text}, err
 }
 

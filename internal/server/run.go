@@ -87,6 +87,7 @@ func Run(ctx context.Context, o Options) error {
 		REST: once, Graph: w.Graph, Classes: w.Plan.Classes, Proxies: w.Plan.Proxies, Selections: w.Plan.Selections,
 		Fronts: w.Sources.Fronts,
 		Pod:    func(name model.DataPlane) dialect.Pod { return w.Dialect(name).Pod }, Bundle: authority.Bundle,
+		Key: authority.Key,
 		Settings: deploy.Settings{
 			Image: o.Image, XDSHost: o.serverName(), XDSPort: o.XDSPort, Audience: Audience,
 			ProbeAddress: bind[len(bind)-1], ProbePort: environment.ProbePort,

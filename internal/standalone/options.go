@@ -22,6 +22,7 @@ type Options struct {
 	Dir        string            // the folder of objects
 	Namespace  string            // of objects that state none; "": "default"
 	Envoy      string            // path of the proxy's program to run; "" looks for one, see process.Find
+	Memory     int64             // that each proxy may take, in bytes; 0: no bound
 	PortOffset int               // added to every listener's port to get the port to bind
 	Bind       []string          // IP addresses that Gateways bind where they state none
 	Admin      string            // host:port of the admin API

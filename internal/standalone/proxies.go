@@ -24,6 +24,7 @@ type proxies struct {
 	socket   string // where the xDS server listens
 	dir      string // holds a folder for each proxy
 	files    proxyfiles.Folder
+	memory   int64 // that each proxy may take, in bytes; 0: no bound
 	// reachable makes sure that a proxy that starts finds the server.
 	reachable func() error
 	log       *slog.Logger

@@ -41,6 +41,7 @@ func (p *proxies) command(ref model.ObjectRef, how dialect.Child, program string
 	admin := adminSocket(dir)
 	files, err := how.Files(dialect.ChildStart{
 		Node: nodeID(ref), XDSSocket: p.socket, AdminSocket: admin, Files: p.files.Start(ref),
+		Memory: p.memory,
 	})
 	if err != nil {
 		return nil, err

@@ -36,6 +36,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	files := proxyfiles.Folder{Of: func(ref model.ObjectRef) string { return proxyDir(dir, ref) }}
 	children := &proxies{
 		world: w, programs: programs, socket: filepath.Join(dir, "xds"), dir: dir, files: files, log: o.logger(),
+		memory: o.Memory,
 	}
 	metrics.MustRegister(&childMetrics{proxies: children.states})
 	ready := &readiness{world: w, folder: folder, live: children.live}
