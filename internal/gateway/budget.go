@@ -220,26 +220,15 @@ func btoi(b bool) int {
 	return 0
 }
 
-// overKey names a route's entries at a Gateway that are not whole, overCopies those copies in a namespace's hosts.
-type (
-	overKey struct {
-		Gateway, Route model.ObjectRef
-	}
-	overCopies struct{ Payer payer }
-)
-
 // Owner is the Gateway.
-func (k overKey) Owner() model.ObjectRef { return k.Gateway }
+func (p payer) Owner() model.ObjectRef { return p.Gateway }
 
-// Owner is the Gateway.
-func (k overCopies) Owner() model.ObjectRef { return k.Payer.Gateway }
-
-// by hands out the entries of a verdict by what they are about.
-func by[K comparable](v verdict, key func(entry) K, emit func(K, []entry)) {
-	var keys []K
-	list := map[K][]entry{}
+// by hands out the entries of a verdict by namespaces.
+func by(v verdict, namespace func(entry) string, emit func(payer, []entry)) {
+	var keys []payer
+	list := map[payer][]entry{}
 	for _, e := range v.Lost {
-		k := key(e)
+		k := payer{e.Payer.Gateway, namespace(e)}
 		if list[k] == nil {
 			keys = append(keys, k)
 		}
@@ -252,7 +241,7 @@ func by[K comparable](v verdict, key func(entry) K, emit func(K, []entry)) {
 
 // budgeted is what the budgets leave of the drafts of routes.
 type budgeted struct {
-	over        *flow.Collection[overKey, []entry]
+	over        *flow.Collection[payer, []entry] // by the namespaces of routes: most have none, and cost nothing here
 	attachments *flow.Collection[model.ObjectRef, attachments]
 }
 
@@ -270,13 +259,13 @@ func newBudgets(
 		func(p payer, _ account) []model.ObjectRef { return []model.ObjectRef{p.Gateway} }, byKey)
 	verdicts := flow.Map(accounts, "verdict", b.verdict)
 	over := flow.Derive(verdicts, "over",
-		func(_ *flow.Ctx, gateway model.ObjectRef, v verdict, emit func(overKey, []entry)) {
-			by(v, func(e entry) overKey { return overKey{gateway, e.Rule.Route} }, emit)
+		func(_ *flow.Ctx, _ model.ObjectRef, v verdict, emit func(payer, []entry)) {
+			by(v, func(e entry) string { return e.Rule.Route.Namespace() }, emit)
 		})
 	copies := flow.Derive(verdicts, "copies over",
-		func(_ *flow.Ctx, _ model.ObjectRef, v verdict, emit func(overCopies, model.Reduced)) {
+		func(_ *flow.Ctx, _ model.ObjectRef, v verdict, emit func(payer, model.Reduced)) {
 			v.Lost = slices.DeleteFunc(slices.Clone(v.Lost), func(e entry) bool { return !e.Copy })
-			by(v, func(e entry) overCopies { return overCopies{e.Payer} }, func(k overCopies, list []entry) {
+			by(v, func(e entry) string { return e.Payer.Namespace }, func(k payer, list []entry) {
 				forms := make(model.Reduced, len(list))
 				for _, e := range list {
 					forms[e.Rule] = e.Form
@@ -292,8 +281,12 @@ func newBudgets(
 func (o budgeted) route(c *flow.Ctx, ref model.ObjectRef, draft model.Route) (model.Route, bool) {
 	var lost []entry
 	for _, g := range draft.Gateways {
-		found, _ := flow.Fetch(c, o.over, overKey{g.Ref, ref})
-		lost = append(lost, found...)
+		found, _ := flow.Fetch(c, o.over, payer{g.Ref, ref.Namespace()})
+		for _, e := range found {
+			if e.Rule.Route == ref {
+				lost = append(lost, e)
+			}
+		}
 	}
 	if len(lost) == 0 {
 		return draft, true
