@@ -11,7 +11,8 @@ import (
 // copy takes; rules that come first or after serve, and so does the rule itself elsewhere.
 func TestReducedCopies(t *testing.T) {
 	w, bind := newWorld(t), freePort(t)
-	header := model.Match{Path: prefix("/w/header").Path, Headers: []model.ValueMatch{{Name: "x", Value: "a+", Regex: true}}}
+	header := prefix("/w/header")
+	header.Headers = []model.ValueMatch{{Name: "x", Value: "a+", Regex: true}}
 	wide := model.Rule{Key: testRuleKey("wide"), Matches: []model.Match{header, prefix("/w/a")}, Backends: to("wide")}
 	w.apply(func(b *flow.Batch) {
 		w.addPort(b, 80, bind, model.HTTP, testListener("http", ""))
@@ -45,7 +46,8 @@ func TestReducedCopies(t *testing.T) {
 			}
 		}
 	}
-	if a := (call{Host: "matches.test", URI: "/w/header", Header: map[string]string{"x": "b"}}).do(t, bind); a.Status != 500 {
+	with := call{Host: "matches.test", URI: "/w/header", Header: map[string]string{"x": "b"}}
+	if a := with.do(t, bind); a.Status != 500 {
 		t.Errorf("a header of any value: %d, want 500", a.Status)
 	}
 }

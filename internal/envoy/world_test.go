@@ -50,8 +50,8 @@ func newWorldIn(g *flow.Graph) *world {
 	}
 	w.out = New(g, plan.Plan{
 		Gateways: w.gateways.Collection(), Ports: w.ports.Collection(), Listeners: w.listeners.Collection(),
-		Routes: w.routes.Collection(),
-		Sites:  w.sites.Collection(), Reduced: w.reduced.Collection(), Backends: w.backends.Collection(), Secrets: w.secrets.Collection(),
+		Routes: w.routes.Collection(), Sites: w.sites.Collection(), Reduced: w.reduced.Collection(),
+		Backends: w.backends.Collection(), Secrets: w.secrets.Collection(),
 	}, w.feedback)
 	g.Apply("start", func(b *flow.Batch) {
 		w.gateways.Synced(b)
