@@ -88,8 +88,8 @@ func TestATenantOfManyExpressions(t *testing.T) {
 	s.write("fair.yaml", tenant("tenant", "a-fair", "fair.tenant", "{"+to("blue")+"}"))
 	s.soon("GET http://fair.tenant/ -> 500") // there is no such backend in its namespace
 	s.write("attack.yaml", tenant("tenant", "attack", hostsOf("tenant", 0, 16), expressions(64)+", "+expressions(64)))
-	s.says("httproute/tenant/attack", "web: Accepted=False OverBudget: Dropped Rule (what it takes is answered with 500): "+
-		"spec.rules[0]: at Gateway shop/web it has 33792 expressions, 33592 over the budget of 200 for a rule "+
+	s.says("httproute/tenant/attack", "web: Accepted=False OverBudget: Dropped Rule (what it takes is answered with "+
+		"500): spec.rules[0]: at Gateway shop/web it has 33792 expressions, 33592 over the budget of 200 for a rule "+
 		"(--rule-expressions); what it takes is answered with 500; write fewer matches, hostnames or parentRefs")
 	s.says("httproute/tenant/attack", "web: cardea.dev/Programmed=True")
 	s.soon("GET http://h3.tenant/attack-7/x -> 404\nGET http://h3.tenant/ -> 404")
@@ -137,15 +137,16 @@ func TestATenantOfManyHosts(t *testing.T) {
 	s.soon("GET http://any.example/wide/7 -> 200 green\nGET http://shop.example/wide/7 -> 200 blue")
 	var many strings.Builder
 	for i := range 64 { // 1,024 hosts: with their copies 66,560 routes
-		many.WriteString(tenant("crowd", fmt.Sprintf("r-%02d", i), hostsOf("crowd", 16*i, 16), "{matches: [{path: {value: /own}}]}"))
+		many.WriteString(tenant("crowd", fmt.Sprintf("r-%02d", i), hostsOf("crowd", 16*i, 16),
+			"{matches: [{path: {value: /own}}]}"))
 	}
 	s.write("crowd.yaml", many.String())
 	s.soon("GET http://h0.crowd/wide/7 -> 500\nGET http://h1023.crowd/wide/7 -> 500\nGET http://h1023.crowd/other -> 404")
 	s.expect("GET http://any.example/wide/7 -> 200 green")
-	s.says("httproute/shop/wide", "web: Accepted=True Accepted: the route is attached; the copies of the rule in narrower "+
-		"hosts of namespace crowd are over a budget: it has 65536 routes beside 1024 that are older, 16560 over the budget of "+
-		"50000 for namespace crowd (--namespace-routes); there what is below /wide, and no other rule takes first, is "+
-		"answered with 500")
+	s.says("httproute/shop/wide", "web: Accepted=True Accepted: the route is attached; the copies of the rule in "+
+		"narrower hosts of namespace crowd are over a budget: it has 65536 routes beside 1024 that are older, 16560 over "+
+		"the budget of 50000 for namespace crowd (--namespace-routes); there what is below /wide, and no other rule takes "+
+		"first, is answered with 500")
 	if after := s.proxyMemory(); after > before+mostMemory {
 		t.Errorf("the proxy has %d MB, %d before", after, before)
 	} else {

@@ -88,8 +88,8 @@ func newWorldIn(g *flow.Graph, stated *statedSources) *world {
 	}
 	w.out = New(g, plan.Plan{
 		Gateways: w.gateways.Collection(), Ports: w.ports.Collection(), Listeners: w.listeners.Collection(),
-		Routes: w.routes.Collection(),
-		Sites:  w.sites.Collection(), Domains: plan.DomainsOf(w.sites.Collection()), Reduced: w.reduced.Collection(), Settings: settings,
+		Routes: w.routes.Collection(), Sites: w.sites.Collection(), Reduced: w.reduced.Collection(),
+		Domains: plan.DomainsOf(w.sites.Collection()), Settings: settings,
 		Backends: w.backends.Collection(), Secrets: w.secrets.Collection(),
 	}, w.feedback)
 	g.Apply("start", func(b *flow.Batch) {

@@ -11,8 +11,8 @@ import (
 
 // Budgets bound what the routes of a Gateway make its proxies keep. What a proxy keeps is counted after a rule was
 // multiplied: by its matches, listeners and hostnames, and by the narrower hosts that it is copied into. A namespace
-// pays for its rules and, after these, for the copies that others' wider rules have in its hosts: so nobody's hosts make
-// another one pay, and nobody's wide rule displaces another one's rules.
+// pays for its rules and, after these, for the copies that others' wider rules have in its hosts: so nobody pays for
+// another one's hosts, and nobody's wide rule displaces another one's rules.
 //
 //	route/draft -> load -+-> by namespace -> account --> by Gateway -> verdict -> over -> plan/route
 //	                     +-> copies.go: hosts, counted -^                  +-> copies over -> plan/reduced
@@ -220,26 +220,15 @@ func btoi(b bool) int {
 	return 0
 }
 
-// overKey names a route's entries at a Gateway that are not whole, overCopies those copies in a namespace's hosts.
-type (
-	overKey struct {
-		Gateway, Route model.ObjectRef
-	}
-	overCopies struct{ Payer payer }
-)
-
 // Owner is the Gateway.
-func (k overKey) Owner() model.ObjectRef { return k.Gateway }
+func (p payer) Owner() model.ObjectRef { return p.Gateway }
 
-// Owner is the Gateway.
-func (k overCopies) Owner() model.ObjectRef { return k.Payer.Gateway }
-
-// by hands out the entries of a verdict by what they are about.
-func by[K comparable](v verdict, key func(entry) K, emit func(K, []entry)) {
-	var keys []K
-	list := map[K][]entry{}
+// by hands out the entries of a verdict by namespaces.
+func by(v verdict, namespace func(entry) string, emit func(payer, []entry)) {
+	var keys []payer
+	list := map[payer][]entry{}
 	for _, e := range v.Lost {
-		k := key(e)
+		k := payer{e.Payer.Gateway, namespace(e)}
 		if list[k] == nil {
 			keys = append(keys, k)
 		}
@@ -248,12 +237,6 @@ func by[K comparable](v verdict, key func(entry) K, emit func(K, []entry)) {
 	for _, k := range keys {
 		emit(k, list[k])
 	}
-}
-
-// budgeted is what the budgets leave of the drafts of routes.
-type budgeted struct {
-	over        *flow.Collection[overKey, []entry]
-	attachments *flow.Collection[model.ObjectRef, attachments]
 }
 
 // newBudgets makes the routes out of their drafts, and what is left of copies.
@@ -270,13 +253,13 @@ func newBudgets(
 		func(p payer, _ account) []model.ObjectRef { return []model.ObjectRef{p.Gateway} }, byKey)
 	verdicts := flow.Map(accounts, "verdict", b.verdict)
 	over := flow.Derive(verdicts, "over",
-		func(_ *flow.Ctx, gateway model.ObjectRef, v verdict, emit func(overKey, []entry)) {
-			by(v, func(e entry) overKey { return overKey{gateway, e.Rule.Route} }, emit)
+		func(_ *flow.Ctx, _ model.ObjectRef, v verdict, emit func(payer, []entry)) {
+			by(v, func(e entry) string { return e.Rule.Route.Namespace() }, emit)
 		})
 	copies := flow.Derive(verdicts, "copies over",
-		func(_ *flow.Ctx, _ model.ObjectRef, v verdict, emit func(overCopies, model.Reduced)) {
+		func(_ *flow.Ctx, _ model.ObjectRef, v verdict, emit func(payer, model.Reduced)) {
 			v.Lost = slices.DeleteFunc(slices.Clone(v.Lost), func(e entry) bool { return !e.Copy })
-			by(v, func(e entry) overCopies { return overCopies{e.Payer} }, func(k overCopies, list []entry) {
+			by(v, func(e entry) string { return e.Payer.Namespace }, func(k payer, list []entry) {
 				forms := make(model.Reduced, len(list))
 				for _, e := range list {
 					forms[e.Rule] = e.Form
@@ -285,96 +268,4 @@ func newBudgets(
 			})
 		})
 	return flow.Map(drafts, "plan/route", budgeted{over, attachments}.route), b.copies.reduced(copies)
-}
-
-// route is a draft with what the budgets leave of its rules. A rule that is over a budget at one Gateway is so at all
-// that its route is attached to: its rules are one for all.
-func (o budgeted) route(c *flow.Ctx, ref model.ObjectRef, draft model.Route) (model.Route, bool) {
-	var lost []entry
-	for _, g := range draft.Gateways {
-		found, _ := flow.Fetch(c, o.over, overKey{g.Ref, ref})
-		lost = append(lost, found...)
-	}
-	if len(lost) == 0 {
-		return draft, true
-	}
-	r := draft
-	r.Rules, r.Findings = slices.Clone(draft.Rules), slices.Clone(draft.Findings)
-	attached, _ := flow.Fetch(c, o.attachments, ref)
-	for i, rule := range draft.Rules {
-		own, copies := split(lost, rule.Key)
-		f := model.Finding{Object: ref, Section: rule.Key.Name, Condition: "Accepted", Reason: "OverBudget",
-			Field: fmt.Sprintf("spec.rules[%d]", i)}
-		form := model.FormWhole
-		for _, e := range own {
-			form = max(form, e.Form)
-			f.Drops, f.Message = true, e.says(rule)
-			r.Findings = append(r.Findings, f)
-		}
-		r.Rules[i] = rule.In(form)
-		f.Drops, f.Severity = false, model.Warning
-		for _, p := range attached.Parents {
-			if f.Parent, f.Message = p.Parent, copiesSay(copies, p.Gateway.Ref, rule); f.Message != "" {
-				r.Findings = append(r.Findings, f)
-			}
-		}
-	}
-	return r, true
-}
-
-// split are the entries of a rule, its copies apart.
-func split(list []entry, rule model.RuleKey) (own, copies []entry) {
-	for _, e := range list {
-		switch {
-		case e.Rule != rule:
-		case e.Copy:
-			copies = append(copies, e)
-		default:
-			own = append(own, e)
-		}
-	}
-	return own, copies
-}
-
-const lessen = "write fewer matches, hostnames or parentRefs, or exact values and prefixes in place of expressions"
-
-func (e entry) says(rule model.Rule) string {
-	return fmt.Sprintf("at %s %s; %s; %s", e.Payer.Gateway, e.Reason, answersIn(rule, e.Form), lessen)
-}
-
-// copiesSay says what becomes of a rule's copies at a Gateway; "" if all are whole.
-func copiesSay(copies []entry, gateway model.ObjectRef, rule model.Rule) string {
-	var namespaces []string
-	var first entry
-	for _, e := range copies {
-		if e.Payer.Gateway == gateway {
-			if len(namespaces) == 0 {
-				first = e
-			}
-			namespaces = append(namespaces, e.Payer.Namespace)
-		}
-	}
-	if len(namespaces) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("the copies of the rule in narrower hosts of namespace %s are over a budget: %s; there %s",
-		listed(namespaces), first.Reason, answersIn(rule, first.Form))
-}
-
-// answersIn says what a rule does in a form that is not whole.
-func answersIn(rule model.Rule, form model.Form) string {
-	_, answer := rule.Key.Route.Kind().Failure()
-	reduced := rule.In(form)
-	switch {
-	case len(reduced.Matches) == 0:
-		return "it takes no request, and other rules get what it would take"
-	case form == model.FormPrefix && reduced.Matches[0].GRPC == nil:
-		return fmt.Sprintf("what is below %s, and no other rule takes first, is answered with %s",
-			reduced.Matches[0].Path.Value, answer)
-	}
-	if len(reduced.Matches) < len(rule.Matches) {
-		return fmt.Sprintf("what it takes is answered with %s, but for expressions of paths that begin with no literal text: "+
-			"these take no request", answer)
-	}
-	return fmt.Sprintf("what it takes is answered with %s", answer)
 }

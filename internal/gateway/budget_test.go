@@ -98,8 +98,8 @@ func (g *gate) drop(name string) {
 	g.apply(func(b *flow.Batch) { g.in.HTTPRoutes.Delete(b, routeRef(name)) })
 }
 
-// is wants that each route has its form (matches: 0 takes nothing; error), as in "t/a 3, t/b 1 500, t/c 0 500", and that
-// what is not whole has findings.
+// is wants that each route has its form (matches: 0 takes nothing; error), as in "t/a 3, t/b 1 500, t/c 0 500", and
+// that what is not whole has findings.
 func (g *gate) is(want string) {
 	g.t.Helper()
 	var list []string
@@ -180,8 +180,9 @@ func TestRuleBudget(t *testing.T) {
 	g.put("t/b", 3, "c.ex", "d.ex")
 	g.put("t/c", 1, "1.ex", "2.ex", "3.ex", "4.ex", "5.ex", "6.ex")
 	g.is("t/a 2, t/b 1 500, t/c 0 500")
-	if got := g.finding("t/b"); !strings.Contains(got, "it has 6 routes, 1 over the budget of 5 for a rule (--rule-routes)") {
-		t.Errorf("it says %q", got)
+	const want = "it has 6 routes, 1 over the budget of 5 for a rule (--rule-routes)"
+	if got := g.finding("t/b"); !strings.Contains(got, want) {
+		t.Errorf("it says %q, want %q", got, want)
 	}
 }
 
@@ -197,8 +198,8 @@ func TestGatewayBudget(t *testing.T) {
 	g.is("s/d 1, t/a 4, t/c 4")
 }
 
-// TestCopiesArePaidByTheHosts: a wide rule is copied into narrower hosts, whose namespace pays, after its own rules. So
-// who has many hosts loses nobody's rule, nor the wide rule elsewhere; and a wide rule takes no room from others' rules.
+// TestCopiesArePaidByTheHosts: a wide rule is copied into narrower hosts, whose namespace pays, after its own rules.
+// So who has many hosts loses nobody's rule, nor the wide rule elsewhere; and a wide rule takes no room from others'.
 func TestCopiesArePaidByTheHosts(t *testing.T) {
 	g := newGate(t, routesOf(0, 10, 0))
 	wide, wider := routeRef("w/wide"), routeRef("w/wider")
@@ -225,9 +226,9 @@ func TestCopiesArePaidByTheHosts(t *testing.T) {
 		t.Errorf("wide %d, wider %d", a, b)
 	}
 	g.is("s/x 1, t/a 2, t/b 3, w/wide 2, w/wider 2")
-	want := "the copies of the rule in narrower hosts of namespace t are over a budget: it has 4 routes beside 7 that are " +
-		"older, 1 over the budget of 10 for namespace t (--namespace-routes); there what is below /w/wide, and no other " +
-		"rule takes first, is answered with 500"
+	want := "the copies of the rule in narrower hosts of namespace t are over a budget: it has 4 routes beside 7 " +
+		"that are older, 1 over the budget of 10 for namespace t (--namespace-routes); there what is below /w/wide, and no " +
+		"other rule takes first, is answered with 500"
 	if got := g.finding("w/wide"); got != want {
 		t.Errorf("it says %q, want %q", got, want)
 	}

@@ -41,7 +41,9 @@ func newCopies(loads *flow.Collection[model.ObjectRef, load]) copies {
 	cs := copies{wide: flow.Group(loads, "wide loads", wideDomains,
 		func(_ model.ObjectRef, l load) string { return l.Order })}
 	wide := present(cs.wide, "wide domain")
-	listeners := present(flow.Group(loads, "wide loads by listener", wideListeners, byKey), "wide listener")
+	listeners := present(flow.Group(wide, "wide domains by listener",
+		func(d model.DomainKey, _ struct{}) []model.ListenerKey { return []model.ListenerKey{d.Listener} }, byKey),
+		"wide listener")
 	claims := flow.Derive(loads, "host claim",
 		func(c *flow.Ctx, ref model.ObjectRef, l load, emit func(claimKey, hostClaim)) {
 			for _, p := range l.Places {
@@ -84,13 +86,9 @@ func newCopies(loads *flow.Collection[model.ObjectRef, load]) copies {
 	return cs
 }
 
-// present leaves of a group that it is there.
-func present[G comparable](
-	groups *flow.Collection[G, flow.Members[model.ObjectRef, load]], name string,
-) *flow.Collection[G, struct{}] {
-	return flow.Map(groups, name, func(*flow.Ctx, G, flow.Members[model.ObjectRef, load]) (struct{}, bool) {
-		return struct{}{}, true
-	})
+// present leaves of values that they are there.
+func present[K comparable, V any](all *flow.Collection[K, V], name string) *flow.Collection[K, struct{}] {
+	return flow.Map(all, name, func(*flow.Ctx, K, V) (struct{}, bool) { return struct{}{}, true })
 }
 
 func isWide(domain string) bool { return domain == model.Every || strings.HasPrefix(domain, "*.") }
@@ -102,13 +100,6 @@ func wideDomains(_ model.ObjectRef, l load) (list []model.DomainKey) {
 				list = append(list, model.DomainKey{Listener: p.Listener, Name: d.Name})
 			}
 		}
-	}
-	return list
-}
-
-func wideListeners(ref model.ObjectRef, l load) (list []model.ListenerKey) {
-	for _, d := range wideDomains(ref, l) {
-		list = append(list, d.Listener)
 	}
 	return list
 }
@@ -143,9 +134,9 @@ func (cs copies) in(c *flow.Ctx, p payer) (list []entry) {
 
 // reduced are the copies that are not whole, by the hosts that they are in.
 func (cs copies) reduced(
-	over *flow.Collection[overCopies, model.Reduced],
+	over *flow.Collection[payer, model.Reduced],
 ) *flow.Collection[model.DomainKey, model.Reduced] {
 	return flow.Map(cs.hosts, "plan/reduced", func(c *flow.Ctx, _ model.DomainKey, h host) (model.Reduced, bool) {
-		return flow.Fetch(c, over, overCopies{h.Payer})
+		return flow.Fetch(c, over, h.Payer)
 	})
 }

@@ -1,0 +1,111 @@
+package gateway
+
+import (
+	"fmt"
+	"slices"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+)
+
+// budgeted is what the budgets leave of the drafts of routes.
+type budgeted struct {
+	over        *flow.Collection[payer, []entry] // by the namespaces of routes: most have none, and cost nothing here
+	attachments *flow.Collection[model.ObjectRef, attachments]
+}
+
+// route is a draft with what the budgets leave of its rules. A rule that is over a budget at one Gateway is so at all
+// that its route is attached to: its rules are one for all.
+func (o budgeted) route(c *flow.Ctx, ref model.ObjectRef, draft model.Route) (model.Route, bool) {
+	var lost []entry
+	for _, g := range draft.Gateways {
+		found, _ := flow.Fetch(c, o.over, payer{g.Ref, ref.Namespace()})
+		for _, e := range found {
+			if e.Rule.Route == ref {
+				lost = append(lost, e)
+			}
+		}
+	}
+	if len(lost) == 0 {
+		return draft, true
+	}
+	r := draft
+	r.Rules, r.Findings = slices.Clone(draft.Rules), slices.Clone(draft.Findings)
+	attached, _ := flow.Fetch(c, o.attachments, ref)
+	for i, rule := range draft.Rules {
+		own, copies := split(lost, rule.Key)
+		f := model.Finding{Object: ref, Section: rule.Key.Name, Condition: "Accepted", Reason: "OverBudget",
+			Field: fmt.Sprintf("spec.rules[%d]", i)}
+		form := model.FormWhole
+		for _, e := range own {
+			form = max(form, e.Form)
+			f.Drops, f.Message = true, e.says(rule)
+			r.Findings = append(r.Findings, f)
+		}
+		r.Rules[i] = rule.In(form)
+		f.Drops, f.Severity = false, model.Warning
+		for _, p := range attached.Parents {
+			if f.Parent, f.Message = p.Parent, copiesSay(copies, p.Gateway.Ref, rule); f.Message != "" {
+				r.Findings = append(r.Findings, f)
+			}
+		}
+	}
+	return r, true
+}
+
+// split are the entries of a rule, its copies apart.
+func split(list []entry, rule model.RuleKey) (own, copies []entry) {
+	for _, e := range list {
+		switch {
+		case e.Rule != rule:
+		case e.Copy:
+			copies = append(copies, e)
+		default:
+			own = append(own, e)
+		}
+	}
+	return own, copies
+}
+
+const lessen = "write fewer matches, hostnames or parentRefs, or exact values and prefixes in place of expressions"
+
+func (e entry) says(rule model.Rule) string {
+	return fmt.Sprintf("at %s %s; %s; %s", e.Payer.Gateway, e.Reason, answersIn(rule, e.Form), lessen)
+}
+
+// copiesSay says what becomes of a rule's copies at a Gateway; "" if all are whole.
+func copiesSay(copies []entry, gateway model.ObjectRef, rule model.Rule) string {
+	var namespaces []string
+	var first entry
+	for _, e := range copies {
+		if e.Payer.Gateway == gateway {
+			if len(namespaces) == 0 {
+				first = e
+			}
+			namespaces = append(namespaces, e.Payer.Namespace)
+		}
+	}
+	if len(namespaces) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the copies of the rule in narrower hosts of namespace %s are over a budget: %s; there %s",
+		listed(namespaces), first.Reason, answersIn(rule, first.Form))
+}
+
+// answersIn says what a rule does in a form that is not whole.
+func answersIn(rule model.Rule, form model.Form) string {
+	_, answer := rule.Key.Route.Kind().Failure()
+	reduced := rule.In(form)
+	switch {
+	case len(reduced.Matches) == 0:
+		return "it takes no request, and other rules get what it would take"
+	case form == model.FormPrefix && reduced.Matches[0].GRPC == nil:
+		return fmt.Sprintf("what is below %s, and no other rule takes first, is answered with %s",
+			reduced.Matches[0].Path.Value, answer)
+	}
+	if form == model.FormMatches && len(reduced.Matches) < len(rule.Matches) {
+		return fmt.Sprintf("what it takes is answered with %s, but for expressions of paths that begin with no literal "+
+			"text: these take no request", answer)
+	}
+	return fmt.Sprintf("what it takes is answered with %s", answer)
+}
