@@ -126,9 +126,10 @@ func TestWaysToABackend(t *testing.T) {
 	}
 }
 
-// TestWhereabouts: every field of a backend counts, but for its name, who sends to it and which endpoints it has.
+// TestWhereabouts: every field of a backend counts, but for its name, who sends to it, which endpoints it has, and how
+// names are looked up where the program runs.
 func TestWhereabouts(t *testing.T) {
-	silent := []string{"Key", "DataPlane", "Endpoints"}
+	silent := []string{"Key", "DataPlane", "Endpoints", "WholeName"}
 	fresh := func() *model.Backend {
 		return &model.Backend{Hostname: "a.ex", HostPort: 1,
 			TLS: &model.BackendTLS{Hostname: "b.ex", Names: []model.SubjectAltName{{Value: "c.ex"}}}}

@@ -23,6 +23,8 @@ const install = "https://gateway-api.sigs.k8s.io/guides/getting-started/#install
 type definition struct {
 	known   bool // an answer came
 	present bool // or nobody may look, and the kind itself tells
+	// generation grows with each change of the schema: then the API server keeps other fields of objects.
+	generation int64
 }
 
 // followDefinition follows the kind's CustomResourceDefinition until ctx ends.
@@ -31,7 +33,7 @@ func (f *feed) followDefinition(ctx context.Context) {
 		d := definition{known: true}
 		var bundle, channel string
 		if m != nil {
-			d.present = true
+			d.present, d.generation = true, m.Generation
 			bundle, channel = m.Annotations[bundleAnnotation], m.Annotations[channelAnnotation]
 		}
 		f.board.set(f.kind.Kind, func(k *KindState) { k.Bundle, k.Channel = bundle, channel })

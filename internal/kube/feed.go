@@ -80,6 +80,7 @@ func (f *feed) read(ctx context.Context) {
 	defer cancel()
 	look := time.NewTicker(giveUp / 10)
 	defer look.Stop()
+	began := f.defined().generation
 	for {
 		select {
 		case <-ctx.Done():
@@ -91,6 +92,9 @@ func (f *feed) read(ctx context.Context) {
 				return // at once, not when the reflector would ask again
 			}
 		case <-look.C:
+			if f.defined().generation != began {
+				return // a watch that is open goes on with the old schema; by now the API server has the new one
+			}
 			if why, refused := f.refusedFor(giveUp); refused {
 				if f.missing(why) {
 					f.mail.put(event{what: isUnreadable, kind: f.kind.Kind})

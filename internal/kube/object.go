@@ -104,6 +104,9 @@ func fingerprint(meta model.Meta, content ...kind.Marshaler) uint64 {
 	if meta.Deleting {
 		write("deleted")
 	}
+	for _, field := range meta.Unknown {
+		write(field) // depends on the definition, too
+	}
 	for _, l := range meta.Labels {
 		write(l.Key)
 		write(l.Value)

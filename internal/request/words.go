@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"cardea.dev/cardea/internal/model"
 )
 
 // words are lines of text.
@@ -41,7 +43,7 @@ func (e Effect) Words(sent Request) []string {
 }
 
 // request tells what differs between a request as sent and as the backend gets it. What every request gets is left out:
-// arrived has it.
+// arrived has it; and so is how hops are counted.
 func (w *words) request(sent Request, arrived map[string][]string, got Request) {
 	if got.Host != sent.Host {
 		w.say("host %s becomes %s", sent.Host, got.Host)
@@ -54,7 +56,7 @@ func (w *words) request(sent Request, arrived map[string][]string, got Request) 
 	for _, name := range slices.Compact(names) {
 		before, after := strings.Join(sent.Header.Values(name), ", "), strings.Join(got.Header.Values(name), ", ")
 		switch _, kept := got.Header[name]; {
-		case before == after && kept:
+		case before == after && kept, strings.EqualFold(name, model.LoopHeader):
 		case !kept:
 			w.say("request header %s is removed", strings.ToLower(name))
 		case before == "" && after == strings.Join(arrived[name], ", "):

@@ -8,6 +8,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	corsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/cors/v3"
 
+	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/request"
 )
 
@@ -50,7 +51,9 @@ func originOf(example string) string {
 func (r Route) changed() (names []string) {
 	note := func(add []*corev3.HeaderValueOption, remove []string) {
 		for _, o := range add {
-			names = append(names, o.GetHeader().GetKey())
+			if name := o.GetHeader().GetKey(); name != model.LoopHeader { // the proxy's own; nobody states it in a rule
+				names = append(names, name)
+			}
 		}
 		names = append(names, remove...)
 	}
