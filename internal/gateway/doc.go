@@ -8,7 +8,7 @@
 //
 //	GatewayClass -> class -> gateway -> listener -> plan.Ports, plan.Listeners
 //	                            |
-//	HTTPRoute, GRPCRoute --> attachment -> plan.Routes -> plan.Sites
+//	HTTPRoute, GRPCRoute --> attachment -> plan.Routes -> plan.Sites -> plan.Domains -> shadows
 //	                                          |
 //	Secret -> certificate -> plan.Secrets     |
 //	XBackend -> xbackend ---------------------+
