@@ -42,7 +42,8 @@ func TestImage(t *testing.T) {
 	}
 	var platforms index
 	decode(t, blob(t, blobs, list.Manifests[0]), &platforms)
-	if len(platforms.Manifests) != 1 || platforms.Manifests[0].Platform.Architecture != runtime.GOARCH {
+	if len(platforms.Manifests) != 1 || platforms.Manifests[0].Platform.Architecture != runtime.GOARCH ||
+		platforms.Manifests[0].ArtifactType != "" {
 		t.Fatalf("the image has %+v", platforms.Manifests)
 	}
 	checkPlatform(t, dir, blobs, platforms.Manifests[0])
@@ -123,10 +124,10 @@ func buildImage(t *testing.T, program, out string) []byte {
 type index struct{ Manifests []descriptor }
 
 type descriptor struct {
-	Digest      string
-	Size        int
-	Annotations map[string]string
-	Platform    struct{ OS, Architecture string }
+	Digest, ArtifactType string
+	Size                 int
+	Annotations          map[string]string
+	Platform             struct{ OS, Architecture string }
 }
 
 // blob finds what a descriptor names, which must be what it says.

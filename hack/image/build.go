@@ -38,11 +38,17 @@ func build(o options, programs []program) (v1.ImageIndex, error) {
 			return nil, fmt.Errorf("%s/%s: %w", p.system, p.arch, err)
 		}
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{
-			Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: p.system, Architecture: p.arch}},
+			Add: plain{image}, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: p.system, Architecture: p.arch}},
 		})
 	}
 	return index, nil
 }
+
+// plain is an image that an index lists as images were always listed: without a type of artifact.
+type plain struct{ v1.Image }
+
+// ArtifactType is none.
+func (plain) ArtifactType() (string, error) { return "", nil }
 
 // platformImage is the image for one platform.
 func platformImage(o options, p program, trust v1.Layer) (v1.Image, error) {

@@ -8,7 +8,7 @@
 //
 //	GatewayClass -> class -> gateway -> listener -> plan.Ports, plan.Listeners
 //	                            |
-//	HTTPRoute, GRPCRoute --> attachment -> drafts -> budgets -> plan.Routes -> plan.Sites
+//	HTTPRoute, GRPCRoute --> attachment -> drafts -> budgets -> plan.Routes -> plan.Sites -> plan.Domains -> shadows
 //	                                          |
 //	Secret -> certificate -> plan.Secrets     |
 //	XBackend -> xbackend ---------------------+

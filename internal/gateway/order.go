@@ -90,6 +90,16 @@ func siteOrder(original, match, age string, route model.ObjectRef, rule, index i
 	return string(b)
 }
 
+// ruleIndex is where the rule stands in its route, from an Order.
+func ruleIndex(order string) int {
+	end := len(order) - 3 // the match
+	i, err := strconv.Atoi(order[end-4 : end])
+	if err != nil {
+		panic(err) // siteOrder made it
+	}
+	return i
+}
+
 // descending writes n so that the larger sorts first, in a fixed number of digits.
 func descending(n, digits int) string {
 	limit := 1

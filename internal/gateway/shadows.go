@@ -28,9 +28,15 @@ func (k shadowKey) Owner() model.DomainKey { return k.Domain }
 type shadow struct {
 	Rule  string // its name
 	Match int
-	By    model.RuleKey
+	By    hidingRule
 	Same  bool   // their matches are the same
 	Why   string // this one comes later
+}
+
+// hidingRule is a rule by its place.
+type hidingRule struct {
+	Route model.ObjectRef
+	Index int
 }
 
 type shadows = flow.Members[shadowKey, []shadow]
@@ -43,7 +49,7 @@ func newShadowed(p plan.Plan) *flow.Collection[model.ObjectRef, []model.Finding]
 		func(k shadowKey, _ []shadow) []model.ObjectRef { return []model.ObjectRef{k.Route} }, byKey)
 	return flow.Map(routes, "shadowed", func(c *flow.Ctx, ref model.ObjectRef, own shadows) ([]model.Finding, bool) {
 		route, _ := flow.Fetch(c, p.Routes, ref)
-		list := shadowedRules(ref, route, own, func(k model.RuleKey) string { return ruleWords(c, p.Routes, ref, k) })
+		list := shadowedRules(ref, route, own)
 		return list, len(list) > 0
 	})
 }
@@ -63,8 +69,8 @@ func findShadows(_ *flow.Ctx, domain model.DomainKey, sites plan.Sites, emit fun
 				order = append(order, route)
 			}
 			byRoute[route] = append(byRoute[route], shadow{
-				Rule: k.Rule.Name, Match: k.Match, By: by.key.Rule, Same: s.Match.Covers(*by.site.Match),
-				Why: Behind(by.site.Order, s.Order),
+				Rule: k.Rule.Name, Match: k.Match, By: hidingRule{by.key.Rule.Route, ruleIndex(by.site.Order)},
+				Same: s.Match.Covers(*by.site.Match), Why: Behind(by.site.Order, s.Order),
 			})
 		}
 		earlier.add(k, s)
@@ -75,11 +81,9 @@ func findShadows(_ *flow.Ctx, domain model.DomainKey, sites plan.Sites, emit fun
 }
 
 // shadowedRules are the findings about one route.
-func shadowedRules(
-	ref model.ObjectRef, route model.Route, own shadows, words func(model.RuleKey) string,
-) (list []model.Finding) {
+func shadowedRules(ref model.ObjectRef, route model.Route, own shadows) (list []model.Finding) {
 	for i, rule := range route.Rules {
-		about := ruleShadows{rule: rule, words: words}
+		about := ruleShadows{rule: rule}
 		about.read(own)
 		if message := about.message(places(route)); message != "" {
 			list = append(list, model.Finding{
@@ -102,7 +106,6 @@ func places(route model.Route) (n int) {
 // ruleShadows is what is known of one rule.
 type ruleShadows struct {
 	rule   model.Rule
-	words  func(model.RuleKey) string
 	hidden int     // sites
 	by     []hider // of these
 	rivals []hider // those of other routes that have the same host and match
@@ -110,7 +113,7 @@ type ruleShadows struct {
 
 // hider is a rule that comes before another one, and where.
 type hider struct {
-	rule  model.RuleKey
+	rule  hidingRule
 	same  bool
 	why   string
 	where []string
@@ -172,18 +175,9 @@ func (r *ruleShadows) said(h hider) string {
 	if h.same {
 		how = "which has the same host and match"
 	}
-	return fmt.Sprintf("%s, %s (this rule comes later: %s)", r.words(h.rule), how, h.why)
-}
-
-// ruleWords name a rule by its place: "rules[0] of HTTPRoute shop/web", of the route itself "rules[0]".
-func ruleWords(
-	c *flow.Ctx, routes *flow.Collection[model.ObjectRef, model.Route], from model.ObjectRef, k model.RuleKey,
-) string {
-	route, _ := flow.Fetch(c, routes, k.Route)
-	at := slices.IndexFunc(route.Rules, func(r model.Rule) bool { return r.Key == k })
-	words := fmt.Sprintf("rules[%d]", at)
-	if k.Route != from {
-		words += " of " + k.Route.String()
+	words := fmt.Sprintf("rules[%d]", h.rule.Index)
+	if h.rule.Route != r.rule.Key.Route {
+		words += " of " + h.rule.Route.String()
 	}
-	return words
+	return fmt.Sprintf("%s, %s (this rule comes later: %s)", words, how, h.why)
 }
