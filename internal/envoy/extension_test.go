@@ -38,8 +38,8 @@ func TestExtensionHead(t *testing.T) {
 	}
 }
 
-// TestARefusedEntry: what one policy states of a filter that keeps state, and a proxy refuses, is left out. What names it
-// is refused (403); what names another entry goes on, and so do later edits.
+// TestARefusedEntry: what one policy states of a filter that keeps state, and a proxy refuses, is left out. What names
+// it is refused (403); what names another entry goes on, and so do later edits.
 func TestARefusedEntry(t *testing.T) {
 	bind := freePort(t)
 	w := newStatedWorld(t)

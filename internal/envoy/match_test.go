@@ -42,9 +42,8 @@ func TestMatches(t *testing.T) {
 		},
 		{
 			host: "prefix.test", match: prefix("/a/b"),
-			yes: []call{{URI: "/a/b"}, {URI: "/a/b/"}, {URI: "/a/b/c"}, {URI: "/a/b?x=1"}, {URI: "/x/../a/b"}},
-			no: []call{{URI: "/a/bc"}, {URI: "/a"}, {URI: "/A/b"}, {URI: "//a/b"}, {URI: "/a/b/../c"}, {URI: "/a%2Fb"},
-				{URI: "/a/b%2Fc"}},
+			yes: []call{{URI: "/a/b"}, {URI: "/a/b/"}, {URI: "/a/b/c"}, {URI: "/a/b?x=1"}, {URI: "/x/../a/b"}, {URI: "//a/b"}},
+			no:  []call{{URI: "/a/bc"}, {URI: "/a"}, {URI: "/A/b"}, {URI: "/a/b/../c"}},
 		},
 		{
 			host: "slash.test", match: prefix("/a/"),

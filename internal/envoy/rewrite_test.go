@@ -31,7 +31,7 @@ var pathRewrites = []struct {
 	{prefix("/foo").Path, toPrefix("/"), "/foo/", "/"},
 	{prefix("/foo").Path, toPrefix("/"), "/foo", "/"},
 	{prefix("/foo").Path, toPrefix("/"), "/foo/foo/foo", "/foo/foo"},
-	{prefix("/foo").Path, toPrefix("/"), "/foo//bar", "//bar"},
+	{prefix("/foo").Path, toPrefix("/"), "/foo//bar", "/bar"},
 	{prefix("/").Path, toPrefix("/xyz"), "/a/b", "/xyz/a/b"},
 	{prefix("/").Path, toPrefix("/xyz"), "/", "/xyz/"},
 	{prefix("/").Path, toPrefix("/"), "/a/b", "/a/b"},

@@ -37,7 +37,9 @@ spec: {parentRefs: [{name: web}], rules: [RULES]}
 `
 	const (
 		missing  = "{backendRefs: [{name: none, port: 80}]}"
-		redirect = "{filters: [{type: RequestRedirect, requestRedirect: {hostname: c.example}}]}"
+		another  = "{matches: [{method: GET}], backendRefs: [{name: none, port: 80}]}"
+		redirect = "{matches: [{path: {type: Exact, value: /r}}], " +
+			"filters: [{type: RequestRedirect, requestRedirect: {hostname: c.example}}]}"
 	)
 	says := func(list []model.Finding) string {
 		var all []string
@@ -57,7 +59,7 @@ spec: {parentRefs: [{name: web}], rules: [RULES]}
 		{"a backend that does not exist", strings.Replace(route, "RULES", missing, 1),
 			"HTTPRoute default/r spec.rules[0].backendRefs[0]: Service default/none does not exist", ""},
 		{"in another rule", strings.Replace(route, "RULES", redirect+", "+missing, 1), "", ""},
-		{"and in one more", strings.Replace(route, "RULES", missing+", "+redirect+", "+missing, 1),
+		{"and in one more", strings.Replace(route, "RULES", missing+", "+redirect+", "+another, 1),
 			"HTTPRoute default/r spec.rules[2].backendRefs[0]: Service default/none does not exist", ""},
 		{"in none", strings.Replace(route, "RULES", redirect, 1), "",
 			"HTTPRoute default/r spec.rules[0].backendRefs[0]: Service default/none does not exist\n" +
