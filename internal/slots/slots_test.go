@@ -1,0 +1,91 @@
+package slots
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	corsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/cors/v3"
+	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
+
+	"cardea.dev/cardea/internal/plan"
+)
+
+func some(slot, name string) plan.Setting { return Set(slot, name, &headermutationv3.HeaderMutation{}) }
+
+// TestFilters: each filter has a name of its own and is disabled; those that keep state have a configuration until
+// their own comes.
+func TestFilters(t *testing.T) {
+	seen, shared := map[string]bool{}, []string(nil)
+	for _, f := range Filters(&corev3.ConfigSource{}) {
+		if seen[f.GetName()] || !f.GetDisabled() {
+			t.Errorf("%s: twice, or enabled", f.GetName())
+		}
+		seen[f.GetName()] = true
+		if d := f.GetConfigDiscovery(); d != nil {
+			shared = append(shared, f.GetName())
+			if d.GetDefaultConfig() == nil || d.GetConfigSource().GetInitialFetchTimeout().AsDuration() != sharedWait {
+				t.Errorf("%s: %v", f.GetName(), d)
+			}
+		}
+	}
+	if !slices.Equal(shared, Shared()) {
+		t.Errorf("configured apart: %v, want %v", shared, Shared())
+	}
+}
+
+// TestJoin: the nearest of each slot and name counts, the rest adds up.
+func TestJoin(t *testing.T) {
+	far := []plan.Setting{some(Guard, "a"), some(Guard, "b"), some(Authz, "a")}
+	off := plan.Setting{Slot: Guard, Name: "a", Off: true}
+	var got []string
+	for _, s := range Join(far, []plan.Setting{off, some(Guard, "c")}) {
+		name := s.Slot + "/" + s.Name
+		if s.Off {
+			name += " off"
+		}
+		got = append(got, name)
+	}
+	if want := []string{"guard/b", "authz/a", "guard/a off", "guard/c"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestConfigAndBack: what is encoded for a level is found again, each setting by itself.
+func TestConfigAndBack(t *testing.T) {
+	settings := []plan.Setting{
+		some(Guard, "a"), some(Guard, "b"), Set(CORS, "", &corsv3.CorsPolicy{AllowMethods: "GET"}), {Slot: LimitsEarly},
+	}
+	for level, filters := range map[Level][]string{
+		Table:       {"cors-table", "guard", "limits-early"},
+		VirtualHost: {"cors-host", "cors-table", "guard", "limits-early"},
+		Route:       {"cors-host", "cors-route", "cors-table", "guard", "limits-early"},
+	} {
+		config := Config(level, settings)
+		if got := slices.Sorted(maps.Keys(config)); !slices.Equal(got, filters) {
+			t.Errorf("%s: %q, want %q", level, got, filters)
+		}
+		found := map[string]bool{}
+		for filter, c := range config {
+			for name := range Settings(filter, c) {
+				found[name[0]+"/"+name[1]] = true
+			}
+		}
+		want := []string{"cors/", "guard/a", "guard/b", "limits-early/"}
+		if got := slices.Sorted(maps.Keys(found)); !slices.Equal(got, want) {
+			t.Errorf("%s: found %q, want %q", level, got, want)
+		}
+	}
+	if Config(Route, nil) != nil {
+		t.Error("no settings are encoded to something")
+	}
+}
+
+// TestSilence: the slots that are used and could answer are turned off, and no others.
+func TestSilence(t *testing.T) {
+	silent := Silence([]plan.Setting{some(Coding, "a"), some(Authz, "a"), some(Authz, "b"), {Slot: JWT}})
+	if len(silent) != 2 || silent[0].Slot != JWT || silent[1].Slot != Authz || !silent[0].Off || !silent[1].Off {
+		t.Errorf("%+v", silent)
+	}
+}
