@@ -144,8 +144,15 @@ func TestLongAnswers(t *testing.T) {
 func TestRequestsInFlightSurviveTheirGateway(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(s *stage){
-		"deleted":      func(s *stage) { s.remove("gateway.yaml") },
-		"unacceptable": func(s *stage) { s.write("gateway.yaml", strings.Replace(gatewayFile(80), "cardea", "nobodys", 1)) },
+		"deleted": func(s *stage) { s.remove("gateway.yaml") },
+		"another's": func(s *stage) {
+			s.write("gateway.yaml", strings.Replace(gatewayFile(80), "cardea", "others", 1)+`---
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: others}
+spec: {controllerName: others.example/controller}
+`)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -108,7 +108,8 @@ func TestTheLogIsBounded(t *testing.T) {
 	s := open(t, shop())
 	var valid, invalid strings.Builder
 	for i := range 300 {
-		valid.WriteString("---\n" + routeFile(fmt.Sprintf("many-%03d", i), "many.example", to("nobody")))
+		valid.WriteString("---\n" + routeFile(fmt.Sprintf("many-%03d", i), fmt.Sprintf("many-%03d.example", i),
+			to("nobody")))
 		invalid.WriteString("---\n" + strings.Replace(routeFile(fmt.Sprintf("bad-%03d", i), "many.example", to("blue")),
 			"hostnames", "hostname", 1))
 	}
