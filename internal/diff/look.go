@@ -39,6 +39,7 @@ func (d *Differ) look(v flow.View) (report Report, scenes []*scene) {
 			is, exists := d.after(v, change.Key)
 			switch {
 			case existed == exists && was.Version == is.Version:
+			case t == resource.Extension && !states(was) && !states(is): // each Gateway has them
 			case t == resource.Routes:
 				tables = append(tables, changedTable{change.Key, changedParts(was.Parts, is.Parts)})
 			default:
@@ -63,6 +64,11 @@ func (d *Differ) look(v flow.View) (report Report, scenes []*scene) {
 	scenes = d.scenes(v, tables, listeners, d.moves(v))
 	report.DataPlanes = d.dataPlanes(v, scenes)
 	return report, scenes
+}
+
+// states tells whether a resource holds what an object states.
+func states(r resource.Resource) bool {
+	return slices.ContainsFunc(r.Parts, func(p *resource.Part) bool { return len(p.Fragments) > 0 })
 }
 
 func sign(added, removed bool) string {

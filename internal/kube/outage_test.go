@@ -256,7 +256,7 @@ func TestRetryAfter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reviewer, err := NewReviewer(ReviewerConfig{REST: config, Audience: audience})
+	reviewer, err := NewReviewer(ReviewerConfig{REST: config, Audience: audience, Account: mayBeProxy})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +270,7 @@ func TestRetryAfter(t *testing.T) {
 			_, err := clients.all(services, services.GroupVersion(0)).Watch(ctx, metav1.ListOptions{})
 			return err
 		},
-		"review": func(ctx context.Context) error { _, err := reviewer.Review(ctx, "token"); return err },
+		"review": func(ctx context.Context) error { _, err := reviewer.Review(ctx, forge(claimed(0))); return err },
 	} {
 		asked.Store(0)
 		if err := ask(t.Context()); err == nil || asked.Load() != 1 {

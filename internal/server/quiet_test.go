@@ -92,6 +92,7 @@ current-context: c
 	return Options{
 		Dialects:   dataplanes.All(),
 		Kubeconfig: config, Namespace: "cardea-system", Service: "cardea", XDSPort: 18000, XDS: "127.0.0.1:0", Image: "envoy",
-		Admin: "127.0.0.1:0", Probes: "127.0.0.1:0",
+		ClusterDomain: "cluster.local",
+		Admin:         "127.0.0.1:0", Probes: "127.0.0.1:0",
 	}
 }
