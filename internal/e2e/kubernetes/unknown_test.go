@@ -36,7 +36,9 @@ spec:
   - backendRefs: [{name: blue, port: 80}]
 `, s.namespace)
 	s.until("the field is kept", func() (string, bool) {
-		s.apply(text)
+		if err := s.Apply(context.Background(), []byte(text)); err != nil {
+			return err.Error(), false // the API server makes the new schema its own a little later
+		}
 		kept, err := s.Client.RESTClient().Get().AbsPath("/apis/gateway.networking.k8s.io/v1/namespaces/" + s.namespace +
 			"/httproutes/new").Do(context.Background()).Raw()
 		if strings.Contains(string(kept), `"language":"fr"`) {
