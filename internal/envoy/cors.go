@@ -24,18 +24,17 @@ func corsPolicy(c *model.CORS) *corsv3.CorsPolicy {
 		ForwardNotMatchingPreflights: wrapperspb.Bool(false),
 	}
 	for _, origin := range c.Origins {
-		p.AllowOriginStringMatch = append(p.AllowOriginStringMatch, &matcherv3.StringMatcher{
-			MatchPattern: &matcherv3.StringMatcher_SafeRegex{SafeRegex: &matcherv3.RegexMatcher{Regex: originRegex(origin)}},
-		})
+		p.AllowOriginStringMatch = append(p.AllowOriginStringMatch, originMatchers(origin)...)
 	}
 	return p
 }
 
-// originRegex matches the Origin headers that an origin of the filter stands for. A port that the scheme implies may be
-// left out on either side.
-func originRegex(origin string) string {
+// originMatchers match the Origin headers that an origin of the filter stands for. A port that the scheme implies may
+// be left out on either side. Only one with a star in its host is an expression, which costs more. Of the star alone
+// Envoy knows that it is any.
+func originMatchers(origin string) (list []*matcherv3.StringMatcher) {
 	if origin == "*" {
-		return ".*"
+		return []*matcherv3.StringMatcher{exactly(origin)}
 	}
 	scheme, host, _ := strings.Cut(origin, "://")
 	port := strconv.Itoa(int(wellKnownPorts[strings.ToLower(scheme)]))
@@ -43,9 +42,21 @@ func originRegex(origin string) string {
 	if i := strings.LastIndexByte(host, ':'); i >= 0 {
 		host, port = host[:i], host[i+1:]
 	}
-	end := ":" + port
+	ends := []string{":" + port}
 	if port == implied {
-		end = "(:" + port + ")?"
+		ends = append(ends, "")
 	}
-	return "(?i)" + regexp.QuoteMeta(scheme) + "://" + strings.ReplaceAll(regexp.QuoteMeta(host), `\*`, "[^/:]+") + end
+	if strings.Contains(host, "*") {
+		regex := "(?i)" + regexp.QuoteMeta(scheme) + "://" +
+			strings.ReplaceAll(regexp.QuoteMeta(host), `\*`, "[^/:]+") + "(?:" + strings.Join(ends, "|") + ")"
+		return []*matcherv3.StringMatcher{{
+			MatchPattern: &matcherv3.StringMatcher_SafeRegex{SafeRegex: &matcherv3.RegexMatcher{Regex: regex}},
+		}}
+	}
+	for _, end := range ends {
+		m := exactly(scheme + "://" + host + end)
+		m.IgnoreCase = true
+		list = append(list, m)
+	}
+	return list
 }

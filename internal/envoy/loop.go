@@ -38,8 +38,8 @@ func hop() *corev3.HeaderValueOption {
 		corev3.HeaderValueOption_APPEND_IF_EXISTS_OR_ADD)
 }
 
-// lastHop is what stands in a question to an authorization server, whose headers Envoy can't count: no rule that sends
-// anything to a hostname takes it.
+// lastHop is what stands in a question to an authorization server, whose headers Envoy can't count, and in a copy, of
+// which a rule may make several: no rule that sends anything to a hostname takes it.
 func lastHop() *corev3.HeaderValue {
 	tokens := strings.TrimSuffix(strings.Repeat(loopToken+", ", mostHops), ", ")
 	return &corev3.HeaderValue{Key: model.LoopHeader, Value: tokens}

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 
+	mutationrulesv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	previoushostsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/retry/host/previous_hosts/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
@@ -60,6 +62,13 @@ func mirrors(list []model.Mirror) []*routev3.RouteAction_RequestMirrorPolicy {
 	for _, m := range list {
 		policy := &routev3.RouteAction_RequestMirrorPolicy{Cluster: clusterName(m.Backend),
 			DisableShadowHostSuffixAppend: true}
+		if m.External {
+			policy.RequestHeadersMutations = []*mutationrulesv3.HeaderMutation{{
+				Action: &mutationrulesv3.HeaderMutation_Append{Append: &corev3.HeaderValueOption{
+					Header: lastHop(), AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
+				}},
+			}}
+		}
 		if m.Numerator < m.Denominator {
 			// The nearest that Envoy knows; a share that is stated is not nothing.
 			share := math.Round(float64(m.Numerator) / float64(m.Denominator) * wholeShare)

@@ -59,6 +59,8 @@ func (s ruleScope) copiedNames(list []string) ([]string, []problem) {
 				fmt.Sprintf("header %q can't be copied from the answer%s", name, s.instead())))
 		case slices.Contains(model.Framing, name) && !s.refs.unchecked:
 			problems = append(problems, unsupported(at, framed(name)))
+		case name == model.LoopHeader && !s.refs.unchecked:
+			problems = append(problems, unsupported(at, counted))
 		}
 	}
 	return names, problems

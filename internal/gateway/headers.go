@@ -45,7 +45,7 @@ func (s ruleScope) header(list, name, value string, again bool) string {
 	case name == "host" && !s.refs.unchecked:
 		return fmt.Sprintf("header %q can't be changed by a header modifier%s", name, s.instead())
 	case name == model.LoopHeader && !s.refs.unchecked:
-		return "header cdn-loop can't be changed: by it loops of requests are found"
+		return counted
 	case list != "remove" && slices.Contains(model.Framing, name):
 		return framed(name)
 	case strings.ContainsAny(value, "\r\n\x00"):
@@ -53,6 +53,9 @@ func (s ruleScope) header(list, name, value string, again bool) string {
 	}
 	return ""
 }
+
+// counted says why the header that counts hops can't be stated.
+const counted = "header " + model.LoopHeader + " can't be changed: by it loops of requests are found"
 
 // framed says why a header can't be stated.
 func framed(name string) string {

@@ -67,7 +67,8 @@ func split(list []entry, rule model.RuleKey) (own, copies []entry) {
 	return own, copies
 }
 
-const lessen = "write fewer matches, hostnames or parentRefs, or exact values and prefixes in place of expressions"
+const lessen = "write fewer matches, hostnames or parentRefs, or exact values and prefixes in place of expressions " +
+	"(an origin of CORS with a star is one)"
 
 func (e entry) says(rule model.Rule) string {
 	return fmt.Sprintf("at %s %s; %s; %s", e.Payer.Gateway, e.Reason, answersIn(rule, e.Form), lessen)

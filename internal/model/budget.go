@@ -99,12 +99,17 @@ func (r Rule) Divided() bool {
 	return false
 }
 
-// origins counts the origins of CORS, each of which is an expression.
-func (f *Filters) origins() int {
+// origins counts the origins of CORS that are expressions: those of which a part is a star.
+func (f *Filters) origins() (n int) {
 	if f == nil || f.CORS == nil {
 		return 0
 	}
-	return len(f.CORS.Origins)
+	for _, o := range f.CORS.Origins {
+		if o != "*" && strings.Contains(o, "*") {
+			n++
+		}
+	}
+	return n
 }
 
 func (m Match) expressions() (n int) {

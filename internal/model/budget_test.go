@@ -27,8 +27,8 @@ func TestFormSizes(t *testing.T) {
 		"expressions": {Rule{Matches: []Match{regex("/a/.*"), regex("/b+"), header}}, [...]Size{{3, 4}, {3, 0}, {1, 0}}},
 		"unknown":     {Rule{Matches: []Match{regex(".*"), regex("/(a|b)")}}, [...]Size{{2, 2}, {0, 0}, {0, 0}}},
 		"one of each backend": {Rule{Matches: []Match{regex("/a"), regex("/b")}, Backends: filtered},
-			[...]Size{{4, 8}, {2, 0}, {1, 0}}},
-		"CORS":    {Rule{Matches: prefixes("/a", "/b"), Filters: cors}, [...]Size{{2, 4}, {2, 0}, {1, 0}}},
+			[...]Size{{4, 6}, {2, 0}, {1, 0}}},
+		"CORS":    {Rule{Matches: prefixes("/a", "/b"), Filters: cors}, [...]Size{{2, 2}, {2, 0}, {1, 0}}},
 		"invalid": {Rule{Matches: prefixes("/a"), Error: 500, Backends: filtered}, [...]Size{{1, 0}, {1, 0}, {1, 0}}},
 	} {
 		if got := c.rule.Forms(); got != c.want {

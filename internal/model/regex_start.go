@@ -33,17 +33,20 @@ func RegexStart(expr string) (start string, found bool) {
 	return string(text), len(text) > 1 && text[0] == '/'
 }
 
-// hasAlternatives tells whether an expression as a whole is one of several, outside its brackets.
+// hasAlternatives tells whether an expression as a whole may be one of several, outside its groups. In a class no
+// character has another meaning but the bracket that ends it, which may also be the first one in it.
 func hasAlternatives(expr string) bool {
 	depth := 0
 	for i := 0; i < len(expr); i++ {
 		switch expr[i] {
 		case '\\':
 			i++
-		case '(', '[', '{':
+		case '(':
 			depth++
-		case ')', ']', '}':
+		case ')':
 			depth--
+		case '[':
+			i = classEnd(expr, i)
 		case '|':
 			if depth <= 0 {
 				return true
@@ -51,6 +54,29 @@ func hasAlternatives(expr string) bool {
 		}
 	}
 	return false
+}
+
+// classEnd is the place of the bracket that ends the class that begins at a place; that place if none does.
+func classEnd(expr string, at int) int {
+	i := at + 1
+	if i < len(expr) && expr[i] == '^' {
+		i++
+	}
+	for first := i; i < len(expr); i++ {
+		switch expr[i] {
+		case '\\':
+			i++
+		case '[':
+			if end := strings.Index(expr[i:], ":]"); strings.HasPrefix(expr[i:], "[:") && end > 0 {
+				i += end + 1
+			}
+		case ']':
+			if i > first {
+				return i
+			}
+		}
+	}
+	return at
 }
 
 func isWord(c byte) bool {

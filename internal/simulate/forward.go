@@ -60,7 +60,8 @@ func (s *simulation) forward(way sending) {
 // mirrors are the clusters that get copies, those that are there.
 func (s *simulation) mirrors(a *routev3.RouteAction) (list []Mirror) {
 	for _, mirror := range a.GetRequestMirrorPolicies() {
-		s.survey(mirror, "cluster", "runtime_fraction", "trace_sampled", "disable_shadow_host_suffix_append")
+		s.survey(mirror, "cluster", "runtime_fraction", "trace_sampled", "disable_shadow_host_suffix_append",
+			"request_headers_mutations")
 		m := Mirror{Cluster: mirror.GetCluster(), Share: 1}
 		if f := mirror.GetRuntimeFraction().GetDefaultValue(); f != nil {
 			m.Share = min(float64(f.GetNumerator())/float64(denominator(f)), 1)
