@@ -11,6 +11,7 @@ import (
 
 	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/deploy"
+	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/server"
 	"cardea.dev/cardea/internal/xds"
 )
@@ -79,7 +80,7 @@ the proxies must then be able to reach --xds under the name of --service.`,
 		"how many resources of one type a proxy may name, such as clusters; it has one for each backend")
 	f.StringVar(&o.Image, "proxy-image", "",
 		"the proxies' image, where no DataPlane states one (default: that of the data plane)")
-	f.StringVar(&o.ClusterDomain, "cluster-domain", "cluster.local",
+	f.StringVar(&o.ClusterDomain, "cluster-domain", model.DefaultClusterDomain,
 		"the cluster's DNS domain; XBackends can't name what is below it")
 	f.StringSliceVar(&except, "egress-except", deploy.DefaultEgressExcept(),
 		"networks that no proxy may connect to, by a NetworkPolicy of each Gateway's proxies; add those of\n"+

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cardea.dev/cardea/internal/diff"
+	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/standalone"
 )
 
@@ -113,7 +114,7 @@ func runDiff(cmd *cobra.Command, p Program, o *diffOptions, dir string) (report 
 	}
 	var c Cluster
 	if o.ofKube() {
-		if c, err = o.open(cmd, p); err != nil {
+		if c, err = o.open(cmd, p, model.DefaultBudgets); err != nil {
 			return report, err
 		}
 		o.offline.Namespace = cmp.Or(o.offline.Namespace, c.Namespace())

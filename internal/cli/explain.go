@@ -198,7 +198,7 @@ func (o *explainOptions) reads() bool { return o.dir != "" || o.ofKube() }
 // explainer reads the folder or the cluster.
 func (o *explainOptions) explainer(cmd *cobra.Command, p Program) (admin.Explainer, error) {
 	if o.ofKube() {
-		c, err := o.open(cmd, p)
+		c, err := o.open(cmd, p, o.offline.Budgets)
 		if err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/model"
 )
 
 // findingsWords are what a user may write in the place of a KIND to see findings.
@@ -19,7 +20,7 @@ func (o *getOptions) findings(cmd *cobra.Command, p Program) (list []admin.Findi
 		return nil, err
 	}
 	if o.ofKube() {
-		c, err := o.open(cmd, p)
+		c, err := o.open(cmd, p, model.DefaultBudgets)
 		if err != nil {
 			return nil, err
 		}

@@ -54,8 +54,8 @@ func (o kubeOptions) notWith(flag, value, reads string) error {
 		flag, reads)
 }
 
-// open reads the cluster. What the user may not read is said.
-func (o kubeOptions) open(cmd *cobra.Command, p Program) (Cluster, error) {
+// open reads the cluster, whose Cardea has these budgets. What the user may not read is said.
+func (o kubeOptions) open(cmd *cobra.Command, p Program, budgets model.Budgets) (Cluster, error) {
 	if p.Cluster == nil {
 		return nil, errors.New("this program can't read a cluster")
 	}
@@ -64,7 +64,7 @@ func (o kubeOptions) open(cmd *cobra.Command, p Program) (Cluster, error) {
 		return nil, err
 	}
 	return p.Cluster(cmd.Context(), snapshot.Options{
-		Dialects: p.Dialects, Kubeconfig: o.kubeconfig, Context: o.context, Log: log,
+		Dialects: p.Dialects, Kubeconfig: o.kubeconfig, Context: o.context, Log: log, Budgets: budgets,
 	})
 }
 

@@ -56,7 +56,7 @@ func check(cmd *cobra.Command, p Program, o standalone.Options, from kubeOptions
 		return err
 	}
 	if from.ofKube() {
-		c, err := from.open(cmd, p)
+		c, err := from.open(cmd, p, o.Budgets)
 		if err != nil {
 			return err
 		}

@@ -85,10 +85,13 @@ type Environment struct {
 	Fronted bool
 	// ProbePort is the proxies' own, which no listener can bind; 0: none.
 	ProbePort int32
-	// ClusterDomain is the DNS domain of the cluster in which the proxies are pods: "cluster.local"; "": they are not.
+	// ClusterDomain is the DNS domain of the cluster in which the proxies are pods; "": they are not.
 	ClusterDomain string
 	APIs          []string // versions of the Gateway API whose CRDs are installed, each once; none: there are no CRDs
 }
+
+// DefaultClusterDomain is the DNS domain of most clusters.
+const DefaultClusterDomain = "cluster.local"
 
 // Front is what stands before a Gateway's proxies, as far as it is there. Of an XBackend it has what is wrong with what
 // finds its pods (NoResources).

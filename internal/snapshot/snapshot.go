@@ -34,6 +34,8 @@ type Options struct {
 	Log        *slog.Logger      // nil discards
 
 	Kubeconfig, Context string // "" is what kubectl would use
+
+	Budgets model.Budgets // as the cluster's Cardea has them, which can't be read
 }
 
 // Cluster is what a cluster's objects were at one moment.
@@ -58,12 +60,14 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	// As server has it, but for the families of IP of the cluster's pods, which are not known here.
+	// As server has it by default, but for the families of IP of the cluster's pods, which are not known here.
 	w := world.New(world.Config{
 		Dialects: o.Dialects, Extensions: o.Extensions, Log: o.Log,
 		Environment: model.Environment{
 			Version: o.Dialects[0].Version, Addresses: []string{"0.0.0.0"}, Fronted: true, ProbePort: deploy.DefaultProbePort,
+			ClusterDomain: model.DefaultClusterDomain,
 		},
+		Budgets: o.Budgets,
 	})
 	edge, err := kube.New(kube.Config{REST: config, Graph: w.Graph, Sources: w.Sources.Sources, Log: o.Log})
 	if err != nil {
