@@ -125,6 +125,13 @@ func newPlace(t *testing.T) place {
 	return place{t, kubeconfig(t, c, "shop", c.Config.BearerToken), kubeconfig(t, c, "shop", token.Status.Token)}
 }
 
+// localhost is a backend that no pod may name.
+const localhost = `apiVersion: gateway.networking.x-k8s.io/v1alpha1
+kind: XBackend
+metadata: {name: near, namespace: shop}
+spec: {type: ExternalHostname, port: {number: 80}, externalHostname: {hostname: localhost}}
+`
+
 // file is a file with objects.
 func (p place) file(text string) string {
 	p.Helper()
@@ -196,6 +203,10 @@ func (p place) checks() {
 		"error: web.yaml:10: HTTPRoute shop/cart: spec.rules[0].backendRefs[0]: Service shop/none does not exist")
 	p.says(p.admin, "check "+p.file(strings.ReplaceAll(gateway, "{name: cert}", "{name: spare}")), 0, "no findings")
 	p.says(p.admin, "check "+p.file(strings.ReplaceAll(cart, "value:", "valeu:")), 1, `did you mean "value"?`)
+	// what the controller bounds, and what it knows of the cluster
+	p.says(p.admin, "check --rule-routes 1 "+p.file(strings.ReplaceAll(cart, "[shop.example]", "[a.example, b.example]")),
+		1, "over the budget of 1 for a rule")
+	p.says(p.admin, "check "+p.file(localhost), 1, "XBackend shop/near: ")
 	// what it would do to others' objects
 	closed := strings.ReplaceAll(gateway, "protocol: HTTP}", "protocol: HTTP, hostname: other.example}")
 	closed = strings.ReplaceAll(closed, "protocol: HTTPS", "protocol: HTTPS\n    hostname: other.example")
