@@ -57,9 +57,11 @@ func New(_ *flow.Graph, p plan.Plan, f *resource.Feedback) resource.Outputs {
 	// A listener has many domains and a home that hardly ever changes: they fetch this, not the listener.
 	s.homes = flow.Map(p.Listeners, "envoy/homes", func(c *flow.Ctx, _ model.ListenerKey, l model.Listener) (home, bool) {
 		h := listenerHome(l)
-		users, ok := flow.Fetch(c, s.users, h.Table)
-		h.Alone = users.Len() == 1
-		return h, ok && servable(l.DataPlane, l.Protocol, l.Port.Transport)
+		if p.Settings.Listeners != nil { // nothing else depends on who shares a table
+			users, _ := flow.Fetch(c, s.users, h.Table)
+			h.Alone = users.Len() == 1
+		}
+		return h, servable(l.DataPlane, l.Protocol, l.Port.Transport)
 	})
 	s.ofTables = s.tableSettings()
 	s.backends = newRefusedBackends(s.refused)

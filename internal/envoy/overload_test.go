@@ -145,14 +145,14 @@ func TestMemoryHog(t *testing.T) {
 		_ = resp.Body.Close()
 		return resp.StatusCode == http.StatusOK
 	}
-	served, unanswered := 0, 0 // the kubelet restarts a proxy that does not answer three times in a row
+	served, unanswered := 0, 0 // the kubelet restarts a proxy that does not answer six times in a row
 	for deadline := time.Now().Add(60 * time.Second); served < 20; {
 		if time.Now().After(deadline) {
 			t.Fatalf("only %d requests of others are served", served)
 		}
 		if status, body := e.probe("/live"); status == http.StatusOK {
 			unanswered = 0
-		} else if unanswered++; unanswered == 3 {
+		} else if unanswered++; unanswered == 6 {
 			t.Fatalf("/live is answered %d %s by a proxy whose memory is full", status, body)
 		}
 		if other() {

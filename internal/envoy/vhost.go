@@ -22,7 +22,7 @@ type home struct {
 	Table    resource.Key
 	Place    place
 	Hostname string // the listener's
-	Alone    bool   // no other listener has the table
+	Alone    bool   // no other listener has the table; known where listeners may state settings
 }
 
 func listenerHome(l model.Listener) home {

@@ -136,10 +136,9 @@ func Closed(s plan.Setting) plan.Setting {
 	closed := plan.Setting{From: s.From, Slot: s.Slot, Name: s.Name}
 	switch {
 	case find(s.Slot).isChain():
-		closed.Config = packed(&faultv3.HTTPFault{Abort: &faultv3.FaultAbort{
-			ErrorType:  &faultv3.FaultAbort_HttpStatus{HttpStatus: http.StatusInternalServerError},
-			Percentage: &typev3.FractionalPercent{Numerator: 100, Denominator: typev3.FractionalPercent_HUNDRED},
-		}})
+		closed.Config = packed(failing)
+	case s.Slot == LimitsEarly || s.Slot == LimitsLate:
+		closed.Slot, closed.Name, closed.Config = Limits, "refused-"+s.Slot, packed(failing)
 	case s.Slot == JWT:
 		closed.Config = packed(&jwtauthnv3.PerRouteConfig{
 			RequirementSpecifier: &jwtauthnv3.PerRouteConfig_RequirementName{RequirementName: "refused"}, // there is none: 403
@@ -149,6 +148,12 @@ func Closed(s plan.Setting) plan.Setting {
 	}
 	return closed
 }
+
+// failing answers 500 to every request.
+var failing = &faultv3.HTTPFault{Abort: &faultv3.FaultAbort{
+	ErrorType:  &faultv3.FaultAbort_HttpStatus{HttpStatus: http.StatusInternalServerError},
+	Percentage: &typev3.FractionalPercent{Numerator: 100, Denominator: typev3.FractionalPercent_HUNDRED},
+}}
 
 func unpacked(p plan.Packed) *anypb.Any { return &anypb.Any{TypeUrl: p.Type, Value: p.Value} }
 

@@ -82,6 +82,16 @@ func TestConfigAndBack(t *testing.T) {
 	}
 }
 
+// TestClosed: nothing that was to hold requests lets them pass when it was refused.
+func TestClosed(t *testing.T) {
+	for _, slot := range Names() {
+		closed := Closed(plan.Setting{Slot: slot})
+		if open := closed.Off || closed.Config.Type == ""; open != (slot == CORS) {
+			t.Errorf("%s: %+v", slot, closed)
+		}
+	}
+}
+
 // TestSilence: the slots that are used and could answer are turned off, and no others.
 func TestSilence(t *testing.T) {
 	silent := Silence([]plan.Setting{some(Coding, "a"), some(Authz, "a"), some(Authz, "b"), {Slot: JWT}})
