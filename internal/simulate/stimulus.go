@@ -29,9 +29,15 @@ func (r Route) Stimuli(taken request.Request) (list []request.Request) {
 		if settings.UnmarshalTo(policy) != nil {
 			continue
 		}
+		shown := map[string]bool{}
 		for _, m := range policy.GetAllowOriginStringMatch() {
+			origin := originOf(exampleOf(m))
+			if shown[origin] {
+				continue
+			}
+			shown[origin] = true
 			plain := taken.Clone()
-			plain.Header.Set("Origin", originOf(exampleOf(m)))
+			plain.Header.Set("Origin", origin)
 			preflight := plain.Clone()
 			preflight.Method = http.MethodOptions
 			preflight.Header.Set("Access-Control-Request-Method", taken.Method)
@@ -42,9 +48,16 @@ func (r Route) Stimuli(taken request.Request) (list []request.Request) {
 	return list
 }
 
-// originOf is an example of an origin as browsers write it: in lower case. Where every one is allowed, it is any.
+// originOf is an example of an origin as browsers write it: in lower case, without a port that the scheme implies.
+// Where every one is allowed, it is any.
 func originOf(example string) string {
-	return cmp.Or(strings.ToLower(strings.TrimPrefix(example, "*")), "https://any.example")
+	origin := cmp.Or(strings.ToLower(strings.TrimPrefix(example, "*")), "https://any.example")
+	for scheme, port := range map[string]string{"https://": ":443", "http://": ":80"} {
+		if strings.HasPrefix(origin, scheme) {
+			origin = strings.TrimSuffix(origin, port)
+		}
+	}
+	return origin
 }
 
 // changed are the headers of requests that the route changes, whichever cluster gets them.
