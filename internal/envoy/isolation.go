@@ -27,10 +27,10 @@ func (s stages) isolation(p plan.Plan) *flow.Collection[resource.Key, []*resourc
 			if len(port.Listeners) < 2 {
 				return nil, false
 			}
-			silence := silenced(fetch(c, s.ofTables, table))
+			inherited := settingsOf(fetch(c, s.ofTables, table))
 			for _, l := range port.Listeners {
 				if first.Protocol == model.HTTPS && l.Key != key {
-					parts = append(parts, misdirectedHost(model.HostnameDomain(l.Hostname), silence))
+					parts = append(parts, misdirectedHost(model.HostnameDomain(l.Hostname), inherited))
 				} else if l.Hostname != "" {
 					parts = append(parts, emptyVirtualHost(l.Hostname))
 				}
@@ -40,10 +40,10 @@ func (s stages) isolation(p plan.Plan) *flow.Collection[resource.Key, []*resourc
 }
 
 // misdirectedHost answers 421 for a domain, and no filter answers in its place.
-func misdirectedHost(domain string, silence []placed) *resource.Part {
+func misdirectedHost(domain string, inherited []plan.Setting) *resource.Part {
 	route := statusRoute(421)
 	route.Name = "misdirected"
 	route.Match = &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}}
-	v := assembly{own: silence, routes: [][]byte{field(routesField, mustMarshal(route))}}
+	v := assembly{routes: silence([][]byte{field(routesField, mustMarshal(route))}, inherited)}
 	return v.part(domain)
 }

@@ -62,9 +62,7 @@ func (s stages) tableSettings() *flow.Collection[resource.Key, []placed] {
 
 // atListener are the settings that stand in a listener's virtual hosts, and all that hold there.
 func (s stages) atListener(c *flow.Ctx, k model.ListenerKey, h home) (own []placed, inherited []plan.Setting) {
-	for _, p := range fetch(c, s.ofTables, h.Table) {
-		inherited = append(inherited, p.Setting)
-	}
+	inherited = settingsOf(fetch(c, s.ofTables, h.Table))
 	if h.Alone {
 		return nil, inherited
 	}
@@ -88,6 +86,15 @@ func (s stages) place(c *flow.Ctx, gateway model.ObjectRef, variant string, sett
 	return all
 }
 
+// settingsOf are the settings of what stands somewhere.
+func settingsOf(list []placed) []plan.Setting {
+	settings := make([]plan.Setting, len(list))
+	for i, p := range list {
+		settings[i] = p.Setting
+	}
+	return settings
+}
+
 // settingName is the section of a setting's origin.
 func settingName(slot, name string) string { return slot + "/" + name }
 
@@ -98,19 +105,15 @@ func isSetting(f resource.Fragment) bool {
 
 func settingHash(s plan.Setting) uint64 {
 	h := xxhash.New()
-	for _, b := range encodeSettings(routeSettings, []placed{{Setting: s}}) {
+	for _, b := range encodeSettings(routeSettings, []plan.Setting{s}) {
 		_, _ = h.Write(b)
 	}
 	return h.Sum64()
 }
 
 // encodeSettings makes an entry of a field typed_per_filter_config for each filter, in the order of their names.
-func encodeSettings(number protowire.Number, settings []placed) [][]byte {
-	stated := make([]plan.Setting, len(settings))
-	for i, p := range settings {
-		stated[i] = p.Setting
-	}
-	config := slots.Config(slotLevels[number], stated)
+func encodeSettings(number protowire.Number, settings []plan.Setting) [][]byte {
+	config := slots.Config(slotLevels[number], settings)
 	pieces := make([][]byte, 0, len(config))
 	for _, name := range slices.Sorted(maps.Keys(config)) {
 		pieces = append(pieces, settingEntry(number, name, config[name]))
@@ -135,32 +138,16 @@ func addSettings(part *resource.Part, settings []placed) {
 	part.Needs = slices.Compact(part.Needs)
 }
 
-// silenced turns off what could answer in place of a virtual host's routes.
-func silenced(settings []placed) (silence []placed) {
-	var stated []plan.Setting
-	for _, p := range settings {
-		stated = append(stated, p.Setting)
-	}
-	for _, s := range slots.Silence(stated) {
-		silence = append(silence, placed{Setting: s})
-	}
-	return silence
-}
-
 // silence turns off in routes what farther levels could answer in their place.
 func silence(routes [][]byte, inherited []plan.Setting) [][]byte {
-	off := slots.Config(slots.Route, slots.Silence(inherited))
+	off := slices.Concat(encodeSettings(routeSettings, slots.Silence(inherited))...)
 	if len(off) == 0 {
 		return routes
-	}
-	var entries []byte
-	for _, name := range slices.Sorted(maps.Keys(off)) {
-		entries = append(entries, settingEntry(routeSettings, name, off[name])...)
 	}
 	silent := make([][]byte, len(routes))
 	for i, b := range routes {
 		if b != nil {
-			silent[i] = extendRoute(b, entries)
+			silent[i] = extendRoute(b, off)
 		}
 	}
 	return silent

@@ -47,7 +47,7 @@ func (s stages) tables(p plan.Plan) *flow.Collection[resource.Key, resource.Reso
 // tableHead is what all virtual hosts of a table share.
 func tableHead(name string, settings ...placed) *resource.Part {
 	own := mustMarshal(&routev3.RouteConfiguration{Name: name, IgnorePortInHostMatching: true})
-	part := newPart("", append([][]byte{own}, encodeSettings(tableSettings, settings)...)...)
+	part := newPart("", append([][]byte{own}, encodeSettings(tableSettings, settingsOf(settings))...)...)
 	addSettings(part, settings)
 	return part
 }

@@ -174,7 +174,7 @@ func (v *assembly) reduce(c *flow.Ctx, k model.RuleKey, form model.Form, sites p
 // copied.
 func (v *assembly) part(domain string) *resource.Part {
 	own := mustMarshal(&routev3.VirtualHost{Name: domain, Domains: hosts(domain)})
-	pieces := append(encodeSettings(virtualHostSettings, v.own), v.routes...)
+	pieces := append(encodeSettings(virtualHostSettings, settingsOf(v.own)), v.routes...)
 	size := len(own)
 	for _, b := range pieces {
 		size += len(b)

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -199,10 +200,7 @@ func (b budgets) verdict(
 		b.entries(c, p, func(e entry) { all = append(all, e) })
 	}
 	slices.SortStableFunc(all, func(a, b entry) int {
-		if a.Copy != b.Copy {
-			return 2*btoi(a.Copy) - 1
-		}
-		return strings.Compare(a.Order, b.Order)
+		return cmp.Or(btoi(a.Copy)-btoi(b.Copy), strings.Compare(a.Order, b.Order))
 	})
 	v.Lost = nil
 	for _, e := range all {
