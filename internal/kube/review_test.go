@@ -31,7 +31,7 @@ type reviewing struct {
 }
 
 // mayBeProxy tells the accounts of tests' proxies.
-func mayBeProxy(account string) bool { return account != "default" }
+func mayBeProxy(account string) bool { return account != "stranger" }
 
 func newReviewing(p *place) *reviewing {
 	r := &reviewing{registry: prometheus.NewRegistry(), time: time.Now()}
@@ -99,6 +99,7 @@ func TestReview(t *testing.T) {
 	p := newPlace(t)
 	p.account("proxy", nil)
 	p.account("other", nil)
+	p.account("stranger", nil)
 	pod := p.pod("proxy-1", "proxy")
 	r := newReviewing(p)
 	good := p.token("proxy", pod, audience)
@@ -114,7 +115,7 @@ func TestReview(t *testing.T) {
 		{"several audiences", p.token("proxy", nil, "more", audience), Account{Namespace: p.namespace, Name: "proxy"}, ""},
 		{"another audience", p.token("proxy", pod, "example.com/else"), Account{}, "audience"},
 		{"the API server's audience", p.token("proxy", pod), Account{}, "audience"},
-		{"no proxy's account", p.token("default", nil, audience), Account{}, "default"},
+		{"no proxy's account", p.token("stranger", nil, audience), Account{}, "stranger"},
 		{"garbage", "garbage", Account{}, "no token of a ServiceAccount"},
 		{"a changed token", changed, Account{}, ""},
 		{"none", "", Account{}, ""},
@@ -285,7 +286,7 @@ func TestGarbageIsNotReviewed(t *testing.T) {
 		"no name":             change("shop:envoy-proxy-1", "shop"),
 		"an empty name":       change("shop:envoy-proxy-1", "shop:"),
 		"an empty namespace":  change("shop:envoy-proxy-1", ":envoy-proxy-1"),
-		"no proxy's account":  change("envoy-proxy-1", "default"),
+		"no proxy's account":  change("envoy-proxy-1", "stranger"),
 		"long ago":            change(fmt.Sprint(time.Now().Add(time.Hour).Unix()), "1"),
 		"it never ends":       change(`"exp"`, `"else"`),
 		"longer than a token": forge(claimed(0) + strings.Repeat(" ", maxToken)),
