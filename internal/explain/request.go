@@ -207,7 +207,7 @@ func (q *asked) rule(w *way, o request.Outcome) (Rule, bool) {
 		return r, true
 	}
 	at := o.Match.IndexIn(place.rule)
-	r.Match, r.Where = matchText(place.rule, at, o.Match.Words()), q.locate(key.Route, matchField(place.index, at))
+	r.Match, r.Where = matchText(place.rule, at, o.Match.Words()), q.locate(key.Route, matchField(place.rule.Index, at))
 	rendered, _ := q.rendered(table)
 	if f, found := fragment(rendered, w.result.Domain, origin); found {
 		r.Live = q.live(table, w.result.Domain, f)
@@ -254,7 +254,6 @@ func fragment(r resource.Resource, part string, origin resource.Origin) (found r
 type rulePlace struct {
 	route model.Route
 	rule  model.Rule
-	index int
 }
 
 func (q *asked) place(k model.RuleKey) (rulePlace, bool) {
@@ -263,7 +262,7 @@ func (q *asked) place(k model.RuleKey) (rulePlace, bool) {
 	if i < 0 {
 		return rulePlace{}, false
 	}
-	return rulePlace{route, route.Rules[i], i}, true
+	return rulePlace{route, route.Rules[i]}, true
 }
 
 // meta is an object's metadata, and when the object was read as it is now.

@@ -40,7 +40,7 @@ func newRules(route model.ObjectRef, specs []gatewayv1.HTTPRouteRule, matches []
 	rules := make([]model.Rule, len(specs))
 	seen := make(map[string]int, len(specs))
 	for i, spec := range specs {
-		rules[i] = model.Rule{Key: model.RuleKey{Route: route}, Matches: matches[i]}
+		rules[i] = model.Rule{Key: model.RuleKey{Route: route}, Index: i, Matches: matches[i]}
 		if spec.Name != nil && *spec.Name != "" {
 			rules[i].Key.Name = string(*spec.Name)
 			continue

@@ -44,14 +44,14 @@ func (refs references) route(c *flow.Ctx, ref model.ObjectRef, a attachments) (m
 	for i, spec := range spec.Rules {
 		scope, at := ruleScope{c: c, refs: refs, route: ref}, fmt.Sprintf("spec.rules[%d]", i)
 		matches, unread, problems := unknown.split(i, r.Rules[i].Matches)
-		if len(unread) > 0 {
-			apart := scope.apart(r.Rules[i], unread)
-			r.Findings = append(r.Findings, findings(ref, apart.Key.Name, at, problems)...)
-			if len(matches) == 0 {
-				r.Rules[i] = apart
+		if unread != nil {
+			failing, wrong := scope.failing(r.Rules[i], unread)
+			r.Findings = append(r.Findings, findings(ref, failing.Key.Name, at, append(problems, wrong...))...)
+			if matches == nil {
+				r.Rules[i] = failing
 				continue
 			}
-			r.Rules = append(r.Rules, apart)
+			r.Rules = append(r.Rules, failing)
 			r.Rules[i].Matches = matches
 		}
 		rule, problems := scope.read(spec, r.Rules[i])
@@ -125,7 +125,7 @@ func (s ruleScope) read(spec gatewayv1.HTTPRouteRule, rule model.Rule) (model.Ru
 	add(".sessionPersistence", wrong)
 	if drops(problems) {
 		status, _ := s.route.Kind().Failure()
-		return model.Rule{Key: rule.Key, Matches: matches, Error: status}, problems
+		return model.Rule{Key: rule.Key, Index: rule.Index, Matches: matches, Error: status}, problems
 	}
 	if len(backends) > 0 {
 		rule.Backends = make([]model.WeightedBackend, len(backends))

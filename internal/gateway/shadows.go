@@ -82,12 +82,15 @@ func findShadows(_ *flow.Ctx, domain model.DomainKey, sites plan.Sites, emit fun
 
 // shadowedRules are the findings about one route.
 func shadowedRules(ref model.ObjectRef, route model.Route, own shadows) (list []model.Finding) {
-	for i, rule := range route.Rules {
+	for _, rule := range route.Rules {
+		if isUnread(rule) {
+			continue
+		}
 		about := ruleShadows{rule: rule}
 		about.read(own)
 		if message := about.message(places(route)); message != "" {
 			list = append(list, model.Finding{
-				Object: ref, Section: rule.Key.Name, Severity: model.Warning, Field: fmt.Sprintf("spec.rules[%d]", i),
+				Object: ref, Section: rule.Key.Name, Severity: model.Warning, Field: ruleField(rule),
 				Message: message,
 			})
 		}

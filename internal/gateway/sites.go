@@ -79,14 +79,14 @@ func isolation(
 // sites makes a route's sites: every match of every rule, at every place and domain.
 func sites(_ *flow.Ctx, ref model.ObjectRef, route model.Route, emit func(model.SiteKey, model.Site)) {
 	age := ageOrder(route.Created)
-	for i, rule := range route.Rules {
+	for _, rule := range route.Rules {
 		for j := range rule.Matches {
 			match := &rule.Matches[j]
 			order := matchOrder(*match)
 			for _, p := range route.Places {
 				for _, d := range p.Domains {
 					emit(model.SiteKey{Rule: rule.Key, Match: j, Listener: p.Listener, Domain: d.Name},
-						model.Site{Order: siteOrder(d.Original, order, age, ref, i, j), Match: match})
+						model.Site{Order: siteOrder(d.Original, order, age, ref, rule.Index, j), Match: match})
 				}
 			}
 		}

@@ -31,36 +31,55 @@ func (u unknownFields) ofMatch(rule, match int) string {
 	return ""
 }
 
-// split takes the matches with unknown fields out of a rule. unread has what is known of each.
+// split divides the matches of a rule into those that can be read, and those with unknown fields, with what is known of
+// each. Both lists have all indices: in place of a match of the other list stands one that takes no request. A list
+// without any match of its own is nil.
 func (u unknownFields) split(rule int, matches []model.Match) (read, unread []model.Match, problems []problem) {
 	if len(u) == 0 {
 		return matches, nil, nil
 	}
+	read, unread = slices.Clone(matches), slices.Clone(matches)
 	for i, m := range matches {
 		field := u.ofMatch(rule, i)
 		if field == "" {
-			read = append(read, m)
+			unread[i] = untaken("the rule itself has this match")
 			continue
 		}
 		why := fmt.Sprintf("has a field that this version of Cardea does not know (%s)", field)
+		read[i] = untaken("it " + why)
 		instead := "the requests that the rest of it takes are answered with an error"
 		if isAny(m) {
-			m.GRPC, m.Path = nil, model.PathMatch{Type: model.PathNone, Value: "it " + why}
+			unread[i] = read[i]
 			instead = "nothing else is stated, so it takes no request, and they go to other rules"
 		}
-		unread = append(unread, m)
 		problems = append(problems, unsupported(fmt.Sprintf(".matches[%d]", i), "the match "+why+": "+instead))
+	}
+	switch len(problems) {
+	case 0:
+		unread = nil
+	case len(matches):
+		read = nil
 	}
 	return read, unread, problems
 }
 
-// apart is a rule of the matches that can't be read of one: it answers an error. The tilde can't stand in a user's
-// name.
-func (s ruleScope) apart(rule model.Rule, unread []model.Match) model.Rule {
-	status, _ := s.route.Kind().Failure()
-	rule.Key.Name += "~unread"
-	return model.Rule{Key: rule.Key, Matches: unread, Error: status}
+// untaken is a match that takes no request.
+func untaken(why string) model.Match {
+	return model.Match{Path: model.PathMatch{Type: model.PathNone, Value: why}}
 }
+
+// unreadSuffix can't stand in a user's name.
+const unreadSuffix = "~unread"
+
+// failing is a rule that answers an error to the matches of another one that can't be read.
+func (s ruleScope) failing(rule model.Rule, unread []model.Match) (model.Rule, []problem) {
+	status, _ := s.route.Kind().Failure()
+	rule.Key.Name += unreadSuffix
+	matches, problems := readMatches(unread)
+	return model.Rule{Key: rule.Key, Index: rule.Index, Matches: matches, Error: status}, below(".matches", problems)
+}
+
+func isUnread(rule model.Rule) bool { return strings.HasSuffix(rule.Key.Name, unreadSuffix) }
 
 // isAny tells whether a match takes every request.
 func isAny(m model.Match) bool {

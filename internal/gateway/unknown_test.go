@@ -1,12 +1,13 @@
 package gateway
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -22,12 +23,13 @@ func TestUnknownFields(t *testing.T) {
 	u := unknownFields{"rules[10].matches[0].x", "rules[1].matches[10].x", "rules[1].matches[1].path.x",
 		"rules[1].matches[2].y", "rules[1].matches[3].z", "rules[1].matches[4].z", "rules[1].flavour", "else"}
 	read, unread, problems := u.split(1, list)
-	if len(read) != 1 || read[0].Path.Value != "/a" {
+	none := func(m model.Match) bool { return m.Path.Type == model.PathNone }
+	if len(read) != 5 || read[0].Path.Value != "/a" || !none(read[1]) || !none(read[2]) || !none(read[3]) ||
+		!none(read[4]) {
 		t.Errorf("read: %+v", read)
 	}
-	if len(unread) != 4 || unread[0].Path != list[1].Path || unread[1].Path.Type != model.PathNone ||
-		unread[2].Method != "POST" || unread[2].Path != posted.Path || unread[3].GRPC != nil ||
-		unread[3].Path.Type != model.PathNone {
+	if len(unread) != 5 || !none(unread[0]) || unread[1].Path != list[1].Path || !none(unread[2]) ||
+		unread[3].Method != "POST" || unread[3].Path != posted.Path || !none(unread[4]) || unread[4].GRPC != nil {
 		t.Errorf("unread: %+v", unread)
 	}
 	for i, want := range []string{"path.x", "it takes no request", "z", "it takes no request"} {
@@ -45,19 +47,50 @@ func TestUnknownFields(t *testing.T) {
 			t.Errorf("%v: %+v, %+v", u, unread, problems)
 		}
 	}
-	if read, _, _ := (unknownFields{"else", model.MoreUnknown}).split(1, list); len(read) > 0 {
+	if read, _, _ := (unknownFields{"else", model.MoreUnknown}).split(1, list); read != nil {
 		t.Errorf("of a list that was cut off these are read: %+v", read)
 	}
 }
 
-// TestUnknownFieldsApart: the rule goes on with the matches that can be read, and one beside it answers for the others.
-func TestUnknownFieldsApart(t *testing.T) {
-	route := model.ObjectRef{}
-	specs := []gatewayv1.HTTPRouteRule{{Name: new(gatewayv1.SectionName("one"))}}
-	rules := newRules(route, specs, [][]model.Match{{{}, {}}})
-	s := ruleScope{route: model.Ref(model.KindHTTPRoute, "shop", "web")}
-	apart := s.apart(rules[0], rules[0].Matches[1:])
-	if apart.Key.Name != "one~unread" || apart.Error != 500 || !slices.Equal([]int{len(apart.Matches)}, []int{1}) {
-		t.Errorf("%+v", apart)
-	}
+// TestUnreadMatchesKeepTheirPlace: what is known of a match that can't be read comes before an equal match of a later
+// rule, is checked as other matches are, and what is said of it names the rule that it is written in.
+func TestUnreadMatchesKeepTheirPlace(t *testing.T) {
+	g := newGate(t, model.DefaultBudgets)
+	expression := gatewayv1.PathMatchRegularExpression
+	first, second := unnamed("/admin", "/other", "/bad("), unnamed("/admin")
+	first.Matches[2].Path.Type = &expression
+	namespace := gatewayv1.Namespace("a")
+	spec := &gatewayv1.HTTPRouteSpec{Rules: []gatewayv1.HTTPRouteRule{first, second}}
+	spec.ParentRefs = []gatewayv1.ParentReference{{Name: "web", Namespace: &namespace}}
+	ref := routeRef("t/a")
+	g.apply(func(b *flow.Batch) {
+		g.in.HTTPRoutes.Set(b, ref, input.Object[gatewayv1.HTTPRouteSpec]{
+			Meta: model.Meta{Unknown: []string{"rules[0].matches[0].x", "rules[0].matches[2].x"}}, Spec: spec,
+		})
+	})
+	g.graph.View(func(v flow.View) {
+		r, _ := flow.Get(v, g.Plan.Routes, ref)
+		if len(r.Rules) != 3 || !isUnread(r.Rules[2]) || r.Rules[2].Index != 0 || r.Rules[2].Error != 500 {
+			t.Fatalf("rules %+v", r.Rules)
+		}
+		if m := r.Rules[2].Matches[2]; m.Path.Type != model.PathNone && m.Path.Type != model.PathStart {
+			t.Errorf("the invalid expression is served: %+v", m)
+		}
+		for _, f := range r.Findings {
+			if !strings.HasPrefix(f.Field, "spec.rules[0].matches[") && !strings.HasPrefix(f.Field, "spec.rules[1].back") {
+				t.Errorf("finding %+v", f)
+			}
+		}
+		var admin []string
+		domain := model.DomainKey{Listener: model.ListenerKey{Parent: theGateway, Section: "http"}, Name: model.Every}
+		sites, _ := flow.Get(v, g.Plan.Domains, domain)
+		for k, s := range sites.All() {
+			if s.Match.Path.Value == "/admin" {
+				admin = append(admin, k.Rule.Name)
+			}
+		}
+		if len(admin) != 2 || admin[0] != r.Rules[2].Key.Name {
+			t.Errorf("/admin is taken by %q, want %s first", admin, r.Rules[2].Key.Name)
+		}
+	})
 }

@@ -52,7 +52,7 @@ func (r Rule) In(form Form) Rule {
 		return r
 	}
 	status, _ := r.Key.Route.Kind().Failure()
-	reduced := Rule{Key: r.Key, Error: status}
+	reduced := Rule{Key: r.Key, Index: r.Index, Error: status}
 	if form == FormNone {
 		return reduced
 	}

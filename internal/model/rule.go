@@ -58,7 +58,8 @@ func (k RuleKey) Owner() ObjectRef { return k.Route }
 // decides the answer, in this order.
 type Rule struct {
 	Key     RuleKey
-	Matches []Match // none: it takes no request; Site.Match is an index into it
+	Index   int     // in spec.rules; two may have one, if one of them has only the matches that can't be read
+	Matches []Match // none: it takes no request; Site.Match is an index into it, and into spec.rules[].matches
 
 	// Error, if not zero, is the HTTP status that answers in place of the rule: it can't be served as written.
 	Error int
@@ -87,7 +88,7 @@ type PathType string
 // (HTTPPathMatch). A regular expression matches the whole path. In a plan each one is valid (CheckRegex), here and in
 // other matches. In place of an expression that can't be served stands PathStart, which is any path that begins with
 // the expression's RegexStart, or PathNone: it takes no request, and its Value says why ("its regular expression is
-// invalid (...)").
+// invalid (...)"). PathNone also stands in place of a match that another rule of the same Index has.
 const (
 	PathPrefix PathType = "PathPrefix"
 	PathExact  PathType = "Exact"
