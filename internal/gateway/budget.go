@@ -89,39 +89,60 @@ type budget struct {
 	limit, used model.Size
 	of          string // "a rule", "namespace shop"
 	flag        string
+	lost        int // entries that are not whole
 }
 
-// over says by how much something would be over the budget; "" if there is room.
-func (b budget) over(s model.Size) string {
-	sum := b.used.Plus(s)
-	say := func(sum, used, limit int, what string) string {
-		beside := ""
-		if used > 0 {
-			beside = fmt.Sprintf(" beside %d that are older", used)
-		}
-		return fmt.Sprintf("it has %d %s%s, %d over the budget of %d for %s (--%s-%s)", sum-used, what, beside, sum-limit,
-			limit, b.of, b.flag, what)
+// mostExact is how many of the entries that a budget has no room for are told by how much. What is said of the rest
+// does not change with each size of an older rule, so that an edit changes few statuses.
+const mostExact = 100
+
+// over says by how much a form would be over the budget; "" if there is room. A budget has a tenth more room for rules
+// in FormPrefix, so that those for which there is no room still answer an error.
+func (b budget) over(s model.Size, form model.Form) string {
+	limit := b.limit
+	if form == model.FormPrefix {
+		limit = limit.Plus(model.Size{Routes: limit.Routes / 10, Expressions: limit.Expressions / 10})
 	}
+	sum := b.used.Plus(s)
 	switch {
-	case b.limit.Routes > 0 && s.Routes > 0 && sum.Routes > b.limit.Routes:
-		return say(sum.Routes, b.used.Routes, b.limit.Routes, "routes")
-	case b.limit.Expressions > 0 && s.Expressions > 0 && sum.Expressions > b.limit.Expressions:
-		return say(sum.Expressions, b.used.Expressions, b.limit.Expressions, "expressions")
+	case limit.Routes > 0 && s.Routes > 0 && sum.Routes > limit.Routes:
+		return b.says("route", s.Routes, b.used.Routes, b.limit.Routes)
+	case limit.Expressions > 0 && s.Expressions > 0 && sum.Expressions > limit.Expressions:
+		return b.says("expression", s.Expressions, b.used.Expressions, b.limit.Expressions)
 	}
 	return ""
 }
 
+func (b budget) says(what string, own, used, limit int) string {
+	budget := fmt.Sprintf("the budget of %d for %s (--%s-%ss)", limit, b.of, b.flag, what)
+	if own != 1 {
+		what += "s"
+	}
+	switch {
+	case used == 0:
+		return fmt.Sprintf("it has %d %s, %d over %s", own, what, own-limit, budget)
+	case b.lost < mostExact:
+		return fmt.Sprintf("it has %d %s beside %d that are older, %d over %s", own, what, used, own+used-limit, budget)
+	}
+	return fmt.Sprintf("it has %d %s, for which older rules leave no room in %s", own, what, budget)
+}
+
 // admit pays for an entry, in the first form for which there is room. FormNone has no size: there is always room.
 func (b *budget) admit(e *entry) {
-	for ; ; e.Form++ {
-		over := b.over(e.in(e.Form))
+	was := e.Form
+	for {
+		over := b.over(e.in(e.Form), e.Form)
 		if over == "" {
-			b.used = b.used.Plus(e.in(e.Form))
-			return
+			break
 		}
+		e.Form++
 		if e.Reason == "" {
 			e.Reason = over
 		}
+	}
+	b.used = b.used.Plus(e.in(e.Form))
+	if e.Form != was {
+		b.lost++
 	}
 }
 
@@ -192,7 +213,7 @@ func (b budgets) verdict(
 		v.Lost = append(v.Lost, a.Lost...)
 	}
 	whole := budget{limit: b.limits.Gateway, of: gateway.String(), flag: "gateway"}
-	if whole.over(used) == "" {
+	if whole.over(used, model.FormWhole) == "" {
 		return v, len(v.Lost) > 0
 	}
 	var all []entry
@@ -221,12 +242,22 @@ func btoi(b bool) int {
 // Owner is the Gateway.
 func (p payer) Owner() model.ObjectRef { return p.Gateway }
 
-// by hands out the entries of a verdict by namespaces.
-func by(v verdict, namespace func(entry) string, emit func(payer, []entry)) {
-	var keys []payer
-	list := map[payer][]entry{}
-	for _, e := range v.Lost {
-		k := payer{e.Payer.Gateway, namespace(e)}
+// lossKey names a route of which rules, or copies of rules, are not whole at a Gateway.
+type lossKey struct{ Gateway, Route model.ObjectRef }
+
+// Owner is the Gateway.
+func (k lossKey) Owner() model.ObjectRef { return k.Gateway }
+
+func (e entry) lossKey() lossKey { return lossKey{e.Payer.Gateway, e.Rule.Route} }
+
+func (e entry) payer() payer { return e.Payer }
+
+// byKeys hands out entries by what they are looked up by.
+func byKeys[K comparable](entries []entry, key func(entry) K, emit func(K, []entry)) {
+	var keys []K
+	list := map[K][]entry{}
+	for _, e := range entries {
+		k := key(e)
 		if list[k] == nil {
 			keys = append(keys, k)
 		}
@@ -251,18 +282,18 @@ func newBudgets(
 		func(p payer, _ account) []model.ObjectRef { return []model.ObjectRef{p.Gateway} }, byKey)
 	verdicts := flow.Map(accounts, "verdict", b.verdict)
 	over := flow.Derive(verdicts, "over",
-		func(_ *flow.Ctx, _ model.ObjectRef, v verdict, emit func(payer, []entry)) {
-			by(v, func(e entry) string { return e.Rule.Route.Namespace() }, emit)
+		func(_ *flow.Ctx, _ model.ObjectRef, v verdict, emit func(lossKey, []entry)) {
+			byKeys(v.Lost, entry.lossKey, emit)
 		})
 	copies := flow.Derive(verdicts, "copies over",
 		func(_ *flow.Ctx, _ model.ObjectRef, v verdict, emit func(payer, model.Reduced)) {
-			v.Lost = slices.DeleteFunc(slices.Clone(v.Lost), func(e entry) bool { return !e.Copy })
-			by(v, func(e entry) string { return e.Payer.Namespace }, func(k payer, list []entry) {
+			lost := slices.DeleteFunc(slices.Clone(v.Lost), func(e entry) bool { return !e.Copy })
+			byKeys(lost, entry.payer, func(p payer, list []entry) {
 				forms := make(model.Reduced, len(list))
 				for _, e := range list {
 					forms[e.Rule] = e.Form
 				}
-				emit(k, forms)
+				emit(p, forms)
 			})
 		})
 	return flow.Map(drafts, "plan/route", budgeted{over, attachments}.route), b.copies.reduced(copies)

@@ -164,9 +164,9 @@ func TestNewestRuleLoses(t *testing.T) {
 		t.Errorf("it says %q, want %q", got, want)
 	}
 	g.put("t/e", 2, "e.ex")
-	g.is("other/x 9, t/a 4, t/b 4, t/c 1 500, t/d 1, t/e 0 500")
-	g.put("t/a", 5, "a.ex") // the oldest grows: it is the younger ones that lose
-	g.is("other/x 9, t/a 5, t/b 4, t/c 1 500, t/d 0 500, t/e 0 500")
+	g.is("other/x 9, t/a 4, t/b 4, t/c 1 500, t/d 1, t/e 1 500") // a tenth more for answers
+	g.put("t/a", 5, "a.ex")                                      // the oldest grows: it is the younger ones that lose
+	g.is("other/x 9, t/a 5, t/b 4, t/c 1 500, t/d 1 500, t/e 0 500")
 	g.drop("t/b")
 	g.is("other/x 9, t/a 5, t/c 3, t/d 1, t/e 1 500")
 	g.drop("t/a")
@@ -221,13 +221,13 @@ func TestCopiesArePaidByTheHosts(t *testing.T) {
 	if a, b, x := form("a.ex", wide), form("a.ex", wider), form("x.ex", wider); a != 0 || b != model.FormPrefix || x != 0 {
 		t.Errorf("wide %d, wider %d, elsewhere %d", a, b, x)
 	}
-	g.put("t/b", 3, "a.ex") // the namespace's own rule comes first
+	g.put("t/b", 4, "a.ex") // the namespace's own rule comes first
 	if a, b := form("a.ex", wide), form("b.ex", wider); a != model.FormPrefix || b != model.FormNone {
 		t.Errorf("wide %d, wider %d", a, b)
 	}
-	g.is("s/x 1, t/a 2, t/b 3, w/wide 2, w/wider 2")
-	want := "the copies of the rule in narrower hosts of namespace t are over a budget: it has 4 routes beside 7 " +
-		"that are older, 1 over the budget of 10 for namespace t (--namespace-routes); there what is below /w/wide, and no " +
+	g.is("s/x 1, t/a 2, t/b 4, w/wide 2, w/wider 2")
+	want := "the copies of the rule in narrower hosts of namespace t are over a budget: it has 4 routes beside 8 " +
+		"that are older, 2 over the budget of 10 for namespace t (--namespace-routes); there what is below /w/wide, and no " +
 		"other rule takes first, is answered with 500"
 	if got := g.finding("w/wide"); got != want {
 		t.Errorf("it says %q, want %q", got, want)
@@ -237,6 +237,40 @@ func TestCopiesArePaidByTheHosts(t *testing.T) {
 	if n := len(g.reduced("a.ex")); n != 0 {
 		t.Errorf("%d copies are not whole, want none", n)
 	}
+}
+
+// TestFewAreToldAgain: where a namespace is over its budget with many rules, an edit of the oldest is told to few others.
+func TestFewAreToldAgain(t *testing.T) {
+	g := newGate(t, routesOf(0, 100, 0))
+	for i := range 50 {
+		g.put(fmt.Sprintf("t/old-%02d", i), 2, "a.ex")
+	}
+	for i := range 3 * mostExact {
+		g.put(fmt.Sprintf("t/young-%03d", i), 2, "b.ex")
+	}
+	last := fmt.Sprintf("t/young-%03d", 3*mostExact-1)
+	const want = "at Gateway a/web it has 2 routes, for which older rules leave no room in the budget of 100 for namespace t " +
+		"(--namespace-routes); "
+	if got := g.finding(last); !strings.HasPrefix(got, want) {
+		t.Errorf("it says %q, want %q", got, want)
+	}
+	before := g.runs("plan/route")
+	g.put("t/old-00", 3, "a.ex")
+	if n := g.runs("plan/route") - before; n > mostExact+1 {
+		t.Errorf("an edit was told to %d routes, want %d at most", n, mostExact)
+	}
+	if got := g.finding("t/old-49"); !strings.Contains(got, "it has 2 routes beside 99 that are older, 1 over the") {
+		t.Errorf("it says %q", got)
+	}
+}
+
+func (g *gate) runs(transform string) (n uint64) {
+	for _, c := range g.graph.Stats() {
+		if c.Name == transform {
+			n += c.Runs
+		}
+	}
+	return n
 }
 
 // TestNoBudget: a number that is 0 bounds nothing.

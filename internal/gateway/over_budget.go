@@ -10,7 +10,7 @@ import (
 
 // budgeted is what the budgets leave of the drafts of routes.
 type budgeted struct {
-	over        *flow.Collection[payer, []entry] // by the namespaces of routes: most have none, and cost nothing here
+	over        *flow.Collection[lossKey, []entry] // by routes: most have none
 	attachments *flow.Collection[model.ObjectRef, attachments]
 }
 
@@ -19,12 +19,8 @@ type budgeted struct {
 func (o budgeted) route(c *flow.Ctx, ref model.ObjectRef, draft model.Route) (model.Route, bool) {
 	var lost []entry
 	for _, g := range draft.Gateways {
-		found, _ := flow.Fetch(c, o.over, payer{g.Ref, ref.Namespace()})
-		for _, e := range found {
-			if e.Rule.Route == ref {
-				lost = append(lost, e)
-			}
-		}
+		found, _ := flow.Fetch(c, o.over, lossKey{g.Ref, ref})
+		lost = append(lost, found...)
 	}
 	if len(lost) == 0 {
 		return draft, true
@@ -35,7 +31,7 @@ func (o budgeted) route(c *flow.Ctx, ref model.ObjectRef, draft model.Route) (mo
 	for i, rule := range draft.Rules {
 		own, copies := split(lost, rule.Key)
 		f := model.Finding{Object: ref, Section: rule.Key.Name, Condition: "Accepted", Reason: "OverBudget",
-			Field: fmt.Sprintf("spec.rules[%d]", i)}
+			Field: ruleField(rule)}
 		form := model.FormWhole
 		for _, e := range own {
 			form = max(form, e.Form)
