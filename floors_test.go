@@ -21,7 +21,7 @@ var towers = map[string][]string{
 		"internal/server", "internal/standalone", "internal/assembly",
 		"internal/objects", "internal/admin", "internal/diff", "internal/explain", "internal/world",
 		"internal/dataplanes"},
-	"meaning":  {"internal/gateway", "internal/conditions", "internal/resolve"},
+	"meaning":  {"internal/gateway", "internal/budget", "internal/conditions", "internal/resolve"},
 	"dialects": {"internal/envoystatic", "internal/envoy", "internal/simulate", "internal/slots"},
 	"edges": {"internal/kube", "internal/files", "internal/arrival",
 		"internal/schema", "internal/xds", "internal/proxyfiles", "internal/process", "internal/certs",

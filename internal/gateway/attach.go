@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"cardea.dev/cardea/internal/budget"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
@@ -44,6 +45,19 @@ type attachment struct {
 	Gateway   model.RouteGateway
 	Listeners []attached // none: not attached
 	Findings  []model.Finding
+}
+
+// answered looks up the parentRefs of a route.
+func answered(
+	all *flow.Collection[model.ObjectRef, attachments],
+) func(*flow.Ctx, model.ObjectRef) []budget.Parent {
+	return func(c *flow.Ctx, ref model.ObjectRef) (list []budget.Parent) {
+		a, _ := flow.Fetch(c, all, ref)
+		for _, p := range a.Parents {
+			list = append(list, budget.Parent{Ref: p.Parent, Gateway: p.Gateway.Ref})
+		}
+		return list
+	}
 }
 
 // has tells whether the parentRef leads to a listener.

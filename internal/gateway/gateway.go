@@ -3,6 +3,7 @@ package gateway
 import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"cardea.dev/cardea/internal/budget"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/kinds"
@@ -69,7 +70,9 @@ func New(g *flow.Graph, in *kinds.Sources, o Options) *Meaning {
 		http: in.HTTPRoutes.Collection(), grpc: in.GRPCRoutes.Collection(), rivals: newRivals(m.attachments, grpc),
 		ports: m.Plan.Ports, backends: kinds, grants: grants, unchecked: o.Unchecked,
 	}.route)
-	m.Plan.Routes, m.Plan.Reduced = newBudgets(drafts, m.attachments, o.Budgets)
+	m.Plan.Routes, m.Plan.Reduced = budget.New(drafts, budget.Config{
+		Limits: o.Budgets, Age: ageOrder, Parents: answered(m.attachments),
+	})
 	m.Plan.Sites = flow.Derive(m.Plan.Routes, "plan/site", sites)
 	m.Plan.Domains = plan.DomainsOf(m.Plan.Sites)
 

@@ -99,13 +99,8 @@ func (u unknownFields) finding(ref model.ObjectRef) []model.Finding {
 	if len(list) == 0 {
 		return nil
 	}
-	const most = 5
-	words := strings.Join(list[:min(len(list), most)], ", ")
-	if len(list) > most {
-		words += fmt.Sprintf(" and %d more", len(list)-most)
-	}
 	return []model.Finding{{
 		Object: ref, Severity: model.Warning, Field: "spec." + list[0],
-		Message: "this version of Cardea does not know, and goes on without: " + words,
+		Message: "this version of Cardea does not know, and goes on without: " + listed(list),
 	}}
 }

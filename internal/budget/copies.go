@@ -1,4 +1,4 @@
-package gateway
+package budget
 
 import (
 	"slices"
@@ -22,6 +22,15 @@ type host struct {
 	Kind  model.Kind
 	Wider []string
 }
+
+// claimKey names a route's claim to a host.
+type claimKey struct {
+	Route  model.ObjectRef
+	Domain model.DomainKey
+}
+
+// Owner is the route.
+func (k claimKey) Owner() model.ObjectRef { return k.Route }
 
 // hostClaim is a route's claim to a host.
 type hostClaim struct {

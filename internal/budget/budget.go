@@ -1,24 +1,15 @@
-package gateway
+package budget
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 )
-
-// Budgets bound what the routes of a Gateway make its proxies keep. What a proxy keeps is counted after a rule was
-// multiplied: by its matches, listeners and hostnames, and by the narrower hosts that it is copied into. A namespace
-// pays for its rules and, after these, for the copies that others' wider rules have in its hosts: so nobody pays for
-// another one's hosts, and nobody's wide rule displaces another one's rules.
-//
-//	route/draft -> load -+-> by namespace -> account --> by Gateway -> verdict -> over -> plan/route
-//	                     +-> copies.go: hosts, counted -^                  +-> copies over -> plan/reduced
-//
-// An edit that changes no size ends at its load.
 
 // payer is whose budget something counts in.
 type payer struct {
@@ -39,8 +30,8 @@ type ruleLoad struct {
 	Sizes [model.FormNone]model.Size
 }
 
-func loadOf(_ *flow.Ctx, ref model.ObjectRef, r model.Route) (load, bool) {
-	l := load{Order: ageOrder(r.Created) + " " + ref.NamespacedName(), Places: r.Places}
+func (cfg Config) load(_ *flow.Ctx, ref model.ObjectRef, r model.Route) (load, bool) {
+	l := load{Order: cfg.Age(r.Created) + " " + ref.NamespacedName(), Places: r.Places}
 	for _, rule := range r.Rules {
 		l.Rules = append(l.Rules, ruleLoad{rule.Key, rule.Forms()})
 	}
@@ -268,14 +259,28 @@ func byKeys[K comparable](entries []entry, key func(entry) K, emit func(K, []ent
 	}
 }
 
-// newBudgets makes the routes out of their drafts, and what is left of copies.
-func newBudgets(
-	drafts *flow.Collection[model.ObjectRef, model.Route], attachments *flow.Collection[model.ObjectRef, attachments],
-	limits model.Budgets,
-) (*flow.Collection[model.ObjectRef, model.Route], *flow.Collection[model.DomainKey, model.Reduced]) {
-	loads := flow.Map(drafts, "load", loadOf)
+// Config is what budgets are told.
+type Config struct {
+	Limits model.Budgets
+	// Age sorts routes by when they were created, the oldest first.
+	Age func(created time.Time) string
+	// Parents are the parentRefs of a route that are answered.
+	Parents func(*flow.Ctx, model.ObjectRef) []Parent
+}
+
+// Parent is a parentRef that leads to a Gateway.
+type Parent struct {
+	Ref     model.ParentRef
+	Gateway model.ObjectRef
+}
+
+// New makes the routes out of their drafts, and tells what is left of copies in narrower hosts.
+func New(
+	drafts *flow.Collection[model.ObjectRef, model.Route], cfg Config,
+) (routes *flow.Collection[model.ObjectRef, model.Route], reduced *flow.Collection[model.DomainKey, model.Reduced]) {
+	loads := flow.Map(drafts, "load", cfg.load)
 	b := budgets{
-		limits: limits, copies: newCopies(loads),
+		limits: cfg.Limits, copies: newCopies(loads),
 		owned: flow.Group(loads, "loads by namespace", payers, func(_ model.ObjectRef, l load) string { return l.Order }),
 	}
 	accounts := flow.Group(flow.Map(b.owned, "account", b.account), "accounts by Gateway",
@@ -296,5 +301,8 @@ func newBudgets(
 				emit(p, forms)
 			})
 		})
-	return flow.Map(drafts, "plan/route", budgeted{over, attachments}.route), b.copies.reduced(copies)
+	return flow.Map(drafts, "plan/route", reduction{over, cfg.Parents}.route), b.copies.reduced(copies)
 }
+
+// byKey leaves the order of a group to the names of its members.
+func byKey[K comparable, A any](K, A) string { return "" }

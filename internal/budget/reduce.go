@@ -1,4 +1,4 @@
-package gateway
+package budget
 
 import (
 	"fmt"
@@ -8,15 +8,15 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// budgeted is what the budgets leave of the drafts of routes.
-type budgeted struct {
-	over        *flow.Collection[lossKey, []entry] // by routes: most have none
-	attachments *flow.Collection[model.ObjectRef, attachments]
+// reduction is what the budgets leave of the drafts of routes.
+type reduction struct {
+	over    *flow.Collection[lossKey, []entry] // most routes have none
+	parents func(*flow.Ctx, model.ObjectRef) []Parent
 }
 
 // route is a draft with what the budgets leave of its rules. A rule that is over a budget at one Gateway is so at all
 // that its route is attached to: its rules are one for all.
-func (o budgeted) route(c *flow.Ctx, ref model.ObjectRef, draft model.Route) (model.Route, bool) {
+func (o reduction) route(c *flow.Ctx, ref model.ObjectRef, draft model.Route) (model.Route, bool) {
 	var lost []entry
 	for _, g := range draft.Gateways {
 		found, _ := flow.Fetch(c, o.over, lossKey{g.Ref, ref})
@@ -27,11 +27,11 @@ func (o budgeted) route(c *flow.Ctx, ref model.ObjectRef, draft model.Route) (mo
 	}
 	r := draft
 	r.Rules, r.Findings = slices.Clone(draft.Rules), slices.Clone(draft.Findings)
-	attached, _ := flow.Fetch(c, o.attachments, ref)
+	parents := o.parents(c, ref)
 	for i, rule := range draft.Rules {
 		own, copies := split(lost, rule.Key)
 		f := model.Finding{Object: ref, Section: rule.Key.Name, Condition: "Accepted", Reason: "OverBudget",
-			Field: ruleField(rule)}
+			Field: fmt.Sprintf("spec.rules[%d]", rule.Index)}
 		form := model.FormWhole
 		for _, e := range own {
 			form = max(form, e.Form)
@@ -40,8 +40,8 @@ func (o budgeted) route(c *flow.Ctx, ref model.ObjectRef, draft model.Route) (mo
 		}
 		r.Rules[i] = rule.In(form)
 		f.Drops, f.Severity = false, model.Warning
-		for _, p := range attached.Parents {
-			if f.Parent, f.Message = p.Parent, copiesSay(copies, p.Gateway.Ref, rule); f.Message != "" {
+		for _, p := range parents {
+			if f.Parent, f.Message = p.Ref, copiesSay(copies, p.Gateway, rule); f.Message != "" {
 				r.Findings = append(r.Findings, f)
 			}
 		}
@@ -86,7 +86,7 @@ func copiesSay(copies []entry, gateway model.ObjectRef, rule model.Rule) string 
 		return ""
 	}
 	return fmt.Sprintf("the copies of the rule in narrower hosts of namespace %s are over a budget: %s; there %s",
-		listed(namespaces), first.Reason, answersIn(rule, first.Form))
+		model.Listed(namespaces), first.Reason, answersIn(rule, first.Form))
 }
 
 // answersIn says what a rule does in a form that is not whole.
