@@ -76,7 +76,8 @@ func keepFormer(is, was protoreflect.Message) {
 	})
 }
 
-// identity is what no two entries of a list may have in common, as bytes: Envoy refuses descriptors of the same entries.
+// identity is what no two entries of a list may have in common, as bytes: Envoy refuses two descriptors of the same
+// entries.
 func identity(entry protoreflect.Value) string {
 	m := entry.Message().Interface()
 	if d, is := m.(*ratelimitv3.LocalRateLimitDescriptor); is {
