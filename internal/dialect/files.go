@@ -70,7 +70,7 @@ const (
 	FilesCurrent FileStage = iota // nothing: what is written is what should be
 	FilesUpdate                   // changes clusters and keys that are there
 	FilesAddKeys                  // adds keys: clusters and listeners that name them have to wait
-	FilesAdd                      // adds clusters, changes extensions: route tables that name them have to wait
+	FilesAdd                      // adds clusters and entries of extensions: route tables that name them have to wait
 	FilesSwitch                   // changes listeners and route tables: what only the old ones name has to stay
 	FilesRemove                   // removes what nothing names any more
 )

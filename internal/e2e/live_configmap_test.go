@@ -65,6 +65,19 @@ func TestEditsOfFilesLoseNoRequest(t *testing.T) {
 	}
 }
 
+// TestLoopsOfProxiesThatReadFiles: a filter that routes turn on as it is in the list is on in files, too.
+func TestLoopsOfProxiesThatReadFiles(t *testing.T) {
+	t.Parallel()
+	s := prepare(t, t.TempDir(), shopOnFiles())
+	s.write("out.yaml", hostFile("out", Backend(t, "out"))+"---\n"+routeFile("out", "out.example",
+		"backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: out}]"))
+	s.start()
+	s.Ready(t)
+	s.expect(`
+		GET http://out.example/ -> 200 out host=out.example header.cdn-loop=cardea
+		GET http://out.example/ -H cdn-loop:cardea,cardea,cardea,cardea,cardea -> 508`)
+}
+
 // TestAProxyThatReadsFilesNeedsNobody: with Cardea gone, a proxy that is started again serves.
 func TestAProxyThatReadsFilesNeedsNobody(t *testing.T) {
 	t.Parallel()

@@ -13,8 +13,8 @@ import (
 )
 
 // TestLoops: requests that a tenant leads back to the proxy by a hostname end at the sixth hop with 508: through one
-// Gateway or two, or as copies. A question to an authorization server makes no further one. Meanwhile others are
-// served.
+// Gateway or two, under changing hosts, or as copies, be it by a rule or by filters of its backendRefs. A question to
+// an authorization server makes no further one. Meanwhile others are served.
 func TestLoops(t *testing.T) {
 	t.Parallel()
 	var copies atomic.Int64
@@ -42,6 +42,18 @@ func TestLoops(t *testing.T) {
 		routeFile("asked", "asked.example",
 			"{filters: [{type: ExternalAuth, externalAuth: {protocol: HTTP, http: {}, backendRef: "+out("self")+"}}], "+
 				to("counted")+"}"),
+		routeFile("mirrored", "mirrored.example", "{backendRefs: [{name: counted, port: 80, filters: ["+
+			strings.Repeat("{type: RequestMirror, requestMirror: {backendRef: "+out("self")+"}}, ", 6)+"]}]}"),
+		routeFile("headers", "headers.example", "{backendRefs: ["+filtered(out("self"),
+			"{type: RequestHeaderModifier, requestHeaderModifier: {set: [{name: x-a, value: b}]}}")+"]}"),
+		routeFile("to", "to.example", "{backendRefs: ["+
+			filtered(out("self"), "{type: URLRewrite, urlRewrite: {hostname: fro.example}}")+"]}"),
+		routeFile("fro", "fro.example", "{filters: [{type: URLRewrite, urlRewrite: {hostname: to.example}}], backendRefs: ["+
+			out("self")+"]}"),
+		routeFile("asks", "asks.example", "{backendRefs: [{name: counted, port: 80, filters: [{type: ExternalAuth, "+
+			"externalAuth: {protocol: HTTP, http: {}, backendRef: "+out("self")+"}}]}]}"),
+		routeFile("moved", "moved.example", "{filters: [{type: ExternalAuth, externalAuth: {protocol: HTTP, http: {}, "+
+			"backendRef: "+out("self")+"}}, {type: RequestRedirect, requestRedirect: {hostname: b.example}}]}"),
 		routeFile("pass", "pass.example", "{backendRefs: ["+out("blue")+"]}"),
 		routeFile("set", "set.example", "{filters: [{type: ExternalAuth, externalAuth: {protocol: HTTP, http: "+
 			"{allowedResponseHeaders: [CDN-Loop]}, backendRef: "+out("self")+"}}], "+to("counted")+"}"),
@@ -58,7 +70,11 @@ func TestLoops(t *testing.T) {
 			GET http://shop.example/ -> 200 blue host=shop.example
 			GET http://pass.example/ -> 200 blue host=pass.example header.cdn-loop=cardea
 			GET http://pass.example/ -H cdn-loop:other -> 200 blue host=pass.example header.cdn-loop=other,cardea
+			GET http://headers.example/ -> 508
+			GET http://to.example/ -> 508
 			GET http://asked.example/ -> 403
+			GET http://asks.example/ -> 403
+			GET http://moved.example/ -> 403
 			GET http://shop.example/ -> 200 blue host=shop.example
 			GET http://set.example/ -> 500
 			GET http://change.example/ -> 500`)
@@ -67,12 +83,18 @@ func TestLoops(t *testing.T) {
 		t.Errorf("%d requests were let through that nobody was asked about", n)
 	}
 	for range 20 {
-		s.expect("GET http://copied.example/ -> 200\nGET http://shop.example/ -> 200 blue host=shop.example")
+		s.expect("GET http://copied.example/ -> 200\nGET http://mirrored.example/ -> 200\n" +
+			"GET http://shop.example/ -> 200 blue host=shop.example")
 	}
 	s.expect("GET http://loop.example/ -> 508\nGET http://shop.example/ -> 200 blue host=shop.example")
-	if n := copies.Load(); n != 20 {
-		t.Errorf("the backend got %d requests of 20: copies that come back are let through", n)
+	if n := copies.Load(); n != 40 {
+		t.Errorf("the backend got %d requests of 40: copies that come back are let through", n)
 	}
+}
+
+// filtered is a backendRef with a filter of its own.
+func filtered(ref, filter string) string {
+	return strings.TrimSuffix(ref, "}") + ", filters: [" + filter + "]}"
 }
 
 // hostFile is an XBackend of namespace shop on this machine.

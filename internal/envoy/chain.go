@@ -11,7 +11,10 @@ import (
 
 // httpFilters is one fixed, ordered list: a change of it would drain connections. What no level configures is not even
 // made for a request. See docs/adr/0018-slots-for-filters.md.
-func httpFilters() []*hcmv3.HttpFilter { return append(slots.Filters(overADS()), routerFilter()) }
+func httpFilters() []*hcmv3.HttpFilter {
+	guard := slots.Set(slots.Loops, "", loopGuard())
+	return append(slots.Filters(overADS(), guard), routerFilter())
+}
 
 func routerFilter() *hcmv3.HttpFilter {
 	return &hcmv3.HttpFilter{
@@ -23,7 +26,6 @@ func routerFilter() *hcmv3.HttpFilter {
 // Names of the filters that a route's own fields bring into slots. What policies bring has other names, so that both
 // run.
 const (
-	loopFilter     = "loop"
 	sanitiseFilter = "sanitise-ext_authz"
 	authFilter     = "ext_authz"
 	sessionFilter  = "stateful_session"
@@ -36,7 +38,7 @@ func ownSettings(f model.Filters, s *model.Session, out bool) (config []plan.Set
 		config = append(config, slots.Set(slots.CORS, "", corsPolicy(f.CORS)))
 	}
 	if out {
-		config = append(config, slots.Set(slots.Guard, loopFilter, loopGuard()))
+		config = append(config, plan.Setting{Slot: slots.Loops})
 	}
 	if f.Auth != nil {
 		if own := sanitise(f.Auth); own != nil {

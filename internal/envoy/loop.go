@@ -45,7 +45,8 @@ func lastHop() *corev3.HeaderValue {
 	return &corev3.HeaderValue{Key: model.LoopHeader, Value: tokens}
 }
 
-// loopGuard is the filter that answers a request that has made all hops.
+// loopGuard is the filter that answers a request that has made all hops, where a rule turns it on. It stands in the
+// list of filters: in routes, each would hold the expression once more.
 func loopGuard() *faultv3.HTTPFault {
 	return &faultv3.HTTPFault{
 		Abort: &faultv3.FaultAbort{

@@ -180,6 +180,32 @@ func require(name string) plan.Setting {
 const testKeys = `{"keys":[{"kty":"EC","crv":"P-256","kid":"1","alg":"ES256",` +
 	`"x":"MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4","y":"4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM"}]}`
 
+// TestLoopsSlot: the guard runs as the list has it where the nearest level turns it on. One that was refused is closed.
+func TestLoopsSlot(t *testing.T) {
+	on, off := plan.Setting{Slot: slots.Loops}, plan.Setting{Slot: slots.Loops, Off: true}
+	for name, c := range map[string]struct {
+		on     plan.Setting
+		status int // where it is on, of a request that has made all hops
+		others int // and of others
+	}{
+		"on": {on, 508, 200}, "refused": {slots.Closed(on), 500, 500},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bind := freePort(t)
+			startProxy(t, stateEach(t, bind, alternate(c.on, off)).resources())
+			for i, host := range levelHosts {
+				last := call{Host: host, URI: "/", Header: map[string]string{model.LoopHeader: lastHop().Value}}.do(t, bind).Status
+				if want := []int{c.status, 200}[i%2]; last != want {
+					t.Errorf("%s: %d, want %d", host, last, want)
+				}
+				if got, want := statusAt(t, bind, host), []int{c.others, 200}[i%2]; got != want {
+					t.Errorf("%s: %d before the last hop, want %d", host, got, want)
+				}
+			}
+		})
+	}
+}
+
 // TestCORSSlot: of CORS settings counts the nearest, as a whole.
 func TestCORSSlot(t *testing.T) {
 	bind := freePort(t)

@@ -8,5 +8,6 @@
 //	lds.json            all listeners
 //	cds.json            all clusters, with their endpoints
 //	rds_8080_0.json     a route table
+//	ecds_jwt.json       the configuration of a filter that keeps state
 //	sds_secret_....json a certificate with its key, in the other folder
 package envoystatic

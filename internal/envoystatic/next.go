@@ -12,11 +12,11 @@ import (
 type wanted struct {
 	listeners, clusters texts
 	tables, keys        map[string][]byte // files
-	extensions          map[string][]byte // files
+	extensions          map[string]texts  // what files say
 }
 
 func newWanted(at dialect.FileStart, all map[resource.Name]resource.Resource) (wanted, error) {
-	w := wanted{texts{}, texts{}, map[string][]byte{}, map[string][]byte{}, map[string][]byte{}}
+	w := wanted{texts{}, texts{}, map[string][]byte{}, map[string][]byte{}, map[string]texts{}}
 	for n := range all {
 		if n.Type == resource.Endpoints { // they stand in their clusters
 			continue
@@ -33,7 +33,7 @@ func newWanted(at dialect.FileStart, all map[resource.Name]resource.Resource) (w
 		case resource.Routes:
 			w.tables[fileOf(n)] = texts{n.Name: text}.file()
 		case resource.Extension:
-			w.extensions[fileOf(n)] = texts{n.Name: text}.file()
+			w.extensions[fileOf(n)] = texts{n.Name: text}
 		case resource.Secret:
 			w.keys[fileOf(n)] = texts{n.Name: text}.file()
 		}
@@ -45,7 +45,7 @@ func newWanted(at dialect.FileStart, all map[resource.Name]resource.Resource) (w
 //
 //	written --update--> clusters and keys that are there, as wanted
 //	        --add keys--> and the new keys
-//	        --add--> and the new clusters, and the extensions as wanted
+//	        --add--> and the new clusters, and the extensions as wanted, with the entries that leave
 //	        --switch--> and listeners and tables as wanted
 //	        --remove--> what is wanted, and nothing else
 func next(
@@ -56,8 +56,12 @@ func next(
 		return step, err
 	}
 	h := had{readTexts(written.Plain[listenersFile]), readTexts(written.Plain[clustersFile]), written}
-	step.Missing = h.missing(w, all)
-	whole := dialect.FileSet{Plain: union(w.tables, w.extensions), Keys: w.keys}
+	extensions := h.extensions(w)
+	step.Missing = h.missing(w, extensions, all)
+	whole := dialect.FileSet{Plain: maps.Clone(w.tables), Keys: w.keys}
+	for file, is := range w.extensions {
+		whole.Plain[file] = is.file()
+	}
 	whole.Plain[clustersFile], whole.Plain[listenersFile] = w.clusters.file(), w.listeners.file()
 	step.Whole = whole
 	if len(written.Plain) == 0 {
@@ -79,7 +83,7 @@ func next(
 	if now.Keys = union(written.Keys, w.keys); changes(dialect.FilesAddKeys) {
 		return step, nil
 	}
-	now.Plain = union(now.Plain, w.extensions)
+	now.Plain = union(now.Plain, extensions)
 	if now.Plain[clustersFile] = union(h.clusters, w.clusters).file(); changes(dialect.FilesAdd) {
 		return step, nil
 	}
@@ -127,8 +131,10 @@ type had struct {
 	files               dialect.FileSet
 }
 
-// missing are the resources that are not written as they are now.
-func (h had) missing(w wanted, all map[resource.Name]resource.Resource) (list []resource.Name) {
+// missing are the resources that are not written as they are now, or with entries that leave.
+func (h had) missing(
+	w wanted, extensions map[string][]byte, all map[resource.Name]resource.Resource,
+) (list []resource.Name) {
 	for n := range all {
 		file, is := fileOf(n), false
 		switch n.Type {
@@ -139,7 +145,7 @@ func (h had) missing(w wanted, all map[resource.Name]resource.Resource) (list []
 		case resource.Routes:
 			is = bytes.Equal(h.files.Plain[file], w.tables[file])
 		case resource.Extension:
-			is = bytes.Equal(h.files.Plain[file], w.extensions[file])
+			is = bytes.Equal(h.files.Plain[file], extensions[file])
 		case resource.Secret:
 			is = bytes.Equal(h.files.Keys[file], w.keys[file])
 		}
@@ -148,6 +154,15 @@ func (h had) missing(w wanted, all map[resource.Name]resource.Resource) (list []
 		}
 	}
 	return list
+}
+
+// extensions are the files of extensions as they are wanted, with the entries that only what is written has.
+func (h had) extensions(w wanted) map[string][]byte {
+	files := map[string][]byte{}
+	for file, is := range w.extensions {
+		files[file] = withFormer(readTexts(h.files.Plain[file]), is).file()
+	}
+	return files
 }
 
 // union has all of both; what both have is that of b.

@@ -7,14 +7,20 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+	jwtauthnv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/jwt_authn/v3"
+	localratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/local_ratelimit/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -27,11 +33,50 @@ var start = dialect.FileStart{Dir: "/files", Keys: "/keys"}
 
 // world is what proxies should have, in short.
 type world struct {
-	tables    map[string][]string // the clusters that each names
+	tables    map[string][]string // the clusters that each names, and the entries of extensions
 	listeners map[string][]string // the table, and secrets
 	clusters  map[string]string   // the secret that each shows, or ""
 	secrets   map[string]int      // the version of each
-	timeout   int                 // of all clusters
+	timeout   int                 // of all clusters, and the version of all entries
+}
+
+// An entry of the extensions is known by how its name begins.
+const entryPrefix = "entry-"
+
+// entries are those that tables name.
+func (w world) entries() map[string]bool {
+	all := map[string]bool{}
+	for _, names := range w.tables {
+		for _, n := range names {
+			if strings.HasPrefix(n, entryPrefix) {
+				all[n] = true
+			}
+		}
+	}
+	return all
+}
+
+// extensions has an entry in a map, and one in a list.
+func (w world) extensions() (*jwtauthnv3.JwtAuthentication, *localratelimitv3.LocalRateLimit) {
+	tokens := &jwtauthnv3.JwtAuthentication{RequirementMap: map[string]*jwtauthnv3.JwtRequirement{}}
+	limits := &localratelimitv3.LocalRateLimit{StatPrefix: "limits"}
+	for _, e := range slices.Sorted(maps.Keys(w.entries())) {
+		tokens.RequirementMap[e] = &jwtauthnv3.JwtRequirement{
+			RequiresType: &jwtauthnv3.JwtRequirement_ProviderName{ProviderName: fmt.Sprint("v", w.timeout)},
+		}
+		limits.Descriptors = append(limits.Descriptors, &ratelimitv3.LocalRateLimitDescriptor{
+			Entries:     []*ratelimitv3.RateLimitDescriptor_Entry{{Key: "id", Value: e}},
+			TokenBucket: &typev3.TokenBucket{MaxTokens: uint32(1 + w.timeout), FillInterval: durationpb.New(time.Minute)},
+		})
+	}
+	return tokens, limits
+}
+
+// fromServer is a filter that asks a server for its configuration.
+func fromServer(name string, source *corev3.ConfigSource) *hcmv3.HttpFilter {
+	return &hcmv3.HttpFilter{Name: name, ConfigType: &hcmv3.HttpFilter_ConfigDiscovery{
+		ConfigDiscovery: &corev3.ExtensionConfigSource{ConfigSource: source},
+	}}
 }
 
 func pack(t testing.TB, m proto.Message) *anypb.Any {
@@ -66,6 +111,14 @@ func (w world) resources(t testing.TB) map[resource.Name]resource.Resource {
 	for name, clusters := range w.tables {
 		host := &routev3.VirtualHost{Name: "*", Domains: []string{"*"}}
 		for _, c := range clusters {
+			if strings.HasPrefix(c, entryPrefix) {
+				host.Routes = append(host.Routes, &routev3.Route{TypedPerFilterConfig: map[string]*anypb.Any{
+					"jwt": pack(t, &jwtauthnv3.PerRouteConfig{
+						RequirementSpecifier: &jwtauthnv3.PerRouteConfig_RequirementName{RequirementName: c},
+					}),
+				}})
+				continue
+			}
 			host.Routes = append(host.Routes, &routev3.Route{Action: &routev3.Route_Route{Route: &routev3.RouteAction{
 				ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: c},
 			}}})
@@ -75,7 +128,7 @@ func (w world) resources(t testing.TB) map[resource.Name]resource.Resource {
 	for name, needs := range w.listeners {
 		manager := &hcmv3.HttpConnectionManager{RouteSpecifier: &hcmv3.HttpConnectionManager_Rds{
 			Rds: &hcmv3.Rds{ConfigSource: ads, RouteConfigName: needs[0]},
-		}}
+		}, HttpFilters: []*hcmv3.HttpFilter{fromServer("jwt", ads), fromServer("limits", ads)}}
 		add(resource.Listener, name, &listenerv3.Listener{Name: name, FilterChains: []*listenerv3.FilterChain{{
 			Filters: []*listenerv3.Filter{{
 				ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: pack(t, manager)},
@@ -98,6 +151,10 @@ func (w world) resources(t testing.TB) map[resource.Name]resource.Resource {
 		}
 		add(resource.Cluster, name, c)
 		add(resource.Endpoints, name, &endpointv3.ClusterLoadAssignment{ClusterName: name})
+	}
+	tokens, limits := w.extensions()
+	for name, m := range map[string]proto.Message{"jwt": tokens, "limits": limits} {
+		add(resource.Extension, name, &corev3.TypedExtensionConfig{Name: name, TypedConfig: pack(t, m)})
 	}
 	for name, version := range w.secrets {
 		add(resource.Secret, name, &tlsv3.Secret{Name: name, Type: &tlsv3.Secret_TlsCertificate{
@@ -132,8 +189,11 @@ func TestStages(t *testing.T) {
 		edit func(*world)
 		want string
 	}{
-		"nothing":                 {func(*world) {}, ""},
-		"a table":                 {func(w *world) { w.tables["80/0"] = []string{"a", "a"} }, "switch"},
+		"nothing": {func(*world) {}, ""},
+		"a table": {func(w *world) { w.tables["80/0"] = []string{"a", "a"} }, "switch"},
+		"a new entry of an extension in a table": {func(w *world) {
+			w.tables["80/0"] = []string{"a", "entry-1"}
+		}, "add, switch"},
 		"a cluster that is there": {func(w *world) { w.timeout = 9 }, "update"},
 		"a certificate":           {func(w *world) { w.secrets["secret/x/tls"] = 2 }, "update"},
 		"a new cluster in a table": {func(w *world) {
@@ -169,6 +229,58 @@ func TestStages(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
+}
+
+// TestEntriesThatLeave: an entry of an extension stays until no table names it, as it was or, if it changes, as it is.
+func TestEntriesThatLeave(t *testing.T) {
+	w := small()
+	w.tables["80/0"] = []string{"a", "entry-1", "entry-2"}
+	written := step(t, dialect.FileSet{}, w).Files
+	w.tables["80/0"] = []string{"a", "entry-2", "entry-3"}
+	w.timeout = 1
+	var got []string
+	for s := step(t, written, w); s.Stage != dialect.FilesCurrent; s = step(t, written, w) {
+		written = s.Files
+		tokens, limits := readExtensions(t, written)
+		var list []string
+		for name, r := range tokens.RequirementMap {
+			list = append(list, name+" "+r.GetProviderName())
+		}
+		for _, d := range limits.Descriptors {
+			list = append(list, fmt.Sprint(d.Entries[0].Value, " ", d.TokenBucket.MaxTokens))
+		}
+		slices.Sort(list)
+		got = append(got, s.Stage.String()+": "+strings.Join(list, ", "))
+	}
+	former := "entry-1 1, entry-1 v0, "
+	now := "entry-2 2, entry-2 v1, entry-3 2, entry-3 v1"
+	want := []string{
+		"update: entry-1 1, entry-1 v0, entry-2 1, entry-2 v0", // the cluster's timeout
+		"add: " + former + now, "switch: " + former + now, "remove: " + now,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func readExtensions(t testing.TB, s dialect.FileSet) (*jwtauthnv3.JwtAuthentication, *localratelimitv3.LocalRateLimit) {
+	t.Helper()
+	tokens, limits := new(jwtauthnv3.JwtAuthentication), new(localratelimitv3.LocalRateLimit)
+	for name, m := range map[string]proto.Message{"jwt": tokens, "limits": limits} {
+		packed, e := new(anypb.Any), new(corev3.TypedExtensionConfig)
+		text := readTexts(s.Plain[fileOf(resource.Name{Type: resource.Extension, Name: name})])[name]
+		err := protojson.Unmarshal(text, packed)
+		if err == nil {
+			err = packed.UnmarshalTo(e)
+		}
+		if err == nil {
+			err = e.GetTypedConfig().UnmarshalTo(m)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	return tokens, limits
 }
 
 // TestMissing: what is not written as it is now is told.
@@ -252,10 +364,17 @@ func checkStep(t *testing.T, before, after dialect.FileSet) {
 	for _, named := range []dialect.FileSet{before, after} {
 		for _, there := range []dialect.FileSet{before, after} {
 			clusters := readTexts(there.Plain[clustersFile])
+			tokens, limits := readExtensions(t, there)
 			for table := range names(named, "lds", `"path":"/files/..data/`, `"`) {
 				for name := range names(named, table, `"cluster":"`, `"`) {
 					if clusters[name] == nil {
 						t.Errorf("table %s names cluster %s, which is not there", table, name)
+					}
+				}
+				for name := range names(named, table, `"requirement_name":"`, `"`) {
+					if tokens.RequirementMap[name] == nil || !slices.ContainsFunc(limits.Descriptors,
+						func(d *ratelimitv3.LocalRateLimitDescriptor) bool { return d.Entries[0].Value == name }) {
+						t.Errorf("table %s names an entry %s, which is not there", table, name)
 					}
 				}
 			}
@@ -290,6 +409,9 @@ func anyWorld(r *rand.Rand) world {
 		table := fmt.Sprintf("%d/0", port)
 		w.listeners[fmt.Sprintf("0.0.0.0:%d", port)] = []string{table, secret("")}
 		w.tables[table] = nil
+		for range r.IntN(3) {
+			w.tables[table] = append(w.tables[table], fmt.Sprint(entryPrefix, r.IntN(5)))
+		}
 		for range r.IntN(4) {
 			cluster := fmt.Sprintf("c%d", r.IntN(5))
 			w.tables[table] = append(w.tables[table], cluster)

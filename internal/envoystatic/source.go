@@ -61,8 +61,11 @@ func fromPaths(m proto.Message, at dialect.FileStart) error {
 	return err
 }
 
-// packedFromPaths does so in a packed message.
+// packedFromPaths does so in a packed message. One of no type is nothing.
 func packedFromPaths(packed *anypb.Any, at dialect.FileStart) error {
+	if packed.GetTypeUrl() == "" {
+		return nil
+	}
 	m, err := packed.UnmarshalNew()
 	if err != nil {
 		return fmt.Errorf("unpack %s: %w", packed.GetTypeUrl(), err)

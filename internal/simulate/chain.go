@@ -28,6 +28,7 @@ type filtered struct {
 const (
 	corsKind  = "Cors"
 	chainKind = "FilterChainConfig"
+	faultKind = "HTTPFault"
 )
 
 var inert = map[string]bool{corsKind: true, chainKind: true, "HeaderMutationPerRoute": true, "StatefulSession": true}
@@ -75,6 +76,8 @@ func (s *simulation) filter(t *table, v *routev3.VirtualHost, r *routev3.Route) 
 			known = s.cors(settings[len(settings)-1], r, &f)
 		case chainKind:
 			known = s.brought(settings, r, &f)
+		case faultKind:
+			known = s.listed(filter, settings[len(settings)-1], r, &f)
 		}
 		if !known {
 			s.missing(name)
@@ -94,6 +97,27 @@ func (s *simulation) filter(t *table, v *routev3.VirtualHost, r *routev3.Route) 
 func isOff(settings *anypb.Any) bool {
 	f := new(routev3.FilterConfig)
 	return settings.UnmarshalTo(f) == nil && f.GetDisabled()
+}
+
+// listed runs a filter as the list has it, or as the nearest settings have it in place of that. It is false if these
+// are not simulated.
+func (s *simulation) listed(filter *hcmv3.HttpFilter, nearest *anypb.Any, r *routev3.Route, f *filtered) bool {
+	config := nearest
+	if isOn(nearest) {
+		config = filter.GetTypedConfig()
+	}
+	fault := new(faultv3.HTTPFault)
+	if config.UnmarshalTo(fault) != nil {
+		return false
+	}
+	s.fault(fault, r, f)
+	return true
+}
+
+// isOn tells whether settings turn a filter on as the list has it.
+func isOn(settings *anypb.Any) bool {
+	f := new(routev3.FilterConfig)
+	return settings.UnmarshalTo(f) == nil && f.GetConfig() != nil && f.GetConfig().GetTypeUrl() == ""
 }
 
 // brought runs the filters that levels bring along, from far to near: the nearest of each name. It is false if settings

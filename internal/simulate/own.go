@@ -41,7 +41,7 @@ func (s *simulation) claim(m *hcmv3.HttpConnectionManager) {
 
 // joined are the headers of which Envoy makes one if they come twice: "a" and "b" are "a,b". Others stay two.
 var joined = strings.Fields(`accept accept-encoding access-control-request-headers
-	access-control-request-method authorization cache-control connection content-encoding content-type expect
+	access-control-request-method authorization cache-control cdn-loop connection content-encoding content-type expect
 	grpc-accept-encoding grpc-timeout if-match
 	if-modified-since if-none-match if-range if-unmodified-since keep-alive origin pragma proxy-connection
 	proxy-status referer te transfer-encoding upgrade user-agent via x-client-trace-id x-envoy-attempt-count

@@ -135,7 +135,7 @@ func Silence(settings []plan.Setting) []plan.Setting {
 func Closed(s plan.Setting) plan.Setting {
 	closed := plan.Setting{From: s.From, Slot: s.Slot, Name: s.Name}
 	switch {
-	case find(s.Slot).isChain():
+	case find(s.Slot).isChain(), s.Slot == Loops: // which is a filter of the kind that failing is
 		closed.Config = packed(failing)
 	case s.Slot == LimitsEarly || s.Slot == LimitsLate:
 		closed.Slot, closed.Name, closed.Config = Limits, "refused-"+s.Slot, packed(failing)

@@ -5,6 +5,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	corsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/cors/v3"
+	faultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3"
 	filterchainv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/filter_chain/v3"
 	jwtauthnv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/jwt_authn/v3"
 	localratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/local_ratelimit/v3"
@@ -12,6 +13,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
+
+	"cardea.dev/cardea/internal/plan"
 )
 
 // The slots, in the order in which requests pass them; answers pass them in reverse.
@@ -23,6 +26,7 @@ const (
 	CORS        = "cors"         // cors: a preflight has no credentials, so it is answered before anybody asks for them
 	Origin      = "origin"       // csrf: before authorization servers are called
 	Custom1     = "custom-1"     // others' filters, before anything is refused
+	Loops       = "loops"        // fault: a request that goes in circles is answered before anybody works on it
 	Guard       = "guard"        // rbac that needs no identity, geoip: the cheapest refusal
 	LimitsEarly = "limits-early" // local_ratelimit by address or header: protects authentication and its servers
 	Authn       = "authn"        // header_mutation "sanitise", basic_auth, api_key_auth, oauth2
@@ -47,7 +51,7 @@ const (
 // slot is one HTTP filter of every connection manager.
 type slot struct {
 	name string
-	// filter is its configuration in the list, of a shared one until its own comes.
+	// filter is its configuration in the list, unless Filters is told of another one: of a shared one until its own comes.
 	filter proto.Message
 	shared bool // it keeps state: its configuration is a resource of its own
 	// answers: what stands here may answer a request, or replace the answer.
@@ -93,7 +97,10 @@ var list = []slot{
 	// It reads settings by its own name, so it can't be in a chain beside others; and what the nearest settings leave out
 	// it takes from farther ones. So each of Envoy's levels has one of its own, and a nearer level turns off the farther.
 	{name: CORS, filter: &corsv3.Cors{}, answers: true, perLevel: true},
-	chain(Origin), chain(Custom1), chain(Guard), limits(LimitsEarly), chain(Authn),
+	chain(Origin), chain(Custom1),
+	// It is the same wherever it is on, so it is told to the list once, and no route has a copy.
+	{name: Loops, filter: &faultv3.HTTPFault{}, answers: true},
+	chain(Guard), limits(LimitsEarly), chain(Authn),
 	{name: JWT, filter: &jwtauthnv3.JwtAuthentication{}, shared: true, answers: true},
 	chain(MCP), chain(Authz), chain(ExtAuth), chain(Limits), limits(LimitsLate), chain(Custom2), chain(Body),
 	chain(Transform), chain(Bridge), chain(ExtProc), chain(GRPC), chain(Custom3), chain(Session), chain(AI),
@@ -153,21 +160,27 @@ func SharedConfig(name string) *anypb.Any { return pack(find(name).filter) }
 const sharedWait = 2 * time.Second
 
 // Filters are the HTTP filters of a connection manager, but for the router. Each is disabled until a level states
-// something for it. source is where the configuration of the shared ones comes from.
-func Filters(source *corev3.ConfigSource) []*hcmv3.HttpFilter {
+// something for it. source is where the configuration of the shared ones comes from. What whole tells of slots is their
+// configuration: a setting without one turns it on.
+func Filters(source *corev3.ConfigSource, whole ...plan.Setting) []*hcmv3.HttpFilter {
 	source = proto.CloneOf(source)
 	source.InitialFetchTimeout = durationpb.New(sharedWait)
 	var filters []*hcmv3.HttpFilter
 	for _, s := range list {
+		config := pack(s.filter)
+		for _, told := range whole {
+			if told.Slot == s.name {
+				config = unpacked(told.Config)
+			}
+		}
 		for _, name := range s.filters() {
-			filters = append(filters, s.httpFilter(name, source))
+			filters = append(filters, s.httpFilter(name, config, source))
 		}
 	}
 	return filters
 }
 
-func (s slot) httpFilter(name string, source *corev3.ConfigSource) *hcmv3.HttpFilter {
-	config := pack(s.filter)
+func (s slot) httpFilter(name string, config *anypb.Any, source *corev3.ConfigSource) *hcmv3.HttpFilter {
 	f := &hcmv3.HttpFilter{Name: name, Disabled: true, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: config}}
 	if s.shared {
 		f.ConfigType = &hcmv3.HttpFilter_ConfigDiscovery{ConfigDiscovery: &corev3.ExtensionConfigSource{

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	corsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/cors/v3"
 	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
 
@@ -32,6 +33,21 @@ func TestFilters(t *testing.T) {
 	}
 	if !slices.Equal(shared, Shared()) {
 		t.Errorf("configured apart: %v, want %v", shared, Shared())
+	}
+}
+
+// TestWhole: what is told of a slot stands in the list, and a setting turns it on without a copy.
+func TestWhole(t *testing.T) {
+	whole := some(Loops, "")
+	for _, f := range Filters(&corev3.ConfigSource{}, whole) {
+		if is := f.GetTypedConfig().GetTypeUrl() == whole.Config.Type; is != (f.GetName() == Loops) {
+			t.Errorf("%s: %s", f.GetName(), f.GetTypedConfig().GetTypeUrl())
+		}
+	}
+	config := new(routev3.FilterConfig)
+	if err := Config(Route, []plan.Setting{{Slot: Loops}})[Loops].UnmarshalTo(config); err != nil ||
+		config.GetConfig() == nil || config.GetConfig().GetTypeUrl() != "" {
+		t.Errorf("%v, %v", config, err)
 	}
 }
 
