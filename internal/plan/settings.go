@@ -49,7 +49,7 @@ type RuleSettings struct {
 }
 
 // SharedEntry is what one object states of a filter that keeps state: a message of the filter's type, which is merged
-// with the other entries as protobuf does.
+// with the other entries as protobuf does. It has to be valid without them.
 type SharedEntry struct {
 	From  model.ObjectRef // the object that states it
 	Value []byte

@@ -54,10 +54,10 @@ func (e *entry) keep(p *resource.Part) {
 func (s *set) keepFormer(e *entry, p *resource.Part) {
 	spec, offered := s.spec(e.name.Type), e.offer.part(p.ID)
 	switch {
-	case spec.Divisible && e.confirmed.part(p.ID) != nil:
-		e.keep(p)
 	case spec.Head != nil && offered != nil:
 		e.keep(offered)
+	case spec.Head == nil && spec.Divisible && e.confirmed.part(p.ID) != nil:
+		e.keep(p)
 	}
 }
 
