@@ -3,16 +3,21 @@ package slots
 import (
 	"net/http"
 	"slices"
+	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	faultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3"
 	filterchainv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/filter_chain/v3"
 	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
 	jwtauthnv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/jwt_authn/v3"
+	localratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/local_ratelimit/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"cardea.dev/cardea/internal/plan"
 )
@@ -138,7 +143,7 @@ func Closed(s plan.Setting) plan.Setting {
 	case find(s.Slot).isChain():
 		closed.Config = packed(failing)
 	case s.Slot == LimitsEarly || s.Slot == LimitsLate:
-		closed.Slot, closed.Name, closed.Config = Limits, "refused-"+s.Slot, packed(failing)
+		closed.Config = packed(noTokens)
 	case s.Slot == JWT:
 		closed.Config = packed(&jwtauthnv3.PerRouteConfig{
 			RequirementSpecifier: &jwtauthnv3.PerRouteConfig_RequirementName{RequirementName: "refused"}, // there is none: 403
@@ -154,6 +159,29 @@ var failing = &faultv3.HTTPFault{Abort: &faultv3.FaultAbort{
 	ErrorType:  &faultv3.FaultAbort_HttpStatus{HttpStatus: http.StatusInternalServerError},
 	Percentage: &typev3.FractionalPercent{Numerator: 100, Denominator: typev3.FractionalPercent_HUNDRED},
 }}
+
+// noTokens answers 500 to every request: each takes more from its bucket than that can hold.
+var noTokens = &localratelimitv3.LocalRateLimit{
+	StatPrefix: "refused", Status: &typev3.HttpStatus{Code: typev3.StatusCode_InternalServerError},
+	FilterEnabled: always, FilterEnforced: always, TokenBucket: oneToken,
+	RateLimits: []*routev3.RateLimit{{
+		Actions: []*routev3.RateLimit_Action{{ActionSpecifier: &routev3.RateLimit_Action_GenericKey_{
+			GenericKey: &routev3.RateLimit_Action_GenericKey{DescriptorValue: "refused"},
+		}}},
+		HitsAddend: &routev3.RateLimit_HitsAddend{Number: wrapperspb.UInt64(2)},
+	}},
+	Descriptors: []*ratelimitv3.LocalRateLimitDescriptor{{
+		Entries:     []*ratelimitv3.RateLimitDescriptor_Entry{{Key: "generic_key", Value: "refused"}},
+		TokenBucket: oneToken,
+	}},
+}
+
+var (
+	always = &corev3.RuntimeFractionalPercent{
+		DefaultValue: &typev3.FractionalPercent{Numerator: 100, Denominator: typev3.FractionalPercent_HUNDRED},
+	}
+	oneToken = &typev3.TokenBucket{MaxTokens: 1, FillInterval: durationpb.New(time.Hour)}
+)
 
 func unpacked(p plan.Packed) *anypb.Any { return &anypb.Any{TypeUrl: p.Type, Value: p.Value} }
 
