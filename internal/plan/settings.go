@@ -26,6 +26,9 @@ type Setting struct {
 	// Config is the filter's configuration. Without a type, a filter that keeps state runs as it is.
 	Config Packed
 	Uses   []model.BackendKey // that it sends requests to
+	// Entries are those that it names of a filter that keeps state, by their IDs. If a proxy refused one of them, what the
+	// setting would have held for gets an error.
+	Entries []string
 }
 
 // Packed is a message with its type: "type.googleapis.com/NAME", and its bytes.
