@@ -63,7 +63,8 @@ func TestSettingsThatNameARefusedEntry(t *testing.T) {
 			w := stateEach(t, bind, c.by)
 			w.apply(func(b *flow.Batch) { w.stateLimit(b, "good", time.Hour); w.stateLimit(b, "bad", time.Millisecond) })
 			w.serveLive(t)
-			eventually(t, "what names the bad entry gets an error", func() bool { return statusAt(t, bind, levelHosts[2]) == 500 })
+			eventually(t, "what names the bad entry gets an error",
+				func() bool { return statusAt(t, bind, levelHosts[2]) == 500 })
 			if got := w.refusals(); len(got) != 1 || !strings.Contains(got["limits-late/bad"], "token bucket fill timer") {
 				t.Errorf("refused: %v", got)
 			}

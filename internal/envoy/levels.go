@@ -70,7 +70,8 @@ func (s stages) atListener(c *flow.Ctx, k model.ListenerKey, h home) (own []plac
 	return s.place(c, h.Table.Gateway, sectionName(h.Table.Gateway, k), settings), slots.Join(inherited, settings)
 }
 
-// place makes fragments of settings. What a proxy refused, or names such an entry, is replaced by what answers an error.
+// place makes fragments of settings. What a proxy refused, or what names an entry that it refused, is replaced by what
+// answers an error.
 func (s stages) place(c *flow.Ctx, gateway model.ObjectRef, variant string, settings []plan.Setting) []placed {
 	all := make([]placed, len(settings))
 	for i, setting := range settings {

@@ -32,13 +32,14 @@ func packed(m proto.Message) plan.Packed {
 	return plan.Packed{Type: a.GetTypeUrl(), Value: a.GetValue()}
 }
 
-// Join is what counts of settings of several levels, from far to near: the nearest of each slot and name.
+// Join is what counts of settings of several levels, from far to near: the nearest of each slot and name. One without a
+// name that is off counts in place of all of its slot.
 func Join(levels ...[]plan.Setting) []plan.Setting {
 	var joined []plan.Setting
 	for _, level := range levels {
 		for _, near := range level {
 			joined = slices.DeleteFunc(joined, func(far plan.Setting) bool {
-				return far.Slot == near.Slot && far.Name == near.Name
+				return far.Slot == near.Slot && (far.Name == near.Name || near.Off && near.Name == "")
 			})
 			joined = append(joined, near)
 		}
@@ -90,7 +91,7 @@ func Settings(filter string, config *anypb.Any) map[[2]string]*anypb.Any {
 // config encodes what is stated for one slot.
 func (s slot) config(settings []plan.Setting) *anypb.Any {
 	switch last := settings[len(settings)-1]; {
-	case last.Off && last.Name == "":
+	case last.Off && last.Name == "": // nothing nearer stands in the slot
 		return off
 	case s.isChain():
 		return pack(&filterchainv3.FilterChainConfigPerRoute{FilterChain: chainOf(settings)})
@@ -101,12 +102,15 @@ func (s slot) config(settings []plan.Setting) *anypb.Any {
 	}
 }
 
+// chainOf has a filter for each setting, but for one that has turned the slot off farther away.
 func chainOf(settings []plan.Setting) *filterchainv3.FilterChain {
-	filters := make([]*corev3.TypedExtensionConfig, len(settings))
-	for i, s := range settings {
-		filters[i] = &corev3.TypedExtensionConfig{Name: s.Name, TypedConfig: filter(s)}
+	chain := new(filterchainv3.FilterChain)
+	for _, s := range settings {
+		if !s.Off || s.Name != "" {
+			chain.Filters = append(chain.Filters, &corev3.TypedExtensionConfig{Name: s.Name, TypedConfig: filter(s)})
+		}
 	}
-	return &filterchainv3.FilterChain{Filters: filters}
+	return chain
 }
 
 // filter is what stands for a setting in a chain: one that is off is a filter that does nothing, in place of what a
