@@ -20,6 +20,7 @@ type stages struct {
 	feedback  *resource.Feedback
 	refused   *flow.Collection[resource.RefusalKey, resource.Refusal]
 	backends  refusedBackends
+	entries   *flow.Collection[plan.SharedKey, string] // that were refused; nil: there are none
 }
 
 // New adds the stages that render a plan to a graph:
@@ -63,6 +64,7 @@ func New(_ *flow.Graph, p plan.Plan, f *resource.Feedback) resource.Outputs {
 		}
 		return h, servable(l.DataPlane, l.Protocol, l.Port.Transport)
 	})
+	s.entries = refusedEntries(p.Settings, s.refused)
 	s.ofTables = s.tableSettings()
 	s.backends = newRefusedBackends(s.refused)
 	lds, sds := s.listeners(p), secrets(p)

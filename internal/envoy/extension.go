@@ -26,10 +26,10 @@ func (s stages) extensions(p plan.Plan) *flow.Collection[resource.Key, resource.
 		})
 }
 
-type entriesOf = flow.Members[plan.SharedKey, plan.SharedEntry]
+type entryMembers = flow.Members[plan.SharedKey, plan.SharedEntry]
 
 // sharedEntries are what settings put into each filter; nil if nobody states any.
-func sharedEntries(s plan.Settings) *flow.Collection[resource.Key, entriesOf] {
+func sharedEntries(s plan.Settings) *flow.Collection[resource.Key, entryMembers] {
 	if s.Shared == nil {
 		return nil
 	}
@@ -44,23 +44,28 @@ const (
 	entryPrefix   = "entry/"
 )
 
-// extension has a part for each entry. One that a proxy refused is left out: what names it finds nothing.
-func (s stages) extension(c *flow.Ctx, key resource.Key, entries entriesOf) resource.Resource {
+// extension has a part for each entry. One that a proxy refused is left out.
+func (s stages) extension(c *flow.Ctx, key resource.Key, entries entryMembers) resource.Resource {
 	parts := []*resource.Part{newPart(extensionBase, slots.SharedConfig(key.Name).GetValue())}
 	for k, entry := range entries.All() {
-		part := newPart(entryPrefix+k.ID, entry.Value)
-		f := resource.Fragment{
-			Origin: resource.Origin{Object: entry.From, Section: settingName(k.Slot, k.ID)}, Hash: part.Hash,
-		}
-		if _, refused := flow.Fetch(c, s.refused, refusalKey(key.Gateway, f)); refused {
+		part := entryPart(k, entry)
+		if fetch(c, s.entries, k) != "" {
+			f := part.Fragments[0]
 			f.Refused, part = true, newPart(part.ID)
-		} else {
-			part.Needs = clustersOf(entry.Uses)
+			part.Fragments = []resource.Fragment{f}
 		}
-		part.Fragments = []resource.Fragment{f}
 		parts = append(parts, part)
 	}
 	return resource.Join(append([]*resource.Part{extensionHead(key.Name, parts)}, parts...)...)
+}
+
+func entryPart(k plan.SharedKey, entry plan.SharedEntry) *resource.Part {
+	part := newPart(entryPrefix+k.ID, entry.Value)
+	part.Needs = clustersOf(entry.Uses)
+	part.Fragments = []resource.Fragment{{
+		Origin: resource.Origin{Object: entry.From, Section: settingName(k.Slot, k.ID)}, Hash: part.Hash,
+	}}
+	return part
 }
 
 // extensionHead is what stands before the parts of an extension: they are fields of a message inside of one that begins

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
 	"cardea.dev/cardea/internal/resource"
 )
 
@@ -22,14 +23,15 @@ type fragment struct {
 	Routes [][]byte
 	// PerPlace: the routes depend on the listener, and these stand for no place. The hash then stands for all places.
 	PerPlace bool
-	Clusters []resource.Name // that the routes name
-	Problems []string        // why matches answer 500 in place of what the rule says
-	Fails    bool            // the rule says itself that it answers an error
+	Clusters []resource.Name  // that the routes name
+	Entries  []plan.SharedKey // of filters that keep state, which its settings name, without their Gateway
+	Problems []string         // why matches answer 500 in place of what the rule says
+	Fails    bool             // the rule says itself that it answers an error
 }
 
 // renderRule renders a rule for a place. What can't be rendered answers an error, and says why.
 func renderRule(r statedRule, at place) fragment {
-	f := fragment{PerPlace: perPlace(r.Rule), Clusters: r.clusters(), Fails: r.Error != 0}
+	f := fragment{PerPlace: perPlace(r.Rule), Clusters: r.clusters(), Entries: r.entries(), Fails: r.Error != 0}
 	for i, m := range r.Matches {
 		b, err := renderMatch(r, m, at)
 		if err != nil {

@@ -36,6 +36,10 @@ func connectionManager(statPrefix, table string) *listenerv3.Filter {
 		// What the backend is told of its own connection; of the client's, X-Forwarded-Proto tells.
 		SchemeHeaderTransformation: &corev3.SchemeHeaderTransformation{MatchUpstream: true},
 	}
+	return managerFilter(m)
+}
+
+func managerFilter(m *hcmv3.HttpConnectionManager) *listenerv3.Filter {
 	return &listenerv3.Filter{
 		Name:       "http",
 		ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: mustAny(m)},

@@ -70,7 +70,8 @@ func (s stages) atListener(c *flow.Ctx, k model.ListenerKey, h home) (own []plac
 	return s.place(c, h.Table.Gateway, sectionName(h.Table.Gateway, k), settings), slots.Join(inherited, settings)
 }
 
-// place makes fragments of settings. What a proxy refused is replaced by what answers an error.
+// place makes fragments of settings. What a proxy refused, or what names an entry that it refused, is replaced by what
+// answers an error.
 func (s stages) place(c *flow.Ctx, gateway model.ObjectRef, variant string, settings []plan.Setting) []placed {
 	all := make([]placed, len(settings))
 	for i, setting := range settings {
@@ -78,7 +79,8 @@ func (s stages) place(c *flow.Ctx, gateway model.ObjectRef, variant string, sett
 			Origin:  resource.Origin{Object: setting.From, Section: settingName(setting.Slot, setting.Name)},
 			Variant: variant, Hash: settingHash(setting),
 		}
-		if _, refused := flow.Fetch(c, s.refused, refusalKey(gateway, f)); refused {
+		_, refused := flow.Fetch(c, s.refused, refusalKey(gateway, f))
+		if refused || s.refusedEntry(c, gateway, entriesOf(setting)) != "" {
 			setting, f.Refused = slots.Closed(setting), true
 		}
 		all[i] = placed{setting, f}

@@ -37,19 +37,20 @@ var types = [...]resource.TypeSpec{
 	{
 		Type: resource.Listener, URL: typeURLPrefix + "config.listener.v3.Listener",
 		InTurn: true, Removal: resource.WithAddition,
-		Divisible: true, KeepsParts: true,
+		Divisible: true, TriedIn: resource.Listener, KeepsParts: true,
 	},
 	{
 		Type: resource.Extension, URL: typeURLPrefix + "config.core.v3.TypedExtensionConfig",
 		ByName: true, Alone: true, Follows: resource.FirstUser, Embedded: []resource.Type{resource.Listener},
 		HasDefault: true, Removal: resource.Never, Head: extensionHead,
+		Divisible: true, TriedIn: resource.Listener,
 		UsedBy: []resource.Type{resource.Listener, resource.Routes},
 	},
 	{
 		Type: resource.Routes, URL: typeURLPrefix + "config.route.v3.RouteConfiguration",
 		ByName: true, Alone: true, InTurn: true, Removal: resource.Never,
 		Awaits:    []resource.Type{resource.Cluster, resource.Extension},
-		Divisible: true, Placeholder: emptyTable,
+		Divisible: true, TriedIn: resource.Routes, Placeholder: emptyTable,
 	},
 }
 

@@ -26,6 +26,12 @@ import (
 // serveLive feeds a real Envoy over xDS with what the world is now and becomes. The graph then runs by itself.
 func (w *world) serveLive(t *testing.T) *proxy {
 	t.Helper()
+	return startEnvoy(t, func(socket string) { w.feed(t, socket) })
+}
+
+// feed serves xDS at a socket until it is told to stop.
+func (w *world) feed(t *testing.T, socket string) (stop func()) {
+	t.Helper()
 	server, err := xds.New(xds.Config{
 		Graph: w.g, Resources: w.out.Resources, Feedback: w.feedback, Protocol: w.out.Protocol,
 		Identify: func(context.Context) (xds.Claim, error) {
@@ -39,17 +45,16 @@ func (w *world) serveLive(t *testing.T) *proxy {
 	var done sync.WaitGroup
 	done.Go(func() { _ = w.g.Run(ctx) })
 	done.Go(func() { _ = server.Run(ctx) })
-	t.Cleanup(func() { cancel(); done.Wait() })
-	return startEnvoy(t, func(socket string) {
-		l, err := net.Listen("unix", socket)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rpc := grpc.NewServer(append(xds.GRPCOptions(0), grpc.WaitForHandlers(true))...)
-		server.Register(rpc)
-		done.Go(func() { _ = rpc.Serve(l) })
-		t.Cleanup(rpc.Stop)
-	})
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rpc := grpc.NewServer(append(xds.GRPCOptions(0), grpc.WaitForHandlers(true))...)
+	server.Register(rpc)
+	done.Go(func() { _ = rpc.Serve(l) })
+	stop = func() { rpc.Stop(); cancel(); done.Wait() }
+	t.Cleanup(stop)
+	return stop
 }
 
 // refusals are what proxies refused, by the section of its origin.

@@ -10,7 +10,7 @@ import (
 )
 
 // served is what a place holds of a rule: what it was rendered to or, if the Gateway's proxy refused that, its
-// substitute.
+// substitute. If the proxy refused an entry that the rule's settings name, they are closed.
 type served struct {
 	Fragment resource.Fragment
 	Routes   [][]byte
@@ -26,7 +26,8 @@ func (s stages) serve(c *flow.Ctx, k model.RuleKey, h home, inherited []plan.Set
 	}
 	out := served{Fragment: f.at(k, h.Place), Routes: f.Routes, Needs: f.Clusters}
 	_, refused := flow.Fetch(c, s.refused, refusalKey(h.Table.Gateway, out.Fragment))
-	if !refused && !f.PerPlace {
+	closed := s.refusedEntry(c, h.Table.Gateway, f.Entries) != ""
+	if !refused && !closed && !f.PerPlace {
 		if f.Fails {
 			out.Routes = silence(out.Routes, inherited)
 		}
@@ -36,12 +37,16 @@ func (s stages) serve(c *flow.Ctx, k model.RuleKey, h home, inherited []plan.Set
 	if !found {
 		return served{}, false
 	}
+	out.Fragment.Refused = refused || closed
 	if refused {
-		out.Fragment.Refused = true
 		out.Routes, out.Needs = silence(substitutes(rule), inherited), nil
-	} else {
-		out.Routes = renderRule(stated(rule, fetch(c, s.settings.Routes, k.Route)), h.Place).Routes
+		return out, true
 	}
+	r := stated(rule, fetch(c, s.settings.Routes, k.Route))
+	if closed {
+		r = s.closedRule(c, h.Table.Gateway, r)
+	}
+	out.Routes = renderRule(r, h.Place).Routes
 	return out, true
 }
 

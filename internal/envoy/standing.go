@@ -49,6 +49,9 @@ func (s stages) routeStanding(
 			if rules[i].Refused == "" {
 				rules[i].Refused = s.backends.of(c, gateway.Ref, rule)
 			}
+			if rules[i].Refused == "" {
+				rules[i].Refused = s.refusedEntry(c, gateway.Ref, fragments[i].Entries)
+			}
 		}
 	}
 	return standing

@@ -47,6 +47,11 @@ func (r statedRule) clusters() (names []resource.Name) {
 	return names
 }
 
+// entries are those that the rule names.
+func (r statedRule) entries() []plan.SharedKey {
+	return append(entriesOf(r.Settings...), entriesOf(slices.Concat(r.Nearer...)...)...)
+}
+
 // needs are the resources that settings name: clusters, and the configuration of filters that keep state.
 func needs(settings []plan.Setting) (names []resource.Name) {
 	for _, s := range settings {

@@ -26,6 +26,9 @@ type Setting struct {
 	// Config is the filter's configuration. Without a type, the filter runs as the data plane has it.
 	Config Packed
 	Uses   []model.BackendKey // that it sends requests to
+	// Entries are those that it names of a filter that keeps state, by their IDs. If a proxy refused one of them, what the
+	// setting would have held for gets an error.
+	Entries []string
 }
 
 // Packed is a message with its type: "type.googleapis.com/NAME", and its bytes.
@@ -49,7 +52,7 @@ type RuleSettings struct {
 }
 
 // SharedEntry is what one object states of a filter that keeps state: a message of the filter's type, which is merged
-// with the other entries as protobuf does.
+// with the other entries as protobuf does. It has to be valid without them.
 type SharedEntry struct {
 	From  model.ObjectRef // the object that states it
 	Value []byte

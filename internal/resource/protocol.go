@@ -36,6 +36,8 @@ type TypeSpec struct {
 	// Divisible: which parts of a refused resource are bad is found by a trial, and the dialect makes substitutes for them
 	// (Fragment.Refused). Else, or if that is of no avail, the resource is refused as a whole.
 	Divisible bool
+	// TriedIn is the type of the resources in which parts of a divisible one are tried: Routes or Listener.
+	TriedIn Type
 	// KeepsParts: where a substitute would stand, the part that was accepted before serves on.
 	KeepsParts bool
 	// Head makes the first part of a resource (its ID is "") for those that stand behind it, if it holds their length.
@@ -74,8 +76,8 @@ type Trials interface {
 	// Trial is a route table, or a listener that takes no connection. It holds pieces of other resources' parts, and
 	// nothing else that can be refused.
 	Trial(t Type, name string, pieces [][]byte) Resource
-	// Pieces are what each origin was rendered to in a part of a resource; none if it can't be tried apart from the
-	// others.
+	// Pieces are what each origin was rendered to in a part of a resource, for Trial; none if it can't be tried apart from
+	// the others.
 	Pieces(t Type, p *Part) map[Origin][][]byte
 }
 

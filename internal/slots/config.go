@@ -3,16 +3,21 @@ package slots
 import (
 	"net/http"
 	"slices"
+	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	faultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3"
 	filterchainv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/filter_chain/v3"
 	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
 	jwtauthnv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/jwt_authn/v3"
+	localratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/local_ratelimit/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"cardea.dev/cardea/internal/plan"
 )
@@ -27,13 +32,14 @@ func packed(m proto.Message) plan.Packed {
 	return plan.Packed{Type: a.GetTypeUrl(), Value: a.GetValue()}
 }
 
-// Join is what counts of settings of several levels, from far to near: the nearest of each slot and name.
+// Join is what counts of settings of several levels, from far to near: the nearest of each slot and name. One without a
+// name that is off counts in place of all of its slot.
 func Join(levels ...[]plan.Setting) []plan.Setting {
 	var joined []plan.Setting
 	for _, level := range levels {
 		for _, near := range level {
 			joined = slices.DeleteFunc(joined, func(far plan.Setting) bool {
-				return far.Slot == near.Slot && far.Name == near.Name
+				return far.Slot == near.Slot && (far.Name == near.Name || near.Off && near.Name == "")
 			})
 			joined = append(joined, near)
 		}
@@ -85,7 +91,7 @@ func Settings(filter string, config *anypb.Any) map[[2]string]*anypb.Any {
 // config encodes what is stated for one slot.
 func (s slot) config(settings []plan.Setting) *anypb.Any {
 	switch last := settings[len(settings)-1]; {
-	case last.Off && last.Name == "":
+	case last.Off && last.Name == "": // nothing nearer stands in the slot
 		return off
 	case s.isChain():
 		return pack(&filterchainv3.FilterChainConfigPerRoute{FilterChain: chainOf(settings)})
@@ -96,12 +102,15 @@ func (s slot) config(settings []plan.Setting) *anypb.Any {
 	}
 }
 
+// chainOf has a filter for each setting, but for one that has turned the slot off farther away.
 func chainOf(settings []plan.Setting) *filterchainv3.FilterChain {
-	filters := make([]*corev3.TypedExtensionConfig, len(settings))
-	for i, s := range settings {
-		filters[i] = &corev3.TypedExtensionConfig{Name: s.Name, TypedConfig: filter(s)}
+	chain := new(filterchainv3.FilterChain)
+	for _, s := range settings {
+		if !s.Off || s.Name != "" {
+			chain.Filters = append(chain.Filters, &corev3.TypedExtensionConfig{Name: s.Name, TypedConfig: filter(s)})
+		}
 	}
-	return &filterchainv3.FilterChain{Filters: filters}
+	return chain
 }
 
 // filter is what stands for a setting in a chain: one that is off is a filter that does nothing, in place of what a
@@ -138,7 +147,7 @@ func Closed(s plan.Setting) plan.Setting {
 	case find(s.Slot).isChain(), s.Slot == Loops: // which is a filter of the kind that failing is
 		closed.Config = packed(failing)
 	case s.Slot == LimitsEarly || s.Slot == LimitsLate:
-		closed.Slot, closed.Name, closed.Config = Limits, "refused-"+s.Slot, packed(failing)
+		closed.Config = packed(noTokens)
 	case s.Slot == JWT:
 		closed.Config = packed(&jwtauthnv3.PerRouteConfig{
 			RequirementSpecifier: &jwtauthnv3.PerRouteConfig_RequirementName{RequirementName: "refused"}, // there is none: 403
@@ -154,6 +163,29 @@ var failing = &faultv3.HTTPFault{Abort: &faultv3.FaultAbort{
 	ErrorType:  &faultv3.FaultAbort_HttpStatus{HttpStatus: http.StatusInternalServerError},
 	Percentage: &typev3.FractionalPercent{Numerator: 100, Denominator: typev3.FractionalPercent_HUNDRED},
 }}
+
+// noTokens answers 500 to every request: each takes more from its bucket than that can hold.
+var noTokens = &localratelimitv3.LocalRateLimit{
+	StatPrefix: "refused", Status: &typev3.HttpStatus{Code: typev3.StatusCode_InternalServerError},
+	FilterEnabled: always, FilterEnforced: always, TokenBucket: oneToken,
+	RateLimits: []*routev3.RateLimit{{
+		Actions: []*routev3.RateLimit_Action{{ActionSpecifier: &routev3.RateLimit_Action_GenericKey_{
+			GenericKey: &routev3.RateLimit_Action_GenericKey{DescriptorValue: "refused"},
+		}}},
+		HitsAddend: &routev3.RateLimit_HitsAddend{Number: wrapperspb.UInt64(2)},
+	}},
+	Descriptors: []*ratelimitv3.LocalRateLimitDescriptor{{
+		Entries:     []*ratelimitv3.RateLimitDescriptor_Entry{{Key: "generic_key", Value: "refused"}},
+		TokenBucket: oneToken,
+	}},
+}
+
+var (
+	always = &corev3.RuntimeFractionalPercent{
+		DefaultValue: &typev3.FractionalPercent{Numerator: 100, Denominator: typev3.FractionalPercent_HUNDRED},
+	}
+	oneToken = &typev3.TokenBucket{MaxTokens: 1, FillInterval: durationpb.New(time.Hour)}
+)
 
 func unpacked(p plan.Packed) *anypb.Any { return &anypb.Any{TypeUrl: p.Type, Value: p.Value} }
 

@@ -9,6 +9,7 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	corsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/cors/v3"
 	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
+	"google.golang.org/protobuf/proto"
 
 	"cardea.dev/cardea/internal/plan"
 )
@@ -65,6 +66,26 @@ func TestJoin(t *testing.T) {
 	}
 	if want := []string{"guard/b", "authz/a", "guard/a off", "guard/c"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestASlotOff: what turns a whole chain off counts in place of all that is farther. What is nearer runs, and no filter
+// without a name stands in the chain.
+func TestASlotOff(t *testing.T) {
+	off, far, near := plan.Setting{Slot: Guard, Off: true}, some(Guard, "far"), some(Guard, "near")
+	filters := func(levels ...[]plan.Setting) (names []string) {
+		for name := range Settings(Guard, Config(Route, Join(levels...))[Guard]) {
+			names = append(names, name[1])
+		}
+		return names
+	}
+	got := filters([]plan.Setting{far}, []plan.Setting{off}, []plan.Setting{near})
+	if !slices.Equal(got, []string{"near"}) {
+		t.Errorf("off between two: %q run, want the near one", got)
+	}
+	config := Config(Route, Join([]plan.Setting{far}, []plan.Setting{off}))[Guard]
+	if !proto.Equal(config, Config(Route, []plan.Setting{off})[Guard]) {
+		t.Errorf("off: %v", config)
 	}
 }
 

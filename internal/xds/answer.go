@@ -17,6 +17,9 @@ func (st *stream) answer(t resource.Type, nonce string, detail *statuspb.Status)
 		return
 	}
 	delete(st.inflight, nonce)
+	if open := st.set.trial; open != nil && open.proxy == st && !open.sent { // it waits for an extension, or a secret
+		open.at = st.now
+	}
 	if r.trial != nil {
 		st.tried(r, detail != nil, strings.TrimSpace(detail.GetMessage()))
 		return

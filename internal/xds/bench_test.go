@@ -141,3 +141,57 @@ func heap() uint64 {
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
+
+// BenchmarkKept is a step of a proxy while an entry that left an extension is kept, since one of n tables named it
+// before and is not acknowledged.
+func BenchmarkKept(b *testing.B) {
+	for _, n := range []int{100, 10000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s, st := keptSet(n)
+			b.ReportAllocs()
+			for b.Loop() {
+				st.step()
+			}
+			if len(s.lookup(resource.Name{Type: resource.Extension, Name: "x"}).kept) != 1 {
+				b.Fatal("the entry is not kept")
+			}
+		})
+	}
+}
+
+// keptSet is a set of n tables that need an extension, one of which is in flight to its proxy.
+func keptSet(n int) (*set, *stream) {
+	s := newSet(gateway, storyProtocol())
+	x := resource.Name{Type: resource.Extension, Name: "x"}
+	version := func(typ resource.Type, name string, hash uint64, needs []resource.Name, ids ...string) update {
+		r := &resource.Resource{Version: strconv.FormatUint(hash, 36)}
+		for _, id := range ids {
+			r.Parts = append(r.Parts, &resource.Part{ID: id, Hash: hash, Needs: needs})
+		}
+		return update{name: resource.Name{Type: typ, Name: name}, value: r}
+	}
+	updates := []update{version(resource.Extension, "x", 1, nil, "", "r1", "r2")}
+	tables := []resource.Name{x}
+	for i := range n {
+		name := fmt.Sprint("t", i)
+		updates = append(updates, version(resource.Routes, name, 1, []resource.Name{x}, "h"))
+		tables = append(tables, resource.Name{Type: resource.Routes, Name: name})
+	}
+	s.turn(append(updates, version(resource.Listener, "l", 1, tables, "")), time.Unix(1, 0))
+	st := newStream(s, "p", "1.40.0")
+	for _, typ := range resource.Types() {
+		req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: envoy.TypeURL(typ)}
+		for _, name := range tables {
+			if name.Type == typ {
+				req.ResourceNamesSubscribe = append(req.ResourceNamesSubscribe, name.Name)
+			}
+		}
+		st.request(req)
+		settle(st)
+	}
+	s.turn([]update{
+		version(resource.Extension, "x", 2, nil, "", "r2"), version(resource.Routes, "t0", 2, []resource.Name{x}, "h"),
+	}, time.Unix(2, 0))
+	st.step()
+	return s, st
+}

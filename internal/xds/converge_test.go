@@ -13,6 +13,7 @@ import (
 	statuspb "google.golang.org/genproto/googleapis/rpc/status"
 
 	"cardea.dev/cardea/internal/envoy"
+	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
 )
 
@@ -102,6 +103,8 @@ func sceneParts(n resource.Name) []string {
 		return []string{"e", "h1", "h2"} // e is its address
 	case resource.Routes:
 		return []string{"h1", "h2", "h3"}
+	case resource.Extension:
+		return []string{"r1", "r2"}
 	}
 	return []string{"c"}
 }
@@ -119,7 +122,7 @@ func bad(version string, hash uint64) bool { return hash%5 == 4 || hash%7 == 6 &
 
 // substituted tells whether the graph has something else to put in the place of what is refused.
 func substituted(n resource.Name, part string) bool {
-	return n.Type == resource.Routes || n.Type == resource.Listener && part != "e"
+	return n.Type == resource.Routes || n.Type == resource.Extension || n.Type == resource.Listener && part != "e"
 }
 
 func (s *scene) edit() {
@@ -146,7 +149,7 @@ func (s *scene) render(names []resource.Name) {
 			r.Binds = []string{n.Name}
 		}
 		if n.Type == resource.Extension {
-			r.Parts = append(r.Parts, s.set.spec(n.Type).Head(n.Name, make([]*resource.Part, 1)))
+			r.Parts = append(r.Parts, s.set.spec(n.Type).Head(n.Name, make([]*resource.Part, 2)))
 		}
 		for _, id := range sceneParts(n) {
 			p := &resource.Part{ID: id, Hash: 1}
@@ -315,10 +318,10 @@ func (p *judge) answer(r *response) {
 }
 
 // frozen tells whether an extension that a listener needs is one that was refused: then the listener is, too. A trial
-// of filter chains needs all of them.
+// of a listener's filter chains needs all of them, one of an extension's entries none.
 func (p *judge) frozen(l resource.Resource, r *response) bool {
 	for n, last := range p.last {
-		needed := r.group != nil
+		needed := r.group != nil && r.group[0].fragment.Origin.Object.Kind() == model.KindGateway
 		for _, part := range l.Parts {
 			needed = needed || slices.Contains(part.Needs, n)
 		}

@@ -38,8 +38,8 @@ var rewrite = flag.Bool("update", false, "rewrite testdata")
 //
 // A part "h:11" has one fragment of rule h with hash 11; "!" before a hash marks a substitute. "h@x:11" claims x,
 // "h^t:11" needs Routes/t, "h>c:11" Secret/c. Parts are in the order of their IDs. Of a listener's parts those are
-// filter chains that begin with "h". "trial/1(h.11 i.2)" is a trial's table with what it tries, "trial/1/chains(...)" a
-// listener.
+// filter chains that begin with "h", of an extension's those are entries that begin with "r". "trial/1(h.11 i.2)" is a
+// trial's table, or listener, with what it tries.
 func TestCore(t *testing.T) {
 	files, err := filepath.Glob("testdata/core/*.txt")
 	if err != nil || len(files) == 0 {
@@ -389,7 +389,8 @@ func (storyTrials) Trial(_ resource.Type, _ string, pieces [][]byte) resource.Re
 
 func (storyTrials) Pieces(t resource.Type, p *resource.Part) map[resource.Origin][][]byte {
 	pieces := map[resource.Origin][][]byte{}
-	if t == resource.Listener && !strings.HasPrefix(p.ID, "h") {
+	prefix := map[resource.Type]string{resource.Listener: "h", resource.Extension: "r"}[t]
+	if !strings.HasPrefix(p.ID, prefix) {
 		return pieces
 	}
 	for _, b := range p.Bytes {

@@ -54,10 +54,10 @@ func (e *entry) keep(p *resource.Part) {
 func (s *set) keepFormer(e *entry, p *resource.Part) {
 	spec, offered := s.spec(e.name.Type), e.offer.part(p.ID)
 	switch {
-	case spec.Divisible && e.confirmed.part(p.ID) != nil:
-		e.keep(p)
 	case spec.Head != nil && offered != nil:
 		e.keep(offered)
+	case spec.Head == nil && spec.Divisible && e.confirmed.part(p.ID) != nil:
+		e.keep(p)
 	}
 }
 
@@ -89,15 +89,22 @@ func (s *set) isMoving(e *entry, p *resource.Part) bool {
 // another one now.
 func (s *set) isFormer(n resource.Name) bool {
 	names := map[resource.Name]bool{}
-	for _, t := range s.Types {
-		if !slices.Contains(t.Awaits, n.Type) {
-			continue
+	awaits := func(t resource.Type) bool { return slices.Contains(s.spec(t).Awaits, n.Type) }
+	for _, differ := range []map[*entry]struct{}{s.apart, s.unconfirmed} {
+		for user := range differ {
+			if awaits(user.name.Type) {
+				addNeeds(names, user.current, user.offer)
+				addNeeds(names, user.current, user.confirmed)
+			}
 		}
-		for name, user := range s.entries[t.Type] {
-			addNeeds(names, user.current, user.offer)
-			addNeeds(names, user.current, user.confirmed)
-			for st := range s.streams {
-				if it := st.items[t.Type][name]; it != nil {
+	}
+	for st := range s.streams {
+		for t, items := range st.items {
+			if len(items) == 0 || !awaits(resource.Type(t)) {
+				continue
+			}
+			for _, it := range items {
+				if it.entry != nil {
 					it.addNeeds(names)
 				}
 			}

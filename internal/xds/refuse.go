@@ -15,7 +15,6 @@ type refusal struct {
 
 // suspect is a fragment that is new in a refused resource.
 type suspect struct {
-	typ      resource.Type // of the resource
 	fragment resource.Fragment
 	pieces   [][]byte // that are tried; none if it can't be tried
 	refused  bool     // alone
@@ -101,7 +100,7 @@ func (s *set) suspects(e *entry, base, v *version) []*suspect {
 			if pieces == nil && s.spec(e.name.Type).Divisible {
 				pieces = s.Trials.Pieces(e.name.Type, c.New)
 			}
-			list = append(list, &suspect{typ: e.name.Type, fragment: f, pieces: pieces[f.Origin]})
+			list = append(list, &suspect{fragment: f, pieces: pieces[f.Origin]})
 		}
 	}
 	return list

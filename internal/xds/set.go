@@ -181,6 +181,7 @@ func (s *set) replace(e *entry, v *version) {
 		e.untold = slices.DeleteFunc(slices.Compact(e.untold), func(id string) bool { return v.part(id) == nil })
 	}
 	e.current = v
+	note(s.apart, e, e.offer != v) // until it is offered
 }
 
 // serve offers what the graph says, unless something in that was refused and has no substitute yet. Proxies that

@@ -18,16 +18,13 @@ const answerTime = 15 * time.Second
 // listener for a while after it was removed, and with it the table.
 const trialPrefix = "trial/"
 
-// chainsSuffix ends the name of the listener in which a trial tries filter chains.
-const chainsSuffix = "/chains"
-
 // oneByOne is how many suspects are tried one by one at once: more are tried in groups first.
 const oneByOne = 16
 
-// trial finds out which suspects of refused route tables and listeners are bad, apart from live traffic: Envoy's
-// message names none. It is a listener that takes no connection, with a table of its own, at the proxy that refused.
-// All suspects are sent to that one table, one response for each group, without a wait: Envoy answers each of them.
-// Filter chains are tried in the same way, in a second listener.
+// trial finds out which suspects of refused resources are bad, apart from live traffic: Envoy's message names none. It
+// is a listener that takes no connection, at the proxy that refused. Suspects of route tables are sent to a table of
+// its own, all to that one, a response for each group, without a wait: Envoy answers each of them. Those of listeners
+// and of extensions are filter chains, which are sent as that listener in the same way.
 //
 //	n suspects ---> groups of sqrt(n) ---> the members of refused groups, one by one ---> verdict
 //
@@ -35,10 +32,11 @@ const oneByOne = 16
 type trial struct {
 	proxy     *stream
 	name      string
-	listeners []string              // that were sent, to be removed
+	in        resource.Type         // what is sent: Routes or Listener (TypeSpec.TriedIn)
+	sent      bool                  // its listener was sent, and has to be removed
 	resources []*entry              // that are tried here
 	suspects  map[*entry][]*suspect // of each resource; nil until it begins. What serves at many places is one suspect
-	next      [][]*suspect          // groups to be sent, each of one type
+	next      [][]*suspect          // groups to be sent
 	open      int                   // groups without an answer
 	tried     int                   // suspects
 	rounds    int
@@ -62,9 +60,12 @@ func (s *set) openTrial(now time.Time) {
 		s.trials = now.Unix() // a proxy may know trials of a server that was here before
 	}
 	s.trials++
-	st := s.queue[0].refusal.stream
-	s.trial = &trial{proxy: st, name: trialPrefix + strconv.FormatInt(s.trials, 10), since: now, at: now}
-	st.wake()
+	first := s.queue[0]
+	s.trial = &trial{
+		proxy: first.refusal.stream, in: s.spec(first.name.Type).TriedIn,
+		name: trialPrefix + strconv.FormatInt(s.trials, 10), since: now, at: now,
+	}
+	s.trial.proxy.wake()
 }
 
 // withdraw takes a resource out of the trial and out of those that wait for one.
@@ -76,14 +77,15 @@ func (s *set) withdraw(e *entry) {
 	}
 }
 
-// begin makes the groups when the proxy is ready for them, of the newest content of all that it refused by then.
+// begin makes the groups when the proxy is ready for them, of the newest content of all that it refused by then and
+// that is tried in the same way.
 func (s *set) begin() {
 	t := s.trial
 	t.suspects, t.rounds = map[*entry][]*suspect{}, 1
 	known := map[resource.RefusalKey]*suspect{}
-	var byType [resource.TypeCount][]*suspect
+	var list []*suspect
 	s.queue = slices.DeleteFunc(s.queue, func(e *entry) bool {
-		if e.refusal.stream != t.proxy {
+		if e.refusal.stream != t.proxy || s.spec(e.name.Type).TriedIn != t.in {
 			return false
 		}
 		t.resources = append(t.resources, e)
@@ -92,21 +94,18 @@ func (s *set) begin() {
 			if known[k] == nil {
 				known[k] = x
 				if len(x.pieces) > 0 {
-					byType[x.typ] = append(byType[x.typ], x)
+					list = append(list, x)
 				}
 			}
 			t.suspects[e] = append(t.suspects[e], known[k])
 		}
 		return true
 	})
-	for _, list := range byType {
-		size := 1
-		if len(list) > oneByOne {
-			size = int(math.Ceil(math.Sqrt(float64(len(list)))))
-		}
-		t.next = slices.AppendSeq(t.next, slices.Chunk(list, size))
-		t.tried += len(list)
+	size := 1
+	if len(list) > oneByOne {
+		size = int(math.Ceil(math.Sqrt(float64(len(list)))))
 	}
+	t.next, t.tried = slices.Collect(slices.Chunk(list, size)), len(list)
 	if t.open = len(t.next); t.open == 0 {
 		s.closeTrial()
 	}
@@ -150,7 +149,9 @@ func (s *set) closeTrial() {
 		}
 	}
 	s.news.trials = append(s.news.trials, result{t.tried, told, t.rounds, t.proxy.now.Sub(t.since)})
-	t.proxy.closed = append(t.proxy.closed, t.listeners...)
+	if t.sent {
+		t.proxy.closed = append(t.proxy.closed, t.name)
+	}
 	s.trial = nil
 	s.openTrial(t.proxy.now)
 }
@@ -158,12 +159,12 @@ func (s *set) closeTrial() {
 // verdict is what is rejected of a resource: the suspects that were refused alone. If there are none, it is tried as it
 // was edited since; or it is what can't be tried, a listener's address; or else all that is new in it is rejected
 // together, so that the resource takes edits of others. Not if the proxy has accepted no version that tells what is
-// new, or did not answer: then the resource stays as it was until it changes.
+// new, and has no default in its place, or did not answer: then the resource stays as it was until it changes.
 func (s *set) verdict(e *entry, t *trial) (list []content) {
 	for _, x := range t.suspects[e] {
 		if x.refused {
 			c := e.refusal.of(x)
-			c.said.Message = strings.ReplaceAll(x.said, t.name+chainsSuffix, e.name.Name)
+			c.said.Message = t.words(e, x.said)
 			list = append(list, c)
 		}
 	}
@@ -172,7 +173,7 @@ func (s *set) verdict(e *entry, t *trial) (list []content) {
 	case len(list) > 0, !e.refusal.version.equal(s.composed(e)):
 	case s.spec(e.name.Type).KeepsParts && len(untriable) > 0:
 		s.rejectWhole(e, untriable)
-	case e.refusal.accepted == nil, t.silent:
+	case e.refusal.accepted == nil && !s.spec(e.name.Type).HasDefault, t.silent:
 		s.rejectWhole(e, nil)
 	default:
 		s.groups++
@@ -183,6 +184,14 @@ func (s *set) verdict(e *entry, t *trial) (list []content) {
 		}
 	}
 	return list
+}
+
+// words are what the proxy said of a suspect, as if it had said that of the suspect's resource.
+func (t *trial) words(e *entry, said string) string {
+	if _, reason, found := strings.Cut(said, t.name+": "); found && e.name.Type != t.in {
+		return reason
+	}
+	return strings.ReplaceAll(said, t.name, e.name.Name)
 }
 
 // try sends what is tried, and removes the listeners of trials that are over.
@@ -199,29 +208,29 @@ func (st *stream) try() {
 	if t == nil || t.proxy != st || st.embeds(resource.Listener) {
 		return
 	}
-	if len(t.listeners) == 0 {
-		t.listeners = []string{t.name}
-		st.pushTrial(nil, resource.Name{Type: resource.Listener, Name: t.name}, s.Trials.Listener(t.name, t.name))
+	switch {
+	case t.in == resource.Routes && !t.sent:
+		st.pushTrial(nil, resource.Listener, s.Trials.Listener(t.name, t.name))
+	case t.in == resource.Listener && t.suspects == nil:
+		if s.begin(); s.trial != t {
+			st.try()
+			return
+		}
 	}
 	for _, group := range t.next {
 		var pieces [][]byte
 		for _, x := range group {
 			pieces = append(pieces, x.pieces...)
 		}
-		n := resource.Name{Type: group[0].typ, Name: t.name}
-		if n.Type == resource.Listener {
-			if n.Name += chainsSuffix; len(t.listeners) == 1 {
-				t.listeners = append(t.listeners, n.Name)
-			}
-		}
-		st.pushTrial(group, n, s.Trials.Trial(n.Type, n.Name, pieces))
+		st.pushTrial(group, t.in, s.Trials.Trial(t.in, t.name, pieces))
 	}
 	t.next = nil
 }
 
-func (st *stream) pushTrial(group []*suspect, n resource.Name, r resource.Resource) {
+func (st *stream) pushTrial(group []*suspect, typ resource.Type, r resource.Resource) {
 	t := st.set.trial
-	t.at = st.now
+	n := resource.Name{Type: typ, Name: t.name}
+	t.at, t.sent = st.now, true
 	st.later(t.at.Add(answerTime))
 	st.push(&response{typ: n.Type, trial: t, group: group, items: []shipment{{n, &version{res: r}}}})
 }
@@ -244,7 +253,7 @@ func (st *stream) endSilence() {
 	t := st.set.trial
 	switch {
 	case t == nil || t.proxy != st:
-	case (len(t.listeners) == 0 || len(t.next) > 0) && !st.embeds(resource.Listener): // what is next is sent in this step
+	case (!t.sent || len(t.next) > 0) && !st.embeds(resource.Listener): // what is next is sent in this step
 	case st.now.Before(t.at.Add(answerTime)):
 		st.later(t.at.Add(answerTime))
 	default:
