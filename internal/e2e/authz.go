@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"strings"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
@@ -11,6 +12,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 )
 
 // authorizer speaks Envoy's gRPC protocol for authorization: it allows what has the header "token", and tells the
@@ -26,7 +28,7 @@ type check struct {
 	name string
 }
 
-func (c check) Check(_ context.Context, r *authv3.CheckRequest) (*authv3.CheckResponse, error) {
+func (c check) Check(ctx context.Context, r *authv3.CheckRequest) (*authv3.CheckResponse, error) {
 	request := r.GetAttributes().GetRequest().GetHttp()
 	seen := request.GetHeaders()
 	if seen["token"] == "" {
@@ -38,8 +40,9 @@ func (c check) Check(_ context.Context, r *authv3.CheckRequest) (*authv3.CheckRe
 		}, nil
 	}
 	var headers []*corev3.HeaderValueOption
+	asked, _ := metadata.FromIncomingContext(ctx)
 	for key, value := range map[string]string{
-		"allowed-by": c.name, "told": seen["x-a"],
+		"asked-as": strings.Join(asked.Get(":authority"), " "), "allowed-by": c.name, "told": seen["x-a"],
 		"body-bytes": strconv.Itoa(len(request.GetRawBody()) + len(request.GetBody())),
 	} {
 		headers = append(headers, &corev3.HeaderValueOption{Header: &corev3.HeaderValue{Key: key, Value: value}})

@@ -81,8 +81,12 @@ func externalAuth(a *model.ExternalAuth) *extauthzv3.ExtAuthz {
 	cluster := clusterName(a.Backend)
 	if a.GRPC {
 		f.Services = &extauthzv3.ExtAuthz_GrpcService{GrpcService: &corev3.GrpcService{
-			TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{ClusterName: cluster}},
-			Timeout:         seconds(authTimeout),
+			TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{
+				ClusterName: cluster,
+				// Else the cluster's name, whose slashes many servers refuse.
+				Authority: a.Backend.Object.Name() + "." + a.Backend.Object.Namespace(),
+			}},
+			Timeout: seconds(authTimeout),
 		}}
 		if a.External {
 			f.GetGrpcService().InitialMetadata = []*corev3.HeaderValue{lastHop()}

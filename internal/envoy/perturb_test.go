@@ -18,6 +18,7 @@ import (
 // that the dialect ignores in silence.
 var notRendered = map[string]string{
 	"Listener.Port.Gateway":     "the same as Listener.Gateway",
+	"Rule.Index":                "rules are ordered by their Sites; findings name it",
 	"Port.Listeners[].Hostname": "the Listener's own is rendered",
 }
 
