@@ -27,7 +27,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	defer func() { err = errors.Join(err, remove()) }()
 
 	metrics := assembly.NewMetrics()
-	w := newWorld(o, programs[o.Dialects[0].Name].Version)
+	w := newWorld(o, programs[o.Dialects[0].Name].Version, true)
 	o.CacheDir = o.remembering()
 	folder, err := newFolder(o, w, nil)
 	if err != nil {
