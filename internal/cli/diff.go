@@ -124,7 +124,7 @@ func runDiff(cmd *cobra.Command, p Program, o *diffOptions, dir string) (report 
 		return report, err
 	}
 	if len(edit.Objects) == 0 {
-		return report, fmt.Errorf("%s has no object of a kind that Cardea reads", cmd.Flags().Arg(0))
+		return report, fmt.Errorf("%s has no object of a kind that Cardea reads", inputName(cmd.Flags().Arg(0)))
 	}
 	if c != nil {
 		defer warn(cmd, c)
