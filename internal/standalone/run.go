@@ -47,7 +47,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	explains.Connections = children.connections
 	parts, err := assembly.New(assembly.Config{
 		World: w, Log: o.logger(), Metrics: metrics, Identify: identify, Files: files, Sync: o.ConfigMapSync,
-		Older:   func() map[model.ObjectRef]string { return older(folder) },
+		Older:   folder.Older,
 		Explain: explains, Diff: diff.Config{Foretold: newClashes(w)},
 		Admin: admin.Config{
 			Addr: o.Admin, Ready: ready.state, OnListen: o.OnAdmin,
