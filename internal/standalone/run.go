@@ -48,7 +48,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	parts, err := assembly.New(assembly.Config{
 		World: w, Log: o.logger(), Metrics: metrics, Identify: identify, Files: files, Sync: o.ConfigMapSync,
 		Older:   folder.Older,
-		Explain: explains, Diff: diff.Config{Foretold: newClashes(w)},
+		Explain: explains, Diff: diff.Config{Foretold: newClashes(w), Waits: true},
 		Admin: admin.Config{
 			Addr: o.Admin, Ready: ready.state, OnListen: o.OnAdmin,
 			Findings: func() []admin.Finding { return findings(folder.Locator().Where) },
