@@ -91,6 +91,14 @@ type budget struct {
 	flag        string
 }
 
+// numbered is a number of things, whose plural has an s.
+func numbered(n int, things string) string {
+	if n == 1 {
+		things = strings.TrimSuffix(things, "s")
+	}
+	return fmt.Sprintf("%d %s", n, things)
+}
+
 // over says by how much something would be over the budget; "" if there is room.
 func (b budget) over(s model.Size) string {
 	sum := b.used.Plus(s)
@@ -99,8 +107,8 @@ func (b budget) over(s model.Size) string {
 		if used > 0 {
 			beside = fmt.Sprintf(" beside %d that are older", used)
 		}
-		return fmt.Sprintf("it has %d %s%s, %d over the budget of %d for %s (--%s-%s)", sum-used, what, beside, sum-limit,
-			limit, b.of, b.flag, what)
+		return fmt.Sprintf("it has %s%s, %d over the budget of %d for %s (--%s-%s)", numbered(sum-used, what), beside,
+			sum-limit, limit, b.of, b.flag, what)
 	}
 	switch {
 	case b.limit.Routes > 0 && s.Routes > 0 && sum.Routes > b.limit.Routes:
