@@ -1,4 +1,4 @@
-# The image that `make image` makes without a container engine, for those who have one:
+# An image as `make image` makes it without a container engine, for those who have one:
 #
 #   docker build --build-arg VERSION=v0.1.0 -t cardea:v0.1.0 .
 FROM golang:1.27 AS build

@@ -57,13 +57,14 @@ golden: envoy ## rewrite the expected results of the tests; then read the diff
 generate: ## rewrite generated files
 	$(GO) generate ./...
 
-# The version of `make image` is the one that deploy/install.yaml names; the name is without a registry, as there.
-VERSION = $(shell sed -n 's/^        image: cardea://p' deploy/install.yaml)
+# The version of `make image` is that of the commit, which is none that deploy/install.yaml names (hack/manifest.sh).
+VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 IMAGE ?= cardea
 PLATFORMS = linux/amd64 linux/arm64
 
 image: ## build bin/image.tar, an OCI archive, without a container engine; VERSION=, IMAGE= and PLATFORMS= change what it is
 	@IMAGE=$(IMAGE) hack/image.sh $(VERSION) bin/image.tar $(PLATFORMS)
+	@echo "it is $(IMAGE):$(VERSION); hack/manifest.sh $(IMAGE):$(VERSION) prints the manifest that names it"
 
 release: ## make a release in dist/: programs, checksums, image, manifest; VERSION=v1.2.3, IMAGE=registry.example/cardea
 	@IMAGE=$(IMAGE) hack/release.sh $(VERSION)

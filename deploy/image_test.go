@@ -172,6 +172,23 @@ func unpack(t *testing.T, archive []byte) map[string][]byte {
 	}
 }
 
+// TestImageIsOfTheCommit: an image has the version of what it is built from, unless it is told one.
+func TestImageIsOfTheCommit(t *testing.T) {
+	described, err := exec.Command("git", "describe", "--tags", "--always", "--dirty").Output()
+	if err != nil {
+		t.Skipf("this is no clone: %v", err)
+	}
+	for want, args := range map[string][]string{
+		strings.TrimSpace(string(described)): {"-n", "-C", "..", "image"},
+		"v1.2.3":                             {"-n", "-C", "..", "image", "VERSION=v1.2.3"},
+	} {
+		out, err := exec.Command("make", args...).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "hack/image.sh "+want+" bin/image.tar ") {
+			t.Errorf("make %v: %v, want version %s:\n%s", args, err, want, out)
+		}
+	}
+}
+
 // TestManifestNamesAVersion: who applies install.yaml gets the same program tomorrow; a release names its own.
 func TestManifestNamesAVersion(t *testing.T) {
 	text, err := os.ReadFile("install.yaml")

@@ -58,8 +58,11 @@ type Parts struct {
 	all []func(context.Context) error
 }
 
+// Metrics are those that a program exports.
+type Metrics = prometheus.Registry
+
 // NewMetrics makes a registry with the metrics of the program itself.
-func NewMetrics() *prometheus.Registry {
+func NewMetrics() *Metrics {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return r

@@ -16,7 +16,7 @@ type budget struct {
 
 func budgetsOf(b *model.Budgets) []budget {
 	const routes = "routes that %s may have at one Gateway, one for each match, hostname and listener"
-	const expressions = "regular expressions (of matches, and CORS origins) of these routes that %s may have"
+	const expressions = "regular expressions (of matches, and CORS origins with a star) of these routes that %s may have"
 	return []budget{
 		{"rule-routes", fmt.Sprintf(routes, "a rule"), &b.Rule.Routes},
 		{"rule-expressions", fmt.Sprintf(expressions, "a rule"), &b.Rule.Expressions},

@@ -144,6 +144,7 @@ func serve(env *testscript.Env, path string) (url string, err error) {
 				{Severity: "error", Object: "HTTPRoute shop/web", Where: "web.yaml:7", Field: "spec.rules[0]",
 					Condition: "ResolvedRefs", Reason: "BackendNotFound", Message: "Service shop/x does not\nexist"},
 				{Severity: "warning", Where: "web.yaml:3", Message: "odd"},
+				{Severity: "warning", Object: "GatewayClass own", Where: "web.yaml:5", Message: "unused"},
 			}
 		},
 

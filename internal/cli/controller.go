@@ -38,21 +38,7 @@ the proxies must then be able to reach --xds under the name of --service.`,
   cardea controller --kubeconfig ~/.kube/config --namespace cardea-system`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			for flag, address := range map[string]string{"--xds": o.XDS, "--admin": o.Admin, "--probes": o.Probes} {
-				if _, _, err := net.SplitHostPort(address); err != nil && (flag != "--probes" || address != "") {
-					return fmt.Errorf("%s %q: want host:port", flag, address)
-				}
-			}
-			if o.XDSPort < 1 || o.XDSPort > 65535 {
-				return fmt.Errorf("--service-port %d: want a port, 1 to 65535", o.XDSPort)
-			}
-			if o.XDSLimits.Streams < 1 || o.XDSLimits.Names < 1 {
-				return fmt.Errorf("--xds-streams %d, --xds-names %d: want 1 or more", o.XDSLimits.Streams, o.XDSLimits.Names)
-			}
-			if o.ConfigMapSync < 0 {
-				return fmt.Errorf("--configmap-sync %v: want a duration that is not negative, such as 90s", o.ConfigMapSync)
-			}
-			if err := checkBudgets(o.Budgets); err != nil {
+			if err := checkController(o); err != nil {
 				return err
 			}
 			var err error
@@ -65,6 +51,39 @@ the proxies must then be able to reach --xds under the name of --service.`,
 			return p.Controller(cmd.Context(), o)
 		},
 	}
+	bindController(cmd, &o)
+	f := cmd.Flags()
+	f.StringSliceVar(&except, "egress-except", deploy.DefaultEgressExcept(),
+		"networks that no proxy may connect to, by a NetworkPolicy of each Gateway's proxies; add those of\n"+
+			"the nodes and of the API server; \"\": no NetworkPolicy is made")
+	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
+	f.StringVar(&format, "log-format", "text", "text or json")
+	completeFlag(cmd, "log-level", "debug", "info", "warn", "error")
+	completeFlag(cmd, "log-format", "text", "json")
+	return cmd
+}
+
+// checkController returns an error for options that mean nothing.
+func checkController(o server.Options) error {
+	for flag, address := range map[string]string{"--xds": o.XDS, "--admin": o.Admin, "--probes": o.Probes} {
+		if _, _, err := net.SplitHostPort(address); err != nil && (flag != "--probes" || address != "") {
+			return fmt.Errorf("%s %q: want host:port", flag, address)
+		}
+	}
+	if o.XDSPort < 1 || o.XDSPort > 65535 {
+		return fmt.Errorf("--service-port %d: want a port, 1 to 65535", o.XDSPort)
+	}
+	if o.XDSLimits.Streams < 1 || o.XDSLimits.Names < 1 {
+		return fmt.Errorf("--xds-streams %d, --xds-names %d: want 1 or more", o.XDSLimits.Streams, o.XDSLimits.Names)
+	}
+	if o.ConfigMapSync < 0 {
+		return fmt.Errorf("--configmap-sync %v: want a duration that is not negative, such as 90s", o.ConfigMapSync)
+	}
+	return checkBudgets(o.Budgets)
+}
+
+// bindController adds the flags that are options as they are.
+func bindController(cmd *cobra.Command, o *server.Options) {
 	f := cmd.Flags()
 	f.StringVar(&o.Kubeconfig, "kubeconfig", "",
 		"kubeconfig to use (default: the pod's ServiceAccount, else the one that kubectl would use)")
@@ -82,9 +101,6 @@ the proxies must then be able to reach --xds under the name of --service.`,
 		"the proxies' image, where no DataPlane states one (default: that of the data plane)")
 	f.StringVar(&o.ClusterDomain, "cluster-domain", model.DefaultClusterDomain,
 		"the cluster's DNS domain; XBackends can't name what is below it")
-	f.StringSliceVar(&except, "egress-except", deploy.DefaultEgressExcept(),
-		"networks that no proxy may connect to, by a NetworkPolicy of each Gateway's proxies; add those of\n"+
-			"the nodes and of the API server; \"\": no NetworkPolicy is made")
 	f.DurationVar(&o.ConfigMapSync, "configmap-sync", 90*time.Second,
 		"how long the cluster takes to bring a changed ConfigMap to the pods; an edit of proxies that read files\n"+
 			"(DataPlane, proxy: EnvoyConfigMap) is written in steps that are this far apart")
@@ -92,9 +108,4 @@ the proxies must then be able to reach --xds under the name of --service.`,
 	f.StringVar(&o.Probes, "probes", ":9901",
 		`host:port of /healthz, /readyz and /metrics; "" turns them off`)
 	bindBudgets(cmd, &o.Budgets)
-	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
-	f.StringVar(&format, "log-format", "text", "text or json")
-	completeFlag(cmd, "log-level", "debug", "info", "warn", "error")
-	completeFlag(cmd, "log-format", "text", "json")
-	return cmd
 }

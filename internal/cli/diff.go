@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -67,23 +68,7 @@ read.`,
 			if err != nil {
 				return exitError{err, 2}
 			}
-			if output == "json" {
-				encoder := json.NewEncoder(cmd.OutOrStdout())
-				encoder.SetIndent("", "  ")
-				encoder.SetEscapeHTML(false)
-				err = encoder.Encode(report)
-			} else {
-				err = report.Print(cmd.OutOrStdout())
-			}
-			switch {
-			case err != nil:
-				return exitError{err, 2}
-			case len(report.Refused) > 0:
-				return exitError{errSaid, 2}
-			case !report.IsEmpty():
-				return exitError{errSaid, 1}
-			}
-			return nil
+			return printDiff(cmd.OutOrStdout(), report, output)
 		},
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitError{err, 2} })
@@ -95,6 +80,27 @@ read.`,
 	f.StringVarP(&output, "output", "o", "text", "text or json")
 	completeFlag(cmd, "output", "text", "json")
 	return cmd
+}
+
+// printDiff prints a report. The error has the exit code that tells what it is like.
+func printDiff(w io.Writer, report diff.Report, output string) (err error) {
+	if output == "json" {
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		encoder.SetEscapeHTML(false)
+		err = encoder.Encode(report)
+	} else {
+		err = report.Print(w)
+	}
+	switch {
+	case err != nil:
+		return exitError{err, 2}
+	case len(report.Refused) > 0:
+		return exitError{errSaid, 2}
+	case !report.IsEmpty():
+		return exitError{errSaid, 1}
+	}
+	return nil
 }
 
 type diffOptions struct {
@@ -124,7 +130,7 @@ func runDiff(cmd *cobra.Command, p Program, o *diffOptions, dir string) (report 
 		return report, err
 	}
 	if len(edit.Objects) == 0 {
-		return report, fmt.Errorf("%s has no object of a kind that Cardea reads", cmd.Flags().Arg(0))
+		return report, fmt.Errorf("%s has no object of a kind that Cardea reads", inputName(cmd.Flags().Arg(0)))
 	}
 	if c != nil {
 		defer warn(cmd, c)

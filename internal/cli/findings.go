@@ -38,10 +38,12 @@ func (o *getOptions) findings(cmd *cobra.Command, p Program) (list []admin.Findi
 	return slices.DeleteFunc(list, func(f admin.Finding) bool { return !o.isAbout(f) }), nil
 }
 
-// isAbout tells whether a finding is about the namespace that is asked for, if one is.
+// isAbout tells whether a finding is about the namespace that is asked for, if one is. What is of no namespace may be
+// about each: a GatewayClass, a file that can't be read.
 func (o *getOptions) isAbout(f admin.Finding) bool {
 	_, name, _ := strings.Cut(f.Object, " ") // "HTTPRoute shop/web"
-	return o.namespace == "" || o.all || strings.HasPrefix(name, o.namespace+"/")
+	namespace, _, namespaced := strings.Cut(name, "/")
+	return o.namespace == "" || o.all || !namespaced || namespace == o.namespace
 }
 
 func getFindings(cmd *cobra.Command, o getOptions, p Program) error {

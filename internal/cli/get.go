@@ -37,11 +37,13 @@ func getCommand(p Program) *cobra.Command {
 A KIND can be written in every way that kubectl knows: httproutes, httproute, gtw, svc,
 gateways.gateway.networking.k8s.io. The contents of Secrets are not shown.
 
-STALE is True if an older version of the object serves than the newest one: its file has a mistake, or the proxies
-rejected the newest version and keep the one before. -o yaml says why (annotation cardea.dev/stale). AGE is the time
-since the object was created or, if it is in a file that does not say so, since the file was last edited.
+STALE is True if an older version of the object serves than the newest one: its file has a mistake, its class does not
+exist, or the proxies rejected the newest version and keep the one before. -o yaml says why (annotation
+cardea.dev/stale). AGE is the time since the object was created or, if it is in a file that does not say so, since the
+file was last edited.
 
-"findings" is no KIND: it shows what is wrong with the objects, of all namespaces unless -n names one.
+"findings" is no KIND: it shows what is wrong with the objects, of all namespaces unless -n names one. What is of no
+namespace, such as a file that can't be read, is always shown.
 
 By default the running Cardea is asked: the one at --server, else at $CARDEA_SERVER, else at the default address.
 With --kube, the cluster that kubectl would ask is asked instead; with --kubeconfig or --context, the cluster that

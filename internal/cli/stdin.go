@@ -1,15 +1,23 @@
 package cli
 
 import (
-	"bytes"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 
 	"github.com/spf13/cobra"
 )
+
+// inputName is what messages call the folder that a command names.
+func inputName(arg string) string {
+	if arg == "-" {
+		return "stdin"
+	}
+	return arg
+}
 
 // withFolder calls do with the folder that a command names. For "-" that is a file of what stdin has, which is called
 // "stdin" in messages, and is gone afterwards.
@@ -21,23 +29,20 @@ func withFolder(cmd *cobra.Command, name string, do func(dir string) error) erro
 	if err != nil {
 		return fmt.Errorf("read stdin: %w", err)
 	}
+	if nothing.Match(text) {
+		return errors.New("stdin holds no object")
+	}
 	dir, err := os.MkdirTemp("", "cardea-stdin-")
 	if err != nil {
 		return fmt.Errorf("keep what stdin has: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "stdin")
-	if isJSON(text) {
-		file += ".json" // several values may follow each other, which is no YAML
-	}
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		return fmt.Errorf("keep what stdin has: %w", err)
 	}
 	return do(file)
 }
 
-// isJSON says whether a text begins with an object of JSON.
-func isJSON(text []byte) bool {
-	var first map[string]any
-	return json.NewDecoder(bytes.NewReader(text)).Decode(&first) == nil
-}
+// nothing is a text of YAML that holds no object: markers, directives, comments and empty lines.
+var nothing = regexp.MustCompile(`\A(\s*(#.*|%.*|---(\s+#.*)?|\.\.\.)?(\r?\n|\z))*\z`)

@@ -79,6 +79,9 @@ type Config struct {
 	// Doubtful, if not nil, tells of an error that it may be none, since not all was read that decides about it: it is
 	// shown as a warning.
 	Doubtful func(model.Finding) bool
+	// Waits: a version that names an owner (kind.Owner) that does not exist waits for it, and the one before stays, as in
+	// a folder.
+	Waits bool
 }
 
 // Differ answers what edits would change.
@@ -88,6 +91,7 @@ type Differ struct {
 	applied  func(flow.View, []input.Content) ([]input.Content, []model.ObjectRef)
 	offered  func(resource.Key) (*resource.Resource, bool)
 	doubtful func(model.Finding) bool
+	waits    bool
 	schema   *schema.Schema
 }
 
@@ -97,7 +101,7 @@ func New(c Config) *Differ {
 	if c.Doubtful != nil {
 		doubtful = func(f model.Finding) bool { return strings.Contains(f.Message, notRead) || c.Doubtful(f) }
 	}
-	return &Differ{c.World, c.Foretold, c.Applied, c.Offered, doubtful, schema.New(c.World.Sources.Catalog)}
+	return &Differ{c.World, c.Foretold, c.Applied, c.Offered, doubtful, c.Waits, schema.New(c.World.Sources.Catalog)}
 }
 
 // Unknown lists what an edit begins to refer to, and of which nobody knows yet whether it is there.
@@ -124,6 +128,7 @@ func (d *Differ) Diff(e Edit) (Report, error) {
 	if e.Prune {
 		others = d.others(objects)
 	}
+	objects, waiting := d.wait(objects)
 	applied, unknown := d.arrive(objects)
 	var report Report
 	var scenes []*scene
@@ -138,6 +143,7 @@ func (d *Differ) Diff(e Edit) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
+	report.Refused = append(waiting, report.Refused...)
 	c := comparison{report: &report, left: asked, seen: map[string]bool{}}
 	for _, s := range scenes {
 		if err := c.compare(s); err != nil {

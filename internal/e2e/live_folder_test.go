@@ -148,6 +148,8 @@ func TestAMistypedClass(t *testing.T) {
 	of := func(class string, ports ...int) {
 		s.write("gateway.yaml", strings.Replace(gatewayFile(ports...), "cardea", class, 1))
 	}
+	s.differs(strings.Replace(gatewayFile(81), "cardea", "cadrea", 1), "refused (1)\n  Gateway shop/web: "+
+		"spec.gatewayClassName: GatewayClass cadrea does not exist; did you mean cardea?; the version before keeps serving\n")
 	of("cadrea", 81)
 	s.reads("problem in the folder", "gateway.yaml:1: Gateway shop/web: spec.gatewayClassName: "+
 		"GatewayClass cadrea does not exist; did you mean cardea?; its last good version keeps serving")

@@ -55,6 +55,12 @@ func TestTheLogTellsOfMistakesOfMeaning(t *testing.T) {
 		s.reads("finding gone", strings.ReplaceAll(said, `"`, `\"`))
 		s.calm()
 	}
+	s.write("backend.yaml", strings.Replace(file("backend.yaml"), "{addresses: [127.0.0.1]}", "", 1))
+	empty := "Service store/blue: port 80 has no endpoint that is ready: what Gateway shop/web sends there fails"
+	s.reads("finding", `"level":"WARN"`, "backend.yaml:1: "+empty)
+	s.write("backend.yaml", file("backend.yaml"))
+	s.reads("finding gone", empty)
+	s.calm()
 	come, gone := len(s.book.find("finding")), len(s.book.find("finding gone"))
 	if come != gone {
 		t.Errorf("%d findings came and %d went", come, gone)

@@ -78,6 +78,12 @@ func TestOlderVersionsAreShown(t *testing.T) {
 	s.noted(listener, kind.StaleAnnotation, "the proxy refused the newest version: ")
 	s.write("c.yaml", secretNamed("c", b.Certificate, b.PrivateKey))
 	s.noted(listener, kind.StaleAnnotation, "")
+
+	right := secureGateway("a a.example a", "b b2.example c", "c c.example c")
+	s.write("gateway.yaml", strings.Replace(right, "cardea", "cadrea", 1))
+	s.noted(listener, kind.StaleAnnotation, "the newest version waits for GatewayClass cadrea: gateway.yaml:1")
+	s.write("gateway.yaml", right)
+	s.noted(listener, kind.StaleAnnotation, "")
 }
 
 // TestEditsAreShown: the age of an object in a file that states none is that of its file's last edit.

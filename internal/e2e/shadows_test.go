@@ -135,6 +135,7 @@ func randomMatch(random *rand.Rand) (m gatewayv1.HTTPRouteMatch) {
 	}{
 		{&prefix, "/"}, {&prefix, "/a"}, {&prefix, "/a/b"}, {&exact, "/a"}, {&exact, "/a/b"}, {&regex, "/a/.*"},
 		{&regex, "/.*"}, {&regex, "/(a|b)"}, {&regex, "/a.*"}, {&prefix, "/b/"},
+		{&regex, "/a/*("}, // invalid: what begins with "/a" gets the error
 	})
 	m.Path = &gatewayv1.HTTPPathMatch{Type: path.kind, Value: &path.value}
 	if method := oneOf(random, []gatewayv1.HTTPMethod{"", "", "GET", "POST"}); method != "" {

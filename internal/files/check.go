@@ -17,8 +17,7 @@ type job struct {
 
 // check finds out what objects the job's text is. It only reads the Folder.
 func (f *Folder) check(j *job, pool *schema.Pool) {
-	inJSON := isJSON(j.doc.file.path)
-	whole := digestOf(j.chunk.text, inJSON)
+	whole := digestOf(j.chunk.text, j.chunk.json)
 	j.doc.items = j.doc.only[:0]
 	if j.chunk.err == nil {
 		if o := f.remembered(whole, j, pool); o != nil {
@@ -27,7 +26,7 @@ func (f *Folder) check(j *job, pool *schema.Pool) {
 		}
 	}
 	f.stats.parsed.Add(1)
-	value, err := decode(j.chunk, inJSON)
+	value, err := decode(j.chunk)
 	var objects []listed
 	isList := false
 	if err == nil {

@@ -95,6 +95,10 @@ func TestGatewayWithoutClass(t *testing.T) {
 					(len(told) != 1 || told[0].Severity != model.Error || !strings.Contains(told[0].String(), step.problem)) {
 					t.Errorf("step %d: %v, want %q", i, told, step.problem)
 				}
+				older := s.folder.Older()[model.Ref(model.KindGateway, "shop", "gw")]
+				if waits := "the newest version waits for GatewayClass "; strings.HasPrefix(older, waits) != (step.problem != "") {
+					t.Errorf("step %d: an older version serves: %q", i, older)
+				}
 			}
 			s.must(os.Remove(filepath.Join(s.dir, "gateway.yaml")))
 			s.look(look{all: true})

@@ -15,11 +15,11 @@ import (
 
 // decode reads a document into maps, slices, strings, bools, int64, float64 and nil. YAML is read as kubectl reads it:
 // by the rules of YAML 1.1, in which an unquoted yes is true.
-func decode(c chunk, isJSON bool) (any, error) {
+func decode(c chunk) (any, error) {
 	if c.err != nil {
 		return nil, jsonError(c.text, c.err)
 	}
-	if isJSON {
+	if c.json {
 		var v any
 		strict, err := kjson.UnmarshalStrict(c.text, &v)
 		if err != nil {

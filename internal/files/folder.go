@@ -145,7 +145,7 @@ func (f *Folder) Stats() Stats {
 }
 
 func split(path string, text []byte) []chunk {
-	if isJSON(path) {
+	if isJSON(path, text) {
 		return splitJSON(text)
 	}
 	return splitYAML(text)

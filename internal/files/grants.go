@@ -110,12 +110,15 @@ func (f *Folder) waiting(add func(Problem)) {
 	for ref, grant := range f.missed {
 		if live, _ := f.life.Known(ref); grant.until != "" {
 			add(Problem{
-				File: live.edit.Where, Object: ref.String(), Ref: ref, Severity: model.Warning,
-				Message: fmt.Sprintf("is in no file any more; it permits what it did until %s, for %v at most", grant.until,
-					Withdraw),
+				File: live.edit.Where, Object: ref.String(), Ref: ref, Severity: model.Warning, Message: grant.String(),
 			})
 		}
 	}
+}
+
+// String says what it waits for.
+func (m missing) String() string {
+	return fmt.Sprintf("is in no file any more; it permits what it did until %s, for %v at most", m.until, Withdraw)
 }
 
 // withdraw notes which ReferenceGrants were there until now, and which are back.

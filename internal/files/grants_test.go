@@ -146,6 +146,10 @@ func TestGrantWaitsForOtherFiles(t *testing.T) {
 				if p := fmt.Sprint(s.folder.Problems()); !strings.Contains(p, "until "+story.told) {
 					t.Errorf("nothing says what it waits for (%s): %s", story.told, p)
 				}
+				older := func() string { return s.folder.Older()[model.Ref(model.KindReferenceGrant, "shop", "open")] }
+				if want := "is in no file any more; it permits what it did until " + story.told; !strings.HasPrefix(older(), want) {
+					t.Errorf("an older version serves: %q, want %q", older(), want)
+				}
 				if mended {
 					story.mend(s)
 				} else {
@@ -157,6 +161,9 @@ func TestGrantWaitsForOtherFiles(t *testing.T) {
 				s.look(look{all: true})
 				s.look(look{})
 				s.expect("at the end", false, 0)
+				if older() != "" {
+					t.Errorf("at the end an older version serves: %q", older())
+				}
 			})
 		}
 	}

@@ -52,7 +52,7 @@ func TestMistakes(t *testing.T) {
 		"{\"a\": 1,\n\"b\": 2,\n\"a\": 3}": {13, `key "a" is already used on line 11`},
 	} {
 		// The text begins in line 11 of its file.
-		_, err := decode(chunk{text: []byte(text), line: 11}, text[0] == '{')
+		_, err := decode(chunk{text: []byte(text), line: 11, json: text[0] == '{'})
 		found, ok := errors.AsType[*syntaxError](err)
 		if !ok {
 			t.Errorf("%q: %v", text, err)

@@ -1,20 +1,22 @@
 package files
 
 import (
+	"fmt"
+
 	"cardea.dev/cardea/internal/model"
 )
 
-// Older lists the objects of which an older version serves than the one in the files, which can't be read or has a
-// mistake, with the place of that.
-func (f *Folder) Older() map[model.ObjectRef]Place {
+// Older lists the objects of which an older version serves than the one in the files, and says why: that one can't be
+// read, has a mistake, or waits for what may be a mistake.
+func (f *Folder) Older() map[model.ObjectRef]string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	older := map[model.ObjectRef]Place{}
+	older := map[model.ObjectRef]string{}
 	add := func(d *document, at Place, all bool) {
 		for i := range d.items {
 			it := &d.items[i]
 			if it.object != nil && (all || it.stale()) && f.winners[it.ref()] == it {
-				older[it.ref()] = at
+				older[it.ref()] = "the newest version has a mistake, or its file has: " + at.String()
 			}
 		}
 	}
@@ -30,6 +32,15 @@ func (f *Folder) Older() map[model.ObjectRef]Place {
 	}
 	for d := range f.flawed {
 		add(d, Place{d.file.path, d.line}, false)
+	}
+	for ref, owner := range f.ownerless() {
+		doc := f.winners[ref].doc
+		older[ref] = fmt.Sprintf("the newest version waits for %s: %s", owner, Place{doc.file.path, doc.line})
+	}
+	for ref, grant := range f.missed {
+		if grant.until != "" {
+			older[ref] = grant.String()
+		}
 	}
 	return older
 }

@@ -30,7 +30,8 @@ func TestOlder(t *testing.T) {
 				var list []string
 				now := s.folder.Older()
 				for _, ref := range slices.SortedFunc(maps.Keys(now), model.ObjectRef.Compare) {
-					list = append(list, ref.String()+" "+now[ref].String())
+					list = append(list, ref.String()+" "+
+						strings.TrimPrefix(now[ref], "the newest version has a mistake, or its file has: "))
 				}
 				slices.Sort(list)
 				if got := strings.Join(list, ", "); got != want {

@@ -43,19 +43,27 @@ func (m *merge) answer() {
 
 // orphans are the problems of objects whose newest version is nobody's.
 func (f *Folder) orphans(all map[ProblemKey]Problem, add func(Problem)) {
+	for ref, owner := range f.ownerless() {
+		doc := f.winners[ref].doc
+		add(Problem{
+			File: doc.file.path, Line: doc.line, Object: ref.String(), Ref: ref,
+			Field: f.catalog.Of(ref.Kind()).Owner.Field, Message: f.absent(owner, all), Stale: true,
+		})
+	}
+}
+
+// ownerless are the objects whose newest version waits for its owner, with that.
+func (f *Folder) ownerless() map[model.ObjectRef]model.ObjectRef {
+	list := map[model.ObjectRef]model.ObjectRef{}
 	if f.life.Count(arrival.Unanswered) == 0 {
-		return
+		return list
 	}
 	for _, ref := range f.life.AllWaiting() {
-		waiting, _ := f.life.Waiting(ref)
-		if (versions{f}).Unanswered(ref, waiting) {
-			owner, doc := f.orphaned(waiting), f.winners[ref].doc
-			add(Problem{
-				File: doc.file.path, Line: doc.line, Object: ref.String(), Ref: ref,
-				Field: f.catalog.Of(ref.Kind()).Owner.Field, Message: f.absent(owner, all), Stale: true,
-			})
+		if waiting, _ := f.life.Waiting(ref); (versions{f}).Unanswered(ref, waiting) {
+			list[ref] = f.orphaned(waiting)
 		}
 	}
+	return list
 }
 
 // absent says why an object is not there, and which one may have been meant.

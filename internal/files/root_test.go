@@ -1,6 +1,7 @@
 package files
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,6 +32,25 @@ func TestLoadsOneFile(t *testing.T) {
 		}
 		if p := r.folder.Problems(); len(p) > 0 {
 			t.Error(p)
+		}
+	}
+}
+
+// TestToldApartByText: JSON values may follow each other in a file whose name does not say what it is.
+func TestToldApartByText(t *testing.T) {
+	const namespace = `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "%s"}}`
+	text := fmt.Sprintf(namespace+"\n"+namespace, "a", "b")
+	for file, want := range map[string]int64{"stdin": 2, "web.json": 2, "web.yaml": 1} {
+		path := filepath.Join(t.TempDir(), file)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r := newRig(t, path, "")
+		if err := r.folder.Load(); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.folder.Stats().Parsed; got != want {
+			t.Errorf("%s: %d documents, want %d", file, got, want)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 type chunk struct {
 	text []byte
 	line int // of its first byte in the file, from 1
+	json bool
 	err  error
 }
 
@@ -102,8 +103,8 @@ func splitJSON(text []byte) []chunk {
 		line += bytes.Count(text[counted:start], []byte("\n"))
 		counted = start
 		if err != nil {
-			return append(chunks, chunk{text: text[start:], line: line, err: err})
+			return append(chunks, chunk{text: text[start:], line: line, json: true, err: err})
 		}
-		chunks = append(chunks, chunk{text: value, line: line})
+		chunks = append(chunks, chunk{text: value, line: line, json: true})
 	}
 }

@@ -1,6 +1,8 @@
 package files
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -119,4 +121,12 @@ func isObjectFile(name string) bool {
 	return false
 }
 
-func isJSON(name string) bool { return strings.EqualFold(path.Ext(name), ".json") }
+// isJSON says whether a file is JSON, by its name; if that does not say it, by what the text begins with. Several
+// values of JSON may follow each other, which is no YAML.
+func isJSON(name string, text []byte) bool {
+	if isObjectFile(name) {
+		return strings.EqualFold(path.Ext(name), ".json")
+	}
+	var first map[string]any
+	return json.NewDecoder(bytes.NewReader(text)).Decode(&first) == nil
+}

@@ -197,6 +197,13 @@ func slicesOf(c *flow.Ctx, slices *slicesByBackend, backend model.ObjectRef) ite
 	return specs(members)
 }
 
+// SlicesOf tells whether any EndpointSlice is a backend's, with endpoints or without, and the label that makes it so.
+func (m *Meaning) SlicesOf(v flow.View, backend model.ObjectRef) (label, value string, any bool) {
+	value = model.LabelValue(backend.Name())
+	_, any = flow.Get(v, m.slices, model.Ref(backend.Kind(), backend.Namespace(), value))
+	return m.backends[backend.Kind()].sliceLabel(), value, any
+}
+
 func specs(
 	members flow.Members[model.ObjectRef, input.Object[input.EndpointSliceSpec]],
 ) iter.Seq[*input.EndpointSliceSpec] {

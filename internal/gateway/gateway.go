@@ -25,6 +25,7 @@ type Meaning struct {
 	attachments *flow.Collection[model.ObjectRef, attachments]
 	attached    *flow.Collection[model.ListenerKey, flow.Members[model.ObjectRef, attachments]]
 	slices      *slicesByBackend
+	backends    backendKinds
 	xbackends   *xbackends
 	naming      *namedBackends
 }
@@ -109,6 +110,7 @@ func (m *Meaning) newAttachments(near neighbours) (grpc *flow.Collection[model.O
 // newBackendKinds makes the kinds of backends, and the slices that they look endpoints up in.
 func (m *Meaning) newBackendKinds() backendKinds {
 	in, kinds := m.in, backendKinds{}
+	m.backends = kinds
 	m.slices = flow.Group(in.EndpointSlices.Collection(), "slices by backend", kinds.slicesBack, byKey)
 	kinds[model.KindService] = serviceKind{in.Services.Collection(), m.slices, in.Broken.Collection()}
 	kinds[model.KindXBackend] = xbackendKind{m.xbackends, m.slices, in.Broken.Collection()}

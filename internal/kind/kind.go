@@ -43,6 +43,8 @@ type Kind struct {
 	Parts func(spec any) []Part
 	// Sliced tells whether an object has its endpoints in EndpointSlices of its own; nil: it has not.
 	Sliced func(spec any) bool
+	// Selects tells whether a cluster makes these slices, of the pods that the object selects; nil: it does not.
+	Selects func(spec any) bool
 	// Owners lists the objects whose endpoints an object has, by its labels; nil: objects of this kind have none. Names
 	// are as labels can hold them (model.LabelValue).
 	Owners func(ref model.ObjectRef, labels model.Labels, spec any) []model.ObjectRef

@@ -17,7 +17,8 @@ func service() *kind.Kind {
 	k := kind.Kind{
 		Kind: model.KindService, Plural: "services", Short: []string{"svc"}, Versions: []string{"v1"},
 		Fades: true, Many: true,
-		Sliced: func(any) bool { return true },
+		Sliced:  func(any) bool { return true },
+		Selects: func(spec any) bool { return len(spec.(*corev1.ServiceSpec).Selector) > 0 },
 	}
 	k.Parts = func(spec any) (parts []kind.Part) {
 		for _, p := range spec.(*corev1.ServiceSpec).Ports {
@@ -52,11 +53,11 @@ func service() *kind.Kind {
 	return &k
 }
 
-// trimService keeps how a Service is reached, not what it is made of.
+// trimService keeps how a Service is reached, and which pods it selects.
 func trimService(_ map[string]string, s *corev1.ServiceSpec) (map[string]string, *corev1.ServiceSpec) {
 	kept := &corev1.ServiceSpec{
 		Type: s.Type, ClusterIP: s.ClusterIP, ExternalName: s.ExternalName, Ports: exact(s.Ports),
-		SessionAffinity: corev1.ServiceAffinity(shared(string(s.SessionAffinity))),
+		Selector: sharedKeys(s.Selector), SessionAffinity: corev1.ServiceAffinity(shared(string(s.SessionAffinity))),
 	}
 	for i := range kept.Ports {
 		kept.Ports[i].NodePort = 0

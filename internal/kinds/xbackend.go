@@ -16,6 +16,7 @@ func xBackend() *kind.Kind {
 	k.References = xBackendReferences
 	k.Refers = []model.Kind{model.KindSecret, model.KindConfigMap}
 	k.Sliced = func(spec any) bool { return spec.(*xgatewayv1alpha1.BackendSpec).EndpointSelector != nil }
+	k.Selects = k.Sliced
 	k.Status = &kind.Status{
 		List: "ancestors", Identity: "ancestorRef", Controlled: true, Entries: 32,
 		InEntry: []string{"Accepted", "ResolvedRefs"},

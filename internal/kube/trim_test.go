@@ -38,6 +38,10 @@ func TestTrimmedMeansTheSame(t *testing.T) {
 				"Spec.Ports[].AppProtocol"},
 		},
 		{
+			&corev1.Service{ObjectMeta: inShop("sliceless"), Spec: trimmedService.Spec},
+			func(o metav1.Object) any { return &o.(*corev1.Service).Spec }, []string{"Spec.Selector{}"},
+		},
+		{
 			trimmedSlice, func(o metav1.Object) any {
 				s := o.(*discoveryv1.EndpointSlice)
 				return &input.EndpointSliceSpec{AddressType: s.AddressType, Endpoints: s.Endpoints, Ports: s.Ports}
@@ -311,6 +315,7 @@ const trimRoute = `
 parentRefs: [{name: web}]
 rules:
 - {matches: [{path: {type: PathPrefix, value: /}}], backendRefs: [{name: app, port: 80}]}
+- {matches: [{path: {type: PathPrefix, value: /sliceless}}], backendRefs: [{name: sliceless, port: 80}]}
 - matches: [{path: {type: PathPrefix, value: /session}}]
   backendRefs: [{name: app, port: 80}]
   sessionPersistence: {type: Cookie}

@@ -69,6 +69,9 @@ func (p PathMatch) texts() texts {
 		return texts{theText, p.Value}
 	case PathRegex:
 		return textsOf(p.Value, true)
+	case PathStart:
+		start, _ := RegexStart(p.Value)
+		return texts{begins, start}
 	}
 	return texts{below, strings.TrimRight(p.Value, "/")}
 }

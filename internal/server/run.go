@@ -7,16 +7,13 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
 	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/assembly"
-	"cardea.dev/cardea/internal/certs"
 	"cardea.dev/cardea/internal/deploy"
 	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/diff"
-	"cardea.dev/cardea/internal/gateway"
 	"cardea.dev/cardea/internal/kube"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/status"
@@ -34,97 +31,81 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	once := kube.Once(cluster)
-	client, err := kubernetes.NewForConfig(once)
-	if err != nil {
-		return err
-	}
-	registry := assembly.NewMetrics()
-
+	metrics := assembly.NewMetrics()
 	own, err := net.InterfaceAddrs()
 	if err != nil {
 		return fmt.Errorf("find the families of IP: %w", err)
 	}
-	bind := families(own)
-	environment := model.Environment{
-		Version: o.Dialects[0].Version, Addresses: bind, Fronted: true, ProbePort: deploy.DefaultProbePort,
-		ClusterDomain: o.ClusterDomain,
-	}
+	environment := o.environment(families(own))
 	w := world.New(world.Config{
 		Dialects: o.Dialects, Extensions: o.Extensions, Log: o.Log, Environment: environment, Budgets: o.Budgets,
 	})
-	edge, err := kube.New(kube.Config{
-		REST: cluster, Graph: w.Graph, Sources: w.Sources.Sources, Log: o.Log, Metrics: registry,
-		OnState: func(s kube.State) {
-			environment.APIs = s.Bundles()
-			w.SetEnvironment(environment)
-		},
-	})
-	if err != nil {
-		return err
-	}
-	tokens, err := kube.NewReviewer(kube.ReviewerConfig{
-		REST: cluster, Audience: Audience, Account: gateway.IsProxyName, Metrics: registry,
-	})
-	if err != nil {
-		return err
-	}
-	authority, err := certs.New(certs.Config{
-		Client: client, Namespace: o.Namespace, Name: SecretName(o.Service), DNSNames: []string{o.serverName()}, Log: o.Log,
-		Metrics: registry,
-	})
-	if err != nil {
-		return err
-	}
-	statuses, err := status.New(status.Config{
-		REST: cluster, Graph: w.Graph, Catalog: w.Sources.Catalog, Reports: w.Reports, Log: o.Log, Metrics: registry,
-	})
+	e, err := newEdges(o, cluster, w, environment, metrics)
 	if err != nil {
 		return err
 	}
 	var parts *assembly.Parts
-	deployer, err := deploy.New(deploy.Config{
-		REST: once, Graph: w.Graph, Classes: w.Plan.Classes, Proxies: w.Plan.Proxies, Selections: w.Plan.Selections,
-		Fronts: w.Sources.Fronts,
-		Pod:    func(name model.DataPlane) dialect.Pod { return w.Dialect(name).Pod }, Bundle: authority.Bundle,
-		Key: authority.Key,
-		Settings: deploy.Settings{
-			Image: o.Image, XDSHost: o.serverName(), XDSPort: o.XDSPort, Audience: Audience,
-			ProbeAddress: bind[len(bind)-1], ProbePort: environment.ProbePort,
-			EgressExcept: o.EgressExcept,
-		},
-		FilesChanged: func(gateway model.ObjectRef) { parts.Files.Look(gateway) },
-		Log:          o.Log, Metrics: registry,
-		Events: func(e deploy.Event) {
-			statuses.Tell(e.Object, e.UID, status.Event{Warning: e.Warning, Reason: e.Reason, Action: "Deploy", Text: e.Message})
-		},
-	})
+	deployment := o.deployment(w, environment)
+	deployment.REST, deployment.Metrics = kube.Once(cluster), metrics
+	deployment.Bundle, deployment.Key = e.authority.Bundle, e.authority.Key
+	deployment.FilesChanged = func(gateway model.ObjectRef) { parts.Files.Look(gateway) }
+	deployment.Events = func(event deploy.Event) {
+		e.statuses.Tell(event.Object, event.UID, status.Event{
+			Warning: event.Warning, Reason: event.Reason, Action: "Deploy", Text: event.Message,
+		})
+	}
+	deployer, err := deploy.New(deployment)
 	if err != nil {
 		return err
 	}
 	if parts, err = assembly.New(assembly.Config{
-		World: w, Log: o.Log, Metrics: registry, Identify: identify(tokens), Limits: o.XDSLimits,
+		World: w, Log: o.Log, Metrics: metrics, Identify: identify(e.tokens), Limits: o.XDSLimits,
 		Files: deployer.Files(), Sync: o.ConfigMapSync,
-		Diff: diff.Config{Applied: edge.Applied},
+		Diff: diff.Config{Applied: e.objects.Applied},
 		Admin: admin.Config{
 			Addr: o.Admin, Probes: o.Probes, OnListen: o.OnAdmin,
-			Ready:    func() (bool, string) { return ready(edge, parts.XDS) },
+			Ready:    func() (bool, string) { return ready(e.objects, parts.XDS) },
 			Findings: func() []admin.Finding { return findings(w) },
 		},
 	}); err != nil {
 		return err
 	}
 	// The client library's log is discarded: its callers log what matters.
-	return parts.Run(klog.NewContext(ctx, logr.Discard()), edge.Run, authority.Run, deployer.Run, statuses.Run,
-		func(ctx context.Context) error { return serve(ctx, o.XDS, parts.XDS, authority) },
-		func(ctx context.Context) error {
-			select {
-			case <-parts.XDS.Loaded():
-				world.SaveMemory()
-			case <-ctx.Done():
-			}
-			return nil
-		})
+	return parts.Run(klog.NewContext(ctx, logr.Discard()), e.objects.Run, e.authority.Run, deployer.Run, e.statuses.Run,
+		func(ctx context.Context) error { return serve(ctx, o.XDS, parts.XDS, e.authority) },
+		func(ctx context.Context) error { return saveMemory(ctx, parts.XDS) })
+}
+
+// environment is what the proxies of a cluster have in common, which bind these addresses.
+func (o Options) environment(bind []string) model.Environment {
+	return model.Environment{
+		Version: o.Dialects[0].Version, Addresses: bind, Fronted: true, ProbePort: deploy.DefaultProbePort,
+		ClusterDomain: o.ClusterDomain,
+	}
+}
+
+// deployment says which proxies are run, and how.
+func (o Options) deployment(w *world.World, environment model.Environment) deploy.Config {
+	bind := environment.Addresses
+	return deploy.Config{
+		Graph: w.Graph, Classes: w.Plan.Classes, Proxies: w.Plan.Proxies, Selections: w.Plan.Selections,
+		Fronts: w.Sources.Fronts, Log: o.Log,
+		Pod: func(name model.DataPlane) dialect.Pod { return w.Dialect(name).Pod },
+		Settings: deploy.Settings{
+			Image: o.Image, XDSHost: o.serverName(), XDSPort: o.XDSPort, Audience: Audience,
+			ProbeAddress: bind[len(bind)-1], ProbePort: environment.ProbePort, EgressExcept: o.EgressExcept,
+		},
+	}
+}
+
+// saveMemory does so when the first configuration was published.
+func saveMemory(ctx context.Context, proxies *xds.Server) error {
+	select {
+	case <-proxies.Loaded():
+		world.SaveMemory()
+	case <-ctx.Done():
+	}
+	return nil
 }
 
 // ready: what the cluster has was read, and published to whoever connects. So a restart never pushes a smaller

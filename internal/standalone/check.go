@@ -18,7 +18,7 @@ import (
 
 // load reads a folder once into a new world, without proxies.
 func load(o Options) (*world.World, *files.Folder, error) {
-	w := newWorld(o, "")
+	w := newWorld(o, "", false)                            // the folder may be for a cluster
 	folder, err := newFolder(o, w, func(files.Problem) {}) // the caller reports them
 	if err != nil {
 		return nil, nil, err

@@ -29,15 +29,6 @@ func allFindings(folder *files.Folder, objects []model.Finding, place where) []a
 	return list
 }
 
-// older says why the last good versions of objects serve, and not the newest ones.
-func older(folder *files.Folder) map[model.ObjectRef]string {
-	list := map[model.ObjectRef]string{}
-	for ref, at := range folder.Older() {
-		list[ref] = "the newest version has a mistake, or its file has: " + at.String()
-	}
-	return list
-}
-
 // said is the message of a problem, with what happens to the object.
 func said(p files.Problem) string {
 	if p.Stale {

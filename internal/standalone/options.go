@@ -58,13 +58,14 @@ func (o Options) remembering() string {
 	return filepath.Join(dir, "cardea")
 }
 
-// newWorld makes a world for proxies of a version; "" means the Envoy version that Cardea is made for.
-func newWorld(o Options, version string) *world.World {
+// newWorld makes a world for proxies of a version; "" means the Envoy version that Cardea is made for. See
+// world.Config.NoPods.
+func newWorld(o Options, version string, noPods bool) *world.World {
 	environment := model.Environment{
 		Version: cmp.Or(version, o.Dialects[0].Version), PortOffset: int32(o.PortOffset), Addresses: slices.Clone(o.Bind),
 	}
 	return world.New(world.Config{
 		Dialects: o.Dialects, Extensions: o.Extensions, Log: o.logger(), Unchecked: o.Unchecked, Environment: environment,
-		Budgets: o.Budgets,
+		Budgets: o.Budgets, NoPods: noPods,
 	})
 }

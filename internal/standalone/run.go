@@ -27,7 +27,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	defer func() { err = errors.Join(err, remove()) }()
 
 	metrics := assembly.NewMetrics()
-	w := newWorld(o, programs[o.Dialects[0].Name].Version)
+	w := newWorld(o, programs[o.Dialects[0].Name].Version, true)
 	o.CacheDir = o.remembering()
 	folder, err := newFolder(o, w, nil)
 	if err != nil {
@@ -47,8 +47,8 @@ func Run(ctx context.Context, o Options) (err error) {
 	explains.Connections = children.connections
 	parts, err := assembly.New(assembly.Config{
 		World: w, Log: o.logger(), Metrics: metrics, Identify: identify, Files: files, Sync: o.ConfigMapSync,
-		Older:   func() map[model.ObjectRef]string { return older(folder) },
-		Explain: explains, Diff: diff.Config{Foretold: newClashes(w)},
+		Older:   folder.Older,
+		Explain: explains, Diff: diff.Config{Foretold: newClashes(w), Waits: true},
 		Admin: admin.Config{
 			Addr: o.Admin, Ready: ready.state, OnListen: o.OnAdmin,
 			Findings: func() []admin.Finding { return findings(folder.Locator().Where) },

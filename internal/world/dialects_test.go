@@ -151,7 +151,7 @@ func apply(t *testing.T, w *world.World, text string) {
 	}
 	w.Graph.Apply("test", func(b *flow.Batch) {
 		for _, o := range list {
-			w.Sources.Of(o.Ref.Kind()).Set(b, o.Ref, model.Meta{Generation: 1}, o.Spec)
+			w.Sources.Of(o.Ref.Kind()).Set(b, o.Ref, model.Meta{Generation: 1, Labels: o.Labels}, o.Spec)
 		}
 	})
 	w.Graph.Settle()

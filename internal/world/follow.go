@@ -16,7 +16,9 @@ type FindingFollower struct {
 	reports []plan.ReportFollower // as Reports.Kinds
 	beside  *flow.Follower[model.ObjectRef, []model.Finding]
 	refused *flow.Follower[resource.RefusalKey, resource.Refusal]
-	said    map[any][]model.Finding // what was told last, by what says it; without those that say nothing
+	// backends: those that nobody answers for
+	backends *flow.Follower[plan.BackendKey, model.Backend]
+	said     map[any][]model.Finding // what was told last, by what says it; without those that say nothing
 }
 
 // FollowFindings begins to follow all findings. It must not be called in a View.
@@ -24,6 +26,7 @@ func (w *World) FollowFindings() *FindingFollower {
 	f := &FindingFollower{
 		world: w, said: map[any][]model.Finding{},
 		beside: flow.Follow(w.Reports.Beside), refused: flow.Follow(w.Feedback.Refused.Collection()),
+		backends: flow.Follow(w.Plan.Backends),
 	}
 	for _, k := range w.Reports.Kinds {
 		f.reports = append(f.reports, k.Follow())
@@ -38,6 +41,7 @@ func (f *FindingFollower) Stop() {
 	}
 	f.beside.Stop()
 	f.refused.Stop()
+	f.backends.Stop()
 }
 
 // Changes are the findings that came and went from the View of the last call up to v, each list sorted by object. The
@@ -68,6 +72,13 @@ func (f *FindingFollower) Changes(v flow.View) (come, gone []model.Finding) {
 			now = append(now, finding)
 		}
 		says(change.Key, now)
+	}
+	for change := range f.backends.Changes(v) {
+		key, both := change.Key, []model.Finding(nil)
+		for _, key.Backend.HTTP2 = range []bool{true, false} { // they say the same
+			both = append(both, f.world.noEndpoint(v, key)...)
+		}
+		says(key, byMessage(both))
 	}
 	return sorted(come), sorted(gone)
 }

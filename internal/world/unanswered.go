@@ -14,10 +14,8 @@ import (
 // unanswered tells of backends that nobody answers for. Who asks for findings looks for them: so a change of endpoints
 // costs no more for it.
 func (w *World) unanswered(v flow.View) (list []model.Finding) {
-	for key, b := range flow.All(v, w.Plan.Backends) {
-		if !b.Reachable() {
-			list = append(list, noEndpoint(key))
-		}
+	for key := range flow.All(v, w.Plan.Backends) {
+		list = append(list, w.noEndpoint(v, key)...)
 	}
 	return byMessage(list)
 }
@@ -25,9 +23,8 @@ func (w *World) unanswered(v flow.View) (list []model.Finding) {
 // newlyUnanswered are those that the edits of a Try bring; v is its View.
 func (w *World) newlyUnanswered(v flow.View) (list []model.Finding) {
 	for change := range flow.Staged(v, w.Plan.Backends) {
-		was, there := flow.Before(v, w.Plan.Backends, change.Key)
-		if !change.Deleted && !change.Value.Reachable() && (!there || was.Reachable()) {
-			list = append(list, noEndpoint(change.Key))
+		if was, there := flow.Before(v, w.Plan.Backends, change.Key); !there || was.Reachable() {
+			list = append(list, w.noEndpoint(v, change.Key)...)
 		}
 	}
 	return byMessage(list)
@@ -39,6 +36,41 @@ func (w *World) unansweredOf(v flow.View, ref model.ObjectRef) []model.Finding {
 		return nil
 	}
 	return slices.DeleteFunc(w.unanswered(v), func(f model.Finding) bool { return f.Object != ref })
+}
+
+// noEndpoint is what is told of a backend, if it is there and has no endpoint that is ready. A cluster makes the slices
+// of a backend with a selector, even empty ones: so while it has none, nobody knows its endpoints yet.
+func (w *World) noEndpoint(v flow.View, key plan.BackendKey) []model.Finding {
+	b, found := flow.Get(v, w.Plan.Backends, key)
+	if !found || b.Reachable() {
+		return nil
+	}
+	of := key.Backend.Object
+	label, value, sliced := w.meaning.SlicesOf(v, of)
+	if !sliced && !w.noPods && w.selects(v, of) {
+		return nil
+	}
+	what, advice := "it", ""
+	if key.Backend.Port != 0 {
+		what = fmt.Sprintf("port %d", key.Backend.Port)
+	}
+	if !sliced {
+		advice = fmt.Sprintf("; add an EndpointSlice with the label %s: %s", label, value)
+	}
+	return []model.Finding{{
+		Object: of, Severity: model.Warning,
+		Message: fmt.Sprintf("%s has no endpoint that is ready: what %s sends there fails%s", what, key.Gateway, advice),
+	}}
+}
+
+// selects tells whether an object has a selector of pods.
+func (w *World) selects(v flow.View, ref model.ObjectRef) bool {
+	k := w.Sources.Catalog.Of(ref.Kind())
+	if k.Selects == nil {
+		return false
+	}
+	o, found := w.Sources.Of(ref.Kind()).Get(v, ref)
+	return found && k.Selects(o.Spec)
 }
 
 // Endpoints are how many endpoints are ready of each backend that requests are sent to, in the words of
@@ -68,17 +100,6 @@ func (w *World) Endpoints(v flow.View) map[model.ObjectRef]string {
 		words[of] = strings.Join(all, ",")
 	}
 	return words
-}
-
-func noEndpoint(key plan.BackendKey) model.Finding {
-	what := "it"
-	if key.Backend.Port != 0 {
-		what = fmt.Sprintf("port %d", key.Backend.Port)
-	}
-	return model.Finding{
-		Object: key.Backend.Object, Severity: model.Warning,
-		Message: fmt.Sprintf("%s has no endpoint that is ready: what %s sends there fails", what, key.Gateway),
-	}
 }
 
 // byMessage sorts findings whose fields don't tell them apart; those that say the same are one.

@@ -28,6 +28,8 @@ type Config struct {
 	Unchecked   bool                         // see gateway.Options
 	Budgets     model.Budgets                // see gateway.Options
 	Fault       func(collection, key string) // flow.Config.Fault, for tests
+	// NoPods: no cluster runs pods and makes EndpointSlices of them, so a backend with a selector and no slice stays so.
+	NoPods bool
 }
 
 // World is one graph from objects to configuration and status.
@@ -40,6 +42,8 @@ type World struct {
 	Outputs  resource.Outputs
 	Reports  plan.Reports
 
+	meaning  *gateway.Meaning
+	noPods   bool
 	validity *flow.Collection[model.ObjectRef, validity] // of Secrets
 }
 
@@ -49,15 +53,15 @@ func New(c Config) *World {
 		panic("world: a dialect is needed")
 	}
 	graph := flow.New(flow.Config{Name: "cardea", Check: c.Check, Log: c.Log, Fault: c.Fault})
-	w := &World{Dialects: c.Dialects, Graph: graph}
+	w := &World{Dialects: c.Dialects, Graph: graph, noPods: c.NoPods}
 	w.Sources = kinds.Of(input.New(w.Graph, Catalog(c.Extensions...)))
 	w.Feedback = resource.NewFeedback(w.Graph)
-	meaning := gateway.New(w.Graph, w.Sources, gateway.Options{
+	w.meaning = gateway.New(w.Graph, w.Sources, gateway.Options{
 		DataPlanes: names(c.Dialects), Unchecked: c.Unchecked, Budgets: c.Budgets,
 	})
-	w.Plan = meaning.Plan
+	w.Plan = w.meaning.Plan
 	w.Outputs = render(w.Graph, w.Plan, w.Feedback, w.Dialects)
-	w.Reports = meaning.NewReports(w.Outputs, w.Feedback)
+	w.Reports = w.meaning.NewReports(w.Outputs, w.Feedback)
 	for _, e := range c.Extensions {
 		if e.Meaning != nil {
 			w.Reports.Kinds = append(w.Reports.Kinds, e.Meaning(w.Sources))

@@ -78,6 +78,14 @@ spec:
     backendRefs: [{name: app, port: 80}]
 `
 
+// selecting is a Service whose endpoints the cluster finds when it is applied.
+const selecting = `---
+apiVersion: v1
+kind: Service
+metadata: {name: pods}
+spec: {selector: {app: pods}, ports: [{port: 80}]}
+`
+
 // reader may read routes and Gateways of the namespace shop's cluster, and no Services, Secrets and Namespaces.
 const reader = `
 apiVersion: rbac.authorization.k8s.io/v1
@@ -187,6 +195,8 @@ func (p place) explains() {
 func (p place) diffs() {
 	p.says(p.admin, "diff "+p.file(shopObjects), 0, "no change")
 	p.says(p.admin, "diff "+p.file(cart), 1, "+ HTTPRoute shop/cart", "paths below /cart", "!refused")
+	chosen := strings.ReplaceAll(cart, "name: app", "name: pods") + selecting
+	p.says(p.admin, "diff "+p.file(chosen), 1, "+ Service shop/pods", "!no endpoint")
 	p.says(p.admin, "diff -n default "+p.file(cart), 2, "+ HTTPRoute default/cart",
 		"Gateway default/web does not exist")
 	// a Secret that nothing has named so far is read, too
@@ -199,6 +209,10 @@ func (p place) diffs() {
 func (p place) checks() {
 	p.says(p.admin, "get findings", 0, "No findings.")
 	p.says(p.admin, "check "+p.file(cart), 0, "no findings")
+	chosen := strings.ReplaceAll(cart, "name: app", "name: pods") + selecting
+	p.says(p.admin, "check "+p.file(chosen), 0, "no findings")
+	p.says(p.admin, "check "+p.file(strings.ReplaceAll(chosen, "selector: {app: pods}, ", "")), 0,
+		"warning: web.yaml:12: Service shop/pods: port 80 has no endpoint that is ready", "kubernetes.io/service-name: pods")
 	p.says(p.admin, "check "+p.file(strings.ReplaceAll(cart, "name: app", "name: none")), 1,
 		"error: web.yaml:10: HTTPRoute shop/cart: spec.rules[0].backendRefs[0]: Service shop/none does not exist")
 	p.says(p.admin, "check "+p.file(strings.ReplaceAll(gateway, "{name: cert}", "{name: spare}")), 0, "no findings")
