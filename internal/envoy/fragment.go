@@ -54,17 +54,19 @@ func renderMatch(r statedRule, m model.Match, at place) ([]byte, error) {
 		return nil, err
 	}
 	var all []byte
-	for _, route := range routes {
-		own := match
-		if fraction := route.GetMatch().GetRuntimeFraction(); fraction != nil {
-			own = proto.CloneOf(match)
-			own.RuntimeFraction = fraction
+	for _, match := range spellings(match) {
+		for _, route := range routes {
+			own := match
+			if fraction := route.GetMatch().GetRuntimeFraction(); fraction != nil {
+				own = proto.CloneOf(match)
+				own.RuntimeFraction = fraction
+			}
+			b, err := encodeRoute(r.Key, own, route)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, b...)
 		}
-		b, err := encodeRoute(r.Key, own, route)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, b...)
 	}
 	return all, nil
 }
@@ -77,11 +79,15 @@ func substitute(r model.Rule, m model.Match) []byte {
 	if err != nil {
 		return nil
 	}
-	b, err := encodeRoute(r.Key, match, failure(r.Key.Route))
-	if err != nil {
-		return nil
+	var all []byte
+	for _, match := range spellings(match) {
+		b, err := encodeRoute(r.Key, match, failure(r.Key.Route))
+		if err != nil {
+			return nil
+		}
+		all = append(all, b...)
 	}
-	return b
+	return all
 }
 
 // substitutes are the substitutes of all matches of a rule that a proxy refused.

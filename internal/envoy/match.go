@@ -111,10 +111,26 @@ func exactly(value string) *matcherv3.StringMatcher {
 	return &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: value}}
 }
 
+// slashes is what Envoy makes of a path of slashes only, where it merges them.
+const slashes = "//"
+
+// spellings are what takes a match's requests: that match and, for the exact path "/", one for paths of slashes only.
+func spellings(m *routev3.RouteMatch) []*routev3.RouteMatch {
+	if m.GetPath() != "/" {
+		return []*routev3.RouteMatch{m}
+	}
+	other := proto.CloneOf(m)
+	other.PathSpecifier = &routev3.RouteMatch_Path{Path: slashes}
+	return []*routev3.RouteMatch{m, other}
+}
+
 // matchIndex finds the match of a rule that was rendered to a route's match; -1 if there is none.
 func matchIndex(r model.Rule, rendered *routev3.RouteMatch) int {
 	rendered = proto.CloneOf(rendered)
 	rendered.RuntimeFraction = nil // of a share of the requests
+	if rendered.GetPath() == slashes {
+		rendered.PathSpecifier = &routev3.RouteMatch_Path{Path: "/"}
+	}
 	return slices.IndexFunc(r.Matches, func(m model.Match) bool {
 		match, err := routeMatch(m)
 		return err == nil && proto.Equal(match, rendered)

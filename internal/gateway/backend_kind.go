@@ -54,7 +54,11 @@ func (all backendKinds) sorted() []model.Kind {
 func (all backendKinds) names() string {
 	var names []string
 	for _, k := range all.sorted() {
-		names = append(names, k.String())
+		name := k.String()
+		if k.Group() != "" {
+			name += fmt.Sprintf(" (group %s)", k.Group())
+		}
+		names = append(names, name)
 	}
 	return choice(names)
 }

@@ -122,12 +122,15 @@ func (g *gate) is(want string) {
 	}
 }
 
+// finding is what is said of budgets.
 func (g *gate) finding(name string) string {
 	var says []string
 	g.graph.View(func(v flow.View) {
 		r, _ := flow.Get(v, g.Plan.Routes, routeRef(name))
 		for _, f := range r.Findings {
-			says = append(says, f.Message)
+			if strings.Contains(f.Message, "budget") {
+				says = append(says, f.Message)
+			}
 		}
 	})
 	return strings.Join(says, "\n")

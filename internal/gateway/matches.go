@@ -82,7 +82,8 @@ func readValues(list []model.ValueMatch) (read []model.ValueMatch, problems []pr
 			read = slices.Clone(read)
 			read[i].Value = ""
 			problems = append(problems, unsupported("", fmt.Sprintf(
-				"the regular expression %.200q of %s %s, so any value is taken", v.Value, v.Name, wrong)))
+				"the regular expression %.200q of %s %s, so any value of it is taken, and answered with an error",
+				v.Value, v.Name, wrong)))
 		}
 	}
 	return read, problems

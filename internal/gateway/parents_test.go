@@ -122,7 +122,12 @@ func setRouteOnGateways(b *flow.Batch, in *kinds.Sources, route model.ObjectRef,
 		Meta: meta, Spec: &gatewayv1.GatewayClassSpec{ControllerName: model.ControllerName},
 	})
 	name := gatewayv1.SectionName("only")
-	spec := &gatewayv1.HTTPRouteSpec{Rules: []gatewayv1.HTTPRouteRule{{Name: &name}}}
+	redirect := gatewayv1.HTTPRouteFilter{
+		Type: gatewayv1.HTTPRouteFilterRequestRedirect, RequestRedirect: &gatewayv1.HTTPRequestRedirectFilter{},
+	}
+	spec := &gatewayv1.HTTPRouteSpec{Rules: []gatewayv1.HTTPRouteRule{{
+		Name: &name, Filters: []gatewayv1.HTTPRouteFilter{redirect},
+	}}}
 	for _, gateway := range gateways {
 		in.Gateways.Set(b, gateway, input.Object[gatewayv1.GatewaySpec]{Meta: meta, Spec: &gatewayv1.GatewaySpec{
 			GatewayClassName: "cardea",

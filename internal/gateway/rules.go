@@ -116,7 +116,7 @@ func (s ruleScope) read(spec gatewayv1.HTTPRouteRule, rule model.Rule) (model.Ru
 	rule.Filters, wrong = s.filters(spec.Filters)
 	add(".filters", wrong)
 	backends, wrong := s.backends(spec.BackendRefs, rule.Filters)
-	add(".backendRefs", append(wrong, s.weightless(backends)...))
+	add(".backendRefs", append(wrong, s.weightless(rule.Filters, backends)...))
 	rule.Timeouts, wrong = readTimeouts(spec.Timeouts)
 	add(".timeouts", wrong)
 	rule.Retry, wrong = readRetry(spec.Retry)
@@ -139,14 +139,17 @@ func (s ruleScope) read(spec gatewayv1.HTTPRouteRule, rule model.Rule) (model.Ru
 	return rule, problems
 }
 
-// weightless warns of backends none of which gets a request.
-func (s ruleScope) weightless(backends []sharing) []problem {
-	if len(backends) == 0 || slices.ContainsFunc(backends, func(b sharing) bool { return b.Weight > 0 }) {
+// weightless warns of a rule that has no backend to send a request to.
+func (s ruleScope) weightless(of model.Filters, backends []sharing) []problem {
+	if of.Redirect != nil || slices.ContainsFunc(backends, func(b sharing) bool { return b.Weight > 0 }) {
 		return nil
 	}
 	_, answer := s.route.Kind().Failure()
-	return []problem{{severity: model.Warning, message: fmt.Sprintf(
-		"each weight is 0, so no backend gets a request: the rule answers %s; give one a weight of 1 or more", answer)}}
+	why := "each weight is 0, so no backend gets a request: the rule answers %s; give one a weight of 1 or more"
+	if len(backends) == 0 {
+		why = "there are none, so the rule answers %s; name a backend"
+	}
+	return []problem{{severity: model.Warning, message: fmt.Sprintf(why, answer)}}
 }
 
 // sharing is a backend that shares a rule's requests.

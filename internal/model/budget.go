@@ -79,8 +79,10 @@ func (r Rule) size() (s Size) {
 			}
 		}
 	}
+	one := Size{Routes: max(routes, 1)}
 	for _, m := range r.Matches {
-		s = s.Plus(Size{max(routes, 1), max(routes, 1)*m.expressions() + origins})
+		one.Expressions = one.Routes*m.expressions() + origins
+		s = s.Plus(one.Times(m.spellings()))
 	}
 	return s
 }
@@ -110,6 +112,14 @@ func (f *Filters) origins() (n int) {
 		}
 	}
 	return n
+}
+
+// spellings counts the routes that a match takes: of the exact path "/" there is one for "//", too.
+func (m Match) spellings() int {
+	if m.GRPC == nil && m.Path == (PathMatch{Type: PathExact, Value: "/"}) {
+		return 2
+	}
+	return 1
 }
 
 func (m Match) expressions() (n int) {
