@@ -129,6 +129,6 @@ func TestTheLogIsBounded(t *testing.T) {
 	if n := len(s.book.find("problem in the folder", "HTTPRoute shop/bad-")); n != 20 {
 		t.Errorf("%d lines of problems, want 20", n)
 	}
-	s.write("many.yaml", "# nothing\n")
+	s.remove("many.yaml")
 	s.reads("more findings gone", `"more":280`)
 }
