@@ -139,8 +139,8 @@ func TestAFolderThatIsMadeAnew(t *testing.T) {
 	}
 }
 
-// TestAFileThatIsEmptiedFirst is "helm template chart > all.yaml": the shell empties the file, and its content comes much
-// later. Not one request fails meanwhile, nor needs a ReferenceGrant in vain.
+// TestAFileThatIsEmptiedFirst is "helm template chart > all.yaml": the shell empties the file, and its content comes
+// much later. Not one request fails meanwhile, and the file's ReferenceGrant permits on.
 func TestAFileThatIsEmptiedFirst(t *testing.T) {
 	t.Parallel()
 	all := func(service string) string {
