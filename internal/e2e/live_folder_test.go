@@ -148,7 +148,7 @@ func TestAFileThatIsEmptiedFirst(t *testing.T) {
 		return gatewayFile(80) + "---\n" + backend + "---\n" + grantFile("backends", "HTTPRoute", "Service") + "---\n" +
 			routeFile("web", "shop.example", "backendRefs: [{name: "+service+", namespace: store, port: 80}]")
 	}
-	s := prepare(t, t.TempDir(), archive("all.yaml", all("blue")))
+	s := prepare(t, t.TempDir(), archive("all.yaml", all("blue"), "old.yaml", routeFile("old", "old.example", to("none"))))
 	s.start()
 	s.Ready(t)
 	l := s.load(rate, "shop.example", "blue green")
@@ -159,6 +159,9 @@ func TestAFileThatIsEmptiedFirst(t *testing.T) {
 	defer file.Close()
 	const held = "all.yaml: the file holds no object; what was last read from it keeps serving until it is written"
 	s.reads("problem in the folder", `"level":"WARN"`, held)
+	s.expect("GET http://old.example/ -> 500")
+	s.remove("old.yaml") // when that is gone, what was emptied before would be
+	s.soon("GET http://old.example/ -> 404")
 	s.expect("GET http://shop.example/ -> 200 blue")
 	Eventually(t, func() error { return s.finds(true, "keeps serving until it is written") })
 	if _, err := file.WriteString(s.fill(all("green"))); err != nil {
