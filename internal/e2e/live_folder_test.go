@@ -139,6 +139,60 @@ func TestAFolderThatIsMadeAnew(t *testing.T) {
 	}
 }
 
+// TestAFileThatIsEmptiedFirst is "helm template chart > all.yaml": the shell empties the file, and its content comes
+// much later. Not one request fails meanwhile, and the file's ReferenceGrant permits on.
+func TestAFileThatIsEmptiedFirst(t *testing.T) {
+	t.Parallel()
+	all := func(service string) string {
+		backend := strings.ReplaceAll(serviceFile(service, service), "namespace: shop", "namespace: store")
+		return gatewayFile(80) + "---\n" + backend + "---\n" + grantFile("backends", "HTTPRoute", "Service") + "---\n" +
+			routeFile("web", "shop.example", "backendRefs: [{name: "+service+", namespace: store, port: 80}]")
+	}
+	s := prepare(t, t.TempDir(), archive("all.yaml", all("blue"), "old.yaml", routeFile("old", "old.example", to("none"))))
+	s.start()
+	s.Ready(t)
+	l := s.load(rate, "shop.example", "blue green")
+	file, err := os.Create(filepath.Join(s.Dir, "all.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	const held = "all.yaml: the file holds no object; what was last read from it keeps serving until it is written"
+	s.reads("problem in the folder", `"level":"WARN"`, held)
+	s.expect("GET http://old.example/ -> 500")
+	s.remove("old.yaml") // when that is gone, what was emptied before would be
+	s.soon("GET http://old.example/ -> 404")
+	s.expect("GET http://shop.example/ -> 200 blue")
+	Eventually(t, func() error { return s.finds(true, "keeps serving until it is written") })
+	if _, err := file.WriteString(s.fill(all("green"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.soon("GET http://shop.example/ -> 200 green")
+	s.calm()
+	s.unharmed(l)
+}
+
+// TestAnEmptyFile: a file of comments only is a warning, of check and of a running Cardea; the exit code is that of
+// none.
+func TestAnEmptyFile(t *testing.T) {
+	t.Parallel()
+	s := open(t, shop()+archive("more/none.yaml", "# nothing yet\n"))
+	if err := s.finds(true, "the file holds no object"); err != nil {
+		t.Error(err)
+	}
+	var out strings.Builder
+	found, err := standalone.Check(t.Context(), standalone.Options{
+		Dialects: DataPlanes(t), Dir: s.Dir, Bind: []string{"127.0.0.1"},
+	}, &out)
+	const want = "warning: more/none.yaml: the file holds no object\n"
+	if err != nil || found != 0 || !strings.Contains(out.String(), want) {
+		t.Errorf("%v, %d errors:\n%swant\n%s", err, found, out.String(), want)
+	}
+}
+
 // TestAMistypedClass: a Gateway whose class is mistyped is served as it was, and nothing else of that edit counts,
 // until the name is mended. With the class of another controller it is given away. At a start there is nothing to stay
 // as.

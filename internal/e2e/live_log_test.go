@@ -42,7 +42,7 @@ func TestTheLogTellsOfMistakesOfMeaning(t *testing.T) {
 		text, mended := strings.Replace(file(c.file), c.from, c.to, 1), file(c.file)
 		if c.mistake == "a class" { // of a Gateway that was not there before
 			text = strings.Replace(strings.Replace(gatewayFile(82), "cardea", "cadrea", 1), "name: web", "name: more", 1)
-			mended = "# nothing\n"
+			mended = "apiVersion: v1\nkind: Namespace\nmetadata: {name: more}\n"
 			c.line = "more.yaml:5: Gateway shop/more: spec.gatewayClassName: GatewayClass cadrea does not exist, so nobody"
 		}
 		s.write(c.file, text)
@@ -129,6 +129,6 @@ func TestTheLogIsBounded(t *testing.T) {
 	if n := len(s.book.find("problem in the folder", "HTTPRoute shop/bad-")); n != 20 {
 		t.Errorf("%d lines of problems, want 20", n)
 	}
-	s.write("many.yaml", "# nothing\n")
+	s.remove("many.yaml")
 	s.reads("more findings gone", `"more":280`)
 }

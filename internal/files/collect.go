@@ -93,6 +93,7 @@ func (f *Folder) collectProblems() map[ProblemKey]Problem {
 			add(p)
 		}
 	}
+	f.empties(add)
 	f.doubles(add)
 	f.waiting(add)
 	f.orphans(all, add)
@@ -101,12 +102,9 @@ func (f *Folder) collectProblems() map[ProblemKey]Problem {
 
 // folderProblem is what is wrong with the folder as a whole.
 func (f *Folder) folderProblem() (Problem, bool) {
-	only := f.files[f.file]
 	switch {
 	case f.unread == nil && f.file == "" && len(f.files) == 0:
 		return Problem{File: f.name, Message: "the folder holds no .yaml, .yml or .json file", Severity: model.Warning}, true
-	case f.unread == nil && only != nil && only.problem == "" && len(only.docs) == 0:
-		return Problem{File: f.name, Message: "the file holds no object", Severity: model.Warning}, true
 	case f.unread == nil:
 		return Problem{}, false
 	}

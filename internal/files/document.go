@@ -15,7 +15,8 @@ type file struct {
 	line    int    // where, if that is known
 	// kept has the objects that the file does not declare any more, since it has a mistake of which nobody can tell what
 	// it was; nil if there are none.
-	kept *document
+	kept    *document
+	emptied *emptied // nil unless the file is empty and had objects
 }
 
 // document is one document of a file. It stays the same value while its text does, wherever that moves in the file.

@@ -14,8 +14,9 @@ import (
 
 // A ReferenceGrant is a permission: when it is taken back it must end, and when it is not, what needs it must not be
 // broken. So it ends at once only if its document was taken out of a file while every file of the folder can be read.
-// If its file was deleted it fades as all objects of that file do, since the folder may be about to go with it. While
-// the folder is made anew, or a file has a mistake that may hide the grant, it waits for Withdraw at most.
+// If its file was deleted or emptied it fades as all objects of that file do, since the folder may be about to go with
+// it, or the file about to be written. While the folder is made anew, or a file has a mistake that may hide the grant,
+// it waits for Withdraw at most.
 
 // Withdraw is how long a ReferenceGrant that no file declares is kept at most, if a file that can't be read may have
 // it.
@@ -36,7 +37,7 @@ func (m *merge) miss(ref model.ObjectRef) {
 		m.missed[ref] = missing{since: m.now}
 	}
 	until := m.now.Add(Hold)
-	if live, _ := m.life.Known(ref); m.files[live.edit.Where] != nil && !m.refill.moved {
+	if live, _ := m.life.Known(ref); m.files[live.edit.Where] != nil && !m.refill.moved && m.awaited(ref) == nil {
 		until = m.now
 	}
 	m.life.Fade(ref, until)

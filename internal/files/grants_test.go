@@ -176,7 +176,7 @@ func TestGrantComesBack(t *testing.T) {
 	s.write("other.yaml", service("a"))
 	s.look(look{all: true})
 	s.write("other.yaml", "]")
-	s.write("all.yaml", "# nothing\n")
+	s.write("all.yaml", secret("s"))
 	s.look(look{all: true})
 	s.later()
 	s.expect("hidden", true, 1)

@@ -88,7 +88,7 @@ func TestMistakesInWhatNamesAnObject(t *testing.T) {
 				if p := s.folder.Problems(); len(p) > 0 {
 					t.Error(p)
 				}
-				s.read("shop.yaml", "# nothing is left\n")
+				s.read("shop.yaml", service("other"))
 				s.later()
 				serves("taken away", 0)
 			}

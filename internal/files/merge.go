@@ -46,6 +46,7 @@ func (m *merge) replace(fl *file, now matched, chunks []chunk) {
 		leave(fl.kept)
 		fl.kept = nil
 	}
+	m.resume(fl, gone)
 	stay := map[*document]struct{}{}
 	if len(former) > now.head+now.tail {
 		for _, d := range now.docs[now.head : len(now.docs)-now.tail] {
@@ -67,6 +68,7 @@ func (m *merge) replace(fl *file, now matched, chunks []chunk) {
 		m.declare(now.docs[n.at])
 	}
 	m.keep(fl, gone)
+	m.empty(fl, gone)
 }
 
 // keepLastGood gives a broken document, or its broken objects, the version that was last good.
@@ -189,10 +191,10 @@ func (m *merge) decide(ref model.ObjectRef) {
 // publish sets the version of an object that the text has that wins.
 func (m *merge) publish(_ model.ObjectRef, o *object) { m.set(o, m.winners[o.Ref].doc.file.path) }
 
-// faded drops an object, unless nobody knows whether its file is there.
+// faded drops an object, unless its file is about to be written, or nobody knows whether that is there.
 func (m *merge) faded(ref model.ObjectRef) {
 	switch o, _ := m.life.Known(ref); {
-	case m.wait(ref):
+	case m.await(ref) || m.wait(ref):
 	case m.listing.unknown(o.edit.Where):
 		m.life.Fade(ref, m.now.Add(Hold))
 	default:

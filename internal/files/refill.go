@@ -8,7 +8,7 @@ import (
 )
 
 // Refill is how long a folder that was taken away and made anew is believed to be on its way back while it holds no
-// file.
+// file, and how long a file that was emptied is believed to be about to be written.
 const Refill = 10 * time.Second
 
 // errUnfilled is a folder that came back without a file.

@@ -89,12 +89,17 @@ func TestFollowsOneFile(t *testing.T) {
 	r.write("web.conf", route("web", "four"))
 	r.until("its return", func() bool { return r.backend("web") == "four" && len(r.folder.Problems()) == 0 })
 
-	// Emptied: that is what was asked for.
+	// Emptied: it is about to be written.
 	r.write("web.conf", "# nothing any more\n")
-	r.until("the end of its route", func() bool { return r.backend("web") == "" })
-	if p := r.folder.Problems(); len(p) != 1 || !strings.Contains(p[0].String(), "the file holds no object") {
-		t.Error(p)
+	r.until("the problem", func() bool {
+		p := r.folder.Problems()
+		return len(p) == 1 && strings.HasPrefix(p[0].String(), "web.conf: the file holds no object; what was last read")
+	})
+	if r.backend("web") != "four" {
+		t.Error("an emptied file took its route along")
 	}
+	r.write("web.conf", route("web", "five"))
+	r.until("its content", func() bool { return r.backend("web") == "five" && len(r.folder.Problems()) == 0 })
 	if r.backend("neighbour")+r.backend("other") != "" {
 		t.Errorf("its neighbours were read:\n%s", r.objects())
 	}
