@@ -243,6 +243,9 @@ func (e entry) lossKey() lossKey { return lossKey{e.Payer.Gateway, e.Rule.Route}
 
 func (e entry) payer() payer { return e.Payer }
 
+// owner is the namespace of the rule.
+func (e entry) owner() payer { return payer{e.Payer.Gateway, e.Rule.Route.Namespace()} }
+
 // byKeys hands out entries by what they are looked up by.
 func byKeys[K comparable](entries []entry, key func(entry) K, emit func(K, []entry)) {
 	var keys []K
@@ -290,6 +293,10 @@ func New(
 		func(_ *flow.Ctx, _ model.ObjectRef, v verdict, emit func(lossKey, []entry)) {
 			byKeys(v.Lost, entry.lossKey, emit)
 		})
+	losing := flow.Derive(verdicts, "namespaces over",
+		func(_ *flow.Ctx, _ model.ObjectRef, v verdict, emit func(payer, struct{})) {
+			byKeys(v.Lost, entry.owner, func(p payer, _ []entry) { emit(p, struct{}{}) })
+		})
 	copies := flow.Derive(verdicts, "copies over",
 		func(_ *flow.Ctx, _ model.ObjectRef, v verdict, emit func(payer, model.Reduced)) {
 			lost := slices.DeleteFunc(slices.Clone(v.Lost), func(e entry) bool { return !e.Copy })
@@ -301,7 +308,7 @@ func New(
 				emit(p, forms)
 			})
 		})
-	return flow.Map(drafts, "plan/route", reduction{over, cfg.Parents}.route), b.copies.reduced(copies)
+	return flow.Map(drafts, "plan/route", reduction{losing, over, cfg.Parents}.route), b.copies.reduced(copies)
 }
 
 // byKey leaves the order of a group to the names of its members.

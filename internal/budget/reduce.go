@@ -10,7 +10,8 @@ import (
 
 // reduction is what the budgets leave of the drafts of routes.
 type reduction struct {
-	over    *flow.Collection[lossKey, []entry] // most routes have none
+	losing  *flow.Collection[payer, struct{}] // namespaces of routes that have some: most are not there, and cost nothing
+	over    *flow.Collection[lossKey, []entry]
 	parents func(*flow.Ctx, model.ObjectRef) []Parent
 }
 
@@ -19,8 +20,10 @@ type reduction struct {
 func (o reduction) route(c *flow.Ctx, ref model.ObjectRef, draft model.Route) (model.Route, bool) {
 	var lost []entry
 	for _, g := range draft.Gateways {
-		found, _ := flow.Fetch(c, o.over, lossKey{g.Ref, ref})
-		lost = append(lost, found...)
+		if _, some := flow.Fetch(c, o.losing, payer{g.Ref, ref.Namespace()}); some {
+			found, _ := flow.Fetch(c, o.over, lossKey{g.Ref, ref})
+			lost = append(lost, found...)
+		}
 	}
 	if len(lost) == 0 {
 		return draft, true

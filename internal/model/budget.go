@@ -40,8 +40,21 @@ const (
 
 // Forms are the Sizes of a rule's forms, but for the last one, which has none, at one domain of one listener.
 func (r Rule) Forms() (sizes [FormNone]Size) {
-	for form := range sizes {
-		sizes[form] = r.In(Form(form)).size()
+	sizes[FormWhole] = r.size()
+	var one Match // of those that In leaves
+	matches := 0
+	for _, m := range r.Matches {
+		if m.wide() {
+			one = m
+			matches++
+			sizes[FormMatches].Routes += m.spellings()
+		}
+	}
+	switch {
+	case matches == 1:
+		sizes[FormPrefix].Routes = one.spellings()
+	case matches > 1:
+		sizes[FormPrefix].Routes = 1
 	}
 	return sizes
 }

@@ -28,11 +28,18 @@ func TestFormSizes(t *testing.T) {
 		"unknown":     {Rule{Matches: []Match{regex(".*"), regex("/(a|b)")}}, [...]Size{{2, 2}, {0, 0}, {0, 0}}},
 		"one of each backend": {Rule{Matches: []Match{regex("/a"), regex("/b")}, Backends: filtered},
 			[...]Size{{4, 6}, {2, 0}, {1, 0}}},
+		"exactly /": {Rule{Matches: []Match{{Path: PathMatch{Type: PathExact, Value: "/"}}}},
+			[...]Size{{2, 0}, {2, 0}, {2, 0}}},
 		"CORS":    {Rule{Matches: prefixes("/a", "/b"), Filters: cors}, [...]Size{{2, 2}, {2, 0}, {1, 0}}},
 		"invalid": {Rule{Matches: prefixes("/a"), Error: 500, Backends: filtered}, [...]Size{{1, 0}, {1, 0}, {1, 0}}},
 	} {
 		if got := c.rule.Forms(); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+		for form := range c.want {
+			if got := c.rule.In(Form(form)).size(); got != c.want[form] {
+				t.Errorf("%s: in form %d %v, want %v", name, form, got, c.want[form])
+			}
 		}
 	}
 }

@@ -87,17 +87,26 @@ func isWord(c byte) bool {
 // place of one of a header or of a query parameter, what it begins with in place of one of a path. Not ok: of its path
 // nothing is known, or it takes no request anyhow.
 func (m Match) WithoutRegex() (wide Match, ok bool) {
-	switch g := m.GRPC; {
-	case g != nil && (g.Service != "" || g.Method != "") && (g.Regex || g.Service == ""), m.Path.Type == PathNone:
+	if !m.wide() {
 		return m, false
-	case m.Path.Type == PathRegex:
-		if _, ok := RegexStart(m.Path.Value); !ok {
-			return m, false
-		}
+	}
+	if m.Path.Type == PathRegex {
 		m.Path.Type = PathStart
 	}
 	m.Headers, m.Query = present(m.Headers), present(m.Query)
 	return m, true
+}
+
+// wide tells whether there is a match WithoutRegex.
+func (m Match) wide() bool {
+	switch g := m.GRPC; {
+	case g != nil && (g.Service != "" || g.Method != "") && (g.Regex || g.Service == ""), m.Path.Type == PathNone:
+		return false
+	case m.Path.Type == PathRegex:
+		_, known := RegexStart(m.Path.Value)
+		return known
+	}
+	return true
 }
 
 func present(list []ValueMatch) []ValueMatch {
