@@ -58,9 +58,15 @@ func (f *Follower[K, V]) Changes(v View) iter.Seq[Change[K, V]] {
 		if v.s.staged {
 			panic("flow: Follower of " + f.c.name + " used in a Try")
 		}
-		f.begin()
-		for _, k := range f.keys() {
-			delete(f.pending, k)
+		keys := f.take()
+		reached := 0
+		defer func() {
+			for _, k := range keys[reached:] {
+				f.note(k)
+			}
+		}()
+		for _, k := range keys {
+			reached++
 			change := Change[K, V]{Key: k, Deleted: true}
 			if s := f.c.base.find(k); s != nil && s.present {
 				change.Value, change.Deleted = s.cell.value, false
@@ -69,27 +75,23 @@ func (f *Follower[K, V]) Changes(v View) iter.Seq[Change[K, V]] {
 				return
 			}
 		}
-		f.pending = nil // a cleared map would keep its capacity
 	}
 }
 
-// begin notes every present key before the first call.
-func (f *Follower[K, V]) begin() {
-	if f.began {
-		return
-	}
-	f.began = true
-	for s := range f.c.base.all {
-		if s.present {
-			f.note(s.cell.key)
-		}
-	}
-}
-
-func (f *Follower[K, V]) keys() []K {
+// take are the keys of the changes, sorted: at the first call every present key.
+func (f *Follower[K, V]) take() []K {
 	keys := make([]K, 0, len(f.pending))
 	for k := range f.pending {
 		keys = append(keys, k)
+	}
+	f.pending = nil // a cleared map would keep its capacity
+	if !f.began {
+		f.began = true
+		for s := range f.c.base.all {
+			if s.present {
+				keys = append(keys, s.cell.key)
+			}
+		}
 	}
 	slices.SortFunc(keys, func(a, b K) int { return f.c.order(unsafe.Pointer(&a), unsafe.Pointer(&b)) })
 	return keys
