@@ -287,7 +287,7 @@ func New(
 		owned: flow.Group(loads, "loads by namespace", payers, func(_ model.ObjectRef, l load) string { return l.Order }),
 	}
 	accounts := flow.Group(flow.Map(b.owned, "account", b.account), "accounts by Gateway",
-		func(p payer, _ account) []model.ObjectRef { return []model.ObjectRef{p.Gateway} }, byKey)
+		func(p payer, _ account) []model.ObjectRef { return []model.ObjectRef{p.Gateway} }, flow.ByKey)
 	verdicts := flow.Map(accounts, "verdict", b.verdict)
 	over := flow.Derive(verdicts, "over",
 		func(_ *flow.Ctx, _ model.ObjectRef, v verdict, emit func(lossKey, []entry)) {
@@ -310,6 +310,3 @@ func New(
 		})
 	return flow.Map(drafts, "plan/route", reduction{losing, over, cfg.Parents}.route), b.copies.reduced(copies)
 }
-
-// byKey leaves the order of a group to the names of its members.
-func byKey[K comparable, A any](K, A) string { return "" }

@@ -23,15 +23,6 @@ type host struct {
 	Wider []string
 }
 
-// claimKey names a route's claim to a host.
-type claimKey struct {
-	Route  model.ObjectRef
-	Domain model.DomainKey
-}
-
-// Owner is the route.
-func (k claimKey) Owner() model.ObjectRef { return k.Route }
-
 // hostClaim is a route's claim to a host.
 type hostClaim struct {
 	Order   string
@@ -51,10 +42,10 @@ func newCopies(loads *flow.Collection[model.ObjectRef, load]) copies {
 		func(_ model.ObjectRef, l load) string { return l.Order })}
 	wide := present(cs.wide, "wide domain")
 	listeners := present(flow.Group(wide, "wide domains by listener",
-		func(d model.DomainKey, _ struct{}) []model.ListenerKey { return []model.ListenerKey{d.Listener} }, byKey),
+		func(d model.DomainKey, _ struct{}) []model.ListenerKey { return []model.ListenerKey{d.Listener} }, flow.ByKey),
 		"wide listener")
 	claims := flow.Derive(loads, "host claim",
-		func(c *flow.Ctx, ref model.ObjectRef, l load, emit func(claimKey, hostClaim)) {
+		func(c *flow.Ctx, ref model.ObjectRef, l load, emit func(model.ClaimKey, hostClaim)) {
 			for _, p := range l.Places {
 				if _, some := flow.Fetch(c, listeners, p.Listener); !some {
 					continue
@@ -67,16 +58,16 @@ func newCopies(loads *flow.Collection[model.ObjectRef, load]) copies {
 						}
 					}
 					if len(claim.Wider) > 0 {
-						emit(claimKey{ref, model.DomainKey{Listener: p.Listener, Name: d.Name}}, claim)
+						emit(model.ClaimKey{Route: ref, Domain: model.DomainKey{Listener: p.Listener, Name: d.Name}}, claim)
 					}
 				}
 			}
 		})
 	byDomain := flow.Group(claims, "host claims by domain",
-		func(k claimKey, _ hostClaim) []model.DomainKey { return []model.DomainKey{k.Domain} },
-		func(_ claimKey, c hostClaim) string { return c.Order })
+		func(k model.ClaimKey, _ hostClaim) []model.DomainKey { return []model.DomainKey{k.Domain} },
+		func(_ model.ClaimKey, c hostClaim) string { return c.Order })
 	cs.hosts = flow.Map(byDomain, "host",
-		func(_ *flow.Ctx, _ model.DomainKey, claims flow.Members[claimKey, hostClaim]) (host, bool) {
+		func(_ *flow.Ctx, _ model.DomainKey, claims flow.Members[model.ClaimKey, hostClaim]) (host, bool) {
 			k, first := claims.At(0)
 			return host{payer{first.Gateway, k.Route.Namespace()}, k.Route.Kind(), first.Wider}, true
 		})
@@ -85,13 +76,13 @@ func newCopies(loads *flow.Collection[model.ObjectRef, load]) copies {
 			list = append(list, copied{h.Payer, model.DomainKey{Listener: k.Listener, Name: name}, h.Kind})
 		}
 		return list
-	}, byKey)
+	}, flow.ByKey)
 	counts := flow.Map(counted, "copies",
 		func(_ *flow.Ctx, _ copied, hosts flow.Members[model.DomainKey, host]) (int, bool) {
 			return hosts.Len(), true
 		})
 	cs.byPayer = flow.Group(counts, "copies by namespace",
-		func(k copied, _ int) []payer { return []payer{k.Payer} }, byKey)
+		func(k copied, _ int) []payer { return []payer{k.Payer} }, flow.ByKey)
 	return cs
 }
 

@@ -34,7 +34,7 @@ func (o reduction) route(c *flow.Ctx, ref model.ObjectRef, draft model.Route) (m
 	for i, rule := range draft.Rules {
 		own, copies := split(lost, rule.Key)
 		f := model.Finding{Object: ref, Section: rule.Key.Name, Condition: "Accepted", Reason: "OverBudget",
-			Field: fmt.Sprintf("spec.rules[%d]", rule.Index)}
+			Field: rule.Field()}
 		form := model.FormWhole
 		for _, e := range own {
 			form = max(form, e.Form)

@@ -53,7 +53,7 @@ func New(_ *flow.Graph, p plan.Plan, f *resource.Feedback) resource.Outputs {
 				return nil
 			}
 			return []resource.Key{tableOf(l)}
-		}, byKey),
+		}, flow.ByKey),
 	}
 	// A listener has many domains and a home that hardly ever changes: they fetch this, not the listener.
 	s.homes = flow.Map(p.Listeners, "envoy/homes", func(c *flow.Ctx, _ model.ListenerKey, l model.Listener) (home, bool) {
@@ -79,6 +79,3 @@ func New(_ *flow.Graph, p plan.Plan, f *resource.Feedback) resource.Outputs {
 		Protocol:        Protocol(),
 	}
 }
-
-// byKey leaves the members of a group in the order of their keys.
-func byKey[K comparable, A any](K, A) string { return "" }

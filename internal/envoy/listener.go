@@ -39,7 +39,7 @@ func (s stages) listeners(p plan.Plan) *flow.Collection[resource.Key, resource.R
 			return nil
 		}
 		return listenerKeys(port)
-	}, byKey)
+	}, flow.ByKey)
 	return flow.Map(ports, "envoy/listeners",
 		func(c *flow.Ctx, key resource.Key, ports flow.Members[model.PortKey, model.Port]) (resource.Resource, bool) {
 			k, port := ports.At(0)

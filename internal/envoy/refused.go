@@ -27,7 +27,7 @@ func newRefusedBackends(refused *flow.Collection[resource.RefusalKey, resource.R
 				keys = append(keys, resource.StandingKey{Gateway: k.Gateway, Origin: resource.Origin{Object: k.Origin.Object}})
 			}
 			return keys
-		}, byKey)
+		}, flow.ByKey)
 	refusals := flow.Map(byOrigin, "envoy/refused-backends",
 		func(_ *flow.Ctx, _ resource.StandingKey, rows flow.Members[resource.RefusalKey, resource.Refusal]) (
 			resource.Refusal, bool,
@@ -38,7 +38,7 @@ func newRefusedBackends(refused *flow.Collection[resource.RefusalKey, resource.R
 	byGateway := flow.Group(refusals, "envoy/refused-by-gateway",
 		func(k resource.StandingKey, _ resource.Refusal) []model.ObjectRef {
 			return []model.ObjectRef{k.Gateway}
-		}, byKey)
+		}, flow.ByKey)
 	return refusedBackends{refusals: refusals, gateways: flow.Map(byGateway, "envoy/gateways-of-refused-backends",
 		func(*flow.Ctx, model.ObjectRef, flow.Members[resource.StandingKey, resource.Refusal]) (struct{}, bool) {
 			return struct{}{}, true

@@ -37,14 +37,14 @@ func secrets(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 				return nil
 			}
 			return l.Certificates
-		}, byKey)
+		}, flow.ByKey)
 	shown := flow.Group(p.Backends, "envoy/backends-by-secret",
 		func(_ plan.BackendKey, b model.Backend) []model.ObjectRef {
 			if !ours(b.DataPlane) || b.TLS == nil || b.TLS.Certificate == (model.ObjectRef{}) {
 				return nil
 			}
 			return []model.ObjectRef{b.TLS.Certificate}
-		}, byKey)
+		}, flow.ByKey)
 	parts := flow.Derive(p.Secrets, "envoy/secret-parts",
 		func(c *flow.Ctx, ref model.ObjectRef, s model.Secret, emit func(secretUse, *resource.Part)) {
 			seen := map[secretUse]bool{}

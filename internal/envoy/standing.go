@@ -111,7 +111,7 @@ func (s stages) listenerStandings(
 				return nil
 			}
 			return []resource.StandingKey{{Gateway: l.Gateway, Origin: listenerOrigin(k)}}
-		}, byKey)
+		}, flow.ByKey)
 	return flow.Map(keyed, "envoy/listener-standings",
 		func(c *flow.Ctx, k resource.StandingKey, members flow.Members[model.ListenerKey, model.Listener]) (
 			resource.Standing, bool,

@@ -35,9 +35,9 @@ func grpcText(m model.GRPCMatch) string {
 	return "gRPC " + strings.Join(words, ", ")
 }
 
-func matchField(rule, match int) string {
+func matchField(rule model.Rule, match int) string {
 	if match < 0 {
-		return fmt.Sprintf("spec.rules[%d]", rule)
+		return rule.Field()
 	}
-	return fmt.Sprintf("spec.rules[%d].matches[%d]", rule, match)
+	return fmt.Sprintf("%s.matches[%d]", rule.Field(), match)
 }

@@ -45,7 +45,7 @@ func (q *asked) near(w *way, l model.PortListener) []Near {
 		}
 		at := t.Match.IndexIn(place.rule)
 		miss := Near{Object: t.Rule.Route.String(), Rule: t.Rule.Name, Match: matchText(place.rule, at, t.Match.Words())}
-		miss.Where = q.locate(t.Rule.Route, matchField(place.rule.Index, at))
+		miss.Where = q.locate(t.Rule.Route, matchField(place.rule, at))
 		switch {
 		case at >= 0 && place.rule.Matches[at].Path.Type == model.PathNone:
 			miss.Why = place.rule.Matches[at].Path.Value + ", so it takes no request"

@@ -193,7 +193,7 @@ func (q *asked) made(places []place, edited flow.Rev) []Made {
 			Live: live, Sent: q.sent(p.key, edited, live),
 		}
 		if place, found := q.place(model.RuleKey{Route: p.fragment.Origin.Object, Name: m.Of}); found {
-			m.Field = matchField(place.rule.Index, -1)
+			m.Field = place.rule.Field()
 			m.Where = q.locate(p.fragment.Origin.Object, m.Field)
 		}
 		list = append(list, m)

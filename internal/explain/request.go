@@ -207,7 +207,7 @@ func (q *asked) rule(w *way, o request.Outcome) (Rule, bool) {
 		return r, true
 	}
 	at := o.Match.IndexIn(place.rule)
-	r.Match, r.Where = matchText(place.rule, at, o.Match.Words()), q.locate(key.Route, matchField(place.rule.Index, at))
+	r.Match, r.Where = matchText(place.rule, at, o.Match.Words()), q.locate(key.Route, matchField(place.rule, at))
 	rendered, _ := q.rendered(table)
 	if f, found := fragment(rendered, w.result.Domain, origin); found {
 		r.Live = q.live(table, w.result.Domain, f)

@@ -19,6 +19,9 @@ func Group[K comparable, A any, G comparable](
 	return f.out
 }
 
+// ByKey leaves the order within a group to the keys of its members.
+func ByKey[K comparable, A any](K, A) string { return "" }
+
 // grouped is the form of Group.
 type grouped[K comparable, A any, G comparable] struct {
 	in    *Collection[K, A]

@@ -240,7 +240,7 @@ func newNamedBackends(routes *flow.Collection[model.ObjectRef, model.Route]) *na
 		return n, len(n.Backends) > 0 && len(n.Gateways) > 0
 	})
 	return flow.Group(named, "routes by backend named",
-		func(_ model.ObjectRef, n naming) []model.ObjectRef { return n.Backends }, byKey)
+		func(_ model.ObjectRef, n naming) []model.ObjectRef { return n.Backends }, flow.ByKey)
 }
 
 // backendsOf lists the backends that a route needs, on each Gateway where it serves.

@@ -77,7 +77,7 @@ func New(g *flow.Graph, in *kinds.Sources, o Options) *Meaning {
 	m.Plan.Sites = flow.Derive(m.Plan.Routes, "plan/site", sites)
 	m.Plan.Domains = plan.DomainsOf(m.Plan.Sites)
 
-	m.Plan.Users = flow.Group(m.Plan.Routes, "routes by backend", backendsOf, byKey)
+	m.Plan.Users = flow.Group(m.Plan.Routes, "routes by backend", backendsOf, flow.ByKey)
 	m.Plan.Backends = flow.Map(m.Plan.Users, "plan/backend", kinds.backend)
 	m.naming = newNamedBackends(m.Plan.Routes)
 	m.Plan.Selections = kinds.selections(m.naming)
@@ -103,7 +103,7 @@ func (m *Meaning) newAttachments(near neighbours) (grpc *flow.Collection[model.O
 	grpc = flow.Map(in.GRPCRoutes.Collection(), "grpc/attachment", attacher.grpcRoute)
 	m.attachments = flow.Merge("attachment", flow.From(in.HTTPRoutes.Collection(), attacher.httpRoute),
 		flow.From(grpc, func(_ *flow.Ctx, _ model.ObjectRef, a attachments) (attachments, bool) { return a, true }))
-	m.attached = flow.Group(m.attachments, "attached", attachedListeners, byKey)
+	m.attached = flow.Group(m.attachments, "attached", attachedListeners, flow.ByKey)
 	return grpc
 }
 
@@ -111,7 +111,7 @@ func (m *Meaning) newAttachments(near neighbours) (grpc *flow.Collection[model.O
 func (m *Meaning) newBackendKinds() backendKinds {
 	in, kinds := m.in, backendKinds{}
 	m.backends = kinds
-	m.slices = flow.Group(in.EndpointSlices.Collection(), "slices by backend", kinds.slicesBack, byKey)
+	m.slices = flow.Group(in.EndpointSlices.Collection(), "slices by backend", kinds.slicesBack, flow.ByKey)
 	kinds[model.KindService] = serviceKind{in.Services.Collection(), m.slices, in.Broken.Collection()}
 	kinds[model.KindXBackend] = xbackendKind{m.xbackends, m.slices, in.Broken.Collection()}
 	return kinds
@@ -127,7 +127,7 @@ func (m *Meaning) newListenerPlan(planes dataPlanes) {
 	m.named = flow.Group(m.in.Gateways.Collection(), "gateways by class",
 		func(_ model.ObjectRef, o input.Object[gatewayv1.GatewaySpec]) []model.ObjectRef {
 			return []model.ObjectRef{model.Ref(model.KindGatewayClass, "", string(o.Spec.GatewayClassName))}
-		}, byKey)
+		}, flow.ByKey)
 	m.Plan.Classes = flow.Map(m.classes, "plan/class",
 		func(c *flow.Ctx, ref model.ObjectRef, own class) (plan.Class, bool) {
 			_, used := flow.Fetch(c, m.named, ref)
@@ -140,9 +140,6 @@ func (m *Meaning) newListenerPlan(planes dataPlanes) {
 		})
 	ports := flow.Group(m.listeners, "listeners by port", func(_ model.ListenerKey, f listenerFacts) []model.PortKey {
 		return []model.PortKey{f.Listener.Port}
-	}, byKey)
+	}, flow.ByKey)
 	m.Plan.Ports = flow.Map(ports, "plan/port", portOf(m.gateways))
 }
-
-// byKey is the order of groups whose members are sorted by their keys alone.
-func byKey[K comparable, A any](K, A) string { return "" }

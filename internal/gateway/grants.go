@@ -22,9 +22,9 @@ func newGrants(in *kinds.Sources) *grants {
 		valid: flow.Group(in.ReferenceGrants.Collection(), "grants",
 			func(ref model.ObjectRef, _ input.Object[gatewayv1.ReferenceGrantSpec]) []string {
 				return []string{ref.Namespace()}
-			}, byKey),
+			}, flow.ByKey),
 		withdrawn: flow.Group(in.Withdrawn.Collection(), "grants withdrawn",
-			func(ref model.ObjectRef, _ input.Withdrawn) []string { return []string{ref.Namespace()} }, byKey),
+			func(ref model.ObjectRef, _ input.Withdrawn) []string { return []string{ref.Namespace()} }, flow.ByKey),
 	}
 }
 

@@ -20,9 +20,9 @@ type neighbours struct {
 func newNeighbours(in *kinds.Sources) neighbours {
 	return neighbours{
 		gateways: flow.Group(named(in.Gateways.Collection(), "gateway/named"), "gateways by name",
-			func(ref model.ObjectRef, _ struct{}) []string { return []string{ref.Name()} }, byKey),
+			func(ref model.ObjectRef, _ struct{}) []string { return []string{ref.Name()} }, flow.ByKey),
 		classes: flow.Group(named(in.GatewayClasses.Collection(), "class/named"), "class names",
-			func(model.ObjectRef, struct{}) []struct{} { return []struct{}{{}} }, byKey),
+			func(model.ObjectRef, struct{}) []struct{} { return []struct{}{{}} }, flow.ByKey),
 		broken: in.Broken.Collection(),
 	}
 }

@@ -16,26 +16,19 @@ type rivals struct {
 	oldest *flow.Collection[model.DomainKey, model.ObjectRef] // the route that has a domain of such a listener
 }
 
-// claimKey names a route's claim to a domain.
-type claimKey struct {
-	Route  model.ObjectRef
-	Domain model.DomainKey
-}
-
-// Owner is the route.
-func (k claimKey) Owner() model.ObjectRef { return k.Route }
-
 // claim has the order of a claim: the oldest comes first.
 type claim struct{ Order string }
 
 // newRivals makes the claims of all attachments to the listeners that grpc, the attachments of GRPCRoutes, lead to.
 func newRivals(all, grpc *flow.Collection[model.ObjectRef, attachments]) rivals {
-	listeners := flow.Group(grpc, "grpc/attached", attachedListeners, byKey)
+	listeners := flow.Group(grpc, "grpc/attached", attachedListeners, flow.ByKey)
 	r := rivals{mixed: flow.Map(listeners, "grpc/listener",
 		func(*flow.Ctx, model.ListenerKey, flow.Members[model.ObjectRef, attachments]) (struct{}, bool) {
 			return struct{}{}, true
 		})}
-	claims := flow.Derive(all, "claim", func(c *flow.Ctx, ref model.ObjectRef, a attachments, emit func(claimKey, claim)) {
+	claims := flow.Derive(all, "claim", func(
+		c *flow.Ctx, ref model.ObjectRef, a attachments, emit func(model.ClaimKey, claim),
+	) {
 		var seen []model.DomainKey
 		for _, p := range a.Parents {
 			for _, l := range p.Listeners {
@@ -45,17 +38,17 @@ func newRivals(all, grpc *flow.Collection[model.ObjectRef, attachments]) rivals 
 				for _, d := range l.Domains {
 					if domain := (model.DomainKey{Listener: l.Key, Name: d.Name}); !slices.Contains(seen, domain) {
 						seen = append(seen, domain)
-						emit(claimKey{ref, domain}, claim{ageOrder(a.Created) + " " + ref.NamespacedName()})
+						emit(model.ClaimKey{Route: ref, Domain: domain}, claim{ageOrder(a.Created) + " " + ref.NamespacedName()})
 					}
 				}
 			}
 		}
 	})
 	byDomain := flow.Group(claims, "claims by domain",
-		func(k claimKey, _ claim) []model.DomainKey { return []model.DomainKey{k.Domain} },
-		func(_ claimKey, c claim) string { return c.Order })
+		func(k model.ClaimKey, _ claim) []model.DomainKey { return []model.DomainKey{k.Domain} },
+		func(_ model.ClaimKey, c claim) string { return c.Order })
 	r.oldest = flow.Map(byDomain, "oldest claim", // thousands of routes ask, and hardly ever is it another one
-		func(_ *flow.Ctx, _ model.DomainKey, claims flow.Members[claimKey, claim]) (model.ObjectRef, bool) {
+		func(_ *flow.Ctx, _ model.DomainKey, claims flow.Members[model.ClaimKey, claim]) (model.ObjectRef, bool) {
 			first, _ := claims.At(0)
 			return first.Route, true
 		})

@@ -46,7 +46,7 @@ type shadows = flow.Members[shadowKey, []shadow]
 func newShadowed(p plan.Plan) *flow.Collection[model.ObjectRef, []model.Finding] {
 	found := flow.Derive(p.Domains, "shadow", findShadows)
 	routes := flow.Group(found, "shadows by route",
-		func(k shadowKey, _ []shadow) []model.ObjectRef { return []model.ObjectRef{k.Route} }, byKey)
+		func(k shadowKey, _ []shadow) []model.ObjectRef { return []model.ObjectRef{k.Route} }, flow.ByKey)
 	return flow.Map(routes, "shadowed", func(c *flow.Ctx, ref model.ObjectRef, own shadows) ([]model.Finding, bool) {
 		route, _ := flow.Fetch(c, p.Routes, ref)
 		list := shadowedRules(ref, route, own)
@@ -90,7 +90,7 @@ func shadowedRules(ref model.ObjectRef, route model.Route, own shadows) (list []
 		about.read(own)
 		if message := about.message(places(route)); message != "" {
 			list = append(list, model.Finding{
-				Object: ref, Section: rule.Key.Name, Severity: model.Warning, Field: ruleField(rule),
+				Object: ref, Section: rule.Key.Name, Severity: model.Warning, Field: rule.Field(),
 				Message: message,
 			})
 		}

@@ -173,7 +173,7 @@ func (m routeReports) report(
 			if s.Refused != "" {
 				findings = append(findings, model.Finding{
 					Object: ref, Parent: p.Parent, Section: route.Rules[i].Key.Name,
-					Condition: conditions.Programmed, Reason: "RejectedByProxy", Field: ruleField(route.Rules[i]),
+					Condition: conditions.Programmed, Reason: "RejectedByProxy", Field: route.Rules[i].Field(),
 					Message: "the proxy refused it: " + s.Refused,
 				})
 			}
@@ -232,16 +232,13 @@ func cannotRender(parents []attachment, standings []resource.RouteStanding) (lis
 	return list
 }
 
-// ruleField is where a rule stands in its route.
-func ruleField(r model.Rule) string { return fmt.Sprintf("spec.rules[%d]", r.Index) }
-
 // located says of each finding about a rule where in the route the rule stands, which a dialect does not know.
 func located(list []model.Finding, rules []model.Rule) []model.Finding {
 	list = slices.Clone(list)
 	for i := range list {
 		at := slices.IndexFunc(rules, func(rule model.Rule) bool { return rule.Key.Name == list[i].Section })
 		if at >= 0 {
-			list[i].Field = ruleField(rules[at]) + list[i].Field
+			list[i].Field = rules[at].Field() + list[i].Field
 		}
 	}
 	return list

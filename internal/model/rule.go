@@ -1,6 +1,9 @@
 package model
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Route is a route that names a Gateway of ours: where it serves, and what it does there.
 type Route struct {
@@ -71,6 +74,9 @@ type Rule struct {
 	Retry    *Retry
 	Session  *Session
 }
+
+// Field is where the rule stands in its route.
+func (r Rule) Field() string { return fmt.Sprintf("spec.rules[%d]", r.Index) }
 
 // Match takes a request if all that it states holds. The zero Match takes every request.
 type Match struct {
@@ -178,3 +184,12 @@ type DomainKey struct {
 	Listener ListenerKey
 	Name     string
 }
+
+// ClaimKey names a route's claim to a domain of a listener.
+type ClaimKey struct {
+	Route  ObjectRef
+	Domain DomainKey
+}
+
+// Owner is the route.
+func (k ClaimKey) Owner() ObjectRef { return k.Route }
