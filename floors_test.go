@@ -29,7 +29,7 @@ var towers = map[string][]string{
 		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services",
 		"internal/testcluster/mirror",
 		"internal/testcluster/container", "internal/testcluster/sandbox"},
-	"ground": {"internal/dialect", "internal/request", "internal/plan", "internal/kinds", "internal/input",
+	"ground": {"extend", "internal/dialect", "internal/request", "internal/plan", "internal/kinds", "internal/input",
 		"internal/resource", "internal/kind", "internal/flow", "internal/model", "api/v1alpha1",
 		"internal/testcert", "internal/figures"},
 }
@@ -44,10 +44,10 @@ var declared = []string{"internal/dataplanes", "internal/e2e", "internal/e2e/kub
 // libraries names the packages that may import a library, by the library's path; every other one is free to all.
 var libraries = map[string][]string{
 	"github.com/envoyproxy/": {"internal/envoystatic", "internal/envoy", "internal/simulate", "internal/slots",
-		"internal/xds", "internal/e2e"},
+		"internal/xds", "internal/e2e", "extend"},
 	"google.golang.org/grpc": {"internal/xds", "internal/standalone", "internal/server", "internal/e2e"},
 	"google.golang.org/protobuf": {"internal/envoystatic", "internal/envoy", "internal/simulate", "internal/slots",
-		"internal/xds"},
+		"internal/xds", "extend"},
 	"k8s.io/client-go": {
 		"internal/kube", "internal/certs", "internal/status", "internal/deploy", "internal/server", "internal/cli",
 		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services",
@@ -64,7 +64,7 @@ var libraries = map[string][]string{
 	},
 	"sigs.k8s.io/gateway-api/": {
 		"internal/gateway", "internal/conditions", "internal/input", "internal/kind", "internal/kinds", "internal/files",
-		"internal/kube", "internal/deploy",
+		"internal/kube", "internal/deploy", "extend",
 	},
 	"sigs.k8s.io/gateway-api/conformance": {},
 }

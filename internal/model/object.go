@@ -36,6 +36,10 @@ var (
 	KindConfigMap      = KindOf("", "ConfigMap")
 	KindXBackend       = KindOf(xGatewayGroup, "XBackend")
 	KindDataPlane      = KindOf(ownGroup, "DataPlane")
+	KindClientPolicy   = KindOf(ownGroup, "ClientPolicy")
+	KindSecurityPolicy = KindOf(ownGroup, "SecurityPolicy")
+	KindTrafficPolicy  = KindOf(ownGroup, "TrafficPolicy")
+	KindBackendPolicy  = KindOf(ownGroup, "BackendPolicy")
 )
 
 const (

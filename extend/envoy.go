@@ -1,0 +1,79 @@
+package extend
+
+import (
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	upstreamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
+	"google.golang.org/protobuf/proto"
+)
+
+// EnvoyRule takes what a feature is for the requests of a level: a Gateway, a listener, a rule. Of what several levels
+// put into a slot under one name, the nearest counts; what has other names adds up. What a broader level has of the
+// feature, and this one has not, is turned off here.
+type EnvoyRule interface {
+	// Filter puts an HTTP filter into a slot that holds several.
+	Filter(slot Slot, name string, config proto.Message)
+	// Set is the configuration of a slot that is one filter; nil: it runs as it is configured for all. entries are those
+	// that config names (Shared).
+	Set(slot Slot, config proto.Message, entries ...string)
+	// Shared is an entry of a filter that keeps state: a message of the filter's type, valid by itself, which is merged
+	// with those of others. Entries of one ID must be equal.
+	Shared(slot Slot, id string, entry proto.Message)
+	// Route has fields of the route that state the feature, merged into the route. A field belongs to one feature. Envoy
+	// has no broader level for them, so each rule below the level gets them.
+	Route(fields *routev3.Route)
+	// Cluster is the name of a backend's cluster. The backend is there before what names it.
+	Cluster(backend BackendKey) string
+	// Unsupported says that the data plane can't do what a field states, as Reader.Refuse does.
+	Unsupported(field, why string)
+}
+
+// EnvoyListener takes what a feature is for the connections of a listener: fields that are merged into what stands
+// there. A list replaces one that is there.
+type EnvoyListener interface {
+	Listener(fields *listenerv3.Listener) // for all of the port
+	Chain(fields *listenerv3.FilterChain)
+	TLS(fields *tlsv3.DownstreamTlsContext) // of a listener with TLS
+	Connections(fields *hcmv3.HttpConnectionManager)
+	Cluster(backend BackendKey) string
+	Unsupported(field, why string)
+}
+
+// EnvoyBackend takes what a feature is for a backend: fields that are merged into its cluster. A list replaces one that
+// is there.
+type EnvoyBackend interface {
+	Cluster(fields *clusterv3.Cluster)
+	HTTP(fields *upstreamv3.HttpProtocolOptions)
+	Unsupported(field, why string)
+}
+
+// Slot is a place among the HTTP filters of every Envoy. Requests pass them in the order below, answers in reverse.
+type Slot string
+
+// The slots that features can put filters into.
+const (
+	Coding      Slot = "coding"       // decompressor, compressor
+	Errors      Slot = "errors"       // custom_response
+	Observe     Slot = "observe"      // set_metadata, grpc_stats
+	Fault       Slot = "fault"        // fault
+	CORS        Slot = "cors"         // cors; it is one filter
+	Origin      Slot = "origin"       // csrf
+	Custom1     Slot = "custom-1"     // strangers' filters, before anything is refused
+	Guard       Slot = "guard"        // rbac that needs no identity
+	LimitsEarly Slot = "limits-early" // local_ratelimit by address or header; it is one filter, which keeps state
+	Authn       Slot = "authn"        // basic_auth, api_key_auth, oauth2; before them what removes forged headers
+	JWT         Slot = "jwt"          // jwt_authn; it is one filter, which keeps state
+	Authz       Slot = "authz"        // rbac by identity
+	ExtAuth     Slot = "extauth"      // ext_authz
+	Limits      Slot = "limits"       // ratelimit
+	LimitsLate  Slot = "limits-late"  // local_ratelimit by identity; it is one filter, which keeps state
+	Custom2     Slot = "custom-2"     // strangers' filters, of requests that may pass
+	Body        Slot = "body"         // body_size_limit, buffer
+	Transform   Slot = "transform"    // header_mutation
+	ExtProc     Slot = "extproc"      // ext_proc
+	GRPC        Slot = "grpc"         // grpc_web
+	Custom3     Slot = "custom-3"     // strangers' filters, of what the backend will see
+)

@@ -1,0 +1,212 @@
+package extend
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	kjson "sigs.k8s.io/json"
+)
+
+// Feature is one field of a policy. S is its spec, a struct as encoding/json reads it; V is what is made of that, plain
+// data that encoding/json can write and read back.
+type Feature[S, V any] struct {
+	Kind string // whose field it is: SecurityPolicy, ..., or of a kind of your own "WAFPolicy.waf.example.com"
+	// Name is the field: "jwt". That of a stranger has a domain, "example.com/signing", and stands under spec.extensions.
+	Name string
+	// Schema is the OpenAPI schema of S, as package schemagen writes it. How values of several policies merge is said
+	// there, in Kubernetes' words (x-kubernetes-map-type, x-kubernetes-list-type), and nowhere else. It has no defaults:
+	// a default would count as stated, and replace what a broader policy states.
+	Schema []byte
+	Levels Levels
+	// OnInvalid is what becomes of the requests concerned if the effective spec can't be served.
+	OnInvalid OnInvalid
+	// Group names features of one kind that are rendered together: where one of them is stated, all are. "": it is alone.
+	Group string
+	// UnlessUpgrade: what is inherited does not hold for a rule of a listener without TLS that does nothing but redirect
+	// to https: a request would be asked for credentials in clear text.
+	UnlessUpgrade bool
+
+	// Own is what the fields of a route's rule state of the feature, which is narrower than any policy; nil: they can't.
+	Own func(rule gatewayv1.HTTPRouteRule) (s S, stated bool)
+	// Read makes a value of an effective spec. Problems are told to the Reader.
+	Read func(r Reader, effective S) V
+	// Envoy renders it.
+	Envoy EnvoyFuncs[V]
+	// Judge tells what a proxy does with a request because of the feature; nil: it can't be told.
+	Judge func(q Request, v V) Verdict
+	// Words tells of a value what matters to users, for explanations; nil: nothing but the fields.
+	Words func(v V) []string
+}
+
+// EnvoyFuncs render a value for Envoy, each at its kind of level. A nil one: the data plane can't do it there.
+type EnvoyFuncs[V any] struct {
+	Rule     func(e EnvoyRule, v V)
+	Listener func(e EnvoyListener, v V)
+	Backend  func(e EnvoyBackend, v V)
+}
+
+// Levels says where a feature can be stated.
+type Levels uint8
+
+const (
+	// AtRule: for requests. By policies on GatewayClasses, Gateways, their listeners, routes and rules, and by a rule's
+	// extensionRef.
+	AtRule Levels = 1 << iota
+	// AtExtension: by a rule's extensionRef only.
+	AtExtension
+	// AtBackendRef: for the requests to one of a rule's backends, by an extensionRef of the backendRef.
+	AtBackendRef
+	// AtListener: for connections, by policies on GatewayClasses, Gateways and listeners.
+	AtListener
+	// AtPort: as AtListener; all listeners of a port share one value.
+	AtPort
+	// AtBackend: by policies on GatewayClasses, Gateways, backends and their ports.
+	AtBackend
+)
+
+// Has tells whether all of some levels are among them.
+func (l Levels) Has(some Levels) bool { return l&some == some }
+
+// OnInvalid is what becomes of requests if what is stated for them can't be served.
+type OnInvalid string
+
+const (
+	// Deny: they are answered with an error rather than served without.
+	Deny OnInvalid = "Deny"
+	// Skip: they are served without the feature.
+	Skip OnInvalid = "Skip"
+	// Keep: they are served without the field that is wrong.
+	Keep OnInvalid = "Keep"
+)
+
+// Kind is a kind of policy.
+type Kind struct {
+	Group, Version string // "waf.example.com", "v1alpha1"
+	Name, Plural   string // "WAFPolicy", "wafpolicies"
+	Short          []string
+	Description    string // for `kubectl explain`
+	// Features says where its features are stated: AtRule, AtListener or AtBackend.
+	Features Levels
+}
+
+// The kinds of Cardea's own policies, by their names in Feature.Kind.
+const (
+	ClientPolicy   = "ClientPolicy"
+	SecurityPolicy = "SecurityPolicy"
+	TrafficPolicy  = "TrafficPolicy"
+	BackendPolicy  = "BackendPolicy"
+)
+
+// Plugin is a feature or a kind of policy, as the program takes them.
+type Plugin struct {
+	Kind    *Kind
+	Feature *Declared
+}
+
+// Plug makes it something that the program takes.
+func (k Kind) Plug() Plugin { return Plugin{Kind: &k} }
+
+// Declared is a Feature without its types: specs are JSON, and values are what Read made.
+type Declared struct {
+	Kind, Name    string
+	Schema        []byte
+	Levels        Levels
+	OnInvalid     OnInvalid
+	Group         string
+	UnlessUpgrade bool
+
+	Own    func(rule gatewayv1.HTTPRouteRule) (spec []byte, stated bool)
+	Read   func(r Reader, effective []byte) (Value, error) // an error names a field that is not known, or of a wrong type
+	Judge  func(q Request, shown []byte) Verdict           // of what Value.Shown wrote
+	Words  func(shown []byte) []string
+	Refers func(spec []byte) []Reference
+}
+
+// Value is what a feature made of an effective spec.
+type Value interface {
+	// Rule, Listener and Backend render it; false: the data plane can't do that there.
+	Rule(e EnvoyRule) bool
+	Listener(e EnvoyListener) bool
+	Backend(e EnvoyBackend) bool
+	// Shown is the value as JSON, without what must not be shown.
+	Shown() []byte
+}
+
+// Plug makes it something that the program takes.
+func (f Feature[S, V]) Plug() Plugin {
+	d := &Declared{
+		Kind: f.Kind, Name: f.Name, Schema: f.Schema, Levels: f.Levels, OnInvalid: f.OnInvalid, Group: f.Group,
+		UnlessUpgrade: f.UnlessUpgrade,
+		Read: func(r Reader, effective []byte) (Value, error) {
+			var s S
+			if err := strict(effective, &s); err != nil {
+				return nil, err
+			}
+			return value[V]{f.Envoy, f.Read(r, s)}, nil
+		},
+		Refers: func(spec []byte) []Reference {
+			var s S
+			if json.Unmarshal(spec, &s) != nil {
+				return nil // who reads it says so
+			}
+			return references(s)
+		},
+	}
+	if f.Own != nil {
+		d.Own = func(rule gatewayv1.HTTPRouteRule) ([]byte, bool) {
+			s, stated := f.Own(rule)
+			if !stated {
+				return nil, false
+			}
+			return must(json.Marshal(s)), true
+		}
+	}
+	if f.Judge != nil {
+		d.Judge = func(q Request, shown []byte) Verdict { return f.Judge(q, typed[V](shown)) }
+	}
+	if f.Words != nil {
+		d.Words = func(shown []byte) []string { return f.Words(typed[V](shown)) }
+	}
+	return Plugin{Feature: d}
+}
+
+// value implements Value.
+type value[V any] struct {
+	envoy EnvoyFuncs[V]
+	v     V
+}
+
+func (v value[V]) Rule(e EnvoyRule) bool         { return render(v.envoy.Rule, e, v.v) }
+func (v value[V]) Listener(e EnvoyListener) bool { return render(v.envoy.Listener, e, v.v) }
+func (v value[V]) Backend(e EnvoyBackend) bool   { return render(v.envoy.Backend, e, v.v) }
+func (v value[V]) Shown() []byte                 { return must(json.Marshal(v.v)) }
+
+func render[E, V any](by func(E, V), e E, v V) bool {
+	if by != nil {
+		by(e, v)
+	}
+	return by != nil
+}
+
+// strict reads JSON; a field that is not known is an error.
+func strict(text []byte, into any) error {
+	wrong, err := kjson.UnmarshalStrict(text, into)
+	return errors.Join(append(wrong, err)...)
+}
+
+// typed reads a value that Shown wrote.
+func typed[V any](shown []byte) (v V) {
+	if err := json.Unmarshal(shown, &v); err != nil {
+		panic(fmt.Sprintf("extend: a value that was written can't be read: %v", err))
+	}
+	return v
+}
+
+func must(b []byte, err error) []byte {
+	if err != nil {
+		panic(fmt.Sprintf("extend: %v", err))
+	}
+	return b
+}

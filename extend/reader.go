@@ -1,0 +1,102 @@
+package extend
+
+import (
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/internal/model"
+)
+
+// Reader is what Read looks things up with. What it looked up is a dependency of what it makes: it is read again when
+// that changes.
+type Reader interface {
+	// Field is a Reader for a part of the spec, below this one's: "timeout", "providers[corp].jwks" (the element of the
+	// list whose key is corp). What is named there belongs to the policy that stated it: its namespace counts, and its
+	// right to refer to others.
+	Field(path string) Reader
+	// Refuse says that the field can't be served, on the policy that stated it: what is wrong and how to mend it.
+	// OnInvalid decides what becomes of the requests.
+	Refuse(message string)
+	// Warn says something of the field that changes nothing.
+	Warn(message string)
+	// Pending says that what the field names is not known yet. Requests get 503 until it is.
+	Pending(message string)
+
+	// The following find what a reference leads to. If it leads to nothing usable, they have said so, as Refuse does, and
+	// found is false.
+	Backend(ref gatewayv1.BackendObjectReference) (key BackendKey, found bool)
+	Secret(ref gatewayv1.SecretObjectReference) (data map[string]Bytes, found bool)
+	Text(from TextSource) (text string, found bool)
+	// Fetch is what a URL answered last; through is the backend that is asked, zero for the URL's own host.
+	Fetch(url string, through BackendKey) (content []byte, state State)
+
+	// Effective reads the effective spec of another feature of the same Group; false: it is not stated.
+	Effective(feature string, into any) bool
+	Where() Where
+}
+
+// Where is the place for which a spec is read.
+type Where struct {
+	GRPC      bool // the rules of a GRPCRoute
+	Redirects bool // a rule that answers every request with a redirect
+	Inherited bool // a level that many rules share: it is not known what they do
+	Plaintext bool // a listener without TLS
+	// Object is the policy's target or, for a rule, the route; Section is the listener's or the rule's name.
+	Object, Section string
+}
+
+// BackendKey names a backend, as what is rendered for it is named.
+type BackendKey = model.BackendKey
+
+// State says what is known of something that is fetched.
+type State uint8
+
+// What is known of something that is fetched.
+const (
+	Pending State = iota // nothing yet
+	Known
+	Absent // it was asked for, and there is none
+)
+
+// Bytes is content that must not be shown: it prints as "***", also as JSON.
+type Bytes []byte
+
+// String implements fmt.Stringer.
+func (b Bytes) String() string { return "***" }
+
+// GoString implements fmt.GoStringer.
+func (b Bytes) GoString() string { return "***" }
+
+// MarshalJSON implements json.Marshaler.
+func (b Bytes) MarshalJSON() ([]byte, error) { return []byte(`"***"`), nil }
+
+// UnmarshalJSON implements json.Unmarshaler: what was hidden stays so.
+func (b *Bytes) UnmarshalJSON([]byte) error {
+	*b = Bytes("***")
+	return nil
+}
+
+// TextSource is a text that stands in a policy, or in a ConfigMap of its namespace.
+//
+// +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:MaxProperties=1
+// +structType=atomic
+type TextSource struct {
+	// Inline is the text itself.
+	// +optional
+	Inline *string `json:"inline,omitempty"`
+	// ConfigMapRef names an entry of a ConfigMap.
+	// +optional
+	ConfigMapRef *ConfigMapKey `json:"configMapRef,omitempty"`
+}
+
+// ConfigMapKey names an entry of a ConfigMap of the policy's namespace.
+type ConfigMapKey struct {
+	// Name of the ConfigMap.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// Key of the entry.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Key string `json:"key"`
+}

@@ -1,0 +1,54 @@
+package extend
+
+import (
+	"reflect"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+)
+
+// Reference is an object that a spec names. Exactly one field is stated.
+type Reference struct {
+	Secret    *gatewayv1.SecretObjectReference
+	Backend   *gatewayv1.BackendObjectReference
+	ConfigMap *ConfigMapKey
+}
+
+// references finds what a spec names, by the types of its fields.
+func references(spec any) (list []Reference) {
+	walk(reflect.ValueOf(spec), func(found any) {
+		switch ref := found.(type) {
+		case gatewayv1.SecretObjectReference:
+			list = append(list, Reference{Secret: &ref})
+		case gatewayv1.BackendObjectReference:
+			list = append(list, Reference{Backend: &ref})
+		case ConfigMapKey:
+			list = append(list, Reference{ConfigMap: &ref})
+		}
+	})
+	return list
+}
+
+// walk visits the structs that a value holds.
+func walk(v reflect.Value, visit func(any)) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			walk(v.Elem(), visit)
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			walk(v.Index(i), visit)
+		}
+	case reflect.Map:
+		for _, k := range v.MapKeys() {
+			walk(v.MapIndex(k), visit)
+		}
+	case reflect.Struct:
+		visit(v.Interface())
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				walk(v.Field(i), visit)
+			}
+		}
+	}
+}
