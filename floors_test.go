@@ -21,7 +21,8 @@ var towers = map[string][]string{
 		"internal/server", "internal/standalone", "internal/assembly",
 		"internal/objects", "internal/admin", "internal/diff", "internal/explain", "internal/world",
 		"internal/dataplanes"},
-	"meaning":  {"internal/gateway", "internal/budget", "internal/conditions", "internal/resolve"},
+	"meaning": {"internal/gateway", "internal/policy", "internal/merge", "internal/budget", "internal/conditions",
+		"internal/resolve"},
 	"dialects": {"internal/envoystatic", "internal/envoy", "internal/simulate", "internal/slots"},
 	"edges": {"internal/kube", "internal/files", "internal/arrival",
 		"internal/schema", "internal/xds", "internal/proxyfiles", "internal/process", "internal/certs",
@@ -29,7 +30,7 @@ var towers = map[string][]string{
 		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services",
 		"internal/testcluster/mirror",
 		"internal/testcluster/container", "internal/testcluster/sandbox"},
-	"ground": {"extend", "internal/dialect", "internal/request", "internal/plan", "internal/kinds", "internal/input",
+	"ground": {"internal/dialect", "internal/plan", "internal/kinds", "internal/input", "extend", "internal/request",
 		"internal/resource", "internal/kind", "internal/flow", "internal/model", "api/v1alpha1",
 		"internal/testcert", "internal/figures"},
 }
@@ -64,6 +65,7 @@ var libraries = map[string][]string{
 	},
 	"sigs.k8s.io/gateway-api/": {
 		"internal/gateway", "internal/conditions", "internal/input", "internal/kind", "internal/kinds", "internal/files",
+		"internal/policy",
 		"internal/kube", "internal/deploy", "extend",
 	},
 	"sigs.k8s.io/gateway-api/conformance": {},

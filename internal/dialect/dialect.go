@@ -18,6 +18,8 @@ type Dialect struct {
 	RenderedBy model.DataPlane
 	// Render adds the stages that render a plan to a graph. Feedback has what the proxies said of it.
 	Render func(*flow.Graph, plan.Plan, *resource.Feedback) resource.Outputs
+	// Policies renders features of policies.
+	Policies plan.Renderer
 	// Simulate makes an excerpt of a Gateway's configuration ready to be asked. It takes time: no View should be open.
 	Simulate func(*resource.Excerpt) (request.Simulation, error)
 

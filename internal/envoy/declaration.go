@@ -20,6 +20,7 @@ func Dialect() dialect.Dialect {
 	return dialect.Dialect{
 		Name: model.DataPlaneEnvoy, Proxy: proxyName, Version: Version,
 		Render:   New,
+		Policies: features{},
 		Simulate: newSimulation,
 		Table:    tableOf,
 		Backend:  func(k plan.BackendKey) resource.Key { return backendResource(resource.Cluster)(k) },

@@ -45,7 +45,7 @@ func New(_ *flow.Graph, p plan.Plan, f *resource.Feedback) resource.Outputs {
 				}
 				settings := fetch(c, p.Settings.Routes, ref)
 				for _, rule := range r.Rules {
-					emit(rule.Key, renderRule(stated(rule, settings), place{}))
+					emit(rule.Key, renderRuleOf(rule, settings))
 				}
 			}),
 		users: flow.Group(p.Listeners, "envoy/table-users", func(_ model.ListenerKey, l model.Listener) []resource.Key {
@@ -74,6 +74,7 @@ func New(_ *flow.Graph, p plan.Plan, f *resource.Feedback) resource.Outputs {
 		},
 		Routes:          s.routeStandings(),
 		Listeners:       s.listenerStandings(p, lds, sds),
+		Settings:        s.settingStandings(p),
 		RefusedBackends: s.backends.refusals,
 		RuleChanged:     func(v flow.View, k model.RuleKey) flow.Rev { return flow.ChangedAt(v, s.fragments, k) },
 		Protocol:        Protocol(),

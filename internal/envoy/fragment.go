@@ -2,6 +2,7 @@ package envoy
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/cespare/xxhash/v2"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
@@ -23,10 +24,12 @@ type fragment struct {
 	Routes [][]byte
 	// PerPlace: the routes depend on the listener, and these stand for no place. The hash then stands for all places.
 	PerPlace bool
-	Clusters []resource.Name  // that the routes name
-	Entries  []plan.SharedKey // of filters that keep state, which its settings name, without their Gateway
-	Problems []string         // why matches answer 500 in place of what the rule says
-	Fails    bool             // the rule says itself that it answers an error
+	// PerListener: so do its settings.
+	PerListener bool
+	Clusters    []resource.Name  // that the routes name
+	Entries     []plan.SharedKey // of filters that keep state, which its settings name, without their Gateway
+	Problems    []string         // why matches answer 500 in place of what the rule says
+	Fails       bool             // the rule says itself that it answers an error
 }
 
 // renderRule renders a rule for a place. What can't be rendered answers an error, and says why.
@@ -123,6 +126,22 @@ func hashRoutes(routes [][]byte) uint64 {
 		_, _ = h.Write([]byte{0}) // a match without a route counts
 	}
 	return h.Sum64()
+}
+
+// renderRuleOf renders a rule with the settings that are stated for it. Where listeners have others, the hash is of all
+// of them.
+func renderRuleOf(rule model.Rule, in plan.RouteSettings) fragment {
+	f := renderRule(stated(rule, in), place{})
+	for _, at := range in.At {
+		if ruleIn(at.Rules, rule.Key) < 0 {
+			continue
+		}
+		other := renderRule(statedAt(rule, in, at.Listener), place{})
+		f.PerListener = true
+		f.Clusters, f.Entries = append(f.Clusters, other.Clusters...), append(f.Entries, other.Entries...)
+		f.Hash = hashRoutes(append(slices.Clone(f.Routes), fmt.Appendf(nil, "%x %x", f.Hash, other.Hash)))
+	}
+	return f
 }
 
 // variantHash is the hash of a rule's content at a place: it changes when the rule or the place does.

@@ -18,6 +18,7 @@ import (
 // that the dialect ignores in silence.
 var notRendered = map[string]string{
 	"Listener.Port.Gateway":     "the same as Listener.Gateway",
+	"Rule.Policies[]":           "what they state comes as settings",
 	"Rule.Index":                "rules are ordered by their Sites; findings name it",
 	"Port.Listeners[].Hostname": "the Listener's own is rendered",
 }
@@ -205,6 +206,7 @@ func ruleBases() []any {
 			Key: testRuleKey("rule"), Matches: match, Backends: to("a", "b"), Filters: filters(),
 			Timeouts: model.Timeouts{Request: 2 * time.Second, Backend: time.Second},
 			Retry:    &model.Retry{Codes: []uint32{503}, Attempts: 1, Backoff: time.Second},
+			Policies: []model.ObjectRef{model.Ref(model.KindTrafficPolicy, "shop", "p")},
 			Session:  &model.Session{Cookie: "c", Path: "/", Lifetime: time.Hour},
 		},
 		&model.Rule{Key: testRuleKey("rule"), Matches: match, Filters: redirects()},

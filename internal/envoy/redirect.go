@@ -15,6 +15,8 @@ import (
 type place struct {
 	Scheme string
 	Port   int32
+	// Section is the listener's name; it counts only where settings differ by listener.
+	Section string
 }
 
 // variant names the place; fragments of rules that don't depend on it have the variant "".

@@ -48,7 +48,7 @@ func filteredRoute(
 		return nil, err
 	}
 	route.ResponseHeadersToAdd = append(route.ResponseHeadersToAdd, response...)
-	return route, nil
+	return route, r.overlay(route)
 }
 
 // forwardRoute renders a rule that sends requests to backends, or answers an error if it has none that takes any.

@@ -27,7 +27,7 @@ func (s stages) serve(c *flow.Ctx, k model.RuleKey, h home, inherited []plan.Set
 	out := served{Fragment: f.at(k, h.Place), Routes: f.Routes, Needs: f.Clusters}
 	_, refused := flow.Fetch(c, s.refused, refusalKey(h.Table.Gateway, out.Fragment))
 	closed := s.refusedEntry(c, h.Table.Gateway, f.Entries) != ""
-	if !refused && !closed && !f.PerPlace {
+	if !refused && !closed && !f.PerPlace && !f.PerListener {
 		if f.Fails {
 			out.Routes = silence(out.Routes, inherited)
 		}
@@ -42,7 +42,7 @@ func (s stages) serve(c *flow.Ctx, k model.RuleKey, h home, inherited []plan.Set
 		out.Routes, out.Needs = silence(substitutes(rule), inherited), nil
 		return out, true
 	}
-	r := stated(rule, fetch(c, s.settings.Routes, k.Route))
+	r := statedAt(rule, fetch(c, s.settings.Routes, k.Route), h.Listener)
 	if closed {
 		r = s.closedRule(c, h.Table.Gateway, r)
 	}
@@ -63,8 +63,11 @@ func (s stages) find(c *flow.Ctx, k model.RuleKey) (model.Rule, bool) {
 // at is the fragment as it is known at a place.
 func (f fragment) at(k model.RuleKey, p place) resource.Fragment {
 	out := resource.Fragment{Origin: ruleOrigin(k)}
-	if f.PerPlace {
+	if f.PerPlace || f.PerListener {
 		out.Variant = p.variant()
+	}
+	if f.PerListener {
+		out.Variant += " " + p.Section
 	}
 	out.Hash = variantHash(f, out.Variant)
 	return out

@@ -142,3 +142,44 @@ func (s stages) listenerStandings(
 			return standing, true
 		})
 }
+
+// settingStandings tells the same of what objects state for Gateways and listeners.
+func (s stages) settingStandings(p plan.Plan) *flow.Collection[resource.StandingKey, resource.Standing] {
+	listeners := flow.Group(p.Listeners, "envoy/listeners-by-gateway",
+		func(_ model.ListenerKey, l model.Listener) []model.ObjectRef {
+			if !servable(l.DataPlane, l.Protocol, l.Port.Transport) {
+				return nil
+			}
+			return []model.ObjectRef{l.Gateway}
+		}, flow.ByKey)
+	var domains *flow.Collection[model.ListenerKey, flow.Members[model.DomainKey, plan.Sites]]
+	if s.settings.Listeners != nil {
+		domains = flow.Group(p.Domains, "envoy/domains-by-listener",
+			func(k model.DomainKey, _ plan.Sites) []model.ListenerKey { return []model.ListenerKey{k.Listener} }, flow.ByKey)
+	}
+	return flow.Derive(listeners, "envoy/setting-standings",
+		func(c *flow.Ctx, gateway model.ObjectRef, all flow.Members[model.ListenerKey, model.Listener],
+			emit func(resource.StandingKey, resource.Standing),
+		) {
+			found := map[model.ObjectRef]*resource.Standing{}
+			var order []model.ObjectRef
+			for k, l := range all.All() {
+				h, _ := flow.Fetch(c, s.homes, k)
+				own, _ := s.atListener(c, k, h)
+				if hosts := fetch(c, domains, k); hosts.Len() == 0 {
+					own = nil // there is no virtual host
+				}
+				judge := s.judge(c, l.DataPlane)
+				for _, setting := range append(slices.Clone(fetch(c, s.ofTables, h.Table)), own...) {
+					if found[setting.From] == nil {
+						found[setting.From] = &resource.Standing{Acknowledged: true}
+						order = append(order, setting.From)
+					}
+					judge.content(found[setting.From], h.Table, setting.Fragment)
+				}
+			}
+			for _, object := range order {
+				emit(resource.StandingKey{Gateway: gateway, Origin: resource.Origin{Object: object}}, *found[object])
+			}
+		})
+}

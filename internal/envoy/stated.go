@@ -3,6 +3,10 @@ package envoy
 import (
 	"slices"
 
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
 	"cardea.dev/cardea/internal/resource"
@@ -14,15 +18,62 @@ type statedRule struct {
 	model.Rule
 	Settings []plan.Setting   // of its route and of itself
 	Nearer   [][]plan.Setting // of its backendRefs, in their order; it may end early
+	Fields   []byte           // of an envoy.config.route.v3.Route, in place of what the rule says
 }
 
 // stated finds the settings of a rule among those of its route.
 func stated(r model.Rule, in plan.RouteSettings) statedRule {
-	s := statedRule{Rule: r, Settings: in.Own}
-	if i := slices.IndexFunc(in.Rules, func(o plan.RuleSettings) bool { return o.Rule == r.Key }); i >= 0 {
-		s.Settings, s.Nearer = slots.Join(in.Own, in.Rules[i].Own), in.Rules[i].Backends
+	return withSettings(r, in.Own, in.Rules)
+}
+
+// statedAt finds those that the rule has at a listener.
+func statedAt(r model.Rule, in plan.RouteSettings, listener model.ListenerKey) statedRule {
+	for _, at := range in.At {
+		if at.Listener == listener && ruleIn(at.Rules, r.Key) >= 0 {
+			return withSettings(r, in.Own, at.Rules)
+		}
+	}
+	return stated(r, in)
+}
+
+func withSettings(r model.Rule, ofRoute []plan.Setting, rules []plan.RuleSettings) statedRule {
+	s := statedRule{Rule: r, Settings: ofRoute}
+	if i := ruleIn(rules, r.Key); i >= 0 {
+		s.Settings, s.Nearer, s.Fields = slots.Join(ofRoute, rules[i].Own), rules[i].Backends, rules[i].Fields
 	}
 	return s
+}
+
+func ruleIn(list []plan.RuleSettings, k model.RuleKey) int {
+	return slices.IndexFunc(list, func(o plan.RuleSettings) bool { return o.Rule == k })
+}
+
+// overlay puts fields into a route. Each field of the route, and of its action where that is to forward, replaces what
+// is there.
+func (r statedRule) overlay(route *routev3.Route) error {
+	if len(r.Fields) == 0 {
+		return nil
+	}
+	fields := new(routev3.Route)
+	if err := proto.Unmarshal(r.Fields, fields); err != nil {
+		return err
+	}
+	if forward := fields.GetRoute(); forward != nil {
+		if route.GetRoute() != nil {
+			replaceFields(route.GetRoute(), forward)
+		}
+		fields.Action = nil
+	}
+	replaceFields(route, fields)
+	return nil
+}
+
+// replaceFields sets each field that is stated.
+func replaceFields(in, stated proto.Message) {
+	stated.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		in.ProtoReflect().Set(f, v)
+		return true
+	})
 }
 
 // of are the settings of a backendRef.

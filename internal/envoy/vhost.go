@@ -21,14 +21,15 @@ const virtualHostsField = 2
 type home struct {
 	Table    resource.Key
 	Place    place
+	Listener model.ListenerKey
 	Hostname string // the listener's
 	Alone    bool   // no other listener has the table; known where listeners may state settings
 }
 
 func listenerHome(l model.Listener) home {
 	h := home{
-		Table:    tableOf(l),
-		Place:    place{Scheme: "http", Port: l.Port.Number},
+		Table: tableOf(l),
+		Place: place{Scheme: "http", Port: l.Port.Number, Section: l.Key.Section}, Listener: l.Key,
 		Hostname: l.Hostname,
 	}
 	if l.Protocol == model.HTTPS {

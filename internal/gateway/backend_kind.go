@@ -74,17 +74,22 @@ func (all backendKinds) selections(named *namedBackends) *flow.Collection[model.
 	return flow.Merge("plan/selection", list[0], list[1:]...)
 }
 
-// backend is a backend as a Gateway's proxies have it.
-func (all backendKinds) backend(
+// ofRoutes is a backend that routes send requests to.
+func (all backendKinds) ofRoutes(
 	c *flow.Ctx, key plan.BackendKey, users flow.Members[model.ObjectRef, model.Route],
 ) (model.Backend, bool) {
+	_, user := users.At(0)
+	return all.backend(c, key, user.DataPlane(key.Gateway))
+}
+
+// backend is a backend as a Gateway's proxies have it.
+func (all backendKinds) backend(c *flow.Ctx, key plan.BackendKey, d model.DataPlane) (model.Backend, bool) {
 	kind, known := all[key.Backend.Object.Kind()]
 	if !known {
 		return model.Backend{}, false
 	}
 	b, served := kind.backend(c, key.Backend)
-	_, user := users.At(0)
-	b.Key, b.DataPlane = key.Backend, user.DataPlane(key.Gateway)
+	b.Key, b.DataPlane = key.Backend, d
 	if b.Key.HTTP2 { // whatever the object says
 		b.Protocol = model.HTTP2
 	}
@@ -116,20 +121,26 @@ func readBackendReference(from model.ObjectRef, b gatewayv1.BackendObjectReferen
 }
 
 // backend resolves a reference of a route to a backend.
-func (s ruleScope) backend(b gatewayv1.BackendObjectReference) (read referred) {
-	r := readBackendReference(s.route, b)
-	kind, known := s.refs.backends[r.ref.Kind()]
+func (s ruleScope) backend(b gatewayv1.BackendObjectReference) referred {
+	return s.refs.backends.resolve(s.c, s.refs.grants, s.route, b, s.route.Kind() == model.KindGRPCRoute)
+}
+
+// resolve resolves a reference to a backend; grpc: calls of gRPC are sent to it.
+func (all backendKinds) resolve(
+	c *flow.Ctx, grants *grants, from model.ObjectRef, b gatewayv1.BackendObjectReference, grpc bool,
+) (read referred) {
+	r := readBackendReference(from, b)
+	kind, known := all[r.ref.Kind()]
 	switch {
 	case !known:
 		read.Unusable = unusable{"InvalidKind",
-			fmt.Sprintf("a backend of kind %s (group %q) is not supported; use %s", r.kind,
-				r.group, s.refs.backends.names())}
-	case !s.refs.grants.permit(s.c, s.route, r.ref):
-		read.Unusable = unusable{"RefNotPermitted", s.refs.grants.refusal(s.c, s.route, r.ref)}
+			fmt.Sprintf("a backend of kind %s (group %q) is not supported; use %s", r.kind, r.group, all.names())}
+	case !grants.permit(c, from, r.ref):
+		read.Unusable = unusable{"RefNotPermitted", grants.refusal(c, from, r.ref)}
 	default:
-		read = kind.refer(s.c, r.ref, r.port)
+		read = kind.refer(c, r.ref, r.port)
 	}
-	read.Key.Object, read.Key.HTTP2 = r.ref, s.route.Kind() == model.KindGRPCRoute
+	read.Key.Object, read.Key.HTTP2 = r.ref, grpc
 	if read.Key.HTTP2 {
 		read.callable()
 	}

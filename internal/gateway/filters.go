@@ -55,9 +55,7 @@ func (s ruleScope) filter(read model.Filters, f gatewayv1.HTTPRouteFilter) (mode
 		read.Auth, wrong = s.auth(*f.ExternalAuth)
 	case f.Type == gatewayv1.HTTPRouteFilterExtensionRef && f.ExtensionRef != nil:
 		field = ".extensionRef"
-		wrong = []problem{{condition: "ResolvedRefs", reason: "InvalidKind", drops: true,
-			message: fmt.Sprintf("filter %s is of a kind that is not known: %s (group %q); %s",
-				f.ExtensionRef.Name, f.ExtensionRef.Kind, f.ExtensionRef.Group, s.answersInstead())}}
+		wrong = s.extension(*f.ExtensionRef)
 	default:
 		wrong = []problem{s.unknown(".type", fmt.Sprintf("a filter of type %s", f.Type))}
 	}

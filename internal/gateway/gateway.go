@@ -1,19 +1,24 @@
 package gateway
 
 import (
+	"fmt"
+
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/budget"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
+	"cardea.dev/cardea/internal/policy"
 )
 
 // Meaning is the collections between the inputs and the plan. Status reads them, too.
 type Meaning struct {
-	Plan plan.Plan
+	Plan     plan.Plan
+	Policies *policy.Meaning
 
 	in       *kinds.Sources
 	classes  *flow.Collection[model.ObjectRef, class]
@@ -38,6 +43,11 @@ type Options struct {
 	// Unchecked leaves to the proxies what they refuse anyhow: a change of the Host header, a key that does not fit its
 	// certificate, headers that an authorization server must not set. It is for tests of what becomes of a refusal.
 	Unchecked bool
+	// Features are those of policies, and Renderers render them, by data plane.
+	Features  []*extend.Declared
+	Renderers map[model.DataPlane]plan.Renderer
+	// Namespace is the program's own, whose policies may target GatewayClasses; "": those of any may.
+	Namespace string
 	// Budgets bound what is rendered for a Gateway. The zero Budgets bound nothing.
 	Budgets model.Budgets
 }
@@ -46,6 +56,10 @@ type Options struct {
 func New(g *flow.Graph, in *kinds.Sources, o Options) *Meaning {
 	m := &Meaning{in: in}
 	grants := newGrants(in)
+	store, err := policy.NewStore(in, o.Features, o.Namespace)
+	if err != nil {
+		panic(fmt.Sprintf("gateway: %v", err)) // a mistake of who wrote a feature
+	}
 
 	planes := dataPlanes{in.DataPlanes.Collection(), in.Broken.Collection(), o.DataPlanes}
 	if len(planes.built) == 0 {
@@ -70,6 +84,7 @@ func New(g *flow.Graph, in *kinds.Sources, o Options) *Meaning {
 	drafts := flow.Map(m.attachments, "route/draft", references{
 		http: in.HTTPRoutes.Collection(), grpc: in.GRPCRoutes.Collection(), rivals: newRivals(m.attachments, grpc),
 		ports: m.Plan.Ports, backends: kinds, grants: grants, unchecked: o.Unchecked,
+		policies: store, broken: in.Broken.Collection(),
 	}.route)
 	m.Plan.Routes, m.Plan.Reduced = budget.New(drafts, budget.Config{
 		Limits: o.Budgets, Age: ageOrder, Parents: answered(m.attachments),
@@ -78,7 +93,11 @@ func New(g *flow.Graph, in *kinds.Sources, o Options) *Meaning {
 	m.Plan.Domains = plan.DomainsOf(m.Plan.Sites)
 
 	m.Plan.Users = flow.Group(m.Plan.Routes, "routes by backend", backendsOf, flow.ByKey)
-	m.Plan.Backends = flow.Map(m.Plan.Users, "plan/backend", kinds.backend)
+	m.Policies = policy.New(store, policy.Inputs{
+		Sources: in, Plan: m.Plan, Lookups: m.lookups(kinds, grants), Renderers: o.Renderers, Namespace: o.Namespace,
+	})
+	m.Plan.Settings = m.Policies.Settings
+	m.Plan.Backends = m.withPolicies(kinds, m.Policies)
 	m.naming = newNamedBackends(m.Plan.Routes)
 	m.Plan.Selections = kinds.selections(m.naming)
 
@@ -121,7 +140,7 @@ func (m *Meaning) newBackendKinds() backendKinds {
 func (m *Meaning) newListenerPlan(planes dataPlanes) {
 	m.Plan.Gateways = flow.Map(m.gateways, "plan/gateway",
 		func(_ *flow.Ctx, ref model.ObjectRef, f gatewayFacts) (model.Gateway, bool) {
-			g := model.Gateway{Ref: ref, Accepted: f.accepted(), DataPlane: f.Proxy.DataPlane, Addresses: f.Bind}
+			g := model.Gateway{Ref: ref, Accepted: f.accepted(), DataPlane: f.Proxy.DataPlane, Addresses: f.Bind, Class: f.Class}
 			return g, f.served()
 		})
 	m.named = flow.Group(m.in.Gateways.Collection(), "gateways by class",

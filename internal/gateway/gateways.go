@@ -21,6 +21,7 @@ type gatewayView struct {
 // gatewayFacts is what one Gateway says by itself, without the objects it refers to.
 type gatewayFacts struct {
 	Generation int64
+	Class      model.ObjectRef
 	Listeners  []listenerView
 	Spec       []listenerSpec // as Listeners
 	Bind       []string       // IP addresses, sorted
@@ -76,7 +77,7 @@ func gatewayOf(
 		}
 		asked, bind, wrong := readAddresses(o.Spec.Addresses, environment)
 		f := gatewayFacts{
-			Generation: o.Meta.Generation, PortOffset: environment.PortOffset, Fronted: environment.Fronted,
+			Generation: o.Meta.Generation, Class: classRef, PortOffset: environment.PortOffset, Fronted: environment.Fronted,
 			Bind: bind, Parameters: own.Parameters,
 			Proxy: plan.Proxy{
 				UID: o.Meta.UID, Name: ProxyName(ref), DataPlane: own.DataPlane, Held: o.Meta.Held, Leaving: o.Meta.Deleting,

@@ -10,6 +10,7 @@ import (
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/policy"
 )
 
 // references is where what a route refers to is looked up.
@@ -21,6 +22,8 @@ type references struct {
 	backends  backendKinds
 	grants    *grants
 	unchecked bool // see Options
+	policies  *policy.Store
+	broken    *broken
 }
 
 // route reads a route that names a Gateway of this controller.
@@ -115,6 +118,7 @@ func (s ruleScope) read(spec gatewayv1.HTTPRouteRule, rule model.Rule) (model.Ru
 	s.matches, rule.Matches = matches, matches
 	rule.Filters, wrong = s.filters(spec.Filters)
 	add(".filters", wrong)
+	rule.Policies = s.policiesOf(spec.Filters)
 	backends, wrong := s.backends(spec.BackendRefs, rule.Filters)
 	add(".backendRefs", append(wrong, s.weightless(rule.Filters, backends)...))
 	rule.Timeouts, wrong = readTimeouts(spec.Timeouts)

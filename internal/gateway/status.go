@@ -31,13 +31,13 @@ func (m *Meaning) NewReports(
 	routes := routeReports{m, out, proxied, tooLarge}
 	backends := xbackendReports{m, out.RefusedBackends}
 	return plan.Reports{
-		Kinds: []plan.Reporter{
+		Kinds: append([]plan.Reporter{
 			plan.Reported(model.KindGatewayClass, flow.Map(m.classes, "report/GatewayClass", m.classReport)),
 			plan.Reported(model.KindGateway, flow.Map(m.gateways, "report/Gateway", m.gatewayReport(out, f))),
 			plan.Reported(model.KindHTTPRoute, flow.Map(m.in.HTTPRoutes.Collection(), "report/HTTPRoute", routes.http)),
 			plan.Reported(model.KindGRPCRoute, flow.Map(m.in.GRPCRoutes.Collection(), "report/GRPCRoute", routes.grpc)),
 			plan.Reported(model.KindXBackend, flow.Map(m.in.XBackends.Collection(), "report/XBackend", backends.report)),
-		},
+		}, m.Policies.Reports(out)...),
 		Beside: flow.Merge("beside", flow.From(m.unclassed, itself), flow.From(newShadowed(m.Plan), itself)),
 	}
 }

@@ -67,7 +67,8 @@ type Listener struct {
 
 // Gateway is one Gateway that Cardea serves.
 type Gateway struct {
-	Ref ObjectRef
+	Ref   ObjectRef
+	Class ObjectRef
 	// Accepted: what it asks for is known. If it is not, DataPlane may be another one than before a mistake was made, and
 	// proxies that run stay what they are.
 	Accepted  bool

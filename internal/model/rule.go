@@ -73,6 +73,8 @@ type Rule struct {
 	Timeouts Timeouts
 	Retry    *Retry
 	Session  *Session
+	// Policies are those that its filters of type ExtensionRef name, in their order.
+	Policies []ObjectRef
 }
 
 // Field is where the rule stands in its route.

@@ -41,13 +41,23 @@ type Packed struct {
 type RouteSettings struct {
 	Own   []Setting
 	Rules []RuleSettings // of those rules that have some
+	// At has the rules with others at some listeners, since broader levels are others there.
+	At []PlaceSettings
+}
+
+// PlaceSettings are those of rules at a listener, in place of what they have elsewhere.
+type PlaceSettings struct {
+	Listener model.ListenerKey
+	Rules    []RuleSettings
 }
 
 // RuleSettings are those of a rule and, in the order of model.Rule.Backends, of its backendRefs; those at the end that
 // have none may be left out.
 type RuleSettings struct {
-	Rule     model.RuleKey
-	Own      []Setting
+	Rule   model.RuleKey
+	Own    []Setting
+	Fields []byte // of the data plane's routes, encoded, in place of what is there
+	// Backends are those of the backendRefs.
 	Backends [][]Setting
 }
 

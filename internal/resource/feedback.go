@@ -139,6 +139,9 @@ type StandingKey struct {
 	Origin  Origin
 }
 
+// Owner is the Gateway.
+func (k StandingKey) Owner() model.ObjectRef { return k.Gateway }
+
 // Outputs is what a dialect produces.
 type Outputs struct {
 	// Resources has one collection for each type, in the order of Types.
@@ -147,6 +150,9 @@ type Outputs struct {
 	// serves. A route has an entry for each Gateway that it is attached to.
 	Routes    *flow.Collection[RouteKey, RouteStanding]
 	Listeners *flow.Collection[StandingKey, Standing]
+	// Settings tells the same of what is rendered of an object for Gateways and listeners, by the object's origin without
+	// a section.
+	Settings *flow.Collection[StandingKey, Standing]
 	// RefusedBackends has what of backends was refused: by its origin, and, of all that an object is in one, by the object
 	// alone.
 	RefusedBackends *flow.Collection[StandingKey, Refusal]

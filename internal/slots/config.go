@@ -159,10 +159,17 @@ func Closed(s plan.Setting) plan.Setting {
 }
 
 // failing answers 500 to every request.
-var failing = &faultv3.HTTPFault{Abort: &faultv3.FaultAbort{
-	ErrorType:  &faultv3.FaultAbort_HttpStatus{HttpStatus: http.StatusInternalServerError},
-	Percentage: &typev3.FractionalPercent{Numerator: 100, Denominator: typev3.FractionalPercent_HUNDRED},
-}}
+var failing = fails(http.StatusInternalServerError)
+
+func fails(status uint32) *faultv3.HTTPFault {
+	return &faultv3.HTTPFault{Abort: &faultv3.FaultAbort{
+		ErrorType:  &faultv3.FaultAbort_HttpStatus{HttpStatus: status},
+		Percentage: &typev3.FractionalPercent{Numerator: 100, Denominator: typev3.FractionalPercent_HUNDRED},
+	}}
+}
+
+// Failing is a setting that answers a status to every request.
+func Failing(slot, name string, status uint32) plan.Setting { return Set(slot, name, fails(status)) }
 
 // noTokens answers 500 to every request: each takes more from its bucket than that can hold.
 var noTokens = &localratelimitv3.LocalRateLimit{

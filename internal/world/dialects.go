@@ -42,6 +42,15 @@ func names(dialects []dialect.Dialect) (list []model.DataPlane) {
 	return list
 }
 
+// renderers are those of the features of policies.
+func renderers(dialects []dialect.Dialect) map[model.DataPlane]plan.Renderer {
+	all := map[model.DataPlane]plan.Renderer{}
+	for _, d := range dialects {
+		all[d.Name] = d.Policies
+	}
+	return all
+}
+
 // render renders the plan by every dialect that does so itself, and joins what comes of it. Each renders what is its
 // own, so no two have a key in common.
 func render(g *flow.Graph, p plan.Plan, f *resource.Feedback, dialects []dialect.Dialect) resource.Outputs {
@@ -62,6 +71,8 @@ func render(g *flow.Graph, p plan.Plan, f *resource.Feedback, dialects []dialect
 	}
 	out.Listeners = merge("world/listener-standings", list,
 		func(o resource.Outputs) *flow.Collection[resource.StandingKey, resource.Standing] { return o.Listeners })
+	out.Settings = merge("world/setting-standings", list,
+		func(o resource.Outputs) *flow.Collection[resource.StandingKey, resource.Standing] { return o.Settings })
 	out.RefusedBackends = merge("world/refused-backends", list,
 		func(o resource.Outputs) *flow.Collection[resource.StandingKey, resource.Refusal] {
 			return o.RefusedBackends

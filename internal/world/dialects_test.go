@@ -81,6 +81,10 @@ func other() dialect.Dialect {
 		standing := func(ref model.ObjectRef) resource.StandingKey { return resource.StandingKey{Gateway: ref} }
 		out.Listeners = flow.Rename(p.Gateways, "other/listeners", standing,
 			func(*flow.Ctx, model.ObjectRef, model.Gateway) (s resource.Standing, ok bool) { return s, false })
+		out.Settings = flow.Rename(p.Gateways, "other/settings", standing,
+			func(*flow.Ctx, model.ObjectRef, model.Gateway) (resource.Standing, bool) {
+				return resource.Standing{}, false
+			})
 		out.RefusedBackends = flow.Rename(p.Gateways, "other/refused", standing,
 			func(*flow.Ctx, model.ObjectRef, model.Gateway) (r resource.Refusal, ok bool) { return r, false })
 		out.RuleChanged = func(flow.View, model.RuleKey) flow.Rev { return 0 }

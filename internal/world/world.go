@@ -8,6 +8,7 @@ package world
 import (
 	"log/slog"
 
+	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/gateway"
@@ -20,8 +21,9 @@ import (
 
 // Config is what a World depends on besides objects.
 type Config struct {
-	Extensions  []Extension       // kinds that are read besides those of package kinds
-	Dialects    []dialect.Dialect // the data planes, at least one
+	Extensions  []Extension        // kinds that are read besides those of package kinds
+	Features    []*extend.Declared // of policies
+	Dialects    []dialect.Dialect  // the data planes, at least one
 	Log         *slog.Logger
 	Check       bool                         // flow's check mode, for tests
 	Environment model.Environment            // of all proxies
@@ -58,6 +60,7 @@ func New(c Config) *World {
 	w.Feedback = resource.NewFeedback(w.Graph)
 	w.meaning = gateway.New(w.Graph, w.Sources, gateway.Options{
 		DataPlanes: names(c.Dialects), Unchecked: c.Unchecked, Budgets: c.Budgets,
+		Features: c.Features, Renderers: renderers(c.Dialects),
 	})
 	w.Plan = w.meaning.Plan
 	w.Outputs = render(w.Graph, w.Plan, w.Feedback, w.Dialects)

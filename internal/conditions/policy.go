@@ -1,0 +1,122 @@
+package conditions
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resource"
+)
+
+// maxPolicyAncestors is how many entries the status of a policy may have, those of other controllers among them.
+const maxPolicyAncestors = 16
+
+// PolicyFacts is what is known of a policy.
+type PolicyFacts struct {
+	Generation int64
+	Controller gatewayv1.GatewayController
+	Ancestors  []PolicyAncestor // Gateways first
+	Findings   []model.Finding  // about what it states
+	Lost       []string         // what of it does not count somewhere, and what does in its place; the first few
+	MoreLost   int              // how many more there are
+	Overridden bool             // nothing of it counts where it stands
+}
+
+// PolicyAncestor is a Gateway that a policy reaches, or a target that leads to none.
+type PolicyAncestor struct {
+	Object    model.ObjectRef
+	Section   string            // of a target
+	Missing   string            // why the target is none: it does not exist, or has no such section
+	Invalid   string            // why the target can't be one
+	Unserved  string            // why no Gateway has the target
+	Standing  resource.Standing // of what is rendered of the policy there
+	Unwritten bool              // what is current can't be given to the Gateway's proxies
+}
+
+// Policy is a policy's status, an entry for each ancestor. What does not fit still counts; the last entry says so.
+func Policy(p PolicyFacts) gatewayv1.PolicyStatus {
+	var status gatewayv1.PolicyStatus
+	for i, a := range p.Ancestors[:min(len(p.Ancestors), maxPolicyAncestors)] {
+		l := list{generation: p.Generation, conditions: make([]metav1.Condition, 0, 3)}
+		p.accepted(&l, a)
+		more := len(p.Ancestors) - maxPolicyAncestors
+		if i < maxPolicyAncestors-1 {
+			more = 0
+		}
+		p.programmed(&l, a, more)
+		status.Ancestors = append(status.Ancestors, gatewayv1.PolicyAncestorStatus{
+			ControllerName: p.Controller, AncestorRef: a.ref(), Conditions: l.conditions,
+		})
+	}
+	return status
+}
+
+func (a PolicyAncestor) ref() gatewayv1.ParentReference {
+	ref := gatewayv1.ParentReference{
+		Group: new(gatewayv1.Group(a.Object.Kind().Group())), Kind: new(gatewayv1.Kind(a.Object.Kind().String())),
+		Name: gatewayv1.ObjectName(a.Object.Name()),
+	}
+	if n := a.Object.Namespace(); n != "" {
+		ref.Namespace = new(gatewayv1.Namespace(n))
+	}
+	if a.Section != "" {
+		ref.SectionName = new(gatewayv1.SectionName(a.Section))
+	}
+	return ref
+}
+
+func (p PolicyFacts) accepted(l *list, a PolicyAncestor) {
+	switch reason, message := errorsOn(p.Findings, "Accepted"); {
+	case a.Missing != "":
+		l.set("Accepted", false, "TargetNotFound", a.Missing)
+		return
+	case a.Invalid != "":
+		l.set("Accepted", false, "Invalid", a.Invalid)
+		return
+	case reason != "":
+		l.set("Accepted", false, reason, message)
+	default:
+		l.set("Accepted", true, "Accepted", "the policy is accepted")
+	}
+	if reason, message := errorsOn(p.Findings, "ResolvedRefs"); reason != "" {
+		l.set("ResolvedRefs", false, reason, message)
+	} else {
+		l.set("ResolvedRefs", true, "ResolvedRefs", "all references are resolved")
+	}
+}
+
+func (p PolicyFacts) programmed(l *list, a PolicyAncestor, more int) {
+	suffix := ""
+	if more > 0 {
+		suffix = fmt.Sprintf("; and %d more Gateways: see their conditions", more)
+	}
+	reason, message := errorsOn(p.Findings, Programmed)
+	switch {
+	case a.Missing != "" || a.Invalid != "":
+	case a.Unserved != "":
+		l.set(Programmed, false, "NotServed", a.Unserved)
+	case p.Overridden:
+		l.set(Programmed, false, "Overridden", p.lost()+suffix)
+	case reason != "":
+		l.set(Programmed, false, reason, message+suffix)
+	case a.Standing.Refused != "":
+		l.set(Programmed, false, "RejectedByProxy", cut(a.Standing.Refused)+suffix)
+	case !a.Standing.Acknowledged:
+		l.set(Programmed, false, "Reconciling", "not acknowledged by the proxies yet"+suffix)
+	case len(p.Lost) > 0:
+		l.set(Programmed, true, "PartiallyProgrammed", p.lost()+suffix)
+	default:
+		l.set(Programmed, true, "Programmed", "acknowledged by the proxies"+suffix)
+	}
+}
+
+func (p PolicyFacts) lost() string {
+	text := strings.Join(p.Lost, "; ")
+	if p.MoreLost > 0 {
+		text += fmt.Sprintf("; and %d more; `cardea explain` lists them", p.MoreLost)
+	}
+	return cut(text)
+}

@@ -1,0 +1,91 @@
+package envoy
+
+import (
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"google.golang.org/protobuf/proto"
+
+	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+	"cardea.dev/cardea/internal/slots"
+)
+
+// features renders features of policies.
+type features struct{}
+
+// Rule implements plan.Renderer.
+func (features) Rule(v extend.Value, from model.ObjectRef) (plan.Rendered, bool) {
+	e := &ruleFeature{from: from}
+	able := v.Rule(e)
+	for i := range e.out.Settings {
+		e.out.Settings[i].Uses = e.uses
+	}
+	for i := range e.out.Entries {
+		e.out.Entries[i].Entry.Uses = e.uses
+	}
+	if e.fields != nil {
+		e.out.Fields = mustMarshal(e.fields)
+	}
+	return e.out, able
+}
+
+// Error implements plan.Renderer.
+func (features) Error(name string, status int, from model.ObjectRef) plan.Setting {
+	s := slots.Failing(slots.Guard, name, uint32(status))
+	s.From = from
+	return s
+}
+
+// ruleFeature is an extend.EnvoyRule.
+type ruleFeature struct {
+	from   model.ObjectRef
+	out    plan.Rendered
+	fields *routev3.Route
+	uses   []model.BackendKey
+}
+
+// Filter implements extend.EnvoyRule.
+func (e *ruleFeature) Filter(slot extend.Slot, name string, config proto.Message) {
+	e.add(slots.Set(string(slot), name, config))
+}
+
+// Set implements extend.EnvoyRule.
+func (e *ruleFeature) Set(slot extend.Slot, config proto.Message, entries ...string) {
+	s := plan.Setting{Slot: string(slot)}
+	if config != nil {
+		s = slots.Set(string(slot), "", config)
+	}
+	s.Entries = entries
+	e.add(s)
+}
+
+func (e *ruleFeature) add(s plan.Setting) {
+	s.From = e.from
+	e.out.Settings = append(e.out.Settings, s)
+}
+
+// Shared implements extend.EnvoyRule.
+func (e *ruleFeature) Shared(slot extend.Slot, id string, entry proto.Message) {
+	e.out.Entries = append(e.out.Entries, plan.RenderedEntry{
+		Slot: string(slot), ID: id, Entry: plan.SharedEntry{From: e.from, Value: mustMarshal(entry)},
+	})
+}
+
+// Route implements extend.EnvoyRule.
+func (e *ruleFeature) Route(fields *routev3.Route) {
+	if e.fields == nil {
+		e.fields = new(routev3.Route)
+	}
+	proto.Merge(e.fields, fields)
+}
+
+// Cluster implements extend.EnvoyRule.
+func (e *ruleFeature) Cluster(backend extend.BackendKey) string {
+	e.uses = append(e.uses, backend)
+	return clusterName(backend)
+}
+
+// Unsupported implements extend.EnvoyRule.
+func (e *ruleFeature) Unsupported(field, why string) {
+	e.out.Unsupported = append(e.out.Unsupported, plan.Unsupported{Field: field, Why: why})
+}

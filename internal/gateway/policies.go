@@ -1,0 +1,125 @@
+package gateway
+
+import (
+	"fmt"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kinds"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+	"cardea.dev/cardea/internal/policy"
+)
+
+// lookups find what policies name.
+func (m *Meaning) lookups(kinds backendKinds, grants *grants) policy.Lookups {
+	return policy.Lookups{
+		Backend: func(c *flow.Ctx, from model.ObjectRef, to gatewayv1.BackendObjectReference, grpc bool) (
+			model.BackendKey, policy.Unusable,
+		) {
+			read := kinds.resolve(c, grants, from, to, grpc)
+			return read.Key, policy.Unusable{Reason: read.Unusable.reason, Message: read.Unusable.message}
+		},
+		Secret: func(c *flow.Ctx, from model.ObjectRef, to gatewayv1.SecretObjectReference) (
+			*input.SecretSpec, policy.Unusable,
+		) {
+			ref, why := secretNamed(from, to)
+			switch {
+			case why != "":
+				return nil, policy.Unusable{Reason: "InvalidKind", Message: why}
+			case !grants.permit(c, from, ref):
+				return nil, policy.Unusable{Reason: "RefNotPermitted", Message: grants.refusal(c, from, ref)}
+			}
+			return lookUp(c, m.in.Secrets, m.in, ref, "SecretNotFound")
+		},
+		ConfigMap: func(c *flow.Ctx, from model.ObjectRef, name string) (*input.ConfigMapSpec, policy.Unusable) {
+			ref := model.Ref(model.KindConfigMap, from.Namespace(), name)
+			return lookUp(c, m.in.ConfigMaps, m.in, ref, "ConfigMapNotFound")
+		},
+	}
+}
+
+// secretNamed fills in the defaults of a reference to a Secret.
+func secretNamed(from model.ObjectRef, to gatewayv1.SecretObjectReference) (ref model.ObjectRef, wrong string) {
+	kind, namespace := model.KindSecret, from.Namespace()
+	if to.Kind != nil || to.Group != nil {
+		kind = model.KindOf(string(value(to.Group)), string(value(to.Kind)))
+		if to.Kind == nil {
+			kind = model.KindOf(string(*to.Group), "Secret")
+		}
+	}
+	if kind != model.KindSecret {
+		return ref, fmt.Sprintf("kind %s (group %q) is not supported; use a Secret", kind, kind.Group())
+	}
+	if to.Namespace != nil {
+		namespace = string(*to.Namespace)
+	}
+	return model.Ref(kind, namespace, string(to.Name)), ""
+}
+
+// value is what a pointer points to, or the zero value.
+func value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+// lookUp finds an object that is read when something names it.
+func lookUp[S any](
+	c *flow.Ctx, source *input.Source[S], in *kinds.Sources, ref model.ObjectRef, reason string,
+) (*S, policy.Unusable) {
+	if o, found := flow.Fetch(c, source.Collection(), ref); found {
+		return o.Spec, policy.Unusable{}
+	}
+	if why, unread := flow.Fetch(c, in.Unread.Collection(), ref); unread {
+		return nil, policy.Unusable{Reason: reason, Message: fmt.Sprintf("%s can't be read: %s", ref, why)}
+	}
+	return nil, policy.Unusable{Reason: reason, Message: absent(c, in.Broken.Collection(), ref)}
+}
+
+// withPolicies are the backends that routes send requests to, and those that only settings do.
+func (m *Meaning) withPolicies(kinds backendKinds, p *policy.Meaning) *flow.Collection[plan.BackendKey, model.Backend] {
+	if p.Backends == nil {
+		return flow.Map(m.Plan.Users, "plan/backend", kinds.ofRoutes)
+	}
+	others := flow.Map(p.Backends, "backends of policies",
+		func(c *flow.Ctx, k plan.BackendKey, _ policy.Users) (model.DataPlane, bool) {
+			_, used := flow.Fetch(c, m.Plan.Users, k)
+			g, found := flow.Fetch(c, m.Plan.Gateways, k.Gateway)
+			return g.DataPlane, found && !used
+		})
+	return flow.Merge("plan/backend", flow.From(m.Plan.Users, kinds.ofRoutes), flow.From(others, kinds.backend))
+}
+
+// extension tells what is wrong with a filter that names a policy.
+func (s ruleScope) extension(to gatewayv1.LocalObjectReference) []problem {
+	ref := policyNamed(s.route, to)
+	kind, known := s.refs.policies.Of(ref.Kind())
+	switch {
+	case !known || !kind.AtRule():
+		return []problem{{condition: "ResolvedRefs", reason: "InvalidKind", drops: true,
+			message: fmt.Sprintf("filter %s is of a kind that is not known: %s (group %q); %s",
+				to.Name, to.Kind, to.Group, s.answersInstead())}}
+	case !s.refs.policies.Has(s.c, ref):
+		return []problem{{condition: "ResolvedRefs", reason: "BackendNotFound", drops: true,
+			message: fmt.Sprintf("%s; %s", absent(s.c, s.refs.broken, ref), s.answersInstead())}}
+	}
+	return nil
+}
+
+func policyNamed(route model.ObjectRef, to gatewayv1.LocalObjectReference) model.ObjectRef {
+	return model.Ref(model.KindOf(string(to.Group), string(to.Kind)), route.Namespace(), string(to.Name))
+}
+
+// policiesOf are those that a rule's filters name and that are there.
+func (s ruleScope) policiesOf(filters []gatewayv1.HTTPRouteFilter) (list []model.ObjectRef) {
+	for _, f := range filters {
+		if f.ExtensionRef != nil && len(s.extension(*f.ExtensionRef)) == 0 {
+			list = append(list, policyNamed(s.route, *f.ExtensionRef))
+		}
+	}
+	return list
+}

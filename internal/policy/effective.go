@@ -1,0 +1,104 @@
+package policy
+
+import (
+	"cardea.dev/cardea/internal/merge"
+)
+
+// Effective is what counts of a feature somewhere.
+type Effective struct {
+	Feature string
+	JSON    string // the merged spec; "": the feature is not in force
+	// Disabled is who turned the feature off, if nothing is in force.
+	Disabled Source
+	Fields   []Field
+	Lost     []Lost
+}
+
+// Field is a field that is in force.
+type Field struct {
+	Path, Value string // the value as JSON
+	From        Source
+}
+
+// Lost is a field that a source states and that is not in force.
+type Lost struct {
+	Path, Value string
+	From, By    Source
+}
+
+// applied is a statement that took its turn.
+type applied struct {
+	Source
+	disable bool
+	leaves  []merge.Leaf
+}
+
+// effective merges statements of all levels, from broad to narrow. Defaults go first, those of narrower levels over
+// those of broader ones; then overrides, those of broader levels over those of narrower ones. Among those of a level
+// the oldest counts.
+func effective(feature string, t *merge.Type, levels []statements) Effective {
+	e := Effective{Feature: feature}
+	var all []applied
+	apply := func(s statement) {
+		if s.Disable {
+			e.JSON, e.Disabled = "", s.Source
+			all = append(all, applied{Source: s.Source, disable: true})
+		}
+		if s.JSON != "" {
+			e.JSON = t.Merge(e.JSON, s.JSON)
+			all = append(all, applied{Source: s.Source, leaves: t.Leaves(s.JSON)})
+		}
+	}
+	for _, l := range levels {
+		for i := len(l.List) - 1; i >= 0; i-- {
+			if !l.List[i].Override {
+				apply(l.List[i])
+			}
+		}
+	}
+	for j := len(levels) - 1; j >= 0; j-- {
+		for i := len(levels[j].List) - 1; i >= 0; i-- {
+			if levels[j].List[i].Override {
+				apply(levels[j].List[i])
+			}
+		}
+	}
+	if e.JSON != "" {
+		e.Disabled = Source{}
+	}
+	e.account(t, all)
+	return e
+}
+
+// account tells of each field that was stated whether it counts, or which source counts in its place.
+func (e *Effective) account(t *merge.Type, all []applied) {
+	inForce := map[string]Source{}
+	for i := len(all) - 1; i >= 0; i-- {
+		if all[i].disable {
+			e.lose(all[:i], func(merge.Leaf) Source { return all[i].Source })
+			all = all[i+1:]
+			break
+		}
+	}
+	for _, a := range all {
+		for _, leaf := range a.leaves {
+			inForce[leaf.Path] = a.Source
+		}
+	}
+	if e.JSON != "" {
+		for _, leaf := range t.Leaves(e.JSON) {
+			e.Fields = append(e.Fields, Field{leaf.Path, leaf.Value, inForce[leaf.Path]})
+		}
+	}
+	e.lose(all, func(leaf merge.Leaf) Source { return inForce[leaf.Path] })
+}
+
+func (e *Effective) lose(stated []applied, to func(merge.Leaf) Source) {
+	for _, a := range stated {
+		for _, leaf := range a.leaves {
+			if by := to(leaf); by != a.Source {
+				e.Lost = append(e.Lost, Lost{leaf.Path, leaf.Value, a.Source, by})
+			}
+		}
+	}
+}

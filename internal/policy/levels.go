@@ -1,0 +1,129 @@
+package policy
+
+import (
+	"slices"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+)
+
+// LevelKey names a feature at a level that many rules share: a Gateway or a listener of it. Feature "" names what rules
+// have to know of all features there.
+type LevelKey struct {
+	Gateway model.ObjectRef
+	Section string // the listener; "": the Gateway
+	Kind    model.Kind
+	Feature string
+}
+
+// Owner is the Gateway.
+func (k LevelKey) Owner() model.ObjectRef { return k.Gateway }
+
+// level is a feature at a level.
+type level struct {
+	Stated []statements // of this level and broader ones
+	Piece  Piece
+	// Inherits, under Feature "": the features of which every rule has fields.
+	Inherits []string
+}
+
+// levels has what is stated at each Gateway and at its listeners. A listener that states nothing has what its Gateway
+// has.
+func (m *Meaning) levels(in Inputs) *flow.Collection[LevelKey, level] {
+	return flow.Derive(in.Plan.Gateways, "policy/levels",
+		func(c *flow.Ctx, ref model.ObjectRef, g model.Gateway, emit func(LevelKey, level)) {
+			for _, kind := range m.Store.atRules() {
+				class, own := m.Store.on(c, g.Class, kind.Kind), m.Store.on(c, ref, kind.Kind)
+				if class.Len() == 0 && own.Len() == 0 {
+					continue
+				}
+				m.emitLevels(c, gatewayLevel{ref, g, kind, class, own}, emit)
+			}
+		})
+}
+
+// gatewayLevel is what there is of one kind at a Gateway.
+type gatewayLevel struct {
+	ref        model.ObjectRef
+	gateway    model.Gateway
+	kind       Kind
+	class, own members
+}
+
+// stated are the statements of a feature down to a section.
+func (g gatewayLevel) stated(section, feature string) []statements {
+	list := []statements{at(g.class, "", LevelClass, feature), at(g.own, "", LevelGateway, feature)}
+	if section != "" {
+		list = append(list, at(g.own, section, LevelListener, feature))
+	}
+	return list
+}
+
+// concerned are the features that are rendered at a section: those that it states, and their groups.
+func (g gatewayLevel) concerned(section string) (list []*Feature) {
+	for _, f := range g.kind.Features {
+		if !f.Levels.Has(atRule) || slices.Contains(list, f) {
+			continue
+		}
+		stated := g.stated(section, f.Name)
+		if section == "" && empty(stated) || section != "" && len(stated[len(stated)-1].List) == 0 {
+			continue
+		}
+		for _, other := range g.kind.together(f) {
+			if !slices.Contains(list, other) && !empty(g.stated(section, other.Name)) {
+				list = append(list, other)
+			}
+		}
+	}
+	return list
+}
+
+func empty(list []statements) bool {
+	return !slices.ContainsFunc(list, func(s statements) bool { return len(s.List) > 0 })
+}
+
+// emitLevels emits what one kind is at a Gateway and at its listeners.
+func (m *Meaning) emitLevels(c *flow.Ctx, g gatewayLevel, emit func(LevelKey, level)) {
+	broad := map[string]Piece{}
+	for _, section := range append([]string{""}, named(sections(g.own))...) {
+		scope := m.scope(c, g.kind, g.gateway.DataPlane)
+		scope.where = placeOf(g.ref, section)
+		for _, f := range g.concerned(section) {
+			scope.add(f, g.stated(section, f.Name))
+		}
+		index := level{}
+		for _, f := range scope.features {
+			piece := scope.piece(f, broad[f.Name].Rendered.Settings)
+			if section == "" {
+				broad[f.Name] = piece
+			}
+			if len(piece.Rendered.Fields) > 0 {
+				index.Inherits = append(index.Inherits, f.Name)
+			}
+			emit(LevelKey{g.ref, section, g.kind.Kind, f.Name}, level{Stated: scope.stated[f.Name], Piece: piece})
+		}
+		if section != "" {
+			for name, piece := range broad {
+				if len(piece.Rendered.Fields) > 0 && !slices.Contains(index.Inherits, name) && !scope.has(name) {
+					index.Inherits = append(index.Inherits, name)
+				}
+			}
+			slices.Sort(index.Inherits)
+		}
+		emit(LevelKey{g.ref, section, g.kind.Kind, ""}, index)
+	}
+}
+
+// named are the names that are not empty.
+func named(sections []string) []string {
+	return slices.DeleteFunc(sections, func(s string) bool { return s == "" })
+}
+
+// settingsOf are the settings of a level, for the data plane.
+func settingsOf(members flow.Members[LevelKey, level]) (list []plan.Setting) {
+	for _, l := range members.All() {
+		list = append(list, l.Piece.Rendered.Settings...)
+	}
+	return list
+}

@@ -1,0 +1,106 @@
+package policy
+
+import (
+	"slices"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+)
+
+// place is where settings stand: a level, or a route (the other one is zero).
+type place struct {
+	Level LevelKey
+	Route model.ObjectRef
+}
+
+// needed is what settings need besides themselves, and the Gateways where they stand.
+type needed struct {
+	Gateways []model.ObjectRef
+	Entries  []plan.RenderedEntry // of filters that keep state
+	Uses     []model.BackendKey   // that they send requests to
+}
+
+// add adds what a value was rendered to.
+func (n *needed) add(r plan.Rendered) {
+	n.Entries = append(n.Entries, r.Entries...)
+	for _, s := range r.Settings {
+		for _, b := range s.Uses {
+			if !slices.Contains(n.Uses, b) {
+				n.Uses = append(n.Uses, b)
+			}
+		}
+	}
+}
+
+func (n *needed) any() bool { return len(n.Entries)+len(n.Uses) > 0 }
+
+// byPlace makes at most one value of each level, and of each route.
+func byPlace[V any](
+	m *Meaning, name string, ofLevel func(LevelKey, level) (V, bool),
+	ofRoute func(*flow.Ctx, model.ObjectRef, Route) (V, bool),
+) *flow.Collection[place, V] {
+	levels := flow.Rename(m.Levels, "policy/level-"+name, func(k LevelKey) place { return place{Level: k} },
+		func(_ *flow.Ctx, k LevelKey, l level) (V, bool) { return ofLevel(k, l) })
+	routes := flow.Rename(m.Routes, "policy/route-"+name,
+		func(r model.ObjectRef) place { return place{Route: r} }, ofRoute)
+	itself := func(_ *flow.Ctx, _ place, v V) (V, bool) { return v, true }
+	return flow.Merge("policy/"+name, flow.From(levels, itself), flow.From(routes, itself))
+}
+
+// needs has what settings need, by where they stand.
+func (m *Meaning) needs(routes *flow.Collection[model.ObjectRef, model.Route]) *flow.Collection[place, needed] {
+	return byPlace(m, "needs", func(k LevelKey, l level) (needed, bool) {
+		n := needed{Gateways: []model.ObjectRef{k.Gateway}}
+		n.add(l.Piece.Rendered)
+		return n, n.any()
+	}, func(c *flow.Ctx, ref model.ObjectRef, r Route) (needed, bool) {
+		var n needed
+		for _, p := range r.pieces() {
+			n.add(p.Rendered)
+		}
+		if n.any() {
+			route, _ := flow.Fetch(c, routes, ref)
+			for _, g := range route.Gateways {
+				n.Gateways = append(n.Gateways, g.Ref)
+			}
+		}
+		return n, n.any()
+	})
+}
+
+// Users are the places whose settings send requests to a backend.
+type Users = flow.Members[place, needed]
+
+func usersOf(all *flow.Collection[place, needed]) *flow.Collection[plan.BackendKey, Users] {
+	return flow.Group(all, "policy/backends", func(_ place, n needed) (keys []plan.BackendKey) {
+		for _, g := range n.Gateways {
+			for _, b := range n.Uses {
+				keys = append(keys, plan.BackendKey{Gateway: g, Backend: b})
+			}
+		}
+		return keys
+	}, flow.ByKey)
+}
+
+// entriesOf has each entry once, whoever states it: those of one name are equal.
+func entriesOf(all *flow.Collection[place, needed]) *flow.Collection[plan.SharedKey, plan.SharedEntry] {
+	byKey := flow.Group(all, "policy/entries", func(_ place, n needed) (keys []plan.SharedKey) {
+		for _, g := range n.Gateways {
+			for _, e := range n.Entries {
+				keys = append(keys, plan.SharedKey{Gateway: g, Slot: e.Slot, ID: e.ID})
+			}
+		}
+		return keys
+	}, flow.ByKey)
+	return flow.Map(byKey, "plan/shared-entries",
+		func(_ *flow.Ctx, k plan.SharedKey, members flow.Members[place, needed]) (plan.SharedEntry, bool) {
+			_, first := members.At(0)
+			for _, e := range first.Entries {
+				if e.Slot == k.Slot && e.ID == k.ID {
+					return e.Entry, true
+				}
+			}
+			return plan.SharedEntry{}, false
+		})
+}

@@ -1,0 +1,168 @@
+package policy
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+
+	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+)
+
+// Piece is what a feature comes to at a level.
+type Piece struct {
+	Effective
+	Rendered plan.Rendered
+	Shown    string // the value, for explanations; "": there is none
+	// Status answers in place of what is stated, which can't be served; 0: it is served.
+	Status   int
+	Findings []Finding
+}
+
+// Finding is something that is wrong with what a policy states.
+type Finding struct {
+	Policy    model.ObjectRef
+	Severity  model.Severity
+	Condition string
+	Reason    string
+	Field     string // "spec.jwt.providers[corp]"
+	Message   string
+}
+
+// scope is features that are read together at one level.
+type scope struct {
+	c        *flow.Ctx
+	m        *Meaning
+	kind     Kind
+	renderer plan.Renderer
+	where    extend.Where
+	route    model.ObjectRef // for rules; else zero
+	features []*Feature
+	stated   map[string][]statements
+	merged   map[string]Effective
+}
+
+func (m *Meaning) scope(c *flow.Ctx, kind Kind, d model.DataPlane) *scope {
+	return &scope{
+		c: c, m: m, kind: kind, renderer: m.renderers[d],
+		stated: map[string][]statements{}, merged: map[string]Effective{},
+	}
+}
+
+// placeOf is a level that many rules share.
+func placeOf(gateway model.ObjectRef, section string) extend.Where {
+	return extend.Where{Inherited: true, Object: gateway.String(), Section: section}
+}
+
+// add merges what is stated of a feature.
+func (s *scope) add(f *Feature, stated []statements) {
+	s.features = append(s.features, f)
+	s.stated[f.Name], s.merged[f.Name] = stated, effective(f.Name, f.merge, stated)
+}
+
+func (s *scope) has(feature string) bool {
+	_, has := s.merged[feature]
+	return has
+}
+
+// piece reads and renders a feature. What broader levels have of it, and it has not, is turned off.
+func (s *scope) piece(f *Feature, broader []plan.Setting) Piece {
+	p := Piece{Effective: s.merged[f.Name]}
+	if p.JSON != "" {
+		s.render(f, &p)
+	}
+	p.Rendered.Settings = append(p.Rendered.Settings, offs(broader, p.Rendered.Settings, p.by())...)
+	return p
+}
+
+// render reads and renders what is in force.
+func (s *scope) render(f *Feature, p *Piece) {
+	told := &problems{feature: f.Name, effective: &p.Effective}
+	value, err := f.Read(reader{scope: s, problems: told}, []byte(p.JSON))
+	if err != nil {
+		told.add("", Finding{Condition: "Accepted", Reason: "Invalid", Message: err.Error()})
+		told.refused = true
+	} else {
+		p.Shown = string(value.Shown())
+	}
+	if !told.refused && !told.pending {
+		rendered, able := s.renderer.Rule(value, p.by())
+		for _, u := range rendered.Unsupported {
+			told.unsupported(u.Field, u.Why)
+		}
+		if !able {
+			told.unsupported("", "the data plane has nothing for it")
+		}
+		p.Rendered = rendered
+	}
+	p.Findings = told.list
+	if f.OnInvalid != extend.Deny || !told.refused && !told.pending {
+		return
+	}
+	p.Status = http.StatusInternalServerError
+	if !told.refused {
+		p.Status = http.StatusServiceUnavailable
+	}
+	p.Rendered = plan.Rendered{Settings: []plan.Setting{s.renderer.Error("denied/"+f.Name, p.Status, p.by())}}
+}
+
+// by is the policy on whose behalf something is rendered: the narrowest of those that count.
+func (e *Effective) by() (by model.ObjectRef) {
+	by = e.Disabled.Policy
+	narrowest := Level(0)
+	for _, f := range e.Fields {
+		if f.From.Policy != (model.ObjectRef{}) && (by == (model.ObjectRef{}) || f.From.Level > narrowest) {
+			by, narrowest = f.From.Policy, f.From.Level
+		}
+	}
+	return by
+}
+
+// offs turn off what broader levels have and a nearer one has not.
+func offs(broader, own []plan.Setting, by model.ObjectRef) (list []plan.Setting) {
+	for _, far := range broader {
+		if far.Off || slices.ContainsFunc(own, func(near plan.Setting) bool {
+			return near.Slot == far.Slot && near.Name == far.Name
+		}) {
+			continue
+		}
+		list = append(list, plan.Setting{From: by, Slot: far.Slot, Name: far.Name, Off: true})
+	}
+	return list
+}
+
+// problems collects what is wrong with a feature.
+type problems struct {
+	feature          string
+	effective        *Effective
+	refused, pending bool
+	list             []Finding
+}
+
+// add tells a problem of a field to the policy that stated it.
+func (p *problems) add(path string, f Finding) {
+	f.Policy = p.effective.owner(path).Policy
+	f.Field = fieldOf(p.feature, path)
+	if !slices.Contains(p.list, f) {
+		p.list = append(p.list, f)
+	}
+}
+
+func (p *problems) unsupported(path, why string) {
+	p.refused = true
+	p.add(path, Finding{Condition: "Programmed", Reason: "Unsupported", Message: why})
+}
+
+// fieldOf is where a part of a feature stands in a policy.
+func fieldOf(feature, path string) string {
+	field := "spec." + feature
+	if slices.Contains([]byte(feature), '/') {
+		field = fmt.Sprintf("spec.extensions[%s]", feature)
+	}
+	if path != "" {
+		field += "." + path
+	}
+	return field
+}

@@ -1,0 +1,86 @@
+package policy
+
+import (
+	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/kinds"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+)
+
+// atRule is where features of requests are stated.
+const atRule = extend.AtRule
+
+// Inputs is what policies depend on.
+type Inputs struct {
+	Sources *kinds.Sources
+	Plan    plan.Plan // Gateways, Listeners and Routes
+	Lookups Lookups
+	// Renderers render features, by data plane.
+	Renderers map[model.DataPlane]plan.Renderer
+	// Namespace is the program's own, whose policies may target GatewayClasses; "": those of any may.
+	Namespace string
+}
+
+// Meaning is what all policies come to.
+type Meaning struct {
+	Store    *Store
+	Settings plan.Settings
+	// Levels and Routes are what explains the settings.
+	Levels *flow.Collection[LevelKey, level]
+	Routes *flow.Collection[model.ObjectRef, Route]
+	// Backends are those that settings send requests to.
+	Backends *flow.Collection[plan.BackendKey, Users]
+
+	in        Inputs
+	renderers map[model.DataPlane]plan.Renderer
+	lookups   Lookups
+}
+
+// New makes what policies come to.
+func New(store *Store, in Inputs) *Meaning {
+	m := &Meaning{Store: store, in: in, renderers: in.Renderers, lookups: in.Lookups}
+	if len(store.atRules()) == 0 {
+		return m
+	}
+	m.Levels = m.levels(in)
+	m.Routes = m.routes(in)
+	m.Settings.Gateways = flow.Map(levelsBy(m.Levels, "policy/gateway-levels",
+		func(k LevelKey) (model.ObjectRef, bool) { return k.Gateway, k.Section == "" }), "plan/gateway-settings", settingsAt)
+	m.Settings.Listeners = flow.Map(levelsBy(m.Levels, "policy/listener-levels",
+		func(k LevelKey) (model.ListenerKey, bool) {
+			return model.ListenerKey{Parent: k.Gateway, Section: k.Section}, k.Section != ""
+		}), "plan/listener-settings", settingsAt)
+	m.Settings.Routes = flow.Map(m.Routes, "plan/route-settings",
+		func(_ *flow.Ctx, _ model.ObjectRef, r Route) (plan.RouteSettings, bool) { return r.settings(), true })
+	needs := m.needs(in.Plan.Routes)
+	m.Settings.Shared, m.Backends = entriesOf(needs), usersOf(needs)
+	return m
+}
+
+// levelsBy groups what is rendered at levels.
+func levelsBy[K comparable](
+	levels *flow.Collection[LevelKey, level], name string, of func(LevelKey) (K, bool),
+) *flow.Collection[K, flow.Members[LevelKey, level]] {
+	return flow.Group(levels, name, func(k LevelKey, _ level) []K {
+		if key, is := of(k); is && k.Feature != "" {
+			return []K{key}
+		}
+		return nil
+	}, func(k LevelKey, _ level) string { return k.Kind.String() + "/" + k.Feature })
+}
+
+func settingsAt[K comparable](_ *flow.Ctx, _ K, members flow.Members[LevelKey, level]) ([]plan.Setting, bool) {
+	list := settingsOf(members)
+	return list, len(list) > 0
+}
+
+// atRules are the kinds whose features are stated for requests.
+func (s *Store) atRules() (list []Kind) {
+	for _, k := range s.Kinds {
+		if k.AtRule() {
+			list = append(list, k)
+		}
+	}
+	return list
+}

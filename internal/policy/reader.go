@@ -1,0 +1,158 @@
+package policy
+
+import (
+	"encoding/json"
+	"strings"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/model"
+)
+
+// Lookups find what policies name. from is the policy that names it: its namespace counts, and its right to refer to
+// others. What can't be used says why.
+type Lookups struct {
+	Backend func(c *flow.Ctx, from model.ObjectRef, to gatewayv1.BackendObjectReference, grpc bool) (
+		model.BackendKey, Unusable)
+	Secret    func(c *flow.Ctx, from model.ObjectRef, to gatewayv1.SecretObjectReference) (*input.SecretSpec, Unusable)
+	ConfigMap func(c *flow.Ctx, from model.ObjectRef, name string) (*input.ConfigMapSpec, Unusable)
+}
+
+// Unusable is why a reference can't be used, in the words of a condition; zero: it can.
+type Unusable struct{ Reason, Message string }
+
+// reader is an extend.Reader.
+type reader struct {
+	*scope
+	*problems
+	path string
+}
+
+// Field implements extend.Reader.
+func (r reader) Field(path string) extend.Reader {
+	switch {
+	case r.path == "":
+		r.path = path
+	case strings.HasPrefix(path, "["):
+		r.path += path
+	default:
+		r.path += "." + path
+	}
+	return r
+}
+
+// Refuse implements extend.Reader.
+func (r reader) Refuse(message string) {
+	r.refused = true
+	r.problems.add(r.path, Finding{Condition: "Accepted", Reason: "Invalid", Message: message})
+}
+
+// Warn implements extend.Reader.
+func (r reader) Warn(message string) {
+	r.problems.add(r.path, Finding{Severity: model.Warning, Message: message})
+}
+
+// Pending implements extend.Reader.
+func (r reader) Pending(message string) {
+	r.pending = true
+	r.problems.add(r.path, Finding{Condition: "ResolvedRefs", Reason: "Pending", Message: message})
+}
+
+func (r reader) unusable(why Unusable) bool {
+	if why == (Unusable{}) {
+		return false
+	}
+	r.refused = true
+	r.problems.add(r.path, Finding{Condition: "ResolvedRefs", Reason: why.Reason, Message: why.Message})
+	return true
+}
+
+// Backend implements extend.Reader.
+func (r reader) Backend(ref gatewayv1.BackendObjectReference) (extend.BackendKey, bool) {
+	key, why := r.m.lookups.Backend(r.c, r.owner(), ref, false)
+	return key, !r.unusable(why)
+}
+
+// Secret implements extend.Reader.
+func (r reader) Secret(ref gatewayv1.SecretObjectReference) (map[string]extend.Bytes, bool) {
+	secret, why := r.m.lookups.Secret(r.c, r.owner(), ref)
+	if r.unusable(why) {
+		return nil, false
+	}
+	data := make(map[string]extend.Bytes, len(secret.Data))
+	for key, value := range secret.Data {
+		data[key] = value
+	}
+	return data, true
+}
+
+// Text implements extend.Reader.
+func (r reader) Text(from extend.TextSource) (string, bool) {
+	if from.ConfigMapRef == nil {
+		if from.Inline == nil {
+			r.Refuse("state inline or configMapRef")
+			return "", false
+		}
+		return *from.Inline, true
+	}
+	at := r.Field("configMapRef").(reader)
+	found, why := r.m.lookups.ConfigMap(r.c, r.owner(), from.ConfigMapRef.Name)
+	if at.unusable(why) {
+		return "", false
+	}
+	if text, ok := found.Data[from.ConfigMapRef.Key]; ok {
+		return text, true
+	}
+	if text, ok := found.BinaryData[from.ConfigMapRef.Key]; ok {
+		return string(text), true
+	}
+	var keys []string
+	for key := range found.Data {
+		keys = append(keys, key)
+	}
+	at.Field("key").(reader).unusable(Unusable{"ConfigMapKeyNotFound",
+		"the ConfigMap has no entry " + from.ConfigMapRef.Key + model.Meant(from.ConfigMapRef.Key, keys)})
+	return "", false
+}
+
+// Fetch implements extend.Reader.
+func (r reader) Fetch(string, extend.BackendKey) ([]byte, extend.State) { return nil, extend.Pending }
+
+// Effective implements extend.Reader.
+func (r reader) Effective(feature string, into any) bool {
+	e := r.merged[feature]
+	return e.JSON != "" && json.Unmarshal([]byte(e.JSON), into) == nil
+}
+
+// Where implements extend.Reader.
+func (r reader) Where() extend.Where { return r.where }
+
+// owner is the object that stated the field: a policy or, of a route's own fields, the route.
+func (r reader) owner() model.ObjectRef {
+	from := r.effective.owner(r.path)
+	if from.Level == LevelOwn {
+		return r.route
+	}
+	return from.Policy
+}
+
+// owner is who stated what stands at a path: the field itself, one of those below it, or what it is a part of.
+func (e *Effective) owner(path string) (from Source) {
+	for _, f := range e.Fields {
+		if f.Path == path || below(path, f.Path) || below(f.Path, path) {
+			if from == (Source{}) || f.From.Level > from.Level && f.From.Policy != (model.ObjectRef{}) {
+				from = f.From
+			}
+		}
+	}
+	return from
+}
+
+// below tells whether a path leads to a part of another one.
+func below(whole, part string) bool {
+	rest, found := strings.CutPrefix(part, whole)
+	return whole == "" || found && (strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "["))
+}

@@ -1,0 +1,193 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/internal/conditions"
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+	"cardea.dev/cardea/internal/resource"
+)
+
+// told is what is to be told of policies at one place.
+type told struct {
+	Findings []Finding
+	Lost     []lostAt
+	Counts   []model.ObjectRef // policies of which something counts; sorted, each once
+}
+
+// lostAt is a field that does not count somewhere.
+type lostAt struct {
+	Lost
+	Feature string
+	At      string // "rule orders of HTTPRoute shop/web"
+}
+
+func (t *told) add(p Piece, at string) {
+	t.Findings = append(t.Findings, p.Findings...)
+	for _, f := range p.Fields {
+		t.Counts = append(t.Counts, f.From.Policy)
+	}
+	if p.Disabled.Policy != (model.ObjectRef{}) {
+		t.Counts = append(t.Counts, p.Disabled.Policy)
+	}
+	for _, l := range p.Lost {
+		t.Lost = append(t.Lost, lostAt{l, p.Feature, at})
+	}
+}
+
+// mentions are the policies of which something is told.
+func (t *told) mentions() []model.ObjectRef {
+	all := slices.Clone(t.Counts)
+	for _, f := range t.Findings {
+		all = append(all, f.Policy)
+	}
+	for _, l := range t.Lost {
+		all = append(all, l.From.Policy)
+	}
+	slices.SortFunc(all, model.ObjectRef.Compare)
+	return slices.DeleteFunc(slices.Compact(all), func(r model.ObjectRef) bool { return r == model.ObjectRef{} })
+}
+
+// urgency orders what is told of a policy: errors first, then what does not count.
+func (t *told) urgency() string {
+	switch {
+	case slices.ContainsFunc(t.Findings, func(f Finding) bool { return f.Severity == model.Error }):
+		return "0"
+	case len(t.Lost) > 0:
+		return "1"
+	}
+	return "2"
+}
+
+// tellings has what is told, by policy.
+func (m *Meaning) tellings() *flow.Collection[model.ObjectRef, flow.Members[place, told]] {
+	all := byPlace(m, "told", func(k LevelKey, l level) (told, bool) {
+		var t told
+		at := k.Gateway.String()
+		if k.Section != "" {
+			at = fmt.Sprintf("listener %s of %s", k.Section, at)
+		}
+		t.add(l.Piece, at)
+		return t, len(t.mentions()) > 0
+	}, func(_ *flow.Ctx, ref model.ObjectRef, r Route) (told, bool) {
+		var t told
+		for rule, p := range r.pieces() {
+			t.add(p.Piece, fmt.Sprintf("rule %s of %s", rule.Name, ref))
+		}
+		return t, len(t.mentions()) > 0
+	})
+	return flow.Group(all, "policy/tellings",
+		func(_ place, t told) []model.ObjectRef { return t.mentions() },
+		func(_ place, t told) string { return t.urgency() })
+}
+
+// reporter makes reports on policies.
+type reporter struct {
+	*Meaning
+	out   resource.Outputs
+	told  *flow.Collection[model.ObjectRef, flow.Members[place, told]]
+	named *flow.Collection[model.ObjectRef, flow.Members[model.ObjectRef, model.Gateway]] // Gateways by class
+}
+
+// Reports are those on policies of all kinds.
+func (m *Meaning) Reports(out resource.Outputs) (list []plan.Reporter) {
+	if m.Levels == nil {
+		return nil
+	}
+	r := reporter{Meaning: m, out: out, told: m.tellings()}
+	r.named = flow.Group(m.in.Plan.Gateways, "policy/gateways-by-class",
+		func(_ model.ObjectRef, g model.Gateway) []model.ObjectRef { return []model.ObjectRef{g.Class} }, flow.ByKey)
+	for _, k := range m.Store.Kinds {
+		list = append(list, plan.Reported(k.Kind, flow.Map(m.Store.byKind[k.Kind], "report/"+k.Kind.Qualified(), r.report)))
+	}
+	return list
+}
+
+func (r reporter) report(
+	c *flow.Ctx, ref model.ObjectRef, p policy,
+) (plan.Report[gatewayv1.PolicyStatus], bool) {
+	facts := conditions.PolicyFacts{Generation: p.Generation, Controller: model.ControllerName}
+	for _, t := range p.Targets {
+		r.ancestors(c, ref, t, &facts)
+	}
+	slices.SortStableFunc(facts.Ancestors, func(a, b conditions.PolicyAncestor) int {
+		return cmp.Compare(order(a), order(b))
+	})
+	r.tell(c, ref, &facts)
+	findings := facts.Findings
+	for _, a := range facts.Ancestors {
+		if why := cmp.Or(a.Missing, a.Invalid); why != "" {
+			findings = append(findings, model.Finding{
+				Object: ref, Condition: "Accepted", Reason: "TargetNotFound", Field: "spec.targetRefs", Message: why,
+			})
+		}
+	}
+	return plan.Report[gatewayv1.PolicyStatus]{UID: p.UID, Status: conditions.Policy(facts), Findings: findings}, true
+}
+
+// order sorts Gateways before targets that lead to none.
+func order(a conditions.PolicyAncestor) string {
+	if a.Missing+a.Invalid+a.Unserved == "" {
+		return "0"
+	}
+	return "1"
+}
+
+// most is how many things of one sort a condition names.
+const most = 3
+
+// tell gathers what is wrong with a policy, and what of it does not count.
+func (r reporter) tell(c *flow.Ctx, ref model.ObjectRef, facts *conditions.PolicyFacts) {
+	members, _ := flow.Fetch(c, r.told, ref)
+	counts := false
+	lost := map[string][]string{} // fields, by what became of them
+	for _, t := range members.All() {
+		counts = counts || slices.Contains(t.Counts, ref)
+		for _, f := range t.Findings {
+			if f.Policy == ref && len(facts.Findings) < maxFindings {
+				facts.Findings = append(facts.Findings, f.finding())
+			}
+		}
+		for _, l := range t.Lost {
+			if l.From.Policy == ref {
+				what := fmt.Sprintf("superseded by %s for %s", l.By, l.At)
+				lost[what] = append(lost[what], strings.TrimPrefix(fieldOf(l.Feature, l.Path), "spec."))
+			}
+		}
+	}
+	facts.Findings = compact(facts.Findings)
+	for i, what := range slices.Sorted(maps.Keys(lost)) {
+		if i == most {
+			facts.MoreLost = len(lost) - most
+			break
+		}
+		facts.Lost = append(facts.Lost, strings.Join(lost[what], ", ")+": "+what)
+	}
+	facts.Overridden = !counts && len(lost) > 0
+}
+
+// maxFindings is how many findings a report has of one policy.
+const maxFindings = 100
+
+func compact(list []model.Finding) (once []model.Finding) {
+	for _, f := range list {
+		if !slices.Contains(once, f) {
+			once = append(once, f)
+		}
+	}
+	return once
+}
+
+func (f Finding) finding() model.Finding {
+	return model.Finding{
+		Object: f.Policy, Severity: f.Severity, Condition: f.Condition, Reason: f.Reason, Field: f.Field, Message: f.Message,
+	}
+}

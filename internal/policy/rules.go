@@ -1,0 +1,269 @@
+package policy
+
+import (
+	"iter"
+	"reflect"
+	"slices"
+	"strings"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+)
+
+// Route is what policies come to at a route's rules, where something narrower than a listener states it.
+type Route struct {
+	Rules []RulePieces // of those rules that have some, at the first place
+	At    []PlacePieces
+}
+
+// PlacePieces are those of a route's rules at a listener where they are others.
+type PlacePieces struct {
+	Listener model.ListenerKey
+	Rules    []RulePieces
+}
+
+// RulePieces are those of a rule.
+type RulePieces struct {
+	Rule   model.RuleKey
+	Pieces []RulePiece
+	// Fields are those of broader levels that stand in every route of a proxy.
+	Fields []byte
+}
+
+// RulePiece is a feature of a kind at a rule.
+type RulePiece struct {
+	Kind model.Kind
+	Piece
+}
+
+// pieces are those of all rules, at all places.
+func (r Route) pieces() iter.Seq2[model.RuleKey, RulePiece] {
+	return func(yield func(model.RuleKey, RulePiece) bool) {
+		for _, rules := range append([]PlacePieces{{Rules: r.Rules}}, r.At...) {
+			for _, rule := range rules.Rules {
+				for _, p := range rule.Pieces {
+					if !yield(rule.Rule, p) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// routes has the routes for which something narrower than a listener states something.
+func (m *Meaning) routes(in Inputs) *flow.Collection[model.ObjectRef, Route] {
+	return flow.Map(in.Plan.Routes, "policy/routes", func(c *flow.Ctx, ref model.ObjectRef, r model.Route) (Route, bool) {
+		q := routeScope{c: c, m: m, in: in, ref: ref, route: r}
+		if _, touched := flow.Fetch(c, m.Store.touched, ref); touched {
+			q.own = map[model.Kind]members{}
+			for _, k := range m.Store.atRules() {
+				q.own[k.Kind] = m.Store.on(c, ref, k.Kind)
+			}
+		}
+		var out Route
+		for i, place := range r.Places {
+			rules := q.at(place)
+			if i == 0 {
+				out.Rules = rules
+			} else if !reflect.DeepEqual(rules, out.Rules) {
+				out.At = append(out.At, PlacePieces{place.Listener, rules})
+			}
+		}
+		return out, len(out.Rules)+len(out.At) > 0
+	})
+}
+
+// routeScope is a route whose rules are looked at.
+type routeScope struct {
+	c     *flow.Ctx
+	m     *Meaning
+	in    Inputs
+	ref   model.ObjectRef
+	route model.Route
+	own   map[model.Kind]members    // nil: no policy targets the route
+	specs []gatewayv1.HTTPRouteRule // fetched when needed
+}
+
+// at are the pieces of the rules at a place.
+func (q *routeScope) at(place model.Place) (list []RulePieces) {
+	for _, rule := range q.route.Rules {
+		p := RulePieces{Rule: rule.Key}
+		for _, kind := range q.m.Store.atRules() {
+			q.rule(place, rule, kind, &p)
+		}
+		if len(p.Pieces)+len(p.Fields) > 0 {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// rule adds the pieces of one kind.
+func (q *routeScope) rule(place model.Place, rule model.Rule, kind Kind, out *RulePieces) {
+	r := &ruleScope{routeScope: q, place: place, rule: rule, kind: kind}
+	index := r.level("")
+	stating := r.stating()
+	upgrade := upgrades(rule) && q.plaintext(place)
+	if len(stating) == 0 && len(index.Inherits) == 0 && !upgrade {
+		return
+	}
+	scope := q.m.scope(q.c, kind, q.route.DataPlane(place.Gateway))
+	scope.route = q.ref
+	scope.where.GRPC, scope.where.Redirects = q.ref.Kind() == model.KindGRPCRoute, rule.Redirect != nil
+	scope.where.Object, scope.where.Section = q.ref.String(), rule.Key.Name
+	var broader []level
+	for _, f := range kind.Features {
+		broad := r.broader(f.Name)
+		inherits := slices.Contains(index.Inherits, f.Name)
+		if upgrade && f.UnlessUpgrade && !slices.Contains(stating, f) {
+			if off := offs(broad.Piece.Rendered.Settings, nil, broad.Piece.by()); len(off) > 0 {
+				out.Pieces = append(out.Pieces, RulePiece{kind.Kind, Piece{
+					Effective: Effective{Feature: f.Name}, Rendered: plan.Rendered{Settings: off},
+				}})
+			}
+			continue
+		}
+		if !slices.Contains(stating, f) && !inherits {
+			continue
+		}
+		own, stated := r.ownFields(f)
+		if !slices.Contains(stating, f) && !stated {
+			out.Fields = append(out.Fields, broad.Piece.Rendered.Fields...)
+			continue
+		}
+		list := append(slices.Clone(broad.Stated), r.statements(f.Name)...)
+		if stated {
+			list = append(list, statements{LevelOwn, []statement{{Source: Source{Level: LevelOwn}, JSON: own}}})
+		}
+		if !empty(list) {
+			scope.add(f, list)
+			broader = append(broader, broad)
+		}
+	}
+	for i, f := range scope.features {
+		piece := scope.piece(f, broader[i].Piece.Rendered.Settings)
+		out.Pieces = append(out.Pieces, RulePiece{kind.Kind, piece})
+	}
+}
+
+// ruleScope is a rule at a place, and a kind.
+type ruleScope struct {
+	*routeScope
+	place model.Place
+	rule  model.Rule
+	kind  Kind
+}
+
+// level is what a feature is at the rule's listener: its own, or else its Gateway's.
+func (r *ruleScope) level(feature string) level {
+	key := LevelKey{r.place.Gateway, r.place.Listener.Section, r.kind.Kind, feature}
+	if l, found := flow.Fetch(r.c, r.m.Levels, key); found {
+		return l
+	}
+	key.Section = ""
+	l, _ := flow.Fetch(r.c, r.m.Levels, key)
+	return l
+}
+
+// broader is level, for a feature.
+func (r *ruleScope) broader(feature string) level { return r.level(feature) }
+
+// stating are the features that are stated for the rule, or for the route, and those that are rendered together with
+// them.
+func (r *ruleScope) stating() (list []*Feature) {
+	own := r.own[r.kind.Kind]
+	if own.Len() == 0 && len(r.rule.Policies) == 0 {
+		return nil
+	}
+	for _, f := range r.kind.Features {
+		if f.Levels.Has(atRule) && !empty(r.statements(f.Name)) {
+			for _, other := range r.kind.together(f) {
+				if !slices.Contains(list, other) {
+					list = append(list, other)
+				}
+			}
+		}
+	}
+	return list
+}
+
+// statements are those of the route, of the rule and of the policies that it names.
+func (r *ruleScope) statements(feature string) []statements {
+	own := r.own[r.kind.Kind]
+	list := []statements{at(own, "", LevelRoute, feature), at(own, r.rule.Key.Name, LevelRule, feature)}
+	for _, ref := range r.rule.Policies {
+		if p, found := flow.Fetch(r.c, r.m.Store.policies, ref); found && ref.Kind() == r.kind.Kind && p.states(feature) {
+			list = append(list, statements{LevelExtension, []statement{p.statement(ref, LevelExtension, feature)}})
+		}
+	}
+	return list
+}
+
+// ownFields is what the rule's own fields state of a feature.
+func (r *ruleScope) ownFields(f *Feature) (spec string, stated bool) {
+	if f.Own == nil {
+		return "", false
+	}
+	if r.specs == nil {
+		r.specs, _ = r.in.spec(r.c, r.ref)
+	}
+	if r.rule.Index >= len(r.specs) {
+		return "", false
+	}
+	b, stated := f.Own(r.specs[r.rule.Index])
+	return string(b), stated
+}
+
+// spec are the rules of a route as it states them, in the words of an HTTPRoute.
+func (in Inputs) spec(c *flow.Ctx, ref model.ObjectRef) (rules []gatewayv1.HTTPRouteRule, found bool) {
+	if ref.Kind() == model.KindGRPCRoute {
+		o, found := flow.Fetch(c, in.Sources.GRPCRoutes.Collection(), ref)
+		if !found {
+			return nil, false
+		}
+		return input.AsHTTPRoute(o.Spec).Rules, true
+	}
+	o, found := flow.Fetch(c, in.Sources.HTTPRoutes.Collection(), ref)
+	if !found {
+		return nil, false
+	}
+	return o.Spec.Rules, true
+}
+
+// upgrades tells whether a rule does nothing but redirect to https.
+func upgrades(r model.Rule) bool {
+	d := r.Redirect
+	return r.Error == 0 && d != nil && strings.EqualFold(d.Scheme, "https") && d.Hostname == ""
+}
+
+// plaintext tells whether a listener has no TLS.
+func (q *routeScope) plaintext(place model.Place) bool {
+	l, found := flow.Fetch(q.c, q.in.Plan.Listeners, place.Listener)
+	return found && l.Protocol == model.HTTP
+}
+
+// settings are what is rendered of it.
+func (r Route) settings() plan.RouteSettings {
+	s := plan.RouteSettings{Rules: settingsOfRules(r.Rules)}
+	for _, at := range r.At {
+		s.At = append(s.At, plan.PlaceSettings{Listener: at.Listener, Rules: settingsOfRules(at.Rules)})
+	}
+	return s
+}
+
+func settingsOfRules(list []RulePieces) (all []plan.RuleSettings) {
+	for _, r := range list {
+		own := plan.RuleSettings{Rule: r.Rule, Fields: r.Fields[:len(r.Fields):len(r.Fields)]}
+		for _, p := range r.Pieces {
+			own.Own = append(own.Own, p.Rendered.Settings...)
+			own.Fields = append(own.Fields, p.Rendered.Fields...)
+		}
+		all = append(all, own)
+	}
+	return all
+}

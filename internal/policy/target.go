@@ -1,0 +1,150 @@
+package policy
+
+import (
+	"fmt"
+
+	"cardea.dev/cardea/internal/conditions"
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resource"
+)
+
+// ancestors adds the Gateways that a policy reaches by a target, or the target if it leads to none.
+func (r reporter) ancestors(c *flow.Ctx, ref model.ObjectRef, t Target, facts *conditions.PolicyFacts) {
+	switch t.Object.Kind() {
+	case model.KindGatewayClass:
+		r.class(c, ref, t, facts)
+	case model.KindGateway:
+		r.gateway(c, ref, t, facts)
+	case model.KindHTTPRoute, model.KindGRPCRoute:
+		r.route(c, t, facts)
+	default:
+		addTarget(facts, t, conditions.PolicyAncestor{
+			Invalid: fmt.Sprintf("a %s can't target a %s", ref.Kind(), t.Object.Kind()),
+		})
+	}
+}
+
+func addTarget(facts *conditions.PolicyFacts, t Target, a conditions.PolicyAncestor) {
+	a.Object, a.Section = t.Object, t.Section
+	facts.Ancestors = append(facts.Ancestors, a)
+}
+
+// addGateway adds a Gateway once.
+func addGateway(facts *conditions.PolicyFacts, gateway model.ObjectRef, s resource.Standing) {
+	for i, a := range facts.Ancestors {
+		if a.Object == gateway && a.Missing+a.Invalid+a.Unserved == "" {
+			facts.Ancestors[i].Standing.Acknowledged = a.Standing.Acknowledged && s.Acknowledged
+			if a.Standing.Refused == "" {
+				facts.Ancestors[i].Standing.Refused = s.Refused
+			}
+			return
+		}
+	}
+	facts.Ancestors = append(facts.Ancestors, conditions.PolicyAncestor{Object: gateway, Standing: s})
+}
+
+func (r reporter) class(c *flow.Ctx, ref model.ObjectRef, t Target, facts *conditions.PolicyFacts) {
+	_, found := flow.Fetch(c, r.in.Sources.GatewayClasses.Collection(), t.Object)
+	members, used := flow.Fetch(c, r.named, t.Object)
+	switch {
+	case r.in.Namespace != "" && ref.Namespace() != r.in.Namespace:
+		addTarget(facts, t, conditions.PolicyAncestor{Invalid: fmt.Sprintf(
+			"only policies of namespace %s, which is Cardea's own, can target a GatewayClass", r.in.Namespace)})
+	case !found:
+		addTarget(facts, t, conditions.PolicyAncestor{Missing: fmt.Sprintf("%s does not exist", t.Object)})
+	case !used:
+		addTarget(facts, t, conditions.PolicyAncestor{Unserved: "no Gateway of Cardea's has the class"})
+	}
+	for g := range members.All() {
+		addGateway(facts, g, r.atLevel(c, g, ref))
+	}
+}
+
+func (r reporter) gateway(c *flow.Ctx, ref model.ObjectRef, t Target, facts *conditions.PolicyFacts) {
+	o, found := flow.Fetch(c, r.in.Sources.Gateways.Collection(), t.Object)
+	if !found {
+		addTarget(facts, t, conditions.PolicyAncestor{Missing: fmt.Sprintf("%s does not exist", t.Object)})
+		return
+	}
+	var names []string
+	for _, l := range o.Spec.Listeners {
+		names = append(names, string(l.Name))
+	}
+	if why := missing(t, "listener", names); why != "" {
+		addTarget(facts, t, conditions.PolicyAncestor{Missing: why})
+		return
+	}
+	if _, served := flow.Fetch(c, r.in.Plan.Gateways, t.Object); !served {
+		addTarget(facts, t, conditions.PolicyAncestor{Unserved: "the Gateway is not served; see its status"})
+		return
+	}
+	addGateway(facts, t.Object, r.atLevel(c, t.Object, ref))
+}
+
+// missing says that a target has no section of its name, and which it has; "" if it has one, or none is named.
+func missing(t Target, what string, names []string) string {
+	if t.Section == "" {
+		return ""
+	}
+	for _, name := range names {
+		if name == t.Section {
+			return ""
+		}
+	}
+	if len(names) == 0 {
+		return fmt.Sprintf("%s has no %s named %s; none of its %ss has a name", t.Object, what, t.Section, what)
+	}
+	return fmt.Sprintf("%s has no %s named %s; it has: %s", t.Object, what, t.Section, model.Listed(names))
+}
+
+// atLevel is the standing of what is rendered of a policy for a Gateway or its listeners.
+func (r reporter) atLevel(c *flow.Ctx, gateway, policy model.ObjectRef) resource.Standing {
+	key := resource.StandingKey{Gateway: gateway, Origin: resource.Origin{Object: policy}}
+	if s, found := flow.Fetch(c, r.out.Settings, key); found {
+		return s
+	}
+	return resource.Standing{Acknowledged: true} // nothing is rendered of it there
+}
+
+func (r reporter) route(c *flow.Ctx, t Target, facts *conditions.PolicyFacts) {
+	specs, found := r.in.spec(c, t.Object)
+	if !found {
+		addTarget(facts, t, conditions.PolicyAncestor{Missing: fmt.Sprintf("%s does not exist", t.Object)})
+		return
+	}
+	var names []string
+	for _, rule := range specs {
+		if rule.Name != nil {
+			names = append(names, string(*rule.Name))
+		}
+	}
+	if why := missing(t, "rule", names); why != "" {
+		addTarget(facts, t, conditions.PolicyAncestor{Missing: why})
+		return
+	}
+	route, _ := flow.Fetch(c, r.in.Plan.Routes, t.Object)
+	if len(route.Gateways) == 0 {
+		addTarget(facts, t, conditions.PolicyAncestor{Unserved: "no Gateway of Cardea's serves the route; see its status"})
+		return
+	}
+	for _, g := range route.Gateways {
+		addGateway(facts, g.Ref, r.ofRules(c, g.Ref, t, route))
+	}
+}
+
+// ofRules is the standing of the rules that a target names.
+func (r reporter) ofRules(c *flow.Ctx, gateway model.ObjectRef, t Target, route model.Route) resource.Standing {
+	all := resource.Standing{Acknowledged: true}
+	at, _ := flow.Fetch(c, r.out.Routes, resource.RouteKey{Gateway: gateway, Route: t.Object})
+	for i, s := range at.At(func(model.ListenerKey) bool { return true }) {
+		if i >= len(route.Rules) || t.Section != "" && route.Rules[i].Key.Name != t.Section {
+			continue
+		}
+		all.Acknowledged = all.Acknowledged && s.Acknowledged
+		if all.Refused == "" {
+			all.Refused = s.Refused
+		}
+	}
+	return all
+}
