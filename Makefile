@@ -20,6 +20,7 @@ lint: ## run go vet and gofmt
 
 test: envoy kubernetes lint ## run all tests
 	$(GO) test $(PARALLEL) -timeout 30m ./...
+	$(GO) test -C extend/schemagen $(PARALLEL) ./...
 	@if command -v "$$($(GO) env CC)" >/dev/null; then set -x; $(GO) test $(PARALLEL) -race -timeout 30m $(RACE); \
 	  elif [ -n "$$CI" ]; then echo "the race detector needs a C compiler"; exit 1; \
 	  else echo "no C compiler: the tests were not run under the race detector"; fi

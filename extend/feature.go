@@ -15,7 +15,7 @@ type Feature[S, V any] struct {
 	Kind string // whose field it is: SecurityPolicy, ..., or of a kind of your own "WAFPolicy.waf.example.com"
 	// Name is the field: "jwt". That of a stranger has a domain, "example.com/signing", and stands under spec.extensions.
 	Name string
-	// Schema is the OpenAPI schema of S, as package schemagen writes it. How values of several policies merge is said
+	// Schema is the OpenAPI schema of S, as the command schemagen writes it. How values of several policies merge is said
 	// there, in Kubernetes' words (x-kubernetes-map-type, x-kubernetes-list-type), and nowhere else. It has no defaults:
 	// a default would count as stated, and replace what a broader policy states.
 	Schema []byte

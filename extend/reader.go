@@ -90,6 +90,8 @@ type TextSource struct {
 }
 
 // ConfigMapKey names an entry of a ConfigMap of the policy's namespace.
+//
+// +structType=atomic
 type ConfigMapKey struct {
 	// Name of the ConfigMap.
 	// +kubebuilder:validation:MinLength=1
