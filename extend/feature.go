@@ -34,8 +34,9 @@ type Feature[S, V any] struct {
 	Read func(r Reader, effective S) V
 	// Envoy renders it.
 	Envoy EnvoyFuncs[V]
-	// Judge tells what a proxy does with a request because of the feature; nil: it can't be told.
-	Judge func(q Request, v V) Verdict
+	// Judge tells what a proxy does with a request because of the feature; nil: it can't be told. It is asked only where
+	// the feature has HTTP filters.
+	Judge func(q Request, v V) []Verdict
 	// Words tells of a value what matters to users, for explanations; nil: nothing but the fields.
 	Words func(v V) []string
 }
@@ -119,7 +120,7 @@ type Declared struct {
 
 	Own    func(rule gatewayv1.HTTPRouteRule) (spec []byte, stated bool)
 	Read   func(r Reader, effective []byte) (Value, error) // an error names a field that is not known, or of a wrong type
-	Judge  func(q Request, shown []byte) Verdict           // of what Value.Shown wrote
+	Judge  func(q Request, shown []byte) []Verdict         // of what Value.Shown wrote
 	Words  func(shown []byte) []string
 	Refers func(spec []byte) []Reference
 }
@@ -164,7 +165,7 @@ func (f Feature[S, V]) Plug() Plugin {
 		}
 	}
 	if f.Judge != nil {
-		d.Judge = func(q Request, shown []byte) Verdict { return f.Judge(q, typed[V](shown)) }
+		d.Judge = func(q Request, shown []byte) []Verdict { return f.Judge(q, typed[V](shown)) }
 	}
 	if f.Words != nil {
 		d.Words = func(shown []byte) []string { return f.Words(typed[V](shown)) }

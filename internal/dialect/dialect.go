@@ -21,7 +21,7 @@ type Dialect struct {
 	// Policies renders features of policies.
 	Policies plan.Renderer
 	// Simulate makes an excerpt of a Gateway's configuration ready to be asked. It takes time: no View should be open.
-	Simulate func(*resource.Excerpt) (request.Simulation, error)
+	Simulate func(*resource.Excerpt, request.Gates) (request.Simulation, error)
 
 	// Table is the route table that a listener's requests are looked up in.
 	Table func(model.Listener) resource.Key

@@ -25,11 +25,11 @@ type comparison struct {
 // compare compares the listeners and tables of a Gateway, and asks both configurations what becomes of requests that
 // witness what differs of listeners, the routes that differ, and the backends that move.
 func (c *comparison) compare(s *scene) error {
-	before, err := newSide(s.was, s.before)
+	before, err := newSide(s.was, s.before, s.gates[0])
 	if err != nil {
 		return err
 	}
-	after, err := newSide(s.is, s.after)
+	after, err := newSide(s.is, s.after, s.gates[1])
 	if err != nil {
 		return err
 	}

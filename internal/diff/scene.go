@@ -7,6 +7,7 @@ import (
 	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/policy"
 	"cardea.dev/cardea/internal/request"
 	"cardea.dev/cardea/internal/resource"
 )
@@ -20,6 +21,7 @@ type scene struct {
 	moves         []move
 	was, is       dialect.Dialect // of the Gateway's proxies
 	before, after *resource.Excerpt
+	gates         [2]request.Gates // before, after
 }
 
 // nameOf is a resource's name on its Gateway.
@@ -88,6 +90,10 @@ func (d *Differ) fill(v flow.View, of map[model.ObjectRef]*scene) {
 				add(change.Key)
 			}
 		}
+	}
+	for gateway, s := range of {
+		s.gates[0] = d.world.Policies.Gates(policy.Sight{View: v, Before: true}, gateway, s.before)
+		s.gates[1] = d.world.Policies.Gates(policy.Sight{View: v}, gateway, s.after)
 	}
 }
 

@@ -20,8 +20,8 @@ type side struct {
 	moved map[model.BackendKey]string // whereabouts of the backends that move
 }
 
-func newSide(d dialect.Dialect, parts *resource.Excerpt) (side, error) {
-	simulation, err := d.Simulate(parts)
+func newSide(d dialect.Dialect, parts *resource.Excerpt, gates request.Gates) (side, error) {
+	simulation, err := d.Simulate(parts, gates)
 	return side{simulation, map[model.BackendKey]string{}}, err
 }
 

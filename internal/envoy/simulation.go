@@ -16,11 +16,18 @@ type simulation struct {
 	config *simulate.Config
 	of     *resource.Excerpt
 	rules  map[*resource.Part]map[string]resource.Origin // of virtual hosts that were asked for, by the names of routes
+	gates  map[string]model.RuleKey                      // rules that have gates of their own, by the names of routes
 }
 
 // newSimulation makes an excerpt ready to be asked.
-func newSimulation(of *resource.Excerpt) (request.Simulation, error) {
-	s := simulation{simulate.New(), of, map[*resource.Part]map[string]resource.Origin{}}
+func newSimulation(of *resource.Excerpt, gates request.Gates) (request.Simulation, error) {
+	s := simulation{simulate.New(), of, map[*resource.Part]map[string]resource.Origin{}, map[string]model.RuleKey{}}
+	for rule := range gates.Rules {
+		s.gates[ruleName(rule)] = rule
+	}
+	s.config.Gates = func(route string, key request.GateKey) (request.Gate, bool) {
+		return gates.Of(s.gates[route], key)
+	}
 	for name, parts := range of.Offered {
 		if err := s.config.Add(name.Type, name.Name, resource.Resource{Parts: parts}.Flatten(nil)); err != nil {
 			return nil, err

@@ -22,7 +22,7 @@ func (w *world) simulated(t *testing.T) request.Simulation {
 
 func simulationOf(t *testing.T, e *resource.Excerpt) request.Simulation {
 	t.Helper()
-	s, err := Dialect().Simulate(e)
+	s, err := Dialect().Simulate(e, request.Gates{})
 	if err != nil {
 		t.Fatal(err)
 	}

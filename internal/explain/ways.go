@@ -12,6 +12,7 @@ import (
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/policy"
 	"cardea.dev/cardea/internal/request"
 	"cardea.dev/cardea/internal/resource"
 )
@@ -28,6 +29,7 @@ type way struct {
 	dialect   dialect.Dialect    // of the Gateway's proxies
 	catalog   *kind.Catalog
 	parts     *resource.Excerpt // what decides about the request; nil if the Gateway is not asked
+	gates     request.Gates     // of the features that it holds
 
 	result request.Result
 	tried  []request.Tried // what the routes of the request's host miss
@@ -142,6 +144,7 @@ func (q *asked) take(w *way, takers []string) {
 			return r, false
 		})
 	}
+	w.gates = q.world.Policies.Gates(policy.Sight{View: q.view}, w.port.Key.Gateway, w.parts)
 }
 
 // choose asks the ways, one after the other, until one takes the request. It is that one, or the first if none does.
@@ -151,7 +154,7 @@ func choose(ways []*way, r request.Request) (chosen *way, err error) {
 		if w.parts == nil {
 			continue
 		}
-		if config, err = w.dialect.Simulate(w.parts); err != nil {
+		if config, err = w.dialect.Simulate(w.parts, w.gates); err != nil {
 			return nil, err
 		}
 		r.Port = uint32(w.port.BindPort)

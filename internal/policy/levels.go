@@ -5,7 +5,6 @@ import (
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
-	"cardea.dev/cardea/internal/plan"
 )
 
 // LevelKey names a feature at a level that many rules share: a Gateway or a listener of it. Feature "" names what rules
@@ -118,12 +117,4 @@ func (m *Meaning) emitLevels(c *flow.Ctx, g gatewayLevel, emit func(LevelKey, le
 // named are the names that are not empty.
 func named(sections []string) []string {
 	return slices.DeleteFunc(sections, func(s string) bool { return s == "" })
-}
-
-// settingsOf are the settings of a level, for the data plane.
-func settingsOf(members flow.Members[LevelKey, level]) (list []plan.Setting) {
-	for _, l := range members.All() {
-		list = append(list, l.Piece.Rendered.Settings...)
-	}
-	return list
 }

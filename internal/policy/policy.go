@@ -33,6 +33,7 @@ type Meaning struct {
 	Backends *flow.Collection[plan.BackendKey, Users]
 
 	in        Inputs
+	byGateway *flow.Collection[model.ObjectRef, levelMembers]
 	renderers map[model.DataPlane]plan.Renderer
 	lookups   Lookups
 }
@@ -45,12 +46,13 @@ func New(store *Store, in Inputs) *Meaning {
 	}
 	m.Levels = m.levels(in)
 	m.Routes = m.routes(in)
-	m.Settings.Gateways = flow.Map(levelsBy(m.Levels, "policy/gateway-levels",
-		func(k LevelKey) (model.ObjectRef, bool) { return k.Gateway, k.Section == "" }), "plan/gateway-settings", settingsAt)
+	m.byGateway = levelsBy(m.Levels, "policy/gateway-levels",
+		func(k LevelKey) (model.ObjectRef, bool) { return k.Gateway, true })
+	m.Settings.Gateways = flow.Map(m.byGateway, "plan/gateway-settings", settingsAt[model.ObjectRef](true))
 	m.Settings.Listeners = flow.Map(levelsBy(m.Levels, "policy/listener-levels",
 		func(k LevelKey) (model.ListenerKey, bool) {
 			return model.ListenerKey{Parent: k.Gateway, Section: k.Section}, k.Section != ""
-		}), "plan/listener-settings", settingsAt)
+		}), "plan/listener-settings", settingsAt[model.ListenerKey](false))
 	m.Settings.Routes = flow.Map(m.Routes, "plan/route-settings",
 		func(_ *flow.Ctx, _ model.ObjectRef, r Route) (plan.RouteSettings, bool) { return r.settings(), true })
 	needs := m.needs(in.Plan.Routes)
@@ -70,9 +72,18 @@ func levelsBy[K comparable](
 	}, func(k LevelKey, _ level) string { return k.Kind.String() + "/" + k.Feature })
 }
 
-func settingsAt[K comparable](_ *flow.Ctx, _ K, members flow.Members[LevelKey, level]) ([]plan.Setting, bool) {
-	list := settingsOf(members)
-	return list, len(list) > 0
+type levelMembers = flow.Members[LevelKey, level]
+
+// settingsAt are the settings of a level; of a Gateway's members, its listeners' are not.
+func settingsAt[K comparable](gateway bool) func(*flow.Ctx, K, levelMembers) ([]plan.Setting, bool) {
+	return func(_ *flow.Ctx, _ K, members levelMembers) (list []plan.Setting, some bool) {
+		for k, l := range members.All() {
+			if !gateway || k.Section == "" {
+				list = append(list, l.Piece.Rendered.Settings...)
+			}
+		}
+		return list, len(list) > 0
+	}
 }
 
 // atRules are the kinds whose features are stated for requests.

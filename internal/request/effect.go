@@ -24,6 +24,8 @@ type Effect struct {
 	Session string `json:"session,omitempty"`
 	Unkept  string `json:"unkept,omitempty"` // what would keep it if the request were below its path: "cookie s (path /a)"
 	Limits  Limits `json:"limits,omitzero"`
+	// Gates are what else decides whether the request gets so far, and what it gets if it does not.
+	Gates []Verdict `json:"gates,omitempty"`
 
 	// Arrived are the request's headers as routes were compared with them: with what the proxy adds to every request.
 	Arrived http.Header `json:"-"`

@@ -34,6 +34,9 @@ func (e Effect) Words(sent Request) []string {
 		w.say("%s keeps no client here: the request is not below its path", e.Unkept)
 	}
 	w.limits(e.Limits)
+	for _, g := range e.Gates {
+		w.say("%d unless %s", g.Status, g.If)
+	}
 	for _, name := range HeaderNames(e.Header) {
 		if name != "Location" && name != GRPCStatus { // which Answer tells
 			w.say("answer's header %s: %s", strings.ToLower(name), strings.Join(e.Header[name], ", "))

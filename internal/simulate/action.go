@@ -21,6 +21,7 @@ func (s *simulation) act(t *table, v *routev3.VirtualHost, r *routev3.Route) {
 	s.survey(r, "name", "match", "route", "redirect", "direct_response", "metadata", "decorator", "stat_prefix",
 		"request_headers_to_add",
 		"request_headers_to_remove", "response_headers_to_add", "response_headers_to_remove", "typed_per_filter_config")
+	s.gates = nil
 	filtered := s.filter(t, v, r)
 	if filtered.answer != nil {
 		s.add(*filtered.answer)

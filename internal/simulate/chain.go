@@ -22,6 +22,7 @@ type filtered struct {
 	request  []request.Edit                     // before those of the routes
 	response []request.Edit                     // of whatever is answered later
 	session  *statefulsessionv3.StatefulSession // nil: none
+	judged   []string                           // features that were asked what they do
 }
 
 // The filters that do nothing where no level has settings for them.
@@ -75,11 +76,11 @@ func (s *simulation) filter(t *table, v *routev3.VirtualHost, r *routev3.Route) 
 		case corsKind:
 			known = s.cors(settings[len(settings)-1], r, &f)
 		case chainKind:
-			known = s.brought(settings, r, &f)
+			known = s.brought(name, settings, r, &f)
 		case faultKind:
 			known = s.listed(filter, settings[len(settings)-1], r, &f)
 		}
-		if !known {
+		if !known && !s.gate(setKey(name, settings[len(settings)-1]), r, &f) {
 			s.missing(name)
 		}
 	}
@@ -122,7 +123,7 @@ func isOn(settings *anypb.Any) bool {
 
 // brought runs the filters that levels bring along, from far to near: the nearest of each name. It is false if settings
 // are not simulated.
-func (s *simulation) brought(levels []*anypb.Any, r *routev3.Route, f *filtered) bool {
+func (s *simulation) brought(slot string, levels []*anypb.Any, r *routev3.Route, f *filtered) bool {
 	var filters []*corev3.TypedExtensionConfig
 	for _, settings := range levels {
 		level := new(filterchainv3.FilterChainConfigPerRoute)
@@ -143,13 +144,13 @@ func (s *simulation) brought(levels []*anypb.Any, r *routev3.Route, f *filtered)
 	}
 	for _, filter := range filters {
 		if f.answer == nil {
-			s.runBrought(filter, r, f)
+			s.runBrought(slot, filter, r, f)
 		}
 	}
 	return true
 }
 
-func (s *simulation) runBrought(filter *corev3.TypedExtensionConfig, r *routev3.Route, f *filtered) {
+func (s *simulation) runBrought(slot string, filter *corev3.TypedExtensionConfig, r *routev3.Route, f *filtered) {
 	if fault := new(faultv3.HTTPFault); filter.GetTypedConfig().UnmarshalTo(fault) == nil {
 		s.fault(fault, r, f)
 		return
@@ -161,11 +162,54 @@ func (s *simulation) runBrought(filter *corev3.TypedExtensionConfig, r *routev3.
 	}
 	session := new(statefulsessionv3.StatefulSession)
 	if err := filter.GetTypedConfig().UnmarshalTo(session); err != nil {
-		s.missing(filter.GetName())
+		key := request.GateKey{
+			Slot: slot, Name: filter.GetName(), Type: filter.GetTypedConfig().GetTypeUrl(),
+			Config: string(filter.GetTypedConfig().GetValue()),
+		}
+		if !s.gate(key, r, f) {
+			s.missing(filter.GetName())
+		}
 		return
 	}
 	s.survey(session, "session_state")
 	f.session = session
+}
+
+// setKey names a filter that is alone in its slot, by its nearest settings.
+func setKey(slot string, nearest *anypb.Any) request.GateKey {
+	if isOn(nearest) {
+		return request.GateKey{Slot: slot}
+	}
+	return request.GateKey{Slot: slot, Type: nearest.GetTypeUrl(), Config: string(nearest.GetValue())}
+}
+
+// gate asks the feature that a filter belongs to what it does; false: it is not known, or it can't tell.
+func (s *simulation) gate(key request.GateKey, r *routev3.Route, f *filtered) bool {
+	if s.config.Gates == nil {
+		return false
+	}
+	gate, found := s.config.Gates(r.GetName(), key)
+	if !found || gate.Judge == nil {
+		return false
+	}
+	if slices.Contains(f.judged, gate.Feature) {
+		return true
+	}
+	f.judged = append(f.judged, gate.Feature)
+	asked := s.request.Clone()
+	for _, e := range f.request {
+		e.Apply(asked.Header)
+	}
+	for _, v := range gate.Judge(asked) {
+		switch {
+		case v.If != "":
+			s.gates = append(s.gates, v)
+		case v.Status != 0:
+			f.answer = &Outcome{Route: r.GetName(), Match: r.GetMatch(), Effect: request.Effect{Status: v.Status}}
+			return true
+		}
+	}
+	return true
 }
 
 // mutate notes the headers that a filter takes off a request.

@@ -8,11 +8,16 @@ import (
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	"google.golang.org/protobuf/proto"
 
+	"cardea.dev/cardea/internal/request"
 	"cardea.dev/cardea/internal/resource"
 )
 
 // Config is all resources of one proxy.
 type Config struct {
+	// Gates finds what a filter belongs to that is not simulated, by the route that it has settings for and its key; nil:
+	// nothing is known of such filters.
+	Gates func(route string, filter request.GateKey) (request.Gate, bool)
+
 	listeners map[string]*listenerv3.Listener
 	tables    map[string]*table
 	clusters  map[string]*clusterv3.Cluster

@@ -17,6 +17,7 @@ func (s *simulation) add(o Outcome) {
 		o.Share = 1
 	}
 	o.Share *= s.share
+	o.Gates = s.gates
 	if o.Status != 0 && isGRPC(s.request) {
 		o.Header = o.Header.Clone()
 		if o.Header == nil {

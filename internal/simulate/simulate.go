@@ -16,6 +16,7 @@ type simulation struct {
 	request request.Request     // as it is at this point
 	share   float64             // of the requests like it, that get here
 	filters []*hcmv3.HttpFilter // of the connection manager, without the router
+	gates   []request.Verdict   // that the request has passed, if what they say is so
 	result  Result
 }
 

@@ -16,6 +16,7 @@ import (
 	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
+	"cardea.dev/cardea/internal/policy"
 	"cardea.dev/cardea/internal/resource"
 )
 
@@ -41,6 +42,7 @@ type World struct {
 	Sources  *kinds.Sources
 	Feedback *resource.Feedback
 	Plan     plan.Plan
+	Policies *policy.Meaning // what policies come to
 	Outputs  resource.Outputs
 	Reports  plan.Reports
 
@@ -62,7 +64,7 @@ func New(c Config) *World {
 		DataPlanes: names(c.Dialects), Unchecked: c.Unchecked, Budgets: c.Budgets,
 		Features: c.Features, Renderers: renderers(c.Dialects),
 	})
-	w.Plan = w.meaning.Plan
+	w.Plan, w.Policies = w.meaning.Plan, w.meaning.Policies
 	w.Outputs = render(w.Graph, w.Plan, w.Feedback, w.Dialects)
 	w.Reports = w.meaning.NewReports(w.Outputs, w.Feedback)
 	for _, e := range c.Extensions {

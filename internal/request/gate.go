@@ -1,0 +1,38 @@
+package request
+
+import "cardea.dev/cardea/internal/model"
+
+// Gates tell what features of policies do with requests, where the configuration of a proxy does not.
+type Gates struct {
+	Levels map[GateKey]Gate                   // what is stated for many rules
+	Rules  map[model.RuleKey]map[GateKey]Gate // for one; it counts first
+}
+
+// GateKey names a filter by its place and its configuration, as proxies have it.
+type GateKey struct {
+	Slot, Name   string
+	Type, Config string // of the configuration; "": the filter is turned on
+}
+
+// Gate is a feature that a filter belongs to. A feature may have several filters, of which the first is asked.
+type Gate struct {
+	Feature string // "SecurityPolicy.jwt"
+	Judge   func(Request) []Verdict
+}
+
+// Of finds the gate of a filter at a rule.
+func (g Gates) Of(rule model.RuleKey, key GateKey) (Gate, bool) {
+	if gate, found := g.Rules[rule][key]; found {
+		return gate, true
+	}
+	gate, found := g.Levels[key]
+	return gate, found
+}
+
+// Verdict is what a proxy does with a request because of a feature. The zero Verdict: it lets it pass.
+type Verdict struct {
+	Status int `json:"status,omitempty"` // that answers it; 0: it passes
+	// If is what decides that can't be told, "the token is accepted by corp": if so the request passes, else it gets
+	// Status.
+	If string `json:"if,omitempty"`
+}
