@@ -105,7 +105,7 @@ func (q *asked) request(c call, gateway string, ways []*way, w *way) Story {
 			out.backend = w.dialect.Backend(plan.BackendKey{Gateway: w.port.Key.Gateway, Backend: o.Backend})
 		}
 		story.Outcomes = append(story.Outcomes, out)
-		if rule, ok := q.rule(w, o); ok && !slices.ContainsFunc(story.Rules,
+		if rule, ok := q.rule(w, o, listener.Key); ok && !slices.ContainsFunc(story.Rules,
 			func(r Rule) bool { return r.Object == rule.Object && r.Rule == rule.Rule }) {
 			story.Rules = append(story.Rules, rule)
 		}
@@ -188,7 +188,7 @@ func listenerOf(port model.Port, c call) (found model.PortListener, ok bool) {
 }
 
 // rule is the rule of an outcome, and what became of it; false if none took the request.
-func (q *asked) rule(w *way, o request.Outcome) (Rule, bool) {
+func (q *asked) rule(w *way, o request.Outcome, listener model.ListenerKey) (Rule, bool) {
 	key := o.Rule
 	if key == (model.RuleKey{}) {
 		return Rule{}, false
@@ -201,6 +201,7 @@ func (q *asked) rule(w *way, o request.Outcome) (Rule, bool) {
 			r.Live, r.Live.Kept = q.live(table, w.result.Domain, f), true
 		}
 	}
+	r.Policies = q.policies(w.port.Key.Gateway, listener, key)
 	place, found := q.place(key)
 	if !found { // it was kept
 		r.Match, r.Where = o.Match.Words().String(), q.locate(key.Route, "")

@@ -53,6 +53,8 @@ type Rule struct {
 	LastEdit *Edit `json:"lastEdit,omitempty"`
 	// Findings are about the rule.
 	Findings []string `json:"findings,omitempty"`
+	// Policies are what policies state for the rule.
+	Policies []Policy `json:"policies,omitempty"`
 
 	table resource.Key // that holds it
 }

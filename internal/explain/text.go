@@ -51,6 +51,9 @@ func (s Story) Print(w io.Writer, now time.Time) error {
 		p.outcome(o, i == 0, len(s.Outcomes))
 	}
 	for _, r := range s.Rules {
+		p.policies(r, s)
+	}
+	for _, r := range s.Rules {
 		p.live(r, s, now)
 	}
 	for _, name := range s.NotSimulated {

@@ -1,0 +1,129 @@
+package explain
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/policy"
+)
+
+// Policy is a field of a policy that is in force for a request, or a feature that is not.
+type Policy struct {
+	Field string `json:"field"`           // "jwt.providers[corp].issuer"; of a feature that is off, its name
+	Value string `json:"value,omitempty"` // "": the feature is off
+	From  string `json:"from"`            // who states it: "TrafficPolicy shop/web-t, on the route"
+	// Over is what it counts in place of, the nearest first.
+	Over []PolicyLost `json:"over,omitempty"`
+	// Instead is why requests are answered with an error in place of it.
+	Instead string `json:"instead,omitempty"`
+}
+
+// PolicyLost is what does not count.
+type PolicyLost struct {
+	Value string `json:"value"`
+	From  string `json:"from"`
+}
+
+// policies are those in force for a rule at a listener.
+func (q *asked) policies(gateway model.ObjectRef, listener model.ListenerKey, rule model.RuleKey) (list []Policy) {
+	for _, p := range q.world.Policies.At(q.view, gateway, listener, rule) {
+		list = append(list, q.feature(p)...)
+	}
+	return list
+}
+
+// feature tells of each field of a feature who states it.
+func (q *asked) feature(p policy.RulePiece) (list []Policy) {
+	instead := ""
+	if p.Status != 0 {
+		instead = fmt.Sprintf("requests are answered with %d: %s", p.Status, wrong(p.Findings))
+	}
+	if p.JSON == "" {
+		off := Policy{Field: p.Feature, From: q.source(p.Disabled)}
+		if p.Disabled == (policy.Source{}) {
+			off.From = "does not hold for a redirect to https"
+		}
+		return append(list, q.over(off, p, ""))
+	}
+	for _, f := range p.Fields {
+		one := Policy{Field: strings.TrimSuffix(p.Feature+"."+f.Path, "."), Value: plain(f.Value), From: q.source(f.From)}
+		one.Instead, instead = instead, ""
+		list = append(list, q.over(one, p, f.Path))
+	}
+	return list
+}
+
+// wrong is what is wrong with a feature.
+func wrong(findings []policy.Finding) string {
+	var all []string
+	for _, f := range findings {
+		if f.Severity == model.Error {
+			all = append(all, fmt.Sprintf("%s: %s: %s", f.Policy, f.Field, f.Message))
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+// over adds what a field counts in place of, from near to far; of a feature that is off, all.
+func (q *asked) over(of Policy, p policy.RulePiece, path string) Policy {
+	for i := len(p.Lost) - 1; i >= 0; i-- {
+		if l := p.Lost[i]; l.Path == path || p.JSON == "" {
+			value := plain(l.Value)
+			if p.JSON == "" && l.Path != "" {
+				value = l.Path + ": " + value
+			}
+			of.Over = append(of.Over, PolicyLost{value, q.source(l.From)})
+		}
+	}
+	return of
+}
+
+// source is who states something, and where that stands.
+func (q *asked) source(s policy.Source) string {
+	if where := q.locate(s.Policy, ""); where != "" && s.Policy != (model.ObjectRef{}) {
+		return fmt.Sprintf("%s, %s", s, where)
+	}
+	return s.String()
+}
+
+// plain is a value without quotes.
+func plain(value string) string {
+	var text string
+	if json.Unmarshal([]byte(value), &text) == nil {
+		return text
+	}
+	return value
+}
+
+// policies prints them in columns.
+func (p *page) policies(r Rule, s Story) {
+	if len(r.Policies) == 0 {
+		return
+	}
+	p.line("policies", "for %s", told(r.Object, "at Gateway "+s.Gateway))
+	field, value := 0, 0
+	for _, one := range r.Policies {
+		field, value = max(field, len(one.Field)), max(value, min(len(one.value()), widest))
+	}
+	for _, one := range r.Policies {
+		p.line("", "%-*s  %-*s  %s", field, one.Field, value, one.value(), one.From)
+		if one.Instead != "" {
+			p.line("", "%-*s  %s", field, "", one.Instead)
+		}
+		for _, lost := range one.Over {
+			p.line("", "%-*s  over %s  %s", field, "", lost.Value, lost.From)
+		}
+	}
+}
+
+// widest is the most that a column of values takes.
+const widest = 32
+
+func (p Policy) value() string {
+	if p.Value == "" {
+		return "off"
+	}
+	return p.Value
+}

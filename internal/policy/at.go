@@ -1,0 +1,75 @@
+package policy
+
+import (
+	"slices"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+)
+
+// At are the features that are in force or turned off for a rule at a listener, those of each kind together, by name.
+func (m *Meaning) At(v flow.View, gateway model.ObjectRef, listener model.ListenerKey, rule model.RuleKey) (
+	list []RulePiece,
+) {
+	if m.Levels == nil {
+		return nil
+	}
+	r, _ := flow.Get(v, m.Routes, rule.Route)
+	own := rulePieces(r.at(listener), rule)
+	levels, _ := flow.Get(v, m.byGateway, gateway)
+	for _, kind := range m.Store.atRules() {
+		for _, f := range kind.Features {
+			if p, found := own[pieceKey{kind.Kind, f.Name}]; found {
+				list = append(list, p)
+				continue
+			}
+			var nearest *Piece
+			for k, l := range levels.All() {
+				if k.Kind == kind.Kind && k.Feature == f.Name && (k.Section == "" && nearest == nil || k.Section == listener.Section) {
+					nearest = &l.Piece
+				}
+			}
+			if nearest != nil {
+				list = append(list, RulePiece{kind.Kind, *nearest})
+			}
+		}
+	}
+	return list
+}
+
+type pieceKey struct {
+	kind    model.Kind
+	feature string
+}
+
+// rulePieces are those of one rule.
+func rulePieces(rules []RulePieces, rule model.RuleKey) map[pieceKey]RulePiece {
+	found := map[pieceKey]RulePiece{}
+	i := slices.IndexFunc(rules, func(r RulePieces) bool { return r.Rule == rule })
+	if i < 0 {
+		return found
+	}
+	for _, p := range rules[i].Pieces {
+		found[pieceKey{p.Kind, p.Feature}] = p
+	}
+	return found
+}
+
+// at are the pieces at a listener.
+func (r Route) at(listener model.ListenerKey) []RulePieces {
+	for _, at := range r.At {
+		if at.Listener == listener {
+			return at.Rules
+		}
+	}
+	return r.Rules
+}
+
+// WordsOf are what a piece's feature tells of it.
+func (m *Meaning) WordsOf(p RulePiece) []string {
+	f := m.Store.feature(p.Kind, p.Feature)
+	if f == nil || f.Words == nil || p.Shown == "" {
+		return nil
+	}
+	return f.Words([]byte(p.Shown))
+}
