@@ -123,7 +123,7 @@ func checkCall(call ast.CallExpr, refuse func(format string, args ...any)) {
 	name := call.FunctionName()
 	switch {
 	case slices.Contains(comprehensions, name):
-		refuse("%s() goes through a list, which Envoy does not; use the in operator, or claims and headers of the match", name)
+		refuse("%s() goes through a list, which Envoy does not; use the operator in, or the match's claims and headers", name)
 	case !slices.Contains(celFunctions, name):
 		refuse("Envoy has no function %s()", name)
 	case name == overloads.Matches && len(call.Args()) > 0:

@@ -97,7 +97,7 @@ func check[T any](f findings, field string, list []T, one func(findings, T)) {
 	}
 }
 
-var hostname = regexp.MustCompile(`^(?i:\*\.)?(?i:[a-z0-9_]([-a-z0-9_]*[a-z0-9_])?)(?i:\.[a-z0-9_]([-a-z0-9_]*[a-z0-9_])?)*$`)
+var hostname = regexp.MustCompile(`(?i)^(\*\.)?[a-z0-9_]([-a-z0-9_]*[a-z0-9_])?(\.[a-z0-9_]([-a-z0-9_]*[a-z0-9_])?)*$`)
 
 func checkHost(f findings, host string) {
 	if !hostname.MatchString(host) {

@@ -27,7 +27,7 @@ const (
 )
 
 // Policy takes the requests of a valid match, for RBAC filters. providers are the names of those whose tokens are
-// accepted. A request for which the match's expression can't be evaluated is not taken: a filter that denies uses Unless.
+// accepted. A request for which the match's expression can't be evaluated is not taken: to deny, use Unless.
 func Policy(m RequestMatch, providers ...string) *rbacv3.Policy {
 	p := policy(principal(m, providers))
 	if m.CEL != "" {
