@@ -47,7 +47,8 @@ var declared = []string{"internal/dataplanes", "internal/e2e", "internal/e2e/kub
 var libraries = map[string][]string{
 	"github.com/envoyproxy/": {"internal/envoystatic", "internal/envoy", "internal/simulate", "internal/slots",
 		"internal/xds", "internal/e2e", "extend"},
-	"google.golang.org/grpc": {"internal/xds", "internal/standalone", "internal/server", "internal/e2e"},
+	"github.com/google/cel-go": {"extend"},
+	"google.golang.org/grpc":   {"internal/xds", "internal/standalone", "internal/server", "internal/e2e"},
 	"google.golang.org/protobuf": {"internal/envoystatic", "internal/envoy", "internal/simulate", "internal/slots",
 		"internal/xds", "extend"},
 	"k8s.io/client-go": {

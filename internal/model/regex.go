@@ -227,3 +227,12 @@ func ClosedRegex(expr string) string {
 	}
 	return expr
 }
+
+// RegexSize is about the number of instructions of a valid expression's program.
+func RegexSize(expr string) int {
+	re, err := syntax.Parse(latin1(expr), syntax.Perl)
+	if err != nil {
+		return math.MaxInt32
+	}
+	return programSize(re)
+}

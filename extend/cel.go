@@ -1,0 +1,189 @@
+package extend
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/overloads"
+	"github.com/google/cel-go/common/types"
+	exprv1alpha1 "google.golang.org/genproto/googleapis/api/expr/v1alpha1"
+
+	"cardea.dev/cardea/internal/model"
+)
+
+const (
+	// maxCELDepth bounds how deep an expression nests: Envoy reads messages of 100 levels, and each has two or three.
+	maxCELDepth = 24
+	// maxCELRegex bounds expressions that matches() compares with, in about the instructions of their programs.
+	maxCELRegex = 90
+)
+
+// celAttributes are what expressions can read: those of Envoy's attributes that are known before a backend is chosen,
+// but for names that Cardea gives.
+var celAttributes = map[string]*cel.Type{
+	"request.path": cel.StringType, "request.url_path": cel.StringType, "request.host": cel.StringType,
+	"request.scheme": cel.StringType, "request.method": cel.StringType, "request.query": cel.StringType,
+	"request.referer": cel.StringType, "request.useragent": cel.StringType, "request.id": cel.StringType,
+	"request.protocol": cel.StringType, "request.time": cel.TimestampType, "request.size": cel.IntType,
+	"request.headers": cel.MapType(cel.StringType, cel.StringType),
+	"source.address":  cel.StringType, "source.port": cel.IntType,
+	"destination.address": cel.StringType, "destination.port": cel.IntType,
+	"connection.id": cel.UintType, "connection.mtls": cel.BoolType,
+	"connection.requested_server_name": cel.StringType, "connection.tls_version": cel.StringType,
+	"connection.subject_peer_certificate":       cel.StringType,
+	"connection.dns_san_peer_certificate":       cel.StringType,
+	"connection.uri_san_peer_certificate":       cel.StringType,
+	"connection.sha256_peer_certificate_digest": cel.StringType,
+	"metadata.filter_metadata":                  cel.MapType(cel.StringType, cel.MapType(cel.StringType, cel.DynType)),
+	"filter_state":                              cel.MapType(cel.StringType, cel.DynType),
+}
+
+// celFunctions are what Envoy's expressions can call.
+var celFunctions = []string{
+	operators.LogicalNot, operators.LogicalAnd, operators.LogicalOr, operators.Equals, operators.NotEquals,
+	operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals, operators.In, operators.Index,
+	operators.Conditional, operators.Add, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo,
+	operators.Negate, overloads.StartsWith, overloads.EndsWith, overloads.Contains, overloads.Matches, overloads.Size,
+	overloads.TypeConvertInt, overloads.TypeConvertUint, overloads.TypeConvertDouble, overloads.TypeConvertTimestamp,
+	overloads.TypeConvertDuration, overloads.TimeGetFullYear, overloads.TimeGetMonth, overloads.TimeGetDayOfWeek,
+	overloads.TimeGetDate, overloads.TimeGetHours, overloads.TimeGetMinutes,
+}
+
+// unbounded are what grows with what a client sends; Envoy has it switched off.
+var unbounded = []string{overloads.AddString, overloads.AddBytes, overloads.AddList}
+
+var comprehensions = []string{"all", "exists", "exists_one", "map", "filter"}
+
+var celEnvironment = sync.OnceValue(func() *cel.Env {
+	options := []cel.EnvOption{cel.ClearMacros(), cel.Macros(cel.HasMacro), cel.ParserRecursionLimit(100)}
+	for name, typ := range celAttributes {
+		options = append(options, cel.Variable(name, typ))
+	}
+	env, err := cel.NewEnv(options...)
+	if err != nil {
+		panic(fmt.Sprintf("extend: %v", err))
+	}
+	return env
+})
+
+// checkCEL tells why an expression can't be served; boolean: it has to be true or false.
+func checkCEL(expr string, boolean bool) error {
+	env := celEnvironment()
+	parsed, issues := env.Parse(expr)
+	if issues.Err() != nil {
+		return positioned(issues)
+	}
+	if err := checkCalls(parsed); err != nil {
+		return err
+	}
+	checked, issues := env.Check(parsed)
+	if issues.Err() != nil {
+		return positioned(issues)
+	}
+	for id, info := range checked.NativeRep().ReferenceMap() {
+		if len(info.OverloadIDs) > 0 && slices.Contains(unbounded, info.OverloadIDs[0]) && len(info.OverloadIDs) == 1 {
+			return fmt.Errorf("%s: + is for numbers only; compare the parts of a text or list one by one", at(parsed, id))
+		}
+	}
+	if boolean && !checked.OutputType().IsExactType(cel.BoolType) {
+		return fmt.Errorf("it is of type %s; write an expression that is true or false, as with == in it",
+			checked.OutputType())
+	}
+	return nil
+}
+
+// checkCalls looks for what Envoy does not evaluate.
+func checkCalls(parsed *cel.Ast) (err error) {
+	refuse := func(e ast.Expr, format string, args ...any) {
+		if err == nil {
+			err = fmt.Errorf("%s: "+format, append([]any{at(parsed, e.ID())}, args...)...)
+		}
+	}
+	root := parsed.NativeRep()
+	if depth := ast.Heights(root)[root.Expr().ID()]; depth > maxCELDepth {
+		return fmt.Errorf("it nests %d levels deep, at most %d; write several expressions", depth, maxCELDepth)
+	}
+	ast.PreOrderVisit(root.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		switch e.Kind() {
+		case ast.MapKind, ast.StructKind, ast.ComprehensionKind:
+			refuse(e, "Envoy makes no maps or messages; compare the parts one by one")
+		case ast.CallKind:
+			checkCall(e.AsCall(), func(format string, args ...any) { refuse(e, format, args...) })
+		}
+	}))
+	return err
+}
+
+func checkCall(call ast.CallExpr, refuse func(format string, args ...any)) {
+	name := call.FunctionName()
+	switch {
+	case slices.Contains(comprehensions, name):
+		refuse("%s() goes through a list, which Envoy does not; use the operator in, or the match's claims and headers", name)
+	case !slices.Contains(celFunctions, name):
+		refuse("Envoy has no function %s()", name)
+	case name == overloads.Matches && len(call.Args()) > 0:
+		pattern := call.Args()[len(call.Args())-1]
+		text, literal := "", pattern.Kind() == ast.LiteralKind
+		if literal {
+			value, ok := pattern.AsLiteral().(types.String)
+			text, literal = string(value), ok
+		}
+		if !literal {
+			refuse("write the regular expression of matches() as a text in quotes")
+		} else if err := model.CheckRegex(text); err != nil {
+			refuse("the regular expression of matches(): %v", err)
+		} else if size := model.RegexSize(text); size > maxCELRegex {
+			refuse("the regular expression of matches() is too large: about %d instructions, at most %d; use headers or paths",
+				size, maxCELRegex)
+		}
+	}
+}
+
+// positioned is the first issue, with its place.
+func positioned(issues *cel.Issues) error {
+	first := issues.Errors()[0]
+	message, _, _ := strings.Cut(first.Message, " (in container")
+	if strings.HasPrefix(message, "undeclared reference") {
+		message += "; attributes are request.path, request.headers['x'], source.address, " +
+			"metadata.filter_metadata['x']['y'] and others that Envoy documents for requests and connections"
+	}
+	return fmt.Errorf("line %d, column %d: %s", first.Location.Line(), first.Location.Column()+1, message)
+}
+
+func at(parsed *cel.Ast, id int64) string {
+	place := parsed.NativeRep().SourceInfo().GetStartLocation(id)
+	return fmt.Sprintf("line %d, column %d", place.Line(), place.Column()+1)
+}
+
+// condition is an expression as Envoy takes it; one that is not valid is never true.
+func condition(expr string) *exprv1alpha1.Expr {
+	parsed, issues := celEnvironment().Parse(expr)
+	if issues.Err() == nil {
+		if out, err := cel.AstToParsedExpr(parsed); err == nil {
+			return out.GetExpr()
+		}
+	}
+	return &exprv1alpha1.Expr{ExprKind: &exprv1alpha1.Expr_ConstExpr{ConstExpr: &exprv1alpha1.Constant{
+		ConstantKind: &exprv1alpha1.Constant_BoolValue{BoolValue: false},
+	}}}
+}
+
+// celNeedsIdentity tells whether an expression reads what authentication found.
+func celNeedsIdentity(expr string) (needs bool) {
+	if expr == "" {
+		return false
+	}
+	parsed, issues := celEnvironment().Parse(expr)
+	if issues.Err() != nil {
+		return false
+	}
+	ast.PreOrderVisit(parsed.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		needs = needs || e.Kind() == ast.IdentKind && slices.Contains([]string{"metadata", "filter_state"}, e.AsIdent())
+	}))
+	return needs
+}

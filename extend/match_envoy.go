@@ -1,0 +1,291 @@
+package extend
+
+import (
+	"net/netip"
+	"regexp"
+	"strconv"
+	"strings"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"cardea.dev/cardea/internal/model"
+)
+
+// Where filters tell each other who sent a request.
+const (
+	// ClaimsMetadata is the namespace in which jwt_authn has the claims of accepted tokens (payload_in_metadata), by the
+	// name of their provider.
+	ClaimsMetadata = "envoy.filters.http.jwt_authn"
+	// UserMetadata is the namespace, and UserKey the key, in which the name of the user stands. Who authenticates users
+	// puts it there; no header that a client can send may end up there.
+	UserMetadata = "cardea.dev/user"
+	UserKey      = "name"
+)
+
+// Policy takes the requests of a valid match, for RBAC filters. providers are the names of those whose tokens are
+// accepted. A request for which the match's expression can't be evaluated is not taken: to deny, use Unless.
+func Policy(m RequestMatch, providers ...string) *rbacv3.Policy {
+	p := policy(principal(m, providers))
+	if m.CEL != "" {
+		p.Condition = condition(m.CEL)
+	}
+	return p
+}
+
+// Unless are policies that together take the requests which a valid match does not take. A request for which the
+// expression of the match can't be evaluated is taken by none: so to deny the requests of a match with an expression, a
+// filter of its own allows these.
+func Unless(m RequestMatch, providers ...string) []*rbacv3.Policy {
+	list := []*rbacv3.Policy{policy(notPrincipal(principal(m, providers)))}
+	if m.CEL != "" {
+		p := policy(anybody())
+		p.Condition = condition("!(" + m.CEL + "\n)") // behind what may be a comment
+		list = append(list, p)
+	}
+	return list
+}
+
+func policy(p *rbacv3.Principal) *rbacv3.Policy {
+	all := &rbacv3.Permission{Rule: &rbacv3.Permission_Any{Any: true}}
+	return &rbacv3.Policy{Permissions: []*rbacv3.Permission{all}, Principals: []*rbacv3.Principal{p}}
+}
+
+// principal is a match without its expression. RBAC has all kinds of conditions as principals.
+func principal(m RequestMatch, providers []string) *rbacv3.Principal {
+	all := []*rbacv3.Principal{m.RequestParts.principal(providers)}
+	if m.Not != nil {
+		all = append(all, notPrincipal(m.Not.principal(providers)))
+	}
+	return allOf(all)
+}
+
+func (p RequestParts) principal(providers []string) *rbacv3.Principal {
+	var all []*rbacv3.Principal
+	one := func(list []*rbacv3.Principal) {
+		if len(list) > 0 {
+			all = append(all, oneOf(list))
+		}
+	}
+	one(each(p.Hosts, host))
+	one(each(p.Methods, func(m string) *rbacv3.Principal { return header(":method", Exact, m, false) }))
+	one(each(p.Paths, path))
+	all = append(all, each(p.Headers, headers)...)
+	all = append(all, each(p.Query, query)...)
+	one(each(p.ClientCIDRs, address))
+	all = append(all, each(p.Claims, func(c ClaimMatch) *rbacv3.Principal { return claim(c, providers) })...)
+	one(each(p.Users, func(u string) *rbacv3.Principal { return user(u, providers) }))
+	one(each(p.Certificates, certificate))
+	return allOf(all)
+}
+
+func each[T any](list []T, render func(T) *rbacv3.Principal) (all []*rbacv3.Principal) {
+	for _, v := range list {
+		all = append(all, render(v))
+	}
+	return all
+}
+
+func anybody() *rbacv3.Principal {
+	return &rbacv3.Principal{Identifier: &rbacv3.Principal_Any{Any: true}}
+}
+
+func nobody() *rbacv3.Principal { return notPrincipal(anybody()) }
+
+func notPrincipal(p *rbacv3.Principal) *rbacv3.Principal {
+	return &rbacv3.Principal{Identifier: &rbacv3.Principal_NotId{NotId: p}}
+}
+
+func allOf(list []*rbacv3.Principal) *rbacv3.Principal {
+	switch len(list) {
+	case 0:
+		return anybody()
+	case 1:
+		return list[0]
+	}
+	return &rbacv3.Principal{Identifier: &rbacv3.Principal_AndIds{AndIds: &rbacv3.Principal_Set{Ids: list}}}
+}
+
+func oneOf(list []*rbacv3.Principal) *rbacv3.Principal {
+	switch len(list) {
+	case 0:
+		return nobody()
+	case 1:
+		return list[0]
+	}
+	return &rbacv3.Principal{Identifier: &rbacv3.Principal_OrIds{OrIds: &rbacv3.Principal_Set{Ids: list}}}
+}
+
+// host compares a name as tables of routes do: in any case, with or without a port.
+func host(name string) *rbacv3.Principal {
+	expr := regexp.QuoteMeta(name)
+	if suffix, wildcard := strings.CutPrefix(name, "*"); wildcard {
+		expr = ".+" + regexp.QuoteMeta(suffix)
+	}
+	return header(":authority", RegularExpression, expr+`\.?(?::[0-9]*)?`, true)
+}
+
+func path(p PathMatch) *rbacv3.Principal {
+	var list []*matcherv3.StringMatcher
+	switch p.Type {
+	case PathExact:
+		list = append(list, text(Exact, p.Value, false))
+		if p.Value == "/" {
+			list = append(list, text(Exact, "//", false)) // what is left of several slashes
+		}
+	case PathPrefix:
+		start := strings.TrimRight(p.Value, "/")
+		if start == "" {
+			return anybody()
+		}
+		list = append(list, text(Exact, start, false), text(Prefix, start+"/", false))
+	default:
+		list = append(list, text(RegularExpression, p.Value, false))
+	}
+	return oneOf(each(list, func(m *matcherv3.StringMatcher) *rbacv3.Principal {
+		return &rbacv3.Principal{Identifier: &rbacv3.Principal_UrlPath{
+			UrlPath: &matcherv3.PathMatcher{Rule: &matcherv3.PathMatcher_Path{Path: m}},
+		}}
+	}))
+}
+
+func headers(h NamedMatch) *rbacv3.Principal {
+	if h.Type == Present {
+		return headerPrincipal(&routev3.HeaderMatcher{
+			Name: h.Name, HeaderMatchSpecifier: &routev3.HeaderMatcher_PresentMatch{PresentMatch: true},
+		})
+	}
+	return oneOf(each(h.Values, func(v string) *rbacv3.Principal { return header(h.Name, h.Type, v, h.IgnoreCase) }))
+}
+
+func query(q NamedMatch) *rbacv3.Principal {
+	return header(":path", RegularExpression, queryExpression(q), false)
+}
+
+func header(name string, t MatchType, value string, ignoreCase bool) *rbacv3.Principal {
+	return headerPrincipal(&routev3.HeaderMatcher{
+		Name:                 name,
+		HeaderMatchSpecifier: &routev3.HeaderMatcher_StringMatch{StringMatch: text(t, value, ignoreCase)},
+	})
+}
+
+func headerPrincipal(h *routev3.HeaderMatcher) *rbacv3.Principal {
+	return &rbacv3.Principal{Identifier: &rbacv3.Principal_Header{Header: h}}
+}
+
+func address(cidr string) *rbacv3.Principal {
+	prefix, err := netip.ParsePrefix(cidr)
+	if err != nil {
+		return nobody() // Validate says so
+	}
+	return &rbacv3.Principal{Identifier: &rbacv3.Principal_RemoteIp{RemoteIp: &corev3.CidrRange{
+		AddressPrefix: prefix.Addr().String(), PrefixLen: wrapperspb.UInt32(uint32(prefix.Bits())),
+	}}}
+}
+
+func claim(c ClaimMatch, providers []string) *rbacv3.Principal {
+	names, err := ClaimPath(c.Claim)
+	if err != nil {
+		return nobody() // Validate says so
+	}
+	if c.Provider != "" {
+		providers = []string{c.Provider}
+	}
+	value := claimValue(c)
+	return oneOf(each(providers, func(provider string) *rbacv3.Principal {
+		return metadata(ClaimsMetadata, append([]string{provider}, names...), value)
+	}))
+}
+
+// claimValue compares a value, or an element of it if it is a list.
+func claimValue(c ClaimMatch) *matcherv3.ValueMatcher {
+	if c.Type == Present {
+		return &matcherv3.ValueMatcher{MatchPattern: &matcherv3.ValueMatcher_PresentMatch{PresentMatch: true}}
+	}
+	var values []*matcherv3.ValueMatcher
+	for _, v := range c.Values {
+		values = append(values, stringValue(text(c.Type, v, false)))
+		number, err := strconv.ParseFloat(v, 64)
+		switch {
+		case c.Type != Exact:
+		case v == "true" || v == "false":
+			values = append(values, &matcherv3.ValueMatcher{
+				MatchPattern: &matcherv3.ValueMatcher_BoolMatch{BoolMatch: v == "true"},
+			})
+		case err == nil:
+			exact := &matcherv3.DoubleMatcher{MatchPattern: &matcherv3.DoubleMatcher_Exact{Exact: number}}
+			values = append(values, &matcherv3.ValueMatcher{
+				MatchPattern: &matcherv3.ValueMatcher_DoubleMatch{DoubleMatch: exact},
+			})
+		}
+	}
+	element := &matcherv3.ListMatcher{MatchPattern: &matcherv3.ListMatcher_OneOf{OneOf: orValue(values)}}
+	return orValue(append(values, &matcherv3.ValueMatcher{
+		MatchPattern: &matcherv3.ValueMatcher_ListMatch{ListMatch: element},
+	}))
+}
+
+func stringValue(m *matcherv3.StringMatcher) *matcherv3.ValueMatcher {
+	return &matcherv3.ValueMatcher{MatchPattern: &matcherv3.ValueMatcher_StringMatch{StringMatch: m}}
+}
+
+// orValue is one of some values. Envoy wants two at least.
+func orValue(values []*matcherv3.ValueMatcher) *matcherv3.ValueMatcher {
+	if len(values) == 1 {
+		return values[0]
+	}
+	return &matcherv3.ValueMatcher{MatchPattern: &matcherv3.ValueMatcher_OrMatch{
+		OrMatch: &matcherv3.OrMatcher{ValueMatchers: values},
+	}}
+}
+
+func user(name string, providers []string) *rbacv3.Principal {
+	value := stringValue(text(Exact, name, false))
+	list := []*rbacv3.Principal{metadata(UserMetadata, []string{UserKey}, value)}
+	for _, provider := range providers {
+		list = append(list, metadata(ClaimsMetadata, []string{provider, "sub"}, value))
+	}
+	return oneOf(list)
+}
+
+func metadata(namespace string, path []string, value *matcherv3.ValueMatcher) *rbacv3.Principal {
+	m := &matcherv3.MetadataMatcher{Filter: namespace, Value: value}
+	for _, key := range path {
+		m.Path = append(m.Path, &matcherv3.MetadataMatcher_PathSegment{
+			Segment: &matcherv3.MetadataMatcher_PathSegment_Key{Key: key},
+		})
+	}
+	return &rbacv3.Principal{Identifier: &rbacv3.Principal_SourcedMetadata{
+		SourcedMetadata: &rbacv3.SourcedMetadata{MetadataMatcher: m},
+	}}
+}
+
+// text compares a text.
+func text(t MatchType, value string, ignoreCase bool) *matcherv3.StringMatcher {
+	m := &matcherv3.StringMatcher{IgnoreCase: ignoreCase && t != RegularExpression}
+	switch t {
+	case Exact:
+		m.MatchPattern = &matcherv3.StringMatcher_Exact{Exact: value}
+	case Prefix:
+		m.MatchPattern = &matcherv3.StringMatcher_Prefix{Prefix: value}
+	case Suffix:
+		m.MatchPattern = &matcherv3.StringMatcher_Suffix{Suffix: value}
+	case Contains:
+		m.MatchPattern = &matcherv3.StringMatcher_Contains{Contains: value}
+	default:
+		regex := &matcherv3.RegexMatcher{Regex: expression(value, ignoreCase)}
+		m.MatchPattern = &matcherv3.StringMatcher_SafeRegex{SafeRegex: regex}
+	}
+	return m
+}
+
+// expression is a regular expression, for letters in any case if they are ignored.
+func expression(expr string, ignoreCase bool) string {
+	if ignoreCase {
+		return "(?i:" + model.ClosedRegex(expr) + ")"
+	}
+	return expr
+}
