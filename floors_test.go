@@ -23,7 +23,7 @@ var towers = map[string][]string{
 		"internal/dataplanes"},
 	"meaning": {"internal/gateway", "internal/policy", "internal/merge", "internal/budget", "internal/conditions",
 		"internal/resolve"},
-	"features": {"internal/features/retry", "internal/features/timeouts"},
+	"features": {"internal/features/cors", "internal/features/retry", "internal/features/timeouts"},
 	"dialects": {"internal/envoystatic", "internal/envoy", "internal/simulate", "internal/slots"},
 	"edges": {"internal/kube", "internal/files", "internal/arrival",
 		"internal/schema", "internal/xds", "internal/proxyfiles", "internal/process", "internal/certs",

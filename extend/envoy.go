@@ -55,25 +55,25 @@ type Slot string
 
 // The slots that features can put filters into.
 const (
-	Coding      Slot = "coding"       // decompressor, compressor
-	Errors      Slot = "errors"       // custom_response
-	Observe     Slot = "observe"      // set_metadata, grpc_stats
-	Fault       Slot = "fault"        // fault
-	CORS        Slot = "cors"         // cors; it is one filter
-	Origin      Slot = "origin"       // csrf
-	Custom1     Slot = "custom-1"     // strangers' filters, before anything is refused
-	Guard       Slot = "guard"        // rbac that needs no identity
-	LimitsEarly Slot = "limits-early" // local_ratelimit by address or header; it is one filter, which keeps state
-	Authn       Slot = "authn"        // basic_auth, api_key_auth, oauth2; before them what removes forged headers
-	JWT         Slot = "jwt"          // jwt_authn; it is one filter, which keeps state
-	Authz       Slot = "authz"        // rbac by identity
-	ExtAuth     Slot = "extauth"      // ext_authz
-	Limits      Slot = "limits"       // ratelimit
-	LimitsLate  Slot = "limits-late"  // local_ratelimit by identity; it is one filter, which keeps state
-	Custom2     Slot = "custom-2"     // strangers' filters, of requests that may pass
-	Body        Slot = "body"         // body_size_limit, buffer
-	Transform   Slot = "transform"    // header_mutation
-	ExtProc     Slot = "extproc"      // ext_proc
-	GRPC        Slot = "grpc"         // grpc_web
-	Custom3     Slot = "custom-3"     // strangers' filters, of what the backend will see
+	SlotCoding      Slot = "coding"       // decompressor, compressor
+	SlotErrors      Slot = "errors"       // custom_response
+	SlotObserve     Slot = "observe"      // set_metadata, grpc_stats
+	SlotFault       Slot = "fault"        // fault
+	SlotCORS        Slot = "cors"         // cors; it is one filter
+	SlotOrigin      Slot = "origin"       // csrf
+	SlotCustom1     Slot = "custom-1"     // strangers' filters, before anything is refused
+	SlotGuard       Slot = "guard"        // rbac that needs no identity
+	SlotLimitsEarly Slot = "limits-early" // local_ratelimit by address or header; it is one filter, which keeps state
+	SlotAuthn       Slot = "authn"        // basic_auth, api_key_auth, oauth2; before them what removes forged headers
+	SlotJWT         Slot = "jwt"          // jwt_authn; it is one filter, which keeps state
+	SlotAuthz       Slot = "authz"        // rbac by identity
+	SlotExtAuth     Slot = "extauth"      // ext_authz
+	SlotLimits      Slot = "limits"       // ratelimit
+	SlotLimitsLate  Slot = "limits-late"  // local_ratelimit by identity; it is one filter, which keeps state
+	SlotCustom2     Slot = "custom-2"     // strangers' filters, of requests that may pass
+	SlotBody        Slot = "body"         // body_size_limit, buffer
+	SlotTransform   Slot = "transform"    // header_mutation
+	SlotExtProc     Slot = "extproc"      // ext_proc
+	SlotGRPC        Slot = "grpc"         // grpc_web
+	SlotCustom3     Slot = "custom-3"     // strangers' filters, of what the backend will see
 )

@@ -83,9 +83,10 @@ func forwardRoute(
 	return nil
 }
 
-// configure states the route's HTTP filters: those of its levels and, nearest, those of its own fields.
+// configure states the route's HTTP filters: those of its own fields and, in place of these, those of its levels. What
+// policies come to at a rule has the rule's own fields in it.
 func (r statedRule) configure(route *routev3.Route, f model.Filters, s *model.Session, out bool) {
-	route.TypedPerFilterConfig = slots.Config(slots.Route, slots.Join(r.Settings, ownSettings(f, s, out)))
+	route.TypedPerFilterConfig = slots.Config(slots.Route, slots.Join(ownSettings(f, s, out), r.Settings))
 }
 
 // shares names the clusters that share a rule's requests; nil if none takes any.

@@ -25,7 +25,8 @@ func (m *Meaning) At(v flow.View, gateway model.ObjectRef, listener model.Listen
 			}
 			var nearest *Piece
 			for k, l := range levels.All() {
-				if k.Kind == kind.Kind && k.Feature == f.Name && (k.Section == "" && nearest == nil || k.Section == listener.Section) {
+				of := k.Kind == kind.Kind && k.Feature == f.Name
+				if of && (k.Section == "" && nearest == nil || k.Section == listener.Section) {
 					nearest = &l.Piece
 				}
 			}

@@ -25,6 +25,8 @@ type level struct {
 	Piece  Piece
 	// Inherits, under Feature "": the features of which every rule has fields.
 	Inherits []string
+	// Holds, under Feature "": the features of which overrides state something.
+	Holds []string
 }
 
 // levels has what is stated at each Gateway and at its listeners. A listener that states nothing has what its Gateway
@@ -84,7 +86,7 @@ func empty(list []statements) bool {
 
 // emitLevels emits what one kind is at a Gateway and at its listeners.
 func (m *Meaning) emitLevels(c *flow.Ctx, g gatewayLevel, emit func(LevelKey, level)) {
-	broad := map[string]Piece{}
+	broad, held := map[string]Piece{}, []string(nil)
 	for _, section := range append([]string{""}, named(sections(g.own))...) {
 		scope := m.scope(c, g.kind, g.gateway.DataPlane)
 		scope.where = placeOf(g.ref, section)
@@ -100,6 +102,9 @@ func (m *Meaning) emitLevels(c *flow.Ctx, g gatewayLevel, emit func(LevelKey, le
 			if len(piece.Rendered.Fields) > 0 {
 				index.Inherits = append(index.Inherits, f.Name)
 			}
+			if overridden(scope.stated[f.Name]) {
+				index.Holds = append(index.Holds, f.Name)
+			}
 			emit(LevelKey{g.ref, section, g.kind.Kind, f.Name}, level{Stated: scope.stated[f.Name], Piece: piece})
 		}
 		if section != "" {
@@ -109,6 +114,14 @@ func (m *Meaning) emitLevels(c *flow.Ctx, g gatewayLevel, emit func(LevelKey, le
 				}
 			}
 			slices.Sort(index.Inherits)
+			for _, name := range held {
+				if !slices.Contains(index.Holds, name) {
+					index.Holds = append(index.Holds, name)
+				}
+			}
+		}
+		if section == "" {
+			held = index.Holds
 		}
 		emit(LevelKey{g.ref, section, g.kind.Kind, ""}, index)
 	}
@@ -117,4 +130,11 @@ func (m *Meaning) emitLevels(c *flow.Ctx, g gatewayLevel, emit func(LevelKey, le
 // named are the names that are not empty.
 func named(sections []string) []string {
 	return slices.DeleteFunc(sections, func(s string) bool { return s == "" })
+}
+
+// overridden tells whether one of the statements is an override.
+func overridden(list []statements) bool {
+	return slices.ContainsFunc(list, func(l statements) bool {
+		return slices.ContainsFunc(l.List, func(s statement) bool { return s.Override })
+	})
 }

@@ -109,7 +109,7 @@ func (q *routeScope) rule(place model.Place, rule model.Rule, kind Kind, out *Ru
 	index := r.level("")
 	stating := r.stating()
 	upgrade := upgrades(rule) && q.plaintext(place)
-	if len(stating) == 0 && len(index.Inherits) == 0 && !upgrade {
+	if len(stating)+len(index.Inherits)+len(index.Holds) == 0 && !upgrade {
 		return
 	}
 	scope := q.m.scope(q.c, kind, q.route.DataPlane(place.Gateway))
@@ -128,11 +128,12 @@ func (q *routeScope) rule(place model.Place, rule model.Rule, kind Kind, out *Ru
 			}
 			continue
 		}
-		if !slices.Contains(stating, f) && !inherits {
+		states := slices.Contains(stating, f)
+		if !states && !inherits && !slices.Contains(index.Holds, f.Name) {
 			continue
 		}
 		own, stated := r.ownFields(f)
-		if !slices.Contains(stating, f) && !stated {
+		if !states && !stated {
 			out.Fields = append(out.Fields, broad.Piece.Rendered.Fields...)
 			continue
 		}

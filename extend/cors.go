@@ -1,0 +1,93 @@
+package extend
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	corsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/cors/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/internal/model"
+)
+
+// CORS answers preflight requests, and tells browsers which other origins' scripts may read the answers. In each list a
+// "*" stands alone and means all.
+type CORS = model.CORS
+
+// CORSPolicy renders CORS for Envoy. Where a star stands Envoy answers what the browser asked for, as it must where
+// credentials are allowed.
+func CORSPolicy(c CORS) *corsv3.CorsPolicy {
+	p := &corsv3.CorsPolicy{
+		AllowMethods: strings.Join(c.Methods, ", "), AllowHeaders: strings.Join(c.Headers, ", "),
+		ExposeHeaders: strings.Join(c.Expose, ", "), MaxAge: strconv.Itoa(int(c.MaxAge)),
+		AllowCredentials: wrapperspb.Bool(c.Credentials),
+		// A preflight of another origin is answered without headers, which the browser takes for a no.
+		ForwardNotMatchingPreflights: wrapperspb.Bool(false),
+	}
+	for _, origin := range c.Origins {
+		p.AllowOriginStringMatch = append(p.AllowOriginStringMatch, originMatchers(origin)...)
+	}
+	return p
+}
+
+// ReadCORS reads a CORS filter; warning is what has no meaning in its field exposeHeaders.
+func ReadCORS(f gatewayv1.HTTPCORSFilter) (read CORS, warning string) {
+	read = CORS{
+		Origins: stringsOf(f.AllowOrigins), Methods: stringsOf(f.AllowMethods), Headers: stringsOf(f.AllowHeaders),
+		Expose: stringsOf(f.ExposeHeaders), Credentials: f.AllowCredentials != nil && *f.AllowCredentials, MaxAge: f.MaxAge,
+	}
+	if read.MaxAge == 0 {
+		read.MaxAge = 5 // HTTPCORSFilter.maxAge
+	}
+	if !read.Credentials || !slices.Contains(read.Expose, "*") {
+		return read, ""
+	}
+	read.Expose = nil // a browser would take the star for a header's name
+	return read, `"*" has no meaning for browsers when credentials are allowed, so no header is exposed; list the headers`
+}
+
+func stringsOf[S ~string](list []S) (all []string) {
+	for _, s := range list {
+		all = append(all, string(s))
+	}
+	return all
+}
+
+// wellKnownPorts are those that schemes imply.
+var wellKnownPorts = map[string]int{"http": 80, "https": 443}
+
+// originMatchers match the Origin headers that an origin of the filter stands for. A port that the scheme implies may
+// be left out on either side. Only one with a star in its host is an expression, which costs more. Of the star alone
+// Envoy knows that it is any.
+func originMatchers(origin string) (list []*matcherv3.StringMatcher) {
+	if origin == "*" {
+		return []*matcherv3.StringMatcher{{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: origin}}}
+	}
+	scheme, host, _ := strings.Cut(origin, "://")
+	port := strconv.Itoa(wellKnownPorts[strings.ToLower(scheme)])
+	implied := port
+	if i := strings.LastIndexByte(host, ':'); i >= 0 {
+		host, port = host[:i], host[i+1:]
+	}
+	ends := []string{":" + port}
+	if port == implied {
+		ends = append(ends, "")
+	}
+	if strings.Contains(host, "*") {
+		regex := "(?i)" + regexp.QuoteMeta(scheme) + "://" +
+			strings.ReplaceAll(regexp.QuoteMeta(host), `\*`, "[^/:]+") + "(?:" + strings.Join(ends, "|") + ")"
+		return []*matcherv3.StringMatcher{{
+			MatchPattern: &matcherv3.StringMatcher_SafeRegex{SafeRegex: &matcherv3.RegexMatcher{Regex: regex}},
+		}}
+	}
+	for _, end := range ends {
+		list = append(list, &matcherv3.StringMatcher{
+			MatchPattern: &matcherv3.StringMatcher_Exact{Exact: scheme + "://" + host + end}, IgnoreCase: true,
+		})
+	}
+	return list
+}
