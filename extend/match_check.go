@@ -180,14 +180,18 @@ func checkValues(f findings, t MatchType, values []string, ignoreCase bool) {
 		f.at("values").add("type %s compares with values; state one, or write Present", t)
 	}
 	for i, v := range values {
-		switch f := f.at("values[%d]", i); {
-		case v == "":
-			f.add("it is empty; write a value, or the type Present for any")
-		case strings.ContainsAny(v, "\r\n\x00"):
-			f.add("it has a line break or a NUL in it, which no request has")
-		case t == RegularExpression:
-			checkRegex(f, expression(v, ignoreCase && model.CheckRegex(v) == nil))
-		}
+		checkValue(f.at("values[%d]", i), t, v, ignoreCase)
+	}
+}
+
+func checkValue(f findings, t MatchType, value string, ignoreCase bool) {
+	switch {
+	case value == "":
+		f.add("it is empty; write a value, or the type Present for any")
+	case strings.ContainsAny(value, "\r\n\x00"):
+		f.add("it has a line break or a NUL in it, which no request has")
+	case t == RegularExpression:
+		checkRegex(f, expression(value, ignoreCase && model.CheckRegex(value) == nil))
 	}
 }
 
