@@ -117,14 +117,18 @@ type PathMatch struct {
 // +kubebuilder:validation:Enum=Exact;Prefix;Suffix;Contains;RegularExpression;Present
 type MatchType string
 
-// The types of NamedMatch and ClaimMatch.
+// TextMatchType says how a text that is always there is compared.
+// +kubebuilder:validation:Enum=Exact;Prefix;Suffix;Contains;RegularExpression
+type TextMatchType string
+
+// The values of MatchType, and but for Present of TextMatchType.
 const (
-	Exact             MatchType = "Exact"
-	Prefix            MatchType = "Prefix"
-	Suffix            MatchType = "Suffix"
-	Contains          MatchType = "Contains"
-	RegularExpression MatchType = "RegularExpression"
-	Present           MatchType = "Present"
+	Exact             = "Exact"
+	Prefix            = "Prefix"
+	Suffix            = "Suffix"
+	Contains          = "Contains"
+	RegularExpression = "RegularExpression"
+	Present           = "Present"
 )
 
 // NamedMatch compares the value of a header or of a query parameter.
@@ -189,8 +193,7 @@ type CertificateMatch struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Subject string `json:"subject,omitempty"`
 	// Type says how the name is compared.
-	// +kubebuilder:validation:Enum=Exact;Prefix;Suffix;Contains;RegularExpression
-	Type MatchType `json:"type"`
+	Type TextMatchType `json:"type"`
 }
 
 // NeedsIdentity tells whether a match depends on who sent the request, so that it can be evaluated after authentication

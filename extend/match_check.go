@@ -166,7 +166,10 @@ func checkQuery(f findings, q NamedMatch) {
 	checkValues(f, q.Type, q.Values, q.IgnoreCase)
 }
 
-var matchTypes = []MatchType{Exact, Prefix, Suffix, Contains, RegularExpression, Present}
+var (
+	matchTypes     = []MatchType{Exact, Prefix, Suffix, Contains, RegularExpression, Present}
+	textMatchTypes = []TextMatchType{Exact, Prefix, Suffix, Contains, RegularExpression}
+)
 
 func checkValues(f findings, t MatchType, values []string, ignoreCase bool) {
 	switch {
@@ -221,7 +224,7 @@ func checkCertificate(f findings, c CertificateMatch) {
 	switch {
 	case len(stated) != 1:
 		f.add("%d of uri, dns and subject are stated; state one", len(stated))
-	case c.Type == Present || !slices.Contains(matchTypes, c.Type):
+	case !slices.Contains(textMatchTypes, c.Type):
 		f.at("type").add("%q is not a type; write Exact, Prefix, Suffix, Contains or RegularExpression", c.Type)
 	case c.Subject != "" && c.Type != Exact:
 		f.at("type").add("a subject is compared as a whole; write Exact, or compare uri or dns")

@@ -19,8 +19,7 @@ import (
 // +structType=atomic
 type StringMatch struct {
 	// Type says how. An expression (RE2) must match all of the text.
-	// +kubebuilder:validation:Enum=Exact;Prefix;Suffix;Contains;RegularExpression
-	Type MatchType `json:"type"`
+	Type TextMatchType `json:"type"`
 	// Value is what the text is compared with.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -34,18 +33,20 @@ type StringMatch struct {
 func (m StringMatch) Validate() []Problem {
 	return collect(func(f findings) {
 		switch {
-		case m.Type == Present || !slices.Contains(matchTypes, m.Type):
+		case !slices.Contains(textMatchTypes, m.Type):
 			f.at("type").add("%q is not a type; write Exact, Prefix, Suffix, Contains or RegularExpression", m.Type)
 		case m.Value == "":
 			f.at("value").add("it is empty; write what the text is compared with")
 		default:
-			checkValue(f.at("value"), m.Type, m.Value, m.IgnoreCase)
+			checkValue(f.at("value"), MatchType(m.Type), m.Value, m.IgnoreCase)
 		}
 	})
 }
 
 // Envoy is the comparison as Envoy has it.
-func (m StringMatch) Envoy() *matcherv3.StringMatcher { return text(m.Type, m.Value, m.IgnoreCase) }
+func (m StringMatch) Envoy() *matcherv3.StringMatcher {
+	return text(MatchType(m.Type), m.Value, m.IgnoreCase)
+}
 
 // HashKey is a part of a request of which the backend's endpoint is chosen: equal values, equal endpoint.
 //
