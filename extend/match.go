@@ -83,8 +83,9 @@ type RequestParts struct {
 	// +kubebuilder:validation:MaxItems=32
 	Certificates []CertificateMatch `json:"certificates,omitempty"`
 	// CEL is an expression that must be true: request.headers['x-team'] == 'dev'. It has the attributes of requests,
-	// connections and metadata that Envoy documents, and no macros but has(). If it can't be evaluated, the request is
-	// refused: it matches nothing that allows, and does not pass what denies.
+	// connections and metadata that Envoy documents, and no macros but has(). A header that was sent
+	// several times is one text with commas in it; headers of the match compare each value. If it can't be evaluated, the
+	// request is refused: it matches nothing that allows, and does not pass what denies.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024

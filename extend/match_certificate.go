@@ -22,7 +22,9 @@ func certificate(c CertificateMatch) *rbacv3.Principal {
 		SanType: tlsv3.SubjectAltNameMatcher_URI, Matcher: text(MatchType(c.Type), c.URI, false),
 	}
 	if c.DNS != "" {
-		san = &tlsv3.SubjectAltNameMatcher{SanType: tlsv3.SubjectAltNameMatcher_DNS, Matcher: text(MatchType(c.Type), c.DNS, true)}
+		san = &tlsv3.SubjectAltNameMatcher{
+			SanType: tlsv3.SubjectAltNameMatcher_DNS, Matcher: text(MatchType(c.Type), c.DNS, true),
+		}
 	}
 	return validCertificate(&mtlsv3.Config{SanMatcher: san})
 }
