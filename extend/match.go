@@ -83,8 +83,9 @@ type RequestParts struct {
 	// +kubebuilder:validation:MaxItems=32
 	Certificates []CertificateMatch `json:"certificates,omitempty"`
 	// CEL is an expression that must be true: request.headers['x-team'] == 'dev'. It has the attributes of requests,
-	// connections and metadata that Envoy documents, and no macros but has(). If it can't be evaluated, the request is
-	// refused: it matches nothing that allows, and does not pass what denies.
+	// connections and metadata that Envoy documents, and no macros but has(). A header that was sent
+	// several times is one text with commas in it; headers of the match compare each value. If it can't be evaluated, the
+	// request is refused: it matches nothing that allows, and does not pass what denies.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -117,14 +118,18 @@ type PathMatch struct {
 // +kubebuilder:validation:Enum=Exact;Prefix;Suffix;Contains;RegularExpression;Present
 type MatchType string
 
-// The types of NamedMatch and ClaimMatch.
+// TextMatchType says how a text that is always there is compared.
+// +kubebuilder:validation:Enum=Exact;Prefix;Suffix;Contains;RegularExpression
+type TextMatchType string
+
+// The values of MatchType, and but for Present of TextMatchType.
 const (
-	Exact             MatchType = "Exact"
-	Prefix            MatchType = "Prefix"
-	Suffix            MatchType = "Suffix"
-	Contains          MatchType = "Contains"
-	RegularExpression MatchType = "RegularExpression"
-	Present           MatchType = "Present"
+	Exact             = "Exact"
+	Prefix            = "Prefix"
+	Suffix            = "Suffix"
+	Contains          = "Contains"
+	RegularExpression = "RegularExpression"
+	Present           = "Present"
 )
 
 // NamedMatch compares the value of a header or of a query parameter.
@@ -189,8 +194,7 @@ type CertificateMatch struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Subject string `json:"subject,omitempty"`
 	// Type says how the name is compared.
-	// +kubebuilder:validation:Enum=Exact;Prefix;Suffix;Contains;RegularExpression
-	Type MatchType `json:"type"`
+	Type TextMatchType `json:"type"`
 }
 
 // NeedsIdentity tells whether a match depends on who sent the request, so that it can be evaluated after authentication

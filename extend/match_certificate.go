@@ -19,10 +19,12 @@ func certificate(c CertificateMatch) *rbacv3.Principal {
 		})
 	}
 	san := &tlsv3.SubjectAltNameMatcher{
-		SanType: tlsv3.SubjectAltNameMatcher_URI, Matcher: text(c.Type, c.URI, false),
+		SanType: tlsv3.SubjectAltNameMatcher_URI, Matcher: text(MatchType(c.Type), c.URI, false),
 	}
 	if c.DNS != "" {
-		san = &tlsv3.SubjectAltNameMatcher{SanType: tlsv3.SubjectAltNameMatcher_DNS, Matcher: text(c.Type, c.DNS, true)}
+		san = &tlsv3.SubjectAltNameMatcher{
+			SanType: tlsv3.SubjectAltNameMatcher_DNS, Matcher: text(MatchType(c.Type), c.DNS, true),
+		}
 	}
 	return validCertificate(&mtlsv3.Config{SanMatcher: san})
 }

@@ -166,7 +166,10 @@ func checkQuery(f findings, q NamedMatch) {
 	checkValues(f, q.Type, q.Values, q.IgnoreCase)
 }
 
-var matchTypes = []MatchType{Exact, Prefix, Suffix, Contains, RegularExpression, Present}
+var (
+	matchTypes     = []MatchType{Exact, Prefix, Suffix, Contains, RegularExpression, Present}
+	textMatchTypes = []TextMatchType{Exact, Prefix, Suffix, Contains, RegularExpression}
+)
 
 func checkValues(f findings, t MatchType, values []string, ignoreCase bool) {
 	switch {
@@ -180,14 +183,18 @@ func checkValues(f findings, t MatchType, values []string, ignoreCase bool) {
 		f.at("values").add("type %s compares with values; state one, or write Present", t)
 	}
 	for i, v := range values {
-		switch f := f.at("values[%d]", i); {
-		case v == "":
-			f.add("it is empty; write a value, or the type Present for any")
-		case strings.ContainsAny(v, "\r\n\x00"):
-			f.add("it has a line break or a NUL in it, which no request has")
-		case t == RegularExpression:
-			checkRegex(f, expression(v, ignoreCase && model.CheckRegex(v) == nil))
-		}
+		checkValue(f.at("values[%d]", i), t, v, ignoreCase)
+	}
+}
+
+func checkValue(f findings, t MatchType, value string, ignoreCase bool) {
+	switch {
+	case value == "":
+		f.add("it is empty; write a value, or the type Present for any")
+	case strings.ContainsAny(value, "\r\n\x00"):
+		f.add("it has a line break or a NUL in it, which no request has")
+	case t == RegularExpression:
+		checkRegex(f, expression(value, ignoreCase && model.CheckRegex(value) == nil))
 	}
 }
 
@@ -217,7 +224,7 @@ func checkCertificate(f findings, c CertificateMatch) {
 	switch {
 	case len(stated) != 1:
 		f.add("%d of uri, dns and subject are stated; state one", len(stated))
-	case c.Type == Present || !slices.Contains(matchTypes, c.Type):
+	case !slices.Contains(textMatchTypes, c.Type):
 		f.at("type").add("%q is not a type; write Exact, Prefix, Suffix, Contains or RegularExpression", c.Type)
 	case c.Subject != "" && c.Type != Exact:
 		f.at("type").add("a subject is compared as a whole; write Exact, or compare uri or dns")

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
 )
 
 // TestValidate: each mistake is told at its field, with what to write instead.
@@ -171,4 +173,14 @@ func FuzzCEL(f *testing.F) {
 			Unless(m)
 		}
 	})
+}
+
+// TestInvalidExpression: whoever renders what Validate refused allows nothing by it, and lets nothing pass.
+func TestInvalidExpression(t *testing.T) {
+	m := RequestMatch{RequestParts: RequestParts{CEL: "(("}}
+	for _, p := range []*rbacv3.Policy{Policy(m), Unless(m)[1]} {
+		if c := p.GetCondition().GetConstExpr(); c == nil || c.GetBoolValue() {
+			t.Errorf("the condition is %v", p.GetCondition())
+		}
+	}
 }

@@ -90,5 +90,5 @@ func certificateWords(c CertificateMatch) string {
 	case c.Subject != "":
 		kind, value = "subject", c.Subject
 	}
-	return fmt.Sprintf("a %s that %s", kind, valueWords(c.Type, []string{value}))
+	return fmt.Sprintf("a %s that %s", kind, valueWords(MatchType(c.Type), []string{value}))
 }

@@ -87,9 +87,16 @@ func TestMatchExpressions(t *testing.T) {
 			hits: []string{two, "PUT x /"}, other: []string{one}},
 		"texts": {match: onCEL("request.path.startsWith('/b') && request.query.contains('a=') && " +
 			"request.path.endsWith('c') && request.host.size() == 1"), hits: []string{two}, other: []string{one}},
-		"regex":       {match: onCEL("request.url_path.matches('^/[ab]$')"), hits: []string{two}, other: []string{one}},
-		"large regex": {match: onCEL("request.url_path.matches('(/[b-k]{20}|/b).*')"), hits: []string{two}, other: []string{one}},
-		"source":      {match: onCEL("source.address.startsWith('127.0.0.1:') && source.port > 0"), hits: []string{one}},
+		"regex": {match: onCEL("request.url_path.matches('^/[ab]$')"), hits: []string{two}, other: []string{one}},
+		"large regex": {match: onCEL("request.url_path.matches('(/[b-k]{16}|/b)')"),
+			hits: []string{two}, other: []string{one}},
+		"functions": {match: onCEL("-1 < 0 && 7 % 2 == 1 && 6 / 2 - 1 == 2 && uint(3) == 3u && double('1.5') == 1.5 && " +
+			"duration('1s') < duration('2s') && request.time.getMonth() >= 0 && request.time.getDayOfWeek() >= 0 && " +
+			"request.time.getDate() > 0 && request.time.getHours() >= 0 && request.time.getMinutes() >= 0 && " +
+			"request.host != 'a' && request.host > 'a' && 1 <= 1 && 1 >= 1"), hits: []string{one}},
+		"header twice": {match: onCEL("request.headers['x-level'] == '1,2'"),
+			hits: []string{"GET x / | x-level: 1 | x-level: 2"}, other: []string{one}},
+		"source": {match: onCEL("source.address.startsWith('127.0.0.1:') && source.port > 0"), hits: []string{one}},
 		"choice": {match: onCEL("(request.method == 'GET' ? 1 + 2 * 3 : 0) == 7 && !connection.mtls"),
 			hits: []string{one}},
 		"time": {match: onCEL("request.time > timestamp('2020-01-01T00:00:00Z') && request.time.getFullYear() > 2020"),

@@ -65,21 +65,7 @@ func testMatches(t *testing.T, cases map[string]matchCase) {
 	w.apply(func(b *flow.Batch) {
 		w.addPort(b, 80, bind, model.HTTP, testListener("http", ""))
 		w.addBackend(b, service("web"), startBackend(t, "web"))
-		for i, name := range slices.Sorted(maps.Keys(cases)) {
-			if problems := extend.Validate(cases[name].match); len(problems) > 0 {
-				t.Fatalf("%s: %v", name, problems)
-			}
-			for form, rules := range matchForms(cases[name].match) {
-				route := fmt.Sprintf("case%d-%s", i, form)
-				to := model.Match{Headers: []model.ValueMatch{{Name: "x-case", Value: name + " " + form}}}
-				w.serve(b, i, 80, "http", "*", forward(route, to))
-				settings := append(slices.Clone(authn), slots.Set(slots.Authz, "match", &rbacv3.RBAC{Rules: rules}))
-				for i := range settings {
-					settings[i].From = testGateway
-				}
-				w.stated.routes.Set(b, testRuleKey(route).Route, plan.RouteSettings{Own: settings})
-			}
-		}
+		w.addMatches(t, b, 80, "http", cases, authn)
 	})
 	startProxy(t, w.resources())
 	for name, c := range cases {
@@ -96,6 +82,28 @@ func testMatches(t *testing.T, cases map[string]matchCase) {
 		expect(c.other, map[string]int{"allow": 403, "deny": 200, "unless": 200})
 		expect(c.fails, map[string]int{"allow": 403, "unless": 403})
 		expect(c.moved, map[string]int{"allow": 307, "deny": 307, "unless": 307})
+	}
+}
+
+// addMatches adds a route for each case and form, which a header chooses.
+func (w *world) addMatches(
+	t *testing.T, b *flow.Batch, port int32, section string, cases map[string]matchCase, authn []plan.Setting,
+) {
+	t.Helper()
+	for i, name := range slices.Sorted(maps.Keys(cases)) {
+		if problems := extend.Validate(cases[name].match); len(problems) > 0 {
+			t.Fatalf("%s: %v", name, problems)
+		}
+		for form, rules := range matchForms(cases[name].match) {
+			route := fmt.Sprintf("case%d-%s", i, form)
+			to := model.Match{Headers: []model.ValueMatch{{Name: "x-case", Value: name + " " + form}}}
+			w.serve(b, i, port, section, "*", forward(route, to))
+			settings := append(slices.Clone(authn), slots.Set(slots.Authz, "match", &rbacv3.RBAC{Rules: rules}))
+			for i := range settings {
+				settings[i].From = testGateway
+			}
+			w.stated.routes.Set(b, testRuleKey(route).Route, plan.RouteSettings{Own: settings})
+		}
 	}
 }
 
