@@ -29,7 +29,8 @@ var towers = map[string][]string{
 		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services",
 		"internal/testcluster/mirror",
 		"internal/testcluster/container", "internal/testcluster/sandbox"},
-	"ground": {"extend", "internal/dialect", "internal/request", "internal/plan", "internal/kinds", "internal/input",
+	"ground": {"internal/policykind", "extend", "internal/dialect", "internal/request", "internal/plan",
+		"internal/kinds", "internal/input",
 		"internal/resource", "internal/kind", "internal/flow", "internal/model", "api/v1alpha1",
 		"internal/testcert", "internal/figures"},
 }
@@ -64,7 +65,7 @@ var libraries = map[string][]string{
 	},
 	"sigs.k8s.io/gateway-api/": {
 		"internal/gateway", "internal/conditions", "internal/input", "internal/kind", "internal/kinds", "internal/files",
-		"internal/kube", "internal/deploy", "extend",
+		"internal/kube", "internal/deploy", "internal/policykind", "extend",
 	},
 	"sigs.k8s.io/gateway-api/conformance": {},
 }
