@@ -29,7 +29,7 @@ var towers = map[string][]string{
 		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services",
 		"internal/testcluster/mirror",
 		"internal/testcluster/container", "internal/testcluster/sandbox"},
-	"ground": {"internal/policykind", "extend", "internal/dialect", "internal/request", "internal/plan",
+	"ground": {"internal/policykind", "internal/merge", "extend", "internal/dialect", "internal/request", "internal/plan",
 		"internal/kinds", "internal/input",
 		"internal/resource", "internal/kind", "internal/flow", "internal/model", "api/v1alpha1",
 		"internal/testcert", "internal/figures"},
@@ -57,6 +57,8 @@ var libraries = map[string][]string{
 	"github.com/vishvananda/":        {"internal/testcluster/container", "internal/testcluster/sandbox"},
 	"k8s.io/apiextensions-apiserver": {"internal/schema", "api/v1alpha1", "internal/deploy"},
 	"k8s.io/apiserver":               {"internal/schema"},
+	"k8s.io/kube-openapi":            {"internal/merge"},
+	"sigs.k8s.io/structured-merge-":  {"internal/merge"},
 	"github.com/fsnotify/":           {"internal/files"},
 	"github.com/spf13/":              {"cmd/cardea", "internal/cli"},
 	"github.com/prometheus/": {
