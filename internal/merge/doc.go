@@ -1,6 +1,6 @@
 // Package merge joins what several policies state of one feature, by the feature's schema, as Kubernetes' server-side
-// apply joins what several managers state of an object: x-kubernetes-map-type, -list-type and -list-map-keys say what is
-// one field, and what becomes of a list.
+// apply joins what several managers state of an object: x-kubernetes-map-type, -list-type and -list-map-keys say what
+// is one field, and what becomes of a list.
 //
 //	object                  field by field             a.b
 //	object, atomic          one field                  a

@@ -54,9 +54,9 @@ func nullable(s *spec.Schema, path string) (at string, found bool) {
 	return "", false
 }
 
-// Merge is what holds where both values are stated, as encoding/json reads them: what narrow states, and of what it does
-// not state, what broad does. nil is a value that states nothing. Both must be valid by the schema; an error says that
-// one is of another form.
+// Merge is what holds where both values are stated, as encoding/json reads them: what narrow states, and of what it
+// does not state, what broad does. nil is a value that states nothing. Both must be valid by the schema; an error says
+// that one is of another form.
 func (t *Type) Merge(broad, narrow any) (any, error) {
 	switch {
 	case broad == nil && narrow == nil:
