@@ -21,7 +21,7 @@ var towers = map[string][]string{
 		"internal/server", "internal/standalone", "internal/assembly",
 		"internal/objects", "internal/admin", "internal/diff", "internal/explain", "internal/world",
 		"internal/dataplanes"},
-	"meaning": {"internal/gateway", "internal/policy", "internal/merge", "internal/budget", "internal/conditions",
+	"meaning": {"internal/gateway", "internal/policy", "internal/budget", "internal/conditions",
 		"internal/resolve"},
 	"features": {"internal/features/cors", "internal/features/retry", "internal/features/timeouts"},
 	"dialects": {"internal/envoystatic", "internal/envoy", "internal/simulate", "internal/slots"},
@@ -31,7 +31,8 @@ var towers = map[string][]string{
 		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services",
 		"internal/testcluster/mirror",
 		"internal/testcluster/container", "internal/testcluster/sandbox"},
-	"ground": {"internal/dialect", "internal/plan", "internal/kinds", "internal/input", "extend", "internal/request",
+	"ground": {"internal/policykind", "internal/merge", "internal/dialect", "internal/plan", "internal/kinds",
+		"internal/input", "extend", "internal/request",
 		"internal/resource", "internal/kind", "internal/flow", "internal/model", "api/v1alpha1",
 		"internal/testcert", "internal/figures"},
 }
@@ -59,6 +60,8 @@ var libraries = map[string][]string{
 	"github.com/vishvananda/":        {"internal/testcluster/container", "internal/testcluster/sandbox"},
 	"k8s.io/apiextensions-apiserver": {"internal/schema", "api/v1alpha1", "internal/deploy"},
 	"k8s.io/apiserver":               {"internal/schema"},
+	"k8s.io/kube-openapi":            {"internal/merge"},
+	"sigs.k8s.io/structured-merge-":  {"internal/merge"},
 	"github.com/fsnotify/":           {"internal/files"},
 	"github.com/spf13/":              {"cmd/cardea", "internal/cli"},
 	"github.com/prometheus/": {
@@ -68,7 +71,7 @@ var libraries = map[string][]string{
 	"sigs.k8s.io/gateway-api/": {
 		"internal/gateway", "internal/conditions", "internal/input", "internal/kind", "internal/kinds", "internal/files",
 		"internal/policy",
-		"internal/kube", "internal/deploy", "extend",
+		"internal/kube", "internal/deploy", "internal/policykind", "extend",
 	},
 	"sigs.k8s.io/gateway-api/conformance": {},
 }

@@ -14,23 +14,52 @@ type PolicySpec struct {
 	Features []FeatureSpec // by name, each once
 }
 
+//go:generate go run -C ../../extend/schemagen . -type PolicyTargets -out ../policykind/targets.json $PWD
+
 // PolicyTargets is what all kinds of policies have.
 type PolicyTargets struct {
-	TargetRefs      []gatewayv1.LocalPolicyTargetReferenceWithSectionName `json:"targetRefs,omitempty"`
-	TargetSelectors []TargetSelector                                      `json:"targetSelectors,omitempty"`
-	Strategy        Strategy                                              `json:"strategy,omitempty"`
-	Disable         []string                                              `json:"disable,omitempty"`
+	// TargetRefs names the objects, in the policy's namespace, that the policy is for. Without targetRefs and
+	// targetSelectors, it is for the rules that name it in an extensionRef.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	TargetRefs []gatewayv1.LocalPolicyTargetReferenceWithSectionName `json:"targetRefs,omitempty"`
+	// TargetSelectors selects objects, in the policy's namespace, that the policy is for.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	TargetSelectors []TargetSelector `json:"targetSelectors,omitempty"`
+	// Strategy says who counts if the policy and one of a narrower level state the same field. PatchDefaults, which holds
+	// if it is not stated: the narrower one. PatchOverrides: this policy.
+	// +optional
+	Strategy Strategy `json:"strategy,omitempty"`
+	// Disable names features that broader policies state and that are off here.
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=set
+	// +optional
+	Disable []string `json:"disable,omitempty"`
 }
 
 // TargetSelector targets the objects of a kind, in the policy's namespace, that have all of these labels.
 type TargetSelector struct {
-	Group       gatewayv1.Group        `json:"group"`
-	Kind        gatewayv1.Kind         `json:"kind"`
-	MatchLabels map[string]string      `json:"matchLabels"`
+	// Group of the objects; empty for Services.
+	Group gatewayv1.Group `json:"group"`
+	// Kind of the objects.
+	Kind gatewayv1.Kind `json:"kind"`
+	// MatchLabels are the labels, all of which an object must have.
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=16
+	MatchLabels map[string]string `json:"matchLabels"`
+	// SectionName is the part of each object that is meant: a Gateway's listener, a route's rule, a Service's port.
+	// +optional
 	SectionName *gatewayv1.SectionName `json:"sectionName,omitempty"`
 }
 
 // Strategy says who counts if a policy and one of a narrower level state the same field.
+//
+// +kubebuilder:validation:Enum=PatchDefaults;PatchOverrides
 type Strategy string
 
 const (

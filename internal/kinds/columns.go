@@ -31,8 +31,8 @@ func condition(name string, conditions []kind.Shown) string {
 	return ""
 }
 
-// entriesOf is a condition over all entries of a list in the status: the worst of them.
-func entriesOf(list, name string) func(kind.Shown) string {
+// EntriesOf is a condition over all entries of a list in the status: the worst of them.
+func EntriesOf(list, name string) func(kind.Shown) string {
 	return func(o kind.Shown) string {
 		all := map[string]bool{}
 		for _, p := range o.List("status", list) {

@@ -50,8 +50,8 @@ func routeColumns() []kind.Column {
 	return []kind.Column{
 		{Title: "HOSTNAMES", Of: func(o kind.Shown) string { return words(o.Texts("spec", "hostnames")) }},
 		{Title: "ACCEPTED", Of: routeAccepted},
-		{Title: "RESOLVED", Of: entriesOf("parents", "ResolvedRefs")},
-		{Title: "PROGRAMMED", Of: entriesOf("parents", "cardea.dev/Programmed")},
+		{Title: "RESOLVED", Of: EntriesOf("parents", "ResolvedRefs")},
+		{Title: "PROGRAMMED", Of: EntriesOf("parents", "cardea.dev/Programmed")},
 		wide("PARENTS", func(o kind.Shown) string { return eachOf(o.List("spec", "parentRefs"), "name") }),
 	}
 }
@@ -63,5 +63,5 @@ func routeAccepted(o kind.Shown) string {
 			return "Partially"
 		}
 	}
-	return entriesOf("parents", "Accepted")(o)
+	return EntriesOf("parents", "Accepted")(o)
 }

@@ -17,24 +17,21 @@ func xBackend() *kind.Kind {
 	k.Refers = []model.Kind{model.KindSecret, model.KindConfigMap}
 	k.Sliced = func(spec any) bool { return spec.(*xgatewayv1alpha1.BackendSpec).EndpointSelector != nil }
 	k.Selects = k.Sliced
-	k.Status = &kind.Status{
-		List: "ancestors", Identity: "ancestorRef", Controlled: true, Entries: 32,
-		InEntry: []string{"Accepted", "ResolvedRefs"},
-		Stamp: kind.StampOf(func(s xgatewayv1alpha1.BackendStatus, stamp kind.Stamper) xgatewayv1alpha1.BackendStatus {
-			s.Ancestors = slices.Clone(s.Ancestors)
-			for i := range s.Ancestors {
-				a := &s.Ancestors[i]
-				a.Conditions = stamp(parentName(a.AncestorRef), a.Conditions)
-			}
-			return s
-		}),
-	}
+	k.Status = AncestorStatus(32, kind.StampOf(func(s xgatewayv1alpha1.BackendStatus,
+		stamp kind.Stamper) xgatewayv1alpha1.BackendStatus {
+		s.Ancestors = slices.Clone(s.Ancestors)
+		for i := range s.Ancestors {
+			a := &s.Ancestors[i]
+			a.Conditions = stamp(parentName(a.AncestorRef), a.Conditions)
+		}
+		return s
+	}))
 	k.Columns = []kind.Column{
 		column("TYPE", "spec", "type"),
 		column("HOSTNAME", "spec", "externalHostname", "hostname"),
 		column("PORT", "spec", "port", "number"),
-		{Title: "ACCEPTED", Of: entriesOf("ancestors", "Accepted")},
-		{Title: "RESOLVED", Of: entriesOf("ancestors", "ResolvedRefs")},
+		{Title: "ACCEPTED", Of: EntriesOf("ancestors", "Accepted")},
+		{Title: "RESOLVED", Of: EntriesOf("ancestors", "ResolvedRefs")},
 	}
 	k.Page = &kind.Page{Path: "docs/xbackend.md", Limits: xBackendLimits, Elsewhere: map[string]string{
 		"endpointSelector.matchLabels": "../internal/e2e/kubernetes/selectors_test.go",

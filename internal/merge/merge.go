@@ -1,82 +1,131 @@
-// Package merge merges values of several policies by their schema. It owns how values merge. It must never know a
-// policy. Start reading at Type.
 package merge
 
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
+
+	"k8s.io/kube-openapi/pkg/schemaconv"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"sigs.k8s.io/structured-merge-diff/v6/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// Type is how values of a schema merge.
-type Type struct{ schema map[string]any }
-
-// Leaf is a field with its value.
-type Leaf struct{ Path, Value string }
-
-// New reads an OpenAPI schema.
-func New(schema []byte) (*Type, error) {
-	t := new(Type)
-	return t, json.Unmarshal(schema, &t.schema)
+// Type is a schema by which values merge.
+type Type struct {
+	schema *schema.Schema
+	root   schema.TypeRef
 }
 
-func read(text string) (v any) {
-	if text == "" || json.Unmarshal([]byte(text), &v) != nil {
-		return nil
+// New reads a schema: OpenAPI v3, as JSON. It is an error if a field may be null: null is neither a value nor nothing.
+func New(text []byte) (*Type, error) {
+	var s spec.Schema
+	if err := json.Unmarshal(text, &s); err != nil {
+		return nil, fmt.Errorf("read the schema: %w", err)
 	}
-	return v
-}
-
-func write(v any) string {
-	b, err := json.Marshal(v)
+	if path, found := nullable(&s, ""); found {
+		return nil, fmt.Errorf("the schema lets the field %q be null: take `nullable` out of it", path)
+	}
+	const name = "spec"
+	converted, err := schemaconv.ToSchemaFromOpenAPI(map[string]*spec.Schema{name: &s}, false)
 	if err != nil {
-		panic(err)
+		return nil, fmt.Errorf("read the schema: %w", err)
 	}
-	return string(b)
+	named := name
+	return &Type{converted, schema.TypeRef{NamedType: &named}}, nil
 }
 
-// Merge puts a narrower value over a broader one.
-func (t *Type) Merge(broad, narrow string) string {
-	if broad == "" {
-		return narrow
+func nullable(s *spec.Schema, path string) (at string, found bool) {
+	if s.Nullable {
+		return path, true
 	}
-	return write(merged(t.schema, read(broad), read(narrow)))
-}
-
-func merged(schema map[string]any, broad, narrow any) any {
-	b, isMap := broad.(map[string]any)
-	n, also := narrow.(map[string]any)
-	if isMap && also && schema["x-kubernetes-map-type"] != "atomic" {
-		properties, _ := schema["properties"].(map[string]any)
-		out := maps.Clone(b)
-		for k, v := range n {
-			s, _ := properties[k].(map[string]any)
-			if was, there := out[k]; there {
-				v = merged(s, was, v)
-			}
-			out[k] = v
+	for name, field := range s.Properties {
+		if at, found = nullable(&field, below(path, name)); found {
+			return at, true
 		}
-		return out
 	}
-	return narrow
+	if s.Items != nil && s.Items.Schema != nil {
+		return nullable(s.Items.Schema, path+"[]")
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
+		return nullable(s.AdditionalProperties.Schema, path+"[]")
+	}
+	return "", false
 }
 
-// Leaves are the fields of a value.
-func (t *Type) Leaves(value string) (list []Leaf) {
-	leaves(t.schema, "", read(value), &list)
-	return list
+// Merge is what holds where both values are stated, as encoding/json reads them: what narrow states, and of what it
+// does not state, what broad does. nil is a value that states nothing. Both must be valid by the schema; an error says
+// that one is of another form.
+func (t *Type) Merge(broad, narrow any) (any, error) {
+	switch {
+	case broad == nil && narrow == nil:
+		return nil, nil
+	case broad == nil:
+		broad = narrow
+	case narrow == nil:
+		narrow = broad
+	}
+	merged, err := t.typed(broad).Merge(t.typed(narrow))
+	if err != nil {
+		return nil, fmt.Errorf("merge: %w", err)
+	}
+	if merged.AsValue() == nil {
+		return nil, nil // neither states a value of the schema's form
+	}
+	result := merged.AsValue().Unstructured()
+	t.sort(t.root, result)
+	return result, nil
 }
 
-func leaves(schema map[string]any, path string, v any, list *[]Leaf) {
-	if m, is := v.(map[string]any); is && len(m) > 0 && schema["x-kubernetes-map-type"] != "atomic" {
-		properties, _ := schema["properties"].(map[string]any)
-		for _, k := range slices.Sorted(maps.Keys(m)) {
-			s, _ := properties[k].(map[string]any)
-			leaves(s, strings.TrimPrefix(fmt.Sprintf("%s.%s", path, k), "."), m[k], list)
+func (t *Type) typed(v any) *typed.TypedValue {
+	return typed.AsTypedUnvalidated(value.NewValueInterface(v), t.schema, t.root)
+}
+
+// sort puts the elements of lists that merge in order. All of these lists are the merge's own: of a list that does not
+// merge, nothing is sorted.
+func (t *Type) sort(ref schema.TypeRef, v any) {
+	atom, _ := t.schema.Resolve(ref)
+	switch v := v.(type) {
+	case map[string]any:
+		if !merges(atom.Map) {
+			return
 		}
-		return
+		for name, child := range v {
+			t.sort(fieldType(atom.Map, name), child)
+		}
+	case []any:
+		if !listMerges(atom.List) {
+			return
+		}
+		for _, child := range v {
+			t.sort(atom.List.ElementType, child)
+		}
+		slices.SortFunc(v, func(a, b any) int { return compareKeys(atom.List.Keys, a, b) })
 	}
-	*list = append(*list, Leaf{path, write(v)})
+}
+
+func merges(m *schema.Map) bool { return m != nil && m.ElementRelationship != schema.Atomic }
+
+func listMerges(l *schema.List) bool { return l != nil && l.ElementRelationship == schema.Associative }
+
+func fieldType(m *schema.Map, name string) schema.TypeRef {
+	if f, known := m.FindField(name); known {
+		return f.Type
+	}
+	return m.ElementType
+}
+
+func compareKeys(keys []string, a, b any) int {
+	if len(keys) == 0 {
+		return value.Compare(value.NewValueInterface(a), value.NewValueInterface(b))
+	}
+	x, _ := a.(map[string]any)
+	y, _ := b.(map[string]any)
+	for _, key := range keys {
+		if c := value.Compare(value.NewValueInterface(x[key]), value.NewValueInterface(y[key])); c != 0 {
+			return c
+		}
+	}
+	return 0
 }

@@ -1,6 +1,9 @@
 package policy
 
 import (
+	"encoding/json"
+	"fmt"
+
 	"cardea.dev/cardea/internal/merge"
 )
 
@@ -12,6 +15,7 @@ type Effective struct {
 	Disabled Source
 	Fields   []Field
 	Lost     []Lost
+	Wrong    string // why values can't be merged; ""
 }
 
 // Field is a field that is in force.
@@ -39,15 +43,22 @@ type applied struct {
 func effective(feature string, t *merge.Type, levels []statements) Effective {
 	e := Effective{Feature: feature}
 	var all []applied
+	var value any
 	apply := func(s statement) {
 		if s.Disable {
-			e.JSON, e.Disabled = "", s.Source
+			value, e.Disabled = nil, s.Source
 			all = append(all, applied{Source: s.Source, disable: true})
 		}
-		if s.JSON != "" {
-			e.JSON = t.Merge(e.JSON, s.JSON)
-			all = append(all, applied{Source: s.Source, leaves: t.Leaves(s.JSON)})
+		if s.JSON == "" {
+			return
 		}
+		stated := decode(s.JSON)
+		merged, err := t.Merge(value, stated)
+		if err != nil {
+			e.Wrong, merged = fmt.Sprintf("%s: %v", s.Source, err), stated
+		}
+		value = merged
+		all = append(all, applied{Source: s.Source, leaves: t.Leaves(stated)})
 	}
 	for _, l := range levels {
 		for i := len(l.List) - 1; i >= 0; i-- {
@@ -63,15 +74,31 @@ func effective(feature string, t *merge.Type, levels []statements) Effective {
 			}
 		}
 	}
-	if e.JSON != "" {
-		e.Disabled = Source{}
+	if value != nil {
+		e.JSON, e.Disabled = encode(value), Source{}
 	}
-	e.account(t, all)
+	e.account(t, value, all)
 	return e
 }
 
+// decode reads JSON that was read before.
+func decode(text string) (v any) {
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		panic(fmt.Sprintf("policy: %v", err))
+	}
+	return v
+}
+
+func encode(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("policy: %v", err))
+	}
+	return string(b)
+}
+
 // account tells of each field that was stated whether it counts, or which source counts in its place.
-func (e *Effective) account(t *merge.Type, all []applied) {
+func (e *Effective) account(t *merge.Type, value any, all []applied) {
 	inForce := map[string]Source{}
 	for i := len(all) - 1; i >= 0; i-- {
 		if all[i].disable {
@@ -85,10 +112,8 @@ func (e *Effective) account(t *merge.Type, all []applied) {
 			inForce[leaf.Path] = a.Source
 		}
 	}
-	if e.JSON != "" {
-		for _, leaf := range t.Leaves(e.JSON) {
-			e.Fields = append(e.Fields, Field{leaf.Path, leaf.Value, inForce[leaf.Path]})
-		}
+	for _, leaf := range t.Leaves(value) {
+		e.Fields = append(e.Fields, Field{leaf.Path, leaf.JSON, inForce[leaf.Path]})
 	}
 	e.lose(all, func(leaf merge.Leaf) Source { return inForce[leaf.Path] })
 }
@@ -97,7 +122,7 @@ func (e *Effective) lose(stated []applied, to func(merge.Leaf) Source) {
 	for _, a := range stated {
 		for _, leaf := range a.leaves {
 			if by := to(leaf); by != a.Source {
-				e.Lost = append(e.Lost, Lost{leaf.Path, leaf.Value, a.Source, by})
+				e.Lost = append(e.Lost, Lost{leaf.Path, leaf.JSON, a.Source, by})
 			}
 		}
 	}

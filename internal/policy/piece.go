@@ -80,6 +80,10 @@ func (s *scope) piece(f *Feature, broader []plan.Setting) Piece {
 // render reads and renders what is in force.
 func (s *scope) render(f *Feature, p *Piece) {
 	told := &problems{feature: f.Name, effective: &p.Effective}
+	if p.Wrong != "" {
+		told.refused = true
+		told.add("", Finding{Condition: "Accepted", Reason: "Invalid", Message: p.Wrong})
+	}
 	value, err := f.Read(reader{scope: s, problems: told}, []byte(p.JSON))
 	if err != nil {
 		told.add("", Finding{Condition: "Accepted", Reason: "Invalid", Message: err.Error()})

@@ -74,7 +74,10 @@ func (words) Error(name string, status int, from model.ObjectRef) plan.Setting {
 	return plan.Setting{From: from, Slot: "guard", Name: name, Config: plan.Packed{Type: fmt.Sprint(status)}}
 }
 
-const plainSchema = `{"type": "object", "properties": {"bad": {"type": "string"}}}`
+const plainSchema = `{"type": "object", "properties": {
+	"bad": {"type": "string"}, "issuer": {"type": "string"}, "request": {"type": "string"},
+	"streamIdle": {"type": "string"}, "attempts": {"type": "integer"}, "maxAge": {"type": "integer"},
+	"codes": {"type": "array", "items": {"type": "integer"}}}}`
 
 func newTester(t *testing.T) *tester {
 	g := flow.New(flow.Config{Name: "test", Check: true})

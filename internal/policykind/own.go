@@ -1,0 +1,26 @@
+package policykind
+
+import "cardea.dev/cardea/extend"
+
+// Own are the kinds of Cardea's own policies.
+func Own() []extend.Kind {
+	own := func(name, plural, short, description string, features extend.Levels) extend.Kind {
+		return extend.Kind{
+			Group: group, Version: "v1alpha1", Name: name, Plural: plural, Short: []string{short}, Description: description,
+			Features: features,
+		}
+	}
+	return []extend.Kind{
+		own(extend.ClientPolicy, "clientpolicies", "clp",
+			"ClientPolicy says how listeners treat clients' connections, before there is a request.", extend.AtListener),
+		own(extend.SecurityPolicy, "securitypolicies", "secp",
+			"SecurityPolicy says which requests may pass.", extend.AtRule),
+		own(extend.TrafficPolicy, "trafficpolicies", "trp",
+			"TrafficPolicy says what becomes of requests that may pass: limits, timeouts, retries, headers.", extend.AtRule),
+		own(extend.BackendPolicy, "backendpolicies", "bkp",
+			"BackendPolicy says how proxies speak to a backend.", extend.AtBackend),
+	}
+}
+
+// group is that of Cardea's own kinds.
+const group = "cardea.dev"
