@@ -20,7 +20,7 @@ var towers = map[string][]string{
 	"roof": {"cmd/cardea", "internal/e2e/kubernetes", "internal/e2e", "internal/cli", "internal/snapshot",
 		"internal/server", "internal/standalone", "internal/assembly",
 		"internal/objects", "internal/admin", "internal/diff", "internal/explain", "internal/world",
-		"internal/dataplanes"},
+		"internal/dataplanes", "internal/builtin"},
 	"meaning": {"internal/gateway", "internal/policy", "internal/budget", "internal/conditions",
 		"internal/resolve"},
 	"features": {"internal/features/cors", "internal/features/retry", "internal/features/timeouts"},

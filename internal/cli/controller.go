@@ -17,7 +17,7 @@ import (
 )
 
 func controllerCommand(p Program) *cobra.Command {
-	o := server.Options{Dialects: p.Dialects}
+	o := server.Options{Dialects: p.Dialects, Extensions: p.Extensions}
 	var level, format string
 	var except []string
 	cmd := &cobra.Command{

@@ -23,7 +23,7 @@ type exitError struct {
 func (e exitError) Unwrap() error { return e.error }
 
 func diffCommand(p Program) *cobra.Command {
-	o := diffOptions{offline: standalone.Options{Dialects: p.Dialects}}
+	o := diffOptions{offline: standalone.Options{Dialects: p.Dialects, Extensions: p.Extensions}}
 	var output string
 	cmd := &cobra.Command{
 		Use:   "diff DIR",

@@ -31,7 +31,7 @@ type explainOptions struct {
 }
 
 func explainCommand(p Program) *cobra.Command {
-	o := explainOptions{offline: standalone.Options{Dialects: p.Dialects}}
+	o := explainOptions{offline: standalone.Options{Dialects: p.Dialects, Extensions: p.Extensions}}
 	cmd := &cobra.Command{
 		Use:   "explain [METHOD] URL | KIND/NAME",
 		Short: "Show where a request goes and why, or what an object became",

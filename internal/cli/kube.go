@@ -64,7 +64,8 @@ func (o kubeOptions) open(cmd *cobra.Command, p Program, budgets model.Budgets) 
 		return nil, err
 	}
 	return p.Cluster(cmd.Context(), snapshot.Options{
-		Dialects: p.Dialects, Kubeconfig: o.kubeconfig, Context: o.context, Log: log, Budgets: budgets,
+		Dialects: p.Dialects, Extensions: p.Extensions, Kubeconfig: o.kubeconfig,
+		Context: o.context, Log: log, Budgets: budgets,
 	})
 }
 

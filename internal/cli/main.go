@@ -16,6 +16,7 @@ import (
 	"cardea.dev/cardea/internal/server"
 	"cardea.dev/cardea/internal/snapshot"
 	"cardea.dev/cardea/internal/standalone"
+	"cardea.dev/cardea/internal/world"
 )
 
 // Program is what the commands run.
@@ -23,6 +24,7 @@ type Program struct {
 	// Catalog is of the kinds that the program reads.
 	Catalog    *kind.Catalog
 	Dialects   []dialect.Dialect // the data planes, which the commands pass on
+	Extensions []world.Extension // kinds that are read besides those of package kinds, policies among them
 	Controller func(context.Context, server.Options) error
 	Standalone func(context.Context, standalone.Options) error
 	// Check prints every finding and returns how many of them are errors.

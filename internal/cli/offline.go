@@ -11,7 +11,7 @@ import (
 )
 
 func checkCommand(p Program) *cobra.Command {
-	o := standalone.Options{Dialects: p.Dialects}
+	o := standalone.Options{Dialects: p.Dialects, Extensions: p.Extensions}
 	var from kubeOptions
 	cmd := &cobra.Command{
 		Use:   "check DIR",
@@ -79,7 +79,7 @@ func bindNamespace(cmd *cobra.Command, o *standalone.Options) {
 
 func translateCommand(p Program) *cobra.Command {
 	var gateway, format string
-	o := standalone.Options{Dialects: p.Dialects}
+	o := standalone.Options{Dialects: p.Dialects, Extensions: p.Extensions}
 	cmd := &cobra.Command{
 		Use:   "translate DIR",
 		Short: "Print the Envoy configuration for the objects of a folder",

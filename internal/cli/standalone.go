@@ -17,7 +17,7 @@ import (
 )
 
 func standaloneCommand(p Program) *cobra.Command {
-	o := standalone.Options{Dialects: p.Dialects}
+	o := standalone.Options{Dialects: p.Dialects, Extensions: p.Extensions}
 	var level, format, memory string
 	cmd := &cobra.Command{
 		Use:   "standalone DIR",

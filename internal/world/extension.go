@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/plan"
@@ -11,6 +12,10 @@ type Extension struct {
 	Kind *kind.Kind
 	// Meaning makes the reports on the objects of the kind; nil: nothing is told of them. It is called once, by New.
 	Meaning func(in *kinds.Sources) plan.Reporter
+	// Features are those of a kind of policies.
+	Features []*extend.Declared
+	// Definition is the CustomResourceDefinition that Cardea brings for the kind, in YAML; nil: others do.
+	Definition []byte
 }
 
 // Catalog is all kinds that a program with these extensions reads.
@@ -20,4 +25,12 @@ func Catalog(extensions ...Extension) *kind.Catalog {
 		more = append(more, e.Kind)
 	}
 	return kinds.Catalog(more...)
+}
+
+// features are those of all kinds of policies.
+func features(extensions []Extension) (list []*extend.Declared) {
+	for _, e := range extensions {
+		list = append(list, e.Features...)
+	}
+	return list
 }

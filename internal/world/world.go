@@ -8,7 +8,6 @@ package world
 import (
 	"log/slog"
 
-	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/gateway"
@@ -22,9 +21,8 @@ import (
 
 // Config is what a World depends on besides objects.
 type Config struct {
-	Extensions  []Extension        // kinds that are read besides those of package kinds
-	Features    []*extend.Declared // of policies
-	Dialects    []dialect.Dialect  // the data planes, at least one
+	Extensions  []Extension       // kinds that are read besides those of package kinds
+	Dialects    []dialect.Dialect // the data planes, at least one
 	Log         *slog.Logger
 	Check       bool                         // flow's check mode, for tests
 	Environment model.Environment            // of all proxies
@@ -62,7 +60,7 @@ func New(c Config) *World {
 	w.Feedback = resource.NewFeedback(w.Graph)
 	w.meaning = gateway.New(w.Graph, w.Sources, gateway.Options{
 		DataPlanes: names(c.Dialects), Unchecked: c.Unchecked, Budgets: c.Budgets,
-		Features: c.Features, Renderers: renderers(c.Dialects),
+		Features: features(c.Extensions), Renderers: renderers(c.Dialects),
 	})
 	w.Plan, w.Policies = w.meaning.Plan, w.meaning.Policies
 	w.Outputs = render(w.Graph, w.Plan, w.Feedback, w.Dialects)

@@ -1,0 +1,26 @@
+// Package builtin lists the features and the kinds of policies that Cardea has by itself.
+//
+// It owns the list, and nothing else. It must never know what a feature does. A new feature is a line here. Start
+// reading at Plugins.
+package builtin
+
+import (
+	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/internal/features/cors"
+	"cardea.dev/cardea/internal/features/retry"
+	"cardea.dev/cardea/internal/features/timeouts"
+	"cardea.dev/cardea/internal/policykind"
+)
+
+// Plugins are the kinds of policies, and all features.
+func Plugins() []extend.Plugin {
+	var list []extend.Plugin
+	for _, k := range policykind.Own() {
+		list = append(list, k.Plug())
+	}
+	return append(list,
+		cors.Feature.Plug(),
+
+		timeouts.Feature.Plug(), retry.Feature.Plug(),
+	)
+}
