@@ -16,10 +16,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/certs"
 	"cardea.dev/cardea/internal/deploy"
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/kube"
+	"cardea.dev/cardea/internal/policykind"
 	"cardea.dev/cardea/internal/server"
 	"cardea.dev/cardea/internal/status"
 )
@@ -39,15 +42,22 @@ func main() {
 }
 
 func run(out string) error {
-	text, err := build(filepath.Dir(out))
+	policies, err := policykind.New(policykind.Own(), features)
+	if err != nil {
+		return err
+	}
+	text, err := build(filepath.Dir(out), policies)
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(out, text, 0o644)
 }
 
+// features are those of the policies that are installed: a kind without features is not.
+var features []*extend.Declared
+
 // build joins the files of dir/manifests by name; the CRDs come at 2-*, the roles at 3-*.
-func build(dir string) ([]byte, error) {
+func build(dir string, policies []*policykind.Declared) ([]byte, error) {
 	manifests, err := filepath.Glob(filepath.Join(dir, "manifests", "*.yaml"))
 	if err != nil {
 		return nil, err
@@ -68,26 +78,33 @@ func build(dir string) ([]byte, error) {
 		}
 		parts = append(parts, bytes.TrimPrefix(text, []byte("---\n")))
 	}
-	roles, err := roles()
+	i += len(crds)
+	var more []*kind.Kind
+	for _, policy := range policies {
+		parts = slices.Insert(parts, i, policy.CRD)
+		more = append(more, policy.Declaration)
+		i++
+	}
+	roles, err := roles(kinds.Catalog(more...))
 	if err != nil {
 		return nil, err
 	}
 	all := []byte("# Generated from deploy/manifests by `make generate`: do not edit.\n")
-	for _, part := range slices.Insert(parts, i+len(crds), roles...) {
+	for _, part := range slices.Insert(parts, i, roles...) {
 		all = fmt.Appendf(all, "---\n%s\n", bytes.TrimSpace(part))
 	}
 	return all, nil
 }
 
 // roles are the controller's permissions: in the whole cluster, and in its own namespace.
-func roles() ([][]byte, error) {
+func roles(catalog *kind.Catalog) ([][]byte, error) {
 	labels := map[string]string{"app.kubernetes.io/name": name}
 	var texts [][]byte
 	for _, role := range []any{
 		rbacv1.ClusterRole{
 			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
 			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
-			Rules:      slices.Concat(kube.Rules(kinds.Catalog()), status.Rules(kinds.Catalog()), deploy.Rules()),
+			Rules:      slices.Concat(kube.Rules(catalog), status.Rules(catalog), deploy.Rules()),
 		},
 		rbacv1.Role{
 			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"},

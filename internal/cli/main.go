@@ -13,6 +13,7 @@ import (
 	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/kind"
+	"cardea.dev/cardea/internal/policykind"
 	"cardea.dev/cardea/internal/server"
 	"cardea.dev/cardea/internal/snapshot"
 	"cardea.dev/cardea/internal/standalone"
@@ -22,7 +23,9 @@ import (
 // Program is what the commands run.
 type Program struct {
 	// Catalog is of the kinds that the program reads.
-	Catalog    *kind.Catalog
+	Catalog *kind.Catalog
+	// Policies are the kinds of policies, with the features that the program has.
+	Policies   []*policykind.Declared
 	Dialects   []dialect.Dialect // the data planes, which the commands pass on
 	Extensions []world.Extension // kinds that are read besides those of package kinds, policies among them
 	Controller func(context.Context, server.Options) error
@@ -65,7 +68,7 @@ objects say, and reports what is live, what is not, and why.`,
 	}
 	root.AddCommand(standaloneCommand(p), controllerCommand(p), getCommand(p), explainCommand(p), diffCommand(p),
 		checkCommand(p), translateCommand(p),
-		versionCommand(p))
+		crdsCommand(p), versionCommand(p))
 	root.SetVersionTemplate("cardea {{.Version}}\n")
 	root.SetArgs(args)
 	root.SetOut(stdout)

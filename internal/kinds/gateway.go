@@ -11,7 +11,7 @@ import (
 )
 
 func gateway() *kind.Kind {
-	k := custom(model.KindGateway, kind.Custom[gatewayv1.GatewaySpec]())
+	k := custom(model.KindGateway, selected(kind.Custom[gatewayv1.GatewaySpec]()))
 	k.After, k.Many = model.KindGatewayClass, true
 	k.References = gatewayReferences
 	k.Owner = &kind.Owner{Field: "spec.gatewayClassName", Of: func(spec any) model.ObjectRef {

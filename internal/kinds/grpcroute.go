@@ -9,7 +9,7 @@ import (
 )
 
 func grpcRoute() *kind.Kind {
-	k := custom(model.KindGRPCRoute, kind.Custom[gatewayv1.GRPCRouteSpec]())
+	k := custom(model.KindGRPCRoute, selected(kind.Custom[gatewayv1.GRPCRouteSpec]()))
 	k.After, k.Many, k.Route, k.Optional = model.KindGateway, true, true, true
 	k.References = func(from model.ObjectRef, spec any) []kind.Reference {
 		return routeReferences(from, input.AsHTTPRoute(spec.(*gatewayv1.GRPCRouteSpec)))

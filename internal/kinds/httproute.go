@@ -8,7 +8,7 @@ import (
 )
 
 func httpRoute() *kind.Kind {
-	k := custom(model.KindHTTPRoute, kind.Custom[gatewayv1.HTTPRouteSpec]())
+	k := custom(model.KindHTTPRoute, selected(kind.Custom[gatewayv1.HTTPRouteSpec]()))
 	k.After, k.Many, k.Route = model.KindGateway, true, true
 	k.References = func(from model.ObjectRef, spec any) []kind.Reference {
 		return routeReferences(from, spec.(*gatewayv1.HTTPRouteSpec))

@@ -26,7 +26,7 @@ func service() *kind.Kind {
 		}
 		return parts
 	}
-	k.Content = kind.BuiltIn(kind.Native[corev1.Service, corev1.ServiceSpec]{
+	k.Content = selected(kind.BuiltIn(kind.Native[corev1.Service, corev1.ServiceSpec]{
 		Install: corev1.AddToScheme, Edited: "spec", Name: apivalidation.NameIsDNS1035Label,
 		Of:       func(s *corev1.Service) *corev1.ServiceSpec { return &s.Spec },
 		Default:  func(s *corev1.Service) { defaultService(&s.Spec) },
@@ -36,7 +36,7 @@ func service() *kind.Kind {
 		Show: func(t metav1.TypeMeta, m metav1.ObjectMeta, spec *corev1.ServiceSpec) any {
 			return corev1.Service{TypeMeta: t, ObjectMeta: m, Spec: *spec}
 		},
-	})
+	}))
 	k.Columns = []kind.Column{
 		columnOr("TYPE", "ClusterIP", "spec", "type"),
 		columnOr("CLUSTER-IP", "<none>", "spec", "clusterIP"),

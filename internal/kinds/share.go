@@ -1,6 +1,12 @@
 package kinds
 
-import "unique"
+import (
+	"unique"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cardea.dev/cardea/internal/kind"
+)
 
 // What objects of a cluster have in common is kept once: there are tens of thousands of them.
 
@@ -16,6 +22,29 @@ func sharedKeys(labels map[string]string) map[string]string {
 		m[shared(k)] = v
 	}
 	return m
+}
+
+// selected is content of which the labels are kept, since policies select objects by them.
+func selected(c kind.Content) kind.Content {
+	read, trim := c.Read, c.Trim
+	c.Read = func(object metav1.Object) (kind.Kept, error) {
+		kept, err := read(object)
+		kept.Labels = sharedLabels(object.GetLabels())
+		return kept, err
+	}
+	c.Trim = func(labels map[string]string, spec any) (map[string]string, any) {
+		_, spec = trim(labels, spec)
+		return sharedLabels(labels), spec
+	}
+	return c
+}
+
+func sharedLabels(labels map[string]string) map[string]string {
+	labels = sharedKeys(labels)
+	for k, v := range labels {
+		labels[k] = shared(v)
+	}
+	return labels
 }
 
 // exact is a slice without room for more.

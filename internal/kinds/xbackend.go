@@ -11,7 +11,7 @@ import (
 )
 
 func xBackend() *kind.Kind {
-	k := custom(model.KindXBackend, kind.Custom[xgatewayv1alpha1.BackendSpec]())
+	k := custom(model.KindXBackend, selected(kind.Custom[xgatewayv1alpha1.BackendSpec]()))
 	k.Optional, k.Fades, k.Many = true, true, true
 	k.References = xBackendReferences
 	k.Refers = []model.Kind{model.KindSecret, model.KindConfigMap}

@@ -288,11 +288,12 @@ func TestNoNews(t *testing.T) {
 	r, s, e := route("/", "web", "shop", 80), service("shop", 80), slice("shop", "10.0.0.1")
 	b := newBench(t, gateway("web", "ours"), r, s, e)
 	before := b.rev()
-	r.ResourceVersion, r.Labels, r.Finalizers = "2", map[string]string{"some": "label"}, []string{"finalizer"}
+	r.ResourceVersion, r.Finalizers = "2", []string{"finalizer"}
 	r.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "somebody", Time: &metav1.Time{Time: b.now}}}
 	r.Status.Parents = []gatewayv1.RouteParentStatus{{ControllerName: model.ControllerName}}
 	s.ResourceVersion, s.Annotations = "2", map[string]string{"some": "annotation"}
 	s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "10.0.0.9"}}
+	e.Labels["some"] = "label"
 	e.Generation, e.Endpoints[0].NodeName = 2, new("elsewhere")
 	b.work(event{what: isSet, kind: model.KindHTTPRoute, object: b.trim(r)},
 		event{what: isSet, kind: model.KindService, object: b.trim(s)},

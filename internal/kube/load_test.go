@@ -88,7 +88,8 @@ func TestLoad(t *testing.T) {
 		t.Errorf("GatewayClass %+v", o)
 	}
 	route := await(r, s.HTTPRoutes, p.ref(model.KindHTTPRoute, "shop"), anyway)
-	if len(route.Spec.Rules) != 1 || *route.Spec.Rules[0].BackendRefs[0].Port != 80 || route.Meta.Labels != nil {
+	if len(route.Spec.Rules) != 1 || *route.Spec.Rules[0].BackendRefs[0].Port != 80 ||
+		route.Meta.Labels.Get("app") != "shop" {
 		t.Errorf("HTTPRoute %+v", route)
 	}
 	if o := await(r, s.ReferenceGrants, p.ref(model.KindReferenceGrant, "open"),
@@ -101,7 +102,7 @@ func TestLoad(t *testing.T) {
 	}
 	service := await(r, s.Services, p.ref(model.KindService, "shop"), anyway)
 	if service.Spec.ClusterIP == "" || len(service.Spec.Ports) != 1 || service.Spec.Ports[0].Port != 80 ||
-		service.Meta.Labels != nil {
+		service.Meta.Labels.Get("app") != "shop" {
 		t.Errorf("Service %+v", service)
 	}
 	slice := await(r, s.EndpointSlices, p.ref(model.KindEndpointSlice, "shop-1"), anyway)

@@ -157,8 +157,14 @@ func read(o metav1.Object) (*object, error) {
 // read begins to read the cluster; it ends with the test at the latest.
 func (p *place) read(options ...option) *reading {
 	p.t.Helper()
+	return p.readKinds(catalog, options...)
+}
+
+// readKinds is read of the kinds of a catalog.
+func (p *place) readKinds(catalog *kind.Catalog, options ...option) *reading {
+	p.t.Helper()
 	g := flow.New(flow.Config{Name: "test", Check: true})
-	r := &reading{place: p, graph: g, sources: kinds.NewSources(g), log: &logged{}}
+	r := &reading{place: p, graph: g, sources: kinds.Of(input.New(g, catalog)), log: &logged{}}
 	g.Apply("test", func(b *flow.Batch) {
 		r.sources.Environment.Set(b, model.ObjectRef{}, model.Environment{})
 		r.sources.Environment.Synced(b)
