@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/internal/builtin"
 	"cardea.dev/cardea/internal/certs"
 	"cardea.dev/cardea/internal/deploy"
 	"cardea.dev/cardea/internal/kind"
@@ -42,7 +42,7 @@ func main() {
 }
 
 func run(out string) error {
-	policies, err := policykind.New(policykind.Own(), features)
+	policies, err := policykind.Of(builtin.Plugins())
 	if err != nil {
 		return err
 	}
@@ -52,9 +52,6 @@ func run(out string) error {
 	}
 	return os.WriteFile(out, text, 0o644)
 }
-
-// features are those of the policies that are installed: a kind without features is not.
-var features []*extend.Declared
 
 // build joins the files of dir/manifests by name; the CRDs come at 2-*, the roles at 3-*.
 func build(dir string, policies []*policykind.Declared) ([]byte, error) {

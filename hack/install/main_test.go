@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/internal/builtin"
 	"cardea.dev/cardea/internal/policykind"
 )
 
 // TestInstallIsCurrent holds the generated file against what it is made of.
 func TestInstallIsCurrent(t *testing.T) {
-	policies, err := policykind.New(policykind.Own(), features)
+	policies, err := policykind.Of(builtin.Plugins())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,8 +19,10 @@ this program has, the kinds of policies. Those of the Gateway API are not among 
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			definitions := [][]byte{v1alpha1.DataPlaneDefinition}
-			for _, policy := range p.Policies {
-				definitions = append(definitions, policy.CRD)
+			for _, e := range p.Extensions {
+				if e.Definition != nil {
+					definitions = append(definitions, e.Definition)
+				}
 			}
 			for _, d := range definitions {
 				d = bytes.TrimSpace(bytes.TrimPrefix(d, []byte("---\n")))

@@ -10,6 +10,7 @@ import (
 
 	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/policykind"
+	"cardea.dev/cardea/internal/world"
 )
 
 // Each definition is a document, and kinds of policies are among them only if they have features.
@@ -28,8 +29,12 @@ func TestCRDs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		var extensions []world.Extension
+		for _, p := range policies {
+			extensions = append(extensions, world.Extension{Kind: p.Declaration, Definition: p.CRD})
+		}
 		var out, stderr bytes.Buffer
-		if code := Main(t.Context(), []string{"crds"}, Program{Policies: policies}, &out, &stderr); code != 0 {
+		if code := Main(t.Context(), []string{"crds"}, Program{Extensions: extensions}, &out, &stderr); code != 0 {
 			t.Fatal(code, stderr.String())
 		}
 		var names []string

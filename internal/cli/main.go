@@ -13,7 +13,6 @@ import (
 	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/kind"
-	"cardea.dev/cardea/internal/policykind"
 	"cardea.dev/cardea/internal/server"
 	"cardea.dev/cardea/internal/snapshot"
 	"cardea.dev/cardea/internal/standalone"
@@ -23,9 +22,7 @@ import (
 // Program is what the commands run.
 type Program struct {
 	// Catalog is of the kinds that the program reads.
-	Catalog *kind.Catalog
-	// Policies are the kinds of policies, with the features that the program has.
-	Policies   []*policykind.Declared
+	Catalog    *kind.Catalog
 	Dialects   []dialect.Dialect // the data planes, which the commands pass on
 	Extensions []world.Extension // kinds that are read besides those of package kinds, policies among them
 	Controller func(context.Context, server.Options) error

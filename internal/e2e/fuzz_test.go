@@ -74,7 +74,7 @@ func isValid(doc map[string]any) bool {
 func worldOf(t *testing.T, docs []map[string]any) *world.World {
 	t.Helper()
 	s := schemas()
-	w := world.New(world.Config{Dialects: dataplanes.All(), Check: true,
+	w := world.New(world.Config{Dialects: dataplanes.All(), Extensions: Extensions(), Check: true,
 		Environment: model.Environment{Addresses: []string{"127.0.0.1"}, PortOffset: Offset}})
 	w.Graph.Apply("fuzz", func(b *flow.Batch) {
 		for _, doc := range docs {

@@ -63,7 +63,7 @@ type faulty struct {
 
 func newFaulty(t *testing.T) *faulty {
 	f := &faulty{t: t}
-	f.World = world.New(world.Config{Dialects: dataplanes.All(),
+	f.World = world.New(world.Config{Dialects: dataplanes.All(), Extensions: Extensions(),
 		Check: true, Environment: model.Environment{Addresses: []string{"127.0.0.1"}},
 		Fault: func(collection, _ string) {
 			if collection == f.armed {

@@ -10,14 +10,17 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"cardea.dev/cardea/internal/builtin"
 	"cardea.dev/cardea/internal/dataplanes"
 	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/standalone"
+	"cardea.dev/cardea/internal/world"
 )
 
 // Offset is added to every listener's port, so that tests need no privilege.
@@ -59,13 +62,22 @@ func address() string {
 	return fmt.Sprintf("127.%d.%d.%d", 1+pid/250%250, 1+pid%250, 1+n%250)
 }
 
+// Extensions are the kinds of policies with all features that Cardea has by itself.
+var Extensions = sync.OnceValue(func() []world.Extension {
+	list, err := world.Plugged(builtin.Plugins())
+	if err != nil {
+		panic(err) // a mistake of a feature's declaration
+	}
+	return list
+})
+
 // Start serves dir until the test ends.
 func Start(t testing.TB, dir string, change ...func(*standalone.Options)) *Program {
 	t.Helper()
 	p := &Program{Dir: dir, Address: address(), done: make(chan error, 1)}
 	listening := make(chan string, 1)
 	o := standalone.Options{
-		Budgets: model.DefaultBudgets, Dialects: DataPlanes(t), ConfigMapSync: 100 * time.Millisecond,
+		Budgets: model.DefaultBudgets, Dialects: DataPlanes(t), Extensions: Extensions(), ConfigMapSync: 100 * time.Millisecond,
 		Dir: dir, PortOffset: Offset, Bind: []string{p.Address}, Admin: "127.0.0.1:0", CacheDir: t.TempDir(),
 		Log: slog.New(slog.NewTextHandler(&logTo{t}, nil)), OnAdmin: func(addr string) { listening <- addr },
 	}

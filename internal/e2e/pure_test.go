@@ -17,7 +17,6 @@ import (
 	"cardea.dev/cardea/internal/dataplanes"
 	"cardea.dev/cardea/internal/files"
 	"cardea.dev/cardea/internal/flow"
-	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/schema"
 	"cardea.dev/cardea/internal/standalone"
@@ -27,9 +26,9 @@ import (
 // pureWorld reads a folder into a world in flow's check mode.
 func pureWorld(t *testing.T, dir string) *world.World {
 	t.Helper()
-	w := world.New(world.Config{Dialects: dataplanes.All(), Check: true, Budgets: model.DefaultBudgets,
+	w := world.New(world.Config{Dialects: dataplanes.All(), Extensions: Extensions(), Check: true, Budgets: model.DefaultBudgets,
 		Environment: model.Environment{Addresses: []string{"127.0.0.1"}, PortOffset: Offset}})
-	s := schema.New(kinds.Catalog())
+	s := schema.New(w.Sources.Catalog)
 	folder, err := files.New(files.Config{Dir: dir, Sources: w.Sources.Sources, Graph: w.Graph, Schema: s,
 		OnProblem: func(files.Problem) {}})
 	if err != nil {
@@ -44,7 +43,8 @@ func pureWorld(t *testing.T, dir string) *world.World {
 
 func options(dir string) standalone.Options {
 	return standalone.Options{
-		Dialects: dataplanes.All(), Dir: dir, PortOffset: Offset, Bind: []string{"127.0.0.1"}, Budgets: model.DefaultBudgets,
+		Dialects: dataplanes.All(), Extensions: Extensions(), Dir: dir, PortOffset: Offset, Bind: []string{"127.0.0.1"},
+		Budgets: model.DefaultBudgets,
 	}
 }
 
@@ -106,6 +106,13 @@ func statusOf(t *testing.T, dir string) string {
 		for ref, r := range w.Reports.Of(model.KindHTTPRoute).All(v) {
 			parents(ref, r.Status.(gatewayv1.HTTPRouteStatus).Parents)
 		}
+		for _, e := range Extensions() {
+			for ref, r := range w.Reports.Of(e.Kind.Kind).All(v) {
+				for _, a := range r.Status.(gatewayv1.PolicyStatus).Ancestors {
+					add(fmt.Sprintf("%s at %s %s", ref, *a.AncestorRef.Kind, a.AncestorRef.Name), a.Conditions)
+				}
+			}
+		}
 		for ref, r := range w.Reports.Of(model.KindGRPCRoute).All(v) {
 			parents(ref, r.Status.(gatewayv1.GRPCRouteStatus).Parents)
 		}
@@ -117,7 +124,7 @@ func statusOf(t *testing.T, dir string) string {
 }
 
 // schemas is read once: compiling its rules takes longer than a run of the fuzzer.
-var schemas = sync.OnceValue(func() *schema.Schema { return schema.New(kinds.Catalog()) })
+var schemas = sync.OnceValue(func() *schema.Schema { return schema.New(world.Catalog(Extensions()...)) })
 
 // readDocs reads what of a text is objects. Each backend that it names has a port of its own.
 func readDocs(text string) (docs []map[string]any) {

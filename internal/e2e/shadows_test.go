@@ -77,7 +77,7 @@ func smallRequests(yield func(request.Request) bool) {
 }
 
 func shadowWorld(random *rand.Rand) *world.World {
-	w := world.New(world.Config{Dialects: dataplanes.All(), Check: true,
+	w := world.New(world.Config{Dialects: dataplanes.All(), Extensions: Extensions(), Check: true,
 		Environment: model.Environment{Addresses: []string{"127.0.0.1"}, PortOffset: Offset}})
 	exact := gatewayv1.Hostname("a.x")
 	all := gatewayv1.NamespacesFromAll

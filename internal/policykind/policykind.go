@@ -25,6 +25,21 @@ type Declared struct {
 	CRD []byte
 }
 
+// Of is New for what plugins declare.
+func Of(plugins []extend.Plugin) ([]*Declared, error) {
+	var kinds []extend.Kind
+	var features []*extend.Declared
+	for _, p := range plugins {
+		if p.Kind != nil {
+			kinds = append(kinds, *p.Kind)
+		}
+		if p.Feature != nil {
+			features = append(features, p.Feature)
+		}
+	}
+	return New(kinds, features)
+}
+
 // New makes the kinds that have features, in the order of kinds. An error names all mistakes of the declarations.
 func New(kinds []extend.Kind, features []*extend.Declared) ([]*Declared, error) {
 	var wrong []error

@@ -8,17 +8,7 @@ import (
 // Plugged makes extensions of plugins: the kinds of policies that have features. An error names every mistake of who
 // wrote one.
 func Plugged(plugins []extend.Plugin) ([]Extension, error) {
-	var kinds []extend.Kind
-	var features []*extend.Declared
-	for _, p := range plugins {
-		if p.Kind != nil {
-			kinds = append(kinds, *p.Kind)
-		}
-		if p.Feature != nil {
-			features = append(features, p.Feature)
-		}
-	}
-	declared, err := policykind.New(kinds, features)
+	declared, err := policykind.Of(plugins)
 	if err != nil {
 		return nil, err
 	}

@@ -33,12 +33,12 @@ type Spec struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10
 	Attempts *int32 `json:"attempts,omitempty"`
-	// On lists what is tried again. Nothing stated: ConnectFailure and RefusedStream, after which the backend can't have
+	// RetryOn lists what is tried again. Nothing stated: ConnectFailure and RefusedStream, after which the backend can't have
 	// worked on the request, and Reset if attempts are bounded in time.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
-	On []Condition `json:"on,omitempty"`
+	RetryOn []Condition `json:"retryOn,omitempty"`
 	// Codes lists HTTP statuses of the backend that are tried again, too.
 	// +optional
 	// +listType=atomic
@@ -181,17 +181,17 @@ func duration(r extend.Reader, field string, text *gatewayv1.Duration) time.Dura
 
 // conditions are what is tried again, in Envoy's words.
 func conditions(r extend.Reader, s Spec, v Value) (on []string) {
-	for i, c := range s.On {
+	for i, c := range s.RetryOn {
 		switch {
 		case envoyWords[c] != "":
 			on = append(on, envoyWords[c])
 		case grpcWords[c] != "":
 			on = append(on, grpcWords[c])
 		default:
-			r.Field(fmt.Sprintf("on[%d]", i)).Refuse(fmt.Sprintf("%s is not known", c))
+			r.Field(fmt.Sprintf("retryOn[%d]", i)).Refuse(fmt.Sprintf("%s is not known", c))
 		}
 	}
-	if s.On == nil {
+	if s.RetryOn == nil {
 		on = []string{envoyWords["ConnectFailure"], envoyWords["RefusedStream"]}
 		if v.PerTry > 0 {
 			on = append(on, envoyWords["Reset"])
