@@ -26,7 +26,8 @@ import (
 // pureWorld reads a folder into a world in flow's check mode.
 func pureWorld(t *testing.T, dir string) *world.World {
 	t.Helper()
-	w := world.New(world.Config{Dialects: dataplanes.All(), Extensions: Extensions(), Check: true, Budgets: model.DefaultBudgets,
+	w := world.New(world.Config{
+		Dialects: dataplanes.All(), Extensions: Extensions(), Check: true, Budgets: model.DefaultBudgets,
 		Environment: model.Environment{Addresses: []string{"127.0.0.1"}, PortOffset: Offset}})
 	s := schema.New(w.Sources.Catalog)
 	folder, err := files.New(files.Config{Dir: dir, Sources: w.Sources.Sources, Graph: w.Graph, Schema: s,

@@ -33,8 +33,8 @@ type Spec struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10
 	Attempts *int32 `json:"attempts,omitempty"`
-	// RetryOn lists what is tried again. Nothing stated: ConnectFailure and RefusedStream, after which the backend can't have
-	// worked on the request, and Reset if attempts are bounded in time.
+	// RetryOn lists what is tried again. Nothing stated: ConnectFailure and RefusedStream, after which the backend can't
+	// have worked on the request, and Reset if attempts are bounded in time.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
