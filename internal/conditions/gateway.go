@@ -53,6 +53,7 @@ func supportedAPI(version string) bool { return strings.HasPrefix(version, teste
 
 // Listener is what is known of one listener.
 type Listener struct {
+	Affected []Affected
 	Section  string
 	Kinds    []model.Kind // that it takes
 	Attached int
@@ -64,6 +65,7 @@ type Listener struct {
 
 // GatewayFacts is what is known of a Gateway.
 type GatewayFacts struct {
+	Affected   []Affected
 	Generation int64
 	Findings   []model.Finding
 	Listeners  []Listener
@@ -156,6 +158,7 @@ func Gateway(g GatewayFacts) gatewayv1.GatewayStatus {
 		last := &l.conditions[len(l.conditions)-1]
 		last.Message = cut(last.Message + "; " + g.Front.Note)
 	}
+	l.affected(g.Affected)
 	status.Conditions = l.conditions
 	return status
 }
@@ -257,6 +260,7 @@ func listenerStatus(g GatewayFacts, listener Listener) gatewayv1.ListenerStatus 
 			"the hostname overlaps with that of another TLS listener of this port; a client may reuse a connection for the "+
 				"wrong one")
 	}
+	l.affected(listener.Affected)
 	return gatewayv1.ListenerStatus{
 		Name: gatewayv1.SectionName(listener.Section), SupportedKinds: routeKinds(listener.Kinds),
 		AttachedRoutes: int32(listener.Attached), Conditions: l.conditions,

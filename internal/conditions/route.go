@@ -39,6 +39,7 @@ type RouteFacts struct {
 	Rules      int
 	Findings   []model.Finding // about the route, whatever its parent
 	Parents    []Parent
+	Affected   []Affected
 }
 
 // Route is the route's status, an entry for each parent.
@@ -67,6 +68,7 @@ func Route(r RouteFacts) gatewayv1.RouteStatus {
 		if p.Attached {
 			p.programmed(&l)
 		}
+		l.affected(r.Affected)
 		status.Parents = append(status.Parents, gatewayv1.RouteParentStatus{
 			ParentRef: p.Ref, ControllerName: r.Controller, Conditions: shared(l.conditions),
 		})

@@ -37,7 +37,7 @@ func (m *Meaning) NewReports(
 			plan.Reported(model.KindHTTPRoute, flow.Map(m.in.HTTPRoutes.Collection(), "report/HTTPRoute", routes.http)),
 			plan.Reported(model.KindGRPCRoute, flow.Map(m.in.GRPCRoutes.Collection(), "report/GRPCRoute", routes.grpc)),
 			plan.Reported(model.KindXBackend, flow.Map(m.in.XBackends.Collection(), "report/XBackend", backends.report)),
-		}, m.Policies.Reports(out)...),
+		}, m.Policies.Reports(out, proxied)...),
 		Beside: flow.Merge("beside", flow.From(m.unclassed, itself), flow.From(newShadowed(m.Plan), itself)),
 	}
 }
@@ -64,6 +64,7 @@ func (m *Meaning) gatewayReport(
 	return func(c *flow.Ctx, ref model.ObjectRef, g gatewayFacts) (plan.Report[gatewayv1.GatewayStatus], bool) {
 		facts := conditions.GatewayFacts{
 			Generation: g.Generation, Findings: g.Findings, Bind: g.Bind, Fronted: g.Fronted, DataPlane: g.Proxy.DataPlane,
+			Affected: m.Policies.Affecting(c, ref, "", false),
 		}
 		looked := !g.Fronted
 		if g.Fronted {
@@ -91,6 +92,7 @@ func (m *Meaning) gatewayReport(
 			facts.Listeners = append(facts.Listeners, conditions.Listener{
 				Section: view.Key.Section, Kinds: l.Kinds, Attached: attached.Len(), Findings: l.Findings,
 				Overlaps: l.Overlaps, Serves: l.Serves, Standing: standing,
+				Affected: m.Policies.Affecting(c, ref, view.Key.Section, false),
 			})
 			findings = append(findings, l.Findings...)
 			if standing.Refused != "" && l.Serves {
@@ -140,7 +142,7 @@ func (m routeReports) report(
 	route, _ := flow.Fetch(c, m.Plan.Routes, ref)
 	facts := conditions.RouteFacts{
 		Kind: ref.Kind(), Generation: meta.Generation, Controller: model.ControllerName, Rules: len(route.Rules),
-		Findings: route.Findings,
+		Findings: route.Findings, Affected: m.Policies.Affecting(c, ref, "", true),
 	}
 	standings := make([]resource.RouteStanding, len(a.Parents))
 	for i, p := range a.Parents {

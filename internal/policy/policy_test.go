@@ -289,3 +289,28 @@ func TestRefused(t *testing.T) {
 		t.Errorf("the Gateway's settings are %+v, want those of the feature", s)
 	}
 }
+
+// TestSelectors: a policy reaches the objects that have its labels, from when they have them.
+func TestSelectors(t *testing.T) {
+	w := newTester(t)
+	w.policy(model.KindSecurityPolicy, "shop/s", `{"targetSelectors": [{"group": "gateway.networking.k8s.io",
+		"kind": "HTTPRoute", "matchLabels": {"team": "a"}}], "cors": {"maxAge": 5}}`)
+	w.policy(model.KindSecurityPolicy, "other/s", `{"targetSelectors": [{"group": "gateway.networking.k8s.io",
+		"kind": "HTTPRoute", "matchLabels": {"team": "a"}}], "cors": {"maxAge": 6}}`)
+	w.want("public")
+	label := func(value string) {
+		w.apply(func(b *flow.Batch) {
+			w.in.HTTPRoutes.Set(b, web, input.Object[gatewayv1.HTTPRouteSpec]{
+				Meta: model.Meta{Labels: model.Labels{{Key: "team", Value: value}}}, Spec: new(gatewayv1.HTTPRouteSpec),
+			})
+		})
+	}
+	label("a")
+	w.want("public", `cors.maxAge = 5: SecurityPolicy shop/s, on the route`)
+	label("b")
+	w.want("public")
+	// One that is named and selected is attached once.
+	w.policy(model.KindSecurityPolicy, "shop/s", `{`+onWeb+`"targetSelectors": [{"group": "gateway.networking.k8s.io",
+		"kind": "HTTPRoute", "matchLabels": {"team": "b"}}], "cors": {"maxAge": 7}}`)
+	w.want("public", `cors.maxAge = 7: SecurityPolicy shop/s, on the route`)
+}

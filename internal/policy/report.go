@@ -92,17 +92,21 @@ func (m *Meaning) tellings() *flow.Collection[model.ObjectRef, flow.Members[plac
 // reporter makes reports on policies.
 type reporter struct {
 	*Meaning
-	out   resource.Outputs
-	told  *flow.Collection[model.ObjectRef, flow.Members[place, told]]
-	named *flow.Collection[model.ObjectRef, flow.Members[model.ObjectRef, model.Gateway]] // Gateways by class
+	out resource.Outputs
+	// proxied are the Gateways with a proxy that has acknowledged its configuration.
+	proxied *flow.Collection[model.ObjectRef, struct{}]
+	told    *flow.Collection[model.ObjectRef, flow.Members[place, told]]
+	named   *flow.Collection[model.ObjectRef, flow.Members[model.ObjectRef, model.Gateway]] // Gateways by class
 }
 
 // Reports are those on policies of all kinds.
-func (m *Meaning) Reports(out resource.Outputs) (list []plan.Reporter) {
+func (m *Meaning) Reports(
+	out resource.Outputs, proxied *flow.Collection[model.ObjectRef, struct{}],
+) (list []plan.Reporter) {
 	if m.Levels == nil {
 		return nil
 	}
-	r := reporter{Meaning: m, out: out, told: m.tellings()}
+	r := reporter{Meaning: m, out: out, proxied: proxied, told: m.tellings()}
 	r.named = flow.Group(m.in.Plan.Gateways, "policy/gateways-by-class",
 		func(_ model.ObjectRef, g model.Gateway) []model.ObjectRef { return []model.ObjectRef{g.Class} }, flow.ByKey)
 	for _, k := range m.Store.Kinds {
@@ -118,11 +122,24 @@ func (r reporter) report(
 	for _, t := range p.Targets {
 		r.ancestors(c, ref, t, &facts)
 	}
+	targets, _ := flow.Fetch(c, r.Store.targets, ref)
+	looked := 0
+	for k := range targets.All() {
+		if looked++; looked <= mostTargets && !slices.Contains(p.Targets, k.Target) {
+			r.ancestors(c, ref, k.Target, &facts)
+		}
+	}
 	slices.SortStableFunc(facts.Ancestors, func(a, b conditions.PolicyAncestor) int {
 		return cmp.Compare(order(a), order(b))
 	})
 	r.tell(c, ref, &facts)
 	findings := facts.Findings
+	if len(p.Selectors) > 0 && targets.Len() == 0 {
+		findings = append(findings, model.Finding{
+			Object: ref, Severity: model.Warning, Field: "spec.targetSelectors",
+			Message: "no object of the policy's namespace has these labels, so the policy reaches nothing",
+		})
+	}
 	for _, a := range facts.Ancestors {
 		if why := cmp.Or(a.Missing, a.Invalid); why != "" {
 			findings = append(findings, model.Finding{
@@ -132,6 +149,9 @@ func (r reporter) report(
 	}
 	return plan.Report[gatewayv1.PolicyStatus]{UID: p.UID, Status: conditions.Policy(facts), Findings: findings}, true
 }
+
+// mostTargets is how many targets of a policy are looked at for its status. The policy counts at all of them.
+const mostTargets = 1000
 
 // order sorts Gateways before targets that lead to none.
 func order(a conditions.PolicyAncestor) string {

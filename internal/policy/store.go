@@ -26,6 +26,7 @@ type Store struct {
 	policies *flow.Collection[model.ObjectRef, policy]
 	byKind   map[model.Kind]*flow.Collection[model.ObjectRef, policy]
 	attached *flow.Collection[attachedKey, flow.Members[attachmentKey, policy]]
+	targets  *flow.Collection[model.ObjectRef, flow.Members[attachmentKey, policy]] // of each policy
 	touched  *flow.Collection[model.ObjectRef, flow.Members[attachmentKey, policy]] // objects that policies target
 }
 
@@ -68,6 +69,7 @@ type policy struct {
 	Age        string // the older is the lesser
 	Override   bool
 	Targets    []Target // that it names
+	Selectors  []selector
 	Disable    []string
 	Features   []input.FeatureSpec
 }
@@ -119,7 +121,7 @@ func NewStore(in *kinds.Sources, declared []*extend.Declared, namespace string) 
 		inputs = append(inputs, flow.From(s.byKind[k.Kind], itself))
 	}
 	s.policies = flow.Merge("policy", inputs[0], inputs[1:]...)
-	attachments := flow.Derive(s.policies, "policy/attachment",
+	named := flow.Derive(s.policies, "policy/named",
 		func(_ *flow.Ctx, ref model.ObjectRef, p policy, emit func(attachmentKey, policy)) {
 			seen := map[Target]bool{}
 			for _, t := range p.Targets {
@@ -129,10 +131,15 @@ func NewStore(in *kinds.Sources, declared []*extend.Declared, namespace string) 
 				}
 			}
 		})
+	attached := func(_ *flow.Ctx, _ attachmentKey, p policy) (policy, bool) { return p, true }
+	attachments := flow.Merge("policy/attachment", flow.From(named, attached), s.attachSelected(in)...)
 	age := func(k attachmentKey, p policy) string { return p.Age + " " + k.Policy.NamespacedName() }
 	s.attached = flow.Group(attachments, "policy/attached", func(k attachmentKey, _ policy) []attachedKey {
 		return []attachedKey{{k.Target.Object, k.Policy.Kind()}}
 	}, age)
+	s.targets = flow.Group(attachments, "policy/targets", func(k attachmentKey, _ policy) []model.ObjectRef {
+		return []model.ObjectRef{k.Policy}
+	}, flow.ByKey)
 	s.touched = flow.Group(attachments, "policy/touched", func(k attachmentKey, _ policy) []model.ObjectRef {
 		return []model.ObjectRef{k.Target.Object}
 	}, age)
@@ -152,6 +159,7 @@ func readPolicy(_ *flow.Ctx, ref model.ObjectRef, o input.Object[input.PolicySpe
 	p := policy{
 		UID: o.Meta.UID, Generation: o.Meta.Generation, Age: age(o.Meta.Created),
 		Override: o.Spec.Strategy == input.PatchOverrides, Disable: o.Spec.Disable, Features: o.Spec.Features,
+		Selectors: readSelectors(o.Spec.TargetSelectors),
 	}
 	for _, t := range o.Spec.TargetRefs {
 		target := Target{Object: model.Ref(model.KindOf(string(t.Group), string(t.Kind)), ref.Namespace(), string(t.Name))}

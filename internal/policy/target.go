@@ -104,7 +104,10 @@ func (r reporter) atLevel(c *flow.Ctx, gateway, policy model.ObjectRef) resource
 	if s, found := flow.Fetch(c, r.out.Settings, key); found {
 		return s
 	}
-	return resource.Standing{Acknowledged: true} // nothing is rendered of it there
+	// Nothing is rendered of it there: it has fields of routes, which tell in their own status, or nothing counts.
+	g, _ := flow.Fetch(c, r.in.Plan.Gateways, gateway)
+	_, proxied := flow.Fetch(c, r.proxied, gateway)
+	return resource.Standing{Acknowledged: proxied || g.DataPlane.ReadsFiles()}
 }
 
 func (r reporter) route(c *flow.Ctx, t Target, facts *conditions.PolicyFacts) {

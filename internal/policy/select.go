@@ -1,0 +1,108 @@
+package policy
+
+import (
+	"slices"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/kinds"
+	"cardea.dev/cardea/internal/model"
+)
+
+// selector targets the objects of a kind that have all of these labels.
+type selector struct {
+	Kind    model.Kind
+	Labels  map[string]string // never empty
+	Section string
+}
+
+// selects tells whether an object's labels are those that are asked for.
+func (s selector) selects(labels model.Labels) bool {
+	for key, value := range s.Labels {
+		if !slices.Contains(labels, model.Label{Key: key, Value: value}) {
+			return false
+		}
+	}
+	return len(s.Labels) > 0
+}
+
+func readSelectors(list []input.TargetSelector) (all []selector) {
+	for _, t := range list {
+		s := selector{Kind: model.KindOf(string(t.Group), string(t.Kind)), Labels: t.MatchLabels}
+		if t.SectionName != nil {
+			s.Section = string(*t.SectionName)
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// scopeKey is where a selector looks: at the objects of a kind in a namespace.
+type scopeKey struct {
+	Kind      model.Kind
+	Namespace string
+}
+
+// selectedKey names an object that a policy selects.
+type selectedKey struct {
+	Object, Policy model.ObjectRef
+	Section        string
+}
+
+// Owner is the object.
+func (k selectedKey) Owner() model.ObjectRef { return k.Object }
+
+// selections are the policies that look at objects of a kind in a namespace. What else a policy states changes nothing
+// here: every such object asks for it.
+type selections = flow.Collection[scopeKey, flow.Members[model.ObjectRef, []selector]]
+
+func newSelections(policies *flow.Collection[model.ObjectRef, policy]) *selections {
+	selecting := flow.Map(policies, "policy/selectors",
+		func(_ *flow.Ctx, _ model.ObjectRef, p policy) ([]selector, bool) {
+			return p.Selectors, len(p.Selectors) > 0
+		})
+	return flow.Group(selecting, "policy/selecting", func(ref model.ObjectRef, list []selector) (keys []scopeKey) {
+		for _, s := range list {
+			keys = append(keys, scopeKey{s.Kind, ref.Namespace()})
+		}
+		return keys
+	}, flow.ByKey)
+}
+
+// selected are the policies that select an object of a kind.
+func selected[S any](
+	of *input.Collection[S], kind model.Kind, all *selections,
+) *flow.Collection[selectedKey, struct{}] {
+	return flow.Derive(of, "policy/selected-"+kind.String(),
+		func(c *flow.Ctx, ref model.ObjectRef, o input.Object[S], emit func(selectedKey, struct{})) {
+			members, _ := flow.Fetch(c, all, scopeKey{kind, ref.Namespace()})
+			for policy, list := range members.All() {
+				seen := map[string]bool{}
+				for _, s := range list {
+					if s.Kind == kind && !seen[s.Section] && s.selects(o.Meta.Labels) {
+						seen[s.Section] = true
+						emit(selectedKey{ref, policy, s.Section}, struct{}{})
+					}
+				}
+			}
+		})
+}
+
+// attachSelected are the attachments of what policies select.
+func (s *Store) attachSelected(in *kinds.Sources) (list []flow.Input[attachmentKey, policy]) {
+	all := newSelections(s.policies)
+	for _, found := range []*flow.Collection[selectedKey, struct{}]{
+		selected(in.Gateways.Collection(), model.KindGateway, all),
+		selected(in.HTTPRoutes.Collection(), model.KindHTTPRoute, all),
+		selected(in.GRPCRoutes.Collection(), model.KindGRPCRoute, all),
+	} {
+		named := flow.Rename(found, found.Name()+"/attachment", func(k selectedKey) attachmentKey {
+			return attachmentKey{k.Policy, Target{k.Object, k.Section}}
+		}, func(c *flow.Ctx, k selectedKey, _ struct{}) (policy, bool) {
+			p, found := flow.Fetch(c, s.policies, k.Policy)
+			return p, found && !slices.Contains(p.Targets, Target{k.Object, k.Section}) // which is there already
+		})
+		list = append(list, flow.From(named, func(_ *flow.Ctx, _ attachmentKey, p policy) (policy, bool) { return p, true }))
+	}
+	return list
+}
