@@ -38,7 +38,7 @@ func clusters(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 				// A new cluster serves once its endpoints are there; they follow it, and leave after it.
 				part.Needs = []resource.Name{{Type: resource.Endpoints, Name: clusterName(k.Backend)}}
 			}
-			if b.TLS != nil && b.TLS.Certificate != (model.ObjectRef{}) {
+			if shown(b.TLS) {
 				part.Needs = append(part.Needs, resource.Name{Type: resource.Secret, Name: clientSecretName(b.TLS.Certificate)})
 			}
 			return resource.Join(part), true

@@ -18,6 +18,7 @@ import (
 // that the dialect ignores in silence.
 var notRendered = map[string]string{
 	"Listener.Port.Gateway":     "the same as Listener.Gateway",
+	"Backend.TLS.Policy":        "standings are kept by it",
 	"Rule.Index":                "rules are ordered by their Sites; findings name it",
 	"Port.Listeners[].Hostname": "the Listener's own is rendered",
 }
@@ -243,6 +244,7 @@ func listenerBases() []any {
 		Key: model.ListenerKey{Parent: testGateway, Section: "https"}, Gateway: testGateway, DataPlane: model.DataPlaneEnvoy,
 		Port: model.PortKey{Gateway: testGateway, Number: 443, Transport: model.TCP}, Protocol: model.HTTPS,
 		Hostname: "h.test", Certificates: []model.ObjectRef{model.Ref(model.KindSecret, "shop", "s")},
+		Clients: &model.ClientValidation{CA: "pem"},
 	}}
 }
 

@@ -27,8 +27,12 @@ type gatewayFacts struct {
 	PortOffset int32
 	Proxy      plan.Proxy   // but for its Parameters
 	Parameters []parameters // the class's first
-	Fronted    bool
-	Findings   []model.Finding
+	// Client is the certificate that is shown to backends that a BackendTLSPolicy targets; nil: none.
+	Client *gatewayv1.SecretObjectReference
+	// InsecureClients: connections are taken of clients whose certificates are not valid.
+	InsecureClients bool
+	Fronted         bool
+	Findings        []model.Finding
 }
 
 // view is the Gateway as routes see it.
@@ -85,6 +89,10 @@ func gatewayOf(
 			Findings: findings(ref, "", "", append(problems, below("spec.addresses", wrong)...)),
 		}
 		f.Listeners, f.Spec = readListeners(ref, o.Spec, environment)
+		if tls := o.Spec.TLS; tls != nil && tls.Backend != nil {
+			f.Client = tls.Backend.ClientCertificateRef
+		}
+		f.InsecureClients = insecureClients(o.Spec.TLS)
 		return f, true
 	}
 }
@@ -97,9 +105,6 @@ func pendingClass(class model.ObjectRef, why string) problem {
 func unsupportedGateway(spec *gatewayv1.GatewaySpec) (list []problem) {
 	warn := func(field, message string) {
 		list = append(list, problem{severity: model.Warning, field: field, message: message})
-	}
-	if spec.TLS != nil && spec.TLS.Backend != nil {
-		warn("spec.tls.backend", "client certificates towards backends are not supported; the field has no effect")
 	}
 	if a := spec.AllowedListeners; a != nil && a.Namespaces != nil && a.Namespaces.From != nil &&
 		*a.Namespaces.From != gatewayv1.NamespacesFromNone {
