@@ -67,7 +67,7 @@ func New(_ *flow.Graph, p plan.Plan, f *resource.Feedback) resource.Outputs {
 	s.entries = refusedEntries(p.Settings, s.refused)
 	s.ofTables = s.tableSettings()
 	s.backends = newRefusedBackends(s.refused)
-	cds, lds, sds := clusters(p), s.listeners(p), secrets(p)
+	cds, lds, sds := s.clusters(p), s.listeners(p), secrets(p)
 	return resource.Outputs{
 		Resources: []*flow.Collection[resource.Key, resource.Resource]{
 			cds, endpoints(p), sds, lds, s.tables(p), s.extensions(p),
