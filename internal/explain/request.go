@@ -97,6 +97,7 @@ func (q *asked) request(c call, gateway string, ways []*way, w *way) Story {
 			story.Notes = append(story.Notes, note)
 		} else {
 			story.Notes = append(story.Notes, q.wrong(listener.Key.Parent, listener.Key.Section, listener.Serves)...)
+			story.Notes = append(story.Notes, q.clientsOf(listener.Key)...)
 		}
 	}
 	for _, o := range w.result.Outcomes {
@@ -275,6 +276,17 @@ func (q *asked) meta(ref model.ObjectRef) (model.Meta, flow.Rev, bool) {
 	}
 	o, found := from.Get(q.view, ref)
 	return o.Meta, from.ChangedAt(q.view, ref), found
+}
+
+// clientsOf tells what a listener wants of its clients: whether this one has it is not known.
+func (q *asked) clientsOf(listener model.ListenerKey) []string {
+	l, _ := flow.Get(q.view, q.world.Plan.Listeners, listener)
+	if l.Clients == nil || l.Clients.Optional {
+		return nil
+	}
+	return []string{fmt.Sprintf(
+		"who shows no certificate that is valid by spec.tls.frontend of %s is not let in at listener %s", l.Gateway,
+		listener.Section)}
 }
 
 // policyOf tells which policy says how a backend is spoken to, and why nothing is sent there.
