@@ -42,8 +42,8 @@ func TestAPolicyThatAProxyRefuses(t *testing.T) {
 	s.says("httproute/shop/web", "web: cardea.dev/Programmed=True")
 }
 
-// TestAnEditOfAPolicy: it reaches the clusters of its targets, and nothing else is sent. A certificate that backends are
-// shown is rotated without any of them.
+// TestAnEditOfAPolicy: it reaches the clusters of its targets, and nothing else is sent. A certificate that backends
+// are shown is rotated without any of them.
 func TestAnEditOfAPolicy(t *testing.T) {
 	t.Parallel()
 	first, second := clientBy(authority(), "first"), clientBy(authority(), "second")
@@ -151,8 +151,8 @@ func TestCertificatesOfClients(t *testing.T) {
 	}
 
 	s.remove("ca.yaml")
-	s.says("gateway/shop/web", "https: Accepted=False NoValidCACertificate", "https: ResolvedRefs=False InvalidCACertificateRef",
-		"http-80: Programmed=True")
+	s.says("gateway/shop/web", "https: Accepted=False NoValidCACertificate",
+		"https: ResolvedRefs=False InvalidCACertificateRef", "http-80: Programmed=True")
 	Eventually(t, func() error {
 		if call(client(tls.VersionTLS13, stranger)) == nil {
 			return errors.New("the listener serves without a CA")

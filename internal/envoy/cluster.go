@@ -23,7 +23,7 @@ import (
 // httpOptionsName is where a cluster keeps how it speaks HTTP.
 const httpOptionsName = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 
-// clusters has a Cluster for each backend that a Gateway uses. If a proxy refused one by which a policy has TLS spoken, a
+// clusters has a Cluster for each backend that a Gateway uses. If a proxy refused one that a policy has speak TLS, a
 // closed one stands in its place: the proxy may still have the one of before, which may send in plain text.
 func (s stages) clusters(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 	common := map[model.BackendProtocol][]byte{}
