@@ -126,8 +126,8 @@ func TestWaysToABackend(t *testing.T) {
 	}
 }
 
-// TestWhereabouts: every field of a backend counts, but for its name, who sends to it, which endpoints it has, how names
-// are looked up where the program runs, and which policy says how it is spoken to.
+// TestWhereabouts: every field of a backend counts, but for its name, who sends to it, which endpoints it has, how
+// names are looked up where the program runs, and which policy says how it is spoken to.
 func TestWhereabouts(t *testing.T) {
 	silent := []string{"Key", "DataPlane", "Endpoints", "WholeName", "Policy"}
 	fresh := func() *model.Backend {
