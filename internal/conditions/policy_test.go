@@ -27,8 +27,10 @@ func TestPolicyAtManyGateways(t *testing.T) {
 	for i, a := range list {
 		name := fmt.Sprintf("g%02d", i+1)
 		odd := (i+1)%2 == 1
+		accepted := a.Conditions[0]
 		if ref := a.AncestorRef; string(ref.Name) != name || *ref.Kind != "Gateway" ||
-			a.ControllerName != model.ControllerName || (a.Conditions[0].Reason == "Conflicted") != odd || a.Conditions[0].ObservedGeneration != 3 {
+			a.ControllerName != model.ControllerName || (accepted.Reason == "Conflicted") != odd ||
+			accepted.ObservedGeneration != 3 {
 			t.Errorf("entry %d is %+v", i, a)
 		}
 		const more = "; it applies at 2 more Gateways, too"

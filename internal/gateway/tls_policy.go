@@ -78,33 +78,45 @@ func (in authorities) tlsPolicy(
 	}
 	tls, problems := in.validation(c, ref, o.Spec.Validation)
 	tls.Policy = ref
-	for i := range problems {
-		if problems[i].condition == "Accepted" { // as the policy's own conditions have it
-			problems[i].reason = string(gatewayv1.PolicyReasonInvalid)
-		}
-	}
+	problems = below(".validation", problems)
 	if len(o.Spec.Validation.CACertificateRefs) > 0 && tls.CA == "" {
 		problems = append([]problem{{
-			field: ".caCertificateRefs", condition: "Accepted",
+			field: ".validation.caCertificateRefs", condition: "Accepted",
 			reason:  string(gatewayv1.BackendTLSPolicyReasonNoValidCACertificate),
 			message: "none of its CAs is valid; requests to its targets get an error",
 		}}, problems...)
 	}
-	problems = below("spec.validation", problems)
-	if len(o.Spec.Options) > 0 {
-		problems = append(problems, problem{
-			severity: model.Warning, field: "spec.options", message: "no option is known here; they have no effect",
-		})
-	}
-	read.Findings = findings(ref, "", "", problems)
-	for i, f := range read.Findings {
-		read.Findings[i].Drops = false // that is said of rules
-		if f.Condition == "Accepted" && f.Severity == model.Error && tls.Closed == "" {
+	read.Findings = findings(ref, "", "spec", append(problems, unknownInPolicy(o)...))
+	for i := range read.Findings {
+		f := &read.Findings[i]
+		f.Drops = false // that is said of rules
+		if f.Condition != "Accepted" {
+			continue
+		}
+		if f.Reason == "UnsupportedValue" { // as the policy's own condition has it
+			f.Reason = string(gatewayv1.PolicyReasonInvalid)
+		}
+		if tls.Closed == "" {
 			tls.Closed = fmt.Sprintf("%s: %s", ref, f.Message)
 		}
 	}
 	read.TLS = &tls
 	return read, true
+}
+
+// unknownInPolicy are the problems of what a policy asks for and is not known: options are left out, since they may be
+// another controller's; without any other field the policy may ask for less than its author wants.
+func unknownInPolicy(o input.Object[gatewayv1.BackendTLSPolicySpec]) (problems []problem) {
+	for _, field := range o.Meta.Unknown {
+		problems = append(problems, unsupported("."+field,
+			"this version of Cardea does not know the field; requests to its targets get an error"))
+	}
+	if len(o.Spec.Options) > 0 {
+		problems = append(problems, problem{
+			severity: model.Warning, field: ".options", message: "no option is known here; they have no effect",
+		})
+	}
+	return problems
 }
 
 // of is the policy that says how a section of an object is spoken to: the oldest for the section or, if there is none,
