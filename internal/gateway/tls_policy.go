@@ -121,13 +121,16 @@ func unknownInPolicy(o input.Object[gatewayv1.BackendTLSPolicySpec]) (problems [
 
 // of is the policy that says how a section of an object is spoken to: the oldest for the section or, if there is none,
 // the oldest for the whole object.
-func (p tlsPolicies) of(c *flow.Ctx, object model.ObjectRef, section string) (tlsPolicy, bool) {
+func (p tlsPolicies) of(c *flow.Ctx, object model.ObjectRef, section string) (own tlsPolicy, found bool) {
+	if !p.target(c, object, section) { // most objects have none, and then this is all that they look at
+		return own, false
+	}
 	if section != "" {
 		if _, own, found := p.first(c, tlsTarget{object, section}); found {
 			return own, true
 		}
 	}
-	_, own, found := p.first(c, tlsTarget{Object: object})
+	_, own, found = p.first(c, tlsTarget{Object: object})
 	return own, found
 }
 
