@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -28,6 +29,13 @@ func clientsOf(tls *gatewayv1.GatewayTLSConfig, port gatewayv1.PortNumber) clien
 		}
 	}
 	return clientSpec{tls.Frontend.Default.Validation, "spec.tls.frontend.default.validation"}
+}
+
+// isHTTPS tells whether a port has an HTTPS listener.
+func isHTTPS(listeners []gatewayv1.Listener, port gatewayv1.PortNumber) bool {
+	return slices.ContainsFunc(listeners, func(l gatewayv1.Listener) bool {
+		return l.Port == port && l.Protocol == gatewayv1.HTTPSProtocolType
+	})
 }
 
 // insecureClients tells whether certificates that are not valid are let through somewhere.

@@ -106,6 +106,14 @@ func unsupportedGateway(spec *gatewayv1.GatewaySpec) (list []problem) {
 	warn := func(field, message string) {
 		list = append(list, problem{severity: model.Warning, field: field, message: message})
 	}
+	if spec.TLS != nil && spec.TLS.Frontend != nil {
+		for i, own := range spec.TLS.Frontend.PerPort {
+			if !isHTTPS(spec.Listeners, own.Port) {
+				warn(fmt.Sprintf("spec.tls.frontend.perPort[%d].port", i),
+					fmt.Sprintf("no HTTPS listener has port %d; the entry has no effect", own.Port))
+			}
+		}
+	}
 	if a := spec.AllowedListeners; a != nil && a.Namespaces != nil && a.Namespaces.From != nil &&
 		*a.Namespaces.From != gatewayv1.NamespacesFromNone {
 		warn("spec.allowedListeners", "ListenerSets are not supported; the field has no effect")
