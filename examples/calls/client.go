@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -23,8 +25,13 @@ const tolerance = 15
 
 // Client makes calls to one address, whatever the host of their URLs.
 type Client struct {
-	http, http2 *http.Client
+	dial  func(ctx context.Context, network, target string) (net.Conn, error)
+	plain pair
+	shown map[string]pair
 }
+
+// pair is a client for each way to speak HTTP: what TLS negotiates, and HTTP/2.
+type pair struct{ http, http2 *http.Client }
 
 // NewClient makes a client that calls an IP address, at the URL's port plus offset. Certificates are not verified,
 // except where a call expects one. Close it when done.
@@ -41,24 +48,54 @@ func NewClient(address string, offset int) *Client {
 		}
 		return dialer.DialContext(ctx, network, net.JoinHostPort(address, strconv.Itoa(n+offset)))
 	}
+	c := &Client{dial: dial, shown: map[string]pair{}}
+	c.plain = c.pair(nil)
+	return c
+}
+
+// Show makes a certificate known under a name, by which calls ask to show it.
+func (c *Client) Show(name string, certificate tls.Certificate) {
+	c.shown[name] = c.pair([]tls.Certificate{certificate})
+}
+
+func (c *Client) pair(certificates []tls.Certificate) pair {
 	client := func(protocols *http.Protocols) *http.Client {
+		config := &tls.Config{InsecureSkipVerify: true, Certificates: certificates}
+		if len(certificates) > 0 { // whoever the server says that it trusts
+			config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+				return &certificates[0], nil
+			}
+		}
 		return &http.Client{
-			Timeout: time.Minute,
-			Transport: &http.Transport{DialContext: dial, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
-				Protocols: protocols},
+			Timeout:       time.Minute,
+			Transport:     &http.Transport{DialContext: c.dial, TLSClientConfig: config, Protocols: protocols},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}
 	}
 	http2 := new(http.Protocols)
 	http2.SetHTTP2(true)
 	http2.SetUnencryptedHTTP2(true)
-	return &Client{http: client(nil), http2: client(http2)}
+	return pair{http: client(nil), http2: client(http2)}
+}
+
+// of is who makes a call.
+func (c *Client) of(call Call) (pair, error) {
+	if call.Client == "" {
+		return c.plain, nil
+	}
+	of, known := c.shown[call.Client]
+	if !known {
+		return of, fmt.Errorf("there is no certificate %q to show", call.Client)
+	}
+	return of, nil
 }
 
 // Close closes the kept connections.
 func (c *Client) Close() {
-	c.http.CloseIdleConnections()
-	c.http2.CloseIdleConnections()
+	for _, p := range append(slices.Collect(maps.Values(c.shown)), c.plain) {
+		p.http.CloseIdleConnections()
+		p.http2.CloseIdleConnections()
+	}
 }
 
 // Do makes the call as often as it says. An error says what was expected, and what was answered.
@@ -129,7 +166,11 @@ func (c *Client) once(ctx context.Context, call Call) (Answer, error) {
 		return Answer{}, err
 	}
 	request.Header = call.Header.Clone()
-	answer, body, err := send(c.http, request, call.Host)
+	by, err := c.of(call)
+	if err != nil {
+		return Answer{}, err
+	}
+	answer, body, err := send(by.http, request, call.Host)
 	if body == nil {
 		return Answer{}, err
 	}
@@ -215,9 +256,11 @@ func compare(want Expectation, answer Answer) error {
 	return nil
 }
 
-// isClosed reports whether the other side accepted the connection and then closed it.
+// isClosed reports whether the other side accepted the connection and then closed it, or said so by an alert of TLS.
 func isClosed(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
+	var alert *net.OpError
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.As(err, &alert) && alert.Op == "remote error"
 }
 
 // innermost removes the method and URL that net/http puts before an error, since the call's text has them.

@@ -8,6 +8,7 @@
 //	GET http://shop.localhost:8080/ *200                     -> 200 web~90% canary~10%
 //	GET https://shop.localhost:8443/                         -> 200 web certificate=shop.localhost
 //	GET https://other.localhost:8443/                        -> closed
+//	GET https://shop.localhost:8443/ -E alice                -> 200 web
 //	POST http://shop.localhost:8080/ -d text                 -> 200 web
 //	GRPC http://shop.localhost:8080/shop.Cart/Add            -> OK web trailer.x-cost=1
 //	GRPC http://shop.localhost:8080/shop.Stock/Get           -> UNAVAILABLE
@@ -16,8 +17,9 @@
 // what this backend must have received (see examples/backend). certificate= is a name that the server's certificate
 // must have. Any other NAME= is a header of the answer. GRPC makes a unary gRPC call (over HTTP/2; the path is its
 // service and method): its status is a gRPC status, and trailer.NAME= is a trailer of the answer. closed means that the
-// connection is closed without an answer. An empty value means that it must be absent. With *N the call is made N
-// times, and each backend must get its share, within 15 percent of the calls; a share of 0 is exact.
+// connection is closed without an answer. An empty value means that it must be absent. -E shows a certificate of the
+// client (Client.Show). With *N the call is made N times, and each backend must get its share, within 15 percent of the
+// calls; a share of 0 is exact.
 //
 // The package owns this small language and its client. It must never know which proxy answers. A Client may be used by
 // several goroutines. Start reading at Parse and Client.Do.

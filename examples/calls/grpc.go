@@ -34,7 +34,11 @@ func (c *Client) grpc(ctx context.Context, call Call) (Answer, error) {
 	request.Header = call.Header.Clone()
 	request.Header.Set("Content-Type", "application/grpc+json")
 	request.Header.Set("Te", "trailers")
-	answer, body, err := send(c.http2, request, call.Host)
+	by, err := c.of(call)
+	if err != nil {
+		return Answer{}, err
+	}
+	answer, body, err := send(by.http2, request, call.Host)
 	if body == nil {
 		return Answer{}, err
 	}

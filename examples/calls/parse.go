@@ -20,6 +20,7 @@ type Call struct {
 	Header http.Header // of the request; Host is its own
 	Host   string      // "" means the URL's host
 	Body   string
+	Client string // the certificate that is shown, by its name (Client.Show); "": none
 	Times  int
 
 	Code    string  // of a gRPC call: its status, such as "UNAVAILABLE"
@@ -74,8 +75,8 @@ func parseCall(fields []string) (Call, error) {
 	c := Call{Text: strings.Join(fields, " "), Header: http.Header{}, Times: 1}
 	left, right, ok := cut(fields, "->")
 	if !ok || len(left) < 2 || len(right) < 1 {
-		return c, fmt.Errorf("want METHOD URL [-H name:value] [-d body] [*times] -> STATUS [backend] [name=value], got %q",
-			c.Text)
+		return c, fmt.Errorf("want METHOD URL [-H name:value] [-d body] [-E certificate] [*times] -> "+
+			"STATUS [backend] [name=value], got %q", c.Text)
 	}
 	if err := c.request(left); err != nil {
 		return c, err
@@ -104,8 +105,13 @@ func (c *Call) request(fields []string) error {
 			c.Body = rest[0]
 			continue
 		}
+		if rest[0] == "-E" && len(rest) > 1 {
+			rest = rest[1:]
+			c.Client = rest[0]
+			continue
+		}
 		if rest[0] != "-H" || len(rest) < 2 {
-			return fmt.Errorf("want -H name:value, -d body or *N, got %q", rest[0])
+			return fmt.Errorf("want -H name:value, -d body, -E certificate or *N, got %q", rest[0])
 		}
 		rest = rest[1:]
 		name, value, ok := strings.Cut(rest[0], ":")

@@ -39,12 +39,7 @@ func Backend(b BackendFacts) xgatewayv1alpha1.BackendStatus {
 			l.set(Programmed, false, "RejectedByProxy", cut(said))
 		}
 		status.Ancestors = append(status.Ancestors, xgatewayv1alpha1.BackendAncestorStatus{
-			ControllerName: b.Controller,
-			AncestorRef: gatewayv1.ParentReference{
-				Group: new(gatewayv1.Group(g.Kind().Group())), Kind: new(gatewayv1.Kind(g.Kind().String())),
-				Namespace: new(gatewayv1.Namespace(g.Namespace())), Name: gatewayv1.ObjectName(g.Name()),
-			},
-			Conditions: l.conditions,
+			ControllerName: b.Controller, AncestorRef: gatewayParent(g), Conditions: l.conditions,
 		})
 	}
 	return status

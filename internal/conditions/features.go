@@ -10,11 +10,16 @@ import (
 // served are the features of the Gateway API that Cardea serves and the API's own conformance suite has tests of; they
 // pass (docs/conformance).
 var served = []features.FeatureName{
+	features.SupportBackendTLSPolicy,
+	features.SupportBackendTLSPolicySANValidation,
 	features.SupportGRPCRoute,
 	features.SupportGRPCRouteNamedRouteRule,
 	features.SupportGRPCRouteRequestHeaderModifier,
 	features.SupportGateway,
 	features.SupportGatewayAddressEmpty,
+	features.SupportGatewayBackendClientCertificate,
+	features.SupportGatewayFrontendClientCertificateValidation,
+	features.SupportGatewayFrontendClientCertificateValidationInsecureFallback,
 	features.SupportGatewayHTTPListenerIsolation,
 	features.SupportGatewayHTTPSListenerDetectMisdirectedRequests,
 	features.SupportGatewayPort8080,

@@ -76,6 +76,10 @@ type GatewayFacts struct {
 	Proxies    resource.Proxies
 	DataPlane  model.DataPlane // if its proxies read files, Written counts in place of Proxies
 	Written    resource.Written
+	// Refers: it names something by itself, beside its listeners.
+	Refers bool
+	// InsecureClients: connections are taken of clients whose certificates are not valid.
+	InsecureClients bool
 }
 
 // accepted says why the Gateway is not accepted; "" if it is.
@@ -158,9 +162,24 @@ func Gateway(g GatewayFacts) gatewayv1.GatewayStatus {
 		last := &l.conditions[len(l.conditions)-1]
 		last.Message = cut(last.Message + "; " + g.Front.Note)
 	}
+	g.references(&l)
 	l.affected(g.Affected)
 	status.Conditions = l.conditions
 	return status
+}
+
+// references sets the conditions about what only some Gateways state.
+func (g GatewayFacts) references(l *list) {
+	if reason, message := errorsOn(g.Findings, "ResolvedRefs"); reason != "" {
+		l.set("ResolvedRefs", false, reason, message)
+	} else if g.Refers {
+		l.set("ResolvedRefs", true, "ResolvedRefs", "all references are resolved")
+	}
+	if g.InsecureClients {
+		l.set(string(gatewayv1.GatewayConditionInsecureFrontendValidationMode), true,
+			string(gatewayv1.GatewayReasonConfigurationChanged),
+			"tls.frontend lets clients in whose certificates are not valid (AllowInsecureFallback)")
+	}
 }
 
 // acknowledged is the Gateway's Programmed condition as far as its proxies say, if a server feeds them.

@@ -104,8 +104,11 @@ func whereabouts(b model.Backend) string {
 	default:
 		text += " over HTTP/1.1 or HTTP/2"
 	}
-	if b.TLS == nil {
+	switch {
+	case b.TLS == nil:
 		return text
+	case b.TLS.Closed != "":
+		return "nowhere: " + b.TLS.Closed
 	}
 	text += " over TLS to " + b.TLS.Hostname
 	for _, name := range b.TLS.Names {

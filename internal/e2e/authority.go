@@ -23,19 +23,31 @@ var backendCertificate = sync.OnceValue(func() testcert.Pair {
 })
 
 // clientCertificate is for who is called gateway.
-var clientCertificate = sync.OnceValue(func() testcert.Pair {
-	signer := authority()
+var clientCertificate = sync.OnceValue(func() testcert.Pair { return clientBy(authority(), "gateway") })
+
+// otherAuthority signs the certificate of who is called stranger.
+var otherAuthority = sync.OnceValue(func() testcert.Pair { return testcert.Authority("other authority") })
+
+var strangerCertificate = sync.OnceValue(func() testcert.Pair { return clientBy(otherAuthority(), "stranger") })
+
+func clientBy(signer testcert.Pair, name string) testcert.Pair {
 	return testcert.New(x509.Certificate{
-		Subject:  pkix.Name{CommonName: "gateway"},
+		Subject:  pkix.Name{CommonName: name},
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}, &signer)
-})
+}
 
 // certificateText is the PEM that files of testdata call by a name; nil if there is none.
 func certificateText(name string) []byte {
 	switch name {
 	case "ca":
 		return authority().Certificate
+	case "other-ca":
+		return otherAuthority().Certificate
+	case "server-cert":
+		return backendCertificate().Certificate
+	case "server-key":
+		return backendCertificate().PrivateKey
 	case "client-cert":
 		return clientCertificate().Certificate
 	case "client-key":

@@ -22,7 +22,8 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata; i
 // that are there are checked.
 //
 //	-- NAME.yaml --   a file of the folder; ${x} is the port of a backend named x, ${ca} the authority of those that
-//	                  speak TLS, ${client-cert} and ${client-key} what it signed for a client
+//	                  speak TLS, ${client-cert} and ${client-key} what it signed for a client called gateway,
+//	                  ${server-cert} and ${server-key} for a server at localhost; ${other-ca} signed for a stranger
 //	-- findings --    what `cardea check` prints
 //	-- status --      the objects' conditions, before any proxy is there
 //	-- config.yaml -- what `cardea translate` prints
@@ -120,6 +121,8 @@ func makeCalls(t *testing.T, dir, text string, simulated *simulatedFolder) {
 	p.Ready(t)
 	client := calls.NewClient(p.Address, Offset)
 	defer client.Close()
+	client.Show("gateway", clientCertificate().TLS())
+	client.Show("stranger", strangerCertificate().TLS())
 	for _, call := range list {
 		answers, err := client.Ask(t.Context(), call)
 		if err != nil {

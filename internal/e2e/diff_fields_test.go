@@ -28,6 +28,7 @@ var notShown = map[string]string{
 	"GRPCRoute rules[].filters[].extensionRef.name":                noExtension,
 	"HTTPRoute rules[].filters[].externalAuth.http.path":           anotherServer,
 	"XBackend endpointSelector.matchLabels":                        "the endpoints are those of slices",
+	"BackendTLSPolicy options":                                     "no option is known",
 	"XBackend type":                                                "no other one is valid with the fields of this one",
 	"HTTPRoute rules[].filters[].externalAuth.forwardBody.maxSize": anotherServer,
 	"HTTPRoute rules[].filters[].externalAuth.grpc.allowedHeaders": anotherServer,

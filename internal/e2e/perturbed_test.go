@@ -150,7 +150,7 @@ func (p *perturbed) valuesAt(kind string, at place) (list []any) {
 
 // notSimulatedFields are those that say what is asked of an authorization server, and whom a proxy trusts. Neither is
 // simulated.
-var notSimulatedFields = regexp.MustCompile(`\.externalAuth\.|^tls\.validation\.`)
+var notSimulatedFields = regexp.MustCompile(`\.externalAuth\.|^(tls\.)?validation\.`)
 
 // differs tells whether a call is answered otherwise, or, where that is not simulated, something else is rendered.
 func (e *effect) differs(other *effect, field string) bool {

@@ -99,6 +99,11 @@ func statusOf(t *testing.T, dir string) string {
 				add(fmt.Sprintf("%s ancestor %d %s", ref, i, a.AncestorRef.Name), a.Conditions)
 			}
 		}
+		for ref, r := range w.Reports.Of(model.KindBackendTLSPolicy).All(v) {
+			for i, a := range r.Status.(gatewayv1.PolicyStatus).Ancestors {
+				add(fmt.Sprintf("%s ancestor %d %s", ref, i, a.AncestorRef.Name), a.Conditions)
+			}
+		}
 		parents := func(ref model.ObjectRef, list []gatewayv1.RouteParentStatus) {
 			for i, p := range list {
 				add(fmt.Sprintf("%s parent %d %s", ref, i, p.ParentRef.Name), p.Conditions)

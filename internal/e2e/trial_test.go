@@ -97,9 +97,21 @@ func (w *trialServer) add(t *testing.T, i int, key resource.Key, r resource.Reso
 	case *tlsv3.Secret:
 		m.Name = name
 		w.wait(key.Type, name)
-		socket, err := anypb.New(&tlsv3.DownstreamTlsContext{CommonTlsContext: &tlsv3.CommonTlsContext{
-			TlsCertificateSdsSecretConfigs: []*tlsv3.SdsSecretConfig{{Name: name, SdsConfig: overStream()}},
-		}})
+		common := &tlsv3.CommonTlsContext{}
+		if of := (&tlsv3.SdsSecretConfig{Name: name, SdsConfig: overStream()}); m.GetValidationContext() == nil {
+			common.TlsCertificateSdsSecretConfigs = []*tlsv3.SdsSecretConfig{of}
+		} else {
+			common.ValidationContextType = &tlsv3.CommonTlsContext_ValidationContextSdsSecretConfig{
+				ValidationContextSdsSecretConfig: of,
+			}
+			inline := func(b []byte) *corev3.DataSource {
+				return &corev3.DataSource{Specifier: &corev3.DataSource_InlineBytes{InlineBytes: b}}
+			}
+			common.TlsCertificates = []*tlsv3.TlsCertificate{{
+				CertificateChain: inline(backendCertificate().Certificate), PrivateKey: inline(backendCertificate().PrivateKey),
+			}}
+		}
+		socket, err := anypb.New(&tlsv3.DownstreamTlsContext{CommonTlsContext: common})
 		if err != nil {
 			t.Fatal(err)
 		}

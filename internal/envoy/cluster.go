@@ -1,6 +1,8 @@
 package envoy
 
 import (
+	"slices"
+
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
@@ -21,28 +23,43 @@ import (
 // httpOptionsName is where a cluster keeps how it speaks HTTP.
 const httpOptionsName = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 
-// clusters has a Cluster for each backend that a Gateway uses.
-func clusters(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
+// clusters has a Cluster for each backend that a Gateway uses. If a proxy refused one that a policy has speak TLS, a
+// closed one stands in its place: the proxy may still have the one of before, which may send in plain text.
+func (s stages) clusters(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 	common := map[model.BackendProtocol][]byte{}
 	for _, p := range []model.BackendProtocol{model.HTTP1, model.HTTP2, model.NegotiatedHTTP} {
 		common[p] = mustMarshal(commonCluster(p))
 	}
 	return flow.Rename(p.Backends, "envoy/clusters", backendResource(resource.Cluster),
-		func(_ *flow.Ctx, k plan.BackendKey, b model.Backend) (resource.Resource, bool) {
+		func(c *flow.Ctx, k plan.BackendKey, b model.Backend) (resource.Resource, bool) {
 			if !ours(b.DataPlane) {
 				return resource.Resource{}, false
 			}
 			part := newPart("", mustMarshal(renderCluster(b)), common[b.Protocol])
 			part.Fragments = []resource.Fragment{backendFragment(k.Backend, part.Hash)}
+			if b.TLS != nil && b.TLS.Policy != (model.ObjectRef{}) {
+				if _, refused := flow.Fetch(c, s.refused, refusalKey(k.Gateway, part.Fragments[0])); refused {
+					b.TLS = &model.BackendTLS{Closed: "the proxy refused it"}
+					part = substituteCluster(b, part, common[b.Protocol])
+				}
+			}
 			if b.Hostname == "" {
 				// A new cluster serves once its endpoints are there; they follow it, and leave after it.
 				part.Needs = []resource.Name{{Type: resource.Endpoints, Name: clusterName(k.Backend)}}
 			}
-			if b.TLS != nil && b.TLS.Certificate != (model.ObjectRef{}) {
+			if shown(b.TLS) {
 				part.Needs = append(part.Needs, resource.Name{Type: resource.Secret, Name: clientSecretName(b.TLS.Certificate)})
 			}
 			return resource.Join(part), true
 		})
+}
+
+// substituteCluster stands in place of a cluster that a proxy refused. It takes no request.
+func substituteCluster(b model.Backend, cluster *resource.Part, common []byte) *resource.Part {
+	part := newPart("", mustMarshal(renderCluster(b)), common)
+	part.Fragments = slices.Clone(cluster.Fragments)
+	part.Fragments[0].Refused = true
+	return part
 }
 
 // commonCluster is what all clusters of a protocol have. Its bytes are shared by them.

@@ -121,7 +121,7 @@ func chainPart(l model.Listener) *resource.Part {
 	chain := &listenerv3.FilterChain{
 		Name:            name,
 		Filters:         []*listenerv3.Filter{connectionManager(strconv.Itoa(int(l.Port.Number)), tableName(l))},
-		TransportSocket: terminateTLS(l.Certificates),
+		TransportSocket: terminateTLS(l),
 		// Before it, listener_filters_timeout bounds the wait for the client's first message.
 		TransportSocketConnectTimeout: seconds(handshakeTimeout),
 	}
@@ -130,6 +130,9 @@ func chainPart(l model.Listener) *resource.Part {
 	part.Needs = append(extensionNames(), resource.Name{Type: resource.Routes, Name: tableName(l)})
 	for _, ref := range l.Certificates {
 		part.Needs = append(part.Needs, resource.Name{Type: resource.Secret, Name: secretName(ref)})
+	}
+	if l.Clients != nil {
+		part.Needs = append(part.Needs, resource.Name{Type: resource.Secret, Name: clientsName(l)})
 	}
 	return part
 }

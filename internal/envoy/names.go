@@ -47,6 +47,19 @@ func clientSecretName(ref model.ObjectRef) string { return clientPrefix + object
 // say.
 const clientPrefix = "client/"
 
+// clientsName names how clients' certificates are judged at a listener's port. What is required and what is not are two
+// names, so that no connection is judged by one and taken by the other.
+func clientsName(l model.Listener) string {
+	name := clientsPrefix + strconv.Itoa(int(l.Port.Number))
+	if l.Clients.Optional {
+		name += "/optional"
+	}
+	return name
+}
+
+// clientsPrefix begins these names. Those of certificates begin with a kind.
+const clientsPrefix = "clients/"
+
 func objectName(ref model.ObjectRef) string {
 	return strings.ToLower(ref.Kind().String()) + "/" + ref.NamespacedName()
 }

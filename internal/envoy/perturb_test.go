@@ -19,6 +19,7 @@ import (
 var notRendered = map[string]string{
 	"Listener.Port.Gateway":     "the same as Listener.Gateway",
 	"Rule.Policies[]":           "what they state comes as settings",
+	"Backend.TLS.Policy":        "standings are kept by it",
 	"Rule.Index":                "rules are ordered by their Sites; findings name it",
 	"Port.Listeners[].Hostname": "the Listener's own is rendered",
 }
@@ -245,6 +246,7 @@ func listenerBases() []any {
 		Key: model.ListenerKey{Parent: testGateway, Section: "https"}, Gateway: testGateway, DataPlane: model.DataPlaneEnvoy,
 		Port: model.PortKey{Gateway: testGateway, Number: 443, Transport: model.TCP}, Protocol: model.HTTPS,
 		Hostname: "h.test", Certificates: []model.ObjectRef{model.Ref(model.KindSecret, "shop", "s")},
+		Clients: &model.ClientValidation{CA: "pem"},
 	}}
 }
 

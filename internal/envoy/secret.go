@@ -40,7 +40,7 @@ func secrets(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 		}, flow.ByKey)
 	shown := flow.Group(p.Backends, "envoy/backends-by-secret",
 		func(_ plan.BackendKey, b model.Backend) []model.ObjectRef {
-			if !ours(b.DataPlane) || b.TLS == nil || b.TLS.Certificate == (model.ObjectRef{}) {
+			if !ours(b.DataPlane) || !shown(b.TLS) {
 				return nil
 			}
 			return []model.ObjectRef{b.TLS.Certificate}
@@ -63,10 +63,40 @@ func secrets(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 				add(secretUse{Secret: ref, Gateway: k.Gateway, Client: true})
 			}
 		})
-	return flow.Rename(parts, "envoy/secrets", secretUse.key,
+	certificates := flow.Rename(parts, "envoy/certificates", secretUse.key,
 		func(_ *flow.Ctx, _ secretUse, part *resource.Part) (resource.Resource, bool) {
 			return resource.Join(part), true
 		})
+	same := func(_ *flow.Ctx, _ resource.Key, r resource.Resource) (resource.Resource, bool) { return r, true }
+	return flow.Merge("envoy/secrets", flow.From(certificates, same), flow.From(validations(p), same))
+}
+
+// validations has a Secret for each port whose clients' certificates are judged.
+func validations(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
+	ports := flow.Group(p.Listeners, "envoy/listeners-by-validation",
+		func(_ model.ListenerKey, l model.Listener) []resource.Key {
+			if !ours(l.DataPlane) || l.Clients == nil {
+				return nil
+			}
+			return []resource.Key{validationKey(l)}
+		}, flow.ByKey)
+	return flow.Map(ports, "envoy/validations",
+		func(_ *flow.Ctx, key resource.Key, listeners flow.Members[model.ListenerKey, model.Listener]) (
+			resource.Resource, bool,
+		) {
+			_, l := listeners.At(0)
+			part := newPart("", mustMarshal(&tlsv3.Secret{
+				Name: key.Name, Type: &tlsv3.Secret_ValidationContext{ValidationContext: judgeClients(*l.Clients)},
+			}))
+			part.Fragments = []resource.Fragment{{
+				Origin: resource.Origin{Object: l.Gateway, Section: key.Name}, Hash: part.Hash,
+			}}
+			return resource.Join(part), true
+		})
+}
+
+func validationKey(l model.Listener) resource.Key {
+	return resource.Key{Gateway: l.Gateway, Type: resource.Secret, Name: clientsName(l)}
 }
 
 // secretPart is the bytes of a Secret, and by which of its uses proxies speak of it.

@@ -93,7 +93,8 @@ func (s simulation) chain(did simulate.Result) *resource.Part {
 // certificates are the Secrets that a filter chain needs.
 func (s simulation) certificates(chain *resource.Part) (list []model.ObjectRef) {
 	for _, need := range chain.Needs {
-		if secret, found := s.made(need); found && need.Type == resource.Secret {
+		secret, found := s.made(need)
+		if found && need.Type == resource.Secret && secret.Origin.Object.Kind() == model.KindSecret {
 			list = append(list, secret.Origin.Object)
 		}
 	}

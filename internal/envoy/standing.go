@@ -139,6 +139,38 @@ func (s stages) listenerStandings(
 			for _, ref := range l.Certificates {
 				judge.secret(&standing, sds, secretKey(l.Gateway, ref))
 			}
+			if l.Clients != nil {
+				judge.secret(&standing, sds, validationKey(l))
+			}
+			return standing, true
+		})
+}
+
+// policyStandings tells the same of each BackendTLSPolicy by which backends are spoken to: of the clusters of these.
+func (s stages) policyStandings(
+	p plan.Plan, cds *flow.Collection[resource.Key, resource.Resource],
+) *flow.Collection[resource.StandingKey, resource.Standing] {
+	byPolicy := flow.Group(p.Backends, "envoy/backends-by-policy",
+		func(k plan.BackendKey, b model.Backend) []resource.StandingKey {
+			if !ours(b.DataPlane) || b.TLS == nil || b.TLS.Policy == (model.ObjectRef{}) {
+				return nil
+			}
+			return []resource.StandingKey{{Gateway: k.Gateway, Origin: resource.Origin{Object: b.TLS.Policy}}}
+		}, flow.ByKey)
+	return flow.Map(byPolicy, "envoy/policy-standings",
+		func(c *flow.Ctx, _ resource.StandingKey, backends flow.Members[plan.BackendKey, model.Backend]) (
+			resource.Standing, bool,
+		) {
+			standing := resource.Standing{Acknowledged: true}
+			for k, b := range backends.All() {
+				judge, in := s.judge(c, b.DataPlane), backendResource(resource.Cluster)(k)
+				cluster, _ := flow.Fetch(c, cds, in)
+				for _, part := range cluster.Parts {
+					for _, content := range part.Fragments {
+						judge.content(&standing, in, content)
+					}
+				}
+			}
 			return standing, true
 		})
 }

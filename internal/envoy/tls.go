@@ -1,30 +1,56 @@
 package envoy
 
 import (
+	"crypto/sha256"
+	"strings"
+
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"cardea.dev/cardea/internal/model"
 )
 
-// terminateTLS serves with certificates that come over SDS, so that a new one drains nothing.
-func terminateTLS(certificates []model.ObjectRef) *corev3.TransportSocket {
+// terminateTLS serves with certificates that come over SDS, so that a new one drains nothing. So does who signs those
+// of clients. Of a session that is resumed the certificate is not looked at again; so none is where clients are asked
+// for one.
+func terminateTLS(l model.Listener) *corev3.TransportSocket {
 	common := &tlsv3.CommonTlsContext{
 		TlsParams:     &tlsv3.TlsParameters{TlsMinimumProtocolVersion: tlsv3.TlsParameters_TLSv1_2},
 		AlpnProtocols: []string{"h2", "http/1.1"},
 	}
-	for _, ref := range certificates {
+	for _, ref := range l.Certificates {
 		common.TlsCertificateSdsSecretConfigs = append(common.TlsCertificateSdsSecretConfigs, &tlsv3.SdsSecretConfig{
 			Name: secretName(ref), SdsConfig: overADS(),
 		})
 	}
+	context := &tlsv3.DownstreamTlsContext{CommonTlsContext: common}
+	if l.Clients != nil {
+		context.RequireClientCertificate = wrapperspb.Bool(!l.Clients.Optional)
+		context.DisableStatefulSessionResumption = true
+		context.SessionTicketKeysType = &tlsv3.DownstreamTlsContext_DisableStatelessSessionResumption{
+			DisableStatelessSessionResumption: true,
+		}
+		common.ValidationContextType = &tlsv3.CommonTlsContext_ValidationContextSdsSecretConfig{
+			ValidationContextSdsSecretConfig: &tlsv3.SdsSecretConfig{Name: clientsName(l), SdsConfig: overADS()},
+		}
+	}
 	return &corev3.TransportSocket{
-		Name: "tls",
-		ConfigType: &corev3.TransportSocket_TypedConfig{
-			TypedConfig: mustAny(&tlsv3.DownstreamTlsContext{CommonTlsContext: common}),
-		},
+		Name: "tls", ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: mustAny(context)},
 	}
 }
+
+// judgeClients is how clients' certificates are judged.
+func judgeClients(v model.ClientValidation) *tlsv3.CertificateValidationContext {
+	context := &tlsv3.CertificateValidationContext{TrustedCa: inlineText(v.CA)}
+	if v.Optional {
+		context.TrustChainVerification = tlsv3.CertificateValidationContext_ACCEPT_UNTRUSTED
+	}
+	return context
+}
+
+// noCertificate is the hash of no certificate: whoever trusts it alone trusts nobody.
+var noCertificate = strings.Repeat("0", 2*sha256.Size)
 
 // systemCA is where the proxy's machine keeps the authorities that it trusts: Debian's and Envoy's own image have it
 // there.
@@ -34,6 +60,32 @@ const systemCA = "/etc/ssl/certs/ca-certificates.crt"
 func originateTLS(t *model.BackendTLS, p model.BackendProtocol) *corev3.TransportSocket {
 	if t == nil {
 		return nil
+	}
+	common := &tlsv3.CommonTlsContext{
+		TlsParams:             &tlsv3.TlsParameters{TlsMinimumProtocolVersion: tlsv3.TlsParameters_TLSv1_2},
+		ValidationContextType: &tlsv3.CommonTlsContext_ValidationContext{ValidationContext: judgeBackend(*t)},
+	}
+	if shown(t) {
+		common.TlsCertificateSdsSecretConfigs = []*tlsv3.SdsSecretConfig{{Name: clientSecretName(t.Certificate),
+			SdsConfig: overADS()}}
+	}
+	switch p {
+	case model.HTTP2:
+		common.AlpnProtocols = []string{"h2"}
+	case model.NegotiatedHTTP:
+		common.AlpnProtocols = []string{"h2", "http/1.1"}
+	default:
+		common.AlpnProtocols = []string{"http/1.1"}
+	}
+	return &corev3.TransportSocket{Name: "tls", ConfigType: &corev3.TransportSocket_TypedConfig{
+		TypedConfig: mustAny(&tlsv3.UpstreamTlsContext{Sni: t.Hostname, CommonTlsContext: common}),
+	}}
+}
+
+// judgeBackend is how a backend's certificate is judged.
+func judgeBackend(t model.BackendTLS) *tlsv3.CertificateValidationContext {
+	if t.Closed != "" {
+		return &tlsv3.CertificateValidationContext{VerifyCertificateHash: []string{noCertificate}}
 	}
 	validation := &tlsv3.CertificateValidationContext{
 		TrustedCa: &corev3.DataSource{Specifier: &corev3.DataSource_Filename{Filename: systemCA}},
@@ -52,23 +104,10 @@ func originateTLS(t *model.BackendTLS, p model.BackendProtocol) *corev3.Transpor
 		}
 		validation.MatchTypedSubjectAltNames = append(validation.MatchTypedSubjectAltNames, match)
 	}
-	common := &tlsv3.CommonTlsContext{
-		TlsParams:             &tlsv3.TlsParameters{TlsMinimumProtocolVersion: tlsv3.TlsParameters_TLSv1_2},
-		ValidationContextType: &tlsv3.CommonTlsContext_ValidationContext{ValidationContext: validation},
-	}
-	if t.Certificate != (model.ObjectRef{}) {
-		common.TlsCertificateSdsSecretConfigs = []*tlsv3.SdsSecretConfig{{Name: clientSecretName(t.Certificate),
-			SdsConfig: overADS()}}
-	}
-	switch p {
-	case model.HTTP2:
-		common.AlpnProtocols = []string{"h2"}
-	case model.NegotiatedHTTP:
-		common.AlpnProtocols = []string{"h2", "http/1.1"}
-	default:
-		common.AlpnProtocols = []string{"http/1.1"}
-	}
-	return &corev3.TransportSocket{Name: "tls", ConfigType: &corev3.TransportSocket_TypedConfig{
-		TypedConfig: mustAny(&tlsv3.UpstreamTlsContext{Sni: t.Hostname, CommonTlsContext: common}),
-	}}
+	return validation
+}
+
+// shown tells whether a backend is shown a certificate.
+func shown(t *model.BackendTLS) bool {
+	return t != nil && t.Closed == "" && t.Certificate != (model.ObjectRef{})
 }

@@ -97,12 +97,15 @@ func (q *asked) request(c call, gateway string, ways []*way, w *way) Story {
 			story.Notes = append(story.Notes, note)
 		} else {
 			story.Notes = append(story.Notes, q.wrong(listener.Key.Parent, listener.Key.Section, listener.Serves)...)
+			story.Notes = append(story.Notes, q.clientsOf(listener.Key)...)
 		}
 	}
 	for _, o := range w.result.Outcomes {
 		out := q.outcome(c.Request, o)
 		if o.Backend != (model.BackendKey{}) {
-			out.backend = w.dialect.Backend(plan.BackendKey{Gateway: w.port.Key.Gateway, Backend: o.Backend})
+			key := plan.BackendKey{Gateway: w.port.Key.Gateway, Backend: o.Backend}
+			out.backend = w.dialect.Backend(key)
+			out.Filters = append(out.Filters, q.policyOf(key)...)
 		}
 		story.Outcomes = append(story.Outcomes, out)
 		if rule, ok := q.rule(w, o, listener.Key); ok && !slices.ContainsFunc(story.Rules,
@@ -274,6 +277,31 @@ func (q *asked) meta(ref model.ObjectRef) (model.Meta, flow.Rev, bool) {
 	}
 	o, found := from.Get(q.view, ref)
 	return o.Meta, from.ChangedAt(q.view, ref), found
+}
+
+// clientsOf tells what a listener wants of its clients: whether this one has it is not known.
+func (q *asked) clientsOf(listener model.ListenerKey) []string {
+	l, _ := flow.Get(q.view, q.world.Plan.Listeners, listener)
+	if l.Clients == nil || l.Clients.Optional {
+		return nil
+	}
+	return []string{fmt.Sprintf(
+		"who shows no certificate that is valid by spec.tls.frontend of %s is not let in at listener %s", l.Gateway,
+		listener.Section)}
+}
+
+// policyOf tells which policy says how a backend is spoken to, and why nothing is sent there.
+func (q *asked) policyOf(key plan.BackendKey) []string {
+	b, _ := flow.Get(q.view, q.world.Plan.Backends, key)
+	switch {
+	case b.TLS == nil:
+		return nil
+	case b.TLS.Closed != "":
+		return []string{"no request is sent there: " + b.TLS.Closed}
+	case b.TLS.Policy == (model.ObjectRef{}):
+		return nil
+	}
+	return []string{fmt.Sprintf("over TLS, for %s, by %s", b.TLS.Hostname, b.TLS.Policy)}
 }
 
 // outcome tells what happens to a share of the requests.

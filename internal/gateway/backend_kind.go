@@ -75,16 +75,16 @@ func (all backendKinds) selections(named *namedBackends) *flow.Collection[model.
 }
 
 // ofRoutes is a backend that routes send requests to.
-func (all backendKinds) ofRoutes(
+func (m *Meaning) ofRoutes(
 	c *flow.Ctx, key plan.BackendKey, users flow.Members[model.ObjectRef, model.Route],
 ) (model.Backend, bool) {
 	_, user := users.At(0)
-	return all.backend(c, key, user.DataPlane(key.Gateway))
+	return m.backend(c, key, user.DataPlane(key.Gateway))
 }
 
 // backend is a backend as a Gateway's proxies have it.
-func (all backendKinds) backend(c *flow.Ctx, key plan.BackendKey, d model.DataPlane) (model.Backend, bool) {
-	kind, known := all[key.Backend.Object.Kind()]
+func (m *Meaning) backend(c *flow.Ctx, key plan.BackendKey, d model.DataPlane) (model.Backend, bool) {
+	kind, known := m.backends[key.Backend.Object.Kind()]
 	if !known {
 		return model.Backend{}, false
 	}
@@ -92,6 +92,14 @@ func (all backendKinds) backend(c *flow.Ctx, key plan.BackendKey, d model.DataPl
 	b.Key, b.DataPlane = key.Backend, d
 	if b.Key.HTTP2 { // whatever the object says
 		b.Protocol = model.HTTP2
+	}
+	if b.TLS != nil && b.TLS.Policy != (model.ObjectRef{}) {
+		if own, stated := flow.Fetch(c, m.clients, key.Gateway); stated {
+			b.TLS = own.shown(key.Gateway, b.TLS)
+		}
+	}
+	if b.TLS != nil && b.TLS.Closed != "" {
+		b.Hostname, b.HostPort, b.WholeName, b.Endpoints = "", 0, false, nil
 	}
 	return b, served
 }
@@ -239,10 +247,15 @@ type naming struct {
 // namedBackends are the routes by the backends that they name.
 type namedBackends = flow.Collection[model.ObjectRef, flow.Members[model.ObjectRef, naming]]
 
-// newNamedBackends leaves of routes what backends have to know: it hardly ever changes.
-func newNamedBackends(routes *flow.Collection[model.ObjectRef, model.Route]) *namedBackends {
-	named := flow.Map(routes, "backends named", func(_ *flow.Ctx, _ model.ObjectRef, r model.Route) (naming, bool) {
+// newNamedBackends leaves of routes what backends, and policies that target them, have to know: it hardly ever changes.
+func newNamedBackends(routes *flow.Collection[model.ObjectRef, model.Route], policies tlsPolicies) *namedBackends {
+	named := flow.Map(routes, "backends named", func(c *flow.Ctx, _ model.ObjectRef, r model.Route) (naming, bool) {
 		n := naming{Backends: r.Backends}
+		for object := range servicesOf(r) {
+			if _, targeted := flow.Fetch(c, policies.sections, object); targeted && !slices.Contains(n.Backends, object) {
+				n.Backends = append(n.Backends[:len(n.Backends):len(n.Backends)], object)
+			}
+		}
 		for _, p := range r.Places {
 			if !slices.Contains(n.Gateways, p.Gateway) {
 				n.Gateways = append(n.Gateways, p.Gateway)
@@ -252,6 +265,23 @@ func newNamedBackends(routes *flow.Collection[model.ObjectRef, model.Route]) *na
 	})
 	return flow.Group(named, "routes by backend named",
 		func(_ model.ObjectRef, n naming) []model.ObjectRef { return n.Backends }, flow.ByKey)
+}
+
+// servicesOf goes over the Services that a route names, some of them twice, whether they are there or not.
+func servicesOf(r model.Route) iter.Seq[model.ObjectRef] {
+	return func(yield func(model.ObjectRef) bool) {
+		for _, rule := range r.Rules {
+			uses := rule.Uses()
+			for _, b := range rule.Backends {
+				uses = append(uses, b.Backend)
+			}
+			for _, key := range uses {
+				if key.Object.Kind() == model.KindService && !yield(key.Object) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // backendsOf lists the backends that a route needs, on each Gateway where it serves.

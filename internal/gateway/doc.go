@@ -12,6 +12,7 @@
 //	                                          |
 //	Secret -> certificate -> plan.Secrets     |
 //	XBackend -> xbackend ---------------------+
+//	ConfigMap, BackendTLSPolicy -> tls-policy +
 //	Service, EndpointSlice -------------------+-> plan.Backends
 //	attachment, route, listener + what the proxies said -> status
 //

@@ -32,6 +32,8 @@ type Meaning struct {
 	slices      *slicesByBackend
 	backends    backendKinds
 	xbackends   *xbackends
+	tlsPolicies tlsPolicies
+	clients     *flow.Collection[model.ObjectRef, gatewayClient] // of Gateways that state one
 	naming      *namedBackends
 }
 
@@ -73,13 +75,23 @@ func New(g *flow.Graph, in *kinds.Sources, o Options) *Meaning {
 	m.unclassed = flow.Map(in.Gateways.Collection(), "gateway/unclassed",
 		unclassed(in.GatewayClasses.Collection(), near, in.Environment.Collection()))
 	named := certificateReferences{certificates, in.Unread.Collection(), in.Broken.Collection(), grants}
-	m.listeners = flow.Derive(m.gateways, "listener", listenersOf(named))
+	signers := authorities{in.ConfigMaps.Collection(), in.Unread.Collection(), in.Broken.Collection()}
+	m.listeners = flow.Derive(m.gateways, "listener", listenersOf(named, clientReferences{signers, grants}))
+	m.clients = flow.Map(m.gateways, "gateway/client",
+		func(c *flow.Ctx, ref model.ObjectRef, f gatewayFacts) (own gatewayClient, stated bool) {
+			if f.Client == nil {
+				return own, false
+			}
+			own.Secret, own.Unusable = named.forClient(c, ref, *f.Client)
+			return own, true
+		})
 	m.newListenerPlan(planes)
 
 	grpc := m.newAttachments(near)
 	m.xbackends = flow.Map(in.XBackends.Collection(), "xbackend", xbackendReferences{
-		configMaps: in.ConfigMaps.Collection(), certificates: named, environment: in.Environment.Collection(),
+		authorities: signers, certificates: named, environment: in.Environment.Collection(),
 	}.read)
+	m.tlsPolicies = newTLSPolicies(in, signers)
 	kinds := m.newBackendKinds()
 	drafts := flow.Map(m.attachments, "route/draft", references{
 		http: in.HTTPRoutes.Collection(), grpc: in.GRPCRoutes.Collection(), rivals: newRivals(m.attachments, grpc),
@@ -97,8 +109,8 @@ func New(g *flow.Graph, in *kinds.Sources, o Options) *Meaning {
 		Sources: in, Plan: m.Plan, Lookups: m.lookups(kinds, grants), Renderers: o.Renderers, Namespace: o.Namespace,
 	})
 	m.Plan.Settings = m.Policies.Settings
-	m.Plan.Backends = m.withPolicies(kinds, m.Policies)
-	m.naming = newNamedBackends(m.Plan.Routes)
+	m.Plan.Backends = m.withPolicies(m.Policies)
+	m.naming = newNamedBackends(m.Plan.Routes, m.tlsPolicies)
 	m.Plan.Selections = kinds.selections(m.naming)
 
 	m.Plan.Secrets = flow.Map(certificates, "plan/secret",
@@ -131,9 +143,13 @@ func (m *Meaning) newBackendKinds() backendKinds {
 	in, kinds := m.in, backendKinds{}
 	m.backends = kinds
 	m.slices = flow.Group(in.EndpointSlices.Collection(), "slices by backend", kinds.slicesBack, flow.ByKey)
-	kinds[model.KindService] = serviceKind{in.Services.Collection(), m.slices, in.Broken.Collection()}
-	kinds[model.KindXBackend] = xbackendKind{m.xbackends, m.slices, in.Broken.Collection()}
+	kinds[model.KindService] = m.services()
+	kinds[model.KindXBackend] = xbackendKind{m.xbackends, m.tlsPolicies, m.slices, in.Broken.Collection()}
 	return kinds
+}
+
+func (m *Meaning) services() serviceKind {
+	return serviceKind{m.in.Services.Collection(), m.tlsPolicies, m.slices, m.in.Broken.Collection()}
 }
 
 // newListenerPlan makes the part of the plan that depends on Gateways only.

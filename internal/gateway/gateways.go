@@ -28,8 +28,12 @@ type gatewayFacts struct {
 	PortOffset int32
 	Proxy      plan.Proxy   // but for its Parameters
 	Parameters []parameters // the class's first
-	Fronted    bool
-	Findings   []model.Finding
+	// Client is the certificate that is shown to backends that a BackendTLSPolicy targets; nil: none.
+	Client *gatewayv1.SecretObjectReference
+	// InsecureClients: connections are taken of clients whose certificates are not valid.
+	InsecureClients bool
+	Fronted         bool
+	Findings        []model.Finding
 }
 
 // view is the Gateway as routes see it.
@@ -86,6 +90,10 @@ func gatewayOf(
 			Findings: findings(ref, "", "", append(problems, below("spec.addresses", wrong)...)),
 		}
 		f.Listeners, f.Spec = readListeners(ref, o.Spec, environment)
+		if tls := o.Spec.TLS; tls != nil && tls.Backend != nil {
+			f.Client = tls.Backend.ClientCertificateRef
+		}
+		f.InsecureClients = insecureClients(o.Spec.TLS)
 		return f, true
 	}
 }
@@ -99,8 +107,13 @@ func unsupportedGateway(spec *gatewayv1.GatewaySpec) (list []problem) {
 	warn := func(field, message string) {
 		list = append(list, problem{severity: model.Warning, field: field, message: message})
 	}
-	if spec.TLS != nil && spec.TLS.Backend != nil {
-		warn("spec.tls.backend", "client certificates towards backends are not supported; the field has no effect")
+	if spec.TLS != nil && spec.TLS.Frontend != nil {
+		for i, own := range spec.TLS.Frontend.PerPort {
+			if !isHTTPS(spec.Listeners, own.Port) {
+				warn(fmt.Sprintf("spec.tls.frontend.perPort[%d].port", i),
+					fmt.Sprintf("no HTTPS listener has port %d; the entry has no effect", own.Port))
+			}
+		}
 	}
 	if a := spec.AllowedListeners; a != nil && a.Namespaces != nil && a.Namespaces.From != nil &&
 		*a.Namespaces.From != gatewayv1.NamespacesFromNone {

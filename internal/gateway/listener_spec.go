@@ -26,6 +26,7 @@ type listenerSpec struct {
 	Protocol     model.Protocol
 	Kinds        []model.Kind // that it can take, of those it wants
 	Certificates []gatewayv1.SecretObjectReference
+	Clients      clientSpec
 	Overlaps     bool // its hostname overlaps with that of another TLS listener of the port
 	Findings     []model.Finding
 }
@@ -37,9 +38,8 @@ func readListeners(
 	for i, l := range spec.Listeners {
 		section, field := string(l.Name), fmt.Sprintf("spec.listeners[%d]", i)
 		read, problems := readListener(l)
-		if l.Protocol == gatewayv1.HTTPSProtocolType && spec.TLS != nil && spec.TLS.Frontend != nil {
-			read.Findings = findings(ref, section, "spec.tls.frontend", []problem{listenerProblem("",
-				"validation of client certificates is not supported; the listener does not serve without it")})
+		if l.Protocol == gatewayv1.HTTPSProtocolType {
+			read.Clients = clientsOf(spec.TLS, l.Port)
 		}
 		if why := unbindable(int32(l.Port), environment); why != "" {
 			read.Findings = append(read.Findings, findings(ref, section, field, []problem{{

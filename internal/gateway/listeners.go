@@ -26,7 +26,7 @@ type listenerFacts struct {
 func (f listenerFacts) served() bool { return f.Serves }
 
 func listenersOf(
-	references certificateReferences,
+	references certificateReferences, clients clientReferences,
 ) func(*flow.Ctx, model.ObjectRef, gatewayFacts, func(model.ListenerKey, listenerFacts)) {
 	return func(c *flow.Ctx, ref model.ObjectRef, g gatewayFacts, emit func(model.ListenerKey, listenerFacts)) {
 		for i, view := range g.Listeners {
@@ -51,15 +51,19 @@ func listenersOf(
 					f.Listener.Certificates = append(f.Listener.Certificates, secret)
 				}
 			}
+			judged, wrong := clients.read(c, ref, spec.Clients)
+			f.Listener.Clients = judged
+			f.Findings = append(f.Findings, findings(ref, view.Key.Section, "", wrong)...)
 			f.Findings = append(f.Findings, findings(ref, view.Key.Section, fmt.Sprintf("spec.listeners[%d]", i),
 				references.uncovered(c, f.Listener, len(spec.Certificates)))...)
-			f.Serves = g.served() && view.Valid && (spec.Protocol != model.HTTPS || len(f.Listener.Certificates) > 0)
+			f.Serves = g.served() && view.Valid && !hasError(f.Findings, "Accepted") &&
+				(spec.Protocol != model.HTTPS || len(f.Listener.Certificates) > 0)
 			emit(view.Key, f)
 		}
 	}
 }
 
-// certificateReferences is where the Secrets are looked up that listeners and XBackends name.
+// certificateReferences is where the Secrets are looked up that Gateways, their listeners and XBackends name.
 type certificateReferences struct {
 	certificates *certificates
 	unread       *flow.Collection[model.ObjectRef, string]
@@ -95,6 +99,20 @@ func (in certificateReferences) resolve(
 		return ref, unusable{invalid, found.Problem}
 	}
 	return ref, unusable{}
+}
+
+// forClient is resolve for a certificate that backends are shown.
+func (in certificateReferences) forClient(
+	c *flow.Ctx, from model.ObjectRef, cert gatewayv1.SecretObjectReference,
+) (model.ObjectRef, unusable) {
+	secret, why := in.resolve(c, from, cert)
+	if why.none() {
+		return secret, why
+	}
+	if why.reason != "RefNotPermitted" { // "Pending", too: a Secret that can't be read
+		why.reason = string(gatewayv1.GatewayReasonInvalidClientCertificateRef)
+	}
+	return model.ObjectRef{}, why
 }
 
 // portOf joins the listeners of a port. Those that can't serve are there, too, but for one whose hostname another one

@@ -17,6 +17,7 @@ import (
 // serviceKind are Services. The cluster finds their pods.
 type serviceKind struct {
 	services *input.Collection[corev1.ServiceSpec]
+	policies tlsPolicies
 	slices   *slicesByBackend
 	broken   *broken
 }
@@ -43,15 +44,24 @@ func (in serviceKind) refer(c *flow.Ctx, ref model.ObjectRef, port *gatewayv1.Po
 	case own.AppProtocol == nil:
 	default:
 		app := *own.AppProtocol
-		if _, ok := resolve.Protocol(&app); !ok {
+		if !in.spoken(c, ref, own) {
 			read.Unusable = unusable{"UnsupportedProtocol", fmt.Sprintf("%s has appProtocol %q on port %d; %s", ref, app,
 				read.Key.Port, otherProtocol(app))}
 		}
-		if app == "kubernetes.io/ws" {
+		if resolve.ByHTTP1(&app) {
 			read.HTTP1 = fmt.Sprintf("appProtocol %q on port %d", app, read.Key.Port)
 		}
 	}
 	return read
+}
+
+// spoken tells whether a port's appProtocol can be spoken: without TLS, or by a BackendTLSPolicy over it.
+func (in serviceKind) spoken(c *flow.Ctx, ref model.ObjectRef, port corev1.ServicePort) bool {
+	if _, ok := resolve.Protocol(port.AppProtocol); ok {
+		return true
+	}
+	_, ok := resolve.ProtocolOverTLS(port.AppProtocol)
+	return ok && in.policies.target(c, ref, port.Name)
 }
 
 // noPort says which ports a Service has in place of the one that it has not.
@@ -79,8 +89,8 @@ func noPort(ref model.ObjectRef, service *corev1.ServiceSpec, number int32) stri
 
 // otherProtocol says what to do about an appProtocol that can't be spoken.
 func otherProtocol(app string) string {
-	if app == "https" || app == "kubernetes.io/wss" {
-		return "that is TLS, and a Service does not say whom to trust; name an XBackend with tls in its place"
+	if _, ok := resolve.ProtocolOverTLS(&app); ok {
+		return "that is TLS, and a Service does not say whom to trust; target it by a BackendTLSPolicy"
 	}
 	return "http, kubernetes.io/h2c and kubernetes.io/ws are supported"
 }
@@ -94,7 +104,12 @@ func (in serviceKind) backend(c *flow.Ctx, key model.BackendKey) (b model.Backen
 	if !found {
 		return b, true
 	}
-	b.Protocol, _ = resolve.Protocol(port.AppProtocol)
+	if policy, found := in.policies.of(c, key.Object, port.Name); found {
+		b.TLS = policy.TLS
+		b.Protocol, _ = resolve.ProtocolOverTLS(port.AppProtocol)
+	} else {
+		b.Protocol, _ = resolve.Protocol(port.AppProtocol)
+	}
 	b.Endpoints = resolve.Endpoints(port.Name, slicesOf(c, in.slices, key.Object))
 	return b, true
 }

@@ -30,6 +30,7 @@ func (m *Meaning) NewReports(
 		})
 	routes := routeReports{m, out, proxied, tooLarge}
 	backends := xbackendReports{m, out.RefusedBackends}
+	policies := tlsPolicyReports{m, m.services(), out.Policies, proxied, tooLarge}
 	return plan.Reports{
 		Kinds: append([]plan.Reporter{
 			plan.Reported(model.KindGatewayClass, flow.Map(m.classes, "report/GatewayClass", m.classReport)),
@@ -37,6 +38,8 @@ func (m *Meaning) NewReports(
 			plan.Reported(model.KindHTTPRoute, flow.Map(m.in.HTTPRoutes.Collection(), "report/HTTPRoute", routes.http)),
 			plan.Reported(model.KindGRPCRoute, flow.Map(m.in.GRPCRoutes.Collection(), "report/GRPCRoute", routes.grpc)),
 			plan.Reported(model.KindXBackend, flow.Map(m.in.XBackends.Collection(), "report/XBackend", backends.report)),
+			plan.Reported(model.KindBackendTLSPolicy,
+				flow.Map(m.in.BackendTLSPolicies.Collection(), "report/BackendTLSPolicy", policies.report)),
 		}, m.Policies.Reports(out, proxied)...),
 		Beside: flow.Merge("beside", flow.From(m.unclassed, itself), flow.From(newShadowed(m.Plan), itself)),
 	}
@@ -64,7 +67,12 @@ func (m *Meaning) gatewayReport(
 	return func(c *flow.Ctx, ref model.ObjectRef, g gatewayFacts) (plan.Report[gatewayv1.GatewayStatus], bool) {
 		facts := conditions.GatewayFacts{
 			Generation: g.Generation, Findings: g.Findings, Bind: g.Bind, Fronted: g.Fronted, DataPlane: g.Proxy.DataPlane,
-			Affected: m.Policies.Affecting(c, ref, "", false),
+			Affected:        m.Policies.Affecting(c, ref, "", false),
+			InsecureClients: g.InsecureClients,
+		}
+		if client, stated := flow.Fetch(c, m.clients, ref); stated {
+			facts.Refers = true
+			facts.Findings = slices.Concat(facts.Findings, client.finding(ref))
 		}
 		looked := !g.Fronted
 		if g.Fronted {
@@ -77,7 +85,7 @@ func (m *Meaning) gatewayReport(
 		} else {
 			facts.Proxies, _ = flow.Fetch(c, f.Proxies.Collection(), ref)
 		}
-		findings := g.Findings[:len(g.Findings):len(g.Findings)]
+		findings := facts.Findings[:len(facts.Findings):len(facts.Findings)]
 		if facts.Written.TooLarge != "" {
 			findings = append(findings, model.Finding{
 				Object: ref, Condition: "Programmed", Reason: conditions.TooLarge, Message: facts.Written.TooLarge,

@@ -16,9 +16,10 @@ import (
 
 // xbackendKind are XBackends. Their pods, if they select some, have to be found.
 type xbackendKind struct {
-	read   *xbackends
-	slices *slicesByBackend
-	broken *broken
+	read     *xbackends
+	policies tlsPolicies
+	slices   *slicesByBackend
+	broken   *broken
 }
 
 func (in xbackendKind) refer(c *flow.Ctx, ref model.ObjectRef, port *gatewayv1.PortNumber) (read referred) {
@@ -41,6 +42,9 @@ func (in xbackendKind) backend(c *flow.Ctx, key model.BackendKey) (b model.Backe
 	b = x.Backend
 	if port := x.Selection.Port; port != 0 {
 		b.Endpoints = resolve.EndpointsAt(port, slicesOf(c, in.slices, key.Object))
+	}
+	if b.TLS == nil && in.policies.target(c, key.Object, "") {
+		b.TLS = &model.BackendTLS{Closed: fmt.Sprintf("a BackendTLSPolicy targets it, and %s", ownTLS)}
 	}
 	return b, found && len(x.Findings) == 0
 }
@@ -85,7 +89,7 @@ func (b xbackend) unusable(ref model.ObjectRef) unusable {
 
 // xbackendReferences is where the objects are looked up that XBackends name.
 type xbackendReferences struct {
-	configMaps   *input.Collection[input.ConfigMapSpec]
+	authorities  authorities
 	certificates certificateReferences
 	environment  *environments
 }

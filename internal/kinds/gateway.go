@@ -20,7 +20,7 @@ func gateway() *kind.Kind {
 	k.Foreign = func(spec any) any {
 		return &gatewayv1.GatewaySpec{GatewayClassName: spec.(*gatewayv1.GatewaySpec).GatewayClassName}
 	}
-	k.Refers = []model.Kind{model.KindGatewayClass, model.KindDataPlane, model.KindSecret}
+	k.Refers = []model.Kind{model.KindGatewayClass, model.KindDataPlane, model.KindSecret, model.KindConfigMap}
 	k.Parts = func(spec any) (parts []kind.Part) {
 		for _, l := range spec.(*gatewayv1.GatewaySpec).Listeners {
 			parts = append(parts, kind.Part{Port: l.Port, Section: string(l.Name)})
@@ -67,7 +67,33 @@ func gatewayReferences(from model.ObjectRef, spec any) []kind.Reference {
 			r.Add(c.Group, c.Kind, c.Namespace, c.Name, kind.Reference{Keys: kind.PairKeys}, model.KindSecret)
 		}
 	}
+	if gateway.TLS != nil {
+		addGatewayTLS(&r, *gateway.TLS)
+	}
 	return r.List
+}
+
+// addGatewayTLS adds the certificate that backends are shown, and who signs those that clients show.
+func addGatewayTLS(r *kind.References, tls gatewayv1.GatewayTLSConfig) {
+	if tls.Backend != nil && tls.Backend.ClientCertificateRef != nil {
+		c := tls.Backend.ClientCertificateRef
+		r.Add(c.Group, c.Kind, c.Namespace, c.Name, kind.Reference{Keys: kind.PairKeys}, model.KindSecret)
+	}
+	if tls.Frontend == nil {
+		return
+	}
+	validations := []*gatewayv1.FrontendTLSValidation{tls.Frontend.Default.Validation}
+	for _, p := range tls.Frontend.PerPort {
+		validations = append(validations, p.TLS.Validation)
+	}
+	for _, v := range validations {
+		if v == nil {
+			continue
+		}
+		for _, ca := range v.CACertificateRefs {
+			r.Add(&ca.Group, &ca.Kind, ca.Namespace, ca.Name, kind.Reference{Keys: kind.AllKeys}, model.KindConfigMap)
+		}
+	}
 }
 
 func stampGateway(status gatewayv1.GatewayStatus, stamp kind.Stamper) gatewayv1.GatewayStatus {

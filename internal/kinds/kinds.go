@@ -17,7 +17,7 @@ var crdsJSON []byte
 // All lists the kinds, those that users ask for most first.
 func All() []*kind.Kind {
 	return []*kind.Kind{
-		gatewayClass(), gateway(), httpRoute(), grpcRoute(), referenceGrant(), xBackend(), dataPlane(),
+		gatewayClass(), gateway(), httpRoute(), grpcRoute(), referenceGrant(), xBackend(), backendTLSPolicy(), dataPlane(),
 		service(), endpointSlice(), secret(), configMap(), namespace(),
 	}
 }
@@ -25,7 +25,7 @@ func All() []*kind.Kind {
 // Catalog is All and more as a catalog.
 func Catalog(more ...*kind.Kind) *kind.Catalog {
 	c := kind.NewCatalog(append(All(), more...)...)
-	for _, name := range []string{"TLSRoute", "TCPRoute", "UDPRoute", "BackendTLSPolicy", "ListenerSet"} {
+	for _, name := range []string{"TLSRoute", "TCPRoute", "UDPRoute", "ListenerSet"} {
 		c.NotYet = append(c.NotYet, model.KindOf(model.KindGateway.Group(), name))
 	}
 	return c

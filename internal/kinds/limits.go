@@ -58,3 +58,13 @@ var xBackendLimits = map[string]string{
 	"tls.validation.caCertificateRefs[].kind":  "ConfigMap; others are refused",
 	"tls.validation.wellKnownCACertificates":   "System; others are refused",
 }
+
+// backendTLSPolicyLimits says the same of a BackendTLSPolicy's fields.
+var backendTLSPolicyLimits = map[string]string{
+	"targetRefs[].group":                   "the core group; others are refused",
+	"targetRefs[].kind":                    "Service; others are refused",
+	"validation.caCertificateRefs[].group": "the core group; others are refused",
+	"validation.caCertificateRefs[].kind":  "ConfigMap; others are refused",
+	"validation.wellKnownCACertificates":   "System; others are refused",
+	"options":                              "refused: no option is known; a warning",
+}

@@ -74,6 +74,30 @@ func TestReferences(t *testing.T) {
 			Group: gatewayv1.Group(model.KindDataPlane.Group()), Kind: "DataPlane", Name: "small",
 		}},
 	}
+	signedBy := func(namespace *gatewayv1.Namespace, kind, name string) gatewayv1.TLSConfig {
+		ref := gatewayv1.ObjectReference{
+			Kind: gatewayv1.Kind(kind), Name: gatewayv1.ObjectName(name), Namespace: namespace,
+		}
+		return gatewayv1.TLSConfig{Validation: &gatewayv1.FrontendTLSValidation{
+			CACertificateRefs: []gatewayv1.ObjectReference{ref},
+		}}
+	}
+	far := new(gatewayv1.Namespace("b"))
+	mutual := &gatewayv1.GatewaySpec{GatewayClassName: "cardea", TLS: &gatewayv1.GatewayTLSConfig{
+		Backend: &gatewayv1.GatewayBackendTLS{ClientCertificateRef: &gatewayv1.SecretObjectReference{
+			Group: core, Kind: new(gatewayv1.Kind("Secret")), Name: "client", Namespace: far,
+		}},
+		Frontend: &gatewayv1.FrontendTLSConfig{
+			Default: signedBy(nil, "ConfigMap", "all"),
+			PerPort: []gatewayv1.TLSPortConfig{
+				{Port: 443, TLS: signedBy(far, "ConfigMap", "one")}, {Port: 444, TLS: signedBy(far, "Secret", "two")},
+				{Port: 445},
+			},
+		},
+	}}
+	policy := &gatewayv1.BackendTLSPolicySpec{Validation: gatewayv1.BackendTLSPolicyValidation{
+		CACertificateRefs: []gatewayv1.LocalObjectReference{{Kind: "ConfigMap", Name: "ca"}, {Kind: "Secret", Name: "ca"}},
+	}}
 	for _, c := range []struct {
 		from model.ObjectRef
 		spec any
@@ -89,6 +113,15 @@ func TestReferences(t *testing.T) {
 			{To: model.Ref(model.KindGatewayClass, "", "cardea")},
 			{To: model.Ref(model.KindDataPlane, "a", "small")},
 			{To: model.Ref(model.KindSecret, "b", "cert"), Keys: kind.PairKeys},
+		}},
+		{model.Ref(model.KindGateway, "a", "mutual"), mutual, []kind.Reference{
+			{To: model.Ref(model.KindGatewayClass, "", "cardea")},
+			{To: model.Ref(model.KindSecret, "b", "client"), Keys: kind.PairKeys},
+			{To: model.Ref(model.KindConfigMap, "a", "all"), Keys: kind.AllKeys},
+			{To: model.Ref(model.KindConfigMap, "b", "one"), Keys: kind.AllKeys},
+		}},
+		{model.Ref(model.KindBackendTLSPolicy, "a", "policy"), policy, []kind.Reference{
+			{To: model.Ref(model.KindConfigMap, "a", "ca"), Keys: kind.AllKeys},
 		}},
 		{model.Ref(model.KindService, "a", "shop"), &corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}, nil},
 	} {

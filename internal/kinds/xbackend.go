@@ -3,7 +3,6 @@ package kinds
 import (
 	"slices"
 
-	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
 
 	"cardea.dev/cardea/internal/kind"
@@ -51,9 +50,6 @@ func xBackendReferences(from model.ObjectRef, spec any) []kind.Reference {
 	if tls.Validation == nil {
 		return r.List
 	}
-	for _, ca := range tls.Validation.CACertificateRefs {
-		name := gatewayv1.ObjectName(ca.Name)
-		r.Add(&ca.Group, &ca.Kind, nil, name, kind.Reference{Keys: kind.AllKeys}, model.KindConfigMap)
-	}
+	addAuthorities(&r, *tls.Validation)
 	return r.List
 }

@@ -61,6 +61,11 @@ type BackendTLS struct {
 	CA string
 	// Certificate is the Secret that the proxy shows to the backend; zero: none.
 	Certificate ObjectRef
+	// Policy is the BackendTLSPolicy that says all this; zero: the backend itself does.
+	Policy ObjectRef
+	// Closed says why no request may be sent, since what says all this can't be done; "": requests are sent. The backend
+	// has no Endpoints then, and no certificate is trusted.
+	Closed string
 }
 
 // SubjectAltName is a name in a certificate.

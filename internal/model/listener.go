@@ -63,6 +63,15 @@ type Listener struct {
 	Hostname  string // "", "host" or "*.host"; "" takes every host
 	// Certificates, for HTTPS: Secrets of type kubernetes.io/tls that resolved, in the order of certificateRefs.
 	Certificates []ObjectRef
+	// Clients, for HTTPS: whose certificates clients show; nil: they are not asked for any.
+	Clients *ClientValidation
+}
+
+// ClientValidation is how clients' certificates are judged. All listeners of a port have the same one.
+type ClientValidation struct {
+	CA string // who may sign them, in PEM
+	// Optional: connections are taken, too, of clients that show no certificate or one that is not valid.
+	Optional bool
 }
 
 // Gateway is one Gateway that Cardea serves.

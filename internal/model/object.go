@@ -23,23 +23,24 @@ type kindName struct{ group, name string }
 // The kinds whose meaning several packages know. What else there is to know of a kind stands in its declaration
 // (packages kind and kinds).
 var (
-	KindNone           = Kind{}
-	KindGatewayClass   = KindOf(gatewayGroup, "GatewayClass")
-	KindGateway        = KindOf(gatewayGroup, "Gateway")
-	KindHTTPRoute      = KindOf(gatewayGroup, "HTTPRoute")
-	KindGRPCRoute      = KindOf(gatewayGroup, "GRPCRoute")
-	KindReferenceGrant = KindOf(gatewayGroup, "ReferenceGrant")
-	KindNamespace      = KindOf("", "Namespace")
-	KindService        = KindOf("", "Service")
-	KindEndpointSlice  = KindOf("discovery.k8s.io", "EndpointSlice")
-	KindSecret         = KindOf("", "Secret")
-	KindConfigMap      = KindOf("", "ConfigMap")
-	KindXBackend       = KindOf(xGatewayGroup, "XBackend")
-	KindDataPlane      = KindOf(ownGroup, "DataPlane")
-	KindClientPolicy   = KindOf(ownGroup, "ClientPolicy")
-	KindSecurityPolicy = KindOf(ownGroup, "SecurityPolicy")
-	KindTrafficPolicy  = KindOf(ownGroup, "TrafficPolicy")
-	KindBackendPolicy  = KindOf(ownGroup, "BackendPolicy")
+	KindNone             = Kind{}
+	KindGatewayClass     = KindOf(gatewayGroup, "GatewayClass")
+	KindGateway          = KindOf(gatewayGroup, "Gateway")
+	KindHTTPRoute        = KindOf(gatewayGroup, "HTTPRoute")
+	KindGRPCRoute        = KindOf(gatewayGroup, "GRPCRoute")
+	KindReferenceGrant   = KindOf(gatewayGroup, "ReferenceGrant")
+	KindBackendTLSPolicy = KindOf(gatewayGroup, "BackendTLSPolicy")
+	KindNamespace        = KindOf("", "Namespace")
+	KindService          = KindOf("", "Service")
+	KindEndpointSlice    = KindOf("discovery.k8s.io", "EndpointSlice")
+	KindSecret           = KindOf("", "Secret")
+	KindConfigMap        = KindOf("", "ConfigMap")
+	KindXBackend         = KindOf(xGatewayGroup, "XBackend")
+	KindDataPlane        = KindOf(ownGroup, "DataPlane")
+	KindClientPolicy     = KindOf(ownGroup, "ClientPolicy")
+	KindSecurityPolicy   = KindOf(ownGroup, "SecurityPolicy")
+	KindTrafficPolicy    = KindOf(ownGroup, "TrafficPolicy")
+	KindBackendPolicy    = KindOf(ownGroup, "BackendPolicy")
 )
 
 const (

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"iter"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -25,16 +26,46 @@ func ServicePort(service *corev1.ServiceSpec, number int32) (corev1.ServicePort,
 // Protocol tells what a Service port's appProtocol means for HTTP (GEP-1911); not ok: it can't be spoken. TLS needs to
 // be told whom to trust, which appProtocol does not.
 func Protocol(app *string) (protocol model.BackendProtocol, ok bool) {
-	if app == nil {
+	switch appProtocol(app) {
+	case "", "http", wsProtocol:
 		return model.HTTP1, true
-	}
-	switch *app {
-	case "", "http", "kubernetes.io/ws":
-		return model.HTTP1, true
-	case "kubernetes.io/h2c":
+	case h2cProtocol:
 		return model.HTTP2, true
 	}
 	return "", false
+}
+
+// ProtocolOverTLS is the same of a port for which it is told whom to trust.
+func ProtocolOverTLS(app *string) (protocol model.BackendProtocol, ok bool) {
+	switch appProtocol(app) {
+	case "", "http", "https":
+		return model.NegotiatedHTTP, true
+	case wsProtocol, wssProtocol:
+		return model.HTTP1, true
+	case h2cProtocol:
+		return model.HTTP2, true
+	}
+	return "", false
+}
+
+// ByHTTP1 tells whether an appProtocol says that only HTTP/1.1 is spoken.
+func ByHTTP1(app *string) bool {
+	name := appProtocol(app)
+	return name == wsProtocol || name == wssProtocol
+}
+
+// appProtocol values of Kubernetes. Others are IANA's, whose names have no case.
+const (
+	wsProtocol  = "kubernetes.io/ws"
+	wssProtocol = "kubernetes.io/wss"
+	h2cProtocol = "kubernetes.io/h2c"
+)
+
+func appProtocol(app *string) string {
+	if app == nil {
+		return ""
+	}
+	return strings.ToLower(*app)
 }
 
 // Endpoints collects the addresses that may get requests for the named port, from all slices of a Service: those that

@@ -156,6 +156,8 @@ type Outputs struct {
 	// RefusedBackends has what of backends was refused: by its origin, and, of all that an object is in one, by the object
 	// alone.
 	RefusedBackends *flow.Collection[StandingKey, Refusal]
+	// Policies tell the same of BackendTLSPolicies by which requests are sent.
+	Policies *flow.Collection[StandingKey, Standing]
 	// RuleChanged is the revision in which what a rule is rendered to changed last; 0 if it is rendered to nothing.
 	RuleChanged func(flow.View, model.RuleKey) flow.Rev
 	// Protocol is for the server that feeds proxies.

@@ -157,6 +157,8 @@ func TestEveryKindInParallel(t *testing.T) {
 		model.KindGRPCRoute:    "spec: {parentRefs: [{name: gw}]}",
 		model.KindReferenceGrant: "spec: {from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: a}], to: " +
 			"[{group: '', kind: Service}]}",
+		model.KindBackendTLSPolicy: "spec: {targetRefs: [{group: '', kind: Service, name: a}], validation: " +
+			"{hostname: a.ex, wellKnownCACertificates: System}}",
 		model.KindNamespace:     "",
 		model.KindService:       "spec: {ports: [{port: 80}]}",
 		model.KindEndpointSlice: "addressType: IPv4\nendpoints: [{addresses: [127.0.0.1]}]",

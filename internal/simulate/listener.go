@@ -120,15 +120,25 @@ func (s *simulation) terminates(chain *listenerv3.FilterChain) bool {
 		s.undecided(chain.GetTransportSocket().GetName())
 		return false
 	}
-	s.survey(context, "common_tls_context")
+	const required = "require_client_certificate"
+	s.survey(context, "common_tls_context", required, "disable_stateless_session_resumption",
+		"disable_stateful_session_resumption")
+	if context.GetRequireClientCertificate().GetValue() {
+		s.missing("DownstreamTlsContext." + required) // whether the client has a valid one is not known
+	}
 	common := context.GetCommonTlsContext()
-	s.survey(common, "tls_params", "alpn_protocols", "tls_certificate_sds_secret_configs", "tls_certificates")
+	s.survey(common, "tls_params", "alpn_protocols", "tls_certificate_sds_secret_configs", "tls_certificates",
+		"validation_context_sds_secret_config")
 	present := len(common.GetTlsCertificates()) > 0
 	for _, secret := range common.GetTlsCertificateSdsSecretConfigs() {
 		present = present || s.config.secrets[secret.GetName()]
 	}
-	if !present {
+	clients := common.GetValidationContextSdsSecretConfig()
+	switch {
+	case !present:
 		s.result.Closed = "the listener has no certificate"
+	case clients != nil && !s.config.secrets[clients.GetName()]:
+		s.result.Closed = "the listener does not know who signs its clients' certificates"
 	}
-	return present
+	return s.result.Closed == ""
 }

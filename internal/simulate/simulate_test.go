@@ -14,6 +14,7 @@ import (
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_authz/v3" // the scripts name it
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	"github.com/rogpeppe/go-internal/txtar"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -83,6 +84,7 @@ func addFile(t *testing.T, c *Config, f txtar.File) {
 		"routes":    {resource.Routes, new(routev3.RouteConfiguration)},
 		"cluster":   {resource.Cluster, new(clusterv3.Cluster)},
 		"endpoints": {resource.Endpoints, new(endpointv3.ClusterLoadAssignment)},
+		"secret":    {resource.Secret, new(tlsv3.Secret)},
 	}
 	of, ok := types[kind]
 	if !ok {
@@ -104,16 +106,19 @@ func addFile(t *testing.T, c *Config, f txtar.File) {
 	}
 }
 
-// read reads "GET http://host/path name:value"; the port is 80.
+// read reads "GET http://host/path name:value"; the port is 80, of https, too.
 func read(t *testing.T, call string) request.Request {
 	t.Helper()
 	words := strings.Fields(call)
-	rest, found := strings.CutPrefix(words[1], "http://")
-	if !found {
+	scheme, rest, found := strings.Cut(words[1], "://")
+	if !found || scheme != "http" && scheme != "https" {
 		t.Fatalf("%s: want an http URL", call)
 	}
 	host, path, _ := strings.Cut(rest, "/")
 	r := request.Request{Port: 80, Method: words[0], Host: host, Path: "/" + path, Header: http.Header{}}
+	if scheme == "https" {
+		r.TLS, r.SNI = true, host
+	}
 	for _, h := range words[2:] {
 		name, value, _ := strings.Cut(h, ":")
 		r.Header.Add(name, value)

@@ -77,6 +77,8 @@ func render(g *flow.Graph, p plan.Plan, f *resource.Feedback, dialects []dialect
 		func(o resource.Outputs) *flow.Collection[resource.StandingKey, resource.Refusal] {
 			return o.RefusedBackends
 		})
+	out.Policies = merge("world/policy-standings", list,
+		func(o resource.Outputs) *flow.Collection[resource.StandingKey, resource.Standing] { return o.Policies })
 	out.Routes = merge("world/route-standings", list,
 		func(o resource.Outputs) *flow.Collection[resource.RouteKey, resource.RouteStanding] { return o.Routes })
 	out.RuleChanged = func(v flow.View, rule model.RuleKey) (last flow.Rev) {

@@ -87,6 +87,8 @@ func other() dialect.Dialect {
 			})
 		out.RefusedBackends = flow.Rename(p.Gateways, "other/refused", standing,
 			func(*flow.Ctx, model.ObjectRef, model.Gateway) (r resource.Refusal, ok bool) { return r, false })
+		out.Policies = flow.Rename(p.Gateways, "other/policies", standing,
+			func(*flow.Ctx, model.ObjectRef, model.Gateway) (s resource.Standing, ok bool) { return s, false })
 		out.RuleChanged = func(flow.View, model.RuleKey) flow.Rev { return 0 }
 		return out
 	}}

@@ -46,13 +46,19 @@ func (w *World) noEndpoint(v flow.View, key plan.BackendKey) []model.Finding {
 		return nil
 	}
 	of := key.Backend.Object
-	label, value, sliced := w.meaning.SlicesOf(v, of)
-	if !sliced && !w.noPods && w.selects(v, of) {
-		return nil
-	}
 	what, advice := "it", ""
 	if key.Backend.Port != 0 {
 		what = fmt.Sprintf("port %d", key.Backend.Port)
+	}
+	if b.TLS != nil && b.TLS.Closed != "" {
+		return []model.Finding{{
+			Object: of, Severity: model.Warning,
+			Message: fmt.Sprintf("%s gets no request: what %s sends there fails: %s", what, key.Gateway, b.TLS.Closed),
+		}}
+	}
+	label, value, sliced := w.meaning.SlicesOf(v, of)
+	if !sliced && !w.noPods && w.selects(v, of) {
+		return nil
 	}
 	if !sliced {
 		advice = fmt.Sprintf("; add an EndpointSlice with the label %s: %s", label, value)

@@ -20,6 +20,7 @@ var crdFiles = []struct {
 	names          []string
 }{
 	{"sigs.k8s.io/gateway-api", "config/crd/experimental", []string{
+		"gateway.networking.k8s.io_backendtlspolicies.yaml",
 		"gateway.networking.k8s.io_gatewayclasses.yaml",
 		"gateway.networking.k8s.io_gateways.yaml",
 		"gateway.networking.k8s.io_grpcroutes.yaml",
