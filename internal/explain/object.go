@@ -24,6 +24,8 @@ type Object struct {
 	// DependsOn is what was looked at to read it; what is not there is said.
 	DependsOn []Dependency `json:"dependsOn,omitempty"`
 	Made      []Made       `json:"made,omitempty"`
+	// Fields are a policy's: where each one counts.
+	Fields []Reached `json:"fields,omitempty"`
 	// Panics are bugs of Cardea's own that concern the object, or what it looks at. What was made before stays.
 	Panics  []string `json:"panics,omitempty"`
 	Offline bool     `json:"offline,omitempty"` // no proxy runs
@@ -134,7 +136,7 @@ func (o *became) tell(q *asked) {
 	o.story = Object{
 		Object: o.ref.String(), Where: q.locate(o.ref, ""), Generation: meta.Generation, Edit: editOf(meta),
 		Offline: q.config.Offline, Unasked: q.config.Unasked,
-		DependsOn: q.dependencies(o.ref, o.fetched), Made: q.made(o.places, changed),
+		DependsOn: q.dependencies(o.ref, o.fetched), Made: q.made(o.places, changed), Fields: q.reached(o.ref),
 	}
 	findings := o.findings
 	if q.config.Problems != nil {

@@ -16,6 +16,8 @@ type Policy struct {
 	From  string `json:"from"`            // who states it: "TrafficPolicy shop/web-t, on the route"
 	// Over is what it counts in place of, the nearest first.
 	Over []PolicyLost `json:"over,omitempty"`
+	// Words are what the feature tells besides, on its first field.
+	Words []string `json:"words,omitempty"`
 	// Instead is why requests are answered with an error in place of it.
 	Instead string `json:"instead,omitempty"`
 }
@@ -47,9 +49,10 @@ func (q *asked) feature(p policy.RulePiece) (list []Policy) {
 		}
 		return append(list, q.over(off, p, ""))
 	}
+	words := q.world.Policies.WordsOf(p)
 	for _, f := range p.Fields {
 		one := Policy{Field: strings.TrimSuffix(p.Feature+"."+f.Path, "."), Value: plain(f.Value), From: q.source(f.From)}
-		one.Instead, instead = instead, ""
+		one.Instead, one.Words, instead, words = instead, words, "", nil
 		list = append(list, q.over(one, p, f.Path))
 	}
 	return list
@@ -109,6 +112,9 @@ func (p *page) policies(r Rule, s Story) {
 	}
 	for _, one := range r.Policies {
 		p.line("", "%-*s  %-*s  %s", field, one.Field, value, one.value(), one.From)
+		for _, text := range one.Words {
+			p.line("", "%-*s  %s", field, "", text)
+		}
 		if one.Instead != "" {
 			p.line("", "%-*s  %s", field, "", one.Instead)
 		}

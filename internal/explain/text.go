@@ -265,6 +265,7 @@ func (o Object) Print(w io.Writer, now time.Time) error {
 	for _, f := range o.Findings {
 		p.line("finding", "%s", f)
 	}
+	p.reached(o.Fields)
 	heading := "looks at"
 	for _, d := range o.DependsOn {
 		which := ""

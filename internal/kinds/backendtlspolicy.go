@@ -1,7 +1,6 @@
 package kinds
 
 import (
-
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/internal/kind"

@@ -33,6 +33,7 @@ type Meaning struct {
 	Backends *flow.Collection[plan.BackendKey, Users]
 
 	in        Inputs
+	told      *flow.Collection[model.ObjectRef, flow.Members[place, told]]
 	byGateway *flow.Collection[model.ObjectRef, levelMembers]
 	renderers map[model.DataPlane]plan.Renderer
 	lookups   Lookups
@@ -57,6 +58,7 @@ func New(store *Store, in Inputs) *Meaning {
 		func(_ *flow.Ctx, _ model.ObjectRef, r Route) (plan.RouteSettings, bool) { return r.settings(), true })
 	needs := m.needs(in.Plan.Routes)
 	m.Settings.Shared, m.Backends = entriesOf(needs), usersOf(needs)
+	m.told = m.tellings()
 	return m
 }
 

@@ -71,11 +71,7 @@ func (t *told) urgency() string {
 func (m *Meaning) tellings() *flow.Collection[model.ObjectRef, flow.Members[place, told]] {
 	all := byPlace(m, "told", func(k LevelKey, l level) (told, bool) {
 		var t told
-		at := k.Gateway.String()
-		if k.Section != "" {
-			at = fmt.Sprintf("listener %s of %s", k.Section, at)
-		}
-		t.add(l.Piece, at)
+		t.add(l.Piece, k.String())
 		return t, len(t.mentions()) > 0
 	}, func(_ *flow.Ctx, ref model.ObjectRef, r Route) (told, bool) {
 		var t told
@@ -95,7 +91,6 @@ type reporter struct {
 	out resource.Outputs
 	// proxied are the Gateways with a proxy that has acknowledged its configuration.
 	proxied *flow.Collection[model.ObjectRef, struct{}]
-	told    *flow.Collection[model.ObjectRef, flow.Members[place, told]]
 	named   *flow.Collection[model.ObjectRef, flow.Members[model.ObjectRef, model.Gateway]] // Gateways by class
 }
 
@@ -106,7 +101,7 @@ func (m *Meaning) Reports(
 	if m.Levels == nil {
 		return nil
 	}
-	r := reporter{Meaning: m, out: out, proxied: proxied, told: m.tellings()}
+	r := reporter{Meaning: m, out: out, proxied: proxied}
 	r.named = flow.Group(m.in.Plan.Gateways, "policy/gateways-by-class",
 		func(_ model.ObjectRef, g model.Gateway) []model.ObjectRef { return []model.ObjectRef{g.Class} }, flow.ByKey)
 	for _, k := range m.Store.Kinds {

@@ -1,0 +1,86 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+)
+
+// Reached is what became of a field that a policy states.
+type Reached struct {
+	Field, Value string   // the value as JSON
+	InForce      []string // where it counts: "Gateway infra/edge", "rule orders of HTTPRoute shop/web"
+	Lost         []string // where it does not, and what does: "rule public of HTTPRoute shop/web, by ..."
+}
+
+// Reach tells of each field of a policy where it counts, by field.
+func (m *Meaning) Reach(v flow.View, ref model.ObjectRef) []Reached {
+	if m.told == nil {
+		return nil
+	}
+	r := reach{of: ref, at: map[string]*Reached{}}
+	members, _ := flow.Get(v, m.told, ref)
+	for k := range members.All() {
+		if k.Route == (model.ObjectRef{}) {
+			l, _ := flow.Get(v, m.Levels, k.Level)
+			r.add(l.Piece, k.Level.String())
+			continue
+		}
+		route, _ := flow.Get(v, m.Routes, k.Route)
+		for rule, p := range route.pieces() {
+			r.add(p.Piece, fmt.Sprintf("rule %s of %s", rule.Name, k.Route))
+		}
+	}
+	list := make([]Reached, 0, len(r.at))
+	for _, one := range r.at {
+		list = append(list, *one)
+	}
+	slices.SortFunc(list, func(a, b Reached) int { return strings.Compare(a.Field, b.Field) })
+	return list
+}
+
+// String is the level as users are told it.
+func (k LevelKey) String() string {
+	if k.Section == "" {
+		return k.Gateway.String()
+	}
+	return fmt.Sprintf("listener %s of %s", k.Section, k.Gateway)
+}
+
+// reach gathers what became of a policy's fields.
+type reach struct {
+	of model.ObjectRef
+	at map[string]*Reached
+}
+
+func (r *reach) field(p Piece, path, value string) *Reached {
+	name := strings.TrimSuffix(p.Feature+"."+path, ".")
+	if r.at[name] == nil {
+		r.at[name] = &Reached{Field: name, Value: value}
+	}
+	return r.at[name]
+}
+
+func (r *reach) add(p Piece, at string) {
+	once := func(list *[]string, text string) {
+		if !slices.Contains(*list, text) {
+			*list = append(*list, text)
+		}
+	}
+	for _, f := range p.Fields {
+		if f.From.Policy == r.of {
+			if p.Status != 0 {
+				at = fmt.Sprintf("%s, where requests are answered with %d", at, p.Status)
+			}
+			once(&r.field(p, f.Path, f.Value).InForce, at)
+		}
+	}
+	for _, l := range p.Lost {
+		if l.From.Policy == r.of {
+			once(&r.field(p, l.Path, l.Value).Lost, fmt.Sprintf("%s, by %s", at, l.By))
+		}
+	}
+}
