@@ -7,6 +7,7 @@ package builtin
 import (
 	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/features/cors"
+	"cardea.dev/cardea/internal/features/headers"
 	"cardea.dev/cardea/internal/features/retry"
 	"cardea.dev/cardea/internal/features/timeouts"
 	"cardea.dev/cardea/internal/policykind"
@@ -21,6 +22,6 @@ func Plugins() []extend.Plugin {
 	return append(list,
 		cors.Feature.Plug(),
 
-		timeouts.Feature.Plug(), retry.Feature.Plug(),
+		timeouts.Feature.Plug(), retry.Feature.Plug(), headers.Feature.Plug(),
 	)
 }
