@@ -23,7 +23,7 @@ var towers = map[string][]string{
 		"internal/dataplanes", "internal/builtin"},
 	"meaning": {"internal/gateway", "internal/policy", "internal/budget", "internal/conditions",
 		"internal/resolve"},
-	"features": {"internal/features/cors", "internal/features/headers",
+	"features": {"internal/features/authorization", "internal/features/cors", "internal/features/headers",
 		"internal/features/retry", "internal/features/timeouts"},
 	"dialects": {"internal/envoystatic", "internal/envoy", "internal/simulate", "internal/slots"},
 	"edges": {"internal/kube", "internal/files", "internal/arrival",
