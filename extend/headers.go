@@ -87,6 +87,9 @@ type HeaderChange struct {
 	Secret Bytes  // a value that must not be shown
 }
 
+// SecretHeaders is the name of a filter that changes headers to values that must not be shown.
+const SecretHeaders = "headers-secret"
+
 // ReadHeaders makes changes of edits, which stand in a field: removals first, then set, add and addIfAbsent. What is
 // wrong is told to the Reader and left out.
 func ReadHeaders(r Reader, field string, edits HeaderEdits) []HeaderChange {

@@ -21,6 +21,10 @@ type Reader interface {
 	// Pending says that what the field names is not known yet. Requests get 503 until it is.
 	Pending(message string)
 
+	// Unresolved says that the field names something that is not there (ResolvedRefs is False, for the reason), and else
+	// is Refuse.
+	Unresolved(reason, message string)
+
 	// The following find what a reference leads to. If it leads to nothing usable, they have said so, as Refuse does, and
 	// found is false.
 	Backend(ref gatewayv1.BackendObjectReference) (key BackendKey, found bool)
@@ -102,3 +106,6 @@ type ConfigMapKey struct {
 	// +kubebuilder:validation:MaxLength=253
 	Key string `json:"key"`
 }
+
+// Meant ends a message of a name that is not known: which of those that are may have been meant.
+func Meant(name string, known []string) string { return model.Meant(name, known) }

@@ -6,7 +6,9 @@ package builtin
 
 import (
 	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/internal/features/authorization"
 	"cardea.dev/cardea/internal/features/cors"
+	"cardea.dev/cardea/internal/features/headers"
 	"cardea.dev/cardea/internal/features/retry"
 	"cardea.dev/cardea/internal/features/timeouts"
 	"cardea.dev/cardea/internal/policykind"
@@ -19,8 +21,8 @@ func Plugins() []extend.Plugin {
 		list = append(list, k.Plug())
 	}
 	return append(list,
-		cors.Feature.Plug(),
+		authorization.Feature.Plug(), cors.Feature.Plug(),
 
-		timeouts.Feature.Plug(), retry.Feature.Plug(),
+		timeouts.Feature.Plug(), retry.Feature.Plug(), headers.Feature.Plug(),
 	)
 }

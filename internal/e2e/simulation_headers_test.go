@@ -92,7 +92,7 @@ func checkHeaders(seen, simulated http.Header, except ...string) error {
 // holds tells whether a value is as simulated; what only Envoy knows may be anything that is no mere copy of the words.
 func holds(got, simulated string) bool {
 	pattern := regexp.QuoteMeta(simulated)
-	for _, words := range []string{request.MadeID, request.ClientAddress, request.TimeOfAnswer} {
+	for _, words := range []string{request.MadeID, request.ClientAddress, request.TimeOfAnswer, request.SecretValue} {
 		pattern = strings.ReplaceAll(pattern, regexp.QuoteMeta(words), "[^()]+")
 	}
 	return regexp.MustCompile("^(?:" + pattern + ")$").MatchString(got)

@@ -31,6 +31,9 @@ func describe(t resource.Type, r resource.Resource) ([]byte, error) {
 			Specifier: &corev3.DataSource_InlineString{InlineString: "[redacted]"},
 		}
 	}
+	if table, ok := m.(*routev3.RouteConfiguration); ok {
+		hideHeaders(table)
+	}
 	return JSON(m)
 }
 

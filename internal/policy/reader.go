@@ -61,6 +61,9 @@ func (r reader) Pending(message string) {
 	r.problems.add(r.path, Finding{Condition: "ResolvedRefs", Reason: "Pending", Message: message})
 }
 
+// Unresolved implements extend.Reader.
+func (r reader) Unresolved(reason, message string) { r.unusable(Unusable{reason, message}) }
+
 func (r reader) unusable(why Unusable) bool {
 	if why == (Unusable{}) {
 		return false

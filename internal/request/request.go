@@ -75,10 +75,11 @@ const (
 	ClientAddress = "(the client's address)" // as the proxy sees it, or the proxy's own for a client of its machine
 	MaybeReferer  = "(as sent, if the proxy takes it for a URL)"
 	TimeOfAnswer  = "(the time of the answer)"
+	SecretValue   = "(a value of a Secret)"
 )
 
 // OnlyProxyKnows tells whether a value holds one of these words.
 func OnlyProxyKnows(value string) bool {
-	return slices.ContainsFunc([]string{MadeID, ClientAddress, MaybeReferer, TimeOfAnswer},
+	return slices.ContainsFunc([]string{MadeID, ClientAddress, MaybeReferer, TimeOfAnswer, SecretValue},
 		func(words string) bool { return strings.Contains(value, words) })
 }

@@ -23,18 +23,19 @@ func (s *simulation) act(t *table, v *routev3.VirtualHost, r *routev3.Route) {
 		"request_headers_to_remove", "response_headers_to_add", "response_headers_to_remove", "typed_per_filter_config")
 	s.gates = nil
 	filtered := s.filter(t, v, r)
-	if filtered.answer != nil {
-		s.add(*filtered.answer)
+	if answer := filtered.answer; answer != nil {
+		answer.Header = filtered.apply(answer.Header)
+		s.add(*answer)
 		return
 	}
 	edits := routeEdits{levels: []level{t.head, v, r}, narrowLast: t.head.GetMostSpecificHeaderMutationsWins()}
 	switch action := r.GetAction().(type) {
 	case *routev3.Route_DirectResponse:
 		s.survey(action.DirectResponse, "status", "body")
-		s.direct(r, int(action.DirectResponse.GetStatus()), "", edits)
+		s.direct(r, int(action.DirectResponse.GetStatus()), "", edits, filtered)
 	case *routev3.Route_Redirect:
 		location := s.redirect(action.Redirect, r.GetMatch())
-		s.direct(r, redirectStatus[action.Redirect.GetResponseCode()], location, edits)
+		s.direct(r, redirectStatus[action.Redirect.GetResponseCode()], location, edits, filtered)
 	case *routev3.Route_Route:
 		s.forward(sending{route: r, action: action.Route, edits: edits, filtered: filtered})
 	default:
@@ -43,8 +44,8 @@ func (s *simulation) act(t *table, v *routev3.VirtualHost, r *routev3.Route) {
 	}
 }
 
-// direct is an answer of the proxy's own, which headers edits apply to.
-func (s *simulation) direct(r *routev3.Route, status int, location string, edits routeEdits) {
+// direct is an answer of the proxy's own, which headers edits apply to, and then those of filters.
+func (s *simulation) direct(r *routev3.Route, status int, location string, edits routeEdits, f filtered) {
 	header := http.Header{}
 	if location != "" {
 		header.Set("Location", location)
@@ -52,6 +53,7 @@ func (s *simulation) direct(r *routev3.Route, status int, location string, edits
 	for _, e := range s.edits(edits.response(), formats{request: s.request, response: header}) {
 		e.Apply(header)
 	}
+	header = f.apply(header)
 	if values := header["Location"]; len(values) > 0 {
 		header.Set("Location", strings.Join(values, ",")) // an answer has one
 	}

@@ -68,11 +68,12 @@ func (s *simulation) filter(t *table, v *routev3.VirtualHost, r *routev3.Route) 
 				settings = append(settings, own)
 			}
 		}
-		if len(settings) == 0 || f.answer != nil || isOff(settings[len(settings)-1]) {
+		kind := shortType(filter.GetTypedConfig().GetTypeUrl())
+		if len(settings) == 0 || f.answer != nil && kind != chainKind || isOff(settings[len(settings)-1]) {
 			continue
 		}
 		known := false
-		switch shortType(filter.GetTypedConfig().GetTypeUrl()) {
+		switch kind {
 		case corsKind:
 			known = s.cors(settings[len(settings)-1], r, &f)
 		case chainKind:
@@ -143,7 +144,12 @@ func (s *simulation) brought(slot string, levels []*anypb.Any, r *routev3.Route,
 		}
 	}
 	for _, filter := range filters {
-		if f.answer == nil {
+		mutation := new(headermutationv3.HeaderMutation)
+		switch {
+		case filter.GetTypedConfig().UnmarshalTo(mutation) == nil:
+			s.mutate(filter.GetName(), mutation.GetMutations(), f)
+			s.survey(mutation, "mutations")
+		case f.answer == nil:
 			s.runBrought(slot, filter, r, f)
 		}
 	}
@@ -153,11 +159,6 @@ func (s *simulation) brought(slot string, levels []*anypb.Any, r *routev3.Route,
 func (s *simulation) runBrought(slot string, filter *corev3.TypedExtensionConfig, r *routev3.Route, f *filtered) {
 	if fault := new(faultv3.HTTPFault); filter.GetTypedConfig().UnmarshalTo(fault) == nil {
 		s.fault(fault, r, f)
-		return
-	}
-	mutation := new(headermutationv3.HeaderMutation)
-	if filter.GetTypedConfig().UnmarshalTo(mutation) == nil {
-		s.mutate(mutation, f)
 		return
 	}
 	session := new(statefulsessionv3.StatefulSession)
@@ -196,11 +197,7 @@ func (s *simulation) gate(key request.GateKey, r *routev3.Route, f *filtered) bo
 		return true
 	}
 	f.judged = append(f.judged, gate.Feature)
-	asked := s.request.Clone()
-	for _, e := range f.request {
-		e.Apply(asked.Header)
-	}
-	for _, v := range gate.Judge(asked) {
+	for _, v := range gate.Judge(f.changed(s.request)) {
 		switch {
 		case v.If != "":
 			s.gates = append(s.gates, v)
@@ -210,16 +207,4 @@ func (s *simulation) gate(key request.GateKey, r *routev3.Route, f *filtered) bo
 		}
 	}
 	return true
-}
-
-// mutate notes the headers that a filter takes off a request.
-func (s *simulation) mutate(m *headermutationv3.HeaderMutation, f *filtered) {
-	s.survey(m, "mutations")
-	s.survey(m.GetMutations(), "request_mutations")
-	for _, change := range m.GetMutations().GetRequestMutations() {
-		s.survey(change, "remove")
-		if change.GetRemove() != "" {
-			f.request = append(f.request, request.Edit{Do: request.Remove, Name: change.GetRemove()})
-		}
-	}
 }

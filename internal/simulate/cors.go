@@ -41,7 +41,6 @@ func (s *simulation) cors(settings *anypb.Any, r *routev3.Route, f *filtered) bo
 			Route: r.GetName(), Match: r.GetMatch(),
 			Effect: request.Effect{Status: http.StatusOK, Header: s.preflight(p, method)},
 		}
-		f.apply(f.answer.Header)
 	}
 	return true
 }
@@ -97,8 +96,12 @@ func (f *filtered) set(name, value string) {
 }
 
 // apply makes the edits in an answer of the proxy's own.
-func (f *filtered) apply(h http.Header) {
+func (f *filtered) apply(h http.Header) http.Header {
+	if h == nil && len(f.response) > 0 {
+		h = http.Header{}
+	}
 	for _, e := range f.response {
 		e.Apply(h)
 	}
+	return h
 }

@@ -82,10 +82,7 @@ func (s *simulation) send(way sending, cluster string, w *routev3.WeightedCluste
 		o.Status, o.Mirrors = notFoundStatus(a.GetClusterNotFoundResponseCode()), nil
 	}
 	if o.Status != 0 {
-		if len(way.response) > 0 {
-			o.Header = http.Header{}
-			way.apply(o.Header)
-		}
+		o.Header = way.apply(o.Header)
 		s.add(o)
 		return
 	}
@@ -96,10 +93,7 @@ func (s *simulation) send(way sending, cluster string, w *routev3.WeightedCluste
 	if w != nil {
 		edits = edits.with(w)
 	}
-	sent := s.request.Clone()
-	for _, e := range way.request {
-		e.Apply(sent.Header)
-	}
+	sent := way.changed(s.request)
 	for _, e := range s.edits(edits.request(), formats{request: sent}) {
 		e.Apply(sent.Header)
 	}

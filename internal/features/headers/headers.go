@@ -1,0 +1,88 @@
+// Package headers is the feature `headers` of a TrafficPolicy: which headers of requests and answers are changed.
+//
+// It owns the fields and what Envoy makes of them. It must never know how policies are attached. Start reading at
+// Feature.
+package headers
+
+import (
+	_ "embed"
+	"fmt"
+
+	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
+
+	"cardea.dev/cardea/extend"
+)
+
+//go:generate go run -C ../../../extend/schemagen . $PWD
+//go:embed schema.json
+var schema []byte
+
+// Spec changes headers. Those of requests are changed after all decisions on whether they may pass, and before the
+// filters of the route itself change them.
+//
+// +kubebuilder:validation:MinProperties=1
+type Spec struct {
+	// Request changes what the backend gets.
+	// +optional
+	Request *extend.HeaderEdits `json:"request,omitempty"`
+	// Response changes what the client gets, also of answers that the proxy makes by itself.
+	// +optional
+	Response *extend.HeaderEdits `json:"response,omitempty"`
+}
+
+// Value is the changes as read.
+type Value struct{ Request, Response []extend.HeaderChange }
+
+// Feature is the changes of headers.
+var Feature = extend.Feature[Spec, Value]{
+	Kind: extend.TrafficPolicy, Name: "headers", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Deny,
+	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Judge: extend.Passes[Value], Words: words,
+}
+
+func read(r extend.Reader, s Spec) (v Value) {
+	if s.Request != nil {
+		v.Request = extend.ReadHeaders(r, "request", *s.Request)
+	}
+	if s.Response != nil {
+		v.Response = extend.ReadHeaders(r, "response", *s.Response)
+	}
+	return v
+}
+
+func render(e extend.EnvoyRule, v Value) {
+	for _, secret := range []bool{false, true} {
+		name := map[bool]string{false: "headers", true: extend.SecretHeaders}[secret]
+		request, response := of(v.Request, secret), of(v.Response, secret)
+		if len(request)+len(response) > 0 {
+			e.Filter(extend.SlotTransform, name, &headermutationv3.HeaderMutation{Mutations: &headermutationv3.Mutations{
+				RequestMutations:  extend.HeaderMutations(request),
+				ResponseMutations: extend.HeaderMutations(response),
+			}})
+		}
+	}
+}
+
+// of are the changes whose values must not be shown, or all others.
+func of(changes []extend.HeaderChange, secret bool) (list []extend.HeaderChange) {
+	for _, c := range changes {
+		if (c.Secret != nil) == secret {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// words tell of values that must not be shown.
+func words(v Value) (list []string) {
+	for _, of := range []struct {
+		what    string
+		changes []extend.HeaderChange
+	}{{"request", v.Request}, {"answer", v.Response}} {
+		for _, c := range of.changes {
+			if c.Secret != nil {
+				list = append(list, fmt.Sprintf("header %s of the %s has a value of a Secret", c.Name, of.what))
+			}
+		}
+	}
+	return list
+}
