@@ -6,6 +6,8 @@ package builtin
 
 import (
 	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/internal/features/apikey"
+	"cardea.dev/cardea/internal/features/basicauth"
 	"cardea.dev/cardea/internal/features/cors"
 	"cardea.dev/cardea/internal/features/retry"
 	"cardea.dev/cardea/internal/features/timeouts"
@@ -19,7 +21,7 @@ func Plugins() []extend.Plugin {
 		list = append(list, k.Plug())
 	}
 	return append(list,
-		cors.Feature.Plug(),
+		cors.Feature.Plug(), basicauth.Feature.Plug(), apikey.Feature.Plug(),
 
 		timeouts.Feature.Plug(), retry.Feature.Plug(),
 	)
