@@ -24,7 +24,7 @@ var towers = map[string][]string{
 	"meaning": {"internal/gateway", "internal/policy", "internal/budget", "internal/conditions",
 		"internal/resolve"},
 	"features": {"internal/features/apikey", "internal/features/basicauth", "internal/features/cors",
-		"internal/features/retry", "internal/features/timeouts"},
+		"internal/features/jwt", "internal/features/retry", "internal/features/timeouts"},
 	"dialects": {"internal/envoystatic", "internal/envoy", "internal/simulate", "internal/slots"},
 	"edges": {"internal/kube", "internal/files", "internal/arrival",
 		"internal/schema", "internal/xds", "internal/proxyfiles", "internal/process", "internal/certs",

@@ -9,6 +9,7 @@ import (
 	"cardea.dev/cardea/internal/features/apikey"
 	"cardea.dev/cardea/internal/features/basicauth"
 	"cardea.dev/cardea/internal/features/cors"
+	"cardea.dev/cardea/internal/features/jwt"
 	"cardea.dev/cardea/internal/features/retry"
 	"cardea.dev/cardea/internal/features/timeouts"
 	"cardea.dev/cardea/internal/policykind"
@@ -21,7 +22,7 @@ func Plugins() []extend.Plugin {
 		list = append(list, k.Plug())
 	}
 	return append(list,
-		cors.Feature.Plug(), basicauth.Feature.Plug(), apikey.Feature.Plug(),
+		cors.Feature.Plug(), basicauth.Feature.Plug(), apikey.Feature.Plug(), jwt.Feature.Plug(),
 
 		timeouts.Feature.Plug(), retry.Feature.Plug(),
 	)
