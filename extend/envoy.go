@@ -16,6 +16,9 @@ import (
 type EnvoyRule interface {
 	// Filter puts an HTTP filter into a slot that holds several.
 	Filter(slot Slot, name string, config proto.Message)
+	// Sanitize takes headers off requests that clients sent and only the feature may set, before anybody is authenticated.
+	// It holds at all levels below, also where the feature is turned off: no client fools a backend that reads them.
+	Sanitize(headers ...string)
 	// Set is the configuration of a slot that is one filter; nil: it runs as it is configured for all. entries are those
 	// that config names (Shared).
 	Set(slot Slot, config proto.Message, entries ...string)

@@ -13,6 +13,8 @@
 //	GRPC http://shop.localhost:8080/shop.Cart/Add            -> OK web trailer.x-cost=1
 //	GRPC http://shop.localhost:8080/shop.Stock/Get           -> UNAVAILABLE
 //
+// In a request -u user:password and -t token are credentials in the header Authorization (Basic, Bearer).
+//
 // After the status comes the name of the backend that must answer. path=, query=, method=, host= and header.NAME= are
 // what this backend must have received (see examples/backend). certificate= is a name that the server's certificate
 // must have. Any other NAME= is a header of the answer. GRPC makes a unary gRPC call (over HTTP/2; the path is its

@@ -2,6 +2,7 @@ package calls
 
 import (
 	"bufio"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net/http"
@@ -75,7 +76,7 @@ func parseCall(fields []string) (Call, error) {
 	c := Call{Text: strings.Join(fields, " "), Header: http.Header{}, Times: 1}
 	left, right, ok := cut(fields, "->")
 	if !ok || len(left) < 2 || len(right) < 1 {
-		return c, fmt.Errorf("want METHOD URL [-H name:value] [-d body] [-E certificate] [*times] -> "+
+		return c, fmt.Errorf("want METHOD URL [-H name:value] [-u user:password] [-t token] [-d body] [-E certificate] [*times] -> "+
 			"STATUS [backend] [name=value], got %q", c.Text)
 	}
 	if err := c.request(left); err != nil {
@@ -110,8 +111,14 @@ func (c *Call) request(fields []string) error {
 			c.Client = rest[0]
 			continue
 		}
+		if len(rest) > 1 && (rest[0] == "-u" || rest[0] == "-t") {
+			c.Header.Set("Authorization", credentials(rest[0], rest[1]))
+			rest = rest[1:]
+			continue
+		}
 		if rest[0] != "-H" || len(rest) < 2 {
-			return fmt.Errorf("want -H name:value, -d body, -E certificate or *N, got %q", rest[0])
+			return fmt.Errorf("want -H name:value, -u user:password, -t token, -d body, -E certificate or *N, got %q",
+				rest[0])
 		}
 		rest = rest[1:]
 		name, value, ok := strings.Cut(rest[0], ":")
@@ -125,6 +132,14 @@ func (c *Call) request(fields []string) error {
 		}
 	}
 	return nil
+}
+
+// credentials are the value of the header Authorization for a user and password (-u), or for a token (-t).
+func credentials(kind, value string) string {
+	if kind == "-u" {
+		return "Basic " + base64.StdEncoding.EncodeToString([]byte(value))
+	}
+	return "Bearer " + value
 }
 
 func (c *Call) answer(fields []string) error {

@@ -6,9 +6,12 @@ package builtin
 
 import (
 	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/internal/features/apikey"
 	"cardea.dev/cardea/internal/features/authorization"
+	"cardea.dev/cardea/internal/features/basicauth"
 	"cardea.dev/cardea/internal/features/cors"
 	"cardea.dev/cardea/internal/features/headers"
+	"cardea.dev/cardea/internal/features/jwt"
 	"cardea.dev/cardea/internal/features/retry"
 	"cardea.dev/cardea/internal/features/timeouts"
 	"cardea.dev/cardea/internal/policykind"
@@ -21,7 +24,8 @@ func Plugins() []extend.Plugin {
 		list = append(list, k.Plug())
 	}
 	return append(list,
-		authorization.Feature.Plug(), cors.Feature.Plug(),
+		cors.Feature.Plug(), basicauth.Feature.Plug(), apikey.Feature.Plug(), jwt.Feature.Plug(),
+		authorization.Feature.Plug(),
 
 		timeouts.Feature.Plug(), retry.Feature.Plug(), headers.Feature.Plug(),
 	)

@@ -2,6 +2,7 @@ package conditions
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -81,8 +82,21 @@ func (p PolicyFacts) accepted(l *list, a PolicyAncestor) {
 	default:
 		l.set("Accepted", true, "Accepted", "the policy is accepted")
 	}
-	if reason, message := errorsOn(p.Findings, "ResolvedRefs"); reason != "" {
+	p.resolved(l)
+}
+
+// KeySetPending is the reason of a finding on ResolvedRefs that says that keys are not known yet.
+const KeySetPending = "KeySetPending"
+
+// resolved is Unknown where nothing is wrong but that something is not known yet.
+func (p PolicyFacts) resolved(l *list) {
+	pending := func(f model.Finding) bool { return f.Reason == KeySetPending }
+	wrong := slices.DeleteFunc(slices.Clone(p.Findings), pending)
+	if reason, message := errorsOn(wrong, "ResolvedRefs"); reason != "" {
 		l.set("ResolvedRefs", false, reason, message)
+	} else if reason, message := errorsOn(p.Findings, "ResolvedRefs"); reason != "" {
+		l.set("ResolvedRefs", false, reason, message)
+		l.conditions[len(l.conditions)-1].Status = metav1.ConditionUnknown
 	} else {
 		l.set("ResolvedRefs", true, "ResolvedRefs", "all references are resolved")
 	}

@@ -17,7 +17,7 @@ import (
 	"cardea.dev/cardea/internal/resource"
 )
 
-// describe prints a resource as JSON, the same for the same resource. Private keys are left out.
+// describe prints a resource as JSON, the same for the same resource. Secrets are left out.
 func describe(t resource.Type, r resource.Resource) ([]byte, error) {
 	m, err := Message(t)
 	if err != nil {
@@ -26,14 +26,10 @@ func describe(t resource.Type, r resource.Resource) ([]byte, error) {
 	if err := proto.Unmarshal(r.Flatten(nil), m); err != nil {
 		return nil, fmt.Errorf("read %s: %w", t, err)
 	}
-	if s, ok := m.(*tlsv3.Secret); ok && s.GetTlsCertificate().GetPrivateKey() != nil {
-		s.GetTlsCertificate().PrivateKey = &corev3.DataSource{
-			Specifier: &corev3.DataSource_InlineString{InlineString: "[redacted]"},
-		}
-	}
 	if table, ok := m.(*routev3.RouteConfiguration); ok {
 		hideHeaders(table)
 	}
+	redact(m.ProtoReflect())
 	return JSON(m)
 }
 

@@ -1,7 +1,11 @@
 package envoy
 
 import (
+	"slices"
+	"strings"
+
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
 	"google.golang.org/protobuf/proto"
 
 	"cardea.dev/cardea/extend"
@@ -47,6 +51,23 @@ type ruleFeature struct {
 // Filter implements extend.EnvoyRule.
 func (e *ruleFeature) Filter(slot extend.Slot, name string, config proto.Message) {
 	e.add(slots.Set(string(slot), name, config))
+}
+
+// Sanitize implements extend.EnvoyRule.
+func (e *ruleFeature) Sanitize(headers ...string) {
+	if len(headers) == 0 {
+		return
+	}
+	headers = slices.Compact(slices.Sorted(slices.Values(headers)))
+	var changes []extend.HeaderChange
+	for _, name := range headers {
+		changes = append(changes, extend.HeaderChange{Action: extend.RemoveHeader, Name: name})
+	}
+	s := slots.Set(slots.Authn, "sanitize/"+strings.Join(headers, ","), &headermutationv3.HeaderMutation{
+		Mutations: &headermutationv3.Mutations{RequestMutations: extend.HeaderMutations(changes)},
+	})
+	s.Lasting = true
+	e.add(s)
 }
 
 // Set implements extend.EnvoyRule.

@@ -23,6 +23,8 @@ type Setting struct {
 	Slot string          // the place among the data plane's filters
 	Name string          // of the filter, in a slot that holds several; "" in one that is one filter
 	Off  bool            // it does not run at this level, whatever a farther one states
+	// Lasting: it holds at nearer levels too where the feature is off.
+	Lasting bool
 	// Config is the filter's configuration. Without a type, the filter runs as the data plane has it.
 	Config Packed
 	Uses   []model.BackendKey // that it sends requests to

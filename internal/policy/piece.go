@@ -124,10 +124,10 @@ func (e *Effective) by() (by model.ObjectRef) {
 	return by
 }
 
-// offs turn off what broader levels have and a nearer one has not.
+// offs turn off what broader levels have and a nearer one has not, but for what lasts.
 func offs(broader, own []plan.Setting, by model.ObjectRef) (list []plan.Setting) {
 	for _, far := range broader {
-		if far.Off || slices.ContainsFunc(own, func(near plan.Setting) bool {
+		if far.Off || far.Lasting || slices.ContainsFunc(own, func(near plan.Setting) bool {
 			return near.Slot == far.Slot && near.Name == far.Name
 		}) {
 			continue

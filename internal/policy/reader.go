@@ -7,6 +7,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/internal/conditions"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
@@ -58,7 +59,7 @@ func (r reader) Warn(message string) {
 // Pending implements extend.Reader.
 func (r reader) Pending(message string) {
 	r.pending = true
-	r.problems.add(r.path, Finding{Condition: "ResolvedRefs", Reason: "Pending", Message: message})
+	r.problems.add(r.path, Finding{Condition: "ResolvedRefs", Reason: conditions.KeySetPending, Message: message})
 }
 
 // Unresolved implements extend.Reader.

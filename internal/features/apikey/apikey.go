@@ -1,0 +1,151 @@
+// Package apikey is the feature `apiKey` of a SecurityPolicy: clients that are known by a key that they send.
+//
+// It owns the fields and what Envoy makes of them. It must never know how policies are attached. Start reading at
+// Feature.
+package apikey
+
+import (
+	_ "embed"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	apikeyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/api_key_auth/v3"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/extend"
+)
+
+//go:generate go run -C ../../../extend/schemagen . $PWD
+//go:embed schema.json
+var schema []byte
+
+// Spec asks for a key. A request without one, or with one that is not known, is answered with 401.
+type Spec struct {
+	// KeysRefs name Secrets of keys: the name of each entry is the client's, and its content the client's key.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	KeysRefs []gatewayv1.SecretObjectReference `json:"keysRefs,omitempty"`
+	// From says where the key stands; of several places the first that has one counts. Nothing stated: the header
+	// Authorization, with "Bearer " before the key.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	From []KeySource `json:"from,omitempty"`
+	// ClientHeader is a header in which the backend gets the client's name. What clients send in it is taken off.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	ClientHeader string `json:"clientHeader,omitempty"`
+	// Forward leaves the key in the request. Nothing stated: the backend does not get it.
+	// +optional
+	Forward *bool `json:"forward,omitempty"`
+	// Clients are those of the keys' clients that may pass; others get 403. Nothing stated: all.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	Clients []string `json:"clients,omitempty"`
+}
+
+// KeySource is a place in a request where a key can stand.
+//
+// +structType=atomic
+// +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:MaxProperties=1
+type KeySource struct {
+	// Header is the name of a header. "Bearer " before the key is not a part of it.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Header *string `json:"header,omitempty"`
+	// Query is the name of a query parameter.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Query *string `json:"query,omitempty"`
+	// Cookie is the name of a cookie.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Cookie *string `json:"cookie,omitempty"`
+}
+
+// Value is the spec as read.
+type Value struct {
+	Keys         extend.Bytes // a JSON list of Credential
+	Secrets      []string
+	From         []Source
+	ClientHeader string // in small letters
+	Forward      bool
+	Clients      []string
+}
+
+// Credential is a client and its key.
+type Credential struct{ Client, Key string }
+
+// Source is a place where a key can stand. One field is stated.
+type Source struct{ Header, Query, Cookie string }
+
+// Feature is authentication by key.
+var Feature = extend.Feature[Spec, Value]{
+	Kind: extend.SecurityPolicy, Name: "apiKey", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Deny,
+	Group: "authentication", UnlessUpgrade: true,
+	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Judge: judge, Words: words,
+}
+
+func render(e extend.EnvoyRule, v Value) {
+	header := extend.UserHeader(v.ClientHeader)
+	e.Sanitize(header)
+	config := &apikeyv3.ApiKeyAuth{Forwarding: &apikeyv3.Forwarding{Header: header, HideCredentials: !v.Forward}}
+	var keys []Credential
+	if err := json.Unmarshal(v.Keys, &keys); err != nil {
+		panic(err) // read wrote it
+	}
+	for _, k := range keys {
+		config.Credentials = append(config.Credentials, &apikeyv3.Credential{Key: k.Key, Client: k.Client})
+	}
+	for _, s := range v.From {
+		config.KeySources = append(config.KeySources, &apikeyv3.KeySource{
+			Header: s.Header, Query: s.Query, Cookie: s.Cookie,
+		})
+	}
+	e.Filter(extend.SlotAuthn, "apiKey", config)
+	e.Filter(extend.SlotAuthn, "apiKey.client", extend.UserFilter(v.ClientHeader))
+	if len(v.Clients) > 0 {
+		e.Filter(extend.SlotAuthn, "apiKey.clients", onlyClients(v.Clients))
+	}
+}
+
+func judge(q extend.Request, v Value) []extend.Verdict {
+	key := extend.Verdict{Status: http.StatusUnauthorized}
+	if slices.ContainsFunc(v.From, func(s Source) bool { return s.in(q) }) {
+		key.If = "the key is one of Secrets " + strings.Join(v.Secrets, ", ")
+	}
+	if len(v.Clients) == 0 || key.If == "" {
+		return []extend.Verdict{key}
+	}
+	return []extend.Verdict{key, {
+		Status: http.StatusForbidden, If: "the key's client is one of " + strings.Join(v.Clients, ", "),
+	}}
+}
+
+// in tells whether a request has a key at a place.
+func (s Source) in(q extend.Request) bool {
+	r := http.Request{Header: q.Header}
+	if s.Cookie != "" {
+		c, err := r.Cookie(s.Cookie)
+		return err == nil && c.Value != ""
+	}
+	if s.Query != "" {
+		return parameter(q.Path, s.Query)
+	}
+	return q.Header.Get(s.Header) != ""
+}
+
+func words(v Value) []string { return []string{"a key of Secrets " + strings.Join(v.Secrets, ", ")} }

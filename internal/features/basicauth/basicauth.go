@@ -1,0 +1,116 @@
+// Package basicauth is the feature `basicAuth` of a SecurityPolicy: users with passwords.
+//
+// It owns the fields, the format of files of users, and what Envoy makes of them. It must never know how policies are
+// attached. Start reading at Feature.
+package basicauth
+
+import (
+	_ "embed"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	basicauthv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/basic_auth/v3"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/extend"
+)
+
+//go:generate go run -C ../../../extend/schemagen . $PWD
+//go:embed schema.json
+var schema []byte
+
+// Spec asks for a user's name and password (RFC 7617). A request without, or with wrong ones, is answered with 401.
+type Spec struct {
+	// UsersRef names a Secret. Its entry .htpasswd has a user on each line, as `htpasswd -s` writes it: user:{SHA}hash.
+	// Other hashes are refused: Envoy reads none.
+	// +optional
+	// +structType=atomic
+	UsersRef *gatewayv1.SecretObjectReference `json:"usersRef,omitempty"`
+	// Realm is what browsers show of the place that the password is for; "restricted" if nothing is stated.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Realm string `json:"realm,omitempty"`
+	// UserHeader is a header in which the backend gets the user's name. What clients send in it is taken off.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	UserHeader string `json:"userHeader,omitempty"`
+}
+
+// Value is the spec as read.
+type Value struct {
+	Users      extend.Bytes // lines of user:{SHA}hash
+	From       string       // the Secret
+	Realm      string
+	UserHeader string // in small letters
+}
+
+// Feature is authentication by password.
+var Feature = extend.Feature[Spec, Value]{
+	Kind: extend.SecurityPolicy, Name: "basicAuth", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Deny,
+	Group: "authentication", UnlessUpgrade: true,
+	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Judge: judge, Words: words,
+}
+
+// usersKey is the entry of the Secret.
+const usersKey = ".htpasswd"
+
+func read(r extend.Reader, s Spec) Value {
+	v := Value{Realm: s.Realm, UserHeader: strings.ToLower(s.UserHeader)}
+	if v.Realm == "" {
+		v.Realm = "restricted"
+	}
+	if strings.ContainsFunc(v.Realm, func(c rune) bool { return c < ' ' || c == 0x7f || c == '"' || c == '\\' }) {
+		r.Field("realm").Refuse("it has a quote, a backslash or a control character in it, which no realm can have")
+	}
+	if why := extend.CheckIdentityHeader(v.UserHeader); v.UserHeader != "" && why != "" {
+		r.Field("userHeader").Refuse(why)
+	}
+	if s.UsersRef == nil {
+		r.Refuse("name the Secret of the users in usersRef")
+		return v
+	}
+	v.From = extend.SecretName(*s.UsersRef)
+	r = r.Field("usersRef")
+	data, found := r.Secret(*s.UsersRef)
+	if !found {
+		return v
+	}
+	text, found := data[usersKey]
+	if !found {
+		r.Refuse(fmt.Sprintf("Secret %s has no entry %s; it has: %s", v.From, usersKey,
+			strings.Join(slices.Sorted(maps.Keys(data)), ", ")))
+		return v
+	}
+	users, err := parse(string(text))
+	if err != nil {
+		r.Refuse(fmt.Sprintf("Secret %s, entry %s: %v", v.From, usersKey, err))
+	}
+	v.Users = extend.Bytes(users)
+	return v
+}
+
+func render(e extend.EnvoyRule, v Value) {
+	header := extend.UserHeader(v.UserHeader)
+	e.Sanitize(header)
+	e.Filter(extend.SlotAuthn, "basicAuth", &basicauthv3.BasicAuth{
+		Users: &corev3.DataSource{Specifier: &corev3.DataSource_InlineString{InlineString: string(v.Users)}},
+		Realm: v.Realm, ForwardUsernameHeader: header,
+	})
+	e.Filter(extend.SlotAuthn, "basicAuth.user", extend.UserFilter(v.UserHeader))
+}
+
+func judge(q extend.Request, v Value) []extend.Verdict {
+	refused := extend.Verdict{Status: http.StatusUnauthorized}
+	if _, found := strings.CutPrefix(q.Header.Get("Authorization"), "Basic "); found {
+		refused.If = "user and password are those of a line of Secret " + v.From
+	}
+	return []extend.Verdict{refused}
+}
+
+func words(v Value) []string { return []string{"a user and password of Secret " + v.From} }

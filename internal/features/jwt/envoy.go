@@ -1,0 +1,113 @@
+package jwt
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	jwtv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/jwt_authn/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"cardea.dev/cardea/extend"
+)
+
+// render puts providers and what is required of them into the filter that all of a Gateway share, under names that
+// their content has, and chooses the requirement here. So a key set that changes changes no route table but by a name.
+func render(e extend.EnvoyRule, v Value) {
+	shared := &jwtv3.JwtAuthentication{Providers: map[string]*jwtv3.JwtProvider{}}
+	var each []*jwtv3.JwtRequirement
+	for _, p := range v.Providers {
+		e.Sanitize(p.headers()...)
+		provider := p.envoy()
+		name := hash(provider)
+		shared.Providers[name] = provider
+		each = append(each, &jwtv3.JwtRequirement{RequiresType: &jwtv3.JwtRequirement_ProviderName{ProviderName: name}})
+	}
+	switch v.Mode {
+	case Optional:
+		each = append(each, &jwtv3.JwtRequirement{
+			RequiresType: &jwtv3.JwtRequirement_AllowMissing{AllowMissing: &emptypb.Empty{}},
+		})
+	case Permissive:
+		each = append(each, &jwtv3.JwtRequirement{
+			RequiresType: &jwtv3.JwtRequirement_AllowMissingOrFailed{AllowMissingOrFailed: &emptypb.Empty{}},
+		})
+	}
+	required := each[0]
+	if len(each) > 1 {
+		required = &jwtv3.JwtRequirement{RequiresType: &jwtv3.JwtRequirement_RequiresAny{
+			RequiresAny: &jwtv3.JwtRequirementOrList{Requirements: each},
+		}}
+	}
+	id := hash(required)
+	shared.RequirementMap = map[string]*jwtv3.JwtRequirement{id: required}
+	e.Shared(extend.SlotJWT, id, shared)
+	e.Set(extend.SlotJWT, &jwtv3.PerRouteConfig{
+		RequirementSpecifier: &jwtv3.PerRouteConfig_RequirementName{RequirementName: id},
+	}, id)
+}
+
+func (a Accepted) headers() (list []string) {
+	for _, c := range a.Claims {
+		list = append(list, c.Header)
+	}
+	return list
+}
+
+func (a Accepted) envoy() *jwtv3.JwtProvider {
+	p := &jwtv3.JwtProvider{
+		Issuer: a.Issuer, Audiences: a.Audiences, Forward: a.Forward, PayloadInMetadata: a.Name,
+		RequireExpiration: a.RequireExpiration, ClockSkewSeconds: uint32(a.Skew / time.Second),
+		JwksSourceSpecifier: &jwtv3.JwtProvider_LocalJwks{LocalJwks: &corev3.DataSource{
+			Specifier: &corev3.DataSource_InlineString{InlineString: a.Keys},
+		}},
+	}
+	if a.Subjects != nil {
+		p.Subjects = a.Subjects.Envoy()
+	}
+	if a.MaxLifetime > 0 {
+		p.MaxLifetime = durationpb.New(a.MaxLifetime)
+	}
+	for _, s := range a.From {
+		switch {
+		case s.Query != "":
+			p.FromParams = append(p.FromParams, s.Query)
+		case s.Cookie != "":
+			p.FromCookies = append(p.FromCookies, s.Cookie)
+		default:
+			p.FromHeaders = append(p.FromHeaders, &jwtv3.JwtHeader{Name: s.Header, ValuePrefix: s.Prefix})
+		}
+	}
+	for _, c := range a.Claims {
+		p.ClaimToHeaders = append(p.ClaimToHeaders, c.envoy())
+	}
+	return p
+}
+
+// envoy names the claim by its parts only where a part has a dot.
+func (c Claim) envoy() *jwtv3.JwtClaimToHeader {
+	to := &jwtv3.JwtClaimToHeader{HeaderName: c.Header}
+	if !slices.ContainsFunc(c.Path, func(part string) bool { return strings.Contains(part, ".") }) {
+		to.ClaimName = strings.Join(c.Path, ".")
+		return to
+	}
+	for _, part := range c.Path {
+		to.ClaimPath = append(to.ClaimPath, &jwtv3.JwtClaimToHeader_PathSegment{Key: part})
+	}
+	return to
+}
+
+// hash names a message by its content.
+func hash(m proto.Message) string {
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	if err != nil {
+		panic(err)
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:16])
+}

@@ -1,0 +1,96 @@
+// Package jwt is the feature `jwt` of a SecurityPolicy: tokens of providers.
+//
+// It owns the fields, the format of key sets, and what Envoy makes of them. It must never know how policies are
+// attached, nor where key sets come from. Start reading at Feature; spec.go has the fields.
+package jwt
+
+import (
+	_ "embed"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"cardea.dev/cardea/extend"
+)
+
+//go:generate go run -C ../../../extend/schemagen . $PWD
+//go:embed schema.json
+var schema []byte
+
+// Value is the spec as read.
+type Value struct {
+	Mode      Mode
+	Providers []Accepted // those that count
+}
+
+// Accepted is a provider as read.
+type Accepted struct {
+	Name, Issuer      string
+	Audiences         []string
+	Subjects          *extend.StringMatch
+	Keys              string // a key set as Envoy takes it
+	From              []Source
+	Claims            []Claim
+	Forward           bool
+	Skew, MaxLifetime time.Duration
+	RequireExpiration bool
+}
+
+// Source is a place where a token can stand. One of Header, Query and Cookie is stated.
+type Source struct{ Header, Prefix, Query, Cookie string }
+
+// Claim is a claim, by the names that lead to it, and its header.
+type Claim struct {
+	Path   []string
+	Header string // in small letters
+}
+
+// Feature is authentication by token.
+var Feature = extend.Feature[Spec, Value]{
+	Kind: extend.SecurityPolicy, Name: "jwt", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Deny,
+	Group: "authentication", UnlessUpgrade: true,
+	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Judge: judge, Words: words,
+}
+
+func judge(q extend.Request, v Value) []extend.Verdict {
+	var names []string
+	brought := false
+	for _, p := range v.Providers {
+		names = append(names, p.Name)
+		brought = brought || slices.ContainsFunc(p.From, func(s Source) bool { return s.in(q) })
+	}
+	refused := extend.Verdict{Status: http.StatusUnauthorized}
+	switch {
+	case v.Mode == Permissive, v.Mode == Optional && !brought:
+		return nil
+	case brought:
+		refused.If = "the token is accepted by " + strings.Join(names, " or ")
+	}
+	return []extend.Verdict{refused}
+}
+
+// in tells whether a request has a token at a place.
+func (s Source) in(q extend.Request) bool {
+	if s.Cookie != "" {
+		_, err := (&http.Request{Header: q.Header}).Cookie(s.Cookie)
+		return err == nil
+	}
+	if s.Query != "" {
+		_, query, _ := strings.Cut(q.Path, "?")
+		values, err := url.ParseQuery(query)
+		return err == nil && values.Has(s.Query)
+	}
+	return slices.ContainsFunc(q.Header.Values(s.Header), func(value string) bool {
+		return strings.HasPrefix(value, s.Prefix)
+	})
+}
+
+func words(v Value) (list []string) {
+	for _, p := range v.Providers {
+		list = append(list, fmt.Sprintf("%s: a token of %s (%s)", v.Mode, p.Name, p.Issuer))
+	}
+	return list
+}

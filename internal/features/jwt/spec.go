@@ -1,0 +1,157 @@
+package jwt
+
+import (
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/extend"
+)
+
+// Spec asks for a token (JWT, RFC 7519) that one of the providers has signed.
+type Spec struct {
+	// Mode says what becomes of requests without an accepted token. Strict: 401. Optional: 401 for a token that is not
+	// accepted; none is fine. Permissive: all pass, and only accepted tokens have claims. Nothing stated: Strict.
+	// +optional
+	Mode Mode `json:"mode,omitempty"`
+	// Use names the providers that count. Nothing stated: all.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	Use []string `json:"use,omitempty"`
+	// Providers are those who make tokens. Those of broader levels count, too, whatever their names.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Providers []Provider `json:"providers,omitempty"`
+}
+
+// Mode says what becomes of requests without an accepted token.
+// +kubebuilder:validation:Enum=Strict;Optional;Permissive
+type Mode string
+
+// The modes.
+const (
+	Strict     Mode = "Strict"
+	Optional   Mode = "Optional"
+	Permissive Mode = "Permissive"
+)
+
+// Provider is who makes tokens.
+type Provider struct {
+	// Name by which rules and other features know the provider.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+	// Issuer is what a token's claim iss must be.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Issuer string `json:"issuer,omitempty"`
+	// Audiences are those of which a token's claim aud must have one. Nothing stated: any.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=1024
+	Audiences []string `json:"audiences,omitempty"`
+	// Subjects is what a token's claim sub must be. Nothing stated: any.
+	// +optional
+	Subjects *extend.StringMatch `json:"subjects,omitempty"`
+	// JWKS are the provider's public keys (RFC 7517).
+	// +optional
+	JWKS *KeySet `json:"jwks,omitempty"`
+	// From says where the token stands. Nothing stated: the header Authorization, with "Bearer " before the token.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	From []TokenSource `json:"from,omitempty"`
+	// ClaimsToHeaders are headers in which the backend gets claims of an accepted token. What clients send in them is
+	// taken off.
+	// +optional
+	// +listType=map
+	// +listMapKey=header
+	// +kubebuilder:validation:MaxItems=32
+	ClaimsToHeaders []ClaimHeader `json:"claimsToHeaders,omitempty"`
+	// Forward leaves an accepted token in the request. Nothing stated: the backend does not get it.
+	// +optional
+	Forward *bool `json:"forward,omitempty"`
+	// ClockSkew is how much the provider's clock may differ; 60s if nothing is stated.
+	// +optional
+	ClockSkew *gatewayv1.Duration `json:"clockSkew,omitempty"`
+	// RequireExpiration refuses tokens without the claim exp. Nothing stated: true.
+	// +optional
+	RequireExpiration *bool `json:"requireExpiration,omitempty"`
+	// MaxLifetime is the longest time for which a token may be made. Nothing stated: any.
+	// +optional
+	MaxLifetime *gatewayv1.Duration `json:"maxLifetime,omitempty"`
+}
+
+// KeySet says where public keys stand.
+//
+// +structType=atomic
+// +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:MaxProperties=1
+type KeySet struct {
+	// Inline is the text of a key set.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=65536
+	Inline *string `json:"inline,omitempty"`
+	// ConfigMapRef names an entry of a ConfigMap that is a key set.
+	// +optional
+	ConfigMapRef *extend.ConfigMapKey `json:"configMapRef,omitempty"`
+	// SecretRef names a Secret whose entry jwks is a key set.
+	// +optional
+	SecretRef *gatewayv1.SecretObjectReference `json:"secretRef,omitempty"`
+}
+
+// TokenSource is a place in a request where a token can stand.
+//
+// +structType=atomic
+// +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:MaxProperties=1
+type TokenSource struct {
+	// Header is a header.
+	// +optional
+	Header *HeaderSource `json:"header,omitempty"`
+	// Query is the name of a query parameter.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Query *string `json:"query,omitempty"`
+	// Cookie is the name of a cookie.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Cookie *string `json:"cookie,omitempty"`
+}
+
+// HeaderSource is a header with a token in it.
+type HeaderSource struct {
+	// Name of the header.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Name string `json:"name"`
+	// Prefix is what stands before the token: "Bearer ".
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Prefix string `json:"prefix,omitempty"`
+}
+
+// ClaimHeader is a header that has a claim.
+type ClaimHeader struct {
+	// Header is the name of the header.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Header string `json:"header"`
+	// Claim is the name of the claim, with dots between the names of nested claims; a dot in a name is written with a
+	// backslash before it.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Claim string `json:"claim,omitempty"`
+}
