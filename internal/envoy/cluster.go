@@ -28,11 +28,15 @@ func clusters(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 		common[p] = mustMarshal(commonCluster(p))
 	}
 	return flow.Rename(p.Backends, "envoy/clusters", backendResource(resource.Cluster),
-		func(_ *flow.Ctx, k plan.BackendKey, b model.Backend) (resource.Resource, bool) {
+		func(c *flow.Ctx, k plan.BackendKey, b model.Backend) (resource.Resource, bool) {
 			if !ours(b.DataPlane) {
 				return resource.Resource{}, false
 			}
-			part := newPart("", mustMarshal(renderCluster(b)), common[b.Protocol])
+			part, warms := newPart("", mustMarshal(renderCluster(b)), common[b.Protocol]), false
+			if stated := fetch(c, p.Settings.Backends, k); len(stated.From) > 0 {
+				own := statedCluster(b, stated.BackendFields)
+				part, warms = newPart("", mustMarshal(own)), len(own.HealthChecks) > 0
+			}
 			part.Fragments = []resource.Fragment{backendFragment(k.Backend, part.Hash)}
 			if b.Hostname == "" {
 				// A new cluster serves once its endpoints are there; they follow it, and leave after it.
@@ -41,7 +45,9 @@ func clusters(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 			if b.TLS != nil && b.TLS.Certificate != (model.ObjectRef{}) {
 				part.Needs = append(part.Needs, resource.Name{Type: resource.Secret, Name: clientSecretName(b.TLS.Certificate)})
 			}
-			return resource.Join(part), true
+			r := resource.Join(part)
+			r.Warms = warms
+			return r, true
 		})
 }
 

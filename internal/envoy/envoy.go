@@ -67,14 +67,14 @@ func New(_ *flow.Graph, p plan.Plan, f *resource.Feedback) resource.Outputs {
 	s.entries = refusedEntries(p.Settings, s.refused)
 	s.ofTables = s.tableSettings()
 	s.backends = newRefusedBackends(s.refused)
-	lds, sds := s.listeners(p), secrets(p)
+	cds, lds, sds := clusters(p), s.listeners(p), secrets(p)
 	return resource.Outputs{
 		Resources: []*flow.Collection[resource.Key, resource.Resource]{
-			clusters(p), endpoints(p), sds, lds, s.tables(p), s.extensions(p),
+			cds, endpoints(p), sds, lds, s.tables(p), s.extensions(p),
 		},
 		Routes:          s.routeStandings(),
 		Listeners:       s.listenerStandings(p, lds, sds),
-		Settings:        s.settingStandings(p),
+		Settings:        s.settingStandings(p, cds),
 		RefusedBackends: s.backends.refusals,
 		RuleChanged:     func(v flow.View, k model.RuleKey) flow.Rev { return flow.ChangedAt(v, s.fragments, k) },
 		Protocol:        Protocol(),
