@@ -28,10 +28,11 @@ func statedCluster(b model.Backend, stated plan.BackendFields) *clusterv3.Cluste
 	return c
 }
 
-// mergeFields sets each field that is stated; of a message, its fields. A list or a map replaces what is there.
+// mergeFields sets each field that is stated; of a message, its fields. A list, a map and a value that protobuf has as
+// a message, such as a duration, replace what is there.
 func mergeFields(in, stated protoreflect.Message) {
 	stated.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		if f.Message() != nil && !f.IsList() && !f.IsMap() && in.Has(f) {
+		if m := f.Message(); m != nil && !f.IsList() && !f.IsMap() && in.Has(f) && m.ParentFile().Package() != wellKnown {
 			mergeFields(in.Mutable(f).Message(), v.Message())
 		} else {
 			in.Set(f, v)
@@ -39,6 +40,9 @@ func mergeFields(in, stated protoreflect.Message) {
 		return true
 	})
 }
+
+// wellKnown is the package of protobuf's own messages.
+const wellKnown = "google.protobuf"
 
 // mustUnmarshal reads what this package wrote.
 func mustUnmarshal(b []byte, into proto.Message) {
