@@ -6,7 +6,9 @@ package builtin
 
 import (
 	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/internal/features/connection"
 	"cardea.dev/cardea/internal/features/cors"
+	"cardea.dev/cardea/internal/features/limits"
 	"cardea.dev/cardea/internal/features/retry"
 	"cardea.dev/cardea/internal/features/timeouts"
 	"cardea.dev/cardea/internal/policykind"
@@ -22,5 +24,7 @@ func Plugins() []extend.Plugin {
 		cors.Feature.Plug(),
 
 		timeouts.Feature.Plug(), retry.Feature.Plug(),
+
+		limits.Feature.Plug(), connection.Feature.Plug(),
 	)
 }
