@@ -77,8 +77,9 @@ func Start(t testing.TB, dir string, change ...func(*standalone.Options)) *Progr
 	p := &Program{Dir: dir, Address: address(), done: make(chan error, 1)}
 	listening := make(chan string, 1)
 	o := standalone.Options{
-		Budgets: model.DefaultBudgets, Dialects: DataPlanes(t), Extensions: Extensions(), ConfigMapSync: 100 * time.Millisecond,
-		Dir: dir, PortOffset: Offset, Bind: []string{p.Address}, Admin: "127.0.0.1:0", CacheDir: t.TempDir(),
+		Budgets: model.DefaultBudgets, Dialects: DataPlanes(t), Extensions: Extensions(),
+		ConfigMapSync: 100 * time.Millisecond,
+		Dir:           dir, PortOffset: Offset, Bind: []string{p.Address}, Admin: "127.0.0.1:0", CacheDir: t.TempDir(),
 		Log: slog.New(slog.NewTextHandler(&logTo{t}, nil)), OnAdmin: func(addr string) { listening <- addr },
 	}
 	for _, f := range change {
