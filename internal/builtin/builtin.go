@@ -9,9 +9,11 @@ import (
 	"cardea.dev/cardea/internal/features/apikey"
 	"cardea.dev/cardea/internal/features/authorization"
 	"cardea.dev/cardea/internal/features/basicauth"
+	"cardea.dev/cardea/internal/features/connection"
 	"cardea.dev/cardea/internal/features/cors"
 	"cardea.dev/cardea/internal/features/headers"
 	"cardea.dev/cardea/internal/features/jwt"
+	"cardea.dev/cardea/internal/features/limits"
 	"cardea.dev/cardea/internal/features/retry"
 	"cardea.dev/cardea/internal/features/timeouts"
 	"cardea.dev/cardea/internal/policykind"
@@ -28,5 +30,7 @@ func Plugins() []extend.Plugin {
 		authorization.Feature.Plug(),
 
 		timeouts.Feature.Plug(), retry.Feature.Plug(), headers.Feature.Plug(),
+
+		limits.Feature.Plug(), connection.Feature.Plug(),
 	)
 }

@@ -35,7 +35,11 @@ func (s stages) clusters(p plan.Plan) *flow.Collection[resource.Key, resource.Re
 			if !ours(b.DataPlane) {
 				return resource.Resource{}, false
 			}
-			part := newPart("", mustMarshal(renderCluster(b)), common[b.Protocol])
+			part, warms := newPart("", mustMarshal(renderCluster(b)), common[b.Protocol]), false
+			if stated := fetch(c, p.Settings.Backends, k); len(stated.From) > 0 {
+				own := statedCluster(b, stated.BackendFields)
+				part, warms = newPart("", mustMarshal(own)), len(own.HealthChecks) > 0
+			}
 			part.Fragments = []resource.Fragment{backendFragment(k.Backend, part.Hash)}
 			if b.TLS != nil && b.TLS.Policy != (model.ObjectRef{}) {
 				if _, refused := flow.Fetch(c, s.refused, refusalKey(k.Gateway, part.Fragments[0])); refused {
@@ -50,7 +54,9 @@ func (s stages) clusters(p plan.Plan) *flow.Collection[resource.Key, resource.Re
 			if shown(b.TLS) {
 				part.Needs = append(part.Needs, resource.Name{Type: resource.Secret, Name: clientSecretName(b.TLS.Certificate)})
 			}
-			return resource.Join(part), true
+			r := resource.Join(part)
+			r.Warms = warms
+			return r, true
 		})
 }
 

@@ -4,8 +4,10 @@ import (
 	"slices"
 	"strings"
 
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
+	upstreamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 	"google.golang.org/protobuf/proto"
 
 	"cardea.dev/cardea/extend"
@@ -30,6 +32,14 @@ func (features) Rule(v extend.Value, from model.ObjectRef) (plan.Rendered, bool)
 	if e.fields != nil {
 		e.out.Fields = mustMarshal(e.fields)
 	}
+	return e.out, able
+}
+
+// Backend implements plan.Renderer.
+func (features) Backend(v extend.Value, _ model.ObjectRef) (plan.Rendered, bool) {
+	e := &backendFeature{cluster: new(clusterv3.Cluster), http: new(upstreamv3.HttpProtocolOptions)}
+	able := v.Backend(e)
+	e.out.Backend = plan.BackendFields{Cluster: mustMarshal(e.cluster), HTTP: mustMarshal(e.http)}
 	return e.out, able
 }
 
@@ -108,5 +118,23 @@ func (e *ruleFeature) Cluster(backend extend.BackendKey) string {
 
 // Unsupported implements extend.EnvoyRule.
 func (e *ruleFeature) Unsupported(field, why string) {
+	e.out.Unsupported = append(e.out.Unsupported, plan.Unsupported{Field: field, Why: why})
+}
+
+// backendFeature is an extend.EnvoyBackend.
+type backendFeature struct {
+	out     plan.Rendered
+	cluster *clusterv3.Cluster
+	http    *upstreamv3.HttpProtocolOptions
+}
+
+// Cluster implements extend.EnvoyBackend.
+func (e *backendFeature) Cluster(fields *clusterv3.Cluster) { proto.Merge(e.cluster, fields) }
+
+// HTTP implements extend.EnvoyBackend.
+func (e *backendFeature) HTTP(fields *upstreamv3.HttpProtocolOptions) { proto.Merge(e.http, fields) }
+
+// Unsupported implements extend.EnvoyBackend.
+func (e *backendFeature) Unsupported(field, why string) {
 	e.out.Unsupported = append(e.out.Unsupported, plan.Unsupported{Field: field, Why: why})
 }

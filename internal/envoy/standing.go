@@ -175,8 +175,10 @@ func (s stages) policyStandings(
 		})
 }
 
-// settingStandings tells the same of what objects state for Gateways and listeners.
-func (s stages) settingStandings(p plan.Plan) *flow.Collection[resource.StandingKey, resource.Standing] {
+// settingStandings tells the same of what objects state for Gateways, listeners and backends.
+func (s stages) settingStandings(
+	p plan.Plan, cds *flow.Collection[resource.Key, resource.Resource],
+) *flow.Collection[resource.StandingKey, resource.Standing] {
 	listeners := flow.Group(p.Listeners, "envoy/listeners-by-gateway",
 		func(_ model.ListenerKey, l model.Listener) []model.ObjectRef {
 			if !servable(l.DataPlane, l.Protocol, l.Port.Transport) {
@@ -189,7 +191,7 @@ func (s stages) settingStandings(p plan.Plan) *flow.Collection[resource.Standing
 		domains = flow.Group(p.Domains, "envoy/domains-by-listener",
 			func(k model.DomainKey, _ plan.Sites) []model.ListenerKey { return []model.ListenerKey{k.Listener} }, flow.ByKey)
 	}
-	return flow.Derive(listeners, "envoy/setting-standings",
+	levels := flow.Derive(listeners, "envoy/level-standings",
 		func(c *flow.Ctx, gateway model.ObjectRef, all flow.Members[model.ListenerKey, model.Listener],
 			emit func(resource.StandingKey, resource.Standing),
 		) {
@@ -214,4 +216,11 @@ func (s stages) settingStandings(p plan.Plan) *flow.Collection[resource.Standing
 				emit(resource.StandingKey{Gateway: gateway, Origin: resource.Origin{Object: object}}, *found[object])
 			}
 		})
+	if p.Settings.Backends == nil {
+		return levels
+	}
+	itself := func(_ *flow.Ctx, _ resource.StandingKey, own resource.Standing) (resource.Standing, bool) {
+		return own, true
+	}
+	return flow.Merge("envoy/setting-standings", flow.From(levels, itself), flow.From(s.backendStandings(p, cds), itself))
 }

@@ -82,16 +82,10 @@ func lookUp[S any](
 
 // withPolicies are the backends that routes send requests to, and those that only settings do.
 func (m *Meaning) withPolicies(p *policy.Meaning) *flow.Collection[plan.BackendKey, model.Backend] {
-	if p.Backends == nil {
+	if p.Others == nil {
 		return flow.Map(m.Plan.Users, "plan/backend", m.ofRoutes)
 	}
-	others := flow.Map(p.Backends, "backends of policies",
-		func(c *flow.Ctx, k plan.BackendKey, _ policy.Users) (model.DataPlane, bool) {
-			_, used := flow.Fetch(c, m.Plan.Users, k)
-			g, found := flow.Fetch(c, m.Plan.Gateways, k.Gateway)
-			return g.DataPlane, found && !used
-		})
-	return flow.Merge("plan/backend", flow.From(m.Plan.Users, m.ofRoutes), flow.From(others, m.backend))
+	return flow.Merge("plan/backend", flow.From(m.Plan.Users, m.ofRoutes), flow.From(p.Others, m.backend))
 }
 
 // extension tells what is wrong with a filter that names a policy.

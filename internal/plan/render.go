@@ -10,6 +10,8 @@ type Renderer interface {
 	// Rule renders a value at a level of requests, on behalf of an object. able is false if the data plane knows nothing
 	// of the feature there.
 	Rule(v extend.Value, from model.ObjectRef) (r Rendered, able bool)
+	// Backend renders a value for a backend. able is false if the data plane knows nothing of the feature there.
+	Backend(v extend.Value, from model.ObjectRef) (r Rendered, able bool)
 	// Error answers a status to every request, under a name.
 	Error(name string, status int, from model.ObjectRef) Setting
 }
@@ -18,7 +20,9 @@ type Renderer interface {
 type Rendered struct {
 	Settings []Setting
 	// Fields are fields of the data plane's routes, encoded. There is no broader level for them.
-	Fields      []byte
+	Fields []byte
+	// Backend are those of a backend.
+	Backend     BackendFields
 	Entries     []RenderedEntry
 	Unsupported []Unsupported
 }

@@ -15,6 +15,8 @@ type Settings struct {
 	// Shared are the entries of filters that keep state, which all levels of a Gateway share. A setting of such a slot
 	// refers to one by its ID.
 	Shared *flow.Collection[SharedKey, SharedEntry]
+	// Backends is what is stated for backends. A backend for which nothing is stated has no entry.
+	Backends *flow.Collection[BackendKey, BackendSettings]
 }
 
 // Setting is what one object states for one filter at one level.
@@ -76,3 +78,13 @@ type SharedKey struct {
 	Gateway  model.ObjectRef
 	Slot, ID string
 }
+
+// BackendSettings are fields of a backend, in place of what the data plane has of its own.
+type BackendSettings struct {
+	From []model.ObjectRef // the objects that state them, sorted
+	BackendFields
+}
+
+// BackendFields are fields of a backend, encoded as its data plane has them; of Envoy, those of a Cluster and of its
+// HttpProtocolOptions. Fields of several features follow one another.
+type BackendFields struct{ Cluster, HTTP []byte }

@@ -8,10 +8,11 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// place is where settings stand: a level, or a route (the other one is zero).
+// place is where settings stand: a level, a route, or a backend (the others are zero).
 type place struct {
-	Level LevelKey
-	Route model.ObjectRef
+	Level   LevelKey
+	Route   model.ObjectRef
+	Backend plan.BackendKey
 }
 
 // needed is what settings need besides themselves, and the Gateways where they stand.
@@ -38,14 +39,14 @@ func (n *needed) any() bool { return len(n.Entries)+len(n.Uses) > 0 }
 // byPlace makes at most one value of each level, and of each route.
 func byPlace[V any](
 	m *Meaning, name string, ofLevel func(LevelKey, level) (V, bool),
-	ofRoute func(*flow.Ctx, model.ObjectRef, Route) (V, bool),
+	ofRoute func(*flow.Ctx, model.ObjectRef, Route) (V, bool), others ...flow.Input[place, V],
 ) *flow.Collection[place, V] {
 	levels := flow.Rename(m.Levels, "policy/level-"+name, func(k LevelKey) place { return place{Level: k} },
 		func(_ *flow.Ctx, k LevelKey, l level) (V, bool) { return ofLevel(k, l) })
 	routes := flow.Rename(m.Routes, "policy/route-"+name,
 		func(r model.ObjectRef) place { return place{Route: r} }, ofRoute)
 	itself := func(_ *flow.Ctx, _ place, v V) (V, bool) { return v, true }
-	return flow.Merge("policy/"+name, flow.From(levels, itself), flow.From(routes, itself))
+	return flow.Merge("policy/"+name, flow.From(levels, itself), append(others, flow.From(routes, itself))...)
 }
 
 // needs has what settings need, by where they stand.
@@ -73,7 +74,7 @@ func (m *Meaning) needs(routes *flow.Collection[model.ObjectRef, model.Route]) *
 type Users = flow.Members[place, needed]
 
 func usersOf(all *flow.Collection[place, needed]) *flow.Collection[plan.BackendKey, Users] {
-	return flow.Group(all, "policy/backends", func(_ place, n needed) (keys []plan.BackendKey) {
+	return flow.Group(all, "policy/backend-users", func(_ place, n needed) (keys []plan.BackendKey) {
 		for _, g := range n.Gateways {
 			for _, b := range n.Uses {
 				keys = append(keys, plan.BackendKey{Gateway: g, Backend: b})

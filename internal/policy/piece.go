@@ -37,16 +37,18 @@ type scope struct {
 	m        *Meaning
 	kind     Kind
 	renderer plan.Renderer
-	where    extend.Where
-	route    model.ObjectRef // for rules; else zero
-	features []*Feature
-	stated   map[string][]statements
-	merged   map[string]Effective
+	// rendering is what the renderer renders them for: plan.Renderer.Rule or plan.Renderer.Backend.
+	rendering func(plan.Renderer, extend.Value, model.ObjectRef) (plan.Rendered, bool)
+	where     extend.Where
+	route     model.ObjectRef // for rules; else zero
+	features  []*Feature
+	stated    map[string][]statements
+	merged    map[string]Effective
 }
 
 func (m *Meaning) scope(c *flow.Ctx, kind Kind, d model.DataPlane) *scope {
 	return &scope{
-		c: c, m: m, kind: kind, renderer: m.renderers[d],
+		c: c, m: m, kind: kind, renderer: m.renderers[d], rendering: plan.Renderer.Rule,
 		stated: map[string][]statements{}, merged: map[string]Effective{},
 	}
 }
@@ -91,8 +93,9 @@ func (s *scope) render(f *Feature, p *Piece) {
 	} else {
 		p.Shown = string(value.Shown())
 	}
-	if !told.refused && !told.pending {
-		rendered, able := s.renderer.Rule(value, p.by())
+	// Of a feature that keeps what is right, Read has left out what is wrong.
+	if err == nil && p.Wrong == "" && (f.OnInvalid == extend.Keep || !told.refused && !told.pending) {
+		rendered, able := s.rendering(s.renderer, value, p.by())
 		for _, u := range rendered.Unsupported {
 			told.unsupported(u.Field, u.Why)
 		}

@@ -14,7 +14,7 @@ const atRule = extend.AtRule
 // Inputs is what policies depend on.
 type Inputs struct {
 	Sources *kinds.Sources
-	Plan    plan.Plan // Gateways, Listeners and Routes
+	Plan    plan.Plan // Gateways, Listeners, Routes and Users
 	Lookups Lookups
 	// Renderers render features, by data plane.
 	Renderers map[model.DataPlane]plan.Renderer
@@ -29,8 +29,10 @@ type Meaning struct {
 	// Levels and Routes are what explains the settings.
 	Levels *flow.Collection[LevelKey, level]
 	Routes *flow.Collection[model.ObjectRef, Route]
-	// Backends are those that settings send requests to.
-	Backends *flow.Collection[plan.BackendKey, Users]
+	// Backends has what is stated for backends.
+	Backends *flow.Collection[plan.BackendKey, Backend]
+	// Others are the backends that settings send requests to and no route does, with the data plane that does so.
+	Others *flow.Collection[plan.BackendKey, model.DataPlane]
 
 	in        Inputs
 	told      *flow.Collection[model.ObjectRef, flow.Members[place, told]]
@@ -42,7 +44,7 @@ type Meaning struct {
 // New makes what policies come to.
 func New(store *Store, in Inputs) *Meaning {
 	m := &Meaning{Store: store, in: in, renderers: in.Renderers, lookups: in.Lookups}
-	if len(store.atRules()) == 0 {
+	if len(store.Kinds) == 0 {
 		return m
 	}
 	m.Levels = m.levels(in)
@@ -57,7 +59,10 @@ func New(store *Store, in Inputs) *Meaning {
 	m.Settings.Routes = flow.Map(m.Routes, "plan/route-settings",
 		func(_ *flow.Ctx, _ model.ObjectRef, r Route) (plan.RouteSettings, bool) { return r.settings(), true })
 	needs := m.needs(in.Plan.Routes)
-	m.Settings.Shared, m.Backends = entriesOf(needs), usersOf(needs)
+	m.Settings.Shared, m.Others = entriesOf(needs), m.others(usersOf(needs))
+	m.Backends = m.backends()
+	m.Settings.Backends = flow.Map(m.Backends, "plan/backend-settings",
+		func(_ *flow.Ctx, _ plan.BackendKey, b Backend) (plan.BackendSettings, bool) { return b.settings() })
 	m.told = m.tellings()
 	return m
 }
@@ -89,9 +94,12 @@ func settingsAt[K comparable](gateway bool) func(*flow.Ctx, K, levelMembers) ([]
 }
 
 // atRules are the kinds whose features are stated for requests.
-func (s *Store) atRules() (list []Kind) {
+func (s *Store) atRules() []Kind { return s.having(atRule) }
+
+// having are the kinds of which some features are stated at levels.
+func (s *Store) having(levels extend.Levels) (list []Kind) {
 	for _, k := range s.Kinds {
-		if k.AtRule() {
+		if k.has(levels) {
 			list = append(list, k)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/extend"
@@ -27,6 +28,7 @@ type tester struct {
 	gateways  *flow.Source[model.ObjectRef, model.Gateway]
 	listeners *flow.Source[model.ListenerKey, model.Listener]
 	routes    *flow.Source[model.ObjectRef, model.Route]
+	backends  []plan.BackendKey // that the route uses
 	m         *Meaning
 	created   time.Time
 }
@@ -34,14 +36,21 @@ type tester struct {
 var (
 	edge = model.Ref(model.KindGateway, "infra", "edge")
 	web  = model.Ref(model.KindHTTPRoute, "shop", "web")
+	// blue and admin are the ports http and admin of a Service.
+	blue  = model.BackendKey{Object: model.Ref(model.KindService, "shop", "blue"), Port: 80}
+	admin = model.BackendKey{Object: model.Ref(model.KindService, "shop", "blue"), Port: 90}
 )
 
 // free is any JSON: the test's features are not read.
 type free map[string]any
 
 func declared(kind, name, schema string, levels extend.Levels) *extend.Declared {
+	onInvalid := extend.Deny
+	if levels == extend.AtBackend {
+		onInvalid = extend.Keep
+	}
 	return extend.Feature[free, free]{
-		Kind: kind, Name: name, Schema: []byte(schema), Levels: levels, OnInvalid: extend.Deny,
+		Kind: kind, Name: name, Schema: []byte(schema), Levels: levels, OnInvalid: onInvalid,
 		Own: func(rule gatewayv1.HTTPRouteRule) (free, bool) {
 			if name != "timeouts" || rule.Timeouts == nil {
 				return nil, false
@@ -51,10 +60,13 @@ func declared(kind, name, schema string, levels extend.Levels) *extend.Declared 
 		Read: func(r extend.Reader, s free) free {
 			if s["bad"] != nil {
 				r.Field("bad").Refuse("it must not be stated")
+				delete(s, "bad")
 			}
 			return s
 		},
-		Envoy: extend.EnvoyFuncs[free]{Rule: func(extend.EnvoyRule, free) {}},
+		Envoy: extend.EnvoyFuncs[free]{
+			Rule: func(extend.EnvoyRule, free) {}, Backend: func(extend.EnvoyBackend, free) {},
+		},
 	}.Plug().Feature
 }
 
@@ -70,6 +82,10 @@ func (words) Rule(v extend.Value, from model.ObjectRef) (plan.Rendered, bool) {
 	return r, true
 }
 
+func (words) Backend(v extend.Value, _ model.ObjectRef) (plan.Rendered, bool) {
+	return plan.Rendered{Backend: plan.BackendFields{Cluster: v.Shown()}}, true
+}
+
 func (words) Error(name string, status int, from model.ObjectRef) plan.Setting {
 	return plan.Setting{From: from, Slot: "guard", Name: name, Config: plan.Packed{Type: fmt.Sprint(status)}}
 }
@@ -82,7 +98,7 @@ const plainSchema = `{"type": "object", "properties": {
 func newTester(t *testing.T) *tester {
 	g := flow.New(flow.Config{Name: "test", Check: true})
 	var more []*kind.Kind
-	for _, k := range []model.Kind{model.KindTrafficPolicy, model.KindSecurityPolicy} {
+	for _, k := range []model.Kind{model.KindTrafficPolicy, model.KindSecurityPolicy, model.KindBackendPolicy} {
 		more = append(more, &kind.Kind{
 			Kind: k, Plural: strings.ToLower(k.String()) + "s", Versions: []string{"v1alpha1"},
 			Content: kind.Custom[input.PolicySpec](),
@@ -93,6 +109,7 @@ func newTester(t *testing.T) *tester {
 		gateways:  flow.NewSource[model.ObjectRef, model.Gateway](g, "gateways"),
 		listeners: flow.NewSource[model.ListenerKey, model.Listener](g, "listeners"),
 		routes:    flow.NewSource[model.ObjectRef, model.Route](g, "routes"),
+		backends:  []plan.BackendKey{{Gateway: edge, Backend: blue}, {Gateway: edge, Backend: admin}},
 		created:   time.Unix(1_700_000_000, 0),
 	}
 	store, err := NewStore(w.in, []*extend.Declared{
@@ -100,6 +117,7 @@ func newTester(t *testing.T) *tester {
 		declared("TrafficPolicy", "retry", plainSchema, extend.AtRule),
 		declared("SecurityPolicy", "jwt", plainSchema, extend.AtRule),
 		declared("SecurityPolicy", "cors", plainSchema, extend.AtRule),
+		declared("BackendPolicy", "limits", plainSchema, extend.AtBackend),
 	}, "")
 	if err != nil {
 		t.Fatal(err)
@@ -108,6 +126,9 @@ func newTester(t *testing.T) *tester {
 		Sources: w.in, Renderers: map[model.DataPlane]plan.Renderer{model.DataPlaneEnvoy: words{}},
 		Plan: plan.Plan{
 			Gateways: w.gateways.Collection(), Listeners: w.listeners.Collection(), Routes: w.routes.Collection(),
+			Users: flow.Group(w.routes.Collection(), "users", func(model.ObjectRef, model.Route) []plan.BackendKey {
+				return w.backends
+			}, flow.ByKey),
 		},
 	})
 	w.apply(func(b *flow.Batch) {
@@ -118,6 +139,9 @@ func newTester(t *testing.T) *tester {
 		w.routes.Synced(b)
 		w.gateways.Set(b, edge, model.Gateway{Ref: edge, Accepted: true, DataPlane: model.DataPlaneEnvoy,
 			Class: model.Ref(model.KindGatewayClass, "", "cardea")})
+		w.in.Services.Set(b, blue.Object, input.Object[corev1.ServiceSpec]{Spec: &corev1.ServiceSpec{
+			Ports: []corev1.ServicePort{{Name: "http", Port: 80}, {Name: "admin", Port: 90}},
+		}})
 		w.listener(b, "https")
 		w.route(b, `{"rules": [{"name": "orders", "timeouts": {"request": "60s"}}, {"name": "public"}]}`, "https")
 	})

@@ -69,6 +69,14 @@ func (t *told) urgency() string {
 
 // tellings has what is told, by policy.
 func (m *Meaning) tellings() *flow.Collection[model.ObjectRef, flow.Members[place, told]] {
+	backends := flow.Rename(m.Backends, "policy/backend-told", func(k plan.BackendKey) place { return place{Backend: k} },
+		func(_ *flow.Ctx, k plan.BackendKey, b Backend) (told, bool) {
+			var t told
+			for _, p := range b.Pieces {
+				t.add(p.Piece, fmt.Sprintf("%s at %s", k.Backend.Words(), k.Gateway))
+			}
+			return t, len(t.mentions()) > 0
+		})
 	all := byPlace(m, "told", func(k LevelKey, l level) (told, bool) {
 		var t told
 		t.add(l.Piece, k.String())
@@ -79,7 +87,7 @@ func (m *Meaning) tellings() *flow.Collection[model.ObjectRef, flow.Members[plac
 			t.add(p.Piece, fmt.Sprintf("rule %s of %s", rule.Name, ref))
 		}
 		return t, len(t.mentions()) > 0
-	})
+	}, flow.From(backends, func(_ *flow.Ctx, _ place, t told) (told, bool) { return t, true }))
 	return flow.Group(all, "policy/tellings",
 		func(_ place, t told) []model.ObjectRef { return t.mentions() },
 		func(_ place, t told) string { return t.urgency() })
@@ -92,18 +100,22 @@ type reporter struct {
 	// proxied are the Gateways with a proxy that has acknowledged its configuration.
 	proxied *flow.Collection[model.ObjectRef, struct{}]
 	named   *flow.Collection[model.ObjectRef, flow.Members[model.ObjectRef, model.Gateway]] // Gateways by class
+	// backends are those that policies reach, by object
+	backends *flow.Collection[model.ObjectRef, flow.Members[plan.BackendKey, Backend]]
 }
 
 // Reports are those on policies of all kinds.
 func (m *Meaning) Reports(
 	out resource.Outputs, proxied *flow.Collection[model.ObjectRef, struct{}],
 ) (list []plan.Reporter) {
-	if m.Levels == nil {
+	if len(m.Store.Kinds) == 0 {
 		return nil
 	}
 	r := reporter{Meaning: m, out: out, proxied: proxied}
 	r.named = flow.Group(m.in.Plan.Gateways, "policy/gateways-by-class",
 		func(_ model.ObjectRef, g model.Gateway) []model.ObjectRef { return []model.ObjectRef{g.Class} }, flow.ByKey)
+	r.backends = flow.Group(m.Backends, "policy/backends-by-object",
+		func(k plan.BackendKey, _ Backend) []model.ObjectRef { return []model.ObjectRef{k.Backend.Object} }, flow.ByKey)
 	for _, k := range m.Store.Kinds {
 		list = append(list, plan.Reported(k.Kind, flow.Map(m.Store.byKind[k.Kind], "report/"+k.Kind.Qualified(), r.report)))
 	}

@@ -34,7 +34,7 @@ type RulePieces struct {
 	Fields []byte
 }
 
-// RulePiece is a feature of a kind at a rule.
+// RulePiece is a feature of a kind at a rule or a backend.
 type RulePiece struct {
 	Kind model.Kind
 	Piece

@@ -237,8 +237,11 @@ func sections(list ...members) (names []string) {
 }
 
 // AtRule tells whether some of the kind's features are stated for requests.
-func (k Kind) AtRule() bool {
-	return slices.ContainsFunc(k.Features, func(f *Feature) bool { return f.Levels.Has(atRule) })
+func (k Kind) AtRule() bool { return k.has(atRule) }
+
+// has tells whether some of the kind's features are stated at levels.
+func (k Kind) has(levels extend.Levels) bool {
+	return slices.ContainsFunc(k.Features, func(f *Feature) bool { return f.Levels.Has(levels) })
 }
 
 // Has tells whether there is a policy.

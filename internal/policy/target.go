@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 
+	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/conditions"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
@@ -11,13 +12,17 @@ import (
 
 // ancestors adds the Gateways that a policy reaches by a target, or the target if it leads to none.
 func (r reporter) ancestors(c *flow.Ctx, ref model.ObjectRef, t Target, facts *conditions.PolicyFacts) {
-	switch t.Object.Kind() {
-	case model.KindGatewayClass:
+	switch kind, _ := r.Store.Of(ref.Kind()); {
+	case t.Object.Kind() == model.KindGatewayClass:
 		r.class(c, ref, t, facts)
-	case model.KindGateway:
+	case t.Object.Kind() == model.KindGateway:
 		r.gateway(c, ref, t, facts)
-	case model.KindHTTPRoute, model.KindGRPCRoute:
+	case kind.AtRule() && (t.Object.Kind() == model.KindHTTPRoute || t.Object.Kind() == model.KindGRPCRoute):
 		r.route(c, t, facts)
+	case kind.has(extend.AtBackend) && t.Object.Kind() == model.KindService:
+		r.service(c, ref, t, facts)
+	case kind.has(extend.AtBackend) && t.Object.Kind() == model.KindXBackend:
+		r.xbackend(c, ref, t, facts)
 	default:
 		addTarget(facts, t, conditions.PolicyAncestor{
 			Invalid: fmt.Sprintf("a %s can't target a %s", ref.Kind(), t.Object.Kind()),

@@ -40,10 +40,28 @@ func (s *simulation) reach(o *Outcome) bool {
 		s.missing("Cluster.type " + c.GetType().String())
 	}
 	o.Endpoints = s.healthy(assignment)
-	if len(o.Endpoints) == 0 {
-		o.Status = 503
+	limits := defaultLimits(c)
+	if len(o.Endpoints) == 0 || limits.GetMaxRequests() != nil && limits.GetMaxRequests().GetValue() == 0 {
+		o.Endpoints, o.Status = nil, 503
 	}
 	return true
+}
+
+// retries tells whether a cluster takes retries. What limits let through depends on what is under way; a limit of 0, on
+// nothing.
+func retries(c *clusterv3.Cluster) bool {
+	limits := defaultLimits(c)
+	return limits.GetMaxRetries() == nil || limits.GetMaxRetries().GetValue() > 0 || limits.GetRetryBudget() != nil
+}
+
+// defaultLimits are those of requests of the usual priority; nil: none are stated.
+func defaultLimits(c *clusterv3.Cluster) *clusterv3.CircuitBreakers_Thresholds {
+	for _, t := range c.GetCircuitBreakers().GetThresholds() {
+		if t.GetPriority() == corev3.RoutingPriority_DEFAULT {
+			return t
+		}
+	}
+	return nil
 }
 
 // healthy are the endpoints that can get requests, of the best priority that has one.

@@ -86,7 +86,9 @@ func (s *simulation) send(way sending, cluster string, w *routev3.WeightedCluste
 		s.add(o)
 		return
 	}
-	o.Limits = way.limits
+	if o.Limits = way.limits; !retries(s.config.clusters[cluster]) {
+		o.Limits.Retries, o.Limits.On = 0, nil
+	}
 	if way.session != nil {
 		s.keep(way.session, &o)
 	}

@@ -1,0 +1,99 @@
+package envoy
+
+import (
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	upstreamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+	"cardea.dev/cardea/internal/resource"
+)
+
+// statedCluster is the cluster of a backend for which something is stated.
+func statedCluster(b model.Backend, stated plan.BackendFields) *clusterv3.Cluster {
+	c, fields := commonCluster(b.Protocol), new(clusterv3.Cluster)
+	proto.Merge(c, renderCluster(b))
+	mustUnmarshal(stated.Cluster, fields)
+	mergeFields(c.ProtoReflect(), fields.ProtoReflect())
+	if len(stated.HTTP) > 0 {
+		http, own := upstreamHTTP(b.Protocol), new(upstreamv3.HttpProtocolOptions)
+		mustUnmarshal(stated.HTTP, own)
+		mergeFields(http.ProtoReflect(), own.ProtoReflect())
+		c.TypedExtensionProtocolOptions = map[string]*anypb.Any{httpOptionsName: mustAny(http)}
+	}
+	return c
+}
+
+// mergeFields sets each field that is stated; of a message, its fields. A list, a map and a value that protobuf has as
+// a message, such as a duration, replace what is there.
+func mergeFields(in, stated protoreflect.Message) {
+	stated.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		if m := f.Message(); m != nil && !f.IsList() && !f.IsMap() && in.Has(f) && m.ParentFile().Package() != wellKnown {
+			mergeFields(in.Mutable(f).Message(), v.Message())
+		} else {
+			in.Set(f, v)
+		}
+		return true
+	})
+}
+
+// wellKnown is the package of protobuf's own messages.
+const wellKnown = "google.protobuf"
+
+// mustUnmarshal reads what this package wrote.
+func mustUnmarshal(b []byte, into proto.Message) {
+	if err := proto.Unmarshal(b, into); err != nil {
+		panic(err)
+	}
+}
+
+// backendStandings tells of each object that states something for a Gateway's backends what of that is not
+// acknowledged, or refused. It has no entry if nothing is.
+func (s stages) backendStandings(
+	p plan.Plan, cds *flow.Collection[resource.Key, resource.Resource],
+) *flow.Collection[resource.StandingKey, resource.Standing] {
+	pending := flow.Map(p.Settings.Backends, "envoy/backend-pending",
+		func(c *flow.Ctx, k plan.BackendKey, stated plan.BackendSettings) (of pendingBackend, some bool) {
+			g, _ := flow.Fetch(c, p.Gateways, k.Gateway)
+			key := backendResource(resource.Cluster)(k)
+			cluster, found := flow.Fetch(c, cds, key)
+			if !found {
+				return of, false
+			}
+			of.From, of.Standing = stated.From, resource.Standing{Acknowledged: true}
+			s.judge(c, g.DataPlane).content(&of.Standing, key, cluster.Parts[0].Fragments[0])
+			if of.Standing.Refused != "" {
+				of.Standing.Refused = k.Backend.Words() + ": " + of.Standing.Refused
+			}
+			return of, !of.Standing.Acknowledged
+		})
+	byObject := flow.Group(pending, "envoy/backend-pending-by-object",
+		func(k plan.BackendKey, of pendingBackend) (keys []resource.StandingKey) {
+			for _, from := range of.From {
+				keys = append(keys, resource.StandingKey{Gateway: k.Gateway, Origin: resource.Origin{Object: from}})
+			}
+			return keys
+		}, func(_ plan.BackendKey, of pendingBackend) string {
+			if of.Standing.Refused != "" {
+				return "0"
+			}
+			return "1"
+		})
+	return flow.Map(byObject, "envoy/backend-standings",
+		func(_ *flow.Ctx, _ resource.StandingKey, all flow.Members[plan.BackendKey, pendingBackend]) (
+			resource.Standing, bool,
+		) {
+			_, first := all.At(0)
+			return first.Standing, true
+		})
+}
+
+// pendingBackend is a backend of which not everything that is stated is acknowledged.
+type pendingBackend struct {
+	From     []model.ObjectRef
+	Standing resource.Standing
+}

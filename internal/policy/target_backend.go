@@ -1,0 +1,56 @@
+package policy
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"cardea.dev/cardea/internal/conditions"
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+)
+
+// service adds the Gateways that use a Service, or a port of it.
+func (r reporter) service(c *flow.Ctx, ref model.ObjectRef, t Target, facts *conditions.PolicyFacts) {
+	o, found := flow.Fetch(c, r.in.Sources.Services.Collection(), t.Object)
+	if !found {
+		addTarget(facts, t, conditions.PolicyAncestor{Missing: fmt.Sprintf("%s does not exist", t.Object)})
+		return
+	}
+	var names []string
+	for _, p := range o.Spec.Ports {
+		if p.Name != "" && (p.Protocol == "" || p.Protocol == corev1.ProtocolTCP) {
+			names = append(names, p.Name)
+		}
+	}
+	if why := missing(t, "port", names); why != "" {
+		addTarget(facts, t, conditions.PolicyAncestor{Missing: why})
+		return
+	}
+	r.backend(c, ref, t, facts)
+}
+
+// xbackend adds the Gateways that use an XBackend.
+func (r reporter) xbackend(c *flow.Ctx, ref model.ObjectRef, t Target, facts *conditions.PolicyFacts) {
+	if _, found := flow.Fetch(c, r.in.Sources.XBackends.Collection(), t.Object); !found {
+		addTarget(facts, t, conditions.PolicyAncestor{Missing: fmt.Sprintf("%s does not exist", t.Object)})
+		return
+	}
+	r.backend(c, ref, t, facts)
+}
+
+func (r reporter) backend(c *flow.Ctx, ref model.ObjectRef, t Target, facts *conditions.PolicyFacts) {
+	members, _ := flow.Fetch(c, r.backends, t.Object)
+	served := false
+	for k, b := range members.All() {
+		if t.Section == "" || t.Section == b.Port {
+			served = true
+			addGateway(facts, k.Gateway, r.atLevel(c, k.Gateway, ref))
+		}
+	}
+	if !served {
+		addTarget(facts, t, conditions.PolicyAncestor{
+			Unserved: "no route that a Gateway of Cardea's serves sends requests to it",
+		})
+	}
+}
