@@ -76,8 +76,8 @@ func parseCall(fields []string) (Call, error) {
 	c := Call{Text: strings.Join(fields, " "), Header: http.Header{}, Times: 1}
 	left, right, ok := cut(fields, "->")
 	if !ok || len(left) < 2 || len(right) < 1 {
-		return c, fmt.Errorf("want METHOD URL [-H name:value] [-u user:password] [-t token] [-d body] [-E certificate] [*times] -> "+
-			"STATUS [backend] [name=value], got %q", c.Text)
+		return c, fmt.Errorf("want METHOD URL [-H name:value] [-u user:password] [-t token] [-d body] "+
+			"[-E certificate] [*times] -> STATUS [backend] [name=value], got %q", c.Text)
 	}
 	if err := c.request(left); err != nil {
 		return c, err
