@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/internal/conditions"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
@@ -159,7 +160,7 @@ func (p *problems) add(path string, f Finding) {
 
 func (p *problems) unsupported(path, why string) {
 	p.refused = true
-	p.add(path, Finding{Condition: "Programmed", Reason: "Unsupported", Message: why})
+	p.add(path, Finding{Condition: conditions.Programmed, Reason: "Unsupported", Message: why})
 }
 
 // fieldOf is where a part of a feature stands in a policy.
