@@ -18,7 +18,6 @@ import (
 var notShown = map[string]string{
 	"HTTPRoute useDefaultGateways":                                 noParent,
 	"GRPCRoute useDefaultGateways":                                 noParent,
-	"HTTPRoute rules[].name":                                       sameRequests,
 	"GRPCRoute rules[].name":                                       sameRequests,
 	"HTTPRoute rules[].filters[].extensionRef.group":               noExtension,
 	"HTTPRoute rules[].filters[].extensionRef.kind":                noExtension,

@@ -29,7 +29,7 @@ func pureWorld(t *testing.T, dir string) *world.World {
 	w := world.New(world.Config{
 		Dialects: dataplanes.All(), Extensions: Extensions(), Check: true, Budgets: model.DefaultBudgets,
 		Environment: model.Environment{Addresses: []string{"127.0.0.1"}, PortOffset: Offset}})
-	s := schema.New(w.Sources.Catalog)
+	s := schemas()
 	folder, err := files.New(files.Config{Dir: dir, Sources: w.Sources.Sources, Graph: w.Graph, Schema: s,
 		OnProblem: func(files.Problem) {}})
 	if err != nil {

@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,7 +20,9 @@ func TestReferencesAreDeclared(t *testing.T) {
 	fetched := 0
 	for _, docs := range readCorpus(t).files {
 		w := worldOf(t, docs)
-		for from, declared := range declaredReferences(w) {
+		all := declaredReferences(w)
+		named := namedByPolicies(all)
+		for from, declared := range all {
 			for _, d := range w.Graph.Trace(from) {
 				to, isObject := d.Key.(model.ObjectRef)
 				switch {
@@ -27,6 +31,8 @@ func TestReferencesAreDeclared(t *testing.T) {
 					fetched++
 				case strings.HasPrefix(d.By, "report/") && !onDemand(w.Sources.Catalog.Of(to.Kind())):
 					// A report tells of what uses an object, too, and of kinds all of whose objects are read.
+				case strings.HasPrefix(d.By, "policy/") && named[to]:
+					// What policies name is looked up for what they target.
 				default:
 					t.Errorf("%s of %s fetched %s from %s, but the declaration of its kind does not list that reference",
 						d.By, from, to, d.Collection)
@@ -37,6 +43,17 @@ func TestReferencesAreDeclared(t *testing.T) {
 	if fetched < 1000 {
 		t.Errorf("only %d objects were fetched: this test sees nothing", fetched)
 	}
+}
+
+// namedByPolicies are the objects that policies refer to.
+func namedByPolicies(all map[model.ObjectRef]map[model.ObjectRef]bool) map[model.ObjectRef]bool {
+	named := map[model.ObjectRef]bool{}
+	for from, declared := range all {
+		if slices.ContainsFunc(Extensions(), func(e world.Extension) bool { return e.Kind.Kind == from.Kind() }) {
+			maps.Copy(named, declared)
+		}
+	}
+	return named
 }
 
 func onDemand(k *kind.Kind) bool { return k != nil && k.Reading == kind.OnDemand }

@@ -16,24 +16,27 @@ type simulation struct {
 	config *simulate.Config
 	of     *resource.Excerpt
 	rules  map[*resource.Part]map[string]resource.Origin // of virtual hosts that were asked for, by the names of routes
-	gates  map[string]model.RuleKey                      // rules that have gates of their own, by the names of routes
 }
 
 // newSimulation makes an excerpt ready to be asked.
 func newSimulation(of *resource.Excerpt, gates request.Gates) (request.Simulation, error) {
-	s := simulation{simulate.New(), of, map[*resource.Part]map[string]resource.Origin{}, map[string]model.RuleKey{}}
-	for rule := range gates.Rules {
-		s.gates[ruleName(rule)] = rule
-	}
-	s.config.Gates = func(route string, key request.GateKey) (request.Gate, bool) {
-		return gates.Of(s.gates[route], key)
-	}
+	s := simulation{simulate.New(), of, map[*resource.Part]map[string]resource.Origin{}}
+	s.config.Gates = GatesByRoute(gates)
 	for name, parts := range of.Offered {
 		if err := s.config.Add(name.Type, name.Name, resource.Resource{Parts: parts}.Flatten(nil)); err != nil {
 			return nil, err
 		}
 	}
 	return s, nil
+}
+
+// GatesByRoute finds gates by the names of routes.
+func GatesByRoute(gates request.Gates) func(route string, key request.GateKey) (request.Gate, bool) {
+	rules := map[string]model.RuleKey{} // those that have gates of their own
+	for rule := range gates.Rules {
+		rules[ruleName(rule)] = rule
+	}
+	return func(route string, key request.GateKey) (request.Gate, bool) { return gates.Of(rules[route], key) }
 }
 
 // Do implements request.Simulation.

@@ -33,6 +33,6 @@ func (g Gates) Of(rule model.RuleKey, key GateKey) (Gate, bool) {
 type Verdict struct {
 	Status int `json:"status,omitempty"` // that answers it; 0: it passes
 	// If is what decides that can't be told, "the token is accepted by corp": if so the request passes, else it gets
-	// Status.
+	// Status. Without a Status it passes all the same, and what the backend gets depends on it.
 	If string `json:"if,omitempty"`
 }

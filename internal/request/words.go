@@ -35,7 +35,11 @@ func (e Effect) Words(sent Request) []string {
 	}
 	w.limits(e.Limits)
 	for _, g := range e.Gates {
-		w.say("%d unless %s", g.Status, g.If)
+		if g.Status == 0 {
+			w.say("what the backend gets depends on whether %s", g.If)
+		} else {
+			w.say("%d unless %s", g.Status, g.If)
+		}
 	}
 	for _, name := range HeaderNames(e.Header) {
 		if name != "Location" && name != GRPCStatus { // which Answer tells

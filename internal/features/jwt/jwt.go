@@ -62,14 +62,20 @@ func judge(q extend.Request, v Value) []extend.Verdict {
 		names = append(names, p.Name)
 		brought = brought || slices.ContainsFunc(p.From, func(s Source) bool { return s.in(q) })
 	}
-	refused := extend.Verdict{Status: http.StatusUnauthorized}
+	accepted := "the token is accepted by " + strings.Join(names, " or ")
 	switch {
-	case v.Mode == Permissive, v.Mode == Optional && !brought:
+	case !brought && v.Mode == Strict:
+		return []extend.Verdict{{Status: http.StatusUnauthorized}}
+	case !brought:
 		return nil
-	case brought:
-		refused.If = "the token is accepted by " + strings.Join(names, " or ")
+	case v.Mode == Permissive:
+		return []extend.Verdict{{If: accepted}}
 	}
-	return []extend.Verdict{refused}
+	list := []extend.Verdict{{Status: http.StatusUnauthorized, If: accepted}}
+	if slices.ContainsFunc(v.Providers, func(p Accepted) bool { return len(p.Audiences) > 0 }) {
+		list = append(list, extend.Verdict{Status: http.StatusForbidden, If: "it is for one of the audiences"})
+	}
+	return list
 }
 
 // in tells whether a request has a token at a place.

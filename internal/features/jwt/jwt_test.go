@@ -81,7 +81,7 @@ func TestJudge(t *testing.T) {
 		{Strict, "/?token=x", nil, []extend.Verdict{asked}},
 		{Optional, "/", http.Header{"Cookie": {"t=x"}}, []extend.Verdict{asked}},
 		{Optional, "/", nil, nil},
-		{Permissive, "/?token=x", nil, nil},
+		{Permissive, "/?token=x", nil, []extend.Verdict{{If: asked.If}}},
 	} {
 		v := Value{Mode: of.mode, Providers: []Accepted{{Name: "corp", From: from}}}
 		if got := judge(extend.Request{Path: of.path, Header: of.header}, v); fmt.Sprint(got) != fmt.Sprint(of.want) {
