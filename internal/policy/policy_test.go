@@ -70,6 +70,12 @@ func declared(kind, name, schema string, levels extend.Levels) *extend.Declared 
 	}.Plug().Feature
 }
 
+// together puts a feature into a group.
+func together(d *extend.Declared) *extend.Declared {
+	d.Group = "attempts"
+	return d
+}
+
 // words renders a value as itself.
 type words struct{}
 
@@ -113,8 +119,8 @@ func newTester(t *testing.T) *tester {
 		created:   time.Unix(1_700_000_000, 0),
 	}
 	store, err := NewStore(w.in, []*extend.Declared{
-		declared("TrafficPolicy", "timeouts", plainSchema, extend.AtRule),
-		declared("TrafficPolicy", "retry", plainSchema, extend.AtRule),
+		together(declared("TrafficPolicy", "timeouts", plainSchema, extend.AtRule)),
+		together(declared("TrafficPolicy", "retry", plainSchema, extend.AtRule)),
 		declared("SecurityPolicy", "jwt", plainSchema, extend.AtRule),
 		declared("SecurityPolicy", "cors", plainSchema, extend.AtRule),
 		declared("BackendPolicy", "limits", plainSchema, extend.AtBackend),
@@ -337,4 +343,17 @@ func TestSelectors(t *testing.T) {
 	w.policy(model.KindSecurityPolicy, "shop/s", `{`+onWeb+`"targetSelectors": [{"group": "gateway.networking.k8s.io",
 		"kind": "HTTPRoute", "matchLabels": {"team": "b"}}], "cors": {"maxAge": 7}}`)
 	w.want("public", `cors.maxAge = 7: SecurityPolicy shop/s, on the route`)
+}
+
+// TestOwnFieldsOfAGroup: where a rule's own fields state a feature, the others of its group that a Gateway states are
+// rendered with it: they may depend on it.
+func TestOwnFieldsOfAGroup(t *testing.T) {
+	w := newTester(t)
+	w.policy(model.KindTrafficPolicy, "infra/base", `{`+onEdge+`"timeouts": {"request": "30s"}, "retry": {"attempts": 2}}`)
+	w.want("orders",
+		`retry.attempts = 2: TrafficPolicy infra/base, on the Gateway`,
+		`timeouts.request = "60s": the route itself`,
+		`timeouts.request over "30s": TrafficPolicy infra/base, on the Gateway`,
+	)
+	w.want("public") // it inherits both
 }

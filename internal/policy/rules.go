@@ -107,7 +107,7 @@ func (q *routeScope) at(place model.Place) (list []RulePieces) {
 func (q *routeScope) rule(place model.Place, rule model.Rule, kind Kind, out *RulePieces) {
 	r := &ruleScope{routeScope: q, place: place, rule: rule, kind: kind}
 	index := r.level("")
-	stating := r.stating()
+	stating := r.withOwn(r.stating(), index)
 	upgrade := upgrades(rule) && q.plaintext(place)
 	if len(stating)+len(index.Inherits)+len(index.Holds) == 0 && !upgrade {
 		return
@@ -191,6 +191,29 @@ func (r *ruleScope) stating() (list []*Feature) {
 		}
 	}
 	return list
+}
+
+// withOwn adds the features that are rendered together with one that the rule's own fields state, where a policy states
+// one of them.
+func (r *ruleScope) withOwn(stating []*Feature, index level) []*Feature {
+	all := slices.Clone(stating)
+	for _, f := range r.kind.Features {
+		group := r.kind.together(f)
+		if !slices.ContainsFunc(group, func(g *Feature) bool {
+			return slices.Contains(stating, g) || slices.Contains(index.Inherits, g.Name) || slices.Contains(index.Holds, g.Name)
+		}) {
+			continue
+		}
+		if _, stated := r.ownFields(f); !stated {
+			continue
+		}
+		for _, g := range group {
+			if !slices.Contains(all, g) {
+				all = append(all, g)
+			}
+		}
+	}
+	return all
 }
 
 // statements are those of the route, of the rule and of the policies that it names.
