@@ -37,10 +37,18 @@ type EnvoyRule interface {
 // EnvoyListener takes what a feature is for the connections of a listener: fields that are merged into what stands
 // there. A list replaces one that is there.
 type EnvoyListener interface {
-	Listener(fields *listenerv3.Listener) // for all of the port
+	// Listener has fields of the whole port's: a feature with them is AtPort.
+	Listener(fields *listenerv3.Listener)
+	// ListenerFilter is asked before all others, also before the one that reads the name of the host in TLS. A feature with
+	// one is AtPort.
+	ListenerFilter(name string, config proto.Message)
 	Chain(fields *listenerv3.FilterChain)
-	TLS(fields *tlsv3.DownstreamTlsContext) // of a listener with TLS
+	// TLS has fields of a listener with TLS; others have nothing to put them into.
+	TLS(fields *tlsv3.DownstreamTlsContext)
 	Connections(fields *hcmv3.HttpConnectionManager)
+	// HTTPFilter is passed before all slots, also by requests that no rule takes.
+	HTTPFilter(name string, config proto.Message)
+	// Cluster is the name of a backend's cluster. The backend is there before what names it.
 	Cluster(backend BackendKey) string
 	Unsupported(field, why string)
 }
