@@ -6,6 +6,7 @@ package builtin
 
 import (
 	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/internal/features/accesslog"
 	"cardea.dev/cardea/internal/features/apikey"
 	"cardea.dev/cardea/internal/features/authorization"
 	"cardea.dev/cardea/internal/features/basicauth"
@@ -29,7 +30,7 @@ func Plugins() []extend.Plugin {
 		cors.Feature.Plug(), basicauth.Feature.Plug(), apikey.Feature.Plug(), jwt.Feature.Plug(),
 		authorization.Feature.Plug(),
 
-		timeouts.Feature.Plug(), retry.Feature.Plug(), headers.Feature.Plug(),
+		timeouts.Feature.Plug(), retry.Feature.Plug(), headers.Feature.Plug(), accesslog.Feature.Plug(),
 
 		limits.Feature.Plug(), connection.Feature.Plug(),
 	)
