@@ -14,6 +14,7 @@ import (
 	"cardea.dev/cardea/internal/features/headers"
 	"cardea.dev/cardea/internal/features/jwt"
 	"cardea.dev/cardea/internal/features/limits"
+	"cardea.dev/cardea/internal/features/notyet"
 	"cardea.dev/cardea/internal/features/retry"
 	"cardea.dev/cardea/internal/features/timeouts"
 	"cardea.dev/cardea/internal/policykind"
@@ -25,6 +26,7 @@ func Plugins() []extend.Plugin {
 	for _, k := range policykind.Own() {
 		list = append(list, k.Plug())
 	}
+	list = append(list, notyet.Features()...)
 	return append(list,
 		cors.Feature.Plug(), basicauth.Feature.Plug(), apikey.Feature.Plug(), jwt.Feature.Plug(),
 		authorization.Feature.Plug(),
