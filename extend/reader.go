@@ -30,8 +30,9 @@ type Reader interface {
 	Backend(ref gatewayv1.BackendObjectReference) (key BackendKey, found bool)
 	Secret(ref gatewayv1.SecretObjectReference) (data map[string]Bytes, found bool)
 	Text(from TextSource) (text string, found bool)
-	// Fetch is what a URL answered last; through is the backend that is asked, zero for the URL's own host.
-	Fetch(url string, through BackendKey) (content []byte, state State)
+	// Fetch is what was fetched of a document last. It has said so as Pending does if nothing is known yet; as Warn does if
+	// the document can't be fetched any more.
+	Fetch(of Document) (content []byte, state State)
 
 	// Effective reads the effective spec of another feature of the same Group; false: it is not stated.
 	Effective(feature string, into any) bool

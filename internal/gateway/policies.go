@@ -38,6 +38,9 @@ func (m *Meaning) lookups(kinds backendKinds, grants *grants) policy.Lookups {
 			ref := model.Ref(model.KindConfigMap, from.Namespace(), name)
 			return lookUp(c, m.in.ConfigMaps, m.in, ref, "ConfigMapNotFound")
 		},
+		Through: func(c *flow.Ctx, backend model.BackendKey) (model.Backend, bool) {
+			return m.backend(c, plan.BackendKey{Backend: backend}, "")
+		},
 	}
 }
 

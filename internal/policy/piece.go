@@ -20,6 +20,7 @@ type Piece struct {
 	// Status answers in place of what is stated, which can't be served; 0: it is served.
 	Status   int
 	Findings []Finding
+	Fetches  []fetch // documents that it depends on
 }
 
 // Finding is something that is wrong with what a policy states.
@@ -105,7 +106,7 @@ func (s *scope) render(f *Feature, p *Piece) {
 		}
 		p.Rendered = rendered
 	}
-	p.Findings = told.list
+	p.Findings, p.Fetches = told.list, told.fetches
 	if f.OnInvalid != extend.Deny || !told.refused && !told.pending {
 		return
 	}
@@ -147,6 +148,7 @@ type problems struct {
 	effective        *Effective
 	refused, pending bool
 	list             []Finding
+	fetches          []fetch
 }
 
 // add tells a problem of a field to the policy that stated it.

@@ -20,6 +20,8 @@ type Lookups struct {
 		model.BackendKey, Unusable)
 	Secret    func(c *flow.Ctx, from model.ObjectRef, to gatewayv1.SecretObjectReference) (*input.SecretSpec, Unusable)
 	ConfigMap func(c *flow.Ctx, from model.ObjectRef, name string) (*input.ConfigMapSpec, Unusable)
+	// Through is a backend as this program itself asks it.
+	Through func(c *flow.Ctx, backend model.BackendKey) (b model.Backend, served bool)
 }
 
 // Unusable is why a reference can't be used, in the words of a condition; zero: it can.
@@ -59,7 +61,9 @@ func (r reader) Warn(message string) {
 // Pending implements extend.Reader.
 func (r reader) Pending(message string) {
 	r.pending = true
-	r.problems.add(r.path, Finding{Condition: "ResolvedRefs", Reason: conditions.KeySetPending, Message: message})
+	r.problems.add(r.path, Finding{
+		Severity: model.Warning, Condition: "ResolvedRefs", Reason: conditions.KeySetPending, Message: message,
+	})
 }
 
 // Unresolved implements extend.Reader.
@@ -121,9 +125,6 @@ func (r reader) Text(from extend.TextSource) (string, bool) {
 		"the ConfigMap has no entry " + from.ConfigMapRef.Key + model.Meant(from.ConfigMapRef.Key, keys)})
 	return "", false
 }
-
-// Fetch implements extend.Reader.
-func (r reader) Fetch(string, extend.BackendKey) ([]byte, extend.State) { return nil, extend.Pending }
 
 // Effective implements extend.Reader.
 func (r reader) Effective(feature string, into any) bool {

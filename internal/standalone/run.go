@@ -47,6 +47,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	explains.Connections = children.connections
 	parts, err := assembly.New(assembly.Config{
 		World: w, Log: o.logger(), Metrics: metrics, Identify: identify, Files: files, Sync: o.ConfigMapSync,
+		Loopback: true,
 		Older:   folder.Older,
 		Explain: explains, Diff: diff.Config{Foretold: newClashes(w), Waits: true},
 		Admin: admin.Config{
