@@ -14,6 +14,7 @@ import (
 	"cardea.dev/cardea/internal/features/headers"
 	"cardea.dev/cardea/internal/features/jwt"
 	"cardea.dev/cardea/internal/features/limits"
+	"cardea.dev/cardea/internal/features/ratelimits"
 	"cardea.dev/cardea/internal/features/retry"
 	"cardea.dev/cardea/internal/features/timeouts"
 	"cardea.dev/cardea/internal/policykind"
@@ -29,7 +30,7 @@ func Plugins() []extend.Plugin {
 		cors.Feature.Plug(), basicauth.Feature.Plug(), apikey.Feature.Plug(), jwt.Feature.Plug(),
 		authorization.Feature.Plug(),
 
-		timeouts.Feature.Plug(), retry.Feature.Plug(), headers.Feature.Plug(),
+		timeouts.Feature.Plug(), retry.Feature.Plug(), headers.Feature.Plug(), ratelimits.Feature.Plug(),
 
 		limits.Feature.Plug(), connection.Feature.Plug(),
 	)

@@ -169,8 +169,13 @@ func fieldOf(feature, path string) string {
 	if slices.Contains([]byte(feature), '/') {
 		field = fmt.Sprintf("spec.extensions[%s]", feature)
 	}
-	if path != "" {
-		field += "." + path
+	return FieldPath(field, path)
+}
+
+// FieldPath is a part of a feature, by its path below the feature: "jwt.mode", "rateLimits[orders].requests".
+func FieldPath(feature, path string) string {
+	if path == "" || path[0] == '[' { // all of it, or an element of a feature that is a list
+		return feature + path
 	}
-	return field
+	return feature + "." + path
 }
