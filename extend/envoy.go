@@ -88,3 +88,9 @@ const (
 	SlotGRPC        Slot = "grpc"         // grpc_web
 	SlotCustom3     Slot = "custom-3"     // strangers' filters, of what the backend will see
 )
+
+// The slots of limits that each proxy has whole, behind those of which each proxy of a Gateway has its share.
+const (
+	SlotLimitsEarlyProxy Slot = "limits-early-proxy"
+	SlotLimitsLateProxy  Slot = "limits-late-proxy"
+)

@@ -37,6 +37,9 @@ type Reader interface {
 	// Effective reads the effective spec of another feature of the same Group; false: it is not stated.
 	Effective(feature string, into any) bool
 	Where() Where
+	// Owner is who stated the field, "TrafficPolicy shop/limits"; of a part of the spec that several state, the narrowest.
+	// What has state of its own is told apart by it: rules that one policy reaches may share it, and no others.
+	Owner() string
 }
 
 // Where is the place for which a spec is read.

@@ -15,6 +15,7 @@ import (
 	"cardea.dev/cardea/internal/features/jwt"
 	"cardea.dev/cardea/internal/features/limits"
 	"cardea.dev/cardea/internal/features/notyet"
+	"cardea.dev/cardea/internal/features/ratelimits"
 	"cardea.dev/cardea/internal/features/retry"
 	"cardea.dev/cardea/internal/features/timeouts"
 	"cardea.dev/cardea/internal/policykind"
@@ -31,7 +32,7 @@ func Plugins() []extend.Plugin {
 		cors.Feature.Plug(), basicauth.Feature.Plug(), apikey.Feature.Plug(), jwt.Feature.Plug(),
 		authorization.Feature.Plug(),
 
-		timeouts.Feature.Plug(), retry.Feature.Plug(), headers.Feature.Plug(),
+		timeouts.Feature.Plug(), retry.Feature.Plug(), headers.Feature.Plug(), ratelimits.Feature.Plug(),
 
 		limits.Feature.Plug(), connection.Feature.Plug(),
 	)

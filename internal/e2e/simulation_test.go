@@ -260,7 +260,7 @@ func refusedBy(g request.Verdict, sent *request.Request) expectation {
 }
 
 // grpcOf are the statuses of gRPC that Envoy makes of its own.
-var grpcOf = map[int]string{401: "16", 403: "7", 429: "14", 500: "2", 503: "14"}
+var grpcOf = map[int]string{401: "16", 403: "7", 429: "8", 500: "2", 503: "14"}
 
 // check tells how an answer differs.
 func (e expectation) check(a calls.Answer, sent request.Request) error {

@@ -13,6 +13,7 @@ import (
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/emptypb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
@@ -75,12 +76,12 @@ func statusAt(t *testing.T, bind int32, host string) int {
 // TestLimitSlots: a local limit is on where the nearest level turns it on, and an edit of the table does not fill its
 // bucket.
 func TestLimitSlots(t *testing.T) {
-	all := &corev3.RuntimeFractionalPercent{DefaultValue: &typev3.FractionalPercent{Numerator: 100}}
 	entry := mustMarshal(&localratelimitv3.LocalRateLimit{
-		TokenBucket:   &typev3.TokenBucket{MaxTokens: 3, FillInterval: durationpb.New(time.Hour)},
-		FilterEnabled: all, FilterEnforced: all,
+		TokenBucket: &typev3.TokenBucket{
+			MaxTokens: 3, TokensPerFill: wrapperspb.UInt32(1), FillInterval: durationpb.New(time.Hour),
+		},
 	})
-	for _, slot := range []string{slots.LimitsEarly, slots.LimitsLate} {
+	for _, slot := range []string{slots.LimitsEarly, slots.EarlyProxy, slots.LimitsLate, slots.LateProxy} {
 		t.Run(slot, func(t *testing.T) {
 			bind := freePort(t)
 			w := stateEach(t, bind, alternate(plan.Setting{Slot: slot}, plan.Setting{Slot: slot, Off: true}))

@@ -168,6 +168,11 @@ func (m *Meaning) newListenerPlan(planes dataPlanes) {
 			_, used := flow.Fetch(c, m.named, ref)
 			return plan.Class{Used: used, Deleting: own.Deleting}, true
 		})
+	m.Plan.Running = flow.Map(m.gateways, "plan/running",
+		func(c *flow.Ctx, ref model.ObjectRef, g gatewayFacts) (int32, bool) {
+			front, _ := flow.Fetch(c, m.in.Fronts.Collection(), ref)
+			return max(1, front.Proxies), g.Fronted
+		})
 	m.Plan.Proxies = flow.Map(m.in.Gateways.Collection(), "plan/proxy", proxyOf(m.gateways, planes))
 	m.Plan.Listeners = flow.Map(m.listeners, "plan/listener",
 		func(_ *flow.Ctx, _ model.ListenerKey, f listenerFacts) (model.Listener, bool) {

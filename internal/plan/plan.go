@@ -28,6 +28,8 @@ type Plan struct {
 	Fetches *flow.Collection[model.FetchKey, model.Fetch]
 	// Classes are the GatewayClasses of ours.
 	Classes *flow.Collection[model.ObjectRef, Class]
+	// Running is how many proxies of a Gateway serve, 1 at least, where there may be several; nil: there are none.
+	Running *flow.Collection[model.ObjectRef, int32]
 	// Proxies is what to run for each Gateway of ours, and for each that was ours and has not been let go.
 	Proxies *flow.Collection[model.ObjectRef, Proxy]
 }

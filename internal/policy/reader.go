@@ -135,6 +135,9 @@ func (r reader) Effective(feature string, into any) bool {
 // Where implements extend.Reader.
 func (r reader) Where() extend.Where { return r.where }
 
+// Owner implements extend.Reader.
+func (r reader) Owner() string { return r.owner().String() }
+
 // owner is the object that stated the field: a policy or, of a route's own fields, the route.
 func (r reader) owner() model.ObjectRef {
 	from := r.effective.owner(r.path)

@@ -1,6 +1,7 @@
 package slots
 
 import (
+	"math"
 	"net/http"
 	"slices"
 	"time"
@@ -146,7 +147,7 @@ func Closed(s plan.Setting) plan.Setting {
 	switch {
 	case find(s.Slot).isChain(), s.Slot == Loops: // which is a filter of the kind that failing is
 		closed.Config = packed(failing)
-	case s.Slot == LimitsEarly || s.Slot == LimitsLate:
+	case slices.Contains(limitSlots, s.Slot):
 		closed.Config = packed(noTokens)
 	case s.Slot == JWT:
 		closed.Config = packed(&jwtauthnv3.PerRouteConfig{
@@ -171,6 +172,9 @@ func fails(status uint32) *faultv3.HTTPFault {
 // Failing is a setting that answers a status to every request.
 func Failing(slot, name string, status uint32) plan.Setting { return Set(slot, name, fails(status)) }
 
+// limitSlots are those of local_ratelimit.
+var limitSlots = []string{LimitsEarly, EarlyProxy, LimitsLate, LateProxy}
+
 // noTokens answers 500 to every request: each takes more from its bucket than that can hold.
 var noTokens = &localratelimitv3.LocalRateLimit{
 	StatPrefix: "refused", Status: &typev3.HttpStatus{Code: typev3.StatusCode_InternalServerError},
@@ -191,7 +195,10 @@ var (
 	always = &corev3.RuntimeFractionalPercent{
 		DefaultValue: &typev3.FractionalPercent{Numerator: 100, Denominator: typev3.FractionalPercent_HUNDRED},
 	}
-	oneToken = &typev3.TokenBucket{MaxTokens: 1, FillInterval: durationpb.New(time.Hour)}
+	oneToken  = &typev3.TokenBucket{MaxTokens: 1, FillInterval: durationpb.New(time.Hour)}
+	allTokens = &typev3.TokenBucket{
+		MaxTokens: math.MaxUint32, TokensPerFill: wrapperspb.UInt32(math.MaxUint32), FillInterval: durationpb.New(time.Second),
+	}
 )
 
 func unpacked(p plan.Packed) *anypb.Any { return &anypb.Any{TypeUrl: p.Type, Value: p.Value} }

@@ -46,12 +46,20 @@ func render(e extend.EnvoyRule, v Value) {
 			RequiresAny: &jwtv3.JwtRequirementOrList{Requirements: each},
 		}}
 	}
+	e.Filter(extend.SlotAuthn, "jwt.providers", extend.ProvidersFilter(v.names()))
 	id := hash(required)
 	shared.RequirementMap = map[string]*jwtv3.JwtRequirement{id: required}
 	e.Shared(extend.SlotJWT, id, shared)
 	e.Set(extend.SlotJWT, &jwtv3.PerRouteConfig{
 		RequirementSpecifier: &jwtv3.PerRouteConfig_RequirementName{RequirementName: id},
 	}, id)
+}
+
+func (v Value) names() (list []string) {
+	for _, p := range v.Providers {
+		list = append(list, p.Name)
+	}
+	return list
 }
 
 func (a Accepted) headers() (list []string) {
