@@ -20,6 +20,8 @@ type Piece struct {
 	// Status answers in place of what is stated, which can't be served; 0: it is served.
 	Status   int
 	Findings []Finding
+	// Anew is which rules that inherit it read it once more.
+	Anew extend.Anew
 }
 
 // Finding is something that is wrong with what a policy states.
@@ -92,7 +94,7 @@ func (s *scope) render(f *Feature, p *Piece) {
 		told.add("", Finding{Condition: "Accepted", Reason: "Invalid", Message: err.Error()})
 		told.refused = true
 	} else {
-		p.Shown = string(value.Shown())
+		p.Shown, p.Anew = string(value.Shown()), value.Anew()
 	}
 	// Of a feature that keeps what is right, Read has left out what is wrong.
 	if err == nil && p.Wrong == "" && (f.OnInvalid == extend.Keep || !told.refused && !told.pending) {
@@ -113,7 +115,7 @@ func (s *scope) render(f *Feature, p *Piece) {
 	if !told.refused {
 		p.Status = http.StatusServiceUnavailable
 	}
-	p.Rendered = plan.Rendered{Settings: []plan.Setting{s.renderer.Error("denied/"+f.Name, p.Status, p.by())}}
+	p.Rendered = plan.Rendered{Settings: s.renderer.Error("denied/"+f.Name, p.Status, p.by())}
 }
 
 // by is the policy on whose behalf something is rendered: the narrowest of those that count.
