@@ -25,8 +25,8 @@ func MethodsStated(r Reader) (list []string) {
 	return list
 }
 
-// AnyMethod tells whether one of several methods is enough where a spec of their group is read. Each then lets pass what
-// brings no credentials for it, and `authentication` refuses what brings none at all.
+// AnyMethod tells whether one of several methods is enough where a spec of their group is read. Each then lets pass
+// what brings no credentials for it, and `authentication` refuses what brings none at all.
 func AnyMethod(r Reader) bool {
 	var authentication struct {
 		Combine string `json:"combine"`

@@ -52,8 +52,8 @@ spec:
 `, name, rule, spec)
 }
 
-// TestAuthorizationServersThatFail: what is gone, hangs up, stays silent or answers rubbish denies, with the status that
-// is stated, or lets pass if the policy says so.
+// TestAuthorizationServersThatFail: what is gone, hangs up, stays silent or answers rubbish denies, with the status
+// that is stated, or lets pass if the policy says so.
 func TestAuthorizationServersThatFail(t *testing.T) {
 	t.Parallel()
 	s := prepare(t, t.TempDir(), shop())

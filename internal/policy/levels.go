@@ -28,7 +28,7 @@ type level struct {
 	Inherits []string
 	// Holds, under Feature "": the features of which overrides state something.
 	Holds []string
-	// AnewGRPC and Anew, under Feature "": the features that the rules of GRPCRoutes, or all others as well, read once more.
+	// AnewGRPC and Anew, under Feature "": the features that the rules of GRPCRoutes, or all, read once more.
 	AnewGRPC, Anew []string
 }
 

@@ -219,7 +219,7 @@ func (r *ruleScope) withOwn(stating []*Feature, index level) []*Feature {
 	return all
 }
 
-// withAnew adds the features that the rule inherits and reads once more, and those that are rendered together with them.
+// withAnew adds the features that the rule inherits and reads once more, and those that are rendered with them.
 func (r *ruleScope) withAnew(stating []*Feature, index level) []*Feature {
 	anew := index.Anew
 	if r.ref.Kind() == model.KindGRPCRoute {

@@ -1,8 +1,8 @@
 // Package authentication is the feature `authentication` of a SecurityPolicy: what holds for all ways to find out who
 // sent a request (jwt, oidc, basicAuth, apiKey).
 //
-// It owns the fields and what Envoy makes of them. It must never know how policies are attached, nor how a method works.
-// Start reading at Feature.
+// It owns the fields and what Envoy makes of them. It must never know how policies are attached, nor how a method
+// works. Start reading at Feature.
 package authentication
 
 import (
@@ -27,9 +27,9 @@ type Spec struct {
 	// denies them.
 	// +optional
 	Required *bool `json:"required,omitempty"`
-	// Combine says what several methods mean. All: a request must pass each. Any: those whose credentials it brings, and it
-	// must bring some; wrong ones are refused also beside others. Methods must look for credentials in different places.
-	// Nothing stated: All.
+	// Combine says what several methods mean. All: a request must pass each. Any: those whose credentials it brings, and
+	// it must bring some; wrong ones are refused also beside others. Methods must look for credentials in different
+	// places. Nothing stated: All.
 	// +optional
 	Combine Combine `json:"combine,omitempty"`
 	// WWWAuthenticate is the header WWW-Authenticate of 401 answers, which tells clients what credentials are asked for.

@@ -12,8 +12,8 @@ import (
 )
 
 // render: methods that are combined by Any let pass what brings nothing for them, and the filter "anyone" refuses what
-// none of them accepted. Envoy's filter for that answers 403; what is said in metadata has the connection manager answer
-// 401, with the challenge. It also has the challenge stand in what methods answer.
+// none of them accepted. Envoy's filter for that answers 403; what is said in metadata has the connection manager
+// answer 401, with the challenge. It also has the challenge stand in what methods answer.
 //
 //	authn:  asks methods | basicAuth | apiKey     jwt     authz:  asks anyone | anyone | asks nobody
 func render(e extend.EnvoyRule, v Value) {

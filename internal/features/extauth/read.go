@@ -75,7 +75,8 @@ func (v *Value) http(r extend.Reader, h HTTP) {
 	if h.Path != "" && h.PathPrefix != "" {
 		r.Refuse("path and pathPrefix are stated; state one of them")
 	}
-	v.Path, v.Server.Path = path(r.Field("path"), h.Path), strings.TrimRight(path(r.Field("pathPrefix"), h.PathPrefix), "/")
+	v.Path = path(r.Field("path"), h.Path)
+	v.Server.Path = strings.TrimRight(path(r.Field("pathPrefix"), h.PathPrefix), "/")
 	v.Server.ResponseHeaders = names(r, "headersToBackend", h.HeadersToBackend, extend.CheckCopied)
 	v.ToClient = names(r, "headersToClient", h.HeadersToClient, checkAnswered)
 	if h.HeadersToClient == nil {

@@ -8,8 +8,8 @@ import (
 )
 
 // Spec asks a server whether a request may pass. It is asked after tokens, keys, passwords and `authorization`, so only
-// about requests that may pass otherwise. It counts as a whole. An ExternalAuth filter of an HTTPRoute is asked besides:
-// both must allow.
+// about requests that may pass otherwise. It counts as a whole. The server of an HTTPRoute's own ExternalAuth filter is
+// asked besides: both must allow.
 //
 // +structType=atomic
 type Spec struct {
@@ -37,8 +37,8 @@ type Spec struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=256
 	Headers []string `json:"headers,omitempty"`
-	// Body has the server get the request's body; it is read whole before the server is asked. Of WebSockets none goes, and
-	// rules of GRPCRoutes can't have it: their messages may never end. Nothing stated: none goes.
+	// Body has the server get the request's body; it is read whole before the server is asked. Of WebSockets none goes.
+	// Rules of GRPCRoutes can't have it: their messages may never end. Nothing stated: none goes.
 	// +optional
 	Body *Body `json:"body,omitempty"`
 	// OnFailure is what becomes of requests while the server can't be asked, does not answer in time, or answers 5xx.
