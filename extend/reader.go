@@ -28,6 +28,9 @@ type Reader interface {
 	// The following find what a reference leads to. If it leads to nothing usable, they have said so, as Refuse does, and
 	// found is false.
 	Backend(ref gatewayv1.BackendObjectReference) (key BackendKey, found bool)
+	// Server is Backend for a server that proxies ask by themselves, by gRPC or not. outside: it is a hostname, which may
+	// lead anywhere, also back to the proxy.
+	Server(ref gatewayv1.BackendObjectReference, grpc bool) (key BackendKey, outside, found bool)
 	Secret(ref gatewayv1.SecretObjectReference) (data map[string]Bytes, found bool)
 	Text(from TextSource) (text string, found bool)
 	// Fetch is what was fetched of a document last. It has said so as Pending does if nothing is known yet; as Warn does if

@@ -7,10 +7,12 @@ package builtin
 import (
 	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/features/apikey"
+	"cardea.dev/cardea/internal/features/authentication"
 	"cardea.dev/cardea/internal/features/authorization"
 	"cardea.dev/cardea/internal/features/basicauth"
 	"cardea.dev/cardea/internal/features/connection"
 	"cardea.dev/cardea/internal/features/cors"
+	"cardea.dev/cardea/internal/features/extauth"
 	"cardea.dev/cardea/internal/features/headers"
 	"cardea.dev/cardea/internal/features/jwt"
 	"cardea.dev/cardea/internal/features/limits"
@@ -29,8 +31,8 @@ func Plugins() []extend.Plugin {
 	}
 	list = append(list, notyet.Features()...)
 	return append(list,
-		cors.Feature.Plug(), basicauth.Feature.Plug(), apikey.Feature.Plug(), jwt.Feature.Plug(),
-		authorization.Feature.Plug(),
+		cors.Feature.Plug(), authentication.Feature.Plug(), basicauth.Feature.Plug(), apikey.Feature.Plug(), jwt.Feature.Plug(),
+		authorization.Feature.Plug(), extauth.Feature.Plug(),
 
 		timeouts.Feature.Plug(), retry.Feature.Plug(), headers.Feature.Plug(), ratelimits.Feature.Plug(),
 

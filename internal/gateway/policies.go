@@ -17,10 +17,10 @@ import (
 func (m *Meaning) lookups(kinds backendKinds, grants *grants) policy.Lookups {
 	return policy.Lookups{
 		Backend: func(c *flow.Ctx, from model.ObjectRef, to gatewayv1.BackendObjectReference, grpc bool) (
-			model.BackendKey, policy.Unusable,
+			policy.Named, policy.Unusable,
 		) {
 			read := kinds.resolve(c, grants, from, to, grpc)
-			return read.Key, policy.Unusable{Reason: read.Unusable.reason, Message: read.Unusable.message}
+			return policy.Named{Key: read.Key, Outside: read.External}, policy.Unusable{Reason: read.Unusable.reason, Message: read.Unusable.message}
 		},
 		Secret: func(c *flow.Ctx, from model.ObjectRef, to gatewayv1.SecretObjectReference) (
 			*input.SecretSpec, policy.Unusable,

@@ -21,6 +21,8 @@ type Piece struct {
 	Status   int
 	Findings []Finding
 	Fetches  []fetch // documents that it depends on
+	// Anew is which rules that inherit it read it once more.
+	Anew extend.Anew
 }
 
 // Finding is something that is wrong with what a policy states.
@@ -93,7 +95,7 @@ func (s *scope) render(f *Feature, p *Piece) {
 		told.add("", Finding{Condition: "Accepted", Reason: "Invalid", Message: err.Error()})
 		told.refused = true
 	} else {
-		p.Shown = string(value.Shown())
+		p.Shown, p.Anew = string(value.Shown()), value.Anew()
 	}
 	// Of a feature that keeps what is right, Read has left out what is wrong.
 	if err == nil && p.Wrong == "" && (f.OnInvalid == extend.Keep || !told.refused && !told.pending) {
@@ -114,7 +116,7 @@ func (s *scope) render(f *Feature, p *Piece) {
 	if !told.refused {
 		p.Status = http.StatusServiceUnavailable
 	}
-	p.Rendered = plan.Rendered{Settings: []plan.Setting{s.renderer.Error("denied/"+f.Name, p.Status, p.by())}}
+	p.Rendered = plan.Rendered{Settings: s.renderer.Error("denied/"+f.Name, p.Status, p.by())}
 }
 
 // by is the policy on whose behalf something is rendered: the narrowest of those that count.

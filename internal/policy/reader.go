@@ -16,12 +16,18 @@ import (
 // Lookups find what policies name. from is the policy that names it: its namespace counts, and its right to refer to
 // others. What can't be used says why.
 type Lookups struct {
-	Backend func(c *flow.Ctx, from model.ObjectRef, to gatewayv1.BackendObjectReference, grpc bool) (
-		model.BackendKey, Unusable)
+	Backend func(c *flow.Ctx, from model.ObjectRef, ref gatewayv1.BackendObjectReference, grpc bool) (
+		to Named, why Unusable)
 	Secret    func(c *flow.Ctx, from model.ObjectRef, to gatewayv1.SecretObjectReference) (*input.SecretSpec, Unusable)
 	ConfigMap func(c *flow.Ctx, from model.ObjectRef, name string) (*input.ConfigMapSpec, Unusable)
 	// Through is a backend as this program itself asks it.
 	Through func(c *flow.Ctx, backend model.BackendKey) (b model.Backend, served bool)
+}
+
+// Named is a backend that a policy names; Outside: it is a hostname.
+type Named struct {
+	Key     model.BackendKey
+	Outside bool
 }
 
 // Unusable is why a reference can't be used, in the words of a condition; zero: it can.
@@ -80,8 +86,14 @@ func (r reader) unusable(why Unusable) bool {
 
 // Backend implements extend.Reader.
 func (r reader) Backend(ref gatewayv1.BackendObjectReference) (extend.BackendKey, bool) {
-	key, why := r.m.lookups.Backend(r.c, r.owner(), ref, false)
-	return key, !r.unusable(why)
+	named, why := r.m.lookups.Backend(r.c, r.owner(), ref, false)
+	return named.Key, !r.unusable(why)
+}
+
+// Server implements extend.Reader.
+func (r reader) Server(ref gatewayv1.BackendObjectReference, grpc bool) (extend.BackendKey, bool, bool) {
+	named, why := r.m.lookups.Backend(r.c, r.owner(), ref, grpc)
+	return named.Key, named.Outside, !r.unusable(why)
 }
 
 // Secret implements extend.Reader.

@@ -19,6 +19,9 @@ func read(r extend.Reader, s Spec) Value {
 	if v.Mode == "" {
 		v.Mode = Strict
 	}
+	if v.Mode == Strict && extend.AnyMethod(r) {
+		v.Mode = Optional // `authentication` refuses what brings nothing for any method
+	}
 	if len(s.Providers) == 0 {
 		r.Refuse("no provider is stated, here or at a broader level; state one in providers")
 	}
