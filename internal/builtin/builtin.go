@@ -6,6 +6,7 @@ package builtin
 
 import (
 	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/internal/features/accesslog"
 	"cardea.dev/cardea/internal/features/apikey"
 	"cardea.dev/cardea/internal/features/authentication"
 	"cardea.dev/cardea/internal/features/authorization"
@@ -31,11 +32,21 @@ func Plugins() []extend.Plugin {
 	}
 	list = append(list, notyet.Features()...)
 	return append(list,
-		cors.Feature.Plug(), authentication.Feature.Plug(), basicauth.Feature.Plug(), apikey.Feature.Plug(), jwt.Feature.Plug(),
-		authorization.Feature.Plug(), extauth.Feature.Plug(),
+		cors.Feature.Plug(),
+		authentication.Feature.Plug(),
+		jwt.Feature.Plug(),
+		basicauth.Feature.Plug(),
+		apikey.Feature.Plug(),
+		extauth.Feature.Plug(),
+		authorization.Feature.Plug(),
 
-		timeouts.Feature.Plug(), retry.Feature.Plug(), headers.Feature.Plug(), ratelimits.Feature.Plug(),
+		timeouts.Feature.Plug(),
+		retry.Feature.Plug(),
+		headers.Feature.Plug(),
+		ratelimits.Feature.Plug(),
+		accesslog.Feature.Plug(),
 
-		limits.Feature.Plug(), connection.Feature.Plug(),
+		connection.Feature.Plug(),
+		limits.Feature.Plug(),
 	)
 }

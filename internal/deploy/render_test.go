@@ -39,6 +39,7 @@ var testPod = dialect.Pod{
 var testSettings = Settings{
 	Image: "envoy:v1", XDSHost: "cardea.cardea-system.svc", XDSPort: 18000, XDSName: "cardea.cardea-system.svc",
 	Audience: "cardea.dev/xds", ProbeAddress: DefaultProbeAddress, ProbePort: DefaultProbePort,
+	MetricsPort: DefaultMetricsPort,
 	EgressExcept: []netip.Prefix{
 		netip.MustParsePrefix("169.254.0.0/16"), netip.MustParsePrefix("10.1.2.3/32"), netip.MustParsePrefix("fe80::/10"),
 	},

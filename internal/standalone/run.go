@@ -51,7 +51,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		Older:   folder.Older,
 		Explain: explains, Diff: diff.Config{Foretold: newClashes(w), Waits: true},
 		Admin: admin.Config{
-			Addr: o.Admin, Ready: ready.state, OnListen: o.OnAdmin,
+			Addr: o.Admin, Ready: ready.state, OnListen: o.OnAdmin, Proxy: children.metrics,
 			Findings: func() []admin.Finding { return findings(folder.Locator().Where) },
 		},
 		Counted: func() []admin.Finding { return findings(nowhere) },
