@@ -88,7 +88,7 @@ func (words) Rule(v extend.Value, from model.ObjectRef) (plan.Rendered, bool) {
 	return r, true
 }
 
-func (words) Backend(v extend.Value, _ model.ObjectRef) (plan.Rendered, bool) {
+func (words) Backend(v extend.Value, _ model.BackendKey) (plan.Rendered, bool) {
 	return plan.Rendered{Backend: plan.BackendFields{Cluster: v.Shown()}}, true
 }
 
