@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,11 +14,12 @@ import (
 
 // poolFile is a Service in namespace shop with one endpoint for each of some backends.
 func poolFile(name string, backends ...string) string {
-	text := fmt.Sprintf("apiVersion: v1\nkind: Service\nmetadata: {name: %s, namespace: shop}\nspec: {ports: [{port: 80}]}\n", name)
+	text := fmt.Sprintf("apiVersion: v1\nkind: Service\nmetadata: {name: %s, namespace: shop}\n"+
+		"spec: {ports: [{port: 80}]}\n", name)
 	for i, b := range backends {
-		text += fmt.Sprintf("---\napiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata: {name: %s-%d, namespace: shop, "+
-			"labels: {kubernetes.io/service-name: %[1]s}}\naddressType: IPv4\nendpoints: [{addresses: [127.0.0.1]}]\n"+
-			"ports: [{port: ${%s}}]\n", name, i, b)
+		text += fmt.Sprintf("---\napiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\n"+
+			"metadata: {name: %[1]s-%[2]d, namespace: shop, labels: {kubernetes.io/service-name: %[1]s}}\n"+
+			"addressType: IPv4\nendpoints: [{addresses: [127.0.0.1]}]\nports: [{port: ${%[3]s}}]\n", name, i, b)
 	}
 	return text
 }
@@ -68,7 +70,8 @@ func TestHashKeysKeepAnEndpoint(t *testing.T) {
 	s.start()
 	s.Ready(t)
 	for _, call := range []string{
-		"GET http://ring.example/ -H x-user:%d", "GET http://ring.example/?user=%d", "GET http://table.example/ -H Cookie:s=%d",
+		"GET http://ring.example/ -H x-user:%d", "GET http://ring.example/?user=%d",
+		"GET http://table.example/ -H Cookie:s=%d",
 	} {
 		first := s.servers(20, func(i int) string { return fmt.Sprintf(call, i) })
 		again := s.servers(20, func(i int) string { return fmt.Sprintf(call, i) })
@@ -87,7 +90,8 @@ func TestHashKeysKeepAnEndpoint(t *testing.T) {
 		cookie.SameSite != http.SameSiteLaxMode || !cookie.HttpOnly {
 		t.Fatalf("the answer sets cookie %q (%v)", answer.Header.Get("Set-Cookie"), err)
 	}
-	for _, name := range s.servers(10, func(int) string { return "GET http://table.example/a -H Cookie:s=" + cookie.Value }) {
+	with := "GET http://table.example/a -H Cookie:s=" + cookie.Value
+	for _, name := range s.servers(10, func(int) string { return with }) {
 		if name != answer.Header.Get("Served-By") {
 			t.Errorf("who has the cookie of %s gets to %s", answer.Header.Get("Served-By"), name)
 		}
@@ -107,6 +111,15 @@ func different(names []string) int {
 func TestAlgorithms(t *testing.T) {
 	t.Parallel()
 	s := prepare(t, t.TempDir(), archive("gateway.yaml", gatewayFile(80)))
+	held, release := make(chan string), make(chan string)
+	for _, name := range []string{"blue", "green"} {
+		serving(t, s, name, func(_ http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/held" {
+				held <- name
+				<-release
+			}
+		})
+	}
 	s.write("pool.yaml", poolFile("pool", "blue", "green"))
 	s.write("route.yaml", routeFile("web", "shop.example", to("pool")))
 	s.write("policy.yaml", backendPolicyFile("pool", "loadBalancer: {roundRobin: {}}"))
@@ -133,32 +146,27 @@ func TestAlgorithms(t *testing.T) {
 		return nil
 	})
 	s.write("policy.yaml", backendPolicyFile("pool", "loadBalancer: {leastRequest: {choices: 100}}"))
-	Eventually(t, func() error {
-		busy, release := make(chan struct{}), make(chan string)
-		go func() {
-			close(busy)
-			release <- s.ask("GET http://shop.example/held?await=20&of=/free").Header.Get("Served-By")
-		}()
-		<-busy
-		var free []string
-		for {
-			select {
-			case held := <-release:
-				for _, n := range free[1 : len(free)-1] { // the first may have been faster
-					if n == held {
-						return fmt.Errorf("%s gets requests while it works on one: %v", held, free)
-					}
-				}
-				return nil
-			default:
-				free = append(free, s.ask("GET http://shop.example/free").Header.Get("Served-By"))
-			}
-		}
-	})
+	Eventually(t, func() error { return s.sparesTheBusy(held, release) })
 }
 
-// failing is a backend that answers with a status, which can be changed, and tells what asks for its health.
-func failing(t *testing.T, s *stage, name string, handler http.HandlerFunc) {
+// sparesTheBusy has an endpoint hold a request until others were answered, and wants none of these to be there.
+func (s *stage) sparesTheBusy(held, release chan string) error {
+	answered := make(chan error, 1)
+	go func() { answered <- s.try("GET http://shop.example/held -> 200") }()
+	busy := <-held
+	free := s.servers(20, func(int) string { return "GET http://shop.example/" })
+	release <- busy
+	if err := <-answered; err != nil {
+		return err
+	}
+	if slices.Contains(free, busy) {
+		return fmt.Errorf("%s gets requests while it works on one: %v", busy, free)
+	}
+	return nil
+}
+
+// serving is a backend with a handler of its own, which tells its name.
+func serving(t *testing.T, s *stage, name string, handler http.HandlerFunc) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Served-By", name)

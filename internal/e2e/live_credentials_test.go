@@ -16,13 +16,13 @@ func keyFile(value string) string {
 	return "{apiVersion: v1, kind: Secret, metadata: {name: key, namespace: shop}, stringData: {value: " + value + "}}\n"
 }
 
-// TestCredentialsOfBackends: the backend gets the key of the Secret and nothing of what clients send in its header. A new
-// key is sent without the backend's cluster; without a Secret nothing gets there. No page shows the key.
+// TestCredentialsOfBackends: the backend gets the key of the Secret and nothing of what clients send in its header. A
+// new key is sent without the backend's cluster; without a Secret nothing gets there. No page shows the key.
 func TestCredentialsOfBackends(t *testing.T) {
 	t.Parallel()
 	var got atomic.Value
 	s := prepare(t, t.TempDir(), archive("gateway.yaml", gatewayFile(80)))
-	failing(t, s, "blue", func(_ http.ResponseWriter, r *http.Request) { got.Store(r.Header.Values("X-Key")) })
+	serving(t, s, "blue", func(_ http.ResponseWriter, r *http.Request) { got.Store(r.Header.Values("X-Key")) })
 	s.write("blue.yaml", serviceFile("blue", "blue"))
 	s.write("route.yaml", routeFile("web", "shop.example", to("blue")))
 	s.write("policy.yaml", backendPolicyFile("blue", "credentials: {header: {name: X-Key, secretRef: {name: key}}}"))

@@ -35,7 +35,7 @@ func TestHealthChecks(t *testing.T) {
 	t.Parallel()
 	var sick, asked atomic.Bool
 	s := prepare(t, t.TempDir(), archive("gateway.yaml", gatewayFile(80)))
-	failing(t, s, "blue", func(w http.ResponseWriter, r *http.Request) {
+	serving(t, s, "blue", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/health" {
 			return
 		}
@@ -46,11 +46,15 @@ func TestHealthChecks(t *testing.T) {
 			w.WriteHeader(http.StatusInternalServerError)
 		}
 	})
-	failing(t, s, "green", func(http.ResponseWriter, *http.Request) {})
+	serving(t, s, "green", func(http.ResponseWriter, *http.Request) {})
 	s.write("pool.yaml", poolFile("pool", "blue", "green")+"---\n"+poolFile("one", "blue"))
 	s.write("route.yaml", routeFile("web", "shop.example", to("pool"))+"---\n"+routeFile("one", "one.example", to("one")))
 	check := "healthCheck: {interval: 50ms, unhealthy: 1, http: {path: /health, method: HEAD, host: check.example}}"
-	s.write("policies.yaml", backendPolicyFile("pool", check)+"---\n"+backendPolicyFile("one", "panicThreshold: 0, "+check))
+	policies := func(panic string) {
+		s.write("policies.yaml", backendPolicyFile("pool", check)+"---\n"+
+			backendPolicyFile("one", "panicThreshold: "+panic+", "+check))
+	}
+	policies("0")
 	s.start()
 	s.Ready(t)
 	const call = "GET http://shop.example/"
@@ -64,7 +68,7 @@ func TestHealthChecks(t *testing.T) {
 	sick.Store(true)
 	Eventually(t, func() error { return s.onlyBy(call, "green") })
 	s.soon("GET http://one.example/ -> 503")
-	s.write("policies.yaml", backendPolicyFile("pool", check)+"---\n"+backendPolicyFile("one", "panicThreshold: 50, "+check))
+	policies("50")
 	s.soon("GET http://one.example/ -> 200") // all of them: none is healthy
 	sick.Store(false)
 	Eventually(t, func() error { return s.onlyBy(call, "blue", "green") })
@@ -85,8 +89,9 @@ func TestHealthChecksOfGRPC(t *testing.T) {
 	s := prepare(t, t.TempDir(), archive("gateway.yaml", gatewayFile(80)))
 	s.ports["rpc"] = l.Addr().(*net.TCPAddr).Port
 	s.write("rpc.yaml", serviceFile("rpc", "rpc"))
-	s.write("route.yaml", "{apiVersion: gateway.networking.k8s.io/v1, kind: GRPCRoute, metadata: {name: rpc, namespace: shop}, "+
-		"spec: {parentRefs: [{name: web}], rules: [{backendRefs: [{name: rpc, port: 80}]}]}}\n")
+	s.write("route.yaml", "{apiVersion: gateway.networking.k8s.io/v1, kind: GRPCRoute, "+
+		"metadata: {name: rpc, namespace: shop}, spec: {parentRefs: [{name: web}], "+
+		"rules: [{backendRefs: [{name: rpc, port: 80}]}]}}\n")
 	s.write("policy.yaml", backendPolicyFile("rpc", "panicThreshold: 0, "+
 		"healthCheck: {interval: 50ms, unhealthy: 1, grpc: {service: shop}}"))
 	s.start()
@@ -99,8 +104,8 @@ func TestHealthChecksOfGRPC(t *testing.T) {
 	s.soon(call + " -> OK")
 }
 
-// TestEditsOfOthersKeepHealth: a backend with health checks is not sent again when a route or another backend's policy is
-// edited, so what is known of its endpoints stays. One that never answers its checks holds up nobody.
+// TestEditsOfOthersKeepHealth: a backend with health checks is not sent again when a route is edited, so what is known
+// of its endpoints stays. One that never answers its checks holds up nobody.
 func TestEditsOfOthersKeepHealth(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts
@@ -132,21 +137,21 @@ func TestEditsOfOthersKeepHealth(t *testing.T) {
 func TestOutlierDetection(t *testing.T) {
 	t.Parallel()
 	for name, policy := range map[string]string{
-		"5xx":            "outlierDetection: {consecutive5xx: 3, ejectionTime: 1h}",
-		"gateway errors": "outlierDetection: {consecutive5xx: 0, consecutiveGatewayErrors: 3, ejectionTime: 1h, maxEjected: 50}",
+		"5xx":            "consecutive5xx: 3, ejectionTime: 1h",
+		"gateway errors": "consecutive5xx: 0, consecutiveGatewayErrors: 3, ejectionTime: 1h, maxEjected: 50",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var failed atomic.Int64
 			s := prepare(t, t.TempDir(), archive("gateway.yaml", gatewayFile(80)))
-			failing(t, s, "bad", func(w http.ResponseWriter, _ *http.Request) {
+			serving(t, s, "bad", func(w http.ResponseWriter, _ *http.Request) {
 				failed.Add(1)
 				w.WriteHeader(http.StatusServiceUnavailable)
 			})
-			failing(t, s, "good", func(http.ResponseWriter, *http.Request) {})
+			serving(t, s, "good", func(http.ResponseWriter, *http.Request) {})
 			s.write("pool.yaml", poolFile("pool", "bad", "good"))
 			s.write("route.yaml", routeFile("web", "shop.example", to("pool")))
-			s.write("policy.yaml", backendPolicyFile("pool", policy))
+			s.write("policy.yaml", backendPolicyFile("pool", "outlierDetection: {"+policy+"}"))
 			s.start()
 			s.Ready(t)
 			Eventually(t, func() error { return s.onlyBy("GET http://shop.example/", "good") })
