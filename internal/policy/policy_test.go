@@ -76,6 +76,12 @@ func together(d *extend.Declared) *extend.Declared {
 	return d
 }
 
+// denying has a feature deny what it can't serve.
+func denying(d *extend.Declared) *extend.Declared {
+	d.OnInvalid = extend.Deny
+	return d
+}
+
 // words renders a value as itself.
 type words struct{}
 
@@ -124,6 +130,7 @@ func newTester(t *testing.T) *tester {
 		declared("SecurityPolicy", "jwt", plainSchema, extend.AtRule),
 		declared("SecurityPolicy", "cors", plainSchema, extend.AtRule),
 		declared("BackendPolicy", "limits", plainSchema, extend.AtBackend),
+		denying(declared("BackendPolicy", "credentials", plainSchema, extend.AtBackend)),
 	}, "")
 	if err != nil {
 		t.Fatal(err)
