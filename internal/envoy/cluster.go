@@ -39,7 +39,7 @@ func (s stages) clusters(p plan.Plan) *flow.Collection[resource.Key, resource.Re
 			stated := fetch(c, p.Settings.Backends, k)
 			if len(stated.From) > 0 {
 				own := statedCluster(b, stated.BackendFields)
-				part, warms = newPart("", mustMarshal(own)), len(own.HealthChecks) > 0
+				part, warms = newPart("", mustMarshal(own)), len(own.HealthChecks)+len(stated.Secrets) > 0
 			}
 			part.Fragments = []resource.Fragment{backendFragment(k.Backend, part.Hash)}
 			if b.TLS != nil && b.TLS.Policy != (model.ObjectRef{}) {
