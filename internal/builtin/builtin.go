@@ -13,11 +13,16 @@ import (
 	"cardea.dev/cardea/internal/features/basicauth"
 	"cardea.dev/cardea/internal/features/connection"
 	"cardea.dev/cardea/internal/features/cors"
+	"cardea.dev/cardea/internal/features/credentials"
 	"cardea.dev/cardea/internal/features/extauth"
 	"cardea.dev/cardea/internal/features/headers"
+	"cardea.dev/cardea/internal/features/healthcheck"
 	"cardea.dev/cardea/internal/features/jwt"
 	"cardea.dev/cardea/internal/features/limits"
+	"cardea.dev/cardea/internal/features/loadbalancer"
 	"cardea.dev/cardea/internal/features/notyet"
+	"cardea.dev/cardea/internal/features/outlierdetection"
+	"cardea.dev/cardea/internal/features/panicthreshold"
 	"cardea.dev/cardea/internal/features/ratelimits"
 	"cardea.dev/cardea/internal/features/retry"
 	"cardea.dev/cardea/internal/features/timeouts"
@@ -48,5 +53,10 @@ func Plugins() []extend.Plugin {
 
 		connection.Feature.Plug(),
 		limits.Feature.Plug(),
+		loadbalancer.Feature.Plug(),
+		healthcheck.Feature.Plug(),
+		outlierdetection.Feature.Plug(),
+		panicthreshold.Feature.Plug(),
+		credentials.Feature.Plug(),
 	)
 }

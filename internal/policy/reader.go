@@ -18,7 +18,9 @@ import (
 type Lookups struct {
 	Backend func(c *flow.Ctx, from model.ObjectRef, ref gatewayv1.BackendObjectReference, grpc bool) (
 		to Named, why Unusable)
-	Secret    func(c *flow.Ctx, from model.ObjectRef, to gatewayv1.SecretObjectReference) (*input.SecretSpec, Unusable)
+	Secret func(c *flow.Ctx, from model.ObjectRef, to gatewayv1.SecretObjectReference) (*input.SecretSpec, Unusable)
+	// Protocol is what is spoken to a backend.
+	Protocol  func(c *flow.Ctx, backend model.BackendKey) model.BackendProtocol
 	ConfigMap func(c *flow.Ctx, from model.ObjectRef, name string) (*input.ConfigMapSpec, Unusable)
 	// Through is a backend as this program itself asks it.
 	Through func(c *flow.Ctx, backend model.BackendKey) (b model.Backend, served bool)
@@ -145,7 +147,11 @@ func (r reader) Effective(feature string, into any) bool {
 }
 
 // Where implements extend.Reader.
-func (r reader) Where() extend.Where { return r.where }
+func (r reader) Where() extend.Where {
+	where := r.where
+	where.HTTP1 = r.http1 != nil && r.http1() // looked up for those features only that ask
+	return where
+}
 
 // Owner implements extend.Reader.
 func (r reader) Owner() string { return r.owner().String() }
