@@ -9,8 +9,11 @@ import (
 	"cardea.dev/cardea/internal/features/apikey"
 	"cardea.dev/cardea/internal/features/authorization"
 	"cardea.dev/cardea/internal/features/basicauth"
+	"cardea.dev/cardea/internal/features/compression"
 	"cardea.dev/cardea/internal/features/connection"
 	"cardea.dev/cardea/internal/features/cors"
+	"cardea.dev/cardea/internal/features/directresponse"
+	"cardea.dev/cardea/internal/features/errorresponses"
 	"cardea.dev/cardea/internal/features/headers"
 	"cardea.dev/cardea/internal/features/jwt"
 	"cardea.dev/cardea/internal/features/limits"
@@ -30,6 +33,7 @@ func Plugins() []extend.Plugin {
 		authorization.Feature.Plug(),
 
 		timeouts.Feature.Plug(), retry.Feature.Plug(), headers.Feature.Plug(),
+		directresponse.Feature.Plug(), errorresponses.Feature.Plug(), compression.Feature.Plug(),
 
 		limits.Feature.Plug(), connection.Feature.Plug(),
 	)

@@ -45,6 +45,7 @@ type scope struct {
 	features  []*Feature
 	stated    map[string][]statements
 	merged    map[string]Effective
+	refusals  map[string]string // why features are invalid, whatever their values
 }
 
 func (m *Meaning) scope(c *flow.Ctx, kind Kind, d model.DataPlane) *scope {
@@ -87,6 +88,7 @@ func (s *scope) render(f *Feature, p *Piece) {
 		told.refused = true
 		told.add("", Finding{Condition: "Accepted", Reason: "Invalid", Message: p.Wrong})
 	}
+	s.refusedAs(f, told)
 	value, err := f.Read(reader{scope: s, problems: told}, []byte(p.JSON))
 	if err != nil {
 		told.add("", Finding{Condition: "Accepted", Reason: "Invalid", Message: err.Error()})
@@ -95,7 +97,8 @@ func (s *scope) render(f *Feature, p *Piece) {
 		p.Shown = string(value.Shown())
 	}
 	// Of a feature that keeps what is right, Read has left out what is wrong.
-	if err == nil && p.Wrong == "" && (f.OnInvalid == extend.Keep || !told.refused && !told.pending) {
+	readable := err == nil && p.Wrong == "" && s.refusals[f.Name] == ""
+	if readable && (f.OnInvalid == extend.Keep || !told.refused && !told.pending) {
 		rendered, able := s.rendering(s.renderer, value, p.by())
 		for _, u := range rendered.Unsupported {
 			told.unsupported(u.Field, u.Why)
@@ -169,8 +172,13 @@ func fieldOf(feature, path string) string {
 	if slices.Contains([]byte(feature), '/') {
 		field = fmt.Sprintf("spec.extensions[%s]", feature)
 	}
-	if path != "" {
-		field += "." + path
+	return FieldPath(field, path)
+}
+
+// FieldPath is a part of a feature, by its path below the feature: "jwt.mode", "rateLimits[orders].requests".
+func FieldPath(feature, path string) string {
+	if path == "" || path[0] == '[' { // all of it, or an element of a feature that is a list
+		return feature + path
 	}
-	return field
+	return feature + "." + path
 }
