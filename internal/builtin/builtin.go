@@ -11,9 +11,12 @@ import (
 	"cardea.dev/cardea/internal/features/authentication"
 	"cardea.dev/cardea/internal/features/authorization"
 	"cardea.dev/cardea/internal/features/basicauth"
+	"cardea.dev/cardea/internal/features/compression"
 	"cardea.dev/cardea/internal/features/connection"
 	"cardea.dev/cardea/internal/features/cors"
 	"cardea.dev/cardea/internal/features/credentials"
+	"cardea.dev/cardea/internal/features/directresponse"
+	"cardea.dev/cardea/internal/features/errorresponses"
 	"cardea.dev/cardea/internal/features/extauth"
 	"cardea.dev/cardea/internal/features/headers"
 	"cardea.dev/cardea/internal/features/healthcheck"
@@ -50,6 +53,9 @@ func Plugins() []extend.Plugin {
 		headers.Feature.Plug(),
 		ratelimits.Feature.Plug(),
 		accesslog.Feature.Plug(),
+		directresponse.Feature.Plug(),
+		errorresponses.Feature.Plug(),
+		compression.Feature.Plug(),
 
 		connection.Feature.Plug(),
 		limits.Feature.Plug(),

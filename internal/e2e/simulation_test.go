@@ -126,6 +126,9 @@ func (s *simulatedFolder) compare(t *testing.T, call calls.Call, answers []calls
 		if len(result.NotSimulated) > 0 && answer.Seen.Name == "" || slices.ContainsFunc(result.NotSimulated, isFilter) {
 			continue // what is not simulated may be what answered, or what changed the request
 		}
+		if encoding := answer.Header.Get("Content-Encoding"); encoding != "" && answer.Seen.Name == "" {
+			continue // whose answer it is can't be read
+		}
 		var reasons []string
 		for i, e := range expected {
 			err := e.check(answer, request)

@@ -51,6 +51,7 @@ type scope struct {
 	features []*Feature
 	stated   map[string][]statements
 	merged   map[string]Effective
+	refusals map[string]string // why features are invalid, whatever their values
 }
 
 func (m *Meaning) scope(c *flow.Ctx, kind Kind, d model.DataPlane) *scope {
@@ -97,6 +98,7 @@ func (s *scope) render(f *Feature, p *Piece) {
 		told.refused = true
 		told.add("", Finding{Condition: "Accepted", Reason: "Invalid", Message: p.Wrong})
 	}
+	s.refusedAs(f, told)
 	value, err := f.Read(reader{scope: s, problems: told}, []byte(p.JSON))
 	if err != nil {
 		told.add("", Finding{Condition: "Accepted", Reason: "Invalid", Message: err.Error()})
@@ -105,7 +107,8 @@ func (s *scope) render(f *Feature, p *Piece) {
 		p.Shown, p.Anew = string(value.Shown()), value.Anew()
 	}
 	// Of a feature that keeps what is right, Read has left out what is wrong.
-	if err == nil && p.Wrong == "" && (f.OnInvalid == extend.Keep || !told.refused && !told.pending) {
+	readable := err == nil && p.Wrong == "" && s.refusals[f.Name] == ""
+	if readable && (f.OnInvalid == extend.Keep || !told.refused && !told.pending) {
 		rendered, able := s.rendering(s.renderer, value, p.by())
 		for _, u := range rendered.Unsupported {
 			told.unsupported(u.Field, u.Why)
