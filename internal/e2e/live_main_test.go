@@ -13,7 +13,6 @@ import (
 func TestMain(m *testing.M) {
 	code := m.Run()
 	cleanUpBinary()
-	cleanUpParts()
 	http.DefaultClient.CloseIdleConnections()
 	if err := goleak.Find(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, "goroutines are left:", err)
