@@ -116,6 +116,8 @@ type Front struct {
 	// Reason and Message say what is wrong, in words of the Gateway's condition Accepted (InvalidParameters) or Programmed
 	// (AddressNotAssigned, AddressNotUsable, NoResources); none if all is as it was asked for.
 	Reason, Message string
+	// Proxies is how many serve.
+	Proxies int32
 	// Note is what else should be known of what stands there, though it may serve: a rollout that does not come to its
 	// end, a label that was not set.
 	Note string
