@@ -34,6 +34,7 @@ var testPod = dialect.Pod{
 	Command: func(dir, level, nodeID string) []string {
 		return []string{"proxy", "--config", dir + "/start.yaml", "--level=" + level, "--node", nodeID}
 	},
+	MetricsPath: "/metrics",
 }
 
 var testSettings = Settings{
