@@ -38,7 +38,7 @@ var towers = map[string][]string{
 }
 
 // apart are programs and tools, which nothing imports: they may use what they like.
-var apart = []string{"deploy", "examples", "extend/schemagen", "hack/", "internal/kinds/generate"}
+var apart = []string{"deploy", "examples", "internal/e2e/parts", "extend/schemagen", "hack/", "internal/kinds/generate"}
 
 // declared names the packages that may import a dialect: the list of data planes, and the tests of the whole program.
 // Others are passed a dialect.Dialect.
