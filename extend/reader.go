@@ -16,6 +16,8 @@ type Reader interface {
 	// Refuse says that the field can't be served, on the policy that stated it: what is wrong and how to mend it.
 	// OnInvalid decides what becomes of the requests.
 	Refuse(message string)
+	// Deny is Refuse where nothing is wrong with the field: what it asks for is not there. Its policy stays accepted.
+	Deny(message string)
 	// Warn says something of the field that changes nothing.
 	Warn(message string)
 	// Pending says that what the field names is not known yet. Requests get 503 until it is.

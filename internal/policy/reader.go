@@ -61,6 +61,12 @@ func (r reader) Refuse(message string) {
 	r.problems.add(r.path, Finding{Condition: "Accepted", Reason: "Invalid", Message: message})
 }
 
+// Deny implements extend.Reader.
+func (r reader) Deny(message string) {
+	r.refused = true
+	r.problems.add(r.path, Finding{Message: message})
+}
+
 // Warn implements extend.Reader.
 func (r reader) Warn(message string) {
 	r.problems.add(r.path, Finding{Severity: model.Warning, Message: message})

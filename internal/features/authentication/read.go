@@ -47,7 +47,7 @@ func (v *Value) missing(r extend.Reader) {
 		r.Warn("no method is stated here: rules that state none are not served, they answer 500; " + mend)
 		return
 	}
-	r.Refuse(fmt.Sprintf("rule %s of %s has no authentication, so it is not served; %s", where.Section, where.Object,
+	r.Deny(fmt.Sprintf("rule %s of %s has no authentication, so it is not served; %s", where.Section, where.Object,
 		mend))
 }
 
