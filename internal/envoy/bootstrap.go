@@ -74,6 +74,8 @@ func bootstrap(node *corev3.Node, admin *corev3.Address, memory int64) *bootstra
 		DeferredStatOptions: &bootstrapv3.Bootstrap_DeferredStatOptions{EnableDeferredCreationStats: true},
 		OverloadManager:     overload(memory),
 		LayeredRuntime:      largeRegexes(),
+		StatsConfig:         statistics(node.GetCluster()),
+		StatsEviction:       &bootstrapv3.Bootstrap_StatsEvictionInterval{StatsEvictionInterval: seconds(requestsForgotten)},
 	}
 }
 

@@ -87,13 +87,15 @@ func podBootstrap(cfg dialect.PodStart) (*bootstrapv3.Bootstrap, error) {
 		return nil, errors.New("envoy bootstrap: the path of the admin socket is needed")
 	case cfg.ProbeAddress == "" || cfg.ProbePort == 0:
 		return nil, errors.New("envoy bootstrap: the address and port of the probes are needed")
+	case cfg.MetricsPort == 0:
+		return nil, errors.New("envoy bootstrap: the port of the metrics is needed")
 	}
 	b := bootstrap(&corev3.Node{Id: "pod", Cluster: cfg.NodeCluster}, pipe(cfg.AdminSocket), cfg.Memory)
 	b.StaticResources = &bootstrapv3.Bootstrap_StaticResources{
 		Clusters: []*clusterv3.Cluster{
 			staticCluster(adminCluster, pipe(cfg.AdminSocket)), toEntrance(cfg),
 		},
-		Listeners: []*listenerv3.Listener{probeListener(cfg), entranceListener(cfg)},
+		Listeners: []*listenerv3.Listener{probeListener(cfg), entranceListener(cfg), metricsListener(cfg)},
 	}
 	return b, nil
 }

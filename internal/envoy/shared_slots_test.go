@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
@@ -195,7 +196,7 @@ func TestLoopsSlot(t *testing.T) {
 			bind := freePort(t)
 			startProxy(t, stateEach(t, bind, alternate(c.on, off)).resources())
 			for i, host := range levelHosts {
-				last := call{Host: host, URI: "/", Header: map[string]string{model.LoopHeader: lastHop().Value}}.do(t, bind).Status
+				last := call{Host: host, URI: "/", Header: map[string]string{model.LoopHeader: extend.LastHop().Value}}.do(t, bind).Status
 				if want := []int{c.status, 200}[i%2]; last != want {
 					t.Errorf("%s: %d, want %d", host, last, want)
 				}

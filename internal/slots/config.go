@@ -14,6 +14,7 @@ import (
 	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
 	jwtauthnv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/jwt_authn/v3"
 	localratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/local_ratelimit/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -169,8 +170,21 @@ func fails(status uint32) *faultv3.HTTPFault {
 	}}
 }
 
-// Failing is a setting that answers a status to every request.
-func Failing(slot, name string, status uint32) plan.Setting { return Set(slot, name, fails(status)) }
+// Failing are settings that answer a status to every request. To calls of gRPC 500 would be UNKNOWN, which many clients
+// don't try again; they get UNAVAILABLE.
+func Failing(slot, name string, status uint32) []plan.Setting {
+	all := Set(slot, name, fails(status))
+	if status != http.StatusInternalServerError {
+		return []plan.Setting{all}
+	}
+	calls := fails(http.StatusServiceUnavailable)
+	calls.Headers = []*routev3.HeaderMatcher{{
+		Name: "content-type", HeaderMatchSpecifier: &routev3.HeaderMatcher_StringMatch{StringMatch: &matcherv3.StringMatcher{
+			MatchPattern: &matcherv3.StringMatcher_Prefix{Prefix: "application/grpc"},
+		}},
+	}}
+	return []plan.Setting{Set(slot, name+".grpc", calls), all}
+}
 
 // limitSlots are those of local_ratelimit.
 var limitSlots = []string{LimitsEarly, EarlyProxy, LimitsLate, LateProxy}
