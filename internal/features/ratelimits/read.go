@@ -126,23 +126,12 @@ func (l Limit) readRate(p *refusals, c *Counted) {
 }
 
 func (l Limit) readCost(p *refusals, c *Counted) {
-	if l.Cost == nil {
+	if l.Cost == nil || l.Cost.Request == nil || l.Cost.Request.Number == nil {
 		return
 	}
-	if l.Cost.Response != nil {
-		p.add("cost.response", "only limits of the scope Global could count it, which is not supported yet; take it out")
-	}
-	if l.Cost.Request == nil {
-		return
-	}
-	if l.Cost.Request.Metadata != nil {
-		p.add("cost.request.metadata", "only limits of the scope Global could count it, which is not supported yet; "+
-			"write a number")
-	}
-	if n := l.Cost.Request.Number; n != nil {
-		if c.Cost = uint32(*n); *n < 1 || c.Burst > 0 && c.Cost > c.Burst {
-			p.add("cost.request.number", "%d is more than burst, %d, so that nothing would pass; write 1 to %[2]d", *n, c.Burst)
-		}
+	n := *l.Cost.Request.Number
+	if c.Cost = uint32(n); n < 1 || c.Burst > 0 && c.Cost > c.Burst {
+		p.add("cost.request.number", "%d is more than burst, %d, so that nothing would pass; write 1 to %[2]d", n, c.Burst)
 	}
 }
 

@@ -83,9 +83,6 @@ type Cost struct {
 	// Request is what it costs before it is answered.
 	// +optional
 	Request *CostSource `json:"request,omitempty"`
-	// Response is what it costs when it was answered. It is not supported yet.
-	// +optional
-	Response *CostSource `json:"response,omitempty"`
 }
 
 // CostSource is where a cost is taken from.
@@ -99,21 +96,6 @@ type CostSource struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000000
 	Number *int64 `json:"number,omitempty"`
-	// Metadata has it under a key, where a filter put it. It is not supported yet.
-	// +optional
-	Metadata *MetadataKey `json:"metadata,omitempty"`
-}
-
-// MetadataKey is a place in Envoy's dynamic metadata.
-type MetadataKey struct {
-	// Namespace is the name of the filter that writes it.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	Namespace string `json:"namespace"`
-	// Key in it.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	Key string `json:"key"`
 }
 
 // Scope says who counts together.
