@@ -140,7 +140,19 @@ type Value interface {
 	Backend(e EnvoyBackend) bool
 	// Shown is the value as JSON, without what must not be shown.
 	Shown() []byte
+	// Anew tells whether each rule that inherits it reads it once more.
+	Anew() Anew
 }
+
+// Anew says which rules read once more what they inherit, since it can't be served for all of them alike. A value of a
+// feature that has such rules has a method Anew.
+type Anew uint8
+
+const (
+	AnewNever Anew = iota
+	AnewGRPC       // those of GRPCRoutes
+	AnewAll
+)
 
 // Plug makes it something that the program takes.
 func (f Feature[S, V]) Plug() Plugin {
@@ -190,6 +202,13 @@ func (v value[V]) Rule(e EnvoyRule) bool         { return render(v.envoy.Rule, e
 func (v value[V]) Listener(e EnvoyListener) bool { return render(v.envoy.Listener, e, v.v) }
 func (v value[V]) Backend(e EnvoyBackend) bool   { return render(v.envoy.Backend, e, v.v) }
 func (v value[V]) Shown() []byte                 { return must(json.Marshal(v.v)) }
+
+func (v value[V]) Anew() Anew {
+	if a, has := any(v.v).(interface{ Anew() Anew }); has {
+		return a.Anew()
+	}
+	return AnewNever
+}
 
 func render[E, V any](by func(E, V), e E, v V) bool {
 	if by != nil {

@@ -19,10 +19,10 @@ import (
 func (m *Meaning) lookups(kinds backendKinds, grants *grants) policy.Lookups {
 	return policy.Lookups{
 		Backend: func(c *flow.Ctx, from model.ObjectRef, to gatewayv1.BackendObjectReference, grpc bool) (
-			model.BackendKey, policy.Unusable,
+			policy.Named, policy.Unusable,
 		) {
 			read := kinds.resolve(c, grants, from, to, grpc)
-			return read.Key, policy.Unusable{Reason: read.Unusable.reason, Message: read.Unusable.message}
+			return policy.Named{Key: read.Key, Outside: read.External}, policy.Unusable{Reason: read.Unusable.reason, Message: read.Unusable.message}
 		},
 		Secret: func(c *flow.Ctx, from model.ObjectRef, to gatewayv1.SecretObjectReference) (
 			*input.SecretSpec, policy.Unusable,
@@ -36,9 +36,16 @@ func (m *Meaning) lookups(kinds backendKinds, grants *grants) policy.Lookups {
 			}
 			return lookUp(c, m.in.Secrets, m.in, ref, "SecretNotFound")
 		},
+		Protocol: func(c *flow.Ctx, backend model.BackendKey) model.BackendProtocol {
+			b, _ := m.backend(c, plan.BackendKey{Backend: backend}, "")
+			return b.Protocol
+		},
 		ConfigMap: func(c *flow.Ctx, from model.ObjectRef, name string) (*input.ConfigMapSpec, policy.Unusable) {
 			ref := model.Ref(model.KindConfigMap, from.Namespace(), name)
 			return lookUp(c, m.in.ConfigMaps, m.in, ref, "ConfigMapNotFound")
+		},
+		Through: func(c *flow.Ctx, backend model.BackendKey) (model.Backend, bool) {
+			return m.backend(c, plan.BackendKey{Backend: backend}, "")
 		},
 	}
 }

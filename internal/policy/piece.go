@@ -20,6 +20,9 @@ type Piece struct {
 	// Status answers in place of what is stated, which can't be served; 0: it is served.
 	Status   int
 	Findings []Finding
+	Fetches  []fetch // documents that it depends on
+	// Anew is which rules that inherit it read it once more.
+	Anew extend.Anew
 }
 
 // Finding is something that is wrong with what a policy states.
@@ -40,19 +43,26 @@ type scope struct {
 	renderer plan.Renderer
 	// rendering is what the renderer renders them for: plan.Renderer.Rule or plan.Renderer.Backend.
 	rendering func(plan.Renderer, extend.Value, model.ObjectRef) (plan.Rendered, bool)
-	where     extend.Where
-	route     model.ObjectRef // for rules; else zero
-	features  []*Feature
-	stated    map[string][]statements
-	merged    map[string]Effective
-	refusals  map[string]string // why features are invalid, whatever their values
+	// denied is what stands in place of what can't be served, and the status by which requests are answered.
+	denied   func(status int, feature string, by model.ObjectRef) (int, plan.Rendered)
+	where    extend.Where
+	http1    func() bool     // of backends: extend.Where.HTTP1; else nil
+	route    model.ObjectRef // for rules; else zero
+	features []*Feature
+	stated   map[string][]statements
+	merged   map[string]Effective
+	refusals map[string]string // why features are invalid, whatever their values
 }
 
 func (m *Meaning) scope(c *flow.Ctx, kind Kind, d model.DataPlane) *scope {
-	return &scope{
+	s := &scope{
 		c: c, m: m, kind: kind, renderer: m.renderers[d], rendering: plan.Renderer.Rule,
 		stated: map[string][]statements{}, merged: map[string]Effective{},
 	}
+	s.denied = func(status int, feature string, by model.ObjectRef) (int, plan.Rendered) {
+		return status, plan.Rendered{Settings: s.renderer.Error("denied/"+feature, status, by)}
+	}
+	return s
 }
 
 // placeOf is a level that many rules share.
@@ -94,7 +104,7 @@ func (s *scope) render(f *Feature, p *Piece) {
 		told.add("", Finding{Condition: "Accepted", Reason: "Invalid", Message: err.Error()})
 		told.refused = true
 	} else {
-		p.Shown = string(value.Shown())
+		p.Shown, p.Anew = string(value.Shown()), value.Anew()
 	}
 	// Of a feature that keeps what is right, Read has left out what is wrong.
 	readable := err == nil && p.Wrong == "" && s.refusals[f.Name] == ""
@@ -108,15 +118,15 @@ func (s *scope) render(f *Feature, p *Piece) {
 		}
 		p.Rendered = rendered
 	}
-	p.Findings = told.list
+	p.Findings, p.Fetches = told.list, told.fetches
 	if f.OnInvalid != extend.Deny || !told.refused && !told.pending {
 		return
 	}
-	p.Status = http.StatusInternalServerError
+	status := http.StatusInternalServerError
 	if !told.refused {
-		p.Status = http.StatusServiceUnavailable
+		status = http.StatusServiceUnavailable
 	}
-	p.Rendered = plan.Rendered{Settings: []plan.Setting{s.renderer.Error("denied/"+f.Name, p.Status, p.by())}}
+	p.Status, p.Rendered = s.denied(status, f.Name, p.by())
 }
 
 // by is the policy on whose behalf something is rendered: the narrowest of those that count.
@@ -150,6 +160,7 @@ type problems struct {
 	effective        *Effective
 	refused, pending bool
 	list             []Finding
+	fetches          []fetch
 }
 
 // add tells a problem of a field to the policy that stated it.

@@ -66,8 +66,11 @@ func (q *routeScope) at(place model.Place) (list []RulePieces) {
 // add adds the pieces of the kind.
 func (r *ruleScope) add(out *RulePieces) {
 	index := r.level("")
-	stating := r.withOwn(r.stating(), index)
 	upgrade, direct := upgrades(r.rule) && r.plaintext(r.place), r.direct()
+	stating := r.withOwn(r.stating(), index)
+	if !upgrade {
+		stating = r.withAnew(stating, index)
+	}
 	if len(stating)+len(index.Inherits)+len(index.Holds) == 0 && !upgrade && !direct {
 		return
 	}
@@ -179,6 +182,25 @@ func (r *ruleScope) withOwn(stating []*Feature, index level) []*Feature {
 		}
 	}
 	return all
+}
+
+// withAnew adds the features that the rule inherits and reads once more, and those that are rendered with them.
+func (r *ruleScope) withAnew(stating []*Feature, index level) []*Feature {
+	anew := index.Anew
+	if r.ref.Kind() == model.KindGRPCRoute {
+		anew = slices.Concat(anew, index.AnewGRPC)
+	}
+	for _, f := range r.kind.Features {
+		if !slices.Contains(anew, f.Name) {
+			continue
+		}
+		for _, g := range r.kind.together(f) {
+			if !slices.Contains(stating, g) {
+				stating = append(stating, g)
+			}
+		}
+	}
+	return stating
 }
 
 // statements are those of the route, of the rule and of the policies that it names.
