@@ -19,8 +19,8 @@ import (
 //go:embed schema.json
 var schema []byte
 
-// Spec compresses answers for clients that accept it, error pages too. An answer that the backend has compressed stays
-// as it is. The ETag of a compressed answer becomes weak.
+// Spec compresses answers for clients that accept it, but for pages of errorResponses. An answer that the backend has
+// compressed stays as it is. The ETag of a compressed answer becomes weak.
 type Spec struct {
 	// Algorithms in the order of preference; it counts where a client accepts several alike. Nothing stated: Zstd,
 	// Brotli, Gzip.

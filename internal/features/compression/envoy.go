@@ -25,9 +25,10 @@ var libraries = map[Algorithm]proto.Message{
 // partial is an answer with a part of what was asked for (206): its ranges are of the content as it is.
 const partial = 206
 
-// render adds a filter for each algorithm. Of filters that a client likes alike, Envoy takes the first of the list.
+// render adds a filter for each algorithm, the preferred one last: of those that a client likes alike, Envoy takes the
+// last that has choose_first.
 func render(e extend.EnvoyRule, v Value) {
-	for _, a := range v.Algorithms {
+	for _, a := range slices.Backward(v.Algorithms) {
 		e.Filter(extend.SlotCoding, "compression."+strings.ToLower(string(a)), compressor(a, v))
 	}
 }
@@ -39,7 +40,7 @@ func compressor(a Algorithm, v Value) *compressorv3.Compressor {
 	}
 	return &compressorv3.Compressor{
 		CompressorLibrary: &corev3.TypedExtensionConfig{Name: strings.ToLower(string(a)), TypedConfig: config},
-		ChooseFirst:       a == v.Algorithms[0],
+		ChooseFirst:       true,
 		ResponseDirectionConfig: &compressorv3.Compressor_ResponseDirectionConfig{
 			CommonConfig: &compressorv3.Compressor_CommonDirectionConfig{
 				MinContentLength: wrapperspb.UInt32(v.MinSize), ContentTypeMatcher: types(v.ContentTypes),
