@@ -25,10 +25,10 @@ var libraries = map[Algorithm]proto.Message{
 // partial is an answer with a part of what was asked for (206): its ranges are of the content as it is.
 const partial = 206
 
-// render adds a filter for each algorithm, the preferred one last: of those that a client likes alike, Envoy takes the
-// last that has choose_first.
+// render adds a filter for each algorithm. Of those that a client likes alike, Envoy takes the one that has choose_first;
+// else the first that the client names. Where several have it, Envoy takes the last that the client names.
 func render(e extend.EnvoyRule, v Value) {
-	for _, a := range slices.Backward(v.Algorithms) {
+	for _, a := range v.Algorithms {
 		e.Filter(extend.SlotCoding, "compression."+strings.ToLower(string(a)), compressor(a, v))
 	}
 }
@@ -40,7 +40,7 @@ func compressor(a Algorithm, v Value) *compressorv3.Compressor {
 	}
 	return &compressorv3.Compressor{
 		CompressorLibrary: &corev3.TypedExtensionConfig{Name: strings.ToLower(string(a)), TypedConfig: config},
-		ChooseFirst:       true,
+		ChooseFirst:       a == v.Algorithms[0],
 		ResponseDirectionConfig: &compressorv3.Compressor_ResponseDirectionConfig{
 			CommonConfig: &compressorv3.Compressor_CommonDirectionConfig{
 				MinContentLength: wrapperspb.UInt32(v.MinSize), ContentTypeMatcher: types(v.ContentTypes),
