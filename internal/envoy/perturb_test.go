@@ -17,11 +17,12 @@ import (
 // notRendered lists the leaf fields that rightly change nothing, and why. Anything else that changes nothing is a field
 // that the dialect ignores in silence.
 var notRendered = map[string]string{
-	"Listener.Port.Gateway":     "the same as Listener.Gateway",
-	"Rule.Policies[]":           "what they state comes as settings",
-	"Backend.TLS.Policy":        "standings are kept by it",
-	"Rule.Index":                "rules are ordered by their Sites; findings name it",
-	"Port.Listeners[].Hostname": "the Listener's own is rendered",
+	"Listener.Port.Gateway":      "the same as Listener.Gateway",
+	"Rule.Policies[]":            "what they state comes as settings",
+	"Rule.Backends[].Policies[]": "what they state comes as settings",
+	"Backend.TLS.Policy":         "standings are kept by it",
+	"Rule.Index":                 "rules are ordered by their Sites; findings name it",
+	"Port.Listeners[].Hostname":  "the Listener's own is rendered",
 }
 
 // TestEveryFieldIsRendered sets each leaf field of the model to another value, on bases that make it meaningful, and
@@ -199,7 +200,8 @@ func ruleBases() []any {
 		}}
 	}
 	of := func(f model.Filters) []model.WeightedBackend {
-		return []model.WeightedBackend{{Backend: service("a"), Weight: 1, Filters: &f},
+		policies := []model.ObjectRef{model.Ref(model.KindTrafficPolicy, "shop", "p")}
+		return []model.WeightedBackend{{Backend: service("a"), Weight: 1, Filters: &f, Policies: policies},
 			{Backend: service("b"), Weight: 2, Invalid: true}}
 	}
 	return []any{

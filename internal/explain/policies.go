@@ -54,7 +54,9 @@ func (q *asked) feature(p policy.RulePiece) (list []Policy) {
 	if p.JSON == "" {
 		off := Policy{Field: p.Feature, From: q.source(p.Disabled)}
 		if p.Disabled == (policy.Source{}) {
-			off.From = "does not hold for a redirect to https"
+			if off.From = "does not hold for a redirect to https"; len(p.Findings) > 0 {
+				off.From = p.Findings[0].Message
+			}
 		}
 		return append(list, q.over(off, p, ""))
 	}

@@ -190,7 +190,11 @@ func (s ruleScope) backends(
 			own := s
 			own.ofBackend = true
 			filters, wrong := own.filters(b.Filters)
-			backend.Policies, backend.Invalid = own.policiesOf(b.Filters), backend.Invalid || own.unextended(b.Filters)
+			if own.unextended(b.Filters) {
+				backend.Invalid = true
+			} else {
+				backend.Policies = own.policiesOf(b.Filters)
+			}
 			wrong = append(wrong, incompatible(cmp.Or(repeats(of, filters), clash(filters, of)))...)
 			problems = append(problems, below(at+".filters", wrong)...)
 			backend.Filters = &filters

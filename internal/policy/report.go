@@ -142,7 +142,7 @@ func (r reporter) report(
 	}
 	r.sort(c, facts.Ancestors)
 	r.tell(c, ref, &facts)
-	facts.Findings = append(facts.Findings, r.Store.misplaced(ref, p)...)
+	facts.Findings = compact(append(facts.Findings, r.Store.misplaced(ref, p)...))
 	findings := facts.Findings
 	if len(p.Selectors) > 0 && targets.Len() == 0 {
 		findings = append(findings, model.Finding{

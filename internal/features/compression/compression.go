@@ -19,11 +19,11 @@ import (
 //go:embed schema.json
 var schema []byte
 
-// Spec compresses answers for clients that accept it, error pages too. An answer that the backend has compressed stays
-// as it is. The ETag of a compressed answer becomes weak.
+// Spec compresses answers for clients that accept it, but for pages of errorResponses. An answer that the backend has
+// compressed stays as it is. The ETag of a compressed answer becomes weak.
 type Spec struct {
-	// Algorithms in the order of preference; it counts where a client accepts several alike. Nothing stated: Zstd,
-	// Brotli, Gzip.
+	// Algorithms that are used. Where a client accepts several alike, the first of the list counts; if that is not among
+	// them, the one that the client names first. Nothing stated: Zstd, Brotli, Gzip.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1

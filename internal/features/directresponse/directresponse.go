@@ -63,7 +63,7 @@ const maxBody = 4 << 10
 func read(r extend.Reader, s Spec) (v Value) {
 	switch {
 	case s.Status == nil:
-		r.Field("status").Refuse("state the status of the answer: 200")
+		r.Refuse("state the status of the answer: status: 200")
 	case *s.Status < 200 || *s.Status > 599:
 		r.Field("status").Refuse(fmt.Sprintf("%d is not a status of an answer; write 200 to 599", *s.Status))
 	default:

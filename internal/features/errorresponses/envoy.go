@@ -10,6 +10,7 @@ import (
 	xdsmatcherv3 "github.com/cncf/xds/go/xds/type/matcher/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	customresponsev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/custom_response/v3"
+	metadatav3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_to_metadata/v3"
 	localresponsev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/http/custom_response/local_response_policy/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/proto"
@@ -40,6 +41,8 @@ func render(e extend.EnvoyRule, v Value) {
 			MatcherType: &xdsmatcherv3.Matcher_MatcherList_{MatcherList: list},
 		},
 	})
+	// Answers pass the filters from the last to the first: it sees the error before the page replaces it.
+	e.Filter(extend.SlotErrors, "errorResponses-headers", keeps())
 }
 
 // choice is a page with some of its codes.
@@ -178,7 +181,23 @@ func allOf(list []*predicate) *predicate {
 }
 
 // kept are headers of the error that the page has, too, which else has none of them: what clients act upon.
-var kept = []string{"www-authenticate", "retry-after", "allow"}
+var kept = []string{
+	"www-authenticate", "retry-after", "allow", "access-control-allow-origin", "access-control-allow-credentials",
+	"access-control-expose-headers",
+}
+
+// namespace is where the kept headers are until the page is made, which knows nothing of the error's headers.
+const namespace = "cardea.errors"
+
+func keeps() *metadatav3.Config {
+	config := &metadatav3.Config{}
+	for _, name := range kept {
+		config.ResponseRules = append(config.ResponseRules, &metadatav3.Config_Rule{
+			Header: name, OnHeaderPresent: &metadatav3.Config_KeyValuePair{MetadataNamespace: namespace, Key: name},
+		})
+	}
+	return config
+}
 
 // policy is what is answered.
 func (p page) policy() *localresponsev3.LocalResponsePolicy {
@@ -197,7 +216,7 @@ func (p page) policy() *localresponsev3.LocalResponsePolicy {
 		})
 	}
 	for _, name := range kept {
-		set(name, "%RESP("+name+")%", corev3.HeaderValueOption_ADD_IF_ABSENT)
+		set(name, "%DYNAMIC_METADATA("+namespace+":"+name+")%", corev3.HeaderValueOption_ADD_IF_ABSENT)
 	}
 	if p.ContentType != "" {
 		set("content-type", literal(p.ContentType), corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD)

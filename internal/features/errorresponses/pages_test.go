@@ -1,10 +1,8 @@
 package errorresponses
 
 import (
-	"net/http"
+	"regexp"
 	"testing"
-
-	"cardea.dev/cardea/extend"
 )
 
 // TestOrder: of pages that fit, one that names the code comes first, then the one with more conditions, then by name.
@@ -24,23 +22,16 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestJudge: a page with a status of its own may come in place of the answer, unless the client asks for another type.
-func TestJudge(t *testing.T) {
-	v := Value{Pages: []page{
-		{Codes: []string{"5xx"}, Body: "a", From: Any},
-		{Codes: []string{"404"}, Status: 200, Accept: []string{"text/html"}, From: Backend},
-	}}
-	for accept, want := range map[string]int{
-		"text/html": 1, "a/b, Text/HTML;q=0.5": 1, "text/htmlx": 0, "x/text/html": 0, "*/*": 0, "": 0,
+// TestAccept: a type is named in an Accept header as a whole, in any case, with whatever parameters.
+func TestAccept(t *testing.T) {
+	named := regexp.MustCompile("^(?:" + acceptExpression([]string{"text/html"}) + ")$")
+	for accept, want := range map[string]bool{
+		"text/html": true, "a/b, Text/HTML;q=0.5": true, "text/html,a/b": true,
+		"text/htmlx": false, "x/text/html": false, "*/*": false, "": false,
 	} {
-		got := judge(extend.Request{Header: http.Header{"Accept": {accept}}}, v)
-		if len(got) != want || want == 1 && (got[0].Status != 200 || got[0].If == "") {
-			t.Errorf("accept %q: %+v", accept, got)
+		if named.MatchString(accept) != want {
+			t.Errorf("%q: %t, want %t", accept, !want, want)
 		}
-	}
-	grpc := http.Header{"Accept": {"text/html"}, "Content-Type": {"application/grpc"}}
-	if got := judge(extend.Request{Header: grpc}, v); len(got) > 0 {
-		t.Errorf("a gRPC call gets a page: %+v", got)
 	}
 }
 

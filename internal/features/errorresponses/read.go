@@ -54,7 +54,7 @@ var code = regexp.MustCompile(`^[1-5]([0-9][0-9]|xx)$`)
 
 func codes(r extend.Reader, list []string) (read []string) {
 	if len(list) == 0 {
-		r.Field("codes").Refuse(`name the statuses that the page replaces: "503", "5xx"`)
+		r.Refuse(`name the statuses that the page replaces in codes: "503", "5xx"`)
 	}
 	for i, c := range list {
 		r := r.Field(fmt.Sprintf("codes[%d]", i))

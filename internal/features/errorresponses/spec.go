@@ -16,7 +16,8 @@ var schema []byte
 
 // Spec are pages in place of errors, by name; those of all levels add up. Of several that fit an answer, one that names
 // its code counts before one that names a class; then the one with more conditions (headers, from, accept); then the
-// first by name. gRPC calls get none.
+// first by name. gRPC calls get none. Pages are not compressed; of the error's headers they have those for
+// authentication, for CORS, Retry-After and Allow.
 //
 // +listType=map
 // +listMapKey=name
@@ -117,5 +118,5 @@ func (p page) conditions() int {
 // Feature is pages in place of errors.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.TrafficPolicy, Name: "errorResponses", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Skip,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Judge: judge,
+	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render},
 }
