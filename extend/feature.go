@@ -24,6 +24,9 @@ type Feature[S, V any] struct {
 	OnInvalid OnInvalid
 	// Group names features of one kind that are rendered together: where one of them is stated, all are. "": it is alone.
 	Group string
+	// PortFields are those fields of a feature that is AtListener that are as if they were AtPort. Read is asked for them
+	// and for the others apart.
+	PortFields []string
 	// UnlessUpgrade: what is inherited does not hold for a rule of a listener without TLS that does nothing but redirect
 	// to https: a request would be asked for credentials in clear text.
 	UnlessUpgrade bool
@@ -116,6 +119,7 @@ type Declared struct {
 	Levels        Levels
 	OnInvalid     OnInvalid
 	Group         string
+	PortFields    []string
 	UnlessUpgrade bool
 
 	Own    func(rule gatewayv1.HTTPRouteRule) (spec []byte, stated bool)
@@ -139,7 +143,7 @@ type Value interface {
 func (f Feature[S, V]) Plug() Plugin {
 	d := &Declared{
 		Kind: f.Kind, Name: f.Name, Schema: f.Schema, Levels: f.Levels, OnInvalid: f.OnInvalid, Group: f.Group,
-		UnlessUpgrade: f.UnlessUpgrade,
+		PortFields: f.PortFields, UnlessUpgrade: f.UnlessUpgrade,
 		Read: func(r Reader, effective []byte) (Value, error) {
 			var s S
 			if err := strict(effective, &s); err != nil {

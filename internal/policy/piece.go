@@ -38,8 +38,9 @@ type scope struct {
 	m        *Meaning
 	kind     Kind
 	renderer plan.Renderer
-	// rendering is what the renderer renders them for: plan.Renderer.Rule or plan.Renderer.Backend.
+	// rendering is what the renderer renders them for: plan.Renderer.Rule, Listener or Backend.
 	rendering func(plan.Renderer, extend.Value, model.ObjectRef) (plan.Rendered, bool)
+	listener  bool // the level is one of connections
 	where     extend.Where
 	route     model.ObjectRef // for rules; else zero
 	features  []*Feature
@@ -112,6 +113,10 @@ func (s *scope) render(f *Feature, p *Piece) {
 	p.Status = http.StatusInternalServerError
 	if !told.refused {
 		p.Status = http.StatusServiceUnavailable
+	}
+	if s.listener { // there is no request that could be answered
+		p.Status, p.Rendered = 0, plan.Rendered{Listener: plan.ListenerFields{Closed: true}}
+		return
 	}
 	p.Rendered = plan.Rendered{Settings: []plan.Setting{s.renderer.Error("denied/"+f.Name, p.Status, p.by())}}
 }
