@@ -39,8 +39,8 @@ type EnvoyRule interface {
 type EnvoyListener interface {
 	// Listener has fields of the whole port's: a feature with them is AtPort, or has PortFields.
 	Listener(fields *listenerv3.Listener)
-	// ListenerFilter is asked before all others, also before the one that reads the name of the host in TLS. A feature with
-	// one is AtPort.
+	// ListenerFilter is asked before all others, also before the one that reads the name of the host in TLS. A feature
+	// with one is AtPort.
 	ListenerFilter(name string, config proto.Message)
 	Chain(fields *listenerv3.FilterChain)
 	// NetworkFilter gets what clients send before it is read as HTTP.

@@ -9,7 +9,9 @@ import (
 	"cardea.dev/cardea/internal/features/apikey"
 	"cardea.dev/cardea/internal/features/authorization"
 	"cardea.dev/cardea/internal/features/basicauth"
+	"cardea.dev/cardea/internal/features/clienttimeouts"
 	"cardea.dev/cardea/internal/features/connection"
+	"cardea.dev/cardea/internal/features/connections"
 	"cardea.dev/cardea/internal/features/cors"
 	"cardea.dev/cardea/internal/features/headers"
 	"cardea.dev/cardea/internal/features/jwt"
@@ -30,6 +32,8 @@ func Plugins() []extend.Plugin {
 		authorization.Feature.Plug(),
 
 		timeouts.Feature.Plug(), retry.Feature.Plug(), headers.Feature.Plug(),
+
+		clienttimeouts.Feature.Plug(), connections.Feature.Plug(),
 
 		limits.Feature.Plug(), connection.Feature.Plug(),
 	)

@@ -57,8 +57,14 @@ func (s stages) statedStandings(
 	p plan.Plan, cds, lds *flow.Collection[resource.Key, resource.Resource],
 ) *flow.Collection[resource.StandingKey, resource.Standing] {
 	itself := func(_ *flow.Ctx, _ statingKey, of pending) (pending, bool) { return of, true }
-	all := flow.Merge("envoy/pending", flow.From(s.backendPending(p, cds), itself),
-		flow.From(s.portPending(p, lds), itself), flow.From(s.chainPending(p, lds), itself))
+	var apart []flow.Input[statingKey, pending]
+	if p.Settings.Ports != nil {
+		apart = append(apart, flow.From(s.portPending(p, lds), itself))
+	}
+	if p.Settings.Chains != nil {
+		apart = append(apart, flow.From(s.chainPending(p, lds), itself))
+	}
+	all := flow.Merge("envoy/pending", flow.From(s.backendPending(p, cds), itself), apart...)
 	byObject := flow.Group(all, "envoy/pending-by-object",
 		func(k statingKey, of pending) (keys []resource.StandingKey) {
 			for _, from := range of.From {

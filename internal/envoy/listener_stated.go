@@ -98,7 +98,8 @@ func (k statingKey) gateway() model.ObjectRef {
 func (s stages) portPending(
 	p plan.Plan, lds *flow.Collection[resource.Key, resource.Resource],
 ) *flow.Collection[statingKey, pending] {
-	return flow.Rename(p.Settings.Ports, "envoy/port-pending", func(k model.PortKey) statingKey { return statingKey{Port: k} },
+	return flow.Rename(p.Settings.Ports, "envoy/port-pending",
+		func(k model.PortKey) statingKey { return statingKey{Port: k} },
 		func(c *flow.Ctx, k model.PortKey, stated plan.ListenerSettings) (of pending, some bool) {
 			port, _ := flow.Fetch(c, p.Ports, k)
 			return s.pendingIn(c, lds, port, resource.Origin{Object: k.Gateway}, stated.From)

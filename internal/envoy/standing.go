@@ -222,5 +222,6 @@ func (s stages) settingStandings(
 	itself := func(_ *flow.Ctx, _ resource.StandingKey, own resource.Standing) (resource.Standing, bool) {
 		return own, true
 	}
-	return flow.Merge("envoy/setting-standings", flow.From(levels, itself), flow.From(s.statedStandings(p, cds, lds), itself))
+	return flow.Merge("envoy/setting-standings", flow.From(levels, itself),
+		flow.From(s.statedStandings(p, cds, lds), itself))
 }

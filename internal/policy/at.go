@@ -7,8 +7,8 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// At are the features that are in force or turned off for a rule at a listener, and for the connections of the listener,
-// those of each kind together, by name.
+// At are the features that are in force or turned off for the connections of a listener, and those for a rule there.
+// Those of each kind are together, by name.
 func (m *Meaning) At(v flow.View, gateway model.ObjectRef, listener model.ListenerKey, rule model.RuleKey) (
 	list []RulePiece,
 ) {

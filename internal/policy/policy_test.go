@@ -114,7 +114,8 @@ func (words) Error(name string, status int, from model.ObjectRef) plan.Setting {
 
 const plainSchema = `{"type": "object", "properties": {
 	"bad": {"type": "string"}, "issuer": {"type": "string"}, "request": {"type": "string"},
-	"streamIdle": {"type": "string"}, "inspection": {"type": "string"}, "attempts": {"type": "integer"}, "maxAge": {"type": "integer"},
+	"streamIdle": {"type": "string"}, "inspection": {"type": "string"},
+	"attempts": {"type": "integer"}, "maxAge": {"type": "integer"},
 	"codes": {"type": "array", "items": {"type": "integer"}}}}`
 
 func newTester(t *testing.T) *tester {

@@ -35,11 +35,11 @@ func (q portScope) share(f *Feature, listeners []model.ListenerKey, ofPort bool)
 		c, found := firstClash(each, ages)
 		if !found {
 			s.Stated = stated(listeners)
-			s.Findings = append(s.Findings, q.alsoFor(f, listeners, each, s.Stated)...)
+			s.Findings = append(s.Findings, q.alsoFor(f, f.words(ofPort), listeners, each, s.Stated)...)
 			return s
 		}
 		without[c.Younger.Policy] = true
-		s.Findings = append(s.Findings, c.finding(f.Name, q.port.Key, listeners))
+		s.Findings = append(s.Findings, c.finding(f.Name, f.words(ofPort), q.port.Key, listeners))
 		s.Lost = append(s.Lost, Lost{c.Path, c.Value, c.Younger, c.Older})
 	}
 }
@@ -89,6 +89,15 @@ func (f *Feature) portion(spec string, ofPort bool) string {
 		return ""
 	}
 	return encode(all)
+}
+
+// words is what of a feature belongs to ports, or to listeners, as users are told it.
+func (f *Feature) words(ofPort bool) string {
+	name := strings.TrimPrefix(fieldOf(f.Name, ""), "spec.")
+	if !ofPort || len(f.PortFields) == 0 {
+		return name
+	}
+	return name + "." + strings.Join(f.PortFields, ", "+name+".")
 }
 
 // ages orders the policies that state something: the older is the lesser.
@@ -158,20 +167,20 @@ func (c clash) before(o clash, ages map[model.ObjectRef]string) bool {
 	return c.At < o.At || c.At == o.At && c.With < o.With
 }
 
-func (c clash) finding(feature string, port model.PortKey, listeners []model.ListenerKey) Finding {
+func (c clash) finding(feature, what string, port model.PortKey, listeners []model.ListenerKey) Finding {
 	field := strings.TrimPrefix(fieldOf(feature, c.Path), "spec.")
 	return Finding{
 		Policy: c.Younger.Policy, Condition: "Accepted", Reason: "Conflicted", Field: fieldOf(feature, ""),
 		Message: fmt.Sprintf("listener %s can't have another value of %s than listener %s of the same port (%d), for which "+
-			"%s has one that is older, so it holds for both and nothing of this field counts there; state the same, or "+
+			"%s has one that is older, so it holds for both, and %s of this policy does not count there; state the same, or "+
 			"state it once for %s", listeners[c.At].Section, field, listeners[c.With].Section, port.Number,
-			c.Older.Policy, port.Gateway),
+			c.Older.Policy, what, port.Gateway),
 	}
 }
 
 // alsoFor tells policies on listeners for which others they count, too, that have nothing of their own.
 func (q portScope) alsoFor(
-	f *Feature, listeners []model.ListenerKey, each []Effective, joint []statements,
+	f *Feature, what string, listeners []model.ListenerKey, each []Effective, joint []statements,
 ) (list []Finding) {
 	all := effective(f.Name, f.merge, joint)
 	for _, s := range joint[2].List {
@@ -186,8 +195,8 @@ func (q portScope) alsoFor(
 		if len(others) > 0 {
 			list = append(list, Finding{
 				Policy: s.Policy, Severity: model.Warning, Field: fieldOf(f.Name, ""),
-				Message: fmt.Sprintf("it also holds for listener %s, which can't have another value: the port (%d) is the same",
-					strings.Join(others, ", "), q.port.Key.Number),
+				Message: fmt.Sprintf("%s also holds for listener %s, which can't have another value: the port (%d) is the same",
+					what, strings.Join(others, ", "), q.port.Key.Number),
 			})
 		}
 	}
@@ -196,5 +205,7 @@ func (q portScope) alsoFor(
 
 // has tells whether a field has the same value.
 func (e Effective) has(field Field) bool {
-	return slices.ContainsFunc(e.Fields, func(own Field) bool { return own.Path == field.Path && own.Value == field.Value })
+	return slices.ContainsFunc(e.Fields, func(own Field) bool {
+		return own.Path == field.Path && own.Value == field.Value
+	})
 }
