@@ -90,8 +90,9 @@ func addressPart(port model.Port, address string, stated plan.ListenerFields) *r
 	} else {
 		table := stats + "/" + shard
 		needs = append(extensionNames(), resource.Name{Type: resource.Routes, Name: table})
+		logs := accessLogs(port.Key.Gateway, port.Key.Number, port.AccessLog)
 		l.DefaultFilterChain = &listenerv3.FilterChain{Name: "http",
-			Filters: []*listenerv3.Filter{connectionManager(stats, table, stated)}}
+			Filters: []*listenerv3.Filter{connectionManager(stats, table, stated, logs...)}}
 		overlayChain(l.DefaultFilterChain, stated)
 		needs = append(needs, clustersOf(stated.Uses)...)
 	}
@@ -121,9 +122,11 @@ func tlsInspector() []*listenerv3.ListenerFilter {
 // chainPart is an HTTPS listener's filter chain, taken by SNI.
 func chainPart(l model.Listener, stated plan.ListenerFields) *resource.Part {
 	name := sectionName(l.Gateway, l.Key)
+	logs := accessLogs(l.Gateway, l.Port.Number, l.AccessLog)
+	manager := connectionManager(strconv.Itoa(int(l.Port.Number)), tableName(l), stated, logs...)
 	chain := &listenerv3.FilterChain{
 		Name:            name,
-		Filters:         []*listenerv3.Filter{connectionManager(strconv.Itoa(int(l.Port.Number)), tableName(l), stated)},
+		Filters:         []*listenerv3.Filter{manager},
 		TransportSocket: terminateTLS(l, stated),
 		// Before it, listener_filters_timeout bounds the wait for the client's first message.
 		TransportSocketConnectTimeout: seconds(handshakeTimeout),

@@ -84,6 +84,12 @@ func inspecting(d *extend.Declared) *extend.Declared {
 	return d
 }
 
+// denying has a feature deny what it can't serve.
+func denying(d *extend.Declared) *extend.Declared {
+	d.OnInvalid = extend.Deny
+	return d
+}
+
 // words renders a value as itself.
 type words struct{}
 
@@ -104,12 +110,12 @@ func (words) Listener(v extend.Value, _ model.ObjectRef) (plan.Rendered, bool) {
 	return plan.Rendered{Listener: plan.ListenerFields{Connections: []byte(text)}}, true
 }
 
-func (words) Backend(v extend.Value, _ model.ObjectRef) (plan.Rendered, bool) {
+func (words) Backend(v extend.Value, _ model.BackendKey) (plan.Rendered, bool) {
 	return plan.Rendered{Backend: plan.BackendFields{Cluster: v.Shown()}}, true
 }
 
-func (words) Error(name string, status int, from model.ObjectRef) plan.Setting {
-	return plan.Setting{From: from, Slot: "guard", Name: name, Config: plan.Packed{Type: fmt.Sprint(status)}}
+func (words) Error(name string, status int, from model.ObjectRef) []plan.Setting {
+	return []plan.Setting{{From: from, Slot: "guard", Name: name, Config: plan.Packed{Type: fmt.Sprint(status)}}}
 }
 
 const plainSchema = `{"type": "object", "properties": {
@@ -146,6 +152,7 @@ func newTester(t *testing.T) *tester {
 		declared("BackendPolicy", "limits", plainSchema, extend.AtBackend),
 		inspecting(declared("ClientPolicy", "waits", plainSchema, extend.AtListener)),
 		declared("ClientPolicy", "proxy", plainSchema, extend.AtPort),
+		denying(declared("BackendPolicy", "credentials", plainSchema, extend.AtBackend)),
 	}, "")
 	if err != nil {
 		t.Fatal(err)

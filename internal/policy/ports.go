@@ -129,7 +129,10 @@ type portScope struct {
 // pieces are those of listeners that share one value: of the features and fields of a port, or of the others.
 func (q portScope) pieces(listeners []model.ListenerKey, ofPort bool) (list []RulePiece) {
 	scope := q.m.scope(q.c, q.kind, q.port.DataPlane)
-	scope.rendering, scope.listener = plan.Renderer.Listener, true
+	scope.rendering = plan.Renderer.Listener
+	scope.denied = func(int, string, model.ObjectRef) (int, plan.Rendered) { // there is no request to answer
+		return 0, plan.Rendered{Listener: plan.ListenerFields{Closed: true}}
+	}
 	scope.where = extend.Where{
 		Inherited: true, Object: q.port.Key.Gateway.String(), Plaintext: q.port.Protocol == model.HTTP,
 	}

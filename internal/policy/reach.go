@@ -57,9 +57,8 @@ func (m *Meaning) piecesAt(v flow.View, k place) iter.Seq2[string, Piece] {
 				}
 			}
 		case k.Backend != plan.BackendKey{}:
-			b, _ := flow.Get(v, m.Backends, k.Backend)
-			for _, p := range b.Pieces {
-				if !yield(fmt.Sprintf("%s at %s", k.Backend.Backend.Words(), k.Backend.Gateway), p.Piece) {
+			for _, p := range m.OfBackend(v, k.Backend) {
+				if !yield(backendPlace(k.Backend), p.Piece) {
 					return
 				}
 			}
@@ -76,6 +75,11 @@ func (k LevelKey) String() string {
 		return k.Gateway.String()
 	}
 	return fmt.Sprintf("listener %s of %s", k.Section, k.Gateway)
+}
+
+// backendPlace is a backend as users are told of it.
+func backendPlace(k plan.BackendKey) string {
+	return fmt.Sprintf("%s at %s", k.Backend.Words(), k.Gateway)
 }
 
 // reach gathers what became of a policy's fields.
