@@ -32,8 +32,8 @@ type Feature[S, V any] struct {
 	UnlessUpgrade bool
 	// Answers: it answers requests in place of the backends of a rule.
 	Answers bool
-	// UnlessDirect: it has no effect on a rule that answers by itself, with a redirect or by a feature that Answers. What is
-	// inherited does not hold there; what is stated for such a rule is refused.
+	// UnlessDirect: it has no effect on a rule that answers by itself, with a redirect or by a feature that Answers. What
+	// is inherited does not hold there; what is stated for such a rule is refused.
 	UnlessDirect bool
 
 	// Own is what the fields of a route's rule state of the feature, which is narrower than any policy; nil: they can't.
