@@ -37,15 +37,19 @@ type EnvoyRule interface {
 // EnvoyListener takes what a feature is for the connections of a listener: fields that are merged into what stands
 // there. A list replaces one that is there.
 type EnvoyListener interface {
-	// Listener has fields of the whole port's: a feature with them is AtPort.
+	// Listener has fields of the whole port's: a feature with them is AtPort, or has PortFields.
 	Listener(fields *listenerv3.Listener)
-	// ListenerFilter is asked before all others, also before the one that reads the name of the host in TLS. A feature with
-	// one is AtPort.
+	// ListenerFilter is asked before all others, also before the one that reads the name of the host in TLS. A feature
+	// with one is AtPort.
 	ListenerFilter(name string, config proto.Message)
 	Chain(fields *listenerv3.FilterChain)
+	// NetworkFilter gets what clients send before it is read as HTTP.
+	NetworkFilter(name string, config proto.Message)
 	// TLS has fields of a listener with TLS; others have nothing to put them into.
 	TLS(fields *tlsv3.DownstreamTlsContext)
-	Connections(fields *hcmv3.HttpConnectionManager)
+	// Connections has fields of how HTTP is spoken. zero names others that have their zero value, which a message can't
+	// tell from none: "merge_slashes".
+	Connections(fields *hcmv3.HttpConnectionManager, zero ...string)
 	// HTTPFilter is passed before all slots, also by requests that no rule takes.
 	HTTPFilter(name string, config proto.Message)
 	// Cluster is the name of a backend's cluster. The backend is there before what names it.

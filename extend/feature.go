@@ -24,13 +24,16 @@ type Feature[S, V any] struct {
 	OnInvalid OnInvalid
 	// Group names features of one kind that are rendered together: where one of them is stated, all are. "": it is alone.
 	Group string
+	// PortFields are those fields of a feature that is AtListener that are as if they were AtPort. Read is asked for them
+	// and for the others apart.
+	PortFields []string
 	// UnlessUpgrade: what is inherited does not hold for a rule of a listener without TLS that does nothing but redirect
 	// to https: a request would be asked for credentials in clear text.
 	UnlessUpgrade bool
 	// Answers: it answers requests in place of the backends of a rule.
 	Answers bool
-	// UnlessDirect: it has no effect on a rule that answers by itself, with a redirect or by a feature that Answers. What is
-	// inherited does not hold there; what is stated for such a rule is refused.
+	// UnlessDirect: it has no effect on a rule that answers by itself, with a redirect or by a feature that Answers. What
+	// is inherited does not hold there; what is stated for such a rule is refused.
 	UnlessDirect bool
 
 	// Own is what the fields of a route's rule state of the feature, which is narrower than any policy; nil: they can't.
@@ -121,6 +124,7 @@ type Declared struct {
 	Levels        Levels
 	OnInvalid     OnInvalid
 	Group         string
+	PortFields    []string
 	UnlessUpgrade bool
 	Answers       bool
 	UnlessDirect  bool
@@ -158,7 +162,7 @@ const (
 func (f Feature[S, V]) Plug() Plugin {
 	d := &Declared{
 		Kind: f.Kind, Name: f.Name, Schema: f.Schema, Levels: f.Levels, OnInvalid: f.OnInvalid, Group: f.Group,
-		UnlessUpgrade: f.UnlessUpgrade, Answers: f.Answers, UnlessDirect: f.UnlessDirect,
+		PortFields: f.PortFields, UnlessUpgrade: f.UnlessUpgrade, Answers: f.Answers, UnlessDirect: f.UnlessDirect,
 		Read: func(r Reader, effective []byte) (Value, error) {
 			var s S
 			if err := strict(effective, &s); err != nil {

@@ -11,8 +11,10 @@ import (
 	"cardea.dev/cardea/internal/features/authentication"
 	"cardea.dev/cardea/internal/features/authorization"
 	"cardea.dev/cardea/internal/features/basicauth"
+	"cardea.dev/cardea/internal/features/clienttimeouts"
 	"cardea.dev/cardea/internal/features/compression"
 	"cardea.dev/cardea/internal/features/connection"
+	"cardea.dev/cardea/internal/features/connections"
 	"cardea.dev/cardea/internal/features/cors"
 	"cardea.dev/cardea/internal/features/credentials"
 	"cardea.dev/cardea/internal/features/directresponse"
@@ -56,6 +58,9 @@ func Plugins() []extend.Plugin {
 		directresponse.Feature.Plug(),
 		errorresponses.Feature.Plug(),
 		compression.Feature.Plug(),
+
+		clienttimeouts.Feature.Plug(),
+		connections.Feature.Plug(),
 
 		connection.Feature.Plug(),
 		limits.Feature.Plug(),

@@ -101,13 +101,46 @@ func mustUnmarshal(b []byte, into proto.Message) {
 	}
 }
 
-// backendStandings tells of each object that states something for a Gateway's backends what of that is not
-// acknowledged, or refused. It has no entry if nothing is.
-func (s stages) backendStandings(
-	p plan.Plan, cds *flow.Collection[resource.Key, resource.Resource],
+// statedStandings tells of each object that states something for a Gateway's backends, ports or filter chains what of
+// that is not acknowledged, or refused. It has no entry if nothing is.
+func (s stages) statedStandings(
+	p plan.Plan, cds, lds *flow.Collection[resource.Key, resource.Resource],
 ) *flow.Collection[resource.StandingKey, resource.Standing] {
-	pending := flow.Map(p.Settings.Backends, "envoy/backend-pending",
-		func(c *flow.Ctx, k plan.BackendKey, stated plan.BackendSettings) (of pendingBackend, some bool) {
+	itself := func(_ *flow.Ctx, _ statingKey, of pending) (pending, bool) { return of, true }
+	var apart []flow.Input[statingKey, pending]
+	if p.Settings.Ports != nil {
+		apart = append(apart, flow.From(s.portPending(p, lds), itself))
+	}
+	if p.Settings.Chains != nil {
+		apart = append(apart, flow.From(s.chainPending(p, lds), itself))
+	}
+	all := flow.Merge("envoy/pending", flow.From(s.backendPending(p, cds), itself), apart...)
+	byObject := flow.Group(all, "envoy/pending-by-object",
+		func(k statingKey, of pending) (keys []resource.StandingKey) {
+			for _, from := range of.From {
+				keys = append(keys, resource.StandingKey{Gateway: k.gateway(), Origin: resource.Origin{Object: from}})
+			}
+			return keys
+		}, func(_ statingKey, of pending) string {
+			if of.Standing.Refused != "" {
+				return "0"
+			}
+			return "1"
+		})
+	return flow.Map(byObject, "envoy/stated-standings",
+		func(_ *flow.Ctx, _ resource.StandingKey, all flow.Members[statingKey, pending]) (resource.Standing, bool) {
+			_, first := all.At(0)
+			return first.Standing, true
+		})
+}
+
+// backendPending tells of what is stated for backends what is not acknowledged, or refused.
+func (s stages) backendPending(
+	p plan.Plan, cds *flow.Collection[resource.Key, resource.Resource],
+) *flow.Collection[statingKey, pending] {
+	return flow.Rename(p.Settings.Backends, "envoy/backend-pending",
+		func(k plan.BackendKey) statingKey { return statingKey{Backend: k} },
+		func(c *flow.Ctx, k plan.BackendKey, stated plan.BackendSettings) (of pending, some bool) {
 			g, _ := flow.Fetch(c, p.Gateways, k.Gateway)
 			key := backendResource(resource.Cluster)(k)
 			cluster, found := flow.Fetch(c, cds, key)
@@ -121,29 +154,10 @@ func (s stages) backendStandings(
 			}
 			return of, !of.Standing.Acknowledged
 		})
-	byObject := flow.Group(pending, "envoy/backend-pending-by-object",
-		func(k plan.BackendKey, of pendingBackend) (keys []resource.StandingKey) {
-			for _, from := range of.From {
-				keys = append(keys, resource.StandingKey{Gateway: k.Gateway, Origin: resource.Origin{Object: from}})
-			}
-			return keys
-		}, func(_ plan.BackendKey, of pendingBackend) string {
-			if of.Standing.Refused != "" {
-				return "0"
-			}
-			return "1"
-		})
-	return flow.Map(byObject, "envoy/backend-standings",
-		func(_ *flow.Ctx, _ resource.StandingKey, all flow.Members[plan.BackendKey, pendingBackend]) (
-			resource.Standing, bool,
-		) {
-			_, first := all.At(0)
-			return first.Standing, true
-		})
 }
 
-// pendingBackend is a backend of which not everything that is stated is acknowledged.
-type pendingBackend struct {
+// pending is a backend, a port or a filter chain of which not everything that is stated is acknowledged.
+type pending struct {
 	From     []model.ObjectRef
 	Standing resource.Standing
 }

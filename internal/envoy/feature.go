@@ -45,6 +45,22 @@ func (features) Backend(v extend.Value, of model.BackendKey) (plan.Rendered, boo
 	return e.out, able
 }
 
+// Listener implements plan.Renderer.
+func (features) Listener(v extend.Value, _ model.ObjectRef) (plan.Rendered, bool) {
+	e := new(listenerFeature)
+	able := v.Listener(e)
+	to := &e.out.Listener
+	for _, fields := range []struct {
+		stated proto.Message
+		to     *[]byte
+	}{{&e.listener, &to.Listener}, {&e.chain, &to.Chain}, {&e.tls, &to.TLS}, {&e.connections, &to.Connections}} {
+		if encoded := mustMarshal(fields.stated); len(encoded) > 0 {
+			*fields.to = encoded
+		}
+	}
+	return e.out, able
+}
+
 // Error implements plan.Renderer.
 func (features) Error(name string, status int, from model.ObjectRef) []plan.Setting {
 	list := slots.Failing(slots.Guard, name, uint32(status))

@@ -6,11 +6,15 @@ import (
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"cardea.dev/cardea/internal/plan"
 )
 
 // connectionManager is the network filter that speaks HTTP and looks requests up in a route table. What stands in it
 // can't change without draining connections, so it depends on names only.
-func connectionManager(statPrefix, table string, logs ...*accesslogv3.AccessLog) *listenerv3.Filter {
+func connectionManager(
+	statPrefix, table string, stated plan.ListenerFields, logs ...*accesslogv3.AccessLog,
+) *listenerv3.Filter {
 	m := &hcmv3.HttpConnectionManager{
 		StatPrefix: statPrefix,
 		AccessLog:  logs,
@@ -38,6 +42,7 @@ func connectionManager(statPrefix, table string, logs ...*accesslogv3.AccessLog)
 		// What the backend is told of its own connection; of the client's, X-Forwarded-Proto tells.
 		SchemeHeaderTransformation: &corev3.SchemeHeaderTransformation{MatchUpstream: true},
 	}
+	overlayManager(m, stated)
 	return managerFilter(m)
 }
 

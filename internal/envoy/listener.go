@@ -24,11 +24,11 @@ const filterChainsField = 3
 // must not keep the others from serving.
 func (s stages) listeners(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 	chains := flow.Map(p.Listeners, "envoy/filter-chains",
-		func(c *flow.Ctx, _ model.ListenerKey, l model.Listener) (*resource.Part, bool) {
+		func(c *flow.Ctx, k model.ListenerKey, l model.Listener) (*resource.Part, bool) {
 			if l.Protocol != model.HTTPS || !ours(l.DataPlane) {
 				return nil, false
 			}
-			chain := chainPart(l)
+			chain := chainPart(l, fetch(c, p.Settings.Chains, k).ListenerFields)
 			if _, refused := flow.Fetch(c, s.refused, refusalKey(l.Gateway, chain.Fragments[0])); refused {
 				chain = substituteChain(sectionName(l.Gateway, l.Key), l.Hostname, chain)
 			}
@@ -44,7 +44,7 @@ func (s stages) listeners(p plan.Plan) *flow.Collection[resource.Key, resource.R
 		func(c *flow.Ctx, key resource.Key, ports flow.Members[model.PortKey, model.Port]) (resource.Resource, bool) {
 			k, port := ports.At(0)
 			address := port.Addresses[slices.Index(listenerKeys(port), key)]
-			parts := []*resource.Part{addressPart(port, address)}
+			parts := []*resource.Part{addressPart(port, address, fetch(c, p.Settings.Ports, k).ListenerFields)}
 			refused := map[string]bool{} // Envoy wants each name once
 			for _, l := range port.Listeners {
 				if l.Serves {
@@ -74,7 +74,7 @@ func listenerKeys(port model.Port) []resource.Key {
 
 // addressPart is what the listeners of a port share at an address; for HTTP that is all, so it is every listener's
 // fragment.
-func addressPart(port model.Port, address string) *resource.Part {
+func addressPart(port model.Port, address string, stated plan.ListenerFields) *resource.Part {
 	stats := strconv.Itoa(int(port.Key.Number))
 	l := &listenerv3.Listener{
 		Name:                          listenerName(port.Key, address),
@@ -92,8 +92,11 @@ func addressPart(port model.Port, address string) *resource.Part {
 		needs = append(extensionNames(), resource.Name{Type: resource.Routes, Name: table})
 		logs := accessLogs(port.Key.Gateway, port.Key.Number, port.AccessLog)
 		l.DefaultFilterChain = &listenerv3.FilterChain{Name: "http",
-			Filters: []*listenerv3.Filter{connectionManager(stats, table, logs...)}}
+			Filters: []*listenerv3.Filter{connectionManager(stats, table, stated, logs...)}}
+		overlayChain(l.DefaultFilterChain, stated)
+		needs = append(needs, clustersOf(stated.Uses)...)
 	}
+	overlayListener(l, stated)
 	part := newPart("", mustMarshal(l))
 	part.Needs = needs
 	part.Fragments = []resource.Fragment{{Origin: resource.Origin{Object: port.Key.Gateway}, Hash: part.Hash}}
@@ -117,20 +120,22 @@ func tlsInspector() []*listenerv3.ListenerFilter {
 }
 
 // chainPart is an HTTPS listener's filter chain, taken by SNI.
-func chainPart(l model.Listener) *resource.Part {
+func chainPart(l model.Listener, stated plan.ListenerFields) *resource.Part {
 	name := sectionName(l.Gateway, l.Key)
 	logs := accessLogs(l.Gateway, l.Port.Number, l.AccessLog)
-	manager := connectionManager(strconv.Itoa(int(l.Port.Number)), tableName(l), logs...)
+	manager := connectionManager(strconv.Itoa(int(l.Port.Number)), tableName(l), stated, logs...)
 	chain := &listenerv3.FilterChain{
 		Name:            name,
 		Filters:         []*listenerv3.Filter{manager},
-		TransportSocket: terminateTLS(l),
+		TransportSocket: terminateTLS(l, stated),
 		// Before it, listener_filters_timeout bounds the wait for the client's first message.
 		TransportSocketConnectTimeout: seconds(handshakeTimeout),
 	}
+	overlayChain(chain, stated)
 	part := filterChain(chain, l.Hostname)
 	part.Fragments = []resource.Fragment{{Origin: listenerOrigin(l.Key), Hash: part.Hash}}
 	part.Needs = append(extensionNames(), resource.Name{Type: resource.Routes, Name: tableName(l)})
+	part.Needs = append(part.Needs, clustersOf(stated.Uses)...)
 	for _, ref := range l.Certificates {
 		part.Needs = append(part.Needs, resource.Name{Type: resource.Secret, Name: secretName(ref)})
 	}

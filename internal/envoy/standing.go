@@ -177,7 +177,7 @@ func (s stages) policyStandings(
 
 // settingStandings tells the same of what objects state for Gateways, listeners and backends.
 func (s stages) settingStandings(
-	p plan.Plan, cds *flow.Collection[resource.Key, resource.Resource],
+	p plan.Plan, cds, lds *flow.Collection[resource.Key, resource.Resource],
 ) *flow.Collection[resource.StandingKey, resource.Standing] {
 	listeners := flow.Group(p.Listeners, "envoy/listeners-by-gateway",
 		func(_ model.ListenerKey, l model.Listener) []model.ObjectRef {
@@ -222,5 +222,6 @@ func (s stages) settingStandings(
 	itself := func(_ *flow.Ctx, _ resource.StandingKey, own resource.Standing) (resource.Standing, bool) {
 		return own, true
 	}
-	return flow.Merge("envoy/setting-standings", flow.From(levels, itself), flow.From(s.backendStandings(p, cds), itself))
+	return flow.Merge("envoy/setting-standings", flow.From(levels, itself),
+		flow.From(s.statedStandings(p, cds, lds), itself))
 }

@@ -9,12 +9,13 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
 )
 
 // terminateTLS serves with certificates that come over SDS, so that a new one drains nothing. So does who signs those
 // of clients. Of a session that is resumed the certificate is not looked at again; so none is where clients are asked
 // for one.
-func terminateTLS(l model.Listener) *corev3.TransportSocket {
+func terminateTLS(l model.Listener, stated plan.ListenerFields) *corev3.TransportSocket {
 	common := &tlsv3.CommonTlsContext{
 		TlsParams:     &tlsv3.TlsParameters{TlsMinimumProtocolVersion: tlsv3.TlsParameters_TLSv1_2},
 		AlpnProtocols: []string{"h2", "http/1.1"},
@@ -35,6 +36,7 @@ func terminateTLS(l model.Listener) *corev3.TransportSocket {
 			ValidationContextSdsSecretConfig: &tlsv3.SdsSecretConfig{Name: clientsName(l), SdsConfig: overADS()},
 		}
 	}
+	overlayTLS(context, stated)
 	return &corev3.TransportSocket{
 		Name: "tls", ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: mustAny(context)},
 	}

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"cardea.dev/cardea/internal/plan"
 	"cardea.dev/cardea/internal/resource"
 	"cardea.dev/cardea/internal/slots"
 )
@@ -30,7 +31,7 @@ const trialPort = 1
 func (trials) Listener(name, table string) resource.Resource {
 	l := trialListener(name)
 	l.DefaultFilterChain = &listenerv3.FilterChain{Name: "http",
-		Filters: []*listenerv3.Filter{connectionManager(trialStats, table)}}
+		Filters: []*listenerv3.Filter{connectionManager(trialStats, table, plan.ListenerFields{})}}
 	return resource.Join(newPart("", mustMarshal(l)))
 }
 

@@ -10,6 +10,9 @@ type Renderer interface {
 	// Rule renders a value at a level of requests, on behalf of an object. able is false if the data plane knows nothing
 	// of the feature there.
 	Rule(v extend.Value, from model.ObjectRef) (r Rendered, able bool)
+	// Listener renders a value for the connections of listeners. able is false if the data plane knows nothing of the
+	// feature there.
+	Listener(v extend.Value, from model.ObjectRef) (r Rendered, able bool)
 	// Backend renders a value for a backend. able is false if the data plane knows nothing of the feature there.
 	Backend(v extend.Value, of model.BackendKey) (r Rendered, able bool)
 	// Error answers a status to every request, under a name.
@@ -21,6 +24,8 @@ type Rendered struct {
 	Settings []Setting
 	// Fields are fields of the data plane's routes, encoded. There is no broader level for them.
 	Fields []byte
+	// Listener are those of listeners.
+	Listener ListenerFields
 	// Backend are those of a backend.
 	Backend     BackendFields
 	Entries     []RenderedEntry

@@ -18,6 +18,10 @@ type Settings struct {
 	Shared *flow.Collection[SharedKey, SharedEntry]
 	// Backends is what is stated for backends. A backend for which nothing is stated has no entry.
 	Backends *flow.Collection[BackendKey, BackendSettings]
+	// Ports is what is stated for the connections of a port's listeners; of HTTPS only what they share, and Chains has
+	// what is stated for each listener, with what they share. Where nothing is stated there is no entry.
+	Ports  *flow.Collection[model.PortKey, ListenerSettings]
+	Chains *flow.Collection[model.ListenerKey, ListenerSettings]
 }
 
 // Setting is what one object states for one filter at one level.

@@ -7,7 +7,8 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// At are the features that are in force or turned off for a rule at a listener, those of each kind together, by name.
+// At are the features that are in force or turned off for the connections of a listener, and those for a rule there.
+// Those of each kind are together, by name.
 func (m *Meaning) At(v flow.View, gateway model.ObjectRef, listener model.ListenerKey, rule model.RuleKey) (
 	list []RulePiece,
 ) {
@@ -17,6 +18,7 @@ func (m *Meaning) At(v flow.View, gateway model.ObjectRef, listener model.Listen
 	r, _ := flow.Get(v, m.Routes, rule.Route)
 	own := rulePieces(r.at(listener), rule)
 	levels, _ := flow.Get(v, m.byGateway, gateway)
+	list = m.atListener(v, listener)
 	for _, kind := range m.Store.atRules() {
 		for _, f := range kind.Features {
 			if p, found := own[pieceKey{kind.Kind, f.Name}]; found {
@@ -36,6 +38,13 @@ func (m *Meaning) At(v flow.View, gateway model.ObjectRef, listener model.Listen
 		}
 	}
 	return list
+}
+
+// atListener are the features for the connections of a listener.
+func (m *Meaning) atListener(v flow.View, k model.ListenerKey) []RulePiece {
+	l, _ := flow.Get(v, m.in.Plan.Listeners, k)
+	p, _ := flow.Get(v, m.Ports, l.Port)
+	return p.ofListener(k)
 }
 
 type pieceKey struct {

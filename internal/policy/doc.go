@@ -5,7 +5,8 @@
 //	Gateways --> levels:   what is effective of each feature at a Gateway and at its listeners
 //	routes ----> routes:   what is effective of each feature at rules, where something narrower than a listener states it
 //	users -----> backends: what is effective of each feature at backends, as each Gateway's proxies have them
-//	             levels, routes, backends --> settings (plan.Settings), reports
+//	ports -----> ports:    what is effective of each feature for the connections of listeners, which share a port
+//	             levels, routes, ports, backends --> settings (plan.Settings), reports
 //
 // A feature is rendered where something states it, merged with what broader levels state; nearer settings count in
 // proxies. So an edit of a Gateway's policy changes the Gateway's own settings and those of rules that state the same

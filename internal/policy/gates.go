@@ -36,6 +36,7 @@ func (m *Meaning) Gates(s Sight, gateway model.ObjectRef, of *resource.Excerpt) 
 	for k, l := range at.All() {
 		m.gate(gates.Levels, k.Kind, l.Piece)
 	}
+	m.listenerGates(s, gateway, gates.Levels)
 	for _, route := range routesIn(of) {
 		r, _ := see(s, m.Routes, route)
 		for rule, p := range r.pieces() {
@@ -46,6 +47,26 @@ func (m *Meaning) Gates(s Sight, gateway model.ObjectRef, of *resource.Excerpt) 
 		}
 	}
 	return gates
+}
+
+// listenerGates adds those of the filters that requests pass before all slots.
+func (m *Meaning) listenerGates(s Sight, gateway model.ObjectRef, to map[request.GateKey]request.Gate) {
+	ports, _ := see(s, m.portsBy, gateway)
+	for k, port := range ports.All() {
+		for _, p := range port.pieces(k) {
+			if f := m.Store.feature(p.Kind, p.Feature); f != nil && f.Judge != nil {
+				for _, filter := range p.Rendered.Listener.HTTPFilters {
+					key := request.GateKey{
+						Slot: request.ListenerSlot, Name: filter.Name, Type: filter.Config.Type, Config: string(filter.Config.Value),
+					}
+					to[key] = request.Gate{
+						Feature: p.Kind.String() + "." + p.Feature,
+						Judge:   func(q request.Request) []request.Verdict { return f.Judge(q, []byte(p.Shown)) },
+					}
+				}
+			}
+		}
+	}
 }
 
 // gate adds the gates of a piece's filters.

@@ -8,10 +8,11 @@ import (
 	"cardea.dev/cardea/internal/plan"
 )
 
-// place is where settings stand: a level, a route, or a backend (the others are zero).
+// place is where settings stand: a level, a route, a port or a backend (the others are zero).
 type place struct {
 	Level   LevelKey
 	Route   model.ObjectRef
+	Port    model.PortKey
 	Backend plan.BackendKey
 }
 
@@ -28,27 +29,36 @@ func (n *needed) add(p Piece) {
 	r := p.Rendered
 	n.Entries, n.Fetches = append(n.Entries, r.Entries...), append(n.Fetches, p.Fetches...)
 	for _, s := range r.Settings {
-		for _, b := range s.Uses {
-			if !slices.Contains(n.Uses, b) {
-				n.Uses = append(n.Uses, b)
-			}
+		n.uses(s.Uses)
+	}
+	n.uses(r.Listener.Uses)
+}
+
+func (n *needed) uses(backends []model.BackendKey) {
+	for _, b := range backends {
+		if !slices.Contains(n.Uses, b) {
+			n.Uses = append(n.Uses, b)
 		}
 	}
 }
 
 func (n *needed) any() bool { return len(n.Entries)+len(n.Uses)+len(n.Fetches) > 0 }
 
-// byPlace makes at most one value of each level, and of each route.
+// byPlace makes at most one value of each level, of each route, and of each port.
 func byPlace[V any](
 	m *Meaning, name string, ofLevel func(LevelKey, level) (V, bool),
-	ofRoute func(*flow.Ctx, model.ObjectRef, Route) (V, bool), others ...flow.Input[place, V],
+	ofRoute func(*flow.Ctx, model.ObjectRef, Route) (V, bool), ofPort func(model.PortKey, Port) (V, bool),
+	others ...flow.Input[place, V],
 ) *flow.Collection[place, V] {
 	levels := flow.Rename(m.Levels, "policy/level-"+name, func(k LevelKey) place { return place{Level: k} },
 		func(_ *flow.Ctx, k LevelKey, l level) (V, bool) { return ofLevel(k, l) })
 	routes := flow.Rename(m.Routes, "policy/route-"+name,
 		func(r model.ObjectRef) place { return place{Route: r} }, ofRoute)
+	ports := flow.Rename(m.Ports, "policy/port-"+name, func(k model.PortKey) place { return place{Port: k} },
+		func(_ *flow.Ctx, k model.PortKey, p Port) (V, bool) { return ofPort(k, p) })
 	itself := func(_ *flow.Ctx, _ place, v V) (V, bool) { return v, true }
-	return flow.Merge("policy/"+name, flow.From(levels, itself), append(others, flow.From(routes, itself))...)
+	return flow.Merge("policy/"+name, flow.From(levels, itself),
+		append(others, flow.From(routes, itself), flow.From(ports, itself))...)
 }
 
 // needs has what settings need, by where they stand.
@@ -67,6 +77,12 @@ func (m *Meaning) needs(routes *flow.Collection[model.ObjectRef, model.Route]) *
 			for _, g := range route.Gateways {
 				n.Gateways = append(n.Gateways, g.Ref)
 			}
+		}
+		return n, n.any()
+	}, func(k model.PortKey, p Port) (needed, bool) {
+		n := needed{Gateways: []model.ObjectRef{k.Gateway}}
+		for _, piece := range p.pieces(k) {
+			n.add(piece.Piece)
 		}
 		return n, n.any()
 	})

@@ -41,7 +41,7 @@ type scope struct {
 	m        *Meaning
 	kind     Kind
 	renderer plan.Renderer
-	// rendering is what the renderer renders them for: plan.Renderer.Rule or plan.Renderer.Backend.
+	// rendering is what the renderer renders them for: plan.Renderer.Rule, Listener or Backend.
 	rendering func(plan.Renderer, extend.Value, model.ObjectRef) (plan.Rendered, bool)
 	// denied is what stands in place of what can't be served, and the status by which requests are answered.
 	denied   func(status int, feature string, by model.ObjectRef) (int, plan.Rendered)

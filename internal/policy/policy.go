@@ -31,6 +31,8 @@ type Meaning struct {
 	Routes *flow.Collection[model.ObjectRef, Route]
 	// Backends has what is stated for backends.
 	Backends *flow.Collection[plan.BackendKey, Backend]
+	// Ports has what is stated for the connections of listeners.
+	Ports *flow.Collection[model.PortKey, Port]
 	// Others are the backends that settings send requests to and no route does, with the data plane that does so.
 	Others *flow.Collection[plan.BackendKey, model.DataPlane]
 	// Fetches are the documents that policies depend on.
@@ -38,6 +40,7 @@ type Meaning struct {
 
 	in        Inputs
 	told      *flow.Collection[model.ObjectRef, flow.Members[place, told]]
+	portsBy   *flow.Collection[model.ObjectRef, flow.Members[model.PortKey, Port]]
 	byGateway *flow.Collection[model.ObjectRef, levelMembers]
 	renderers map[model.DataPlane]plan.Renderer
 	lookups   Lookups
@@ -60,6 +63,10 @@ func New(store *Store, in Inputs) *Meaning {
 		}), "plan/listener-settings", settingsAt[model.ListenerKey](false))
 	m.Settings.Routes = flow.Map(m.Routes, "plan/route-settings",
 		func(_ *flow.Ctx, _ model.ObjectRef, r Route) (plan.RouteSettings, bool) { return r.settings(), true })
+	m.Ports = m.ports()
+	m.portsBy = flow.Group(m.Ports, "policy/gateway-ports",
+		func(k model.PortKey, _ Port) []model.ObjectRef { return []model.ObjectRef{k.Gateway} }, flow.ByKey)
+	m.portSettings(&m.Settings)
 	needs := m.needs(in.Plan.Routes)
 	m.Settings.Shared, m.Others, m.Fetches = entriesOf(needs), m.others(usersOf(needs)), m.fetches(needs)
 	m.Backends = m.backends()

@@ -27,6 +27,7 @@ type tester struct {
 	in        *kinds.Sources
 	gateways  *flow.Source[model.ObjectRef, model.Gateway]
 	listeners *flow.Source[model.ListenerKey, model.Listener]
+	ports     *flow.Source[model.PortKey, model.Port]
 	routes    *flow.Source[model.ObjectRef, model.Route]
 	backends  []plan.BackendKey // that the route uses
 	m         *Meaning
@@ -66,6 +67,7 @@ func declared(kind, name, schema string, levels extend.Levels) *extend.Declared 
 		},
 		Envoy: extend.EnvoyFuncs[free]{
 			Rule: func(extend.EnvoyRule, free) {}, Backend: func(extend.EnvoyBackend, free) {},
+			Listener: func(extend.EnvoyListener, free) {},
 		},
 	}.Plug().Feature
 }
@@ -73,6 +75,12 @@ func declared(kind, name, schema string, levels extend.Levels) *extend.Declared 
 // together puts a feature into a group.
 func together(d *extend.Declared) *extend.Declared {
 	d.Group = "attempts"
+	return d
+}
+
+// inspecting gives a feature a field of ports.
+func inspecting(d *extend.Declared) *extend.Declared {
+	d.PortFields = []string{"inspection"}
 	return d
 }
 
@@ -94,6 +102,14 @@ func (words) Rule(v extend.Value, from model.ObjectRef) (plan.Rendered, bool) {
 	return r, true
 }
 
+func (words) Listener(v extend.Value, _ model.ObjectRef) (plan.Rendered, bool) {
+	text := string(v.Shown())
+	if strings.Contains(text, "inspection") {
+		return plan.Rendered{Listener: plan.ListenerFields{Listener: []byte(text)}}, true
+	}
+	return plan.Rendered{Listener: plan.ListenerFields{Connections: []byte(text)}}, true
+}
+
 func (words) Backend(v extend.Value, _ model.BackendKey) (plan.Rendered, bool) {
 	return plan.Rendered{Backend: plan.BackendFields{Cluster: v.Shown()}}, true
 }
@@ -104,13 +120,16 @@ func (words) Error(name string, status int, from model.ObjectRef) []plan.Setting
 
 const plainSchema = `{"type": "object", "properties": {
 	"bad": {"type": "string"}, "issuer": {"type": "string"}, "request": {"type": "string"},
-	"streamIdle": {"type": "string"}, "attempts": {"type": "integer"}, "maxAge": {"type": "integer"},
+	"streamIdle": {"type": "string"}, "inspection": {"type": "string"},
+	"attempts": {"type": "integer"}, "maxAge": {"type": "integer"},
 	"codes": {"type": "array", "items": {"type": "integer"}}}}`
 
 func newTester(t *testing.T) *tester {
 	g := flow.New(flow.Config{Name: "test", Check: true})
 	var more []*kind.Kind
-	for _, k := range []model.Kind{model.KindTrafficPolicy, model.KindSecurityPolicy, model.KindBackendPolicy} {
+	for _, k := range []model.Kind{
+		model.KindTrafficPolicy, model.KindSecurityPolicy, model.KindBackendPolicy, model.KindClientPolicy,
+	} {
 		more = append(more, &kind.Kind{
 			Kind: k, Plural: strings.ToLower(k.String()) + "s", Versions: []string{"v1alpha1"},
 			Content: kind.Custom[input.PolicySpec](),
@@ -120,6 +139,7 @@ func newTester(t *testing.T) *tester {
 		t: t, g: g, in: kinds.Of(input.New(g, kinds.Catalog(more...))),
 		gateways:  flow.NewSource[model.ObjectRef, model.Gateway](g, "gateways"),
 		listeners: flow.NewSource[model.ListenerKey, model.Listener](g, "listeners"),
+		ports:     flow.NewSource[model.PortKey, model.Port](g, "ports"),
 		routes:    flow.NewSource[model.ObjectRef, model.Route](g, "routes"),
 		backends:  []plan.BackendKey{{Gateway: edge, Backend: blue}, {Gateway: edge, Backend: admin}},
 		created:   time.Unix(1_700_000_000, 0),
@@ -130,6 +150,8 @@ func newTester(t *testing.T) *tester {
 		declared("SecurityPolicy", "jwt", plainSchema, extend.AtRule),
 		declared("SecurityPolicy", "cors", plainSchema, extend.AtRule),
 		declared("BackendPolicy", "limits", plainSchema, extend.AtBackend),
+		inspecting(declared("ClientPolicy", "waits", plainSchema, extend.AtListener)),
+		declared("ClientPolicy", "proxy", plainSchema, extend.AtPort),
 		denying(declared("BackendPolicy", "credentials", plainSchema, extend.AtBackend)),
 	}, "")
 	if err != nil {
@@ -139,6 +161,7 @@ func newTester(t *testing.T) *tester {
 		Sources: w.in, Renderers: map[model.DataPlane]plan.Renderer{model.DataPlaneEnvoy: words{}},
 		Plan: plan.Plan{
 			Gateways: w.gateways.Collection(), Listeners: w.listeners.Collection(), Routes: w.routes.Collection(),
+			Ports: w.ports.Collection(),
 			Users: flow.Group(w.routes.Collection(), "users", func(model.ObjectRef, model.Route) []plan.BackendKey {
 				return w.backends
 			}, flow.ByKey),
@@ -149,6 +172,7 @@ func newTester(t *testing.T) *tester {
 		w.in.Environment.Synced(b)
 		w.gateways.Synced(b)
 		w.listeners.Synced(b)
+		w.ports.Synced(b)
 		w.routes.Synced(b)
 		w.gateways.Set(b, edge, model.Gateway{Ref: edge, Accepted: true, DataPlane: model.DataPlaneEnvoy,
 			Class: model.Ref(model.KindGatewayClass, "", "cardea")})

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -25,20 +26,8 @@ func (m *Meaning) Reach(v flow.View, ref model.ObjectRef) []Reached {
 	r := reach{of: ref, at: map[string]*Reached{}}
 	members, _ := flow.Get(v, m.told, ref)
 	for k := range members.All() {
-		switch {
-		case k.Backend != (plan.BackendKey{}):
-			for _, p := range m.OfBackend(v, k.Backend) {
-				r.add(p.Piece, backendPlace(k.Backend))
-			}
-			continue
-		case k.Route == (model.ObjectRef{}):
-			l, _ := flow.Get(v, m.Levels, k.Level)
-			r.add(l.Piece, k.Level.String())
-			continue
-		}
-		route, _ := flow.Get(v, m.Routes, k.Route)
-		for rule, p := range route.pieces() {
-			r.add(p.Piece, fmt.Sprintf("rule %s of %s", rule.Name, k.Route))
+		for at, p := range m.piecesAt(v, k) {
+			r.add(p, at)
 		}
 	}
 	list := make([]Reached, 0, len(r.at))
@@ -47,6 +36,37 @@ func (m *Meaning) Reach(v flow.View, ref model.ObjectRef) []Reached {
 	}
 	slices.SortFunc(list, func(a, b Reached) int { return strings.Compare(a.Field, b.Field) })
 	return list
+}
+
+// piecesAt are the pieces at a place, with where they count.
+func (m *Meaning) piecesAt(v flow.View, k place) iter.Seq2[string, Piece] {
+	return func(yield func(string, Piece) bool) {
+		switch {
+		case k.Route != model.ObjectRef{}:
+			route, _ := flow.Get(v, m.Routes, k.Route)
+			for rule, p := range route.pieces() {
+				if !yield(fmt.Sprintf("rule %s of %s", rule.Name, k.Route), p.Piece) {
+					return
+				}
+			}
+		case k.Port != model.PortKey{}:
+			port, _ := flow.Get(v, m.Ports, k.Port)
+			for at, p := range port.pieces(k.Port) {
+				if !yield(at, p.Piece) {
+					return
+				}
+			}
+		case k.Backend != plan.BackendKey{}:
+			for _, p := range m.OfBackend(v, k.Backend) {
+				if !yield(backendPlace(k.Backend), p.Piece) {
+					return
+				}
+			}
+		default:
+			l, _ := flow.Get(v, m.Levels, k.Level)
+			yield(k.Level.String(), l.Piece)
+		}
+	}
 }
 
 // String is the level as users are told it.
@@ -84,8 +104,11 @@ func (r *reach) add(p Piece, at string) {
 	}
 	for _, f := range p.Fields {
 		if f.From.Policy == r.of {
-			if p.Status != 0 {
+			switch {
+			case p.Status != 0:
 				at = fmt.Sprintf("%s, where requests are answered with %d", at, p.Status)
+			case p.Rendered.Listener.Closed:
+				at += ", where connections are closed"
 			}
 			once(&r.field(p, f.Path, f.Value).InForce, at)
 		}

@@ -91,6 +91,12 @@ func (m *Meaning) tellings() *flow.Collection[model.ObjectRef, flow.Members[plac
 			}
 		}
 		return t, len(t.mentions()) > 0
+	}, func(k model.PortKey, p Port) (told, bool) {
+		var t told
+		for at, piece := range p.pieces(k) {
+			t.add(piece.Piece, at)
+		}
+		return t, len(t.mentions()) > 0
 	}, flow.From(backends, func(_ *flow.Ctx, _ place, t told) (told, bool) { return t, true }))
 	return flow.Group(all, "policy/tellings",
 		func(_ place, t told) []model.ObjectRef { return t.mentions() },

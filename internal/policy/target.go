@@ -24,9 +24,11 @@ func (r reporter) ancestors(c *flow.Ctx, ref model.ObjectRef, t Target, facts *c
 	case kind.has(extend.AtBackend) && t.Object.Kind() == model.KindXBackend:
 		r.xbackend(c, ref, t, facts)
 	default:
-		addTarget(facts, t, conditions.PolicyAncestor{
-			Invalid: fmt.Sprintf("a %s can't target a %s", ref.Kind(), t.Object.Kind()),
-		})
+		why := fmt.Sprintf("a %s can't target a %s", ref.Kind(), t.Object.Kind())
+		if kind.OfListeners() {
+			why += ": it counts for connections; target a Gateway, or a listener of it by sectionName"
+		}
+		addTarget(facts, t, conditions.PolicyAncestor{Invalid: why})
 	}
 }
 

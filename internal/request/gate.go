@@ -14,6 +14,9 @@ type GateKey struct {
 	Type, Config string // of the configuration; "": the filter is turned on
 }
 
+// ListenerSlot is the place of filters that are before all slots, whatever route takes the request.
+const ListenerSlot = "listener"
+
 // Gate is a feature that a filter belongs to. A feature may have several filters, of which the first is asked.
 type Gate struct {
 	Feature string // "SecurityPolicy.jwt"

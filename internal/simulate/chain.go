@@ -35,8 +35,8 @@ const (
 var inert = map[string]bool{corsKind: true, chainKind: true, "HeaderMutationPerRoute": true, "StatefulSession": true}
 
 // chain notes the HTTP filters of a connection manager. What does something for every request is named: it is not
-// simulated.
-func (s *simulation) chain(m *hcmv3.HttpConnectionManager) {
+// simulated. It tells whether the request goes on.
+func (s *simulation) chain(m *hcmv3.HttpConnectionManager) bool {
 	for _, f := range m.GetHttpFilters() {
 		router := new(routerv3.Router)
 		if f.GetTypedConfig().MessageIs(router) {
@@ -46,10 +46,39 @@ func (s *simulation) chain(m *hcmv3.HttpConnectionManager) {
 			continue
 		}
 		s.filters = append(s.filters, f)
-		if !f.GetDisabled() && !inert[shortType(f.GetTypedConfig().GetTypeUrl())] {
-			s.missing(f.GetName())
+		if !f.GetDisabled() && !inert[shortType(f.GetTypedConfig().GetTypeUrl())] && !s.entrance(f) {
+			return false
 		}
 	}
+	return true
+}
+
+// entrance asks the feature of a policy what a filter does that all requests pass, whatever takes them. It tells
+// whether they go on.
+func (s *simulation) entrance(filter *hcmv3.HttpFilter) bool {
+	key := request.GateKey{
+		Slot: request.ListenerSlot, Name: filter.GetName(), Type: filter.GetTypedConfig().GetTypeUrl(),
+		Config: string(filter.GetTypedConfig().GetValue()),
+	}
+	gate, found := request.Gate{}, false
+	if s.config.Gates != nil {
+		gate, found = s.config.Gates("", key)
+	}
+	if !found || gate.Judge == nil {
+		s.missing(filter.GetName())
+		return true
+	}
+	for _, v := range gate.Judge(s.request) {
+		switch {
+		case v.If != "":
+			s.gates = append(s.gates, v)
+		case v.Status != 0:
+			s.result.Refused = gate.Feature + " of its listener answers it"
+			s.answer(v.Status)
+			return false
+		}
+	}
+	return true
 }
 
 // filter runs the filters that a table, a virtual host or a route has settings for, in the order of the list, up to one

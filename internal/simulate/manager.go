@@ -14,6 +14,9 @@ func (s *simulation) connectionManager(chain *listenerv3.FilterChain) *hcmv3.Htt
 	var manager *hcmv3.HttpConnectionManager
 	for _, f := range chain.GetFilters() {
 		m := new(hcmv3.HttpConnectionManager)
+		if shortType(f.GetTypedConfig().GetTypeUrl()) == "ConnectionLimit" {
+			continue // a request is looked at by itself: there are no other connections
+		}
 		if err := f.GetTypedConfig().UnmarshalTo(m); err != nil {
 			s.missing(f.GetName())
 			continue
@@ -35,7 +38,7 @@ func (s *simulation) connectionManager(chain *listenerv3.FilterChain) *hcmv3.Htt
 		"access_log",
 		"access_log_options", "max_request_headers_kb", "generate_request_id", "upgrade_configs", "tracing")
 	s.survey(manager.GetCommonHttpProtocolOptions(), "idle_timeout", "max_connection_duration", "max_stream_duration",
-		"max_headers_count")
+		"max_headers_count", "max_requests_per_connection")
 	return manager
 }
 
@@ -115,7 +118,9 @@ func toAnother(a hcmv3.HttpConnectionManager_PathWithEscapedSlashesAction) bool 
 
 // table is where the connection manager looks routes up. Its HTTP filters come first.
 func (s *simulation) table(m *hcmv3.HttpConnectionManager) *table {
-	s.chain(m)
+	if !s.chain(m) {
+		return nil
+	}
 	if m.GetRouteConfig() != nil {
 		s.undecided("HttpConnectionManager.route_config")
 		return nil

@@ -1,0 +1,105 @@
+// Package clienttimeouts is the feature `timeouts` of a ClientPolicy: how long listeners wait for clients.
+//
+// It owns the fields and what Envoy makes of them. It must never know how policies are attached. Start reading at
+// Feature.
+package clienttimeouts
+
+import (
+	_ "embed"
+	"fmt"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/extend"
+)
+
+//go:generate go run -C ../../../extend/schemagen . $PWD
+//go:embed schema.json
+var schema []byte
+
+// Spec bounds how long listeners wait for clients. 0s is no bound.
+type Spec struct {
+	// Idle is how long a connection without requests stays open; 1h if it is not stated.
+	// +optional
+	Idle *gatewayv1.Duration `json:"idle,omitempty"`
+	// RequestHeaders bounds how long it may take to receive the headers of a request, from its first byte; 10s if it is
+	// not stated. Then the client gets 408.
+	// +optional
+	RequestHeaders *gatewayv1.Duration `json:"requestHeaders,omitempty"`
+	// Request bounds how long it may take to receive a request, its body included; no bound if it is not stated. Then the
+	// client gets 408.
+	// +optional
+	Request *gatewayv1.Duration `json:"request,omitempty"`
+	// StreamIdle bounds how long neither side of a request may send anything; no bound if it is not stated. Then the
+	// request ends. A TrafficPolicy's timeouts.streamIdle counts in its place.
+	// +optional
+	StreamIdle *gatewayv1.Duration `json:"streamIdle,omitempty"`
+	// Inspection bounds how long a new connection may take to show what decides on its listener: the name of the host in
+	// TLS, the header of the PROXY protocol; 10s of TLS if it is not stated. Then it is closed. All listeners of a port
+	// have the same one.
+	// +optional
+	Inspection *gatewayv1.Duration `json:"inspection,omitempty"`
+}
+
+// Value is the times as read; nil: nothing is stated.
+type Value struct {
+	Idle, RequestHeaders, Request, StreamIdle, Inspection *time.Duration
+}
+
+// Feature is how long listeners wait for clients.
+var Feature = extend.Feature[Spec, Value]{
+	Kind: extend.ClientPolicy, Name: "timeouts", Schema: schema, Levels: extend.AtListener, OnInvalid: extend.Keep,
+	PortFields: []string{"inspection"},
+	Read:       read, Envoy: extend.EnvoyFuncs[Value]{Listener: render},
+}
+
+func read(r extend.Reader, s Spec) Value {
+	v := Value{
+		Idle: duration(r, "idle", s.Idle), RequestHeaders: duration(r, "requestHeaders", s.RequestHeaders),
+		Request: duration(r, "request", s.Request), StreamIdle: duration(r, "streamIdle", s.StreamIdle),
+		Inspection: duration(r, "inspection", s.Inspection),
+	}
+	if positive(v.Request) && positive(v.RequestHeaders) && *v.RequestHeaders > *v.Request {
+		r.Field("requestHeaders").Warn(fmt.Sprintf("it is %s, longer than the whole request may take (request: %s)",
+			*s.RequestHeaders, *s.Request))
+	}
+	return v
+}
+
+func duration(r extend.Reader, field string, text *gatewayv1.Duration) *time.Duration {
+	if text == nil {
+		return nil
+	}
+	d, err := extend.Duration(*text)
+	if err != nil {
+		r.Field(field).Refuse(err.Error())
+		return nil
+	}
+	return &d
+}
+
+func positive(d *time.Duration) bool { return d != nil && *d > 0 }
+
+func render(e extend.EnvoyListener, v Value) {
+	m := &hcmv3.HttpConnectionManager{
+		RequestHeadersTimeout: proto(v.RequestHeaders), RequestTimeout: proto(v.Request),
+		StreamIdleTimeout: proto(v.StreamIdle),
+	}
+	if v.Idle != nil {
+		m.CommonHttpProtocolOptions = &corev3.HttpProtocolOptions{IdleTimeout: proto(v.Idle)}
+	}
+	e.Connections(m)
+	e.Listener(&listenerv3.Listener{ListenerFiltersTimeout: proto(v.Inspection)})
+}
+
+func proto(d *time.Duration) *durationpb.Duration {
+	if d == nil {
+		return nil
+	}
+	return durationpb.New(*d)
+}

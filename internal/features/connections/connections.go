@@ -1,0 +1,126 @@
+// Package connections is the feature `connections` of a ClientPolicy: how many connections listeners take, and for how
+// long.
+//
+// It owns the fields and what Envoy makes of them. It must never know how policies are attached. Start reading at
+// Feature.
+package connections
+
+import (
+	_ "embed"
+	"fmt"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	connectionlimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/connection_limit/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/extend"
+)
+
+//go:generate go run -C ../../../extend/schemagen . $PWD
+//go:embed schema.json
+var schema []byte
+
+// Spec bounds what each proxy takes of clients' connections. What is not stated has no bound.
+type Spec struct {
+	// Max is how many connections are open at a time. Each HTTPS listener counts its own; HTTP listeners of one port count
+	// together. The next connection is closed.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=4294967295
+	Max *int64 `json:"max,omitempty"`
+	// CloseDelay is how long a connection that is one too many stays open before it is closed, so that who connects again
+	// at once does so less often; at once if it is not stated.
+	// +optional
+	CloseDelay *gatewayv1.Duration `json:"closeDelay,omitempty"`
+	// MaxDuration is how long a connection takes requests. Then it is closed when those under way have ended.
+	// +optional
+	MaxDuration *gatewayv1.Duration `json:"maxDuration,omitempty"`
+	// MaxRequestsPerConnection is how many requests a connection takes. Then it is closed.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=4294967295
+	MaxRequestsPerConnection *int64 `json:"maxRequestsPerConnection,omitempty"`
+	// MaxStreamDuration bounds a request with its answer however much is sent, also one that goes on for ever, such as a
+	// WebSocket. A TrafficPolicy's timeouts.stream counts in its place.
+	// +optional
+	MaxStreamDuration *gatewayv1.Duration `json:"maxStreamDuration,omitempty"`
+}
+
+// Value is the bounds as read; nil: nothing is stated.
+type Value struct {
+	Max, MaxRequests              *uint32
+	CloseDelay, Duration, Streams *time.Duration
+}
+
+// Feature is how many connections listeners take, and for how long.
+var Feature = extend.Feature[Spec, Value]{
+	Kind: extend.ClientPolicy, Name: "connections", Schema: schema, Levels: extend.AtListener, OnInvalid: extend.Keep,
+	Read: read, Envoy: extend.EnvoyFuncs[Value]{Listener: render},
+}
+
+func read(r extend.Reader, s Spec) Value {
+	v := Value{
+		Max: count(r, "max", s.Max), MaxRequests: count(r, "maxRequestsPerConnection", s.MaxRequestsPerConnection),
+		CloseDelay: duration(r, "closeDelay", s.CloseDelay, 0),
+		Duration:   duration(r, "maxDuration", s.MaxDuration, time.Millisecond),
+		Streams:    duration(r, "maxStreamDuration", s.MaxStreamDuration, time.Millisecond),
+	}
+	if v.CloseDelay != nil && v.Max == nil {
+		r.Field("closeDelay").Refuse("no connection is one too many; state max, or take it out")
+	}
+	return v
+}
+
+func count(r extend.Reader, field string, n *int64) *uint32 {
+	if n == nil {
+		return nil
+	}
+	if *n < 1 || *n > 1<<32-1 {
+		r.Field(field).Refuse("it is not a number from 1 to 4294967295")
+		return nil
+	}
+	return new(uint32(*n))
+}
+
+// duration reads a duration that is not shorter than least.
+func duration(r extend.Reader, field string, text *gatewayv1.Duration, least time.Duration) *time.Duration {
+	if text == nil {
+		return nil
+	}
+	d, err := extend.Duration(*text)
+	if err == nil && d < least {
+		err = fmt.Errorf("%s is too short; write %s at least, or take it out", *text, least)
+	}
+	if err != nil {
+		r.Field(field).Refuse(err.Error())
+		return nil
+	}
+	return &d
+}
+
+func render(e extend.EnvoyListener, v Value) {
+	if v.Max != nil {
+		e.NetworkFilter("connection_limit", &connectionlimitv3.ConnectionLimit{
+			StatPrefix: "clients", MaxConnections: wrapperspb.UInt64(uint64(*v.Max)), Delay: proto(v.CloseDelay),
+		})
+	}
+	if v.Duration == nil && v.Streams == nil && v.MaxRequests == nil {
+		return
+	}
+	options := &corev3.HttpProtocolOptions{MaxConnectionDuration: proto(v.Duration), MaxStreamDuration: proto(v.Streams)}
+	if v.MaxRequests != nil {
+		options.MaxRequestsPerConnection = wrapperspb.UInt32(*v.MaxRequests)
+	}
+	e.Connections(&hcmv3.HttpConnectionManager{CommonHttpProtocolOptions: options})
+}
+
+func proto(d *time.Duration) *durationpb.Duration {
+	if d == nil {
+		return nil
+	}
+	return durationpb.New(*d)
+}

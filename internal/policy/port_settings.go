@@ -1,0 +1,55 @@
+package policy
+
+import (
+	"slices"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+)
+
+// portSettings adds what is rendered for ports and their listeners to the settings.
+func (m *Meaning) portSettings(to *plan.Settings) {
+	to.Ports = flow.Map(m.Ports, "plan/port-settings",
+		func(_ *flow.Ctx, _ model.PortKey, p Port) (s plan.ListenerSettings, some bool) {
+			for _, piece := range p.Shared {
+				fields := piece.Rendered.Listener
+				if p.Protocol != model.HTTP {
+					fields = fields.PortOnly()
+				}
+				s = with(s, piece, fields)
+			}
+			if p.Protocol == model.HTTP {
+				for _, piece := range p.Chains[0].Pieces {
+					s = with(s, piece, piece.Rendered.Listener)
+				}
+			}
+			return s, len(s.From) > 0
+		})
+	to.Chains = flow.Map(m.in.Plan.Listeners, "plan/chain-settings",
+		func(c *flow.Ctx, k model.ListenerKey, l model.Listener) (s plan.ListenerSettings, some bool) {
+			if l.Protocol == model.HTTP {
+				return s, false
+			}
+			p, _ := flow.Fetch(c, m.Ports, l.Port)
+			for _, piece := range p.ofListener(k) {
+				s = with(s, piece, piece.Rendered.Listener.ChainOnly())
+			}
+			return s, len(s.From) > 0
+		})
+}
+
+// with adds what a piece is rendered to, on behalf of the policies that state it.
+func with(s plan.ListenerSettings, piece RulePiece, fields plan.ListenerFields) plan.ListenerSettings {
+	if !fields.OfPort() && !fields.OfChain() {
+		return s
+	}
+	s.ListenerFields = s.And(fields)
+	for _, f := range piece.Fields {
+		if !slices.Contains(s.From, f.From.Policy) {
+			s.From = append(s.From, f.From.Policy)
+		}
+	}
+	slices.SortFunc(s.From, model.ObjectRef.Compare)
+	return s
+}
