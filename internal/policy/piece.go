@@ -20,6 +20,9 @@ type Piece struct {
 	// Status answers in place of what is stated, which can't be served; 0: it is served.
 	Status   int
 	Findings []Finding
+	Fetches  []fetch // documents that it depends on
+	// Anew is which rules that inherit it read it once more.
+	Anew extend.Anew
 }
 
 // Finding is something that is wrong with what a policy states.
@@ -40,18 +43,26 @@ type scope struct {
 	renderer plan.Renderer
 	// rendering is what the renderer renders them for: plan.Renderer.Rule or plan.Renderer.Backend.
 	rendering func(plan.Renderer, extend.Value, model.ObjectRef) (plan.Rendered, bool)
-	where     extend.Where
-	route     model.ObjectRef // for rules; else zero
-	features  []*Feature
-	stated    map[string][]statements
-	merged    map[string]Effective
+	// denied is what stands in place of what can't be served, and the status by which requests are answered.
+	denied   func(status int, feature string, by model.ObjectRef) (int, plan.Rendered)
+	where    extend.Where
+	http1    func() bool     // of backends: extend.Where.HTTP1; else nil
+	route    model.ObjectRef // for rules; else zero
+	features []*Feature
+	stated   map[string][]statements
+	merged   map[string]Effective
+	refusals map[string]string // why features are invalid, whatever their values
 }
 
 func (m *Meaning) scope(c *flow.Ctx, kind Kind, d model.DataPlane) *scope {
-	return &scope{
+	s := &scope{
 		c: c, m: m, kind: kind, renderer: m.renderers[d], rendering: plan.Renderer.Rule,
 		stated: map[string][]statements{}, merged: map[string]Effective{},
 	}
+	s.denied = func(status int, feature string, by model.ObjectRef) (int, plan.Rendered) {
+		return status, plan.Rendered{Settings: s.renderer.Error("denied/"+feature, status, by)}
+	}
+	return s
 }
 
 // placeOf is a level that many rules share.
@@ -87,15 +98,17 @@ func (s *scope) render(f *Feature, p *Piece) {
 		told.refused = true
 		told.add("", Finding{Condition: "Accepted", Reason: "Invalid", Message: p.Wrong})
 	}
+	s.refusedAs(f, told)
 	value, err := f.Read(reader{scope: s, problems: told}, []byte(p.JSON))
 	if err != nil {
 		told.add("", Finding{Condition: "Accepted", Reason: "Invalid", Message: err.Error()})
 		told.refused = true
 	} else {
-		p.Shown = string(value.Shown())
+		p.Shown, p.Anew = string(value.Shown()), value.Anew()
 	}
 	// Of a feature that keeps what is right, Read has left out what is wrong.
-	if err == nil && p.Wrong == "" && (f.OnInvalid == extend.Keep || !told.refused && !told.pending) {
+	readable := err == nil && p.Wrong == "" && s.refusals[f.Name] == ""
+	if readable && (f.OnInvalid == extend.Keep || !told.refused && !told.pending) {
 		rendered, able := s.rendering(s.renderer, value, p.by())
 		for _, u := range rendered.Unsupported {
 			told.unsupported(u.Field, u.Why)
@@ -105,15 +118,15 @@ func (s *scope) render(f *Feature, p *Piece) {
 		}
 		p.Rendered = rendered
 	}
-	p.Findings = told.list
+	p.Findings, p.Fetches = told.list, told.fetches
 	if f.OnInvalid != extend.Deny || !told.refused && !told.pending {
 		return
 	}
-	p.Status = http.StatusInternalServerError
+	status := http.StatusInternalServerError
 	if !told.refused {
-		p.Status = http.StatusServiceUnavailable
+		status = http.StatusServiceUnavailable
 	}
-	p.Rendered = plan.Rendered{Settings: []plan.Setting{s.renderer.Error("denied/"+f.Name, p.Status, p.by())}}
+	p.Status, p.Rendered = s.denied(status, f.Name, p.by())
 }
 
 // by is the policy on whose behalf something is rendered: the narrowest of those that count.
@@ -147,6 +160,7 @@ type problems struct {
 	effective        *Effective
 	refused, pending bool
 	list             []Finding
+	fetches          []fetch
 }
 
 // add tells a problem of a field to the policy that stated it.
@@ -169,8 +183,13 @@ func fieldOf(feature, path string) string {
 	if slices.Contains([]byte(feature), '/') {
 		field = fmt.Sprintf("spec.extensions[%s]", feature)
 	}
-	if path != "" {
-		field += "." + path
+	return FieldPath(field, path)
+}
+
+// FieldPath is a part of a feature, by its path below the feature: "jwt.mode", "rateLimits[orders].requests".
+func FieldPath(feature, path string) string {
+	if path == "" || path[0] == '[' { // all of it, or an element of a feature that is a list
+		return feature + path
 	}
-	return field
+	return feature + "." + path
 }

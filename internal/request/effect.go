@@ -17,6 +17,8 @@ type Effect struct {
 
 	Endpoints []string `json:"endpoints,omitempty"` // that can get requests: "address:port", sorted
 	Named     bool     `json:"named,omitempty"`     // the endpoints are names that the proxy looks up
+	// Health is by what the proxy leaves out some of the endpoints, which only it knows, in words.
+	Health []string `json:"health,omitempty"`
 	// what the backend gets; MadeID and the like stand for what only the proxy knows
 	Request  *Request `json:"request,omitempty"`
 	Response []Edit   `json:"response,omitempty"` // what is done to the headers of its answer, in order
@@ -57,6 +59,6 @@ func (e Effect) Answer() string {
 
 // grpcNames are those of the statuses that proxies answer by themselves.
 var grpcNames = map[string]string{
-	"2": "UNKNOWN", "7": "PERMISSION_DENIED", "12": "UNIMPLEMENTED", "13": "INTERNAL", "14": "UNAVAILABLE",
-	"16": "UNAUTHENTICATED",
+	"2": "UNKNOWN", "7": "PERMISSION_DENIED", "8": "RESOURCE_EXHAUSTED", "12": "UNIMPLEMENTED", "13": "INTERNAL",
+	"14": "UNAVAILABLE", "16": "UNAUTHENTICATED",
 }

@@ -27,6 +27,9 @@ func (e Effect) Words(sent Request) []string {
 			w.say("answer's header %s: %s (%s)", name, edit.Value, edit.Do)
 		}
 	}
+	for _, text := range e.Health {
+		w.say("%s", text)
+	}
 	if e.Session != "" {
 		w.say("%s keeps the client at its endpoint", e.Session)
 	}
@@ -35,9 +38,12 @@ func (e Effect) Words(sent Request) []string {
 	}
 	w.limits(e.Limits)
 	for _, g := range e.Gates {
-		if g.Status == 0 {
+		switch g.Status {
+		case 0:
 			w.say("what the backend gets depends on whether %s", g.If)
-		} else {
+		case AnyStatus:
+			w.say("another's answer unless %s", g.If)
+		default:
 			w.say("%d unless %s", g.Status, g.If)
 		}
 	}
