@@ -51,3 +51,9 @@ func worldOf(t *testing.T, docs []map[string]any) *world.World {
 	t.Helper()
 	return own().worldOf(t, docs)
 }
+
+// readPerturbed has the files of testdata.
+func readPerturbed(t *testing.T) *perturbed {
+	t.Helper()
+	return own().perturbed(t, testdata(t))
+}

@@ -13,7 +13,7 @@ import (
 // with another value, or none, a call would be answered otherwise. Of a field that is refused, something else would be
 // found. A document says so.
 func TestFields(t *testing.T) {
-	files := own().perturbed(t, testdata(t))
+	files := readPerturbed(t)
 	for _, k := range kinds.All() {
 		if k.Page == nil {
 			continue
