@@ -71,8 +71,8 @@ type EnvoyBackend interface {
 // secretSuffix ends the names of filters whose configuration must not be shown.
 const secretSuffix = ".secret"
 
-// SecretFilter is the name of a filter whose configuration has a secret in it: Cardea prints the name, and leaves out the
-// configuration.
+// SecretFilter is the name of a filter whose configuration has a secret in it: Cardea prints the name, and leaves out
+// the configuration.
 func SecretFilter(name string) string { return name + secretSuffix }
 
 // IsSecretFilter tells whether a name is one of SecretFilter.

@@ -35,8 +35,8 @@ var update = flag.Bool("extendtest.update", false, "rewrite findings and status 
 
 // Run tests plugins, which a program has beside Cardea's own features:
 //
-//   - behaviour: what each file says holds. Its calls are made through a real Envoy, and where the features have a Judge,
-//     the simulation must agree. Without an Envoy they are skipped, but if $CI is set, that is an error.
+//   - behaviour: what each file says holds. Its calls are made through a real Envoy, and where the features have a
+//     Judge, the simulation must agree. Without an Envoy they are skipped, but if $CI is set, that is an error.
 //   - fields: the files state each field of the plugins' features, and with another value something else would be
 //     rendered, or refused.
 //   - order: neither the order in which objects are made, nor edits that are taken back, change what comes of them;

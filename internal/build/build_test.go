@@ -81,13 +81,9 @@ func TestWrong(t *testing.T) {
 	without := Module{Package: "x.ex/m", Path: "x.ex/m", Folder: folder(t, "x.ex/m", "package m\n")}
 	other := without
 	other.Folder = folder(t, "x.ex/m", "package m\n\nfunc Plugins() int { return 0 }\n")
-	nowhere := without
-	nowhere.Package = "x.ex/m/none"
-	for of, want := range map[Module]string{
-		without: "func Plugins() []extend.Plugin", other: "func Plugins() []extend.Plugin", nowhere: "x.ex/m/none",
-	} {
-		if err := run(of); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: %v, want %q", of, err, want)
+	for _, of := range []Module{without, other} {
+		if err := run(of); err == nil || !strings.Contains(err.Error(), "func Plugins() []extend.Plugin") {
+			t.Errorf("%v: %v, want the function that is missing", of, err)
 		}
 	}
 	t.Setenv("PATH", t.TempDir())

@@ -17,7 +17,8 @@ func buildCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build --with MODULE@VERSION [--with MODULE=FOLDER]...",
 		Short: "Build a Cardea that has the features of other modules",
-		Long: `Build a program that is Cardea with the features and kinds of policies of other modules. The Go command is needed.
+		Long: `Build a program that is Cardea with the features and kinds of policies of other modules. This needs the Go
+command.
 
 MODULE is the import path of a package with the function "func Plugins() []extend.Plugin". It is fetched in a version
 (v1.2.0, latest), or stands in a folder that has its go.mod. docs/extending.md says how such a module is written.

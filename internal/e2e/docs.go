@@ -4,14 +4,15 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 )
 
-// Document runs the commands of a document: every line "$ PROGRAM ..." of a console block, which must print what follows
-// it. "..." stands for anything, on a line of its own for any number of lines. What is below the heading "In a cluster"
-// is run there (internal/e2e/kubernetes). They run in a folder; programs are the files of programs by name.
+// Document runs the commands of a document: every line "$ PROGRAM ..." of a console block, which must print what
+// follows it. "..." stands for anything, on a line of its own for any number of lines. What is below the heading "In a
+// cluster" is run there (internal/e2e/kubernetes). They run in a folder; programs are the files of programs by name.
 func Document(t *testing.T, path, folder string, programs map[string]string, env ...string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -23,7 +24,7 @@ func Document(t *testing.T, path, folder string, programs map[string]string, env
 		for _, step := range strings.Split("\n"+block[1], "\n$ ")[1:] {
 			command, want, _ := strings.Cut(step, "\n")
 			words := strings.Fields(command)
-			cmd := exec.Command(programs[words[0]], words[1:]...)
+			cmd := exec.Command(programs[filepath.Base(words[0])], words[1:]...)
 			cmd.Dir, cmd.Env = folder, append(os.Environ(), env...)
 			got, err := cmd.CombinedOutput()
 			if err != nil {
