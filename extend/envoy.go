@@ -1,6 +1,8 @@
 package extend
 
 import (
+	"strings"
+
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
@@ -69,6 +71,16 @@ type EnvoyBackend interface {
 	Secret(name string, text Bytes) *tlsv3.SdsSecretConfig
 	Unsupported(field, why string)
 }
+
+// secretSuffix ends the names of filters whose configuration must not be shown.
+const secretSuffix = ".secret"
+
+// SecretFilter is the name of a filter whose configuration has a secret in it: Cardea prints the name, and leaves out
+// the configuration.
+func SecretFilter(name string) string { return name + secretSuffix }
+
+// IsSecretFilter tells whether a name is one of SecretFilter.
+func IsSecretFilter(name string) bool { return strings.HasSuffix(name, secretSuffix) }
 
 // Slot is a place among the HTTP filters of every Envoy. Requests pass them in the order below, answers in reverse.
 type Slot string

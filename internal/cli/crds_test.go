@@ -52,3 +52,45 @@ func TestCRDs(t *testing.T) {
 		}
 	}
 }
+
+// What the controller must be permitted for a kind of another group is printed on demand; Cardea's own kinds need
+// nothing besides what the manifest has.
+func TestCRDsWithPermissions(t *testing.T) {
+	spec := []byte(`{"type": "object"}`)
+	stranger := extend.Kind{
+		Group: "ops.example.com", Version: "v1", Name: "OpsPolicy", Plural: "opspolicies", Features: extend.AtRule,
+	}
+	features := []*extend.Declared{{Kind: extend.TrafficPolicy, Name: "a", Schema: spec}}
+	print := func(kinds []extend.Kind, features []*extend.Declared) string {
+		t.Helper()
+		policies, err := policykind.New(kinds, features)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p Program
+		for _, d := range policies {
+			p.Extensions = append(p.Extensions, world.Extension{Kind: d.Declaration, Definition: d.CRD})
+		}
+		var out, stderr bytes.Buffer
+		if code := Main(t.Context(), []string{"crds", "--rbac"}, p, &out, &stderr); code != 0 {
+			t.Fatal(code, stderr.String())
+		}
+		return out.String()
+	}
+	if got := print(policykind.Own(), features); strings.Contains(got, "ClusterRole") {
+		t.Errorf("Cardea's own kinds have a role:\n%s", got)
+	}
+	features = append(features, &extend.Declared{Kind: "OpsPolicy.ops.example.com", Name: "b", Schema: spec})
+	_, role, _ := strings.Cut(print(append(policykind.Own(), stranger), features), "kind: ClusterRole\n")
+	for _, want := range []string{
+		"- opspolicies\n  verbs:\n  - list\n  - watch\n", "- opspolicies/status\n  verbs:\n  - patch\n",
+		"- opspolicies.ops.example.com\n", "kind: ClusterRoleBinding",
+	} {
+		if !strings.Contains(role, want) {
+			t.Errorf("the role has no %q:\n%s", want, role)
+		}
+	}
+	if strings.Contains(role, "trafficpolicies") {
+		t.Errorf("the role has a kind of Cardea:\n%s", role)
+	}
+}

@@ -65,7 +65,7 @@ objects say, and reports what is live, what is not, and why.`,
 	}
 	root.AddCommand(standaloneCommand(p), controllerCommand(p), getCommand(p), explainCommand(p), diffCommand(p),
 		checkCommand(p), translateCommand(p),
-		crdsCommand(p), versionCommand(p))
+		crdsCommand(p), buildCommand(), versionCommand(p))
 	root.SetVersionTemplate("cardea {{.Version}}\n")
 	root.SetArgs(args)
 	root.SetOut(stdout)

@@ -44,8 +44,8 @@ func version() string {
 	if stamp != "" {
 		return stamp
 	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
+	if info, ok := debug.ReadBuildInfo(); ok && module(info).Version != "" {
+		return module(info).Version
 	}
 	return "(devel)"
 }

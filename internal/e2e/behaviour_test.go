@@ -2,136 +2,58 @@ package e2e
 
 import (
 	"flag"
-	"fmt"
-	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
-	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
-	"github.com/rogpeppe/go-internal/txtar"
-
-	"cardea.dev/cardea/examples/calls"
+	"cardea.dev/cardea/internal/builtin"
+	"cardea.dev/cardea/internal/schema"
+	"cardea.dev/cardea/internal/standalone"
+	"cardea.dev/cardea/internal/world"
 )
 
 var update = flag.Bool("update", false, "rewrite the expectations in testdata; inspect the diff")
 
-// TestBehaviour runs every txtar file below testdata: files of objects, then what must come of them. Only the sections
-// that are there are checked.
-//
-//	-- NAME.yaml --   a file of the folder; ${x} is the port of a backend named x, ${ca} the authority of those that
-//	                  speak TLS, ${client-cert} and ${client-key} what it signed for a client called gateway,
-//	                  ${server-cert} and ${server-key} for a server at localhost; ${other-ca} signed for a stranger
-//	-- findings --    what `cardea check` prints
-//	-- status --      the objects' conditions, before any proxy is there
-//	-- config.yaml -- what `cardea translate` prints
-//	-- calls --       made through a real Envoy, and through a simulation that must agree with it; see examples/calls
+// TestBehaviour runs every txtar file below testdata (Plugged.Behaviour says what is in them).
 func TestBehaviour(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no testdata: %v", err)
 	}
-	simulated := newComparison(t)
+	simulated := NewComparison(t)
+	t.Cleanup(func() { simulated.checkOpen(t) })
 	for _, path := range paths {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
 			t.Parallel()
-			behaviour(t, path, simulated)
+			own().Behaviour(t, path, simulated, *update)
 		})
 	}
 }
 
-func behaviour(t *testing.T, path string, simulated *comparison) {
-	archive, err := txtar.ParseFile(path)
+// own is the program with the features that Cardea has by itself.
+var own = sync.OnceValue(func() *Plugged {
+	p, err := Plug(builtin.Plugins())
 	if err != nil {
-		t.Fatal(err)
+		panic(err) // a mistake of a feature's declaration
 	}
-	dir := t.TempDir()
-	ports := writeFolder(t, dir, archive)
-	changed := false
-	for i, section := range archive.Files {
-		var got string
-		switch section.Name {
-		case "findings":
-			got = findingsOf(t, dir)
-		case "status":
-			got = statusOf(t, dir)
-		case "config.yaml":
-			got = configOf(t, dir)
-		default:
-			continue
-		}
-		// Ports of backends differ from run to run.
-		for name, port := range ports {
-			got = regexp.MustCompile(fmt.Sprintf(`\b%d\b`, port)).ReplaceAllLiteralString(got, "${"+name+"}")
-		}
-		if want := string(section.Data); got != want {
-			if *update {
-				archive.Files[i].Data, changed = []byte(got), true
-				continue
-			}
-			t.Errorf("%s:\n%s\nwant:\n%s", section.Name, got, want)
-		}
-	}
-	if changed {
-		if err := os.WriteFile(path, txtar.Format(archive), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if i := slices.IndexFunc(archive.Files, func(f txtar.File) bool { return f.Name == "calls" }); i >= 0 {
-		makeCalls(t, dir, string(archive.Files[i].Data), simulated.of(t, dir, ports))
-	}
+	return p
+})
+
+func pureWorld(t *testing.T, dir string) *world.World { return own().world(t, dir) }
+func options(dir string) standalone.Options           { return own().options(dir) }
+func findingsOf(t *testing.T, dir string) string      { return own().findings(t, dir) }
+func statusOf(t *testing.T, dir string) string        { return own().status(t, dir) }
+func configOf(t *testing.T, dir string) string        { return own().config(t, dir) }
+func schemas() *schema.Schema                         { return own().schemas() }
+func isValid(doc map[string]any) bool                 { return own().isValid(doc) }
+func worldOf(t *testing.T, docs []map[string]any) *world.World {
+	t.Helper()
+	return own().worldOf(t, docs)
 }
 
-var placeholder = regexp.MustCompile(`\$\{([a-z0-9-]+)\}`)
-
-// writeFolder writes the archive's YAML files with the ports of the backends that they name.
-func writeFolder(t *testing.T, dir string, archive *txtar.Archive) (ports map[string]int) {
+// readPerturbed has the files of testdata.
+func readPerturbed(t *testing.T) *perturbed {
 	t.Helper()
-	ports = map[string]int{}
-	for _, f := range archive.Files {
-		if !strings.HasSuffix(f.Name, ".yaml") || f.Name == "config.yaml" {
-			continue
-		}
-		text := placeholder.ReplaceAllStringFunc(string(f.Data), func(s string) string {
-			name := placeholder.FindStringSubmatch(s)[1]
-			if text := certificateText(name); text != nil {
-				return strconv.Quote(string(text))
-			}
-			if ports[name] == 0 {
-				ports[name] = Backend(t, name)
-			}
-			return fmt.Sprint(ports[name])
-		})
-		if err := os.WriteFile(filepath.Join(dir, f.Name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return ports
-}
-
-func makeCalls(t *testing.T, dir, text string, simulated *simulatedFolder) {
-	t.Helper()
-	list, err := calls.Parse(strings.NewReader(text))
-	if err != nil {
-		t.Fatalf("calls:%v", err)
-	}
-	p := Start(t, dir)
-	p.Ready(t)
-	client := calls.NewClient(p.Address, Offset)
-	defer client.Close()
-	client.Show("gateway", clientCertificate().TLS())
-	client.Show("stranger", strangerCertificate().TLS())
-	for _, call := range list {
-		answers, err := client.Ask(t.Context(), call)
-		if err != nil {
-			t.Errorf("calls:%d: %v", call.Line, err)
-			continue
-		}
-		if err := calls.Check(call, answers); err != nil {
-			t.Errorf("calls:%d: %v", call.Line, err)
-		}
-		simulated.compare(t, call, answers)
-	}
+	return own().perturbed(t, testdata(t))
 }

@@ -1,9 +1,7 @@
 package e2e
 
 import (
-	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -130,64 +128,6 @@ func toldBy(r diff.Report) int {
 		return differs
 	}
 	return nothing
-}
-
-// fieldOf is the field that a place is of. Filters of backendRefs are one.
-func fieldOf(kind, path string) string {
-	const filters = "rules[].backendRefs[].filters[]"
-	if strings.HasPrefix(path, filters) {
-		return kind + " " + filters
-	}
-	return kind + " " + strings.TrimSuffix(path, "[]")
-}
-
-// byField is what stands in fields, each value once.
-func (c *corpus) byField() map[string][]any {
-	values, seen := map[string][]any{}, map[string]bool{}
-	for _, docs := range c.files {
-		for _, doc := range docs {
-			kind, _ := doc["kind"].(string)
-			for _, at := range places(doc["spec"]) {
-				key := kind + " " + at.path
-				if text := key + fmt.Sprint(at.value); !seen[text] {
-					seen[text] = true
-					values[key] = append(values[key], at.value)
-				}
-			}
-		}
-	}
-	return values
-}
-
-// edit is another value of a place, and the fields that it edits.
-type edit struct {
-	fields []string
-	value  any
-}
-
-// otherValues are those of a leaf: others of its type, what others have, none.
-func otherValues(kind string, at place, values map[string][]any) (list []edit) {
-	var candidates []any
-	switch v := at.value.(type) {
-	case bool:
-		candidates = append(candidates, !v)
-	case int64:
-		candidates = append(candidates, v+1, v-1)
-	case string:
-		candidates = append(candidates, v+"x")
-	default:
-		return nil
-	}
-	candidates = append(candidates, values[kind+" "+at.path]...)
-	if !strings.HasSuffix(at.path, "[]") {
-		candidates = append(candidates, nil)
-	}
-	for _, value := range candidates {
-		if !reflect.DeepEqual(value, at.value) {
-			list = append(list, edit{[]string{fieldOf(kind, at.path)}, value})
-		}
-	}
-	return list
 }
 
 // moreFields are the same place with a field that others have, with one more element, and what others have in place of

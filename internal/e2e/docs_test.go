@@ -1,21 +1,16 @@
 package e2e
 
 import (
-	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 
 	"cardea.dev/cardea/internal/standalone"
 )
 
-// documents are those whose commands are run: every line "$ cardea ..." of a console block, which must print what
-// follows it. "..." stands for anything, on a line of its own for any number of lines. What is below the heading "In a
-// cluster" is run there (internal/e2e/kubernetes).
+// documents are those whose commands are run (Document).
 var documents = []string{"docs/standalone.md", "docs/explain.md", "docs/diff.md", "docs/configmap.md", "README.md"}
 
 func TestDocuments(t *testing.T) {
@@ -36,53 +31,8 @@ func TestDocuments(t *testing.T) {
 	})
 	p.Ready(t)
 	for _, document := range documents {
-		text, err := os.ReadFile(filepath.Join(root, document))
-		if err != nil {
-			t.Fatal(err)
-		}
-		here := inACluster.ReplaceAllString(string(text), "")
-		ran := 0
-		for _, block := range consoleBlock.FindAllStringSubmatch(here, -1) {
-			for _, step := range strings.Split("\n"+block[1], "\n$ ")[1:] {
-				command, want, _ := strings.Cut(step, "\n")
-				cmd := exec.Command(binary, strings.Fields(command)[1:]...)
-				cmd.Dir, cmd.Env = root, append(os.Environ(), "CARDEA_SERVER="+p.Admin)
-				got, err := cmd.CombinedOutput()
-				if err != nil {
-					got = fmt.Appendf(got, "[exit %d]\n", cmd.ProcessState.ExitCode())
-				}
-				if !matches(string(got), want) {
-					t.Errorf("%s: $ %s\n%s\nwant:\n%s", document, command, got, want)
-				}
-				ran++
-			}
-		}
-		if ran == 0 {
-			t.Errorf("%s has no commands", document)
-		}
+		Document(t, filepath.Join(root, document), root, map[string]string{"cardea": binary}, "CARDEA_SERVER="+p.Admin)
 	}
-}
-
-// inACluster is a section: its heading, and all lines up to the next one.
-var inACluster = regexp.MustCompile("(?m)^## In a cluster\n(?:[^#\n].*\n|\n)*")
-
-var consoleBlock = regexp.MustCompile("(?s)```console\n(.*?)```")
-
-// matches compares output with what a document says, without regard to how columns are padded.
-func matches(got, want string) bool {
-	pattern := regexp.QuoteMeta(squeeze(want))
-	pattern = strings.ReplaceAll(pattern, `\.\.\.`, `(?s:.*)`)
-	return regexp.MustCompile("^" + pattern + "$").MatchString(squeeze(got))
-}
-
-var spaces = regexp.MustCompile(`[ \t]+`)
-
-func squeeze(s string) string {
-	lines := strings.Split(strings.TrimSpace(s), "\n")
-	for i, line := range lines {
-		lines[i] = strings.TrimSpace(spaces.ReplaceAllString(line, " "))
-	}
-	return strings.Join(lines, "\n")
 }
 
 // TestReadme serves the gateway that the README shows.

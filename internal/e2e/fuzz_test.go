@@ -14,13 +14,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	"cardea.dev/cardea/internal/dataplanes"
 	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/flow"
-	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
-	"cardea.dev/cardea/internal/schema"
-	"cardea.dev/cardea/internal/world"
 )
 
 // FuzzObjects: whatever valid objects hold, nothing panics, and what they are rendered to is valid by the rules of
@@ -61,39 +57,6 @@ func scriptOf(seed uint64) []byte {
 		script[i] = byte(random.Uint32())
 	}
 	return script
-}
-
-// isValid tells whether an API server would take an object.
-func isValid(doc map[string]any) bool {
-	s := schemas()
-	o, problems := s.Check(copyOf(doc).(map[string]any), schema.Options{})
-	return o != nil && len(problems) == 0
-}
-
-// worldOf is a world that has objects, those of them that are valid.
-func worldOf(t *testing.T, docs []map[string]any) *world.World {
-	t.Helper()
-	s := schemas()
-	w := world.New(world.Config{Dialects: dataplanes.All(), Extensions: Extensions(), Check: true,
-		Environment: model.Environment{Addresses: []string{"127.0.0.1"}, PortOffset: Offset}})
-	w.Graph.Apply("fuzz", func(b *flow.Batch) {
-		for _, doc := range docs {
-			o, problems := s.Check(copyOf(doc).(map[string]any), schema.Options{})
-			if len(problems) > 0 || o == nil {
-				continue
-			}
-			w.Sources.Of(o.Ref.Kind()).Set(b, o.Ref, model.Meta{Generation: 1, Labels: o.Labels}, o.Spec)
-		}
-		class := model.Ref(model.KindGatewayClass, "", "cardea")
-		o, _ := s.Check(map[string]any{
-			"apiVersion": "gateway.networking.k8s.io/v1", "kind": "GatewayClass", "metadata": map[string]any{"name": "cardea"},
-			"spec": map[string]any{"controllerName": model.ControllerName},
-		}, schema.Options{})
-		w.Sources.Of(class.Kind()).Set(b, class, model.Meta{}, o.Spec)
-		w.Sources.Synced(b)
-	})
-	w.Graph.Settle()
-	return w
 }
 
 // rendered is what objects mean, those of them that are valid. It fails the test for what must not be.

@@ -3,11 +3,8 @@ package e2e
 import (
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/rogpeppe/go-internal/txtar"
 )
 
 // choices decides by bytes, so that a fuzzer can steer; when they end, each choice is the first one.
@@ -22,89 +19,19 @@ func (c *choices) one(of int) int {
 	return n % of
 }
 
-// corpus is the objects of all files of testdata, by file.
-type corpus struct {
-	files  [][]map[string]any
-	values map[string][]any // what stands in fields of a name, anywhere
+func readCorpus(t testing.TB) *corpus {
+	t.Helper()
+	return corpusOf(t, testdata(t))
 }
 
-func readCorpus(t testing.TB) *corpus {
+// testdata are the behaviour files of Cardea's own features.
+func testdata(t testing.TB) []string {
 	t.Helper()
 	paths, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no testdata: %v", err)
 	}
-	c := &corpus{values: map[string][]any{}}
-	for _, path := range paths {
-		archive, err := txtar.ParseFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var docs []map[string]any
-		for _, f := range archive.Files {
-			if strings.HasSuffix(f.Name, ".yaml") && f.Name != "config.yaml" {
-				docs = append(docs, readDocs(string(f.Data))...)
-			}
-		}
-		if len(docs) > 0 {
-			c.files = append(c.files, docs)
-		}
-		for _, doc := range docs {
-			for _, p := range places(doc["spec"]) {
-				c.values[p.name] = append(c.values[p.name], p.value)
-			}
-		}
-	}
-	return c
-}
-
-// place is a value somewhere in an object, and how to put another one there; nil takes it away.
-type place struct {
-	path  string // of fields, of lists' elements with "[]": "rules[].matches[].path.value"
-	at    string // the same with numbers: "rules[0].matches[1].path.value"
-	name  string // of the field, or of the list
-	value any
-	put   func(any)
-}
-
-func places(of any) (list []place) {
-	var visit func(path, at string, value any, put func(any))
-	fields := func(path, at string, of map[string]any) {
-		for _, key := range sortedKeys(of) {
-			visit(strings.TrimPrefix(path+"."+key, "."), strings.TrimPrefix(at+"."+key, "."), of[key], func(x any) {
-				if of[key] = x; x == nil {
-					delete(of, key)
-				}
-			})
-		}
-	}
-	visit = func(path, at string, value any, put func(any)) {
-		list = append(list, place{path, at, path[strings.LastIndexByte(path, '.')+1:], value, put})
-		switch v := value.(type) {
-		case map[string]any:
-			fields(path, at, v)
-		case []any:
-			for i, x := range v {
-				visit(path+"[]", at+"["+strconv.Itoa(i)+"]", x, func(x any) { v[i] = x })
-			}
-		}
-	}
-	if spec, ok := of.(map[string]any); ok {
-		fields("", "", spec)
-	}
-	return list
-}
-
-// around is where what the place is in is.
-func (p place) around() string { return p.at[:max(0, strings.LastIndexAny(p.at, ".["))] }
-
-func sortedKeys(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
+	return paths
 }
 
 // awkward are texts that something may stumble over, and that one schema or another takes.
@@ -178,30 +105,4 @@ func (c *corpus) mutate(file int, script []byte, valid func(map[string]any) bool
 		}
 	}
 	return docs
-}
-
-func deepCopy(docs []map[string]any) []map[string]any {
-	list := make([]map[string]any, len(docs))
-	for i, doc := range docs {
-		list[i] = copyOf(doc).(map[string]any)
-	}
-	return list
-}
-
-func copyOf(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		m := make(map[string]any, len(v))
-		for key, x := range v {
-			m[key] = copyOf(x)
-		}
-		return m
-	case []any:
-		list := make([]any, len(v))
-		for i, x := range v {
-			list[i] = copyOf(x)
-		}
-		return list
-	}
-	return value
 }

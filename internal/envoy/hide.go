@@ -21,6 +21,9 @@ func hideHeaders(table *routev3.RouteConfiguration) {
 }
 
 func hideIn(settings map[string]*anypb.Any) {
+	for slot := range settings {
+		hideFilters(settings, slot)
+	}
 	config := settings[string(extend.SlotTransform)]
 	chain := new(filterchainv3.FilterChainConfigPerRoute)
 	if config == nil || config.UnmarshalTo(chain) != nil {
@@ -40,4 +43,21 @@ func hideIn(settings map[string]*anypb.Any) {
 		f.TypedConfig = mustAny(edits)
 	}
 	settings[string(extend.SlotTransform)] = mustAny(chain)
+}
+
+// hideFilters leaves out the configuration of filters that have a secret in it.
+func hideFilters(settings map[string]*anypb.Any, slot string) {
+	chain := new(filterchainv3.FilterChainConfigPerRoute)
+	if settings[slot].UnmarshalTo(chain) != nil {
+		return
+	}
+	hidden := false
+	for _, f := range chain.GetFilterChain().GetFilters() {
+		if extend.IsSecretFilter(f.GetName()) {
+			f.TypedConfig, hidden = &anypb.Any{TypeUrl: f.GetTypedConfig().GetTypeUrl()}, true
+		}
+	}
+	if hidden {
+		settings[slot] = mustAny(chain)
+	}
 }

@@ -15,12 +15,12 @@ import (
 	"cardea.dev/cardea/examples/calls"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
-	"cardea.dev/cardea/internal/resource"
 	"cardea.dev/cardea/internal/simulate"
 )
 
-// perturbed is the files of testdata, to see what each field of their objects does.
+// perturbed is behaviour files, to see what each field of their objects does.
 type perturbed struct {
+	*Plugged
 	values map[string][]any // by field
 	files  []*perturbedFile // sorted by name
 	// rendered: a field shows what it does if something else is rendered, however calls are answered.
@@ -36,19 +36,14 @@ type perturbedFile struct {
 
 // effect is what objects come to.
 type effect struct {
-	versions map[resource.Key]string
-	findings []model.Finding
-	answers  []simulate.Result // to the file's calls, without what is only a name
-	partly   bool              // what is not simulated has a say in them
+	outcome
+	answers []simulate.Result // to the file's calls, without what is only a name
+	partly  bool              // what is not simulated has a say in them
 }
 
-func readPerturbed(t *testing.T) *perturbed {
+func (p *Plugged) perturbed(t *testing.T, paths []string) *perturbed {
 	t.Helper()
-	paths, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no testdata: %v", err)
-	}
-	p := &perturbed{values: readCorpus(t).byField()}
+	all := &perturbed{Plugged: p, values: corpusOf(t, paths).byField()}
 	for _, path := range paths {
 		archive, err := txtar.ParseFile(path)
 		if err != nil {
@@ -63,15 +58,15 @@ func readPerturbed(t *testing.T) *perturbed {
 				}
 			}
 			checked = checked || f.Name == "calls" || f.Name == "findings"
-			if strings.HasSuffix(f.Name, ".yaml") && f.Name != "config.yaml" {
+			if isObjects(f.Name) {
 				file.docs = append(file.docs, readDocs(string(f.Data))...)
 			}
 		}
 		if checked {
-			p.files = append(p.files, file)
+			all.files = append(all.files, file)
 		}
 	}
-	return p
+	return all
 }
 
 // showing names up to n files that show what a field of a kind does.
@@ -99,19 +94,14 @@ func (p *perturbed) shows(t *testing.T, file *perturbedFile, kind, field string,
 				continue
 			}
 			if file.effect == nil {
-				file.effect = effectOf(t, file.docs, file.calls)
+				file.effect = p.effectOf(t, file.docs, file.calls)
 			}
 			if !refused && file.effect.refuses(doc, here) {
 				continue
 			}
-			others := p.others(file.docs, i, at)
-			for len(others) == 0 && at >= 0 { // no other value is valid by itself, such as of a type
-				around := all[at].around()
-				at = slices.IndexFunc(all, func(p place) bool { return p.at == around })
-				others = p.others(file.docs, i, at)
-			}
+			others := p.around(file.docs, i, at)
 			if slices.ContainsFunc(others, func(docs []map[string]any) bool {
-				other := effectOf(t, docs, file.calls)
+				other := p.effectOf(t, docs, file.calls)
 				return refused && !reflect.DeepEqual(other.findings, file.effect.findings) ||
 					!refused && p.differ(file.effect, other, field)
 			}) {
@@ -120,6 +110,18 @@ func (p *perturbed) shows(t *testing.T, file *perturbedFile, kind, field string,
 		}
 	}
 	return false
+}
+
+// around is others, and if no other value is valid by itself, such as of a type, those of what the place is in.
+func (p *perturbed) around(docs []map[string]any, i, at int) [][]map[string]any {
+	all := places(docs[i]["spec"])
+	others := p.others(docs, i, at)
+	for len(others) == 0 && at >= 0 {
+		around := all[at].around()
+		at = slices.IndexFunc(all, func(p place) bool { return p.at == around })
+		others = p.others(docs, i, at)
+	}
+	return others
 }
 
 // others are a file's objects with other values at a place of one of them, as far as they are valid. Below 0 the place
@@ -132,7 +134,7 @@ func (p *perturbed) others(docs []map[string]any, i, at int) (list [][]map[strin
 	for _, value := range p.valuesAt(kind, places(docs[i]["spec"])[at]) {
 		other := deepCopy(docs)
 		places(other[i]["spec"])[at].put(copyOf(value))
-		if isValid(other[i]) {
+		if p.isValid(other[i]) {
 			list = append(list, other)
 		}
 	}
@@ -169,16 +171,11 @@ func (e *effect) differs(other *effect, field string) bool {
 	return !reflect.DeepEqual(e.answers, other.answers)
 }
 
-func effectOf(t *testing.T, docs []map[string]any, list []calls.Call) *effect {
+func (p *Plugged) effectOf(t *testing.T, docs []map[string]any, list []calls.Call) *effect {
 	t.Helper()
-	w := worldOf(t, docs)
-	e := &effect{versions: map[resource.Key]string{}, findings: w.Findings()}
+	w := p.worldOf(t, docs)
+	e := &effect{outcome: outcomeOf(w)}
 	w.Graph.View(func(v flow.View) {
-		for _, c := range w.Outputs.Resources {
-			for key, r := range flow.All(v, c) {
-				e.versions[key] = r.Version
-			}
-		}
 		e.answer(&simulatedFolder{configs: simulationsOf(t, w, v)}, list)
 	})
 	return e

@@ -14,6 +14,7 @@ import (
 	xgatewayv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
 	"sigs.k8s.io/yaml"
 
+	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/dataplanes"
 	"cardea.dev/cardea/internal/files"
 	"cardea.dev/cardea/internal/flow"
@@ -23,13 +24,28 @@ import (
 	"cardea.dev/cardea/internal/world"
 )
 
-// pureWorld reads a folder into a world in flow's check mode.
-func pureWorld(t *testing.T, dir string) *world.World {
+// Plugged is the kinds and features of a program whose behaviour is tested.
+type Plugged struct {
+	Extensions []world.Extension
+	// schemas is read once: compiling its rules takes longer than a run of the fuzzer.
+	schemas func() *schema.Schema
+}
+
+// Plug makes it of plugins.
+func Plug(plugins []extend.Plugin) (*Plugged, error) {
+	extensions, err := world.Plugged(plugins)
+	return &Plugged{extensions, sync.OnceValue(func() *schema.Schema {
+		return schema.New(world.Catalog(extensions...))
+	})}, err
+}
+
+// world reads a folder into a world in flow's check mode.
+func (p *Plugged) world(t *testing.T, dir string) *world.World {
 	t.Helper()
 	w := world.New(world.Config{
-		Dialects: dataplanes.All(), Extensions: Extensions(), Check: true, Budgets: model.DefaultBudgets,
+		Dialects: dataplanes.All(), Extensions: p.Extensions, Check: true, Budgets: model.DefaultBudgets,
 		Environment: model.Environment{Addresses: []string{"127.0.0.1"}, PortOffset: Offset}})
-	s := schemas()
+	s := p.schemas()
 	folder, err := files.New(files.Config{Dir: dir, Sources: w.Sources.Sources, Graph: w.Graph, Schema: s,
 		OnProblem: func(files.Problem) {}})
 	if err != nil {
@@ -42,35 +58,35 @@ func pureWorld(t *testing.T, dir string) *world.World {
 	return w
 }
 
-func options(dir string) standalone.Options {
+func (p *Plugged) options(dir string) standalone.Options {
 	return standalone.Options{
-		Dialects: dataplanes.All(), Extensions: Extensions(), Dir: dir, PortOffset: Offset, Bind: []string{"127.0.0.1"},
+		Dialects: dataplanes.All(), Extensions: p.Extensions, Dir: dir, PortOffset: Offset, Bind: []string{"127.0.0.1"},
 		Budgets: model.DefaultBudgets,
 	}
 }
 
-func findingsOf(t *testing.T, dir string) string {
+func (p *Plugged) findings(t *testing.T, dir string) string {
 	t.Helper()
 	var out strings.Builder
-	if _, err := standalone.Check(t.Context(), options(dir), &out); err != nil {
+	if _, err := standalone.Check(t.Context(), p.options(dir), &out); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
 }
 
-func configOf(t *testing.T, dir string) string {
+func (p *Plugged) config(t *testing.T, dir string) string {
 	t.Helper()
 	var out strings.Builder
-	if err := standalone.Translate(t.Context(), options(dir), "", "yaml", &out); err != nil {
+	if err := standalone.Translate(t.Context(), p.options(dir), "", "yaml", &out); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
 }
 
-// statusOf prints every condition of every object, a line each.
-func statusOf(t *testing.T, dir string) string {
+// status prints every condition of every object, a line each.
+func (p *Plugged) status(t *testing.T, dir string) string {
 	t.Helper()
-	w := pureWorld(t, dir)
+	w := p.world(t, dir)
 	var lines []string
 	add := func(subject string, conditions []metav1.Condition) {
 		for _, c := range conditions {
@@ -112,7 +128,7 @@ func statusOf(t *testing.T, dir string) string {
 		for ref, r := range w.Reports.Of(model.KindHTTPRoute).All(v) {
 			parents(ref, r.Status.(gatewayv1.HTTPRouteStatus).Parents)
 		}
-		for _, e := range Extensions() {
+		for _, e := range p.Extensions {
 			for ref, r := range w.Reports.Of(e.Kind.Kind).All(v) {
 				for _, a := range r.Status.(gatewayv1.PolicyStatus).Ancestors {
 					add(fmt.Sprintf("%s at %s %s", ref, *a.AncestorRef.Kind, a.AncestorRef.Name), a.Conditions)
@@ -128,9 +144,6 @@ func statusOf(t *testing.T, dir string) string {
 	})
 	return strings.Join(lines, "\n") + "\n"
 }
-
-// schemas is read once: compiling its rules takes longer than a run of the fuzzer.
-var schemas = sync.OnceValue(func() *schema.Schema { return schema.New(world.Catalog(Extensions()...)) })
 
 // readDocs reads what of a text is objects. Each backend that it names has a port of its own.
 func readDocs(text string) (docs []map[string]any) {
