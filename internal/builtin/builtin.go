@@ -59,9 +59,6 @@ func Plugins() []extend.Plugin {
 		errorresponses.Feature.Plug(),
 		compression.Feature.Plug(),
 
-		clienttimeouts.Feature.Plug(),
-		connections.Feature.Plug(),
-
 		connection.Feature.Plug(),
 		limits.Feature.Plug(),
 		loadbalancer.Feature.Plug(),
@@ -69,5 +66,8 @@ func Plugins() []extend.Plugin {
 		outlierdetection.Feature.Plug(),
 		panicthreshold.Feature.Plug(),
 		credentials.Feature.Plug(),
+
+		connections.Feature.Plug(),
+		clienttimeouts.Feature.Plug(),
 	)
 }
