@@ -25,8 +25,8 @@ var libraries = map[Algorithm]proto.Message{
 // partial is an answer with a part of what was asked for (206): its ranges are of the content as it is.
 const partial = 206
 
-// render adds a filter for each algorithm. Of those that a client likes alike, Envoy takes the one with choose_first, or
-// else the first that the client names. Where several have it, it takes the last that the client names.
+// render adds a filter for each algorithm. Of those that a client likes alike, Envoy takes the one with choose_first,
+// else the first that the client names. Where several have it, Envoy takes the last that the client names.
 func render(e extend.EnvoyRule, v Value) {
 	for _, a := range v.Algorithms {
 		e.Filter(extend.SlotCoding, "compression."+strings.ToLower(string(a)), compressor(a, v))
