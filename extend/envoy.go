@@ -58,6 +58,11 @@ type EnvoyListener interface {
 type EnvoyBackend interface {
 	Cluster(fields *clusterv3.Cluster)
 	HTTP(fields *upstreamv3.HttpProtocolOptions)
+	// Filter is an HTTP filter that each attempt of a request passes on its way to the backend, after all of its route.
+	Filter(name string, config proto.Message)
+	// Secret gives proxies a text that must not be shown. A filter refers to it by what is returned, so that another text
+	// changes nothing but that. name is one for each of the feature's secrets.
+	Secret(name string, text Bytes) *tlsv3.SdsSecretConfig
 	Unsupported(field, why string)
 }
 

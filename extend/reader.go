@@ -44,6 +44,7 @@ type Where struct {
 	Redirects bool // a rule that answers every request with a redirect
 	Inherited bool // a level that many rules share: it is not known what they do
 	Plaintext bool // a listener without TLS
+	HTTP1     bool // a backend to which HTTP/1.1 is spoken, and nothing else
 	// Object is the policy's target or, for a rule, the route; Section is the listener's or the rule's name.
 	Object, Section string
 }

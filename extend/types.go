@@ -48,32 +48,6 @@ func (m StringMatch) Envoy() *matcherv3.StringMatcher {
 	return text(MatchType(m.Type), m.Value, m.IgnoreCase)
 }
 
-// HashKey is a part of a request of which the backend's endpoint is chosen: equal values, equal endpoint.
-//
-// +structType=atomic
-// +kubebuilder:validation:MinProperties=1
-// +kubebuilder:validation:MaxProperties=1
-type HashKey struct {
-	// Header is the name of a header.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=256
-	Header *string `json:"header,omitempty"`
-	// Cookie is the name of a cookie.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=256
-	Cookie *string `json:"cookie,omitempty"`
-	// Query is the name of a query parameter.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=256
-	Query *string `json:"query,omitempty"`
-	// ClientAddress is the client's address.
-	// +optional
-	ClientAddress *Empty `json:"clientAddress,omitempty"`
-}
-
 // Empty is a member of a union without fields: {}.
 type Empty struct{}
 
@@ -156,17 +130,6 @@ func (d RequestDimension) Validate() []Problem {
 	})
 }
 
-// Validate tells what of it can't be served.
-func (k HashKey) Validate() []Problem {
-	return collect(func(f findings) {
-		one(f, map[string]bool{
-			"header": k.Header != nil, "cookie": k.Cookie != nil, "query": k.Query != nil,
-			"clientAddress": k.ClientAddress != nil,
-		})
-		checkNames(f, k.Header, k.Cookie, k.Query)
-	})
-}
-
 // one checks that of a union's members one is stated.
 func one(f findings, members map[string]bool) {
 	n := 0
@@ -215,6 +178,23 @@ type Keepalive struct {
 
 // gepDuration is the pattern of gatewayv1.Duration.
 var gepDuration = regexp.MustCompile(`^([0-9]{1,5}(h|m|s|ms)){1,4}$`)
+
+// ReadDuration reads a duration that is not shorter than least; nil if it is not stated, or wrong, which the Reader is
+// told.
+func ReadDuration(r Reader, text *gatewayv1.Duration, least time.Duration) *time.Duration {
+	if text == nil {
+		return nil
+	}
+	d, err := Duration(*text)
+	if err == nil && d < least {
+		err = fmt.Errorf("%s is too short; write %s at least", *text, least)
+	}
+	if err != nil {
+		r.Refuse(err.Error())
+		return nil
+	}
+	return &d
+}
 
 // Duration reads a duration: "1h30m", "250ms". Its form is that of the Gateway API (GEP-2257): up to four numbers of up
 // to five digits, with the units h, m, s and ms.

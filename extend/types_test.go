@@ -63,7 +63,8 @@ func TestPercent(t *testing.T) {
 // TestUnions: one member is stated, and is valid.
 func TestUnions(t *testing.T) {
 	bits := func(n int32) *int32 { return &n }
-	name, bad := "x-a", "a b"
+	name, bad, path, yes := "x-a", "a b", "/a", true
+	ttl, wrong, none := gatewayv1.Duration("1h"), gatewayv1.Duration("x"), SameSite("None")
 	for i, c := range []struct {
 		problems []Problem
 		want     string // a field, "-" if nothing is wrong
@@ -75,8 +76,13 @@ func TestUnions(t *testing.T) {
 		{RequestDimension{User: &Empty{}, Method: &Empty{}}.Validate(), ""},
 		{RequestDimension{Header: &bad}.Validate(), "header"},
 		{RequestDimension{Claim: new(string)}.Validate(), "claim"},
-		{HashKey{Cookie: &name}.Validate(), "-"},
-		{HashKey{Cookie: &bad}.Validate(), "cookie"},
+		{HashKey{Cookie: &HashCookie{Name: name}}.Validate(), "-"},
+		{HashKey{Cookie: &HashCookie{Name: name, TTL: &ttl, Secure: &yes, SameSite: &none, Path: &path}}.Validate(), "-"},
+		{HashKey{Cookie: &HashCookie{Name: bad}}.Validate(), "cookie.name"},
+		{HashKey{Cookie: &HashCookie{Name: name, Path: &path}}.Validate(), "cookie"},
+		{HashKey{Cookie: &HashCookie{Name: name, TTL: &ttl, Path: &name}}.Validate(), "cookie.path"},
+		{HashKey{Cookie: &HashCookie{Name: name, TTL: &ttl, SameSite: &none}}.Validate(), "cookie.sameSite"},
+		{HashKey{Cookie: &HashCookie{Name: name, TTL: &wrong}}.Validate(), "cookie.ttl"},
 		{HashKey{Query: new(string)}.Validate(), "query"},
 		{HashKey{}.Validate(), ""},
 		{StringMatch{Type: RegularExpression, Value: "a|b", IgnoreCase: true}.Validate(), "-"},

@@ -51,8 +51,8 @@ func generate(dir, typeName string) ([]byte, error) {
 		return nil, errors.New("the package has errors")
 	}
 	schema := parser.FlattenedSchemata[ident]
-	if schema.Type != "object" || schema.Properties == nil {
-		return nil, fmt.Errorf("%s is not a struct with fields", typeName)
+	if schema.Type == "" || schema.Type == "object" && schema.Properties == nil {
+		return nil, fmt.Errorf("%s is neither a struct with fields nor a single value", typeName)
 	}
 	crd.TruncateDescription(&schema, longest)
 	text, err := json.MarshalIndent(schema, "", "  ")

@@ -11,9 +11,14 @@ import (
 	"cardea.dev/cardea/internal/features/basicauth"
 	"cardea.dev/cardea/internal/features/connection"
 	"cardea.dev/cardea/internal/features/cors"
+	"cardea.dev/cardea/internal/features/credentials"
 	"cardea.dev/cardea/internal/features/headers"
+	"cardea.dev/cardea/internal/features/healthcheck"
 	"cardea.dev/cardea/internal/features/jwt"
 	"cardea.dev/cardea/internal/features/limits"
+	"cardea.dev/cardea/internal/features/loadbalancer"
+	"cardea.dev/cardea/internal/features/outlierdetection"
+	"cardea.dev/cardea/internal/features/panicthreshold"
 	"cardea.dev/cardea/internal/features/retry"
 	"cardea.dev/cardea/internal/features/timeouts"
 	"cardea.dev/cardea/internal/policykind"
@@ -31,6 +36,7 @@ func Plugins() []extend.Plugin {
 
 		timeouts.Feature.Plug(), retry.Feature.Plug(), headers.Feature.Plug(),
 
-		limits.Feature.Plug(), connection.Feature.Plug(),
+		limits.Feature.Plug(), connection.Feature.Plug(), loadbalancer.Feature.Plug(), healthcheck.Feature.Plug(),
+		outlierdetection.Feature.Plug(), panicthreshold.Feature.Plug(), credentials.Feature.Plug(),
 	)
 }

@@ -36,9 +36,10 @@ func (s stages) clusters(p plan.Plan) *flow.Collection[resource.Key, resource.Re
 				return resource.Resource{}, false
 			}
 			part, warms := newPart("", mustMarshal(renderCluster(b)), common[b.Protocol]), false
-			if stated := fetch(c, p.Settings.Backends, k); len(stated.From) > 0 {
+			stated := fetch(c, p.Settings.Backends, k)
+			if len(stated.From) > 0 {
 				own := statedCluster(b, stated.BackendFields)
-				part, warms = newPart("", mustMarshal(own)), len(own.HealthChecks) > 0
+				part, warms = newPart("", mustMarshal(own)), len(own.HealthChecks)+len(stated.Secrets) > 0
 			}
 			part.Fragments = []resource.Fragment{backendFragment(k.Backend, part.Hash)}
 			if b.TLS != nil && b.TLS.Policy != (model.ObjectRef{}) {
@@ -50,6 +51,9 @@ func (s stages) clusters(p plan.Plan) *flow.Collection[resource.Key, resource.Re
 			if b.Hostname == "" {
 				// A new cluster serves once its endpoints are there; they follow it, and leave after it.
 				part.Needs = []resource.Name{{Type: resource.Endpoints, Name: clusterName(k.Backend)}}
+			}
+			for _, s := range stated.Secrets {
+				part.Needs = append(part.Needs, resource.Name{Type: resource.Secret, Name: s.Name})
 			}
 			if shown(b.TLS) {
 				part.Needs = append(part.Needs, resource.Name{Type: resource.Secret, Name: clientSecretName(b.TLS.Certificate)})

@@ -2,10 +2,15 @@ package envoy
 
 import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	codecv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/upstream_codec/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	upstreamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
@@ -23,9 +28,54 @@ func statedCluster(b model.Backend, stated plan.BackendFields) *clusterv3.Cluste
 		http, own := upstreamHTTP(b.Protocol), new(upstreamv3.HttpProtocolOptions)
 		mustUnmarshal(stated.HTTP, own)
 		mergeFields(http.ProtoReflect(), own.ProtoReflect())
+		if len(http.HttpFilters) > 0 {
+			http.HttpFilters = append(http.HttpFilters, upstreamCodec)
+		}
 		c.TypedExtensionProtocolOptions = map[string]*anypb.Any{httpOptionsName: mustAny(http)}
 	}
+	for _, check := range c.HealthChecks {
+		speak(check, b)
+	}
+	if stated.Closed {
+		c.CircuitBreakers = takesNothing()
+	}
 	return c
+}
+
+// upstreamCodec has to be the last of a cluster's filters.
+var upstreamCodec = &hcmv3.HttpFilter{
+	Name: "codec", ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: mustAny(&codecv3.UpstreamCodec{})},
+}
+
+// takesNothing has requests answered with 503, also where a connection is open.
+func takesNothing() *clusterv3.CircuitBreakers {
+	return &clusterv3.CircuitBreakers{Thresholds: []*clusterv3.CircuitBreakers_Thresholds{{
+		MaxPendingRequests: wrapperspb.UInt32(0), MaxRequests: wrapperspb.UInt32(0),
+	}}}
+}
+
+// speak has a check speak to a backend as requests do.
+func speak(check *corev3.HealthCheck, b model.Backend) {
+	h := check.GetHttpHealthCheck()
+	if h == nil {
+		return
+	}
+	if h.Host == "" {
+		h.Host = b.Key.Object.Name() + "." + b.Key.Object.Namespace()
+		if b.TLS != nil {
+			h.Host = b.TLS.Hostname
+		}
+		if b.Hostname != "" {
+			h.Host = b.Hostname
+		}
+	}
+	alpn := "http/1.1"
+	if b.Protocol == model.HTTP2 {
+		h.CodecClientType, alpn = typev3.CodecClientType_HTTP2, "h2"
+	}
+	if b.TLS != nil {
+		check.TlsOptions = &corev3.HealthCheck_TlsOptions{AlpnProtocols: []string{alpn}}
+	}
 }
 
 // mergeFields sets each field that is stated; of a message, its fields. A list, a map and a value that protobuf has as

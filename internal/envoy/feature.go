@@ -7,6 +7,8 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	upstreamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 	"google.golang.org/protobuf/proto"
 
@@ -36,10 +38,10 @@ func (features) Rule(v extend.Value, from model.ObjectRef) (plan.Rendered, bool)
 }
 
 // Backend implements plan.Renderer.
-func (features) Backend(v extend.Value, _ model.ObjectRef) (plan.Rendered, bool) {
-	e := &backendFeature{cluster: new(clusterv3.Cluster), http: new(upstreamv3.HttpProtocolOptions)}
+func (features) Backend(v extend.Value, of model.BackendKey) (plan.Rendered, bool) {
+	e := &backendFeature{of: of, cluster: new(clusterv3.Cluster), http: new(upstreamv3.HttpProtocolOptions)}
 	able := v.Backend(e)
-	e.out.Backend = plan.BackendFields{Cluster: mustMarshal(e.cluster), HTTP: mustMarshal(e.http)}
+	e.out.Backend.Cluster, e.out.Backend.HTTP = mustMarshal(e.cluster), mustMarshal(e.http)
 	return e.out, able
 }
 
@@ -123,6 +125,7 @@ func (e *ruleFeature) Unsupported(field, why string) {
 
 // backendFeature is an extend.EnvoyBackend.
 type backendFeature struct {
+	of      model.BackendKey
 	out     plan.Rendered
 	cluster *clusterv3.Cluster
 	http    *upstreamv3.HttpProtocolOptions
@@ -133,6 +136,20 @@ func (e *backendFeature) Cluster(fields *clusterv3.Cluster) { proto.Merge(e.clus
 
 // HTTP implements extend.EnvoyBackend.
 func (e *backendFeature) HTTP(fields *upstreamv3.HttpProtocolOptions) { proto.Merge(e.http, fields) }
+
+// Filter implements extend.EnvoyBackend.
+func (e *backendFeature) Filter(name string, config proto.Message) {
+	e.http.HttpFilters = append(e.http.HttpFilters, &hcmv3.HttpFilter{
+		Name: name, ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: mustAny(config)},
+	})
+}
+
+// Secret implements extend.EnvoyBackend.
+func (e *backendFeature) Secret(name string, text extend.Bytes) *tlsv3.SdsSecretConfig {
+	name = backendSecretName(e.of, name)
+	e.out.Backend.Secrets = append(e.out.Backend.Secrets, plan.BackendSecret{Name: name, Text: text})
+	return &tlsv3.SdsSecretConfig{Name: name, SdsConfig: overADS()}
+}
 
 // Unsupported implements extend.EnvoyBackend.
 func (e *backendFeature) Unsupported(field, why string) {

@@ -47,6 +47,11 @@ func clientSecretName(ref model.ObjectRef) string { return clientPrefix + object
 // say.
 const clientPrefix = "client/"
 
+// backendSecretName names a text that a feature has proxies tell a backend.
+func backendSecretName(k model.BackendKey, name string) string {
+	return "backend/" + clusterName(k) + "/" + name
+}
+
 // clientsName names how clients' certificates are judged at a listener's port. What is required and what is not are two
 // names, so that no connection is judged by one and taken by the other.
 func clientsName(l model.Listener) string {

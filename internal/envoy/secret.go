@@ -68,7 +68,46 @@ func secrets(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
 			return resource.Join(part), true
 		})
 	same := func(_ *flow.Ctx, _ resource.Key, r resource.Resource) (resource.Resource, bool) { return r, true }
-	return flow.Merge("envoy/secrets", flow.From(certificates, same), flow.From(validations(p), same))
+	all := []flow.Input[resource.Key, resource.Resource]{flow.From(validations(p), same)}
+	if p.Settings.Backends != nil {
+		all = append(all, flow.From(backendSecrets(p), same))
+	}
+	return flow.Merge("envoy/secrets", flow.From(certificates, same), all...)
+}
+
+// backendText is a text that proxies tell a backend.
+type backendText struct {
+	Of   plan.BackendKey
+	Name string
+}
+
+// Owner is the backend.
+func (t backendText) Owner() plan.BackendKey { return t.Of }
+
+// backendSecrets has a Secret for each text that proxies tell a backend.
+func backendSecrets(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
+	texts := flow.Derive(p.Settings.Backends, "envoy/backend-texts",
+		func(c *flow.Ctx, k plan.BackendKey, stated plan.BackendSettings, emit func(backendText, *resource.Part)) {
+			if g, found := flow.Fetch(c, p.Gateways, k.Gateway); !found || !ours(g.DataPlane) {
+				return
+			}
+			for _, s := range stated.Secrets {
+				part := newPart("", mustMarshal(&tlsv3.Secret{
+					Name: s.Name, Type: &tlsv3.Secret_GenericSecret{GenericSecret: &tlsv3.GenericSecret{Secret: inline(s.Text)}},
+				}))
+				part.Fragments = []resource.Fragment{{
+					Origin: resource.Origin{Object: k.Backend.Object, Section: s.Name}, Hash: part.Hash,
+				}}
+				emit(backendText{k, s.Name}, part)
+			}
+		})
+	return flow.Rename(texts, "envoy/backend-secrets",
+		func(t backendText) resource.Key {
+			return resource.Key{Gateway: t.Of.Gateway, Type: resource.Secret, Name: t.Name}
+		},
+		func(_ *flow.Ctx, _ backendText, part *resource.Part) (resource.Resource, bool) {
+			return resource.Join(part), true
+		})
 }
 
 // validations has a Secret for each port whose clients' certificates are judged.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
 	"cardea.dev/cardea/internal/policy"
 )
 
@@ -31,6 +32,14 @@ type PolicyLost struct {
 // policies are those in force for a rule at a listener.
 func (q *asked) policies(gateway model.ObjectRef, listener model.ListenerKey, rule model.RuleKey) (list []Policy) {
 	for _, p := range q.world.Policies.At(q.view, gateway, listener, rule) {
+		list = append(list, q.feature(p)...)
+	}
+	return list
+}
+
+// backendPolicies are those in force for a backend, as a Gateway's proxies have it.
+func (q *asked) backendPolicies(k plan.BackendKey) (list []Policy) {
+	for _, p := range q.world.Policies.OfBackend(q.view, k) {
 		list = append(list, q.feature(p)...)
 	}
 	return list
@@ -101,16 +110,16 @@ func plain(value string) string {
 }
 
 // policies prints them in columns.
-func (p *page) policies(r Rule, s Story) {
-	if len(r.Policies) == 0 {
+func (p *page) policies(list []Policy, place string) {
+	if len(list) == 0 {
 		return
 	}
-	p.line("policies", "for %s", told(r.Object, "at Gateway "+s.Gateway))
+	p.line("policies", "for %s", place)
 	field, value := 0, 0
-	for _, one := range r.Policies {
+	for _, one := range list {
 		field, value = max(field, len(one.Field)), max(value, min(len(one.value()), widest))
 	}
-	for _, one := range r.Policies {
+	for _, one := range list {
 		p.line("", "%-*s  %-*s  %s", field, one.Field, value, one.value(), one.From)
 		for _, text := range one.Words {
 			p.line("", "%-*s  %s", field, "", text)

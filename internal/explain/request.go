@@ -106,6 +106,7 @@ func (q *asked) request(c call, gateway string, ways []*way, w *way) Story {
 			key := plan.BackendKey{Gateway: w.port.Key.Gateway, Backend: o.Backend}
 			out.backend = w.dialect.Backend(key)
 			out.Filters = append(out.Filters, q.policyOf(key)...)
+			out.Policies = q.backendPolicies(key)
 		}
 		story.Outcomes = append(story.Outcomes, out)
 		if rule, ok := q.rule(w, o, listener.Key); ok && !slices.ContainsFunc(story.Rules,

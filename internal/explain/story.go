@@ -68,6 +68,8 @@ type Outcome struct {
 	Answer    string   `json:"answer,omitempty"` // the status in words: "404", of gRPC "UNIMPLEMENTED (12)"
 	Location  string   `json:"location,omitempty"`
 	Filters   []string `json:"filters,omitempty"` // what is done to request and answer
+	// Policies are what policies state for the backend.
+	Policies []Policy `json:"policies,omitempty"`
 	// Connections are those that the proxy tried to the backend, if one failed.
 	Connections *Connections `json:"connections,omitempty"`
 

@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
@@ -51,7 +52,12 @@ func (s Story) Print(w io.Writer, now time.Time) error {
 		p.outcome(o, i == 0, len(s.Outcomes))
 	}
 	for _, r := range s.Rules {
-		p.policies(r, s)
+		p.policies(r.Policies, told(r.Object, "at Gateway "+s.Gateway))
+	}
+	for i, o := range s.Outcomes {
+		if !slices.ContainsFunc(s.Outcomes[:i], func(before Outcome) bool { return before.Backend == o.Backend }) {
+			p.policies(o.Policies, told(o.Backend, "at Gateway "+s.Gateway))
+		}
 	}
 	for _, r := range s.Rules {
 		p.live(r, s, now)

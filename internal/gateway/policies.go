@@ -34,6 +34,10 @@ func (m *Meaning) lookups(kinds backendKinds, grants *grants) policy.Lookups {
 			}
 			return lookUp(c, m.in.Secrets, m.in, ref, "SecretNotFound")
 		},
+		Protocol: func(c *flow.Ctx, backend model.BackendKey) model.BackendProtocol {
+			b, _ := m.backend(c, plan.BackendKey{Backend: backend}, "")
+			return b.Protocol
+		},
 		ConfigMap: func(c *flow.Ctx, from model.ObjectRef, name string) (*input.ConfigMapSpec, policy.Unusable) {
 			ref := model.Ref(model.KindConfigMap, from.Namespace(), name)
 			return lookUp(c, m.in.ConfigMaps, m.in, ref, "ConfigMapNotFound")

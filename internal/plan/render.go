@@ -11,7 +11,7 @@ type Renderer interface {
 	// of the feature there.
 	Rule(v extend.Value, from model.ObjectRef) (r Rendered, able bool)
 	// Backend renders a value for a backend. able is false if the data plane knows nothing of the feature there.
-	Backend(v extend.Value, from model.ObjectRef) (r Rendered, able bool)
+	Backend(v extend.Value, of model.BackendKey) (r Rendered, able bool)
 	// Error answers a status to every request, under a name.
 	Error(name string, status int, from model.ObjectRef) Setting
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -87,4 +88,26 @@ type BackendSettings struct {
 
 // BackendFields are fields of a backend, encoded as its data plane has them; of Envoy, those of a Cluster and of its
 // HttpProtocolOptions. Fields of several features follow one another.
-type BackendFields struct{ Cluster, HTTP []byte }
+type BackendFields struct {
+	Cluster, HTTP []byte
+	Secrets       []BackendSecret
+	// Closed: what is stated can't be served, so the backend gets no request.
+	Closed bool
+}
+
+// IsZero tells whether nothing is stated.
+func (f BackendFields) IsZero() bool {
+	return len(f.Cluster)+len(f.HTTP)+len(f.Secrets) == 0 && !f.Closed
+}
+
+// Add adds those of another feature.
+func (f *BackendFields) Add(other BackendFields) {
+	f.Cluster, f.HTTP = append(f.Cluster, other.Cluster...), append(f.HTTP, other.HTTP...)
+	f.Secrets, f.Closed = append(f.Secrets, other.Secrets...), f.Closed || other.Closed
+}
+
+// BackendSecret is a text that proxies need for a backend, by a name that is unique in a Gateway.
+type BackendSecret struct {
+	Name string
+	Text extend.Bytes
+}

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"net/http"
 	"slices"
 
 	"cardea.dev/cardea/extend"
@@ -100,7 +101,13 @@ func (q backendScope) at(c *flow.Ctx, k plan.BackendKey) (out Backend, some bool
 	}
 	for _, kind := range q.kinds {
 		scope := q.m.scope(c, kind, g.DataPlane)
-		scope.rendering = plan.Renderer.Backend
+		scope.rendering = func(r plan.Renderer, v extend.Value, _ model.ObjectRef) (plan.Rendered, bool) {
+			return r.Backend(v, k.Backend)
+		}
+		scope.denied = func(int, string, model.ObjectRef) (int, plan.Rendered) {
+			return http.StatusServiceUnavailable, plan.Rendered{Backend: plan.BackendFields{Closed: true}}
+		}
+		scope.http1 = func() bool { return q.m.lookups.Protocol(c, k.Backend) == model.HTTP1 }
 		scope.where = extend.Where{Object: k.Backend.Object.String(), Section: out.Port}
 		own := q.m.Store.on(c, k.Backend.Object, kind.Kind)
 		for _, f := range kind.Features {
@@ -135,11 +142,10 @@ func (m *Meaning) portName(c *flow.Ctx, b model.BackendKey) string {
 // settings are what is rendered of it.
 func (b Backend) settings() (s plan.BackendSettings, some bool) {
 	for _, p := range b.Pieces {
-		r := p.Rendered.Backend
-		if len(r.Cluster)+len(r.HTTP) == 0 {
+		if p.Rendered.Backend.IsZero() {
 			continue
 		}
-		s.Cluster, s.HTTP = append(s.Cluster, r.Cluster...), append(s.HTTP, r.HTTP...)
+		s.Add(p.Rendered.Backend)
 		for _, f := range p.Fields {
 			if !slices.Contains(s.From, f.From.Policy) {
 				s.From = append(s.From, f.From.Policy)

@@ -39,6 +39,9 @@ func (w *tester) wantBackend(b model.BackendKey, want ...string) {
 		}
 		if s, some := flow.Get(v, w.m.Settings.Backends, key); some {
 			got = append(got, fmt.Sprintf("%s of %v", s.Cluster, s.From))
+			if s.Closed {
+				got = append(got, "it is closed")
+			}
 		}
 	})
 	if !slices.Equal(got, want) {
@@ -85,4 +88,35 @@ func TestKept(t *testing.T) {
 		`BackendPolicy shop/b: spec.limits.bad: it must not be stated`,
 		`{"attempts":3} of [BackendPolicy shop/b]`,
 	)
+}
+
+// TestDenied: a backend whose policy states something wrong that must not be left out is closed, and no other is. Where
+// a policy's fields count is told of backends, too.
+func TestDenied(t *testing.T) {
+	w := newTester(t)
+	w.policy(model.KindBackendPolicy, "shop/b", `{`+onBlue+`"credentials": {"issuer": "i"}, "limits": {"attempts": 3}}`)
+	w.policy(model.KindBackendPolicy, "shop/p", `{`+onAdmin+`"credentials": {"bad": "x"}}`)
+	w.wantBackend(blue,
+		`credentials.issuer = "i": BackendPolicy shop/b, on the backend`,
+		`limits.attempts = 3: BackendPolicy shop/b, on the backend`,
+		`{"issuer":"i"}{"attempts":3} of [BackendPolicy shop/b]`)
+	w.wantBackend(admin,
+		`credentials.bad = "x": BackendPolicy shop/p, on the backend's port`,
+		`credentials.issuer = "i": BackendPolicy shop/b, on the backend`,
+		`BackendPolicy shop/p: spec.credentials.bad: it must not be stated`,
+		`limits.attempts = 3: BackendPolicy shop/b, on the backend`,
+		`{"attempts":3} of [BackendPolicy shop/b BackendPolicy shop/p]`, "it is closed")
+	var got []string
+	w.g.View(func(v flow.View) {
+		for _, r := range w.m.Reach(v, model.Ref(model.KindBackendPolicy, "shop", "b")) {
+			got = append(got, fmt.Sprint(r.Field, r.InForce))
+		}
+	})
+	if want := []string{
+		"credentials.issuer[Service shop/blue port 80 at Gateway infra/edge " +
+			"Service shop/blue port 90 at Gateway infra/edge, where requests are answered with 503]",
+		"limits.attempts[Service shop/blue port 80 at Gateway infra/edge Service shop/blue port 90 at Gateway infra/edge]",
+	}; !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
 }

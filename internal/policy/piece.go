@@ -40,18 +40,25 @@ type scope struct {
 	renderer plan.Renderer
 	// rendering is what the renderer renders them for: plan.Renderer.Rule or plan.Renderer.Backend.
 	rendering func(plan.Renderer, extend.Value, model.ObjectRef) (plan.Rendered, bool)
-	where     extend.Where
-	route     model.ObjectRef // for rules; else zero
-	features  []*Feature
-	stated    map[string][]statements
-	merged    map[string]Effective
+	// denied is what stands in place of what can't be served, and the status by which requests are answered.
+	denied   func(status int, feature string, by model.ObjectRef) (int, plan.Rendered)
+	where    extend.Where
+	http1    func() bool     // of backends: extend.Where.HTTP1; else nil
+	route    model.ObjectRef // for rules; else zero
+	features []*Feature
+	stated   map[string][]statements
+	merged   map[string]Effective
 }
 
 func (m *Meaning) scope(c *flow.Ctx, kind Kind, d model.DataPlane) *scope {
-	return &scope{
+	s := &scope{
 		c: c, m: m, kind: kind, renderer: m.renderers[d], rendering: plan.Renderer.Rule,
 		stated: map[string][]statements{}, merged: map[string]Effective{},
 	}
+	s.denied = func(status int, feature string, by model.ObjectRef) (int, plan.Rendered) {
+		return status, plan.Rendered{Settings: []plan.Setting{s.renderer.Error("denied/"+feature, status, by)}}
+	}
+	return s
 }
 
 // placeOf is a level that many rules share.
@@ -109,11 +116,11 @@ func (s *scope) render(f *Feature, p *Piece) {
 	if f.OnInvalid != extend.Deny || !told.refused && !told.pending {
 		return
 	}
-	p.Status = http.StatusInternalServerError
+	status := http.StatusInternalServerError
 	if !told.refused {
-		p.Status = http.StatusServiceUnavailable
+		status = http.StatusServiceUnavailable
 	}
-	p.Rendered = plan.Rendered{Settings: []plan.Setting{s.renderer.Error("denied/"+f.Name, p.Status, p.by())}}
+	p.Status, p.Rendered = s.denied(status, f.Name, p.by())
 }
 
 // by is the policy on whose behalf something is rendered: the narrowest of those that count.

@@ -76,6 +76,12 @@ func together(d *extend.Declared) *extend.Declared {
 	return d
 }
 
+// denying has a feature deny what it can't serve.
+func denying(d *extend.Declared) *extend.Declared {
+	d.OnInvalid = extend.Deny
+	return d
+}
+
 // words renders a value as itself.
 type words struct{}
 
@@ -88,7 +94,7 @@ func (words) Rule(v extend.Value, from model.ObjectRef) (plan.Rendered, bool) {
 	return r, true
 }
 
-func (words) Backend(v extend.Value, _ model.ObjectRef) (plan.Rendered, bool) {
+func (words) Backend(v extend.Value, _ model.BackendKey) (plan.Rendered, bool) {
 	return plan.Rendered{Backend: plan.BackendFields{Cluster: v.Shown()}}, true
 }
 
@@ -124,6 +130,7 @@ func newTester(t *testing.T) *tester {
 		declared("SecurityPolicy", "jwt", plainSchema, extend.AtRule),
 		declared("SecurityPolicy", "cors", plainSchema, extend.AtRule),
 		declared("BackendPolicy", "limits", plainSchema, extend.AtBackend),
+		denying(declared("BackendPolicy", "credentials", plainSchema, extend.AtBackend)),
 	}, "")
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
 )
 
 // Reached is what became of a field that a policy states.
@@ -24,7 +25,13 @@ func (m *Meaning) Reach(v flow.View, ref model.ObjectRef) []Reached {
 	r := reach{of: ref, at: map[string]*Reached{}}
 	members, _ := flow.Get(v, m.told, ref)
 	for k := range members.All() {
-		if k.Route == (model.ObjectRef{}) {
+		switch {
+		case k.Backend != (plan.BackendKey{}):
+			for _, p := range m.OfBackend(v, k.Backend) {
+				r.add(p.Piece, backendPlace(k.Backend))
+			}
+			continue
+		case k.Route == (model.ObjectRef{}):
 			l, _ := flow.Get(v, m.Levels, k.Level)
 			r.add(l.Piece, k.Level.String())
 			continue
@@ -49,6 +56,9 @@ func (k LevelKey) String() string {
 	}
 	return fmt.Sprintf("listener %s of %s", k.Section, k.Gateway)
 }
+
+// backendPlace is a backend as users are told of it.
+func backendPlace(k plan.BackendKey) string { return fmt.Sprintf("%s at %s", k.Backend.Words(), k.Gateway) }
 
 // reach gathers what became of a policy's fields.
 type reach struct {

@@ -18,7 +18,9 @@ import (
 type Lookups struct {
 	Backend func(c *flow.Ctx, from model.ObjectRef, to gatewayv1.BackendObjectReference, grpc bool) (
 		model.BackendKey, Unusable)
-	Secret    func(c *flow.Ctx, from model.ObjectRef, to gatewayv1.SecretObjectReference) (*input.SecretSpec, Unusable)
+	Secret func(c *flow.Ctx, from model.ObjectRef, to gatewayv1.SecretObjectReference) (*input.SecretSpec, Unusable)
+	// Protocol is what is spoken to a backend.
+	Protocol  func(c *flow.Ctx, backend model.BackendKey) model.BackendProtocol
 	ConfigMap func(c *flow.Ctx, from model.ObjectRef, name string) (*input.ConfigMapSpec, Unusable)
 }
 
@@ -132,7 +134,11 @@ func (r reader) Effective(feature string, into any) bool {
 }
 
 // Where implements extend.Reader.
-func (r reader) Where() extend.Where { return r.where }
+func (r reader) Where() extend.Where {
+	where := r.where
+	where.HTTP1 = r.http1 != nil && r.http1() // looked up for those features only that ask
+	return where
+}
 
 // owner is the object that stated the field: a policy or, of a route's own fields, the route.
 func (r reader) owner() model.ObjectRef {

@@ -73,7 +73,7 @@ func (m *Meaning) tellings() *flow.Collection[model.ObjectRef, flow.Members[plac
 		func(_ *flow.Ctx, k plan.BackendKey, b Backend) (told, bool) {
 			var t told
 			for _, p := range b.Pieces {
-				t.add(p.Piece, fmt.Sprintf("%s at %s", k.Backend.Words(), k.Gateway))
+				t.add(p.Piece, backendPlace(k))
 			}
 			return t, len(t.mentions()) > 0
 		})

@@ -93,8 +93,8 @@ func featureSchema(f *extend.Declared) (schema, error) {
 	if err := json.Unmarshal(f.Schema, &s); err != nil {
 		return nil, fmt.Errorf("has a Schema that is not JSON: %w", err)
 	}
-	if s["type"] != "object" {
-		return nil, fmt.Errorf("has a Schema of type %v: it must be an object", s["type"])
+	if kind, _ := s["type"].(string); kind == "" {
+		return nil, fmt.Errorf("has a Schema without a type: it must be an object, a list or a single value")
 	}
 	if path, found := defaultIn(s, f.Name); found {
 		return nil, fmt.Errorf("has a default at %s: it would count as stated; schemagen writes a Schema without", path)

@@ -17,6 +17,8 @@ type Effect struct {
 
 	Endpoints []string `json:"endpoints,omitempty"` // that can get requests: "address:port", sorted
 	Named     bool     `json:"named,omitempty"`     // the endpoints are names that the proxy looks up
+	// Health is by what the proxy leaves out some of the endpoints, which only it knows, in words.
+	Health []string `json:"health,omitempty"`
 	// what the backend gets; MadeID and the like stand for what only the proxy knows
 	Request  *Request `json:"request,omitempty"`
 	Response []Edit   `json:"response,omitempty"` // what is done to the headers of its answer, in order

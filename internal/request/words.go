@@ -27,6 +27,9 @@ func (e Effect) Words(sent Request) []string {
 			w.say("answer's header %s: %s (%s)", name, edit.Value, edit.Do)
 		}
 	}
+	for _, text := range e.Health {
+		w.say("%s", text)
+	}
 	if e.Session != "" {
 		w.say("%s keeps the client at its endpoint", e.Session)
 	}

@@ -1,12 +1,19 @@
 package simulate
 
 import (
+	"fmt"
 	"net"
+	"net/http"
 	"slices"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	injectorv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/credential_injector/v3"
+	genericv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/http/injected_credentials/generic/v3"
+	upstreamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
+
+	"cardea.dev/cardea/internal/request"
 )
 
 // reach finds the endpoints of an outcome's cluster; 503 if it has none. It is false if there is no such cluster.
@@ -19,7 +26,9 @@ func (s *simulation) reach(o *Outcome) bool {
 		"connect_timeout",
 		"per_connection_buffer_limit_bytes", "circuit_breakers", "typed_extension_protocol_options", "wait_for_warm_on_init",
 		"dns_lookup_family",
-		"respect_dns_ttl", "dns_refresh_rate", "upstream_connection_options", "metadata")
+		"respect_dns_ttl", "dns_refresh_rate", "upstream_connection_options", "metadata", "load_balancing_policy", "health_checks", "outlier_detection",
+		"common_lb_config")
+	s.health(o, c)
 	assignment := c.GetLoadAssignment()
 	switch {
 	case c.GetClusterType() != nil:
@@ -42,10 +51,65 @@ func (s *simulation) reach(o *Outcome) bool {
 	o.Endpoints = s.healthy(assignment)
 	limits := defaultLimits(c)
 	if len(o.Endpoints) == 0 || limits.GetMaxRequests() != nil && limits.GetMaxRequests().GetValue() == 0 {
-		o.Endpoints, o.Status = nil, 503
+		o.Endpoints, o.Status, o.Health, o.Gates = nil, 503, nil, nil
 	}
 	return true
 }
+
+// health tells by what some endpoints may get no request. Only the proxy knows which.
+func (s *simulation) health(o *Outcome, c *clusterv3.Cluster) {
+	if len(c.GetHealthChecks()) > 0 {
+		o.Health = append(o.Health, "endpoints that fail a health check get no requests")
+	}
+	if c.GetOutlierDetection() != nil {
+		o.Health = append(o.Health, "endpoints whose answers fail get no requests for a while")
+	}
+	s.survey(c.GetCommonLbConfig(), "healthy_panic_threshold")
+	if len(o.Health) == 0 {
+		return
+	}
+	percent := 50.0 // Envoy's
+	if stated := c.GetCommonLbConfig().GetHealthyPanicThreshold(); stated != nil {
+		percent = stated.GetValue()
+	}
+	if percent == 0 {
+		o.Gates = append(o.Gates, request.Verdict{Status: http.StatusServiceUnavailable, If: "an endpoint is healthy"})
+		return
+	}
+	o.Health = append(o.Health, fmt.Sprintf("all endpoints get requests while fewer than %g%% are healthy", percent))
+}
+
+// upstream does to a request what the filters of its cluster do.
+func (s *simulation) upstream(cluster string, sent *request.Request) {
+	packed := s.config.clusters[cluster].GetTypedExtensionProtocolOptions()[httpOptions]
+	options := new(upstreamv3.HttpProtocolOptions)
+	if packed == nil {
+		return
+	}
+	if err := packed.UnmarshalTo(options); err != nil {
+		s.missing(httpOptions)
+		return
+	}
+	for _, f := range options.GetHttpFilters() {
+		injector, generic := new(injectorv3.CredentialInjector), new(genericv3.Generic)
+		switch {
+		case shortType(f.GetTypedConfig().GetTypeUrl()) == "UpstreamCodec":
+		case f.GetTypedConfig().UnmarshalTo(injector) != nil,
+			injector.GetCredential().GetTypedConfig().UnmarshalTo(generic) != nil:
+			s.missing(f.GetName())
+		default:
+			do := request.Default
+			if injector.GetOverwrite() {
+				do = request.Set
+			}
+			request.Edit{Do: do, Name: generic.GetHeader(), Value: generic.GetHeaderValuePrefix() + request.SecretValue}.Apply(
+				sent.Header)
+		}
+	}
+}
+
+// httpOptions is where a cluster has its HTTP filters.
+const httpOptions = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 
 // retries tells whether a cluster takes retries. What limits let through depends on what is under way; a limit of 0, on
 // nothing.

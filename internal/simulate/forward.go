@@ -105,6 +105,7 @@ func (s *simulation) send(way sending, cluster string, w *routev3.WeightedCluste
 	join(sent.Header)
 	s.rewriteHost(&sent, a, w.GetHostRewriteLiteral())
 	s.rewritePath(&sent, a, way.route.GetMatch())
+	s.upstream(cluster, &sent)
 	o.Request, o.Arrived = &sent, s.request.Header
 	o.Response = dated(append(s.edits(edits.response(), formats{request: s.request}), way.response...))
 	s.add(o)

@@ -17,7 +17,7 @@ func (s *simulation) add(o Outcome) {
 		o.Share = 1
 	}
 	o.Share *= s.share
-	o.Gates = s.gates
+	o.Gates = append(s.gates[:len(s.gates):len(s.gates)], o.Gates...)
 	if o.Status != 0 && isGRPC(s.request) {
 		o.Header = o.Header.Clone()
 		if o.Header == nil {

@@ -12,8 +12,6 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	upstreamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
-	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 	"k8s.io/apimachinery/pkg/api/resource"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -63,9 +61,9 @@ var Feature = extend.Feature[Spec, Value]{
 }
 
 func read(r extend.Reader, s Spec) (v Value) {
-	v.ConnectTimeout = duration(r.Field("connectTimeout"), s.ConnectTimeout, time.Millisecond)
-	v.Idle, v.MaxDuration = duration(r.Field("idle"), s.Idle, 0), duration(r.Field("maxDuration"), s.MaxDuration,
-		time.Millisecond)
+	v.ConnectTimeout = extend.ReadDuration(r.Field("connectTimeout"), s.ConnectTimeout, time.Millisecond)
+	v.Idle = extend.ReadDuration(r.Field("idle"), s.Idle, 0)
+	v.MaxDuration = extend.ReadDuration(r.Field("maxDuration"), s.MaxDuration, time.Millisecond)
 	if s.MaxRequests != nil {
 		v.MaxRequests = new(uint32(*s.MaxRequests))
 	}
@@ -90,28 +88,12 @@ func read(r extend.Reader, s Spec) (v Value) {
 	return v
 }
 
-// duration reads a duration that is not shorter than least.
-func duration(r extend.Reader, text *gatewayv1.Duration, least time.Duration) *time.Duration {
-	if text == nil {
-		return nil
-	}
-	d, err := extend.Duration(*text)
-	if err == nil && d < least {
-		err = fmt.Errorf("%s is too short; write %s at least", *text, least)
-	}
-	if err != nil {
-		r.Refuse(err.Error())
-		return nil
-	}
-	return &d
-}
-
 // maxSeconds is what Linux takes.
 const maxSeconds = 32767 * time.Second
 
 // seconds reads a duration that the kernel knows in whole seconds.
 func seconds(r extend.Reader, text *gatewayv1.Duration) *uint32 {
-	d := duration(r, text, time.Second)
+	d := extend.ReadDuration(r, text, time.Second)
 	switch {
 	case d == nil:
 		return nil
@@ -123,32 +105,21 @@ func seconds(r extend.Reader, text *gatewayv1.Duration) *uint32 {
 }
 
 func render(e extend.EnvoyBackend, v Value) {
-	c := &clusterv3.Cluster{ConnectTimeout: proto(v.ConnectTimeout), PerConnectionBufferLimitBytes: number(v.BufferLimit)}
+	c := &clusterv3.Cluster{
+		ConnectTimeout:                extend.ProtoDuration(v.ConnectTimeout),
+		PerConnectionBufferLimitBytes: extend.ProtoNumber(v.BufferLimit),
+	}
 	if v.KeepaliveIdle != nil || v.KeepaliveInterval != nil || v.Probes != nil {
 		c.UpstreamConnectionOptions = &clusterv3.UpstreamConnectionOptions{TcpKeepalive: &corev3.TcpKeepalive{
-			KeepaliveTime: number(v.KeepaliveIdle), KeepaliveInterval: number(v.KeepaliveInterval),
-			KeepaliveProbes: number(v.Probes),
+			KeepaliveTime: extend.ProtoNumber(v.KeepaliveIdle), KeepaliveInterval: extend.ProtoNumber(v.KeepaliveInterval),
+			KeepaliveProbes: extend.ProtoNumber(v.Probes),
 		}}
 	}
 	e.Cluster(c)
 	if v.Idle != nil || v.MaxDuration != nil || v.MaxRequests != nil {
 		e.HTTP(&upstreamv3.HttpProtocolOptions{CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{
-			IdleTimeout: proto(v.Idle), MaxConnectionDuration: proto(v.MaxDuration),
-			MaxRequestsPerConnection: number(v.MaxRequests),
+			IdleTimeout: extend.ProtoDuration(v.Idle), MaxConnectionDuration: extend.ProtoDuration(v.MaxDuration),
+			MaxRequestsPerConnection: extend.ProtoNumber(v.MaxRequests),
 		}})
 	}
-}
-
-func proto(d *time.Duration) *durationpb.Duration {
-	if d == nil {
-		return nil
-	}
-	return durationpb.New(*d)
-}
-
-func number(n *uint32) *wrapperspb.UInt32Value {
-	if n == nil {
-		return nil
-	}
-	return wrapperspb.UInt32(*n)
 }

@@ -1,0 +1,129 @@
+// Package credentials is the feature `credentials` of a BackendPolicy: who the gateway says it is when it sends
+// requests to a backend.
+//
+// It owns the fields and what Envoy makes of them. It must never know how policies are attached. Start reading at
+// Feature.
+package credentials
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	injectorv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/credential_injector/v3"
+	genericv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/http/injected_credentials/generic/v3"
+	"google.golang.org/protobuf/types/known/anypb"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/extend"
+)
+
+//go:generate go run -C ../../../extend/schemagen . $PWD
+//go:embed schema.json
+var schema []byte
+
+// Spec is what proves to a backend who the gateway is. It counts as a whole. While it can't be served, as its Secret is
+// missing, requests to the backend are answered with 503: they must not get there with the client's own credentials.
+//
+// +structType=atomic
+type Spec struct {
+	// Header puts a secret into a header of each request, also of copies and of retries.
+	// +optional
+	Header *Header `json:"header,omitempty"`
+}
+
+// Header is a header with a secret.
+type Header struct {
+	// Name of the header. Nothing stated: Authorization.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Name *string `json:"name,omitempty"`
+	// SecretRef names a Secret, of which the entry "value" is the value.
+	SecretRef gatewayv1.SecretObjectReference `json:"secretRef"`
+	// Prefix stands before the value: "Bearer ".
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Prefix *string `json:"prefix,omitempty"`
+	// Overwrite puts the secret in place of what clients send in the header. Nothing stated: true. With false a request
+	// that has the header keeps it.
+	// +optional
+	Overwrite *bool `json:"overwrite,omitempty"`
+}
+
+// Value is the credentials as read.
+type Value struct {
+	Header, Prefix string
+	Overwrite      bool
+	Secret         extend.Bytes
+}
+
+// Feature is who the gateway says it is to a backend.
+var Feature = extend.Feature[Spec, Value]{
+	Kind: extend.BackendPolicy, Name: "credentials", Schema: schema, Levels: extend.AtBackend, OnInvalid: extend.Deny,
+	Read: read, Envoy: extend.EnvoyFuncs[Value]{Backend: render}, Words: words,
+}
+
+// entry is the one of the Secret that counts.
+const entry = "value"
+
+func read(r extend.Reader, s Spec) Value {
+	if s.Header == nil {
+		r.Refuse("it states nothing; state header")
+		return Value{}
+	}
+	r = r.Field("header")
+	v := Value{Header: "authorization", Overwrite: s.Header.Overwrite == nil || *s.Header.Overwrite}
+	if s.Header.Name != nil {
+		v.Header = strings.ToLower(*s.Header.Name)
+		edits := extend.HeaderEdits{Set: []extend.HeaderEdit{{Name: v.Header, Value: new("")}}}
+		for _, p := range extend.ValidateHeaders(edits) {
+			r.Field("name").Refuse(p.Message)
+		}
+	}
+	if s.Header.Prefix != nil {
+		if v.Prefix = *s.Header.Prefix; !isHeader(v.Prefix) {
+			r.Field("prefix").Refuse("it has a character that no header can have; write one line of text")
+		}
+	}
+	data, found := r.Field("secretRef").Secret(s.Header.SecretRef)
+	if !found {
+		return v
+	}
+	value := strings.TrimRight(string(data[entry]), "\r\n")
+	if value == "" || !isHeader(value) {
+		r.Field("secretRef").Refuse(fmt.Sprintf("Secret %s has no entry %q that can be a header: one line of text",
+			s.Header.SecretRef.Name, entry))
+		return v
+	}
+	v.Secret = extend.Bytes(value)
+	return v
+}
+
+func isHeader(text string) bool {
+	return !strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f })
+}
+
+// render is a filter of the backend's own: it sees each attempt, after all that routes do to headers. A request that
+// comes before the secret is answered with 401.
+func render(e extend.EnvoyBackend, v Value) {
+	generic := &genericv3.Generic{
+		Credential: e.Secret("credentials", v.Secret), Header: v.Header, HeaderValuePrefix: v.Prefix,
+	}
+	packed, err := anypb.New(generic)
+	if err != nil {
+		panic(err) // a message can be packed
+	}
+	e.Filter("credentials", &injectorv3.CredentialInjector{
+		Overwrite: v.Overwrite, Credential: &corev3.TypedExtensionConfig{Name: "generic", TypedConfig: packed},
+	})
+}
+
+func words(v Value) []string {
+	if v.Overwrite {
+		return []string{fmt.Sprintf("header %s of requests to the backend is that of a Secret", v.Header)}
+	}
+	return []string{fmt.Sprintf("header %s of requests to the backend is that of a Secret, unless they have it", v.Header)}
+}

@@ -1,0 +1,70 @@
+package healthcheck
+
+import (
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"cardea.dev/cardea/extend"
+)
+
+// render states that a backend without traffic is asked as often as others; Envoy would ask it once in a minute.
+func render(e extend.EnvoyBackend, v Value) {
+	check := &corev3.HealthCheck{
+		Timeout:            durationpb.New(v.Timeout),
+		Interval:           durationpb.New(v.Interval),
+		NoTrafficInterval:  durationpb.New(v.Interval),
+		UnhealthyThreshold: wrapperspb.UInt32(v.Unhealthy),
+		HealthyThreshold:   wrapperspb.UInt32(v.Healthy),
+		AltPort:            extend.ProtoNumber(v.Port),
+	}
+	if v.Jitter > 0 {
+		check.IntervalJitter = durationpb.New(v.Jitter)
+	}
+	switch {
+	case v.HTTP != nil:
+		check.HealthChecker = &corev3.HealthCheck_HttpHealthCheck_{HttpHealthCheck: v.HTTP.check()}
+	case v.GRPC != nil:
+		check.HealthChecker = &corev3.HealthCheck_GrpcHealthCheck_{
+			GrpcHealthCheck: &corev3.HealthCheck_GrpcHealthCheck{ServiceName: *v.GRPC},
+		}
+	case v.TCP != nil:
+		check.HealthChecker = &corev3.HealthCheck_TcpHealthCheck_{TcpHealthCheck: v.TCP.check()}
+	default:
+		return
+	}
+	e.Cluster(&clusterv3.Cluster{HealthChecks: []*corev3.HealthCheck{check}})
+}
+
+func (q Request) check() *corev3.HealthCheck_HttpHealthCheck {
+	return &corev3.HealthCheck_HttpHealthCheck{
+		Host: q.Host, Path: q.Path,
+		Method:           corev3.RequestMethod(corev3.RequestMethod_value[q.Method]),
+		ExpectedStatuses: ranges(q.Expected), RetriableStatuses: ranges(q.Retriable),
+	}
+}
+
+// ranges: Envoy's end before their last number.
+func ranges(list []Range) (all []*typev3.Int64Range) {
+	for _, r := range list {
+		all = append(all, &typev3.Int64Range{Start: r.First, End: r.Last + 1})
+	}
+	return all
+}
+
+func (x Exchange) check() *corev3.HealthCheck_TcpHealthCheck {
+	c := &corev3.HealthCheck_TcpHealthCheck{}
+	if x.Send != "" {
+		c.Send = payload(x.Send)
+	}
+	if x.Receive != "" {
+		c.Receive = []*corev3.HealthCheck_Payload{payload(x.Receive)}
+	}
+	return c
+}
+
+func payload(text string) *corev3.HealthCheck_Payload {
+	return &corev3.HealthCheck_Payload{Payload: &corev3.HealthCheck_Payload_Binary{Binary: []byte(text)}}
+}

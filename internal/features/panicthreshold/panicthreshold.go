@@ -1,0 +1,37 @@
+// Package panicthreshold is the feature `panicThreshold` of a BackendPolicy: when a backend's failing endpoints get
+// requests all the same.
+//
+// It owns the field and what Envoy makes of it. It must never know how policies are attached. Start reading at Feature.
+package panicthreshold
+
+import (
+	_ "embed"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+
+	"cardea.dev/cardea/extend"
+)
+
+//go:generate go run -C ../../../extend/schemagen . $PWD
+//go:embed schema.json
+var schema []byte
+
+// Spec is a percentage of endpoints, 50 if it is not stated. If fewer are healthy, all of them get requests; with 0 only
+// healthy ones ever do.
+//
+// +kubebuilder:validation:Minimum=0
+// +kubebuilder:validation:Maximum=100
+type Spec int32
+
+// Feature is when failing endpoints get requests all the same.
+var Feature = extend.Feature[Spec, Spec]{
+	Kind: extend.BackendPolicy, Name: "panicThreshold", Schema: schema, Levels: extend.AtBackend, OnInvalid: extend.Keep,
+	Read: func(_ extend.Reader, s Spec) Spec { return s }, Envoy: extend.EnvoyFuncs[Spec]{Backend: render},
+}
+
+func render(e extend.EnvoyBackend, percent Spec) {
+	e.Cluster(&clusterv3.Cluster{CommonLbConfig: &clusterv3.Cluster_CommonLbConfig{
+		HealthyPanicThreshold: &typev3.Percent{Value: float64(percent)},
+	}})
+}
