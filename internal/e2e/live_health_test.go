@@ -1,0 +1,164 @@
+package e2e
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+)
+
+// onlyBy wants that of many calls, one after the other, all are answered by one of some backends, and by each of them.
+func (s *stage) onlyBy(call string, names ...string) error {
+	got := map[string]bool{}
+	for _, n := range s.servers(20, func(int) string { return call }) {
+		got[n] = true
+	}
+	for _, n := range names {
+		if !got[n] {
+			return fmt.Errorf("%s got no request: %v", n, got)
+		}
+	}
+	if len(got) != len(names) {
+		return fmt.Errorf("requests got to %v, want %v", got, names)
+	}
+	return nil
+}
+
+// TestHealthChecks: an endpoint that fails its check gets no requests, and gets them again once it passes. The request
+// of the check is as stated. With a panicThreshold of 0, one that fails gets none even if there is no other.
+func TestHealthChecks(t *testing.T) {
+	t.Parallel()
+	var sick, asked atomic.Bool
+	s := prepare(t, t.TempDir(), archive("gateway.yaml", gatewayFile(80)))
+	serving(t, s, "blue", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/health" {
+			return
+		}
+		if r.Method == http.MethodHead && r.Host == "check.example" {
+			asked.Store(true)
+		}
+		if sick.Load() {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	})
+	serving(t, s, "green", func(http.ResponseWriter, *http.Request) {})
+	s.write("pool.yaml", poolFile("pool", "blue", "green")+"---\n"+poolFile("one", "blue"))
+	s.write("route.yaml", routeFile("web", "shop.example", to("pool"))+"---\n"+routeFile("one", "one.example", to("one")))
+	check := "healthCheck: {interval: 50ms, unhealthy: 1, http: {path: /health, method: HEAD, host: check.example}}"
+	policies := func(panic string) {
+		s.write("policies.yaml", backendPolicyFile("pool", check)+"---\n"+
+			backendPolicyFile("one", "panicThreshold: "+panic+", "+check))
+	}
+	policies("0")
+	s.start()
+	s.Ready(t)
+	const call = "GET http://shop.example/"
+	Eventually(t, func() error { return s.onlyBy(call, "blue", "green") })
+	s.soon("GET http://one.example/ -> 200")
+	if !asked.Load() {
+		t.Error("no check is a HEAD request for check.example")
+	}
+	s.told("http://one.example/", "answer Service shop/one port 80", "endpoints that fail a health check get no requests",
+		"503 unless an endpoint is healthy", "healthCheck.http.path")
+	sick.Store(true)
+	Eventually(t, func() error { return s.onlyBy(call, "green") })
+	s.soon("GET http://one.example/ -> 503")
+	policies("50")
+	s.soon("GET http://one.example/ -> 200") // all of them: none is healthy
+	sick.Store(false)
+	Eventually(t, func() error { return s.onlyBy(call, "blue", "green") })
+}
+
+// TestHealthChecksOfGRPC asks a real server for the health of one of its services.
+func TestHealthChecksOfGRPC(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, state := grpc.NewServer(), health.NewServer()
+	healthpb.RegisterHealthServer(server, state)
+	go func() { _ = server.Serve(l) }()
+	t.Cleanup(server.Stop)
+	state.SetServingStatus("shop", healthpb.HealthCheckResponse_SERVING)
+	s := prepare(t, t.TempDir(), archive("gateway.yaml", gatewayFile(80)))
+	s.ports["rpc"] = l.Addr().(*net.TCPAddr).Port
+	s.write("rpc.yaml", serviceFile("rpc", "rpc"))
+	s.write("route.yaml", "{apiVersion: gateway.networking.k8s.io/v1, kind: GRPCRoute, "+
+		"metadata: {name: rpc, namespace: shop}, spec: {parentRefs: [{name: web}], "+
+		"rules: [{backendRefs: [{name: rpc, port: 80}]}]}}\n")
+	s.write("policy.yaml", backendPolicyFile("rpc", "panicThreshold: 0, "+
+		"healthCheck: {interval: 50ms, unhealthy: 1, grpc: {service: shop}}"))
+	s.start()
+	s.Ready(t)
+	const call = "GRPC http://rpc.example/grpc.health.v1.Health/Check"
+	s.soon(call + " -> OK")
+	state.SetServingStatus("shop", healthpb.HealthCheckResponse_NOT_SERVING)
+	s.soon(call + " -> UNAVAILABLE")
+	state.SetServingStatus("shop", healthpb.HealthCheckResponse_SERVING)
+	s.soon(call + " -> OK")
+}
+
+// TestEditsOfOthersKeepHealth: a backend with health checks is not sent again when a route is edited, so what is known
+// of its endpoints stays. One that never answers its checks holds up nobody.
+func TestEditsOfOthersKeepHealth(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = silent.Close() })
+	s := prepare(t, t.TempDir(), shop())
+	s.ports["silent"] = silent.Addr().(*net.TCPAddr).Port
+	s.write("silent.yaml", serviceFile("silent", "silent"))
+	s.write("both.yaml", routeFile("both", "both.example", "{matches: [{path: {value: /silent}}], "+to("silent")+"}",
+		"{matches: [{path: {value: /green}}], "+to("green")+"}"))
+	check := "healthCheck: {interval: 1s, timeout: 1h, http: {}}"
+	s.write("silent-policy.yaml", backendPolicyFile("silent", check))
+	s.write("blue-policy.yaml", backendPolicyFile("blue", "healthCheck: {interval: 50ms, http: {}}"))
+	s.start()
+	s.Ready(t)
+	s.soon("GET http://shop.example/ -> 200 blue")
+	s.soon("GET http://both.example/green -> 200 green")
+	before := s.counters("cardea_xds_responses_total")
+	s.write("route.yaml", routeFile("web", "shop.example", "{matches: [{path: {value: /new}}], "+to("blue")+"}"))
+	s.soon("GET http://shop.example/new -> 200 blue\nGET http://shop.example/ -> 404")
+	if sent := s.sent(before); sent != "Routes" {
+		t.Errorf("an edit of a route sent %q, want Routes only", sent)
+	}
+}
+
+// TestOutlierDetection: an endpoint whose answers fail three times in a row gets no more requests.
+func TestOutlierDetection(t *testing.T) {
+	t.Parallel()
+	for name, policy := range map[string]string{
+		"5xx":            "consecutive5xx: 3, ejectionTime: 1h",
+		"gateway errors": "consecutive5xx: 0, consecutiveGatewayErrors: 3, ejectionTime: 1h, maxEjected: 50",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var failed atomic.Int64
+			s := prepare(t, t.TempDir(), archive("gateway.yaml", gatewayFile(80)))
+			serving(t, s, "bad", func(w http.ResponseWriter, _ *http.Request) {
+				failed.Add(1)
+				w.WriteHeader(http.StatusServiceUnavailable)
+			})
+			serving(t, s, "good", func(http.ResponseWriter, *http.Request) {})
+			s.write("pool.yaml", poolFile("pool", "bad", "good"))
+			s.write("route.yaml", routeFile("web", "shop.example", to("pool")))
+			s.write("policy.yaml", backendPolicyFile("pool", "outlierDetection: {"+policy+"}"))
+			s.start()
+			s.Ready(t)
+			Eventually(t, func() error { return s.onlyBy("GET http://shop.example/", "good") })
+			if n := failed.Load(); n < 3 {
+				t.Errorf("it was ejected after %d failures, want 3 at least", n)
+			}
+			s.expect("GET http://shop.example/ *20 -> 200")
+		})
+	}
+}
