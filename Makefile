@@ -7,7 +7,7 @@ PARALLEL := -p 2
 RACE := $(addprefix ./internal/,flow/... xds/... proxyfiles/... files/... process/... admin/... kube/... status/... deploy/... certs/... server/...)
 
 .DEFAULT_GOAL := all
-.PHONY: all build lint test demo cluster conformance suite bench calls golden generate image release envoy kubernetes clean help
+.PHONY: all build lint test demo cluster conformance suite bench calls golden generate image release envoy prometheus kubernetes clean help
 
 all: build lint test ## build, lint and test
 
@@ -18,7 +18,7 @@ lint: ## run go vet and gofmt
 	$(GO) vet $(PARALLEL) ./...
 	@bad=$$($$($(GO) env GOROOT)/bin/gofmt -l .); [ -z "$$bad" ] || { echo "not formatted (gofmt -w would):"; echo "$$bad"; exit 1; }
 
-test: envoy kubernetes lint ## run all tests
+test: envoy kubernetes prometheus lint ## run all tests
 	$(GO) test $(PARALLEL) -timeout 30m ./...
 	$(GO) test -C extend/schemagen $(PARALLEL) ./...
 	@if command -v "$$($(GO) env CC)" >/dev/null; then set -x; $(GO) test $(PARALLEL) -race -timeout 30m $(RACE); \
@@ -72,6 +72,9 @@ release: ## make a release in dist/: programs, checksums, image, manifest; VERSI
 
 envoy: ## download Envoy into the cache folder
 	@hack/get-envoy.sh >/dev/null
+
+prometheus: ## get Prometheus into the cache folder, where it comes from a Debian package
+	@hack/get-prometheus.sh >/dev/null || true
 
 kubernetes: ## build the programs of the test cluster into the cache folder: once, 7 minutes
 	@[ "$$(uname -s) $$(id -u)" != "Linux 0" ] || hack/get-cluster.sh >/dev/null

@@ -25,7 +25,7 @@ var towers = map[string][]string{
 	"meaning": {"internal/gateway", "internal/policy", "internal/budget", "internal/conditions",
 		"internal/resolve"},
 	"dialects": {"internal/envoystatic", "internal/envoy", "internal/simulate", "internal/slots"},
-	"edges": {"internal/kube", "internal/files", "internal/arrival",
+	"edges": {"internal/kube", "internal/files", "internal/arrival", "internal/fetch",
 		"internal/schema", "internal/xds", "internal/proxyfiles", "internal/process", "internal/certs",
 		"internal/status", "internal/deploy",
 		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services",
@@ -66,7 +66,7 @@ var libraries = map[string][]string{
 	"github.com/spf13/":              {"cmd/cardea", "internal/cli"},
 	"github.com/prometheus/": {
 		"internal/xds", "internal/proxyfiles", "internal/kube", "internal/certs", "internal/status", "internal/deploy",
-		"internal/admin", "internal/standalone", "internal/assembly",
+		"internal/admin", "internal/standalone", "internal/assembly", "internal/fetch",
 	},
 	"sigs.k8s.io/gateway-api/": {
 		"internal/gateway", "internal/conditions", "internal/input", "internal/kind", "internal/kinds", "internal/files",

@@ -78,6 +78,7 @@ const (
 	SlotCORS        Slot = "cors"         // cors; it is one filter
 	SlotOrigin      Slot = "origin"       // csrf
 	SlotCustom1     Slot = "custom-1"     // strangers' filters, before anything is refused
+	SlotLoops       Slot = "loops"        // answers what goes in circles; it is one filter, without configuration
 	SlotGuard       Slot = "guard"        // rbac that needs no identity
 	SlotLimitsEarly Slot = "limits-early" // local_ratelimit by address or header; it is one filter, which keeps state
 	SlotAuthn       Slot = "authn"        // basic_auth, api_key_auth, oauth2; before them what removes forged headers
@@ -92,4 +93,10 @@ const (
 	SlotExtProc     Slot = "extproc"      // ext_proc
 	SlotGRPC        Slot = "grpc"         // grpc_web
 	SlotCustom3     Slot = "custom-3"     // strangers' filters, of what the backend will see
+)
+
+// The slots of limits that each proxy has whole, behind those of which each proxy of a Gateway has its share.
+const (
+	SlotLimitsEarlyProxy Slot = "limits-early-proxy"
+	SlotLimitsLateProxy  Slot = "limits-late-proxy"
 )

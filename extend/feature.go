@@ -27,6 +27,11 @@ type Feature[S, V any] struct {
 	// UnlessUpgrade: what is inherited does not hold for a rule of a listener without TLS that does nothing but redirect
 	// to https: a request would be asked for credentials in clear text.
 	UnlessUpgrade bool
+	// Answers: it answers requests in place of the backends of a rule.
+	Answers bool
+	// UnlessDirect: it has no effect on a rule that answers by itself, with a redirect or by a feature that Answers. What is
+	// inherited does not hold there; what is stated for such a rule is refused.
+	UnlessDirect bool
 
 	// Own is what the fields of a route's rule state of the feature, which is narrower than any policy; nil: they can't.
 	Own func(rule gatewayv1.HTTPRouteRule) (s S, stated bool)
@@ -55,7 +60,7 @@ const (
 	// AtRule: for requests. By policies on GatewayClasses, Gateways, their listeners, routes and rules, and by a rule's
 	// extensionRef.
 	AtRule Levels = 1 << iota
-	// AtExtension: by a rule's extensionRef only.
+	// AtExtension: by a rule's extensionRef only, in a policy without targets.
 	AtExtension
 	// AtBackendRef: for the requests to one of a rule's backends, by an extensionRef of the backendRef.
 	AtBackendRef
@@ -117,6 +122,8 @@ type Declared struct {
 	OnInvalid     OnInvalid
 	Group         string
 	UnlessUpgrade bool
+	Answers       bool
+	UnlessDirect  bool
 
 	Own    func(rule gatewayv1.HTTPRouteRule) (spec []byte, stated bool)
 	Read   func(r Reader, effective []byte) (Value, error) // an error names a field that is not known, or of a wrong type
@@ -133,13 +140,25 @@ type Value interface {
 	Backend(e EnvoyBackend) bool
 	// Shown is the value as JSON, without what must not be shown.
 	Shown() []byte
+	// Anew tells whether each rule that inherits it reads it once more.
+	Anew() Anew
 }
+
+// Anew says which rules read once more what they inherit, since it can't be served for all of them alike. A value of a
+// feature that has such rules has a method Anew.
+type Anew uint8
+
+const (
+	AnewNever Anew = iota
+	AnewGRPC       // those of GRPCRoutes
+	AnewAll
+)
 
 // Plug makes it something that the program takes.
 func (f Feature[S, V]) Plug() Plugin {
 	d := &Declared{
 		Kind: f.Kind, Name: f.Name, Schema: f.Schema, Levels: f.Levels, OnInvalid: f.OnInvalid, Group: f.Group,
-		UnlessUpgrade: f.UnlessUpgrade,
+		UnlessUpgrade: f.UnlessUpgrade, Answers: f.Answers, UnlessDirect: f.UnlessDirect,
 		Read: func(r Reader, effective []byte) (Value, error) {
 			var s S
 			if err := strict(effective, &s); err != nil {
@@ -183,6 +202,13 @@ func (v value[V]) Rule(e EnvoyRule) bool         { return render(v.envoy.Rule, e
 func (v value[V]) Listener(e EnvoyListener) bool { return render(v.envoy.Listener, e, v.v) }
 func (v value[V]) Backend(e EnvoyBackend) bool   { return render(v.envoy.Backend, e, v.v) }
 func (v value[V]) Shown() []byte                 { return must(json.Marshal(v.v)) }
+
+func (v value[V]) Anew() Anew {
+	if a, has := any(v.v).(interface{ Anew() Anew }); has {
+		return a.Anew()
+	}
+	return AnewNever
+}
 
 func render[E, V any](by func(E, V), e E, v V) bool {
 	if by != nil {

@@ -1,7 +1,13 @@
 package extend
 
 import (
+	"fmt"
+	"strconv"
+	"strings"
+
 	metadatav3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_to_metadata/v3"
+	setmetadatav3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/set_metadata/v3"
+	"google.golang.org/protobuf/types/known/structpb"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
@@ -40,4 +46,45 @@ func SecretName(ref gatewayv1.SecretObjectReference) string {
 		return string(*ref.Namespace) + "/" + string(ref.Name)
 	}
 	return string(ref.Name)
+}
+
+// providersMetadata is the namespace in which the names of those stand whose tokens are accepted, by number: so features
+// of other kinds find claims without knowing their providers.
+const providersMetadata = "cardea.dev/providers"
+
+// maxProviders is how many of them are looked through.
+const maxProviders = 16
+
+// ProvidersFilter is a filter that tells later ones whose tokens are accepted.
+func ProvidersFilter(names []string) *setmetadatav3.Config {
+	fields := map[string]*structpb.Value{}
+	for i, name := range names {
+		fields[strconv.Itoa(i)] = structpb.NewStringValue(name)
+	}
+	return &setmetadatav3.Config{Metadata: []*setmetadatav3.Metadata{{
+		MetadataNamespace: providersMetadata, Value: &structpb.Struct{Fields: fields},
+	}}}
+}
+
+// ClaimFormat is a format (CheckFormat) of a claim of the accepted token, whoever issued it, by the names that lead to
+// it; nothing, if there is none.
+func ClaimFormat(path []string) string {
+	names := fmt.Sprintf("metadata.filter_metadata['%s']", providersMetadata)
+	claims := fmt.Sprintf("metadata.filter_metadata['%s']", ClaimsMetadata)
+	var below strings.Builder
+	for _, name := range path {
+		fmt.Fprintf(&below, "['%s']", strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(name))
+	}
+	var expr strings.Builder
+	for i := range maxProviders {
+		name := fmt.Sprintf("%s['%d']", names, i)
+		if i < maxProviders-1 {
+			fmt.Fprintf(&expr, "%s in %s ? ", name, claims)
+		}
+		fmt.Fprintf(&expr, "%s[%s]%s", claims, name, below.String())
+		if i < maxProviders-1 {
+			expr.WriteString(" : ")
+		}
+	}
+	return "%CEL(" + expr.String() + ")%"
 }

@@ -10,5 +10,8 @@ type Request = request.Request
 // corp". One with If alone: what the backend gets depends on it.
 type Verdict = request.Verdict
 
+// AnyStatus is the Status of an answer that somebody else makes, such as an authorization server.
+const AnyStatus = request.AnyStatus
+
 // Passes is the Judge of a feature that answers no request.
 func Passes[V any](Request, V) []Verdict { return nil }

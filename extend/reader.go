@@ -28,14 +28,21 @@ type Reader interface {
 	// The following find what a reference leads to. If it leads to nothing usable, they have said so, as Refuse does, and
 	// found is false.
 	Backend(ref gatewayv1.BackendObjectReference) (key BackendKey, found bool)
+	// Server is Backend for a server that proxies ask by themselves, by gRPC or not. outside: it is a hostname, which may
+	// lead anywhere, also back to the proxy.
+	Server(ref gatewayv1.BackendObjectReference, grpc bool) (key BackendKey, outside, found bool)
 	Secret(ref gatewayv1.SecretObjectReference) (data map[string]Bytes, found bool)
 	Text(from TextSource) (text string, found bool)
-	// Fetch is what a URL answered last; through is the backend that is asked, zero for the URL's own host.
-	Fetch(url string, through BackendKey) (content []byte, state State)
+	// Fetch is what was fetched of a document last. It has said so as Pending does if nothing is known yet; as Warn does if
+	// the document can't be fetched any more.
+	Fetch(of Document) (content []byte, state State)
 
 	// Effective reads the effective spec of another feature of the same Group; false: it is not stated.
 	Effective(feature string, into any) bool
 	Where() Where
+	// Owner is who stated the field, "TrafficPolicy shop/limits"; of a part of the spec that several state, the narrowest.
+	// What has state of its own is told apart by it: rules that one policy reaches may share it, and no others.
+	Owner() string
 }
 
 // Where is the place for which a spec is read.

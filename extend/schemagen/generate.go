@@ -52,7 +52,7 @@ func generate(dir, typeName string) ([]byte, error) {
 	}
 	schema := parser.FlattenedSchemata[ident]
 	if schema.Type == "" || schema.Type == "object" && schema.Properties == nil {
-		return nil, fmt.Errorf("%s is neither a struct with fields nor a single value", typeName)
+		return nil, fmt.Errorf("%s is neither a struct with fields, nor a list, nor a single value", typeName)
 	}
 	crd.TruncateDescription(&schema, longest)
 	text, err := json.MarshalIndent(schema, "", "  ")

@@ -105,3 +105,11 @@ func TestWrite(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A feature can be a list, whose elements merge by name.
+func TestGenerateList(t *testing.T) {
+	s, text := schemaOf(t, "testdata/list")
+	if s.Type != "array" || s.XListType == nil || *s.XListType != "map" || len(s.XListMapKeys) != 1 || s.Items == nil {
+		t.Error("it is no list by name:", text)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
 )
 
 // pages is the contents of the index.
@@ -15,7 +16,7 @@ var pages = []struct{ Path, About string }{
 	{"/healthz", "200 while the program runs"},
 	{"/readyz", "200 once the folder was read and every proxy has acknowledged a complete configuration; " +
 		"until then 503 with the reason"},
-	{"/metrics", "for Prometheus"},
+	{"/metrics", "for Prometheus; /proxies/NAMESPACE/NAME/metrics: those of a Gateway's proxy that runs here"},
 	{"/objects", "the kinds, with the number of objects"},
 	{"/objects/gateways", "all objects of a kind, with their status; /objects/KIND/NAMESPACE/NAME is one object"},
 	{"/findings", "what is wrong with the objects"},
@@ -50,6 +51,23 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	fmt.Fprintln(w, "ok")
+}
+
+func (s *Server) proxyMetrics(w http.ResponseWriter, r *http.Request) {
+	gateway := model.Ref(model.KindGateway, r.PathValue("namespace"), r.PathValue("name"))
+	if s.config.Proxy == nil {
+		fail(w, http.StatusNotFound, "no proxy runs here: in a cluster its pod has the metrics")
+		return
+	}
+	switch text, found, err := s.config.Proxy(r.Context(), gateway); {
+	case err != nil:
+		fail(w, http.StatusBadGateway, err.Error())
+	case !found:
+		fail(w, http.StatusNotFound, gateway.String()+" has no proxy that runs")
+	default:
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+		_, _ = w.Write(text)
+	}
 }
 
 func (s *Server) findings(w http.ResponseWriter, r *http.Request) {

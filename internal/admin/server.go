@@ -53,7 +53,7 @@ func FindingOf(f model.Finding) Finding {
 	}
 }
 
-// Config is what a Server shows. All fields except Probes, Log and OnListen must be set.
+// Config is what a Server shows. All fields except Probes, Proxy, Log and OnListen must be set.
 type Config struct {
 	Addr     string // host:port to listen on
 	Probes   string // host:port of a second address with health, readiness and metrics only; "" for none
@@ -62,6 +62,8 @@ type Config struct {
 	Objects  Objects
 	Ready    func() (ready bool, reason string) // reason says what is missing
 	Gatherer prometheus.Gatherer
+	// Proxy asks a Gateway's proxy for its metrics, as text for Prometheus; false if there is none. nil: no proxy is near.
+	Proxy    func(ctx context.Context, gateway model.ObjectRef) (text []byte, found bool, err error)
 	Findings func() []Finding
 	Explainer
 	Differ
@@ -117,6 +119,7 @@ func New(c Config) (*Server, error) {
 	s.mux.HandleFunc("/objects/{kind}/{name}", s.listOrGet)
 	s.mux.HandleFunc("/objects/{kind}/{namespace}/{name}", s.get)
 	s.mux.HandleFunc("/findings", s.findings)
+	s.mux.HandleFunc("/proxies/{namespace}/{name}/metrics", s.proxyMetrics)
 	s.mux.HandleFunc("/diff", s.diff)
 	s.mux.HandleFunc("/explain", s.explainRequest)
 	s.mux.HandleFunc("/explain/{kind}/{name}", s.explainObject)

@@ -19,6 +19,7 @@ import (
 	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/diff"
 	"cardea.dev/cardea/internal/explain"
+	"cardea.dev/cardea/internal/fetch"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/objects"
 	"cardea.dev/cardea/internal/proxyfiles"
@@ -38,6 +39,8 @@ type Config struct {
 	// Files is where proxies that read files find them, and Sync how long after a write each has read it.
 	Files proxyfiles.Store
 	Sync  time.Duration
+	// Loopback allows to fetch documents that policies name from this machine.
+	Loopback bool
 
 	// Explain, Diff and Admin say what the source of the objects knows: who locates objects, which edits it would not
 	// take, what is wrong, where the API listens. What the other parts know is filled in.
@@ -85,15 +88,36 @@ func New(c Config) (p *Parts, err error) {
 	}); err != nil {
 		return nil, err
 	}
+	fetcher, err := fetch.New(fetch.Config{
+		Graph: w.Graph, Wanted: w.Plan.Fetches, Fetched: w.Sources.Fetched, Loopback: c.Loopback, Log: c.Log,
+		Metrics: c.Metrics,
+	})
+	if err != nil {
+		return nil, err
+	}
 	shown, explainer := objects.New(w, c.older(p.XDS)), explain.New(c.explain(p.XDS))
 	api, err := admin.New(c.api(shown, explainer, p.XDS))
 	if err != nil {
 		return nil, err
 	}
 	p.all = []func(context.Context) error{
-		w.Graph.Run, p.XDS.Run, p.Files.Run, shown.Run, explainer.Run, api.Run,
+		w.Graph.Run, fetcher.Run, after(fetcher.Tried(), p.XDS.Run), after(fetcher.Tried(), p.Files.Run), shown.Run,
+		explainer.Run, api.Run,
 	}
 	return p, nil
+}
+
+// after runs a part when another one is ready. What a restart does not know yet is not published: proxies keep what
+// they have until then.
+func after(ready <-chan struct{}, run func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		select {
+		case <-ready:
+			return run(ctx)
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }
 
 func (c Config) explain(proxies *xds.Server) explain.Config {

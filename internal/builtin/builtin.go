@@ -6,19 +6,27 @@ package builtin
 
 import (
 	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/internal/features/accesslog"
 	"cardea.dev/cardea/internal/features/apikey"
+	"cardea.dev/cardea/internal/features/authentication"
 	"cardea.dev/cardea/internal/features/authorization"
 	"cardea.dev/cardea/internal/features/basicauth"
+	"cardea.dev/cardea/internal/features/compression"
 	"cardea.dev/cardea/internal/features/connection"
 	"cardea.dev/cardea/internal/features/cors"
 	"cardea.dev/cardea/internal/features/credentials"
+	"cardea.dev/cardea/internal/features/directresponse"
+	"cardea.dev/cardea/internal/features/errorresponses"
+	"cardea.dev/cardea/internal/features/extauth"
 	"cardea.dev/cardea/internal/features/headers"
 	"cardea.dev/cardea/internal/features/healthcheck"
 	"cardea.dev/cardea/internal/features/jwt"
 	"cardea.dev/cardea/internal/features/limits"
 	"cardea.dev/cardea/internal/features/loadbalancer"
+	"cardea.dev/cardea/internal/features/notyet"
 	"cardea.dev/cardea/internal/features/outlierdetection"
 	"cardea.dev/cardea/internal/features/panicthreshold"
+	"cardea.dev/cardea/internal/features/ratelimits"
 	"cardea.dev/cardea/internal/features/retry"
 	"cardea.dev/cardea/internal/features/timeouts"
 	"cardea.dev/cardea/internal/policykind"
@@ -30,13 +38,31 @@ func Plugins() []extend.Plugin {
 	for _, k := range policykind.Own() {
 		list = append(list, k.Plug())
 	}
+	list = append(list, notyet.Features()...)
 	return append(list,
-		cors.Feature.Plug(), basicauth.Feature.Plug(), apikey.Feature.Plug(), jwt.Feature.Plug(),
+		cors.Feature.Plug(),
+		authentication.Feature.Plug(),
+		jwt.Feature.Plug(),
+		basicauth.Feature.Plug(),
+		apikey.Feature.Plug(),
+		extauth.Feature.Plug(),
 		authorization.Feature.Plug(),
 
-		timeouts.Feature.Plug(), retry.Feature.Plug(), headers.Feature.Plug(),
+		timeouts.Feature.Plug(),
+		retry.Feature.Plug(),
+		headers.Feature.Plug(),
+		ratelimits.Feature.Plug(),
+		accesslog.Feature.Plug(),
+		directresponse.Feature.Plug(),
+		errorresponses.Feature.Plug(),
+		compression.Feature.Plug(),
 
-		limits.Feature.Plug(), connection.Feature.Plug(), loadbalancer.Feature.Plug(), healthcheck.Feature.Plug(),
-		outlierdetection.Feature.Plug(), panicthreshold.Feature.Plug(), credentials.Feature.Plug(),
+		connection.Feature.Plug(),
+		limits.Feature.Plug(),
+		loadbalancer.Feature.Plug(),
+		healthcheck.Feature.Plug(),
+		outlierdetection.Feature.Plug(),
+		panicthreshold.Feature.Plug(),
+		credentials.Feature.Plug(),
 	)
 }

@@ -70,6 +70,8 @@ port 443 at 8443.`,
 			"(default: no bound)")
 	f.DurationVar(&o.ConfigMapSync, "configmap-sync", time.Second,
 		"time between the steps of an edit of files, which proxies of the data plane EnvoyConfigMap read by themselves")
+	f.StringVar(&o.AccessLog, "access-log", "",
+		"file that the proxies log requests to, as lines of JSON (default: no such file)")
 	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&format, "log-format", "text", "text or json")
 	completeFlag(cmd, "admin", admin.DefaultAddr)

@@ -2,7 +2,6 @@ package conditions
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -90,11 +89,16 @@ const KeySetPending = "KeySetPending"
 
 // resolved is Unknown where nothing is wrong but that something is not known yet.
 func (p PolicyFacts) resolved(l *list) {
-	pending := func(f model.Finding) bool { return f.Reason == KeySetPending }
-	wrong := slices.DeleteFunc(slices.Clone(p.Findings), pending)
-	if reason, message := errorsOn(wrong, "ResolvedRefs"); reason != "" {
+	var pending []model.Finding
+	for _, f := range p.Findings {
+		if f.Reason == KeySetPending {
+			f.Severity = model.Error // of those that are told
+			pending = append(pending, f)
+		}
+	}
+	if reason, message := errorsOn(p.Findings, "ResolvedRefs"); reason != "" {
 		l.set("ResolvedRefs", false, reason, message)
-	} else if reason, message := errorsOn(p.Findings, "ResolvedRefs"); reason != "" {
+	} else if reason, message := errorsOn(pending, "ResolvedRefs"); reason != "" {
 		l.set("ResolvedRefs", false, reason, message)
 		l.conditions[len(l.conditions)-1].Status = metav1.ConditionUnknown
 	} else {

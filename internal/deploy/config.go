@@ -54,6 +54,8 @@ type Settings struct {
 	// port. The zero values mean DefaultProbeAddress and DefaultProbePort.
 	ProbeAddress string
 	ProbePort    int32
+	// MetricsPort is where a pod answers Prometheus, at the same address and for itself, too. 0: DefaultMetricsPort.
+	MetricsPort int32
 	// EgressExcept are the addresses that proxies must not reach, by a NetworkPolicy beside each Deployment; none: there
 	// is no such policy.
 	EgressExcept []netip.Prefix
@@ -65,6 +67,7 @@ type Settings struct {
 const (
 	DefaultProbeAddress = "0.0.0.0"
 	DefaultProbePort    = 19003
+	DefaultMetricsPort  = 19001
 )
 
 // DefaultResources bound the memory, and let a proxy use the processors that nobody else uses.
@@ -97,6 +100,7 @@ func (c *Config) complete() error {
 	s.XDSName = cmp.Or(s.XDSName, s.XDSHost)
 	s.ProbeAddress = cmp.Or(s.ProbeAddress, DefaultProbeAddress)
 	s.ProbePort = cmp.Or(s.ProbePort, DefaultProbePort)
+	s.MetricsPort = cmp.Or(s.MetricsPort, DefaultMetricsPort)
 	if r := s.Resources; len(r.Limits)+len(r.Requests)+len(r.Claims) == 0 {
 		s.Resources = DefaultResources()
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"strconv"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -33,9 +34,10 @@ const (
 )
 
 const (
-	containerName = "envoy"
-	probePortName = "probes"
-	nonRoot       = 65532
+	containerName   = "envoy"
+	probePortName   = "probes"
+	metricsPortName = "metrics"
+	nonRoot         = 65532
 	// tokenLife is how long a token is valid; the kubelet renews it after four fifths of this time.
 	tokenLife = time.Hour
 	// endTime is how long a pod may take to end after it has drained.
@@ -52,7 +54,8 @@ func (r *renderer) start() dialect.PodStart {
 		ConfigDir: configDir, CAPath: path.Join(configDir, caFile), TokenPath: path.Join(tokenDir, tokenFile),
 		AdminSocket:  path.Join(tmpDir, "admin"),
 		ProbeAddress: r.settings.ProbeAddress, ProbePort: r.settings.ProbePort,
-		ReadyPath: readyPath, LivePath: livePath, DrainPath: r.drainPath(),
+		MetricsPort: r.settings.MetricsPort,
+		ReadyPath:   readyPath, LivePath: livePath, DrainPath: r.drainPath(),
 		Drain: r.parameters.drain, AfterDrain: 2 * endTime, Memory: r.memory(),
 		Configuration: configuration,
 	}
@@ -105,9 +108,17 @@ func (r *renderer) template(bootstrap string) *corev1ac.PodTemplateSpecApplyConf
 	}
 	return corev1ac.PodTemplateSpec().
 		WithLabels(labels(r.ref, r.proxy, settings.Labels)).
-		WithAnnotations(joined(annotations(r.ref, r.proxy, settings.Annotations),
+		WithAnnotations(joined(r.scraped(), annotations(r.ref, r.proxy, settings.Annotations),
 			map[string]string{bootstrapAnnotation: bootstrap})).
 		WithSpec(spec)
+}
+
+// scraped are the annotations by which many a Prometheus finds what to scrape. Users may state others.
+func (r *renderer) scraped() map[string]string {
+	return map[string]string{
+		"prometheus.io/scrape": "true", "prometheus.io/path": r.pod.MetricsPath,
+		"prometheus.io/port": strconv.Itoa(int(r.settings.MetricsPort)),
+	}
 }
 
 func (r *renderer) container() *corev1ac.ContainerApplyConfiguration {
@@ -116,7 +127,9 @@ func (r *renderer) container() *corev1ac.ContainerApplyConfiguration {
 		WithCommand(r.pod.Command(configDir, string(r.parameters.LogLevel), "$(POD_NAME)")...).
 		WithEnv(corev1ac.EnvVar().WithName("POD_NAME").WithValueFrom(
 			corev1ac.EnvVarSource().WithFieldRef(corev1ac.ObjectFieldSelector().WithFieldPath("metadata.name")))).
-		WithPorts(corev1ac.ContainerPort().WithName(probePortName).WithContainerPort(r.settings.ProbePort)).
+		WithPorts(
+			corev1ac.ContainerPort().WithName(probePortName).WithContainerPort(r.settings.ProbePort),
+			corev1ac.ContainerPort().WithName(metricsPortName).WithContainerPort(r.settings.MetricsPort)).
 		WithSecurityContext(corev1ac.SecurityContext().
 			WithAllowPrivilegeEscalation(false).WithReadOnlyRootFilesystem(true).
 			WithCapabilities(corev1ac.Capabilities().WithDrop("ALL"))).

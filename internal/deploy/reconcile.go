@@ -165,6 +165,9 @@ func (d *Deployer) show(ref model.ObjectRef, p plan.Proxy, f model.Front, notes 
 		words = append(words, n.text)
 	}
 	f.Note = strings.Join(words, "; ")
+	if is := d.deploymentOf(ref, p); is != nil {
+		f.Proxies = is.Status.ReadyReplicas
+	}
 	d.mu.Lock()
 	r := d.record(ref)
 	before, reported := r.front, r.notes

@@ -34,11 +34,13 @@ var testPod = dialect.Pod{
 	Command: func(dir, level, nodeID string) []string {
 		return []string{"proxy", "--config", dir + "/start.yaml", "--level=" + level, "--node", nodeID}
 	},
+	MetricsPath: "/metrics",
 }
 
 var testSettings = Settings{
 	Image: "envoy:v1", XDSHost: "cardea.cardea-system.svc", XDSPort: 18000, XDSName: "cardea.cardea-system.svc",
 	Audience: "cardea.dev/xds", ProbeAddress: DefaultProbeAddress, ProbePort: DefaultProbePort,
+	MetricsPort: DefaultMetricsPort,
 	EgressExcept: []netip.Prefix{
 		netip.MustParsePrefix("169.254.0.0/16"), netip.MustParsePrefix("10.1.2.3/32"), netip.MustParsePrefix("fe80::/10"),
 	},

@@ -26,6 +26,8 @@ type Child struct {
 	// backend's resource; Connections reads the answer.
 	ConnectionsPath func(backend resource.Key) string
 	Connections     func(answer []byte) Connections
+	// MetricsPath is what its admin interface is asked for to get its metrics, in Prometheus' text format.
+	MetricsPath string
 }
 
 // Connections is how those went that a proxy tried to the endpoints of a backend, since the proxy has the backend.
@@ -61,6 +63,8 @@ type Pod struct {
 	Files func(PodStart) (map[string][]byte, error)
 	// Command is the command line of a proxy whose files are in folder; level is that of its log, "" for the usual one.
 	Command func(folder, level, node string) []string
+	// MetricsPath is where a pod answers Prometheus at PodStart.MetricsPort: GET and nothing else.
+	MetricsPath string
 }
 
 // PodStart is what the proxies of one Gateway start with where each runs in a pod. All paths are absolute, and inside
@@ -90,5 +94,6 @@ type PodStart struct {
 	// then on, however many clients there are. DrainPath, which whoever knows it may call, tells every client to leave and
 	// answers after Drain; there is none if Drain is 0. A proxy that is alive AfterDrain later takes clients as before.
 	ReadyPath, LivePath, DrainPath string
+	MetricsPort                    int32 // at the same address, where Prometheus reads metrics (Pod.MetricsPath)
 	Drain, AfterDrain              time.Duration
 }

@@ -13,10 +13,12 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+	grpcstatus "google.golang.org/grpc/status"
 )
 
 // authorizer speaks Envoy's gRPC protocol for authorization: it allows what has the header "token", and tells the
-// backend what it saw, without the header "claimed". Of what has the token "forge" it would make another request.
+// backend what it saw, without the header "claimed". Of what has the token "forge" it would make another request; the
+// token "silent" gets no answer, "fails" an error, and "rubbish" an answer that can't be made a request of.
 func authorizer(name string) http.Handler {
 	server := grpc.NewServer()
 	authv3.RegisterAuthorizationServer(server, check{name: name})
@@ -39,22 +41,39 @@ func (c check) Check(ctx context.Context, r *authv3.CheckRequest) (*authv3.Check
 			}},
 		}, nil
 	}
+	switch seen["token"] {
+	case "silent":
+		<-ctx.Done()
+		return nil, ctx.Err()
+	case "fails":
+		return nil, grpcstatus.Error(codes.Unavailable, "it fails")
+	}
 	var headers []*corev3.HeaderValueOption
 	asked, _ := metadata.FromIncomingContext(ctx)
 	for key, value := range map[string]string{
 		"asked-as": strings.Join(asked.Get(":authority"), " "), "allowed-by": c.name, "told": seen["x-a"],
+		"context": told(r, "cardea.dev/context", "area"), "user": told(r, "cardea.dev/user", "name"),
 		"body-bytes": strconv.Itoa(len(request.GetRawBody()) + len(request.GetBody())),
 	} {
 		headers = append(headers, &corev3.HeaderValueOption{Header: &corev3.HeaderValue{Key: key, Value: value}})
 	}
 	allowed := &authv3.OkHttpResponse{Headers: headers, HeadersToRemove: []string{"claimed"}}
-	if seen["token"] == "forge" {
+	switch seen["token"] {
+	case "forge":
 		forge(allowed)
+	case "rubbish":
+		headers[0].Header.Value = "a\r\nb: c"
 	}
 	return &authv3.CheckResponse{
 		Status:       &status.Status{Code: int32(codes.OK)},
 		HttpResponse: &authv3.CheckResponse_OkResponse{OkResponse: allowed},
 	}, nil
+}
+
+// told is what the metadata of a request has, "" for nothing.
+func told(r *authv3.CheckRequest, namespace, key string) string {
+	fields := r.GetAttributes().GetMetadataContext().GetFilterMetadata()[namespace].GetFields()
+	return fields[key].GetStringValue()
 }
 
 // forge asks for all that would have a part of a body taken for a request, or send a request to where no rule leads.

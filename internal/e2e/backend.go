@@ -26,6 +26,8 @@ import (
 //	?status=503&times=2   the first two requests with this very query get a 503
 //	?delay=1s&times=2     the first two requests with this very query are answered after a second
 //	?await=3&of=/a        it answers when it has got three requests with the path /a
+//	?say=etag:1           the answer has the header etag: 1
+//	?pad=1000             1000 spaces follow in the answer's body
 //
 // Without times, all requests.
 func Backend(t testing.TB, name string) (port int) {
@@ -59,6 +61,12 @@ func Backend(t testing.TB, name string) (port int) {
 		if header := query.Get("tell"); header != "" {
 			w.Header().Set("Told", r.Header.Get(header))
 		}
+		w.Header().Set("Content-Type", "application/json")
+		for _, header := range query["say"] {
+			name, value, _ := strings.Cut(header, ":")
+			w.Header().Set(name, value)
+		}
+		status := http.StatusOK
 		if times, err := strconv.Atoi(query.Get("times")); err != nil || attempt <= times {
 			if delay, err := time.ParseDuration(query.Get("delay")); err == nil {
 				select {
@@ -66,8 +74,8 @@ func Backend(t testing.TB, name string) (port int) {
 				case <-r.Context().Done():
 				}
 			}
-			if status, err := strconv.Atoi(query.Get("status")); err == nil {
-				w.WriteHeader(status)
+			if asked, err := strconv.Atoi(query.Get("status")); err == nil {
+				status = asked
 			}
 		}
 		if n, err := strconv.Atoi(query.Get("await")); err == nil {
@@ -75,8 +83,11 @@ func Backend(t testing.TB, name string) (port int) {
 			attempt = seen.of(query.Get("of"))
 		}
 		r.Header.Set("Attempt", strconv.Itoa(attempt))
-		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
 		_ = json.NewEncoder(w).Encode(tell(r))
+		if n, err := strconv.Atoi(query.Get("pad")); err == nil {
+			_, _ = io.WriteString(w, strings.Repeat(" ", min(n, 1<<20)))
+		}
 	})
 	server := startServer(t, name, handler)
 	_, text, err := net.SplitHostPort(server.Listener.Addr().String())

@@ -23,6 +23,8 @@ import (
 type perturbed struct {
 	values map[string][]any // by field
 	files  []*perturbedFile // sorted by name
+	// rendered: a field shows what it does if something else is rendered, however calls are answered.
+	rendered bool
 }
 
 type perturbedFile struct {
@@ -111,7 +113,7 @@ func (p *perturbed) shows(t *testing.T, file *perturbedFile, kind, field string,
 			if slices.ContainsFunc(others, func(docs []map[string]any) bool {
 				other := effectOf(t, docs, file.calls)
 				return refused && !reflect.DeepEqual(other.findings, file.effect.findings) ||
-					!refused && file.effect.differs(other, field)
+					!refused && p.differ(file.effect, other, field)
 			}) {
 				return true
 			}
@@ -151,6 +153,13 @@ func (p *perturbed) valuesAt(kind string, at place) (list []any) {
 // notSimulatedFields are those that say what is asked of an authorization server, and whom a proxy trusts. Neither is
 // simulated.
 var notSimulatedFields = regexp.MustCompile(`\.externalAuth\.|^(tls\.)?validation\.`)
+
+func (p *perturbed) differ(before, after *effect, field string) bool {
+	if p.rendered {
+		return !maps.Equal(before.versions, after.versions)
+	}
+	return before.differs(after, field)
+}
 
 // differs tells whether a call is answered otherwise, or, where that is not simulated, something else is rendered.
 func (e *effect) differs(other *effect, field string) bool {

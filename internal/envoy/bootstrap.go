@@ -54,6 +54,7 @@ func Bootstrap(cfg BootstrapConfig) ([]byte, error) {
 	b.StaticResources = &bootstrapv3.Bootstrap_StaticResources{
 		Clusters: []*clusterv3.Cluster{serverOnSocket(cfg.XDSSocket)},
 	}
+	withLocal(b, alone())
 	return JSON(b)
 }
 
@@ -61,6 +62,7 @@ func Bootstrap(cfg BootstrapConfig) ([]byte, error) {
 func ChildBootstrap(s dialect.ChildStart, from *bootstrapv3.Bootstrap_DynamicResources) ([]byte, error) {
 	b := bootstrap(&corev3.Node{Id: s.Node, Cluster: s.Node}, pipe(s.AdminSocket), s.Memory)
 	b.DynamicResources = from
+	withLocal(b, alone())
 	return JSON(b)
 }
 
@@ -72,6 +74,8 @@ func bootstrap(node *corev3.Node, admin *corev3.Address, memory int64) *bootstra
 		DeferredStatOptions: &bootstrapv3.Bootstrap_DeferredStatOptions{EnableDeferredCreationStats: true},
 		OverloadManager:     overload(memory),
 		LayeredRuntime:      largeRegexes(),
+		StatsConfig:         statistics(node.GetCluster()),
+		StatsEviction:       &bootstrapv3.Bootstrap_StatsEvictionInterval{StatsEvictionInterval: seconds(requestsForgotten)},
 	}
 }
 

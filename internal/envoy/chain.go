@@ -41,10 +41,7 @@ func ownSettings(f model.Filters, s *model.Session, out bool) (config []plan.Set
 		config = append(config, plan.Setting{Slot: slots.Loops})
 	}
 	if f.Auth != nil {
-		if own := sanitise(f.Auth); own != nil {
-			config = append(config, slots.Set(slots.Authn, sanitiseFilter, own))
-		}
-		config = append(config, slots.Set(slots.ExtAuth, authFilter, externalAuth(f.Auth)))
+		config = append(config, authSettings(*f.Auth)...)
 	}
 	if s != nil {
 		config = append(config, slots.Set(slots.Session, sessionFilter, statefulSession(s)))

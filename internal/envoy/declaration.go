@@ -30,9 +30,11 @@ func Dialect() dialect.Dialect {
 			Program: Program(), Files: childFiles, Arguments: childArguments, Level: logLevel,
 			ReadyPath: readyPath, BusyPath: busyPath, IsBusy: isBusy,
 			ConnectionsPath: connectionsPath, Connections: connections,
+			MetricsPath: MetricsPath,
 		},
 		Pod: dialect.Pod{
 			Image: "envoyproxy/envoy:distroless-v" + Version, Files: PodBootstrap, Command: PodCommand,
+			MetricsPath: MetricsPath,
 		},
 	}
 }

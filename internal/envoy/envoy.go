@@ -68,10 +68,14 @@ func New(_ *flow.Graph, p plan.Plan, f *resource.Feedback) resource.Outputs {
 	s.ofTables = s.tableSettings()
 	s.backends = newRefusedBackends(s.refused)
 	cds, lds, sds := s.clusters(p), s.listeners(p), secrets(p)
+	resources := []*flow.Collection[resource.Key, resource.Resource]{
+		cds, endpoints(p), sds, lds, s.tables(p), s.extensions(p),
+	}
+	if p.Running != nil {
+		resources = append(resources, members(p))
+	}
 	return resource.Outputs{
-		Resources: []*flow.Collection[resource.Key, resource.Resource]{
-			cds, endpoints(p), sds, lds, s.tables(p), s.extensions(p),
-		},
+		Resources:       resources,
 		Routes:          s.routeStandings(),
 		Listeners:       s.listenerStandings(p, lds, sds),
 		Settings:        s.settingStandings(p, cds),

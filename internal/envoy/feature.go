@@ -46,10 +46,12 @@ func (features) Backend(v extend.Value, of model.BackendKey) (plan.Rendered, boo
 }
 
 // Error implements plan.Renderer.
-func (features) Error(name string, status int, from model.ObjectRef) plan.Setting {
-	s := slots.Failing(slots.Guard, name, uint32(status))
-	s.From = from
-	return s
+func (features) Error(name string, status int, from model.ObjectRef) []plan.Setting {
+	list := slots.Failing(slots.Guard, name, uint32(status))
+	for i := range list {
+		list[i].From = from
+	}
+	return list
 }
 
 // ruleFeature is an extend.EnvoyRule.
@@ -71,15 +73,20 @@ func (e *ruleFeature) Sanitize(headers ...string) {
 		return
 	}
 	headers = slices.Compact(slices.Sorted(slices.Values(headers)))
+	s := slots.Set(slots.Authn, "sanitize/"+strings.Join(headers, ","), removing(headers))
+	s.Lasting = true
+	e.add(s)
+}
+
+// removing takes headers off requests.
+func removing(headers []string) *headermutationv3.HeaderMutation {
 	var changes []extend.HeaderChange
 	for _, name := range headers {
 		changes = append(changes, extend.HeaderChange{Action: extend.RemoveHeader, Name: name})
 	}
-	s := slots.Set(slots.Authn, "sanitize/"+strings.Join(headers, ","), &headermutationv3.HeaderMutation{
+	return &headermutationv3.HeaderMutation{
 		Mutations: &headermutationv3.Mutations{RequestMutations: extend.HeaderMutations(changes)},
-	})
-	s.Lasting = true
-	e.add(s)
+	}
 }
 
 // Set implements extend.EnvoyRule.

@@ -90,8 +90,9 @@ func addressPart(port model.Port, address string) *resource.Part {
 	} else {
 		table := stats + "/" + shard
 		needs = append(extensionNames(), resource.Name{Type: resource.Routes, Name: table})
+		logs := accessLogs(port.Key.Gateway, port.Key.Number, port.AccessLog)
 		l.DefaultFilterChain = &listenerv3.FilterChain{Name: "http",
-			Filters: []*listenerv3.Filter{connectionManager(stats, table)}}
+			Filters: []*listenerv3.Filter{connectionManager(stats, table, logs...)}}
 	}
 	part := newPart("", mustMarshal(l))
 	part.Needs = needs
@@ -118,9 +119,11 @@ func tlsInspector() []*listenerv3.ListenerFilter {
 // chainPart is an HTTPS listener's filter chain, taken by SNI.
 func chainPart(l model.Listener) *resource.Part {
 	name := sectionName(l.Gateway, l.Key)
+	logs := accessLogs(l.Gateway, l.Port.Number, l.AccessLog)
+	manager := connectionManager(strconv.Itoa(int(l.Port.Number)), tableName(l), logs...)
 	chain := &listenerv3.FilterChain{
 		Name:            name,
-		Filters:         []*listenerv3.Filter{connectionManager(strconv.Itoa(int(l.Port.Number)), tableName(l))},
+		Filters:         []*listenerv3.Filter{manager},
 		TransportSocket: terminateTLS(l),
 		// Before it, listener_filters_timeout bounds the wait for the client's first message.
 		TransportSocketConnectTimeout: seconds(handshakeTimeout),

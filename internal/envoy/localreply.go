@@ -7,18 +7,47 @@ import (
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"cardea.dev/cardea/extend"
 )
 
 // mcpMetadata is where the filter mcp says what it read of a request.
 const mcpMetadata = "envoy.filters.http.mcp"
 
-// localReplies are how Envoy's own answers are written: what is forbidden to an agent comes as an error of JSON-RPC,
-// with the id of its request. Clients of MCP read that; at a plain 403 some end their session.
+// localReplies are how Envoy's own answers are written. The first mapper that takes an answer counts.
 func localReplies() *hcmv3.LocalReplyConfig {
-	return &hcmv3.LocalReplyConfig{Mappers: []*hcmv3.ResponseMapper{{
-		Filter: &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_AndFilter{
-			AndFilter: &accesslogv3.AndFilter{Filters: []*accesslogv3.AccessLogFilter{ofStatus(403), ofMCP()}},
-		}},
+	return &hcmv3.LocalReplyConfig{Mappers: append(challenges(), forbidden())}
+}
+
+// challenges tell clients what credentials are asked for: package extend says of which answers (AskedMetadata).
+func challenges() []*hcmv3.ResponseMapper {
+	challenge := &corev3.HeaderValueOption{
+		Header: &corev3.HeaderValue{
+			Key: "www-authenticate", Value: "%DYNAMIC_METADATA(" + extend.AskedMetadata + ":" + extend.AskedChallenge + ")%",
+		},
+		AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
+	}
+	of := func(status uint32, asked string) *hcmv3.ResponseMapper {
+		return &hcmv3.ResponseMapper{
+			Filter:       both(ofStatus(status), ofMetadata(extend.AskedMetadata, extend.AskedBy, stringValue(asked))),
+			HeadersToAdd: []*corev3.HeaderValueOption{challenge},
+		}
+	}
+	anyone := of(403, extend.AskedByAnyone)
+	anyone.StatusCode = wrapperspb.UInt32(401)
+	anyone.Body = &corev3.DataSource{Specifier: &corev3.DataSource_InlineString{
+		InlineString: "The request has no credentials that are accepted here.",
+	}}
+	return []*hcmv3.ResponseMapper{anyone, of(401, extend.AskedByMethods)}
+}
+
+// forbidden writes what is forbidden to an agent as an error of JSON-RPC, with the id of its request. Clients of MCP
+// read that; at a plain 403 some end their session.
+func forbidden() *hcmv3.ResponseMapper {
+	return &hcmv3.ResponseMapper{
+		Filter: both(ofStatus(403), ofMetadata(mcpMetadata, "is_mcp_request", &matcherv3.ValueMatcher{
+			MatchPattern: &matcherv3.ValueMatcher_BoolMatch{BoolMatch: true},
+		})),
 		StatusCode: wrapperspb.UInt32(200),
 		BodyFormatOverride: &corev3.SubstitutionFormatString{
 			ContentType: "application/json",
@@ -31,7 +60,17 @@ func localReplies() *hcmv3.LocalReplyConfig {
 				})),
 			})},
 		},
-	}}}
+	}
+}
+
+func both(one, other *accesslogv3.AccessLogFilter) *accesslogv3.AccessLogFilter {
+	return &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_AndFilter{
+		AndFilter: &accesslogv3.AndFilter{Filters: []*accesslogv3.AccessLogFilter{one, other}},
+	}}
+}
+
+func stringValue(text string) *matcherv3.ValueMatcher {
+	return &matcherv3.ValueMatcher{MatchPattern: &matcherv3.ValueMatcher_StringMatch{StringMatch: exactly(text)}}
 }
 
 func object(fields map[string]*structpb.Value) *structpb.Struct {
@@ -49,16 +88,15 @@ func ofStatus(code uint32) *accesslogv3.AccessLogFilter {
 	}}
 }
 
-// ofMCP takes answers to requests that the filter mcp read.
-func ofMCP() *accesslogv3.AccessLogFilter {
+// ofMetadata takes answers to requests of which a filter has said something.
+func ofMetadata(namespace, key string, value *matcherv3.ValueMatcher) *accesslogv3.AccessLogFilter {
 	return &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_MetadataFilter{
 		MetadataFilter: &accesslogv3.MetadataFilter{
 			Matcher: &matcherv3.MetadataMatcher{
-				Filter: mcpMetadata,
+				Filter: namespace, Value: value,
 				Path: []*matcherv3.MetadataMatcher_PathSegment{
-					{Segment: &matcherv3.MetadataMatcher_PathSegment_Key{Key: "is_mcp_request"}},
+					{Segment: &matcherv3.MetadataMatcher_PathSegment_Key{Key: key}},
 				},
-				Value: &matcherv3.ValueMatcher{MatchPattern: &matcherv3.ValueMatcher_BoolMatch{BoolMatch: true}},
 			},
 			MatchIfKeyNotFound: wrapperspb.Bool(false),
 		},

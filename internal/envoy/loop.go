@@ -3,7 +3,6 @@ package envoy
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
@@ -20,8 +19,8 @@ import (
 //
 //	client ──> hop 1 ──"cardea"──> hop 2 ──"cardea, cardea"──> ... hop 5 ──> hop 6: 508
 const (
-	loopToken  = "cardea"
-	mostHops   = 5
+	loopToken  = model.LoopToken
+	mostHops   = model.MostHops
 	loopStatus = 508 // Loop Detected (RFC 5842)
 )
 
@@ -36,13 +35,6 @@ func goesOut(f model.Filters, backends []model.WeightedBackend) bool {
 func hop() *corev3.HeaderValueOption {
 	return headerOption(model.Header{Name: model.LoopHeader, Value: loopToken},
 		corev3.HeaderValueOption_APPEND_IF_EXISTS_OR_ADD)
-}
-
-// lastHop is what stands in a question to an authorization server, whose headers Envoy can't count, and in a copy, of
-// which a rule may make several: no rule that sends anything to a hostname takes it.
-func lastHop() *corev3.HeaderValue {
-	tokens := strings.TrimSuffix(strings.Repeat(loopToken+", ", mostHops), ", ")
-	return &corev3.HeaderValue{Key: model.LoopHeader, Value: tokens}
 }
 
 // loopGuard is the filter that answers a request that has made all hops, where a rule turns it on. It stands in the

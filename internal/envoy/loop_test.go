@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
@@ -65,7 +66,7 @@ func BenchmarkExternalRoutes(b *testing.B) {
 				for i := range rules {
 					req, _ := http.NewRequest(http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/", bind), nil)
 					req.Host = hostOf(i)
-					req.Header.Set(model.LoopHeader, lastHop().Value)
+					req.Header.Set(model.LoopHeader, extend.LastHop().Value)
 					resp, err := c.Do(req)
 					if err != nil {
 						b.Fatal(err)

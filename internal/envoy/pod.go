@@ -46,6 +46,7 @@ func PodBootstrap(cfg dialect.PodStart) (map[string][]byte, error) {
 		&corev3.GrpcService_EnvoyGrpc{ClusterName: xdsCluster, Authority: cfg.ServerName}, whole,
 	)
 	b.StaticResources.Clusters = slices.Insert(b.StaticResources.Clusters, 0, serverInNetwork(cfg))
+	withLocal(b, beside(overADS()))
 	files := map[string][]byte{}
 	for name, message := range map[string]proto.Message{
 		podMainFile:  b,
@@ -62,15 +63,16 @@ func PodBootstrap(cfg dialect.PodStart) (map[string][]byte, error) {
 }
 
 // PodBootstrapFrom is what Envoys of a pod start with that get their configuration from elsewhere than a server: one
-// file, for PodCommand.
+// file, for PodCommand. members is where those of the local cluster come from.
 func PodBootstrapFrom(
-	cfg dialect.PodStart, from *bootstrapv3.Bootstrap_DynamicResources,
+	cfg dialect.PodStart, from *bootstrapv3.Bootstrap_DynamicResources, members *corev3.ConfigSource,
 ) (map[string][]byte, error) {
 	b, err := podBootstrap(cfg)
 	if err != nil {
 		return nil, err
 	}
 	b.DynamicResources = from
+	withLocal(b, beside(members))
 	text, err := JSON(b)
 	if err != nil {
 		return nil, fmt.Errorf("envoy bootstrap: %w", err)
@@ -85,13 +87,15 @@ func podBootstrap(cfg dialect.PodStart) (*bootstrapv3.Bootstrap, error) {
 		return nil, errors.New("envoy bootstrap: the path of the admin socket is needed")
 	case cfg.ProbeAddress == "" || cfg.ProbePort == 0:
 		return nil, errors.New("envoy bootstrap: the address and port of the probes are needed")
+	case cfg.MetricsPort == 0:
+		return nil, errors.New("envoy bootstrap: the port of the metrics is needed")
 	}
 	b := bootstrap(&corev3.Node{Id: "pod", Cluster: cfg.NodeCluster}, pipe(cfg.AdminSocket), cfg.Memory)
 	b.StaticResources = &bootstrapv3.Bootstrap_StaticResources{
 		Clusters: []*clusterv3.Cluster{
 			staticCluster(adminCluster, pipe(cfg.AdminSocket)), toEntrance(cfg),
 		},
-		Listeners: []*listenerv3.Listener{probeListener(cfg), entranceListener(cfg)},
+		Listeners: []*listenerv3.Listener{probeListener(cfg), entranceListener(cfg), metricsListener(cfg)},
 	}
 	return b, nil
 }

@@ -164,6 +164,7 @@ type podEnvoy struct {
 	config, token *volume
 	files         map[string][]byte
 	probes        string // "http://127.0.0.1:PORT"
+	metrics       string // likewise
 	cmd           *exec.Cmd
 }
 
@@ -208,14 +209,16 @@ func startPodEnvoyAt(
 			t.Fatal(err)
 		}
 	}
-	port := freePort(t)
+	port, metrics := freePort(t), freePort(t)
+	e.metrics = fmt.Sprintf("http://127.0.0.1:%d", metrics)
 	e.probes = fmt.Sprintf("http://127.0.0.1:%d", port)
 	e.files, err = PodBootstrap(dialect.PodStart{
 		NodeCluster: "shop/web", ServerHost: "127.0.0.1", ServerPort: server.port, ServerName: podServerName,
 		ConfigDir: e.config.dir, CAPath: filepath.Join(e.config.dir, "ca.crt"),
 		TokenPath:   filepath.Join(e.token.dir, "token"),
 		AdminSocket: filepath.Join(base, "admin"), ProbeAddress: address, ProbePort: port,
-		ReadyPath: "/ready", LivePath: "/live", DrainPath: "/drain/secret", Drain: podDrain, AfterDrain: podAfterDrain,
+		MetricsPort: metrics,
+		ReadyPath:   "/ready", LivePath: "/live", DrainPath: "/drain/secret", Drain: podDrain, AfterDrain: podAfterDrain,
 		Memory: change.memory,
 	})
 	if err != nil {
@@ -247,9 +250,14 @@ func (e *podEnvoy) trust(bundle []byte) {
 
 // probe asks for a page of the probes; the status is 0 if nobody answers.
 func (e *podEnvoy) probe(path string) (int, string) {
+	return e.get(e.probes + path)
+}
+
+// get asks for a page; the status is 0 if nobody answers.
+func (e *podEnvoy) get(url string) (int, string) {
 	c := client(e.t, nil)
 	c.Transport.(*http.Transport).DisableKeepAlives = true
-	resp, err := c.Get(e.probes + path)
+	resp, err := c.Get(url)
 	if err != nil {
 		return 0, err.Error()
 	}

@@ -26,7 +26,8 @@ func podFiles(t *testing.T) map[string][]byte {
 		ServerName: "cardea.cardea-system.svc",
 		ConfigDir:  "/etc/cardea", CAPath: "/etc/cardea/ca.crt", TokenPath: "/var/run/secrets/cardea.dev/token",
 		AdminSocket:  "/tmp/admin",
-		ProbeAddress: "0.0.0.0", ProbePort: 19003, ReadyPath: "/ready", LivePath: "/live", DrainPath: "/drain/secret",
+		ProbeAddress: "0.0.0.0", ProbePort: 19003, MetricsPort: 19001,
+		ReadyPath: "/ready", LivePath: "/live", DrainPath: "/drain/secret",
 		Drain: 10 * time.Second, AfterDrain: 5 * time.Second, Memory: 1 << 30,
 	})
 	if err != nil {
@@ -58,7 +59,7 @@ func TestPodBootstrap(t *testing.T) {
 	good := dialect.PodStart{
 		ServerHost: "s", ServerPort: 1, ServerName: "s", ConfigDir: "/c", CAPath: "/c/ca", TokenPath: "/t/t",
 		AdminSocket:  "/a",
-		ProbeAddress: "0.0.0.0", ProbePort: 2,
+		ProbeAddress: "0.0.0.0", ProbePort: 2, MetricsPort: 3,
 	}
 	if _, err := PodBootstrap(good); err != nil {
 		t.Error(err)
@@ -69,7 +70,7 @@ func TestPodBootstrap(t *testing.T) {
 		func(c *dialect.PodStart) { c.ConfigDir = "" }, func(c *dialect.PodStart) { c.CAPath = "" },
 		func(c *dialect.PodStart) { c.TokenPath = "" },
 		func(c *dialect.PodStart) { c.AdminSocket = "" }, func(c *dialect.PodStart) { c.ProbeAddress = "" },
-		func(c *dialect.PodStart) { c.ProbePort = 0 },
+		func(c *dialect.PodStart) { c.ProbePort = 0 }, func(c *dialect.PodStart) { c.MetricsPort = 0 },
 	} {
 		bad := good
 		spoil(&bad)

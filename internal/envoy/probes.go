@@ -82,11 +82,16 @@ func probeListener(cfg dialect.PodStart) *listenerv3.Listener {
 		after := cfg.Drain + cfg.AfterDrain + adminTime
 		routes = append(routes, waiting(cfg.DrainPath, cfg.Drain, fmt.Sprintf(scriptDrain, after.Milliseconds())))
 	}
-	address := socketAddress(cfg.ProbeAddress, cfg.ProbePort)
-	address.GetSocketAddress().Ipv4Compat = cfg.ProbeAddress == "::"
-	l := ownListener("probes", address, routes)
+	l := ownListener("probes", ownAddress(cfg, cfg.ProbePort), routes)
 	l.IgnoreGlobalConnLimit, l.BypassOverloadManager = true, true
 	return l
+}
+
+// ownAddress is where a pod's own port is bound.
+func ownAddress(cfg dialect.PodStart, port int32) *corev3.Address {
+	address := socketAddress(cfg.ProbeAddress, port)
+	address.GetSocketAddress().Ipv4Compat = cfg.ProbeAddress == "::"
+	return address
 }
 
 // adminTime is how long the admin interface may take for an answer.

@@ -42,8 +42,9 @@ func startProxy(t testing.TB, state map[resource.Key]resource.Resource) *proxy {
 	return p
 }
 
-// startEnvoy starts an Envoy, fed by what serve starts at a Unix socket, and waits until it is ready.
-func startEnvoy(t testing.TB, serve func(socket string)) *proxy {
+// startEnvoy starts an Envoy, fed by what serve starts at a Unix socket, and waits until it is ready. change changes its
+// bootstrap.
+func startEnvoy(t testing.TB, serve func(socket string), change ...func([]byte) []byte) *proxy {
 	t.Helper()
 	binary, err := process.FindPath(Program())
 	if err != nil {
@@ -62,6 +63,9 @@ func startEnvoy(t testing.TB, serve func(socket string)) *proxy {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, f := range change {
+		config = f(config)
 	}
 	file := filepath.Join(dir, "bootstrap.json")
 	if err := os.WriteFile(file, config, 0o600); err != nil {

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -65,7 +66,7 @@ func mirrors(list []model.Mirror) []*routev3.RouteAction_RequestMirrorPolicy {
 		if m.External {
 			policy.RequestHeadersMutations = []*mutationrulesv3.HeaderMutation{{
 				Action: &mutationrulesv3.HeaderMutation_Append{Append: &corev3.HeaderValueOption{
-					Header: lastHop(), AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
+					Header: extend.LastHop(), AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
 				}},
 			}}
 		}

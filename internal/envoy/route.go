@@ -17,7 +17,7 @@ func ruleRoutes(r statedRule, m model.PathMatch, at place) ([]*routev3.Route, er
 	switch {
 	case r.Error != 0:
 		return []*routev3.Route{statusRoute(uint32(r.Error))}, nil
-	case r.Redirect == nil && r.apart():
+	case r.Redirect == nil && !r.Answers && r.apart():
 		return shareRoutes(r, m, at)
 	}
 	route, err := filteredRoute(r, r.Filters, r.Backends, m, at)
@@ -43,6 +43,9 @@ func filteredRoute(
 			route.ResponseHeadersToAdd = append(route.ResponseHeadersToAdd, mend)
 		}
 		route.Action = &routev3.Route_Redirect{Redirect: action}
+		r.configure(route, f, nil, goesOut(f, nil))
+	} else if r.Answers { // what it answers is among the fields that overlay puts in; if there is nothing, it is an error
+		route.Action = failure(r.Key.Route).Action
 		r.configure(route, f, nil, goesOut(f, nil))
 	} else if err := forwardRoute(route, r, f, backends, m); err != nil {
 		return nil, err

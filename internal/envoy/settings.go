@@ -14,7 +14,6 @@ const (
 	connectionBufferBytes = 32 << 10
 	connectionIdleTimeout = time.Hour
 	headersTimeout        = 10 * time.Second
-	authTimeout           = 10 * time.Second
 	h2Streams             = 100
 	h2StreamWindow        = 64 << 10
 	h2ConnectionWindow    = 1 << 20

@@ -42,7 +42,7 @@ func shareRoutes(r statedRule, m model.PathMatch, at place) ([]*routev3.Route, e
 			}
 			own := r
 			own.Session = cmp.Or(r.Session, b.Session)
-			own.Settings = slots.Join(r.Settings, r.of(index))
+			own.Settings, own.Fields = slots.Join(r.Settings, r.of(index)), r.fieldsOf(index)
 			route, err := filteredRoute(own, filters, []model.WeightedBackend{b}, m, at)
 			if err != nil {
 				return nil, err

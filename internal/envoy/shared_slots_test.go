@@ -13,7 +13,9 @@ import (
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/emptypb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
@@ -75,12 +77,12 @@ func statusAt(t *testing.T, bind int32, host string) int {
 // TestLimitSlots: a local limit is on where the nearest level turns it on, and an edit of the table does not fill its
 // bucket.
 func TestLimitSlots(t *testing.T) {
-	all := &corev3.RuntimeFractionalPercent{DefaultValue: &typev3.FractionalPercent{Numerator: 100}}
 	entry := mustMarshal(&localratelimitv3.LocalRateLimit{
-		TokenBucket:   &typev3.TokenBucket{MaxTokens: 3, FillInterval: durationpb.New(time.Hour)},
-		FilterEnabled: all, FilterEnforced: all,
+		TokenBucket: &typev3.TokenBucket{
+			MaxTokens: 3, TokensPerFill: wrapperspb.UInt32(1), FillInterval: durationpb.New(time.Hour),
+		},
 	})
-	for _, slot := range []string{slots.LimitsEarly, slots.LimitsLate} {
+	for _, slot := range []string{slots.LimitsEarly, slots.EarlyProxy, slots.LimitsLate, slots.LateProxy} {
 		t.Run(slot, func(t *testing.T) {
 			bind := freePort(t)
 			w := stateEach(t, bind, alternate(plan.Setting{Slot: slot}, plan.Setting{Slot: slot, Off: true}))
@@ -194,7 +196,7 @@ func TestLoopsSlot(t *testing.T) {
 			bind := freePort(t)
 			startProxy(t, stateEach(t, bind, alternate(c.on, off)).resources())
 			for i, host := range levelHosts {
-				last := call{Host: host, URI: "/", Header: map[string]string{model.LoopHeader: lastHop().Value}}.do(t, bind).Status
+				last := call{Host: host, URI: "/", Header: map[string]string{model.LoopHeader: extend.LastHop().Value}}.do(t, bind).Status
 				if want := []int{c.status, 200}[i%2]; last != want {
 					t.Errorf("%s: %d, want %d", host, last, want)
 				}

@@ -19,6 +19,7 @@ type statedRule struct {
 	Settings []plan.Setting   // of its route and of itself
 	Nearer   [][]plan.Setting // of its backendRefs, in their order; it may end early
 	Fields   []byte           // of an envoy.config.route.v3.Route, in place of what the rule says
+	Instead  [][]byte         // of backendRefs, in their order, in place of Fields; nil: Fields
 }
 
 // stated finds the settings of a rule among those of its route.
@@ -40,6 +41,7 @@ func withSettings(r model.Rule, ofRoute []plan.Setting, rules []plan.RuleSetting
 	s := statedRule{Rule: r, Settings: ofRoute}
 	if i := ruleIn(rules, r.Key); i >= 0 {
 		s.Settings, s.Nearer, s.Fields = slots.Join(ofRoute, rules[i].Own), rules[i].Backends, rules[i].Fields
+		s.Instead = rules[i].BackendFields
 	}
 	return s
 }
@@ -84,9 +86,18 @@ func (r statedRule) of(backend int) []plan.Setting {
 	return nil
 }
 
+// fieldsOf are the fields of a backendRef's route.
+func (r statedRule) fieldsOf(backend int) []byte {
+	if backend < len(r.Instead) && r.Instead[backend] != nil {
+		return r.Instead[backend]
+	}
+	return r.Fields
+}
+
 // apart tells whether one of a rule's backends needs a route of its own.
 func (r statedRule) apart() bool {
-	return r.Divided() || slices.ContainsFunc(r.Nearer, func(s []plan.Setting) bool { return len(s) > 0 })
+	return r.Divided() || slices.ContainsFunc(r.Nearer, func(s []plan.Setting) bool { return len(s) > 0 }) ||
+		slices.ContainsFunc(r.Instead, func(fields []byte) bool { return fields != nil })
 }
 
 // clusters are those that the rule names.

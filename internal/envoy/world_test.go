@@ -28,6 +28,7 @@ type world struct {
 	reduced   *flow.Source[model.DomainKey, model.Reduced]
 	backends  *flow.Source[plan.BackendKey, model.Backend]
 	secrets   *flow.Source[model.ObjectRef, model.Secret]
+	running   *flow.Source[model.ObjectRef, int32]
 
 	stated *statedSources // nil: nobody states settings
 
@@ -84,6 +85,7 @@ func newWorldIn(g *flow.Graph, stated *statedSources) *world {
 		reduced:   flow.NewSource[model.DomainKey, model.Reduced](g, "reduced"),
 		backends:  flow.NewSource[plan.BackendKey, model.Backend](g, "backends"),
 		secrets:   flow.NewSource[model.ObjectRef, model.Secret](g, "secrets"),
+		running:   flow.NewSource[model.ObjectRef, int32](g, "running"),
 		places:    map[model.ObjectRef][]model.Place{},
 	}
 	w.out = New(g, plan.Plan{
@@ -91,6 +93,7 @@ func newWorldIn(g *flow.Graph, stated *statedSources) *world {
 		Routes: w.routes.Collection(), Sites: w.sites.Collection(), Reduced: w.reduced.Collection(),
 		Domains: plan.DomainsOf(w.sites.Collection()), Settings: settings,
 		Backends: w.backends.Collection(), Secrets: w.secrets.Collection(),
+		Running: w.running.Collection(),
 	}, w.feedback)
 	g.Apply("start", func(b *flow.Batch) {
 		w.gateways.Synced(b)
@@ -101,6 +104,7 @@ func newWorldIn(g *flow.Graph, stated *statedSources) *world {
 		w.reduced.Synced(b)
 		w.backends.Synced(b)
 		w.secrets.Synced(b)
+		w.running.Synced(b)
 	})
 	return w
 }

@@ -28,7 +28,8 @@ func childFiles(s dialect.ChildStart) (map[string][]byte, error) {
 }
 
 func podFiles(s dialect.PodStart) (map[string][]byte, error) {
-	return envoy.PodBootstrapFrom(s, fromFiles(s.Configuration))
+	at := s.Configuration
+	return envoy.PodBootstrapFrom(s, fromFiles(at), pathSource(at.Dir, fileOf(members)))
 }
 
 // fromFiles is where the lists of clusters and of listeners come from.

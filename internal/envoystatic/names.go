@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"strings"
 
+	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/resource"
 )
 
@@ -18,7 +19,12 @@ const (
 const longestName = 253
 
 // prefixes begin the names of files of one resource.
-var prefixes = map[resource.Type]string{resource.Routes: "rds", resource.Secret: "sds", resource.Extension: "ecds"}
+var prefixes = map[resource.Type]string{
+	resource.Routes: "rds", resource.Secret: "sds", resource.Extension: "ecds", resource.Endpoints: "eds",
+}
+
+// members are the only endpoints that have a file of their own: those of others stand in their clusters.
+var members = resource.Name{Type: resource.Endpoints, Name: envoy.LocalCluster}
 
 // fileOf is the file of a resource that has one of its own. An underscore stands for a slash: names of objects have
 // none, so no two resources have one file. What would be too long ends with a hash.

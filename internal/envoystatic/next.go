@@ -18,7 +18,7 @@ type wanted struct {
 func newWanted(at dialect.FileStart, all map[resource.Name]resource.Resource) (wanted, error) {
 	w := wanted{texts{}, texts{}, map[string][]byte{}, map[string][]byte{}, map[string]texts{}}
 	for n := range all {
-		if n.Type == resource.Endpoints { // they stand in their clusters
+		if n.Type == resource.Endpoints && n != members { // they stand in their clusters
 			continue
 		}
 		text, err := textOf(n, all, at)
@@ -30,7 +30,7 @@ func newWanted(at dialect.FileStart, all map[resource.Name]resource.Resource) (w
 			w.listeners[n.Name] = text
 		case resource.Cluster:
 			w.clusters[n.Name] = text
-		case resource.Routes:
+		case resource.Routes, resource.Endpoints:
 			w.tables[fileOf(n)] = texts{n.Name: text}.file()
 		case resource.Extension:
 			w.extensions[fileOf(n)] = texts{n.Name: text}
@@ -137,6 +137,12 @@ func (h had) missing(
 ) (list []resource.Name) {
 	for n := range all {
 		file, is := fileOf(n), false
+		if n == members {
+			if !bytes.Equal(h.files.Plain[file], w.tables[file]) {
+				list = append(list, n)
+			}
+			continue
+		}
 		switch n.Type {
 		case resource.Listener:
 			is = bytes.Equal(h.listeners[n.Name], w.listeners[n.Name])

@@ -60,7 +60,7 @@ func (q *asked) feature(p policy.RulePiece) (list []Policy) {
 	}
 	words := q.world.Policies.WordsOf(p)
 	for _, f := range p.Fields {
-		one := Policy{Field: strings.TrimSuffix(p.Feature+"."+f.Path, "."), Value: plain(f.Value), From: q.source(f.From)}
+		one := Policy{Field: policy.FieldPath(p.Feature, f.Path), Value: plain(f.Value), From: q.source(f.From)}
 		one.Instead, one.Words, instead, words = instead, words, "", nil
 		list = append(list, q.over(one, p, f.Path))
 	}

@@ -22,6 +22,27 @@ func clash(f, beside model.Filters) string {
 	return ""
 }
 
+// besideAnswer are the problems of filters of a rule that a policy answers for.
+func besideAnswer(r model.Rule) []problem {
+	const mend = "which a policy that the rule names answers; leave one of the two filters out"
+	switch {
+	case !r.Answers:
+		return nil
+	case r.Redirect != nil:
+		return incompatible("a request can't be redirected, " + mend)
+	case r.CORS != nil:
+		return incompatible("Envoy answers no CORS for requests, " + mend)
+	case len(r.Mirrors) > 0:
+		return incompatible("a request can't be mirrored, " + mend)
+	case r.Rewrite != nil:
+		return incompatible("no backend gets a request that is rewritten, " + mend)
+	case r.RequestHeaders != nil:
+		return []problem{{severity: model.Warning,
+			message: "no backend gets the headers of a request, " + mend}}
+	}
+	return nil
+}
+
 // repeats tells what the filters of a backendRef do again, or undo, that the rule's filters do. "": nothing.
 func repeats(rule, f model.Filters) string {
 	const mend = "the rule's own filters do it, too; state it in one of the two places"

@@ -13,7 +13,8 @@ func (s ruleScope) filters(list []gatewayv1.HTTPRouteFilter) (read model.Filters
 	seen := map[gatewayv1.HTTPRouteFilterType]bool{}
 	for i, f := range list {
 		at := fmt.Sprintf("[%d]", i)
-		if seen[f.Type] && f.Type != gatewayv1.HTTPRouteFilterRequestMirror {
+		if seen[f.Type] && f.Type != gatewayv1.HTTPRouteFilterRequestMirror &&
+			f.Type != gatewayv1.HTTPRouteFilterExtensionRef {
 			problems = append(problems, below(at,
 				incompatible(fmt.Sprintf("a second filter of type %s; state one", f.Type)))...)
 		}
@@ -55,7 +56,9 @@ func (s ruleScope) filter(read model.Filters, f gatewayv1.HTTPRouteFilter) (mode
 		read.Auth, wrong = s.auth(*f.ExternalAuth)
 	case f.Type == gatewayv1.HTTPRouteFilterExtensionRef && f.ExtensionRef != nil:
 		field = ".extensionRef"
-		wrong = s.extension(*f.ExtensionRef)
+		if wrong = s.extension(*f.ExtensionRef); s.ofBackend {
+			wrong = s.extensionAt(*f.ExtensionRef)
+		}
 	default:
 		wrong = []problem{s.unknown(".type", fmt.Sprintf("a filter of type %s", f.Type))}
 	}

@@ -108,7 +108,7 @@ func New(g *flow.Graph, in *kinds.Sources, o Options) *Meaning {
 	m.Policies = policy.New(store, policy.Inputs{
 		Sources: in, Plan: m.Plan, Lookups: m.lookups(kinds, grants), Renderers: o.Renderers, Namespace: o.Namespace,
 	})
-	m.Plan.Settings = m.Policies.Settings
+	m.Plan.Settings, m.Plan.Fetches = m.Policies.Settings, m.Policies.Fetches
 	m.Plan.Backends = m.withPolicies(m.Policies)
 	m.naming = newNamedBackends(m.Plan.Routes, m.tlsPolicies)
 	m.Plan.Selections = kinds.selections(m.naming)
@@ -167,6 +167,11 @@ func (m *Meaning) newListenerPlan(planes dataPlanes) {
 		func(c *flow.Ctx, ref model.ObjectRef, own class) (plan.Class, bool) {
 			_, used := flow.Fetch(c, m.named, ref)
 			return plan.Class{Used: used, Deleting: own.Deleting}, true
+		})
+	m.Plan.Running = flow.Map(m.gateways, "plan/running",
+		func(c *flow.Ctx, ref model.ObjectRef, g gatewayFacts) (int32, bool) {
+			front, _ := flow.Fetch(c, m.in.Fronts.Collection(), ref)
+			return max(1, front.Proxies), g.Fronted
 		})
 	m.Plan.Proxies = flow.Map(m.in.Gateways.Collection(), "plan/proxy", proxyOf(m.gateways, planes))
 	m.Plan.Listeners = flow.Map(m.listeners, "plan/listener",

@@ -26,6 +26,7 @@ type gatewayFacts struct {
 	Spec       []listenerSpec // as Listeners
 	Bind       []string       // IP addresses, sorted
 	PortOffset int32
+	AccessLog  string
 	Proxy      plan.Proxy   // but for its Parameters
 	Parameters []parameters // the class's first
 	// Client is the certificate that is shown to backends that a BackendTLSPolicy targets; nil: none.
@@ -82,7 +83,8 @@ func gatewayOf(
 		asked, bind, wrong := readAddresses(o.Spec.Addresses, environment)
 		f := gatewayFacts{
 			Generation: o.Meta.Generation, Class: classRef, PortOffset: environment.PortOffset, Fronted: environment.Fronted,
-			Bind: bind, Parameters: own.Parameters,
+			AccessLog: environment.AccessLog,
+			Bind:      bind, Parameters: own.Parameters,
 			Proxy: plan.Proxy{
 				UID: o.Meta.UID, Name: ProxyName(ref), DataPlane: own.DataPlane, Held: o.Meta.Held, Leaving: o.Meta.Deleting,
 				Labels: own.Labels, Annotations: own.Annotations, Addresses: asked,

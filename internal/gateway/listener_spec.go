@@ -64,6 +64,8 @@ func unbindable(port int32, environment model.Environment) string {
 		return fmt.Sprintf("with the port offset %d it is %d; ports are 1 to 65535", environment.PortOffset, bind)
 	case bind == environment.ProbePort:
 		return fmt.Sprintf("the proxies answer the kubelet's probes on port %d", bind)
+	case bind == environment.MetricsPort:
+		return fmt.Sprintf("the proxies answer Prometheus on port %d", bind)
 	}
 	return ""
 }

@@ -33,7 +33,7 @@ func listenersOf(
 			spec := g.Spec[i]
 			f := listenerFacts{
 				Listener: model.Listener{Key: view.Key, Gateway: ref, DataPlane: g.Proxy.DataPlane, Port: view.Port,
-					Protocol: spec.Protocol, Hostname: view.Hostname},
+					Protocol: spec.Protocol, Hostname: view.Hostname, AccessLog: g.AccessLog},
 				Kinds: spec.Kinds, Overlaps: spec.Overlaps, Findings: slices.Clone(spec.Findings),
 			}
 			for j, cert := range spec.Certificates {
@@ -125,6 +125,7 @@ func portOf(
 		g, _ := flow.Fetch(c, gateways, key.Gateway)
 		p := model.Port{
 			Key: key, BindPort: key.Number + g.PortOffset, Addresses: g.Bind, DataPlane: g.Proxy.DataPlane,
+			AccessLog: g.AccessLog,
 		}
 		served := map[string]bool{}
 		for _, f := range listeners.All() {

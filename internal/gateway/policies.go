@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -17,10 +19,10 @@ import (
 func (m *Meaning) lookups(kinds backendKinds, grants *grants) policy.Lookups {
 	return policy.Lookups{
 		Backend: func(c *flow.Ctx, from model.ObjectRef, to gatewayv1.BackendObjectReference, grpc bool) (
-			model.BackendKey, policy.Unusable,
+			policy.Named, policy.Unusable,
 		) {
 			read := kinds.resolve(c, grants, from, to, grpc)
-			return read.Key, policy.Unusable{Reason: read.Unusable.reason, Message: read.Unusable.message}
+			return policy.Named{Key: read.Key, Outside: read.External}, policy.Unusable{Reason: read.Unusable.reason, Message: read.Unusable.message}
 		},
 		Secret: func(c *flow.Ctx, from model.ObjectRef, to gatewayv1.SecretObjectReference) (
 			*input.SecretSpec, policy.Unusable,
@@ -41,6 +43,9 @@ func (m *Meaning) lookups(kinds backendKinds, grants *grants) policy.Lookups {
 		ConfigMap: func(c *flow.Ctx, from model.ObjectRef, name string) (*input.ConfigMapSpec, policy.Unusable) {
 			ref := model.Ref(model.KindConfigMap, from.Namespace(), name)
 			return lookUp(c, m.in.ConfigMaps, m.in, ref, "ConfigMapNotFound")
+		},
+		Through: func(c *flow.Ctx, backend model.BackendKey) (model.Backend, bool) {
+			return m.backend(c, plan.BackendKey{Backend: backend}, "")
 		},
 	}
 }
@@ -112,6 +117,27 @@ func policyNamed(route model.ObjectRef, to gatewayv1.LocalObjectReference) model
 	return model.Ref(model.KindOf(string(to.Group), string(to.Kind)), route.Namespace(), string(to.Name))
 }
 
+// extensionAt tells what is wrong with a filter of a backendRef that names a policy: then requests to that backend are
+// answered with an error, and no others.
+func (s ruleScope) extensionAt(to gatewayv1.LocalObjectReference) []problem {
+	problems := s.extension(to)
+	ref := policyNamed(s.route, to)
+	if feature, found := s.refs.policies.Misplaced(s.c, ref); len(problems) == 0 && found {
+		kind, _ := s.refs.policies.Of(ref.Kind())
+		what := "no policy of this kind can be stated for a backendRef"
+		if names := kind.AtBackendRef(); len(names) > 0 {
+			what = "a backendRef takes " + strings.Join(names, " and ") + " of it"
+		}
+		problems = []problem{{condition: "ResolvedRefs", reason: "InvalidKind", message: fmt.Sprintf(
+			"%s states %s; %s; %s", ref, feature, what, s.answersInstead())}}
+	}
+	for i := range problems {
+		problems[i].drops = false
+		problems[i].message = strings.Replace(problems[i].message, "the rule answers", "the backend's share gets", 1)
+	}
+	return problems
+}
+
 // policiesOf are those that a rule's filters name and that are there.
 func (s ruleScope) policiesOf(filters []gatewayv1.HTTPRouteFilter) (list []model.ObjectRef) {
 	for _, f := range filters {
@@ -120,4 +146,16 @@ func (s ruleScope) policiesOf(filters []gatewayv1.HTTPRouteFilter) (list []model
 		}
 	}
 	return list
+}
+
+// unextended tells whether one of a backendRef's filters names a policy that can't be stated there.
+func (s ruleScope) unextended(filters []gatewayv1.HTTPRouteFilter) bool {
+	return slices.ContainsFunc(filters, func(f gatewayv1.HTTPRouteFilter) bool {
+		return f.ExtensionRef != nil && len(s.extensionAt(*f.ExtensionRef)) > 0
+	})
+}
+
+// answers tells whether one of some policies answers requests in place of backends.
+func (s ruleScope) answers(policies []model.ObjectRef) bool {
+	return slices.ContainsFunc(policies, func(ref model.ObjectRef) bool { return s.refs.policies.Answers(s.c, ref) })
 }

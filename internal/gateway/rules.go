@@ -94,6 +94,8 @@ type ruleScope struct {
 	refs    references
 	route   model.ObjectRef
 	matches []model.Match // of the rule
+	// ofBackend: filters are those of a backendRef.
+	ofBackend bool
 }
 
 // unknown is the problem of what is not supported, for which the rule is dropped.
@@ -119,8 +121,10 @@ func (s ruleScope) read(spec gatewayv1.HTTPRouteRule, rule model.Rule) (model.Ru
 	rule.Filters, wrong = s.filters(spec.Filters)
 	add(".filters", wrong)
 	rule.Policies = s.policiesOf(spec.Filters)
+	rule.Answers = s.answers(rule.Policies)
+	add(".filters", besideAnswer(rule))
 	backends, wrong := s.backends(spec.BackendRefs, rule.Filters)
-	add(".backendRefs", append(wrong, s.weightless(rule.Filters, backends)...))
+	add(".backendRefs", append(wrong, s.weightless(rule, backends)...))
 	rule.Timeouts, wrong = readTimeouts(spec.Timeouts)
 	add(".timeouts", wrong)
 	rule.Retry, wrong = readRetry(spec.Retry)
@@ -144,8 +148,12 @@ func (s ruleScope) read(spec gatewayv1.HTTPRouteRule, rule model.Rule) (model.Ru
 }
 
 // weightless warns of a rule that has no backend to send a request to.
-func (s ruleScope) weightless(of model.Filters, backends []sharing) []problem {
-	if of.Redirect != nil || slices.ContainsFunc(backends, func(b sharing) bool { return b.Weight > 0 }) {
+func (s ruleScope) weightless(of model.Rule, backends []sharing) []problem {
+	if of.Answers && len(backends) > 0 {
+		return []problem{{severity: model.Warning,
+			message: "no backend gets a request, since a policy that the rule names answers; leave them out"}}
+	}
+	if of.Answers || of.Redirect != nil || slices.ContainsFunc(backends, func(b sharing) bool { return b.Weight > 0 }) {
 		return nil
 	}
 	_, answer := s.route.Kind().Failure()
@@ -179,7 +187,10 @@ func (s ruleScope) backends(
 			backend.Invalid, backend.Session = true, nil
 		}
 		if len(b.Filters) > 0 {
-			filters, wrong := s.filters(b.Filters)
+			own := s
+			own.ofBackend = true
+			filters, wrong := own.filters(b.Filters)
+			backend.Policies, backend.Invalid = own.policiesOf(b.Filters), backend.Invalid || own.unextended(b.Filters)
 			wrong = append(wrong, incompatible(cmp.Or(repeats(of, filters), clash(filters, of)))...)
 			problems = append(problems, below(at+".filters", wrong)...)
 			backend.Filters = &filters

@@ -8,8 +8,8 @@ import (
 
 // TestUnbindable: a port is a number that the offset leaves one, and is not the proxies' own.
 func TestUnbindable(t *testing.T) {
-	in := model.Environment{ProbePort: 19003, PortOffset: 10000}
-	for port, bound := range map[int32]bool{80: true, 9003: false, 19003: true, 55535: true, 55536: false} {
+	in := model.Environment{ProbePort: 19003, MetricsPort: 19001, PortOffset: 10000}
+	for port, bound := range map[int32]bool{80: true, 9003: false, 9001: false, 19003: true, 55535: true, 55536: false} {
 		if why := unbindable(port, in); (why == "") != bound {
 			t.Errorf("port %d: %q", port, why)
 		}

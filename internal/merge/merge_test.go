@@ -308,6 +308,23 @@ func BenchmarkLeaves(b *testing.B) {
 	}
 }
 
+// TestRootList: a feature may be a list, whose elements merge by their keys.
+func TestRootList(t *testing.T) {
+	m, err := New([]byte(`{"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+		"items": {"type": "object", "required": ["name"], "properties": {
+			"name": {"type": "string"}, "requests": {"type": "integer"}, "unlimited": {"type": "boolean"}}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := merged(t, m, read(t, `[{"name": "b", "requests": 1}]`), read(t, `[{"name": "b", "unlimited": true}, {"name": "a"}]`))
+	if got := written(t, v); got != `[{"name":"a"},{"name":"b","requests":1,"unlimited":true}]` {
+		t.Error("merged:", got)
+	}
+	if l := m.Leaves(v); len(l) != 3 || l[1] != (Leaf{"[b].requests", "1"}) {
+		t.Error("the leaves are", l)
+	}
+}
+
 // TestRootValue: a feature may be a single value.
 func TestRootValue(t *testing.T) {
 	m, err := New([]byte(`{"type": "integer", "format": "int32"}`))

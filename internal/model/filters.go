@@ -44,6 +44,12 @@ type Header struct{ Name, Value string }
 // LoopHeader is the header by which hops through hostnames are counted (RFC 8586): nobody else changes it.
 const LoopHeader = "cdn-loop"
 
+// LoopToken is what each hop adds to it, and MostHops how many a request may have.
+const (
+	LoopToken = "cardea"
+	MostHops  = 5
+)
+
 // Framing are headers by which a message is told from the next one, or that are about one connection (RFC 9110, 7.6.1;
 // RFC 9112, 6): who could set them could have a part of a body taken for a message. No route and no authorization
 // server may.

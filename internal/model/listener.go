@@ -34,6 +34,7 @@ type Port struct {
 	Protocol  Protocol // all listeners that serve agree on it
 	DataPlane DataPlane
 	Listeners []PortListener
+	AccessLog string // as the Environment says
 }
 
 // PortListener is a listener as its port's other listeners see it: hosts go to the most specific one. One that can't
@@ -65,6 +66,8 @@ type Listener struct {
 	Certificates []ObjectRef
 	// Clients, for HTTPS: whose certificates clients show; nil: they are not asked for any.
 	Clients *ClientValidation
+	// AccessLog is as the Environment says.
+	AccessLog string
 }
 
 // ClientValidation is how clients' certificates are judged. All listeners of a port have the same one.
@@ -93,8 +96,11 @@ type Environment struct {
 	// Fronted: a Service stands before the proxies. It has the Gateway's addresses, and the proxies bind Addresses. Else
 	// the proxies bind the Gateway's addresses themselves.
 	Fronted bool
-	// ProbePort is the proxies' own, which no listener can bind; 0: none.
-	ProbePort int32
+	// ProbePort and MetricsPort are the proxies' own, which no listener can bind; 0: none.
+	ProbePort, MetricsPort int32
+	// AccessLog is the file that requests are logged to, where nobody states another log; "-": the standard output of each
+	// proxy; "": nowhere.
+	AccessLog string
 	// ClusterDomain is the DNS domain of the cluster in which the proxies are pods; "": they are not.
 	ClusterDomain string
 	APIs          []string // versions of the Gateway API whose CRDs are installed, each once; none: there are no CRDs
@@ -110,6 +116,8 @@ type Front struct {
 	// Reason and Message say what is wrong, in words of the Gateway's condition Accepted (InvalidParameters) or Programmed
 	// (AddressNotAssigned, AddressNotUsable, NoResources); none if all is as it was asked for.
 	Reason, Message string
+	// Proxies is how many serve.
+	Proxies int32
 	// Note is what else should be known of what stands there, though it may serve: a rollout that does not come to its
 	// end, a label that was not set.
 	Note string

@@ -57,8 +57,8 @@ type RuleKey struct {
 // Owner is the route.
 func (k RuleKey) Owner() ObjectRef { return k.Route }
 
-// Rule says what happens to a request that one of its matches takes. Exactly one of Error, Redirect and Backends
-// decides the answer, in this order.
+// Rule says what happens to a request that one of its matches takes. Exactly one of Error, Redirect, Answers and
+// Backends decides the answer, in this order.
 type Rule struct {
 	Key     RuleKey
 	Index   int     // in spec.rules; two may have one, if one of them has only the matches that can't be read
@@ -75,6 +75,8 @@ type Rule struct {
 	Session  *Session
 	// Policies are those that its filters of type ExtensionRef name, in their order.
 	Policies []ObjectRef
+	// Answers: one of Policies answers requests in place of Backends.
+	Answers bool
 }
 
 // Field is where the rule stands in its route.
@@ -137,6 +139,8 @@ type WeightedBackend struct {
 	Filters *Filters
 	// Session is the backend's own, and counts unless the rule states one.
 	Session *Session
+	// Policies are those that its filters of type ExtensionRef name, in their order.
+	Policies []ObjectRef
 }
 
 // Uses lists the backends that the rule sends requests to.
@@ -145,7 +149,7 @@ func (r Rule) Uses() []BackendKey {
 		return nil
 	}
 	list := r.Filters.uses()
-	if r.Redirect != nil {
+	if r.Redirect != nil || r.Answers {
 		return list
 	}
 	for _, b := range r.Backends {

@@ -24,8 +24,12 @@ type Plan struct {
 
 	// Selections are the XBackends whose pods have to be found: those with a selector that routes name where they serve.
 	Selections *flow.Collection[model.ObjectRef, Selection]
+	// Fetches are the documents that are to be fetched; nil: there can't be any.
+	Fetches *flow.Collection[model.FetchKey, model.Fetch]
 	// Classes are the GatewayClasses of ours.
 	Classes *flow.Collection[model.ObjectRef, Class]
+	// Running is how many proxies of a Gateway serve, 1 at least, where there may be several; nil: there are none.
+	Running *flow.Collection[model.ObjectRef, int32]
 	// Proxies is what to run for each Gateway of ours, and for each that was ours and has not been let go.
 	Proxies *flow.Collection[model.ObjectRef, Proxy]
 }

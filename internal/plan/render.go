@@ -13,7 +13,7 @@ type Renderer interface {
 	// Backend renders a value for a backend. able is false if the data plane knows nothing of the feature there.
 	Backend(v extend.Value, of model.BackendKey) (r Rendered, able bool)
 	// Error answers a status to every request, under a name.
-	Error(name string, status int, from model.ObjectRef) Setting
+	Error(name string, status int, from model.ObjectRef) []Setting
 }
 
 // Rendered is what a value of a feature was rendered to.

@@ -1,8 +1,8 @@
 package plan
 
 import (
-	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -64,6 +64,8 @@ type RuleSettings struct {
 	Fields []byte // of the data plane's routes, encoded, in place of what is there
 	// Backends are those of the backendRefs.
 	Backends [][]Setting
+	// BackendFields are, of backendRefs in the same order, those of their routes, in place of Fields; nil: Fields.
+	BackendFields [][]byte
 }
 
 // SharedEntry is what one object states of a filter that keeps state: a message of the filter's type, which is merged

@@ -3,6 +3,7 @@ package policy
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"cardea.dev/cardea/internal/merge"
 )
@@ -103,7 +104,9 @@ func (e *Effective) account(t *merge.Type, value any, all []applied) {
 	for i := len(all) - 1; i >= 0; i-- {
 		if all[i].disable {
 			e.lose(all[:i], func(merge.Leaf) Source { return all[i].Source })
+			off := all[i].Source
 			all = all[i+1:]
+			e.held(off, all)
 			break
 		}
 	}
@@ -116,6 +119,14 @@ func (e *Effective) account(t *merge.Type, value any, all []applied) {
 		e.Fields = append(e.Fields, Field{leaf.Path, leaf.JSON, inForce[leaf.Path]})
 	}
 	e.lose(all, func(leaf merge.Leaf) Source { return inForce[leaf.Path] })
+}
+
+// held tells who turned the feature off in vain: an override states it.
+func (e *Effective) held(off Source, since []applied) {
+	i := slices.IndexFunc(since, func(a applied) bool { return a.Override && a.Source != off })
+	if i >= 0 {
+		e.Lost = append(e.Lost, Lost{Value: "off", From: off, By: since[i].Source})
+	}
 }
 
 func (e *Effective) lose(stated []applied, to func(merge.Leaf) Source) {

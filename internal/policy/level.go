@@ -21,6 +21,7 @@ const (
 	LevelRule
 	LevelExtension
 	LevelOwn // the fields of the object itself
+	LevelBackendRef
 	LevelBackend
 	LevelPort
 	levelCount
@@ -30,7 +31,8 @@ var levelWords = [levelCount]string{
 	LevelClass: "on the GatewayClass", LevelGateway: "on the Gateway", LevelListenerSet: "on the ListenerSet",
 	LevelListener: "on the listener", LevelParentRoute: "on the delegating route",
 	LevelParentRule: "on the delegating rule", LevelRoute: "on the route", LevelRule: "on the rule",
-	LevelExtension: "by the rule's extensionRef", LevelOwn: "the route itself", LevelBackend: "on the backend",
+	LevelExtension: "by the rule's extensionRef", LevelOwn: "the route itself",
+	LevelBackendRef: "by the backendRef's extensionRef", LevelBackend: "on the backend",
 	LevelPort: "on the backend's port",
 }
 

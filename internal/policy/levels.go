@@ -3,6 +3,7 @@ package policy
 import (
 	"slices"
 
+	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 )
@@ -27,6 +28,8 @@ type level struct {
 	Inherits []string
 	// Holds, under Feature "": the features of which overrides state something.
 	Holds []string
+	// AnewGRPC and Anew, under Feature "": the features that the rules of GRPCRoutes, or all, read once more.
+	AnewGRPC, Anew []string
 }
 
 // levels has what is stated at each Gateway and at its listeners. A listener that states nothing has what its Gateway
@@ -105,15 +108,22 @@ func (m *Meaning) emitLevels(c *flow.Ctx, g gatewayLevel, emit func(LevelKey, le
 			if overridden(scope.stated[f.Name]) {
 				index.Holds = append(index.Holds, f.Name)
 			}
+			index.anew(f.Name, piece)
 			emit(LevelKey{g.ref, section, g.kind.Kind, f.Name}, level{Stated: scope.stated[f.Name], Piece: piece})
 		}
 		if section != "" {
 			for name, piece := range broad {
-				if len(piece.Rendered.Fields) > 0 && !slices.Contains(index.Inherits, name) && !scope.has(name) {
+				if scope.has(name) {
+					continue
+				}
+				if len(piece.Rendered.Fields) > 0 && !slices.Contains(index.Inherits, name) {
 					index.Inherits = append(index.Inherits, name)
 				}
+				index.anew(name, piece)
 			}
 			slices.Sort(index.Inherits)
+			slices.Sort(index.AnewGRPC)
+			slices.Sort(index.Anew)
 			for _, name := range held {
 				if !slices.Contains(index.Holds, name) {
 					index.Holds = append(index.Holds, name)
@@ -124,6 +134,16 @@ func (m *Meaning) emitLevels(c *flow.Ctx, g gatewayLevel, emit func(LevelKey, le
 			held = index.Holds
 		}
 		emit(LevelKey{g.ref, section, g.kind.Kind, ""}, index)
+	}
+}
+
+// anew notes which rules read a feature once more.
+func (l *level) anew(feature string, p Piece) {
+	switch p.Anew {
+	case extend.AnewGRPC:
+		l.AnewGRPC = append(l.AnewGRPC, feature)
+	case extend.AnewAll:
+		l.Anew = append(l.Anew, feature)
 	}
 }
 

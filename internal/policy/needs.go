@@ -20,11 +20,13 @@ type needed struct {
 	Gateways []model.ObjectRef
 	Entries  []plan.RenderedEntry // of filters that keep state
 	Uses     []model.BackendKey   // that they send requests to
+	Fetches  []fetch              // documents that they depend on
 }
 
-// add adds what a value was rendered to.
-func (n *needed) add(r plan.Rendered) {
-	n.Entries = append(n.Entries, r.Entries...)
+// add adds what a piece needs.
+func (n *needed) add(p Piece) {
+	r := p.Rendered
+	n.Entries, n.Fetches = append(n.Entries, r.Entries...), append(n.Fetches, p.Fetches...)
 	for _, s := range r.Settings {
 		for _, b := range s.Uses {
 			if !slices.Contains(n.Uses, b) {
@@ -34,7 +36,7 @@ func (n *needed) add(r plan.Rendered) {
 	}
 }
 
-func (n *needed) any() bool { return len(n.Entries)+len(n.Uses) > 0 }
+func (n *needed) any() bool { return len(n.Entries)+len(n.Uses)+len(n.Fetches) > 0 }
 
 // byPlace makes at most one value of each level, and of each route.
 func byPlace[V any](
@@ -53,12 +55,12 @@ func byPlace[V any](
 func (m *Meaning) needs(routes *flow.Collection[model.ObjectRef, model.Route]) *flow.Collection[place, needed] {
 	return byPlace(m, "needs", func(k LevelKey, l level) (needed, bool) {
 		n := needed{Gateways: []model.ObjectRef{k.Gateway}}
-		n.add(l.Piece.Rendered)
+		n.add(l.Piece)
 		return n, n.any()
 	}, func(c *flow.Ctx, ref model.ObjectRef, r Route) (needed, bool) {
 		var n needed
 		for _, p := range r.pieces() {
-			n.add(p.Rendered)
+			n.add(p.Piece)
 		}
 		if n.any() {
 			route, _ := flow.Fetch(c, routes, ref)

@@ -20,6 +20,9 @@ type Piece struct {
 	// Status answers in place of what is stated, which can't be served; 0: it is served.
 	Status   int
 	Findings []Finding
+	Fetches  []fetch // documents that it depends on
+	// Anew is which rules that inherit it read it once more.
+	Anew extend.Anew
 }
 
 // Finding is something that is wrong with what a policy states.
@@ -48,6 +51,7 @@ type scope struct {
 	features []*Feature
 	stated   map[string][]statements
 	merged   map[string]Effective
+	refusals map[string]string // why features are invalid, whatever their values
 }
 
 func (m *Meaning) scope(c *flow.Ctx, kind Kind, d model.DataPlane) *scope {
@@ -56,7 +60,7 @@ func (m *Meaning) scope(c *flow.Ctx, kind Kind, d model.DataPlane) *scope {
 		stated: map[string][]statements{}, merged: map[string]Effective{},
 	}
 	s.denied = func(status int, feature string, by model.ObjectRef) (int, plan.Rendered) {
-		return status, plan.Rendered{Settings: []plan.Setting{s.renderer.Error("denied/"+feature, status, by)}}
+		return status, plan.Rendered{Settings: s.renderer.Error("denied/"+feature, status, by)}
 	}
 	return s
 }
@@ -94,15 +98,17 @@ func (s *scope) render(f *Feature, p *Piece) {
 		told.refused = true
 		told.add("", Finding{Condition: "Accepted", Reason: "Invalid", Message: p.Wrong})
 	}
+	s.refusedAs(f, told)
 	value, err := f.Read(reader{scope: s, problems: told}, []byte(p.JSON))
 	if err != nil {
 		told.add("", Finding{Condition: "Accepted", Reason: "Invalid", Message: err.Error()})
 		told.refused = true
 	} else {
-		p.Shown = string(value.Shown())
+		p.Shown, p.Anew = string(value.Shown()), value.Anew()
 	}
 	// Of a feature that keeps what is right, Read has left out what is wrong.
-	if err == nil && p.Wrong == "" && (f.OnInvalid == extend.Keep || !told.refused && !told.pending) {
+	readable := err == nil && p.Wrong == "" && s.refusals[f.Name] == ""
+	if readable && (f.OnInvalid == extend.Keep || !told.refused && !told.pending) {
 		rendered, able := s.rendering(s.renderer, value, p.by())
 		for _, u := range rendered.Unsupported {
 			told.unsupported(u.Field, u.Why)
@@ -112,7 +118,7 @@ func (s *scope) render(f *Feature, p *Piece) {
 		}
 		p.Rendered = rendered
 	}
-	p.Findings = told.list
+	p.Findings, p.Fetches = told.list, told.fetches
 	if f.OnInvalid != extend.Deny || !told.refused && !told.pending {
 		return
 	}
@@ -154,6 +160,7 @@ type problems struct {
 	effective        *Effective
 	refused, pending bool
 	list             []Finding
+	fetches          []fetch
 }
 
 // add tells a problem of a field to the policy that stated it.
@@ -176,8 +183,13 @@ func fieldOf(feature, path string) string {
 	if slices.Contains([]byte(feature), '/') {
 		field = fmt.Sprintf("spec.extensions[%s]", feature)
 	}
-	if path != "" {
-		field += "." + path
+	return FieldPath(field, path)
+}
+
+// FieldPath is a part of a feature, by its path below the feature: "jwt.mode", "rateLimits[orders].requests".
+func FieldPath(feature, path string) string {
+	if path == "" || path[0] == '[' { // all of it, or an element of a feature that is a list
+		return feature + path
 	}
-	return field
+	return feature + "." + path
 }

@@ -33,6 +33,8 @@ type Meaning struct {
 	Backends *flow.Collection[plan.BackendKey, Backend]
 	// Others are the backends that settings send requests to and no route does, with the data plane that does so.
 	Others *flow.Collection[plan.BackendKey, model.DataPlane]
+	// Fetches are the documents that policies depend on.
+	Fetches *flow.Collection[model.FetchKey, model.Fetch]
 
 	in        Inputs
 	told      *flow.Collection[model.ObjectRef, flow.Members[place, told]]
@@ -59,7 +61,7 @@ func New(store *Store, in Inputs) *Meaning {
 	m.Settings.Routes = flow.Map(m.Routes, "plan/route-settings",
 		func(_ *flow.Ctx, _ model.ObjectRef, r Route) (plan.RouteSettings, bool) { return r.settings(), true })
 	needs := m.needs(in.Plan.Routes)
-	m.Settings.Shared, m.Others = entriesOf(needs), m.others(usersOf(needs))
+	m.Settings.Shared, m.Others, m.Fetches = entriesOf(needs), m.others(usersOf(needs)), m.fetches(needs)
 	m.Backends = m.backends()
 	m.Settings.Backends = flow.Map(m.Backends, "plan/backend-settings",
 		func(_ *flow.Ctx, _ plan.BackendKey, b Backend) (plan.BackendSettings, bool) { return b.settings() })

@@ -98,8 +98,8 @@ func (words) Backend(v extend.Value, _ model.BackendKey) (plan.Rendered, bool) {
 	return plan.Rendered{Backend: plan.BackendFields{Cluster: v.Shown()}}, true
 }
 
-func (words) Error(name string, status int, from model.ObjectRef) plan.Setting {
-	return plan.Setting{From: from, Slot: "guard", Name: name, Config: plan.Packed{Type: fmt.Sprint(status)}}
+func (words) Error(name string, status int, from model.ObjectRef) []plan.Setting {
+	return []plan.Setting{{From: from, Slot: "guard", Name: name, Config: plan.Packed{Type: fmt.Sprint(status)}}}
 }
 
 const plainSchema = `{"type": "object", "properties": {

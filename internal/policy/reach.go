@@ -58,7 +58,9 @@ func (k LevelKey) String() string {
 }
 
 // backendPlace is a backend as users are told of it.
-func backendPlace(k plan.BackendKey) string { return fmt.Sprintf("%s at %s", k.Backend.Words(), k.Gateway) }
+func backendPlace(k plan.BackendKey) string {
+	return fmt.Sprintf("%s at %s", k.Backend.Words(), k.Gateway)
+}
 
 // reach gathers what became of a policy's fields.
 type reach struct {

@@ -16,12 +16,20 @@ import (
 // Lookups find what policies name. from is the policy that names it: its namespace counts, and its right to refer to
 // others. What can't be used says why.
 type Lookups struct {
-	Backend func(c *flow.Ctx, from model.ObjectRef, to gatewayv1.BackendObjectReference, grpc bool) (
-		model.BackendKey, Unusable)
+	Backend func(c *flow.Ctx, from model.ObjectRef, ref gatewayv1.BackendObjectReference, grpc bool) (
+		to Named, why Unusable)
 	Secret func(c *flow.Ctx, from model.ObjectRef, to gatewayv1.SecretObjectReference) (*input.SecretSpec, Unusable)
 	// Protocol is what is spoken to a backend.
 	Protocol  func(c *flow.Ctx, backend model.BackendKey) model.BackendProtocol
 	ConfigMap func(c *flow.Ctx, from model.ObjectRef, name string) (*input.ConfigMapSpec, Unusable)
+	// Through is a backend as this program itself asks it.
+	Through func(c *flow.Ctx, backend model.BackendKey) (b model.Backend, served bool)
+}
+
+// Named is a backend that a policy names; Outside: it is a hostname.
+type Named struct {
+	Key     model.BackendKey
+	Outside bool
 }
 
 // Unusable is why a reference can't be used, in the words of a condition; zero: it can.
@@ -61,7 +69,9 @@ func (r reader) Warn(message string) {
 // Pending implements extend.Reader.
 func (r reader) Pending(message string) {
 	r.pending = true
-	r.problems.add(r.path, Finding{Condition: "ResolvedRefs", Reason: conditions.KeySetPending, Message: message})
+	r.problems.add(r.path, Finding{
+		Severity: model.Warning, Condition: "ResolvedRefs", Reason: conditions.KeySetPending, Message: message,
+	})
 }
 
 // Unresolved implements extend.Reader.
@@ -78,8 +88,14 @@ func (r reader) unusable(why Unusable) bool {
 
 // Backend implements extend.Reader.
 func (r reader) Backend(ref gatewayv1.BackendObjectReference) (extend.BackendKey, bool) {
-	key, why := r.m.lookups.Backend(r.c, r.owner(), ref, false)
-	return key, !r.unusable(why)
+	named, why := r.m.lookups.Backend(r.c, r.owner(), ref, false)
+	return named.Key, !r.unusable(why)
+}
+
+// Server implements extend.Reader.
+func (r reader) Server(ref gatewayv1.BackendObjectReference, grpc bool) (extend.BackendKey, bool, bool) {
+	named, why := r.m.lookups.Backend(r.c, r.owner(), ref, grpc)
+	return named.Key, named.Outside, !r.unusable(why)
 }
 
 // Secret implements extend.Reader.
@@ -124,9 +140,6 @@ func (r reader) Text(from extend.TextSource) (string, bool) {
 	return "", false
 }
 
-// Fetch implements extend.Reader.
-func (r reader) Fetch(string, extend.BackendKey) ([]byte, extend.State) { return nil, extend.Pending }
-
 // Effective implements extend.Reader.
 func (r reader) Effective(feature string, into any) bool {
 	e := r.merged[feature]
@@ -139,6 +152,9 @@ func (r reader) Where() extend.Where {
 	where.HTTP1 = r.http1 != nil && r.http1() // looked up for those features only that ask
 	return where
 }
+
+// Owner implements extend.Reader.
+func (r reader) Owner() string { return r.owner().String() }
 
 // owner is the object that stated the field: a policy or, of a route's own fields, the route.
 func (r reader) owner() model.ObjectRef {

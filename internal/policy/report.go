@@ -21,6 +21,7 @@ type told struct {
 	Findings []Finding
 	Lost     []lostAt
 	Counts   []model.ObjectRef // policies of which something counts; sorted, each once
+	Large    []large           // of each rule
 }
 
 // lostAt is a field that does not count somewhere.
@@ -85,6 +86,9 @@ func (m *Meaning) tellings() *flow.Collection[model.ObjectRef, flow.Members[plac
 		var t told
 		for rule, p := range r.pieces() {
 			t.add(p.Piece, fmt.Sprintf("rule %s of %s", rule.Name, ref))
+			if l, is := largeOf(p.Piece); is {
+				t.Large = append(t.Large, l)
+			}
 		}
 		return t, len(t.mentions()) > 0
 	}, flow.From(backends, func(_ *flow.Ctx, _ place, t told) (told, bool) { return t, true }))
@@ -136,10 +140,9 @@ func (r reporter) report(
 			r.ancestors(c, ref, k.Target, &facts)
 		}
 	}
-	slices.SortStableFunc(facts.Ancestors, func(a, b conditions.PolicyAncestor) int {
-		return cmp.Compare(order(a), order(b))
-	})
+	r.sort(c, facts.Ancestors)
 	r.tell(c, ref, &facts)
+	facts.Findings = append(facts.Findings, r.Store.misplaced(ref, p)...)
 	findings := facts.Findings
 	if len(p.Selectors) > 0 && targets.Len() == 0 {
 		findings = append(findings, model.Finding{
@@ -160,6 +163,19 @@ func (r reporter) report(
 // mostTargets is how many targets of a policy are looked at for its status. The policy counts at all of them.
 const mostTargets = 1000
 
+// sort puts Gateways first, the oldest first, and then targets that lead to none.
+func (r reporter) sort(c *flow.Ctx, list []conditions.PolicyAncestor) {
+	keys := map[model.ObjectRef]string{}
+	for _, a := range list {
+		if o, found := flow.Fetch(c, r.in.Sources.Gateways.Collection(), a.Object); found {
+			keys[a.Object] = age(o.Meta.Created) + " " + a.Object.NamespacedName()
+		}
+	}
+	slices.SortStableFunc(list, func(a, b conditions.PolicyAncestor) int {
+		return cmp.Or(cmp.Compare(order(a), order(b)), cmp.Compare(keys[a.Object], keys[b.Object]))
+	})
+}
+
 // order sorts Gateways before targets that lead to none.
 func order(a conditions.PolicyAncestor) string {
 	if a.Missing+a.Invalid+a.Unserved == "" {
@@ -176,12 +192,16 @@ func (r reporter) tell(c *flow.Ctx, ref model.ObjectRef, facts *conditions.Polic
 	members, _ := flow.Fetch(c, r.told, ref)
 	counts := false
 	lost := map[string][]string{} // fields, by what became of them
+	rules := map[large]int{}
 	for _, t := range members.All() {
 		counts = counts || slices.Contains(t.Counts, ref)
 		for _, f := range t.Findings {
 			if f.Policy == ref && len(facts.Findings) < maxFindings {
 				facts.Findings = append(facts.Findings, f.finding())
 			}
+		}
+		for _, l := range t.Large {
+			rules[l]++
 		}
 		for _, l := range t.Lost {
 			if l.From.Policy == ref {
@@ -190,7 +210,7 @@ func (r reporter) tell(c *flow.Ctx, ref model.ObjectRef, facts *conditions.Polic
 			}
 		}
 	}
-	facts.Findings = compact(facts.Findings)
+	facts.Findings = compact(append(facts.Findings, repeated(ref, rules)...))
 	for i, what := range slices.Sorted(maps.Keys(lost)) {
 		if i == most {
 			facts.MoreLost = len(lost) - most

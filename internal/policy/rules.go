@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"iter"
 	"reflect"
 	"slices"
 	"strings"
@@ -13,47 +12,6 @@ import (
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
 )
-
-// Route is what policies come to at a route's rules, where something narrower than a listener states it.
-type Route struct {
-	Rules []RulePieces // of those rules that have some, at the first place
-	At    []PlacePieces
-}
-
-// PlacePieces are those of a route's rules at a listener where they are others.
-type PlacePieces struct {
-	Listener model.ListenerKey
-	Rules    []RulePieces
-}
-
-// RulePieces are those of a rule.
-type RulePieces struct {
-	Rule   model.RuleKey
-	Pieces []RulePiece
-	// Fields are those of broader levels that stand in every route of a proxy.
-	Fields []byte
-}
-
-// RulePiece is a feature of a kind at a rule or a backend.
-type RulePiece struct {
-	Kind model.Kind
-	Piece
-}
-
-// pieces are those of all rules, at all places.
-func (r Route) pieces() iter.Seq2[model.RuleKey, RulePiece] {
-	return func(yield func(model.RuleKey, RulePiece) bool) {
-		for _, rules := range append([]PlacePieces{{Rules: r.Rules}}, r.At...) {
-			for _, rule := range rules.Rules {
-				for _, p := range rule.Pieces {
-					if !yield(rule.Rule, p) {
-						return
-					}
-				}
-			}
-		}
-	}
-}
 
 // routes has the routes for which something narrower than a listener states something.
 func (m *Meaning) routes(in Inputs) *flow.Collection[model.ObjectRef, Route] {
@@ -94,35 +52,39 @@ func (q *routeScope) at(place model.Place) (list []RulePieces) {
 	for _, rule := range q.route.Rules {
 		p := RulePieces{Rule: rule.Key}
 		for _, kind := range q.m.Store.atRules() {
-			q.rule(place, rule, kind, &p)
+			r := &ruleScope{routeScope: q, place: place, rule: rule, kind: kind}
+			r.add(&p)
+			r.addRefs(&p)
 		}
-		if len(p.Pieces)+len(p.Fields) > 0 {
+		if len(p.Pieces)+len(p.Fields)+len(p.Refs) > 0 {
 			list = append(list, p)
 		}
 	}
 	return list
 }
 
-// rule adds the pieces of one kind.
-func (q *routeScope) rule(place model.Place, rule model.Rule, kind Kind, out *RulePieces) {
-	r := &ruleScope{routeScope: q, place: place, rule: rule, kind: kind}
+// add adds the pieces of the kind.
+func (r *ruleScope) add(out *RulePieces) {
 	index := r.level("")
+	upgrade, direct := upgrades(r.rule) && r.plaintext(r.place), r.direct()
 	stating := r.withOwn(r.stating(), index)
-	upgrade := upgrades(rule) && q.plaintext(place)
-	if len(stating)+len(index.Inherits)+len(index.Holds) == 0 && !upgrade {
+	if !upgrade {
+		stating = r.withAnew(stating, index)
+	}
+	if len(stating)+len(index.Inherits)+len(index.Holds) == 0 && !upgrade && !direct {
 		return
 	}
-	scope := q.m.scope(q.c, kind, q.route.DataPlane(place.Gateway))
-	scope.route = q.ref
-	scope.where.GRPC, scope.where.Redirects = q.ref.Kind() == model.KindGRPCRoute, rule.Redirect != nil
-	scope.where.Object, scope.where.Section = q.ref.String(), rule.Key.Name
+	scope := r.scope()
 	var broader []level
-	for _, f := range kind.Features {
+	for _, f := range r.kind.inOrder() {
 		broad := r.broader(f.Name)
+		if direct && f.UnlessDirect && r.withoutEffect(f, broad, scope, out) {
+			continue
+		}
 		inherits := slices.Contains(index.Inherits, f.Name)
 		if upgrade && f.UnlessUpgrade && !slices.Contains(stating, f) {
 			if off := offs(broad.Piece.Rendered.Settings, nil, broad.Piece.by()); len(off) > 0 {
-				out.Pieces = append(out.Pieces, RulePiece{kind.Kind, Piece{
+				out.Pieces = append(out.Pieces, RulePiece{r.kind.Kind, Piece{
 					Effective: Effective{Feature: f.Name}, Rendered: plan.Rendered{Settings: off},
 				}})
 			}
@@ -137,19 +99,25 @@ func (q *routeScope) rule(place model.Place, rule model.Rule, kind Kind, out *Ru
 			out.Fields = append(out.Fields, broad.Piece.Rendered.Fields...)
 			continue
 		}
-		list := append(slices.Clone(broad.Stated), r.statements(f.Name)...)
-		if stated {
-			list = append(list, statements{LevelOwn, []statement{{Source: Source{Level: LevelOwn}, JSON: own}}})
-		}
-		if !empty(list) {
+		if list := r.statedWith(f, broad, own, stated); !empty(list) {
 			scope.add(f, list)
 			broader = append(broader, broad)
 		}
 	}
 	for i, f := range scope.features {
+		r.checkExtension(f, scope)
 		piece := scope.piece(f, broader[i].Piece.Rendered.Settings)
-		out.Pieces = append(out.Pieces, RulePiece{kind.Kind, piece})
+		out.Pieces = append(out.Pieces, RulePiece{r.kind.Kind, piece})
 	}
+}
+
+// scope is where features of the rule are read.
+func (r *ruleScope) scope() *scope {
+	scope := r.m.scope(r.c, r.kind, r.route.DataPlane(r.place.Gateway))
+	scope.route = r.ref
+	scope.where.GRPC, scope.where.Redirects = r.ref.Kind() == model.KindGRPCRoute, r.rule.Redirect != nil
+	scope.where.Object, scope.where.Section = r.ref.String(), r.rule.Key.Name
+	return scope
 }
 
 // ruleScope is a rule at a place, and a kind.
@@ -182,7 +150,7 @@ func (r *ruleScope) stating() (list []*Feature) {
 		return nil
 	}
 	for _, f := range r.kind.Features {
-		if f.Levels.Has(atRule) && !empty(r.statements(f.Name)) {
+		if f.forRules() && !empty(r.statements(f)) {
 			for _, other := range r.kind.together(f) {
 				if !slices.Contains(list, other) {
 					list = append(list, other)
@@ -216,13 +184,39 @@ func (r *ruleScope) withOwn(stating []*Feature, index level) []*Feature {
 	return all
 }
 
+// withAnew adds the features that the rule inherits and reads once more, and those that are rendered with them.
+func (r *ruleScope) withAnew(stating []*Feature, index level) []*Feature {
+	anew := index.Anew
+	if r.ref.Kind() == model.KindGRPCRoute {
+		anew = slices.Concat(anew, index.AnewGRPC)
+	}
+	for _, f := range r.kind.Features {
+		if !slices.Contains(anew, f.Name) {
+			continue
+		}
+		for _, g := range r.kind.together(f) {
+			if !slices.Contains(stating, g) {
+				stating = append(stating, g)
+			}
+		}
+	}
+	return stating
+}
+
 // statements are those of the route, of the rule and of the policies that it names.
-func (r *ruleScope) statements(feature string) []statements {
-	own := r.own[r.kind.Kind]
-	list := []statements{at(own, "", LevelRoute, feature), at(own, r.rule.Key.Name, LevelRule, feature)}
-	for _, ref := range r.rule.Policies {
+func (r *ruleScope) statements(f *Feature) (list []statements) {
+	if f.Levels.Has(atRule) {
+		own := r.own[r.kind.Kind]
+		list = append(list, at(own, "", LevelRoute, f.Name), at(own, r.rule.Key.Name, LevelRule, f.Name))
+	}
+	return append(list, r.named(r.rule.Policies, LevelExtension, f.Name)...)
+}
+
+// named are the statements of policies that filters of type ExtensionRef name.
+func (r *ruleScope) named(policies []model.ObjectRef, level Level, feature string) (list []statements) {
+	for _, ref := range policies {
 		if p, found := flow.Fetch(r.c, r.m.Store.policies, ref); found && ref.Kind() == r.kind.Kind && p.states(feature) {
-			list = append(list, statements{LevelExtension, []statement{p.statement(ref, LevelExtension, feature)}})
+			list = append(list, statements{level, []statement{p.statement(ref, level, feature)}})
 		}
 	}
 	return list
@@ -269,25 +263,4 @@ func upgrades(r model.Rule) bool {
 func (q *routeScope) plaintext(place model.Place) bool {
 	l, found := flow.Fetch(q.c, q.in.Plan.Listeners, place.Listener)
 	return found && l.Protocol == model.HTTP
-}
-
-// settings are what is rendered of it.
-func (r Route) settings() plan.RouteSettings {
-	s := plan.RouteSettings{Rules: settingsOfRules(r.Rules)}
-	for _, at := range r.At {
-		s.At = append(s.At, plan.PlaceSettings{Listener: at.Listener, Rules: settingsOfRules(at.Rules)})
-	}
-	return s
-}
-
-func settingsOfRules(list []RulePieces) (all []plan.RuleSettings) {
-	for _, r := range list {
-		own := plan.RuleSettings{Rule: r.Rule, Fields: r.Fields[:len(r.Fields):len(r.Fields)]}
-		for _, p := range r.Pieces {
-			own.Own = append(own.Own, p.Rendered.Settings...)
-			own.Fields = append(own.Fields, p.Rendered.Fields...)
-		}
-		all = append(all, own)
-	}
-	return all
 }

@@ -3,6 +3,7 @@ package policykind
 import (
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -93,8 +94,8 @@ func featureSchema(f *extend.Declared) (schema, error) {
 	if err := json.Unmarshal(f.Schema, &s); err != nil {
 		return nil, fmt.Errorf("has a Schema that is not JSON: %w", err)
 	}
-	if kind, _ := s["type"].(string); kind == "" {
-		return nil, fmt.Errorf("has a Schema without a type: it must be an object, a list or a single value")
+	if s["type"] == nil {
+		return nil, errors.New("has a Schema without a type, such as object")
 	}
 	if path, found := defaultIn(s, f.Name); found {
 		return nil, fmt.Errorf("has a default at %s: it would count as stated; schemagen writes a Schema without", path)

@@ -59,6 +59,6 @@ func (e Effect) Answer() string {
 
 // grpcNames are those of the statuses that proxies answer by themselves.
 var grpcNames = map[string]string{
-	"2": "UNKNOWN", "7": "PERMISSION_DENIED", "12": "UNIMPLEMENTED", "13": "INTERNAL", "14": "UNAVAILABLE",
-	"16": "UNAUTHENTICATED",
+	"2": "UNKNOWN", "7": "PERMISSION_DENIED", "8": "RESOURCE_EXHAUSTED", "12": "UNIMPLEMENTED", "13": "INTERNAL",
+	"14": "UNAVAILABLE", "16": "UNAUTHENTICATED",
 }

@@ -29,9 +29,12 @@ func (g Gates) Of(rule model.RuleKey, key GateKey) (Gate, bool) {
 	return gate, found
 }
 
+// AnyStatus is that of an answer which somebody else makes.
+const AnyStatus = -1
+
 // Verdict is what a proxy does with a request because of a feature. The zero Verdict: it lets it pass.
 type Verdict struct {
-	Status int `json:"status,omitempty"` // that answers it; 0: it passes
+	Status int `json:"status,omitempty"` // that answers it; 0: it passes; AnyStatus: one that can't be told
 	// If is what decides that can't be told, "the token is accepted by corp": if so the request passes, else it gets
 	// Status. Without a Status it passes all the same, and what the backend gets depends on it.
 	If string `json:"if,omitempty"`

@@ -38,9 +38,12 @@ func (e Effect) Words(sent Request) []string {
 	}
 	w.limits(e.Limits)
 	for _, g := range e.Gates {
-		if g.Status == 0 {
+		switch g.Status {
+		case 0:
 			w.say("what the backend gets depends on whether %s", g.If)
-		} else {
+		case AnyStatus:
+			w.say("another's answer unless %s", g.If)
+		default:
 			w.say("%d unless %s", g.Status, g.If)
 		}
 	}

@@ -80,6 +80,7 @@ func Run(ctx context.Context, o Options) error {
 func (o Options) environment(bind []string) model.Environment {
 	return model.Environment{
 		Version: o.Dialects[0].Version, Addresses: bind, Fronted: true, ProbePort: deploy.DefaultProbePort,
+		MetricsPort: deploy.DefaultMetricsPort, AccessLog: "-",
 		ClusterDomain: o.ClusterDomain,
 	}
 }
@@ -93,7 +94,8 @@ func (o Options) deployment(w *world.World, environment model.Environment) deplo
 		Pod: func(name model.DataPlane) dialect.Pod { return w.Dialect(name).Pod },
 		Settings: deploy.Settings{
 			Image: o.Image, XDSHost: o.serverName(), XDSPort: o.XDSPort, Audience: Audience,
-			ProbeAddress: bind[len(bind)-1], ProbePort: environment.ProbePort, EgressExcept: o.EgressExcept,
+			ProbeAddress: bind[len(bind)-1], ProbePort: environment.ProbePort,
+			MetricsPort: environment.MetricsPort, EgressExcept: o.EgressExcept,
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package slots
 
 import (
+	"math"
 	"net/http"
 	"slices"
 	"time"
@@ -13,6 +14,7 @@ import (
 	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
 	jwtauthnv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/jwt_authn/v3"
 	localratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/local_ratelimit/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -146,7 +148,7 @@ func Closed(s plan.Setting) plan.Setting {
 	switch {
 	case find(s.Slot).isChain(), s.Slot == Loops: // which is a filter of the kind that failing is
 		closed.Config = packed(failing)
-	case s.Slot == LimitsEarly || s.Slot == LimitsLate:
+	case slices.Contains(limitSlots, s.Slot):
 		closed.Config = packed(noTokens)
 	case s.Slot == JWT:
 		closed.Config = packed(&jwtauthnv3.PerRouteConfig{
@@ -168,8 +170,24 @@ func fails(status uint32) *faultv3.HTTPFault {
 	}}
 }
 
-// Failing is a setting that answers a status to every request.
-func Failing(slot, name string, status uint32) plan.Setting { return Set(slot, name, fails(status)) }
+// Failing are settings that answer a status to every request. To calls of gRPC 500 would be UNKNOWN, which many clients
+// don't try again; they get UNAVAILABLE.
+func Failing(slot, name string, status uint32) []plan.Setting {
+	all := Set(slot, name, fails(status))
+	if status != http.StatusInternalServerError {
+		return []plan.Setting{all}
+	}
+	calls := fails(http.StatusServiceUnavailable)
+	calls.Headers = []*routev3.HeaderMatcher{{
+		Name: "content-type", HeaderMatchSpecifier: &routev3.HeaderMatcher_StringMatch{StringMatch: &matcherv3.StringMatcher{
+			MatchPattern: &matcherv3.StringMatcher_Prefix{Prefix: "application/grpc"},
+		}},
+	}}
+	return []plan.Setting{Set(slot, name+".grpc", calls), all}
+}
+
+// limitSlots are those of local_ratelimit.
+var limitSlots = []string{LimitsEarly, EarlyProxy, LimitsLate, LateProxy}
 
 // noTokens answers 500 to every request: each takes more from its bucket than that can hold.
 var noTokens = &localratelimitv3.LocalRateLimit{
@@ -191,7 +209,10 @@ var (
 	always = &corev3.RuntimeFractionalPercent{
 		DefaultValue: &typev3.FractionalPercent{Numerator: 100, Denominator: typev3.FractionalPercent_HUNDRED},
 	}
-	oneToken = &typev3.TokenBucket{MaxTokens: 1, FillInterval: durationpb.New(time.Hour)}
+	oneToken  = &typev3.TokenBucket{MaxTokens: 1, FillInterval: durationpb.New(time.Hour)}
+	allTokens = &typev3.TokenBucket{
+		MaxTokens: math.MaxUint32, TokensPerFill: wrapperspb.UInt32(math.MaxUint32), FillInterval: durationpb.New(time.Second),
+	}
 )
 
 func unpacked(p plan.Packed) *anypb.Any { return &anypb.Any{TypeUrl: p.Type, Value: p.Value} }

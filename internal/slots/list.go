@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"cardea.dev/cardea/internal/plan"
 )
@@ -46,6 +47,13 @@ const (
 	Session     = "session"      // stateful_session, dynamic_forward_proxy: needs the final route and host
 	AI          = "ai"           // what is told of models and tokens
 	Picker      = "picker"       // ext_proc of an inference pool: the last to change where a request goes
+)
+
+// The slots of limits that each proxy has whole. They stand behind those of which each proxy of a Gateway has its share:
+// whether one is shared is said once for a filter.
+const (
+	EarlyProxy = LimitsEarly + "-proxy"
+	LateProxy  = LimitsLate + "-proxy"
 )
 
 // slot is one HTTP filter of every connection manager.
@@ -100,11 +108,11 @@ var list = []slot{
 	chain(Origin), chain(Custom1),
 	// It is the same wherever it is on, so it is told to the list once, and no route has a copy.
 	{name: Loops, filter: &faultv3.HTTPFault{}, answers: true},
-	chain(Guard), limits(LimitsEarly), chain(Authn),
+	chain(Guard), limits(LimitsEarly), limits(EarlyProxy), chain(Authn),
 	{name: JWT, filter: &jwtauthnv3.JwtAuthentication{}, shared: true, answers: true},
-	chain(MCP), chain(Authz), chain(ExtAuth), chain(Limits), limits(LimitsLate), chain(Custom2), chain(Body),
-	chain(Transform), chain(Bridge), chain(ExtProc), chain(GRPC), chain(Custom3), chain(Session), chain(AI),
-	chain(Picker),
+	chain(MCP), chain(Authz), chain(ExtAuth), chain(Limits), limits(LimitsLate), limits(LateProxy),
+	chain(Custom2), chain(Body), chain(Transform), chain(Bridge), chain(ExtProc), chain(GRPC), chain(Custom3),
+	chain(Session), chain(AI), chain(Picker),
 }
 
 func chain(name string) slot {
@@ -116,9 +124,19 @@ func (s slot) passive() slot {
 	return s
 }
 
+// limits counts by what entries state, and nothing else.
 func limits(name string) slot {
-	return slot{name: name, shared: true, answers: true, filter: &localratelimitv3.LocalRateLimit{StatPrefix: name}}
+	return slot{name: name, shared: true, answers: true, filter: &localratelimitv3.LocalRateLimit{
+		StatPrefix: name, FilterEnabled: always, FilterEnforced: always,
+		// Requests that no entry counts take from a bucket that has enough for all.
+		TokenBucket: allTokens, AlwaysConsumeDefaultTokenBucket: wrapperspb.Bool(false),
+		MaxDynamicDescriptors:          wrapperspb.UInt32(maxCounters),
+		RateLimitedAsResourceExhausted: true, EnableRetryAfterHeader: true,
+	}}
 }
+
+// maxCounters is how many values of a request's parts are counted for each limit; Envoy's own limit is 20.
+const maxCounters = 10_000
 
 func (s slot) isChain() bool {
 	_, is := s.filter.(*filterchainv3.FilterChainConfig)

@@ -65,6 +65,7 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 		Dialects: o.Dialects, Extensions: o.Extensions, Log: o.Log,
 		Environment: model.Environment{
 			Version: o.Dialects[0].Version, Addresses: []string{"0.0.0.0"}, Fronted: true, ProbePort: deploy.DefaultProbePort,
+			MetricsPort: deploy.DefaultMetricsPort, AccessLog: "-",
 			ClusterDomain: model.DefaultClusterDomain,
 		},
 		Budgets: o.Budgets,

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"cardea.dev/cardea/internal/dialect"
+	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
 )
 
@@ -13,15 +14,33 @@ const connectionsPatience = 2 * time.Second
 
 // connections asks a Gateway's proxy how connections to a backend went; false if it does not run, or does not answer.
 func (p *proxies) connections(backend resource.Key) (dialect.Connections, bool) {
-	p.mu.Lock()
-	c := p.children[backend.Gateway]
-	p.mu.Unlock()
-	if c == nil {
+	how, ok := p.child(backend.Gateway)
+	if !ok {
 		return dialect.Connections{}, false
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), connectionsPatience)
 	defer cancel()
-	how := c.dialect.Child
 	answer, err := ask(ctx, adminClient(adminSocket(proxyDir(p.dir, backend.Gateway))), how.ConnectionsPath(backend))
 	return how.Connections(answer), err == nil
+}
+
+// metrics are those of a Gateway's proxy, as text for Prometheus; false if it does not run.
+func (p *proxies) metrics(ctx context.Context, gateway model.ObjectRef) ([]byte, bool, error) {
+	how, ok := p.child(gateway)
+	if !ok {
+		return nil, false, nil
+	}
+	text, err := ask(ctx, adminClient(adminSocket(proxyDir(p.dir, gateway))), how.MetricsPath)
+	return text, true, err
+}
+
+// child is how a Gateway's proxy runs here; false if it does not.
+func (p *proxies) child(gateway model.ObjectRef) (dialect.Child, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.children[gateway]
+	if c == nil {
+		return dialect.Child{}, false
+	}
+	return c.dialect.Child, true
 }

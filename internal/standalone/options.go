@@ -29,6 +29,7 @@ type Options struct {
 	WorkDir    string            // for the proxies' sockets and bootstraps; "" makes a temporary one
 	// ConfigMapSync is the time between the steps of an edit of files that proxies read by themselves.
 	ConfigMapSync time.Duration
+	AccessLog     string // the file that proxies log requests to; "": none
 	CacheDir      string // what Run remembers for the next run; "" is the user's cache folder
 	Log           *slog.Logger
 	OnAdmin       func(addr string) // is called with the address of the admin API; nil: not called
@@ -63,6 +64,7 @@ func (o Options) remembering() string {
 func newWorld(o Options, version string, noPods bool) *world.World {
 	environment := model.Environment{
 		Version: cmp.Or(version, o.Dialects[0].Version), PortOffset: int32(o.PortOffset), Addresses: slices.Clone(o.Bind),
+		AccessLog: o.AccessLog,
 	}
 	return world.New(world.Config{
 		Dialects: o.Dialects, Extensions: o.Extensions, Log: o.logger(), Unchecked: o.Unchecked, Environment: environment,

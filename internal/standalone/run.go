@@ -47,10 +47,11 @@ func Run(ctx context.Context, o Options) (err error) {
 	explains.Connections = children.connections
 	parts, err := assembly.New(assembly.Config{
 		World: w, Log: o.logger(), Metrics: metrics, Identify: identify, Files: files, Sync: o.ConfigMapSync,
-		Older:   folder.Older,
-		Explain: explains, Diff: diff.Config{Foretold: newClashes(w), Waits: true},
+		Loopback: true,
+		Older:    folder.Older,
+		Explain:  explains, Diff: diff.Config{Foretold: newClashes(w), Waits: true},
 		Admin: admin.Config{
-			Addr: o.Admin, Ready: ready.state, OnListen: o.OnAdmin,
+			Addr: o.Admin, Ready: ready.state, OnListen: o.OnAdmin, Proxy: children.metrics,
 			Findings: func() []admin.Finding { return findings(folder.Locator().Where) },
 		},
 		Counted: func() []admin.Finding { return findings(nowhere) },

@@ -84,6 +84,8 @@ type Value struct {
 	ClientHeader string // in small letters
 	Forward      bool
 	Clients      []string
+	// Missing: what has no key passes, since another method may accept it.
+	Missing bool
 }
 
 // Credential is a client and its key.
@@ -102,6 +104,19 @@ var Feature = extend.Feature[Spec, Value]{
 func render(e extend.EnvoyRule, v Value) {
 	header := extend.UserHeader(v.ClientHeader)
 	e.Sanitize(header)
+	if v.Missing {
+		v.renderOptional(e)
+		return
+	}
+	e.Filter(extend.SlotAuthn, "apiKey", v.filter(header))
+	e.Filter(extend.SlotAuthn, "apiKey.client", extend.UserFilter(v.ClientHeader))
+	if len(v.Clients) > 0 {
+		e.Filter(extend.SlotAuthn, "apiKey.clients", onlyClients(v.Clients))
+	}
+}
+
+// filter asks for a key, and puts the name of its client into a header.
+func (v Value) filter(header string) *apikeyv3.ApiKeyAuth {
 	config := &apikeyv3.ApiKeyAuth{Forwarding: &apikeyv3.Forwarding{Header: header, HideCredentials: !v.Forward}}
 	var keys []Credential
 	if err := json.Unmarshal(v.Keys, &keys); err != nil {
@@ -115,17 +130,15 @@ func render(e extend.EnvoyRule, v Value) {
 			Header: s.Header, Query: s.Query, Cookie: s.Cookie,
 		})
 	}
-	e.Filter(extend.SlotAuthn, "apiKey", config)
-	e.Filter(extend.SlotAuthn, "apiKey.client", extend.UserFilter(v.ClientHeader))
-	if len(v.Clients) > 0 {
-		e.Filter(extend.SlotAuthn, "apiKey.clients", onlyClients(v.Clients))
-	}
+	return config
 }
 
 func judge(q extend.Request, v Value) []extend.Verdict {
 	key := extend.Verdict{Status: http.StatusUnauthorized}
 	if slices.ContainsFunc(v.From, func(s Source) bool { return s.in(q) }) {
 		key.If = "the key is one of Secrets " + strings.Join(v.Secrets, ", ")
+	} else if v.Missing {
+		return nil
 	}
 	if len(v.Clients) == 0 || key.If == "" {
 		return []extend.Verdict{key}

@@ -17,7 +17,7 @@ import (
 func read(r extend.Reader, s Spec) Value {
 	v := Value{
 		ClientHeader: strings.ToLower(s.ClientHeader), Forward: s.Forward != nil && *s.Forward,
-		Clients: slices.Sorted(slices.Values(s.Clients)),
+		Clients: slices.Sorted(slices.Values(s.Clients)), Missing: extend.AnyMethod(r),
 	}
 	if why := extend.CheckIdentityHeader(v.ClientHeader); v.ClientHeader != "" && why != "" {
 		r.Field("clientHeader").Refuse(why)

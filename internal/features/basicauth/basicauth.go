@@ -48,6 +48,8 @@ type Value struct {
 	From       string       // the Secret
 	Realm      string
 	UserHeader string // in small letters
+	// Missing: what has no user and password passes, since another method may accept it.
+	Missing bool
 }
 
 // Feature is authentication by password.
@@ -61,7 +63,7 @@ var Feature = extend.Feature[Spec, Value]{
 const usersKey = ".htpasswd"
 
 func read(r extend.Reader, s Spec) Value {
-	v := Value{Realm: s.Realm, UserHeader: strings.ToLower(s.UserHeader)}
+	v := Value{Realm: s.Realm, UserHeader: strings.ToLower(s.UserHeader), Missing: extend.AnyMethod(r)}
 	if v.Realm == "" {
 		v.Realm = "restricted"
 	}
@@ -101,6 +103,7 @@ func render(e extend.EnvoyRule, v Value) {
 	e.Filter(extend.SlotAuthn, "basicAuth", &basicauthv3.BasicAuth{
 		Users: &corev3.DataSource{Specifier: &corev3.DataSource_InlineString{InlineString: string(v.Users)}},
 		Realm: v.Realm, ForwardUsernameHeader: header,
+		AllowMissing: v.Missing, EmitDynamicMetadata: v.Missing, // which Envoy wants
 	})
 	e.Filter(extend.SlotAuthn, "basicAuth.user", extend.UserFilter(v.UserHeader))
 }
@@ -109,6 +112,8 @@ func judge(q extend.Request, v Value) []extend.Verdict {
 	refused := extend.Verdict{Status: http.StatusUnauthorized}
 	if _, found := strings.CutPrefix(q.Header.Get("Authorization"), "Basic "); found {
 		refused.If = "user and password are those of a line of Secret " + v.From
+	} else if v.Missing {
+		return nil
 	}
 	return []extend.Verdict{refused}
 }

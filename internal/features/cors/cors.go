@@ -27,7 +27,8 @@ type Spec struct {
 // Feature is CORS. A CORS filter of a rule is narrower than any policy.
 var Feature = extend.Feature[Spec, extend.CORS]{
 	Kind: extend.SecurityPolicy, Name: "cors", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Deny,
-	Own: own, Read: read, Envoy: extend.EnvoyFuncs[extend.CORS]{Rule: render}, Judge: extend.Passes[extend.CORS],
+	UnlessDirect: true,
+	Own:          own, Read: read, Envoy: extend.EnvoyFuncs[extend.CORS]{Rule: render}, Judge: extend.Passes[extend.CORS],
 }
 
 func own(rule gatewayv1.HTTPRouteRule) (Spec, bool) {
@@ -46,9 +47,6 @@ func read(r extend.Reader, s Spec) extend.CORS {
 	c, warning := extend.ReadCORS(s.HTTPCORSFilter)
 	if warning != "" {
 		r.Field("exposeHeaders").Warn(warning)
-	}
-	if r.Where().Redirects {
-		r.Warn("it has no effect here: Envoy answers redirects without it")
 	}
 	return c
 }

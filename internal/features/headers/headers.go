@@ -35,8 +35,9 @@ type Value struct{ Request, Response []extend.HeaderChange }
 
 // Feature is the changes of headers.
 var Feature = extend.Feature[Spec, Value]{
-	Kind: extend.TrafficPolicy, Name: "headers", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Deny,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Judge: extend.Passes[Value], Words: words,
+	Kind: extend.TrafficPolicy, Name: "headers", Schema: schema, Levels: extend.AtRule | extend.AtBackendRef,
+	OnInvalid: extend.Deny,
+	Read:      read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Judge: extend.Passes[Value], Words: words,
 }
 
 func read(r extend.Reader, s Spec) (v Value) {

@@ -17,14 +17,16 @@ import (
 )
 
 // render puts providers and what is required of them into the filter that all of a Gateway share, under names that
-// their content has, and chooses the requirement here. So a key set that changes changes no route table but by a name.
+// their content has, and chooses the requirement here. Keys that are fetched are no part of a name: when they change,
+// the filter's configuration does, and no route table.
 func render(e extend.EnvoyRule, v Value) {
 	shared := &jwtv3.JwtAuthentication{Providers: map[string]*jwtv3.JwtProvider{}}
 	var each []*jwtv3.JwtRequirement
 	for _, p := range v.Providers {
 		e.Sanitize(p.headers()...)
 		provider := p.envoy()
-		name := hash(provider)
+		name := p.name(provider)
+		p.Keys.put(e, provider)
 		shared.Providers[name] = provider
 		each = append(each, &jwtv3.JwtRequirement{RequiresType: &jwtv3.JwtRequirement_ProviderName{ProviderName: name}})
 	}
@@ -44,12 +46,20 @@ func render(e extend.EnvoyRule, v Value) {
 			RequiresAny: &jwtv3.JwtRequirementOrList{Requirements: each},
 		}}
 	}
+	e.Filter(extend.SlotAuthn, "jwt.providers", extend.ProvidersFilter(v.names()))
 	id := hash(required)
 	shared.RequirementMap = map[string]*jwtv3.JwtRequirement{id: required}
 	e.Shared(extend.SlotJWT, id, shared)
 	e.Set(extend.SlotJWT, &jwtv3.PerRouteConfig{
 		RequirementSpecifier: &jwtv3.PerRouteConfig_RequirementName{RequirementName: id},
 	}, id)
+}
+
+func (v Value) names() (list []string) {
+	for _, p := range v.Providers {
+		list = append(list, p.Name)
+	}
+	return list
 }
 
 func (a Accepted) headers() (list []string) {
@@ -63,9 +73,6 @@ func (a Accepted) envoy() *jwtv3.JwtProvider {
 	p := &jwtv3.JwtProvider{
 		Issuer: a.Issuer, Audiences: a.Audiences, Forward: a.Forward, PayloadInMetadata: a.Name,
 		RequireExpiration: a.RequireExpiration, ClockSkewSeconds: uint32(a.Skew / time.Second),
-		JwksSourceSpecifier: &jwtv3.JwtProvider_LocalJwks{LocalJwks: &corev3.DataSource{
-			Specifier: &corev3.DataSource_InlineString{InlineString: a.Keys},
-		}},
 	}
 	if a.Subjects != nil {
 		p.Subjects = a.Subjects.Envoy()
@@ -89,6 +96,35 @@ func (a Accepted) envoy() *jwtv3.JwtProvider {
 	return p
 }
 
+// name names a provider, whose keys are not put yet.
+func (a Accepted) name(provider *jwtv3.JwtProvider) string {
+	of := a.Keys.Document
+	if of == (extend.Document{}) {
+		return hash(provider, a.Keys.Text)
+	}
+	if a.Keys.Text == "" {
+		return hash(provider, of.URL, of.Through.Words(), of.Refresh.String())
+	}
+	return hash(provider, of.URL, of.Through.Words())
+}
+
+// put puts keys into a provider.
+func (k Keys) put(e extend.EnvoyRule, p *jwtv3.JwtProvider) {
+	if k.Text != "" {
+		p.JwksSourceSpecifier = &jwtv3.JwtProvider_LocalJwks{LocalJwks: &corev3.DataSource{
+			Specifier: &corev3.DataSource_InlineString{InlineString: k.Text},
+		}}
+		return
+	}
+	p.JwksSourceSpecifier = &jwtv3.JwtProvider_RemoteJwks{RemoteJwks: &jwtv3.RemoteJwks{
+		HttpUri: &corev3.HttpUri{
+			Uri: k.Document.URL, Timeout: durationpb.New(fetchTimeout),
+			HttpUpstreamType: &corev3.HttpUri_Cluster{Cluster: e.Cluster(k.Document.Through)},
+		},
+		CacheDuration: durationpb.New(k.Document.Refresh), AsyncFetch: &jwtv3.JwksAsyncFetch{},
+	}}
+}
+
 // envoy names the claim by its parts only where a part has a dot.
 func (c Claim) envoy() *jwtv3.JwtClaimToHeader {
 	to := &jwtv3.JwtClaimToHeader{HeaderName: c.Header}
@@ -102,11 +138,14 @@ func (c Claim) envoy() *jwtv3.JwtClaimToHeader {
 	return to
 }
 
-// hash names a message by its content.
-func hash(m proto.Message) string {
+// hash names a message by its content, and by texts that belong to it.
+func hash(m proto.Message, texts ...string) string {
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {
 		panic(err)
+	}
+	for _, text := range texts {
+		b = append(append(b, 0), text...)
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:16])

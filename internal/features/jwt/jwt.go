@@ -31,12 +31,20 @@ type Accepted struct {
 	Name, Issuer      string
 	Audiences         []string
 	Subjects          *extend.StringMatch
-	Keys              string // a key set as Envoy takes it
+	Keys              Keys
 	From              []Source
 	Claims            []Claim
 	Forward           bool
 	Skew, MaxLifetime time.Duration
 	RequireExpiration bool
+}
+
+// Keys are a provider's.
+type Keys struct {
+	Text string // a key set as Envoy takes it; "": proxies fetch it
+	// Document is what is fetched; zero: nothing. It stands for the keys where those that depend on them are named, so that
+	// other keys change no name.
+	Document extend.Document
 }
 
 // Source is a place where a token can stand. One of Header, Query and Cookie is stated.

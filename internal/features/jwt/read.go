@@ -1,7 +1,6 @@
 package jwt
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,6 +18,9 @@ func read(r extend.Reader, s Spec) Value {
 	v := Value{Mode: s.Mode}
 	if v.Mode == "" {
 		v.Mode = Strict
+	}
+	if v.Mode == Strict && extend.AnyMethod(r) {
+		v.Mode = Optional // `authentication` refuses what brings nothing for any method
 	}
 	if len(s.Providers) == 0 {
 		r.Refuse("no provider is stated, here or at a broader level; state one in providers")
@@ -69,44 +71,8 @@ func (p Provider) read(r extend.Reader) Accepted {
 		}
 		a.Claims = append(a.Claims, Claim{Path: path, Header: strings.ToLower(c.Header)})
 	}
-	a.Keys = keysOf(r, p.JWKS)
+	a.Keys = p.JWKS.read(r)
 	return a
-}
-
-// keysOf finds a key set, in the words of Envoy.
-func keysOf(r extend.Reader, s *KeySet) string {
-	if s == nil {
-		r.Refuse("state its keys in jwks")
-		return ""
-	}
-	r = r.Field("jwks")
-	text, found := "", false
-	if s.SecretRef != nil {
-		r = r.Field("secretRef")
-		data, is := r.Secret(*s.SecretRef)
-		if !is {
-			return ""
-		}
-		content, has := data["jwks"]
-		if !has {
-			r.Refuse(fmt.Sprintf("Secret %s has no entry jwks", extend.SecretName(*s.SecretRef)))
-			return ""
-		}
-		text, found = string(content), true
-	} else {
-		text, found = r.Text(extend.TextSource{Inline: s.Inline, ConfigMapRef: s.ConfigMapRef})
-	}
-	if !found {
-		return ""
-	}
-	keys, err := parseKeys(text)
-	switch {
-	case errors.Is(err, errNoKeys):
-		r.Pending(err.Error() + " yet; requests get 503 until it has some")
-	case err != nil:
-		r.Refuse(err.Error())
-	}
-	return keys
 }
 
 func sources(r extend.Reader, stated []TokenSource) (list []Source) {

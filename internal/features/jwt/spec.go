@@ -107,7 +107,42 @@ type KeySet struct {
 	// SecretRef names a Secret whose entry jwks is a key set.
 	// +optional
 	SecretRef *gatewayv1.SecretObjectReference `json:"secretRef,omitempty"`
+	// Remote is a key set that is fetched.
+	// +optional
+	Remote *Remote `json:"remote,omitempty"`
 }
+
+// Remote is a key set that is fetched over HTTP.
+//
+// +structType=atomic
+type Remote struct {
+	// URL of the key set: what the provider's discovery document calls jwks_uri. It should be https.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	URL string `json:"url"`
+	// BackendRef is the backend that is asked for it, with the host of the URL in the header Host, over TLS if a
+	// BackendTLSPolicy says so. Nothing stated: the URL's host is asked.
+	// +optional
+	BackendRef *gatewayv1.BackendObjectReference `json:"backendRef,omitempty"`
+	// Refresh is the time after which it is fetched again, 1s at least; 5m if nothing is stated. The keys that were
+	// fetched last are used until then, and for as long as they can't be fetched.
+	// +optional
+	Refresh *gatewayv1.Duration `json:"refresh,omitempty"`
+	// FetchedBy says who fetches it: the Controller, once for all proxies, or each Proxy, which needs backendRef. Nothing
+	// stated: the Controller.
+	// +optional
+	FetchedBy Fetcher `json:"fetchedBy,omitempty"`
+}
+
+// Fetcher is who fetches a key set.
+// +kubebuilder:validation:Enum=Controller;Proxy
+type Fetcher string
+
+// The fetchers.
+const (
+	ByController Fetcher = "Controller"
+	ByProxy      Fetcher = "Proxy"
+)
 
 // TokenSource is a place in a request where a token can stand.
 //

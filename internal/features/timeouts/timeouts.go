@@ -46,9 +46,10 @@ type Value struct {
 
 // Feature is how long a request may take.
 var Feature = extend.Feature[Spec, Value]{
-	Kind: extend.TrafficPolicy, Name: "timeouts", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Deny,
-	Group: "attempts",
-	Own:   own, Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Words: words,
+	Kind: extend.TrafficPolicy, Name: "timeouts", Schema: schema, Levels: extend.AtRule | extend.AtBackendRef,
+	OnInvalid: extend.Deny,
+	Group:     "attempts",
+	Own:       own, Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Words: words,
 }
 
 // own is what a route's rule states in its field timeouts.

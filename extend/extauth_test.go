@@ -1,4 +1,4 @@
-package envoy
+package extend
 
 import (
 	"regexp"

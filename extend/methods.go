@@ -1,0 +1,92 @@
+package extend
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+)
+
+// AuthenticationGroup is the Group of the features that find out who sent a request, and of those that need to know.
+const AuthenticationGroup = "authentication"
+
+// Methods are the features that find out who sent a request.
+var Methods = []string{"jwt", "oidc", "basicAuth", "apiKey"}
+
+// MethodsStated are those of Methods that are stated where a spec of their group is read.
+func MethodsStated(r Reader) (list []string) {
+	for _, feature := range Methods {
+		if r.Effective(feature, new(struct{})) {
+			list = append(list, feature)
+		}
+	}
+	return list
+}
+
+// AnyMethod tells whether one of several methods is enough where a spec of their group is read. Each then lets pass
+// what brings no credentials for it, and `authentication` refuses what brings none at all.
+func AnyMethod(r Reader) bool {
+	var authentication struct {
+		Combine string `json:"combine"`
+	}
+	r.Effective("authentication", &authentication)
+	return authentication.Combine == "Any" && len(MethodsStated(r)) > 1
+}
+
+// Identities are what authentication finds out about requests where a spec of its group is read.
+type Identities struct {
+	Providers []string // of tokens that are accepted
+	Users     bool     // who a user is
+}
+
+// ReadIdentities finds them.
+func ReadIdentities(r Reader) (found Identities) {
+	var jwt struct {
+		Use       []string `json:"use"`
+		Providers []struct {
+			Name string `json:"name"`
+		} `json:"providers"`
+	}
+	r.Effective("jwt", &jwt)
+	for _, p := range jwt.Providers {
+		if len(jwt.Use) == 0 || slices.Contains(jwt.Use, p.Name) {
+			found.Providers = append(found.Providers, p.Name)
+		}
+	}
+	found.Users = len(MethodsStated(r)) > 0
+	return found
+}
+
+// Check tells of claims and users of a match that nothing finds.
+func (i Identities) Check(r Reader, m RequestMatch) {
+	i.check(r, "", m.RequestParts)
+	if m.Not != nil {
+		i.check(r, "not.", *m.Not)
+	}
+}
+
+func (i Identities) check(r Reader, prefix string, p RequestParts) {
+	if len(p.Users) > 0 && !i.Users {
+		r.Field(prefix+"users").Unresolved("AuthenticationNotFound",
+			"nothing finds out who sent a request; state "+strings.Join(Methods, ", ")+" here or on a broader level")
+	}
+	for n, c := range p.Claims {
+		at := r.Field(fmt.Sprintf("%sclaims[%d]", prefix, n))
+		switch {
+		case c.Provider != "" && !slices.Contains(i.Providers, c.Provider):
+			at.Field("provider").Unresolved("ProviderNotFound", fmt.Sprintf("no provider %s is in jwt.providers, here or on "+
+				"a broader level%s", c.Provider, Meant(c.Provider, i.Providers)))
+		case len(i.Providers) == 0:
+			at.Unresolved("ProviderNotFound", "no tokens are accepted; state jwt.providers here or on a broader level")
+		}
+	}
+}
+
+// HasMetadata takes requests of which filters have found something: there is metadata of a namespace, below a key.
+func HasMetadata(namespace, key string) *rbacv3.Principal {
+	return metadata(namespace, []string{key}, &matcherv3.ValueMatcher{
+		MatchPattern: &matcherv3.ValueMatcher_PresentMatch{PresentMatch: true},
+	})
+}

@@ -1,0 +1,117 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/internal/builtin"
+	"cardea.dev/cardea/internal/features/notyet"
+	"cardea.dev/cardea/internal/policykind"
+)
+
+// TestPolicyFields: every field of a policy stands in a file of testdata whose calls are made, and another value of it,
+// or none, changes what is rendered. Of a field that is not served yet, a finding says so. A document lists them all.
+func TestPolicyFields(t *testing.T) {
+	kinds, err := policykind.Of(builtin.Plugins())
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := readPerturbed(t)
+	files.rendered = true
+	var page strings.Builder
+	for _, k := range kinds {
+		fmt.Fprintf(&page, "\n## %s\n\n%s\n", k.Name, k.Description)
+		for _, f := range k.Features {
+			if !isNotYet(k.Name, f.Name) {
+				featureTable(t, &page, files, k.Name, f)
+			}
+		}
+		notYetTable(t, &page, files, k.Name)
+	}
+	page.WriteString("\n## Fields of every policy\n\n")
+	table(t, &page, files, "SecurityPolicy", policykind.SharedFields(), false)
+
+	const path = "../../docs/policies-fields.md"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const begin = "<!-- written by a test: make golden -->\n"
+	head, old, _ := strings.Cut(string(text), begin)
+	switch {
+	case old == page.String():
+	case !*update:
+		t.Fatal("docs/policies-fields.md is not what `make golden` writes")
+	default:
+		if err := os.WriteFile(path, []byte(head+begin+page.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func isNotYet(kind, feature string) bool {
+	return slices.ContainsFunc(notyet.Fields(), func(f notyet.Field) bool { return f.Kind == kind && f.Name == feature })
+}
+
+var levelWords = []struct {
+	level extend.Levels
+	words string
+}{
+	{extend.AtRule, "GatewayClass, Gateway, listener, route, rule, extensionRef"},
+	{extend.AtExtension, "extensionRef of a rule"}, {extend.AtBackendRef, "extensionRef of a backendRef"},
+	{extend.AtPort, "GatewayClass, Gateway, listener; all listeners of a port share one value"},
+	{extend.AtListener, "GatewayClass, Gateway, listener"}, {extend.AtBackend, "GatewayClass, Gateway, backend, port"},
+}
+
+var invalidWords = map[extend.OnInvalid]string{
+	extend.Deny: "requests are answered with an error", extend.Skip: "the feature is left out",
+	extend.Keep: "the field is left out",
+}
+
+func featureTable(t *testing.T, page *strings.Builder, files *perturbed, kind string, f *extend.Declared) {
+	var at []string
+	for _, l := range levelWords {
+		if f.Levels.Has(l.level) {
+			at = append(at, l.words)
+		}
+	}
+	fmt.Fprintf(page, "\n### %s\n\nStated at: %s. What can't be served (%s): %s.\n\n", f.Name, strings.Join(at, "; "),
+		f.OnInvalid, invalidWords[f.OnInvalid])
+	table(t, page, files, kind, policykind.FieldsOf(f), false)
+}
+
+func notYetTable(t *testing.T, page *strings.Builder, files *perturbed, kind string) {
+	var fields []policykind.Field
+	for _, f := range notyet.Fields() {
+		if f.Kind == kind {
+			fields = append(fields, policykind.Field{
+				Path: f.Name, Description: fmt.Sprintf("Not yet: what %s.", f.Does), Merges: string(f.OnInvalid),
+			})
+		}
+	}
+	if len(fields) == 0 {
+		return
+	}
+	page.WriteString("\n### Not yet\n\nA policy that states one is told so in its status.\n\n")
+	table(t, page, files, kind, fields, true)
+}
+
+// table lists fields; each has to be shown by a file.
+func table(t *testing.T, page *strings.Builder, files *perturbed, kind string, fields []policykind.Field, refused bool) {
+	page.WriteString("| field | what it is | merges | for example |\n|---|---|---|---|\n")
+	for _, f := range fields {
+		var links []string
+		for _, name := range files.showing(t, kind, f.Path, refused, 1) {
+			links = append(links, fmt.Sprintf("[%s](../internal/e2e/testdata/%s.txtar)", name, name))
+		}
+		if len(links) == 0 {
+			t.Errorf("%s %s: no file shows what it does", kind, f.Path)
+		}
+		fmt.Fprintf(page, "| `%s` | %s | %s | %s |\n", f.Path, strings.ReplaceAll(f.Description, "|", "\\|"), f.Merges,
+			strings.Join(links, ", "))
+	}
+}

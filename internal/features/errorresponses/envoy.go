@@ -1,0 +1,220 @@
+package errorresponses
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+
+	xdsv3 "github.com/cncf/xds/go/xds/core/v3"
+	xdsmatcherv3 "github.com/cncf/xds/go/xds/type/matcher/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	customresponsev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/custom_response/v3"
+	localresponsev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/http/custom_response/local_response_policy/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"cardea.dev/cardea/extend"
+)
+
+type (
+	predicate = xdsmatcherv3.Matcher_MatcherList_Predicate
+	single    = xdsmatcherv3.Matcher_MatcherList_Predicate_SinglePredicate
+	matcher   = xdsmatcherv3.StringMatcher
+)
+
+func render(e extend.EnvoyRule, v Value) {
+	list := &xdsmatcherv3.Matcher_MatcherList{}
+	for _, c := range inOrder(v.Pages) {
+		list.Matchers = append(list.Matchers, &xdsmatcherv3.Matcher_MatcherList_FieldMatcher{
+			Predicate: c.predicate(),
+			OnMatch: &xdsmatcherv3.Matcher_OnMatch{
+				OnMatch: &xdsmatcherv3.Matcher_OnMatch_Action{Action: extension("page", c.policy())},
+			},
+		})
+	}
+	e.Filter(extend.SlotErrors, "errorResponses", &customresponsev3.CustomResponse{
+		CustomResponseMatcher: &xdsmatcherv3.Matcher{
+			MatcherType: &xdsmatcherv3.Matcher_MatcherList_{MatcherList: list},
+		},
+	})
+}
+
+// choice is a page with some of its codes.
+type choice struct {
+	page
+	class bool // of the codes
+}
+
+// inOrder are the pages as Envoy looks at them: the first that fits counts.
+func inOrder(pages []page) (list []choice) {
+	for _, p := range pages {
+		for _, class := range []bool{false, true} {
+			c := choice{p, class}
+			c.Codes = slices.DeleteFunc(slices.Clone(p.Codes), func(code string) bool { return isClass(code) != class })
+			if len(c.Codes) > 0 {
+				list = append(list, c)
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b choice) int {
+		if a.class != b.class {
+			return map[bool]int{false: -1, true: 1}[a.class]
+		}
+		return cmp.Or(cmp.Compare(b.conditions(), a.conditions()), strings.Compare(a.Name, b.Name))
+	})
+	return list
+}
+
+func isClass(code string) bool { return strings.HasSuffix(code, "xx") }
+
+// predicate tells which answers a page replaces. Those to gRPC calls stay as they are: their status is in the trailers,
+// or in headers that say so.
+func (c choice) predicate() *predicate {
+	var status proto.Message = &matcherv3.HttpResponseStatusCodeMatchInput{}
+	if c.class {
+		status = &matcherv3.HttpResponseStatusCodeClassMatchInput{}
+	}
+	var codes []*predicate
+	for _, code := range c.Codes {
+		codes = append(codes, compares(status, exact(code)))
+	}
+	grpc := compares(requestHeader("content-type"), &matcher{
+		MatchPattern: &xdsmatcherv3.StringMatcher_Prefix{Prefix: "application/grpc"},
+	})
+	all := []*predicate{
+		oneOf(codes), {MatchType: &xdsmatcherv3.Matcher_MatcherList_Predicate_NotMatcher{NotMatcher: grpc}},
+	}
+	if c.From != Any {
+		local := map[Origin]string{Proxy: "true", Backend: "false"}[c.From]
+		all = append(all, compares(&matcherv3.HttpResponseLocalReplyMatchInput{}, exact(local)))
+	}
+	for _, h := range c.Headers {
+		all = append(all, header(h))
+	}
+	if len(c.Accept) > 0 {
+		all = append(all, compares(requestHeader("accept"), expression(acceptExpression(c.Accept))))
+	}
+	return allOf(all)
+}
+
+// acceptExpression matches all of an Accept header that names one of some types.
+func acceptExpression(types []string) string {
+	var names []string
+	for _, t := range types {
+		names = append(names, regexp.QuoteMeta(t))
+	}
+	return `(?i)(?:.*,)?\s*(?:` + strings.Join(names, "|") + `)\s*(?:[;,].*)?`
+}
+
+func header(h extend.NamedMatch) *predicate {
+	input := &matcherv3.HttpResponseHeaderMatchInput{HeaderName: strings.ToLower(h.Name)}
+	if h.Type == extend.Present {
+		return compares(input, expression(`(?s).*`))
+	}
+	var values []*predicate
+	for _, v := range h.Values {
+		text := extend.StringMatch{Type: extend.TextMatchType(h.Type), Value: v, IgnoreCase: h.IgnoreCase}.Envoy()
+		values = append(values, compares(input, asXDS(text)))
+	}
+	return oneOf(values)
+}
+
+// asXDS is a matcher as the unified matcher API has it.
+func asXDS(m *matcherv3.StringMatcher) *matcher {
+	if m.GetSafeRegex() != nil {
+		return expression(m.GetSafeRegex().GetRegex())
+	}
+	x := &matcher{IgnoreCase: m.GetIgnoreCase()}
+	switch p := m.GetMatchPattern().(type) {
+	case *matcherv3.StringMatcher_Exact:
+		x.MatchPattern = &xdsmatcherv3.StringMatcher_Exact{Exact: p.Exact}
+	case *matcherv3.StringMatcher_Prefix:
+		x.MatchPattern = &xdsmatcherv3.StringMatcher_Prefix{Prefix: p.Prefix}
+	case *matcherv3.StringMatcher_Suffix:
+		x.MatchPattern = &xdsmatcherv3.StringMatcher_Suffix{Suffix: p.Suffix}
+	case *matcherv3.StringMatcher_Contains:
+		x.MatchPattern = &xdsmatcherv3.StringMatcher_Contains{Contains: p.Contains}
+	}
+	return x
+}
+
+func exact(text string) *matcher {
+	return &matcher{MatchPattern: &xdsmatcherv3.StringMatcher_Exact{Exact: text}}
+}
+
+func expression(regex string) *matcher {
+	return &matcher{MatchPattern: &xdsmatcherv3.StringMatcher_SafeRegex{SafeRegex: &xdsmatcherv3.RegexMatcher{
+		EngineType: &xdsmatcherv3.RegexMatcher_GoogleRe2{GoogleRe2: &xdsmatcherv3.RegexMatcher_GoogleRE2{}}, Regex: regex,
+	}}}
+}
+
+func requestHeader(name string) proto.Message {
+	return &matcherv3.HttpRequestHeaderMatchInput{HeaderName: name}
+}
+
+func compares(input proto.Message, with *matcher) *predicate {
+	return &predicate{MatchType: &xdsmatcherv3.Matcher_MatcherList_Predicate_SinglePredicate_{SinglePredicate: &single{
+		Input:   extension("input", input),
+		Matcher: &xdsmatcherv3.Matcher_MatcherList_Predicate_SinglePredicate_ValueMatch{ValueMatch: with},
+	}}}
+}
+
+func oneOf(list []*predicate) *predicate {
+	if len(list) == 1 {
+		return list[0]
+	}
+	return &predicate{MatchType: &xdsmatcherv3.Matcher_MatcherList_Predicate_OrMatcher{
+		OrMatcher: &xdsmatcherv3.Matcher_MatcherList_Predicate_PredicateList{Predicate: list},
+	}}
+}
+
+func allOf(list []*predicate) *predicate {
+	return &predicate{MatchType: &xdsmatcherv3.Matcher_MatcherList_Predicate_AndMatcher{
+		AndMatcher: &xdsmatcherv3.Matcher_MatcherList_Predicate_PredicateList{Predicate: list},
+	}}
+}
+
+// kept are headers of the error that the page has, too, which else has none of them: what clients act upon.
+var kept = []string{"www-authenticate", "retry-after", "allow"}
+
+// policy is what is answered.
+func (p page) policy() *localresponsev3.LocalResponsePolicy {
+	policy := &localresponsev3.LocalResponsePolicy{
+		Body: &corev3.DataSource{Specifier: &corev3.DataSource_InlineBytes{InlineBytes: []byte(p.Body)}},
+		ResponseCodeDetailsAction: &localresponsev3.LocalResponsePolicy_PreserveResponseCodeDetails{
+			PreserveResponseCodeDetails: true,
+		},
+	}
+	if p.Status != 0 {
+		policy.StatusCode = wrapperspb.UInt32(p.Status)
+	}
+	set := func(name, format string, action corev3.HeaderValueOption_HeaderAppendAction) {
+		policy.ResponseHeadersToAdd = append(policy.ResponseHeadersToAdd, &corev3.HeaderValueOption{
+			Header: &corev3.HeaderValue{Key: name, Value: format}, AppendAction: action,
+		})
+	}
+	for _, name := range kept {
+		set(name, "%RESP("+name+")%", corev3.HeaderValueOption_ADD_IF_ABSENT)
+	}
+	if p.ContentType != "" {
+		set("content-type", literal(p.ContentType), corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD)
+	}
+	if p.Location != "" {
+		set("location", literal(p.Location), corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD)
+	}
+	return policy
+}
+
+// literal escapes what Envoy would read as a command.
+func literal(text string) string { return strings.ReplaceAll(text, "%", "%%") }
+
+func extension(name string, m proto.Message) *xdsv3.TypedExtensionConfig {
+	config := new(anypb.Any)
+	if err := anypb.MarshalFrom(config, m, proto.MarshalOptions{Deterministic: true}); err != nil {
+		panic(err) // what was made here
+	}
+	return &xdsv3.TypedExtensionConfig{Name: name, TypedConfig: config}
+}

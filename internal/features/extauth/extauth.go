@@ -1,0 +1,71 @@
+// Package extauth is the feature `extAuth` of a SecurityPolicy: a server that is asked whether a request may pass.
+//
+// It owns the fields and what Envoy makes of them. It must never know how policies are attached, nor of an HTTPRoute's
+// own ExternalAuth filter, which runs besides. Start reading at Feature; spec.go has the fields.
+package extauth
+
+import (
+	_ "embed"
+	"time"
+
+	"cardea.dev/cardea/extend"
+)
+
+//go:generate go run -C ../../../extend/schemagen . $PWD
+//go:embed schema.json
+var schema []byte
+
+// Value is the spec as read.
+type Value struct {
+	// Server is whom to ask, with what the request tells it and what its answer tells the backend.
+	Server extend.ExternalAuth `json:"-"`
+	Name   string              // of the server
+	// Path stands in place of the request's; "": it stays.
+	Path              string
+	ToClient, OnAllow []string // headers of an answer that refuses, and of one that allows
+	Partial           bool     // a part of a larger body goes to the server
+	Timeout           time.Duration
+	PassOnFailure     bool
+	StatusOnFailure   int
+	Context           map[string]Text
+	Shadow            bool
+	When              []extend.RequestMatch
+	Providers         []string // of tokens that are accepted
+}
+
+// Anew has rules of GRPCRoutes read it once more: they can't have bodies.
+func (v Value) Anew() extend.Anew {
+	if v.Server.MaxBody > 0 {
+		return extend.AnewGRPC
+	}
+	return extend.AnewNever
+}
+
+// Feature is authorization by a server.
+var Feature = extend.Feature[Spec, Value]{
+	Kind: extend.SecurityPolicy, Name: "extAuth", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Deny,
+	Group: extend.AuthenticationGroup, UnlessUpgrade: true,
+	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Judge: judge, Words: words,
+}
+
+func judge(_ extend.Request, v Value) []extend.Verdict {
+	allowed := v.Name + " allows it"
+	if len(v.When) > 0 {
+		allowed += ", or it is of none of those that are asked about"
+	}
+	if v.Shadow {
+		return []extend.Verdict{{If: allowed}}
+	}
+	return []extend.Verdict{{Status: extend.AnyStatus, If: allowed}}
+}
+
+func words(v Value) (list []string) {
+	list = append(list, "asks "+v.Name)
+	for _, m := range v.When {
+		list = append(list, "about "+extend.Words(m))
+	}
+	if v.Shadow {
+		list = append(list, "refuses nothing (mode Shadow)")
+	}
+	return list
+}

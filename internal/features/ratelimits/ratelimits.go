@@ -1,0 +1,158 @@
+// Package ratelimits is the feature `rateLimits` of a TrafficPolicy: how many requests pass in a time.
+//
+// It owns the fields and what Envoy makes of them. It must never know how policies are attached, nor which tokens are
+// accepted. Start reading at Feature; spec.go has the fields, envoy.go where Envoy counts.
+package ratelimits
+
+import (
+	_ "embed"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"cardea.dev/cardea/extend"
+)
+
+//go:generate go run -C ../../../extend/schemagen . $PWD
+//go:embed schema.json
+var schema []byte
+
+// Value is the limits that hold, by name.
+type Value struct{ Limits []Counted }
+
+// Counted is a limit as read.
+type Counted struct {
+	Name string
+	// ID tells its counters from those of others: by the policy that states it, its name and its content.
+	ID              string
+	When            []extend.RequestMatch
+	Per             []extend.RequestDimension
+	Requests, Burst uint32
+	Interval        time.Duration
+	Cost            uint32 // of a request
+	Late            bool   // it is counted after authentication
+	Proxy           bool   // each proxy lets all of it pass
+	EachRule        bool
+	Shadow, Headers bool
+	Status          int32 // 0: none is stated
+}
+
+// Feature is limits of requests. What can't be served is left out, and all other limits hold.
+var Feature = extend.Feature[Spec, Value]{
+	Kind: extend.TrafficPolicy, Name: "rateLimits", Schema: schema, Levels: extend.AtRule, OnInvalid: extend.Keep,
+	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Judge: judge, Words: words,
+}
+
+// judge tells which limits may be used up: what was counted before a request can't be told.
+func judge(_ extend.Request, v Value) (list []extend.Verdict) {
+	for _, early := range []bool{true, false} {
+		for _, l := range v.Limits {
+			if l.Late != early && !l.Shadow {
+				list = append(list, extend.Verdict{
+					Status: http.StatusTooManyRequests, If: fmt.Sprintf("limit %s (%s) is not used up", l.Name, l.rate()),
+				})
+			}
+		}
+	}
+	return list
+}
+
+func words(v Value) (list []string) {
+	for _, l := range v.Limits {
+		text := l.Name + ": " + l.rate()
+		if l.Late {
+			text += ", after authentication"
+		}
+		if l.Proxy {
+			text += ", at each proxy"
+		}
+		if l.Shadow {
+			text += "; what is over it passes"
+		}
+		list = append(list, text)
+	}
+	return list
+}
+
+// rate is "100 per 1s for each client address and header x-tenant, of requests with path below /orders".
+func (l Counted) rate() string {
+	text := fmt.Sprintf("%d per %s", l.Requests, interval(l.Interval))
+	var per []string
+	for _, d := range l.Per {
+		per = append(per, dimensionWords(d))
+	}
+	if l.EachRule {
+		per = append(per, "rule")
+	}
+	if len(per) > 0 {
+		text += " for each " + strings.Join(per, " and ")
+	}
+	var when []string
+	for _, m := range l.When {
+		when = append(when, extend.Words(m))
+	}
+	if len(when) > 0 {
+		text += ", of requests with " + strings.Join(when, "; or ")
+	}
+	return text
+}
+
+// interval is a duration without parts that are zero: "1h", not "1h0m0s".
+func interval(d time.Duration) string {
+	text := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if cut, found := strings.CutSuffix(text, zero[1:]); found && strings.HasSuffix(text, zero) {
+			text = cut
+		}
+	}
+	return text
+}
+
+func dimensionWords(d extend.RequestDimension) string {
+	switch {
+	case d.ClientAddress != nil:
+		v4, v6 := prefixes(*d.ClientAddress)
+		if v4 == wholeV4 && v6 == clientV6 {
+			return "client address"
+		}
+		return fmt.Sprintf("client network (/%d, IPv6 /%d)", v4, v6)
+	case d.Header != nil:
+		return "header " + *d.Header
+	case d.Claim != nil:
+		return "claim " + *d.Claim
+	case d.Cookie != nil:
+		return "cookie " + *d.Cookie
+	case d.Query != nil:
+		return "query parameter " + *d.Query
+	case d.User != nil:
+		return "user"
+	case d.Path != nil:
+		return "path"
+	}
+	return "method"
+}
+
+// The lengths of prefixes where none is stated.
+const (
+	wholeV4  = 32
+	clientV6 = 64 // what a client has at least
+)
+
+func prefixes(a extend.AddressDimension) (v4, v6 uint32) {
+	v4, v6 = wholeV4, clientV6
+	if a.PrefixV4 != nil {
+		v4 = uint32(*a.PrefixV4)
+	}
+	if a.PrefixV6 != nil {
+		v6 = uint32(*a.PrefixV6)
+	}
+	return v4, v6
+}
+
+// needsIdentity tells whether requests can be counted only when it is known who sent them.
+func (l Limit) needsIdentity() bool {
+	return slices.ContainsFunc(l.Per, extend.RequestDimension.NeedsIdentity) ||
+		slices.ContainsFunc(l.When, extend.RequestMatch.NeedsIdentity)
+}

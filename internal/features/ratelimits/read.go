@@ -1,0 +1,170 @@
+package ratelimits
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"cardea.dev/cardea/extend"
+)
+
+// shortest is the shortest interval that Envoy takes.
+const shortest = 50 * time.Millisecond
+
+// read leaves out the limits that are lifted, and those that can't be served.
+func read(r extend.Reader, s Spec) (v Value) {
+	for _, l := range s {
+		if l.Unlimited != nil && *l.Unlimited {
+			continue
+		}
+		if c, ok := l.read(r.Field("[" + l.Name + "]")); ok {
+			v.Limits = append(v.Limits, c)
+		}
+	}
+	return v
+}
+
+// refusals are told to a Reader, and remembered.
+type refusals struct {
+	r   extend.Reader
+	any bool
+}
+
+func (p *refusals) add(field, format string, args ...any) {
+	p.any = true
+	r := p.r
+	if field != "" {
+		r = r.Field(field)
+	}
+	r.Refuse(fmt.Sprintf(format, args...))
+}
+
+func (p *refusals) problems(field string, list []extend.Problem) {
+	p.any = p.any || len(list) > 0
+	extend.Refuse(p.r, field, list)
+}
+
+func (l Limit) read(r extend.Reader) (c Counted, ok bool) {
+	p := &refusals{r: r}
+	c = Counted{
+		Name: l.Name, When: l.When, Per: l.Per, Cost: 1, Proxy: l.Scope == Proxy, EachRule: l.Count == EachRule,
+		Shadow: l.Mode == Shadow, Headers: l.Headers == DraftVersion03,
+	}
+	if l.Scope == Global {
+		p.add("scope", "Global is not supported yet; write Gateway, whose proxies share the limit, or Proxy")
+	}
+	if l.Status != nil {
+		c.Status = *l.Status
+	}
+	c.Late = l.late(p)
+	l.readRate(p, &c)
+	l.readCost(p, &c)
+	for i, m := range l.When {
+		field := fmt.Sprintf("when[%d]", i)
+		p.problems(field, extend.Validate(m))
+		checkIdentities(p, field+".", m.RequestParts)
+		if m.Not != nil {
+			checkIdentities(p, field+".not.", *m.Not)
+		}
+	}
+	for i, d := range l.Per {
+		field := fmt.Sprintf("per[%d]", i)
+		problems := d.Validate()
+		p.problems(field, problems)
+		if len(problems) == 0 {
+			if err := checkDimension(d); err != nil {
+				p.add(field, "Envoy can't count by it: %v", err)
+			}
+		}
+	}
+	c.ID = c.Name + "-" + hash(r.Owner(), c)
+	return c, !p.any
+}
+
+// late tells whether requests are counted after authentication.
+func (l Limit) late(p *refusals) bool {
+	needs := l.needsIdentity()
+	if l.At == BeforeAuthentication && needs {
+		p.add("at", "who sent a request is not known before authentication; leave it out, or write AfterAuthentication")
+	}
+	return needs || l.At == AfterAuthentication
+}
+
+func (l Limit) readRate(p *refusals, c *Counted) {
+	switch {
+	case l.Requests == nil:
+		p.add("", "it has no requests, here or at a broader level; state requests and interval, or unlimited: true")
+	case *l.Requests < 1:
+		p.add("requests", "%d would let nothing pass; write 1 at least, or refuse requests with authorization.deny "+
+			"of a SecurityPolicy", *l.Requests)
+	default:
+		c.Requests, c.Burst = uint32(*l.Requests), uint32(*l.Requests)
+	}
+	if l.Burst != nil {
+		if *l.Burst < 1 {
+			p.add("burst", "%d would let nothing pass; write 1 at least, or leave it out", *l.Burst)
+		} else {
+			c.Burst = uint32(*l.Burst)
+		}
+	}
+	if l.Interval == nil {
+		if l.Requests != nil {
+			p.add("", "it has no interval, here or at a broader level; state how long so many requests may pass: 1s, 1m, 1h")
+		}
+		return
+	}
+	interval, err := extend.Duration(*l.Interval)
+	switch {
+	case err != nil:
+		p.add("interval", "%v", err)
+	case interval < shortest:
+		p.add("interval", "%s is too short; write 50ms at least", *l.Interval)
+	}
+	c.Interval = interval
+}
+
+func (l Limit) readCost(p *refusals, c *Counted) {
+	if l.Cost == nil {
+		return
+	}
+	if l.Cost.Response != nil {
+		p.add("cost.response", "only limits of the scope Global could count it, which is not supported yet; take it out")
+	}
+	if l.Cost.Request == nil {
+		return
+	}
+	if l.Cost.Request.Metadata != nil {
+		p.add("cost.request.metadata", "only limits of the scope Global could count it, which is not supported yet; "+
+			"write a number")
+	}
+	if n := l.Cost.Request.Number; n != nil {
+		if c.Cost = uint32(*n); *n < 1 || c.Burst > 0 && c.Cost > c.Burst {
+			p.add("cost.request.number", "%d is more than burst, %d, so that nothing would pass; write 1 to %[2]d", *n, c.Burst)
+		}
+	}
+}
+
+// checkIdentities tells of what names no provider: whose tokens are accepted is not known here.
+func checkIdentities(p *refusals, prefix string, parts extend.RequestParts) {
+	for i, c := range parts.Claims {
+		if c.Provider == "" {
+			p.add(fmt.Sprintf("%sclaims[%d]", prefix, i), "state its provider: one of jwt.providers of a SecurityPolicy")
+		}
+	}
+	if len(parts.Users) > 0 {
+		p.r.Field(prefix + "users").Warn("these are users of basicAuth and clients of apiKey; for a token's subject, state " +
+			"claims with the claim sub and the provider")
+	}
+}
+
+// hash tells limits apart.
+func hash(of ...any) string {
+	text, err := json.Marshal(of)
+	if err != nil {
+		panic(err) // plain data
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}

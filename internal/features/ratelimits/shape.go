@@ -1,0 +1,152 @@
+package ratelimits
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	headertometadatav3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_to_metadata/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	metadatav3 "github.com/envoyproxy/go-control-plane/envoy/type/metadata/v3"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"cardea.dev/cardea/extend"
+)
+
+// shape is what limits have in common whose descriptors have the same keys.
+type shape struct {
+	Per      []extend.RequestDimension
+	EachRule bool
+	When     bool
+	Headers  bool
+	Cost     uint32
+}
+
+func (l Counted) shape() shape {
+	return shape{Per: l.Per, EachRule: l.EachRule, When: len(l.When) > 0, Headers: l.Headers, Cost: l.Cost}
+}
+
+func (s shape) id() string { return hash(s) }
+
+// Keys of descriptors.
+const (
+	limitKey = "limit"
+	whenKey  = "when"
+	noValue  = "(none)" // of a request that has none
+)
+
+// rateLimit makes a descriptor of a request: of the limit that stands at a place, if there is one.
+func (s shape) rateLimit(place string) *routev3.RateLimit {
+	l := &routev3.RateLimit{Actions: []*routev3.RateLimit_Action{written(limitKey, limitsMetadata, place)}}
+	if s.When {
+		l.Actions = append(l.Actions, written(whenKey, rbacMetadata, whenPrefix(place)+shadowResult))
+	}
+	for _, d := range s.dimensions() {
+		l.Actions = append(l.Actions, d.action)
+	}
+	if s.Headers {
+		l.XRatelimitOption = routev3.RateLimit_DRAFT_VERSION_03
+	}
+	if s.Cost > 1 {
+		l.HitsAddend = &routev3.RateLimit_HitsAddend{Number: wrapperspb.UInt64(uint64(s.Cost))}
+	}
+	return l
+}
+
+// dimension is a part of a request as Envoy counts by it.
+type dimension struct {
+	key    string
+	action *routev3.RateLimit_Action
+}
+
+func (s shape) dimensions() (list []dimension) {
+	for i, d := range s.Per {
+		key := strconv.Itoa(i)
+		if d.ClientAddress != nil {
+			key = "masked_remote_address" // which can't be chosen
+		}
+		list = append(list, dimension{key, action(key, d)})
+	}
+	if s.EachRule {
+		list = append(list, dimension{"rule", formatted("rule", "%ROUTE_NAME%")})
+	}
+	return list
+}
+
+func action(key string, d extend.RequestDimension) *routev3.RateLimit_Action {
+	switch {
+	case d.ClientAddress != nil:
+		v4, v6 := prefixes(*d.ClientAddress)
+		return &routev3.RateLimit_Action{ActionSpecifier: &routev3.RateLimit_Action_MaskedRemoteAddress_{
+			MaskedRemoteAddress: &routev3.RateLimit_Action_MaskedRemoteAddress{
+				V4PrefixMaskLen: wrapperspb.UInt32(v4), V6PrefixMaskLen: wrapperspb.UInt32(v6),
+			},
+		}}
+	default:
+		return formatted(key, format(d))
+	}
+}
+
+// format is a value as Envoy's formats have it.
+func format(d extend.RequestDimension) string {
+	switch {
+	case d.Header != nil:
+		return "%REQ(" + *d.Header + ")%"
+	case d.Claim != nil:
+		path, _ := extend.ClaimPath(*d.Claim) // Validate has told
+		return extend.ClaimFormat(path)
+	case d.Cookie != nil:
+		return "%DYNAMIC_METADATA(" + cookieMetadata + ":" + *d.Cookie + ")%"
+	case d.Query != nil:
+		return "%QUERY_PARAM(" + *d.Query + ")%"
+	case d.User != nil:
+		return "%DYNAMIC_METADATA(" + extend.UserMetadata + ":" + extend.UserKey + ")%" + extend.ClaimFormat([]string{"sub"})
+	case d.Path != nil:
+		return "%PATH(NQ)%"
+	}
+	return "%REQ(:method)%"
+}
+
+// checkDimension tells why Envoy can't count by a dimension: a name that its formats have no word for.
+func checkDimension(d extend.RequestDimension) error {
+	if d.Path != nil || d.ClientAddress != nil {
+		return nil // as it is
+	}
+	return extend.CheckFormat(format(d))
+}
+
+// written is a text that a filter put into metadata. Without it the request has no descriptor.
+func written(key, namespace, of string) *routev3.RateLimit_Action {
+	return &routev3.RateLimit_Action{ActionSpecifier: &routev3.RateLimit_Action_Metadata{
+		Metadata: &routev3.RateLimit_Action_MetaData{
+			DescriptorKey: key, Source: routev3.RateLimit_Action_MetaData_DYNAMIC,
+			MetadataKey: &metadatav3.MetadataKey{Key: namespace, Path: []*metadatav3.MetadataKey_PathSegment{{
+				Segment: &metadatav3.MetadataKey_PathSegment_Key{Key: of},
+			}}},
+		},
+	}}
+}
+
+// formatted is a value by a format, or noValue. Of Envoy's actions with formats this is the one that needs no runtime
+// flag; it is told to take addresses that are in none of no ranges, so all.
+func formatted(key, format string) *routev3.RateLimit_Action {
+	return &routev3.RateLimit_Action{ActionSpecifier: &routev3.RateLimit_Action_RemoteAddressMatch_{
+		RemoteAddressMatch: &routev3.RateLimit_Action_RemoteAddressMatch{
+			DescriptorKey: key, DescriptorValue: format, DefaultValue: noValue,
+			AddressMatcher: &matcherv3.AddressMatcher{InvertMatch: true},
+		},
+	}}
+}
+
+// cookieFilter puts cookies where formats find them.
+func cookieFilter(names map[string]bool) *headertometadatav3.Config {
+	config := new(headertometadatav3.Config)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		config.RequestRules = append(config.RequestRules, &headertometadatav3.Config_Rule{
+			Cookie:          name,
+			OnHeaderPresent: &headertometadatav3.Config_KeyValuePair{MetadataNamespace: cookieMetadata, Key: name},
+		})
+	}
+	return config
+}

@@ -1,0 +1,168 @@
+package ratelimits
+
+import (
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"cardea.dev/cardea/extend"
+)
+
+// Spec are limits by their names. Those of several policies add up; of one name, what the narrower policy states counts.
+//
+// +listType=map
+// +listMapKey=name
+// +kubebuilder:validation:MaxItems=32
+type Spec []Limit
+
+// Limit is how many requests pass in a time. What is over it gets 429 with Retry-After; of gRPC, RESOURCE_EXHAUSTED.
+type Limit struct {
+	// Name of the limit.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name"`
+	// When says which requests count: those of any match. Nothing stated: all. A request for which an expression of a
+	// match can't be evaluated does not count by it.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	When []extend.RequestMatch `json:"when,omitempty"`
+	// Per tells requests apart: each combination of values has a counter. Those without a value share one. Nothing
+	// stated: one counter for all. Of more than 10000 counters the one that was not asked longest starts anew.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=4
+	Per []extend.RequestDimension `json:"per,omitempty"`
+	// Requests that pass in an interval.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000000
+	Requests *int64 `json:"requests,omitempty"`
+	// Interval in which that many pass, 50ms at least. It has no beginning: the more time went by, the more pass.
+	// +optional
+	Interval *gatewayv1.Duration `json:"interval,omitempty"`
+	// Burst is how many can pass at once. Nothing stated: requests.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000000
+	Burst *int64 `json:"burst,omitempty"`
+	// Unlimited lifts a limit that a broader policy states under this name.
+	// +optional
+	Unlimited *bool `json:"unlimited,omitempty"`
+	// Scope says who counts together. Gateway: each of the Gateway's proxies lets its share pass, so burst has to be as
+	// large as their number. Proxy: each one lets all pass. Nothing stated: Gateway.
+	// +optional
+	Scope Scope `json:"scope,omitempty"`
+	// Count says which rules count together: all that the policy reaches, or each for itself. Nothing stated: Together.
+	// +optional
+	Count Count `json:"count,omitempty"`
+	// Cost is how many requests a request counts for. Nothing stated: one.
+	// +optional
+	Cost *Cost `json:"cost,omitempty"`
+	// At says when requests are counted. Nothing stated: after authentication if per or when need to know who sent the
+	// request, else before, so that authentication is protected, too.
+	// +optional
+	At At `json:"at,omitempty"`
+	// Mode Shadow lets all pass; what is over the limit is counted in Envoy's metrics (http_local_rate_limit.shadow_mode).
+	// Nothing stated: Enforce.
+	// +optional
+	Mode Mode `json:"mode,omitempty"`
+	// Headers DraftVersion03 tells clients of the limit, in X-RateLimit-Limit, -Remaining and -Reset. Nothing stated: Off.
+	// +optional
+	Headers Headers `json:"headers,omitempty"`
+	// Status of the answer to what is over the limit. Nothing stated: 429; Envoy has no other.
+	// +optional
+	// +kubebuilder:validation:Minimum=400
+	// +kubebuilder:validation:Maximum=599
+	Status *int32 `json:"status,omitempty"`
+}
+
+// Cost is how many requests a request counts for.
+type Cost struct {
+	// Request is what it costs before it is answered.
+	// +optional
+	Request *CostSource `json:"request,omitempty"`
+	// Response is what it costs when it was answered. It is not supported yet.
+	// +optional
+	Response *CostSource `json:"response,omitempty"`
+}
+
+// CostSource is where a cost is taken from.
+//
+// +structType=atomic
+// +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:MaxProperties=1
+type CostSource struct {
+	// Number is the cost itself.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000000
+	Number *int64 `json:"number,omitempty"`
+	// Metadata has it under a key, where a filter put it. It is not supported yet.
+	// +optional
+	Metadata *MetadataKey `json:"metadata,omitempty"`
+}
+
+// MetadataKey is a place in Envoy's dynamic metadata.
+type MetadataKey struct {
+	// Namespace is the name of the filter that writes it.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Namespace string `json:"namespace"`
+	// Key in it.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Key string `json:"key"`
+}
+
+// Scope says who counts together.
+// +kubebuilder:validation:Enum=Proxy;Gateway;Global
+type Scope string
+
+// The scopes of a Limit.
+const (
+	Proxy   Scope = "Proxy"
+	Gateway Scope = "Gateway"
+	Global  Scope = "Global"
+)
+
+// Count says which rules count together.
+// +kubebuilder:validation:Enum=Together;EachRule
+type Count string
+
+// The ways to count.
+const (
+	Together Count = "Together"
+	EachRule Count = "EachRule"
+)
+
+// At says when requests are counted.
+// +kubebuilder:validation:Enum=BeforeAuthentication;AfterAuthentication
+type At string
+
+// The values of Limit.At.
+const (
+	BeforeAuthentication At = "BeforeAuthentication"
+	AfterAuthentication  At = "AfterAuthentication"
+)
+
+// Mode says what becomes of what is over a limit.
+// +kubebuilder:validation:Enum=Enforce;Shadow
+type Mode string
+
+// The modes of a Limit.
+const (
+	Enforce Mode = "Enforce"
+	Shadow  Mode = "Shadow"
+)
+
+// Headers are what clients are told of a limit.
+// +kubebuilder:validation:Enum=Off;DraftVersion03
+type Headers string
+
+// The values of Limit.Headers.
+const (
+	Off            Headers = "Off"
+	DraftVersion03 Headers = "DraftVersion03"
+)

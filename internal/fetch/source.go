@@ -1,0 +1,145 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+)
+
+// source is a document that is wanted.
+type source struct {
+	f     *Fetcher
+	key   model.FetchKey
+	stop  context.CancelFunc
+	nudge chan struct{} // of size 1: what is wanted has changed
+	asked chan struct{} // closed after the first answer or failure
+	done  chan struct{} // closed at the end
+
+	mu   sync.Mutex
+	want model.Fetch
+
+	// used by run only
+	etag     string
+	known    model.Fetched
+	failures int
+}
+
+func newSource(f *Fetcher, key model.FetchKey, want model.Fetch) *source {
+	return &source{
+		f: f, key: key, want: want, nudge: make(chan struct{}, 1), asked: make(chan struct{}), done: make(chan struct{}),
+	}
+}
+
+// change tells how the document is fetched from now on.
+func (s *source) change(want model.Fetch) {
+	s.mu.Lock()
+	s.want = want
+	s.mu.Unlock()
+	select {
+	case s.nudge <- struct{}{}:
+	default:
+	}
+}
+
+func (s *source) wanted() model.Fetch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.want
+}
+
+// run asks for the document until ctx is done.
+func (s *source) run(ctx context.Context) {
+	defer close(s.done)
+	for first := true; ctx.Err() == nil; first = false {
+		s.ask(ctx)
+		if first {
+			close(s.asked)
+		}
+		asked := time.Now()
+		for waits := true; waits; {
+			timer := time.NewTimer(time.Until(asked.Add(s.pause())))
+			select {
+			case <-ctx.Done():
+				waits = false
+			case <-timer.C:
+				waits = false
+			case <-s.nudge: // the wait may be another one; what fails may not fail any more
+				waits = s.failures == 0
+			}
+			timer.Stop()
+		}
+	}
+}
+
+// pause is the time until the document is asked for again.
+func (s *source) pause() time.Duration {
+	refresh := s.wanted().Refresh
+	if s.failures == 0 {
+		return refresh
+	}
+	wait := min(firstRetry<<min(s.failures-1, 10), lastRetry, refresh)
+	return wait - rand.N(wait/5) // not all controllers at once
+}
+
+// ask asks for the document once, and tells the graph.
+func (s *source) ask(ctx context.Context) {
+	select {
+	case s.f.slots <- struct{}{}:
+		defer func() { <-s.f.slots }()
+	case <-ctx.Done():
+		return
+	}
+	got, err := s.f.get(ctx, s.key, s.wanted(), s.etag)
+	if ctx.Err() != nil {
+		return
+	}
+	was := s.known
+	outcome := s.learn(got, err)
+	s.f.outcomes.WithLabelValues(outcome).Inc()
+	if s.known == was {
+		return
+	}
+	s.log(was)
+	s.f.cfg.Graph.Apply("fetch", func(b *flow.Batch) { s.f.cfg.Fetched.Set(b, s.key, s.known) })
+}
+
+// learn takes an answer, and says what it was.
+func (s *source) learn(got answer, err error) (outcome string) {
+	if err != nil {
+		s.failures++
+		if s.known.Missing = !s.known.Known && errors.Is(err, errMissing); s.known.Missing {
+			s.known.Failing = ""
+		} else {
+			s.known.Failing = err.Error()
+		}
+		return "failed"
+	}
+	s.failures = 0
+	if got.notModified {
+		s.known.Failing = ""
+		return "not-modified"
+	}
+	s.etag = got.etag
+	outcome = "changed"
+	if s.known.Known && s.known.Content == got.content {
+		outcome = "unchanged"
+	}
+	s.known = model.Fetched{Known: true, Content: got.content}
+	return outcome
+}
+
+// log tells of what begins and ends to fail.
+func (s *source) log(was model.Fetched) {
+	log := s.f.cfg.Log.With("url", s.key.URL)
+	switch {
+	case s.known.Missing || s.known.Failing != "" && s.known.Failing != was.Failing:
+		log.Warn("a document can't be fetched", "kept", s.known.Known, "error", s.known.Failing)
+	case was.Failing != "" || was.Missing:
+		log.Info("a document can be fetched again")
+	}
+}

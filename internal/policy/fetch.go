@@ -1,0 +1,63 @@
+package policy
+
+import (
+	"fmt"
+	"time"
+
+	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/model"
+)
+
+// fetch is a document that something depends on.
+type fetch struct {
+	Key     model.FetchKey
+	Refresh time.Duration
+}
+
+// Fetch implements extend.Reader. The document is asked for because it is noted here, whatever becomes of the rest.
+func (r reader) Fetch(of extend.Document) ([]byte, extend.State) {
+	key := model.FetchKey{URL: of.URL, Through: of.Through, Member: of.Member}
+	r.problems.fetches = append(r.problems.fetches, fetch{key, of.Refresh})
+	known, _ := flow.Fetch(r.c, r.m.in.Sources.Fetched.Collection(), key)
+	switch {
+	case known.Known && known.Failing != "":
+		r.Warn(fmt.Sprintf("it can't be fetched any more: %s; what it was last is used", known.Failing))
+	case known.Known:
+	case known.Missing:
+		return nil, extend.Absent
+	case known.Failing != "":
+		r.Pending(fmt.Sprintf("it can't be fetched: %s; requests get 503 until it is", known.Failing))
+	default:
+		r.Pending("it is not fetched yet; requests get 503 until it is")
+	}
+	if !known.Known {
+		return nil, extend.Pending
+	}
+	return []byte(known.Content), extend.Known
+}
+
+// fetches has each document once: it is asked for as often as who wants it most often says.
+func (m *Meaning) fetches(all *flow.Collection[place, needed]) *flow.Collection[model.FetchKey, model.Fetch] {
+	byKey := flow.Group(all, "policy/fetches-by-key", func(_ place, n needed) (keys []model.FetchKey) {
+		for _, f := range n.Fetches {
+			keys = append(keys, f.Key)
+		}
+		return keys
+	}, flow.ByKey)
+	return flow.Map(byKey, "plan/fetches",
+		func(c *flow.Ctx, k model.FetchKey, members flow.Members[place, needed]) (out model.Fetch, _ bool) {
+			for _, n := range members.All() {
+				for _, f := range n.Fetches {
+					if f.Key == k && (out.Refresh == 0 || f.Refresh < out.Refresh) {
+						out.Refresh = f.Refresh
+					}
+				}
+			}
+			if k.Through != (model.BackendKey{}) {
+				b, _ := m.lookups.Through(c, k.Through)
+				out.Backend = &b
+			}
+			return out, true
+		})
+}

@@ -1,0 +1,73 @@
+package policy
+
+import (
+	"iter"
+
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
+)
+
+// Route is what policies come to at a route's rules, where something narrower than a listener states it.
+type Route struct {
+	Rules []RulePieces // of those rules that have some, at the first place
+	At    []PlacePieces
+}
+
+// PlacePieces are those of a route's rules at a listener where they are others.
+type PlacePieces struct {
+	Listener model.ListenerKey
+	Rules    []RulePieces
+}
+
+// RulePieces are those of a rule.
+type RulePieces struct {
+	Rule   model.RuleKey
+	Pieces []RulePiece
+	// Fields are those of broader levels that stand in every route of a proxy.
+	Fields []byte
+	// Refs are the pieces of its backendRefs for which a policy states something.
+	Refs []RefPieces
+}
+
+// RulePiece is a feature of a kind at a rule or a backend.
+type RulePiece struct {
+	Kind model.Kind
+	Piece
+}
+
+// pieces are those of all rules, at all places.
+func (r Route) pieces() iter.Seq2[model.RuleKey, RulePiece] {
+	return func(yield func(model.RuleKey, RulePiece) bool) {
+		for _, rules := range append([]PlacePieces{{Rules: r.Rules}}, r.At...) {
+			for _, rule := range rules.Rules {
+				for p := range rule.all() {
+					if !yield(rule.Rule, p) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// settings are what is rendered of it.
+func (r Route) settings() plan.RouteSettings {
+	s := plan.RouteSettings{Rules: settingsOfRules(r.Rules)}
+	for _, at := range r.At {
+		s.At = append(s.At, plan.PlaceSettings{Listener: at.Listener, Rules: settingsOfRules(at.Rules)})
+	}
+	return s
+}
+
+func settingsOfRules(list []RulePieces) (all []plan.RuleSettings) {
+	for _, r := range list {
+		own := plan.RuleSettings{Rule: r.Rule, Fields: r.Fields[:len(r.Fields):len(r.Fields)]}
+		for _, p := range r.Pieces {
+			own.Own = append(own.Own, p.Rendered.Settings...)
+			own.Fields = append(own.Fields, p.Rendered.Fields...)
+		}
+		r.addRefs(&own)
+		all = append(all, own)
+	}
+	return all
+}

@@ -1,0 +1,99 @@
+package policykind
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"cardea.dev/cardea/extend"
+)
+
+// Field is a leaf of what a policy can state.
+type Field struct {
+	Path        string // below spec: "jwt.providers[].issuer"
+	Description string // its first sentence
+	// Merges says what becomes of it where several policies state it: "itself", "with `jwt.providers[].jwks`" as a part of
+	// what counts as a whole, "added up", "its elements' key".
+	Merges string
+}
+
+// How fields merge.
+const (
+	alone   = "itself"
+	addedUp = "added up"
+	byKey   = "the key"
+)
+
+// FieldsOf are the leaves of a feature's schema, in the order of their names.
+func FieldsOf(f *extend.Declared) (list []Field) {
+	name := f.Name
+	if strings.Contains(name, "/") {
+		name = "extensions." + name
+	}
+	leavesOf(parsed(f.Schema), Field{Path: name, Merges: alone}, &list)
+	return list
+}
+
+// SharedFields are the leaves of what all policies have.
+func SharedFields() (list []Field) {
+	fields := parsed(targetsJSON)["properties"].(schema)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		leavesOf(fields[name].(schema), Field{Path: name}, &list)
+	}
+	return list
+}
+
+func leavesOf(s schema, at Field, list *[]Field) {
+	if text, _ := s["description"].(string); text != "" {
+		at.Description = firstSentence(text)
+	}
+	if fields, _ := s["properties"].(schema); len(fields) > 0 {
+		inside(&at, s["x-kubernetes-map-type"] == "atomic")
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			part := at
+			part.Path += "." + name
+			leavesOf(fields[name].(schema), part, list)
+		}
+		return
+	}
+	items, _ := s["items"].(schema)
+	switch kind := s["x-kubernetes-list-type"]; {
+	case items == nil:
+	case items["properties"] == nil:
+		if kind == "set" && at.Merges == alone {
+			at.Merges = addedUp
+		}
+	default:
+		inside(&at, kind != "map")
+		at.Path += "[]"
+		before := len(*list)
+		leavesOf(items, at, list)
+		keys, _ := s["x-kubernetes-list-map-keys"].([]any)
+		for i := range (*list)[before:] {
+			leaf := &(*list)[before+i]
+			if slices.ContainsFunc(keys, func(k any) bool { return leaf.Path == at.Path+"."+fmt.Sprint(k) }) &&
+				leaf.Merges == alone {
+				leaf.Merges = byKey
+			}
+		}
+		return
+	}
+	*list = append(*list, at)
+}
+
+// inside is how the parts of something merge; whole: it counts as a whole.
+func inside(at *Field, whole bool) {
+	if whole && at.Merges == alone {
+		at.Merges = fmt.Sprintf("with all of `%s`", at.Path)
+	}
+}
+
+// firstSentence ends at the first full stop that is followed by a space.
+func firstSentence(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if first, _, found := strings.Cut(text, ". "); found {
+		return first + "."
+	}
+	return text
+}
