@@ -324,3 +324,18 @@ func TestRootList(t *testing.T) {
 		t.Error("the leaves are", l)
 	}
 }
+
+// TestRootValue: a feature may be a single value.
+func TestRootValue(t *testing.T) {
+	m, err := New([]byte(`{"type": "integer", "format": "int32"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := merged(t, m, read(t, `50`), read(t, `0`))
+	if got := written(t, v); got != "0" {
+		t.Error("merged:", got)
+	}
+	if l := m.Leaves(v); len(l) != 1 || l[0] != (Leaf{"", "0"}) {
+		t.Error("the leaves are", l)
+	}
+}
