@@ -34,7 +34,7 @@ var towers = map[string][]string{
 	"ground": {"internal/policykind", "internal/merge", "internal/dialect", "internal/plan", "internal/kinds",
 		"internal/input", "extend", "internal/request",
 		"internal/resource", "internal/kind", "internal/flow", "internal/model", "api/v1alpha1",
-		"internal/testcert", "internal/figures"},
+		"internal/testcert", "internal/figures", "examples/calls"},
 }
 
 // apart are programs and tools, which nothing imports: they may use what they like.

@@ -11,7 +11,8 @@ import (
 
 // limitsFile is a TrafficPolicy in namespace shop for a route, with limits as they are written in YAML's flow style.
 func limitsFile(name, route string, limits ...string) string {
-	return fmt.Sprintf("apiVersion: cardea.dev/v1alpha1\nkind: TrafficPolicy\nmetadata: {name: %s, namespace: shop}\nspec:\n"+
+	return fmt.Sprintf("apiVersion: cardea.dev/v1alpha1\nkind: TrafficPolicy\n"+
+		"metadata: {name: %s, namespace: shop}\nspec:\n"+
 		"  targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: %s}]\n  rateLimits:\n  - %s\n",
 		name, route, strings.Join(limits, "\n  - "))
 }

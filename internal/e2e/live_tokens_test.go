@@ -4,8 +4,8 @@ import "testing"
 
 const theGateway = "{group: gateway.networking.k8s.io, kind: Gateway, name: web}"
 
-// TestLoginIsRemoved: where a policy's claims are of a provider that the Gateway's policy has, the rules are closed when
-// that policy goes, and the status says why (complaint 3).
+// TestLoginIsRemoved: where a policy's claims are of a provider that the Gateway's policy has, the rules are closed
+// when that policy goes, and the status says why (complaint 3).
 func TestLoginIsRemoved(t *testing.T) {
 	t.Parallel()
 	s := prepare(t, t.TempDir(), shop())
@@ -23,7 +23,8 @@ kind: SecurityPolicy
 metadata: {name: team, namespace: shop}
 spec:
   targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: web}]
-  authorization: {allow: [{name: dev, matches: [{claims: [{claim: team, provider: real, type: Exact, values: [dev]}]}]}]}
+  authorization:
+    allow: [{name: dev, matches: [{claims: [{claim: team, provider: real, type: Exact, values: [dev]}]}]}]
 `)
 	s.start()
 	s.Ready(t)

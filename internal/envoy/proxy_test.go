@@ -42,8 +42,8 @@ func startProxy(t testing.TB, state map[resource.Key]resource.Resource) *proxy {
 	return p
 }
 
-// startEnvoy starts an Envoy, fed by what serve starts at a Unix socket, and waits until it is ready. change changes its
-// bootstrap.
+// startEnvoy starts an Envoy, fed by what serve starts at a Unix socket, and waits until it is ready. change changes
+// its bootstrap.
 func startEnvoy(t testing.TB, serve func(socket string), change ...func([]byte) []byte) *proxy {
 	t.Helper()
 	binary, err := process.FindPath(Program())

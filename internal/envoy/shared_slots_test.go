@@ -196,7 +196,8 @@ func TestLoopsSlot(t *testing.T) {
 			bind := freePort(t)
 			startProxy(t, stateEach(t, bind, alternate(c.on, off)).resources())
 			for i, host := range levelHosts {
-				last := call{Host: host, URI: "/", Header: map[string]string{model.LoopHeader: extend.LastHop().Value}}.do(t, bind).Status
+				header := map[string]string{model.LoopHeader: extend.LastHop().Value}
+				last := call{Host: host, URI: "/", Header: header}.do(t, bind).Status
 				if want := []int{c.status, 200}[i%2]; last != want {
 					t.Errorf("%s: %d, want %d", host, last, want)
 				}

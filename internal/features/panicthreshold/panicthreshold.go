@@ -17,8 +17,8 @@ import (
 //go:embed schema.json
 var schema []byte
 
-// Spec is a percentage of endpoints, 50 if it is not stated. If fewer are healthy, all of them get requests; with 0 only
-// healthy ones ever do.
+// Spec is a percentage of endpoints, 50 if it is not stated. If fewer are healthy, all of them get requests; with 0
+// only healthy ones ever do.
 //
 // +kubebuilder:validation:Minimum=0
 // +kubebuilder:validation:Maximum=100

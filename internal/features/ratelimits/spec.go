@@ -6,7 +6,8 @@ import (
 	"cardea.dev/cardea/extend"
 )
 
-// Spec are limits by their names. Those of several policies add up; of one name, what the narrower policy states counts.
+// Spec are limits by their names. Those of several policies add up; of one name, what the narrower policy states
+// counts.
 //
 // +listType=map
 // +listMapKey=name
