@@ -48,8 +48,8 @@ func SecretName(ref gatewayv1.SecretObjectReference) string {
 	return string(ref.Name)
 }
 
-// providersMetadata is the namespace in which the names of those stand whose tokens are accepted, by number: so features
-// of other kinds find claims without knowing their providers.
+// providersMetadata is the namespace in which the names of those stand whose tokens are accepted, by number: so
+// features of other kinds find claims without knowing their providers.
 const providersMetadata = "cardea.dev/providers"
 
 // maxProviders is how many of them are looked through.

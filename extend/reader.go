@@ -35,8 +35,8 @@ type Reader interface {
 	Server(ref gatewayv1.BackendObjectReference, grpc bool) (key BackendKey, outside, found bool)
 	Secret(ref gatewayv1.SecretObjectReference) (data map[string]Bytes, found bool)
 	Text(from TextSource) (text string, found bool)
-	// Fetch is what was fetched of a document last. It has said so as Pending does if nothing is known yet; as Warn does if
-	// the document can't be fetched any more.
+	// Fetch is what was fetched of a document last. It has said so as Pending does if nothing is known yet; as Warn does
+	// if the document can't be fetched any more.
 	Fetch(of Document) (content []byte, state State)
 
 	// Effective reads the effective spec of another feature of the same Group; false: it is not stated.

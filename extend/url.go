@@ -16,8 +16,8 @@ type Document struct {
 	Through BackendKey // the backend that is asked for it, in the name of the URL's host; zero: the URL's host is asked
 	// Refresh is the time after which it is asked for again.
 	Refresh time.Duration
-	// Member must be in the document, which is a JSON object then, and not be empty. Without it, the document counts as not
-	// fetched: what was fetched before is kept. "": any document will do.
+	// Member must be in the document, which is a JSON object then, and not be empty. Without it, the document counts as
+	// not fetched: what was fetched before is kept. "": any document will do.
 	Member string
 }
 

@@ -28,8 +28,8 @@ func TestDisable(t *testing.T) {
 	}
 }
 
-// disableable are the features that a policy's own field disable takes, by a CustomResourceDefinition. Features may have
-// a field of that name, too.
+// disableable are the features that a policy's own field disable takes, by a CustomResourceDefinition. Features may
+// have a field of that name, too.
 func disableable(t *testing.T, text []byte) map[string]bool {
 	t.Helper()
 	var crd apiextensionsv1.CustomResourceDefinition

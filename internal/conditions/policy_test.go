@@ -15,7 +15,8 @@ func TestPolicyAtMoreGatewaysThanFit(t *testing.T) {
 	facts := PolicyFacts{Generation: 1, Controller: model.ControllerName}
 	for i := range 20 {
 		facts.Ancestors = append(facts.Ancestors, PolicyAncestor{
-			Object: model.Ref(model.KindGateway, "infra", fmt.Sprintf("g%02d", i)), Standing: resource.Standing{Acknowledged: true},
+			Object:   model.Ref(model.KindGateway, "infra", fmt.Sprintf("g%02d", i)),
+			Standing: resource.Standing{Acknowledged: true},
 		})
 	}
 	status := Policy(facts)

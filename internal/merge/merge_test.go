@@ -316,7 +316,8 @@ func TestRootList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := merged(t, m, read(t, `[{"name": "b", "requests": 1}]`), read(t, `[{"name": "b", "unlimited": true}, {"name": "a"}]`))
+	v := merged(t, m, read(t, `[{"name": "b", "requests": 1}]`),
+		read(t, `[{"name": "b", "unlimited": true}, {"name": "a"}]`))
 	if got := written(t, v); got != `[{"name":"a"},{"name":"b","requests":1,"unlimited":true}]` {
 		t.Error("merged:", got)
 	}

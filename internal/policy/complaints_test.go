@@ -51,8 +51,8 @@ func TestDisable(t *testing.T) {
 	}
 }
 
-// TestManyGateways is complaint 13: a policy of a class holds at each of its Gateways, however many of them have room in
-// its status; the older ones are told of.
+// TestManyGateways is complaint 13: a policy of a class holds at each of its Gateways, however many of them have room
+// in its status; the older ones are told of.
 func TestManyGateways(t *testing.T) {
 	w := newTester(t)
 	const many = 20

@@ -211,7 +211,8 @@ var (
 	}
 	oneToken  = &typev3.TokenBucket{MaxTokens: 1, FillInterval: durationpb.New(time.Hour)}
 	allTokens = &typev3.TokenBucket{
-		MaxTokens: math.MaxUint32, TokensPerFill: wrapperspb.UInt32(math.MaxUint32), FillInterval: durationpb.New(time.Second),
+		MaxTokens: math.MaxUint32, TokensPerFill: wrapperspb.UInt32(math.MaxUint32),
+		FillInterval: durationpb.New(time.Second),
 	}
 )
 

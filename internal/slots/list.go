@@ -49,8 +49,8 @@ const (
 	Picker      = "picker"       // ext_proc of an inference pool: the last to change where a request goes
 )
 
-// The slots of limits that each proxy has whole. They stand behind those of which each proxy of a Gateway has its share:
-// whether one is shared is said once for a filter.
+// The slots of limits that each proxy has whole. They stand behind those of which each proxy of a Gateway has its
+// share: whether one is shared is said once for a filter.
 const (
 	EarlyProxy = LimitsEarly + "-proxy"
 	LateProxy  = LimitsLate + "-proxy"

@@ -34,8 +34,8 @@ func matching(p extend.RequestParts) []extend.RequestMatch {
 	return []extend.RequestMatch{{RequestParts: p}}
 }
 
-// TestFiltersOfEntries: deny is one filter that denies; require is a filter for each entry, since each must allow; allow
-// is one filter, since one entry is enough (complaint 4: entries of several policies have names, and no order).
+// TestFiltersOfEntries: deny is one filter that denies; require is a filter for each entry, since each must allow;
+// allow is one filter, since one entry is enough (complaint 4: entries of several policies have names, and no order).
 func TestFiltersOfEntries(t *testing.T) {
 	get := matching(extend.RequestParts{Methods: []string{"GET"}})
 	entries := []Entry{{Name: "a", Matches: get}, {Name: "b", Matches: get}}

@@ -66,8 +66,8 @@ func TestARotationChangesNoName(t *testing.T) {
 }
 
 // TestTraps: a claim never chooses the route anew, since the first route's filters would stand guard over another one;
-// its header is taken off what clients send; proxies fetch keys without a request that waits; and later filters are told
-// which providers count here.
+// its header is taken off what clients send; proxies fetch keys without a request that waits; and later filters are
+// told which providers count here.
 func TestTraps(t *testing.T) {
 	r := of(Keys{Document: extend.Document{URL: "https://corp/keys", Refresh: time.Minute}})
 	for _, p := range r.entry.GetProviders() {

@@ -42,8 +42,8 @@ type Accepted struct {
 // Keys are a provider's.
 type Keys struct {
 	Text string // a key set as Envoy takes it; "": proxies fetch it
-	// Document is what is fetched; zero: nothing. It stands for the keys where those that depend on them are named, so that
-	// other keys change no name.
+	// Document is what is fetched; zero: nothing. It stands for the keys where those that depend on them are named, so
+	// that other keys change no name.
 	Document extend.Document
 }
 

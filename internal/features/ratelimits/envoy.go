@@ -27,8 +27,8 @@ const (
 // only is the one status that is answered.
 const only = 429
 
-// render chooses limits by metadata: a filter that writes it is nearest-wins like all filters, and what counts stands in
-// filters that all levels share, so that edits of routes reset nothing.
+// render chooses limits by metadata: a filter that writes it is nearest-wins like all filters, and what counts stands
+// in filters that all levels share, so that edits of routes reset nothing.
 //
 //	guard          writes: place -> ID        (and which requests are meant, as a shadow of RBAC tells)
 //	limits-...     rate_limits: a place -> (limit, ID), (dimension, value)...     descriptors: (limit, ID), ... -> bucket
