@@ -22,8 +22,8 @@ func (m *Meaning) lookups(kinds backendKinds, grants *grants) policy.Lookups {
 			policy.Named, policy.Unusable,
 		) {
 			read := kinds.resolve(c, grants, from, to, grpc)
-			named := policy.Named{Key: read.Key, Outside: read.External}
-			return named, policy.Unusable{Reason: read.Unusable.reason, Message: read.Unusable.message}
+			unusable := policy.Unusable{Reason: read.Unusable.reason, Message: read.Unusable.message}
+			return policy.Named{Key: read.Key, Outside: read.External}, unusable
 		},
 		Secret: func(c *flow.Ctx, from model.ObjectRef, to gatewayv1.SecretObjectReference) (
 			*input.SecretSpec, policy.Unusable,

@@ -91,7 +91,7 @@ func TestKept(t *testing.T) {
 }
 
 // TestDenied: a backend whose policy states something wrong that must not be left out is closed, and no other is. Where
-// a policy's fields count is told of backends, too.
+// a policy's fields count is told of backends, too, first where something is wrong.
 func TestDenied(t *testing.T) {
 	w := newTester(t)
 	w.policy(model.KindBackendPolicy, "shop/b", `{`+onBlue+`"credentials": {"issuer": "i"}, "limits": {"attempts": 3}}`)
@@ -113,9 +113,9 @@ func TestDenied(t *testing.T) {
 		}
 	})
 	if want := []string{
-		"credentials.issuer[Service shop/blue port 80 at Gateway infra/edge " +
-			"Service shop/blue port 90 at Gateway infra/edge, where requests are answered with 503]",
-		"limits.attempts[Service shop/blue port 80 at Gateway infra/edge Service shop/blue port 90 at Gateway infra/edge]",
+		"credentials.issuer[Service shop/blue port 90 at Gateway infra/edge, where requests are answered with 503 " +
+			"Service shop/blue port 80 at Gateway infra/edge]",
+		"limits.attempts[Service shop/blue port 90 at Gateway infra/edge Service shop/blue port 80 at Gateway infra/edge]",
 	}; !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}

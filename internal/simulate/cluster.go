@@ -25,10 +25,8 @@ func (s *simulation) reach(o *Outcome) bool {
 	s.survey(c, "name", "alt_stat_name", "type", "cluster_type", "eds_cluster_config", "load_assignment", "lb_policy",
 		"connect_timeout",
 		"per_connection_buffer_limit_bytes", "circuit_breakers", "typed_extension_protocol_options", "wait_for_warm_on_init",
-		"dns_lookup_family",
-		"respect_dns_ttl", "dns_refresh_rate", "upstream_connection_options", "metadata", "load_balancing_policy",
-		"health_checks", "outlier_detection",
-		"common_lb_config")
+		"dns_lookup_family", "respect_dns_ttl", "dns_refresh_rate", "upstream_connection_options", "metadata",
+		"load_balancing_policy", "health_checks", "outlier_detection", "common_lb_config")
 	s.health(o, c)
 	assignment := c.GetLoadAssignment()
 	switch {

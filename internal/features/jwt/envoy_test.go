@@ -16,9 +16,12 @@ type rendered struct {
 	chosen           *jwtv3.PerRouteConfig
 	entry            *jwtv3.JwtAuthentication
 	removed          []string
+	told             proto.Message
 }
 
 func (r *rendered) Sanitize(headers ...string) { r.removed = append(r.removed, headers...) }
+
+func (r *rendered) Filter(_ extend.Slot, _ string, config proto.Message) { r.told = config }
 
 func (r *rendered) Set(_ extend.Slot, config proto.Message, _ ...string) {
 	r.chosen = config.(*jwtv3.PerRouteConfig)
@@ -63,7 +66,8 @@ func TestARotationChangesNoName(t *testing.T) {
 }
 
 // TestTraps: a claim never chooses the route anew, since the first route's filters would stand guard over another one;
-// its header is taken off what clients send; and proxies fetch keys without a request that waits.
+// its header is taken off what clients send; proxies fetch keys without a request that waits; and later filters are
+// told which providers count here.
 func TestTraps(t *testing.T) {
 	r := of(Keys{Document: extend.Document{URL: "https://corp/keys", Refresh: time.Minute}})
 	for _, p := range r.entry.GetProviders() {
@@ -73,5 +77,8 @@ func TestTraps(t *testing.T) {
 	}
 	if len(r.entry.GetProviders()) != 1 || r.entry.GetBypassCorsPreflight() || len(r.removed) != 1 {
 		t.Errorf("%v, removed %v", r.entry, r.removed)
+	}
+	if want := extend.ProvidersFilter([]string{"corp"}); !proto.Equal(r.told, want) {
+		t.Errorf("later filters are told %v, want %v", r.told, want)
 	}
 }
