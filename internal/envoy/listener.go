@@ -95,6 +95,9 @@ func addressPart(port model.Port, address string, stated plan.ListenerFields) *r
 			Filters: []*listenerv3.Filter{connectionManager(stats, table, stated, logs...)}}
 		overlayChain(l.DefaultFilterChain, stated)
 		needs = append(needs, clustersOf(stated.Uses)...)
+		if stated.Closed {
+			needs = nil // nothing is asked for by a chain without filters
+		}
 	}
 	overlayListener(l, stated)
 	part := newPart("", mustMarshal(l))
@@ -134,8 +137,10 @@ func chainPart(l model.Listener, stated plan.ListenerFields) *resource.Part {
 	overlayChain(chain, stated)
 	part := filterChain(chain, l.Hostname)
 	part.Fragments = []resource.Fragment{{Origin: listenerOrigin(l.Key), Hash: part.Hash}}
-	part.Needs = append(extensionNames(), resource.Name{Type: resource.Routes, Name: tableName(l)})
-	part.Needs = append(part.Needs, clustersOf(stated.Uses)...)
+	if !stated.Closed { // a chain without filters asks for nothing
+		part.Needs = append(extensionNames(), resource.Name{Type: resource.Routes, Name: tableName(l)})
+		part.Needs = append(part.Needs, clustersOf(stated.Uses)...)
+	}
 	for _, ref := range l.Certificates {
 		part.Needs = append(part.Needs, resource.Name{Type: resource.Secret, Name: secretName(ref)})
 	}

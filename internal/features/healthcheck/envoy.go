@@ -1,6 +1,8 @@
 package healthcheck
 
 import (
+	"encoding/hex"
+
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
@@ -18,7 +20,6 @@ func render(e extend.EnvoyBackend, v Value) {
 		NoTrafficInterval:  durationpb.New(v.Interval),
 		UnhealthyThreshold: wrapperspb.UInt32(v.Unhealthy),
 		HealthyThreshold:   wrapperspb.UInt32(v.Healthy),
-		AltPort:            extend.ProtoNumber(v.Port),
 	}
 	if v.Jitter > 0 {
 		check.IntervalJitter = durationpb.New(v.Jitter)
@@ -32,6 +33,8 @@ func render(e extend.EnvoyBackend, v Value) {
 		}
 	case v.TCP != nil:
 		check.HealthChecker = &corev3.HealthCheck_TcpHealthCheck_{TcpHealthCheck: v.TCP.check()}
+		// A backend may close the connection after its answer, which would count as a failure of the next check.
+		check.ReuseConnection = wrapperspb.Bool(false)
 	default:
 		return
 	}
@@ -65,6 +68,9 @@ func (x Exchange) check() *corev3.HealthCheck_TcpHealthCheck {
 	return c
 }
 
+// payload is hexadecimal: Envoy 1.40 sends nothing of a binary one.
 func payload(text string) *corev3.HealthCheck_Payload {
-	return &corev3.HealthCheck_Payload{Payload: &corev3.HealthCheck_Payload_Binary{Binary: []byte(text)}}
+	return &corev3.HealthCheck_Payload{
+		Payload: &corev3.HealthCheck_Payload_Text{Text: hex.EncodeToString([]byte(text))},
+	}
 }

@@ -48,11 +48,6 @@ type Spec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	Healthy *int32 `json:"healthy,omitempty"`
-	// Port is asked in place of that of requests.
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=65535
-	Port *int32 `json:"port,omitempty"`
 }
 
 // HTTP is a request that a check makes.

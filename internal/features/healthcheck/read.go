@@ -17,7 +17,6 @@ type Value struct {
 
 	Timeout, Interval, Jitter time.Duration
 	Unhealthy, Healthy        uint32
-	Port                      *uint32
 }
 
 // Request is the request of a check. Empty fields are not stated.
@@ -54,9 +53,6 @@ func read(r extend.Reader, s Spec) Value {
 		if d.stated != nil {
 			*d.to = *d.stated
 		}
-	}
-	if s.Port != nil {
-		v.Port = new(uint32(*s.Port))
 	}
 	stated := 0
 	for _, is := range []bool{s.HTTP != nil, s.GRPC != nil, s.TCP != nil} {

@@ -30,6 +30,11 @@ func Fields() []Field {
 			Kind: extend.SecurityPolicy, Name: name, Does: does, Levels: extend.AtRule, OnInvalid: extend.Deny,
 		}
 	}
+	client := func(name, does string) Field {
+		return Field{
+			Kind: extend.ClientPolicy, Name: name, Does: does, Levels: extend.AtListener, OnInvalid: extend.Keep,
+		}
+	}
 	backend := func(name, does string) Field {
 		return Field{
 			Kind: extend.BackendPolicy, Name: name, Does: does, Levels: extend.AtBackend, OnInvalid: extend.Keep,
@@ -56,6 +61,18 @@ func Fields() []Field {
 		rule("transformation", "changes bodies", extend.Deny),
 		rule("upgrades", "allows protocols that a connection can change to", extend.Skip),
 		rule("wasm", "runs WebAssembly", extend.Deny),
+
+		client("http1", "tunes HTTP/1.1"),
+		client("http2", "tunes HTTP/2"),
+		client("http3", "serves HTTP/3"),
+		client("tcp", "tunes TCP"),
+		client("tracing", "says which requests are traced, and where to"),
+		{Kind: extend.ClientPolicy, Name: "tls", Does: "chooses versions, ciphers and clients' certificates",
+			Levels: extend.AtListener, OnInvalid: extend.Deny},
+		client("http", "normalises paths, changes headers"),
+		client("clientAddress", "finds the client's address"),
+		client("proxyProtocol", "reads the client's address from the PROXY protocol"),
+		client("healthCheck", "answers checks of load balancers"),
 
 		backend("admissionControl", "refuses a share of requests while many fail"),
 		backend("dns", "says how names of hosts are resolved"),
@@ -100,6 +117,10 @@ func (f Field) feature() extend.Feature[anySpec, struct{}] {
 		Read: func(r extend.Reader, _ anySpec) (none struct{}) {
 			r.Refuse("it is not supported yet; take it out")
 			return none
+		},
+		Envoy: extend.EnvoyFuncs[struct{}]{ // Read has said why nothing is rendered
+			Rule: func(extend.EnvoyRule, struct{}) {}, Backend: func(extend.EnvoyBackend, struct{}) {},
+			Listener: func(extend.EnvoyListener, struct{}) {},
 		},
 	}
 }
