@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
@@ -21,6 +22,7 @@ import (
 	localratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/local_ratelimit/v3"
 	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/emptypb"
@@ -185,7 +187,7 @@ func startProxy(t *testing.T, all map[resource.Name]resource.Resource) *proxy {
 		t.Fatal(err)
 	}
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), withAllStatistics(t, text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -206,6 +208,21 @@ func startProxy(t *testing.T, all map[resource.Name]resource.Resource) *proxy {
 	t.Cleanup(p.admin.CloseIdleConnections)
 	p.await(t, "the start", func() bool { return p.get(t) == "200 0" })
 	return p
+}
+
+// withAllStatistics is a bootstrap that keeps those of extensions too.
+func withAllStatistics(t *testing.T, text []byte) []byte {
+	t.Helper()
+	b := new(bootstrapv3.Bootstrap)
+	if err := protojson.Unmarshal(text, b); err != nil {
+		t.Fatal(err)
+	}
+	b.GetStatsConfig().StatsMatcher = nil
+	text, err := protojson.Marshal(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 func portOf(t *testing.T, all map[resource.Name]resource.Resource) uint32 {

@@ -15,8 +15,10 @@ type wanted struct {
 	extensions          map[string]texts  // what files say
 }
 
+// newWanted has the file of the members always: Envoy does not start if the bootstrap names a file that is not there.
 func newWanted(at dialect.FileStart, all map[resource.Name]resource.Resource) (wanted, error) {
 	w := wanted{texts{}, texts{}, map[string][]byte{}, map[string][]byte{}, map[string]texts{}}
+	w.tables[fileOf(members)] = texts{}.file()
 	for n := range all {
 		if n.Type == resource.Endpoints && n != members { // they stand in their clusters
 			continue
