@@ -101,9 +101,7 @@ func notYetTable(t *testing.T, page *strings.Builder, files *perturbed, kind str
 }
 
 // table lists fields; each has to be shown by a file.
-func table(
-	t *testing.T, page *strings.Builder, files *perturbed, kind string, fields []policykind.Field, refused bool,
-) {
+func table(t *testing.T, page *strings.Builder, files *perturbed, kind string, fields []policykind.Field, refused bool) {
 	page.WriteString("| field | what it is | merges | for example |\n|---|---|---|---|\n")
 	for _, f := range fields {
 		var links []string
