@@ -253,7 +253,10 @@ func listenerBases() []any {
 }
 
 func portBases() []any {
-	return []any{&model.Port{
+	return []any{&model.Port{ // the requests of an HTTPS port are logged as its listeners say
+		Key:      model.PortKey{Gateway: testGateway, Number: 80, Transport: model.TCP},
+		BindPort: 10080, Addresses: []string{"127.0.0.1"}, Protocol: model.HTTP, DataPlane: model.DataPlaneEnvoy,
+	}, &model.Port{
 		Key:      model.PortKey{Gateway: testGateway, Number: 443, Transport: model.TCP},
 		BindPort: 10443, Addresses: []string{"127.0.0.1", "127.0.0.2"}, Protocol: model.HTTPS,
 		DataPlane: model.DataPlaneEnvoy,
