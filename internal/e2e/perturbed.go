@@ -23,7 +23,7 @@ type perturbed struct {
 	*Plugged
 	values map[string][]any // by field
 	files  []*perturbedFile // sorted by name
-	// rendered: a field shows what it does if something else is rendered, however calls are answered.
+	// rendered: a field shows what it does if something else is rendered or found, however calls are answered.
 	rendered bool
 }
 
@@ -158,7 +158,7 @@ var notSimulatedFields = regexp.MustCompile(`\.externalAuth\.|^(tls\.)?validatio
 
 func (p *perturbed) differ(before, after *effect, field string) bool {
 	if p.rendered {
-		return !maps.Equal(before.versions, after.versions)
+		return !maps.Equal(before.versions, after.versions) || !reflect.DeepEqual(before.findings, after.findings)
 	}
 	return before.differs(after, field)
 }

@@ -13,8 +13,9 @@ import (
 	"cardea.dev/cardea/internal/policykind"
 )
 
-// TestPolicyFields: every field of a policy stands in a file of testdata whose calls are made, and another value of it,
-// or none, changes what is rendered. Of a field that is not served yet, a finding says so. A document lists them all.
+// TestPolicyFields: a field of a policy stands in a file of testdata whose calls are made, and another value of it, or
+// none, changes what is rendered, or is refused. Of a field that is not served yet, a finding says so. A document lists
+// them all; testdata/fields-not-shown.txt has those that no file shows yet.
 func TestPolicyFields(t *testing.T) {
 	kinds, err := policykind.Of(builtin.Plugins())
 	if err != nil {
@@ -23,31 +24,38 @@ func TestPolicyFields(t *testing.T) {
 	files := readPerturbed(t)
 	files.rendered = true
 	var page strings.Builder
+	var notShown []string
 	for _, k := range kinds {
 		fmt.Fprintf(&page, "\n## %s\n\n%s\n", k.Name, k.Description)
 		for _, f := range k.Features {
 			if !isNotYet(k.Name, f.Name) {
-				featureTable(t, &page, files, k.Name, f)
+				notShown = append(notShown, featureTable(t, &page, files, k.Name, f)...)
 			}
 		}
-		notYetTable(t, &page, files, k.Name)
+		notShown = append(notShown, notYetTable(t, &page, files, k.Name)...)
 	}
 	page.WriteString("\n## Fields of every policy\n\n")
-	table(t, &page, files, "SecurityPolicy", policykind.SharedFields(), false)
+	notShown = append(notShown, table(t, &page, files, "SecurityPolicy", policykind.SharedFields(), false)...)
+	page.WriteString("\n## RequestMatch\n\nWhich requests are meant: all that is stated must hold; of a list, any element.\n\n")
+	notShown = append(notShown, matchTable(t, &page, files, kinds)...)
+	golden(t, "testdata/fields-not-shown.txt", "", strings.Join(notShown, "\n")+"\n")
+	golden(t, "../../docs/policies-fields.md", "<!-- written by a test: make golden -->\n", page.String())
+}
 
-	const path = "../../docs/policies-fields.md"
+// golden compares what stands in a file behind a mark, or -update writes it.
+func golden(t *testing.T, path, begin, want string) {
+	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const begin = "<!-- written by a test: make golden -->\n"
 	head, old, _ := strings.Cut(string(text), begin)
 	switch {
-	case old == page.String():
+	case old == want:
 	case !*update:
-		t.Fatal("docs/policies-fields.md is not what `make golden` writes")
+		t.Errorf("%s is not what `make golden` writes: %s", path, want)
 	default:
-		if err := os.WriteFile(path, []byte(head+begin+page.String()), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(head+begin+want), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -72,7 +80,10 @@ var invalidWords = map[extend.OnInvalid]string{
 	extend.Keep: "the field is left out",
 }
 
-func featureTable(t *testing.T, page *strings.Builder, files *perturbed, kind string, f *extend.Declared) {
+// featureTable writes the table of a feature, and returns the fields that no file shows.
+func featureTable(
+	t *testing.T, page *strings.Builder, files *perturbed, kind string, f *extend.Declared,
+) (notShown []string) {
 	var at []string
 	for _, l := range levelWords {
 		if f.Levels.Has(l.level) {
@@ -81,10 +92,10 @@ func featureTable(t *testing.T, page *strings.Builder, files *perturbed, kind st
 	}
 	fmt.Fprintf(page, "\n### %s\n\nStated at: %s. What can't be served (%s): %s.\n\n", f.Name, strings.Join(at, "; "),
 		f.OnInvalid, invalidWords[f.OnInvalid])
-	table(t, page, files, kind, policykind.FieldsOf(f), false)
+	return table(t, page, files, kind, policykind.FieldsOf(f), false)
 }
 
-func notYetTable(t *testing.T, page *strings.Builder, files *perturbed, kind string) {
+func notYetTable(t *testing.T, page *strings.Builder, files *perturbed, kind string) (notShown []string) {
 	var fields []policykind.Field
 	for _, f := range notyet.Fields() {
 		if f.Kind == kind {
@@ -94,14 +105,41 @@ func notYetTable(t *testing.T, page *strings.Builder, files *perturbed, kind str
 		}
 	}
 	if len(fields) == 0 {
-		return
+		return nil
 	}
 	page.WriteString("\n### Not yet\n\nA policy that states one is told so in its status.\n\n")
-	table(t, page, files, kind, fields, true)
+	return table(t, page, files, kind, fields, true)
 }
 
-// table lists fields; each has to be shown by a file.
-func table(t *testing.T, page *strings.Builder, files *perturbed, kind string, fields []policykind.Field, refused bool) {
+// matchTable lists the fields of matches. One that a file shows anywhere is the same everywhere.
+func matchTable(t *testing.T, page *strings.Builder, files *perturbed, kinds []*policykind.Declared) (notShown []string) {
+	page.WriteString("| field | what it is | for example |\n|---|---|---|\n")
+	for _, f := range policykind.MatchFields(kinds) {
+		link := ""
+		for _, k := range kinds {
+			for _, feature := range k.Features {
+				for _, in := range policykind.FieldsOf(feature) {
+					if !in.Match || link != "" {
+						continue
+					}
+					for _, name := range files.showing(t, k.Name, in.Path+"."+f.Path, false, 1) {
+						link = fmt.Sprintf("[%s](../internal/e2e/testdata/%s.txtar)", name, name)
+					}
+				}
+			}
+		}
+		if link == "" {
+			notShown = append(notShown, "RequestMatch "+f.Path)
+		}
+		fmt.Fprintf(page, "| `%s` | %s | %s |\n", f.Path, strings.ReplaceAll(f.Description, "|", "\\|"), link)
+	}
+	return notShown
+}
+
+// table lists fields, and returns those that no file shows.
+func table(
+	t *testing.T, page *strings.Builder, files *perturbed, kind string, fields []policykind.Field, refused bool,
+) (notShown []string) {
 	page.WriteString("| field | what it is | merges | for example |\n|---|---|---|---|\n")
 	for _, f := range fields {
 		var links []string
@@ -109,9 +147,10 @@ func table(t *testing.T, page *strings.Builder, files *perturbed, kind string, f
 			links = append(links, fmt.Sprintf("[%s](../internal/e2e/testdata/%s.txtar)", name, name))
 		}
 		if len(links) == 0 {
-			t.Errorf("%s %s: no file shows what it does", kind, f.Path)
+			notShown = append(notShown, kind+" "+f.Path)
 		}
 		fmt.Fprintf(page, "| `%s` | %s | %s | %s |\n", f.Path, strings.ReplaceAll(f.Description, "|", "\\|"), f.Merges,
 			strings.Join(links, ", "))
 	}
+	return notShown
 }

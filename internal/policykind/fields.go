@@ -16,6 +16,8 @@ type Field struct {
 	// Merges says what becomes of it where several policies state it: "itself", "with `jwt.providers[].jwks`" as a part of
 	// what counts as a whole, "added up", "its elements' key".
 	Merges string
+	// Match: it is an extend.RequestMatch, whose fields are told once (MatchFields).
+	Match bool
 }
 
 // How fields merge.
@@ -44,9 +46,51 @@ func SharedFields() (list []Field) {
 	return list
 }
 
+// MatchFields are the leaves of an extend.RequestMatch, as a feature of kinds has it.
+func MatchFields(kinds []*Declared) (list []Field) {
+	for _, d := range kinds {
+		for _, f := range d.Features {
+			if match := matchIn(parsed(f.Schema)); match != nil {
+				fields := match["properties"].(schema)
+				for _, name := range slices.Sorted(maps.Keys(fields)) {
+					leavesOf(fields[name].(schema), Field{Path: name}, &list)
+				}
+				return list
+			}
+		}
+	}
+	return nil
+}
+
+// matchIn finds the schema of an extend.RequestMatch with all of its fields.
+func matchIn(s schema) schema {
+	fields, _ := s["properties"].(schema)
+	if isMatch(s) && fields["not"] != nil {
+		return s
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if found := matchIn(fields[name].(schema)); found != nil {
+			return found
+		}
+	}
+	if items, _ := s["items"].(schema); items != nil {
+		return matchIn(items)
+	}
+	return nil
+}
+
+func isMatch(s schema) bool {
+	fields, _ := s["properties"].(schema)
+	return fields["clientCIDRs"] != nil && fields["certificates"] != nil
+}
+
 func leavesOf(s schema, at Field, list *[]Field) {
 	if text, _ := s["description"].(string); text != "" {
 		at.Description = firstSentence(text)
+	}
+	if at.Match = isMatch(s); at.Match {
+		*list = append(*list, at)
+		return
 	}
 	if fields, _ := s["properties"].(schema); len(fields) > 0 {
 		inside(&at, s["x-kubernetes-map-type"] == "atomic")
