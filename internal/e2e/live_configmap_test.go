@@ -147,13 +147,13 @@ func TestTwoDataPlanes(t *testing.T) {
 
 	s.write("second.yaml", manyListeners("files", 81, testcert.Self("shop.example")))
 	s.says("gateway/shop/files", "Programmed=False TooLarge")
-	s.noted("gateways/shop/files", kind.StaleAnnotation, "its proxies keep what was written before: 132 files are needed")
+	s.noted("gateways/shop/files", kind.StaleAnnotation, "its proxies keep what was written before: 135 files are needed")
 	s.noted("gateways/shop/web", kind.StaleAnnotation, "")
 	s.write("route.yaml", both("green"))
 	s.soon("GET http://shop.example/ -> 200 green")
 	s.says("httproute/shop/web", "web: cardea.dev/Programmed=True", "files: cardea.dev/Programmed=False TooLarge")
 	s.expect("GET http://shop.example:81/ -> 200 blue")
-	s.told("http://shop.example:81/", "live no: it can't be written: 132 files are needed, "+
+	s.told("http://shop.example:81/", "live no: it can't be written: 135 files are needed, "+
 		"and a proxy can follow 100")
 
 	s.write("second.yaml", second)

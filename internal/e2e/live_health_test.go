@@ -96,12 +96,12 @@ func TestHealthChecksOfGRPC(t *testing.T) {
 		"healthCheck: {interval: 50ms, unhealthy: 1, grpc: {service: shop}}"))
 	s.start()
 	s.Ready(t)
-	const call = "GRPC http://rpc.example/grpc.health.v1.Health/Check"
-	s.soon(call + " -> OK")
+	const call = "GRPC http://rpc.example/shop.Cart/Add" // the server has no such method, and says so
+	s.soon(call + " -> UNIMPLEMENTED")
 	state.SetServingStatus("shop", healthpb.HealthCheckResponse_NOT_SERVING)
 	s.soon(call + " -> UNAVAILABLE")
 	state.SetServingStatus("shop", healthpb.HealthCheckResponse_SERVING)
-	s.soon(call + " -> OK")
+	s.soon(call + " -> UNIMPLEMENTED")
 }
 
 // TestEditsOfOthersKeepHealth: a backend with health checks is not sent again when a route is edited, so what is known
@@ -118,7 +118,7 @@ func TestEditsOfOthersKeepHealth(t *testing.T) {
 	s.write("silent.yaml", serviceFile("silent", "silent"))
 	s.write("both.yaml", routeFile("both", "both.example", "{matches: [{path: {value: /silent}}], "+to("silent")+"}",
 		"{matches: [{path: {value: /green}}], "+to("green")+"}"))
-	check := "healthCheck: {interval: 1s, timeout: 1h, http: {}}"
+	check := "healthCheck: {interval: 1s, timeout: 1s, http: {}}"
 	s.write("silent-policy.yaml", backendPolicyFile("silent", check))
 	s.write("blue-policy.yaml", backendPolicyFile("blue", "healthCheck: {interval: 50ms, http: {}}"))
 	s.start()

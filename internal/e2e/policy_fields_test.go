@@ -36,7 +36,8 @@ func TestPolicyFields(t *testing.T) {
 	}
 	page.WriteString("\n## Fields of every policy\n\n")
 	notShown = append(notShown, table(t, &page, files, "SecurityPolicy", policykind.SharedFields(), false)...)
-	page.WriteString("\n## RequestMatch\n\nWhich requests are meant: all that is stated must hold; of a list, any element.\n\n")
+	page.WriteString("\n## RequestMatch\n\nWhich requests are meant: all that is stated must hold; of a list, any element." +
+		"\n\n")
 	notShown = append(notShown, matchTable(t, &page, files, kinds)...)
 	golden(t, "testdata/fields-not-shown.txt", "", strings.Join(notShown, "\n")+"\n")
 	golden(t, "../../docs/policies-fields.md", "<!-- written by a test: make golden -->\n", page.String())
@@ -112,7 +113,9 @@ func notYetTable(t *testing.T, page *strings.Builder, files *perturbed, kind str
 }
 
 // matchTable lists the fields of matches. One that a file shows anywhere is the same everywhere.
-func matchTable(t *testing.T, page *strings.Builder, files *perturbed, kinds []*policykind.Declared) (notShown []string) {
+func matchTable(
+	t *testing.T, page *strings.Builder, files *perturbed, kinds []*policykind.Declared,
+) (notShown []string) {
 	page.WriteString("| field | what it is | for example |\n|---|---|---|\n")
 	for _, f := range policykind.MatchFields(kinds) {
 		link := ""

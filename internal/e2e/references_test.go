@@ -31,6 +31,8 @@ func TestReferencesAreDeclared(t *testing.T) {
 					fetched++
 				case strings.HasPrefix(d.By, "report/") && !onDemand(w.Sources.Catalog.Of(to.Kind())):
 					// A report tells of what uses an object, too, and of kinds all of whose objects are read.
+				case isPolicy(to) && !onDemand(w.Sources.Catalog.Of(to.Kind())):
+					// Filters of routes name policies, all of which are read.
 				case strings.HasPrefix(d.By, "policy/") && named[to]:
 					// What policies name is looked up for what they target.
 				default:
@@ -49,11 +51,15 @@ func TestReferencesAreDeclared(t *testing.T) {
 func namedByPolicies(all map[model.ObjectRef]map[model.ObjectRef]bool) map[model.ObjectRef]bool {
 	named := map[model.ObjectRef]bool{}
 	for from, declared := range all {
-		if slices.ContainsFunc(Extensions(), func(e world.Extension) bool { return e.Kind.Kind == from.Kind() }) {
+		if isPolicy(from) {
 			maps.Copy(named, declared)
 		}
 	}
 	return named
+}
+
+func isPolicy(ref model.ObjectRef) bool {
+	return slices.ContainsFunc(Extensions(), func(e world.Extension) bool { return e.Kind.Kind == ref.Kind() })
 }
 
 func onDemand(k *kind.Kind) bool { return k != nil && k.Reading == kind.OnDemand }

@@ -62,6 +62,7 @@ func statistics(gateway string) *metricsv3.StatsConfig {
 	}
 	for _, prefix := range []string{
 		metricsPrefix + ".", "server.", "listener_manager.", "cluster_manager.", "control_plane.", "overload.",
+		"limits-", // what limits counted: each of their filters has a few
 	} {
 		kept = append(kept, &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Prefix{Prefix: prefix}})
 	}
