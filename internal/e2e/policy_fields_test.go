@@ -36,8 +36,8 @@ func TestPolicyFields(t *testing.T) {
 	}
 	page.WriteString("\n## Fields of every policy\n\n")
 	notShown = append(notShown, table(t, &page, files, "SecurityPolicy", policykind.SharedFields(), false)...)
-	page.WriteString("\n## RequestMatch\n\nWhich requests are meant: all that is stated must hold; of a list, any element." +
-		"\n\n")
+	page.WriteString("\n## RequestMatch\n\n" +
+		"Which requests are meant: all that is stated must hold; of a list, any element.\n\n")
 	notShown = append(notShown, matchTable(t, &page, files, kinds)...)
 	golden(t, "testdata/fields-not-shown.txt", "", strings.Join(notShown, "\n")+"\n")
 	golden(t, "../../docs/policies-fields.md", "<!-- written by a test: make golden -->\n", page.String())
