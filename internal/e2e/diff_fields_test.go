@@ -17,12 +17,6 @@ var notShown = map[string]string{
 	"HTTPRoute useDefaultGateways":                                 noParent,
 	"GRPCRoute useDefaultGateways":                                 noParent,
 	"GRPCRoute rules[].name":                                       sameRequests,
-	"HTTPRoute rules[].filters[].extensionRef.group":               noExtension,
-	"HTTPRoute rules[].filters[].extensionRef.kind":                noExtension,
-	"HTTPRoute rules[].filters[].extensionRef.name":                noExtension,
-	"GRPCRoute rules[].filters[].extensionRef.group":               noExtension,
-	"GRPCRoute rules[].filters[].extensionRef.kind":                noExtension,
-	"GRPCRoute rules[].filters[].extensionRef.name":                noExtension,
 	"HTTPRoute rules[].filters[].externalAuth.http.path":           anotherServer,
 	"XBackend endpointSelector.matchLabels":                        "the endpoints are those of slices",
 	"BackendTLSPolicy options":                                     "no option is known",
@@ -35,7 +29,6 @@ var notShown = map[string]string{
 const (
 	noParent      = "it names no parent, and is refused"
 	sameRequests  = "the same requests are taken, and the same becomes of them"
-	noExtension   = "a rule with such a filter answers 500, whatever the filter is"
 	anotherServer = "what the server says is not simulated"
 )
 
