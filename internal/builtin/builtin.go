@@ -24,6 +24,7 @@ import (
 	"cardea.dev/cardea/internal/features/healthcheck"
 	"cardea.dev/cardea/internal/features/jwt"
 	"cardea.dev/cardea/internal/features/limits"
+	"cardea.dev/cardea/internal/features/listenerhealth"
 	"cardea.dev/cardea/internal/features/loadbalancer"
 	"cardea.dev/cardea/internal/features/notyet"
 	"cardea.dev/cardea/internal/features/outlierdetection"
@@ -67,6 +68,7 @@ func Plugins() []extend.Plugin {
 		panicthreshold.Feature.Plug(),
 		credentials.Feature.Plug(),
 
+		listenerhealth.Feature.Plug(), // its filter is before those of other features of listeners
 		connections.Feature.Plug(),
 		clienttimeouts.Feature.Plug(),
 	)

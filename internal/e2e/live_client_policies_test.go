@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"cardea.dev/cardea/internal/standalone"
 )
 
 // clientPolicy is a ClientPolicy on the Gateway of gatewayFile.
@@ -21,13 +23,13 @@ func clientPolicy(name, spec string) string {
 }
 
 // withClientPolicy is a program whose Gateway has a ClientPolicy that proxies acknowledged.
-func withClientPolicy(t *testing.T, spec string) *stage {
+func withClientPolicy(t *testing.T, spec string, change ...func(*standalone.Options)) *stage {
 	t.Helper()
 	s := prepare(t, t.TempDir(), archive("gateway.yaml", gatewayFile(80)))
 	s.write("blue.yaml", serviceFile("blue", "blue"))
 	s.write("route.yaml", routeFile("web", "shop.example", to("blue")))
 	s.write("policy.yaml", clientPolicy("clients", spec))
-	s.start()
+	s.start(change...)
 	s.Ready(t)
 	s.says("ClientPolicy/shop/clients", "web: Accepted=True", "web: cardea.dev/Programmed=True")
 	return s

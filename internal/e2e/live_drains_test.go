@@ -25,20 +25,25 @@ func drainedNothing(t *testing.T, work string) {
 	}
 }
 
-// envoyCounters are the counters of the one Envoy with its socket in a work folder, by name: those that a filter takes.
-func envoyCounters(t *testing.T, work, filter string) map[string]string {
+// adminOf is a client of the admin interface of the one Envoy with its socket in a work folder.
+func adminOf(t *testing.T, work string) *http.Client {
 	t.Helper()
 	sockets, err := filepath.Glob(filepath.Join(work, "*", "admin"))
 	if err != nil || len(sockets) != 1 {
 		t.Fatalf("admin sockets in %s: %v, %v", work, sockets, err)
 	}
-	client := &http.Client{Transport: &http.Transport{
+	return &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", sockets[0])
 		},
 	}}
-	response, err := client.Get("http://envoy/stats?filter=" + url.QueryEscape(filter))
+}
+
+// envoyCounters are the counters of the one Envoy with its socket in a work folder, by name: those that a filter takes.
+func envoyCounters(t *testing.T, work, filter string) map[string]string {
+	t.Helper()
+	response, err := adminOf(t, work).Get("http://envoy/stats?filter=" + url.QueryEscape(filter))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,6 @@ func Fields() []Field {
 		client("http", "normalises paths, changes headers"),
 		client("clientAddress", "finds the client's address"),
 		client("proxyProtocol", "reads the client's address from the PROXY protocol"),
-		client("healthCheck", "answers checks of load balancers"),
 
 		backend("admissionControl", "refuses a share of requests while many fail"),
 		backend("dns", "says how names of hosts are resolved"),
