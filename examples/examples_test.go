@@ -12,8 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"cardea.dev/cardea/examples/calls"
-	"cardea.dev/cardea/internal/kinds"
+	"cardea.dev/cardea/internal/e2e"
 	"cardea.dev/cardea/internal/schema"
+	"cardea.dev/cardea/internal/world"
 )
 
 func TestEveryExampleStatesItsCalls(t *testing.T) {
@@ -30,7 +31,7 @@ func TestEveryExampleStatesItsCalls(t *testing.T) {
 }
 
 func TestEveryObjectIsOneThatAnAPIServerWouldTake(t *testing.T) {
-	s := schema.New(kinds.Catalog())
+	s := schema.New(world.Catalog(e2e.Extensions()...))
 	files, err := filepath.Glob("*/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("found %d files (%v)", len(files), err)

@@ -40,6 +40,7 @@ type RouteFacts struct {
 	Findings   []model.Finding // about the route, whatever its parent
 	Parents    []Parent
 	Affected   []Affected
+	Denied     []model.Finding // rules that policies answer with 500
 }
 
 // Route is the route's status, an entry for each parent.
@@ -64,6 +65,8 @@ func Route(r RouteFacts) gatewayv1.RouteStatus {
 		}
 		if p.Attached && dropped > 0 && dropped < r.Rules {
 			l.set("PartiallyInvalid", true, "UnsupportedValue", why)
+		} else if reason, message := errorsOn(r.Denied, "PartiallyInvalid"); p.Attached && reason != "" {
+			l.set("PartiallyInvalid", true, reason, message)
 		}
 		if p.Attached {
 			p.programmed(&l)

@@ -152,12 +152,15 @@ func (m routeReports) report(
 		Kind: ref.Kind(), Generation: meta.Generation, Controller: model.ControllerName, Rules: len(route.Rules),
 		Findings: route.Findings, Affected: m.Policies.Affecting(c, ref, "", true),
 	}
+	if len(facts.Affected) > 0 || slices.ContainsFunc(route.Rules, func(r model.Rule) bool { return len(r.Policies) > 0 }) {
+		facts.Denied = m.Policies.Denied(c, ref, route.Rules)
+	}
 	standings := make([]resource.RouteStanding, len(a.Parents))
 	for i, p := range a.Parents {
 		standings[i], _ = flow.Fetch(c, m.out.Routes, resource.RouteKey{Gateway: p.Gateway.Ref, Route: ref})
 		standings[i].Unsupported = located(standings[i].Unsupported, route.Rules)
 	}
-	findings := slices.Concat(a.Findings, route.Findings, cannotRender(a.Parents, standings))
+	findings := slices.Concat(a.Findings, route.Findings, facts.Denied, cannotRender(a.Parents, standings))
 	for i, p := range a.Parents {
 		standing := standings[i]
 		parent := conditions.Parent{Ref: parents[p.Index], Findings: p.Findings, Unsupported: standing.Unsupported}

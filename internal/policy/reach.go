@@ -113,6 +113,9 @@ func (r *reach) add(p Piece, at string) {
 			once(&r.field(p, f.Path, f.Value).InForce, at)
 		}
 	}
+	if p.JSON == "" && p.Disabled.Policy == r.of {
+		once(&r.field(p, "", "off").InForce, at)
+	}
 	for _, l := range p.Lost {
 		if l.From.Policy == r.of {
 			once(&r.field(p, l.Path, l.Value).Lost, fmt.Sprintf("%s, by %s", at, l.By))

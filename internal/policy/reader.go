@@ -180,6 +180,9 @@ func (e *Effective) owner(path string) (from Source) {
 			}
 		}
 	}
+	if from == (Source{}) && path != "" {
+		return e.owner("") // a field that nobody states and that should be: the narrowest policy's
+	}
 	return from
 }
 
