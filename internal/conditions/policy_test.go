@@ -2,8 +2,11 @@ package conditions
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
@@ -30,6 +33,34 @@ func TestPolicyAtMoreGatewaysThanFit(t *testing.T) {
 		c := a.Conditions[len(a.Conditions)-1]
 		if told := strings.HasSuffix(c.Message, "and 4 more Gateways: see their conditions"); told != (i == 15) {
 			t.Errorf("entry %d: %s: %q", i, c.Type, c.Message)
+		}
+	}
+}
+
+// TestPolicyIsProgrammedWhenProxiesHaveIt is complaint 2: that a policy was accepted and merged says nothing of proxies.
+// Programmed is what they have acknowledged.
+func TestPolicyIsProgrammedWhenProxiesHaveIt(t *testing.T) {
+	for _, c := range []struct {
+		standing resource.Standing
+		lost     []string
+		want     string
+	}{
+		{standing: resource.Standing{}, want: "False Reconciling"},
+		{standing: resource.Standing{Refused: "no such cluster"}, want: "False RejectedByProxy"},
+		{standing: resource.Standing{Refused: "no such cluster"}, lost: []string{"jwt: superseded"}, want: "False RejectedByProxy"},
+		{standing: resource.Standing{Acknowledged: true}, lost: []string{"jwt: superseded"}, want: "True PartiallyProgrammed"},
+		{standing: resource.Standing{Acknowledged: true}, want: "True Programmed"},
+	} {
+		status := Policy(PolicyFacts{Lost: c.lost, Ancestors: []PolicyAncestor{
+			{Object: model.Ref(model.KindGateway, "infra", "edge"), Standing: c.standing},
+		}})
+		for _, got := range status.Ancestors[0].Conditions {
+			if got.Type == Programmed && string(got.Status)+" "+got.Reason != c.want {
+				t.Errorf("%+v: %s %s, want %s", c.standing, got.Status, got.Reason, c.want)
+			}
+		}
+		if !slices.ContainsFunc(status.Ancestors[0].Conditions, func(c metav1.Condition) bool { return c.Type == Programmed }) {
+			t.Errorf("%+v: no condition %s", c.standing, Programmed)
 		}
 	}
 }
