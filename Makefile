@@ -28,9 +28,10 @@ test: envoy kubernetes prometheus lint ## run all tests
 	  elif [ -n "$$CI" ]; then echo "the conformance suite needs Linux and root"; exit 1; \
 	  else echo "not Linux, or not root: tests that need a cluster were skipped, and so was the Gateway API's conformance suite"; fi
 
-demo: build envoy ## run the quickstart with two backends, in the foreground; CHECK=1 makes the calls itself and ends
+demo: build envoy ## run the quickstart with two backends, in the foreground; CHECK=1 makes the calls itself and ends; EXAMPLE=api runs another example
 	@$(GO) build $(PARALLEL) -o bin/ ./examples/backend ./examples/demo
-	@exec bin/demo $(if $(CHECK),-check)
+	@exec bin/demo $(if $(CHECK),-check) $(if $(EXAMPLE),-example examples/$(EXAMPLE)) \
+	  $(if $(wildcard examples/$(EXAMPLE)/prometheus.conf),-prometheus "$$(hack/get-prometheus.sh)/prometheus")
 
 cluster: build envoy kubernetes ## start a real Kubernetes with Cardea, in the foreground: Linux, root (docs/testcluster.md)
 	@$(GO) build $(PARALLEL) -o bin/ ./hack/cluster/testcluster

@@ -16,7 +16,7 @@ import (
 const stepTimeout = 60 * time.Second
 
 // runCheck runs a copy of the example on free ports, makes its calls, edits it, and checks that everything ends.
-func runCheck(ctx context.Context, bin, example string) error {
+func runCheck(ctx context.Context, bin, example, prometheus string) error {
 	list, err := calls.ParseFile(filepath.Join(example, "calls.txt"))
 	if err != nil {
 		return err
@@ -33,6 +33,9 @@ func runCheck(ctx context.Context, bin, example string) error {
 	if err := s.copyExample(example); err != nil {
 		return err
 	}
+	if err := s.watch(prometheus, s.dashboard); err != nil {
+		return err
+	}
 
 	err = s.run(ctx, func(ctx context.Context) error {
 		client := calls.NewClient("127.0.0.1", s.offset)
@@ -43,7 +46,10 @@ func runCheck(ctx context.Context, bin, example string) error {
 			}
 			fmt.Println("ok  ", call.Text)
 		}
-		return s.liveEdit(ctx, client)
+		if filepath.Base(example) == quickstart {
+			return s.liveEdit(ctx, client)
+		}
+		return s.dashboardShows(ctx)
 	})
 	if err != nil {
 		return err

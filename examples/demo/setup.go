@@ -21,6 +21,9 @@ type setup struct {
 	bin, dir           string
 	offset             int // of the gateway's port
 	blue, green, admin int // ports
+	// prometheus is the program that reads the proxies' metrics, "": none, and dashboard the port of its pages.
+	prometheus string
+	dashboard  int
 }
 
 // run starts everything, calls body when it is ready, and stops everything. It fails as soon as a program ends by
@@ -37,10 +40,19 @@ func (s setup) run(ctx context.Context, body func(context.Context) error) error 
 		return err
 	}
 	defer stopBackends()
-	stopCardea, err := s.start(ctx, cancel, map[string][]string{
+	programs := map[string][]string{
 		"cardea": {"cardea", "standalone", s.dir, "--port-offset=" + strconv.Itoa(s.offset),
 			fmt.Sprintf("--admin=127.0.0.1:%d", s.admin)},
-	})
+	}
+	if s.prometheus != "" {
+		data, err := os.MkdirTemp("", "cardea-demo-metrics-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(data)
+		programs["prometheus"] = s.prometheusCommand(data)
+	}
+	stopCardea, err := s.start(ctx, cancel, programs)
 	if err != nil {
 		return err
 	}
@@ -60,7 +72,7 @@ func (s setup) start(
 		p, err := process.New(process.Config{
 			Name: name,
 			Command: func() (*exec.Cmd, error) {
-				return exec.Command(filepath.Join(s.bin, args[0]), args[1:]...), nil
+				return exec.Command(s.program(args[0]), args[1:]...), nil
 			},
 			Log: slog.New(lines{os.Stderr, name}),
 			OnChange: func(state process.State) {
@@ -81,6 +93,14 @@ func (s setup) start(
 		wait.Go(func() { _ = p.Run(running) }) // it returns nil, always
 	}
 	return func() { end(); wait.Wait() }, nil
+}
+
+// program is where a program is: in bin, unless its path is given.
+func (s setup) program(name string) string {
+	if filepath.Base(name) != name {
+		return name
+	}
+	return filepath.Join(s.bin, name)
 }
 
 // ready returns nil if Cardea's first configuration is live.
