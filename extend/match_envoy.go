@@ -1,16 +1,13 @@
 package extend
 
 import (
-	"net/netip"
 	"regexp"
 	"strconv"
 	"strings"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"cardea.dev/cardea/internal/model"
 )
@@ -177,13 +174,11 @@ func headerPrincipal(h *routev3.HeaderMatcher) *rbacv3.Principal {
 }
 
 func address(cidr string) *rbacv3.Principal {
-	prefix, err := netip.ParsePrefix(cidr)
-	if err != nil {
+	of := CIDR(cidr)
+	if of == nil {
 		return nobody() // Validate says so
 	}
-	return &rbacv3.Principal{Identifier: &rbacv3.Principal_RemoteIp{RemoteIp: &corev3.CidrRange{
-		AddressPrefix: prefix.Addr().String(), PrefixLen: wrapperspb.UInt32(uint32(prefix.Bits())),
-	}}}
+	return &rbacv3.Principal{Identifier: &rbacv3.Principal_RemoteIp{RemoteIp: of}}
 }
 
 func claim(c ClaimMatch, providers []string) *rbacv3.Principal {

@@ -11,6 +11,7 @@ import (
 	"cardea.dev/cardea/internal/features/authentication"
 	"cardea.dev/cardea/internal/features/authorization"
 	"cardea.dev/cardea/internal/features/basicauth"
+	"cardea.dev/cardea/internal/features/clientaddress"
 	"cardea.dev/cardea/internal/features/clienttimeouts"
 	"cardea.dev/cardea/internal/features/compression"
 	"cardea.dev/cardea/internal/features/connection"
@@ -71,5 +72,6 @@ func Plugins() []extend.Plugin {
 		listenerhealth.Feature.Plug(), // its filter is before those of other features of listeners
 		connections.Feature.Plug(),
 		clienttimeouts.Feature.Plug(),
+		clientaddress.Feature.Plug(),
 	)
 }

@@ -98,6 +98,23 @@ func TestHashKeysKeepAnEndpoint(t *testing.T) {
 	}
 }
 
+// TestHashKeysSeeTheClientsAddress: the address that a ClientPolicy finds is the one that endpoints are chosen by.
+func TestHashKeysSeeTheClientsAddress(t *testing.T) {
+	t.Parallel()
+	s := prepare(t, t.TempDir(), archive("gateway.yaml", gatewayFile(80)))
+	s.write("pool.yaml", poolFile("address", "blue", "green", "red"))
+	s.write("route.yaml", routeFile("address", "address.example", to("address")))
+	s.write("policies.yaml", backendPolicyFile("address", "loadBalancer: {maglev: {}, hash: [{clientAddress: {}}]}")+
+		"---\n"+clientPolicy("clients", "clientAddress: {xForwardedFor: {trustedHops: 1}}"))
+	s.start()
+	s.Ready(t)
+	call := func(i int) string { return fmt.Sprintf("GET http://address.example/ -H x-forwarded-for:10.0.0.%d", i) }
+	first, again := s.servers(20, call), s.servers(20, call)
+	if fmt.Sprint(first) != fmt.Sprint(again) || different(first) < 2 {
+		t.Errorf("addresses 0 to 19 got to %v and then to %v, want the same endpoints, more than one", first, again)
+	}
+}
+
 func different(names []string) int {
 	set := map[string]bool{}
 	for _, n := range names {

@@ -69,7 +69,7 @@ func (s *simulation) redirect(a *routev3.RedirectAction, m *routev3.RouteMatch) 
 		"regex_rewrite",
 		"response_code", "strip_query")
 	r := s.request
-	scheme := r.Scheme()
+	scheme := r.Header.Get("X-Forwarded-Proto") // the client's, as a trusted proxy before this one says
 	switch {
 	case a.GetSchemeRedirect() != "":
 		scheme = a.GetSchemeRedirect()

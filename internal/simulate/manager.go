@@ -28,6 +28,7 @@ func (s *simulation) connectionManager(chain *listenerv3.FilterChain) *hcmv3.Htt
 		return nil
 	}
 	s.survey(manager, "stat_prefix", "codec_type", "rds", "route_config", "http_filters", "use_remote_address",
+		"xff_num_trusted_hops", "skip_xff_append", "original_ip_detection_extensions", "early_header_mutation_extensions",
 		"normalize_path", "merge_slashes",
 		"path_with_escaped_slashes_action", "strip_matching_host_port", "strip_any_host_port", "strip_trailing_host_dot",
 		"common_http_protocol_options", "http_protocol_options", "http2_protocol_options", "server_name",
@@ -73,8 +74,7 @@ func (s *simulation) manage(m *hcmv3.HttpConnectionManager) bool {
 		r.Host = strings.TrimSuffix(name, ".") + r.Host[len(name):]
 	}
 	s.hopByHop()
-	s.claim(m)
-	return s.normalize(m) && s.upgrade(m)
+	return s.claim(m) && s.normalize(m) && s.upgrade(m)
 }
 
 // normalize makes the request's path what routes are compared with. It tells whether one is looked for.

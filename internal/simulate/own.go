@@ -10,33 +10,38 @@ import (
 )
 
 // internalHeaders are those by which only Envoy's own side may tell it what to do.
-var internalHeaders = strings.Fields(`decorator-operation downstream-service-cluster downstream-service-node
-	expected-rq-timeout-ms external-address force-trace hedge-on-per-try-timeout internal ip-tags max-retries
-	original-host original-path original-url retriable-header-names retriable-status-codes retry-grpc-on retry-on
-	upstream-alt-stat-name upstream-rq-per-try-timeout-ms upstream-rq-timeout-alt-response upstream-rq-timeout-ms
-	upstream-stream-duration-ms`)
+var internalHeaders = strings.Fields(`expected-rq-timeout-ms force-trace hedge-on-per-try-timeout internal ip-tags
+	max-retries original-url retriable-header-names retriable-status-codes retry-grpc-on retry-on upstream-alt-stat-name
+	upstream-rq-per-try-timeout-ms upstream-rq-timeout-alt-response upstream-rq-timeout-ms upstream-stream-duration-ms`)
+
+// edgeHeaders are those that clients may send no more than internalHeaders to a connection manager that uses the address
+// of its peer.
+var edgeHeaders = strings.Fields(`decorator-operation downstream-service-cluster downstream-service-node
+	external-address original-host original-path`)
 
 // claim replaces what a client claims about itself and its way by what the connection manager knows. One that is not
-// told to use the address of its peer believes the client.
-func (s *simulation) claim(m *hcmv3.HttpConnectionManager) {
+// told to use the address of its peer believes the client. It tells whether the request goes on.
+func (s *simulation) claim(m *hcmv3.HttpConnectionManager) bool {
 	h := s.request.Header
+	s.early(m)
 	h.Del("X-Forwarded-Client-Cert")
 	edge := m.GetUseRemoteAddress().GetValue()
 	if edge {
-		for _, name := range internalHeaders {
-			h.Del("x-envoy-" + name)
-		}
-		h.Set("X-Forwarded-Proto", s.request.Scheme())
-		h.Add("X-Forwarded-For", request.ClientAddress)
-		join(h)
-		h.Set("X-Envoy-External-Address", request.ClientAddress)
-	} else if h.Get("X-Forwarded-Proto") == "" {
+		s.edge(m)
+	} else if !s.detect(m) {
+		return false
+	}
+	for _, name := range internalHeaders {
+		h.Del("x-envoy-" + name)
+	}
+	if h.Get("X-Forwarded-Proto") == "" {
 		h.Set("X-Forwarded-Proto", s.request.Scheme())
 	}
 	makes := m.GetGenerateRequestId() == nil || m.GetGenerateRequestId().GetValue()
 	if makes && (edge || h.Get("X-Request-Id") == "") {
 		h.Set("X-Request-Id", request.MadeID)
 	}
+	return true
 }
 
 // joined are the headers of which Envoy makes one if they come twice: "a" and "b" are "a,b". Others stay two.

@@ -70,7 +70,6 @@ func Fields() []Field {
 		{Kind: extend.ClientPolicy, Name: "tls", Does: "chooses versions, ciphers and clients' certificates",
 			Levels: extend.AtListener, OnInvalid: extend.Deny},
 		client("http", "normalises paths, changes headers"),
-		client("clientAddress", "finds the client's address"),
 		client("proxyProtocol", "reads the client's address from the PROXY protocol"),
 
 		backend("admissionControl", "refuses a share of requests while many fail"),

@@ -1,0 +1,175 @@
+// Package clientaddress is the feature `clientAddress` of a ClientPolicy: which address counts as the client's.
+//
+// It owns the fields and what Envoy makes of them. It must never know how policies are attached. Start reading at
+// Feature.
+package clientaddress
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"cardea.dev/cardea/extend"
+)
+
+//go:generate go run -C ../../../extend/schemagen . $PWD
+//go:embed schema.json
+var schema []byte
+
+// Spec says which address counts as the client's: one of xForwardedFor, header and connection. Authorization by
+// addresses, limits and hash keys per address, and formats (DOWNSTREAM_REMOTE_ADDRESS) use it. It counts as a whole.
+// Nothing stated: connection.
+//
+// +structType=atomic
+// +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:MaxProperties=1
+type Spec struct {
+	// XForwardedFor finds it in the header X-Forwarded-For, in which each proxy on the way writes the address of its peer.
+	// +optional
+	XForwardedFor *XForwardedFor `json:"xForwardedFor,omitempty"`
+	// Header finds it in a header that a proxy before the Gateway sets. State it only if clients can't get to the Gateway
+	// but through such a proxy: who can may write any address.
+	// +optional
+	Header *Header `json:"header,omitempty"`
+	// Connection is the address that the connection comes from.
+	// +optional
+	Connection *extend.Empty `json:"connection,omitempty"`
+}
+
+// XForwardedFor says who is trusted to write X-Forwarded-For: one of trustedHops and trustedCIDRs.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.trustedHops) != has(self.trustedCIDRs)",message="state one of trustedHops and trustedCIDRs"
+type XForwardedFor struct {
+	// TrustedHops is how many proxies there are before the Gateway: with 1 the last address of the header counts, with 2
+	// the last but one. If the header has fewer, or the entry is no address, the connection's address counts. Of such
+	// proxies X-Forwarded-Proto is believed, too.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=255
+	TrustedHops *int32 `json:"trustedHops,omitempty"`
+	// TrustedCIDRs are the networks of proxies: 10.0.0.0/8. If the connection comes from one of them, the last address of
+	// the header counts that is in none of them; if all are, the first. Else the connection's address counts. Whoever
+	// sends them, X-Forwarded-Proto and X-Request-Id get to backends as they are: Envoy knows no peer here that it trusts
+	// less than others.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=50
+	TrustedCIDRs []string `json:"trustedCIDRs,omitempty"`
+	// Append adds the connection's address to the header that backends get. Nothing stated: true. A connection that comes
+	// from none of trustedCIDRs has its address added in any case.
+	// +optional
+	Append *bool `json:"append,omitempty"`
+}
+
+// Header is a header with nothing but the client's address.
+type Header struct {
+	// Name of the header, in any case.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Name string `json:"name"`
+	// RejectWithout answers requests with 403 that have no address in the header. Nothing stated: false; the connection's
+	// address counts for them.
+	// +optional
+	RejectWithout bool `json:"rejectWithout,omitempty"`
+}
+
+// Value is the spec as read. Neither Hops nor CIDRs nor Header: the connection's address.
+type Value struct {
+	Hops   int32
+	CIDRs  []string
+	Append bool
+	Header string
+	Reject bool
+}
+
+// Feature is which address counts as the client's.
+var Feature = extend.Feature[Spec, Value]{
+	Kind: extend.ClientPolicy, Name: "clientAddress", Schema: schema, Levels: extend.AtListener, OnInvalid: extend.Keep,
+	Read: read, Envoy: extend.EnvoyFuncs[Value]{Listener: render}, Words: words,
+}
+
+func read(r extend.Reader, s Spec) (v Value) {
+	stated := 0
+	for _, has := range []bool{s.XForwardedFor != nil, s.Header != nil, s.Connection != nil} {
+		if has {
+			stated++
+		}
+	}
+	if stated != 1 {
+		r.Refuse(fmt.Sprintf("%d of xForwardedFor, header and connection are stated; state one", stated))
+		return v
+	}
+	if s.XForwardedFor != nil {
+		return readForwarded(r.Field("xForwardedFor"), *s.XForwardedFor)
+	}
+	if s.Header != nil {
+		return readHeader(r.Field("header"), *s.Header)
+	}
+	return v
+}
+
+// mostHops is the maximum of trustedHops.
+const mostHops = 255
+
+func readForwarded(r extend.Reader, x XForwardedFor) (v Value) {
+	v.Append = x.Append == nil || *x.Append
+	switch {
+	case (x.TrustedHops != nil) == (len(x.TrustedCIDRs) > 0):
+		r.Refuse("state one of trustedHops and trustedCIDRs")
+	case x.TrustedHops == nil:
+		v.CIDRs = readCIDRs(r, x.TrustedCIDRs)
+	case *x.TrustedHops < 1 || *x.TrustedHops > mostHops:
+		r.Field("trustedHops").Refuse(fmt.Sprintf("%d is not a number from 1 to %d", *x.TrustedHops, mostHops))
+	default:
+		v.Hops = *x.TrustedHops
+	}
+	return v
+}
+
+// readCIDRs reads networks; none if one of them is wrong.
+func readCIDRs(r extend.Reader, list []string) []string {
+	wrong := false
+	for i, cidr := range list {
+		field, problems := fmt.Sprintf("trustedCIDRs[%d]", i), extend.CheckCIDR(cidr)
+		extend.Refuse(r, field, problems)
+		wrong = wrong || len(problems) > 0
+		if strings.HasSuffix(cidr, "/0") {
+			r.Field(field).Warn("every client may write the address that counts as its own")
+		}
+	}
+	if wrong {
+		return nil
+	}
+	return list
+}
+
+func readHeader(r extend.Reader, h Header) Value {
+	name := strings.ToLower(h.Name)
+	problems := extend.CheckHeaderName(name)
+	switch {
+	case len(problems) > 0:
+		extend.Refuse(r, "name", problems)
+	case name == "host":
+		r.Field("name").Refuse("it is not read as a header; name one that has an address")
+	case name == "x-forwarded-for":
+		r.Field("name").Refuse("it may have several addresses; state xForwardedFor in place of header")
+	default:
+		return Value{Header: name, Reject: h.RejectWithout}
+	}
+	return Value{}
+}
+
+func words(v Value) []string {
+	switch {
+	case v.Hops > 0:
+		return []string{fmt.Sprintf("the client's address is entry %d of X-Forwarded-For, from its end", v.Hops)}
+	case len(v.CIDRs) > 0:
+		return []string{"the client's address is the last in X-Forwarded-For that is not of a trusted proxy"}
+	case v.Header != "":
+		return []string{"the client's address is that in the header " + v.Header}
+	}
+	return []string{"the client's address is the connection's"}
+}
