@@ -14,8 +14,8 @@ var internalHeaders = strings.Fields(`expected-rq-timeout-ms force-trace hedge-o
 	max-retries original-url retriable-header-names retriable-status-codes retry-grpc-on retry-on upstream-alt-stat-name
 	upstream-rq-per-try-timeout-ms upstream-rq-timeout-alt-response upstream-rq-timeout-ms upstream-stream-duration-ms`)
 
-// edgeHeaders are those that clients may send no more than internalHeaders to a connection manager that uses the address
-// of its peer.
+// edgeHeaders are those that clients may send no more than internalHeaders to a connection manager that uses the
+// address of its peer.
 var edgeHeaders = strings.Fields(`decorator-operation downstream-service-cluster downstream-service-node
 	external-address original-host original-path`)
 
