@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -18,20 +16,19 @@ import (
 	"syscall"
 	"time"
 
+	"cardea.dev/cardea/hack/bench/child"
+	"cardea.dev/cardea/hack/bench/scene"
 	"cardea.dev/cardea/hack/bench/table"
 	"cardea.dev/cardea/internal/cli"
 	"cardea.dev/cardea/internal/dataplanes"
 	"cardea.dev/cardea/internal/envoy"
-	"cardea.dev/cardea/internal/figures"
 	"cardea.dev/cardea/internal/process"
 	"cardea.dev/cardea/internal/standalone"
 )
 
 const (
-	liveEdits    = 20
-	livePatience = 2 * time.Minute
-	perFile      = 100 // routes
-	asCardea     = "CARDEA_BENCH_CHILD"
+	liveEdits = 20
+	asCardea  = "CARDEA_BENCH_CHILD"
 )
 
 // live is a folder of n routes, served by a real cardea and a real Envoy.
@@ -80,22 +77,22 @@ func liveEdit(t table.Table) error {
 			how, target = "validation remembered", t.AtFull("5 s")
 		}
 		t.Row("start to all live, "+how, fmt.Sprintf("%.1f s, %.1f CPU-s of Cardea", took.Seconds(),
-			c.metric("process_cpu_seconds_total")), "", target)
+			c.CPU()), "", target)
 		if remembered {
 			c.memory(t, "memory of Cardea, started")
 			err = l.edits(t, c)
 		}
-		if err := errors.Join(err, c.stop()); err != nil {
+		if err := errors.Join(err, c.Stop()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (l *live) edits(t table.Table, c *child) (err error) {
-	cpu := c.metric("process_cpu_seconds_total")
+func (l *live) edits(t table.Table, c *served) (err error) {
+	cpu := c.CPU()
 	answer := median(func(i int) error { return errors.Join(l.edit(i), l.answersEdit(i)) }, &err)
-	cpu = c.metric("process_cpu_seconds_total") - cpu
+	cpu = c.CPU() - cpu
 	if err == nil {
 		err = c.acked() // the edits until here
 	}
@@ -104,7 +101,7 @@ func (l *live) edits(t table.Table, c *child) (err error) {
 		return err
 	}
 	c.memory(t, fmt.Sprintf("memory of Cardea after %d edits", 2*liveEdits))
-	if err := c.stop(); err != nil {
+	if err := c.Stop(); err != nil {
 		return err
 	}
 	floorAck, floorAnswer, err := measureFloor(l)
@@ -122,22 +119,10 @@ func (l *live) edits(t table.Table, c *child) (err error) {
 }
 
 // memory adds rows with the memory of a running cardea at rest, in MB of 1,000,000 bytes.
-func (c *child) memory(t table.Table, what string) {
-	c.rest()
-	rss := c.metric("process_resident_memory_bytes")
-	c.get("/debug/pprof/heap?gc=1")
-	t.Row(what, fmt.Sprintf("RSS %.0f MB", rss/1e6),
-		fmt.Sprintf("live heap %.0f MB", c.metric("go_memstats_heap_alloc_bytes")/1e6),
+func (c *served) memory(t table.Table, what string) {
+	resident, live := c.Memory()
+	t.Row(what, fmt.Sprintf("RSS %.0f MB", resident/1e6), fmt.Sprintf("live heap %.0f MB", live/1e6),
 		t.AtFull("RSS 250 MB, live heap 110 MB"))
-}
-
-// rest waits until cardea has finished the work after the last answer: statuses, what it keeps for the next run, and
-// giving memory back. It is at rest when it uses less than 20 CPU-ms in a second.
-func (c *child) rest() {
-	const cpu = "process_cpu_seconds_total"
-	for before, now := 0.0, c.metric(cpu); now-before > 0.02; before, now = now, c.metric(cpu) {
-		time.Sleep(time.Second)
-	}
 }
 
 // median measures do as often as there are edits. After an error it does nothing.
@@ -182,77 +167,19 @@ func newLive(n int) (*live, func(), error) {
 	if err := os.Mkdir(l.dir, 0o755); err != nil {
 		return nil, remove, err
 	}
-	return l, remove, l.write()
-}
-
-// write makes the folder: the edited route has its own file, the others are in files of a hundred.
-func (l *live) write() error {
-	gateway := fmt.Sprintf("apiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\n"+
-		"metadata: {name: web, namespace: bench}\n"+
-		"spec: {gatewayClassName: cardea, listeners: [{name: http, port: %d, protocol: HTTP}]}\n", l.port)
-	if err := os.WriteFile(filepath.Join(l.dir, "gateway.yaml"), []byte(gateway), 0o644); err != nil {
-		return err
-	}
-	for first := 1; first < l.n; first += perFile {
-		var text strings.Builder
-		for i := first; i < min(first+perFile, l.n); i++ {
-			text.WriteString(routeText(i, ""))
-		}
-		if err := os.WriteFile(filepath.Join(l.dir, fmt.Sprintf("routes-%05d.yaml", first)), []byte(text.String()),
-			0o644); err != nil {
-			return err
-		}
-	}
-	return l.edit(-1)
+	return l, remove, scene.Write(l.dir, l.n, l.port)
 }
 
 // edit writes the edited route: it redirects to a path with the number of the edit.
 func (l *live) edit(i int) error {
-	path := filepath.Join(l.dir, "edited.yaml")
-	if err := os.WriteFile(path+".draft", []byte(routeText(0, fmt.Sprintf("edit%d", i))), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(path+".draft", path)
-}
-
-// routeText is a route of one rule with its own host, Service and slice. If to is not "" it has another that redirects
-// there, so that an answer needs no backend.
-func routeText(i int, to string) string {
-	var redirect string
-	if to != "" {
-		redirect = `
-  - matches: [{path: {type: Exact, value: /moved}}]
-    filters: [{type: RequestRedirect, requestRedirect: {path: {type: ReplaceFullPath, replaceFullPath: /` + to + `}}}]`
-	}
-	return strings.NewReplacer("NAME", name(i), "REDIRECT", redirect).Replace(`---
-apiVersion: gateway.networking.k8s.io/v1
-kind: HTTPRoute
-metadata: {name: NAME, namespace: bench}
-spec:
-  parentRefs: [{name: web}]
-  hostnames: [NAME.example.com]
-  rules:REDIRECT
-  - backendRefs: [{name: NAME, port: 80}]
----
-apiVersion: v1
-kind: Service
-metadata: {name: NAME, namespace: bench}
-spec: {ports: [{port: 80}]}
----
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata: {name: NAME, namespace: bench, labels: {kubernetes.io/service-name: NAME}}
-addressType: IPv4
-endpoints: [{addresses: [127.0.0.1]}]
-ports: [{port: 9}]
-`)
+	return scene.Replace(filepath.Join(l.dir, "edited.yaml"), scene.Text(0, fmt.Sprintf("edit%d", i)))
 }
 
 // answers asks the edited host again and again until the redirect is right.
 func (l *live) answers(right func(location string) bool) error {
 	var last error
-	for end := time.Now().Add(livePatience); time.Now().Before(end); {
-		response, err := l.client.Get("http://" + name(0) + ".example.com/moved")
+	for end := time.Now().Add(child.Patience); time.Now().Before(end); {
+		response, err := l.client.Get("http://" + scene.Name(0) + ".example.com/moved")
 		if last = err; err != nil {
 			continue
 		}
@@ -269,101 +196,42 @@ func (l *live) answersEdit(i int) error {
 	return l.answers(func(location string) bool { return strings.HasSuffix(location, fmt.Sprintf("/edit%d", i)) })
 }
 
-// child is a running cardea.
-type child struct {
-	cmd        *exec.Cmd
-	admin      string
-	generation int64 // of the edited route
-	ended      bool
+// served is a running cardea that serves the folder.
+type served struct {
+	*child.Child
+	generation int64       // of the edited route
 	searches   chan search // what was found by trials
 }
 
 // start runs cardea and waits until all routes are live.
-func (l *live) start() (*child, error) {
+func (l *live) start() (*served, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	c := &child{searches: make(chan search, 100), cmd: exec.Command(self, "standalone", l.dir,
-		"--admin", "127.0.0.1:0", "--bind", l.address, "--envoy", l.envoy, "--log-format", "json")}
-	c.cmd.Env = append(os.Environ(), asCardea+"="+l.cache)
-	logs, err := c.cmd.StderrPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := c.cmd.Start(); err != nil {
-		return nil, err
-	}
-	listening := make(chan string, 1)
-	go func() {
-		for lines := bufio.NewScanner(logs); lines.Scan(); {
-			var line struct {
-				Msg, Address string
-				search
-			}
-			if json.Unmarshal(lines.Bytes(), &line) != nil {
-				continue
-			}
-			switch line.Msg {
-			case "admin API listens":
-				listening <- line.Address
-			case "refused content found":
-				c.searches <- line.search
-			}
+	cmd := exec.Command(self, "standalone", l.dir, "--admin", "127.0.0.1:0", "--bind", l.address, "--envoy", l.envoy,
+		"--log-format", "json")
+	cmd.Env = append(os.Environ(), asCardea+"="+l.cache)
+	searches := make(chan search, 100)
+	c, err := child.Start(cmd, func(text []byte) {
+		var line struct {
+			Msg string
+			search
 		}
-	}()
-	select {
-	case address := <-listening:
-		c.admin = "http://" + address
-	case <-time.After(livePatience):
-		return nil, errors.Join(errors.New("cardea does not start"), c.stop())
-	}
-	for end := time.Now().Add(livePatience); ; time.Sleep(5 * time.Millisecond) {
-		if _, err := c.get("/readyz"); err == nil {
-			return c, l.answers(func(string) bool { return true })
-		} else if time.Now().After(end) {
-			return nil, errors.Join(err, c.stop())
+		if json.Unmarshal(text, &line) == nil && line.Msg == "refused content found" {
+			searches <- line.search
 		}
-	}
-}
-
-func (c *child) stop() error {
-	if c.ended {
-		return nil
-	}
-	c.ended = true
-	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		return err
-	}
-	return c.cmd.Wait()
-}
-
-func (c *child) get(path string) ([]byte, error) {
-	response, err := http.Get(c.admin + path)
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s", path, response.Status)
-	}
-	return body, err
-}
-
-// metric is the value of a metric of cardea, 0 if there is none.
-func (c *child) metric(name string) float64 {
-	body, err := c.get("/metrics")
-	if err != nil {
-		return 0
-	}
-	return figures.Read(body)[name]
+	return &served{Child: c, searches: searches}, l.answers(func(string) bool { return true })
 }
 
 // acked waits until the edited route has a newer generation that is acknowledged.
-func (c *child) acked() error {
-	for end := time.Now().Add(livePatience); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		body, err := c.get("/objects/httproute/bench/" + name(0))
+func (c *served) acked() error {
+	for end := time.Now().Add(child.Patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		body, err := c.Get("/objects/httproute/bench/" + scene.Name(0))
 		if err != nil {
 			return err
 		}

@@ -15,9 +15,10 @@ import (
 
 func main() {
 	beCardea()
+	sizes := table.SizesFlag()
 	flag.Parse()
 	table.Begin(os.Stdout)
-	for _, n := range table.Sizes {
+	for _, n := range *sizes {
 		t := table.Table{W: os.Stdout, N: n}
 		translation(t)
 		rotation(t)

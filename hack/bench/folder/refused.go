@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"cardea.dev/cardea/hack/bench/child"
+	"cardea.dev/cardea/hack/bench/scene"
 	"cardea.dev/cardea/hack/bench/table"
 )
 
@@ -18,6 +20,9 @@ const (
 	lowLimit   = 1000
 	largeRegex = "a{1000}b{1000}"
 )
+
+// perFile is how many routes a file has.
+const perFile = 100
 
 // search is what Cardea says when it has found what a proxy refused.
 type search struct {
@@ -44,7 +49,7 @@ func refusals(t table.Table, bad int) error {
 	if err != nil {
 		return err
 	}
-	defer c.stop()
+	defer c.Stop()
 	row := func(what string, at time.Time, more string) error {
 		select {
 		case s := <-c.searches:
@@ -56,7 +61,7 @@ func refusals(t table.Table, bad int) error {
 				fmt.Sprintf("%d rounds (refused, %d of the trial, the clean table)%s", s.Rounds+2, s.Rounds, more),
 				"4 rounds, no request failed")
 			return nil
-		case <-time.After(livePatience):
+		case <-time.After(child.Patience):
 			return errors.New("cardea does not say what was refused")
 		}
 	}
@@ -96,7 +101,7 @@ func (l *live) publish(edition string, bad, first int) error {
 	for start := 0; start < l.n; start += perFile {
 		var text strings.Builder
 		for i := start; i < min(start+perFile, l.n); i++ {
-			route := routeText(i, edition)
+			route := scene.Text(i, edition)
 			if i >= first && i < first+bad {
 				route = strings.Replace(route, "value: /moved}",
 					"value: /moved}, headers: [{type: RegularExpression, name: x, value: '"+largeRegex+"'}]", 1)
@@ -133,7 +138,7 @@ func fileName(start int) string { return fmt.Sprintf("edition-%05d.yaml", start)
 
 // moved asks a route's host where it redirects to; "" if it does not.
 func (l *live) moved(i int) string {
-	response, err := l.client.Get("http://" + name(i) + ".example.com/moved")
+	response, err := l.client.Get("http://" + scene.Name(i) + ".example.com/moved")
 	if err != nil {
 		return ""
 	}
@@ -145,7 +150,7 @@ func (l *live) moved(i int) string {
 func (l *live) allBut(first, bad int, edition string) error {
 	for i := range l.n {
 		if got := l.moved(i); (i < first || i >= first+bad) && !strings.HasSuffix(got, "/"+edition) {
-			return fmt.Errorf("%s redirects to %q", name(i), got)
+			return fmt.Errorf("%s redirects to %q", scene.Name(i), got)
 		}
 	}
 	return nil

@@ -9,14 +9,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"runtime"
-	"strconv"
-	"strings"
 	"syscall"
 
 	"cardea.dev/cardea/hack/bench/table"
@@ -25,13 +22,8 @@ import (
 
 func main() {
 	testcluster.Enter()
-	sizes := table.Sizes
+	sizes := table.SizesFlag()
 	cardea := flag.String("cardea", "bin/cardea", "the program to measure")
-	flag.Func("routes", "increasing numbers of routes, separated by commas (default 1000,10000)",
-		func(text string) (err error) {
-			sizes, err = numbers(text)
-			return err
-		})
 	flag.Parse()
 	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
 		fmt.Println("The Kubernetes part was skipped: it needs Linux and root.")
@@ -39,25 +31,10 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := measure(ctx, *cardea, sizes); err != nil {
+	if err := measure(ctx, *cardea, *sizes); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
-}
-
-// numbers reads increasing numbers.
-func numbers(text string) (list []int, err error) {
-	for word := range strings.SplitSeq(text, ",") {
-		n, err := strconv.Atoi(word)
-		if err != nil {
-			return nil, err
-		}
-		if len(list) > 0 && n <= list[len(list)-1] || n < 1 {
-			return nil, errors.New("want increasing numbers")
-		}
-		list = append(list, n)
-	}
-	return list, nil
 }
 
 // measure prints the table. The routes of the first number are kept for the next one.

@@ -1,17 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	"cardea.dev/cardea/hack/bench/proc"
 )
 
 // running is a running Cardea.
@@ -34,41 +34,15 @@ var errNotRunning = errors.New("Cardea does not run")
 
 // pidOfCardea finds the process. Only processes of the cluster are visible, with one Cardea at most.
 func pidOfCardea() (int, error) {
-	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		return 0, err
+	pid, err := proc.Find(func(args []string) bool { return len(args) > 1 && args[1] == "controller" })
+	if err == nil && pid == 0 {
+		err = errNotRunning
 	}
-	for _, path := range lines {
-		line, err := os.ReadFile(path)
-		if err != nil {
-			continue // it has ended
-		}
-		if words := bytes.Split(line, []byte{0}); len(words) > 1 && string(words[1]) == "controller" {
-			return strconv.Atoi(strings.Split(path, "/")[2])
-		}
-	}
-	return 0, errNotRunning
+	return pid, err
 }
 
 // cpu is the CPU time of Cardea on all cores, in steps of 10 ms.
-func (r running) cpu() (time.Duration, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", r.pid))
-	if err != nil {
-		return 0, err
-	}
-	// What follows the name in parentheses begins with the third field.
-	words := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-	const user, system, tick = 14 - 3, 15 - 3, 10 * time.Millisecond
-	sum := time.Duration(0)
-	for _, field := range []int{user, system} {
-		n, err := strconv.ParseInt(words[field], 10, 64)
-		if err != nil {
-			return 0, err
-		}
-		sum += time.Duration(n) * tick
-	}
-	return sum, nil
-}
+func (r running) cpu() (time.Duration, error) { return proc.CPU(r.pid) }
 
 // resident are its resident bytes now, and at most so far.
 func (r running) resident() (now, most int, err error) {

@@ -1,4 +1,4 @@
-package main
+package scene
 
 import (
 	corev1 "k8s.io/api/core/v1"
@@ -9,9 +9,9 @@ import (
 	"cardea.dev/cardea/internal/testcert"
 )
 
-// setSecret sets a new certificate.
-func (s *scene) setSecret(b *flow.Batch) {
-	s.Sources.Secrets.Set(b, model.Ref(model.KindSecret, namespace, "certificate"), input.Object[input.SecretSpec]{
+// SetSecret sets a new certificate.
+func (s *Scene) SetSecret(b *flow.Batch) {
+	s.Sources.Secrets.Set(b, model.Ref(model.KindSecret, Namespace, "certificate"), input.Object[input.SecretSpec]{
 		Spec: &input.SecretSpec{Type: corev1.SecretTypeTLS, Data: testcert.Self("*.example.com").Data()},
 	})
 }
