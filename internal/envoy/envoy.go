@@ -16,7 +16,8 @@ type stages struct {
 	users     *flow.Collection[resource.Key, tableUsers]
 	fragments *flow.Collection[model.RuleKey, fragment]
 	homes     *flow.Collection[model.ListenerKey, home]
-	ofTables  *flow.Collection[resource.Key, []placed] // nil: nothing is stated for tables
+	ofTables  *flow.Collection[resource.Key, []placed]    // nil: nothing is stated for tables
+	silent    *flow.Collection[model.ListenerKey, []byte] // see silences
 	feedback  *resource.Feedback
 	refused   *flow.Collection[resource.RefusalKey, resource.Refusal]
 	backends  refusedBackends
@@ -66,6 +67,7 @@ func New(_ *flow.Graph, p plan.Plan, f *resource.Feedback) resource.Outputs {
 	})
 	s.entries = refusedEntries(p.Settings, s.refused)
 	s.ofTables = s.tableSettings()
+	s.silent = s.silences()
 	s.backends = newRefusedBackends(s.refused)
 	cds, lds, sds := s.clusters(p), s.listeners(p), secrets(p)
 	resources := []*flow.Collection[resource.Key, resource.Resource]{

@@ -27,10 +27,10 @@ func (s stages) isolation(p plan.Plan) *flow.Collection[resource.Key, []*resourc
 			if len(port.Listeners) < 2 {
 				return nil, false
 			}
-			inherited := settingsOf(fetch(c, s.ofTables, table))
+			off := silencing(settingsOf(fetch(c, s.ofTables, table)))
 			for _, l := range port.Listeners {
 				if first.Protocol == model.HTTPS && l.Key != key {
-					parts = append(parts, misdirectedHost(model.HostnameDomain(l.Hostname), inherited))
+					parts = append(parts, misdirectedHost(model.HostnameDomain(l.Hostname), off))
 				} else if l.Hostname != "" {
 					parts = append(parts, emptyVirtualHost(l.Hostname))
 				}
@@ -39,11 +39,11 @@ func (s stages) isolation(p plan.Plan) *flow.Collection[resource.Key, []*resourc
 		})
 }
 
-// misdirectedHost answers 421 for a domain, and no filter answers in its place.
-func misdirectedHost(domain string, inherited []plan.Setting) *resource.Part {
+// misdirectedHost answers 421 for a domain; off has no filter answer in its place.
+func misdirectedHost(domain string, off []byte) *resource.Part {
 	route := statusRoute(421)
 	route.Name = "misdirected"
 	route.Match = &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}}
-	v := assembly{routes: silence([][]byte{field(routesField, mustMarshal(route))}, inherited)}
+	v := assembly{routes: withFields([][]byte{field(routesField, mustMarshal(route))}, off)}
 	return v.part(domain)
 }

@@ -60,14 +60,28 @@ func (s stages) tableSettings() *flow.Collection[resource.Key, []placed] {
 		})
 }
 
-// atListener are the settings that stand in a listener's virtual hosts, and all that hold there.
-func (s stages) atListener(c *flow.Ctx, k model.ListenerKey, h home) (own []placed, inherited []plan.Setting) {
-	inherited = settingsOf(fetch(c, s.ofTables, h.Table))
+// atListener are the settings that stand in a listener's virtual hosts.
+func (s stages) atListener(c *flow.Ctx, k model.ListenerKey, h home) []placed {
 	if h.Alone {
-		return nil, inherited
+		return nil
 	}
-	settings := fetch(c, s.settings.Listeners, k)
-	return s.place(c, h.Table.Gateway, sectionName(h.Table.Gateway, k), settings), slots.Join(inherited, settings)
+	return s.place(c, h.Table.Gateway, sectionName(h.Table.Gateway, k), fetch(c, s.settings.Listeners, k))
+}
+
+// silences has for each listener what silence adds to routes there. It is of the slots that settings use, so most edits
+// of settings change none.
+func (s stages) silences() *flow.Collection[model.ListenerKey, []byte] {
+	if s.ofTables == nil {
+		return nil
+	}
+	return flow.Map(s.homes, "envoy/silences", func(c *flow.Ctx, k model.ListenerKey, h home) ([]byte, bool) {
+		inherited := settingsOf(fetch(c, s.ofTables, h.Table))
+		if !h.Alone {
+			inherited = slots.Join(inherited, fetch(c, s.settings.Listeners, k))
+		}
+		off := silencing(inherited)
+		return off, len(off) > 0
+	})
 }
 
 // place makes fragments of settings. What a proxy refused, or what names an entry that it refused, is replaced by what
@@ -140,9 +154,18 @@ func addSettings(part *resource.Part, settings []placed) {
 	part.Needs = slices.Compact(part.Needs)
 }
 
-// silence turns off in routes what farther levels could answer in their place.
-func silence(routes [][]byte, inherited []plan.Setting) [][]byte {
-	off := slices.Concat(encodeSettings(routeSettings, slots.Silence(inherited))...)
+// silencing are fields of a route that turn off what farther levels could answer in its place.
+func silencing(inherited []plan.Setting) []byte {
+	return slices.Concat(encodeSettings(routeSettings, slots.Silence(inherited))...)
+}
+
+// silence adds to routes of a listener what turns off what farther levels could answer in their place.
+func (s stages) silence(c *flow.Ctx, h home, routes [][]byte) [][]byte {
+	return withFields(routes, fetch(c, s.silent, h.Listener))
+}
+
+// withFields adds fields to each route.
+func withFields(routes [][]byte, off []byte) [][]byte {
 	if len(off) == 0 {
 		return routes
 	}

@@ -202,6 +202,9 @@ func TestASettingTouchesHeadsOnly(t *testing.T) {
 		if runs["envoy/fragments"] != 0 {
 			t.Errorf("%s: %d rules were rendered", what, runs["envoy/fragments"])
 		}
+		if runs["envoy/virtual-hosts"] != 0 {
+			t.Errorf("%s: %d virtual hosts were looked at", what, runs["envoy/virtual-hosts"])
+		}
 	}
 	check("of the Gateway", func(b *flow.Batch) {
 		w.stated.gateways.Set(b, testGateway, []plan.Setting{mark(slots.Guard, "a", "gateway")})

@@ -5,7 +5,6 @@ import (
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
-	"cardea.dev/cardea/internal/plan"
 	"cardea.dev/cardea/internal/resource"
 )
 
@@ -17,9 +16,9 @@ type served struct {
 	Needs    []resource.Name
 }
 
-// serve finds what a rule is served as at a listener. inherited are the settings of farther levels there; what answers
-// an error lets none of them answer in its place.
-func (s stages) serve(c *flow.Ctx, k model.RuleKey, h home, inherited []plan.Setting) (served, bool) {
+// serve finds what a rule is served as at a listener. What answers an error lets no setting of a farther level answer in
+// its place.
+func (s stages) serve(c *flow.Ctx, k model.RuleKey, h home) (served, bool) {
 	f, ok := flow.Fetch(c, s.fragments, k)
 	if !ok {
 		return served{}, false
@@ -29,7 +28,7 @@ func (s stages) serve(c *flow.Ctx, k model.RuleKey, h home, inherited []plan.Set
 	closed := s.refusedEntry(c, h.Table.Gateway, f.Entries) != ""
 	if !refused && !closed && !f.PerPlace && !f.PerListener {
 		if f.Fails {
-			out.Routes = silence(out.Routes, inherited)
+			out.Routes = s.silence(c, h, out.Routes)
 		}
 		return out, true
 	}
@@ -39,7 +38,7 @@ func (s stages) serve(c *flow.Ctx, k model.RuleKey, h home, inherited []plan.Set
 	}
 	out.Fragment.Refused = refused || closed
 	if refused {
-		out.Routes, out.Needs = silence(substitutes(rule), inherited), nil
+		out.Routes, out.Needs = s.silence(c, h, substitutes(rule)), nil
 		return out, true
 	}
 	r := statedAt(rule, fetch(c, s.settings.Routes, k.Route), h.Listener)

@@ -199,7 +199,7 @@ func (s stages) settingStandings(
 			var order []model.ObjectRef
 			for k, l := range all.All() {
 				h, _ := flow.Fetch(c, s.homes, k)
-				own, _ := s.atListener(c, k, h)
+				own := s.atListener(c, k, h)
 				if hosts := fetch(c, domains, k); hosts.Len() == 0 {
 					own = nil // there is no virtual host
 				}

@@ -58,7 +58,7 @@ func (s stages) virtualHosts(
 				return virtualHost{}, false
 			}
 			v := assembly{stages: s, home: h}
-			v.own, v.inherited = s.atListener(c, k.Listener, h)
+			v.own = s.atListener(c, k.Listener, h)
 			for _, name := range model.Wider(k.Name, h.Hostname) {
 				if sites, ok := flow.Fetch(c, domains, model.DomainKey{Listener: k.Listener, Name: name}); ok &&
 					sameKind(own, sites) {
@@ -97,8 +97,7 @@ type assembly struct {
 	home  home
 	wider []plan.Sites // none: no site can come twice
 
-	own       []placed       // settings that stand in the virtual host
-	inherited []plan.Setting // all of farther levels than a route, those of the table too
+	own []placed // settings that stand in the virtual host
 
 	routes    [][]byte
 	fragments []resource.Fragment
@@ -141,9 +140,9 @@ func (v *assembly) rule(c *flow.Ctx, k model.RuleKey, sites plan.Sites, reduced 
 	if ok {
 		return r
 	}
-	if r, ok = v.serve(c, k, v.home, v.inherited); ok {
+	if r, ok = v.serve(c, k, v.home); ok {
 		if form := reduced[k]; form != model.FormWhole {
-			r.Routes, r.Needs = silence(v.reduce(c, k, form, sites), v.inherited), nil
+			r.Routes, r.Needs = v.silence(c, v.home, v.reduce(c, k, form, sites)), nil
 		}
 		v.fragments = append(v.fragments, r.Fragment)
 		v.needs = append(v.needs, r.Needs...)

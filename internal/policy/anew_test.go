@@ -38,3 +38,29 @@ func TestHeldOff(t *testing.T) {
 		`jwt. over off: SecurityPolicy shop/open, on the route`,
 	)
 }
+
+// TestInheritingLooksNoFurther: a rule that inherits fields of one feature is not looked at when the Gateway's policy
+// states another feature otherwise.
+func TestInheritingLooksNoFurther(t *testing.T) {
+	w := newTester(t)
+	const base = `{` + onEdge + `"jwt": {"request": "5s"}, "cors": `
+	w.policy(model.KindSecurityPolicy, "infra/base", base+`{"maxAge": 5}}`)
+	before := w.runs("policy/routes")
+	w.policy(model.KindSecurityPolicy, "infra/base", base+`{"maxAge": 6}}`)
+	if n := w.runs("policy/routes") - before; n != 0 {
+		t.Errorf("the route was looked at %d times", n)
+	}
+	w.policy(model.KindSecurityPolicy, "infra/base", `{`+onEdge+`"jwt": {"request": "6s"}, "cors": {"maxAge": 6}}`)
+	if w.runs("policy/routes") == before {
+		t.Error("the route inherits what it did before")
+	}
+}
+
+func (w *tester) runs(collection string) (runs uint64) {
+	for _, c := range w.g.Stats() {
+		if c.Name == collection {
+			runs = c.Runs
+		}
+	}
+	return runs
+}

@@ -77,13 +77,14 @@ func (r *ruleScope) add(out *RulePieces) {
 	scope := r.scope()
 	var broader []level
 	for _, f := range r.kind.inOrder() {
-		broad := r.broader(f.Name)
-		if direct && f.UnlessDirect && r.withoutEffect(f, broad, scope, out) {
+		// What is broader is looked up only where it counts: an edit of it concerns no other rule.
+		if direct && f.UnlessDirect && r.withoutEffect(f, r.broader(f.Name), scope, out) {
 			continue
 		}
 		inherits := slices.Contains(index.Inherits, f.Name)
 		if upgrade && f.UnlessUpgrade && !slices.Contains(stating, f) {
-			if off := offs(broad.Piece.Rendered.Settings, nil, broad.Piece.by()); len(off) > 0 {
+			far := r.broader(f.Name).Piece
+			if off := offs(far.Rendered.Settings, nil, far.by()); len(off) > 0 {
 				out.Pieces = append(out.Pieces, RulePiece{r.kind.Kind, Piece{
 					Effective: Effective{Feature: f.Name}, Rendered: plan.Rendered{Settings: off},
 				}})
@@ -94,6 +95,7 @@ func (r *ruleScope) add(out *RulePieces) {
 		if !states && !inherits && !slices.Contains(index.Holds, f.Name) {
 			continue
 		}
+		broad := r.broader(f.Name)
 		own, stated := r.ownFields(f)
 		if !states && !stated {
 			out.Fields = append(out.Fields, broad.Piece.Rendered.Fields...)
