@@ -19,10 +19,9 @@ type Work struct {
 
 // Work applies an edit and counts what it cost.
 func (s *Scene) Work(edit func(*flow.Batch)) Work {
-	s.sent()
+	s.changed(func(resource.Key, resource.Resource) {})
 	before := s.counts()
-	s.Graph.Apply("edit", edit)
-	s.Graph.Settle()
+	s.Apply(edit)
 	w := Work{RunsOf: map[string]uint64{}}
 	for name, now := range s.counts() {
 		runs := now.Runs - before[name].Runs
@@ -32,7 +31,10 @@ func (s *Scene) Work(edit func(*flow.Batch)) Work {
 			w.RunsOf[name] = runs
 		}
 	}
-	w.Sent, w.Bytes = s.sent()
+	s.changed(func(key resource.Key, r resource.Resource) {
+		w.Sent = append(w.Sent, key)
+		w.Bytes += r.Size()
+	})
 	return w
 }
 
@@ -40,23 +42,32 @@ func (s *Scene) Work(edit func(*flow.Batch)) Work {
 func (s *Scene) Mean(edits int, edit func(b *flow.Batch, i int)) time.Duration {
 	start := CPU()
 	for i := range edits {
-		s.Graph.Apply("edit", func(b *flow.Batch) { edit(b, i) })
-		s.Graph.Settle()
+		s.Apply(func(b *flow.Batch) { edit(b, i) })
 	}
 	return (CPU() - start) / time.Duration(edits)
 }
 
-// sent are the resources that proxies have to be sent since the last call.
-func (s *Scene) sent() (keys []resource.Key, bytes int) {
+// Apply applies an edit.
+func (s *Scene) Apply(edit func(*flow.Batch)) {
+	s.Graph.Apply("edit", edit)
+	s.Graph.Settle()
+}
+
+// Flatten appends the bytes of what proxies have to be sent since the last call.
+func (s *Scene) Flatten(to []byte) []byte {
+	s.changed(func(_ resource.Key, r resource.Resource) { to = r.Flatten(to) })
+	return to
+}
+
+// changed yields what proxies have to be sent since the last call.
+func (s *Scene) changed(yield func(resource.Key, resource.Resource)) {
 	s.Graph.View(func(v flow.View) {
 		for _, f := range s.followers {
 			for change := range f.Changes(v) {
-				keys = append(keys, change.Key)
-				bytes += change.Value.Size()
+				yield(change.Key, change.Value)
 			}
 		}
 	})
-	return keys, bytes
 }
 
 func (s *Scene) counts() map[string]flow.CollectionStats {
