@@ -1,0 +1,214 @@
+package accesslogs
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
+	filev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/file/v3"
+	grpcv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/grpc/v3"
+	otelv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/open_telemetry/v3"
+	streamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/stream/v3"
+	rbacfilterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	commonv1 "go.opentelemetry.io/proto/otlp/common/v1"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"cardea.dev/cardea/extend"
+)
+
+func render(e extend.EnvoyListener, v Value) {
+	var logs []*accesslogv3.AccessLog
+	for _, l := range v {
+		config, err := anypb.New(l.logger(e))
+		if err != nil {
+			panic(err) // a message of ours that can't be encoded
+		}
+		logs = append(logs, &accesslogv3.AccessLog{
+			Name: l.Name, Filter: l.filter(), ConfigType: &accesslogv3.AccessLog_TypedConfig{TypedConfig: config},
+		})
+		if l.When.Request != nil {
+			e.HTTPFilter("log-"+l.Name, l.matched())
+		}
+	}
+	e.Connections(&hcmv3.HttpConnectionManager{AccessLog: logs})
+}
+
+func (l Read) logger(e extend.EnvoyListener) proto.Message {
+	switch {
+	case l.OTLP:
+		return l.otlp(e)
+	case l.Server != nil:
+		return &grpcv3.HttpGrpcAccessLogConfig{CommonConfig: &grpcv3.CommonGrpcAccessLogConfig{
+			LogName: cmp.Or(l.LogName, l.Name), GrpcService: l.service(e), TransportApiVersion: corev3.ApiVersion_V3,
+		}}
+	case l.Path == "/dev/stdout":
+		return &streamv3.StdoutAccessLog{AccessLogFormat: &streamv3.StdoutAccessLog_LogFormat{LogFormat: l.lines()}}
+	case l.Path == "/dev/stderr":
+		return &streamv3.StderrAccessLog{AccessLogFormat: &streamv3.StderrAccessLog_LogFormat{LogFormat: l.lines()}}
+	}
+	return &filev3.FileAccessLog{
+		Path: l.Path, AccessLogFormat: &filev3.FileAccessLog_LogFormat{LogFormat: l.lines()},
+	}
+}
+
+func (l Read) service(e extend.EnvoyListener) *corev3.GrpcService {
+	return &corev3.GrpcService{TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{
+		EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{ClusterName: e.Cluster(*l.Server)},
+	}}
+}
+
+func (l Read) lines() *corev3.SubstitutionFormatString {
+	if l.Text == "" {
+		return extend.AccessLogFormat(l.fields())
+	}
+	return &corev3.SubstitutionFormatString{
+		Formatters: extend.AccessLogFormatters(),
+		Format: &corev3.SubstitutionFormatString_TextFormatSource{TextFormatSource: &corev3.DataSource{
+			Specifier: &corev3.DataSource_InlineString{InlineString: l.Text + "\n"},
+		}},
+	}
+}
+
+// fields are formats by name.
+func (l Read) fields() *structpb.Struct {
+	if l.JSON == nil {
+		return extend.AccessLogJSON(map[string]string{"gateway": l.gateway()})
+	}
+	fields := &structpb.Struct{Fields: map[string]*structpb.Value{}}
+	for name, format := range l.JSON {
+		fields.Fields[name] = structpb.NewStringValue(format)
+	}
+	return fields
+}
+
+// gateway is its namespace and name.
+func (l Read) gateway() string { return l.Gateway[strings.LastIndex(l.Gateway, " ")+1:] }
+
+// otlp sends each request as a log record.
+func (l Read) otlp(e extend.EnvoyListener) proto.Message {
+	fields := map[string]string{}
+	if l.Text == "" {
+		for name, format := range l.fields().GetFields() {
+			if name != "attributes" { // a map, which no attribute can be
+				fields[name] = format.GetStringValue()
+			}
+		}
+	}
+	resource := map[string]string{"service.name": "cardea/" + l.gateway()}
+	maps.Copy(resource, l.Resource)
+	return &otelv3.OpenTelemetryAccessLogConfig{
+		GrpcService: l.service(e), LogName: l.Name, DisableBuiltinLabels: true, StatPrefix: l.Name,
+		Body:       text(cmp.Or(l.Text, "%REQ(:METHOD)% %PATH(NQ:ORIG_OR_PATH)% %RESPONSE_CODE%")),
+		Attributes: keyValues(fields), ResourceAttributes: keyValues(resource),
+		Formatters: extend.AccessLogFormatters(),
+	}
+}
+
+func keyValues(of map[string]string) *commonv1.KeyValueList {
+	list := new(commonv1.KeyValueList)
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		list.Values = append(list.Values, &commonv1.KeyValue{Key: name, Value: text(of[name])})
+	}
+	return list
+}
+
+func text(s string) *commonv1.AnyValue {
+	return &commonv1.AnyValue{Value: &commonv1.AnyValue_StringValue{StringValue: s}}
+}
+
+// matched leaves in the request's metadata whether the log's match takes it, and stops none.
+func (l Read) matched() proto.Message {
+	return &rbacfilterv3.RBAC{ShadowRulesStatPrefix: l.statPrefix(), ShadowRules: &rbacv3.RBAC{
+		Policies: map[string]*rbacv3.Policy{"match": extend.Policy(*l.When.Request)},
+	}}
+}
+
+func (l Read) statPrefix() string { return "log_" + l.Name + "_" }
+
+// filter takes the requests that the log has.
+func (l Read) filter() *accesslogv3.AccessLogFilter {
+	all := []*accesslogv3.AccessLogFilter{extend.AccessLogFilter()}
+	if l.When.Request != nil {
+		all = append(all, decided(l.statPrefix()+"shadow_engine_result"))
+	}
+	if len(l.When.Status) > 0 {
+		var some []*accesslogv3.AccessLogFilter
+		for _, s := range l.When.Status {
+			low, _ := strconv.Atoi(strings.ReplaceAll(s, "x", "0"))
+			high, _ := strconv.Atoi(strings.ReplaceAll(s, "x", "9"))
+			some = append(some, both([]*accesslogv3.AccessLogFilter{
+				status(accesslogv3.ComparisonFilter_GE, low), status(accesslogv3.ComparisonFilter_LE, high),
+			}))
+		}
+		all = append(all, either(some))
+	}
+	if l.When.Least > 0 {
+		all = append(all, &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_DurationFilter{
+			DurationFilter: &accesslogv3.DurationFilter{
+				Comparison: comparison(accesslogv3.ComparisonFilter_GE, int(l.When.Least.Milliseconds())),
+			},
+		}})
+	}
+	if len(l.When.Flags) > 0 {
+		all = append(all, &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_ResponseFlagFilter{
+			ResponseFlagFilter: &accesslogv3.ResponseFlagFilter{Flags: l.When.Flags},
+		}})
+	}
+	return both(all)
+}
+
+func both(all []*accesslogv3.AccessLogFilter) *accesslogv3.AccessLogFilter {
+	if len(all) == 1 {
+		return all[0]
+	}
+	return &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_AndFilter{
+		AndFilter: &accesslogv3.AndFilter{Filters: all},
+	}}
+}
+
+func either(some []*accesslogv3.AccessLogFilter) *accesslogv3.AccessLogFilter {
+	if len(some) == 1 {
+		return some[0]
+	}
+	return &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_OrFilter{
+		OrFilter: &accesslogv3.OrFilter{Filters: some},
+	}}
+}
+
+func status(op accesslogv3.ComparisonFilter_Op, code int) *accesslogv3.AccessLogFilter {
+	return &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_StatusCodeFilter{
+		StatusCodeFilter: &accesslogv3.StatusCodeFilter{Comparison: comparison(op, code)},
+	}}
+}
+
+func comparison(op accesslogv3.ComparisonFilter_Op, value int) *accesslogv3.ComparisonFilter {
+	return &accesslogv3.ComparisonFilter{
+		Op: op, Value: &corev3.RuntimeUInt32{DefaultValue: uint32(value), RuntimeKey: "cardea.none"},
+	}
+}
+
+// decided takes requests that an RBAC filter allows in shadow.
+func decided(key string) *accesslogv3.AccessLogFilter {
+	allowed := &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: "allowed"}}
+	return &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_MetadataFilter{
+		MetadataFilter: &accesslogv3.MetadataFilter{
+			Matcher: &matcherv3.MetadataMatcher{
+				Filter: "envoy.filters.http.rbac", Path: []*matcherv3.MetadataMatcher_PathSegment{
+					{Segment: &matcherv3.MetadataMatcher_PathSegment_Key{Key: key}},
+				},
+				Value: &matcherv3.ValueMatcher{MatchPattern: &matcherv3.ValueMatcher_StringMatch{StringMatch: allowed}},
+			},
+			MatchIfKeyNotFound: wrapperspb.Bool(false),
+		},
+	}}
+}
