@@ -54,6 +54,9 @@ type EnvoyFuncs[V any] struct {
 	Rule     func(e EnvoyRule, v V)
 	Listener func(e EnvoyListener, v V)
 	Backend  func(e EnvoyBackend, v V)
+	// Off renders for the connections of a listener that the feature is turned off, where the data plane does something of
+	// its own as long as nothing is stated; nil: it does nothing.
+	Off func(e EnvoyListener)
 }
 
 // Levels says where a feature can be stated.
@@ -131,6 +134,7 @@ type Declared struct {
 
 	Own    func(rule gatewayv1.HTTPRouteRule) (spec []byte, stated bool)
 	Read   func(r Reader, effective []byte) (Value, error) // an error names a field that is not known, or of a wrong type
+	Off    Value                                           // of EnvoyFuncs.Off; nil: there is none
 	Judge  func(q Request, shown []byte) []Verdict         // of what Value.Shown wrote
 	Words  func(shown []byte) []string
 	Refers func(spec []byte) []Reference
@@ -177,6 +181,9 @@ func (f Feature[S, V]) Plug() Plugin {
 			}
 			return references(s)
 		},
+	}
+	if off := f.Envoy.Off; off != nil {
+		d.Off = value[V]{envoy: EnvoyFuncs[V]{Listener: func(e EnvoyListener, _ V) { off(e) }}}
 	}
 	if f.Own != nil {
 		d.Own = func(rule gatewayv1.HTTPRouteRule) ([]byte, bool) {

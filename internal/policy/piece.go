@@ -84,8 +84,11 @@ func (s *scope) has(feature string) bool {
 // piece reads and renders a feature. What broader levels have of it, and it has not, is turned off.
 func (s *scope) piece(f *Feature, broader []plan.Setting) Piece {
 	p := Piece{Effective: s.merged[f.Name]}
-	if p.JSON != "" {
+	switch {
+	case p.JSON != "":
 		s.render(f, &p)
+	case f.Off != nil:
+		p.Rendered, _ = s.rendering(s.renderer, f.Off, p.by())
 	}
 	p.Rendered.Settings = append(p.Rendered.Settings, offs(broader, p.Rendered.Settings, p.by())...)
 	return p

@@ -43,6 +43,9 @@ func render(e extend.EnvoyListener, v Value) {
 	e.Connections(&hcmv3.HttpConnectionManager{AccessLog: logs})
 }
 
+// off leaves out Cardea's own log, too.
+func off(e extend.EnvoyListener) { e.Connections(new(hcmv3.HttpConnectionManager), "access_log") }
+
 func (l Read) logger(e extend.EnvoyListener) proto.Message {
 	switch {
 	case l.OTLP:

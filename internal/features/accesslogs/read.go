@@ -42,7 +42,7 @@ type Conditions struct {
 // Feature is where requests are logged.
 var Feature = extend.Feature[Spec, Value]{
 	Kind: extend.ClientPolicy, Name: "accessLogs", Schema: schema, Levels: extend.AtListener, OnInvalid: extend.Skip,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Listener: render}, Words: words,
+	Read: read, Envoy: extend.EnvoyFuncs[Value]{Listener: render, Off: off}, Words: words,
 }
 
 func read(r extend.Reader, s Spec) (v Value) {
