@@ -7,6 +7,7 @@ package builtin
 import (
 	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/features/accesslog"
+	"cardea.dev/cardea/internal/features/accesslogs"
 	"cardea.dev/cardea/internal/features/apikey"
 	"cardea.dev/cardea/internal/features/authentication"
 	"cardea.dev/cardea/internal/features/authorization"
@@ -69,6 +70,7 @@ func Plugins() []extend.Plugin {
 		panicthreshold.Feature.Plug(),
 		credentials.Feature.Plug(),
 
+		accesslogs.Feature.Plug(),
 		listenerhealth.Feature.Plug(), // its filter is before those of other features of listeners
 		connections.Feature.Plug(),
 		clienttimeouts.Feature.Plug(),

@@ -12,8 +12,9 @@ import (
 	"testing"
 
 	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/service/accesslog/v3"
-	logsv1 "go.opentelemetry.io/proto/otlp/collector/logs/v1"
+	logsv1 "go.opentelemetry.io/proto/otlp/logs/v1"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/emptypb"
 
 	"cardea.dev/cardea/internal/standalone"
 )
@@ -63,7 +64,7 @@ kind: ClientPolicy
 metadata: {name: logs, namespace: shop}
 spec: {targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: web}], disable: [accessLogs]}
 `)
-	s.says("clientpolicy/shop/logs", "web: Programmed=True")
+	s.says("clientpolicy/shop/logs", "web: cardea.dev/Programmed=True")
 	s.expect("GET http://shop.example/b -> 200 blue")
 	if text, _ := os.ReadFile(own); len(text) > 0 {
 		t.Errorf("a log that is turned off is written: %s", text)
@@ -107,7 +108,6 @@ func serviceOn(name string, port int) string {
 // logServer takes logs of both kinds, and keeps a line of each.
 type logServer struct {
 	accesslogv3.UnimplementedAccessLogServiceServer
-	logsv1.UnimplementedLogsServiceServer
 	port int
 	stop func()
 
@@ -123,7 +123,7 @@ func startLogServer(t *testing.T) *logServer {
 	}
 	s, server := &logServer{port: l.Addr().(*net.TCPAddr).Port}, grpc.NewServer()
 	accesslogv3.RegisterAccessLogServiceServer(server, s)
-	logsv1.RegisterLogsServiceServer(server, s)
+	server.RegisterService(otlpLogs(s), s)
 	var done sync.WaitGroup
 	done.Go(func() { _ = server.Serve(l) })
 	s.stop = func() {
@@ -152,10 +152,24 @@ func (s *logServer) StreamAccessLogs(stream accesslogv3.AccessLogService_StreamA
 	}
 }
 
-// Export implements OTLP.
-func (s *logServer) Export(
-	_ context.Context, r *logsv1.ExportLogsServiceRequest,
-) (*logsv1.ExportLogsServiceResponse, error) {
+// otlpLogs is the service of OTLP that takes logs. Its request has the form of LogsData, and its answer is empty; the
+// generated service would bring grpc-gateway along.
+func otlpLogs(s *logServer) *grpc.ServiceDesc {
+	export := func(_ any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+		logs := new(logsv1.LogsData)
+		if err := decode(logs); err != nil {
+			return nil, err
+		}
+		s.export(logs)
+		return new(emptypb.Empty), nil
+	}
+	return &grpc.ServiceDesc{
+		ServiceName: "opentelemetry.proto.collector.logs.v1.LogsService", HandlerType: (*any)(nil),
+		Methods: []grpc.MethodDesc{{MethodName: "Export", Handler: export}},
+	}
+}
+
+func (s *logServer) export(r *logsv1.LogsData) {
 	for _, of := range r.GetResourceLogs() {
 		service := ""
 		for _, a := range of.GetResource().GetAttributes() {
@@ -175,7 +189,6 @@ func (s *logServer) Export(
 			}
 		}
 	}
-	return &logsv1.ExportLogsServiceResponse{}, nil
 }
 
 func (s *logServer) add(line string) {

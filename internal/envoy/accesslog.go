@@ -12,16 +12,22 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// accessLogs are what is done with each request that ends at a Gateway's port: it is counted, and written to the file
-// if there is one.
-func accessLogs(gateway model.ObjectRef, port int32, file string) (logs []*accesslogv3.AccessLog) {
+// accessLogs are what is done with each request that ends.
+type accessLogs struct {
+	own   []*accesslogv3.AccessLog // in place of which policies can state others, or none
+	count []*accesslogv3.AccessLog // what metrics are made of, whatever is logged
+}
+
+// logsOf are those of a Gateway's port: each request is counted, and written to the file if there is one.
+func logsOf(gateway model.ObjectRef, port int32, file string) accessLogs {
+	logs := accessLogs{count: []*accesslogv3.AccessLog{countRequests(gateway)}}
 	if file != "" {
-		logs = append(logs, &accesslogv3.AccessLog{
+		logs.own = []*accesslogv3.AccessLog{{
 			Name: "default", Filter: extend.AccessLogFilter(),
 			ConfigType: &accesslogv3.AccessLog_TypedConfig{TypedConfig: mustAny(linesTo(file, gateway, port))},
-		})
+		}}
 	}
-	return append(logs, countRequests(gateway))
+	return logs
 }
 
 // linesTo writes JSON to a file; "-" is the standard output, which a process without privileges may be unable to open

@@ -1,7 +1,6 @@
 package envoy
 
 import (
-	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
@@ -12,12 +11,10 @@ import (
 
 // connectionManager is the network filter that speaks HTTP and looks requests up in a route table. What stands in it
 // can't change without draining connections, so it depends on names only.
-func connectionManager(
-	statPrefix, table string, stated plan.ListenerFields, logs ...*accesslogv3.AccessLog,
-) *listenerv3.Filter {
+func connectionManager(statPrefix, table string, stated plan.ListenerFields, logs accessLogs) *listenerv3.Filter {
 	m := &hcmv3.HttpConnectionManager{
 		StatPrefix: statPrefix,
-		AccessLog:  logs,
+		AccessLog:  logs.own,
 		RouteSpecifier: &hcmv3.HttpConnectionManager_Rds{Rds: &hcmv3.Rds{
 			ConfigSource:    overADS(),
 			RouteConfigName: table,
@@ -43,6 +40,7 @@ func connectionManager(
 		SchemeHeaderTransformation: &corev3.SchemeHeaderTransformation{MatchUpstream: true},
 	}
 	overlayManager(m, stated)
+	m.AccessLog = append(m.AccessLog, logs.count...)
 	return managerFilter(m)
 }
 

@@ -90,9 +90,9 @@ func addressPart(port model.Port, address string, stated plan.ListenerFields) *r
 	} else {
 		table := stats + "/" + shard
 		needs = append(extensionNames(), resource.Name{Type: resource.Routes, Name: table})
-		logs := accessLogs(port.Key.Gateway, port.Key.Number, port.AccessLog)
+		logs := logsOf(port.Key.Gateway, port.Key.Number, port.AccessLog)
 		l.DefaultFilterChain = &listenerv3.FilterChain{Name: "http",
-			Filters: []*listenerv3.Filter{connectionManager(stats, table, stated, logs...)}}
+			Filters: []*listenerv3.Filter{connectionManager(stats, table, stated, logs)}}
 		overlayChain(l.DefaultFilterChain, stated)
 		needs = append(needs, clustersOf(stated.Uses)...)
 		if stated.Closed {
@@ -125,8 +125,8 @@ func tlsInspector() []*listenerv3.ListenerFilter {
 // chainPart is an HTTPS listener's filter chain, taken by SNI.
 func chainPart(l model.Listener, stated plan.ListenerFields) *resource.Part {
 	name := sectionName(l.Gateway, l.Key)
-	logs := accessLogs(l.Gateway, l.Port.Number, l.AccessLog)
-	manager := connectionManager(strconv.Itoa(int(l.Port.Number)), tableName(l), stated, logs...)
+	logs := logsOf(l.Gateway, l.Port.Number, l.AccessLog)
+	manager := connectionManager(strconv.Itoa(int(l.Port.Number)), tableName(l), stated, logs)
 	chain := &listenerv3.FilterChain{
 		Name:            name,
 		Filters:         []*listenerv3.Filter{manager},

@@ -31,7 +31,7 @@ const trialPort = 1
 func (trials) Listener(name, table string) resource.Resource {
 	l := trialListener(name)
 	l.DefaultFilterChain = &listenerv3.FilterChain{Name: "http",
-		Filters: []*listenerv3.Filter{connectionManager(trialStats, table, plan.ListenerFields{})}}
+		Filters: []*listenerv3.Filter{connectionManager(trialStats, table, plan.ListenerFields{}, accessLogs{})}}
 	return resource.Join(newPart("", mustMarshal(l)))
 }
 

@@ -45,9 +45,13 @@ func with(s plan.ListenerSettings, piece RulePiece, fields plan.ListenerFields) 
 		return s
 	}
 	s.ListenerFields = s.And(fields)
+	by := []model.ObjectRef{piece.Disabled.Policy}
 	for _, f := range piece.Fields {
-		if !slices.Contains(s.From, f.From.Policy) {
-			s.From = append(s.From, f.From.Policy)
+		by = append(by, f.From.Policy)
+	}
+	for _, policy := range by {
+		if policy != (model.ObjectRef{}) && !slices.Contains(s.From, policy) {
+			s.From = append(s.From, policy)
 		}
 	}
 	slices.SortFunc(s.From, model.ObjectRef.Compare)

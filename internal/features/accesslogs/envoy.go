@@ -29,18 +29,24 @@ import (
 func render(e extend.EnvoyListener, v Value) {
 	var logs []*accesslogv3.AccessLog
 	for _, l := range v {
-		config, err := anypb.New(l.logger(e))
-		if err != nil {
-			panic(err) // a message of ours that can't be encoded
-		}
 		logs = append(logs, &accesslogv3.AccessLog{
-			Name: l.Name, Filter: l.filter(), ConfigType: &accesslogv3.AccessLog_TypedConfig{TypedConfig: config},
+			Name: l.Name, Filter: l.filter(),
+			ConfigType: &accesslogv3.AccessLog_TypedConfig{TypedConfig: packed(l.logger(e))},
 		})
 		if l.When.Request != nil {
 			e.HTTPFilter("log-"+l.Name, l.matched())
 		}
 	}
 	e.Connections(&hcmv3.HttpConnectionManager{AccessLog: logs})
+}
+
+// packed has the fields of a map in one order, so that equal settings are equal bytes.
+func packed(m proto.Message) *anypb.Any {
+	a := new(anypb.Any)
+	if err := anypb.MarshalFrom(a, m, proto.MarshalOptions{Deterministic: true}); err != nil {
+		panic(err) // a message of ours that can't be encoded
+	}
+	return a
 }
 
 // off leaves out Cardea's own log, too.

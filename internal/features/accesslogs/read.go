@@ -5,7 +5,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
@@ -41,8 +40,8 @@ type Conditions struct {
 
 // Feature is where requests are logged.
 var Feature = extend.Feature[Spec, Value]{
-	Kind: extend.ClientPolicy, Name: "accessLogs", Schema: schema, Levels: extend.AtListener, OnInvalid: extend.Skip,
-	Read: read, Envoy: extend.EnvoyFuncs[Value]{Listener: render, Off: off}, Words: words,
+	Kind: extend.ClientPolicy, Name: "accessLogs", Schema: schema, Levels: extend.AtListener, OnInvalid: extend.Keep,
+	Read: read, Envoy: extend.EnvoyFuncs[Value]{Listener: render, Off: off}, Judge: extend.Passes[Value], Words: words,
 }
 
 func read(r extend.Reader, s Spec) (v Value) {
@@ -82,8 +81,7 @@ func (l *Read) to(r extend.Reader, log Log) bool {
 }
 
 func (l *Read) server(r extend.Reader, field string, ref gatewayv1.BackendObjectReference) bool {
-	key, found := r.Field(field).Backend(ref)
-	key.HTTP2 = true
+	key, _, found := r.Field(field).Server(ref, true)
 	l.Server = &key
 	return found
 }
@@ -118,11 +116,26 @@ var ofAnswers = regexp.MustCompile(`%(?:RESPONSE_(?:CODE|CODE_DETAILS|FLAGS|FLAG
 	`START_TIME\([^()]*\)|TRAILER\([-A-Za-z0-9?]+\))%`)
 
 func checked(r extend.Reader, field, format string) bool {
-	err := extend.CheckFormat(ofAnswers.ReplaceAllString(format, ""))
+	err := checkFormat(format)
 	if err != nil {
 		r.Field(field).Refuse(err.Error())
 	}
 	return err == nil
+}
+
+// checkFormat tells why a format can't be served.
+func checkFormat(format string) error {
+	return extend.CheckFormat(ofAnswers.ReplaceAllString(format, ""))
+}
+
+// checkFlags tells the first that is no flag of Envoy; "": all are.
+func checkFlags(flags []string) string {
+	for _, flag := range flags {
+		if (&accesslogv3.ResponseFlagFilter{Flags: []string{flag}}).ValidateAll() != nil {
+			return flag
+		}
+	}
+	return ""
 }
 
 func (l *Read) when(r extend.Reader, w *When) bool {
@@ -150,8 +163,8 @@ func (l *Read) when(r extend.Reader, w *When) bool {
 		}
 		l.When.Least = least
 	}
-	if err := (&accesslogv3.ResponseFlagFilter{Flags: w.Flags}).ValidateAll(); err != nil {
-		r.Field("flags").Refuse(fmt.Sprintf("%s: one of them is not a flag of Envoy", strings.Join(w.Flags, ", ")))
+	if wrong := checkFlags(w.Flags); wrong != "" {
+		r.Field("flags").Refuse(wrong + " is not a response flag of Envoy; write UH, UF, NR, ...")
 		return false
 	}
 	return true

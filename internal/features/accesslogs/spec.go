@@ -21,7 +21,7 @@ var schema []byte
 //
 // +listType=map
 // +listMapKey=name
-// +kubebuilder:validation:MaxItems=8
+// +kubebuilder:validation:MaxItems=16
 type Spec []Log
 
 // Log is an access log.
