@@ -13,6 +13,7 @@ import (
 	"cardea.dev/cardea/internal/features/authorization"
 	"cardea.dev/cardea/internal/features/basicauth"
 	"cardea.dev/cardea/internal/features/clientaddress"
+	"cardea.dev/cardea/internal/features/clienthttp"
 	"cardea.dev/cardea/internal/features/clienttimeouts"
 	"cardea.dev/cardea/internal/features/compression"
 	"cardea.dev/cardea/internal/features/connection"
@@ -75,5 +76,6 @@ func Plugins() []extend.Plugin {
 		connections.Feature.Plug(),
 		clienttimeouts.Feature.Plug(),
 		clientaddress.Feature.Plug(),
+		clienthttp.Feature.Plug(), // its edits of headers come after what clientAddress takes off
 	)
 }

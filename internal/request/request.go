@@ -76,10 +76,12 @@ const (
 	MaybeReferer  = "(as sent, if the proxy takes it for a URL)"
 	TimeOfAnswer  = "(the time of the answer)"
 	SecretValue   = "(a value of a Secret)"
+	// ClientCertificate stands for a header that is only there if the client shows a certificate.
+	ClientCertificate = "(of the client's certificate, if it shows one)"
 )
 
 // OnlyProxyKnows tells whether a value holds one of these words.
 func OnlyProxyKnows(value string) bool {
-	return slices.ContainsFunc([]string{MadeID, ClientAddress, MaybeReferer, TimeOfAnswer, SecretValue},
+	return slices.ContainsFunc([]string{MadeID, ClientAddress, MaybeReferer, TimeOfAnswer, SecretValue, ClientCertificate},
 		func(words string) bool { return strings.Contains(value, words) })
 }

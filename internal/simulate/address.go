@@ -28,6 +28,7 @@ func (s *simulation) early(m *hcmv3.HttpConnectionManager) {
 			}
 		}
 	}
+	join(s.request.Header)
 }
 
 // edge says where a request comes from, for a connection manager that uses the address of its peer. It may trust some

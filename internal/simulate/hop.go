@@ -52,7 +52,7 @@ func upgrades(h http.Header) bool {
 }
 
 // hopByHop takes off what ends at the proxy: what is between it and its client, and what the client says to be so.
-func (s *simulation) hopByHop() {
+func (s *simulation) hopByHop(m *hcmv3.HttpConnectionManager) {
 	h := s.request.Header
 	if upgrades(h) && strings.EqualFold(h.Get("Upgrade"), "h2c") {
 		h.Del("Upgrade")
@@ -74,7 +74,7 @@ func (s *simulation) hopByHop() {
 	if h.Get("Transfer-Encoding") != "" {
 		s.missing("transfer-encoding")
 	}
-	if strings.EqualFold(h.Get("Expect"), "100-continue") {
+	if strings.EqualFold(h.Get("Expect"), "100-continue") && !m.GetProxy_100Continue() {
 		h.Del("Expect")
 	}
 	for _, name := range []string{"Keep-Alive", "Proxy-Connection", "Transfer-Encoding"} {

@@ -37,9 +37,12 @@ func (s *simulation) connectionManager(chain *listenerv3.FilterChain) *hcmv3.Htt
 		"local_reply_config",           // whose is an agent's, which a filter has to read that is not simulated
 		"stream_idle_timeout", "request_timeout", "request_headers_timeout", "drain_timeout", "delayed_close_timeout",
 		"access_log",
-		"access_log_options", "max_request_headers_kb", "generate_request_id", "upgrade_configs", "tracing")
+		"access_log_options", "max_request_headers_kb", "generate_request_id", "preserve_external_request_id",
+		"upgrade_configs", "tracing", "via", "forward_client_cert_details", "set_current_client_cert_details",
+		"proxy_100_continue")
 	s.survey(manager.GetCommonHttpProtocolOptions(), "idle_timeout", "max_connection_duration", "max_stream_duration",
-		"max_headers_count", "max_requests_per_connection")
+		"max_headers_count", "max_requests_per_connection", "headers_with_underscores_action")
+	s.manager = manager
 	return manager
 }
 
@@ -73,8 +76,12 @@ func (s *simulation) manage(m *hcmv3.HttpConnectionManager) bool {
 		name := cutPort(r.Host)
 		r.Host = strings.TrimSuffix(name, ".") + r.Host[len(name):]
 	}
-	s.hopByHop()
-	return s.claim(m) && s.normalize(m) && s.upgrade(m)
+	if !s.normalize(m) {
+		return false
+	}
+	s.early(m)
+	s.hopByHop(m)
+	return s.claim(m) && s.upgrade(m)
 }
 
 // normalize makes the request's path what routes are compared with. It tells whether one is looked for.

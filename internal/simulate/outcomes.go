@@ -18,6 +18,7 @@ func (s *simulation) add(o Outcome) {
 	}
 	o.Share *= s.share
 	o.Gates = append(s.gates[:len(s.gates):len(s.gates)], o.Gates...)
+	s.sign(&o)
 	if o.Status != 0 && isGRPC(s.request) {
 		o.Header = o.Header.Clone()
 		if o.Header == nil {
@@ -34,6 +35,24 @@ func (s *simulation) add(o Outcome) {
 		}
 	}
 	s.result.Outcomes = append(s.result.Outcomes, o)
+}
+
+// sign makes the connection manager's edits in an answer, but for the server's name in the proxy's own.
+func (s *simulation) sign(o *Outcome) {
+	edits := s.signed()
+	if o.Status == 0 {
+		o.Response = append(o.Response, edits...)
+		return
+	}
+	for _, e := range edits {
+		if e.Name == "server" {
+			continue
+		}
+		if o.Header == nil {
+			o.Header = http.Header{}
+		}
+		e.Apply(o.Header)
+	}
 }
 
 // grpcStatus is what Envoy tells a gRPC client in place of an HTTP status of its own.

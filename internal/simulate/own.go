@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 
@@ -23,8 +24,7 @@ var edgeHeaders = strings.Fields(`decorator-operation downstream-service-cluster
 // told to use the address of its peer believes the client. It tells whether the request goes on.
 func (s *simulation) claim(m *hcmv3.HttpConnectionManager) bool {
 	h := s.request.Header
-	s.early(m)
-	h.Del("X-Forwarded-Client-Cert")
+	s.certificate(m)
 	edge := m.GetUseRemoteAddress().GetValue()
 	if edge {
 		s.edge(m)
@@ -38,10 +38,40 @@ func (s *simulation) claim(m *hcmv3.HttpConnectionManager) bool {
 		h.Set("X-Forwarded-Proto", s.request.Scheme())
 	}
 	makes := m.GetGenerateRequestId() == nil || m.GetGenerateRequestId().GetValue()
-	if makes && (edge || h.Get("X-Request-Id") == "") {
+	if makes && (edge && !m.GetPreserveExternalRequestId() || h.Get("X-Request-Id") == "") {
 		h.Set("X-Request-Id", request.MadeID)
 	}
+	if m.GetVia() != "" {
+		h.Add("Via", m.GetVia())
+		h.Set("Via", strings.Join(h.Values("Via"), ", "))
+	}
 	return true
+}
+
+// certificate is what backends are told of the client's. Which one a client shows is not known.
+func (s *simulation) certificate(m *hcmv3.HttpConnectionManager) {
+	s.request.Header.Del("X-Forwarded-Client-Cert")
+	if m.GetForwardClientCertDetails() != hcmv3.HttpConnectionManager_SANITIZE && s.request.TLS {
+		s.request.Header.Set("X-Forwarded-Client-Cert", request.ClientCertificate)
+	}
+}
+
+// serverName is what a connection manager calls itself unless it is told a name.
+const serverName = "envoy"
+
+// signed are the edits by which a connection manager says in answers that they passed it.
+func (s *simulation) signed() (list []request.Edit) {
+	name := cmp.Or(s.manager.GetServerName(), serverName)
+	switch s.manager.GetServerHeaderTransformation() {
+	case hcmv3.HttpConnectionManager_OVERWRITE:
+		list = append(list, request.Edit{Do: request.Set, Name: "server", Value: name})
+	case hcmv3.HttpConnectionManager_APPEND_IF_ABSENT:
+		list = append(list, request.Edit{Do: request.Default, Name: "server", Value: name})
+	}
+	if s.manager.GetVia() != "" {
+		list = append(list, request.Edit{Do: request.Append, Name: "via", Value: s.manager.GetVia()})
+	}
+	return list
 }
 
 // joined are the headers of which Envoy makes one if they come twice: "a" and "b" are "a,b". Others stay two.

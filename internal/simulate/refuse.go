@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 
 	"cardea.dev/cardea/internal/request"
@@ -37,6 +38,7 @@ func (s *simulation) decode(m *hcmv3.HttpConnectionManager) bool {
 	status, why := malformed(m, s.request)
 	switch {
 	case status == 0:
+		s.dropUnderscored(m)
 		return true
 	case s.request.TLS || isGRPC(s.request):
 		s.undecided("whether the client speaks HTTP/2, or HTTP/1.1 where " + why)
@@ -69,12 +71,37 @@ func malformed(m *hcmv3.HttpConnectionManager, r request.Request) (status int, w
 		return http.StatusBadRequest, "CONNECT names a host and a port, and no path"
 	case count > most:
 		return http.StatusRequestHeaderFieldsTooLarge, fmt.Sprintf("there are %d headers, at most %d are taken", count, most)
+	case underscored(m, r.Header):
+		return http.StatusBadRequest, "the name of a header has an underscore"
 	case nomination(r) != "":
 		return http.StatusBadRequest, nomination(r)
 	case strings.ContainsFunc(r.Host, strange):
 		return http.StatusBadRequest, fmt.Sprintf("%q is no host", r.Host)
 	}
 	return 0, ""
+}
+
+// underscored tells whether a codec refuses headers for their names.
+func underscored(m *hcmv3.HttpConnectionManager, h http.Header) bool {
+	for name := range h {
+		if strings.Contains(name, "_") {
+			return m.GetCommonHttpProtocolOptions().GetHeadersWithUnderscoresAction() ==
+				corev3.HttpProtocolOptions_REJECT_REQUEST
+		}
+	}
+	return false
+}
+
+// dropUnderscored takes away headers for their names.
+func (s *simulation) dropUnderscored(m *hcmv3.HttpConnectionManager) {
+	if m.GetCommonHttpProtocolOptions().GetHeadersWithUnderscoresAction() != corev3.HttpProtocolOptions_DROP_HEADER {
+		return
+	}
+	for name := range s.request.Header {
+		if strings.Contains(name, "_") {
+			s.request.Header.Del(name)
+		}
+	}
 }
 
 // headSize is the size of a request line and its headers in HTTP/1.1, and how many headers they are.

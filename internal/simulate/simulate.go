@@ -12,9 +12,10 @@ import (
 // simulation is one request on its way.
 type simulation struct {
 	config  *Config
-	sent    request.Request     // as the client sends it
-	request request.Request     // as it is at this point
-	share   float64             // of the requests like it, that get here
+	sent    request.Request // as the client sends it
+	request request.Request // as it is at this point
+	share   float64         // of the requests like it, that get here
+	manager *hcmv3.HttpConnectionManager
 	filters []*hcmv3.HttpFilter // of the connection manager, without the router
 	gates   []request.Verdict   // that the request has passed, if what they say is so
 	result  Result

@@ -1,0 +1,125 @@
+package clienthttp
+
+import (
+	"fmt"
+	"strings"
+
+	"cardea.dev/cardea/extend"
+)
+
+// Value is what is stated, as read; nil and "": nothing is stated.
+type Value struct {
+	EscapedSlashes EscapedSlashes
+	MergeSlashes   *bool
+	MaxSizeKi      *uint32
+	MaxCount       *uint32
+	Underscores    Underscores
+	Early          []extend.HeaderChange
+	Server         Server
+	Via            string
+	RequestID      RequestID
+	Certificates   CertificateMode
+	Details        []CertificateDetail
+	Continue       bool
+}
+
+// Feature is how listeners read requests.
+var Feature = extend.Feature[Spec, Value]{
+	Kind: extend.ClientPolicy, Name: "http", Schema: schema, Levels: extend.AtListener, OnInvalid: extend.Keep,
+	Read: read, Envoy: extend.EnvoyFuncs[Value]{Listener: render},
+}
+
+func read(r extend.Reader, s Spec) (v Value) {
+	if s.Path != nil {
+		v.EscapedSlashes, v.MergeSlashes = stated(s.Path.EscapedSlashes), s.Path.MergeSlashes
+	}
+	if s.Headers != nil {
+		v.headers(r.Field("headers"), *s.Headers)
+	}
+	v.RequestID = stated(s.RequestID)
+	if s.ForwardClientCertificate != nil {
+		v.certificates(r.Field("forwardClientCertificate"), *s.ForwardClientCertificate)
+	}
+	v.Continue = stated(s.Proxy100Continue)
+	return v
+}
+
+// stated is a value, or none.
+func stated[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+func (v *Value) headers(r extend.Reader, h Headers) {
+	v.Underscores, v.Server = stated(h.Underscores), stated(h.Server)
+	if h.MaxSize != nil {
+		size, err := extend.Size(*h.MaxSize)
+		if err == nil {
+			v.MaxSizeKi, err = wholeKi(size)
+		}
+		if err != nil {
+			r.Field("maxSize").Refuse(err.Error())
+		}
+	}
+	if h.MaxCount != nil {
+		v.MaxCount = new(uint32(*h.MaxCount))
+	}
+	if h.Early != nil {
+		v.early(r, *h.Early)
+	}
+	if h.Via != nil {
+		if isVia(*h.Via) {
+			v.Via = *h.Via
+		} else {
+			r.Field("via").Refuse("it can not stand in a Via header; write a name without commas and line breaks: edge-1")
+		}
+	}
+}
+
+// early reads changes of headers. Their values stand where everybody sees them who sees the proxy's configuration.
+func (v *Value) early(r extend.Reader, edits extend.HeaderEdits) {
+	for _, c := range extend.ReadHeaders(r, "early", edits) {
+		if c.Secret != nil {
+			field := fmt.Sprintf("early.%s[%s]", c.Action, c.Name)
+			r.Field(field).Refuse("a value of a Secret can't be set so early; use headers of a TrafficPolicy")
+			continue
+		}
+		v.Early = append(v.Early, c)
+	}
+}
+
+// The sizes that Envoy takes, in Ki.
+const (
+	leastKi = 1
+	mostKi  = 8192
+)
+
+// wholeKi is a size in bytes in Ki.
+func wholeKi(size uint64) (*uint32, error) {
+	ki := size >> 10
+	switch {
+	case size%1024 != 0:
+		return nil, fmt.Errorf("%d bytes are not whole Ki; write %dKi", size, ki+1)
+	case ki < leastKi || ki > mostKi:
+		return nil, fmt.Errorf("write %dKi to %dKi", leastKi, mostKi)
+	}
+	return new(uint32(ki)), nil
+}
+
+func isVia(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c > '~' || c == ',' }) &&
+		strings.TrimSpace(text) == text
+}
+
+func (v *Value) certificates(r extend.Reader, c ForwardClientCertificate) {
+	v.Certificates, v.Details = stated(c.Mode), c.Details
+	tells := v.Certificates == "AppendForward" || v.Certificates == "SanitizeSet"
+	if len(c.Details) > 0 && !tells {
+		r.Field("details").Refuse("nothing is told of certificates; write mode: SanitizeSet or AppendForward, or take it out")
+	}
+	if tells && r.Where().Plaintext {
+		r.Field("mode").Warn("it says nothing here: a listener without TLS gets no certificates")
+	}
+}
