@@ -32,6 +32,7 @@ import (
 	"cardea.dev/cardea/internal/features/notyet"
 	"cardea.dev/cardea/internal/features/outlierdetection"
 	"cardea.dev/cardea/internal/features/panicthreshold"
+	"cardea.dev/cardea/internal/features/proxyprotocol"
 	"cardea.dev/cardea/internal/features/ratelimits"
 	"cardea.dev/cardea/internal/features/retry"
 	"cardea.dev/cardea/internal/features/timeouts"
@@ -77,5 +78,6 @@ func Plugins() []extend.Plugin {
 		clienttimeouts.Feature.Plug(),
 		clientaddress.Feature.Plug(),
 		clienthttp.Feature.Plug(), // its edits of headers come after what clientAddress takes off
+		proxyprotocol.Feature.Plug(),
 	)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	proxyprotocolv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/listener/proxy_protocol/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 
 	"cardea.dev/cardea/internal/request"
@@ -40,8 +41,13 @@ func (s *simulation) listener() *listenerv3.Listener {
 		"per_connection_buffer_limit_bytes", "access_log", "traffic_direction", "tcp_backlog_size", "tcp_keepalive",
 		"listener_filters_timeout")
 	for _, f := range found.GetListenerFilters() {
-		if shortType(f.GetTypedConfig().GetTypeUrl()) != "TlsInspector" {
+		proxied := new(proxyprotocolv3.ProxyProtocol)
+		switch {
+		case shortType(f.GetTypedConfig().GetTypeUrl()) == "TlsInspector":
+		case f.GetTypedConfig().UnmarshalTo(proxied) != nil:
 			s.missing(f.GetName())
+		case !proxied.GetAllowRequestsWithoutProxyProtocol(): // whether a load balancer sends a header before it
+			s.missing(f.GetName() + ".required")
 		}
 	}
 	return found

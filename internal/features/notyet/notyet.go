@@ -69,7 +69,6 @@ func Fields() []Field {
 		client("tracing", "says which requests are traced, and where to"),
 		{Kind: extend.ClientPolicy, Name: "tls", Does: "chooses versions, ciphers and clients' certificates",
 			Levels: extend.AtListener, OnInvalid: extend.Deny},
-		client("proxyProtocol", "reads the client's address from the PROXY protocol"),
 
 		backend("admissionControl", "refuses a share of requests while many fail"),
 		backend("dns", "says how names of hosts are resolved"),

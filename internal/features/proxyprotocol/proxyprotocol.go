@@ -1,0 +1,110 @@
+// Package proxyprotocol is the feature `proxyProtocol` of a ClientPolicy: load balancers that pass connections on say
+// whose these are.
+//
+// It owns the fields and what Envoy makes of them. It must never know how policies are attached. Start reading at
+// Feature.
+package proxyprotocol
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	proxyprotocolv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/listener/proxy_protocol/v3"
+
+	"cardea.dev/cardea/extend"
+)
+
+//go:generate go run -C ../../../extend/schemagen . $PWD
+//go:embed schema.json
+var schema []byte
+
+// Spec says that connections begin with a header of the PROXY protocol, in which a load balancer writes the address of
+// its client. That address then counts as the connection's. All listeners of a port have the same one. State it only if
+// clients can't get to the port but through load balancers: who can may write any address.
+type Spec struct {
+	// Mode Required closes connections without the header; Optional takes them, with the address that they come from.
+	// Nothing stated: Required.
+	// +optional
+	Mode Mode `json:"mode,omitempty"`
+	// Versions of the protocol that are read. Nothing stated: both. A connection with a header of another version is
+	// closed; with Optional, the header is not read, and is taken for what the client sends.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=2
+	Versions []Version `json:"versions,omitempty"`
+}
+
+// Mode says what becomes of connections without the header.
+// +kubebuilder:validation:Enum=Required;Optional
+type Mode string
+
+// The modes.
+const (
+	Required Mode = "Required"
+	Optional Mode = "Optional"
+)
+
+// Version is a version of the PROXY protocol.
+// +kubebuilder:validation:Enum=V1;V2
+type Version string
+
+// The versions: a line of text, and binary.
+const (
+	V1 Version = "V1"
+	V2 Version = "V2"
+)
+
+// protos are the versions as Envoy has them.
+var protos = map[Version]corev3.ProxyProtocolConfig_Version{
+	V1: corev3.ProxyProtocolConfig_V1, V2: corev3.ProxyProtocolConfig_V2,
+}
+
+// Value is the spec as read.
+type Value struct {
+	Optional bool
+	Versions []Version
+}
+
+// Feature is that load balancers say whose connections they pass on.
+var Feature = extend.Feature[Spec, Value]{
+	Kind: extend.ClientPolicy, Name: "proxyProtocol", Schema: schema, Levels: extend.AtPort, OnInvalid: extend.Keep,
+	Read: read, Envoy: extend.EnvoyFuncs[Value]{Listener: render}, Words: words,
+}
+
+func read(r extend.Reader, s Spec) Value {
+	v := Value{Optional: s.Mode == Optional, Versions: []Version{V1, V2}}
+	if s.Mode != "" && s.Mode != Required && s.Mode != Optional {
+		r.Field("mode").Refuse(fmt.Sprintf("%q is not a mode; write Required or Optional", s.Mode))
+	}
+	known := true
+	for i, version := range s.Versions {
+		if _, found := protos[version]; !found {
+			known = false
+			r.Field(fmt.Sprintf("versions[%d]", i)).Refuse(fmt.Sprintf("%q is not a version; write V1 or V2", version))
+		}
+	}
+	if known && len(s.Versions) > 0 {
+		v.Versions = s.Versions
+	}
+	return v
+}
+
+func render(e extend.EnvoyListener, v Value) {
+	config := &proxyprotocolv3.ProxyProtocol{AllowRequestsWithoutProxyProtocol: v.Optional}
+	for _, version := range []Version{V1, V2} {
+		if !slices.Contains(v.Versions, version) {
+			config.DisallowedVersions = append(config.DisallowedVersions, protos[version])
+		}
+	}
+	e.ListenerFilter("proxy_protocol", config)
+}
+
+func words(v Value) []string {
+	if v.Optional {
+		return []string{"connections may begin with a header of the PROXY protocol"}
+	}
+	return []string{"connections have to begin with a header of the PROXY protocol"}
+}
