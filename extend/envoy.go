@@ -6,6 +6,7 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	tlsinspectorv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/listener/tls_inspector/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	upstreamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
@@ -49,6 +50,11 @@ type EnvoyListener interface {
 	NetworkFilter(name string, config proto.Message)
 	// TLS has fields of a listener with TLS; others have nothing to put them into.
 	TLS(fields *tlsv3.DownstreamTlsContext)
+	// Clients asks for clients' certificates, and has fields of how they are judged, merged into what the Gateway says of
+	// them. Another value drains nothing. zero is as for Connections.
+	Clients(fields *tlsv3.CertificateValidationContext, zero ...string)
+	// TLSInspector has fields of what reads the name of the host in TLS, which is the whole port's.
+	TLSInspector(fields *tlsinspectorv3.TlsInspector)
 	// Connections has fields of how HTTP is spoken. zero names others that have their zero value, which a message can't
 	// tell from none: "merge_slashes".
 	Connections(fields *hcmv3.HttpConnectionManager, zero ...string)

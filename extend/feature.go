@@ -36,6 +36,10 @@ type Feature[S, V any] struct {
 	// is inherited does not hold there; what is stated for such a rule is refused.
 	UnlessDirect bool
 
+	// UnlessPlaintext: it has no effect on listeners without TLS. What is inherited does not hold there; what is stated
+	// for such a listener is refused.
+	UnlessPlaintext bool
+
 	// Own is what the fields of a route's rule state of the feature, which is narrower than any policy; nil: they can't.
 	Own func(rule gatewayv1.HTTPRouteRule) (s S, stated bool)
 	// Read makes a value of an effective spec. Problems are told to the Reader.
@@ -131,6 +135,8 @@ type Declared struct {
 	UnlessUpgrade bool
 	Answers       bool
 	UnlessDirect  bool
+	// UnlessPlaintext is as the Feature's.
+	UnlessPlaintext bool
 
 	Own    func(rule gatewayv1.HTTPRouteRule) (spec []byte, stated bool)
 	Read   func(r Reader, effective []byte) (Value, error) // an error names a field that is not known, or of a wrong type
@@ -167,6 +173,7 @@ func (f Feature[S, V]) Plug() Plugin {
 	d := &Declared{
 		Kind: f.Kind, Name: f.Name, Schema: f.Schema, Levels: f.Levels, OnInvalid: f.OnInvalid, Group: f.Group,
 		PortFields: f.PortFields, UnlessUpgrade: f.UnlessUpgrade, Answers: f.Answers, UnlessDirect: f.UnlessDirect,
+		UnlessPlaintext: f.UnlessPlaintext,
 		Read: func(r Reader, effective []byte) (Value, error) {
 			var s S
 			if err := strict(effective, &s); err != nil {

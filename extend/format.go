@@ -12,7 +12,7 @@ import (
 // those that read what is not about the request: variables of the proxy's environment, files, what it knows of others.
 var plainCommands = []string{
 	"PROTOCOL", "STREAM_ID", "TRACE_ID", "REQUESTED_SERVER_NAME", "RESPONSE_CODE", "RESPONSE_CODE_DETAILS",
-	"RESPONSE_FLAGS", "CONNECTION_ID", "HOSTNAME", "START_TIME",
+	"RESPONSE_FLAGS", "CONNECTION_ID", "HOSTNAME", "START_TIME", "TLS_JA3_FINGERPRINT", "TLS_JA4_FINGERPRINT",
 }
 
 // headerCommands are commands whose argument is a header, or one and another in its place: REQ(x-a?x-b).

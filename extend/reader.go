@@ -35,6 +35,8 @@ type Reader interface {
 	Server(ref gatewayv1.BackendObjectReference, grpc bool) (key BackendKey, outside, found bool)
 	Secret(ref gatewayv1.SecretObjectReference) (data map[string]Bytes, found bool)
 	Text(from TextSource) (text string, found bool)
+	// Entry is one of a ConfigMap or a Secret: what both may hold, such as certificates.
+	Entry(of gatewayv1.ObjectReference, key string) (content []byte, found bool)
 	// Fetch is what was fetched of a document last. It has said so as Pending does if nothing is known yet; as Warn does
 	// if the document can't be fetched any more.
 	Fetch(of Document) (content []byte, state State)
@@ -54,6 +56,8 @@ type Where struct {
 	Inherited bool // a level that many rules share: it is not known what they do
 	Plaintext bool // a listener without TLS
 	HTTP1     bool // a backend to which HTTP/1.1 is spoken, and nothing else
+	ClientCA  bool // a listener of which the Gateway says who signs its clients' certificates (spec.tls.frontend)
+	AnyClient bool // and that others are taken, too (AllowInsecureFallback)
 	// Object is the policy's target or, for a rule, the route; Section is the listener's or the rule's name.
 	Object, Section string
 }

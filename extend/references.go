@@ -11,6 +11,7 @@ type Reference struct {
 	Secret    *gatewayv1.SecretObjectReference
 	Backend   *gatewayv1.BackendObjectReference
 	ConfigMap *ConfigMapKey
+	Entry     *gatewayv1.ObjectReference // to a ConfigMap or a Secret
 }
 
 // references finds what a spec names, by the types of its fields.
@@ -23,6 +24,8 @@ func references(spec any) (list []Reference) {
 			list = append(list, Reference{Backend: &ref})
 		case ConfigMapKey:
 			list = append(list, Reference{ConfigMap: &ref})
+		case gatewayv1.ObjectReference:
+			list = append(list, Reference{Entry: &ref})
 		}
 	})
 	return list

@@ -283,7 +283,7 @@ func compare(want Expectation, answer Answer) error {
 // isClosed reports whether the other side accepted the connection and then closed it, or said so by an alert of TLS.
 func isClosed(err error) bool {
 	var alert *net.OpError
-	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) ||
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
 		errors.As(err, &alert) && alert.Op == "remote error"
 }
 

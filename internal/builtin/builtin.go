@@ -15,6 +15,7 @@ import (
 	"cardea.dev/cardea/internal/features/clientaddress"
 	"cardea.dev/cardea/internal/features/clienthttp"
 	"cardea.dev/cardea/internal/features/clienttimeouts"
+	"cardea.dev/cardea/internal/features/clienttls"
 	"cardea.dev/cardea/internal/features/compression"
 	"cardea.dev/cardea/internal/features/connection"
 	"cardea.dev/cardea/internal/features/connections"
@@ -79,5 +80,6 @@ func Plugins() []extend.Plugin {
 		clientaddress.Feature.Plug(),
 		clienthttp.Feature.Plug(), // its edits of headers come after what clientAddress takes off
 		proxyprotocol.Feature.Plug(),
+		clienttls.Feature.Plug(),
 	)
 }

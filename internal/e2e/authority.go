@@ -3,6 +3,7 @@ package e2e
 import (
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"net"
 	"net/url"
 	"sync"
 
@@ -30,9 +31,12 @@ var otherAuthority = sync.OnceValue(func() testcert.Pair { return testcert.Autho
 
 var strangerCertificate = sync.OnceValue(func() testcert.Pair { return clientBy(otherAuthority(), "stranger") })
 
+// clientBy is the certificate of a client, with a name of each kind.
 func clientBy(signer testcert.Pair, name string) testcert.Pair {
 	return testcert.New(x509.Certificate{
-		Subject:  pkix.Name{CommonName: name},
+		Subject: pkix.Name{CommonName: name}, DNSNames: []string{name + ".example"},
+		URIs:           []*url.URL{{Scheme: "spiffe", Host: "test", Path: "/" + name}},
+		EmailAddresses: []string{name + "@example"}, IPAddresses: []net.IP{net.IPv4(192, 0, 2, 1)},
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}, &signer)
 }

@@ -104,7 +104,7 @@ func mustUnmarshal(b []byte, into proto.Message) {
 // statedStandings tells of each object that states something for a Gateway's backends, ports or filter chains what of
 // that is not acknowledged, or refused. It has no entry if nothing is.
 func (s stages) statedStandings(
-	p plan.Plan, cds, lds *flow.Collection[resource.Key, resource.Resource],
+	p plan.Plan, cds, lds, sds *flow.Collection[resource.Key, resource.Resource],
 ) *flow.Collection[resource.StandingKey, resource.Standing] {
 	itself := func(_ *flow.Ctx, _ statingKey, of pending) (pending, bool) { return of, true }
 	var apart []flow.Input[statingKey, pending]
@@ -112,7 +112,7 @@ func (s stages) statedStandings(
 		apart = append(apart, flow.From(s.portPending(p, lds), itself))
 	}
 	if p.Settings.Chains != nil {
-		apart = append(apart, flow.From(s.chainPending(p, lds), itself))
+		apart = append(apart, flow.From(s.chainPending(p, lds, sds), itself))
 	}
 	all := flow.Merge("envoy/pending", flow.From(s.backendPending(p, cds), itself), apart...)
 	byObject := flow.Group(all, "envoy/pending-by-object",

@@ -80,7 +80,7 @@ func New(_ *flow.Graph, p plan.Plan, f *resource.Feedback) resource.Outputs {
 		Resources:       resources,
 		Routes:          s.routeStandings(),
 		Listeners:       s.listenerStandings(p, lds, sds),
-		Settings:        s.settingStandings(p, cds, lds),
+		Settings:        s.settingStandings(p, cds, lds, sds),
 		RefusedBackends: s.backends.refusals,
 		Policies:        s.policyStandings(p, cds),
 		RuleChanged:     func(v flow.View, k model.RuleKey) flow.Rev { return flow.ChangedAt(v, s.fragments, k) },

@@ -53,7 +53,8 @@ func (features) Listener(v extend.Value, _ model.ObjectRef) (plan.Rendered, bool
 	for _, fields := range []struct {
 		stated proto.Message
 		to     *[]byte
-	}{{&e.listener, &to.Listener}, {&e.chain, &to.Chain}, {&e.tls, &to.TLS}, {&e.connections, &to.Connections}} {
+	}{{&e.listener, &to.Listener}, {&e.chain, &to.Chain}, {&e.tls, &to.TLS}, {&e.connections, &to.Connections},
+		{&e.clients, &to.Clients}, {&e.inspector, &to.TLSInspector}} {
 		if encoded := mustMarshal(fields.stated); len(encoded) > 0 {
 			*fields.to = encoded
 		}

@@ -2,6 +2,7 @@ package envoy
 
 import (
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	tlsinspectorv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/listener/tls_inspector/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	"google.golang.org/protobuf/proto"
@@ -17,6 +18,8 @@ type listenerFeature struct {
 	chain       listenerv3.FilterChain
 	tls         tlsv3.DownstreamTlsContext
 	connections hcmv3.HttpConnectionManager
+	clients     tlsv3.CertificateValidationContext
+	inspector   tlsinspectorv3.TlsInspector
 }
 
 // Listener implements extend.EnvoyListener.
@@ -37,6 +40,17 @@ func (e *listenerFeature) NetworkFilter(name string, config proto.Message) {
 
 // TLS implements extend.EnvoyListener.
 func (e *listenerFeature) TLS(fields *tlsv3.DownstreamTlsContext) { proto.Merge(&e.tls, fields) }
+
+// Clients implements extend.EnvoyListener.
+func (e *listenerFeature) Clients(fields *tlsv3.CertificateValidationContext, zero ...string) {
+	proto.Merge(&e.clients, fields)
+	e.out.Listener.ClientsZero = append(e.out.Listener.ClientsZero, zero...)
+}
+
+// TLSInspector implements extend.EnvoyListener.
+func (e *listenerFeature) TLSInspector(fields *tlsinspectorv3.TlsInspector) {
+	proto.Merge(&e.inspector, fields)
+}
 
 // Connections implements extend.EnvoyListener.
 func (e *listenerFeature) Connections(fields *hcmv3.HttpConnectionManager, zero ...string) {

@@ -86,7 +86,7 @@ func addressPart(port model.Port, address string, stated plan.ListenerFields) *r
 	}
 	var needs []resource.Name
 	if port.Protocol == model.HTTPS {
-		l.ListenerFilters, l.ListenerFiltersTimeout = tlsInspector(), seconds(handshakeTimeout)
+		l.ListenerFilters, l.ListenerFiltersTimeout = tlsInspector(stated), seconds(handshakeTimeout)
 	} else {
 		table := stats + "/" + shard
 		needs = append(extensionNames(), resource.Name{Type: resource.Routes, Name: table})
@@ -115,10 +115,11 @@ func addressPart(port model.Port, address string, stated plan.ListenerFields) *r
 }
 
 // tlsInspector reads the SNI, by which filter chains are chosen.
-func tlsInspector() []*listenerv3.ListenerFilter {
+func tlsInspector(stated plan.ListenerFields) []*listenerv3.ListenerFilter {
+	config := new(tlsinspectorv3.TlsInspector)
+	overlayFields(config, new(tlsinspectorv3.TlsInspector), stated.TLSInspector)
 	return []*listenerv3.ListenerFilter{{
-		Name:       "tls_inspector",
-		ConfigType: &listenerv3.ListenerFilter_TypedConfig{TypedConfig: mustAny(&tlsinspectorv3.TlsInspector{})},
+		Name: "tls_inspector", ConfigType: &listenerv3.ListenerFilter_TypedConfig{TypedConfig: mustAny(config)},
 	}}
 }
 
@@ -144,8 +145,8 @@ func chainPart(l model.Listener, stated plan.ListenerFields) *resource.Part {
 	for _, ref := range l.Certificates {
 		part.Needs = append(part.Needs, resource.Name{Type: resource.Secret, Name: secretName(ref)})
 	}
-	if l.Clients != nil {
-		part.Needs = append(part.Needs, resource.Name{Type: resource.Secret, Name: clientsName(l)})
+	if asksClients(l, stated) {
+		part.Needs = append(part.Needs, resource.Name{Type: resource.Secret, Name: clientsName(l, stated)})
 	}
 	return part
 }

@@ -25,6 +25,14 @@ func overlayFields(in, fields proto.Message, stated []byte) {
 	mergeFields(in.ProtoReflect(), fields.ProtoReflect())
 }
 
+// clearFields puts the zero value into fields.
+func clearFields(in proto.Message, names []string) {
+	m := in.ProtoReflect()
+	for _, name := range names {
+		m.Clear(m.Descriptor().Fields().ByName(protoreflect.Name(name)))
+	}
+}
+
 // overlayListener puts what is stated for a port into its Listener.
 func overlayListener(l *listenerv3.Listener, stated plan.ListenerFields) {
 	overlayFields(l, new(listenerv3.Listener), stated.Listener)
@@ -55,10 +63,7 @@ func overlayChain(chain *listenerv3.FilterChain, stated plan.ListenerFields) {
 // overlayManager puts what is stated into a connection manager.
 func overlayManager(m *hcmv3.HttpConnectionManager, stated plan.ListenerFields) {
 	overlayFields(m, new(hcmv3.HttpConnectionManager), stated.Connections)
-	for _, field := range stated.Zero {
-		r := m.ProtoReflect()
-		r.Clear(r.Descriptor().Fields().ByName(protoreflect.Name(field)))
-	}
+	clearFields(m, stated.Zero)
 	var before []*hcmv3.HttpFilter
 	for _, f := range stated.HTTPFilters {
 		before = append(before, &hcmv3.HttpFilter{
@@ -108,14 +113,18 @@ func (s stages) portPending(
 
 // chainPending tells the same of what is stated for filter chains.
 func (s stages) chainPending(
-	p plan.Plan, lds *flow.Collection[resource.Key, resource.Resource],
+	p plan.Plan, lds, sds *flow.Collection[resource.Key, resource.Resource],
 ) *flow.Collection[statingKey, pending] {
 	return flow.Rename(p.Settings.Chains, "envoy/chain-pending",
 		func(k model.ListenerKey) statingKey { return statingKey{Listener: k} },
 		func(c *flow.Ctx, k model.ListenerKey, stated plan.ListenerSettings) (of pending, some bool) {
 			l, _ := flow.Fetch(c, p.Listeners, k)
 			port, _ := flow.Fetch(c, p.Ports, l.Port)
-			return s.pendingIn(c, lds, port, listenerOrigin(k), stated.From)
+			of, _ = s.pendingIn(c, lds, port, listenerOrigin(k), stated.From)
+			if stated.AsksClients() {
+				s.judge(c, l.DataPlane).secret(&of.Standing, sds, validationKey(l, stated.ListenerFields))
+			}
+			return of, !of.Standing.Acknowledged
 		})
 }
 

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
 	"cardea.dev/cardea/internal/resource"
@@ -52,11 +54,15 @@ func backendSecretName(k model.BackendKey, name string) string {
 	return "backend/" + clusterName(k) + "/" + name
 }
 
-// clientsName names how clients' certificates are judged at a listener's port. What is required and what is not are two
-// names, so that no connection is judged by one and taken by the other.
-func clientsName(l model.Listener) string {
+// clientsName names how clients' certificates are judged: at a listener's port or, if policies say something of it, at
+// the listener. What is required and what is not are two names, so that no connection is judged by one and taken by the
+// other.
+func clientsName(l model.Listener, stated plan.ListenerFields) string {
 	name := clientsPrefix + strconv.Itoa(int(l.Port.Number))
-	if l.Clients.Optional {
+	if stated.AsksClients() {
+		name += "/" + l.Key.Section
+	}
+	if judgeClients(l, stated).GetTrustChainVerification() == tlsv3.CertificateValidationContext_ACCEPT_UNTRUSTED {
 		name += "/optional"
 	}
 	return name

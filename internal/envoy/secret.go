@@ -110,32 +110,45 @@ func backendSecrets(p plan.Plan) *flow.Collection[resource.Key, resource.Resourc
 		})
 }
 
-// validations has a Secret for each port whose clients' certificates are judged.
+// judgment is how a listener judges clients' certificates.
+type judgment struct {
+	Key     resource.Key
+	Context string // encoded
+}
+
+// validations has a Secret for each port whose clients' certificates are judged, and for each listener of which
+// policies say how.
 func validations(p plan.Plan) *flow.Collection[resource.Key, resource.Resource] {
-	ports := flow.Group(p.Listeners, "envoy/listeners-by-validation",
-		func(_ model.ListenerKey, l model.Listener) []resource.Key {
-			if !ours(l.DataPlane) || l.Clients == nil {
-				return nil
+	listeners := flow.Map(p.Listeners, "envoy/judgments",
+		func(c *flow.Ctx, k model.ListenerKey, l model.Listener) (j judgment, judges bool) {
+			if !ours(l.DataPlane) {
+				return j, false
 			}
-			return []resource.Key{validationKey(l)}
-		}, flow.ByKey)
+			stated := fetch(c, p.Settings.Chains, k).ListenerFields
+			if !asksClients(l, stated) {
+				return j, false
+			}
+			return judgment{validationKey(l, stated), string(mustMarshal(judgeClients(l, stated)))}, true
+		})
+	ports := flow.Group(listeners, "envoy/listeners-by-validation",
+		func(_ model.ListenerKey, j judgment) []resource.Key { return []resource.Key{j.Key} }, flow.ByKey)
 	return flow.Map(ports, "envoy/validations",
-		func(_ *flow.Ctx, key resource.Key, listeners flow.Members[model.ListenerKey, model.Listener]) (
-			resource.Resource, bool,
-		) {
-			_, l := listeners.At(0)
+		func(_ *flow.Ctx, key resource.Key, listeners flow.Members[model.ListenerKey, judgment]) (resource.Resource, bool) {
+			_, j := listeners.At(0)
+			context := new(tlsv3.CertificateValidationContext)
+			mustUnmarshal([]byte(j.Context), context)
 			part := newPart("", mustMarshal(&tlsv3.Secret{
-				Name: key.Name, Type: &tlsv3.Secret_ValidationContext{ValidationContext: judgeClients(*l.Clients)},
+				Name: key.Name, Type: &tlsv3.Secret_ValidationContext{ValidationContext: context},
 			}))
 			part.Fragments = []resource.Fragment{{
-				Origin: resource.Origin{Object: l.Gateway, Section: key.Name}, Hash: part.Hash,
+				Origin: resource.Origin{Object: key.Gateway, Section: key.Name}, Hash: part.Hash,
 			}}
 			return resource.Join(part), true
 		})
 }
 
-func validationKey(l model.Listener) resource.Key {
-	return resource.Key{Gateway: l.Gateway, Type: resource.Secret, Name: clientsName(l)}
+func validationKey(l model.Listener, stated plan.ListenerFields) resource.Key {
+	return resource.Key{Gateway: l.Gateway, Type: resource.Secret, Name: clientsName(l, stated)}
 }
 
 // secretPart is the bytes of a Secret, and by which of its uses proxies speak of it.

@@ -139,8 +139,8 @@ func (s stages) listenerStandings(
 			for _, ref := range l.Certificates {
 				judge.secret(&standing, sds, secretKey(l.Gateway, ref))
 			}
-			if l.Clients != nil {
-				judge.secret(&standing, sds, validationKey(l))
+			if stated := fetch(c, p.Settings.Chains, l.Key).ListenerFields; asksClients(l, stated) {
+				judge.secret(&standing, sds, validationKey(l, stated))
 			}
 			return standing, true
 		})
@@ -177,7 +177,7 @@ func (s stages) policyStandings(
 
 // settingStandings tells the same of what objects state for Gateways, listeners and backends.
 func (s stages) settingStandings(
-	p plan.Plan, cds, lds *flow.Collection[resource.Key, resource.Resource],
+	p plan.Plan, cds, lds, sds *flow.Collection[resource.Key, resource.Resource],
 ) *flow.Collection[resource.StandingKey, resource.Standing] {
 	listeners := flow.Group(p.Listeners, "envoy/listeners-by-gateway",
 		func(_ model.ListenerKey, l model.Listener) []model.ObjectRef {
@@ -223,5 +223,5 @@ func (s stages) settingStandings(
 		return own, true
 	}
 	return flow.Merge("envoy/setting-standings", flow.From(levels, itself),
-		flow.From(s.statedStandings(p, cds, lds), itself))
+		flow.From(s.statedStandings(p, cds, lds, sds), itself))
 }

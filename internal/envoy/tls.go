@@ -26,14 +26,16 @@ func terminateTLS(l model.Listener, stated plan.ListenerFields) *corev3.Transpor
 		})
 	}
 	context := &tlsv3.DownstreamTlsContext{CommonTlsContext: common}
-	if l.Clients != nil {
-		context.RequireClientCertificate = wrapperspb.Bool(!l.Clients.Optional)
+	if asksClients(l, stated) {
+		context.RequireClientCertificate = wrapperspb.Bool(l.Clients != nil && !l.Clients.Optional)
 		context.DisableStatefulSessionResumption = true
 		context.SessionTicketKeysType = &tlsv3.DownstreamTlsContext_DisableStatelessSessionResumption{
 			DisableStatelessSessionResumption: true,
 		}
 		common.ValidationContextType = &tlsv3.CommonTlsContext_ValidationContextSdsSecretConfig{
-			ValidationContextSdsSecretConfig: &tlsv3.SdsSecretConfig{Name: clientsName(l), SdsConfig: overADS()},
+			ValidationContextSdsSecretConfig: &tlsv3.SdsSecretConfig{
+				Name: clientsName(l, stated), SdsConfig: overADS(),
+			},
 		}
 	}
 	overlayTLS(context, stated)
@@ -42,12 +44,22 @@ func terminateTLS(l model.Listener, stated plan.ListenerFields) *corev3.Transpor
 	}
 }
 
-// judgeClients is how clients' certificates are judged.
-func judgeClients(v model.ClientValidation) *tlsv3.CertificateValidationContext {
-	context := &tlsv3.CertificateValidationContext{TrustedCa: inlineText(v.CA)}
-	if v.Optional {
-		context.TrustChainVerification = tlsv3.CertificateValidationContext_ACCEPT_UNTRUSTED
+// asksClients tells whether clients are asked for certificates: by the Gateway, or by policies.
+func asksClients(l model.Listener, stated plan.ListenerFields) bool {
+	return l.Protocol == model.HTTPS && (l.Clients != nil || stated.AsksClients())
+}
+
+// judgeClients is how clients' certificates are judged: as the Gateway says, and what policies put in its place.
+func judgeClients(l model.Listener, stated plan.ListenerFields) *tlsv3.CertificateValidationContext {
+	context := new(tlsv3.CertificateValidationContext)
+	if l.Clients != nil {
+		context.TrustedCa = inlineText(l.Clients.CA)
+		if l.Clients.Optional {
+			context.TrustChainVerification = tlsv3.CertificateValidationContext_ACCEPT_UNTRUSTED
+		}
 	}
+	overlayFields(context, new(tlsv3.CertificateValidationContext), stated.Clients)
+	clearFields(context, stated.ClientsZero)
 	return context
 }
 

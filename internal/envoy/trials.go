@@ -46,7 +46,7 @@ func trialListener(name string) *listenerv3.Listener {
 func (trials) Trial(t resource.Type, name string, pieces [][]byte) resource.Resource {
 	if t == resource.Listener {
 		l := trialListener(name)
-		l.ListenerFilters = tlsInspector()
+		l.ListenerFilters = tlsInspector(plan.ListenerFields{})
 		return resource.Join(newPart("", append([][]byte{mustMarshal(l)}, pieces...)...))
 	}
 	v := assembly{routes: pieces}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,9 +46,38 @@ func (m *Meaning) lookups(kinds backendKinds, grants *grants) policy.Lookups {
 			ref := model.Ref(model.KindConfigMap, from.Namespace(), name)
 			return lookUp(c, m.in.ConfigMaps, m.in, ref, "ConfigMapNotFound")
 		},
+		Entry: m.entry(grants),
 		Through: func(c *flow.Ctx, backend model.BackendKey) (model.Backend, bool) {
 			return m.backend(c, plan.BackendKey{Backend: backend}, "")
 		},
+	}
+}
+
+// entry looks up an entry of a ConfigMap or a Secret.
+func (m *Meaning) entry(grants *grants) func(
+	*flow.Ctx, model.ObjectRef, gatewayv1.ObjectReference, string) ([]byte, policy.Unusable,
+) {
+	return func(c *flow.Ctx, from model.ObjectRef, of gatewayv1.ObjectReference, key string) ([]byte, policy.Unusable) {
+		ref := model.Ref(model.KindOf(string(of.Group), string(of.Kind)),
+			cmp.Or(string(value(of.Namespace)), from.Namespace()), string(of.Name))
+		switch {
+		case ref.Kind() != model.KindConfigMap && ref.Kind() != model.KindSecret:
+			return nil, policy.Unusable{Reason: "InvalidKind", Message: fmt.Sprintf(
+				"%s (group %q) is neither a ConfigMap nor a Secret of the core group", of.Kind, of.Group)}
+		case !grants.permit(c, from, ref):
+			return nil, policy.Unusable{Reason: "RefNotPermitted", Message: grants.refusal(c, from, ref)}
+		case ref.Kind() == model.KindSecret:
+			secret, why := lookUp(c, m.in.Secrets, m.in, ref, "SecretNotFound")
+			if secret == nil {
+				return nil, why
+			}
+			return secret.Data[key], why
+		}
+		found, why := lookUp(c, m.in.ConfigMaps, m.in, ref, "ConfigMapNotFound")
+		if found == nil {
+			return nil, why
+		}
+		return []byte(cmp.Or(found.Data[key], string(found.BinaryData[key]))), why
 	}
 }
 

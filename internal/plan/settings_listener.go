@@ -17,14 +17,17 @@ type ListenerSettings struct {
 type ListenerFields struct {
 	// Closed: something that has to be served can't be, so connections are closed as soon as they are opened.
 	Closed bool
-	// Of the port; of Envoy those of a Listener.
-	Listener        []byte
-	ListenerFilters []NamedConfig
+	// Of the port; of Envoy those of a Listener and a TlsInspector.
+	Listener, TLSInspector []byte
+	ListenerFilters        []NamedConfig
 	// Of a filter chain; of Envoy those of a FilterChain, a DownstreamTlsContext and an HttpConnectionManager.
 	Chain, TLS, Connections     []byte
 	Zero                        []string // fields of the last that have their zero value
 	NetworkFilters, HTTPFilters []NamedConfig
 	Uses                        []model.BackendKey // that they send requests to
+	// Clients is how clients' certificates are judged; of Envoy fields of a CertificateValidationContext.
+	Clients     []byte
+	ClientsZero []string // fields of it that have their zero value
 }
 
 // NamedConfig is a filter with its configuration.
@@ -34,12 +37,18 @@ type NamedConfig struct {
 }
 
 // OfPort tells whether there are fields that all listeners of a port share.
-func (f ListenerFields) OfPort() bool { return len(f.Listener)+len(f.ListenerFilters) > 0 }
+func (f ListenerFields) OfPort() bool {
+	return len(f.Listener)+len(f.TLSInspector)+len(f.ListenerFilters) > 0
+}
 
 // OfChain tells whether there are fields of filter chains.
 func (f ListenerFields) OfChain() bool {
-	return f.Closed || len(f.Chain)+len(f.TLS)+len(f.Connections)+len(f.Zero)+len(f.NetworkFilters)+len(f.HTTPFilters) > 0
+	return f.Closed || f.AsksClients() ||
+		len(f.Chain)+len(f.TLS)+len(f.Connections)+len(f.Zero)+len(f.NetworkFilters)+len(f.HTTPFilters) > 0
 }
+
+// AsksClients tells whether clients are asked for certificates because of them.
+func (f ListenerFields) AsksClients() bool { return len(f.Clients)+len(f.ClientsZero) > 0 }
 
 // And adds those of another feature.
 func (f ListenerFields) And(more ListenerFields) ListenerFields {
@@ -52,16 +61,19 @@ func (f ListenerFields) And(more ListenerFields) ListenerFields {
 		NetworkFilters: slices.Concat(f.NetworkFilters, more.NetworkFilters),
 		HTTPFilters:    slices.Concat(f.HTTPFilters, more.HTTPFilters),
 		Uses:           slices.Concat(f.Uses, more.Uses),
+		TLSInspector:   slices.Concat(f.TLSInspector, more.TLSInspector),
+		Clients:        slices.Concat(f.Clients, more.Clients),
+		ClientsZero:    slices.Concat(f.ClientsZero, more.ClientsZero),
 	}
 }
 
 // PortOnly leaves out what filter chains have.
 func (f ListenerFields) PortOnly() ListenerFields {
-	return ListenerFields{Listener: f.Listener, ListenerFilters: f.ListenerFilters}
+	return ListenerFields{Listener: f.Listener, TLSInspector: f.TLSInspector, ListenerFilters: f.ListenerFilters}
 }
 
 // ChainOnly leaves out what the listeners of a port share.
 func (f ListenerFields) ChainOnly() ListenerFields {
-	f.Listener, f.ListenerFilters = nil, nil
+	f.Listener, f.TLSInspector, f.ListenerFilters = nil, nil, nil
 	return f
 }

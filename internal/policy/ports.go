@@ -139,9 +139,16 @@ func (q portScope) pieces(listeners []model.ListenerKey, ofPort bool) (list []Ru
 	if len(listeners) == 1 {
 		scope.where.Section = listeners[0].Section
 	}
+	if l, served := flow.Fetch(q.c, q.m.in.Plan.Listeners, listeners[0]); served && l.Clients != nil {
+		scope.where.ClientCA, scope.where.AnyClient = true, l.Clients.Optional
+	}
 	told := map[string]shared{}
 	for _, f := range q.kind.Features {
-		if !f.atListeners(ofPort) {
+		switch {
+		case !f.atListeners(ofPort):
+			continue
+		case f.UnlessPlaintext && q.port.Protocol == model.HTTP:
+			list = append(list, q.withoutTLS(f, listeners, ofPort)...)
 			continue
 		}
 		s := q.share(f, listeners, ofPort)
@@ -163,6 +170,27 @@ func (q portScope) pieces(listeners []model.ListenerKey, ofPort bool) (list []Ru
 		list = append(list, RulePiece{q.kind.Kind, p})
 	}
 	return list
+}
+
+// withoutTLS refuses what is stated for listeners of a feature that has no effect without TLS.
+func (q portScope) withoutTLS(f *Feature, listeners []model.ListenerKey, ofPort bool) (list []RulePiece) {
+	piece := Piece{Effective: Effective{Feature: f.Name}}
+	for _, s := range q.stated(f, listeners, ofPort, nil) {
+		if s.Level != LevelListener {
+			continue
+		}
+		for _, own := range s.List {
+			piece.Findings = append(piece.Findings, Finding{
+				Policy: own.Policy, Condition: "Accepted", Reason: "Invalid", Field: fieldOf(f.Name, ""),
+				Message: fmt.Sprintf("it has no effect on a listener without TLS (port %d of %s); target one of protocol HTTPS, "+
+					"or take it out", q.port.Key.Number, q.port.Key.Gateway),
+			})
+		}
+	}
+	if len(piece.Findings) == 0 {
+		return nil
+	}
+	return []RulePiece{{q.kind.Kind, piece}}
 }
 
 // atListeners tells whether a feature, or a field of it, is stated for ports, or for listeners.

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -22,6 +23,8 @@ type Lookups struct {
 	// Protocol is what is spoken to a backend.
 	Protocol  func(c *flow.Ctx, backend model.BackendKey) model.BackendProtocol
 	ConfigMap func(c *flow.Ctx, from model.ObjectRef, name string) (*input.ConfigMapSpec, Unusable)
+	// Entry is one of a ConfigMap or a Secret; none if the object hasn't got it.
+	Entry func(c *flow.Ctx, from model.ObjectRef, of gatewayv1.ObjectReference, key string) ([]byte, Unusable)
 	// Through is a backend as this program itself asks it.
 	Through func(c *flow.Ctx, backend model.BackendKey) (b model.Backend, served bool)
 }
@@ -144,6 +147,15 @@ func (r reader) Text(from extend.TextSource) (string, bool) {
 	at.Field("key").(reader).unusable(Unusable{"ConfigMapKeyNotFound",
 		"the ConfigMap has no entry " + from.ConfigMapRef.Key + model.Meant(from.ConfigMapRef.Key, keys)})
 	return "", false
+}
+
+// Entry implements extend.Reader.
+func (r reader) Entry(of gatewayv1.ObjectReference, key string) ([]byte, bool) {
+	content, why := r.m.lookups.Entry(r.c, r.owner(), of, key)
+	if why == (Unusable{}) && len(content) == 0 {
+		why = Unusable{string(of.Kind) + "KeyNotFound", fmt.Sprintf("the %s has no entry %s", of.Kind, key)}
+	}
+	return content, !r.unusable(why)
 }
 
 // Effective implements extend.Reader.

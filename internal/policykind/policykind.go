@@ -142,6 +142,9 @@ func add(r *kind.References, ref extend.Reference) {
 		r.Add(ref.Secret.Group, or(ref.Secret.Kind, "Secret"), ref.Secret.Namespace, ref.Secret.Name, all, model.KindSecret)
 	case ref.ConfigMap != nil:
 		r.Add(nil, or(nil, "ConfigMap"), nil, gatewayv1.ObjectName(ref.ConfigMap.Name), all, model.KindConfigMap)
+	case ref.Entry != nil:
+		r.Add(&ref.Entry.Group, &ref.Entry.Kind, ref.Entry.Namespace, ref.Entry.Name, all, model.KindConfigMap,
+			model.KindSecret)
 	case ref.Backend != nil:
 		var to kind.Reference
 		if ref.Backend.Port != nil {

@@ -6,6 +6,7 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	"google.golang.org/protobuf/proto"
 
 	"cardea.dev/cardea/internal/request"
@@ -22,7 +23,7 @@ type Config struct {
 	tables    map[string]*table
 	clusters  map[string]*clusterv3.Cluster
 	endpoints map[string]*endpointv3.ClusterLoadAssignment
-	secrets   map[string]bool
+	secrets   map[string]bool // whether clients' certificates have to be valid by it
 
 	expressions map[string]*expression // compiled once
 }
@@ -36,7 +37,7 @@ func New() *Config {
 	}
 }
 
-// Add adds a resource, or replaces it. b is the resource's message. Of a Secret and an Extension only the name counts.
+// Add adds a resource, or replaces it. b is the resource's message. Of an Extension only the name counts.
 func (c *Config) Add(t resource.Type, name string, b []byte) (err error) {
 	switch t {
 	case resource.Listener:
@@ -48,7 +49,12 @@ func (c *Config) Add(t resource.Type, name string, b []byte) (err error) {
 	case resource.Routes:
 		c.tables[name], err = readTable(b)
 	case resource.Secret:
-		c.secrets[name] = true
+		secret := new(tlsv3.Secret)
+		if err = proto.Unmarshal(b, secret); err == nil {
+			judges := secret.GetValidationContext()
+			c.secrets[name] = judges != nil &&
+				judges.GetTrustChainVerification() != tlsv3.CertificateValidationContext_ACCEPT_UNTRUSTED
+		}
 	case resource.Extension: // the filter is named where it is turned on
 	default:
 		err = fmt.Errorf("resources of type %s are not known", t)

@@ -129,21 +129,23 @@ func (s *simulation) terminates(chain *listenerv3.FilterChain) bool {
 	const required = "require_client_certificate"
 	s.survey(context, "common_tls_context", required, "disable_stateless_session_resumption",
 		"disable_stateful_session_resumption")
-	if context.GetRequireClientCertificate().GetValue() {
+	common := context.GetCommonTlsContext()
+	clients := common.GetValidationContextSdsSecretConfig()
+	judges, known := s.config.secrets[clients.GetName()]
+	if context.GetRequireClientCertificate().GetValue() || judges {
 		s.missing("DownstreamTlsContext." + required) // whether the client has a valid one is not known
 	}
-	common := context.GetCommonTlsContext()
 	s.survey(common, "tls_params", "alpn_protocols", "tls_certificate_sds_secret_configs", "tls_certificates",
 		"validation_context_sds_secret_config")
 	present := len(common.GetTlsCertificates()) > 0
 	for _, secret := range common.GetTlsCertificateSdsSecretConfigs() {
-		present = present || s.config.secrets[secret.GetName()]
+		_, there := s.config.secrets[secret.GetName()]
+		present = present || there
 	}
-	clients := common.GetValidationContextSdsSecretConfig()
 	switch {
 	case !present:
 		s.result.Closed = "the listener has no certificate"
-	case clients != nil && !s.config.secrets[clients.GetName()]:
+	case clients != nil && !known:
 		s.result.Closed = "the listener does not know who signs its clients' certificates"
 	}
 	return s.result.Closed == ""

@@ -67,8 +67,6 @@ func Fields() []Field {
 		client("http3", "serves HTTP/3"),
 		client("tcp", "tunes TCP"),
 		client("tracing", "says which requests are traced, and where to"),
-		{Kind: extend.ClientPolicy, Name: "tls", Does: "chooses versions, ciphers and clients' certificates",
-			Levels: extend.AtListener, OnInvalid: extend.Deny},
 
 		backend("admissionControl", "refuses a share of requests while many fail"),
 		backend("dns", "says how names of hosts are resolved"),
