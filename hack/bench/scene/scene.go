@@ -58,7 +58,8 @@ func New(n int, l gatewayv1.Listener, extensions ...world.Extension) *Scene {
 		in.GatewayClasses.Set(b, model.Ref(model.KindGatewayClass, "", "cardea"), input.Object[gatewayv1.GatewayClassSpec]{
 			Spec: &gatewayv1.GatewayClassSpec{ControllerName: model.ControllerName},
 		})
-		in.Gateways.Set(b, model.Ref(model.KindGateway, Namespace, Gateway), input.Object[gatewayv1.GatewaySpec]{Spec: &gatewayv1.GatewaySpec{
+		gateway := model.Ref(model.KindGateway, Namespace, Gateway)
+		in.Gateways.Set(b, gateway, input.Object[gatewayv1.GatewaySpec]{Spec: &gatewayv1.GatewaySpec{
 			GatewayClassName: "cardea", Listeners: []gatewayv1.Listener{l},
 		}})
 		s.SetSecret(b)
