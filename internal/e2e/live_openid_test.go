@@ -1,5 +1,3 @@
-//go:build openid
-
 package e2e
 
 import (
@@ -177,8 +175,8 @@ func TestARealProvider(t *testing.T) {
 	other := p.token()
 	s.soon(with(other, 200))
 	s.soon(with(token, 401))
-	if sent := s.sent(since); sent != "ECDS" {
-		t.Errorf("a rotation sent %s, want ECDS only", sent)
+	if sent := s.sent(since); sent != "Extension" {
+		t.Errorf("a rotation sent %s, want Extension only", sent)
 	}
 
 	p.stop()

@@ -1,5 +1,3 @@
-//go:build openid
-
 package e2e
 
 import (
