@@ -24,8 +24,7 @@ var notCopied = slices.Concat(model.Framing, []string{
 
 // mutations are what an authorization server may do to the request, by either protocol: no message may be made another
 // one, and no rule be left for where none leads. So Host and the pseudo headers (:path) stay as they are, and by
-// Envoy's own default what steers the router (x-envoy-*); the server is not heard in that, and its other headers are
-// set.
+// Envoy's own default what steers the router (x-envoy-*): such headers of the server are ignored, its others are set.
 var mutations = &mutationrulesv3.HeaderMutationRules{
 	DisallowSystem: wrapperspb.Bool(true),
 	DisallowExpression: &matcherv3.RegexMatcher{
@@ -63,9 +62,9 @@ func CheckSteering(name string) string {
 	return ""
 }
 
-// Attested are headers of a request that only the authorization server may set (x-user): clients' are taken off, else
-// their word passes where the server has none. What the server is shown it judges, so that stays. None: nothing is
-// known to be the server's, as it may answer with any header, or has words of its own for what is removed (gRPC).
+// Attested are headers of a request that only the authorization server may set (x-user): those of clients are taken off,
+// or a client's value would reach the backend where the server sets none. Headers that the server is shown stay. None:
+// the server may answer with any header, or says itself which are removed (gRPC).
 func Attested(a ExternalAuth) (names []string) {
 	for _, name := range a.ResponseHeaders {
 		if name != "authorization" && !slices.Contains(a.RequestHeaders, name) {

@@ -2,12 +2,10 @@ package kinds
 
 // httpRouteLimits says of fields of an HTTPRoute what is refused of them (see kind.Page).
 var httpRouteLimits = map[string]string{
-	"useDefaultGateways":                   "refused: name the Gateway in parentRefs",
-	"rules[].filters[].extensionRef.group": "refused: no kind of filter is known",
-	"rules[].filters[].extensionRef.kind":  "refused: no kind of filter is known",
-	"rules[].filters[].extensionRef.name":  "refused: no kind of filter is known",
-	"rules[].filters[].type": "CORS or RequestMirror beside RequestRedirect, and " +
-		"ExtensionRef, are refused",
+	"useDefaultGateways": "refused: name the Gateway in parentRefs",
+	"rules[].filters[].extensionRef.kind": "SecurityPolicy, TrafficPolicy and kinds of " +
+		"policies that plug-ins bring; others are refused",
+	"rules[].filters[].type": "CORS and RequestMirror beside RequestRedirect are refused",
 	"rules[].filters[].cors.exposeHeaders": "`*` together with allowCredentials exposes nothing, with a " +
 		"warning",
 	"rules[].filters[].externalAuth.forwardBody.maxSize": "a longer body is refused (413), not cut",
@@ -29,11 +27,9 @@ var httpRouteLimits = map[string]string{
 
 // grpcRouteLimits says the same of a GRPCRoute's fields.
 var grpcRouteLimits = map[string]string{
-	"useDefaultGateways":                              "refused: name the Gateway in parentRefs",
-	"rules[].filters[].extensionRef.group":            "refused: no kind of filter is known",
-	"rules[].filters[].extensionRef.kind":             "refused: no kind of filter is known",
-	"rules[].filters[].extensionRef.name":             "refused: no kind of filter is known",
-	"rules[].filters[].type":                          "ExtensionRef is refused",
+	"useDefaultGateways": "refused: name the Gateway in parentRefs",
+	"rules[].filters[].extensionRef.kind": "SecurityPolicy, TrafficPolicy and kinds of " +
+		"policies that plug-ins bring; others are refused",
 	"rules[].sessionPersistence.cookie.path":          "`;` and all but printable ASCII is refused",
 	"rules[].backendRefs[].filters[]":                 "all of them",
 	"rules[].backendRefs[].kind":                      "Service and XBackend; others are refused",
