@@ -174,7 +174,21 @@ func condition(expr string) *exprv1alpha1.Expr {
 }
 
 // celNeedsIdentity tells whether an expression reads what authentication found.
-func celNeedsIdentity(expr string) (needs bool) {
+func celNeedsIdentity(expr string) bool {
+	return celHas(expr, func(e ast.Expr) bool {
+		return e.Kind() == ast.IdentKind && slices.Contains([]string{"metadata", "filter_state"}, e.AsIdent())
+	})
+}
+
+// celReadsHeaders tells whether an expression reads headers, or the request as a whole.
+func celReadsHeaders(expr string) bool {
+	return celHas(expr, func(e ast.Expr) bool {
+		return e.Kind() == ast.SelectKind && e.AsSelect().FieldName() == "headers" ||
+			e.Kind() == ast.CallKind && e.AsCall().FunctionName() == "_[_]"
+	})
+}
+
+func celHas(expr string, is func(ast.Expr) bool) (has bool) {
 	if expr == "" {
 		return false
 	}
@@ -182,8 +196,6 @@ func celNeedsIdentity(expr string) (needs bool) {
 	if issues.Err() != nil {
 		return false
 	}
-	ast.PreOrderVisit(parsed.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		needs = needs || e.Kind() == ast.IdentKind && slices.Contains([]string{"metadata", "filter_state"}, e.AsIdent())
-	}))
-	return needs
+	ast.PreOrderVisit(parsed.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) { has = has || is(e) }))
+	return has
 }

@@ -1,5 +1,10 @@
 package extend
 
+import (
+	"slices"
+	"strings"
+)
+
 // RequestMatch says which requests are meant. All that is stated must hold. Hosts, methods, paths, addresses, users and
 // certificates are lists of which one must hold; of headers, query parameters and claims each one must hold.
 //
@@ -201,6 +206,17 @@ type CertificateMatch struct {
 // only. An expression may depend on that.
 func (m RequestMatch) NeedsIdentity() bool {
 	return m.RequestParts.needsIdentity() || m.Not != nil && m.Not.needsIdentity()
+}
+
+// Reads tells whether a match depends on one of some headers, whose names are in small letters.
+func (m RequestMatch) Reads(headers []string) bool {
+	return m.RequestParts.reads(headers) || m.Not != nil && m.Not.reads(headers)
+}
+
+func (p RequestParts) reads(headers []string) bool {
+	return len(headers) > 0 && celReadsHeaders(p.CEL) || slices.ContainsFunc(p.Headers, func(h NamedMatch) bool {
+		return slices.Contains(headers, strings.ToLower(h.Name))
+	})
 }
 
 func (p RequestParts) needsIdentity() bool {

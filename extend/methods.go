@@ -39,6 +39,9 @@ func AnyMethod(r Reader) bool {
 type Identities struct {
 	Providers []string // of tokens that are accepted
 	Users     bool     // who a user is
+	// Headers are those in which authentication tells backends what it found, in small letters, and Later those that an
+	// authorization server sets, which is asked when all else has been decided.
+	Headers, Later []string
 }
 
 // ReadIdentities finds them.
@@ -46,17 +49,50 @@ func ReadIdentities(r Reader) (found Identities) {
 	var jwt struct {
 		Use       []string `json:"use"`
 		Providers []struct {
-			Name string `json:"name"`
+			Name            string `json:"name"`
+			ClaimsToHeaders []struct {
+				Header string `json:"header"`
+			} `json:"claimsToHeaders"`
 		} `json:"providers"`
 	}
 	r.Effective("jwt", &jwt)
 	for _, p := range jwt.Providers {
+		for _, c := range p.ClaimsToHeaders {
+			found.Headers = append(found.Headers, strings.ToLower(c.Header))
+		}
 		if len(jwt.Use) == 0 || slices.Contains(jwt.Use, p.Name) {
 			found.Providers = append(found.Providers, p.Name)
 		}
 	}
 	found.Users = len(MethodsStated(r)) > 0
+	found.readHeaders(r)
 	return found
+}
+
+// readHeaders finds the headers of other methods than tokens.
+func (i *Identities) readHeaders(r Reader) {
+	var basicAuth struct {
+		UserHeader string `json:"userHeader"`
+	}
+	var apiKey struct {
+		ClientHeader string `json:"clientHeader"`
+	}
+	var extAuth struct {
+		HTTP struct {
+			HeadersToBackend []string `json:"headersToBackend"`
+		} `json:"http"`
+	}
+	r.Effective("basicAuth", &basicAuth)
+	r.Effective("apiKey", &apiKey)
+	r.Effective("extAuth", &extAuth)
+	for _, name := range []string{basicAuth.UserHeader, apiKey.ClientHeader} {
+		if name != "" {
+			i.Headers = append(i.Headers, strings.ToLower(name))
+		}
+	}
+	for _, name := range extAuth.HTTP.HeadersToBackend {
+		i.Later = append(i.Later, strings.ToLower(name))
+	}
 }
 
 // Check tells of claims and users of a match that nothing finds.
@@ -68,6 +104,12 @@ func (i Identities) Check(r Reader, m RequestMatch) {
 }
 
 func (i Identities) check(r Reader, prefix string, p RequestParts) {
+	for n, h := range p.Headers {
+		if slices.Contains(i.Later, strings.ToLower(h.Name)) {
+			r.Field(fmt.Sprintf("%sheaders[%d]", prefix, n)).Refuse(fmt.Sprintf("header %s is set by the server of extAuth, which is "+
+				"asked later; decide it there, or take the header out of extAuth.http.headersToBackend", h.Name))
+		}
+	}
 	if len(p.Users) > 0 && !i.Users {
 		r.Field(prefix+"users").Unresolved("AuthenticationNotFound",
 			"nothing finds out who sent a request; state "+strings.Join(Methods, ", ")+" here or on a broader level")

@@ -126,9 +126,19 @@ func (p PolicyFacts) programmed(l *list, a PolicyAncestor, more int) {
 		l.set(Programmed, false, "Reconciling", "not acknowledged by the proxies yet"+suffix)
 	case len(p.Lost) > 0:
 		l.set(Programmed, true, "PartiallyProgrammed", p.lost()+suffix)
+	case p.wrong():
+		l.set(Programmed, true, "PartiallyProgrammed",
+			"acknowledged by the proxies as far as it can be served: see Accepted and ResolvedRefs"+suffix)
 	default:
 		l.set(Programmed, true, "Programmed", "acknowledged by the proxies"+suffix)
 	}
+}
+
+// wrong tells whether something of the policy can't be served.
+func (p PolicyFacts) wrong() bool {
+	accepted, _ := errorsOn(p.Findings, "Accepted")
+	resolved, _ := errorsOn(p.Findings, "ResolvedRefs")
+	return accepted+resolved != ""
 }
 
 func (p PolicyFacts) lost() string {

@@ -133,7 +133,7 @@ func hashRoutes(routes [][]byte) uint64 {
 func renderRuleOf(rule model.Rule, in plan.RouteSettings) fragment {
 	f := renderRule(stated(rule, in), place{})
 	for _, at := range in.At {
-		if ruleIn(at.Rules, rule.Key) < 0 {
+		if ruleIn(at.Rules, rule.Key) < 0 && ruleIn(in.Rules, rule.Key) < 0 {
 			continue
 		}
 		other := renderRule(statedAt(rule, in, at.Listener), place{})

@@ -51,7 +51,7 @@ func (s stages) tableSettings() *flow.Collection[resource.Key, []placed] {
 	}
 	return flow.Map(s.users, "envoy/table-settings",
 		func(c *flow.Ctx, table resource.Key, users tableUsers) ([]placed, bool) {
-			settings := fetch(c, s.settings.Gateways, table.Gateway)
+			settings := slots.Join(fetch(c, s.settings.Gateways, table.Gateway))
 			if users.Len() == 1 {
 				listener, _ := users.At(0)
 				settings = slots.Join(settings, fetch(c, s.settings.Listeners, listener))
@@ -65,7 +65,7 @@ func (s stages) atListener(c *flow.Ctx, k model.ListenerKey, h home) []placed {
 	if h.Alone {
 		return nil
 	}
-	return s.place(c, h.Table.Gateway, sectionName(h.Table.Gateway, k), fetch(c, s.settings.Listeners, k))
+	return s.place(c, h.Table.Gateway, sectionName(h.Table.Gateway, k), slots.Join(fetch(c, s.settings.Listeners, k)))
 }
 
 // silences has for each listener what silence adds to routes there. It is of the slots that settings use, so most edits

@@ -30,7 +30,7 @@ func stated(r model.Rule, in plan.RouteSettings) statedRule {
 // statedAt finds those that the rule has at a listener.
 func statedAt(r model.Rule, in plan.RouteSettings, listener model.ListenerKey) statedRule {
 	for _, at := range in.At {
-		if at.Listener == listener && ruleIn(at.Rules, r.Key) >= 0 {
+		if at.Listener == listener { // a rule that is not in it has nothing there
 			return withSettings(r, in.Own, at.Rules)
 		}
 	}

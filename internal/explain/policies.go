@@ -51,6 +51,9 @@ func (q *asked) feature(p policy.RulePiece) (list []Policy) {
 	if p.Status != 0 {
 		instead = fmt.Sprintf("requests are answered with %d: %s", p.Status, wrong(p.Findings))
 	}
+	if why := wrong(p.Findings); p.Status == 0 && why != "" {
+		instead = "left out: " + why
+	}
 	if p.Rendered.Listener.Closed {
 		instead = "connections are closed: " + wrong(p.Findings)
 	}

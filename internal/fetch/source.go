@@ -82,7 +82,7 @@ func (s *source) pause() time.Duration {
 	if s.failures == 0 {
 		return refresh
 	}
-	wait := min(firstRetry<<min(s.failures-1, 10), lastRetry, refresh)
+	wait := min(firstRetry<<min(s.failures-1, 10), lastRetry)
 	return wait - rand.N(wait/5) // not all controllers at once
 }
 

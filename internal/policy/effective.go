@@ -36,11 +36,13 @@ type applied struct {
 	Source
 	disable bool
 	leaves  []merge.Leaf
+	held    []merge.Leaf // what others state of elements that this override states
 }
 
 // effective merges statements of all levels, from broad to narrow. Defaults go first, those of narrower levels over
 // those of broader ones; then overrides, those of broader levels over those of narrower ones. Among those of a level
-// the oldest counts.
+// the oldest counts. An element of a list that merges by keys is an override's as a whole: a narrower policy changes no
+// field of it, stated or not.
 func effective(feature string, t *merge.Type, levels []statements) Effective {
 	e := Effective{Feature: feature}
 	var all []applied
@@ -54,12 +56,17 @@ func effective(feature string, t *merge.Type, levels []statements) Effective {
 			return
 		}
 		stated := decode(s.JSON)
+		var held []merge.Leaf
+		if s.Override {
+			left := t.Without(value, stated)
+			held, value = gone(t.Leaves(value), t.Leaves(left)), left
+		}
 		merged, err := t.Merge(value, stated)
 		if err != nil {
 			e.Wrong, merged = fmt.Sprintf("%s: %v", s.Source, err), stated
 		}
 		value = merged
-		all = append(all, applied{Source: s.Source, leaves: t.Leaves(stated)})
+		all = append(all, applied{Source: s.Source, leaves: t.Leaves(stated), held: held})
 	}
 	for _, l := range levels {
 		for i := len(l.List) - 1; i >= 0; i-- {
@@ -80,6 +87,11 @@ func effective(feature string, t *merge.Type, levels []statements) Effective {
 	}
 	e.account(t, value, all)
 	return e
+}
+
+// gone are the leaves that are not left.
+func gone(all, left []merge.Leaf) []merge.Leaf {
+	return slices.DeleteFunc(all, func(leaf merge.Leaf) bool { return slices.Contains(left, leaf) })
 }
 
 // decode reads JSON that was read before.
@@ -111,7 +123,7 @@ func (e *Effective) account(t *merge.Type, value any, all []applied) {
 		}
 	}
 	for _, a := range all {
-		for _, leaf := range a.leaves {
+		for _, leaf := range slices.Concat(a.held, a.leaves) {
 			inForce[leaf.Path] = a.Source
 		}
 	}

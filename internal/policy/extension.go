@@ -29,13 +29,18 @@ func (k Kind) inOrder() []*Feature {
 
 // Answers tells whether a policy, which a rule names, answers requests in place of the rule's backends.
 func (s *Store) Answers(c *flow.Ctx, ref model.ObjectRef) bool {
-	_, found := s.statesOf(c, ref, func(f *Feature) bool { return f.Answers })
+	_, found := s.statesOf(c, ref, func(p policy, f *Feature) bool {
+		_, stated := p.spec(f.Name) // not only turned off
+		return stated && f.Answers
+	})
 	return found
 }
 
 // Misplaced finds what a policy states that can't be stated for one of a rule's backends.
 func (s *Store) Misplaced(c *flow.Ctx, ref model.ObjectRef) (feature string, found bool) {
-	return s.statesOf(c, ref, func(f *Feature) bool { return !f.Levels.Has(extend.AtBackendRef) })
+	return s.statesOf(c, ref, func(p policy, f *Feature) bool {
+		return p.states(f.Name) && !f.Levels.Has(extend.AtBackendRef)
+	})
 }
 
 // AtBackendRef are the names of a kind's features that can be stated for one of a rule's backends.
@@ -48,15 +53,15 @@ func (k Kind) AtBackendRef() (names []string) {
 	return names
 }
 
-// statesOf finds a feature that a policy states.
-func (s *Store) statesOf(c *flow.Ctx, ref model.ObjectRef, is func(*Feature) bool) (feature string, found bool) {
+// statesOf finds a feature of a policy.
+func (s *Store) statesOf(c *flow.Ctx, ref model.ObjectRef, is func(policy, *Feature) bool) (feature string, found bool) {
 	p, found := flow.Fetch(c, s.policies, ref)
 	if !found {
 		return "", false
 	}
 	kind, _ := s.Of(ref.Kind())
 	for _, f := range kind.Features {
-		if is(f) && p.states(f.Name) {
+		if is(p, f) {
 			return f.Name, true
 		}
 	}

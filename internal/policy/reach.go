@@ -102,15 +102,18 @@ func (r *reach) add(p Piece, at string) {
 			*list = append(*list, text)
 		}
 	}
+	here := at
+	switch {
+	case p.Status != 0:
+		here = fmt.Sprintf("%s, where requests are answered with %d", at, p.Status)
+	case p.Rendered.Listener.Closed:
+		here += ", where connections are closed"
+	case slices.ContainsFunc(p.Findings, func(f Finding) bool { return f.Severity == model.Error }):
+		here += ", as far as it can be served"
+	}
 	for _, f := range p.Fields {
 		if f.From.Policy == r.of {
-			switch {
-			case p.Status != 0:
-				at = fmt.Sprintf("%s, where requests are answered with %d", at, p.Status)
-			case p.Rendered.Listener.Closed:
-				at += ", where connections are closed"
-			}
-			once(&r.field(p, f.Path, f.Value).InForce, at)
+			once(&r.field(p, f.Path, f.Value).InForce, here)
 		}
 	}
 	if p.JSON == "" && p.Disabled.Policy == r.of {

@@ -95,6 +95,8 @@ func (s *Store) attachSelected(in *kinds.Sources) (list []flow.Input[attachmentK
 		selected(in.Gateways.Collection(), model.KindGateway, all),
 		selected(in.HTTPRoutes.Collection(), model.KindHTTPRoute, all),
 		selected(in.GRPCRoutes.Collection(), model.KindGRPCRoute, all),
+		selected(in.Services.Collection(), model.KindService, all),
+		selected(in.XBackends.Collection(), model.KindXBackend, all),
 	} {
 		named := flow.Rename(found, found.Name()+"/attachment", func(k selectedKey) attachmentKey {
 			return attachmentKey{k.Policy, Target{k.Object, k.Section}}

@@ -35,7 +35,8 @@ func packed(m proto.Message) plan.Packed {
 }
 
 // Join is what counts of settings of several levels, from far to near: the nearest of each slot and name. One without a
-// name that is off counts in place of all of its slot.
+// name that is off counts in place of all of its slot. What lasts comes first: headers that only a feature may set are
+// taken off before any feature sets or reads one.
 func Join(levels ...[]plan.Setting) []plan.Setting {
 	var joined []plan.Setting
 	for _, level := range levels {
@@ -46,6 +47,15 @@ func Join(levels ...[]plan.Setting) []plan.Setting {
 			joined = append(joined, near)
 		}
 	}
+	slices.SortStableFunc(joined, func(a, b plan.Setting) int {
+		switch {
+		case a.Lasting == b.Lasting:
+			return 0
+		case a.Lasting:
+			return -1
+		}
+		return 1
+	})
 	return joined
 }
 

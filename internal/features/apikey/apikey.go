@@ -46,7 +46,7 @@ type Spec struct {
 	Forward *bool `json:"forward,omitempty"`
 	// Clients are those of the keys' clients that may pass; others get 403. Nothing stated: all.
 	// +optional
-	// +listType=set
+	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253

@@ -78,6 +78,7 @@ const (
 type Value struct {
 	Deny, Require, Allow []Entry
 	Providers            []string // of tokens that are accepted
+	Headers              []string // that authentication sets
 }
 
 // Feature is which requests may pass. Where nothing but a redirect to https is, who sent the request is not known yet.

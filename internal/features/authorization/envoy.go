@@ -28,7 +28,7 @@ func render(e extend.EnvoyRule, v Value) {
 	for _, entry := range v.Require {
 		f := new(filterv3.RBAC)
 		add(f, entry.Mode, rbacv3.RBAC_ALLOW, v.policies(entry))
-		e.Filter(slot([]Entry{entry}), "require/"+entry.Name, f)
+		e.Filter(v.slot([]Entry{entry}), "require/"+entry.Name, f)
 	}
 	v.allow(e)
 }
@@ -38,7 +38,7 @@ func render(e extend.EnvoyRule, v Value) {
 func (v Value) deny(e extend.EnvoyRule, at extend.Slot, identity bool) {
 	f := new(filterv3.RBAC)
 	for _, entry := range v.Deny {
-		if needsIdentity(entry) != identity {
+		if v.needsIdentity(entry) != identity {
 			continue
 		}
 		for i, m := range entry.Matches {
@@ -77,7 +77,7 @@ func (v Value) allow(e extend.EnvoyRule) {
 			add(f, Shadow, rbacv3.RBAC_ALLOW, v.policies(entry))
 		}
 	}
-	e.Filter(slot(v.Allow), "allow", f)
+	e.Filter(v.slot(v.Allow), "allow", f)
 }
 
 // add puts policies into a filter.
@@ -104,15 +104,18 @@ func (v Value) policies(entry Entry) map[string]*rbacv3.Policy {
 }
 
 // slot is where entries are told apart: after authentication, if one of them needs it.
-func slot(entries []Entry) extend.Slot {
-	if slices.ContainsFunc(entries, needsIdentity) {
+func (v Value) slot(entries []Entry) extend.Slot {
+	if slices.ContainsFunc(entries, v.needsIdentity) {
 		return extend.SlotAuthz
 	}
 	return extend.SlotGuard
 }
 
-func needsIdentity(e Entry) bool {
-	return slices.ContainsFunc(e.Matches, extend.RequestMatch.NeedsIdentity)
+// needsIdentity tells whether an entry depends on what authentication finds out, or on a header that it sets.
+func (v Value) needsIdentity(e Entry) bool {
+	return slices.ContainsFunc(e.Matches, func(m extend.RequestMatch) bool {
+		return m.NeedsIdentity() || m.Reads(v.Headers)
+	})
 }
 
 // judge tells what each request has to be.

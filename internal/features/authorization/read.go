@@ -19,7 +19,7 @@ func (v Value) lists() []list {
 func read(r extend.Reader, s Spec) Value {
 	v := Value{Deny: s.Deny, Require: s.Require, Allow: s.Allow}
 	known := extend.ReadIdentities(r)
-	v.Providers = known.Providers
+	v.Providers, v.Headers = known.Providers, known.Headers
 	for _, l := range v.lists() {
 		for _, e := range l.entries {
 			at := r.Field(fmt.Sprintf("%s[%s]", l.name, e.Name))

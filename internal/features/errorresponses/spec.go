@@ -29,6 +29,7 @@ type Page struct {
 	// Name of the page.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name"`
 	// Codes are the statuses that it replaces: "503", or a class, "4xx" or "5xx". Answers below 400 are never replaced.
 	// +optional

@@ -44,6 +44,7 @@ type Provider struct {
 	// Name by which rules and other features know the provider.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name"`
 	// Issuer is what a token's claim iss must be.
 	// +optional
@@ -52,7 +53,7 @@ type Provider struct {
 	Issuer string `json:"issuer,omitempty"`
 	// Audiences are those of which a token's claim aud must have one. Nothing stated: any.
 	// +optional
-	// +listType=set
+	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=1024

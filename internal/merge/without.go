@@ -1,0 +1,36 @@
+package merge
+
+import (
+	"slices"
+
+	"sigs.k8s.io/structured-merge-diff/v6/schema"
+)
+
+// Without is a value without those elements of lists that merge by keys which another value has, too: what that value
+// says of an element is then all that is said of it. Neither value is changed.
+func (t *Type) Without(value, keyed any) any { return t.without(t.root, value, keyed) }
+
+func (t *Type) without(ref schema.TypeRef, value, keyed any) any {
+	atom, _ := t.schema.Resolve(ref)
+	switch v := value.(type) {
+	case map[string]any:
+		k, is := keyed.(map[string]any)
+		if !is || !merges(atom.Map) {
+			return value
+		}
+		left := make(map[string]any, len(v))
+		for name, child := range v {
+			left[name] = t.without(fieldType(atom.Map, name), child, k[name])
+		}
+		return left
+	case []any:
+		k, is := keyed.([]any)
+		if !is || !listMerges(atom.List) || len(atom.List.Keys) == 0 {
+			return value
+		}
+		return slices.DeleteFunc(slices.Clone(v), func(element any) bool {
+			return slices.ContainsFunc(k, func(other any) bool { return compareKeys(atom.List.Keys, element, other) == 0 })
+		})
+	}
+	return value
+}
