@@ -62,9 +62,9 @@ func CheckSteering(name string) string {
 	return ""
 }
 
-// Attested are headers of a request that only the authorization server may set (x-user): those of clients are taken off,
-// or a client's value would reach the backend where the server sets none. Headers that the server is shown stay. None:
-// the server may answer with any header, or says itself which are removed (gRPC).
+// Attested are headers of a request that only the authorization server may set (x-user): those of clients are taken
+// off, or a client's value would reach the backend where the server sets none. Headers that the server is shown stay.
+// None: the server may answer with any header, or says itself which are removed (gRPC).
 func Attested(a ExternalAuth) (names []string) {
 	for _, name := range a.ResponseHeaders {
 		if name != "authorization" && !slices.Contains(a.RequestHeaders, name) {

@@ -106,8 +106,8 @@ func (i Identities) Check(r Reader, m RequestMatch) {
 func (i Identities) check(r Reader, prefix string, p RequestParts) {
 	for n, h := range p.Headers {
 		if slices.Contains(i.Later, strings.ToLower(h.Name)) {
-			r.Field(fmt.Sprintf("%sheaders[%d]", prefix, n)).Refuse(fmt.Sprintf("header %s is set by the server of extAuth, which is "+
-				"asked later; decide it there, or take the header out of extAuth.http.headersToBackend", h.Name))
+			r.Field(fmt.Sprintf("%sheaders[%d]", prefix, n)).Refuse(fmt.Sprintf("header %s is set by the server of extAuth, "+
+				"which is asked later; decide it there, or take the header out of extAuth.http.headersToBackend", h.Name))
 		}
 	}
 	if len(p.Users) > 0 && !i.Users {

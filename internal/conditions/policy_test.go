@@ -37,18 +37,19 @@ func TestPolicyAtMoreGatewaysThanFit(t *testing.T) {
 	}
 }
 
-// TestPolicyIsProgrammedWhenProxiesHaveIt is complaint 2: that a policy was accepted and merged says nothing of proxies.
-// Programmed is what they have acknowledged.
+// TestPolicyIsProgrammedWhenProxiesHaveIt is complaint 2: that a policy was accepted and merged says nothing of
+// proxies. Programmed is what they have acknowledged.
 func TestPolicyIsProgrammedWhenProxiesHaveIt(t *testing.T) {
+	refused, lost := resource.Standing{Refused: "no such cluster"}, []string{"jwt: superseded"}
 	for _, c := range []struct {
 		standing resource.Standing
 		lost     []string
 		want     string
 	}{
 		{standing: resource.Standing{}, want: "False Reconciling"},
-		{standing: resource.Standing{Refused: "no such cluster"}, want: "False RejectedByProxy"},
-		{standing: resource.Standing{Refused: "no such cluster"}, lost: []string{"jwt: superseded"}, want: "False RejectedByProxy"},
-		{standing: resource.Standing{Acknowledged: true}, lost: []string{"jwt: superseded"}, want: "True PartiallyProgrammed"},
+		{standing: refused, want: "False RejectedByProxy"},
+		{standing: refused, lost: lost, want: "False RejectedByProxy"},
+		{standing: resource.Standing{Acknowledged: true}, lost: lost, want: "True PartiallyProgrammed"},
 		{standing: resource.Standing{Acknowledged: true}, want: "True Programmed"},
 	} {
 		status := Policy(PolicyFacts{Lost: c.lost, Ancestors: []PolicyAncestor{
@@ -59,7 +60,8 @@ func TestPolicyIsProgrammedWhenProxiesHaveIt(t *testing.T) {
 				t.Errorf("%+v: %s %s, want %s", c.standing, got.Status, got.Reason, c.want)
 			}
 		}
-		if !slices.ContainsFunc(status.Ancestors[0].Conditions, func(c metav1.Condition) bool { return c.Type == Programmed }) {
+		programmed := func(c metav1.Condition) bool { return c.Type == Programmed }
+		if !slices.ContainsFunc(status.Ancestors[0].Conditions, programmed) {
 			t.Errorf("%+v: no condition %s", c.standing, Programmed)
 		}
 	}

@@ -20,7 +20,8 @@ func TestExpectContinue(t *testing.T) {
 	t.Cleanup(backend.Close)
 	at := netip.MustParseAddrPort(backend.Listener.Addr().String())
 	for spec, want := range map[string]string{
-		"http: {proxy100Continue: false}": "HTTP/1.1 100 Continue", "http: {proxy100Continue: true}": "HTTP/1.1 403 Forbidden",
+		"http: {proxy100Continue: false}": "HTTP/1.1 100 Continue",
+		"http: {proxy100Continue: true}":  "HTTP/1.1 403 Forbidden",
 	} {
 		t.Run(spec, func(t *testing.T) {
 			t.Parallel()
@@ -29,7 +30,8 @@ func TestExpectContinue(t *testing.T) {
 			s.write("route.yaml", routeFile("web", "shop.example", to("strict")))
 			s.soon("GET http://shop.example/ -> 403")
 			conn := s.open(t)
-			_, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n")
+			_, err := io.WriteString(conn,
+				"POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n")
 			if err != nil {
 				t.Fatal(err)
 			}

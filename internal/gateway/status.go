@@ -152,7 +152,8 @@ func (m routeReports) report(
 		Kind: ref.Kind(), Generation: meta.Generation, Controller: model.ControllerName, Rules: len(route.Rules),
 		Findings: route.Findings, Affected: m.Policies.Affecting(c, ref, "", true),
 	}
-	if len(facts.Affected) > 0 || slices.ContainsFunc(route.Rules, func(r model.Rule) bool { return len(r.Policies) > 0 }) {
+	names := func(r model.Rule) bool { return len(r.Policies) > 0 }
+	if len(facts.Affected) > 0 || slices.ContainsFunc(route.Rules, names) {
 		facts.Denied = m.Policies.Denied(c, ref, route.Rules)
 	}
 	standings := make([]resource.RouteStanding, len(a.Parents))

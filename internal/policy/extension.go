@@ -54,7 +54,9 @@ func (k Kind) AtBackendRef() (names []string) {
 }
 
 // statesOf finds a feature of a policy.
-func (s *Store) statesOf(c *flow.Ctx, ref model.ObjectRef, is func(policy, *Feature) bool) (feature string, found bool) {
+func (s *Store) statesOf(
+	c *flow.Ctx, ref model.ObjectRef, is func(policy, *Feature) bool,
+) (feature string, found bool) {
 	p, found := flow.Fetch(c, s.policies, ref)
 	if !found {
 		return "", false

@@ -87,7 +87,7 @@ type Value struct {
 
 // Feature is which address counts as the client's.
 var Feature = extend.Feature[Spec, Value]{
-	Kind: extend.ClientPolicy, Name: "clientAddress", Schema: schema, Levels: extend.AtListener, OnInvalid: extend.Keep,
+	Kind: extend.ClientPolicy, Name: "clientAddress", Schema: schema, Levels: extend.AtListener, OnInvalid: extend.Deny,
 	Read: read, Envoy: extend.EnvoyFuncs[Value]{Listener: render}, Words: words,
 }
 

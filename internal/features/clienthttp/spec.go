@@ -26,7 +26,8 @@ type Spec struct {
 	// +optional
 	Headers *Headers `json:"headers,omitempty"`
 	// RequestID says who makes x-request-id. Preserve: the client, or nobody. Generate: the proxy. PreserveOrGenerate: the
-	// client, or else the proxy. "Off" (in quotes): nobody; what the client sends is passed on. Generate if it is not stated.
+	// client, or else the proxy. "Off" (in quotes): nobody; what the client sends is passed on. Generate if it is not
+	// stated.
 	// +optional
 	RequestID *RequestID `json:"requestID,omitempty"`
 	// ForwardClientCertificate tells backends of the client's certificate, in x-forwarded-client-cert.
@@ -41,8 +42,8 @@ type Spec struct {
 // policies saw where they are left as they are.
 type Path struct {
 	// EscapedSlashes are %2F and %5C in a path. KeepUnchanged: they are no slashes. Reject: 400. UnescapeAndForward: they
-	// are slashes. UnescapeAndRedirect: the client is sent to the path with slashes (307). UnescapeAndRedirect if it is not
-	// stated. A call of gRPC gets 400 in place of a redirect.
+	// are slashes. UnescapeAndRedirect: the client is sent to the path with slashes (307). UnescapeAndRedirect if it is
+	// not stated. A call of gRPC gets 400 in place of a redirect.
 	// +optional
 	EscapedSlashes *EscapedSlashes `json:"escapedSlashes,omitempty"`
 	// MergeSlashes makes one slash of several that follow each other; true if it is not stated.
@@ -83,8 +84,8 @@ type Headers struct {
 // ForwardClientCertificate says what x-forwarded-client-cert tells of a connection with a client's certificate. Of
 // others backends get none.
 type ForwardClientCertificate struct {
-	// Mode says what of it backends get. Sanitize: nothing. ForwardOnly: what the client sent. AppendForward: that, and the
-	// client's certificate. SanitizeSet: the client's certificate. Sanitize if it is not stated.
+	// Mode says what of it backends get. Sanitize: nothing. ForwardOnly: what the client sent. AppendForward: that, and
+	// the client's certificate. SanitizeSet: the client's certificate. Sanitize if it is not stated.
 	// +optional
 	Mode *CertificateMode `json:"mode,omitempty"`
 	// Details are what is told of the certificate besides its hash.
