@@ -93,24 +93,24 @@ func TestHowTLSIsSpoken(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		spec           string
-		takes, refuses tls.Config
+		takes, refuses *tls.Config
 		version, suite uint16
 	}{
-		{spec: `minVersion: "1.3"`, takes: tls.Config{MinVersion: tls.VersionTLS13},
-			refuses: tls.Config{MaxVersion: tls.VersionTLS12},
+		{spec: `minVersion: "1.3"`, takes: &tls.Config{MinVersion: tls.VersionTLS13},
+			refuses: &tls.Config{MaxVersion: tls.VersionTLS12},
 			version: tls.VersionTLS13},
-		{spec: `maxVersion: "1.2"`, takes: tls.Config{}, refuses: tls.Config{MinVersion: tls.VersionTLS13},
+		{spec: `maxVersion: "1.2"`, takes: &tls.Config{}, refuses: &tls.Config{MinVersion: tls.VersionTLS13},
 			version: tls.VersionTLS12},
 		{spec: `minVersion: "1.0", maxVersion: "1.1", cipherSuites: [ECDHE-ECDSA-AES128-SHA]`,
-			takes: tls.Config{MinVersion: tls.VersionTLS10}, refuses: tls.Config{MinVersion: tls.VersionTLS12},
+			takes: &tls.Config{MinVersion: tls.VersionTLS10}, refuses: &tls.Config{MinVersion: tls.VersionTLS12},
 			version: tls.VersionTLS11},
 		{spec: `maxVersion: "1.2", cipherSuites: [ECDHE-ECDSA-AES256-GCM-SHA384]`,
-			takes: tls.Config{}, refuses: tls.Config{CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256}},
+			takes: &tls.Config{}, refuses: &tls.Config{CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256}},
 			version: tls.VersionTLS12, suite: tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384},
-		{spec: `curves: [P-384]`, takes: tls.Config{CurvePreferences: []tls.CurveID{tls.CurveP384}},
-			refuses: tls.Config{CurvePreferences: []tls.CurveID{tls.X25519, tls.CurveP256}}, version: tls.VersionTLS13},
-		{spec: `alpn: [http/1.1]`, takes: tls.Config{NextProtos: []string{"h2", "http/1.1"}},
-			refuses: tls.Config{MaxVersion: tls.VersionTLS11}, version: tls.VersionTLS13},
+		{spec: `curves: [P-384]`, takes: &tls.Config{CurvePreferences: []tls.CurveID{tls.CurveP384}},
+			refuses: &tls.Config{CurvePreferences: []tls.CurveID{tls.X25519, tls.CurveP256}}, version: tls.VersionTLS13},
+		{spec: `alpn: [http/1.1]`, takes: &tls.Config{NextProtos: []string{"h2", "http/1.1"}},
+			refuses: &tls.Config{MaxVersion: tls.VersionTLS11}, version: tls.VersionTLS13},
 	}
 	var specs []string
 	for _, test := range tests {
@@ -118,14 +118,14 @@ func TestHowTLSIsSpoken(t *testing.T) {
 	}
 	s := tlsStage(t, specs, "")
 	for i, test := range tests {
-		state, err := s.secured(i, &test.takes)
+		state, err := s.secured(i, test.takes)
 		if err != nil || state.Version != test.version || test.suite != 0 && state.CipherSuite != test.suite {
 			t.Errorf("%s: %s %s (%v)", test.spec, tls.VersionName(state.Version), tls.CipherSuiteName(state.CipherSuite), err)
 		}
 		if len(test.takes.NextProtos) > 0 && state.NegotiatedProtocol != "http/1.1" {
 			t.Errorf("%s: the protocol is %q", test.spec, state.NegotiatedProtocol)
 		}
-		if _, err := s.secured(i, &test.refuses); err == nil {
+		if _, err := s.secured(i, test.refuses); err == nil {
 			t.Errorf("%s: a client is served that speaks something else", test.spec)
 		}
 	}
