@@ -67,7 +67,7 @@ func (v *Value) headers(r extend.Reader, h Headers) {
 		v.MaxCount = new(uint32(*h.MaxCount))
 	}
 	if h.Early != nil {
-		v.early(r, *h.Early)
+		v.Early = extend.ReadHeaders(r, "early", h.Early.edits())
 	}
 	if h.Via != nil {
 		if isVia(*h.Via) {
@@ -75,18 +75,6 @@ func (v *Value) headers(r extend.Reader, h Headers) {
 		} else {
 			r.Field("via").Refuse("it can not stand in a Via header; write a name without commas and line breaks: edge-1")
 		}
-	}
-}
-
-// early reads changes of headers. Their values stand where everybody sees them who sees the proxy's configuration.
-func (v *Value) early(r extend.Reader, edits extend.HeaderEdits) {
-	for _, c := range extend.ReadHeaders(r, "early", edits) {
-		if c.Secret != nil {
-			field := fmt.Sprintf("early.%s[%s]", c.Action, c.Name)
-			r.Field(field).Refuse("a value of a Secret can't be set so early; use headers of a TrafficPolicy")
-			continue
-		}
-		v.Early = append(v.Early, c)
 	}
 }
 

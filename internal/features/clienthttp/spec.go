@@ -9,8 +9,6 @@ import (
 	_ "embed"
 
 	"k8s.io/apimachinery/pkg/api/resource"
-
-	"cardea.dev/cardea/extend"
 )
 
 //go:generate go run -C ../../../extend/schemagen . $PWD
@@ -69,7 +67,7 @@ type Headers struct {
 	// Early changes headers of requests before anything looks at them: routes and policies see what it makes of them. A
 	// format that comes out empty changes nothing.
 	// +optional
-	Early *extend.HeaderEdits `json:"early,omitempty"`
+	Early *EarlyEdits `json:"early,omitempty"`
 	// Server is the header "server" of answers. PassThrough: the backend's. Overwrite: "envoy". AppendIfAbsent: the
 	// backend's, or else "envoy". PassThrough if it is not stated.
 	// +optional
