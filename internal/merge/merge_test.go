@@ -340,3 +340,25 @@ func TestRootValue(t *testing.T) {
 		t.Error("the leaves are", l)
 	}
 }
+
+// TestWithout: of lists that merge by keys nothing is left that the other value has, too, whatever else it states.
+func TestWithout(t *testing.T) {
+	m := newType(t)
+	for _, c := range []struct{ name, value, keyed, want string }{
+		{"an element", `{"providers": [{"name": "a", "issuer": "x"}, {"name": "b"}]}`, `{"providers": [{"name": "a"}]}`,
+			`{"providers":[{"name":"b"}]}`},
+		{"two keys", `{"pairs": [{"kind": "a", "port": 1}, {"kind": "a", "port": 2}]}`,
+			`{"pairs": [{"kind": "a", "port": 1, "on": true}]}`, `{"pairs":[{"kind":"a","port":2}]}`},
+		{"fields and sets stay", `{"request": "1s", "codes": [1]}`, `{"request": "2s", "codes": [1]}`,
+			`{"codes":[1],"request":"1s"}`},
+		{"nothing", `null`, `{"providers": [{"name": "a"}]}`, `null`},
+	} {
+		before := read(t, c.value)
+		if got := written(t, m.Without(before, read(t, c.keyed))); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+		if written(t, before) != written(t, read(t, c.value)) {
+			t.Errorf("%s: the value was changed", c.name)
+		}
+	}
+}

@@ -136,3 +136,14 @@ func TestSilence(t *testing.T) {
 		t.Errorf("%+v", silent)
 	}
 }
+
+// TestLastingComesFirst: the nearest of a name counts, and what lasts comes first, wherever it is stated once more.
+func TestLastingComesFirst(t *testing.T) {
+	remove := plan.Setting{Slot: Authn, Name: "sanitize/x-user", Lasting: true}
+	far := plan.Setting{Slot: Authn, Name: "user"}
+	near := plan.Setting{Slot: Authn, Name: "user", Entries: []string{"near"}}
+	joined := Join([]plan.Setting{remove, far, remove}, []plan.Setting{near, remove})
+	if len(joined) != 2 || joined[0].Name != remove.Name || len(joined[1].Entries) != 1 {
+		t.Errorf("joined to %+v", joined)
+	}
+}
