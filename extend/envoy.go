@@ -81,8 +81,9 @@ type EnvoyBackend interface {
 // secretSuffix ends the names of filters whose configuration must not be shown.
 const secretSuffix = ".secret"
 
-// SecretFilter is the name of a filter whose configuration has a secret in it: Cardea prints the name, and leaves out
-// the configuration.
+// SecretFilter is the name of a filter of rules whose configuration has a secret in it: Cardea prints the name, and
+// leaves out the configuration. Of filters of listeners and backends only fields are left out that Envoy's protos mark
+// as sensitive.
 func SecretFilter(name string) string { return name + secretSuffix }
 
 // IsSecretFilter tells whether a name is one of SecretFilter.
