@@ -158,9 +158,15 @@ func (p *place) install() {
 	}
 }
 
-// wantLogged wants a text in the log, so many times.
+// wantLogged wants a text in the log, so many times. What is known may be told a moment later.
 func (r *reading) wantLogged(text string, times int) {
 	r.t.Helper()
+	eventually(r.t, func() error {
+		if n := strings.Count(r.log.String(), text); n < times {
+			return fmt.Errorf("logged %d times, want %d: %s\n%s", n, times, text, r.log)
+		}
+		return nil
+	})
 	if n := strings.Count(r.log.String(), text); n != times {
 		r.t.Errorf("logged %d times, want %d: %s\n%s", n, times, text, r.log)
 	}
