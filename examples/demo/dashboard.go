@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,21 +60,12 @@ func (s *setup) dashboardShows(ctx context.Context) error {
 		return nil
 	}
 	return eventually(ctx, func() error {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.dashboardURL(), nil)
+		status, page, err := get(ctx, s.dashboardURL())
 		if err != nil {
 			return err
 		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			return err
-		}
-		defer response.Body.Close()
-		page, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
-		if err != nil {
-			return err
-		}
-		if !strings.Contains(string(page), "<td>httproute/") {
-			return fmt.Errorf("%s has no row of a route: %d %s", s.dashboardURL(), response.StatusCode, page)
+		if !strings.Contains(page, "<td>httproute/") {
+			return fmt.Errorf("%s has no row of a route: %d %s", s.dashboardURL(), status, page)
 		}
 		fmt.Println("ok   the dashboard has a row for each route")
 		return nil

@@ -105,21 +105,26 @@ func (s setup) program(name string) string {
 
 // ready returns nil if Cardea's first configuration is live.
 func (s setup) ready(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/readyz", s.admin),
-		nil)
+	status, body, err := get(ctx, fmt.Sprintf("http://127.0.0.1:%d/readyz", s.admin))
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("cardea is not ready: %s", strings.TrimSpace(body))
+	}
+	return err
+}
+
+// get is a page, of which the first MiB is read.
+func get(ctx context.Context, url string) (status int, body string, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return err
+		return 0, "", err
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return err
+		return 0, "", err
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<16))
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("cardea is not ready: %s", strings.TrimSpace(string(body)))
-	}
-	return err
+	text, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	return response.StatusCode, string(text), err
 }
 
 // lines is a slog.Handler that prints only what a program prints, after its name.
