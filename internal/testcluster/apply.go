@@ -11,6 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
@@ -89,8 +90,7 @@ func applyOne(
 	if kind.Kind != "CustomResourceDefinition" {
 		return nil
 	}
-	defer mapper.Reset()
-	return wait(ctx, func() error {
+	if err := wait(ctx, func() error {
 		definition, err := resource.Get(ctx, object.GetName(), metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -102,5 +102,19 @@ func applyOne(
 			}
 		}
 		return errors.Join(errors.New("the CRD is not established"), err)
+	}); err != nil {
+		return err
+	}
+	return wait(ctx, func() error { // discovery lists a kind some time after it is established
+		defer mapper.Reset()
+		_, err := mapper.RESTMapping(defined(object))
+		return err
 	})
+}
+
+// defined is the kind that a CRD defines.
+func defined(definition *unstructured.Unstructured) schema.GroupKind {
+	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
+	return schema.GroupKind{Group: group, Kind: kind}
 }
