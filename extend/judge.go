@@ -7,7 +7,7 @@ type Request = request.Request
 
 // Verdict is what a proxy does with a request because of a feature. The zero Verdict: it lets it pass. One with a
 // Status answers the request; with If, only if what If says is not so, which can't be told: "the token is accepted by
-// corp". One with If alone: what the backend gets depends on it.
+// corp". One with If alone: what the backend gets depends on it. ByAddress: what If says depends on the client's address.
 type Verdict = request.Verdict
 
 // AnyStatus is the Status of an answer that somebody else makes, such as an authorization server.

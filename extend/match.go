@@ -208,6 +208,11 @@ func (m RequestMatch) NeedsIdentity() bool {
 	return m.RequestParts.needsIdentity() || m.Not != nil && m.Not.needsIdentity()
 }
 
+// ByAddress tells whether a match depends on the client's address.
+func (m RequestMatch) ByAddress() bool {
+	return len(m.ClientCIDRs) > 0 || m.Not != nil && len(m.Not.ClientCIDRs) > 0
+}
+
 // Reads tells whether a match depends on one of some headers, whose names are in small letters.
 func (m RequestMatch) Reads(headers []string) bool {
 	return m.RequestParts.reads(headers) || m.Not != nil && m.Not.reads(headers)

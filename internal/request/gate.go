@@ -41,4 +41,6 @@ type Verdict struct {
 	// If is what decides that can't be told, "the token is accepted by corp": if so the request passes, else it gets
 	// Status. Without a Status it passes all the same, and what the backend gets depends on it.
 	If string `json:"if,omitempty"`
+	// ByAddress: the client's address decides that. Whoever tells it says where the address is from.
+	ByAddress bool `json:"-"`
 }

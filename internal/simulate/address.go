@@ -50,6 +50,15 @@ func (s *simulation) edge(m *hcmv3.HttpConnectionManager) {
 	h.Set("X-Envoy-External-Address", client)
 }
 
+// pass notes what has to be so for the request to get further. Behind a load balancer a connection's address is the load
+// balancer's: who uses addresses there is told.
+func (s *simulation) pass(v request.Verdict) {
+	if v.ByAddress && s.ofPeer {
+		v.If += ", by the connection's address: no ClientPolicy of the listener finds another"
+	}
+	s.gates = append(s.gates, v)
+}
+
 // fromEnd is an address of X-Forwarded-For, counted from its end; that of the connection if there is none.
 func fromEnd(forwarded string, n int) string {
 	list := strings.Split(forwarded, ",")

@@ -71,7 +71,7 @@ func (s *simulation) entrance(filter *hcmv3.HttpFilter) bool {
 	for _, v := range gate.Judge(s.request) {
 		switch {
 		case v.If != "":
-			s.gates = append(s.gates, v)
+			s.pass(v)
 		case v.Status != 0:
 			s.result.Refused = gate.Feature + " of its listener answers it"
 			s.answer(v.Status)
@@ -229,7 +229,7 @@ func (s *simulation) gate(key request.GateKey, r *routev3.Route, f *filtered) bo
 	for _, v := range gate.Judge(f.changed(s.request)) {
 		switch {
 		case v.If != "":
-			s.gates = append(s.gates, v)
+			s.pass(v)
 		case v.Status != 0:
 			f.answer = &Outcome{Route: r.GetName(), Match: r.GetMatch(), Effect: request.Effect{Status: v.Status}}
 			return true

@@ -40,6 +40,7 @@ func (s *simulation) listener() *listenerv3.Listener {
 		"enable_reuse_port",
 		"per_connection_buffer_limit_bytes", "access_log", "traffic_direction", "tcp_backlog_size", "tcp_keepalive",
 		"listener_filters_timeout")
+	s.ofPeer = true
 	for _, f := range found.GetListenerFilters() {
 		proxied := new(proxyprotocolv3.ProxyProtocol)
 		switch {
@@ -48,6 +49,8 @@ func (s *simulation) listener() *listenerv3.Listener {
 			s.missing(f.GetName())
 		case !proxied.GetAllowRequestsWithoutProxyProtocol(): // whether a load balancer sends a header before it
 			s.missing(f.GetName() + ".required")
+		default:
+			s.ofPeer = false
 		}
 	}
 	return found

@@ -26,6 +26,7 @@ func (s *simulation) claim(m *hcmv3.HttpConnectionManager) bool {
 	h := s.request.Header
 	s.certificate(m)
 	edge := m.GetUseRemoteAddress().GetValue()
+	s.ofPeer = s.ofPeer && edge && m.GetXffNumTrustedHops() == 0
 	if edge {
 		s.edge(m)
 	} else if !s.detect(m) {

@@ -17,6 +17,7 @@ type simulation struct {
 	share   float64         // of the requests like it, that get here
 	manager *hcmv3.HttpConnectionManager
 	filters []*hcmv3.HttpFilter // of the connection manager, without the router
+	ofPeer  bool                // the client's address is the connection's
 	gates   []request.Verdict   // that the request has passed, if what they say is so
 	result  Result
 }

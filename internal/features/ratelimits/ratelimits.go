@@ -52,6 +52,7 @@ func judge(_ extend.Request, v Value) (list []extend.Verdict) {
 			if l.Late != early && !l.Shadow {
 				list = append(list, extend.Verdict{
 					Status: http.StatusTooManyRequests, If: fmt.Sprintf("limit %s (%s) is not used up", l.Name, l.rate()),
+					ByAddress: l.byAddress(),
 				})
 			}
 		}
@@ -97,6 +98,11 @@ func (l Counted) rate() string {
 		text += ", of requests with " + strings.Join(when, "; or ")
 	}
 	return text
+}
+
+func (l Counted) byAddress() bool {
+	return slices.ContainsFunc(l.Per, func(d extend.RequestDimension) bool { return d.ClientAddress != nil }) ||
+		slices.ContainsFunc(l.When, extend.RequestMatch.ByAddress)
 }
 
 // interval is a duration without parts that are zero: "1h", not "1h0m0s".

@@ -116,7 +116,7 @@ func TestJudge(t *testing.T) {
 	got := judge(extend.Request{}, v)
 	want := []extend.Verdict{
 		{Status: 429, If: "limit address (100 per 1m30s for each client address and method, of requests with method POST) " +
-			"is not used up"},
+			"is not used up", ByAddress: true},
 		{Status: 429, If: "limit late (1 per 1h) is not used up"},
 	}
 	if len(said) > 0 || !slices.Equal(got, want) {
