@@ -7,7 +7,7 @@ PARALLEL := -p 2
 RACE := $(addprefix ./internal/,flow/... xds/... proxyfiles/... files/... process/... admin/... kube/... status/... deploy/... certs/... server/...)
 
 .DEFAULT_GOAL := all
-.PHONY: all build lint test demo cluster conformance suite bench calls golden generate image release envoy prometheus kubernetes clean help
+.PHONY: all build lint test demo cluster conformance suite bench calls golden generate image release envoy prometheus h2load kubernetes clean help
 
 all: build lint test ## build, lint and test
 
@@ -18,7 +18,7 @@ lint: ## run go vet and gofmt
 	$(GO) vet $(PARALLEL) ./...
 	@bad=$$($$($(GO) env GOROOT)/bin/gofmt -l .); [ -z "$$bad" ] || { echo "not formatted (gofmt -w would):"; echo "$$bad"; exit 1; }
 
-test: envoy kubernetes prometheus lint ## run all tests
+test: envoy kubernetes prometheus h2load lint ## run all tests
 	$(GO) test $(PARALLEL) -timeout 30m ./...
 	$(GO) test -C extend/schemagen $(PARALLEL) ./...
 	@if command -v "$$($(GO) env CC)" >/dev/null; then set -x; $(GO) test $(PARALLEL) -race -timeout 30m $(RACE); \
@@ -77,6 +77,9 @@ envoy: ## download Envoy into the cache folder
 prometheus: ## get Prometheus into the cache folder, where it comes from a Debian package
 	@hack/get-prometheus.sh >/dev/null || true
 
+h2load: ## get h2load into the cache folder, where it comes from a Debian package
+	@hack/get-h2load.sh >/dev/null || true
+
 kubernetes: ## build the programs of the test cluster into the cache folder: once, 7 minutes
 	@[ "$$(uname -s) $$(id -u)" != "Linux 0" ] || hack/get-cluster.sh >/dev/null
 
@@ -84,4 +87,4 @@ clean: ## remove bin/ and dist/
 	rm -rf bin dist
 
 help: ## print this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 12

@@ -43,7 +43,7 @@ var durationBuckets = []float64{5, 25, 100, 250, 1000, 5000}
 
 // backendMetrics are the statistics of a backend that are kept.
 const backendMetrics = `membership_(healthy|total)|upstream_cx_(active|total|connect_fail)|` +
-	`upstream_rq_(active|timeout|retry|pending_overflow)|outlier_detection\.ejections_active|` +
+	`upstream_rq_(active|timeout|retry|(active|pending)_overflow)|outlier_detection\.ejections_active|` +
 	`ssl\.(connection_error|fail_verify_error)`
 
 // listenerMetrics are the statistics of a port that are kept: of its connections, and of its requests.
