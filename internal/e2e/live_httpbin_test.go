@@ -84,8 +84,8 @@ func (b *httpbin) streamTimeout(t *testing.T) {
 // A status that is not stated is not tried again; nine in ten million answers would fail of those that are.
 func (b *httpbin) retries(t *testing.T) {
 	b.is(t, "retry.example/status/503", http.StatusServiceUnavailable, "")
-	b.is(t, "retry.example/status/418", http.StatusTeapot, "")
-	for path, want := range map[string]int{"/status/503": 11, "/status/418": 1} {
+	b.is(t, "retry.example/status/409", http.StatusConflict, "")
+	for path, want := range map[string]int{"/status/503": 11, "/status/409": 1} {
 		if n := b.asked(t, path).Requests; n != want {
 			t.Errorf("the backend was asked for %s %d times, want %d", path, n, want)
 		}
