@@ -84,12 +84,19 @@ func (b Bytes) String() string { return "***" }
 // GoString implements fmt.GoStringer.
 func (b Bytes) GoString() string { return "***" }
 
-// MarshalJSON implements json.Marshaler.
-func (b Bytes) MarshalJSON() ([]byte, error) { return []byte(`"***"`), nil }
+// MarshalJSON implements json.Marshaler. Whether there is a value at all is no secret.
+func (b Bytes) MarshalJSON() ([]byte, error) {
+	if b == nil {
+		return []byte("null"), nil
+	}
+	return []byte(`"***"`), nil
+}
 
 // UnmarshalJSON implements json.Unmarshaler: what was hidden stays so.
-func (b *Bytes) UnmarshalJSON([]byte) error {
-	*b = Bytes("***")
+func (b *Bytes) UnmarshalJSON(text []byte) error {
+	if *b = nil; string(text) != "null" {
+		*b = Bytes("***")
+	}
 	return nil
 }
 

@@ -41,6 +41,13 @@ type Verdict struct {
 	// If is what decides that can't be told, "the token is accepted by corp": if so the request passes, else it gets
 	// Status. Without a Status it passes all the same, and what the backend gets depends on it.
 	If string `json:"if,omitempty"`
+	// RefusedIf is the opposite of If, "limit a is used up": if so the request gets Status, else it passes.
+	RefusedIf string `json:"refusedIf,omitempty"`
+	// At is the slot of the filter that does so, if it may be a later one than the feature's first; "": that one.
+	At string `json:"-"`
 	// ByAddress: the client's address decides that. Whoever tells it says where the address is from.
 	ByAddress bool `json:"-"`
 }
+
+// Open tells whether what decides can't be told.
+func (v Verdict) Open() bool { return v.If != "" || v.RefusedIf != "" }

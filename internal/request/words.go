@@ -38,10 +38,12 @@ func (e Effect) Words(sent Request) []string {
 	}
 	w.limits(e.Limits)
 	for _, g := range e.Gates {
-		switch g.Status {
-		case 0:
+		switch {
+		case g.RefusedIf != "":
+			w.say("%d if %s", g.Status, g.RefusedIf)
+		case g.Status == 0:
 			w.say("what the backend gets depends on whether %s", g.If)
-		case AnyStatus:
+		case g.Status == AnyStatus:
 			w.say("another's answer unless %s", g.If)
 		default:
 			w.say("%d unless %s", g.Status, g.If)

@@ -50,11 +50,16 @@ func (s *simulation) edge(m *hcmv3.HttpConnectionManager) {
 	h.Set("X-Envoy-External-Address", client)
 }
 
-// pass notes what has to be so for the request to get further. Behind a load balancer a connection's address is the load
-// balancer's: who uses addresses there is told.
+// pass notes what has to be so for the request to get further. Behind a load balancer a connection's address is the
+// load balancer's: who uses addresses there is told.
 func (s *simulation) pass(v request.Verdict) {
 	if v.ByAddress && s.ofPeer {
-		v.If += ", by the connection's address: no ClientPolicy of the listener finds another"
+		const whose = ", by the connection's address: no ClientPolicy of the listener finds another"
+		if v.RefusedIf != "" {
+			v.RefusedIf += whose
+		} else {
+			v.If += whose
+		}
 	}
 	s.gates = append(s.gates, v)
 }

@@ -23,6 +23,7 @@ type filtered struct {
 	response []request.Edit                     // of whatever is answered later
 	session  *statefulsessionv3.StatefulSession // nil: none
 	judged   []string                           // features that were asked what they do
+	later    []request.Verdict                  // of filters that the request has not come to
 }
 
 // The filters that do nothing where no level has settings for them.
@@ -70,7 +71,7 @@ func (s *simulation) entrance(filter *hcmv3.HttpFilter) bool {
 	}
 	for _, v := range gate.Judge(s.request) {
 		switch {
-		case v.If != "":
+		case v.Open():
 			s.pass(v)
 		case v.Status != 0:
 			s.result.Refused = gate.Feature + " of its listener answers it"
@@ -91,6 +92,7 @@ func (s *simulation) filter(t *table, v *routev3.VirtualHost, r *routev3.Route) 
 	for _, filter := range s.filters {
 		name := filter.GetName()
 		listed[name] = true
+		s.due(name, r, &f)
 		var settings []*anypb.Any
 		for _, level := range levels {
 			if own := level[name]; own != nil {
@@ -113,6 +115,9 @@ func (s *simulation) filter(t *table, v *routev3.VirtualHost, r *routev3.Route) 
 		if !known && !s.gate(setKey(name, settings[len(settings)-1]), r, &f) {
 			s.missing(name)
 		}
+	}
+	for len(f.later) > 0 { // of slots that are not listed
+		s.due(f.later[0].At, r, &f)
 	}
 	for _, level := range levels {
 		for name := range level {
@@ -226,14 +231,29 @@ func (s *simulation) gate(key request.GateKey, r *routev3.Route, f *filtered) bo
 		return true
 	}
 	f.judged = append(f.judged, gate.Feature)
-	for _, v := range gate.Judge(f.changed(s.request)) {
+	s.judge(key.Slot, gate.Judge(f.changed(s.request)), r, f)
+	return true
+}
+
+// judge does what verdicts say, up to one that answers. Those of other slots have to wait.
+func (s *simulation) judge(slot string, list []request.Verdict, r *routev3.Route, f *filtered) {
+	for _, v := range list {
 		switch {
-		case v.If != "":
+		case f.answer != nil:
+			return
+		case v.At != "" && v.At != slot:
+			f.later = append(f.later, v)
+		case v.Open():
 			s.pass(v)
 		case v.Status != 0:
 			f.answer = &Outcome{Route: r.GetName(), Match: r.GetMatch(), Effect: request.Effect{Status: v.Status}}
-			return true
 		}
 	}
-	return true
+}
+
+// due does what verdicts say that waited for a slot.
+func (s *simulation) due(slot string, r *routev3.Route, f *filtered) {
+	waiting := f.later
+	f.later = nil
+	s.judge(slot, waiting, r, f)
 }

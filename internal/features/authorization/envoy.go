@@ -3,7 +3,6 @@ package authorization
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
 	filterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
@@ -116,45 +115,4 @@ func (v Value) needsIdentity(e Entry) bool {
 	return slices.ContainsFunc(e.Matches, func(m extend.RequestMatch) bool {
 		return m.NeedsIdentity() || m.Reads(v.Headers)
 	})
-}
-
-// judge tells what each request has to be.
-func judge(_ extend.Request, v Value) (list []extend.Verdict) {
-	refused := func(by bool, format string, args ...any) {
-		list = append(list, extend.Verdict{Status: only, If: fmt.Sprintf(format, args...), ByAddress: by})
-	}
-	for _, e := range v.Deny {
-		if e.Mode != Shadow {
-			refused(byAddress(e), "it is not what %s denies (%s)", e.Name, words(e))
-		}
-	}
-	for _, e := range v.Require {
-		if e.Mode != Shadow {
-			refused(byAddress(e), "it is what %s requires (%s)", e.Name, words(e))
-		}
-	}
-	var allowed []string
-	by := false
-	for _, e := range v.Allow {
-		if e.Mode != Shadow {
-			by = by || byAddress(e)
-			allowed = append(allowed, fmt.Sprintf("%s (%s)", e.Name, words(e)))
-		}
-	}
-	if len(allowed) > 0 {
-		refused(by, "it is what is allowed by %s", strings.Join(allowed, " or "))
-	}
-	return list
-}
-
-func byAddress(e Entry) bool {
-	return slices.ContainsFunc(e.Matches, extend.RequestMatch.ByAddress)
-}
-
-func words(e Entry) string {
-	var all []string
-	for _, m := range e.Matches {
-		all = append(all, extend.Words(m))
-	}
-	return strings.Join(all, "; or ")
 }

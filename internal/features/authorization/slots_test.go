@@ -45,22 +45,3 @@ func TestWhatNeedsAnIdentityComesAfterAuthentication(t *testing.T) {
 		}
 	}
 }
-
-// TestJudge: each thing that has to be so is told, but for what is only counted.
-func TestJudge(t *testing.T) {
-	of := func(method string) []extend.RequestMatch {
-		return []extend.RequestMatch{{RequestParts: extend.RequestParts{Methods: []string{method}}}}
-	}
-	v := Value{
-		Deny:    []Entry{{Name: "a", Matches: of("PUT")}, {Name: "b", Matches: of("POST"), Mode: Shadow}},
-		Require: []Entry{{Name: "c", Matches: of("GET")}},
-		Allow:   []Entry{{Name: "d", Matches: of("GET")}, {Name: "e", Matches: of("HEAD")}},
-	}
-	want := []extend.Verdict{
-		{Status: 403, If: "it is not what a denies (method PUT)"}, {Status: 403, If: "it is what c requires (method GET)"},
-		{Status: 403, If: "it is what is allowed by d (method GET) or e (method HEAD)"},
-	}
-	if got := judge(extend.Request{}, v); !slices.Equal(got, want) {
-		t.Errorf("got  %v\nwant %v", got, want)
-	}
-}

@@ -45,19 +45,27 @@ var Feature = extend.Feature[Spec, Value]{
 	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render}, Judge: judge, Words: words,
 }
 
-// judge tells which limits may be used up: what was counted before a request can't be told.
-func judge(_ extend.Request, v Value) (list []extend.Verdict) {
+// judge tells which limits may be used up: what was counted before a request can't be told. One that does not count the
+// request refuses nothing.
+func judge(q extend.Request, v Value) (list []extend.Verdict) {
 	for _, early := range []bool{true, false} {
 		for _, l := range v.Limits {
-			if l.Late != early && !l.Shadow {
+			if l.Late != early && !l.Shadow && l.counts(q) {
 				list = append(list, extend.Verdict{
-					Status: http.StatusTooManyRequests, If: fmt.Sprintf("limit %s (%s) is not used up", l.Name, l.rate()),
-					ByAddress: l.byAddress(),
+					Status: http.StatusTooManyRequests, RefusedIf: fmt.Sprintf("limit %s (%s) is used up", l.Name, l.rate()),
+					ByAddress: l.byAddress(), At: string(l.slot()),
 				})
 			}
 		}
 	}
 	return list
+}
+
+// counts tells whether a limit may count a request.
+func (l Counted) counts(q extend.Request) bool {
+	return len(l.When) == 0 || slices.ContainsFunc(l.When, func(m extend.RequestMatch) bool {
+		return m.Takes(q, l.Late) != extend.CertainlyNot
+	})
 }
 
 func words(v Value) (list []string) {

@@ -106,21 +106,25 @@ func TestWhereLimitsCount(t *testing.T) {
 	}
 }
 
-// TestJudge: of a limit it can't be told whether it is used up; one in shadow mode answers nothing.
+// TestJudge: of a limit it can't be told whether it is used up; one in shadow mode answers nothing, nor does one that
+// counts other requests.
 func TestJudge(t *testing.T) {
 	late, shadow, address := perHour("late", 1), perHour("shadow", 1), perHour("address", 100)
 	late.At, shadow.Mode, address.Interval = AfterAuthentication, Shadow, new(gatewayv1.Duration("90s"))
 	address.Per = []extend.RequestDimension{{ClientAddress: &extend.AddressDimension{}}, {Method: &extend.Empty{}}}
 	address.When = []extend.RequestMatch{{RequestParts: extend.RequestParts{Methods: []string{"POST"}}}}
 	v, said := readAs("a", late, shadow, address)
-	got := judge(extend.Request{}, v)
+	got := judge(extend.Request{Method: "POST"}, v)
 	want := []extend.Verdict{
-		{Status: 429, If: "limit address (100 per 1m30s for each client address and method, of requests with method POST) " +
-			"is not used up", ByAddress: true},
-		{Status: 429, If: "limit late (1 per 1h) is not used up"},
+		{Status: 429, RefusedIf: "limit address (100 per 1m30s for each client address and method, of requests with method " +
+			"POST) is used up", ByAddress: true, At: "limits-early"},
+		{Status: 429, RefusedIf: "limit late (1 per 1h) is used up", At: "limits-late"},
 	}
 	if len(said) > 0 || !slices.Equal(got, want) {
 		t.Errorf("%+v %v, want %+v", got, said, want)
+	}
+	if got = judge(extend.Request{Method: "GET"}, v); !slices.Equal(got, want[1:]) {
+		t.Errorf("of another method: %+v, want %+v", got, want[1:])
 	}
 }
 

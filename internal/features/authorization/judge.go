@@ -1,0 +1,100 @@
+package authorization
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cardea.dev/cardea/extend"
+)
+
+// judge tells which entries refuse a request. What the request itself decides is decided: only what else an entry
+// depends on is told.
+func judge(q extend.Request, v Value) []extend.Verdict {
+	j := judged{request: q, of: v}
+	for _, e := range v.Deny {
+		if e.Mode != Shadow {
+			d := j.entry(e, v.slot([]Entry{e}))
+			d.holds = -d.holds
+			j.add(d, extend.Verdict{RefusedIf: fmt.Sprintf("%s denies it (%s)", e.Name, d.words)})
+		}
+	}
+	for _, e := range v.Require {
+		if e.Mode != Shadow {
+			d := j.entry(e, v.slot([]Entry{e}))
+			j.add(d, extend.Verdict{If: fmt.Sprintf("it is what %s requires (%s)", e.Name, d.words)})
+		}
+	}
+	j.allow()
+	var list []extend.Verdict
+	for _, verdict := range j.verdicts {
+		refused := extend.Verdict{Status: only, At: verdict.At}
+		if verdict == refused || !slices.Contains(j.verdicts, refused) {
+			list = append(list, verdict) // else it is refused anyway
+		}
+	}
+	return list
+}
+
+// judged is what is told of a request.
+type judged struct {
+	request  extend.Request
+	of       Value
+	verdicts []extend.Verdict
+}
+
+// decision is whether a request passes, as far as that can be told.
+type decision struct {
+	holds     extend.Truth
+	at        extend.Slot
+	words     string // what it depends on
+	byAddress bool
+}
+
+// entry tells whether an entry, whose filter is in a slot, takes the request. What authentication may have changed is
+// not known after it.
+func (j *judged) entry(e Entry, at extend.Slot) decision {
+	d := decision{holds: extend.CertainlyNot, at: at}
+	var open []string
+	for _, m := range e.Matches {
+		t := m.Takes(j.request, at != extend.SlotGuard)
+		if t == extend.Unknown {
+			open = append(open, extend.Words(m))
+			d.byAddress = d.byAddress || m.ByAddress()
+		}
+		d.holds = max(d.holds, t)
+	}
+	d.words = strings.Join(open, "; or ")
+	return d
+}
+
+// add tells of a decision; open is the verdict if it can't be told.
+func (j *judged) add(d decision, open extend.Verdict) {
+	if d.holds == extend.Certainly {
+		return
+	}
+	v := extend.Verdict{Status: only, At: string(d.at)}
+	if d.holds == extend.Unknown {
+		v.If, v.RefusedIf, v.ByAddress = open.If, open.RefusedIf, d.byAddress
+	}
+	j.verdicts = append(j.verdicts, v)
+}
+
+func (j *judged) allow() {
+	if !slices.ContainsFunc(j.of.Allow, func(e Entry) bool { return e.Mode != Shadow }) {
+		return
+	}
+	all := decision{holds: extend.CertainlyNot, at: j.of.slot(j.of.Allow)}
+	var open []string
+	for _, e := range j.of.Allow {
+		if e.Mode == Shadow {
+			continue
+		}
+		d := j.entry(e, all.at)
+		if d.holds == extend.Unknown {
+			open = append(open, fmt.Sprintf("%s (%s)", e.Name, d.words))
+		}
+		all.holds, all.byAddress = max(all.holds, d.holds), all.byAddress || d.byAddress
+	}
+	j.add(all, extend.Verdict{If: "it is what is allowed by " + strings.Join(open, " or ")})
+}
