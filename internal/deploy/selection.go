@@ -51,7 +51,11 @@ func (d *Deployer) reconcileSelection(ctx context.Context, ref model.ObjectRef) 
 	}
 	if name != "" {
 		d.remembers(ref, name)
-		if want.texts[service], err = json.Marshal(selectorService(ref, s, name)); err != nil {
+		known := selectorService(ref, s, name)
+		if len(made) > 0 {
+			known.WithUID(made[0].GetUID()) // the watch may not know yet that it is gone: its name does not come back
+		}
+		if want.texts[service], err = json.Marshal(known); err != nil {
 			return 0, err
 		}
 		d.update(ctx, ref, plan.Proxy{UID: s.UID, Name: name}, service, want, &o)
