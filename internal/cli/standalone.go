@@ -72,6 +72,8 @@ port 443 at 8443.`,
 		"time between the steps of an edit of files, which proxies of the data plane EnvoyConfigMap read by themselves")
 	f.StringVar(&o.AccessLog, "access-log", "",
 		"file that the proxies log requests to, as lines of JSON (default: no such file)")
+	f.BoolVar(&o.Strict, "strict", false,
+		"do not start if an object of the folder has a mistake because of which it is left out, such as a mistyped field")
 	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&format, "log-format", "text", "text or json")
 	completeFlag(cmd, "admin", admin.DefaultAddr)

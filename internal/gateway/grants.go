@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"strings"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -44,8 +45,8 @@ func (g *grants) permit(c *flow.Ctx, from, to model.ObjectRef) bool {
 
 // refusal says that from may not refer to to, and which ReferenceGrant let it until lately.
 func (g *grants) refusal(c *flow.Ctx, from, to model.ObjectRef) string {
-	says := fmt.Sprintf("no ReferenceGrant in namespace %s lets %ss of namespace %s refer to %s", to.Namespace(),
-		from.Kind(), from.Namespace(), to)
+	says := fmt.Sprintf("no ReferenceGrant in namespace %s lets %s of namespace %s refer to %s", to.Namespace(),
+		strings.Replace(from.Kind().String()+"s", "Policys", "Policies", 1), from.Namespace(), to)
 	there, _ := flow.Fetch(c, g.withdrawn, to.Namespace())
 	for ref, grant := range there.All() {
 		if input.Permits(grant.Spec, from, to) {

@@ -75,6 +75,25 @@ func Check(ctx context.Context, o Options, out io.Writer) (errors int, err error
 	return errors, err
 }
 
+// readable returns an error if something of a folder can't be read, or has a mistake because of which it is left out: a
+// policy that is left out protects nothing.
+func readable(o Options) error {
+	_, folder, err := load(o)
+	if err != nil {
+		return err
+	}
+	var list []string
+	for _, p := range folder.Problems() {
+		if p.Severity == model.Error {
+			list = append(list, oneLine(p.String()))
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the folder has mistakes, and with --strict nothing starts:\n%s", strings.Join(list, "\n"))
+}
+
 // declaredBy are the objects that a folder declares, but for those that are there without a file.
 func declaredBy(w *world.World, place where) (list []input.Content) {
 	w.Graph.View(func(v flow.View) {

@@ -33,8 +33,7 @@ func explained(folder *files.Folder) explain.Config {
 		if broken == 0 {
 			return nil
 		}
-		return []string{fmt.Sprintf("%d mistakes in files are left out of this answer; `cardea check` shows them",
-			broken)}
+		return []string{fmt.Sprintf("mistakes in files are left out of this answer (%d); `cardea check` shows them", broken)}
 	}
 	problems := func(ref model.ObjectRef) (list []model.Finding) {
 		for _, p := range folder.Problems() {

@@ -29,6 +29,7 @@ type Options struct {
 	WorkDir    string            // for the proxies' sockets and bootstraps; "" makes a temporary one
 	// ConfigMapSync is the time between the steps of an edit of files that proxies read by themselves.
 	ConfigMapSync time.Duration
+	Strict        bool   // Run does not start with a folder of which something can't be read
 	AccessLog     string // the file that proxies log requests to; "": none
 	CacheDir      string // what Run remembers for the next run; "" is the user's cache folder
 	Log           *slog.Logger

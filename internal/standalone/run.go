@@ -16,6 +16,11 @@ import (
 // Run serves a folder until ctx is done: it reads and follows it, and keeps one proxy for each Gateway. When it
 // returns, every process that it started has ended. The error says what kept it from starting, or what failed.
 func Run(ctx context.Context, o Options) (err error) {
+	if o.Strict {
+		if err := readable(o); err != nil {
+			return err
+		}
+	}
 	programs, err := findPrograms(ctx, o)
 	if err != nil {
 		return err

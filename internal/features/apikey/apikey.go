@@ -47,6 +47,7 @@ type Spec struct {
 	// Clients are those of the keys' clients that may pass; others get 403. Nothing stated: all.
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253

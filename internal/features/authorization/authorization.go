@@ -24,18 +24,21 @@ type Spec struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	Deny []Entry `json:"deny,omitempty"`
 	// Require refuses requests that are not of each entry.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	Require []Entry `json:"require,omitempty"`
-	// Allow refuses requests that are of none of the entries. Without entries all pass.
+	// Allow refuses requests that are of none of the entries. Nothing stated: all pass.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	Allow []Entry `json:"allow,omitempty"`
 }

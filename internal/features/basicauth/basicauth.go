@@ -23,7 +23,8 @@ import (
 //go:embed schema.json
 var schema []byte
 
-// Spec asks for a user's name and password (RFC 7617). A request without, or with wrong ones, is answered with 401.
+// Spec asks for a user's name and password (RFC 7617). A request without, or with wrong ones, is answered with 401. The
+// backend gets the header Authorization as it was sent; a TrafficPolicy's headers.request.remove takes it off.
 type Spec struct {
 	// UsersRef names a Secret. Its entry .htpasswd has a user on each line, as `htpasswd -s` writes it: user:{SHA}hash.
 	// Other hashes are refused: Envoy reads none.

@@ -44,7 +44,7 @@ type Page struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
 	Headers []extend.NamedMatch `json:"headers,omitempty"`
-	// From is who made the error: Proxy, Backend or Any. Nothing stated: Any.
+	// From is who made the error: Proxy, Backend or Any. Nothing stated: Any. A directResponse is the proxy's, too.
 	// +optional
 	From Origin `json:"from,omitempty"`
 	// Accept are types of content of which the client must have named one in the header Accept: text/html. Ranges
