@@ -24,7 +24,7 @@ func (s *simulation) act(t *table, v *routev3.VirtualHost, r *routev3.Route) {
 	s.gates = nil
 	filtered := s.filter(t, v, r)
 	if answer := filtered.answer; answer != nil {
-		answer.Header = filtered.apply(answer.Header)
+		answer.Header = filtered.apply(answer.Status, answer.Header)
 		s.add(*answer)
 		return
 	}
@@ -51,9 +51,11 @@ func (s *simulation) direct(r *routev3.Route, status int, location string, edits
 		header.Set("Location", location)
 	}
 	for _, e := range s.edits(edits.response(), formats{request: s.request, response: header}) {
-		e.Apply(header)
+		if !f.replaced(status) {
+			e.Apply(header)
+		}
 	}
-	header = f.apply(header)
+	header = f.apply(status, header)
 	if values := header["Location"]; len(values) > 0 {
 		header.Set("Location", strings.Join(values, ",")) // an answer has one
 	}

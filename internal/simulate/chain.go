@@ -24,6 +24,7 @@ type filtered struct {
 	session  *statefulsessionv3.StatefulSession // nil: none
 	judged   []string                           // features that were asked what they do
 	later    []request.Verdict                  // of filters that the request has not come to
+	pages    bool                               // pages may replace errors, with none of the headers of answers
 }
 
 // The filters that do nothing where no level has settings for them.
@@ -32,6 +33,9 @@ const (
 	chainKind = "FilterChainConfig"
 	faultKind = "HTTPFault"
 )
+
+// pagesKind is a filter that replaces errors. Which of them is not simulated.
+const pagesKind = "CustomResponse"
 
 var inert = map[string]bool{corsKind: true, chainKind: true, "HeaderMutationPerRoute": true, "StatefulSession": true}
 
@@ -195,6 +199,7 @@ func (s *simulation) runBrought(slot string, filter *corev3.TypedExtensionConfig
 		s.fault(fault, r, f)
 		return
 	}
+	f.pages = f.pages || shortType(filter.GetTypedConfig().GetTypeUrl()) == pagesKind
 	session := new(statefulsessionv3.StatefulSession)
 	if err := filter.GetTypedConfig().UnmarshalTo(session); err != nil {
 		key := request.GateKey{

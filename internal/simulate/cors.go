@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"net/http"
+	"strings"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	corsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/cors/v3"
@@ -95,13 +96,18 @@ func (f *filtered) set(name, value string) {
 	f.response = append(f.response, request.Edit{Do: request.Set, Name: name, Value: value})
 }
 
-// apply makes the edits in an answer of the proxy's own.
-func (f *filtered) apply(h http.Header) http.Header {
+// apply makes the edits in an answer of the proxy's own. A page in place of it would have those for browsers only.
+func (f *filtered) apply(status int, h http.Header) http.Header {
 	if h == nil && len(f.response) > 0 {
 		h = http.Header{}
 	}
 	for _, e := range f.response {
-		e.Apply(h)
+		if !f.replaced(status) || strings.HasPrefix(e.Name, "Access-Control-") {
+			e.Apply(h)
+		}
 	}
 	return h
 }
+
+// replaced tells whether a page may replace an answer.
+func (f *filtered) replaced(status int) bool { return f.pages && status >= http.StatusBadRequest }

@@ -82,7 +82,7 @@ func (s *simulation) send(way sending, cluster string, w *routev3.WeightedCluste
 		o.Status, o.Mirrors = notFoundStatus(a.GetClusterNotFoundResponseCode()), nil
 	}
 	if o.Status != 0 {
-		o.Header = way.apply(o.Header)
+		o.Header = way.apply(o.Status, o.Header)
 		s.add(o)
 		return
 	}
