@@ -89,7 +89,8 @@ func (l Levels) Has(some Levels) bool { return l&some == some }
 type OnInvalid string
 
 const (
-	// Deny: they are answered with an error rather than served without.
+	// Deny: they are answered with an error rather than served without. Of a feature that is AtListener or AtPort,
+	// connections are closed.
 	Deny OnInvalid = "Deny"
 	// Skip: they are served without the feature.
 	Skip OnInvalid = "Skip"

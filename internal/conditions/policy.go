@@ -2,6 +2,7 @@ package conditions
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +24,13 @@ type PolicyFacts struct {
 	Lost       []string         // what of it does not count somewhere, and what does in its place; the first few
 	MoreLost   int              // how many more there are
 	Overridden bool             // nothing of it counts where it stands
+	Closed     []Closed
+}
+
+// Closed is a place where connections are closed, since what the policy states for them can't be served.
+type Closed struct {
+	Gateway model.ObjectRef
+	At      string // "listener http of Gateway infra/edge"
 }
 
 // PolicyAncestor is a Gateway that a policy reaches, or a target that leads to none.
@@ -116,6 +124,9 @@ func (p PolicyFacts) programmed(l *list, a PolicyAncestor, more int) {
 	case a.Missing != "" || a.Invalid != "":
 	case a.Unserved != "":
 		l.set(Programmed, false, "NotServed", a.Unserved)
+	case len(p.closed(a)) > 0:
+		l.set(Programmed, false, "Invalid", fmt.Sprintf("connections are closed until the policy is mended, see Accepted "+
+			"and ResolvedRefs: %s%s", model.Listed(p.closed(a)), suffix))
 	case p.Overridden:
 		l.set(Programmed, false, "Overridden", p.lost()+suffix)
 	case reason != "":
@@ -132,6 +143,16 @@ func (p PolicyFacts) programmed(l *list, a PolicyAncestor, more int) {
 	default:
 		l.set(Programmed, true, "Programmed", "acknowledged by the proxies"+suffix)
 	}
+}
+
+// closed are the places of a Gateway where connections are closed.
+func (p PolicyFacts) closed(a PolicyAncestor) (list []string) {
+	for _, c := range p.Closed {
+		if c.Gateway == a.Object && !slices.Contains(list, c.At) {
+			list = append(list, c.At)
+		}
+	}
+	return list
 }
 
 // wrong tells whether something of the policy can't be served.

@@ -83,6 +83,14 @@ var invalidWords = map[extend.OnInvalid]string{
 	extend.Keep: "the field is left out",
 }
 
+// invalidOf is what becomes of requests, or of connections, if a feature can't be served.
+func invalidOf(f *extend.Declared) string {
+	if f.OnInvalid == extend.Deny && f.Levels&(extend.AtListener|extend.AtPort) != 0 {
+		return "connections are closed"
+	}
+	return invalidWords[f.OnInvalid]
+}
+
 // featureTable writes the table of a feature, and returns the fields that no file shows.
 func featureTable(
 	t *testing.T, page *strings.Builder, files *perturbed, kind string, f *extend.Declared,
@@ -94,7 +102,7 @@ func featureTable(
 		}
 	}
 	fmt.Fprintf(page, "\n### %s\n\nStated at: %s. What can't be served (%s): %s.\n\n", f.Name, strings.Join(at, "; "),
-		f.OnInvalid, invalidWords[f.OnInvalid])
+		f.OnInvalid, invalidOf(f))
 	return table(t, page, files, kind, policykind.FieldsOf(f), false)
 }
 

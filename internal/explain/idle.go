@@ -5,6 +5,7 @@ import (
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/policy"
 )
 
 // idle tells which Gateways state a port, or would bind it, that none of their listeners can serve, and why: a few
@@ -31,6 +32,9 @@ func (q *asked) wrong(gateway model.ObjectRef, section string, serves bool) (not
 		how = "serves, and yet"
 	}
 	for _, f := range q.world.Seen(q.view, gateway) {
+		if f.Reason == policy.PolicyInvalid { // which the story tells
+			continue
+		}
 		if f.Severity == model.Error && (f.Section == section || f.Section == "") {
 			notes = append(notes, fmt.Sprintf("listener %s of Gateway %s %s: %s", section, gateway.NamespacedName(), how,
 				f.Says()))

@@ -75,6 +75,16 @@ func (q *asked) feature(p policy.RulePiece) (list []Policy) {
 	return list
 }
 
+// closing is why policies close the connections of a listener; "": they don't.
+func (q *asked) closing(k model.ListenerKey) string {
+	for _, p := range q.world.Policies.AtListener(q.view, k) {
+		if p.Rendered.Listener.Closed {
+			return wrong(p.Findings)
+		}
+	}
+	return ""
+}
+
 // wrong is what is wrong with a feature.
 func wrong(findings []policy.Finding) string {
 	var all []string

@@ -86,6 +86,9 @@ func (q *asked) request(c call, gateway string, ways []*way, w *way) Story {
 	}
 	if found {
 		story.Listener = listener.Key.Section
+		if why := q.closing(listener.Key); story.Closed != "" && why != "" {
+			story.Closed = why
+		}
 		origin := resource.Origin{Object: listener.Key.Parent, Section: listener.Key.Section}
 		standing, _ := flow.Get(q.view, q.world.Outputs.Listeners,
 			resource.StandingKey{Gateway: w.port.Key.Gateway, Origin: origin})

@@ -85,7 +85,7 @@ func (m *Meaning) gatewayReport(
 		} else {
 			facts.Proxies, _ = flow.Fetch(c, f.Proxies.Collection(), ref)
 		}
-		findings := facts.Findings[:len(facts.Findings):len(facts.Findings)]
+		findings := slices.Concat(facts.Findings, m.Policies.Astray(c, ref))
 		if facts.Written.TooLarge != "" {
 			findings = append(findings, model.Finding{
 				Object: ref, Condition: "Programmed", Reason: conditions.TooLarge, Message: facts.Written.TooLarge,
@@ -97,12 +97,15 @@ func (m *Meaning) gatewayReport(
 			standing, _ := flow.Fetch(c, out.Listeners, resource.StandingKey{
 				Gateway: ref, Origin: resource.Origin{Object: view.Key.Parent, Section: view.Key.Section},
 			})
+			// One that policies close is valid, but nobody gets an answer there.
+			closing := m.Policies.Closing(c, view.Key, fmt.Sprintf("spec.listeners[%d]", i))
+			own := slices.Concat(l.Findings, closing)
 			facts.Listeners = append(facts.Listeners, conditions.Listener{
-				Section: view.Key.Section, Kinds: l.Kinds, Attached: attached.Len(), Findings: l.Findings,
-				Overlaps: l.Overlaps, Serves: l.Serves, Standing: standing,
+				Section: view.Key.Section, Kinds: l.Kinds, Attached: attached.Len(), Findings: own,
+				Overlaps: l.Overlaps, Serves: l.Serves && len(closing) == 0, Standing: standing,
 				Affected: m.Policies.Affecting(c, ref, view.Key.Section, false),
 			})
-			findings = append(findings, l.Findings...)
+			findings = append(findings, own...)
 			if standing.Refused != "" && l.Serves {
 				findings = append(findings, model.Finding{
 					Object: ref, Section: view.Key.Section, Condition: "Programmed", Reason: "Invalid",
@@ -162,6 +165,9 @@ func (m routeReports) report(
 		standings[i].Unsupported = located(standings[i].Unsupported, route.Rules)
 	}
 	findings := slices.Concat(a.Findings, route.Findings, facts.Denied, cannotRender(a.Parents, standings))
+	if len(facts.Affected) > 0 {
+		findings = append(findings, m.Policies.Astray(c, ref)...)
+	}
 	for i, p := range a.Parents {
 		standing := standings[i]
 		parent := conditions.Parent{Ref: parents[p.Index], Findings: p.Findings, Unsupported: standing.Unsupported}

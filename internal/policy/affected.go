@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 
@@ -36,6 +37,9 @@ func (m *Meaning) Affecting(
 	return list
 }
 
+// PolicyInvalid is the reason of what is told of the objects that a policy reaches, since the policy can't be served.
+const PolicyInvalid = "PolicyInvalid"
+
 // Denied tells of the rules of a route that are answered with 500, because what policies state for them, or for the
 // route, can't be served. What rules inherit is told of the policy alone: many routes may do so.
 func (m *Meaning) Denied(c *flow.Ctx, ref model.ObjectRef, rules []model.Rule) (list []model.Finding) {
@@ -50,7 +54,7 @@ func (m *Meaning) Denied(c *flow.Ctx, ref model.ObjectRef, rules []model.Rule) (
 		}
 		for _, f := range p.Findings {
 			said := model.Finding{
-				Object: ref, Section: key.Name, Condition: "PartiallyInvalid", Reason: "PolicyInvalid", Field: rules[i].Field(),
+				Object: ref, Section: key.Name, Condition: "PartiallyInvalid", Reason: PolicyInvalid, Field: rules[i].Field(),
 				Message: fmt.Sprintf("the rule is answered with 500: %s: %s: %s", f.Policy, f.Field, f.Message),
 			}
 			if f.Severity == model.Error && !slices.Contains(list, said) {
@@ -59,4 +63,93 @@ func (m *Meaning) Denied(c *flow.Ctx, ref model.ObjectRef, rules []model.Rule) (
 		}
 	}
 	return list
+}
+
+// Closing are the findings on a listener that closes connections, because what policies state for it can't be served.
+func (m *Meaning) Closing(c *flow.Ctx, k model.ListenerKey, field string) (list []model.Finding) {
+	if m.Ports == nil {
+		return nil
+	}
+	l, serves := flow.Fetch(c, m.in.Plan.Listeners, k)
+	if !serves {
+		return nil
+	}
+	port, _ := flow.Fetch(c, m.Ports, l.Port)
+	for _, p := range port.ofListener(k) {
+		if !p.Rendered.Listener.Closed {
+			continue
+		}
+		fields := map[model.ObjectRef][]string{}
+		for _, f := range p.Findings {
+			if f.Severity == model.Error {
+				fields[f.Policy] = append(fields[f.Policy], f.Field)
+			}
+		}
+		for _, policy := range slices.SortedFunc(maps.Keys(fields), model.ObjectRef.Compare) {
+			list = append(list, model.Finding{
+				Object: k.Parent, Section: k.Section, Condition: "Programmed", Reason: PolicyInvalid, Field: field,
+				Message: fmt.Sprintf("connections are closed until %s is mended: %s", policy, model.Listed(fields[policy])),
+			})
+		}
+	}
+	return list
+}
+
+// Astray warns of the policies that target sections of an object that it does not have.
+func (m *Meaning) Astray(c *flow.Ctx, object model.ObjectRef) (list []model.Finding) {
+	if m.Store.touched == nil {
+		return nil
+	}
+	members, _ := flow.Fetch(c, m.Store.touched, object)
+	var names []string
+	looked := false
+	for k := range members.All() {
+		kind, _ := m.Store.Of(k.Policy.Kind())
+		if k.Target.Section == "" || object.Kind() != model.KindGateway && !kind.AtRule() {
+			continue
+		}
+		if !looked {
+			names, _ = m.in.sections(c, object)
+			looked = true
+		}
+		if missing(k.Target, "", names) == "" {
+			continue
+		}
+		what, field := sectionOf(object.Kind())
+		list = append(list, model.Finding{
+			Object: object, Severity: model.Warning, Field: field, Message: fmt.Sprintf(
+				"%s targets its %s %q, which it does not have: nothing of the policy counts there, and what it would protect "+
+					"may be open", k.Policy, what, k.Target.Section),
+		})
+	}
+	return list
+}
+
+// sectionOf is what the sections of a kind are called, and the field where they stand.
+func sectionOf(kind model.Kind) (what, field string) {
+	if kind == model.KindGateway {
+		return "listener", "spec.listeners"
+	}
+	return "rule", "spec.rules"
+}
+
+// sections are the names of a Gateway's listeners, or of a route's rules.
+func (in Inputs) sections(c *flow.Ctx, object model.ObjectRef) (names []string, found bool) {
+	if object.Kind() == model.KindGateway {
+		o, found := flow.Fetch(c, in.Sources.Gateways.Collection(), object)
+		if !found {
+			return nil, false
+		}
+		for _, l := range o.Spec.Listeners {
+			names = append(names, string(l.Name))
+		}
+		return names, true
+	}
+	rules, found := in.spec(c, object)
+	for _, rule := range rules {
+		if rule.Name != nil {
+			names = append(names, string(*rule.Name))
+		}
+	}
+	return names, found
 }

@@ -18,7 +18,7 @@ func (m *Meaning) At(v flow.View, gateway model.ObjectRef, listener model.Listen
 	r, _ := flow.Get(v, m.Routes, rule.Route)
 	own := rulePieces(r.at(listener), rule)
 	levels, _ := flow.Get(v, m.byGateway, gateway)
-	list = m.atListener(v, listener)
+	list = m.AtListener(v, listener)
 	for _, kind := range m.Store.atRules() {
 		for _, f := range kind.Features {
 			if p, found := own[pieceKey{kind.Kind, f.Name}]; found {
@@ -40,8 +40,11 @@ func (m *Meaning) At(v flow.View, gateway model.ObjectRef, listener model.Listen
 	return list
 }
 
-// atListener are the features for the connections of a listener.
-func (m *Meaning) atListener(v flow.View, k model.ListenerKey) []RulePiece {
+// AtListener are the features for the connections of a listener.
+func (m *Meaning) AtListener(v flow.View, k model.ListenerKey) []RulePiece {
+	if m.Ports == nil {
+		return nil
+	}
 	l, _ := flow.Get(v, m.in.Plan.Listeners, k)
 	p, _ := flow.Get(v, m.Ports, l.Port)
 	return p.ofListener(k)

@@ -22,6 +22,13 @@ type told struct {
 	Lost     []lostAt
 	Counts   []model.ObjectRef // policies of which something counts; sorted, each once
 	Large    []large           // of each rule
+	Closed   []closed
+}
+
+// closed is a place where connections are closed because of what a policy states.
+type closed struct {
+	Policy model.ObjectRef
+	At     string // "listener http of Gateway infra/edge"
 }
 
 // lostAt is a field that does not count somewhere.
@@ -41,6 +48,12 @@ func (t *told) add(p Piece, at string) {
 	}
 	for _, l := range p.Lost {
 		t.Lost = append(t.Lost, lostAt{l, p.Feature, at})
+	}
+	for _, f := range p.Findings {
+		if here := (closed{f.Policy, at}); p.Rendered.Listener.Closed && f.Severity == model.Error &&
+			!slices.Contains(t.Closed, here) {
+			t.Closed = append(t.Closed, here)
+		}
 	}
 }
 
@@ -136,20 +149,31 @@ func (r reporter) report(
 	c *flow.Ctx, ref model.ObjectRef, p policy,
 ) (plan.Report[gatewayv1.PolicyStatus], bool) {
 	facts := conditions.PolicyFacts{Generation: p.Generation, Controller: model.ControllerName}
-	for _, t := range p.Targets {
-		r.ancestors(c, ref, t, &facts)
-	}
+	all := slices.Clone(p.Targets)
 	targets, _ := flow.Fetch(c, r.Store.targets, ref)
 	looked := 0
 	for k := range targets.All() {
 		if looked++; looked <= mostTargets && !slices.Contains(p.Targets, k.Target) {
-			r.ancestors(c, ref, k.Target, &facts)
+			all = append(all, k.Target)
+		}
+	}
+	for _, t := range all {
+		r.ancestors(c, ref, t, &facts)
+	}
+	naming, _ := flow.Fetch(c, r.Store.namings, ref)
+	for route := range naming.All() {
+		if looked++; looked <= mostTargets {
+			r.byFilters(c, ref, route, &facts)
 		}
 	}
 	r.sort(c, facts.Ancestors)
 	r.tell(c, ref, &facts)
-	facts.Findings = compact(append(facts.Findings, r.Store.misplaced(ref, p)...))
+	facts.Findings = append(facts.Findings, r.Store.misplaced(ref, p)...)
+	facts.Findings = compact(append(facts.Findings, r.withoutTLS(c, ref, p, all)...))
 	findings := facts.Findings
+	if !p.targeted() && naming.Len() == 0 {
+		findings = append(findings, r.reachesNothing(ref))
+	}
 	if len(p.Selectors) > 0 && targets.Len() == 0 {
 		findings = append(findings, model.Finding{
 			Object: ref, Severity: model.Warning, Field: "spec.targetSelectors",
@@ -199,7 +223,12 @@ func (r reporter) tell(c *flow.Ctx, ref model.ObjectRef, facts *conditions.Polic
 	counts := false
 	lost := map[string][]string{} // fields, by what became of them
 	rules := map[large]int{}
-	for _, t := range members.All() {
+	for k, t := range members.All() {
+		for _, at := range t.Closed {
+			if at.Policy == ref {
+				facts.Closed = append(facts.Closed, conditions.Closed{Gateway: k.Port.Gateway, At: at.At})
+			}
+		}
 		counts = counts || slices.Contains(t.Counts, ref)
 		for _, f := range t.Findings {
 			if f.Policy == ref && len(facts.Findings) < maxFindings {

@@ -28,6 +28,7 @@ type Store struct {
 	attached *flow.Collection[attachedKey, flow.Members[attachmentKey, policy]]
 	targets  *flow.Collection[model.ObjectRef, flow.Members[attachmentKey, policy]] // of each policy
 	touched  *flow.Collection[model.ObjectRef, flow.Members[attachmentKey, policy]] // objects that policies target
+	namings  *namings
 }
 
 // Kind is a kind of policy, with its features.
@@ -143,6 +144,7 @@ func NewStore(in *kinds.Sources, declared []*extend.Declared, namespace string) 
 	s.touched = flow.Group(attachments, "policy/touched", func(k attachmentKey, _ policy) []model.ObjectRef {
 		return []model.ObjectRef{k.Target.Object}
 	}, age)
+	s.namings = s.newNamings(in)
 	return s, nil
 }
 

@@ -69,14 +69,10 @@ func (r reporter) class(c *flow.Ctx, ref model.ObjectRef, t Target, facts *condi
 }
 
 func (r reporter) gateway(c *flow.Ctx, ref model.ObjectRef, t Target, facts *conditions.PolicyFacts) {
-	o, found := flow.Fetch(c, r.in.Sources.Gateways.Collection(), t.Object)
+	names, found := r.in.sections(c, t.Object)
 	if !found {
 		addTarget(facts, t, conditions.PolicyAncestor{Missing: fmt.Sprintf("%s does not exist", t.Object)})
 		return
-	}
-	var names []string
-	for _, l := range o.Spec.Listeners {
-		names = append(names, string(l.Name))
 	}
 	if why := missing(t, "listener", names); why != "" {
 		addTarget(facts, t, conditions.PolicyAncestor{Missing: why})
@@ -118,37 +114,40 @@ func (r reporter) atLevel(c *flow.Ctx, gateway, policy model.ObjectRef) resource
 }
 
 func (r reporter) route(c *flow.Ctx, t Target, facts *conditions.PolicyFacts) {
-	specs, found := r.in.spec(c, t.Object)
+	names, found := r.in.sections(c, t.Object)
 	if !found {
 		addTarget(facts, t, conditions.PolicyAncestor{Missing: fmt.Sprintf("%s does not exist", t.Object)})
 		return
-	}
-	var names []string
-	for _, rule := range specs {
-		if rule.Name != nil {
-			names = append(names, string(*rule.Name))
-		}
 	}
 	if why := missing(t, "rule", names); why != "" {
 		addTarget(facts, t, conditions.PolicyAncestor{Missing: why})
 		return
 	}
 	route, _ := flow.Fetch(c, r.in.Plan.Routes, t.Object)
+	r.rules(c, t, route, facts, func(rule model.Rule) bool { return t.Section == "" || rule.Key.Name == t.Section })
+}
+
+// rules adds the Gateways of a route, some rules of which a policy reaches.
+func (r reporter) rules(
+	c *flow.Ctx, t Target, route model.Route, facts *conditions.PolicyFacts, reached func(model.Rule) bool,
+) {
 	if len(route.Gateways) == 0 {
 		addTarget(facts, t, conditions.PolicyAncestor{Unserved: "no Gateway of Cardea's serves the route; see its status"})
 		return
 	}
 	for _, g := range route.Gateways {
-		addGateway(facts, g.Ref, r.ofRules(c, g.Ref, t, route))
+		addGateway(facts, g.Ref, r.ofRules(c, g.Ref, t.Object, route, reached))
 	}
 }
 
-// ofRules is the standing of the rules that a target names.
-func (r reporter) ofRules(c *flow.Ctx, gateway model.ObjectRef, t Target, route model.Route) resource.Standing {
+// ofRules is the standing of some rules of a route.
+func (r reporter) ofRules(
+	c *flow.Ctx, gateway, ref model.ObjectRef, route model.Route, reached func(model.Rule) bool,
+) resource.Standing {
 	all := resource.Standing{Acknowledged: true}
-	at, _ := flow.Fetch(c, r.out.Routes, resource.RouteKey{Gateway: gateway, Route: t.Object})
+	at, _ := flow.Fetch(c, r.out.Routes, resource.RouteKey{Gateway: gateway, Route: ref})
 	for i, s := range at.At(func(model.ListenerKey) bool { return true }) {
-		if i >= len(route.Rules) || t.Section != "" && route.Rules[i].Key.Name != t.Section {
+		if i >= len(route.Rules) || !reached(route.Rules[i]) {
 			continue
 		}
 		all.Acknowledged = all.Acknowledged && s.Acknowledged
