@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -83,15 +84,18 @@ func readable(o Options) error {
 		return err
 	}
 	var list []string
-	for _, p := range folder.Problems() {
-		if p.Severity == model.Error {
-			list = append(list, oneLine(p.String()))
-		}
+	for _, p := range mistakes(folder) {
+		list = append(list, oneLine(p.String()))
 	}
 	if len(list) == 0 {
 		return nil
 	}
 	return fmt.Errorf("the folder has mistakes, and with --strict nothing starts:\n%s", strings.Join(list, "\n"))
+}
+
+// mistakes are the problems of a folder because of which something is left out, or is not as it was written last.
+func mistakes(folder *files.Folder) []files.Problem {
+	return slices.DeleteFunc(folder.Problems(), func(p files.Problem) bool { return p.Severity != model.Error })
 }
 
 // declaredBy are the objects that a folder declares, but for those that are there without a file.

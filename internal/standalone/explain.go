@@ -24,12 +24,7 @@ func Explainer(_ context.Context, o Options) (admin.Explainer, error) {
 // explained is what a folder adds to explanations: where an object stands, and what is wrong with the files.
 func explained(folder *files.Folder) explain.Config {
 	notes := func() []string {
-		broken := 0
-		for _, p := range folder.Problems() {
-			if p.Severity == model.Error {
-				broken++
-			}
-		}
+		broken := len(mistakes(folder))
 		if broken == 0 {
 			return nil
 		}
