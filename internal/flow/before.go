@@ -2,11 +2,12 @@ package flow
 
 // Before is the value of k without the edits of a Try; v is the View of the Try.
 func Before[K comparable, V any](v View, c *Collection[K, V], k K) (V, bool) {
-	v.check(c.g, c.name)
+	from := storeOf(c)
+	v.check(from.g, from.name)
 	if !v.s.staged {
-		panic("flow: Before used on " + c.name + " outside a Try")
+		panic("flow: Before used on " + from.name + " outside a Try")
 	}
-	if s := c.base.find(k); s != nil {
+	if s := from.base.find(k); s != nil {
 		if at := s.was(); at != nil {
 			return at.value, true
 		}

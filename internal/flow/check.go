@@ -46,12 +46,12 @@ func (w *worker[K, A, P, B]) again(in *cell[K, A], first *result[P, B], deps []*
 	w.emitted = append(w.emitted[:0], emitted...)
 }
 
-func (c *Collection[K, V]) sum(at *cell[K, V]) uint64 {
+func (c *store[K, V]) sum(at *cell[K, V]) uint64 {
 	return c.shape.hash(1, unsafe.Pointer(&at.value))
 }
 
 // verify hashes every stored and staged value again.
-func (c *Collection[K, V]) verify() {
+func (c *store[K, V]) verify() {
 	verify := func(at *cell[K, V]) {
 		if at == nil {
 			return

@@ -48,8 +48,8 @@ func Rename[K comparable, A any, P comparable, B any](
 
 // derived is the form of Derive, Map and Rename.
 type derived[K comparable, A any, P comparable, B any] struct {
-	in    *Collection[K, A]
-	out   *Collection[P, B]
+	in    *store[K, A]
+	out   *store[P, B]
 	f     func(*Ctx, K, A, func(P, B))
 	owner func(P) K // nil: keys don't tell, see alone
 
@@ -80,10 +80,10 @@ type result[P comparable, B any] struct {
 func newDerived[K comparable, A any, P comparable, B any](
 	in *Collection[K, A], name string, f func(*Ctx, K, A, func(P, B)), owner func(P) K,
 ) *Collection[P, B] {
-	d := &derived[K, A, P, B]{in: in, f: f, owner: owner}
-	d.out = newCollection[P, B](in.g, name)
+	d := &derived[K, A, P, B]{in: storeOf(in), f: f, owner: owner}
+	d.out = newStore[P, B](d.in.g, name)
 	d.out.form = d
-	return d.out
+	return &d.out.handle
 }
 
 func (d *derived[K, A, P, B]) enqueue(r *run) {

@@ -59,7 +59,7 @@ func (g *Graph) Dump(w io.Writer, collection string) error {
 }
 
 // dump reads what commits and turns write; the caller holds Graph.turnMu, so nothing is written meanwhile.
-func (c *Collection[K, V]) dump() (*collectionDump, error) {
+func (c *store[K, V]) dump() (*collectionDump, error) {
 	d := &collectionDump{Collection: c.name, Rev: c.g.rev, Keys: []*keyDump{}}
 	from := map[*node]*runDump{}
 	c.form.runs(func(r *runDump, outs []*node) {
@@ -87,7 +87,7 @@ func jsonOr(x any) any {
 }
 
 // inOrder is the committed slots of present keys, by key.
-func (c *Collection[K, V]) inOrder() []*slot[K, V] {
+func (c *store[K, V]) inOrder() []*slot[K, V] {
 	slots := make([]*slot[K, V], 0, c.present)
 	for s := range c.base.all {
 		if s.present {

@@ -20,7 +20,8 @@ type Ctx struct {
 //
 // A collection can't fetch from itself, from one made after it, or from another graph: that panics with a message that
 // names both. In check mode the panic isn't contained.
-func Fetch[K comparable, V any](c *Ctx, from *Collection[K, V], k K) (V, bool) {
+func Fetch[K comparable, V any](c *Ctx, of *Collection[K, V], k K) (V, bool) {
+	from := storeOf(of)
 	switch {
 	case !c.live:
 		panic(misuse("Ctx of " + c.name + " used after its transform returned"))

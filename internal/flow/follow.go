@@ -17,17 +17,17 @@ type Change[K comparable, V any] struct {
 // changes that the reader has not seen, each once: a slow reader misses no change, and costs no more memory than all
 // keys. One goroutine may use it.
 type Follower[K comparable, V any] struct {
-	c       *Collection[K, V]
+	c       *store[K, V]
 	began   bool           // the reader has asked once; before that every key is new, and changes need not be noted
 	pending map[K]struct{} // changed since it last asked; written by commits under Graph.mu
 }
 
 // Follow begins to follow c. It must not be called in a View.
 func Follow[K comparable, V any](c *Collection[K, V]) *Follower[K, V] {
-	f := &Follower[K, V]{c: c}
-	c.g.mu.Lock()
-	defer c.g.mu.Unlock()
-	c.followers = append(c.followers, f)
+	f := &Follower[K, V]{c: storeOf(c)}
+	f.c.g.mu.Lock()
+	defer f.c.g.mu.Unlock()
+	f.c.followers = append(f.c.followers, f)
 	return f
 }
 
@@ -100,11 +100,12 @@ func (f *Follower[K, V]) take() []K {
 // Staged is what the edits of a Try change in c, in no particular order. v is the View of the Try.
 func Staged[K comparable, V any](v View, c *Collection[K, V]) iter.Seq[Change[K, V]] {
 	return func(yield func(Change[K, V]) bool) {
-		v.check(c.g, c.name)
+		from := storeOf(c)
+		v.check(from.g, from.name)
 		if !v.s.staged {
-			panic("flow: Staged used on " + c.name + " outside a Try")
+			panic("flow: Staged used on " + from.name + " outside a Try")
 		}
-		for _, s := range c.changed {
+		for _, s := range from.changed {
 			change := Change[K, V]{Key: s.key(), Deleted: true}
 			if s.next != nil {
 				change.Value, change.Deleted = s.next.value, false

@@ -13,10 +13,10 @@ import (
 func Group[K comparable, A any, G comparable](
 	in *Collection[K, A], name string, of func(K, A) []G, order func(K, A) string,
 ) *Collection[G, Members[K, A]] {
-	f := &grouped[K, A, G]{in: in, of: of, order: order}
-	f.out = newCollection[G, Members[K, A]](in.g, name)
+	f := &grouped[K, A, G]{in: storeOf(in), of: of, order: order}
+	f.out = newStore[G, Members[K, A]](f.in.g, name)
 	f.out.form = f
-	return f.out
+	return &f.out.handle
 }
 
 // ByKey leaves the order within a group to the keys of its members.
@@ -24,8 +24,8 @@ func ByKey[K comparable, A any](K, A) string { return "" }
 
 // grouped is the form of Group.
 type grouped[K comparable, A any, G comparable] struct {
-	in    *Collection[K, A]
-	out   *Collection[G, Members[K, A]]
+	in    *store[K, A]
+	out   *store[G, Members[K, A]]
 	of    func(K, A) []G
 	order func(K, A) string
 

@@ -3,7 +3,7 @@ package flow
 // Input is a collection, with the function that makes a value from each of its keys, for Merge.
 type Input[K comparable, V any] interface {
 	graph() *Graph
-	feed(out *Collection[K, V]) feeder[K]
+	feed(out *store[K, V]) feeder[K]
 }
 
 // feeder is one of the forms that feed a merged collection.
@@ -16,29 +16,29 @@ type feeder[K comparable] interface {
 
 // From is an Input: f makes at most one value from each key of in, as in Map.
 func From[K comparable, A, V any](in *Collection[K, A], f func(c *Ctx, k K, a A) (V, bool)) Input[K, V] {
-	return input[K, A, V]{in, f}
+	return input[K, A, V]{storeOf(in), f}
 }
 
 type input[K comparable, A, V any] struct {
-	in *Collection[K, A]
+	in *store[K, A]
 	f  func(c *Ctx, k K, a A) (V, bool)
 }
 
 func (i input[K, A, V]) graph() *Graph { return i.in.g }
 
-func (i input[K, A, V]) feed(out *Collection[K, V]) feeder[K] {
+func (i input[K, A, V]) feed(out *store[K, V]) feeder[K] {
 	return &derived[K, A, K, V]{in: i.in, out: out, f: mapped(i.f), owner: func(k K) K { return k }}
 }
 
 // Merge is Map for several collections, with one result. No key may be in two of them.
 func Merge[K comparable, V any](name string, first Input[K, V], others ...Input[K, V]) *Collection[K, V] {
 	m := &merged[K, V]{}
-	out := newCollection[K, V](first.graph(), name)
+	out := newStore[K, V](first.graph(), name)
 	for _, from := range append([]Input[K, V]{first}, others...) {
 		m.feeders = append(m.feeders, from.feed(out))
 	}
 	m.name, out.form = name, m
-	return out
+	return &out.handle
 }
 
 // merged is the form of Merge.

@@ -17,7 +17,7 @@ type Panic struct{ Message, Stack string }
 
 // Panics has every key whose last run panicked. It is a source that the next turn reads. A key is removed when its run
 // succeeds, or when the key is deleted.
-func (g *Graph) Panics() *Collection[PanicKey, Panic] { return g.panics.c }
+func (g *Graph) Panics() *Collection[PanicKey, Panic] { return g.panics.Collection() }
 
 type fault struct {
 	key   PanicKey

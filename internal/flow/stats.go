@@ -47,7 +47,7 @@ func (g *Graph) Stats() []CollectionStats {
 	return all
 }
 
-func (c *Collection[K, V]) stats() CollectionStats {
+func (c *store[K, V]) stats() CollectionStats {
 	n := c.counters.shown
 	return CollectionStats{
 		Name: c.name, Keys: c.present, Absent: c.base.len - c.present,
@@ -61,7 +61,7 @@ const edgeBytes = 8 + 8*4/3
 
 // keyBytes is a slot, its place in a table at mean load, and a run with its first output. The benchmark measures the
 // same from outside.
-func (c *Collection[K, V]) keyBytes() int {
+func (c *store[K, V]) keyBytes() int {
 	n := int(unsafe.Sizeof(slot[K, V]{})) + 9*16/9
 	switch c.form.(type) {
 	case sourceForm:

@@ -7,9 +7,10 @@ import (
 	"unsafe"
 )
 
-// Collection is a set of keys with values, made by [NewSource], [Derive], [Map] or [Group]. It has no methods for
-// reading: values are read through a [View], or by [Fetch] in a transform.
-type Collection[K comparable, V any] struct {
+// store is what a Collection stands for.
+type store[K comparable, V any] struct {
+	handle Collection[K, V]
+
 	// Set at construction.
 	g     *Graph
 	name  string
@@ -99,8 +100,9 @@ func (s *slot[K, V]) key() K {
 	return s.next.key
 }
 
-func newCollection[K comparable, V any](g *Graph, name string) *Collection[K, V] {
-	c := &Collection[K, V]{g: g, name: name}
+func newStore[K comparable, V any](g *Graph, name string) *store[K, V] {
+	c := &store[K, V]{g: g, name: name}
+	c.handle.stage = c
 	var err error
 	if c.order, err = orderOf(reflect.TypeFor[K]()); err != nil {
 		panic(fmt.Sprintf("flow: collection %q: key %v", name, err))
@@ -115,17 +117,14 @@ func newCollection[K comparable, V any](g *Graph, name string) *Collection[K, V]
 	return c
 }
 
-// Name is the name that the collection was made with.
-func (c *Collection[K, V]) Name() string { return c.name }
-
-func (c *Collection[K, V]) title() string    { return c.name }
-func (c *Collection[K, V]) compute(t *turn)  { c.form.compute(t) }
-func (c *Collection[K, V]) enqueue(r *run)   { c.form.enqueue(r) }
-func (c *Collection[K, V]) fold()            { c.form.fold() }
-func (c *Collection[K, V]) changes() int     { return len(c.changed) }
-func (c *Collection[K, V]) idle(n *node)     { c.idles = append(c.idles, n) }
-func (c *Collection[K, V]) count() *counters { return &c.counters }
-func (c *Collection[K, V]) label(n *node) any {
+func (c *store[K, V]) title() string    { return c.name }
+func (c *store[K, V]) compute(t *turn)  { c.form.compute(t) }
+func (c *store[K, V]) enqueue(r *run)   { c.form.enqueue(r) }
+func (c *store[K, V]) fold()            { c.form.fold() }
+func (c *store[K, V]) changes() int     { return len(c.changed) }
+func (c *store[K, V]) idle(n *node)     { c.idles = append(c.idles, n) }
+func (c *store[K, V]) count() *counters { return &c.counters }
+func (c *store[K, V]) label(n *node) any {
 	return slotOf[K, V](n).cell.key
 }
 
@@ -133,12 +132,12 @@ func slotOf[K comparable, V any](n *node) *slot[K, V] {
 	return (*slot[K, V])(unsafe.Pointer(n))
 }
 
-func (c *Collection[K, V]) equal(a, b *V) bool {
+func (c *store[K, V]) equal(a, b *V) bool {
 	return c.shape.equal(unsafe.Pointer(a), unsafe.Pointer(b))
 }
 
 // find is the slot of k as this turn sees it, or nil.
-func (c *Collection[K, V]) find(k K) *slot[K, V] {
+func (c *store[K, V]) find(k K) *slot[K, V] {
 	if s := c.base.find(k); s != nil {
 		return s
 	}
@@ -146,7 +145,7 @@ func (c *Collection[K, V]) find(k K) *slot[K, V] {
 }
 
 // write stages a value and returns its slot. Only for the goroutine of the turn, while it computes this collection.
-func (c *Collection[K, V]) write(next *cell[K, V]) *slot[K, V] {
+func (c *store[K, V]) write(next *cell[K, V]) *slot[K, V] {
 	s := c.find(next.key)
 	fresh := s == nil
 	if fresh {
@@ -160,7 +159,7 @@ func (c *Collection[K, V]) write(next *cell[K, V]) *slot[K, V] {
 }
 
 // place is find, and makes the slot if there is none. For the same goroutine as write.
-func (c *Collection[K, V]) place(k K) *slot[K, V] {
+func (c *store[K, V]) place(k K) *slot[K, V] {
 	s := c.find(k)
 	if s == nil {
 		s = c.newSlot()
@@ -171,7 +170,7 @@ func (c *Collection[K, V]) place(k K) *slot[K, V] {
 }
 
 // expect is place for a Fetch of an absent key, so that the run can depend on it. Safe for workers.
-func (c *Collection[K, V]) expect(k K) *slot[K, V] {
+func (c *store[K, V]) expect(k K) *slot[K, V] {
 	if s := c.find(k); s != nil {
 		return s
 	}
@@ -186,12 +185,12 @@ func (c *Collection[K, V]) expect(k K) *slot[K, V] {
 	return s
 }
 
-func (c *Collection[K, V]) newSlot() *slot[K, V] {
+func (c *store[K, V]) newSlot() *slot[K, V] {
 	return &slot[K, V]{node: node{id: c.g.nextID.Add(1), coll: c.index}}
 }
 
 // cellFor is the committed cell of k if its value is equal to v, else a new one. Safe for workers of this collection.
-func (c *Collection[K, V]) cellFor(k K, v V) *cell[K, V] {
+func (c *store[K, V]) cellFor(k K, v V) *cell[K, V] {
 	if s := c.base.find(k); s != nil && s.present && c.equal(&s.cell.value, &v) {
 		return s.cell
 	}
@@ -199,7 +198,7 @@ func (c *Collection[K, V]) cellFor(k K, v V) *cell[K, V] {
 }
 
 // stage sets the state of s after this turn; nil deletes.
-func (c *Collection[K, V]) stage(s *slot[K, V], next *cell[K, V]) {
+func (c *store[K, V]) stage(s *slot[K, V], next *cell[K, V]) {
 	if !s.touched {
 		s.touched = true
 		c.touched = append(c.touched, s)
@@ -217,7 +216,7 @@ func (c *Collection[K, V]) stage(s *slot[K, V], next *cell[K, V]) {
 }
 
 // finish finds what this turn changed and queues the runs that read it.
-func (c *Collection[K, V]) finish(*turn) {
+func (c *store[K, V]) finish(*turn) {
 	for _, s := range c.touched {
 		if s.now() != s.was() {
 			c.changed = append(c.changed, s)
@@ -227,7 +226,7 @@ func (c *Collection[K, V]) finish(*turn) {
 }
 
 // commit makes the overlay the committed state. The caller holds Graph.mu.
-func (c *Collection[K, V]) commit(rev Rev) {
+func (c *store[K, V]) commit(rev Rev) {
 	c.insertFresh()
 	for _, s := range c.changed {
 		s.changedAt = rev
@@ -260,7 +259,7 @@ func (c *Collection[K, V]) commit(rev Rev) {
 }
 
 // insertFresh moves new keys into base.
-func (c *Collection[K, V]) insertFresh() {
+func (c *store[K, V]) insertFresh() {
 	if c.base.len == 0 {
 		c.base = c.fresh // the first load
 		return
@@ -271,14 +270,14 @@ func (c *Collection[K, V]) insertFresh() {
 }
 
 // release forgets a key that is absent and on which no run depends.
-func (c *Collection[K, V]) release(s *slot[K, V]) {
+func (c *store[K, V]) release(s *slot[K, V]) {
 	if !s.present && s.nreaders == 0 && c.base.find(s.key()) == s {
 		c.base.remove(s)
 	}
 }
 
 // drop ends the overlay. After a commit nothing is lost by it.
-func (c *Collection[K, V]) drop() {
+func (c *store[K, V]) drop() {
 	for i, s := range c.touched {
 		if c.sums != nil && s.next != nil && s.next != s.cell {
 			delete(c.sums, s.next)

@@ -134,7 +134,7 @@ func TestNothingIsKeptOfKeysThatWent(t *testing.T) {
 			t.Errorf("%+v", st)
 		}
 	}
-	if c := s.Collection(); c.base.len != 0 || c.followers != nil {
+	if c := storeOf(s.Collection()); c.base.len != 0 || c.followers != nil {
 		t.Errorf("%d slots of keys that went", c.base.len)
 	}
 }

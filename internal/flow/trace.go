@@ -20,7 +20,7 @@ func (g *Graph) Trace(key any) []Dependency {
 }
 
 // trace reads what turns write; the caller holds Graph.turnMu.
-func (c *Collection[K, V]) trace(key any) (list []Dependency) {
+func (c *store[K, V]) trace(key any) (list []Dependency) {
 	k, ok := key.(K)
 	if !ok {
 		return nil

@@ -48,7 +48,7 @@ func (s *slot[K, V]) in(v View) *cell[K, V] {
 	return s.was()
 }
 
-func (c *Collection[K, V]) at(v View, k K) *slot[K, V] {
+func (c *store[K, V]) at(v View, k K) *slot[K, V] {
 	v.check(c.g, c.name)
 	if v.s.staged {
 		return c.find(k)
@@ -58,7 +58,7 @@ func (c *Collection[K, V]) at(v View, k K) *slot[K, V] {
 
 // Get is the value of k.
 func Get[K comparable, V any](v View, c *Collection[K, V], k K) (V, bool) {
-	if s := c.at(v, k); s != nil {
+	if s := storeOf(c).at(v, k); s != nil {
 		if at := s.in(v); at != nil {
 			return at.value, true
 		}
@@ -70,8 +70,9 @@ func Get[K comparable, V any](v View, c *Collection[K, V], k K) (V, bool) {
 // All is every key and value, in no particular order.
 func All[K comparable, V any](v View, c *Collection[K, V]) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
-		v.check(c.g, c.name)
-		for s := range c.base.all {
+		from := storeOf(c)
+		v.check(from.g, from.name)
+		for s := range from.base.all {
 			if at := s.in(v); at != nil && !yield(at.key, at.value) {
 				return
 			}
@@ -79,7 +80,7 @@ func All[K comparable, V any](v View, c *Collection[K, V]) iter.Seq2[K, V] {
 		if !v.s.staged {
 			return
 		}
-		for s := range c.fresh.all {
+		for s := range from.fresh.all {
 			if at := s.in(v); at != nil && !yield(at.key, at.value) {
 				return
 			}
@@ -89,10 +90,11 @@ func All[K comparable, V any](v View, c *Collection[K, V]) iter.Seq2[K, V] {
 
 // Len is the number of keys.
 func Len[K comparable, V any](v View, c *Collection[K, V]) int {
-	v.check(c.g, c.name)
-	n := c.present
+	from := storeOf(c)
+	v.check(from.g, from.name)
+	n := from.present
 	if v.s.staged {
-		for _, s := range c.changed {
+		for _, s := range from.changed {
 			n += btoi(s.next != nil) - btoi(s.present)
 		}
 	}
@@ -102,7 +104,7 @@ func Len[K comparable, V any](v View, c *Collection[K, V]) int {
 // ChangedAt is the Rev in which k got its value, and 0 if it has none. In a Try, the Rev that the turn would get is
 // also that of a deletion.
 func ChangedAt[K comparable, V any](v View, c *Collection[K, V], k K) Rev {
-	s := c.at(v, k)
+	s := storeOf(c).at(v, k)
 	switch {
 	case s == nil:
 		return 0
