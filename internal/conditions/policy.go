@@ -56,7 +56,7 @@ func Policy(p PolicyFacts) gatewayv1.PolicyStatus {
 		}
 		p.programmed(&l, a, more)
 		status.Ancestors = append(status.Ancestors, gatewayv1.PolicyAncestorStatus{
-			ControllerName: p.Controller, AncestorRef: a.ref(), Conditions: l.conditions,
+			ControllerName: p.Controller, AncestorRef: a.ref(), Conditions: shared(l.conditions),
 		})
 	}
 	return status

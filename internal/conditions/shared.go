@@ -25,7 +25,7 @@ func shared(made []metav1.Condition) []metav1.Condition {
 	if kept := last.Load(); kept != nil && slices.Equal(*kept, made) {
 		return *kept
 	}
-	made = slices.Clip(made)
+	made = slices.Clone(made) // which has no spare room
 	last.Store(&made)
 	return made
 }

@@ -40,6 +40,7 @@ func (features) Rule(v extend.Value, from model.ObjectRef) (plan.Rendered, bool)
 // Backend implements plan.Renderer.
 func (features) Backend(v extend.Value, of model.BackendKey) (plan.Rendered, bool) {
 	e := &backendFeature{of: of, cluster: new(clusterv3.Cluster), http: new(upstreamv3.HttpProtocolOptions)}
+	e.out.Backend = new(plan.BackendFields)
 	able := v.Backend(e)
 	e.out.Backend.Cluster, e.out.Backend.HTTP = mustMarshal(e.cluster), mustMarshal(e.http)
 	return e.out, able
@@ -48,8 +49,9 @@ func (features) Backend(v extend.Value, of model.BackendKey) (plan.Rendered, boo
 // Listener implements plan.Renderer.
 func (features) Listener(v extend.Value, _ model.ObjectRef) (plan.Rendered, bool) {
 	e := new(listenerFeature)
+	e.out.Listener = new(plan.ListenerFields)
 	able := v.Listener(e)
-	to := &e.out.Listener
+	to := e.out.Listener
 	for _, fields := range []struct {
 		stated proto.Message
 		to     *[]byte

@@ -18,24 +18,29 @@ func (s stages) tables(p plan.Plan) *flow.Collection[resource.Key, resource.Reso
 	hosts := flow.Group(s.virtualHosts(p.Domains, p.Reduced), "envoy/virtual-hosts-by-table",
 		func(_ model.DomainKey, v virtualHost) []resource.Key { return []resource.Key{v.Table} },
 		func(_ model.DomainKey, v virtualHost) string { return v.Part.ID })
-	// Parts that few things change are made apart, so that they stay the same pointers, too.
+	// Parts that few things change are made apart, so that they stay the same pointers, too; an edit of the head copies
+	// the list of the others, and looks at none of them.
 	heads := flow.Map(s.users, "envoy/table-heads",
 		func(c *flow.Ctx, k resource.Key, _ tableUsers) (*resource.Part, bool) {
 			return tableHead(k.Name, fetch(c, s.ofTables, k)...), true
 		})
-	isolation := s.isolation(p)
-	return flow.Map(s.users, "envoy/tables",
-		func(c *flow.Ctx, k resource.Key, _ tableUsers) (resource.Resource, bool) {
-			members, _ := flow.Fetch(c, hosts, k)
-			parts := make([]*resource.Part, 0, 1+members.Len())
-			head, _ := flow.Fetch(c, heads, k)
-			parts = append(parts, head)
+	served := flow.Map(hosts, "envoy/table-hosts",
+		func(_ *flow.Ctx, _ resource.Key, members flow.Members[model.DomainKey, virtualHost]) ([]*resource.Part, bool) {
+			parts := make([]*resource.Part, 0, members.Len())
 			for _, v := range members.All() {
 				// A domain comes once, or Envoy would refuse the table.
-				if parts[len(parts)-1].ID != v.Part.ID {
+				if len(parts) == 0 || parts[len(parts)-1].ID != v.Part.ID {
 					parts = append(parts, v.Part)
 				}
 			}
+			return parts, true
+		})
+	isolation := s.isolation(p)
+	return flow.Map(s.users, "envoy/tables",
+		func(c *flow.Ctx, k resource.Key, _ tableUsers) (resource.Resource, bool) {
+			head, _ := flow.Fetch(c, heads, k)
+			all, _ := flow.Fetch(c, served, k)
+			parts := append(append(make([]*resource.Part, 0, 1+len(all)), head), all...)
 			others, _ := flow.Fetch(c, isolation, k)
 			for _, part := range others {
 				parts = withPart(parts, part)

@@ -54,7 +54,7 @@ func (q *asked) feature(p policy.RulePiece) (list []Policy) {
 	if why := wrong(p.Findings); p.Status == 0 && why != "" {
 		instead = "left out: " + why
 	}
-	if p.Rendered.Listener.Closed {
+	if p.Rendered.OfListener().Closed {
 		instead = "connections are closed: " + wrong(p.Findings)
 	}
 	if p.JSON == "" {
@@ -78,7 +78,7 @@ func (q *asked) feature(p policy.RulePiece) (list []Policy) {
 // closing is why policies close the connections of a listener; "": they don't.
 func (q *asked) closing(k model.ListenerKey) string {
 	for _, p := range q.world.Policies.AtListener(q.view, k) {
-		if p.Rendered.Listener.Closed {
+		if p.Rendered.OfListener().Closed {
 			return wrong(p.Findings)
 		}
 	}

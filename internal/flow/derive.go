@@ -39,11 +39,17 @@ func mapped[K comparable, A, B any](f func(c *Ctx, k K, a A) (B, bool)) func(*Ct
 func Rename[K comparable, A any, P comparable, B any](
 	in *Collection[K, A], name string, to func(K) P, f func(c *Ctx, k K, a A) (B, bool),
 ) *Collection[P, B] {
-	return newDerived(in, name, func(c *Ctx, k K, a A, emit func(P, B)) {
+	return newDerived(in, name, renamed(to, f), nil)
+}
+
+func renamed[K comparable, A any, P comparable, B any](
+	to func(K) P, f func(c *Ctx, k K, a A) (B, bool),
+) func(*Ctx, K, A, func(P, B)) {
+	return func(c *Ctx, k K, a A, emit func(P, B)) {
 		if b, ok := f(c, k, a); ok {
 			emit(to(k), b)
 		}
-	}, nil)
+	}
 }
 
 // derived is the form of Derive, Map and Rename.

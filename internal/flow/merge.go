@@ -19,6 +19,32 @@ func From[K comparable, A, V any](in *Collection[K, A], f func(c *Ctx, k K, a A)
 	return input[K, A, V]{storeOf(in), f}
 }
 
+// Renamed is From under other keys, as in Rename: to makes another one for each key, which no other input has, at no
+// time.
+func Renamed[K comparable, A any, P comparable, V any](
+	in *Collection[K, A], to func(K) P, f func(c *Ctx, k K, a A) (V, bool),
+) Input[P, V] {
+	return renamedInput[K, A, P, V]{storeOf(in), to, f}
+}
+
+type renamedInput[K comparable, A any, P comparable, V any] struct {
+	in *store[K, A]
+	to func(K) P
+	f  func(c *Ctx, k K, a A) (V, bool)
+}
+
+func (i renamedInput[K, A, P, V]) graph() *Graph { return i.in.g }
+
+func (i renamedInput[K, A, P, V]) feed(out *store[P, V]) feeder[P] {
+	return &renamedFeeder[K, A, P, V]{derived[K, A, P, V]{in: i.in, out: out, f: renamed(i.to, i.f)}}
+}
+
+// renamedFeeder does not know its keys before it has run; that nothing else has them is checked when they are written.
+type renamedFeeder[K comparable, A any, P comparable, V any] struct{ derived[K, A, P, V] }
+
+func (*renamedFeeder[K, A, P, V]) has(P) bool          { return false }
+func (*renamedFeeder[K, A, P, V]) eachChanged(func(P)) {}
+
 type input[K comparable, A, V any] struct {
 	in *store[K, A]
 	f  func(c *Ctx, k K, a A) (V, bool)
@@ -27,7 +53,7 @@ type input[K comparable, A, V any] struct {
 func (i input[K, A, V]) graph() *Graph { return i.in.g }
 
 func (i input[K, A, V]) feed(out *store[K, V]) feeder[K] {
-	return &derived[K, A, K, V]{in: i.in, out: out, f: mapped(i.f), owner: func(k K) K { return k }}
+	return &feeding[K, A, V]{derived[K, A, K, V]{in: i.in, out: out, f: mapped(i.f), owner: func(k K) K { return k }}}
 }
 
 // Merge is Map for several collections, with one result. No key may be in two of them.
@@ -88,12 +114,15 @@ func (m *merged[K, V]) runs(each func(d *runDump, outs []*node)) {
 
 func (d *derived[K, A, P, B]) source() uint16 { return d.in.index }
 
-func (d *derived[K, A, P, B]) has(k K) bool {
+// feeding is a feeder whose keys are those of its collection.
+type feeding[K comparable, A, V any] struct{ derived[K, A, K, V] }
+
+func (d *feeding[K, A, V]) has(k K) bool {
 	s := d.in.find(k)
 	return s != nil && s.now() != nil
 }
 
-func (d *derived[K, A, P, B]) eachChanged(each func(K)) {
+func (d *feeding[K, A, V]) eachChanged(each func(K)) {
 	for _, s := range d.in.changed {
 		each(s.key())
 	}

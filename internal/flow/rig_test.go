@@ -168,7 +168,11 @@ var rigs = []rig{
 				t, _ := flow.Fetch(c, targets, r.A)
 				return t, r.B > 0
 			}),
-			flow.From(side("evens", even, 2), func(_ *flow.Ctx, _ part, r row) (row, bool) { return r, r.B > 1 })))
+			flow.From(side("evens", even, 2), func(_ *flow.Ctx, _ part, r row) (row, bool) { return r, r.B > 1 }),
+			flow.Renamed(targets, func(k int) part { return part{k, 3} }, func(c *flow.Ctx, _ int, r row) (row, bool) {
+				t, _ := flow.Fetch(c, odd, r.A)
+				return t, r.B > 0
+			})))
 		groups := flow.Group(merged, "groups", func(_ part, r row) []int { return r.List },
 			func(part, row) string { return "" })
 		show(w, "sizes", flow.Map(groups, "sizes",

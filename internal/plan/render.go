@@ -24,12 +24,27 @@ type Rendered struct {
 	Settings []Setting
 	// Fields are fields of the data plane's routes, encoded. There is no broader level for them.
 	Fields []byte
-	// Listener are those of listeners.
-	Listener ListenerFields
-	// Backend are those of a backend.
-	Backend     BackendFields
+	// Listener are those of listeners, Backend those of a backend; nil: none, as of all that rules have.
+	Listener    *ListenerFields
+	Backend     *BackendFields
 	Entries     []RenderedEntry
 	Unsupported []Unsupported
+}
+
+// OfListener are the fields of listeners.
+func (r Rendered) OfListener() (f ListenerFields) {
+	if r.Listener != nil {
+		f = *r.Listener
+	}
+	return f
+}
+
+// OfBackend are the fields of a backend.
+func (r Rendered) OfBackend() (f BackendFields) {
+	if r.Backend != nil {
+		f = *r.Backend
+	}
+	return f
 }
 
 // RenderedEntry is a SharedEntry with its name.

@@ -76,7 +76,7 @@ func (m *Meaning) Closing(c *flow.Ctx, k model.ListenerKey, field string) (list 
 	}
 	port, _ := flow.Fetch(c, m.Ports, l.Port)
 	for _, p := range port.ofListener(k) {
-		if !p.Rendered.Listener.Closed {
+		if !p.Rendered.OfListener().Closed {
 			continue
 		}
 		fields := map[model.ObjectRef][]string{}

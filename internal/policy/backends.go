@@ -105,7 +105,7 @@ func (q backendScope) at(c *flow.Ctx, k plan.BackendKey) (out Backend, some bool
 			return r.Backend(v, k.Backend)
 		}
 		scope.denied = func(int, string, model.ObjectRef) (int, plan.Rendered) {
-			return http.StatusServiceUnavailable, plan.Rendered{Backend: plan.BackendFields{Closed: true}}
+			return http.StatusServiceUnavailable, plan.Rendered{Backend: &plan.BackendFields{Closed: true}}
 		}
 		scope.http1 = func() bool { return q.m.lookups.Protocol(c, k.Backend) == model.HTTP1 }
 		scope.where = extend.Where{Object: k.Backend.Object.String(), Section: out.Port}
@@ -142,10 +142,11 @@ func (m *Meaning) portName(c *flow.Ctx, b model.BackendKey) string {
 // settings are what is rendered of it.
 func (b Backend) settings() (s plan.BackendSettings, some bool) {
 	for _, p := range b.Pieces {
-		if p.Rendered.Backend.IsZero() {
+		fields := p.Rendered.OfBackend()
+		if fields.IsZero() {
 			continue
 		}
-		s.Add(p.Rendered.Backend)
+		s.Add(fields)
 		for _, f := range p.Fields {
 			if !slices.Contains(s.From, f.From.Policy) {
 				s.From = append(s.From, f.From.Policy)

@@ -83,10 +83,22 @@ func effective(feature string, t *merge.Type, levels []statements) Effective {
 		}
 	}
 	if value != nil {
-		e.JSON, e.Disabled = encode(value), Source{}
+		e.JSON, e.Disabled = once(encode(value), levels), Source{}
 	}
 	e.account(t, value, all)
 	return e
+}
+
+// once is a text, in the memory of a statement that is equal to it: mostly there is one, and it stays as it is stated.
+func once(text string, levels []statements) string {
+	for _, l := range levels {
+		for _, s := range l.List {
+			if s.JSON == text {
+				return s.JSON
+			}
+		}
+	}
+	return text
 }
 
 // gone are the leaves that are not left.

@@ -29,7 +29,7 @@ func (k Kind) inOrder() []*Feature {
 
 // Answers tells whether a policy, which a rule names, answers requests in place of the rule's backends.
 func (s *Store) Answers(c *flow.Ctx, ref model.ObjectRef) bool {
-	_, found := s.statesOf(c, ref, func(p policy, f *Feature) bool {
+	_, found := s.statesOf(c, ref, func(p *policy, f *Feature) bool {
 		_, stated := p.spec(f.Name) // not only turned off
 		return stated && f.Answers
 	})
@@ -38,7 +38,7 @@ func (s *Store) Answers(c *flow.Ctx, ref model.ObjectRef) bool {
 
 // Misplaced finds what a policy states that can't be stated for one of a rule's backends.
 func (s *Store) Misplaced(c *flow.Ctx, ref model.ObjectRef) (feature string, found bool) {
-	return s.statesOf(c, ref, func(p policy, f *Feature) bool {
+	return s.statesOf(c, ref, func(p *policy, f *Feature) bool {
 		return p.states(f.Name) && !f.Levels.Has(extend.AtBackendRef)
 	})
 }
@@ -55,7 +55,7 @@ func (k Kind) AtBackendRef() (names []string) {
 
 // statesOf finds a feature of a policy.
 func (s *Store) statesOf(
-	c *flow.Ctx, ref model.ObjectRef, is func(policy, *Feature) bool,
+	c *flow.Ctx, ref model.ObjectRef, is func(*policy, *Feature) bool,
 ) (feature string, found bool) {
 	p, found := flow.Fetch(c, s.policies, ref)
 	if !found {
@@ -74,10 +74,10 @@ const needsNoTargets = "it counts only in a policy without targets, which the fi
 	"extensionRef; put it into a policy of its own"
 
 // targeted tells whether a policy has targets, whether these exist or not.
-func (p policy) targeted() bool { return len(p.Targets)+len(p.Selectors) > 0 }
+func (p *policy) targeted() bool { return len(p.Targets)+len(p.Selectors) > 0 }
 
 // misplaced are the findings on features that can't be stated for targets.
-func (s *Store) misplaced(ref model.ObjectRef, p policy) (list []model.Finding) {
+func (s *Store) misplaced(ref model.ObjectRef, p *policy) (list []model.Finding) {
 	kind, _ := s.Of(ref.Kind())
 	for _, f := range kind.Features {
 		if p.targeted() && f.Levels&^(extend.AtExtension|extend.AtBackendRef) == 0 && p.states(f.Name) {

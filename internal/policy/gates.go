@@ -55,7 +55,7 @@ func (m *Meaning) listenerGates(s Sight, gateway model.ObjectRef, to map[request
 	for k, port := range ports.All() {
 		for _, p := range port.pieces(k) {
 			if f := m.Store.feature(p.Kind, p.Feature); f != nil && f.Judge != nil {
-				for _, filter := range p.Rendered.Listener.HTTPFilters {
+				for _, filter := range p.Rendered.OfListener().HTTPFilters {
 					key := request.GateKey{
 						Slot: request.ListenerSlot, Name: filter.Name, Type: filter.Config.Type, Config: string(filter.Config.Value),
 					}

@@ -17,8 +17,23 @@ type LevelKey struct {
 	Feature string
 }
 
+// Owner is the kind at the Gateway.
+func (k LevelKey) Owner() kindKey { return kindKey{k.Gateway, k.Kind} }
+
+// kindKey names what policies of a kind state at a Gateway: an edit of one reads and renders no other kind again.
+type kindKey struct {
+	Gateway model.ObjectRef
+	Kind    model.Kind
+}
+
 // Owner is the Gateway.
-func (k LevelKey) Owner() model.ObjectRef { return k.Gateway }
+func (k kindKey) Owner() model.ObjectRef { return k.Gateway }
+
+// levelGateway is what levels depend on of a Gateway.
+type levelGateway struct {
+	Class     model.ObjectRef
+	DataPlane model.DataPlane
+}
 
 // level is a feature at a level.
 type level struct {
@@ -35,14 +50,18 @@ type level struct {
 // levels has what is stated at each Gateway and at its listeners. A listener that states nothing has what its Gateway
 // has.
 func (m *Meaning) levels(in Inputs) *flow.Collection[LevelKey, level] {
-	return flow.Derive(in.Plan.Gateways, "policy/levels",
-		func(c *flow.Ctx, ref model.ObjectRef, g model.Gateway, emit func(LevelKey, level)) {
+	kinds := flow.Derive(in.Plan.Gateways, "policy/gateway-kinds",
+		func(_ *flow.Ctx, ref model.ObjectRef, g model.Gateway, emit func(kindKey, levelGateway)) {
 			for _, kind := range m.Store.atRules() {
-				class, own := m.Store.on(c, g.Class, kind.Kind), m.Store.on(c, ref, kind.Kind)
-				if class.Len() == 0 && own.Len() == 0 {
-					continue
-				}
-				m.emitLevels(c, gatewayLevel{ref, g, kind, class, own}, emit)
+				emit(kindKey{ref, kind.Kind}, levelGateway{g.Class, g.DataPlane})
+			}
+		})
+	return flow.Derive(kinds, "policy/levels",
+		func(c *flow.Ctx, k kindKey, g levelGateway, emit func(LevelKey, level)) {
+			class, own := m.Store.on(c, g.Class, k.Kind), m.Store.on(c, k.Gateway, k.Kind)
+			if class.Len()+own.Len() > 0 {
+				kind, _ := m.Store.Of(k.Kind)
+				m.emitLevels(c, gatewayLevel{k.Gateway, g.DataPlane, kind, class, own}, emit)
 			}
 		})
 }
@@ -50,7 +69,7 @@ func (m *Meaning) levels(in Inputs) *flow.Collection[LevelKey, level] {
 // gatewayLevel is what there is of one kind at a Gateway.
 type gatewayLevel struct {
 	ref        model.ObjectRef
-	gateway    model.Gateway
+	dataPlane  model.DataPlane
 	kind       Kind
 	class, own members
 }
@@ -91,7 +110,7 @@ func empty(list []statements) bool {
 func (m *Meaning) emitLevels(c *flow.Ctx, g gatewayLevel, emit func(LevelKey, level)) {
 	broad, held := map[string]Piece{}, []string(nil)
 	for _, section := range append([]string{""}, named(sections(g.own))...) {
-		scope := m.scope(c, g.kind, g.gateway.DataPlane)
+		scope := m.scope(c, g.kind, g.dataPlane)
 		scope.where = placeOf(g.ref, section)
 		for _, f := range g.concerned(section) {
 			scope.add(f, g.stated(section, f.Name))

@@ -27,11 +27,11 @@ type needed struct {
 // add adds what a piece needs.
 func (n *needed) add(p Piece) {
 	r := p.Rendered
-	n.Entries, n.Fetches = append(n.Entries, r.Entries...), append(n.Fetches, p.Fetches...)
+	n.Entries, n.Fetches = joined(n.Entries, r.Entries), joined(n.Fetches, p.Fetches)
 	for _, s := range r.Settings {
 		n.uses(s.Uses)
 	}
-	n.uses(r.Listener.Uses)
+	n.uses(r.OfListener().Uses)
 }
 
 func (n *needed) uses(backends []model.BackendKey) {
@@ -50,15 +50,12 @@ func byPlace[V any](
 	ofRoute func(*flow.Ctx, model.ObjectRef, Route) (V, bool), ofPort func(model.PortKey, Port) (V, bool),
 	others ...flow.Input[place, V],
 ) *flow.Collection[place, V] {
-	levels := flow.Rename(m.Levels, "policy/level-"+name, func(k LevelKey) place { return place{Level: k} },
+	levels := flow.Renamed(m.Levels, func(k LevelKey) place { return place{Level: k} },
 		func(_ *flow.Ctx, k LevelKey, l level) (V, bool) { return ofLevel(k, l) })
-	routes := flow.Rename(m.Routes, "policy/route-"+name,
-		func(r model.ObjectRef) place { return place{Route: r} }, ofRoute)
-	ports := flow.Rename(m.Ports, "policy/port-"+name, func(k model.PortKey) place { return place{Port: k} },
+	routes := flow.Renamed(m.Routes, func(r model.ObjectRef) place { return place{Route: r} }, ofRoute)
+	ports := flow.Renamed(m.Ports, func(k model.PortKey) place { return place{Port: k} },
 		func(_ *flow.Ctx, k model.PortKey, p Port) (V, bool) { return ofPort(k, p) })
-	itself := func(_ *flow.Ctx, _ place, v V) (V, bool) { return v, true }
-	return flow.Merge("policy/"+name, flow.From(levels, itself),
-		append(others, flow.From(routes, itself), flow.From(ports, itself))...)
+	return flow.Merge("policy/"+name, levels, append(others, routes, ports)...)
 }
 
 // needs has what settings need, by where they stand.

@@ -108,6 +108,9 @@ func (s *scope) render(f *Feature, p *Piece) {
 		told.refused = true
 	} else {
 		p.Shown, p.Anew = string(value.Shown()), value.Anew()
+		if p.Shown == p.JSON {
+			p.Shown = p.JSON // in one memory
+		}
 	}
 	// Of a feature that keeps what is right, Read has left out what is wrong.
 	readable := err == nil && p.Wrong == "" && s.refusals[f.Name] == ""
@@ -119,6 +122,7 @@ func (s *scope) render(f *Feature, p *Piece) {
 		if !able {
 			told.unsupported("", "the data plane has nothing for it")
 		}
+		rendered.Unsupported = nil // which is told
 		p.Rendered = rendered
 	}
 	p.Findings, p.Fetches = told.list, told.fetches

@@ -105,13 +105,13 @@ func (words) Rule(v extend.Value, from model.ObjectRef) (plan.Rendered, bool) {
 func (words) Listener(v extend.Value, _ model.ObjectRef) (plan.Rendered, bool) {
 	text := string(v.Shown())
 	if strings.Contains(text, "inspection") {
-		return plan.Rendered{Listener: plan.ListenerFields{Listener: []byte(text)}}, true
+		return plan.Rendered{Listener: &plan.ListenerFields{Listener: []byte(text)}}, true
 	}
-	return plan.Rendered{Listener: plan.ListenerFields{Connections: []byte(text)}}, true
+	return plan.Rendered{Listener: &plan.ListenerFields{Connections: []byte(text)}}, true
 }
 
 func (words) Backend(v extend.Value, _ model.BackendKey) (plan.Rendered, bool) {
-	return plan.Rendered{Backend: plan.BackendFields{Cluster: v.Shown()}}, true
+	return plan.Rendered{Backend: &plan.BackendFields{Cluster: v.Shown()}}, true
 }
 
 func (words) Error(name string, status int, from model.ObjectRef) []plan.Setting {

@@ -13,7 +13,7 @@ func (m *Meaning) portSettings(to *plan.Settings) {
 	to.Ports = flow.Map(m.Ports, "plan/port-settings",
 		func(_ *flow.Ctx, _ model.PortKey, p Port) (s plan.ListenerSettings, some bool) {
 			for _, piece := range p.Shared {
-				fields := piece.Rendered.Listener
+				fields := piece.Rendered.OfListener()
 				if p.Protocol != model.HTTP {
 					fields = fields.PortOnly()
 				}
@@ -21,7 +21,7 @@ func (m *Meaning) portSettings(to *plan.Settings) {
 			}
 			if p.Protocol == model.HTTP {
 				for _, piece := range p.Chains[0].Pieces {
-					s = with(s, piece, piece.Rendered.Listener)
+					s = with(s, piece, piece.Rendered.OfListener())
 				}
 			}
 			return s, len(s.From) > 0
@@ -33,7 +33,7 @@ func (m *Meaning) portSettings(to *plan.Settings) {
 			}
 			p, _ := flow.Fetch(c, m.Ports, l.Port)
 			for _, piece := range p.ofListener(k) {
-				s = with(s, piece, piece.Rendered.Listener.ChainOnly())
+				s = with(s, piece, piece.Rendered.OfListener().ChainOnly())
 			}
 			return s, len(s.From) > 0
 		})

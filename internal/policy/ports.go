@@ -131,7 +131,7 @@ func (q portScope) pieces(listeners []model.ListenerKey, ofPort bool) (list []Ru
 	scope := q.m.scope(q.c, q.kind, q.port.DataPlane)
 	scope.rendering = plan.Renderer.Listener
 	scope.denied = func(int, string, model.ObjectRef) (int, plan.Rendered) { // there is no request to answer
-		return 0, plan.Rendered{Listener: plan.ListenerFields{Closed: true}}
+		return 0, plan.Rendered{Listener: &plan.ListenerFields{Closed: true}}
 	}
 	scope.where = extend.Where{
 		Inherited: true, Object: q.port.Key.Gateway.String(), Plaintext: q.port.Protocol == model.HTTP,
@@ -159,11 +159,12 @@ func (q portScope) pieces(listeners []model.ListenerKey, ofPort bool) (list []Ru
 	}
 	for _, f := range scope.features {
 		p := scope.piece(f, nil)
-		if !ofPort && p.Rendered.Listener.OfPort() {
+		if !ofPort && p.Rendered.OfListener().OfPort() {
 			panic(fmt.Sprintf("the feature %s has fields of a port: it has to be AtPort, or to have PortFields", f.Name))
 		}
 		if f.Levels.Has(extend.AtListener) && ofPort {
-			p.Rendered.Listener = p.Rendered.Listener.PortOnly()
+			fields := p.Rendered.OfListener().PortOnly()
+			p.Rendered.Listener = &fields
 		}
 		p.Findings = append(p.Findings, told[f.Name].Findings...)
 		p.Lost = append(p.Lost, told[f.Name].Lost...)

@@ -106,7 +106,7 @@ func (r *reach) add(p Piece, at string) {
 	switch {
 	case p.Status != 0:
 		here = fmt.Sprintf("%s, where requests are answered with %d", at, p.Status)
-	case p.Rendered.Listener.Closed:
+	case p.Rendered.OfListener().Closed:
 		here += ", where connections are closed"
 	case slices.ContainsFunc(p.Findings, func(f Finding) bool { return f.Severity == model.Error }):
 		here += ", as far as it can be served"

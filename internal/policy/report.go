@@ -11,6 +11,7 @@ import (
 
 	"cardea.dev/cardea/internal/conditions"
 	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
 	"cardea.dev/cardea/internal/resource"
@@ -50,7 +51,7 @@ func (t *told) add(p Piece, at string) {
 		t.Lost = append(t.Lost, lostAt{l, p.Feature, at})
 	}
 	for _, f := range p.Findings {
-		if here := (closed{f.Policy, at}); p.Rendered.Listener.Closed && f.Severity == model.Error &&
+		if here := (closed{f.Policy, at}); p.Rendered.OfListener().Closed && f.Severity == model.Error &&
 			!slices.Contains(t.Closed, here) {
 			t.Closed = append(t.Closed, here)
 		}
@@ -83,7 +84,7 @@ func (t *told) urgency() string {
 
 // tellings has what is told, by policy.
 func (m *Meaning) tellings() *flow.Collection[model.ObjectRef, flow.Members[place, told]] {
-	backends := flow.Rename(m.Backends, "policy/backend-told", func(k plan.BackendKey) place { return place{Backend: k} },
+	backends := flow.Renamed(m.Backends, func(k plan.BackendKey) place { return place{Backend: k} },
 		func(_ *flow.Ctx, k plan.BackendKey, b Backend) (told, bool) {
 			var t told
 			for _, p := range b.Pieces {
@@ -110,7 +111,7 @@ func (m *Meaning) tellings() *flow.Collection[model.ObjectRef, flow.Members[plac
 			t.add(piece.Piece, at)
 		}
 		return t, len(t.mentions()) > 0
-	}, flow.From(backends, func(_ *flow.Ctx, _ place, t told) (told, bool) { return t, true }))
+	}, backends)
 	return flow.Group(all, "policy/tellings",
 		func(_ place, t told) []model.ObjectRef { return t.mentions() },
 		func(_ place, t told) string { return t.urgency() })
@@ -140,27 +141,22 @@ func (m *Meaning) Reports(
 	r.backends = flow.Group(m.Backends, "policy/backends-by-object",
 		func(k plan.BackendKey, _ Backend) []model.ObjectRef { return []model.ObjectRef{k.Backend.Object} }, flow.ByKey)
 	for _, k := range m.Store.Kinds {
-		list = append(list, plan.Reported(k.Kind, flow.Map(m.Store.byKind[k.Kind], "report/"+k.Kind.Qualified(), r.report)))
+		list = append(list, plan.Reported(k.Kind, flow.Map(m.Store.of(k.Kind), "report/"+k.Kind.Qualified(), r.report)))
 	}
 	return list
 }
 
 func (r reporter) report(
-	c *flow.Ctx, ref model.ObjectRef, p policy,
+	c *flow.Ctx, ref model.ObjectRef, _ input.Object[input.PolicySpec],
 ) (plan.Report[gatewayv1.PolicyStatus], bool) {
+	p, _ := flow.Fetch(c, r.Store.policies, ref)
 	facts := conditions.PolicyFacts{Generation: p.Generation, Controller: model.ControllerName}
-	all := slices.Clone(p.Targets)
-	targets, _ := flow.Fetch(c, r.Store.targets, ref)
-	looked := 0
-	for k := range targets.All() {
-		if looked++; looked <= mostTargets && !slices.Contains(p.Targets, k.Target) {
-			all = append(all, k.Target)
-		}
-	}
+	all := append(slices.Clone(p.Targets), r.selected(c, ref, p)...)
 	for _, t := range all {
 		r.ancestors(c, ref, t, &facts)
 	}
 	naming, _ := flow.Fetch(c, r.Store.namings, ref)
+	looked := 0
 	for route := range naming.All() {
 		if looked++; looked <= mostTargets {
 			r.byFilters(c, ref, route, &facts)
@@ -170,11 +166,11 @@ func (r reporter) report(
 	r.tell(c, ref, &facts)
 	facts.Findings = append(facts.Findings, r.Store.misplaced(ref, p)...)
 	facts.Findings = compact(append(facts.Findings, r.withoutTLS(c, ref, p, all)...))
-	findings := facts.Findings
-	if !p.targeted() && naming.Len() == 0 {
+	findings := slices.Clip(facts.Findings)
+	switch {
+	case !p.targeted() && naming.Len() == 0:
 		findings = append(findings, r.reachesNothing(ref))
-	}
-	if len(p.Selectors) > 0 && targets.Len() == 0 {
+	case p.targeted() && len(all) == 0:
 		findings = append(findings, model.Finding{
 			Object: ref, Severity: model.Warning, Field: "spec.targetSelectors",
 			Message: "no object of the policy's namespace has these labels, so the policy reaches nothing",
@@ -188,6 +184,21 @@ func (r reporter) report(
 		}
 	}
 	return plan.Report[gatewayv1.PolicyStatus]{UID: p.UID, Status: conditions.Policy(facts), Findings: findings}, true
+}
+
+// selected are the targets that a policy selects and does not name.
+func (r reporter) selected(c *flow.Ctx, ref model.ObjectRef, p *policy) (list []Target) {
+	if len(p.Selectors) == 0 {
+		return nil
+	}
+	targets, _ := flow.Fetch(c, r.Store.selected, ref)
+	looked := 0
+	for k := range targets.All() {
+		if looked++; looked <= mostTargets && !slices.Contains(p.Targets, k.Target) {
+			list = append(list, k.Target)
+		}
+	}
+	return list
 }
 
 // mostTargets is how many targets of a policy are looked at for its status. The policy counts at all of them.

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"iter"
+	"slices"
 
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
@@ -59,12 +60,23 @@ func (r Route) settings() plan.RouteSettings {
 	return s
 }
 
+// joined is a list after another one. Where one of them is empty, it is the other one, and takes no memory.
+func joined[T any](list, more []T) []T {
+	switch {
+	case len(more) == 0:
+		return slices.Clip(list)
+	case len(list) == 0:
+		return slices.Clip(more)
+	}
+	return slices.Concat(list, more)
+}
+
 func settingsOfRules(list []RulePieces) (all []plan.RuleSettings) {
 	for _, r := range list {
-		own := plan.RuleSettings{Rule: r.Rule, Fields: r.Fields[:len(r.Fields):len(r.Fields)]}
+		own := plan.RuleSettings{Rule: r.Rule, Fields: r.Fields}
 		for _, p := range r.Pieces {
-			own.Own = append(own.Own, p.Rendered.Settings...)
-			own.Fields = append(own.Fields, p.Rendered.Fields...)
+			own.Own = joined(own.Own, p.Rendered.Settings)
+			own.Fields = joined(own.Fields, p.Rendered.Fields)
 		}
 		r.addRefs(&own)
 		all = append(all, own)

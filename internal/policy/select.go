@@ -5,7 +5,6 @@ import (
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
-	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -56,9 +55,9 @@ func (k selectedKey) Owner() model.ObjectRef { return k.Object }
 // here: every such object asks for it.
 type selections = flow.Collection[scopeKey, flow.Members[model.ObjectRef, []selector]]
 
-func newSelections(policies *flow.Collection[model.ObjectRef, policy]) *selections {
+func newSelections(policies *flow.Collection[model.ObjectRef, *policy]) *selections {
 	selecting := flow.Map(policies, "policy/selectors",
-		func(_ *flow.Ctx, _ model.ObjectRef, p policy) ([]selector, bool) {
+		func(_ *flow.Ctx, _ model.ObjectRef, p *policy) ([]selector, bool) {
 			return p.Selectors, len(p.Selectors) > 0
 		})
 	return flow.Group(selecting, "policy/selecting", func(ref model.ObjectRef, list []selector) (keys []scopeKey) {
@@ -88,9 +87,10 @@ func selected[S any](
 		})
 }
 
-// attachSelected are the attachments of what policies select.
-func (s *Store) attachSelected(in *kinds.Sources) (list []flow.Input[attachmentKey, policy]) {
-	all := newSelections(s.policies)
+// selectedTargets are what policies select and do not name.
+func (s *Store) selectedTargets() *flow.Collection[attachmentKey, *policy] {
+	in, all := s.in, newSelections(s.policies)
+	var list []flow.Input[attachmentKey, *policy]
 	for _, found := range []*flow.Collection[selectedKey, struct{}]{
 		selected(in.Gateways.Collection(), model.KindGateway, all),
 		selected(in.HTTPRoutes.Collection(), model.KindHTTPRoute, all),
@@ -98,13 +98,12 @@ func (s *Store) attachSelected(in *kinds.Sources) (list []flow.Input[attachmentK
 		selected(in.Services.Collection(), model.KindService, all),
 		selected(in.XBackends.Collection(), model.KindXBackend, all),
 	} {
-		named := flow.Rename(found, found.Name()+"/attachment", func(k selectedKey) attachmentKey {
+		list = append(list, flow.Renamed(found, func(k selectedKey) attachmentKey {
 			return attachmentKey{k.Policy, Target{k.Object, k.Section}}
-		}, func(c *flow.Ctx, k selectedKey, _ struct{}) (policy, bool) {
+		}, func(c *flow.Ctx, k selectedKey, _ struct{}) (*policy, bool) {
 			p, found := flow.Fetch(c, s.policies, k.Policy)
 			return p, found && !slices.Contains(p.Targets, Target{k.Object, k.Section}) // which is there already
-		})
-		list = append(list, flow.From(named, func(_ *flow.Ctx, _ attachmentKey, p policy) (policy, bool) { return p, true }))
+		}))
 	}
-	return list
+	return flow.Merge("policy/selected", list[0], list[1:]...)
 }

@@ -23,11 +23,12 @@ type Target struct {
 type Store struct {
 	Kinds []Kind
 
-	policies *flow.Collection[model.ObjectRef, policy]
-	byKind   map[model.Kind]*flow.Collection[model.ObjectRef, policy]
-	attached *flow.Collection[attachedKey, flow.Members[attachmentKey, policy]]
-	targets  *flow.Collection[model.ObjectRef, flow.Members[attachmentKey, policy]] // of each policy
-	touched  *flow.Collection[model.ObjectRef, flow.Members[attachmentKey, policy]] // objects that policies target
+	in       *kinds.Sources
+	policies *flow.Collection[model.ObjectRef, *policy]
+	attached *flow.Collection[attachedKey, members]
+	touched  *flow.Collection[model.ObjectRef, members] // objects that policies target
+	// selected is what each policy selects.
+	selected *flow.Collection[model.ObjectRef, members]
 	namings  *namings
 }
 
@@ -63,7 +64,7 @@ func (k Kind) together(f *Feature) (list []*Feature) {
 	return list
 }
 
-// policy is what one policy says.
+// policy is what one policy says. All collections share one value.
 type policy struct {
 	UID        string
 	Generation int64
@@ -93,7 +94,7 @@ type attachedKey struct {
 // NewStore reads policies. declared are the features of all kinds; a kind without features is not read.
 // namespace is the program's own, whose policies may target GatewayClasses; "": those of any may.
 func NewStore(in *kinds.Sources, declared []*extend.Declared, namespace string) (*Store, error) {
-	s := new(Store)
+	s := &Store{in: in}
 	for _, k := range in.Catalog.All() {
 		kind := Kind{Kind: k.Kind}
 		for _, d := range declared {
@@ -113,17 +114,13 @@ func NewStore(in *kinds.Sources, declared []*extend.Declared, namespace string) 
 	if len(s.Kinds) == 0 {
 		return s, nil
 	}
-	var inputs []flow.Input[model.ObjectRef, policy]
-	s.byKind = map[model.Kind]*flow.Collection[model.ObjectRef, policy]{}
-	itself := func(_ *flow.Ctx, _ model.ObjectRef, p policy) (policy, bool) { return p, true }
+	var inputs []flow.Input[model.ObjectRef, *policy]
 	for _, k := range s.Kinds {
-		source := input.Of[input.PolicySpec](in.Sources, k.Kind)
-		s.byKind[k.Kind] = flow.Map(source.Collection(), "policy/"+k.Kind.Qualified(), readPolicy)
-		inputs = append(inputs, flow.From(s.byKind[k.Kind], itself))
+		inputs = append(inputs, flow.From(s.of(k.Kind), readPolicy))
 	}
 	s.policies = flow.Merge("policy", inputs[0], inputs[1:]...)
 	named := flow.Derive(s.policies, "policy/named",
-		func(_ *flow.Ctx, ref model.ObjectRef, p policy, emit func(attachmentKey, policy)) {
+		func(_ *flow.Ctx, ref model.ObjectRef, p *policy, emit func(attachmentKey, *policy)) {
 			seen := map[Target]bool{}
 			for _, t := range p.Targets {
 				if !seen[t] && (t.Object.Kind() != model.KindGatewayClass || namespace == "" || ref.Namespace() == namespace) {
@@ -132,18 +129,18 @@ func NewStore(in *kinds.Sources, declared []*extend.Declared, namespace string) 
 				}
 			}
 		})
-	attached := func(_ *flow.Ctx, _ attachmentKey, p policy) (policy, bool) { return p, true }
-	attachments := flow.Merge("policy/attachment", flow.From(named, attached), s.attachSelected(in)...)
-	age := func(k attachmentKey, p policy) string { return p.Age + " " + k.Policy.NamespacedName() }
-	s.attached = flow.Group(attachments, "policy/attached", func(k attachmentKey, _ policy) []attachedKey {
-		return []attachedKey{{k.Target.Object, k.Policy.Kind()}}
-	}, age)
-	s.targets = flow.Group(attachments, "policy/targets", func(k attachmentKey, _ policy) []model.ObjectRef {
+	selected := s.selectedTargets()
+	s.selected = flow.Group(selected, "policy/selected-by-policy", func(k attachmentKey, _ *policy) []model.ObjectRef {
 		return []model.ObjectRef{k.Policy}
 	}, flow.ByKey)
-	s.touched = flow.Group(attachments, "policy/touched", func(k attachmentKey, _ policy) []model.ObjectRef {
+	itself := func(_ *flow.Ctx, _ attachmentKey, p *policy) (*policy, bool) { return p, true }
+	attachments := flow.Merge("policy/attachment", flow.From(named, itself), flow.From(selected, itself))
+	s.attached = flow.Group(attachments, "policy/attached", func(k attachmentKey, _ *policy) []attachedKey {
+		return []attachedKey{{k.Target.Object, k.Policy.Kind()}}
+	}, func(k attachmentKey, p *policy) string { return p.Age + " " + k.Policy.NamespacedName() })
+	s.touched = flow.Group(attachments, "policy/touched", func(k attachmentKey, _ *policy) []model.ObjectRef {
 		return []model.ObjectRef{k.Target.Object}
-	}, age)
+	}, flow.ByKey)
 	s.namings = s.newNamings(in)
 	return s, nil
 }
@@ -157,8 +154,13 @@ func (s *Store) Of(kind model.Kind) (Kind, bool) {
 	return s.Kinds[i], true
 }
 
-func readPolicy(_ *flow.Ctx, ref model.ObjectRef, o input.Object[input.PolicySpec]) (policy, bool) {
-	p := policy{
+// of are the policies of a kind as they are stated.
+func (s *Store) of(kind model.Kind) *input.Collection[input.PolicySpec] {
+	return input.Of[input.PolicySpec](s.in.Sources, kind).Collection()
+}
+
+func readPolicy(_ *flow.Ctx, ref model.ObjectRef, o input.Object[input.PolicySpec]) (*policy, bool) {
+	p := &policy{
 		UID: o.Meta.UID, Generation: o.Meta.Generation, Age: age(o.Meta.Created),
 		Override: o.Spec.Strategy == input.PatchOverrides, Disable: o.Spec.Disable, Features: o.Spec.Features,
 		Selectors: readSelectors(o.Spec.TargetSelectors),
@@ -185,12 +187,12 @@ func age(created time.Time) string {
 }
 
 // states tells whether the policy says anything of a feature.
-func (p policy) states(feature string) bool {
+func (p *policy) states(feature string) bool {
 	_, stated := p.spec(feature)
 	return stated || slices.Contains(p.Disable, feature)
 }
 
-func (p policy) spec(feature string) (string, bool) {
+func (p *policy) spec(feature string) (string, bool) {
 	for _, f := range p.Features {
 		if f.Name == feature {
 			return f.JSON, true
@@ -200,7 +202,7 @@ func (p policy) spec(feature string) (string, bool) {
 }
 
 // statement is what a policy states of a feature at a level.
-func (p policy) statement(ref model.ObjectRef, level Level, feature string) statement {
+func (p *policy) statement(ref model.ObjectRef, level Level, feature string) statement {
 	json, _ := p.spec(feature)
 	return statement{
 		Source: Source{ref, level, p.Override}, JSON: json, Disable: slices.Contains(p.Disable, feature),
@@ -208,7 +210,7 @@ func (p policy) statement(ref model.ObjectRef, level Level, feature string) stat
 }
 
 // members are the policies of a kind on an object, the oldest first.
-type members = flow.Members[attachmentKey, policy]
+type members = flow.Members[attachmentKey, *policy]
 
 // on are the policies of a kind on an object and its sections.
 func (s *Store) on(c *flow.Ctx, object model.ObjectRef, kind model.Kind) members {
