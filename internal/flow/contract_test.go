@@ -211,7 +211,8 @@ func TestRenameToOneKey(t *testing.T) {
 	checked := flow.New(flow.Config{Check: true})
 	one, two := flow.NewSource[int, int](checked, "one"), flow.NewSource[int, int](checked, "two")
 	same := func(_ *flow.Ctx, _, v int) (int, bool) { return v, true }
-	flow.Merge("merged", flow.From(one.Collection(), same), flow.Renamed(two.Collection(), func(int) int { return 1 }, same))
+	other := flow.Renamed(two.Collection(), func(int) int { return 1 }, same)
+	flow.Merge("merged", flow.From(one.Collection(), same), other)
 	checked.Apply("load", func(b *flow.Batch) { one.Set(b, 1, 1); two.Set(b, 2, 2); one.Synced(b); two.Synced(b) })
 	wantPanic(t, "merged emits 1, which another key has, too", checked.Settle)
 	checked = flow.New(flow.Config{Check: true})
