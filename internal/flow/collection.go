@@ -3,9 +3,9 @@ package flow
 // Collection is a set of keys with values, made by [NewSource], [Derive], [Map] or [Group]. It has no methods for
 // reading: values are read through a [View], or by [Fetch] in a transform.
 //
-// It does not name the type of its store. The compiler makes the methods of each generic type that a package can reach
-// by fields, again in every package: of a hundred stores with thirty methods that would be 50 MB of code in each package
-// that only mentions the struct that holds them.
+// It does not name the type of its store. The compiler makes the methods of each generic type that a package can
+// reach by fields, again in every package: of a hundred stores with thirty methods that would be 50 MB of code in each
+// package that only mentions the struct that holds them.
 type Collection[K comparable, V any] struct{ stage stage }
 
 // Name is the name that the collection was made with.
