@@ -5,15 +5,21 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"strconv"
+	"strings"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
-// Local makes this network namespace a node of a cluster: it forwards packets between pods, and every address of the
-// ranges is local, so that any process can listen on any of them. The returned function removes the ranges.
+// Local makes this network namespace a node of a cluster: it forwards packets between pods, every address of the ranges
+// is local, so that any process can listen on any of them, and pods may watch as many files as on a node that is set up
+// for that. The returned function removes the ranges.
 func Local(ranges ...netip.Prefix) (away func(), err error) {
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0); err != nil {
+		return nil, err
+	}
+	if err := moreInotify(); err != nil {
 		return nil, err
 	}
 	loopback, err := netlink.LinkByName("lo")
@@ -39,6 +45,23 @@ func Local(ranges ...netip.Prefix) (away func(), err error) {
 		added = append(added, address)
 	}
 	return away, nil
+}
+
+// inotifyInstances is how many instances of inotify all processes of a user may have. An Envoy that reads files has one
+// for each, and ends at its start if it gets none; Linux gives a user 128.
+const inotifyInstances = 1024
+
+// moreInotify raises the limit, which is one for the whole machine. It stays raised.
+func moreInotify() error {
+	const path = "/proc/sys/fs/inotify/max_user_instances"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if n, err := strconv.Atoi(strings.TrimSpace(string(text))); err != nil || n >= inotifyInstances {
+		return err
+	}
+	return os.WriteFile(path, []byte(strconv.Itoa(inotifyInstances)), 0)
 }
 
 // Cover replaces a file in this mount namespace by text.
