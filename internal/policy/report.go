@@ -151,7 +151,7 @@ func (r reporter) report(
 ) (plan.Report[gatewayv1.PolicyStatus], bool) {
 	p, _ := flow.Fetch(c, r.Store.policies, ref)
 	facts := conditions.PolicyFacts{Generation: p.Generation, Controller: model.ControllerName}
-	all := append(slices.Clone(p.Targets), r.selected(c, ref, p)...)
+	all := slices.Concat(p.Targets, r.selected(c, ref, p))
 	for _, t := range all {
 		r.ancestors(c, ref, t, &facts)
 	}
@@ -192,11 +192,11 @@ func (r reporter) selected(c *flow.Ctx, ref model.ObjectRef, p *policy) (list []
 		return nil
 	}
 	targets, _ := flow.Fetch(c, r.Store.selected, ref)
-	looked := 0
 	for k := range targets.All() {
-		if looked++; looked <= mostTargets && !slices.Contains(p.Targets, k.Target) {
-			list = append(list, k.Target)
+		if len(list) == mostTargets {
+			break
 		}
+		list = append(list, k.Target)
 	}
 	return list
 }
