@@ -125,14 +125,17 @@ func (s *Services) mark(key types.NamespacedName) {
 	}
 }
 
-// sliceChanged indexes a slice by its Service.
+// sliceChanged indexes a slice by its Service. What it was and what it is change in one step: a sync between the two
+// would see a Service without endpoints, and close its addresses.
 func (s *Services) sliceChanged(old, new *discoveryv1.EndpointSlice) {
+	s.mu.Lock()
+	var changed []types.NamespacedName
 	for _, slice := range []*discoveryv1.EndpointSlice{old, new} {
 		if slice == nil || slice.Labels[discoveryv1.LabelServiceName] == "" {
 			continue
 		}
 		key := types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}
-		s.mu.Lock()
+		changed = append(changed, key)
 		if slice == new {
 			if s.byName[key] == nil {
 				s.byName[key] = map[string]*discoveryv1.EndpointSlice{}
@@ -141,7 +144,9 @@ func (s *Services) sliceChanged(old, new *discoveryv1.EndpointSlice) {
 		} else if delete(s.byName[key], slice.Name); len(s.byName[key]) == 0 {
 			delete(s.byName, key)
 		}
-		s.mu.Unlock()
+	}
+	s.mu.Unlock()
+	for _, key := range changed {
 		s.mark(key)
 	}
 }
