@@ -4,10 +4,10 @@ GO ?= go
 # Everything can be built and tested on two cores; more packages at a time would only slow each other down.
 PARALLEL := -p 2
 # Packages in which several goroutines share state are also tested under the race detector.
-RACE := $(addprefix ./internal/,flow/... xds/... proxyfiles/... files/... process/... admin/... kube/... status/... deploy/... certs/... server/...)
+RACE := $(addprefix ./internal/,flow/... xds/... proxyfiles/... files/... process/... admin/... kube/... status/... deploy/... certs/... identity/... workload/... server/...)
 
 .DEFAULT_GOAL := all
-.PHONY: all build lint test demo cluster conformance suite bench calls golden generate image release envoy prometheus h2load kubernetes clean help
+.PHONY: agents all build lint test demo cluster conformance suite bench calls golden generate image release envoy prometheus h2load kubernetes clean help
 
 all: build lint test ## build, lint and test
 
@@ -27,6 +27,9 @@ test: envoy kubernetes prometheus h2load lint ## run all tests
 	@if [ "$$(uname -s) $$(id -u)" = "Linux 0" ]; then $(MAKE) --no-print-directory suite && bin/conform -quiet; \
 	  elif [ -n "$$CI" ]; then echo "the conformance suite needs Linux and root"; exit 1; \
 	  else echo "not Linux, or not root: tests that need a cluster were skipped, and so was the Gateway API's conformance suite"; fi
+
+agents: build envoy ## run examples/agents: a server of tools, and two agents that may call some
+	@examples/agents/run.sh
 
 demo: build envoy ## run the quickstart with two backends, in the foreground; CHECK=1 makes the calls itself and ends; EXAMPLE=api runs another example
 	@$(GO) build $(PARALLEL) -o bin/ ./examples/backend ./examples/demo

@@ -32,6 +32,12 @@ type Feature[S, V any] struct {
 	UnlessUpgrade bool
 	// Answers: it answers requests in place of the backends of a rule.
 	Answers bool
+	// EachLevel: what policies state is not merged, and no level replaces another one. S is Each, and is read for what the
+	// policies of one level state, or of a few; filters have to have names of their level, so that they all run. Such a
+	// feature is all that its kind of policies states: its fields stand in their spec.
+	EachLevel bool
+	// Names are lists of its spec whose elements' names other kinds may ask for (Reader.Names): "providers".
+	Names []string
 	// UnlessDirect: it has no effect on a rule that answers by itself, with a redirect or by a feature that Answers. What
 	// is inherited does not hold there; what is stated for such a rule is refused.
 	UnlessDirect bool
@@ -49,6 +55,18 @@ type Feature[S, V any] struct {
 	// Judge tells what a proxy does with a request because of the feature; nil: it can't be told. It is asked only where
 	// the feature has HTTP filters.
 	Judge func(q Request, v V) []Verdict
+	// JudgeAgents is Judge of what Envoy.Agents renders; nil: there is nothing.
+	JudgeAgents func(q Request) []Verdict
+	// Decide tells what each level of a value says of a request whose Agent is known; nil: nothing.
+	Decide func(q Request, v V) []Decision
+	// Grants are who may ask for what, where all of some values hold; nil: it can't be told.
+	Grants func(all []V) []Grant
+	// Certificates are the fields of a policy's spec that take only callers with certificates, if the feature is
+	// EachLevel; nil: there are none.
+	Certificates func(stated EachPolicy) (fields []string)
+	// Refers are the references of a policy's spec, if the feature is EachLevel; nil: it has none. Those of other features
+	// are found in S.
+	Refers func(spec []byte) []Reference
 	// Words tells of a value what matters to users, for explanations; nil: nothing but the fields.
 	Words func(v V) []string
 }
@@ -58,6 +76,9 @@ type EnvoyFuncs[V any] struct {
 	Rule     func(e EnvoyRule, v V)
 	Listener func(e EnvoyListener, v V)
 	Backend  func(e EnvoyBackend, v V)
+	// Agents renders what each rule with a backend that speaks MCP needs where the feature, which is EachLevel, is stated:
+	// for the rule, or at a broader level, or for such a backend. It depends on no value.
+	Agents func(e EnvoyRule)
 	// Off renders for the connections of a listener that the feature is turned off, where the data plane does something of
 	// its own as long as nothing is stated; nil: it does nothing.
 	Off func(e EnvoyListener)
@@ -80,6 +101,8 @@ const (
 	AtPort
 	// AtBackend: by policies on GatewayClasses, Gateways, backends and their ports.
 	AtBackend
+	// AtRuleBackend: for the requests that rules send to a backend, by policies on XBackends. The feature is EachLevel.
+	AtRuleBackend
 )
 
 // Has tells whether all of some levels are among them.
@@ -106,6 +129,18 @@ type Kind struct {
 	Description    string // for `kubectl explain`
 	// Features says where its features are stated: AtRule, AtListener or AtBackend.
 	Features Levels
+	// As says that its objects are policies of another kind; nil: they are their own. Features is not stated then.
+	As *As
+}
+
+// As is the kind that objects of another one count as. What they state but for their targets is told to the kind's
+// feature, which is EachLevel.
+type As struct {
+	Kind       string // as in Feature.Kind
+	Definition []byte // the CustomResourceDefinition, in YAML; it has targetRefs, as policies have
+	// Older are versions of the definition with other schemas, with what makes a spec of the others of theirs. Files may
+	// be written in them.
+	Older map[string]func(spec map[string]any) (map[string]any, error)
 }
 
 // The kinds of Cardea's own policies, by their names in Feature.Kind.
@@ -114,6 +149,7 @@ const (
 	SecurityPolicy = "SecurityPolicy"
 	TrafficPolicy  = "TrafficPolicy"
 	BackendPolicy  = "BackendPolicy"
+	AccessPolicy   = "AccessPolicy"
 )
 
 // Plugin is a feature or a kind of policy, as the program takes them.
@@ -135,6 +171,8 @@ type Declared struct {
 	PortFields    []string
 	UnlessUpgrade bool
 	Answers       bool
+	EachLevel     bool
+	Names         []string
 	UnlessDirect  bool
 	// UnlessPlaintext is as the Feature's.
 	UnlessPlaintext bool
@@ -142,9 +180,15 @@ type Declared struct {
 	Own    func(rule gatewayv1.HTTPRouteRule) (spec []byte, stated bool)
 	Read   func(r Reader, effective []byte) (Value, error) // an error names a field that is not known, or of a wrong type
 	Off    Value                                           // of EnvoyFuncs.Off; nil: there is none
+	Agents Value                                           // of EnvoyFuncs.Agents; nil: there is none
 	Judge  func(q Request, shown []byte) []Verdict         // of what Value.Shown wrote
 	Words  func(shown []byte) []string
-	Refers func(spec []byte) []Reference
+	Decide func(q Request, shown []byte) []Decision
+	Grants func(shown []string) []Grant
+	// JudgeAgents and Certificates are as the Feature's.
+	JudgeAgents  func(q Request) []Verdict
+	Certificates func(stated EachPolicy) (fields []string)
+	Refers       func(spec []byte) []Reference
 }
 
 // Value is what a feature made of an effective spec.
@@ -174,10 +218,11 @@ func (f Feature[S, V]) Plug() Plugin {
 	d := &Declared{
 		Kind: f.Kind, Name: f.Name, Schema: f.Schema, Levels: f.Levels, OnInvalid: f.OnInvalid, Group: f.Group,
 		PortFields: f.PortFields, UnlessUpgrade: f.UnlessUpgrade, Answers: f.Answers, UnlessDirect: f.UnlessDirect,
-		UnlessPlaintext: f.UnlessPlaintext,
+		UnlessPlaintext: f.UnlessPlaintext, EachLevel: f.EachLevel, Names: f.Names,
+		JudgeAgents: f.JudgeAgents, Certificates: f.Certificates,
 		Read: func(r Reader, effective []byte) (Value, error) {
 			var s S
-			if err := strict(effective, &s); err != nil {
+			if err := Strict(effective, &s); err != nil {
 				return nil, err
 			}
 			return value[V]{f.Envoy, f.Read(r, s)}, nil
@@ -190,8 +235,14 @@ func (f Feature[S, V]) Plug() Plugin {
 			return references(s)
 		},
 	}
+	if f.Refers != nil {
+		d.Refers = f.Refers
+	}
 	if off := f.Envoy.Off; off != nil {
 		d.Off = value[V]{envoy: EnvoyFuncs[V]{Listener: func(e EnvoyListener, _ V) { off(e) }}}
+	}
+	if agents := f.Envoy.Agents; agents != nil {
+		d.Agents = value[V]{envoy: EnvoyFuncs[V]{Rule: func(e EnvoyRule, _ V) { agents(e) }}}
 	}
 	if f.Own != nil {
 		d.Own = func(rule gatewayv1.HTTPRouteRule) ([]byte, bool) {
@@ -204,6 +255,18 @@ func (f Feature[S, V]) Plug() Plugin {
 	}
 	if f.Judge != nil {
 		d.Judge = func(q Request, shown []byte) []Verdict { return f.Judge(q, typed[V](shown)) }
+	}
+	if f.Decide != nil {
+		d.Decide = func(q Request, shown []byte) []Decision { return f.Decide(q, typed[V](shown)) }
+	}
+	if f.Grants != nil {
+		d.Grants = func(shown []string) []Grant {
+			var all []V
+			for _, text := range shown {
+				all = append(all, typed[V]([]byte(text)))
+			}
+			return f.Grants(all)
+		}
 	}
 	if f.Words != nil {
 		d.Words = func(shown []byte) []string { return f.Words(typed[V](shown)) }
@@ -236,8 +299,8 @@ func render[E, V any](by func(E, V), e E, v V) bool {
 	return by != nil
 }
 
-// strict reads JSON; a field that is not known is an error.
-func strict(text []byte, into any) error {
+// Strict reads JSON; a field that is not known is an error.
+func Strict(text []byte, into any) error {
 	wrong, err := kjson.UnmarshalStrict(text, into)
 	return errors.Join(append(wrong, err)...)
 }

@@ -12,6 +12,15 @@ type Request = request.Request
 // feature's first one.
 type Verdict = request.Verdict
 
+// Agent is who sends a request to a server of MCP, and what stands in it.
+type Agent = request.Agent
+
+// Decision is what the policies of one level say of a request of an agent.
+type Decision = request.Decision
+
+// Grant is what some callers may ask for.
+type Grant = request.Grant
+
 // AnyStatus is the Status of an answer that somebody else makes, such as an authorization server.
 const AnyStatus = request.AnyStatus
 

@@ -8,12 +8,13 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// certificate compares a name of a client's valid certificate. RBAC's `authenticated` takes names of any kind, also of
-// certificates that are not valid where a listener lets them pass: so it is used for subjects only, and never alone.
-func certificate(c CertificateMatch) *rbacv3.Principal {
+// CertificatePrincipal compares a name of a client's valid certificate. RBAC's `authenticated` takes names of any kind,
+// also of certificates that are not valid where a listener lets them pass: so it is used for subjects only, and never
+// alone.
+func CertificatePrincipal(c CertificateMatch) *rbacv3.Principal {
 	if c.Subject != "" {
 		name := &rbacv3.Principal_Authenticated{PrincipalName: text(Exact, c.Subject, false)}
-		return allOf([]*rbacv3.Principal{
+		return AllOf([]*rbacv3.Principal{
 			validCertificate(&mtlsv3.Config{AnyValidatedClientCertificate: true}),
 			{Identifier: &rbacv3.Principal_Authenticated_{Authenticated: name}},
 		})

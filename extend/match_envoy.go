@@ -21,6 +21,12 @@ const (
 	// puts it there; no header that a client can send may end up there.
 	UserMetadata = "cardea.dev/user"
 	UserKey      = "name"
+	// AccessMetadata is the namespace, and AccessAsking the key, in which true stands while an authorization server of an
+	// access policy is asked: of what it answers to agents, an error of JSON-RPC is made.
+	AccessMetadata = "cardea.dev/access"
+	AccessAsking   = "asking"
+	// ToolsMetadata is the namespace in which each level says which tools may be called (SlotTools).
+	ToolsMetadata = "cardea.dev/tools"
 )
 
 // Policy takes the requests of a valid match, for RBAC filters. providers are the names of those whose tokens are
@@ -37,7 +43,7 @@ func Policy(m RequestMatch, providers ...string) *rbacv3.Policy {
 // expression of the match can't be evaluated is taken by none: so to deny the requests of a match with an expression, a
 // filter of its own allows these.
 func Unless(m RequestMatch, providers ...string) []*rbacv3.Policy {
-	list := []*rbacv3.Policy{policy(notPrincipal(principal(m, providers)))}
+	list := []*rbacv3.Policy{policy(NotPrincipal(principal(m, providers)))}
 	if m.CEL != "" {
 		p := policy(anybody())
 		p.Condition = condition("!(" + m.CEL + "\n)") // behind what may be a comment
@@ -55,16 +61,16 @@ func policy(p *rbacv3.Principal) *rbacv3.Policy {
 func principal(m RequestMatch, providers []string) *rbacv3.Principal {
 	all := []*rbacv3.Principal{m.RequestParts.principal(providers)}
 	if m.Not != nil {
-		all = append(all, notPrincipal(m.Not.principal(providers)))
+		all = append(all, NotPrincipal(m.Not.principal(providers)))
 	}
-	return allOf(all)
+	return AllOf(all)
 }
 
 func (p RequestParts) principal(providers []string) *rbacv3.Principal {
 	var all []*rbacv3.Principal
 	one := func(list []*rbacv3.Principal) {
 		if len(list) > 0 {
-			all = append(all, oneOf(list))
+			all = append(all, OneOf(list))
 		}
 	}
 	one(each(p.Hosts, host))
@@ -75,8 +81,8 @@ func (p RequestParts) principal(providers []string) *rbacv3.Principal {
 	one(each(p.ClientCIDRs, address))
 	all = append(all, each(p.Claims, func(c ClaimMatch) *rbacv3.Principal { return claim(c, providers) })...)
 	one(each(p.Users, func(u string) *rbacv3.Principal { return user(u, providers) }))
-	one(each(p.Certificates, certificate))
-	return allOf(all)
+	one(each(p.Certificates, CertificatePrincipal))
+	return AllOf(all)
 }
 
 func each[T any](list []T, render func(T) *rbacv3.Principal) (all []*rbacv3.Principal) {
@@ -90,13 +96,15 @@ func anybody() *rbacv3.Principal {
 	return &rbacv3.Principal{Identifier: &rbacv3.Principal_Any{Any: true}}
 }
 
-func nobody() *rbacv3.Principal { return notPrincipal(anybody()) }
+func nobody() *rbacv3.Principal { return NotPrincipal(anybody()) }
 
-func notPrincipal(p *rbacv3.Principal) *rbacv3.Principal {
+// NotPrincipal takes what a principal does not take.
+func NotPrincipal(p *rbacv3.Principal) *rbacv3.Principal {
 	return &rbacv3.Principal{Identifier: &rbacv3.Principal_NotId{NotId: p}}
 }
 
-func allOf(list []*rbacv3.Principal) *rbacv3.Principal {
+// AllOf takes what all of some principals take; of none, everything.
+func AllOf(list []*rbacv3.Principal) *rbacv3.Principal {
 	switch len(list) {
 	case 0:
 		return anybody()
@@ -106,7 +114,8 @@ func allOf(list []*rbacv3.Principal) *rbacv3.Principal {
 	return &rbacv3.Principal{Identifier: &rbacv3.Principal_AndIds{AndIds: &rbacv3.Principal_Set{Ids: list}}}
 }
 
-func oneOf(list []*rbacv3.Principal) *rbacv3.Principal {
+// OneOf takes what one of some principals takes; of none, nothing.
+func OneOf(list []*rbacv3.Principal) *rbacv3.Principal {
 	switch len(list) {
 	case 0:
 		return nobody()
@@ -142,7 +151,7 @@ func path(p PathMatch) *rbacv3.Principal {
 	default:
 		list = append(list, text(RegularExpression, p.Value, false))
 	}
-	return oneOf(each(list, func(m *matcherv3.StringMatcher) *rbacv3.Principal {
+	return OneOf(each(list, func(m *matcherv3.StringMatcher) *rbacv3.Principal {
 		return &rbacv3.Principal{Identifier: &rbacv3.Principal_UrlPath{
 			UrlPath: &matcherv3.PathMatcher{Rule: &matcherv3.PathMatcher_Path{Path: m}},
 		}}
@@ -155,7 +164,7 @@ func headers(h NamedMatch) *rbacv3.Principal {
 			Name: h.Name, HeaderMatchSpecifier: &routev3.HeaderMatcher_PresentMatch{PresentMatch: true},
 		})
 	}
-	return oneOf(each(h.Values, func(v string) *rbacv3.Principal { return header(h.Name, h.Type, v, h.IgnoreCase) }))
+	return OneOf(each(h.Values, func(v string) *rbacv3.Principal { return header(h.Name, h.Type, v, h.IgnoreCase) }))
 }
 
 func query(q NamedMatch) *rbacv3.Principal {
@@ -190,8 +199,8 @@ func claim(c ClaimMatch, providers []string) *rbacv3.Principal {
 		providers = []string{c.Provider}
 	}
 	value := claimValue(c)
-	return oneOf(each(providers, func(provider string) *rbacv3.Principal {
-		return metadata(ClaimsMetadata, append([]string{provider}, names...), value)
+	return OneOf(each(providers, func(provider string) *rbacv3.Principal {
+		return MetadataPrincipal(ClaimsMetadata, append([]string{provider}, names...), value)
 	}))
 }
 
@@ -239,14 +248,15 @@ func orValue(values []*matcherv3.ValueMatcher) *matcherv3.ValueMatcher {
 
 func user(name string, providers []string) *rbacv3.Principal {
 	value := stringValue(text(Exact, name, false))
-	list := []*rbacv3.Principal{metadata(UserMetadata, []string{UserKey}, value)}
+	list := []*rbacv3.Principal{MetadataPrincipal(UserMetadata, []string{UserKey}, value)}
 	for _, provider := range providers {
-		list = append(list, metadata(ClaimsMetadata, []string{provider, "sub"}, value))
+		list = append(list, MetadataPrincipal(ClaimsMetadata, []string{provider, "sub"}, value))
 	}
-	return oneOf(list)
+	return OneOf(list)
 }
 
-func metadata(namespace string, path []string, value *matcherv3.ValueMatcher) *rbacv3.Principal {
+// MetadataPrincipal compares what a filter has said of a request, by its namespace and the names that lead to a value.
+func MetadataPrincipal(namespace string, path []string, value *matcherv3.ValueMatcher) *rbacv3.Principal {
 	m := &matcherv3.MetadataMatcher{Filter: namespace, Value: value}
 	for _, key := range path {
 		m.Path = append(m.Path, &matcherv3.MetadataMatcher_PathSegment{

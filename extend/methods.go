@@ -128,7 +128,7 @@ func (i Identities) check(r Reader, prefix string, p RequestParts) {
 
 // HasMetadata takes requests of which filters have found something: there is metadata of a namespace, below a key.
 func HasMetadata(namespace, key string) *rbacv3.Principal {
-	return metadata(namespace, []string{key}, &matcherv3.ValueMatcher{
+	return MetadataPrincipal(namespace, []string{key}, &matcherv3.ValueMatcher{
 		MatchPattern: &matcherv3.ValueMatcher_PresentMatch{PresentMatch: true},
 	})
 }

@@ -13,9 +13,13 @@ type Reader interface {
 	// list whose key is corp). What is named there belongs to the policy that stated it: its namespace counts, and its
 	// right to refer to others.
 	Field(path string) Reader
+	// Of is a Reader for what one policy states of a feature that is EachLevel.
+	Of(stated EachPolicy) Reader
 	// Refuse says that the field can't be served, on the policy that stated it: what is wrong and how to mend it.
 	// OnInvalid decides what becomes of the requests.
 	Refuse(message string)
+	// RefuseAs is Refuse with a reason of its own for the condition Accepted.
+	RefuseAs(reason, message string)
 	// Deny is Refuse where nothing is wrong with the field: what it asks for is not there. Its policy stays accepted.
 	Deny(message string)
 	// Warn says something of the field that changes nothing.
@@ -43,6 +47,9 @@ type Reader interface {
 
 	// Effective reads the effective spec of another feature of the same Group; false: it is not stated.
 	Effective(feature string, into any) bool
+	// Names are the names of the elements of a list that policies of any kind state anywhere, of a feature that declares
+	// it (Feature.Names); sorted.
+	Names(kind, feature, list string) []string
 	Where() Where
 	// Owner is who stated the field, "TrafficPolicy shop/limits"; of a part of the spec that several state, the narrowest.
 	// What has state of its own is told apart by it: rules that one policy reaches may share it, and no others.
@@ -51,13 +58,15 @@ type Reader interface {
 
 // Where is the place for which a spec is read.
 type Where struct {
-	GRPC      bool // the rules of a GRPCRoute
-	Redirects bool // a rule that answers every request with a redirect
-	Inherited bool // a level that many rules share: it is not known what they do
-	Plaintext bool // a listener without TLS
-	HTTP1     bool // a backend to which HTTP/1.1 is spoken, and nothing else
-	ClientCA  bool // a listener of which the Gateway says who signs its clients' certificates (spec.tls.frontend)
-	AnyClient bool // and that others are taken, too (AllowInsecureFallback)
+	GRPC        bool   // the rules of a GRPCRoute
+	Redirects   bool   // a rule that answers every request with a redirect
+	Inherited   bool   // a level that many rules share: it is not known what they do
+	Plaintext   bool   // a listener without TLS
+	HTTP1       bool   // a backend to which HTTP/1.1 is spoken, and nothing else
+	ClientCA    bool   // a listener of which the Gateway says who signs its clients' certificates (spec.tls.frontend)
+	AnyClient   bool   // and that others are taken, too (AllowInsecureFallback)
+	TrustDomain string // of ServiceAccounts' SPIFFE IDs; "": none is known
+	PortOffset  int32  // from a port of the Gateway's listeners to the one that proxies bind
 	// Object is the policy's target or, for a rule, the route; Section is the listener's or the rule's name.
 	Object, Section string
 }

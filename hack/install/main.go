@@ -19,6 +19,7 @@ import (
 	"cardea.dev/cardea/internal/builtin"
 	"cardea.dev/cardea/internal/certs"
 	"cardea.dev/cardea/internal/deploy"
+	"cardea.dev/cardea/internal/identity"
 	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/kube"
@@ -101,12 +102,13 @@ func roles(catalog *kind.Catalog) ([][]byte, error) {
 		rbacv1.ClusterRole{
 			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
 			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
-			Rules:      slices.Concat(kube.Rules(catalog), status.Rules(catalog), deploy.Rules()),
+			Rules: slices.Concat(kube.Rules(catalog), status.Rules(catalog), deploy.Rules(),
+				identity.Rules(identity.SignerName)),
 		},
 		rbacv1.Role{
 			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"},
 			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: labels},
-			Rules:      certs.Rules(server.SecretName(name)),
+			Rules:      certs.Rules(server.SecretName(name), server.IdentitySecretName(name)),
 		},
 	} {
 		text, err := yaml.Marshal(role)

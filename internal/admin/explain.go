@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 
@@ -12,9 +13,10 @@ import (
 type Explainer interface {
 	Request(explain.Question) (explain.Story, error)
 	Object(ref model.ObjectRef) (story explain.Object, found bool)
+	Access(backend model.ObjectRef) (explain.Access, error)
 }
 
-// explainRequest answers /explain?url=...&method=...&header=...&sni=...&gateway=...
+// explainRequest answers /explain?url=...&method=...&header=...&sni=...&gateway=...&agent=JSON
 func (s *Server) explainRequest(w http.ResponseWriter, r *http.Request) {
 	leave := s.explains.enter(r.Context())
 	if leave == nil {
@@ -22,14 +24,42 @@ func (s *Server) explainRequest(w http.ResponseWriter, r *http.Request) {
 	}
 	defer leave()
 	q := r.URL.Query()
-	story, err := s.config.Explainer.Request(explain.Question{
+	question := explain.Question{
 		Method: q.Get("method"), URL: q.Get("url"), Headers: q["header"], SNI: q.Get("sni"), Gateway: q.Get("gateway"),
-	})
+	}
+	if text := q.Get("agent"); text != "" {
+		if err := json.Unmarshal([]byte(text), &question.Agent); err != nil {
+			fail(w, http.StatusBadRequest, "agent: "+err.Error())
+			return
+		}
+	}
+	story, err := s.config.Explainer.Request(question)
 	if err != nil {
 		fail(w, http.StatusBadRequest, err.Error())
 		return
 	}
 	answer(w, story)
+}
+
+// access answers /access/{namespace}/{name}: who may ask the XBackends of that name for what.
+func (s *Server) access(w http.ResponseWriter, r *http.Request) {
+	leave := s.explains.enter(r.Context())
+	if leave == nil {
+		return
+	}
+	defer leave()
+	all := []explain.Access{}
+	for _, kind := range []model.Kind{model.KindMCPBackend, model.KindXBackend} {
+		a, err := s.config.Explainer.Access(model.Ref(kind, r.PathValue("namespace"), r.PathValue("name")))
+		if err != nil {
+			fail(w, http.StatusInternalServerError, err.Error())
+			return
+		}
+		if len(a.Places) > 0 {
+			all = append(all, a)
+		}
+	}
+	answer(w, all)
 }
 
 // explainObject answers /explain/{kind}/{namespace}/{name} and /explain/{kind}/{name}.

@@ -122,6 +122,7 @@ func New(c Config) (*Server, error) {
 	s.mux.HandleFunc("/proxies/{namespace}/{name}/metrics", s.proxyMetrics)
 	s.mux.HandleFunc("/diff", s.diff)
 	s.mux.HandleFunc("/explain", s.explainRequest)
+	s.mux.HandleFunc("/access/{namespace}/{name}", s.access)
 	s.mux.HandleFunc("/explain/{kind}/{name}", s.explainObject)
 	s.mux.HandleFunc("/explain/{kind}/{namespace}/{name}", s.explainObject)
 	s.mux.HandleFunc("/debug/flow", s.flowStats)

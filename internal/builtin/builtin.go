@@ -6,6 +6,7 @@ package builtin
 
 import (
 	"cardea.dev/cardea/extend"
+	"cardea.dev/cardea/internal/features/access"
 	"cardea.dev/cardea/internal/features/accesslog"
 	"cardea.dev/cardea/internal/features/accesslogs"
 	"cardea.dev/cardea/internal/features/apikey"
@@ -46,6 +47,7 @@ func Plugins() []extend.Plugin {
 	for _, k := range policykind.Own() {
 		list = append(list, k.Plug())
 	}
+	list = append(list, access.XAccessPolicy.Plug())
 	list = append(list, notyet.Features()...)
 	return append(list,
 		cors.Feature.Plug(),
@@ -55,6 +57,8 @@ func Plugins() []extend.Plugin {
 		apikey.Feature.Plug(),
 		extauth.Feature.Plug(),
 		authorization.Feature.Plug(),
+
+		access.Feature.Plug(),
 
 		timeouts.Feature.Plug(),
 		retry.Feature.Plug(),

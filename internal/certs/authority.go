@@ -3,7 +3,9 @@ package certs
 import (
 	"bytes"
 	"context"
+	"crypto"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"sync"
@@ -17,16 +19,17 @@ const (
 	lastRetry  = 5 * time.Second
 )
 
-// Authority signs the server's certificate, and provides the bundle of trusted certificates.
+// Authority signs the server's certificate and those of others, and provides the bundle of trusted certificates.
 type Authority struct {
 	cfg     Config
 	metrics *metrics
 	loaded  chan struct{} // closed when there is a certificate
 
-	state *state // only in Run
+	state, kept *state // only in Run; kept is what was written, if there is no client
 
 	mu          sync.Mutex // guards the fields below
-	certificate *tls.Certificate
+	signer      *authority
+	certificate *tls.Certificate // of the server
 	bundle      []byte
 	key         []byte
 	changed     chan struct{} // closed when the bundle changes
@@ -37,7 +40,7 @@ func New(cfg Config) (*Authority, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	m, err := newMetrics(cfg.Metrics)
+	m, err := newMetrics(cfg.Metrics, cfg.Purpose)
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
@@ -61,6 +64,21 @@ func (a *Authority) Key() []byte {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.key
+}
+
+// Sign makes the certificate of a public key by a template, with a serial number of its own. The bundle has the
+// authority that signs it. An error says that the authority is not loaded yet, or ends before the certificate would.
+func (a *Authority) Sign(template x509.Certificate, public crypto.PublicKey) (*x509.Certificate, error) {
+	a.mu.Lock()
+	signer := a.signer
+	a.mu.Unlock()
+	if signer == nil {
+		return nil, errors.New("the authority is not loaded yet")
+	}
+	if template.NotAfter.After(signer.cert.NotAfter) {
+		return nil, fmt.Errorf("the authority ends on %v, before the certificate would", signer.cert.NotAfter)
+	}
+	return signer.sign(template, public)
 }
 
 // ServerConfig serves with the current certificate, over HTTP/2. A connection before Loaded is refused.
@@ -91,7 +109,7 @@ func (a *Authority) Run(ctx context.Context) error {
 			return nil
 		}
 		if err != nil {
-			a.cfg.Log.Warn("the xDS authority could not be brought up to date; retrying", "error", err)
+			a.cfg.Log.Warn("an authority could not be brought up to date; retrying", "authority", a.cfg.Purpose, "error", err)
 			look = a.cfg.Clock.Now().Add(min(lastRetry, firstRetry<<min(failures, 16)))
 			failures++
 		} else {
@@ -136,7 +154,7 @@ func (a *Authority) turn(ctx context.Context) (look time.Time, err error) {
 		if err != nil {
 			return look, fmt.Errorf("make a certificate: %w", err)
 		}
-		if renew.Before(look) {
+		if !renew.IsZero() && renew.Before(look) {
 			look = renew
 		}
 		return look, nil
@@ -146,7 +164,7 @@ func (a *Authority) turn(ctx context.Context) (look time.Time, err error) {
 // want is the state to reach. It is stored itself if nothing has to change; look is when to look again.
 func (a *Authority) want(stored *state, now time.Time) (want *state, look time.Time, err error) {
 	if stored != nil {
-		if want, look, err = advance(stored, a.cfg.Times, now); err != nil {
+		if want, look, err = advance(stored, a.cfg.Purpose, a.cfg.Times, now); err != nil {
 			return nil, look, err
 		}
 		return want.keyed(stored), look, nil
@@ -154,21 +172,23 @@ func (a *Authority) want(stored *state, now time.Time) (want *state, look time.T
 	if a.state != nil {
 		return a.state, look, nil // the Secret was deleted; proxies still trust this authority
 	}
-	signer, err := newAuthority(a.cfg.Times.Authority, now)
+	signer, err := newAuthority(a.cfg.Purpose, a.cfg.Times.Authority, now)
 	return (&state{signer: signer, since: now}).keyed(nil), look, err
 }
 
-// adopt makes the state the current one, and returns when the certificate has to be renewed.
+// adopt makes the state the current one, and returns when the certificate has to be renewed; zero: there is none.
 func (a *Authority) adopt(s *state, now time.Time) (renew time.Time, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	leaf := a.certificate
-	if leaf == nil || a.state == nil || !a.state.signer.cert.Equal(s.signer.cert) || !now.Before(renewal(leaf)) {
+	switch {
+	case len(a.cfg.DNSNames) == 0:
+	case leaf == nil || a.state == nil || !a.state.signer.cert.Equal(s.signer.cert) || !now.Before(renewal(leaf)):
 		if leaf, err = s.signer.serve(a.cfg.DNSNames, a.cfg.Times.Server, now); err != nil {
 			return renew, err
 		}
 	}
-	a.state, a.certificate, a.key = s, leaf, s.key
+	a.state, a.signer, a.certificate, a.key = s, s.signer, leaf, s.key
 	if bundle := s.bundle(); !bytes.Equal(bundle, a.bundle) {
 		if a.bundle == nil {
 			defer close(a.loaded)
@@ -176,6 +196,10 @@ func (a *Authority) adopt(s *state, now time.Time) (renew time.Time, err error) 
 		a.bundle = bundle
 		close(a.changed)
 		a.changed = make(chan struct{})
+	}
+	if leaf == nil {
+		a.metrics.show(s, nil)
+		return renew, nil
 	}
 	a.metrics.show(s, leaf.Leaf)
 	return renewal(leaf), nil

@@ -231,7 +231,7 @@ func (s *scene) step(want string) {
 	for _, f := range families {
 		for _, m := range f.Metric {
 			if f.GetName() == "cardea_certs_step" {
-				found[m.Label[0].GetValue()] = m.Gauge.GetValue()
+				found[m.Label[1].GetValue()] = m.Gauge.GetValue()
 			}
 		}
 	}

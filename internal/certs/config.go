@@ -1,6 +1,7 @@
 package certs
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"time"
@@ -12,20 +13,26 @@ import (
 
 // Config is what an Authority needs.
 type Config struct {
-	Client          kubernetes.Interface // should make each request once (kube.Once)
-	Namespace, Name string               // of the Secret; it is created if it does not exist
-	DNSNames        []string             // of the server
-	Times           Times                // zero means DefaultTimes
-	Clock           clock.Clock
-	Log             *slog.Logger          // nil: nothing is logged
-	Metrics         prometheus.Registerer // nil: none
+	// Client should make each request once (kube.Once). Without one, the keys are in memory only, and end with the
+	// process.
+	Client          kubernetes.Interface
+	Namespace, Name string // of the Secret; it is created if it does not exist
+	// DNSNames are those of the server that serves with a certificate of this authority; none: it serves nothing, and
+	// only signs for others.
+	DNSNames []string
+	Purpose  string // what it signs for, in its names, in metrics and in the log; "": xDS
+	Times    Times  // zero means DefaultTimes
+	Clock    clock.Clock
+	Log      *slog.Logger          // nil: nothing is logged
+	Metrics  prometheus.Registerer // nil: none
 }
 
 // Times are the durations of a rotation.
 type Times struct {
 	Authority time.Duration // life of an authority; its rotation begins after two thirds of it
 	Server    time.Duration // life of a server's certificate; it is renewed after half of it
-	// Step is how long each step of a rotation lasts. It must be longer than a proxy may take to get a new bundle.
+	// Step is how long each step of a rotation lasts. It must be longer than it takes until all who trust the authority
+	// have a new bundle, and longer than the life of a certificate that it has signed for others.
 	Step time.Duration
 }
 
@@ -33,9 +40,10 @@ type Times struct {
 var DefaultTimes = Times{Authority: 365 * 24 * time.Hour, Server: 24 * time.Hour, Step: 24 * time.Hour}
 
 func (c *Config) complete() error {
-	if c.Client == nil || c.Namespace == "" || c.Name == "" || len(c.DNSNames) == 0 {
-		return errors.New("certs: a client, a Secret's namespace and name, and the server's names are needed")
+	if c.Client != nil && (c.Namespace == "" || c.Name == "") {
+		return errors.New("certs: a Secret's namespace and name are needed")
 	}
+	c.Purpose = cmp.Or(c.Purpose, "xDS")
 	if c.Times == (Times{}) {
 		c.Times = DefaultTimes
 	}

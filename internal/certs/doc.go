@@ -1,12 +1,13 @@
-// Package certs is the certificate authority that Cardea's proxies trust. Its keys are in a Secret. It signs the
-// certificate with which each replica serves xDS, and it rotates before it expires, without the loss of a stream.
+// Package certs is a certificate authority: the one that Cardea's proxies trust, or the one of workloads' identities.
+// Its keys are in a Secret, or in memory. It signs the certificate with which each replica serves xDS, or those of
+// others, and it rotates before it expires, without the loss of a stream.
 //
-// It owns that Secret, the steps of a rotation, and the certificate in use. It must never know proxies, xDS, or how the
-// bundle of trusted certificates gets to the proxies. Several replicas use one Secret: the first one writes a step, by
-// optimistic concurrency, and the others read it. Run has the one goroutine that writes; the other methods may be
-// called from any.
+// It owns that Secret, the steps of a rotation, and the server's certificate in use. It must never know proxies, xDS,
+// whose certificates it signs, or how the bundle of trusted certificates gets to who trusts it. Several replicas use
+// one Secret: the first one writes a step, by optimistic concurrency, and the others read it. Run has the one goroutine
+// that writes; the other methods may be called from any.
 //
-// These are the steps of a rotation. Each one lasts long enough for every proxy to have the bundle of the step before:
+// These are the steps of a rotation. Each one lasts long enough for everyone to have the bundle of the step before:
 //
 //	steady      one authority, trusted and signing
 //	introduced  a new one is trusted, too; the old one signs

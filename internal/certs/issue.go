@@ -24,8 +24,8 @@ type authority struct {
 	key  crypto.Signer
 }
 
-// newAuthority makes an authority with this life.
-func newAuthority(life time.Duration, now time.Time) (*authority, error) {
+// newAuthority makes an authority with this life. The purpose is a part of its name.
+func newAuthority(purpose string, life time.Duration, now time.Time) (*authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func newAuthority(life time.Duration, now time.Time) (*authority, error) {
 		return nil, err
 	}
 	template := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: "Cardea xDS " + serial.Text(36)},
+		SerialNumber: serial, Subject: pkix.Name{CommonName: "Cardea " + purpose + " " + serial.Text(36)},
 		NotBefore: now.Add(-skew), NotAfter: now.Add(life),
 		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign,
 	}
@@ -56,26 +56,31 @@ func (a *authority) serve(names []string, life time.Duration, now time.Time) (*t
 	if err != nil {
 		return nil, err
 	}
-	serial, err := newSerial()
-	if err != nil {
-		return nil, err
-	}
 	end := now.Add(life)
 	if a.cert.NotAfter.Before(end) {
 		end = a.cert.NotAfter
 	}
-	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
-		SerialNumber: serial, DNSNames: names, NotBefore: now.Add(-skew), NotAfter: end,
+	leaf, err := a.sign(x509.Certificate{
+		DNSNames: names, NotBefore: now.Add(-skew), NotAfter: end,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}, a.cert, key.Public(), a.key)
+	}, key.Public())
 	if err != nil {
 		return nil, err
 	}
-	leaf, err := x509.ParseCertificate(der)
+	return &tls.Certificate{Certificate: [][]byte{leaf.Raw}, PrivateKey: key, Leaf: leaf}, nil
+}
+
+// sign makes the certificate of a public key. Its serial number is new, whatever the template says.
+func (a *authority) sign(template x509.Certificate, public crypto.PublicKey) (*x509.Certificate, error) {
+	var err error
+	if template.SerialNumber, err = newSerial(); err != nil {
+		return nil, err
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &template, a.cert, public, a.key)
 	if err != nil {
 		return nil, err
 	}
-	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, nil
+	return x509.ParseCertificate(der)
 }
 
 func newSerial() (*big.Int, error) {

@@ -5,11 +5,11 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// Rules are the permissions that an Authority needs in its Secret's namespace, as the rules of a Role.
-func Rules(secret string) []rbacv1.PolicyRule {
+// Rules are the permissions that Authorities of these Secrets need in the Secrets' namespace, as the rules of a Role.
+func Rules(secrets ...string) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{
-			APIGroups: []string{corev1.GroupName}, Resources: []string{"secrets"}, ResourceNames: []string{secret},
+			APIGroups: []string{corev1.GroupName}, Resources: []string{"secrets"}, ResourceNames: secrets,
 			Verbs: []string{"get", "list", "update", "watch"},
 		},
 		// create can't be limited to a name

@@ -61,8 +61,9 @@ func (s *state) bundle() []byte {
 	return text
 }
 
-// advance returns the next state if it is due, else s; look is when to look again.
-func advance(s *state, t Times, now time.Time) (to *state, look time.Time, err error) {
+// advance returns the next state if it is due, else s; look is when to look again. The purpose is a part of the next
+// authority's name.
+func advance(s *state, purpose string, t Times, now time.Time) (to *state, look time.Time, err error) {
 	look = s.since.Add(t.Step)
 	if !now.Before(s.signer.cert.NotAfter) {
 		look = now // the signer has expired
@@ -75,7 +76,7 @@ func advance(s *state, t Times, now time.Time) (to *state, look time.Time, err e
 	}
 	switch s.step() {
 	case steady:
-		next, err := newAuthority(t.Authority, now)
+		next, err := newAuthority(purpose, t.Authority, now)
 		return &state{signer: s.signer, next: next, since: now}, now, err
 	case introduced:
 		return &state{signer: s.next, previous: s.signer.public(), since: now}, now, nil

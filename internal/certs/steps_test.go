@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"testing"
 	"time"
+
+	"k8s.io/client-go/kubernetes"
 )
 
 var (
@@ -13,21 +15,21 @@ var (
 
 // TestAdvance follows one authority from its first hour to the next one's.
 func TestAdvance(t *testing.T) {
-	first, err := newAuthority(testTimes.Authority, start)
+	first, err := newAuthority("test", testTimes.Authority, start)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &state{signer: first, since: start}
 	stay := func(at, until time.Duration) {
 		t.Helper()
-		to, look, err := advance(s, testTimes, start.Add(at))
+		to, look, err := advance(s, "test", testTimes, start.Add(at))
 		if err != nil || to != s || !look.Equal(start.Add(until)) {
 			t.Fatalf("after %v: %s until %v, %v", at, to.step(), look.Sub(start), err)
 		}
 	}
 	move := func(at time.Duration, want step) {
 		t.Helper()
-		to, _, err := advance(s, testTimes, start.Add(at))
+		to, _, err := advance(s, "test", testTimes, start.Add(at))
 		if err != nil || to == s || to.step() != want || !to.since.Equal(start.Add(at)) {
 			t.Fatalf("after %v: %s since %v, %v", at, to.step(), to.since.Sub(start), err)
 		}
@@ -61,7 +63,7 @@ func TestAdvance(t *testing.T) {
 }
 
 func TestSecretKeepsTheState(t *testing.T) {
-	first, err := newAuthority(testTimes.Authority, start)
+	first, err := newAuthority("test", testTimes.Authority, start)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,15 +101,15 @@ func TestSecretKeepsTheState(t *testing.T) {
 		if want == steady {
 			due = start.Add(testTimes.Authority)
 		}
-		if s, _, err = advance(s, testTimes, due); err != nil {
+		if s, _, err = advance(s, "test", testTimes, due); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
 func TestConfig(t *testing.T) {
-	if _, err := New(Config{}); err == nil {
-		t.Error("an empty Config is taken")
+	if _, err := New(Config{Client: &kubernetes.Clientset{}}); err == nil {
+		t.Error("a Config without a Secret is taken")
 	}
 	if _, err := New(Config{Namespace: "n", Name: "n", DNSNames: []string{"n"},
 		Times: Times{Authority: 6, Server: 1, Step: 1}}); err == nil {

@@ -11,8 +11,11 @@ import (
 )
 
 // read returns the state in the Secret, and the Secret. The state is nil if there is none, or if it is invalid; the
-// Secret is nil if it does not exist.
+// Secret is nil if it does not exist. Without a client it is what was written last.
 func (a *Authority) read(ctx context.Context) (*state, *corev1.Secret, error) {
+	if a.cfg.Client == nil {
+		return a.kept, nil, nil
+	}
 	secret, err := a.cfg.Client.CoreV1().Secrets(a.cfg.Namespace).Get(ctx, a.cfg.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil, nil
@@ -22,7 +25,7 @@ func (a *Authority) read(ctx context.Context) (*state, *corev1.Secret, error) {
 	}
 	s, err := decode(secret.Data)
 	if err != nil {
-		a.cfg.Log.Error("the xDS authority's Secret is invalid and is replaced", "secret", a.cfg.Name,
+		a.cfg.Log.Error("an authority's Secret is invalid and is replaced", "authority", a.cfg.Purpose, "secret", a.cfg.Name,
 			"error", err)
 		return nil, secret, nil
 	}
@@ -32,6 +35,10 @@ func (a *Authority) read(ctx context.Context) (*state, *corev1.Secret, error) {
 // write replaces the Secret that was read (nil: it did not exist) by the state. If it has changed meanwhile, that is an
 // error like any other: it is read again after a pause.
 func (a *Authority) write(ctx context.Context, s *state, old *corev1.Secret) error {
+	if a.cfg.Client == nil {
+		a.kept = s
+		return nil
+	}
 	data, err := encode(s)
 	if err != nil {
 		return err
@@ -48,13 +55,17 @@ func (a *Authority) write(ctx context.Context, s *state, old *corev1.Secret) err
 		_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{}) // fails if the version has changed
 	}
 	if err == nil {
-		a.cfg.Log.Info("the xDS authority's Secret was written", "secret", a.cfg.Name, "step", string(s.step()))
+		a.cfg.Log.Info("an authority's Secret was written", "authority", a.cfg.Purpose, "secret", a.cfg.Name,
+			"step", string(s.step()))
 	}
 	return err
 }
 
 // watch reports changes of the Secret until ctx ends. stop returns when the watch has ended.
 func (a *Authority) watch(ctx context.Context) (heard <-chan struct{}, stop func()) {
+	if a.cfg.Client == nil {
+		return nil, func() {}
+	}
 	bell := make(chan struct{}, 1)
 	ring := func(any) {
 		select {

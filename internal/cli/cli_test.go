@@ -25,6 +25,7 @@ import (
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/request"
 	"cardea.dev/cardea/internal/standalone"
 )
 
@@ -99,6 +100,16 @@ func (e explainer) Request(q explain.Question) (explain.Story, error) {
 
 func (e explainer) Object(ref model.ObjectRef) (explain.Object, bool) {
 	return explain.Object{Object: fmt.Sprintf("%s %s", e, ref)}, ref.Name() != "none"
+}
+
+func (e explainer) Access(ref model.ObjectRef) (a explain.Access, err error) {
+	if ref.Kind() == model.KindMCPBackend && ref.Name() != "none" {
+		a = explain.Access{Backend: fmt.Sprintf("%s %s", e, ref), Places: []explain.AccessPlace{{
+			Rule: "rule tools of HTTPRoute a/b", Listener: "listener https of Gateway a/c",
+			Grants: []request.Grant{{Caller: "everybody else"}},
+		}}}
+	}
+	return a, nil
 }
 
 // differ says what was to be compared: a folder called "same" changes nothing, of a "wrong" one something is refused.

@@ -11,6 +11,7 @@ import (
 
 	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/deploy"
+	"cardea.dev/cardea/internal/identity"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/server"
 	"cardea.dev/cardea/internal/xds"
@@ -79,6 +80,9 @@ func checkController(o server.Options) error {
 	if o.ConfigMapSync < 0 {
 		return fmt.Errorf("--configmap-sync %v: want a duration that is not negative, such as 90s", o.ConfigMapSync)
 	}
+	if err := checkTrustDomain(o.TrustDomain); err != nil {
+		return err
+	}
 	return checkBudgets(o.Budgets)
 }
 
@@ -101,6 +105,10 @@ func bindController(cmd *cobra.Command, o *server.Options) {
 		"the proxies' image, where no DataPlane states one (default: that of the data plane)")
 	f.StringVar(&o.ClusterDomain, "cluster-domain", model.DefaultClusterDomain,
 		"the cluster's DNS domain; XBackends can't name what is below it")
+	bindTrustDomain(cmd, &o.TrustDomain)
+	f.StringVar(&o.IdentitySigner, "identity-signer", identity.SignerName,
+		"the signerName by which pods ask for certificates with the SPIFFE IDs of their ServiceAccounts, where the\n"+
+			`cluster has PodCertificateRequests (docs/identity.md); "": none are signed`)
 	f.DurationVar(&o.ConfigMapSync, "configmap-sync", 90*time.Second,
 		"how long the cluster takes to bring a changed ConfigMap to the pods; an edit of proxies that read files\n"+
 			"(DataPlane, proxy: EnvoyConfigMap) is written in steps that are this far apart")

@@ -78,11 +78,26 @@ are not asked, so what they acknowledged is not shown.`,
 	cmd.ValidArgsFunction = completeExplain(p.Catalog, names)
 	f := cmd.Flags()
 	f.StringVarP(&o.question.Method, "request", "X", "", "method of the request (default GET)")
+	bindExplain(cmd, p, &o)
+	cmd.AddCommand(explainMCPCommand(p, &explainOptions{offline: o.offline}))
+	return cmd
+}
+
+// bindExplain defines the flags of all questions.
+func bindExplain(cmd *cobra.Command, p Program, o *explainOptions) {
+	f := cmd.Flags()
 	f.StringArrayVarP(&o.question.Headers, "header", "H", nil,
 		"header of the request, 'name: value'; may be given several times")
 	f.StringVar(&o.question.SNI, "sni", "", "server name (SNI) of the TLS handshake (default: the URL's host)")
 	f.StringVar(&o.question.Gateway, "gateway", "",
 		"Gateway that gets the request (NAMESPACE/NAME), if several have its port")
+	bindReading(cmd, p, o)
+}
+
+// bindReading defines the flags that say what is read, and how it is printed.
+func bindReading(cmd *cobra.Command, p Program, o *explainOptions) {
+	names := func(cmd *cobra.Command, n *kind.Kind) []string { return o.names(cmd, p, n) }
+	f := cmd.Flags()
 	f.StringVarP(&o.namespace, "namespace", "n", "",
 		`namespace of the object (default: "default", or the namespace of the kubeconfig's context)`)
 	f.StringVar(&o.dir, "dir", "", "read this folder (or file) instead of asking a running Cardea")
@@ -92,12 +107,22 @@ are not asked, so what they acknowledged is not shown.`,
 	bindFlags(cmd, &o.offline)
 	completeFlagBy(cmd, "namespace", completeNamespace(p.Catalog, names))
 	completeFlag(cmd, "output", "text", "json")
-	return cmd
 }
 
 // isRequest reports whether the arguments are a method and a URL, the form in which `cardea diff` prints requests.
 func isRequest(args []string) bool {
 	return len(args) == 2 && !strings.ContainsAny(args[0], "/:") && strings.Contains(args[1], "://")
+}
+
+// check says which flags can't be used as they are.
+func (o *explainOptions) check() error {
+	if o.output != "text" && o.output != "json" {
+		return fmt.Errorf("-o %q: want text or json", o.output)
+	}
+	if o.dir != "" && o.server != "" {
+		return errors.New("--dir and --server can't be used together: --dir reads files, --server asks a running Cardea")
+	}
+	return cmp.Or(o.notWith("--server", o.server, asksServer), o.notWith("--dir", o.dir, "reads files"))
 }
 
 // printer is an answer that can be printed as text.
@@ -106,13 +131,7 @@ type printer interface {
 }
 
 func runExplain(cmd *cobra.Command, p Program, o *explainOptions, what string) error {
-	if o.output != "text" && o.output != "json" {
-		return fmt.Errorf("-o %q: want text or json", o.output)
-	}
-	if o.dir != "" && o.server != "" {
-		return errors.New("--dir and --server can't be used together: --dir reads files, --server asks a running Cardea")
-	}
-	if err := cmp.Or(o.notWith("--server", o.server, asksServer), o.notWith("--dir", o.dir, "reads files")); err != nil {
+	if err := o.check(); err != nil {
 		return err
 	}
 	var story printer
@@ -148,7 +167,17 @@ func explainRequest(cmd *cobra.Command, p Program, o *explainOptions) (story exp
 	}
 	q := o.question
 	values := url.Values{"url": {q.URL}, "header": q.Headers}
-	for name, value := range map[string]string{"method": q.Method, "sni": q.SNI, "gateway": q.Gateway} {
+	agent := ""
+	if q.Agent != nil {
+		text, err := json.Marshal(q.Agent)
+		if err != nil {
+			return story, err
+		}
+		agent = string(text)
+	}
+	for name, value := range map[string]string{
+		"method": q.Method, "sni": q.SNI, "gateway": q.Gateway, "agent": agent,
+	} {
 		if value != "" {
 			values.Set(name, value)
 		}

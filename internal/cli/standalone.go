@@ -7,18 +7,21 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/standalone"
 )
 
 func standaloneCommand(p Program) *cobra.Command {
 	o := standalone.Options{Dialects: p.Dialects, Extensions: p.Extensions}
 	var level, format, memory string
+	var identities []string
 	cmd := &cobra.Command{
 		Use:   "standalone DIR",
 		Short: "Run all gateways of a folder on this machine",
@@ -56,12 +59,16 @@ port 443 at 8443.`,
 			if o.Log, err = logger(cmd.ErrOrStderr(), level, format); err != nil {
 				return err
 			}
+			if err := parseIdentities(&o, identities); err != nil {
+				return err
+			}
 			return p.Standalone(cmd.Context(), o)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.Envoy, "envoy", "", "path of the Envoy to run (default: $CARDEA_ENVOY, the PATH, the cache folder)")
 	bindFlags(cmd, &o)
+	bindIdentities(cmd, &o, &identities)
 	f.StringVar(&o.Admin, "admin", admin.DefaultAddr, "host:port of the admin API")
 	f.StringVar(&o.WorkDir, "work-dir", "",
 		"folder for the proxies' sockets and bootstrap files (default: a temporary folder)")
@@ -89,9 +96,26 @@ func bindFlags(cmd *cobra.Command, o *standalone.Options) {
 		"added to each listener's port to get the port to bind; redirects keep the listener's port")
 	f.StringSliceVar(&o.Bind, "bind", []string{"127.0.0.1"},
 		"IP addresses to bind for Gateways that have none in spec.addresses")
+	bindTrustDomain(cmd, &o.TrustDomain)
 	bindBudgets(cmd, &o.Budgets)
 	completeFlag(cmd, "port-offset")
 	completeFlag(cmd, "bind", "127.0.0.1", "0.0.0.0", "::1", "::")
+}
+
+// bindTrustDomain adds the flag that says what ServiceAccounts are called in certificates.
+func bindTrustDomain(cmd *cobra.Command, domain *string) {
+	cmd.Flags().StringVar(domain, "trust-domain", model.DefaultTrustDomain,
+		"trust domain of ServiceAccounts that access policies name: spiffe://TRUST-DOMAIN/ns/NAMESPACE/sa/NAME")
+	completeFlag(cmd, "trust-domain", model.DefaultTrustDomain)
+}
+
+// checkTrustDomain returns an error for a domain that no SPIFFE ID can have.
+func checkTrustDomain(domain string) error {
+	if len(domain) > 255 || strings.Trim(domain, "abcdefghijklmnopqrstuvwxyz0123456789.-_") != "" {
+		return fmt.Errorf("--trust-domain %q: want small letters, digits, dots, dashes and underscores, such as example.org",
+			domain)
+	}
+	return nil
 }
 
 // checkBinding returns an error for flags of bindFlags that can't be used.
@@ -106,6 +130,9 @@ func checkBinding(o standalone.Options) error {
 		if _, err := netip.ParseAddr(address); err != nil {
 			return fmt.Errorf("--bind %q: want an IP address", address)
 		}
+	}
+	if err := checkTrustDomain(o.TrustDomain); err != nil {
+		return err
 	}
 	return checkBudgets(o.Budgets)
 }

@@ -23,7 +23,7 @@ func Document(t *testing.T, path, folder string, programs map[string]string, env
 	for _, block := range consoleBlock.FindAllStringSubmatch(inACluster.ReplaceAllString(string(text), ""), -1) {
 		for _, step := range strings.Split("\n"+block[1], "\n$ ")[1:] {
 			command, want, _ := strings.Cut(step, "\n")
-			words := strings.Fields(command)
+			words := wordsOf(command)
 			cmd := exec.Command(programs[filepath.Base(words[0])], words[1:]...)
 			cmd.Dir, cmd.Env = folder, append(os.Environ(), env...)
 			got, err := cmd.CombinedOutput()
@@ -40,6 +40,16 @@ func Document(t *testing.T, path, folder string, programs map[string]string, env
 		t.Errorf("%s has no commands", path)
 	}
 }
+
+// wordsOf takes a command apart as a shell does; of its quotes there are single ones.
+func wordsOf(command string) (words []string) {
+	for _, word := range word.FindAllString(command, -1) {
+		words = append(words, strings.ReplaceAll(word, "'", ""))
+	}
+	return words
+}
+
+var word = regexp.MustCompile(`(?:[^\s']|'[^']*')+`)
 
 // inACluster is a section: its heading, and all lines up to the next one.
 var inACluster = regexp.MustCompile("(?m)^## In a cluster\n(?:[^#\n].*\n|\n)*")

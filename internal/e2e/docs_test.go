@@ -11,7 +11,9 @@ import (
 )
 
 // documents are those whose commands are run (Document).
-var documents = []string{"docs/standalone.md", "docs/explain.md", "docs/diff.md", "docs/configmap.md", "README.md"}
+var documents = []string{
+	"docs/standalone.md", "docs/explain.md", "docs/diff.md", "docs/configmap.md", "docs/agents.md", "README.md",
+}
 
 func TestDocuments(t *testing.T) {
 	root, err := filepath.Abs("../..")

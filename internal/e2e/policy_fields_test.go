@@ -26,6 +26,9 @@ func TestPolicyFields(t *testing.T) {
 	var page strings.Builder
 	var notShown []string
 	for _, k := range kinds {
+		if k.As != nil { // its fields are another API's
+			continue
+		}
 		fmt.Fprintf(&page, "\n## %s\n\n%s\n", k.Name, k.Description)
 		for _, f := range k.Features {
 			if !isNotYet(k.Name, f.Name) {
@@ -76,6 +79,7 @@ var levelWords = []struct {
 	{extend.AtExtension, "extensionRef of a rule"}, {extend.AtBackendRef, "extensionRef of a backendRef"},
 	{extend.AtPort, "GatewayClass, Gateway, listener; all listeners of a port share one value"},
 	{extend.AtListener, "GatewayClass, Gateway, listener"}, {extend.AtBackend, "GatewayClass, Gateway, backend, port"},
+	{extend.AtRuleBackend, "XBackend"},
 }
 
 var invalidWords = map[extend.OnInvalid]string{
@@ -85,6 +89,9 @@ var invalidWords = map[extend.OnInvalid]string{
 
 // invalidOf is what becomes of requests, or of connections, if a feature can't be served.
 func invalidOf(f *extend.Declared) string {
+	if f.EachLevel {
+		return "what the policy is for is denied"
+	}
 	if f.OnInvalid == extend.Deny && f.Levels&(extend.AtListener|extend.AtPort) != 0 {
 		return "connections are closed"
 	}
@@ -101,8 +108,11 @@ func featureTable(
 			at = append(at, l.words)
 		}
 	}
-	fmt.Fprintf(page, "\n### %s\n\nStated at: %s. What can't be served (%s): %s.\n\n", f.Name, strings.Join(at, "; "),
-		f.OnInvalid, invalidOf(f))
+	if f.Name != extend.Whole {
+		fmt.Fprintf(page, "\n### %s\n", f.Name)
+	}
+	fmt.Fprintf(page, "\nStated at: %s. What can't be served (%s): %s.\n\n", strings.Join(at, "; "), f.OnInvalid,
+		invalidOf(f))
 	return table(t, page, files, kind, policykind.FieldsOf(f), false)
 }
 

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -158,12 +159,39 @@ func simulated(call calls.Call) request.Request {
 	if call.Host != "" {
 		r.Host = call.Host
 	}
+	r.Agent = agentOf(call)
 	if call.Method == "GRPC" {
 		r.Method = http.MethodPost
 		r.Header.Set("Content-Type", "application/grpc+json")
 		r.Header.Set("Te", "trailers")
 	}
 	return r
+}
+
+// agentOf is who makes a call, and the message of MCP in it; nil: what stands in it is none, or nobody can tell.
+func agentOf(call calls.Call) *request.Agent {
+	agent := new(request.Agent)
+	if call.Client == "gateway" && call.URL.Scheme == "https" {
+		agent.Caller = "spiffe://test/gateway"
+	}
+	if call.Body == "" {
+		return agent
+	}
+	var message struct {
+		JSONRPC string         `json:"jsonrpc"`
+		Method  string         `json:"method"`
+		Params  map[string]any `json:"params"`
+		Result  any            `json:"result"`
+		Error   any            `json:"error"`
+	}
+	accept := call.Header.Get("accept")
+	if json.Unmarshal([]byte(call.Body), &message) != nil || message.JSONRPC != "2.0" || message.Method == "" ||
+		message.Result != nil || message.Error != nil || call.Header.Get("content-type") != "application/json" ||
+		!strings.Contains(accept, "application/json") || !strings.Contains(accept, "text/event-stream") {
+		return nil
+	}
+	agent.Method, agent.Params = message.Method, message.Params
+	return agent
 }
 
 // expectation is one of the answers that a simulation allows.

@@ -1,6 +1,10 @@
 package envoy
 
 import (
+	_ "embed"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	luav3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/lua/v3"
 	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 
@@ -12,8 +16,18 @@ import (
 // httpFilters is one fixed, ordered list: a change of it would drain connections. What no level configures is not even
 // made for a request. See docs/adr/0018-slots-for-filters.md.
 func httpFilters() []*hcmv3.HttpFilter {
-	guard := slots.Set(slots.Loops, "", loopGuard())
-	return append(slots.Filters(overADS(), guard), routerFilter())
+	guard, tools := slots.Set(slots.Loops, "", loopGuard()), slots.Set(slots.Tools, "", toolsFilter())
+	return append(slots.Filters(overADS(), guard, tools), routerFilter())
+}
+
+//go:embed tools.lua
+var toolsLua string
+
+// toolsFilter takes tools out of lists that the caller may not call, where a level turns it on.
+func toolsFilter() *luav3.Lua {
+	return &luav3.Lua{DefaultSourceCode: &corev3.DataSource{
+		Specifier: &corev3.DataSource_InlineString{InlineString: toolsLua},
+	}}
 }
 
 func routerFilter() *hcmv3.HttpFilter {

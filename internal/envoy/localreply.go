@@ -16,7 +16,8 @@ const mcpMetadata = "envoy.filters.http.mcp"
 
 // localReplies are how Envoy's own answers are written. The first mapper that takes an answer counts.
 func localReplies() *hcmv3.LocalReplyConfig {
-	return &hcmv3.LocalReplyConfig{Mappers: append(challenges(), forbidden())}
+	return &hcmv3.LocalReplyConfig{Mappers: append(challenges(),
+		forbidden(ofStatus(403)), forbidden(ofMetadata(extend.AccessMetadata, extend.AccessAsking, isTrue)))}
 }
 
 // challenges tell clients what credentials are asked for: package extend says of which answers (AskedMetadata).
@@ -43,11 +44,9 @@ func challenges() []*hcmv3.ResponseMapper {
 
 // forbidden writes what is forbidden to an agent as an error of JSON-RPC, with the id of its request. Clients of MCP
 // read that; at a plain 403 some end their session.
-func forbidden() *hcmv3.ResponseMapper {
+func forbidden(by *accesslogv3.AccessLogFilter) *hcmv3.ResponseMapper {
 	return &hcmv3.ResponseMapper{
-		Filter: both(ofStatus(403), ofMetadata(mcpMetadata, "is_mcp_request", &matcherv3.ValueMatcher{
-			MatchPattern: &matcherv3.ValueMatcher_BoolMatch{BoolMatch: true},
-		})),
+		Filter:     both(by, ofMetadata(mcpMetadata, "is_mcp_request", isTrue)),
 		StatusCode: wrapperspb.UInt32(200),
 		BodyFormatOverride: &corev3.SubstitutionFormatString{
 			ContentType: "application/json",
@@ -62,6 +61,8 @@ func forbidden() *hcmv3.ResponseMapper {
 		},
 	}
 }
+
+var isTrue = &matcherv3.ValueMatcher{MatchPattern: &matcherv3.ValueMatcher_BoolMatch{BoolMatch: true}}
 
 func both(one, other *accesslogv3.AccessLogFilter) *accesslogv3.AccessLogFilter {
 	return &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_AndFilter{

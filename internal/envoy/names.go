@@ -71,7 +71,11 @@ func clientsName(l model.Listener, stated plan.ListenerFields) string {
 // clientsPrefix begins these names. Those of certificates begin with a kind.
 const clientsPrefix = "clients/"
 
+// objectName tells objects apart. Two kinds have the name XBackend.
 func objectName(ref model.ObjectRef) string {
+	if ref.Kind() == model.KindMCPBackend {
+		return "mcp/" + ref.NamespacedName()
+	}
 	return strings.ToLower(ref.Kind().String()) + "/" + ref.NamespacedName()
 }
 

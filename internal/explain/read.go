@@ -72,12 +72,28 @@ func (q Question) read() (call, error) {
 		}
 		c.port = int32(n)
 	}
+	if q.Agent != nil {
+		c.agent(*q.Agent)
+	}
 	for _, h := range q.Headers {
 		if err := c.add(h); err != nil {
 			return call{}, fmt.Errorf("-H %q: %w", h, err)
 		}
 	}
 	return c, nil
+}
+
+// agent makes it what an agent sends.
+func (c *call) agent(of request.Agent) {
+	c.Agent = &of
+	c.text = strings.Replace(c.text, c.Method, http.MethodPost, 1)
+	c.text = fmt.Sprintf("%s by %s: %s", c.text, cmp.Or(of.Caller, "somebody without a certificate"), of.Method)
+	if name, named := of.Params["name"].(string); named {
+		c.text += " " + name
+	}
+	c.Method = http.MethodPost
+	c.Header.Set("Content-Type", "application/json")
+	c.Header.Set("Accept", "application/json, text/event-stream")
 }
 
 // add adds a header, "name: value".

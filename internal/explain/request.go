@@ -115,6 +115,10 @@ func (q *asked) request(c call, gateway string, ways []*way, w *way) Story {
 		if rule, ok := q.rule(w, o, listener.Key); ok && !slices.ContainsFunc(story.Rules,
 			func(r Rule) bool { return r.Object == rule.Object && r.Rule == rule.Rule }) {
 			story.Rules = append(story.Rules, rule)
+			if c.Agent != nil { // what is decided is told in place of what is stated
+				story.Decisions = append(story.Decisions, q.decisions(w, o, listener.Key, c)...)
+				story.Rules[len(story.Rules)-1].Policies = nil
+			}
 		}
 	}
 	concerned := []string{w.port.Key.Gateway.String()}
@@ -210,6 +214,11 @@ func (q *asked) rule(w *way, o request.Outcome, listener model.ListenerKey) (Rul
 	}
 	r.Policies = q.policies(w.port.Key.Gateway, listener, key)
 	place, found := q.place(key)
+	for i := range place.rule.Backends {
+		for _, p := range q.world.Policies.AtRef(q.view, listener, key, i) {
+			r.Policies = append(r.Policies, q.feature(p)...)
+		}
+	}
 	if !found { // it was kept
 		r.Match, r.Where = o.Match.Words().String(), q.locate(key.Route, "")
 		return r, true

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/request"
 	"cardea.dev/cardea/internal/resource"
 )
 
@@ -12,6 +13,8 @@ type Question struct {
 	Headers []string // "name: value"; Host is one of them
 	SNI     string   // "": the URL's host
 	Gateway string   // "namespace/name"; "": whichever has the port
+	// Agent is who asks a server of MCP for what; nil: that is not told.
+	Agent *request.Agent
 }
 
 // Story is the way of one request.
@@ -27,6 +30,9 @@ type Story struct {
 	Host     string `json:"host,omitempty"`    // the domain that takes it
 	Closed   string `json:"closed,omitempty"`  // why the connection ends without an answer
 	Refused  string `json:"refused,omitempty"` // why the proxy answers before it looks for a route
+
+	// Decisions are those of each level of access policies, for a request of an agent.
+	Decisions []request.Decision `json:"decisions,omitempty"`
 
 	Rules    []Rule    `json:"rules,omitempty"` // that take it: one, or none
 	Outcomes []Outcome `json:"outcomes,omitempty"`

@@ -48,6 +48,7 @@ func (s Story) Print(w io.Writer, now time.Time) error {
 	if len(s.Rules) == 0 && s.Closed == "" && s.Host != "" && !s.Undecided {
 		p.line("rule", "none takes it")
 	}
+	p.decisions(s.Decisions)
 	for i, o := range s.Outcomes {
 		p.outcome(o, i == 0, len(s.Outcomes))
 	}

@@ -87,7 +87,11 @@ func (f *Folder) checkObject(j *job, listed listed, d digest, pool *schema.Pool)
 			Field: p.Field, Message: p.Message, Severity: p.Severity,
 		})
 	}
-	return item{doc: j.doc, note: n}
+	it := item{doc: j.doc, note: n}
+	if standIn := f.schema.StandIn(listed.doc); standIn != nil {
+		it.object = newObject(f.schema.Share(pool, standIn), d.ofStandIn(), j.edit)
+	}
+	return it
 }
 
 // fail notes that the text can't be parsed, and which object it seems to be about.

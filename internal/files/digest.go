@@ -54,4 +54,12 @@ func appendValue(b []byte, v any) []byte {
 	return fmt.Appendf(b, "%T:%v", v, v) // numbers, booleans and null
 }
 
+// ofStandIn is the digest of what stands in for an invalid text, which is no valid text's.
+func (d digest) ofStandIn() digest {
+	for i := range d {
+		d[i] = ^d[i]
+	}
+	return d
+}
+
 func (d digest) compare(e digest) int { return bytes.Compare(d[:], e[:]) }

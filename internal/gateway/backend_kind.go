@@ -40,6 +40,9 @@ type referred struct {
 	HTTP1 string
 	// External: it is a hostname.
 	External bool
+	// MCP: it is a server of tools for agents; Path is where it takes messages, "": wherever a request goes.
+	MCP  bool
+	Path string
 }
 
 // backendKinds are all of them.

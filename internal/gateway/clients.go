@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"slices"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/resolve"
 )
 
 // clientSpec is how a Gateway wants certificates of a port's clients to be judged. Without Validation they are asked
@@ -57,6 +60,7 @@ func insecureClients(tls *gatewayv1.GatewayTLSConfig) bool {
 // clientReferences is where the CAs are looked up that Gateways name.
 type clientReferences struct {
 	authorities authorities
+	bundles     *input.Collection[certificatesv1.ClusterTrustBundleSpec]
 	grants      *grants
 }
 
@@ -97,14 +101,34 @@ func (in clientReferences) read(
 }
 
 func (in clientReferences) find(c *flow.Ctx, gateway, ref model.ObjectRef) (text string, why unusable) {
+	if ref.Kind() == model.KindClusterTrustBundle {
+		return in.bundle(c, model.Ref(ref.Kind(), "", ref.Name()))
+	}
 	if ref.Kind() == model.KindConfigMap && !in.grants.permit(c, gateway, ref) {
 		return "", unusable{"RefNotPermitted", in.grants.refusal(c, gateway, ref)}
 	}
 	text, why = in.authorities.find(c, ref)
 	if why.reason == "InvalidKind" {
 		why.reason = string(gatewayv1.ListenerReasonInvalidCACertificateKind)
+		why.message += ", or a ClusterTrustBundle of group certificates.k8s.io"
 	}
 	return text, why
+}
+
+// bundle is the PEM of a ClusterTrustBundle, which every namespace may name.
+func (in clientReferences) bundle(c *flow.Ctx, ref model.ObjectRef) (text string, why unusable) {
+	invalid := string(gatewayv1.ListenerReasonInvalidCACertificateRef)
+	if why, unread := flow.Fetch(c, in.authorities.unread, ref); unread {
+		return "", unusable{invalid, fmt.Sprintf("%s can't be read: %s", ref, why)}
+	}
+	o, found := flow.Fetch(c, in.bundles, ref)
+	if !found {
+		return "", unusable{invalid, absent(c, in.authorities.broken, ref)}
+	}
+	if err := resolve.Certificates([]byte(o.Spec.TrustBundle)); err != nil {
+		return "", unusable{invalid, fmt.Sprintf("%s: %v", ref, err)}
+	}
+	return o.Spec.TrustBundle, unusable{}
 }
 
 // gatewayClient is the certificate that a Gateway's proxies show to backends.

@@ -76,7 +76,8 @@ func New(g *flow.Graph, in *kinds.Sources, o Options) *Meaning {
 		unclassed(in.GatewayClasses.Collection(), near, in.Environment.Collection()))
 	named := certificateReferences{certificates, in.Unread.Collection(), in.Broken.Collection(), grants}
 	signers := authorities{in.ConfigMaps.Collection(), in.Unread.Collection(), in.Broken.Collection()}
-	m.listeners = flow.Derive(m.gateways, "listener", listenersOf(named, clientReferences{signers, grants}))
+	callers := clientReferences{signers, in.ClusterTrustBundles.Collection(), grants}
+	m.listeners = flow.Derive(m.gateways, "listener", listenersOf(named, callers))
 	m.clients = flow.Map(m.gateways, "gateway/client",
 		func(c *flow.Ctx, ref model.ObjectRef, f gatewayFacts) (own gatewayClient, stated bool) {
 			if f.Client == nil {
@@ -145,6 +146,9 @@ func (m *Meaning) newBackendKinds() backendKinds {
 	m.slices = flow.Group(in.EndpointSlices.Collection(), "slices by backend", kinds.slicesBack, flow.ByKey)
 	kinds[model.KindService] = m.services()
 	kinds[model.KindXBackend] = xbackendKind{m.xbackends, m.tlsPolicies, m.slices, in.Broken.Collection()}
+	kinds[model.KindMCPBackend] = mcpBackendKind{
+		in.MCPBackends.Collection(), m.services(), in.Environment.Collection(), in.Broken.Collection(),
+	}
 	return kinds
 }
 

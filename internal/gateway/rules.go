@@ -125,6 +125,7 @@ func (s ruleScope) read(spec gatewayv1.HTTPRouteRule, rule model.Rule) (model.Ru
 	add(".filters", besideAnswer(rule))
 	backends, wrong := s.backends(spec.BackendRefs, rule.Filters)
 	add(".backendRefs", append(wrong, s.weightless(rule, backends)...))
+	add(".backendRefs", s.towards(&rule, backends))
 	rule.Timeouts, wrong = readTimeouts(spec.Timeouts)
 	add(".timeouts", wrong)
 	rule.Retry, wrong = readRetry(spec.Retry)
@@ -168,6 +169,7 @@ func (s ruleScope) weightless(of model.Rule, backends []sharing) []problem {
 type sharing struct {
 	model.WeightedBackend
 	affinity string // see referred
+	path     string
 }
 
 // backends resolves a rule's backendRefs.
@@ -181,7 +183,8 @@ func (s ruleScope) backends(
 			weight = uint32(*b.Weight)
 		}
 		to := s.backend(b.BackendObjectReference)
-		backend := model.WeightedBackend{Backend: to.Key, Weight: weight, Session: to.Session, External: to.External}
+		backend := model.WeightedBackend{Backend: to.Key, Weight: weight, Session: to.Session, External: to.External,
+			MCP: to.MCP}
 		if !to.Unusable.none() {
 			problems = append(problems, unresolved(at, to.Unusable))
 			backend.Invalid, backend.Session = true, nil
@@ -199,7 +202,7 @@ func (s ruleScope) backends(
 			problems = append(problems, below(at+".filters", wrong)...)
 			backend.Filters = &filters
 		}
-		read = append(read, sharing{backend, to.Affinity})
+		read = append(read, sharing{backend, to.Affinity, to.Path})
 	}
 	return read, problems
 }

@@ -32,7 +32,7 @@ func (in xbackendKind) refer(c *flow.Ctx, ref model.ObjectRef, port *gatewayv1.P
 		read.Unusable = unusable{"BackendNotFound", absent(c, in.broken, ref)}
 	default:
 		read.Unusable, read.Session, read.HTTP1 = x.unusable(ref), x.Session, x.HTTP1
-		read.External = x.Backend.Hostname != ""
+		read.External, read.MCP = x.Backend.Hostname != "", x.MCP
 	}
 	return read
 }
@@ -71,6 +71,7 @@ type xbackend struct {
 	Session   *model.Session  // unless a rule states its own
 	Findings  []model.Finding // why it can't be served; none: it can
 	HTTP1     string          // see referred
+	MCP       bool            // see referred
 }
 
 type xbackends = flow.Collection[model.ObjectRef, xbackend]
@@ -105,6 +106,7 @@ func (in xbackendReferences) read(
 	x.Session, problems = session, append(problems, below("spec.sessionPersistence", wrong)...)
 	tls, wrong := in.readTLS(c, ref, o.Spec.TLS)
 	x.Backend.TLS, problems = tls, append(problems, below("spec.tls", wrong)...)
+	x.MCP = o.Spec.Protocol != nil && *o.Spec.Protocol == xgatewayv1alpha1.BackendProtocolMCP
 	x.Backend.Protocol, x.HTTP1, wrong = readProtocol(o.Spec.Protocol, tls != nil)
 	x.Findings = findings(ref, "", "", append(problems, wrong...))
 	for i := range x.Findings {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"sigs.k8s.io/yaml"
 
@@ -49,8 +50,9 @@ type customResourceDefinition struct {
 	}
 }
 
-// ParseDefinition reads a CustomResourceDefinition, in YAML or JSON. All versions that are served must have one schema.
-func ParseDefinition(text []byte) (*Definition, error) {
+// ParseDefinition reads a CustomResourceDefinition, in YAML or JSON. All versions that are served must have one schema,
+// but for those in without, which are left out.
+func ParseDefinition(text []byte, without ...string) (*Definition, error) {
 	var from customResourceDefinition
 	if err := yaml.Unmarshal(text, &from); err != nil {
 		return nil, fmt.Errorf("read a CustomResourceDefinition: %w", err)
@@ -62,7 +64,7 @@ func ParseDefinition(text []byte) (*Definition, error) {
 	}
 	var schema map[string]any
 	for _, v := range spec.Versions {
-		if !v.Served {
+		if !v.Served || slices.Contains(without, v.Name) {
 			continue
 		}
 		s := withoutDescriptions(v.Schema.OpenAPIV3Schema)

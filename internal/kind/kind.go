@@ -22,6 +22,16 @@ type Kind struct {
 	// Foreign is what is kept of the spec of an object that only other controllers serve; nil: all of it.
 	Foreign func(spec any) any
 
+	// CountsAs is another kind of policies, whose policies those of this kind are, too; zero: none.
+	CountsAs model.Kind
+
+	// Older are versions in which objects of a folder may be written, too, with what makes a spec of the first version of
+	// theirs. An API server converts for itself.
+	Older map[string]func(spec map[string]any) (map[string]any, error)
+	// StandIn is the spec of what stands in for an object of a folder that is not valid, since its last good version must
+	// not go on; false: nothing can. nil: the last good version goes on.
+	StandIn func(spec map[string]any) (map[string]any, bool)
+
 	Reading  Reading
 	Optional bool // a cluster may be without this kind: Cardea does all but what it is for
 	// After is a kind all of whose objects have to be read before one of this kind can be judged; zero: none.

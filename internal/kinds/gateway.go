@@ -20,7 +20,9 @@ func gateway() *kind.Kind {
 	k.Foreign = func(spec any) any {
 		return &gatewayv1.GatewaySpec{GatewayClassName: spec.(*gatewayv1.GatewaySpec).GatewayClassName}
 	}
-	k.Refers = []model.Kind{model.KindGatewayClass, model.KindDataPlane, model.KindSecret, model.KindConfigMap}
+	k.Refers = []model.Kind{
+		model.KindGatewayClass, model.KindDataPlane, model.KindSecret, model.KindConfigMap, model.KindClusterTrustBundle,
+	}
 	k.Parts = func(spec any) (parts []kind.Part) {
 		for _, l := range spec.(*gatewayv1.GatewaySpec).Listeners {
 			parts = append(parts, kind.Part{Port: l.Port, Section: string(l.Name)})
@@ -92,6 +94,10 @@ func addGatewayTLS(r *kind.References, tls gatewayv1.GatewayTLSConfig) {
 		}
 		for _, ca := range v.CACertificateRefs {
 			r.Add(&ca.Group, &ca.Kind, ca.Namespace, ca.Name, kind.Reference{Keys: kind.AllKeys}, model.KindConfigMap)
+			if model.KindOf(string(ca.Group), string(ca.Kind)) == model.KindClusterTrustBundle {
+				to := model.Ref(model.KindClusterTrustBundle, "", string(ca.Name))
+				r.List = append(r.List, kind.Reference{To: to, Keys: kind.AllKeys})
+			}
 		}
 	}
 }

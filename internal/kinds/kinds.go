@@ -17,8 +17,9 @@ var crdsJSON []byte
 // All lists the kinds, those that users ask for most first.
 func All() []*kind.Kind {
 	return []*kind.Kind{
-		gatewayClass(), gateway(), httpRoute(), grpcRoute(), referenceGrant(), xBackend(), backendTLSPolicy(), dataPlane(),
-		service(), endpointSlice(), secret(), configMap(), namespace(),
+		gatewayClass(), gateway(), httpRoute(), grpcRoute(), referenceGrant(), xBackend(), mcpBackend(), backendTLSPolicy(),
+		dataPlane(),
+		service(), endpointSlice(), secret(), configMap(), namespace(), clusterTrustBundle(),
 	}
 }
 

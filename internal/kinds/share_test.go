@@ -20,6 +20,7 @@ import (
 func TestLabelsAreKept(t *testing.T) {
 	selectable := []model.Kind{
 		model.KindGateway, model.KindHTTPRoute, model.KindGRPCRoute, model.KindService, model.KindXBackend,
+		model.KindMCPBackend,
 	}
 	used := []model.Kind{model.KindNamespace, model.KindEndpointSlice} // some labels, for other ends
 	for _, k := range All() {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -105,9 +106,38 @@ func (c *clients) all(k *kind.Kind, version schema.GroupVersion) reader {
 	return typedReader{client: c.typed[version], resource: k.Plural}
 }
 
-// one reads a single object.
+// one reads a single object, in the first of its kind's versions that is served.
 func (c *clients) one(k *kind.Kind, namespace, name string) reader {
-	return named{typedReader{client: c.typed[k.GroupVersion(0)], resource: k.Plural, namespace: namespace}, name}
+	all := make(firstServed, len(k.Versions))
+	for i := range k.Versions {
+		all[i] = typedReader{client: c.typed[k.GroupVersion(i)], resource: k.Plural, namespace: namespace}
+	}
+	if len(all) == 1 {
+		return named{all[0], name}
+	}
+	return named{all, name}
+}
+
+// firstServed are readers of the versions of a kind, of which the first one counts that the API server has. A list is
+// not found only if the version is not served.
+type firstServed []reader
+
+func (r firstServed) List(ctx context.Context, options metav1.ListOptions) (list runtime.Object, err error) {
+	for _, version := range r {
+		if list, err = version.List(ctx, options); !apierrors.IsNotFound(err) {
+			break
+		}
+	}
+	return list, err
+}
+
+func (r firstServed) Watch(ctx context.Context, options metav1.ListOptions) (w watch.Interface, err error) {
+	for _, version := range r {
+		if w, err = version.Watch(ctx, options); !apierrors.IsNotFound(err) {
+			break
+		}
+	}
+	return w, err
 }
 
 var definitionResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",

@@ -27,7 +27,8 @@ func TestDefinitionComesAndGoes(t *testing.T) {
 			t.Errorf("state %+v", k)
 		}
 	}
-	r.wantLogged(`level=INFO msg="kind can't be read; Cardea does without" kind=XBackend`, 1)
+	r.wantLogged(`level=INFO msg="kind can't be read; Cardea does without" kind=XBackend `+
+		`definition=xbackends.gateway.networking.x-k8s.io`, 1)
 	r.wantLogged(`level=WARN msg="kind can't be read; install the Gateway API" kind=HTTPRoute`, 1)
 
 	p.install()

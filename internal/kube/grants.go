@@ -13,7 +13,7 @@ type grants map[string]map[model.ObjectRef]*gatewayv1.ReferenceGrantSpec // by n
 
 // mayRead says whether an object is to be read because another one refers to it.
 func (g grants) mayRead(user, to model.ObjectRef) bool {
-	if user.Namespace() == to.Namespace() {
+	if user.Namespace() == to.Namespace() || to.Namespace() == "" { // what has no namespace is everybody's
 		return true
 	}
 	for _, grant := range g[to.Namespace()] {

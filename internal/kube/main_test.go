@@ -55,7 +55,8 @@ func installAll(c *testcluster.Cluster) error {
 	if err := c.InstallGatewayAPI(context.Background(), "experimental"); err != nil {
 		return err
 	}
-	return c.ApplyFiles(context.Background(), "../../api/v1alpha1/cardea.dev_dataplanes.yaml")
+	return c.ApplyFiles(context.Background(), "../../api/v1alpha1/cardea.dev_dataplanes.yaml",
+		"../../api/agentic/v0alpha0/agentic.networking.x-k8s.io_xbackends.yaml")
 }
 
 // place is a namespace of its own in the shared cluster, and a graph that the cluster is read into.

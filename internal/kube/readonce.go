@@ -130,6 +130,7 @@ func (e *Edge) lookedUp(ctx context.Context, d demanded) (event, error) {
 	switch {
 	case apierrors.IsForbidden(err):
 		answer.what, answer.err = isFailed, err
+	case apierrors.IsNotFound(err): // the cluster does not serve the kind, so there is none
 	case err != nil:
 		return event{}, fmt.Errorf("read %s: %w", d.ref, err)
 	case len(objects) > 0:

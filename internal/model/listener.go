@@ -103,8 +103,13 @@ type Environment struct {
 	AccessLog string
 	// ClusterDomain is the DNS domain of the cluster in which the proxies are pods; "": they are not.
 	ClusterDomain string
-	APIs          []string // versions of the Gateway API whose CRDs are installed, each once; none: there are no CRDs
+	// TrustDomain is that of the SPIFFE IDs of ServiceAccounts.
+	TrustDomain string
+	APIs        []string // versions of the Gateway API whose CRDs are installed, each once; none: there are no CRDs
 }
+
+// DefaultTrustDomain is that of ServiceAccounts where none is stated.
+const DefaultTrustDomain = "cluster.local"
 
 // DefaultClusterDomain is the DNS domain of most clusters.
 const DefaultClusterDomain = "cluster.local"

@@ -135,6 +135,8 @@ type WeightedBackend struct {
 	Invalid bool
 	// External: it is a hostname, which may lead anywhere, also back to the proxy.
 	External bool
+	// MCP: it is a server of tools for agents.
+	MCP bool
 	// Filters work on the backend's share only, after those of the rule on the way there, before them on the way back.
 	Filters *Filters
 	// Session is the backend's own, and counts unless the rule states one.

@@ -3,6 +3,7 @@ package policy
 import (
 	"slices"
 
+	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 )
@@ -21,8 +22,19 @@ func (m *Meaning) At(v flow.View, gateway model.ObjectRef, listener model.Listen
 	list = m.AtListener(v, listener)
 	for _, kind := range m.Store.atRules() {
 		for _, f := range kind.Features {
-			if p, found := own[pieceKey{kind.Kind, f.Name}]; found {
+			if f.EachLevel {
+				for k, l := range levels.All() {
+					of := k.Kind == kind.Kind && k.Feature == f.Name
+					if of && (k.Section == "" || k.Section == listener.Section) {
+						list = append(list, RulePiece{kind.Kind, l.Piece})
+					}
+				}
+			}
+			if p, found := own[pieceKey{kind.Kind, f.Name}]; found && !(f.EachLevel && p.JSON == "") {
 				list = append(list, p)
+				continue
+			}
+			if f.EachLevel {
 				continue
 			}
 			var nearest *Piece
@@ -34,6 +46,23 @@ func (m *Meaning) At(v flow.View, gateway model.ObjectRef, listener model.Listen
 			}
 			if nearest != nil {
 				list = append(list, RulePiece{kind.Kind, *nearest})
+			}
+		}
+	}
+	return list
+}
+
+// AtRef are the features for the requests that a rule sends to one of its backends, the one at an index of its
+// backendRefs.
+func (m *Meaning) AtRef(v flow.View, listener model.ListenerKey, rule model.RuleKey, index int) (list []RulePiece) {
+	if m.Levels == nil {
+		return nil
+	}
+	r, _ := flow.Get(v, m.Routes, rule.Route)
+	for _, of := range r.at(listener) {
+		for _, ref := range of.Refs {
+			if of.Rule == rule && ref.Index == index {
+				list = append(list, ref.Pieces...)
 			}
 		}
 	}
@@ -76,6 +105,29 @@ func (r Route) at(listener model.ListenerKey) []RulePieces {
 		}
 	}
 	return r.Rules
+}
+
+// Decisions are what a piece's feature decides of a request of an agent.
+func (m *Meaning) Decisions(p RulePiece, q extend.Request) []extend.Decision {
+	f := m.Store.feature(p.Kind, p.Feature)
+	if f == nil || f.Decide == nil || p.Shown == "" {
+		return nil
+	}
+	return f.Decide(q, []byte(p.Shown))
+}
+
+// Grants are who may ask a backend that speaks MCP for what, where a rule sends requests to it.
+func (m *Meaning) Grants(pieces []RulePiece) (list []extend.Grant, stated bool) {
+	shown := map[*Feature][]string{}
+	for _, p := range pieces {
+		if f := m.Store.feature(p.Kind, p.Feature); f != nil && f.Grants != nil && p.Shown != "" {
+			shown[f] = append(shown[f], p.Shown)
+		}
+	}
+	for f, values := range shown { // there is one
+		list = append(list, f.Grants(values)...)
+	}
+	return list, len(shown) > 0
 }
 
 // WordsOf are what a piece's feature tells of it.

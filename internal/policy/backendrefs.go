@@ -39,7 +39,8 @@ func (r *ruleScope) addRefs(out *RulePieces) {
 	for i, b := range r.rule.Backends {
 		var restated []*Feature
 		for _, f := range r.kind.Features {
-			if f.Levels.Has(extend.AtBackendRef) && !empty(r.named(b.Policies, LevelBackendRef, f.Name)) {
+			if f.Levels.Has(extend.AtBackendRef) && !empty(r.named(b.Policies, LevelBackendRef, f.Name)) ||
+				!empty(r.onBackend(b.Backend.Object, f)) {
 				for _, g := range r.kind.together(f) {
 					if !slices.Contains(restated, g) {
 						restated = append(restated, g)
@@ -58,6 +59,10 @@ func (r *ruleScope) restated(index int, features []*Feature, rule *RulePieces) R
 	pieces := RefPieces{Index: index}
 	scope := r.scope()
 	for _, f := range features {
+		if f.EachLevel {
+			scope.add(f, r.onBackend(r.rule.Backends[index].Backend.Object, f))
+			continue
+		}
 		own, stated := r.ownFields(f)
 		list := r.statedWith(f, r.broader(f.Name), own, stated)
 		list = append(list, r.named(r.rule.Backends[index].Policies, LevelBackendRef, f.Name)...)

@@ -135,7 +135,10 @@ func (r *ruleScope) withoutEffect(f *Feature, broad level, in *scope, out *RuleP
 
 // statedWith are all statements of a feature for the rule, from broad to narrow.
 func (r *ruleScope) statedWith(f *Feature, broad level, own string, stated bool) []statements {
-	list := append(slices.Clone(broad.Stated), r.statements(f)...)
+	list := r.statements(f)
+	if !f.EachLevel {
+		list = append(slices.Clone(broad.Stated), list...)
+	}
 	if stated {
 		list = append(list, statements{LevelOwn, []statement{{Source: Source{Level: LevelOwn}, JSON: own}}})
 	}

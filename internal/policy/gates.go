@@ -1,6 +1,9 @@
 package policy
 
 import (
+	"strings"
+
+	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/plan"
@@ -75,7 +78,13 @@ func (m *Meaning) gate(to map[request.GateKey]request.Gate, kind model.Kind, p P
 	if f == nil {
 		return
 	}
-	gate := request.Gate{Feature: kind.String() + "." + p.Feature}
+	gate := request.Gate{Feature: strings.TrimSuffix(kind.String()+"."+p.Feature, "."+extend.Whole)}
+	if f.EachLevel && len(p.Rendered.Settings) > 0 {
+		gate.Feature += " " + p.Rendered.Settings[0].Name // each level is asked
+	}
+	for _, setting := range p.Agents {
+		to[gateKey(setting)] = request.Gate{Feature: gate.Feature + " agents", Judge: f.JudgeAgents}
+	}
 	switch {
 	case p.Status != 0:
 		gate.Judge = func(request.Request) []request.Verdict { return []request.Verdict{{Status: p.Status}} }

@@ -45,6 +45,8 @@ type level struct {
 	Holds []string
 	// AnewGRPC and Anew, under Feature "": the features that the rules of GRPCRoutes, or all, read once more.
 	AnewGRPC, Anew []string
+	// Agents, under Feature "": the features for which agents' requests are read.
+	Agents []string
 }
 
 // levels has what is stated at each Gateway and at its listeners. A listener that states nothing has what its Gateway
@@ -75,7 +77,11 @@ type gatewayLevel struct {
 }
 
 // stated are the statements of a feature down to a section.
-func (g gatewayLevel) stated(section, feature string) []statements {
+func (g gatewayLevel) stated(section string, f *Feature) []statements {
+	feature := f.Name
+	if f.EachLevel && section != "" {
+		return []statements{at(g.own, section, LevelListener, feature)}
+	}
 	list := []statements{at(g.class, "", LevelClass, feature), at(g.own, "", LevelGateway, feature)}
 	if section != "" {
 		list = append(list, at(g.own, section, LevelListener, feature))
@@ -89,12 +95,12 @@ func (g gatewayLevel) concerned(section string) (list []*Feature) {
 		if !f.Levels.Has(atRule) || slices.Contains(list, f) {
 			continue
 		}
-		stated := g.stated(section, f.Name)
+		stated := g.stated(section, f)
 		if section == "" && empty(stated) || section != "" && len(stated[len(stated)-1].List) == 0 {
 			continue
 		}
 		for _, other := range g.kind.together(f) {
-			if !slices.Contains(list, other) && !empty(g.stated(section, other.Name)) {
+			if !slices.Contains(list, other) && !empty(g.stated(section, other)) {
 				list = append(list, other)
 			}
 		}
@@ -113,7 +119,7 @@ func (m *Meaning) emitLevels(c *flow.Ctx, g gatewayLevel, emit func(LevelKey, le
 		scope := m.scope(c, g.kind, g.dataPlane)
 		scope.where = placeOf(g.ref, section)
 		for _, f := range g.concerned(section) {
-			scope.add(f, g.stated(section, f.Name))
+			scope.add(f, g.stated(section, f))
 		}
 		index := level{}
 		for _, f := range scope.features {
@@ -128,6 +134,9 @@ func (m *Meaning) emitLevels(c *flow.Ctx, g gatewayLevel, emit func(LevelKey, le
 				index.Holds = append(index.Holds, f.Name)
 			}
 			index.anew(f.Name, piece)
+			if f.Agents != nil {
+				index.Agents = append(index.Agents, f.Name)
+			}
 			emit(LevelKey{g.ref, section, g.kind.Kind, f.Name}, level{Stated: scope.stated[f.Name], Piece: piece})
 		}
 		if section != "" {
@@ -139,10 +148,14 @@ func (m *Meaning) emitLevels(c *flow.Ctx, g gatewayLevel, emit func(LevelKey, le
 					index.Inherits = append(index.Inherits, name)
 				}
 				index.anew(name, piece)
+				if g.kind.Of(name).Agents != nil {
+					index.Agents = append(index.Agents, name)
+				}
 			}
 			slices.Sort(index.Inherits)
 			slices.Sort(index.AnewGRPC)
 			slices.Sort(index.Anew)
+			slices.Sort(index.Agents)
 			for _, name := range held {
 				if !slices.Contains(index.Holds, name) {
 					index.Holds = append(index.Holds, name)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/conditions"
@@ -23,6 +24,8 @@ type Piece struct {
 	Fetches  []fetch // documents that it depends on
 	// Anew is which rules that inherit it read it once more.
 	Anew extend.Anew
+	// Agents is what reads agents' requests for what is stated here or elsewhere.
+	Agents []plan.Setting
 }
 
 // Finding is something that is wrong with what a policy states.
@@ -73,7 +76,12 @@ func placeOf(gateway model.ObjectRef, section string) extend.Where {
 // add merges what is stated of a feature.
 func (s *scope) add(f *Feature, stated []statements) {
 	s.features = append(s.features, f)
-	s.stated[f.Name], s.merged[f.Name] = stated, effective(f.Name, f.merge, stated)
+	s.stated[f.Name] = stated
+	if f.EachLevel {
+		s.merged[f.Name] = each(f, s.kind.Kind, stated)
+	} else {
+		s.merged[f.Name] = effective(f.Name, f.merge, stated)
+	}
 }
 
 func (s *scope) has(feature string) bool {
@@ -89,6 +97,9 @@ func (s *scope) piece(f *Feature, broader []plan.Setting) Piece {
 		s.render(f, &p)
 	case f.Off != nil:
 		p.Rendered, _ = s.rendering(s.renderer, f.Off, p.by())
+	}
+	if f.EachLevel {
+		return p // the others run, too
 	}
 	p.Rendered.Settings = append(p.Rendered.Settings, offs(broader, p.Rendered.Settings, p.by())...)
 	return p
@@ -172,7 +183,9 @@ type problems struct {
 
 // add tells a problem of a field to the policy that stated it.
 func (p *problems) add(path string, f Finding) {
-	f.Policy = p.effective.owner(path).Policy
+	if f.Policy == (model.ObjectRef{}) {
+		f.Policy = p.effective.owner(path).Policy
+	}
 	f.Field = fieldOf(p.feature, path)
 	if !slices.Contains(p.list, f) {
 		p.list = append(p.list, f)
@@ -187,6 +200,9 @@ func (p *problems) unsupported(path, why string) {
 // fieldOf is where a part of a feature stands in a policy.
 func fieldOf(feature, path string) string {
 	field := "spec." + feature
+	if feature == extend.Whole {
+		return strings.TrimSuffix("spec."+path, ".")
+	}
 	if slices.Contains([]byte(feature), '/') {
 		field = fmt.Sprintf("spec.extensions[%s]", feature)
 	}
@@ -195,6 +211,9 @@ func fieldOf(feature, path string) string {
 
 // FieldPath is a part of a feature, by its path below the feature: "jwt.mode", "rateLimits[orders].requests".
 func FieldPath(feature, path string) string {
+	if feature == extend.Whole {
+		return path
+	}
 	if path == "" || path[0] == '[' { // all of it, or an element of a feature that is a list
 		return feature + path
 	}

@@ -89,7 +89,7 @@ type reach struct {
 }
 
 func (r *reach) field(p Piece, path, value string) *Reached {
-	name := strings.TrimSuffix(p.Feature+"."+path, ".")
+	name := FieldPath(p.Feature, path)
 	if r.at[name] == nil {
 		r.at[name] = &Reached{Field: name, Value: value}
 	}

@@ -43,6 +43,19 @@ type reader struct {
 	*scope
 	*problems
 	path string
+	of   model.ObjectRef // whose field it is; zero: that is told by the path
+}
+
+// Of implements extend.Reader.
+func (r reader) Of(stated extend.EachPolicy) extend.Reader {
+	for _, level := range r.stated[r.feature] {
+		for _, s := range level.List {
+			if nameOf(s.Policy, r.kind.Kind) == stated.Name {
+				r.of = s.Policy
+			}
+		}
+	}
+	return r
 }
 
 // Field implements extend.Reader.
@@ -59,26 +72,29 @@ func (r reader) Field(path string) extend.Reader {
 }
 
 // Refuse implements extend.Reader.
-func (r reader) Refuse(message string) {
+func (r reader) Refuse(message string) { r.RefuseAs("Invalid", message) }
+
+// RefuseAs implements extend.Reader.
+func (r reader) RefuseAs(reason, message string) {
 	r.refused = true
-	r.problems.add(r.path, Finding{Condition: "Accepted", Reason: "Invalid", Message: message})
+	r.problems.add(r.path, Finding{Policy: r.of, Condition: "Accepted", Reason: reason, Message: message})
 }
 
 // Deny implements extend.Reader.
 func (r reader) Deny(message string) {
 	r.refused = true
-	r.problems.add(r.path, Finding{Message: message})
+	r.problems.add(r.path, Finding{Policy: r.of, Message: message})
 }
 
 // Warn implements extend.Reader.
 func (r reader) Warn(message string) {
-	r.problems.add(r.path, Finding{Severity: model.Warning, Message: message})
+	r.problems.add(r.path, Finding{Policy: r.of, Severity: model.Warning, Message: message})
 }
 
 // Pending implements extend.Reader.
 func (r reader) Pending(message string) {
 	r.pending = true
-	r.problems.add(r.path, Finding{
+	r.problems.add(r.path, Finding{Policy: r.of,
 		Severity: model.Warning, Condition: "ResolvedRefs", Reason: conditions.KeySetPending, Message: message,
 	})
 }
@@ -91,7 +107,7 @@ func (r reader) unusable(why Unusable) bool {
 		return false
 	}
 	r.refused = true
-	r.problems.add(r.path, Finding{Condition: "ResolvedRefs", Reason: why.Reason, Message: why.Message})
+	r.problems.add(r.path, Finding{Policy: r.of, Condition: "ResolvedRefs", Reason: why.Reason, Message: why.Message})
 	return true
 }
 
@@ -164,10 +180,19 @@ func (r reader) Effective(feature string, into any) bool {
 	return e.JSON != "" && json.Unmarshal([]byte(e.JSON), into) == nil
 }
 
+// Names implements extend.Reader.
+func (r reader) Names(kind, feature, list string) []string {
+	return r.m.Store.names.of(r.c, listKey{kind, feature, list})
+}
+
 // Where implements extend.Reader.
 func (r reader) Where() extend.Where {
 	where := r.where
 	where.HTTP1 = r.http1 != nil && r.http1() // looked up for those features only that ask
+	if f := r.kind.Of(r.feature); f != nil && f.EachLevel {
+		e, _ := flow.Fetch(r.c, r.m.in.Sources.Environment.Collection(), model.ObjectRef{})
+		where.TrustDomain, where.PortOffset = e.TrustDomain, e.PortOffset
+	}
 	return where
 }
 
@@ -176,6 +201,9 @@ func (r reader) Owner() string { return r.owner().String() }
 
 // owner is the object that stated the field: a policy or, of a route's own fields, the route.
 func (r reader) owner() model.ObjectRef {
+	if r.of != (model.ObjectRef{}) {
+		return r.of
+	}
 	from := r.effective.owner(r.path)
 	if from.Level == LevelOwn {
 		return r.route

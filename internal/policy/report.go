@@ -126,6 +126,28 @@ type reporter struct {
 	named   *flow.Collection[model.ObjectRef, flow.Members[model.ObjectRef, model.Gateway]] // Gateways by class
 	// backends are those that policies reach, by object
 	backends *flow.Collection[model.ObjectRef, flow.Members[plan.BackendKey, Backend]]
+	// users are the routes with rules that name an XBackend.
+	users *flow.Collection[model.ObjectRef, flow.Members[model.ObjectRef, []model.ObjectRef]]
+}
+
+// xbackendUsers are the routes that name XBackends, by these.
+func xbackendUsers(
+	routes *flow.Collection[model.ObjectRef, model.Route],
+) *flow.Collection[model.ObjectRef, flow.Members[model.ObjectRef, []model.ObjectRef]] {
+	named := flow.Map(routes, "policy/xbackends-named",
+		func(_ *flow.Ctx, _ model.ObjectRef, r model.Route) ([]model.ObjectRef, bool) {
+			var list []model.ObjectRef
+			for _, rule := range r.Rules {
+				for _, b := range rule.Backends {
+					if ruleBackends(b.Backend.Object.Kind()) && !slices.Contains(list, b.Backend.Object) {
+						list = append(list, b.Backend.Object)
+					}
+				}
+			}
+			return list, len(list) > 0
+		})
+	return flow.Group(named, "policy/xbackend-users",
+		func(_ model.ObjectRef, list []model.ObjectRef) []model.ObjectRef { return list }, flow.ByKey)
 }
 
 // Reports are those on policies of all kinds.
@@ -136,12 +158,13 @@ func (m *Meaning) Reports(
 		return nil
 	}
 	r := reporter{Meaning: m, out: out, proxied: proxied}
+	r.users = xbackendUsers(m.in.Plan.Routes)
 	r.named = flow.Group(m.in.Plan.Gateways, "policy/gateways-by-class",
 		func(_ model.ObjectRef, g model.Gateway) []model.ObjectRef { return []model.ObjectRef{g.Class} }, flow.ByKey)
 	r.backends = flow.Group(m.Backends, "policy/backends-by-object",
 		func(k plan.BackendKey, _ Backend) []model.ObjectRef { return []model.ObjectRef{k.Backend.Object} }, flow.ByKey)
-	for _, k := range m.Store.Kinds {
-		list = append(list, plan.Reported(k.Kind, flow.Map(m.Store.of(k.Kind), "report/"+k.Kind.Qualified(), r.report)))
+	for _, k := range m.Store.all() {
+		list = append(list, plan.Reported(k, flow.Map(m.Store.of(k), "report/"+k.Qualified(), r.report)))
 	}
 	return list
 }
@@ -166,6 +189,7 @@ func (r reporter) report(
 	r.tell(c, ref, &facts)
 	facts.Findings = append(facts.Findings, r.Store.misplaced(ref, p)...)
 	facts.Findings = compact(append(facts.Findings, r.withoutTLS(c, ref, p, all)...))
+	facts.Findings = append(facts.Findings, r.withoutCertificates(c, ref, p, facts.Ancestors)...)
 	findings := slices.Clip(facts.Findings)
 	switch {
 	case !p.targeted() && naming.Len() == 0:

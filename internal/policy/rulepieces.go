@@ -75,7 +75,7 @@ func settingsOfRules(list []RulePieces) (all []plan.RuleSettings) {
 	for _, r := range list {
 		own := plan.RuleSettings{Rule: r.Rule, Fields: r.Fields}
 		for _, p := range r.Pieces {
-			own.Own = joined(own.Own, p.Rendered.Settings)
+			own.Own = joined(joined(own.Own, p.Agents), p.Rendered.Settings)
 			own.Fields = joined(own.Fields, p.Rendered.Fields)
 		}
 		r.addRefs(&own)

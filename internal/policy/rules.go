@@ -71,7 +71,8 @@ func (r *ruleScope) add(out *RulePieces) {
 	if !upgrade {
 		stating = r.withAnew(stating, index)
 	}
-	if len(stating)+len(index.Inherits)+len(index.Holds) == 0 && !upgrade && !direct {
+	agents := r.agents(stating, index)
+	if len(stating)+len(index.Inherits)+len(index.Holds)+len(agents) == 0 && !upgrade && !direct {
 		return
 	}
 	scope := r.scope()
@@ -110,6 +111,9 @@ func (r *ruleScope) add(out *RulePieces) {
 		r.checkExtension(f, scope)
 		piece := scope.piece(f, broader[i].Piece.Rendered.Settings)
 		out.Pieces = append(out.Pieces, RulePiece{r.kind.Kind, piece})
+	}
+	for _, f := range agents {
+		r.addAgents(out, f)
 	}
 }
 

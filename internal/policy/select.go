@@ -72,7 +72,7 @@ func newSelections(policies *flow.Collection[model.ObjectRef, *policy]) *selecti
 func selected[S any](
 	of *input.Collection[S], kind model.Kind, all *selections,
 ) *flow.Collection[selectedKey, struct{}] {
-	return flow.Derive(of, "policy/selected-"+kind.String(),
+	return flow.Derive(of, "policy/selected-"+kind.Qualified(),
 		func(c *flow.Ctx, ref model.ObjectRef, o input.Object[S], emit func(selectedKey, struct{})) {
 			members, _ := flow.Fetch(c, all, scopeKey{kind, ref.Namespace()})
 			for policy, list := range members.All() {
@@ -97,6 +97,7 @@ func (s *Store) selectedTargets() *flow.Collection[attachmentKey, *policy] {
 		selected(in.GRPCRoutes.Collection(), model.KindGRPCRoute, all),
 		selected(in.Services.Collection(), model.KindService, all),
 		selected(in.XBackends.Collection(), model.KindXBackend, all),
+		selected(in.MCPBackends.Collection(), model.KindMCPBackend, all),
 	} {
 		list = append(list, flow.Renamed(found, func(k selectedKey) attachmentKey {
 			return attachmentKey{k.Policy, Target{k.Object, k.Section}}

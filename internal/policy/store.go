@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -24,12 +25,14 @@ type Store struct {
 	Kinds []Kind
 
 	in       *kinds.Sources
+	as       map[model.Kind]model.Kind // kinds that count as others
 	policies *flow.Collection[model.ObjectRef, *policy]
 	attached *flow.Collection[attachedKey, members]
 	touched  *flow.Collection[model.ObjectRef, members] // objects that policies target
 	// selected is what each policy selects.
 	selected *flow.Collection[model.ObjectRef, members]
 	namings  *namings
+	names    names
 }
 
 // Kind is a kind of policy, with its features.
@@ -94,7 +97,7 @@ type attachedKey struct {
 // NewStore reads policies. declared are the features of all kinds; a kind without features is not read.
 // namespace is the program's own, whose policies may target GatewayClasses; "": those of any may.
 func NewStore(in *kinds.Sources, declared []*extend.Declared, namespace string) (*Store, error) {
-	s := &Store{in: in}
+	s := &Store{in: in, as: map[model.Kind]model.Kind{}}
 	for _, k := range in.Catalog.All() {
 		kind := Kind{Kind: k.Kind}
 		for _, d := range declared {
@@ -114,9 +117,15 @@ func NewStore(in *kinds.Sources, declared []*extend.Declared, namespace string) 
 	if len(s.Kinds) == 0 {
 		return s, nil
 	}
+	for _, k := range in.Catalog.All() {
+		if _, known := s.Of(k.CountsAs); known {
+			s.as[k.Kind] = k.CountsAs
+		}
+	}
 	var inputs []flow.Input[model.ObjectRef, *policy]
-	for _, k := range s.Kinds {
-		inputs = append(inputs, flow.From(s.of(k.Kind), readPolicy))
+	for _, k := range s.all() {
+		kind, _ := s.Of(k)
+		inputs = append(inputs, flow.From(s.of(k), kind.read))
 	}
 	s.policies = flow.Merge("policy", inputs[0], inputs[1:]...)
 	named := flow.Derive(s.policies, "policy/named",
@@ -136,17 +145,29 @@ func NewStore(in *kinds.Sources, declared []*extend.Declared, namespace string) 
 	itself := func(_ *flow.Ctx, _ attachmentKey, p *policy) (*policy, bool) { return p, true }
 	attachments := flow.Merge("policy/attachment", flow.From(named, itself), flow.From(selected, itself))
 	s.attached = flow.Group(attachments, "policy/attached", func(k attachmentKey, _ *policy) []attachedKey {
-		return []attachedKey{{k.Target.Object, k.Policy.Kind()}}
+		kind, _ := s.Of(k.Policy.Kind())
+		return []attachedKey{{k.Target.Object, kind.Kind}}
 	}, func(k attachmentKey, p *policy) string { return p.Age + " " + k.Policy.NamespacedName() })
 	s.touched = flow.Group(attachments, "policy/touched", func(k attachmentKey, _ *policy) []model.ObjectRef {
 		return []model.ObjectRef{k.Target.Object}
 	}, flow.ByKey)
-	s.namings = s.newNamings(in)
+	s.namings, s.names = s.newNamings(in), s.newNames()
 	return s, nil
 }
 
-// Of finds a kind of policies; false: there is none.
+// all are the kinds of policies, and those that count as one of them.
+func (s *Store) all() (list []model.Kind) {
+	for _, k := range s.Kinds {
+		list = append(list, k.Kind)
+	}
+	return append(list, slices.SortedFunc(maps.Keys(s.as), model.Kind.Compare)...)
+}
+
+// Of finds a kind of policies, or the one that a kind counts as; false: there is none.
 func (s *Store) Of(kind model.Kind) (Kind, bool) {
+	if as, counts := s.as[kind]; counts {
+		kind = as
+	}
 	i := slices.IndexFunc(s.Kinds, func(k Kind) bool { return k.Kind == kind })
 	if i < 0 {
 		return Kind{}, false
@@ -159,11 +180,14 @@ func (s *Store) of(kind model.Kind) *input.Collection[input.PolicySpec] {
 	return input.Of[input.PolicySpec](s.in.Sources, kind).Collection()
 }
 
-func readPolicy(_ *flow.Ctx, ref model.ObjectRef, o input.Object[input.PolicySpec]) (*policy, bool) {
+func (k Kind) read(_ *flow.Ctx, ref model.ObjectRef, o input.Object[input.PolicySpec]) (*policy, bool) {
 	p := &policy{
 		UID: o.Meta.UID, Generation: o.Meta.Generation, Age: age(o.Meta.Created),
 		Override: o.Spec.Strategy == input.PatchOverrides, Disable: o.Spec.Disable, Features: o.Spec.Features,
 		Selectors: readSelectors(o.Spec.TargetSelectors),
+	}
+	if k.Of(extend.Whole) != nil {
+		p.Features = []input.FeatureSpec{o.Spec.Whole(extend.Whole)}
 	}
 	for _, t := range o.Spec.TargetRefs {
 		target := Target{Object: model.Ref(model.KindOf(string(t.Group), string(t.Kind)), ref.Namespace(), string(t.Name))}

@@ -19,6 +19,8 @@ func (r reporter) ancestors(c *flow.Ctx, ref model.ObjectRef, t Target, facts *c
 		r.gateway(c, ref, t, facts)
 	case kind.AtRule() && (t.Object.Kind() == model.KindHTTPRoute || t.Object.Kind() == model.KindGRPCRoute):
 		r.route(c, t, facts)
+	case kind.has(extend.AtRuleBackend) && ruleBackends(t.Object.Kind()):
+		r.ruleBackend(c, t, facts)
 	case kind.has(extend.AtBackend) && t.Object.Kind() == model.KindService:
 		r.service(c, ref, t, facts)
 	case kind.has(extend.AtBackend) && t.Object.Kind() == model.KindXBackend:

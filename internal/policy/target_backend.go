@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -28,6 +29,40 @@ func (r reporter) service(c *flow.Ctx, ref model.ObjectRef, t Target, facts *con
 		return
 	}
 	r.backend(c, ref, t, facts)
+}
+
+// ruleBackends tells whether policies for the requests that rules send to a backend can target objects of a kind.
+func ruleBackends(kind model.Kind) bool {
+	return kind == model.KindXBackend || kind == model.KindMCPBackend
+}
+
+// ruleBackend adds the Gateways with rules that send requests to an XBackend.
+func (r reporter) ruleBackend(c *flow.Ctx, t Target, facts *conditions.PolicyFacts) {
+	_, found := flow.Fetch(c, r.in.Sources.XBackends.Collection(), t.Object)
+	if t.Object.Kind() == model.KindMCPBackend {
+		_, found = flow.Fetch(c, r.in.Sources.MCPBackends.Collection(), t.Object)
+	}
+	if !found {
+		addTarget(facts, t, conditions.PolicyAncestor{Missing: fmt.Sprintf("%s does not exist", t.Object)})
+		return
+	}
+	users, _ := flow.Fetch(c, r.users, t.Object)
+	uses := func(rule model.Rule) bool {
+		return slices.ContainsFunc(rule.Backends, func(b model.WeightedBackend) bool { return b.Backend.Object == t.Object })
+	}
+	served := false
+	for ref := range users.All() {
+		route, _ := flow.Fetch(c, r.in.Plan.Routes, ref)
+		for _, g := range route.Gateways {
+			served = true
+			addGateway(facts, g.Ref, r.ofRules(c, g.Ref, ref, route, uses))
+		}
+	}
+	if !served {
+		addTarget(facts, t, conditions.PolicyAncestor{
+			Unserved: "no route that a Gateway of Cardea's serves sends requests to it",
+		})
+	}
 }
 
 // xbackend adds the Gateways that use an XBackend.

@@ -5,12 +5,18 @@ import (
 	"slices"
 	"strings"
 
+	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/kinds"
 )
 
-func columns() []kind.Column {
+func (d *Declared) columns() []kind.Column {
+	accepted := kind.Column{Title: "ACCEPTED", Of: kinds.EntriesOf("ancestors", "Accepted")}
+	programmed := kind.Column{Title: "PROGRAMMED", Of: kinds.EntriesOf("ancestors", "cardea.dev/Programmed")}
+	if d.Feature(extend.Whole) != nil {
+		return []kind.Column{{Title: "TARGETS", Of: targets}, accepted, programmed}
+	}
 	return []kind.Column{
 		{Title: "TARGETS", Of: targets},
 		{Title: "STRATEGY", Of: func(o kind.Shown) string {
@@ -20,8 +26,8 @@ func columns() []kind.Column {
 			return string(input.PatchDefaults)
 		}},
 		{Title: "FEATURES", Of: features},
-		{Title: "ACCEPTED", Of: kinds.EntriesOf("ancestors", "Accepted")},
-		{Title: "PROGRAMMED", Of: kinds.EntriesOf("ancestors", "cardea.dev/Programmed")},
+		accepted,
+		programmed,
 	}
 }
 

@@ -1,9 +1,12 @@
 package policykind
 
 import (
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"cardea.dev/cardea/extend"
 )
 
 // crd is the kind's CustomResourceDefinition, in YAML.
@@ -32,7 +35,7 @@ func (d *Declared) crd() ([]byte, error) {
 				"name": d.Version, "served": true, "storage": true,
 				"subresources":             schema{"status": schema{}},
 				"schema":                   schema{"openAPIV3Schema": d.objectSchema(spec)},
-				"additionalPrinterColumns": printed,
+				"additionalPrinterColumns": d.printed(),
 			}},
 		},
 	})
@@ -54,6 +57,13 @@ func (d *Declared) objectSchema(spec schema) schema {
 }
 
 // printed are the columns of kubectl.
+func (d *Declared) printed() []any {
+	if d.Feature(extend.Whole) != nil {
+		return slices.Delete(slices.Clone(printed), 1, 2)
+	}
+	return printed
+}
+
 var printed = []any{
 	schema{"name": "Targets", "type": "string", "jsonPath": ".spec.targetRefs[*].name"},
 	schema{"name": "Strategy", "type": "string", "jsonPath": ".spec.strategy"},

@@ -34,6 +34,9 @@ func FieldsOf(f *extend.Declared) (list []Field) {
 		name = "extensions." + name
 	}
 	leavesOf(parsed(f.Schema), Field{Path: name, Merges: alone}, &list)
+	for i := range list {
+		list[i].Path = strings.TrimPrefix(list[i].Path, extend.Whole+".")
+	}
 	return list
 }
 

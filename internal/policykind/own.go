@@ -19,6 +19,8 @@ func Own() []extend.Kind {
 			"TrafficPolicy says what becomes of requests that may pass: limits, timeouts, retries, headers.", extend.AtRule),
 		own(extend.BackendPolicy, "backendpolicies", "bkp",
 			"BackendPolicy says how proxies speak to a backend.", extend.AtBackend),
+		own(extend.AccessPolicy, "accesspolicies", "acp",
+			"AccessPolicy says who may call what: which agent which tool of an MCP server.", extend.AtRule|extend.AtRuleBackend),
 	}
 }
 

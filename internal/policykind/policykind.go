@@ -2,8 +2,10 @@ package policykind
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -69,6 +71,11 @@ func New(kinds []extend.Kind, features []*extend.Declared) ([]*Declared, error) 
 			wrong = append(wrong, fmt.Errorf("the feature %s is of the kind %q, which nobody declared", f.Name, f.Kind))
 		}
 	}
+	for _, d := range list {
+		if d.As != nil {
+			d.counts(byName)
+		}
+	}
 	list = slices.DeleteFunc(list, func(d *Declared) bool { return len(d.Features) == 0 })
 	for _, d := range list {
 		slices.SortFunc(d.Features, func(a, b *extend.Declared) int { return cmp.Compare(a.Name, b.Name) })
@@ -79,35 +86,78 @@ func New(kinds []extend.Kind, features []*extend.Declared) ([]*Declared, error) 
 	return list, errors.Join(wrong...)
 }
 
+// as is the kind that one counts as.
+func (d *Declared) as() model.Kind {
+	name, own, _ := strings.Cut(d.As.Kind, ".")
+	return model.KindOf(cmp.Or(own, group), name)
+}
+
+// counts gives a kind the features of the one that it counts as.
+func (d *Declared) counts(byName map[string]*Declared) {
+	as := d.as()
+	if as := byName[as.String()+"."+as.Group()]; as != nil {
+		d.Features, d.Kind.Features = as.Features, as.Kind.Features
+	}
+}
+
 func checkKind(k extend.Kind) error {
 	if k.Name == "" || k.Plural == "" || k.Version == "" || !strings.Contains(k.Group, ".") {
 		return fmt.Errorf("the kind %q of group %q has no name, plural or version, or a group without a domain", k.Name,
 			k.Group)
 	}
-	if len(targetsOf(k.Features)) == 0 {
+	if k.As == nil && len(targetsOf(k.Features)) == 0 {
 		return fmt.Errorf("the kind %s.%s has no targets: set Features to AtRule, AtListener or AtBackend", k.Name, k.Group)
 	}
 	return nil
 }
 
 func (d *Declared) assemble() error {
-	var err error
-	if d.CRD, err = d.crd(); err != nil {
-		return err
+	if d.As != nil {
+		d.CRD = d.As.Definition
+	} else {
+		var err error
+		if d.CRD, err = d.crd(); err != nil {
+			return err
+		}
 	}
-	definition, err := kind.ParseDefinition(d.CRD)
+	var older []string
+	if d.As != nil {
+		older = slices.Collect(maps.Keys(d.As.Older))
+	}
+	definition, err := kind.ParseDefinition(d.CRD, older...)
 	if err != nil {
 		return fmt.Errorf("the kind %s: %w", d.Name, err)
 	}
 	k := definition.Declare()
 	k.Content = kind.Custom[input.PolicySpec]()
 	k.Optional, k.Many = true, true
+	if d.As != nil {
+		k.CountsAs, k.Older = d.as(), d.As.Older
+	}
+	if d.Feature(extend.Whole) != nil {
+		k.StandIn = standIn
+	}
 	k.References = d.references
 	k.Refers = []model.Kind{model.KindSecret, model.KindConfigMap, model.KindService, model.KindXBackend}
 	k.Status = kinds.AncestorStatus(16, kind.StampOf(kinds.StampPolicy))
-	k.Columns = columns()
+	k.Columns = d.columns()
 	d.Declaration = &k
 	return nil
+}
+
+// standIn is a policy with the targets of one that is not valid, which says so.
+func standIn(spec map[string]any) (map[string]any, bool) {
+	out := map[string]any{input.InvalidFeature: true}
+	for _, list := range []string{"targetRefs", "targetSelectors"} {
+		if targets, stated := spec[list]; stated {
+			out[list] = targets
+		}
+	}
+	text, err := json.Marshal(out)
+	if err != nil || len(out) == 1 {
+		return nil, false
+	}
+	return out, json.Unmarshal(text, new(input.PolicySpec)) == nil
 }
 
 // Feature finds one by its name; nil if the kind has none of it.
@@ -123,7 +173,12 @@ func (d *Declared) Feature(name string) *extend.Declared {
 // would need a ReferenceGrant, and all objects of their kinds are read.
 func (d *Declared) references(from model.ObjectRef, spec any) []kind.Reference {
 	r := kind.References{Namespace: from.Namespace()}
-	for _, stated := range spec.(*input.PolicySpec).Features {
+	policy := spec.(*input.PolicySpec)
+	features := policy.Features
+	if d.Feature(extend.Whole) != nil {
+		features = []input.FeatureSpec{policy.Whole(extend.Whole)}
+	}
+	for _, stated := range features {
 		f := d.Feature(stated.Name)
 		if f == nil || f.Refers == nil {
 			continue

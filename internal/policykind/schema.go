@@ -53,6 +53,9 @@ func (d *Declared) specSchema() (schema, error) {
 		field(fields, list, "items")["x-kubernetes-validations"] = d.targetRules()
 	}
 	field(fields, "targetRefs")["x-kubernetes-validations"] = []any{uniqueTargets}
+	if whole := d.Feature(extend.Whole); whole != nil {
+		return spec, d.whole(spec, whole)
+	}
 	strangers := schema{}
 	var names []any
 	for _, f := range d.Features {
@@ -80,6 +83,25 @@ func (d *Declared) specSchema() (schema, error) {
 	disable["maxItems"] = len(names)
 	field(disable, "items")["enum"] = names
 	return spec, nil
+}
+
+// whole adds the fields of a feature that is all that the kind states. Every level counts, so there are none that say
+// which one does.
+func (d *Declared) whole(spec schema, f *extend.Declared) error {
+	if len(d.Features) > 1 {
+		return fmt.Errorf("the kind %s has a feature that is all that it states, and another one", d.Name)
+	}
+	s, err := featureSchema(f)
+	if err != nil {
+		return fmt.Errorf("the feature of %s %w", d.Name, err)
+	}
+	fields := spec["properties"].(schema)
+	delete(fields, "strategy")
+	delete(fields, "disable")
+	for name, field := range field(s, "properties") {
+		fields[name] = field
+	}
+	return nil
 }
 
 func field(s schema, path ...string) schema {

@@ -27,6 +27,9 @@ func targetsOf(features extend.Levels) []Target {
 	if features.Has(extend.AtRule) {
 		list = append(list, Target{model.KindHTTPRoute, "rule"}, Target{model.KindGRPCRoute, "rule"})
 	}
+	if features.Has(extend.AtRuleBackend) {
+		list = append(list, Target{Kind: model.KindXBackend}, Target{Kind: model.KindMCPBackend})
+	}
 	if features.Has(extend.AtBackend) {
 		list = append(list, Target{model.KindService, "port"}, Target{Kind: model.KindXBackend})
 	}

@@ -17,6 +17,21 @@ type Request struct {
 	Host    string      // as it is sent, with the port if it has one (":authority")
 	Path    string      // with the query, escaped
 	Header  http.Header // without Host
+	// Agent is who sends it, and which message of MCP it holds; nil: that is not known.
+	Agent *Agent
+}
+
+// Agent is who sends a request to a server of MCP, and what stands in it.
+type Agent struct {
+	// Caller is the one URI of the client's certificate, which the listener's authorities signed; "": there is none.
+	Caller string `json:"caller,omitempty"`
+	// Claims of the accepted token, as encoding/json reads them; nil: it is not known, or there is none.
+	Claims map[string]any `json:"claims"`
+	// Method of the message, "tools/call", and its Params; "": the request holds none.
+	Method string         `json:"method,omitempty"`
+	Params map[string]any `json:"params,omitempty"`
+	// Server: the request goes to a server of MCP. Who simulates it says so.
+	Server bool `json:"-"`
 }
 
 // Scheme is "http" or "https".

@@ -24,11 +24,28 @@ func (s *Schema) kindOf(doc map[string]any) (*kind.Kind, []Problem) {
 	if k == nil {
 		return nil, []Problem{s.unread(apiVersion, group, name)}
 	}
+	if older := k.Older[version]; older != nil {
+		return k, converted(doc, k, version, older)
+	}
 	if served := versions(k); !slices.Contains(served, apiVersion) {
 		return nil, []Problem{{Field: "apiVersion", Message: fmt.Sprintf("%s has no version %q; expected %s", name, version,
 			strings.Join(served, " or "))}}
 	}
 	return k, nil
+}
+
+// converted makes a document of an older version one of the first.
+func converted(
+	doc map[string]any, k *kind.Kind, version string, convert func(map[string]any) (map[string]any, error),
+) []Problem {
+	spec, _ := doc["spec"].(map[string]any)
+	spec, err := convert(spec)
+	if err != nil {
+		return []Problem{{Field: "spec", Message: fmt.Sprintf("it can't be converted from %s to %s: %v", version,
+			k.Versions[0], err)}}
+	}
+	doc["apiVersion"], doc["spec"] = k.APIVersion(), spec
+	return nil
 }
 
 // versions are those in which objects of a kind may be written, with the group.

@@ -159,14 +159,17 @@ func TestEveryKindInParallel(t *testing.T) {
 			"[{group: '', kind: Service}]}",
 		model.KindBackendTLSPolicy: "spec: {targetRefs: [{group: '', kind: Service, name: a}], validation: " +
 			"{hostname: a.ex, wellKnownCACertificates: System}}",
-		model.KindNamespace:     "",
-		model.KindService:       "spec: {ports: [{port: 80}]}",
-		model.KindEndpointSlice: "addressType: IPv4\nendpoints: [{addresses: [127.0.0.1]}]",
-		model.KindSecret:        "stringData: {a: b}",
-		model.KindConfigMap:     "data: {a: b}",
-		model.KindDataPlane:     "spec: {replicas: 2, pod: {patch: {spec: {priorityClassName: high}}}}",
+		model.KindNamespace:          "",
+		model.KindService:            "spec: {ports: [{port: 80}]}",
+		model.KindEndpointSlice:      "addressType: IPv4\nendpoints: [{addresses: [127.0.0.1]}]",
+		model.KindSecret:             "stringData: {a: b}",
+		model.KindConfigMap:          "data: {a: b}",
+		model.KindClusterTrustBundle: "spec: {trustBundle: abc}",
+		model.KindMCPBackend:         "spec: {mcp: {serviceName: a, port: 80}}",
+		model.KindDataPlane:          "spec: {replicas: 2, pod: {patch: {spec: {priorityClassName: high}}}}",
 		model.KindXBackend: "spec: {type: ExternalHostname, port: {number: 443}, externalHostname: {hostname: " +
 			"example.com}}",
+		model.KindMCPBackend: "spec: {mcp: {serviceName: tools, port: 80}}",
 	}
 	var wait sync.WaitGroup
 	for _, k := range kinds.All() {

@@ -7,6 +7,7 @@ import (
 	"cardea.dev/cardea/internal/assembly"
 	"cardea.dev/cardea/internal/certs"
 	"cardea.dev/cardea/internal/gateway"
+	"cardea.dev/cardea/internal/identity"
 	"cardea.dev/cardea/internal/kube"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/status"
@@ -18,6 +19,7 @@ type edges struct {
 	objects   *kube.Edge
 	tokens    *kube.Reviewer
 	authority *certs.Authority
+	signer    *identity.Signer // nil: nobody gets certificates
 	statuses  *status.Status
 }
 
@@ -47,6 +49,9 @@ func newEdges(
 		Client: client, Namespace: o.Namespace, Name: SecretName(o.Service), DNSNames: []string{o.serverName()}, Log: o.Log,
 		Metrics: metrics,
 	}); err != nil {
+		return e, err
+	}
+	if e.signer, err = newSigner(o, cluster, client, metrics); err != nil {
 		return e, err
 	}
 	e.statuses, err = status.New(status.Config{

@@ -34,6 +34,10 @@ type Options struct {
 
 	Budgets       model.Budgets // of what is rendered for a Gateway; the zero Budgets bound nothing
 	ClusterDomain string        // the cluster's DNS domain
+	TrustDomain   string        // of ServiceAccounts' SPIFFE IDs
+	// IdentitySigner is the name by which pods ask for certificates with the SPIFFE IDs of their ServiceAccounts; "": none
+	// are signed.
+	IdentitySigner string
 	// EgressExcept are the addresses that proxies must not reach; none: nothing bounds what they reach.
 	EgressExcept []netip.Prefix
 	XDSLimits    xds.Limits // of a Gateway's proxies; what is 0 is as by default

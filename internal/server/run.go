@@ -72,6 +72,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	// The client library's log is discarded: its callers log what matters.
 	return parts.Run(klog.NewContext(ctx, logr.Discard()), e.objects.Run, e.authority.Run, deployer.Run, e.statuses.Run,
+		e.sign,
 		func(ctx context.Context) error { return serve(ctx, o.XDS, parts.XDS, e.authority) },
 		func(ctx context.Context) error { return saveMemory(ctx, parts.XDS) })
 }
@@ -81,7 +82,7 @@ func (o Options) environment(bind []string) model.Environment {
 	return model.Environment{
 		Version: o.Dialects[0].Version, Addresses: bind, Fronted: true, ProbePort: deploy.DefaultProbePort,
 		MetricsPort: deploy.DefaultMetricsPort, AccessLog: "-",
-		ClusterDomain: o.ClusterDomain,
+		ClusterDomain: o.ClusterDomain, TrustDomain: o.TrustDomain,
 	}
 }
 

@@ -1,7 +1,9 @@
 package simulate
 
 import (
+	"net/http"
 	"slices"
+	"strings"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
@@ -24,6 +26,8 @@ type filtered struct {
 	session  *statefulsessionv3.StatefulSession // nil: none
 	judged   []string                           // features that were asked what they do
 	later    []request.Verdict                  // of filters that the request has not come to
+	server   bool                               // it goes to a server of MCP
+	agent    bool                               // it is an agent's message, so what is forbidden is answered with 200
 	pages    bool                               // pages may replace errors, with none of the headers of answers
 }
 
@@ -232,6 +236,8 @@ func (s *simulation) gate(key request.GateKey, r *routev3.Route, f *filtered) bo
 	if !found || gate.Judge == nil {
 		return false
 	}
+	f.server = f.server || strings.HasSuffix(key.Type, ".Mcp")
+	f.agent = f.server && s.request.Method == http.MethodPost
 	if slices.Contains(f.judged, gate.Feature) {
 		return true
 	}
@@ -243,6 +249,9 @@ func (s *simulation) gate(key request.GateKey, r *routev3.Route, f *filtered) bo
 // judge does what verdicts say, up to one that answers. Those of other slots have to wait.
 func (s *simulation) judge(slot string, list []request.Verdict, r *routev3.Route, f *filtered) {
 	for _, v := range list {
+		if v.Status == http.StatusForbidden && f.agent {
+			v.Status = http.StatusOK // with an error of JSON-RPC
+		}
 		switch {
 		case f.answer != nil:
 			return

@@ -49,5 +49,10 @@ func (f *filtered) changed(r request.Request) request.Request {
 	for _, e := range f.request {
 		e.Apply(r.Header)
 	}
+	if r.Agent != nil {
+		agent := *r.Agent
+		agent.Server = f.server
+		r.Agent = &agent
+	}
 	return r
 }

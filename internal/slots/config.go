@@ -14,6 +14,7 @@ import (
 	headermutationv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_mutation/v3"
 	jwtauthnv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/jwt_authn/v3"
 	localratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/local_ratelimit/v3"
+	luav3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/lua/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/proto"
@@ -158,6 +159,12 @@ func Closed(s plan.Setting) plan.Setting {
 	switch {
 	case find(s.Slot).isChain(), s.Slot == Loops: // which is a filter of the kind that failing is
 		closed.Config = packed(failing)
+	case s.Slot == Tools:
+		closed.Config = packed(&luav3.LuaPerRoute{Override: &luav3.LuaPerRoute_SourceCode{SourceCode: &corev3.DataSource{
+			Specifier: &corev3.DataSource_InlineString{
+				InlineString: "function envoy_on_request(handle) handle:respond({[':status'] = '500'}, '') end",
+			},
+		}}})
 	case slices.Contains(limitSlots, s.Slot):
 		closed.Config = packed(noTokens)
 	case s.Slot == JWT:

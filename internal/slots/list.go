@@ -9,6 +9,7 @@ import (
 	filterchainv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/filter_chain/v3"
 	jwtauthnv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/jwt_authn/v3"
 	localratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/local_ratelimit/v3"
+	luav3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/lua/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -33,6 +34,7 @@ const (
 	Authn       = "authn"        // header_mutation "sanitise", basic_auth, api_key_auth, oauth2
 	JWT         = "jwt"          // jwt_authn: after oauth2, which brings the token
 	MCP         = "mcp"          // mcp, json_to_metadata: what agents ask for, as metadata for the next
+	Tools       = "tools"        // lua: what lists of tools show, by what the next say in metadata
 	Authz       = "authz"        // rbac by identity: local and free, so before a server is called
 	ExtAuth     = "extauth"      // ext_authz: is only asked about who may pass otherwise
 	Limits      = "limits"       // ratelimit: the unauthenticated spend nobody's quota
@@ -110,7 +112,10 @@ var list = []slot{
 	{name: Loops, filter: &faultv3.HTTPFault{}, answers: true},
 	chain(Guard), limits(LimitsEarly), limits(EarlyProxy), chain(Authn),
 	{name: JWT, filter: &jwtauthnv3.JwtAuthentication{}, shared: true, answers: true},
-	chain(MCP), chain(Authz), chain(ExtAuth), chain(Limits), limits(LimitsLate), limits(LateProxy),
+	chain(MCP),
+	// It keeps a state of Lua for each thread, so there is one, and no route has another.
+	{name: Tools, filter: &luav3.Lua{}, answers: true},
+	chain(Authz), chain(ExtAuth), chain(Limits), limits(LimitsLate), limits(LateProxy),
 	chain(Custom2), chain(Body), chain(Transform), chain(Bridge), chain(ExtProc), chain(GRPC), chain(Custom3),
 	chain(Session), chain(AI), chain(Picker),
 }

@@ -66,7 +66,7 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 		Environment: model.Environment{
 			Version: o.Dialects[0].Version, Addresses: []string{"0.0.0.0"}, Fronted: true, ProbePort: deploy.DefaultProbePort,
 			MetricsPort: deploy.DefaultMetricsPort, AccessLog: "-",
-			ClusterDomain: model.DefaultClusterDomain,
+			ClusterDomain: model.DefaultClusterDomain, TrustDomain: model.DefaultTrustDomain,
 		},
 		Budgets: o.Budgets,
 	})

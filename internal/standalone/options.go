@@ -12,6 +12,7 @@ import (
 	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/workload"
 	"cardea.dev/cardea/internal/world"
 )
 
@@ -25,8 +26,14 @@ type Options struct {
 	Memory     int64             // that each proxy may take, in bytes; 0: no bound
 	PortOffset int               // added to every listener's port to get the port to bind
 	Bind       []string          // IP addresses that Gateways bind where they state none
-	Admin      string            // host:port of the admin API
-	WorkDir    string            // for the proxies' sockets and bootstraps; "" makes a temporary one
+	// TrustDomain is that of ServiceAccounts' SPIFFE IDs; "": model.DefaultTrustDomain.
+	TrustDomain string
+	// Identities are those for which programs on this machine get certificates; IdentityBundle is the file that gets their
+	// ClusterTrustBundle, "" for none.
+	Identities     []workload.Identity
+	IdentityBundle string
+	Admin          string // host:port of the admin API
+	WorkDir        string // for the proxies' sockets and bootstraps; "" makes a temporary one
 	// ConfigMapSync is the time between the steps of an edit of files that proxies read by themselves.
 	ConfigMapSync time.Duration
 	Strict        bool   // Run does not start with a folder of which something can't be read
@@ -65,7 +72,7 @@ func (o Options) remembering() string {
 func newWorld(o Options, version string, noPods bool) *world.World {
 	environment := model.Environment{
 		Version: cmp.Or(version, o.Dialects[0].Version), PortOffset: int32(o.PortOffset), Addresses: slices.Clone(o.Bind),
-		AccessLog: o.AccessLog,
+		AccessLog: o.AccessLog, TrustDomain: o.TrustDomain,
 	}
 	return world.New(world.Config{
 		Dialects: o.Dialects, Extensions: o.Extensions, Log: o.logger(), Unchecked: o.Unchecked, Environment: environment,

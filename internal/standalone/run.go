@@ -69,6 +69,10 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	children.reachable = socket.mend
+	identities, err := newIdentities(o, metrics)
+	if err != nil {
+		return err
+	}
 	journal := &journal{world: w, locate: func() where { return folder.Locator().Where }, log: o.logger()}
-	return parts.Run(ctx, folder.Run, socket.run, ready.follow, children.run, journal.run)
+	return parts.Run(ctx, folder.Run, socket.run, ready.follow, children.run, journal.run, identities)
 }

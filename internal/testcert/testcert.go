@@ -48,6 +48,14 @@ func New(template x509.Certificate, parent *Pair) Pair {
 	}
 }
 
+// For makes the certificate of a public key from a template, signed by a parent, as PEM. It panics if the template is
+// invalid.
+func For(template x509.Certificate, parent *Pair, public crypto.PublicKey) []byte {
+	template.SerialNumber = must(rand.Int(rand.Reader, big.NewInt(1<<62)))
+	der := must(x509.CreateCertificate(rand.Reader, &template, parent.Leaf, public, parent.Signer))
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
 // Self makes a self-signed certificate for hosts.
 func Self(hosts ...string) Pair {
 	return New(x509.Certificate{Subject: pkix.Name{CommonName: hosts[0]}, DNSNames: hosts}, nil)

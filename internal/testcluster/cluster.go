@@ -86,7 +86,7 @@ func (c *Cluster) start(ctx context.Context, o Options) error {
 		fmt.Sprintf("nameserver %v\nsearch svc.cluster.local cluster.local\n", DNSAddress)); err != nil {
 		return err
 	}
-	if err := c.startControlPlane(ctx); err != nil {
+	if err := c.startControlPlane(ctx, o); err != nil {
 		return err
 	}
 	if err := c.startNode(ctx, o); err != nil {
@@ -99,9 +99,10 @@ func (c *Cluster) start(ctx context.Context, o Options) error {
 	})
 }
 
-func (c *Cluster) startControlPlane(ctx context.Context) (err error) {
+func (c *Cluster) startControlPlane(ctx context.Context, o Options) (err error) {
 	token := rand.Text()
-	if c.control, err = newControlPlane(controlDir, os.Getenv(programsVariable), token); err != nil {
+	c.control, err = newControlPlane(controlDir, os.Getenv(programsVariable), token, !o.WithoutPodCertificates)
+	if err != nil {
 		return err
 	}
 	authority, err := os.ReadFile(filepath.Join(controlDir, "ca.crt"))

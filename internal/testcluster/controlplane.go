@@ -28,11 +28,16 @@ var controllers = []string{
 	"namespace-controller", "garbage-collector-controller", "pod-garbage-collector-controller",
 	"ttl-after-finished-controller",
 	"serviceaccount-controller", "serviceaccount-token-controller", "root-ca-certificate-publisher-controller",
-	"clusterrole-aggregation-controller",
+	"clusterrole-aggregation-controller", "podcertificaterequest-cleaner-controller",
 }
 
+// podCertificateGates are the gates of what pods get certificates by.
+const podCertificateGates = "--feature-gates=" +
+	"PodCertificateRequest=true,ClusterTrustBundle=true,ClusterTrustBundleProjection=true"
+
 // newControlPlane writes the files of the control plane to dir: certificates, keys, the admin's token, the kubeconfig.
-func newControlPlane(dir, programs, token string) (*controlPlane, error) {
+// podCertificates turns PodCertificateRequests and ClusterTrustBundles on.
+func newControlPlane(dir, programs, token string, podCertificates bool) (*controlPlane, error) {
 	ca, err := newAuthority(dir)
 	if err != nil {
 		return nil, err
@@ -94,6 +99,10 @@ func newControlPlane(dir, programs, token string) (*controlPlane, error) {
 			"--kube-api-qps=1000", "--kube-api-burst=1000", "--profiling=false",
 		},
 		log: at("controller-manager.log"),
+	}
+	if podCertificates {
+		p.apiServer.argv = append(p.apiServer.argv, podCertificateGates, "--runtime-config=certificates.k8s.io/v1beta1=true")
+		p.controllerManager.argv = append(p.controllerManager.argv, podCertificateGates)
 	}
 	return p, nil
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"time"
 
 	"cardea.dev/cardea/internal/testcluster/kubelet"
 )
@@ -26,6 +27,12 @@ type Options struct {
 	// Images are the programs for images, by the image's name with or without its tag. They take precedence over the
 	// images that every cluster has. A container with any other image waits, with reason ErrImagePull.
 	Images map[string]Program
+	// WithoutPodCertificates starts an API server without the feature gates of PodCertificateRequests and
+	// ClusterTrustBundles, as Kubernetes 1.36 is by default.
+	WithoutPodCertificates bool
+	// Now is the time by which the kubelet renews certificates of pods; nil: time.Now. A pod looks at it when its object
+	// changes.
+	Now func() time.Time
 	// Log receives the log of the kubelet and the Services; nil discards.
 	Log *slog.Logger
 }

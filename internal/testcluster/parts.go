@@ -25,6 +25,7 @@ func (c *Cluster) startNode(ctx context.Context, o Options) error {
 	authority := x509.NewCertPool()
 	authority.AppendCertsFromPEM(c.Config.CAData)
 	c.kubelet = kubelet.New(kubelet.Config{
+		PodCertificates: !o.WithoutPodCertificates, Now: o.Now,
 		Client: c.Client, Images: o.images(), Dir: podsDir,
 		Address: NodeAddress, PodRange: PodRange, DNS: DNSAddress,
 		APIServer: netip.AddrPortFrom(ServiceRange.Addr().Next(), 443),

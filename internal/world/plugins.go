@@ -14,7 +14,11 @@ func Plugged(plugins []extend.Plugin) ([]Extension, error) {
 	}
 	var list []Extension
 	for _, d := range declared {
-		list = append(list, Extension{Kind: d.Declaration, Features: d.Features, Definition: d.CRD})
+		e := Extension{Kind: d.Declaration, Features: d.Features, Definition: d.CRD}
+		if d.As != nil {
+			e.Features = nil // which are the other kind's
+		}
+		list = append(list, e)
 	}
 	return list, nil
 }

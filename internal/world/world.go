@@ -6,6 +6,7 @@
 package world
 
 import (
+	"cmp"
 	"log/slog"
 
 	"cardea.dev/cardea/internal/dialect"
@@ -77,6 +78,7 @@ func New(c Config) *World {
 
 // SetEnvironment changes what all proxies have in common.
 func (w *World) SetEnvironment(e model.Environment) {
+	e.TrustDomain = cmp.Or(e.TrustDomain, model.DefaultTrustDomain)
 	w.Graph.Apply("environment", func(b *flow.Batch) {
 		w.Sources.Environment.Set(b, model.ObjectRef{}, e)
 		w.Sources.Environment.Synced(b)

@@ -83,6 +83,8 @@ type line struct {
 	reader *bufio.Reader
 }
 
+func newLine(conn *tls.Conn) *line { return &line{conn, bufio.NewReader(conn)} }
+
 // hears waits until a Gateway answers with a certificate, and returns a connection with it that has been used.
 func (s *stage) hears(address, host string, c testcert.Pair) (l *line) {
 	s.Helper()
@@ -93,7 +95,7 @@ func (s *stage) hears(address, host string, c testcert.Pair) (l *line) {
 		if err != nil {
 			return err.Error(), false
 		}
-		l = &line{conn, bufio.NewReader(conn)}
+		l = newLine(conn)
 		if err := l.ask(host); err != nil {
 			_ = conn.Close()
 			return err.Error(), false

@@ -96,7 +96,7 @@ func install(ctx context.Context) (err error) {
 		inside := "/usr/local/bin/" + filepath.Base(path)
 		return testcluster.Program{Files: map[string]string{inside: path}, Entrypoint: []string{inside}}
 	}
-	shared.cluster, err = testcluster.Up(ctx, testcluster.Options{Images: map[string]testcluster.Program{
+	shared.cluster, err = testcluster.Up(ctx, testcluster.Options{Now: kubeletTime, Images: map[string]testcluster.Program{
 		"cardea": image(cardea), "envoyproxy/envoy": image(binary),
 	}})
 	if err != nil {

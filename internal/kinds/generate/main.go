@@ -29,6 +29,7 @@ var crdFiles = []struct {
 		"gateway.networking.x-k8s.io_xbackends.yaml",
 	}},
 	{"cardea.dev/cardea", "api/v1alpha1", []string{"cardea.dev_dataplanes.yaml"}},
+	{"cardea.dev/cardea", "api/agentic/v0alpha0", []string{"agentic.networking.x-k8s.io_xbackends.yaml"}},
 }
 
 func main() {

@@ -29,6 +29,12 @@ func sourcesOf(object *corev1.Pod) map[source]bool {
 				if s.ConfigMap != nil {
 					configMap(s.ConfigMap.Name)
 				}
+				if s.PodCertificate != nil {
+					found[requestSource(object.Namespace, object.Name)] = true
+				}
+				if s.ClusterTrustBundle != nil {
+					found[bundleSource(deref(s.ClusterTrustBundle.Name, ""))] = true
+				}
 			}
 		}
 	}
@@ -85,6 +91,10 @@ func (p *pod) projectedContent(
 			part, err = p.downwardContent(s.DownwardAPI.Items, projected.DefaultMode)
 		case s.ServiceAccountToken != nil:
 			part, err = p.tokenContent(ctx, v, s.ServiceAccountToken, projected.DefaultMode)
+		case s.PodCertificate != nil && p.kubelet.PodCertificates:
+			part, err = p.certificateContent(ctx, v, s.PodCertificate, projected.DefaultMode)
+		case s.ClusterTrustBundle != nil && p.kubelet.PodCertificates:
+			part, err = p.bundleContent(s.ClusterTrustBundle, projected.DefaultMode)
 		default:
 			err = fmt.Errorf("projections of this kind are not simulated")
 		}

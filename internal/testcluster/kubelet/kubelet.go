@@ -9,7 +9,9 @@ import (
 	"log/slog"
 	"net/netip"
 	"sync"
+	"time"
 
+	certificatesv1beta1 "k8s.io/api/certificates/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -31,6 +33,12 @@ type Config struct {
 	Certificate tls.Certificate
 	ClientCAs   *x509.CertPool // clients with certificates of these may ask
 
+	// PodCertificates tells whether the API server has PodCertificateRequests and ClusterTrustBundles.
+	PodCertificates bool
+	// Now is the time by which certificates of pods are renewed; nil: time.Now. A pod looks at it when it is told of a
+	// change, or when time.Now says that it is time.
+	Now func() time.Time
+
 	Log *slog.Logger
 }
 
@@ -41,6 +49,9 @@ type Kubelet struct {
 	pods       *mirror.Of[*corev1.Pod]
 	secrets    *mirror.Of[*corev1.Secret]
 	configMaps *mirror.Of[*corev1.ConfigMap]
+	bundles    *mirror.Of[*certificatesv1beta1.ClusterTrustBundle]
+	requests   *mirror.Of[*certificatesv1beta1.PodCertificateRequest]
+	nodeUID    types.UID // set by Run, before a pod runs
 
 	ctx     context.Context // Run's
 	running sync.WaitGroup
@@ -50,6 +61,9 @@ type Kubelet struct {
 
 // New makes a kubelet.
 func New(c Config) *Kubelet {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
 	k := &Kubelet{Config: c, addresses: newAddresses(c.PodRange), workers: map[types.UID]*pod{}}
 	core := c.Client.CoreV1().RESTClient()
 	k.pods = mirror.New(core, "pods", &corev1.Pod{}, k.podChanged)
@@ -59,6 +73,16 @@ func New(c Config) *Kubelet {
 	k.configMaps = mirror.New(core, "configmaps", &corev1.ConfigMap{}, func(old, new *corev1.ConfigMap) {
 		k.sourceChanged(source{"ConfigMap", either(old, new).Namespace, either(old, new).Name})
 	})
+	certificates := c.Client.CertificatesV1beta1().RESTClient()
+	k.bundles = mirror.New(certificates, "clustertrustbundles", &certificatesv1beta1.ClusterTrustBundle{},
+		func(old, new *certificatesv1beta1.ClusterTrustBundle) {
+			k.sourceChanged(bundleSource(either(old, new).Name))
+			k.sourceChanged(bundleSource(""))
+		})
+	k.requests = mirror.New(certificates, "podcertificaterequests", &certificatesv1beta1.PodCertificateRequest{},
+		func(old, new *certificatesv1beta1.PodCertificateRequest) {
+			k.sourceChanged(requestSource(either(old, new).Namespace, either(old, new).Spec.PodName))
+		})
 	return k
 }
 
@@ -87,7 +111,13 @@ func (k *Kubelet) Run(ctx context.Context, ready func()) error {
 	// Pods come last: what they refer to is known by then.
 	k.running.Go(func() { k.secrets.Run(ctx) })
 	k.running.Go(func() { k.configMaps.Run(ctx) })
-	for _, synced := range []<-chan struct{}{k.secrets.Synced(), k.configMaps.Synced()} {
+	synced := []<-chan struct{}{k.secrets.Synced(), k.configMaps.Synced()}
+	if k.PodCertificates {
+		k.running.Go(func() { k.bundles.Run(ctx) })
+		k.running.Go(func() { k.requests.Run(ctx) })
+		synced = append(synced, k.bundles.Synced(), k.requests.Synced())
+	}
+	for _, synced := range synced {
 		select {
 		case <-synced:
 		case <-ctx.Done():

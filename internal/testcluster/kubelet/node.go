@@ -51,6 +51,7 @@ func (k *Kubelet) register(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	k.nodeUID = made.UID
 	made.Status = status
 	_, err = nodes.UpdateStatus(ctx, made, metav1.UpdateOptions{})
 	return err

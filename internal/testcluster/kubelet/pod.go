@@ -25,8 +25,9 @@ type pod struct {
 	main    []*member
 
 	// Set while the pod is set up, before a container runs.
-	network *container.Network
-	volumes map[string]*volume
+	network      *container.Network
+	volumes      map[string]*volume
+	certificates map[string]*certificate // by volume and path; a volume that can't be shown yet keeps what it asked for
 
 	changed        notifier // a member's status, or object
 	sourcesChanged notifier
@@ -43,7 +44,7 @@ type pod struct {
 func newPod(k *Kubelet, object *corev1.Pod) *pod {
 	p := &pod{
 		kubelet: k, spec: &object.Spec, object: object, started: metav1.Now(),
-		dir: filepath.Join(k.Dir, string(object.UID)), volumes: map[string]*volume{},
+		dir: filepath.Join(k.Dir, string(object.UID)), volumes: map[string]*volume{}, certificates: map[string]*certificate{},
 	}
 	p.present, p.gone = context.WithCancel(k.ctx)
 	p.sources = sourcesOf(object)

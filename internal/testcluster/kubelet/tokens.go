@@ -31,14 +31,19 @@ func (p *pod) tokenContent(
 	if v.refresh.IsZero() || t.renewAt.Before(v.refresh) {
 		v.refresh = t.renewAt
 	}
-	f := file{t.text, fileMode(mode, nil), -1}
-	// As in a kubelet: if it is known who reads it, nobody else does.
+	f := p.secretFile(t.text, mode)
+	return content{s.Path: f}, nil
+}
+
+// secretFile is a file that only the pod may read. As in a kubelet: if it is known who reads it, nobody else does.
+func (p *pod) secretFile(data string, mode *int32) file {
+	f := file{data, fileMode(mode, nil), -1}
 	if user, ok := p.soleUser(); ok {
 		f.mode, f.user = 0o600, user
 	} else if p.fsGroup() >= 0 {
 		f.mode = 0o600
 	}
-	return content{s.Path: f}, nil
+	return f
 }
 
 func (p *pod) requestToken(ctx context.Context, s *corev1.ServiceAccountTokenProjection) (*token, error) {

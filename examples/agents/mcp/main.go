@@ -1,0 +1,169 @@
+// Command mcp is a server of tools for agents, and a client of one, both made with the Go SDK of the Model Context
+// Protocol:
+//
+//	mcp serve             prints the address that it listens on
+//	mcp call URL          makes a session, and does what each line of its input says: list, or call TOOL ARGUMENTS
+//
+// The client prints a line for each: the names of tools, what a tool answered, or the error. With CERT, KEY and CA in
+// its environment, files in PEM, it shows a certificate. ADDRESS is where it connects to, whatever the URL says; with
+// WAIT, a duration, it tries that long until the gateway answers.
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+func main() {
+	var err error
+	switch {
+	case len(os.Args) == 2 && os.Args[1] == "serve":
+		err = serve()
+	case len(os.Args) == 3 && os.Args[1] == "call":
+		err = call(os.Args[2])
+	default:
+		err = fmt.Errorf("usage: mcp serve | mcp call URL")
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mcp:", err)
+		os.Exit(1)
+	}
+}
+
+type numbers struct {
+	A float64 `json:"a"`
+	B float64 `json:"b"`
+}
+
+type order struct {
+	Item   string  `json:"item"`
+	Amount float64 `json:"amount"`
+}
+
+type nothing struct{}
+
+func serve() error {
+	server := mcp.NewServer(&mcp.Implementation{Name: "tools", Version: "1"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "get-sum", Description: "adds two numbers"},
+		func(_ context.Context, _ *mcp.CallToolRequest, n numbers) (*mcp.CallToolResult, any, error) {
+			return text("%v", n.A+n.B), nil, nil
+		})
+	mcp.AddTool(server, &mcp.Tool{Name: "get-env", Description: "tells secrets"},
+		func(context.Context, *mcp.CallToolRequest, nothing) (*mcp.CallToolResult, any, error) {
+			return text("secret"), nil, nil
+		})
+	mcp.AddTool(server, &mcp.Tool{Name: "order", Description: "orders something"},
+		func(_ context.Context, _ *mcp.CallToolRequest, o order) (*mcp.CallToolResult, any, error) {
+			return text("ordered %v of %s", o.Amount, o.Item), nil, nil
+		})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Println(listener.Addr())
+	return http.Serve(listener, mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
+		&mcp.StreamableHTTPOptions{DisableLocalhostProtection: true})) // a gateway sends the names that its clients asked for
+}
+
+func text(format string, args ...any) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf(format, args...)}}}
+}
+
+func call(url string) error {
+	client, err := caller()
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	session, err := connect(ctx, client, url)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	defer session.Close()
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		fmt.Println(do(ctx, session, lines.Text()))
+	}
+	return lines.Err()
+}
+
+// connect begins a session.
+func connect(ctx context.Context, client *http.Client, url string) (session *mcp.ClientSession, err error) {
+	wait, _ := time.ParseDuration(os.Getenv("WAIT"))
+	for until := time.Now().Add(wait); ; time.Sleep(100 * time.Millisecond) {
+		session, err = mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).Connect(ctx,
+			&mcp.StreamableClientTransport{Endpoint: url, HTTPClient: client}, nil)
+		if err == nil || time.Now().After(until) {
+			return session, err
+		}
+	}
+}
+
+func do(ctx context.Context, session *mcp.ClientSession, line string) string {
+	if line == "list" {
+		tools, err := session.ListTools(ctx, nil)
+		if err != nil {
+			return "error: " + err.Error()
+		}
+		var names []string
+		for _, t := range tools.Tools {
+			names = append(names, t.Name)
+		}
+		slices.Sort(names)
+		return strings.Join(names, " ")
+	}
+	parts := strings.SplitN(line, " ", 3)
+	if len(parts) < 3 || parts[0] != "call" {
+		return "error: not a line: " + line
+	}
+	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: parts[1], Arguments: json.RawMessage(parts[2])})
+	if err != nil {
+		return "error: " + err.Error()
+	}
+	var all []string
+	for _, c := range result.Content {
+		if t, is := c.(*mcp.TextContent); is {
+			all = append(all, t.Text)
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+// caller is a client with the certificate of the environment, if it has one.
+func caller() (*http.Client, error) {
+	config := new(tls.Config)
+	if file := os.Getenv("CA"); file != "" {
+		pem, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		config.RootCAs = x509.NewCertPool()
+		config.RootCAs.AppendCertsFromPEM(pem)
+	}
+	if file := os.Getenv("CERT"); file != "" {
+		pair, err := tls.LoadX509KeyPair(file, os.Getenv("KEY"))
+		if err != nil {
+			return nil, err
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	transport := &http.Transport{TLSClientConfig: config}
+	if address := os.Getenv("ADDRESS"); address != "" {
+		transport.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, address)
+		}
+	}
+	return &http.Client{Transport: transport}, nil
+}

@@ -1,0 +1,223 @@
+package e2e
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf16"
+)
+
+// attack is a request that asks for a forbidden tool in a way that a parser may read otherwise than a server.
+type attack struct {
+	name   string
+	header map[string]string // in place of what clients send
+	body   []byte
+	// executed: the server runs the tool if it is asked directly.
+	executed bool
+	// harmless: no server takes it for a call of the tool, and it may pass as what it is.
+	harmless bool
+}
+
+// forbidden is a plain call of the forbidden tool, and allowed one of the other.
+const (
+	forbidden = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"get-env","arguments":{}}}`
+	allowed   = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"get-sum","arguments":{"a":1,"b":2}}}`
+)
+
+func attacks() []attack {
+	call := func(params string) []byte {
+		return []byte(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":` + params + `}`)
+	}
+	padding := strings.Repeat(" ", 9000)
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	_, _ = z.Write([]byte(forbidden))
+	_ = z.Close()
+	var wide []byte
+	for _, c := range utf16.Encode([]rune(forbidden)) {
+		wide = append(wide, byte(c>>8), byte(c))
+	}
+	deep := strings.Repeat(`{"x":`, 400) + "1" + strings.Repeat("}", 400)
+	return []attack{
+		{name: "plain", body: []byte(forbidden), executed: true},
+		{name: "content type in other letters", header: map[string]string{"content-type": "Application/JSON"},
+			body: []byte(forbidden), executed: true},
+		{name: "content type with a charset", header: map[string]string{"content-type": "application/json; charset=utf-8"},
+			body: []byte(forbidden), executed: true},
+		{name: "content type of text", header: map[string]string{"content-type": "text/plain"}, body: []byte(forbidden)},
+		{name: "no content type", header: map[string]string{"content-type": ""}, body: []byte(forbidden)},
+		{name: "accepts families", header: map[string]string{"accept": "application/*, text/*"}, body: []byte(forbidden),
+			executed: true},
+		{name: "accepts all", header: map[string]string{"accept": "*/*"}, body: []byte(forbidden), executed: true},
+		{name: "a name in a header", header: map[string]string{"mcp-name": "get-sum", "mcp-method": "tools/call"},
+			body: []byte(forbidden), executed: true},
+		{name: "batch", body: []byte("[" + forbidden + "]")},
+		{name: "batch of both", body: []byte("[" + allowed + "," + forbidden + "]")},
+		{name: "byte order mark", body: []byte("\xef\xbb\xbf" + forbidden)},
+		{name: "padding before the method", body: []byte(`{` + padding + forbidden[1:]), executed: true},
+		{name: "padding before the name", body: call(`{` + padding + `"name":"get-env","arguments":{}}`), executed: true},
+		{name: "padding in _meta", body: call(`{"_meta":{"x":"` + padding + `"},"name":"get-env","arguments":{}}`),
+			executed: true},
+		{name: "allowed, padding, forbidden", body: call(`{"name":"get-sum",` + padding + `"name":"get-env","arguments":{}}`),
+			executed: true},
+		{name: "names twice, forbidden first", body: call(`{"name":"get-env","name":"get-sum","arguments":{}}`)},
+		{name: "methods twice", body: []byte(`{"jsonrpc":"2.0","id":7,"method":"ping","method":"tools/call","params":` +
+			`{"name":"get-env","arguments":{}}}`), executed: true},
+		{name: "params twice", body: []byte(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"get-sum"},` +
+			`"params":{"name":"get-env","arguments":{}}}`), executed: true},
+		{name: "two documents, allowed first", body: []byte(allowed + forbidden)},
+		{name: "two documents, forbidden first", body: []byte(forbidden + "\n" + allowed), executed: true},
+		{name: "an answer with a method", body: []byte(forbidden[:len(forbidden)-1] + `,"result":{}}`), executed: true},
+		{name: "an error with a method", body: []byte(forbidden[:len(forbidden)-1] + `,"error":{"code":1,"message":"x"}}`),
+			executed: true},
+		{name: "only a name in other letters", body: call(`{"Name":"get-env","arguments":{}}`)},
+		{name: "a name in other letters, too",
+			body: call(`{"name":"get-sum","Name":"get-env","arguments":{}}`), harmless: true},
+		{name: "a method in other letters, too", body: []byte(`{"jsonrpc":"2.0","id":7,"method":"ping",` +
+			`"Method":"tools/call","params":{"name":"get-env","arguments":{}}}`), harmless: true},
+		{name: "the name an object", body: call(`{"name":{"x":"get-env"},"arguments":{}}`)},
+		{name: "the name a list", body: call(`{"name":["get-env"],"arguments":{}}`)},
+		{name: "params a list", body: call(`["get-env"]`)},
+		{name: "a NUL in the name", body: call(`{"name":"get-env\u0000","arguments":{}}`)},
+		{name: "escapes", body: []byte(`{"jsonrpc":"2.0","id":7,"method":"tools\/call","params":{"name":"get\u002denv",` +
+			`"arguments":{}}}`), executed: true},
+		{name: "compressed", header: map[string]string{"content-encoding": "gzip"}, body: zipped.Bytes()},
+		{name: "compressed, and not said", body: zipped.Bytes()},
+		{name: "UTF-16", header: map[string]string{"content-type": "application/json; charset=utf-16"}, body: wide},
+		{name: "cut off", body: []byte(forbidden[:len(forbidden)-2])},
+		{name: "something behind", body: []byte(forbidden + "x"), executed: true},
+		{name: "no version", body: []byte(strings.Replace(forbidden, `"jsonrpc":"2.0",`, "", 1))},
+		{name: "deep", body: call(`{"_meta":` + deep + `,"name":"get-env","arguments":{}}`), executed: true},
+		{name: "2 MiB", body: call(`{"_meta":{"x":"` + strings.Repeat("x", 2<<20) + `"},"name":"get-env","arguments":{}}`),
+			executed: true},
+		{name: "not UTF-8", body: call("{\"_meta\":{\"x\":\"\xff\xfe\"},\"name\":\"get-env\",\"arguments\":{}}"),
+			executed: true},
+		{name: "a comment", body: []byte(`/* */` + forbidden)},
+		{name: "a comma behind", body: call(`{"name":"get-env","arguments":{},}`)},
+	}
+}
+
+// TestBypasses: whatever a real server would take for a call of a forbidden tool does not reach it. What is allowed in
+// an unusual form does.
+func TestBypasses(t *testing.T) {
+	t.Parallel()
+	a := prepareAgents(t)
+	a.certificate("agent", "spiffe://cluster.local/ns/shop/sa/agent")
+	a.write("policy.yaml", `apiVersion: cardea.dev/v1alpha1
+kind: AccessPolicy
+metadata: {name: tools, namespace: shop}
+spec:
+  targetRefs: [{group: agentic.networking.x-k8s.io, kind: XBackend, name: tools}]
+  rules:
+  - name: sessions
+    authorization: {type: Inline, mcp: {mcpBaseProtocolMethodsOption: MATCH_BASE_PROTOCOL_METHODS}}
+  - name: sums
+    sources: [{type: ServiceAccount, serviceAccount: {name: agent}}]
+    authorization: {type: Inline, mcp: {methods: [{name: tools/call, params: [{value: get-sum}]}]}}
+`)
+	a.start()
+	a.Ready(t)
+	pair, err := tls.LoadX509KeyPair(filepath.Join(a.dir, "agent.crt"), filepath.Join(a.dir, "agent.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(a.ca.Certificate)
+	gateway := &raw{t: t, url: "https://" + a.at(443) + "/mcp", host: "tools.example", client: &http.Client{
+		Transport: &http.Transport{DisableCompression: true, TLSClientConfig: &tls.Config{
+			RootCAs: roots, ServerName: "tools.example", Certificates: []tls.Certificate{pair},
+		}},
+	}}
+	server := &raw{t: t, url: fmt.Sprintf("http://127.0.0.1:%d/", a.ports["tools"]), host: "tools.example",
+		client: &http.Client{Transport: &http.Transport{DisableCompression: true}}}
+	gateway.begin()
+	server.begin()
+	for _, c := range attacks() {
+		if status, text := gateway.post(c.header, c.body); strings.Contains(text, "secret") {
+			t.Errorf("%s: the tool was run: %d %s", c.name, status, text)
+		} else if status == http.StatusOK && !strings.Contains(text, `"error"`) && !c.harmless {
+			t.Errorf("%s: %d %s, want that it is refused", c.name, status, text)
+		}
+		if _, text := server.post(c.header, c.body); strings.Contains(text, "secret") != c.executed {
+			t.Errorf("%s: the server itself runs it: %v, want %v: %.200s", c.name, !c.executed, c.executed, text)
+		}
+	}
+	for name, body := range map[string]string{
+		"plain": allowed, "a space before": " \n" + allowed, "a megabyte": strings.Replace(allowed, `"name"`,
+			`"_meta":{"x":"`+strings.Repeat("x", 1_000_000)+`"},"name"`, 1),
+		"a comma behind an argument in other letters": strings.Replace(allowed, `"name"`, `"Name":"x","name"`, 1),
+	} {
+		if status, text := gateway.post(nil, []byte(body)); status != http.StatusOK || !strings.Contains(text, `"text":"3"`) {
+			t.Errorf("%s: %d %.300s, want that it is allowed", name, status, text)
+		}
+	}
+}
+
+// raw sends bytes to a server of MCP, in one session.
+type raw struct {
+	t         *testing.T
+	url, host string
+	client    *http.Client
+	session   string
+}
+
+func (r *raw) begin() {
+	r.t.Helper()
+	params, _ := json.Marshal(map[string]any{
+		"protocolVersion": "2025-06-18", "capabilities": map[string]any{},
+		"clientInfo": map[string]any{"name": "raw", "version": "1"},
+	})
+	status, text := r.post(nil, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":%s}`, params))
+	if status != http.StatusOK || r.session == "" {
+		r.t.Fatalf("%s: no session: %d %s", r.url, status, text)
+	}
+	if status, text := r.post(nil, []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)); status >= 300 {
+		r.t.Fatalf("%s: no session: %d %s", r.url, status, text)
+	}
+}
+
+// post sends a body; headers replace what a client would send, and an empty one takes it out.
+func (r *raw) post(headers map[string]string, body []byte) (status int, text string) {
+	r.t.Helper()
+	request, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.url, bytes.NewReader(body))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	request.Host = r.host
+	request.Header.Set("content-type", "application/json")
+	request.Header.Set("accept", "application/json, text/event-stream")
+	if r.session != "" {
+		request.Header.Set("mcp-session-id", r.session)
+		request.Header.Set("mcp-protocol-version", "2025-06-18")
+	}
+	for name, value := range headers {
+		if request.Header.Del(name); value != "" {
+			request.Header.Set(name, value)
+		}
+	}
+	response, err := r.client.Do(request)
+	if err != nil {
+		if _, is := err.(net.Error); is {
+			return 0, err.Error() // the proxy may end the connection while the body is sent
+		}
+		r.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if id := response.Header.Get("mcp-session-id"); id != "" {
+		r.session = id
+	}
+	read, err := io.ReadAll(response.Body)
+	if err != nil {
+		return response.StatusCode, err.Error()
+	}
+	return response.StatusCode, string(read)
+}

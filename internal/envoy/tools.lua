@@ -1,0 +1,228 @@
+-- Takes the tools out of an answer to tools/list that the caller may not call. Filters before this one have said in
+-- metadata which tools the rules of each level name, and which of the rules are for the caller (package access). What
+-- can't be read for certain becomes an error: a list that is not filtered never gets through.
+
+local QUOTE, BACKSLASH, OPEN, CLOSE, FIRST, LAST = 34, 92, 123, 125, 91, 93
+
+local function after(text, i) return text:find("[^ \t\r\n]", i) or #text + 1 end
+
+-- The place after the string that begins at i.
+local function past_string(text, i)
+  local j = i + 1
+  while true do
+    local k = text:find('["\\]', j)
+    if not k then error("a string has no end") end
+    if text:byte(k) == QUOTE then return k + 1 end
+    j = k + 2
+  end
+end
+
+-- The place after the value that begins at i.
+local function past(text, i)
+  local c = text:byte(i)
+  if c == QUOTE then return past_string(text, i) end
+  if c ~= OPEN and c ~= FIRST then return text:find("[,%]}%s]", i) or #text + 1 end
+  local depth, j = 0, i
+  while true do
+    local k = text:find('["{}%[%]]', j)
+    if not k then error("an object or a list has no end") end
+    local b = text:byte(k)
+    if b == QUOTE then
+      j = past_string(text, k)
+    else
+      depth = depth + ((b == OPEN or b == FIRST) and 1 or -1)
+      j = k + 1
+      if depth == 0 then return j end
+    end
+  end
+end
+
+-- Calls each(first, last, key) for the values of the object or the list that begins at i; a list has no keys.
+local function values(text, i, each)
+  local object = text:byte(i) == OPEN
+  local last = object and CLOSE or LAST
+  i = after(text, i + 1)
+  if text:byte(i) == last then return i + 1 end
+  while true do
+    local key
+    if object then
+      if text:byte(i) ~= QUOTE then error("a name is no string") end
+      local j = past_string(text, i)
+      key = text:sub(i + 1, j - 2)
+      if key:find("\\", 1, true) then error("a name has a backslash") end
+      i = after(text, j)
+      if text:sub(i, i) ~= ":" then error("a name has no value") end
+      i = after(text, i + 1)
+    end
+    local j = past(text, i)
+    if j == i then error("there is no value") end
+    each(i, j - 1, key)
+    i = after(text, j)
+    local b = text:byte(i)
+    if b == last then return i + 1 end
+    if b ~= 44 then error("values have no comma between them") end
+    i = after(text, i + 1)
+  end
+end
+
+-- Where the only value of a name in the object at i begins; nil: it has none.
+local function only(text, i, name)
+  local found
+  values(text, i, function(first, _, key)
+    if key == name then
+      if found then error(name .. " stands there twice") end
+      found = first
+    end
+  end)
+  return found
+end
+
+-- The message without the tools that are not allowed.
+local function pruned(text, allowed)
+  local start = after(text, 1)
+  if text:byte(start) ~= OPEN then error("the message is no object") end
+  if after(text, past(text, start)) <= #text then error("something stands behind the message") end
+  local result = only(text, start, "result")
+  if not result or text:byte(result) ~= OPEN then return text end
+  local tools = only(text, result, "tools")
+  if not tools then return text end
+  if text:byte(tools) ~= FIRST then error("the tools are no list") end
+  local kept = {}
+  local behind = values(text, tools, function(first, last)
+    if text:byte(first) ~= OPEN then error("a tool is no object") end
+    local name = only(text, first, "name")
+    local written = name and text:byte(name) == QUOTE and text:sub(name + 1, past_string(text, name) - 2)
+    if written and not written:find("\\", 1, true) and allowed(written) then
+      kept[#kept + 1] = text:sub(first, last)
+    end
+  end)
+  return text:sub(1, tools) .. table.concat(kept, ",") .. text:sub(behind - 1)
+end
+
+-- The stream of events with each of its messages pruned.
+local function events(text, allowed)
+  text = text:gsub("^\239\187\191", ""):gsub("\r\n", "\n"):gsub("\r", "\n")
+  local out, data = {}, nil
+  local function finish()
+    if data then
+      local message = table.concat(data, "\n")
+      if message:find("%S") then message = pruned(message, allowed) end
+      out[#out + 1] = "data: " .. message:gsub("\n", "\ndata: ")
+      data = nil
+    end
+  end
+  for line in (text .. "\n"):gmatch("(.-)\n") do
+    local of = line == "data" and "" or line:match("^data: ?(.*)$")
+    if of then
+      data = data or {}
+      data[#data + 1] = of
+    else
+      if line == "" then finish() end
+      out[#out + 1] = line
+    end
+  end
+  finish()
+  return table.concat(out, "\n")
+end
+
+-- What stands in metadata of one level: lines of an action, who is meant, and texts to compare names with.
+local function rules_of(level, said)
+  local rules = {}
+  for line in level:gmatch("[^\n]+") do
+    local fields = {}
+    for field in line:gmatch("%S+") do
+      fields[#fields + 1] = field:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end)
+    end
+    local meant = fields[2] == "*"
+    for key, value in fields[2]:gmatch("([^=,]+)=([^=,]*)") do
+      local is = said[key]
+      meant = meant or is ~= nil and (value == "" or is == value)
+    end
+    if meant then rules[#rules + 1] = fields end
+  end
+  return rules
+end
+
+local function matches(rule, name)
+  if #rule == 2 then return true end
+  for i = 3, #rule do
+    local how, text = rule[i]:sub(1, 1), rule[i]:sub(2)
+    if how == "=" and name == text or how == "^" and name:sub(1, #text) == text then return true end
+    if how == "~" and name:find("^" .. text .. "$") then return true end
+  end
+  return false
+end
+
+-- A function that tells whether every level allows a tool.
+local function judge(handle)
+  local metadata = handle:streamInfo():dynamicMetadata()
+  local levels, said = metadata:get("cardea.dev/tools"), metadata:get("envoy.filters.http.rbac") or {}
+  local all = {}
+  for _, level in pairs(levels) do all[#all + 1] = rules_of(level, said) end
+  return function(name)
+    for _, rules in ipairs(all) do
+      local allowed = false
+      for _, rule in ipairs(rules) do
+        if matches(rule, name) then
+          if rule[1] == "Deny" then return false end
+          allowed = true
+        end
+      end
+      if not allowed then return false end
+    end
+    return true
+  end
+end
+
+local function method(handle)
+  local parsed = handle:streamInfo():dynamicMetadata():get("envoy.filters.http.mcp")
+  return parsed and parsed["method"]
+end
+
+local function failure(handle)
+  local parsed = handle:streamInfo():dynamicMetadata():get("envoy.filters.http.mcp") or {}
+  local id = parsed["id"]
+  if type(id) == "number" then
+    id = string.format("%.17g", id)
+  elseif type(id) == "string" then
+    id = '"' .. id:gsub('[%c"\\]', function(c) return string.format("\\u%04x", c:byte()) end) .. '"'
+  else
+    id = "null"
+  end
+  return '{"jsonrpc":"2.0","id":' .. id ..
+    ',"error":{"code":-32603,"message":"The list of tools can\'t be read, so it can\'t be shown."}}'
+end
+
+function envoy_on_request(handle)
+  local headers = handle:headers()
+  if method(handle) == "tools/list" then
+    headers:remove("accept-encoding") -- an answer that is compressed can't be read
+  elseif headers:get(":method") == "GET" then
+    headers:remove("last-event-id") -- answers of other streams would come again
+  end
+end
+
+function envoy_on_response(handle)
+  local known, list = pcall(function() return method(handle) == "tools/list" end)
+  if known and not list then return end
+  local body = handle:body(true)
+  if body:length() == 0 then return end
+  local headers = handle:headers()
+  local done, text = pcall(function()
+    local coding = headers:get("content-encoding")
+    if coding and coding:lower() ~= "identity" then error("the answer is compressed") end
+    local kind = (headers:get("content-type") or ""):lower()
+    local whole = body:getBytes(0, body:length())
+    local status = tonumber(headers:get(":status"))
+    if kind:find("text/event-stream", 1, true) then return events(whole, judge(handle)) end
+    if status >= 300 and not kind:find("json", 1, true) then return whole end
+    return pruned(whole, judge(handle))
+  end)
+  if not done then
+    text = failure(handle)
+    headers:replace(":status", "200")
+    headers:replace("content-type", "application/json")
+    headers:remove("content-encoding")
+  end
+  body:setBytes(text)
+end

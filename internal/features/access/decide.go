@@ -1,0 +1,325 @@
+package access
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cardea.dev/cardea/extend"
+)
+
+// Call is a request as policies read it.
+type Call struct {
+	Method, Path, Host string
+	Port               int32 // of the listener
+	Header             http.Header
+	Caller             string         // the one URI of the client's valid certificate; "": it has none, or several
+	Claims             map[string]any // of the accepted token, as encoding/json reads them; nil: there is none
+	Server             bool           // it goes to an MCP server
+	Message            *Message
+}
+
+// Message is what an agent asks for.
+type Message struct {
+	Method    string
+	Name, URI string         // of params; "": there is none
+	Arguments map[string]any // as encoding/json reads them
+	Reply     bool           // it answers a request of the server, and has no method
+}
+
+// Decision is what a level says of a call.
+type Decision struct {
+	Allowed bool
+	// Rule decided: "NAMESPACE/POLICY/RULE". "": no rule allows it, or nothing is stated.
+	Rule string
+	// Unknown: it depends on an expression, which is not evaluated here.
+	Unknown []string
+	// Asked are the policies whose server is asked, and must agree. Those of which it is not known, by an expression, are
+	// among them.
+	Asked []string
+}
+
+// Decide reads what the policies of a level say of a call, by what they state and not by what is rendered of them. What
+// runs dry does not count.
+func (l Level) Decide(c Call) Decision {
+	if l.closed() {
+		return Decision{}
+	}
+	d := Decision{Asked: l.asks(c)}
+	l.each(false, Deny, func(p Policy, r Rule) {
+		if d.Rule == "" && r.takes(c, true) {
+			if r.Authorization.expression() != "" {
+				d.Unknown = append(d.Unknown, ruleName(p, r))
+				return
+			}
+			d.Rule = ruleName(p, r)
+		}
+	})
+	if d.Rule != "" {
+		return d
+	}
+	if !l.allows(false) || slices.ContainsFunc(l.Policies, func(p Policy) bool { return p.Open && !p.DryRun }) {
+		d.Allowed = true
+		return d
+	}
+	l.each(false, Allow, func(p Policy, r Rule) {
+		if d.Allowed || !r.takes(c, false) {
+			return
+		}
+		if r.Authorization.expression() != "" {
+			d.Unknown = append(d.Unknown, ruleName(p, r))
+			return
+		}
+		d.Allowed, d.Rule = true, ruleName(p, r)
+	})
+	return d
+}
+
+// asks are the policies whose server is asked about a call.
+func (l Level) asks(c Call) (list []string) {
+	for _, p := range l.Policies {
+		if p.Asked == nil || p.DryRun {
+			continue
+		}
+		meant := func(r Rule) bool { return r.Action != Deny && r.takes(c, true) }
+		if len(p.Rules) == 0 || slices.ContainsFunc(p.Rules, meant) {
+			list = append(list, p.Name)
+		}
+	}
+	return list
+}
+
+// takes tells whether a call is one of the rule, but for its expression; doubt: what can't be told is taken.
+func (r Rule) takes(c Call, doubt bool) bool { return len(r.misses(c, doubt)) == 0 }
+
+// miss is why a rule does not take a call.
+type miss struct {
+	caller bool // others call
+	other  bool // it is about other messages
+	why    string
+}
+
+// misses are all of them.
+func (r Rule) misses(c Call, doubt bool) (list []miss) {
+	if len(r.Sources) > 0 && !slices.ContainsFunc(r.Sources, func(s Source) bool { return s.takes(c) }) {
+		list = append(list, miss{caller: true, why: "it is for " + r.callers()})
+	}
+	a := r.Authorization
+	if a == nil {
+		return list
+	}
+	of := func(what string, n int, takes func(i int) bool, words func(i int) string) {
+		var all []string
+		for i := range n {
+			if takes(i) {
+				return
+			}
+			all = append(all, words(i))
+		}
+		if n > 0 {
+			list = append(list, miss{why: what + " " + strings.Join(all, " or ")})
+		}
+	}
+	of("the method is not", len(a.Methods), func(i int) bool { return a.Methods[i] == c.Method },
+		func(i int) string { return a.Methods[i] })
+	of("the host is not", len(a.Hosts), func(i int) bool { return hostTakes(a.Hosts[i], c.Host) },
+		func(i int) string { return a.Hosts[i] })
+	of("the port is not", len(a.Ports), func(i int) bool { return a.Ports[i] == c.Port },
+		func(i int) string { return strconv.Itoa(int(a.Ports[i])) })
+	of("the path is not", len(a.Paths), func(i int) bool { return a.Paths[i].takes(c.Path) },
+		func(i int) string { return a.Paths[i].Value })
+	for _, h := range a.Headers {
+		if !h.takes(c.Header) {
+			list = append(list, miss{why: fmt.Sprintf("the header %s is not %s", h.Name, h.Value)})
+		}
+	}
+	if a.MCP != nil && !a.MCP.takes(c, doubt) {
+		list = append(list, a.MCP.miss(c, doubt))
+	}
+	return list
+}
+
+func (s Source) takes(c Call) bool {
+	if s.JWT != nil {
+		return c.Claims != nil && !slices.ContainsFunc(s.JWT.match(), func(m extend.ClaimMatch) bool {
+			return !hasClaim(c.Claims, m)
+		})
+	}
+	return s.SPIFFE != nil && c.Caller != "" && s.SPIFFE.takes(c.Caller)
+}
+
+// hasClaim tells whether a claim is one of some values, or has one of them.
+func hasClaim(claims map[string]any, m extend.ClaimMatch) bool {
+	names, _ := extend.ClaimPath(m.Claim)
+	var value any = claims
+	for _, name := range names {
+		object, _ := value.(map[string]any)
+		value = object[name]
+	}
+	is := func(value any) bool {
+		switch v := value.(type) {
+		case string:
+			return slices.Contains(m.Values, v)
+		case bool:
+			return slices.Contains(m.Values, strconv.FormatBool(v))
+		case float64:
+			return slices.ContainsFunc(m.Values, func(text string) bool {
+				number, err := strconv.ParseFloat(text, 64)
+				return err == nil && number == v
+			})
+		}
+		return false
+	}
+	if list, isList := value.([]any); isList {
+		return slices.ContainsFunc(list, is)
+	}
+	return is(value)
+}
+
+func (m TextMatch) takes(text string) bool {
+	switch m.Type {
+	case Prefix:
+		return strings.HasPrefix(text, m.Value)
+	case Wildcard:
+		return wholly(m.expression(), text)
+	}
+	return text == m.Value
+}
+
+func wholly(expr, text string) bool {
+	re, err := regexp.Compile("^(?:" + expr + ")$")
+	return err == nil && re.MatchString(text)
+}
+
+func hostTakes(pattern, host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	if suffix, wildcard := strings.CutPrefix(pattern, "*"); wildcard {
+		return strings.HasSuffix(host, suffix) && len(host) > len(suffix)
+	}
+	return host == pattern
+}
+
+func (p Path) takes(of string) bool {
+	of, _, _ = strings.Cut(of, "?")
+	switch extend.PathMatchType(p.Type) {
+	case extend.PathExact:
+		return of == p.Value
+	case extend.PathRegularExpression:
+		return wholly(p.Value, of)
+	}
+	prefix := strings.TrimRight(p.Value, "/")
+	return prefix == "" || of == prefix || strings.HasPrefix(of, prefix+"/")
+}
+
+func (h Header) takes(of http.Header) bool {
+	return slices.ContainsFunc(of.Values(h.Name), func(v string) bool {
+		if h.Type == extend.RegularExpression {
+			return wholly(h.Value, v)
+		}
+		return v == h.Value
+	})
+}
+
+func (m MCP) takes(c Call, doubt bool) bool {
+	if !c.Server {
+		return false
+	}
+	if m.MCPBaseProtocolMethodsOption == MatchBase && baseTakes(c) {
+		return true
+	}
+	return c.Message != nil && slices.ContainsFunc(m.Methods, func(method Method) bool {
+		return method.takes(*c.Message, doubt)
+	})
+}
+
+func baseTakes(c Call) bool {
+	m := c.Message
+	switch {
+	case c.Method == http.MethodGet, c.Method == http.MethodDelete && c.Header.Get("mcp-session-id") != "":
+		return true
+	case m == nil:
+		return false
+	case m.Reply:
+		return true
+	}
+	family, _ := path.Split(m.Method)
+	return slices.Contains([]string{"initialize", "server/discover", "ping", "tools/list"}, m.Method) ||
+		slices.Contains([]string{"completion/", "logging/", "notifications/"}, family)
+}
+
+func (m Method) takes(message Message, doubt bool) bool {
+	if !strings.Contains(m.Name, "/") {
+		return strings.HasPrefix(message.Method, m.Name+"/")
+	}
+	if message.Method != m.Name {
+		return false
+	}
+	text := message.Name
+	if strings.HasPrefix(m.Name, "resources/") {
+		text = message.URI
+	}
+	named := func(p TextMatch) bool { return text != "" && p.takes(text) }
+	if len(m.Params) > 0 && !slices.ContainsFunc(m.Params, named) {
+		return false
+	}
+	return !slices.ContainsFunc(m.Arguments, func(a Argument) bool { return !a.takes(message.Arguments, doubt) })
+}
+
+// takes tells whether an argument is one that is asked for. In doubt are those of other types, and what the proxy does
+// not see.
+func (a Argument) takes(arguments map[string]any, doubt bool) bool {
+	names, _ := extend.ClaimPath(a.Path)
+	var value any = arguments
+	for _, name := range names {
+		object, is := value.(map[string]any)
+		if value, is = object[name]; !is {
+			return doubt
+		}
+	}
+	if a.Present {
+		switch value.(type) {
+		case []any:
+			return doubt
+		}
+		return true
+	}
+	comparable := false
+	compare := func(equal, sameType bool) bool {
+		comparable = comparable || sameType
+		return equal
+	}
+	matches := slices.ContainsFunc(a.values(), func(s Scalar) bool {
+		switch of := value.(type) {
+		case string:
+			_, is := s.Value.(string)
+			return compare(s.Value == of, is)
+		case float64:
+			_, is := s.Value.(float64)
+			return compare(s.Value == of, is)
+		case bool:
+			_, is := s.Value.(bool)
+			return compare(s.Value == of, is)
+		}
+		return false
+	})
+	switch of := value.(type) {
+	case string:
+		if a.Prefix != "" {
+			matches, comparable = strings.HasPrefix(of, a.Prefix), true
+		}
+	case float64:
+		if a.Range != nil {
+			least, beyond := a.Range.bounds()
+			matches, comparable = of >= least && of < beyond, true
+		}
+	}
+	return matches || doubt && !comparable
+}

@@ -1,0 +1,448 @@
+package access
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"cardea.dev/cardea/extend"
+)
+
+// Value is what policies state at each level.
+type Value struct {
+	Levels []Level
+	// PortOffset is from a listener's port to the one that proxies bind.
+	PortOffset int32
+	// Providers are the names of those whose tokens may be accepted, if some rule asks for tokens.
+	Providers []string
+}
+
+// Level is what the policies of a level state: "gateway", "route".
+type Level struct {
+	Name     string
+	Policies []Policy
+}
+
+// Policy is what one policy states.
+type Policy struct {
+	Name  string // "shop/readers"
+	Rules []Rule
+	// Open: without rules everything is allowed.
+	Open   bool
+	DryRun bool
+	// Closed: it can't be served, so nothing that it could have governed is.
+	Closed bool
+	// Asked is whom to ask about the requests of the rules that allow.
+	Asked *Server
+	// Filters: answers to tools/list have no tools that the caller may not call.
+	Filters bool
+	// AsksOnly: that is all that the rules are for. They allow nothing, and requests that they don't take pass. Without
+	// rules, everything is asked about.
+	AsksOnly bool
+}
+
+// Feature is who may call what. It is all that an AccessPolicy states.
+var Feature = extend.Feature[extend.Each, Value]{
+	Kind: extend.AccessPolicy, Name: extend.Whole, Schema: schema, Levels: extend.AtRule | extend.AtRuleBackend,
+	EachLevel: true, OnInvalid: extend.Keep, UnlessUpgrade: true,
+	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render, Agents: parse}, Judge: judge, JudgeAgents: judgeMessage,
+	Certificates: certificates, Decide: decide, Grants: grants, Refers: refers,
+}
+
+// read takes what each policy states. A policy that can't be served closes its level.
+func read(r extend.Reader, s extend.Each) (v Value) {
+	domain := r.Where().TrustDomain
+	v.PortOffset = r.Where().PortOffset
+	for _, l := range s.Levels {
+		level, upstream := Level{Name: l.Level}, new(limits)
+		for _, stated := range l.Policies {
+			p := Policy{Name: stated.Name}
+			in := &reading{
+				r: r.Of(stated), namespace: stated.Namespace, domain: domain, upstream: stated.Kind == XAccessPolicy.Name,
+			}
+			spec, err := specOf(stated)
+			if in.upstream {
+				if why := upstream.beyond(spec.ExternalAuth != nil); why != "" {
+					in.r.RefuseAs("LimitPerTargetExceeded", why)
+					continue
+				}
+			}
+			if stated.Invalid {
+				err = errors.New("it has mistakes, which are told where it stands")
+			}
+			if err != nil {
+				in.refuse("", "%v", err)
+			} else {
+				p.AsksOnly = in.upstream && spec.ExternalAuth != nil
+				p.DryRun, p.Open = spec.Mode == DryRun, in.upstream && len(spec.Rules) == 0 && !p.AsksOnly
+				p.Filters = spec.ToolsList != Pass && !in.upstream
+				p.Asked = in.spec(&spec)
+			}
+			if p.Rules = spec.Rules; in.wrong {
+				p = Policy{Name: p.Name, Closed: true}
+			}
+			if in.tokens {
+				v.Providers = in.providers()
+			}
+			level.Policies = append(level.Policies, p)
+		}
+		v.Levels = append(v.Levels, level)
+	}
+	return v
+}
+
+// certificates are the sources of a policy that are known by certificates.
+func certificates(stated extend.EachPolicy) (fields []string) {
+	spec, err := specOf(stated)
+	if err != nil {
+		return nil // which is told where it is read
+	}
+	for _, r := range spec.Rules {
+		for i, s := range r.Sources {
+			switch {
+			case s.Type == ByJWT:
+			case stated.Kind == XAccessPolicy.Name:
+				fields = append(fields, fmt.Sprintf("rules[%s].source", r.Name))
+			default:
+				fields = append(fields, fmt.Sprintf("rules[%s].sources[%d]", r.Name, i))
+			}
+		}
+	}
+	return fields
+}
+
+// The limits of XAccessPolicies on one target, by their API. Those beyond have no effect, and are told so.
+const (
+	mostOfUpstream = 5
+	mostAsking     = 1
+)
+
+// limits counts the XAccessPolicies of a level.
+type limits struct{ policies, asking int }
+
+// beyond tells whether a policy is one too many; "" if it is not.
+func (l *limits) beyond(asks bool) string {
+	if l.policies++; l.policies > mostOfUpstream {
+		return fmt.Sprintf("%d older XAccessPolicies are for this target, which is the most that their API allows, so it "+
+			"has no effect; join some, or make it an AccessPolicy", mostOfUpstream)
+	}
+	if asks {
+		l.asking++
+	}
+	if asks && l.asking > mostAsking {
+		l.policies--
+		return "an older XAccessPolicy of this target has action ExternalAuth, and their API allows one, so it has no " +
+			"effect; make it an AccessPolicy with externalAuth"
+	}
+	return ""
+}
+
+// specOf is what a policy states, of either kind.
+func specOf(stated extend.EachPolicy) (s Spec, err error) {
+	if stated.Kind == XAccessPolicy.Name {
+		return convert(stated.Spec)
+	}
+	return s, extend.Strict(stated.Spec, &s)
+}
+
+// reading checks what one policy states, and makes IDs of its ServiceAccounts.
+type reading struct {
+	r         extend.Reader
+	namespace string
+	domain    string
+	upstream  bool // it is an XAccessPolicy, which the upstream's schema has let pass
+	wrong     bool
+	reason    string // of what is refused; "": Invalid
+	tokens    bool   // it asks for tokens
+}
+
+func (in *reading) refuse(field, format string, args ...any) {
+	in.wrong = true
+	at := in.r
+	if field != "" {
+		at = at.Field(field)
+	}
+	at.RefuseAs(cmp.Or(in.reason, "Invalid"),
+		fmt.Sprintf(format, args...)+"; what the policy is for is denied until this is mended")
+}
+
+func (in *reading) spec(s *Spec) *Server {
+	oneOf(in, "mode", s.Mode, Enforce, DryRun)
+	oneOf(in, "toolsList", s.ToolsList, Filter, Pass)
+	seen := map[string]bool{}
+	for i := range s.Rules {
+		rule := &s.Rules[i]
+		at := fmt.Sprintf("rules[%s]", rule.Name)
+		if rule.Name == "" || seen[rule.Name] {
+			in.refuse(at, "each rule has a name of its own")
+		}
+		seen[rule.Name] = true
+		oneOf(in, at+".action", rule.Action, Allow, Deny)
+		for j := range rule.Sources {
+			in.source(fmt.Sprintf("%s.sources[%d]", at, j), &rule.Sources[j])
+		}
+		if rule.Authorization != nil {
+			in.authorization(at+".authorization", rule.Authorization)
+		}
+	}
+	return in.server(s)
+}
+
+// oneOf checks a field that has one of some values, or is not stated.
+func oneOf[T ~string](in *reading, field string, value T, values ...T) {
+	for _, v := range append(values, "") {
+		if v == value {
+			return
+		}
+	}
+	in.refuse(field, "%q is none of %s", value, listed(values))
+}
+
+func listed[T ~string](values []T) string {
+	var all []string
+	for _, v := range values {
+		all = append(all, string(v))
+	}
+	return strings.Join(all, ", ")
+}
+
+const scheme = "spiffe://"
+
+// source checks a source. What is a ServiceAccount or a trust domain becomes SPIFFE IDs.
+func (in *reading) source(at string, s *Source) {
+	stated := map[SourceType]bool{
+		ByServiceAccount: s.ServiceAccount != nil, BySPIFFE: s.SPIFFE != nil, ByTrustDomain: s.TrustDomain != "",
+		ByJWT: s.JWT != nil,
+	}
+	oneOf(in, at+".type", s.Type, ByServiceAccount, BySPIFFE, ByTrustDomain, ByJWT)
+	for _, t := range []SourceType{ByServiceAccount, BySPIFFE, ByTrustDomain, ByJWT} {
+		if stated[t] != (t == s.Type) {
+			in.refuse(at, "its type is %s: state the member of that name, and no other", s.Type)
+			return
+		}
+	}
+	switch s.Type {
+	case ByServiceAccount:
+		namespace := s.ServiceAccount.Namespace
+		if namespace == "" {
+			namespace = in.namespace
+		}
+		if in.domain == "" {
+			in.refuse(at+".serviceAccount", "no trust domain is known; state --trust-domain")
+		}
+		s.SPIFFE = &TextMatch{Exact, fmt.Sprintf("%s%s/ns/%s/sa/%s", scheme, in.domain, namespace, s.ServiceAccount.Name)}
+	case ByTrustDomain:
+		s.SPIFFE = &TextMatch{Prefix, scheme + s.TrustDomain + "/"}
+	case BySPIFFE:
+		if !strings.HasPrefix(s.SPIFFE.Value, scheme) || strings.ContainsAny(s.SPIFFE.Value, ", ") {
+			in.refuse(at+".spiffe.value", "%q is no SPIFFE ID, which begins with %s", s.SPIFFE.Value, scheme)
+		}
+		in.text(at+".spiffe", *s.SPIFFE)
+	case ByJWT:
+		in.jwt(at+".jwt", *s.JWT)
+	}
+}
+
+func (in *reading) jwt(at string, j JWT) {
+	if len(j.match()) == 0 {
+		in.refuse(at, "state issuer, audience, subject or claims")
+	}
+	for _, c := range j.Claims {
+		in.problems(fmt.Sprintf("%s.claims[%s]", at, c.Name), extend.RequestMatch{RequestParts: extend.RequestParts{
+			Claims: []extend.ClaimMatch{{Claim: c.Name, Type: extend.Exact, Values: c.Values}},
+		}})
+	}
+	if in.tokens = true; len(in.providers()) == 0 {
+		in.r.Field(at).Warn("no caller can have it: no SecurityPolicy states jwt.providers, so no tokens are accepted")
+	}
+}
+
+// providers are those of tokens.
+func (in *reading) providers() []string { return in.r.Names(extend.SecurityPolicy, "jwt", "providers") }
+
+func (in *reading) text(at string, m TextMatch) {
+	oneOf(in, at+".type", m.Type, Exact, Prefix, Wildcard)
+	if m.Type == Wildcard {
+		in.problems(at+".value", extend.RequestMatch{RequestParts: extend.RequestParts{Headers: []extend.NamedMatch{{
+			Name: "x", Type: extend.RegularExpression, Values: []string{m.expression()},
+		}}}})
+	}
+}
+
+// problems refuses what is wrong with a match; field is where it stands.
+func (in *reading) problems(field string, m extend.RequestMatch) {
+	for _, p := range extend.Validate(m) {
+		in.refuse(field, "%s", p.Message)
+	}
+}
+
+func (in *reading) authorization(at string, a *Authorization) {
+	oneOf(in, at+".type", a.Type, Inline, CEL)
+	inline := len(a.Methods)+len(a.Paths)+len(a.Headers)+len(a.Hosts)+len(a.Ports) > 0 || a.MCP != nil
+	switch {
+	case a.Type == CEL && (a.CEL == nil || inline && !in.upstream):
+		in.refuse(at, "its type is CEL: state cel, and nothing else")
+		return
+	case a.Type == CEL:
+		in.reason = "InvalidCEL"
+		in.problems(at+".cel.expression", extend.RequestMatch{RequestParts: extend.RequestParts{CEL: a.expression()}})
+		in.reason = ""
+		return
+	case a.Type != Inline || a.CEL != nil:
+		in.refuse(at, "state type Inline, or type CEL with cel")
+		return
+	}
+	if m := a.match(); m != nil {
+		for _, p := range extend.Validate(*m) {
+			in.refuse(at+"."+p.Field, "%s", p.Message)
+		}
+	}
+	if a.MCP == nil {
+		return
+	}
+	oneOf(in, at+".mcp.mcpBaseProtocolMethodsOption", a.MCP.MCPBaseProtocolMethodsOption, SkipBase, MatchBase)
+	for _, m := range a.MCP.Methods {
+		in.method(fmt.Sprintf("%s.mcp.methods[%s]", at, m.Name), m)
+	}
+}
+
+var (
+	families    = []string{"tools", "prompts", "resources"}
+	withParams  = []string{"prompts/get", "tools/call", "resources/subscribe", "resources/unsubscribe", "resources/read"}
+	withNothing = []string{"prompts/list", "tools/list", "resources/list", "resources/templates/list"}
+)
+
+func (in *reading) method(at string, m Method) {
+	oneOf(in, at, m.Name, append(append(append([]string{}, families...), withParams...), withNothing...)...)
+	if len(m.Params) > 0 && !has(withParams, m.Name) {
+		in.refuse(at+".params", "only %s have params", listed(withParams))
+	}
+	for i, p := range m.Params {
+		in.text(fmt.Sprintf("%s.params[%d]", at, i), p)
+	}
+	if len(m.Arguments) > 0 && m.Name != "tools/call" {
+		in.refuse(at+".arguments", "only tools/call has arguments")
+	}
+	for _, a := range m.Arguments {
+		in.argument(fmt.Sprintf("%s.arguments[%s]", at, a.Path), a)
+	}
+}
+
+func has(list []string, name string) bool {
+	for _, n := range list {
+		if n == name {
+			return true
+		}
+	}
+	return false
+}
+
+// mostValues is how many of an argument are compared.
+const mostValues = 64
+
+func (in *reading) argument(at string, a Argument) {
+	if _, err := extend.ClaimPath(a.Path); err != nil {
+		in.refuse(at+".path", "%v", err)
+	}
+	n := 0
+	for _, stated := range []bool{a.Exact != nil, len(a.OneOf) > 0, a.Prefix != "", a.Range != nil, a.Present} {
+		if stated {
+			n++
+		}
+	}
+	if n != 1 {
+		in.refuse(at, "state one of exact, oneOf, prefix, range and present")
+	}
+	if len(a.OneOf) > mostValues {
+		in.refuse(at+".oneOf", "it has %d values, at most %d", len(a.OneOf), mostValues)
+	}
+	if a.Range == nil {
+		return
+	}
+	if a.Range.Min == nil && a.Range.Max == nil {
+		in.refuse(at+".range", "state min or max")
+	}
+	for _, bound := range []*Scalar{a.Range.Min, a.Range.Max} {
+		if bound == nil {
+			continue
+		}
+		if _, is := bound.Value.(float64); !is {
+			in.refuse(at+".range", "%s is no number", bound)
+		}
+	}
+}
+
+// judgeMessage tells what becomes of requests that may be no messages of MCP. What a body holds can't be told.
+func judgeMessage(q extend.Request) []extend.Verdict {
+	refused := extend.Verdict{Status: http.StatusBadRequest, At: string(extend.SlotMCP)}
+	switch {
+	case q.Agent != nil && q.Agent.Method != "":
+		return nil
+	case q.Method == http.MethodGet && strings.Contains(q.Header.Get("accept"), "text/event-stream"),
+		q.Method == http.MethodDelete && q.Header.Get("mcp-session-id") != "":
+		return nil
+	case q.Method == http.MethodGet && q.Header.Get("accept") != "":
+		refused.If = "it accepts a stream of events"
+	case q.Method == http.MethodPost:
+		refused.If = "its body is a message of MCP"
+	}
+	return []extend.Verdict{refused}
+}
+
+// judge tells what is certain without what the request says inside.
+func judge(q extend.Request, v Value) (list []extend.Verdict) {
+	c, known := callOf(q, v)
+	for _, l := range v.Levels {
+		if known && !l.closed() && !l.undecided(c) {
+			if d := l.Decide(c); len(d.Unknown) == 0 {
+				if !d.Allowed {
+					return append(list, extend.Verdict{Status: forbidden, At: string(extend.SlotAuthz)})
+				}
+				list = append(list, l.asking(func(name string) bool { return has(d.Asked, name) })...)
+				continue
+			}
+		}
+		list = append(list, l.verdicts()...)
+	}
+	return list
+}
+
+func (l Level) verdicts() (list []extend.Verdict) {
+	refused := extend.Verdict{Status: forbidden, At: string(extend.SlotAuthz)}
+	if l.closed() {
+		return []extend.Verdict{refused}
+	}
+	names := func(action Action) string {
+		var all []string
+		l.each(false, action, func(p Policy, r Rule) { all = append(all, ruleName(p, r)) })
+		return strings.Join(all, ", ")
+	}
+	if denied := names(Deny); denied != "" {
+		v := refused
+		v.RefusedIf = fmt.Sprintf("a rule denies it (on the %s: %s)", l.Name, denied)
+		list = append(list, v)
+	}
+	if allowed := names(Allow); l.allows(false) {
+		v := refused
+		if allowed != "" {
+			v.If = fmt.Sprintf("a rule allows it (on the %s: %s)", l.Name, allowed)
+		}
+		list = append(list, v)
+	}
+	return append(list, l.asking(func(string) bool { return true })...)
+}
+
+// asking are the verdicts of the servers of some policies.
+func (l Level) asking(of func(policy string) bool) (list []extend.Verdict) {
+	for _, p := range l.Policies {
+		if p.Asked != nil && !p.DryRun && of(p.Name) {
+			list = append(list, extend.Verdict{
+				Status: extend.AnyStatus, At: string(extend.SlotExtAuth),
+				If: fmt.Sprintf("%s allows it, or is not asked about it (by %s)", p.Asked.Backend.Words(), p.Name),
+			})
+		}
+	}
+	return list
+}

@@ -1,0 +1,229 @@
+package access
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"cardea.dev/cardea/extend"
+)
+
+// grants are who may ask for what, where all of some values hold: for each caller that a rule names, and for all
+// others, what rules name.
+func grants(all []Value) (list []extend.Grant) {
+	var levels []Level
+	for _, v := range all {
+		levels = append(levels, v.Levels...)
+	}
+	for _, caller := range callersIn(levels) {
+		found := false
+		for _, message := range messagesIn(levels) {
+			if g, some := granted(levels, caller, message); some {
+				list, found = append(list, g), true
+			}
+		}
+		if !found {
+			list = append(list, extend.Grant{Caller: caller.words})
+		}
+	}
+	return list
+}
+
+// named is something that rules name, and a call of it.
+type named struct {
+	words string
+	call  Call
+}
+
+const (
+	everybodyElse = "everybody else"
+	anyOther      = "any other tool"
+	// unnamed is a name that no rule has.
+	unnamed = "\x00"
+)
+
+func callersIn(levels []Level) (list []named) {
+	found := map[string]Call{}
+	everyRule(levels, func(r Rule) {
+		for _, s := range r.Sources {
+			call := Call{Claims: map[string]any{}}
+			if s.JWT != nil {
+				for _, m := range s.JWT.match() {
+					setClaim(call.Claims, m)
+				}
+			} else {
+				call.Caller = strings.ReplaceAll(s.SPIFFE.Value, "*", "any")
+			}
+			found[s.words()] = call
+		}
+	})
+	for _, words := range slices.Sorted(maps.Keys(found)) {
+		list = append(list, named{words, found[words]})
+	}
+	return append(list, named{everybodyElse, Call{Claims: map[string]any{}}})
+}
+
+func setClaim(claims map[string]any, m extend.ClaimMatch) {
+	names, _ := extend.ClaimPath(m.Claim)
+	for i, name := range names {
+		if i == len(names)-1 {
+			claims[name] = m.Values[0]
+			return
+		}
+		below, _ := claims[name].(map[string]any)
+		if below == nil {
+			below = map[string]any{}
+			claims[name] = below
+		}
+		claims = below
+	}
+}
+
+func messagesIn(levels []Level) (list []named) {
+	found := map[string]Call{}
+	add := func(words string, m Message) {
+		found[words] = Call{Method: http.MethodPost, Server: true, Message: &m}
+	}
+	everyRule(levels, func(r Rule) {
+		if r.Authorization == nil || r.Authorization.MCP == nil {
+			return
+		}
+		for _, m := range r.Authorization.MCP.Methods {
+			for _, p := range m.Params {
+				value := strings.ReplaceAll(p.Value, "*", "any")
+				add(m.Name+" "+p.words(), Message{Method: m.Name, Name: value, URI: value})
+			}
+			if family := !strings.Contains(m.Name, "/"); family && m.Name != "tools" {
+				add("all of "+m.Name, Message{Method: m.Name + "/any"})
+			} else if !family && len(m.Params) == 0 && m.Name != "tools/call" {
+				add(m.Name, Message{Method: m.Name, Name: unnamed, URI: unnamed})
+			}
+		}
+	})
+	for _, words := range slices.Sorted(maps.Keys(found)) {
+		list = append(list, named{words, found[words]})
+	}
+	other := Message{Method: "tools/call", Name: unnamed}
+	session := Message{Method: "initialize"}
+	return append(list, named{anyOther, Call{Method: http.MethodPost, Server: true, Message: &other}},
+		named{"what sessions need", Call{Method: http.MethodPost, Server: true, Message: &session}})
+}
+
+func everyRule(levels []Level, do func(Rule)) {
+	for _, l := range levels {
+		for _, p := range l.Policies {
+			for _, r := range p.Rules {
+				if !p.DryRun && !p.AsksOnly {
+					do(r)
+				}
+			}
+		}
+	}
+}
+
+// granted tells whether each level allows a message of a caller, on which conditions, by which rules.
+func granted(levels []Level, caller, message named) (g extend.Grant, some bool) {
+	call := message.call
+	call.Caller, call.Claims = caller.call.Caller, caller.call.Claims
+	g = extend.Grant{Caller: caller.words, May: message.words}
+	var ifs, by []string
+	for _, l := range levels {
+		if l.closed() {
+			return g, false
+		}
+		if !l.grants(call, &ifs, &by) {
+			return g, false
+		}
+		for _, p := range l.Policies {
+			if p.Asked != nil && !p.DryRun {
+				ifs = append(ifs, "the server of "+p.Name+" agrees, if it is asked")
+			}
+		}
+	}
+	g.If, g.By = strings.Join(ifs, "; "), strings.Join(by, ", ")
+	return g, true
+}
+
+// grants tells whether one level allows a call.
+func (l Level) grants(call Call, ifs, by *[]string) bool {
+	denied := false
+	l.each(false, Deny, func(p Policy, r Rule) {
+		plain, conditions := r.unconditional()
+		switch {
+		case !plain.takes(call, true):
+		case conditions == "":
+			denied = true
+		default:
+			*ifs = append(*ifs, "not if "+conditions)
+		}
+	})
+	if denied {
+		return false
+	}
+	if !l.allows(false) || slices.ContainsFunc(l.Policies, func(p Policy) bool { return p.Open && !p.DryRun }) {
+		return true
+	}
+	var always, sometimes, conditions []string
+	l.each(false, Allow, func(p Policy, r Rule) {
+		plain, condition := r.unconditional()
+		switch {
+		case !plain.takes(call, false):
+		case condition == "":
+			always = append(always, ruleName(p, r))
+		default:
+			sometimes, conditions = append(sometimes, ruleName(p, r)), append(conditions, condition)
+		}
+	})
+	if len(always) > 0 {
+		*by = append(*by, always...)
+		return true
+	}
+	if len(sometimes) > 0 {
+		*by, *ifs = append(*by, sometimes...), append(*ifs, strings.Join(conditions, " or "))
+	}
+	return len(sometimes) > 0
+}
+
+// unconditional is the rule with nothing but its callers and the names of tools, and what it asks for besides, in
+// words.
+func (r Rule) unconditional() (plain Rule, conditions string) {
+	a := r.Authorization
+	if a == nil {
+		return r, ""
+	}
+	var all []string
+	list := func(what string, values []string) {
+		if len(values) > 0 {
+			all = append(all, what+" "+strings.Join(values, " or "))
+		}
+	}
+	list("the method is", a.Methods)
+	list("the host is", a.Hosts)
+	for _, p := range a.Paths {
+		all = append(all, "the path is "+p.Value)
+	}
+	for _, h := range a.Headers {
+		all = append(all, fmt.Sprintf("the header %s is %s", h.Name, h.Value))
+	}
+	for _, port := range a.Ports {
+		all = append(all, fmt.Sprintf("the port is %d", port))
+	}
+	if a.CEL != nil {
+		all = append(all, a.CEL.Expression)
+	}
+	plain = Rule{Name: r.Name, Action: r.Action, Sources: r.Sources, Authorization: new(Authorization)}
+	if a.MCP != nil {
+		mcp := MCP{MCPBaseProtocolMethodsOption: a.MCP.MCPBaseProtocolMethodsOption}
+		for _, m := range a.MCP.Methods {
+			for _, argument := range m.Arguments {
+				all = append(all, argument.Path+" is "+argument.words())
+			}
+			m.Arguments = nil
+			mcp.Methods = append(mcp.Methods, m)
+		}
+		plain.Authorization.MCP = &mcp
+	}
+	return plain, strings.Join(all, " and ")
+}

@@ -1,0 +1,427 @@
+package access
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	extauthzv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_authz/v3"
+	filterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
+	mtlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/rbac/principals/mtls_authenticated/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"google.golang.org/protobuf/proto"
+
+	"cardea.dev/cardea/extend"
+)
+
+// TestRenderedAsStated: what is rendered decides of each call as what is stated does.
+func TestRenderedAsStated(t *testing.T) {
+	const cases = 10_000
+	allowed := 0
+	for seed := range uint64(cases) {
+		g := generator{rand.New(rand.NewPCG(seed, 1))}
+		level := g.level()
+		p := new(proxy)
+		level.render(p, Value{PortOffset: offset, Providers: []string{"a", "b"}})
+		for range 4 {
+			call := g.call()
+			decided := level.Decide(call)
+			want, got := decided.Allowed, p.allows(call)
+			var asked []string
+			for _, name := range decided.Asked {
+				asked = append(asked, strings.TrimPrefix(name, "ns/p"))
+			}
+			if want != got || want && !slices.Equal(asked, p.asked) {
+				t.Fatalf("seed %d: %+v\nmessage %+v\nof %s\nis decided: %+v, by what is rendered: %v, asked %v", seed, call,
+					call.Message, fmt.Sprintf("%+v", level), decided, got, p.asked)
+			}
+			if want {
+				allowed++
+			}
+		}
+	}
+	if allowed < cases/4 || allowed > 3*cases {
+		t.Errorf("%d of %d calls are allowed: the cases say little", allowed, 4*cases)
+	}
+}
+
+const offset = 1000
+
+// generator makes policies and calls of few words, so that they often meet.
+type generator struct{ *rand.Rand }
+
+func pick[T any](g generator, from ...T) T { return from[g.IntN(len(from))] }
+
+func some[T any](g generator, most int, make func() T) (list []T) {
+	for range g.IntN(most + 1) {
+		list = append(list, make())
+	}
+	return list
+}
+
+const callerX, callerY = "spiffe://td/ns/a/sa/x", "spiffe://td/ns/a/sa/y"
+
+func (g generator) level() Level {
+	l := Level{Name: "route"}
+	for i := range 1 + g.IntN(2) {
+		p := Policy{Name: fmt.Sprintf("ns/p%d", i), DryRun: g.IntN(8) == 0, Open: g.IntN(8) == 0}
+		for j := range g.IntN(4) {
+			p.Rules = append(p.Rules, g.rule(fmt.Sprintf("r%d", j)))
+		}
+		p.AsksOnly = g.IntN(6) == 0
+		p.Open = p.Open && len(p.Rules) == 0 && !p.AsksOnly
+		if p.AsksOnly || g.IntN(6) == 0 && allowsSome(p.Rules) {
+			p.Asked = &Server{GRPC: g.IntN(2) == 0}
+		}
+		l.Policies = append(l.Policies, p)
+	}
+	return l
+}
+
+func (g generator) rule(name string) Rule {
+	r := Rule{Name: name, Action: pick(g, Allow, Allow, "", Deny)}
+	r.Sources = some(g, 2, func() Source {
+		if g.IntN(4) == 0 {
+			j := &JWT{Audience: pick(g, "", "tools"), Subject: pick(g, "", "bob")}
+			if g.IntN(2) == 0 || len(j.match()) == 0 {
+				j.Claims = []Claim{{pick(g, "team", "realm.n"), []string{pick(g, "red", "7", "true"), "blue"}}}
+			}
+			return Source{JWT: j}
+		}
+		id := pick(g, callerX, callerY, "spiffe://td/", "spiffe://*/x")
+		return Source{SPIFFE: &TextMatch{pick(g, Exact, "", Prefix, Wildcard), id}}
+	})
+	if g.IntN(4) > 0 {
+		a := &Authorization{Type: Inline}
+		if g.IntN(4) == 0 {
+			a.Methods = some(g, 2, func() string { return pick(g, "GET", "POST", "DELETE") })
+			a.Ports = some(g, 1, func() int32 { return pick(g, int32(80), 443) })
+			a.Paths = some(g, 1, func() Path {
+				return Path{pick(g, "", "Exact", "PathPrefix", "RegularExpression"), pick(g, "/mcp", "/", "/mcp/x", "/m.p")}
+			})
+			a.Hosts = some(g, 1, func() string { return pick(g, "a.example", "*.example", "*.a.example") })
+			a.Headers = some(g, 1, func() Header {
+				return Header{pick(g, "", "RegularExpression"), pick(g, "x-a", "x-b"), pick(g, "1", "[12]")}
+			})
+		}
+		if g.IntN(5) > 0 {
+			a.MCP = &MCP{MCPBaseProtocolMethodsOption: pick(g, "", SkipBase, MatchBase), Methods: some(g, 2, g.method)}
+		}
+		r.Authorization = a
+	}
+	return r
+}
+
+func (g generator) method() Method {
+	m := Method{Name: pick(g, "tools", "tools/call", "tools/call", "tools/list", "resources/read", "prompts/get")}
+	if strings.Contains(m.Name, "/") {
+		m.Params = some(g, 2, func() TextMatch {
+			return TextMatch{pick(g, Exact, "", Prefix, Wildcard), pick(g, "a", "ab", "a*", "*b", "*", "file:///a")}
+		})
+	}
+	if m.Name == "tools/call" {
+		m.Arguments = some(g, 2, func() Argument {
+			a := Argument{Path: pick(g, "n", "o.n", "o")}
+			switch g.IntN(5) {
+			case 0:
+				a.Exact = new(g.scalar())
+			case 1:
+				a.OneOf = append(some(g, 2, g.scalar), g.scalar())
+			case 2:
+				a.Prefix = pick(g, "a", "1")
+			case 3:
+				a.Range = new(Range)
+				if g.IntN(3) > 0 {
+					a.Range.Min = &Scalar{Value: pick(g, 1.0, 5, -1)}
+				}
+				if g.IntN(3) > 0 || a.Range.Min == nil {
+					a.Range.Max = &Scalar{Value: pick(g, 5.0, 10, 1)}
+				}
+			default:
+				a.Present = true
+			}
+			return a
+		})
+	}
+	return m
+}
+
+func (g generator) scalar() Scalar {
+	return Scalar{Value: pick[any](g, "a", "ab", 1.0, 5.0, 5.5, true, false)}
+}
+
+func (g generator) value() any {
+	return pick[any](g, "a", "ab", "1", 1.0, 5.0, 5.5, 10.0, true, false, []any{"a"}, []any{}, map[string]any{"n": 1.0})
+}
+
+func (g generator) call() Call {
+	c := Call{
+		Method: pick(g, "POST", "POST", "POST", "GET", "DELETE"), Path: pick(g, "/mcp", "/mcp/x", "/mcpx", "/other?/mcp"),
+		Host: pick(g, "a.example", "b.a.example", "example", "a.example:443"), Port: pick(g, int32(80), 443),
+		Header: http.Header{}, Caller: pick(g, "", callerX, callerX, callerY, "spiffe://td/z", "spiffe://other/x"),
+		Server: g.IntN(8) > 0,
+	}
+	for _, name := range []string{"X-A", "X-B"} {
+		c.Header[name] = some(g, 2, func() string { return pick(g, "1", "2", "12") })
+	}
+	if g.IntN(2) == 0 {
+		c.Header.Set("Mcp-Session-Id", "1")
+	}
+	if g.IntN(2) == 0 {
+		c.Claims = map[string]any{
+			"sub": pick(g, "bob", "eve"), "aud": pick[any](g, "tools", []any{"x", "tools"}, []any{}, 1.0),
+			"team":  pick[any](g, "red", "blue", 7.0, true, []any{7.0, "green"}),
+			"realm": map[string]any{"n": pick[any](g, "red", 7.0)},
+		}
+	}
+	if c.Server && c.Method == "POST" {
+		m := &Message{
+			Method: pick(g, "tools/call", "tools/call", "tools/list", "initialize", "notifications/x", "resources/read",
+				"prompts/get", "toolsx", "completion/complete"),
+		}
+		m.Name, m.URI = pick(g, "a", "ab", "abb", "b", ""), pick(g, "file:///a", "a", "")
+		if m.Reply = g.IntN(8) == 0; m.Reply {
+			m = &Message{Reply: true}
+		}
+		if m.Method == "tools/call" {
+			m.Arguments = map[string]any{}
+			for _, name := range []string{"n", "o", "o.n"} {
+				if g.IntN(3) > 0 {
+					m.Arguments[name] = g.value()
+				}
+			}
+		} else if m.Method == "tools/list" || m.Method == "initialize" {
+			m.Name, m.URI = "", ""
+		}
+		c.Message = m
+	}
+	return c
+}
+
+// proxy does with a call what Envoy's filters do that are rendered for a level.
+type proxy struct {
+	extend.EnvoyRule
+	filters []filter
+	asked   []string // the numbers of policies whose servers were asked about the last call
+}
+
+type filter struct {
+	name   string
+	config proto.Message
+}
+
+func (p *proxy) Filter(_ extend.Slot, name string, config proto.Message) {
+	p.filters = append(p.filters, filter{name, config})
+}
+
+func (p *proxy) Sanitize(...string) {}
+
+func (p *proxy) Cluster(extend.BackendKey) string { return "" }
+
+func (p *proxy) allows(c Call) bool {
+	at := metadataOf(c)
+	p.asked = nil
+	for _, f := range p.filters {
+		switch config := f.config.(type) {
+		case *filterv3.RBAC:
+			if !at.passes(config, c) {
+				return false
+			}
+		case *extauthzv3.ExtAuthz:
+			if at.metadata(config.GetFilterEnabledMetadata()) && !config.GetShadowMode() {
+				p.asked = append(p.asked, strings.Split(f.name, "/")[3])
+			}
+		}
+	}
+	return true
+}
+
+// passes does what a filter does: it refuses a call, or says what its shadow rules would do.
+func (at metadata) passes(f *filterv3.RBAC, c Call) bool {
+	say := func(key, value string) {
+		if at[rbacSays] == nil {
+			at[rbacSays] = map[string]any{}
+		}
+		at[rbacSays][f.GetShadowRulesStatPrefix()+key] = value
+	}
+	if tree := f.GetShadowMatcher(); tree != nil {
+		if on := tree.GetMatcherTree().GetExactMatchMap().GetMap()[c.Caller]; on != nil {
+			action := new(rbacv3.Action)
+			must(on.GetAction().GetTypedConfig().UnmarshalTo(action))
+			say("shadow_effective_policy_id", action.GetName())
+		} else if c.Caller != "" {
+			say("shadow_effective_policy_id", single)
+		}
+	}
+	if rules := f.GetShadowRules(); rules != nil {
+		say("shadow_engine_result", map[bool]string{true: "allowed", false: "denied"}[at.allow(rules, c)])
+	}
+	return f.GetRules() == nil || at.allow(f.GetRules(), c)
+}
+
+func (at metadata) allow(rules *rbacv3.RBAC, c Call) bool {
+	matched := false
+	for _, policy := range rules.GetPolicies() {
+		matched = matched || at.policy(policy, c)
+	}
+	return matched == (rules.GetAction() == rbacv3.RBAC_ALLOW)
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// metadata is what the filters of SlotMCP say of a call.
+type metadata map[string]map[string]any
+
+func metadataOf(c Call) metadata {
+	at := metadata{}
+	if c.Claims != nil {
+		at[extend.ClaimsMetadata] = map[string]any{"b": c.Claims}
+	}
+	if !c.Server {
+		return at
+	}
+	at[served] = map[string]any{servedKey: true}
+	if m := c.Message; m != nil {
+		method := m.Method
+		params := map[string]any{}
+		if m.Name != "" {
+			params["name"] = m.Name
+		}
+		if m.URI != "" {
+			params["uri"] = m.URI
+		}
+		at[witness] = map[string]any{"jsonrpc": "2.0", "method": m.Method}
+		if m.Reply {
+			method = reply
+			delete(at[witness], "method")
+		}
+		if m.Arguments != nil {
+			params["arguments"] = withoutLists(m.Arguments)
+		}
+		at[parsed] = map[string]any{"method": method, "is_mcp_request": true, "params": params}
+	}
+	return at
+}
+
+// withoutLists is what the parser keeps of arguments.
+func withoutLists(from map[string]any) map[string]any {
+	to := map[string]any{}
+	for k, v := range from {
+		switch v := v.(type) {
+		case []any:
+		case map[string]any:
+			to[k] = withoutLists(v)
+		default:
+			to[k] = v
+		}
+	}
+	return to
+}
+
+func (at metadata) policy(p *rbacv3.Policy, c Call) bool {
+	permitted := slices.ContainsFunc(p.GetPermissions(), func(p *rbacv3.Permission) bool {
+		return p.GetAny() || p.GetDestinationPort() == uint32(c.Port+offset)
+	})
+	return permitted && slices.ContainsFunc(p.GetPrincipals(), func(p *rbacv3.Principal) bool {
+		return at.principal(p, c)
+	})
+}
+
+func (at metadata) principal(p *rbacv3.Principal, c Call) bool {
+	switch id := p.GetIdentifier().(type) {
+	case *rbacv3.Principal_Any:
+		return true
+	case *rbacv3.Principal_NotId:
+		return !at.principal(id.NotId, c)
+	case *rbacv3.Principal_AndIds:
+		return !slices.ContainsFunc(id.AndIds.GetIds(), func(p *rbacv3.Principal) bool { return !at.principal(p, c) })
+	case *rbacv3.Principal_OrIds:
+		return slices.ContainsFunc(id.OrIds.GetIds(), func(p *rbacv3.Principal) bool { return at.principal(p, c) })
+	case *rbacv3.Principal_Custom:
+		config := new(mtlsv3.Config)
+		must(id.Custom.GetTypedConfig().UnmarshalTo(config))
+		return c.Caller != "" && matchesText(config.GetSanMatcher().GetMatcher(), c.Caller)
+	case *rbacv3.Principal_UrlPath:
+		of, _, _ := strings.Cut(c.Path, "?")
+		return matchesText(id.UrlPath.GetPath(), of)
+	case *rbacv3.Principal_Header:
+		return matchesHeader(id.Header, c)
+	case *rbacv3.Principal_SourcedMetadata:
+		return at.metadata(id.SourcedMetadata.GetMetadataMatcher())
+	}
+	panic(fmt.Sprintf("not evaluated: %v", p))
+}
+
+func (at metadata) metadata(m *matcherv3.MetadataMatcher) bool {
+	var value any = map[string]any(at[m.GetFilter()])
+	for _, segment := range m.GetPath() {
+		object, _ := value.(map[string]any)
+		value = object[segment.GetKey()]
+	}
+	return (value != nil && matchesValue(m.GetValue(), value)) != m.GetInvert()
+}
+
+func matchesHeader(h *routev3.HeaderMatcher, c Call) bool {
+	if h.GetName() == ":path" {
+		return matchesText(h.GetStringMatch(), c.Path)
+	}
+	values := c.Header.Values(h.GetName())
+	switch h.GetName() {
+	case ":method":
+		values = []string{c.Method}
+	case ":authority":
+		values = []string{c.Host}
+	}
+	if h.GetPresentMatch() {
+		return len(values) > 0
+	}
+	return slices.ContainsFunc(values, func(v string) bool { return matchesText(h.GetStringMatch(), v) })
+}
+
+func matchesText(m *matcherv3.StringMatcher, text string) bool {
+	switch p := m.GetMatchPattern().(type) {
+	case *matcherv3.StringMatcher_Exact:
+		return text == p.Exact
+	case *matcherv3.StringMatcher_Prefix:
+		return strings.HasPrefix(text, p.Prefix)
+	case *matcherv3.StringMatcher_SafeRegex:
+		return regexp.MustCompile("^(?:" + p.SafeRegex.GetRegex() + ")$").MatchString(text)
+	}
+	panic(fmt.Sprintf("not evaluated: %v", m))
+}
+
+func matchesValue(m *matcherv3.ValueMatcher, value any) bool {
+	switch p := m.GetMatchPattern().(type) {
+	case *matcherv3.ValueMatcher_PresentMatch:
+		return p.PresentMatch
+	case *matcherv3.ValueMatcher_StringMatch:
+		text, is := value.(string)
+		return is && matchesText(p.StringMatch, text)
+	case *matcherv3.ValueMatcher_BoolMatch:
+		return value == p.BoolMatch
+	case *matcherv3.ValueMatcher_OrMatch:
+		return slices.ContainsFunc(p.OrMatch.GetValueMatchers(), func(m *matcherv3.ValueMatcher) bool {
+			return matchesValue(m, value)
+		})
+	case *matcherv3.ValueMatcher_ListMatch:
+		list, _ := value.([]any)
+		return slices.ContainsFunc(list, func(v any) bool { return matchesValue(p.ListMatch.GetOneOf(), v) })
+	case *matcherv3.ValueMatcher_DoubleMatch:
+		number, is := value.(float64)
+		if r := p.DoubleMatch.GetRange(); r != nil {
+			return is && number >= r.GetStart() && number < r.GetEnd()
+		}
+		return is && number == p.DoubleMatch.GetExact()
+	}
+	panic(fmt.Sprintf("not evaluated: %v", m))
+}

@@ -1,0 +1,19 @@
+package request
+
+// Decision is what the policies of one level say of a request of an agent.
+type Decision struct {
+	Level   string   `json:"level"` // "Gateway"
+	Allowed bool     `json:"allowed"`
+	Words   string   `json:"words"` // why: "rule readers of AccessPolicy shop/tools allows it"
+	Others  []string `json:"others,omitempty"`
+	// Near are rules that nearly allow it, and what keeps them from it.
+	Near []string `json:"near,omitempty"`
+}
+
+// Grant is what some callers may ask for.
+type Grant struct {
+	Caller string `json:"caller"` // in words: a SPIFFE ID, "spiffe://test/*", "everybody else"
+	May    string `json:"may"`    // "tools/call get-sum"; "" is nothing
+	If     string `json:"if,omitempty"`
+	By     string `json:"by,omitempty"` // the rules
+}
