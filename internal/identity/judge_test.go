@@ -24,15 +24,15 @@ func asks(t *testing.T, key crypto.Signer) (*certificatesv1beta1.PodCertificateR
 		t.Fatal(err)
 	}
 	return &certificatesv1beta1.PodCertificateRequest{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "r"},
-			Spec: certificatesv1beta1.PodCertificateRequestSpec{
-				SignerName: SignerName, PodName: "agent-1", PodUID: "1", ServiceAccountName: "agent", NodeName: "n",
-				StubPKCS10Request: stub,
-			},
-		}, &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "agent-1", UID: "1"},
-			Spec:       corev1.PodSpec{ServiceAccountName: "agent", NodeName: "n"},
-		}
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "r"},
+		Spec: certificatesv1beta1.PodCertificateRequestSpec{
+			SignerName: SignerName, PodName: "agent-1", PodUID: "1", ServiceAccountName: "agent", NodeName: "n",
+			StubPKCS10Request: stub,
+		},
+	}, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "agent-1", UID: "1"},
+		Spec:       corev1.PodSpec{ServiceAccountName: "agent", NodeName: "n"},
+	}
 }
 
 func p256(t *testing.T) *ecdsa.PrivateKey {
