@@ -23,6 +23,9 @@ func TestEveryExampleStatesItsCalls(t *testing.T) {
 		t.Fatalf("found %d examples (%v), want 6 at least", len(gateways), err)
 	}
 	for _, path := range gateways {
+		if _, err := os.Stat(filepath.Join(filepath.Dir(path), "run.sh")); err == nil {
+			continue // which makes its calls itself
+		}
 		list, err := calls.ParseFile(filepath.Join(filepath.Dir(path), "calls.txt"))
 		if err != nil || len(list) == 0 {
 			t.Errorf("%s: %d calls, %v", filepath.Dir(path), len(list), err)
