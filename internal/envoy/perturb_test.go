@@ -20,6 +20,7 @@ var notRendered = map[string]string{
 	"Listener.Port.Gateway":      "the same as Listener.Gateway",
 	"Rule.Policies[]":            "what they state comes as settings",
 	"Rule.Backends[].Policies[]": "what they state comes as settings",
+	"Rule.Backends[].MCP":        "what access policies need there comes as settings",
 	"Backend.TLS.Policy":         "standings are kept by it",
 	"Rule.Index":                 "rules are ordered by their Sites; findings name it",
 	"Port.Listeners[].Hostname":  "the Listener's own is rendered",
