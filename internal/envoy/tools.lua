@@ -194,6 +194,7 @@ local function failure(handle)
 end
 
 function envoy_on_request(handle)
+  if not handle:streamInfo():dynamicMetadata():get("cardea.dev/mcp") then return end -- it goes elsewhere
   local headers = handle:headers()
   if method(handle) == "tools/list" then
     headers:remove("accept-encoding") -- an answer that is compressed can't be read

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"slices"
 
 	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/input"
@@ -76,22 +77,14 @@ func (r *ruleScope) agents(stating []*Feature, index level) (list []*Feature) {
 			continue
 		}
 		for _, b := range r.rule.Backends {
-			if b.MCP && (contains(stating, f) || contains(index.Agents, f.Name) || !empty(r.onBackend(b.Backend.Object, f))) {
+			if b.MCP && (slices.Contains(stating, f) || slices.Contains(index.Agents, f.Name) ||
+				!empty(r.onBackend(b.Backend.Object, f))) {
 				list = append(list, f)
 				break
 			}
 		}
 	}
 	return list
-}
-
-func contains[T comparable](list []T, one T) bool {
-	for _, v := range list {
-		if v == one {
-			return true
-		}
-	}
-	return false
 }
 
 // onBackend is what policies on a backend state for the requests of rules to it.

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"slices"
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
@@ -67,7 +68,7 @@ func namesIn(spec, list string) (names []string) {
 		return nil // it is not read, either
 	}
 	for _, e := range elements {
-		if e.Name != "" && !contains(names, e.Name) {
+		if e.Name != "" && !slices.Contains(names, e.Name) {
 			names = append(names, e.Name)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"cardea.dev/cardea/extend"
@@ -316,7 +317,7 @@ var (
 
 func (in *reading) method(at string, m Method) {
 	oneOf(in, at, m.Name, append(append(append([]string{}, families...), withParams...), withNothing...)...)
-	if len(m.Params) > 0 && !has(withParams, m.Name) {
+	if len(m.Params) > 0 && !slices.Contains(withParams, m.Name) {
 		in.refuse(at+".params", "only %s have params", listed(withParams))
 	}
 	for i, p := range m.Params {
@@ -328,15 +329,6 @@ func (in *reading) method(at string, m Method) {
 	for _, a := range m.Arguments {
 		in.argument(fmt.Sprintf("%s.arguments[%s]", at, a.Path), a)
 	}
-}
-
-func has(list []string, name string) bool {
-	for _, n := range list {
-		if n == name {
-			return true
-		}
-	}
-	return false
 }
 
 // mostValues is how many of an argument are compared.
@@ -400,7 +392,7 @@ func judge(q extend.Request, v Value) (list []extend.Verdict) {
 				if !d.Allowed {
 					return append(list, extend.Verdict{Status: forbidden, At: string(extend.SlotAuthz)})
 				}
-				list = append(list, l.asking(func(name string) bool { return has(d.Asked, name) })...)
+				list = append(list, l.asking(func(name string) bool { return slices.Contains(d.Asked, name) })...)
 				continue
 			}
 		}
