@@ -75,7 +75,7 @@ func (w *trialServer) add(t *testing.T, i int, key resource.Key, r resource.Reso
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := fmt.Sprintf("run %d, %s %s", i, key.Type, key.Name)
+	name := fmt.Sprintf("run %d, %s, %s %s", i, key.Gateway, key.Type, key.Name)
 	switch m := m.(type) {
 	case *clusterv3.Cluster:
 		if m.Name = name; m.GetEdsClusterConfig() != nil {
