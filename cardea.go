@@ -41,7 +41,7 @@ func Main(plugins ...extend.Plugin) {
 		Dialects:   dataplanes.All(),
 		Controller: server.Run, Standalone: standalone.Run, Check: standalone.Check, Translate: standalone.Translate,
 		Gateways:  standalone.Gateways,
-		Explainer: standalone.Explainer, Objects: standalone.Objects,
+		Explainer: standalone.Explainer, Objects: standalone.Objects, Differ: standalone.Differ,
 		Cluster: func(ctx context.Context, o snapshot.Options) (cli.Cluster, error) { return snapshot.Open(ctx, o) },
 	}
 	os.Exit(cli.Main(ctx, os.Args[1:], program, os.Stdout, os.Stderr))

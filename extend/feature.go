@@ -59,8 +59,9 @@ type Feature[S, V any] struct {
 	JudgeAgents func(q Request) []Verdict
 	// Decide tells what each level of a value says of a request whose Agent is known; nil: nothing.
 	Decide func(q Request, v V) []Decision
-	// Grants are who may ask for what, where all of some values hold; nil: it can't be told.
-	Grants func(all []V) []Grant
+	// Grants are who may ask for what, where all of some values hold. Callers, and what they may ask for, are those that
+	// the values name, and those that others name. nil: it can't be told.
+	Grants func(all, others []V) []Grant
 	// Certificates are the fields of a policy's spec that take only callers with certificates, if the feature is
 	// EachLevel; nil: there are none.
 	Certificates func(stated EachPolicy) (fields []string)
@@ -184,7 +185,7 @@ type Declared struct {
 	Judge  func(q Request, shown []byte) []Verdict         // of what Value.Shown wrote
 	Words  func(shown []byte) []string
 	Decide func(q Request, shown []byte) []Decision
-	Grants func(shown []string) []Grant
+	Grants func(shown, others []string) []Grant
 	// JudgeAgents and Certificates are as the Feature's.
 	JudgeAgents  func(q Request) []Verdict
 	Certificates func(stated EachPolicy) (fields []string)
@@ -260,13 +261,7 @@ func (f Feature[S, V]) Plug() Plugin {
 		d.Decide = func(q Request, shown []byte) []Decision { return f.Decide(q, typed[V](shown)) }
 	}
 	if f.Grants != nil {
-		d.Grants = func(shown []string) []Grant {
-			var all []V
-			for _, text := range shown {
-				all = append(all, typed[V]([]byte(text)))
-			}
-			return f.Grants(all)
-		}
+		d.Grants = func(shown, others []string) []Grant { return f.Grants(allTyped[V](shown), allTyped[V](others)) }
 	}
 	if f.Words != nil {
 		d.Words = func(shown []byte) []string { return f.Words(typed[V](shown)) }
@@ -311,6 +306,13 @@ func typed[V any](shown []byte) (v V) {
 		panic(fmt.Sprintf("extend: a value that was written can't be read: %v", err))
 	}
 	return v
+}
+
+func allTyped[V any](shown []string) (all []V) {
+	for _, text := range shown {
+		all = append(all, typed[V]([]byte(text)))
+	}
+	return all
 }
 
 func must(b []byte, err error) []byte {

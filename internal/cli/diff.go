@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -32,6 +33,8 @@ func diffCommand(p Program) *cobra.Command {
 that would be added, removed or changed, requests that would go elsewhere, and what would be refused. Nothing is
 applied.
 
+With --dir, the objects are compared with those of another folder; no Cardea has to run.
+
 With --kube, the objects are compared with those of the cluster that kubectl would ask, which are read with your own
 permissions; no Cardea has to run. What its proxies rejected is then not known.
 
@@ -44,6 +47,9 @@ read.`,
 
   # If it replaced the folder that is served
   cardea diff my-gateways --prune
+
+  # Against another folder
+  cardea diff my-gateways --dir main/my-gateways --prune
 
   # Against the cluster that kubectl uses
   cardea diff deploy/gateways --kube
@@ -74,6 +80,7 @@ read.`,
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitError{err, 2} })
 	f := cmd.Flags()
 	bindServer(cmd, &o.server)
+	f.StringVar(&o.dir, "dir", "", "compare with the objects of this folder (or file) instead of asking a running Cardea")
 	bindKube(cmd, &o.kubeOptions, ", instead of asking a running Cardea")
 	bindNamespace(cmd, &o.offline)
 	f.BoolVar(&o.prune, "prune", false, "treat objects that DIR does not declare as removed")
@@ -106,12 +113,17 @@ func printDiff(w io.Writer, report diff.Report, output string) (err error) {
 type diffOptions struct {
 	offline standalone.Options
 	server  string
+	dir     string // compared with; "": a running Cardea's objects, or a cluster's
 	kubeOptions
 	prune bool
 }
 
 func runDiff(cmd *cobra.Command, p Program, o *diffOptions, dir string) (report diff.Report, err error) {
-	if err := o.notWith("--server", o.server, asksServer); err != nil {
+	err = cmp.Or(o.notWith("--server", o.server, asksServer), o.notWith("--dir", o.dir, "reads files"))
+	if o.dir != "" && o.server != "" {
+		err = errors.New("--dir and --server can't be used together: --dir reads files, --server asks a running Cardea")
+	}
+	if err != nil {
 		return report, err
 	}
 	o.offline.Bind = []string{"127.0.0.1"}
@@ -135,6 +147,16 @@ func runDiff(cmd *cobra.Command, p Program, o *diffOptions, dir string) (report 
 	if c != nil {
 		defer warn(cmd, c)
 		return c.Diff(cmd.Context(), edit)
+	}
+	if o.dir != "" {
+		if err := offline(cmd, o.dir, &o.offline); err != nil {
+			return report, err
+		}
+		d, err := p.Differ(cmd.Context(), o.offline)
+		if err != nil {
+			return report, err
+		}
+		return d.Diff(edit)
 	}
 	body, err := json.Marshal(edit)
 	if err != nil {

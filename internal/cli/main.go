@@ -12,6 +12,7 @@ import (
 
 	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/dialect"
+	"cardea.dev/cardea/internal/diff"
 	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/server"
 	"cardea.dev/cardea/internal/snapshot"
@@ -36,6 +37,8 @@ type Program struct {
 	Objects func(context.Context, standalone.Options) ([]map[string]any, error)
 	// Explainer answers `cardea explain` for a folder.
 	Explainer func(context.Context, standalone.Options) (admin.Explainer, error)
+	// Differ answers `cardea diff` for a folder.
+	Differ func(context.Context, standalone.Options) (*diff.Differ, error)
 	// Cluster reads a cluster once.
 	Cluster func(context.Context, snapshot.Options) (Cluster, error)
 }

@@ -29,10 +29,12 @@ type Report struct {
 	// DataPlanes of Gateways that are told of, where Gateways have several, and those that would change:
 	// "infra/edge: Envoy, would be EnvoyConfigMap"
 	DataPlanes []string  `json:"dataPlanes,omitempty"`
-	Routes     []Route   `json:"routes,omitempty"`    // of route tables
-	Resources  []string  `json:"resources,omitempty"` // others that proxies get: "+ shop/web: Cluster service/shop/web/80"
-	Requests   []Request `json:"requests,omitempty"`  // that would go elsewhere
-	More       int       `json:"more,omitempty"`      // requests of that kind that are not listed
+	Routes     []Route   `json:"routes,omitempty"`     // of route tables
+	Resources  []string  `json:"resources,omitempty"`  // others that proxies get: "+ shop/web: Cluster web"
+	Requests   []Request `json:"requests,omitempty"`   // that would go elsewhere
+	More       int       `json:"more,omitempty"`       // requests of that kind that are not listed
+	Access     []Access  `json:"access,omitempty"`     // who would gain or lose what of servers of MCP
+	MoreAccess int       `json:"moreAccess,omitempty"` // changes of that kind that are not listed
 	// routes that differ or lead to a backend that moves, and whose requests are too many to compare
 	Unasked  int      `json:"unasked,omitempty"`
 	Refused  []string `json:"refused,omitempty"`  // what would be wrong, and is not now
@@ -61,7 +63,7 @@ type Request struct {
 
 // IsEmpty tells whether nothing would change.
 func (r Report) IsEmpty() bool {
-	return len(r.Objects)+len(r.Routes)+len(r.Resources)+len(r.Requests)+len(r.Refused)+len(r.Warnings) == 0
+	return len(r.Objects)+len(r.Routes)+len(r.Resources)+len(r.Requests)+len(r.Access)+len(r.Refused)+len(r.Warnings) == 0
 }
 
 // Config is what a Differ asks.

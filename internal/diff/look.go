@@ -62,6 +62,10 @@ func (d *Differ) look(v flow.View) (report Report, scenes []*scene) {
 		return cmp.Or(a.key.Gateway.Compare(b.key.Gateway), strings.Compare(a.key.Name, b.key.Name))
 	})
 	scenes = d.scenes(v, tables, listeners, d.moves(v))
+	report.Access = d.access(v)
+	if more := len(report.Access) - listed; more > 0 {
+		report.Access, report.MoreAccess = report.Access[:listed], more
+	}
 	report.DataPlanes = d.dataPlanes(v, scenes)
 	return report, scenes
 }

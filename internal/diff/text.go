@@ -45,6 +45,8 @@ func (r Report) Print(w io.Writer) error {
 	if r.Unasked > 0 {
 		fmt.Fprintf(&b, "requests of %d more routes were not compared\n", r.Unasked)
 	}
+	section("who may call what", len(r.Access)+r.MoreAccess)
+	printAccess(&b, r.Access, r.MoreAccess)
 	section("refused", len(r.Refused))
 	for _, f := range r.Refused {
 		fmt.Fprintf(&b, "  %s\n", f)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -57,9 +58,9 @@ var addresses atomic.Uint32
 
 // address is a loopback address that no other test of this process uses. The process id keeps test binaries apart.
 func address() string {
-	n := addresses.Add(1)
-	pid := os.Getpid()
-	return fmt.Sprintf("127.%d.%d.%d", 1+pid/250%250, 1+pid%250, 1+n%250)
+	const each = 4000 // addresses of a process; 3,900 processes have others
+	n := os.Getpid()%3900*each + int(addresses.Add(1))%each
+	return fmt.Sprintf("127.%d.%d.%d", 1+n/250/250, 1+n/250%250, 1+n%250)
 }
 
 // Extensions are the kinds of policies with all features that Cardea has by itself.
@@ -94,6 +95,7 @@ func Start(t testing.TB, dir string, change ...func(*standalone.Options)) *Progr
 	case addr := <-listening:
 		p.Admin = "http://" + addr
 	case err := <-p.done:
+		close(p.done)
 		t.Fatalf("start: %v", err)
 	case <-time.After(Patience):
 		t.Fatal("start: the admin API does not listen")
@@ -105,12 +107,17 @@ func Start(t testing.TB, dir string, change ...func(*standalone.Options)) *Progr
 func (p *Program) Stop(t testing.TB) {
 	t.Helper()
 	p.stop()
-	err, running := <-p.done
-	if err != nil {
-		t.Errorf("stop: %v", err)
-	}
-	if running {
-		close(p.done)
+	select {
+	case err, running := <-p.done:
+		if err != nil {
+			t.Errorf("stop: %v", err)
+		}
+		if running {
+			close(p.done)
+		}
+	case <-time.After(2 * Patience):
+		stacks := make([]byte, 1<<20)
+		t.Errorf("the program does not end:\n%s", stacks[:runtime.Stack(stacks, true)])
 	}
 }
 

@@ -50,9 +50,8 @@ func (a *accessible) tell(q *asked) {
 					Rule:     fmt.Sprintf("rule %s of %s", rule.Key.Name, ref),
 					Listener: fmt.Sprintf("listener %s of %s", place.Listener.Section, place.Gateway),
 				}
-				pieces := append(q.world.Policies.At(q.view, place.Gateway, place.Listener, rule.Key),
-					q.world.Policies.AtRef(q.view, place.Listener, rule.Key, index)...)
-				grants, stated := q.world.Policies.Grants(pieces)
+				grants, stated := q.world.Policies.Grants(
+					q.world.Policies.ToBackend(q.sight(), place.Gateway, place.Listener, rule.Key, index), nil)
 				at.Grants, at.Open = grants, !stated
 				a.access.Places = append(a.access.Places, at)
 			}

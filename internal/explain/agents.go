@@ -18,11 +18,11 @@ func (q *asked) decisions(w *way, o request.Outcome, listener model.ListenerKey,
 	agent.Server = slices.ContainsFunc(place.rule.Backends, func(b model.WeightedBackend) bool { return b.MCP })
 	r := c.Request
 	r.Agent = &agent
-	for _, p := range q.world.Policies.At(q.view, w.port.Key.Gateway, listener, o.Rule) {
+	for _, p := range q.world.Policies.At(q.sight(), w.port.Key.Gateway, listener, o.Rule) {
 		list = append(list, q.world.Policies.Decisions(p, r)...)
 	}
 	for i, b := range place.rule.Backends {
-		for _, p := range q.world.Policies.AtRef(q.view, listener, o.Rule, i) {
+		for _, p := range q.world.Policies.AtRef(q.sight(), listener, o.Rule, i) {
 			for _, d := range q.world.Policies.Decisions(p, r) {
 				d.Level = b.Backend.Object.String()
 				list = append(list, d)

@@ -3,6 +3,7 @@ package explain
 import (
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/policy"
 	"cardea.dev/cardea/internal/world"
 )
 
@@ -22,6 +23,9 @@ type asked struct {
 	locate func(model.ObjectRef, string) string
 	turns  []flow.Turn
 }
+
+// sight is the view, for policies.
+func (q *asked) sight() policy.Sight { return policy.Sight{View: q.view} }
 
 // tries is how often a question begins anew because something has changed while it was worked at. Then turns have to
 // wait.

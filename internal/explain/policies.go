@@ -31,7 +31,7 @@ type PolicyLost struct {
 
 // policies are those in force for a rule at a listener.
 func (q *asked) policies(gateway model.ObjectRef, listener model.ListenerKey, rule model.RuleKey) (list []Policy) {
-	for _, p := range q.world.Policies.At(q.view, gateway, listener, rule) {
+	for _, p := range q.world.Policies.At(q.sight(), gateway, listener, rule) {
 		list = append(list, q.feature(p)...)
 	}
 	return list
@@ -77,7 +77,7 @@ func (q *asked) feature(p policy.RulePiece) (list []Policy) {
 
 // closing is why policies close the connections of a listener; "": they don't.
 func (q *asked) closing(k model.ListenerKey) string {
-	for _, p := range q.world.Policies.AtListener(q.view, k) {
+	for _, p := range q.world.Policies.AtListener(q.sight(), k) {
 		if p.Rendered.OfListener().Closed {
 			return wrong(p.Findings)
 		}

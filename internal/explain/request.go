@@ -215,7 +215,7 @@ func (q *asked) rule(w *way, o request.Outcome, listener model.ListenerKey) (Rul
 	r.Policies = q.policies(w.port.Key.Gateway, listener, key)
 	place, found := q.place(key)
 	for i := range place.rule.Backends {
-		for _, p := range q.world.Policies.AtRef(q.view, listener, key, i) {
+		for _, p := range q.world.Policies.AtRef(q.sight(), listener, key, i) {
 			r.Policies = append(r.Policies, q.feature(p)...)
 		}
 	}

@@ -4,22 +4,21 @@ import (
 	"slices"
 
 	"cardea.dev/cardea/extend"
-	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 )
 
 // At are the features that are in force or turned off for the connections of a listener, and those for a rule there.
 // Those of each kind are together, by name.
-func (m *Meaning) At(v flow.View, gateway model.ObjectRef, listener model.ListenerKey, rule model.RuleKey) (
+func (m *Meaning) At(s Sight, gateway model.ObjectRef, listener model.ListenerKey, rule model.RuleKey) (
 	list []RulePiece,
 ) {
 	if m.Levels == nil {
 		return nil
 	}
-	r, _ := flow.Get(v, m.Routes, rule.Route)
+	r, _ := see(s, m.Routes, rule.Route)
 	own := rulePieces(r.at(listener), rule)
-	levels, _ := flow.Get(v, m.byGateway, gateway)
-	list = m.AtListener(v, listener)
+	levels, _ := see(s, m.byGateway, gateway)
+	list = m.AtListener(s, listener)
 	for _, kind := range m.Store.atRules() {
 		for _, f := range kind.Features {
 			if f.EachLevel {
@@ -54,11 +53,11 @@ func (m *Meaning) At(v flow.View, gateway model.ObjectRef, listener model.Listen
 
 // AtRef are the features for the requests that a rule sends to one of its backends, the one at an index of its
 // backendRefs.
-func (m *Meaning) AtRef(v flow.View, listener model.ListenerKey, rule model.RuleKey, index int) (list []RulePiece) {
+func (m *Meaning) AtRef(s Sight, listener model.ListenerKey, rule model.RuleKey, index int) (list []RulePiece) {
 	if m.Levels == nil {
 		return nil
 	}
-	r, _ := flow.Get(v, m.Routes, rule.Route)
+	r, _ := see(s, m.Routes, rule.Route)
 	for _, of := range r.at(listener) {
 		for _, ref := range of.Refs {
 			if of.Rule == rule && ref.Index == index {
@@ -70,12 +69,12 @@ func (m *Meaning) AtRef(v flow.View, listener model.ListenerKey, rule model.Rule
 }
 
 // AtListener are the features for the connections of a listener.
-func (m *Meaning) AtListener(v flow.View, k model.ListenerKey) []RulePiece {
+func (m *Meaning) AtListener(s Sight, k model.ListenerKey) []RulePiece {
 	if m.Ports == nil {
 		return nil
 	}
-	l, _ := flow.Get(v, m.in.Plan.Listeners, k)
-	p, _ := flow.Get(v, m.Ports, l.Port)
+	l, _ := see(s, m.in.Plan.Listeners, k)
+	p, _ := see(s, m.Ports, l.Port)
 	return p.ofListener(k)
 }
 
@@ -114,20 +113,6 @@ func (m *Meaning) Decisions(p RulePiece, q extend.Request) []extend.Decision {
 		return nil
 	}
 	return f.Decide(q, []byte(p.Shown))
-}
-
-// Grants are who may ask a backend that speaks MCP for what, where a rule sends requests to it.
-func (m *Meaning) Grants(pieces []RulePiece) (list []extend.Grant, stated bool) {
-	shown := map[*Feature][]string{}
-	for _, p := range pieces {
-		if f := m.Store.feature(p.Kind, p.Feature); f != nil && f.Grants != nil && p.Shown != "" {
-			shown[f] = append(shown[f], p.Shown)
-		}
-	}
-	for f, values := range shown { // there is one
-		list = append(list, f.Grants(values)...)
-	}
-	return list, len(shown) > 0
 }
 
 // WordsOf are what a piece's feature tells of it.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/diff"
 	"cardea.dev/cardea/internal/explain"
 	"cardea.dev/cardea/internal/files"
 	"cardea.dev/cardea/internal/model"
@@ -19,6 +20,15 @@ func Explainer(_ context.Context, o Options) (admin.Explainer, error) {
 	c := explained(folder)
 	c.World, c.Offline = w, true
 	return explain.New(c), nil
+}
+
+// Differ answers what edits would change of what a folder says. No proxy is started.
+func Differ(_ context.Context, o Options) (*diff.Differ, error) {
+	w, _, err := load(o)
+	if err != nil {
+		return nil, err
+	}
+	return diff.New(diff.Config{World: w, Foretold: newClashes(w), Waits: true}), nil
 }
 
 // explained is what a folder adds to explanations: where an object stands, and what is wrong with the files.

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -73,8 +74,11 @@ func newStage(t *testing.T) *stage {
 	s := &stage{T: t, Cluster: shared.cluster, api: shared.api, namespace: "test-" + fmt.Sprint(time.Now().UnixNano())}
 	s.apply(fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: %s, labels: {%s: \"\"}}\n", s.namespace,
 		testLabel))
-	t.Cleanup(func() {
-		_ = s.Client.CoreV1().Namespaces().Delete(context.Background(), s.namespace, metav1.DeleteOptions{})
+	t.Cleanup(func() { // a test may have left the API server on its way up
+		s.until("the test's namespace is deleted", func() (string, bool) {
+			err := s.Client.CoreV1().Namespaces().Delete(context.Background(), s.namespace, metav1.DeleteOptions{})
+			return fmt.Sprint(err), err == nil || apierrors.IsNotFound(err)
+		})
 	})
 	return s
 }

@@ -31,8 +31,10 @@ func TestUninstall(t *testing.T) {
 		}
 		var left []string
 		for _, g := range list.Items {
-			left = append(left, fmt.Sprintf("%s/%s of class %s, finalizers %v, deleted at %v",
-				g.Namespace, g.Name, g.Spec.GatewayClassName, g.Finalizers, g.DeletionTimestamp))
+			ns, err := s.Client.CoreV1().Namespaces().Get(ctx, g.Namespace, metav1.GetOptions{})
+			left = append(left, fmt.Sprintf("%s/%s of class %s, finalizers %v, deleted at %v; namespace %+v, deleted at %v, %v",
+				g.Namespace, g.Name, g.Spec.GatewayClassName, g.Finalizers, g.DeletionTimestamp,
+				ns.Status, ns.DeletionTimestamp, err))
 		}
 		return strings.Join(left, "; "), len(left) == 0
 	})

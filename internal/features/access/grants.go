@@ -10,16 +10,21 @@ import (
 	"cardea.dev/cardea/extend"
 )
 
-// grants are who may ask for what, where all of some values hold: for each caller that a rule names, and for all
-// others, what rules name.
-func grants(all []Value) (list []extend.Grant) {
-	var levels []Level
+// grants are who may ask for what, where all of some values hold: for each caller that a rule names, of these values or
+// of others, and for everybody else, what rules name.
+func grants(all, others []Value) (list []extend.Grant) {
+	var levels, naming []Level
 	for _, v := range all {
 		levels = append(levels, v.Levels...)
 	}
-	for _, caller := range callersIn(levels) {
+	naming = levels
+	for _, v := range others {
+		naming = append(naming, v.Levels...)
+	}
+	messages := messagesIn(naming)
+	for _, caller := range callersIn(naming) {
 		found := false
-		for _, message := range messagesIn(levels) {
+		for _, message := range messages {
 			if g, some := granted(levels, caller, message); some {
 				list, found = append(list, g), true
 			}
