@@ -94,6 +94,11 @@ var accessLogFields = map[string]string{
 	"durationMs": "%DURATION%", "bytesReceived": "%BYTES_RECEIVED%", "bytesSent": "%BYTES_SENT%",
 	"requestId": "%REQ(X-REQUEST-ID)%", "client": "%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%",
 	"attributes": "%DYNAMIC_METADATA(" + AccessLogMetadata + ")%",
+	// Who called, what it asked a server of MCP for, and what access policies said: at each level the result and the rule.
+	"caller":    "%DOWNSTREAM_PEER_URI_SAN%",
+	"mcpMethod": "%DYNAMIC_METADATA(envoy.filters.http.mcp:method)%",
+	"mcpName":   "%DYNAMIC_METADATA(envoy.filters.http.mcp:params:name)%",
+	"access":    "%DYNAMIC_METADATA(" + rbacMetadata + ")%",
 }
 
 // AccessLogJSON are the fields of a line, as formats; own are others, which count in place of those of the same names.

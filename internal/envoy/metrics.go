@@ -51,6 +51,8 @@ const (
 	listenerMetrics = `downstream_(global_)?cx_(active|total|overflow|overload_reject)|` +
 		`ssl\.(handshake|connection_error|fail_verify_.*)`
 	requestMetrics = `downstream_(cx|rq)_(active|total|overload_close|timeout)`
+	// accessMetrics are what access policies said: of each level, and of each rule that decided. Callers are not counted.
+	accessMetrics = `filter_chain\.rbac\.access_[a-z]+_(dry_)?\.(policy\..+\.)?(shadow_)?(allowed|denied)`
 )
 
 // statistics bounds which statistics there are at all, and labels them for Prometheus. Those that are not kept take no
@@ -58,7 +60,7 @@ const (
 func statistics(gateway string) *metricsv3.StatsConfig {
 	kept := []*matcherv3.StringMatcher{
 		fullRegex(`cluster\..+\.(` + backendMetrics + `)`), fullRegex(`listener\.[^.]+\.(` + listenerMetrics + `)`),
-		fullRegex(`http\.[^.]+\.(` + requestMetrics + `)`),
+		fullRegex(`http\.[^.]+\.(` + requestMetrics + `)`), fullRegex(accessMetrics),
 	}
 	for _, prefix := range []string{
 		metricsPrefix + ".", "server.", "listener_manager.", "cluster_manager.", "control_plane.", "overload.",
@@ -72,6 +74,9 @@ func statistics(gateway string) *metricsv3.StatsConfig {
 			{TagName: "gateway", TagValue: &metricsv3.TagSpecifier_FixedValue{FixedValue: gateway}},
 			labelled("backend", `^cluster\.((.+?)\.)(?:membership_|upstream_|outlier_|ssl\.)`),
 			labelled("port", `^(?:listener|http)\.((.+?)\.)(?:downstream_|ssl\.)`),
+			labelled("level", `^filter_chain\.rbac\.(access_([a-z]+)_\.?)`),
+			labelled("mode", `^filter_chain\.rbac\.access_[a-z]+_((dry)_\.)`),
+			labelled("rule", `^filter_chain\.rbac\.access_[^.]+\.policy\.((.+)\.)(?:shadow_)?(?:allowed|denied)$`),
 		},
 		StatsMatcher: &metricsv3.StatsMatcher{StatsMatcher: &metricsv3.StatsMatcher_InclusionList{
 			InclusionList: &matcherv3.ListStringMatcher{Patterns: kept},

@@ -1,0 +1,101 @@
+package e2e
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cardea.dev/cardea/internal/figures"
+	"cardea.dev/cardea/internal/standalone"
+)
+
+// TestWhatAccessPoliciesSaidIsSeen: access logs have the caller, the tool, the decision and the rule; metrics count by
+// rule, those of policies that run dry, too, and have no callers.
+func TestWhatAccessPoliciesSaidIsSeen(t *testing.T) {
+	t.Parallel()
+	log := filepath.Join(t.TempDir(), "access.log")
+	a := prepareAgents(t)
+	const caller = "spiffe://cluster.local/ns/shop/sa/first"
+	a.certificate("first", caller)
+	a.write("policy.yaml", `apiVersion: cardea.dev/v1alpha1
+kind: AccessPolicy
+metadata: {name: tools, namespace: shop}
+spec:
+  targetRefs: [{group: agentic.networking.x-k8s.io, kind: XBackend, name: tools}]
+  rules:
+  - name: sessions
+    authorization: {type: Inline, mcp: {mcpBaseProtocolMethodsOption: MATCH_BASE_PROTOCOL_METHODS}}
+  - name: sums.and.orders
+    sources: [{type: ServiceAccount, serviceAccount: {name: first}}]
+    authorization: {type: Inline, mcp: {methods: [{name: tools/call, params: [{value: get-sum}, {value: order}]}]}}
+---
+apiVersion: cardea.dev/v1alpha1
+kind: AccessPolicy
+metadata: {name: tried, namespace: shop}
+spec:
+  targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: web}]
+  mode: DryRun
+  rules:
+  - name: no-orders
+    action: Deny
+    authorization: {type: Inline, mcp: {methods: [{name: tools/call, params: [{value: order}]}]}}
+`)
+	a.start(func(o *standalone.Options) { o.AccessLog = log })
+	a.Ready(t)
+	if out, err := a.session("first", `call get-sum {"a":1,"b":2}`, `call order {"item":"tea","amount":1}`,
+		`call get-env {}`); err != nil {
+		t.Fatal(out, err)
+	}
+	Eventually(t, func() error {
+		lines, err := logged(log)
+		if err != nil {
+			return err
+		}
+		calls := map[string]map[string]any{}
+		for _, line := range lines["tools"] {
+			if line["mcpMethod"] == "tools/call" {
+				calls[fmt.Sprint(line["mcpName"])] = line
+			}
+		}
+		for tool, want := range map[string]map[string]any{
+			"get-sum": {"access_backend_enforced_engine_result": "allowed",
+				"access_backend_enforced_effective_policy_id": "shop/tools/sums.and.orders"},
+			"order": {"access_backend_enforced_engine_result": "allowed",
+				"access_gateway_dry_shadow_engine_result":       "denied",
+				"access_gateway_dry_shadow_effective_policy_id": "shop/tried/no-orders"},
+			"get-env": {"access_backend_enforced_engine_result": "denied"},
+		} {
+			line := calls[tool]
+			if line["caller"] != caller {
+				return fmt.Errorf("%s: the caller is %v in %v", tool, line["caller"], line)
+			}
+			said, _ := line["access"].(map[string]any)
+			for key, value := range want {
+				if said[key] != value {
+					return fmt.Errorf("%s: %s is %v in %v", tool, key, said[key], line)
+				}
+			}
+		}
+		return nil
+	})
+	text, err := a.get("/proxies/shop/web/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := figures.Read(text)
+	for series, want := range map[string]float64{
+		`policy_allowed{gateway="shop/web",level="backend",rule="shop/tools/sums.and.orders"}`:            2,
+		`denied{gateway="shop/web",level="backend"}`:                                                      1,
+		`policy_shadow_denied{gateway="shop/web",level="gateway",mode="dry",rule="shop/tried/no-orders"}`: 1,
+	} {
+		if got := counted["envoy_filter_chain_rbac_"+series]; got != want {
+			t.Errorf("%s is %v, want %v", series, got, want)
+		}
+	}
+	for series := range counted {
+		if strings.Contains(series, "spiffe") {
+			t.Errorf("callers are counted: %s", series)
+		}
+	}
+}
