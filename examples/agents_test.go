@@ -25,6 +25,7 @@ func TestAgents(t *testing.T) {
 	out, err := run.CombinedOutput()
 	const refused = `  -> error: calling "tools/call": Access to this tool is forbidden.` + "\n"
 	for _, want := range []string{
+		"XBackend agents/tools has 3 tools\n", "get-sum   agents/tools/sums", "get-env   agents/tools/no-secrets",
 		"  -> get-sum\n  -> 3\n" + refused + refused, "  -> order\n" + refused + "  -> ordered 10 of tea\n" + refused,
 	} {
 		if !strings.Contains(string(out), want) {

@@ -62,6 +62,8 @@ type Feature[S, V any] struct {
 	// Grants are who may ask for what, where all of some values hold. Callers, and what they may ask for, are those that
 	// the values name, and those that others name. nil: it can't be told.
 	Grants func(all, others []V) []Grant
+	// Tools are those that the rules of some values name; nil: none are.
+	Tools func(all []V) []NamedTool
 	// Certificates are the fields of a policy's spec that take only callers with certificates, if the feature is
 	// EachLevel; nil: there are none.
 	Certificates func(stated EachPolicy) (fields []string)
@@ -186,6 +188,7 @@ type Declared struct {
 	Words  func(shown []byte) []string
 	Decide func(q Request, shown []byte) []Decision
 	Grants func(shown, others []string) []Grant
+	Tools  func(shown []string) []NamedTool
 	// JudgeAgents and Certificates are as the Feature's.
 	JudgeAgents  func(q Request) []Verdict
 	Certificates func(stated EachPolicy) (fields []string)
@@ -262,6 +265,9 @@ func (f Feature[S, V]) Plug() Plugin {
 	}
 	if f.Grants != nil {
 		d.Grants = func(shown, others []string) []Grant { return f.Grants(allTyped[V](shown), allTyped[V](others)) }
+	}
+	if f.Tools != nil {
+		d.Tools = func(shown []string) []NamedTool { return f.Tools(allTyped[V](shown)) }
 	}
 	if f.Words != nil {
 		d.Words = func(shown []byte) []string { return f.Words(typed[V](shown)) }

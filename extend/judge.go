@@ -21,6 +21,9 @@ type Decision = request.Decision
 // Grant is what some callers may ask for.
 type Grant = request.Grant
 
+// NamedTool is a tool that a rule names, or tools.
+type NamedTool = request.NamedTool
+
 // AnyStatus is the Status of an answer that somebody else makes, such as an authorization server.
 const AnyStatus = request.AnyStatus
 

@@ -27,6 +27,9 @@ done
   >"$work/log" 2>&1 &
 pids+=($!)
 
+echo "the server's tools, and the rules that name them:"
+"${CARDEA:-bin/cardea}" mcp inventory tools -n agents --dir "$work/objects"
+
 agent() { # its name; what it does stands in the input
   echo "$1:"
   while read -r line; do

@@ -55,35 +55,14 @@ func listAccess(cmd *cobra.Command, p Program, o *explainOptions, backend string
 	if err := o.check(); err != nil {
 		return err
 	}
-	var all []explain.Access
-	if o.reads() {
-		e, err := o.explainer(cmd, p)
-		if err != nil {
-			return err
-		}
-		for _, kind := range []model.Kind{model.KindMCPBackend, model.KindXBackend} {
-			a, err := e.Access(model.Ref(kind, cmp.Or(o.namespace, schema.DefaultNamespace), backend))
-			if err != nil {
-				return err
-			}
-			if len(a.Places) > 0 {
-				all = append(all, a)
-			}
-		}
-	} else {
-		path := "/access/" + url.PathEscape(cmp.Or(o.namespace, schema.DefaultNamespace)) + "/" + url.PathEscape(backend)
-		if err := o.ask(cmd.Context(), p, path, &all); err != nil {
-			return err
-		}
+	all, err := readAccess(cmd, p, o, backend)
+	if err != nil {
+		return err
 	}
 	if o.output == "json" {
 		encoder := json.NewEncoder(cmd.OutOrStdout())
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(all)
-	}
-	if len(all) == 0 {
-		return fmt.Errorf("no rule of a route sends requests to an XBackend %s of namespace %s", backend,
-			cmp.Or(o.namespace, schema.DefaultNamespace))
 	}
 	for _, a := range all {
 		for _, place := range a.Places {
@@ -93,6 +72,34 @@ func listAccess(cmd *cobra.Command, p Program, o *explainOptions, backend string
 		}
 	}
 	return nil
+}
+
+// readAccess asks who may ask the XBackends of a name for what: those to which requests go.
+func readAccess(cmd *cobra.Command, p Program, o *explainOptions, backend string) (all []explain.Access, err error) {
+	if o.reads() {
+		e, err := o.explainer(cmd, p)
+		if err != nil {
+			return nil, err
+		}
+		for _, kind := range []model.Kind{model.KindMCPBackend, model.KindXBackend} {
+			a, err := e.Access(model.Ref(kind, cmp.Or(o.namespace, schema.DefaultNamespace), backend))
+			if err != nil {
+				return nil, err
+			}
+			if len(a.Places) > 0 {
+				all = append(all, a)
+			}
+		}
+	} else {
+		path := "/access/" + url.PathEscape(cmp.Or(o.namespace, schema.DefaultNamespace)) + "/" + url.PathEscape(backend)
+		if err := o.ask(cmd.Context(), p, path, &all); err != nil {
+			return nil, err
+		}
+	}
+	if len(all) == 0 {
+		return nil, noPlace(o, backend)
+	}
+	return all, nil
 }
 
 func printAccess(cmd *cobra.Command, backend string, place explain.AccessPlace) error {

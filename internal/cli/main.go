@@ -66,8 +66,8 @@ objects say, and reports what is live, what is not, and why.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(standaloneCommand(p), controllerCommand(p), getCommand(p), explainCommand(p), accessCommand(p),
-		diffCommand(p), checkCommand(p), translateCommand(p),
+	root.AddCommand(standaloneCommand(p), controllerCommand(p), getCommand(p), explainCommand(p),
+		accessCommand(p), mcpCommand(p), diffCommand(p), checkCommand(p), translateCommand(p),
 		crdsCommand(p), buildCommand(), versionCommand(p))
 	root.SetVersionTemplate("cardea {{.Version}}\n")
 	root.SetArgs(args)

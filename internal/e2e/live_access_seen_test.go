@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -39,7 +40,9 @@ spec:
   rules:
   - name: no-orders
     action: Deny
-    authorization: {type: Inline, mcp: {methods: [{name: tools/call, params: [{value: order}]}]}}
+    authorization:
+      type: Inline
+      mcp: {methods: [{name: tools/call, params: [{value: order}, {type: Prefix, value: no-such-}]}]}
 `)
 	a.start(func(o *standalone.Options) { o.AccessLog = log })
 	a.Ready(t)
@@ -79,6 +82,16 @@ spec:
 		}
 		return nil
 	})
+	inventory := exec.Command(Build(t), "mcp", "inventory", "tools", "-n", "shop", "--server", a.Admin)
+	out, err := inventory.CombinedOutput()
+	for _, want := range []string{
+		"XBackend shop/tools has 3 tools", "get-sum shop/tools/sums.and.orders adds two numbers", "get-env -",
+		"the server has no tool no-such-*, which shop/tried/no-orders names",
+	} {
+		if !strings.Contains(strings.Join(strings.Fields(string(out)), " "), want) || inventory.ProcessState.ExitCode() != 1 {
+			t.Errorf("want %s in %s (%v)", want, out, err)
+		}
+	}
 	text, err := a.get("/proxies/shop/web/metrics")
 	if err != nil {
 		t.Fatal(err)

@@ -2,10 +2,13 @@ package explain
 
 import (
 	"fmt"
+	"net"
 	"slices"
+	"strconv"
 
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/plan"
 	"cardea.dev/cardea/internal/request"
 )
 
@@ -13,6 +16,21 @@ import (
 type Access struct {
 	Backend string        `json:"backend"` // "XBackend shop/tools"
 	Places  []AccessPlace `json:"places,omitempty"`
+	Server  *Server       `json:"server,omitempty"` // nil: no proxy sends it requests
+}
+
+// Server is where a backend takes messages of MCP.
+type Server struct {
+	Addresses []string `json:"addresses,omitempty"` // "10.0.0.7:8080", "tools.example:443"
+	Path      string   `json:"path,omitempty"`      // "": wherever a request goes
+	TLS       *TLS     `json:"tls,omitempty"`       // nil: plaintext
+}
+
+// TLS is how a Server is spoken to.
+type TLS struct {
+	Hostname    string `json:"hostname"`              // asked for, and in the certificate
+	CA          string `json:"ca,omitempty"`          // who may sign the certificate, in PEM; "": whom the system trusts
+	Certificate string `json:"certificate,omitempty"` // the Secret that proxies show; "": none
 }
 
 // AccessPlace is a rule at a listener.
@@ -20,6 +38,8 @@ type AccessPlace struct {
 	Rule     string          `json:"rule"`     // "rule tools of HTTPRoute shop/web"
 	Listener string          `json:"listener"` // "listener https of Gateway infra/edge"
 	Grants   []request.Grant `json:"grants,omitempty"`
+	// Tools are those that rules name.
+	Tools []request.NamedTool `json:"tools,omitempty"`
 	// Open: no access policy is stated, so everybody may ask for everything.
 	Open bool `json:"open,omitempty"`
 }
@@ -50,13 +70,43 @@ func (a *accessible) tell(q *asked) {
 					Rule:     fmt.Sprintf("rule %s of %s", rule.Key.Name, ref),
 					Listener: fmt.Sprintf("listener %s of %s", place.Listener.Section, place.Gateway),
 				}
-				grants, stated := q.world.Policies.Grants(
-					q.world.Policies.ToBackend(q.sight(), place.Gateway, place.Listener, rule.Key, index), nil)
-				at.Grants, at.Open = grants, !stated
+				pieces := q.world.Policies.ToBackend(q.sight(), place.Gateway, place.Listener, rule.Key, index)
+				grants, stated := q.world.Policies.Grants(pieces, nil)
+				at.Grants, at.Open, at.Tools = grants, !stated, q.world.Policies.Tools(pieces)
+				if a.access.Server == nil {
+					a.access.Server = q.server(plan.BackendKey{Gateway: place.Gateway, Backend: rule.Backends[index].Backend})
+				}
 				a.access.Places = append(a.access.Places, at)
 			}
 		}
 	}
+}
+
+// server is where a backend is for the proxies of a Gateway.
+func (q *asked) server(key plan.BackendKey) *Server {
+	b, found := flow.Get(q.view, q.world.Plan.Backends, key)
+	if !found {
+		return nil
+	}
+	var s Server
+	if b.Hostname != "" {
+		s.Addresses = []string{net.JoinHostPort(b.Hostname, strconv.Itoa(int(b.HostPort)))}
+	}
+	for _, e := range b.Endpoints {
+		s.Addresses = append(s.Addresses, net.JoinHostPort(e.Address, strconv.Itoa(int(e.Port))))
+	}
+	if b.TLS != nil {
+		s.TLS = &TLS{Hostname: b.TLS.Hostname, CA: b.TLS.CA}
+		if b.TLS.Certificate != (model.ObjectRef{}) {
+			s.TLS.Certificate = b.TLS.Certificate.String()
+		}
+	}
+	if key.Backend.Object.Kind() == model.KindMCPBackend {
+		if o, found := flow.Get(q.view, q.world.Sources.MCPBackends.Collection(), key.Backend.Object); found {
+			s.Path = o.Spec.MCP.Path
+		}
+	}
+	return &s
 }
 
 // Access tells who may ask a backend for what.

@@ -28,6 +28,15 @@ func (m *Meaning) Grants(pieces, others []RulePiece) (list []extend.Grant, state
 	return list, stated
 }
 
+// Tools are those that the rules of pieces name.
+func (m *Meaning) Tools(pieces []RulePiece) []extend.NamedTool {
+	f, values := m.granting(pieces)
+	if f == nil || f.Tools == nil {
+		return nil
+	}
+	return f.Tools(values)
+}
+
 // granting is the feature that grants, and what it shows in pieces.
 func (m *Meaning) granting(pieces []RulePiece) (f *Feature, shown []string) {
 	for _, p := range pieces {

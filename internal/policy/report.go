@@ -104,6 +104,7 @@ func (m *Meaning) tellings() *flow.Collection[model.ObjectRef, flow.Members[plac
 				t.Large = append(t.Large, l)
 			}
 		}
+		t.Findings = append(t.Findings, r.findings()...)
 		return t, len(t.mentions()) > 0
 	}, func(k model.PortKey, p Port) (told, bool) {
 		var t told

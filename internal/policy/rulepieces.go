@@ -28,12 +28,27 @@ type RulePieces struct {
 	Fields []byte
 	// Refs are the pieces of its backendRefs for which a policy states something.
 	Refs []RefPieces
+	// Findings are on what no policy states.
+	Findings []Finding
 }
 
 // RulePiece is a feature of a kind at a rule or a backend.
 type RulePiece struct {
 	Kind model.Kind
 	Piece
+}
+
+// empty tells whether nothing is stated for the rule.
+func (r RulePieces) empty() bool { return len(r.Pieces)+len(r.Fields)+len(r.Refs) == 0 }
+
+// findings are those on what no policy states, at all places.
+func (r Route) findings() (list []Finding) {
+	for _, rules := range append([]PlacePieces{{Rules: r.Rules}}, r.At...) {
+		for _, rule := range rules.Rules {
+			list = append(list, rule.Findings...)
+		}
+	}
+	return list
 }
 
 // pieces are those of all rules, at all places.
@@ -73,6 +88,9 @@ func joined[T any](list, more []T) []T {
 
 func settingsOfRules(list []RulePieces) (all []plan.RuleSettings) {
 	for _, r := range list {
+		if r.empty() {
+			continue
+		}
 		own := plan.RuleSettings{Rule: r.Rule, Fields: r.Fields}
 		for _, p := range r.Pieces {
 			own.Own = joined(joined(own.Own, p.Agents), p.Rendered.Settings)

@@ -56,7 +56,7 @@ func (q *routeScope) at(place model.Place) (list []RulePieces) {
 			r.add(&p)
 			r.addRefs(&p)
 		}
-		if len(p.Pieces)+len(p.Fields)+len(p.Refs) > 0 {
+		if !p.empty() || len(p.Findings) > 0 {
 			list = append(list, p)
 		}
 	}
@@ -72,6 +72,7 @@ func (r *ruleScope) add(out *RulePieces) {
 		stating = r.withAnew(stating, index)
 	}
 	agents := r.agents(stating, index)
+	out.Findings = append(out.Findings, r.forgotten(stating, index)...)
 	if len(stating)+len(index.Inherits)+len(index.Holds)+len(agents) == 0 && !upgrade && !direct {
 		return
 	}

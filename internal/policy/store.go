@@ -31,7 +31,9 @@ type Store struct {
 	touched  *flow.Collection[model.ObjectRef, members] // objects that policies target
 	// selected is what each policy selects.
 	selected *flow.Collection[model.ObjectRef, members]
-	namings  *namings
+	// servers are the policies on XBackends, by namespace.
+	servers *flow.Collection[serversKey, members]
+	namings *namings
 	names    names
 }
 
@@ -151,6 +153,7 @@ func NewStore(in *kinds.Sources, declared []*extend.Declared, namespace string) 
 	s.touched = flow.Group(attachments, "policy/touched", func(k attachmentKey, _ *policy) []model.ObjectRef {
 		return []model.ObjectRef{k.Target.Object}
 	}, flow.ByKey)
+	s.servers = s.newServers(attachments)
 	s.namings, s.names = s.newNamings(in), s.newNames()
 	return s, nil
 }

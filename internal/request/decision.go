@@ -10,6 +10,13 @@ type Decision struct {
 	Near []string `json:"near,omitempty"`
 }
 
+// NamedTool is a tool that a rule names, or tools.
+type NamedTool struct {
+	Rule       string `json:"rule"`       // "shop/tools/sums"
+	Words      string `json:"words"`      // "get-*"
+	Expression string `json:"expression"` // of RE2, of all of the name
+}
+
 // Grant is what some callers may ask for.
 type Grant struct {
 	Caller string `json:"caller"` // in words: a SPIFFE ID, "spiffe://test/*", "everybody else"

@@ -49,7 +49,8 @@ var Feature = extend.Feature[extend.Each, Value]{
 	Kind: extend.AccessPolicy, Name: extend.Whole, Schema: schema, Levels: extend.AtRule | extend.AtRuleBackend,
 	EachLevel: true, OnInvalid: extend.Keep, UnlessUpgrade: true,
 	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render, Agents: parse}, Judge: judge, JudgeAgents: judgeMessage,
-	Certificates: certificates, Decide: decide, Grants: grants, Refers: refers,
+	Certificates: certificates, Decide: decide, Grants: grants, Tools: tools,
+	Refers: refers,
 }
 
 // read takes what each policy states. A policy that can't be served closes its level.
