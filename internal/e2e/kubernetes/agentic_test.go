@@ -199,7 +199,8 @@ spec:
 `, s.namespace, s.ofTester()))
 	s.policyIs(xaccessNew, "pruned", "Accepted=False Invalid: apply it again as v1alpha1", programmed+"=True")
 	s.noSession("pruned", "denied", agent)
-	if err := s.Client.RESTClient().Delete().AbsPath(s.policyPath(xaccessNew, "pruned")).Do(s.Context()).Error(); err != nil {
+	gone := s.Client.RESTClient().Delete().AbsPath(s.policyPath(xaccessNew, "pruned")).Do(s.Context())
+	if err := gone.Error(); err != nil {
 		s.Fatal(err)
 	}
 	s.xaccess("pruned", "pruned", "Allow", s.ofTester(), inline(base, call("get-sum")))

@@ -35,7 +35,8 @@ func (s *stage) tools(gateways ...string) {
 	authority := testcert.Authority("tools")
 	s.secret("cert", corev1.SecretTypeTLS, authority.Server(toolsHost).Data())
 	s.secret("authority", corev1.SecretTypeOpaque, map[string][]byte{"ca.crt": authority.Certificate})
-	objects := dataPlane(s.namespace, "small", "{pod: {drainSeconds: 1}}") + service(s.namespace, "everything", "everything")
+	objects := dataPlane(s.namespace, "small", "{pod: {drainSeconds: 1}}") +
+		service(s.namespace, "everything", "everything")
 	for _, name := range gateways {
 		objects += gateway(s.namespace, name, small, "listeners: [{name: https, port: 443, protocol: HTTPS, tls: "+
 			"{certificateRefs: [{name: cert}]}}], tls: {frontend: {default: {validation: {caCertificateRefs: "+
@@ -147,7 +148,7 @@ func (s *stage) outcome(p *corev1.Pod) (lines []string, ok bool) {
 // rawAgent sends requests without an SDK: its lines are METHOD BODY, and an answer is STATUS BODY. The session that an
 // answer names is that of the requests that follow.
 var rawAgent = e2e.Agent{Name: "curl", Command: []string{"sh", "-c", `while read -r method body; do
-curl -s -D /tmp/headers -o /tmp/body -w '%{http_code} ' --cacert "$CA" --cert "$CERT" --connect-to "::$ADDRESS" \
+curl -sS -D /tmp/headers -o /tmp/body -w '%{http_code} ' --cacert "$CA" --cert "$CERT" --connect-to "::$ADDRESS" \
 	-X "$method" ${session:+-H "mcp-session-id: $session"} -H 'mcp-protocol-version: 2025-11-25' \
 	-H 'content-type: application/json' -H 'accept: application/json, text/event-stream' ${body:+--data-raw "$body"} "$1"
 tr -d '\r\n' </tmp/body; echo
