@@ -7,7 +7,7 @@ PARALLEL := -p 2
 RACE := $(addprefix ./internal/,flow/... xds/... proxyfiles/... files/... process/... admin/... kube/... status/... deploy/... certs/... identity/... workload/... server/...)
 
 .DEFAULT_GOAL := all
-.PHONY: agents all build lint test demo cluster conformance suite bench calls golden generate image release envoy prometheus h2load kubernetes clean help
+.PHONY: agents all build lint test demo cluster conformance suite bench calls golden generate image release envoy prometheus h2load mcp kubernetes clean help
 
 all: build lint test ## build, lint and test
 
@@ -18,7 +18,7 @@ lint: ## run go vet and gofmt
 	$(GO) vet $(PARALLEL) ./...
 	@bad=$$($$($(GO) env GOROOT)/bin/gofmt -l .); [ -z "$$bad" ] || { echo "not formatted (gofmt -w would):"; echo "$$bad"; exit 1; }
 
-test: envoy kubernetes prometheus h2load lint ## run all tests
+test: envoy kubernetes prometheus h2load mcp lint ## run all tests
 	$(GO) test $(PARALLEL) -timeout 40m ./...
 	$(GO) test -C extend/schemagen $(PARALLEL) ./...
 	@if command -v "$$($(GO) env CC)" >/dev/null; then set -x; $(GO) test $(PARALLEL) -race -timeout 30m $(RACE); \
@@ -82,6 +82,9 @@ prometheus: ## get Prometheus into the cache folder, where it comes from a Debia
 
 h2load: ## get h2load into the cache folder, where it comes from a Debian package
 	@hack/get-h2load.sh >/dev/null || true
+
+mcp: ## get a server of tools and clients of other languages into the cache folder; needs node, npm and python3
+	@hack/get-mcp.sh >/dev/null || true
 
 kubernetes: ## build the programs of the test cluster into the cache folder: once, 7 minutes
 	@[ "$$(uname -s) $$(id -u)" != "Linux 0" ] || hack/get-cluster.sh >/dev/null

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,6 +24,28 @@ func authorizer(name string) http.Handler {
 	server := grpc.NewServer()
 	authv3.RegisterAuthorizationServer(server, check{name: name})
 	return server
+}
+
+// ToolsAuthorizer speaks that protocol, too: it denies calls of some tools, of which proxies tell the name, and allows
+// all else.
+func ToolsAuthorizer(denied ...string) *grpc.Server {
+	server := grpc.NewServer()
+	authv3.RegisterAuthorizationServer(server, toolsCheck{denied: denied})
+	return server
+}
+
+type toolsCheck struct {
+	authv3.UnimplementedAuthorizationServer
+	denied []string
+}
+
+func (c toolsCheck) Check(_ context.Context, r *authv3.CheckRequest) (*authv3.CheckResponse, error) {
+	message := r.GetAttributes().GetMetadataContext().GetFilterMetadata()["envoy.filters.http.mcp"].GetFields()
+	code := codes.OK
+	if tool := message["params"].GetStructValue().GetFields()["name"].GetStringValue(); slices.Contains(c.denied, tool) {
+		code = codes.PermissionDenied
+	}
+	return &authv3.CheckResponse{Status: &status.Status{Code: int32(code)}}, nil
 }
 
 type check struct {

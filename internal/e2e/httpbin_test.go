@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -25,22 +26,13 @@ type httpbin struct {
 // prepareHTTPBin starts the backend and makes a stage with a Gateway; the caller writes routes, and starts the stage.
 func prepareHTTPBin(t *testing.T) *httpbin {
 	t.Helper()
-	process := exec.Command(builtPart(t, "httpbin"))
-	out, err := process.StdoutPipe()
-	if err == nil {
-		err = process.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = process.Process.Kill()
-		_ = process.Wait()
-	})
+	listens := started(t, exec.Command(builtPart(t, "httpbin")))
 	b := &httpbin{stage: prepare(t, t.TempDir(), archive("gateway.yaml", gatewayFile(80)))}
-	if _, err := fmt.Fscan(out, &b.port); err != nil {
+	port, err := strconv.Atoi(listens)
+	if err != nil {
 		t.Fatalf("httpbin tells no port: %v", err)
 	}
+	b.port = port
 	b.ports["httpbin"] = b.port
 	transport := &http.Transport{
 		DisableCompression: true,

@@ -16,21 +16,11 @@ import (
 func TestWhatAccessPoliciesSaidIsSeen(t *testing.T) {
 	t.Parallel()
 	log := filepath.Join(t.TempDir(), "access.log")
-	a := prepareAgents(t)
+	a, agent := prepareAgents(t, goServer(t)), GoAgent(t)
 	const caller = "spiffe://cluster.local/ns/shop/sa/first"
 	a.certificate("first", caller)
-	a.write("policy.yaml", `apiVersion: cardea.dev/v1alpha1
-kind: AccessPolicy
-metadata: {name: tools, namespace: shop}
-spec:
-  targetRefs: [{group: agentic.networking.x-k8s.io, kind: XBackend, name: tools}]
-  rules:
-  - name: sessions
-    authorization: {type: Inline, mcp: {mcpBaseProtocolMethodsOption: MATCH_BASE_PROTOCOL_METHODS}}
-  - name: sums.and.orders
-    sources: [{type: ServiceAccount, serviceAccount: {name: first}}]
-    authorization: {type: Inline, mcp: {methods: [{name: tools/call, params: [{value: get-sum}, {value: order}]}]}}
----
+	a.write("policy.yaml", toolsPolicyFile(
+		toolRule("sums.and.orders", account("first"), "{value: get-sum}", "{value: order}"))+`---
 apiVersion: cardea.dev/v1alpha1
 kind: AccessPolicy
 metadata: {name: tried, namespace: shop}
@@ -46,7 +36,7 @@ spec:
 `)
 	a.start(func(o *standalone.Options) { o.AccessLog = log })
 	a.Ready(t)
-	if out, err := a.session("first", `call get-sum {"a":1,"b":2}`, `call order {"item":"tea","amount":1}`,
+	if out, err := a.session(agent, "first", `call get-sum {"a":1,"b":2}`, `call order {"item":"tea","amount":1}`,
 		`call get-env {}`); err != nil {
 		t.Fatal(out, err)
 	}

@@ -1,31 +1,14 @@
 package e2e
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
 	"testing"
 
 	"cardea.dev/cardea/internal/standalone"
 )
-
-// h2load is the path of that program.
-func h2load(t *testing.T) string {
-	t.Helper()
-	command := exec.Command("../../hack/get-h2load.sh")
-	command.Stderr = t.Output()
-	out, err := command.Output()
-	if err != nil && os.Getenv("CI") == "" {
-		t.Skip("there is no h2load: hack/get-h2load.sh")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(string(out))
-}
 
 // statusCodes is a line of h2load's report: how many answers there were of each class of statuses.
 var statusCodes = regexp.MustCompile(`(?m)^status codes: (\d+) 2xx, (\d+) 3xx, (\d+) 4xx, (\d+) 5xx$`)
@@ -56,7 +39,7 @@ func (s *stage) loads(t *testing.T, program string, requests, streams int, url s
 // another policy has changed.
 func TestLimitUnderLoad(t *testing.T) {
 	t.Parallel()
-	program := h2load(t)
+	program := Fetched(t, "h2load")
 	b := prepareHTTPBin(t)
 	b.behind("limited", "rateLimits: [{name: twenty, requests: 20, interval: 1h}]")
 	b.behind("other", "")
@@ -81,7 +64,7 @@ func TestLimitUnderLoad(t *testing.T) {
 // counts them.
 func TestBackendLimitsUnderLoad(t *testing.T) {
 	t.Parallel()
-	program := h2load(t)
+	program := Fetched(t, "h2load")
 	b := prepareHTTPBin(t)
 	const requests, few = 64, 4
 	tests := []struct{ name, limits, path, counter string }{

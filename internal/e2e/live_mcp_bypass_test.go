@@ -21,11 +21,20 @@ type attack struct {
 	name   string
 	header map[string]string // in place of what clients send
 	body   []byte
-	// executed: the server runs the tool if it is asked directly.
-	executed bool
+	// executed: the servers that run the tool if they are asked directly.
+	executed servers
 	// harmless: no server takes it for a call of the tool, and it may pass as what it is.
 	harmless bool
 }
+
+// servers are some of the real ones.
+type servers uint8
+
+const (
+	byGo servers = 1 << iota
+	byTypeScript
+	byBoth = byGo | byTypeScript
+)
 
 // forbidden is a plain call of the forbidden tool, and allowed one of the other.
 const (
@@ -48,37 +57,38 @@ func attacks() []attack {
 	}
 	deep := strings.Repeat(`{"x":`, 400) + "1" + strings.Repeat("}", 400)
 	return []attack{
-		{name: "plain", body: []byte(forbidden), executed: true},
+		{name: "plain", body: []byte(forbidden), executed: byBoth},
 		{name: "content type in other letters", header: map[string]string{"content-type": "Application/JSON"},
-			body: []byte(forbidden), executed: true},
+			body: []byte(forbidden), executed: byBoth},
 		{name: "content type with a charset", header: map[string]string{"content-type": "application/json; charset=utf-8"},
-			body: []byte(forbidden), executed: true},
+			body: []byte(forbidden), executed: byBoth},
 		{name: "content type of text", header: map[string]string{"content-type": "text/plain"}, body: []byte(forbidden)},
 		{name: "no content type", header: map[string]string{"content-type": ""}, body: []byte(forbidden)},
 		{name: "accepts families", header: map[string]string{"accept": "application/*, text/*"}, body: []byte(forbidden),
-			executed: true},
-		{name: "accepts all", header: map[string]string{"accept": "*/*"}, body: []byte(forbidden), executed: true},
+			executed: byGo},
+		{name: "accepts all", header: map[string]string{"accept": "*/*"}, body: []byte(forbidden), executed: byGo},
 		{name: "a name in a header", header: map[string]string{"mcp-name": "get-sum", "mcp-method": "tools/call"},
-			body: []byte(forbidden), executed: true},
-		{name: "batch", body: []byte("[" + forbidden + "]")},
-		{name: "batch of both", body: []byte("[" + allowed + "," + forbidden + "]")},
-		{name: "byte order mark", body: []byte("\xef\xbb\xbf" + forbidden)},
-		{name: "padding before the method", body: []byte(`{` + padding + forbidden[1:]), executed: true},
-		{name: "padding before the name", body: call(`{` + padding + `"name":"get-env","arguments":{}}`), executed: true},
+			body: []byte(forbidden), executed: byBoth},
+		{name: "batch", body: []byte("[" + forbidden + "]"), executed: byTypeScript},
+		{name: "batch of both", body: []byte("[" + strings.Replace(allowed, `"id":7`, `"id":8`, 1) + "," + forbidden + "]"),
+			executed: byTypeScript},
+		{name: "byte order mark", body: []byte("\xef\xbb\xbf" + forbidden), executed: byTypeScript},
+		{name: "padding before the method", body: []byte(`{` + padding + forbidden[1:]), executed: byBoth},
+		{name: "padding before the name", body: call(`{` + padding + `"name":"get-env","arguments":{}}`), executed: byBoth},
 		{name: "padding in _meta", body: call(`{"_meta":{"x":"` + padding + `"},"name":"get-env","arguments":{}}`),
-			executed: true},
+			executed: byBoth},
 		{name: "allowed, padding, forbidden", body: call(`{"name":"get-sum",` + padding + `"name":"get-env","arguments":{}}`),
-			executed: true},
+			executed: byBoth},
 		{name: "names twice, forbidden first", body: call(`{"name":"get-env","name":"get-sum","arguments":{}}`)},
 		{name: "methods twice", body: []byte(`{"jsonrpc":"2.0","id":7,"method":"ping","method":"tools/call","params":` +
-			`{"name":"get-env","arguments":{}}}`), executed: true},
+			`{"name":"get-env","arguments":{}}}`), executed: byBoth},
 		{name: "params twice", body: []byte(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"get-sum"},` +
-			`"params":{"name":"get-env","arguments":{}}}`), executed: true},
+			`"params":{"name":"get-env","arguments":{}}}`), executed: byBoth},
 		{name: "two documents, allowed first", body: []byte(allowed + forbidden)},
-		{name: "two documents, forbidden first", body: []byte(forbidden + "\n" + allowed), executed: true},
-		{name: "an answer with a method", body: []byte(forbidden[:len(forbidden)-1] + `,"result":{}}`), executed: true},
+		{name: "two documents, forbidden first", body: []byte(forbidden + "\n" + allowed), executed: byGo},
+		{name: "an answer with a method", body: []byte(forbidden[:len(forbidden)-1] + `,"result":{}}`), executed: byGo},
 		{name: "an error with a method", body: []byte(forbidden[:len(forbidden)-1] + `,"error":{"code":1,"message":"x"}}`),
-			executed: true},
+			executed: byGo},
 		{name: "only a name in other letters", body: call(`{"Name":"get-env","arguments":{}}`)},
 		{name: "a name in other letters, too",
 			body: call(`{"name":"get-sum","Name":"get-env","arguments":{}}`), harmless: true},
@@ -89,18 +99,18 @@ func attacks() []attack {
 		{name: "params a list", body: call(`["get-env"]`)},
 		{name: "a NUL in the name", body: call(`{"name":"get-env\u0000","arguments":{}}`)},
 		{name: "escapes", body: []byte(`{"jsonrpc":"2.0","id":7,"method":"tools\/call","params":{"name":"get\u002denv",` +
-			`"arguments":{}}}`), executed: true},
+			`"arguments":{}}}`), executed: byBoth},
 		{name: "compressed", header: map[string]string{"content-encoding": "gzip"}, body: zipped.Bytes()},
 		{name: "compressed, and not said", body: zipped.Bytes()},
 		{name: "UTF-16", header: map[string]string{"content-type": "application/json; charset=utf-16"}, body: wide},
 		{name: "cut off", body: []byte(forbidden[:len(forbidden)-2])},
-		{name: "something behind", body: []byte(forbidden + "x"), executed: true},
+		{name: "something behind", body: []byte(forbidden + "x"), executed: byGo},
 		{name: "no version", body: []byte(strings.Replace(forbidden, `"jsonrpc":"2.0",`, "", 1))},
-		{name: "deep", body: call(`{"_meta":` + deep + `,"name":"get-env","arguments":{}}`), executed: true},
+		{name: "deep", body: call(`{"_meta":` + deep + `,"name":"get-env","arguments":{}}`), executed: byBoth},
 		{name: "2 MiB", body: call(`{"_meta":{"x":"` + strings.Repeat("x", 2<<20) + `"},"name":"get-env","arguments":{}}`),
-			executed: true},
+			executed: byBoth},
 		{name: "not UTF-8", body: call("{\"_meta\":{\"x\":\"\xff\xfe\"},\"name\":\"get-env\",\"arguments\":{}}"),
-			executed: true},
+			executed: byBoth},
 		{name: "a comment", body: []byte(`/* */` + forbidden)},
 		{name: "a comma behind", body: call(`{"name":"get-env","arguments":{},}`)},
 	}
@@ -110,20 +120,19 @@ func attacks() []attack {
 // an unusual form does.
 func TestBypasses(t *testing.T) {
 	t.Parallel()
-	a := prepareAgents(t)
+	for mark, server := range map[servers]func(testing.TB) toolServer{byGo: goServer, byTypeScript: typeScriptServer} {
+		t.Run(map[servers]string{byGo: "Go", byTypeScript: "TypeScript"}[mark], func(t *testing.T) {
+			t.Parallel()
+			bypasses(t, server(t), mark)
+		})
+	}
+}
+
+// bypasses sends all forms through the gateway to a server, and to the server itself.
+func bypasses(t *testing.T, tools toolServer, mark servers) {
+	a := prepareAgents(t, tools)
 	a.certificate("agent", "spiffe://cluster.local/ns/shop/sa/agent")
-	a.write("policy.yaml", `apiVersion: cardea.dev/v1alpha1
-kind: AccessPolicy
-metadata: {name: tools, namespace: shop}
-spec:
-  targetRefs: [{group: agentic.networking.x-k8s.io, kind: XBackend, name: tools}]
-  rules:
-  - name: sessions
-    authorization: {type: Inline, mcp: {mcpBaseProtocolMethodsOption: MATCH_BASE_PROTOCOL_METHODS}}
-  - name: sums
-    sources: [{type: ServiceAccount, serviceAccount: {name: agent}}]
-    authorization: {type: Inline, mcp: {methods: [{name: tools/call, params: [{value: get-sum}]}]}}
-`)
+	a.write("policy.yaml", toolsPolicyFile(toolRule("sums", account("agent"), "{value: get-sum}")))
 	a.start()
 	a.Ready(t)
 	pair, err := tls.LoadX509KeyPair(filepath.Join(a.dir, "agent.crt"), filepath.Join(a.dir, "agent.key"))
@@ -132,23 +141,19 @@ spec:
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(a.ca.Certificate)
-	gateway := &raw{t: t, url: "https://" + a.at(443) + "/mcp", host: "tools.example", client: &http.Client{
-		Transport: &http.Transport{DisableCompression: true, TLSClientConfig: &tls.Config{
-			RootCAs: roots, ServerName: "tools.example", Certificates: []tls.Certificate{pair},
-		}},
-	}}
-	server := &raw{t: t, url: fmt.Sprintf("http://127.0.0.1:%d/", a.ports["tools"]), host: "tools.example",
-		client: &http.Client{Transport: &http.Transport{DisableCompression: true}}}
-	gateway.begin()
-	server.begin()
+	gateway := newRaw(t, "https://"+a.at(443)+"/mcp", &tls.Config{
+		RootCAs: roots, ServerName: "tools.example", Certificates: []tls.Certificate{pair},
+	})
+	server := newRaw(t, fmt.Sprintf("http://127.0.0.1:%d%s", a.ports["tools"], tools.path), nil)
 	for _, c := range attacks() {
 		if status, text := gateway.post(c.header, c.body); strings.Contains(text, "secret") {
 			t.Errorf("%s: the tool was run: %d %s", c.name, status, text)
 		} else if status == http.StatusOK && !strings.Contains(text, `"error"`) && !c.harmless {
 			t.Errorf("%s: %d %s, want that it is refused", c.name, status, text)
 		}
-		if _, text := server.post(c.header, c.body); strings.Contains(text, "secret") != c.executed {
-			t.Errorf("%s: the server itself runs it: %v, want %v: %.200s", c.name, !c.executed, c.executed, text)
+		executed := c.executed&mark != 0
+		if _, text := server.post(c.header, c.body); strings.Contains(text, "secret") != executed {
+			t.Errorf("%s: the server itself runs it: %v, want %v: %.200s", c.name, !executed, executed, text)
 		}
 	}
 	for name, body := range map[string]string{
@@ -156,7 +161,8 @@ spec:
 			`"_meta":{"x":"`+strings.Repeat("x", 1_000_000)+`"},"name"`, 1),
 		"a comma behind an argument in other letters": strings.Replace(allowed, `"name"`, `"Name":"x","name"`, 1),
 	} {
-		if status, text := gateway.post(nil, []byte(body)); status != http.StatusOK || !strings.Contains(text, `"text":"3"`) {
+		if status, text := gateway.post(nil, []byte(body)); status != http.StatusOK ||
+			!strings.Contains(text, `"text":"`+tools.sum+`"`) {
 			t.Errorf("%s: %d %.300s, want that it is allowed", name, status, text)
 		}
 	}
@@ -168,6 +174,16 @@ type raw struct {
 	url, host string
 	client    *http.Client
 	session   string
+}
+
+// newRaw begins a session.
+func newRaw(t *testing.T, url string, config *tls.Config) *raw {
+	t.Helper()
+	transport := &http.Transport{DisableCompression: true, TLSClientConfig: config}
+	t.Cleanup(transport.CloseIdleConnections)
+	r := &raw{t: t, url: url, host: "tools.example", client: &http.Client{Transport: transport, Timeout: Patience}}
+	r.begin()
+	return r
 }
 
 func (r *raw) begin() {

@@ -26,7 +26,7 @@ const inClusterOnly = "cardea_certs_expiry_timestamp_seconds"
 // every alert is evaluated, and what it looks at is there.
 func TestDashboardsAndAlerts(t *testing.T) {
 	t.Parallel()
-	programs := prometheusPrograms(t)
+	programs := Fetched(t, "prometheus")
 	rules, err := filepath.Abs(filepath.Join(observability, "alerts.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -62,21 +62,6 @@ func TestDashboardsAndAlerts(t *testing.T) {
 		}
 	}
 	Eventually(t, func() error { return p.evaluated(strings.Count(string(text), "- alert:")) })
-}
-
-// prometheusPrograms is the folder with prometheus and promtool.
-func prometheusPrograms(t *testing.T) string {
-	t.Helper()
-	command := exec.Command("../../hack/get-prometheus.sh")
-	command.Stderr = t.Output()
-	out, err := command.Output()
-	if err != nil && os.Getenv("CI") == "" {
-		t.Skip("there is no Prometheus: hack/get-prometheus.sh")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(string(out))
 }
 
 // dashboardQueries are the queries of a dashboard, by the titles of their panels, with all variables set to all.

@@ -49,42 +49,13 @@ func TestListsOfTools(t *testing.T) {
 	s := prepare(t, t.TempDir(), archive())
 	s.ports["tools"], _ = strconv.Atoi(port)
 	s.write("gateway.yaml", gatewayFile(80))
-	s.write("tools.yaml", serviceFile("tools", "tools"))
-	s.write("backend.yaml", "{apiVersion: agentic.networking.x-k8s.io/v0alpha0, kind: XBackend, metadata: {name: tools, "+
-		"namespace: shop}, spec: {mcp: {serviceName: tools, port: 80}}}\n")
-	s.write("route.yaml", `apiVersion: gateway.networking.k8s.io/v1
-kind: HTTPRoute
-metadata: {name: web, namespace: shop}
-spec:
-  parentRefs: [{name: web}]
-  rules:
-  - matches: [{path: {value: /mcp}}]
-    backendRefs: [{group: agentic.networking.x-k8s.io, kind: XBackend, name: tools}]
-`)
-	s.write("policy.yaml", `apiVersion: cardea.dev/v1alpha1
-kind: AccessPolicy
-metadata: {name: tools, namespace: shop}
-spec:
-  targetRefs: [{group: agentic.networking.x-k8s.io, kind: XBackend, name: tools}]
-  rules:
-  - name: sessions
-    authorization: {type: Inline, mcp: {mcpBaseProtocolMethodsOption: MATCH_BASE_PROTOCOL_METHODS}}
-  - name: some
-    authorization:
-      type: Inline
-      mcp:
-        methods:
-        - name: tools/call
-          params: [{value: a}, {type: Prefix, value: "b.%"}, {type: Wildcard, value: "*-c[é]*"}]
-  - name: red
-    authorization:
-      type: Inline
-      headers: [{name: team, value: red}]
-      mcp: {methods: [{name: tools/call, params: [{value: red}]}]}
-  - name: never
-    action: Deny
-    authorization: {type: Inline, mcp: {methods: [{name: tools/call, params: [{value: b.%no}]}]}}
-`)
+	s.toTools("shop.example", "/mcp")
+	s.write("policy.yaml", toolsPolicyFile(
+		toolRule("some", "", "{value: a}", `{type: Prefix, value: "b.%"}`, `{type: Wildcard, value: "*-c[é]*"}`),
+		"{name: red, authorization: {type: Inline, headers: [{name: team, value: red}], mcp: {methods: [{name: tools/call, "+
+			"params: [{value: red}]}]}}}",
+		"{name: never, action: Deny, authorization: {type: Inline, mcp: {methods: [{name: tools/call, params: "+
+			"[{value: b.%no}]}]}}}"))
 	s.start()
 	s.Ready(t)
 	ask := func(method string, headers ...string) (int, string) {

@@ -112,8 +112,14 @@ func install(ctx context.Context) (err error) {
 	if err := shared.cluster.InstallGatewayAPI(ctx, "experimental"); err != nil {
 		return err
 	}
+	if err := shared.cluster.ApplyFiles(ctx, agenticBackends); err != nil {
+		return err
+	}
 	return hasten(ctx, "../../../deploy/install.yaml")
 }
+
+// agenticBackends is the CRD of XBackends of agentic.networking.x-k8s.io, which deploy/install.yaml leaves to the user.
+const agenticBackends = "../../../api/agentic/v0alpha0/agentic.networking.x-k8s.io_xbackends.yaml"
 
 // hasten applies a file with the controller, which is to take a ConfigMap for read by the pods sooner than usual: the
 // test cluster brings it to them at once.

@@ -56,8 +56,8 @@ func convert(text []byte) (to Spec, err error) {
 			return to, errors.New("its action is ExternalAuth: state externalAuth")
 		}
 	case "":
-		return to, errors.New("it has no action: it was made as v0alpha0, of which the API server keeps no more; apply it " +
-			"again as v1alpha1")
+		return to, errors.New("it has no action: it was made as v0alpha0, of which the API server keeps no more; delete " +
+			"it, and apply it again as v1alpha1")
 	default:
 		return to, fmt.Errorf("action %q is none of Allow, ExternalAuth", from.Action)
 	}
