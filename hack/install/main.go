@@ -1,4 +1,4 @@
-// Command install writes deploy/install.yaml: the manifests of deploy/manifests, with the CRDs of api/v1alpha1 and the
+// Command install writes deploy/install.yaml: the manifests of deploy/manifests, with the CRDs of api and the
 // roles in their places. The controller's packages declare the permissions in the roles themselves.
 //
 // It owns the order. It must never know what a package may do, nor change a manifest. Start reading at build.
@@ -60,9 +60,13 @@ func build(dir string, policies []*policykind.Declared) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	crds, err := filepath.Glob(filepath.Join(dir, "..", "api", "v1alpha1", "*.yaml"))
-	if err != nil {
-		return nil, err
+	var crds []string
+	for _, api := range []string{"v1alpha1", "agentic/v0alpha0"} {
+		list, err := filepath.Glob(filepath.Join(dir, "..", "api", api, "*.yaml"))
+		if err != nil {
+			return nil, err
+		}
+		crds = append(crds, list...)
 	}
 	i := slices.IndexFunc(manifests, func(path string) bool { return filepath.Base(path) > "2" })
 	if i < 0 || len(crds) == 0 {

@@ -1,9 +1,10 @@
 // Command mcp is a server of tools for agents, and a client of one, both made with the Go SDK of the Model Context
 // Protocol:
 //
-//	mcp serve             prints the address that it listens on
-//	mcp call URL          makes a session, and does what each line of its input says: list, or call TOOL ARGUMENTS
+//	mcp serve [ADDRESS]       prints the address that it listens on: one of this machine, or ADDRESS
+//	mcp call URL [LINE...]    makes a session, and does what each line says: list, or call TOOL ARGUMENTS
 //
+// Without lines as arguments, those of the input are done.//
 // The client prints a line for each: the names of tools, what a tool answered, or the error. With CERT, KEY and CA in
 // its environment, files in PEM, it shows a certificate. ADDRESS is where it connects to, whatever the URL says; with
 // WAIT, a duration, it tries that long until the gateway answers.
@@ -16,6 +17,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -30,11 +32,15 @@ func main() {
 	var err error
 	switch {
 	case len(os.Args) == 2 && os.Args[1] == "serve":
-		err = serve()
+		err = serve("127.0.0.1:0")
+	case len(os.Args) == 3 && os.Args[1] == "serve":
+		err = serve(os.Args[2])
 	case len(os.Args) == 3 && os.Args[1] == "call":
-		err = call(os.Args[2])
+		err = call(os.Args[2], os.Stdin)
+	case len(os.Args) > 3 && os.Args[1] == "call":
+		err = call(os.Args[2], strings.NewReader(strings.Join(os.Args[3:], "\n")))
 	default:
-		err = fmt.Errorf("usage: mcp serve | mcp call URL")
+		err = fmt.Errorf("usage: mcp serve [ADDRESS] | mcp call URL [LINE...]")
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mcp:", err)
@@ -54,7 +60,7 @@ type order struct {
 
 type nothing struct{}
 
-func serve() error {
+func serve(address string) error {
 	server := mcp.NewServer(&mcp.Implementation{Name: "tools", Version: "1"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "get-sum", Description: "adds two numbers"},
 		func(_ context.Context, _ *mcp.CallToolRequest, n numbers) (*mcp.CallToolResult, any, error) {
@@ -68,7 +74,7 @@ func serve() error {
 		func(_ context.Context, _ *mcp.CallToolRequest, o order) (*mcp.CallToolResult, any, error) {
 			return text("ordered %v of %s", o.Amount, o.Item), nil, nil
 		})
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return err
 	}
@@ -81,7 +87,7 @@ func text(format string, args ...any) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf(format, args...)}}}
 }
 
-func call(url string) error {
+func call(url string, input io.Reader) error {
 	client, err := caller()
 	if err != nil {
 		return err
@@ -92,7 +98,7 @@ func call(url string) error {
 		return fmt.Errorf("connect: %w", err)
 	}
 	defer session.Close()
-	lines := bufio.NewScanner(os.Stdin)
+	lines := bufio.NewScanner(input)
 	for lines.Scan() {
 		fmt.Println(do(ctx, session, lines.Text()))
 	}

@@ -92,6 +92,11 @@ func install(ctx context.Context) (err error) {
 	if out, err := exec.Command("go", "build", "-o", cardea, "cardea.dev/cardea/cmd/cardea").CombinedOutput(); err != nil {
 		return fmt.Errorf("build cardea: %w\n%s", err, out)
 	}
+	agents := filepath.Join(shared.dir, "agents")
+	build := exec.Command("go", "build", "-C", "../../../examples/agents/mcp", "-o", agents, ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the image of examples/kubernetes/agents.yaml: %w\n%s", err, out)
+	}
 	binary, err := process.FindPath(envoy.Program())
 	if err != nil {
 		return err
@@ -101,7 +106,7 @@ func install(ctx context.Context) (err error) {
 		return testcluster.Program{Files: map[string]string{inside: path}, Entrypoint: []string{inside}}
 	}
 	shared.cluster, err = testcluster.Up(ctx, testcluster.Options{Now: kubeletTime, Images: map[string]testcluster.Program{
-		"cardea": image(cardea), "envoyproxy/envoy": image(binary),
+		"cardea": image(cardea), "envoyproxy/envoy": image(binary), "agents": image(agents),
 	}})
 	if err != nil {
 		return err
@@ -112,14 +117,8 @@ func install(ctx context.Context) (err error) {
 	if err := shared.cluster.InstallGatewayAPI(ctx, "experimental"); err != nil {
 		return err
 	}
-	if err := shared.cluster.ApplyFiles(ctx, agenticBackends); err != nil {
-		return err
-	}
 	return hasten(ctx, "../../../deploy/install.yaml")
 }
-
-// agenticBackends is the CRD of XBackends of agentic.networking.x-k8s.io, which deploy/install.yaml leaves to the user.
-const agenticBackends = "../../../api/agentic/v0alpha0/agentic.networking.x-k8s.io_xbackends.yaml"
 
 // hasten applies a file with the controller, which is to take a ConfigMap for read by the pods sooner than usual: the
 // test cluster brings it to them at once.
