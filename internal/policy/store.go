@@ -34,7 +34,7 @@ type Store struct {
 	// servers are the policies on XBackends, by namespace.
 	servers *flow.Collection[serversKey, members]
 	namings *namings
-	names    names
+	names   names
 }
 
 // Kind is a kind of policy, with its features.
