@@ -133,7 +133,7 @@ func (s ruleScope) extension(to gatewayv1.LocalObjectReference) []problem {
 	ref := policyNamed(s.route, to)
 	kind, known := s.refs.policies.Of(ref.Kind())
 	switch {
-	case !known || !kind.AtRule():
+	case !known || !kind.ForRules():
 		return []problem{{condition: "ResolvedRefs", reason: "InvalidKind", drops: true,
 			message: fmt.Sprintf("filter %s is of a kind that is not known: %s (group %q); %s",
 				to.Name, to.Kind, to.Group, s.answersInstead())}}
