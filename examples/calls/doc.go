@@ -15,7 +15,7 @@
 //
 // In a request -u user:password and -t token are credentials in the header Authorization (Basic, Bearer).
 //
-// After the status comes the name of the backend that must answer. path=, query=, method=, host= and header.NAME= are
+// After the status comes the name of the backend that must answer, be it in the answer of a tool of MCP. path=, query=, method=, host= and header.NAME= are
 // what this backend must have received (see examples/backend). certificate= is a name that the server's certificate
 // must have. body= is the answer's body. Any other NAME= is a header of the answer. GRPC makes a unary gRPC call (over
 // HTTP/2; the path is its service and method): its status is a gRPC status, and trailer.NAME= is a trailer of the

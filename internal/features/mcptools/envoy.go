@@ -20,22 +20,10 @@ import (
 const mostBody = 1 << 20
 
 // render puts Envoy's bridge behind all that decides about requests: it makes another request of a call. The bridge lets
-// requests to other paths than its own pass as they are, so these are answered before.
+// requests to other paths than its own pass as they are, and never ends its answer to a GET; so these are answered before.
 func render(e extend.EnvoyRule, v Value) {
-	e.Filter(extend.SlotBridge, "mcptools/path", &faultv3.HTTPFault{
-		Abort: &faultv3.FaultAbort{
-			ErrorType:  &faultv3.FaultAbort_HttpStatus{HttpStatus: http.StatusNotFound},
-			Percentage: &typev3.FractionalPercent{Numerator: 100, Denominator: typev3.FractionalPercent_HUNDRED},
-		},
-		Headers: []*routev3.HeaderMatcher{{
-			Name: ":path", InvertMatch: true,
-			HeaderMatchSpecifier: &routev3.HeaderMatcher_StringMatch{StringMatch: &matcherv3.StringMatcher{
-				MatchPattern: &matcherv3.StringMatcher_SafeRegex{SafeRegex: &matcherv3.RegexMatcher{
-					Regex: regexp.QuoteMeta(v.Path) + `(\?.*)?`,
-				}},
-			}},
-		}},
-	})
+	e.Filter(extend.SlotBridge, "mcptools/path", unless(http.StatusNotFound, ":path", regexp.QuoteMeta(v.Path)+`(\?.*)?`))
+	e.Filter(extend.SlotBridge, "mcptools/method", unless(http.StatusMethodNotAllowed, ":method", http.MethodPost))
 	tools := &bridgev3.ServerToolConfig{
 		ToolListConfig:    &bridgev3.ServerToolConfig_ToolListLocal{ToolListLocal: &bridgev3.ToolsListLocal{}},
 		DefaultServerInfo: &bridgev3.McpServerInfo{Path: v.Path},
@@ -52,6 +40,22 @@ func render(e extend.EnvoyRule, v Value) {
 		// The rule was chosen by the path that the agent sent. The tool's path chooses no other one.
 		DisableClearRouteCache: true,
 	})
+}
+
+// unless answers requests with a status unless a part of them matches an expression.
+func unless(status uint32, part, expression string) *faultv3.HTTPFault {
+	return &faultv3.HTTPFault{
+		Abort: &faultv3.FaultAbort{
+			ErrorType:  &faultv3.FaultAbort_HttpStatus{HttpStatus: status},
+			Percentage: &typev3.FractionalPercent{Numerator: 100, Denominator: typev3.FractionalPercent_HUNDRED},
+		},
+		Headers: []*routev3.HeaderMatcher{{
+			Name: part, InvertMatch: true,
+			HeaderMatchSpecifier: &routev3.HeaderMatcher_StringMatch{StringMatch: &matcherv3.StringMatcher{
+				MatchPattern: &matcherv3.StringMatcher_SafeRegex{SafeRegex: &matcherv3.RegexMatcher{Regex: expression}},
+			}},
+		}},
+	}
 }
 
 func rule(q Request) *bridgev3.HttpRule {
@@ -79,10 +83,8 @@ func rule(q Request) *bridgev3.HttpRule {
 // judge tells what the bridge does with a request that has come to its path.
 func judge(q extend.Request, v Value) []extend.Verdict {
 	switch a := q.Agent; {
-	case q.URLPath() != v.Path: // which is answered by the filter before
+	case q.URLPath() != v.Path || q.Method != http.MethodPost: // which is answered by the filters before
 		return nil
-	case q.Method != http.MethodPost:
-		return []extend.Verdict{{Status: http.StatusMethodNotAllowed}}
 	case a == nil || a.Method == "":
 		return []extend.Verdict{{Status: extend.AnyStatus, If: "it calls a tool"}}
 	case strings.HasPrefix(a.Method, "notifications/"):
