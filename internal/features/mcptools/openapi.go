@@ -168,7 +168,7 @@ func (d *document) toolOf(id, path, method string, item, of map[string]any) (t S
 		}
 	}
 	for _, p := range check(t.Request) {
-		return t, errors.New(p.Message)
+		return t, fmt.Errorf("its %s: %s", p.Field, p.Message)
 	}
 	t.Schema = args.schema()
 	return t, nil
