@@ -19,6 +19,9 @@ import (
 // mostBody is how much of a message is read, in bytes, as of messages to other servers of MCP. What is longer is refused.
 const mostBody = 1 << 20
 
+// newestProtocol is the newest version of MCP that is spoken. Clients and the bridge agree on one.
+const newestProtocol = "2026-07-28"
+
 // render puts Envoy's bridge behind all that decides about requests: it makes another request of a call. The bridge lets
 // requests to other paths than its own pass as they are, and never ends its answer to a GET; so these are answered before.
 func render(e extend.EnvoyRule, v Value) {
@@ -36,6 +39,7 @@ func render(e extend.EnvoyRule, v Value) {
 		})
 	}
 	e.Filter(extend.SlotBridge, "mcptools/bridge", &bridgev3.McpJsonRestBridge{
+		ServerInfo: &bridgev3.ServerInfo{MaxSupportedProtocolVersion: wrapperspb.String(newestProtocol)},
 		ToolConfig: tools, MaxRequestBodySize: wrapperspb.UInt32(mostBody),
 		// The rule was chosen by the path that the agent sent. The tool's path chooses no other one.
 		DisableClearRouteCache: true,
