@@ -135,11 +135,13 @@ type OpenAPI struct {
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=128
 	Include []string `json:"include,omitempty"`
 	// Exclude names operations that do not, by operationId.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=128
 	Exclude []string `json:"exclude,omitempty"`
 	// PathPrefix stands before the document's paths. Nothing stated: the path of its first server.
 	// +optional

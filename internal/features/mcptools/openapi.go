@@ -38,7 +38,7 @@ func ofDocument(r extend.Reader, s OpenAPI) []Served {
 type document struct {
 	resolver
 	prefix string
-	known  []string // operationIds
+	known  map[string]bool // operationIds
 }
 
 // operations are the tools of a document, in an order that depends on nothing but the document, and why others are none.
@@ -47,7 +47,7 @@ func operations(text string, s OpenAPI) (tools []Served, refused []string) {
 	if err != nil {
 		return nil, []string{err.Error()}
 	}
-	d := document{resolver: resolver{root: root, left: mostTotal, tool: mostTotal}}
+	d := document{resolver: resolver{root: root, left: mostTotal, tool: mostTotal}, known: map[string]bool{}}
 	if version, _ := root["openapi"].(string); !strings.HasPrefix(version, "3.") {
 		return nil, []string{"it is no OpenAPI document of version 3, which begins with openapi: 3.0.3 or later; convert it"}
 	}
@@ -76,12 +76,19 @@ func operations(text string, s OpenAPI) (tools []Served, refused []string) {
 			}
 		}
 	}
-	for _, id := range s.Include {
-		if !slices.Contains(d.known, id) {
-			refused = append(refused, fmt.Sprintf("it has no operation %s%s", id, extend.Meant(id, d.known)))
+	return tools, append(refused, d.missing(s.Include)...)
+}
+
+// missing tells which operations of some are not there.
+func (d *document) missing(ids []string) (list []string) {
+	names := slices.Sorted(maps.Keys(d.known))
+	names = names[:min(len(names), mostTools)] // of which one may be meant
+	for _, id := range ids {
+		if !d.known[id] {
+			list = append(list, fmt.Sprintf("it has no operation %s%s", id, extend.Meant(id, names)))
 		}
 	}
-	return tools, refused
+	return list
 }
 
 // prefixOf is what stands before the document's paths.
@@ -110,9 +117,9 @@ func (d *document) operation(path, method string, item map[string]any, v any, s 
 		return t, false, fmt.Errorf("%s is no object", at)
 	}
 	id, _ := of["operationId"].(string)
-	known := slices.Contains(d.known, id)
-	if id != "" && !known {
-		d.known = append(d.known, id)
+	known := d.known[id]
+	if isName(id) {
+		d.known[id] = true
 	}
 	if len(s.Include) > 0 && !slices.Contains(s.Include, id) || slices.Contains(s.Exclude, id) {
 		return t, false, nil
