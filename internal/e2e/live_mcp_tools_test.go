@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -67,6 +69,9 @@ spec:
 		{`call get-user {}`, "Could not find value for path: id"},
 	})
 	a.sessions("second", [][2]string{{`list`, ""}, {`call get-user {"id":"7"}`, refused}})
+	if said := a.access("shop/blue"); !strings.Contains(said, `"Service shop/blue"`) || !strings.Contains(said, "get-user") {
+		t.Errorf("who may call what of the Service: %s", said)
+	}
 
 	document(`,"/users":{"get":{"operationId":"list-users","parameters":[{"name":"page","in":"query","schema":{}}]}}`)
 	Eventually(t, func() error { return a.listed("first", "get-user list-users") })
@@ -100,6 +105,21 @@ func (a *agents) sessions(as string, lines [][2]string) {
 			return
 		}
 	}
+}
+
+// access is what the admin API tells of who may call what.
+func (a *agents) access(backend string) string {
+	a.t.Helper()
+	response, err := http.Get(a.Admin + "/access/" + backend)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return string(text)
 }
 
 // listed tells whether a caller sees some tools.
