@@ -221,7 +221,8 @@ const (
 func (f Feature[S, V]) Plug() Plugin {
 	d := &Declared{
 		Kind: f.Kind, Name: f.Name, Schema: f.Schema, Levels: f.Levels, OnInvalid: f.OnInvalid, Group: f.Group,
-		PortFields: f.PortFields, UnlessUpgrade: f.UnlessUpgrade, Answers: f.Answers, UnlessDirect: f.UnlessDirect, MCPServer: f.MCPServer,
+		PortFields: f.PortFields, UnlessUpgrade: f.UnlessUpgrade, Answers: f.Answers, UnlessDirect: f.UnlessDirect,
+		MCPServer:       f.MCPServer,
 		UnlessPlaintext: f.UnlessPlaintext, EachLevel: f.EachLevel, Names: f.Names,
 		JudgeAgents: f.JudgeAgents, Certificates: f.Certificates,
 		Read: func(r Reader, effective []byte) (Value, error) {

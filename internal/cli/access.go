@@ -30,9 +30,9 @@ func accessListCommand(p Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list --backend NAME",
 		Short: "Show which callers may call which tools of a backend",
-		Long: `Show for an XBackend (of either API), or a Service that MCPTools make a server of tools, which callers may call which
-of its tools, by the access policies of all levels, at each rule that leads to it. Callers and tools are those that
-rules name, and all others. IF says on what it depends besides: arguments, what HTTP says, an expression, an
+		Long: `Show for an XBackend (of either API), or a Service that MCPTools make a server of tools, which callers may
+call which of its tools, by the access policies of all levels, at each rule that leads to it. Callers and tools are
+those that rules name, and all others. IF says on what it depends besides: arguments, what HTTP says, an expression, an
 authorization server.
 
 The running Cardea at --server is asked. With --dir, the files of a folder are read instead; with --kube, the objects of

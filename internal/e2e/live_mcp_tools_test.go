@@ -28,8 +28,9 @@ spec:
   openAPI: {configMapRef: {name: users, key: openapi.json}}
 `)
 	document := func(more string) {
-		a.write("document.yaml", configMapFile("users", "openapi.json", []byte(`{"openapi":"3.0.3","servers":[{"url":"/v1"}],`+
-			`"paths":{"/users/{id}":{"delete":{"operationId":"delete-user","parameters":[{"name":"id","in":"path",`+
+		a.write("document.yaml", configMapFile("users", "openapi.json", []byte(`{"openapi":"3.0.3",`+
+			`"servers":[{"url":"/v1"}],"paths":{"/users/{id}":{"delete":{"operationId":"delete-user",`+
+			`"parameters":[{"name":"id","in":"path",`+
 			`"required":true,"schema":{"type":"string"}}]}}`+more+`}}`)))
 	}
 	document("")
@@ -56,7 +57,9 @@ spec:
     authorization: {type: Inline, mcp: {mcpBaseProtocolMethodsOption: MATCH_BASE_PROTOCOL_METHODS}}
   - name: readers
     sources: [{type: ServiceAccount, serviceAccount: {name: first}}]
-    authorization: {type: Inline, mcp: {methods: [{name: tools/call, params: [{value: get-user}, {type: Prefix, value: list-}]}]}}
+    authorization:
+      type: Inline
+      mcp: {methods: [{name: tools/call, params: [{value: get-user}, {type: Prefix, value: list-}]}]}
 `)
 	a.start()
 	a.Ready(t)
@@ -69,8 +72,10 @@ spec:
 		{`call get-user {}`, "Could not find value for path: id"},
 	})
 	a.sessions("second", [][2]string{{`list`, ""}, {`call get-user {"id":"7"}`, refused}})
-	if said := a.access("shop/blue"); !strings.Contains(said, `"Service shop/blue"`) || !strings.Contains(said, "get-user") {
-		t.Errorf("who may call what of the Service: %s", said)
+	for _, want := range []string{`"Service shop/blue"`, "get-user"} {
+		if said := a.access("shop/blue"); !strings.Contains(said, want) {
+			t.Errorf("who may call what of the Service: %s, want %s", said, want)
+		}
 	}
 
 	document(`,"/users":{"get":{"operationId":"list-users","parameters":[{"name":"page","in":"query","schema":{}}]}}`)

@@ -16,14 +16,15 @@ import (
 	"cardea.dev/cardea/extend"
 )
 
-// mostBody is how much of a message is read, in bytes, as of messages to other servers of MCP. What is longer is refused.
+// mostBody is how much of a message is read, in bytes, as of those to other servers of MCP. What is longer is refused.
 const mostBody = 1 << 20
 
 // newestProtocol is the newest version of MCP that is spoken. Clients and the bridge agree on one.
 const newestProtocol = "2026-07-28"
 
-// render puts Envoy's bridge behind all that decides about requests: it makes another request of a call. The bridge lets
-// requests to other paths than its own pass as they are, and never ends its answer to a GET; so these are answered before.
+// render puts Envoy's bridge behind all that decides about requests: it makes another request of a call. The bridge
+// lets requests to other paths than its own pass as they are, and never ends its answer to a GET; so these are answered
+// before.
 func render(e extend.EnvoyRule, v Value) {
 	e.Filter(extend.SlotBridge, "mcptools/path", unless(http.StatusNotFound, ":path", regexp.QuoteMeta(v.Path)+`(\?.*)?`))
 	e.Filter(extend.SlotBridge, "mcptools/method", unless(http.StatusMethodNotAllowed, ":method", http.MethodPost))

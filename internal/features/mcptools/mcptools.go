@@ -21,8 +21,8 @@ var schema []byte
 // Kind is the kind of object. It has no targets.
 var Kind = extend.Kind{
 	Group: "cardea.dev", Version: "v1alpha1", Name: "MCPTools", Plural: "mcptools", Short: []string{"mct"},
-	Description: "MCPTools makes a server of MCP of REST backends: it says which tools there are, and which request each of " +
-		"them makes. The rule of an HTTPRoute names it in an extensionRef.",
+	Description: "MCPTools makes a server of MCP of REST backends: it says which tools there are, and which request " +
+		"each of them makes. The rule of an HTTPRoute names it in an extensionRef.",
 	Features: extend.AtExtension,
 }
 

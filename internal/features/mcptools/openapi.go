@@ -41,7 +41,7 @@ type document struct {
 	known  map[string]bool // operationIds
 }
 
-// operations are the tools of a document, in an order that depends on nothing but the document, and why others are none.
+// operations are the tools of a document, in an order that depends on the document alone, and why others are none.
 func operations(text string, s OpenAPI) (tools []Served, refused []string) {
 	root, err := parse(text)
 	if err != nil {
@@ -110,7 +110,9 @@ func prefixOf(root map[string]any, stated string) (string, error) {
 }
 
 // operation is a tool, if the operation is meant.
-func (d *document) operation(path, method string, item map[string]any, v any, s OpenAPI) (t Served, meant bool, err error) {
+func (d *document) operation(path, method string, item map[string]any, v any, s OpenAPI) (
+	t Served, meant bool, err error,
+) {
 	at := strings.ToUpper(method) + " " + clip(path)
 	of, is := v.(map[string]any)
 	if !is {
@@ -126,8 +128,8 @@ func (d *document) operation(path, method string, item map[string]any, v any, s 
 	}
 	switch {
 	case id == "":
-		return t, false, fmt.Errorf("%s has no operationId, by which its tool would be called; give it one, or name others in "+
-			"include", at)
+		return t, false, fmt.Errorf("%s has no operationId, by which its tool would be called; give it one, or name others "+
+			"in include", at)
 	case known:
 		return t, false, fmt.Errorf("%s has the operationId %s of another operation; give it one of its own", at, clip(id))
 	case !isName(id):

@@ -49,8 +49,10 @@ func many(n int) string {
 
 // hostile are documents that were made to be expensive, and a part of why they are refused.
 var hostile = map[string]struct{ text, why string }{
-	"itself":       {put(`"A":` + schemaRef("A")), "contains itself"},
-	"each other":   {put(`"A":{"properties":{"b":` + schemaRef("B") + `}},"B":{"items":` + schemaRef("A") + `}`), "contains itself"},
+	"itself": {put(`"A":` + schemaRef("A")), "contains itself"},
+	"each other": {
+		put(`"A":{"properties":{"b":` + schemaRef("B") + `}},"B":{"items":` + schemaRef("A") + `}`), "contains itself",
+	},
 	"doubling":     {put(doubling(40)), "once its references are followed"},
 	"chained":      {put(chained(100)), "too deeply"},
 	"many":         {many(200), "name fewer operations in include"},
@@ -117,14 +119,16 @@ func TestSchemas(t *testing.T) {
 			t.Errorf("%s: %q", schema, refused)
 			continue
 		}
-		var got struct{ Properties struct{ Body json.RawMessage } }
+		var got struct {
+			Properties struct{ Body json.RawMessage }
+		}
 		if err := json.Unmarshal([]byte(tools[0].Schema), &got); err != nil || string(got.Properties.Body) != want {
 			t.Errorf("%s: %s, want %s (%v)", schema, got.Properties.Body, want, err)
 		}
 	}
 }
 
-// FuzzOperations: every document is read in a bounded time, to the same tools each time, which Envoy's filter can serve.
+// FuzzOperations: every document is read in a bounded time, to the same tools each time, which can be served.
 func FuzzOperations(f *testing.F) {
 	for _, c := range hostile {
 		if len(c.text) < 1<<16 {
@@ -133,7 +137,8 @@ func FuzzOperations(f *testing.F) {
 	}
 	f.Add(put(`"A":{"type":"object"}`))
 	f.Add("openapi: 3.0.0\nservers: [{url: /v1}]\npaths: {/a/{b}: {get: {operationId: c, parameters: [" +
-		"{name: b, in: path, schema: {type: string}}, {name: d, in: query, schema: {type: array}}, {name: e, in: header}]}}}\n")
+		"{name: b, in: path, schema: {type: string}}, {name: d, in: query, schema: {type: array}}, " +
+		"{name: e, in: header}]}}}\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		tools, _ := twice(t, text)
 		size := 0

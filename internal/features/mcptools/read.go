@@ -27,7 +27,7 @@ func read(r extend.Reader, s Spec) (v Value) {
 		v.Path = map[bool]string{true: defaultPath, false: where}[where == "/"]
 	}
 	if v.Path == "" {
-		r.Field("path").Refuse("the rule's matches have several paths, or expressions; state at which path agents send messages")
+		r.Field("path").Refuse("the rule's matches have several paths, or expressions; state where agents send messages")
 	} else if !isLiteral(v.Path) {
 		r.Field("path").Refuse(fmt.Sprintf("%q is no path; write one such as %s", v.Path, defaultPath))
 	}
@@ -52,7 +52,7 @@ func read(r extend.Reader, s Spec) (v Value) {
 		r.Refuse(fmt.Sprintf("it has %d tools, at most %d; name the operations in openAPI.include", len(v.Tools), mostTools))
 	}
 	if size := v.size(); size > mostTotal {
-		r.Refuse(fmt.Sprintf("its tools have %d bytes, at most %d; leave some out, or shorten their schemas", size, mostTotal))
+		r.Refuse(fmt.Sprintf("its tools have %d bytes, at most %d; leave some out, or shorten schemas", size, mostTotal))
 	}
 	return v
 }
@@ -139,7 +139,7 @@ func check(q Request) (list []problem) {
 	}
 	for _, name := range variablesOf(q.Path) {
 		if !variables.MatchString(name) {
-			wrong("path", "{%s} is no argument; write letters, digits and _, with dots between the names of nested ones", name)
+			wrong("path", "{%s} is no argument; write letters, digits and _, with dots between nested names", name)
 		}
 	}
 	seen := map[string]bool{}
@@ -151,7 +151,7 @@ func check(q Request) (list []problem) {
 		case seen[name]:
 			wrong(at, "it stands there twice; leave one out")
 		case !arguments.MatchString(h.Argument):
-			wrong(at, "%q is no argument; write letters, digits, _ and -, with dots between the names of nested ones", h.Argument)
+			wrong(at, "%q is no argument; write letters, digits, _ and -, with dots between nested names", h.Argument)
 		}
 		seen[name] = true
 	}

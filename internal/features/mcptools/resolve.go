@@ -19,9 +19,10 @@ type resolver struct {
 }
 
 var (
-	errTool = fmt.Errorf("it has more than %d bytes once its references are followed; make its schemas smaller", mostSchema)
-	errAll  = fmt.Errorf("the document has more than %d bytes of tools once references are followed; name fewer operations "+
-		"in include", mostTotal)
+	errTool = fmt.Errorf("it has more than %d bytes once its references are followed; make its schemas smaller",
+		mostSchema)
+	errAll = fmt.Errorf("the document has more than %d bytes of tools once references are followed; name fewer "+
+		"operations in include", mostTotal)
 )
 
 func (r *resolver) spend(n int) error {
@@ -95,8 +96,8 @@ func (r *resolver) lookUp(ref string) (v any, err error) {
 	return v, nil
 }
 
-// What keywords of a schema hold: a schema, a list of them, or schemas by name. Others of plain are taken as they are, and
-// those that are left, such as xml and example, tell agents nothing.
+// What keywords of a schema hold: a schema, a list of them, or schemas by name. Those of plain are taken as they are,
+// and those that are left, such as xml and example, tell agents nothing.
 var (
 	ofSchema  = []string{"additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then"}
 	ofSchemas = []string{"allOf", "anyOf", "oneOf", "prefixItems"}
