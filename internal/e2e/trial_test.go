@@ -224,14 +224,12 @@ func (w *trialServer) run(t *testing.T) []string {
 	select {
 	case <-w.done:
 	case <-time.After(2 * Patience):
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		for what := range w.waits {
-			t.Errorf("Envoy never answered %s", what)
-		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	for what := range w.waits { // none, unless it took too long
+		t.Errorf("Envoy never answered %s", what)
+	}
 	return w.refused
 }
 
