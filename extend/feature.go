@@ -32,6 +32,8 @@ type Feature[S, V any] struct {
 	UnlessUpgrade bool
 	// Answers: it answers requests in place of the backends of a rule.
 	Answers bool
+	// MCPServer: where a rule names it in an extensionRef, the rule's backends are a server of MCP, whatever they speak.
+	MCPServer bool
 	// EachLevel: what policies state is not merged, and no level replaces another one. S is Each, and is read for what the
 	// policies of one level state, or of a few; filters have to have names of their level, so that they all run. Such a
 	// feature is all that its kind of policies states: its fields stand in their spec.
@@ -130,7 +132,8 @@ type Kind struct {
 	Name, Plural   string // "WAFPolicy", "wafpolicies"
 	Short          []string
 	Description    string // for `kubectl explain`
-	// Features says where its features are stated: AtRule, AtListener or AtBackend.
+	// Features says where its features are stated: AtRule, AtListener or AtBackend; AtExtension alone: its objects have no
+	// targets, and count where rules name them in an extensionRef.
 	Features Levels
 	// As says that its objects are policies of another kind; nil: they are their own. Features is not stated then.
 	As *As
@@ -174,6 +177,7 @@ type Declared struct {
 	PortFields    []string
 	UnlessUpgrade bool
 	Answers       bool
+	MCPServer     bool
 	EachLevel     bool
 	Names         []string
 	UnlessDirect  bool
@@ -222,6 +226,7 @@ func (f Feature[S, V]) Plug() Plugin {
 	d := &Declared{
 		Kind: f.Kind, Name: f.Name, Schema: f.Schema, Levels: f.Levels, OnInvalid: f.OnInvalid, Group: f.Group,
 		PortFields: f.PortFields, UnlessUpgrade: f.UnlessUpgrade, Answers: f.Answers, UnlessDirect: f.UnlessDirect,
+		MCPServer:       f.MCPServer,
 		UnlessPlaintext: f.UnlessPlaintext, EachLevel: f.EachLevel, Names: f.Names,
 		JudgeAgents: f.JudgeAgents, Certificates: f.Certificates,
 		Read: func(r Reader, effective []byte) (Value, error) {

@@ -67,6 +67,8 @@ type Where struct {
 	AnyClient   bool   // and that others are taken, too (AllowInsecureFallback)
 	TrustDomain string // of ServiceAccounts' SPIFFE IDs; "": none is known
 	PortOffset  int32  // from a port of the Gateway's listeners to the one that proxies bind
+	// Path is what all matches of a rule compare the path with, exactly or as a prefix; "": they differ, or are others.
+	Path string
 	// Object is the policy's target or, for a rule, the route; Section is the listener's or the rule's name.
 	Object, Section string
 }

@@ -180,7 +180,23 @@ func (c *Client) once(ctx context.Context, call Call) (Answer, error) {
 	answer.Body = strings.TrimSpace(string(body[:min(len(body), 200)]))
 	// An answer that is not a backend's leaves Seen empty.
 	_ = json.Unmarshal(body, &answer.Seen)
+	if text := ofTool(body); answer.Seen.Name == "" && text != "" {
+		_ = json.Unmarshal([]byte(text), &answer.Seen)
+	}
 	return answer, nil
+}
+
+// ofTool is the text that a tool of MCP answered with; "" if a body is no such answer.
+func ofTool(body []byte) string {
+	var message struct {
+		Result struct {
+			Content []struct{ Text string }
+		}
+	}
+	if json.Unmarshal(body, &message) != nil || len(message.Result.Content) != 1 {
+		return ""
+	}
+	return message.Result.Content[0].Text
 }
 
 // plain is a body without its compression, if that is known.

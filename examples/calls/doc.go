@@ -15,14 +15,14 @@
 //
 // In a request -u user:password and -t token are credentials in the header Authorization (Basic, Bearer).
 //
-// After the status comes the name of the backend that must answer. path=, query=, method=, host= and header.NAME= are
-// what this backend must have received (see examples/backend). certificate= is a name that the server's certificate
-// must have. body= is the answer's body. Any other NAME= is a header of the answer. GRPC makes a unary gRPC call (over
-// HTTP/2; the path is its service and method): its status is a gRPC status, and trailer.NAME= is a trailer of the
-// answer. closed means that the connection is closed without an answer. An empty value means that it must be absent;
-// one that ends with "..." is the beginning of what must be there. -E shows a certificate of the client (Client.Show).
-// With *N the call is made N times, and each backend must get its share, within 15 percent of the calls; a share of 0
-// is exact.
+// After the status comes the name of the backend that must answer, be it in the answer of a tool of MCP. path=,
+// query=, method=, host= and header.NAME= are what this backend must have received (see examples/backend).
+// certificate= is a name that the server's certificate must have. body= is the answer's body. Any other NAME= is a
+// header of the answer. GRPC makes a unary gRPC call (over HTTP/2; the path is its service and method): its status is
+// a gRPC status, and trailer.NAME= is a trailer of the answer. closed means that the connection is closed without an
+// answer. An empty value means that it must be absent; one that ends with "..." is the beginning of what must be
+// there. -E shows a certificate of the client (Client.Show). With *N the call is made N times, and each backend must
+// get its share, within 15 percent of the calls; a share of 0 is exact.
 //
 // The package owns this small language and its client. It must never know which proxy answers. A Client may be used by
 // several goroutines. Start reading at Parse and Client.Do.

@@ -41,7 +41,7 @@ func (s *Server) explainRequest(w http.ResponseWriter, r *http.Request) {
 	answer(w, story)
 }
 
-// access answers /access/{namespace}/{name}: who may ask the XBackends of that name for what.
+// access answers /access/{namespace}/{name}: who may ask the backends of that name for what.
 func (s *Server) access(w http.ResponseWriter, r *http.Request) {
 	leave := s.explains.enter(r.Context())
 	if leave == nil {
@@ -49,7 +49,7 @@ func (s *Server) access(w http.ResponseWriter, r *http.Request) {
 	}
 	defer leave()
 	all := []explain.Access{}
-	for _, kind := range []model.Kind{model.KindMCPBackend, model.KindXBackend} {
+	for _, kind := range explain.AccessKinds() {
 		a, err := s.config.Explainer.Access(model.Ref(kind, r.PathValue("namespace"), r.PathValue("name")))
 		if err != nil {
 			fail(w, http.StatusInternalServerError, err.Error())

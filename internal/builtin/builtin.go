@@ -31,6 +31,7 @@ import (
 	"cardea.dev/cardea/internal/features/limits"
 	"cardea.dev/cardea/internal/features/listenerhealth"
 	"cardea.dev/cardea/internal/features/loadbalancer"
+	"cardea.dev/cardea/internal/features/mcptools"
 	"cardea.dev/cardea/internal/features/notyet"
 	"cardea.dev/cardea/internal/features/outlierdetection"
 	"cardea.dev/cardea/internal/features/panicthreshold"
@@ -47,7 +48,7 @@ func Plugins() []extend.Plugin {
 	for _, k := range policykind.Own() {
 		list = append(list, k.Plug())
 	}
-	list = append(list, access.XAccessPolicy.Plug())
+	list = append(list, access.XAccessPolicy.Plug(), mcptools.Kind.Plug())
 	list = append(list, notyet.Features()...)
 	return append(list,
 		cors.Feature.Plug(),
@@ -59,6 +60,7 @@ func Plugins() []extend.Plugin {
 		authorization.Feature.Plug(),
 
 		access.Feature.Plug(),
+		mcptools.Feature.Plug(),
 
 		timeouts.Feature.Plug(),
 		retry.Feature.Plug(),

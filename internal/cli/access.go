@@ -30,9 +30,10 @@ func accessListCommand(p Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list --backend NAME",
 		Short: "Show which callers may call which tools of a backend",
-		Long: `Show for an XBackend (of either API) which callers may call which of its tools, by the access policies of all
-levels, at each rule that leads to it. Callers and tools are those that rules name, and all others. IF says on what it
-depends besides: arguments, what HTTP says, an expression, an authorization server.
+		Long: `Show for an XBackend (of either API), or a Service that MCPTools make a server of tools, which callers may
+call which of its tools, by the access policies of all levels, at each rule that leads to it. Callers and tools are
+those that rules name, and all others. IF says on what it depends besides: arguments, what HTTP says, an expression, an
+authorization server.
 
 The running Cardea at --server is asked. With --dir, the files of a folder are read instead; with --kube, the objects of
 the cluster that kubectl would ask.`,
@@ -43,14 +44,14 @@ the cluster that kubectl would ask.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return listAccess(cmd, p, &o, backend) },
 	}
-	cmd.Flags().StringVar(&backend, "backend", "", "name of the XBackend")
+	cmd.Flags().StringVar(&backend, "backend", "", "name of the XBackend or the Service")
 	bindReading(cmd, p, &o)
 	return cmd
 }
 
 func listAccess(cmd *cobra.Command, p Program, o *explainOptions, backend string) error {
 	if backend == "" {
-		return errors.New("name an XBackend with --backend")
+		return errors.New("name an XBackend or a Service with --backend")
 	}
 	if err := o.check(); err != nil {
 		return err
@@ -81,7 +82,7 @@ func readAccess(cmd *cobra.Command, p Program, o *explainOptions, backend string
 		if err != nil {
 			return nil, err
 		}
-		for _, kind := range []model.Kind{model.KindMCPBackend, model.KindXBackend} {
+		for _, kind := range explain.AccessKinds() {
 			a, err := e.Access(model.Ref(kind, cmp.Or(o.namespace, schema.DefaultNamespace), backend))
 			if err != nil {
 				return nil, err

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -218,8 +217,8 @@ func firstLine(s string) string {
 	return s
 }
 
-// noPlace says that nothing leads to an XBackend.
+// noPlace says that nothing leads to a server.
 func noPlace(o *explainOptions, backend string) error {
-	return errors.New("no rule of a route sends requests to an XBackend " + backend + " of namespace " +
+	return fmt.Errorf("no rule of a route sends requests to a server of MCP %s of namespace %s", backend,
 		cmp.Or(o.namespace, schema.DefaultNamespace))
 }

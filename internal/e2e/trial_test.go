@@ -34,7 +34,8 @@ import (
 // by clusters of their own.
 type trialServer struct {
 	discoveryv3.UnimplementedAggregatedDiscoveryServiceServer
-	all map[resource.Type]map[string]proto.Message
+	all   map[resource.Type]map[string]proto.Message
+	ports uint32 // that are taken
 
 	mu      sync.Mutex
 	waits   map[string]bool // nonces of responses that are not answered, and names that are to be asked for
@@ -144,9 +145,10 @@ func overStream() *corev3.ConfigSource {
 	}
 }
 
-// port is one that no other listener has.
+// port is one that no other listener has, nor one that another of its name takes the place of.
 func (w *trialServer) port() *corev3.SocketAddress_PortValue {
-	return &corev3.SocketAddress_PortValue{PortValue: uint32(1 + len(w.all[resource.Listener]))}
+	w.ports++
+	return &corev3.SocketAddress_PortValue{PortValue: w.ports}
 }
 
 func (w *trialServer) listener(t *testing.T, name string, chain *listenerv3.FilterChain) *listenerv3.Listener {
@@ -224,14 +226,12 @@ func (w *trialServer) run(t *testing.T) []string {
 	select {
 	case <-w.done:
 	case <-time.After(2 * Patience):
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		for what := range w.waits {
-			t.Errorf("Envoy never answered %s", what)
-		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	for what := range w.waits { // none, unless it took too long
+		t.Errorf("Envoy never answered %s", what)
+	}
 	return w.refused
 }
 

@@ -8,10 +8,15 @@ func Flags() []string { return flagsAt("") }
 
 // flagsAt is Flags for another level of the log than warning.
 func flagsAt(level string) []string {
-	return []string{
+	flags := []string{
 		"--disable-hot-restart",
 		"--drain-time-s", "60",
 		"--drain-strategy", "gradual",
 		"--log-level", cmp.Or(level, "warning"),
 	}
+	if level != "debug" && level != "trace" {
+		// Envoy warns of each message of filters that are new to it, so a table with tools has hundreds of lines each time.
+		flags = append(flags, "--component-log-level", "misc:error")
+	}
+	return flags
 }

@@ -44,6 +44,11 @@ type AccessPlace struct {
 	Open bool `json:"open,omitempty"`
 }
 
+// AccessKinds are the kinds of backends that may be servers of MCP: Services are, for rules that name MCPTools.
+func AccessKinds() []model.Kind {
+	return []model.Kind{model.KindMCPBackend, model.KindXBackend, model.KindService}
+}
+
 // accessible is the question who may ask a backend for what.
 type accessible struct {
 	backend model.ObjectRef
@@ -60,7 +65,7 @@ func (a *accessible) tell(q *asked) {
 	for ref, route := range routes {
 		for _, rule := range route.Rules {
 			index := slices.IndexFunc(rule.Backends, func(b model.WeightedBackend) bool {
-				return b.Backend.Object == a.backend
+				return b.Backend.Object == a.backend && (b.MCP || a.backend.Kind() != model.KindService)
 			})
 			if index < 0 {
 				continue

@@ -8,6 +8,7 @@ import (
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"cardea.dev/cardea/extend"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/kinds"
@@ -133,7 +134,7 @@ func (s ruleScope) extension(to gatewayv1.LocalObjectReference) []problem {
 	ref := policyNamed(s.route, to)
 	kind, known := s.refs.policies.Of(ref.Kind())
 	switch {
-	case !known || !kind.AtRule():
+	case !known || !kind.ForRules():
 		return []problem{{condition: "ResolvedRefs", reason: "InvalidKind", drops: true,
 			message: fmt.Sprintf("filter %s is of a kind that is not known: %s (group %q); %s",
 				to.Name, to.Kind, to.Group, s.answersInstead())}}
@@ -159,8 +160,12 @@ func (s ruleScope) extensionAt(to gatewayv1.LocalObjectReference) []problem {
 		if names := kind.AtBackendRef(); len(names) > 0 {
 			what = "a backendRef takes " + strings.Join(names, " and ") + " of it"
 		}
+		states := " states " + feature + "; "
+		if feature == extend.Whole {
+			states = ": "
+		}
 		problems = []problem{{condition: "ResolvedRefs", reason: "InvalidKind", message: fmt.Sprintf(
-			"%s states %s; %s; %s", ref, feature, what, s.answersInstead())}}
+			"%s%s%s; %s", ref, states, what, s.answersInstead())}}
 	}
 	for i := range problems {
 		problems[i].drops = false

@@ -125,6 +125,7 @@ func (s ruleScope) read(spec gatewayv1.HTTPRouteRule, rule model.Rule) (model.Ru
 	add(".filters", besideAnswer(rule))
 	backends, wrong := s.backends(spec.BackendRefs, rule.Filters)
 	add(".backendRefs", append(wrong, s.weightless(rule, backends)...))
+	add("", s.bridged(&rule, backends))
 	add(".backendRefs", s.towards(&rule, backends))
 	rule.Timeouts, wrong = readTimeouts(spec.Timeouts)
 	add(".timeouts", wrong)

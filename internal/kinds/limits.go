@@ -3,7 +3,7 @@ package kinds
 // httpRouteLimits says of fields of an HTTPRoute what is refused of them (see kind.Page).
 var httpRouteLimits = map[string]string{
 	"useDefaultGateways": "refused: name the Gateway in parentRefs",
-	"rules[].filters[].extensionRef.kind": "SecurityPolicy, TrafficPolicy and kinds of " +
+	"rules[].filters[].extensionRef.kind": "SecurityPolicy, TrafficPolicy, AccessPolicy, MCPTools and kinds of " +
 		"policies that plug-ins bring; others are refused",
 	"rules[].filters[].type": "CORS and RequestMirror beside RequestRedirect are refused",
 	"rules[].filters[].cors.exposeHeaders": "`*` together with allowCredentials exposes nothing, with a " +

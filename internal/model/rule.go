@@ -135,7 +135,7 @@ type WeightedBackend struct {
 	Invalid bool
 	// External: it is a hostname, which may lead anywhere, also back to the proxy.
 	External bool
-	// MCP: it is a server of tools for agents.
+	// MCP: it is a server of tools for agents, by itself or by one of the rule's Policies.
 	MCP bool
 	// Filters work on the backend's share only, after those of the rule on the way there, before them on the way back.
 	Filters *Filters

@@ -36,6 +36,12 @@ func (s *Store) Answers(c *flow.Ctx, ref model.ObjectRef) bool {
 	return found
 }
 
+// MCPServer tells whether a policy, which a rule names, makes a server of MCP of the rule's backends.
+func (s *Store) MCPServer(c *flow.Ctx, ref model.ObjectRef) bool {
+	_, found := s.statesOf(c, ref, func(p *policy, f *Feature) bool { return f.MCPServer && p.states(f.Name) })
+	return found
+}
+
 // Misplaced finds what a policy states that can't be stated for one of a rule's backends.
 func (s *Store) Misplaced(c *flow.Ctx, ref model.ObjectRef) (feature string, found bool) {
 	return s.statesOf(c, ref, func(p *policy, f *Feature) bool {

@@ -103,7 +103,14 @@ func settingsAt[K comparable](gateway bool) func(*flow.Ctx, K, levelMembers) ([]
 }
 
 // atRules are the kinds whose features are stated for requests.
-func (s *Store) atRules() []Kind { return s.having(atRule) }
+func (s *Store) atRules() (list []Kind) {
+	for _, k := range s.Kinds {
+		if k.ForRules() {
+			list = append(list, k)
+		}
+	}
+	return list
+}
 
 // having are the kinds of which some features are stated at levels.
 func (s *Store) having(levels extend.Levels) (list []Kind) {

@@ -3,6 +3,8 @@ package policy
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -156,10 +158,7 @@ func (r reader) Text(from extend.TextSource) (string, bool) {
 	if text, ok := found.BinaryData[from.ConfigMapRef.Key]; ok {
 		return string(text), true
 	}
-	var keys []string
-	for key := range found.Data {
-		keys = append(keys, key)
-	}
+	keys := slices.Sorted(maps.Keys(found.Data))
 	at.Field("key").(reader).unusable(Unusable{"ConfigMapKeyNotFound",
 		"the ConfigMap has no entry " + from.ConfigMapRef.Key + model.Meant(from.ConfigMapRef.Key, keys)})
 	return "", false

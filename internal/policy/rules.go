@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -124,7 +125,27 @@ func (r *ruleScope) scope() *scope {
 	scope.route = r.ref
 	scope.where.GRPC, scope.where.Redirects = r.ref.Kind() == model.KindGRPCRoute, r.rule.Redirect != nil
 	scope.where.Object, scope.where.Section = r.ref.String(), r.rule.Key.Name
+	scope.where.Path = pathOf(r.rule.Matches)
 	return scope
+}
+
+// pathOf is what all matches compare the path with; "": they differ, or are no exact paths or prefixes.
+func pathOf(matches []model.Match) (path string) {
+	for i, m := range matches {
+		of := m.Path.Value
+		switch m.Path.Type {
+		case model.PathExact:
+		case model.PathPrefix, "":
+			of = cmp.Or(of, "/")
+		default:
+			return ""
+		}
+		if m.GRPC != nil || i > 0 && of != path {
+			return ""
+		}
+		path = of
+	}
+	return path
 }
 
 // ruleScope is a rule at a place, and a kind.

@@ -267,6 +267,9 @@ func sections(list ...members) (names []string) {
 	return slices.Compact(names)
 }
 
+// ForRules tells whether some of the kind's features are stated for requests, be it only by objects that rules name.
+func (k Kind) ForRules() bool { return slices.ContainsFunc(k.Features, (*Feature).forRules) }
+
 // AtRule tells whether some of the kind's features are stated for requests.
 func (k Kind) AtRule() bool { return k.has(atRule) }
 

@@ -14,6 +14,9 @@ import (
 func (d *Declared) columns() []kind.Column {
 	accepted := kind.Column{Title: "ACCEPTED", Of: kinds.EntriesOf("ancestors", "Accepted")}
 	programmed := kind.Column{Title: "PROGRAMMED", Of: kinds.EntriesOf("ancestors", "cardea.dev/Programmed")}
+	if d.untargeted() {
+		return []kind.Column{accepted, programmed}
+	}
 	if d.Feature(extend.Whole) != nil {
 		return []kind.Column{{Title: "TARGETS", Of: targets}, accepted, programmed}
 	}

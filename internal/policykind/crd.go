@@ -22,13 +22,14 @@ func (d *Declared) crd() ([]byte, error) {
 	if len(d.Short) > 0 {
 		names["shortNames"] = d.Short
 	}
+	metadata := schema{"name": d.Plural + "." + d.Group}
+	if !d.untargeted() {
+		metadata["labels"] = schema{"gateway.networking.k8s.io/policy": "Inherited"}
+	}
 	return yaml.Marshal(schema{
 		"apiVersion": "apiextensions.k8s.io/v1",
 		"kind":       "CustomResourceDefinition",
-		"metadata": schema{
-			"name":   d.Plural + "." + d.Group,
-			"labels": schema{"gateway.networking.k8s.io/policy": "Inherited"},
-		},
+		"metadata":   metadata,
 		"spec": schema{
 			"group": d.Group, "names": names, "scope": "Namespaced",
 			"versions": []any{schema{
@@ -58,6 +59,9 @@ func (d *Declared) objectSchema(spec schema) schema {
 
 // printed are the columns of kubectl.
 func (d *Declared) printed() []any {
+	if d.untargeted() {
+		return slices.Delete(slices.Clone(printed), 0, 2)
+	}
 	if d.Feature(extend.Whole) != nil {
 		return slices.Delete(slices.Clone(printed), 1, 2)
 	}

@@ -105,8 +105,9 @@ func checkKind(k extend.Kind) error {
 		return fmt.Errorf("the kind %q of group %q has no name, plural or version, or a group without a domain", k.Name,
 			k.Group)
 	}
-	if k.As == nil && len(targetsOf(k.Features)) == 0 {
-		return fmt.Errorf("the kind %s.%s has no targets: set Features to AtRule, AtListener or AtBackend", k.Name, k.Group)
+	if k.As == nil && len(targetsOf(k.Features)) == 0 && k.Features != extend.AtExtension {
+		return fmt.Errorf("the kind %s.%s has no targets: set Features to AtRule, AtListener, AtBackend or AtExtension",
+			k.Name, k.Group)
 	}
 	return nil
 }

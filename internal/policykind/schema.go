@@ -49,10 +49,16 @@ func (d *Declared) specSchema() (schema, error) {
 	spec := parsed(targetsJSON)
 	spec["description"] = "Spec says what the policy is for, and what it states."
 	fields := spec["properties"].(schema)
-	for _, list := range []string{"targetRefs", "targetSelectors"} {
-		field(fields, list, "items")["x-kubernetes-validations"] = d.targetRules()
+	if d.untargeted() {
+		spec["description"] = "Spec says what holds for the rules that name the object in an extensionRef."
+		delete(fields, "targetRefs")
+		delete(fields, "targetSelectors")
+	} else {
+		for _, list := range []string{"targetRefs", "targetSelectors"} {
+			field(fields, list, "items")["x-kubernetes-validations"] = d.targetRules()
+		}
+		field(fields, "targetRefs")["x-kubernetes-validations"] = []any{uniqueTargets}
 	}
-	field(fields, "targetRefs")["x-kubernetes-validations"] = []any{uniqueTargets}
 	if whole := d.Feature(extend.Whole); whole != nil {
 		return spec, d.whole(spec, whole)
 	}

@@ -36,6 +36,9 @@ func targetsOf(features extend.Levels) []Target {
 	return list
 }
 
+// untargeted tells whether objects of the kind have no targets: they count only where rules name them.
+func (d *Declared) untargeted() bool { return d.As == nil && len(d.Targets()) == 0 }
+
 // Targets lists the kinds of objects that policies of this kind can target.
 func (d *Declared) Targets() []Target { return targetsOf(d.Kind.Features) }
 

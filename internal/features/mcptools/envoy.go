@@ -1,0 +1,125 @@
+package mcptools
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	faultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3"
+	bridgev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/mcp_json_rest_bridge/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"cardea.dev/cardea/extend"
+)
+
+// mostBody is how much of a message is read, in bytes, as of those to other servers of MCP. What is longer is refused.
+const mostBody = 1 << 20
+
+// newestProtocol is the newest version of MCP that is spoken. Clients and the bridge agree on one.
+const newestProtocol = "2026-07-28"
+
+// render puts Envoy's bridge behind all that decides about requests: it makes another request of a call. The bridge
+// lets requests to other paths than its own pass as they are, and never ends its answer to a GET; so these are answered
+// before.
+func render(e extend.EnvoyRule, v Value) {
+	e.Filter(extend.SlotBridge, "mcptools/path", unless(http.StatusNotFound, ":path", regexp.QuoteMeta(v.Path)+`(\?.*)?`))
+	e.Filter(extend.SlotBridge, "mcptools/method", unless(http.StatusMethodNotAllowed, ":method", http.MethodPost))
+	tools := &bridgev3.ServerToolConfig{
+		ToolListConfig:    &bridgev3.ServerToolConfig_ToolListLocal{ToolListLocal: &bridgev3.ToolsListLocal{}},
+		DefaultServerInfo: &bridgev3.McpServerInfo{Path: v.Path},
+	}
+	for _, t := range v.Tools {
+		tools.Tools = append(tools.Tools, &bridgev3.ToolConfig{
+			Name: t.Name, HttpRule: rule(t.Request), ToolListConfig: &bridgev3.ToolsListSpecificConfig{
+				Title: t.Title, Description: t.Description, InputSchema: t.Schema,
+			},
+		})
+	}
+	e.Filter(extend.SlotBridge, "mcptools/bridge", &bridgev3.McpJsonRestBridge{
+		ServerInfo: &bridgev3.ServerInfo{MaxSupportedProtocolVersion: wrapperspb.String(newestProtocol)},
+		ToolConfig: tools, MaxRequestBodySize: wrapperspb.UInt32(mostBody),
+		// The rule was chosen by the path that the agent sent. The tool's path chooses no other one.
+		DisableClearRouteCache: true,
+	})
+}
+
+// unless answers requests with a status unless a part of them matches an expression.
+func unless(status uint32, part, expression string) *faultv3.HTTPFault {
+	return &faultv3.HTTPFault{
+		Abort: &faultv3.FaultAbort{
+			ErrorType:  &faultv3.FaultAbort_HttpStatus{HttpStatus: status},
+			Percentage: &typev3.FractionalPercent{Numerator: 100, Denominator: typev3.FractionalPercent_HUNDRED},
+		},
+		Headers: []*routev3.HeaderMatcher{{
+			Name: part, InvertMatch: true,
+			HeaderMatchSpecifier: &routev3.HeaderMatcher_StringMatch{StringMatch: &matcherv3.StringMatcher{
+				MatchPattern: &matcherv3.StringMatcher_SafeRegex{SafeRegex: &matcherv3.RegexMatcher{Regex: expression}},
+			}},
+		}},
+	}
+}
+
+func rule(q Request) *bridgev3.HttpRule {
+	r := &bridgev3.HttpRule{Body: q.Body}
+	switch q.Method {
+	case http.MethodGet:
+		r.Get = q.Path
+	case http.MethodPut:
+		r.Put = q.Path
+	case http.MethodPost:
+		r.Post = q.Path
+	case http.MethodDelete:
+		r.Delete = q.Path
+	case http.MethodPatch:
+		r.Patch = q.Path
+	}
+	for _, h := range q.Headers {
+		r.Bindings = append(r.Bindings, &bridgev3.HttpRule_ParameterBinding{
+			Type: bridgev3.HttpRule_ParameterBinding_HEADER, Name: strings.ToLower(h.Name), ArgumentPath: h.Argument,
+		})
+	}
+	return r
+}
+
+// judge tells what the bridge does with a request that has come to its path.
+func judge(q extend.Request, v Value) []extend.Verdict {
+	switch a := q.Agent; {
+	case q.URLPath() != v.Path || q.Method != http.MethodPost: // which is answered by the filters before
+		return nil
+	case a == nil || a.Method == "":
+		return []extend.Verdict{{Status: extend.AnyStatus, If: "it calls a tool"}}
+	case strings.HasPrefix(a.Method, "notifications/"):
+		return []extend.Verdict{{Status: http.StatusAccepted}}
+	case a.Method != "tools/call":
+		return []extend.Verdict{{Status: http.StatusOK}}
+	default:
+		for _, t := range v.Tools {
+			if t.Name == a.Params["name"] {
+				return []extend.Verdict{{
+					Status: http.StatusOK, If: fmt.Sprintf("its arguments make the request %s %s", t.Method, t.Path),
+				}}
+			}
+		}
+		return []extend.Verdict{{Status: http.StatusOK}} // with an error: there is no such tool
+	}
+}
+
+// mostNames is how many tools are named in an explanation.
+const mostNames = 8
+
+func words(v Value) []string {
+	var names []string
+	for _, t := range v.Tools {
+		names = append(names, t.Name)
+	}
+	more := ""
+	if len(names) > mostNames {
+		names, more = names[:mostNames], fmt.Sprintf(" and %d more", len(names)-mostNames)
+	}
+	return []string{fmt.Sprintf("the backends are a server of MCP at %s, with the tools %s%s", v.Path,
+		strings.Join(names, ", "), more)}
+}
