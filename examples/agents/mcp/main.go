@@ -100,7 +100,7 @@ func call(url string, input io.Reader) error {
 	defer session.Close()
 	lines := bufio.NewScanner(input)
 	for lines.Scan() {
-		fmt.Println(do(ctx, session, lines.Text()))
+		fmt.Println(strings.Join(strings.Fields(do(ctx, session, lines.Text())), " ")) // in one line
 	}
 	return lines.Err()
 }
