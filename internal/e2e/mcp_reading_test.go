@@ -1,0 +1,255 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// reading reads bytes as the most lenient server would read JSON: comments, commas behind, garbage between values, any
+// number of documents, texts without an end. No key of an object hides another.
+type reading struct {
+	text  []byte
+	depth int
+}
+
+// object is what stands behind each key, and node a text, a list, an object or something else.
+type object map[string][]node
+
+type node struct {
+	text   *string
+	list   []node
+	object object
+}
+
+// deepest is how deep values are read; what is deeper is skipped.
+const deepest = 2000
+
+// documentsIn are the objects and lists of a body.
+func documentsIn(body []byte) (all []node) {
+	r := &reading{text: body}
+	for len(r.text) > 0 {
+		if c := r.text[0]; c == '{' || c == '[' {
+			all = append(all, r.value())
+		} else {
+			r.text = r.text[1:]
+		}
+	}
+	return all
+}
+
+// skip goes over what may stand between values.
+func (r *reading) skip() {
+	for len(r.text) > 0 {
+		switch c := r.text[0]; {
+		case c <= ' ' || c == ',':
+			r.text = r.text[1:]
+		case bytes.HasPrefix(r.text, []byte("\xef\xbb\xbf")):
+			r.text = r.text[3:]
+		case bytes.HasPrefix(r.text, []byte("/*")):
+			_, r.text, _ = bytes.Cut(r.text[2:], []byte("*/"))
+		case bytes.HasPrefix(r.text, []byte("//")):
+			_, r.text, _ = bytes.Cut(r.text, []byte("\n"))
+		default:
+			return
+		}
+	}
+}
+
+// next takes the byte c, if it is next.
+func (r *reading) next(c byte) bool {
+	r.skip()
+	is := len(r.text) > 0 && r.text[0] == c
+	if is {
+		r.text = r.text[1:]
+	}
+	return is
+}
+
+func (r *reading) value() (n node) {
+	r.depth++
+	defer func() { r.depth-- }()
+	switch {
+	case r.depth > deepest:
+		r.text = nil
+	case r.next('{'):
+		n.object = object{}
+		for r.skip(); len(r.text) > 0 && !r.next('}'); r.skip() {
+			key := r.word()
+			if r.next(':') {
+				n.object[key] = append(n.object[key], r.value())
+			}
+		}
+	case r.next('['):
+		for r.skip(); len(r.text) > 0 && !r.next(']'); r.skip() {
+			if !r.next('}') { // which ends no list
+				n.list = append(n.list, r.value())
+			}
+		}
+	case len(r.text) > 0 && (r.text[0] == '}' || r.text[0] == ']'):
+		// no value, but the end of what is around it
+	default:
+		text := r.word()
+		n.text = &text
+	}
+	return n
+}
+
+// word takes a text in quotes, or what stands there without.
+func (r *reading) word() string {
+	if len(r.text) == 0 {
+		return ""
+	}
+	quote := r.text[0]
+	if quote != '"' && quote != '\'' {
+		end := bytes.IndexAny(r.text[1:], " \t\r\n\x00,:{}[]\"'") + 1
+		if end == 0 {
+			end = len(r.text)
+		}
+		text := string(r.text[:end])
+		r.text = r.text[end:]
+		return text
+	}
+	r.text = r.text[1:]
+	var text []byte
+	for len(r.text) > 0 {
+		c := r.text[0]
+		r.text = r.text[1:]
+		switch {
+		case c == quote:
+			return string(text)
+		case c == '\\' && len(r.text) > 0:
+			text = append(text, r.escaped()...)
+		default:
+			text = append(text, c)
+		}
+	}
+	return string(text)
+}
+
+// escaped takes what stands behind a backslash.
+func (r *reading) escaped() []byte {
+	c := r.text[0]
+	r.text = r.text[1:]
+	if c == 'u' && len(r.text) >= 4 {
+		if n, err := strconv.ParseUint(string(r.text[:4]), 16, 16); err == nil {
+			r.text = r.text[4:]
+			return utf8.AppendRune(nil, rune(n))
+		}
+	}
+	if at := strings.IndexByte("bfnrt", c); at >= 0 {
+		return []byte{"\b\f\n\r\t"[at]}
+	}
+	return []byte{c}
+}
+
+// texts are those behind a key.
+func (o object) texts(key string) (all []string) {
+	for _, n := range o[key] {
+		if n.text != nil {
+			all = append(all, *n.text)
+		}
+	}
+	return all
+}
+
+// beyond tells why some server could take a body for more than what sessions need and a call of get-sum; "" if none
+// could.
+func beyond(body []byte) string {
+	all := documentsIn(body)
+	if len(all) == 0 {
+		return "it is no message"
+	}
+	for _, d := range all {
+		if why := d.beyond(); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+func (n node) beyond() string {
+	for _, each := range n.list {
+		if why := each.beyond(); why != "" {
+			return why
+		}
+	}
+	if n.object == nil {
+		return ""
+	}
+	methods := n.object.texts("method")
+	answers := n.object["result"] != nil || n.object["error"] != nil
+	if len(methods) == 0 && !answers {
+		return "it has neither a method nor a result"
+	}
+	for _, m := range methods {
+		switch {
+		case answers:
+			return fmt.Sprintf("it is an answer with the method %q", m)
+		case m == "tools/call":
+			if why := n.object.called(); why != "" {
+				return why
+			}
+		case !isBase(m):
+			return fmt.Sprintf("its method is %q", m)
+		}
+	}
+	return ""
+}
+
+// called tells which other tool than get-sum could be called.
+func (o object) called() string {
+	named := false
+	for _, params := range o["params"] {
+		for _, name := range params.object.texts("name") {
+			if named = true; name != "get-sum" {
+				return fmt.Sprintf("it calls %q", name)
+			}
+		}
+	}
+	if !named {
+		return "it calls a tool without a name"
+	}
+	return ""
+}
+
+// isBase tells what sessions need.
+func isBase(method string) bool {
+	return slices.Contains([]string{"initialize", "server/discover", "ping", "tools/list"}, method) ||
+		slices.ContainsFunc([]string{"notifications/", "completion/", "logging/"}, func(family string) bool {
+			return strings.HasPrefix(method, family)
+		})
+}
+
+// TestReading: each attack is seen, and what is harmless is not taken for one.
+func TestReading(t *testing.T) {
+	for body, want := range map[string]string{
+		allowed:                         "",
+		forbidden:                       `it calls "get-env"`,
+		" \n" + allowed + "\n":          "",
+		"[" + allowed + "]":             "",
+		allowed + forbidden:             `it calls "get-env"`,
+		"\xef\xbb\xbf/* x */" + allowed: "",
+		"[" + allowed + "," + forbidden: `it calls "get-env"`,
+		`{"method":"tools/call","params":{"name":"get-sum","arguments":{"name":"get-env"}}}`: "",
+		`{"method":"tools/call","params":{"name":"get-sum","n\u0061me":"get\u002denv",}}`:    `it calls "get-env"`,
+		`{"method":"ping","method":"tools/call","params":{"name":"get-env"}}`:                `it calls "get-env"`,
+		`{"method":"tools/call","params":{"name":"get-env"},"params":{"name":"get-sum"}}`:    `it calls "get-env"`,
+		`{"method":"tools/call","params":{"name":"get-env","name":"get-sum"}`:                `it calls "get-env"`,
+		`{"method":"ping","result":{}}`:                                                      `it is an answer with the method "ping"`,
+		`{"id":1,"result":{}}`:                                                               "",
+		`{"method":"prompts/get"}`:                                                           `its method is "prompts/get"`,
+		`{"method":"tools/call","params":{"name":["x"]}}`:                                    "it calls a tool without a name",
+		`{"x":1}`: "it has neither a method nor a result",
+		"":        "it is no message",
+		`{'method':'tools/call','params':{'name':'get-env'}}`: `it calls "get-env"`,
+	} {
+		if got := beyond([]byte(body)); got != want {
+			t.Errorf("%s: %q, want %q", body, got, want)
+		}
+	}
+}
