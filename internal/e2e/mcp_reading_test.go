@@ -158,40 +158,27 @@ func (o object) texts(key string) (all []string) {
 }
 
 // beyond tells why some server could take a body for more than what sessions need and a call of get-sum; "" if none
-// could.
+// could. What proxies let pass is one object and nothing else, in which no key that counts stands twice.
 func beyond(body []byte) string {
 	all := documentsIn(body)
-	if len(all) == 0 {
-		return "it is no message"
+	if len(all) != 1 || all[0].object == nil {
+		return "it is not one message"
 	}
-	for _, d := range all {
-		if why := d.beyond(); why != "" {
-			return why
-		}
+	if o := bytes.Trim(body, " \t\r\n\v\f"); o[0] != '{' || o[len(o)-1] != '}' {
+		return "something is around the message"
 	}
-	return ""
-}
-
-func (n node) beyond() string {
-	for _, each := range n.list {
-		if why := each.beyond(); why != "" {
-			return why
-		}
+	message := all[0].object
+	if why := message.twice(); why != "" {
+		return why
 	}
-	if n.object == nil {
-		return ""
-	}
-	methods := n.object.texts("method")
-	answers := n.object["result"] != nil || n.object["error"] != nil
-	if len(methods) == 0 && !answers {
+	methods := message.texts("method")
+	if len(methods) == 0 && message["result"] == nil && message["error"] == nil {
 		return "it has neither a method nor a result"
 	}
 	for _, m := range methods {
 		switch {
-		case answers:
-			return fmt.Sprintf("it is an answer with the method %q", m)
 		case m == "tools/call":
-			if why := n.object.called(); why != "" {
+			if why := message.called(); why != "" {
 				return why
 			}
 		case !isBase(m):
@@ -199,6 +186,32 @@ func (n node) beyond() string {
 		}
 	}
 	return ""
+}
+
+// twice tells which key stands twice, in the message or its params. Proxies do not see lists, so one that stands beside
+// another value is not counted; no server takes a list for a method or a name.
+func (o object) twice() string {
+	for key, values := range o {
+		if len(values)-o.lists(key) > 1 {
+			return fmt.Sprintf("the key %q stands twice", key)
+		}
+	}
+	for _, params := range o["params"] {
+		if why := params.object.twice(); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// lists is how many lists stand behind a key.
+func (o object) lists(key string) (n int) {
+	for _, v := range o[key] {
+		if v.text == nil && v.object == nil {
+			n++
+		}
+	}
+	return n
 }
 
 // called tells which other tool than get-sum could be called.
@@ -231,21 +244,25 @@ func TestReading(t *testing.T) {
 		allowed:                         "",
 		forbidden:                       `it calls "get-env"`,
 		" \n" + allowed + "\n":          "",
-		"[" + allowed + "]":             "",
-		allowed + forbidden:             `it calls "get-env"`,
-		"\xef\xbb\xbf/* x */" + allowed: "",
-		"[" + allowed + "," + forbidden: `it calls "get-env"`,
+		"[" + allowed + "]":             "it is not one message",
+		allowed + forbidden:             "it is not one message",
+		"\xef\xbb\xbf" + allowed:        "something is around the message",
+		allowed + "//":                  "something is around the message",
+		"[" + allowed + "," + forbidden: "it is not one message",
 		`{"method":"tools/call","params":{"name":"get-sum","arguments":{"name":"get-env"}}}`: "",
-		`{"method":"tools/call","params":{"name":"get-sum","n\u0061me":"get\u002denv",}}`:    `it calls "get-env"`,
-		`{"method":"ping","method":"tools/call","params":{"name":"get-env"}}`:                `it calls "get-env"`,
-		`{"method":"tools/call","params":{"name":"get-env"},"params":{"name":"get-sum"}}`:    `it calls "get-env"`,
-		`{"method":"tools/call","params":{"name":"get-env","name":"get-sum"}`:                `it calls "get-env"`,
-		`{"method":"ping","result":{}}`:                                                      `it is an answer with the method "ping"`,
+		`{"method":"tools/call","params":{"n\u0061me":"get\u002denv",}}`:                     `it calls "get-env"`,
+		`{"method":"tools/call","params":{"name":"get-sum","n\u0061me":"get-env"}}`:          `the key "name" stands twice`,
+		`{"method":"ping","method":["tools/call"]}`:                                          "",
+		`{"method":"ping","method":"tools/call","params":{"name":"get-env"}}`:                `the key "method" stands twice`,
+		`{"method":"tools/call","params":{"name":"get-env"},"params":{"name":"get-sum"}}`:    `the key "params" stands twice`,
+		`{"method":"tools/call","params":{"name":"get-env"`:                                  "something is around the message",
+		`{"method":"tools/call","params":{"name":"get-env"}}`:                                `it calls "get-env"`,
+		`{"method":"prompts/get","result":{}}`:                                               `its method is "prompts/get"`,
 		`{"id":1,"result":{}}`:                                                               "",
 		`{"method":"prompts/get"}`:                                                           `its method is "prompts/get"`,
 		`{"method":"tools/call","params":{"name":["x"]}}`:                                    "it calls a tool without a name",
 		`{"x":1}`: "it has neither a method nor a result",
-		"":        "it is no message",
+		"":        "it is not one message",
 		`{'method':'tools/call','params':{'name':'get-env'}}`: `it calls "get-env"`,
 	} {
 		if got := beyond([]byte(body)); got != want {
