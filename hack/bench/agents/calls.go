@@ -157,11 +157,14 @@ func (b beside) ratios() (list []float64) {
 func (b beside) row(s set, parsing float64) {
 	t := table.Table{W: os.Stdout, N: s.callers, Of: "callers"}
 	ratios := b.ratios()
-	target := ""
+	what, target := fmt.Sprintf("in one rule, %d tools", s.tools), ""
+	if s.each {
+		what = fmt.Sprintf("a rule for each, %d tools", s.tools)
+	}
 	if s.callers == 1000 {
 		target = "CPU ratio 1.10"
 	}
-	t.Row(fmt.Sprintf("a call, %d tools", s.tools), words(b.with), fmt.Sprintf("without a policy %s: CPU ratio %.2f (%.2f to "+
+	t.Row(what, words(b.with), fmt.Sprintf("without a policy %s: CPU ratio %.2f (%.2f to "+
 		"%.2f); of the parser alone %.2f", words(b.without), table.Median(ratios), slices.Min(ratios), slices.Max(ratios), parsing),
 		target)
 }

@@ -13,7 +13,8 @@ import (
 // set is a Gateway, a server of tools behind it, and who may call them.
 type set struct {
 	name           string // of both
-	callers, tools int    // each caller has a rule of its own, which names all tools
+	callers, tools int    // all callers may call all tools, which rules name
+	each           bool   // each caller has a rule of its own; else one has them all
 	policy         string // the rules, if they are others
 }
 
@@ -24,14 +25,17 @@ var (
 )
 
 // compared are the sets that are measured; callers are known by certificates.
-var compared = []set{
-	{name: "c1-t10", callers: 1, tools: 10},
-	{name: "c1-t200", callers: 1, tools: 200},
-	{name: "c100-t10", callers: 100, tools: 10},
-	{name: "c100-t200", callers: 100, tools: 200},
-	{name: "c1000-t10", callers: 1000, tools: 10},
-	{name: "c1000-t200", callers: 1000, tools: 200},
-}
+var compared = func() (list []set) {
+	for _, callers := range []int{1, 100, 1000} {
+		for _, tools := range []int{10, 200} {
+			list = append(list, set{name: fmt.Sprintf("c%d-t%d", callers, tools), callers: callers, tools: tools})
+		}
+	}
+	for _, callers := range []int{100, 1000} {
+		list = append(list, set{name: fmt.Sprintf("r%d", callers), callers: callers, tools: 10, each: true})
+	}
+	return list
+}()
 
 const (
 	host        = "tools.example.com"
@@ -57,11 +61,21 @@ func (s set) rules() string {
 	}
 	params := strings.Join(append(names, "{value: "+tool+"}"), ", ")
 	var text strings.Builder
-	for i := range s.callers {
+	rule := func(name string, sources []string) {
 		fmt.Fprintf(&text, `
   - name: %s
-    sources: [{type: ServiceAccount, serviceAccount: {name: %[1]s}}]
-    authorization: {type: Inline, mcp: {methods: [{name: tools/call, params: [%s]}]}}`, callerName(i), params)
+    sources: [%s]
+    authorization: {type: Inline, mcp: {methods: [{name: tools/call, params: [%s]}]}}`, name, strings.Join(sources, ", "), params)
+	}
+	var all []string
+	for i := range s.callers {
+		source := fmt.Sprintf("{type: ServiceAccount, serviceAccount: {name: %s}}", callerName(i))
+		if all = append(all, source); s.each {
+			rule(callerName(i), []string{source})
+		}
+	}
+	if !s.each {
+		rule("all", all)
 	}
 	return text.String()
 }
