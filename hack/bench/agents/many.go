@@ -25,17 +25,22 @@ func (b *bench) many(t table.Table) {
 		}
 	})
 	keys, _ := flowOf(s)
+	var policies []policy
+	for i := range t.N {
+		policies = append(policies, policyOf(i, tool))
+	}
 	heap, start := scene.Heap(), scene.CPU()
 	s.Apply(func(batch *flow.Batch) {
-		for i := range t.N {
-			setPolicy(s, batch, i, tool)
+		for _, p := range policies {
+			p.set(s, batch)
 		}
 	})
 	load := scene.CPU() - start
 	t.Row("load, one for each of as many servers", fmt.Sprintf("%.0f CPU-ms", table.Milli(load)),
 		fmt.Sprintf("heap %.1f kB a policy", float64(scene.Heap()-heap)/1000/float64(t.N)), "")
 
-	w := s.Work(func(batch *flow.Batch) { setPolicy(s, batch, t.N/2, "another") })
+	edited := policyOf(t.N/2, "another")
+	w := s.Work(func(batch *flow.Batch) { edited.set(s, batch) })
 	var sent []string
 	for _, key := range w.Sent {
 		sent = append(sent, key.Type.String()+" "+key.Name)
@@ -45,9 +50,11 @@ func (b *bench) many(t table.Table) {
 		"one fragment; no more at 10,000 than at 1,000")
 
 	const edits = 200
-	mean := s.Mean(edits, func(batch *flow.Batch, i int) {
-		setPolicy(s, batch, i*(t.N/edits), fmt.Sprint("edit-", i))
-	})
+	policies = nil
+	for i := range edits {
+		policies = append(policies, policyOf(i*(t.N/edits), fmt.Sprint("edit-", i)))
+	}
+	mean := s.Mean(edits, func(batch *flow.Batch, i int) { policies[i].set(s, batch) })
 	t.Row("translating one edit", fmt.Sprintf("%.3f CPU-ms (mean of %d)", table.Milli(mean), edits), "",
 		t.AtFull("1 CPU-ms"))
 
@@ -86,9 +93,15 @@ func setServer(s *scene.Scene, b *flow.Batch, i int) {
 	})
 }
 
-// setPolicy sets the policy of a server, by which one caller may call a tool. It panics if the spec can't be read: it
-// is in this program.
-func setPolicy(s *scene.Scene, b *flow.Batch, i int, tool string) {
+// policy is an AccessPolicy as a source has it.
+type policy struct {
+	ref  model.ObjectRef
+	spec *input.PolicySpec
+}
+
+// policyOf is the policy of a server, by which one caller may call a tool. It panics if the spec can't be read: it is
+// in this program.
+func policyOf(i int, tool string) policy {
 	spec := new(input.PolicySpec)
 	if err := yaml.Unmarshal(fmt.Appendf(nil, `
 targetRefs: [{group: agentic.networking.x-k8s.io, kind: XBackend, name: %s}]
@@ -101,6 +114,9 @@ rules:
 `, scene.Name(i), callerID(i), tool), spec); err != nil {
 		panic(err)
 	}
-	ref := model.Ref(model.KindOf("cardea.dev", "AccessPolicy"), scene.Namespace, scene.Name(i))
-	input.Of[input.PolicySpec](s.Sources.Sources, ref.Kind()).Set(b, ref, input.Object[input.PolicySpec]{Spec: spec})
+	return policy{model.Ref(model.KindOf("cardea.dev", "AccessPolicy"), scene.Namespace, scene.Name(i)), spec}
+}
+
+func (p policy) set(s *scene.Scene, b *flow.Batch) {
+	input.Of[input.PolicySpec](s.Sources.Sources, p.ref.Kind()).Set(b, p.ref, input.Object[input.PolicySpec]{Spec: p.spec})
 }
