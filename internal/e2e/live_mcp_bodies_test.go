@@ -41,34 +41,13 @@ func TestMutatedBodies(t *testing.T) {
 	t.Parallel()
 	n, first := numberFrom(t, "CARDEA_FUZZ_BODIES", usualBodies), numberFrom(t, "CARDEA_FUZZ_SEED", 1)
 	t.Logf("%d bodies from CARDEA_FUZZ_SEED=%d", n, first)
-	a := prepareAgents(t)
-	server := fmt.Sprintf("127.0.0.1:%d", a.ports["tools"])
-	recorder := recordBefore(t, server)
-	a.ports["tools"] = recorder.port
-	a.write("tools.yaml", serviceFile("tools", "tools"))
-	a.certificate("agent", "spiffe://cluster.local/ns/shop/sa/agent")
-	a.write("policy.yaml", `apiVersion: cardea.dev/v1alpha1
-kind: AccessPolicy
-metadata: {name: tools, namespace: shop}
-spec:
-  targetRefs: [{group: agentic.networking.x-k8s.io, kind: XBackend, name: tools}]
-  rules:
-  - name: sessions
-    authorization: {type: Inline, mcp: {mcpBaseProtocolMethodsOption: MATCH_BASE_PROTOCOL_METHODS}}
-  - name: sums
-    sources: [{type: ServiceAccount, serviceAccount: {name: agent}}]
-    authorization: {type: Inline, mcp: {methods: [{name: tools/call, params: [{value: get-sum}]}]}}
-`)
-	a.start()
-	a.Ready(t)
-	config := a.clientTLS("agent")
+	recorder, dial := recorded(t)
+	server := recorder.server
 	var did counts
 	var group errgroup.Group
 	for i := range uint64(senders) {
 		group.Go(func() error {
-			gateway := &sender{path: "/mcp", dial: func() (net.Conn, error) {
-				return tls.DialWithDialer(&net.Dialer{Timeout: oneAnswer}, "tcp", a.at(443), config)
-			}}
+			gateway := &sender{path: "/mcp", dial: dial}
 			direct := &sender{path: "/", dial: func() (net.Conn, error) { return net.DialTimeout("tcp", server, oneAnswer) }}
 			defer gateway.close()
 			defer direct.close()
@@ -100,6 +79,73 @@ spec:
 	} {
 		if share < 0.02 {
 			t.Errorf("a share of %.3f of the requests %s: they say little", share, what)
+		}
+	}
+}
+
+// recorded is a stage with a recorder before its server. An agent, who may call get-sum, dials its gateway.
+func recorded(t *testing.T) (r *recorder, dial func() (net.Conn, error)) {
+	t.Helper()
+	a := prepareAgents(t)
+	server := fmt.Sprintf("127.0.0.1:%d", a.ports["tools"])
+	r = recordBefore(t, server)
+	a.ports["tools"] = r.port
+	a.write("tools.yaml", serviceFile("tools", "tools"))
+	a.certificate("agent", "spiffe://cluster.local/ns/shop/sa/agent")
+	a.write("policy.yaml", `apiVersion: cardea.dev/v1alpha1
+kind: AccessPolicy
+metadata: {name: tools, namespace: shop}
+spec:
+  targetRefs: [{group: agentic.networking.x-k8s.io, kind: XBackend, name: tools}]
+  rules:
+  - name: sessions
+    authorization: {type: Inline, mcp: {mcpBaseProtocolMethodsOption: MATCH_BASE_PROTOCOL_METHODS}}
+  - name: sums
+    sources: [{type: ServiceAccount, serviceAccount: {name: agent}}]
+    authorization: {type: Inline, mcp: {methods: [{name: tools/call, params: [{value: get-sum}]}]}}
+`)
+	a.start()
+	a.Ready(t)
+	config := a.clientTLS("agent")
+	return r, func() (net.Conn, error) {
+		return tls.DialWithDialer(&net.Dialer{Timeout: oneAnswer}, "tcp", a.at(443), config)
+	}
+}
+
+// TestRepliesWithMethods: a message with a result passes as an answer only if it has no method that is a text, a number,
+// true or false. Proxies do not see others, nor texts of more than 8 KiB, which no server takes for a method's name.
+func TestRepliesWithMethods(t *testing.T) {
+	t.Parallel()
+	recorder, dial := recorded(t)
+	gateway := &sender{path: "/mcp", dial: dial}
+	defer gateway.close()
+	if err := gateway.begin(); err != nil {
+		t.Fatal(err)
+	}
+	long := `"tools/call` + strings.Repeat(" ", 9000) + `"`
+	for i, c := range []struct {
+		members string
+		arrives int64
+	}{
+		{`"result":{}`, 1},
+		{`"error":{"code":1,"message":"x"}`, 1},
+		{`"result":{},"method":"tools/call"`, 0},
+		{`"method":"tools/call","result":{}`, 0},
+		{`"result":{},"m\u0065thod":"tools/call"`, 0},
+		{`"result":{},"method":` + long, 1},
+		{`"result":{},"method":["tools/call"]`, 1},
+		{`"result":{},"method":7`, 0},
+		{`"result":{},"method":""`, 0},
+		{`"result":{},"method":"ping","method":["tools/call"]`, 1},
+		{`"result":{},"method":"tools/call","method":["x"]`, 0},
+		{`"result":{},"method":["tools/call"],"method":"ping"`, 0},
+	} {
+		before := recorder.arrived.Load()
+		status, text, err := gateway.send(mutated{seed: uint64(i + 1), method: "POST", header: []string{
+			"content-type: application/json", "accept: application/json, text/event-stream",
+		}, body: []byte(`{"jsonrpc":"2.0","id":7,` + c.members + `,"params":{"name":"get-env","arguments":{}}}`)})
+		if got := recorder.arrived.Load() - before; err != nil || got != c.arrives {
+			t.Errorf("%.60s: %d arrive, want %d: %d %.200s %v", c.members, got, c.arrives, status, text, err)
 		}
 	}
 }
@@ -162,6 +208,7 @@ func (r mutated) String() string {
 
 // recorder passes what it gets to the server, and judges it.
 type recorder struct {
+	server  string // what it is before
 	port    int
 	arrived atomic.Int64
 	mu      sync.Mutex
@@ -170,7 +217,7 @@ type recorder struct {
 
 // recordBefore starts one in front of a server.
 func recordBefore(t *testing.T, server string) *recorder {
-	r := new(recorder)
+	r := &recorder{server: server}
 	transport := &http.Transport{ResponseHeaderTimeout: oneAnswer, DisableCompression: true, MaxIdleConnsPerHost: 2 * senders}
 	proxy := &httputil.ReverseProxy{
 		Rewrite:   func(p *httputil.ProxyRequest) { p.SetURL(&url.URL{Scheme: "http", Host: server}) },

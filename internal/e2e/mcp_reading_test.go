@@ -93,8 +93,9 @@ func (r *reading) value() (n node) {
 	case len(r.text) > 0 && (r.text[0] == '}' || r.text[0] == ']'):
 		// no value, but the end of what is around it
 	default:
-		text := r.word()
-		n.text = &text
+		if text := r.word(); text != "null" {
+			n.text = &text
+		}
 	}
 	return n
 }
@@ -157,6 +158,9 @@ func (o object) texts(key string) (all []string) {
 	return all
 }
 
+// longestSeen is how long texts are that proxies see in answers, in bytes.
+const longestSeen = 8 << 10
+
 // beyond tells why some server could take a body for more than what sessions need and a call of get-sum; "" if none
 // could. What proxies let pass is one object and nothing else, in which no key that counts stands twice.
 func beyond(body []byte) string {
@@ -172,11 +176,13 @@ func beyond(body []byte) string {
 		return why
 	}
 	methods := message.texts("method")
-	if len(methods) == 0 && message["result"] == nil && message["error"] == nil {
+	answers := message["result"] != nil || message["error"] != nil
+	if len(methods) == 0 && !answers {
 		return "it has neither a method nor a result"
 	}
 	for _, m := range methods {
 		switch {
+		case answers && len(m) > longestSeen: // no server has such a method
 		case m == "tools/call":
 			if why := message.called(); why != "" {
 				return why
@@ -204,7 +210,7 @@ func (o object) twice() string {
 	return ""
 }
 
-// lists is how many lists stand behind a key.
+// lists is how many lists stand behind a key, with nulls.
 func (o object) lists(key string) (n int) {
 	for _, v := range o[key] {
 		if v.text == nil && v.object == nil {
