@@ -138,6 +138,9 @@ func TestRepliesWithMethods(t *testing.T) {
 		{`"result":{},"method":""`, 0},
 		{`"result":{},"method":"ping","method":["tools/call"]`, 1},
 		{`"result":{},"method":"tools/call","method":["x"]`, 0},
+		{`"method":["x"],"result":{},"method":"tools/call"`, 0},
+		{`"method":"tools/call","params":{"name":"get-env"},"method":["x"],"error":{"code":1,"message":"x"}`, 0},
+		{`"method":"prompts/get","method":["x"],"result":{}`, 0},
 		{`"result":{},"method":["tools/call"],"method":"ping"`, 0},
 	} {
 		before := recorder.arrived.Load()

@@ -127,7 +127,8 @@ func (m mutator) body(b []byte) []byte {
 		return m.encode(b)
 	case 13: // an answer, too
 		return m.member(b, choose(m, `"result":{}`, `"result":null`, `"error":{"code":1,"message":"x"}`, `"error":null`,
-			`"r\u0065sult":{}`, `"Result":{}`, `"result":"x"`, `"result":[]`))
+			`"r\u0065sult":{}`, `"Result":{}`, `"result":"x"`, `"result":[]`,
+			`"result":{},"method":["x"]`, `"result":{},"method":{}`))
 	}
 	return []byte(strings.ReplaceAll(string(b), `"`, choose(m, `"`, `'`, "`", `\"`, "\u201c", `""`)))
 }

@@ -426,7 +426,10 @@ func metadataOf(c Call) metadata {
 		if m.Arguments != nil {
 			params["arguments"] = withoutLists(m.Arguments)
 		}
-		at[parsed] = map[string]any{"method": method, "is_mcp_request": true, "params": params}
+		at[parsed] = map[string]any{"method": method, "is_mcp_request": true}
+		if len(params) > 0 {
+			at[parsed]["params"] = params
+		}
 	}
 	return at
 }
