@@ -156,10 +156,16 @@ func (b beside) ratios() (list []float64) {
 
 func (b beside) row(s set, parsing float64) {
 	t := table.Table{W: os.Stdout, N: s.callers, Of: "callers"}
+	if s.callers == 1 {
+		t.Of = "caller"
+	}
 	ratios := b.ratios()
 	what, target := fmt.Sprintf("in one rule, %d tools", s.tools), ""
 	if s.each {
 		what = fmt.Sprintf("a rule for each, %d tools", s.tools)
+	}
+	if s.pass {
+		what += ", toolsList: Pass"
 	}
 	if s.callers == 1000 {
 		target = "CPU ratio 1.10"

@@ -32,7 +32,7 @@ func main() {
 	var b bench
 	sizes := table.Sizes
 	flag.StringVar(&b.cardea, "cardea", "bin/cardea", "the program to measure")
-	flag.IntVar(&b.requests, "requests", 8_000, "the number of calls of a round")
+	flag.IntVar(&b.requests, "requests", 4_000, "the number of calls of a round")
 	flag.Parse()
 	if runtime.GOOS != "linux" {
 		fmt.Println("The part about agents was skipped: it needs Linux.")

@@ -15,13 +15,14 @@ type set struct {
 	name           string // of both
 	callers, tools int    // all callers may call all tools, which rules name
 	each           bool   // each caller has a rule of its own; else one has them all
+	pass           bool   // toolsList: Pass
 	policy         string // the rules, if they are others
 }
 
 // The sets with which the others are compared.
 var (
 	none   = set{name: "none"}
-	parser = set{name: "parser", policy: "\n  - {name: all}"} // requests are read, and everything is allowed
+	parser = set{name: "parser", policy: "\n  - {name: all}", pass: true} // requests are read, and everything is allowed
 )
 
 // compared are the sets that are measured; callers are known by certificates.
@@ -33,6 +34,9 @@ var compared = func() (list []set) {
 	}
 	for _, callers := range []int{100, 1000} {
 		list = append(list, set{name: fmt.Sprintf("r%d", callers), callers: callers, tools: 10, each: true})
+	}
+	for _, each := range []bool{false, true} {
+		list = append(list, set{name: fmt.Sprintf("pass-%v", each), callers: 1000, tools: 10, each: each, pass: true})
 	}
 	return list
 }()
@@ -107,6 +111,10 @@ spec:
     matches: [{path: {value: /mcp}}]
     backendRefs: [{group: agentic.networking.x-k8s.io, kind: XBackend, name: %[1]s}]
 `, s.name, port, host)
+	list := "Filter"
+	if s.pass {
+		list = "Pass"
+	}
 	if rules := s.rules(); rules != "" {
 		text += fmt.Sprintf(`---
 apiVersion: cardea.dev/v1alpha1
@@ -114,8 +122,9 @@ kind: AccessPolicy
 metadata: {name: %[1]s, namespace: bench}
 spec:
   targetRefs: [{group: agentic.networking.x-k8s.io, kind: XBackend, name: %[1]s}]
-  rules:%s
-`, s.name, rules)
+  toolsList: %[2]s
+  rules:%[3]s
+`, s.name, list, rules)
 	}
 	return text
 }
