@@ -68,8 +68,8 @@ func TestMutatedBodies(t *testing.T) {
 	for _, line := range recorder.wrong {
 		t.Error(line)
 	}
-	t.Logf("%d requests arrived at the server, %d sums were answered; asked directly, the server ran the forbidden tool for "+
-		"%d of %d", recorder.arrived.Load(), did.sums.Load(), did.harmful.Load(), did.direct.Load())
+	t.Logf("%d requests arrived at the server, %d sums were answered; asked directly, the server ran the forbidden tool "+
+		"for %d of %d", recorder.arrived.Load(), did.sums.Load(), did.harmful.Load(), did.direct.Load())
 	if n < 1000 {
 		return
 	}
@@ -112,8 +112,8 @@ spec:
 	}
 }
 
-// TestRepliesWithMethods: a message with a result passes as an answer only if it has no method that is a text, a number,
-// true or false. Proxies do not see others, nor texts of more than 8 KiB, which no server takes for a method's name.
+// TestRepliesWithMethods: a message with a result passes as an answer only if it has no method that is a text or a
+// number. Proxies do not see lists and objects, nor texts of more than 8 KiB; no server takes them for a method's name.
 func TestRepliesWithMethods(t *testing.T) {
 	t.Parallel()
 	recorder, dial := recorded(t)
@@ -221,7 +221,9 @@ type recorder struct {
 // recordBefore starts one in front of a server.
 func recordBefore(t *testing.T, server string) *recorder {
 	r := &recorder{server: server}
-	transport := &http.Transport{ResponseHeaderTimeout: oneAnswer, DisableCompression: true, MaxIdleConnsPerHost: 2 * senders}
+	transport := &http.Transport{
+		ResponseHeaderTimeout: oneAnswer, DisableCompression: true, MaxIdleConnsPerHost: 2 * senders,
+	}
 	proxy := &httputil.ReverseProxy{
 		Rewrite:   func(p *httputil.ProxyRequest) { p.SetURL(&url.URL{Scheme: "http", Host: server}) },
 		Transport: transport, FlushInterval: -1,

@@ -70,7 +70,8 @@ func (m mutator) message() string {
 	case 0, 1, 2:
 		return allowed
 	case 3:
-		return `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"order","arguments":{"item":"tea","amount":1}}}`
+		return `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"order",` +
+			`"arguments":{"item":"tea","amount":1}}}`
 	case 4:
 		return choose(m, `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`, `{"jsonrpc":"2.0","id":"a","method":"ping"}`,
 			`{"jsonrpc":"2.0","id":7,"result":{}}`, `{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"x"}}`,
@@ -235,7 +236,8 @@ func (m mutator) inside(b []byte) []byte {
 	case 7:
 		return []byte(strconv.Quote(string(b)))
 	}
-	return []byte(choose(m, "data: ", ")]}',\n", "body=", "x", "\x1e", "{} ", "null ", "1") + string(b) + choose(m, "", "\n\n", "x"))
+	before := choose(m, "data: ", ")]}',\n", "body=", "x", "\x1e", "{} ", "null ", "1")
+	return []byte(before + string(b) + choose(m, "", "\n\n", "x"))
 }
 
 // value replaces something by something else of its kind.

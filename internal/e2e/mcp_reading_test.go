@@ -246,33 +246,34 @@ func isBase(method string) bool {
 
 // TestReading: each attack is seen, and what is harmless is not taken for one.
 func TestReading(t *testing.T) {
-	for body, want := range map[string]string{
-		allowed:                         "",
-		forbidden:                       `it calls "get-env"`,
-		" \n" + allowed + "\n":          "",
-		"[" + allowed + "]":             "it is not one message",
-		allowed + forbidden:             "it is not one message",
-		"\xef\xbb\xbf" + allowed:        "something is around the message",
-		allowed + "//":                  "something is around the message",
-		"[" + allowed + "," + forbidden: "it is not one message",
-		`{"method":"tools/call","params":{"name":"get-sum","arguments":{"name":"get-env"}}}`: "",
-		`{"method":"tools/call","params":{"n\u0061me":"get\u002denv",}}`:                     `it calls "get-env"`,
-		`{"method":"tools/call","params":{"name":"get-sum","n\u0061me":"get-env"}}`:          `the key "name" stands twice`,
-		`{"method":"ping","method":["tools/call"]}`:                                          "",
-		`{"method":"ping","method":"tools/call","params":{"name":"get-env"}}`:                `the key "method" stands twice`,
-		`{"method":"tools/call","params":{"name":"get-env"},"params":{"name":"get-sum"}}`:    `the key "params" stands twice`,
-		`{"method":"tools/call","params":{"name":"get-env"`:                                  "something is around the message",
-		`{"method":"tools/call","params":{"name":"get-env"}}`:                                `it calls "get-env"`,
-		`{"method":"prompts/get","result":{}}`:                                               `its method is "prompts/get"`,
-		`{"id":1,"result":{}}`:                                                               "",
-		`{"method":"prompts/get"}`:                                                           `its method is "prompts/get"`,
-		`{"method":"tools/call","params":{"name":["x"]}}`:                                    "it calls a tool without a name",
-		`{"x":1}`: "it has neither a method nor a result",
-		"":        "it is not one message",
-		`{'method':'tools/call','params':{'name':'get-env'}}`: `it calls "get-env"`,
+	for _, c := range [][2]string{
+		{"", allowed},
+		{"", " \n" + allowed + "\n"},
+		{"", `{"method":"tools/call","params":{"name":"get-sum","arguments":{"name":"get-env"}}}`},
+		{"", `{"method":"ping","method":["tools/call"]}`},
+		{"", `{"method":null,"result":{}}`},
+		{"", `{"id":1,"result":{}}`},
+		{`it calls "get-env"`, forbidden},
+		{`it calls "get-env"`, `{"method":"tools/call","params":{"n\u0061me":"get\u002denv",}}`},
+		{`it calls "get-env"`, `{'method':'tools/call','params':{'name':'get-env'}}`},
+		{`it calls "get-env"`, `{"result":{},"method":"tools/call","method":["x"],"params":{"name":"get-env"}}`},
+		{"it calls a tool without a name", `{"method":"tools/call","params":{"name":["x"]}}`},
+		{`the key "name" stands twice`, `{"method":"tools/call","params":{"name":"get-sum","n\u0061me":"get-env"}}`},
+		{`the key "method" stands twice`, `{"method":"ping","method":"tools/call","params":{"name":"get-env"}}`},
+		{`the key "params" stands twice`, `{"method":"ping","params":{"name":"get-env"},"params":{"name":"get-sum"}}`},
+		{`its method is "prompts/get"`, `{"method":"prompts/get"}`},
+		{`its method is "prompts/get"`, `{"method":"prompts/get","result":{}}`},
+		{"it has neither a method nor a result", `{"x":1}`},
+		{"it is not one message", ""},
+		{"it is not one message", "[" + allowed + "]"},
+		{"it is not one message", "[" + allowed + "," + forbidden},
+		{"it is not one message", allowed + forbidden},
+		{"something is around the message", "\xef\xbb\xbf" + allowed},
+		{"something is around the message", allowed + "//"},
+		{"something is around the message", `{"method":"tools/call","params":{"name":"get-env"`},
 	} {
-		if got := beyond([]byte(body)); got != want {
-			t.Errorf("%s: %q, want %q", body, got, want)
+		if got := beyond([]byte(c[1])); got != c[0] {
+			t.Errorf("%s: %q, want %q", c[1], got, c[0])
 		}
 	}
 }

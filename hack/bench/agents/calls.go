@@ -170,9 +170,8 @@ func (b beside) row(s set, parsing float64) {
 	if s.callers == 1000 {
 		target = "CPU ratio 1.10"
 	}
-	t.Row(what, words(b.with), fmt.Sprintf("without a policy %s: CPU ratio %.2f (%.2f to "+
-		"%.2f); of the parser alone %.2f", words(b.without), table.Median(ratios), slices.Min(ratios), slices.Max(ratios), parsing),
-		target)
+	t.Row(what, words(b.with), fmt.Sprintf("without a policy %s: CPU ratio %.2f (%.2f to %.2f); of the parser "+
+		"alone %.2f", words(b.without), table.Median(ratios), slices.Min(ratios), slices.Max(ratios), parsing), target)
 }
 
 func words(list []round) string {

@@ -42,7 +42,8 @@ func serveTools() (port int, stop func(), err error) {
 
 // call is a request of an agent.
 func call() []byte {
-	const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tool + `","arguments":{"a":1,"b":2}}}`
+	const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tool +
+		`","arguments":{"a":1,"b":2}}}`
 	return fmt.Appendf(nil, "POST /mcp HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n"+
 		"Accept: application/json, text/event-stream\r\nMcp-Session-Id: 1\r\nMcp-Protocol-Version: 2025-06-18\r\n"+
 		"User-Agent: bench\r\nContent-Length: %d\r\n\r\n%s", host, len(body), body)

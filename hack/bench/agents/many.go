@@ -80,7 +80,8 @@ func setServer(s *scene.Scene, b *flow.Batch, i int) {
 			ServiceName: &name, Port: 80, Path: "/",
 		}}})
 	group, kind := gatewayv1.Group(model.KindMCPBackend.Group()), gatewayv1.Kind("XBackend")
-	s.Sources.HTTPRoutes.Set(b, model.Ref(model.KindHTTPRoute, scene.Namespace, name), input.Object[gatewayv1.HTTPRouteSpec]{
+	route := model.Ref(model.KindHTTPRoute, scene.Namespace, name)
+	s.Sources.HTTPRoutes.Set(b, route, input.Object[gatewayv1.HTTPRouteSpec]{
 		Spec: &gatewayv1.HTTPRouteSpec{
 			CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{{Name: scene.Gateway}}},
 			Hostnames:       []gatewayv1.Hostname{gatewayv1.Hostname(name + ".example.com")},

@@ -69,7 +69,8 @@ func (s set) rules() string {
 		fmt.Fprintf(&text, `
   - name: %s
     sources: [%s]
-    authorization: {type: Inline, mcp: {methods: [{name: tools/call, params: [%s]}]}}`, name, strings.Join(sources, ", "), params)
+    authorization: {type: Inline, mcp: {methods: [{name: tools/call, params: [%s]}]}}`,
+			name, strings.Join(sources, ", "), params)
 	}
 	var all []string
 	for i := range s.callers {

@@ -136,7 +136,7 @@ func (c callers) of(p Policy, r Rule) *rbacv3.Principal {
 			any = append(any, extend.MetadataPrincipal(namespace, []string{key}, text(exactly(class))))
 		}
 	}
-	if len(any) > 0 { // whose certificate is valid by the listener's authorities, which takes longer to find than the class
+	if len(any) > 0 { // whose certificate is valid by the listener's authorities, which is asked last since it takes time
 		any = []*rbacv3.Principal{extend.AllOf([]*rbacv3.Principal{extend.OneOf(any), uri(extend.Prefix, scheme)})}
 	}
 	for _, s := range r.Sources {

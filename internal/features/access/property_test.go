@@ -28,8 +28,8 @@ import (
 	"cardea.dev/cardea/extend"
 )
 
-// TestRenderedAsStated: what is rendered decides of each call as what is stated does. `make fuzz` makes a million cases;
-// CARDEA_FUZZ_CASES=1 and CARDEA_FUZZ_SEED= repeat the one that failed.
+// TestRenderedAsStated: what is rendered decides of each call as what is stated does. `make fuzz` makes a million
+// cases; CARDEA_FUZZ_CASES=1 and CARDEA_FUZZ_SEED= repeat the one that failed.
 func TestRenderedAsStated(t *testing.T) {
 	t.Parallel()
 	cases, first := fuzzing(t, 10_000)
