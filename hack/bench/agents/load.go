@@ -49,7 +49,7 @@ func call() []byte {
 		"User-Agent: bench\r\nContent-Length: %d\r\n\r\n%s", host, len(body), body)
 }
 
-// callers are what connections show, of the callers that a set has.
+// certificates are what connections show: those of callers of the set, as far apart as can be.
 func (s set) certificates(authority testcert.Pair) (list []*tls.Config) {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(authority.Certificate)
