@@ -7,7 +7,7 @@ PARALLEL := -p 2
 RACE := $(addprefix ./internal/,flow/... xds/... proxyfiles/... files/... process/... admin/... kube/... status/... deploy/... certs/... identity/... workload/... server/...)
 
 .DEFAULT_GOAL := all
-.PHONY: agents all build lint test demo cluster conformance suite bench calls golden generate image release envoy prometheus h2load mcp kubernetes clean help
+.PHONY: agents all build lint test fuzz demo cluster conformance suite bench calls golden generate image release envoy prometheus h2load mcp kubernetes clean help
 
 all: build lint test ## build, lint and test
 
@@ -27,6 +27,17 @@ test: envoy kubernetes prometheus h2load mcp lint ## run all tests
 	@if [ "$$(uname -s) $$(id -u)" = "Linux 0" ]; then $(MAKE) --no-print-directory suite && bin/conform -quiet; \
 	  elif [ -n "$$CI" ]; then echo "the conformance suite needs Linux and root"; exit 1; \
 	  else echo "not Linux, or not root: tests that need a cluster were skipped, and so was the Gateway API's conformance suite"; fi
+
+# By default each run has another seed, which is printed.
+SEED ?= $(shell date +%s)
+CASES ?= 1000000
+BODIES ?= 100000
+
+fuzz: envoy ## decide a million random calls of agents by what is stated and by what is rendered, and send 100,000 mutated bodies through a real Envoy; SEED=, CASES= and BODIES= repeat less of it
+	@echo "SEED=$(SEED)"
+	CARDEA_FUZZ_SEED=$(SEED) CARDEA_FUZZ_CASES=$(CASES) $(GO) test -count=1 -v -timeout 60m -run '^TestRenderedAsStated$$' ./internal/features/access
+	@out=$$(CARDEA_FUZZ_SEED=$(SEED) CARDEA_FUZZ_BODIES=$(BODIES) $(GO) test -count=1 -v -timeout 60m -run '^TestMutatedBodies$$' ./internal/e2e) || { echo "$$out"; exit 1; }; \
+	  echo "$$out" | sed -n 's/.*: \([0-9]* bodies from .*\|[0-9]* requests arrived .*\)/\1/p'
 
 agents: build envoy ## run examples/agents: a server of tools, and two agents that may call some
 	@examples/agents/run.sh
@@ -49,8 +60,8 @@ suite: build envoy kubernetes
 	@cd hack/conformance && $(GO) test -c $(PARALLEL) -o ../../bin/conformance.test .
 	@$(GO) build $(PARALLEL) -o bin/ ./hack/conform
 
-bench: build envoy ## measure what Cardea costs: the tables of docs/bench.md; PART=folder, policies or kubernetes runs one part
-	@for part in $(or $(PART),folder policies kubernetes); do \
+bench: build envoy ## measure what Cardea costs: the tables of docs/bench.md; PART=folder, policies, agents or kubernetes runs one part
+	@for part in $(or $(PART),folder policies agents kubernetes); do \
 	  $(GO) build $(PARALLEL) -o bin/bench-$$part ./hack/bench/$$part && bin/bench-$$part || exit 1; done
 
 calls: envoy ## make the calls of all behaviour files, through a real Envoy and through the simulation; DATAPLANE=EnvoyConfigMap on that data plane

@@ -116,7 +116,7 @@ func ask(port int, token string) (*http.Response, error) {
 // folder makes a folder of n routes on one Gateway, in the place of any that was made before.
 func (b *bench) folder(n int) (dir string, port int, err error) {
 	dir = filepath.Join(b.dir, "folder")
-	ports, err := freePorts(1)
+	ports, err := child.FreePorts(1)
 	if err := errors.Join(err, os.RemoveAll(dir), os.Mkdir(dir, 0o755)); err != nil {
 		return "", 0, err
 	}

@@ -3,20 +3,15 @@ package main
 import (
 	_ "embed"
 	"errors"
-	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
-	"strings"
 	"text/template"
 	"time"
 
 	"cardea.dev/cardea/hack/bench/child"
-	"cardea.dev/cardea/hack/bench/proc"
 	"cardea.dev/cardea/internal/envoy"
 	"cardea.dev/cardea/internal/gateway"
 	"cardea.dev/cardea/internal/model"
@@ -77,13 +72,9 @@ func (b *bench) cache() string { return filepath.Join(b.dir, "cache") }
 // rendered finds the Envoys that Cardea has started for the sets' Gateways.
 func (b *bench) rendered(ports []int) (list []proxy, err error) {
 	for i, s := range sets {
-		name := gateway.ProxyName(model.Ref(model.KindGateway, "bench", s.Name))
-		pid, err := proc.Find(func(args []string) bool {
-			at := slices.Index(args, "--config-path") + 1
-			return at > 0 && strings.HasPrefix(args[at], b.dir) && filepath.Base(filepath.Dir(args[at])) == name
-		})
-		if err != nil || pid == 0 {
-			return nil, errors.Join(err, fmt.Errorf("no Envoy serves Gateway %s", s.Name))
+		pid, err := child.Proxy(b.dir, gateway.ProxyName(model.Ref(model.KindGateway, "bench", s.Name)))
+		if err != nil {
+			return nil, err
 		}
 		list = append(list, proxy{pid, ports[i]})
 	}
@@ -99,17 +90,4 @@ func (p proxy) ready(requests [][]byte) error {
 		}
 	}
 	return err
-}
-
-// freePorts are ports at which nothing listens.
-func freePorts(n int) (ports []int, err error) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports, nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"cardea.dev/cardea/hack/bench/child"
 	"cardea.dev/cardea/hack/bench/proc"
 	"cardea.dev/cardea/hack/bench/table"
 )
@@ -68,7 +69,7 @@ func (b *bench) start() (pairs []*pair, wanted [][]byte, stop func(), err error)
 		return nil, nil, stop, err
 	}
 	stops = append(stops, stopBackend)
-	ports, err := freePorts(2 * len(sets))
+	ports, err := child.FreePorts(2 * len(sets))
 	if err != nil {
 		return nil, nil, stop, err
 	}

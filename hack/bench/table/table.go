@@ -4,6 +4,7 @@
 package table
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -20,15 +21,16 @@ func Begin(w io.Writer) {
 	fmt.Fprintln(w, "| what | cost | more | target |\n|---|---|---|---|")
 }
 
-// Table is the rows of one number of routes.
+// Table is the rows of one number of routes, or of something else.
 type Table struct {
-	W io.Writer
-	N int
+	W  io.Writer
+	N  int
+	Of string // "": routes
 }
 
 // Row prints what was measured. The target is the value to reach; "" if there is none.
 func (t Table) Row(what, cost, more, target string) {
-	line := fmt.Sprintf("| %d routes: %s ", t.N, what)
+	line := fmt.Sprintf("| %d %s: %s ", t.N, cmp.Or(t.Of, "routes"), what)
 	for _, cell := range []string{cost, more, target} {
 		line += strings.TrimRight("| "+cell, " ") + " "
 	}

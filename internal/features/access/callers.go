@@ -136,8 +136,8 @@ func (c callers) of(p Policy, r Rule) *rbacv3.Principal {
 			any = append(any, extend.MetadataPrincipal(namespace, []string{key}, text(exactly(class))))
 		}
 	}
-	if len(any) > 0 { // whose certificate is valid by the listener's authorities
-		any = []*rbacv3.Principal{extend.AllOf([]*rbacv3.Principal{uri(extend.Prefix, scheme), extend.OneOf(any)})}
+	if len(any) > 0 { // whose certificate is valid by the listener's authorities, which is asked last since it takes time
+		any = []*rbacv3.Principal{extend.AllOf([]*rbacv3.Principal{extend.OneOf(any), uri(extend.Prefix, scheme)})}
 	}
 	for _, s := range r.Sources {
 		if s.JWT != nil {

@@ -31,6 +31,8 @@ func parse(e extend.EnvoyRule) {
 			OnPresent: &jsonv3.JsonToMetadata_KeyValuePair{MetadataNamespace: witness, Key: name},
 		}
 	}
+	// The parser reads the bytes as they are. A server must not read them as something compressed.
+	e.Sanitize("content-encoding")
 	var params []*mcpv3.ParserConfig_AttributeExtractionRule
 	for _, path := range []string{"params.name", "params.arguments"} {
 		params = append(params, &mcpv3.ParserConfig_AttributeExtractionRule{Path: path})

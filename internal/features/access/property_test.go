@@ -1,12 +1,18 @@
 package access
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"os"
+	"reflect"
 	"regexp"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
@@ -15,40 +21,84 @@ import (
 	filterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
 	mtlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/rbac/principals/mtls_authenticated/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/proto"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"cardea.dev/cardea/extend"
 )
 
-// TestRenderedAsStated: what is rendered decides of each call as what is stated does.
+// TestRenderedAsStated: what is rendered decides of each call as what is stated does. `make fuzz` makes a million
+// cases; CARDEA_FUZZ_CASES=1 and CARDEA_FUZZ_SEED= repeat the one that failed.
 func TestRenderedAsStated(t *testing.T) {
-	const cases = 10_000
-	allowed := 0
-	for seed := range uint64(cases) {
-		g := generator{rand.New(rand.NewPCG(seed, 1))}
-		level := g.level()
-		p := new(proxy)
-		level.render(p, Value{PortOffset: offset, Providers: []string{"a", "b"}})
-		for range 4 {
-			call := g.call()
-			decided := level.Decide(call)
-			want, got := decided.Allowed, p.allows(call)
-			var asked []string
-			for _, name := range decided.Asked {
-				asked = append(asked, strings.TrimPrefix(name, "ns/p"))
+	t.Parallel()
+	cases, first := fuzzing(t, 10_000)
+	workers := uint64(runtime.GOMAXPROCS(0))
+	var allowed atomic.Int64
+	var group errgroup.Group
+	for w := range workers {
+		group.Go(func() error {
+			for i := w; i < cases; i += workers {
+				n, err := renderedAsStated(first + i)
+				if err != nil {
+					return err
+				}
+				allowed.Add(int64(n))
 			}
-			if want != got || want && !slices.Equal(asked, p.asked) {
-				t.Fatalf("seed %d: %+v\nmessage %+v\nof %s\nis decided: %+v, by what is rendered: %v, asked %v", seed, call,
-					call.Message, fmt.Sprintf("%+v", level), decided, got, p.asked)
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if n := uint64(allowed.Load()); cases >= 1000 && (n < cases/4 || n > 3*cases) {
+		t.Errorf("%d of %d calls are allowed: the cases say little", n, 4*cases)
+	}
+}
+
+// fuzzing is how many cases there are, and the seed of the first; each has the next seed.
+func fuzzing(t *testing.T, usual uint64) (cases, seed uint64) {
+	t.Helper()
+	cases = usual
+	for name, to := range map[string]*uint64{"CARDEA_FUZZ_CASES": &cases, "CARDEA_FUZZ_SEED": &seed} {
+		if text := os.Getenv(name); text != "" {
+			n, err := strconv.ParseUint(text, 10, 64)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
 			}
-			if want {
-				allowed++
-			}
+			*to = n
 		}
 	}
-	if allowed < cases/4 || allowed > 3*cases {
-		t.Errorf("%d of %d calls are allowed: the cases say little", allowed, 4*cases)
+	t.Logf("%d cases from CARDEA_FUZZ_SEED=%d", cases, seed)
+	return cases, seed
+}
+
+// renderedAsStated makes a level and four calls, of which it counts those that are allowed.
+func renderedAsStated(seed uint64) (allowed int, err error) {
+	g := generator{rand.New(rand.NewPCG(seed, 1))}
+	level, err := g.level()
+	if err != nil {
+		return 0, fmt.Errorf("seed %d: %w", seed, err)
 	}
+	p := new(proxy)
+	level.render(p, Value{PortOffset: offset, Providers: []string{"a", "b"}})
+	for range 4 {
+		call := g.call()
+		decided := level.Decide(call)
+		want, got := decided.Allowed, p.allows(call)
+		var asked []string
+		for _, name := range decided.Asked {
+			asked = append(asked, strings.TrimPrefix(name, "ns/p"))
+		}
+		if want != got || want && !slices.Equal(asked, p.asked) {
+			return allowed, fmt.Errorf("seed %d: %+v\nmessage %+v\nof %+v\nis decided: %+v, by what is rendered: %v, asked %v",
+				seed, call, call.Message, level, decided, got, p.asked)
+		}
+		if want {
+			allowed++
+		}
+	}
+	return allowed, nil
 }
 
 const offset = 1000
@@ -67,9 +117,18 @@ func some[T any](g generator, most int, make func() T) (list []T) {
 
 const callerX, callerY = "spiffe://td/ns/a/sa/x", "spiffe://td/ns/a/sa/y"
 
-func (g generator) level() Level {
-	l := Level{Name: "route"}
+// level makes policies of both kinds. It fails if an XAccessPolicy is not read as it is meant.
+func (g generator) level() (l Level, err error) {
+	l.Name = "route"
 	for i := range 1 + g.IntN(2) {
+		if g.IntN(4) == 0 {
+			p, err := g.upstream(fmt.Sprintf("ns/p%d", i))
+			if err != nil {
+				return l, err
+			}
+			l.Policies = append(l.Policies, p)
+			continue
+		}
 		p := Policy{Name: fmt.Sprintf("ns/p%d", i), DryRun: g.IntN(8) == 0, Open: g.IntN(8) == 0}
 		for j := range g.IntN(4) {
 			p.Rules = append(p.Rules, g.rule(fmt.Sprintf("r%d", j)))
@@ -81,7 +140,66 @@ func (g generator) level() Level {
 		}
 		l.Policies = append(l.Policies, p)
 	}
-	return l
+	return l, nil
+}
+
+// upstream makes an XAccessPolicy: a text with what such a policy can say, which is read.
+func (g generator) upstream(name string) (p Policy, err error) {
+	spec := xSpec{Action: pick(g, "Allow", "Allow", "Allow", "ExternalAuth")}
+	p = Policy{Name: name, AsksOnly: spec.Action == "ExternalAuth"}
+	if p.AsksOnly {
+		spec.ExternalAuth, p.Asked = new(gatewayv1.HTTPExternalAuthFilter), &Server{GRPC: g.IntN(2) == 0}
+	}
+	for i := range g.IntN(4) {
+		r := g.rule(fmt.Sprintf("r%d", i))
+		r.Action, r.Sources = "", nil
+		x := xRule{Name: r.Name}
+		if id := pick(g, "", callerX, callerY, "spiffe://td/z"); id != "" {
+			x.Source = &xSource{Type: BySPIFFE, SPIFFE: id}
+			r.Sources = []Source{{Type: BySPIFFE, SPIFFE: &TextMatch{Value: id}}}
+		}
+		if r.Authorization != nil {
+			x.Authorization = upstreamOf(r.Authorization)
+		}
+		spec.Rules, p.Rules = append(spec.Rules, x), append(p.Rules, r)
+	}
+	p.Open = len(p.Rules) == 0 && !p.AsksOnly
+	text, err := json.Marshal(spec)
+	must(err)
+	read, err := specOf(extend.EachPolicy{Kind: XAccessPolicy.Name, Spec: text})
+	if err != nil {
+		return p, fmt.Errorf("%s: %w", text, err)
+	}
+	if !reflect.DeepEqual(read.Rules, p.Rules) || (read.ExternalAuth != nil) != p.AsksOnly {
+		return p, fmt.Errorf("%s is read as %+v, want %+v", text, read, p)
+	}
+	p.Rules = read.Rules
+	return p, nil
+}
+
+// upstreamOf writes an authorization in the form of XAccessPolicies, and takes out of it what they can't say.
+func upstreamOf(a *Authorization) json.RawMessage {
+	text, err := json.Marshal(a)
+	must(err)
+	var to map[string]any
+	must(json.Unmarshal(text, &to))
+	if a.MCP != nil {
+		var methods []any
+		for i := range a.MCP.Methods {
+			m := &a.MCP.Methods[i]
+			m.Arguments = nil
+			var params []string
+			for j := range m.Params {
+				m.Params[j].Type = ""
+				params = append(params, m.Params[j].Value)
+			}
+			methods = append(methods, map[string]any{"name": m.Name, "params": params})
+		}
+		to["mcp"].(map[string]any)["methods"] = methods
+	}
+	text, err = json.Marshal(to)
+	must(err)
+	return text
 }
 
 func (g generator) rule(name string) Rule {
@@ -308,7 +426,10 @@ func metadataOf(c Call) metadata {
 		if m.Arguments != nil {
 			params["arguments"] = withoutLists(m.Arguments)
 		}
-		at[parsed] = map[string]any{"method": method, "is_mcp_request": true, "params": params}
+		at[parsed] = map[string]any{"method": method, "is_mcp_request": true}
+		if len(params) > 0 {
+			at[parsed]["params"] = params
+		}
 	}
 	return at
 }
