@@ -113,8 +113,9 @@ spec:
 }
 
 // TestRepliesWithMethods: a message with a result passes as an answer only if it has no method that is a text or a
-// number. Proxies do not see lists and objects, nor texts of more than 8 KiB; no server takes them for a method's name. Nor
-// do they see that a method stands twice, if the last is a list; but then the params of methods that have a name tell.
+// number. Proxies do not see lists and objects, nor texts of more than 8 KiB; no server takes them for a method's name.
+// Nor do they see that a method stands twice, if the last is a list; but then the params of methods that have a name
+// tell.
 func TestRepliesWithMethods(t *testing.T) {
 	t.Parallel()
 	recorder, dial := recorded(t)
