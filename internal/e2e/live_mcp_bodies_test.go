@@ -114,6 +114,8 @@ spec:
 
 // TestRepliesWithMethods: a message with a result passes as an answer only if it has no method that is a text or a
 // number. Proxies do not see lists and objects, nor texts of more than 8 KiB; no server takes them for a method's name.
+// Nor do they see that a method stands twice, if the last is a list; but then the params of methods that have a name
+// tell.
 func TestRepliesWithMethods(t *testing.T) {
 	t.Parallel()
 	recorder, dial := recorded(t)
@@ -141,6 +143,7 @@ func TestRepliesWithMethods(t *testing.T) {
 		{`"method":["x"],"result":{},"method":"tools/call"`, 0},
 		{`"method":"tools/call","params":{"name":"get-env"},"method":["x"],"error":{"code":1,"message":"x"}`, 0},
 		{`"method":"prompts/get","method":["x"],"result":{}`, 0},
+		{`"method":"tools/list","method":["x"],"result":{}`, 1},
 		{`"result":{},"method":["tools/call"],"method":"ping"`, 0},
 	} {
 		before := recorder.arrived.Load()
