@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -51,7 +52,7 @@ that can't be reached from here, such as the address of a pod, name another one 
 The running Cardea at --server is asked where the server is, and for the rules. With --dir, the files of a folder are
 read instead; with --kube, the objects of the cluster that kubectl would ask.
 
-Exit codes: 0 if each tool that rules name exists, 1 if not.`,
+Exit codes: 0 if each tool that rules name exists, 1 if not, 2 if that can't be told.`,
 		Example: `  cardea mcp inventory tools -n shop
 
   # For the files of a folder
@@ -98,22 +99,30 @@ func takeInventory(cmd *cobra.Command, p Program, o *explainOptions, to inventor
 	}
 	all, err := readAccess(cmd, p, o, name)
 	if err != nil {
-		return err
+		return exitError{err, 2}
 	}
-	if len(all) > 1 {
-		return fmt.Errorf("there are two XBackends %s, of both APIs; name the server of one with --address", name)
+	of := all[0]
+	for _, other := range all[1:] {
+		if to.address == "" {
+			return exitError{fmt.Errorf("%s and %s have this name; name the address of one with --address", of.Backend,
+				other.Backend), 2}
+		}
+		of.Places = append(of.Places, other.Places...)
 	}
-	server, err := to.server(all[0])
+	if kind, _, _ := strings.Cut(of.Backend, " "); kind == "Service" && to.address == "" {
+		return exitError{fmt.Errorf("%s speaks no MCP: MCPTools say which tools there are", of.Backend), 2}
+	}
+	server, err := to.server(of)
 	if err != nil {
-		return err
+		return exitError{err, 2}
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), to.timeout)
 	defer cancel()
 	tools, err := inventory.Tools(ctx, server, cmd.Root().Version)
 	if err != nil {
-		return err
+		return exitError{err, 2}
 	}
-	found, err := compareTools(all[0], tools)
+	found, err := compareTools(of, tools)
 	if err != nil {
 		return err
 	}
@@ -197,7 +206,9 @@ func (i inventoried) print(w io.Writer) error {
 	fmt.Fprintf(w, "%s has %d tools\n", i.Backend, len(i.Tools))
 	t := table{columns: []string{"TOOL", "NAMED BY", "DESCRIPTION"}}
 	for _, tool := range i.Tools {
-		t.add("", []string{tool.Name, cmp.Or(strings.Join(tool.Rules, ", "), "-"), cmp.Or(firstLine(tool.Description), "-")})
+		t.add("", []string{
+			printable(tool.Name), cmp.Or(strings.Join(tool.Rules, ", "), "-"), cmp.Or(firstLine(tool.Description), "-"),
+		})
 	}
 	if err := t.print(w); err != nil {
 		return err
@@ -211,10 +222,21 @@ func (i inventoried) print(w io.Writer) error {
 // firstLine is as much of a description as fits a table.
 func firstLine(s string) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	s = printable(s)
 	if r := []rune(s); len(r) > 60 {
 		return string(r[:59]) + "…"
 	}
 	return s
+}
+
+// printable is what a server said without what a terminal would obey.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return -1
+	}, s)
 }
 
 // noPlace says that nothing leads to a server.

@@ -38,19 +38,23 @@ func (d *Differ) access(v flow.View) (list []Access) {
 	gateways, routes := d.world.Policies.Regranted(v)
 	if len(gateways) > 0 { // whose rules are many
 		for ref := range flow.All(v, d.world.Plan.Routes) {
-			routes[ref] = true
+			routes[ref] = routes[ref] // at these Gateways
 		}
 	}
-	for ref := range routes {
+	for ref, whole := range routes {
+		concerned := func(p place) bool { return whole || gateways[p.gateway] }
 		was, _ := flow.Before(v, d.world.Plan.Routes, ref)
 		is, _ := flow.Get(v, d.world.Plan.Routes, ref)
 		old, edited := servers(was), servers(is)
 		for p := range old {
-			if _, stays := edited[p]; !stays {
+			if _, stays := edited[p]; !stays && concerned(p) {
 				list = append(list, d.granted(p, d.pieces(before, p, old), nil, true, false)...)
 			}
 		}
 		for p := range edited {
+			if !concerned(p) {
+				continue
+			}
 			_, was := old[p]
 			list = append(list, d.granted(p, d.pieces(before, p, old), d.pieces(after, p, edited), was, true)...)
 		}
@@ -88,6 +92,10 @@ func (d *Differ) pieces(s policy.Sight, p place, of map[place]int) []policy.Rule
 // granted compares what pieces grant before and after. Where no rule leads to the backend, nobody may anything.
 func (d *Differ) granted(p place, before, after []policy.RulePiece, was, is bool) (list []Access) {
 	old, edited := map[[2]string]request.Grant{}, map[[2]string]request.Grant{}
+	open := func(of []policy.RulePiece) bool {
+		_, stated := d.world.Policies.Grants(of, nil)
+		return !stated
+	}
 	grants := func(into map[[2]string]request.Grant, of, others []policy.RulePiece) {
 		all, _ := d.world.Policies.Grants(of, others)
 		for _, g := range all {
@@ -108,6 +116,9 @@ func (d *Differ) granted(p place, before, after []policy.RulePiece, was, is bool
 			Rule:     fmt.Sprintf("rule %s of %s", p.rule.Name, p.rule.Route),
 			Listener: fmt.Sprintf("listener %s of %s", p.listener.Section, p.gateway),
 		})
+	}
+	if is && !was && open(after) {
+		say("+", request.Grant{Caller: "everybody", May: "everything"}, "", "")
 	}
 	for key, g := range edited {
 		switch former, had := old[key]; {

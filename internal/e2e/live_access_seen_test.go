@@ -55,8 +55,8 @@ spec:
 			"get-sum": {"access_backend_enforced_engine_result": "allowed",
 				"access_backend_enforced_effective_policy_id": "shop/tools/sums.and.orders"},
 			"order": {"access_backend_enforced_engine_result": "allowed",
-				"access_gateway_dry_shadow_engine_result":       "denied",
-				"access_gateway_dry_shadow_effective_policy_id": "shop/tried/no-orders"},
+				"access_gateway_drydeny_shadow_engine_result":       "denied",
+				"access_gateway_drydeny_shadow_effective_policy_id": "shop/tried/no-orders"},
 			"get-env": {"access_backend_enforced_engine_result": "denied"},
 		} {
 			line := calls[tool]

@@ -65,6 +65,8 @@ func TestMutatedBodies(t *testing.T) {
 	if err := group.Wait(); err != nil {
 		t.Error(err)
 	}
+	recorder.mu.Lock()
+	defer recorder.mu.Unlock()
 	for _, line := range recorder.wrong {
 		t.Error(line)
 	}

@@ -52,7 +52,7 @@ const (
 		`ssl\.(handshake|connection_error|fail_verify_.*)`
 	requestMetrics = `downstream_(cx|rq)_(active|total|overload_close|timeout)`
 	// accessMetrics are what access policies said: of each level, and of each rule that decided. Callers are not counted.
-	accessMetrics = `filter_chain\.rbac\.access_[a-z]+_(dry_)?\.(policy\..+\.)?(shadow_)?(allowed|denied)`
+	accessMetrics = `filter_chain\.rbac\.access_[a-z]+_(dry(deny)?_)?\.(policy\..+\.)?(shadow_)?(allowed|denied)`
 )
 
 // statistics bounds which statistics there are at all, and labels them for Prometheus. Those that are not kept take no
@@ -75,7 +75,7 @@ func statistics(gateway string) *metricsv3.StatsConfig {
 			labelled("backend", `^cluster\.((.+?)\.)(?:membership_|upstream_|outlier_|ssl\.)`),
 			labelled("port", `^(?:listener|http)\.((.+?)\.)(?:downstream_|ssl\.)`),
 			labelled("level", `^filter_chain\.rbac\.(access_([a-z]+)_\.?)`),
-			labelled("mode", `^filter_chain\.rbac\.access_[a-z]+_((dry)_\.)`),
+			labelled("mode", `^filter_chain\.rbac\.access_[a-z]+_((dry)(?:deny)?_\.)`),
 			labelled("rule", `^filter_chain\.rbac\.access_[^.]+\.policy\.((.+)\.)(?:shadow_)?(?:allowed|denied)$`),
 		},
 		StatsMatcher: &metricsv3.StatsMatcher{StatsMatcher: &metricsv3.StatsMatcher_InclusionList{

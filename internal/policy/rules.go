@@ -73,7 +73,7 @@ func (r *ruleScope) add(out *RulePieces) {
 		stating = r.withAnew(stating, index)
 	}
 	agents := r.agents(stating, index)
-	out.Findings = append(out.Findings, r.forgotten(stating, index)...)
+	out.Findings = append(out.Findings, r.withoutPolicy(stating, index)...)
 	if len(stating)+len(index.Inherits)+len(index.Holds)+len(agents) == 0 && !upgrade && !direct {
 		return
 	}

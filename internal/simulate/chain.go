@@ -36,6 +36,8 @@ const (
 	corsKind  = "Cors"
 	chainKind = "FilterChainConfig"
 	faultKind = "HTTPFault"
+	// bridgeKind makes a request to a REST backend of a call of a tool.
+	bridgeKind = "McpJsonRestBridge"
 )
 
 // pagesKind is a filter that replaces errors. Which of them is not simulated.
@@ -185,15 +187,18 @@ func (s *simulation) brought(slot string, levels []*anypb.Any, r *routev3.Route,
 			filters = append(filters, near)
 		}
 	}
+	bridged := false
 	for _, filter := range filters {
 		mutation := new(headermutationv3.HeaderMutation)
 		switch {
+		case bridged: // it sees the request that a bridge has made of a call, about which the bridge's feature is asked
 		case filter.GetTypedConfig().UnmarshalTo(mutation) == nil:
 			s.mutate(filter.GetName(), mutation.GetMutations(), f)
 			s.survey(mutation, "mutations")
 		case f.answer == nil:
 			s.runBrought(slot, filter, r, f)
 		}
+		bridged = bridged || shortType(filter.GetTypedConfig().GetTypeUrl()) == bridgeKind
 	}
 	return true
 }

@@ -4,7 +4,8 @@
 //	mcp serve [ADDRESS]       prints the address that it listens on: one of this machine, or ADDRESS
 //	mcp call URL [LINE...]    makes a session, and does what each line says: list, or call TOOL ARGUMENTS
 //
-// Without lines as arguments, those of the input are done.//
+// Without lines as arguments, those of the input are done.
+//
 // The client prints a line for each: the names of tools, what a tool answered, or the error. With CERT, KEY and CA in
 // its environment, files in PEM, it shows a certificate. ADDRESS is where it connects to, whatever the URL says; with
 // WAIT, a duration, it tries that long until the gateway answers.

@@ -47,7 +47,7 @@ func TestEditsOfConfigMaps(t *testing.T) {
 	s.hears(address, host, second)
 	s.step("a new certificate is served")
 	s.apply(gateway(s.namespace, "edge", infrastructure))
-	s.files("edge", func(files, keys string) bool { return !strings.Contains(files, "443") && keys == "" })
+	s.files("edge", func(files, keys string) bool { return !strings.Contains(files, `"port_value":443`) && keys == "" })
 	calls.moves(500)
 	calls.flawless()
 }

@@ -99,7 +99,8 @@ func (l Level) render(e extend.EnvoyRule, v Value) {
 	}
 	denied := &filterv3.RBAC{Rules: w.rules(false, Deny), ShadowRules: w.rules(true, Deny)}
 	if denied.Rules != nil || denied.ShadowRules != nil {
-		e.Filter(extend.SlotAuthz, name("deny"), w.counted(denied))
+		w.counted(denied).ShadowRulesStatPrefix = w.level.prefix() + "drydeny_" // beside what those that allow say
+		e.Filter(extend.SlotAuthz, name("deny"), denied)
 	}
 	w.unless(func(rule string, filter *filterv3.RBAC) {
 		e.Filter(extend.SlotAuthz, name("deny/"+rule), w.counted(filter))

@@ -17,7 +17,7 @@ func grants(all, others []Value) (list []extend.Grant) {
 	for _, v := range all {
 		levels = append(levels, v.Levels...)
 	}
-	naming = levels
+	naming = slices.Clone(levels)
 	for _, v := range others {
 		naming = append(naming, v.Levels...)
 	}

@@ -49,12 +49,15 @@ func (d *document) parameters(ofPath, own any) (list []parameter, err error) {
 // args are the arguments of a tool, and what its request makes of them.
 type args struct {
 	request    *Request
+	headers    []string // that may be arguments
 	properties map[string]any
 	required   []string
 	path       []string
 }
 
-func newArguments(q *Request) *args { return &args{request: q, properties: map[string]any{}} }
+func newArguments(q *Request, headers []string) *args {
+	return &args{request: q, headers: headers, properties: map[string]any{}}
+}
 
 // schema is that of all arguments. Others would become query parameters that the operation does not have.
 func (a *args) schema() string {
@@ -80,6 +83,13 @@ func (a *args) add(d *document, p parameter) error {
 	style, known := styles[p.In]
 	switch {
 	case p.In == "header" && slices.Contains(ignored, strings.ToLower(p.Name)):
+		return nil
+	case p.In == "header" && !slices.ContainsFunc(a.headers, func(name string) bool {
+		return strings.EqualFold(name, p.Name)
+	}):
+		if p.of["required"] == true {
+			return wrong("is a header; if no policy sets it, name it in openAPI.headers, or else")
+		}
 		return nil
 	case !known:
 		return wrong("is in %q, and can only be in path, query or header", clip(p.In))

@@ -45,6 +45,7 @@ func render(e extend.EnvoyRule, v Value) {
 		// The rule was chosen by the path that the agent sent. The tool's path chooses no other one.
 		DisableClearRouteCache: true,
 	})
+	e.Filter(extend.SlotBridge, "mcptools/made", made(v))
 }
 
 // unless answers requests with a status unless a part of them matches an expression.

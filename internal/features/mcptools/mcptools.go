@@ -26,7 +26,8 @@ var Kind = extend.Kind{
 	Features: extend.AtExtension,
 }
 
-// Spec says which tools there are. If a rule names several MCPTools, it has the tools of all of them.
+// Spec says which tools there are. If a rule names several MCPTools, it has the tools of all of them; of documents it has
+// one, the last.
 type Spec struct {
 	// Path is where agents send messages; requests of the rule to other paths get 404. Nothing stated: the path that the
 	// rule matches, "/mcp" for "/".
@@ -87,8 +88,8 @@ func (s *Schema) UnmarshalJSON(text []byte) error {
 // MarshalJSON implements json.Marshaler.
 func (s Schema) MarshalJSON() ([]byte, error) { return json.RawMessage(s.Text), nil }
 
-// Request is made of the arguments of a call. An argument that neither the path, nor a header, nor the body has becomes
-// a query parameter of its name, be it stated or not.
+// Request is made of the arguments of a call. An argument of inputSchema that neither the path, nor a header, nor the
+// body has becomes a query parameter of its name. Calls with other arguments are answered with an error.
 //
 // +structType=atomic
 type Request struct {
@@ -99,7 +100,8 @@ type Request struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Path string `json:"path"`
-	// Headers that are made of arguments. Without the argument, there is no header.
+	// Headers that are made of arguments. Without the argument, there is no header. They replace what policies set for
+	// backends: name none by which backends know who sent a request.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
@@ -143,6 +145,13 @@ type OpenAPI struct {
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MaxLength=128
 	Exclude []string `json:"exclude,omitempty"`
+	// Headers names the parameters in headers that become arguments. Others are left out: agents could say what policies
+	// set for backends.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=256
+	Headers []string `json:"headers,omitempty"`
 	// PathPrefix stands before the document's paths. Nothing stated: the path of its first server.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024

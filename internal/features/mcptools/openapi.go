@@ -56,6 +56,9 @@ func operations(text string, s OpenAPI) (tools []Served, refused []string) {
 	}
 	paths, _ := root["paths"].(map[string]any)
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		if !strings.HasPrefix(path, "/") {
+			continue // an extension
+		}
 		d.tool = d.left // of references to path items
 		item, _, err := d.follow(paths[path], nil)
 		if err != nil {
@@ -137,14 +140,16 @@ func (d *document) operation(path, method string, item map[string]any, v any, s 
 			at, clip(id))
 	}
 	d.tool = mostSchema
-	if t, err = d.toolOf(id, path, method, item, of); err != nil {
+	if t, err = d.toolOf(id, path, method, item, of, s.Headers); err != nil {
 		return t, false, fmt.Errorf("the operation %s (%s): %w", id, at, err)
 	}
 	return t, true, nil
 }
 
 // toolOf makes a tool of an operation.
-func (d *document) toolOf(id, path, method string, item, of map[string]any) (t Served, err error) {
+func (d *document) toolOf(
+	id, path, method string, item, of map[string]any, headers []string,
+) (t Served, err error) {
 	t.Name, t.Method, t.Path = id, strings.ToUpper(method), d.prefix+path
 	t.Title, _ = of["summary"].(string)
 	if t.Description, _ = of["description"].(string); t.Description == "" {
@@ -156,7 +161,7 @@ func (d *document) toolOf(id, path, method string, item, of map[string]any) (t S
 	if item["servers"] != nil || of["servers"] != nil {
 		return t, errors.New("it has servers of its own, but the rule's backends are asked; take them out, or exclude it")
 	}
-	args := newArguments(&t.Request)
+	args := newArguments(&t.Request, headers)
 	parameters, err := d.parameters(item["parameters"], of["parameters"])
 	if err != nil {
 		return t, err
@@ -176,8 +181,8 @@ func (d *document) toolOf(id, path, method string, item, of map[string]any) (t S
 			return t, fmt.Errorf("its path has {%s}, and no parameter describes that; add one", clip(name))
 		}
 	}
-	for _, p := range check(t.Request) {
-		return t, fmt.Errorf("its %s: %s", p.Field, p.Message)
+	if list := check(t.Request); len(list) > 0 {
+		return t, fmt.Errorf("its %s: %s", list[0].Field, list[0].Message)
 	}
 	t.Schema = args.schema()
 	return t, nil

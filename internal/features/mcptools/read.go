@@ -24,7 +24,9 @@ const defaultPath = "/mcp"
 func read(r extend.Reader, s Spec) (v Value) {
 	v.Path = s.Path
 	if where := r.Where().Path; v.Path == "" {
-		v.Path = map[bool]string{true: defaultPath, false: where}[where == "/"]
+		if v.Path = where; where == "/" {
+			v.Path = defaultPath
+		}
 	}
 	if v.Path == "" {
 		r.Field("path").Refuse("the rule's matches have several paths, or expressions; state where agents send messages")
@@ -89,10 +91,13 @@ func readTool(r extend.Reader, t Tool) Served {
 	}
 	of["type"] = "object"
 	out.Schema = encode(of)
+	if _, why := queriedBy(out); why != "" {
+		r.Field("inputSchema").Refuse(why)
+	}
 	return out
 }
 
-// Problem is something that is wrong with a field.
+// problem is something that is wrong with a field.
 type problem struct{ Field, Message string }
 
 var (
@@ -146,7 +151,7 @@ func check(q Request) (list []problem) {
 	for _, h := range q.Headers {
 		at, name := "headers["+h.Name+"]", strings.ToLower(h.Name)
 		switch {
-		case extend.CheckCopied(name) != "" || slices.Contains(reserved, name):
+		case extend.CheckCopied(name) != "" || slices.Contains(reserved, name) || strings.HasPrefix(name, "x-forwarded-"):
 			wrong(at, "the header %s can't be made of an argument; leave it out", h.Name)
 		case seen[name]:
 			wrong(at, "it stands there twice; leave one out")
@@ -158,8 +163,9 @@ func check(q Request) (list []problem) {
 	return append(list, checkBody(q)...)
 }
 
-// reserved are headers that say how a message is made. Envoy's filter sets none of them.
-var reserved = []string{"accept", "accept-encoding", "cookie"}
+// reserved are headers that say how a message is made, which Envoy's filter does not set, and who sent it, which no agent
+// says.
+var reserved = []string{"accept", "accept-encoding", "authorization", "cookie", "forwarded", "x-real-ip"}
 
 func checkBody(q Request) []problem {
 	wrong := func(format string, args ...any) []problem { return []problem{{"body", fmt.Sprintf(format, args...)}} }

@@ -1,0 +1,111 @@
+package mcptools
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	faultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3"
+)
+
+// queried is an argument that becomes a query parameter.
+type queried struct {
+	Name string
+	List bool // a parameter for each element
+}
+
+// queriedBy are the arguments of a tool that become query parameters, by name: those that its schema has and that are
+// nowhere else in the request. why says why one can't be.
+func queriedBy(t Served) (list []queried, why string) {
+	if t.Body == "*" {
+		return nil, ""
+	}
+	var schema struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if json.Unmarshal([]byte(t.Schema), &schema) != nil {
+		return nil, "" // which is told
+	}
+	elsewhere := append(variablesOf(t.Path), t.Body)
+	for _, h := range t.Headers {
+		elsewhere = append(elsewhere, h.Argument)
+	}
+	for name, property := range schema.Properties {
+		used := func(argument string) bool { return argument == name || strings.HasPrefix(argument, name+".") }
+		if slices.ContainsFunc(elsewhere, used) {
+			continue
+		}
+		var of struct {
+			Type any `json:"type"`
+		}
+		_ = json.Unmarshal(property, &of)
+		types, _ := of.Type.([]any)
+		is := func(typ string) bool { return of.Type == typ || slices.Contains(types, any(typ)) }
+		if is("object") {
+			why = fmt.Sprintf("the argument %s is an object, which a query can't have; make it the body, or leave it out", name)
+		}
+		list = append(list, queried{name, is("array")})
+	}
+	slices.SortFunc(list, func(a, b queried) int { return strings.Compare(a.Name, b.Name) })
+	return list, why
+}
+
+// made answers with 400 what the bridge has made of a call and is no request of a tool: with an empty part of a path, or
+// a query parameter that is none of the tool's, or comes twice. The bridge makes one parameter of arguments that are
+// written in two ways ({"a": {"b": 1}, "a.b": 2}); an access policy sees only one of them.
+func made(v Value) *faultv3.HTTPFault {
+	f := unless(http.StatusBadRequest, ":path", "")
+	f.Headers = nil
+	for _, t := range v.Tools {
+		f.Headers = append(f.Headers, other(":path", t.expression()))
+	}
+	return f
+}
+
+// expression is what paths of a tool's requests look like. The bridge writes parameters in the order of their names.
+func (t Served) expression() string {
+	var b strings.Builder
+	rest := t.Path
+	for _, part := range braces.FindAllString(t.Path, -1) {
+		before, after, _ := strings.Cut(rest, part)
+		b.WriteString(regexp.QuoteMeta(before) + "[^/?]+")
+		rest = after
+	}
+	b.WriteString(regexp.QuoteMeta(rest))
+	list, _ := queriedBy(t)
+	if len(list) == 0 {
+		return b.String()
+	}
+	b.WriteString(`(?:\?`)
+	for _, q := range list {
+		times := "?"
+		if q.List {
+			times = "*"
+		}
+		fmt.Fprintf(&b, "(?:%s=[^&]*&?)%s", regexp.QuoteMeta(inQuery(q.Name)), times)
+	}
+	return b.String() + ")?"
+}
+
+// inQuery writes a name as Envoy does in a query.
+func inQuery(name string) string {
+	var b strings.Builder
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("-._~", c) >= 0:
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+// other takes requests of which a part does not match an expression.
+func other(part, expression string) *routev3.HeaderMatcher {
+	return unless(0, part, expression).Headers[0]
+}
