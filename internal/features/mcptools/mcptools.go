@@ -26,8 +26,8 @@ var Kind = extend.Kind{
 	Features: extend.AtExtension,
 }
 
-// Spec says which tools there are. If a rule names several MCPTools, it has the tools of all of them; of documents it has
-// one, the last.
+// Spec says which tools there are. If a rule names several MCPTools, it has the tools of all of them; of documents it
+// has one, the last.
 type Spec struct {
 	// Path is where agents send messages; requests of the rule to other paths get 404. Nothing stated: the path that the
 	// rule matches, "/mcp" for "/".

@@ -54,8 +54,8 @@ func queriedBy(t Served) (list []queried, why string) {
 	return list, why
 }
 
-// made answers with 400 what the bridge has made of a call and is no request of a tool: with an empty part of a path, or
-// a query parameter that is none of the tool's, or comes twice. The bridge makes one parameter of arguments that are
+// made answers with 400 what the bridge has made of a call and is no request of a tool: with an empty part of a path,
+// or a query parameter that is none of the tool's, or comes twice. The bridge makes one parameter of arguments that are
 // written in two ways ({"a": {"b": 1}, "a.b": 2}); an access policy sees only one of them.
 func made(v Value) *faultv3.HTTPFault {
 	f := unless(http.StatusBadRequest, ":path", "")

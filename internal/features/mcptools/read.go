@@ -163,8 +163,8 @@ func check(q Request) (list []problem) {
 	return append(list, checkBody(q)...)
 }
 
-// reserved are headers that say how a message is made, which Envoy's filter does not set, and who sent it, which no agent
-// says.
+// reserved are headers that say how a message is made, which Envoy's filter does not set, and who sent it, which no
+// agent says.
 var reserved = []string{"accept", "accept-encoding", "authorization", "cookie", "forwarded", "x-real-ip"}
 
 func checkBody(q Request) []problem {
