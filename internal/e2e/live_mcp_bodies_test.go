@@ -94,18 +94,7 @@ func recorded(t *testing.T) (r *recorder, dial func() (net.Conn, error)) {
 	a.ports["tools"] = r.port
 	a.write("tools.yaml", serviceFile("tools", "tools"))
 	a.certificate("agent", "spiffe://cluster.local/ns/shop/sa/agent")
-	a.write("policy.yaml", `apiVersion: cardea.dev/v1alpha1
-kind: AccessPolicy
-metadata: {name: tools, namespace: shop}
-spec:
-  targetRefs: [{group: agentic.networking.x-k8s.io, kind: XBackend, name: tools}]
-  rules:
-  - name: sessions
-    authorization: {type: Inline, mcp: {mcpBaseProtocolMethodsOption: MATCH_BASE_PROTOCOL_METHODS}}
-  - name: sums
-    sources: [{type: ServiceAccount, serviceAccount: {name: agent}}]
-    authorization: {type: Inline, mcp: {methods: [{name: tools/call, params: [{value: get-sum}]}]}}
-`)
+	a.write("policy.yaml", toolsPolicyFile(toolRule("sums", account("agent"), "{value: get-sum}")))
 	a.start()
 	a.Ready(t)
 	config := a.clientTLS("agent")

@@ -48,20 +48,23 @@ func render(e extend.EnvoyRule, v Value) {
 	e.Filter(extend.SlotBridge, "mcptools/made", made(v))
 }
 
-// unless answers requests with a status unless a part of them matches an expression.
-func unless(status uint32, part, expression string) *faultv3.HTTPFault {
-	return &faultv3.HTTPFault{
+// unless answers requests with a status unless a part of them matches one of some expressions.
+func unless(status uint32, part string, expressions ...string) *faultv3.HTTPFault {
+	f := &faultv3.HTTPFault{
 		Abort: &faultv3.FaultAbort{
 			ErrorType:  &faultv3.FaultAbort_HttpStatus{HttpStatus: status},
 			Percentage: &typev3.FractionalPercent{Numerator: 100, Denominator: typev3.FractionalPercent_HUNDRED},
 		},
-		Headers: []*routev3.HeaderMatcher{{
+	}
+	for _, expression := range expressions {
+		f.Headers = append(f.Headers, &routev3.HeaderMatcher{
 			Name: part, InvertMatch: true,
 			HeaderMatchSpecifier: &routev3.HeaderMatcher_StringMatch{StringMatch: &matcherv3.StringMatcher{
 				MatchPattern: &matcherv3.StringMatcher_SafeRegex{SafeRegex: &matcherv3.RegexMatcher{Regex: expression}},
 			}},
-		}},
+		})
 	}
+	return f
 }
 
 func rule(q Request) *bridgev3.HttpRule {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	faultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3"
 )
 
@@ -58,12 +57,11 @@ func queriedBy(t Served) (list []queried, why string) {
 // or a query parameter that is none of the tool's, or comes twice. The bridge makes one parameter of arguments that are
 // written in two ways ({"a": {"b": 1}, "a.b": 2}); an access policy sees only one of them.
 func made(v Value) *faultv3.HTTPFault {
-	f := unless(http.StatusBadRequest, ":path", "")
-	f.Headers = nil
+	var expressions []string
 	for _, t := range v.Tools {
-		f.Headers = append(f.Headers, other(":path", t.expression()))
+		expressions = append(expressions, t.expression())
 	}
-	return f
+	return unless(http.StatusBadRequest, ":path", expressions...)
 }
 
 // expression is what paths of a tool's requests look like. The bridge writes parameters in the order of their names.
@@ -103,9 +101,4 @@ func inQuery(name string) string {
 		}
 	}
 	return b.String()
-}
-
-// other takes requests of which a part does not match an expression.
-func other(part, expression string) *routev3.HeaderMatcher {
-	return unless(0, part, expression).Headers[0]
 }
