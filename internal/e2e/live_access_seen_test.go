@@ -19,8 +19,14 @@ func TestWhatAccessPoliciesSaidIsSeen(t *testing.T) {
 	a, agent := prepareAgents(t, goServer(t)), GoAgent(t)
 	const caller = "spiffe://cluster.local/ns/shop/sa/first"
 	a.certificate("first", caller)
+	a.certificate("second", "spiffe://cluster.local/ns/shop/sa/second")
 	a.write("policy.yaml", toolsPolicyFile(
-		toolRule("sums.and.orders", account("first"), "{value: get-sum}", "{value: order}"))+`---
+		toolRule("sums.and.orders", account("first"), "{value: get-sum}", "{value: order}")+`
+  - name: never-second
+    action: Deny
+    sources: [`+account("second")+`]
+    authorization: {type: CEL, cel: {expression: "request.path == '/mcp'"}}
+`)+`---
 apiVersion: cardea.dev/v1alpha1
 kind: AccessPolicy
 metadata: {name: tried, namespace: shop}
@@ -40,6 +46,9 @@ spec:
 		`call get-env {}`); err != nil {
 		t.Fatal(out, err)
 	}
+	if out, err := a.session(agent, "second", `call get-sum {"a":1,"b":2}`); err == nil {
+		t.Fatalf("a caller who is denied has a session: %s", out)
+	}
 	Eventually(t, func() error {
 		lines, err := logged(log)
 		if err != nil {
@@ -47,6 +56,9 @@ spec:
 		}
 		calls := map[string]map[string]any{}
 		for _, line := range lines["tools"] {
+			if strings.HasSuffix(fmt.Sprint(line["caller"]), "/second") {
+				calls["second"] = line
+			}
 			if line["mcpMethod"] == "tools/call" {
 				calls[fmt.Sprint(line["mcpName"])] = line
 			}
@@ -58,9 +70,11 @@ spec:
 				"access_gateway_drydeny_shadow_engine_result":       "denied",
 				"access_gateway_drydeny_shadow_effective_policy_id": "shop/tried/no-orders"},
 			"get-env": {"access_backend_enforced_engine_result": "denied"},
+			"second": {"access_backend_deny_enforced_engine_result": "denied",
+				"access_backend_deny_enforced_effective_policy_id": "shop/tools/never-second"},
 		} {
 			line := calls[tool]
-			if line["caller"] != caller {
+			if line["caller"] != caller && tool != "second" {
 				return fmt.Errorf("%s: the caller is %v in %v", tool, line["caller"], line)
 			}
 			said, _ := line["access"].(map[string]any)
@@ -89,16 +103,24 @@ spec:
 	counted := figures.Read(text)
 	for series, want := range map[string]float64{
 		`policy_allowed{gateway="shop/web",level="backend",rule="shop/tools/sums.and.orders"}`:            2,
-		`denied{gateway="shop/web",level="backend"}`:                                                      1,
+		`policy_denied{gateway="shop/web",level="backend",rule="shop/tools/never-second"}`:                2, // server/discover, initialize
+		`denied{gateway="shop/web",level="backend"}`:                                                      1, // no rule allows it
 		`policy_shadow_denied{gateway="shop/web",level="gateway",mode="dry",rule="shop/tried/no-orders"}`: 1,
 	} {
 		if got := counted["envoy_filter_chain_rbac_"+series]; got != want {
 			t.Errorf("%s is %v, want %v", series, got, want)
 		}
 	}
-	for series := range counted {
+	var byRules float64
+	for series, n := range counted {
+		if strings.HasPrefix(series, `envoy_filter_chain_rbac_policy_allowed{gateway="shop/web",level="backend",`) {
+			byRules += n
+		}
 		if strings.Contains(series, "spiffe") {
 			t.Errorf("callers are counted: %s", series)
 		}
+	}
+	if n := counted[`envoy_filter_chain_rbac_allowed{gateway="shop/web",level="backend"}`]; n != byRules {
+		t.Errorf("%v requests were allowed, %v by rules", n, byRules)
 	}
 }

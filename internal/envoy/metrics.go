@@ -51,8 +51,11 @@ const (
 	listenerMetrics = `downstream_(global_)?cx_(active|total|overflow|overload_reject)|` +
 		`ssl\.(handshake|connection_error|fail_verify_.*)`
 	requestMetrics = `downstream_(cx|rq)_(active|total|overload_close|timeout)`
-	// accessMetrics are what access policies said: of each level, and of each rule that decided. Callers are not counted.
-	accessMetrics = `filter_chain\.rbac\.access_[a-z]+_(dry(deny)?_)?\.(policy\..+\.)?(shadow_)?(allowed|denied)`
+	// accessMetrics are what access policies said: how often each level allowed or no rule of it did, and what each rule
+	// decided. Callers are not counted, nor what rules that deny let pass.
+	accessMetrics = `filter_chain\.rbac\.access_[a-z]+_(` +
+		`(dry_)?\.(policy\..+\.)?(shadow_)?(allowed|denied)|` +
+		`(dry)?deny_\.policy\..+\.(shadow_)?denied)`
 )
 
 // statistics bounds which statistics there are at all, and labels them for Prometheus. Those that are not kept take no
@@ -74,7 +77,7 @@ func statistics(gateway string) *metricsv3.StatsConfig {
 			{TagName: "gateway", TagValue: &metricsv3.TagSpecifier_FixedValue{FixedValue: gateway}},
 			labelled("backend", `^cluster\.((.+?)\.)(?:membership_|upstream_|outlier_|ssl\.)`),
 			labelled("port", `^(?:listener|http)\.((.+?)\.)(?:downstream_|ssl\.)`),
-			labelled("level", `^filter_chain\.rbac\.(access_([a-z]+)_\.?)`),
+			labelled("level", `^filter_chain\.rbac\.(access_([a-z]+)_(?:deny_)?\.?)`),
 			labelled("mode", `^filter_chain\.rbac\.access_[a-z]+_((dry)(?:deny)?_\.)`),
 			labelled("rule", `^filter_chain\.rbac\.access_[^.]+\.policy\.((.+)\.)(?:shadow_)?(?:allowed|denied)$`),
 		},

@@ -125,30 +125,40 @@ local function events(text, allowed)
   return table.concat(out, "\n")
 end
 
--- What stands in metadata of one level: lines of an action, who is meant, and texts to compare names with.
+local function unescaped(field)
+  return (field:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end))
+end
+
+-- The rules of one level that are for the caller. Each is a line of an action, callers, and texts to compare names with.
+-- A line before them has the keys that say the class of the caller, and that its certificate is valid.
 local function rules_of(level, said)
-  local rules = {}
+  local rules, class = {}, nil
   for line in level:gmatch("[^\n]+") do
-    local fields = {}
-    for field in line:gmatch("%S+") do
-      fields[#fields + 1] = field:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end)
+    local action, callers, rest = line:match("^(%S+) (%S+) ?(.*)$")
+    if action == "Class" then
+      class = said[rest] == "allowed" and said[callers] or nil
+    else
+      local mine = callers == "*"
+      for one in callers:gmatch("[^,]+") do
+        local key, value = one:match("^(.-)=(.*)$")
+        if key and said[key] == value or not key and class == one then mine = true end
+      end
+      if mine then
+        local names = {}
+        for field in rest:gmatch("%S+") do names[#names + 1] = unescaped(field) end
+        rules[#rules + 1] = {action = action, names = names}
+      end
     end
-    local meant = fields[2] == "*"
-    for key, value in fields[2]:gmatch("([^=,]+)=([^=,]*)") do
-      local is = said[key]
-      meant = meant or is ~= nil and (value == "" or is == value)
-    end
-    if meant then rules[#rules + 1] = fields end
   end
   return rules
 end
 
-local function matches(rule, name)
-  if #rule == 2 then return true end
-  for i = 3, #rule do
-    local how, text = rule[i]:sub(1, 1), rule[i]:sub(2)
-    if how == "=" and name == text or how == "^" and name:sub(1, #text) == text then return true end
-    if how == "~" and name:find("^" .. text .. "$") then return true end
+local function matches(names, tool)
+  if #names == 0 then return true end
+  for _, field in ipairs(names) do
+    local how, text = field:sub(1, 1), field:sub(2)
+    if how == "=" and tool == text or how == "^" and tool:sub(1, #text) == text then return true end
+    if how == "~" and tool:find("^" .. text .. "$") then return true end
   end
   return false
 end
@@ -163,8 +173,8 @@ local function judge(handle)
     for _, rules in ipairs(all) do
       local allowed = false
       for _, rule in ipairs(rules) do
-        if matches(rule, name) then
-          if rule[1] == "Deny" then return false end
+        if matches(rule.names, name) then
+          if rule.action == "Deny" then return false end
           allowed = true
         end
       end

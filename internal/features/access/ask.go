@@ -7,7 +7,6 @@ import (
 
 	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
 	extauthzv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_authz/v3"
-	filterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
 	metadatav3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/set_metadata/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
@@ -85,26 +84,23 @@ func (in *reading) headerNames(field string, list []string, check func(string) s
 }
 
 // ask asks the servers of a level's policies.
-func (w writer) ask(e extend.EnvoyRule) {
+func (w writer) ask() {
 	for i, p := range w.level.Policies {
 		if p.Asked == nil {
 			continue
 		}
 		for j, about := range w.asked(p) {
 			name := func(what string) string { return fmt.Sprintf("access/%s/ask/%d/%d/%s", w.level.Name, i, j, what) }
-			prefix := fmt.Sprintf("%sask_%d_%d_", w.level.prefix(), i, j)
-			e.Filter(extend.SlotExtAuth, name("if"), &filterv3.RBAC{
-				ShadowRulesStatPrefix: prefix,
-				ShadowRules:           &rbacv3.RBAC{Action: rbacv3.RBAC_ALLOW, Policies: about.policies},
-			})
-			e.Filter(extend.SlotExtAuth, name("begin"), mark(true))
-			e.Filter(extend.SlotExtAuth, name("server"), p.asks(e.Cluster(p.Asked.Backend), taken(prefix, about.unless)))
-			e.Filter(extend.SlotExtAuth, name("end"), mark(false))
+			f, key := w.shadow(fmt.Sprintf("ask_%d_%d", i, j), about.policies)
+			w.Filter(extend.SlotExtAuth, name("if"), f)
+			w.Filter(extend.SlotExtAuth, name("begin"), mark(true))
+			w.Filter(extend.SlotExtAuth, name("server"), p.asks(w.Cluster(p.Asked.Backend), taken(key, about.unless)))
+			w.Filter(extend.SlotExtAuth, name("end"), mark(false))
 		}
 		if p.Asked.External {
-			e.Set(extend.SlotLoops, nil)
+			w.Set(extend.SlotLoops, nil)
 		}
-		e.Sanitize(extend.Attested(*p.Asked)...)
+		w.Sanitize(extend.Attested(*p.Asked)...)
 	}
 }
 
@@ -151,12 +147,12 @@ func (w writer) asked(p Policy) (list []about) {
 	return list
 }
 
-// taken compares what the shadow rules said of a request; not: they took it not.
-func taken(prefix string, not bool) *matcherv3.MetadataMatcher {
+// taken compares what shadow rules said of a request at a key; not: they took it not.
+func taken(key string, not bool) *matcherv3.MetadataMatcher {
 	return &matcherv3.MetadataMatcher{
 		Filter: rbacSays, Invert: not,
 		Path: []*matcherv3.MetadataMatcher_PathSegment{{
-			Segment: &matcherv3.MetadataMatcher_PathSegment_Key{Key: prefix + "shadow_engine_result"},
+			Segment: &matcherv3.MetadataMatcher_PathSegment_Key{Key: key},
 		}},
 		Value: text(exactly("allowed")),
 	}

@@ -25,7 +25,7 @@ import (
 type callers struct {
 	level   string
 	spiffe  bool                // some rule asks for an ID
-	classes map[string][]string // rules, by their names, that name a class
+	classes map[string][]string // that rules name, by the names of the rules
 	byID    map[string]string   // the class of an ID
 
 	providers []string // of tokens
@@ -53,7 +53,9 @@ func callersOf(l Level, providers []string) callers {
 		key := strings.Join(rules[id], " ")
 		if names[key] == "" {
 			names[key] = fmt.Sprintf("class-%d", len(names))
-			c.classes[names[key]] = rules[id]
+			for _, rule := range rules[id] {
+				c.classes[rule] = append(c.classes[rule], names[key])
+			}
 		}
 		c.byID[id] = names[key]
 	}
@@ -131,13 +133,11 @@ func (c callers) of(p Policy, r Rule) *rbacv3.Principal {
 	}
 	namespace, key := c.said()
 	var any []*rbacv3.Principal
-	for _, class := range slices.Sorted(maps.Keys(c.classes)) {
-		if slices.Contains(c.classes[class], ruleName(p, r)) {
-			any = append(any, extend.MetadataPrincipal(namespace, []string{key}, text(exactly(class))))
-		}
+	for _, class := range c.classes[ruleName(p, r)] {
+		any = append(any, extend.MetadataPrincipal(namespace, []string{key}, text(exactly(class))))
 	}
 	if len(any) > 0 { // whose certificate is valid by the listener's authorities, which is asked last since it takes time
-		any = []*rbacv3.Principal{extend.AllOf([]*rbacv3.Principal{extend.OneOf(any), uri(extend.Prefix, scheme)})}
+		any = []*rbacv3.Principal{extend.AllOf([]*rbacv3.Principal{extend.OneOf(any), trusted()})}
 	}
 	for _, s := range r.Sources {
 		if s.JWT != nil {
@@ -173,6 +173,9 @@ func (j JWT) match() (list []extend.ClaimMatch) {
 	}
 	return list
 }
+
+// trusted takes callers with a valid certificate that has an ID.
+func trusted() *rbacv3.Principal { return uri(extend.Prefix, scheme) }
 
 // uri takes callers with a valid certificate that has such a URI.
 func uri(t extend.TextMatchType, value string) *rbacv3.Principal {

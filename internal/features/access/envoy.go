@@ -1,6 +1,7 @@
 package access
 
 import (
+	"fmt"
 	"slices"
 
 	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
@@ -88,89 +89,108 @@ func (l Level) allows(dry bool) (some bool) {
 func ruleName(p Policy, r Rule) string { return p.Name + "/" + r.Name }
 
 func (l Level) render(e extend.EnvoyRule, v Value) {
-	name := func(what string) string { return "access/" + l.Name + "/" + what }
+	w := writer{EnvoyRule: e, level: l, callers: callersOf(l, v.Providers), portOffset: v.PortOffset}
 	if l.closed() {
-		e.Filter(extend.SlotAuthz, name("closed"), &filterv3.RBAC{Rules: &rbacv3.RBAC{Action: rbacv3.RBAC_ALLOW}})
+		w.filter("closed", &filterv3.RBAC{Rules: &rbacv3.RBAC{Action: rbacv3.RBAC_ALLOW}})
 		return
 	}
-	w := writer{level: l, callers: callersOf(l, v.Providers), portOffset: v.PortOffset}
 	if filter := w.callers.filter(); filter != nil {
-		e.Filter(extend.SlotAuthz, name("caller"), filter)
+		w.filter("caller", filter)
 	}
-	denied := &filterv3.RBAC{Rules: w.rules(false, Deny), ShadowRules: w.rules(true, Deny)}
-	if denied.Rules != nil || denied.ShadowRules != nil {
-		w.counted(denied).ShadowRulesStatPrefix = w.level.prefix() + "drydeny_" // beside what those that allow say
-		e.Filter(extend.SlotAuthz, name("deny"), denied)
-	}
-	w.unless(func(rule string, filter *filterv3.RBAC) {
-		e.Filter(extend.SlotAuthz, name("deny/"+rule), w.counted(filter))
-	})
-	allowed := new(filterv3.RBAC)
+	w.filter("deny", w.counted("deny_", "drydeny_", w.denied(false), w.denied(true)))
+	var allowed, dry *rbacv3.RBAC
 	if l.allows(false) {
-		allowed.Rules = w.rules(false, Allow)
+		allowed = w.allowed(false)
 	}
 	if l.allows(true) { // what would be allowed if they were in force, too
-		allowed.ShadowRules = w.rules(true, Allow)
-		for rule, p := range w.rules(false, Allow).GetPolicies() {
-			allowed.ShadowRules.Policies[rule] = p
+		dry = w.allowed(true)
+		for rule, p := range w.allowed(false).GetPolicies() {
+			dry.Policies[rule] = p
 		}
 	}
-	if allowed.Rules != nil || allowed.ShadowRules != nil {
-		e.Filter(extend.SlotAuthz, name("allow"), w.counted(allowed))
-	}
-	w.list(e)
-	w.ask(e)
+	w.filter("allow", w.counted("", "dry_", allowed, dry))
+	w.list()
+	w.ask()
 }
 
 // writer writes the rules of a level.
 type writer struct {
+	extend.EnvoyRule
 	level      Level
 	callers    callers
 	portOffset int32 // from a listener's port to the one that proxies bind
 }
 
-// counted is a filter that counts by rules, and says which one decided.
-func (w writer) counted(f *filterv3.RBAC) *filterv3.RBAC {
-	prefix := w.level.prefix()
-	f.RulesStatPrefix, f.ShadowRulesStatPrefix, f.TrackPerRuleStats = prefix, prefix+"dry_", true
-	return f
+// filter adds a filter of the level.
+func (w writer) filter(name string, f *filterv3.RBAC) {
+	if f != nil {
+		w.Filter(extend.SlotAuthz, "access/"+w.level.Name+"/"+name, f)
+	}
 }
 
 // prefix begins the names of what is counted and said of a level.
 func (l Level) prefix() string { return "access_" + l.Name + "_" }
 
-// rules are those of an action; nil: nothing is to be denied. Those that deny by an expression are in filters of their
-// own.
-func (w writer) rules(dry bool, action Action) *rbacv3.RBAC {
+// counted is a filter that counts by rules, and says which one decided, below names with these prefixes; nil: there are
+// no rules.
+func (w writer) counted(prefix, dryPrefix string, rules, dry *rbacv3.RBAC) *filterv3.RBAC {
+	if rules == nil && dry == nil {
+		return nil
+	}
+	return &filterv3.RBAC{
+		Rules: rules, RulesStatPrefix: w.level.prefix() + prefix,
+		ShadowRules: dry, ShadowRulesStatPrefix: w.level.prefix() + dryPrefix,
+		TrackPerRuleStats: true,
+	}
+}
+
+// shadow is a filter that refuses nothing. At the key it says "allowed" of requests that one of the policies takes.
+func (w writer) shadow(name string, takes map[string]*rbacv3.Policy) (f *filterv3.RBAC, key string) {
+	prefix := w.level.prefix() + name + "_"
+	return &filterv3.RBAC{
+		ShadowRulesStatPrefix: prefix,
+		ShadowRules:           &rbacv3.RBAC{Action: rbacv3.RBAC_ALLOW, Policies: takes},
+	}, prefix + "shadow_engine_result"
+}
+
+// allowed are the rules that allow.
+func (w writer) allowed(dry bool) *rbacv3.RBAC {
 	policies := map[string]*rbacv3.Policy{}
-	w.level.each(dry, action, func(p Policy, r Rule) {
-		if action == Allow || r.Authorization.expression() == "" || dry {
-			policies[ruleName(p, r)] = w.policy(p, r, action == Deny)
-		}
-	})
+	w.level.each(dry, Allow, func(p Policy, r Rule) { policies[ruleName(p, r)] = w.policy(p, r, false) })
 	for _, p := range w.level.Policies {
-		if action == Allow && p.Open && p.DryRun == dry {
+		if p.Open && p.DryRun == dry {
 			policies[p.Name] = &rbacv3.Policy{Principals: []*rbacv3.Principal{extend.AllOf(nil)}, Permissions: anything}
 		}
 	}
-	switch {
-	case action == Allow:
-		return &rbacv3.RBAC{Action: rbacv3.RBAC_ALLOW, Policies: policies}
-	case len(policies) == 0:
+	return &rbacv3.RBAC{Action: rbacv3.RBAC_ALLOW, Policies: policies}
+}
+
+// denied are the rules that deny; nil: there is none. An expression that can't be evaluated denies: a filter before says
+// what is certainly something else, and the rest is denied.
+func (w writer) denied(dry bool) *rbacv3.RBAC {
+	policies := map[string]*rbacv3.Policy{}
+	w.level.each(dry, Deny, func(p Policy, r Rule) {
+		name := ruleName(p, r)
+		if r.Authorization.expression() == "" {
+			policies[name] = w.policy(p, r, true)
+			return
+		}
+		unless := fmt.Sprintf("unless_%d", len(policies))
+		if dry {
+			unless = "dry" + unless
+		}
+		f, key := w.shadow(unless, w.others(p, r))
+		w.filter(unless, f)
+		policies[name] = &rbacv3.Policy{
+			Principals: []*rbacv3.Principal{extend.NotPrincipal(
+				extend.MetadataPrincipal(rbacSays, []string{key}, text(exactly("allowed"))))},
+			Permissions: anything,
+		}
+	})
+	if len(policies) == 0 {
 		return nil
 	}
 	return &rbacv3.RBAC{Action: rbacv3.RBAC_DENY, Policies: policies}
-}
-
-// unless makes a filter of each rule that denies by an expression: it allows what the rule does certainly not deny. An
-// expression that can't be evaluated denies.
-func (w writer) unless(do func(rule string, filter *filterv3.RBAC)) {
-	w.level.each(false, Deny, func(p Policy, r Rule) {
-		if r.Authorization.expression() == "" {
-			return
-		}
-		do(ruleName(p, r), &filterv3.RBAC{Rules: &rbacv3.RBAC{Action: rbacv3.RBAC_ALLOW, Policies: w.others(p, r)}})
-	})
 }
 
 // others take the requests that a rule with an expression does certainly not take.

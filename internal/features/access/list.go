@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
-	filterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
 	metadatav3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/set_metadata/v3"
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -20,54 +19,92 @@ func (l Level) lists() bool {
 }
 
 // list tells the filter of SlotTools what the rules of a level say of tools: a line for each rule, with its action, who
-// is meant, and texts to compare names with. Who is meant is what filters have said of a caller: KEY=VALUE, or KEY= for
-// any value, with commas between several; * is everybody. A condition on arguments, or in CEL, hides no tool.
-func (w writer) list(e extend.EnvoyRule) {
+// its callers are, and texts to compare names with. Callers are a list with commas: names of classes, and KEY=VALUE,
+// which filters have said of a caller; * is everybody. The first line has the keys that say the class of a caller, and
+// whether it counts. A condition on arguments, or in CEL, hides no tool.
+func (w writer) list() {
 	if !w.level.lists() {
 		return
 	}
 	var lines []string
-	add := func(action Action, who string, names []string) {
-		lines = append(lines, strings.Join(append([]string{string(action), who}, names...), " "))
+	add := func(action Action, callers string, names []string) {
+		lines = append(lines, strings.Join(append([]string{string(action), callers}, names...), " "))
 	}
+	classes := false // some line has one
 	for _, action := range []Action{Deny, Allow} {
 		w.level.each(false, action, func(p Policy, r Rule) {
-			if names, some := r.Authorization.tools(action == Deny); some {
-				add(action, w.meant(e, p, r, len(lines)), names)
+			names, some := r.Authorization.tools(action == Deny)
+			if !some {
+				return
 			}
+			list, known := w.callers.named(p, r)
+			if !known {
+				list = w.told(p, r, len(lines))
+			}
+			classes = classes || known && list != everybody
+			add(action, list, names)
 		})
 	}
 	open := slices.ContainsFunc(w.level.Policies, func(p Policy) bool { return p.Open && !p.DryRun })
 	if open || !w.level.allows(false) {
-		add(Allow, "*", nil)
+		add(Allow, everybody, nil)
 	}
-	e.Filter(extend.SlotAuthz, "access/"+w.level.Name+"/tools", &metadatav3.Config{Metadata: []*metadatav3.Metadata{{
+	if classes {
+		_, class := w.callers.said()
+		f, isTrusted := w.shadow("trusted", map[string]*rbacv3.Policy{
+			"trusted": {Principals: []*rbacv3.Principal{trusted()}, Permissions: anything},
+		})
+		w.filter("trusted", f)
+		lines = slices.Insert(lines, 0, "Class "+class+" "+isTrusted)
+	}
+	w.Filter(extend.SlotAuthz, "access/"+w.level.Name+"/tools", &metadatav3.Config{Metadata: []*metadatav3.Metadata{{
 		MetadataNamespace: extend.ToolsMetadata, AllowOverwrite: true,
 		Value: &structpb.Struct{Fields: map[string]*structpb.Value{
 			w.level.Name: structpb.NewStringValue(strings.Join(lines, "\n")),
 		}},
 	}}})
-	e.Set(extend.SlotTools, nil)
+	w.Set(extend.SlotTools, nil)
 }
 
-// meant is whom a rule means; what can't be told by the class of a caller alone is told by a filter of its own.
-func (w writer) meant(e extend.EnvoyRule, p Policy, r Rule, number int) string {
-	var http Authorization
+const everybody = "*"
+
+// named are the callers of a rule that takes them whatever else they ask for, if their classes tell who they are. One
+// filter for all rules says the class; another kind of rule needs one of its own.
+func (c callers) named(p Policy, r Rule) (list string, known bool) {
+	http := r.http()
+	if http.match() != nil || len(http.Ports) > 0 {
+		return "", false
+	}
+	if len(r.Sources) == 0 {
+		return everybody, true
+	}
+	for _, s := range r.Sources {
+		if s.SPIFFE == nil || !s.SPIFFE.exact() {
+			return "", false
+		}
+	}
+	return strings.Join(c.classes[ruleName(p, r)], ","), true
+}
+
+// http is what a rule says of requests to any server.
+func (r Rule) http() (a Authorization) {
 	if r.Authorization != nil {
-		http = *r.Authorization
-		http.MCP, http.CEL = nil, nil
+		a = *r.Authorization
+		a.MCP, a.CEL = nil, nil
 	}
-	if len(r.Sources) == 0 && http.match() == nil && len(http.Ports) == 0 {
-		return "*"
-	}
-	prefix := fmt.Sprintf("%stools_%d_", w.level.prefix(), number)
-	e.Filter(extend.SlotAuthz, fmt.Sprintf("access/%s/tools/%d", w.level.Name, number), &filterv3.RBAC{
-		ShadowRulesStatPrefix: prefix,
-		ShadowRules: &rbacv3.RBAC{Action: rbacv3.RBAC_ALLOW, Policies: map[string]*rbacv3.Policy{
-			ruleName(p, r): w.policy(p, Rule{Name: r.Name, Sources: r.Sources, Authorization: &http}, false),
-		}},
+	return a
+}
+
+// told is what a filter of its own says if a request is of the callers of a rule, and as the rule wants it apart from the
+// message.
+func (w writer) told(p Policy, r Rule, number int) string {
+	http := r.http()
+	name := fmt.Sprintf("tools_%d", number)
+	f, key := w.shadow(name, map[string]*rbacv3.Policy{
+		ruleName(p, r): w.policy(p, Rule{Name: r.Name, Sources: r.Sources, Authorization: &http}, false),
 	})
-	return prefix + "shadow_engine_result=allowed"
+	w.filter(name, f)
+	return key + "=allowed"
 }
 
 // tools are the tools whose calls are of a rule, as texts to compare names with; none: all. some is false if it is no
