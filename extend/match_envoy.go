@@ -25,7 +25,7 @@ const (
 	// access policy is asked: of what it answers to agents, an error of JSON-RPC is made.
 	AccessMetadata = "cardea.dev/access"
 	AccessAsking   = "asking"
-	// ToolsMetadata is the namespace in which each level says which tools may be called (SlotTools).
+	// ToolsMetadata is the namespace in which each level says which tools may be called (SlotMessages).
 	ToolsMetadata = "cardea.dev/tools"
 )
 

@@ -23,8 +23,6 @@ type attack struct {
 	body   []byte
 	// executed: the servers that run the tool if they are asked directly.
 	executed servers
-	// harmless: no server takes it for a call of the tool, and it may pass as what it is.
-	harmless bool
 }
 
 // servers are some of the real ones.
@@ -91,9 +89,19 @@ func attacks() []attack {
 			executed: byGo},
 		{name: "only a name in other letters", body: call(`{"Name":"get-env","arguments":{}}`)},
 		{name: "a name in other letters, too",
-			body: call(`{"name":"get-sum","Name":"get-env","arguments":{}}`), harmless: true},
+			body: call(`{"name":"get-sum","Name":"get-env","arguments":{}}`)},
 		{name: "a method in other letters, too", body: []byte(`{"jsonrpc":"2.0","id":7,"method":"ping",` +
-			`"Method":"tools/call","params":{"name":"get-env","arguments":{}}}`), harmless: true},
+			`"Method":"tools/call","params":{"name":"get-env","arguments":{}}}`)},
+		{name: "params in other letters, too", body: []byte(`{"jsonrpc":"2.0","id":7,"method":"tools/call",` +
+			`"params":{"name":"get-sum","arguments":{}},"Params":{"name":"get-env","arguments":{}}}`)},
+		{name: "params with a long s", body: []byte(`{"jsonrpc":"2.0","id":7,"method":"tools/call",` +
+			`"param\u017f":{"name":"get-env","arguments":{}}}`)},
+		{name: "a list beside the name", body: call(`{"name":["get-env"],"name":"get-sum","arguments":{}}`)},
+		{name: "UTF-7, the method", header: map[string]string{"content-type": "application/json; charset=utf-7"},
+			body: []byte(`{"jsonrpc":"2.0","id":7,"method":"ping","+AG0-ethod":"tools/call","params":{"name":"get-env",` +
+				`"arguments":{}}}`)},
+		{name: "UTF-7, the name", header: map[string]string{"content-type": "application/json;charset=UTF-7"},
+			body: call(`{"name":"get-sum","+AG4-ame":"get-env","arguments":{}}`)},
 		{name: "the name an object", body: call(`{"name":{"x":"get-env"},"arguments":{}}`)},
 		{name: "the name a list", body: call(`{"name":["get-env"],"arguments":{}}`)},
 		{name: "params a list", body: call(`["get-env"]`)},
@@ -148,7 +156,7 @@ func bypasses(t *testing.T, tools toolServer, mark servers) {
 	for _, c := range attacks() {
 		if status, text := gateway.post(c.header, c.body); strings.Contains(text, "secret") {
 			t.Errorf("%s: the tool was run: %d %s", c.name, status, text)
-		} else if status == http.StatusOK && !strings.Contains(text, `"error"`) && !c.harmless {
+		} else if status == http.StatusOK && !strings.Contains(text, `"error"`) {
 			t.Errorf("%s: %d %s, want that it is refused", c.name, status, text)
 		}
 		executed := c.executed&mark != 0
@@ -156,10 +164,21 @@ func bypasses(t *testing.T, tools toolServer, mark servers) {
 			t.Errorf("%s: the server itself runs it: %v, want %v: %.200s", c.name, !executed, executed, text)
 		}
 	}
+	get, err := http.NewRequestWithContext(t.Context(), http.MethodGet, gateway.url, strings.NewReader(forbidden))
+	if err != nil {
+		t.Fatal(err)
+	}
+	get.Host, get.Header = gateway.host, http.Header{"Accept": {"text/event-stream"}, "Mcp-Session-Id": {gateway.session}}
+	if response, err := gateway.client.Do(get); err != nil || response.StatusCode != http.StatusBadRequest {
+		t.Errorf("GET with a body: %v %v, want 400", response, err)
+	} else {
+		_ = response.Body.Close()
+	}
+	meta := func(text string) string { return strings.Replace(allowed, `"name"`, `"_meta":{`+text+`},"name"`, 1) }
 	for name, body := range map[string]string{
-		"plain": allowed, "a space before": " \n" + allowed, "a megabyte": strings.Replace(allowed, `"name"`,
-			`"_meta":{"x":"`+strings.Repeat("x", 1_000_000)+`"},"name"`, 1),
-		"a comma behind an argument in other letters": strings.Replace(allowed, `"name"`, `"Name":"x","name"`, 1),
+		"plain": allowed, "a space before": " \n" + allowed, "a megabyte": meta(`"x":"` + strings.Repeat("x", 1_000_000) + `"`),
+		"names of params elsewhere":            meta(`"Name":"x","list":[{"a":1},{"a":2}]`),
+		"names of other letters, with escapes": meta(`"\u540d":1,"\ud83d\ude00":1,"\ud83d\ude01":1,"a\"":2,"a":1`),
 	} {
 		if status, text := gateway.post(nil, []byte(body)); status != http.StatusOK ||
 			!strings.Contains(text, `"text":"`+tools.sum+`"`) {

@@ -35,6 +35,7 @@ func mutate(seed uint64) mutated {
 	content, accept := "application/json", "application/json, text/event-stream"
 	if m.IntN(5) == 0 {
 		content = choose(m, "Application/JSON", "application/json; charset=utf-8", "application/json;charset=utf-16",
+			"application/json; charset=utf-7", `application/json; charset="utf\-7"`, "application/json;charset=utf-8;charset=x",
 			"application/json;", "application/json ; x=y", "text/plain", "application/jsonx", "application/*", "*/*", "json",
 			"application/json, text/plain", "text/plain, application/json", "application/json\t", "application/vnd.api+json",
 			"application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "")
@@ -183,11 +184,13 @@ func (m mutator) twice(b []byte) []byte {
 		"name":   choose(m, `"get-env"`, `"get-sum"`, `"order"`, `null`, `["get-env"]`, `{}`),
 		"params": choose(m, `{"name":"get-env","arguments":{}}`, `{"name":"get-sum","arguments":{}}`, `null`, `[]`, `{}`),
 		"id":     choose(m, `7`, `"7"`, `null`, `7.0`), "jsonrpc": choose(m, `"2.0"`, `"1.0"`, `2.0`),
-		"arguments": choose(m, `{}`, `{"name":"get-env"}`, `null`),
+		"arguments": choose(m, `{}`, `{"name":"get-env"}`, `null`, `[1]`),
 	}[key]
-	switch m.IntN(6) {
+	switch m.IntN(7) {
 	case 0:
 		key = strings.ToUpper(key[:1]) + key[1:]
+	case 6:
+		key = strings.NewReplacer("s", "\u017f", "i", choose(m, "\u0130", "\u0131"), "k", "\u212a").Replace(key)
 	case 1:
 		i := m.IntN(len(key))
 		key = key[:i] + fmt.Sprintf(`\u%04x`, key[i]) + key[i+1:]

@@ -184,6 +184,11 @@ func agentOf(call calls.Call) *request.Agent {
 		Result  any            `json:"result"`
 		Error   any            `json:"error"`
 	}
+	for _, document := range documentsIn([]byte(call.Body)) {
+		if document.twice() != "" {
+			return nil
+		}
+	}
 	accept := call.Header.Get("accept")
 	if json.Unmarshal([]byte(call.Body), &message) != nil || message.JSONRPC != "2.0" || message.Method == "" ||
 		message.Result != nil || message.Error != nil || call.Header.Get("content-type") != "application/json" ||

@@ -16,17 +16,18 @@ import (
 // httpFilters is one fixed, ordered list: a change of it would drain connections. What no level configures is not even
 // made for a request. See docs/adr/0018-slots-for-filters.md.
 func httpFilters() []*hcmv3.HttpFilter {
-	guard, tools := slots.Set(slots.Loops, "", loopGuard()), slots.Set(slots.Tools, "", toolsFilter())
-	return append(slots.Filters(overADS(), guard, tools), routerFilter())
+	guard, messages := slots.Set(slots.Loops, "", loopGuard()), slots.Set(slots.Messages, "", messagesFilter())
+	return append(slots.Filters(overADS(), guard, messages), routerFilter())
 }
 
-//go:embed tools.lua
-var toolsLua string
+//go:embed messages.lua
+var messagesLua string
 
-// toolsFilter takes tools out of lists that the caller may not call, where a level turns it on.
-func toolsFilter() *luav3.Lua {
+// messagesFilter refuses messages of agents that servers read in different ways, and takes tools out of lists that the
+// caller may not call, where a level turns it on.
+func messagesFilter() *luav3.Lua {
 	return &luav3.Lua{DefaultSourceCode: &corev3.DataSource{
-		Specifier: &corev3.DataSource_InlineString{InlineString: toolsLua},
+		Specifier: &corev3.DataSource_InlineString{InlineString: messagesLua},
 	}}
 }
 

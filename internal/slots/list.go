@@ -33,8 +33,8 @@ const (
 	LimitsEarly = "limits-early" // local_ratelimit by address or header: protects authentication and its servers
 	Authn       = "authn"        // header_mutation "sanitise", basic_auth, api_key_auth, oauth2
 	JWT         = "jwt"          // jwt_authn: after oauth2, which brings the token
-	MCP         = "mcp"          // mcp, json_to_metadata: what agents ask for, as metadata for the next
-	Tools       = "tools"        // lua: what lists of tools show, by what the next say in metadata
+	MCP         = "mcp"          // mcp: what agents ask for, as metadata for the next
+	Messages    = "messages"     // lua: refuses messages that are not certain; hides tools, by what the next say
 	Authz       = "authz"        // rbac by identity: local and free, so before a server is called
 	ExtAuth     = "extauth"      // ext_authz: is only asked about who may pass otherwise
 	Limits      = "limits"       // ratelimit: the unauthenticated spend nobody's quota
@@ -114,7 +114,7 @@ var list = []slot{
 	{name: JWT, filter: &jwtauthnv3.JwtAuthentication{}, shared: true, answers: true},
 	chain(MCP),
 	// It keeps a state of Lua for each thread, so there is one, and no route has another.
-	{name: Tools, filter: &luav3.Lua{}, answers: true},
+	{name: Messages, filter: &luav3.Lua{}, answers: true},
 	chain(Authz), chain(ExtAuth), chain(Limits), limits(LimitsLate), limits(LateProxy),
 	chain(Custom2), chain(Body), chain(Transform), chain(Bridge), chain(ExtProc), chain(GRPC), chain(Custom3),
 	chain(Session), chain(AI), chain(Picker),

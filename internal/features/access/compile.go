@@ -17,8 +17,6 @@ const (
 	parsed = "envoy.filters.http.mcp"
 	// reply is what it calls the method of a message that has a result or an error.
 	reply = "__jsonrpc_response"
-	// witness is where a second filter says which of the fields jsonrpc and method a message has at all.
-	witness = "cardea.dev/mcp/raw"
 	// rbacSays is where the filter rbac says what its shadow rules would do.
 	rbacSays = "envoy.filters.http.rbac"
 	// served is where it stands that a request goes to an MCP server.
@@ -106,14 +104,7 @@ func base() []*rbacv3.Principal {
 	return append(list,
 		extend.AllOf([]*rbacv3.Principal{server, method("GET")}),
 		extend.AllOf([]*rbacv3.Principal{server, method("DELETE"), extend.Policy(session).GetPrincipals()[0]}),
-		// Some servers take a message with a result for a request if it has a method, too. The witness does not see one that
-		// stands twice, the last time as a list; then the parser has read params.
-		extend.AllOf([]*rbacv3.Principal{
-			said(exactly(reply), "method"),
-			extend.MetadataPrincipal(witness, []string{"jsonrpc"}, text(exactly("2.0"))),
-			extend.NotPrincipal(extend.HasMetadata(witness, "method")),
-			extend.NotPrincipal(extend.HasMetadata(parsed, "params")),
-		}))
+		said(exactly(reply), "method"))
 }
 
 // of takes messages of a method.

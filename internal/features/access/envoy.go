@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
-	jsonv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/json_to_metadata/v3"
 	mcpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/mcp/v3"
 	filterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
 	metadatav3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/set_metadata/v3"
@@ -24,14 +23,6 @@ const mostBody = 1 << 20
 // parse reads what agents ask for. Whatever the parser can't read for certain is refused: no message that a server
 // reads in another way gets past it.
 func parse(e extend.EnvoyRule) {
-	key := func(name string) *jsonv3.JsonToMetadata_Rule {
-		return &jsonv3.JsonToMetadata_Rule{
-			Selectors: []*jsonv3.JsonToMetadata_Selector{{
-				Selector: &jsonv3.JsonToMetadata_Selector_Key{Key: name},
-			}},
-			OnPresent: &jsonv3.JsonToMetadata_KeyValuePair{MetadataNamespace: witness, Key: name},
-		}
-	}
 	// The parser reads the bytes as they are. A server must not read them as something compressed.
 	e.Sanitize("content-encoding")
 	var params []*mcpv3.ParserConfig_AttributeExtractionRule
@@ -45,14 +36,11 @@ func parse(e extend.EnvoyRule) {
 			Method: "tools/call", ExtractionRules: params,
 		}}},
 	})
-	e.Filter(extend.SlotMCP, "witness", &jsonv3.JsonToMetadata{RequestRules: &jsonv3.JsonToMetadata_MatchRules{
-		AllowContentTypesRegex: expression("(?i)application/json.*").GetSafeRegex(),
-		Rules:                  []*jsonv3.JsonToMetadata_Rule{key("jsonrpc"), key("method")},
-	}})
 	e.Filter(extend.SlotMCP, "server", &metadatav3.Config{Metadata: []*metadatav3.Metadata{{
 		MetadataNamespace: served,
 		Value:             &structpb.Struct{Fields: map[string]*structpb.Value{servedKey: structpb.NewBoolValue(true)}},
 	}}})
+	e.Set(extend.SlotMessages, nil)
 }
 
 // render makes filters of what each level states. They have names of their level, so those of farther ones run, too.

@@ -18,7 +18,7 @@ func (l Level) lists() bool {
 	return slices.ContainsFunc(l.Policies, func(p Policy) bool { return p.Filters && !p.DryRun })
 }
 
-// list tells the filter of SlotTools what the rules of a level say of tools: a line for each rule, with its action, who
+// list tells the filter of SlotMessages what the rules of a level say of tools: a line for each rule, with its action, who
 // its callers are, and texts to compare names with. Callers are a list with commas: names of classes, and KEY=VALUE,
 // which filters have said of a caller; * is everybody. The first line has the keys that say the class of a caller, and
 // whether it counts. A condition on arguments, or in CEL, hides no tool.
@@ -63,7 +63,6 @@ func (w writer) list() {
 			w.level.Name: structpb.NewStringValue(strings.Join(lines, "\n")),
 		}},
 	}}})
-	w.Set(extend.SlotTools, nil)
 }
 
 const everybody = "*"

@@ -418,10 +418,8 @@ func metadataOf(c Call) metadata {
 		if m.URI != "" {
 			params["uri"] = m.URI
 		}
-		at[witness] = map[string]any{"jsonrpc": "2.0", "method": m.Method}
 		if m.Reply {
 			method = reply
-			delete(at[witness], "method")
 		}
 		if m.Arguments != nil {
 			params["arguments"] = withoutLists(m.Arguments)

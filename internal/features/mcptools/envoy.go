@@ -8,6 +8,7 @@ import (
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	faultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3"
+	mcpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/mcp/v3"
 	bridgev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/mcp_json_rest_bridge/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
@@ -23,11 +24,15 @@ const mostBody = 1 << 20
 const newestProtocol = "2026-07-28"
 
 // render puts Envoy's bridge behind all that decides about requests: it makes another request of a call. The bridge
-// lets requests to other paths than its own pass as they are, and never ends its answer to a GET; so these are answered
-// before.
+// lets requests to other paths than its own pass as they are, and never ends its answer to a GET, nor to a POST without a
+// body; so these are answered before.
 func render(e extend.EnvoyRule, v Value) {
 	e.Filter(extend.SlotBridge, "mcptools/path", unless(http.StatusNotFound, ":path", regexp.QuoteMeta(v.Path)+`(\?.*)?`))
 	e.Filter(extend.SlotBridge, "mcptools/method", unless(http.StatusMethodNotAllowed, ":method", http.MethodPost))
+	e.Filter(extend.SlotBridge, "mcptools/message", &mcpv3.Mcp{
+		TrafficMode: mcpv3.Mcp_REJECT_NO_MCP, RejectDuplicateKeys: wrapperspb.Bool(true),
+		MaxRequestBodySize: wrapperspb.UInt32(mostBody),
+	})
 	tools := &bridgev3.ServerToolConfig{
 		ToolListConfig:    &bridgev3.ServerToolConfig_ToolListLocal{ToolListLocal: &bridgev3.ToolsListLocal{}},
 		DefaultServerInfo: &bridgev3.McpServerInfo{Path: v.Path},
@@ -95,7 +100,9 @@ func judge(q extend.Request, v Value) []extend.Verdict {
 	case q.URLPath() != v.Path || q.Method != http.MethodPost: // which is answered by the filters before
 		return nil
 	case a == nil || a.Method == "":
-		return []extend.Verdict{{Status: extend.AnyStatus, If: "it calls a tool"}}
+		return []extend.Verdict{
+			{Status: http.StatusBadRequest, If: "its body is a message of MCP"}, {Status: extend.AnyStatus, If: "it calls a tool"},
+		}
 	case strings.HasPrefix(a.Method, "notifications/"):
 		return []extend.Verdict{{Status: http.StatusAccepted}}
 	case a.Method != "tools/call":

@@ -1,6 +1,10 @@
--- Takes the tools out of an answer to tools/list that the caller may not call. Filters before this one have said in
--- metadata which tools the rules of each level name, and which of the rules are for the caller (package access). What
--- can't be read for certain becomes an error: a list that is not filtered never gets through.
+-- Messages of MCP, to and from a server that has access policies.
+--
+-- Requests: those that servers may read in another way than the parser before this filter get 400.
+--
+-- Answers: takes the tools out of an answer to tools/list that the caller may not call. Filters have said in metadata which
+-- tools the rules of each level name, and which of the rules are for the caller (package access). What can't be read for
+-- certain becomes an error: a list that is not filtered never gets through.
 
 local QUOTE, BACKSLASH, OPEN, CLOSE, FIRST, LAST = 34, 92, 123, 125, 91, 93
 
@@ -37,7 +41,8 @@ local function past(text, i)
   end
 end
 
--- Calls each(first, last, key) for the values of the object or the list that begins at i; a list has no keys.
+-- Goes over the values of the object or the list that begins at i, and returns the place after it. each(first, key) returns
+-- the place after a value; a list has no keys. Keys are as they are written.
 local function values(text, i, each)
   local object = text:byte(i) == OPEN
   local last = object and CLOSE or LAST
@@ -49,14 +54,12 @@ local function values(text, i, each)
       if text:byte(i) ~= QUOTE then error("a name is no string") end
       local j = past_string(text, i)
       key = text:sub(i + 1, j - 2)
-      if key:find("\\", 1, true) then error("a name has a backslash") end
       i = after(text, j)
       if text:sub(i, i) ~= ":" then error("a name has no value") end
       i = after(text, i + 1)
     end
-    local j = past(text, i)
+    local j = each(i, key)
     if j == i then error("there is no value") end
-    each(i, j - 1, key)
     i = after(text, j)
     local b = text:byte(i)
     if b == last then return i + 1 end
@@ -68,13 +71,83 @@ end
 -- Where the only value of a name in the object at i begins; nil: it has none.
 local function only(text, i, name)
   local found
-  values(text, i, function(first, _, key)
+  values(text, i, function(first, key)
+    if key:find("\\", 1, true) then error("a name has a backslash") end
     if key == name then
       if found then error(name .. " stands there twice") end
       found = first
     end
+    return past(text, first)
   end)
   return found
+end
+
+local function refuse(why) error(why, 0) end
+
+local PLAIN = {b = "\b", f = "\f", n = "\n", r = "\r", t = "\t"}
+
+-- The character that \u and four digits mean; half of a pair stays as it is.
+local function character(digits)
+  local code = tonumber(digits, 16)
+  if code < 0x80 then return string.char(code) end
+  if code < 0x800 then return string.char(0xC0 + math.floor(code / 0x40), 0x80 + code % 0x40) end
+  if code >= 0xD800 and code < 0xE000 then return "u" .. digits:lower() end
+  return string.char(0xE0 + math.floor(code / 0x1000), 0x80 + math.floor(code / 0x40) % 0x40, 0x80 + code % 0x40)
+end
+
+-- A name as servers read it that do not mind the case. Of other letters than those of ASCII, four are the same as one of
+-- those: the long s, the sign of Kelvin, and the i with another dot.
+local function folded(name)
+  if name:find("\\", 1, true) then
+    name = name:gsub("\\\\", "\1"):gsub("\\u(%x%x%x%x)", character):gsub("\\(.)", function(c) return PLAIN[c] or c end)
+  end
+  if name:find("[\196\197\226]") then
+    name = name:gsub("\197\191", "s"):gsub("\226\132\170", "k"):gsub("\196[\176\177]", "i")
+  end
+  return name:lower()
+end
+
+-- The place after the value that begins at i. No object in it has two names that a server may take for one. known are
+-- names that have to be written as they are.
+local function distinct(text, i, known)
+  local c = text:byte(i)
+  if c ~= OPEN and c ~= FIRST then return past(text, i) end
+  local names = {}
+  return values(text, i, function(first, key)
+    if key then
+      local name = folded(key)
+      if names[name] then refuse("two names of an object are the same, or differ in the case of letters only: " .. key) end
+      if known and known[name] and key ~= name then refuse(name .. " is written in another way: " .. key) end
+      names[name] = true
+    end
+    return distinct(text, first)
+  end)
+end
+
+local ENVELOPE = {jsonrpc = true, id = true, method = true, params = true, result = true, error = true}
+local PARAMS = {name = true, arguments = true, uri = true}
+
+-- Refuses a message that some servers read in another way than others.
+local function certain(text)
+  local start = after(text, 1)
+  if text:byte(start) ~= OPEN then refuse("the message is no object") end
+  local has = {}
+  local behind = values(text, start, function(first, name)
+    if not ENVELOPE[name] then refuse("JSON-RPC knows no such name: " .. name) end
+    if has[name] then refuse(name .. " stands there twice") end
+    has[name] = true
+    return distinct(text, first, name == "params" and PARAMS)
+  end)
+  if after(text, behind) <= #text then refuse("something stands behind the message") end
+  if (has.result or has.error) and (has.method or has.params) then refuse("the message is a request and an answer") end
+end
+
+-- Refuses bodies that servers may decode to other texts.
+local function utf8_json(kind)
+  kind = (kind or ""):lower()
+  if not kind:find("^application/json%s*$") and not kind:find('^application/json%s*;%s*charset%s*=%s*"?utf%-?8"?%s*$') then
+    refuse("the content type is not application/json in UTF-8")
+  end
 end
 
 -- The message without the tools that are not allowed.
@@ -88,13 +161,15 @@ local function pruned(text, allowed)
   if not tools then return text end
   if text:byte(tools) ~= FIRST then error("the tools are no list") end
   local kept = {}
-  local behind = values(text, tools, function(first, last)
+  local behind = values(text, tools, function(first)
+    local behind = past(text, first)
     if text:byte(first) ~= OPEN then error("a tool is no object") end
     local name = only(text, first, "name")
     local written = name and text:byte(name) == QUOTE and text:sub(name + 1, past_string(text, name) - 2)
     if written and not written:find("\\", 1, true) and allowed(written) then
-      kept[#kept + 1] = text:sub(first, last)
+      kept[#kept + 1] = text:sub(first, behind - 1)
     end
+    return behind
   end)
   return text:sub(1, tools) .. table.concat(kept, ",") .. text:sub(behind - 1)
 end
@@ -205,16 +280,30 @@ end
 
 function envoy_on_request(handle)
   if not handle:streamInfo():dynamicMetadata():get("cardea.dev/mcp") then return end -- it goes elsewhere
-  local headers = handle:headers()
-  if method(handle) == "tools/list" then
-    headers:remove("accept-encoding") -- an answer that is compressed can't be read
-  elseif headers:get(":method") == "GET" then
-    headers:remove("last-event-id") -- answers of other streams would come again
+  local body = handle:body() -- after which other objects have to be got again
+  local read, why = pcall(function()
+    local headers = handle:headers()
+    if headers:get(":method") == "POST" then
+      utf8_json(headers:get("content-type"))
+      certain(body and body:getBytes(0, body:length()) or "")
+      if method(handle) == "tools/list" then
+        headers:remove("accept-encoding") -- an answer that is compressed can't be read
+      end
+    elseif headers:get(":method") == "GET" or headers:get(":method") == "DELETE" then
+      if body and body:length() > 0 then refuse("only messages that are posted have a body") end
+      headers:remove("last-event-id") -- answers of other streams would come again
+    end
+  end)
+  if not read then
+    handle:respond({[":status"] = "400", ["content-type"] = "text/plain"},
+      "The message is refused, since servers may read it in different ways: " .. tostring(why) .. "\n")
   end
 end
 
 function envoy_on_response(handle)
-  local known, list = pcall(function() return method(handle) == "tools/list" end)
+  local known, list = pcall(function()
+    return method(handle) == "tools/list" and handle:streamInfo():dynamicMetadata():get("cardea.dev/tools") ~= nil
+  end)
   if known and not list then return end
   local body = handle:body(true)
   if body:length() == 0 then return end
