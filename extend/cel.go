@@ -160,6 +160,40 @@ func at(parsed *cel.Ast, id int64) string {
 	return fmt.Sprintf("line %d, column %d", place.Line(), place.Column()+1)
 }
 
+// EvaluateCEL tells whether a valid expression is true, by known attributes with their names, such as request.path. It
+// is Unknown if it asks for others. The error is that of an expression that can't be evaluated: it asks for what is not
+// there, or compares what can't be compared.
+func EvaluateCEL(expr string, known map[string]any) (Truth, error) {
+	env := celEnvironment()
+	checked, issues := env.Compile(expr)
+	if issues.Err() != nil {
+		return Unknown, issues.Err()
+	}
+	program, err := env.Program(checked, cel.EvalOptions(cel.OptPartialEval))
+	if err != nil {
+		return Unknown, err
+	}
+	var others []*cel.AttributePatternType
+	for name := range celAttributes {
+		if _, is := known[name]; !is {
+			others = append(others, cel.AttributePattern(name))
+		}
+	}
+	vars, err := cel.PartialVars(known, others...)
+	if err != nil {
+		return Unknown, err
+	}
+	switch value, _, err := program.Eval(vars); {
+	case err != nil:
+		return Unknown, err
+	case value == types.True:
+		return Certainly, nil
+	case value == types.False:
+		return CertainlyNot, nil
+	}
+	return Unknown, nil
+}
+
 // condition is an expression as Envoy takes it; one that is not valid is never true.
 func condition(expr string) *exprv1alpha1.Expr {
 	parsed, issues := celEnvironment().Parse(expr)

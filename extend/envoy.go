@@ -107,7 +107,7 @@ const (
 	SlotAuthn       Slot = "authn"        // basic_auth, api_key_auth, oauth2; before them what removes forged headers
 	SlotJWT         Slot = "jwt"          // jwt_authn; it is one filter, which keeps state
 	SlotMCP         Slot = "mcp"          // what agents ask for, as metadata for authz
-	SlotMessages    Slot = "messages"     // reads messages of agents, hides tools in lists; it is one filter, without configuration
+	SlotMessages    Slot = "messages"     // reads messages of agents, hides tools; it is one filter, without configuration
 	SlotAuthz       Slot = "authz"        // rbac by identity
 	SlotExtAuth     Slot = "extauth"      // ext_authz
 	SlotLimits      Slot = "limits"       // ratelimit

@@ -69,6 +69,10 @@ type Feature[S, V any] struct {
 	// Certificates are the fields of a policy's spec that take only callers with certificates, if the feature is
 	// EachLevel; nil: there are none.
 	Certificates func(stated EachPolicy) (fields []string)
+	// Harmless tells of a spec of Whole, even of one that is not valid, that it could refuse nothing; nil: none. What is
+	// not valid counts as absent in a folder then, or as it was before; of another, something stands in that refuses.
+	// Kinds that count as another (As) are never harmless.
+	Harmless func(spec map[string]any) bool
 	// Refers are the references of a policy's spec, if the feature is EachLevel; nil: it has none. Those of other features
 	// are found in S.
 	Refers func(spec []byte) []Reference
@@ -193,9 +197,10 @@ type Declared struct {
 	Decide func(q Request, shown []byte) []Decision
 	Grants func(shown, others []string) []Grant
 	Tools  func(shown []string) []NamedTool
-	// JudgeAgents and Certificates are as the Feature's.
+	// JudgeAgents, Certificates and Harmless are as the Feature's.
 	JudgeAgents  func(q Request) []Verdict
 	Certificates func(stated EachPolicy) (fields []string)
+	Harmless     func(spec map[string]any) bool
 	Refers       func(spec []byte) []Reference
 }
 
@@ -228,7 +233,7 @@ func (f Feature[S, V]) Plug() Plugin {
 		PortFields: f.PortFields, UnlessUpgrade: f.UnlessUpgrade, Answers: f.Answers, UnlessDirect: f.UnlessDirect,
 		MCPServer:       f.MCPServer,
 		UnlessPlaintext: f.UnlessPlaintext, EachLevel: f.EachLevel, Names: f.Names,
-		JudgeAgents: f.JudgeAgents, Certificates: f.Certificates,
+		JudgeAgents: f.JudgeAgents, Certificates: f.Certificates, Harmless: f.Harmless,
 		Read: func(r Reader, effective []byte) (Value, error) {
 			var s S
 			if err := Strict(effective, &s); err != nil {

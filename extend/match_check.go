@@ -141,7 +141,7 @@ func unreachable(path string) bool {
 
 func checkRegex(f findings, expr string) {
 	if err := model.CheckRegex(expr); err != nil {
-		f.add("%v", err)
+		f.add("the regular expression %q is invalid: %v", expr, err)
 	}
 }
 

@@ -27,8 +27,8 @@ func TestValidate(t *testing.T) {
 		{RequestParts{Paths: []PathMatch{{PathExact, "/a?b"}}}, "write %3F"},
 		{RequestParts{Paths: []PathMatch{{PathPrefix, "/a/../b"}}}, "no request has the path"},
 		{RequestParts{Paths: []PathMatch{{PathPrefix, "/a%2fb"}}}, "no request has the path"},
-		{RequestParts{Paths: []PathMatch{{PathRegularExpression, "/(a"}}}, "paths[0].value: missing \")\""},
-		{RequestParts{Paths: []PathMatch{{PathRegularExpression, "/a(?=b)"}}}, "paths[0].value: invalid"},
+		{RequestParts{Paths: []PathMatch{{PathRegularExpression, "/(a"}}}, `the regular expression "/(a" is invalid: missing ")"`},
+		{RequestParts{Paths: []PathMatch{{PathRegularExpression, "/a(?=b)"}}}, "paths[0].value: the regular expression"},
 		{RequestParts{Paths: []PathMatch{{"Prefix", "/a"}}}, "paths[0].type: \"Prefix\" is not a type"},
 		{RequestParts{Headers: named(Exact, "a", "")}, "headers[0].values[1]: it is empty"},
 		{RequestParts{Headers: named(Exact)}, "headers[0].values: type Exact compares"},
@@ -49,7 +49,7 @@ func TestValidate(t *testing.T) {
 		{RequestParts{Certificates: []CertificateMatch{{URI: "a", DNS: "b", Type: Exact}}}, "2 of uri, dns and subject"},
 		{RequestParts{Certificates: []CertificateMatch{{Subject: "CN=a", Type: Prefix}}}, "certificates[0].type"},
 		{RequestParts{Certificates: []CertificateMatch{{Subject: "a", Type: Exact}}}, "write CN=a"},
-		{RequestParts{Certificates: []CertificateMatch{{URI: "(", Type: RegularExpression}}}, "certificates[0]: missing"},
+		{RequestParts{Certificates: []CertificateMatch{{URI: "(", Type: RegularExpression}}}, `certificates[0]: the regular expression "("`},
 	} {
 		checkProblem(t, RequestMatch{RequestParts: c.parts}, c.want)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -52,6 +53,10 @@ which level; who else may; and which rules nearly allow it, and what keeps them 
 
 // agent is what the flags say.
 func (a agentOptions) agent() (*request.Agent, error) {
+	if a.as != "" && !strings.HasPrefix(a.as, "spiffe://") {
+		return nil, fmt.Errorf("--as: %q is no SPIFFE ID; a ServiceAccount's is spiffe://TRUST-DOMAIN/ns/NAMESPACE/sa/NAME",
+			a.as)
+	}
 	agent := &request.Agent{Caller: a.as, Method: a.method, Params: map[string]any{}}
 	switch {
 	case a.method != "":

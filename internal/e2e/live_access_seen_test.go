@@ -103,8 +103,8 @@ spec:
 	counted := figures.Read(text)
 	for series, want := range map[string]float64{
 		`policy_allowed{gateway="shop/web",level="backend",rule="shop/tools/sums.and.orders"}`:            2,
-		`policy_denied{gateway="shop/web",level="backend",rule="shop/tools/never-second"}`:                2, // server/discover, initialize
-		`denied{gateway="shop/web",level="backend"}`:                                                      1, // no rule allows it
+		`policy_denied{gateway="shop/web",level="backend",rule="shop/tools/never-second"}`:                2,
+		`denied{gateway="shop/web",level="backend"}`:                                                      1,
 		`policy_shadow_denied{gateway="shop/web",level="gateway",mode="dry",rule="shop/tried/no-orders"}`: 1,
 	} {
 		if got := counted["envoy_filter_chain_rbac_"+series]; got != want {

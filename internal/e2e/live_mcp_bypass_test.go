@@ -176,7 +176,8 @@ func bypasses(t *testing.T, tools toolServer, mark servers) {
 	}
 	meta := func(text string) string { return strings.Replace(allowed, `"name"`, `"_meta":{`+text+`},"name"`, 1) }
 	for name, body := range map[string]string{
-		"plain": allowed, "a space before": " \n" + allowed, "a megabyte": meta(`"x":"` + strings.Repeat("x", 1_000_000) + `"`),
+		"plain": allowed, "a space before": " \n" + allowed,
+		"a megabyte":                           meta(`"x":"` + strings.Repeat("x", 1_000_000) + `"`),
 		"names of params elsewhere":            meta(`"Name":"x","list":[{"a":1},{"a":2}]`),
 		"names of other letters, with escapes": meta(`"\u540d":1,"\ud83d\ude00":1,"\ud83d\ude01":1,"a\"":2,"a":1`),
 	} {

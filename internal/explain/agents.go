@@ -38,16 +38,17 @@ func (p *page) decisions(list []request.Decision) {
 		return
 	}
 	verdict := "allowed"
-	if slices.ContainsFunc(list, func(d request.Decision) bool { return !d.Allowed }) {
-		verdict = "denied"
+	for _, d := range list {
+		switch {
+		case d.Undecided && verdict == "allowed":
+			verdict = "undecided"
+		case !d.Allowed && !d.Undecided:
+			verdict = "denied"
+		}
 	}
 	p.line("access", "%s", verdict)
 	for _, d := range list {
-		said := "allowed"
-		if !d.Allowed {
-			said = "denied"
-		}
-		p.line("", "at %s: %s: %s", d.Level, said, d.Words)
+		p.line("", "at %s: %s: %s", d.Level, said(d), d.Words)
 		for _, who := range d.Others {
 			p.line("", "  it is allowed to %s", who)
 		}
@@ -55,4 +56,15 @@ func (p *page) decisions(list []request.Decision) {
 			p.line("", "  nearly: %s", near)
 		}
 	}
+}
+
+// said is a decision in a word.
+func said(d request.Decision) string {
+	switch {
+	case d.Undecided:
+		return "undecided"
+	case d.Allowed:
+		return "allowed"
+	}
+	return "denied"
 }

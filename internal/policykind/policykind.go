@@ -135,8 +135,13 @@ func (d *Declared) assemble() error {
 	if d.As != nil {
 		k.CountsAs, k.Older = d.as(), d.As.Older
 	}
-	if d.Feature(extend.Whole) != nil {
-		k.StandIn = standIn
+	if whole := d.Feature(extend.Whole); whole != nil {
+		k.StandIn = func(spec map[string]any) (map[string]any, bool) {
+			if d.As == nil && whole.Harmless != nil && whole.Harmless(spec) {
+				return nil, false
+			}
+			return standIn(spec)
+		}
 	}
 	k.References = d.references
 	k.Refers = []model.Kind{model.KindSecret, model.KindConfigMap, model.KindService, model.KindXBackend}

@@ -2,10 +2,12 @@ package request
 
 // Decision is what the policies of one level say of a request of an agent.
 type Decision struct {
-	Level   string   `json:"level"` // "Gateway"
-	Allowed bool     `json:"allowed"`
-	Words   string   `json:"words"` // why: "rule readers of AccessPolicy shop/tools allows it"
-	Others  []string `json:"others,omitempty"`
+	Level   string `json:"level"` // "Gateway"
+	Allowed bool   `json:"allowed"`
+	// Undecided: it depends on what is not known of the request, as Words tells.
+	Undecided bool     `json:"undecided,omitempty"`
+	Words     string   `json:"words"` // why: "rule readers of AccessPolicy shop/tools allows it"
+	Others    []string `json:"others,omitempty"`
 	// Near are rules that nearly allow it, and what keeps them from it.
 	Near []string `json:"near,omitempty"`
 }

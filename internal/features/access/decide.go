@@ -37,7 +37,7 @@ type Decision struct {
 	Allowed bool
 	// Rule decided: "NAMESPACE/POLICY/RULE". "": no rule allows it, or nothing is stated.
 	Rule string
-	// Unknown: it depends on an expression, which is not evaluated here.
+	// Unknown are rules whose expressions ask for more than what is known of the call, and on which the decision depends.
 	Unknown []string
 	// Asked are the policies whose server is asked, and must agree. Those of which it is not known, by an expression, are
 	// among them.
@@ -51,12 +51,15 @@ func (l Level) Decide(c Call) Decision {
 		return Decision{}
 	}
 	d := Decision{Asked: l.asks(c)}
+	var denies, allows []string // of which it is not known
 	l.each(false, Deny, func(p Policy, r Rule) {
-		if d.Rule == "" && r.takes(c, true) {
-			if r.Authorization.expression() != "" {
-				d.Unknown = append(d.Unknown, ruleName(p, r))
-				return
-			}
+		if d.Rule != "" || !r.takes(c, true) {
+			return
+		}
+		switch is, known := r.expressed(c, true); {
+		case !known:
+			denies = append(denies, ruleName(p, r))
+		case is:
 			d.Rule = ruleName(p, r)
 		}
 	})
@@ -64,20 +67,75 @@ func (l Level) Decide(c Call) Decision {
 		return d
 	}
 	if !l.allows(false) || slices.ContainsFunc(l.Policies, func(p Policy) bool { return p.Open && !p.DryRun }) {
-		d.Allowed = true
+		d.Allowed, d.Unknown = true, denies
 		return d
 	}
 	l.each(false, Allow, func(p Policy, r Rule) {
 		if d.Allowed || !r.takes(c, false) {
 			return
 		}
-		if r.Authorization.expression() != "" {
-			d.Unknown = append(d.Unknown, ruleName(p, r))
-			return
+		switch is, known := r.expressed(c, false); {
+		case !known:
+			allows = append(allows, ruleName(p, r))
+		case is:
+			d.Allowed, d.Rule = true, ruleName(p, r)
 		}
-		d.Allowed, d.Rule = true, ruleName(p, r)
 	})
+	switch {
+	case d.Allowed:
+		d.Unknown = denies
+	case len(allows) > 0:
+		d.Unknown = append(denies, allows...)
+	}
 	return d
+}
+
+// expressed tells whether the expression of a rule takes a call; doubt: one that can't be evaluated does. known is
+// false if that depends on more than what is known of the call.
+func (r Rule) expressed(c Call, doubt bool) (takes, known bool) {
+	expression := r.Authorization.expression()
+	if expression == "" {
+		return true, true
+	}
+	const messages = "metadata.filter_metadata['" + parsed + "']"
+	if strings.Count(expression, "filter_metadata") != strings.Count(expression, messages) ||
+		strings.Contains(expression, "arguments") { // whose numbers proxies compare in their own way
+		return false, false
+	}
+	switch is, err := extend.EvaluateCEL(expression, c.attributes()); {
+	case err != nil:
+		return doubt, true
+	case is == extend.Unknown:
+		return false, false
+	default:
+		return is == extend.Certainly, true
+	}
+}
+
+// attributes are those that expressions can ask for and that are known of a call.
+func (c Call) attributes() map[string]any {
+	urlPath, query, _ := strings.Cut(c.Path, "?")
+	metadata := map[string]any{}
+	if m := c.Message; c.Server && m != nil {
+		message, params := map[string]any{"method": m.Method}, map[string]any{}
+		for name, value := range map[string]string{"name": m.Name, "uri": m.URI} {
+			if value != "" {
+				params[name] = value
+			}
+		}
+		if len(params) > 0 {
+			message["params"] = params
+		}
+		metadata[parsed] = message
+	}
+	known := map[string]any{
+		"request.path": c.Path, "request.url_path": urlPath, "request.query": query, "request.host": c.Host,
+		"request.method": c.Method, "metadata.filter_metadata": metadata,
+	}
+	if c.Caller != "" {
+		known["connection.uri_san_peer_certificate"] = c.Caller
+	}
+	return known
 }
 
 // asks are the policies whose server is asked about a call.
@@ -86,7 +144,10 @@ func (l Level) asks(c Call) (list []string) {
 		if p.Asked == nil || p.DryRun {
 			continue
 		}
-		meant := func(r Rule) bool { return r.Action != Deny && r.takes(c, true) }
+		meant := func(r Rule) bool {
+			is, known := r.expressed(c, true)
+			return r.Action != Deny && r.takes(c, true) && (is || !known)
+		}
 		if len(p.Rules) == 0 || slices.ContainsFunc(p.Rules, meant) {
 			list = append(list, p.Name)
 		}

@@ -153,8 +153,8 @@ func (w writer) allowed(dry bool) *rbacv3.RBAC {
 	return &rbacv3.RBAC{Action: rbacv3.RBAC_ALLOW, Policies: policies}
 }
 
-// denied are the rules that deny; nil: there is none. An expression that can't be evaluated denies: a filter before says
-// what is certainly something else, and the rest is denied.
+// denied are the rules that deny; nil: there is none. An expression that can't be evaluated denies: a filter before
+// says what is certainly something else, and the rest is denied.
 func (w writer) denied(dry bool) *rbacv3.RBAC {
 	policies := map[string]*rbacv3.Policy{}
 	w.level.each(dry, Deny, func(p Policy, r Rule) {

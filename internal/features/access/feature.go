@@ -2,6 +2,7 @@ package access
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -37,6 +38,8 @@ type Policy struct {
 	Closed bool
 	// Asked is whom to ask about the requests of the rules that allow.
 	Asked *Server
+	// AskedName is its name in words.
+	AskedName string
 	// Filters: answers to tools/list have no tools that the caller may not call.
 	Filters bool
 	// AsksOnly: that is all that the rules are for. They allow nothing, and requests that they don't take pass. Without
@@ -49,7 +52,7 @@ var Feature = extend.Feature[extend.Each, Value]{
 	Kind: extend.AccessPolicy, Name: extend.Whole, Schema: schema, Levels: extend.AtRule | extend.AtRuleBackend,
 	EachLevel: true, OnInvalid: extend.Keep, UnlessUpgrade: true,
 	Read: read, Envoy: extend.EnvoyFuncs[Value]{Rule: render, Agents: parse}, Judge: judge, JudgeAgents: judgeMessage,
-	Certificates: certificates, Decide: decide, Grants: grants, Tools: tools,
+	Certificates: certificates, Harmless: harmless, Decide: decide, Grants: grants, Tools: tools,
 	Refers: refers,
 }
 
@@ -63,6 +66,7 @@ func read(r extend.Reader, s extend.Each) (v Value) {
 			p := Policy{Name: stated.Name}
 			in := &reading{
 				r: r.Of(stated), namespace: stated.Namespace, domain: domain, upstream: stated.Kind == XAccessPolicy.Name,
+				dry: runsDry(stated),
 			}
 			spec, err := specOf(stated)
 			if in.upstream {
@@ -72,7 +76,7 @@ func read(r extend.Reader, s extend.Each) (v Value) {
 				}
 			}
 			if stated.Invalid {
-				err = errors.New("it has mistakes, which are told where it stands")
+				err = errors.New("it is not valid, as other findings of it tell")
 			}
 			if err != nil {
 				in.refuse("", "%v", err)
@@ -80,9 +84,14 @@ func read(r extend.Reader, s extend.Each) (v Value) {
 				p.AsksOnly = in.upstream && spec.ExternalAuth != nil
 				p.DryRun, p.Open = spec.Mode == DryRun, in.upstream && len(spec.Rules) == 0 && !p.AsksOnly
 				p.Filters = spec.ToolsList != Pass && !in.upstream
-				p.Asked = in.spec(&spec)
+				if p.Asked = in.spec(&spec); p.Asked != nil {
+					p.AskedName = p.Asked.Backend.Words()
+				}
 			}
-			if p.Rules = spec.Rules; in.wrong {
+			switch p.Rules = spec.Rules; {
+			case in.wrong && in.dry:
+				continue
+			case in.wrong:
 				p = Policy{Name: p.Name, Closed: true}
 			}
 			if in.tokens {
@@ -149,12 +158,22 @@ func specOf(stated extend.EachPolicy) (s Spec, err error) {
 	return s, extend.Strict(stated.Spec, &s)
 }
 
+// harmless tells whether a policy states that it runs dry, whatever else it states.
+func harmless(spec map[string]any) bool { return spec["mode"] == string(DryRun) }
+
+// runsDry tells whether a policy is harmless.
+func runsDry(stated extend.EachPolicy) bool {
+	var spec map[string]any
+	return stated.Kind != XAccessPolicy.Name && json.Unmarshal(stated.Spec, &spec) == nil && harmless(spec)
+}
+
 // reading checks what one policy states, and makes IDs of its ServiceAccounts.
 type reading struct {
 	r         extend.Reader
 	namespace string
 	domain    string
 	upstream  bool // it is an XAccessPolicy, which the upstream's schema has let pass
+	dry       bool // it refuses nothing, even if it is wrong
 	wrong     bool
 	reason    string // of what is refused; "": Invalid
 	tokens    bool   // it asks for tokens
@@ -166,8 +185,11 @@ func (in *reading) refuse(field, format string, args ...any) {
 	if field != "" {
 		at = at.Field(field)
 	}
-	at.RefuseAs(cmp.Or(in.reason, "Invalid"),
-		fmt.Sprintf(format, args...)+"; what the policy is for is denied until this is mended")
+	until := "what the policy is for is denied until this is mended"
+	if in.dry {
+		until = "the policy tells nothing until this is mended"
+	}
+	at.RefuseAs(cmp.Or(in.reason, "Invalid"), fmt.Sprintf(format, args...)+"; "+until)
 }
 
 func (in *reading) spec(s *Spec) *Server {
@@ -363,7 +385,11 @@ func (in *reading) argument(at string, a Argument) {
 		}
 		if _, is := bound.Value.(float64); !is {
 			in.refuse(at+".range", "%s is no number", bound)
+			return
 		}
+	}
+	if least, beyond := a.Range.bounds(); least >= beyond {
+		in.refuse(at+".range", "no number is at least %s and at most %s", a.Range.Min, a.Range.Max)
 	}
 }
 
@@ -433,7 +459,7 @@ func (l Level) asking(of func(policy string) bool) (list []extend.Verdict) {
 		if p.Asked != nil && !p.DryRun && of(p.Name) {
 			list = append(list, extend.Verdict{
 				Status: extend.AnyStatus, At: string(extend.SlotExtAuth),
-				If: fmt.Sprintf("%s allows it, or is not asked about it (by %s)", p.Asked.Backend.Words(), p.Name),
+				If: fmt.Sprintf("%s allows it, or is not asked about it (by %s)", p.AskedName, p.Name),
 			})
 		}
 	}

@@ -18,9 +18,9 @@ func (l Level) lists() bool {
 	return slices.ContainsFunc(l.Policies, func(p Policy) bool { return p.Filters && !p.DryRun })
 }
 
-// list tells the filter of SlotMessages what the rules of a level say of tools: a line for each rule, with its action, who
-// its callers are, and texts to compare names with. Callers are a list with commas: names of classes, and KEY=VALUE,
-// which filters have said of a caller; * is everybody. The first line has the keys that say the class of a caller, and
+// list tells the filter of SlotMessages what the rules of a level say of tools: a line for each rule, with its action,
+// who its callers are, and texts to compare names with. Callers are a list with commas: names of classes, and
+// KEY=VALUE, which filters have said of a caller; * is everybody. The first line has the keys that say the class of a caller, and
 // whether it counts. A condition on arguments, or in CEL, hides no tool.
 func (w writer) list() {
 	if !w.level.lists() {
@@ -94,8 +94,8 @@ func (r Rule) http() (a Authorization) {
 	return a
 }
 
-// told is what a filter of its own says if a request is of the callers of a rule, and as the rule wants it apart from the
-// message.
+// told is what a filter of its own says if a request is of the callers of a rule, and as the rule wants it apart from
+// the message.
 func (w writer) told(p Policy, r Rule, number int) string {
 	http := r.http()
 	name := fmt.Sprintf("tools_%d", number)

@@ -149,7 +149,7 @@ func decide(q extend.Request, v Value) (list []extend.Decision) {
 // told is a decision in words.
 func (l Level) told(c Call) extend.Decision {
 	d := l.Decide(c)
-	out := extend.Decision{Level: l.Name, Allowed: d.Allowed}
+	out := extend.Decision{Level: l.Name, Allowed: d.Allowed, Undecided: len(d.Unknown) > 0}
 	switch {
 	case l.closed():
 		out.Words = "a policy can't be served: " + strings.Join(l.names(func(p Policy) bool { return p.Closed }), ", ")
@@ -164,15 +164,25 @@ func (l Level) told(c Call) extend.Decision {
 	default:
 		out.Words = "no rule allows it"
 	}
-	if len(d.Unknown) > 0 {
-		out.Words += "; it depends on the expression of " + strings.Join(d.Unknown, ", ")
+	if out.Undecided {
+		out.Words += ", unless the expression says so of " + strings.Join(d.Unknown, ", ")
 	}
 	if out.Allowed && len(d.Asked) > 0 {
 		out.Words += ", and the server of " + strings.Join(d.Asked, ", ") + " is asked, too"
 	}
+	everybody := func(p Policy, r Rule) bool {
+		return ruleName(p, r) == d.Rule && r.Action == Deny && len(r.Sources) == 0
+	}
+	for _, p := range l.Policies {
+		if slices.ContainsFunc(p.Rules, func(r Rule) bool { return everybody(p, r) }) {
+			return out // nobody else may, either
+		}
+	}
 	l.each(false, Allow, func(p Policy, r Rule) {
 		misses := r.misses(c, false)
+		is, known := r.expressed(c, false)
 		switch {
+		case !known || !is:
 		case slices.ContainsFunc(misses, func(m miss) bool { return m.other }):
 		case len(misses) == 1 && misses[0].caller, len(misses) == 0 && len(r.Sources) > 0 && !out.Allowed:
 			out.Others = append(out.Others, fmt.Sprintf("%s (%s)", r.callers(), ruleName(p, r)))

@@ -65,7 +65,7 @@ var Feature = extend.Feature[Spec, Value]{
 
 func judge(q extend.Request, v Value) []extend.Verdict {
 	var names []string
-	brought := false
+	brought := q.Agent != nil && len(q.Agent.Claims) > 0
 	for _, p := range v.Providers {
 		names = append(names, p.Name)
 		brought = brought || slices.ContainsFunc(p.From, func(s Source) bool { return s.in(q) })

@@ -24,8 +24,8 @@ const mostBody = 1 << 20
 const newestProtocol = "2026-07-28"
 
 // render puts Envoy's bridge behind all that decides about requests: it makes another request of a call. The bridge
-// lets requests to other paths than its own pass as they are, and never ends its answer to a GET, nor to a POST without a
-// body; so these are answered before.
+// lets requests to other paths than its own pass as they are, and never ends its answer to a GET, nor to a POST without
+// a body; so these are answered before.
 func render(e extend.EnvoyRule, v Value) {
 	e.Filter(extend.SlotBridge, "mcptools/path", unless(http.StatusNotFound, ":path", regexp.QuoteMeta(v.Path)+`(\?.*)?`))
 	e.Filter(extend.SlotBridge, "mcptools/method", unless(http.StatusMethodNotAllowed, ":method", http.MethodPost))
@@ -101,7 +101,8 @@ func judge(q extend.Request, v Value) []extend.Verdict {
 		return nil
 	case a == nil || a.Method == "":
 		return []extend.Verdict{
-			{Status: http.StatusBadRequest, If: "its body is a message of MCP"}, {Status: extend.AnyStatus, If: "it calls a tool"},
+			{Status: http.StatusBadRequest, If: "its body is a message of MCP"},
+			{Status: extend.AnyStatus, If: "it calls a tool"},
 		}
 	case strings.HasPrefix(a.Method, "notifications/"):
 		return []extend.Verdict{{Status: http.StatusAccepted}}
