@@ -49,7 +49,7 @@ func TestValidate(t *testing.T) {
 		{RequestParts{Certificates: []CertificateMatch{{URI: "a", DNS: "b", Type: Exact}}}, "2 of uri, dns and subject"},
 		{RequestParts{Certificates: []CertificateMatch{{Subject: "CN=a", Type: Prefix}}}, "certificates[0].type"},
 		{RequestParts{Certificates: []CertificateMatch{{Subject: "a", Type: Exact}}}, "write CN=a"},
-		{RequestParts{Certificates: []CertificateMatch{{URI: "(", Type: RegularExpression}}}, `certificates[0]: the regular expression "("`},
+		{RequestParts{Certificates: []CertificateMatch{{URI: "(", Type: RegularExpression}}}, `the regular expression "("`},
 	} {
 		checkProblem(t, RequestMatch{RequestParts: c.parts}, c.want)
 	}

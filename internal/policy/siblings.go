@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"slices"
 
+	"cardea.dev/cardea/api/agentic/v0alpha0"
 	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/kind"
+	"cardea.dev/cardea/internal/kinds"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -27,6 +30,40 @@ func (s *Store) newServers(
 	}, func(k attachmentKey, p *policy) string { return p.Age + " " + k.Policy.NamespacedName() })
 }
 
+// newFronts has the XBackends of a Service's port.
+func newFronts(in *kinds.Sources) *flow.Collection[model.BackendKey, fronts] {
+	return flow.Group(in.MCPBackends.Collection(), "policy/xbackends-of-service",
+		func(ref model.ObjectRef, o kind.Object[v0alpha0.XBackendSpec]) []model.BackendKey {
+			mcp := o.Spec.MCP
+			if mcp.ServiceName == nil {
+				return nil
+			}
+			service := model.Ref(model.KindService, ref.Namespace(), *mcp.ServiceName)
+			return []model.BackendKey{{Object: service, Port: mcp.Port}}
+		}, flow.ByKey)
+}
+
+type fronts = flow.Members[model.ObjectRef, kind.Object[v0alpha0.XBackendSpec]]
+
+// besides are the findings on a Service that a rule without a policy leads to, where policies are for an XBackend of its
+// port.
+func (r *ruleScope) besides(f *Feature, service model.BackendKey) (list []Finding) {
+	xbackends, _ := flow.Fetch(r.c, r.m.Store.fronts, model.BackendKey{Object: service.Object, Port: service.Port})
+	for xbackend := range xbackends.All() {
+		for _, level := range r.onBackend(xbackend, f) {
+			for _, s := range level.List {
+				list = append(list, Finding{
+					Policy: s.Policy, Severity: model.Warning, Field: "spec.targetRefs",
+					Message: fmt.Sprintf("rule %s of %s leads to %s, which is the server of %s, past the policies for it: everybody "+
+						"may call its tools; let the rule lead to the XBackend, or write a policy for %s",
+						r.rule.Key.Name, r.ref, service.Words(), xbackend, r.ref),
+				})
+			}
+		}
+	}
+	return list
+}
+
 // withoutPolicy are the findings on servers of MCP for which no policy says who may ask, where one says so for another
 // XBackend of the namespace. The policy is told.
 func (r *ruleScope) withoutPolicy(stating []*Feature, index level) (list []Finding) {
@@ -36,6 +73,7 @@ func (r *ruleScope) withoutPolicy(stating []*Feature, index level) (list []Findi
 		}
 		for _, b := range r.rule.Backends {
 			backend := b.Backend.Object
+			list = append(list, r.besides(f, b.Backend)...)
 			if !b.MCP || !empty(r.onBackend(backend, f)) {
 				continue
 			}

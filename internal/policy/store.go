@@ -31,6 +31,8 @@ type Store struct {
 	touched  *flow.Collection[model.ObjectRef, members] // objects that policies target
 	// selected is what each policy selects.
 	selected *flow.Collection[model.ObjectRef, members]
+	// fronts are the XBackends of a Service's port.
+	fronts *flow.Collection[model.BackendKey, fronts]
 	// servers are the policies on XBackends, by namespace.
 	servers *flow.Collection[serversKey, members]
 	namings *namings
@@ -153,7 +155,7 @@ func NewStore(in *kinds.Sources, declared []*extend.Declared, namespace string) 
 	s.touched = flow.Group(attachments, "policy/touched", func(k attachmentKey, _ *policy) []model.ObjectRef {
 		return []model.ObjectRef{k.Target.Object}
 	}, flow.ByKey)
-	s.servers = s.newServers(attachments)
+	s.servers, s.fronts = s.newServers(attachments), newFronts(in)
 	s.namings, s.names = s.newNamings(in), s.newNames()
 	return s, nil
 }

@@ -12,7 +12,7 @@ import (
 // Field is a leaf of what a policy can state.
 type Field struct {
 	Path        string // below spec: "jwt.providers[].issuer"
-	Description string // its first sentence
+	Description string // its first sentence, and the values that it allows
 	// Merges says what becomes of it where several policies state it: "itself", "with `jwt.providers[].jwks`" as a part of
 	// what counts as a whole, "added up", "its elements' key".
 	Merges string
@@ -126,7 +126,21 @@ func leavesOf(s schema, at Field, list *[]Field) {
 		}
 		return
 	}
+	at.Description += oneOf(s) + oneOf(items)
 	*list = append(*list, at)
+}
+
+// oneOf tells which values a schema allows; "": it does not say.
+func oneOf(s schema) string {
+	values, _ := s["enum"].([]any)
+	var names []string
+	for _, v := range values {
+		names = append(names, fmt.Sprintf("`%v`", v))
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " One of " + strings.Join(names, ", ") + "."
 }
 
 // inside is how the parts of something merge; whole: it counts as a whole.

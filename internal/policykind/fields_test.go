@@ -12,7 +12,7 @@ import (
 func TestFieldsOf(t *testing.T) {
 	var got strings.Builder
 	for _, f := range FieldsOf(&extend.Declared{Name: "jwt", Schema: []byte(`{"type": "object", "properties": {
-		"mode": {"type": "string", "description": "Mode says\nwhat. Strict: 401."},
+		"mode": {"type": "string", "enum": ["Strict", "Permissive"], "description": "Mode says\nwhat. Strict: 401."},
 		"use": {"type": "array", "items": {"type": "string"}},
 		"audiences": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
 		"context": {"type": "object", "additionalProperties": {"type": "string"}},
@@ -23,7 +23,7 @@ func TestFieldsOf(t *testing.T) {
 		fmt.Fprintln(&got, strings.TrimSpace(fmt.Sprintf("%s: %s. %s", f.Path, f.Merges, f.Description)))
 	}
 	const want = "jwt.audiences: added up.\njwt.context: itself.\n" +
-		"jwt.from[].header: with all of `jwt.from`.\njwt.mode: itself. Mode says what.\n" +
+		"jwt.from[].header: with all of `jwt.from`.\njwt.mode: itself. Mode says what. One of `Strict`, `Permissive`.\n" +
 		"jwt.providers[].jwks.inline: with all of `jwt.providers[].jwks`.\njwt.providers[].name: the key.\njwt.use: itself.\n"
 	if got.String() != want {
 		t.Errorf("got\n%swant\n%s", &got, want)

@@ -20,8 +20,8 @@ func (l Level) lists() bool {
 
 // list tells the filter of SlotMessages what the rules of a level say of tools: a line for each rule, with its action,
 // who its callers are, and texts to compare names with. Callers are a list with commas: names of classes, and
-// KEY=VALUE, which filters have said of a caller; * is everybody. The first line has the keys that say the class of a caller, and
-// whether it counts. A condition on arguments, or in CEL, hides no tool.
+// KEY=VALUE, which filters have said of a caller; * is everybody. The first line has the keys that say the class of a
+// caller, and whether it counts. A condition on arguments, or in CEL, hides no tool.
 func (w writer) list() {
 	if !w.level.lists() {
 		return
