@@ -27,6 +27,10 @@ const (
 	AccessAsking   = "asking"
 	// ToolsMetadata is the namespace in which each level says which tools may be called (SlotMessages).
 	ToolsMetadata = "cardea.dev/tools"
+	// AnswerMetadata is the namespace, and AnswerText the key, of the text that a feature's filters of type fault answer
+	// with, in place of Envoy's.
+	AnswerMetadata = "cardea.dev/answer"
+	AnswerText     = "text"
 )
 
 // Policy takes the requests of a valid match, for RBAC filters. providers are the names of those whose tokens are

@@ -16,7 +16,7 @@ const mcpMetadata = "envoy.filters.http.mcp"
 
 // localReplies are how Envoy's own answers are written. The first mapper that takes an answer counts.
 func localReplies() *hcmv3.LocalReplyConfig {
-	return &hcmv3.LocalReplyConfig{Mappers: append(challenges(),
+	return &hcmv3.LocalReplyConfig{Mappers: append(challenges(), told(),
 		forbidden(ofStatus(403)), forbidden(ofMetadata(extend.AccessMetadata, extend.AccessAsking, isTrue)))}
 }
 
@@ -40,6 +40,25 @@ func challenges() []*hcmv3.ResponseMapper {
 		InlineString: "The request has no credentials that are accepted here.",
 	}}
 	return []*hcmv3.ResponseMapper{anyone, of(401, extend.AskedByMethods)}
+}
+
+// told writes what a feature has said of the answers of its own fault filters (AnswerMetadata), in place of Envoy's
+// text.
+func told() *hcmv3.ResponseMapper {
+	faults := &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_ResponseFlagFilter{
+		ResponseFlagFilter: &accesslogv3.ResponseFlagFilter{Flags: []string{"FI"}},
+	}}
+	some := &matcherv3.ValueMatcher{MatchPattern: &matcherv3.ValueMatcher_PresentMatch{PresentMatch: true}}
+	return &hcmv3.ResponseMapper{
+		Filter: both(faults, ofMetadata(extend.AnswerMetadata, extend.AnswerText, some)),
+		BodyFormatOverride: &corev3.SubstitutionFormatString{
+			Format: &corev3.SubstitutionFormatString_TextFormatSource{TextFormatSource: &corev3.DataSource{
+				Specifier: &corev3.DataSource_InlineString{
+					InlineString: "%DYNAMIC_METADATA(" + extend.AnswerMetadata + ":" + extend.AnswerText + ")%",
+				},
+			}},
+		},
+	}
 }
 
 // forbidden writes what is forbidden to an agent as an error of JSON-RPC, with the id of its request. Clients of MCP

@@ -16,5 +16,8 @@ func absent(c *flow.Ctx, all *broken, ref model.ObjectRef) string {
 	if b, declared := flow.Fetch(c, all, ref); declared {
 		return fmt.Sprintf("%s is in %s, but can't be read: %s", ref, b.Where, b.Why)
 	}
+	if k := ref.Kind(); k == model.KindXBackend || k == model.KindMCPBackend { // of which there are two
+		return fmt.Sprintf("%s of group %s does not exist", ref, k.Group())
+	}
 	return fmt.Sprintf("%s does not exist", ref)
 }

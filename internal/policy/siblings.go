@@ -45,8 +45,8 @@ func newFronts(in *kinds.Sources) *flow.Collection[model.BackendKey, fronts] {
 
 type fronts = flow.Members[model.ObjectRef, kind.Object[v0alpha0.XBackendSpec]]
 
-// besides are the findings on a Service that a rule without a policy leads to, where policies are for an XBackend of its
-// port.
+// besides are the findings on a Service that a rule without a policy leads to, where policies are for an XBackend of
+// its port.
 func (r *ruleScope) besides(f *Feature, service model.BackendKey) (list []Finding) {
 	xbackends, _ := flow.Fetch(r.c, r.m.Store.fronts, model.BackendKey{Object: service.Object, Port: service.Port})
 	for xbackend := range xbackends.All() {
@@ -83,10 +83,14 @@ func (r *ruleScope) withoutPolicy(stating []*Feature, index level) (list []Findi
 				if !ruleBackends(backend.Kind()) {
 					mend = fmt.Sprintf("write one for %s", r.ref)
 				}
+				open, covered := backend.String(), k.Target.Object.String()
+				if open == covered {
+					open, covered = grouped(backend), grouped(k.Target.Object)
+				}
 				list = append(list, Finding{
 					Policy: k.Policy, Severity: model.Warning, Field: "spec.targetRefs",
 					Message: fmt.Sprintf("no policy is for %s, to which rule %s of %s leads, unlike for %s: everybody may call its "+
-						"tools; %s", backend, r.rule.Key.Name, r.ref, k.Target.Object, mend),
+						"tools; %s", open, r.rule.Key.Name, r.ref, covered, mend),
 				})
 				break
 			}

@@ -36,6 +36,11 @@ func ruleBackends(kind model.Kind) bool {
 	return kind == model.KindXBackend || kind == model.KindMCPBackend
 }
 
+// grouped is an XBackend with its group, where another's of its name may be meant.
+func grouped(ref model.ObjectRef) string {
+	return fmt.Sprintf("%s of group %s", ref, ref.Kind().Group())
+}
+
 // ruleBackend adds the Gateways with rules that send requests to an XBackend.
 func (r reporter) ruleBackend(c *flow.Ctx, t Target, facts *conditions.PolicyFacts) {
 	_, found := flow.Fetch(c, r.in.Sources.XBackends.Collection(), t.Object)
@@ -43,7 +48,7 @@ func (r reporter) ruleBackend(c *flow.Ctx, t Target, facts *conditions.PolicyFac
 		_, found = flow.Fetch(c, r.in.Sources.MCPBackends.Collection(), t.Object)
 	}
 	if !found {
-		addTarget(facts, t, conditions.PolicyAncestor{Missing: fmt.Sprintf("%s does not exist", t.Object)})
+		addTarget(facts, t, conditions.PolicyAncestor{Missing: fmt.Sprintf("%s does not exist", grouped(t.Object))})
 		return
 	}
 	users, _ := flow.Fetch(c, r.users, t.Object)

@@ -2,6 +2,7 @@ package access
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"path"
@@ -128,9 +129,12 @@ func (c Call) attributes() map[string]any {
 		}
 		metadata[parsed] = message
 	}
-	known := map[string]any{
-		"request.path": c.Path, "request.url_path": urlPath, "request.query": query, "request.host": c.Host,
-		"request.method": c.Method, "metadata.filter_metadata": metadata,
+	known := map[string]any{"metadata.filter_metadata": metadata}
+	if c.Path != "" {
+		maps.Copy(known, map[string]any{
+			"request.path": c.Path, "request.url_path": urlPath, "request.query": query, "request.host": c.Host,
+			"request.method": c.Method,
+		})
 	}
 	if c.Caller != "" {
 		known["connection.uri_san_peer_certificate"] = c.Caller

@@ -23,10 +23,18 @@ func grants(all, others []Value) (list []extend.Grant) {
 	}
 	messages := messagesIn(naming)
 	for _, caller := range callersIn(naming) {
-		found := false
+		found, denied := false, []string(nil)
 		for _, message := range messages {
-			if g, some := granted(levels, caller, message); some {
+			g, some := granted(levels, caller, message)
+			name, isTool := strings.CutPrefix(message.words, "tools/call ")
+			switch {
+			case some && message.words == anyOther && len(denied) > 0: // which is allowed but for what rules deny
+				g.May += ", but not " + strings.Join(denied, " or ")
+				fallthrough
+			case some:
 				list, found = append(list, g), true
+			case isTool:
+				denied = append(denied, name)
 			}
 		}
 		if !found {
@@ -40,6 +48,7 @@ func grants(all, others []Value) (list []extend.Grant) {
 type named struct {
 	words string
 	call  Call
+	exact bool // the call is the only one that is named so
 }
 
 const (
@@ -65,9 +74,9 @@ func callersIn(levels []Level) (list []named) {
 		}
 	})
 	for _, words := range slices.Sorted(maps.Keys(found)) {
-		list = append(list, named{words, found[words]})
+		list = append(list, named{words: words, call: found[words]})
 	}
-	return append(list, named{everybodyElse, Call{Claims: map[string]any{}}})
+	return append(list, named{words: everybodyElse, call: Call{Claims: map[string]any{}}})
 }
 
 func setClaim(claims map[string]any, m extend.ClaimMatch) {
@@ -87,9 +96,9 @@ func setClaim(claims map[string]any, m extend.ClaimMatch) {
 }
 
 func messagesIn(levels []Level) (list []named) {
-	found := map[string]Call{}
-	add := func(words string, m Message) {
-		found[words] = Call{Method: http.MethodPost, Server: true, Message: &m}
+	found := map[string]named{}
+	add := func(words string, m Message, exact bool) {
+		found[words] = named{words, Call{Method: http.MethodPost, Server: true, Message: &m}, exact}
 	}
 	everyRule(levels, func(r Rule) {
 		if r.Authorization == nil || r.Authorization.MCP == nil {
@@ -98,22 +107,22 @@ func messagesIn(levels []Level) (list []named) {
 		for _, m := range r.Authorization.MCP.Methods {
 			for _, p := range m.Params {
 				value := strings.ReplaceAll(p.Value, "*", "any")
-				add(m.Name+" "+p.words(), Message{Method: m.Name, Name: value, URI: value})
+				add(m.Name+" "+p.words(), Message{Method: m.Name, Name: value, URI: value}, p.exact())
 			}
 			if family := !strings.Contains(m.Name, "/"); family && m.Name != "tools" {
-				add("all of "+m.Name, Message{Method: m.Name + "/any"})
+				add("all of "+m.Name, Message{Method: m.Name + "/any"}, false)
 			} else if !family && len(m.Params) == 0 && m.Name != "tools/call" {
-				add(m.Name, Message{Method: m.Name, Name: unnamed, URI: unnamed})
+				add(m.Name, Message{Method: m.Name, Name: unnamed, URI: unnamed}, false)
 			}
 		}
 	})
 	for _, words := range slices.Sorted(maps.Keys(found)) {
-		list = append(list, named{words, found[words]})
+		list = append(list, found[words])
 	}
 	other := Message{Method: "tools/call", Name: unnamed}
 	session := Message{Method: "initialize"}
-	return append(list, named{anyOther, Call{Method: http.MethodPost, Server: true, Message: &other}},
-		named{"what sessions need", Call{Method: http.MethodPost, Server: true, Message: &session}})
+	return append(list, named{words: anyOther, call: Call{Method: http.MethodPost, Server: true, Message: &other}},
+		named{words: "what sessions need", call: Call{Method: http.MethodPost, Server: true, Message: &session}})
 }
 
 func everyRule(levels []Level, do func(Rule)) {
@@ -138,7 +147,7 @@ func granted(levels []Level, caller, message named) (g extend.Grant, some bool) 
 		if l.closed() {
 			return g, false
 		}
-		if !l.grants(call, &ifs, &by) {
+		if !l.grants(named{message.words, call, message.exact}, &ifs, &by) {
 			return g, false
 		}
 		for _, p := range l.Policies {
@@ -152,12 +161,12 @@ func granted(levels []Level, caller, message named) (g extend.Grant, some bool) 
 }
 
 // grants tells whether one level allows a call.
-func (l Level) grants(call Call, ifs, by *[]string) bool {
+func (l Level) grants(asked named, ifs, by *[]string) bool {
 	denied := false
 	l.each(false, Deny, func(p Policy, r Rule) {
-		plain, conditions := r.unconditional()
+		plain, conditions, never := r.unconditional(asked, true)
 		switch {
-		case !plain.takes(call, true):
+		case never, !plain.takes(asked.call, true):
 		case conditions == "":
 			denied = true
 		default:
@@ -172,9 +181,9 @@ func (l Level) grants(call Call, ifs, by *[]string) bool {
 	}
 	var always, sometimes, conditions []string
 	l.each(false, Allow, func(p Policy, r Rule) {
-		plain, condition := r.unconditional()
+		plain, condition, never := r.unconditional(asked, false)
 		switch {
-		case !plain.takes(call, false):
+		case never, !plain.takes(asked.call, false):
 		case condition == "":
 			always = append(always, ruleName(p, r))
 		default:
@@ -192,11 +201,11 @@ func (l Level) grants(call Call, ifs, by *[]string) bool {
 }
 
 // unconditional is the rule with nothing but its callers and the names of tools, and what it asks for besides, in
-// words.
-func (r Rule) unconditional() (plain Rule, conditions string) {
+// words; never: its expression is for other calls. doubt: what can't be evaluated is taken.
+func (r Rule) unconditional(asked named, doubt bool) (plain Rule, conditions string, never bool) {
 	a := r.Authorization
 	if a == nil {
-		return r, ""
+		return r, "", false
 	}
 	var all []string
 	list := func(what string, values []string) {
@@ -216,7 +225,11 @@ func (r Rule) unconditional() (plain Rule, conditions string) {
 		all = append(all, fmt.Sprintf("the port is %d", port))
 	}
 	if a.CEL != nil {
-		all = append(all, a.CEL.Expression)
+		is, known := r.expressed(asked.call, doubt)
+		if !known || !asked.exact {
+			all = append(all, a.CEL.Expression)
+		}
+		never = known && !is && asked.exact
 	}
 	plain = Rule{Name: r.Name, Action: r.Action, Sources: r.Sources, Authorization: new(Authorization)}
 	if a.MCP != nil {
@@ -230,5 +243,5 @@ func (r Rule) unconditional() (plain Rule, conditions string) {
 		}
 		plain.Authorization.MCP = &mcp
 	}
-	return plain, strings.Join(all, " and ")
+	return plain, strings.Join(all, " and "), never
 }

@@ -10,8 +10,10 @@ import (
 	faultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3"
 	mcpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/mcp/v3"
 	bridgev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/mcp_json_rest_bridge/v3"
+	metadatav3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/set_metadata/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"cardea.dev/cardea/extend"
@@ -50,6 +52,11 @@ func render(e extend.EnvoyRule, v Value) {
 		// The rule was chosen by the path that the agent sent. The tool's path chooses no other one.
 		DisableClearRouteCache: true,
 	})
+	e.Filter(extend.SlotBridge, "mcptools/answer", &metadatav3.Config{Metadata: []*metadatav3.Metadata{{
+		MetadataNamespace: extend.AnswerMetadata, Value: &structpb.Struct{Fields: map[string]*structpb.Value{
+			extend.AnswerText: structpb.NewStringValue("An argument is none of the tool's, or is empty and stands in a path."),
+		}},
+	}}})
 	e.Filter(extend.SlotBridge, "mcptools/made", made(v))
 }
 
