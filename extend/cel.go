@@ -164,12 +164,7 @@ func at(parsed *cel.Ast, id int64) string {
 // is Unknown if it asks for others. The error is that of an expression that can't be evaluated: it asks for what is not
 // there, or compares what can't be compared.
 func EvaluateCEL(expr string, known map[string]any) (Truth, error) {
-	env := celEnvironment()
-	checked, issues := env.Compile(expr)
-	if issues.Err() != nil {
-		return Unknown, issues.Err()
-	}
-	program, err := env.Program(checked, cel.EvalOptions(cel.OptPartialEval))
+	program, err := celPrograms.of(expr)
 	if err != nil {
 		return Unknown, err
 	}
@@ -192,6 +187,39 @@ func EvaluateCEL(expr string, known map[string]any) (Truth, error) {
 		return CertainlyNot, nil
 	}
 	return Unknown, nil
+}
+
+// celPrograms are those of the last expressions that were evaluated.
+var celPrograms programs
+
+type programs struct {
+	mu  sync.Mutex
+	all map[string]cel.Program
+}
+
+// mostPrograms bounds how many are kept.
+const mostPrograms = 1000
+
+func (p *programs) of(expr string) (cel.Program, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if program, found := p.all[expr]; found {
+		return program, nil
+	}
+	env := celEnvironment()
+	checked, issues := env.Compile(expr)
+	if issues.Err() != nil {
+		return nil, issues.Err()
+	}
+	program, err := env.Program(checked, cel.EvalOptions(cel.OptPartialEval))
+	if err != nil {
+		return nil, err
+	}
+	if p.all == nil || len(p.all) >= mostPrograms {
+		p.all = map[string]cel.Program{}
+	}
+	p.all[expr] = program
+	return program, nil
 }
 
 // condition is an expression as Envoy takes it; one that is not valid is never true.

@@ -69,9 +69,9 @@ type Feature[S, V any] struct {
 	// Certificates are the fields of a policy's spec that take only callers with certificates, if the feature is
 	// EachLevel; nil: there are none.
 	Certificates func(stated EachPolicy) (fields []string)
-	// Harmless tells of a spec of Whole, even of one that is not valid, that it could refuse nothing; nil: none. What is
-	// not valid counts as absent in a folder then, or as it was before; of another, something stands in that refuses.
-	// Kinds that count as another (As) are never harmless.
+	// Harmless tells whether a policy with this spec of Whole, which may not be valid, would refuse nothing if it were. In
+	// a folder the last good version of a harmless object stays if it is not valid; another object refuses what it is for.
+	// Kinds that count as another (As) are never harmless. nil: no policy is.
 	Harmless func(spec map[string]any) bool
 	// Refers are the references of a policy's spec, if the feature is EachLevel; nil: it has none. Those of other features
 	// are found in S.

@@ -28,7 +28,7 @@ const (
 	// ToolsMetadata is the namespace in which each level says which tools may be called (SlotMessages).
 	ToolsMetadata = "cardea.dev/tools"
 	// AnswerMetadata is the namespace, and AnswerText the key, of the text that a feature's filters of type fault answer
-	// with, in place of Envoy's.
+	// with status 400, in place of Envoy's.
 	AnswerMetadata = "cardea.dev/answer"
 	AnswerText     = "text"
 )

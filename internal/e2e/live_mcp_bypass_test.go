@@ -97,6 +97,15 @@ func attacks() []attack {
 		{name: "params with a long s", body: []byte(`{"jsonrpc":"2.0","id":7,"method":"tools/call",` +
 			`"param\u017f":{"name":"get-env","arguments":{}}}`)},
 		{name: "a list beside the name", body: call(`{"name":["get-env"],"name":"get-sum","arguments":{}}`)},
+		{name: "quotes of another kind hide a name",
+			body: call(`{"name":"get-sum","a":'x,"y":"z','Name':'get-env','b':'","c":1'}`)},
+		{name: "quotes of another kind hide params", body: call(`{"name":"get-sum","q":'x,"y":"z'},` +
+			`'Params':{'name':'get-env','a':'","c":1'}`)},
+		{name: "quotes of another kind hide a result",
+			body: call(`{"name":"get-env","q":'x,"y":"z'},'result':{'a':'","c":1'}`)},
+		{name: "an escape that JSON does not have", body: call(`{"name":"get-sum","\x6eame":"get-env","arguments":{}}`)},
+		{name: "an escape of NUL", body: call(`{"name":"get-sum","name\u0000":"get-env","arguments":{}}`)},
+		{name: "a NUL", body: call("{\"name\":\"get-env\x00x\",\"arguments\":{}}")},
 		{name: "UTF-7, the method", header: map[string]string{"content-type": "application/json; charset=utf-7"},
 			body: []byte(`{"jsonrpc":"2.0","id":7,"method":"ping","+AG0-ethod":"tools/call","params":{"name":"get-env",` +
 				`"arguments":{}}}`)},
@@ -178,7 +187,7 @@ func bypasses(t *testing.T, tools toolServer, mark servers) {
 	for name, body := range map[string]string{
 		"plain": allowed, "a space before": " \n" + allowed,
 		"a megabyte":                           meta(`"x":"` + strings.Repeat("x", 1_000_000) + `"`),
-		"names of params elsewhere":            meta(`"Name":"x","list":[{"a":1},{"a":2}]`),
+		"names of params elsewhere":            meta(`"Name":"x","list":[{"a":1},{"a":2}],"A":-1.5e+3,"a":null`),
 		"names of other letters, with escapes": meta(`"\u540d":1,"\ud83d\ude00":1,"\ud83d\ude01":1,"a\"":2,"a":1`),
 	} {
 		if status, text := gateway.post(nil, []byte(body)); status != http.StatusOK ||

@@ -51,7 +51,8 @@ func TestListsOfTools(t *testing.T) {
 	s.write("gateway.yaml", gatewayFile(80))
 	s.toTools("shop.example", "/mcp")
 	s.write("policy.yaml", toolsPolicyFile(
-		toolRule("some", "", "{value: a}", `{type: Prefix, value: "b.%"}`, `{type: Wildcard, value: "*-c[é]*"}`),
+		toolRule("some", "", "{value: a}", `{type: Prefix, value: "b.%"}`, `{type: Wildcard, value: "*-c[é]*"}`,
+			`{type: Wildcard, value: "m*mm*n*m"}`),
 		"{name: red, authorization: {type: Inline, headers: [{name: team, value: red}], mcp: {methods: [{name: tools/call, "+
 			"params: [{value: red}]}]}}}",
 		"{name: never, action: Deny, authorization: {type: Inline, mcp: {methods: [{name: tools/call, params: "+
@@ -108,6 +109,9 @@ func TestListsOfTools(t *testing.T) {
 	}{
 		"some": {answer{kind: js, body: list(tool("a", "hidden", "b.%yes", "b.%no", "x-c[é]y", "xc[é]y", "red",
 			"A"))}, "a b.%yes x-c[é]y"},
+		// The long name would take a search that goes back hours.
+		"patterns": {answer{kind: js, body: list(tool("mmmnm", "mm-mm-n-m", "mmnm", "mmmm", "mmmnmn", "ammmnm",
+			strings.Repeat("m", 100_000)))}, "mmmnm mm-mm-n-m"},
 		"none":     {answer{kind: js, body: list(tool("hidden"))}, ""},
 		"no tools": {answer{kind: js, body: list("")}, ""},
 		"many":     {answer{kind: js, body: list(tool(many...))}, "3000"},

@@ -42,15 +42,15 @@ func challenges() []*hcmv3.ResponseMapper {
 	return []*hcmv3.ResponseMapper{anyone, of(401, extend.AskedByMethods)}
 }
 
-// told writes what a feature has said of the answers of its own fault filters (AnswerMetadata), in place of Envoy's
-// text.
+// told writes what a feature has said of the answers of its own fault filters of status 400 (AnswerMetadata), in place
+// of Envoy's text.
 func told() *hcmv3.ResponseMapper {
 	faults := &accesslogv3.AccessLogFilter{FilterSpecifier: &accesslogv3.AccessLogFilter_ResponseFlagFilter{
 		ResponseFlagFilter: &accesslogv3.ResponseFlagFilter{Flags: []string{"FI"}},
 	}}
 	some := &matcherv3.ValueMatcher{MatchPattern: &matcherv3.ValueMatcher_PresentMatch{PresentMatch: true}}
 	return &hcmv3.ResponseMapper{
-		Filter: both(faults, ofMetadata(extend.AnswerMetadata, extend.AnswerText, some)),
+		Filter: both(both(faults, ofStatus(400)), ofMetadata(extend.AnswerMetadata, extend.AnswerText, some)),
 		BodyFormatOverride: &corev3.SubstitutionFormatString{
 			Format: &corev3.SubstitutionFormatString_TextFormatSource{TextFormatSource: &corev3.DataSource{
 				Specifier: &corev3.DataSource_InlineString{

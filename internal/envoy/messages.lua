@@ -1,12 +1,14 @@
 -- Messages of MCP, to and from a server that has access policies.
 --
--- Requests: those that servers may read in another way than the parser before this filter get 400.
+-- Requests: messages that a server may read in another way than Envoy's parser get 400.
 --
 -- Answers: takes the tools out of an answer to tools/list that the caller may not call. Filters have said in metadata which
 -- tools the rules of each level name, and which of the rules are for the caller (package access). What can't be read for
 -- certain becomes an error: a list that is not filtered never gets through.
 
 local QUOTE, BACKSLASH, OPEN, CLOSE, FIRST, LAST = 34, 92, 123, 125, 91, 93
+
+local function refuse(why) error(why, 0) end
 
 local function after(text, i) return text:find("[^ \t\r\n]", i) or #text + 1 end
 
@@ -15,7 +17,7 @@ local function past_string(text, i)
   local j = i + 1
   while true do
     local k = text:find('["\\]', j)
-    if not k then error("a string has no end") end
+    if not k then refuse("a string has no end") end
     if text:byte(k) == QUOTE then return k + 1 end
     j = k + 2
   end
@@ -29,7 +31,7 @@ local function past(text, i)
   local depth, j = 0, i
   while true do
     local k = text:find('["{}%[%]]', j)
-    if not k then error("an object or a list has no end") end
+    if not k then refuse("an object or a list has no end") end
     local b = text:byte(k)
     if b == QUOTE then
       j = past_string(text, k)
@@ -41,29 +43,30 @@ local function past(text, i)
   end
 end
 
--- Goes over the values of the object or the list that begins at i, and returns the place after it. each(first, key) returns
--- the place after a value; a list has no keys. Keys are as they are written.
+-- Goes over the values of the object or the list that begins at i, and returns the place after it. each(first, key, at)
+-- returns the place after a value. Its key begins at a place, and is as it is written; a list has none.
 local function values(text, i, each)
   local object = text:byte(i) == OPEN
   local last = object and CLOSE or LAST
   i = after(text, i + 1)
   if text:byte(i) == last then return i + 1 end
   while true do
-    local key
+    local key, at
     if object then
-      if text:byte(i) ~= QUOTE then error("a name is no string") end
+      at = i
+      if text:byte(i) ~= QUOTE then refuse("a name is not a string") end
       local j = past_string(text, i)
       key = text:sub(i + 1, j - 2)
       i = after(text, j)
-      if text:sub(i, i) ~= ":" then error("a name has no value") end
+      if text:sub(i, i) ~= ":" then refuse("a name has no value") end
       i = after(text, i + 1)
     end
-    local j = each(i, key)
-    if j == i then error("there is no value") end
+    local j = each(i, key, at)
+    if j == i then refuse("a value is missing") end
     i = after(text, j)
     local b = text:byte(i)
     if b == last then return i + 1 end
-    if b ~= 44 then error("values have no comma between them") end
+    if b ~= 44 then refuse("a comma is missing between values") end
     i = after(text, i + 1)
   end
 end
@@ -82,8 +85,6 @@ local function only(text, i, name)
   return found
 end
 
-local function refuse(why) error(why, 0) end
-
 local PLAIN = {b = "\b", f = "\f", n = "\n", r = "\r", t = "\t"}
 
 -- The character that \u and four digits mean; half of a pair stays as it is.
@@ -95,59 +96,101 @@ local function character(digits)
   return string.char(0xE0 + math.floor(code / 0x1000), 0x80 + math.floor(code / 0x40) % 0x40, 0x80 + code % 0x40)
 end
 
+local function decoded(name)
+  if not name:find("\\", 1, true) then return name end
+  return (name:gsub("\\\\", "\1"):gsub("\\u(%x%x%x%x)", character):gsub("\\(.)", function(c) return PLAIN[c] or c end))
+end
+
 -- A name as servers read it that do not mind the case. Of other letters than those of ASCII, four are the same as one of
 -- those: the long s, the sign of Kelvin, and the i with another dot.
 local function folded(name)
-  if name:find("\\", 1, true) then
-    name = name:gsub("\\\\", "\1"):gsub("\\u(%x%x%x%x)", character):gsub("\\(.)", function(c) return PLAIN[c] or c end)
-  end
+  name = decoded(name)
   if name:find("[\196\197\226]") then
     name = name:gsub("\197\191", "s"):gsub("\226\132\170", "k"):gsub("\196[\176\177]", "i")
   end
   return name:lower()
 end
 
--- The place after the value that begins at i. No object in it has two names that a server may take for one. known are
--- names that have to be written as they are.
-local function distinct(text, i, known)
+-- The place after the string, number, true, false or null that begins at i, as JSON has them. plain: a string has no NUL.
+local function scalar(text, i, plain)
+  local j = past(text, i)
+  local value = text:sub(i, j - 1)
+  if text:byte(i) ~= QUOTE then
+    if value ~= "true" and value ~= "false" and value ~= "null" and not value:find("^%-?%d[%d%.eE%+%-]*$") then
+      refuse("a value is not JSON: " .. value:sub(1, 40))
+    end
+    return j
+  end
+  if value:find("[%z\1-\31]") then refuse("a string has a control character") end
+  if value:find("\\", 1, true) then
+    if plain and value:find("\\u0000", 1, true) then refuse("a name has a NUL") end
+    if value:gsub("\\\\", ""):gsub('\\["/bfnrt]', ""):gsub("\\u%x%x%x%x", ""):find("\\", 1, true) then
+      refuse("a string has an escape that JSON does not have")
+    end
+  end
+  return j
+end
+
+-- The place after the value that begins at i. No object in it has a name twice; fold: nor two names that servers take for
+-- one if they do not mind the case.
+local function distinct(text, i, fold)
   local c = text:byte(i)
-  if c ~= OPEN and c ~= FIRST then return past(text, i) end
+  if c ~= OPEN and c ~= FIRST then return scalar(text, i) end
   local names = {}
-  return values(text, i, function(first, key)
+  return values(text, i, function(first, key, at)
     if key then
-      local name = folded(key)
-      if names[name] then refuse("two names of an object are the same, or differ in the case of letters only: " .. key) end
-      if known and known[name] and key ~= name then refuse(name .. " is written in another way: " .. key) end
+      scalar(text, at, true)
+      local name = fold and folded(key) or decoded(key)
+      if names[name] then refuse("two names are the same or differ only in case: " .. key:sub(1, 40)) end
       names[name] = true
     end
-    return distinct(text, first)
+    return distinct(text, first, fold)
   end)
 end
 
+-- What stands in a message, and in its params, by names that have to be written as they are. Servers may mind the case of
+-- the names of arguments or not.
 local ENVELOPE = {jsonrpc = true, id = true, method = true, params = true, result = true, error = true}
 local PARAMS = {name = true, arguments = true, uri = true}
+
+local function params(text, i)
+  if text:byte(i) ~= OPEN then return distinct(text, i) end
+  local names = {}
+  return values(text, i, function(first, key, at)
+    scalar(text, at, true)
+    local name = folded(key)
+    if names[name] then refuse("two names are the same or differ only in case: " .. key:sub(1, 40)) end
+    if PARAMS[name] and key ~= name then refuse("params." .. name .. " is written in another way: " .. key:sub(1, 40)) end
+    names[name] = true
+    if PARAMS[name] and text:byte(first) == QUOTE then return scalar(text, first, true) end
+    return distinct(text, first, name == "arguments")
+  end)
+end
 
 -- Refuses a message that some servers read in another way than others.
 local function certain(text)
   local start = after(text, 1)
-  if text:byte(start) ~= OPEN then refuse("the message is no object") end
+  if text:byte(start) ~= OPEN then refuse("the message is not an object") end
   local has = {}
   local behind = values(text, start, function(first, name)
-    if not ENVELOPE[name] then refuse("JSON-RPC knows no such name: " .. name) end
-    if has[name] then refuse(name .. " stands there twice") end
+    if not ENVELOPE[name] then refuse("JSON-RPC has no field " .. name:sub(1, 40)) end
+    if has[name] then refuse("the field " .. name .. " is there twice") end
     has[name] = true
-    return distinct(text, first, name == "params" and PARAMS)
+    if name == "params" then return params(text, first) end
+    if text:byte(first) == QUOTE then return scalar(text, first, true) end
+    return distinct(text, first)
   end)
-  if after(text, behind) <= #text then refuse("something stands behind the message") end
-  if (has.result or has.error) and (has.method or has.params) then refuse("the message is a request and an answer") end
+  if after(text, behind) <= #text then refuse("something follows the message") end
+  if (has.result or has.error) and (has.method or has.params) then refuse("the message is both a request and a response") end
 end
 
 -- Refuses bodies that servers may decode to other texts.
 local function utf8_json(kind)
   kind = (kind or ""):lower()
-  if not kind:find("^application/json%s*$") and not kind:find('^application/json%s*;%s*charset%s*=%s*"?utf%-?8"?%s*$') then
-    refuse("the content type is not application/json in UTF-8")
+  for _, pattern in ipairs({"", ';%s*charset%s*=%s*utf%-?8%s*', ';%s*charset%s*=%s*"utf%-?8"%s*'}) do
+    if kind:find("^application/json%s*" .. pattern .. "$") then return end
   end
+  refuse("the content type is not application/json in UTF-8")
 end
 
 -- The message without the tools that are not allowed.
@@ -228,12 +271,28 @@ local function rules_of(level, said)
   return rules
 end
 
+-- Whether a name is as a pattern says, in which * is any text. The parts between them are found from left to right, so the
+-- time is bounded whatever the name.
+local function like(name, pattern)
+  local first, rest = pattern:match("^([^*]*)%*(.*)$")
+  if name:sub(1, #first) ~= first then return false end
+  local at = #first + 1
+  while true do
+    local part, behind = rest:match("^([^*]*)%*(.*)$")
+    if not part then return #name - #rest + 1 >= at and name:sub(#name - #rest + 1) == rest end
+    local found, last = name:find(part, at, true)
+    if not found then return false end
+    at, rest = last + 1, behind
+  end
+end
+
 local function matches(names, tool)
   if #names == 0 then return true end
   for _, field in ipairs(names) do
     local how, text = field:sub(1, 1), field:sub(2)
-    if how == "=" and tool == text or how == "^" and tool:sub(1, #text) == text then return true end
-    if how == "~" and tool:find("^" .. text .. "$") then return true end
+    if how == "=" and tool == text or how == "^" and tool:sub(1, #text) == text or how == "~" and like(tool, text) then
+      return true
+    end
   end
   return false
 end
@@ -264,18 +323,21 @@ local function method(handle)
   return parsed and parsed["method"]
 end
 
-local function failure(handle)
+-- An error of JSON-RPC for the request, which clients can read without ending their session.
+local function failure(handle, code, message)
   local parsed = handle:streamInfo():dynamicMetadata():get("envoy.filters.http.mcp") or {}
   local id = parsed["id"]
+  local function quoted(text)
+    return '"' .. text:gsub('[%c"\\]', function(c) return string.format("\\u%04x", c:byte()) end) .. '"'
+  end
   if type(id) == "number" then
     id = string.format("%.17g", id)
   elseif type(id) == "string" then
-    id = '"' .. id:gsub('[%c"\\]', function(c) return string.format("\\u%04x", c:byte()) end) .. '"'
+    id = quoted(id)
   else
     id = "null"
   end
-  return '{"jsonrpc":"2.0","id":' .. id ..
-    ',"error":{"code":-32603,"message":"The list of tools can\'t be read, so it can\'t be shown."}}'
+  return string.format('{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}', id, code, quoted(message))
 end
 
 function envoy_on_request(handle)
@@ -290,13 +352,15 @@ function envoy_on_request(handle)
         headers:remove("accept-encoding") -- an answer that is compressed can't be read
       end
     elseif headers:get(":method") == "GET" or headers:get(":method") == "DELETE" then
-      if body and body:length() > 0 then refuse("only messages that are posted have a body") end
+      if body and body:length() > 0 then refuse("only POST has a body") end
       headers:remove("last-event-id") -- answers of other streams would come again
+    else
+      refuse("only POST, GET and DELETE are of MCP")
     end
   end)
   if not read then
-    handle:respond({[":status"] = "400", ["content-type"] = "text/plain"},
-      "The message is refused, since servers may read it in different ways: " .. tostring(why) .. "\n")
+    handle:respond({[":status"] = "400", ["content-type"] = "application/json"},
+      failure(handle, -32600, "The message is refused, since servers may read it in different ways: " .. tostring(why)))
   end
 end
 
@@ -319,7 +383,7 @@ function envoy_on_response(handle)
     return pruned(whole, judge(handle))
   end)
   if not done then
-    text = failure(handle)
+    text = failure(handle, -32603, "The list of tools can't be read, so it can't be shown.")
     headers:replace(":status", "200")
     headers:replace("content-type", "application/json")
     headers:remove("content-encoding")

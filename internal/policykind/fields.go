@@ -126,12 +126,12 @@ func leavesOf(s schema, at Field, list *[]Field) {
 		}
 		return
 	}
-	at.Description += oneOf(s) + oneOf(items)
+	at.Description += oneOf("One of", s) + oneOf("Each is one of", items)
 	*list = append(*list, at)
 }
 
 // oneOf tells which values a schema allows; "": it does not say.
-func oneOf(s schema) string {
+func oneOf(words string, s schema) string {
 	values, _ := s["enum"].([]any)
 	var names []string
 	for _, v := range values {
@@ -140,7 +140,7 @@ func oneOf(s schema) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return " One of " + strings.Join(names, ", ") + "."
+	return " " + words + " " + strings.Join(names, ", ") + "."
 }
 
 // inside is how the parts of something merge; whole: it counts as a whole.

@@ -98,9 +98,11 @@ func (r Rule) expressed(c Call, doubt bool) (takes, known bool) {
 	if expression == "" {
 		return true, true
 	}
-	const messages = "metadata.filter_metadata['" + parsed + "']"
-	if strings.Count(expression, "filter_metadata") != strings.Count(expression, messages) ||
-		strings.Contains(expression, "arguments") { // whose numbers proxies compare in their own way
+	asked := strings.Count(expression, "filter_metadata")
+	for _, path := range []string{"['method']", "['params']['name']", "['params']['uri']"} {
+		asked -= strings.Count(expression, "metadata.filter_metadata['"+parsed+"']"+path)
+	}
+	if asked != 0 { // for more of messages than is known here
 		return false, false
 	}
 	switch is, err := extend.EvaluateCEL(expression, c.attributes()); {
@@ -119,9 +121,15 @@ func (c Call) attributes() map[string]any {
 	metadata := map[string]any{}
 	if m := c.Message; c.Server && m != nil {
 		message, params := map[string]any{"method": m.Method}, map[string]any{}
-		for name, value := range map[string]string{"name": m.Name, "uri": m.URI} {
-			if value != "" {
-				params[name] = value
+		switch m.Method { // of which the parser has them
+		case "tools/call", "prompts/get":
+			params["name"] = m.Name
+		case "resources/read", "resources/subscribe":
+			params["uri"] = m.URI
+		}
+		for name, value := range params {
+			if value == "" {
+				delete(params, name)
 			}
 		}
 		if len(params) > 0 {

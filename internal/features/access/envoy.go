@@ -79,7 +79,7 @@ func ruleName(p Policy, r Rule) string { return p.Name + "/" + r.Name }
 func (l Level) render(e extend.EnvoyRule, v Value) {
 	w := writer{EnvoyRule: e, level: l, callers: callersOf(l, v.Providers), portOffset: v.PortOffset}
 	if l.closed() {
-		w.filter("closed", &filterv3.RBAC{Rules: &rbacv3.RBAC{Action: rbacv3.RBAC_ALLOW}})
+		w.filter("closed", w.counted("", "dry_", &rbacv3.RBAC{Action: rbacv3.RBAC_ALLOW}, nil))
 		return
 	}
 	if filter := w.callers.filter(); filter != nil {

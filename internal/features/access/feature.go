@@ -187,7 +187,7 @@ func (in *reading) refuse(field, format string, args ...any) {
 	}
 	until := "what the policy is for is denied until this is mended"
 	if in.dry {
-		until = "the policy tells nothing until this is mended"
+		until = "the policy has no effect until this is mended"
 	}
 	at.RefuseAs(cmp.Or(in.reason, "Invalid"), fmt.Sprintf(format, args...)+"; "+until)
 }

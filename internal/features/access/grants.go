@@ -23,19 +23,21 @@ func grants(all, others []Value) (list []extend.Grant) {
 	}
 	messages := messagesIn(naming)
 	for _, caller := range callersIn(naming) {
-		found, denied := false, []string(nil)
+		found, refused := false, []string(nil) // tools
+		for _, message := range messages {
+			if _, some := granted(levels, caller, message); !some && message.tool != nil {
+				refused = append(refused, message.tool.words())
+			}
+		}
 		for _, message := range messages {
 			g, some := granted(levels, caller, message)
-			name, isTool := strings.CutPrefix(message.words, "tools/call ")
-			switch {
-			case some && message.words == anyOther && len(denied) > 0: // which is allowed but for what rules deny
-				g.May += ", but not " + strings.Join(denied, " or ")
-				fallthrough
-			case some:
-				list, found = append(list, g), true
-			case isTool:
-				denied = append(denied, name)
+			if !some {
+				continue
 			}
+			if but := message.but(refused); len(but) > 0 { // which rules deny
+				g.May += ", but not " + strings.Join(but, " or ")
+			}
+			list, found = append(list, g), true
 		}
 		if !found {
 			list = append(list, extend.Grant{Caller: caller.words})
@@ -49,6 +51,17 @@ type named struct {
 	words string
 	call  Call
 	exact bool // the call is the only one that is named so
+	tool  *TextMatch
+}
+
+// but are those of some tools that are meant, too, if several are.
+func (n named) but(tools []string) (list []string) {
+	for _, name := range tools {
+		if n.words == anyOther || n.tool != nil && !n.exact && n.tool.takes(name) {
+			list = append(list, name)
+		}
+	}
+	return list
 }
 
 const (
@@ -97,8 +110,12 @@ func setClaim(claims map[string]any, m extend.ClaimMatch) {
 
 func messagesIn(levels []Level) (list []named) {
 	found := map[string]named{}
-	add := func(words string, m Message, exact bool) {
-		found[words] = named{words, Call{Method: http.MethodPost, Server: true, Message: &m}, exact}
+	add := func(words string, m Message, name *TextMatch) {
+		n := named{words: words, call: Call{Method: http.MethodPost, Server: true, Message: &m}}
+		if n.exact = name != nil && name.exact(); m.Method == "tools/call" {
+			n.tool = name
+		}
+		found[words] = n
 	}
 	everyRule(levels, func(r Rule) {
 		if r.Authorization == nil || r.Authorization.MCP == nil {
@@ -107,12 +124,12 @@ func messagesIn(levels []Level) (list []named) {
 		for _, m := range r.Authorization.MCP.Methods {
 			for _, p := range m.Params {
 				value := strings.ReplaceAll(p.Value, "*", "any")
-				add(m.Name+" "+p.words(), Message{Method: m.Name, Name: value, URI: value}, p.exact())
+				add(m.Name+" "+p.words(), Message{Method: m.Name, Name: value, URI: value}, &p)
 			}
 			if family := !strings.Contains(m.Name, "/"); family && m.Name != "tools" {
-				add("all of "+m.Name, Message{Method: m.Name + "/any"}, false)
+				add("all of "+m.Name, Message{Method: m.Name + "/any"}, nil)
 			} else if !family && len(m.Params) == 0 && m.Name != "tools/call" {
-				add(m.Name, Message{Method: m.Name, Name: unnamed, URI: unnamed}, false)
+				add(m.Name, Message{Method: m.Name, Name: unnamed, URI: unnamed}, nil)
 			}
 		}
 	})
@@ -147,7 +164,7 @@ func granted(levels []Level, caller, message named) (g extend.Grant, some bool) 
 		if l.closed() {
 			return g, false
 		}
-		if !l.grants(named{message.words, call, message.exact}, &ifs, &by) {
+		if !l.grants(named{call: call, exact: message.exact}, &ifs, &by) {
 			return g, false
 		}
 		for _, p := range l.Policies {
@@ -226,10 +243,11 @@ func (r Rule) unconditional(asked named, doubt bool) (plain Rule, conditions str
 	}
 	if a.CEL != nil {
 		is, known := r.expressed(asked.call, doubt)
-		if !known || !asked.exact {
+		known = known && asked.exact && !strings.Contains(a.CEL.Expression, "connection.") // of callers that may be many
+		if !known {
 			all = append(all, a.CEL.Expression)
 		}
-		never = known && !is && asked.exact
+		never = known && !is
 	}
 	plain = Rule{Name: r.Name, Action: r.Action, Sources: r.Sources, Authorization: new(Authorization)}
 	if a.MCP != nil {

@@ -22,6 +22,9 @@ func TestGrantsOfDenyAndExpressions(t *testing.T) {
 		{Name: "long", Sources: from("spiffe://td/billing"),
 			Authorization: expression("request.mcp.tool_name.startsWith('get')")},
 		{Name: "sum", Sources: from("spiffe://td/billing"), Authorization: tool("get-sum")},
+		{Name: "gets", Sources: from("spiffe://td/y"), Authorization: &Authorization{MCP: &MCP{
+			Methods: []Method{{Name: "tools/call", Params: []TextMatch{{Type: Prefix, Value: "get-"}}}},
+		}}},
 		{Name: "no-env", Action: Deny, Authorization: tool("get-env")},
 		{Name: "no-x", Action: Deny, Authorization: expression("request.headers['x'] == '1'")},
 		{Name: "echo", Sources: from("spiffe://td/z"), Authorization: tool("echo")},
@@ -31,14 +34,19 @@ func TestGrantsOfDenyAndExpressions(t *testing.T) {
 		fmt.Fprintf(&got, "%s|%s|%s|%s\n", g.Caller, g.May, g.If, g.By)
 	}
 	const not = "not if request.headers['x'] == '1'"
+	const get = "; request.mcp.tool_name.startsWith('get')"
 	want := strings.Join([]string{
+		"spiffe://td/billing|tools/call get-*, but not get-env|" + not + get + "|ns/p/long",
 		"spiffe://td/billing|tools/call get-sum|" + not + "|ns/p/long, ns/p/sum",
 		"spiffe://td/billing|any other tool, but not echo or get-env|" + not +
-			"; request.mcp.tool_name.startsWith('get')|ns/p/long",
-		"spiffe://td/billing|what sessions need|" + not + "; request.mcp.tool_name.startsWith('get')|ns/p/long",
+			get + "|ns/p/long",
+		"spiffe://td/billing|what sessions need|" + not + get + "|ns/p/long",
 		"spiffe://td/ops|tools/call echo|" + not + "|ns/p/all",
+		"spiffe://td/ops|tools/call get-*, but not get-env|" + not + "|ns/p/all",
 		"spiffe://td/ops|tools/call get-sum|" + not + "|ns/p/all",
 		"spiffe://td/ops|any other tool, but not get-env|" + not + "|ns/p/all",
+		"spiffe://td/y|tools/call get-*, but not get-env|" + not + "|ns/p/gets",
+		"spiffe://td/y|tools/call get-sum|" + not + "|ns/p/gets",
 		"spiffe://td/z|tools/call echo|" + not + "|ns/p/echo", "everybody else|||",
 	}, "\n") + "\n"
 	if got.String() != want {

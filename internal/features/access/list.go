@@ -2,7 +2,6 @@ package access
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -131,23 +130,16 @@ func (a *Authorization) tools(certain bool) (names []string, some bool) {
 	return names, len(names) > 0
 }
 
-// listed is a text to compare names with, as the filter reads it: =exact, ^prefix, ~pattern of Lua.
+// listed is a text to compare names with, as the filter reads it: =exact, ^prefix, ~ with * for any text.
 func (m TextMatch) listed() string {
-	switch m.Type {
-	case Prefix:
+	switch {
+	case m.Type == Prefix:
 		return "^" + escaped(m.Value)
-	case Wildcard:
-		var parts []string
-		for _, part := range strings.Split(m.Value, "*") {
-			parts = append(parts, magic.ReplaceAllString(part, "%$0"))
-		}
-		return "~" + escaped(strings.Join(parts, ".*"))
+	case m.Type == Wildcard && strings.Contains(m.Value, "*"):
+		return "~" + escaped(m.Value)
 	}
 	return "=" + escaped(m.Value)
 }
-
-// magic are the characters that mean something in a pattern of Lua.
-var magic = regexp.MustCompile(`[\^$()%.\[\]*+\-?]`)
 
 // escaped writes what is no plain character as %XX.
 func escaped(text string) string {
