@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -19,6 +20,7 @@ type reading struct {
 type object map[string][]node
 
 type node struct {
+	key    string // as it is written
 	text   *string
 	list   []node
 	object object
@@ -77,9 +79,12 @@ func (r *reading) value() (n node) {
 	case r.next('{'):
 		n.object = object{}
 		for r.skip(); len(r.text) > 0 && !r.next('}'); r.skip() {
-			key := folded(r.word())
+			written := r.word()
+			key := folded(written)
 			if r.next(':') {
-				n.object[key] = append(n.object[key], r.value())
+				value := r.value()
+				value.key = written
+				n.object[key] = append(n.object[key], value)
 			}
 		}
 	case r.next('['):
@@ -151,18 +156,25 @@ func (r *reading) escaped() []byte {
 	return []byte{c}
 }
 
-// twice is a key that stands twice in an object.
-func (n node) twice() string {
+// twice is a key that stands twice in an object. In a message, its params and their arguments, keys that differ in the
+// case of letters are one. path is where the value stands.
+func (n node) twice(path ...string) string {
+	fold := len(path) < 2 || path[1] == "arguments"
+	fold = fold && (len(path) == 0 || path[0] == "params")
 	for key, values := range n.object {
-		if len(values) > 1 {
-			return key
-		}
-		if key := values[0].twice(); key != "" {
-			return key
+		seen := map[string]bool{}
+		for _, value := range values {
+			if seen[value.key] || fold && len(seen) > 0 {
+				return key
+			}
+			seen[value.key] = true
+			if key := value.twice(append(slices.Clone(path), key)...); key != "" {
+				return key
+			}
 		}
 	}
 	for _, value := range n.list {
-		if key := value.twice(); key != "" {
+		if key := value.twice(append(slices.Clone(path), "")...); key != "" {
 			return key
 		}
 	}
