@@ -36,7 +36,7 @@ var towers = map[string][]string{
 	"ground": {"internal/policykind", "internal/merge", "internal/dialect", "internal/plan", "internal/kinds",
 		"internal/input", "extend", "internal/request",
 		"internal/resource", "internal/kind", "internal/flow", "internal/model", "api/v1alpha1", "api/agentic/v0alpha0",
-		"internal/testcert", "internal/figures", "examples/calls"},
+		"internal/ledger", "internal/testcert", "internal/figures", "examples/calls"},
 }
 
 // apart are programs and tools, which nothing imports: they may use what they like.
@@ -63,6 +63,12 @@ var libraries = map[string][]string{
 		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services",
 		"internal/testcluster/mirror",
 	},
+	"github.com/jackc/":              {"internal/ledger/store"},
+	"modernc.org/":                   {"internal/ledger/store"},
+	"github.com/pressly/":            {"internal/ledger/store"},
+	"github.com/danielgtaylor/":      {"internal/ledger/rest"},
+	"github.com/getkin/":             {"internal/ledger/rest"},
+	"github.com/coreos/go-oidc":      {"internal/ledger/caller"},
 	"github.com/vishvananda/":        {"internal/testcluster/container", "internal/testcluster/sandbox"},
 	"k8s.io/apiextensions-apiserver": {"internal/schema", "api/v1alpha1", "internal/deploy"},
 	"k8s.io/apiserver":               {"internal/schema"},

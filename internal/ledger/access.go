@@ -1,0 +1,111 @@
+package ledger
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Access keeps who may do what, and who was not let. It is asked by who answers requests (package rest), not by Writer:
+// who can open the database may do everything.
+type Access interface {
+	Tokens(ctx context.Context) ([]Token, error) // without their hashes
+	// Token finds a token that has not expired by its hash; NotFound.
+	Token(ctx context.Context, hash string) (Token, error)
+	SetToken(ctx context.Context, t Token, by string) error
+	DeleteToken(ctx context.Context, name, by string) error
+	Grants(ctx context.Context) ([]Grant, error)
+	SetGrant(ctx context.Context, g Grant, by string) error
+	DeleteGrant(ctx context.Context, name, by string) error
+	// Deny notes that somebody was not let do something. Denials are chained as changes are.
+	Deny(ctx context.Context, d Denial) error
+	Denials(ctx context.Context, q Page) ([]Denial, error)
+	// Verify computes all digests anew: of changes, contents and denials.
+	Verify(ctx context.Context) (Verification, error)
+}
+
+// Token lets its bearer be somebody.
+type Token struct {
+	Name    string    `json:"name"`
+	Subject string    `json:"subject"`           // who the bearer is
+	Groups  []string  `json:"groups,omitempty"`  // that the bearer is in
+	Cluster string    `json:"cluster,omitempty"` // if not "", the bearer is this cluster's worker and nothing else
+	Hash    string    `json:"-"`                 // SHA-256 of the token, in hexadecimal digits
+	Made    time.Time `json:"made"`
+	Expires time.Time `json:"expires,omitzero"` // zero: never
+}
+
+// Permission is what a caller may do.
+type Permission string
+
+// The permissions.
+const (
+	MayRead     Permission = "read"
+	MayWrite    Permission = "write"  // create and change
+	MayDelete   Permission = "delete" //
+	MayRollback Permission = "rollback"
+	MayHold     Permission = "hold" // hold and release
+	MayPropose  Permission = "propose"
+	MayApprove  Permission = "approve"
+	MayAdmin    Permission = "admin" // targets, clusters, tokens and grants
+)
+
+// Permissions are all of them.
+var Permissions = []Permission{MayRead, MayWrite, MayDelete, MayRollback, MayHold, MayPropose, MayApprove, MayAdmin}
+
+// Grant lets subjects do something. In each list, "*" is all; an empty list of kinds, namespaces or targets is all,
+// too.
+type Grant struct {
+	Name        string       `json:"name"`
+	Subjects    []string     `json:"subjects"` // "alice", "group:platform", or "*" for everybody who is known
+	Permissions []Permission `json:"permissions"`
+	Kinds       []string     `json:"kinds,omitempty"` // "HTTPRoute"
+	Namespaces  []string     `json:"namespaces,omitempty"`
+	Targets     []string     `json:"targets,omitempty"`
+}
+
+// Caller is who asks.
+type Caller struct {
+	Subject string
+	Groups  []string
+	Cluster string // see Token
+	All     bool   // may do everything: who can open the database
+}
+
+// Lets tells whether a grant lets a caller do something with an object. Of admin, only the permission counts.
+func (g Grant) Lets(c Caller, p Permission, k Key) bool {
+	named := slices.ContainsFunc(g.Subjects, func(s string) bool {
+		group, isGroup := strings.CutPrefix(s, "group:")
+		return s == "*" || s == c.Subject && s != "" || isGroup && slices.Contains(c.Groups, group)
+	})
+	if !named || !slices.Contains(g.Permissions, p) && !slices.Contains(g.Permissions, "*") {
+		return false
+	}
+	return p == MayAdmin || in(g.Kinds, k.Kind) && in(g.Namespaces, k.Namespace) && in(g.Targets, k.Target)
+}
+
+func in(list []string, word string) bool {
+	return len(list) == 0 || slices.Contains(list, "*") || slices.Contains(list, word)
+}
+
+// Denial is an attempt that was refused for who made it.
+type Denial struct {
+	Number     int64      `json:"number"`
+	At         time.Time  `json:"at"`
+	Subject    string     `json:"subject"`
+	Permission Permission `json:"permission"`
+	Object     string     `json:"object,omitempty"`
+	Request    string     `json:"request"` // "PUT /ledger/v1/..."
+	Digest     string     `json:"digest"`
+}
+
+// Verification is what Verify found.
+type Verification struct {
+	Changes  int64  `json:"changes"` // whose digests were computed
+	Contents int64  `json:"contents"`
+	Denials  int64  `json:"denials"`
+	Digest   string `json:"digest"` // of the newest change: to be compared with one that was noted elsewhere
+	// Wrong says what is not as the ledger wrote it; empty: nothing.
+	Wrong []string `json:"wrong,omitempty"`
+}

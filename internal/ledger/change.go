@@ -1,0 +1,122 @@
+package ledger
+
+import "time"
+
+// MaxEdits and MaxBytes are how much one change may have.
+const (
+	MaxEdits = 20_000
+	MaxBytes = 64 << 20
+)
+
+// Verb is what a change does.
+type Verb string
+
+// The verbs.
+const (
+	Apply    Verb = "apply"
+	Delete   Verb = "delete"
+	Undo     Verb = "undo"     // of another change
+	Rollback Verb = "rollback" // to what was at another change
+	Adopt    Verb = "adopt"    // takes over what somebody did in a cluster
+	Import   Verb = "import"
+)
+
+// Draft is a change that somebody wants to make. All of it is made, or nothing.
+type Draft struct {
+	Edits   []Edit `json:"edits"`
+	Author  string `json:"author,omitempty"` // who makes it; over HTTP that is the caller
+	Via     string `json:"via,omitempty"`    // the program: "cardea ledger apply"
+	Message string `json:"message,omitempty"`
+	Verb    Verb   `json:"verb,omitempty"` // "": Apply
+	Of      int64  `json:"of,omitempty"`   // the change that Undo and Rollback are about
+	// Request, if not "", makes the draft one change however often it is sent: a second time answers the first one's
+	// change (Idempotency-Key). It is the author's own.
+	Request string `json:"request,omitempty"`
+	// Head, if not 0, has the draft refused if another change than this one is the newest (Conflict).
+	Head int64 `json:"head,omitempty"`
+	// Release has holds of the edited objects ended; without it, an edit of a held object is refused (Held).
+	Release bool `json:"release,omitempty"`
+	// Hold, if not nil, holds the edited objects from then on.
+	Hold *Hold `json:"hold,omitempty"`
+	// DryRun has nothing written. The answer is the change that it would be.
+	DryRun bool `json:"dryRun,omitempty"`
+}
+
+// Edit is what a draft wants of one object: a new content, one that it had, or that it is deleted.
+type Edit struct {
+	Key
+	Content  Content `json:"content,omitempty"`
+	Revision int64   `json:"revision,omitempty"` // if not 0: the content that this revision is
+	Delete   bool    `json:"delete,omitempty"`
+	// Expect, if not nil, is the generation that the object must have; 0: it must not be there (never have been, or be
+	// deleted). An object that was deleted has no generation that fits but 0.
+	Expect *int64 `json:"expect,omitempty"`
+}
+
+// Hold says that an object is not to be changed.
+type Hold struct {
+	By    string    `json:"by"`
+	Why   string    `json:"why,omitempty"`
+	Until time.Time `json:"until,omitzero"` // zero: until it is released
+}
+
+// Change is one entry of the ledger.
+type Change struct {
+	Number  int64     `json:"number"` // 0: the draft changed nothing, or was a dry run
+	At      time.Time `json:"at"`     // by the database's clock
+	Author  string    `json:"author"`
+	Via     string    `json:"via,omitempty"`
+	Message string    `json:"message,omitempty"`
+	Verb    Verb      `json:"verb"`
+	Of      int64     `json:"of,omitempty"`
+	Edited  []Edited  `json:"edited"` // by key; what a draft did not change is not in it
+	// Digest is a SHA-256 over the digest of the change before and all of this one, in hexadecimal digits (Chain).
+	Digest string `json:"digest"`
+	// Unchanged are objects of the draft that were as it wants them already. Not kept: only Commit answers it.
+	Unchanged []Key `json:"unchanged,omitempty"`
+	// Repeated: an earlier draft with the same Request made this change. Only Commit answers it.
+	Repeated bool `json:"repeated,omitempty"`
+}
+
+// Edited is what a change did to one object.
+type Edited struct {
+	Key
+	ID         string `json:"id"`
+	Generation int64  `json:"generation"`         // since this change
+	Revision   int64  `json:"revision,omitempty"` // 0: deleted
+	Hash       string `json:"hash,omitempty"`     // of the content; "": deleted
+	Before     int64  `json:"before,omitempty"`   // the generation that was before; 0: there was none
+	BeforeRev  int64  `json:"beforeRevision,omitempty"`
+}
+
+// Did says what became of the object.
+func (e Edited) Did() string {
+	switch {
+	case e.Revision == 0:
+		return "deleted"
+	case e.BeforeRev == 0:
+		return "created"
+	}
+	return "changed"
+}
+
+// Object is an object as it should be, in one of its generations.
+type Object struct {
+	Key
+	ID         string    `json:"id"`
+	Generation int64     `json:"generation"`
+	Revision   int64     `json:"revision,omitempty"` // 0: deleted
+	Hash       string    `json:"hash,omitempty"`
+	Change     int64     `json:"change"` // that made this generation
+	Content    Content   `json:"content,omitempty"`
+	Hold       *Hold     `json:"hold,omitempty"` // only of the newest generation
+	At         time.Time `json:"at"`             // of the change
+	Author     string    `json:"author,omitempty"`
+	Message    string    `json:"message,omitempty"`
+	Verb       Verb      `json:"verb,omitempty"`
+	// Forgotten: the generation is known, its content is not kept any more.
+	Forgotten bool `json:"forgotten,omitempty"`
+}
+
+// IsDeleted tells whether the object is deleted in this generation.
+func (o Object) IsDeleted() bool { return o.Revision == 0 }

@@ -1,0 +1,216 @@
+package ledger
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"time"
+)
+
+// Standing is what is known of an object when a draft comes to it.
+type Standing struct {
+	ID         string
+	Generation int64  // 0: never was
+	Revision   int64  // 0: deleted, or never was
+	Hash       string // of the newest content; "" if there is none
+	Change     int64
+	Hold       *Hold
+	// Revisions are those of contents of this object that are kept, by hash.
+	Revisions map[string]int64
+}
+
+// State is what Resolve decides by. It is the ledger's newest state as far as drafts need it, and Resolve moves it on.
+type State struct {
+	Head    int64  // the newest change
+	Digest  string // of the newest change
+	Objects map[Key]*Standing
+	Now     time.Time // by the database's clock
+	NewID   func() string
+}
+
+// Hashed is an edit with the hash of its content, as the store names it.
+type Hashed struct {
+	Edit
+	Hash string // "" if the edit has no content
+}
+
+// Writes is what a draft comes to.
+type Writes struct {
+	Change Change
+	Edits  []Write // in the order of Change.Edited
+}
+
+// Write is one object's new generation.
+type Write struct {
+	Edited
+	Content Content // nil: deleted, or content that is kept already
+	New     bool    // the object never was
+	Hold    *Hold   // that it has from now on; nil: none
+}
+
+// Resolve decides what a draft comes to, by a state that has an entry for each object that it names, and moves the
+// state on. If it refuses the draft, the state stays. A draft that changes nothing has a Change without a number.
+func Resolve(s *State, d Draft, edits []Hashed) (Writes, error) {
+	if d.Head != 0 && d.Head != s.Head {
+		return Writes{}, &Error{Code: Conflict, Message: "the ledger is at another change than the draft was made for",
+			Fix: "look at the draft again as things are now", Later: later(d.Head, s.Head)}
+	}
+	w := Writes{Change: Change{Number: s.Head + 1, At: s.Now, Author: d.Author, Via: d.Via, Message: d.Message,
+		Verb: d.Verb, Of: d.Of}}
+	if w.Change.Verb == "" {
+		w.Change.Verb = Apply
+	}
+	edits = slices.Clone(edits)
+	slices.SortFunc(edits, func(a, b Hashed) int { return a.Key.Compare(b.Key) })
+	for i, e := range edits {
+		if i > 0 && edits[i-1].Key == e.Key {
+			return Writes{}, refuse(Invalid, e.Key, "comes twice in one change")
+		}
+		write, changed, err := resolve(s, d, e)
+		if err != nil {
+			return Writes{}, err
+		}
+		if !changed {
+			w.Change.Unchanged = append(w.Change.Unchanged, e.Key)
+			continue
+		}
+		w.Edits, w.Change.Edited = append(w.Edits, write), append(w.Change.Edited, write.Edited)
+	}
+	if len(w.Edits) == 0 {
+		w.Change.Number = 0
+		return w, nil
+	}
+	w.Change.Digest = Chain(s.Digest, w.Change)
+	if d.DryRun {
+		w.Change.Number, w.Change.Digest = 0, ""
+		return w, nil
+	}
+	s.Head, s.Digest = w.Change.Number, w.Change.Digest
+	for _, e := range w.Edits {
+		o := s.Objects[e.Key]
+		o.ID, o.Generation, o.Revision, o.Hash, o.Change, o.Hold = e.ID, e.Generation, e.Revision, e.Hash, s.Head, e.Hold
+		if e.Hash != "" {
+			if o.Revisions == nil {
+				o.Revisions = map[string]int64{}
+			}
+			o.Revisions[e.Hash] = e.Revision
+		}
+	}
+	return w, nil
+}
+
+// resolve decides about one edit.
+func resolve(s *State, d Draft, e Hashed) (w Write, changed bool, err error) {
+	o := s.Objects[e.Key]
+	if err := check(o, d, e, s.Now); err != nil {
+		return w, false, err
+	}
+	hash, revision := e.Hash, int64(0)
+	switch {
+	case e.Delete && o.Revision == 0:
+		return w, false, refuse(NotFound, e.Key, "is not in the ledger")
+	case e.Delete:
+		hash = ""
+	case e.Revision != 0:
+		for known, r := range o.Revisions {
+			if r == e.Revision {
+				hash, revision = known, r
+			}
+		}
+		if revision == 0 && e.Revision <= o.Generation {
+			return w, false, refuse(Compacted, e.Key, "the content of revision %d is not kept, or that is no revision",
+				e.Revision)
+		}
+		if revision == 0 {
+			return w, false, refuse(NotFound, e.Key, "has no revision %d", e.Revision)
+		}
+	case len(e.Content) == 0:
+		return w, false, refuse(Invalid, e.Key, "the edit has no content, revision or deletion")
+	default:
+		revision = o.Revisions[hash]
+	}
+	hold := holdOf(o, d, s.Now)
+	if hash == o.Hash && (hash == "") == (o.Revision == 0) && o.Generation != 0 && sameHold(hold, o.Hold) {
+		return w, false, nil
+	}
+	w.Edited = Edited{Key: e.Key, ID: o.ID, Generation: o.Generation + 1, Hash: hash, Before: o.Generation,
+		BeforeRev: o.Revision}
+	if w.New = o.Generation == 0; w.New {
+		w.ID = s.NewID()
+	}
+	if hash != "" {
+		if w.Revision = revision; revision == 0 {
+			w.Revision, w.Content = w.Generation, e.Content
+		}
+		w.Hold = hold
+	}
+	return w, true, nil
+}
+
+// check refuses an edit whose preconditions do not hold.
+func check(o *Standing, d Draft, e Hashed, now time.Time) error {
+	there := o.Revision != 0
+	switch {
+	case e.Expect == nil:
+	case *e.Expect == 0 && there:
+		err := refuse(Exists, e.Key, "is in the ledger already, with generation %d", o.Generation)
+		err.Have = o.Generation
+		return err
+	case *e.Expect != 0 && !there:
+		err := refuse(Stale, e.Key, "is not in the ledger, but generation %d was expected", *e.Expect)
+		err.Have = o.Generation
+		return err
+	case *e.Expect != 0 && *e.Expect != o.Generation:
+		err := refuse(Stale, e.Key, "has generation %d, but generation %d was expected", o.Generation, *e.Expect)
+		err.Have, err.Fix = o.Generation, "read it again, and repeat the edit"
+		return err
+	}
+	if h := o.Hold; h.holds(now) && !d.Release {
+		err := refuse(Held, e.Key, "is held by %s", h.By)
+		if h.Why != "" {
+			err.Message += " (" + h.Why + ")"
+		}
+		err.Fix = "release it, with --release, if you know why it is held"
+		return err
+	}
+	return nil
+}
+
+func (h *Hold) holds(now time.Time) bool {
+	return h != nil && (h.Until.IsZero() || now.Before(h.Until))
+}
+
+// holdOf is the hold that an object has after a draft.
+func holdOf(o *Standing, d Draft, now time.Time) *Hold {
+	switch {
+	case d.Hold != nil:
+		return d.Hold
+	case d.Release || !o.Hold.holds(now):
+		return nil
+	}
+	return o.Hold
+}
+
+func sameHold(a, b *Hold) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// later lists the changes after one, a few of them.
+func later(after, head int64) (list []int64) {
+	for n := after + 1; n <= head && len(list) < 20; n++ {
+		list = append(list, n)
+	}
+	return list
+}
+
+// Chain is the digest of a change: of the digest of the one before, and of all that is kept of this one. What was not
+// written by the ledger breaks the chain from there on.
+func Chain(before string, c Change) string {
+	c.Digest, c.Unchanged, c.Repeated, c.At = "", nil, false, c.At.UTC().Truncate(time.Microsecond)
+	text, err := marshal(c)
+	if err != nil {
+		panic("ledger: " + err.Error()) // it consists of text and numbers
+	}
+	h := sha256.New()
+	h.Write([]byte(before + "\n"))
+	h.Write(text)
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,168 @@
+package ledger
+
+import (
+	"context"
+	"time"
+)
+
+// Work is what is due in clusters, and what became of it.
+//
+//	due --Claim--> leased --Record--> applied (or due again, if a newer generation came meanwhile)
+//	                  |----Fail-----> due later
+//	                  '--(silence)--> due when the lease ends
+//
+// A lease is a time in the future at which the object is due again, by the database's clock: a worker that never
+// answers needs no janitor. What it says later counts for nothing (Record answers false).
+type Work interface {
+	// Claim takes objects that are due in a cluster, lower ranks of a change first. An object waits for those of a lower
+	// rank of the same change unless they failed.
+	Claim(ctx context.Context, q ClaimQuery) ([]Claim, error)
+	// Record takes that a generation was applied, or that a deleted object is gone. false: the lease is another's by now,
+	// or a later generation was recorded.
+	Record(ctx context.Context, r Result) (bool, error)
+	// Fail takes that it failed: it is due again after 1 s, doubling up to 10 min; a permanent failure after an hour. A
+	// new generation is due at once.
+	Fail(ctx context.Context, f Failure) (bool, error)
+	// Retry makes what failed due now: in a cluster ("": all), of keys (nil: all). It answers how many are.
+	Retry(ctx context.Context, cluster string, keys []Key) (int, error)
+	// Observe takes what is seen in a cluster. Corrections make an object due.
+	Observe(ctx context.Context, cluster string, list []Observation) error
+	// Report takes what proxies said.
+	Report(ctx context.Context, list []Live) error
+	Status(ctx context.Context, q StatusQuery) ([]Status, error)
+}
+
+// ClaimQuery asks for work.
+type ClaimQuery struct {
+	Cluster string        `json:"cluster"`
+	Worker  string        `json:"worker"`
+	Max     int           `json:"max"`   // objects; 0: 32
+	Lease   time.Duration `json:"lease"` // 0: 10 s
+}
+
+// Claim is an object that a worker is to apply.
+type Claim struct {
+	Object             // its newest generation, with its content, also of a Secret
+	Cluster  string    `json:"cluster"`
+	Lease    int64     `json:"lease"`
+	Attempts int       `json:"attempts"` // of this generation, this one included
+	Applied  *Applied  `json:"applied,omitempty"`
+	Target   Target    `json:"-"`
+	Until    time.Time `json:"-"`
+}
+
+// Applied is what is known of an object in a cluster since it was applied last.
+type Applied struct {
+	Generation     int64     `json:"generation"`
+	Revision       int64     `json:"revision"`
+	UID            string    `json:"uid,omitempty"`
+	KubeGeneration int64     `json:"kubeGeneration,omitempty"` // metadata.generation that the API server answered
+	Result         string    `json:"result,omitempty"`         // hash of what the API server answered
+	At             time.Time `json:"at,omitzero"`
+	// Code and Message are of the last failure; "": the last try succeeded.
+	Code      string `json:"code,omitempty"`
+	Message   string `json:"message,omitempty"`
+	Permanent bool   `json:"permanent,omitempty"`
+}
+
+// Result is what a worker did.
+type Result struct {
+	Object         string `json:"object"` // its ID
+	Cluster        string `json:"cluster"`
+	Lease          int64  `json:"lease"`
+	Generation     int64  `json:"generation"`
+	Revision       int64  `json:"revision"`
+	UID            string `json:"uid,omitempty"`
+	KubeGeneration int64  `json:"kubeGeneration,omitempty"`
+	Result         string `json:"result,omitempty"`
+	Gone           bool   `json:"gone,omitempty"` // the object was deleted, and is not in the cluster any more
+}
+
+// Failure is why a worker could not do it.
+type Failure struct {
+	Object     string `json:"object"` // its ID
+	Cluster    string `json:"cluster"`
+	Lease      int64  `json:"lease"`
+	Generation int64  `json:"generation"`
+	Code       string `json:"code"` // of the API server: "Forbidden"
+	Message    string `json:"message"`
+	Permanent  bool   `json:"permanent,omitempty"` // trying again changes nothing
+}
+
+// Observation is an object as it is seen in a cluster.
+type Observation struct {
+	Object          string `json:"object"` // its ID
+	UID             string `json:"uid,omitempty"`
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+	Generation      int64  `json:"generation,omitempty"` // by its annotation; 0: it has none
+	Result          string `json:"result,omitempty"`     // hash of what is there, as Applied.Result
+	Drift           string `json:"drift,omitempty"`      // what differs, in words; "": nothing
+	By              string `json:"by,omitempty"`         // the field manager that made it differ
+	Gone            bool   `json:"gone,omitempty"`
+	Correct         bool   `json:"correct,omitempty"` // it is due again
+	After           int    `json:"after,omitempty"`   // seconds until it is due, for corrections that are slowed down
+}
+
+// Live is what the proxies of a Gateway said of a generation of an object.
+type Live struct {
+	Key
+	Cluster    string    `json:"cluster"` // or the name of a standalone Cardea
+	Gateway    string    `json:"gateway"` // "infra/edge"; "": of no Gateway in particular
+	Generation int64     `json:"generation"`
+	Proxies    int       `json:"proxies"`           // that acknowledged it
+	Refused    string    `json:"refused,omitempty"` // their words; "": they acknowledged it
+	At         time.Time `json:"at,omitzero"`
+}
+
+// StatusQuery selects objects; zero fields select all.
+type StatusQuery struct {
+	Change  int64  // what this change edited, in the generation that it made
+	Keys    []Key  //
+	Cluster string //
+	Pending bool   // only what is not live or not applied
+	Limit   int    // 0: 1,000
+}
+
+// Status is what became of an object.
+type Status struct {
+	Key
+	ID         string      `json:"id"`
+	Generation int64       `json:"generation"` // that should be
+	Revision   int64       `json:"revision,omitempty"`
+	Change     int64       `json:"change"`
+	At         time.Time   `json:"at"`
+	Deleted    bool        `json:"deleted,omitempty"`
+	Hold       *Hold       `json:"hold,omitempty"`
+	Clusters   []InCluster `json:"clusters,omitempty"` // of a target with clusters: each that serves it
+	Live       []Live      `json:"live,omitempty"`     // the newest of each Gateway
+}
+
+// InCluster is what became of an object in one cluster.
+type InCluster struct {
+	Cluster  string    `json:"cluster"`
+	Applied  *Applied  `json:"applied,omitempty"` // nil: never
+	Due      time.Time `json:"due,omitzero"`      // when it is tried next; zero: nothing is to be done
+	Attempts int       `json:"attempts,omitempty"`
+	// Observed is the generation that is seen there; 0: none.
+	Observed int64  `json:"observed,omitempty"`
+	Drift    string `json:"drift,omitempty"`
+	DriftBy  string `json:"driftBy,omitempty"`
+}
+
+// State is the seed's word for what became of an object: "synced", "pending", "out-of-sync", "error" or "deleting".
+func (s Status) State() string {
+	state := "synced"
+	for _, c := range s.Clusters {
+		switch {
+		case c.Applied != nil && c.Applied.Code != "":
+			return "error"
+		case s.Deleted:
+			state = "deleting"
+		case c.Applied == nil || c.Applied.Generation != s.Generation || c.Drift != "":
+			state = "out-of-sync"
+		case c.Observed != s.Generation && state == "synced":
+			state = "pending"
+		}
+	}
+	return state
+}
