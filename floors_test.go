@@ -26,7 +26,7 @@ var towers = map[string][]string{
 	"meaning": {"internal/gateway", "internal/policy", "internal/budget", "internal/conditions",
 		"internal/resolve"},
 	"dialects": {"internal/envoystatic", "internal/envoy", "internal/simulate", "internal/slots"},
-	"edges": {"internal/kube", "internal/files", "internal/arrival", "internal/fetch",
+	"edges": {"internal/kube", "internal/files", "internal/arrival", "internal/implied", "internal/fetch",
 		"internal/schema", "internal/xds", "internal/proxyfiles", "internal/process",
 		"internal/workload", "internal/identity", "internal/certs",
 		"internal/status", "internal/deploy",
@@ -82,6 +82,7 @@ var libraries = map[string][]string{
 	},
 	"sigs.k8s.io/gateway-api/": {
 		"internal/gateway", "internal/conditions", "internal/input", "internal/kind", "internal/kinds", "internal/files",
+		"internal/implied",
 		"internal/policy",
 		"internal/kube", "internal/deploy", "internal/policykind", "internal/e2e", "extend",
 	},

@@ -1,11 +1,14 @@
 package admin
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"time"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -86,9 +89,12 @@ func readEdit(text []byte) (edit diff.Edit, err error) {
 			edit.Prune, ok = value.(bool)
 		case "objects":
 			edit.Objects, ok = readObjects(value)
+		case "remove":
+			edit.Remove, ok = readRemovals(value)
 		}
 		if !ok {
-			return edit, fmt.Errorf(`%s: want {"objects": [...], "prune": true or false}`, name)
+			return edit, fmt.Errorf(`%s: want {"objects": [...], "remove": [{"group", "kind", "namespace", "name"}], `+
+				`"prune": true or false}`, name)
 		}
 	}
 	return edit, nil
@@ -101,4 +107,17 @@ func readObjects(value any) (objects []map[string]any, ok bool) {
 		objects, ok = append(objects, object), ok && isObject
 	}
 	return objects, ok
+}
+
+func readRemovals(value any) (list []diff.Removal, ok bool) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, false
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if decoder.Decode(&list) != nil {
+		return nil, false
+	}
+	return list, !slices.ContainsFunc(list, func(r diff.Removal) bool { return r.Kind == "" || r.Name == "" })
 }

@@ -18,9 +18,18 @@ import (
 
 // Edit is what would be applied.
 type Edit struct {
-	Objects []map[string]any `json:"objects"` // as decoded from JSON, integers as int64
+	Objects []map[string]any `json:"objects"`          // as decoded from JSON, integers as int64
+	Remove  []Removal        `json:"remove,omitempty"` // objects that are removed; what is not there is left out
 	// other objects are removed, but for Namespaces and GatewayClasses, which may be there by themselves
 	Prune bool `json:"prune"`
+}
+
+// Removal names an object to be removed.
+type Removal struct {
+	Group     string `json:"group,omitempty"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
 }
 
 // Report is what an Edit would change.
@@ -126,7 +135,10 @@ func (d *Differ) Diff(e Edit) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	var others []model.ObjectRef
+	others, err := d.removed(e.Remove)
+	if err != nil {
+		return Report{}, err
+	}
 	if e.Prune {
 		others = d.others(objects)
 	}
@@ -175,6 +187,24 @@ func (d *Differ) read(docs []map[string]any) (list []*schema.Object, err error) 
 		list = append(list, o)
 	}
 	return list, nil
+}
+
+// removed are the objects that an edit removes, those of them that are there.
+func (d *Differ) removed(list []Removal) (refs []model.ObjectRef, err error) {
+	d.world.Graph.View(func(v flow.View) {
+		for _, r := range list {
+			ref := model.Ref(model.KindOf(r.Group, r.Kind), r.Namespace, r.Name)
+			source := d.world.Sources.Of(ref.Kind())
+			if source == nil {
+				err = fmt.Errorf("%s %s: %w: its kind is not read", r.Kind, ref.NamespacedName(), ErrBadObject)
+				return
+			}
+			if _, there := source.Get(v, ref); there {
+				refs = append(refs, ref)
+			}
+		}
+	})
+	return refs, err
 }
 
 // others are the objects that there are besides the given ones, but for those that may be there by themselves.

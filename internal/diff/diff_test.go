@@ -108,6 +108,25 @@ func (r *rig) diff(prune bool, texts ...string) Report {
 	return report
 }
 
+// TestRemoval: what an edit removes goes, and nothing else does; what is not there can't.
+func TestRemoval(t *testing.T) {
+	r := newRig(t, route("a", "a.ex", "/"), route("b", "b.ex", "/"))
+	gone := Removal{Group: "gateway.networking.k8s.io", Kind: "HTTPRoute", Namespace: "default", Name: "a"}
+	absent := gone
+	absent.Name = "c"
+	report, err := r.Diff(Edit{Remove: []Removal{gone, absent}})
+	if want := []string{"- HTTPRoute default/a"}; err != nil || !slices.Equal(report.Objects, want) {
+		t.Errorf("objects are %q (%v), want %q", report.Objects, err, want)
+	}
+	if len(report.Requests) == 0 || !strings.Contains(report.Requests[0].Request, "a.ex") {
+		t.Errorf("requests are %v", report.Requests)
+	}
+	if _, err := r.Diff(Edit{Remove: []Removal{{Kind: "Pod", Namespace: "default", Name: "a"}}}); err == nil ||
+		!strings.Contains(err.Error(), "Pod default/a") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestWhatIsAppliedIsWhatWasTold: an edit has changes until it is applied, and none after.
 func TestWhatIsAppliedIsWhatWasTold(t *testing.T) {
 	r := newRig(t, route("a", "a.ex", "/"))

@@ -100,14 +100,17 @@ func (l Live) names(acknowledged bool) string {
 
 // Edit is who changed an object last, when and where.
 type Edit struct {
-	By    string     `json:"by,omitempty"`
-	At    *time.Time `json:"at,omitempty"`
-	Where string     `json:"where,omitempty"` // a file
+	By      string     `json:"by,omitempty"`
+	At      *time.Time `json:"at,omitempty"`
+	Where   string     `json:"where,omitempty"`  // a file
+	Change  int64      `json:"change,omitempty"` // of the ledger
+	Message string     `json:"message,omitempty"`
 }
 
 func editOf(m model.Meta) *Edit {
 	if m.Edit == nil || *m.Edit == (model.Edit{}) {
 		return nil
 	}
-	return &Edit{By: m.Edit.By, At: moment(m.Edit.At), Where: m.Edit.Where}
+	return &Edit{By: m.Edit.By, At: moment(m.Edit.At), Where: m.Edit.Where, Change: m.Edit.Change,
+		Message: m.Edit.Message}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -213,7 +214,18 @@ func (e Edit) text(now time.Time) string {
 	if e.At != nil {
 		words = append(words, "at "+when(*e.At, now))
 	}
-	return strings.Join(words, " ")
+	return strings.Join(words, " ") + e.change()
+}
+
+// change names the change of the ledger, with its message; "" if there is none.
+func (e Edit) change() string {
+	switch {
+	case e.Change == 0:
+		return ""
+	case e.Message == "":
+		return fmt.Sprintf(", change %d", e.Change)
+	}
+	return fmt.Sprintf(", change %d: %s", e.Change, strconv.Quote(e.Message))
 }
 
 // last tells an edit as the last one of its file or, in a cluster, of its object.
@@ -231,7 +243,7 @@ func (e Edit) last(now time.Time) string {
 	if e.Where != "" {
 		text += ": " + e.Where
 	}
-	return text
+	return text + e.change()
 }
 
 // when is a time and how long ago it was.

@@ -13,6 +13,7 @@ import (
 
 	"cardea.dev/cardea/internal/arrival"
 	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/implied"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/model"
@@ -22,8 +23,6 @@ import (
 // Hold is how long an object stays live after its text went away, in case that comes back, and how long a new version
 // of an object waits for what it begins to name.
 const Hold = arrival.Hold
-
-var defaultClass = model.Ref(model.KindGatewayClass, "", "cardea")
 
 // Config of a Folder.
 type Config struct {
@@ -63,7 +62,7 @@ type Folder struct {
 	// Only in the goroutine that reads.
 	memory    *memory
 	life      *arrival.Objects[*object]   // what is published, and what waits
-	uses      map[string]int              // published objects by namespace
+	uses      implied.Namespaces          // of published objects
 	missed    map[model.ObjectRef]missing // ReferenceGrants that are live and that no text declares
 	withdrawn []model.ObjectRef           // ReferenceGrants that are gone, the last manyWithdrawn
 	unsettled map[string]struct{}         // files that were being written at the last look
@@ -96,7 +95,7 @@ func New(c Config) (*Folder, error) {
 		shown:     flow.NewSource[ProblemKey, Problem](c.Graph, "files/problems"),
 		files:     map[string]*file{}, winners: map[model.ObjectRef]*item{},
 		contested: map[model.ObjectRef][]*item{}, flawed: map[*document]struct{}{}, missed: map[model.ObjectRef]missing{},
-		memory: newMemory(c.CacheDir, root.path(), c.Schema), uses: map[string]int{},
+		memory: newMemory(c.CacheDir, root.path(), c.Schema), uses: implied.Namespaces{},
 		unsettled: map[string]struct{}{}, listing: &listing{},
 	}
 	f.life = arrival.New(versions{f}, f.catalog.ByNaming)

@@ -6,11 +6,8 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
-
-	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/schema"
 )
 
 // merge is the work of one scan on the claims: which objects were touched, and what follows for the sources.
@@ -258,34 +255,18 @@ func (m *merge) set(o *object, where string) {
 	}
 }
 
-// use counts the objects of a namespace, since one that has any exists.
+// use counts the objects of a namespace.
 func (m *merge) use(namespace string, n int) {
-	if namespace == "" {
-		return
-	}
-	before := m.uses[namespace]
-	m.uses[namespace] += n
-	if before == 0 || before+n == 0 {
+	if m.uses.Use(namespace, n) {
 		m.spaces[namespace] = struct{}{}
-	}
-	if before+n == 0 {
-		delete(m.uses, namespace)
 	}
 }
 
 // builtin is an object that is there without a file; nil if there is none of that name.
 func (m *merge) builtin(ref model.ObjectRef) *object {
-	o := &object{edit: &model.Edit{}}
-	o.Ref = ref
-	switch {
-	case ref == defaultClass:
-		o.Spec = &gatewayv1.GatewayClassSpec{ControllerName: model.ControllerName,
-			Description: new("Gateways that Cardea runs.")}
-	case ref.Kind() == model.KindNamespace && m.uses[ref.Name()] > 0:
-		o.Spec = &input.NamespaceSpec{}
-		o.Labels = model.Labels{{Key: corev1.LabelMetadataName, Value: ref.Name()}}
-	default:
+	o, is := m.uses.Of(ref)
+	if !is {
 		return nil
 	}
-	return o
+	return &object{Object: schema.Object{Ref: ref, Labels: o.Labels, Spec: o.Spec}, edit: &model.Edit{}}
 }

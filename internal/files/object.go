@@ -1,8 +1,7 @@
 package files
 
 import (
-	corev1 "k8s.io/api/core/v1"
-
+	"cardea.dev/cardea/internal/implied"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/schema"
 )
@@ -17,12 +16,7 @@ type object struct {
 
 func newObject(o schema.Object, d digest, edit *model.Edit) *object {
 	if o.Ref.Kind() == model.KindNamespace {
-		labels := o.Labels.Map()
-		if labels == nil {
-			labels = map[string]string{}
-		}
-		labels[corev1.LabelMetadataName] = o.Ref.Name()
-		o.Labels = model.LabelsOf(labels)
+		o.Labels = implied.Named(o.Labels, o.Ref.Name())
 	}
 	return &object{Object: o, digest: d, edit: edit}
 }

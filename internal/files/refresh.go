@@ -12,6 +12,7 @@ import (
 
 	"cardea.dev/cardea/internal/arrival"
 	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/implied"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -221,7 +222,7 @@ func (f *Folder) commit(readings []reading, gone []string, whole bool) {
 	}
 	m := f.newMerge(now, due)
 	if !f.loaded {
-		m.touched[defaultClass] = struct{}{}
+		m.touched[implied.Class] = struct{}{}
 	}
 	slices.Sort(gone)
 	for _, path := range slices.Compact(gone) {

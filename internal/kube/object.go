@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/binary"
 	"slices"
+	"strconv"
 	"unique"
 
 	"github.com/cespare/xxhash/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"cardea.dev/cardea/internal/kind"
+	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -61,8 +63,17 @@ func metaOf(m metav1.Object, labels map[string]string, content string) model.Met
 		UID: string(m.GetUID()), Generation: m.GetGeneration(), Created: m.GetCreationTimestamp().UTC(),
 		Deleting: m.GetDeletionTimestamp() != nil, Held: slices.Contains(m.GetFinalizers(), model.Finalizer),
 		Labels: model.LabelsOf(labels),
-		Edit:   new(lastEdit(m.GetManagedFields(), content)),
+		Edit:   new(ofLedger(lastEdit(m.GetManagedFields(), content), m.GetAnnotations())),
 	}
+}
+
+// ofLedger is an edit with the author and the change that the object's annotations tell, if the ledger made it.
+func ofLedger(edit model.Edit, notes map[string]string) model.Edit {
+	if edit.By == ledger.FieldManager && notes[ledger.AuthorAnnotation] != "" {
+		edit.By, edit.Message = notes[ledger.AuthorAnnotation], notes[ledger.MessageAnnotation]
+		edit.Change, _ = strconv.ParseInt(notes[ledger.ChangeAnnotation], 10, 64)
+	}
+	return edit
 }
 
 // lastEdit finds the newest edit of a field. An edit of the status is none, nor is one of metadata alone: who adds a

@@ -8,6 +8,9 @@ const (
 	MaxBytes = 64 << 20
 )
 
+// FewDeletions is how many objects one change deletes without Draft.Deletions.
+const FewDeletions = 20
+
 // Verb is what a change does.
 type Verb string
 
@@ -38,6 +41,8 @@ type Draft struct {
 	Release bool `json:"release,omitempty"`
 	// Hold, if not nil, holds the edited objects from then on.
 	Hold *Hold `json:"hold,omitempty"`
+	// Deletions confirms how many objects are deleted, if they are more than FewDeletions.
+	Deletions int `json:"deletions,omitempty"`
 	// DryRun has nothing written. The answer is the change that it would be.
 	DryRun bool `json:"dryRun,omitempty"`
 }
@@ -110,6 +115,7 @@ type Object struct {
 	Change     int64     `json:"change"` // that made this generation
 	Content    Content   `json:"content,omitempty"`
 	Hold       *Hold     `json:"hold,omitempty"` // only of the newest generation
+	Created    time.Time `json:"created"`        // when the object was made for the first time
 	At         time.Time `json:"at"`             // of the change
 	Author     string    `json:"author,omitempty"`
 	Message    string    `json:"message,omitempty"`

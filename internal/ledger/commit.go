@@ -3,6 +3,7 @@ package ledger
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -80,6 +81,9 @@ func Resolve(s *State, d Draft, edits []Hashed) (Writes, error) {
 		w.Change.Number = 0
 		return w, nil
 	}
+	if err := confirmed(d, w.Change.Edited); err != nil {
+		return Writes{}, err
+	}
 	w.Change.Digest = Chain(s.Digest, w.Change)
 	if d.DryRun {
 		w.Change.Number, w.Change.Digest = 0, ""
@@ -97,6 +101,22 @@ func Resolve(s *State, d Draft, edits []Hashed) (Writes, error) {
 		}
 	}
 	return w, nil
+}
+
+// confirmed refuses a draft that deletes many objects and does not say how many.
+func confirmed(d Draft, edited []Edited) error {
+	deleted := 0
+	for _, e := range edited {
+		if e.Revision == 0 {
+			deleted++
+		}
+	}
+	if deleted <= FewDeletions || d.Deletions == deleted || d.DryRun {
+		return nil
+	}
+	return &Error{Code: Conflict, Field: "deletions",
+		Message: fmt.Sprintf("the change deletes %d objects, and %d were confirmed", deleted, d.Deletions),
+		Fix:     fmt.Sprintf("confirm it: state deletions: %d, or --deletions %[1]d", deleted)}
 }
 
 // resolve decides about one edit.

@@ -19,7 +19,12 @@ const (
 	GenerationAnnotation = AnnotationPrefix + "generation"
 	RevisionAnnotation   = AnnotationPrefix + "revision"
 	ChangeAnnotation     = AnnotationPrefix + "change"
+	AuthorAnnotation     = AnnotationPrefix + "author"
+	MessageAnnotation    = AnnotationPrefix + "message"
 )
+
+// FieldManager is who applies objects to clusters.
+const FieldManager = "cardea-ledger"
 
 // Content is an object as its author stated it, as JSON with sorted keys: apiVersion, kind, metadata with name,
 // namespace, labels and annotations, and everything else but the status.

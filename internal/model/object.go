@@ -170,7 +170,9 @@ const MoreUnknown = "and more"
 
 // Edit says who made the last change to an object's spec, when and where.
 type Edit struct {
-	By    string    // a field manager or a user; "" if unknown
-	At    time.Time // zero if unknown
-	Where string    // a file's path; "" in a cluster
+	By      string    // a field manager or a user; "" if unknown
+	At      time.Time // zero if unknown
+	Where   string    // a file's path; "" in a cluster or a ledger
+	Change  int64     // of the ledger; 0: the edit is in no ledger
+	Message string    // of the change
 }
