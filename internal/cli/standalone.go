@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/standalone"
 )
@@ -23,8 +24,8 @@ func standaloneCommand(p Program) *cobra.Command {
 	var level, format, memory string
 	var identities []string
 	cmd := &cobra.Command{
-		Use:   "standalone DIR",
-		Short: "Run all gateways of a folder on this machine",
+		Use:   "standalone DIR | --ledger FILE",
+		Short: "Run all gateways of a folder, or of a ledger, on this machine",
 		Long: `Run all gateways of a folder on this machine, without Kubernetes.
 
 Every .yaml, .yml and .json file in DIR and its subfolders is read, and read again when it changes. DIR can also be
@@ -32,17 +33,34 @@ one file. Each Gateway of class "cardea" gets its own Envoy, as a child process 
 Envoy is found at --envoy, at $CARDEA_ENVOY, in the PATH, or in the cache folder, in this order.
 
 On most systems, binding a port below 1024 needs a privilege. With --port-offset 8000, port 80 is served at 8080 and
-port 443 at 8443.`,
+port 443 at 8443.
+
+With --ledger, the objects are read from a ledger in the place of DIR: a file, or a PostgreSQL database
+(postgres://...). "cardea ledger" changes what is in it, shows its history, and goes back. What the proxies
+acknowledged or refused of each change is written to the ledger.`,
 		Example: `  cardea standalone examples/quickstart
 
   # Without the privilege to bind port 80; reachable from other machines; with your own Envoy
   cardea standalone my-gateways --port-offset 8000 --bind 0.0.0.0 --envoy ~/bin/envoy
 
+  # From a ledger, which "cardea ledger" edits
+  cardea standalone --ledger gateways.db
+
   # A second Cardea on the same machine
   cardea standalone other-gateways --port-offset 1000 --admin 127.0.0.1:9901`,
-		Args: folder,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if o.Ledger.URL != "" && len(args) == 0 {
+				return nil
+			}
+			return folder(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Dir = args[0]
+			if len(args) > 0 {
+				o.Dir = args[0]
+			}
+			if o.Strict && o.Ledger.URL != "" {
+				return errors.New("--strict reads a folder; a ledger takes only objects that are valid")
+			}
 			if err := checkBinding(o); err != nil {
 				return err
 			}
@@ -81,6 +99,12 @@ port 443 at 8443.`,
 		"file that the proxies log requests to, as lines of JSON (default: no such file)")
 	f.BoolVar(&o.Strict, "strict", false,
 		"do not start if an object of the folder has a mistake because of which it is left out, such as a mistyped field")
+	f.StringVar(&o.Ledger.URL, "ledger", "", "read the objects from this ledger: a file, or postgres://USER@HOST/DATABASE")
+	f.StringVar(&o.Ledger.KeyFile, "ledger-key", "",
+		"file with the key that Secrets of the ledger are sealed with (default: the ledger's file with .key)")
+	f.StringVar(&o.Ledger.Target, "ledger-target", ledger.DefaultTarget, "target of the ledger whose objects are served")
+	f.StringVar(&o.Ledger.Name, "ledger-name", "",
+		"name by which the ledger is told what is live here (default: the host's name)")
 	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&format, "log-format", "text", "text or json")
 	completeFlag(cmd, "admin", admin.DefaultAddr)

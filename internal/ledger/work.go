@@ -135,6 +135,9 @@ type Status struct {
 	Hold       *Hold       `json:"hold,omitempty"`
 	Clusters   []InCluster `json:"clusters,omitempty"` // of a target with clusters: each that serves it
 	Live       []Live      `json:"live,omitempty"`     // the newest of each Gateway
+	Server     Server      `json:"server"`             // of its target
+	// Awaited: in clusters, the object is of a kind that proxies acknowledge: until they do, it is not live.
+	Awaited bool `json:"awaited,omitempty"`
 }
 
 // InCluster is what became of an object in one cluster.

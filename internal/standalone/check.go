@@ -55,7 +55,7 @@ func Check(ctx context.Context, o Options, out io.Writer) (errors int, err error
 	} else {
 		found = append(w.FindingsAt(time.Now()), clashes(w)...)
 	}
-	list := allFindings(folder, found, place)
+	list := allFindings(folder.Problems(), found, place)
 	for _, f := range list {
 		if f.Severity == "error" {
 			errors++
@@ -84,7 +84,7 @@ func readable(o Options) error {
 		return err
 	}
 	var list []string
-	for _, p := range mistakes(folder) {
+	for _, p := range mistakes(folder.Problems()) {
 		list = append(list, oneLine(p.String()))
 	}
 	if len(list) == 0 {
@@ -93,9 +93,9 @@ func readable(o Options) error {
 	return fmt.Errorf("the folder has mistakes, and with --strict nothing starts:\n%s", strings.Join(list, "\n"))
 }
 
-// mistakes are the problems of a folder because of which something is left out, or is not as it was written last.
-func mistakes(folder *files.Folder) []files.Problem {
-	return slices.DeleteFunc(folder.Problems(), func(p files.Problem) bool { return p.Severity != model.Error })
+// mistakes are those problems because of which something is left out, or is not as it was written last.
+func mistakes(problems []files.Problem) []files.Problem {
+	return slices.DeleteFunc(problems, func(p files.Problem) bool { return p.Severity != model.Error })
 }
 
 // declaredBy are the objects that a folder declares, but for those that are there without a file.

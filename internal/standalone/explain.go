@@ -2,12 +2,10 @@ package standalone
 
 import (
 	"context"
-	"fmt"
 
 	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/diff"
 	"cardea.dev/cardea/internal/explain"
-	"cardea.dev/cardea/internal/files"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -17,7 +15,7 @@ func Explainer(_ context.Context, o Options) (admin.Explainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := explained(folder)
+	c := explained(folderSource{folder})
 	c.World, c.Offline = w, true
 	return explain.New(c), nil
 }
@@ -31,17 +29,17 @@ func Differ(_ context.Context, o Options) (*diff.Differ, error) {
 	return diff.New(diff.Config{World: w, Foretold: newClashes(w), Waits: true}), nil
 }
 
-// explained is what a folder adds to explanations: where an object stands, and what is wrong with the files.
-func explained(folder *files.Folder) explain.Config {
+// explained is what the source of objects adds to explanations: where an object stands, and what is wrong.
+func explained(objects source) explain.Config {
 	notes := func() []string {
-		broken := len(mistakes(folder))
+		broken := len(mistakes(objects.Problems()))
 		if broken == 0 {
 			return nil
 		}
-		return []string{fmt.Sprintf("mistakes in files are left out of this answer (%d); `cardea check` shows them", broken)}
+		return []string{objects.leftOut(broken)}
 	}
 	problems := func(ref model.ObjectRef) (list []model.Finding) {
-		for _, p := range folder.Problems() {
+		for _, p := range objects.Problems() {
 			if p.Object == ref.String() {
 				list = append(list, model.Finding{Object: ref, Severity: p.Severity, Field: p.Field, Message: said(p)})
 			}
@@ -49,8 +47,8 @@ func explained(folder *files.Folder) explain.Config {
 		return list
 	}
 	locate := func() func(model.ObjectRef, string) string {
-		locator := folder.Locator()
-		return func(ref model.ObjectRef, field string) string { return locator.Where(ref, field).String() }
+		place := objects.locate()
+		return func(ref model.ObjectRef, field string) string { return place(ref, field).String() }
 	}
 	return explain.Config{Notes: notes, Problems: problems, Locate: locate}
 }

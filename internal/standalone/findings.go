@@ -6,16 +6,16 @@ import (
 	"cardea.dev/cardea/internal/model"
 )
 
-// where finds an object's field in the folder.
+// where finds an object's field in the folder, or which change of the ledger made the object as it is.
 type where func(object model.ObjectRef, field string) files.Place
 
 // nowhere does not search, since that would read files.
 func nowhere(model.ObjectRef, string) files.Place { return files.Place{} }
 
-// allFindings are all findings: about the folder, and about its objects.
-func allFindings(folder *files.Folder, objects []model.Finding, place where) []admin.Finding {
+// allFindings are all findings: about where the objects come from, and about the objects.
+func allFindings(problems []files.Problem, objects []model.Finding, place where) []admin.Finding {
 	var list []admin.Finding
-	for _, p := range folder.Problems() {
+	for _, p := range problems {
 		list = append(list, admin.Finding{
 			Severity: p.Severity.String(), Object: p.Object, Where: files.Place{File: p.File, Line: p.Line}.String(),
 			Field: p.Field, Message: said(p),

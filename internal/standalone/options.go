@@ -20,7 +20,8 @@ import (
 type Options struct {
 	Dialects   []dialect.Dialect // the data planes, at least one
 	Extensions []world.Extension // kinds that are read besides Cardea's own
-	Dir        string            // the folder of objects
+	Dir        string            // the folder of objects; "": they are in a ledger
+	Ledger     LedgerOptions     // for Run only
 	Namespace  string            // of objects that state none; "": "default"
 	Envoy      string            // path of the proxy's program to run; "" looks for one, see process.Find
 	Memory     int64             // that each proxy may take, in bytes; 0: no bound
@@ -45,6 +46,14 @@ type Options struct {
 	Beside    func(context.Context, []input.Content) ([]model.Finding, error)
 	Unchecked bool          // for tests: see gateway.Options
 	Budgets   model.Budgets // of what is rendered for a Gateway; the zero Budgets bound nothing
+}
+
+// LedgerOptions say which ledger has the objects.
+type LedgerOptions struct {
+	URL     string // a file, or postgres://...; "": none
+	KeyFile string // that Secrets are sealed with; "": the store's default
+	Target  string // whose objects are served; "": ledger.DefaultTarget
+	Name    string // by which this Cardea tells the ledger what is live; "": the host's name
 }
 
 // logger is the logger of the options; nil discards.

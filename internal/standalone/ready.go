@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"cardea.dev/cardea/internal/files"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/world"
@@ -13,10 +12,10 @@ import (
 
 // readiness says whether the first complete configuration is live. Once ready, it stays ready.
 type readiness struct {
-	world  *world.World
-	folder *files.Folder
-	live   func() map[model.ObjectRef]bool // Gateways whose proxies read files, and serve
-	ready  atomic.Bool
+	world   *world.World
+	objects source
+	live    func() map[model.ObjectRef]bool // Gateways whose proxies read files, and serve
+	ready   atomic.Bool
 }
 
 // state is whether it is ready, and if not, what is missing.
@@ -31,14 +30,14 @@ func (r *readiness) state() (bool, string) {
 	return why == "", why
 }
 
-// missing says why the first configuration is not live yet: the folder must have been read, and every Gateway's proxies
+// missing says why the first configuration is not live yet: the objects must have been read, and every Gateway's proxies
 // must have acknowledged a complete configuration, or serve what they read.
 func (r *readiness) missing() string {
-	if !r.folder.Loaded() {
-		if problems := r.folder.Problems(); len(problems) > 0 {
+	if !r.objects.Loaded() {
+		if problems := r.objects.Problems(); len(problems) > 0 {
 			return problems[0].String()
 		}
-		return "the folder has not been read yet"
+		return "the objects have not been read yet"
 	}
 	r.world.Graph.Settle() // so that what was read is in the graph
 	live, waiting := r.live(), 0

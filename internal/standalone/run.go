@@ -13,7 +13,7 @@ import (
 	"cardea.dev/cardea/internal/proxyfiles"
 )
 
-// Run serves a folder until ctx is done: it reads and follows it, and keeps one proxy for each Gateway. When it
+// Run serves a folder or a ledger until ctx is done: it reads and follows it, and keeps one proxy for each Gateway. When it
 // returns, every process that it started has ended. The error says what kept it from starting, or what failed.
 func Run(ctx context.Context, o Options) (err error) {
 	if o.Strict {
@@ -34,30 +34,31 @@ func Run(ctx context.Context, o Options) (err error) {
 	metrics := assembly.NewMetrics()
 	w := newWorld(o, programs[o.Dialects[0].Name].Version, true)
 	o.CacheDir = o.remembering()
-	folder, err := newFolder(o, w, nil)
+	objects, closeSource, err := newSource(ctx, o, w)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, closeSource()) }()
 	files := proxyfiles.Folder{Of: func(ref model.ObjectRef) string { return proxyDir(dir, ref) }}
 	children := &proxies{
 		world: w, programs: programs, socket: filepath.Join(dir, "xds"), dir: dir, files: files, log: o.logger(),
 		memory: o.Memory,
 	}
 	metrics.MustRegister(&childMetrics{proxies: children.states})
-	ready := &readiness{world: w, folder: folder, live: children.live}
+	ready := &readiness{world: w, objects: objects, live: children.live}
 	findings := func(place where) []admin.Finding {
-		return append(children.findings(place), allFindings(folder, w.FindingsAt(time.Now()), place)...)
+		return append(children.findings(place), allFindings(objects.Problems(), w.FindingsAt(time.Now()), place)...)
 	}
-	explains := explained(folder)
+	explains := explained(objects)
 	explains.Connections = children.connections
 	parts, err := assembly.New(assembly.Config{
 		World: w, Log: o.logger(), Metrics: metrics, Identify: identify, Files: files, Sync: o.ConfigMapSync,
 		Loopback: true,
-		Older:    folder.Older,
-		Explain:  explains, Diff: diff.Config{Foretold: newClashes(w), Waits: true},
+		Older:    objects.Older,
+		Explain:  explains, Diff: diff.Config{Foretold: newClashes(w), Waits: o.Ledger.URL == ""},
 		Admin: admin.Config{
 			Addr: o.Admin, Ready: ready.state, OnListen: o.OnAdmin, Proxy: children.metrics,
-			Findings: func() []admin.Finding { return findings(folder.Locator().Where) },
+			Findings: func() []admin.Finding { return findings(objects.locate()) },
 		},
 		Counted: func() []admin.Finding { return findings(nowhere) },
 	})
@@ -73,6 +74,6 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	journal := &journal{world: w, locate: func() where { return folder.Locator().Where }, log: o.logger()}
-	return parts.Run(ctx, folder.Run, socket.run, ready.follow, children.run, journal.run, identities)
+	journal := &journal{world: w, locate: objects.locate, log: o.logger()}
+	return parts.Run(ctx, objects.Run, objects.track(parts.XDS), socket.run, ready.follow, children.run, journal.run, identities)
 }

@@ -52,6 +52,9 @@ func (st *stream) newest(e *entry) (newest, uses bool) {
 	return v != nil && (v.equal(e.current) || v.equal(e.offer) && e.state == serving), uses
 }
 
+// Seen is the revision of the graph up to which all of it was taken: what Behind counts is of that one or a later one.
+func (s *Server) Seen() flow.Rev { return flow.Rev(s.seen.Load()) }
+
 // Behind counts the resources that each connected proxy uses and has not acknowledged as they are now.
 func (s *Server) Behind() map[model.ObjectRef]map[resource.Proxy]int {
 	s.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -43,6 +44,7 @@ type Server struct {
 	metrics  *metrics
 	patience time.Duration // with a proxy that says nothing
 	loaded   chan struct{} // closed after the first whole turn
+	seen     atomic.Uint64 // see Seen
 
 	mu   sync.Mutex               // of sets; under it nothing waits for the graph, nor for a set's lock
 	sets map[model.ObjectRef]*set // guarded by mu
@@ -104,6 +106,7 @@ func (s *Server) Run(ctx context.Context) error {
 		for gateway, list := range updates {
 			s.turn(gateway, list, rev, at)
 		}
+		s.seen.Store(uint64(rev))
 		select {
 		case <-s.loaded:
 		default:

@@ -1,0 +1,238 @@
+package feed
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/implied"
+	"cardea.dev/cardea/internal/input"
+	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/model"
+	"cardea.dev/cardea/internal/schema"
+)
+
+// pageSize is how many objects a snapshot reads at a time.
+const pageSize = 1000
+
+// arrived is an object of the ledger, and what this program makes of it.
+type arrived struct {
+	ledger.Object
+	ref      model.ObjectRef
+	read     *schema.Object // nil: deleted, or not taken
+	problem  *Problem
+	standsIn bool
+}
+
+// snapshot takes everything that the ledger has, in one batch. What was taken before and is not there any more goes.
+func (f *Feed) snapshot(ctx context.Context, head ledger.Head) error {
+	var list []*arrived
+	there := map[model.ObjectRef]bool{}
+	q := ledger.ObjectsQuery{Target: f.Target, At: head.Change, Limit: pageSize, Contents: true}
+	for more := head.Change > 0; more; {
+		page, err := f.Ledger.Objects(ctx, q)
+		if err != nil {
+			return err
+		}
+		for _, o := range page.Objects {
+			a := &arrived{Object: o, ref: refOf(o.Key)}
+			there[a.ref] = true
+			if f.known[a.ref].generation != o.Generation || head.Epoch != f.head.Epoch {
+				list = append(list, a)
+			}
+			q.After = &o.Key
+		}
+		more = page.More
+	}
+	f.read(list)
+	for ref, k := range f.known {
+		if !there[ref] {
+			list = append(list, &arrived{ref: ref, Object: ledger.Object{Generation: k.generation, Change: head.Change}})
+		}
+	}
+	f.apply("ledger", list)
+	f.head = head
+	return nil
+}
+
+// take takes one change.
+func (f *Feed) take(ctx context.Context, change ledger.Change) error {
+	var keys []ledger.Key
+	for _, e := range change.Edited {
+		if e.Target == f.Target {
+			keys = append(keys, e.Key)
+		}
+	}
+	var list []*arrived
+	if len(keys) > 0 {
+		page, err := f.Ledger.Objects(ctx,
+			ledger.ObjectsQuery{Keys: keys, At: change.Number, Contents: true, Deleted: true, Limit: len(keys)})
+		if err != nil {
+			return err
+		}
+		for _, o := range page.Objects {
+			list = append(list, &arrived{Object: o, ref: refOf(o.Key)})
+		}
+		f.read(list)
+		f.apply(fmt.Sprintf("change %d", change.Number), list)
+	}
+	f.head.Change, f.head.Digest = change.Number, change.Digest
+	return nil
+}
+
+func refOf(k ledger.Key) model.ObjectRef {
+	return model.Ref(model.KindOf(k.Group, k.Kind), k.Namespace, k.Name)
+}
+
+// read checks objects, on all cores if they are many.
+func (f *Feed) read(list []*arrived) {
+	var next atomic.Int64
+	work := func() {
+		var pool schema.Pool
+		for i := next.Add(1); i <= int64(len(list)); i = next.Add(1) {
+			f.check(list[i-1], &pool)
+		}
+	}
+	if len(list) == 1 {
+		work()
+		return
+	}
+	var wait sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(list)) {
+		wait.Go(work)
+	}
+	wait.Wait()
+}
+
+// check makes of an object what the graph holds.
+func (f *Feed) check(a *arrived, pool *schema.Pool) {
+	if a.IsDeleted() {
+		return
+	}
+	problem := func(field, message string) {
+		a.problem = &Problem{Object: a.ref.String(), Ref: a.ref, Change: a.Change, Field: field, Message: message}
+	}
+	doc, err := a.Content.Object()
+	switch {
+	case a.Forgotten:
+		problem("", "its content is not kept any more")
+		return
+	case err != nil:
+		problem("", "its content is not JSON: "+err.Error())
+		return
+	}
+	read, found := f.Schema.Check(doc, schema.Options{Old: f.known[a.ref].old})
+	if read != nil && f.Sources.Of(read.Ref.Kind()) != nil {
+		a.read = new(f.Schema.Share(pool, read))
+		return
+	}
+	if len(found) == 0 {
+		problem("", "its kind is not read")
+		return
+	}
+	problem(found[0].Field, found[0].Message)
+	if a.read = f.Schema.StandIn(doc); a.read != nil {
+		a.standsIn = true
+		a.problem.Message += "; what it protects is closed"
+	}
+}
+
+// apply puts objects into the graph, in one batch.
+func (f *Feed) apply(name string, list []*arrived) {
+	first := !f.loaded
+	if first {
+		list = append(list, &arrived{ref: implied.Class})
+	}
+	spaces := map[string]struct{}{}
+	f.mu.Lock()
+	f.Graph.Apply(name, func(b *flow.Batch) {
+		for _, a := range list {
+			f.put(b, a, spaces)
+		}
+		for space := range spaces {
+			f.imply(b, model.Ref(model.KindNamespace, "", space))
+		}
+		if first {
+			f.Sources.Synced(b)
+		}
+	})
+	f.loaded, f.ready = true, true
+	f.mu.Unlock()
+	if f.Fed != nil {
+		fed := make([]ledger.Object, 0, len(list))
+		for _, a := range list {
+			if a.Kind != "" {
+				fed = append(fed, a.Object)
+			}
+		}
+		f.Fed(fed)
+	}
+}
+
+// put puts one object into the graph, and notes which namespaces it begins or ends. mu is held.
+func (f *Feed) put(b *flow.Batch, a *arrived, spaces map[string]struct{}) {
+	before := f.known[a.ref]
+	now := known{generation: a.Generation, change: a.Change, published: before.published, old: before.old}
+	delete(f.problems, a.ref)
+	f.Sources.Broken.Delete(b, a.ref)
+	if a.read != nil {
+		now.published, now.old = true, a.read.Old
+		f.set(b, a)
+	}
+	if a.problem != nil {
+		a.problem.Stale = before.published && !a.standsIn
+		f.problems[a.ref] = *a.problem
+		if !now.published {
+			f.Sources.Broken.Set(b, a.ref, input.Broken{Where: fmt.Sprintf("change %d", a.Change), Why: a.problem.Message})
+		}
+	}
+	f.known[a.ref] = now
+	if a.read == nil && a.problem == nil {
+		now.published = false
+		delete(f.known, a.ref)
+		f.remove(b, a, before)
+	}
+	count := map[bool]int{true: 1}
+	if f.uses.Use(a.ref.Namespace(), count[now.published]-count[before.published]) {
+		spaces[a.ref.Namespace()] = struct{}{}
+	}
+}
+
+func (f *Feed) set(b *flow.Batch, a *arrived) {
+	edit := &model.Edit{By: a.Author, At: a.At.UTC(), Change: a.Change, Message: a.Message}
+	labels := a.read.Labels
+	if a.ref.Kind() == model.KindNamespace {
+		labels = implied.Named(labels, a.ref.Name())
+	}
+	f.grants.back(b, f.Sources, a)
+	f.Sources.Of(a.ref.Kind()).Set(b, a.ref,
+		model.Meta{UID: a.ID, Generation: a.Generation, Created: a.Created.UTC(), Labels: labels, Edit: edit}, a.read.Spec)
+}
+
+// remove takes an object out of the graph. What is there by itself comes back.
+func (f *Feed) remove(b *flow.Batch, a *arrived, before known) {
+	if before.published {
+		f.grants.gone(b, f.Sources, a)
+		f.Sources.Of(a.ref.Kind()).Delete(b, a.ref)
+	}
+	if f.Sources.Of(a.ref.Kind()) != nil {
+		f.imply(b, a.ref)
+	}
+}
+
+// imply puts an object into the graph that is there by itself, or takes a Namespace out that is not any more, unless
+// the ledger has it.
+func (f *Feed) imply(b *flow.Batch, ref model.ObjectRef) {
+	if f.known[ref].published {
+		return
+	}
+	source := f.Sources.Of(ref.Kind())
+	if o, is := f.uses.Of(ref); is {
+		source.Set(b, ref, model.Meta{Generation: 1, Labels: o.Labels, Edit: &model.Edit{}}, o.Spec)
+	} else if ref.Kind() == model.KindNamespace {
+		source.Delete(b, ref)
+	}
+}

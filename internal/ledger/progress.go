@@ -1,0 +1,101 @@
+package ledger
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Stage is how far a generation of an object got.
+type Stage string
+
+// The stages.
+const (
+	Committed  Stage = "committed"  // it is in the ledger
+	IsApplied  Stage = "applied"    // it is in all clusters of its target, and proxies have not answered yet
+	IsLive     Stage = "live"       // proxies acknowledged it, or it is applied and proxies have nothing to do with it
+	IsRefused  Stage = "refused"    // a cluster or a proxy refused it
+	Superseded Stage = "superseded" // a later generation took its place
+)
+
+// Progress is how far a generation of an object got, and in whose words it was refused.
+type Progress struct {
+	Key
+	Generation int64    `json:"generation"`
+	Stage      Stage    `json:"stage"`
+	Words      []string `json:"words,omitempty"`
+}
+
+// Decided tells whether nothing more is to be expected.
+func (p Progress) Decided() bool { return p.Stage != Committed && p.Stage != IsApplied }
+
+// Progress tells how far a generation of the object got.
+func (s Status) Progress(generation int64) Progress {
+	p := Progress{Key: s.Key, Generation: generation, Stage: Committed}
+	if s.Generation > generation {
+		p.Stage = Superseded
+		return p
+	}
+	applied := true
+	for _, c := range s.Clusters {
+		switch a := c.Applied; {
+		case a != nil && a.Code != "":
+			p.Words = append(p.Words, fmt.Sprintf("cluster %s: %s: %s", c.Cluster, a.Code, a.Message))
+		case s.Deleted && a == nil && c.Due.IsZero():
+		case a == nil || a.Generation < generation || s.Deleted:
+			applied = false
+		}
+	}
+	live, refused := s.answers(generation)
+	p.Words = append(p.Words, refused...)
+	switch {
+	case len(p.Words) > 0:
+		p.Stage = IsRefused
+	case live && applied:
+		p.Stage = IsLive
+	case s.Server == Clusters && applied && (s.Deleted || !s.Awaited):
+		p.Stage = IsLive
+	case s.Server == Clusters && applied:
+		p.Stage = IsApplied
+	}
+	return p
+}
+
+// answers are what proxies said of a generation.
+func (s Status) answers(generation int64) (live bool, refused []string) {
+	for _, l := range s.Live {
+		switch {
+		case l.Generation < generation:
+		case l.Refused == "":
+			live = true
+		case l.Gateway == "":
+			refused = append(refused, fmt.Sprintf("%s: %s", l.Cluster, l.Refused))
+		default:
+			refused = append(refused, fmt.Sprintf("%s: Gateway %s: %s", l.Cluster, l.Gateway, l.Refused))
+		}
+	}
+	slices.Sort(refused)
+	return live, refused
+}
+
+// ProgressOf tells how far each object of a change got, by the status of its objects, and how far the change did: as far
+// as the object that got least far; refused if one of them is.
+func ProgressOf(c Change, list []Status) (Stage, []Progress) {
+	byKey := map[Key]Status{}
+	for _, s := range list {
+		byKey[s.Key] = s
+	}
+	order := []Stage{IsRefused, Committed, IsApplied, IsLive, Superseded}
+	least, all := Superseded, make([]Progress, 0, len(c.Edited))
+	for _, e := range c.Edited {
+		s, known := byKey[e.Key]
+		p := Progress{Key: e.Key, Generation: e.Generation, Stage: IsLive}
+		if known {
+			p = s.Progress(e.Generation)
+		}
+		if slices.Index(order, p.Stage) < slices.Index(order, least) {
+			least = p.Stage
+		}
+		all = append(all, p)
+	}
+	return least, all
+}
