@@ -157,3 +157,13 @@ type Registry interface {
 	SetCluster(ctx context.Context, c Cluster, by string) error
 	DeleteCluster(ctx context.Context, name, by string) error
 }
+
+// Has tells whether a cluster serves the target: it has all of the target's labels.
+func (t Target) Has(c Cluster) bool {
+	for key, value := range t.Clusters {
+		if c.Labels[key] != value {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,104 @@
+package preview
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"time"
+
+	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/diff"
+	"cardea.dev/cardea/internal/ledger"
+)
+
+// answers is how long one Cardea may take for a preview.
+const answers = 2 * time.Minute
+
+// Of makes Previewer.Of by what a ledger has registered: of a target, the clusters that serve it, by their admin APIs.
+// Of a target that nobody is registered for, here is asked: the address of an admin API; "": nobody.
+func Of(l ledger.Registry, here string) func(ctx context.Context, target string) ([]Asked, error) {
+	return func(ctx context.Context, name string) (list []Asked, err error) {
+		targets, err := l.Targets(ctx)
+		if err != nil {
+			return nil, err
+		}
+		clusters, err := l.Clusters(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range targets {
+			for _, c := range clusters {
+				if t.Name == name && t.Has(c) {
+					list = append(list, asked(c.Name, c.Admin))
+				}
+			}
+		}
+		if len(list) == 0 && here != "" {
+			list = append(list, asked("standalone", here))
+		}
+		return list, nil
+	}
+}
+
+func asked(cluster, address string) Asked {
+	if address == "" {
+		return Asked{Cluster: cluster, Why: "the address of its Cardea's admin API is not registered"}
+	}
+	return Asked{Cluster: cluster, Diff: func(ctx context.Context, e diff.Edit) (diff.Report, error) {
+		return post(ctx, address, e)
+	}}
+}
+
+// post asks an admin API what an edit would change.
+func post(ctx context.Context, address string, e diff.Edit) (report diff.Report, err error) {
+	if e.Objects == nil {
+		e.Objects = []map[string]any{}
+	}
+	body, err := json.Marshal(e)
+	if err != nil {
+		return report, err
+	}
+	if !strings.Contains(address, "://") {
+		address = "http://" + address
+	}
+	ctx, cancel := context.WithTimeout(ctx, answers)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(address, "/")+"/diff",
+		bytes.NewReader(body))
+	if err != nil {
+		return report, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	// Its own transport: a proxy from the environment must not stand between us and a program on this machine.
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	switch operation, is := errors.AsType[*net.OpError](err); {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return report, fmt.Errorf("no Cardea runs at %s", address)
+	case is:
+		return report, fmt.Errorf("%s can't be reached: %w", address, operation.Err)
+	case err != nil:
+		return report, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	switch {
+	case err != nil:
+		return report, err
+	case response.Header.Get(admin.Header) == "":
+		return report, fmt.Errorf("%s is not Cardea's admin API", address)
+	case response.StatusCode != http.StatusOK:
+		var status admin.Status
+		if json.Unmarshal(text, &status) != nil {
+			status.Message = strings.TrimSpace(string(text))
+		}
+		return report, errors.New(status.Message)
+	}
+	return report, json.Unmarshal(text, &report)
+}

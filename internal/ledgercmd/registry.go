@@ -1,0 +1,183 @@
+package ledgercmd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cardea.dev/cardea/internal/ledger"
+)
+
+func (o *options) targetCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "target",
+		Short: "List and change targets: where objects go",
+		Long: `List and change targets. A target is served by Cardeas that read the ledger themselves (server Proxies, as target
+"default" is from the start), or its objects are applied to Kubernetes clusters (server Clusters).`,
+		Args: cobra.NoArgs,
+	}
+	list := &cobra.Command{Use: "list", Short: "List the targets", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
+				targets, err := l.Targets(ctx)
+				if err != nil {
+					return err
+				}
+				if o.output == "json" {
+					return printJSON(cmd.OutOrStdout(), targets)
+				}
+				t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 3, ' ', 0)
+				fmt.Fprintln(t, "TARGET\tSERVER\tCLUSTERS\tDRIFT\tEXISTING\tPAUSED UNTIL")
+				for _, target := range targets {
+					paused := ""
+					if !target.PausedUntil.IsZero() {
+						paused = at(target.PausedUntil)
+					}
+					fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", target.Name, target.Server, words(target.Clusters),
+						target.Drift, target.Existing, paused)
+				}
+				return t.Flush()
+			})
+		}}
+	o.bindOutput(list)
+	cmd.AddCommand(list, o.setTargetCommand())
+	return cmd
+}
+
+func (o *options) setTargetCommand() *cobra.Command {
+	var t ledger.Target
+	var server, drift, existing string
+	var pause time.Duration
+	cmd := &cobra.Command{
+		Use:   "set NAME",
+		Short: "Make a target, or change one: what is not stated stays",
+		Example: `  # Apply what is in target prod to all clusters with the label env=prod
+  cardea ledger target set prod --server Clusters --clusters env=prod
+
+  # Leave the clusters alone for an hour
+  cardea ledger target set prod --pause 1h`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
+				targets, err := l.Targets(ctx)
+				if err != nil {
+					return err
+				}
+				set := ledger.Target{Name: args[0], Server: ledger.Clusters}
+				if i := slices.IndexFunc(targets, func(t ledger.Target) bool { return t.Name == args[0] }); i >= 0 {
+					set = targets[i]
+				}
+				changed := cmd.Flags().Changed
+				if changed("server") {
+					set.Server = ledger.Server(server)
+				}
+				if changed("drift") {
+					set.Drift = ledger.Drift(drift)
+				}
+				if changed("existing") {
+					set.Existing = ledger.Existing(existing)
+				}
+				if changed("clusters") {
+					set.Clusters = t.Clusters
+				}
+				if changed("retain") {
+					set.Retain = t.Retain
+				}
+				if changed("pause") {
+					set.PausedUntil = time.Now().Add(pause).UTC().Truncate(time.Second)
+				}
+				return l.SetTarget(ctx, set, o.authorName())
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&server, "server", "", "Proxies or Clusters")
+	f.StringToStringVar(&t.Clusters, "clusters", nil, "labels that clusters of the target have (default: all clusters)")
+	f.StringVar(&drift, "drift", "", "what is done about objects that others changed: Correct, Report or Adopt")
+	f.StringVar(&existing, "existing", "", "what is done about objects that are there already: Refuse, Adopt or Overwrite")
+	f.BoolVar(&t.Retain, "retain", false, "objects stay in clusters when they are deleted in the ledger")
+	f.DurationVar(&pause, "pause", 0, "apply and correct nothing for this time; 0: go on")
+	complete(cmd, "server", string(ledger.Proxies), string(ledger.Clusters))
+	complete(cmd, "drift", string(ledger.DriftCorrect), string(ledger.DriftReport), string(ledger.DriftAdopt))
+	complete(cmd, "existing", string(ledger.ExistingRefuse), string(ledger.ExistingAdopt), string(ledger.ExistingOverwrite))
+	return cmd
+}
+
+func (o *options) clusterCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "cluster",
+		Short: "List and change clusters: what applies objects, and who is asked for previews",
+		Args:  cobra.NoArgs,
+	}
+	list := &cobra.Command{Use: "list", Short: "List the clusters", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
+				clusters, err := l.Clusters(ctx)
+				if err != nil {
+					return err
+				}
+				if o.output == "json" {
+					return printJSON(cmd.OutOrStdout(), clusters)
+				}
+				t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 3, ' ', 0)
+				fmt.Fprintln(t, "CLUSTER\tLABELS\tKUBECONFIG\tADMIN\tSEEN")
+				for _, c := range clusters {
+					seen := "never"
+					if !c.Seen.IsZero() {
+						seen = at(c.Seen)
+					}
+					fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", c.Name, words(c.Labels), c.Kubeconfig, c.Admin, seen)
+				}
+				return t.Flush()
+			})
+		}}
+	o.bindOutput(list)
+	remove := &cobra.Command{Use: "delete NAME", Short: "Forget a cluster; what is in it stays", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
+				return l.DeleteCluster(ctx, args[0], o.authorName())
+			})
+		}}
+	cmd.AddCommand(list, o.setClusterCommand(), remove)
+	return cmd
+}
+
+func (o *options) setClusterCommand() *cobra.Command {
+	var c ledger.Cluster
+	cmd := &cobra.Command{
+		Use:   "set NAME",
+		Short: "Register a cluster, or change one",
+		Example: `  cardea ledger cluster set east --labels env=prod --kubeconfig /etc/cardea/east.kubeconfig --admin http://east:9900
+
+  # A Cardea that serves target default by itself, to be asked for previews
+  cardea ledger cluster set edge-1 --admin http://127.0.0.1:9900`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c.Name = args[0]
+			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
+				return l.SetCluster(ctx, c, o.authorName())
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringToStringVar(&c.Labels, "labels", nil, "labels, by which targets choose clusters")
+	f.StringVar(&c.Kubeconfig, "kubeconfig", "", "by which `cardea ledger serve` reaches it (default: its own worker asks)")
+	f.StringVar(&c.Context, "context", "", "of the kubeconfig")
+	f.StringVar(&c.Admin, "admin", "", "URL of its Cardea's admin API, which is asked for previews")
+	return cmd
+}
+
+// words are labels as flags take them.
+func words(labels map[string]string) string {
+	list := make([]string, 0, len(labels))
+	for name, value := range labels {
+		list = append(list, name+"="+value)
+	}
+	slices.Sort(list)
+	return strings.Join(list, ",")
+}

@@ -1,0 +1,188 @@
+package ledgercmd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cardea.dev/cardea/internal/ledger"
+)
+
+// waiting are the flags of commands that wait for what proxies say.
+type waiting struct {
+	on      bool
+	timeout time.Duration
+}
+
+func (w *waiting) bind(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&w.on, "wait", false, "wait until the proxies have acknowledged or refused the change")
+	cmd.Flags().DurationVar(&w.timeout, "timeout", time.Minute, "how long --wait waits")
+}
+
+func (o *options) waitCommand() *cobra.Command {
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use:   "wait N",
+		Short: "Wait until a change is live in the proxies, or refused",
+		Long: `Wait until a change is live, which is: the proxies have acknowledged all of it. If a cluster or a proxy refuses it,
+its words are printed.
+
+Exit codes: 0 if it is live, or later changes took its place; 2 if it is refused; 1 if neither is so when the time is
+over.`,
+		Example: `  cardea ledger wait 12 --timeout 10s`,
+		Args:    oneChange,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			number, err := numberOf(args[0])
+			if err != nil {
+				return err
+			}
+			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
+				change, err := l.Change(ctx, number)
+				if err != nil {
+					return err
+				}
+				return o.waitFor(cmd, l, change, timeout)
+			})
+		},
+	}
+	o.bindOutput(cmd)
+	cmd.Flags().DurationVar(&timeout, "timeout", time.Minute, "how long")
+	return cmd
+}
+
+// The time between looks at a change that is waited for.
+const (
+	firstLook = 10 * time.Millisecond
+	lastLook  = 500 * time.Millisecond
+)
+
+// waitFor waits until a change is live or refused, and says so.
+func (o *options) waitFor(cmd *cobra.Command, l *opened, c ledger.Change, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
+	defer cancel()
+	stage, progress := ledger.Committed, []ledger.Progress(nil)
+	for pause := firstLook; ; pause = min(2*pause, lastLook) {
+		statuses, err := l.Status(ctx, ledger.StatusQuery{Change: c.Number, Limit: max(1, len(c.Edited))})
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		if err == nil {
+			stage, progress = ledger.ProgressOf(c, statuses)
+		}
+		if (ledger.Progress{Stage: stage}).Decided() || ctx.Err() != nil {
+			break
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+	return o.tell(cmd, c, stage, progress, timeout)
+}
+
+// tell says how far a change got, with the exit codes of wait.
+func (o *options) tell(cmd *cobra.Command, c ledger.Change, stage ledger.Stage, list []ledger.Progress,
+	timeout time.Duration) error {
+	w := cmd.OutOrStdout()
+	if o.output == "json" {
+		if err := printJSON(w, struct {
+			ledger.Change
+			Stage    ledger.Stage      `json:"stage"`
+			Progress []ledger.Progress `json:"progress"`
+		}{c, stage, list}); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(w, "change %d is %s\n", c.Number, stage)
+		for _, p := range list {
+			for _, words := range p.Words {
+				fmt.Fprintf(w, "  %s: %s\n", p.Key, words)
+			}
+			if stage != ledger.IsRefused && !p.Decided() {
+				fmt.Fprintf(w, "  %s is %s\n", p.Key, p.Stage)
+			}
+		}
+	}
+	switch {
+	case stage == ledger.IsRefused:
+		return o.Exit(nil, 2)
+	case !(ledger.Progress{Stage: stage}).Decided():
+		return fmt.Errorf("change %d is not live after %v", c.Number, timeout)
+	}
+	return nil
+}
+
+func (o *options) statusCommand() *cobra.Command {
+	var q ledger.StatusQuery
+	cmd := &cobra.Command{
+		Use:   "status [KIND NAMESPACE/NAME...]",
+		Short: "Show what became of objects: applied, live, refused, drifted",
+		Example: `  cardea ledger status --pending
+  cardea ledger status httproute shop/web -o json`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for i := 1; i < len(args); i++ {
+				key, err := o.keyOf(args[0], args[i])
+				if err != nil {
+					return err
+				}
+				q.Keys = append(q.Keys, key)
+			}
+			if len(args) == 1 {
+				return fmt.Errorf("name objects, too: %s", cmd.UseLine())
+			}
+			return o.withLedger(cmd, func(ctx context.Context, l *opened) error {
+				list, err := l.Status(ctx, q)
+				if err != nil {
+					return err
+				}
+				if o.output == "json" {
+					return printJSON(cmd.OutOrStdout(), list)
+				}
+				t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 3, ' ', 0)
+				fmt.Fprintln(t, "OBJECT\tGENERATION\tREVISION\tCHANGE\tSTAGE\tWHERE")
+				for _, s := range list {
+					p := s.Progress(s.Generation)
+					fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%s\t%s\n", s.Key, s.Generation, s.Revision, s.Change, p.Stage, where(s, p))
+				}
+				return t.Flush()
+			})
+		},
+	}
+	o.bindOutput(cmd)
+	f := cmd.Flags()
+	f.StringVar(&q.Cluster, "cluster", "", "only in this cluster")
+	f.BoolVar(&q.Pending, "pending", false, "only what is not live or not applied")
+	f.IntVar(&q.Limit, "limit", 1000, "how many at most")
+	return cmd
+}
+
+// where says in which clusters and Gateways an object is how far, in one line.
+func where(s ledger.Status, p ledger.Progress) string {
+	if len(p.Words) > 0 {
+		return strings.Join(p.Words, "; ")
+	}
+	var parts []string
+	for _, c := range s.Clusters {
+		switch {
+		case c.Drift != "":
+			parts = append(parts, fmt.Sprintf("%s: drifted: %s (%s)", c.Cluster, c.Drift, c.DriftBy))
+		case c.Applied == nil:
+			parts = append(parts, c.Cluster+": not applied")
+		case c.Applied.Generation != s.Generation:
+			parts = append(parts, fmt.Sprintf("%s: generation %d", c.Cluster, c.Applied.Generation))
+		}
+	}
+	for _, live := range s.Live {
+		if live.Generation == s.Generation && live.Gateway != "" {
+			parts = append(parts, fmt.Sprintf("%s: %s, %d proxies", live.Cluster, live.Gateway, live.Proxies))
+		}
+	}
+	if s.Hold != nil {
+		parts = append(parts, "held by "+s.Hold.By)
+	}
+	return strings.Join(parts, "; ")
+}
