@@ -23,6 +23,14 @@ type exitError struct {
 
 func (e exitError) Unwrap() error { return e.error }
 
+// exit is an error that ends a command with a code; nil: the command has printed everything.
+func exit(err error, code int) error {
+	if err == nil {
+		err = errSaid
+	}
+	return exitError{err, code}
+}
+
 func diffCommand(p Program) *cobra.Command {
 	o := diffOptions{offline: standalone.Options{Dialects: p.Dialects, Extensions: p.Extensions}}
 	var output string

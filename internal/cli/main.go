@@ -14,6 +14,7 @@ import (
 	"cardea.dev/cardea/internal/dialect"
 	"cardea.dev/cardea/internal/diff"
 	"cardea.dev/cardea/internal/kind"
+	"cardea.dev/cardea/internal/ledgercmd"
 	"cardea.dev/cardea/internal/server"
 	"cardea.dev/cardea/internal/snapshot"
 	"cardea.dev/cardea/internal/standalone"
@@ -68,6 +69,7 @@ objects say, and reports what is live, what is not, and why.`,
 	}
 	root.AddCommand(standaloneCommand(p), controllerCommand(p), getCommand(p), explainCommand(p),
 		accessCommand(p), mcpCommand(p), diffCommand(p), checkCommand(p), translateCommand(p),
+		ledgercmd.Command(ledgercmd.Program{Catalog: p.Catalog, WithFolder: withFolder, Exit: exit}),
 		crdsCommand(p), buildCommand(), versionCommand(p))
 	root.SetVersionTemplate("cardea {{.Version}}\n")
 	root.SetArgs(args)

@@ -13,8 +13,8 @@ type Stated struct {
 	Place  Place
 }
 
-// ReadStated reads all objects of a folder, or of one file, once, in the order of files and lines. It checks nothing but
-// the syntax. The error is that something can't be read, with its place.
+// ReadStated reads all objects of a folder, or of one file, once, in the order of files and lines. It checks nothing
+// but the syntax. The error is that something can't be read, with its place.
 func ReadStated(dir string) (list []Stated, err error) {
 	root, err := newRoot(dir)
 	if err != nil {

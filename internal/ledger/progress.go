@@ -3,6 +3,7 @@ package ledger
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Stage is how far a generation of an object got.
@@ -31,8 +32,11 @@ func (p Progress) Decided() bool { return p.Stage != Committed && p.Stage != IsA
 // Progress tells how far a generation of the object got.
 func (s Status) Progress(generation int64) Progress {
 	p := Progress{Key: s.Key, Generation: generation, Stage: Committed}
-	if s.Generation > generation {
+	if max(s.Generation, s.Newest) > generation {
 		p.Stage = Superseded
+		for _, a := range s.Attempts {
+			p.Words = append(p.Words, strings.TrimPrefix(a.Code+": "+a.Message, ": "))
+		}
 		return p
 	}
 	applied := true
@@ -77,8 +81,8 @@ func (s Status) answers(generation int64) (live bool, refused []string) {
 	return live, refused
 }
 
-// ProgressOf tells how far each object of a change got, by the status of its objects, and how far the change did: as far
-// as the object that got least far; refused if one of them is.
+// ProgressOf tells how far each object of a change got, by the status of its objects, and how far the change did: as
+// far as the object that got least far; refused if one of them is.
 func ProgressOf(c Change, list []Status) (Stage, []Progress) {
 	byKey := map[Key]Status{}
 	for _, s := range list {

@@ -127,7 +127,8 @@ type StatusQuery struct {
 type Status struct {
 	Key
 	ID         string      `json:"id"`
-	Generation int64       `json:"generation"` // that should be
+	Generation int64       `json:"generation"` // that should be, or that the change made that was asked for
+	Newest     int64       `json:"newest"`     // the object's newest generation
 	Revision   int64       `json:"revision,omitempty"`
 	Change     int64       `json:"change"`
 	At         time.Time   `json:"at"`
@@ -136,8 +137,19 @@ type Status struct {
 	Clusters   []InCluster `json:"clusters,omitempty"` // of a target with clusters: each that serves it
 	Live       []Live      `json:"live,omitempty"`     // the newest of each Gateway
 	Server     Server      `json:"server"`             // of its target
+	Attempts   []Attempt   `json:"attempts,omitempty"` // of this generation that failed or were refused
 	// Awaited: in clusters, the object is of a kind that proxies acknowledge: until they do, it is not live.
 	Awaited bool `json:"awaited,omitempty"`
+}
+
+// Attempt is a try to apply a generation that failed, or an answer of proxies that refused it.
+type Attempt struct {
+	Cluster string    `json:"cluster"`
+	Gateway string    `json:"gateway,omitempty"` // whose proxies refused it; "": the cluster did
+	Code    string    `json:"code,omitempty"`
+	Message string    `json:"message"`
+	Times   int       `json:"times"`
+	At      time.Time `json:"at"` // the last of them
 }
 
 // InCluster is what became of an object in one cluster.

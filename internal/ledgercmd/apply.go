@@ -28,12 +28,12 @@ func (o *options) applyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply DIR",
 		Short: "Make the objects of a folder what the ledger wants, as one change",
-		Long: `Make the objects of a folder what the ledger wants, as one change: all of them, or none. Objects that are in the
-ledger as the folder states them already stay as they are. Objects that the folder does not state stay, too, unless
---prune is given. DIR can also be one file, or - for stdin.
+		Long: `Make the objects of a folder what the ledger wants, as one change: all of them, or none. Objects that are in
+the ledger as the folder states them already stay as they are. Objects that the folder does not state stay,
+too, unless --prune is given. DIR can also be one file, or - for stdin.
 
-With --preview, the change is shown first by what it would do in the proxies (see "cardea ledger diff"), and it is made
-only if it still does that. With --if-preview, it is made only if it does what an earlier preview said.
+With --preview, the change is shown first by what it would do in the proxies (see "cardea ledger diff"), and it is
+made only if it still does that. With --if-preview, it is made only if it does what an earlier preview said.
 
 With --wait, the command ends when the proxies have acknowledged the change (exit code 0) or refused it (2).`,
 		Example: `  cardea ledger apply my-gateways -m "the canary gets a tenth" --wait
@@ -56,9 +56,11 @@ func (o *options) bindApplying(cmd *cobra.Command, a *applying) {
 	o.bindServer(cmd)
 	o.bindOutput(cmd)
 	f := cmd.Flags()
-	f.BoolVar(&a.preview, "preview", false, "show what the change does in the proxies, and make it only if it still does that")
+	f.BoolVar(&a.preview, "preview", false, 
+		"show what the change does in the proxies, and make it only if it still does that")
 	f.StringVar(&a.bound, "if-preview", "", "make the change only if it does what the preview of this digest said")
-	f.StringVar(&a.hold, "hold", "", "hold the objects, for this reason: who changes them afterwards has to state --release")
+	f.StringVar(&a.hold, "hold", "", 
+		"hold the objects, for this reason: who changes them afterwards has to state --release")
 	a.wait.bind(cmd)
 }
 
@@ -126,7 +128,7 @@ func (o *options) commit(cmd *cobra.Command, l *opened, a *applying) error {
 		return err
 	}
 	if a.preview && a.bound == "" {
-		made, err := l.Preview(ctx, a.Draft)
+		made, err := l.previews.Preview(ctx, a.Draft)
 		if err != nil {
 			return err
 		}
@@ -135,9 +137,9 @@ func (o *options) commit(cmd *cobra.Command, l *opened, a *applying) error {
 	}
 	var change ledger.Change
 	if a.bound != "" && !a.DryRun {
-		change, _, err = l.Previewer.Commit(ctx, a.Draft, a.bound)
+		change, _, err = l.previews.Commit(ctx, a.Draft, a.bound)
 	} else {
-		change, err = l.Ledger.Commit(ctx, a.Draft)
+		change, err = l.Commit(ctx, a.Draft)
 	}
 	if err != nil {
 		return err
@@ -191,8 +193,8 @@ func (o *options) importCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import DIR",
 		Short: "Put the objects of a folder into the ledger for the first time",
-		Long: `Put the objects of a folder into the ledger for the first time, as changes of up to 20,000 objects. An object that
-is in the ledger already is an error: use "cardea ledger apply" for those.`,
+		Long: `Put the objects of a folder into the ledger for the first time, as changes of up to 20,000 objects. An
+object that is in the ledger already is an error: use "cardea ledger apply" for those.`,
 		Example: `  cardea ledger import my-gateways -m "from the folder"`,
 		Args:    oneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -234,11 +236,11 @@ func (o *options) diffCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff DIR",
 		Short: "Show what applying a folder would change in the proxies",
-		Long: `Show what applying a folder to the ledger would change in the proxies, as "cardea diff" shows it: routes, requests
-that would go elsewhere, and what would be refused. Nothing is changed.
+		Long: `Show what applying a folder to the ledger would change in the proxies, as "cardea diff" shows it: routes,
+requests that would go elsewhere, and what would be refused. Nothing is changed.
 
-The Cardeas that serve the target are asked: those that "cardea ledger cluster" registered with their admin APIs, or the
-one on this machine. The last line has the preview's digest, for "cardea ledger apply --if-preview".
+The Cardeas that serve the target are asked: those that "cardea ledger cluster" registered with their admin APIs, or
+the one on this machine. The last line has the preview's digest, for "cardea ledger apply --if-preview".
 
 Exit codes: 0 if nothing would change, 1 if something would change, 2 if something would be refused or somebody could
 not be asked.`,
@@ -265,11 +267,11 @@ not be asked.`,
 func (o *options) showPreview(cmd *cobra.Command, l *opened, d ledger.Draft) error {
 	ctx := cmd.Context()
 	d.DryRun, d.Author = true, o.authorName()
-	would, err := l.Ledger.Commit(ctx, withCount(d))
+	would, err := l.Commit(ctx, withCount(d))
 	if err != nil {
 		return o.Exit(err, 2)
 	}
-	made, err := l.Preview(ctx, d)
+	made, err := l.previews.Preview(ctx, d)
 	if err != nil {
 		return o.Exit(err, 2)
 	}

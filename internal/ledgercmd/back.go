@@ -31,9 +31,9 @@ func (o *options) undoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "undo N",
 		Short: "Take back what a change did, as a new change",
-		Long: `Take back what a change did, as a new change: each of its objects goes back to the content that it had before. If
-later changes edited one of them, they are named, and nothing is done: undo those first, or use "cardea ledger
-rollback".`,
+		Long: `Take back what a change did, as a new change: each of its objects goes back to the content that it had
+before. If later changes edited one of them, they are named, and nothing is done: undo those first, or use
+"cardea ledger rollback".`,
 		Example: `  cardea ledger undo 12 --wait`,
 		Args:    oneChange,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -70,14 +70,14 @@ func (o *options) rollbackCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rollback gateway NAMESPACE/NAME --to N | rollback KIND NAMESPACE/NAME... --to N",
 		Short: "Make objects what they were after a change, as a new change",
-		Long: `Make objects what they were after a change, as a new change. Of a Gateway, these are the Gateway, the routes that
-attach to it, and the backends and policies that those name or that target them, as they were then and as they are now.
-Secrets and Namespaces stay as they are. What other Gateways use, too, goes back only if --shared is given; without it,
-nothing is done if some of that would have to. Of
-other kinds, only the named objects go back.
+		Long: `Make objects what they were after a change, as a new change. Of a Gateway, these are the Gateway, the routes
+that attach to it, and the backends and policies that those name or that target them, as they were then and
+as they are now. Secrets and Namespaces stay as they are. What other Gateways use, too, goes back only if
+--shared is given; without it, nothing is done if some of that would have to. Of other kinds, only the named
+objects go back.
 
-With --hold, whoever changes these objects afterwards has to state --release: a pipeline does not put back what you took
-away.`,
+With --hold, whoever changes these objects afterwards has to state --release: a pipeline does not put back what you
+took away.`,
 		Example: `  cardea ledger rollback gateway infra/edge --to 41 --hold "incident 7"
 
   cardea ledger rollback httproute shop/web --to 41`,

@@ -51,9 +51,9 @@ func Command(p Program) *cobra.Command {
 		Short: "Change a ledger of objects, see who changed what and what became of it, and go back",
 		Long: `Change a ledger of objects, see who changed what and what became of it, and go back.
 
-A ledger keeps what is wanted as a numbered list of changes. A change is one person's edit of any number of objects: all
-of it is made, or nothing. "cardea standalone --ledger FILE" serves it, and writes into it what the proxies acknowledged
-or refused.
+A ledger keeps what is wanted as a numbered list of changes. A change is one person's edit of any number of objects:
+all of it is made, or nothing. "cardea standalone --ledger FILE" serves it, and writes into it what the proxies
+acknowledged or refused.
 
 The ledger is named by --ledger or $CARDEA_LEDGER: a file, which is made if it is not there, or a PostgreSQL database
 (postgres://USER@HOST/DATABASE). Who can open the file or the database may do everything.`,
@@ -81,14 +81,14 @@ The ledger is named by --ledger or $CARDEA_LEDGER: a file, which is made if it i
 	cmd.AddCommand(o.applyCommand(), o.deleteCommand(), o.diffCommand(), o.importCommand(), o.exportCommand(),
 		o.historyCommand(), o.showCommand(), o.statusCommand(), o.waitCommand(),
 		o.undoCommand(), o.rollbackCommand(), o.holdCommand(), o.releaseCommand(), o.retryCommand(),
-		o.targetCommand(), o.clusterCommand(), o.verifyCommand(), o.migrateCommand(), o.backupCommand(), o.restoredCommand())
+		o.targetCommand(), o.clusterCommand(), o.verifyCommand(), o.migrateCommand())
 	return cmd
 }
 
 // opened is a ledger that was opened.
 type opened struct {
 	ledger.Ledger
-	*preview.Previewer
+	previews  *preview.Previewer
 	admission *admit.Admission
 	close     func() error
 }
@@ -107,7 +107,7 @@ func (o *options) withLedger(cmd *cobra.Command, do func(ctx context.Context, l 
 	l := &opened{Ledger: db, close: db.Close}
 	l.admission = admit.New(admit.Config{Ledger: db, Catalog: o.Catalog})
 	here := cmp.Or(o.server, os.Getenv("CARDEA_SERVER"), admin.DefaultAddr)
-	l.Previewer = &preview.Previewer{Ledger: db, Of: preview.Of(db, here), Reads: o.reads}
+	l.previews = &preview.Previewer{Ledger: db, Of: preview.Of(db, here), Reads: o.reads}
 	err = do(cmd.Context(), l)
 	if closed := l.close(); err == nil {
 		err = closed
@@ -120,8 +120,8 @@ func (o *options) reads(k ledger.Key) bool { return o.Catalog.Of(model.KindOf(k.
 
 // bindServer adds the flag that says which Cardea is asked for previews.
 func (o *options) bindServer(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.server, "server", "", "address of the admin API of the Cardea that is asked what would change, "+
-		"if the target has no registered ones\n(default: $CARDEA_SERVER, or "+admin.DefaultAddr+")")
+	cmd.Flags().StringVar(&o.server, "server", "", "address of the admin API of the Cardea that is asked what "+
+		"would change, if the target has no registered ones\n(default: $CARDEA_SERVER, or "+admin.DefaultAddr+")")
 	complete(cmd, "server", admin.DefaultAddr)
 }
 
@@ -152,10 +152,10 @@ func (o *options) bindOutput(cmd *cobra.Command) {
 
 // complete offers words for a flag, and no files.
 func complete(cmd *cobra.Command, flag string, words ...string) {
-	err := cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	list := func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return words, cobra.ShellCompDirectiveNoFileComp
-	})
-	if err != nil {
+	}
+	if err := cmd.RegisterFlagCompletionFunc(flag, list); err != nil {
 		panic(err) // there is no such flag, or it has a completer already
 	}
 }

@@ -39,8 +39,8 @@ func (o *options) exportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Print the objects of a target as YAML, as they are or were",
-		Long: `Print the objects of a target as YAML, as they are, or with --at as they were after a change. "cardea standalone"
-and "kubectl apply" take the output. Secrets are left out unless --secrets is given.`,
+		Long: `Print the objects of a target as YAML, as they are, or with --at as they were after a change. "cardea
+standalone" and "kubectl apply" take the output. Secrets are left out unless --secrets is given.`,
 		Example: `  cardea ledger export > gateways.yaml
   cardea ledger export --at 41 --dir before`,
 		Args: cobra.NoArgs,
@@ -88,9 +88,9 @@ func (o *options) verifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Check that nothing but the ledger wrote its history",
-		Long: `Compute all digests anew: of changes, contents and denied attempts. What was changed in the database by hand does
-not fit any more, and is named. The digest of the newest change is printed: note it elsewhere, and who rewrites all of
-the history is found out, too.
+		Long: `Compute all digests anew: of changes, contents and denied attempts. What was changed in the database by hand
+does not fit any more, and is named. The digest of the newest change is printed: note it elsewhere, and who
+rewrites all of the history is found out, too.
 
 Exit codes: 0 if everything fits, 2 if not.`,
 		Args: cobra.NoArgs,

@@ -17,8 +17,8 @@ func (o *options) targetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "target",
 		Short: "List and change targets: where objects go",
-		Long: `List and change targets. A target is served by Cardeas that read the ledger themselves (server Proxies, as target
-"default" is from the start), or its objects are applied to Kubernetes clusters (server Clusters).`,
+		Long: `List and change targets. A target is served by Cardeas that read the ledger themselves (server Proxies, as
+target "default" is from the start), or its objects are applied to Kubernetes clusters (server Clusters).`,
 		Args: cobra.NoArgs,
 	}
 	list := &cobra.Command{Use: "list", Short: "List the targets", Args: cobra.NoArgs,
@@ -104,7 +104,8 @@ func (o *options) setTargetCommand() *cobra.Command {
 	f.DurationVar(&pause, "pause", 0, "apply and correct nothing for this time; 0: go on")
 	complete(cmd, "server", string(ledger.Proxies), string(ledger.Clusters))
 	complete(cmd, "drift", string(ledger.DriftCorrect), string(ledger.DriftReport), string(ledger.DriftAdopt))
-	complete(cmd, "existing", string(ledger.ExistingRefuse), string(ledger.ExistingAdopt), string(ledger.ExistingOverwrite))
+	complete(cmd, "existing", string(ledger.ExistingRefuse), string(ledger.ExistingAdopt),
+		string(ledger.ExistingOverwrite))
 	return cmd
 }
 
@@ -152,7 +153,7 @@ func (o *options) setClusterCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set NAME",
 		Short: "Register a cluster, or change one",
-		Example: `  cardea ledger cluster set east --labels env=prod --kubeconfig /etc/cardea/east.kubeconfig --admin http://east:9900
+		Example: `  cardea ledger cluster set east --labels env=prod --kubeconfig east.kubeconfig --admin http://east:9900
 
   # A Cardea that serves target default by itself, to be asked for previews
   cardea ledger cluster set edge-1 --admin http://127.0.0.1:9900`,
@@ -166,7 +167,8 @@ func (o *options) setClusterCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringToStringVar(&c.Labels, "labels", nil, "labels, by which targets choose clusters")
-	f.StringVar(&c.Kubeconfig, "kubeconfig", "", "by which `cardea ledger serve` reaches it (default: its own worker asks)")
+	f.StringVar(&c.Kubeconfig, "kubeconfig", "", 
+		"by which `cardea ledger serve` reaches it (default: its own worker asks)")
 	f.StringVar(&c.Context, "context", "", "of the kubeconfig")
 	f.StringVar(&c.Admin, "admin", "", "URL of its Cardea's admin API, which is asked for previews")
 	return cmd

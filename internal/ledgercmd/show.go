@@ -116,8 +116,8 @@ func (o *options) showCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show N | show KIND NAMESPACE/NAME",
 		Short: "Show what a change did, or an object as it is or was",
-		Long: `Show what a change did: who made it, why, what became of it, and each object before and after. Or show an object as
-the ledger wants it, or with --at as it was after a change. Values of Secrets are never shown.`,
+		Long: `Show what a change did: who made it, why, what became of it, and each object before and after. Or show an
+object as the ledger wants it, or with --at as it was after a change. Values of Secrets are never shown.`,
 		Example: `  cardea ledger show 12
   cardea ledger show httproute shop/web --at 11`,
 		Args: cobra.RangeArgs(1, 2),
@@ -187,7 +187,8 @@ func (o *options) showChange(ctx context.Context, w io.Writer, l *opened, name s
 		fmt.Fprintf(w, "  %s\n", c.Message)
 	}
 	for i, e := range c.Edited {
-		fmt.Fprintf(w, "\n%s %s: generation %d, revision %d: %s\n", e.Did(), e.Key, e.Generation, e.Revision, progress[i].Stage)
+		fmt.Fprintf(w, "\n%s %s: generation %d, revision %d: %s\n", e.Did(), e.Key, e.Generation, e.Revision,
+			progress[i].Stage)
 		for _, words := range progress[i].Words {
 			fmt.Fprintf(w, "  %s\n", words)
 		}

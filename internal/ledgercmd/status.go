@@ -28,8 +28,8 @@ func (o *options) waitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "wait N",
 		Short: "Wait until a change is live in the proxies, or refused",
-		Long: `Wait until a change is live, which is: the proxies have acknowledged all of it. If a cluster or a proxy refuses it,
-its words are printed.
+		Long: `Wait until a change is live, which is: the proxies have acknowledged all of it. If a cluster or a proxy
+refuses it, its words are printed.
 
 Exit codes: 0 if it is live, or later changes took its place; 2 if it is refused; 1 if neither is so when the time is
 over.`,

@@ -49,7 +49,8 @@ func openLedger(ctx context.Context, o Options, w *world.World) (*ledgerSource, 
 	name := o.Ledger.Name
 	if name == "" {
 		if name, err = os.Hostname(); err != nil {
-			return nil, errors.Join(fmt.Errorf("find the host's name: %w; state another one with --ledger-name", err), db.Close())
+			err = fmt.Errorf("find the host's name: %w; state another one with --ledger-name", err)
+			return nil, errors.Join(err, db.Close())
 		}
 	}
 	if err := servedByProxies(ctx, db, target); err != nil {

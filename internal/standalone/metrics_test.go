@@ -18,7 +18,9 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	registry := prometheus.NewPedanticRegistry()
-	findings := admin.FindingMetrics(func() []admin.Finding { return allFindings(folder, w.Findings(), nowhere) })
+	findings := admin.FindingMetrics(func() []admin.Finding {
+		return allFindings(folder.Problems(), w.Findings(), nowhere)
+	})
 	behind := func() map[model.ObjectRef]map[resource.Proxy]int { return nil }
 	registry.MustRegister(admin.GraphMetrics(w.Graph), admin.ProxyMetrics(w.Graph, w.Feedback, behind), findings)
 	registry.MustRegister(&childMetrics{

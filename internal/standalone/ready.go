@@ -30,8 +30,8 @@ func (r *readiness) state() (bool, string) {
 	return why == "", why
 }
 
-// missing says why the first configuration is not live yet: the objects must have been read, and every Gateway's proxies
-// must have acknowledged a complete configuration, or serve what they read.
+// missing says why the first configuration is not live yet: the objects must have been read, and every Gateway's
+// proxies must have acknowledged a complete configuration, or serve what they read.
 func (r *readiness) missing() string {
 	if !r.objects.Loaded() {
 		if problems := r.objects.Problems(); len(problems) > 0 {

@@ -13,8 +13,8 @@ import (
 	"cardea.dev/cardea/internal/proxyfiles"
 )
 
-// Run serves a folder or a ledger until ctx is done: it reads and follows it, and keeps one proxy for each Gateway. When it
-// returns, every process that it started has ended. The error says what kept it from starting, or what failed.
+// Run serves a folder or a ledger until ctx is done: it reads and follows it, and keeps one proxy for each Gateway.
+// When it returns, every process that it started has ended. The error says what kept it from starting, or what failed.
 func Run(ctx context.Context, o Options) (err error) {
 	if o.Strict {
 		if err := readable(o); err != nil {
@@ -75,5 +75,6 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	journal := &journal{world: w, locate: objects.locate, log: o.logger()}
-	return parts.Run(ctx, objects.Run, objects.track(parts.XDS), socket.run, ready.follow, children.run, journal.run, identities)
+	return parts.Run(ctx, objects.Run, objects.track(parts.XDS), socket.run, ready.follow, children.run,
+		journal.run, identities)
 }

@@ -172,7 +172,8 @@ func (a *Admission) old(ctx context.Context, k ledger.Key) map[string]any {
 func (a *Admission) foreign(ctx context.Context, target ledger.Target, e ledger.Edit, object map[string]any) error {
 	switch {
 	case target.Server != ledger.Clusters:
-		err := invalid(e.Key, "kind", "Cardea does not read this kind, and target "+target.Name+" has no API server that would")
+		err := invalid(e.Key, "kind", "Cardea does not read this kind, and target "+target.Name+
+			" has no API server that would")
 		err.Fix = "put it into a target with clusters; `cardea get` lists the kinds that Cardea reads"
 		return err
 	case a.Foreign == nil:

@@ -1,11 +1,12 @@
-// Package closure finds what belongs to a Gateway among the objects of a ledger: the routes and ListenerSets that attach
-// to it, the backends and other objects that those name, and the policies that target any of them.
+// Package closure finds what belongs to a Gateway among the objects of a ledger: the routes and ListenerSets that
+// attach to it, the backends and other objects that those name, and the policies that target any of them.
 //
-// It reads references as they are written down, by the names of their fields (parentRefs, backendRefs, targetRefs, ...),
-// so that kinds of strangers count, too. Secrets and Namespaces belong to nobody here: they don't go back with a
+// It reads references as they are written down, by the names of their fields (parentRefs, backendRefs, targetRefs,
+// ...), so that kinds of strangers count, too. Secrets and Namespaces belong to nobody here: they don't go back with a
 // Gateway. Nor do GatewayClasses and ReferenceGrants, which others decide about.
 //
-// It must never know databases or schemas; all of it is a pure function but for reading the ledger. Start reading at Of.
+// It must never know databases or schemas; all of it is a pure function but for reading the ledger. Start reading at
+// Of.
 package closure
 
 import (

@@ -3,8 +3,8 @@
 //	Ledger --Head, Objects--> snapshot at N --+
 //	       --Watch----------> N+1, N+2, ... --+--> package schema --> package input, one batch for each change
 //
-// It owns how changes become edits of the graph: all of a change or nothing, in the order of numbers, each once. Objects
-// of one change need not wait for each other, as they do where they are written one by one (package arrival).
+// It owns how changes become edits of the graph: all of a change or nothing, in the order of numbers, each once.
+// Objects of one change need not wait for each other, as they do where they are written one by one (package arrival).
 //
 // An object that this program's schemas do not take, since another version took it, is a Problem: what served before
 // goes on, and what stands in for it closes what it protected. While the ledger can't be read, everything stays as it

@@ -164,9 +164,9 @@ func digest(d ledger.Draft, base map[ledger.Key]int64, clusters []ledger.Cluster
 // tries is how often a bound commit is tried while others commit.
 const tries = 3
 
-// Commit commits a draft if it does what a preview said: its digest is computed again, and the change is made only while
-// the ledger is as it was then. The error is Conflict if the outcome is another one by now, with the preview as it is
-// now, and NotAsked if a cluster could not be asked.
+// Commit commits a draft if it does what a preview said: its digest is computed again, and the change is made only
+// while the ledger is as it was then. The error is Conflict if the outcome is another one by now, with the preview as
+// it is now, and NotAsked if a cluster could not be asked.
 func (p *Previewer) Commit(ctx context.Context, d ledger.Draft, bound string) (ledger.Change, ledger.Preview, error) {
 	for try := 1; ; try++ {
 		now, err := p.Preview(ctx, d)
