@@ -15,12 +15,12 @@ import (
 // applying are the flags of the commands that make changes.
 type applying struct {
 	ledger.Draft
-	prune    bool
-	preview  bool
-	bound    string
-	wait     waiting
-	hold     string
-	contents bool
+	prune   bool
+	preview bool
+	bound   string
+	wait    waiting
+	hold    string
+	back    bool // undo if refused
 }
 
 func (o *options) applyCommand() *cobra.Command {
@@ -56,11 +56,12 @@ func (o *options) bindApplying(cmd *cobra.Command, a *applying) {
 	o.bindServer(cmd)
 	o.bindOutput(cmd)
 	f := cmd.Flags()
-	f.BoolVar(&a.preview, "preview", false, 
+	f.BoolVar(&a.preview, "preview", false,
 		"show what the change does in the proxies, and make it only if it still does that")
 	f.StringVar(&a.bound, "if-preview", "", "make the change only if it does what the preview of this digest said")
-	f.StringVar(&a.hold, "hold", "", 
+	f.StringVar(&a.hold, "hold", "",
 		"hold the objects, for this reason: who changes them afterwards has to state --release")
+	f.BoolVar(&a.back, "undo-if-refused", false, "wait, and undo the change if a cluster or the proxies refuse it")
 	a.wait.bind(cmd)
 }
 
@@ -144,7 +145,8 @@ func (o *options) commit(cmd *cobra.Command, l *opened, a *applying) error {
 	if err != nil {
 		return err
 	}
-	if o.output == "json" && !a.wait.on {
+	wait := a.wait.on || a.back
+	if o.output == "json" && !wait {
 		return printJSON(cmd.OutOrStdout(), change)
 	}
 	if o.output != "json" {
@@ -152,10 +154,36 @@ func (o *options) commit(cmd *cobra.Command, l *opened, a *applying) error {
 			return err
 		}
 	}
-	if !a.wait.on || change.Number == 0 {
+	if !wait || change.Number == 0 {
 		return nil
 	}
-	return o.waitFor(cmd, l, change, a.wait.timeout)
+	stage, err := o.waitFor(cmd, l, change, a.wait.timeout)
+	if stage == ledger.IsRefused && a.back {
+		return o.takeBack(cmd, l, a, change, err)
+	}
+	return err
+}
+
+// takeBack undoes a change that was refused, and waits for that. The error is that of the refusal.
+func (o *options) takeBack(cmd *cobra.Command, l *opened, a *applying, refused ledger.Change, why error) error {
+	draft, err := ledger.UndoOf(cmd.Context(), l.Ledger, refused.Number)
+	if err != nil {
+		return fmt.Errorf("change %d was refused and can't be undone: %w", refused.Number, err)
+	}
+	draft.Author, draft.Via = a.Author, a.Via
+	draft.Message = fmt.Sprintf("undo change %d, which was refused", refused.Number)
+	draft.Release, draft.Deletions = true, withCount(draft).Deletions
+	undo, err := l.Commit(cmd.Context(), draft)
+	if err != nil {
+		return fmt.Errorf("change %d was refused and can't be undone: %w", refused.Number, err)
+	}
+	if o.output != "json" {
+		fmt.Fprintf(cmd.OutOrStdout(), "change %d undoes it\n", undo.Number)
+	}
+	if _, err := o.waitFor(cmd, l, undo, a.wait.timeout); err != nil {
+		return err
+	}
+	return why
 }
 
 func (o *options) deleteCommand() *cobra.Command {

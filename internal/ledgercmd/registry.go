@@ -167,7 +167,7 @@ func (o *options) setClusterCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringToStringVar(&c.Labels, "labels", nil, "labels, by which targets choose clusters")
-	f.StringVar(&c.Kubeconfig, "kubeconfig", "", 
+	f.StringVar(&c.Kubeconfig, "kubeconfig", "",
 		"by which `cardea ledger serve` reaches it (default: its own worker asks)")
 	f.StringVar(&c.Context, "context", "", "of the kubeconfig")
 	f.StringVar(&c.Admin, "admin", "", "URL of its Cardea's admin API, which is asked for previews")

@@ -75,10 +75,11 @@ func printHistory(ctx context.Context, w io.Writer, l ledger.Ledger, page ledger
 		if err != nil {
 			return err
 		}
-		stage, _ := ledger.ProgressOf(c, statuses)
+		stage, progress := ledger.ProgressOf(c, statuses)
 		what := objectsOf(c)
 		if of != nil {
 			i := slices.IndexFunc(c.Edited, func(e ledger.Edited) bool { return e.Key == *of })
+			stage = progress[i].Stage
 			what = fmt.Sprintf("%s, generation %d, revision %d", c.Edited[i].Did(), c.Edited[i].Generation, c.Edited[i].Revision)
 		}
 		fmt.Fprintln(t, strings.Join([]string{fmt.Sprint(c.Number), at(c.At), c.Author, verbOf(c), what, string(stage),

@@ -45,7 +45,8 @@ over.`,
 				if err != nil {
 					return err
 				}
-				return o.waitFor(cmd, l, change, timeout)
+				_, err = o.waitFor(cmd, l, change, timeout)
+				return err
 			})
 		},
 	}
@@ -61,14 +62,15 @@ const (
 )
 
 // waitFor waits until a change is live or refused, and says so.
-func (o *options) waitFor(cmd *cobra.Command, l *opened, c ledger.Change, timeout time.Duration) error {
+func (o *options) waitFor(cmd *cobra.Command, l *opened, c ledger.Change, timeout time.Duration,
+) (ledger.Stage, error) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 	defer cancel()
 	stage, progress := ledger.Committed, []ledger.Progress(nil)
 	for pause := firstLook; ; pause = min(2*pause, lastLook) {
 		statuses, err := l.Status(ctx, ledger.StatusQuery{Change: c.Number, Limit: max(1, len(c.Edited))})
 		if err != nil && ctx.Err() == nil {
-			return err
+			return stage, err
 		}
 		if err == nil {
 			stage, progress = ledger.ProgressOf(c, statuses)
@@ -81,7 +83,7 @@ func (o *options) waitFor(cmd *cobra.Command, l *opened, c ledger.Change, timeou
 		case <-time.After(pause):
 		}
 	}
-	return o.tell(cmd, c, stage, progress, timeout)
+	return stage, o.tell(cmd, c, stage, progress, timeout)
 }
 
 // tell says how far a change got, with the exit codes of wait.
