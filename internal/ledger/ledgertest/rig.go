@@ -22,8 +22,8 @@ type rig struct {
 }
 
 func key(name string) ledger.Key {
-	return ledger.Key{Target: ledger.DefaultTarget, Group: "gateway.networking.k8s.io", Kind: "HTTPRoute", Namespace: "shop",
-		Name: name}
+	return ledger.Key{Target: ledger.DefaultTarget, Group: "gateway.networking.k8s.io", Kind: "HTTPRoute",
+		Namespace: "shop", Name: name}
 }
 
 func secretKey(name string) ledger.Key {
@@ -124,8 +124,8 @@ func (r rig) was(k ledger.Key, at, generation, revision int64, version string) l
 	r.t.Helper()
 	o := r.object(k, at)
 	if o.Generation != generation || o.Revision != revision {
-		r.t.Fatalf("%s at change %d has generation %d, revision %d, want %d, %d", k, at, o.Generation, o.Revision, generation,
-			revision)
+		r.t.Fatalf("%s at change %d has generation %d, revision %d, want %d, %d", k, at, o.Generation, o.Revision,
+			generation, revision)
 	}
 	if want := content(k, version); version != "" && !sameJSON(o.Content, want) {
 		r.t.Fatalf("%s at change %d is %s, want %s", k, at, o.Content, want)

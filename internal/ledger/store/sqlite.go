@@ -28,7 +28,8 @@ func (s *Store) connectFile(path string) error {
 		return fmt.Errorf("open ledger: %w", err)
 	}
 	s.url = path
-	// SQLite gives a new file the permissions of the umask, and its -wal file those of the file. Nobody else is to read it.
+	// SQLite gives a new file the permissions of the umask, and its -wal file those of the file. Nobody else is to read
+	// it.
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return &ledger.Error{Code: ledger.Unavailable, Object: path, Message: "the file can't be opened: " + err.Error(),

@@ -6,6 +6,7 @@ import (
 
 	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/ledger/ledgertest"
+	"cardea.dev/cardea/internal/ledger/postgrestest"
 )
 
 // TestFile runs the contract on a file.
@@ -31,3 +32,10 @@ func open(t *testing.T, c Config) *Store {
 	})
 	return s
 }
+
+// TestPostgres runs the contract on PostgreSQL.
+func TestPostgres(t *testing.T) {
+	ledgertest.Test(t, func(t *testing.T) ledger.Ledger { return open(t, Config{URL: postgrestest.New(t)}) })
+}
+
+func TestMain(m *testing.M) { postgrestest.Main(m) }
