@@ -250,3 +250,13 @@ func (r rig) status(k ledger.Key) ledger.Status {
 	}
 	return list[0]
 }
+
+// until waits for a condition.
+func (r rig) until(what string, is func() bool) {
+	r.t.Helper()
+	for end := time.Now().Add(patience); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			r.t.Fatalf("not after %s: %s", patience, what)
+		}
+	}
+}

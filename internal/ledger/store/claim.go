@@ -108,7 +108,7 @@ func (c *claimer) take(t tx) error {
 		}
 		// All of the window may wait for lower ranks: then look further.
 		var due int
-		err = t.row(`SELECT count(*) FROM (SELECT 1 FROM work WHERE cluster = $1 AND due <= $2 LIMIT $3) AS some`,
+		err = t.row(`SELECT count(*) FROM (SELECT 1 FROM work WHERE cluster = $1 AND due <= $2 LIMIT $3) AS d`,
 			c.q.Cluster, c.now, window).Scan(&due)
 		if err != nil || due < window {
 			return err
