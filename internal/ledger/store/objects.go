@@ -23,7 +23,8 @@ func pageSize(limit int) int {
 }
 
 // generationAt joins g, the generation that an object o had after change $1.
-const generationAt = `JOIN generations g ON g.object = o.id AND g.generation = CASE WHEN o.change <= $1 THEN o.generation
+const generationAt = `JOIN generations g ON g.object = o.id AND g.generation = CASE
+	WHEN o.change <= $1 THEN o.generation
 	ELSE (SELECT max(x.generation) FROM generations x WHERE x.object = o.id AND x.change <= $1) END
 	LEFT JOIN changes c ON c.number = g.change LEFT JOIN contents k ON k.hash = g.hash AND g.hash <> ''`
 
