@@ -135,6 +135,7 @@ func claimStatement(d *dialect) string {
 
 // giveUp makes claims that were never answered a permanent failure.
 func (c *claimer) giveUp(t tx) error {
+	// The plus keeps SQLite from the index of what is due, which has every row when much is: few are silent.
 	type dead struct {
 		object     string
 		generation int64
@@ -146,7 +147,7 @@ func (c *claimer) giveUp(t tx) error {
 		list = append(list, d)
 		return err
 	}, `UPDATE work SET failed = failed + 1, silent = 0, lease = NULL, due = $3
-		WHERE cluster = $1 AND silent >= 3 AND due <= $2 RETURNING object, generation`,
+		WHERE cluster = $1 AND silent >= 3 AND +due <= $2 RETURNING object, generation`,
 		c.q.Cluster, c.now, c.now+deadAfter.Microseconds())
 	for _, d := range list {
 		if err == nil {

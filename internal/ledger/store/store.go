@@ -44,6 +44,7 @@ type Store struct {
 	close   context.CancelFunc
 
 	registry registryCache // targets and clusters
+	counts   counts
 }
 
 var _ ledger.Ledger = (*Store)(nil)

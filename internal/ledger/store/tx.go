@@ -17,6 +17,7 @@ type tx struct {
 	ctx     context.Context
 	sql     *sql.Tx
 	dialect *dialect
+	counts  *counts
 }
 
 // errUnknown says that the connection ended after COMMIT was sent: nobody knows whether it was done.
@@ -35,7 +36,7 @@ func (s *Store) change(ctx context.Context, do func(tx) error) error {
 	if err != nil {
 		return explain(err)
 	}
-	if err := do(tx{ctx, t, s.dialect}); err != nil {
+	if err := do(s.begun(ctx, t)); err != nil {
 		_ = t.Rollback() // it is over either way
 		return explain(err)
 	}
@@ -62,30 +63,43 @@ func (s *Store) view(ctx context.Context, do func(tx) error) error {
 		return explain(err)
 	}
 	defer func() { _ = t.Rollback() }() // nothing was written
-	return explain(do(tx{ctx, t, s.dialect}))
+	return explain(do(s.begun(ctx, t)))
+}
+
+// begun is a transaction that was begun.
+func (s *Store) begun(ctx context.Context, t *sql.Tx) tx {
+	s.counts.transactions.Add(1)
+	return tx{ctx, t, s.dialect, &s.counts}
 }
 
 // exec runs a statement, and answers how many rows it wrote.
 func (t tx) exec(statement string, args ...any) (int64, error) {
+	t.counts.statements.Add(1)
 	r, err := t.sql.ExecContext(t.ctx, t.dialect.text(statement), args...)
 	if err != nil {
 		return 0, fmt.Errorf("%w (%.60s)", err, statement)
 	}
-	return r.RowsAffected()
+	n, err := r.RowsAffected()
+	t.counts.written.Add(n)
+	return n, err
 }
 
 // row reads one row; sql.ErrNoRows if there is none.
 func (t tx) row(statement string, args ...any) *sql.Row {
+	t.counts.statements.Add(1)
+	t.counts.read.Add(1)
 	return t.sql.QueryRowContext(t.ctx, t.dialect.text(statement), args...)
 }
 
 // each reads rows.
 func (t tx) each(scan func(*sql.Rows) error, statement string, args ...any) error {
+	t.counts.statements.Add(1)
 	rows, err := t.sql.QueryContext(t.ctx, t.dialect.text(statement), args...)
 	if err != nil {
 		return fmt.Errorf("%w (%.60s)", err, statement)
 	}
 	for rows.Next() {
+		t.counts.read.Add(1)
 		if err := scan(rows); err != nil {
 			return errors.Join(err, rows.Close())
 		}
