@@ -29,7 +29,7 @@ var towers = map[string][]string{
 	"dialects": {"internal/envoystatic", "internal/envoy", "internal/simulate", "internal/slots"},
 	"edges": {"internal/ledger/feed", "internal/ledger/admit", "internal/ledger/store",
 		"internal/kube", "internal/files", "internal/arrival", "internal/implied", "internal/fetch",
-		"internal/schema", "internal/xds", "internal/proxyfiles", "internal/process",
+		"internal/memory", "internal/schema", "internal/xds", "internal/proxyfiles", "internal/process",
 		"internal/workload", "internal/identity", "internal/certs",
 		"internal/status", "internal/deploy",
 		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services",
