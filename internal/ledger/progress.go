@@ -56,7 +56,7 @@ func (s Status) Progress(generation int64) Progress {
 		p.Stage = IsRefused
 	case live && applied:
 		p.Stage = IsLive
-	case s.Server == Clusters && applied && (s.Deleted || !s.Awaited):
+	case s.Server == Clusters && applied && s.Deleted:
 		p.Stage = IsLive
 	case s.Server == Clusters && applied:
 		p.Stage = IsApplied

@@ -138,8 +138,6 @@ type Status struct {
 	Live       []Live      `json:"live,omitempty"`     // the newest of each Gateway
 	Server     Server      `json:"server"`             // of its target
 	Attempts   []Attempt   `json:"attempts,omitempty"` // of this generation that failed or were refused
-	// Awaited: in clusters, the object is of a kind that proxies acknowledge: until they do, it is not live.
-	Awaited bool `json:"awaited,omitempty"`
 }
 
 // Attempt is a try to apply a generation that failed, or an answer of proxies that refused it.
