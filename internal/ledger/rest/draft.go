@@ -39,7 +39,7 @@ func edit(named ledger.Key, sent ledger.Content) (ledger.Edit, error) {
 				"make them agree")
 		}
 	}
-	return ledger.Edit{Key: key, Content: content}, unredacted(key, content)
+	return ledger.Edit{Key: key, Content: content}, Unredacted(key, content)
 }
 
 // draftOf is the draft that a body states. The author is whoever sends it, whatever it says. It is a pure function.

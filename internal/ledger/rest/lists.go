@@ -77,7 +77,7 @@ func (s *server) queryObjects(ctx context.Context, in *struct {
 			Fix: "ask several times"}
 	}
 	list, err := s.Ledger.Objects(ctx, ledger.ObjectsQuery{Target: b.Target, Group: b.Group, Kind: b.Kind,
-		Namespace: b.Namespace, Keys: b.Keys, At: b.At, Limit: b.Limit, After: b.After, Contents: b.Contents,
+		Namespace: b.Namespace, ID: b.ID, Keys: b.Keys, At: b.At, Limit: b.Limit, After: b.After, Contents: b.Contents,
 		Deleted: b.Deleted})
 	if err != nil {
 		return nil, err

@@ -55,8 +55,8 @@ func (s *server) digest(k ledger.Key, field, name string, value any) string {
 	return "sha256:" + hex.EncodeToString(mac.Sum(nil)[:16])
 }
 
-// unredacted refuses a Secret that has digests in place of values: somebody read it and sent back what was shown.
-func unredacted(k ledger.Key, c ledger.Content) error {
+// Unredacted refuses a Secret that has digests in place of values: somebody read it and sent back what was shown.
+func Unredacted(k ledger.Key, c ledger.Content) error {
 	if !k.IsSecret() || len(c) == 0 {
 		return nil
 	}

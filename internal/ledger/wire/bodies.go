@@ -66,6 +66,7 @@ type ObjectsQuery struct {
 	Group     string       `json:"group,omitempty"`
 	Kind      string       `json:"kind,omitempty"`
 	Namespace string       `json:"namespace,omitempty"`
+	ID        string       `json:"id,omitempty"`
 	Keys      []ledger.Key `json:"keys,omitempty"`
 	At        int64        `json:"at,omitempty" minimum:"0"`
 	Limit     int          `json:"limit,omitempty" minimum:"0"`
