@@ -64,12 +64,15 @@ func (s *server) get(r *http.Request, who ledger.Caller) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	out := resourceOf(o)
+	out, there := resourceOf(o), !o.IsDeleted()
 	for _, status := range list {
 		out.addStatus(status)
+		for _, c := range status.Clusters {
+			there = there || c.Applied != nil || !c.Due.IsZero()
+		}
 	}
-	if o.IsDeleted() && out.Status != "deleting" && out.Status != "error" {
-		return 0, nil, notFound(o.ID) // it is gone everywhere; its history is kept
+	if !there {
+		return 0, nil, notFound(o.ID) // its history is kept
 	}
 	return http.StatusOK, out, nil
 }

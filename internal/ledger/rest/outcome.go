@@ -49,6 +49,7 @@ func outcome(c ledger.Change, list []ledger.Status, targets map[string]ledger.Ta
 			switch {
 			case a != nil && a.Code != "":
 				failed = e.Key.String() + " in " + in.Cluster + ": " + a.Message
+			case s.Deleted && a == nil && in.Due.IsZero(): // it is gone
 			case (a == nil || a.Generation < e.Generation) && waits == "":
 				waits = e.Key.String() + " waits for cluster " + in.Cluster
 			}
