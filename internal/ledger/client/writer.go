@@ -34,11 +34,11 @@ func (c *Client) body(d ledger.Draft) wire.Draft {
 	return b
 }
 
-func holdOf(h *ledger.Hold) *wire.Hold {
+func holdOf(h *ledger.Hold) *wire.HoldBody {
 	if h == nil {
 		return nil
 	}
-	return &wire.Hold{Why: h.Why, Until: h.Until}
+	return &wire.HoldBody{Why: h.Why, Until: h.Until}
 }
 
 // Preview asks what a draft would do in the proxies.

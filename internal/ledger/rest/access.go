@@ -177,7 +177,7 @@ func (s *server) listDenials(ctx context.Context, in *struct {
 	return out, err
 }
 
-func (s *server) postDenial(ctx context.Context, in *struct{ Body wire.Denial }) (*none, error) {
+func (s *server) postDenial(ctx context.Context, in *struct{ Body wire.DenialBody }) (*none, error) {
 	if err := s.admin(ctx); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -69,10 +70,10 @@ func handle[I, O any](s *server, api huma.API, op huma.Operation,
 		Content: map[string]*huma.MediaType{wire.ProblemType: {Schema: problem}}}
 	huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
 		out, err := handler(ctx, in)
-		if err != nil {
-			return nil, s.problem(ctx, err)
+		if _, same := errors.AsType[notModified](err); same || err == nil {
+			return out, err
 		}
-		return out, nil
+		return nil, s.problem(ctx, err)
 	})
 }
 

@@ -37,18 +37,14 @@ func (s *server) undo(ctx context.Context, in *struct {
 			return nil, err
 		}
 	}
-	d, stands := ledger.UndoOf(ctx, s.Ledger, in.Number)
-	if stands != nil && (in.Request == "" || ledger.CodeOf(stands) != ledger.Conflict) {
-		return nil, stands
+	if out, ok, err := s.repeated(ctx, in.Request, backTo(ledger.Undo, in.Number)); ok || err != nil {
+		return out, err
 	}
-	if stands != nil { // unless this is a repeat, and its own first change was undone or edited since
-		d = ledger.Draft{Verb: ledger.Undo, Of: in.Number}
+	d, err := ledger.UndoOf(ctx, s.Ledger, in.Number)
+	if err != nil {
+		return nil, err
 	}
-	out, err := s.commitBack(ctx, d, in.Request, in.Body.Message, in.Body.Release, in.Body.DryRun, nil)
-	if err == nil && stands != nil && !out.Body.Repeated {
-		return nil, stands
-	}
-	return out, err
+	return s.commitBack(ctx, d, in.Request, in.Body.Message, in.Body.Release, in.Body.DryRun, nil)
 }
 
 func (s *server) rollback(ctx context.Context, in *struct {
@@ -68,6 +64,9 @@ func (s *server) rollback(ctx context.Context, in *struct {
 	}
 	if err := s.may(ctx, ledger.MayRollback, gateway); err != nil {
 		return nil, err
+	}
+	if out, ok, err := s.repeated(ctx, in.Request, backTo(ledger.Rollback, b.To)); ok || err != nil {
+		return out, err
 	}
 	keys, err := s.closure(ctx, gateway, b.To)
 	if err != nil {
@@ -150,6 +149,9 @@ func (s *server) commitBack(ctx context.Context, d ledger.Draft, request, messag
 	}
 	if err := s.mayDraft(ctx, d, true); err != nil {
 		return nil, err
+	}
+	if len(d.Edits) == 0 { // all is as it was already
+		return changed(ledger.Change{Author: askedOf(ctx).caller.Subject, Verb: d.Verb, Of: d.Of}), nil
 	}
 	c, err := s.commit(ctx, d, "")
 	if err != nil {

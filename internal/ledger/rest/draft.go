@@ -85,7 +85,7 @@ func draftOf(body wire.Draft, author, agent, request string) (ledger.Draft, erro
 	return d, nil
 }
 
-func holdOf(h *wire.Hold, by string) *ledger.Hold {
+func holdOf(h *wire.HoldBody, by string) *ledger.Hold {
 	if h == nil {
 		return nil
 	}

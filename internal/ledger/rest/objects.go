@@ -151,6 +151,11 @@ func (s *server) writeObject(ctx context.Context, in Written,
 	if err := s.may(ctx, p, key); err != nil {
 		return nil, err
 	}
+	if computed := in.IfMatch == "*" || strings.HasPrefix(askedOf(ctx).name, http.MethodPatch); computed {
+		if out, ok, err := s.repeated(ctx, in.Request, only(key)); ok || err != nil {
+			return out, err
+		}
+	}
 	now, err := s.Ledger.Object(ctx, key, 0)
 	if err != nil && ledger.CodeOf(err) != ledger.NotFound {
 		return nil, err
@@ -160,7 +165,7 @@ func (s *server) writeObject(ctx context.Context, in Written,
 		d.Verb = ledger.Delete
 	}
 	e, err := make(now)
-	if err != nil && (in.Request == "" || ledger.CodeOf(err) != ledger.NotFound) {
+	if err != nil {
 		return nil, err
 	}
 	e.Key = key

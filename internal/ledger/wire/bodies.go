@@ -16,7 +16,7 @@ type Draft struct {
 	Of        int64       `json:"of,omitempty" minimum:"0" doc:"The change that undo and rollback are about"`
 	Head      int64       `json:"head,omitempty" minimum:"0" doc:"Refuse it if another change is the newest"`
 	Release   bool        `json:"release,omitempty" doc:"End holds of the edited objects"`
-	Hold      *Hold       `json:"hold,omitempty" doc:"Hold the edited objects from then on"`
+	Hold      *HoldBody   `json:"hold,omitempty" doc:"Hold the edited objects from then on"`
 	DryRun    bool        `json:"dryRun,omitempty" doc:"Write nothing; answer the change that it would be"`
 	IfPreview string      `json:"ifPreview,omitempty" doc:"The digest of the preview that the change must still have"`
 }
@@ -34,8 +34,8 @@ type Edit struct {
 	Expect    *int64         `json:"expect,omitempty" minimum:"0" doc:"The generation it must have; 0: it must not be"`
 }
 
-// Hold is a hold as its owner states it: who it is, the server knows.
-type Hold struct {
+// HoldBody is a hold as its owner states it: who it is, the server knows.
+type HoldBody struct {
 	Why   string    `json:"why,omitempty"`
 	Until time.Time `json:"until,omitzero"`
 }
@@ -97,13 +97,13 @@ type UndoBody struct {
 
 // RollbackBody is the body of POST /gateways/{namespace}/{name}/rollback.
 type RollbackBody struct {
-	To      int64  `json:"to" minimum:"1" doc:"The change after which all was as it is to be"`
-	Target  string `json:"target,omitempty" doc:"Else \"default\""`
-	Message string `json:"message,omitempty" maxLength:"4096"`
-	Hold    *Hold  `json:"hold,omitempty" doc:"Hold the objects from then on, against pipelines"`
-	Release bool   `json:"release,omitempty"`
-	DryRun  bool   `json:"dryRun,omitempty"`
-	Shared  bool   `json:"shared,omitempty" doc:"Also objects that other Gateways use"`
+	To      int64     `json:"to" minimum:"1" doc:"The change after which all was as it is to be"`
+	Target  string    `json:"target,omitempty" doc:"Else \"default\""`
+	Message string    `json:"message,omitempty" maxLength:"4096"`
+	Hold    *HoldBody `json:"hold,omitempty" doc:"Hold the objects from then on, against pipelines"`
+	Release bool      `json:"release,omitempty"`
+	DryRun  bool      `json:"dryRun,omitempty"`
+	Shared  bool      `json:"shared,omitempty" doc:"Also objects that other Gateways use"`
 }
 
 // Preview is what a draft would do in the proxies.
@@ -182,8 +182,8 @@ type TokenBody struct {
 	Hash string `json:"hash,omitempty" pattern:"^[0-9a-f]{64}$"`
 }
 
-// Denial is the body of POST /denials.
-type Denial struct {
+// DenialBody is the body of POST /denials.
+type DenialBody struct {
 	Subject    string            `json:"subject"`
 	Permission ledger.Permission `json:"permission"`
 	Object     string            `json:"object,omitempty"`
