@@ -33,8 +33,8 @@ var accesses = map[string]func(rig){
 		r.code(r.DeleteToken(r.ctx, "ci", "alice"), ledger.NotFound)
 	},
 	"grants are kept": func(r rig) {
-		g := ledger.Grant{Name: "writers", Subjects: []string{"group:shop"}, Permissions: []ledger.Permission{ledger.MayWrite},
-			Namespaces: []string{"shop"}}
+		g := ledger.Grant{Name: "writers", Subjects: []string{"group:shop"}, Namespaces: []string{"shop"},
+			Permissions: []ledger.Permission{ledger.MayWrite}}
 		r.ok(r.SetGrant(r.ctx, g, "alice"))
 		list, err := r.Grants(r.ctx)
 		r.ok(err)

@@ -43,10 +43,13 @@ var models = map[string]func(rig){
 		for range steps {
 			m.step()
 		}
-		until <- int64(len(m.past))
-		r.must(put(key("last"), fmt.Sprint(seed))) // has the watcher look once more
+		until <- int64(len(m.past)) + 1
+		r.must(put(key("last"), fmt.Sprint(seed)))
 		watcher.Wait()
-		for i, c := range watched[:min(len(watched), len(m.past))] {
+		if len(watched) != len(m.past)+1 {
+			r.t.Fatalf("the watch has %d changes, want %d", len(watched), len(m.past)+1)
+		}
+		for i, c := range watched[:len(m.past)] {
 			r.same(c, m.past[i].change)
 		}
 		m.check()

@@ -146,8 +146,8 @@ var reads = map[string]func(rig){
 		r.ok(err)
 		rest, err := r.History(r.ctx, key("web"), ledger.Page{Limit: 10, After: page[len(page)-1].Generation})
 		r.ok(err)
-		if all := append(page, rest...); len(page) != 3 || len(all) != 7 || all[0].Generation != 7 || all[6].Generation != 1 ||
-			all[6].Author != "alice" || all[6].Content != nil {
+		if all := append(page, rest...); len(page) != 3 || len(all) != 7 || all[0].Generation != 7 ||
+			all[6].Generation != 1 || all[6].Author != "alice" || all[6].Content != nil {
 			r.t.Fatalf("the history is %+v", all)
 		}
 	},

@@ -47,11 +47,12 @@ var works = map[string]func(rig){
 			edits = append(edits, put(in("apps", "HTTPRoute", fmt.Sprint("web-", i)), "v1"))
 		}
 		r.must(edits...)
-		if c := r.claimed(ledger.ClaimQuery{Cluster: "east", Max: 1, Lease: time.Minute}); len(c) != 1 || c[0].Kind != "Service" {
+		first := ledger.ClaimQuery{Cluster: "east", Max: 1, Lease: time.Minute}
+		if c := r.claimed(first); len(c) != 1 || c[0].Kind != "Service" {
 			r.t.Fatalf("due are %+v", c)
 		}
 		r.must(put(in("apps", "HTTPRoute", "other"), "v1"))
-		if c := r.claimed(ledger.ClaimQuery{Cluster: "east", Max: 1, Lease: time.Minute}); len(c) != 1 || c[0].Name != "other" {
+		if c := r.claimed(first); len(c) != 1 || c[0].Name != "other" {
 			r.t.Fatalf("due are %+v", c)
 		}
 	},

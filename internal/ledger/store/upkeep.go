@@ -20,8 +20,8 @@ const (
 	upkeepEvery = time.Hour
 )
 
-// Run keeps the database small and quick, until ctx ends: it compacts and seals anew every hour. One process of a ledger
-// should; several do no harm.
+// Run keeps the database small and quick, until ctx ends: it compacts and seals anew every hour. One process of a
+// ledger should; several do no harm.
 func (s *Store) Run(ctx context.Context, k Keep) error {
 	for pause(ctx, upkeepFirst); ctx.Err() == nil; pause(ctx, upkeepEvery) {
 		err := errors.Join(s.Compact(ctx, k), s.Reseal(ctx), s.analyse(ctx))
@@ -136,8 +136,8 @@ func (s *Store) backupInto(ctx context.Context, path string) error {
 	return errors.Join(err, db.Close())
 }
 
-// NewEpoch says that the ledger was restored from a backup: who has seen numbers above its newest one, or follows it, has
-// to read everything again.
+// NewEpoch says that the ledger was restored from a backup: who has seen numbers above its newest one, or follows it,
+// has to read everything again.
 func (s *Store) NewEpoch(ctx context.Context) error {
 	return s.change(ctx, func(t tx) error {
 		if _, err := readHead(t, true); err != nil {
