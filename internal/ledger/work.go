@@ -147,17 +147,7 @@ type Status struct {
 	Clusters   []InCluster `json:"clusters,omitempty"` // of a target with clusters: each that serves it
 	Live       []Live      `json:"live,omitempty"`     // the newest of each Gateway
 	Server     Server      `json:"server"`             // of its target
-	Attempts   []Attempt   `json:"attempts,omitempty"` // of this generation that failed or were refused
-}
-
-// Attempt is a try to apply a generation that failed, or an answer of proxies that refused it.
-type Attempt struct {
-	Cluster string    `json:"cluster"`
-	Gateway string    `json:"gateway,omitempty"` // whose proxies refused it; "": the cluster did
-	Code    string    `json:"code,omitempty"`
-	Message string    `json:"message"`
-	Times   int       `json:"times"`
-	At      time.Time `json:"at"` // the last of them
+	Failures   []Failed    `json:"failures,omitempty"` // what went wrong with this generation, the newest last
 }
 
 // InCluster is what became of an object in one cluster.
