@@ -26,7 +26,7 @@ var towers = map[string][]string{
 	"meaning": {"internal/gateway", "internal/policy", "internal/budget", "internal/conditions",
 		"internal/resolve"},
 	"dialects": {"internal/envoystatic", "internal/envoy", "internal/simulate", "internal/slots"},
-	"edges": {"internal/kube", "internal/files", "internal/arrival", "internal/fetch",
+	"edges": {"internal/kube", "internal/files", "internal/arrival", "internal/fetch", "internal/ledger/store",
 		"internal/schema", "internal/xds", "internal/proxyfiles", "internal/process",
 		"internal/workload", "internal/identity", "internal/certs",
 		"internal/status", "internal/deploy",
@@ -36,7 +36,7 @@ var towers = map[string][]string{
 	"ground": {"internal/policykind", "internal/merge", "internal/dialect", "internal/plan", "internal/kinds",
 		"internal/input", "extend", "internal/request",
 		"internal/resource", "internal/kind", "internal/flow", "internal/model", "api/v1alpha1", "api/agentic/v0alpha0",
-		"internal/ledger", "internal/testcert", "internal/figures", "examples/calls"},
+		"internal/ledger/ledgertest", "internal/ledger", "internal/testcert", "internal/figures", "examples/calls"},
 }
 
 // apart are programs and tools, which nothing imports: they may use what they like.
@@ -74,7 +74,7 @@ var libraries = map[string][]string{
 	"k8s.io/apiserver":               {"internal/schema"},
 	"k8s.io/kube-openapi":            {"internal/merge"},
 	"sigs.k8s.io/structured-merge-":  {"internal/merge"},
-	"github.com/fsnotify/":           {"internal/files"},
+	"github.com/fsnotify/":           {"internal/files", "internal/ledger/store"},
 	"github.com/spf13/":              {"cmd/cardea", "internal/cli"},
 	"github.com/prometheus/": {
 		"internal/xds", "internal/proxyfiles", "internal/kube", "internal/certs", "internal/identity", "internal/status",

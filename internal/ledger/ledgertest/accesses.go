@@ -1,0 +1,3 @@
+package ledgertest
+
+var accesses = map[string]func(rig){}

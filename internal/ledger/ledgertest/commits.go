@@ -1,0 +1,3 @@
+package ledgertest
+
+var commits = map[string]func(rig){}

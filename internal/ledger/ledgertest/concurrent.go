@@ -1,0 +1,3 @@
+package ledgertest
+
+var concurrent = map[string]func(rig){}

@@ -1,0 +1,3 @@
+package ledgertest
+
+var models = map[string]func(rig){}

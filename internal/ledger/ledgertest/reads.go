@@ -1,0 +1,3 @@
+package ledgertest
+
+var reads = map[string]func(rig){}

@@ -1,0 +1,3 @@
+package ledgertest
+
+var registries = map[string]func(rig){}

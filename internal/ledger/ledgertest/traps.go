@@ -1,0 +1,3 @@
+package ledgertest
+
+var traps = map[string]func(rig){}

@@ -1,0 +1,3 @@
+package ledgertest
+
+var works = map[string]func(rig){}

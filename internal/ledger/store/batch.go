@@ -1,0 +1,187 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"cardea.dev/cardea/internal/ledger"
+)
+
+// batch is the transaction of some drafts. A draft that is refused changes nothing, and the others go on.
+type batch struct {
+	store  *Store
+	drafts []prepared
+	dry    bool // nothing is written, nothing is locked
+
+	answers []answer // of drafts
+	made    []made
+	reg     *registry
+	now     int64
+}
+
+// made is a change of the batch.
+type made struct {
+	ledger.Writes
+	request, draft string
+}
+
+func (b *batch) wrote() bool { return len(b.made) > 0 }
+
+// run resolves the drafts and writes what they come to.
+func (b *batch) run(t tx) error {
+	b.answers, b.made = make([]answer, len(b.drafts)), nil
+	h, err := readHead(t, !b.dry)
+	if err != nil {
+		return err
+	}
+	if b.reg, err = b.store.registry.at(t, h.registry); err != nil {
+		return err
+	}
+	b.now = max(h.now, h.at) // a clock that is set back does not reorder history
+	state := &ledger.State{Head: h.change, Digest: h.digest, Now: fromMicros(b.now), NewID: newID}
+	if state.Objects, err = b.standings(t); err != nil {
+		return err
+	}
+	known, err := b.requests(t)
+	if err != nil {
+		return err
+	}
+	var empty []made // requests that changed nothing
+	for i, p := range b.drafts {
+		if again, ok := known[requestKey{p.draft.Author, p.draft.Request}]; ok && p.draft.Request != "" {
+			b.answers[i], err = b.repeat(t, p, again)
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if err := b.checkTargets(p); err != nil {
+			b.answers[i].err = err
+			continue
+		}
+		w, err := ledger.Resolve(state, p.draft, p.edits)
+		b.answers[i] = answer{w.Change, err}
+		if err != nil || b.dry {
+			continue
+		}
+		m := made{Writes: w, request: p.draft.Request, draft: p.hash}
+		if w.Change.Number != 0 {
+			b.made = append(b.made, m)
+		} else if m.request != "" {
+			empty = append(empty, m)
+		}
+		if m.request != "" {
+			known[requestKey{p.draft.Author, m.request}] = earlier{m.draft, w.Change.Number, &b.answers[i].change}
+		}
+	}
+	failpoint("before-write")
+	return b.write(t, empty)
+}
+
+// checkTargets refuses a draft with objects of targets that are not there.
+func (b *batch) checkTargets(p prepared) error {
+	for _, e := range p.edits {
+		if _, ok := b.reg.targets[e.Target]; !ok {
+			return refuse(ledger.NotFound, e.Key, "there is no target "+e.Target,
+				"make it first, or name one of: "+strings.Join(b.reg.names, ", "))
+		}
+	}
+	return nil
+}
+
+// newID makes the id of an object.
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
+
+type requestKey struct{ author, request string }
+
+// earlier is what a request made the first time.
+type earlier struct {
+	draft  string // its hash
+	number int64
+	change *ledger.Change // nil: it is in the database
+}
+
+// requests finds those of the drafts' requests that were made before.
+func (b *batch) requests(t tx) (map[requestKey]earlier, error) {
+	known := map[requestKey]earlier{}
+	var asked table
+	for _, p := range b.drafts {
+		if p.draft.Request != "" {
+			asked = append(asked, []any{p.draft.Author, p.draft.Request})
+		}
+	}
+	if len(asked) == 0 {
+		return known, nil
+	}
+	return known, t.each(func(rows *sql.Rows) error {
+		var k requestKey
+		var e earlier
+		err := rows.Scan(&k.author, &k.request, &e.draft, &e.number)
+		known[k] = e
+		return err
+	}, `SELECT q.author, q.request, q.draft, q.change FROM {rows $1}
+		JOIN requests q ON q.author = r.value->>0 AND q.request = r.value->>1`, asked.json())
+}
+
+// repeat answers a request that was made before. An error of the second kind is the database's.
+func (b *batch) repeat(t tx, p prepared, e earlier) (answer, error) {
+	if e.draft != p.hash {
+		return answer{err: &ledger.Error{Code: ledger.Conflict, Field: "request",
+			Message: fmt.Sprintf("the key %q was used before, for another change (%d)", p.draft.Request, e.number),
+			Fix:     "use a new key for each change"}}, nil
+	}
+	var a answer
+	switch {
+	case e.change != nil:
+		a.change = *e.change
+	case e.number == 0:
+		a.change = ledger.Change{At: fromMicros(b.now), Author: p.draft.Author, Via: p.draft.Via, Message: p.draft.Message,
+			Verb: p.draft.Verb}
+		for _, e := range p.edits {
+			a.change.Unchanged = append(a.change.Unchanged, e.Key)
+		}
+	default:
+		a.change, a.err = readChange(t, e.number)
+		if a.err != nil && ledger.CodeOf(a.err) == "" {
+			return a, a.err
+		}
+	}
+	a.change.Repeated = a.err == nil
+	return a, nil
+}
+
+// wasKept tells whether the batch is in the database, after its connection ended.
+func (b *batch) wasKept(ctx context.Context) (kept bool, err error) {
+	if !b.wrote() {
+		return false, nil
+	}
+	first := b.made[0].Change
+	for end := time.Now().Add(patience); ; {
+		err = b.store.change(ctx, func(t tx) error {
+			if _, err := readHead(t, true); err != nil {
+				return err
+			}
+			var digest string
+			err := t.row(`SELECT digest FROM changes WHERE number = $1`, first.Number).Scan(&digest)
+			if errors.Is(err, sql.ErrNoRows) {
+				err = nil
+			}
+			kept = digest == first.Digest
+			return err
+		})
+		if err == nil || time.Now().After(end) {
+			return kept, err
+		}
+		select {
+		case <-b.store.closing.Done():
+			return false, err
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+
+	"cardea.dev/cardea/internal/ledger"
+)
+
+const changeColumns = `c.number, c.at, c.author, c.via, c.message, c.verb, c.about, c.digest`
+
+func scanChange(rows *sql.Rows) (c ledger.Change, err error) {
+	var at int64
+	err = rows.Scan(&c.Number, &at, &c.Author, &c.Via, &c.Message, &c.Verb, &c.Of, &c.Digest)
+	c.At = fromMicros(at)
+	return c, err
+}
+
+// Change is one change.
+func (s *Store) Change(ctx context.Context, number int64) (c ledger.Change, err error) {
+	err = s.view(ctx, func(t tx) error {
+		c, err = readChange(t, number)
+		return err
+	})
+	return c, err
+}
+
+// readChange reads a change as it was chained.
+func readChange(t tx, number int64) (ledger.Change, error) {
+	if number <= 0 {
+		return ledger.Change{}, noChange(number)
+	}
+	if _, err := pinned(t, number); err != nil {
+		return ledger.Change{}, err
+	}
+	list, err := readChanges(t, "WHERE c.number = $1", number)
+	if err == nil && len(list) == 0 {
+		err = noChange(number)
+	}
+	if err != nil {
+		return ledger.Change{}, err
+	}
+	return list[0], nil
+}
+
+func noChange(number int64) error {
+	return &ledger.Error{Code: ledger.NotFound, Message: fmt.Sprintf("there is no change %d", number)}
+}
+
+// readChanges reads the changes of a condition, with what they edited.
+func readChanges(t tx, condition string, args ...any) (list []ledger.Change, err error) {
+	index := map[int64]int{}
+	err = t.each(func(rows *sql.Rows) error {
+		c, err := scanChange(rows)
+		index[c.Number] = len(list)
+		list = append(list, c)
+		return err
+	}, "SELECT "+changeColumns+" FROM changes c "+condition, args...)
+	if err != nil || len(list) == 0 {
+		return list, err
+	}
+	numbers := make(table, len(list))
+	for i, c := range list {
+		numbers[i] = []any{c.Number}
+	}
+	err = t.each(func(rows *sql.Rows) error {
+		var number int64
+		var e ledger.Edited
+		err := rows.Scan(&number, &e.Target, &e.Group, &e.Kind, &e.Namespace, &e.Name, &e.ID, &e.Generation, &e.Revision,
+			&e.Hash, &e.BeforeRev)
+		e.Before = e.Generation - 1
+		c := &list[index[number]]
+		c.Edited = append(c.Edited, e)
+		return err
+	}, `SELECT g.change, o.target, o.grp, o.kind, o.namespace, o.name, o.id, g.generation, g.revision, g.hash,
+		g.before_revision FROM {rows $1} JOIN generations g ON g.change = CAST(r.value->>0 AS bigint)
+		JOIN objects o ON o.id = g.object`, numbers.json())
+	for _, c := range list {
+		slices.SortFunc(c.Edited, func(a, b ledger.Edited) int { return a.Key.Compare(b.Key) })
+	}
+	return list, err
+}
+
+// Changes lists changes.
+func (s *Store) Changes(ctx context.Context, q ledger.ChangesQuery) (page ledger.Changes, err error) {
+	n := pageSize(q.Limit)
+	err = s.view(ctx, func(t tx) error {
+		w, order := where{}, "DESC"
+		h, err := readHead(t, false)
+		if err != nil {
+			return err
+		}
+		if q.Oldest {
+			order = "ASC"
+			if q.After != 0 && q.After < h.compacted {
+				return forgotten(q.After, h.compacted)
+			}
+			w.is("c.number > %s", q.After)
+		} else if q.After != 0 {
+			w.is("c.number < %s", q.After)
+		}
+		w.is("c.number >= %s", h.compacted) // older rows are kept for the objects that they made
+		w.isText("c.author", q.Author)
+		if k := q.Object; k != nil {
+			w.is("c.number IN (SELECT x.change FROM {rows %s} JOIN objects o ON "+sameKey+
+				" JOIN generations x ON x.object = o.id)", keyTable([]ledger.Key{*k}).json())
+		}
+		w.args = append(w.args, n+1)
+		page.Changes, err = readChanges(t,
+			fmt.Sprintf("%s ORDER BY c.number %s LIMIT $%d", w.text(), order, len(w.args)), w.args...)
+		return err
+	})
+	if len(page.Changes) > n {
+		page.Changes, page.More = page.Changes[:n], true
+	}
+	return page, err
+}

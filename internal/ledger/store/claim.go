@@ -1,0 +1,213 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"cardea.dev/cardea/internal/ledger"
+)
+
+const (
+	defaultClaim = 32
+	maxClaim     = 1000
+	defaultLease = 10 * time.Second
+	// silentClaims is how many claims in a row may stay unanswered. An object that ends its workers must not end them for
+	// ever.
+	silentClaims = 3
+	deadAfter    = time.Hour // a permanent failure is tried again
+)
+
+// claimed is a row of work that was taken.
+type claimed struct {
+	object   string
+	attempts int
+}
+
+// Claim takes objects that are due in a cluster.
+func (s *Store) Claim(ctx context.Context, q ledger.ClaimQuery) (claims []ledger.Claim, err error) {
+	if q.Max <= 0 {
+		q.Max = defaultClaim
+	}
+	q.Max = min(q.Max, maxClaim)
+	if q.Lease <= 0 {
+		q.Lease = defaultLease
+	}
+	c := claimer{store: s, q: q, lease: newLease()}
+	if err := s.change(ctx, c.take); err != nil || len(c.taken) == 0 {
+		return nil, err
+	}
+	failpoint("after-claim")
+	if err := s.view(ctx, c.read); err != nil {
+		return nil, err // the lease ends by itself
+	}
+	return c.open(ctx)
+}
+
+// claimer is one claim: take, read, open.
+type claimer struct {
+	store *Store
+	q     ledger.ClaimQuery
+	lease int64
+
+	now   int64
+	reg   *registry
+	taken []claimed
+	list  []scanned
+	known map[string]*ledger.Applied
+}
+
+// newLease makes the number of a lease. Whoever answers must know it. It fits into 52 bits, as JSON wants.
+func newLease() int64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return int64(binary.LittleEndian.Uint64(b[:])>>12) | 1
+}
+
+// take leases rows of work. Nothing else happens in its transaction.
+func (c *claimer) take(t tx) error {
+	c.taken = nil
+	h, err := readHead(t, false)
+	if err != nil {
+		return err
+	}
+	c.now = h.now
+	if c.reg, err = c.store.registry.at(t, h.registry); err != nil {
+		return err
+	}
+	if _, ok := c.reg.clusters[c.q.Cluster]; !ok {
+		return noCluster(c.q.Cluster)
+	}
+	_, err = t.exec(`UPDATE clusters SET seen = $2 WHERE name = $1 AND seen < $2 - 10000000`, c.q.Cluster, c.now)
+	if err != nil {
+		return err
+	}
+	if err := c.giveUp(t); err != nil {
+		return err
+	}
+	var paused []string
+	for _, name := range c.reg.names {
+		if until := c.reg.targets[name].PausedUntil; toMicros(until) > c.now {
+			paused = append(paused, name)
+		}
+	}
+	for window := 4 * c.q.Max; ; window *= 8 {
+		err := t.each(func(rows *sql.Rows) error {
+			var row claimed
+			err := rows.Scan(&row.object, &row.attempts)
+			c.taken = append(c.taken, row)
+			return err
+		}, claimStatement(t.dialect), c.q.Cluster, c.now, column(paused).json(), window, c.q.Max,
+			c.now+c.q.Lease.Microseconds(), c.lease, c.q.Worker)
+		if err != nil || len(c.taken) > 0 {
+			return err
+		}
+		// All of the window may wait for lower ranks: then look further.
+		var due int
+		err = t.row(`SELECT count(*) FROM (SELECT 1 FROM work WHERE cluster = $1 AND due <= $2 LIMIT $3) AS some`,
+			c.q.Cluster, c.now, window).Scan(&due)
+		if err != nil || due < window {
+			return err
+		}
+	}
+}
+
+// claimStatement takes the first rows that are due and wait for nothing. Both parts of it use an index: without the
+// window, the barrier would be quadratic.
+func claimStatement(d *dialect) string {
+	const window = `WITH first AS MATERIALIZED (SELECT cluster, object, change, rank, due FROM work
+		WHERE cluster = $1 AND due <= $2 AND target NOT IN ({list $3}) ORDER BY due, rank LIMIT $4),
+		picked AS (SELECT w.cluster, w.object FROM first f JOIN work w ON w.cluster = f.cluster AND w.object = f.object
+		WHERE w.due <= $2 AND NOT EXISTS (SELECT 1 FROM work b
+			WHERE b.cluster = f.cluster AND b.change = f.change AND b.rank < f.rank AND b.failed = 0)
+		ORDER BY f.due, f.rank LIMIT $5 {skip})
+		UPDATE work SET due = $6, lease = $7, worker = $8, attempts = attempts + 1, silent = silent + 1 `
+	if d.name == "postgres" {
+		return window + `FROM picked p WHERE work.cluster = p.cluster AND work.object = p.object
+			RETURNING work.object, work.attempts`
+	}
+	return window + `WHERE (cluster, object) IN (SELECT cluster, object FROM picked) RETURNING object, attempts`
+}
+
+// giveUp makes claims that were never answered a permanent failure.
+func (c *claimer) giveUp(t tx) error {
+	type dead struct {
+		object     string
+		generation int64
+	}
+	var list []dead
+	err := t.each(func(rows *sql.Rows) error {
+		var d dead
+		err := rows.Scan(&d.object, &d.generation)
+		list = append(list, d)
+		return err
+	}, `UPDATE work SET failed = failed + 1, silent = 0, lease = NULL, due = $3
+		WHERE cluster = $1 AND silent >= 3 AND due <= $2 RETURNING object, generation`,
+		c.q.Cluster, c.now, c.now+deadAfter.Microseconds())
+	for _, d := range list {
+		if err == nil {
+			err = noteFailure(t, c.now, ledger.Failure{Object: d.object, Cluster: c.q.Cluster, Generation: d.generation,
+				Code: "NoAnswer", Message: "claimed three times and never answered", Permanent: true})
+		}
+	}
+	return err
+}
+
+// read reads what was taken, as it is now: newer than when it became due, perhaps.
+func (c *claimer) read(t tx) error {
+	ids := make([]string, len(c.taken))
+	for i, row := range c.taken {
+		ids[i] = row.object
+	}
+	h, err := readHead(t, false)
+	if err != nil {
+		return err
+	}
+	c.list, c.known = nil, map[string]*ledger.Applied{}
+	err = t.each(func(rows *sql.Rows) error {
+		o, err := scanObject(rows)
+		c.list = append(c.list, o)
+		return err
+	}, "SELECT "+objectColumns+withBody+" FROM {rows $2} JOIN objects o ON o.id = r.value->>0 "+generationAt, h.change,
+		column(ids).json())
+	if err != nil {
+		return err
+	}
+	return t.each(func(rows *sql.Rows) error {
+		var id, cluster string
+		a, err := scanApplied(rows, &id, &cluster)
+		c.known[id] = a
+		return err
+	}, appliedOf+" AND a.cluster = $2", column(ids).json(), c.q.Cluster)
+}
+
+// open opens the contents, in the order in which they are to be applied. A Secret that can't be opened is a failure of
+// its own.
+func (c *claimer) open(ctx context.Context) (claims []ledger.Claim, err error) {
+	attempts := map[string]int{}
+	for _, row := range c.taken {
+		attempts[row.object] = row.attempts
+	}
+	slices.SortFunc(c.list, func(a, b scanned) int {
+		return workRank(a.Key, a.IsDeleted()) - workRank(b.Key, b.IsDeleted())
+	})
+	for _, o := range c.list {
+		if o.body != nil {
+			if o.Content, err = c.store.unseal(o.keyID, o.Hash, o.body); err != nil {
+				_, err = c.store.Fail(ctx, ledger.Failure{Object: o.ID, Cluster: c.q.Cluster, Lease: c.lease,
+					Generation: o.Generation, Code: string(ledger.Unprotected), Message: err.Error(), Permanent: true})
+				if err != nil {
+					return nil, err
+				}
+				continue
+			}
+		}
+		claims = append(claims, ledger.Claim{Object: o.Object, Cluster: c.q.Cluster, Lease: c.lease,
+			Attempts: attempts[o.ID], Applied: c.known[o.ID], Target: c.reg.targets[o.Target],
+			Until: fromMicros(c.now + c.q.Lease.Microseconds())})
+	}
+	return claims, nil
+}

@@ -1,0 +1,166 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"cardea.dev/cardea/internal/ledger"
+)
+
+// maxDrafts is how many drafts share a transaction at most.
+const maxDrafts = 100
+
+// committer has drafts that wait at the same time share one transaction: a commit costs one write to the disk, however
+// many changes it has. One goroutine runs these transactions.
+type committer struct {
+	store *Store
+	wake  chan struct{} // has room for one
+	done  chan struct{}
+
+	mu      sync.Mutex
+	queue   []*waiting
+	stopped bool
+}
+
+// waiting is a draft that waits for its transaction.
+type waiting struct {
+	prepared
+	taken  atomic.Bool // by the committer, or by its caller, who gives up
+	answer chan answer // has room for one
+}
+
+type answer struct {
+	change ledger.Change
+	err    error
+}
+
+func newCommitter(s *Store) *committer {
+	c := &committer{store: s, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	go c.run()
+	return c
+}
+
+// commit has a draft committed, and waits for that. If ctx ends before its transaction begins, nothing is written.
+func (c *committer) commit(ctx context.Context, p prepared) (ledger.Change, error) {
+	w := &waiting{prepared: p, answer: make(chan answer, 1)}
+	c.mu.Lock()
+	if c.stopped {
+		c.mu.Unlock()
+		return ledger.Change{}, errClosed()
+	}
+	c.queue = append(c.queue, w)
+	c.mu.Unlock()
+	select {
+	case c.wake <- struct{}{}:
+	default: // it is awake
+	}
+	select {
+	case a := <-w.answer:
+		return a.change, a.err
+	case <-ctx.Done():
+		if w.taken.CompareAndSwap(false, true) {
+			return ledger.Change{}, ctx.Err()
+		}
+	}
+	// Its transaction runs. It has an end (patience), and who asks wants to know what became of it.
+	a := <-w.answer
+	return a.change, a.err
+}
+
+func errClosed() error {
+	return &ledger.Error{Code: ledger.Unavailable, Message: "the ledger is being closed", Fix: "try again"}
+}
+
+// stop refuses what waits, and ends the goroutine when its transaction is over.
+func (c *committer) stop() {
+	c.mu.Lock()
+	stopped := c.stopped
+	c.stopped = true
+	c.mu.Unlock()
+	if !stopped {
+		close(c.wake)
+	}
+	<-c.done
+}
+
+func (c *committer) run() {
+	defer close(c.done)
+	for range c.wake {
+		for list := c.take(); len(list) > 0; list = c.take() {
+			c.store.commitAll(list)
+		}
+	}
+}
+
+// take takes the drafts of one transaction off the queue.
+func (c *committer) take() (list []*waiting) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	edits, bytes := 0, 0
+	for len(c.queue) > 0 {
+		w := c.queue[0]
+		edits, bytes = edits+len(w.edits), bytes+w.bytes
+		if len(list) > 0 && (len(list) == maxDrafts || edits > ledger.MaxEdits || bytes > ledger.MaxBytes) {
+			break
+		}
+		c.queue[0], c.queue = nil, c.queue[1:]
+		if !w.taken.CompareAndSwap(false, true) {
+			continue // its caller gave up
+		}
+		if c.stopped {
+			w.answer <- answer{err: errClosed()}
+			continue
+		}
+		list = append(list, w)
+	}
+	return list
+}
+
+// commitAll commits drafts, and answers each.
+func (s *Store) commitAll(list []*waiting) {
+	drafts := make([]prepared, len(list))
+	for i, w := range list {
+		drafts[i] = w.prepared
+	}
+	b, err := s.commitBatch(drafts)
+	if err != nil && len(list) > 1 && ledger.CodeOf(err) == "" {
+		// The database refuses something in one of them. The others are not to suffer from it.
+		for _, w := range list {
+			s.commitAll([]*waiting{w})
+		}
+		return
+	}
+	for i, w := range list {
+		a := answer{err: err}
+		if err == nil {
+			a = b.answers[i]
+		}
+		w.answer <- a
+	}
+}
+
+// commitBatch commits drafts in one transaction. If the connection ends with COMMIT, it finds out what became of it: the
+// row of head is locked until the server is done with that transaction, and then its changes are there or not.
+func (s *Store) commitBatch(drafts []prepared) (*batch, error) {
+	ctx := context.Background()
+	b := &batch{store: s, drafts: drafts}
+	err := s.change(ctx, b.run)
+	if errors.Is(err, errUnknown) {
+		kept, unknown := b.wasKept(ctx)
+		switch {
+		case unknown != nil:
+			return b, &ledger.Error{Code: ledger.Unavailable, Cause: err,
+				Message: "the connection to the database ended: it is not known whether the change was kept",
+				Fix:     "look at the newest changes; a repeated request with the same key makes it once"}
+		case kept:
+			err = nil
+		}
+	}
+	if err == nil && b.wrote() {
+		failpoint("before-answer")
+		s.committed()
+	}
+	return b, err
+}

@@ -1,0 +1,59 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+
+	"cardea.dev/cardea/internal/ledger"
+)
+
+// Deny notes that somebody was not let do something.
+func (s *Store) Deny(ctx context.Context, d ledger.Denial) error {
+	d.Subject, d.Object, d.Request = clean(d.Subject), clean(d.Object), clean(d.Request)
+	d.Permission = ledger.Permission(clean(string(d.Permission)))
+	return s.change(ctx, func(t tx) error {
+		h, err := readHead(t, true)
+		if err != nil {
+			return err
+		}
+		d.Number, d.At = h.denial+1, fromMicros(h.now)
+		d.Digest = chainDenial(h.denialDigest, d)
+		_, err = t.exec(`INSERT INTO denials (number, at, subject, permission, object, request, digest)
+			VALUES ($1, $2, $3, $4, $5, $6, $7)`, d.Number, h.now, d.Subject, d.Permission, d.Object, d.Request, d.Digest)
+		if err != nil {
+			return err
+		}
+		_, err = t.exec(`UPDATE head SET denial = $1, denial_digest = $2 WHERE id = 1`, d.Number, d.Digest)
+		return err
+	})
+}
+
+// chainDenial is the digest of a denial: of the one before, and of all of this one.
+func chainDenial(before string, d ledger.Denial) string {
+	d.Digest = ""
+	sum := sha256.Sum256([]byte(before + "\n" + encode(d)))
+	return hex.EncodeToString(sum[:])
+}
+
+// Denials lists denials, the newest first.
+func (s *Store) Denials(ctx context.Context, q ledger.Page) (list []ledger.Denial, err error) {
+	err = s.view(ctx, func(t tx) error {
+		list = nil
+		return t.each(func(rows *sql.Rows) error {
+			d, err := scanDenial(rows)
+			list = append(list, d)
+			return err
+		}, `SELECT number, at, subject, permission, object, request, digest FROM denials
+			WHERE (CAST($1 AS bigint) = 0 OR number < $1) ORDER BY number DESC LIMIT $2`, q.After, pageSize(q.Limit))
+	})
+	return list, err
+}
+
+func scanDenial(rows *sql.Rows) (d ledger.Denial, err error) {
+	var at int64
+	err = rows.Scan(&d.Number, &at, &d.Subject, &d.Permission, &d.Object, &d.Request, &d.Digest)
+	d.At = fromMicros(at)
+	return d, err
+}

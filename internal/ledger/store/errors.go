@@ -1,0 +1,44 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+
+	"cardea.dev/cardea/internal/ledger"
+)
+
+// explain makes an error of a database one that its user understands. Errors of contexts stay what they are.
+func explain(err error) error {
+	if err == nil || ledger.CodeOf(err) != "" || errors.Is(err, context.Canceled) {
+		return err
+	}
+	if e := explainSQLite(err); e != nil {
+		return e
+	}
+	if e := explainPostgres(err); e != nil {
+		return e
+	}
+	return err
+}
+
+// isBroken tells whether a connection ended. What was asked last may have been done or not.
+func isBroken(err error) bool {
+	for _, sign := range []error{driver.ErrBadConn, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, sql.ErrConnDone,
+		syscall.ECONNRESET, syscall.EPIPE, syscall.ECONNREFUSED, context.DeadlineExceeded} {
+		if errors.Is(err, sign) {
+			return true
+		}
+	}
+	return err != nil && strings.Contains(err.Error(), "conn closed")
+}
+
+// refuse is an error about an object.
+func refuse(code ledger.Code, k ledger.Key, message, fix string) *ledger.Error {
+	return &ledger.Error{Code: code, Object: k.String(), Message: message, Fix: fix}
+}

@@ -1,0 +1,28 @@
+package store
+
+import "sync"
+
+// hints wakes who waits for changes. A hint says that there may be something, not what: who is woken reads.
+type hints struct {
+	mu   sync.Mutex
+	next chan struct{}
+}
+
+// wait is a channel that is closed with the next hint. Take it before reading: then no hint is missed.
+func (h *hints) wait() <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.next == nil {
+		h.next = make(chan struct{})
+	}
+	return h.next
+}
+
+func (h *hints) give() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.next != nil {
+		close(h.next)
+		h.next = nil
+	}
+}

@@ -1,0 +1,135 @@
+package store
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"cardea.dev/cardea/internal/ledger"
+)
+
+const keySize = 32
+
+// keyring holds the keys of a key file: a line each, "id:" and 32 random bytes in base64; without an id, it is "1". The
+// first one seals, all of them open. So a key is replaced by a new line above it; the old one may go when Reseal was run.
+type keyring struct {
+	path string // "": there is none
+	make bool   // the file may be made
+
+	mu     sync.Mutex // guards all below, and is held by who calls a method
+	list   []sealKey
+	hashes []byte // the key of the hashes of Secrets
+}
+
+type sealKey struct {
+	id    string
+	bytes []byte
+}
+
+// load reads the key file, once. isNew: the ledger never sealed anything, so the file may be made.
+func (r *keyring) load(isNew bool) error {
+	if r.list != nil {
+		return nil
+	}
+	if r.path == "" {
+		return &ledger.Error{Code: ledger.Unprotected, Message: "a Secret is kept sealed only, and there is no key",
+			Fix: "name a key file with --key-file (`head -c 32 /dev/urandom | base64` makes one)"}
+	}
+	text, err := os.ReadFile(r.path)
+	if errors.Is(err, fs.ErrNotExist) && isNew && r.make {
+		if err := makeKeyFile(r.path); err != nil {
+			return &ledger.Error{Code: ledger.Unprotected, Object: r.path, Cause: err,
+				Message: "the key file can't be made: " + err.Error(), Fix: "name one that can be with --key-file"}
+		}
+		text, err = os.ReadFile(r.path)
+	}
+	if err != nil {
+		e := &ledger.Error{Code: ledger.Unprotected, Object: r.path, Cause: err,
+			Message: "the key file can't be read: " + err.Error(), Fix: "make it, or name another one with --key-file"}
+		if !isNew {
+			e.Message = "the key file can't be read, and the ledger has Secrets that are sealed with its keys: " + err.Error()
+			e.Fix = "put it back: they can't be opened with any other one"
+		}
+		return e
+	}
+	if r.list, err = parseKeys(string(text)); err != nil {
+		return &ledger.Error{Code: ledger.Unprotected, Object: r.path, Message: err.Error(),
+			Fix: "write a line for each key: its name, a colon, and 32 random bytes in base64"}
+	}
+	return nil
+}
+
+func parseKeys(text string) (list []sealKey, err error) {
+	for number, line := range strings.Split(text, "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		id, word, named := strings.Cut(line, ":")
+		if !named {
+			id, word = "1", line
+		}
+		key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(word))
+		if err != nil || len(key) != keySize || id == "" {
+			return nil, fmt.Errorf("line %d is no key of 32 bytes", number+1)
+		}
+		for _, k := range list {
+			if k.id == id {
+				return nil, fmt.Errorf("line %d has the name of another key, %q", number+1, id)
+			}
+		}
+		list = append(list, sealKey{id, key})
+	}
+	if len(list) == 0 {
+		return nil, errors.New("the key file has no key")
+	}
+	return list, nil
+}
+
+// find finds a key. The file is read again for one that came since.
+func (r *keyring) find(id string) ([]byte, error) {
+	for range 2 {
+		for _, k := range r.list {
+			if k.id == id {
+				return k.bytes, nil
+			}
+		}
+		r.list = nil
+		if err := r.load(false); err != nil {
+			return nil, err
+		}
+	}
+	return nil, &ledger.Error{Code: ledger.Unprotected, Object: r.path,
+		Message: fmt.Sprintf("the key file has no key %q, and the ledger has Secrets that are sealed with it", id),
+		Fix:     "put that line back: they can't be opened with any other one"}
+}
+
+// makeKeyFile makes a key file whole, unless there is one.
+func makeKeyFile(path string) error {
+	key := make([]byte, keySize)
+	_, _ = rand.Read(key)                                    // it never fails
+	file, err := os.CreateTemp(filepath.Dir(path), ".key-*") // with permissions 0600
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(file.Name()) }()
+	_, err = file.WriteString("1:" + base64.StdEncoding.EncodeToString(key) + "\n")
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	// A link never replaces a file; a rename would.
+	if err := os.Link(file.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	folder, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}

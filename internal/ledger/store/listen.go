@@ -1,0 +1,136 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"github.com/jackc/pgx/v5"
+)
+
+// channel is where processes tell each other that there are new changes.
+const channel = "cardea_ledger"
+
+// committed tells who watches, here and in other processes, that there are new changes.
+func (s *Store) committed() {
+	s.hints.give()
+	if s.dialect.name != "postgres" {
+		return // others see that the file was written
+	}
+	select {
+	case s.notify <- struct{}{}:
+	default: // one is on its way
+	}
+}
+
+// notifyPause is between two notifications: each takes a lock of the whole server.
+const notifyPause = 5 * time.Millisecond
+
+// runNotify sends notifications, apart from the transactions of changes.
+func (s *Store) runNotify() {
+	for {
+		select {
+		case <-s.closing.Done():
+			return
+		case <-s.notify:
+		}
+		ctx, cancel := context.WithTimeout(s.closing, pollServer)
+		_, err := s.writes.ExecContext(ctx, "SELECT pg_notify($1, '')", channel)
+		cancel()
+		if err != nil && s.closing.Err() == nil {
+			s.log.Debug("no notification was sent", "error", err) // others look by themselves
+		}
+		pause(s.closing, notifyPause)
+	}
+}
+
+// startListening starts who listens for commits of other processes.
+func (s *Store) startListening() {
+	run := s.listenFile
+	if s.dialect.name == "postgres" {
+		run = s.listenServer
+	}
+	s.running.Go(func() { run(s.closing) })
+}
+
+// listenServer listens for notifications until ctx ends, and gives a hint after each new connection.
+func (s *Store) listenServer(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := s.listenOnce(ctx); err != nil && ctx.Err() == nil {
+			s.log.Debug("not listening for changes: looking every few seconds", "error", err)
+		}
+		pause(ctx, time.Second)
+	}
+}
+
+func (s *Store) listenOnce(ctx context.Context) error {
+	config, err := serverConfig(s.url)
+	if err != nil {
+		return err
+	}
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	for {
+		s.hints.give()
+		wait, cancel := context.WithTimeout(ctx, pollServer)
+		_, err := conn.WaitForNotification(wait)
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && wait.Err() == nil:
+			return err
+		case err != nil:
+			// Nothing came. A connection that is dead on one side would be silent, too.
+			if err := conn.Ping(ctx); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// listenFile gives a hint when a process writes to the file's log, until ctx ends.
+func (s *Store) listenFile(ctx context.Context) {
+	w, err := fsnotify.NewWatcher()
+	if err == nil {
+		defer func() { _ = w.Close() }()
+		err = w.Add(filepath.Dir(s.url)) // the log is made anew at times
+	}
+	if err != nil {
+		s.log.Debug("the ledger's folder is not watched: looking every second", "error", err)
+		return
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e, ok := <-w.Events:
+			if !ok {
+				return
+			}
+			if e.Name == s.url+"-wal" {
+				s.hints.give()
+			}
+		case _, ok := <-w.Errors:
+			if !ok {
+				return
+			}
+			s.hints.give() // events may have been lost
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

@@ -1,0 +1,122 @@
+package store
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+
+	"cardea.dev/cardea/internal/ledger"
+)
+
+//go:embed migrations
+var migrations embed.FS
+
+// prepare makes or migrates the tables.
+func (s *Store) prepare(ctx context.Context, never bool) error {
+	pending, err := s.Pending(ctx)
+	if err != nil {
+		return err
+	}
+	if pending == 0 {
+		return nil
+	}
+	if never {
+		isNew, err := s.isNew(ctx)
+		if err != nil {
+			return err
+		}
+		if !isNew || s.dialect.name == "postgres" {
+			return &ledger.Error{Code: ledger.Unavailable, Fix: "run `cardea ledger migrate`",
+				Message: fmt.Sprintf("the tables of the ledger are older than this program, by %d migrations", pending)}
+		}
+	}
+	return s.Migrate(ctx)
+}
+
+// Migrate brings the tables to the program's version. Several processes may do so at once.
+func (s *Store) Migrate(ctx context.Context) error {
+	p, err := s.provider(s.migrations())
+	if err != nil {
+		return err
+	}
+	for end := time.Now().Add(time.Minute); ; {
+		_, err = p.Up(ctx)
+		if err == nil || s.dialect.name == "postgres" || time.Now().After(end) {
+			break
+		}
+		// Two processes with one new file: one of them made the tables.
+		if pending, err := s.Pending(ctx); err == nil && pending == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	if err != nil {
+		return explain(fmt.Errorf("migrate the ledger: %w", err))
+	}
+	return nil
+}
+
+// Pending is how many migrations the tables lack.
+func (s *Store) Pending(ctx context.Context) (int, error) {
+	p, err := s.provider(s.migrations())
+	if err != nil {
+		return 0, err
+	}
+	// Of a database that was never migrated, this makes goose's own table.
+	list, err := p.Status(ctx)
+	if err != nil {
+		return 0, explain(fmt.Errorf("read the ledger's version: %w", err))
+	}
+	n := 0
+	for _, m := range list {
+		if m.State == goose.StatePending {
+			n++
+		}
+	}
+	return n, nil
+}
+
+func (s *Store) isNew(ctx context.Context) (bool, error) {
+	p, err := s.provider(s.migrations())
+	if err != nil {
+		return false, err
+	}
+	version, err := p.GetDBVersion(ctx)
+	return version == 0, explain(err)
+}
+
+func (s *Store) migrations() fs.FS {
+	list, err := fs.Sub(migrations, s.dialect.migrations)
+	if err != nil {
+		panic(err) // it is built in
+	}
+	return list
+}
+
+// provider runs migrations. On PostgreSQL, a lock of the session keeps processes from doing so at once.
+func (s *Store) provider(list fs.FS) (*goose.Provider, error) {
+	options := []goose.ProviderOption{goose.WithTableName("ledger_version"), goose.WithDisableGlobalRegistry(true)}
+	dialect := goose.DialectSQLite3
+	if s.dialect.name == "postgres" {
+		dialect = goose.DialectPostgres
+		locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 120), lock.WithUnlockTimeout(1, 30))
+		if err != nil {
+			return nil, fmt.Errorf("migrate the ledger: %w", err)
+		}
+		options = append(options, goose.WithSessionLocker(locker))
+	}
+	p, err := goose.NewProvider(dialect, s.writes, list, options...)
+	if err != nil {
+		return nil, fmt.Errorf("migrate the ledger: %w", err)
+	}
+	return p, nil
+}

@@ -1,0 +1,258 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+
+	"cardea.dev/cardea/internal/ledger"
+)
+
+// Sizes of pages.
+const (
+	defaultPage = 100
+	maxPage     = 1000
+)
+
+func pageSize(limit int) int {
+	if limit <= 0 {
+		return defaultPage
+	}
+	return min(limit, maxPage)
+}
+
+// generationAt joins g, the generation that an object o had after change $1.
+const generationAt = `JOIN generations g ON g.object = o.id AND g.generation = CASE WHEN o.change <= $1 THEN o.generation
+	ELSE (SELECT max(x.generation) FROM generations x WHERE x.object = o.id AND x.change <= $1) END
+	LEFT JOIN changes c ON c.number = g.change LEFT JOIN contents k ON k.hash = g.hash AND g.hash <> ''`
+
+// objectColumns are what scanObject reads. Who made a change that is not kept any more is not known.
+const objectColumns = `o.target, o.grp, o.kind, o.namespace, o.name, o.id, o.generation, o.hold, g.generation, g.revision,
+	g.hash, g.change, coalesce(c.at, 0), coalesce(c.author, ''), coalesce(c.message, ''), coalesce(c.verb, ''),
+	k.hash IS NOT NULL`
+
+// body is the content of the rows of objectColumns, which not every list wants.
+const (
+	withBody    = `, coalesce(k.key_id, ''), k.body`
+	withoutBody = `, '', NULL`
+)
+
+// scanned is an object as it is read, with its content as it is kept.
+type scanned struct {
+	ledger.Object
+	keyID string
+	body  []byte
+}
+
+func scanObject(rows *sql.Rows) (o scanned, err error) {
+	var newest, at int64
+	var hold sql.NullString
+	var has bool
+	err = rows.Scan(&o.Target, &o.Group, &o.Kind, &o.Namespace, &o.Name, &o.ID, &newest, &hold, &o.Generation, &o.Revision,
+		&o.Hash, &o.Change, &at, &o.Author, &o.Message, &o.Verb, &has, &o.keyID, &o.body)
+	if err != nil {
+		return o, err
+	}
+	o.At = fromMicros(at)
+	o.Forgotten = o.Hash != "" && !has
+	if o.Generation == newest {
+		o.Hold, err = decodeHold(hold)
+	}
+	return o, err
+}
+
+// opened are objects with their contents opened.
+func (s *Store) opened(list []scanned) ([]ledger.Object, error) {
+	objects := make([]ledger.Object, 0, len(list))
+	for _, o := range list {
+		if o.body != nil {
+			content, err := s.unseal(o.keyID, o.Hash, o.body)
+			if err != nil {
+				return nil, err
+			}
+			o.Content = content
+		}
+		objects = append(objects, o.Object)
+	}
+	return objects, nil
+}
+
+// pinned is the change that a read is about: at, or the newest.
+func pinned(t tx, at int64) (int64, error) {
+	h, err := readHead(t, false)
+	switch {
+	case err != nil:
+		return 0, err
+	case at == 0:
+		return h.change, nil
+	case at > h.change || at < 0:
+		return 0, &ledger.Error{Code: ledger.NotFound, Message: fmt.Sprintf("there is no change %d yet", at),
+			Fix: fmt.Sprintf("the newest is %d", h.change)}
+	case at < h.compacted:
+		return 0, forgotten(at, h.compacted)
+	}
+	return at, nil
+}
+
+func forgotten(at, compacted int64) error {
+	return &ledger.Error{Code: ledger.Compacted, Message: fmt.Sprintf("what was at change %d is not kept any more", at),
+		Fix: fmt.Sprintf("the oldest that can be asked for is change %d", compacted)}
+}
+
+// Object is an object as it was after a change.
+func (s *Store) Object(ctx context.Context, key ledger.Key, at int64) (ledger.Object, error) {
+	list, err := s.Objects(ctx, ledger.ObjectsQuery{Keys: []ledger.Key{key}, At: at, Contents: true, Deleted: true})
+	if err != nil {
+		return ledger.Object{}, err
+	}
+	if len(list.Objects) == 0 {
+		if at != 0 {
+			return ledger.Object{}, refuse(ledger.NotFound, key, fmt.Sprintf("was not in the ledger at change %d", at), "")
+		}
+		return ledger.Object{}, notFound(key)
+	}
+	return list.Objects[0], nil
+}
+
+func notFound(k ledger.Key) error { return refuse(ledger.NotFound, k, "is not in the ledger", "") }
+
+// Objects lists objects, by key.
+func (s *Store) Objects(ctx context.Context, q ledger.ObjectsQuery) (page ledger.Objects, err error) {
+	var list []scanned
+	err = s.view(ctx, func(t tx) error {
+		list = nil
+		if page.At, err = pinned(t, q.At); err != nil {
+			return err
+		}
+		statement, args, err := objectsStatement(q, page.At)
+		if err != nil {
+			return err
+		}
+		return t.each(func(rows *sql.Rows) error {
+			o, err := scanObject(rows)
+			list = append(list, o)
+			return err
+		}, statement, args...)
+	})
+	if err != nil {
+		return page, err
+	}
+	if n := objectsLimit(q); n > 0 && len(list) > n {
+		list, page.More = list[:n], true
+	}
+	page.Objects, err = s.opened(list)
+	return page, err
+}
+
+// objectsLimit is the size of a page; 0: all.
+func objectsLimit(q ledger.ObjectsQuery) int {
+	if len(q.Keys) > 0 {
+		return max(q.Limit, 0)
+	}
+	return pageSize(q.Limit)
+}
+
+func objectsStatement(q ledger.ObjectsQuery, at int64) (statement string, args []any, err error) {
+	if len(q.Keys) > ledger.MaxEdits {
+		return "", nil, &ledger.Error{Code: ledger.TooLarge, Field: "keys",
+			Message: fmt.Sprintf("%d keys are asked for, %d are allowed", len(q.Keys), ledger.MaxEdits)}
+	}
+	w := where{args: []any{at}}
+	from := "objects o"
+	if len(q.Keys) > 0 {
+		from = "{rows $2} JOIN objects o ON " + sameKey
+		w.args = append(w.args, keyTable(q.Keys).json())
+	}
+	w.isText("o.target", q.Target)
+	w.isText("o.grp", q.Group)
+	w.isText("o.kind", q.Kind)
+	w.isText("o.namespace", q.Namespace)
+	if !q.Deleted {
+		w.is("g.revision <> 0")
+	}
+	if k := q.After; k != nil {
+		w.is("(o.target, o.namespace, o.kind, o.grp, o.name) > (%s, %s, %s, %s, %s)",
+			k.Target, k.Namespace, k.Kind, k.Group, k.Name)
+	}
+	body := withoutBody
+	if q.Contents {
+		body = withBody
+	}
+	statement = "SELECT " + objectColumns + body + " FROM " + from + " " + generationAt + w.text() +
+		" ORDER BY o.target, o.namespace, o.kind, o.grp, o.name"
+	if n := objectsLimit(q); n > 0 {
+		w.args = append(w.args, n+1)
+		statement += fmt.Sprintf(" LIMIT $%d", len(w.args))
+	}
+	return statement, w.args, nil
+}
+
+// keyTable is keys for sameKey, each once.
+func keyTable(keys []ledger.Key) (rows table) {
+	seen := make(map[ledger.Key]bool, len(keys))
+	for _, k := range keys {
+		if k.Target == "" {
+			k.Target = ledger.DefaultTarget
+		}
+		if !seen[k] {
+			seen[k] = true
+			rows = append(rows, keyRow(k))
+		}
+	}
+	return rows
+}
+
+// where collects conditions and their arguments.
+type where struct {
+	conditions []string
+	args       []any
+}
+
+// is adds a condition; %s stands for an argument.
+func (w *where) is(condition string, args ...any) {
+	names := make([]any, len(args))
+	for i, a := range args {
+		w.args = append(w.args, a)
+		names[i] = fmt.Sprintf("$%d", len(w.args))
+	}
+	w.conditions = append(w.conditions, fmt.Sprintf(condition, names...))
+}
+
+// isText adds that a column has a value; "": any.
+func (w *where) isText(column, value string) {
+	if value != "" {
+		w.is(column+" = %s", value)
+	}
+}
+
+func (w *where) text() string {
+	if len(w.conditions) == 0 {
+		return ""
+	}
+	return " WHERE " + strings.Join(w.conditions, " AND ")
+}
+
+// History lists the generations of an object, the newest first.
+func (s *Store) History(ctx context.Context, key ledger.Key, q ledger.Page) ([]ledger.Object, error) {
+	var list []scanned
+	err := s.view(ctx, func(t tx) error {
+		list = nil
+		return t.each(func(rows *sql.Rows) error {
+			o, err := scanObject(rows)
+			list = append(list, o)
+			return err
+		}, "SELECT "+objectColumns+withoutBody+" FROM {rows $1} JOIN objects o ON "+sameKey+
+			` JOIN generations g ON g.object = o.id LEFT JOIN changes c ON c.number = g.change
+			LEFT JOIN contents k ON k.hash = g.hash AND g.hash <> ''
+			WHERE (CAST($2 AS bigint) = 0 OR g.generation < $2) ORDER BY g.generation DESC LIMIT $3`,
+			keyTable([]ledger.Key{key}).json(), q.After, pageSize(q.Limit))
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 && q.After == 0 {
+		return nil, notFound(key)
+	}
+	return s.opened(list)
+}

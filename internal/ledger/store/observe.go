@@ -1,0 +1,118 @@
+package store
+
+import (
+	"context"
+
+	"cardea.dev/cardea/internal/ledger"
+)
+
+// Observe takes what is seen in a cluster. Objects that the ledger does not know are left out.
+func (s *Store) Observe(ctx context.Context, cluster string, list []ledger.Observation) error {
+	if len(list) == 0 {
+		return nil
+	}
+	var seen, gone, correct table
+	for _, o := range list {
+		if o.Gone {
+			gone = append(gone, []any{o.Object})
+		} else {
+			seen = append(seen, []any{o.Object, o.UID, o.ResourceVersion, o.Generation, o.Result, clean(o.Drift), clean(o.By)})
+		}
+		if o.Correct {
+			correct = append(correct, []any{o.Object, int64(max(o.After, 0)) * 1e6})
+		}
+	}
+	return s.change(ctx, func(t tx) error {
+		now, err := clock(t)
+		if err != nil {
+			return err
+		}
+		for _, part := range []struct {
+			rows      table
+			statement string
+			args      []any
+		}{{gone, deleteObserved, nil}, {seen, upsertObserved, []any{now}}, {correct, upsertCorrections, []any{now}}} {
+			if len(part.rows) > 0 {
+				_, err := t.exec(part.statement, append([]any{cluster, part.rows.json()}, part.args...)...)
+				if err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+const (
+	deleteObserved = `DELETE FROM observed WHERE cluster = $1 AND object IN ({list $2})`
+	upsertObserved = `INSERT INTO observed (object, cluster, uid, resource_version, generation, result, drift, by_whom, at)
+		SELECT o.id, CAST($1 AS text), r.value->>1, r.value->>2, CAST(r.value->>3 AS bigint), r.value->>4, r.value->>5,
+		r.value->>6, CAST($3 AS bigint) FROM {rows $2} JOIN objects o ON o.id = r.value->>0 WHERE true
+		ON CONFLICT (object, cluster) DO UPDATE SET uid = excluded.uid, resource_version = excluded.resource_version,
+		generation = excluded.generation, result = excluded.result, drift = excluded.drift, by_whom = excluded.by_whom,
+		at = excluded.at`
+	// What is being applied may be so already: it is due again after that. What failed keeps its time: a correction is no
+	// reason to hammer.
+	upsertCorrections = `INSERT INTO work (cluster, object, target, generation, change, rank, due)
+		SELECT CAST($1 AS text), o.id, o.target, o.generation, o.change, o.rank,
+		CAST($3 AS bigint) + CAST(r.value->>1 AS bigint) FROM {rows $2} JOIN objects o ON o.id = r.value->>0 WHERE true
+		ON CONFLICT (cluster, object) DO UPDATE SET again = excluded.due WHERE work.lease IS NOT NULL`
+)
+
+// Report takes what proxies said. What they said of a later generation stays.
+func (s *Store) Report(ctx context.Context, list []ledger.Live) error {
+	if len(list) == 0 {
+		return nil
+	}
+	return s.change(ctx, func(t tx) error {
+		now, err := clock(t)
+		if err != nil {
+			return err
+		}
+		var rows, refusals table
+		last := map[string]int{} // a statement must not write a row twice
+		for _, l := range list {
+			if l.Target == "" {
+				l.Target = ledger.DefaultTarget
+			}
+			refused := 0
+			if l.Refused != "" {
+				refused = 1
+			}
+			row := append(keyRow(l.Key), clean(l.Cluster), clean(l.Gateway), refused, l.Generation, l.Proxies, clean(l.Refused))
+			id := encode(row[:8])
+			if i, twice := last[id]; !twice {
+				last[id] = len(rows)
+				rows = append(rows, row)
+			} else if rows[i][8].(int64) <= l.Generation {
+				rows[i] = row
+			}
+			if refused == 1 {
+				refusals = append(refusals, row)
+			}
+		}
+		if _, err := t.exec(upsertLive, rows.json(), now); err != nil {
+			return err
+		}
+		for _, row := range refusals {
+			var id string
+			err := t.row(`SELECT coalesce(max(o.id), '') FROM {rows $1} JOIN objects o ON `+sameKey, table{row}.json()).Scan(&id)
+			if err != nil {
+				return err
+			}
+			if id != "" {
+				err = logFailure(t, now, id, row[8].(int64), row[5].(string), row[6].(string), "Refused", row[10].(string))
+				if err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+const upsertLive = `INSERT INTO live (object, cluster, gateway, refused, generation, proxies, words, at)
+	SELECT o.id, r.value->>5, r.value->>6, CAST(r.value->>7 AS smallint), CAST(r.value->>8 AS bigint),
+	CAST(r.value->>9 AS bigint), r.value->>10, CAST($2 AS bigint) FROM {rows $1} JOIN objects o ON ` + sameKey + `
+	WHERE true ON CONFLICT (object, cluster, gateway, refused) DO UPDATE SET generation = excluded.generation,
+	proxies = excluded.proxies, words = excluded.words, at = excluded.at WHERE live.generation <= excluded.generation`

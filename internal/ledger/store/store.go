@@ -1,0 +1,115 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"cardea.dev/cardea/internal/ledger"
+)
+
+// Config says where a ledger is kept.
+type Config struct {
+	// URL is the path of a file ("ledger.db", "sqlite:/var/lib/ledger.db"), or "postgres://user@host/database".
+	URL string
+	Log *slog.Logger // nil: nothing is logged
+	// KeyFile holds the keys that Secrets are sealed with (seal.go). "": for a file, URL + ".key", which is made with the
+	// first Secret; for PostgreSQL, Secrets are refused.
+	KeyFile string
+	// NoMigrate has Open refuse a database whose tables are older than the program; otherwise it migrates them. New files
+	// are migrated always.
+	NoMigrate bool
+}
+
+// Store is a ledger in a database.
+type Store struct {
+	dialect *dialect
+	writes  *sql.DB // of SQLite, one connection
+	reads   *sql.DB // the same as writes in PostgreSQL
+	url     string  // path, or URL
+	log     *slog.Logger
+	keys    *keyring
+	hints   hints
+	commits *committer
+	notify  chan struct{} // has room for one; of PostgreSQL
+	listen  sync.Once     // starts who listens for other processes' commits
+	running sync.WaitGroup
+	closing context.Context // ends with Close
+	close   context.CancelFunc
+
+	registry registryCache // targets and clusters
+}
+
+var _ ledger.Ledger = (*Store)(nil)
+
+// Open opens a ledger, and makes or migrates its tables.
+func Open(ctx context.Context, c Config) (*Store, error) {
+	s := &Store{log: c.Log, notify: make(chan struct{}, 1)}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.closing, s.close = context.WithCancel(context.Background())
+	err := s.connect(c.URL)
+	if err == nil {
+		s.keys = &keyring{path: c.KeyFile}
+		if s.keys.path == "" && s.dialect.name == "sqlite3" {
+			s.keys.path, s.keys.make = s.url+".key", true
+		}
+		err = s.prepare(ctx, c.NoMigrate)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	s.commits = newCommitter(s)
+	if s.dialect.name == "postgres" {
+		s.running.Go(s.runNotify)
+	}
+	return s, nil
+}
+
+// connect opens the pools of connections.
+func (s *Store) connect(url string) error {
+	if url == "" {
+		return &ledger.Error{Code: ledger.Invalid, Field: "url", Message: "no ledger is named",
+			Fix: "name a file, or postgres://user@host/database"}
+	}
+	if strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://") {
+		return s.connectPostgres(url)
+	}
+	return s.connectFile(strings.TrimPrefix(strings.TrimPrefix(url, "sqlite:"), "//"))
+}
+
+// Close ends all that the store does. Drafts that wait are refused.
+func (s *Store) Close() error {
+	s.close()
+	if s.commits != nil {
+		s.commits.stop()
+	}
+	s.running.Wait()
+	var errs []error
+	for _, db := range []*sql.DB{s.reads, s.writes} {
+		if db != nil {
+			errs = append(errs, db.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// fromMicros is a time of the database; 0: none.
+func fromMicros(t int64) time.Time {
+	if t == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(t).UTC()
+}
+
+func toMicros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}

@@ -1,0 +1,33 @@
+package store
+
+import (
+	"path/filepath"
+	"testing"
+
+	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/ledger/ledgertest"
+)
+
+// TestFile runs the contract on a file.
+func TestFile(t *testing.T) {
+	ledgertest.Test(t, func(t *testing.T) ledger.Ledger { return openFile(t, filepath.Join(t.TempDir(), "ledger.db")) })
+}
+
+func openFile(t *testing.T, path string) *Store {
+	t.Helper()
+	return open(t, Config{URL: path})
+}
+
+func open(t *testing.T, c Config) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
