@@ -73,4 +73,3 @@ func (s *stage) process(name, failpoint string, lease time.Duration) *exec.Cmd {
 	})
 	return cmd
 }
-

@@ -56,7 +56,7 @@ func (s subject) sight() sight {
 	}
 	return sight{uid: string(s.live.GetUID()), version: s.live.GetResourceVersion(), generation: generationOf(s.live),
 		id: s.live.GetAnnotations()[ledger.ObjectAnnotation], ending: s.live.GetDeletionTimestamp() != nil,
-		sum: sum(s.live, exactKind(s.kind))}
+		sum: sum(s.live, exactKind(s.kind)), whole: whole(s.live)}
 }
 
 // drifted tells the ledger of drift, and has it corrected, or adopts it.
@@ -103,7 +103,7 @@ func (v *watcher) drifted(ctx context.Context, s subject, now sight) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if i := v.items[s.place]; i != nil {
-		i.told = told{uid: now.uid, sum: now.sum, drift: o.Drift, by: by, gone: now.gone}
+		i.told = told{uid: now.uid, sum: now.sum, whole: now.whole, drift: o.Drift, by: by, gone: now.gone}
 		if o.Correct && o.After == 0 {
 			v.suspect(s.place, time.Now().Add(lookLatest)) // the correction may get lost
 		}
@@ -152,9 +152,8 @@ func (v *watcher) words(ctx context.Context, s subject) (words, by string) {
 	return words, by
 }
 
-// culprit is the field manager that has the first field that differs, or that wrote last.
+// culprit is the field manager that has a field that differs; "" if that is not known, as of what was removed.
 func culprit(live *unstructured.Unstructured, list []difference, foreign []string) string {
-	var last entry
 	for _, e := range entriesOf(live) {
 		if e.ours() || e.subresource == "status" {
 			continue
@@ -174,11 +173,8 @@ func culprit(live *unstructured.Unstructured, list []difference, foreign []strin
 				}
 			}
 		}
-		if last.manager == "" || e.at.After(last.at) {
-			last = e
-		}
 	}
-	return last.manager
+	return ""
 }
 
 // paths lists all fields of the set.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"reflect"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -20,7 +19,6 @@ type fields map[string]any
 type entry struct {
 	manager, version, subresource string
 	apply                         bool
-	at                            time.Time
 	fields                        fields
 }
 
@@ -32,9 +30,6 @@ func entriesOf(object metav1.Object) (list []entry) {
 	for _, m := range object.GetManagedFields() {
 		e := entry{manager: m.Manager, version: m.APIVersion, subresource: m.Subresource, fields: fields{},
 			apply: m.Operation == metav1.ManagedFieldsOperationApply}
-		if m.Time != nil {
-			e.at = m.Time.Time
-		}
 		if m.FieldsV1 != nil {
 			_ = json.Unmarshal(m.FieldsV1.Raw, &e.fields) // the API server checked it; of a broken one nothing is owned
 		}

@@ -25,6 +25,7 @@ type sight struct {
 	generation   int64  // by its annotation; 0: none
 	sum          string // "": the ledger wrote it in another version of its kind than the one that is watched
 	gone, ending bool
+	whole        string // hash of all but the status, if it is not as it was applied
 }
 
 // item is what is known of one object that was applied.
@@ -41,10 +42,10 @@ type item struct {
 
 // told is what the ledger knows of what is seen.
 type told struct {
-	uid, sum   string
-	generation int64
-	drift, by  string
-	gone       bool
+	uid, sum, whole string
+	generation      int64
+	drift, by       string
+	gone            bool
 }
 
 // verdict is what is to be done about an item.
@@ -68,7 +69,8 @@ func (i *item) judge() verdict {
 		return settled
 	case i.inSync(s):
 		return fresh
-	case i.told.drift != "" && i.told.sum == s.sum && i.told.uid == s.uid && i.told.gone == s.gone && s.sum != "":
+	case i.told.drift != "" && i.told.sum == s.sum && i.told.uid == s.uid && i.told.gone == s.gone &&
+		i.told.whole == s.whole && (s.gone || s.sum != ""):
 		return settled // and it is what was told
 	}
 	return suspicious

@@ -55,6 +55,7 @@ type stage struct {
 	namespace string
 	path      string // of the ledger
 	metrics   *prometheus.Registry
+	counts    *Metrics // of all workers
 	log       *logged
 }
 
@@ -72,6 +73,8 @@ func newStage(t testing.TB, changes ...func(*ledger.Target)) *stage {
 	if s.objects, err = dynamic.NewForConfig(quiet(c.Config)); err != nil {
 		t.Fatal(err)
 	}
+	s.counts, err = NewMetrics(s.metrics)
+	s.must(err)
 	s.namespace = s.newNamespace("test-")
 	if s.Store, err = store.Open(t.Context(), store.Config{URL: s.path}); err != nil {
 		t.Fatal(err)
@@ -131,12 +134,8 @@ func (s *stage) must(err error) {
 
 // config is one of a worker that asks often what it asks seldom else.
 func (s *stage) config(name string) Config {
-	metrics, err := NewMetrics(s.metrics)
-	if err != nil {
-		metrics = nil // another worker of this test has them
-	}
 	return Config{Work: s.Store, Targets: s.Targets, Changes: s.Store, REST: kube.Once(s.cluster.Config),
-		Cluster: clusterName, Worker: name, Recheck: 200 * time.Millisecond, Metrics: metrics,
+		Cluster: clusterName, Worker: name, Recheck: 200 * time.Millisecond, Metrics: s.counts,
 		Log: slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 }
 

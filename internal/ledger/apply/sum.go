@@ -79,7 +79,24 @@ func sum(object *unstructured.Unstructured, exact bool) string {
 	if exact {
 		state["foreign"] = foreign(object)
 	}
-	text, err := json.Marshal(state)
+	return hashOf(state)
+}
+
+// whole is a hash of an object but for its status and what changes with each write.
+func whole(object *unstructured.Unstructured) string {
+	state := copied(object.Object)
+	delete(state, "status")
+	if meta, isMap := state["metadata"].(map[string]any); isMap {
+		meta = copied(meta)
+		delete(meta, "resourceVersion")
+		delete(meta, "managedFields")
+		state["metadata"] = meta
+	}
+	return hashOf(state)
+}
+
+func hashOf(v any) string {
+	text, err := json.Marshal(v)
 	if err != nil {
 		panic("apply: " + err.Error()) // it was JSON
 	}

@@ -135,10 +135,16 @@ func (s *sights) sight(o *unstructured.Unstructured) sight {
 	seen := sight{uid: string(o.GetUID()), version: o.GetResourceVersion(), generation: generationOf(o),
 		id: o.GetAnnotations()[ledger.ObjectAnnotation], ending: o.GetDeletionTimestamp() != nil}
 	s.mu.Lock()
-	known := s.items[s.place(o)] != nil
+	i := s.items[s.place(o)]
+	result, known := "", i != nil
+	if known {
+		result = i.applied.Result
+	}
 	s.mu.Unlock()
 	if v := ourVersion(o); (known || seen.id != "") && (v == "" || v == o.GetAPIVersion()) {
-		seen.sum = sum(o, s.exact)
+		if seen.sum = sum(o, s.exact); known && seen.sum != result {
+			seen.whole = whole(o)
+		}
 	}
 	return seen
 }
