@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -154,21 +155,20 @@ func (v *watcher) words(ctx context.Context, s subject) (words, by string) {
 
 // culprit is the field manager that has a field that differs; "" if that is not known, as of what was removed.
 func culprit(live *unstructured.Unstructured, list []difference, foreign []string) string {
+	differs := slices.Clone(foreign)
+	for _, d := range list {
+		differs = append(differs, d.path)
+	}
 	for _, e := range entriesOf(live) {
 		if e.ours() || e.subresource == "status" {
 			continue
 		}
-		var paths []string
-		e.fields.paths("", &paths)
-		for _, path := range paths {
+		var has []string
+		e.fields.leaves("", &has)
+		for _, path := range has {
 			path = strings.TrimPrefix(path, ".")
-			for _, d := range list {
-				if path == d.path {
-					return e.manager
-				}
-			}
-			for _, f := range foreign {
-				if path == f {
+			for _, d := range differs {
+				if within(path, d) || within(d, path) {
 					return e.manager
 				}
 			}
@@ -177,13 +177,23 @@ func culprit(live *unstructured.Unstructured, list []difference, foreign []strin
 	return ""
 }
 
-// paths lists all fields of the set.
-func (f fields) paths(path string, list *[]string) {
+// within tells whether a path is another one or below it.
+func within(path, other string) bool {
+	rest, below := strings.CutPrefix(path, other)
+	return below && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// leaves lists the paths of a set that have nothing below them.
+func (f fields) leaves(path string, list *[]string) {
 	for element := range f {
-		if element != "." {
-			at := path + elementName(element)
+		if element == "." {
+			continue
+		}
+		at := path + elementName(element)
+		if sub := f.below(element); len(sub) > 0 {
+			sub.leaves(at, list)
+		} else {
 			*list = append(*list, at)
-			f.below(element).paths(at, list)
 		}
 	}
 }
