@@ -34,7 +34,7 @@ const tokenVariable = "CARDEA_LEDGER_TOKEN"
 // options are the flags of all commands.
 type options struct {
 	Program
-	url     string
+	url                        string
 	keyFile, tokenFile, caFile string
 
 	author string

@@ -35,7 +35,9 @@ type changer interface {
 	CommitIf(ctx context.Context, d ledger.Draft, digest string) (ledger.Change, error)
 }
 
-func isHTTP(url string) bool { return strings.HasPrefix(url, "http://") || strings.HasPrefix(url, "https://") }
+func isHTTP(url string) bool {
+	return strings.HasPrefix(url, "http://") || strings.HasPrefix(url, "https://")
+}
 
 // withLedger calls do with the ledger, and closes it.
 func (o *options) withLedger(cmd *cobra.Command, do func(ctx context.Context, l *opened) error) error {
