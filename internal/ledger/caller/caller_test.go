@@ -100,7 +100,8 @@ func TestGrantsDecide(t *testing.T) {
 		{Name: "a", Subjects: []string{"alice"}, Permissions: []ledger.Permission{ledger.MayRead, ledger.MayWrite},
 			Namespaces: []string{"shop"}, Kinds: []string{"HTTPRoute"}},
 		{Name: "b", Subjects: []string{"group:ops"}, Permissions: []ledger.Permission{"*"}, Targets: []string{"default"}},
-		{Name: "c", Subjects: []string{"*"}, Permissions: []ledger.Permission{ledger.MayRead}, Namespaces: []string{"public"}},
+		{Name: "c", Subjects: []string{"*"}, Permissions: []ledger.Permission{ledger.MayRead},
+			Namespaces: []string{"public"}},
 	} {
 		if err := s.SetGrant(t.Context(), g, "test"); err != nil {
 			t.Fatal(err)
@@ -118,7 +119,8 @@ func TestGrantsDecide(t *testing.T) {
 		{alice, ledger.MayRead, web, true}, {alice, ledger.MayWrite, web, true}, {alice, ledger.MayDelete, web, false},
 		{alice, ledger.MayRead, service, false}, {alice, ledger.MayRead, public, true},
 		{alice, ledger.MayWrite, public, false}, {alice, ledger.MayWrite, ledger.Key{}, false},
-		{ops, ledger.MayRollback, web, true}, {ops, ledger.MayRead, elsewhere, false}, {ops, ledger.MayAdmin, ledger.Key{}, true},
+		{ops, ledger.MayRollback, web, true}, {ops, ledger.MayRead, elsewhere, false},
+		{ops, ledger.MayAdmin, ledger.Key{}, true},
 		{ledger.Caller{Subject: "group:ops"}, ledger.MayRead, web, false},
 		{ledger.Caller{Cluster: "east"}, ledger.MayRead, public, false},
 		{ledger.Caller{Cluster: "east", Subject: "alice"}, ledger.MayRead, web, false},

@@ -42,8 +42,8 @@ func newRig(t *testing.T) *rig {
 		r.tokens[token.Name], token.Hash = caller.Mint()
 		r.ok(s.SetToken(t.Context(), token, "test"))
 	}
-	r.ok(s.SetGrant(t.Context(), ledger.Grant{Name: "a", Subjects: []string{"alice"}, Permissions: []ledger.Permission{"*"}},
-		"test"))
+	r.ok(s.SetGrant(t.Context(), ledger.Grant{Name: "a", Subjects: []string{"alice"},
+		Permissions: []ledger.Permission{"*"}}, "test"))
 	server := httptest.NewServer(kontrol.New(kontrol.Config{Ledger: s, Callers: caller.New(caller.Config{Access: s})}))
 	t.Cleanup(server.Close)
 	r.url = server.URL
@@ -118,7 +118,8 @@ func (r *rig) create() answer {
 
 func (r *rig) update(id string, replicas int) answer {
 	r.t.Helper()
-	return r.do("alice", "PUT", resources+"/"+id, fmt.Sprintf(`{"desired_spec": {"spec": {"replicas": %d}}}`, replicas), 200)
+	body := fmt.Sprintf(`{"desired_spec": {"spec": {"replicas": %d}}}`, replicas)
+	return r.do("alice", "PUT", resources+"/"+id, body, 200)
 }
 
 func (r *rig) get(id string) answer {
@@ -209,7 +210,8 @@ func TestListOfATarget(t *testing.T) {
 	a := r.create()
 	r.do("alice", "POST", resources, `{"kind": "Service", "api_version": "v1", "namespace": "x", "name": "s",
 		"desired_spec": {"type": "ClusterIP"}}`, 201) // of the default target; desired_spec is the spec alone
-	for query, want := range map[string]int{"": 2, "?cluster_id=prod": 1, "?cluster_id=default": 1, "?cluster_id=none": 0} {
+	for query, want := range map[string]int{"": 2, "?cluster_id=prod": 1, "?cluster_id=default": 1,
+		"?cluster_id=none": 0} {
 		var list struct {
 			Resources []answer
 			Total     int
