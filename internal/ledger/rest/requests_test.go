@@ -32,8 +32,8 @@ func TestTooLargeIs413(t *testing.T) {
 		t.Fatal(a.Status)
 	}
 	edits := strings.Repeat(`{"kind": "Service", "name": "a", "delete": true},`, ledger.MaxEdits+1)
-	r.do(call{who: "alice", method: "POST", path: "/changes", body: `{"edits": [` + strings.TrimSuffix(edits, ",") + `]}`}).
-		problem(413, ledger.TooLarge)
+	edits = `{"edits": [` + strings.TrimSuffix(edits, ",") + `]}`
+	r.do(call{who: "alice", method: "POST", path: "/changes", body: edits}).problem(413, ledger.TooLarge)
 }
 
 // endless is a body of spaces.
@@ -72,7 +72,6 @@ func TestWhatTheSchemaDoesNotAllowIs422(t *testing.T) {
 		`{"edits": [{"kind": "A", "name": "a", "delete": true}], "unknown": 1}`: "unknown",
 		`{"edits": "x"}`: "edits",
 		`{}`:             "body",
-		`{"edits": []}`:  "edits",
 		`{"edits": [{"kind": "A", "name": "a", "delete": 1}]}`:        "edits[0].delete",
 		`{"edits": [{"kind": "A", "name": "a", "what": 1}]}`:          "edits[0].what",
 		`{"edits": [{"kind": "A", "name": "a"}]}`:                     "content",

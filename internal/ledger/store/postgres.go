@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -80,7 +81,7 @@ func explainPostgres(err error) *ledger.Error {
 	}
 	_, connecting := errors.AsType[*pgconn.ConnectError](err)
 	_, network := errors.AsType[net.Error](err)
-	if connecting || network || isBroken(err) {
+	if connecting || network || isBroken(err) || errors.Is(err, context.DeadlineExceeded) {
 		e.Message, e.Fix = fmt.Sprintf("the database can't be reached: %v", err), "look at the server and the ledger's URL"
 		return e
 	}
