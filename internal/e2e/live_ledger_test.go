@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/ledger/postgrestest"
 	"cardea.dev/cardea/internal/ledger/store"
 	"cardea.dev/cardea/internal/standalone"
 )
@@ -74,8 +75,14 @@ func (s *ledgerStage) has(text string, parts ...string) {
 // the way back of the whole gateway, with the traffic after each step.
 func TestLedger(t *testing.T) {
 	t.Parallel()
-	s := openLedger(t, filepath.Join(t.TempDir(), "ledger.db"), shop(), lowLimit(t))
-	s.has(s.run(0, "apply", ".", "-m", "the shop", "--wait"), "change 1:", "created HTTPRoute shop/web", "change 1 is live")
+	t.Run("SQLite", func(t *testing.T) { changeAndGoBack(t, filepath.Join(t.TempDir(), "ledger.db")) })
+	t.Run("PostgreSQL", func(t *testing.T) { changeAndGoBack(t, postgrestest.New(t)) })
+}
+
+func changeAndGoBack(t *testing.T, url string) {
+	s := openLedger(t, url, shop(), lowLimit(t))
+	s.has(s.run(0, "apply", ".", "-m", "the shop", "--wait"), "change 1:", "created HTTPRoute shop/web",
+		"change 1 is live")
 	s.expect("GET http://shop.example/ -> 200 blue")
 
 	// A preview tells which requests go elsewhere; a commit is bound to it.
@@ -219,7 +226,8 @@ func TestLedgerSurvives(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, o := range list {
-		if !slices.ContainsFunc(o.Live, func(l ledger.Live) bool { return l.Cluster == "here" && l.Generation == o.Generation }) {
+		here := func(l ledger.Live) bool { return l.Cluster == "here" && l.Generation == o.Generation }
+		if !slices.ContainsFunc(o.Live, here) {
 			t.Errorf("%s is not told to be live: %+v", o.Key, o.Live)
 		}
 	}

@@ -1,6 +1,7 @@
 package ledgercmd
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -223,7 +224,9 @@ func difference(ctx context.Context, l ledger.Ledger, e ledger.Edited, number in
 		}
 	}
 	name := e.Key.String()
-	return diff.Diff(name+" before", []byte(texts[0]), name+" after", []byte(texts[1])), nil
+	text := diff.Diff(name+" before", []byte(texts[0]), name+" after", []byte(texts[1]))
+	_, text, _ = bytes.Cut(text, []byte("\n")) // a line that names the command
+	return text, nil
 }
 
 // yamlOf is an object's content as YAML; of a Secret, without values.
@@ -267,7 +270,11 @@ func printJSON(w io.Writer, v any) error {
 }
 
 // printMade says which change was made.
-func printMade(w io.Writer, c ledger.Change, dry bool) (err error) {
+func (o *options) printMade(cmd *cobra.Command, c ledger.Change, dry bool) (err error) {
+	w := cmd.OutOrStdout()
+	if o.output == "json" {
+		return printJSON(w, c)
+	}
 	switch {
 	case len(c.Edited) == 0 && !c.Repeated:
 		_, err = fmt.Fprintln(w, "nothing changes: the ledger has it so already")

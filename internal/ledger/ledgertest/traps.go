@@ -63,7 +63,8 @@ var traps = map[string]func(rig){
 		r.must(put(k, "v1"))
 		c := r.one("east")
 		r.record(c)
-		r.ok(r.Observe(r.ctx, "east", []ledger.Observation{{Object: c.ID, UID: "u", Drift: "it has no annotations", Correct: true}}))
+		r.ok(r.Observe(r.ctx, "east", []ledger.Observation{{Object: c.ID, UID: "u", Drift: "it has no annotations",
+			Correct: true}}))
 		if s := r.status(k); s.State() != "out-of-sync" {
 			r.t.Fatalf("it is %s", s.State())
 		}

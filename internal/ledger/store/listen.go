@@ -17,6 +17,9 @@ const channel = "cardea_ledger"
 // committed tells who watches, here and in other processes, that there are new changes.
 func (s *Store) committed() {
 	s.hints.give()
+	if s.silent.Load() {
+		return
+	}
 	if s.dialect.name != "postgres" {
 		// Other processes see that. They would see the write to the log, too, but it comes before readers have the change.
 		now := time.Now()

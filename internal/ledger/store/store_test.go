@@ -47,5 +47,3 @@ func openServer(t *testing.T, url string) *Store {
 	}
 	return open(t, Config{URL: url, KeyFile: path})
 }
-
-func TestMain(m *testing.M) { postgrestest.Main(m) }
