@@ -61,6 +61,8 @@ func failureOf(k ledger.Key, err error) failed {
 		case reason == metav1.StatusReasonForbidden && (strings.Contains(message, "exceeded quota") ||
 			apierrors.HasStatusCause(err, "NamespaceTerminating")):
 			permanent, because = false, time_
+		case reason == metav1.StatusReasonForbidden:
+			because = whyForbidden(message)
 		case reason == metav1.StatusReasonServiceUnavailable:
 			because = contact
 		case reason == "" || reason == metav1.StatusReasonUnknown:
@@ -79,6 +81,15 @@ func failureOf(k ledger.Key, err error) failed {
 		return failed{codeUnreachable, err.Error(), false, contact}
 	}
 	return failed{"Error", err.Error(), false, time_}
+}
+
+// whyForbidden tells what the API server does not let the worker do from what its admission plugins do not let anybody
+// do, which no access changes. It has one reason for both.
+func whyForbidden(message string) why {
+	if strings.Contains(message, ": User \"") && strings.Contains(message, " cannot ") {
+		return access
+	}
+	return time_
 }
 
 func (d decision) failed() failed {

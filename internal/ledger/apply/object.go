@@ -14,7 +14,7 @@ import (
 )
 
 // errLate: the lease may be another's before a write that begins now has ended.
-var errLate = errors.New("the lease is about to end")
+var errLate = errors.New("the lease ends")
 
 // job is one claim that is being done.
 type job struct {
@@ -35,12 +35,17 @@ type done struct {
 
 // handle does a claim and tells the ledger.
 func (w *Worker) handle(ctx context.Context, c ledger.Claim, until time.Time) {
-	ctx, cancel := context.WithDeadline(ctx, until)
-	defer cancel()
 	reached("claimed")
 	release := w.watcher.hold(c.Key, c.ID)
 	defer release()
-	result, err := w.do(ctx, c, until.Add(-w.cfg.Lease/3))
+	leased, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	result, err := w.do(leased, c, until.Add(-w.cfg.Lease/3))
+	if err != nil && leased.Err() != nil {
+		err = errors.Join(errLate, err)
+	}
+	ctx, stop := context.WithTimeout(ctx, w.cfg.Lease)
+	defer stop()
 	f, isFailed := errors.AsType[*failure](err)
 	switch {
 	case err == nil:
@@ -48,7 +53,7 @@ func (w *Worker) handle(ctx context.Context, c ledger.Claim, until time.Time) {
 		w.record(ctx, c, result)
 		reached("recorded")
 	case errors.Is(err, errLate):
-		w.fail(ctx, c, failed{codeTimeout, "gave up, since " + err.Error(), false, time_})
+		w.fail(ctx, c, failed{codeTimeout, "gave up: " + errLate.Error(), false, time_})
 	case isFailed:
 		w.fail(ctx, c, f.failed)
 	default:
@@ -153,7 +158,9 @@ func (j *job) write(ctx context.Context, live *unstructured.Unstructured) (done,
 		}
 		reached("taken-over")
 	}
+	reached("write")
 	answer, err := j.at.apply(ctx, j.want, live)
+	reached("written")
 	switch {
 	case err != nil:
 		return done{}, err

@@ -91,8 +91,7 @@ func groupOf(path string) string {
 	return parts[1]
 }
 
-// recheckAccess asks whether the worker may do now what it was denied. Forbidden may also be what an admission plugin
-// says: what the worker was allowed at the first look is none of this.
+// recheckAccess asks whether the worker may do now what it was denied.
 func (w *Worker) recheckAccess(ctx context.Context) {
 	type question struct {
 		kind      schema.GroupKind
@@ -100,6 +99,7 @@ func (w *Worker) recheckAccess(ctx context.Context) {
 		deleted   bool
 	}
 	may := map[question]bool{}
+	var granted []ledger.Key
 	for _, k := range w.blocked.by(access) {
 		w.blocked.mu.Lock()
 		is, there := w.blocked.keys[k]
@@ -111,20 +111,16 @@ func (w *Worker) recheckAccess(ctx context.Context) {
 		if _, asked := may[q]; !asked {
 			allowed, err := w.api.allowed(ctx, q.kind, q.namespace, q.deleted)
 			if err != nil {
+				w.cfg.Log.Warn("can't ask what the worker may do", "error", err)
 				return
 			}
 			may[q] = allowed
 		}
-		switch {
-		case may[q] && is.asked:
-			w.retry(ctx, []ledger.Key{k})
-		case may[q]:
-			w.blocked.set(k, block{code: is.code, why: time_, deleted: is.deleted})
-		default:
-			is.asked = true
-			w.blocked.set(k, is)
+		if may[q] {
+			granted = append(granted, k)
 		}
 	}
+	w.retry(ctx, granted)
 }
 
 // allowed asks the API server whether we may do what a claim needs.

@@ -57,6 +57,9 @@ func (w *Worker) fail(ctx context.Context, c ledger.Claim, f failed) {
 		return w.cfg.Work.Fail(ctx, ledger.Failure{Object: c.ID, Cluster: w.cfg.Cluster, Lease: c.Lease,
 			Generation: c.Generation, Code: f.code, Message: f.message, Permanent: f.permanent})
 	})
+	if f.code == codeTimeout || f.code == codeUnreachable {
+		w.watcher.suspectKey(c.Key) // it may have been written all the same, and perhaps too late
+	}
 	if err != nil || !told {
 		return
 	}

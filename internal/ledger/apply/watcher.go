@@ -102,7 +102,7 @@ func inCluster(s ledger.Status, cluster string) *ledger.InCluster {
 // take notes what the ledger says of an object that was applied. The caller has the lock.
 func (v *watcher) take(s ledger.Status, in ledger.InCluster) *item {
 	if a := in.Applied; a.Code != "" {
-		v.w.blocked.note(s.Key, block{code: a.Code, why: whyOf(a.Code), deleted: s.Deleted})
+		v.w.blocked.note(s.Key, block{code: a.Code, why: whyOf(a.Code, a.Message), deleted: s.Deleted})
 	}
 	if in.Applied.UID == "" {
 		return nil // it was tried, and is not there
