@@ -141,8 +141,8 @@ func (s *Store) commitAll(list []*waiting) {
 	}
 }
 
-// commitBatch commits drafts in one transaction. If the connection ends with COMMIT, it finds out what became of it: the
-// row of head is locked until the server is done with that transaction, and then its changes are there or not.
+// commitBatch commits drafts in one transaction. If the connection ends with COMMIT, it finds out what became of it:
+// the row of head is locked until the server is done with that transaction, and then its changes are there or not.
 func (s *Store) commitBatch(drafts []prepared) (*batch, error) {
 	ctx := context.Background()
 	b := &batch{store: s, drafts: drafts}

@@ -13,8 +13,8 @@
 // objects are UUIDs of version 7.
 //
 // Programs of one version and the next run side by side on one database. So a migration only adds: tables, columns with
-// defaults, indices. What it adds may be used by the version that brings it; what is not used any more may be removed one
-// version later.
+// defaults, indices. What it adds may be used by the version that brings it; what is not used any more may be removed
+// one version later.
 //
 // Start reading at store.go, then committer.go (which drafts share a transaction) and batch.go (what it does).
 package store

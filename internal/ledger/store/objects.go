@@ -23,13 +23,14 @@ func pageSize(limit int) int {
 }
 
 // generationAt joins g, the generation that an object o had after change $1.
-const generationAt = `JOIN generations g ON g.object = o.id AND g.generation = CASE WHEN o.change <= $1 THEN o.generation
+const generationAt = `JOIN generations g ON g.object = o.id AND g.generation = CASE
+	WHEN o.change <= $1 THEN o.generation
 	ELSE (SELECT max(x.generation) FROM generations x WHERE x.object = o.id AND x.change <= $1) END
 	LEFT JOIN changes c ON c.number = g.change LEFT JOIN contents k ON k.hash = g.hash AND g.hash <> ''`
 
 // objectColumns are what scanObject reads. Who made a change that is not kept any more is not known.
-const objectColumns = `o.target, o.grp, o.kind, o.namespace, o.name, o.id, o.generation, o.hold, g.generation, g.revision,
-	g.hash, g.change, coalesce(c.at, 0), coalesce(c.author, ''), coalesce(c.message, ''), coalesce(c.verb, ''),
+const objectColumns = `o.target, o.grp, o.kind, o.namespace, o.name, o.id, o.generation, o.hold, g.generation,
+	g.revision, g.hash, g.change, coalesce(c.at, 0), coalesce(c.author, ''), coalesce(c.message, ''), coalesce(c.verb, ''),
 	k.hash IS NOT NULL`
 
 // body is the content of the rows of objectColumns, which not every list wants.
@@ -49,8 +50,8 @@ func scanObject(rows *sql.Rows) (o scanned, err error) {
 	var newest, at int64
 	var hold sql.NullString
 	var has bool
-	err = rows.Scan(&o.Target, &o.Group, &o.Kind, &o.Namespace, &o.Name, &o.ID, &newest, &hold, &o.Generation, &o.Revision,
-		&o.Hash, &o.Change, &at, &o.Author, &o.Message, &o.Verb, &has, &o.keyID, &o.body)
+	err = rows.Scan(&o.Target, &o.Group, &o.Kind, &o.Namespace, &o.Name, &o.ID, &newest, &hold, &o.Generation,
+		&o.Revision, &o.Hash, &o.Change, &at, &o.Author, &o.Message, &o.Verb, &has, &o.keyID, &o.body)
 	if err != nil {
 		return o, err
 	}
@@ -254,5 +255,30 @@ func (s *Store) History(ctx context.Context, key ledger.Key, q ledger.Page) ([]l
 	if len(list) == 0 && q.After == 0 {
 		return nil, notFound(key)
 	}
-	return s.opened(list)
+	history, err := s.opened(list)
+	if err != nil || len(history) == 0 {
+		return nil, err
+	}
+	return history, s.failures(ctx, history)
+}
+
+// failures adds to generations of an object what went wrong with them.
+func (s *Store) failures(ctx context.Context, history []ledger.Object) error {
+	newest, oldest := history[0], history[len(history)-1]
+	return s.view(ctx, func(t tx) error {
+		return t.each(func(rows *sql.Rows) error {
+			var generation, at int64
+			var f ledger.Failed
+			err := rows.Scan(&generation, &f.Cluster, &f.Gateway, &f.Code, &f.Message, &f.Times, &at)
+			f.At = fromMicros(at)
+			for i := range history {
+				if history[i].Generation == generation {
+					history[i].Failures = append(history[i].Failures, f)
+				}
+			}
+			return err
+		}, `SELECT generation, cluster, gateway, code, message, times, at FROM attempts
+			WHERE object = $1 AND generation BETWEEN $2 AND $3 ORDER BY at, cluster, gateway, code`,
+			newest.ID, oldest.Generation, newest.Generation)
+	})
 }

@@ -104,8 +104,8 @@ func workRank(k ledger.Key, deleted bool) int {
 // deletedRank is above twice the highest rank.
 const deletedRank = 1000
 
-// writeContents writes the contents that are not kept yet. Their bytes are parameters, some at a time: as JSON they would
-// double.
+// writeContents writes the contents that are not kept yet. Their bytes are parameters, some at a time: as JSON they
+// would double.
 func (b *batch) writeContents(t tx) error {
 	var args []any
 	seen := map[string]bool{}
