@@ -27,6 +27,7 @@ var towers = map[string][]string{
 		"internal/resolve"},
 	"dialects": {"internal/envoystatic", "internal/envoy", "internal/simulate", "internal/slots"},
 	"edges": {"internal/kube", "internal/files", "internal/arrival", "internal/fetch", "internal/ledger/store",
+		"internal/ledger/apply",
 		"internal/schema", "internal/xds", "internal/proxyfiles", "internal/process",
 		"internal/workload", "internal/identity", "internal/certs",
 		"internal/status", "internal/deploy",
@@ -60,7 +61,7 @@ var libraries = map[string][]string{
 		"internal/xds", "extend"},
 	"k8s.io/client-go": {
 		"internal/kube", "internal/certs", "internal/identity", "internal/status", "internal/deploy", "internal/server",
-		"internal/cli",
+		"internal/cli", "internal/ledger/apply",
 		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services",
 		"internal/testcluster/mirror",
 	},
@@ -80,6 +81,7 @@ var libraries = map[string][]string{
 	"github.com/prometheus/": {
 		"internal/xds", "internal/proxyfiles", "internal/kube", "internal/certs", "internal/identity", "internal/status",
 		"internal/deploy", "internal/admin", "internal/standalone", "internal/assembly", "internal/fetch",
+		"internal/ledger/apply",
 	},
 	"sigs.k8s.io/gateway-api/": {
 		"internal/gateway", "internal/conditions", "internal/input", "internal/kind", "internal/kinds", "internal/files",

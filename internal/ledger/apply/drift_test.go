@@ -157,7 +157,8 @@ func TestOwnershipIsTakenBack(t *testing.T) {
 	s.synced(k)
 	s.merge(k, "somebody", `{"data":{"color":"green"}}`)
 	s.isThere(k, func(o *unstructured.Unstructured) bool {
-		return field(o, "data", "color") == "red" && field(&unstructured.Unstructured{Object: owned(o)}, "data", "color") == "red"
+		ours := &unstructured.Unstructured{Object: owned(o)}
+		return field(o, "data", "color") == "red" && field(ours, "data", "color") == "red"
 	})
 	s.synced(k)
 }

@@ -31,8 +31,8 @@ func (s *stage) killed(cmd *exec.Cmd) {
 	}
 }
 
-// TestKilledAtEachStep: whatever step a worker dies at (SIGKILL), what was due is done by the next one, and written once:
-// neither resourceVersion nor generation move again if the first one wrote.
+// TestKilledAtEachStep: whatever step a worker dies at (SIGKILL), what was due is done by the next one, and written
+// once: neither resourceVersion nor generation move again if the first one wrote.
 func TestKilledAtEachStep(t *testing.T) {
 	blue := strings.ReplaceAll(gatewayText, "port: 8080", "port: 9090")
 	for _, step := range []struct {
@@ -132,8 +132,8 @@ func (s *stage) goesOn(cmd *exec.Cmd) {
 	s.must(cmd.Process.Signal(syscall.SIGCONT))
 }
 
-// TestSleeperChangesNothing: a worker that was stopped (SIGSTOP) for longer than its lease, before or after it looked at
-// its lease for the last time, writes no older generation over a newer one: the API server refuses it.
+// TestSleeperChangesNothing: a worker that was stopped (SIGSTOP) for longer than its lease, before or after it looked
+// at its lease for the last time, writes no older generation over a newer one: the API server refuses it.
 func TestSleeperChangesNothing(t *testing.T) {
 	for _, step := range []string{"apply-read-stop", "apply-write-stop"} {
 		t.Run(step, func(t *testing.T) {
@@ -191,9 +191,9 @@ func TestSleeperBringsNothingBack(t *testing.T) {
 	s.forgotten(k)
 }
 
-// TestLateCreationIsRepaired: a creation can't be fenced. A worker that was stopped in the instant between its last look
-// at the lease and the request does write an older generation, or an object that was deleted. It is repaired at once,
-// also if that worker dies then.
+// TestLateCreationIsRepaired: a creation can't be fenced. A worker that was stopped in the instant between its last
+// look at the lease and the request does write an older generation, or an object that was deleted. It is repaired at
+// once, also if that worker dies then.
 func TestLateCreationIsRepaired(t *testing.T) {
 	for name, c := range map[string]struct{ deletes, dies bool }{
 		"changed": {}, "deleted": {deletes: true}, "changed, dies": {dies: true}, "deleted, dies": {true, true},
@@ -204,7 +204,8 @@ func TestLateCreationIsRepaired(t *testing.T) {
 			s.put(configText)
 			sleeper, err := New(s.config("sleeper"))
 			s.must(err)
-			claims, err := s.Claim(t.Context(), ledger.ClaimQuery{Cluster: clusterName, Worker: "sleeper", Lease: time.Millisecond})
+			claims, err := s.Claim(t.Context(), ledger.ClaimQuery{Cluster: clusterName, Worker: "sleeper",
+				Lease: time.Millisecond})
 			s.must(err)
 			j, err := sleeper.job(t.Context(), claims[0], time.Now().Add(time.Hour))
 			s.must(err)
@@ -282,5 +283,5 @@ func TestTwoWorkersShareTheWork(t *testing.T) {
 
 // numbered is one of many ConfigMaps.
 func (s *stage) numbered(i int) string {
-	return strings.ReplaceAll(configText, "name: settings", "name: settings-"+string(rune('a'+i/26))+string(rune('a'+i%26)))
+	return strings.ReplaceAll(configText, "name: settings", fmt.Sprintf("name: settings-%d", i))
 }

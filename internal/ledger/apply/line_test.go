@@ -207,8 +207,8 @@ func (w *wire) Observe(ctx context.Context, cluster string, list []ledger.Observ
 	return w.Work.Observe(ctx, cluster, list)
 }
 
-// TestCutOffFromTheLedger: the cluster stays as it is, and afterwards the worker goes on where it was. An answer that was
-// lost has nothing written twice.
+// TestCutOffFromTheLedger: the cluster stays as it is, and afterwards the worker goes on where it was. An answer that
+// was lost has nothing written twice.
 func TestCutOffFromTheLedger(t *testing.T) {
 	s := newStage(t)
 	w := &wire{Work: s.Store}
@@ -238,8 +238,8 @@ func TestCutOffFromTheLedger(t *testing.T) {
 	}
 }
 
-// TestClocksDoNotMatter: a worker whose clock is an hour ahead, or behind, takes nobody's lease: only the ledger's clock
-// counts.
+// TestClocksDoNotMatter: a worker whose clock is an hour ahead, or behind, takes nobody's lease: only the ledger's
+// clock counts.
 func TestClocksDoNotMatter(t *testing.T) {
 	for name, off := range map[string]time.Duration{"ahead": time.Hour, "behind": -time.Hour} {
 		t.Run(name, func(t *testing.T) {

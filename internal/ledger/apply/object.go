@@ -86,7 +86,8 @@ func (w *Worker) do(ctx context.Context, c ledger.Claim, safe time.Time) (done, 
 	}
 }
 
-// withoutKind is what becomes of a claim if the cluster does not have its kind: then what is to be deleted is not there.
+// withoutKind is what becomes of a claim if the cluster does not have its kind: then what is to be deleted is not
+// there.
 func (w *Worker) withoutKind(ctx context.Context, c ledger.Claim, err error) (done, error) {
 	if c.IsDeleted() && (meta.IsNoMatchError(err) || noKind(err)) && w.api.lacks(ctx, groupKind(c.Key)) {
 		return done{did: "deleted"}, nil

@@ -14,7 +14,8 @@ import (
 )
 
 // recheck looks, until ctx ends, whether what failed for good can succeed now: because a kind or its schema is another
-// one, the worker may do what it could not, or a namespace was made. It asks nothing while there is nothing of that sort.
+// one, the worker may do what it could not, or a namespace was made. It asks nothing while there is nothing of that
+// sort.
 func (w *Worker) recheck(ctx context.Context) {
 	var schemas map[string]string
 	for sleep(ctx, w.cfg.Recheck) {

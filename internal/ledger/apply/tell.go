@@ -12,8 +12,8 @@ import (
 // record tells the ledger that a claim is done. If it does not answer before the lease ends, the object is due again by
 // itself, and is then found as it should be.
 func (w *Worker) record(ctx context.Context, c ledger.Claim, d done) {
-	r := ledger.Result{Object: c.ID, Cluster: w.cfg.Cluster, Lease: c.Lease, Generation: c.Generation, Revision: c.Revision,
-		Gone: d.object == nil}
+	r := ledger.Result{Object: c.ID, Cluster: w.cfg.Cluster, Lease: c.Lease, Generation: c.Generation,
+		Revision: c.Revision, Gone: d.object == nil}
 	version := ""
 	if d.object != nil {
 		r.UID, r.KubeGeneration = string(d.object.GetUID()), d.object.GetGeneration()

@@ -6,12 +6,11 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"cardea.dev/cardea/internal/ledger"
 )
 
-// watcher sees what becomes of the objects that were applied. It watches the kinds that have such objects, and no others.
+// watcher sees what becomes of the objects that were applied. It watches the kinds that have such objects, and no
+// others.
 type watcher struct {
 	w *Worker
 	*index
@@ -196,15 +195,15 @@ func (v *watcher) saw(p place, s sight) {
 	signal(v.wake)
 }
 
-// sawAll notes all that a list has of a kind.
-func (v *watcher) sawAll(kind schema.GroupKind, all map[place]sight, version string) {
+// sawAll notes all that a list has.
+func (v *watcher) sawAll(of scope, all map[place]sight, version string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for p, s := range all {
 		v.note(p, s)
 	}
 	for p := range maps.All(v.items) {
-		if _, there := all[p]; !there && p.kind == kind {
+		if _, there := all[p]; !there && p.kind == of.kind && (of.namespace == "" || of.namespace == p.namespace) {
 			v.note(p, sight{gone: true, version: version})
 		}
 	}
