@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// BenchmarkCommitToCluster compares an edit that is committed to a ledger with one that is applied directly, each until a
-// watch of another client sees it: medians in milliseconds.
+// BenchmarkCommitToCluster compares an edit that is committed to a ledger with one that is applied directly, each until
+// a watch of another client sees it: medians in milliseconds.
 func BenchmarkCommitToCluster(b *testing.B) {
 	s := newStage(b)
 	s.run()
