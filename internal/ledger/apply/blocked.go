@@ -13,7 +13,8 @@ import (
 type block struct {
 	code    string
 	why     why
-	deleted bool // it is to be deleted
+	version string // of its kind, as its content states it; "": not known, or it is to be deleted
+	deleted bool
 }
 
 // blocked are the objects whose last claim failed, as far as this process knows.
@@ -26,6 +27,12 @@ func (b *blocked) set(k ledger.Key, to block) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.keys[k] = to
+}
+
+func (b *blocked) get(k ledger.Key) block {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.keys[k]
 }
 
 func (b *blocked) clear(k ledger.Key) {

@@ -31,7 +31,7 @@ func (w *Worker) claims(ctx context.Context) {
 		list, err := w.cfg.Work.Claim(ctx, ledger.ClaimQuery{Cluster: w.cfg.Cluster, Worker: w.cfg.Worker, Max: free,
 			Lease: w.cfg.Lease})
 		if err != nil && ctx.Err() == nil {
-			w.cfg.Log.Warn("the ledger does not answer", "error", err)
+			w.cfg.Log.Warn("no work can be claimed", "error", err)
 		}
 		w.cfg.Metrics.claims.WithLabelValues(w.cfg.Cluster).Add(float64(len(list)))
 		for _, c := range list {

@@ -74,6 +74,9 @@ func failureOf(k ledger.Key, err error) failed {
 		case strings.Contains(message, "failed to create typed patch object"):
 			permanent, because = true, schema_
 		}
+		if k.IsSecret() && because == schema_ {
+			message = withoutValues(status)
+		}
 		return failed{string(reason), message, permanent, because}
 	case errors.Is(err, context.DeadlineExceeded):
 		return failed{codeTimeout, "the API server did not answer in time", false, contact}
@@ -81,6 +84,22 @@ func failureOf(k ledger.Key, err error) failed {
 		return failed{codeUnreachable, err.Error(), false, contact}
 	}
 	return failed{"Error", err.Error(), false, time_}
+}
+
+// withoutValues says what is wrong with a Secret: the API server's words may quote it.
+func withoutValues(status apierrors.APIStatus) string {
+	var fields []string
+	if d := status.Status().Details; d != nil {
+		for _, cause := range d.Causes {
+			if cause.Field != "" {
+				fields = append(fields, cause.Field+" ("+string(cause.Type)+")")
+			}
+		}
+	}
+	if len(fields) == 0 {
+		return "the API server does not take it; its words may quote the Secret, and are not kept"
+	}
+	return "the API server does not take " + strings.Join(fields, ", ")
 }
 
 // whyForbidden tells what the API server does not let the worker do from what its admission plugins do not let anybody

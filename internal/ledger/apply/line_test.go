@@ -215,7 +215,7 @@ func TestCutOffFromTheLedger(t *testing.T) {
 	w.cut.Store(true)
 	s.run(hasty, func(c *Config) { c.Work = w })
 	s.put(configText)
-	s.said("the ledger does not answer")
+	s.said("no work can be claimed")
 	k := s.edit(configText).Key
 	if s.live(k) != nil {
 		t.Fatal("it was applied")

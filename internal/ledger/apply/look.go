@@ -26,6 +26,7 @@ func (v *watcher) look(ctx context.Context) {
 		if !v.await(ctx) || !sleep(ctx, lookPatience) {
 			return
 		}
+		v.askTargets(ctx)
 		news, suspects := v.taken()
 		if !v.tell(ctx, news) {
 			sleep(ctx, lookAgain)
@@ -83,6 +84,10 @@ func (v *watcher) taken() (news []place, suspects []place) {
 
 // tell tells the ledger of objects that are as applied. False: it does not answer.
 func (v *watcher) tell(ctx context.Context, places []place) bool {
+	if len(places) > lookMost {
+		first := v.tell(ctx, places[:lookMost])
+		return v.tell(ctx, places[lookMost:]) && first
+	}
 	var list []ledger.Observation
 	said := map[place]told{}
 	v.mu.Lock()
@@ -160,8 +165,11 @@ func (v *watcher) examine(ctx context.Context, places []place) error {
 	room := make(chan struct{}, lookParallel)
 	for _, p := range places {
 		s, there := known[p]
-		if !there {
-			continue // not of this ledger
+		if !there { // not of this ledger
+			v.mu.Lock()
+			delete(v.strays, p)
+			v.mu.Unlock()
+			continue
 		}
 		room <- struct{}{}
 		group.Go(func() {
@@ -270,9 +278,35 @@ func (v *watcher) targetsNow(ctx context.Context) (map[string]ledger.Target, err
 	if err != nil {
 		return nil, err
 	}
+	before := v.targets
 	v.targets, v.asked = map[string]ledger.Target{}, time.Now()
 	for _, t := range list {
 		v.targets[t.Name] = t
 	}
+	if before != nil {
+		v.retarget(before, v.targets)
+	}
 	return v.targets, nil
+}
+
+// retarget has drift that was told looked at again, if its target wants something else by now.
+func (v *watcher) retarget(before, now map[string]ledger.Target) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for p, i := range v.items {
+		if i.told.drift != "" && before[i.key.Target].Drift != now[i.key.Target].Drift {
+			i.told = told{}
+			v.index.look(p)
+		}
+	}
+}
+
+// askTargets asks what targets want as often as for work.
+func (v *watcher) askTargets(ctx context.Context) {
+	v.targetsMu.Lock()
+	asked := v.asked
+	v.targetsMu.Unlock()
+	if time.Since(asked) >= v.w.cfg.Poll {
+		_, _ = v.targetsNow(ctx) // an examination says so if it fails
+	}
 }

@@ -105,7 +105,7 @@ func (w *Worker) job(ctx context.Context, c ledger.Claim, safe time.Time) (*job,
 			return nil, &failure{failed{codeUnreadable, err.Error(), true, time_}}
 		}
 		j.want = want
-		version = schema.FromAPIVersionAndKind((&unstructured.Unstructured{Object: want}).GetAPIVersion(), c.Kind).Version
+		version = versionOf(c)
 	}
 	m, err := w.api.kind(ctx, kind, version)
 	if err != nil {
@@ -120,6 +120,16 @@ func (w *Worker) job(ctx context.Context, c ledger.Claim, safe time.Time) (*job,
 	}
 	j.at = w.api.object(m, c.Namespace, c.Name)
 	return j, nil
+}
+
+// versionOf is the version of its kind that a claim's content states; "" of what is to be deleted.
+func versionOf(c ledger.Claim) string {
+	object, err := c.Content.Object()
+	if err != nil {
+		return ""
+	}
+	apiVersion, _ := object["apiVersion"].(string)
+	return schema.FromAPIVersionAndKind(apiVersion, c.Kind).Version
 }
 
 // step reads the object, and writes what is to be written.

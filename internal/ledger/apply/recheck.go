@@ -43,15 +43,17 @@ func (w *Worker) recheckSchemas(ctx context.Context, before map[string]string) m
 	}
 	// A kind that was unknown may have come before the first look.
 	unknown := w.blocked.pick(func(_ ledger.Key, is block) bool { return is.code == codeUnknownKind })
-	known := map[schema.GroupKind]bool{}
+	known := map[schema.GroupVersionKind]bool{}
 	for _, k := range unknown {
-		if _, asked := known[groupKind(k)]; !asked {
-			_, err := w.api.kind(ctx, groupKind(k), "")
-			known[groupKind(k)] = err == nil
+		kind := groupKind(k).WithVersion(w.blocked.get(k).version)
+		if _, asked := known[kind]; !asked {
+			_, err := w.api.kind(ctx, groupKind(k), kind.Version)
+			known[kind] = err == nil
 		}
 	}
 	w.retry(ctx, w.blocked.pick(func(k ledger.Key, is block) bool {
-		return is.why == schema_ && groups[k.Group] || is.code == codeUnknownKind && known[groupKind(k)]
+		return is.why == schema_ && groups[k.Group] ||
+			is.code == codeUnknownKind && known[groupKind(k).WithVersion(is.version)]
 	}))
 	return now
 }
@@ -102,13 +104,7 @@ func (w *Worker) recheckAccess(ctx context.Context) {
 	may := map[question]bool{}
 	var granted []ledger.Key
 	for _, k := range w.blocked.by(access) {
-		w.blocked.mu.Lock()
-		is, there := w.blocked.keys[k]
-		w.blocked.mu.Unlock()
-		if !there || is.why != access {
-			continue
-		}
-		q := question{groupKind(k), k.Namespace, is.deleted}
+		q := question{groupKind(k), k.Namespace, w.blocked.get(k).deleted}
 		if _, asked := may[q]; !asked {
 			allowed, err := w.api.allowed(ctx, q.kind, q.namespace, q.deleted)
 			if err != nil {

@@ -23,6 +23,9 @@ func (w *Worker) record(ctx context.Context, c ledger.Claim, d done) {
 	w.blocked.clear(c.Key)
 	recorded, err := w.persist(ctx, func() (bool, error) { return w.cfg.Work.Record(ctx, r) })
 	switch {
+	case isFinal(err):
+		w.fail(ctx, c, failed{string(ledger.CodeOf(err)), err.Error(), true, time_})
+		return
 	case err != nil:
 		return
 	case !recorded:
@@ -52,7 +55,7 @@ func (w *Worker) fail(ctx context.Context, c ledger.Claim, f failed) {
 		default:
 		}
 	}
-	w.blocked.set(c.Key, block{code: f.code, why: f.why, deleted: c.IsDeleted()})
+	w.blocked.set(c.Key, block{code: f.code, why: f.why, version: versionOf(c), deleted: c.IsDeleted()})
 	told, err := w.persist(ctx, func() (bool, error) {
 		return w.cfg.Work.Fail(ctx, ledger.Failure{Object: c.ID, Cluster: w.cfg.Cluster, Lease: c.Lease,
 			Generation: c.Generation, Code: f.code, Message: f.message, Permanent: f.permanent})
@@ -71,12 +74,18 @@ func (w *Worker) fail(ctx context.Context, c ledger.Claim, f failed) {
 	w.cfg.Log.Warn("not applied", "object", c.Key.String(), "generation", c.Generation, "code", f.code, "error", f.message)
 }
 
+// isFinal tells whether an error is the ledger's answer, and not that it does not answer.
+func isFinal(err error) bool {
+	code := ledger.CodeOf(err)
+	return code != "" && code != ledger.Unavailable
+}
+
 // persist tells the ledger something again and again, until it answers or ctx ends.
 func (w *Worker) persist(ctx context.Context, tell func() (bool, error)) (told bool, err error) {
 	pause := 50 * time.Millisecond
 	for {
-		if told, err = tell(); err == nil {
-			return told, nil
+		if told, err = tell(); err == nil || isFinal(err) {
+			return told, err
 		}
 		w.cfg.Log.Warn("the ledger does not answer", "error", err)
 		if !sleep(ctx, pause) {

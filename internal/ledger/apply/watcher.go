@@ -106,7 +106,12 @@ func (v *watcher) take(s ledger.Status, in ledger.InCluster) *item {
 	if in.Applied.UID == "" {
 		return nil // it was tried, and is not there
 	}
+	_, known := v.items[placeOf(s.Key)]
 	i := v.put(s.Key, s.ID)
+	if !known && in.Drift == "" {
+		// So after a start nothing is told that the ledger knows already.
+		i.told = told{uid: in.Applied.UID, sum: in.Applied.Result, generation: in.Observed}
+	}
 	if i.applied.Generation <= in.Applied.Generation {
 		i.applied = *in.Applied
 	}
