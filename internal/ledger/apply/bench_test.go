@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"cardea.dev/cardea/internal/ledger"
 )
 
 // BenchmarkCommitToCluster compares an edit that is committed to a ledger with one that is applied directly, each until
@@ -62,5 +64,36 @@ func BenchmarkCommitToCluster(b *testing.B) {
 		slices.Sort(list)
 		b.ReportMetric(float64(list[len(list)/2].Microseconds())/1000, name)
 		b.ReportMetric(float64(list[len(list)*99/100].Microseconds())/1000, "p99-"+name)
+	}
+}
+
+			gone.Edits = append(gone.Edits, ledger.Edit{Delete: true, Key: s.edit(texts[i]).Key})
+// of them are gone.
+func BenchmarkThousandObjects(b *testing.B) {
+	const many = 1000
+	for b.Loop() {
+		s := newStage(b)
+		stop := s.run(func(c *Config) { c.Log = nil })
+		var texts []string
+		var gone ledger.Draft
+		for i := range many {
+			texts = append(texts, s.numbered(i))
+			gone.Edits = append(gone.Edits, ledger.Edit{Key: s.edit(texts[i]).Key, Delete: true})
+		}
+		applied := func(did string) time.Duration {
+			began := time.Now()
+			s.eventually(func() error {
+				if n := s.counted("cardea_ledger_applied_total", did); n != many {
+					return fmt.Errorf("%v %s", n, did)
+				}
+				return nil
+			})
+			return time.Since(began)
+		}
+		s.put(texts...)
+		b.ReportMetric(many/applied("created").Seconds(), "created/s")
+		s.commit(gone)
+		b.ReportMetric(many/applied("deleted").Seconds(), "deleted/s")
+		stop()
 	}
 }

@@ -187,7 +187,7 @@ func (v *watcher) changed(c ledger.Change) {
 	defer v.mu.Unlock()
 	for _, e := range c.Edited {
 		if p := placeOf(e.Key); v.items[p] == nil && e.Revision != 0 {
-			v.suspect(p, time.Now().Add(v.w.cfg.Poll))
+			v.suspect(p, time.Now().Add(lookLatest))
 		}
 	}
 }
