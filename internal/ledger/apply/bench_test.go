@@ -67,7 +67,7 @@ func BenchmarkCommitToCluster(b *testing.B) {
 	}
 }
 
-			gone.Edits = append(gone.Edits, ledger.Edit{Delete: true, Key: s.edit(texts[i]).Key})
+// BenchmarkThousandObjects is one change of a thousand objects till all of them are in the cluster, and again until all
 // of them are gone.
 func BenchmarkThousandObjects(b *testing.B) {
 	const many = 1000
@@ -78,7 +78,7 @@ func BenchmarkThousandObjects(b *testing.B) {
 		var gone ledger.Draft
 		for i := range many {
 			texts = append(texts, s.numbered(i))
-			gone.Edits = append(gone.Edits, ledger.Edit{Key: s.edit(texts[i]).Key, Delete: true})
+			gone.Edits = append(gone.Edits, ledger.Edit{Delete: true, Key: s.edit(texts[i]).Key})
 		}
 		applied := func(did string) time.Duration {
 			began := time.Now()
