@@ -30,6 +30,9 @@ func TestContractOverFile(t *testing.T) {
 
 // TestContractOverPostgreSQL runs the contract through HTTP, over a real PostgreSQL.
 func TestContractOverPostgreSQL(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it makes a database for each test")
+	}
 	contract(t, func(t *testing.T) store.Config {
 		key := make([]byte, 32)
 		file := filepath.Join(t.TempDir(), "key")
