@@ -50,8 +50,8 @@ func TestWhatIsNotKeptAnyMoreIs410(t *testing.T) {
 	r.do(call{who: "alice", method: "PUT", path: secretPath, body: secret(`"stringData": {"a": "1"}`),
 		header: map[string]string{"If-None-Match": "*"}}).is(201, nil)
 	for i := range 4 {
-		r.do(call{who: "alice", method: "PUT", path: secretPath, body: secret(`"stringData": {"a": "x` + fmt.Sprint(i) + `"}`),
-			header: ifMatch("*")}).is(201, nil)
+		body := secret(fmt.Sprintf(`"stringData": {"a": "x%d"}`, i))
+		r.do(call{who: "alice", method: "PUT", path: secretPath, body: body, header: ifMatch("*")}).is(201, nil)
 	}
 	r.ok(r.store.Compact(context.Background(), store.Keep{Secrets: 1}))
 	r.do(call{who: "alice", method: "GET", path: secretPath + "?at=5"}).problem(410, ledger.Compacted)

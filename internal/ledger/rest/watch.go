@@ -107,6 +107,9 @@ func (s *server) stream(ctx context.Context, r *http.Request, w http.ResponseWri
 		return control.Flush() == nil
 	}
 	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead {
+		return
+	}
 	if !send(": watching\n\n") {
 		return
 	}

@@ -124,6 +124,19 @@ func TestWatchHidesWhatMayNotBeReadButNoNumber(t *testing.T) {
 	}
 }
 
+func TestHeadOfAWatchEnds(t *testing.T) {
+	r := newRig(t)
+	q, err := http.NewRequestWithContext(t.Context(), "HEAD", r.server.URL+rest.Prefix+"/watch", nil)
+	r.ok(err)
+	q.Header.Set("Authorization", "Bearer "+r.tokens["bob"])
+	a, err := r.server.Client().Do(q)
+	r.ok(err)
+	a.Body.Close()
+	if a.StatusCode != 200 {
+		t.Fatal(a.Status)
+	}
+}
+
 func TestWatchAboveTheHeadIsRefused(t *testing.T) {
 	r := newRig(t)
 	s := r.watch("bob", "?from=5", "")
