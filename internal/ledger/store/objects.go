@@ -165,6 +165,7 @@ func objectsStatement(q ledger.ObjectsQuery, at int64) (statement string, args [
 		from = "{rows $2} JOIN objects o ON " + sameKey
 		w.args = append(w.args, keyTable(q.Keys).json())
 	}
+	w.isText("o.id", q.ID)
 	w.isText("o.target", q.Target)
 	w.isText("o.grp", q.Group)
 	w.isText("o.kind", q.Kind)
@@ -266,6 +267,9 @@ func (s *Store) History(ctx context.Context, key ledger.Key, q ledger.Page) ([]l
 func (s *Store) failures(ctx context.Context, history []ledger.Object) error {
 	newest, oldest := history[0], history[len(history)-1]
 	return s.view(ctx, func(t tx) error {
+		for i := range history {
+			history[i].Failures = nil
+		}
 		return t.each(func(rows *sql.Rows) error {
 			var generation, at int64
 			var f ledger.Failed
