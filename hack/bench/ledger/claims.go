@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	claims   = 100 // that are measured
-	claimed  = 32  // objects of each
-	toApply  = "apps"
-	clusters = "east"
+	claims  = 100 // that are measured
+	claimed = 32  // objects of each
+	toApply = "apps"
+	east    = "east"
 )
 
 // claims measures a claim while many objects are due: routes and ConfigMaps in equal parts, in changes of which each
@@ -36,7 +36,7 @@ func (b *bench) claims() error {
 func (b *bench) claiming(d *database, l *store.Store) error {
 	err := errors.Join(
 		l.SetTarget(b.ctx, ledger.Target{Name: toApply, Server: ledger.Clusters}, "bench"),
-		l.SetCluster(b.ctx, ledger.Cluster{Name: clusters}, "bench"))
+		l.SetCluster(b.ctx, ledger.Cluster{Name: east}, "bench"))
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (b *bench) claiming(d *database, l *store.Store) error {
 }
 
 func claim(n int) ledger.ClaimQuery {
-	return ledger.ClaimQuery{Cluster: clusters, Worker: "bench", Max: n, Lease: 10 * time.Minute}
+	return ledger.ClaimQuery{Cluster: east, Worker: "bench", Max: n, Lease: 10 * time.Minute}
 }
 
 // claimRow measures some claims.

@@ -136,7 +136,6 @@ func claimStatement(d *dialect) string {
 // giveUp makes claims that were never answered a permanent failure. The plus has the databases take the index of those
 // rows, which are few, and not that of all that are due.
 func (c *claimer) giveUp(t tx) error {
-	// The plus keeps SQLite from the index of what is due, which has every row when much is: few are silent.
 	type dead struct {
 		object     string
 		generation int64
