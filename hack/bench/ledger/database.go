@@ -17,7 +17,8 @@ type database struct {
 
 // findDatabases starts a PostgreSQL, if there is one.
 func (b *bench) findDatabases() (end func(), err error) {
-	b.databases = []*database{{"SQLite", func(name string) (string, error) { return filepath.Join(b.dir, name+".db"), nil }}}
+	inFile := func(name string) (string, error) { return filepath.Join(b.dir, name+".db"), nil }
+	b.databases = []*database{{"SQLite", inFile}}
 	server, err := postgrestest.Serve()
 	if err != nil {
 		progress("without PostgreSQL: %v", err)

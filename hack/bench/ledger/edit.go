@@ -18,8 +18,8 @@ import (
 	graph "cardea.dev/cardea/internal/world"
 )
 
-// oneEdit counts what one edit asks of the database: the commit, what a Cardea that serves the ledger reads, and what it
-// reports.
+// oneEdit counts what one edit asks of the database: the commit, what a Cardea that serves the ledger reads, and what
+// it reports.
 func (b *bench) oneEdit(d *database, l *store.Store, url string) error {
 	reader, err := b.open(url)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"cardea.dev/cardea/hack/bench/table"
 )
 
-// live measures the way of an edit into an Envoy: by a file of a folder, and by a change of a ledger that another process
-// commits. All of these run at the same time, and are edited in turn.
+// live measures the way of an edit into an Envoy: by a file of a folder, and by a change of a ledger that another
+// process commits. All of these run at the same time, and are edited in turn.
 func (b *bench) live() (err error) {
 	var ways []*way
 	defer func() {
@@ -45,8 +45,10 @@ func (b *bench) live() (err error) {
 	for _, w := range ways {
 		more, target := "", ""
 		if w != folder {
-			more = fmt.Sprintf("p50 %+.1f ms, p99 %+.1f ms to the file; the commit alone %s", table.Milli(quantile(w.acked, 0.5)-
-				quantile(folder.acked, 0.5)), table.Milli(quantile(w.acked, 0.99)-quantile(folder.acked, 0.99)),
+			later := func(part float64) float64 {
+				return table.Milli(quantile(w.acked, part) - quantile(folder.acked, part))
+			}
+			more = fmt.Sprintf("than by the file p50 %+.1f ms, p99 %+.1f ms; the commit alone %s", later(0.5), later(0.99),
 				quantiles(w.written))
 			target = "5 ms more than a file"
 		}
@@ -138,8 +140,8 @@ func (b *bench) served(d *database, name string, n int) (*way, error) {
 
 // standalone starts cardea, until it is ready.
 func (b *bench) standalone(w *way, args ...string) (err error) {
-	args = append([]string{"standalone", "--admin", "127.0.0.1:0", "--bind", "127.0.0.1", "--envoy", b.envoy, "--log-format",
-		"json"}, args...)
+	args = append([]string{"standalone", "--admin", "127.0.0.1:0", "--bind", "127.0.0.1", "--envoy", b.envoy,
+		"--log-format", "json"}, args...)
 	cmd := exec.Command(b.cardea, args...)
 	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(b.dir, "cache", w.stores))
 	began := time.Now()

@@ -1,5 +1,5 @@
-// Command ledger prints what a ledger costs, as a table of counts, CPU times and times: commits and claims in SQLite and
-// in PostgreSQL, the way of a change into an Envoy and into a cluster, and a ledger of 100,000 objects. It asserts
+// Command ledger prints what a ledger costs, as a table of counts, CPU times and times: commits and claims in SQLite
+// and in PostgreSQL, the way of a change into an Envoy and into a cluster, and a ledger of 100,000 objects. It asserts
 // nothing: on a shared machine, wall time alone is misleading.
 //
 // It owns the ledgers that are measured. The PostgreSQL is a real one, with its usual settings, on the same machine;

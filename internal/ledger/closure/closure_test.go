@@ -68,9 +68,9 @@ func TestMembers(t *testing.T) {
 		{"other", "Gateway other, HTTPRoute elsewhere, Service green",
 			"EndpointSlice common-1, HTTPRoute both, Service common"},
 		{"edge other", "BackendTLSPolicy to-blue, ConfigMap authority, EndpointSlice blue-1, EndpointSlice common-1, " +
-			"GRPCRoute grpc, Gateway edge, Gateway other, HTTPRoute both, HTTPRoute elsewhere, HTTPRoute far/far, HTTPRoute web, " +
-			"LimitPolicy by-label, LimitPolicy of-web, ListenerSet more, Service blue, Service common, Service far/blue, " +
-			"Service green, Service mirror, Thing thing", ""},
+			"GRPCRoute grpc, Gateway edge, Gateway other, HTTPRoute both, HTTPRoute elsewhere, HTTPRoute far/far, " +
+			"HTTPRoute web, LimitPolicy by-label, LimitPolicy of-web, ListenerSet more, Service blue, Service common, " +
+			"Service far/blue, Service green, Service mirror, Thing thing", ""},
 		{"none", "", ""},
 	} {
 		var gateways []ledger.Key

@@ -132,7 +132,8 @@ func TestTwoFeeds(t *testing.T) {
 // What a start found valid, the next one does not check again. Nothing of a Secret is kept.
 func TestMemory(t *testing.T) {
 	first := newRig(t)
-	first.commit(route("web", "one"), service("blue"), secret("key"), replaced(route("bad", "one"), "hostnames", "nothing"))
+	bad := replaced(route("bad", "one"), "hostnames", "nothing")
+	first.commit(route("web", "one"), service("blue"), secret("key"), bad)
 	first.must(first.feed.Load(t.Context()))
 	second := first.beside()
 	second.must(second.feed.Load(t.Context()))
