@@ -19,7 +19,7 @@ import (
 )
 
 // Patience is how long anything may take.
-const Patience = 2 * time.Minute
+const Patience = 10 * time.Minute
 
 // Child is a running cardea.
 type Child struct {
