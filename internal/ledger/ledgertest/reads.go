@@ -143,8 +143,7 @@ var reads = map[string]func(rig){
 		for i := range n {
 			var d ledger.Draft
 			for j := range size {
-				k := in(ledger.DefaultTarget, "ConfigMap", fmt.Sprint(j))
-				d.Edits = append(d.Edits, ledger.Edit{Key: k, Content: ledger.Content(fmt.Sprintf(`{"v":%d}`, i))})
+				d.Edits = append(d.Edits, put(in(ledger.DefaultTarget, "ConfigMap", fmt.Sprint(j)), fmt.Sprint("v", i)))
 			}
 			r.mustDraft(d)
 		}
