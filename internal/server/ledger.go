@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"cardea.dev/cardea/internal/assembly"
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/kube"
 	"cardea.dev/cardea/internal/ledger/apply"
 	"cardea.dev/cardea/internal/ledger/client"
@@ -18,7 +19,9 @@ import (
 const pull = time.Second
 
 // newPull is what applies what a ledger wants of this cluster; it does nothing without one.
-func newPull(o Options, cluster *rest.Config, metrics *assembly.Metrics) (func(context.Context) error, error) {
+func newPull(
+	o Options, cluster *rest.Config, catalog *kind.Catalog, metrics *assembly.Metrics,
+) (func(context.Context) error, error) {
 	if o.Ledger.URL == "" {
 		return func(context.Context) error { return nil }, nil
 	}
@@ -41,6 +44,7 @@ func newPull(o Options, cluster *rest.Config, metrics *assembly.Metrics) (func(c
 	worker, err := apply.New(apply.Config{
 		Work: own, Targets: own.Targets, REST: kube.Once(cluster), Cluster: o.Ledger.Cluster,
 		Worker: cmp.Or(os.Getenv("POD_NAME"), host), Poll: pull, Metrics: counts, Log: o.Log,
+		Catalog: catalog,
 	})
 	if err != nil {
 		return nil, err

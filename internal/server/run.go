@@ -70,7 +70,7 @@ func Run(ctx context.Context, o Options) error {
 	}); err != nil {
 		return err
 	}
-	pull, err := newPull(o, cluster, metrics)
+	pull, err := newPull(o, cluster, w.Sources.Catalog, metrics)
 	if err != nil {
 		return err
 	}

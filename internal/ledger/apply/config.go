@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/ledger"
 )
 
@@ -27,6 +28,9 @@ type Config struct {
 	// FromLedger: where the cluster has a later generation of an object than the ledger, the ledger counts. Without it,
 	// such an object is left alone: the ledger may have been restored from an older copy.
 	FromLedger bool
+	// Catalog has the kinds of which controllers say in the status whether an object serves: until they do, it is not
+	// live. nil: there are none.
+	Catalog *kind.Catalog
 	// Adopt takes a change that was made in the cluster into the ledger. nil: such drift is only told.
 	Adopt func(context.Context, ledger.Draft) error
 

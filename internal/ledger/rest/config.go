@@ -81,8 +81,8 @@ func New(c Config) (http.Handler, error) {
 		return nil, err
 	}
 	api := s.newAPI()
-	for _, add := range []func(*server, huma.API){objects, lists, changes, back, previews, watch, statuses, clusters, work, worker,
-		access} {
+	for _, add := range []func(*server, huma.API){objects, lists, changes, back, previews, watch, statuses, clusters, work,
+		worker, access} {
 		add(s, api)
 	}
 	text, err := json.Marshal(published(api))
