@@ -37,7 +37,8 @@ func answersOf(o *unstructured.Unstructured, awaited bool) string {
 		parts, field = status["ancestors"], "ancestorRef"
 	}
 	entries, _ := parts.([]any)
-	if status["conditions"] != nil && !add(own(o), status["conditions"]) || status["conditions"] == nil && len(entries) == 0 {
+	own := own(o)
+	if status["conditions"] == nil && len(entries) == 0 || status["conditions"] != nil && !add(own, status["conditions"]) {
 		return ""
 	}
 	for _, e := range entries {

@@ -28,20 +28,21 @@ func TestAnswersOfStatus(t *testing.T) {
 		"accepted, the proxies have not answered": {parent(accepted +
 			", {type: cardea.dev/Programmed, status: 'False', reason: Pending, observedGeneration: 2}"), true, ""},
 		"refused by the proxy": {parent(accepted +
-			", {type: cardea.dev/Programmed, status: 'False', reason: RejectedByProxy, message: no, observedGeneration: 2}"),
-			true, `[{"Gateway":"infra/edge","Refused":"RejectedByProxy: no"}]`},
-		"not accepted": {parent("{type: Accepted, status: 'False', reason: NotAllowedByListeners, message: no, " +
-			"observedGeneration: 2}"), true, `[{"Gateway":"infra/edge","Refused":"NotAllowedByListeners: no"}]`},
-		"two listeners of one Gateway": {route + "status: {parents: [{parentRef: {name: edge, sectionName: a}, conditions: [" +
-			accepted + "]}, {parentRef: {name: edge, sectionName: b}, conditions: [{type: Accepted, status: 'False', " +
-			"reason: No, observedGeneration: 2}]}]}", true, `[{"Gateway":"shop/edge","Refused":"No"}]`},
+			", {type: cardea.dev/Programmed, status: 'False', reason: RejectedByProxy, " +
+			"message: never, observedGeneration: 2}"), true, `[{"Gateway":"infra/edge","Refused":"RejectedByProxy: never"}]`},
+		"not accepted": {parent("{type: Accepted, status: 'False', reason: NotAllowedByListeners, message: never, " +
+			"observedGeneration: 2}"), true, `[{"Gateway":"infra/edge","Refused":"NotAllowedByListeners: never"}]`},
+		"two listeners of one Gateway": {route + "status: {parents: [{parentRef: {name: edge, sectionName: a}, " +
+			"conditions: [" + accepted + "]}, {parentRef: {name: edge, sectionName: b}, conditions: [{type: Accepted, status: 'False', " +
+			"reason: Nope, observedGeneration: 2}]}]}", true, `[{"Gateway":"shop/edge","Refused":"Nope"}]`},
 		"a Gateway has to be programmed": {"apiVersion: g/v1\nkind: Gateway\nmetadata: {name: edge, namespace: infra, generation: 1}\n" +
 			"status: {conditions: [{type: Accepted, status: 'True', observedGeneration: 1}]}", true, ""},
 		"a Gateway that is": {"apiVersion: g/v1\nkind: Gateway\nmetadata: {name: edge, namespace: infra, generation: 1}\n" +
 			"status: {conditions: [{type: Accepted, status: 'True', observedGeneration: 1}, " +
-			"{type: Programmed, status: 'True', observedGeneration: 1}]}", true, `[{"Gateway":"infra/edge","Refused":""}]`},
-		"a policy's ancestor": {"apiVersion: g/v1\nkind: RoutePolicy\nmetadata: {name: p, namespace: shop, generation: 1}\nstatus: {ancestors: " +
-			"[{ancestorRef: {name: edge}, conditions: [{type: Accepted, status: 'True', observedGeneration: 1}]}]}", true,
+			"{type: Programmed, status: 'True', observedGeneration: 1}]}", true,
+			`[{"Gateway":"infra/edge","Refused":""}]`},
+		"a policy's ancestor": {"apiVersion: g/v1\nkind: RoutePolicy\nmetadata: {name: p, namespace: shop, " +
+			"generation: 1}\nstatus: {ancestors: [{ancestorRef: {name: edge}, conditions: [{type: Accepted, status: 'True', observedGeneration: 1}]}]}", true,
 			`[{"Gateway":"shop/edge","Refused":""}]`},
 	} {
 		var o unstructured.Unstructured
