@@ -299,3 +299,46 @@ func TestNotifyLost(t *testing.T) {
 		t.Errorf("without a connection it took %s", took)
 	}
 }
+
+// TestContended: transactions that lock the same rows of work in another order do not make commits fail.
+func TestContended(t *testing.T) {
+	databases(t, func(t *testing.T, url, keyFile string) {
+		s := open(t, Config{URL: url, KeyFile: keyFile})
+		apps(t, s)
+		edits := func(version string) (list []ledger.Edit) {
+			for i := range 50 {
+				list = append(list, ledger.Edit{Key: ledger.Key{Target: "apps", Kind: "ConfigMap", Namespace: "shop",
+					Name: fmt.Sprint("web-", i)}, Content: ledger.Content(`{"v":"` + version + `"}`)})
+			}
+			return list
+		}
+		var all sync.WaitGroup
+		for w := range 4 {
+			all.Go(func() {
+				for i := range 25 {
+					var err error
+					switch w {
+					case 0:
+						_, err = s.Commit(t.Context(), ledger.Draft{Edits: edits(fmt.Sprint(i))})
+					case 1:
+						_, err = s.Retry(t.Context(), "", nil)
+					default:
+						var list []ledger.Claim
+						list, err = s.Claim(t.Context(), ledger.ClaimQuery{Cluster: "east", Lease: time.Millisecond})
+						for _, c := range list {
+							if err == nil && w == 2 {
+								_, err = s.Fail(t.Context(), ledger.Failure{Object: c.ID, Cluster: "east", Lease: c.Lease,
+									Generation: c.Generation, Code: "X"})
+							}
+						}
+					}
+					if err != nil {
+						t.Errorf("worker %d: %v", w, err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		verify(t, s)
+	})
+}

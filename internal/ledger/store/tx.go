@@ -22,13 +22,14 @@ type tx struct {
 // errUnknown says that the connection ended after COMMIT was sent: nobody knows whether it was done.
 var errUnknown = errors.New("the connection ended while the transaction was committed")
 
-// tries is how often a transaction is tried whose connection breaks: the pool may have some that are dead already.
+// tries is how often a transaction is tried whose connection breaks (the pool may have some that are dead already), or
+// that the server ended in favour of another one.
 const tries = 4
 
-// retry runs a transaction again whose connection broke before COMMIT was sent: then nothing of it is kept.
+// retry runs a transaction again of which nothing was kept, for certain.
 func retry(ctx context.Context, do func() error) (err error) {
 	for range tries {
-		if err = do(); !isBroken(err) || errors.Is(err, errUnknown) || ctx.Err() != nil {
+		if err = do(); !isBroken(err) && !isContended(err) || errors.Is(err, errUnknown) || ctx.Err() != nil {
 			break
 		}
 	}
