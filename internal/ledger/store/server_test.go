@@ -315,7 +315,7 @@ func TestContended(t *testing.T) {
 		var all sync.WaitGroup
 		for w := range 4 {
 			all.Go(func() {
-				for i := range 25 {
+				for i := range 10 {
 					var err error
 					switch w {
 					case 0:

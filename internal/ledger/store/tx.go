@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
 )
 
 // patience is how long a transaction may take. It does nothing but its statements, so a longer one hangs.
@@ -16,6 +19,7 @@ const patience = 30 * time.Second
 type tx struct {
 	ctx     context.Context
 	sql     *sql.Tx
+	conn    *sql.Conn // of sql, if the transaction writes
 	dialect *dialect
 }
 
@@ -53,7 +57,7 @@ func (s *Store) changeOnce(ctx context.Context, do func(tx) error) error {
 	if err != nil {
 		return err
 	}
-	if err := do(tx{ctx, t, s.dialect}); err != nil {
+	if err := do(tx{ctx, t, conn, s.dialect}); err != nil {
 		_ = t.Rollback() // it is over either way
 		return err
 	}
@@ -81,7 +85,7 @@ func (s *Store) view(ctx context.Context, do func(tx) error) error {
 			return err
 		}
 		defer func() { _ = t.Rollback() }() // nothing was written
-		return do(tx{ctx, t, s.dialect})
+		return do(tx{ctx, t, nil, s.dialect})
 	})
 }
 
@@ -92,6 +96,31 @@ func (t tx) exec(statement string, args ...any) (int64, error) {
 		return 0, fmt.Errorf("%w (%.60s)", err, statement)
 	}
 	return r.RowsAffected()
+}
+
+// statement is one that exec could run.
+type statement struct {
+	text string
+	args []any
+}
+
+// execAll runs statements of a transaction that writes. A server gets them all at once: it is waited for once.
+func (t tx) execAll(list []statement) error {
+	if t.dialect.name != "postgres" {
+		for _, s := range list {
+			if _, err := t.exec(s.text, s.args...); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	all := &pgx.Batch{}
+	for _, s := range list {
+		all.Queue(t.dialect.text(s.text), s.args...)
+	}
+	return t.conn.Raw(func(driver any) error {
+		return driver.(*stdlib.Conn).Conn().SendBatch(t.ctx, all).Close()
+	})
 }
 
 // row reads one row; sql.ErrNoRows if there is none.
