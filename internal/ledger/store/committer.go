@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"cardea.dev/cardea/internal/ledger"
 )
@@ -85,11 +86,23 @@ func (c *committer) stop() {
 	<-c.done
 }
 
+// A process that commits without a pause would keep others from a file for ever: they ask for its lock every 100 ms at
+// most, and SQLite has no queue. So it pauses a little, every second.
+const (
+	busyFor  = time.Second
+	letOther = 30 * time.Millisecond
+)
+
 func (c *committer) run() {
 	defer close(c.done)
 	for range c.wake {
+		since := time.Now()
 		for list := c.take(); len(list) > 0; list = c.take() {
 			c.store.commitAll(list)
+			if c.store.dialect.name == "sqlite3" && time.Since(since) > busyFor {
+				pause(c.store.closing, letOther)
+				since = time.Now()
+			}
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // patience is how long a transaction may take. It does nothing but its statements, so a longer one hangs.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // tx is a transaction, with statements as dialect.go describes them.
 type tx struct {
