@@ -95,14 +95,20 @@ const (
 
 func (c *committer) run() {
 	defer close(c.done)
+	var since, last time.Time // the file was free for others before since, and is since last
 	for range c.wake {
-		since := time.Now()
 		for list := c.take(); len(list) > 0; list = c.take() {
-			c.store.commitAll(list)
-			if c.store.dialect.name == "sqlite3" && time.Since(since) > busyFor {
-				pause(c.store.closing, letOther)
-				since = time.Now()
+			if c.store.dialect.name == "sqlite3" {
+				switch now := time.Now(); {
+				case now.Sub(last) > letOther:
+					since = now
+				case now.Sub(since) > busyFor:
+					pause(c.store.closing, letOther)
+					since = time.Now()
+				}
 			}
+			c.store.commitAll(list)
+			last = time.Now()
 		}
 	}
 }
