@@ -43,7 +43,8 @@ func (b *batch) write(t tx, empty []made) error {
 			work = append(work, []any{c, w.ID, k.Target, w.Generation, at[k], workRank(k, w.Revision == 0)})
 		}
 	}
-	if err := b.writeContents(t); err != nil {
+	list, err := b.contents()
+	if err != nil {
 		return err
 	}
 	for _, part := range []struct {
@@ -51,22 +52,18 @@ func (b *batch) write(t tx, empty []made) error {
 		statement string
 	}{{changes, insertChanges}, {generations, insertGenerations}, {rows, upsertObjects}, {requests, insertRequests}} {
 		if len(part.rows) > 0 {
-			if _, err := t.exec(part.statement, part.rows.json()); err != nil {
-				return err
-			}
+			list = append(list, statement{part.statement, []any{part.rows.json()}})
 		}
 	}
 	if len(work) > 0 {
-		if _, err := t.exec(upsertWork, work.json(), b.now); err != nil {
-			return err
-		}
+		list = append(list, statement{upsertWork, []any{work.json(), b.now}})
 	}
-	if len(b.made) == 0 {
-		return nil
+	if len(b.made) > 0 {
+		last := b.made[len(b.made)-1].Change
+		list = append(list, statement{`UPDATE head SET change = $1, at = $2, digest = $3 WHERE id = 1`,
+			[]any{last.Number, b.now, last.Digest}})
 	}
-	last := b.made[len(b.made)-1].Change
-	_, err := t.exec(`UPDATE head SET change = $1, at = $2, digest = $3 WHERE id = 1`, last.Number, b.now, last.Digest)
-	return err
+	return t.execAll(list)
 }
 
 const (
@@ -105,9 +102,9 @@ func workRank(k ledger.Key, deleted bool) int {
 // deletedRank is above twice the highest rank.
 const deletedRank = 1000
 
-// writeContents writes the contents that are not kept yet. Their bytes are parameters, some at a time: as JSON they
-// would double.
-func (b *batch) writeContents(t tx) error {
+// contents writes the contents that are not kept yet. Their bytes are parameters, some at a time: as JSON they would
+// double.
+func (b *batch) contents() (list []statement, err error) {
 	var args []any
 	seen := map[string]bool{}
 	for _, m := range b.made {
@@ -118,20 +115,18 @@ func (b *batch) writeContents(t tx) error {
 			seen[w.Hash] = true
 			keyID, body, err := b.store.seal(w.Key, w.Hash, w.Content)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			args = append(args, w.Hash, keyID, body)
 		}
 	}
 	for _, many := range []int{64, 8, 1} { // so there are three texts of the statement
 		for len(args) >= 3*many {
-			if _, err := t.exec(insertContents(many), args[:3*many]...); err != nil {
-				return err
-			}
+			list = append(list, statement{insertContents(many), args[:3*many]})
 			args = args[3*many:]
 		}
 	}
-	return nil
+	return list, nil
 }
 
 func insertContents(rows int) string {
