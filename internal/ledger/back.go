@@ -25,7 +25,7 @@ func UndoOf(ctx context.Context, r Reader, number int64) (Draft, error) {
 		switch {
 		case err != nil:
 			return Draft{}, err
-		case now.Generation == e.Generation:
+		case now.Revision == e.Revision: // also if it was changed since, and that was undone
 			d.Edits = append(d.Edits, back(e.Key, now, e.BeforeRev))
 		case now.Revision == e.BeforeRev:
 		default:

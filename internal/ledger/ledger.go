@@ -75,12 +75,13 @@ type Changes struct {
 // ObjectsQuery selects objects; zero fields select all.
 type ObjectsQuery struct {
 	Target, Group, Kind, Namespace string
-	Keys                           []Key // of these only, at most MaxEdits
-	At                             int64 // as they were after this change; 0: as they are now. Answers are pinned to it
-	Limit                          int   // 0: 100; at most 1,000, or any number with Keys
-	After                          *Key  // the last of the page before
-	Contents                       bool  // with contents
-	Deleted                        bool  // those that are deleted, too
+	ID                             string // the object with this ID
+	Keys                           []Key  // of these only, at most MaxEdits
+	At                             int64  // as they were after this change; 0: as they are now. Answers are pinned to it
+	Limit                          int    // 0: 100; at most 1,000, or any number with Keys
+	After                          *Key   // the last of the page before
+	Contents                       bool   // with contents
+	Deleted                        bool   // those that are deleted, too
 }
 
 // Objects is a page of objects.

@@ -129,12 +129,20 @@ func (b *batch) requests(t tx) (map[requestKey]earlier, error) {
 		JOIN requests q ON q.author = r.value->>0 AND q.request = r.value->>1`, asked.json())
 }
 
+// later is the change that a request made before; none if it changed nothing.
+func later(number int64) []int64 {
+	if number == 0 {
+		return nil
+	}
+	return []int64{number}
+}
+
 // repeat answers a request that was made before. An error of the second kind is the database's.
 func (b *batch) repeat(t tx, p prepared, e earlier) (answer, error) {
 	if e.draft != p.hash {
 		return answer{err: &ledger.Error{Code: ledger.Conflict, Field: "request",
 			Message: fmt.Sprintf("the key %q was used before, for another change (%d)", p.draft.Request, e.number),
-			Fix:     "use a new key for each change"}}, nil
+			Fix:     "use a new key for each change", Later: later(e.number)}}, nil
 	}
 	var a answer
 	switch {

@@ -165,6 +165,7 @@ func objectsStatement(q ledger.ObjectsQuery, at int64) (statement string, args [
 		from = "{rows $2} JOIN objects o ON " + sameKey
 		w.args = append(w.args, keyTable(q.Keys).json())
 	}
+	w.isText("o.id", q.ID)
 	w.isText("o.target", q.Target)
 	w.isText("o.grp", q.Group)
 	w.isText("o.kind", q.Kind)

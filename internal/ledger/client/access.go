@@ -1,0 +1,120 @@
+package client
+
+import (
+	"context"
+
+	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/ledger/wire"
+)
+
+// Targets implements ledger.Registry.
+func (c *Client) Targets(ctx context.Context) ([]ledger.Target, error) {
+	var answer struct {
+		Targets []ledger.Target `json:"targets"`
+	}
+	err := c.call(ctx, get("targets"), &answer)
+	return answer.Targets, err
+}
+
+// SetTarget implements ledger.Registry. Who does it is whoever the token is of, as in all that follow.
+func (c *Client) SetTarget(ctx context.Context, t ledger.Target, _ string) error {
+	return c.call(ctx, put(t, "targets", t.Name), nil)
+}
+
+// Clusters implements ledger.Registry.
+func (c *Client) Clusters(ctx context.Context) ([]ledger.Cluster, error) {
+	var answer struct {
+		Clusters []ledger.Cluster `json:"clusters"`
+	}
+	err := c.call(ctx, get("clusters"), &answer)
+	return answer.Clusters, err
+}
+
+// SetCluster implements ledger.Registry.
+func (c *Client) SetCluster(ctx context.Context, k ledger.Cluster, _ string) error {
+	return c.call(ctx, put(k, "clusters", k.Name), nil)
+}
+
+// DeleteCluster implements ledger.Registry.
+func (c *Client) DeleteCluster(ctx context.Context, name, _ string) error {
+	return c.call(ctx, remove("clusters", name), nil)
+}
+
+// Tokens implements ledger.Access.
+func (c *Client) Tokens(ctx context.Context) ([]ledger.Token, error) {
+	var answer struct {
+		Tokens []wire.Token `json:"tokens"`
+	}
+	err := c.call(ctx, get("tokens"), &answer)
+	var list []ledger.Token
+	for _, t := range answer.Tokens {
+		list = append(list, tokenOf(t))
+	}
+	return list, err
+}
+
+func tokenOf(t wire.Token) ledger.Token {
+	return ledger.Token{Name: t.Name, Subject: t.Subject, Groups: t.Groups, Cluster: t.Cluster, Made: t.Made,
+		Expires: t.Expires}
+}
+
+// Token implements ledger.Access.
+func (c *Client) Token(ctx context.Context, hash string) (ledger.Token, error) {
+	var found wire.Token
+	if err := c.call(ctx, get("tokens", "by-hash", hash), &found); err != nil {
+		return ledger.Token{}, err
+	}
+	t := tokenOf(found)
+	t.Hash = hash
+	return t, nil
+}
+
+// SetToken implements ledger.Access.
+func (c *Client) SetToken(ctx context.Context, t ledger.Token, _ string) error {
+	return c.call(ctx, put(wire.TokenBody{Subject: t.Subject, Groups: t.Groups, Cluster: t.Cluster, Expires: t.Expires,
+		Hash: t.Hash}, "tokens", t.Name), nil)
+}
+
+// DeleteToken implements ledger.Access.
+func (c *Client) DeleteToken(ctx context.Context, name, _ string) error {
+	return c.call(ctx, remove("tokens", name), nil)
+}
+
+// Grants implements ledger.Access.
+func (c *Client) Grants(ctx context.Context) ([]ledger.Grant, error) {
+	var answer struct {
+		Grants []ledger.Grant `json:"grants"`
+	}
+	err := c.call(ctx, get("grants"), &answer)
+	return answer.Grants, err
+}
+
+// SetGrant implements ledger.Access.
+func (c *Client) SetGrant(ctx context.Context, g ledger.Grant, _ string) error {
+	return c.call(ctx, put(g, "grants", g.Name), nil)
+}
+
+// DeleteGrant implements ledger.Access.
+func (c *Client) DeleteGrant(ctx context.Context, name, _ string) error {
+	return c.call(ctx, remove("grants", name), nil)
+}
+
+// Deny implements ledger.Access.
+func (c *Client) Deny(ctx context.Context, d ledger.Denial) error {
+	return c.call(ctx, post(wire.DenialBody{Subject: d.Subject, Permission: d.Permission, Object: d.Object,
+		Request: d.Request}, "denials"), nil)
+}
+
+// Denials implements ledger.Access.
+func (c *Client) Denials(ctx context.Context, q ledger.Page) ([]ledger.Denial, error) {
+	var answer struct {
+		Denials []ledger.Denial `json:"denials"`
+	}
+	err := c.call(ctx, get("denials").with("limit", q.Limit).with("after", q.After), &answer)
+	return answer.Denials, err
+}
+
+// Verify implements ledger.Access.
+func (c *Client) Verify(ctx context.Context) (v ledger.Verification, err error) {
+	return v, c.call(ctx, get("verify"), &v)
+}

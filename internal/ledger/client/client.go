@@ -1,0 +1,103 @@
+package client
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"cardea.dev/cardea/internal/ledger"
+)
+
+// Config says which ledger is asked, and by whom.
+type Config struct {
+	URL   string // "https://ledger.example.com:8443"; the path /ledger/v1 is added
+	Token string
+	// TokenFile, if not "", is read for each request: tokens in files are replaced while programs run.
+	TokenFile string
+	CAFile    string // who signs the server's certificate; "": the machine's authorities
+	Via       string // the program, in changes: "cardea ledger apply"
+	// URLFlag, TokenFlag and CAFlag are how messages call the settings; "": "--ledger", "--token-file", "--ca-file".
+	URLFlag, TokenFlag, CAFlag string
+}
+
+// Client is a ledger over HTTP.
+type Client struct {
+	config Config
+	base   *url.URL
+	http   *http.Client
+}
+
+var _ ledger.Ledger = (*Client)(nil)
+
+// New makes a client. It connects to nothing yet. The errors are about the settings.
+func New(c Config) (*Client, error) {
+	for _, flag := range []struct {
+		name *string
+		is   string
+	}{{&c.URLFlag, "--ledger"}, {&c.TokenFlag, "--token-file"}, {&c.CAFlag, "--ca-file"}} {
+		if *flag.name == "" {
+			*flag.name = flag.is
+		}
+	}
+	base, err := url.Parse(c.URL)
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+		return nil, &ledger.Error{Code: ledger.Invalid, Field: c.URLFlag, Message: "is not the URL of a ledger: " + c.URL,
+			Fix: "write it as https://HOST:PORT"}
+	}
+	base.Path = strings.TrimSuffix(strings.TrimSuffix(base.Path, "/"), "/ledger/v1") + "/ledger/v1"
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
+		MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute, TLSHandshakeTimeout: 10 * time.Second}
+	if c.CAFile != "" {
+		text, err := os.ReadFile(c.CAFile)
+		if err != nil {
+			return nil, &ledger.Error{Code: ledger.Invalid, Field: c.CAFlag, Message: err.Error(), Cause: err}
+		}
+		roots := x509.NewCertPool()
+		if !roots.AppendCertsFromPEM(text) {
+			return nil, &ledger.Error{Code: ledger.Invalid, Field: c.CAFlag, Message: "has no certificate: " + c.CAFile,
+				Fix: "name a file in PEM format"}
+		}
+		transport.TLSClientConfig = &tls.Config{RootCAs: roots}
+	}
+	refuse := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // a token goes nowhere else
+	return &Client{config: c, base: base, http: &http.Client{Transport: transport, CheckRedirect: refuse}}, nil
+}
+
+// Close ends idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// token is the bearer token to send; "": none.
+func (c *Client) token() (string, error) {
+	if c.config.TokenFile == "" {
+		return c.config.Token, nil
+	}
+	text, err := os.ReadFile(c.config.TokenFile)
+	if err != nil {
+		return "", &ledger.Error{Code: ledger.Unknown, Field: c.config.TokenFlag, Message: err.Error(), Cause: err}
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+// unreachable says why no answer came.
+func (c *Client) unreachable(err error) error {
+	e := &ledger.Error{Code: ledger.Unavailable, Object: "ledger " + c.config.URL, Message: "does not answer: " + plain(err),
+		Fix: "check that `cardea ledger serve` runs there (" + c.config.URLFlag + ")", Cause: err}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		e.Message, e.Fix = "has a certificate of an authority that is not trusted: "+plain(err),
+			"name its authority with "+c.config.CAFlag
+	}
+	return e
+}
+
+// plain is an error without the method and URL, which the message has already.
+func plain(err error) string {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		err = e.Err
+	}
+	return err.Error()
+}

@@ -1,0 +1,9 @@
+// Package client asks a ledger over HTTP. A Client is a ledger.Ledger, as a store is, and can do what only a server
+// can: undo, roll back, preview and wait.
+//
+// It owns requests to /ledger/v1, the way from problems back to errors, and watching that goes on after a lost
+// connection. It must never know databases, or how a server decides.
+//
+// Its methods are called by many goroutines. The author of what it writes is whoever its token is of. Start reading at
+// New, then call (call.go).
+package client

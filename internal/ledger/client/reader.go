@@ -1,0 +1,77 @@
+package client
+
+import (
+	"context"
+	"fmt"
+
+	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/ledger/wire"
+)
+
+// Head implements ledger.Reader.
+func (c *Client) Head(ctx context.Context) (h ledger.Head, err error) {
+	return h, c.call(ctx, get("head"), &h)
+}
+
+// Change implements ledger.Reader.
+func (c *Client) Change(ctx context.Context, number int64) (ledger.Change, error) {
+	var seen wire.SeenChange
+	err := c.call(ctx, get("changes", fmt.Sprint(number)), &seen)
+	return seen.Change, err
+}
+
+// Changes implements ledger.Reader.
+func (c *Client) Changes(ctx context.Context, q ledger.ChangesQuery) (ledger.Changes, error) {
+	r := get("changes").with("author", q.Author).with("limit", q.Limit).with("after", q.After).with("oldest", q.Oldest)
+	if k := q.Object; k != nil {
+		r = r.with("target", k.Target).with("kind", kindOf(*k)).with("namespace", k.Namespace).with("name", k.Name)
+	}
+	var page wire.ChangePage
+	err := c.call(ctx, r, &page)
+	list := ledger.Changes{More: page.More}
+	for _, seen := range page.Changes {
+		list.Changes = append(list.Changes, seen.Change)
+	}
+	return list, err
+}
+
+// kindOf is how paths name a kind.
+func kindOf(k ledger.Key) string {
+	if k.Group == "" {
+		return k.Kind
+	}
+	return k.Kind + "." + k.Group
+}
+
+func pathOf(k ledger.Key, more ...string) []string {
+	namespace := k.Namespace
+	if namespace == "" {
+		namespace = "-"
+	}
+	return append([]string{"targets", k.Target, "objects", kindOf(k), namespace, k.Name}, more...)
+}
+
+// Object implements ledger.Reader.
+func (c *Client) Object(ctx context.Context, key ledger.Key, at int64) (o ledger.Object, err error) {
+	if key.Target == "" || key.Kind == "" || key.Name == "" {
+		return o, &ledger.Error{Code: ledger.NotFound, Object: key.String(), Message: "is not in the ledger"}
+	}
+	return o, c.call(ctx, get(pathOf(key)...).with("at", at).with("deleted", true), &o)
+}
+
+// Objects implements ledger.Reader.
+func (c *Client) Objects(ctx context.Context, q ledger.ObjectsQuery) (list ledger.Objects, err error) {
+	r := post(wire.ObjectsQuery{Target: q.Target, Group: q.Group, Kind: q.Kind, Namespace: q.Namespace, ID: q.ID, Keys: q.Keys,
+		At: q.At, Limit: q.Limit, After: q.After, Contents: q.Contents, Deleted: q.Deleted}, "objects", "query")
+	r.reads = true
+	var page wire.ObjectList
+	err = c.call(ctx, r, &page)
+	return page.Objects, err
+}
+
+// History implements ledger.Reader.
+func (c *Client) History(ctx context.Context, key ledger.Key, q ledger.Page) ([]ledger.Object, error) {
+	var h wire.History
+	err := c.call(ctx, get(pathOf(key, "history")...).with("limit", q.Limit).with("after", q.After), &h)
+	return h.Generations, err
+}

@@ -1,0 +1,112 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"strings"
+	"time"
+
+	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/ledger/wire"
+)
+
+// A lost connection is made again, at first after watchFirst, then in doubled steps up to watchMost. A server that does
+// not answer for giveUp ends the watch. A connection over which nothing comes for silence, not even a comment, is lost.
+const (
+	watchFirst = 100 * time.Millisecond
+	watchMost  = 5 * time.Second
+	giveUp     = time.Minute
+	silence    = 45 * time.Second
+	eventBytes = 64 << 20 // of one event
+)
+
+// Watch implements ledger.Reader. It goes on after the last change that it yielded when a connection is lost. If the
+// first connection can't be made, it yields that error.
+func (c *Client) Watch(ctx context.Context, from int64) iter.Seq2[ledger.Change, error] {
+	return func(yield func(ledger.Change, error) bool) {
+		last, since, wait := from, time.Time{}, watchFirst
+		for {
+			stop, connected, err := c.follow(ctx, &last, yield)
+			if stop || ctx.Err() != nil {
+				return
+			}
+			if connected {
+				since, wait = time.Now(), watchFirst
+			}
+			if ledger.CodeOf(err) != ledger.Unavailable || since.IsZero() || time.Since(since) > giveUp {
+				yield(ledger.Change{}, err)
+				return
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(wait):
+				wait = min(2*wait, watchMost)
+			}
+		}
+	}
+}
+
+// follow yields what comes over one connection. stop: whoever watches wants no more. The error says why the connection
+// ended: it always ends.
+func (c *Client) follow(ctx context.Context, last *int64, yield func(ledger.Change, error) bool) (stop, connected bool,
+	err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r := get("watch")
+	r.header = http.Header{"Accept": {"text/event-stream"}, "Last-Event-Id": {fmt.Sprint(*last)}}
+	answer, err := c.send(ctx, r)
+	if err != nil {
+		return false, false, err
+	}
+	defer answer.Body.Close()
+	quiet := time.AfterFunc(silence, cancel)
+	defer quiet.Stop()
+	lines := bufio.NewReader(answer.Body)
+	var event, data string
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return false, true, lost(err)
+		}
+		quiet.Reset(silence)
+		line = strings.TrimRight(line, "\r\n")
+		field, value, _ := strings.Cut(line, ":")
+		value = strings.TrimPrefix(value, " ")
+		switch {
+		case line != "" && field == "event":
+			event = value
+		case line != "" && field == "data":
+			data += value
+		case line == "" && event == "error":
+			var p wire.Problem
+			if json.Unmarshal([]byte(data), &p) != nil || p.Status == 0 {
+				return false, true, lost(io.ErrUnexpectedEOF)
+			}
+			return false, true, p.Ledger()
+		case line == "" && event == "change":
+			var seen wire.SeenChange
+			if err := json.Unmarshal([]byte(data), &seen); err != nil {
+				return false, true, lost(err)
+			}
+			event, data = "", ""
+			if seen.Number <= *last {
+				continue // it was yielded
+			}
+			*last = seen.Number
+			if !yield(seen.Change, nil) {
+				return true, true, nil
+			}
+		}
+	}
+}
+
+func lost(err error) error {
+	return &ledger.Error{Code: ledger.Unavailable, Message: "the connection to the ledger was lost: " + err.Error(),
+		Cause: err}
+}

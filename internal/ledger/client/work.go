@@ -1,0 +1,73 @@
+package client
+
+import (
+	"context"
+	"time"
+
+	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/ledger/wire"
+)
+
+// Claim implements ledger.Work. The token must be of the cluster's worker, as for Record, Fail, Observe and Report.
+func (c *Client) Claim(ctx context.Context, q ledger.ClaimQuery) ([]ledger.Claim, error) {
+	var answer struct {
+		Claims []wire.Claim `json:"claims"`
+	}
+	seconds := int((q.Lease + time.Second - 1) / time.Second)
+	err := c.call(ctx, post(wire.ClaimBody{Worker: q.Worker, Max: q.Max, LeaseSeconds: seconds}, "clusters", q.Cluster,
+		"claims"), &answer)
+	list := make([]ledger.Claim, 0, len(answer.Claims))
+	for _, w := range answer.Claims {
+		list = append(list, ledger.Claim{Object: w.Object, Cluster: q.Cluster, Lease: w.Lease, Attempts: w.Attempts,
+			Applied: w.Applied, Target: w.Target, Until: w.Until})
+	}
+	return list, err
+}
+
+// Record implements ledger.Work.
+func (c *Client) Record(ctx context.Context, r ledger.Result) (bool, error) {
+	return c.taken(ctx, r.Cluster, "results", []ledger.Result{r})
+}
+
+// Fail implements ledger.Work.
+func (c *Client) Fail(ctx context.Context, f ledger.Failure) (bool, error) {
+	return c.taken(ctx, f.Cluster, "failures", []ledger.Failure{f})
+}
+
+func (c *Client) taken(ctx context.Context, cluster, what string, list any) (bool, error) {
+	var answer struct {
+		Taken []bool `json:"taken"`
+	}
+	err := c.call(ctx, post(map[string]any{what: list}, "clusters", cluster, what), &answer)
+	return len(answer.Taken) > 0 && answer.Taken[0], err
+}
+
+// Retry implements ledger.Work.
+func (c *Client) Retry(ctx context.Context, cluster string, keys []ledger.Key) (int, error) {
+	var answer struct {
+		Due int `json:"due"`
+	}
+	err := c.call(ctx, post(wire.RetryBody{Cluster: cluster, Keys: keys}, "retry"), &answer)
+	return answer.Due, err
+}
+
+// Observe implements ledger.Work.
+func (c *Client) Observe(ctx context.Context, cluster string, list []ledger.Observation) error {
+	return c.call(ctx, post(map[string]any{"observations": list}, "clusters", cluster, "observations"), nil)
+}
+
+// Report implements ledger.Work.
+func (c *Client) Report(ctx context.Context, list []ledger.Live) error {
+	return c.call(ctx, post(map[string]any{"live": list}, "live"), nil)
+}
+
+// Status implements ledger.Work.
+func (c *Client) Status(ctx context.Context, q ledger.StatusQuery) ([]ledger.Status, error) {
+	var answer struct {
+		Objects []ledger.Status `json:"objects"`
+	}
+	r := post(wire.StatusQuery(q), "status", "query")
+	r.reads = true
+	err := c.call(ctx, r, &answer)
+	return answer.Objects, err
+}

@@ -1,0 +1,149 @@
+package kontrol
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+
+	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/ledger/rest"
+	"cardea.dev/cardea/internal/ledger/wire"
+)
+
+// Config is what the routes are made of, as of package rest.
+type Config struct {
+	Ledger  ledger.Ledger
+	Callers rest.Callers
+	Admit   rest.Admit // nil: every object is admitted
+	Log     *slog.Logger
+	Unknown func() // called for each request whose caller is not known; nil: nobody counts them
+}
+
+type server struct{ Config }
+
+// New makes the routes.
+func New(c Config) http.Handler {
+	s := &server{c}
+	if s.Log == nil {
+		s.Log = slog.New(slog.DiscardHandler)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /health", s.health)
+	mux.HandleFunc("POST /api/v1/resources", s.known(s.create))
+	mux.HandleFunc("GET /api/v1/resources", s.known(s.list))
+	mux.HandleFunc("GET /api/v1/resources/{id}", s.known(s.get))
+	mux.HandleFunc("PUT /api/v1/resources/{id}", s.known(s.update))
+	mux.HandleFunc("DELETE /api/v1/resources/{id}", s.known(s.delete))
+	return mux
+}
+
+// handler answers a status and a body, or an error.
+type handler func(r *http.Request, who ledger.Caller) (status int, body any, err error)
+
+// known has a handler called for callers that are known.
+func (s *server) known(h handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		who, err := s.Callers.Caller(r)
+		if ledger.CodeOf(err) == ledger.Unknown && s.Unknown != nil {
+			s.Unknown()
+		}
+		var status int
+		var body any
+		if err == nil {
+			status, body, err = h(r, who)
+		}
+		if err != nil {
+			status, body = s.failure(w, r, err)
+		}
+		answer(w, status, body)
+	}
+}
+
+func answer(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.Encode(body)
+}
+
+type failure struct {
+	Error string `json:"error"`
+}
+
+// failure is an error as Kontrol's clients read it. What is not the client's business is logged, and not told.
+func (s *server) failure(w http.ResponseWriter, r *http.Request, err error) (int, failure) {
+	e, ok := errors.AsType[*ledger.Error](err)
+	if !ok {
+		s.Log.Error("ledger request failed", "request", r.Method+" "+r.URL.EscapedPath(), "error", err)
+		return http.StatusInternalServerError, failure{"the server failed; its log says why"}
+	}
+	p := wire.ProblemOf(e)
+	for name, values := range p.GetHeaders() {
+		w.Header()[name] = values
+	}
+	switch p.Status {
+	case http.StatusUnprocessableEntity:
+		p.Status = http.StatusBadRequest
+	case http.StatusPreconditionFailed:
+		p.Status = http.StatusConflict
+	}
+	return p.Status, failure{e.Error()}
+}
+
+func (s *server) health(w http.ResponseWriter, r *http.Request) {
+	if _, err := s.Ledger.Head(r.Context()); err != nil {
+		answer(w, http.StatusServiceUnavailable, failure{"the database can't be read"})
+		return
+	}
+	answer(w, http.StatusOK, map[string]string{"status": "healthy"})
+}
+
+// may refuses what a caller may not do, and notes that.
+func (s *server) may(r *http.Request, who ledger.Caller, p ledger.Permission, k ledger.Key) error {
+	ok, err := s.lets(r.Context(), who, p, k)
+	if err != nil || ok {
+		return err
+	}
+	d := ledger.Denial{Subject: who.Subject, Permission: p, Object: k.String(), Request: r.Method + " " +
+		r.URL.EscapedPath()}
+	if who.Cluster != "" {
+		d.Subject = "cluster:" + who.Cluster
+	}
+	if err := s.Ledger.Deny(context.WithoutCancel(r.Context()), d); err != nil {
+		s.Log.Error("denial is not noted", "request", d.Request, "error", err)
+	}
+	return &ledger.Error{Code: ledger.Denied, Object: k.String(), Message: d.Subject + " may not " + string(p) + " it",
+		Fix: "ask an administrator for a grant of \"" + string(p) + "\""}
+}
+
+func (s *server) lets(ctx context.Context, who ledger.Caller, p ledger.Permission, k ledger.Key) (bool, error) {
+	if who.All || who.Cluster != "" {
+		return who.All && who.Cluster == "", nil
+	}
+	return s.Callers.May(ctx, who, p, k)
+}
+
+// read decodes a request's body.
+func read(r *http.Request, into any) error {
+	text, err := io.ReadAll(io.LimitReader(r.Body, ledger.MaxBytes+1))
+	if err != nil {
+		return &ledger.Error{Code: ledger.Invalid, Message: "the request broke off", Cause: err}
+	}
+	if len(text) > ledger.MaxBytes {
+		return &ledger.Error{Code: ledger.TooLarge, Message: "the request has more than 64 MiB"}
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return &ledger.Error{Code: ledger.Invalid, Message: "the request is not the JSON that is expected: " + err.Error()}
+	}
+	if d.More() {
+		return &ledger.Error{Code: ledger.Invalid, Message: "the request has more than one JSON value"}
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+package kontrol
+
+import (
+	"context"
+	"net/http"
+
+	"cardea.dev/cardea/internal/ledger"
+)
+
+// tries is how often an update is made again because somebody else wrote meanwhile: the last writer wins.
+const tries = 10
+
+func (s *server) create(r *http.Request, who ledger.Caller) (int, any, error) {
+	var q request
+	if err := read(r, &q); err != nil {
+		return 0, nil, err
+	}
+	if q.Revision != 0 {
+		return 0, nil, invalid("revision", "can't be chosen: the first one is 1", "leave it out")
+	}
+	object, err := desired(q, nil)
+	if err != nil {
+		return 0, nil, err
+	}
+	e, err := editOf(q.ClusterID, object)
+	if err != nil {
+		return 0, nil, err
+	}
+	if err := s.may(r, who, ledger.MayWrite, e.Key); err != nil {
+		return 0, nil, err
+	}
+	e.Expect = new(int64)
+	o, err := s.commit(r.Context(), who, ledger.Draft{Edits: []ledger.Edit{e}})
+	out := resourceOf(o)
+	out.Status = "pending"
+	return http.StatusCreated, out, err
+}
+
+// commit makes a change of one edit, and answers the object as it is then.
+func (s *server) commit(ctx context.Context, who ledger.Caller, d ledger.Draft) (ledger.Object, error) {
+	d.Author, d.Via = who.Subject, "kontrol API"
+	if s.Admit != nil {
+		var err error
+		if d, err = s.Admit.Admit(ctx, d); err != nil {
+			return ledger.Object{}, err
+		}
+	}
+	c, err := s.Ledger.Commit(ctx, d)
+	if err != nil {
+		return ledger.Object{}, err
+	}
+	return s.Ledger.Object(ctx, d.Edits[0].Key, c.Number)
+}
+
+func (s *server) get(r *http.Request, who ledger.Caller) (int, any, error) {
+	o, err := s.byID(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return 0, nil, err
+	}
+	if err := s.may(r, who, ledger.MayRead, o.Key); err != nil {
+		return 0, nil, err
+	}
+	list, err := s.Ledger.Status(r.Context(), ledger.StatusQuery{Keys: []ledger.Key{o.Key}})
+	if err != nil {
+		return 0, nil, err
+	}
+	out, there := resourceOf(o), !o.IsDeleted()
+	for _, status := range list {
+		out.addStatus(status)
+		for _, c := range status.Clusters {
+			there = there || c.Applied != nil || !c.Due.IsZero()
+		}
+	}
+	if !there {
+		return 0, nil, notFound(o.ID) // its history is kept
+	}
+	return http.StatusOK, out, nil
+}
+
+func (s *server) list(r *http.Request, who ledger.Caller) (int, any, error) {
+	q := ledger.ObjectsQuery{Target: r.URL.Query().Get("cluster_id"), Limit: 1000, Contents: true}
+	out := struct {
+		Resources []resource `json:"resources"`
+		Total     int        `json:"total"`
+	}{Resources: []resource{}}
+	for {
+		page, err := s.Ledger.Objects(r.Context(), q)
+		if err != nil {
+			return 0, nil, err
+		}
+		for _, o := range page.Objects {
+			ok, err := s.lets(r.Context(), who, ledger.MayRead, o.Key)
+			if err != nil {
+				return 0, nil, err
+			}
+			if ok {
+				one := resourceOf(o)
+				one.DesiredSpec = nil
+				out.Resources = append(out.Resources, one)
+			}
+		}
+		if !page.More || len(page.Objects) == 0 {
+			out.Total = len(out.Resources)
+			return http.StatusOK, out, nil
+		}
+		q.At, q.After = page.At, &page.Objects[len(page.Objects)-1].Key
+	}
+}
+
+func (s *server) update(r *http.Request, who ledger.Caller) (int, any, error) {
+	var q request
+	if err := read(r, &q); err != nil {
+		return 0, nil, err
+	}
+	if (len(q.DesiredSpec) == 0) == (q.Revision == 0) {
+		return 0, nil, invalid("revision", "state either desired_spec or the revision to go back to",
+			"leave the other out: the revision of a new spec can't be chosen, so that no number means two contents")
+	}
+	return s.again(r, who, ledger.MayWrite, func(now ledger.Object) (ledger.Edit, error) {
+		if q.Revision != 0 {
+			return ledger.Edit{Key: now.Key, Revision: q.Revision}, nil
+		}
+		object, err := now.Content.Object()
+		if err != nil {
+			return ledger.Edit{}, err
+		}
+		if object, err = desired(q, object); err != nil {
+			return ledger.Edit{}, err
+		}
+		e, err := editOf(now.Target, object)
+		if err == nil && e.Key != now.Key {
+			return e, invalid("desired_spec", "is another object: "+e.Key.String(), "create that one with POST")
+		}
+		return e, err
+	})
+}
+
+func (s *server) delete(r *http.Request, who ledger.Caller) (int, any, error) {
+	_, body, err := s.again(r, who, ledger.MayDelete, func(now ledger.Object) (ledger.Edit, error) {
+		return ledger.Edit{Key: now.Key, Delete: true}, nil
+	})
+	if err != nil {
+		return 0, nil, err
+	}
+	out := body.(resource)
+	out.Status, out.Message = "deleting", "Resource marked for deletion"
+	return http.StatusAccepted, out, nil
+}
+
+// again edits a resource that is there, and does so anew if somebody else wrote meanwhile.
+func (s *server) again(r *http.Request, who ledger.Caller, p ledger.Permission,
+	edit func(now ledger.Object) (ledger.Edit, error)) (int, any, error) {
+	for try := 1; ; try++ {
+		now, err := s.byID(r.Context(), r.PathValue("id"))
+		if err != nil {
+			return 0, nil, err
+		}
+		if err := s.may(r, who, p, now.Key); err != nil {
+			return 0, nil, err
+		}
+		if now.IsDeleted() {
+			return 0, nil, notFound(now.ID)
+		}
+		e, err := edit(now)
+		if err != nil {
+			return 0, nil, err
+		}
+		e.Expect = &now.Generation
+		verb := ledger.Apply
+		switch {
+		case e.Delete:
+			verb = ledger.Delete
+		case e.Revision != 0:
+			verb = ledger.Rollback
+		}
+		o, err := s.commit(r.Context(), who, ledger.Draft{Edits: []ledger.Edit{e}, Verb: verb})
+		if ledger.CodeOf(err) == ledger.Stale && try < tries {
+			continue
+		}
+		out := resourceOf(o)
+		out.Status = "pending"
+		return http.StatusOK, out, err
+	}
+}

@@ -1,0 +1,163 @@
+package rest
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/ledger/wire"
+)
+
+func changes(s *server, api huma.API) {
+	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/changes", Summary: "Make change",
+		Responses: also[ledger.Change](api, http.StatusCreated)}, s.postChange)
+	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/changes", Summary: "List changes"}, s.getChanges)
+	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/changes/{number}", Summary: "Get change"}, s.getChange)
+	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/head", Summary: "Get head",
+		Description: "Where the ledger is: its newest change, and what can't be asked for any more."}, s.getHead)
+}
+
+func (s *server) postChange(ctx context.Context, in *struct {
+	DryRun  bool   `query:"dryRun"`
+	Request string `header:"Idempotency-Key" maxLength:"200" doc:"Repeats of the request answer the first one's change"`
+	Body    wire.Draft
+}) (*oneChange, error) {
+	a := askedOf(ctx)
+	d, err := draftOf(in.Body, a.caller.Subject, a.agent, in.Request)
+	if err != nil {
+		return nil, err
+	}
+	d.DryRun = d.DryRun || in.DryRun
+	if err := s.mayDraft(ctx, d, false); err != nil {
+		return nil, err
+	}
+	change, err := s.commit(ctx, d, in.Body.IfPreview)
+	if err != nil {
+		return nil, err
+	}
+	return changed(change), nil
+}
+
+// commit makes a change of a draft that the caller may make.
+func (s *server) commit(ctx context.Context, d ledger.Draft, ifPreview string) (ledger.Change, error) {
+	a := askedOf(ctx)
+	d.Author = a.caller.Subject
+	if d.Via == "" {
+		d.Via = a.agent
+	}
+	d.Via = d.Via[:min(len(d.Via), 200)]
+	if s.Admit != nil {
+		var err error
+		if d, err = s.Admit.Admit(ctx, d); err != nil {
+			return ledger.Change{}, err
+		}
+	}
+	if ifPreview != "" {
+		return s.commitPreviewed(ctx, d, ifPreview)
+	}
+	return s.Ledger.Commit(ctx, d)
+}
+
+// changed answers a change: 201 if there is a new one.
+func changed(c ledger.Change) *oneChange {
+	out := &oneChange{Status: http.StatusOK, Body: c}
+	if c.Number != 0 {
+		out.Location = fmt.Sprintf("%s/changes/%d", Prefix, c.Number)
+		if !c.Repeated {
+			out.Status = http.StatusCreated
+		}
+	}
+	return out
+}
+
+type changePage struct{ Body wire.ChangePage }
+
+func (s *server) getChanges(ctx context.Context, in *struct {
+	Author    string `query:"author" doc:"Exactly"`
+	Target    string `query:"target" doc:"With kind and name: changes of this object"`
+	Kind      string `query:"kind"`
+	Namespace string `query:"namespace"`
+	Name      string `query:"name"`
+	After     int64  `query:"after" minimum:"0" doc:"The last number of the page before"`
+	Limit     int    `query:"limit" minimum:"0" maximum:"1000"`
+	Oldest    bool   `query:"oldest" doc:"The oldest first, and after lists newer ones"`
+}) (*changePage, error) {
+	q := ledger.ChangesQuery{Page: ledger.Page{Limit: in.Limit, After: in.After}, Author: in.Author, Oldest: in.Oldest}
+	if in.Name != "" {
+		k := Named{Target: in.Target, Kind: in.Kind, Namespace: in.Namespace, Name: in.Name}.key()
+		if k.Target == "" {
+			k.Target = ledger.DefaultTarget
+		}
+		if err := s.may(ctx, ledger.MayRead, k); err != nil {
+			return nil, err
+		}
+		q.Object = &k
+	}
+	list, err := s.Ledger.Changes(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	page := wire.ChangePage{Changes: []wire.SeenChange{}, More: list.More}
+	for _, c := range list.Changes {
+		seen, err := s.seen(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		page.Changes = append(page.Changes, seen)
+	}
+	if n := len(list.Changes); n > 0 && list.More {
+		page.Next = list.Changes[n-1].Number
+	}
+	return &changePage{page}, nil
+}
+
+// seen is a change as the caller may see it. Who may read none of its objects sees that there is such a change.
+func (s *server) seen(ctx context.Context, c ledger.Change) (wire.SeenChange, error) {
+	all := len(c.Edited)
+	list, err := readable(ctx, s, c.Edited, func(e ledger.Edited) ledger.Key { return e.Key })
+	if err != nil {
+		return wire.SeenChange{}, err
+	}
+	c.Edited = list
+	c.Unchanged = slices.Clone(c.Unchanged)
+	if len(list) == 0 && all > 0 {
+		c.Message, c.Author, c.Via = "", "", ""
+	}
+	return wire.SeenChange{Change: c, Hidden: all - len(list)}, nil
+}
+
+type seenChange struct{ Body wire.SeenChange }
+
+func (s *server) getChange(ctx context.Context, in *struct {
+	Number int64 `path:"number" minimum:"1"`
+}) (*seenChange, error) {
+	seen, err := s.change(ctx, in.Number)
+	if err != nil {
+		return nil, err
+	}
+	return &seenChange{seen}, nil
+}
+
+// change is a change of which the caller may read something.
+func (s *server) change(ctx context.Context, number int64) (wire.SeenChange, error) {
+	c, err := s.Ledger.Change(ctx, number)
+	if err != nil {
+		return wire.SeenChange{}, err
+	}
+	seen, err := s.seen(ctx, c)
+	if err == nil && len(seen.Edited) == 0 && seen.Hidden > 0 {
+		err = s.may(ctx, ledger.MayRead, c.Edited[0].Key)
+	}
+	return seen, err
+}
+
+type head struct{ Body ledger.Head }
+
+func (s *server) getHead(ctx context.Context, _ *struct{}) (*head, error) {
+	h, err := s.Ledger.Head(ctx)
+	return &head{h}, err
+}

@@ -1,0 +1,446 @@
+package rest_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/ledger/rest"
+	"cardea.dev/cardea/internal/ledger/wire"
+)
+
+// edit is an edit that writes an HTTPRoute of namespace shop.
+func edit(name, host string) wire.Edit {
+	return wire.Edit{Content: ledger.Content(web(name, host))}
+}
+
+func (r *rig) change(who string, d wire.Draft) answer {
+	r.t.Helper()
+	return r.do(call{who: who, method: "POST", path: "/changes", body: d})
+}
+
+func TestChangeOfManyObjectsIsWholeOrNothing(t *testing.T) {
+	r := newRig(t)
+	r.create("a", "a.example")
+	stale := int64(7)
+	bad := edit("c", "c.example")
+	bad.Expect = &stale
+	d := wire.Draft{Edits: []wire.Edit{edit("a", "b.example"), edit("b", "b.example"), bad}, Message: "three"}
+	if p := r.change("alice", d).problem(412, ledger.Stale); p.Object != "HTTPRoute shop/c" {
+		t.Fatalf("%+v", p)
+	}
+	r.do(call{who: "bob", method: "GET", path: path("b")}).problem(404, ledger.NotFound)
+	d.Edits[2].Expect = nil
+	var c ledger.Change
+	a := r.change("alice", d).is(201, &c)
+	if c.Number != 2 || len(c.Edited) != 3 || c.Message != "three" || a.Header.Get("Location") != "/ledger/v1/changes/2" {
+		t.Fatalf("%+v", c)
+	}
+	var seen wire.SeenChange
+	r.do(call{who: "bob", method: "GET", path: "/changes/2"}).is(200, &seen)
+	if len(seen.Edited) != 3 || seen.Author != "alice" || seen.Hidden != 0 {
+		t.Fatalf("%+v", seen)
+	}
+	var head ledger.Head
+	r.do(call{who: "bob", method: "GET", path: "/head"}).is(200, &head)
+	if head.Change != 2 || head.Digest != c.Digest {
+		t.Fatalf("%+v", head)
+	}
+	r.do(call{who: "bob", method: "GET", path: "/changes/9"}).problem(404, ledger.NotFound)
+}
+
+func TestAuthorIsWhoTheTokenIsOf(t *testing.T) {
+	r := newRig(t)
+	r.do(call{who: "alice", method: "POST", path: "/changes", body: `{"author": "root", "edits": [{"content": ` +
+		web("a", "a") + `}]}`}).problem(422, ledger.Invalid)
+	var c ledger.Change
+	r.change("alice", wire.Draft{Edits: []wire.Edit{edit("a", "a")}, Hold: &wire.HoldBody{Why: "freeze"}}).is(201, &c)
+	var o ledger.Object
+	r.do(call{who: "bob", method: "GET", path: path("a")}).is(200, &o)
+	if c.Author != "alice" || o.Author != "alice" || o.Hold == nil || o.Hold.By != "alice" || o.Hold.Why != "freeze" {
+		t.Fatalf("%+v %+v", c, o)
+	}
+	p := r.do(call{who: "alice", method: "DELETE", path: path("a"), header: ifMatch("*")}).problem(409, ledger.Held)
+	if !strings.Contains(p.Detail, "alice") || p.Fix == "" {
+		t.Fatalf("%+v", p)
+	}
+}
+
+// A verb that a caller states gives no permission: undoing needs less than writing, but only what undo itself drafts.
+func TestStatedVerbGivesNoPermission(t *testing.T) {
+	r := newRig(t)
+	r.create("a", "a.example")
+	r.do(call{who: "root", method: "PUT", path: "/grants/carol", body: ledger.Grant{Name: "carol",
+		Subjects: []string{"carol"}, Permissions: []ledger.Permission{ledger.MayRead, ledger.MayRollback}}}).is(204, nil)
+	for _, e := range []wire.Edit{edit("a", "evil.example"), {Group: "gateway.networking.k8s.io", Kind: "HTTPRoute",
+		Namespace: "shop", Name: "a", Delete: true}} {
+		r.change("carol", wire.Draft{Edits: []wire.Edit{e}, Verb: ledger.Undo, Of: 1}).problem(403, ledger.Denied)
+	}
+	r.do(call{who: "carol", method: "POST", path: "/changes/1/undo", body: `{}`}).is(201, nil)
+}
+
+func TestRepeatedRequestIsOneChange(t *testing.T) {
+	r := newRig(t)
+	once := map[string]string{"Idempotency-Key": "k1"}
+	post := call{who: "alice", method: "POST", path: "/changes", body: wire.Draft{Edits: []wire.Edit{edit("a", "a")}},
+		header: once}
+	var first, again ledger.Change
+	r.do(post).is(201, &first)
+	r.create("b", "b")
+	r.do(post).is(200, &again)
+	if first.Number != 1 || again.Number != 1 || !again.Repeated {
+		t.Fatalf("%+v %+v", first, again)
+	}
+	// A PUT whose answer was lost: its precondition does not hold any more, but it is the same request.
+	put := call{who: "alice", method: "PUT", path: path("a"), body: web("a", "b"),
+		header: map[string]string{"If-Match": `"1"`, "Idempotency-Key": "k2"}}
+	r.do(put).is(201, &first)
+	if a := r.do(put).is(200, &again); again.Number != first.Number || a.Header.Get("ETag") != `"2"` {
+		t.Fatalf("%+v %v", again, a.Header)
+	}
+	put.header["Idempotency-Key"] = "k3"
+	r.do(put).problem(412, ledger.Stale)
+	put.header["If-Match"], put.path, put.body = "*", path("none"), web("none", "b")
+	r.do(put).problem(412, ledger.Stale)
+	// DELETE, and undo.
+	del := call{who: "alice", method: "DELETE", path: path("a"),
+		header: map[string]string{"If-Match": `"2"`, "Idempotency-Key": "k4"}}
+	r.do(del).is(201, &first)
+	r.do(del).is(200, &again)
+	patch := call{who: "alice", method: "PATCH", path: path("b"), body: `{"spec": {"hostnames": ["z"]}}`,
+		header: map[string]string{"If-Match": "*", "Idempotency-Key": "k6", "Content-Type": "application/merge-patch+json"}}
+	var patched ledger.Change
+	r.do(patch).is(201, &patched)
+	r.do(patch).is(200, &again)
+	if again.Number != patched.Number {
+		t.Fatalf("%+v %+v", patched, again)
+	}
+	patch.path = path("other")
+	r.do(patch).problem(409, ledger.Conflict)
+	undo := call{who: "alice", method: "POST", path: fmt.Sprintf("/changes/%d/undo", first.Number), body: `{}`,
+		header: map[string]string{"Idempotency-Key": "k5"}}
+	r.do(undo).is(201, &first)
+	r.do(undo).is(200, &again)
+	if again.Number != first.Number || !again.Repeated {
+		t.Fatalf("%+v %+v", first, again)
+	}
+}
+
+func TestListIsPinnedToAChangeWhileEditsGoOn(t *testing.T) {
+	r := newRig(t)
+	var d wire.Draft
+	for i := range 25 {
+		d.Edits = append(d.Edits, edit(fmt.Sprintf("r%02d", i), "old.example"))
+	}
+	r.change("alice", d).is(201, nil)
+	list := "/targets/default/objects?limit=10&contents=true&kind=" + route
+	var names []string
+	cursor := ""
+	for page := 0; ; page++ {
+		var p wire.ObjectPage
+		r.do(call{who: "bob", method: "GET", path: list + cursor}).is(200, &p)
+		for _, o := range p.Objects.Objects {
+			names = append(names, o.Name)
+			if !strings.Contains(string(o.Content), "old.example") {
+				t.Errorf("page %d shows %s", page, o.Content)
+			}
+		}
+		if p.At != 1 {
+			t.Fatalf("page %d is of change %d", page, p.At)
+		}
+		if p.Next == "" {
+			break
+		}
+		cursor = "&cursor=" + url.QueryEscape(p.Next)
+		// Between two pages, an object that is to come is edited, one is deleted, and one is made.
+		r.change("alice", wire.Draft{Edits: []wire.Edit{edit(fmt.Sprintf("r%02d", 24-page), "new.example"),
+			{Group: "gateway.networking.k8s.io", Kind: "HTTPRoute", Namespace: "shop", Name: fmt.Sprintf("r%02d", 20-page),
+				Delete: true}, edit(fmt.Sprintf("r%02dx", 15+page), "new.example")}}).is(201, nil)
+	}
+	if len(names) != 25 {
+		t.Fatalf("%d objects were listed: %v", len(names), names)
+	}
+	for i, name := range names {
+		if name != fmt.Sprintf("r%02d", i) {
+			t.Fatalf("%v", names)
+		}
+	}
+	for _, bad := range []string{"nonsense", "e30", strings.TrimPrefix(cursor, "&cursor=") + "AA"} {
+		r.do(call{who: "bob", method: "GET", path: list + "&cursor=" + bad}).problem(422, ledger.Invalid)
+	}
+	p := r.do(call{who: "bob", method: "GET", path: "/targets/default/objects?namespace=other" + cursor}).
+		problem(422, ledger.Invalid)
+	if p.Field != "cursor" {
+		t.Fatalf("%+v", p)
+	}
+}
+
+func TestListsLeaveOutWhatMayNotBeRead(t *testing.T) {
+	r := newRig(t)
+	other := strings.ReplaceAll(web("b", "b"), `"namespace": "shop"`, `"namespace": "bank"`)
+	r.change("alice", wire.Draft{Message: "both", Edits: []wire.Edit{edit("a", "a"), {Content: ledger.Content(other)}}}).
+		is(201, nil)
+	r.change("alice", wire.Draft{Message: "takeover of the bank", Edits: []wire.Edit{{Content: ledger.Content(
+		strings.ReplaceAll(other, `["b"]`, `["c"]`))}}}).is(201, nil)
+	var p wire.ObjectPage
+	r.do(call{who: "bob", method: "GET", path: "/targets/default/objects"}).is(200, &p)
+	if len(p.Objects.Objects) != 1 || p.Objects.Objects[0].Name != "a" {
+		t.Fatalf("%+v", p)
+	}
+	r.do(call{who: "carol", method: "GET", path: "/targets/default/objects"}).is(200, &p)
+	if len(p.Objects.Objects) != 0 {
+		t.Fatalf("%+v", p)
+	}
+	var changes wire.ChangePage
+	a := r.do(call{who: "bob", method: "GET", path: "/changes?oldest=true"}).is(200, &changes)
+	if c := changes.Changes; len(c) != 2 || len(c[0].Edited) != 1 || c[0].Hidden != 1 || c[0].Message != "both" ||
+		c[1].Number != 2 || len(c[1].Edited) != 0 || c[1].Hidden != 1 || strings.Contains(string(a.body), "takeover") {
+		t.Fatalf("%s", a.body)
+	}
+	var status struct{ Objects []ledger.Status }
+	r.do(call{who: "bob", method: "GET", path: "/status"}).is(200, &status)
+	if len(status.Objects) != 1 {
+		t.Fatalf("%+v", status)
+	}
+	list, err := r.store.Denials(context.Background(), ledger.Page{})
+	if err != nil || len(list) != 0 {
+		t.Fatalf("%+v, %v: lists are no attempts", list, err)
+	}
+}
+
+func TestChangesArePagedAndFiltered(t *testing.T) {
+	r := newRig(t)
+	for i := range 5 {
+		r.create(fmt.Sprint("r", i), "a")
+	}
+	r.change("root", wire.Draft{Edits: []wire.Edit{edit("r1", "b")}}).is(201, nil)
+	numbers := func(query string) (list []int64) {
+		t.Helper()
+		var p wire.ChangePage
+		r.do(call{who: "bob", method: "GET", path: "/changes" + query}).is(200, &p)
+		for _, c := range p.Changes {
+			list = append(list, c.Number)
+		}
+		if p.More {
+			list = append(list, -p.Next)
+		}
+		return list
+	}
+	for query, want := range map[string]string{
+		"?limit=2": "[6 5 -5]", "?limit=2&after=5": "[4 3 -3]", "?oldest=true&limit=3": "[1 2 3 -3]",
+		"?oldest=true&after=4": "[5 6]", "?author=root": "[6]", "?kind=" + route + "&namespace=shop&name=r1": "[6 2]",
+	} {
+		if got := fmt.Sprint(numbers(query)); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+}
+
+func TestUndoMakesAChangeOrNamesWhatStandsInTheWay(t *testing.T) {
+	r := newRig(t)
+	r.create("a", "old.example")
+	r.change("alice", wire.Draft{Message: "oops", Edits: []wire.Edit{edit("a", "new.example"), edit("b", "b")}}).is(201, nil)
+	r.change("alice", wire.Draft{Edits: []wire.Edit{edit("b", "c")}}).is(201, nil)
+	p := r.do(call{who: "alice", method: "POST", path: "/changes/2/undo", body: `{}`}).problem(409, ledger.Conflict)
+	if fmt.Sprint(p.Later) != "[3]" || p.Object != "HTTPRoute shop/b" {
+		t.Fatalf("%+v", p)
+	}
+	var c ledger.Change
+	r.do(call{who: "alice", method: "POST", path: "/changes/3/undo", body: `{}`}).is(201, nil)
+	r.do(call{who: "alice", method: "POST", path: "/changes/2/undo", body: `{"dryRun": true}`}).is(200, &c)
+	if c.Number != 0 || len(c.Edited) != 2 {
+		t.Fatalf("%+v", c)
+	}
+	r.do(call{who: "alice", method: "POST", path: "/changes/2/undo", body: `{"message": "back"}`}).is(201, &c)
+	if c.Number != 5 || c.Verb != ledger.Undo || c.Of != 2 || c.Message != "back" || c.Author != "alice" {
+		t.Fatalf("%+v", c)
+	}
+	var o ledger.Object
+	r.do(call{who: "bob", method: "GET", path: path("a")}).is(200, &o)
+	if o.Generation != 3 || o.Revision != 1 {
+		t.Fatalf("%+v", o)
+	}
+	r.do(call{who: "bob", method: "GET", path: path("b")}).problem(404, ledger.NotFound)
+	r.do(call{who: "alice", method: "POST", path: "/changes/99/undo", body: `{}`}).problem(404, ledger.NotFound)
+}
+
+// closure finds what belongs to a Gateway by namespace: this test's rule.
+type closure struct{ ledger.Ledger }
+
+func (c closure) Closure(ctx context.Context, gateway ledger.Key, at int64) (keys []ledger.Key, err error) {
+	list, err := c.Objects(ctx, ledger.ObjectsQuery{Target: gateway.Target, At: at, Limit: 1000})
+	for _, o := range list.Objects {
+		if o.Namespace == gateway.Namespace && o.Kind != "Gateway" || o.Key == gateway || o.Name == "shared" {
+			keys = append(keys, o.Key)
+		}
+	}
+	return keys, err
+}
+
+func object(apiVersion, kind, namespace, name, rest string) wire.Edit {
+	return wire.Edit{Content: ledger.Content(fmt.Sprintf(`{"apiVersion": %q, "kind": %q,
+		"metadata": {"name": %q, "namespace": %q} %s}`, apiVersion, kind, name, namespace, rest))}
+}
+
+func TestGatewayGoesBackWithWhatBelongsToIt(t *testing.T) {
+	const v1 = "gateway.networking.k8s.io/v1"
+	r := newRig(t, func(c *rest.Config) { c.Closure = closure{c.Ledger} })
+	secret := func(value string) wire.Edit {
+		return object("v1", "Secret", "shop", "cert", `, "stringData": {"tls.crt": "`+value+`"}`)
+	}
+	r.change("alice", wire.Draft{Edits: []wire.Edit{object(v1, "Gateway", "shop", "gw", `, "spec": {"v": 1}`),
+		object(v1, "Gateway", "bank", "gw", ""), edit("a", "old.example"), secret("expired"),
+		object("v1", "Service", "other", "shared", `, "spec": {"v": 1}`)}}).is(201, nil)
+	r.change("alice", wire.Draft{Edits: []wire.Edit{object(v1, "Gateway", "shop", "gw", `, "spec": {"v": 2}`),
+		edit("a", "new.example"), edit("b", "b.example"), secret("fresh")}}).is(201, nil)
+	back := func(body string) call {
+		return call{who: "alice", method: "POST", path: "/gateways/shop/gw/rollback", body: body}
+	}
+	var c ledger.Change
+	r.do(back(`{"to": 1, "message": "as on Tuesday", "hold": {"why": "incident"}}`)).is(201, &c)
+	var did []string
+	for _, e := range c.Edited {
+		did = append(did, e.Key.String()+" "+e.Did())
+	}
+	if got := strings.Join(did, ", "); got != "Gateway shop/gw changed, HTTPRoute shop/a changed, HTTPRoute shop/b deleted" ||
+		c.Verb != ledger.Rollback || c.Of != 1 {
+		t.Fatalf("%s %+v", got, c)
+	}
+	r.do(call{who: "alice", method: "PUT", path: path("a"), body: web("a", "x"), header: ifMatch("*")}).
+		problem(409, ledger.Held)
+	// What another Gateway uses, too, goes back only if that is said.
+	r.change("alice", wire.Draft{Edits: []wire.Edit{object("v1", "Service", "other", "shared", `, "spec": {"v": 2}`)}}).
+		is(201, nil)
+	p := r.do(back(`{"to": 1}`)).problem(409, ledger.Conflict)
+	if p.Object != "Service other/shared" || !strings.Contains(p.Detail, "Gateway bank/gw") {
+		t.Fatalf("%+v", p)
+	}
+	r.do(back(`{"to": 1, "shared": true}`)).is(201, &c)
+	r.do(back(`{"to": 1, "shared": true}`)).is(200, &c)
+	if c.Number != 0 {
+		t.Fatalf("all is so already: %+v", c)
+	}
+	r.do(back(`{"to": 99}`)).problem(404, ledger.NotFound)
+	r.do(back(`{"to": 0}`)).problem(422, ledger.Invalid)
+}
+
+func TestGatewayRollbackIsNotOfferedWithoutClosures(t *testing.T) {
+	r := newRig(t)
+	r.do(call{who: "alice", method: "POST", path: "/gateways/shop/gw/rollback", body: `{"to": 1}`}).
+		problem(422, ledger.Invalid)
+}
+
+// admit refuses hosts named bad, and defaults a field.
+type admit struct{}
+
+func (admit) Admit(_ context.Context, d ledger.Draft) (ledger.Draft, error) {
+	for i, e := range d.Edits {
+		if strings.Contains(string(e.Content), "bad") {
+			return d, &ledger.Error{Code: ledger.Invalid, Object: e.Key.String(), Field: "spec.hostnames[0]",
+				Message: "is bad", Fix: "name a good one"}
+		}
+		object, err := e.Content.Object()
+		if err != nil {
+			return d, err
+		}
+		object["spec"].(map[string]any)["defaulted"] = true
+		_, d.Edits[i].Content, err = ledger.ContentOf(e.Target, object)
+		if err != nil {
+			return d, err
+		}
+	}
+	return d, nil
+}
+
+func TestObjectsAreAdmittedBeforeTheyAreCommitted(t *testing.T) {
+	r := newRig(t, func(c *rest.Config) { c.Admit = admit{} })
+	p := r.do(call{who: "alice", method: "PUT", path: path("a"), body: web("a", "bad.example"),
+		header: map[string]string{"If-None-Match": "*"}}).problem(422, ledger.Invalid)
+	if p.Object != "HTTPRoute shop/a" || p.Field != "spec.hostnames[0]" || p.Fix != "name a good one" {
+		t.Fatalf("%+v", p)
+	}
+	r.create("a", "good.example")
+	var o ledger.Object
+	r.do(call{who: "bob", method: "GET", path: path("a")}).is(200, &o)
+	if !strings.Contains(string(o.Content), `"defaulted":true`) {
+		t.Fatalf("%s", o.Content)
+	}
+}
+
+// preview says of which hosts a draft is: the outcome that its digest names.
+type preview struct {
+	ledger.Ledger
+	silent string       // a cluster that can't be asked
+	before func() error // called before each answer
+}
+
+func (p *preview) Preview(ctx context.Context, d ledger.Draft) (wire.Preview, error) {
+	head, err := p.Head(ctx)
+	if err == nil && p.before != nil {
+		err = p.before()
+	}
+	digest := ""
+	for _, e := range d.Edits {
+		now, _ := p.Object(ctx, e.Key, 0)
+		digest += fmt.Sprintf("%s from generation %d;", e.Key, now.Generation)
+	}
+	return wire.Preview{Digest: digest, Head: head.Change, Clusters: []wire.ClusterPreview{{Cluster: "east",
+		Report: json.RawMessage(`{"routes": 1}`), Text: "1 route", NotPreviewed: p.silent}}}, err
+}
+
+func TestChangeIsBoundToItsPreview(t *testing.T) {
+	var p *preview
+	r := newRig(t, func(c *rest.Config) { p = &preview{Ledger: c.Ledger}; c.Preview = p })
+	d := wire.Draft{Edits: []wire.Edit{edit("a", "a.example")}}
+	var first wire.Preview
+	r.do(call{who: "alice", method: "POST", path: "/preview", body: d}).is(200, &first)
+	if first.Digest == "" || len(first.Clusters) != 1 || string(first.Clusters[0].Report) == "" {
+		t.Fatalf("%+v", first)
+	}
+	r.create("a", "other.example") // what the preview was about is another now
+	d.IfPreview = first.Digest
+	problem := r.change("alice", d).problem(409, ledger.Conflict)
+	if problem.Preview == nil || problem.Preview.Digest == first.Digest || problem.Field != "ifPreview" {
+		t.Fatalf("%+v", problem)
+	}
+	// A change in between that does not touch the outcome has it previewed again, and then committed.
+	d.IfPreview = problem.Preview.Digest
+	others := 0
+	p.before = func() error {
+		if others++; others > 2 {
+			return nil
+		}
+		_, err := r.store.Commit(context.Background(), ledger.Draft{Author: "carol", Edits: []ledger.Edit{{Key: ledger.Key{
+			Target: "default", Kind: "Service", Namespace: "shop", Name: fmt.Sprint("s", others)}, Content: ledger.Content(
+			fmt.Sprintf(`{"apiVersion":"v1","kind":"Service","metadata":{"name":"s%d","namespace":"shop"}}`, others))}}})
+		return err
+	}
+	r.change("alice", d).is(201, nil)
+	if others != 3 {
+		t.Fatalf("it was previewed %d times", others)
+	}
+	// If that does not end, the change is refused.
+	others = -100
+	var now wire.Preview
+	r.do(call{who: "alice", method: "POST", path: "/preview", body: wire.Draft{Edits: []wire.Edit{edit("a", "z")}}}).
+		is(200, &now)
+	r.change("alice", wire.Draft{Edits: []wire.Edit{edit("a", "z")}, IfPreview: now.Digest}).problem(409, ledger.Conflict)
+	// A cluster that can't be asked leaves the outcome open.
+	p.before, p.silent = nil, "no admin address"
+	if q := r.change("alice", d).problem(409, ledger.NotAsked); !strings.Contains(q.Object+q.Detail, "east") {
+		t.Fatalf("%+v", q)
+	}
+	r.do(call{who: "bob", method: "POST", path: "/preview", body: d}).problem(403, ledger.Denied)
+}
+
+func TestPreviewIsNotAskedWithoutProxies(t *testing.T) {
+	r := newRig(t)
+	d := wire.Draft{Edits: []wire.Edit{edit("a", "a.example")}}
+	r.do(call{who: "alice", method: "POST", path: "/preview", body: d}).problem(409, ledger.NotAsked)
+	d.IfPreview = "x"
+	r.change("alice", d).problem(409, ledger.NotAsked)
+}

@@ -1,0 +1,124 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"cardea.dev/cardea/internal/ledger"
+)
+
+func clusters(s *server, api huma.API) {
+	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/targets", Summary: "List targets"}, s.listTargets)
+	handle(s, api, huma.Operation{Method: http.MethodPut, Path: "/targets/{target}", Summary: "Put target"}, s.putTarget)
+	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/clusters", Summary: "List clusters"}, s.listClusters)
+	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/clusters/{cluster}", Summary: "Get cluster",
+		Metadata: map[string]any{workers: workersToo}}, s.getCluster)
+	handle(s, api, huma.Operation{Method: http.MethodPut, Path: "/clusters/{cluster}", Summary: "Put cluster"},
+		s.putCluster)
+	handle(s, api, huma.Operation{Method: http.MethodDelete, Path: "/clusters/{cluster}", Summary: "Delete cluster"},
+		s.deleteCluster)
+}
+
+type targetList struct {
+	Body struct {
+		Targets []ledger.Target `json:"targets"`
+	}
+}
+
+func (s *server) listTargets(ctx context.Context, _ *struct{}) (*targetList, error) {
+	list, err := s.Ledger.Targets(ctx)
+	out := &targetList{}
+	out.Body.Targets = list
+	return out, err
+}
+
+type none struct{}
+
+func (s *server) putTarget(ctx context.Context, in *struct {
+	Name string        `path:"target" maxLength:"253"`
+	Body ledger.Target `doc:"Its name is the path's"`
+}) (*none, error) {
+	if err := s.may(ctx, ledger.MayAdmin, ledger.Key{}); err != nil {
+		return nil, err
+	}
+	if in.Body.Name != in.Name {
+		return nil, otherName("target")
+	}
+	return nil, s.Ledger.SetTarget(ctx, in.Body, askedOf(ctx).caller.Subject)
+}
+
+func otherName(what string) error {
+	return &ledger.Error{Code: ledger.Invalid, Field: "name", Message: "is not the name of the " + what + " in the path",
+		Fix: "make them agree"}
+}
+
+type clusterList struct {
+	Body struct {
+		Clusters []ledger.Cluster `json:"clusters"`
+	}
+}
+
+func (s *server) listClusters(ctx context.Context, _ *struct{}) (*clusterList, error) {
+	list, err := s.Ledger.Clusters(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &clusterList{}
+	out.Body.Clusters, err = s.showClusters(ctx, list)
+	return out, err
+}
+
+// showClusters leaves out how clusters are reached, unless the caller administers them.
+func (s *server) showClusters(ctx context.Context, list []ledger.Cluster) ([]ledger.Cluster, error) {
+	admin, err := s.lets(ctx, ledger.MayAdmin, ledger.Key{})
+	list = slices.Clone(list)
+	for i := range list {
+		if !admin {
+			list[i].Kubeconfig, list[i].Context, list[i].Admin = "", "", ""
+		}
+	}
+	return list, err
+}
+
+type oneCluster struct{ Body ledger.Cluster }
+
+func (s *server) getCluster(ctx context.Context, in *struct {
+	Cluster string `path:"cluster"`
+}) (*oneCluster, error) {
+	list, err := s.Ledger.Clusters(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list = slices.DeleteFunc(list, func(c ledger.Cluster) bool { return c.Name != in.Cluster })
+	if len(list) == 0 {
+		return nil, &ledger.Error{Code: ledger.NotFound, Object: "cluster " + in.Cluster, Message: "is not registered",
+			Fix: "an administrator registers it with PUT"}
+	}
+	list, err = s.showClusters(ctx, list)
+	return &oneCluster{list[0]}, err
+}
+
+func (s *server) putCluster(ctx context.Context, in *struct {
+	Cluster string `path:"cluster" maxLength:"253"`
+	Body    ledger.Cluster
+}) (*none, error) {
+	if err := s.may(ctx, ledger.MayAdmin, ledger.Key{}); err != nil {
+		return nil, err
+	}
+	if in.Body.Name != in.Cluster {
+		return nil, otherName("cluster")
+	}
+	return nil, s.Ledger.SetCluster(ctx, in.Body, askedOf(ctx).caller.Subject)
+}
+
+func (s *server) deleteCluster(ctx context.Context, in *struct {
+	Cluster string `path:"cluster"`
+}) (*none, error) {
+	if err := s.may(ctx, ledger.MayAdmin, ledger.Key{}); err != nil {
+		return nil, err
+	}
+	return nil, s.Ledger.DeleteCluster(ctx, in.Cluster, askedOf(ctx).caller.Subject)
+}

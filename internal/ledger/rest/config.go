@@ -1,0 +1,87 @@
+package rest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/ledger/wire"
+)
+
+// Prefix is where all paths begin.
+const Prefix = "/ledger/v1"
+
+// Config is what the API is made of.
+type Config struct {
+	Ledger  ledger.Ledger
+	Callers Callers
+	Admit   Admit   // nil: every object is admitted
+	Preview Preview // nil: previews are answered with NotAsked
+	Closure Closure // nil: rollbacks of Gateways are not offered
+	Log     *slog.Logger
+	Version string // of the program, for the OpenAPI document
+	// Unknown, if not nil, is called for each request whose caller is not known. Such requests are counted and not
+	// noted: else anybody could fill the disk.
+	Unknown func()
+}
+
+// Callers knows who asks, and what they may do.
+type Callers interface {
+	// Caller is who makes a request; an error of code Unknown if that is nobody known.
+	Caller(r *http.Request) (ledger.Caller, error)
+	May(ctx context.Context, c ledger.Caller, p ledger.Permission, k ledger.Key) (bool, error)
+}
+
+// Admit checks objects before a change is made of them, and fills in defaults.
+type Admit interface {
+	// Admit answers the draft to commit; errors of code Invalid name object and field.
+	Admit(ctx context.Context, d ledger.Draft) (ledger.Draft, error)
+}
+
+// Preview asks what a draft would do in the proxies.
+type Preview interface {
+	Preview(ctx context.Context, d ledger.Draft) (wire.Preview, error)
+}
+
+// Closure knows what belongs to a Gateway.
+type Closure interface {
+	// Closure lists the Gateway itself, its routes, their backends and policies, as they were after a change; 0: now.
+	Closure(ctx context.Context, gateway ledger.Key, at int64) ([]ledger.Key, error)
+}
+
+// server is the API. Its fields are set by New.
+type server struct {
+	Config
+	mux     *http.ServeMux
+	openapi []byte // the document
+	// redaction keys the digests that stand in place of Secrets' values. Each process has its own, so that nobody can
+	// find out a value by computing digests of likely ones.
+	redaction [32]byte
+}
+
+// New makes the API. It starts nothing.
+func New(c Config) (http.Handler, error) {
+	s := &server{Config: c, mux: http.NewServeMux()}
+	if s.Log == nil {
+		s.Log = slog.New(slog.DiscardHandler)
+	}
+	if _, err := rand.Read(s.redaction[:]); err != nil {
+		return nil, err
+	}
+	api := s.newAPI()
+	for _, add := range []func(*server, huma.API){objects, lists, changes, back, previews, watch, statuses, clusters, work,
+		access} {
+		add(s, api)
+	}
+	text, err := json.Marshal(published(api))
+	if err != nil {
+		return nil, err
+	}
+	s.openapi = text
+	return s, nil
+}

@@ -1,0 +1,124 @@
+package rest
+
+import (
+	"encoding/json"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/ledger/wire"
+)
+
+// edit makes an edit of an object as a client sent it. Its content must be of the object that is named, as far as
+// one is.
+func edit(named ledger.Key, sent ledger.Content) (ledger.Edit, error) {
+	invalid := func(field, message, fix string) (ledger.Edit, error) {
+		return ledger.Edit{}, &ledger.Error{Code: ledger.Invalid, Object: named.String(), Field: field, Message: message,
+			Fix: fix}
+	}
+	var object map[string]any
+	if err := utiljson.Unmarshal(sent, &object); err != nil || object == nil {
+		return invalid("content", "is not a JSON object", "send the whole object")
+	}
+	if _, ok := object["metadata"].(map[string]any); !ok {
+		return invalid("metadata", "is missing, or not an object", "state metadata.name")
+	}
+	if named.Target == "" {
+		named.Target = ledger.DefaultTarget
+	}
+	key, content, err := ledger.ContentOf(named.Target, object)
+	if err != nil {
+		return ledger.Edit{}, err
+	}
+	for _, part := range []struct{ field, named, is string }{
+		{"apiVersion", named.Group, key.Group}, {"kind", named.Kind, key.Kind},
+		{"metadata.namespace", named.Namespace, key.Namespace}, {"metadata.name", named.Name, key.Name},
+	} {
+		if named.Kind != "" && part.named != part.is {
+			return invalid(part.field, "is of "+key.String()+" (group \""+key.Group+"\"), not of the object that is named",
+				"make them agree")
+		}
+	}
+	return ledger.Edit{Key: key, Content: content}, Unredacted(key, content)
+}
+
+// draftOf is the draft that a body states. The author is whoever sends it, whatever it says. It is a pure function.
+func draftOf(body wire.Draft, author, agent, request string) (ledger.Draft, error) {
+	d := ledger.Draft{Author: author, Via: body.Via, Message: body.Message, Verb: body.Verb, Of: body.Of,
+		Request: request, Head: body.Head, Release: body.Release, Hold: holdOf(body.Hold, author), DryRun: body.DryRun}
+	if d.Via == "" {
+		d.Via = agent
+	}
+	if len(body.Edits) > ledger.MaxEdits {
+		return d, &ledger.Error{Code: ledger.TooLarge, Field: "edits", Message: "are more than 20,000",
+			Fix: "make several changes of them"}
+	}
+	for _, e := range body.Edits {
+		key := ledger.Key{Target: e.Target, Group: e.Group, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}
+		if key.Target == "" {
+			key.Target = ledger.DefaultTarget
+		}
+		stated := 0
+		for _, is := range []bool{len(e.Content) > 0, e.Revision != 0, e.Delete} {
+			if is {
+				stated++
+			}
+		}
+		switch {
+		case stated != 1:
+			return d, &ledger.Error{Code: ledger.Invalid, Object: key.String(), Field: "content",
+				Message: "an edit states one of content, revision and delete", Fix: "state one of them"}
+		case len(e.Content) == 0 && (key.Kind == "" || key.Name == ""):
+			return d, &ledger.Error{Code: ledger.Invalid, Field: "kind", Message: "an edit without content must name its object",
+				Fix: "state group, kind, namespace and name"}
+		}
+		made := ledger.Edit{Key: key, Revision: e.Revision, Delete: e.Delete}
+		if len(e.Content) > 0 {
+			var err error
+			if made, err = edit(key, e.Content); err != nil {
+				return d, err
+			}
+		}
+		made.Expect = e.Expect
+		d.Edits = append(d.Edits, made)
+	}
+	return d, nil
+}
+
+func holdOf(h *wire.HoldBody, by string) *ledger.Hold {
+	if h == nil {
+		return nil
+	}
+	return &ledger.Hold{By: by, Why: h.Why, Until: h.Until}
+}
+
+// merge patches a content (RFC 7396): null removes, objects are merged, all else is replaced.
+func merge(content, patch ledger.Content) (ledger.Content, error) {
+	var now, change map[string]any
+	if err := utiljson.Unmarshal(content, &now); err != nil {
+		return nil, err
+	}
+	if err := utiljson.Unmarshal(patch, &change); err != nil || change == nil {
+		return nil, &ledger.Error{Code: ledger.Invalid, Message: "a merge patch is a JSON object",
+			Fix: "send the fields that change; null removes one"}
+	}
+	return json.Marshal(merged(now, change))
+}
+
+func merged(now, patch map[string]any) map[string]any {
+	if now == nil {
+		now = map[string]any{}
+	}
+	for name, value := range patch {
+		switch value := value.(type) {
+		case nil:
+			delete(now, name)
+		case map[string]any:
+			inner, _ := now[name].(map[string]any)
+			now[name] = merged(inner, value)
+		default:
+			now[name] = value
+		}
+	}
+	return now
+}

@@ -1,0 +1,139 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/ledger/wire"
+)
+
+// asked is what handlers know of a request beside its input.
+type asked struct {
+	caller ledger.Caller
+	name   string // "PUT /ledger/v1/..."
+	agent  string // the User-Agent
+}
+
+type askedKey struct{}
+
+func askedOf(ctx context.Context) asked {
+	a, _ := ctx.Value(askedKey{}).(asked)
+	return a
+}
+
+// ServeHTTP finds out who asks before anything else is read.
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == Prefix+"/openapi.json" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Write(s.openapi)
+		return
+	}
+	caller, err := s.Callers.Caller(r)
+	if err != nil {
+		if ledger.CodeOf(err) == ledger.Unknown && s.Unknown != nil {
+			s.Unknown()
+		}
+		s.refuse(w, r, err)
+		return
+	}
+	if r.ContentLength > ledger.MaxBytes {
+		s.refuse(w, r, tooLarge())
+		return
+	}
+	if h, pattern := s.mux.Handler(r); pattern == "" {
+		s.noRoute(w, r, h)
+		return
+	}
+	a := asked{caller: caller, name: r.Method + " " + r.URL.EscapedPath(), agent: r.UserAgent()}
+	s.mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), askedKey{}, a)))
+}
+
+// noRoute tells in the API's form that a path or a method does not exist. Only the mux knows which of them it is.
+func (s *server) noRoute(w http.ResponseWriter, r *http.Request, h http.Handler) {
+	seen := &statusOnly{header: http.Header{}}
+	h.ServeHTTP(seen, r)
+	if seen.status == http.StatusMethodNotAllowed {
+		w.Header().Set("Allow", seen.header.Get("Allow"))
+		write(w, &wire.Problem{Status: seen.status, Title: http.StatusText(seen.status), Code: ledger.Invalid,
+			Detail: r.Method + " is not a method of this path", Fix: "use one of " + seen.header.Get("Allow")})
+		return
+	}
+	write(w, wire.ProblemOf(&ledger.Error{Code: ledger.NotFound, Message: "there is no such path",
+		Fix: "see " + Prefix + "/openapi.json"}))
+}
+
+// statusOnly takes an answer's status and headers.
+type statusOnly struct {
+	header http.Header
+	status int
+}
+
+func (s *statusOnly) Header() http.Header         { return s.header }
+func (s *statusOnly) WriteHeader(status int)      { s.status = status }
+func (s *statusOnly) Write(b []byte) (int, error) { return len(b), nil }
+
+// Which operations are for workers of clusters, in an operation's metadata.
+const (
+	workers     = "workers"
+	workersOnly = "only"
+	workersToo  = "too"
+)
+
+// confine lets a cluster's worker ask for its own cluster only, and nobody else do a worker's work. What is not marked
+// as a worker's is not for workers.
+func (s *server) confine(ctx huma.Context, next func(huma.Context)) {
+	r, w := humago.Unwrap(ctx)
+	caller := askedOf(r.Context()).caller
+	mark := ctx.Operation().Metadata[workers]
+	own := ctx.Param("cluster") == "" || ctx.Param("cluster") == caller.Cluster
+	switch {
+	case caller.Cluster == "" && mark != workersOnly, caller.Cluster != "" && mark != nil && own:
+		next(ctx)
+	case caller.Cluster == "":
+		s.refuse(w, r, s.denied(r.Context(), working, ledger.Key{}, "only the worker of a cluster may do this",
+			"use a token of the cluster"))
+	default:
+		s.refuse(w, r, s.denied(r.Context(), working, ledger.Key{},
+			"the token of cluster "+caller.Cluster+" may only do the work of its own cluster",
+			"use a token of a person or program for anything else"))
+	}
+}
+
+// problem is how an error travels. What is not a user's business is logged, and not told.
+func (s *server) problem(ctx context.Context, err error) *wire.Problem {
+	if p, ok := errors.AsType[*wire.Problem](err); ok {
+		return p
+	}
+	if e, ok := errors.AsType[*ledger.Error](err); ok {
+		return wire.ProblemOf(e)
+	}
+	if ctx.Err() != nil {
+		return wire.ProblemOf(&ledger.Error{Code: ledger.Unavailable, Message: "the request was given up"})
+	}
+	s.Log.Error("ledger request failed", "request", askedOf(ctx).name, "error", err)
+	return wire.ProblemOf(&ledger.Error{Message: "the server failed; its log says why"})
+}
+
+// refuse answers an error.
+func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	write(w, s.problem(r.Context(), err))
+}
+
+func write(w http.ResponseWriter, p *wire.Problem) {
+	for name, values := range p.GetHeaders() {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(p.Status)
+	json.NewEncoder(w).Encode(p)
+}
+
+func tooLarge() error {
+	return &ledger.Error{Code: ledger.TooLarge, Message: "the request has more than 64 MiB",
+		Fix: "make several changes of it"}
+}

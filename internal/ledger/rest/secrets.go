@@ -1,0 +1,83 @@
+package rest
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"regexp"
+	"slices"
+
+	"cardea.dev/cardea/internal/ledger"
+)
+
+// redaction is what stands in place of a Secret's value. It is no valid base64, so nobody takes it for data.
+var redaction = regexp.MustCompile(`^sha256:[0-9a-f]{32}$`)
+
+// redact replaces the values of a Secret by digests. They are keyed with a key of this process, and with the object and
+// the name of the value: they tell whether a value changed between two generations, and nothing else. They do not tell
+// what a short value is, nor that two Secrets have the same.
+func (s *server) redact(o ledger.Object) ledger.Object {
+	if !o.IsSecret() || len(o.Content) == 0 {
+		return o
+	}
+	object, err := o.Content.Object()
+	if err != nil {
+		o.Content = nil // rather nothing than something that may be secret
+		return o
+	}
+	for _, field := range []string{"data", "stringData"} {
+		switch values := object[field].(type) {
+		case nil:
+		case map[string]any:
+			for name, value := range values {
+				values[name] = s.digest(o.Key, field, name, value)
+			}
+		default:
+			delete(object, field)
+		}
+	}
+	text, err := json.Marshal(object)
+	if err != nil {
+		text = nil
+	}
+	o.Content = text
+	return o
+}
+
+func (s *server) digest(k ledger.Key, field, name string, value any) string {
+	text, err := json.Marshal([]any{k, field, name, value})
+	if err != nil {
+		text = nil
+	}
+	mac := hmac.New(sha256.New, s.redaction[:])
+	mac.Write(text)
+	return "sha256:" + hex.EncodeToString(mac.Sum(nil)[:16])
+}
+
+// Unredacted refuses a Secret that has digests in place of values: somebody read it and sent back what was shown.
+func Unredacted(k ledger.Key, c ledger.Content) error {
+	if !k.IsSecret() || len(c) == 0 {
+		return nil
+	}
+	object, err := c.Object()
+	if err != nil {
+		return &ledger.Error{Code: ledger.Invalid, Object: k.String(), Message: "is not an object"}
+	}
+	for _, field := range []string{"data", "stringData"} {
+		values, _ := object[field].(map[string]any)
+		names := make([]string, 0, len(values))
+		for name := range values {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			if text, ok := values[name].(string); ok && redaction.MatchString(text) {
+				return &ledger.Error{Code: ledger.Invalid, Object: k.String(), Field: field + "." + name,
+					Message: "is the digest that the ledger shows in place of a secret value",
+					Fix:     "state the value, or PATCH only what changes"}
+			}
+		}
+	}
+	return nil
+}

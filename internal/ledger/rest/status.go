@@ -1,0 +1,174 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/ledger/wire"
+)
+
+// A waiting request looks first after waitFirst, then in growing steps up to waitMost.
+const (
+	waitFirst = 50 * time.Millisecond
+	waitMost  = time.Second
+	waitLimit = 10 * time.Minute // that a request may wait
+)
+
+func statuses(s *server, api huma.API) {
+	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/changes/{number}/status",
+		Summary: "Get status of change"}, s.changeStatus)
+	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/status", Summary: "List status"}, s.listStatus)
+	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/status/query", Summary: "Query status"},
+		s.queryStatus)
+	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/retry", Summary: "Retry",
+		Description: "What failed is due now."}, s.retry)
+}
+
+type changeStatus struct{ Body wire.ChangeStatus }
+
+func (s *server) changeStatus(ctx context.Context, in *struct {
+	Number int64  `path:"number" minimum:"1"`
+	Wait   string `query:"wait" example:"30s" doc:"Answer when it is live, applied, failed for good or refused; or then"`
+	For    string `query:"for" enum:"applied,live" doc:"What to wait for: live waits for proxies of clusters, too"`
+}) (*changeStatus, error) {
+	wait, err := time.ParseDuration("0" + in.Wait)
+	if err != nil || wait < 0 || wait > waitLimit {
+		return nil, &ledger.Error{Code: ledger.Invalid, Field: "wait", Message: "is no duration up to 10m: " + in.Wait,
+			Fix: "write it as 30s"}
+	}
+	c, err := s.change(ctx, in.Number)
+	if err != nil {
+		return nil, err
+	}
+	targets, err := s.targets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	until, step := time.NewTimer(wait), waitFirst
+	defer until.Stop()
+	for {
+		out, final, err := s.statusOf(ctx, c.Change, targets)
+		if err != nil {
+			return nil, err
+		}
+		if wait == 0 || final && (in.For != stateLive || out.Body.State != stateApplied) {
+			return out, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-until.C:
+			return out, nil
+		case <-time.After(step):
+			step = min(step*3/2, waitMost)
+		}
+	}
+}
+
+// statusOf is what became of a change by now, and whether that will not change by waiting: a failure that is tried
+// again soon is not final.
+func (s *server) statusOf(ctx context.Context, c ledger.Change, targets map[string]ledger.Target) (*changeStatus, bool,
+	error) {
+	keys := make([]ledger.Key, 0, len(c.Edited))
+	for _, e := range c.Edited {
+		keys = append(keys, e.Key)
+	}
+	var list []ledger.Status
+	if len(keys) > 0 {
+		var err error
+		if list, err = s.Ledger.Status(ctx, ledger.StatusQuery{Keys: keys, Limit: len(keys)}); err != nil {
+			return nil, false, err
+		}
+	}
+	state, why := outcome(c, list, targets)
+	final := state != statePending && (state != stateFailed || permanent(list))
+	return &changeStatus{wire.ChangeStatus{Change: c.Number, State: state, Why: why, Objects: list}}, final, nil
+}
+
+func permanent(list []ledger.Status) bool {
+	for _, status := range list {
+		for _, in := range status.Clusters {
+			if in.Applied != nil && in.Applied.Code != "" && in.Applied.Permanent {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (s *server) targets(ctx context.Context) (map[string]ledger.Target, error) {
+	list, err := s.Ledger.Targets(ctx)
+	byName := map[string]ledger.Target{}
+	for _, t := range list {
+		byName[t.Name] = t
+	}
+	return byName, err
+}
+
+type statusList struct {
+	Body struct {
+		Objects []ledger.Status `json:"objects"`
+	}
+}
+
+func (s *server) listStatus(ctx context.Context, in *struct {
+	Change    int64  `query:"change" minimum:"0" doc:"What this change edited"`
+	Cluster   string `query:"cluster"`
+	Pending   bool   `query:"pending" doc:"Only what is not applied or not live"`
+	Limit     int    `query:"limit" minimum:"0"`
+	Target    string `query:"target" doc:"With kind and name: of this object"`
+	Kind      string `query:"kind"`
+	Namespace string `query:"namespace"`
+	Name      string `query:"name"`
+}) (*statusList, error) {
+	q := ledger.StatusQuery{Change: in.Change, Cluster: in.Cluster, Pending: in.Pending, Limit: in.Limit}
+	if in.Name != "" {
+		k := Named{Target: in.Target, Kind: in.Kind, Namespace: in.Namespace, Name: in.Name}.key()
+		if k.Target == "" {
+			k.Target = ledger.DefaultTarget
+		}
+		q.Keys = []ledger.Key{k}
+	}
+	return s.status(ctx, q)
+}
+
+func (s *server) queryStatus(ctx context.Context, in *struct{ Body wire.StatusQuery }) (*statusList, error) {
+	return s.status(ctx, ledger.StatusQuery(in.Body))
+}
+
+func (s *server) status(ctx context.Context, q ledger.StatusQuery) (*statusList, error) {
+	list, err := s.Ledger.Status(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	out := &statusList{}
+	out.Body.Objects, err = readable(ctx, s, list, func(o ledger.Status) ledger.Key { return o.Key })
+	return out, err
+}
+
+type retried struct {
+	Body struct {
+		Due int `json:"due" doc:"How many objects are due now"`
+	}
+}
+
+func (s *server) retry(ctx context.Context, in *struct{ Body wire.RetryBody }) (*retried, error) {
+	keys := in.Body.Keys
+	asked := keys
+	if len(asked) == 0 {
+		asked = []ledger.Key{{}} // all objects: a grant that is limited to some does not do
+	}
+	for _, k := range asked {
+		if err := s.may(ctx, ledger.MayWrite, k); err != nil {
+			return nil, err
+		}
+	}
+	n, err := s.Ledger.Retry(ctx, in.Body.Cluster, keys)
+	out := &retried{}
+	out.Body.Due = n
+	return out, err
+}

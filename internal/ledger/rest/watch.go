@@ -1,0 +1,143 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"cardea.dev/cardea/internal/ledger"
+)
+
+// A stream of changes sends a comment when it had nothing to send for heartbeat, so that both sides notice a dead
+// connection. A client that does not read for writeTime is given up.
+const (
+	heartbeat = 15 * time.Second
+	writeTime = 30 * time.Second
+)
+
+func watch(s *server, api huma.API) {
+	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/watch", Summary: "Watch changes",
+		Description: "Server-sent events: each change after from, once and in order. The id of an event is the change's " +
+			"number; a client that reconnects with Last-Event-ID misses none. An event \"error\" is a problem, and the last.",
+		Responses: map[string]*huma.Response{"200": {Description: "Changes",
+			Content: map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}}}}},
+	}, s.watch)
+}
+
+// entry is what a ledger's Watch yields.
+type entry struct {
+	change ledger.Change
+	err    error
+}
+
+func (s *server) watch(ctx context.Context, in *struct {
+	From int64  `query:"from" minimum:"0" doc:"Changes after this one; 0: all that are kept"`
+	Last string `header:"Last-Event-ID" doc:"In place of from, for a client that reconnects"`
+}) (*huma.StreamResponse, error) {
+	from := in.From
+	if in.Last != "" {
+		var err error
+		if from, err = strconv.ParseInt(in.Last, 10, 64); err != nil || from < 0 {
+			return nil, &ledger.Error{Code: ledger.Invalid, Field: "Last-Event-ID", Message: "is no number of a change",
+				Fix: "send the id of the last event"}
+		}
+	}
+	now, err := s.Ledger.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	entries := make(chan entry)
+	go func() {
+		defer close(entries)
+		for c, err := range s.Ledger.Watch(ctx, from) {
+			select {
+			case entries <- entry{c, err}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	var first []entry
+	if from != now.Change { // there is something to yield at once: a change, or why there can't be one
+		e, ok := <-entries
+		if e.err != nil || !ok {
+			stop()
+			return nil, e.err
+		}
+		first = append(first, e)
+	}
+	return &huma.StreamResponse{Body: func(h huma.Context) {
+		defer func() {
+			stop()
+			for range entries { // until the goroutine ended
+			}
+		}()
+		_, w := humago.Unwrap(h)
+		s.stream(ctx, w, first, entries)
+	}}, nil
+}
+
+// stream writes events until the client or the watch ends.
+func (s *server) stream(ctx context.Context, w http.ResponseWriter, first []entry, entries <-chan entry) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Accel-Buffering", "no") // proxies in between shall not collect events
+	control := http.NewResponseController(w)
+	send := func(text string) bool {
+		control.SetWriteDeadline(time.Now().Add(writeTime)) // where the connection can't, the server's own one counts
+		if _, err := fmt.Fprint(w, text); err != nil {
+			return false
+		}
+		return control.Flush() == nil
+	}
+	w.WriteHeader(http.StatusOK)
+	if !send(": watching\n\n") {
+		return
+	}
+	for _, e := range first {
+		if !send(s.event(ctx, e)) {
+			return
+		}
+	}
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-beat.C:
+			if !send(": still here\n\n") {
+				return
+			}
+		case e, ok := <-entries:
+			if !ok || !send(s.event(ctx, e)) || e.err != nil {
+				return
+			}
+			beat.Reset(heartbeat)
+		}
+	}
+}
+
+// event is a change as a server-sent event, or the error that ends the stream.
+func (s *server) event(ctx context.Context, e entry) string {
+	seen, err := s.seen(ctx, e.change)
+	if e.err != nil {
+		err = e.err
+	}
+	if err != nil {
+		text, _ := json.Marshal(s.problem(ctx, err))
+		return fmt.Sprintf("event: error\ndata: %s\n\n", text)
+	}
+	text, err := json.Marshal(seen)
+	if err != nil {
+		return "event: error\ndata: {}\n\n"
+	}
+	return fmt.Sprintf("id: %d\nevent: change\ndata: %s\n\n", e.change.Number, text)
+}

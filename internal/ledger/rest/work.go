@@ -1,0 +1,153 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/ledger/wire"
+)
+
+// work are the endpoints of a cluster's worker. What they take is of the cluster in the path, which is the worker's own
+// (confine), whatever the body says.
+func work(s *server, api huma.API) {
+	only := map[string]any{workers: workersOnly}
+	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/clusters/{cluster}/claims", Summary: "Claim work",
+		Description: "Secrets are answered with their values here, and nowhere else.", Metadata: only}, s.claim)
+	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/clusters/{cluster}/results",
+		Summary: "Record results", Metadata: only}, s.record)
+	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/clusters/{cluster}/failures",
+		Summary: "Record failures", Metadata: only}, s.fail)
+	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/clusters/{cluster}/observations",
+		Summary: "Record observations", Metadata: only}, s.observe)
+	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/live", Summary: "Report what proxies said",
+		Metadata: only}, s.live)
+}
+
+type claims struct {
+	CacheControl string `header:"Cache-Control"`
+	Body         struct {
+		Claims []wire.Claim `json:"claims"`
+	}
+}
+
+func (s *server) claim(ctx context.Context, in *struct {
+	Cluster string `path:"cluster"`
+	Body    wire.ClaimBody
+}) (*claims, error) {
+	list, err := s.Ledger.Claim(ctx, ledger.ClaimQuery{Cluster: in.Cluster, Worker: in.Body.Worker, Max: in.Body.Max,
+		Lease: time.Duration(in.Body.LeaseSeconds) * time.Second})
+	if err != nil {
+		return nil, err
+	}
+	out := &claims{CacheControl: "no-store"}
+	out.Body.Claims = []wire.Claim{}
+	for _, c := range list {
+		out.Body.Claims = append(out.Body.Claims, wire.Claim{Object: c.Object, Lease: c.Lease, Attempts: c.Attempts,
+			Applied: c.Applied, Target: c.Target, Until: c.Until})
+	}
+	return out, nil
+}
+
+// taken says which of the results or failures counted; the others came after somebody else's.
+type taken struct {
+	Body struct {
+		Taken []bool `json:"taken"`
+	}
+}
+
+func (s *server) record(ctx context.Context, in *struct {
+	Cluster string `path:"cluster"`
+	Body    struct {
+		Results []ledger.Result `json:"results" maxItems:"1000"`
+	}
+}) (*taken, error) {
+	return each(in.Body.Results, func(r ledger.Result) (bool, error) {
+		r.Cluster = in.Cluster
+		return s.Ledger.Record(ctx, r)
+	})
+}
+
+func (s *server) fail(ctx context.Context, in *struct {
+	Cluster string `path:"cluster"`
+	Body    struct {
+		Failures []ledger.Failure `json:"failures" maxItems:"1000"`
+	}
+}) (*taken, error) {
+	return each(in.Body.Failures, func(f ledger.Failure) (bool, error) {
+		f.Cluster = in.Cluster
+		return s.Ledger.Fail(ctx, f)
+	})
+}
+
+func each[T any](list []T, do func(T) (bool, error)) (*taken, error) {
+	out := &taken{}
+	out.Body.Taken = []bool{}
+	for _, item := range list {
+		ok, err := do(item)
+		if err != nil {
+			return nil, err
+		}
+		out.Body.Taken = append(out.Body.Taken, ok)
+	}
+	return out, nil
+}
+
+func (s *server) observe(ctx context.Context, in *struct {
+	Cluster string `path:"cluster"`
+	Body    struct {
+		Observations []ledger.Observation `json:"observations" maxItems:"10000"`
+	}
+}) (*none, error) {
+	return nil, s.Ledger.Observe(ctx, in.Cluster, in.Body.Observations)
+}
+
+func (s *server) live(ctx context.Context, in *struct {
+	Body struct {
+		Live []ledger.Live `json:"live" maxItems:"10000"`
+	}
+}) (*none, error) {
+	own, list := askedOf(ctx).caller.Cluster, in.Body.Live
+	serves, err := s.serves(ctx, own)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range list {
+		if l.Cluster != own {
+			return nil, s.denied(ctx, working, l.Key, "the token of cluster "+own+" may not report for cluster "+l.Cluster,
+				"report for "+own)
+		}
+		if !serves(l.Target) {
+			return nil, s.denied(ctx, working, l.Key, "cluster "+own+" does not serve target "+l.Target,
+				"report objects of targets that it serves")
+		}
+	}
+	return nil, s.Ledger.Report(ctx, list)
+}
+
+// serves tells which targets a cluster serves: those whose labels it has. A standalone Cardea that is not registered
+// has no labels, and serves those that proxies read themselves.
+func (s *server) serves(ctx context.Context, cluster string) (func(target string) bool, error) {
+	targets, err := s.targets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.Ledger.Clusters(ctx)
+	i := slices.IndexFunc(list, func(c ledger.Cluster) bool { return c.Name == cluster })
+	return func(target string) bool {
+		t, ok := targets[target]
+		if !ok || i < 0 && t.Server != ledger.Proxies {
+			return false
+		}
+		for label, value := range t.Clusters {
+			if i < 0 || list[i].Labels[label] != value {
+				return false
+			}
+		}
+		return true
+	}, err
+}

@@ -1,0 +1,191 @@
+package wire
+
+import (
+	"encoding/json"
+	"time"
+
+	"cardea.dev/cardea/internal/ledger"
+)
+
+// Draft is the body of POST /changes and POST /preview.
+type Draft struct {
+	Edits     []Edit      `json:"edits" minItems:"1" doc:"What is wanted of each object; all of it is done or nothing"`
+	Message   string      `json:"message,omitempty" maxLength:"4096" doc:"Why"`
+	Via       string      `json:"via,omitempty" maxLength:"200" doc:"The program that sends it; else the User-Agent"`
+	Verb      ledger.Verb `json:"verb,omitempty" enum:"apply,delete,undo,rollback,adopt,import"`
+	Of        int64       `json:"of,omitempty" minimum:"0" doc:"The change that undo and rollback are about"`
+	Head      int64       `json:"head,omitempty" minimum:"0" doc:"Refuse it if another change is the newest"`
+	Release   bool        `json:"release,omitempty" doc:"End holds of the edited objects"`
+	Hold      *HoldBody   `json:"hold,omitempty" doc:"Hold the edited objects from then on"`
+	DryRun    bool        `json:"dryRun,omitempty" doc:"Write nothing; answer the change that it would be"`
+	IfPreview string      `json:"ifPreview,omitempty" doc:"The digest of the preview that the change must still have"`
+}
+
+// Edit is what a Draft wants of one object. The key may be left out where the content states it.
+type Edit struct {
+	Target    string         `json:"target,omitempty" doc:"Else \"default\""`
+	Group     string         `json:"group,omitempty"`
+	Kind      string         `json:"kind,omitempty"`
+	Namespace string         `json:"namespace,omitempty"`
+	Name      string         `json:"name,omitempty"`
+	Content   ledger.Content `json:"content,omitempty" doc:"The whole object"`
+	Revision  int64          `json:"revision,omitempty" minimum:"0" doc:"Go back to this revision's content"`
+	Delete    bool           `json:"delete,omitempty" doc:"Delete the object"`
+	Expect    *int64         `json:"expect,omitempty" minimum:"0" doc:"The generation it must have; 0: it must not be"`
+}
+
+// HoldBody is a hold as its owner states it: who it is, the server knows.
+type HoldBody struct {
+	Why   string    `json:"why,omitempty"`
+	Until time.Time `json:"until,omitzero"`
+}
+
+// SeenChange is a change as its reader may see it.
+type SeenChange struct {
+	ledger.Change
+	// Hidden is how many objects were left out because the reader may not read them. If those are all, so is the message.
+	Hidden int `json:"hidden,omitempty" doc:"How many objects the caller may not read"`
+}
+
+// ChangePage is a page of changes.
+type ChangePage struct {
+	Changes []SeenChange `json:"changes"`
+	More    bool         `json:"more,omitempty"`
+	Next    int64        `json:"next,omitempty" doc:"What to send as after, for the next page"`
+}
+
+// ObjectPage is a page of objects. All pages of one list show one change.
+type ObjectPage struct {
+	ledger.Objects
+	Next string `json:"next,omitempty" doc:"What to send as cursor, for the next page"`
+}
+
+// ObjectsQuery is the body of POST /objects/query.
+type ObjectsQuery struct {
+	Target    string       `json:"target,omitempty"`
+	Group     string       `json:"group,omitempty"`
+	Kind      string       `json:"kind,omitempty"`
+	Namespace string       `json:"namespace,omitempty"`
+	ID        string       `json:"id,omitempty"`
+	Keys      []ledger.Key `json:"keys,omitempty"`
+	At        int64        `json:"at,omitempty" minimum:"0"`
+	Limit     int          `json:"limit,omitempty" minimum:"0"`
+	After     *ledger.Key  `json:"after,omitempty"`
+	Contents  bool         `json:"contents,omitempty"`
+	Deleted   bool         `json:"deleted,omitempty"`
+}
+
+// ObjectList is the answer to an ObjectsQuery.
+type ObjectList struct {
+	ledger.Objects
+	After *ledger.Key `json:"after,omitempty" doc:"What to send as after, for the next page"`
+}
+
+// History is what became of an object.
+type History struct {
+	Generations []ledger.Object `json:"generations"` // the newest first, without contents
+	// Status is of the newest generation: what was tried, what failed, what is live.
+	Status *ledger.Status `json:"status,omitempty"`
+}
+
+// UndoBody is the body of POST /changes/{number}/undo.
+type UndoBody struct {
+	Message string `json:"message,omitempty" maxLength:"4096"`
+	Release bool   `json:"release,omitempty"`
+	DryRun  bool   `json:"dryRun,omitempty"`
+}
+
+// RollbackBody is the body of POST /gateways/{namespace}/{name}/rollback.
+type RollbackBody struct {
+	To      int64     `json:"to" minimum:"1" doc:"The change after which all was as it is to be"`
+	Target  string    `json:"target,omitempty" doc:"Else \"default\""`
+	Message string    `json:"message,omitempty" maxLength:"4096"`
+	Hold    *HoldBody `json:"hold,omitempty" doc:"Hold the objects from then on, against pipelines"`
+	Release bool      `json:"release,omitempty"`
+	DryRun  bool      `json:"dryRun,omitempty"`
+	Shared  bool      `json:"shared,omitempty" doc:"Also objects that other Gateways use"`
+}
+
+// Preview is what a draft would do in the proxies.
+type Preview struct {
+	Digest   string           `json:"digest" doc:"Names the outcome: ifPreview binds a change to it"`
+	Head     int64            `json:"head" doc:"The newest change when it was computed"`
+	Clusters []ClusterPreview `json:"clusters"`
+}
+
+// ClusterPreview is what a draft would do in one cluster.
+type ClusterPreview struct {
+	Cluster      string          `json:"cluster"`
+	Report       json.RawMessage `json:"report,omitempty"`
+	Text         string          `json:"text,omitempty" doc:"The report for people"`
+	NotPreviewed string          `json:"notPreviewed,omitempty" doc:"Why the cluster could not be asked"`
+}
+
+// ChangeStatus is what became of a change.
+type ChangeStatus struct {
+	Change int64 `json:"change"`
+	// State is one of the states of package rest: pending, applied, live, failed, refused.
+	State   string          `json:"state" enum:"pending,applied,live,failed,refused"`
+	Why     string          `json:"why,omitempty" doc:"The words of who failed or refused it, or what it waits for"`
+	Objects []ledger.Status `json:"objects"`
+}
+
+// StatusQuery is the body of POST /status/query.
+type StatusQuery struct {
+	Change  int64        `json:"change,omitempty" minimum:"0"`
+	Keys    []ledger.Key `json:"keys,omitempty"`
+	Cluster string       `json:"cluster,omitempty"`
+	Pending bool         `json:"pending,omitempty"`
+	Limit   int          `json:"limit,omitempty" minimum:"0"`
+}
+
+// RetryBody is the body of POST /retry.
+type RetryBody struct {
+	Cluster string       `json:"cluster,omitempty" doc:"Else all clusters"`
+	Keys    []ledger.Key `json:"keys,omitempty" doc:"Else all objects"`
+}
+
+// ClaimBody is the body of POST /clusters/{cluster}/claims.
+type ClaimBody struct {
+	Worker       string `json:"worker"`
+	Max          int    `json:"max,omitempty" minimum:"0" maximum:"1000"`
+	LeaseSeconds int    `json:"leaseSeconds,omitempty" minimum:"0" maximum:"3600"`
+}
+
+// Claim is an object that a worker is to apply. Secrets travel with their values here, and only here.
+type Claim struct {
+	Object   ledger.Object   `json:"object"`
+	Lease    int64           `json:"lease"`
+	Attempts int             `json:"attempts"`
+	Applied  *ledger.Applied `json:"applied,omitempty"`
+	Target   ledger.Target   `json:"target"`
+	Until    time.Time       `json:"until,omitzero"`
+}
+
+// Token is a token as an administrator sees it.
+type Token struct {
+	Name    string    `json:"name"`
+	Subject string    `json:"subject,omitempty"`
+	Groups  []string  `json:"groups,omitempty"`
+	Cluster string    `json:"cluster,omitempty" doc:"The token is of this cluster's worker, and lets it do nothing else"`
+	Made    time.Time `json:"made,omitzero"`
+	Expires time.Time `json:"expires,omitzero"`
+}
+
+// TokenBody is the body of PUT /tokens/{name}.
+type TokenBody struct {
+	Subject string    `json:"subject,omitempty"`
+	Groups  []string  `json:"groups,omitempty"`
+	Cluster string    `json:"cluster,omitempty"`
+	Expires time.Time `json:"expires,omitzero"`
+	// Hash is the SHA-256 of a token that the caller made. Without it, the server makes the token and answers it, once.
+	Hash string `json:"hash,omitempty" pattern:"^[0-9a-f]{64}$"`
+}
+
+// DenialBody is the body of POST /denials.
+type DenialBody struct {
+	Subject    string            `json:"subject"`
+	Permission ledger.Permission `json:"permission"`
+	Object     string            `json:"object,omitempty"`
+	Request    string            `json:"request"`
+}
