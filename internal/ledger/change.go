@@ -45,6 +45,12 @@ type Draft struct {
 	Deletions int `json:"deletions,omitempty"`
 	// DryRun has nothing written. The answer is the change that it would be.
 	DryRun bool `json:"dryRun,omitempty"`
+	// Proposal, if not nil, makes this the commit of a proposal, whose draft it must be. It is refused unless that is
+	// approved (Conflict).
+	Proposal *Proposed `json:"proposal,omitempty"`
+	// Direct has the draft refused if a target of it needs approvals, unless it is of a proposal or a dry run (Denied).
+	// Who can open the database need not state it.
+	Direct bool `json:"-"`
 }
 
 // Edit is what a draft wants of one object: a new content, one that it had, or that it is deleted.
