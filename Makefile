@@ -7,7 +7,7 @@ PARALLEL := -p 2
 RACE := $(addprefix ./internal/,flow/... xds/... proxyfiles/... files/... process/... admin/... kube/... status/... deploy/... certs/... identity/... workload/... server/...)
 
 .DEFAULT_GOAL := all
-.PHONY: agents all build lint test fuzz demo cluster conformance suite bench calls golden generate image release envoy prometheus h2load mcp kubernetes clean help
+.PHONY: agents all build lint test fuzz demo cluster conformance suite bench calls golden generate image release envoy postgres prometheus h2load mcp kubernetes clean help
 
 all: build lint test ## build, lint and test
 
@@ -18,7 +18,7 @@ lint: ## run go vet and gofmt
 	$(GO) vet $(PARALLEL) ./...
 	@bad=$$($$($(GO) env GOROOT)/bin/gofmt -l .); [ -z "$$bad" ] || { echo "not formatted (gofmt -w would):"; echo "$$bad"; exit 1; }
 
-test: envoy kubernetes prometheus h2load mcp lint ## run all tests
+test: envoy kubernetes postgres prometheus h2load mcp lint ## run all tests
 	$(GO) test $(PARALLEL) -timeout 40m ./...
 	$(GO) test -C extend/schemagen $(PARALLEL) ./...
 	@if command -v "$$($(GO) env CC)" >/dev/null; then set -x; $(GO) test $(PARALLEL) -race -timeout 30m $(RACE); \
@@ -88,6 +88,9 @@ release: ## make a release in dist/: programs, checksums, image, manifest; VERSI
 
 envoy: ## download Envoy into the cache folder
 	@hack/get-envoy.sh >/dev/null
+
+postgres: ## find PostgreSQL 15 or newer, or get it into the cache folder
+	@hack/get-postgres.sh >/dev/null
 
 prometheus: ## get Prometheus into the cache folder, where it comes from a Debian package
 	@hack/get-prometheus.sh >/dev/null || true

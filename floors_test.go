@@ -38,7 +38,7 @@ var towers = map[string][]string{
 	"ground": {"internal/policykind", "internal/merge", "internal/dialect", "internal/plan", "internal/kinds",
 		"internal/input", "extend", "internal/request",
 		"internal/resource", "internal/kind", "internal/flow", "internal/model", "api/v1alpha1", "api/agentic/v0alpha0",
-		"internal/ledger/ledgertest", "internal/ledger/closure", "internal/ledger",
+		"internal/ledger/postgrestest", "internal/ledger/ledgertest", "internal/ledger/closure", "internal/ledger",
 		"internal/testcert", "internal/figures", "examples/calls"},
 }
 
@@ -66,7 +66,7 @@ var libraries = map[string][]string{
 		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services",
 		"internal/testcluster/mirror",
 	},
-	"github.com/jackc/":              {"internal/ledger/store"},
+	"github.com/jackc/":              {"internal/ledger/store", "internal/ledger/postgrestest"},
 	"modernc.org/":                   {"internal/ledger/store"},
 	"github.com/pressly/":            {"internal/ledger/store"},
 	"github.com/danielgtaylor/":      {"internal/ledger/rest"},

@@ -128,6 +128,8 @@ type Object struct {
 	Verb       Verb      `json:"verb,omitempty"`
 	// Forgotten: the generation is known, its content is not kept any more.
 	Forgotten bool `json:"forgotten,omitempty"`
+	// Failures are what went wrong with this generation, the newest last. Only History answers them.
+	Failures []Failed `json:"failures,omitempty"`
 }
 
 // IsDeleted tells whether the object is deleted in this generation.

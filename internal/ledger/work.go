@@ -89,6 +89,16 @@ type Failure struct {
 	Permanent  bool   `json:"permanent,omitempty"` // trying again changes nothing
 }
 
+// Failed is a failure as history shows it: of a worker, or the refusal of proxies.
+type Failed struct {
+	Cluster string    `json:"cluster"`
+	Gateway string    `json:"gateway,omitempty"` // whose proxies refused it; "": a worker failed
+	Code    string    `json:"code"`
+	Message string    `json:"message"`
+	Times   int       `json:"times"` // that it failed so
+	At      time.Time `json:"at"`    // the last time
+}
+
 // Observation is an object as it is seen in a cluster.
 type Observation struct {
 	Object          string `json:"object"` // its ID

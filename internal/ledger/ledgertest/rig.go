@@ -22,8 +22,8 @@ type rig struct {
 }
 
 func key(name string) ledger.Key {
-	return ledger.Key{Target: ledger.DefaultTarget, Group: "gateway.networking.k8s.io", Kind: "HTTPRoute", Namespace: "shop",
-		Name: name}
+	return ledger.Key{Target: ledger.DefaultTarget, Group: "gateway.networking.k8s.io", Kind: "HTTPRoute",
+		Namespace: "shop", Name: name}
 }
 
 func secretKey(name string) ledger.Key {
@@ -124,8 +124,8 @@ func (r rig) was(k ledger.Key, at, generation, revision int64, version string) l
 	r.t.Helper()
 	o := r.object(k, at)
 	if o.Generation != generation || o.Revision != revision {
-		r.t.Fatalf("%s at change %d has generation %d, revision %d, want %d, %d", k, at, o.Generation, o.Revision, generation,
-			revision)
+		r.t.Fatalf("%s at change %d has generation %d, revision %d, want %d, %d", k, at, o.Generation, o.Revision,
+			generation, revision)
 	}
 	if want := content(k, version); version != "" && !sameJSON(o.Content, want) {
 		r.t.Fatalf("%s at change %d is %s, want %s", k, at, o.Content, want)
@@ -249,4 +249,14 @@ func (r rig) status(k ledger.Key) ledger.Status {
 		r.t.Fatalf("%s has %d statuses", k, len(list))
 	}
 	return list[0]
+}
+
+// until waits for a condition.
+func (r rig) until(what string, is func() bool) {
+	r.t.Helper()
+	for end := time.Now().Add(patience); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			r.t.Fatalf("not after %s: %s", patience, what)
+		}
+	}
 }

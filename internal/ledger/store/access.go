@@ -17,8 +17,8 @@ func (s *Store) Tokens(ctx context.Context) (list []ledger.Token, err error) {
 
 // Token finds a token by its hash.
 func (s *Store) Token(ctx context.Context, hash string) (k ledger.Token, err error) {
-	list, err := bodies[ledger.Token](ctx, s, "SELECT body FROM tokens WHERE hash = $1 AND (expires = 0 OR expires > {now})",
-		hash)
+	list, err := bodies[ledger.Token](ctx, s,
+		"SELECT body FROM tokens WHERE hash = $1 AND (expires = 0 OR expires > {now})", hash)
 	if err != nil {
 		return k, err
 	}

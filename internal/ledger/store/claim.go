@@ -18,7 +18,8 @@ const (
 	// silentClaims is how many claims in a row may stay unanswered. An object that ends its workers must not end them for
 	// ever.
 	silentClaims = 3
-	deadAfter    = time.Hour // a permanent failure is tried again
+	deadAfter    = time.Hour  // a permanent failure is tried again
+	seenEvery    = 10_000_000 // microseconds between two writes of when a cluster was seen
 )
 
 // claimed is a row of work that was taken.
@@ -81,7 +82,7 @@ func (c *claimer) take(t tx) error {
 	if _, ok := c.reg.clusters[c.q.Cluster]; !ok {
 		return noCluster(c.q.Cluster)
 	}
-	_, err = t.exec(`UPDATE clusters SET seen = $2 WHERE name = $1 AND seen < $2 - 10000000`, c.q.Cluster, c.now)
+	_, err = t.exec(`UPDATE clusters SET seen = $2 WHERE name = $1 AND seen < $3`, c.q.Cluster, c.now, c.now-seenEvery)
 	if err != nil {
 		return err
 	}
@@ -107,7 +108,7 @@ func (c *claimer) take(t tx) error {
 		}
 		// All of the window may wait for lower ranks: then look further.
 		var due int
-		err = t.row(`SELECT count(*) FROM (SELECT 1 FROM work WHERE cluster = $1 AND due <= $2 LIMIT $3) AS some`,
+		err = t.row(`SELECT count(*) FROM (SELECT 1 FROM work WHERE cluster = $1 AND due <= $2 LIMIT $3) AS d`,
 			c.q.Cluster, c.now, window).Scan(&due)
 		if err != nil || due < window {
 			return err

@@ -14,12 +14,13 @@ type head struct {
 
 // readHead reads head. Locked, nobody else numbers changes, edits targets or compacts until the transaction ends.
 func readHead(t tx, locked bool) (h head, err error) {
-	statement := `SELECT change, at, digest, compacted, checkpoint, epoch, registry, denial, denial_digest, {now} FROM head`
+	statement := `SELECT change, at, digest, compacted, checkpoint, epoch, registry, denial, denial_digest, {now}
+		FROM head`
 	if locked {
 		statement += ` WHERE id = 1 {lock}`
 	}
-	err = t.row(statement).Scan(&h.change, &h.at, &h.digest, &h.compacted, &h.checkpoint, &h.epoch, &h.registry, &h.denial,
-		&h.denialDigest, &h.now)
+	err = t.row(statement).Scan(&h.change, &h.at, &h.digest, &h.compacted, &h.checkpoint, &h.epoch, &h.registry,
+		&h.denial, &h.denialDigest, &h.now)
 	return h, err
 }
 

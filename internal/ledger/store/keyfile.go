@@ -17,7 +17,7 @@ import (
 const keySize = 32
 
 // keyring holds the keys of a key file: a line each, "id:" and 32 random bytes in base64; without an id, it is "1". The
-// first one seals, all of them open. So a key is replaced by a new line above it; the old one may go when Reseal was
+// first one seals, all of them open. So a key is replaced by a new line above it; the old one may go when Reseal has
 // run.
 type keyring struct {
 	path string // "": there is none

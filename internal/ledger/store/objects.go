@@ -23,7 +23,8 @@ func pageSize(limit int) int {
 }
 
 // generationAt joins g, the generation that an object o had after change $1.
-const generationAt = `JOIN generations g ON g.object = o.id AND g.generation = CASE WHEN o.change <= $1 THEN o.generation
+const generationAt = `JOIN generations g ON g.object = o.id AND g.generation = CASE
+	WHEN o.change <= $1 THEN o.generation
 	ELSE (SELECT max(x.generation) FROM generations x WHERE x.object = o.id AND x.change <= $1) END
 	LEFT JOIN changes c ON c.number = g.change LEFT JOIN contents k ON k.hash = g.hash AND g.hash <> ''`
 
@@ -256,5 +257,30 @@ func (s *Store) History(ctx context.Context, key ledger.Key, q ledger.Page) ([]l
 	if len(list) == 0 && q.After == 0 {
 		return nil, notFound(key)
 	}
-	return s.opened(list)
+	history, err := s.opened(list)
+	if err != nil || len(history) == 0 {
+		return nil, err
+	}
+	return history, s.failures(ctx, history)
+}
+
+// failures adds to generations of an object what went wrong with them.
+func (s *Store) failures(ctx context.Context, history []ledger.Object) error {
+	newest, oldest := history[0], history[len(history)-1]
+	return s.view(ctx, func(t tx) error {
+		return t.each(func(rows *sql.Rows) error {
+			var generation, at int64
+			var f ledger.Failed
+			err := rows.Scan(&generation, &f.Cluster, &f.Gateway, &f.Code, &f.Message, &f.Times, &at)
+			f.At = fromMicros(at)
+			for i := range history {
+				if history[i].Generation == generation {
+					history[i].Failures = append(history[i].Failures, f)
+				}
+			}
+			return err
+		}, `SELECT generation, cluster, gateway, code, message, times, at FROM attempts
+			WHERE object = $1 AND generation BETWEEN $2 AND $3 ORDER BY at, cluster, gateway, code`,
+			newest.ID, oldest.Generation, newest.Generation)
+	})
 }

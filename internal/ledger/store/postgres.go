@@ -38,8 +38,9 @@ func serverConfig(url string) (*pgx.ConnConfig, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		// The library's words leave out the password.
-		return nil, &ledger.Error{Code: ledger.Invalid, Field: "url", Message: "is no URL of a PostgreSQL server: " + err.Error(),
-			Fix: "write postgres://user:password@host:5432/database", Cause: err}
+		return nil, &ledger.Error{Code: ledger.Invalid, Field: "url", Cause: err,
+			Message: "is no URL of a PostgreSQL server: " + err.Error(),
+			Fix:     "write postgres://user:password@host:5432/database"}
 	}
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = 10 * time.Second

@@ -43,18 +43,14 @@ func (s *Store) prepareDraft(ctx context.Context, d ledger.Draft) (p prepared, e
 		d.Hold = &hold
 	}
 	p.draft = d
-	if len(d.Edits) == 0 {
-		return p, &ledger.Error{Code: ledger.Invalid, Field: "edits", Message: "the change edits nothing",
-			Fix: "state one edit at least"}
-	}
 	if len(d.Edits) > ledger.MaxEdits {
 		return p, &ledger.Error{Code: ledger.TooLarge, Field: "edits", Fix: "make several changes of it",
 			Message: fmt.Sprintf("the change edits %d objects, %d are allowed", len(d.Edits), ledger.MaxEdits)}
 	}
-	for field, text := range map[string]string{"author": d.Author, "via": d.Via, "message": d.Message, "verb": string(d.Verb),
-		"request": d.Request} {
+	for field, text := range map[string]string{"author": d.Author, "via": d.Via, "message": d.Message,
+		"verb": string(d.Verb), "request": d.Request} {
 		if !isText(text) {
-			return p, &ledger.Error{Code: ledger.Invalid, Field: field, Message: "is not text: it has a NUL, or is not UTF-8"}
+			return p, &ledger.Error{Code: ledger.Invalid, Field: field, Message: notText}
 		}
 	}
 	for i, e := range d.Edits {
@@ -87,7 +83,7 @@ func checkEdit(i int, e ledger.Edit) error {
 	field := fmt.Sprintf("edits[%d]", i)
 	for _, word := range []string{e.Target, e.Group, e.Kind, e.Namespace, e.Name} {
 		if !isText(word) {
-			return &ledger.Error{Code: ledger.Invalid, Field: field, Message: "the key is not text: it has a NUL, or is not UTF-8"}
+			return &ledger.Error{Code: ledger.Invalid, Field: field, Message: "the key " + notText}
 		}
 	}
 	switch {
@@ -131,6 +127,8 @@ func (p prepared) identity() string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
+
+const notText = "is not text: it has a NUL, or is not UTF-8"
 
 // isText tells whether both databases can keep a text.
 func isText(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }

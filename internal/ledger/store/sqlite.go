@@ -38,20 +38,26 @@ func (s *Store) connectFile(path string) error {
 	if err := file.Close(); err != nil {
 		return fmt.Errorf("open ledger: %w", err)
 	}
-	pragmas := "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
-		"&_pragma=cache_size(-65536)&_pragma=temp_store(MEMORY)"
-	name := (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}).String()
-	if s.writes, err = sql.Open("sqlite", name+pragmas+"&_txlock=immediate"); err != nil {
+	if s.writes, err = sql.Open("sqlite", fileName(path)+filePragmas+"&_txlock=immediate"); err != nil {
 		return fmt.Errorf("open ledger: %w", err)
 	}
 	s.writes.SetMaxOpenConns(1)
-	if s.reads, err = sql.Open("sqlite", name+pragmas+"&_pragma=query_only(1)"); err != nil {
+	if s.reads, err = sql.Open("sqlite", fileName(path)+filePragmas+"&_pragma=query_only(1)"); err != nil {
 		return fmt.Errorf("open ledger: %w", err)
 	}
 	s.reads.SetMaxOpenConns(fileReaders)
 	s.reads.SetMaxIdleConns(fileReaders)
 	s.reads.SetConnMaxIdleTime(time.Minute)
 	return nil
+}
+
+// filePragmas are what each connection begins with. With synchronous(FULL), what was committed is on the disk.
+const filePragmas = "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
+	"&_pragma=cache_size(-65536)&_pragma=temp_store(MEMORY)"
+
+// fileName is a path as SQLite wants it, with what means something in URLs escaped.
+func fileName(path string) string {
+	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}).String()
 }
 
 // explainSQLite says what an error of SQLite means to a user; nil if it is none of SQLite's.

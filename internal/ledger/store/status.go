@@ -34,10 +34,11 @@ func (s *Store) Status(ctx context.Context, q ledger.StatusQuery) (list []ledger
 
 // statusObjects finds the objects that are asked for.
 func statusObjects(t tx, q ledger.StatusQuery, r *registry) (list []ledger.Status, err error) {
-	w, from := where{}, "objects o JOIN generations g ON g.object = o.id AND g.generation = o.generation"
+	const newest = " JOIN generations g ON g.object = o.id AND g.generation = o.generation"
+	w, from := where{}, "objects o"+newest
 	if len(q.Keys) > 0 {
 		w.args = append(w.args, keyTable(q.Keys).json())
-		from = "{rows $1} JOIN objects o ON " + sameKey + " JOIN generations g ON g.object = o.id AND g.generation = o.generation"
+		from = "{rows $1} JOIN objects o ON " + sameKey + newest
 	}
 	if q.Change != 0 {
 		if _, err := readChange(t, q.Change); err != nil {
@@ -107,8 +108,8 @@ func pending(w *where, cluster string, r *registry) {
 		append(args, column(read).json())...)
 }
 
-const appliedOf = `SELECT a.object, a.cluster, a.generation, a.revision, a.uid, a.kube_generation, a.result, a.at, a.code,
-	a.message, a.permanent FROM {rows $1} JOIN applied a ON a.object = r.value->>0 WHERE true`
+const appliedOf = `SELECT a.object, a.cluster, a.generation, a.revision, a.uid, a.kube_generation, a.result, a.at,
+	a.code, a.message, a.permanent FROM {rows $1} JOIN applied a ON a.object = r.value->>0 WHERE true`
 
 func scanApplied(rows *sql.Rows, object, cluster *string) (*ledger.Applied, error) {
 	a := &ledger.Applied{}

@@ -6,6 +6,7 @@ import (
 
 	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/ledger/ledgertest"
+	"cardea.dev/cardea/internal/ledger/postgrestest"
 )
 
 // TestFile runs the contract on a file.
@@ -30,4 +31,19 @@ func open(t *testing.T, c Config) *Store {
 		}
 	})
 	return s
+}
+
+// TestPostgres runs the contract on PostgreSQL.
+func TestPostgres(t *testing.T) {
+	ledgertest.Test(t, func(t *testing.T) ledger.Ledger { return openServer(t, postgrestest.New(t)) })
+}
+
+// openServer opens a ledger in PostgreSQL, with a key file.
+func openServer(t *testing.T, url string) *Store {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "key")
+	if err := makeKeyFile(path); err != nil {
+		t.Fatal(err)
+	}
+	return open(t, Config{URL: url, KeyFile: path})
 }

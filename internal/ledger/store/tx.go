@@ -97,6 +97,9 @@ func (t tx) each(scan func(*sql.Rows) error, statement string, args ...any) erro
 type table [][]any
 
 func (t table) json() string {
+	if t == nil {
+		return "[]"
+	}
 	text, err := json.Marshal(t)
 	if err != nil {
 		panic(err) // it consists of text and numbers

@@ -2,8 +2,9 @@
 CREATE TABLE head (
   id smallint PRIMARY KEY CHECK (id = 1), change bigint NOT NULL, at bigint NOT NULL, digest text COLLATE "C" NOT NULL,
   compacted bigint NOT NULL, checkpoint text COLLATE "C" NOT NULL, epoch text COLLATE "C" NOT NULL, registry bigint NOT NULL,
-  denial bigint NOT NULL, denial_digest text COLLATE "C" NOT NULL, hash_key bytea, hash_key_id text COLLATE "C" NOT NULL);
-INSERT INTO head VALUES (1, 0, 0, '', 0, '', replace(CAST(gen_random_uuid() AS text), '-', ''), 0, 0, '', NULL, '');
+  denial bigint NOT NULL, denial_digest text COLLATE "C" NOT NULL,
+  denial_compacted bigint NOT NULL, denial_checkpoint text COLLATE "C" NOT NULL, hash_key bytea, hash_key_id text COLLATE "C" NOT NULL);
+INSERT INTO head VALUES (1, 0, 0, '', 0, '', replace(CAST(gen_random_uuid() AS text), '-', ''), 0, 0, '', 0, '', NULL, '');
 
 CREATE TABLE changes (
   number bigint PRIMARY KEY, at bigint NOT NULL, author text COLLATE "C" NOT NULL, via text COLLATE "C" NOT NULL, message text NOT NULL,

@@ -2,8 +2,9 @@
 CREATE TABLE head (
   id smallint PRIMARY KEY CHECK (id = 1), change bigint NOT NULL, at bigint NOT NULL, digest text NOT NULL,
   compacted bigint NOT NULL, checkpoint text NOT NULL, epoch text NOT NULL, registry bigint NOT NULL,
-  denial bigint NOT NULL, denial_digest text NOT NULL, hash_key blob, hash_key_id text NOT NULL);
-INSERT INTO head VALUES (1, 0, 0, '', 0, '', lower(hex(randomblob(16))), 0, 0, '', NULL, '');
+  denial bigint NOT NULL, denial_digest text NOT NULL,
+  denial_compacted bigint NOT NULL, denial_checkpoint text NOT NULL, hash_key blob, hash_key_id text NOT NULL);
+INSERT INTO head VALUES (1, 0, 0, '', 0, '', lower(hex(randomblob(16))), 0, 0, '', 0, '', NULL, '');
 
 CREATE TABLE changes (
   number bigint PRIMARY KEY, at bigint NOT NULL, author text NOT NULL, via text NOT NULL, message text NOT NULL,

@@ -1,0 +1,117 @@
+// Package postgrestest runs a real PostgreSQL for tests.
+//
+// It owns the server of a test binary: a folder of its own, an unprivileged user if the tests run as root (PostgreSQL
+// refuses root), the loopback address and a password that nobody else knows. It must never know what is kept in it. The
+// server starts with the first New, and ends with Main. Tests call it from any goroutine. Start reading at New.
+package postgrestest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// patience is how long a server may take to start.
+const patience = time.Minute
+
+// shared is the server of New.
+var shared struct {
+	sync.Mutex
+	server    *Server
+	databases int
+}
+
+// New makes a database, and answers its URL. It is dropped after the test. Without programs of PostgreSQL the test is
+// skipped, and fails if $CI is set.
+func New(t testing.TB) (url string) {
+	t.Helper()
+	programs := need(t)
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.server == nil {
+		s, err := start(programs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shared.server = s
+	}
+	shared.databases++
+	name := fmt.Sprintf("test_%d", shared.databases)
+	if err := shared.server.exec("CREATE DATABASE " + name); err != nil {
+		t.Fatal(err)
+	}
+	s := shared.server
+	t.Cleanup(func() {
+		if err := s.exec("DROP DATABASE " + name + " WITH (FORCE)"); err != nil {
+			t.Error(err)
+		}
+	})
+	return s.URL(name)
+}
+
+// Start starts a server of the test's own, which it may kill. It ends with the test.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	s, err := start(need(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// Main runs the tests of a binary, and ends the server that New started. It is what TestMain calls.
+func Main(m *testing.M) {
+	code := m.Run()
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.server != nil {
+		if err := shared.server.remove(); err != nil {
+			fmt.Fprintln(os.Stderr, "postgrestest:", err)
+			code = max(code, 1)
+		}
+	}
+	os.Exit(code)
+}
+
+func need(t testing.TB) (programs string) {
+	t.Helper()
+	programs = find()
+	if programs == "" && os.Getenv("CI") == "" {
+		t.Skip("there is no PostgreSQL 15 or newer: `make postgres` gets one")
+	}
+	if programs == "" {
+		t.Fatal("there is no PostgreSQL 15 or newer: `make postgres` gets one")
+	}
+	return programs
+}
+
+// URL is that of a database.
+func (s *Server) URL(database string) string {
+	return fmt.Sprintf("postgres://%s:%s@127.0.0.1:%d/%s?sslmode=disable", superuser, s.password, s.Port, database)
+}
+
+// exec runs a statement in the database that each server has.
+func (s *Server) exec(statement string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, s.URL("postgres"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	if _, err := conn.Exec(ctx, statement); err != nil {
+		return fmt.Errorf("%s: %w", strings.Fields(statement)[0], err)
+	}
+	return nil
+}

@@ -1,0 +1,182 @@
+package postgrestest
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+const superuser = "cardea"
+
+// Server is a running PostgreSQL.
+type Server struct {
+	Port int
+
+	password, folder, programs string
+	owner                      *syscall.Credential // nil: who runs the tests
+	cmd                        *exec.Cmd
+	ended                      chan struct{} // closed when cmd has ended
+	log                        *os.File
+}
+
+// start makes a folder with an empty server in it, and runs that.
+func start(programs string) (s *Server, err error) {
+	s = &Server{programs: programs, password: rand.Text()}
+	if s.folder, err = os.MkdirTemp("", "postgres-"); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("postgrestest: %w", err), s.remove())
+		}
+	}()
+	if os.Getuid() == 0 {
+		if s.owner, err = unprivileged(); err != nil {
+			return nil, err
+		}
+		if err := os.Chown(s.folder, int(s.owner.Uid), int(s.owner.Gid)); err != nil {
+			return nil, err
+		}
+		if err := s.reachable(); err != nil {
+			return nil, err
+		}
+	}
+	if s.log, err = os.Create(filepath.Join(s.folder, "log")); err != nil {
+		return nil, err
+	}
+	secret := filepath.Join(s.folder, "password")
+	if err := os.WriteFile(secret, []byte(s.password), 0o644); err != nil { // in a folder that is the owner's
+		return nil, err
+	}
+	out, err := s.command("initdb", "-D", s.data(), "-U", superuser, "--pwfile", secret, "-A", "scram-sha-256",
+		"-E", "UTF8", "--locale", "C").CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("initdb: %w: %s", err, bytes.TrimSpace(out))
+	}
+	return s, s.Run()
+}
+
+func (s *Server) data() string { return filepath.Join(s.folder, "data") }
+
+// Run runs the server (again, after Kill) and waits until it answers. It has the port that it had.
+func (s *Server) Run() error {
+	var err error
+	for range 5 { // somebody else may take the port first
+		if s.cmd == nil {
+			if s.Port, err = freePort(); err != nil {
+				return err
+			}
+		}
+		if err = s.run(); err == nil {
+			return nil
+		}
+		s.Kill()
+	}
+	text, _ := os.ReadFile(s.log.Name())
+	return fmt.Errorf("postgres does not start: %w\n%s", err, text[max(0, len(text)-4000):])
+}
+
+func (s *Server) run() error {
+	s.cmd = s.command("postgres", "-D", s.data(), "-p", strconv.Itoa(s.Port), "-c", "listen_addresses=127.0.0.1",
+		"-c", "unix_socket_directories="+s.folder, "-c", "fsync=on", "-c", "max_connections=200",
+		"-c", "log_min_messages=warning")
+	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
+	if err := s.cmd.Start(); err != nil {
+		return err
+	}
+	s.ended = make(chan struct{})
+	go func(cmd *exec.Cmd, ended chan struct{}) {
+		_ = cmd.Wait() // its words are in the log
+		close(ended)
+	}(s.cmd, s.ended)
+	for end := time.Now().Add(patience); ; {
+		err := s.exec("SELECT 1")
+		if err == nil || time.Now().After(end) {
+			return err
+		}
+		select {
+		case <-s.ended:
+			return errors.New("it ended")
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// Kill ends the server as by kill -9. Its processes see that the first one is gone, and end, too.
+func (s *Server) Kill() {
+	if s.cmd != nil && s.cmd.Process != nil {
+		_ = s.cmd.Process.Kill()
+		<-s.ended
+	}
+}
+
+// remove ends the server at once, and removes its folder.
+func (s *Server) remove() error {
+	if s.cmd != nil && s.cmd.Process != nil {
+		_ = s.cmd.Process.Signal(syscall.SIGQUIT) // an immediate shutdown
+		select {
+		case <-s.ended:
+		case <-time.After(10 * time.Second):
+			s.Kill()
+		}
+	}
+	if s.log != nil {
+		_ = s.log.Close()
+	}
+	return os.RemoveAll(s.folder)
+}
+
+// command is one of the server's programs, as its owner.
+func (s *Server) command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(s.programs, name), args...)
+	cmd.Dir = s.folder
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.folder, "LC_ALL=C", "TZ=UTC"}
+	cmd.SysProcAttr = attributes(s.owner)
+	return cmd
+}
+
+// unprivileged is who runs the server in place of root.
+func unprivileged() (*syscall.Credential, error) {
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		if u, err = user.Lookup("nobody"); err != nil {
+			return nil, err
+		}
+	}
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	if err != nil {
+		return nil, err
+	}
+	gid, err := strconv.ParseUint(u.Gid, 10, 32)
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, err
+}
+
+// reachable copies the programs if their owner can't reach them: root's cache folder is nobody else's.
+func (s *Server) reachable() error {
+	if s.command("postgres", "--version").Run() == nil {
+		return nil
+	}
+	copied := filepath.Join(s.folder, "programs")
+	if err := os.CopyFS(copied, os.DirFS(filepath.Dir(s.programs))); err != nil {
+		return err
+	}
+	s.programs = filepath.Join(copied, filepath.Base(s.programs))
+	return nil
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	return l.Addr().(*net.TCPAddr).Port, l.Close()
+}

@@ -1,0 +1,149 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"cardea.dev/cardea/internal/ledger"
+)
+
+// upkeepEvery is between two upkeeps; the first one comes soon, but not with the start.
+const (
+	upkeepFirst = time.Minute
+	upkeepEvery = time.Hour
+)
+
+// Run keeps the database small and quick, until ctx ends: it compacts and seals anew every hour. One process of a
+// ledger should; several do no harm.
+func (s *Store) Run(ctx context.Context, k Keep) error {
+	for pause(ctx, upkeepFirst); ctx.Err() == nil; pause(ctx, upkeepEvery) {
+		err := errors.Join(s.Compact(ctx, k), s.Reseal(ctx), s.analyse(ctx))
+		if err != nil && ctx.Err() == nil {
+			s.log.Warn("the ledger was not compacted", "error", err)
+		}
+	}
+	return nil
+}
+
+// Reseal seals with the first key of the key file what was sealed with another one. Afterwards that may go.
+func (s *Store) Reseal(ctx context.Context) error {
+	var sealed []byte
+	var id string
+	err := s.reads.QueryRowContext(ctx, "SELECT hash_key, hash_key_id FROM head").Scan(&sealed, &id)
+	if err != nil || sealed == nil {
+		return explain(err)
+	}
+	s.keys.mu.Lock()
+	s.keys.list = nil // it may have changed
+	err = s.keys.load(false)
+	var first string
+	if err == nil {
+		first = s.keys.list[0].id
+	}
+	s.keys.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	for more := true; more; {
+		err := s.change(ctx, func(t tx) error {
+			if _, err := readHead(t, true); err != nil {
+				return err
+			}
+			type row struct {
+				hash, id string
+				body     []byte
+			}
+			var list []row
+			err := t.each(func(rows *sql.Rows) error {
+				var r row
+				err := rows.Scan(&r.hash, &r.id, &r.body)
+				list = append(list, r)
+				return err
+			}, "SELECT hash, key_id, body FROM contents WHERE key_id <> '' AND key_id <> $1 LIMIT 100", first)
+			if more = len(list) == 100; err != nil {
+				return err
+			}
+			for _, r := range list {
+				if r.id, r.body, err = s.keys.again(r.id, r.body, r.hash); err != nil {
+					return err
+				}
+				_, err := t.exec("UPDATE contents SET key_id = $2, body = $3 WHERE hash = $1", r.hash, r.id, r.body)
+				if err != nil {
+					return err
+				}
+			}
+			if more || id == first {
+				return nil
+			}
+			if id, sealed, err = s.keys.again(id, sealed, hashKeyName); err != nil {
+				return err
+			}
+			_, err = t.exec("UPDATE head SET hash_key = $1, hash_key_id = $2 WHERE id = 1", sealed, id)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("seal the ledger's Secrets anew: %w", err)
+		}
+	}
+	return nil
+}
+
+// again seals with the first key what another one opens.
+func (r *keyring) again(id string, sealed []byte, name string) (string, []byte, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	text, err := r.open(id, sealed, name)
+	if err != nil {
+		return "", nil, err
+	}
+	return r.seal(text, name)
+}
+
+// Backup writes the whole ledger, as it is at one moment, to a new file. The key file is not in it. It works beside
+// commits.
+func (s *Store) Backup(ctx context.Context, path string) error {
+	if s.dialect.name == "postgres" {
+		return &ledger.Error{Code: ledger.Invalid, Message: "a ledger in PostgreSQL is backed up by PostgreSQL's own means",
+			Fix: "run pg_dump"}
+	}
+	// SQLite would make it readable for others.
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return &ledger.Error{Code: ledger.Invalid, Object: path, Message: "can't be made: " + err.Error(),
+			Fix: "name a file that is not there yet", Cause: err}
+	}
+	err = s.backupInto(ctx, path)
+	err = errors.Join(err, file.Sync(), file.Close())
+	if err != nil {
+		return errors.Join(explain(fmt.Errorf("back up the ledger: %w", err)), os.Remove(path))
+	}
+	return nil
+}
+
+func (s *Store) backupInto(ctx context.Context, path string) error {
+	db, err := sql.Open("sqlite", fileName(s.url)+filePragmas)
+	if err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, "VACUUM INTO ?1", path)
+	return errors.Join(err, db.Close())
+}
+
+// NewEpoch says that the ledger was restored from a backup: who has seen numbers above its newest one, or follows it,
+// has to read everything again.
+func (s *Store) NewEpoch(ctx context.Context) error {
+	return s.change(ctx, func(t tx) error {
+		if _, err := readHead(t, true); err != nil {
+			return err
+		}
+		_, err := t.exec("UPDATE head SET epoch = $1 WHERE id = 1", strings.ReplaceAll(uuid.NewString(), "-", ""))
+		return err
+	})
+}
