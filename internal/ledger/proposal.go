@@ -23,7 +23,8 @@ type Proposals interface {
 	Proposal(ctx context.Context, number int64) (Proposal, error)
 	// Proposals lists proposals, the newest first, without contents and previews.
 	Proposals(ctx context.Context, q ProposalsQuery) (ProposalsPage, error)
-	// Answer approves or rejects a proposal. See Proposal.Answered for what it refuses.
+	// Answer approves or rejects a proposal. See Proposal.Answered for what it refuses. This and the methods below answer
+	// the proposal as lists have it.
 	Answer(ctx context.Context, number int64, a Answer) (Proposal, error)
 	// Withdraw ends a proposal for its author. See Proposal.Withdrawn for what it refuses.
 	Withdraw(ctx context.Context, number int64, by, why string) (Proposal, error)

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -88,21 +89,32 @@ func (s *Store) insertProposal(t tx, p ledger.Proposal, d prepared, request stri
 	return nil
 }
 
-// updateProposal writes what changes of a proposal, and forgets contents that nobody is to read any more.
-func updateProposal(t tx, p ledger.Proposal) error {
-	var ended any
-	state := ""
-	if p.Ended != nil {
-		ended, state = encode(p.Ended), string(p.Ended.State)
+// updateProposal writes what changed of a proposal, and forgets contents that nobody is to read any more.
+func updateProposal(t tx, was, is ledger.Proposal) error {
+	if is.Preview.Digest != was.Preview.Digest || len(is.Preview.Clusters) > 0 {
+		_, err := t.exec(`UPDATE proposals SET preview = $2, digest = $3, base = $4, round = $5 WHERE number = $1`, is.Number,
+			encode(is.Preview), is.Preview.Digest, is.Base, is.Round)
+		if err != nil {
+			return err
+		}
 	}
-	answers := p.Answers
+	answers := is.Answers
 	if answers == nil {
 		answers = []ledger.Answer{}
 	}
-	_, err := t.exec(`UPDATE proposals SET preview = $2, digest = $3, base = $4, round = $5, needed = $6, answers = $7,
-		ended = $8, state = $9, change = $10 WHERE number = $1`, p.Number, encode(p.Preview), p.Preview.Digest, p.Base, p.Round,
-		p.Needed, encode(answers), ended, state, p.Change)
-	if err != nil || p.Ended == nil {
+	_, err := t.exec(`UPDATE proposals SET needed = $2, answers = $3 WHERE number = $1`, is.Number, is.Needed,
+		encode(answers))
+	if err != nil || is.Ended == nil {
+		return err
+	}
+	return endProposal(t, is)
+}
+
+// endProposal writes how a proposal ended.
+func endProposal(t tx, p ledger.Proposal) error {
+	_, err := t.exec(`UPDATE proposals SET needed = $2, ended = $3, state = $4, change = $5 WHERE number = $1`, p.Number,
+		p.Needed, encode(p.Ended), string(p.State), p.Change)
+	if err != nil {
 		return err
 	}
 	return forgetContents(t, p)
@@ -159,4 +171,43 @@ func plainEdits(list []ledger.Hashed) []ledger.Edit {
 		edits[i] = e.Edit
 	}
 	return edits
+}
+
+// resealProposals seals with the first key what was sealed with another one.
+func (s *Store) resealProposals(ctx context.Context, first string) error {
+	type row struct {
+		proposal, edit int64
+		hash, id       string
+		body           []byte
+	}
+	for more := true; more; {
+		err := s.change(ctx, func(t tx) error {
+			var list []row
+			err := t.each(func(rows *sql.Rows) error {
+				var r row
+				err := rows.Scan(&r.proposal, &r.edit, &r.hash, &r.id, &r.body)
+				list = append(list, r)
+				return err
+			}, `SELECT proposal, edit, hash, key_id, body FROM proposal_contents WHERE key_id <> '' AND key_id <> $1
+				LIMIT 100`, first)
+			if more = len(list) == 100; err != nil {
+				return err
+			}
+			for _, r := range list {
+				if r.id, r.body, err = s.keys.again(r.id, r.body, r.hash); err != nil {
+					return err
+				}
+				_, err := t.exec(`UPDATE proposal_contents SET key_id = $3, body = $4 WHERE proposal = $1 AND edit = $2`, r.proposal,
+					r.edit, r.id, r.body)
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("seal the Secrets of proposals anew: %w", err)
+		}
+	}
+	return nil
 }

@@ -71,19 +71,12 @@ func (s *Store) wouldCommit(t tx, p prepared) error {
 // Proposal is one proposal, with its draft and preview.
 func (s *Store) Proposal(ctx context.Context, number int64) (p ledger.Proposal, err error) {
 	err = s.view(ctx, func(t tx) error {
-		p, err = s.readProposal(t, number, false)
-		return err
+		if p, _, err = s.lightProposal(t, number, false); err != nil {
+			return err
+		}
+		return s.complete(t, &p)
 	})
 	return p, err
-}
-
-// readProposal reads all of a proposal.
-func (s *Store) readProposal(t tx, number int64, locked bool) (ledger.Proposal, error) {
-	p, _, err := s.lightProposal(t, number, locked)
-	if err != nil {
-		return p, err
-	}
-	return p, s.complete(t, &p)
 }
 
 // lightProposal reads a proposal without contents and preview, and what its draft wants.
@@ -208,7 +201,8 @@ func (s *Store) Repreview(ctx context.Context, number int64, now ledger.Preview)
 	})
 }
 
-// moveProposal changes a proposal, which nobody else does meanwhile.
+// moveProposal changes a proposal, which nobody else does meanwhile. It needs no contents, so that a proposal can be
+// withdrawn also if nobody can open its Secrets.
 func (s *Store) moveProposal(ctx context.Context, number int64,
 	move func(p ledger.Proposal, now int64) (ledger.Proposal, error)) (p ledger.Proposal, err error) {
 	err = s.change(ctx, func(t tx) error {
@@ -216,13 +210,14 @@ func (s *Store) moveProposal(ctx context.Context, number int64,
 		if err != nil {
 			return err
 		}
-		if p, err = s.readProposal(t, number, true); err != nil {
+		was, _, err := s.lightProposal(t, number, true)
+		if err != nil {
 			return err
 		}
-		if p, err = move(p, now); err != nil {
+		if p, err = move(was, now); err != nil {
 			return err
 		}
-		return updateProposal(t, p)
+		return updateProposal(t, was, p)
 	})
 	return p, err
 }

@@ -91,12 +91,7 @@ func (b *batch) committed(p prepared, c ledger.Change) error {
 // writeProposals marks proposals that were committed, in the transaction of their changes.
 func (b *batch) writeProposals(t tx) error {
 	for _, p := range b.proposals.done {
-		_, err := t.exec(`UPDATE proposals SET needed = $2, ended = $3, state = $4, change = $5 WHERE number = $1`, p.Number,
-			p.Needed, encode(p.Ended), string(p.State), p.Change)
-		if err != nil {
-			return err
-		}
-		if err := forgetContents(t, p); err != nil {
+		if err := endProposal(t, p); err != nil {
 			return err
 		}
 	}
