@@ -144,17 +144,17 @@ func (p Proposal) Standing() Verdict {
 func (p Proposal) Answered(a Answer) (Proposal, error) {
 	switch {
 	case a.By == "":
-		return p, p.refuse(Invalid, "an answer has no author", "say who answers")
+		return p, p.Refuse(Invalid, "an answer has no author", "say who answers")
 	case p.Ended != nil:
 		return p, p.over()
 	case a.By == p.By && a.Approve:
-		return p, p.refuse(Denied, "nobody approves what they proposed: "+p.By+" did", "have somebody else approve it")
+		return p, p.Refuse(Denied, "nobody approves what they proposed: "+p.By+" did", "have somebody else approve it")
 	case a.By == p.By:
-		return p, p.refuse(Denied, "nobody rejects what they proposed: "+p.By+" did", "withdraw it")
+		return p, p.Refuse(Denied, "nobody rejects what they proposed: "+p.By+" did", "withdraw it")
 	case !a.Approve && a.Words == "":
-		return p, p.refuse(Invalid, "a rejection has no reason", "say why, for who proposed it")
+		return p, p.Refuse(Invalid, "a rejection has no reason", "say why, for who proposed it")
 	case a.Preview != "" && a.Preview != p.Preview.Digest:
-		return p, p.refuse(Conflict, "does something else by now than the preview that the answer is about",
+		return p, p.Refuse(Conflict, "does something else by now than the preview that the answer is about",
 			"look at its preview as it is now, and answer that")
 	}
 	a.Round, a.Preview = p.Round, ""
@@ -172,7 +172,7 @@ func (p Proposal) Withdrawn(by, why string, at time.Time) (Proposal, error) {
 	case p.Ended != nil:
 		return p, p.over()
 	case by != p.By:
-		return p, p.refuse(Denied, "only "+p.By+", who proposed it, withdraws it", "reject it")
+		return p, p.Refuse(Denied, "only "+p.By+", who proposed it, withdraws it", "reject it")
 	}
 	p.Ended = &Ended{State: Withdrawn, By: by, At: at, Words: why}
 	p.State = p.Standing()
@@ -199,9 +199,9 @@ func (p Proposal) CommittedAs(change int64, of Proposed, at time.Time) (Proposal
 	case p.Ended != nil:
 		return p, p.over()
 	case of.Preview != p.Preview.Digest:
-		return p, p.refuse(Conflict, "has another preview by now than the commit is bound to", "look at it as it is now")
+		return p, p.Refuse(Conflict, "has another preview by now than the commit is bound to", "look at it as it is now")
 	case p.Standing() != Approved:
-		return p, p.refuse(Conflict, fmt.Sprintf("has %d of %d approvals", p.Approvals(), p.Needed),
+		return p, p.Refuse(Conflict, fmt.Sprintf("has %d of %d approvals", p.Approvals(), p.Needed),
 			fmt.Sprintf("have somebody else than %s approve it: cardea ledger approve %d", p.By, p.Number))
 	}
 	p.Change, p.Ended = change, &Ended{State: Done, By: of.By, At: at}
@@ -213,16 +213,17 @@ func (p Proposal) CommittedAs(change int64, of Proposed, at time.Time) (Proposal
 func (p Proposal) over() error {
 	switch p.Ended.State {
 	case Done:
-		err := p.refuse(Conflict, fmt.Sprintf("was committed already, as change %d", p.Change), "propose another change")
+		err := p.Refuse(Conflict, fmt.Sprintf("was committed already, as change %d", p.Change), "propose another change")
 		err.Later = []int64{p.Change}
 		return err
 	case Rejected:
-		return p.refuse(Conflict, "was rejected by "+p.Ended.By+": "+p.Ended.Words, "propose it again, with what was asked for")
+		return p.Refuse(Conflict, "was rejected by "+p.Ended.By+": "+p.Ended.Words, "propose it again, with what was asked for")
 	}
-	return p.refuse(Conflict, "was withdrawn by "+p.Ended.By, "propose it again")
+	return p.Refuse(Conflict, "was withdrawn by "+p.Ended.By, "propose it again")
 }
 
-func (p Proposal) refuse(code Code, message, fix string) *Error {
+// Refuse is an error about the proposal.
+func (p Proposal) Refuse(code Code, message, fix string) *Error {
 	return &Error{Code: code, Object: fmt.Sprintf("proposal %d", p.Number), Message: message, Fix: fix}
 }
 
