@@ -60,6 +60,9 @@ func tokenOf(t wire.Token) ledger.Token {
 
 // Token implements ledger.Access.
 func (c *Client) Token(ctx context.Context, hash string) (ledger.Token, error) {
+	if hash == "" {
+		return ledger.Token{}, &ledger.Error{Code: ledger.NotFound, Message: "no such token"}
+	}
 	var found wire.Token
 	if err := c.call(ctx, get("tokens", "by-hash", hash), &found); err != nil {
 		return ledger.Token{}, err

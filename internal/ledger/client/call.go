@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"cardea.dev/cardea/internal/ledger"
@@ -65,8 +66,19 @@ func (c *Client) call(ctx context.Context, r request, out any) error {
 	}
 }
 
+// unnamed refuses a path with an empty name: it would be another path.
+func (r request) unnamed() error {
+	if !slices.Contains(r.path, "") {
+		return nil
+	}
+	return &ledger.Error{Code: ledger.Invalid, Field: "name", Message: "is empty", Fix: "state a name"}
+}
+
 // send makes a request once. An answer that is an error is returned as one.
 func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
+	if err := r.unnamed(); err != nil {
+		return nil, err
+	}
 	var body io.Reader
 	if r.body != nil {
 		var b bytes.Buffer

@@ -36,9 +36,11 @@ func content(k ledger.Key, version string) ledger.Content {
 	if k.Namespace != "" {
 		object["metadata"].(map[string]any)["namespace"] = k.Namespace
 	}
+	if k.Group != "" {
+		object["apiVersion"] = k.Group + "/v1"
+	}
 	switch k.Kind {
 	case "HTTPRoute":
-		object["apiVersion"] = k.Group + "/v1"
 		object["spec"] = map[string]any{"hostnames": []any{version + ".example"}}
 	case "Secret":
 		object["stringData"] = map[string]any{"password": "hunter-" + version}

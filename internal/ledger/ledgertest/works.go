@@ -167,7 +167,8 @@ var works = map[string]func(rig){
 	"what nobody knows can be observed and reported": func(r rig) {
 		r.clusters("apps", "east")
 		r.ok(r.Observe(r.ctx, "east", []ledger.Observation{{Object: "never", Generation: 1, Correct: true}}))
-		r.ok(r.Report(r.ctx, []ledger.Live{{Key: key("never"), Gateway: "infra/edge", Generation: 1}}))
+		r.ok(r.Report(r.ctx, []ledger.Live{{Key: key("never"), Cluster: "here", Gateway: "infra/edge",
+			Generation: 1}}))
 		r.ok(r.Observe(r.ctx, "east", nil))
 		r.ok(r.Report(r.ctx, nil))
 	},

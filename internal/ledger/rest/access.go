@@ -109,7 +109,7 @@ func (s *server) deleteToken(ctx context.Context, in *struct {
 type oneToken struct{ Body wire.Token }
 
 func (s *server) findToken(ctx context.Context, in *struct {
-	Hash string `path:"hash" pattern:"^[0-9a-f]{64}$"`
+	Hash string `path:"hash"`
 }) (*oneToken, error) {
 	if err := s.admin(ctx); err != nil {
 		return nil, err

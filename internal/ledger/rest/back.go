@@ -150,9 +150,6 @@ func (s *server) commitBack(ctx context.Context, d ledger.Draft, request, messag
 	if err := s.mayDraft(ctx, d, true); err != nil {
 		return nil, err
 	}
-	if len(d.Edits) == 0 { // all is as it was already
-		return changed(ledger.Change{Author: askedOf(ctx).caller.Subject, Verb: d.Verb, Of: d.Of}), nil
-	}
 	c, err := s.commit(ctx, d, "")
 	if err != nil {
 		return nil, err

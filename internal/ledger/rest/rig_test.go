@@ -70,7 +70,7 @@ func newRig(t *testing.T, change ...func(*rest.Config)) *rig {
 	r.ok(err)
 	r.server = httptest.NewServer(h)
 	t.Cleanup(r.server.Close)
-	r.client = &http.Client{Transport: &checked{t: t, next: http.DefaultTransport, router: published(t, r.server.URL)}}
+	r.client = &http.Client{Transport: &checked{errorf: t.Errorf, next: http.DefaultTransport, router: published(t, r.server.URL)}}
 	return r
 }
 
@@ -106,7 +106,7 @@ func published(t *testing.T, url string) routers.Router {
 
 // checked checks each answer against the document.
 type checked struct {
-	t      *testing.T
+	errorf func(format string, args ...any)
 	next   http.RoundTripper
 	router routers.Router
 }
@@ -119,7 +119,7 @@ func (c *checked) RoundTrip(q *http.Request) (*http.Response, error) {
 	route, params, err := c.router.FindRoute(q)
 	if err != nil { // no path of the document: a problem
 		if kind := answer.Header.Get("Content-Type"); kind != wire.ProblemType {
-			c.t.Errorf("%s %s: %d has media type %q", q.Method, q.URL.Path, answer.StatusCode, kind)
+			c.errorf("%s %s: %d has media type %q", q.Method, q.URL.Path, answer.StatusCode, kind)
 		}
 		return answer, nil
 	}
@@ -138,7 +138,7 @@ func (c *checked) RoundTrip(q *http.Request) (*http.Response, error) {
 		in.SetBodyBytes(text)
 	}
 	if err := openapi3filter.ValidateResponse(q.Context(), in); err != nil {
-		c.t.Errorf("%s %s: the answer %d is not as the document says: %v", q.Method, q.URL.Path, answer.StatusCode, err)
+		c.errorf("%s %s: the answer %d is not as the document says: %v", q.Method, q.URL.Path, answer.StatusCode, err)
 	}
 	return answer, nil
 }

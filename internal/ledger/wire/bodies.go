@@ -9,7 +9,7 @@ import (
 
 // Draft is the body of POST /changes and POST /preview.
 type Draft struct {
-	Edits     []Edit      `json:"edits" minItems:"1" doc:"What is wanted of each object; all of it is done or nothing"`
+	Edits     []Edit      `json:"edits" doc:"What is wanted of each object; all of it is done or nothing"`
 	Message   string      `json:"message,omitempty" maxLength:"4096" doc:"Why"`
 	Via       string      `json:"via,omitempty" maxLength:"200" doc:"The program that sends it; else the User-Agent"`
 	Verb      ledger.Verb `json:"verb,omitempty" enum:"apply,delete,undo,rollback,adopt,import"`
@@ -179,7 +179,7 @@ type TokenBody struct {
 	Cluster string    `json:"cluster,omitempty"`
 	Expires time.Time `json:"expires,omitzero"`
 	// Hash is the SHA-256 of a token that the caller made. Without it, the server makes the token and answers it, once.
-	Hash string `json:"hash,omitempty" pattern:"^[0-9a-f]{64}$"`
+	Hash string `json:"hash,omitempty"`
 }
 
 // DenialBody is the body of POST /denials.
