@@ -7,7 +7,7 @@ PARALLEL := -p 2
 RACE := $(addprefix ./internal/,flow/... xds/... proxyfiles/... files/... process/... admin/... kube/... status/... deploy/... certs/... identity/... workload/... server/...)
 
 .DEFAULT_GOAL := all
-.PHONY: agents all build lint test fuzz demo cluster conformance suite bench calls golden generate image release envoy postgres prometheus h2load mcp kubernetes clean help
+.PHONY: agents all build lint test fuzz demo ledger cluster conformance suite bench calls golden generate image release envoy postgres prometheus h2load mcp kubernetes clean help
 
 all: build lint test ## build, lint and test
 
@@ -41,6 +41,10 @@ fuzz: envoy ## decide a million random calls of agents by what is stated and by 
 
 agents: build envoy ## run examples/agents: a server of tools, and two agents that may call some
 	@examples/agents/run.sh
+
+ledger: build envoy ## run examples/ledger: the quickstart from a ledger, a change with a preview, the history, and the way back
+	@$(GO) build $(PARALLEL) -o bin/ ./examples/backend
+	@examples/ledger/run.sh
 
 demo: build envoy ## run the quickstart with two backends, in the foreground; CHECK=1 makes the calls itself and ends; EXAMPLE=api runs another example
 	@$(GO) build $(PARALLEL) -o bin/ ./examples/backend ./examples/demo

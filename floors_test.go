@@ -27,7 +27,8 @@ var towers = map[string][]string{
 	"meaning": {"internal/gateway", "internal/policy", "internal/budget", "internal/conditions",
 		"internal/resolve"},
 	"dialects": {"internal/envoystatic", "internal/envoy", "internal/simulate", "internal/slots"},
-	"edges": {"internal/ledger/feed", "internal/ledger/admit", "internal/ledger/store",
+	"edges": {"internal/ledger/feed", "internal/ledger/admit", "internal/ledger/kontrol", "internal/ledger/rest",
+		"internal/ledger/client", "internal/ledger/caller", "internal/ledger/wire", "internal/ledger/store",
 		"internal/kube", "internal/files", "internal/arrival", "internal/implied", "internal/fetch",
 		"internal/schema", "internal/xds", "internal/proxyfiles", "internal/process",
 		"internal/workload", "internal/identity", "internal/certs",
@@ -38,8 +39,8 @@ var towers = map[string][]string{
 	"ground": {"internal/policykind", "internal/merge", "internal/dialect", "internal/plan", "internal/kinds",
 		"internal/input", "extend", "internal/request",
 		"internal/resource", "internal/kind", "internal/flow", "internal/model", "api/v1alpha1", "api/agentic/v0alpha0",
-		"internal/ledger/postgrestest", "internal/ledger/ledgertest", "internal/ledger/closure", "internal/ledger",
-		"internal/testcert", "internal/figures", "examples/calls"},
+		"internal/ledger/ledgertest", "internal/ledger/closure", "internal/ledger",
+		"internal/ledger/postgrestest", "internal/testcert", "internal/figures", "examples/calls"},
 }
 
 // apart are programs and tools, which nothing imports: they may use what they like.

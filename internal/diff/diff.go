@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"cardea.dev/cardea/internal/flow"
+	"cardea.dev/cardea/internal/implied"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/resource"
@@ -184,6 +185,9 @@ func (d *Differ) read(docs []map[string]any) (list []*schema.Object, err error) 
 			return nil, fmt.Errorf("%s: %w: it comes twice", label, ErrBadObject)
 		}
 		seen[o.Ref] = true
+		if o.Ref.Kind() == model.KindNamespace {
+			o.Labels = implied.Named(o.Labels, o.Ref.Name())
+		}
 		list = append(list, o)
 	}
 	return list, nil

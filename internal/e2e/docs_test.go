@@ -37,6 +37,22 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
+// TestLedgerDocument runs the commands of the page about the ledger, on a new one.
+func TestLedgerDocument(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := filepath.Join(t.TempDir(), "ledger.db")
+	p := Start(t, "", func(o *standalone.Options) {
+		o.Ledger, o.PortOffset = standalone.LedgerOptions{URL: url, Name: "here"}, 0
+	})
+	p.Ready(t)
+	Document(t, filepath.Join(root, "docs/ledger.md"), root, map[string]string{"cardea": Build(t)},
+		"CARDEA_SERVER="+p.Admin, "CARDEA_LEDGER="+url)
+}
+
 // TestReadme serves the gateway that the README shows.
 func TestReadme(t *testing.T) {
 	text, err := os.ReadFile("../../README.md")

@@ -75,7 +75,8 @@ func (s *ledgerStage) has(text string, parts ...string) {
 func TestLedger(t *testing.T) {
 	t.Parallel()
 	s := openLedger(t, filepath.Join(t.TempDir(), "ledger.db"), shop(), lowLimit(t))
-	s.has(s.run(0, "apply", ".", "-m", "the shop", "--wait"), "change 1:", "created HTTPRoute shop/web", "change 1 is live")
+	s.has(s.run(0, "apply", ".", "-m", "the shop", "--wait"), "change 1:", "created HTTPRoute shop/web",
+		"change 1 is live")
 	s.expect("GET http://shop.example/ -> 200 blue")
 
 	// A preview tells which requests go elsewhere; a commit is bound to it.
@@ -219,7 +220,8 @@ func TestLedgerSurvives(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, o := range list {
-		if !slices.ContainsFunc(o.Live, func(l ledger.Live) bool { return l.Cluster == "here" && l.Generation == o.Generation }) {
+		here := func(l ledger.Live) bool { return l.Cluster == "here" && l.Generation == o.Generation }
+		if !slices.ContainsFunc(o.Live, here) {
 			t.Errorf("%s is not told to be live: %+v", o.Key, o.Live)
 		}
 	}

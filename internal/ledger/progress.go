@@ -34,7 +34,7 @@ func (s Status) Progress(generation int64) Progress {
 	p := Progress{Key: s.Key, Generation: generation, Stage: Committed}
 	if max(s.Generation, s.Newest) > generation {
 		p.Stage = Superseded
-		for _, a := range s.Attempts {
+		for _, a := range s.Failures {
 			p.Words = append(p.Words, strings.TrimPrefix(a.Code+": "+a.Message, ": "))
 		}
 		return p
@@ -56,7 +56,7 @@ func (s Status) Progress(generation int64) Progress {
 		p.Stage = IsRefused
 	case live && applied:
 		p.Stage = IsLive
-	case s.Server == Clusters && applied && (s.Deleted || !s.Awaited):
+	case s.Server == Clusters && applied && s.Deleted:
 		p.Stage = IsLive
 	case s.Server == Clusters && applied:
 		p.Stage = IsApplied

@@ -47,8 +47,8 @@ type Claim struct {
 	Lease    int64     `json:"lease"`
 	Attempts int       `json:"attempts"` // of this generation, this one included
 	Applied  *Applied  `json:"applied,omitempty"`
-	Target   Target    `json:"-"`
-	Until    time.Time `json:"-"`
+	Target   Target    `json:"policy"` // Key has its name
+	Until    time.Time `json:"until,omitzero"`
 }
 
 // Applied is what is known of an object in a cluster since it was applied last.
@@ -77,6 +77,9 @@ type Result struct {
 	Result         string `json:"result,omitempty"`
 	Gone           bool   `json:"gone,omitempty"` // the object was deleted, and is not in the cluster any more
 }
+
+// Waiting is the code of a failure that is none: the cluster has to finish something first, e.g. finalizers.
+const Waiting = "Waiting"
 
 // Failure is why a worker could not do it.
 type Failure struct {
@@ -147,19 +150,7 @@ type Status struct {
 	Clusters   []InCluster `json:"clusters,omitempty"` // of a target with clusters: each that serves it
 	Live       []Live      `json:"live,omitempty"`     // the newest of each Gateway
 	Server     Server      `json:"server"`             // of its target
-	Attempts   []Attempt   `json:"attempts,omitempty"` // of this generation that failed or were refused
-	// Awaited: in clusters, the object is of a kind that proxies acknowledge: until they do, it is not live.
-	Awaited bool `json:"awaited,omitempty"`
-}
-
-// Attempt is a try to apply a generation that failed, or an answer of proxies that refused it.
-type Attempt struct {
-	Cluster string    `json:"cluster"`
-	Gateway string    `json:"gateway,omitempty"` // whose proxies refused it; "": the cluster did
-	Code    string    `json:"code,omitempty"`
-	Message string    `json:"message"`
-	Times   int       `json:"times"`
-	At      time.Time `json:"at"` // the last of them
+	Failures   []Failed    `json:"failures,omitempty"` // what went wrong with this generation, the newest last
 }
 
 // InCluster is what became of an object in one cluster.
@@ -179,7 +170,7 @@ func (s Status) State() string {
 	state := "synced"
 	for _, c := range s.Clusters {
 		switch {
-		case c.Applied != nil && c.Applied.Code != "":
+		case c.Applied != nil && c.Applied.Code != "" && c.Applied.Code != Waiting:
 			return "error"
 		case s.Deleted:
 			state = "deleting"

@@ -1,6 +1,7 @@
 package ledgercmd
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -223,7 +224,9 @@ func difference(ctx context.Context, l ledger.Ledger, e ledger.Edited, number in
 		}
 	}
 	name := e.Key.String()
-	return diff.Diff(name+" before", []byte(texts[0]), name+" after", []byte(texts[1])), nil
+	text := diff.Diff(name+" before", []byte(texts[0]), name+" after", []byte(texts[1]))
+	_, text, _ = bytes.Cut(text, []byte("\n")) // a line that names the command
+	return text, nil
 }
 
 // yamlOf is an object's content as YAML; of a Secret, without values.

@@ -71,9 +71,9 @@ func (p *Previewer) edits(ctx context.Context, d ledger.Draft) (map[string]diff.
 	if err != nil {
 		return nil, nil, err
 	}
-	base := map[ledger.Key]int64{}
+	base, is := map[ledger.Key]int64{}, map[ledger.Key]ledger.Object{}
 	for _, o := range now.Objects {
-		base[o.Key] = o.Generation
+		base[o.Key], is[o.Key] = o.Generation, o
 	}
 	edits := map[string]diff.Edit{}
 	for _, e := range d.Edits {
@@ -81,6 +81,7 @@ func (p *Previewer) edits(ctx context.Context, d ledger.Draft) (map[string]diff.
 		switch {
 		case !p.Reads(e.Key):
 			continue
+		case unchanged(e, is[e.Key]):
 		case e.Delete:
 			of.Remove = append(of.Remove, diff.Removal{Group: e.Group, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name})
 		default:
@@ -93,6 +94,17 @@ func (p *Previewer) edits(ctx context.Context, d ledger.Draft) (map[string]diff.
 		edits[e.Target] = of
 	}
 	return edits, base, nil
+}
+
+// unchanged tells whether an edit wants an object as it is. Of Secrets that is not told.
+func unchanged(e ledger.Edit, is ledger.Object) bool {
+	switch {
+	case e.Delete:
+		return is.IsDeleted()
+	case e.Revision != 0:
+		return is.Revision == e.Revision
+	}
+	return !e.IsSecret() && !is.IsDeleted() && e.Content.Hash() == is.Hash
 }
 
 // object is what an edit wants.

@@ -29,8 +29,8 @@ const generationAt = `JOIN generations g ON g.object = o.id AND g.generation = C
 	LEFT JOIN changes c ON c.number = g.change LEFT JOIN contents k ON k.hash = g.hash AND g.hash <> ''`
 
 // objectColumns are what scanObject reads. Who made a change that is not kept any more is not known.
-const objectColumns = `o.target, o.grp, o.kind, o.namespace, o.name, o.id, o.generation, o.hold, g.generation, g.revision,
-	g.hash, g.change, coalesce(c.at, 0), coalesce(c.author, ''), coalesce(c.message, ''), coalesce(c.verb, ''),
+const objectColumns = `o.target, o.grp, o.kind, o.namespace, o.name, o.id, o.generation, o.hold, g.generation,
+	g.revision, g.hash, g.change, coalesce(c.at, 0), coalesce(c.author, ''), coalesce(c.message, ''), coalesce(c.verb, ''),
 	k.hash IS NOT NULL, o.created`
 
 // body is the content of the rows of objectColumns, which not every list wants.
@@ -50,9 +50,9 @@ func scanObject(rows *sql.Rows) (o scanned, err error) {
 	var newest, at, created int64
 	var hold sql.NullString
 	var has bool
-	err = rows.Scan(&o.Target, &o.Group, &o.Kind, &o.Namespace, &o.Name, &o.ID, &newest, &hold, &o.Generation, &o.Revision,
-		&o.Hash, &o.Change, &at, &o.Author, &o.Message, &o.Verb, &has, &created,
-		&o.keyID, &o.body)
+	err = rows.Scan(&o.Target, &o.Group, &o.Kind, &o.Namespace, &o.Name, &o.ID, &newest, &hold, &o.Generation,
+		&o.Revision, &o.Hash, &o.Change, &at, &o.Author, &o.Message, &o.Verb, &has, &created, &o.keyID,
+		&o.body)
 	if err != nil {
 		return o, err
 	}

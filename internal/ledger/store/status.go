@@ -177,22 +177,22 @@ func fillStatus(t tx, q ledger.StatusQuery, r *registry, list []ledger.Status) e
 	if err != nil {
 		return err
 	}
-	if err := fillAttempts(t, byID, all); err != nil {
+	if err := fillFailures(t, byID, all); err != nil {
 		return err
 	}
 	return fillLive(t, q, byID, all)
 }
 
-// fillAttempts adds the tries that failed of the generation that is asked for.
-func fillAttempts(t tx, byID map[string]*ledger.Status, all string) error {
+// fillFailures adds the tries that failed of the generation that is asked for.
+func fillFailures(t tx, byID map[string]*ledger.Status, all string) error {
 	return t.each(func(rows *sql.Rows) error {
 		var id string
 		var generation, at int64
-		var a ledger.Attempt
+		var a ledger.Failed
 		err := rows.Scan(&id, &generation, &a.Cluster, &a.Gateway, &a.Code, &a.Message, &a.Times, &at)
 		if o := byID[id]; o != nil && o.Generation == generation {
 			a.At = fromMicros(at)
-			o.Attempts = append(o.Attempts, a)
+			o.Failures = append(o.Failures, a)
 		}
 		return err
 	}, `SELECT a.object, a.generation, a.cluster, a.gateway, a.code, a.message, a.times, a.at FROM {rows $1}

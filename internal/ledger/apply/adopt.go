@@ -1,0 +1,43 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	"cardea.dev/cardea/internal/ledger"
+)
+
+// adopt makes what somebody changed in the cluster a change of the ledger: the fields that the ledger owned, and those
+// of who changed them. What others own, the status and defaults stay out of it.
+func (v *watcher) adopt(ctx context.Context, s subject, by string) error {
+	set := fields{}
+	for _, e := range entriesOf(s.live) {
+		if e.ours() || e.manager == by && e.subresource != "status" {
+			set = set.union(e.fields)
+		}
+	}
+	part, _ := prune(s.live.Object, set, nil).(map[string]any)
+	meta, _ := part["metadata"].(map[string]any)
+	if meta == nil {
+		meta = map[string]any{}
+		part["metadata"] = meta
+	}
+	part["apiVersion"], part["kind"] = s.live.GetAPIVersion(), s.live.GetKind()
+	meta["name"] = s.live.GetName()
+	if namespace := s.live.GetNamespace(); namespace != "" {
+		meta["namespace"] = namespace
+	}
+	key, content, err := ledger.ContentOf(s.status.Target, part)
+	if err != nil {
+		return err
+	}
+	generation := s.status.Generation
+	author := by
+	if author == "" {
+		author = "unknown"
+	}
+	return v.w.cfg.Adopt(ctx, ledger.Draft{Verb: ledger.Adopt, Author: author, Via: "cardea ledger",
+		Message: fmt.Sprintf("what %s changed in cluster %s", orSomebody(by), v.w.cfg.Cluster),
+		Request: fmt.Sprintf("adopt/%s/%s/%s", v.w.cfg.Cluster, s.live.GetUID(), s.live.GetResourceVersion()),
+		Edits:   []ledger.Edit{{Key: key, Content: content, Expect: &generation}}})
+}

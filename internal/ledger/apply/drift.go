@@ -1,0 +1,199 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"cardea.dev/cardea/internal/ledger"
+)
+
+// subject is an object that may have drifted: as the ledger has it, and as it is.
+type subject struct {
+	place
+	status ledger.Status
+	in     ledger.InCluster
+	target ledger.Target
+	live   *unstructured.Unstructured // nil: it is not there
+}
+
+// compare compares an object with what was applied last, and does what its target wants of drift.
+func (v *watcher) compare(ctx context.Context, s subject) {
+	now := s.sight()
+	v.mu.Lock()
+	i := v.items[s.place]
+	if i == nil || i.holds > 0 {
+		v.mu.Unlock()
+		return
+	}
+	before := i.seen
+	i.seen = &now
+	i.version = "" // what was read is newer than all that was written before
+	verdict := i.judge()
+	// A generation that is not the one that was recorded may be another worker's, which records it any moment.
+	unsure := now.generation != i.applied.Generation && now.generation != 0 &&
+		(before == nil || before.version != now.version || before.generation != now.generation)
+	v.mu.Unlock()
+	switch {
+	case verdict != suspicious:
+		v.mu.Lock()
+		v.index.look(s.place)
+		v.mu.Unlock()
+	case unsure:
+		v.again([]place{s.place}, lookAgain)
+	default:
+		v.drifted(ctx, s, now)
+	}
+}
+
+// sight is the object as it was read.
+func (s subject) sight() sight {
+	if s.live == nil {
+		return sight{gone: true}
+	}
+	return sight{uid: string(s.live.GetUID()), version: s.live.GetResourceVersion(), generation: generationOf(s.live),
+		id: s.live.GetAnnotations()[ledger.ObjectAnnotation], ending: s.live.GetDeletionTimestamp() != nil,
+		sum: sum(s.live, exactKind(s.kind)), whole: whole(s.live)}
+}
+
+// drifted tells the ledger of drift, and has it corrected, or adopts it.
+func (v *watcher) drifted(ctx context.Context, s subject, now sight) {
+	words, by := v.words(ctx, s)
+	o := ledger.Observation{Object: s.status.ID, UID: now.uid, ResourceVersion: now.version, Generation: now.generation,
+		Result: now.sum, Drift: words, By: by}
+	did := "reported"
+	switch s.target.Drift {
+	case ledger.DriftReport:
+	case ledger.DriftAdopt:
+		if v.w.cfg.Adopt != nil && !now.gone && now.uid == s.in.Applied.UID {
+			did = "adopted"
+			if err := v.adopt(ctx, s, by); err != nil {
+				did = "reported"
+				o.Drift += "; it can't be adopted: " + err.Error()
+			}
+			break
+		}
+		// Whoever deleted an object is not known, and nothing is left to be adopted.
+		o.Correct = now.gone
+	default:
+		o.Correct = true
+	}
+	if o.Correct {
+		did, o.Gone = "corrected", now.gone
+		v.mu.Lock()
+		if i := v.items[s.place]; i != nil {
+			pause := i.fight.round(by, v.w.cfg.Now())
+			if o.After = int(pause / time.Second); o.After > 0 {
+				o.Drift += fmt.Sprintf("; %s undoes the ledger's writes again and again, so they are made less often",
+					orSomebody(by))
+			}
+		}
+		v.mu.Unlock()
+	}
+	if !v.observe(ctx, o) {
+		v.again([]place{s.place}, lookAgain)
+		return
+	}
+	v.w.cfg.Metrics.drift.WithLabelValues(v.w.cfg.Cluster, did).Inc()
+	v.w.cfg.Log.Info("an object was changed in the cluster", "object", s.status.Key.String(), "what", words, "by", by,
+		"did", did)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if i := v.items[s.place]; i != nil {
+		i.told = told{uid: now.uid, sum: now.sum, whole: now.whole, drift: o.Drift, by: by, gone: now.gone}
+		if o.Correct && o.After == 0 {
+			v.suspect(s.place, time.Now().Add(lookLatest)) // the correction may get lost
+		}
+	}
+}
+
+func orSomebody(manager string) string {
+	if manager == "" {
+		return "somebody"
+	}
+	return manager
+}
+
+// words says what differs, and who made it differ, as far as the API server knows.
+func (v *watcher) words(ctx context.Context, s subject) (words, by string) {
+	if s.live == nil {
+		return "was deleted", ""
+	}
+	if string(s.live.GetUID()) != s.in.Applied.UID {
+		names := managersOf(s.live)
+		return "was deleted, and is another object of the same name", strings.Join(names, ", ")
+	}
+	var c comparison
+	c.lenient = true
+	if v.w.cfg.Changes != nil {
+		if o, err := v.w.cfg.Changes.Object(ctx, s.status.Key, 0); err == nil && len(o.Content) > 0 {
+			if o.Generation == s.in.Applied.Generation {
+				if want, err := stated(o); err == nil {
+					c.compare("", withoutIdentity(want), owned(s.live), s.live.Object)
+				}
+			}
+		}
+	}
+	exact := []string(nil)
+	if exactKind(s.kind) {
+		exact = foreign(s.live)
+	}
+	by = culprit(s.live, c.list, exact)
+	words = sentence(c.list, s.status.IsSecret())
+	if len(exact) > 0 && len(c.list) == 0 {
+		words = "was added: " + strings.Join(exact[:min(5, len(exact))], ", ")
+	}
+	if words == "" {
+		words = "is not as it was applied"
+	}
+	return words, by
+}
+
+// culprit is the field manager that has a field that differs; "" if that is not known, as of what was removed.
+func culprit(live *unstructured.Unstructured, list []difference, foreign []string) string {
+	differs := slices.Clone(foreign)
+	for _, d := range list {
+		differs = append(differs, d.path)
+	}
+	for _, e := range entriesOf(live) {
+		if e.ours() || e.subresource == "status" {
+			continue
+		}
+		var has []string
+		e.fields.leaves("", &has)
+		for _, path := range has {
+			path = strings.TrimPrefix(path, ".")
+			for _, d := range differs {
+				if within(path, d) || within(d, path) {
+					return e.manager
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// within tells whether a path is another one or below it.
+func within(path, other string) bool {
+	rest, below := strings.CutPrefix(path, other)
+	return below && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// leaves lists the paths of a set that have nothing below them.
+func (f fields) leaves(path string, list *[]string) {
+	for element := range f {
+		if element == "." {
+			continue
+		}
+		at := path + elementName(element)
+		if sub := f.below(element); len(sub) > 0 {
+			sub.leaves(at, list)
+		} else {
+			*list = append(*list, at)
+		}
+	}
+}

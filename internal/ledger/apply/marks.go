@@ -1,0 +1,92 @@
+package apply
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"cardea.dev/cardea/internal/ledger"
+)
+
+// isMark tells whether an annotation is one of the ledger's.
+func isMark(annotation string) bool { return strings.HasPrefix(annotation, ledger.AnnotationPrefix) }
+
+// marksOf are the annotations of an object in a generation.
+func marksOf(o ledger.Object) map[string]any {
+	return map[string]any{
+		ledger.ObjectAnnotation:     o.ID,
+		ledger.GenerationAnnotation: strconv.FormatInt(o.Generation, 10),
+		ledger.RevisionAnnotation:   strconv.FormatInt(o.Revision, 10),
+		ledger.ChangeAnnotation:     strconv.FormatInt(o.Change, 10),
+	}
+}
+
+// generationOf is the generation that an object's annotation names; 0: none.
+func generationOf(object metav1.Object) int64 {
+	n, _ := strconv.ParseInt(object.GetAnnotations()[ledger.GenerationAnnotation], 10, 64)
+	return n
+}
+
+// stated is a content with the marks of its generation, as it is sent.
+func stated(o ledger.Object) (map[string]any, error) {
+	object, err := o.Content.Object()
+	if err != nil {
+		return nil, err
+	}
+	meta, _ := object["metadata"].(map[string]any)
+	if meta == nil {
+		meta = map[string]any{}
+		object["metadata"] = meta
+	}
+	notes, _ := meta["annotations"].(map[string]any)
+	if notes == nil {
+		notes = map[string]any{}
+		meta["annotations"] = notes
+	}
+	for name, value := range marksOf(o) {
+		notes[name] = value
+	}
+	return object, nil
+}
+
+// ownerOf names who else manages an object, by the marks that Argo CD, Flux, Helm, the ledger and owner references leave;
+// "" if nobody does.
+func ownerOf(object metav1.Object) string {
+	notes, labels := object.GetAnnotations(), object.GetLabels()
+	if id := notes[ledger.ObjectAnnotation]; id != "" {
+		return "a ledger, as its object " + id
+	}
+	for _, note := range []struct{ name, who string }{
+		{"argocd.argoproj.io/tracking-id", "Argo CD"},
+		{"meta.helm.sh/release-name", "Helm release"},
+		{"kustomize.toolkit.fluxcd.io/name", "Flux Kustomization"},
+		{"helm.toolkit.fluxcd.io/name", "Flux HelmRelease"},
+		{"config.k8s.io/owning-inventory", "the inventory"},
+		{"argocd.argoproj.io/instance", "Argo CD application"},
+		{"app.kubernetes.io/managed-by", "the manager"},
+	} {
+		for _, marks := range []map[string]string{notes, labels} {
+			if value := marks[note.name]; value != "" {
+				return note.who + " " + value
+			}
+		}
+	}
+	for _, o := range object.GetOwnerReferences() {
+		if o.Controller != nil && *o.Controller {
+			return o.Kind + " " + o.Name
+		}
+	}
+	return ""
+}
+
+// managersOf lists who wrote an object, but for the ledger and status writers.
+func managersOf(object metav1.Object) (names []string) {
+	for _, m := range object.GetManagedFields() {
+		if m.Manager != Manager && m.Subresource != "status" && !slices.Contains(names, m.Manager) {
+			names = append(names, m.Manager)
+		}
+	}
+	return names
+}

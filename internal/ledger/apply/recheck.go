@@ -1,0 +1,186 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"cardea.dev/cardea/internal/ledger"
+)
+
+// recheck looks, until ctx ends, whether what failed for good can succeed now: because a kind or its schema is another
+// one, the worker may do what it could not, or a namespace was made. It asks nothing while there is nothing of that sort.
+func (w *Worker) recheck(ctx context.Context) {
+	var schemas map[string]string
+	for sleep(ctx, w.cfg.Recheck) {
+		if len(w.blocked.by(schema_)) == 0 {
+			schemas = nil
+		} else {
+			schemas = w.recheckSchemas(ctx, schemas)
+		}
+		w.recheckAccess(ctx)
+		w.recheckNamespaces(ctx)
+	}
+}
+
+// recheckSchemas compares the hashes that the API server has of each group's OpenAPI document.
+func (w *Worker) recheckSchemas(ctx context.Context, before map[string]string) map[string]string {
+	now, err := w.api.schemas(ctx)
+	if err != nil {
+		return before
+	}
+	groups := map[string]bool{}
+	for path, hash := range now {
+		if before != nil && before[path] != hash {
+			groups[groupOf(path)] = true
+		}
+	}
+	// A kind that was unknown may have come before the first look.
+	unknown := w.blocked.pick(func(_ ledger.Key, is block) bool { return is.code == codeUnknownKind })
+	known := map[schema.GroupKind]bool{}
+	for _, k := range unknown {
+		if _, asked := known[groupKind(k)]; !asked {
+			_, err := w.api.kind(ctx, groupKind(k), "")
+			known[groupKind(k)] = err == nil
+		}
+	}
+	w.retry(ctx, w.blocked.pick(func(k ledger.Key, is block) bool {
+		return is.why == schema_ && groups[k.Group] || is.code == codeUnknownKind && known[groupKind(k)]
+	}))
+	return now
+}
+
+// schemas are the API server's OpenAPI documents by path, e.g. "apis/apps/v1", with their hashes.
+func (a *api) schemas(ctx context.Context) (map[string]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, a.patient)
+	defer cancel()
+	text, err := a.plain.Get().AbsPath("/openapi/v3").MaxRetries(0).Do(ctx).Raw()
+	if err != nil {
+		return nil, err
+	}
+	var index struct {
+		Paths map[string]struct {
+			URL string `json:"serverRelativeURL"`
+		} `json:"paths"`
+	}
+	if err := json.Unmarshal(text, &index); err != nil {
+		return nil, err
+	}
+	list := map[string]string{}
+	for path, is := range index.Paths {
+		u, err := url.Parse(is.URL)
+		if err != nil {
+			return nil, err
+		}
+		list[path] = u.Query().Get("hash")
+	}
+	return list, nil
+}
+
+// groupOf is the API group of a path such as "apis/apps/v1"; "" of "api/v1".
+func groupOf(path string) string {
+	parts := strings.Split(path, "/")
+	if len(parts) < 3 || parts[0] != "apis" {
+		return ""
+	}
+	return parts[1]
+}
+
+// recheckAccess asks whether the worker may do now what it was denied. Forbidden may also be what an admission plugin
+// says: what the worker was allowed at the first look is none of this.
+func (w *Worker) recheckAccess(ctx context.Context) {
+	type question struct {
+		kind      schema.GroupKind
+		namespace string
+		deleted   bool
+	}
+	may := map[question]bool{}
+	for _, k := range w.blocked.by(access) {
+		w.blocked.mu.Lock()
+		is, there := w.blocked.keys[k]
+		w.blocked.mu.Unlock()
+		if !there || is.why != access {
+			continue
+		}
+		q := question{groupKind(k), k.Namespace, is.deleted}
+		if _, asked := may[q]; !asked {
+			allowed, err := w.api.allowed(ctx, q.kind, q.namespace, q.deleted)
+			if err != nil {
+				return
+			}
+			may[q] = allowed
+		}
+		switch {
+		case may[q] && is.asked:
+			w.retry(ctx, []ledger.Key{k})
+		case may[q]:
+			w.blocked.set(k, block{code: is.code, why: time_, deleted: is.deleted})
+		default:
+			is.asked = true
+			w.blocked.set(k, is)
+		}
+	}
+}
+
+// allowed asks the API server whether we may do what a claim needs.
+func (a *api) allowed(ctx context.Context, kind schema.GroupKind, namespace string, deleted bool) (bool, error) {
+	m, err := a.kind(ctx, kind, "")
+	if err != nil {
+		if meta.IsNoMatchError(err) {
+			return false, nil
+		}
+		return false, err
+	}
+	verbs := []string{"get", "create", "patch"}
+	if deleted {
+		verbs = []string{"get", "delete"}
+	}
+	for _, verb := range verbs {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: verb, Group: m.Resource.Group,
+				Version: m.Resource.Version, Resource: m.Resource.Resource}}}
+		review.APIVersion, review.Kind = "authorization.k8s.io/v1", "SelfSubjectAccessReview"
+		body, err := json.Marshal(review)
+		if err != nil {
+			return false, err
+		}
+		text, err := a.post(ctx, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body)
+		if err != nil {
+			return false, err
+		}
+		if err := json.Unmarshal(text, review); err != nil || !review.Status.Allowed {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func (a *api) post(ctx context.Context, path string, body []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, a.patient)
+	defer cancel()
+	return a.plain.Post().AbsPath(path).SetHeader("Content-Type", "application/json").
+		SetHeader("Accept", "application/json").Body(body).MaxRetries(0).Do(ctx).Raw()
+}
+
+// recheckNamespaces looks for namespaces that were missing.
+func (w *Worker) recheckNamespaces(ctx context.Context) {
+	found := map[string]bool{}
+	for _, k := range w.blocked.by(space) {
+		if _, asked := found[k.Namespace]; asked {
+			continue
+		}
+		m, err := w.api.kind(ctx, schema.GroupKind{Kind: "Namespace"}, "v1")
+		if err != nil {
+			return
+		}
+		live, err := w.api.object(m, "", k.Namespace).get(ctx)
+		if found[k.Namespace] = err == nil && live != nil && live.GetDeletionTimestamp() == nil; found[k.Namespace] {
+			w.retry(ctx, w.blocked.inNamespace(k.Namespace))
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package apply
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"cardea.dev/cardea/internal/ledger"
+)
+
+// record tells the ledger that a claim is done. If it does not answer before the lease ends, the object is due again by
+// itself, and is then found as it should be.
+func (w *Worker) record(ctx context.Context, c ledger.Claim, d done) {
+	r := ledger.Result{Object: c.ID, Cluster: w.cfg.Cluster, Lease: c.Lease, Generation: c.Generation, Revision: c.Revision,
+		Gone: d.object == nil}
+	version := ""
+	if d.object != nil {
+		r.UID, r.KubeGeneration = string(d.object.GetUID()), d.object.GetGeneration()
+		r.Result = sum(d.object, exactKind(schema.GroupKind{Group: c.Group, Kind: c.Kind}))
+		version = d.object.GetResourceVersion()
+	}
+	w.blocked.clear(c.Key)
+	recorded, err := w.persist(ctx, func() (bool, error) { return w.cfg.Work.Record(ctx, r) })
+	switch {
+	case err != nil:
+		return
+	case !recorded:
+		// Somebody else had the lease by then, and may have written before us.
+		w.cfg.Log.Warn("the lease was lost", "object", c.Key.String(), "generation", c.Generation)
+		w.watcher.suspectKey(c.Key)
+		return
+	}
+	w.cfg.Metrics.applied.WithLabelValues(w.cfg.Cluster, d.did).Inc()
+	if d.did == "created" || d.did == "changed" || d.did == "deleted" {
+		if lag := w.cfg.Now().Sub(c.At); lag >= 0 && (c.Applied == nil || c.Applied.Generation != c.Generation) {
+			w.cfg.Metrics.lag.WithLabelValues(w.cfg.Cluster).Observe(lag.Seconds())
+		}
+	}
+	w.cfg.Log.Debug("applied", "object", c.Key.String(), "generation", c.Generation, "did", d.did)
+	w.watcher.recorded(c.Key, r, version)
+	if c.Kind == "Namespace" && c.Group == "" && !r.Gone {
+		w.retry(ctx, w.blocked.inNamespace(c.Name))
+	}
+}
+
+// fail tells the ledger why a claim is not done.
+func (w *Worker) fail(ctx context.Context, c ledger.Claim, f failed) {
+	if f.why == contact {
+		select {
+		case w.down <- struct{}{}:
+		default:
+		}
+	}
+	w.blocked.set(c.Key, block{code: f.code, why: f.why, deleted: c.IsDeleted()})
+	told, err := w.persist(ctx, func() (bool, error) {
+		return w.cfg.Work.Fail(ctx, ledger.Failure{Object: c.ID, Cluster: w.cfg.Cluster, Lease: c.Lease,
+			Generation: c.Generation, Code: f.code, Message: f.message, Permanent: f.permanent})
+	})
+	if err != nil || !told {
+		return
+	}
+	if f.code == ledger.Waiting {
+		w.watcher.waits(c.Key)
+		return
+	}
+	w.cfg.Metrics.failures.WithLabelValues(w.cfg.Cluster, f.code).Inc()
+	w.cfg.Log.Warn("not applied", "object", c.Key.String(), "generation", c.Generation, "code", f.code, "error", f.message)
+}
+
+// persist tells the ledger something again and again, until it answers or ctx ends.
+func (w *Worker) persist(ctx context.Context, tell func() (bool, error)) (told bool, err error) {
+	pause := 50 * time.Millisecond
+	for {
+		if told, err = tell(); err == nil {
+			return told, nil
+		}
+		w.cfg.Log.Warn("the ledger does not answer", "error", err)
+		if !sleep(ctx, pause) {
+			return false, err
+		}
+		pause = min(2*pause, time.Second)
+	}
+}
