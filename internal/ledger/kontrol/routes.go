@@ -38,7 +38,7 @@ func (s *server) create(r *http.Request, who ledger.Caller) (int, any, error) {
 
 // commit makes a change of one edit, and answers the object as it is then.
 func (s *server) commit(ctx context.Context, who ledger.Caller, d ledger.Draft) (ledger.Object, error) {
-	d.Author, d.Via = who.Subject, "kontrol API"
+	d.Author, d.Via, d.Direct = who.Subject, "kontrol API", true
 	if s.Admit != nil {
 		var err error
 		if d, err = s.Admit.Admit(ctx, d); err != nil {

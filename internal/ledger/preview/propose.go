@@ -1,6 +1,7 @@
 package preview
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -20,8 +21,8 @@ func (p *Previewer) Propose(ctx context.Context, d ledger.Draft) (ledger.Proposa
 
 // CommitProposal commits a proposal for somebody, if it still does what was approved. If it would do something else, it
 // becomes outdated, with the preview as it is now, and the error is Conflict. NotAsked is as with Commit. A proposal
-// that was committed before answers that change.
-func (p *Previewer) CommitProposal(ctx context.Context, number int64, by string) (ledger.Change, error) {
+// that was committed before answers that change. bound, if not "", is the digest of the preview that it must have.
+func (p *Previewer) CommitProposal(ctx context.Context, number int64, by, bound string) (ledger.Change, error) {
 	is, err := p.Ledger.Proposal(ctx, number)
 	if err != nil {
 		return ledger.Change{}, err
@@ -29,7 +30,7 @@ func (p *Previewer) CommitProposal(ctx context.Context, number int64, by string)
 	if is.State == ledger.Done {
 		return p.again(ctx, is)
 	}
-	of := ledger.Proposed{Number: number, Preview: is.Preview.Digest, By: by}
+	of := ledger.Proposed{Number: number, Preview: cmp.Or(bound, is.Preview.Digest), By: by}
 	if _, err := is.CommittedAs(0, of, is.At); err != nil {
 		return ledger.Change{}, err
 	}

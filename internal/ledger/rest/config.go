@@ -23,8 +23,10 @@ type Config struct {
 	Admit   Admit   // nil: every object is admitted
 	Preview Preview // nil: previews are answered with NotAsked
 	Closure Closure // nil: rollbacks of Gateways are not offered
-	Log     *slog.Logger
-	Version string // of the program, for the OpenAPI document
+	// Proposer previews and commits proposals; nil: proposing and committing them is answered with NotAsked.
+	Proposer Proposer
+	Log      *slog.Logger
+	Version  string // of the program, for the OpenAPI document
 	// Unknown, if not nil, is called for each request whose caller is not known. Such requests are counted and not
 	// noted: else anybody could fill the disk.
 	Unknown func()
@@ -75,7 +77,7 @@ func New(c Config) (http.Handler, error) {
 	}
 	api := s.newAPI()
 	for _, add := range []func(*server, huma.API){objects, lists, changes, back, previews, watch, statuses, clusters, work,
-		access} {
+		access, proposals} {
 		add(s, api)
 	}
 	text, err := json.Marshal(published(api))

@@ -18,6 +18,7 @@ type Draft struct {
 	Release   bool        `json:"release,omitempty" doc:"End holds of the edited objects"`
 	Hold      *HoldBody   `json:"hold,omitempty" doc:"Hold the edited objects from then on"`
 	DryRun    bool        `json:"dryRun,omitempty" doc:"Write nothing; answer the change that it would be"`
+	Deletions int         `json:"deletions,omitempty" minimum:"0" doc:"Confirms how many objects are deleted, if many are"`
 	IfPreview string      `json:"ifPreview,omitempty" doc:"The digest of the preview that the change must still have"`
 }
 
@@ -116,8 +117,10 @@ type Preview struct {
 // ClusterPreview is what a draft would do in one cluster.
 type ClusterPreview struct {
 	Cluster      string          `json:"cluster"`
+	Target       string          `json:"target,omitempty"`
 	Report       json.RawMessage `json:"report,omitempty"`
 	Text         string          `json:"text,omitempty" doc:"The report for people"`
+	Refused      bool            `json:"refused,omitempty" doc:"Something would be refused that is not now"`
 	NotPreviewed string          `json:"notPreviewed,omitempty" doc:"Why the cluster could not be asked"`
 }
 
