@@ -19,6 +19,7 @@ const module = "cardea.dev/cardea/"
 // of internal/features are a tower of one floor.
 var towers = map[string][]string{
 	"roof": {"cmd/cardea", "internal/e2e/kubernetes", "extendtest", "internal/e2e", "internal/cli", "internal/ledgercmd",
+		"internal/ledgerserver",
 		"internal/inventory", "internal/snapshot",
 		"internal/server", "internal/standalone", "internal/assembly",
 		"internal/ledger/live", "internal/ledger/preview",
@@ -27,7 +28,8 @@ var towers = map[string][]string{
 	"meaning": {"internal/gateway", "internal/policy", "internal/budget", "internal/conditions",
 		"internal/resolve"},
 	"dialects": {"internal/envoystatic", "internal/envoy", "internal/simulate", "internal/slots"},
-	"edges": {"internal/ledger/feed", "internal/ledger/admit", "internal/ledger/kontrol", "internal/ledger/rest",
+	"edges": {"internal/ledger/feed", "internal/ledger/apply", "internal/ledger/admit",
+		"internal/ledger/kontrol", "internal/ledger/rest",
 		"internal/ledger/client", "internal/ledger/caller", "internal/ledger/wire", "internal/ledger/store",
 		"internal/kube", "internal/files", "internal/arrival", "internal/implied", "internal/fetch",
 		"internal/schema", "internal/xds", "internal/proxyfiles", "internal/process",
@@ -62,6 +64,7 @@ var libraries = map[string][]string{
 	"google.golang.org/protobuf": {"internal/envoystatic", "internal/envoy", "internal/simulate", "internal/slots",
 		"internal/xds", "extend"},
 	"k8s.io/client-go": {
+		"internal/ledger/apply", "internal/ledger/caller", "internal/ledgerserver",
 		"internal/kube", "internal/certs", "internal/identity", "internal/status", "internal/deploy", "internal/server",
 		"internal/cli",
 		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services",
@@ -83,6 +86,7 @@ var libraries = map[string][]string{
 	"github.com/prometheus/": {
 		"internal/xds", "internal/proxyfiles", "internal/kube", "internal/certs", "internal/identity", "internal/status",
 		"internal/deploy", "internal/admin", "internal/standalone", "internal/assembly", "internal/fetch",
+		"internal/ledger/apply", "internal/ledgerserver",
 	},
 	"sigs.k8s.io/gateway-api/": {
 		"internal/gateway", "internal/conditions", "internal/input", "internal/kind", "internal/kinds", "internal/files",

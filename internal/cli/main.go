@@ -69,7 +69,9 @@ objects say, and reports what is live, what is not, and why.`,
 	}
 	root.AddCommand(standaloneCommand(p), controllerCommand(p), getCommand(p), explainCommand(p),
 		accessCommand(p), mcpCommand(p), diffCommand(p), checkCommand(p), translateCommand(p),
-		ledgercmd.Command(ledgercmd.Program{Catalog: p.Catalog, WithFolder: withFolder, Exit: exit}),
+		ledgercmd.Command(ledgercmd.Program{
+			Catalog: p.Catalog, Version: version(), WithFolder: withFolder, Exit: exit,
+		}),
 		crdsCommand(p), buildCommand(), versionCommand(p))
 	root.SetVersionTemplate("cardea {{.Version}}\n")
 	root.SetArgs(args)

@@ -10,6 +10,7 @@ import (
 
 	"cardea.dev/cardea/internal/files"
 	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/ledger/admit"
 )
 
 // applying are the flags of the commands that make changes.
@@ -21,6 +22,8 @@ type applying struct {
 	wait    waiting
 	hold    string
 	back    bool // undo if refused
+	propose bool
+	freely  bool // without approvals
 }
 
 func (o *options) applyCommand() *cobra.Command {
@@ -61,6 +64,7 @@ func (o *options) bindApplying(cmd *cobra.Command, a *applying) {
 	f.StringVar(&a.bound, "if-preview", "", "make the change only if it does what the preview of this digest said")
 	f.StringVar(&a.hold, "hold", "",
 		"hold the objects, for this reason: who changes them afterwards has to state --release")
+	a.bindPropose(cmd)
 	f.BoolVar(&a.back, "undo-if-refused", false, "wait, and undo the change if a cluster or the proxies refuse it")
 	a.wait.bind(cmd)
 }
@@ -96,8 +100,9 @@ func (o *options) read(ctx context.Context, l *opened, a *applying, dir string) 
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.Place, err)
 		}
+		admit.Complete(o.Catalog, &key)
 		edit := ledger.Draft{Edits: []ledger.Edit{{Key: key, Content: content}}, Verb: a.Verb}
-		if edit, err = l.admission.Admit(ctx, edit); err != nil {
+		if edit, err = l.Admit(ctx, edit); err != nil {
 			return fmt.Errorf("%s: %w", s.Place, err)
 		}
 		if first, twice := places[edit.Edits[0].Key]; twice {
@@ -125,11 +130,15 @@ func (o *options) commit(cmd *cobra.Command, l *opened, a *applying) error {
 		a.Draft.Hold = &ledger.Hold{By: a.Author, Why: a.hold}
 	}
 	var err error
-	if a.Draft, err = l.admission.Admit(ctx, a.Draft); err != nil {
+	if a.Draft, err = l.Admit(ctx, a.Draft); err != nil {
 		return err
 	}
+	if a.propose {
+		return o.suggest(cmd, l, a)
+	}
+	a.Direct = !a.freely
 	if a.preview && a.bound == "" {
-		made, err := l.previews.Preview(ctx, a.Draft)
+		made, err := l.Preview(ctx, a.Draft)
 		if err != nil {
 			return err
 		}
@@ -138,9 +147,9 @@ func (o *options) commit(cmd *cobra.Command, l *opened, a *applying) error {
 	}
 	var change ledger.Change
 	if a.bound != "" && !a.DryRun {
-		change, _, err = l.previews.Commit(ctx, a.Draft, a.bound)
+		change, err = l.CommitIf(ctx, a.Draft, a.bound)
 	} else {
-		change, err = l.Commit(ctx, a.Draft)
+		change, err = l.Ledger.Commit(ctx, a.Draft)
 	}
 	if err != nil {
 		return err
@@ -173,7 +182,7 @@ func (o *options) takeBack(cmd *cobra.Command, l *opened, a *applying, refused l
 	draft.Author, draft.Via = a.Author, a.Via
 	draft.Message = fmt.Sprintf("undo change %d, which was refused", refused.Number)
 	draft.Release, draft.Deletions = true, withCount(draft).Deletions
-	undo, err := l.Commit(cmd.Context(), draft)
+	undo, err := l.Ledger.Commit(cmd.Context(), draft)
 	if err != nil {
 		return fmt.Errorf("change %d was refused and can't be undone: %w", refused.Number, err)
 	}
@@ -295,11 +304,11 @@ not be asked.`,
 func (o *options) showPreview(cmd *cobra.Command, l *opened, d ledger.Draft) error {
 	ctx := cmd.Context()
 	d.DryRun, d.Author = true, o.authorName()
-	would, err := l.Commit(ctx, withCount(d))
+	would, err := l.Ledger.Commit(ctx, withCount(d))
 	if err != nil {
 		return o.Exit(err, 2)
 	}
-	made, err := l.previews.Preview(ctx, d)
+	made, err := l.Preview(ctx, d)
 	if err != nil {
 		return o.Exit(err, 2)
 	}

@@ -2,9 +2,7 @@ package ledgercmd
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/user"
 	"strings"
@@ -14,15 +12,13 @@ import (
 	"cardea.dev/cardea/internal/admin"
 	"cardea.dev/cardea/internal/kind"
 	"cardea.dev/cardea/internal/ledger"
-	"cardea.dev/cardea/internal/ledger/admit"
-	"cardea.dev/cardea/internal/ledger/preview"
-	"cardea.dev/cardea/internal/ledger/store"
 	"cardea.dev/cardea/internal/model"
 )
 
 // Program is what the commands need of the program that they are part of.
 type Program struct {
 	Catalog *kind.Catalog // of the kinds that it reads
+	Version string
 	// WithFolder calls do with the folder that an argument names; of "-" that is a file with what stdin has.
 	WithFolder func(cmd *cobra.Command, arg string, do func(dir string) error) error
 	// Exit makes an error that ends the program with a code; with no error, the command has printed everything.
@@ -32,15 +28,19 @@ type Program struct {
 // variable is the environment variable that names the ledger, if no flag does.
 const variable = "CARDEA_LEDGER"
 
+// tokenVariable is the environment variable with the token for a server, if no flag names a file.
+const tokenVariable = "CARDEA_LEDGER_TOKEN"
+
 // options are the flags of all commands.
 type options struct {
 	Program
-	url     string
-	keyFile string
-	author  string
-	target  string
-	server  string // of the admin API
-	output  string
+	url                        string
+	keyFile, tokenFile, caFile string
+
+	author string
+	target string
+	server string // of the admin API
+	output string
 }
 
 // Command is `cardea ledger`.
@@ -56,7 +56,8 @@ all of it is made, or nothing. "cardea standalone --ledger FILE" serves it, and 
 acknowledged or refused.
 
 The ledger is named by --ledger or $CARDEA_LEDGER: a file, which is made if it is not there, or a PostgreSQL database
-(postgres://USER@HOST/DATABASE). Who can open the file or the database may do everything.`,
+(postgres://USER@HOST/DATABASE), or the URL of a "cardea ledger serve". Who can open the file or the database may do
+everything; who asks the server may do what grants say.`,
 		Example: `  export CARDEA_LEDGER=gateways.db
 
   # Put a folder into it, and look what that would change first
@@ -74,45 +75,20 @@ The ledger is named by --ledger or $CARDEA_LEDGER: a file, which is made if it i
 		Args: cobra.NoArgs,
 	}
 	f := cmd.PersistentFlags()
-	f.StringVar(&o.url, "ledger", "", "the ledger: a file, or postgres://USER@HOST/DATABASE (default: $"+variable+")")
+	f.StringVar(&o.url, "ledger", "",
+		"the ledger: a file, postgres://USER@HOST/DATABASE, or https://HOST:PORT (default: $"+variable+")")
+	f.StringVar(&o.tokenFile, "ledger-token-file", "", "file with the token for a server (default: $"+tokenVariable+" is it)")
+	f.StringVar(&o.caFile, "ledger-ca", "", "file with the authorities of a server's certificate (default: the machine's)")
 	f.StringVar(&o.keyFile, "ledger-key", "",
 		"file with the key that Secrets are sealed with (default: the ledger's file with .key)")
 	f.StringVar(&o.target, "target", ledger.DefaultTarget, "target of the objects")
 	cmd.AddCommand(o.applyCommand(), o.deleteCommand(), o.diffCommand(), o.importCommand(), o.exportCommand(),
 		o.historyCommand(), o.showCommand(), o.statusCommand(), o.waitCommand(),
 		o.undoCommand(), o.rollbackCommand(), o.holdCommand(), o.releaseCommand(), o.retryCommand(),
-		o.targetCommand(), o.clusterCommand(), o.verifyCommand(), o.migrateCommand())
+		o.proposeCommand(), o.proposalsCommand(), o.approveCommand(), o.rejectCommand(), o.withdrawCommand(),
+		o.commitCommand(), o.targetCommand(), o.clusterCommand(), o.tokenCommand(), o.grantCommand(),
+		o.verifyCommand(), o.migrateCommand(), o.serveCommand())
 	return cmd
-}
-
-// opened is a ledger that was opened.
-type opened struct {
-	ledger.Ledger
-	previews  *preview.Previewer
-	admission *admit.Admission
-	close     func() error
-}
-
-// withLedger calls do with the ledger, and closes it.
-func (o *options) withLedger(cmd *cobra.Command, do func(ctx context.Context, l *opened) error) error {
-	url := cmp.Or(o.url, os.Getenv(variable))
-	if url == "" {
-		return fmt.Errorf("name the ledger with --ledger or $%s: a file, or postgres://USER@HOST/DATABASE", variable)
-	}
-	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	db, err := store.Open(cmd.Context(), store.Config{URL: url, KeyFile: o.keyFile, Log: log})
-	if err != nil {
-		return err
-	}
-	l := &opened{Ledger: db, close: db.Close}
-	l.admission = admit.New(admit.Config{Ledger: db, Catalog: o.Catalog})
-	here := cmp.Or(o.server, os.Getenv("CARDEA_SERVER"), admin.DefaultAddr)
-	l.previews = &preview.Previewer{Ledger: db, Of: preview.Of(db, here), Reads: o.reads}
-	err = do(cmd.Context(), l)
-	if closed := l.close(); err == nil {
-		err = closed
-	}
-	return err
 }
 
 // reads tells whether Cardea reads objects of a kind.

@@ -66,7 +66,7 @@ func (a *Admission) Admit(ctx context.Context, d ledger.Draft) (ledger.Draft, er
 		if e.Target == "" {
 			e.Target = ledger.DefaultTarget
 		}
-		a.complete(&e.Key)
+		Complete(a.Catalog, &e.Key)
 		target, known := byName[e.Target]
 		if !known {
 			return d, &ledger.Error{Code: ledger.NotFound, Object: e.Key.String(), Field: "target",
@@ -79,9 +79,9 @@ func (a *Admission) Admit(ctx context.Context, d ledger.Draft) (ledger.Draft, er
 	return d, nil
 }
 
-// complete gives a key the namespace that is meant.
-func (a *Admission) complete(k *ledger.Key) {
-	declared := a.Catalog.Of(model.KindOf(k.Group, k.Kind))
+// Complete gives a key the namespace that is meant: of kinds of the catalog, "default", or none.
+func Complete(catalog *kind.Catalog, k *ledger.Key) {
+	declared := catalog.Of(model.KindOf(k.Group, k.Kind))
 	switch {
 	case declared == nil:
 	case declared.Cluster:
@@ -106,7 +106,7 @@ func (a *Admission) edit(ctx context.Context, target ledger.Target, verb ledger.
 	if err != nil {
 		return err
 	}
-	a.complete(&stated)
+	Complete(a.Catalog, &stated)
 	if stated != e.Key {
 		return invalid(e.Key, "metadata", fmt.Sprintf("the content is that of %s", stated))
 	}

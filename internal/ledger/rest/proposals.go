@@ -172,7 +172,7 @@ func (s *server) seenProposal(ctx context.Context, p ledger.Proposal) (wire.Prop
 	hidden := len(p.Draft.Edits) - len(edits)
 	p.Draft.Edits = edits
 	if hidden > 0 {
-		p.Preview.Clusters = nil
+		p.Preview.Clusters = []ledger.ClusterPreview{}
 	}
 	w := wire.ProposalOf(p)
 	w.Hidden = hidden

@@ -33,7 +33,7 @@ func (b *batch) check(t tx, p prepared, number int64) error {
 	}
 	err := &ledger.Error{Code: ledger.Denied, Field: "approvals",
 		Message: fmt.Sprintf("changes of its target need approvals (%d), and are to be proposed", needed),
-		Fix:     "propose it: `cardea ledger propose`, or POST /ledger/v1/proposals"}
+		Fix:     "propose it: `cardea ledger propose` or --propose, or POST /ledger/v1/proposals"}
 	for _, e := range p.edits {
 		if err.Object == "" && b.reg.targets[e.Target].Approvals > 0 {
 			err.Object = e.Key.String()

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"encoding/json"
 	"time"
 
 	"cardea.dev/cardea/internal/ledger"
@@ -108,21 +107,10 @@ type RollbackBody struct {
 }
 
 // Preview is what a draft would do in the proxies.
-type Preview struct {
-	Digest   string           `json:"digest" doc:"Names the outcome: ifPreview binds a change to it"`
-	Head     int64            `json:"head" doc:"The newest change when it was computed"`
-	Clusters []ClusterPreview `json:"clusters"`
-}
+type Preview = ledger.Preview
 
 // ClusterPreview is what a draft would do in one cluster.
-type ClusterPreview struct {
-	Cluster      string          `json:"cluster"`
-	Target       string          `json:"target,omitempty"`
-	Report       json.RawMessage `json:"report,omitempty"`
-	Text         string          `json:"text,omitempty" doc:"The report for people"`
-	Refused      bool            `json:"refused,omitempty" doc:"Something would be refused that is not now"`
-	NotPreviewed string          `json:"notPreviewed,omitempty" doc:"Why the cluster could not be asked"`
-}
+type ClusterPreview = ledger.ClusterPreview
 
 // ChangeStatus is what became of a change.
 type ChangeStatus struct {

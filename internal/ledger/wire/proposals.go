@@ -52,26 +52,6 @@ type CommitBody struct {
 	Preview string `json:"preview,omitempty" doc:"The digest of the preview that it is about: refused if it is another by now"`
 }
 
-// PreviewOf is how a preview travels.
-func PreviewOf(p ledger.Preview) Preview {
-	w := Preview{Digest: p.Digest, Head: p.Head, Clusters: []ClusterPreview{}}
-	for _, c := range p.Clusters {
-		w.Clusters = append(w.Clusters, ClusterPreview{Cluster: c.Cluster, Target: c.Target, Report: c.Report, Text: c.Text,
-			Refused: c.Refused, NotPreviewed: c.NotPreviewed})
-	}
-	return w
-}
-
-// Ledger is the preview that travelled.
-func (p Preview) Ledger() ledger.Preview {
-	l := ledger.Preview{Digest: p.Digest, Head: p.Head, Clusters: []ledger.ClusterPreview{}}
-	for _, c := range p.Clusters {
-		l.Clusters = append(l.Clusters, ledger.ClusterPreview{Cluster: c.Cluster, Target: c.Target, Report: c.Report,
-			Text: c.Text, Refused: c.Refused, NotPreviewed: c.NotPreviewed})
-	}
-	return l
-}
-
 // DraftOf is how a draft travels.
 func DraftOf(d ledger.Draft) Draft {
 	b := Draft{Edits: []Edit{}, Message: d.Message, Via: d.Via, Verb: d.Verb, Of: d.Of, Head: d.Head, Release: d.Release,
@@ -89,7 +69,7 @@ func DraftOf(d ledger.Draft) Draft {
 // ProposalOf is how a proposal travels.
 func ProposalOf(p ledger.Proposal) Proposal {
 	w := Proposal{Number: p.Number, State: p.State, By: p.By, At: p.At, Message: p.Message, Draft: DraftOf(p.Draft),
-		Preview: PreviewOf(p.Preview), Base: p.Base, Round: p.Round, Answers: []Answered{}, Needed: p.Needed,
+		Preview: p.Preview, Base: p.Base, Round: p.Round, Answers: []Answered{}, Needed: p.Needed,
 		Have: p.Approvals(), Change: p.Change, Ended: p.Ended}
 	for _, a := range p.Answers {
 		w.Answers = append(w.Answers, Answered{By: a.By, At: a.At, Approve: a.Approve, Words: a.Words, Round: a.Round})
@@ -100,7 +80,7 @@ func ProposalOf(p ledger.Proposal) Proposal {
 // Ledger is the proposal that travelled.
 func (p Proposal) Ledger() ledger.Proposal {
 	l := ledger.Proposal{Number: p.Number, State: p.State, By: p.By, At: p.At, Message: p.Message,
-		Preview: p.Preview.Ledger(), Base: p.Base, Round: p.Round, Needed: p.Needed, Change: p.Change, Ended: p.Ended}
+		Preview: p.Preview, Base: p.Base, Round: p.Round, Needed: p.Needed, Change: p.Change, Ended: p.Ended}
 	l.Draft = ledger.Draft{Author: p.By, Via: p.Draft.Via, Message: p.Draft.Message, Verb: p.Draft.Verb, Of: p.Draft.Of,
 		Release: p.Draft.Release, Deletions: p.Draft.Deletions}
 	if h := p.Draft.Hold; h != nil {

@@ -1,0 +1,128 @@
+package ledgercmd
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"cardea.dev/cardea/internal/admin"
+	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/ledger/admit"
+	"cardea.dev/cardea/internal/ledger/client"
+	"cardea.dev/cardea/internal/ledger/preview"
+	"cardea.dev/cardea/internal/ledger/store"
+)
+
+// opened is a ledger that was opened.
+type opened struct {
+	ledger.Ledger
+	changer
+	close func() error
+}
+
+// changer does what a server does by itself, and what is done here for a ledger that is opened without one.
+type changer interface {
+	// Admit checks a draft; see package admit.
+	Admit(ctx context.Context, d ledger.Draft) (ledger.Draft, error)
+	// Preview tells what a draft would change.
+	Preview(ctx context.Context, d ledger.Draft) (ledger.Preview, error)
+	// CommitIf makes a draft a change if it does what a preview said.
+	CommitIf(ctx context.Context, d ledger.Draft, digest string) (ledger.Change, error)
+	// ProposeDraft keeps a draft as a proposal, with its preview.
+	ProposeDraft(ctx context.Context, d ledger.Draft) (ledger.Proposal, error)
+	// CommitProposal makes a proposal a change, if it does what was approved. bound, if not "", is the digest of the
+	// preview that it must have.
+	CommitProposal(ctx context.Context, number int64, by, bound string) (ledger.Change, error)
+}
+
+func isHTTP(url string) bool {
+	return strings.HasPrefix(url, "http://") || strings.HasPrefix(url, "https://")
+}
+
+// withLedger calls do with the ledger, and closes it.
+func (o *options) withLedger(cmd *cobra.Command, do func(ctx context.Context, l *opened) error) error {
+	url := cmp.Or(o.url, os.Getenv(variable))
+	var l *opened
+	var err error
+	switch {
+	case url == "":
+		return fmt.Errorf("name the ledger with --ledger or $%s: a file, postgres://USER@HOST/DATABASE, or https://HOST:PORT",
+			variable)
+	case isHTTP(url):
+		l, err = o.ask(cmd, url)
+	default:
+		l, err = o.open(cmd, url)
+	}
+	if err != nil {
+		return err
+	}
+	err = do(cmd.Context(), l)
+	if closed := l.close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+// open opens a database.
+func (o *options) open(cmd *cobra.Command, url string) (*opened, error) {
+	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	db, err := store.Open(cmd.Context(), store.Config{URL: url, KeyFile: o.keyFile, Log: log})
+	if err != nil {
+		return nil, err
+	}
+	here := cmp.Or(o.server, os.Getenv("CARDEA_SERVER"), admin.DefaultAddr)
+	return &opened{db, &direct{
+		Admission: admit.New(admit.Config{Ledger: db, Catalog: o.Catalog}),
+		Previewer: &preview.Previewer{Ledger: db, Of: preview.Of(db, here), Reads: o.reads},
+	}, db.Close}, nil
+}
+
+// direct is the changer of a database.
+type direct struct {
+	*admit.Admission
+	*preview.Previewer
+}
+
+// CommitIf implements changer.
+func (d *direct) CommitIf(ctx context.Context, draft ledger.Draft, digest string) (ledger.Change, error) {
+	change, _, err := d.Commit(ctx, draft, digest)
+	return change, err
+}
+
+// ProposeDraft implements changer.
+func (d *direct) ProposeDraft(ctx context.Context, draft ledger.Draft) (ledger.Proposal, error) {
+	return d.Propose(ctx, draft)
+}
+
+// ask asks a server. It checks objects itself.
+func (o *options) ask(cmd *cobra.Command, url string) (*opened, error) {
+	c, err := client.New(client.Config{
+		URL: url, Token: os.Getenv(tokenVariable), TokenFile: o.tokenFile, CAFile: o.caFile, Via: cmd.CommandPath(),
+		TokenFlag: "--ledger-token-file", CAFlag: "--ledger-ca",
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &opened{c, remote{c}, func() error { c.Close(); return nil }}, nil
+}
+
+// remote is the changer of a server.
+type remote struct{ *client.Client }
+
+// ProposeDraft implements changer.
+func (r remote) ProposeDraft(ctx context.Context, d ledger.Draft) (ledger.Proposal, error) {
+	return r.Propose(ctx, d, ledger.Preview{})
+}
+
+// CommitProposal implements changer.
+func (r remote) CommitProposal(ctx context.Context, number int64, _, bound string) (ledger.Change, error) {
+	return r.Client.CommitProposal(ctx, number, bound)
+}
+
+// Admit implements changer: the server does it.
+func (r remote) Admit(_ context.Context, d ledger.Draft) (ledger.Draft, error) { return d, nil }

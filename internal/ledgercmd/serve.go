@@ -1,0 +1,119 @@
+package ledgercmd
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"cardea.dev/cardea/internal/ledger/caller"
+	"cardea.dev/cardea/internal/ledgerserver"
+)
+
+func (o *options) serveCommand() *cobra.Command {
+	s := ledgerserver.Options{Catalog: o.Catalog, Version: o.Version}
+	var oidc caller.OIDC
+	var oidcCA, format string
+	var noWorkers bool
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve a ledger over HTTP, and apply it to clusters",
+		Long: `Serve a ledger over HTTP, and apply it to clusters.
+
+The API is under /ledger/v1; /ledger/v1/openapi.json describes it. Callers send a bearer token: one of the ledger's own
+("cardea ledger token"), an ID token (--oidc-issuer), or a token of a cluster (--kubernetes-auth). What they may do, grants
+say ("cardea ledger grant"), or the cluster's RBAC.
+
+Clusters that are registered with a kubeconfig ("cardea ledger cluster set") get what their targets want. Several
+processes may do so at once.
+
+On other addresses than loopback, TLS is required: state --tls-cert and --tls-key, or --plaintext if something in front
+of it has TLS.`,
+		Example: `  # On this machine, with a token of your own
+  cardea ledger token create me --subject alice --ledger gateways.db > token
+  cardea ledger grant set admins --subjects alice --permissions '*' --ledger gateways.db
+  cardea ledger serve --ledger gateways.db
+  cardea ledger history --ledger http://127.0.0.1:9910 --ledger-token-file token
+
+  # For a team
+  cardea ledger serve --ledger postgres://cardea@db/ledger --ledger-key key --listen :8443 --tls-cert tls.crt \
+    --tls-key tls.key --oidc-issuer https://accounts.example.com --oidc-audience cardea`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s.URL, s.KeyFile = cmp.Or(o.url, os.Getenv(variable)), o.keyFile
+			switch {
+			case s.URL == "":
+				return fmt.Errorf("name the database with --ledger or $%s", variable)
+			case isHTTP(s.URL):
+				return errors.New("--ledger: serve needs the database: a file, or postgres://USER@HOST/DATABASE")
+			case oidc.Issuer != "" && oidc.Audience == "":
+				return errors.New("state --oidc-audience, too: without it, tokens that were made for others would count")
+			case format != "text" && format != "json":
+				return fmt.Errorf("--log-format %q: want text or json", format)
+			}
+			s.Log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
+			if format == "json" {
+				s.Log = slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), nil))
+			}
+			if oidc.Issuer != "" {
+				var err error
+				if oidc.Client, err = clientWith(oidcCA); err != nil {
+					return fmt.Errorf("--oidc-ca: %w", err)
+				}
+				s.OIDC = &oidc
+			}
+			if noWorkers {
+				s.Worker = ""
+			} else if s.Worker == "" {
+				host, err := os.Hostname()
+				if err != nil {
+					return fmt.Errorf("find the host's name: %w; state --worker", err)
+				}
+				s.Worker = fmt.Sprintf("%s-%d", host, os.Getpid())
+			}
+			return ledgerserver.Run(cmd.Context(), s)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&s.Addr, "listen", ledgerserver.DefaultAddr, "host:port of the API")
+	f.StringVar(&s.TLSCert, "tls-cert", "", "file with the server's certificate, and those above it; read again when it changes")
+	f.StringVar(&s.TLSKey, "tls-key", "", "file with the certificate's key")
+	f.BoolVar(&s.Plain, "plaintext", false, "no TLS on addresses that others can reach")
+	f.StringVar(&s.Probes, "probes", "", "host:port of health, readiness and metrics (default: none)")
+	f.StringVar(&oidc.Issuer, "oidc-issuer", "", "URL of an issuer whose ID tokens callers may send")
+	f.StringVar(&oidc.Audience, "oidc-audience", "", "audience that ID tokens must be made for")
+	f.StringVar(&oidc.Subject, "oidc-subject-claim", "sub", "claim that says who the caller is")
+	f.StringVar(&oidc.Groups, "oidc-groups-claim", "groups", "claim that says in which groups the caller is")
+	f.StringVar(&oidc.SubjectPrefix, "oidc-subject-prefix", "oidc:", "put before the subject, in grants and in history")
+	f.StringVar(&oidc.GroupsPrefix, "oidc-groups-prefix", "oidc:", "put before groups, in grants")
+	f.StringVar(&oidcCA, "oidc-ca", "", "file with the authorities that the issuer's certificate is of (default: the machine's)")
+	f.BoolVar(&s.Kubernetes, "kubernetes-auth", false,
+		"callers may send tokens of a cluster, and do with objects what they may do with them in the cluster")
+	f.StringVar(&s.Kubeconfig, "kubeconfig", "", "of that cluster (default: as kubectl, or the one that the program runs in)")
+	f.StringVar(&s.Context, "context", "", "of that kubeconfig")
+	f.StringVar(&s.Audience, "kubernetes-audience", "", "audience that the cluster's tokens must be made for (default: any)")
+	f.StringVar(&s.Worker, "worker", "", "name of this process among those that apply to clusters (default: host and pid)")
+	f.BoolVar(&noWorkers, "no-workers", false, "apply nothing to clusters; only answer")
+	f.BoolVar(&s.FromLedger, "from-ledger", false,
+		"apply also where a cluster is ahead of the ledger: after an older backup was restored")
+	f.StringVar(&format, "log-format", "text", "text or json")
+	complete(cmd, "listen", ledgerserver.DefaultAddr)
+	complete(cmd, "log-format", "text", "json")
+	return cmd
+}
+
+// clientWith is an HTTP client that trusts the authorities of a file; "": those of the machine.
+func clientWith(file string) (*http.Client, error) {
+	if file == "" {
+		return &http.Client{Timeout: issuerPatience}, nil
+	}
+	roots, err := authorities(file)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Client{Timeout: issuerPatience, Transport: trusting(roots)}, nil
+}
