@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"cardea.dev/cardea/internal/e2e"
+	"cardea.dev/cardea/internal/ledger/postgrestest"
 )
 
 // TestLedger runs the example of a ledger as its README says: traffic follows each change, and the way back.
@@ -43,3 +44,11 @@ func ledgerExample(t *testing.T, env ...string) {
 		t.Errorf("%v: want %s in\n%s", err, story, out)
 	}
 }
+
+// TestLedgerPostgreSQL does the same with a real PostgreSQL.
+func TestLedgerPostgreSQL(t *testing.T) {
+	t.Parallel()
+	ledgerExample(t, "LEDGER="+postgrestest.New(t))
+}
+
+func TestMain(m *testing.M) { postgrestest.Main(m) }

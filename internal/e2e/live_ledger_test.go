@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/ledger/postgrestest"
 	"cardea.dev/cardea/internal/ledger/store"
 	"cardea.dev/cardea/internal/standalone"
 )
@@ -74,7 +75,12 @@ func (s *ledgerStage) has(text string, parts ...string) {
 // the way back of the whole gateway, with the traffic after each step.
 func TestLedger(t *testing.T) {
 	t.Parallel()
-	s := openLedger(t, filepath.Join(t.TempDir(), "ledger.db"), shop(), lowLimit(t))
+	t.Run("SQLite", func(t *testing.T) { changeAndGoBack(t, filepath.Join(t.TempDir(), "ledger.db")) })
+	t.Run("PostgreSQL", func(t *testing.T) { changeAndGoBack(t, postgrestest.New(t)) })
+}
+
+func changeAndGoBack(t *testing.T, url string) {
+	s := openLedger(t, url, shop(), lowLimit(t))
 	s.has(s.run(0, "apply", ".", "-m", "the shop", "--wait"), "change 1:", "created HTTPRoute shop/web",
 		"change 1 is live")
 	s.expect("GET http://shop.example/ -> 200 blue")

@@ -7,12 +7,18 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"cardea.dev/cardea/internal/ledger/postgrestest"
 )
 
 // TestMain holds that nothing of the programs that the tests ran is left in this process.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	cleanUpBinary()
+	if err := postgrestest.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
 	http.DefaultClient.CloseIdleConnections()
 	if err := goleak.Find(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, "goroutines are left:", err)

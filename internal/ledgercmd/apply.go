@@ -125,6 +125,9 @@ func (o *options) read(ctx context.Context, l *opened, a *applying, dir string) 
 // commit makes a draft a change, and says what became of it.
 func (o *options) commit(cmd *cobra.Command, l *opened, a *applying) error {
 	ctx := cmd.Context()
+	if len(a.Edits) == 0 { // a way back to what is
+		return o.printMade(cmd, ledger.Change{}, a.DryRun)
+	}
 	a.Author, a.Via = o.authorName(), cmd.CommandPath()
 	if a.hold != "" {
 		a.Draft.Hold = &ledger.Hold{By: a.Author, Why: a.hold}
@@ -155,11 +158,8 @@ func (o *options) commit(cmd *cobra.Command, l *opened, a *applying) error {
 		return err
 	}
 	wait := a.wait.on || a.back
-	if o.output == "json" && !wait {
-		return printJSON(cmd.OutOrStdout(), change)
-	}
-	if o.output != "json" {
-		if err := printMade(cmd.OutOrStdout(), change, a.DryRun); err != nil {
+	if o.output != "json" || !wait {
+		if err := o.printMade(cmd, change, a.DryRun); err != nil {
 			return err
 		}
 	}

@@ -273,7 +273,11 @@ func printJSON(w io.Writer, v any) error {
 }
 
 // printMade says which change was made.
-func printMade(w io.Writer, c ledger.Change, dry bool) (err error) {
+func (o *options) printMade(cmd *cobra.Command, c ledger.Change, dry bool) (err error) {
+	w := cmd.OutOrStdout()
+	if o.output == "json" {
+		return printJSON(w, c)
+	}
 	switch {
 	case len(c.Edited) == 0 && !c.Repeated:
 		_, err = fmt.Fprintln(w, "nothing changes: the ledger has it so already")

@@ -26,7 +26,7 @@ type Options struct {
 	KeyFile string        // that Secrets are sealed with
 	Version string        // of the program
 
-	Addr              string // host:port of the API
+	Addr            string // host:port of the API
 	TLSCert, TLSKey string // files in PEM format, read again when they change; "": no TLS
 	// Plain allows HTTP without TLS on other addresses than loopback.
 	Plain  bool
@@ -34,7 +34,7 @@ type Options struct {
 
 	OIDC *caller.OIDC // nil: no ID tokens
 	// Kubernetes lets callers of a cluster be known by their tokens, and do what they may do there.
-	Kubernetes                     bool
+	Kubernetes                    bool
 	Kubeconfig, Context, Audience string
 
 	// Worker names this process among those that apply to clusters; "": it applies nothing.

@@ -5,7 +5,8 @@
 //
 // A route is live at a Gateway when its proxies acknowledged all of its rules as they are now. Any other object is live
 // when each proxy has acknowledged everything that followed from it: whatever else came before is then live, too. An
-// object that Cardea itself does not accept is refused in Cardea's words; so is one of which a proxy refused a part.
+// object that Cardea itself does not accept is refused in Cardea's words; so is one of which a proxy refused a part. A
+// proxy that refused something of another object is not waited for.
 //
 // It owns which generations are pending. It must never know databases or HTTP. Work is done per pending object and
 // turn, and none while nothing is pending. Fed may be called from any goroutine; Run is the one that looks. Start
@@ -13,6 +14,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"maps"
@@ -135,7 +137,7 @@ func (t *Tracker) look(pending map[model.ObjectRef]ledger.Object) (decided map[m
 	list []ledger.Live) {
 	decided = map[model.ObjectRef]ledger.Object{}
 	t.World.Graph.View(func(v flow.View) {
-		l := &look{Tracker: t, View: v, refused: map[model.ObjectRef]map[string]string{}}
+		l := &look{Tracker: t, View: v}
 		l.gather()
 		for ref, o := range pending {
 			rows, done := l.of(ref, o)
@@ -156,28 +158,21 @@ func (t *Tracker) look(pending map[model.ObjectRef]ledger.Object) (decided map[m
 type look struct {
 	*Tracker
 	flow.View
-	refused map[model.ObjectRef]map[string]string // by object and Gateway: the proxies' words
-	settled bool                                  // all proxies have acknowledged all there is, or refused it
-	proxies int                                   // of those
+	gateways []model.ObjectRef
+	sections map[model.ObjectRef][]model.ListenerKey // of Gateways; nil until somebody asks
+	settled  bool                                    // all proxies have acknowledged all there is, or refused it
+	proxies  int                                     // of those
 }
 
 func (l *look) gather() {
 	blocked := map[model.ObjectRef]bool{}
-	for key, r := range flow.All(l.View, l.World.Feedback.Refused.Collection()) {
-		of := l.refused[key.Origin.Object]
-		if of == nil {
-			of = map[string]string{}
-			l.refused[key.Origin.Object] = of
-		}
-		of[key.Gateway.NamespacedName()] = r.Message
+	for key := range flow.All(l.View, l.World.Feedback.Refused.Collection()) {
 		blocked[key.Gateway] = true
 	}
-	if l.Proxies.Seen() < l.Rev() {
-		return // what is behind is of an earlier turn
-	}
-	l.settled = true
+	l.settled = l.Proxies.Seen() >= l.Rev() // else what is behind is of an earlier turn
 	behind := l.Proxies.Behind()
 	for gateway, g := range flow.All(l.View, l.World.Plan.Gateways) {
+		l.gateways = append(l.gateways, gateway)
 		if blocked[gateway] || g.DataPlane.ReadsFiles() {
 			continue
 		}
@@ -205,22 +200,55 @@ func (l *look) of(ref model.ObjectRef, o ledger.Object) (rows []ledger.Live, don
 		}
 		return nil, false // the graph is about to have it
 	}
-	for gateway, words := range l.refused[ref] {
-		rows = append(rows, ledger.Live{Gateway: gateway, Refused: words})
-	}
-	if len(rows) > 0 {
-		return rows, true
-	}
 	if why := l.unaccepted(ref); why != "" {
 		return []ledger.Live{{Refused: why}}, true
 	}
 	if route, is := flow.Get(l.View, l.World.Plan.Routes, ref); is && len(route.Places) > 0 {
 		return l.route(ref, route)
 	}
+	if rows := l.refused(ref); len(rows) > 0 {
+		return rows, true
+	}
 	if !l.settled {
 		return nil, false
 	}
 	return []ledger.Live{{Proxies: l.proxies}}, true
+}
+
+// refused are the Gateways whose proxies refused an object that is no route, as it is now, in their words.
+func (l *look) refused(ref model.ObjectRef) (rows []ledger.Live) {
+	out := l.World.Outputs
+	for _, gateway := range l.gateways {
+		key := resource.StandingKey{Gateway: gateway, Origin: resource.Origin{Object: ref}}
+		settings, _ := flow.Get(l.View, out.Settings, key)
+		policies, _ := flow.Get(l.View, out.Policies, key)
+		backends, _ := flow.Get(l.View, out.RefusedBackends, key)
+		words := cmp.Or(settings.Refused, policies.Refused, backends.Message)
+		if ref == gateway {
+			words = cmp.Or(words, l.listeners(gateway, ref))
+		}
+		if words != "" {
+			rows = append(rows, ledger.Live{Gateway: gateway.NamespacedName(), Refused: words})
+		}
+	}
+	return rows
+}
+
+// listeners is what the proxies of a Gateway said of listeners that they refused.
+func (l *look) listeners(gateway, parent model.ObjectRef) (words string) {
+	if l.sections == nil {
+		l.sections = map[model.ObjectRef][]model.ListenerKey{}
+		for key := range flow.All(l.View, l.World.Plan.Listeners) {
+			l.sections[key.Parent] = append(l.sections[key.Parent], key)
+		}
+	}
+	for _, key := range l.sections[parent] {
+		standing, _ := flow.Get(l.View, l.World.Outputs.Listeners, resource.StandingKey{
+			Gateway: gateway, Origin: resource.Origin{Object: parent, Section: key.Section},
+		})
+		words = cmp.Or(words, standing.Refused)
+	}
+	return words
 }
 
 // unaccepted says why Cardea does not accept an object; "" if it does.

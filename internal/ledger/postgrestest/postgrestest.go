@@ -73,15 +73,24 @@ func Start(t testing.TB) *Server {
 // Main runs the tests of a binary, and ends the server that New started. It is what TestMain calls.
 func Main(m *testing.M) {
 	code := m.Run()
-	shared.Lock()
-	defer shared.Unlock()
-	if shared.server != nil {
-		if err := shared.server.remove(); err != nil {
-			fmt.Fprintln(os.Stderr, "postgrestest:", err)
-			code = max(code, 1)
-		}
+	if err := Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
 	}
 	os.Exit(code)
+}
+
+// Stop ends the server that New started, for binaries with a TestMain of their own.
+func Stop() error {
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.server == nil {
+		return nil
+	}
+	if err := shared.server.remove(); err != nil {
+		return fmt.Errorf("postgrestest: %w", err)
+	}
+	return nil
 }
 
 func need(t testing.TB) (programs string) {

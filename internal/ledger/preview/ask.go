@@ -40,8 +40,13 @@ func Of(l ledger.Registry, here string) func(ctx context.Context, target string)
 				}
 			}
 		}
-		if len(list) == 0 && here != "" {
+		switch {
+		case len(list) > 0:
+		case here != "":
 			list = append(list, asked("standalone", here))
+		default:
+			list = append(list, Asked{Cluster: "target " + name,
+				Why: "nobody is registered that could be asked: `cardea ledger cluster set NAME --admin URL` does"})
 		}
 		return list, nil
 	}
