@@ -98,8 +98,12 @@ func (o *options) showProposal(cmd *cobra.Command, p ledger.Proposal) error {
 	if p.Message != "" {
 		fmt.Fprintf(w, "  %s\n", p.Message)
 	}
-	for _, e := range p.Draft.Edits {
+	const few = 20
+	for _, e := range p.Draft.Edits[:min(few, len(p.Draft.Edits))] {
 		fmt.Fprintf(w, "  %s\n", wish(e))
+	}
+	if more := len(p.Draft.Edits) - few; more > 0 {
+		fmt.Fprintf(w, "  and %d more\n", more)
 	}
 	for _, a := range p.Answers {
 		fmt.Fprintf(w, "  %s\n", said(p, a))

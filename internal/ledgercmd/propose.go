@@ -188,11 +188,8 @@ However often that is asked, it is made once.`,
 				if err != nil {
 					return err
 				}
-				if o.output == "json" && !wait.on {
-					return printJSON(cmd.OutOrStdout(), change)
-				}
-				if o.output != "json" {
-					if err := printMade(cmd.OutOrStdout(), change, false); err != nil {
+				if o.output != "json" || !wait.on {
+					if err := o.printMade(cmd, change, false); err != nil {
 						return err
 					}
 				}
