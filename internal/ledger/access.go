@@ -77,7 +77,7 @@ type Caller struct {
 func (g Grant) Lets(c Caller, p Permission, k Key) bool {
 	named := slices.ContainsFunc(g.Subjects, func(s string) bool {
 		group, isGroup := strings.CutPrefix(s, "group:")
-		return s == "*" || s == c.Subject && s != "" || isGroup && slices.Contains(c.Groups, group)
+		return s == "*" || isGroup && slices.Contains(c.Groups, group) || !isGroup && s != "" && s == c.Subject
 	})
 	if !named || !slices.Contains(g.Permissions, p) && !slices.Contains(g.Permissions, "*") {
 		return false

@@ -85,8 +85,8 @@ func (c *Callers) Caller(r *http.Request) (ledger.Caller, error) {
 	case c.config.Reviewer != nil:
 		who, ok, err := c.config.Reviewer.Review(r.Context(), token)
 		if err != nil {
-			return ledger.Caller{}, &ledger.Error{Code: ledger.Unavailable, Message: "Kubernetes can't be asked whose token it is",
-				Cause: err}
+			return ledger.Caller{}, &ledger.Error{Code: ledger.Unavailable, Cause: err,
+				Message: "Kubernetes can't be asked whose token it is"}
 		}
 		if ok && who.Subject != "" && !who.All {
 			return who, nil

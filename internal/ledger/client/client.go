@@ -85,8 +85,9 @@ func (c *Client) token() (string, error) {
 
 // unreachable says why no answer came.
 func (c *Client) unreachable(err error) error {
-	e := &ledger.Error{Code: ledger.Unavailable, Object: "ledger " + c.config.URL, Message: "does not answer: " + plain(err),
-		Fix: "check that `cardea ledger serve` runs there (" + c.config.URLFlag + ")", Cause: err}
+	e := &ledger.Error{Code: ledger.Unavailable, Object: "ledger " + c.config.URL,
+		Message: "does not answer: " + plain(err),
+		Fix:     "check that `cardea ledger serve` runs there (" + c.config.URLFlag + ")", Cause: err}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		e.Message, e.Fix = "has a certificate of an authority that is not trusted: "+plain(err),
 			"name its authority with "+c.config.CAFlag

@@ -27,8 +27,8 @@ var web = ledger.Key{Target: "default", Group: "gateway.networking.k8s.io", Kind
 	Name: "web"}
 
 func edit(host string) ledger.Edit {
-	return ledger.Edit{Key: web, Content: ledger.Content(`{"apiVersion":"gateway.networking.k8s.io/v1","kind":"HTTPRoute",` +
-		`"metadata":{"name":"web","namespace":"shop"},"spec":{"hostnames":["` + host + `"]}}`)}
+	return ledger.Edit{Key: web, Content: ledger.Content(`{"apiVersion":"gateway.networking.k8s.io/v1",` +
+		`"kind":"HTTPRoute","metadata":{"name":"web","namespace":"shop"},"spec":{"hostnames":["` + host + `"]}}`)}
 }
 
 // quiet takes what servers say of handshakes that tests have fail.
@@ -117,7 +117,8 @@ func TestCertificateMustBeTrusted(t *testing.T) {
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := open(t, client.Config{URL: server.URL, Token: "subject:alice", CAFile: file}).Head(t.Context()); err != nil {
+	c := open(t, client.Config{URL: server.URL, Token: "subject:alice", CAFile: file})
+	if _, err := c.Head(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -61,8 +61,8 @@ func (c *Client) Object(ctx context.Context, key ledger.Key, at int64) (o ledger
 
 // Objects implements ledger.Reader.
 func (c *Client) Objects(ctx context.Context, q ledger.ObjectsQuery) (list ledger.Objects, err error) {
-	r := post(wire.ObjectsQuery{Target: q.Target, Group: q.Group, Kind: q.Kind, Namespace: q.Namespace, ID: q.ID, Keys: q.Keys,
-		At: q.At, Limit: q.Limit, After: q.After, Contents: q.Contents, Deleted: q.Deleted}, "objects", "query")
+	r := post(wire.ObjectsQuery{Target: q.Target, Group: q.Group, Kind: q.Kind, Namespace: q.Namespace, ID: q.ID,
+		Keys: q.Keys, At: q.At, Limit: q.Limit, After: q.After, Contents: q.Contents, Deleted: q.Deleted}, "objects", "query")
 	r.reads = true
 	var page wire.ObjectList
 	err = c.call(ctx, r, &page)

@@ -78,7 +78,8 @@ func (c *Client) RollbackGateway(ctx context.Context, namespace, name string, o 
 const askFor = 20 * time.Second
 
 // Wait waits until a change is live or applied, or was refused, or failed for good, and answers what became of it. With
-// live, it waits for the proxies of clusters, too. When ctx ends, the answer is what is known by then, with ctx's error.
+// live, it waits for the proxies of clusters, too. When ctx ends, the answer is what is known by then, with ctx's
+// error.
 func (c *Client) Wait(ctx context.Context, number int64, live bool) (status wire.ChangeStatus, err error) {
 	for {
 		r := get("changes", fmt.Sprint(number), "status").with("wait", askFor)

@@ -116,6 +116,9 @@ func (s *server) update(r *http.Request, who ledger.Caller) (int, any, error) {
 		return 0, nil, invalid("revision", "state either desired_spec or the revision to go back to",
 			"leave the other out: the revision of a new spec can't be chosen, so that no number means two contents")
 	}
+	if q.Revision < 0 {
+		return 0, nil, invalid("revision", "is no revision", "name one that the resource had: they begin with 1")
+	}
 	return s.again(r, who, ledger.MayWrite, func(now ledger.Object) (ledger.Edit, error) {
 		if q.Revision != 0 {
 			return ledger.Edit{Key: now.Key, Revision: q.Revision}, nil

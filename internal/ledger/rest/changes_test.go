@@ -243,7 +243,8 @@ func TestChangesArePagedAndFiltered(t *testing.T) {
 func TestUndoMakesAChangeOrNamesWhatStandsInTheWay(t *testing.T) {
 	r := newRig(t)
 	r.create("a", "old.example")
-	r.change("alice", wire.Draft{Message: "oops", Edits: []wire.Edit{edit("a", "new.example"), edit("b", "b")}}).is(201, nil)
+	r.change("alice", wire.Draft{Message: "oops", Edits: []wire.Edit{edit("a", "new.example"), edit("b", "b")}}).
+		is(201, nil)
 	r.change("alice", wire.Draft{Edits: []wire.Edit{edit("b", "c")}}).is(201, nil)
 	p := r.do(call{who: "alice", method: "POST", path: "/changes/2/undo", body: `{}`}).problem(409, ledger.Conflict)
 	if fmt.Sprint(p.Later) != "[3]" || p.Object != "HTTPRoute shop/b" {
@@ -306,8 +307,8 @@ func TestGatewayGoesBackWithWhatBelongsToIt(t *testing.T) {
 	for _, e := range c.Edited {
 		did = append(did, e.Key.String()+" "+e.Did())
 	}
-	if got := strings.Join(did, ", "); got != "Gateway shop/gw changed, HTTPRoute shop/a changed, HTTPRoute shop/b deleted" ||
-		c.Verb != ledger.Rollback || c.Of != 1 {
+	const all = "Gateway shop/gw changed, HTTPRoute shop/a changed, HTTPRoute shop/b deleted"
+	if got := strings.Join(did, ", "); got != all || c.Verb != ledger.Rollback || c.Of != 1 {
 		t.Fatalf("%s %+v", got, c)
 	}
 	r.do(call{who: "alice", method: "PUT", path: path("a"), body: web("a", "x"), header: ifMatch("*")}).

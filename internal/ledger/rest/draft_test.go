@@ -20,7 +20,8 @@ func FuzzDraft(f *testing.F) {
 		`{"edits": [{"kind": "A", "name": "a", "delete": true}], "hold": {"why": "x", "until": "2030-01-01T00:00:00Z"}}`,
 		`{"edits": [{"group": "g", "kind": "A", "name": "a", "revision": 3}], "verb": "undo", "of": 1, "dryRun": true}`,
 		`{"edits": [{"content": {"metadata": []}}]}`, `{"edits": [{"content": null}]}`, `{"edits": [{"a": 1, "a": 2}]}`,
-		`{"edits": [{"content": {"apiVersion": "a/b/c", "kind": "\u0000", "metadata": {"name": "🦊", "annotations": {}}}}]}`,
+		`{"edits": [{"content": {"apiVersion": "a/b/c", "kind": "\u0000", "metadata":
+			{"name": "🦊", "annotations": {}}}}]}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -87,26 +88,29 @@ func TestOutcome(t *testing.T) {
 	live := func(generation int64, refused string) []ledger.Live {
 		return []ledger.Live{{Generation: generation, Refused: refused}}
 	}
+	const proxies, clusters = ledger.Proxies, ledger.Clusters
+	type status = ledger.Status
+	never := []ledger.InCluster{{Cluster: "c"}}
 	for name, c := range map[string]struct {
 		server     ledger.Server
-		status     ledger.Status
+		status     status
 		state, why string
 	}{
-		"nothing is known":               {ledger.Proxies, ledger.Status{}, statePending, "waits for proxies"},
-		"an older generation is live":    {ledger.Proxies, ledger.Status{Live: live(1, "")}, statePending, "proxies"},
-		"it is live":                     {ledger.Proxies, ledger.Status{Live: live(2, "")}, stateLive, ""},
-		"a later generation is live":     {ledger.Proxies, ledger.Status{Live: live(3, "")}, stateLive, ""},
-		"it is refused":                  {ledger.Proxies, ledger.Status{Live: live(2, "no")}, stateRefused, "no"},
-		"an older one was refused":       {ledger.Proxies, ledger.Status{Live: live(1, "no")}, statePending, "proxies"},
-		"a cluster has not applied it":   {ledger.Clusters, ledger.Status{Clusters: in(1, "")}, statePending, "cluster c"},
-		"a cluster never applied it":     {ledger.Clusters, ledger.Status{Clusters: []ledger.InCluster{{}}}, statePending, ""},
-		"a cluster has applied it":       {ledger.Clusters, ledger.Status{Clusters: in(2, "")}, stateApplied, ""},
-		"applied and live":               {ledger.Clusters, ledger.Status{Clusters: in(2, ""), Live: live(2, "")}, stateLive, ""},
-		"applied and refused":            {ledger.Clusters, ledger.Status{Clusters: in(2, ""), Live: live(2, "x")}, stateRefused, "x"},
-		"a cluster refuses it":           {ledger.Clusters, ledger.Status{Clusters: in(1, "Forbidden")}, stateFailed, "Forbidden"},
-		"no cluster serves the target":   {ledger.Clusters, ledger.Status{}, stateApplied, ""},
-		"it is deleted and gone":         {ledger.Clusters, ledger.Status{Deleted: true, Clusters: []ledger.InCluster{{}}}, stateApplied, ""},
-		"it is deleted, and still there": {ledger.Clusters, ledger.Status{Deleted: true, Clusters: in(1, "")}, statePending, ""},
+		"nothing is known":              {proxies, status{}, statePending, "waits for proxies"},
+		"an older generation is live":   {proxies, status{Live: live(1, "")}, statePending, "proxies"},
+		"it is live":                    {proxies, status{Live: live(2, "")}, stateLive, ""},
+		"a later generation is live":    {proxies, status{Live: live(3, "")}, stateLive, ""},
+		"it is refused":                 {proxies, status{Live: live(2, "no")}, stateRefused, "no"},
+		"an older one was refused":      {proxies, status{Live: live(1, "no")}, statePending, "proxies"},
+		"a cluster has not applied it":  {clusters, status{Clusters: in(1, "")}, statePending, "cluster c"},
+		"a cluster never applied it":    {clusters, status{Clusters: never}, statePending, "cluster c"},
+		"a cluster has applied it":      {clusters, status{Clusters: in(2, "")}, stateApplied, ""},
+		"applied and live":              {clusters, status{Clusters: in(2, ""), Live: live(2, "")}, stateLive, ""},
+		"applied and refused":           {clusters, status{Clusters: in(2, ""), Live: live(2, "x")}, stateRefused, "x"},
+		"a cluster refuses it":          {clusters, status{Clusters: in(1, "Forbidden")}, stateFailed, "Forbidden"},
+		"no cluster serves the target":  {clusters, status{}, stateApplied, ""},
+		"it is deleted and gone":        {clusters, status{Deleted: true, Clusters: never}, stateApplied, ""},
+		"it is deleted and still there": {clusters, status{Deleted: true, Clusters: in(1, "")}, statePending, ""},
 	} {
 		c.status.Key = k
 		state, why := outcome(change, []ledger.Status{c.status}, map[string]ledger.Target{"t": {Server: c.server}})

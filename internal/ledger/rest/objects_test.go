@@ -40,8 +40,8 @@ func TestObjectFromCreationToDeletion(t *testing.T) {
 		t.Fatalf("at change 1 it was %+v", o)
 	}
 	// The same content again is no change.
-	r.do(call{who: "alice", method: "PUT", path: path("web"), body: json.RawMessage(got.content(t)), header: ifMatch("*")}).
-		is(200, &c)
+	same := json.RawMessage(got.content(t))
+	r.do(call{who: "alice", method: "PUT", path: path("web"), body: same, header: ifMatch("*")}).is(200, &c)
 	if c.Number != 0 || len(c.Unchanged) != 1 {
 		t.Fatalf("%+v", c)
 	}
@@ -174,7 +174,8 @@ func TestObjectWithoutNamespaceAndCoreKind(t *testing.T) {
 			is(201, nil)
 		r.do(call{who: "alice", method: "GET", path: p}).is(200, nil)
 	}
-	put("/targets/default/objects/Namespace/-/shop", `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}`)
+	put("/targets/default/objects/Namespace/-/shop", `{"apiVersion": "v1", "kind": "Namespace",
+		"metadata": {"name": "shop"}}`)
 	put("/targets/default/objects/GatewayClass.gateway.networking.k8s.io/-/cardea", `{"kind": "GatewayClass",
 		"apiVersion": "gateway.networking.k8s.io/v1", "metadata": {"name": "cardea"}, "spec": {"controllerName": "a/b"}}`)
 }

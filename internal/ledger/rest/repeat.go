@@ -11,7 +11,8 @@ import (
 // repeated finds the change that a request made when it came first; false: it comes for the first time. A ledger knows
 // repeats by what they want, but what undo, a rollback or a patch wants is computed anew from what is there now. same
 // tells whether a change can be what the request made; if it can't, the key was used for something else (Conflict).
-func (s *server) repeated(ctx context.Context, request string, same func(ledger.Change) bool) (*oneChange, bool, error) {
+func (s *server) repeated(ctx context.Context, request string, same func(ledger.Change) bool) (out *oneChange,
+	known bool, err error) {
 	if request == "" {
 		return nil, false, nil
 	}
@@ -19,7 +20,7 @@ func (s *server) repeated(ctx context.Context, request string, same func(ledger.
 	never := int64(math.MaxInt64)
 	probe := ledger.Draft{Author: askedOf(ctx).caller.Subject, Request: request, Edits: []ledger.Edit{{Delete: true,
 		Key: ledger.Key{Target: ledger.DefaultTarget, Kind: "Request", Name: "probe"}, Expect: &never}}}
-	_, err := s.Ledger.Commit(ctx, probe)
+	_, err = s.Ledger.Commit(ctx, probe)
 	e, ok := errors.AsType[*ledger.Error](err)
 	switch {
 	case !ok:

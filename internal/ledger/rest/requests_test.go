@@ -32,8 +32,8 @@ func TestTooLargeIs413(t *testing.T) {
 		t.Fatal(a.Status)
 	}
 	edits := strings.Repeat(`{"kind": "Service", "name": "a", "delete": true},`, ledger.MaxEdits+1)
-	r.do(call{who: "alice", method: "POST", path: "/changes", body: `{"edits": [` + strings.TrimSuffix(edits, ",") + `]}`}).
-		problem(413, ledger.TooLarge)
+	edits = `{"edits": [` + strings.TrimSuffix(edits, ",") + `]}`
+	r.do(call{who: "alice", method: "POST", path: "/changes", body: edits}).problem(413, ledger.TooLarge)
 }
 
 // endless is a body of spaces.

@@ -70,7 +70,8 @@ func newRig(t *testing.T, change ...func(*rest.Config)) *rig {
 	r.ok(err)
 	r.server = httptest.NewServer(h)
 	t.Cleanup(r.server.Close)
-	r.client = &http.Client{Transport: &checked{errorf: t.Errorf, next: http.DefaultTransport, router: published(t, r.server.URL)}}
+	r.client = &http.Client{Transport: &checked{errorf: t.Errorf, next: http.DefaultTransport,
+		router: published(t, r.server.URL)}}
 	return r
 }
 

@@ -90,8 +90,9 @@ func TestWatchGoesOnAfterLastEventIDWithEachNumberOnce(t *testing.T) {
 			}
 			id, name, data := s.event()
 			var c wire.SeenChange
-			if err := json.Unmarshal([]byte(data), &c); err != nil || name != "change" || c.Number != next || id != fmt.Sprint(next) {
-				t.Fatalf("event %s %s %s, %v, want change %d", id, name, data, err, next)
+			r.ok(json.Unmarshal([]byte(data), &c))
+			if name != "change" || c.Number != next || id != fmt.Sprint(next) {
+				t.Fatalf("event %s %s %s, want change %d", id, name, data, next)
 			}
 			last, next = id, next+1
 		}

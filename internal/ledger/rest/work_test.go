@@ -77,9 +77,10 @@ func TestWorkerClaimsAppliesAndReports(t *testing.T) {
 	if taken.Taken[0] {
 		t.Fatal("a result counted twice")
 	}
-	r.do(call{who: "east", method: "POST", path: "/clusters/east/observations", body: map[string]any{"observations": []ledger.
-		Observation{{Object: claims[0].Object.ID, UID: "u", Generation: 1}, {Object: claims[1].Object.ID, Generation: 1}}}}).
-		is(204, nil)
+	seen := []ledger.Observation{{Object: claims[0].Object.ID, UID: "u", Generation: 1},
+		{Object: claims[1].Object.ID, Generation: 1}}
+	r.do(call{who: "east", method: "POST", path: "/clusters/east/observations",
+		body: map[string]any{"observations": seen}}).is(204, nil)
 	var status wire.ChangeStatus
 	r.do(call{who: "alice", method: "GET", path: "/changes/1/status?wait=30s"}).is(200, &status)
 	if status.State != "applied" || len(status.Objects) != 2 || status.Objects[0].State() != "synced" {
@@ -87,17 +88,19 @@ func TestWorkerClaimsAppliesAndReports(t *testing.T) {
 	}
 	r.change("alice", wire.Draft{Edits: []wire.Edit{configMap("apps", "2")}}).is(201, nil)
 	claims = r.claim("east")
-	r.do(call{who: "east", method: "POST", path: "/clusters/east/failures", body: map[string]any{"failures": []ledger.Failure{
-		{Object: claims[0].Object.ID, Lease: claims[0].Lease, Generation: 2, Code: "Forbidden", Message: "may not",
-			Permanent: true}}}}).is(200, &taken)
+	failed := []ledger.Failure{{Object: claims[0].Object.ID, Lease: claims[0].Lease, Generation: 2, Code: "Forbidden",
+		Message: "may not", Permanent: true}}
+	r.do(call{who: "east", method: "POST", path: "/clusters/east/failures", body: map[string]any{"failures": failed}}).
+		is(200, &taken)
 	r.do(call{who: "alice", method: "GET", path: "/changes/2/status?wait=30s"}).is(200, &status)
 	if status.State != "failed" || !strings.Contains(status.Why, "may not") {
 		t.Fatalf("%+v", status)
 	}
 	var h wire.History
 	r.do(call{who: "alice", method: "GET", path: "/targets/apps/objects/ConfigMap/shop/conf/history"}).is(200, &h)
-	if h.Status == nil || h.Status.Clusters[0].Applied.Message != "may not" || h.Status.Clusters[0].Applied.Generation != 1 {
-		t.Fatalf("history does not tell the failure: %+v", h.Status)
+	if a := h.Status.Clusters[0].Applied; a.Message != "may not" || a.Generation != 1 ||
+		len(h.Generations[0].Failures) != 1 || h.Generations[0].Failures[0].Message != "may not" {
+		t.Fatalf("history does not tell the failure: %+v", h)
 	}
 	var due struct{ Due int }
 	r.do(call{who: "alice", method: "POST", path: "/retry", body: `{"cluster": "east"}`}).is(200, &due)
@@ -116,8 +119,8 @@ func TestClusterTokenIsConfinedToItsCluster(t *testing.T) {
 	r.change("alice", wire.Draft{Edits: []wire.Edit{configMap("apps", "1"), configMap("banking", "1")}}).is(201, nil)
 	claim := r.claim("west")[0]
 	live := func(cluster, target string) string {
-		return `{"live": [{"target": "` + target + `", "kind": "ConfigMap", "namespace": "shop", "name": "conf", "cluster": "` +
-			cluster + `", "gateway": "", "generation": 1, "proxies": 1, "refused": "no"}]}`
+		return `{"live": [{"target": "` + target + `", "kind": "ConfigMap", "namespace": "shop", "name": "conf",
+			"cluster": "` + cluster + `", "gateway": "", "generation": 1, "proxies": 1, "refused": "no"}]}`
 	}
 	result := map[string]any{"results": []ledger.Result{{Object: claim.Object.ID, Cluster: "west", Lease: claim.Lease,
 		Generation: 1, Revision: 1}}}

@@ -180,7 +180,7 @@ func (b *batch) wasKept(ctx context.Context) (kept bool, err error) {
 		return false, nil
 	}
 	first := b.made[0].Change
-	for end := time.Now().Add(patience); ; {
+	for end := time.Now().Add(b.store.lookFor); ; {
 		err = b.store.change(ctx, func(t tx) error {
 			if _, err := readHead(t, true); err != nil {
 				return err

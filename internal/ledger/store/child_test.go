@@ -122,7 +122,10 @@ func collect(cmd *exec.Cmd, lines <-chan string) (list []string) {
 func databases(t *testing.T, test func(t *testing.T, url, keyFile string)) {
 	t.Run("file", func(t *testing.T) {
 		folder := t.TempDir()
-		test(t, folder+"/ledger.db", folder+"/ledger.db.key")
+		if err := makeKeyFile(folder + "/key"); err != nil {
+			t.Fatal(err)
+		}
+		test(t, folder+"/ledger.db", folder+"/key")
 	})
 	t.Run("postgres", func(t *testing.T) {
 		url, keyFile := postgrestest.New(t), t.TempDir()+"/key"

@@ -133,7 +133,8 @@ func claimStatement(d *dialect) string {
 	return window + `WHERE (cluster, object) IN (SELECT cluster, object FROM picked) RETURNING object, attempts`
 }
 
-// giveUp makes claims that were never answered a permanent failure.
+// giveUp makes claims that were never answered a permanent failure. The plus has the databases take the index of those
+// rows, which are few, and not that of all that are due.
 func (c *claimer) giveUp(t tx) error {
 	type dead struct {
 		object     string
@@ -146,7 +147,7 @@ func (c *claimer) giveUp(t tx) error {
 		list = append(list, d)
 		return err
 	}, `UPDATE work SET failed = failed + 1, silent = 0, lease = NULL, due = $3
-		WHERE cluster = $1 AND silent >= 3 AND due <= $2 RETURNING object, generation`,
+		WHERE cluster = $1 AND silent >= 3 AND +due <= $2 RETURNING object, generation`,
 		c.q.Cluster, c.now, c.now+deadAfter.Microseconds())
 	for _, d := range list {
 		if err == nil {

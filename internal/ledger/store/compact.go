@@ -103,11 +103,12 @@ func (c *compaction) oldGenerations(ctx context.Context) error {
 	for more := true; more; {
 		err := c.locked(ctx, func(t tx, _ head) error {
 			var page table
+			var lastChange int64
+			var lastObject string
 			err := t.each(func(rows *sql.Rows) error {
-				var id string
 				var generation int64
-				err := rows.Scan(&change, &id, &generation)
-				object, page = id, append(page, []any{id, generation})
+				err := rows.Scan(&lastChange, &lastObject, &generation)
+				page = append(page, []any{lastObject, generation})
 				return err
 			}, `SELECT change, object, generation FROM generations WHERE (change, object) > ($1, $2) AND change < $3
 				ORDER BY change, object LIMIT $4`, change, object, c.compacted, compactPage)
@@ -119,6 +120,7 @@ func (c *compaction) oldGenerations(ctx context.Context) error {
 				JOIN generations g ON g.object = r.value->>0 AND g.generation = CAST(r.value->>1 AS bigint)
 				JOIN objects o ON o.id = g.object WHERE `+unprotected+` AND EXISTS (SELECT 1 FROM generations n
 				WHERE n.object = g.object AND n.generation > g.generation AND n.change <= $2))`, page.json(), c.compacted)
+			change, object = lastChange, lastObject
 			return err
 		})
 		if err != nil {
@@ -171,13 +173,14 @@ func (c *compaction) pages(ctx context.Context, list string, first any, args []a
 			err := t.each(func(rows *sql.Rows) error {
 				var key any
 				err := rows.Scan(&key)
-				after, page = key, append(page, []any{key})
+				page = append(page, []any{key})
 				return err
 			}, list, append([]any{after, compactPage}, args...)...)
 			if more = len(page) == compactPage; err != nil || len(page) == 0 {
 				return err
 			}
 			_, err = t.exec(statement, page.json())
+			after = page[len(page)-1][0]
 			return err
 		})
 		if err != nil {

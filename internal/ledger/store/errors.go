@@ -30,7 +30,7 @@ func explain(err error) error {
 // isBroken tells whether a connection ended. What was asked last may have been done or not.
 func isBroken(err error) bool {
 	for _, sign := range []error{driver.ErrBadConn, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, sql.ErrConnDone,
-		syscall.ECONNRESET, syscall.EPIPE, syscall.ECONNREFUSED, context.DeadlineExceeded} {
+		syscall.ECONNRESET, syscall.EPIPE, syscall.ECONNREFUSED} {
 		if errors.Is(err, sign) {
 			return true
 		}

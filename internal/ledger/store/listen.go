@@ -16,7 +16,7 @@ const channel = "cardea_ledger"
 // committed tells who watches, here and in other processes, that there are new changes.
 func (s *Store) committed() {
 	s.hints.give()
-	if s.dialect.name != "postgres" {
+	if s.dialect.name != "postgres" || s.silent.Load() {
 		return // others see that the file was written
 	}
 	select {

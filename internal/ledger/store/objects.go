@@ -268,6 +268,9 @@ func (s *Store) History(ctx context.Context, key ledger.Key, q ledger.Page) ([]l
 func (s *Store) failures(ctx context.Context, history []ledger.Object) error {
 	newest, oldest := history[0], history[len(history)-1]
 	return s.view(ctx, func(t tx) error {
+		for i := range history {
+			history[i].Failures = nil
+		}
 		return t.each(func(rows *sql.Rows) error {
 			var generation, at int64
 			var f ledger.Failed

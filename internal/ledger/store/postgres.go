@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -24,13 +25,22 @@ func (s *Store) connectPostgres(url string) error {
 	if err != nil {
 		return err
 	}
-	s.writes = stdlib.OpenDB(*config)
+	s.writes = stdlib.OpenDB(*config, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, planning)
+		return err
+	}))
 	s.writes.SetMaxOpenConns(serverConnections)
 	s.writes.SetMaxIdleConns(serverConnections)
 	s.writes.SetConnMaxIdleTime(5 * time.Minute)
 	s.reads = s.writes
 	return nil
 }
+
+// planning has the server take indices in loops, always. Each statement reads some rows by their keys, and a page at
+// most. What the server would guess before it has counted the rows of a table that grew just now, or keeps from when the
+// table was small, reads all of it.
+const planning = `SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off;
+	SET enable_mergejoin = off; SET jit = off`
 
 // serverConfig is how a server is connected to. The parameters have the server end what a process that stopped left
 // open: it must not hold the row of head for ever.
@@ -80,7 +90,7 @@ func explainPostgres(err error) *ledger.Error {
 	}
 	_, connecting := errors.AsType[*pgconn.ConnectError](err)
 	_, network := errors.AsType[net.Error](err)
-	if connecting || network || isBroken(err) {
+	if connecting || network || isBroken(err) || errors.Is(err, context.DeadlineExceeded) {
 		e.Message, e.Fix = fmt.Sprintf("the database can't be reached: %v", err), "look at the server and the ledger's URL"
 		return e
 	}

@@ -117,6 +117,7 @@ func (s *Store) Targets(ctx context.Context) (list []ledger.Target, err error) {
 		if err != nil {
 			return err
 		}
+		list = nil
 		for _, name := range r.names {
 			list = append(list, r.targets[name])
 		}
@@ -132,6 +133,7 @@ func (s *Store) Clusters(ctx context.Context) (list []ledger.Cluster, err error)
 		if err != nil {
 			return err
 		}
+		list = nil
 		for _, c := range r.clusters {
 			list = append(list, c)
 		}

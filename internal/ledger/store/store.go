@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"cardea.dev/cardea/internal/ledger"
@@ -44,13 +45,16 @@ type Store struct {
 	close   context.CancelFunc
 
 	registry registryCache // targets and clusters
+
+	lookFor time.Duration // how long it is looked for a change whose COMMIT had no answer
+	silent  atomic.Bool   // no notifications: for tests
 }
 
 var _ ledger.Ledger = (*Store)(nil)
 
 // Open opens a ledger, and makes or migrates its tables.
 func Open(ctx context.Context, c Config) (*Store, error) {
-	s := &Store{log: c.Log, notify: make(chan struct{}, 1)}
+	s := &Store{log: c.Log, notify: make(chan struct{}, 1), lookFor: patience}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}

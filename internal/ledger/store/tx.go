@@ -22,47 +22,66 @@ type tx struct {
 // errUnknown says that the connection ended after COMMIT was sent: nobody knows whether it was done.
 var errUnknown = errors.New("the connection ended while the transaction was committed")
 
-// change runs a transaction that writes.
+// tries is how often a transaction is tried whose connection breaks: the pool may have some that are dead already.
+const tries = 4
+
+// retry runs a transaction again whose connection broke before COMMIT was sent: then nothing of it is kept.
+func retry(ctx context.Context, do func() error) (err error) {
+	for range tries {
+		if err = do(); !isBroken(err) || errors.Is(err, errUnknown) || ctx.Err() != nil {
+			break
+		}
+	}
+	return explain(err)
+}
+
+// change runs a transaction that writes. It may run do several times.
 func (s *Store) change(ctx context.Context, do func(tx) error) error {
+	return retry(ctx, func() error { return s.changeOnce(ctx, do) })
+}
+
+func (s *Store) changeOnce(ctx context.Context, do func(tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	conn, err := s.writes.Conn(ctx)
 	if err != nil {
-		return explain(err)
+		return err
 	}
 	defer func() { _ = conn.Close() }()
 	t, err := conn.BeginTx(ctx, nil)
 	if err != nil {
-		return explain(err)
+		return err
 	}
 	if err := do(tx{ctx, t, s.dialect}); err != nil {
 		_ = t.Rollback() // it is over either way
-		return explain(err)
+		return err
 	}
 	failpoint("before-commit")
 	if err := t.Commit(); err != nil {
 		if s.dialect.name == "sqlite3" {
 			// A commit that failed may leave the transaction open, and its connection is used again.
 			_, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
-			return explain(err)
+			return err
 		}
 		if isBroken(err) || ctx.Err() != nil {
 			err = errors.Join(errUnknown, err)
 		}
-		return explain(err)
+		return err
 	}
 	failpoint("after-commit")
 	return nil
 }
 
-// view runs a transaction that reads one state.
+// view runs a transaction that reads one state. It may run do several times.
 func (s *Store) view(ctx context.Context, do func(tx) error) error {
-	t, err := s.reads.BeginTx(ctx, s.dialect.snapshot())
-	if err != nil {
-		return explain(err)
-	}
-	defer func() { _ = t.Rollback() }() // nothing was written
-	return explain(do(tx{ctx, t, s.dialect}))
+	return retry(ctx, func() error {
+		t, err := s.reads.BeginTx(ctx, s.dialect.snapshot())
+		if err != nil {
+			return err
+		}
+		defer func() { _ = t.Rollback() }() // nothing was written
+		return do(tx{ctx, t, s.dialect})
+	})
 }
 
 // exec runs a statement, and answers how many rows it wrote.

@@ -52,7 +52,7 @@ CREATE TABLE work (
 CREATE INDEX work_object ON work (object);
 CREATE INDEX work_due ON work (cluster, due, rank);
 CREATE INDEX work_first ON work (cluster, change, rank) WHERE failed = 0;
-CREATE INDEX work_silent ON work (cluster) WHERE silent >= 3;
+CREATE INDEX work_silent ON work (cluster, silent) WHERE silent >= 3;
 
 CREATE TABLE applied (
   object text COLLATE "C" NOT NULL, cluster text COLLATE "C" NOT NULL, grp text COLLATE "C" NOT NULL, kind text COLLATE "C" NOT NULL, namespace text COLLATE "C" NOT NULL,

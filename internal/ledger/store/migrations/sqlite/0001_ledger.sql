@@ -51,7 +51,7 @@ CREATE TABLE work (
 CREATE INDEX work_object ON work (object);
 CREATE INDEX work_due ON work (cluster, due, rank);
 CREATE INDEX work_first ON work (cluster, change, rank) WHERE failed = 0;
-CREATE INDEX work_silent ON work (cluster) WHERE silent >= 3;
+CREATE INDEX work_silent ON work (cluster, silent) WHERE silent >= 3;
 
 CREATE TABLE applied (
   object text NOT NULL, cluster text NOT NULL, grp text NOT NULL, kind text NOT NULL, namespace text NOT NULL,

@@ -1,0 +1,48 @@
+package rest_test
+
+import (
+	"context"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/ledger/store"
+	"cardea.dev/cardea/internal/ledger/wire"
+)
+
+func TestWhatIsNotKeptAnyMoreIs410(t *testing.T) {
+	r := newRig(t)
+	r.create("web", "a.example")
+	for _, host := range []string{"b.example", "c.example", "d.example"} {
+		r.change("alice", wire.Draft{Edits: []wire.Edit{edit("web", host)}}).is(201, nil)
+	}
+	r.ok(r.store.Compact(context.Background(), store.Keep{Age: time.Nanosecond}))
+	for _, c := range []call{
+		{method: "GET", path: path("web") + "?at=1"},
+		{method: "GET", path: "/targets/default/objects?at=1"},
+		{method: "POST", path: "/objects/query", body: `{"at": 1}`},
+		{method: "GET", path: "/changes/1"},
+		{method: "GET", path: "/changes/1/status"},
+		{method: "POST", path: "/changes/1/undo", body: `{}`},
+		{method: "GET", path: "/changes?oldest=true&after=1"},
+	} {
+		c.who = "alice"
+		if p := r.do(c).problem(410, ledger.Compacted); p.Fix == "" {
+			t.Errorf("%s: %+v", c.path, p)
+		}
+	}
+	s := r.watch("bob", "?from=1", "")
+	text, err := io.ReadAll(s.Body)
+	r.ok(err)
+	if s.StatusCode != 410 || !strings.Contains(string(text), "Compacted") {
+		t.Fatalf("%s %s", s.Status, text)
+	}
+	var head ledger.Head
+	r.do(call{who: "bob", method: "GET", path: "/head"}).is(200, &head)
+	if head.Compacted == 0 || head.Change != 4 {
+		t.Fatalf("%+v", head)
+	}
+	r.do(call{who: "bob", method: "GET", path: path("web")}).is(200, nil)
+}

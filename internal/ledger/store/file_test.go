@@ -1,0 +1,211 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"cardea.dev/cardea/internal/ledger"
+)
+
+// TestTwoProcesses: a watch sees at once what another process commits to the file.
+func TestTwoProcesses(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	s := openFile(t, path)
+	commit(t, s, edit("web", "v1"))
+	cmd, lines := startChild(t, "many "+path+" "+path+".key other", "")
+	const n = 100
+	next := int64(1)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for c, err := range s.Watch(ctx, 0) {
+		if err != nil || c.Number != next {
+			t.Fatalf("the watch has %d, %v, want %d", c.Number, err, next)
+		}
+		if next%20 == 0 {
+			commit(t, s, edit("web", fmt.Sprint(next))) // this one writes, too
+		}
+		if next++; next > n {
+			break
+		}
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	collect(cmd, lines)
+	if next <= n {
+		t.Fatalf("the watch ended at %d", next)
+	}
+	verify(t, s)
+}
+
+// TestOpenAtOnce: several processes may make one new file.
+func TestOpenAtOnce(t *testing.T) {
+	databases(t, func(t *testing.T, url, keyFile string) {
+		opened := make(chan *Store, 4)
+		for range cap(opened) {
+			go func() {
+				s, err := Open(t.Context(), Config{URL: url, KeyFile: keyFile})
+				if err != nil {
+					t.Errorf("Open: %v", err)
+				}
+				opened <- s
+			}()
+		}
+		for range cap(opened) {
+			if s := <-opened; s != nil {
+				commit(t, s, edit("web", fmt.Sprintf("%p", s)))
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		if h := headOf(t, open(t, Config{URL: url})); h.Change != int64(cap(opened)) {
+			t.Errorf("the head is %+v", h)
+		}
+	})
+}
+
+// TestNextVersion: a program of this version and one of the next, whose migration adds a table, a column and an index,
+// run side by side on one database.
+func TestNextVersion(t *testing.T) {
+	databases(t, func(t *testing.T, url, keyFile string) {
+		s := open(t, Config{URL: url, KeyFile: keyFile})
+		commit(t, s, edit("web", "v1"))
+		next := fstest.MapFS{"0999_next.sql": {Data: []byte(`-- +goose Up
+			CREATE TABLE proposals (id text PRIMARY KEY);
+			ALTER TABLE changes ADD COLUMN proposal text NOT NULL DEFAULT '';
+			ALTER TABLE objects ADD COLUMN owner text NOT NULL DEFAULT '';
+			CREATE INDEX changes_proposal ON changes (proposal);
+			`)}}
+		first, err := migrations.ReadFile(s.dialect.migrations + "/0001_ledger.sql")
+		if err != nil {
+			t.Fatal(err)
+		}
+		next["0001_ledger.sql"] = &fstest.MapFile{Data: first}
+		p, err := s.provider(next)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pending, err := p.HasPending(t.Context()); err != nil || !pending {
+			t.Fatalf("pending for the next version: %v, %v", pending, err)
+		}
+		if _, err := p.Up(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		commit(t, s, edit("web", "v2"), secret("1")) // the one that runs
+		again := open(t, Config{URL: url, KeyFile: keyFile, NoMigrate: true})
+		commit(t, again, edit("web", "v3"))
+		if n, err := again.Pending(t.Context()); n != 0 || err != nil {
+			t.Fatalf("Pending = %d, %v", n, err)
+		}
+		if v := verify(t, again); v.Changes != 3 {
+			t.Fatalf("the verification is %+v", v)
+		}
+	})
+}
+
+// TestNotMigrated: without leave to migrate, a database without tables is refused, and the message says what to run.
+func TestNotMigrated(t *testing.T) {
+	databases(t, func(t *testing.T, url, keyFile string) {
+		s, err := Open(t.Context(), Config{URL: url, KeyFile: keyFile, NoMigrate: true})
+		if strings.HasPrefix(url, "postgres") {
+			if ledger.CodeOf(err) != ledger.Unavailable || !strings.Contains(err.Error(), "cardea ledger migrate") {
+				t.Fatalf("Open = %v", err)
+			}
+			open(t, Config{URL: url})
+			s, err = Open(t.Context(), Config{URL: url, KeyFile: keyFile, NoMigrate: true})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		commit(t, s, edit("web", "v1"))
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Commit(t.Context(), ledger.Draft{Edits: []ledger.Edit{edit("web", "v2")}}); ledger.CodeOf(err) !=
+			ledger.Unavailable {
+			t.Fatalf("Commit to a closed ledger = %v", err)
+		}
+	})
+}
+
+// TestBadURL: what can't be opened is told.
+func TestBadURL(t *testing.T) {
+	folder := t.TempDir()
+	text := filepath.Join(folder, "text")
+	if err := os.WriteFile(text, []byte(strings.Repeat("this is no database. ", 100)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for url, code := range map[string]ledger.Code{
+		"": ledger.Invalid, filepath.Join(folder, "no", "such", "folder.db"): ledger.Unavailable, text: ledger.Unavailable,
+		"postgres://x:y@127.0.0.1:1/db": ledger.Unavailable, "postgres://[": ledger.Invalid,
+	} {
+		_, err := Open(t.Context(), Config{URL: url})
+		if ledger.CodeOf(err) != code {
+			t.Errorf("Open(%q) = %v, want %s", url, err, code)
+		}
+		if err != nil && strings.Contains(err.Error(), ":y@") {
+			t.Errorf("the error has the password: %v", err)
+		}
+	}
+}
+
+// TestOddPath: a path may have characters that mean something in URLs.
+func TestOddPath(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a b?c=d#e%20ü.db")
+	s := open(t, Config{URL: "sqlite:" + path})
+	commit(t, s, edit("web", "v1"))
+	if _, err := os.Stat(path); err != nil {
+		t.Fatal(err)
+	}
+	if h := headOf(t, openFile(t, path)); h.Change != 1 {
+		t.Fatalf("the head is %+v", h)
+	}
+}
+
+// TestGivesUp: a caller who gives up before the transaction begins has nothing written, and gets its error.
+func TestGivesUp(t *testing.T) {
+	s := openFile(t, filepath.Join(t.TempDir(), "ledger.db"))
+	ctx, cancel := context.WithCancel(t.Context())
+	holds, release := make(chan bool), make(chan bool)
+	go func() {
+		_ = s.change(t.Context(), func(tx) error { // no commit begins
+			holds <- true
+			<-release
+			return nil
+		})
+	}()
+	<-holds
+	first, second := make(chan error, 1), make(chan error, 1)
+	go func() {
+		_, err := s.Commit(t.Context(), ledger.Draft{Edits: []ledger.Edit{edit("first", "v1")}})
+		first <- err
+	}()
+	queued := func() int {
+		s.commits.mu.Lock()
+		defer s.commits.mu.Unlock()
+		return len(s.commits.queue)
+	}
+	until(t, "the first one was taken", func() bool { return len(s.commits.wake) == 0 && queued() == 0 })
+	go func() {
+		_, err := s.Commit(ctx, ledger.Draft{Edits: []ledger.Edit{edit("second", "v1")}})
+		second <- err
+	}()
+	until(t, "the second one waits", func() bool { return queued() == 1 })
+	cancel()
+	if err := <-second; err != context.Canceled {
+		t.Fatalf("Commit = %v", err)
+	}
+	close(release)
+	if err := <-first; err != nil {
+		t.Fatal(err)
+	}
+	if h := headOf(t, s); h.Change != 1 {
+		t.Fatalf("the head is %+v", h)
+	}
+}

@@ -1,0 +1,301 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/ledger/postgrestest"
+)
+
+// TestServerKilled kills PostgreSQL while changes are committed: what was acknowledged is kept, what was not is there
+// whole or not at all, and the ledger goes on when the server does. A watch that was open misses nothing.
+func TestServerKilled(t *testing.T) {
+	server := postgrestest.Start(t)
+	s := open(t, Config{URL: server.URL("postgres")})
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	var acknowledged, failed sync.Map
+	var known atomic.Int64
+	var all sync.WaitGroup
+	for w := range 4 {
+		all.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				d := ledger.Draft{Author: fmt.Sprint("w", w), Request: fmt.Sprint(w, "-", i),
+					Edits: []ledger.Edit{edit(fmt.Sprint("web-", w), fmt.Sprint(i)), edit(fmt.Sprint("api-", w), fmt.Sprint(i))}}
+				for ctx.Err() == nil {
+					c, err := s.Commit(ctx, d)
+					if err == nil {
+						if before, twice := acknowledged.LoadOrStore(c.Number, d.Request); twice {
+							t.Errorf("change %d is %s and %s", c.Number, before, d.Request)
+						}
+						known.Add(1)
+						break
+					}
+					if code := ledger.CodeOf(err); code != ledger.Unavailable && ctx.Err() == nil {
+						t.Errorf("Commit: %s: %v", code, err)
+					}
+					failed.Store(d.Request, true)
+					pause(ctx, 10*time.Millisecond)
+				}
+			}
+		})
+	}
+	for range 3 {
+		from := known.Load()
+		until(t, "changes are committed", func() bool { return known.Load() > from+50 })
+		server.Kill()
+		if err := server.Run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	from := known.Load()
+	until(t, "changes are committed", func() bool { return known.Load() > from+50 })
+	cancel()
+	all.Wait()
+	v := verify(t, s)
+	n := int64(0)
+	acknowledged.Range(func(number, request any) bool {
+		n++
+		if c, err := s.Change(t.Context(), number.(int64)); err != nil || len(c.Edited) != 2 {
+			t.Errorf("change %d (%s) was acknowledged, and is %+v, %v", number, request, c, err)
+		}
+		return true
+	})
+	// The last one of each writer may be kept without an answer.
+	if v.Changes < n || v.Changes > n+4 {
+		t.Errorf("%d changes were acknowledged, %d are kept", n, v.Changes)
+	}
+	retried := 0
+	failed.Range(func(any, any) bool { retried++; return true })
+	t.Logf("%d changes, %d of them sent more than once", n, retried)
+}
+
+// link is a way to a server that can be cut.
+type link struct {
+	net.Listener
+	server string
+	mu     sync.Mutex
+	open   []net.Conn
+	// cut, if set, sees what a client sends, and tells whether the link is cut after it was passed on, before an answer.
+	cut atomic.Pointer[func(sent []byte) bool]
+	// refuse has new connections closed.
+	refuse atomic.Bool
+}
+
+// newLink makes a link to the server of a URL, and the URL through it.
+func newLink(t *testing.T, address string) (*link, string) {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &link{server: u.Host}
+	if l.Listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = l.Close()
+		l.breakAll()
+	})
+	go func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			if l.refuse.Load() {
+				_ = client.Close()
+				continue
+			}
+			l.join(client)
+		}
+	}()
+	u.Host = l.Addr().String()
+	return l, u.String()
+}
+
+func (l *link) join(client net.Conn) {
+	server, err := net.Dial("tcp", l.server)
+	if err != nil {
+		_ = client.Close()
+		return
+	}
+	l.mu.Lock()
+	l.open = append(l.open, client, server)
+	l.mu.Unlock()
+	var silent atomic.Bool // nothing goes back any more
+	go pass(client, server, func(sent []byte) bool {
+		if cut := l.cut.Load(); cut != nil && (*cut)(sent) {
+			silent.Store(true)
+		}
+		return true
+	}, func() { _ = server.Close() })
+	go pass(server, client, func([]byte) bool { return !silent.Load() }, func() { _ = client.Close() })
+}
+
+func pass(from, to net.Conn, goOn func([]byte) bool, end func()) {
+	defer end()
+	b := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(b)
+		if err != nil || !goOn(b[:n]) {
+			return
+		}
+		if _, err := to.Write(b[:n]); err != nil {
+			return
+		}
+	}
+}
+
+func (l *link) breakAll() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.open {
+		_ = c.Close()
+	}
+	l.open = nil
+}
+
+// cutCommit cuts the next COMMIT: the server gets it, and its answer is lost.
+func (l *link) cutCommit() *atomic.Int64 {
+	var times atomic.Int64
+	cut := func(sent []byte) bool {
+		return isCommit(sent) && times.CompareAndSwap(0, 1)
+	}
+	l.cut.Store(&cut)
+	return &times
+}
+
+func isCommit(sent []byte) bool {
+	for i := 0; i+6 <= len(sent); i++ {
+		if word := string(sent[i : i+6]); word == "commit" || word == "COMMIT" {
+			return true
+		}
+	}
+	return false
+}
+
+// TestAnswerLost loses the server's answer to COMMIT. The store finds out that the change was kept.
+func TestAnswerLost(t *testing.T) {
+	l, through := newLink(t, postgrestest.New(t))
+	s := open(t, Config{URL: through})
+	commit(t, s, edit("web", "v1"))
+	times := l.cutCommit()
+	c := commit(t, s, edit("web", "v2"))
+	if times.Load() != 1 || c.Number != 2 || headOf(t, s).Change != 2 {
+		t.Fatalf("%d answers were lost, the change is %+v", times.Load(), c)
+	}
+	if c := commit(t, s, edit("web", "v3")); c.Number != 3 {
+		t.Fatalf("the next change is %+v", c)
+	}
+}
+
+// TestAnswerUnknown loses the server's answer to COMMIT, and then the server. The error says that nobody knows; the
+// same request again is that one change.
+func TestAnswerUnknown(t *testing.T) {
+	l, through := newLink(t, postgrestest.New(t))
+	s := open(t, Config{URL: through})
+	commit(t, s, edit("web", "v1"))
+	s.lookFor = 2 * time.Second
+	cut := func(sent []byte) bool {
+		if !isCommit(sent) {
+			return false
+		}
+		l.refuse.Store(true)
+		return true
+	}
+	l.cut.Store(&cut)
+	d := ledger.Draft{Author: "alice", Request: "r-1", Edits: []ledger.Edit{edit("web", "v2")}}
+	_, err := s.Commit(t.Context(), d)
+	if e, ok := errors.AsType[*ledger.Error](err); !ok || e.Code != ledger.Unavailable ||
+		e.Message != "the connection to the database ended: it is not known whether the change was kept" {
+		t.Fatalf("Commit = %v", err)
+	}
+	l.cut.Store(nil)
+	l.refuse.Store(false)
+	c, err := s.Commit(t.Context(), d)
+	if err != nil || c.Number != 2 || !c.Repeated {
+		t.Fatalf("again: %+v, %v", c, err)
+	}
+}
+
+// TestPartition: a server that can't be reached is an error that says so, and no more when it can be again.
+func TestPartition(t *testing.T) {
+	l, through := newLink(t, postgrestest.New(t))
+	s := open(t, Config{URL: through})
+	commit(t, s, edit("web", "v1"))
+	l.refuse.Store(true)
+	l.breakAll()
+	_, err := s.Commit(t.Context(), ledger.Draft{Edits: []ledger.Edit{edit("web", "v2")}})
+	if ledger.CodeOf(err) != ledger.Unavailable {
+		t.Fatalf("Commit = %v", err)
+	}
+	if _, err := s.Object(t.Context(), ledger.Key{Kind: "ConfigMap", Name: "web"}, 0); ledger.CodeOf(err) !=
+		ledger.Unavailable {
+		t.Fatalf("Object = %v", err)
+	}
+	l.refuse.Store(false)
+	if c := commit(t, s, edit("web", "v2")); c.Number != 2 {
+		t.Fatalf("the change is %+v", c)
+	}
+}
+
+// TestNotifyLost: a watch in another process sees a change at once by its notification; and in five seconds when that
+// is lost with the connection that listens.
+func TestNotifyLost(t *testing.T) {
+	address := postgrestest.New(t)
+	writer := open(t, Config{URL: address})
+	l, through := newLink(t, address)
+	reader := open(t, Config{URL: through})
+	got := make(chan ledger.Change, 10)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		for c, err := range reader.Watch(ctx, 0) {
+			if err != nil {
+				t.Errorf("Watch: %v", err)
+				return
+			}
+			got <- c
+		}
+	}()
+	wait := func(limit time.Duration) time.Duration {
+		t.Helper()
+		start := time.Now()
+		select {
+		case <-got:
+		case <-time.After(limit):
+			t.Fatalf("nothing came in %s", limit)
+		}
+		return time.Since(start)
+	}
+	var listening int
+	until(t, "the reader listens", func() bool {
+		err := writer.reads.QueryRowContext(t.Context(), `SELECT count(*) FROM pg_stat_activity
+			WHERE query LIKE 'LISTEN%' AND datname = current_database()`).Scan(&listening)
+		return err == nil && listening == 1
+	})
+	commit(t, writer, edit("web", "v1"))
+	wait(patience)
+	// No notification: nobody tells, the clock does.
+	writer.silent.Store(true)
+	commit(t, writer, edit("web", "v2"))
+	if took := wait(patience); took > pollServer+2*time.Second {
+		t.Errorf("without a notification it took %s", took)
+	}
+	writer.silent.Store(false)
+	// The connection that listens breaks.
+	l.breakAll()
+	commit(t, writer, edit("web", "v3"))
+	if took := wait(patience); took > pollServer+2*time.Second {
+		t.Errorf("without a connection it took %s", took)
+	}
+}
