@@ -393,6 +393,9 @@ func proposalNeeded(r rig) {
 	if !strings.Contains(e.Fix, "propose") || e.Object == "" {
 		r.t.Fatalf("%v", e)
 	}
+	if c := r.mustDraft(direct(put(key("web"), "a"))); c.Number != 0 {
+		r.t.Fatalf("%+v", c) // what changes nothing needs no approval
+	}
 	dry := direct(put(key("web"), "b"))
 	dry.DryRun = true
 	r.mustDraft(dry)

@@ -62,7 +62,7 @@ func (b *batch) run(t tx) error {
 			}
 			continue
 		}
-		if err := b.check(t, p, state.Head+1); err != nil {
+		if err := b.check(t, p, state); err != nil {
 			if ledger.CodeOf(err) == "" {
 				return err
 			}

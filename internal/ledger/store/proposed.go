@@ -19,27 +19,35 @@ type wanted struct {
 }
 
 // check refuses a draft with objects of targets that are not there, one that has to be proposed, and the commit of a
-// proposal that is not approved. Other errors are the database's. number is what the change would have.
-func (b *batch) check(t tx, p prepared, number int64) error {
+// proposal that is not approved. Other errors are the database's.
+func (b *batch) check(t tx, p prepared, state *ledger.State) error {
 	if err := b.checkTargets(p); err != nil {
 		return err
 	}
-	if p.draft.Proposal != nil {
-		return b.checkProposal(t, p, number)
+	switch {
+	case p.draft.Proposal != nil:
+		return b.checkProposal(t, p, state.Head+1)
+	case p.draft.Direct && !p.draft.DryRun && b.reg.approvalsFor(p.draft) > 0:
+		return b.checkDirect(p, state)
 	}
-	needed := b.reg.approvalsFor(p.draft)
-	if !p.draft.Direct || p.draft.DryRun || needed == 0 {
-		return nil
+	return nil
+}
+
+// checkDirect refuses a draft that changes something of a target that needs approvals.
+func (b *batch) checkDirect(p prepared, state *ledger.State) error {
+	p.draft.DryRun = true // the state stays
+	w, err := ledger.Resolve(state, p.draft, p.edits)
+	if err != nil {
+		return err
 	}
-	err := &ledger.Error{Code: ledger.Denied, Field: "approvals",
-		Message: fmt.Sprintf("changes of its target need approvals (%d), and are to be proposed", needed),
-		Fix:     "propose it: `cardea ledger propose` or --propose, or POST /ledger/v1/proposals"}
-	for _, e := range p.edits {
-		if err.Object == "" && b.reg.targets[e.Target].Approvals > 0 {
-			err.Object = e.Key.String()
+	for _, e := range w.Change.Edited {
+		if needed := b.reg.targets[e.Target].Approvals; needed > 0 {
+			return &ledger.Error{Code: ledger.Denied, Object: e.Key.String(),
+				Message: fmt.Sprintf("changes of target %s need approvals (%d), and are to be proposed", e.Target, needed),
+				Fix:     "propose it: `cardea ledger propose` or --propose, or POST /ledger/v1/proposals"}
 		}
 	}
-	return err
+	return nil
 }
 
 // checkProposal refuses the commit of a proposal that is not approved, or was committed, also by a draft before.
