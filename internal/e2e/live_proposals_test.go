@@ -36,7 +36,8 @@ func TestProposals(t *testing.T) {
 	t.Parallel()
 	s := protectedStage(t)
 	s.write("route.yaml", routeFile("web", "shop.example", to("green")))
-	s.has(s.run(1, "apply", ".", "-m", "green is ready"), "HTTPRoute shop/web", "need approvals (1)", "cardea ledger propose")
+	s.has(s.run(1, "apply", ".", "-m", "green is ready"), "HTTPRoute shop/web", "need approvals (1)",
+		"cardea ledger propose")
 
 	// Proposed with what it does. Nothing is changed yet, and its author does not approve it.
 	made := s.run(0, "propose", ".", "-m", "green is ready", "--author", "alice")
@@ -49,7 +50,8 @@ func TestProposals(t *testing.T) {
 	s.has(s.run(0, "approve", "1", "--author", "bob", "-m", "as agreed", "--if-preview", digestIn(t, made)),
 		"proposal 1: Approved, 1 of 1 approvals")
 	s.expect("GET http://shop.example/ -> 200 blue")
-	s.has(s.run(0, "commit", "1", "--author", "bob", "--wait"), "change 2:", "changed HTTPRoute shop/web", "change 2 is live")
+	s.has(s.run(0, "commit", "1", "--author", "bob", "--wait"), "change 2:", "changed HTTPRoute shop/web",
+		"change 2 is live")
 	s.expect("GET http://shop.example/ -> 200 green")
 	s.has(s.run(0, "show", "2"), "apply by alice", "proposal 1: committed as change 2 by bob",
 		"approved by bob at", "as agreed")
@@ -97,7 +99,8 @@ func TestProposalsEnd(t *testing.T) {
 	s.has(s.run(1, "approve", "x"), `"x"`, "cardea ledger proposals")
 	s.has(s.run(1, "approve", "9"), "proposal 9", "not in the ledger")
 	s.has(s.run(0, "proposals"), "Rejected", "Withdrawn", "Open", "0 of 1")
-	if list := s.run(0, "proposals", "--state", "Open"); strings.Contains(list, "Rejected") || !strings.Contains(list, "3 ") {
+	list := s.run(0, "proposals", "--state", "Open")
+	if strings.Contains(list, "Rejected") || !strings.Contains(list, "3 ") {
 		t.Errorf("the open ones are\n%s", list)
 	}
 	s.has(s.run(1, "proposals", "--state", "Maybe"), "Maybe")
@@ -130,7 +133,8 @@ func serveHTTP(t *testing.T, s *ledgerStage, grants map[string]string) *askedSer
 	a := &askedServer{ledgerStage: s, tokens: map[string]string{}}
 	for who, permissions := range grants {
 		a.tokens[who] = filepath.Join(t.TempDir(), who)
-		if err := os.WriteFile(a.tokens[who], []byte(s.run(0, "token", "create", who, "--subject", who)), 0o600); err != nil {
+		token := s.run(0, "token", "create", who, "--subject", who)
+		if err := os.WriteFile(a.tokens[who], []byte(token), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		s.run(0, "grant", "set", who, "--subjects", who, "--permissions", permissions)

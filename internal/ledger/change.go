@@ -48,7 +48,8 @@ type Draft struct {
 	// Proposal, if not nil, makes this the commit of a proposal, whose draft it must be. It is refused unless that is
 	// approved (Conflict).
 	Proposal *Proposed `json:"proposal,omitempty"`
-	// Direct has the draft refused if it changes something of a target that needs approvals, and is no proposal's (Denied).
+	// Direct has the draft refused if it changes something of a target that needs approvals, and is no proposal's
+	// (Denied).
 	// Who can open the database need not state it.
 	Direct bool `json:"-"`
 }

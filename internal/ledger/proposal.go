@@ -217,7 +217,8 @@ func (p Proposal) over() error {
 		err.Later = []int64{p.Change}
 		return err
 	case Rejected:
-		return p.Refuse(Conflict, "was rejected by "+p.Ended.By+": "+p.Ended.Words, "propose it again, with what was asked for")
+		return p.Refuse(Conflict, "was rejected by "+p.Ended.By+": "+p.Ended.Words,
+			"propose it again, with what was asked for")
 	}
 	return p.Refuse(Conflict, "was withdrawn by "+p.Ended.By, "propose it again")
 }

@@ -36,7 +36,8 @@ func (c *Client) Answer(ctx context.Context, number int64, a ledger.Answer) (led
 	if !a.Approve {
 		verb = "reject"
 	}
-	return c.proposal(ctx, post(wire.AnswerBody{Message: a.Words, Preview: a.Preview}, "proposals", fmt.Sprint(number), verb))
+	body := wire.AnswerBody{Message: a.Words, Preview: a.Preview}
+	return c.proposal(ctx, post(body, "proposals", fmt.Sprint(number), verb))
 }
 
 // Withdraw implements ledger.Proposals. Who withdraws is whoever the token is of.

@@ -30,11 +30,12 @@ var proposals = map[string]func(rig){
 // needs has the default target need approvals.
 func (r rig) needs(approvals int) {
 	r.t.Helper()
-	r.ok(r.SetTarget(r.ctx, ledger.Target{Name: ledger.DefaultTarget, Server: ledger.Proxies, Approvals: approvals}, "alice"))
+	target := ledger.Target{Name: ledger.DefaultTarget, Server: ledger.Proxies, Approvals: approvals}
+	r.ok(r.SetTarget(r.ctx, target, "alice"))
 }
 
-var seen = ledger.Preview{Digest: "d1", Clusters: []ledger.ClusterPreview{{Cluster: "here", Target: ledger.DefaultTarget,
-	Text: "~ HTTPRoute shop/web", Report: []byte(`{"changed":true}`)}}}
+var seen = ledger.Preview{Digest: "d1", Clusters: []ledger.ClusterPreview{{Cluster: "here",
+	Target: ledger.DefaultTarget, Text: "~ HTTPRoute shop/web", Report: []byte(`{"changed":true}`)}}}
 
 // propose has alice propose edits.
 func (r rig) propose(edits ...ledger.Edit) ledger.Proposal {

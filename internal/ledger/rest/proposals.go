@@ -25,8 +25,8 @@ type Proposer interface {
 func proposals(s *server, api huma.API) {
 	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals", Summary: "Propose change",
 		DefaultStatus: http.StatusCreated,
-		Description: "Others are to approve it. It is kept with what it does in the proxies. Its draft states no head, dryRun " +
-			"or ifPreview."}, s.postProposal)
+		Description: "Others are to approve it. It is kept with what it does in the proxies. Its draft states no " +
+			"head, dryRun or ifPreview."}, s.postProposal)
 	handle(s, api, huma.Operation{Method: http.MethodGet, Path: "/proposals", Summary: "List proposals",
 		Description: "The newest first. Those of which the caller may read nothing are left out, so that a page may be " +
 			"short."}, s.getProposals)
@@ -43,8 +43,8 @@ func proposals(s *server, api huma.API) {
 		s.repreview)
 	handle(s, api, huma.Operation{Method: http.MethodPost, Path: "/proposals/{number}/commit",
 		Summary: "Commit proposal", Responses: also[ledger.Change](api, http.StatusCreated),
-		Description: "It becomes a change if it is approved and still does what its preview says, once: repeats answer the " +
-			"same change."}, s.commitProposal)
+		Description: "It becomes a change if it is approved and still does what its preview says, once: repeats " +
+			"answer the same change."}, s.commitProposal)
 }
 
 // proposer is who makes previews of proposals.
@@ -149,8 +149,8 @@ func (s *server) getProposals(ctx context.Context, in *struct {
 	return &proposalPage{page}, nil
 }
 
-// seenProposal is a proposal as the caller may see it: objects that they may read or approve changes of, or all of it if
-// it is their own. A preview tells of all objects, so who may not see all does not see it.
+// seenProposal is a proposal as the caller may see it: objects that they may read or approve changes of, or all of it
+// if it is their own. A preview tells of all objects, so who may not see all does not see it.
 func (s *server) seenProposal(ctx context.Context, p ledger.Proposal) (wire.Proposal, error) {
 	var edits []ledger.Edit
 	for _, e := range p.Draft.Edits {

@@ -103,8 +103,8 @@ func TestProposalIsApprovedAndCommitted(t *testing.T) {
 	a := p.do(call{who: "alice", method: "POST", path: "/proposals", body: edits(web("web", "a.example"))})
 	var made wire.Proposal
 	a.is(201, &made)
-	if got := a.Header.Get("Location"); got != rest.Prefix+"/proposals/1" || made.State != ledger.Open || made.By != "alice" ||
-		made.Needed != 1 || !strings.Contains(made.Preview.Clusters[0].Text, "outcome 0") {
+	if got := a.Header.Get("Location"); got != rest.Prefix+"/proposals/1" || made.State != ledger.Open ||
+		made.By != "alice" || made.Needed != 1 || !strings.Contains(made.Preview.Clusters[0].Text, "outcome 0") {
 		t.Fatalf("%s: %s", got, a.body)
 	}
 
@@ -113,7 +113,8 @@ func TestProposalIsApprovedAndCommitted(t *testing.T) {
 	p.to("alice", 1, "approve", nil).problem(403, ledger.Denied)
 	p.grant("alice", ledger.MayApprove)
 	noted := p.denials()
-	if w := p.to("alice", 1, "approve", nil).problem(403, ledger.Denied); !strings.Contains(w.Detail, "what they proposed") {
+	w := p.to("alice", 1, "approve", nil).problem(403, ledger.Denied)
+	if !strings.Contains(w.Detail, "what they proposed") {
 		t.Fatalf("%+v", w)
 	}
 	if n := p.denials(); n != noted+1 {
@@ -141,7 +142,8 @@ func TestProposalIsApprovedAndCommitted(t *testing.T) {
 		t.Fatalf("%+v", w)
 	}
 	var page wire.ProposalPage
-	p.do(call{who: "bob", method: "GET", path: fmt.Sprintf("/proposals?change=%d&state=Committed", c.Number)}).is(200, &page)
+	query := fmt.Sprintf("/proposals?change=%d&state=Committed", c.Number)
+	p.do(call{who: "bob", method: "GET", path: query}).is(200, &page)
 	if len(page.Proposals) != 1 {
 		t.Fatalf("%+v", page)
 	}
@@ -171,14 +173,16 @@ func TestProtectedTargetsTakeProposalsOnly(t *testing.T) {
 	if n := p.denials(); n != noted+len(tries) {
 		t.Errorf("%d denials are noted, want %d", n-noted, len(tries))
 	}
-	p.do(call{who: "alice", method: "POST", path: "/changes?dryRun=true", body: edits(web("web", "b.example"))}).is(200, nil)
+	p.do(call{who: "alice", method: "POST", path: "/changes?dryRun=true", body: edits(web("web", "b.example"))}).
+		is(200, nil)
 	if h, err := p.store.Head(t.Context()); err != nil || h.Change != 1 {
 		t.Fatalf("the head is %+v, %v", h, err)
 	}
 	// What was taken away can be proposed, too.
 	var made wire.Proposal
-	p.do(call{who: "alice", method: "POST", path: "/proposals", body: raw(`{"verb": "undo", "of": 1, "edits": [{"delete": true,
-		"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": "shop", "name": "web"}]}`)}).is(201, &made)
+	p.do(call{who: "alice", method: "POST", path: "/proposals", body: raw(`{"verb": "undo", "of": 1, "edits": [
+		{"delete": true, "group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": "shop",
+			"name": "web"}]}`)}).is(201, &made)
 	p.to("carol", made.Number, "approve", nil).is(200, nil)
 	var c ledger.Change
 	p.to("carol", made.Number, "commit", nil).is(201, &c)
@@ -221,8 +225,8 @@ func TestProposalOfClusterThatCantBeAsked(t *testing.T) {
 		t.Fatalf("%+v", c)
 	}
 	p.to("carol", made.Number, "approve", nil).is(200, nil)
-	if w := p.to("alice", made.Number, "commit", nil).problem(409, ledger.NotAsked); !strings.Contains(w.Detail, "asleep") ||
-		strings.Contains(w.Fix, "without") {
+	refused := p.to("alice", made.Number, "commit", nil).problem(409, ledger.NotAsked)
+	if w := refused; !strings.Contains(w.Detail, "asleep") || strings.Contains(w.Fix, "without") {
 		t.Fatalf("%+v", w)
 	}
 	p.to("alice", made.Number, "preview", nil).problem(409, ledger.NotAsked)
@@ -290,7 +294,8 @@ func TestProposalsHideWhatMayNotBeRead(t *testing.T) {
 	p.grant("carol", ledger.MayApprove)
 	p.to("carol", 1, "approve", nil).is(200, nil)
 	p.to("carol", 1, "commit", nil).is(201, nil)
-	o, err := p.store.Object(t.Context(), ledger.Key{Target: "default", Kind: "Secret", Namespace: "ops", Name: "login"}, 0)
+	k := ledger.Key{Target: "default", Kind: "Secret", Namespace: "ops", Name: "login"}
+	o, err := p.store.Object(t.Context(), k, 0)
 	if err != nil || !strings.Contains(string(o.Content), "hunter-2") {
 		t.Fatalf("%s, %v", o.Content, err)
 	}
@@ -308,8 +313,8 @@ func TestProposalsRefuse(t *testing.T) {
 	p.do(call{who: "bob", method: "GET", path: "/proposals?state=Maybe"}).problem(422, ledger.Invalid)
 	p.do(call{who: "bob", method: "GET", path: "/proposals/0"}).problem(422, ledger.Invalid)
 	for _, more := range []string{`"head": 1`, `"dryRun": true`, `"ifPreview": "x"`} {
-		p.do(call{who: "alice", method: "POST", path: "/proposals", body: raw(`{"edits": [{"content": ` + web("b", "b.example") +
-			`}], ` + more + `}`)}).problem(422, ledger.Invalid)
+		body := raw(`{"edits": [{"content": ` + web("b", "b.example") + `}], ` + more + `}`)
+		p.do(call{who: "alice", method: "POST", path: "/proposals", body: body}).problem(422, ledger.Invalid)
 	}
 	p.do(call{who: "alice", method: "POST", path: "/proposals", body: `{"edits": []}`}).problem(422, ledger.Invalid)
 	var w wire.Proposal

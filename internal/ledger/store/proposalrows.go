@@ -11,8 +11,8 @@ import (
 )
 
 // A proposal is a row of proposals, with its draft but for the contents. Those are rows of proposal_contents, sealed as
-// contents are. When a proposal was committed, its contents go: the ledger has them. When it ended in another way, those
-// of Secrets go.
+// contents are. When a proposal was committed, its contents go: the ledger has them. When it ended in another way,
+// those of Secrets go.
 
 const proposalColumns = `p.number, p.at, p.by_whom, p.wants, p.draft, p.digest, p.base, p.round, p.needed, p.answers,
 	p.ended, p.change`
@@ -22,8 +22,8 @@ func scanProposal(rows *sql.Rows) (p ledger.Proposal, wants string, err error) {
 	var at int64
 	var draft, answers string
 	var ended sql.NullString
-	err = rows.Scan(&p.Number, &at, &p.By, &wants, &draft, &p.Preview.Digest, &p.Base, &p.Round, &p.Needed, &answers, &ended,
-		&p.Change)
+	err = rows.Scan(&p.Number, &at, &p.By, &wants, &draft, &p.Preview.Digest, &p.Base, &p.Round, &p.Needed, &answers,
+		&ended, &p.Change)
 	if err != nil {
 		return p, "", err
 	}
@@ -65,10 +65,10 @@ func (s *Store) complete(t tx, p *ledger.Proposal) error {
 
 // insertProposal writes a new proposal.
 func (s *Store) insertProposal(t tx, p ledger.Proposal, d prepared, request string) error {
-	_, err := t.exec(`INSERT INTO proposals (number, at, by_whom, request, wants, draft, preview, digest, base, round, needed,
-		answers, ended, state, change) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, '[]', NULL, '', 0)`,
-		p.Number, toMicros(p.At), p.By, request, d.wants(), encode(bare(p.Draft)), encode(p.Preview), p.Preview.Digest, p.Base,
-		p.Round, p.Needed)
+	_, err := t.exec(`INSERT INTO proposals (number, at, by_whom, request, wants, draft, preview, digest, base, round,
+		needed, answers, ended, state, change) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, '[]', NULL, '', 0)`,
+		p.Number, toMicros(p.At), p.By, request, d.wants(), encode(bare(p.Draft)), encode(p.Preview), p.Preview.Digest,
+		p.Base, p.Round, p.Needed)
 	if err != nil {
 		return err
 	}
@@ -92,8 +92,8 @@ func (s *Store) insertProposal(t tx, p ledger.Proposal, d prepared, request stri
 // updateProposal writes what changed of a proposal, and forgets contents that nobody is to read any more.
 func updateProposal(t tx, was, is ledger.Proposal) error {
 	if is.Preview.Digest != was.Preview.Digest || len(is.Preview.Clusters) > 0 {
-		_, err := t.exec(`UPDATE proposals SET preview = $2, digest = $3, base = $4, round = $5 WHERE number = $1`, is.Number,
-			encode(is.Preview), is.Preview.Digest, is.Base, is.Round)
+		_, err := t.exec(`UPDATE proposals SET preview = $2, digest = $3, base = $4, round = $5 WHERE number = $1`,
+			is.Number, encode(is.Preview), is.Preview.Digest, is.Base, is.Round)
 		if err != nil {
 			return err
 		}
@@ -197,8 +197,8 @@ func (s *Store) resealProposals(ctx context.Context, first string) error {
 				if r.id, r.body, err = s.keys.again(r.id, r.body, r.hash); err != nil {
 					return err
 				}
-				_, err := t.exec(`UPDATE proposal_contents SET key_id = $3, body = $4 WHERE proposal = $1 AND edit = $2`, r.proposal,
-					r.edit, r.id, r.body)
+				_, err := t.exec(`UPDATE proposal_contents SET key_id = $3, body = $4 WHERE proposal = $1 AND edit = $2`,
+					r.proposal, r.edit, r.id, r.body)
 				if err != nil {
 					return err
 				}

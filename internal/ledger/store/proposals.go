@@ -22,7 +22,8 @@ func (s *Store) Propose(ctx context.Context, d ledger.Draft, preview ledger.Prev
 		return made, &ledger.Error{Code: ledger.Invalid, Field: "author", Message: "a proposal has no author",
 			Fix: "say who proposes it"}
 	case !isText(request):
-		return made, &ledger.Error{Code: ledger.Invalid, Field: "request", Message: "is not text: it has a NUL, or is not UTF-8"}
+		return made, &ledger.Error{Code: ledger.Invalid, Field: "request",
+			Message: "is not text: it has a NUL, or is not UTF-8"}
 	}
 	err = s.change(ctx, func(t tx) error {
 		h, err := readHead(t, true)
@@ -92,7 +93,8 @@ func (s *Store) lightProposal(t tx, number int64, locked bool) (p ledger.Proposa
 		return err
 	}, text, number)
 	if err == nil && !found {
-		err = &ledger.Error{Code: ledger.NotFound, Object: fmt.Sprintf("proposal %d", number), Message: "is not in the ledger"}
+		err = &ledger.Error{Code: ledger.NotFound, Object: fmt.Sprintf("proposal %d", number),
+			Message: "is not in the ledger"}
 	}
 	if err != nil {
 		return p, "", err

@@ -61,8 +61,8 @@ func childProposal(ctx context.Context, s *Store, number string) error {
 // protect has the default target need one approval.
 func protect(t *testing.T, s *Store) {
 	t.Helper()
-	err := s.SetTarget(t.Context(), ledger.Target{Name: ledger.DefaultTarget, Server: ledger.Proxies, Approvals: 1}, "alice")
-	if err != nil {
+	target := ledger.Target{Name: ledger.DefaultTarget, Server: ledger.Proxies, Approvals: 1}
+	if err := s.SetTarget(t.Context(), target, "alice"); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -106,7 +106,8 @@ func TestKilledWhileCommittingProposal(t *testing.T) {
 	})
 }
 
-// TestProposalSealed: no file has a proposed Secret's text, its key can be replaced, and it goes when the proposal ends.
+// TestProposalSealed: no file has a proposed Secret's text, its key can be replaced, and it goes when the proposal
+// ends.
 func TestProposalSealed(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "ledger.db")

@@ -44,12 +44,12 @@ type ProposalPage struct {
 // AnswerBody is the body of POST /proposals/{number}/approve, /reject and /withdraw.
 type AnswerBody struct {
 	Message string `json:"message,omitempty" maxLength:"4096" doc:"Why; a rejection has to say"`
-	Preview string `json:"preview,omitempty" doc:"The digest of the preview that it is about: refused if it is another by now"`
+	Preview string `json:"preview,omitempty" doc:"The digest of the preview that it is about: refused if that changed"`
 }
 
 // CommitBody is the body of POST /proposals/{number}/commit.
 type CommitBody struct {
-	Preview string `json:"preview,omitempty" doc:"The digest of the preview that it is about: refused if it is another by now"`
+	Preview string `json:"preview,omitempty" doc:"The digest of the preview that it is about: refused if that changed"`
 }
 
 // DraftOf is how a draft travels.
