@@ -66,7 +66,7 @@ var libraries = map[string][]string{
 	"k8s.io/client-go": {
 		"internal/ledger/apply", "internal/ledger/caller", "internal/ledgerserver",
 		"internal/kube", "internal/certs", "internal/identity", "internal/status", "internal/deploy", "internal/server",
-		"internal/cli",
+		"internal/cli", "internal/ledger/apply",
 		"internal/testcluster", "internal/testcluster/kubelet", "internal/testcluster/services",
 		"internal/testcluster/mirror",
 	},

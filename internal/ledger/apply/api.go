@@ -57,8 +57,8 @@ func newAPI(config *rest.Config, patient time.Duration) (*api, error) {
 		mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds))}, nil
 }
 
-// kind finds how a kind is called in requests; no version: the one that the API server prefers. A kind that is not known
-// is looked for again in the API server, at most once a second.
+// kind finds how a kind is called in requests; no version: the one that the API server prefers. A kind that is not
+// known is looked for again in the API server, at most once a second.
 func (a *api) kind(ctx context.Context, kind schema.GroupKind, version string) (*meta.RESTMapping, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.patient)
 	defer cancel()
@@ -89,10 +89,13 @@ func (a *api) refresh(ctx context.Context) bool {
 }
 
 // all are the objects of a kind, in the version that the API server prefers.
-func (a *api) all(ctx context.Context, kind schema.GroupKind) (dynamic.ResourceInterface, error) {
-	m, err := a.kind(ctx, kind, "")
+func (a *api) all(ctx context.Context, of scope) (dynamic.ResourceInterface, error) {
+	m, err := a.kind(ctx, of.kind, "")
 	if err != nil {
 		return nil, err
+	}
+	if of.namespace != "" {
+		return a.objects.Resource(m.Resource).Namespace(of.namespace), nil
 	}
 	return a.objects.Resource(m.Resource), nil
 }
@@ -209,7 +212,8 @@ func (a *api) ready(ctx context.Context) bool {
 // missing tells whether an object is not there. That its kind is not is another thing.
 func missing(err error) bool { return apierrors.IsNotFound(err) && !noKind(err) }
 
-// noKind tells whether the API server has no such resource: then it answers no Status, and the client library makes one.
+// noKind tells whether the API server has no such resource: then it answers no Status, and the client library makes
+// one.
 func noKind(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }

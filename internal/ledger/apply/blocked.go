@@ -3,6 +3,7 @@ package apply
 import (
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"cardea.dev/cardea/internal/ledger"
@@ -12,9 +13,8 @@ import (
 type block struct {
 	code    string
 	why     why
-	deleted bool // it is to be deleted
-	// asked: access was asked for and denied, so that it is worth asking again.
-	asked bool
+	version string // of its kind, as its content states it; "": not known, or it is to be deleted
+	deleted bool
 }
 
 // blocked are the objects whose last claim failed, as far as this process knows.
@@ -27,6 +27,12 @@ func (b *blocked) set(k ledger.Key, to block) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.keys[k] = to
+}
+
+func (b *blocked) get(k ledger.Key) block {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.keys[k]
 }
 
 func (b *blocked) clear(k ledger.Key) {
@@ -61,14 +67,11 @@ func (b *blocked) inNamespace(name string) []ledger.Key {
 	return b.pick(func(k ledger.Key, is block) bool { return is.why == space && k.Namespace == name })
 }
 
-// ofKinds lists those that wait for another schema, of the groups that have changed.
-func (b *blocked) ofGroups(changed func(group string) bool) []ledger.Key {
-	return b.pick(func(k ledger.Key, is block) bool { return is.why == schema_ && changed(k.Group) })
-}
-
 // whyOf is what a failure that an earlier process had waits for.
-func whyOf(code string) why {
+func whyOf(code, message string) why {
 	switch code {
+	case string(metav1.StatusReasonForbidden):
+		return whyForbidden(message)
 	case codeUnknownKind:
 		return schema_
 	case codeUnreachable, codeTimeout, "ServiceUnavailable":

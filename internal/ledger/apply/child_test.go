@@ -45,8 +45,9 @@ func (c childConfig) run() error {
 	if err != nil {
 		return err
 	}
-	w, err := New(Config{Work: s, Targets: s.Targets, Changes: s, REST: kube.Once(config), Cluster: clusterName,
-		Worker: c.Worker, Lease: c.Lease, Poll: 100 * time.Millisecond, Recheck: 200 * time.Millisecond,
+	// It asks for work seldom, so that it is not in the middle of a transaction when it stops: that would stop all.
+	w, err := New(Config{Work: s, Targets: s.Targets, REST: kube.Once(config), Cluster: clusterName,
+		Worker: c.Worker, Lease: c.Lease, Poll: time.Hour, Recheck: 200 * time.Millisecond,
 		Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 	if err != nil {
 		return err

@@ -15,41 +15,60 @@ const hurried = time.Second
 func (w *Worker) claims(ctx context.Context) {
 	var group sync.WaitGroup
 	defer group.Wait()
-	room := make(chan struct{}, w.cfg.Parallel)
-	for ctx.Err() == nil {
+	ended := make(chan struct{}, w.cfg.Parallel)
+	running, wanted := 0, 1 // wanted: how much room there must be
+	for {
+		for running > w.cfg.Parallel-wanted {
+			select {
+			case <-ended:
+				running--
+			case <-ctx.Done():
+				return
+			}
+		}
 		if !w.reachable(ctx) {
 			return
 		}
-		select { // wait for room
-		case room <- struct{}{}:
-			<-room
-		case <-ctx.Done():
-			return
-		}
-		free := cap(room) - len(room)
-		asked := time.Now() // the lease began later than this
-		list, err := w.cfg.Work.Claim(ctx, ledger.ClaimQuery{Cluster: w.cfg.Cluster, Worker: w.cfg.Worker, Max: free,
-			Lease: w.cfg.Lease})
-		if err != nil && ctx.Err() == nil {
-			w.cfg.Log.Warn("the ledger does not answer", "error", err)
-		}
-		w.cfg.Metrics.claims.WithLabelValues(w.cfg.Cluster).Add(float64(len(list)))
-		for _, c := range list {
-			room <- struct{}{} // no more were asked for than there was room
+		free := w.cfg.Parallel - running
+		list := w.claim(ctx, free, func(handle func()) {
+			running++
 			group.Go(func() {
-				defer func() {
-					<-room
-					w.due() // others may have waited for it
-				}()
-				// What was begun is finished, though ctx ends: nobody else may do it before the lease ends.
-				w.handle(context.WithoutCancel(ctx), c, asked.Add(w.cfg.Lease))
+				handle()
+				ended <- struct{}{} // has room for all
+				w.due()             // others may have waited for it
 			})
-		}
-		if len(list) == free && free > 0 {
+		})
+		if wanted = 1; list == free {
+			// There is more than can be done at once: so it is claimed some at a time.
+			wanted = (w.cfg.Parallel + 1) / 2
 			continue
 		}
 		w.idle(ctx)
+		for drained := false; !drained; {
+			select {
+			case <-ended:
+				running--
+			default:
+				drained = true
+			}
+		}
 	}
+}
+
+// claim takes at most so much work, and starts it. It answers how much there was.
+func (w *Worker) claim(ctx context.Context, most int, start func(handle func())) int {
+	asked := time.Now() // the lease began later than this
+	list, err := w.cfg.Work.Claim(ctx, ledger.ClaimQuery{Cluster: w.cfg.Cluster, Worker: w.cfg.Worker, Max: most,
+		Lease: w.cfg.Lease})
+	if err != nil && ctx.Err() == nil {
+		w.cfg.Log.Warn("no work can be claimed", "error", err)
+	}
+	w.cfg.Metrics.claims.WithLabelValues(w.cfg.Cluster).Add(float64(len(list)))
+	for _, c := range list {
+		// What was begun is finished, though ctx ends: nobody else may do it before the lease ends.
+		start(func() { w.handle(context.WithoutCancel(ctx), c, asked.Add(w.cfg.Lease)) })
+	}
+	return len(list)
 }
 
 // idle waits until there may be work.

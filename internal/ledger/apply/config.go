@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"cardea.dev/cardea/internal/ledger"
@@ -116,8 +115,6 @@ func (w *Worker) due() {
 	default:
 	}
 }
-
-func (w *Worker) exact(kind schema.GroupKind) bool { return exactKind(kind) }
 
 // sleep waits for a duration. False: ctx ended.
 func sleep(ctx context.Context, d time.Duration) bool {

@@ -63,9 +63,9 @@ func (d decider) decide(c ledger.Claim, want map[string]any, live *unstructured.
 	ahead := generationOf(live)
 	switch {
 	case id == c.ID && ahead > c.Generation && !d.fromLedger:
-		return decision{doRefuse, codeAhead, fmt.Sprintf("the cluster has generation %d of it, the ledger only %d: the ledger "+
-			"was restored from an older copy; nothing is applied until it is said which of them counts", ahead, c.Generation),
-			true}
+		return decision{doRefuse, codeAhead, fmt.Sprintf("the cluster has generation %d of it, the ledger only %d: the "+
+			"ledger was restored from an older copy; nothing is applied until it is said which of them counts", ahead,
+			c.Generation), true}
 	case c.IsDeleted() && !ours:
 		return decision{move: doGone}
 	case live.GetDeletionTimestamp() != nil && (ours || !c.IsDeleted()):

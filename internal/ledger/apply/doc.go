@@ -1,4 +1,5 @@
-// Package apply makes one Kubernetes cluster what the ledger wants: it applies what is due, and watches what it applied.
+// Package apply makes one Kubernetes cluster what the ledger wants: it applies what is due, and watches what it
+// applied.
 //
 // It owns when an object of a cluster is written and how, what counts as drift, and what is told of both to the ledger.
 // It must never know how the ledger is kept: it calls ledger.Work, in the same way beside the database and over HTTP.
@@ -15,10 +16,11 @@
 //
 // # What is drift
 //
-// The API server keeps who owns which field (managedFields). What is compared is the value of the fields that the ledger
-// owns (sum.go). So a field that we do not state (replicas that an autoscaler sets, defaults, status) is none of our
-// business; a field that somebody changed, or took over, is drift, and so are removed annotations. Of exact kinds (those
-// of the Gateway API and of Cardea), nobody else may own anything of the spec: a listener that was added by hand goes.
+// The API server keeps who owns which field (managedFields). What is compared is the value of the fields that the
+// ledger owns (sum.go). So a field that we do not state (replicas that an autoscaler sets, defaults, status) is none of
+// our business; a field that somebody changed, or took over, is drift, and so are removed annotations. Of exact kinds
+// (those of the Gateway API and of Cardea), nobody else may own anything of the spec: a listener that was added by hand
+// goes.
 //
 // New builds a Worker; Run works until its context ends, in goroutines of its own. Start reading at object.go, and at
 // decide.go, sum.go, differ.go and exact.go, which are pure.

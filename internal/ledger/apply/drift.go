@@ -3,8 +3,6 @@ package apply
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -116,84 +114,4 @@ func orSomebody(manager string) string {
 		return "somebody"
 	}
 	return manager
-}
-
-// words says what differs, and who made it differ, as far as the API server knows.
-func (v *watcher) words(ctx context.Context, s subject) (words, by string) {
-	if s.live == nil {
-		return "was deleted", ""
-	}
-	if string(s.live.GetUID()) != s.in.Applied.UID {
-		names := managersOf(s.live)
-		return "was deleted, and is another object of the same name", strings.Join(names, ", ")
-	}
-	var c comparison
-	c.lenient = true
-	if v.w.cfg.Changes != nil {
-		if o, err := v.w.cfg.Changes.Object(ctx, s.status.Key, 0); err == nil && len(o.Content) > 0 {
-			if o.Generation == s.in.Applied.Generation {
-				if want, err := stated(o); err == nil {
-					c.compare("", withoutIdentity(want), owned(s.live), s.live.Object)
-				}
-			}
-		}
-	}
-	exact := []string(nil)
-	if exactKind(s.kind) {
-		exact = foreign(s.live)
-	}
-	by = culprit(s.live, c.list, exact)
-	words = sentence(c.list, s.status.IsSecret())
-	if len(exact) > 0 && len(c.list) == 0 {
-		words = "was added: " + strings.Join(exact[:min(5, len(exact))], ", ")
-	}
-	if words == "" {
-		words = "is not as it was applied"
-	}
-	return words, by
-}
-
-// culprit is the field manager that has a field that differs; "" if that is not known, as of what was removed.
-func culprit(live *unstructured.Unstructured, list []difference, foreign []string) string {
-	differs := slices.Clone(foreign)
-	for _, d := range list {
-		differs = append(differs, d.path)
-	}
-	for _, e := range entriesOf(live) {
-		if e.ours() || e.subresource == "status" {
-			continue
-		}
-		var has []string
-		e.fields.leaves("", &has)
-		for _, path := range has {
-			path = strings.TrimPrefix(path, ".")
-			for _, d := range differs {
-				if within(path, d) || within(d, path) {
-					return e.manager
-				}
-			}
-		}
-	}
-	return ""
-}
-
-// within tells whether a path is another one or below it.
-func within(path, other string) bool {
-	rest, below := strings.CutPrefix(path, other)
-	return below && (rest == "" || rest[0] == '.' || rest[0] == '[')
-}
-
-// leaves lists the paths of a set that have nothing below them.
-func (f fields) leaves(path string, list *[]string) {
-	for element := range f {
-		if element == "." {
-			continue
-		}
-		at := path + elementName(element)
-		if sub := f.below(element); len(sub) > 0 {
-			sub.leaves(at, list)
-		} else {
-			*list = append(*list, at)
-		}
-	}
 }

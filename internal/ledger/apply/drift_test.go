@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -157,7 +158,8 @@ func TestOwnershipIsTakenBack(t *testing.T) {
 	s.synced(k)
 	s.merge(k, "somebody", `{"data":{"color":"green"}}`)
 	s.isThere(k, func(o *unstructured.Unstructured) bool {
-		return field(o, "data", "color") == "red" && field(&unstructured.Unstructured{Object: owned(o)}, "data", "color") == "red"
+		ours := &unstructured.Unstructured{Object: owned(o)}
+		return field(o, "data", "color") == "red" && field(ours, "data", "color") == "red"
 	})
 	s.synced(k)
 }
@@ -318,5 +320,79 @@ func TestOlderVersionsOfAKind(t *testing.T) {
 	}
 	if version == s.live(k).GetResourceVersion() {
 		t.Error("the barrier wrote nothing")
+	}
+}
+
+// TestReportedDriftIsCorrectedWhenItMayBe: the target counts as it is now.
+func TestReportedDriftIsCorrectedWhenItMayBe(t *testing.T) {
+	s := newStage(t, drift(ledger.DriftReport))
+	s.run()
+	k := s.edit(configText).Key
+	s.put(configText)
+	s.synced(k)
+	s.merge(k, "somebody", `{"data":{"color":"green"}}`)
+	s.becomes(k, func(_ ledger.Status, in ledger.InCluster) bool { return in.Drift != "" })
+	s.target(drift(ledger.DriftCorrect))
+	s.isThere(k, func(o *unstructured.Unstructured) bool { return field(o, "data", "color") == "red" })
+	s.synced(k)
+}
+
+// TestSecretsAreNotQuoted in what is told of drift and failures, or logged.
+func TestSecretsAreNotQuoted(t *testing.T) {
+	const secret = `
+apiVersion: v1
+kind: Secret
+metadata: {name: password, namespace: %s}
+data: {word: aHVzaA==}
+`
+	s := newStage(t, drift(ledger.DriftReport))
+	s.run()
+	k := s.edit(secret).Key
+	s.put(secret)
+	s.synced(k)
+	s.merge(k, "somebody", `{"data":{"word":"d2hpc3Blcg=="}}`)
+	in := s.becomes(k, func(_ ledger.Status, in ledger.InCluster) bool { return in.Drift != "" })
+	if in.Drift != "data.word differs" || in.DriftBy != "somebody" {
+		t.Errorf("the drift is %q by %q", in.Drift, in.DriftBy)
+	}
+	s.put(strings.ReplaceAll(secret, "aHVzaA==", "{hush: 17}"))
+	in = s.becomes(k, func(_ ledger.Status, in ledger.InCluster) bool { return in.Applied.Code != "" })
+	if !in.Applied.Permanent {
+		t.Errorf("the failure is %+v", in.Applied)
+	}
+	for _, word := range []string{"aHVzaA", "d2hpc3Blcg", "hush"} {
+		if strings.Contains(in.Applied.Message+s.log.String(), word) {
+			t.Errorf("%s is told: %s", word, in.Applied.Message)
+		}
+	}
+}
+
+// watched is a ledger of which the observations are counted.
+type watched struct {
+	ledger.Work
+	observed atomic.Int64
+}
+
+func (w *watched) Observe(ctx context.Context, cluster string, list []ledger.Observation) error {
+	w.observed.Add(int64(len(list)))
+	return w.Work.Observe(ctx, cluster, list)
+}
+
+// TestStartTellsNothingAgain: a worker that starts tells the ledger only of what it does not know.
+func TestStartTellsNothingAgain(t *testing.T) {
+	s := newStage(t)
+	stop := s.run()
+	for i := range 10 {
+		s.put(s.numbered(i))
+	}
+	for i := range 10 {
+		s.synced(s.edit(s.numbered(i)).Key)
+	}
+	stop()
+	w := &watched{Work: s.Store}
+	s.run(func(c *Config) { c.Work = w })
+	s.barrier(s.edit(s.numbered(3)).Key)
+	if n := w.observed.Load(); n > 3 {
+		t.Errorf("%d observations, want those of the barrier", n)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// exactKind tells whether nobody but the ledger may own anything of a kind's spec. Their controllers write to the status
-// only, and their lists are merged: what somebody adds would stay for ever.
+// exactKind tells whether nobody but the ledger may own anything of a kind's spec. Their controllers write to the
+// status only, and their lists are merged: what somebody adds would stay for ever.
 func exactKind(kind schema.GroupKind) bool {
 	return kind.Group == "gateway.networking.k8s.io" || kind.Group == "gateway.networking.x-k8s.io" ||
 		kind.Group == "cardea.dev" || strings.HasSuffix(kind.Group, ".cardea.dev")

@@ -66,8 +66,8 @@ func TestStatedListenersStay(t *testing.T) {
 	k := s.edit(gatewayText).Key
 	s.put(gatewayText)
 	s.synced(k)
-	_, err := s.place(k).Patch(t.Context(), k.Name, types.MergePatchType, []byte(`{"status":{"addresses":[{"value":"192.0.2.1"}]}}`),
-		metav1.PatchOptions{FieldManager: "controller"}, "status")
+	_, err := s.place(k).Patch(t.Context(), k.Name, types.MergePatchType,
+		[]byte(`{"status":{"addresses":[{"value":"192.0.2.1"}]}}`), metav1.PatchOptions{FieldManager: "controller"}, "status")
 	s.must(err)
 	generation := s.live(k).GetGeneration()
 	s.barrier(k)

@@ -61,6 +61,8 @@ func failureOf(k ledger.Key, err error) failed {
 		case reason == metav1.StatusReasonForbidden && (strings.Contains(message, "exceeded quota") ||
 			apierrors.HasStatusCause(err, "NamespaceTerminating")):
 			permanent, because = false, time_
+		case reason == metav1.StatusReasonForbidden:
+			because = whyForbidden(message)
 		case reason == metav1.StatusReasonServiceUnavailable:
 			because = contact
 		case reason == "" || reason == metav1.StatusReasonUnknown:
@@ -72,6 +74,9 @@ func failureOf(k ledger.Key, err error) failed {
 		case strings.Contains(message, "failed to create typed patch object"):
 			permanent, because = true, schema_
 		}
+		if k.IsSecret() && because == schema_ {
+			message = withoutValues(status)
+		}
 		return failed{string(reason), message, permanent, because}
 	case errors.Is(err, context.DeadlineExceeded):
 		return failed{codeTimeout, "the API server did not answer in time", false, contact}
@@ -79,6 +84,31 @@ func failureOf(k ledger.Key, err error) failed {
 		return failed{codeUnreachable, err.Error(), false, contact}
 	}
 	return failed{"Error", err.Error(), false, time_}
+}
+
+// withoutValues says what is wrong with a Secret: the API server's words may quote it.
+func withoutValues(status apierrors.APIStatus) string {
+	var fields []string
+	if d := status.Status().Details; d != nil {
+		for _, cause := range d.Causes {
+			if cause.Field != "" {
+				fields = append(fields, cause.Field+" ("+string(cause.Type)+")")
+			}
+		}
+	}
+	if len(fields) == 0 {
+		return "the API server does not take it; its words may quote the Secret, and are not kept"
+	}
+	return "the API server does not take " + strings.Join(fields, ", ")
+}
+
+// whyForbidden tells what the API server does not let the worker do from what its admission plugins do not let anybody
+// do, which no access changes. It has one reason for both.
+func whyForbidden(message string) why {
+	if strings.Contains(message, ": User \"") && strings.Contains(message, " cannot ") {
+		return access
+	}
+	return time_
 }
 
 func (d decision) failed() failed {

@@ -18,15 +18,15 @@ import (
 	"cardea.dev/cardea/internal/ledger"
 )
 
-// TestInvalidObjectKeepsItsOldGeneration: the error is the API server's, the applied generation stays, and others go on.
+// TestInvalidObjectKeepsItsOldGeneration: the error is the API server's, the applied generation stays, and others go
+// on.
 func TestInvalidObjectKeepsItsOldGeneration(t *testing.T) {
 	s := newStage(t)
 	s.run()
 	k, other := s.edit(deploymentText).Key, s.edit(configText).Key
 	s.put(deploymentText)
 	s.synced(k)
-	s.put(strings.ReplaceAll(deploymentText, "selector: {matchLabels: {app: web}}", "selector: {matchLabels: {app: other}}"),
-		configText)
+	s.put(strings.ReplaceAll(deploymentText, "matchLabels: {app: web}", "matchLabels: {app: other}"), configText)
 	f := s.fails(k, "Invalid")
 	if !f.Permanent || f.Generation != 1 || !strings.Contains(f.Message, "selector") {
 		t.Errorf("the failure is %+v", f)
@@ -154,8 +154,8 @@ spec:
         properties: {spec: {type: object, properties: {size: {type: integer, maximum: 5}}}}
 `
 
-// TestKindIsWaitedFor: an object of a kind that the cluster does not have is applied when it has it; one that its schema
-// forbids, when the schema is another one; and what is to be deleted is gone with the kind.
+// TestKindIsWaitedFor: an object of a kind that the cluster does not have is applied when it has it; one that its
+// schema forbids, when the schema is another one; and what is to be deleted is gone with the kind.
 func TestKindIsWaitedFor(t *testing.T) {
 	s := newStage(t)
 	s.run()
@@ -182,12 +182,14 @@ func TestKindIsWaitedFor(t *testing.T) {
 	})
 }
 
-// TestAccessIsWaitedFor: what the worker may not write is applied when it may.
+// TestAccessIsWaitedFor: what the worker may not write is applied when it may. Access to a namespace is enough, also to
+// watch.
 func TestAccessIsWaitedFor(t *testing.T) {
 	s := newStage(t)
 	who := "worker-of-" + s.namespace
-	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "worker"}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""},
-		Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}}}}
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "worker"}, Rules: []rbacv1.PolicyRule{{
+		APIGroups: []string{""}, Resources: []string{"configmaps"},
+		Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}}}}
 	s.run(func(c *Config) {
 		c.REST = rest.CopyConfig(s.cluster.Config)
 		c.REST.Impersonate.UserName = who
@@ -204,6 +206,10 @@ func TestAccessIsWaitedFor(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "worker"}, Subjects: []rbacv1.Subject{{Kind: "User", Name: who}},
 		RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "worker"}}, metav1.CreateOptions{})
 	s.must(err)
+	s.synced(k)
+	s.merge(k, "somebody", `{"data":{"color":"green"}}`)
+	s.isThere(k, func(o *unstructured.Unstructured) bool { return field(o, "data", "color") == "red" })
+	s.must(s.place(k).Delete(t.Context(), k.Name, deleteNow))
 	s.isThere(k, func(o *unstructured.Unstructured) bool { return generationOf(o) == 1 })
 }
 
@@ -223,8 +229,8 @@ func TestNamespaceMustFitTheKind(t *testing.T) {
 	}
 }
 
-// TestClusterThatIsAheadIsLeftAlone: after a restore of an older ledger nothing is applied over a later generation, until
-// it is told that the ledger counts.
+// TestClusterThatIsAheadIsLeftAlone: after a restore of an older ledger nothing is applied over a later generation,
+// until it is told that the ledger counts.
 func TestClusterThatIsAheadIsLeftAlone(t *testing.T) {
 	s := newStage(t)
 	stop := s.run()

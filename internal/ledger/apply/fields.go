@@ -11,8 +11,8 @@ import (
 // Manager is the field manager of all writes.
 const Manager = "cardea-ledger"
 
-// fields is a set of fields as managedFields has them (FieldsV1): "f:name" is a field of a map, `k:{"name":"x"}`, `v:"x"`
-// or "i:0" an item of a list; below it, {} is all of it, and "." the map or item itself.
+// fields is a set of fields as managedFields has them (FieldsV1): "f:name" is a field of a map, `k:{"name":"x"}`,
+// `v:"x"` or "i:0" an item of a list; below it, {} is all of it, and "." the map or item itself.
 type fields map[string]any
 
 // entry is who owns fields of an object.
@@ -94,8 +94,8 @@ func (f fields) union(g fields) fields {
 	return both
 }
 
-// prune is the part of a value that is in the set. What is in the set as a whole is kept without those of its parts that
-// are others' own.
+// prune is the part of a value that is in the set. What is in the set as a whole is kept without those of its parts
+// that are others' own.
 func prune(value any, set, others fields) any {
 	if len(set) == 0 {
 		return subtract(value, others)

@@ -16,6 +16,14 @@ type place struct {
 	namespace, name string
 }
 
+// scope is a kind in a namespace.
+type scope struct {
+	kind      schema.GroupKind
+	namespace string // "": all of them, or the kind has none
+}
+
+func (p place) scope() scope { return scope{p.kind, p.namespace} }
+
 func placeOf(k ledger.Key) place { return place{groupKind(k), k.Namespace, k.Name} }
 
 // sight is an object as the watch saw it.
@@ -95,7 +103,10 @@ func (i *item) behind() bool {
 type index struct {
 	mu    sync.Mutex
 	items map[place]*item
-	kinds map[schema.GroupKind]int
+	kinds map[scope]int // how many items a kind has in each namespace
+	// narrow are the kinds that may be listed by namespace only.
+	narrow map[schema.GroupKind]bool
+	unread map[scope]bool // can't be listed or watched for now
 	// suspects are to be looked at, at the earliest at a time.
 	suspects map[place]time.Time
 	strays   map[place]sight // have the ledger's mark, but are not known here
@@ -104,7 +115,8 @@ type index struct {
 }
 
 func newIndex() *index {
-	return &index{items: map[place]*item{}, kinds: map[schema.GroupKind]int{}, suspects: map[place]time.Time{},
+	return &index{items: map[place]*item{}, kinds: map[scope]int{}, narrow: map[schema.GroupKind]bool{},
+		unread: map[scope]bool{}, suspects: map[place]time.Time{},
 		strays: map[place]sight{}, news: map[place]bool{}}
 }
 
@@ -115,7 +127,7 @@ func (x *index) put(k ledger.Key, id string) *item {
 	if i == nil {
 		i = &item{key: k, id: id}
 		x.items[p] = i
-		x.kinds[p.kind]++
+		x.kinds[p.scope()]++
 	}
 	i.key, i.id = k, id
 	return i
@@ -128,8 +140,8 @@ func (x *index) drop(p place) {
 	}
 	delete(x.items, p)
 	delete(x.news, p)
-	if x.kinds[p.kind]--; x.kinds[p.kind] == 0 {
-		delete(x.kinds, p.kind)
+	if x.kinds[p.scope()]--; x.kinds[p.scope()] == 0 {
+		delete(x.kinds, p.scope())
 	}
 }
 

@@ -51,8 +51,8 @@ func stated(o ledger.Object) (map[string]any, error) {
 	return object, nil
 }
 
-// ownerOf names who else manages an object, by the marks that Argo CD, Flux, Helm, the ledger and owner references leave;
-// "" if nobody does.
+// ownerOf names who else manages an object, by the marks that Argo CD, Flux, Helm, the ledger and owner references
+// leave; "" if nobody does.
 func ownerOf(object metav1.Object) string {
 	notes, labels := object.GetAnnotations(), object.GetLabels()
 	if id := notes[ledger.ObjectAnnotation]; id != "" {

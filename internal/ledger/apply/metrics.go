@@ -26,8 +26,8 @@ func newMetrics() *Metrics {
 		}, []string{"cluster"}),
 		applied: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cardea_ledger_applied_total",
-			Help: "Objects of a ledger that are in a cluster as they should be, by what was done: created, changed, unchanged, " +
-				"deleted or left.",
+			Help: "Objects of a ledger that are in a cluster as they should be, by what was done: created, changed, " +
+				"unchanged, deleted or left.",
 		}, []string{"cluster", "did"}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cardea_ledger_failures_total",

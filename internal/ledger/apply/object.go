@@ -14,7 +14,7 @@ import (
 )
 
 // errLate: the lease may be another's before a write that begins now has ended.
-var errLate = errors.New("the lease is about to end")
+var errLate = errors.New("the lease ends")
 
 // job is one claim that is being done.
 type job struct {
@@ -35,12 +35,17 @@ type done struct {
 
 // handle does a claim and tells the ledger.
 func (w *Worker) handle(ctx context.Context, c ledger.Claim, until time.Time) {
-	ctx, cancel := context.WithDeadline(ctx, until)
-	defer cancel()
 	reached("claimed")
 	release := w.watcher.hold(c.Key, c.ID)
 	defer release()
-	result, err := w.do(ctx, c, until.Add(-w.cfg.Lease/3))
+	leased, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	result, err := w.do(leased, c, until.Add(-w.cfg.Lease/3))
+	if err != nil && leased.Err() != nil {
+		err = errors.Join(errLate, err)
+	}
+	ctx, stop := context.WithTimeout(ctx, w.cfg.Lease)
+	defer stop()
 	f, isFailed := errors.AsType[*failure](err)
 	switch {
 	case err == nil:
@@ -48,7 +53,7 @@ func (w *Worker) handle(ctx context.Context, c ledger.Claim, until time.Time) {
 		w.record(ctx, c, result)
 		reached("recorded")
 	case errors.Is(err, errLate):
-		w.fail(ctx, c, failed{codeTimeout, "gave up, since " + err.Error(), false, time_})
+		w.fail(ctx, c, failed{codeTimeout, "gave up: " + errLate.Error(), false, time_})
 	case isFailed:
 		w.fail(ctx, c, f.failed)
 	default:
@@ -81,7 +86,8 @@ func (w *Worker) do(ctx context.Context, c ledger.Claim, safe time.Time) (done, 
 	}
 }
 
-// withoutKind is what becomes of a claim if the cluster does not have its kind: then what is to be deleted is not there.
+// withoutKind is what becomes of a claim if the cluster does not have its kind: then what is to be deleted is not
+// there.
 func (w *Worker) withoutKind(ctx context.Context, c ledger.Claim, err error) (done, error) {
 	if c.IsDeleted() && (meta.IsNoMatchError(err) || noKind(err)) && w.api.lacks(ctx, groupKind(c.Key)) {
 		return done{did: "deleted"}, nil
@@ -99,7 +105,7 @@ func (w *Worker) job(ctx context.Context, c ledger.Claim, safe time.Time) (*job,
 			return nil, &failure{failed{codeUnreadable, err.Error(), true, time_}}
 		}
 		j.want = want
-		version = schema.FromAPIVersionAndKind((&unstructured.Unstructured{Object: want}).GetAPIVersion(), c.Kind).Version
+		version = versionOf(c)
 	}
 	m, err := w.api.kind(ctx, kind, version)
 	if err != nil {
@@ -114,6 +120,16 @@ func (w *Worker) job(ctx context.Context, c ledger.Claim, safe time.Time) (*job,
 	}
 	j.at = w.api.object(m, c.Namespace, c.Name)
 	return j, nil
+}
+
+// versionOf is the version of its kind that a claim's content states; "" of what is to be deleted.
+func versionOf(c ledger.Claim) string {
+	object, err := c.Content.Object()
+	if err != nil {
+		return ""
+	}
+	apiVersion, _ := object["apiVersion"].(string)
+	return schema.FromAPIVersionAndKind(apiVersion, c.Kind).Version
 }
 
 // step reads the object, and writes what is to be written.
@@ -153,7 +169,9 @@ func (j *job) write(ctx context.Context, live *unstructured.Unstructured) (done,
 		}
 		reached("taken-over")
 	}
+	reached("write")
 	answer, err := j.at.apply(ctx, j.want, live)
+	reached("written")
 	switch {
 	case err != nil:
 		return done{}, err

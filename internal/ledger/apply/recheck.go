@@ -14,7 +14,8 @@ import (
 )
 
 // recheck looks, until ctx ends, whether what failed for good can succeed now: because a kind or its schema is another
-// one, the worker may do what it could not, or a namespace was made. It asks nothing while there is nothing of that sort.
+// one, the worker may do what it could not, or a namespace was made. It asks nothing while there is nothing of that
+// sort.
 func (w *Worker) recheck(ctx context.Context) {
 	var schemas map[string]string
 	for sleep(ctx, w.cfg.Recheck) {
@@ -42,15 +43,17 @@ func (w *Worker) recheckSchemas(ctx context.Context, before map[string]string) m
 	}
 	// A kind that was unknown may have come before the first look.
 	unknown := w.blocked.pick(func(_ ledger.Key, is block) bool { return is.code == codeUnknownKind })
-	known := map[schema.GroupKind]bool{}
+	known := map[schema.GroupVersionKind]bool{}
 	for _, k := range unknown {
-		if _, asked := known[groupKind(k)]; !asked {
-			_, err := w.api.kind(ctx, groupKind(k), "")
-			known[groupKind(k)] = err == nil
+		kind := groupKind(k).WithVersion(w.blocked.get(k).version)
+		if _, asked := known[kind]; !asked {
+			_, err := w.api.kind(ctx, groupKind(k), kind.Version)
+			known[kind] = err == nil
 		}
 	}
 	w.retry(ctx, w.blocked.pick(func(k ledger.Key, is block) bool {
-		return is.why == schema_ && groups[k.Group] || is.code == codeUnknownKind && known[groupKind(k)]
+		return is.why == schema_ && groups[k.Group] ||
+			is.code == codeUnknownKind && known[groupKind(k).WithVersion(is.version)]
 	}))
 	return now
 }
@@ -91,8 +94,7 @@ func groupOf(path string) string {
 	return parts[1]
 }
 
-// recheckAccess asks whether the worker may do now what it was denied. Forbidden may also be what an admission plugin
-// says: what the worker was allowed at the first look is none of this.
+// recheckAccess asks whether the worker may do now what it was denied.
 func (w *Worker) recheckAccess(ctx context.Context) {
 	type question struct {
 		kind      schema.GroupKind
@@ -100,31 +102,22 @@ func (w *Worker) recheckAccess(ctx context.Context) {
 		deleted   bool
 	}
 	may := map[question]bool{}
+	var granted []ledger.Key
 	for _, k := range w.blocked.by(access) {
-		w.blocked.mu.Lock()
-		is, there := w.blocked.keys[k]
-		w.blocked.mu.Unlock()
-		if !there || is.why != access {
-			continue
-		}
-		q := question{groupKind(k), k.Namespace, is.deleted}
+		q := question{groupKind(k), k.Namespace, w.blocked.get(k).deleted}
 		if _, asked := may[q]; !asked {
 			allowed, err := w.api.allowed(ctx, q.kind, q.namespace, q.deleted)
 			if err != nil {
+				w.cfg.Log.Warn("can't ask what the worker may do", "error", err)
 				return
 			}
 			may[q] = allowed
 		}
-		switch {
-		case may[q] && is.asked:
-			w.retry(ctx, []ledger.Key{k})
-		case may[q]:
-			w.blocked.set(k, block{code: is.code, why: time_, deleted: is.deleted})
-		default:
-			is.asked = true
-			w.blocked.set(k, is)
+		if may[q] {
+			granted = append(granted, k)
 		}
 	}
+	w.retry(ctx, granted)
 }
 
 // allowed asks the API server whether we may do what a claim needs.

@@ -28,18 +28,17 @@ func foreign(object *unstructured.Unstructured) (paths []string) {
 	return paths
 }
 
-// outside lists what is in a set and not in another one. What the other one has as a whole, it has all of.
+// outside lists what is in a set and not in another one. Who has a part of what the other one has as a whole has added
+// it: of what can't be shared, there are no parts.
 func (f fields) outside(g fields, path string, paths *[]string) {
 	for element := range f {
 		if element == "." {
 			continue
 		}
-		sub, in := g[element]
-		switch {
-		case !in || sub == nil:
-			*paths = append(*paths, path+elementName(element))
-		case len(g.below(element)) > 0:
+		if _, in := g[element]; in {
 			f.below(element).outside(g.below(element), path+elementName(element), paths)
+		} else {
+			*paths = append(*paths, path+elementName(element))
 		}
 	}
 }

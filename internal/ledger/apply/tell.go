@@ -12,8 +12,8 @@ import (
 // record tells the ledger that a claim is done. If it does not answer before the lease ends, the object is due again by
 // itself, and is then found as it should be.
 func (w *Worker) record(ctx context.Context, c ledger.Claim, d done) {
-	r := ledger.Result{Object: c.ID, Cluster: w.cfg.Cluster, Lease: c.Lease, Generation: c.Generation, Revision: c.Revision,
-		Gone: d.object == nil}
+	r := ledger.Result{Object: c.ID, Cluster: w.cfg.Cluster, Lease: c.Lease, Generation: c.Generation,
+		Revision: c.Revision, Gone: d.object == nil}
 	version := ""
 	if d.object != nil {
 		r.UID, r.KubeGeneration = string(d.object.GetUID()), d.object.GetGeneration()
@@ -23,6 +23,9 @@ func (w *Worker) record(ctx context.Context, c ledger.Claim, d done) {
 	w.blocked.clear(c.Key)
 	recorded, err := w.persist(ctx, func() (bool, error) { return w.cfg.Work.Record(ctx, r) })
 	switch {
+	case isFinal(err):
+		w.fail(ctx, c, failed{string(ledger.CodeOf(err)), err.Error(), true, time_})
+		return
 	case err != nil:
 		return
 	case !recorded:
@@ -52,11 +55,14 @@ func (w *Worker) fail(ctx context.Context, c ledger.Claim, f failed) {
 		default:
 		}
 	}
-	w.blocked.set(c.Key, block{code: f.code, why: f.why, deleted: c.IsDeleted()})
+	w.blocked.set(c.Key, block{code: f.code, why: f.why, version: versionOf(c), deleted: c.IsDeleted()})
 	told, err := w.persist(ctx, func() (bool, error) {
 		return w.cfg.Work.Fail(ctx, ledger.Failure{Object: c.ID, Cluster: w.cfg.Cluster, Lease: c.Lease,
 			Generation: c.Generation, Code: f.code, Message: f.message, Permanent: f.permanent})
 	})
+	if f.code == codeTimeout || f.code == codeUnreachable {
+		w.watcher.suspectKey(c.Key) // it may have been written all the same, and perhaps too late
+	}
 	if err != nil || !told {
 		return
 	}
@@ -68,12 +74,18 @@ func (w *Worker) fail(ctx context.Context, c ledger.Claim, f failed) {
 	w.cfg.Log.Warn("not applied", "object", c.Key.String(), "generation", c.Generation, "code", f.code, "error", f.message)
 }
 
+// isFinal tells whether an error is the ledger's answer, and not that it does not answer.
+func isFinal(err error) bool {
+	code := ledger.CodeOf(err)
+	return code != "" && code != ledger.Unavailable
+}
+
 // persist tells the ledger something again and again, until it answers or ctx ends.
 func (w *Worker) persist(ctx context.Context, tell func() (bool, error)) (told bool, err error) {
 	pause := 50 * time.Millisecond
 	for {
-		if told, err = tell(); err == nil {
-			return told, nil
+		if told, err = tell(); err == nil || isFinal(err) {
+			return told, err
 		}
 		w.cfg.Log.Warn("the ledger does not answer", "error", err)
 		if !sleep(ctx, pause) {

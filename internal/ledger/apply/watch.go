@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
@@ -26,25 +26,20 @@ var watchBackoff = wait.Backoff{Duration: 200 * time.Millisecond, Cap: 10 * time
 func (v *watcher) watchKinds(ctx context.Context) {
 	var group sync.WaitGroup
 	defer group.Wait()
-	running := map[schema.GroupKind]context.CancelFunc{}
+	running := map[scope]context.CancelFunc{}
 	for {
-		v.mu.Lock()
-		wanted := map[schema.GroupKind]bool{}
-		for kind := range v.kinds {
-			wanted[kind] = true
-		}
-		v.mu.Unlock()
-		for kind, stop := range running {
-			if !wanted[kind] {
+		wanted := v.scopes()
+		for of, stop := range running {
+			if !wanted[of] {
 				stop()
-				delete(running, kind)
+				delete(running, of)
 			}
 		}
-		for kind := range wanted {
-			if running[kind] == nil {
+		for of := range wanted {
+			if running[of] == nil {
 				one, stop := context.WithCancel(ctx)
-				running[kind] = stop
-				group.Go(func() { v.watchKind(one, kind) })
+				running[of] = stop
+				group.Go(func() { v.watch(one, of) })
 			}
 		}
 		select {
@@ -58,43 +53,83 @@ func (v *watcher) watchKinds(ctx context.Context) {
 	}
 }
 
-// watchKind lists and watches all objects of a kind until ctx ends.
-func (v *watcher) watchKind(ctx context.Context, kind schema.GroupKind) {
+// scopes are what is to be watched: a kind in all namespaces, or where it has objects if no more may be read.
+func (v *watcher) scopes() map[scope]bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	wanted := map[scope]bool{}
+	for of := range v.kinds {
+		if !v.narrow[of.kind] {
+			of.namespace = ""
+		}
+		wanted[of] = true
+	}
+	return wanted
+}
+
+// reads notes whether objects could be listed or watched, and says so once. What may not be read in all namespaces may
+// be readable where it has objects.
+func (v *watcher) reads(ctx context.Context, of scope, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch {
+	case err == nil && v.unread[of]:
+		delete(v.unread, of)
+		v.w.cfg.Log.Info("objects can be watched again", "kind", of.kind.String(), "namespace", of.namespace)
+	case err != nil && of.namespace == "" && apierrors.IsForbidden(err) && !v.narrow[of.kind]:
+		v.narrow[of.kind] = true
+		signal(v.kind)
+	case err != nil && !v.unread[of] && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err):
+		v.unread[of] = true
+		v.w.cfg.Log.Warn("objects can't be watched: what others do to them is not seen", "kind", of.kind.String(),
+			"namespace", of.namespace, "error", err)
+	}
+}
+
+// watch lists and watches objects of a kind until ctx ends.
+func (v *watcher) watch(ctx context.Context, of scope) {
 	// The client library tells its errors to a logger of its own; that the API server does not answer is said once.
 	quiet := logr.Discard()
 	ctx = klog.NewContext(ctx, quiet)
 	backoff := watchBackoff
 	cache.NewReflectorWithOptions(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			from, err := v.w.api.all(ctx, kind)
+			from, err := v.w.api.all(ctx, of)
 			if err != nil {
+				v.reads(ctx, of, err)
 				return nil, err
 			}
 			list, err := from.List(ctx, o)
 			if noKind(err) {
 				v.w.api.refresh(ctx) // perhaps it is served in another version by now
 			}
+			v.reads(ctx, of, err)
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			from, err := v.w.api.all(ctx, kind)
+			from, err := v.w.api.all(ctx, of)
 			if err != nil {
 				return nil, err
 			}
-			return from.Watch(ctx, o)
+			w, err := from.Watch(ctx, o)
+			v.reads(ctx, of, err)
+			return w, err
 		},
-	}, nil, &sights{watcher: v, kind: kind, exact: exactKind(kind)}, cache.ReflectorOptions{
-		Name: "ledger/" + kind.String(), Backoff: &backoff, Logger: &quiet}).RunWithContext(ctx)
+	}, nil, &sights{watcher: v, of: of, exact: exactKind(of.kind)}, cache.ReflectorOptions{
+		Name: "ledger/" + of.kind.String(), Backoff: &backoff, Logger: &quiet}).RunWithContext(ctx)
 }
 
 // sights is the store of a Reflector: it sums up what it gets and keeps nothing.
 type sights struct {
 	*watcher
-	kind  schema.GroupKind
+	of    scope
 	exact bool
 }
 
-func (s *sights) place(o metav1.Object) place { return place{s.kind, o.GetNamespace(), o.GetName()} }
+func (s *sights) place(o metav1.Object) place { return place{s.of.kind, o.GetNamespace(), o.GetName()} }
 
 // Add is for the Reflector.
 func (s *sights) Add(is any) error {
@@ -123,7 +158,7 @@ func (s *sights) Replace(list []any, version string) error {
 			all[s.place(o)] = s.sight(o)
 		}
 	}
-	s.sawAll(s.kind, all, version)
+	s.sawAll(s.of, all, version)
 	return nil
 }
 

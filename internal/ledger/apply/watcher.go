@@ -6,12 +6,11 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"cardea.dev/cardea/internal/ledger"
 )
 
-// watcher sees what becomes of the objects that were applied. It watches the kinds that have such objects, and no others.
+// watcher sees what becomes of the objects that were applied. It watches the kinds that have such objects, and no
+// others.
 type watcher struct {
 	w *Worker
 	*index
@@ -102,12 +101,17 @@ func inCluster(s ledger.Status, cluster string) *ledger.InCluster {
 // take notes what the ledger says of an object that was applied. The caller has the lock.
 func (v *watcher) take(s ledger.Status, in ledger.InCluster) *item {
 	if a := in.Applied; a.Code != "" {
-		v.w.blocked.note(s.Key, block{code: a.Code, why: whyOf(a.Code), deleted: s.Deleted})
+		v.w.blocked.note(s.Key, block{code: a.Code, why: whyOf(a.Code, a.Message), deleted: s.Deleted})
 	}
 	if in.Applied.UID == "" {
 		return nil // it was tried, and is not there
 	}
+	_, known := v.items[placeOf(s.Key)]
 	i := v.put(s.Key, s.ID)
+	if !known && in.Drift == "" {
+		// So after a start nothing is told that the ledger knows already.
+		i.told = told{uid: in.Applied.UID, sum: in.Applied.Result, generation: in.Observed}
+	}
 	if i.applied.Generation <= in.Applied.Generation {
 		i.applied = *in.Applied
 	}
@@ -183,7 +187,7 @@ func (v *watcher) changed(c ledger.Change) {
 	defer v.mu.Unlock()
 	for _, e := range c.Edited {
 		if p := placeOf(e.Key); v.items[p] == nil && e.Revision != 0 {
-			v.suspect(p, time.Now().Add(v.w.cfg.Poll))
+			v.suspect(p, time.Now().Add(lookLatest))
 		}
 	}
 }
@@ -196,15 +200,15 @@ func (v *watcher) saw(p place, s sight) {
 	signal(v.wake)
 }
 
-// sawAll notes all that a list has of a kind.
-func (v *watcher) sawAll(kind schema.GroupKind, all map[place]sight, version string) {
+// sawAll notes all that a list has.
+func (v *watcher) sawAll(of scope, all map[place]sight, version string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for p, s := range all {
 		v.note(p, s)
 	}
 	for p := range maps.All(v.items) {
-		if _, there := all[p]; !there && p.kind == kind {
+		if _, there := all[p]; !there && p.kind == of.kind && (of.namespace == "" || of.namespace == p.namespace) {
 			v.note(p, sight{gone: true, version: version})
 		}
 	}

@@ -2,8 +2,10 @@ package client_test
 
 import (
 	"context"
+	"encoding/base64"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -12,35 +14,52 @@ import (
 	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/ledger/client"
 	"cardea.dev/cardea/internal/ledger/ledgertest"
+	"cardea.dev/cardea/internal/ledger/postgrestest"
 	"cardea.dev/cardea/internal/ledger/preview"
 	"cardea.dev/cardea/internal/ledger/rest"
 	"cardea.dev/cardea/internal/ledger/store"
 )
 
-// TestContract runs the contract of a ledger through HTTP, over a file.
-func TestContract(t *testing.T) {
-	ledgertest.Test(t, func(t *testing.T) ledger.Ledger {
-		skipOverHTTP(t)
-		_, url := serve(t)
-		return everybody{t: t, url: url, clients: &sync.Map{}}
+func TestMain(m *testing.M) { postgrestest.Main(m) }
+
+// TestContractOverFile runs the contract of a ledger through HTTP, over a file.
+func TestContractOverFile(t *testing.T) {
+	contract(t, func(t *testing.T) store.Config {
+		return store.Config{URL: filepath.Join(t.TempDir(), "ledger.db")}
 	})
 }
 
-// skipOverHTTP skips what HTTP decides otherwise, on purpose.
-func skipOverHTTP(t *testing.T) {
-	for part, why := range map[string]string{
-		"proposal_of_another_draft": "the server has the draft, and nobody sends it again",
-	} {
-		if strings.Contains(t.Name(), part) {
-			t.Skip(why)
-		}
+// TestContractOverPostgreSQL runs the contract through HTTP, over a real PostgreSQL.
+func TestContractOverPostgreSQL(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it makes a database for each test")
 	}
+	contract(t, func(t *testing.T) store.Config {
+		key := make([]byte, 32)
+		file := filepath.Join(t.TempDir(), "key")
+		if err := os.WriteFile(file, []byte(base64.StdEncoding.EncodeToString(key)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return store.Config{URL: postgrestest.New(t), KeyFile: file}
+	})
+}
+
+func contract(t *testing.T, at func(t *testing.T) store.Config) {
+	ledgertest.Test(t, func(t *testing.T) ledger.Ledger {
+		_, url := serveAt(t, at(t))
+		return everybody{t: t, url: url, clients: &sync.Map{}}
+	})
 }
 
 // serve starts a server over a file.
 func serve(t *testing.T) (*store.Store, string) {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Config{URL: filepath.Join(t.TempDir(), "ledger.db")})
+	return serveAt(t, store.Config{URL: filepath.Join(t.TempDir(), "ledger.db")})
+}
+
+func serveAt(t *testing.T, at store.Config) (*store.Store, string) {
+	t.Helper()
+	s, err := store.Open(t.Context(), at)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,9 +29,9 @@ const (
 // first connection can't be made, it yields that error.
 func (c *Client) Watch(ctx context.Context, from int64) iter.Seq2[ledger.Change, error] {
 	return func(yield func(ledger.Change, error) bool) {
-		last, since, wait := from, time.Time{}, watchFirst
+		at, since, wait := place{last: from}, time.Time{}, watchFirst
 		for {
-			stop, connected, err := c.follow(ctx, &last, yield)
+			stop, connected, err := c.follow(ctx, &at, yield)
 			if stop || ctx.Err() != nil {
 				return
 			}
@@ -52,19 +52,26 @@ func (c *Client) Watch(ctx context.Context, from int64) iter.Seq2[ledger.Change,
 	}
 }
 
+// place is where a watch is.
+type place struct {
+	last  int64  // the change that was yielded last
+	epoch string // of the ledger, so that one that was restored is noticed; "": not known yet
+}
+
 // follow yields what comes over one connection. stop: whoever watches wants no more. The error says why the connection
 // ended: it always ends.
-func (c *Client) follow(ctx context.Context, last *int64, yield func(ledger.Change, error) bool) (stop, connected bool,
+func (c *Client) follow(ctx context.Context, at *place, yield func(ledger.Change, error) bool) (stop, connected bool,
 	err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r := get("watch")
-	r.header = http.Header{"Accept": {"text/event-stream"}, "Last-Event-Id": {fmt.Sprint(*last)}}
+	r := get("watch").with("epoch", at.epoch)
+	r.header = http.Header{"Accept": {"text/event-stream"}, "Last-Event-Id": {fmt.Sprint(at.last)}}
 	answer, err := c.send(ctx, r)
 	if err != nil {
 		return false, false, err
 	}
 	defer answer.Body.Close()
+	at.epoch = answer.Header.Get(wire.EpochHeader)
 	quiet := time.AfterFunc(silence, cancel)
 	defer quiet.Stop()
 	lines := bufio.NewReader(answer.Body)
@@ -95,10 +102,10 @@ func (c *Client) follow(ctx context.Context, last *int64, yield func(ledger.Chan
 				return false, true, lost(err)
 			}
 			event, data = "", ""
-			if seen.Number <= *last {
+			if seen.Number <= at.last {
 				continue // it was yielded
 			}
-			*last = seen.Number
+			at.last = seen.Number
 			if !yield(seen.Change, nil) {
 				return true, true, nil
 			}

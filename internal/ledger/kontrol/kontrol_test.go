@@ -187,7 +187,7 @@ func TestFlows(t *testing.T) {
 	}
 	r.is(r.update(a.ID, 5), 2, 2)
 	back := r.is(r.do("alice", "PUT", resources+"/"+a.ID, `{"revision": 1}`, 200), 3, 1)
-	if back.Status != "pending" {
+	if back.Status != "pending" || len(back.DesiredSpec) != 0 {
 		t.Fatalf("%+v", back)
 	}
 	if got := r.get(a.ID); !strings.Contains(string(got.DesiredSpec), `"replicas":3`) {

@@ -31,9 +31,14 @@ func (s *server) create(r *http.Request, who ledger.Caller) (int, any, error) {
 	}
 	e.Expect = new(int64)
 	o, err := s.commit(r.Context(), who, ledger.Draft{Edits: []ledger.Edit{e}})
+	return http.StatusCreated, written(o), err
+}
+
+// written answers a write: without the content, which its writer may not be let read.
+func written(o ledger.Object) resource {
 	out := resourceOf(o)
-	out.Status = "pending"
-	return http.StatusCreated, out, err
+	out.DesiredSpec, out.Status = nil, "pending"
+	return out
 }
 
 // commit makes a change of one edit, and answers the object as it is then.
@@ -180,8 +185,6 @@ func (s *server) again(r *http.Request, who ledger.Caller, p ledger.Permission,
 		if ledger.CodeOf(err) == ledger.Stale && try < tries {
 			continue
 		}
-		out := resourceOf(o)
-		out.Status = "pending"
-		return http.StatusOK, out, err
+		return http.StatusOK, written(o), err
 	}
 }

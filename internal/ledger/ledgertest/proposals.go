@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"cardea.dev/cardea/internal/ledger"
 )
@@ -20,9 +21,9 @@ var proposals = map[string]func(rig){
 	"proposal is outdated":               proposalOutdated,
 	"proposal is rejected":               proposalRejected,
 	"proposal is withdrawn":              proposalWithdrawn,
-	"proposal of another draft":          proposalOtherDraft,
 	"proposals are listed":               proposalsListed,
 	"proposal has a Secret":              proposalSecret,
+	"proposal of all that edits want":    proposalOfAll,
 	"approvals that a target needs":      proposalNeeded,
 	"approvals of many":                  proposalApprovalRace,
 }
@@ -304,27 +305,6 @@ func proposalWithdrawn(r rig) {
 	r.refused(ledger.Conflict, r.commitOf(n, "bob"))
 }
 
-// proposalOtherDraft: nobody commits something else in the name of an approved proposal.
-func proposalOtherDraft(r rig) {
-	r.needs(1)
-	n := r.propose(put(key("web"), "a")).Number
-	r.approve(n, "bob")
-	d := r.commitOf(n, "bob")
-	other := d
-	other.Edits = []ledger.Edit{put(key("web"), "z")}
-	r.refused(ledger.Conflict, other)
-	other = d
-	other.Edits = append(other.Edits[:1:1], put(key("api"), "a"))
-	r.refused(ledger.Conflict, other)
-	other = d
-	other.Author = "mallory"
-	r.refused(ledger.Conflict, other)
-	other = d
-	other.Proposal = &ledger.Proposed{Number: n + 1, Preview: "d1"}
-	r.refused(ledger.NotFound, other)
-	r.mustDraft(d)
-}
-
 func proposalsListed(r rig) {
 	r.needs(1)
 	for i := range 5 {
@@ -379,6 +359,33 @@ func proposalSecret(r rig) {
 			r.t.Errorf("edit %d keeps its content", i) // the ledger has it
 		}
 	}
+}
+
+// proposalOfAll: what a proposal was made of is what is committed, holds and expectations, too.
+func proposalOfAll(r rig) {
+	r.must(put(key("web"), "a"), put(key("api"), "a"), put(key("app"), "a"))
+	r.must(put(key("web"), "b"))
+	d := draft(put(key("web"), "c"))
+	d.Hold = &ledger.Hold{By: "alice", Why: "incident 7"}
+	r.mustDraft(d)
+	r.needs(1)
+	until := time.Now().Add(time.Hour)
+	d = draft(toRevision(key("web"), 1), expecting(remove(key("api")), 1), expecting(put(key("new"), "a"), 0),
+		put(key("app"), "a"))
+	d.Release, d.Hold, d.Verb = true, &ledger.Hold{By: "alice", Why: "incident 8", Until: until}, ledger.Import
+	p, err := r.Propose(r.ctx, d, seen)
+	r.ok(err)
+	r.approve(p.Number, "bob")
+	c := r.mustDraft(r.commitOf(p.Number, "bob"))
+	if len(c.Edited) != 4 || c.Verb != ledger.Import {
+		r.t.Fatalf("%+v", c)
+	}
+	o := r.is(key("web"), 4, 1, "a")
+	if o.Hold == nil || o.Hold.Why != "incident 8" || o.Hold.Until.Sub(until).Abs() > time.Millisecond {
+		r.t.Fatalf("%+v", o.Hold)
+	}
+	r.is(key("api"), 2, 0, "")
+	r.is(key("new"), 1, 1, "a")
 }
 
 // proposalNeeded: what a target needs, a change that states to be direct is refused without.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -49,7 +50,7 @@ func (s *server) commit(ctx context.Context, d ledger.Draft, ifPreview string) (
 	if d.Via == "" {
 		d.Via = a.agent
 	}
-	d.Via = d.Via[:min(len(d.Via), 200)]
+	d.Via = strings.ToValidUTF8(d.Via[:min(len(d.Via), 200)], "") // a User-Agent may be anything
 	if s.Admit != nil {
 		var err error
 		if d, err = s.Admit.Admit(ctx, d); err != nil {

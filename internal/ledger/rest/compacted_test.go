@@ -2,6 +2,7 @@ package rest_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -45,4 +46,18 @@ func TestWhatIsNotKeptAnyMoreIs410(t *testing.T) {
 		t.Fatalf("%+v", head)
 	}
 	r.do(call{who: "bob", method: "GET", path: path("web")}).is(200, nil)
+	// A program that reads the ledger is told what is known of it.
+	r.do(call{who: "alice", method: "PUT", path: secretPath, body: secret(`"stringData": {"a": "1"}`),
+		header: map[string]string{"If-None-Match": "*"}}).is(201, nil)
+	for i := range 4 {
+		body := secret(fmt.Sprintf(`"stringData": {"a": "x%d"}`, i))
+		r.do(call{who: "alice", method: "PUT", path: secretPath, body: body, header: ifMatch("*")}).is(201, nil)
+	}
+	r.ok(r.store.Compact(context.Background(), store.Keep{Secrets: 1}))
+	r.do(call{who: "alice", method: "GET", path: secretPath + "?at=5"}).problem(410, ledger.Compacted)
+	var o ledger.Object
+	r.do(call{who: "alice", method: "GET", path: secretPath + "?at=5&deleted=true"}).is(200, &o)
+	if !o.Forgotten || o.Generation != 1 || len(o.Content) != 0 {
+		t.Fatalf("%+v", o)
+	}
 }

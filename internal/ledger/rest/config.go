@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -27,6 +28,9 @@ type Config struct {
 	Proposer Proposer
 	Log      *slog.Logger
 	Version  string // of the program, for the OpenAPI document
+	// Heartbeat is how often a watch that has nothing to send sends a comment, and asks whether its caller is still
+	// known; 0: 15 s.
+	Heartbeat time.Duration
 	// Unknown, if not nil, is called for each request whose caller is not known. Such requests are counted and not
 	// noted: else anybody could fill the disk.
 	Unknown func()
@@ -69,6 +73,9 @@ type server struct {
 // New makes the API. It starts nothing.
 func New(c Config) (http.Handler, error) {
 	s := &server{Config: c, mux: http.NewServeMux()}
+	if s.Heartbeat == 0 {
+		s.Heartbeat = heartbeat
+	}
 	if s.Log == nil {
 		s.Log = slog.New(slog.DiscardHandler)
 	}
@@ -76,8 +83,8 @@ func New(c Config) (http.Handler, error) {
 		return nil, err
 	}
 	api := s.newAPI()
-	for _, add := range []func(*server, huma.API){objects, lists, changes, back, previews, watch, statuses, clusters, work,
-		access, proposals} {
+	for _, add := range []func(*server, huma.API){objects, lists, changes, back, previews, watch, statuses, clusters,
+		work, worker, access, proposals} {
 		add(s, api)
 	}
 	text, err := json.Marshal(published(api))

@@ -69,7 +69,7 @@ func objects(s *server, api huma.API) {
 func (s *server) getObject(ctx context.Context, in *struct {
 	Named
 	At          int64  `query:"at" minimum:"0" doc:"As it was after this change"`
-	Deleted     bool   `query:"deleted" doc:"Answer also that it is deleted, in place of 404"`
+	Deleted     bool   `query:"deleted" doc:"Answer also what is deleted (not 404), or not kept any more (not 410)"`
 	IfNoneMatch string `header:"If-None-Match"`
 }) (*oneObject, error) {
 	key := in.key()
@@ -84,7 +84,7 @@ func (s *server) getObject(ctx context.Context, in *struct {
 		return nil, &ledger.Error{Code: ledger.NotFound, Object: key.String(),
 			Message: fmt.Sprintf("was deleted by change %d", o.Change),
 			Fix:     fmt.Sprintf("ask for it as it was before, with ?at=%d", o.Change-1)}
-	case o.Forgotten:
+	case o.Forgotten && !in.Deleted:
 		return nil, &ledger.Error{Code: ledger.Compacted, Object: key.String(),
 			Message: fmt.Sprintf("the content of generation %d is not kept any more", o.Generation)}
 	case matches(in.IfNoneMatch, o.Generation):

@@ -112,6 +112,16 @@ func TestMalformedJSONIs400WithItsPosition(t *testing.T) {
 	r.do(call{who: "alice", method: "POST", path: "/changes", body: ""}).problem(400, ledger.Invalid)
 }
 
+func TestAnyUserAgentIsTaken(t *testing.T) {
+	r := newRig(t)
+	var c ledger.Change
+	r.do(call{who: "alice", method: "PUT", path: path("web"), body: web("web", "a"), header: map[string]string{
+		"If-None-Match": "*", "User-Agent": "caf\xe9 " + strings.Repeat("\u00e9", 200)}}).is(201, &c)
+	if !strings.HasPrefix(c.Via, "caf ") || len(c.Via) > 200 {
+		t.Fatalf("%q", c.Via)
+	}
+}
+
 func TestErrorsDoNotRepeatTheRequest(t *testing.T) {
 	r := newRig(t)
 	for _, body := range []string{`{"edits": [{"content": {"data": "hunter2"}}`, `{"edits": ["hunter2"]}`,

@@ -17,6 +17,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/legacy"
+	"go.uber.org/goleak"
 
 	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/ledger/caller"
@@ -24,6 +25,8 @@ import (
 	"cardea.dev/cardea/internal/ledger/store"
 	"cardea.dev/cardea/internal/ledger/wire"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // rig is a server over a file. Each of its answers is checked against the document that it publishes.
 type rig struct {
@@ -70,8 +73,9 @@ func newRig(t *testing.T, change ...func(*rest.Config)) *rig {
 	r.ok(err)
 	r.server = httptest.NewServer(h)
 	t.Cleanup(r.server.Close)
-	r.client = &http.Client{Transport: &checked{errorf: t.Errorf, next: http.DefaultTransport,
-		router: published(t, r.server.URL)}}
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	r.client = &http.Client{Transport: &checked{errorf: t.Errorf, next: transport, router: published(t, r.server.URL)}}
 	return r
 }
 

@@ -12,10 +12,11 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/ledger/wire"
 )
 
-// A stream of changes sends a comment when it had nothing to send for heartbeat, so that both sides notice a dead
-// connection. A client that does not read for writeTime is given up.
+// A stream of changes sends a comment every heartbeat, so that both sides notice a dead connection, unless Config says
+// otherwise. A client that does not read for writeTime is given up.
 const (
 	heartbeat = 15 * time.Second
 	writeTime = 30 * time.Second
@@ -39,6 +40,8 @@ type entry struct {
 func (s *server) watch(ctx context.Context, in *struct {
 	From int64  `query:"from" minimum:"0" doc:"Changes after this one; 0: all that are kept"`
 	Last string `header:"Last-Event-ID" doc:"In place of from, for a client that reconnects"`
+	// A client that reconnects to a ledger that was restored meanwhile would take other changes for those that it missed.
+	Epoch string `query:"epoch" doc:"The header Cardea-Epoch of the answer before: another one is refused (409)"`
 }) (*huma.StreamResponse, error) {
 	from := in.From
 	if in.Last != "" {
@@ -51,6 +54,10 @@ func (s *server) watch(ctx context.Context, in *struct {
 	now, err := s.Ledger.Head(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if in.Epoch != "" && in.Epoch != now.Epoch {
+		return nil, &ledger.Error{Code: ledger.Conflict, Fix: "read everything again",
+			Message: "the ledger was restored: its numbers mean other changes now"}
 	}
 	ctx, stop := context.WithCancel(ctx)
 	entries := make(chan entry)
@@ -79,13 +86,15 @@ func (s *server) watch(ctx context.Context, in *struct {
 			for range entries { // until the goroutine ended
 			}
 		}()
-		_, w := humago.Unwrap(h)
-		s.stream(ctx, w, first, entries)
+		r, w := humago.Unwrap(h)
+		w.Header().Set(wire.EpochHeader, now.Epoch)
+		s.stream(ctx, r, w, first, entries)
 	}}, nil
 }
 
 // stream writes events until the client or the watch ends.
-func (s *server) stream(ctx context.Context, w http.ResponseWriter, first []entry, entries <-chan entry) {
+func (s *server) stream(ctx context.Context, r *http.Request, w http.ResponseWriter, first []entry,
+	entries <-chan entry) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no") // proxies in between shall not collect events
@@ -98,46 +107,61 @@ func (s *server) stream(ctx context.Context, w http.ResponseWriter, first []entr
 		return control.Flush() == nil
 	}
 	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead {
+		return
+	}
 	if !send(": watching\n\n") {
 		return
 	}
 	for _, e := range first {
-		if !send(s.event(ctx, e)) {
+		text, last := s.event(ctx, e)
+		if !send(text) || last {
 			return
 		}
 	}
-	beat := time.NewTicker(heartbeat)
+	beat := time.NewTicker(s.Heartbeat)
 	defer beat.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-beat.C:
+			// A stream may last for months: a token that was taken back ends it.
+			if _, err := s.Callers.Caller(r); ledger.CodeOf(err) == ledger.Unknown {
+				text, _ := s.event(ctx, entry{err: err})
+				send(text)
+				return
+			}
 			if !send(": still here\n\n") {
 				return
 			}
 		case e, ok := <-entries:
-			if !ok || !send(s.event(ctx, e)) || e.err != nil {
+			if !ok {
 				return
 			}
-			beat.Reset(heartbeat)
+			if text, last := s.event(ctx, e); !send(text) || last {
+				return
+			}
 		}
 	}
 }
 
 // event is a change as a server-sent event, or the error that ends the stream.
-func (s *server) event(ctx context.Context, e entry) string {
+func (s *server) event(ctx context.Context, e entry) (text string, last bool) {
 	seen, err := s.seen(ctx, e.change)
 	if e.err != nil {
 		err = e.err
 	}
+	name, body := "change", any(seen)
 	if err != nil {
-		text, _ := json.Marshal(s.problem(ctx, err))
-		return fmt.Sprintf("event: error\ndata: %s\n\n", text)
+		name, body = "error", s.problem(ctx, err)
 	}
-	text, err := json.Marshal(seen)
+	data, err := json.Marshal(body)
 	if err != nil {
-		return "event: error\ndata: {}\n\n"
+		name, data = "error", []byte(`{"title": "Internal Server Error", "status": 500, "detail": "the server failed"}`)
 	}
-	return fmt.Sprintf("id: %d\nevent: change\ndata: %s\n\n", e.change.Number, text)
+	if name == "error" {
+		return fmt.Sprintf("event: error\ndata: %s\n\n", data), true
+	}
+	return fmt.Sprintf("id: %d\nevent: change\ndata: %s\n\n", e.change.Number, data), false
 }

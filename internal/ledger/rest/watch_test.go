@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/ledger/rest"
@@ -123,6 +124,19 @@ func TestWatchHidesWhatMayNotBeReadButNoNumber(t *testing.T) {
 	}
 }
 
+func TestHeadOfAWatchEnds(t *testing.T) {
+	r := newRig(t)
+	q, err := http.NewRequestWithContext(t.Context(), "HEAD", r.server.URL+rest.Prefix+"/watch", nil)
+	r.ok(err)
+	q.Header.Set("Authorization", "Bearer "+r.tokens["bob"])
+	a, err := r.server.Client().Do(q)
+	r.ok(err)
+	a.Body.Close()
+	if a.StatusCode != 200 {
+		t.Fatal(a.Status)
+	}
+}
+
 func TestWatchAboveTheHeadIsRefused(t *testing.T) {
 	r := newRig(t)
 	s := r.watch("bob", "?from=5", "")
@@ -133,6 +147,40 @@ func TestWatchAboveTheHeadIsRefused(t *testing.T) {
 	}
 	if s := r.watch("bob", "", "x"); s.StatusCode != 422 {
 		t.Fatal(s.Status)
+	}
+}
+
+func TestWatchOfARestoredLedgerIsRefused(t *testing.T) {
+	r := newRig(t)
+	r.create("a", "a")
+	first := r.watch("bob", "", "")
+	first.event()
+	epoch := first.Header.Get(wire.EpochHeader)
+	if s := r.watch("bob", "?epoch="+epoch, "1"); s.StatusCode != 200 || epoch == "" {
+		t.Fatal(s.Status, epoch)
+	}
+	r.ok(r.store.NewEpoch(context.Background()))
+	if s := r.watch("bob", "?epoch="+epoch, "1"); s.StatusCode != 409 {
+		t.Fatal(s.Status)
+	}
+}
+
+func TestWatchBeatsAndEndsWhenItsTokenIsTakenBack(t *testing.T) {
+	r := newRig(t, func(c *rest.Config) { c.Heartbeat = 10 * time.Millisecond })
+	s := r.watch("bob", "", "")
+	for beats := 0; beats < 3; {
+		line, err := s.lines.ReadString('\n')
+		r.ok(err)
+		if line == ": still here\n" {
+			beats++
+		}
+	}
+	r.ok(r.store.DeleteToken(context.Background(), "bob", "test"))
+	if _, name, data := s.event(); name != "error" || !strings.Contains(data, `"Unknown"`) {
+		t.Fatal(name, data)
+	}
+	if rest, err := io.ReadAll(s.lines); err != nil || len(rest) > 1 {
+		t.Fatalf("%q, %v: the stream goes on", rest, err)
 	}
 }
 

@@ -160,6 +160,12 @@ func TestClusterTokenIsConfinedToItsCluster(t *testing.T) {
 			t.Errorf("noted: %+v", d)
 		}
 	}
+	// An object that it does not serve does not come to it by being seen there.
+	r.do(call{who: "east", method: "POST", path: "/clusters/east/observations", body: map[string]any{"observations": []any{
+		ledger.Observation{Object: claim.Object.ID, Drift: "x", Correct: true}}}}).is(204, nil)
+	if list := r.claim("east"); len(list) != 1 || list[0].Object.Target != "apps" {
+		t.Fatalf("cluster east claims what it does not serve: %+v", list)
+	}
 	// With its own path, the result of another cluster's lease counts for nothing.
 	var taken takenOf
 	r.do(call{who: "east", method: "POST", path: "/clusters/east/results", body: result}).is(200, &taken)

@@ -6,7 +6,8 @@ import (
 	"cardea.dev/cardea/internal/ledger"
 )
 
-// Observe takes what is seen in a cluster. Objects that the ledger does not know are left out.
+// Observe takes what is seen in a cluster. Objects that the ledger does not know, or that the cluster does not serve,
+// are left out: a correction would hand the content to the cluster's worker.
 func (s *Store) Observe(ctx context.Context, cluster string, list []ledger.Observation) error {
 	if len(list) == 0 {
 		return nil
@@ -23,15 +24,20 @@ func (s *Store) Observe(ctx context.Context, cluster string, list []ledger.Obser
 		}
 	}
 	return s.change(ctx, func(t tx) error {
-		now, err := clock(t)
+		h, err := readHead(t, false)
 		if err != nil {
 			return err
 		}
+		r, err := s.registry.at(t, h.registry)
+		if err != nil {
+			return err
+		}
+		args := []any{h.now, column(r.servedBy(cluster)).json()}
 		for _, part := range []struct {
 			rows      table
 			statement string
 			args      []any
-		}{{gone, deleteObserved, nil}, {seen, upsertObserved, []any{now}}, {correct, upsertCorrections, []any{now}}} {
+		}{{gone, deleteObserved, nil}, {seen, upsertObserved, args}, {correct, upsertCorrections, args}} {
 			if len(part.rows) > 0 {
 				_, err := t.exec(part.statement, append([]any{cluster, part.rows.json()}, part.args...)...)
 				if err != nil {
@@ -47,7 +53,7 @@ const (
 	deleteObserved = `DELETE FROM observed WHERE cluster = $1 AND object IN ({list $2})`
 	upsertObserved = `INSERT INTO observed (object, cluster, uid, resource_version, generation, result, drift, by_whom, at)
 		SELECT o.id, CAST($1 AS text), r.value->>1, r.value->>2, CAST(r.value->>3 AS bigint), r.value->>4, r.value->>5,
-		r.value->>6, CAST($3 AS bigint) FROM {rows $2} JOIN objects o ON o.id = r.value->>0 WHERE true
+		r.value->>6, CAST($3 AS bigint) FROM {rows $2} JOIN objects o ON o.id = r.value->>0 WHERE o.target IN ({list $4})
 		ON CONFLICT (object, cluster) DO UPDATE SET uid = excluded.uid, resource_version = excluded.resource_version,
 		generation = excluded.generation, result = excluded.result, drift = excluded.drift, by_whom = excluded.by_whom,
 		at = excluded.at`
@@ -55,7 +61,8 @@ const (
 	// reason to hammer.
 	upsertCorrections = `INSERT INTO work (cluster, object, target, generation, change, rank, due)
 		SELECT CAST($1 AS text), o.id, o.target, o.generation, o.change, o.rank,
-		CAST($3 AS bigint) + CAST(r.value->>1 AS bigint) FROM {rows $2} JOIN objects o ON o.id = r.value->>0 WHERE true
+		CAST($3 AS bigint) + CAST(r.value->>1 AS bigint) FROM {rows $2} JOIN objects o ON o.id = r.value->>0
+		WHERE o.target IN ({list $4})
 		ON CONFLICT (cluster, object) DO UPDATE SET again = excluded.due WHERE work.lease IS NOT NULL`
 )
 

@@ -192,3 +192,32 @@ func TestProposalSurvives(t *testing.T) {
 		}
 	})
 }
+
+// TestProposalOfAnotherDraft: nobody commits something else in the name of an approved proposal.
+func TestProposalOfAnotherDraft(t *testing.T) {
+	databases(t, func(t *testing.T, url, keyFile string) {
+		s := open(t, Config{URL: url, KeyFile: keyFile})
+		protect(t, s)
+		n := propose(t, s, edit("web", "a"))
+		real := proposal(t, s, n).Draft
+		real.Proposal = &ledger.Proposed{Number: n, Preview: "d", By: "bob"}
+		for name, change := range map[string]func(*ledger.Draft){
+			"another content": func(d *ledger.Draft) { d.Edits = []ledger.Edit{edit("web", "z")} },
+			"one edit more":   func(d *ledger.Draft) { d.Edits = append(d.Edits[:1:1], edit("api", "a")) },
+			"a deletion":      func(d *ledger.Draft) { d.Edits = []ledger.Edit{{Key: edit("web", "").Key, Delete: true}} },
+			"another author":  func(d *ledger.Draft) { d.Author = "mallory" },
+			"another message": func(d *ledger.Draft) { d.Message = "nothing to see" },
+			"another preview": func(d *ledger.Draft) { d.Proposal = &ledger.Proposed{Number: n, Preview: "e"} },
+			"another head":    func(d *ledger.Draft) { d.Head = 7 },
+		} {
+			d := real
+			change(&d)
+			if c, err := s.Commit(t.Context(), d); ledger.CodeOf(err) != ledger.Conflict {
+				t.Errorf("%s: %+v, %v", name, c, err)
+			}
+		}
+		if _, err := s.Commit(t.Context(), real); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -147,3 +147,13 @@ func (s *Store) Clusters(ctx context.Context) (list []ledger.Cluster, err error)
 	})
 	return list, err
 }
+
+// servedBy are the targets that a cluster serves.
+func (r *registry) servedBy(cluster string) (targets []string) {
+	for target, clusters := range r.serving {
+		if slices.Contains(clusters, cluster) {
+			targets = append(targets, target)
+		}
+	}
+	return targets
+}

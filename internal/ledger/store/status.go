@@ -50,13 +50,7 @@ func statusObjects(t tx, q ledger.StatusQuery, r *registry) (list []ledger.Statu
 		from += " JOIN generations e ON e.object = g.object AND e.generation = g.generation"
 	}
 	if q.Cluster != "" {
-		var served []string
-		for target, clusters := range r.serving {
-			if slices.Contains(clusters, q.Cluster) {
-				served = append(served, target)
-			}
-		}
-		w.is("o.target IN ({list %s})", column(served).json())
+		w.is("o.target IN ({list %s})", column(r.servedBy(q.Cluster)).json())
 	}
 	if len(q.Keys) == 0 && q.Change == 0 {
 		// What is deleted is of interest until it is gone everywhere.

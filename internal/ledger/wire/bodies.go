@@ -40,6 +40,9 @@ type HoldBody struct {
 	Until time.Time `json:"until,omitzero"`
 }
 
+// EpochHeader tells a watch's epoch: see ledger.Head.
+const EpochHeader = "Cardea-Epoch"
+
 // SeenChange is a change as its reader may see it.
 type SeenChange struct {
 	ledger.Change

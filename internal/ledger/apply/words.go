@@ -1,0 +1,100 @@
+package apply
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// words says what differs, and who made it differ, as far as the API server knows.
+func (v *watcher) words(ctx context.Context, s subject) (words, by string) {
+	if s.live == nil {
+		return "was deleted", ""
+	}
+	if string(s.live.GetUID()) != s.in.Applied.UID {
+		names := managersOf(s.live)
+		return "was deleted, and is another object of the same name", strings.Join(names, ", ")
+	}
+	c := comparison{lenient: true}
+	if want := v.wanted(ctx, s); want != nil {
+		c.compare("", withoutIdentity(want), owned(s.live), s.live.Object)
+	}
+	var added []string
+	if exactKind(s.kind) {
+		added = foreign(s.live)
+	}
+	var all []string
+	if len(c.list) > 0 {
+		all = append(all, sentence(c.list, s.status.IsSecret()))
+	}
+	if len(added) > 0 {
+		all = append(all, "was added: "+strings.Join(added[:min(5, len(added))], ", "))
+	}
+	if len(all) == 0 {
+		all = append(all, "is not as it was applied")
+	}
+	return strings.Join(all, "; "), culprit(s.live, c.list, added)
+}
+
+// wanted is what was applied, as it was stated; nil if that can't be found out.
+func (v *watcher) wanted(ctx context.Context, s subject) map[string]any {
+	if v.w.cfg.Changes == nil {
+		return nil
+	}
+	o, err := v.w.cfg.Changes.Object(ctx, s.status.Key, 0)
+	if err != nil || len(o.Content) == 0 || o.Generation != s.in.Applied.Generation {
+		return nil
+	}
+	want, err := stated(o)
+	if err != nil {
+		return nil
+	}
+	return want
+}
+
+// culprit is the field manager that has a field that differs; "" if that is not known, as of what was removed.
+func culprit(live *unstructured.Unstructured, list []difference, foreign []string) string {
+	differs := slices.Clone(foreign)
+	for _, d := range list {
+		differs = append(differs, d.path)
+	}
+	for _, e := range entriesOf(live) {
+		if e.ours() || e.subresource == "status" {
+			continue
+		}
+		var has []string
+		e.fields.leaves("", &has)
+		for _, path := range has {
+			path = strings.TrimPrefix(path, ".")
+			for _, d := range differs {
+				if within(path, d) || within(d, path) {
+					return e.manager
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// within tells whether a path is another one or below it.
+func within(path, other string) bool {
+	rest, below := strings.CutPrefix(path, other)
+	return below && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// leaves lists the paths of a set that have nothing below them.
+func (f fields) leaves(path string, list *[]string) {
+	for element := range f {
+		if element == "." {
+			continue
+		}
+		at := path + elementName(element)
+		if sub := f.below(element); len(sub) > 0 {
+			sub.leaves(at, list)
+		} else {
+			*list = append(*list, at)
+		}
+	}
+}
