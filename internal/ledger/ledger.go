@@ -17,6 +17,7 @@ type Ledger interface {
 	Work
 	Registry
 	Access
+	Proposals
 }
 
 // Reader answers what is and what was.
@@ -134,6 +135,9 @@ type Target struct {
 	Retain bool `json:"retain,omitempty"`
 	// PausedUntil: nothing is applied or corrected before. Zero: not paused.
 	PausedUntil time.Time `json:"pausedUntil,omitzero"`
+	// Approvals is how many people have to approve a proposed change of the target's objects. With more than 0, changes
+	// over HTTP have to be proposed.
+	Approvals int `json:"approvals,omitempty" minimum:"0" maximum:"100"`
 }
 
 // Cluster is one that workers apply objects to, or one whose Cardea reads the ledger itself.

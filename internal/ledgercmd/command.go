@@ -86,7 +86,8 @@ everything; who asks the server may do what grants say.`,
 	cmd.AddCommand(o.applyCommand(), o.deleteCommand(), o.diffCommand(), o.importCommand(), o.exportCommand(),
 		o.historyCommand(), o.showCommand(), o.statusCommand(), o.waitCommand(),
 		o.undoCommand(), o.rollbackCommand(), o.holdCommand(), o.releaseCommand(), o.retryCommand(),
-		o.targetCommand(), o.clusterCommand(), o.tokenCommand(), o.grantCommand(),
+		o.proposeCommand(), o.proposalsCommand(), o.approveCommand(), o.rejectCommand(), o.withdrawCommand(),
+		o.commitCommand(), o.targetCommand(), o.clusterCommand(), o.tokenCommand(), o.grantCommand(),
 		o.verifyCommand(), o.migrateCommand(), o.serveCommand())
 	return cmd
 }
