@@ -58,12 +58,8 @@ func (f *Folder) check(j *job, pool *schema.Pool) {
 
 // remembered is the object that an earlier run made of a text; nil if that is not known.
 func (f *Folder) remembered(d digest, j *job, pool *schema.Pool) *object {
-	stored := f.memory.object(d)
-	if len(stored) == 0 {
-		return nil
-	}
-	o, err := f.schema.Load(pool, stored)
-	if err != nil {
+	o, known := f.memory.Object(pool, d)
+	if !known {
 		return nil
 	}
 	return newObject(o, d, j.edit)
@@ -72,7 +68,7 @@ func (f *Folder) remembered(d digest, j *job, pool *schema.Pool) *object {
 func (f *Folder) checkObject(j *job, listed listed, d digest, pool *schema.Pool) item {
 	f.stats.checked.Add(1)
 	ref, label := f.schema.Identify(listed.doc)
-	options := schema.Options{KnownValid: f.memory.valid(d)}
+	options := schema.Options{KnownValid: f.memory.Valid(d)}
 	if live, known := f.life.Known(ref); known {
 		options.Old = live.Old
 	}
@@ -89,7 +85,7 @@ func (f *Folder) checkObject(j *job, listed listed, d digest, pool *schema.Pool)
 	}
 	it := item{doc: j.doc, note: n}
 	if standIn := f.schema.StandIn(listed.doc); standIn != nil {
-		it.object = newObject(f.schema.Share(pool, standIn), d.ofStandIn(), j.edit)
+		it.object = newObject(f.schema.Share(pool, standIn), d.Opposite(), j.edit)
 	}
 	return it
 }

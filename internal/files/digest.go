@@ -1,14 +1,14 @@
 package files
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 
 	"github.com/cespare/xxhash/v2"
+
+	"cardea.dev/cardea/internal/memory"
 )
 
 // fingerprint tells whether a document changed since the last look. It is quick, as every document of a changed file is
@@ -17,15 +17,14 @@ type fingerprint uint64
 
 func fingerprintOf(text []byte) fingerprint { return fingerprint(xxhash.Sum64(text)) }
 
-// digest names a text that was valid. Nobody can make an invalid text with the digest of a valid one.
-type digest [16]byte
+// digest names a text that was valid.
+type digest = memory.Digest
 
 func digestOf(text []byte, isJSON bool) digest {
-	sum := sha256.Sum256(text)
 	if isJSON {
-		return digest(sum[16:]) // as YAML it may mean something else
+		return memory.OfAnother(text) // as YAML it may mean something else
 	}
-	return digest(sum[:16])
+	return memory.Of(text)
 }
 
 // digestOfValue is the digest of an item of a List, which has no text of its own: of a text of it that tells 80.0 from
@@ -53,13 +52,3 @@ func appendValue(b []byte, v any) []byte {
 	}
 	return fmt.Appendf(b, "%T:%v", v, v) // numbers, booleans and null
 }
-
-// ofStandIn is the digest of what stands in for an invalid text, which is no valid text's.
-func (d digest) ofStandIn() digest {
-	for i := range d {
-		d[i] = ^d[i]
-	}
-	return d
-}
-
-func (d digest) compare(e digest) int { return bytes.Compare(d[:], e[:]) }

@@ -9,7 +9,7 @@
 //
 // A document is known by the hash of its text: one that did not change is neither parsed nor checked again, so one edit
 // in a file of 10,000 documents costs one document's work. Which objects the texts are is remembered from run to run
-// (memory.go), so a start costs hardly more than reading.
+// (package memory), so a start costs hardly more than reading.
 //
 // Nothing that is live goes because a read failed, nor because the folder was taken away and made anew (refill.go), nor
 // because a file was emptied before it is written (emptied.go). An object whose text is gone goes only after it stayed

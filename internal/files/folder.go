@@ -16,6 +16,7 @@ import (
 	"cardea.dev/cardea/internal/implied"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/kind"
+	"cardea.dev/cardea/internal/memory"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/schema"
 )
@@ -60,7 +61,7 @@ type Folder struct {
 	said
 
 	// Only in the goroutine that reads.
-	memory    *memory
+	memory    *memory.Memory
 	life      *arrival.Objects[*object]   // what is published, and what waits
 	uses      implied.Namespaces          // of published objects
 	missed    map[model.ObjectRef]missing // ReferenceGrants that are live and that no text declares
@@ -95,7 +96,7 @@ func New(c Config) (*Folder, error) {
 		shown:     flow.NewSource[ProblemKey, Problem](c.Graph, "files/problems"),
 		files:     map[string]*file{}, winners: map[model.ObjectRef]*item{},
 		contested: map[model.ObjectRef][]*item{}, flawed: map[*document]struct{}{}, missed: map[model.ObjectRef]missing{},
-		memory: newMemory(c.CacheDir, root.path(), c.Schema), uses: implied.Namespaces{},
+		memory: memory.New(c.CacheDir, root.path(), c.Schema), uses: implied.Namespaces{},
 		unsettled: map[string]struct{}{}, listing: &listing{},
 	}
 	f.life = arrival.New(versions{f}, f.catalog.ByNaming)

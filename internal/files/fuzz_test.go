@@ -2,7 +2,6 @@ package files
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"testing"
 
@@ -77,30 +76,6 @@ func FuzzRead(f *testing.F) {
 					}
 				}
 			}
-		}
-	})
-}
-
-// A damaged memory is refused or holds what it says, and never panics.
-func FuzzMemory(f *testing.F) {
-	d := digestOf([]byte("a"), false)
-	for _, records := range []string{"", string(d[:]) + "\x02ab", string(d[:]) + "\x00" + string(d[:]) + "\x01"} {
-		f.Add([]byte(memoryMagic + "xy" + records))
-		f.Add([]byte(memoryMagic + "xz" + records))
-	}
-	f.Fuzz(func(t *testing.T, body []byte) {
-		sum := sha256.Sum256(body)
-		m := &memory{rules: "x", program: "y"}
-		m.parse(append(body, sum[:]...))
-		size := len(m.digests) * len(digest{})
-		for i, d := range m.digests {
-			if !m.valid(d) || m.objects != nil && !bytes.Equal(m.object(d), m.objects[i]) {
-				t.Fatalf("%x is not found", d)
-			}
-			size += len(m.object(d))
-		}
-		if size > len(body) {
-			t.Fatal("more than it can hold")
 		}
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"cardea.dev/cardea/internal/arrival"
 	"cardea.dev/cardea/internal/flow"
 	"cardea.dev/cardea/internal/implied"
+	"cardea.dev/cardea/internal/memory"
 	"cardea.dev/cardea/internal/model"
 )
 
@@ -33,7 +34,7 @@ type reading struct {
 // refresh looks at the folder and publishes, in one turn of the graph, what changed.
 func (f *Folder) refresh(l look) {
 	if !f.loaded {
-		if err := f.memory.load(); err != nil {
+		if err := f.memory.Load(); err != nil {
 			f.log.Warn("the memory of valid documents is of no use", "error", err)
 		}
 	}
@@ -274,17 +275,17 @@ func (f *Folder) remember() {
 	if f.unread != nil {
 		return
 	}
-	var good []*object
+	var good []memory.Entry
 	for _, fl := range f.files {
 		for _, d := range fl.docs {
 			for i := range d.items {
 				if it := &d.items[i]; it.object != nil && !it.stale() {
-					good = append(good, it.object)
+					good = append(good, memory.Entry{Digest: it.object.digest, Object: &it.object.Object})
 				}
 			}
 		}
 	}
-	if err := f.memory.keep(good); err != nil {
+	if err := f.memory.Keep(good); err != nil {
 		f.log.Warn("what was validated will be validated again", "error", err)
 	}
 }

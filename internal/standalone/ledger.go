@@ -5,13 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"cardea.dev/cardea/internal/files"
 	"cardea.dev/cardea/internal/ledger"
 	"cardea.dev/cardea/internal/ledger/feed"
 	"cardea.dev/cardea/internal/ledger/live"
 	"cardea.dev/cardea/internal/ledger/store"
+	"cardea.dev/cardea/internal/memory"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/schema"
 	"cardea.dev/cardea/internal/world"
@@ -57,12 +61,26 @@ func openLedger(ctx context.Context, o Options, w *world.World) (*ledgerSource, 
 		return nil, errors.Join(err, db.Close())
 	}
 	s := &ledgerSource{store: db}
+	rules := schema.New(w.Sources.Catalog)
 	s.Feed = feed.New(feed.Config{
-		Ledger: db, Target: target, Sources: w.Sources.Sources, Graph: w.Graph, Schema: schema.New(w.Sources.Catalog),
-		Log: o.logger(), Fed: func(list []ledger.Object) { s.tracker.Fed(list) },
+		Ledger: db, Target: target, Sources: w.Sources.Sources, Graph: w.Graph, Schema: rules,
+		Memory: memory.New(o.CacheDir, "ledger "+place(o.Ledger.URL)+" "+target, rules),
+		Log:    o.logger(), Fed: func(list []ledger.Object) { s.tracker.Fed(list) },
 	})
 	s.tracker = live.New(live.Config{World: w, Ledger: db, Cluster: name, Untaken: s.Untaken, Log: o.logger()})
 	return s, nil
+}
+
+// place is a ledger's URL without a password.
+func place(address string) string {
+	if u, err := url.Parse(address); err == nil && u.User != nil {
+		u.User = url.User(u.User.Username())
+		return u.String()
+	}
+	if path, err := filepath.Abs(address); err == nil && !strings.Contains(address, "://") {
+		return path
+	}
+	return address
 }
 
 // servedByProxies returns an error if a target is not one whose objects a Cardea reads by itself.

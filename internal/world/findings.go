@@ -58,15 +58,20 @@ func (w *World) FindingsOf(ref model.ObjectRef) (list []model.Finding) {
 
 // Seen are those about one object in a View.
 func (w *World) Seen(v flow.View, ref model.ObjectRef) (list []model.Finding) {
+	list = w.Reported(v, ref)
+	list = append(list, w.refusals(v)...)
+	list = append(list, w.unansweredOf(v, ref)...)
+	return sorted(slices.DeleteFunc(list, func(f model.Finding) bool { return f.Object != ref }))
+}
+
+// Reported is what the reports say of one object. Unlike Seen, it does not look at what else there is.
+func (w *World) Reported(v flow.View, ref model.ObjectRef) (list []model.Finding) {
 	if reports := w.Reports.Of(ref.Kind()); reports != nil {
 		r, _ := reports.Get(v, ref)
 		list = append(list, r.Findings...)
 	}
 	beside, _ := flow.Get(v, w.Reports.Beside, ref)
-	list = append(list, beside...)
-	list = append(list, w.refusals(v)...)
-	list = append(list, w.unansweredOf(v, ref)...)
-	return sorted(slices.DeleteFunc(list, func(f model.Finding) bool { return f.Object != ref }))
+	return append(list, beside...)
 }
 
 var index = regexp.MustCompile(`\[\d+\]`)

@@ -26,12 +26,21 @@ type Members struct {
 
 // Of finds what belongs to Gateways, as they were after change at and as they are now, together.
 func Of(ctx context.Context, r ledger.Reader, gateways []ledger.Key, at int64) (Members, error) {
-	own, others := set{}, set{}
+	var worlds []*world
 	for _, n := range []int64{at, 0} {
 		w, err := read(ctx, r, gateways[0].Target, n)
 		if err != nil {
 			return Members{}, err
 		}
+		worlds = append(worlds, w)
+	}
+	return members(worlds, gateways), nil
+}
+
+// members are what belongs to Gateways in any of some worlds.
+func members(worlds []*world, gateways []ledger.Key) (m Members) {
+	own, others := set{}, set{}
+	for _, w := range worlds {
 		maps.Copy(own, w.reach(gateways))
 		var rest []ledger.Key
 		for k := range w.objects {
@@ -41,7 +50,6 @@ func Of(ctx context.Context, r ledger.Reader, gateways []ledger.Key, at int64) (
 		}
 		maps.Copy(others, w.reach(rest))
 	}
-	var m Members
 	for k := range own {
 		if _, shared := others[k]; shared {
 			m.Shared = append(m.Shared, k)
@@ -51,7 +59,7 @@ func Of(ctx context.Context, r ledger.Reader, gateways []ledger.Key, at int64) (
 	}
 	slices.SortFunc(m.Own, ledger.Key.Compare)
 	slices.SortFunc(m.Shared, ledger.Key.Compare)
-	return m, nil
+	return m
 }
 
 type set map[ledger.Key]struct{}

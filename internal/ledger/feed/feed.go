@@ -13,6 +13,7 @@ import (
 	"cardea.dev/cardea/internal/implied"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/memory"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/schema"
 )
@@ -25,6 +26,8 @@ type Config struct {
 	Graph   *flow.Graph
 	Schema  *schema.Schema
 	Log     *slog.Logger
+	// Memory knows which contents were valid in an earlier run. Nobody else uses it; nil: nothing is known.
+	Memory *memory.Memory
 	// Fed, if not nil, is called after a snapshot or a change went into the graph, with what was edited.
 	Fed func([]ledger.Object)
 }
@@ -66,6 +69,9 @@ type known struct {
 
 // New makes a Feed; nothing is read yet.
 func New(c Config) *Feed {
+	if c.Memory == nil {
+		c.Memory = memory.New("", "", c.Schema)
+	}
 	return &Feed{Config: c, uses: implied.Namespaces{}, known: map[model.ObjectRef]known{},
 		problems: map[model.ObjectRef]Problem{}}
 }

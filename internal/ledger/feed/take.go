@@ -11,6 +11,7 @@ import (
 	"cardea.dev/cardea/internal/implied"
 	"cardea.dev/cardea/internal/input"
 	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/memory"
 	"cardea.dev/cardea/internal/model"
 	"cardea.dev/cardea/internal/schema"
 )
@@ -25,10 +26,17 @@ type arrived struct {
 	read     *schema.Object // nil: deleted, or not taken
 	problem  *Problem
 	standsIn bool
+	digest   memory.Digest // of its content; zero: nothing is remembered of it
 }
 
 // snapshot takes everything that the ledger has, in one batch. What was taken before and is not there any more goes.
 func (f *Feed) snapshot(ctx context.Context, head ledger.Head) error {
+	first := !f.loaded
+	if first {
+		if err := f.Memory.Load(); err != nil {
+			f.Log.Warn("the memory of valid objects is of no use", "error", err)
+		}
+	}
 	var list []*arrived
 	there := map[model.ObjectRef]bool{}
 	q := ledger.ObjectsQuery{Target: f.Target, At: head.Change, Limit: pageSize, Contents: true}
@@ -55,6 +63,9 @@ func (f *Feed) snapshot(ctx context.Context, head ledger.Head) error {
 	}
 	f.apply("ledger", list)
 	f.head = head
+	if first {
+		f.remember(list)
+	}
 	return nil
 }
 
@@ -115,16 +126,22 @@ func (f *Feed) check(a *arrived, pool *schema.Pool) {
 	problem := func(field, message string) {
 		a.problem = &Problem{Object: a.ref.String(), Ref: a.ref, Change: a.Change, Field: field, Message: message}
 	}
-	doc, err := a.Content.Object()
-	switch {
-	case a.Forgotten:
+	if a.Forgotten {
 		problem("", "its content is not kept any more")
 		return
-	case err != nil:
+	}
+	a.digest = digestOf(a.Key, a.Content)
+	if o, known := f.Memory.Object(pool, a.digest); known && o.Ref == a.ref && f.Sources.Of(o.Ref.Kind()) != nil {
+		a.read = &o
+		return
+	}
+	doc, err := a.Content.Object()
+	if err != nil {
 		problem("", "its content is not JSON: "+err.Error())
 		return
 	}
-	read, found := f.Schema.Check(doc, schema.Options{Old: f.known[a.ref].old})
+	options := schema.Options{Old: f.known[a.ref].old, KnownValid: f.Memory.Valid(a.digest)}
+	read, found := f.Schema.Check(doc, options)
 	if read != nil && f.Sources.Of(read.Ref.Kind()) != nil {
 		a.read = new(f.Schema.Share(pool, read))
 		return

@@ -74,9 +74,15 @@ func (t *Tracker) Fed(list []ledger.Object) {
 	}
 }
 
-// settling is how soon a look is repeated while something is pending and the graph has no turn: proxies that
-// acknowledge what changes nothing in the graph make none.
-const settling = 20 * time.Millisecond
+const (
+	// settling is how soon a look is repeated while something is pending and the graph has no turn: proxies that
+	// acknowledge what changes nothing in the graph make none.
+	settling = 20 * time.Millisecond
+	// many are pending after a start. Then looks have a pause between them, however many turns the graph has.
+	many = 100
+	// reported is how many rows are reported at once: others write, too.
+	reported = 1000
+)
 
 // Run looks after each turn until ctx is done.
 func (t *Tracker) Run(ctx context.Context) error {
@@ -90,6 +96,7 @@ func (t *Tracker) Run(ctx context.Context) error {
 		}
 	}()
 	var again <-chan time.Time
+	var next time.Time // no look before that
 	for {
 		select {
 		case <-ctx.Done():
@@ -98,9 +105,14 @@ func (t *Tracker) Run(ctx context.Context) error {
 		case <-t.fresh:
 		case <-again:
 		}
+		if wait := time.Until(next); wait > 0 {
+			again = time.After(wait)
+			continue
+		}
 		again = nil
 		if left := t.round(ctx); left > 0 {
-			again = time.After(min(settling*time.Duration(1+left/100), time.Second))
+			pause := min(settling*time.Duration(left/many), time.Second)
+			again, next = time.After(max(pause, settling)), time.Now().Add(pause)
 		}
 	}
 }
@@ -114,8 +126,8 @@ func (t *Tracker) round(ctx context.Context) (left int) {
 		return 0
 	}
 	decided, list := t.look(pending)
-	if len(list) > 0 {
-		if err := t.Ledger.Report(ctx, list); err != nil {
+	for rows := range slices.Chunk(list, reported) {
+		if err := t.Ledger.Report(ctx, rows); err != nil {
 			if ctx.Err() == nil {
 				t.Log.Warn("what is live can't be told the ledger; it is tried again", "error", err)
 			}
@@ -254,8 +266,8 @@ func (l *look) listeners(gateway, parent model.ObjectRef) (words string) {
 // unaccepted says why Cardea does not accept an object; "" if it does.
 func (l *look) unaccepted(ref model.ObjectRef) string {
 	var why []string
-	for _, f := range l.World.Seen(l.View, ref) {
-		if f.Severity == model.Error && f.Condition == "Accepted" {
+	for _, f := range l.World.Reported(l.View, ref) {
+		if f.Object == ref && f.Severity == model.Error && f.Condition == "Accepted" {
 			why = append(why, strings.TrimPrefix(f.Field+": "+f.Message, ": "))
 		}
 	}

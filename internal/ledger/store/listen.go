@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -16,14 +17,28 @@ const channel = "cardea_ledger"
 // committed tells who watches, here and in other processes, that there are new changes.
 func (s *Store) committed() {
 	s.hints.give()
-	if s.dialect.name != "postgres" || s.silent.Load() {
-		return // others see that the file was written
+	if s.silent.Load() {
+		return
+	}
+	if s.dialect.name != "postgres" {
+		// Other processes see that. They would see the write to the log, too, but it comes before readers have the change.
+		now := time.Now()
+		if err := os.Chtimes(s.url+walSuffix, now, now); err != nil {
+			s.log.Debug("other processes were not told of a change", "error", err) // they look by themselves
+		}
+		return
 	}
 	select {
 	case s.notify <- struct{}{}:
 	default: // one is on its way
 	}
 }
+
+// walSuffix ends the name of SQLite's log.
+const walSuffix = "-wal"
+
+// notifyStatement does not wait until its own transaction, which has nothing to keep, is on the disk.
+const notifyStatement = "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, '')"
 
 // notifyPause is between two notifications: each takes a lock of the whole server.
 const notifyPause = 5 * time.Millisecond
@@ -37,7 +52,7 @@ func (s *Store) runNotify() {
 		case <-s.notify:
 		}
 		ctx, cancel := context.WithTimeout(s.closing, pollServer)
-		_, err := s.writes.ExecContext(ctx, "SELECT pg_notify($1, '')", channel)
+		_, err := s.writes.ExecContext(ctx, notifyStatement, channel)
 		cancel()
 		if err != nil && s.closing.Err() == nil {
 			s.log.Debug("no notification was sent", "error", err) // others look by themselves
@@ -97,7 +112,7 @@ func (s *Store) listenOnce(ctx context.Context) error {
 	}
 }
 
-// listenFile gives a hint when a process writes to the file's log, until ctx ends.
+// listenFile gives a hint when a process says by the time of the file's log that there are changes, until ctx ends.
 func (s *Store) listenFile(ctx context.Context) {
 	w, err := fsnotify.NewWatcher()
 	if err == nil {
@@ -116,7 +131,7 @@ func (s *Store) listenFile(ctx context.Context) {
 			if !ok {
 				return
 			}
-			if e.Name == s.url+"-wal" {
+			if e.Name == s.url+walSuffix && e.Has(fsnotify.Chmod) {
 				s.hints.give()
 			}
 		case _, ok := <-w.Errors:

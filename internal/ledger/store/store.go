@@ -45,6 +45,7 @@ type Store struct {
 	close   context.CancelFunc
 
 	registry registryCache // targets and clusters
+	counts   counts
 
 	lookFor time.Duration // how long it is looked for a change whose COMMIT had no answer
 	silent  atomic.Bool   // no notifications: for tests

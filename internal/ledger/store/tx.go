@@ -21,6 +21,7 @@ type tx struct {
 	sql     *sql.Tx
 	conn    *sql.Conn // of sql, if the transaction writes
 	dialect *dialect
+	counts  *counts
 }
 
 // errUnknown says that the connection ended after COMMIT was sent: nobody knows whether it was done.
@@ -57,7 +58,7 @@ func (s *Store) changeOnce(ctx context.Context, do func(tx) error) error {
 	if err != nil {
 		return err
 	}
-	if err := do(tx{ctx, t, conn, s.dialect}); err != nil {
+	if err := do(s.begun(ctx, t, conn)); err != nil {
 		_ = t.Rollback() // it is over either way
 		return err
 	}
@@ -85,17 +86,26 @@ func (s *Store) view(ctx context.Context, do func(tx) error) error {
 			return err
 		}
 		defer func() { _ = t.Rollback() }() // nothing was written
-		return do(tx{ctx, t, nil, s.dialect})
+		return do(s.begun(ctx, t, nil))
 	})
+}
+
+// begun is a transaction that was begun.
+func (s *Store) begun(ctx context.Context, t *sql.Tx, conn *sql.Conn) tx {
+	s.counts.transactions.Add(1)
+	return tx{ctx, t, conn, s.dialect, &s.counts}
 }
 
 // exec runs a statement, and answers how many rows it wrote.
 func (t tx) exec(statement string, args ...any) (int64, error) {
+	t.counts.statements.Add(1)
 	r, err := t.sql.ExecContext(t.ctx, t.dialect.text(statement), args...)
 	if err != nil {
 		return 0, fmt.Errorf("%w (%.60s)", err, statement)
 	}
-	return r.RowsAffected()
+	n, err := r.RowsAffected()
+	t.counts.written.Add(n)
+	return n, err
 }
 
 // statement is one that exec could run.
@@ -115,6 +125,7 @@ func (t tx) execAll(list []statement) error {
 		return nil
 	}
 	all := &pgx.Batch{}
+	t.counts.statements.Add(int64(len(list)))
 	for _, s := range list {
 		all.Queue(t.dialect.text(s.text), s.args...)
 	}
@@ -125,16 +136,20 @@ func (t tx) execAll(list []statement) error {
 
 // row reads one row; sql.ErrNoRows if there is none.
 func (t tx) row(statement string, args ...any) *sql.Row {
+	t.counts.statements.Add(1)
+	t.counts.read.Add(1)
 	return t.sql.QueryRowContext(t.ctx, t.dialect.text(statement), args...)
 }
 
 // each reads rows.
 func (t tx) each(scan func(*sql.Rows) error, statement string, args ...any) error {
+	t.counts.statements.Add(1)
 	rows, err := t.sql.QueryContext(t.ctx, t.dialect.text(statement), args...)
 	if err != nil {
 		return fmt.Errorf("%w (%.60s)", err, statement)
 	}
 	for rows.Next() {
+		t.counts.read.Add(1)
 		if err := scan(rows); err != nil {
 			return errors.Join(err, rows.Close())
 		}

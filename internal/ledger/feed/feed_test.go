@@ -1,0 +1,162 @@
+package feed
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"cardea.dev/cardea/internal/implied"
+	"cardea.dev/cardea/internal/ledger"
+	"cardea.dev/cardea/internal/model"
+)
+
+// A snapshot is all that a target has, as one state, and what is there by itself.
+func TestSnapshot(t *testing.T) {
+	r := newRig(t)
+	r.commit(route("web", "one"), secret("key"))
+	r.commit(route("web", "two"), service("blue"))
+	r.must(r.store.SetTarget(t.Context(), ledger.Target{Name: "other", Server: ledger.Proxies}, "test"))
+	elsewhere := service("green")
+	elsewhere.Target = "other"
+	r.commit(elsewhere)
+	r.must(r.feed.Load(t.Context()))
+	r.graph.Settle()
+	if !r.feed.Loaded() || r.feed.Change(routeRef("web")) != 2 || r.feed.Change(ref("Service", "green")) != 0 {
+		t.Errorf("loaded is %v, the route is of change %d", r.feed.Loaded(), r.feed.Change(routeRef("web")))
+	}
+	r.is("HTTPRoute web 2 change 2\nNamespace shop implied\nSecret key 1 change 1\nService blue 1 change 2\n")
+	if _, is := r.get(implied.Class); !is {
+		t.Error("the GatewayClass is not there")
+	}
+}
+
+// Changes are taken in the order of their numbers, each once, and each in one piece.
+func TestChangesInOrder(t *testing.T) {
+	r := newRig(t)
+	r.run()
+	const changes = 50
+	for i := range changes {
+		name := string(rune('a' + i%5))
+		r.commit(route(name, "v"+string(rune('a'+i%26))+string(rune('a'+i/26))), service(name+string(rune('a'+i%3))))
+	}
+	head, err := r.store.Head(t.Context())
+	r.must(err)
+	r.taken(head.Change)
+	var numbers []int64
+	for _, list := range r.fed() {
+		for _, o := range list {
+			if o.Change != list[0].Change {
+				t.Fatalf("changes %d and %d came together", list[0].Change, o.Change)
+			}
+		}
+		if len(list) > 0 {
+			numbers = append(numbers, list[0].Change)
+		}
+	}
+	if len(numbers) != int(head.Change) || !slices.IsSorted(numbers) || len(slices.Compact(numbers)) != int(head.Change) {
+		t.Errorf("the changes came as %v, want 1 to %d", numbers, head.Change)
+	}
+}
+
+// What is deleted goes, and its namespace with the last of it. What is made again goes on in its generations.
+func TestDeletion(t *testing.T) {
+	r := newRig(t)
+	r.run()
+	r.commit(route("web", "one"), service("blue"))
+	r.taken(r.commit(remove(route("web", "one"))))
+	r.is("Namespace shop implied\nService blue 1 change 1\n")
+	r.taken(r.commit(remove(service("blue"))))
+	r.is("")
+	r.taken(r.commit(route("web", "two")))
+	r.is("HTTPRoute web 3 change 4\nNamespace shop implied\n")
+}
+
+// A Namespace that the ledger has takes the place of the one that is there by itself, which comes back after it.
+func TestImpliedNamespace(t *testing.T) {
+	r := newRig(t)
+	r.run()
+	r.commit(service("blue"))
+	r.taken(r.commit(namespace()))
+	r.is("Namespace shop 1 change 2\nService blue 1 change 1\n")
+	r.taken(r.commit(remove(namespace())))
+	r.is("Namespace shop implied\nService blue 1 change 1\n")
+	r.taken(r.commit(remove(service("blue"))))
+	r.is("")
+}
+
+// An object that this program's schemas do not take is a problem. What served before goes on.
+func TestInvalidObject(t *testing.T) {
+	r := newRig(t)
+	r.run()
+	r.commit(route("web", "one"))
+	r.taken(r.commit(replaced(route("web", "two"), "hostnames", "hostnames2"),
+		replaced(route("new", "one"), "hostnames", "hostnames2"), service("blue")))
+	r.is("HTTPRoute web 1 change 1\nNamespace shop implied\nService blue 1 change 2\n")
+	list := r.feed.Problems()
+	if len(list) != 2 || list[0].Ref != routeRef("new") || list[0].Stale || list[1].Ref != routeRef("web") ||
+		!list[1].Stale || list[1].Change != 2 || !strings.Contains(list[1].Field+list[1].Message, "hostnames2") {
+		t.Errorf("the problems are %+v", list)
+	}
+	if why := r.feed.Untaken(routeRef("web")); !strings.Contains(why, "hostnames2") {
+		t.Errorf("it is not taken because %q", why)
+	}
+	if n := r.broken(); n != 1 {
+		t.Errorf("%d objects are broken, want the one that never was valid", n)
+	}
+	r.taken(r.commit(route("web", "three"), remove(route("new", ""))))
+	r.is("HTTPRoute web 3 change 3\nNamespace shop implied\nService blue 1 change 2\n")
+	if list, n := r.feed.Problems(), r.broken(); len(list) > 0 || n > 0 {
+		t.Errorf("there are still the problems %+v, and %d broken objects", list, n)
+	}
+}
+
+// Two programs that follow a ledger which a third one writes to have the same in the end.
+func TestTwoFeeds(t *testing.T) {
+	one := newRig(t)
+	two := one.beside()
+	one.run()
+	two.run()
+	var last int64
+	for i := range 20 {
+		last = one.commit(route("web", "v"+string(rune('a'+i))))
+	}
+	one.taken(last)
+	two.taken(last)
+	one.is("HTTPRoute web 20 change 20\nNamespace shop implied\n")
+	two.is("HTTPRoute web 20 change 20\nNamespace shop implied\n")
+}
+
+// What a start found valid, the next one does not check again. Nothing of a Secret is kept.
+func TestMemory(t *testing.T) {
+	first := newRig(t)
+	bad := replaced(route("bad", "one"), "hostnames", "nothing")
+	first.commit(route("web", "one"), service("blue"), secret("key"), bad)
+	first.must(first.feed.Load(t.Context()))
+	second := first.beside()
+	second.must(second.feed.Load(t.Context()))
+	const want = "HTTPRoute web 1 change 1\nNamespace shop implied\nSecret key 1 change 1\nService blue 1 change 1\n"
+	first.is(want)
+	second.is(want)
+	text, err := os.ReadFile(second.feed.Memory.Path())
+	first.must(err)
+	if valid, _ := second.feed.Memory.Size(); valid != 2 || bytes.Contains(text, []byte("hunter")) {
+		t.Errorf("%d contents are remembered, want the route's and the Service's", valid)
+	}
+	// Who changes a content has it checked: the digest is of the bytes.
+	second.commit(replaced(route("web", "one"), "hostnames", "nothing"))
+	third := first.beside()
+	third.must(third.feed.Load(t.Context()))
+	if list := third.feed.Problems(); len(list) != 2 {
+		t.Errorf("the problems are %+v", list)
+	}
+	if names, _ := filepath.Glob(filepath.Join(first.cache, "*")); len(names) != 1 {
+		t.Errorf("the cache has %v", names)
+	}
+}
+
+func routeRef(name string) model.ObjectRef { return model.Ref(model.KindHTTPRoute, "shop", name) }
+
+func ref(kind, name string) model.ObjectRef { return model.Ref(model.KindOf("", kind), "shop", name) }

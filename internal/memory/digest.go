@@ -1,0 +1,32 @@
+package memory
+
+import (
+	"bytes"
+	"crypto/sha256"
+)
+
+// Digest names a text. Nobody can make an invalid text with the digest of a valid one.
+type Digest [16]byte
+
+// Of is the digest of a text.
+func Of(text []byte) Digest {
+	sum := sha256.Sum256(text)
+	return Digest(sum[:16])
+}
+
+// OfAnother is another digest of the same text, for a language in which it may mean something else.
+func OfAnother(text []byte) Digest {
+	sum := sha256.Sum256(text)
+	return Digest(sum[16:])
+}
+
+// Opposite is the digest of what stands in for an invalid text, which is no valid text's.
+func (d Digest) Opposite() Digest {
+	for i := range d {
+		d[i] = ^d[i]
+	}
+	return d
+}
+
+// Compare orders digests.
+func (d Digest) Compare(e Digest) int { return bytes.Compare(d[:], e[:]) }
