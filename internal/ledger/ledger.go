@@ -136,6 +136,19 @@ type Target struct {
 	PausedUntil time.Time `json:"pausedUntil,omitzero"`
 }
 
+// ServedBy tells whether the target's objects are to be in a cluster.
+func (t Target) ServedBy(c Cluster) bool {
+	if t.Server != Clusters {
+		return false
+	}
+	for label, value := range t.Clusters {
+		if have, ok := c.Labels[label]; !ok || have != value {
+			return false
+		}
+	}
+	return true
+}
+
 // Cluster is one that workers apply objects to, or one whose Cardea reads the ledger itself.
 type Cluster struct {
 	Name   string            `json:"name"`
