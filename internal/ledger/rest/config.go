@@ -82,7 +82,7 @@ func New(c Config) (http.Handler, error) {
 	}
 	api := s.newAPI()
 	for _, add := range []func(*server, huma.API){objects, lists, changes, back, previews, watch, statuses, clusters, work,
-		access} {
+		worker, access} {
 		add(s, api)
 	}
 	text, err := json.Marshal(published(api))
