@@ -89,6 +89,10 @@ func (w *Worker) idle(ctx context.Context) {
 // hints has work claimed when somebody made a change, until ctx ends. They are hints only: what is missed is found by
 // asking.
 func (w *Worker) hints(ctx context.Context) {
+	if w.cfg.News != nil {
+		w.news(ctx)
+		return
+	}
 	if w.cfg.Changes == nil {
 		return
 	}
@@ -105,6 +109,22 @@ func (w *Worker) hints(ctx context.Context) {
 			}
 		}
 		sleep(ctx, hurried)
+	}
+}
+
+// news is hints for a worker that may not read changes.
+func (w *Worker) news(ctx context.Context) {
+	last := int64(0)
+	for ctx.Err() == nil {
+		newest, err := w.cfg.News(ctx, last)
+		if err != nil {
+			sleep(ctx, hurried)
+			continue
+		}
+		if newest != last {
+			last = newest
+			w.due()
+		}
 	}
 }
 
