@@ -212,6 +212,23 @@ var works = map[string]func(rig){
 		_, err = r.Status(r.ctx, ledger.StatusQuery{Change: 9})
 		r.code(err, ledger.NotFound)
 	},
+	"two targets can't have one object in one place": func(r rig) {
+		r.clusters("one", "east")
+		r.clusters("two")
+		r.must(put(in("one", "ConfigMap", "web"), "v1"))
+		r.record(r.one("east"))
+		r.must(put(in("two", "ConfigMap", "web"), "v1"))
+		c := r.one("east")
+		_, err := r.Record(r.ctx, applied(c))
+		r.code(err, ledger.Conflict)
+		r.fail(c, true)
+		if s := r.status(c.Key); s.State() != "error" {
+			r.t.Fatalf("the status is %+v", s)
+		}
+		if s := r.status(in("one", "ConfigMap", "web")); s.Clusters[0].Applied.Generation != 1 {
+			r.t.Fatalf("the status is %+v", s)
+		}
+	},
 	"a Secret is claimed with its content": func(r rig) {
 		r.clusters("apps", "east")
 		k := in("apps", "Secret", "tls")

@@ -70,8 +70,9 @@ func (s *Server) data() string { return filepath.Join(s.folder, "data") }
 // Run runs the server (again, after Kill) and waits until it answers. It has the port that it had.
 func (s *Server) Run() error {
 	var err error
-	for range 5 { // somebody else may take the port first
-		if s.cmd == nil {
+	again := s.cmd != nil
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if !again { // somebody else may take the port first
 			if s.Port, err = freePort(); err != nil {
 				return err
 			}
@@ -79,7 +80,7 @@ func (s *Server) Run() error {
 		if err = s.run(); err == nil {
 			return nil
 		}
-		s.Kill()
+		s.Kill() // of one that was killed, other processes may not have ended yet
 	}
 	text, _ := os.ReadFile(s.log.Name())
 	return fmt.Errorf("postgres does not start: %w\n%s", err, text[max(0, len(text)-4000):])

@@ -134,7 +134,8 @@ func claimStatement(d *dialect) string {
 }
 
 // giveUp makes claims that were never answered a permanent failure. The plus has the databases take the index of those
-// rows, which are few, and not that of all that are due.
+// rows, which are few, and not that of all that are due. (A plus, or an empty text, keeps a column out of the choice of
+// an index.)
 func (c *claimer) giveUp(t tx) error {
 	type dead struct {
 		object     string
@@ -183,7 +184,7 @@ func (c *claimer) read(t tx) error {
 		a, err := scanApplied(rows, &id, &cluster)
 		c.known[id] = a
 		return err
-	}, appliedOf+" AND a.cluster = $2", column(ids).json(), c.q.Cluster)
+	}, appliedOf+" AND a.cluster || '' = $2", column(ids).json(), c.q.Cluster)
 }
 
 // open opens the contents, in the order in which they are to be applied. A Secret that can't be opened is a failure of

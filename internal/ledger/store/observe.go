@@ -50,7 +50,7 @@ func (s *Store) Observe(ctx context.Context, cluster string, list []ledger.Obser
 }
 
 const (
-	deleteObserved = `DELETE FROM observed WHERE cluster = $1 AND object IN ({list $2})`
+	deleteObserved = `DELETE FROM observed WHERE cluster || '' = $1 AND object IN ({list $2})`
 	upsertObserved = `INSERT INTO observed (object, cluster, uid, resource_version, generation, result, drift, by_whom, at)
 		SELECT o.id, CAST($1 AS text), r.value->>1, r.value->>2, CAST(r.value->>3 AS bigint), r.value->>4, r.value->>5,
 		r.value->>6, CAST($3 AS bigint) FROM {rows $2} JOIN objects o ON o.id = r.value->>0 WHERE o.target IN ({list $4})

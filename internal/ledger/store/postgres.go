@@ -37,10 +37,10 @@ func (s *Store) connectPostgres(url string) error {
 }
 
 // planning has the server take indices in loops, always. Each statement reads some rows by their keys, and a page at
-// most. What the server would guess before it has counted the rows of a table that grew just now, or keeps from when the
-// table was small, reads all of it.
+// most. What the server would guess before it has counted the rows of a table that grew just now, or keeps from when
+// the table was small, reads all of it.
 const planning = `SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off;
-	SET enable_mergejoin = off; SET jit = off`
+	SET enable_mergejoin = off; SET enable_material = off; SET jit = off`
 
 // serverConfig is how a server is connected to. The parameters have the server end what a process that stopped left
 // open: it must not hold the row of head for ever.

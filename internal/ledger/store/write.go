@@ -24,7 +24,8 @@ func (b *batch) write(t tx, empty []made) error {
 		if c.Number == 0 {
 			continue
 		}
-		changes = append(changes, []any{c.Number, b.now, c.Author, c.Via, c.Message, c.Verb, c.Of, c.Digest})
+		changes = append(changes, []any{c.Number, b.now, c.Author, c.Via, c.Message, c.Verb, c.Of, c.Digest,
+			len(c.Edited)})
 		for _, w := range m.Edits {
 			generations = append(generations, []any{w.ID, w.Generation, w.Revision, w.Hash, c.Number, w.BeforeRev})
 			if _, seen := objects[w.Key]; !seen {
@@ -69,9 +70,9 @@ func (b *batch) write(t tx, empty []made) error {
 }
 
 const (
-	insertChanges = `INSERT INTO changes (number, at, author, via, message, verb, about, digest)
+	insertChanges = `INSERT INTO changes (number, at, author, via, message, verb, about, digest, edits)
 		SELECT CAST(r.value->>0 AS bigint), CAST(r.value->>1 AS bigint), r.value->>2, r.value->>3, r.value->>4, r.value->>5,
-		CAST(r.value->>6 AS bigint), r.value->>7 FROM {rows $1}`
+		CAST(r.value->>6 AS bigint), r.value->>7, CAST(r.value->>8 AS bigint) FROM {rows $1}`
 	insertGenerations = `INSERT INTO generations (object, generation, revision, hash, change, before_revision)
 		SELECT r.value->>0, CAST(r.value->>1 AS bigint), CAST(r.value->>2 AS bigint), r.value->>3,
 		CAST(r.value->>4 AS bigint), CAST(r.value->>5 AS bigint) FROM {rows $1}`
